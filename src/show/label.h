@@ -22,12 +22,15 @@ void sn_label_name(const struct sonde_db *db, enum sn_grouping grouping, uint32_
 /* As above, but whole: all of a C++ function's parameters. */
 void sn_label_full(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
 		   char text[SN_LABEL_CHARS]);
-/* Where it is: "libtorch_cpu.so", "conv.cpp:120 libfoo.so", "kernel"; "" where the name says it
+/* Where it is: "libtorch_cpu.so", "conv.cpp:120 libfoo.so", "kernel"; "" where the name has it
  * all. */
 void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
 		    char text[SN_LABEL_CHARS]);
 /* The part of a path after the last slash. */
 const char *sn_label_base(const char *path);
+
+/* The path of the load module that a frame is in; NULL without one. */
+const char *sn_label_module(const struct sonde_db *db, const struct sonde_db_frame *frame);
 
 /* A C++ function's name without parameters, return type and noise. */
 void sn_label_shorten(const char *name, char *text, size_t size);

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A finding that is being told, and where. */
-struct telling {
+/* A finding, and where its sentence is written. */
+struct sentence {
 	const struct sn_answers *answers;
 	const struct sn_finding *finding;
 	FILE *out;
@@ -14,55 +14,55 @@ struct telling {
 
 /* ---- evidence in words ---- */
 
-static bool has(const struct telling *telling, const char *name)
+static bool has(const struct sentence *sentence, const char *name)
 {
-	return sn_finding_has(telling->finding, name);
+	return sn_finding_has(sentence->finding, name);
 }
 
-static double value(const struct telling *telling, const char *name)
+static double value(const struct sentence *sentence, const char *name)
 {
-	return sn_finding_value(telling->finding, name);
+	return sn_finding_value(sentence->finding, name);
 }
 
-static uint32_t number(const struct telling *telling, const char *name)
+static uint32_t number(const struct sentence *sentence, const char *name)
 {
-	return (uint32_t)value(telling, name);
+	return (uint32_t)value(sentence, name);
 }
 
-static struct sn_number share(const struct telling *telling, const char *name)
+static struct sn_number share(const struct sentence *sentence, const char *name)
 {
-	return sn_number_part(value(telling, name), 1);
+	return sn_number_part(value(sentence, name), 1);
 }
 
-static struct sn_number time_of(const struct telling *telling, const char *name)
+static struct sn_number time_of(const struct sentence *sentence, const char *name)
 {
-	return sn_number_time(value(telling, name));
+	return sn_number_time(value(sentence, name));
 }
 
-static struct sn_node_name node(const struct telling *telling, const char *name)
+static struct sn_node_name node(const struct sentence *sentence, const char *name)
 {
-	const struct sn_node_map *nodes = &telling->answers->nodes;
-	return sn_mention_node(nodes, nodes->of_context[number(telling, name)]);
+	const struct sn_node_map *nodes = &sentence->answers->nodes;
+	return sn_mention_node(nodes, nodes->of_context[number(sentence, name)]);
 }
 
-static struct sn_place_name device(const struct telling *telling, const char *name)
+static struct sn_place_name device(const struct sentence *sentence, const char *name)
 {
-	return sn_name_stream_device(telling->answers, number(telling, name));
+	return sn_name_stream_device(sentence->answers, number(sentence, name));
 }
 
-static struct sn_path_name path(const struct telling *telling)
+static struct sn_path_name path(const struct sentence *sentence)
 {
-	struct sn_path_extent extent = {SONDE_NONE, 0, has(telling, "is_cut")};
-	if (has(telling, "iteration_of")) {
-		extent.context = number(telling, "iteration_of");
-		extent.iteration = (size_t)value(telling, "iteration");
+	struct sn_path_extent extent = {SONDE_NONE, 0, has(sentence, "is_cut")};
+	if (has(sentence, "iteration_of")) {
+		extent.context = number(sentence, "iteration_of");
+		extent.iteration = (size_t)value(sentence, "iteration");
 	}
-	return sn_name_path(telling->answers->db, &extent);
+	return sn_name_path(sentence->answers->db, &extent);
 }
 
 /* ---- rules ---- */
 
-static void tell_device_time(const struct telling *t)
+static void write_device_time(const struct sentence *t)
 {
 	fprintf(t->out, "Where the time goes: of %s, ", time_of(t, "time").text);
 	if (has(t, "device"))
@@ -84,7 +84,7 @@ static void tell_device_time(const struct telling *t)
 			share(t, "node_share").text);
 }
 
-static void tell_device_waits(const struct telling *t)
+static void write_device_waits(const struct sentence *t)
 {
 	fprintf(t->out, "What devices wait for: ");
 	if (!has(t, "reason")) {
@@ -103,7 +103,7 @@ static void tell_device_waits(const struct telling *t)
 			node(t, "host").text, share(t, "host_share").text);
 }
 
-static void tell_thread_time(const struct telling *t)
+static void write_thread_time(const struct sentence *t)
 {
 	fprintf(t->out, "Where the time goes: no device is recorded; of %s of threads",
 		time_of(t, "time").text);
@@ -117,7 +117,7 @@ static void tell_thread_time(const struct telling *t)
 	putc('.', t->out);
 }
 
-static void tell_rank_waits(const struct telling *t)
+static void write_rank_waits(const struct sentence *t)
 {
 	double collectives = value(t, "collectives");
 	fprintf(
@@ -133,7 +133,7 @@ static void tell_rank_waits(const struct telling *t)
 	putc('.', t->out);
 }
 
-static void tell_unmarked_iterations(const struct telling *t)
+static void write_unmarked_iterations(const struct sentence *t)
 {
 	fprintf(t->out,
 		"Which node to change: not looked at, because the trace is long and has no "
@@ -141,7 +141,7 @@ static void tell_unmarked_iterations(const struct telling *t)
 		t->finding->suggestion);
 }
 
-static void tell_sampled_node(const struct telling *t)
+static void write_sampled_node(const struct sentence *t)
 {
 	fprintf(t->out,
 		"Which node to change: %s, in no recorded call: by samples it has %s of the %s of "
@@ -153,7 +153,7 @@ static void tell_sampled_node(const struct telling *t)
 			node(t, "recorded").text, share(t, "recorded_share").text);
 }
 
-static void tell_critical_node(const struct telling *t)
+static void write_critical_node(const struct sentence *t)
 {
 	fprintf(
 	    t->out,
@@ -164,20 +164,20 @@ static void tell_critical_node(const struct telling *t)
 	    time_of(t, "gain_all").text);
 }
 
-static void tell_launching(const struct telling *t)
+static void write_launching(const struct sentence *t)
 {
 	fprintf(t->out, " Launching is %s of that path: %s.", share(t, "share").text,
 		t->finding->suggestion);
 }
 
-static void tell_own_code(const struct telling *t)
+static void write_own_code(const struct sentence *t)
 {
 	fprintf(t->out, " %s of that path is the program's own code, in no recorded call%s%s.",
 		share(t, "share").text, t->finding->suggestion ? ": " : "",
 		t->finding->suggestion ? t->finding->suggestion : "");
 }
 
-static void tell_thread_states(const struct telling *t)
+static void write_thread_states(const struct sentence *t)
 {
 	fprintf(t->out, "What threads do: of %s, %s ran %s, was ready to run %s, and blocked %s",
 		time_of(t, "time").text, sn_name_thread(t->answers->db, number(t, "thread")).text,
@@ -190,10 +190,10 @@ static void tell_thread_states(const struct telling *t)
 }
 
 static const struct {
-	void (*tell)(const struct telling *telling);
+	void (*write)(const struct sentence *sentence);
 	bool follows;
 } rules[SN_RULES] = {
-#define SN_RULE(name, follows) {tell_##name, follows},
+#define SN_RULE(name, follows) {write_##name, follows},
 #include "timeline/findings/rules.def"
 #undef SN_RULE
 };
@@ -201,7 +201,7 @@ static const struct {
 void sn_show_findings(const struct sn_answers *answers, const struct sn_findings *findings,
 		      size_t most, struct sn_page *page)
 {
-	size_t told[SN_RULES] = {0};
+	size_t written[SN_RULES] = {0};
 	for (size_t i = 0; i < findings->count;) {
 		char *text = NULL;
 		size_t length;
@@ -210,15 +210,15 @@ void sn_show_findings(const struct sn_answers *answers, const struct sn_findings
 			page->has_failed = true;
 			return;
 		}
-		bool is_told = told[findings->items[i].rule]++ < most;
+		bool is_written = written[findings->items[i].rule]++ < most;
 		do {
-			struct telling telling = {answers, findings->items + i++, out};
-			if (is_told)
-				rules[telling.finding->rule].tell(&telling);
+			struct sentence sentence = {answers, findings->items + i++, out};
+			if (is_written)
+				rules[sentence.finding->rule].write(&sentence);
 		} while (i < findings->count && rules[findings->items[i].rule].follows);
 		if (fclose(out))
 			page->has_failed = true;
-		else if (is_told)
+		else if (is_written)
 			sn_page_sentence(page, "%s", text);
 		free(text);
 	}

@@ -3,6 +3,7 @@
 #include "view.h"
 
 #include "show/csv.h"
+#include "show/label.h"
 #include "show/number.h"
 #include "spread.h"
 
@@ -10,13 +11,6 @@
 #include <string.h>
 
 static const char *const view_names[] = {"top-down", "bottom-up", "flat", "threads"};
-
-static const char *module_path(const struct sonde_db *db, const struct sonde_db_frame *frame)
-{
-	if (frame->module == SONDE_NONE)
-		return NULL;
-	return sonde_db_string(db, sonde_db_module(db, frame->module)->path);
-}
 
 void sn_view_json_stat(struct sn_json *json, const struct sonde_db_stat *stat)
 {
@@ -79,7 +73,7 @@ static void write_frame(const struct sonde_db *db, struct sn_json *json, uint32_
 	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
 	sn_json_put_text(json, "kind", sonde_frame_kind_name(frame->kind));
 	sn_json_put_text(json, "name", sonde_db_string(db, frame->name));
-	sn_json_put_text(json, "module", module_path(db, frame));
+	sn_json_put_text(json, "module", sn_label_module(db, frame));
 	sn_json_put_text(json, "file",
 			 frame->file == SONDE_NONE ? NULL : sonde_db_string(db, frame->file));
 	sn_json_put_known(json, "line", frame->line ? frame->line : (double)NAN);
@@ -219,7 +213,7 @@ static void write_csv_who(struct csv_sink *self, const struct sn_row *row)
 	fprintf(out, "%s,", sonde_frame_kind_name(frame->kind));
 	sn_csv_text(out, sonde_db_string(db, frame->name));
 	putc(',', out);
-	sn_csv_text(out, module_path(db, frame));
+	sn_csv_text(out, sn_label_module(db, frame));
 	putc(',', out);
 	sn_csv_text(out, sonde_db_string(db, frame->file));
 	putc(',', out);

@@ -28,6 +28,13 @@ struct sn_flat {
 /* Rows without any value are left out; the order is that of first appearance in the tree. */
 int sn_flat_init(struct sn_flat *flat, const struct sn_tree *tree, enum sn_grouping grouping,
 		 struct sn_error *error);
+/* A row's values by position. */
+static inline void sn_flat_row(const struct sn_flat *flat, uint32_t row,
+			       struct sn_tree_value *values)
+{
+	for (uint32_t m = 0; m < flat->metric_count; m++)
+		values[m] = flat->values[m][row];
+}
 void sn_flat_release(struct sn_flat *flat);
 
 #endif

@@ -6,6 +6,8 @@
  */
 #include "query.h"
 
+#include "show/label.h"
+
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,12 +202,9 @@ static bool term_matches(const struct term *term, const struct sonde_db *db,
 		return frame->file != SONDE_NONE &&
 		       (term->line == 0 || term->line == frame->line) &&
 		       sn_pattern_matches(term->pattern, sonde_db_string(db, frame->file), true);
-	case FIELD_MODULE: {
-		if (frame->module == SONDE_NONE)
-			return false;
-		uint32_t path = sonde_db_module(db, frame->module)->path;
-		return sn_pattern_matches(term->pattern, sonde_db_string(db, path), true);
-	}
+	case FIELD_MODULE:
+		return frame->module != SONDE_NONE &&
+		       sn_pattern_matches(term->pattern, sn_label_module(db, frame), true);
 	case FIELD_LINE:
 		return frame->line == term->line;
 	}

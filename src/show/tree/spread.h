@@ -41,6 +41,7 @@ struct sn_spread {
 	struct sn_derived *derived;	   /* [i * formulas + formula] */
 	struct sn_spread_summary *metrics; /* [shown metric], over the profiles that have it */
 	struct sn_spread_cause cause;	   /* of the first metric */
+	struct sn_arena arena;		   /* all of these */
 };
 
 /* Reads the place's values: inclusive unless the view sorts by exclusive values. */

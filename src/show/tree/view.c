@@ -269,12 +269,11 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 	int code = sn_view_flat(view, tree, &flat, error);
 	if (code != 0)
 		return code;
-	struct keyed *order = malloc((flat.row_count + 1) * sizeof(*order));
+	struct keyed *order = sn_arena_array(&flat.arena, struct keyed, flat.row_count);
 	if (!order)
 		code = sn_fail_memory(error);
 	for (uint32_t i = 0; code == 0 && i < flat.row_count; i++) {
-		for (uint32_t m = 0; m < flat.metric_count; m++)
-			values[m] = flat.values[m][i];
+		sn_flat_row(&flat, i, values);
 		sn_view_derive(view, values, sn_view_flat_across(&flat, i), room->derived);
 		order[i] = (struct keyed){
 		    view->metric_count ? sn_view_sort_key(view, values, room->derived) : 0, i};
@@ -285,8 +284,7 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 	uint32_t id = 0;
 	for (uint32_t i = 0; code == 0 && i < flat.row_count; i++) {
 		uint32_t at = order[i].index;
-		for (uint32_t m = 0; m < flat.metric_count; m++)
-			values[m] = flat.values[m][at];
+		sn_flat_row(&flat, at, values);
 		if (view->min_share > 0 && values[0].inclusive.sum < least)
 			continue;
 		sn_view_derive(view, values, sn_view_flat_across(&flat, at), room->derived);
@@ -294,7 +292,6 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 				     values, room->derived};
 		code = sink->add(sink, &row);
 	}
-	free(order);
 	sn_flat_release(&flat);
 	return code;
 }
