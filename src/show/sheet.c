@@ -285,10 +285,17 @@ void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_
 
 /* ---- JSON ---- */
 
-static void json_cell(const struct sn_column *column, const struct sn_cell *cell,
-		      struct sn_json *json)
+static void put_texts(const char *key, const char *const *texts, size_t count, struct sn_json *json)
 {
-	sn_json_key(json, column->key);
+	sn_json_open(json, key, '[');
+	for (size_t i = 0; i < count; i++)
+		sn_json_string(json, texts[i]);
+	sn_json_end(json, ']');
+}
+
+static void put_cell(const struct sn_column *column, const struct sn_cell *cell,
+		     struct sn_json *json)
+{
 	if (is_text(column))
 		sn_json_string(json, cell->text);
 	else if (isnan(cell->number))
@@ -297,37 +304,71 @@ static void json_cell(const struct sn_column *column, const struct sn_cell *cell
 		sn_json_number(json, cell->number);
 }
 
-static void json_sheet(const struct sn_sheet *sheet, struct sn_json *json)
+/* Rows as objects, or as arrays of cells in the order of the columns. */
+static void put_rows(const struct sn_sheet *sheet, size_t rows, bool are_arrays,
+		     struct sn_json *json)
 {
-	sn_json_begin(json, '{');
-	sn_json_key(json, "title");
-	sn_json_string(json, sheet->title);
-	sn_json_key(json, "rows");
-	sn_json_begin(json, '[');
-	for (size_t r = 0; r < sn_sheet_rows(sheet); r++) {
-		sn_json_begin(json, '{');
-		for (size_t c = 0; c < sheet->column_count; c++)
-			json_cell(sheet->columns + c, sheet->cells + r * sheet->column_count + c,
-				  json);
-		sn_json_end(json, '}');
+	const struct sn_cell *cell = sheet->cells;
+	sn_json_open(json, "rows", '[');
+	for (size_t r = 0; r < rows; r++) {
+		sn_json_begin(json, are_arrays ? '[' : '{');
+		for (size_t c = 0; c < sheet->column_count; c++, cell++) {
+			if (!are_arrays)
+				sn_json_key(json, sheet->columns[c].key);
+			put_cell(sheet->columns + c, cell, json);
+		}
+		sn_json_end(json, are_arrays ? ']' : '}');
 	}
 	sn_json_end(json, ']');
-	if (sheet->left_out) {
-		sn_json_key(json, "left_out");
-		sn_json_number(json, (double)sn_sheet_left_out(sheet));
-	}
-	sn_json_key(json, "notes");
-	sn_json_begin(json, '[');
-	for (size_t i = 0; i < sheet->note_count; i++)
-		sn_json_string(json, sheet->notes[i]);
-	sn_json_end(json, ']');
-	sn_json_end(json, '}');
 }
 
 void sn_page_json(const struct sn_page *page, struct sn_json *json)
 {
 	for (size_t i = 0; i < page->count; i++) {
-		sn_json_key(json, page->sheets[i]->key);
-		json_sheet(page->sheets[i], json);
+		const struct sn_sheet *sheet = page->sheets[i];
+		sn_json_open(json, sheet->key, '{');
+		sn_json_put_text(json, "title", sheet->title);
+		put_rows(sheet, sn_sheet_rows(sheet), false, json);
+		if (sheet->left_out)
+			sn_json_put_number(json, "left_out", (double)sn_sheet_left_out(sheet));
+		put_texts("notes", sheet->notes, sheet->note_count, json);
+		sn_json_end(json, '}');
 	}
+}
+
+static void put_shown_sheet(const struct sn_sheet *sheet, struct sn_json *json)
+{
+	size_t rows = sn_sheet_rows(sheet);
+	sn_json_begin(json, '{');
+	sn_json_put_text(json, "key", sheet->key);
+	sn_json_put_text(json, "title", sheet->title);
+	sn_json_put_text(json, "shape", sheet->shape == SN_SHEET_SERIES ? "series" : "table");
+	sn_json_put_bool(json, "is_whole", sn_sheet_is_whole(sheet));
+	sn_json_open(json, "columns", '[');
+	for (size_t i = 0; i < sheet->column_count; i++) {
+		sn_json_begin(json, '{');
+		sn_json_put_text(json, "key", sheet->columns[i].key);
+		sn_json_put_text(json, "head", sheet->columns[i].head);
+		sn_json_put_text(json, "unit", sheet->columns[i].unit);
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+	sn_json_put_number(json, "row_count", (double)rows);
+	put_rows(sheet, rows < SN_SHEET_SHOWN ? rows : SN_SHEET_SHOWN, true, json);
+	sn_json_put_number(json, "left_out",
+			   sheet->left_out ? (double)sn_sheet_left_out(sheet) : 0);
+	put_texts("notes", sheet->notes, sheet->note_count, json);
+	sn_json_end(json, '}');
+}
+
+void sn_page_shown_json(const struct sn_page *page, struct sn_json *json)
+{
+	size_t series = 0;
+	put_texts("sentences", page->sentences, page->sentence_count, json);
+	sn_json_open(json, "sheets", '[');
+	for (size_t i = 0; i < page->count; i++)
+		if (page->sheets[i]->shape != SN_SHEET_SERIES || series++ < SN_PAGE_SERIES)
+			put_shown_sheet(page->sheets[i], json);
+	sn_json_end(json, ']');
+	sn_json_put_number(json, "curves_left_out", (double)sn_page_series_left(page));
 }

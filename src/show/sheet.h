@@ -30,8 +30,14 @@ struct sn_column {
 };
 
 enum { SN_SHEET_COLUMNS = 20 };
-/* Rows of a sheet that is shown whole; rows that a sheet takes; series of a page that are drawn. */
-enum { SN_SHEET_WHOLE = 64, SN_SHEET_ROWS = 1000000, SN_PAGE_SERIES = 32 };
+/* Rows of a sheet that is shown whole; rows that a sheet takes, and those of them that a page of
+ * HTML has; series of a page that are drawn. */
+enum {
+	SN_SHEET_WHOLE = 64,
+	SN_SHEET_ROWS = 1000000,
+	SN_SHEET_SHOWN = 2000,
+	SN_PAGE_SERIES = 32,
+};
 
 struct sn_cell {
 	double number;	  /* NAN: none */
@@ -109,5 +115,8 @@ void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_
 /* KEY: {"title", "rows": [{...}], "notes": [...]} for each sheet, inside of an open object; all
  * rows. Numbers are in nanoseconds, bytes and shares from 0 to 1. */
 void sn_page_json(const struct sn_page *page, struct sn_json *json);
+/* The sentences and sheets for a page of HTML, with what it needs to show them, inside of an open
+ * object (docs/format/html.md). */
+void sn_page_shown_json(const struct sn_page *page, struct sn_json *json);
 
 #endif

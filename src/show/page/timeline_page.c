@@ -11,11 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Rows of a sheet that the page holds. */
-enum { MOST_ROWS = 2000 };
-
-/* ---- picture ---- */
-
 static void put_frame(const struct sonde_db *db, uint32_t id, struct sn_json *json)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
@@ -87,77 +82,6 @@ static int put_picture(const struct sn_timeline_picture *picture, struct sn_json
 	return result;
 }
 
-/* ---- sheets ---- */
-
-static void put_columns(const struct sn_sheet *sheet, struct sn_json *json)
-{
-	sn_json_open(json, "columns", '[');
-	for (size_t i = 0; i < sheet->column_count; i++) {
-		sn_json_begin(json, '{');
-		sn_json_put_text(json, "key", sheet->columns[i].key);
-		sn_json_put_text(json, "head", sheet->columns[i].head);
-		sn_json_put_text(json, "unit", sheet->columns[i].unit);
-		sn_json_end(json, '}');
-	}
-	sn_json_end(json, ']');
-}
-
-static void put_rows(const struct sn_sheet *sheet, struct sn_json *json)
-{
-	const struct sn_cell *cell = sheet->cells;
-	size_t rows = sn_sheet_rows(sheet);
-	sn_json_put_number(json, "row_count", (double)rows);
-	sn_json_open(json, "rows", '[');
-	for (size_t r = 0; r < rows && r < MOST_ROWS; r++) {
-		sn_json_begin(json, '[');
-		for (size_t c = 0; c < sheet->column_count; c++, cell++)
-			if (!*sheet->columns[c].unit)
-				sn_json_string(json, cell->text ? cell->text : "");
-			else if (isfinite(cell->number))
-				sn_json_number(json, cell->number);
-			else
-				sn_json_null(json);
-		sn_json_end(json, ']');
-	}
-	sn_json_end(json, ']');
-}
-
-static void put_texts(const char *key, const char *const *texts, size_t count, struct sn_json *json)
-{
-	sn_json_open(json, key, '[');
-	for (size_t i = 0; i < count; i++)
-		sn_json_string(json, texts[i]);
-	sn_json_end(json, ']');
-}
-
-static void put_sheet(const struct sn_sheet *sheet, struct sn_json *json)
-{
-	sn_json_begin(json, '{');
-	sn_json_put_text(json, "key", sheet->key);
-	sn_json_put_text(json, "title", sheet->title ? sheet->title : "");
-	sn_json_put_text(json, "shape", sheet->shape == SN_SHEET_SERIES ? "series" : "table");
-	sn_json_put_bool(json, "is_whole", sn_sheet_is_whole(sheet));
-	put_columns(sheet, json);
-	put_rows(sheet, json);
-	sn_json_put_number(json, "left_out",
-			   sheet->left_out ? (double)sn_sheet_left_out(sheet) : 0);
-	put_texts("notes", sheet->notes, sheet->note_count, json);
-	sn_json_end(json, '}');
-}
-
-static void put_sheets(const struct sn_page *page, struct sn_json *json)
-{
-	size_t series = 0;
-	sn_json_open(json, "sheets", '[');
-	for (size_t i = 0; i < page->count; i++)
-		if (page->sheets[i]->shape != SN_SHEET_SERIES || series++ < SN_PAGE_SERIES)
-			put_sheet(page->sheets[i], json);
-	sn_json_end(json, ']');
-	sn_json_put_number(json, "curves_left_out", (double)sn_page_series_left(page));
-}
-
-/* ---- page ---- */
-
 static int put_header(const struct sn_page *page, const char *title,
 		      const struct sn_timeline_picture *picture, FILE *out)
 {
@@ -166,9 +90,8 @@ static int put_header(const struct sn_page *page, const char *title,
 	sn_json_put_text(&json, "page", "timeline");
 	sn_json_put_text(&json, "title", title);
 	sn_json_put_text(&json, "program", sonde_db_property(picture->db, "program"));
-	put_texts("sentences", page->sentences, page->sentence_count, &json);
+	sn_page_shown_json(page, &json);
 	int result = put_picture(picture, &json);
-	put_sheets(page, &json);
 	sn_json_end(&json, '}');
 	return ferror(out) ? SN_ERR_MEMORY : result;
 }

@@ -144,10 +144,6 @@ void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat)
 /* A comma and a number; NAN: an empty cell. */
 void sn_view_csv_cell(FILE *out, double value);
 
-/* The value of a profile in one metric, restricted as the view is. */
-void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_t profile,
-			   uint32_t metric, struct sonde_db_stat *stat);
-
 /* "python3 4711 worker", "rank 3 ...", "gpu 0 stream 7", "CPU 2": who a profile is; of several runs
  * "RUN: ...". */
 void sn_view_profile_name(const struct sonde_db *db, uint32_t profile, char *text, size_t size);
