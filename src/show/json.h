@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes JSON to a stream: commas and escapes are taken care of, nesting is the caller's. Bytes
+ * Writes JSON to a stream with its commas and escapes; nesting is the caller's. Bytes
  * that are not UTF-8 become U+FFFD, so the output is always valid.
  */
 #ifndef SN_SHOW_JSON_H

@@ -52,7 +52,8 @@ static size_t operator_length(const char *text)
 	return 0;
 }
 
-/* What is left out of a name: parts that say where the standard library keeps its things. */
+/* The length of a part that is left out of a name: a namespace of the standard library's internals.
+ */
 static size_t noise_length(const char *text)
 {
 	static const char *const noise[] = {"(anonymous namespace)::", "__cxx11::", "__1::", NULL};
@@ -304,7 +305,7 @@ void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32
 		snprintf(text, SN_LABEL_CHARS, "%s", module);
 }
 
-/* The machinery of imports is between any two modules; a script's own level is in every path. */
+/* Frames of imports are between any two modules, and a script's own level is in every path. */
 static int python_weight(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
 	if (sn_text_begins(sonde_db_string(db, frame->file), "<frozen "))

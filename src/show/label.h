@@ -35,8 +35,7 @@ const char *sn_label_module(const struct sonde_db *db, const struct sonde_db_fra
 /* A C++ function's name without parameters, return type and noise. */
 void sn_label_shorten(const char *name, char *text, size_t size);
 
-/* How much a frame tells a reader in the middle of a chain: -1 nothing, 0 little, 3 something, 5
- * most. */
+/* How important a frame is in the middle of a chain, from -1 (not at all) to 5. */
 int sn_label_weight(const struct sonde_db *db, uint32_t frame);
 
 /* The escape sequence for a frame's layer; "" for native code. */

@@ -49,7 +49,7 @@ static const char *format_scaled(double value, double base, const char *const *u
 	return three_digits(value, units[i], text);
 }
 
-/* In percent, as long as that says something. */
+/* In percent up to 1000; more as a factor. */
 static const char *format_ratio(double value, char text[SN_NUMBER_CHARS])
 {
 	if (fabs(value) < 1000)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows are linked to sorted sibling lists and printed in pre-order without recursion, as deep as
- * they may be. A chain too long for the line loses what tells least: see fit_chain.
+ * Rows are linked to sorted sibling lists and printed in pre-order without recursion, so at
+ * any depth. Of a chain too long for the line the least important names are left out: fit_chain.
  */
 #include "outline.h"
 
@@ -155,14 +155,13 @@ static int print_guides(const struct sn_outline *outline, const struct sn_termin
 	return 2 * count;
 }
 
-/* A chain in front of people: the names that are shown, and how they rank. */
+/* A chain of frames: its names, their weights, and which of them are shown. */
 struct chain {
 	uint32_t count;
 	uint32_t frames[MAX_PARTS];
 	int weights[MAX_PARTS];
 	bool shown[MAX_PARTS];
-	bool last_may_go;    /* as rows below tell what this one comes to, or it is the outermost
-				caller */
+	bool last_may_go;    /* rows below show where it leads, or it is the outermost caller */
 	size_t part_columns; /* what is longer is shortened to this */
 	char labels[MAX_PARTS][SN_LABEL_CHARS];
 };
@@ -173,7 +172,7 @@ static void fill_chain(const struct sn_outline *outline, const struct sn_outline
 	const struct sn_view *view = outline->view;
 	chain->count = row->count < MAX_PARTS ? row->count : MAX_PARTS;
 	for (uint32_t i = 0; i < chain->count; i++) {
-		/* Of a chain longer than that the middle is not even looked at. */
+		/* The middle of a longer chain is never shown. */
 		uint32_t at = i < MAX_PARTS / 2 ? i : row->count - (chain->count - i);
 		chain->frames[i] = outline->frames[row->frames + at];
 		chain->weights[i] = sn_label_weight(view->db, chain->frames[i]);
@@ -200,7 +199,7 @@ static size_t chain_columns(const struct sn_outline *outline, const struct chain
 	return columns;
 }
 
-/* The part that tells least, of equal ones the first; SONDE_NONE if all must stay. */
+/* The part of least weight, of equal ones the first; SONDE_NONE if all must stay. */
 static uint32_t least_part(const struct chain *chain)
 {
 	uint32_t least = SONDE_NONE;
@@ -228,8 +227,8 @@ static bool drop_parts(const struct sn_outline *outline, struct chain *chain, si
 	}
 }
 
-/* First goes what tells nothing, then long names are shortened, then the rest goes; what room that
- * leaves is for the names. The last part stays if it tells something or the row is a leaf. */
+/* Drops the parts of little weight, then shortens long names, then drops others; names get the room
+ * that is left. The last part stays if it has weight or the row is a leaf. */
 static void fit_chain(const struct sn_outline *outline, struct chain *chain, size_t room)
 {
 	static const size_t steps[] = {0, 36, 30, 24};
@@ -295,7 +294,7 @@ static void print_place(const struct sn_outline *outline, const struct sn_termin
 		return;
 	snprintf(quoted, sizeof(quoted), has_source ? "%s" : "[%s]", text);
 	if (!view->is_full) {
-		/* Half a name is noise; a long line of source is worth its beginning. */
+		/* Half a name is of no use, the beginning of a line of source is. */
 		if (room < (int)sn_utf8_columns(quoted) && (!has_source || room < 16))
 			return;
 		sn_utf8_cut(quoted, (size_t)room);

@@ -43,7 +43,7 @@ void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *a
 /* Appends a frame to the newest row. 0 or SN_ERR_MEMORY. */
 int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame);
 
-/* Sorts siblings as the view says and prints headings and rows. 0 or SN_ERR_MEMORY. */
+/* Sorts siblings by the view's order and prints headings and rows. 0 or SN_ERR_MEMORY. */
 int sn_outline_print(struct sn_outline *outline, const struct sn_terminal *page,
 		     const char *heading);
 

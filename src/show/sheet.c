@@ -168,7 +168,8 @@ static bool is_printed(const struct sn_column *column)
 	return strcmp(column->unit, "id") != 0;
 }
 
-/* Numbers get what they need; texts share what is left, the widest giving way first. */
+/* Columns of numbers get the width that they need; texts share the rest, the widest is cut first.
+ */
 static void lay_out(const struct sn_sheet *sheet, size_t rows, int width,
 		    struct sn_text_table *table)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers as sheets: titled tables with named, typed columns and a few sentences, made once and
- * shown as text, JSON or a part of a page. Whoever makes a sheet does not know how it is shown.
+ * Answers as sheets: titled tables with named, typed columns and a few sentences, which are shown
+ * as text, as JSON or on a page of HTML.
  *
- * A page is a list of sheets. Without memory a sheet stays incomplete and the page says so
- * (sn_page_failed); nothing else has to be checked. All texts are copied. Single-threaded.
+ * A page is a list of sheets. Without memory a sheet stays incomplete and the page's `has_failed`
+ * is set; nothing else has to be checked. All texts are copied. Single-threaded.
  */
 #ifndef SN_SHOW_SHEET_H
 #define SN_SHOW_SHEET_H
@@ -72,7 +72,7 @@ struct sn_page {
 void sn_page_release(struct sn_page *page);
 void sn_page_sentence(struct sn_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Never NULL: without memory a sheet that nobody sees. Owned by the page. */
+/* Never NULL: without memory a sheet that takes nothing. Owned by the page. */
 struct sn_sheet *sn_page_sheet(struct sn_page *page, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -40,7 +40,9 @@ static size_t prefix_length(const char *path, unsigned parts)
 	return (size_t)(end - path);
 }
 
-/* What nodes of one box have in common, as text; the first character says of what kind it is. */
+/* What nodes of one box have in common, as text; its first character is the kind: node, type,
+ * module.
+ */
 static size_t box_key(const struct boxing *boxing, enum level level, uint32_t node, char *key,
 		      size_t size)
 {

@@ -22,7 +22,8 @@ static void put_text(FILE *out, const char *text, size_t most)
 	sn_escape_write(out, SN_ESCAPE_MARKUP, line);
 }
 
-/* From white to orange, by the square root: one that takes a tenth is still seen. */
+/* From white to orange by the square root, so that a tenth of the greatest cost is still visible.
+ */
 static void colour(const struct sn_graph_picture *picture, const struct sn_graph_box *box,
 		   int rgb[3])
 {

@@ -45,8 +45,8 @@ int sn_timeline_picture(const struct sonde_db *db, const struct sonde_trace *tra
 			struct sn_timeline_picture *picture, struct sn_error *error);
 void sn_timeline_picture_release(struct sn_timeline_picture *picture);
 
-/* "rank 3 · device 0 · stream 7", "worker": who a row is, short, as the picture is of one program.
- */
+/* The name of a row, without the program, which all rows share: "rank 3 · device 0 · stream 7",
+ * "worker". */
 struct sn_timeline_name {
 	char text[128];
 };

@@ -97,7 +97,7 @@ static void put_box(const struct drawing *drawing, const struct sn_timeline_box 
 	sn_label_full(db, SN_GROUP_AUTO, box->frame, name);
 	fprintf(out, "<g><rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%d\" fill=\"rgb(%d,%d,%d)\"",
 		LEFT + box->first, y, width, ROW - 1, rgb[0], rgb[1], rgb[2]);
-	/* something is seen of what takes next to nothing of a pixel */
+	/* an event shorter than a pixel stays visible */
 	if (box->busy < 0.95)
 		fprintf(out, " opacity=\"%.2f\"", box->busy < 0.15 ? 0.15 : box->busy);
 	fputs("/><title>", out);

@@ -63,7 +63,7 @@ static void write_base64(FILE *out, const unsigned char *bytes, size_t length)
 	fwrite(text, 1, used, out);
 }
 
-/* Deflates the data in place where this build can. *encoding is what the page is told. */
+/* Deflates the data in place where this build has zlib; *encoding is the page's attribute. */
 static int compress_data(struct sn_buffer *data, const char **encoding, struct sn_error *error)
 {
 	*encoding = "none";

@@ -77,7 +77,8 @@ void sn_source_roots_add_list(struct sn_source_roots *roots, const char *folders
 	}
 }
 
-/* A tree of the user's own: one that somebody put above it does not make all of it his. */
+/* Whether the top of a git tree is there and the user's own: another user's tree above it does not
+ * count. */
 static bool is_git_top(const char *path)
 {
 	struct stat top, git;
@@ -97,7 +98,7 @@ void sn_source_roots_add_working_tree(struct sn_source_roots *roots)
 	}
 	add(roots, strdup(path));
 	for (char *slash; (slash = strrchr(path, '/')) > path; *slash = 0) {
-		/* who keeps his settings in git does not mean all that he has */
+		/* a home folder may be in git for its settings: it is no source tree */
 		bool is_home = home && !strcmp(path, home);
 		if (is_home || !is_git_top(path))
 			continue;

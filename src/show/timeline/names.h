@@ -18,8 +18,8 @@ struct sn_place_name sn_name_in_rank(const struct sonde_db_profile *profile, con
 /* "rank 3 · device 0", as short as tells devices apart. */
 struct sn_place_name sn_name_device(const struct sn_answers *answers, size_t device);
 struct sn_place_name sn_name_participant(const struct sn_answers *answers, size_t participant);
-/* The same by a profile: of the device whose stream it is, and of whoever takes part as that stream
- * or thread. */
+/* The same by a profile: of the device whose stream it is, and of the participant that is that
+ * stream or thread. */
 struct sn_place_name sn_name_stream_device(const struct sn_answers *answers, uint32_t profile);
 struct sn_place_name sn_name_member(const struct sn_answers *answers, uint32_t profile);
 /* "rank 3", of a profile's process. */

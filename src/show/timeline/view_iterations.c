@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Who an iteration belongs to, whatever the run. */
+/* The rank or process of an iteration, without its run. */
 static struct sn_place_name name_owner(const struct sonde_db *db, const struct sn_iteration *one)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(db, one->profile);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a device and its process goes on at the same time. */
+/* Which activities of a device and its process overlap. */
 #include "views.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads ran, waited for and were blocked in, as the operating system told. */
+/* What threads ran, waited for and were blocked in, as the operating system recorded it. */
 #include "timeline/threads/thread_states.h"
 #include "views.h"
 

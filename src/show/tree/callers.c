@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each entry has a run of pairs (context of the function, ancestor reached). Expanding an entry
- * moves its pairs one caller up, where they are, because nobody asks for the entry's own any more;
- * sorts them by the caller's group and makes an entry of each run. So there are never more pairs
- * than contexts.
+ * moves its pairs one caller up in place, since the entry itself needs them no more; sorts them by
+ * the caller's group, and adds an entry for each run. So there are never more pairs than contexts.
  *
- * A recursion of n levels would take n * n / 2 such moves. So the pairs of an entry are in the
- * order of how many callers of the same group follow: those that leave the recursion now come
- * first, and the others stay as they are, those of the next entry. What these add up to is known
- * from the end of the run, where it is long.
+ * A recursion of n levels would need n * n / 2 such moves. So the pairs of an entry are ordered by
+ * how many callers of the same group follow: pairs that leave the recursion now come first, and the
+ * others stay in place as the pairs of the next entry. Where such a run is long, its sums are
+ * computed once, from its end.
  */
 #include "callers.h"
 
@@ -69,7 +68,7 @@ static void add_pair(const struct sn_tree *tree, const struct sn_callers_pair *p
 	}
 }
 
-/* What the pairs from each one to the last of a long recursion add up to. */
+/* Of each pair of a long recursion the sum from it to the last one. */
 static int sum_from_end(struct sn_callers *callers, size_t first, size_t count)
 {
 	uint32_t metrics = callers->tree->metric_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bottom-up view: functions, and under each its callers, their callers and so on. Entries are
- * made when they are asked for, because a whole bottom-up tree can be far larger than the top-down
+ * The bottom-up view: functions, and under each its callers, their callers and so on. An entry's
+ * callers are added on demand, because a whole bottom-up tree can be far larger than the top-down
  * one.
  *
  * An entry stands for a call path read from the inside out. Its exclusive value is the own cost of

@@ -139,7 +139,8 @@ static void print_line(const struct hot_lines *lines, const struct sn_terminal *
 	sn_text_table_end(table);
 }
 
-/* A compiler that the script runs, say: all of it lies under no line of the script. */
+/* All cost of another program, such as a compiler that the script runs, lies under no line of the
+ * script. */
 static bool has_other_programs(const struct sonde_db *db)
 {
 	uint32_t first = SONDE_NONE;

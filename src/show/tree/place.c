@@ -83,8 +83,8 @@ static int compare_places(const void *left, const void *right)
 	return sn_order_then(SN_ORDER(b->cost, a->cost), SN_ORDER(a->contexts[0], b->contexts[0]));
 }
 
-/* Keeps the contexts that are called just so, which is what somebody who types a name means:
- * `main`, and not the __libc_start_main above it. False without any. */
+/* Keeps the contexts whose name is exactly the text: `main` means main and not the
+ * __libc_start_main above it. False without any. */
 static bool keep_exact(struct search *search, const char *text)
 {
 	uint32_t count = sonde_db_context_count(search->db);

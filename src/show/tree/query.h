@@ -7,7 +7,7 @@
  *	term       = [field ":"] pattern           field: name, kind, layer, file, module, line
  *
  * `a > b` is a frame b somewhere below a frame a. A context is selected if its path, itself
- * included, contains the steps in this order; so whatever lies below a match is selected with it.
+ * included, contains the steps in this order; so all contexts below a match are selected, too.
  * "!" selects everything else. A pattern matches anywhere in the text, without regard to case; one
  * with * ? [ must match the whole name, and for files and modules the whole path or its last part.
  * Quotes ('...' or "...") protect blanks and >. Without a field a pattern is tried on the frame's

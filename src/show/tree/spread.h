@@ -4,7 +4,7 @@
  * stream has there, how much they differ, and what they differ by.
  *
  * The values of a context lie together in the database, by profile, and those of its descendants
- * follow: reading them costs what is there, whatever else the database holds.
+ * follow: the cost of reading them does not depend on the rest of the database.
  */
 #ifndef SN_SHOW_SPREAD_H
 #define SN_SHOW_SPREAD_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One place over all profiles, on a terminal: statistics, a plot, and who is far from the rest. */
+/* One place over all profiles, on a terminal: statistics, a plot, and the profiles that are far
+ * from the mean. */
 #include "spread.h"
 
 #include "base/sort.h"
@@ -68,8 +69,6 @@ static void print_statistics(const struct sn_spread *spread, const struct sn_ter
 		sn_text_profile(view, summary->most, page->width - width - 64, &table);
 	}
 }
-
-/* ---- plots ---- */
 
 static const char *block(const struct sn_terminal *page, int eighths)
 {
@@ -219,8 +218,6 @@ static int print_plot(const struct sn_spread *spread, const struct sn_terminal *
 		last);
 	return 0;
 }
-
-/* ---- who is far from the rest ---- */
 
 static int compare_far(const void *left, const void *right, void *argument)
 {

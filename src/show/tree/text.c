@@ -128,7 +128,7 @@ uint64_t sn_text_measured_ns(const struct sonde_db *db)
 	return end;
 }
 
-/* The path as a shell takes it, so that a suggested command can be copied. */
+/* The path quoted for a shell, so that a suggested command can be copied. */
 static void quote_path(const char *path, char *text, size_t size)
 {
 	bool is_plain = !strpbrk(path, " \t\n'\"\\$&;()<>|*?[]#~`!{}") && *path != '-';

@@ -43,7 +43,7 @@ void sn_text_formulas(const struct sn_view *view, const struct sn_derived *deriv
 struct sn_text_table sn_text_begin_heads(const struct sn_terminal *page);
 void sn_text_end_heads(const struct sn_terminal *page, struct sn_text_table *table,
 		       const char *rest);
-/* Ends a row with who a profile is, shortened to at most `room` columns unless all is shown. */
+/* Ends a row with a profile's name, shortened to at most `room` columns unless names are whole. */
 void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
 		     struct sn_text_table *table);
 

@@ -102,7 +102,7 @@ static int add_node_row(struct sn_outline *outline, const struct sn_tree *tree, 
 	for (;;) {
 		for (uint32_t m = 0; m < tree->metric_count; m++)
 			sonde_db_stat_merge(&values[m].exclusive, &tree->values[m][node].exclusive);
-		/* The root stands for the whole; what is below it says more. */
+		/* The root stands for the whole: where it has one child, that is shown instead. */
 		uint32_t next = outline->view->is_full ? SONDE_NONE : greatest_child(tree, node);
 		bool goes_on = next != SONDE_NONE && hands_on(tree, node, next);
 		if (!(node == 0 && goes_on) &&
@@ -308,8 +308,7 @@ int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_terminal 
 			code = sn_outline_print(&outline, page, "function, and who calls it");
 		if (code == 0 && !view->is_full)
 			sn_text_footer(view, page, SONDE_NONE);
-		if (code == SN_ERR_MEMORY)
-			sn_fail(error, code, "out of memory");
+		sn_fail_code(error, code);
 		sn_outline_release(&outline);
 		sn_callers_release(&callers);
 	}

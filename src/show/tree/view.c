@@ -20,7 +20,8 @@ static double metric_total(const struct sonde_db *db, uint32_t metric)
 	return summary.inclusive.sum;
 }
 
-/* How telling a metric of time on devices is: 0 is none. Time in the host's API calls is none. */
+/* The rank of a metric of time on devices, the most useful highest. 0: it is none, as time in the
+ * host's API calls. */
 static int device_rank(const struct sonde_db *db, uint32_t metric)
 {
 	static const char *const words[] = {"copy", "device", "gpu", "kernel"};
@@ -34,7 +35,7 @@ static int device_rank(const struct sonde_db *db, uint32_t metric)
 	return 0;
 }
 
-/* The metrics of time on devices, the most telling first. */
+/* The metrics of time on devices, the highest rank first. */
 static uint32_t add_device_times(const struct sonde_db *db, uint32_t *metrics, uint32_t used,
 				 uint32_t size)
 {
@@ -175,7 +176,7 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 	    .where = view->where,
 	    .where_count = view->where_count,
 	    .profiles = view->profiles,
-	    /* who calls a function is a question about functions */
+	    /* callers are functions, not loops */
 	    .fold_loops = view->kind == SN_VIEW_BOTTOM_UP,
 	};
 	return sn_tree_init(tree, view->db, &request, error);
@@ -204,7 +205,7 @@ const struct sonde_db_stat *sn_view_flat_across(const struct sn_flat *flat, uint
 	return flat->across ? &flat->across[(size_t)row * flat->metric_count] : NULL;
 }
 
-/* What rows are made with: one row at a time, sinks copy what they keep. */
+/* Rows are passed on one at a time in the same memory; sinks copy what they keep. */
 struct rows {
 	const struct sn_view *view;
 	struct sn_row_sink *sink;
