@@ -6,7 +6,7 @@ import { openPayload } from '../src/format/decode.ts';
 import { decodeTimeline } from '../src/format/timeline.ts';
 import type { Picture, Sheet } from '../src/format/timeline.ts';
 import { barOf, formatCell, nextSort, partsOf, rowsFound, rowsShown } from '../src/logic/sheet.ts';
-import { boxAtPoint, boxBeside, boxFrom, layOutTracks, ROW, stretchOf, ticksOf, TOP } from '../src/logic/tracks.ts';
+import { boxAtPoint, boxBeside, boxFrom, layOutTracks, namesOf, ROW, stretchOf, ticksOf, TOP } from '../src/logic/tracks.ts';
 
 const plain = (text: string): string => text.replace(/[\u2009\u202f\u00a0]/g, ' ');
 const column = (unit: string, key = 'x') => ({ key, head: key, unit });
@@ -82,6 +82,13 @@ test('boxes lie where they are drawn, beside names or below them', () => {
 	assert.ok(narrow.rows[0]!.top > narrow.rows[0]!.nameTop && narrow.height > wide.height);
 	assert.equal(boxFrom(picture.tracks[0]!, 10), 1);
 	assert.equal(boxFrom(picture.tracks[0]!, 30), 2);
+});
+
+test('names of boxes get shorter as people read them', () => {
+	const names = (layer: string, name: string) => namesOf({ name, full: name, layer, backward: false });
+	assert.deepEqual(names('python', 'model.py:12 Net.forward'), ['model.py:12 Net.forward', 'Net.forward']);
+	assert.deepEqual(names('region', 'nn.Module: Net_0'), ['nn.Module: Net_0']);
+	assert.equal(names('gpu', 'void at::native::gemm<float>(int)').at(-1), 'gemm');
 });
 
 test('arrow keys lead from box to box, over empty rows', () => {

@@ -2,9 +2,9 @@
 /* Draws the rows of a timeline. Knows pixels only: what boxes are and what they are called is given. */
 import type { PictureFrame } from '../format/timeline.ts';
 import { css, layerColour } from '../logic/colour.ts';
-import { fit, spellings } from '../logic/label.ts';
+import { fit } from '../logic/label.ts';
 import type { MeasureText } from '../logic/label.ts';
-import { boxCount, boxOf, ROW, stretchOf, TOP } from '../logic/tracks.ts';
+import { boxCount, boxOf, namesOf, ROW, stretchOf, TOP } from '../logic/tracks.ts';
 import type { BoxAt, TracksLayout } from '../logic/tracks.ts';
 import { measurer } from './text.ts';
 import type { Paint } from './theme.ts';
@@ -87,7 +87,7 @@ export class TracksCanvas {
 			context.font = this.font;
 			/* the paper shines through those that are pale */
 			context.fillStyle = busy < 0.6 ? paint.line : paint.ink;
-			context.fillText(fit(spellings(frames[frame]!.name), right - left - 6, this.measure, 'front'), left + 3, top + ROW - 4.5);
+			context.fillText(fit(namesOf(frames[frame]!), right - left - 6, this.measure, 'front'), left + 3, top + ROW - 4.5);
 		}
 	}
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The picture of a timeline: where its rows and boxes lie, and what is at a point or beside a box. */
-import type { Picture, Track } from '../format/timeline.ts';
+import type { Picture, PictureFrame, Track } from '../format/timeline.ts';
+import { spellings } from './label.ts';
 
 export const ROW = 16;
 export const TOP = 24;
@@ -48,6 +49,12 @@ export function layOutTracks(picture: Picture, width: number): TracksLayout {
 		return row;
 	});
 	return { left, width: Math.max(1, width - left), height: y + GAP, rows };
+}
+
+/* Ever shorter names for a box: of "model.py:12 forward" the function; regions are called as they are. */
+export function namesOf({ name, layer }: PictureFrame): string[] {
+	if (layer === 'python') return [name, name.slice(name.indexOf(' ') + 1)];
+	return layer === 'region' ? [name] : spellings(name);
 }
 
 export function boxCount(track: Track): number {
