@@ -2,7 +2,6 @@
 /* Findings in words: one function for each rule, from the finding's evidence alone. */
 #include "views.h"
 
-#include <math.h>
 #include <stdio.h>
 
 /* A finding, and where its sentence is written. */

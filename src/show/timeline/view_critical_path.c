@@ -2,7 +2,6 @@
 /* The critical path of an iteration: what it consists of, and what would shorten it. */
 #include "views.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static void show_shares(const struct sn_answers *answers, const struct sn_critical_path *path,

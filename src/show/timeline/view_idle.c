@@ -33,6 +33,24 @@ static void show_reasons(const struct sn_answers *answers, struct sn_page *page)
 			     "computation has the rest");
 }
 
+/* A row for each node; `sums`, which may be NULL, are freed. `whole` is what shares are of; NULL:
+ * there is no such column. */
+static int add_nodes(const struct sn_answers *answers, size_t device, struct sn_node_sum *sums,
+		     size_t count, const double *whole, struct sn_sheet *sheet)
+{
+	if (!sums)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < count; i++) {
+		sn_sheet_text(sheet, sn_name_device(answers, device).text);
+		sn_sheet_number(sheet, sums[i].value);
+		if (whole)
+			sn_sheet_number(sheet, *whole > 0 ? sums[i].value / *whole : 0);
+		sn_sheet_text(sheet, sn_name_node(&answers->nodes, sums[i].node).text);
+	}
+	free(sums);
+	return 0;
+}
+
 static int show_before(const struct sn_answers *answers, struct sn_page *page)
 {
 	static const struct sn_column columns[] = {
@@ -40,17 +58,12 @@ static int show_before(const struct sn_answers *answers, struct sn_page *page)
 	struct sn_sheet *sheet = sn_page_table(page, "before_first", columns,
 					       "what threads did before the first operation");
 	for (size_t i = 0; i < answers->times.count; i++) {
-		size_t count;
+		size_t count = 0;
 		struct sn_node_sum *sums =
 		    sn_node_sums(&answers->nodes, answers->waits[i].before, &count);
-		if (!sums)
+		if (add_nodes(answers, i, sums, count < NODES_BEFORE ? count : NODES_BEFORE, NULL,
+			      sheet))
 			return SN_ERR_MEMORY;
-		for (size_t k = 0; k < count && k < NODES_BEFORE; k++) {
-			sn_sheet_text(sheet, sn_name_device(answers, i).text);
-			sn_sheet_number(sheet, sums[k].value);
-			sn_sheet_text(sheet, sn_name_node(&answers->nodes, sums[k].node).text);
-		}
-		free(sums);
 	}
 	if (!sn_sheet_rows(sheet))
 		sn_sheet_note(sheet, "nothing is recorded before it");
@@ -66,18 +79,12 @@ static int show_blame(const struct sn_answers *answers, struct sn_page *page)
 	struct sn_sheet *sheet =
 	    sn_page_table(page, "blame", columns, "while a device was idle, its process was in");
 	for (size_t i = 0; i < answers->times.count; i++) {
-		size_t count;
+		size_t count = 0;
 		double idle = (double)answers->times.devices[i].idle_ns;
 		struct sn_node_sum *sums =
 		    sn_node_sums_of_blames(&answers->nodes, answers->blames + i, 1, &count);
-		if (!sums)
+		if (add_nodes(answers, i, sums, count, &idle, sheet))
 			return SN_ERR_MEMORY;
-		for (size_t k = 0; k < count; k++) {
-			sn_sheet_text(sheet, sn_name_device(answers, i).text);
-			sn_sheet_numbers(sheet, sums[k].value, idle > 0 ? sums[k].value / idle : 0);
-			sn_sheet_text(sheet, sn_name_node(&answers->nodes, sums[k].node).text);
-		}
-		free(sums);
 	}
 	return 0;
 }

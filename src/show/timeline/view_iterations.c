@@ -4,8 +4,6 @@
 #include "timeline/iterations/unusual.h"
 #include "views.h"
 
-#include <math.h>
-
 /* The rank or process of an iteration, without its run. */
 static struct sn_place_name name_owner(const struct sonde_db *db, const struct sn_iteration *one)
 {

@@ -5,7 +5,6 @@
 #include "timeline/node_sums.h"
 #include "views.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static struct sn_place_name name_host(const struct sn_answers *answers, uint32_t profile)

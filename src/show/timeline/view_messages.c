@@ -5,7 +5,6 @@
 #include "timeline/messages/message_sums.h"
 #include "views.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static void note_lone(const struct sn_answers *answers, struct sn_sheet *sheet)
@@ -18,12 +17,6 @@ static void note_lone(const struct sn_answers *answers, struct sn_sheet *sheet)
 			      sn_name_process(answers, one->profile).text, one->sent,
 			      one->received);
 	}
-}
-
-/* Bytes a second; none where it took no time. */
-static double rate_of(double bytes, double ns)
-{
-	return ns > 0 ? bytes / ns * 1e9 : (double)NAN;
 }
 
 static int show_routes(const struct sn_answers *answers, struct sn_page *page)
@@ -48,7 +41,7 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 		sn_sheet_text(sheet, sn_name_process(answers, route->to).text);
 		sn_sheet_numbers(sheet, route->count, route->bytes, route->late_sender_ns,
 				 route->late_receiver_ns, route->transfer_ns,
-				 rate_of(route->bytes, route->transfer_ns));
+				 sn_rate_of(route->bytes, route->transfer_ns));
 	}
 	free(routes);
 	sn_sheet_note(sheet,
@@ -193,7 +186,7 @@ static void add_access(const struct sn_answers *answers, const struct sn_access 
 	sn_sheet_numbers(sheet, one->count, one->bytes, one->time_ns, one->longest_ns,
 			 one->apart_ns);
 	if (is_of_file(one))
-		sn_sheet_number(sheet, rate_of(one->bytes, one->time_ns));
+		sn_sheet_number(sheet, sn_rate_of(one->bytes, one->time_ns));
 }
 
 static int show_accesses(const struct sn_answers *answers, struct sn_page *page,

@@ -4,7 +4,6 @@
 #include "timeline/iterations/iteration_copies.h"
 #include "views.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static void size_name(unsigned class, char *text, size_t size)
@@ -29,7 +28,7 @@ static void size_name(unsigned class, char *text, size_t size)
 static void add_sum(struct sn_sheet *sheet, const struct sn_transfer_sum *sum)
 {
 	sn_sheet_numbers(sheet, sum->count, sum->bytes, sum->time_ns,
-			 sum->sized_ns > 0 ? sum->bytes / sum->sized_ns * 1e9 : (double)NAN);
+			 sn_rate_of(sum->bytes, sum->sized_ns));
 }
 
 static void show_sums(const struct sn_transfers *all, struct sn_page *page)
