@@ -306,7 +306,7 @@ static void print_program(const struct sonde_db *db)
 		if (*property(db, lines[i][1]).text)
 			print_line(lines[i][0], property(db, lines[i][1]).text, "");
 	if (duration_ns(db) > 0 || !sonde_db_property(db, "imported.from"))
-		print_line("duration", sn_number_time(duration_ns(db)), "");
+		print_line("duration", sn_number_time(duration_ns(db)).text, "");
 	if (!is_completeness_known(db))
 		printf("  %-12s not known: imported from %s, which does not tell\n", "complete",
 		       property(db, "imported.from").text);
@@ -316,11 +316,11 @@ static void print_program(const struct sonde_db *db)
 		print_line("complete", "no: ",
 			   *property(db, "incomplete").text ? property(db, "incomplete").text
 							    : "it is not known why");
-	print_line("contexts", sn_number_counted(sonde_db_context_count(db)), "");
+	print_line("contexts", sn_number_counted(sonde_db_context_count(db)).text, "");
 	if (event_count(db) > 0)
-		print_line("events", sn_number_counted(event_count(db)), " (sonde timeline)");
+		print_line("events", sn_number_counted(event_count(db)).text, " (sonde timeline)");
 	print_findings(db);
-	print_line("modules", sn_number_counted(sonde_db_module_count(db)), "");
+	print_line("modules", sn_number_counted(sonde_db_module_count(db)).text, "");
 }
 
 /* Several measurements in one database: what each of them is called and has. */
@@ -345,8 +345,9 @@ static void print_runs(const struct sonde_db *db)
 				cpu_ns += (double)sonde_db_profile(db, i)->cpu_ns;
 				count++;
 			}
-		printf("  %10s CPU %10s %s  %s\n", sn_number_time(cpu_ns), sn_number_counted(count),
-		       count == 1 ? "thread" : "threads", property(db, key).text);
+		printf("  %10s CPU %10s %s  %s\n", sn_number_time(cpu_ns).text,
+		       sn_number_counted(count).text, count == 1 ? "thread" : "threads",
+		       property(db, key).text);
 	}
 }
 
@@ -397,12 +398,12 @@ static void print_metrics(const struct sonde_db *db)
 			continue;
 		const char *unit = sonde_db_string(db, metric->unit);
 		printf("  %-*s %10s  %s %s", columns, shown_string(db, metric->name, 256).text,
-		       sn_number_text(stat.sum, unit), sn_number_counted(stat.count),
+		       sn_number_text(stat.sum, unit).text, sn_number_counted(stat.count).text,
 		       !metric->period	 ? "measured"
 		       : stat.count == 1 ? "sample"
 					 : "samples");
 		if (metric->period)
-			printf(", one every %s", sn_number_text((double)metric->period, unit));
+			printf(", one every %s", sn_number_text((double)metric->period, unit).text);
 		printf("  [%s]\n", shown_string(db, metric->source, 256).text);
 	}
 	print_valueless(db);
@@ -442,7 +443,7 @@ static void print_formulas(const struct sonde_db *db)
 		has_any = true;
 		double number = sn_formula_at_context(formula, db, 0, false);
 		printf("  %-22s %10s  = %s", shown(formula->name, 256).text,
-		       sn_number_text(number, formula->unit), sn_shown(formula->text).text);
+		       sn_number_text(number, formula->unit).text, sn_shown(formula->text).text);
 		if (isnan(number))
 			print_why_empty(db, formula);
 		putchar('\n');
@@ -483,8 +484,8 @@ static void print_profiles(struct sonde_db *db)
 		const struct sonde_db_profile *profile = sonde_db_profile(db, order[i]);
 		char name[512];
 		sn_view_profile_name(db, order[i], name, sizeof(name));
-		printf("  %10s CPU %10s %-7s  %s\n", sn_number_time((double)profile->cpu_ns),
-		       sn_number_counted((double)profile->samples),
+		printf("  %10s CPU %10s %-7s  %s\n", sn_number_time((double)profile->cpu_ns).text,
+		       sn_number_counted((double)profile->samples).text,
 		       profile->samples == 1 ? "sample" : "samples", name);
 	}
 	if (count > MAX_THREADS_SHOWN)
@@ -492,7 +493,7 @@ static void print_profiles(struct sonde_db *db)
 	if (property_number(db, "threads") > count)
 		printf(
 		    "  %s threads in all: of each process those beyond some hundreds share lines\n",
-		    sn_number_counted(property_number(db, "threads")));
+		    sn_number_counted(property_number(db, "threads")).text);
 	free(order);
 }
 
@@ -515,7 +516,7 @@ static void print_clock(const struct sonde_db *db, unsigned host)
 {
 	const char *joined = clock_text(db, host, "joined");
 	printf("  %-16s %8s messages  ", shown(clock_text(db, host, "host"), 64).text,
-	       sn_number_counted(clock_number(db, host, "messages")));
+	       sn_number_counted(clock_number(db, host, "messages")).text);
 	if (!joined || !strcmp(joined, "no")) {
 		puts("not joined: no message reaches it, times are by its own calendar");
 		return;
@@ -527,12 +528,12 @@ static void print_clock(const struct sonde_db *db, unsigned host)
 	double error_ns = clock_number(db, host, "error_ns");
 	double violations = clock_number(db, host, "violations");
 	printf("offset %s, right to %s, drift %.3g ppm, calendar %s off",
-	       sn_number_time(clock_number(db, host, "offset_ns")),
-	       isnan(error_ns) ? "what is not known" : sn_number_time(error_ns),
+	       sn_number_time(clock_number(db, host, "offset_ns")).text,
+	       isnan(error_ns) ? "what is not known" : sn_number_time(error_ns).text,
 	       clock_number(db, host, "drift_ppb") / 1000,
-	       sn_number_time(clock_number(db, host, "calendar_ns")));
+	       sn_number_time(clock_number(db, host, "calendar_ns")).text);
 	if (violations > 0)
-		printf(", %s received before they were sent", sn_number_counted(violations));
+		printf(", %s received before they were sent", sn_number_counted(violations).text);
 	putchar('\n');
 }
 
@@ -542,8 +543,8 @@ static void print_messages(const struct sonde_db *db)
 		return;
 	print_heading("Messages between ranks");
 	printf("  %s have both ends here, %s without a partner\n",
-	       sn_number_counted(property_number(db, "messages.matched")),
-	       sn_number_counted(property_number(db, "messages.unmatched")));
+	       sn_number_counted(property_number(db, "messages.matched")).text,
+	       sn_number_counted(property_number(db, "messages.unmatched")).text);
 }
 
 static void print_clocks(const struct sonde_db *db)
@@ -563,12 +564,12 @@ static void print_missing(const struct sonde_db *db)
 	double all_cpu_ns = property_number(db, "missing.of_cpu_ns");
 	if (processes <= 0)
 		return;
-	printf("  %s of %s processes in whole or in part", sn_number_counted(processes),
-	       sn_number_counted(property_number(db, "missing.of_processes")));
+	printf("  %s of %s processes in whole or in part", sn_number_counted(processes).text,
+	       sn_number_counted(property_number(db, "missing.of_processes")).text);
 	if (all_cpu_ns > 0)
-		printf(", and %s of %s of CPU time (%s)", sn_number_time(cpu_ns),
-		       sn_number_time(all_cpu_ns),
-		       sn_number_part(cpu_ns < all_cpu_ns ? cpu_ns : all_cpu_ns, all_cpu_ns));
+		printf(", and %s of %s of CPU time (%s)", sn_number_time(cpu_ns).text,
+		       sn_number_time(all_cpu_ns).text,
+		       sn_number_part(cpu_ns < all_cpu_ns ? cpu_ns : all_cpu_ns, all_cpu_ns).text);
 	putchar('\n');
 }
 
@@ -576,8 +577,8 @@ static void print_missing(const struct sonde_db *db)
 static bool print_loss(double count, double share, const char *cause, const char *text)
 {
 	if (count > 0)
-		printf("  %10s %6s  %-18s %s\n", sn_number_counted(count),
-		       share < 0 ? "" : sn_number_part(share, 1), cause, text);
+		printf("  %10s %6s  %-18s %s\n", sn_number_counted(count).text,
+		       share < 0 ? "" : sn_number_part(share, 1).text, cause, text);
 	return count > 0;
 }
 
@@ -609,10 +610,10 @@ static void print_overhead(const struct sonde_db *db)
 	if (!is_completeness_known(db) && totals.own_ns <= 0 && peak <= 0)
 		return; /* no other tool tells what it cost */
 	print_heading("Cost of measuring");
-	printf("  %-12s %s, %s of the program's CPU time\n", "time", sn_number_time(totals.own_ns),
-	       sn_number_part(own_share(&totals), 1));
+	printf("  %-12s %s, %s of the program's CPU time\n", "time",
+	       sn_number_time(totals.own_ns).text, sn_number_part(own_share(&totals), 1).text);
 	if (peak > 0)
-		print_line("memory", sn_number_text(peak, "bytes"), " at most");
+		print_line("memory", sn_number_text(peak, "bytes").text, " at most");
 }
 
 static void print_text(struct sonde_db *db, const char *path)

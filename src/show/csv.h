@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts as cells of CSV, for all that write it (RFC 4180). Spreadsheets take a cell that begins
- * with = + - or @ for a formula, whoever wrote it: such a text gets an apostrophe before it, by
- * which they know a text. Numbers are written by the caller, and a text that is one stays as it is.
+ * Texts as cells of CSV (RFC 4180). A spreadsheet evaluates a cell that begins with = + - or @ as a
+ * formula, so such a text gets an apostrophe before it, which marks a text. Numbers are written by
+ * the caller, and a text that is a number stays as it is.
  */
 #ifndef SN_SHOW_CSV_H
 #define SN_SHOW_CSV_H
@@ -16,7 +16,7 @@ void sn_csv_text(FILE *out, const char *text);
 void sn_csv_quoted(FILE *out, const char *text);
 /* A comma, and the head of a column: "NAME:STATISTIC". */
 void sn_csv_head(FILE *out, const char *name, const char *statistic);
-/* Whether a cell that begins with the text would be taken for a formula, numbers included. */
+/* Whether a spreadsheet would evaluate a cell that begins with the text; also true for numbers. */
 bool sn_csv_is_formula(const char *text);
 /* A part of a cell, between quotes that the caller writes. Every `separator` in it becomes a colon;
  * 0: none does. */

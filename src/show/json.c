@@ -47,7 +47,7 @@ void sn_json_string(struct sn_json *json, const char *text)
 		return;
 	}
 	separate(json);
-	sn_json_quote(json->out, text);
+	sn_quote_write(json->out, json->is_shown ? SN_ESCAPE_QUOTED : SN_ESCAPE_JSON, text);
 }
 
 void sn_json_number(struct sn_json *json, double value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes JSON to a stream: commas and escapes are taken care of, nesting is the caller's. Bytes
+ * Writes JSON to a stream with its commas and escapes; nesting is the caller's. Bytes
  * that are not UTF-8 become U+FFFD, so the output is always valid.
  */
 #ifndef SN_SHOW_JSON_H
@@ -13,6 +13,7 @@
 struct sn_json {
 	FILE *out;
 	bool needs_comma;
+	bool is_shown; /* texts are shown as they are: as sn_utf8_show has them */
 };
 
 void sn_json_begin(struct sn_json *json, char bracket); /* '{' or '[' */

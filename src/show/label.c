@@ -2,7 +2,7 @@
 /* Names of frames; see label.h. */
 #include "label.h"
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "format/measurement/measurement.h"
 #include "frame/user_frame.h"
 
@@ -13,6 +13,13 @@ const char *sn_label_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *sn_label_module(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	return frame->module == SONDE_NONE
+		   ? NULL
+		   : sonde_db_string(db, sonde_db_module(db, frame->module)->path);
 }
 
 /* The bracket that closes the one at `text`, or NULL. */
@@ -31,31 +38,27 @@ static const char *closing(const char *text, char open, char close)
 	return NULL;
 }
 
-static bool starts_with(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* The length of what follows "operator" and belongs to the name: "()", "<<", " new[]", ... */
 static size_t operator_length(const char *text)
 {
 	static const char *const names[] = {"()", "[]", "<=>", "->*", "<<=", ">>=", "->",
 					    "<<", ">>", "<=",  ">=",  "<",   ">",   NULL};
 	/* operator< of template arguments, written without the blank */
-	if (starts_with(text, "<<") && closing(text + 1, '<', '>'))
+	if (sn_text_begins(text, "<<") && closing(text + 1, '<', '>'))
 		return 1;
 	for (int i = 0; names[i]; i++)
-		if (starts_with(text, names[i]))
+		if (sn_text_begins(text, names[i]))
 			return strlen(names[i]);
 	return 0;
 }
 
-/* What is left out of a name: parts that say where the standard library keeps its things. */
+/* The length of a part that is left out of a name: a namespace of the standard library's internals.
+ */
 static size_t noise_length(const char *text)
 {
 	static const char *const noise[] = {"(anonymous namespace)::", "__cxx11::", "__1::", NULL};
 	for (int i = 0; noise[i]; i++)
-		if (starts_with(text, noise[i]))
+		if (sn_text_begins(text, noise[i]))
 			return strlen(noise[i]);
 	return 0;
 }
@@ -67,15 +70,15 @@ static size_t inner_parameters(const char *text)
 	const char *end = closing(text, '(', ')');
 	if (!end)
 		return 0;
-	end += starts_with(end + 1, " const") ? 7 : 1;
-	return starts_with(end, "::") ? (size_t)(end - text) : 0;
+	end += sn_text_begins(end + 1, " const") ? 7 : 1;
+	return sn_text_begins(end, "::") ? (size_t)(end - text) : 0;
 }
 
 /* The length of what is copied whole: brackets with their contents, an operator with its sign. */
 static size_t unit_length(const char *text, bool begins_word)
 {
 	const char *end = NULL;
-	if (begins_word && starts_with(text, "operator")) {
+	if (begins_word && sn_text_begins(text, "operator")) {
 		size_t length = 8 + operator_length(text + 8);
 		/* "operator<< <char>", "operator new", "operator bool": the blank belongs to it */
 		return length + (text[length] == ' ');
@@ -123,7 +126,7 @@ static void fold_templates(char *text)
 	char *to = text;
 	for (const char *from = text; *from;) {
 		/* The first bracket of operator< and operator<< opens nothing. */
-		bool is_sign = from - text >= 8 && starts_with(from - 8, "operator");
+		bool is_sign = from - text >= 8 && sn_text_begins(from - 8, "operator");
 		const char *end = *from == '<' && from > text ? closing(from, '<', '>') : NULL;
 		if (end && end - from > 3 && !is_sign) {
 			memcpy(to, "<\xe2\x80\xa6>", 5);
@@ -175,7 +178,7 @@ static void remove_all(char *text, const char *what)
 static void clean_python_file(const char *path, char *file, size_t size)
 {
 	static const char frozen[] = "<frozen ";
-	bool is_frozen = starts_with(path, frozen);
+	bool is_frozen = sn_text_begins(path, frozen);
 	sn_utf8_clean(is_frozen ? path + strlen(frozen) : sn_label_base(path), file, size);
 	if (is_frozen)
 		file[strcspn(file, ">")] = '\0';
@@ -197,25 +200,29 @@ static void label_python(const struct sonde_db *db, enum sn_grouping grouping,
 		snprintf(text, SN_LABEL_CHARS, "%s %s", file, name);
 }
 
+/* A path's last part, as it is shown; "" for NULL. */
+static void clean_base(const char *path, char *text, size_t size)
+{
+	sn_utf8_clean(path ? sn_label_base(path) : "", text, size);
+}
+
 static void label_unnamed(const struct sonde_db *db, const struct sonde_db_frame *frame,
 			  char text[SN_LABEL_CHARS])
 {
-	if (frame->module != SONDE_NONE) {
-		uint32_t path = sonde_db_module(db, frame->module)->path;
-		char module[512];
-		sn_utf8_clean(sn_label_base(sonde_db_string(db, path)), module, sizeof(module));
-		snprintf(text, SN_LABEL_CHARS, "%s+0x%llx", module,
-			 (unsigned long long)frame->offset);
-	} else if (frame->kind == SN_FRAME_LINE || frame->kind == SN_FRAME_GPU_LINE) {
+	char module[512];
+	unsigned long long offset = frame->offset;
+	clean_base(sn_label_module(db, frame), module, sizeof(module));
+	if (frame->module != SONDE_NONE)
+		snprintf(text, SN_LABEL_CHARS, "%s+0x%llx", module, offset);
+	else if (frame->kind == SN_FRAME_LINE || frame->kind == SN_FRAME_GPU_LINE)
 		/* HPCToolkit's databases leave them out, but not what belongs to each */
 		snprintf(text, SN_LABEL_CHARS, "(instructions)");
-	} else if (frame->kind == SN_FRAME_NATIVE) {
-		snprintf(text, SN_LABEL_CHARS, "0x%llx", (unsigned long long)frame->offset);
-	} else {
+	else if (frame->kind == SN_FRAME_NATIVE)
+		snprintf(text, SN_LABEL_CHARS, "0x%llx", offset);
+	else
 		snprintf(text, SN_LABEL_CHARS, "(%s)",
 			 frame->kind == SN_FRAME_NONE ? "program"
 						      : sonde_frame_kind_name(frame->kind));
-	}
 }
 
 static void add_flags(const struct sonde_db_frame *frame, char text[SN_LABEL_CHARS])
@@ -234,15 +241,13 @@ static void label(const struct sonde_db *db, enum sn_grouping grouping, uint32_t
 	const char *name = sonde_db_string(db, frame->name);
 	bool is_native = frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED;
 	if (grouping == SN_GROUP_MODULE || grouping == SN_GROUP_FILE) {
-		uint32_t path = frame->file;
-		if (grouping == SN_GROUP_MODULE)
-			path = frame->module == SONDE_NONE
-				   ? SONDE_NONE
-				   : sonde_db_module(db, frame->module)->path;
-		if (path == SONDE_NONE)
-			snprintf(text, SN_LABEL_CHARS, "(%s)", sonde_frame_kind_name(frame->kind));
+		const char *path = grouping == SN_GROUP_MODULE ? sn_label_module(db, frame)
+				   : frame->file == SONDE_NONE ? NULL
+							       : sonde_db_string(db, frame->file);
+		if (path)
+			sn_utf8_clean(path, text, SN_LABEL_CHARS);
 		else
-			sn_utf8_clean(sonde_db_string(db, path), text, SN_LABEL_CHARS);
+			snprintf(text, SN_LABEL_CHARS, "(%s)", sonde_frame_kind_name(frame->kind));
 		return;
 	}
 	if (grouping == SN_GROUP_KIND)
@@ -286,14 +291,11 @@ void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32
 			snprintf(text, SN_LABEL_CHARS, "%s", sonde_frame_kind_name(frame->kind));
 		return;
 	}
-	char file[512] = "", module[480] = "";
-	/* a loop's name says its line */
+	char file[512] = "", module[480];
+	/* a loop's name has its line */
 	if (frame->file != SONDE_NONE && !is_loop)
-		sn_utf8_clean(sn_label_base(sonde_db_string(db, frame->file)), file, sizeof(file));
-	if (frame->module != SONDE_NONE) {
-		uint32_t path = sonde_db_module(db, frame->module)->path;
-		sn_utf8_clean(sn_label_base(sonde_db_string(db, path)), module, sizeof(module));
-	}
+		clean_base(sonde_db_string(db, frame->file), file, sizeof(file));
+	clean_base(sn_label_module(db, frame), module, sizeof(module));
 	uint32_t line = grouping == SN_GROUP_AUTO || grouping == SN_GROUP_FUNCTION
 			    ? frame->function_line
 			    : frame->line;
@@ -303,10 +305,10 @@ void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32
 		snprintf(text, SN_LABEL_CHARS, "%s", module);
 }
 
-/* The machinery of imports is between any two modules; a script's own level is in every path. */
+/* Frames of imports are between any two modules, and a script's own level is in every path. */
 static int python_weight(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
-	if (starts_with(sonde_db_string(db, frame->file), "<frozen "))
+	if (sn_text_begins(sonde_db_string(db, frame->file), "<frozen "))
 		return 0;
 	if (!sn_frame_is_user(db, frame))
 		return 1;

@@ -22,18 +22,20 @@ void sn_label_name(const struct sonde_db *db, enum sn_grouping grouping, uint32_
 /* As above, but whole: all of a C++ function's parameters. */
 void sn_label_full(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
 		   char text[SN_LABEL_CHARS]);
-/* Where it is: "libtorch_cpu.so", "conv.cpp:120 libfoo.so", "kernel"; "" where the name says it
+/* Where it is: "libtorch_cpu.so", "conv.cpp:120 libfoo.so", "kernel"; "" where the name has it
  * all. */
 void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
 		    char text[SN_LABEL_CHARS]);
 /* The part of a path after the last slash. */
 const char *sn_label_base(const char *path);
 
+/* The path of the load module that a frame is in; NULL without one. */
+const char *sn_label_module(const struct sonde_db *db, const struct sonde_db_frame *frame);
+
 /* A C++ function's name without parameters, return type and noise. */
 void sn_label_shorten(const char *name, char *text, size_t size);
 
-/* How much a frame tells a reader in the middle of a chain: -1 nothing, 0 little, 3 something, 5
- * most. */
+/* How important a frame is in the middle of a chain, from -1 (not at all) to 5. */
 int sn_label_weight(const struct sonde_db *db, uint32_t frame);
 
 /* The escape sequence for a frame's layer; "" for native code. */

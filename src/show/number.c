@@ -49,7 +49,7 @@ static const char *format_scaled(double value, double base, const char *const *u
 	return three_digits(value, units[i], text);
 }
 
-/* In percent, as long as that says something. */
+/* In percent up to 1000; more as a factor. */
 static const char *format_ratio(double value, char text[SN_NUMBER_CHARS])
 {
 	if (fabs(value) < 1000)
@@ -148,29 +148,30 @@ const char *sn_number_exact(double value, char text[SN_NUMBER_CHARS])
 	return text;
 }
 
-static char *next_text(void)
+struct sn_number sn_number_text(double value, const char *unit)
 {
-	static char texts[16][SN_NUMBER_CHARS];
-	static unsigned next;
-	return texts[next++ % 16];
+	struct sn_number number;
+	sn_number_format(value, unit, number.text);
+	return number;
 }
 
-const char *sn_number_text(double value, const char *unit)
+struct sn_number sn_number_counted(double count)
 {
-	return sn_number_format(value, unit, next_text());
+	struct sn_number number;
+	sn_number_count(count, number.text);
+	return number;
 }
 
-const char *sn_number_counted(double count)
+struct sn_number sn_number_time(double ns)
 {
-	return sn_number_count(count, next_text());
+	struct sn_number number;
+	sn_number_format(ns, "ns", number.text);
+	return number;
 }
 
-const char *sn_number_time(double ns)
+struct sn_number sn_number_part(double part, double whole)
 {
-	return sn_number_format(ns, "ns", next_text());
-}
-
-const char *sn_number_part(double part, double whole)
-{
-	return sn_number_share(whole > 0 ? part / whole : 0, next_text());
+	struct sn_number number;
+	sn_number_share(whole > 0 ? part / whole : 0, number.text);
+	return number;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows are linked to sorted sibling lists and printed in pre-order without recursion, as deep as
- * they may be. A chain too long for the line loses what tells least: see fit_chain.
+ * Rows are linked to sorted sibling lists and printed in pre-order without recursion, so at
+ * any depth. Of a chain too long for the line the least important names are left out: fit_chain.
  */
 #include "outline.h"
 
+#include "base/sort.h"
 #include "base/utf8.h"
+#include "base/vec.h"
 #include "frame/user_frame.h"
 #include "label.h"
 #include "number.h"
@@ -34,24 +36,11 @@ uint32_t sn_outline_add(struct sn_outline *outline, uint32_t parent, struct sn_t
 {
 	uint32_t metrics = sn_view_columns(outline->view);
 	uint32_t formulas = outline->view->formula_count;
-	if (outline->row_count == outline->row_capacity) {
-		uint32_t capacity = outline->row_capacity ? outline->row_capacity * 2 : 64;
-		void *rows = realloc(outline->rows, capacity * sizeof(*outline->rows));
-		if (!rows)
-			return SONDE_NONE;
-		outline->rows = rows;
-		void *all =
-		    realloc(outline->values, (size_t)capacity * metrics * sizeof(**values) + 1);
-		if (!all)
-			return SONDE_NONE;
-		outline->values = all;
-		void *derived = realloc(
-		    outline->derived, (size_t)capacity * formulas * sizeof(*outline->derived) + 1);
-		if (!derived)
-			return SONDE_NONE;
-		outline->derived = derived;
-		outline->row_capacity = capacity;
-	}
+	size_t rows = outline->row_count + 1ull;
+	if (sn_vec_reserve(&outline->rows, &outline->row_capacity, rows) ||
+	    sn_vec_reserve(&outline->values, &outline->value_capacity, rows * metrics) ||
+	    sn_vec_reserve(&outline->derived, &outline->derived_capacity, rows * formulas))
+		return SONDE_NONE;
 	uint32_t id = outline->row_count++;
 	outline->rows[id] = (struct sn_outline_row){
 	    .parent = parent, .frames = outline->frame_count, .values = id * metrics};
@@ -69,15 +58,8 @@ void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *a
 
 int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame)
 {
-	if (outline->frame_count == outline->frame_capacity) {
-		uint32_t capacity = outline->frame_capacity ? outline->frame_capacity * 2 : 256;
-		void *frames = realloc(outline->frames, capacity * sizeof(*outline->frames));
-		if (!frames)
-			return SN_ERR_MEMORY;
-		outline->frames = frames;
-		outline->frame_capacity = capacity;
-	}
-	outline->frames[outline->frame_count++] = frame;
+	if (sn_vec_push(&outline->frames, &outline->frame_capacity, &outline->frame_count, frame))
+		return SN_ERR_MEMORY;
 	outline->rows[outline->row_count - 1].count++;
 	return 0;
 }
@@ -98,9 +80,7 @@ static int compare_rows(const void *left, const void *right, void *argument)
 				    &outline->derived[l * formulas]);
 	double y = sn_view_sort_key(outline->view, &outline->values[b->values],
 				    &outline->derived[r * formulas]);
-	if (x != y)
-		return x > y ? -1 : 1;
-	return l < r ? -1 : l > r;
+	return sn_order_then(SN_ORDER(y, x), SN_ORDER(l, r));
 }
 
 /* Links siblings in order; returns the first row at the margin, or SONDE_NONE where memory ran out.
@@ -143,7 +123,7 @@ static int print_numbers(const struct sn_outline *outline, const struct sn_termi
 	table->mark = row->is_hot ? (page->is_unicode ? "\xe2\x96\xb6" : ">") : " ";
 	sn_text_style(page, row->is_hot ? "\033[1;31m" : "");
 	sn_text_table_cell(table, share);
-	sn_text_style(page, row->is_hot ? "\033[0m" : "");
+	sn_text_style(page, row->is_hot ? SN_PLAIN : "");
 	sn_text_cell(view, 0, parts[is_own], table);
 	sn_text_cell(view, 0, parts[!is_own], table);
 	for (uint32_t m = 1; m < view->metric_count; m++)
@@ -164,36 +144,35 @@ static int print_guides(const struct sn_outline *outline, const struct sn_termin
 	for (const struct sn_outline_row *at = row; at->level > 0 && count < MAX_LEVELS;
 	     at = &outline->rows[at->parent])
 		is_open[count++] = at->next_sibling != SONDE_NONE;
-	sn_text_style(page, "\033[2m");
+	sn_text_style(page, SN_DIM);
 	for (int i = count - 1; i > 0; i--)
 		fputs(!is_open[i] ? "  " : page->is_unicode ? "\xe2\x94\x82 " : "| ", page->out);
 	if (page->is_unicode)
 		fputs(is_open[0] ? "\xe2\x94\x9c " : "\xe2\x94\x94 ", page->out);
 	else
 		fputs(is_open[0] ? "+ " : "` ", page->out);
-	sn_text_style(page, "\033[0m");
+	sn_text_style(page, SN_PLAIN);
 	return 2 * count;
 }
 
-/* A chain in front of people: the names that are shown, and how they rank. */
+/* A chain of frames: its names, their weights, and which of them are shown. */
 struct chain {
 	uint32_t count;
 	uint32_t frames[MAX_PARTS];
 	int weights[MAX_PARTS];
 	bool shown[MAX_PARTS];
-	bool last_may_go;    /* as rows below tell what this one comes to, or it is the outermost
-				caller */
+	bool last_may_go;    /* rows below show where it leads, or it is the outermost caller */
 	size_t part_columns; /* what is longer is shortened to this */
 	char labels[MAX_PARTS][SN_LABEL_CHARS];
 };
 
-static void take_parts(const struct sn_outline *outline, const struct sn_outline_row *row,
+static void fill_chain(const struct sn_outline *outline, const struct sn_outline_row *row,
 		       struct chain *chain)
 {
 	const struct sn_view *view = outline->view;
 	chain->count = row->count < MAX_PARTS ? row->count : MAX_PARTS;
 	for (uint32_t i = 0; i < chain->count; i++) {
-		/* Of a chain longer than that the middle is not even looked at. */
+		/* The middle of a longer chain is never shown. */
 		uint32_t at = i < MAX_PARTS / 2 ? i : row->count - (chain->count - i);
 		chain->frames[i] = outline->frames[row->frames + at];
 		chain->weights[i] = sn_label_weight(view->db, chain->frames[i]);
@@ -220,7 +199,7 @@ static size_t chain_columns(const struct sn_outline *outline, const struct chain
 	return columns;
 }
 
-/* The part that tells least, of equal ones the first; SONDE_NONE if all must stay. */
+/* The part of least weight, of equal ones the first; SONDE_NONE if all must stay. */
 static uint32_t least_part(const struct chain *chain)
 {
 	uint32_t least = SONDE_NONE;
@@ -248,8 +227,8 @@ static bool drop_parts(const struct sn_outline *outline, struct chain *chain, si
 	}
 }
 
-/* First goes what tells nothing, then long names are shortened, then the rest goes; what room that
- * leaves is for the names. The last part stays if it tells something or the row is a leaf. */
+/* Drops the parts of little weight, then shortens long names, then drops others; names get the room
+ * that is left. The last part stays if it has weight or the row is a leaf. */
 static void fit_chain(const struct sn_outline *outline, struct chain *chain, size_t room)
 {
 	static const size_t steps[] = {0, 36, 30, 24};
@@ -279,21 +258,18 @@ static void print_chain(const struct sn_outline *outline, const struct sn_termin
 		if (is_gap && i > 0 && !chain->shown[i - 1])
 			continue;
 		if (i > 0) {
-			sn_text_style(page, "\033[2m");
-			fputs(outline->joint, page->out);
-			sn_text_style(page, "\033[0m");
+			sn_text_styled(page, SN_DIM, "%s", outline->joint);
 		}
 		if (is_gap) {
 			fputs(page->is_unicode ? "\xe2\x80\xa6" : "~", page->out);
 			continue;
 		}
 		if (is_hot)
-			sn_text_style(page, "\033[1m");
-		sn_text_style(page, sn_label_color(outline->view->db, chain->frames[i]));
+			sn_text_style(page, SN_BOLD);
 		snprintf(label, sizeof(label), "%s", chain->labels[i]);
 		sn_utf8_elide(label, chain->part_columns);
-		fputs(label, page->out);
-		sn_text_style(page, "\033[0m");
+		sn_text_styled(page, sn_label_color(outline->view->db, chain->frames[i]), "%s",
+			       label);
 	}
 }
 
@@ -318,14 +294,12 @@ static void print_place(const struct sn_outline *outline, const struct sn_termin
 		return;
 	snprintf(quoted, sizeof(quoted), has_source ? "%s" : "[%s]", text);
 	if (!view->is_full) {
-		/* Half a name is noise; a long line of source is worth its beginning. */
+		/* Half a name is of no use, the beginning of a line of source is. */
 		if (room < (int)sn_utf8_columns(quoted) && (!has_source || room < 16))
 			return;
 		sn_utf8_cut(quoted, (size_t)room);
 	}
-	sn_text_style(page, "\033[2m");
-	fprintf(page->out, "  %s", quoted);
-	sn_text_style(page, "\033[0m");
+	sn_text_styled(page, SN_DIM, "  %s", quoted);
 }
 
 static void print_row(const struct sn_outline *outline, const struct sn_terminal *page,
@@ -334,7 +308,7 @@ static void print_row(const struct sn_outline *outline, const struct sn_terminal
 	static struct chain chain; /* 70 KiB: too much for the stack of a thread one day */
 	int used = print_numbers(outline, page, row, table);
 	int room = page->width - used - print_guides(outline, page, row);
-	take_parts(outline, row, &chain);
+	fill_chain(outline, row, &chain);
 	chain.last_may_go = outline->shows_exclusive_share ||
 			    (row->first_child != SONDE_NONE && chain.weights[chain.count - 1] <= 1);
 	if (!outline->view->is_full)
@@ -370,8 +344,7 @@ int sn_outline_print(struct sn_outline *outline, const struct sn_terminal *page,
 	uint32_t at = link_rows(outline);
 	if (at == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	struct sn_text_table table = {.out = page->out, .gap = 1};
-	sn_text_style(page, "\033[1m");
+	struct sn_text_table table = sn_text_begin_heads(page);
 	sn_text_table_column(&table, "share", 6);
 	sn_text_table_column(&table, outline->shows_exclusive_share ? "self" : "total", 9);
 	sn_text_table_column(&table, outline->shows_exclusive_share ? "total" : "self", 9);

@@ -21,13 +21,13 @@ struct sn_outline_row {
 struct sn_outline {
 	const struct sn_view *view;
 	struct sn_outline_row *rows;
-	uint32_t row_count, row_capacity;
 	uint32_t *frames;
-	uint32_t frame_count, frame_capacity;
 	struct sn_tree_value *values; /* a value of each column for each row */
 	struct sn_derived *derived;   /* a value of each formula for each row */
-	double total;		      /* of the first metric: what shares refer to */
-	const char *joint;	      /* between the frames of a chain: " > " or " < " */
+	uint32_t row_count, frame_count;
+	size_t row_capacity, frame_capacity, value_capacity, derived_capacity;
+	double total;	   /* of the first metric: what shares refer to */
+	const char *joint; /* between the frames of a chain: " > " or " < " */
 	bool shows_exclusive_share;
 	struct sn_source *source; /* to show lines from; NULL: none */
 };
@@ -43,7 +43,7 @@ void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *a
 /* Appends a frame to the newest row. 0 or SN_ERR_MEMORY. */
 int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame);
 
-/* Sorts siblings as the view says and prints headings and rows. 0 or SN_ERR_MEMORY. */
+/* Sorts siblings by the view's order and prints headings and rows. 0 or SN_ERR_MEMORY. */
 int sn_outline_print(struct sn_outline *outline, const struct sn_terminal *page,
 		     const char *heading);
 

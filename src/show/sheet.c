@@ -12,87 +12,75 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_sheet(struct sn_sheet *sheet)
-{
-	for (size_t i = 0; i < sheet->cell_count; i++)
-		free(sheet->cells[i].text);
-	for (size_t i = 0; i < sheet->note_count; i++)
-		free(sheet->notes[i]);
-	free(sheet->notes);
-	free(sheet->cells);
-	free(sheet->title);
-	free(sheet);
-}
-
 void sn_page_release(struct sn_page *page)
 {
-	for (size_t i = 0; i < page->count; i++)
-		free_sheet(page->sheets[i]);
-	for (size_t i = 0; i < page->sentence_count; i++)
-		free(page->sentences[i]);
+	for (size_t i = 0; i < page->count; i++) {
+		free(page->sheets[i]->notes);
+		free(page->sheets[i]->cells);
+		free(page->sheets[i]);
+	}
 	free(page->sentences);
 	free(page->sheets);
+	sn_arena_release(&page->texts);
 	*page = (struct sn_page){0};
 }
 
-__attribute__((format(printf, 1, 0))) static char *print(const char *format, va_list arguments)
+/* NULL without memory, which the page remembers. */
+__attribute__((format(printf, 2, 0))) static const char *keep(struct sn_page *page,
+							      const char *format, va_list arguments)
 {
 	char *text = NULL;
-	return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+	const char *kept =
+	    vasprintf(&text, format, arguments) < 0 ? NULL : sn_arena_text(&page->texts, text);
+	free(text);
+	page->has_failed |= !kept;
+	return kept;
 }
 
 void sn_page_sentence(struct sn_page *page, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
-	char *text = print(format, arguments);
+	const char *text = keep(page, format, arguments);
 	va_end(arguments);
-	if (text && sn_vec_reserve(&page->sentences, &page->sentence_capacity,
-				   page->sentence_count + 1) == 0) {
-		page->sentences[page->sentence_count++] = text;
-		return;
-	}
-	free(text);
-	page->has_failed = true;
+	if (text && sn_vec_push(&page->sentences, &page->sentence_capacity, &page->sentence_count,
+				text) < 0)
+		page->has_failed = true;
 }
 
 struct sn_sheet *sn_page_sheet(struct sn_page *page, const char *key, const char *format, ...)
 {
-	static struct sn_sheet nobody; /* without columns: takes nothing */
+	static struct sn_sheet nobodys;
 	struct sn_sheet *sheet = calloc(1, sizeof(*sheet));
 	va_list arguments;
-	if (!sheet || sn_vec_reserve(&page->sheets, &page->capacity, page->count + 1) < 0) {
+	if (!sheet || sn_vec_push(&page->sheets, &page->capacity, &page->count, sheet) < 0) {
 		free(sheet);
 		page->has_failed = true;
-		return &nobody;
+		return &nobodys;
 	}
 	va_start(arguments, format);
-	sheet->title = print(format, arguments);
+	sheet->title = keep(page, format, arguments);
 	va_end(arguments);
+	sheet->page = page;
 	snprintf(sheet->key, sizeof(sheet->key), "%s", key);
-	page->sheets[page->count++] = sheet;
 	return sheet;
 }
 
-void sn_sheet_column(struct sn_sheet *sheet, const char *key, const char *head, const char *unit)
+struct sn_sheet *sn_sheet_columns(struct sn_sheet *sheet, const struct sn_column *columns,
+				  size_t count)
 {
-	if (!*sheet->key || sheet->column_count == SN_SHEET_COLUMNS)
-		return;
-	struct sn_column *column = sheet->columns + sheet->column_count++;
-	snprintf(column->key, sizeof(column->key), "%s", key);
-	snprintf(column->head, sizeof(column->head), "%s", head);
-	snprintf(column->unit, sizeof(column->unit), "%s", unit);
+	for (size_t i = 0; i < count && sheet->page && sheet->column_count < SN_SHEET_COLUMNS; i++)
+		sheet->columns[sheet->column_count++] = columns[i];
+	return sheet;
 }
 
 static void add_cell(struct sn_sheet *sheet, struct sn_cell cell)
 {
 	bool is_full = sheet->cell_count == (size_t)SN_SHEET_ROWS * sheet->column_count;
 	sheet->left_out += is_full;
-	if (*sheet->key && !is_full &&
-	    sn_vec_reserve(&sheet->cells, &sheet->cell_capacity, sheet->cell_count + 1) == 0)
-		sheet->cells[sheet->cell_count++] = cell;
-	else
-		free(cell.text);
+	if (sheet->page && !is_full &&
+	    sn_vec_push(&sheet->cells, &sheet->cell_capacity, &sheet->cell_count, cell) < 0)
+		sheet->page->has_failed = true;
 }
 
 void sn_sheet_number(struct sn_sheet *sheet, double value)
@@ -100,22 +88,26 @@ void sn_sheet_number(struct sn_sheet *sheet, double value)
 	add_cell(sheet, (struct sn_cell){value, NULL});
 }
 
+void sn_sheet_number_cells(struct sn_sheet *sheet, const double *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sn_sheet_number(sheet, values[i]);
+}
+
 void sn_sheet_text(struct sn_sheet *sheet, const char *text)
 {
-	add_cell(sheet, (struct sn_cell){NAN, strdup(text)});
+	if (sheet->page)
+		add_cell(sheet, (struct sn_cell){NAN, sn_arena_text(&sheet->page->texts, text)});
 }
 
 void sn_sheet_note(struct sn_sheet *sheet, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
-	char *text = print(format, arguments);
+	const char *text = sheet->page ? keep(sheet->page, format, arguments) : NULL;
 	va_end(arguments);
-	if (text && *sheet->key &&
-	    sn_vec_reserve(&sheet->notes, &sheet->note_capacity, sheet->note_count + 1) == 0)
-		sheet->notes[sheet->note_count++] = text;
-	else
-		free(text);
+	if (text && sn_vec_push(&sheet->notes, &sheet->note_capacity, &sheet->note_count, text) < 0)
+		sheet->page->has_failed = true;
 }
 
 size_t sn_sheet_rows(const struct sn_sheet *sheet)
@@ -176,7 +168,8 @@ static bool is_printed(const struct sn_column *column)
 	return strcmp(column->unit, "id") != 0;
 }
 
-/* Numbers get what they need; texts share what is left, the widest giving way first. */
+/* Columns of numbers get the width that they need; texts share the rest, the widest is cut first.
+ */
 static void lay_out(const struct sn_sheet *sheet, size_t rows, int width,
 		    struct sn_text_table *table)
 {
@@ -231,7 +224,6 @@ static void print_table(const struct sn_sheet *sheet, size_t rows, int width, FI
 /* A line of a series as eighths of blocks, the greatest value of each of `width` parts. */
 static void print_line(const struct sn_sheet *sheet, size_t column, int width, FILE *out)
 {
-	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	size_t rows = sn_sheet_rows(sheet);
 	double most = 0;
 	char text[SN_SHEET_TEXT];
@@ -246,7 +238,7 @@ static void print_line(const struct sn_sheet *sheet, size_t column, int width, F
 		     r < rows * (size_t)(i + 1) / (size_t)wide; r++)
 			value = fmax(value, sheet->cells[r * sheet->column_count + column].number);
 		int level = most > 0 ? (int)ceil(8 * value / most) : 0;
-		fputs(blocks[level < 0 ? 0 : level], out);
+		fputs(sn_text_blocks[level < 0 ? 0 : level], out);
 	}
 	greatest.number = most;
 	fprintf(out, "  up to %s  %s\n", sn_sheet_format(sheet->columns + column, &greatest, text),
@@ -294,10 +286,17 @@ void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_
 
 /* ---- JSON ---- */
 
-static void json_cell(const struct sn_column *column, const struct sn_cell *cell,
-		      struct sn_json *json)
+static void put_texts(const char *key, const char *const *texts, size_t count, struct sn_json *json)
 {
-	sn_json_key(json, column->key);
+	sn_json_open(json, key, '[');
+	for (size_t i = 0; i < count; i++)
+		sn_json_string(json, texts[i]);
+	sn_json_end(json, ']');
+}
+
+static void put_cell(const struct sn_column *column, const struct sn_cell *cell,
+		     struct sn_json *json)
+{
 	if (is_text(column))
 		sn_json_string(json, cell->text);
 	else if (isnan(cell->number))
@@ -306,37 +305,71 @@ static void json_cell(const struct sn_column *column, const struct sn_cell *cell
 		sn_json_number(json, cell->number);
 }
 
-static void json_sheet(const struct sn_sheet *sheet, struct sn_json *json)
+/* Rows as objects, or as arrays of cells in the order of the columns. */
+static void put_rows(const struct sn_sheet *sheet, size_t rows, bool are_arrays,
+		     struct sn_json *json)
 {
-	sn_json_begin(json, '{');
-	sn_json_key(json, "title");
-	sn_json_string(json, sheet->title);
-	sn_json_key(json, "rows");
-	sn_json_begin(json, '[');
-	for (size_t r = 0; r < sn_sheet_rows(sheet); r++) {
-		sn_json_begin(json, '{');
-		for (size_t c = 0; c < sheet->column_count; c++)
-			json_cell(sheet->columns + c, sheet->cells + r * sheet->column_count + c,
-				  json);
-		sn_json_end(json, '}');
+	const struct sn_cell *cell = sheet->cells;
+	sn_json_open(json, "rows", '[');
+	for (size_t r = 0; r < rows; r++) {
+		sn_json_begin(json, are_arrays ? '[' : '{');
+		for (size_t c = 0; c < sheet->column_count; c++, cell++) {
+			if (!are_arrays)
+				sn_json_key(json, sheet->columns[c].key);
+			put_cell(sheet->columns + c, cell, json);
+		}
+		sn_json_end(json, are_arrays ? ']' : '}');
 	}
 	sn_json_end(json, ']');
-	if (sheet->left_out) {
-		sn_json_key(json, "left_out");
-		sn_json_number(json, (double)sn_sheet_left_out(sheet));
-	}
-	sn_json_key(json, "notes");
-	sn_json_begin(json, '[');
-	for (size_t i = 0; i < sheet->note_count; i++)
-		sn_json_string(json, sheet->notes[i]);
-	sn_json_end(json, ']');
-	sn_json_end(json, '}');
 }
 
 void sn_page_json(const struct sn_page *page, struct sn_json *json)
 {
 	for (size_t i = 0; i < page->count; i++) {
-		sn_json_key(json, page->sheets[i]->key);
-		json_sheet(page->sheets[i], json);
+		const struct sn_sheet *sheet = page->sheets[i];
+		sn_json_open(json, sheet->key, '{');
+		sn_json_put_text(json, "title", sheet->title);
+		put_rows(sheet, sn_sheet_rows(sheet), false, json);
+		if (sheet->left_out)
+			sn_json_put_number(json, "left_out", (double)sn_sheet_left_out(sheet));
+		put_texts("notes", sheet->notes, sheet->note_count, json);
+		sn_json_end(json, '}');
 	}
+}
+
+static void put_shown_sheet(const struct sn_sheet *sheet, struct sn_json *json)
+{
+	size_t rows = sn_sheet_rows(sheet);
+	sn_json_begin(json, '{');
+	sn_json_put_text(json, "key", sheet->key);
+	sn_json_put_text(json, "title", sheet->title);
+	sn_json_put_text(json, "shape", sheet->shape == SN_SHEET_SERIES ? "series" : "table");
+	sn_json_put_bool(json, "is_whole", sn_sheet_is_whole(sheet));
+	sn_json_open(json, "columns", '[');
+	for (size_t i = 0; i < sheet->column_count; i++) {
+		sn_json_begin(json, '{');
+		sn_json_put_text(json, "key", sheet->columns[i].key);
+		sn_json_put_text(json, "head", sheet->columns[i].head);
+		sn_json_put_text(json, "unit", sheet->columns[i].unit);
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+	sn_json_put_number(json, "row_count", (double)rows);
+	put_rows(sheet, rows < SN_SHEET_SHOWN ? rows : SN_SHEET_SHOWN, true, json);
+	sn_json_put_number(json, "left_out",
+			   sheet->left_out ? (double)sn_sheet_left_out(sheet) : 0);
+	put_texts("notes", sheet->notes, sheet->note_count, json);
+	sn_json_end(json, '}');
+}
+
+void sn_page_shown_json(const struct sn_page *page, struct sn_json *json)
+{
+	size_t series = 0;
+	put_texts("sentences", page->sentences, page->sentence_count, json);
+	sn_json_open(json, "sheets", '[');
+	for (size_t i = 0; i < page->count; i++)
+		if (page->sheets[i]->shape != SN_SHEET_SERIES || series++ < SN_PAGE_SERIES)
+			put_shown_sheet(page->sheets[i], json);
+	sn_json_end(json, ']');
+	sn_json_put_number(json, "curves_left_out", (double)sn_page_series_left(page));
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const sn_text_blocks[9] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
 static void put_blanks(struct sn_text_table *table, int count)
 {
 	fprintf(table->out, "%*s", count, "");

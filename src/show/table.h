@@ -45,6 +45,9 @@ int sn_text_table_rest(struct sn_text_table *table);
 /* The line's end. */
 void sn_text_table_end(struct sn_text_table *table);
 
+/* Bars of 0 to 8 eighths of a line. */
+extern const char *const sn_text_blocks[9];
+
 /* Columns that a text takes up to `end`; NULL: all of it. */
 int sn_text_table_width_of(const char *text, const char *end);
 /* At most `most` columns of the text, whole characters; the columns taken. */

@@ -2,7 +2,7 @@
 /* What the browser tests share: databases, exported pages, a browser that notes every mishap. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,6 +29,14 @@ export function exportPage(database, ...options) {
 	const path = database.replace(/\.sdb$/, options.length > 0 ? '-formula.html' : '.html');
 	execFileSync(sonde, ['export', '--to', 'html', ...options, database, '-o', path]);
 	return path;
+}
+
+/* The page of `sonde timeline` of a Kineto trace with these events, and the answer as JSON. */
+export function timelinePage(name, events, ...options) {
+	const [trace, path] = [join(directory, `${name}.json`), join(directory, `${name}-timeline.html`)];
+	writeFileSync(trace, JSON.stringify({ schemaVersion: 1, traceEvents: events }));
+	const answer = execFileSync(sonde, ['timeline', trace, '-o', path, '--view', 'all', '--format', 'json', ...options], { maxBuffer: 1 << 30 });
+	return { path, answer: JSON.parse(answer) };
 }
 
 /* The rows of sonde report --format json: every context, in pre-order. */
@@ -70,6 +78,7 @@ export async function open(browser, path, hash = '') {
 	});
 	await page.goto(`file://${path}${hash}`);
 	await page.waitForFunction(() => performance.getEntriesByName('sonde:shown').length > 0);
+	await page.evaluate(() => window.sonde?.ready);
 	return { page, mishaps };
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests of the exported page: types, logic, whether the committed bundle is what its sources give,
-# and the page itself in headless Chromium.
+# Tests of the pages: types, logic, whether the committed bundle is what its sources give,
+# and the pages themselves in headless Chromium.
 #
 #	tests/browser/run.sh [BUILD_DIRECTORY]
 #
@@ -32,4 +32,4 @@ SONDE_CHROMIUM=${SONDE_CHROMIUM:-$(command -v chromium || command -v chromium-br
 [ -x "$build/src/cmd/sonde" ] || skip "$build has no sonde: build first"
 export SONDE_CHROMIUM SONDE_BUILD="$build"
 cd "$root"
-exec node --test tests/browser/html.test.mjs tests/browser/views.test.mjs
+exec node --test tests/browser/html.test.mjs tests/browser/timeline.test.mjs tests/browser/views.test.mjs

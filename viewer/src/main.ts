@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the page: decodes the data that it carries and shows it, or says why it cannot. */
-import { decode, unpack } from './format/decode.ts';
+/* Starts the page that the data is for, or says why it cannot be shown. */
+import { decodeProfile, openPayload, unpack } from './format/decode.ts';
+import { decodeTimeline } from './format/timeline.ts';
 import { createPage } from './views/page.ts';
 import type { Page } from './views/page.ts';
+import { createTimelinePage } from './views/timeline/page.ts';
+import type { TimelinePage } from './views/timeline/page.ts';
 
 declare global {
 	interface Window {
 		/* The running page, for tests and for the browser's console. */
-		sonde?: Page;
+		sonde?: Page | TimelinePage;
 	}
 }
 
@@ -24,9 +27,10 @@ async function start(): Promise<void> {
 	const bytes = await unpack(data.textContent ?? '', data.dataset['encoding'] ?? '');
 	data.textContent = '';
 	performance.mark('sonde:unpacked');
-	const profile = decode(bytes);
-	performance.mark('sonde:decoded');
-	window.sonde = createPage(profile, document.getElementById('app')!);
+	const payload = openPayload(bytes);
+	const into = document.getElementById('app')!;
+	if (payload.header.page === 'timeline') window.sonde = createTimelinePage(decodeTimeline(payload), into);
+	else window.sonde = createPage(decodeProfile(payload), into);
 	requestAnimationFrame(() => {
 		performance.mark('sonde:shown');
 		performance.measure('sonde:load', 'sonde:start', 'sonde:shown');

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that the page remembers, in one place. Views read it and change it through update(); nothing
- * else keeps state. Zoom and selection are paths of keys, which survive a change of metric.
+ * All that a page remembers, in one place. Views read it and change it through update(); nothing
+ * else keeps state. In a profile's page zoom and selection are paths of keys, which survive a change
+ * of metric.
  */
 import type { Category } from './logic/hotspots.ts';
 import type { Granularity } from './logic/keys.ts';
 import type { Measure } from './logic/stats.ts';
 import type { Direction } from './logic/tree.ts';
 
-export interface State {
+/* What every page has. */
+export interface Common {
+	readonly theme: 'auto' | 'light' | 'dark';
+	readonly help: boolean;
+}
+
+/* Of a profile's page. */
+export interface State extends Common {
 	readonly metric: number;
 	readonly formula: number; /* shown beside the metric that gives the widths; -1 none */
 	readonly measure: Measure;
@@ -24,8 +32,6 @@ export interface State {
 	readonly selected: readonly number[] | null;
 	readonly category: Category;
 	readonly sort: 'own' | 'total';
-	readonly theme: 'auto' | 'light' | 'dark';
-	readonly help: boolean;
 }
 
 export interface MarkedSpot {
@@ -53,23 +59,23 @@ export const INITIAL: State = {
 	help: false,
 };
 
-export type Changed = ReadonlySet<keyof State>;
-type Listener = (state: State, changed: Changed) => void;
+export type Changed<S = State> = ReadonlySet<keyof S>;
+type Listener<S> = (state: S, changed: Changed<S>) => void;
 
-export class Store {
-	private readonly listeners: Listener[] = [];
+export class Store<S extends object = State> {
+	private readonly listeners: Listener<S>[] = [];
 
-	constructor(public state: State) {}
+	constructor(public state: S) {}
 
-	subscribe(listener: Listener): void {
+	subscribe(listener: Listener<S>): void {
 		this.listeners.push(listener);
 	}
 
-	update(patch: Partial<State>): void {
+	update(patch: Partial<S>): void {
 		const before = this.state;
 		const after = { ...before, ...patch };
-		const changed = new Set<keyof State>();
-		for (const name of Object.keys(patch) as (keyof State)[]) if (before[name] !== after[name]) changed.add(name);
+		const changed = new Set<keyof S>();
+		for (const name of Object.keys(patch) as (keyof S)[]) if (before[name] !== after[name]) changed.add(name);
 		if (changed.size === 0) return;
 		this.state = after;
 		for (const listener of this.listeners) listener(after, changed);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { deflateSync } from 'node:zlib';
 import { test } from 'node:test';
-import { decode, linkContexts, unpack } from '../src/format/decode.ts';
+import { decodeProfile, linkContexts, openPayload, unpack } from '../src/format/decode.ts';
 import type { Formula, Profile, Step } from '../src/format/decode.ts';
 import { formulaAt } from '../src/logic/formula.ts';
 import { fromHash, toHash } from '../src/logic/hash.ts';
@@ -25,6 +25,8 @@ import { INITIAL, Store } from '../src/store.ts';
 import { encode } from './encode.ts';
 import { deep, large, sampleOf } from './samples.ts';
 import type { Node } from './samples.ts';
+
+const decode = (bytes: Uint8Array): Profile => decodeProfile(openPayload(bytes));
 
 const py = (name: string, line: number, children: Node[] = [], cpu: number[] = []): Node =>
 	({ frame: { kind: 'python', name, file: '/app/a.py', line, functionLine: 1 }, children, values: { 'cpu-time': cpu } });

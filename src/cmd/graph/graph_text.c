@@ -31,8 +31,8 @@ static void print_title(const struct sn_graph_view *view, const struct sonde_gra
 		fprintf(out, ", rank %d", (int)model->rank);
 	else if (model->pid && sonde_graph_model_count(view->graph) > 1)
 		fprintf(out, ", process %llu", (unsigned long long)model->pid);
-	fprintf(out, "): %s nodes, %s edges%s%s%s\n", sn_number_counted(model->node_count),
-		sn_number_counted(model->edge_count), *known_by.text ? ", known by " : "",
+	fprintf(out, "): %s nodes, %s edges%s%s%s\n", sn_number_counted(model->node_count).text,
+		sn_number_counted(model->edge_count).text, *known_by.text ? ", known by " : "",
 		known_by.text,
 		model->flags & SONDE_MODEL_EDGES_SAMPLED ? " in some iterations" : "");
 }
@@ -42,8 +42,8 @@ static void print_iteration(const struct sonde_graph_iteration *one, uint64_t fi
 {
 	double length = (double)(one->end_ns - one->start_ns);
 	sn_text_table_format(table, "%llu", (unsigned long long)one->number);
-	sn_text_table_cell(table, sn_number_time((double)(one->start_ns - first_ns)));
-	sn_text_table_cell(table, sn_number_time(length));
+	sn_text_table_cell(table, sn_number_time((double)(one->start_ns - first_ns)).text);
+	sn_text_table_cell(table, sn_number_time(length).text);
 	if (is_unusual && median_ns > 0) {
 		sn_text_table_rest(table);
 		fprintf(table->out, "unusual: %.1f times the median", length / median_ns);
@@ -92,12 +92,13 @@ static int print_times(const struct sn_graph_view *view, uint32_t number, FILE *
 	if (!time->count)
 		return 0;
 	struct sn_shown by = name_of(view, model->iterations_by);
-	fprintf(out, "%s iterations%s%s: %s on average (± %s)", sn_number_counted(time->count),
-		*by.text ? ", known by " : "", by.text, sn_number_time(sonde_db_stat_mean(time)),
-		sn_number_time(sonde_db_stat_deviation(time)));
+	fprintf(out, "%s iterations%s%s: %s on average (± %s)", sn_number_counted(time->count).text,
+		*by.text ? ", known by " : "", by.text,
+		sn_number_time(sonde_db_stat_mean(time)).text,
+		sn_number_time(sonde_db_stat_deviation(time)).text);
 	if (usual.median_ns > 0)
-		fprintf(out, ", median %s", sn_number_time(usual.median_ns));
-	fprintf(out, ", %s to %s", sn_number_time(time->min), sn_number_time(time->max));
+		fprintf(out, ", median %s", sn_number_time(usual.median_ns).text);
+	fprintf(out, ", %s to %s", sn_number_time(time->min).text, sn_number_time(time->max).text);
 	if (model->flags & SONDE_MODEL_SAMPLED)
 		fprintf(out, "; nodes were measured in some of them");
 	fputc('\n', out);
@@ -107,12 +108,13 @@ static int print_times(const struct sn_graph_view *view, uint32_t number, FILE *
 
 static void put_mean(struct sn_text_table *table, const struct sonde_db_stat *stat)
 {
-	sn_text_table_cell(table, stat->count > 0 ? sn_number_time(sonde_db_stat_mean(stat)) : "-");
+	sn_text_table_cell(table,
+			   stat->count > 0 ? sn_number_time(sonde_db_stat_mean(stat)).text : "-");
 }
 
 static void put_sum(struct sn_text_table *table, const struct sonde_db_stat *stat)
 {
-	sn_text_table_cell(table, stat->count > 0 ? sn_number_time(stat->sum) : "-");
+	sn_text_table_cell(table, stat->count > 0 ? sn_number_time(stat->sum).text : "-");
 }
 
 static void print_heads(const struct sn_graph_table *rows, enum sn_graph_by by,
@@ -174,7 +176,7 @@ static void print_name(const struct sn_graph_view *view, const struct sn_graph_r
 			snprintf(place, sizeof(place), "  %s:%u", sn_text_base_name(path.text),
 				 node->line);
 	} else if (!is_node && row->nodes > 1) {
-		snprintf(place, sizeof(place), "  %s nodes", sn_number_counted(row->nodes));
+		snprintf(place, sizeof(place), "  %s nodes", sn_number_counted(row->nodes).text);
 	}
 	size_t behind = sn_utf8_columns(place);
 	sn_utf8_elide(text, room > behind + LEAST_NAME ? room - behind : LEAST_NAME);
@@ -185,24 +187,24 @@ static void print_row(const struct sn_graph_view *view, const struct sn_graph_ta
 		      const struct sn_graph_row *row, size_t columns, struct sn_text_table *table)
 {
 	const struct sonde_db_stat *time = &row->time;
-	sn_text_table_cell(table, sn_number_time(row->self_ns));
-	sn_text_table_cell(table, sn_number_part(row->cost_ns, rows->cost_ns));
-	sn_text_table_cell(table, sn_number_counted(time->count));
+	sn_text_table_cell(table, sn_number_time(row->self_ns).text);
+	sn_text_table_cell(table, sn_number_part(row->cost_ns, rows->cost_ns).text);
+	sn_text_table_cell(table, sn_number_counted(time->count).text);
 	put_mean(table, time);
-	sn_text_table_cell(table,
-			   time->count > 1 ? sn_number_time(sonde_db_stat_deviation(time)) : "-");
+	sn_text_table_cell(
+	    table, time->count > 1 ? sn_number_time(sonde_db_stat_deviation(time)).text : "-");
 	if (rows->has_latency)
 		put_mean(table, &row->latency);
 	if (rows->has_queue)
 		put_mean(table, &row->queue);
 	if (rows->has_memory)
-		sn_text_table_cell(table,
-				   row->memory.count > 0
-				       ? sn_number_text(sonde_db_stat_mean(&row->memory), "bytes")
-				       : "-");
+		sn_text_table_cell(
+		    table, row->memory.count > 0
+			       ? sn_number_text(sonde_db_stat_mean(&row->memory), "bytes").text
+			       : "-");
 	if (rows->has_device) {
 		put_sum(table, &row->device);
-		sn_text_table_cell(table, sn_number_counted(row->device.count));
+		sn_text_table_cell(table, sn_number_counted(row->device.count).text);
 	}
 	if (rows->has_copies)
 		put_sum(table, &row->copy);
@@ -237,8 +239,9 @@ static void print_rows(const struct sn_graph_view *view, const struct sn_graph_t
 		rest += table->rows[i].cost_ns;
 	if (shown < table->count)
 		fprintf(out, "  %s more%s%s (--top 0 shows all)\n",
-			sn_number_counted((double)(table->count - shown)), is_timed ? ", " : "",
-			is_timed ? sn_number_part(rest, table->cost_ns) : "");
+			sn_number_counted((double)(table->count - shown)).text,
+			is_timed ? ", " : "",
+			is_timed ? sn_number_part(rest, table->cost_ns).text : "");
 }
 
 int sn_graph_text(const struct sn_graph_view *view, FILE *out, struct sn_error *error)

@@ -17,7 +17,7 @@
 
 #define HOOK "xla-hook"
 
-/* frameworks.py, made a C array by export/embed.py */
+/* frameworks.py, as a C array by show/page/embed.py */
 extern const char sn_frameworks_python[];
 
 bool sn_frameworks_owns(const char *name)

@@ -6,7 +6,7 @@
 #include "timeline.h"
 
 #include "cmd/command.h"
-#include "show/page/sheets_html.h"
+#include "show/page/timeline_page.h"
 #include "show/page/timeline_svg.h"
 #include "show/label.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };
-enum { PAGE_WIDTH = 765, PAGE_ROWS = 60 };
+enum { PAGE_WIDTH = 1600, PAGE_ROWS = 60 };
 enum { MAX_VIEWS = 24, MAX_DEPTH = 10000, LEAST_MEMORY = 4096 };
 struct timeline {
 	struct sn_answers answers;
@@ -76,56 +76,54 @@ static void print_json(const struct timeline *timeline, const struct sn_page *pa
 	putchar('\n');
 }
 
-/* The window that was asked for. 0 or SN_ERR_ARGUMENT. */
-static int choose_window(const struct timeline *timeline, struct sn_timeline_picture *picture,
+/* The window that was asked for. */
+static int choose_window(const struct timeline *timeline, struct sn_timeline_window *window,
 			 struct sn_error *error)
 {
 	const struct sn_answers *answers = &timeline->answers;
-	picture->from_ns = answers->start_ns;
-	picture->to_ns = answers->end_ns;
+	window->from_ns = answers->start_ns;
+	window->to_ns = answers->end_ns;
 	if (timeline->to_s >= 0)
-		picture->to_ns = answers->start_ns + (uint64_t)(timeline->to_s * 1e9);
+		window->to_ns = answers->start_ns + (uint64_t)(timeline->to_s * 1e9);
 	if (timeline->from_s >= 0)
-		picture->from_ns = answers->start_ns + (uint64_t)(timeline->from_s * 1e9);
+		window->from_ns = answers->start_ns + (uint64_t)(timeline->from_s * 1e9);
 	/* all that is recorded may be moments at one time */
-	if (timeline->to_s < 0 && picture->to_ns == picture->from_ns)
-		picture->to_ns++;
-	return picture->to_ns > picture->from_ns
-		   ? 0
-		   : sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
+	if (timeline->to_s < 0 && window->to_ns == window->from_ns)
+		window->to_ns++;
+	if (window->to_ns <= window->from_ns)
+		return sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
+	return 0;
 }
 
-static int draw_figure(void *context, struct sn_output *output, struct sn_error *error)
+/* A page has all views, whatever is printed. */
+static int write_page(const struct timeline *timeline, const char *name,
+		      const struct sn_timeline_picture *picture, struct sn_error *error)
 {
-	const struct timeline *timeline = context;
-	const struct sn_answers *answers = &timeline->answers;
-	struct sn_timeline_picture picture = {.width = PAGE_WIDTH, .rows = PAGE_ROWS};
-	int result = choose_window(timeline, &picture, error);
-	return result ? result
-		      : sn_timeline_svg_draw(answers->db, answers->trace, &picture, output, error);
+	struct timeline all = *timeline;
+	struct sn_page page = {0};
+	all.view = -1;
+	int result = show_views(&all, &page, error);
+	if (!result)
+		result =
+		    sn_timeline_page(&page, sn_label_base(name), picture, timeline->picture, error);
+	sn_page_release(&page);
+	return result;
 }
 
-/* The timeline; in a page with all views, whatever is printed. */
 static int draw(const struct timeline *timeline, const char *name, struct sn_error *error)
 {
 	const struct sn_answers *answers = &timeline->answers;
-	struct sn_timeline_picture picture = {.width = PICTURE_WIDTH, .rows = PICTURE_ROWS};
-	struct timeline all = *timeline;
-	struct sn_page page = {0};
-	struct sn_figure figure = {draw_figure, &all};
-	int result;
-	if (!is_page(timeline->picture)) {
-		result = choose_window(timeline, &picture, error);
-		return result ? result
-			      : sn_timeline_svg(answers->db, answers->trace, &picture,
-						timeline->picture, error);
-	}
-	all.view = -1;
-	result = show_views(&all, &page, error);
+	bool is_of_page = is_page(timeline->picture);
+	struct sn_timeline_picture picture = {0};
+	struct sn_timeline_window window = {.width = is_of_page ? PAGE_WIDTH : PICTURE_WIDTH,
+					    .rows = is_of_page ? PAGE_ROWS : PICTURE_ROWS};
+	int result = choose_window(timeline, &window, error);
 	if (!result)
-		result =
-		    sn_sheets_html(&page, sn_label_base(name), &figure, timeline->picture, error);
-	sn_page_release(&page);
+		result = sn_timeline_picture(answers->db, answers->trace, &window, &picture, error);
+	if (!result)
+		result = is_of_page ? write_page(timeline, name, &picture, error)
+				    : sn_timeline_svg(&picture, timeline->picture, error);
+	sn_timeline_picture_release(&picture);
 	return result;
 }
 

@@ -85,9 +85,8 @@ static void json_finding(const struct sn_answers *answers, const struct sn_findi
 		sn_json_texts(json, {"name", one->name}, {"unit", one->unit});
 		sn_json_put_number(json, "value", one->value);
 		if (!strcmp(one->unit, "context")) {
-			char name[SN_LABEL_CHARS];
 			sn_json_put_text(json, "text",
-					 sn_name_context(answers->db, (uint32_t)one->value, name));
+					 sn_name_context(answers->db, (uint32_t)one->value).text);
 		} else if (!strcmp(one->unit, "wait")) {
 			sn_json_put_text(json, "text", sn_wait_name((enum sn_wait)one->value));
 		}

@@ -13,8 +13,8 @@
 
 static void print_row(const char *name, double ns, double whole, const char *note)
 {
-	printf("  %-24s %9s  %6s%s%s\n", name, sn_number_time(ns), sn_number_part(ns, whole),
-	       *note ? "  " : "", note);
+	printf("  %-24s %9s  %6s%s%s\n", name, sn_number_time(ns).text,
+	       sn_number_part(ns, whole).text, *note ? "  " : "", note);
 }
 
 static void device_title(const struct sn_answers *answers, const struct sn_device_time *time)
@@ -29,9 +29,9 @@ static void device_title(const struct sn_answers *answers, const struct sn_devic
 	if (time->rank >= 0)
 		printf("rank %d · ", (int)time->rank);
 	printf("device %u%s: %s, %s operation%s on %s stream%s\n", time->device, style.plain,
-	       sn_number_time((double)(time->end_ns - time->start_ns)),
-	       sn_number_counted((double)operations), operations == 1 ? "" : "s",
-	       sn_number_counted(time->stream_count), time->stream_count == 1 ? "" : "s");
+	       sn_number_time((double)(time->end_ns - time->start_ns)).text,
+	       sn_number_counted((double)operations).text, operations == 1 ? "" : "s",
+	       sn_number_counted(time->stream_count).text, time->stream_count == 1 ? "" : "s");
 }
 
 static void print_work(const struct sn_device_time *time)
@@ -46,10 +46,10 @@ static void print_work(const struct sn_device_time *time)
 		note[0] = 0;
 		if (i != SN_WORK_COMPUTE && time->work_ns[i] != time->exposed_ns[i])
 			snprintf(note, sizeof(note), "of %s; the rest is hidden",
-				 sn_number_time((double)time->work_ns[i]));
+				 sn_number_time((double)time->work_ns[i]).text);
 		print_row(names[i], (double)time->exposed_ns[i], whole, note);
 	}
-	snprintf(note, sizeof(note), "in %s gap%s", sn_number_counted((double)time->gap_count),
+	snprintf(note, sizeof(note), "in %s gap%s", sn_number_counted((double)time->gap_count).text,
 		 time->gap_count == 1 ? "" : "s");
 	print_row("idle", (double)time->idle_ns, whole, time->gap_count ? note : "");
 	if (!time->idle_ns)
@@ -125,8 +125,8 @@ static struct frame_share *by_frame(const struct sn_answers *answers, const stru
 
 static void print_share(double ns, const struct sn_device_time *time, const char *what)
 {
-	printf("  %9s  %6s  %s", sn_number_time(ns), sn_number_part(ns, (double)time->idle_ns),
-	       what);
+	printf("  %9s  %6s  %s", sn_number_time(ns).text,
+	       sn_number_part(ns, (double)time->idle_ns).text, what);
 }
 
 static void print_blame(const struct sn_answers *answers, size_t limit,
@@ -167,15 +167,14 @@ static void print_iterations(const struct sn_answers *answers, size_t limit)
 	const struct sn_iterations *all = &answers->iterations;
 	for (size_t first = 0, next; first < all->count; first = next) {
 		struct sn_iteration_sum sum;
-		char name[SN_LABEL_CHARS];
 		uint32_t context = all->items[first].context;
 		next = sn_iterations_end_of_context(all, first);
 		sn_iterations_sum(all->items + first, next - first, &sum);
-		sn_name_context(answers->db, context, name);
-		printf("\niterations of %s: %zu, %s on average (± %s), median %s, %s to %s\n", name,
-		       sum.count, sn_number_time(sum.mean_ns), sn_number_time(sum.deviation_ns),
-		       sn_number_time(sum.median_ns), sn_number_time(sum.min_ns),
-		       sn_number_time(sum.max_ns));
+		printf("\niterations of %s: %zu, %s on average (± %s), median %s, %s to %s\n",
+		       sn_name_context(answers->db, context).text, sum.count,
+		       sn_number_time(sum.mean_ns).text, sn_number_time(sum.deviation_ns).text,
+		       sn_number_time(sum.median_ns).text, sn_number_time(sum.min_ns).text,
+		       sn_number_time(sum.max_ns).text);
 		size_t shown = 0;
 		for (size_t i = first; i < next; i++) {
 			const struct sn_iteration *one = all->items + i;
@@ -183,7 +182,7 @@ static void print_iterations(const struct sn_answers *answers, size_t limit)
 				continue;
 			double length = (double)(one->end_ns - one->start_ns);
 			printf("  unusual: number %zu, %s, %.1f times the median\n", i - first + 1,
-			       sn_number_time(length), length / sum.median_ns);
+			       sn_number_time(length).text, length / sum.median_ns);
 			shown++;
 		}
 	}

@@ -13,6 +13,7 @@
 #include "base/intern.h"
 #include "format/measurement/measurement.h"
 #include "frame/user_frame.h"
+#include "show/page/viewer.h"
 #include "show/tree/group.h"
 #include "show/source/source.h"
 
@@ -23,9 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC	      "SONDEHTM"
-#define VERSION_MAJOR 1
-#define VERSION_MINOR 1
 #define SOURCE_CHARS  256
 #define MOST_PROFILES 4096 /* listed one by one; a page tells of them in one line */
 /* The largest whole number up to which a double has all of them. */
@@ -380,19 +378,6 @@ static void put_formulas(struct payload *payload, const struct sn_html_shown *sh
 	sn_buffer_print(&payload->header, ",\"formula\":%d", first);
 }
 
-/* Fixed part, header padded to 8, data. */
-static void assemble(struct payload *payload, struct sn_buffer *page)
-{
-	sn_buffer_text(page, MAGIC);
-	sn_buffer_number(page, VERSION_MAJOR, 2);
-	sn_buffer_number(page, VERSION_MINOR, 2);
-	sn_buffer_number(page, payload->header.count, 4);
-	sn_buffer_put(page, payload->header.bytes, payload->header.count);
-	sn_buffer_align(page, 8);
-	sn_buffer_put(page, payload->data.bytes, payload->data.count);
-	payload->failed |= page->failed;
-}
-
 static void put_header_end(struct payload *payload)
 {
 	sn_buffer_text(&payload->header, ",\"columns\":{");
@@ -443,8 +428,10 @@ int sn_html_data_build(struct sn_buffer *data, const struct sonde_db *db,
 		put_formulas(&payload, shown);
 		put_header_end(&payload);
 	}
-	if (!payload.failed)
-		assemble(&payload, data);
+	if (!payload.failed) {
+		sn_viewer_payload(data, payload.header.bytes, payload.header.count, &payload.data);
+		payload.failed = data->failed;
+	}
 	payload_release(&payload);
 	return payload.failed ? sn_fail_memory(error) : 0;
 }

@@ -2,6 +2,9 @@
 /* Layers and places; see graph_layout.h. */
 #include "graph_layout.h"
 
+#include "base/arena.h"
+#include "base/sort.h"
+
 #include <stdlib.h>
 
 enum { SWEEPS = 8 };
@@ -14,9 +17,7 @@ struct entry {
 static int compare_entries(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
-	if (a->mean != b->mean)
-		return a->mean < b->mean ? -1 : 1;
-	return (a->box > b->box) - (a->box < b->box);
+	return sn_order_then(SN_ORDER(a->mean, b->mean), SN_ORDER(a->box, b->box));
 }
 
 /* Boxes are numbered in an order in which every line leads forward, so one pass over the lines by
@@ -24,9 +25,7 @@ static int compare_entries(const void *left, const void *right)
 static int compare_lines(const void *left, const void *right)
 {
 	const struct sn_graph_line *a = left, *b = right;
-	if (a->to != b->to)
-		return a->to < b->to ? -1 : 1;
-	return (a->from > b->from) - (a->from < b->from);
+	return sn_order_then(SN_ORDER(a->to, b->to), SN_ORDER(a->from, b->from));
 }
 
 static void place_layer(struct entry *entries, size_t count, struct sn_graph_layout_place *places)
@@ -82,11 +81,12 @@ static uint32_t find_layers(uint32_t box_count, const struct sn_graph_line *line
 int sn_graph_layout(uint32_t box_count, const struct sn_graph_line *given, size_t line_count,
 		    struct sn_graph_layout_place *places, uint32_t *layer_count)
 {
-	struct sn_graph_line *lines = malloc((line_count + 1) * sizeof(*lines));
-	double *sums = malloc((box_count + 1ull) * sizeof(*sums));
-	uint32_t *counts = calloc(box_count + 1ull, sizeof(*counts));
-	struct entry *entries = malloc((box_count + 1ull) * sizeof(*entries));
-	int result = lines && sums && counts && entries ? 0 : SN_ERR_MEMORY;
+	struct sn_arena arena = {0};
+	struct sn_graph_line *lines = sn_arena_array(&arena, struct sn_graph_line, line_count);
+	double *sums = sn_arena_array(&arena, double, box_count);
+	uint32_t *counts = sn_arena_array(&arena, uint32_t, box_count);
+	struct entry *entries = sn_arena_array(&arena, struct entry, box_count);
+	int result = arena.failed ? SN_ERR_MEMORY : 0;
 	if (!result) {
 		for (size_t i = 0; i < line_count; i++)
 			lines[i] = given[i];
@@ -100,9 +100,6 @@ int sn_graph_layout(uint32_t box_count, const struct sn_graph_line *given, size_
 			sweep(box_count, lines, line_count, places, *layer_count, i % 2 == 0, sums,
 			      counts, entries);
 	}
-	free(lines);
-	free(sums);
-	free(counts);
-	free(entries);
+	sn_arena_release(&arena);
 	return result;
 }

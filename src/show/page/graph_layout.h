@@ -5,7 +5,7 @@
  *
  * Layers by the longest path (Sugiyama's method), without the edges that lead back to an earlier
  * box: those go to the next iteration. Order within a layer by the mean place of the neighbours, a
- * few times down and up. It is made for up to some hundred boxes; larger graphs are collapsed
+ * few times down and up. It is meant for up to some hundred boxes; larger graphs are collapsed
  * first.
  */
 #ifndef SN_SHOW_GRAPH_LAYOUT_H

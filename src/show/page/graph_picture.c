@@ -3,7 +3,8 @@
 #include "graph_picture.h"
 
 #include "base/intern.h"
-#include "base/vec.h"
+#include "base/sort.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,9 @@ static size_t prefix_length(const char *path, unsigned parts)
 	return (size_t)(end - path);
 }
 
-/* What nodes of one box have in common, as text; the first character says of what kind it is. */
+/* What nodes of one box have in common, as text; its first character is the kind: node, type,
+ * module.
+ */
 static size_t box_key(const struct boxing *boxing, enum level level, uint32_t node, char *key,
 		      size_t size)
 {
@@ -60,7 +63,7 @@ static size_t box_key(const struct boxing *boxing, enum level level, uint32_t no
 }
 
 /* Gives each node its box; how many boxes there are, 0 without memory. */
-static uint32_t make_boxes(struct boxing *boxing, enum level level)
+static uint32_t number_boxes(struct boxing *boxing, enum level level)
 {
 	char key[1024];
 	sn_intern_release(&boxing->keys);
@@ -120,36 +123,30 @@ static int fill_boxes(const struct boxing *boxing, enum level level,
 	return 0;
 }
 
-static int compare_lines(const void *left, const void *right)
-{
-	const struct sn_graph_line *a = left, *b = right;
-	if (a->from != b->from)
-		return a->from < b->from ? -1 : 1;
-	return (a->to > b->to) - (a->to < b->to);
-}
-
 static int fill_lines(const struct boxing *boxing, struct sn_graph_picture *picture)
 {
 	const struct sonde_graph_model *model = boxing->model;
-	struct sn_graph_line *lines = malloc((model->edge_count + 1ull) * sizeof(*lines));
-	size_t count = 0, kept = 0;
-	if (!lines)
-		return SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < model->edge_count; i++) {
+	uint64_t *keys = malloc((model->edge_count + 1ull) * sizeof(*keys));
+	size_t count = 0;
+	picture->lines = malloc((model->edge_count + 1ull) * sizeof(*picture->lines));
+	for (uint32_t i = 0; i < model->edge_count && keys; i++) {
 		const struct sonde_graph_edge *edge =
 		    sonde_graph_edge(boxing->graph, model->first_edge + i);
-		struct sn_graph_line line = {boxing->box_of[edge->from - model->first_node],
-					     boxing->box_of[edge->to - model->first_node]};
-		if (line.from != line.to)
-			lines[count++] = line;
+		uint32_t from = boxing->box_of[edge->from - model->first_node];
+		uint32_t to = boxing->box_of[edge->to - model->first_node];
+		if (from != to)
+			keys[count++] = sn_table_pair(from, to);
 	}
-	qsort(lines, count, sizeof(*lines), compare_lines);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || compare_lines(lines + kept - 1, lines + i))
-			lines[kept++] = lines[i];
-	picture->lines = lines;
-	picture->line_count = kept;
-	return 0;
+	int result = keys && picture->lines ? 0 : SN_ERR_MEMORY;
+	if (!result) {
+		sn_sort_u64(keys, count);
+		picture->line_count = sn_sort_unique(keys, count);
+	}
+	for (size_t i = 0; i < picture->line_count; i++)
+		picture->lines[i] =
+		    (struct sn_graph_line){(uint32_t)(keys[i] >> 32), (uint32_t)keys[i]};
+	free(keys);
+	return result;
 }
 
 int sn_graph_picture(const struct sonde_db *db, const struct sonde_graph *graph, uint32_t model,
@@ -162,9 +159,9 @@ int sn_graph_picture(const struct sonde_db *db, const struct sonde_graph *graph,
 	if (!boxing.box_of)
 		return SN_ERR_MEMORY;
 	enum level level = BY_NODE;
-	picture->box_count = make_boxes(&boxing, level);
+	picture->box_count = number_boxes(&boxing, level);
 	while (picture->box_count > most && level + 1 < LEVELS)
-		picture->box_count = make_boxes(&boxing, ++level);
+		picture->box_count = number_boxes(&boxing, ++level);
 	picture->drawn_by = level_name(level);
 	picture->boxes = calloc(picture->box_count + 1ull, sizeof(*picture->boxes));
 	int result = picture->boxes && (picture->box_count || !boxing.model->node_count)

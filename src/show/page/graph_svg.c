@@ -2,6 +2,7 @@
 /* Pictures of graphs as SVG and for Graphviz; see graph_picture.h. */
 #include "graph_picture.h"
 
+#include "base/arena.h"
 #include "base/escape.h"
 #include "base/utf8.h"
 #include "show/number.h"
@@ -21,14 +22,8 @@ static void put_text(FILE *out, const char *text, size_t most)
 	sn_escape_write(out, SN_ESCAPE_MARKUP, line);
 }
 
-static const char *duration(double ns)
-{
-	static char texts[4][SN_NUMBER_CHARS];
-	static unsigned next;
-	return sn_number_format(ns, "ns", texts[next++ % 4]);
-}
-
-/* From white to orange, by the square root: one that takes a tenth is still seen. */
+/* From white to orange by the square root, so that a tenth of the greatest cost is still visible.
+ */
 static void colour(const struct sn_graph_picture *picture, const struct sn_graph_box *box,
 		   int rgb[3])
 {
@@ -40,36 +35,25 @@ static void colour(const struct sn_graph_picture *picture, const struct sn_graph
 
 /* ---- Graphviz ---- */
 
-static void put_quoted(FILE *out, const char *text)
-{
-	char shown[SN_UTF8_SHOWN];
-	while (*text) {
-		text += sn_utf8_show(text, shown);
-		if (*shown == '"' || *shown == '\\')
-			fputc('\\', out);
-		fputs(shown, out);
-	}
-}
-
 void sn_graph_dot(const struct sn_graph_picture *picture, const char *title, FILE *out)
 {
 	fputs("digraph \"", out);
-	put_quoted(out, title);
+	sn_escape_write(out, SN_ESCAPE_QUOTED, title);
 	fputs("\" {\n\tnode [shape=box style=filled fontname=\"sans-serif\"];\n", out);
 	for (uint32_t i = 0; i < picture->box_count; i++) {
 		const struct sn_graph_box *box = picture->boxes + i;
 		int rgb[3];
 		colour(picture, box, rgb);
 		fprintf(out, "\tn%u [label=\"", i);
-		put_quoted(out, box->name);
+		sn_escape_write(out, SN_ESCAPE_QUOTED, box->name);
 		if (box->node_count > 1)
 			fprintf(out, "\\n%u nodes", box->node_count);
 		else if (*box->detail && strcmp(box->detail, box->name)) {
 			fputs("\\n", out);
-			put_quoted(out, box->detail);
+			sn_escape_write(out, SN_ESCAPE_QUOTED, box->detail);
 		}
 		if (box->cost_ns > 0)
-			fprintf(out, "\\n%s", duration(box->cost_ns));
+			fprintf(out, "\\n%s", sn_number_time(box->cost_ns).text);
 		fprintf(out, "\" fillcolor=\"#%02x%02x%02x\"];\n", (unsigned)rgb[0],
 			(unsigned)rgb[1], (unsigned)rgb[2]);
 	}
@@ -110,7 +94,7 @@ static void put_box(const struct sn_graph_picture *picture, const struct sn_grap
 	put_text(out, box->name, LETTERS);
 	fprintf(out, "</text><text class=\"small\" x=\"%.0f\" y=\"%.0f\">", at.x + 6, at.y + 27);
 	if (box->cost_ns > 0)
-		fprintf(out, "%s ", duration(box->cost_ns));
+		fprintf(out, "%s ", sn_number_time(box->cost_ns).text);
 	if (box->node_count > 1)
 		fprintf(out, "%u nodes", box->node_count);
 	else if (strcmp(box->detail, box->name))
@@ -182,12 +166,14 @@ static void put_head(const struct sn_graph_picture *picture, const char *title, 
 int sn_graph_svg(const struct sn_graph_picture *picture, const char *title, FILE *out)
 {
 	uint32_t layers = 0, widest = 0, count = picture->box_count;
-	struct sn_graph_layout_place *grid = calloc(count + 1ull, sizeof(*grid));
-	struct place *places = calloc(count + 1ull, sizeof(*places));
-	uint32_t *widths = calloc(count + 1ull, sizeof(*widths));
-	int result = grid && places && widths ? sn_graph_layout(count, picture->lines,
-								picture->line_count, grid, &layers)
-					      : SN_ERR_MEMORY;
+	struct sn_arena arena = {0};
+	struct sn_graph_layout_place *grid =
+	    sn_arena_array(&arena, struct sn_graph_layout_place, count);
+	struct place *places = sn_arena_array(&arena, struct place, count);
+	uint32_t *widths = sn_arena_array(&arena, uint32_t, count);
+	int result = arena.failed ? SN_ERR_MEMORY
+				  : sn_graph_layout(count, picture->lines, picture->line_count,
+						    grid, &layers);
 	for (uint32_t i = 0; i < count && !result; i++)
 		if (++widths[grid[i].layer] > widest)
 			widest = widths[grid[i].layer];
@@ -208,8 +194,6 @@ int sn_graph_svg(const struct sn_graph_picture *picture, const char *title, FILE
 			put_box(picture, picture->boxes + i, places[i], out);
 		fputs("</svg>\n", out);
 	}
-	free(grid);
-	free(places);
-	free(widths);
+	sn_arena_release(&arena);
 	return result;
 }

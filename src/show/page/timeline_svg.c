@@ -3,14 +3,12 @@
 #include "timeline_svg.h"
 
 #include "base/escape.h"
+#include "base/output.h"
 #include "base/utf8.h"
 #include "show/label.h"
 #include "show/number.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -25,44 +23,18 @@ enum {
 };
 
 struct drawing {
-	const struct sonde_db *db;
-	const struct sonde_trace *trace;
 	const struct sn_timeline_picture *picture;
-	struct sn_output *output;
-	struct sonde_pixel *pixels;
-	unsigned y;
+	FILE *out;
+	unsigned height; /* down to the last row's end */
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct drawing *drawing, const char *format,
-						      ...)
-{
-	char text[1024];
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	if (length > 0)
-		sn_output_write(drawing->output, text,
-				(size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
-}
-
 /* What has more than `most` characters ends in an ellipsis. */
-static void put_text(struct drawing *drawing, const char *text, size_t most)
+static void put_text(FILE *out, const char *text, size_t most)
 {
-	char line[2048], shown[SN_ESCAPED];
+	char line[2048];
 	sn_utf8_clean(text, line, sizeof(line));
 	sn_utf8_cut(line, most);
-	for (const char *at = line; *at;) {
-		at += sn_escape_next(SN_ESCAPE_MARKUP, at, shown);
-		sn_output_write(drawing->output, shown, strlen(shown));
-	}
-}
-
-static const char *duration(double ns)
-{
-	static char texts[4][SN_NUMBER_CHARS];
-	static unsigned next;
-	return sn_number_format(ns, "ns", texts[next++ % 4]);
+	sn_escape_write(out, SN_ESCAPE_MARKUP, line);
 }
 
 /* ---- colours: those of the HTML page (viewer/src/logic/colour.ts) ---- */
@@ -112,131 +84,74 @@ static void color_of(const struct sonde_db *db, uint32_t frame, int rgb[3])
 
 /* ---- rows ---- */
 
-/* Pixels first .. end - 1 show one context. */
-static void put_box(struct drawing *drawing, size_t first, size_t end, double busy)
+static void put_box(const struct drawing *drawing, const struct sn_timeline_box *box, unsigned y)
 {
-	uint32_t context = drawing->pixels[first].context;
-	uint32_t frame = sonde_db_context(drawing->db, context)->frame;
-	double pixel_ns =
-	    (double)(drawing->picture->to_ns - drawing->picture->from_ns) / drawing->picture->width;
+	const struct sonde_db *db = drawing->picture->db;
+	const struct sn_timeline_window *window = &drawing->picture->window;
+	double pixel_ns = (double)(window->to_ns - window->from_ns) / window->width;
 	char name[SN_LABEL_CHARS];
 	int rgb[3];
-	unsigned width = (unsigned)(end - first);
-	color_of(drawing->db, frame, rgb);
-	sn_label_full(drawing->db, SN_GROUP_AUTO, frame, name);
-	put(drawing,
-	    "<g><rect x=\"%zu\" y=\"%u\" width=\"%u\" height=\"%d\" fill=\"rgb(%d,%d,%d)\"",
-	    LEFT + first, drawing->y, width, ROW - 1, rgb[0], rgb[1], rgb[2]);
-	/* something is seen of what takes next to nothing of a pixel */
-	if (busy < 0.95)
-		put(drawing, " opacity=\"%.2f\"", busy < 0.15 ? 0.15 : busy);
-	put(drawing, "/><title>");
-	put_text(drawing, name, 400);
-	put(drawing, " · about %s at %s</title>", duration(busy * pixel_ns * width),
-	    duration(pixel_ns * (double)first));
+	FILE *out = drawing->out;
+	unsigned width = box->end - box->first;
+	color_of(db, box->frame, rgb);
+	sn_label_full(db, SN_GROUP_AUTO, box->frame, name);
+	fprintf(out, "<g><rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%d\" fill=\"rgb(%d,%d,%d)\"",
+		LEFT + box->first, y, width, ROW - 1, rgb[0], rgb[1], rgb[2]);
+	/* an event shorter than a pixel stays visible */
+	if (box->busy < 0.95)
+		fprintf(out, " opacity=\"%.2f\"", box->busy < 0.15 ? 0.15 : box->busy);
+	fputs("/><title>", out);
+	put_text(out, name, 400);
+	fprintf(out, " · about %s at %s</title>", sn_number_time(box->busy * pixel_ns * width).text,
+		sn_number_time(pixel_ns * box->first).text);
 	if (width >= LABEL_MIN) {
-		sn_label_name(drawing->db, SN_GROUP_AUTO, frame, name);
-		put(drawing, "<text%s x=\"%zu\" y=\"%u\">", busy < 0.6 ? " class=\"pale\"" : "",
-		    LEFT + first + 3, drawing->y + ROW - 4);
-		put_text(drawing, name, (width - 5) / CHAR);
-		put(drawing, "</text>");
+		sn_label_name(db, SN_GROUP_AUTO, box->frame, name);
+		fprintf(out, "<text%s x=\"%u\" y=\"%u\">", box->busy < 0.6 ? " class=\"pale\"" : "",
+			LEFT + box->first + 3, y + ROW - 4);
+		put_text(out, name, (width - 5) / CHAR);
+		fputs("</text>", out);
 	}
-	put(drawing, "</g>\n");
+	fputs("</g>\n", out);
 }
 
-/* Neighbours of one context and about as busy are one box. */
-static void put_row(struct drawing *drawing)
+static void put_rows(const struct drawing *drawing)
 {
-	const struct sonde_pixel *pixels = drawing->pixels;
-	size_t count = drawing->picture->width;
-	for (size_t first = 0, end; first < count; first = end) {
-		double busy = 0;
-		for (end = first; end < count && pixels[end].context == pixels[first].context &&
-				  fabsf(pixels[end].busy - pixels[first].busy) < 0.34f;
-		     end++)
-			busy += pixels[end].busy;
-		if (pixels[first].context != SONDE_NONE)
-			put_box(drawing, first, end, busy / (double)(end - first));
-	}
-}
-
-/* Who a row is, short: the picture is of one program. */
-static void put_profile_name(struct drawing *drawing, uint32_t number)
-{
-	const struct sonde_db_profile *profile = sonde_db_profile(drawing->db, number);
-	char name[128] = "";
-	size_t used = 0;
-	if (profile->rank >= 0)
-		used = (size_t)snprintf(name, sizeof(name), "rank %d · ", (int)profile->rank);
-	if (profile->kind == SONDE_PROFILE_STREAM)
-		snprintf(name + used, sizeof(name) - used, "device %u · stream %u", profile->device,
-			 profile->stream);
-	else if (profile->thread != SONDE_NONE)
-		snprintf(name + used, sizeof(name) - used, "%s",
-			 sonde_db_string(drawing->db, profile->thread));
-	else
-		snprintf(name + used, sizeof(name) - used, "thread %llu",
-			 (unsigned long long)profile->tid);
-	put(drawing, "<text class=\"name\" x=\"%d\" y=\"%u\">", MARGIN, drawing->y + ROW - 4);
-	put_text(drawing, name, (LEFT - MARGIN - 8) / CHAR);
-	put(drawing, "</text>\n");
-}
-
-static bool is_drawn(const struct sonde_track *track, const struct sn_timeline_picture *picture)
-{
-	return track->kind != SONDE_TRACK_COUNTER && track->start_ns < picture->to_ns &&
-	       track->end_ns >= picture->from_ns;
-}
-
-/* Devices below the threads that feed them would be far away: they come first. */
-static int put_tracks(struct drawing *drawing, bool devices, unsigned *left, unsigned *omitted,
-		      struct sn_error *error)
-{
-	uint32_t profile = SONDE_NONE;
-	for (uint32_t i = 0; i < sonde_trace_track_count(drawing->trace); i++) {
-		const struct sonde_track *track = sonde_trace_track(drawing->trace, i);
-		const struct sn_timeline_picture *picture = drawing->picture;
-		struct sonde_db_error why;
-		if (!is_drawn(track, picture) ||
-		    (sonde_db_profile(drawing->db, track->profile)->kind == SONDE_PROFILE_STREAM) !=
-			devices)
-			continue;
-		if (!*left) {
-			++*omitted;
-			continue;
+	const struct sn_timeline_picture *picture = drawing->picture;
+	unsigned y = TOP;
+	size_t box = 0;
+	for (size_t i = 0; i < picture->row_count; i++, y += ROW) {
+		const struct sn_timeline_row *row = picture->rows + i;
+		if (row->is_first) {
+			y += i ? GAP : 0;
+			fprintf(drawing->out, "<text class=\"name\" x=\"%d\" y=\"%u\">", MARGIN,
+				y + ROW - 4);
+			put_text(drawing->out, sn_timeline_name(picture->db, row->profile).text,
+				 (LEFT - MARGIN - 8) / CHAR);
+			fputs("</text>\n", drawing->out);
 		}
-		--*left;
-		if (sonde_trace_draw(drawing->trace, i, picture->from_ns, picture->to_ns,
-				     drawing->pixels, picture->width, &why))
-			return sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-		if (track->profile != profile) {
-			drawing->y += profile == SONDE_NONE ? 0 : GAP;
-			put_profile_name(drawing, track->profile);
-		}
-		profile = track->profile;
-		put_row(drawing);
-		drawing->y += ROW;
+		for (; box < row->end_box; box++)
+			put_box(drawing, picture->boxes + box, y);
 	}
-	drawing->y += profile == SONDE_NONE ? 0 : GAP;
-	return 0;
 }
 
 /* Times at round distances, 5 to 10 of them. */
-static void put_axis(struct drawing *drawing)
+static void put_axis(const struct drawing *drawing)
 {
-	const struct sn_timeline_picture *picture = drawing->picture;
-	double length = (double)(picture->to_ns - picture->from_ns);
+	const struct sn_timeline_window *window = &drawing->picture->window;
+	double length = (double)(window->to_ns - window->from_ns);
 	double step = pow(10, floor(log10(length)));
 	if (length / step < 2)
 		step /= 5;
 	else if (length / step < 5)
 		step /= 2;
 	for (double time = 0; time <= length; time += step) {
-		double x = LEFT + time / length * picture->width;
-		put(drawing, "<path class=\"tick\" d=\"M%.1f %d V%u\"/>", x, TOP - 8, drawing->y);
-		if (x + 40 < LEFT + picture->width)
-			put(drawing, "<text class=\"time\" x=\"%.1f\" y=\"%d\">%s</text>\n", x + 3,
-			    TOP - 10, time > 0 ? duration(time) : "0");
+		double x = LEFT + time / length * window->width;
+		fprintf(drawing->out, "<path class=\"tick\" d=\"M%.1f %d V%u\"/>", x, TOP - 8,
+			drawing->height);
+		if (x + 40 < LEFT + window->width)
+			fprintf(drawing->out,
+				"<text class=\"time\" x=\"%.1f\" y=\"%d\">%s</text>\n", x + 3,
+				TOP - 10, time > 0 ? sn_number_time(time).text : "0");
 	}
 }
 
@@ -252,94 +167,54 @@ static const char style[] =
     ".timeline .time{fill:#98a2b3}.timeline .tick{stroke:#2b313c}"
     ".timeline g rect:hover{stroke:#fff}}</style>\n";
 
-static void put_head(struct drawing *drawing, unsigned height)
+static void put_head(const struct drawing *drawing)
 {
-	const char *program = sonde_db_property(drawing->db, "program");
-	const char *slash = program ? strrchr(program, '/') : NULL;
-	unsigned width = LEFT + drawing->picture->width + MARGIN;
-	program = slash && slash[1] ? slash + 1 : program;
-	put(drawing,
-	    "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"timeline\" width=\"%u\" "
-	    "height=\"%u\" viewBox=\"0 0 %u %u\">\n",
-	    width, height, width, height);
-	sn_output_write(drawing->output, style, sizeof(style) - 1);
-	put(drawing,
-	    "<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n"
-	    "<text class=\"title\" x=\"%d\" y=\"20\">",
-	    MARGIN);
-	put_text(drawing, program && *program ? program : "timeline", 80);
-	put(drawing, ", %s</text>\n",
-	    duration((double)(drawing->picture->to_ns - drawing->picture->from_ns)));
+	const struct sn_timeline_window *window = &drawing->picture->window;
+	const char *program = sonde_db_property(drawing->picture->db, "program");
+	unsigned width = LEFT + window->width + MARGIN, height = drawing->height + BOTTOM;
+	program = program ? sn_label_base(program) : "";
+	fprintf(drawing->out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"timeline\" width=\"%u\" "
+		"height=\"%u\" viewBox=\"0 0 %u %u\">\n",
+		width, height, width, height);
+	fputs(style, drawing->out);
+	fprintf(drawing->out,
+		"<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n"
+		"<text class=\"title\" x=\"%d\" y=\"20\">",
+		MARGIN);
+	put_text(drawing->out, *program ? program : "timeline", 80);
+	fprintf(drawing->out, ", %s</text>\n",
+		sn_number_time((double)(window->to_ns - window->from_ns)).text);
 }
 
-/* The height that put_tracks will reach, known before anything is written. */
-static unsigned measure_height(const struct drawing *drawing)
+static void draw(const struct sn_timeline_picture *picture, FILE *out)
 {
-	unsigned y = TOP, left = drawing->picture->rows;
-	for (unsigned devices = 0; devices < 2; devices++) {
-		uint32_t profile = SONDE_NONE;
-		for (uint32_t i = 0; i < sonde_trace_track_count(drawing->trace); i++) {
-			const struct sonde_track *track = sonde_trace_track(drawing->trace, i);
-			if (!is_drawn(track, drawing->picture) || !left ||
-			    (sonde_db_profile(drawing->db, track->profile)->kind ==
-			     SONDE_PROFILE_STREAM) == !devices)
-				continue;
-			left--;
-			y += ROW + (track->profile != profile && profile != SONDE_NONE ? GAP : 0);
-			profile = track->profile;
-		}
-		y += profile == SONDE_NONE ? 0 : GAP;
-	}
-	return y;
+	struct drawing drawing = {picture, out, TOP};
+	for (size_t i = 0; i < picture->row_count; i++)
+		drawing.height += ROW + (picture->rows[i].is_first ? GAP : 0);
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
+	put_head(&drawing);
+	put_axis(&drawing);
+	put_rows(&drawing);
+	if (picture->left_out)
+		fprintf(out, "<text class=\"name\" x=\"%d\" y=\"%u\">%u more rows</text>\n", MARGIN,
+			drawing.height + BOTTOM - 8, picture->left_out);
+	fputs("</svg>\n", out);
 }
 
-static int draw(struct drawing *drawing, struct sn_error *error)
-{
-	unsigned left = drawing->picture->rows, omitted = 0, height = measure_height(drawing);
-	put_head(drawing, height + BOTTOM);
-	drawing->y = height;
-	put_axis(drawing);
-	drawing->y = TOP;
-	int result = put_tracks(drawing, true, &left, &omitted, error);
-	if (!result)
-		result = put_tracks(drawing, false, &left, &omitted, error);
-	if (omitted)
-		put(drawing, "<text class=\"name\" x=\"%d\" y=\"%u\">%u more rows</text>\n", MARGIN,
-		    height + BOTTOM - 8, omitted);
-	put(drawing, "</svg>\n");
-	return result;
-}
-
-int sn_timeline_svg_draw(const struct sonde_db *db, const struct sonde_trace *trace,
-			 const struct sn_timeline_picture *picture, struct sn_output *output,
-			 struct sn_error *error)
-{
-	struct drawing drawing = {
-	    .db = db,
-	    .trace = trace,
-	    .picture = picture,
-	    .output = output,
-	    .pixels = calloc(picture->width + 1ull, sizeof(*drawing.pixels)),
-	};
-	int result =
-	    drawing.pixels ? draw(&drawing, error) : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	free(drawing.pixels);
-	return result;
-}
-
-int sn_timeline_svg(const struct sonde_db *db, const struct sonde_trace *trace,
-		    const struct sn_timeline_picture *picture, const char *path,
+int sn_timeline_svg(const struct sn_timeline_picture *picture, const char *path,
 		    struct sn_error *error)
 {
-	static const char head[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 	struct sn_output output;
 	int result = sn_output_open(&output, path, error);
+	FILE *out = result ? NULL : sn_output_stream(&output);
 	if (result)
 		return result;
-	sn_output_write(&output, head, sizeof(head) - 1);
-	result = sn_timeline_svg_draw(db, trace, picture, &output, error);
-	if (!result)
-		return sn_output_commit(&output, error);
-	sn_output_abandon(&output);
-	return result;
+	if (!out) {
+		sn_output_abandon(&output);
+		return sn_fail_memory(error);
+	}
+	draw(picture, out);
+	fclose(out);
+	return sn_output_commit(&output, error);
 }

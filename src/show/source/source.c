@@ -3,6 +3,7 @@
 #include "source.h"
 
 #include "base/utf8.h"
+#include "base/vec.h"
 #include "lib/db/database_access.h"
 #include "source_roots.h"
 
@@ -71,15 +72,12 @@ static const struct sn_source_file *find_file(struct sn_source *source, const ch
 	for (size_t i = 0; i < source->count; i++)
 		if (strcmp(source->files[i].path, path) == 0)
 			return &source->files[i];
-	void *files = realloc(source->files, (source->count + 1) * sizeof(*source->files));
-	if (!files)
+	struct sn_source_file new = {.path = strdup(path)};
+	if (!new.path || sn_vec_push(&source->files, &source->capacity, &source->count, new)) {
+		free(new.path);
 		return NULL;
-	source->files = files;
-	struct sn_source_file *file = &source->files[source->count];
-	*file = (struct sn_source_file){.path = strdup(path)};
-	if (!file->path)
-		return NULL;
-	source->count++;
+	}
+	struct sn_source_file *file = &source->files[source->count - 1];
 	load(source, file);
 	return file;
 }
@@ -104,9 +102,6 @@ bool sn_source_line(struct sn_source *source, const char *path, uint32_t line, c
 		length = sizeof(copy) - 1;
 	memcpy(copy, at, length);
 	copy[length] = '\0';
-	for (char *c = copy; *c; c++)
-		if (*c == '\t')
-			*c = ' ';
 	sn_utf8_clean(copy, text, size);
 	return *text != '\0';
 }

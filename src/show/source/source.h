@@ -20,7 +20,7 @@ struct sn_source {
 	uint64_t measured_ns; /* end of the measurement; a file changed later is not shown */
 	uint64_t bytes;	      /* read so far */
 	struct sn_source_file *files;
-	size_t count;
+	size_t count, capacity;
 };
 
 /* Of what a database names, files in `roots` are shown. */

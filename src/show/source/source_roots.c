@@ -3,6 +3,7 @@
 #include "source_roots.h"
 
 #include "base/safe_path.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static int add(struct sn_source_roots *roots, char *path)
 int sn_source_roots_add(struct sn_source_roots *roots, const char *folder, struct sn_error *error)
 {
 	int why = add(roots, realpath(folder, NULL));
-	return why == ENOMEM ? sn_fail(error, SN_ERR_MEMORY, "out of memory")
+	return why == ENOMEM ? sn_fail_memory(error)
 	       : why ? sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(why))
 		     : 0;
 }
@@ -76,7 +77,8 @@ void sn_source_roots_add_list(struct sn_source_roots *roots, const char *folders
 	}
 }
 
-/* A tree of the user's own: one that somebody put above it does not make all of it his. */
+/* Whether the top of a git tree is there and the user's own: another user's tree above it does not
+ * count. */
 static bool is_git_top(const char *path)
 {
 	struct stat top, git;
@@ -96,7 +98,7 @@ void sn_source_roots_add_working_tree(struct sn_source_roots *roots)
 	}
 	add(roots, strdup(path));
 	for (char *slash; (slash = strrchr(path, '/')) > path; *slash = 0) {
-		/* who keeps his settings in git does not mean all that he has */
+		/* a home folder may be in git for its settings: it is no source tree */
 		bool is_home = home && !strcmp(path, home);
 		if (is_home || !is_git_top(path))
 			continue;
@@ -136,15 +138,9 @@ static bool is_script(int fd)
 	return pread(fd, start, sizeof(start), 0) == sizeof(start) && !memcmp(start, "#!", 2);
 }
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static bool can_be_source(int fd, const char *path)
 {
-	const char *base = base_of(path);
+	const char *base = sn_text_base_name(path);
 	return has_source_ending(base) || (!strchr(base, '.') && is_script(fd));
 }
 
@@ -225,7 +221,7 @@ static bool owner_can_read(uid_t owner, int root, const char *path, const struct
 		return true; /* we could, or he could read everything */
 	if (!may(owner, status, S_IRUSR, S_IROTH))
 		return false;
-	const char *base = base_of(path);
+	const char *base = sn_text_base_name(path);
 	char *folder = strndup(path, base > path ? (size_t)(base - path) - 1 : 0);
 	int fd = folder && *folder ? open_beneath(root, folder, O_PATH | O_DIRECTORY) : dup(root);
 	bool can = folder && fd >= 0 && can_enter(owner, fd);
@@ -254,7 +250,7 @@ static int open_source(const struct sn_source_root *root, const char *path, uid_
 static void note_outside(struct sn_source_roots *roots, const char *path)
 {
 	/* what would not be shown in any case is not missed */
-	if (!has_source_ending(base_of(path)) || has_hidden_part(path + 1))
+	if (!has_source_ending(sn_text_base_name(path)) || has_hidden_part(path + 1))
 		return;
 	if (!roots->outside_count++)
 		roots->first_outside = strdup(path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From where source files may be read. A database names files, and whoever made it need not be a
- * friend: what is read for a report is in the working tree or in a folder that the user named, is
- * source by its name, no link leads out of there, and nothing hidden is on the way. See
+ * From where source files may be read. The names of files come from a database, which may be
+ * hostile. A file is read only if it is in the working tree or in a folder that the user named, has
+ * the name of a source file, no link leads out of there, and no part of its path is hidden. See
  * docs/design/privilege.md.
  */
 #ifndef SN_SHOW_SOURCE_ROOTS_H

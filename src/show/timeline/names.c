@@ -4,118 +4,132 @@
 
 #include "base/utf8.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
-const char *sn_name_stream_device(const struct sn_answers *answers, uint32_t profile,
-				  char text[SN_PLACE_CHARS])
+struct sn_place_name sn_name_in_rank(const struct sonde_db_profile *profile, const char *rest, ...)
 {
-	const struct sonde_db_profile *stream = sonde_db_profile(answers->db, profile);
-	int used = 0;
-	if (answers->has_runs)
-		used += snprintf(text, SN_PLACE_CHARS, "run %u · ", stream->run);
-	if (stream->rank >= 0)
-		used += snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d · ",
-				 (int)stream->rank);
-	snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "device %u", stream->device);
-	return text;
+	struct sn_place_name name;
+	va_list arguments;
+	int used = profile->rank < 0
+		       ? 0
+		       : snprintf(name.text, sizeof(name.text), "rank %d · ", (int)profile->rank);
+	va_start(arguments, rest);
+	vsnprintf(name.text + used, sizeof(name.text) - (size_t)used, rest, arguments);
+	va_end(arguments);
+	return name;
 }
 
-const char *sn_name_device(const struct sn_answers *answers, size_t device,
-			   char text[SN_PLACE_CHARS])
+/* "run 2 · NAME", where there is more than one. */
+static struct sn_place_name name_in_run(const struct sonde_db_profile *profile, bool has_runs,
+					struct sn_place_name name)
 {
-	return sn_name_stream_device(answers, answers->times.devices[device].profile, text);
+	struct sn_place_name whole;
+	if (!has_runs)
+		return name;
+	snprintf(whole.text, sizeof(whole.text), "run %u · %.100s", profile->run, name.text);
+	return whole;
 }
 
-static const char *name_process(const struct sonde_db_profile *profile, bool has_run,
-				char text[SN_PLACE_CHARS])
+struct sn_place_name sn_name_stream_device(const struct sn_answers *answers, uint32_t number)
 {
-	int used = has_run ? snprintf(text, SN_PLACE_CHARS, "run %u · ", profile->run) : 0;
+	const struct sonde_db_profile *stream = sonde_db_profile(answers->db, number);
+	return name_in_run(stream, answers->has_runs,
+			   sn_name_in_rank(stream, "device %u", stream->device));
+}
+
+struct sn_place_name sn_name_device(const struct sn_answers *answers, size_t device)
+{
+	return sn_name_stream_device(answers, answers->times.devices[device].profile);
+}
+
+static struct sn_place_name name_process(const struct sonde_db_profile *profile, bool has_runs)
+{
+	struct sn_place_name name;
 	if (profile->rank >= 0)
-		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d", (int)profile->rank);
+		snprintf(name.text, sizeof(name.text), "rank %d", (int)profile->rank);
 	else
-		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "process %llu",
+		snprintf(name.text, sizeof(name.text), "process %llu",
 			 (unsigned long long)profile->pid);
-	return text;
+	return name_in_run(profile, has_runs, name);
 }
 
-const char *sn_name_member(const struct sn_answers *answers, uint32_t number,
-			   char text[SN_PLACE_CHARS])
+struct sn_place_name sn_name_member(const struct sn_answers *answers, uint32_t number)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(answers->db, number);
 	return profile->kind == SONDE_PROFILE_STREAM && profile->rank < 0
-		   ? sn_name_stream_device(answers, number, text)
-		   : name_process(profile, answers->has_runs, text);
+		   ? sn_name_stream_device(answers, number)
+		   : name_process(profile, answers->has_runs);
 }
 
-const char *sn_name_participant(const struct sn_answers *answers, size_t participant,
-				char text[SN_PLACE_CHARS])
+struct sn_place_name sn_name_participant(const struct sn_answers *answers, size_t participant)
 {
-	return sn_name_member(answers, answers->collectives.participants[participant].profile,
-			      text);
+	return sn_name_member(answers, answers->collectives.participants[participant].profile);
 }
 
-const char *sn_name_process(const struct sn_answers *answers, uint32_t number,
-			    char text[SN_PLACE_CHARS])
+struct sn_place_name sn_name_process(const struct sn_answers *answers, uint32_t number)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(answers->db, number);
-	return name_process(profile, profile->run, text);
+	return name_process(profile, profile->run);
 }
 
-const char *sn_name_thread(const struct sonde_db *db, uint32_t number, char text[SN_PLACE_CHARS])
+struct sn_place_name sn_name_thread(const struct sonde_db *db, uint32_t number)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(db, number);
 	const char *name =
 	    profile->thread == SONDE_NONE ? "thread" : sonde_db_string(db, profile->thread);
+	struct sn_place_name place;
 	if (sn_is_processor(db, number))
-		snprintf(text, SN_PLACE_CHARS, "%s", name);
+		snprintf(place.text, sizeof(place.text), "%s", name);
 	else
-		snprintf(text, SN_PLACE_CHARS, "%s %llu", name, (unsigned long long)profile->tid);
-	return text;
+		snprintf(place.text, sizeof(place.text), "%s %llu", name,
+			 (unsigned long long)profile->tid);
+	return place;
 }
 
-const char *sn_name_context(const struct sonde_db *db, uint32_t context, char text[SN_LABEL_CHARS])
+struct sn_context_name sn_name_context(const struct sonde_db *db, uint32_t context)
 {
-	sn_label_name(db, SN_GROUP_AUTO, sonde_db_context(db, context)->frame, text);
-	return text;
+	struct sn_context_name name;
+	sn_label_name(db, SN_GROUP_AUTO, sonde_db_context(db, context)->frame, name.text);
+	return name;
 }
 
-static const char *name_node(const struct sn_node_map *nodes, uint32_t number, size_t name_columns,
-			     size_t caller_columns, char text[SN_NODE_CHARS])
+static struct sn_node_name name_node(const struct sn_node_map *nodes, uint32_t number,
+				     size_t name_columns, size_t caller_columns)
 {
 	char name[SN_LABEL_CHARS], caller[SN_LABEL_CHARS];
 	struct sn_node node = sn_node_map_at(nodes, number);
+	struct sn_node_name whole;
 	sn_label_name(nodes->db, SN_GROUP_AUTO, node.frame, name);
 	sn_utf8_elide(name, name_columns);
 	if (node.caller == SONDE_NONE) {
-		snprintf(text, SN_NODE_CHARS, "%s", name);
-		return text;
+		snprintf(whole.text, sizeof(whole.text), "%s", name);
+		return whole;
 	}
 	sn_label_name(nodes->db, SN_GROUP_AUTO, node.caller, caller);
 	sn_utf8_elide(caller, caller_columns);
-	snprintf(text, SN_NODE_CHARS, "%.880s in %.640s", name, caller);
-	return text;
+	snprintf(whole.text, sizeof(whole.text), "%.880s in %.640s", name, caller);
+	return whole;
 }
 
-const char *sn_name_node(const struct sn_node_map *nodes, uint32_t number, char text[SN_NODE_CHARS])
+struct sn_node_name sn_name_node(const struct sn_node_map *nodes, uint32_t number)
 {
-	return name_node(nodes, number, 200, 150, text);
+	return name_node(nodes, number, 200, 150);
 }
 
-const char *sn_mention_node(const struct sn_node_map *nodes, uint32_t number,
-			    char text[SN_NODE_CHARS])
+struct sn_node_name sn_mention_node(const struct sn_node_map *nodes, uint32_t number)
 {
-	return name_node(nodes, number, 80, 60, text);
+	return name_node(nodes, number, 80, 60);
 }
 
-const char *sn_name_path(const struct sonde_db *db, const struct sn_path_extent *extent,
-			 char text[SN_PATH_CHARS])
+struct sn_path_name sn_name_path(const struct sonde_db *db, const struct sn_path_extent *extent)
 {
-	char name[SN_LABEL_CHARS];
+	struct sn_path_name name;
 	if (extent->context != SONDE_NONE)
-		snprintf(text, SN_PATH_CHARS, "iteration %zu of %.150s", extent->iteration,
-			 sn_name_context(db, extent->context, name));
+		snprintf(name.text, sizeof(name.text), "iteration %zu of %.150s", extent->iteration,
+			 sn_name_context(db, extent->context).text);
 	else
-		snprintf(text, SN_PATH_CHARS, "%s",
+		snprintf(name.text, sizeof(name.text), "%s",
 			 extent->is_cut ? "the begin of the trace" : "the trace");
-	return text;
+	return name;
 }

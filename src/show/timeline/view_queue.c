@@ -10,60 +10,36 @@ static void add_row(struct sn_sheet *sheet, const char *place, const char *strea
 {
 	sn_sheet_text(sheet, place);
 	sn_sheet_text(sheet, stream);
-	sn_sheet_number(sheet, (double)queue->count);
-	sn_sheet_number(sheet, queue->mean);
-	sn_sheet_number(sheet, (double)queue->median);
-	sn_sheet_number(sheet, (double)queue->p95);
-	sn_sheet_number(sheet, (double)queue->most);
-	sn_sheet_number(sheet, queue->empty_share);
-	sn_sheet_number(sheet, (double)queue->median_delay_ns);
-	sn_sheet_number(sheet, (double)queue->p95_delay_ns);
-	sn_sheet_number(sheet, (double)queue->unknown_count);
+	sn_sheet_numbers(sheet, queue->count, queue->mean, queue->median, queue->p95, queue->most,
+			 queue->empty_share, queue->median_delay_ns, queue->p95_delay_ns,
+			 queue->unknown_count);
 }
 
-static struct sn_sheet *make_sheet(struct sn_page *page)
-{
-	struct sn_sheet *sheet = sn_page_sheet(
-	    page, "queue", "operations that are launched and have not started, over time");
-	sn_sheet_column(sheet, "device", "device", "");
-	sn_sheet_column(sheet, "stream", "stream", "");
-	sn_sheet_column(sheet, "operations", "operations", "count");
-	sn_sheet_column(sheet, "mean", "mean", "1");
-	sn_sheet_column(sheet, "median", "median", "count");
-	sn_sheet_column(sheet, "p95", "95%", "count");
-	sn_sheet_column(sheet, "max", "most", "count");
-	sn_sheet_column(sheet, "empty_share", "empty", "ratio");
-	sn_sheet_column(sheet, "delay_ns", "delay", "ns");
-	sn_sheet_column(sheet, "p95_delay_ns", "95%", "ns");
-	sn_sheet_column(sheet, "not_launched", "no launch", "count");
-	return sheet;
-}
-
-static void add_series(const struct sn_answers *answers, struct sn_page *page, size_t device,
+static void show_curve(const struct sn_answers *answers, struct sn_page *page, size_t device,
 		       const struct sn_queue *queue)
 {
-	char place[SN_PLACE_CHARS], key[40];
+	static const struct sn_column columns[] = {{"start_ns", "time", "ns"},
+						   {"length", "operations", "1"}};
+	char key[40];
 	snprintf(key, sizeof(key), "queue_%zu", device);
 	struct sn_sheet *sheet =
-	    sn_page_sheet(page, key, "queue of %s", sn_name_device(answers, device, place));
+	    sn_page_table(page, key, columns, "queue of %s", sn_name_device(answers, device).text);
 	sheet->shape = SN_SHEET_SERIES;
-	sn_sheet_column(sheet, "start_ns", "time", "ns");
-	sn_sheet_column(sheet, "length", "operations", "1");
 	double step = (double)(queue->end_ns - queue->start_ns) / SN_QUEUE_STEPS;
-	for (int i = 0; i < SN_QUEUE_STEPS; i++) {
-		sn_sheet_number(sheet, (double)(queue->start_ns - answers->start_ns) + i * step);
-		sn_sheet_number(sheet, (double)queue->means[i]);
-	}
+	for (int i = 0; i < SN_QUEUE_STEPS; i++)
+		sn_sheet_numbers(sheet, (double)(queue->start_ns - answers->start_ns) + i * step,
+				 queue->means[i]);
 }
 
 static int show_device(const struct sn_answers *answers, size_t number, struct sn_sheet *sheet,
 		       struct sn_queue *whole, struct sn_error *error)
 {
 	const struct sn_device_time *device = answers->times.devices + number;
-	char place[SN_PLACE_CHARS], stream[32];
+	struct sn_place_name place = sn_name_device(answers, number);
+	char stream[32];
 	int result = sn_queue(answers, number, SONDE_NONE, whole, error);
 	if (!result)
-		add_row(sheet, sn_name_device(answers, number, place), "all", whole);
+		add_row(sheet, place.text, "all", whole);
 	for (size_t i = 0; i < device->listed_streams && !result; i++) {
 		struct sn_queue queue;
 		uint32_t profile = device->streams[i];
@@ -71,7 +47,7 @@ static int show_device(const struct sn_answers *answers, size_t number, struct s
 		snprintf(stream, sizeof(stream), "%u",
 			 sonde_db_profile(answers->db, profile)->stream);
 		if (!result)
-			add_row(sheet, place, stream, &queue);
+			add_row(sheet, place.text, stream, &queue);
 	}
 	if (device->listed_streams == SN_DEVICE_STREAMS)
 		sn_sheet_leave_out(sheet, device->stream_count - SN_DEVICE_STREAMS);
@@ -80,14 +56,26 @@ static int show_device(const struct sn_answers *answers, size_t number, struct s
 
 int sn_view_queue(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
+	static const struct sn_column columns[] = {{"device", "device", ""},
+						   {"stream", "stream", ""},
+						   {"operations", "operations", "count"},
+						   {"mean", "mean", "1"},
+						   {"median", "median", "count"},
+						   {"p95", "95%", "count"},
+						   {"max", "most", "count"},
+						   {"empty_share", "empty", "ratio"},
+						   {"delay_ns", "delay", "ns"},
+						   {"p95_delay_ns", "95%", "ns"},
+						   {"not_launched", "no launch", "count"}};
 	sn_show_inferred(answers, page);
-	struct sn_sheet *sheet = make_sheet(page);
+	struct sn_sheet *sheet = sn_page_table(
+	    page, "queue", columns, "operations that are launched and have not started, over time");
 	struct sn_queue *queues = calloc(answers->times.count + 1, sizeof(*queues));
-	int result = queues ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = queues ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < answers->times.count && !result; i++)
 		result = show_device(answers, i, sheet, queues + i, error);
 	for (size_t i = 0; i < answers->times.count && !result; i++)
-		add_series(answers, page, i, queues + i);
+		show_curve(answers, page, i, queues + i);
 	free(queues);
 	return result;
 }

@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a device and its process goes on at the same time. */
+/* Which activities of a device and its process overlap. */
 #include "views.h"
 
 #include <string.h>
 
-static void overlaps(const struct sn_answers *answers, struct sn_page *page)
+static void show_overlaps(const struct sn_answers *answers, struct sn_page *page)
 {
 	static const struct {
-		const char *what;
+		const char *what, *behind;
 		unsigned of, beside;
-	} pairs[] = {
-	    {"communication", SN_STATE_COMMUNICATION, SN_STATE_COMPUTE},
-	    {"copies", SN_STATE_COPY, SN_STATE_COMPUTE},
-	    {"threads", SN_STATE_HOST, SN_STATE_COMPUTE | SN_STATE_COMMUNICATION | SN_STATE_COPY}};
-	char place[SN_PLACE_CHARS];
-	struct sn_sheet *sheet = sn_page_sheet(page, "overlap", "how much is hidden");
+	} pairs[] = {{"communication", "computation", SN_STATE_COMMUNICATION, SN_STATE_COMPUTE},
+		     {"copies", "computation", SN_STATE_COPY, SN_STATE_COMPUTE},
+		     {"threads", "work of the device", SN_STATE_HOST,
+		      SN_STATE_COMPUTE | SN_STATE_COMMUNICATION | SN_STATE_COPY}};
+	static const struct sn_column columns[] = {
+	    {"device", "device", ""},	   {"what", "what", ""},	{"time_ns", "time", "ns"},
+	    {"hidden_ns", "hidden", "ns"}, {"share", "share", "ratio"}, {"behind", "behind", ""}};
+	struct sn_sheet *sheet = sn_page_table(page, "overlap", columns, "how much is hidden");
 	sheet->is_whole = true;
-	sn_sheet_column(sheet, "device", "device", "");
-	sn_sheet_column(sheet, "what", "what", "");
-	sn_sheet_column(sheet, "time_ns", "time", "ns");
-	sn_sheet_column(sheet, "hidden_ns", "hidden", "ns");
-	sn_sheet_column(sheet, "share", "share", "ratio");
-	sn_sheet_column(sheet, "behind", "behind", "");
 	for (size_t i = 0; i < answers->times.count; i++)
 		for (size_t p = 0; p < sizeof(pairs) / sizeof(*pairs); p++) {
 			struct sn_overlap overlap =
@@ -29,44 +25,47 @@ static void overlaps(const struct sn_answers *answers, struct sn_page *page)
 			double all = (double)overlap.all_ns, hidden = (double)overlap.hidden_ns;
 			if (!overlap.all_ns)
 				continue;
-			sn_sheet_text(sheet, sn_name_device(answers, i, place));
+			sn_sheet_text(sheet, sn_name_device(answers, i).text);
 			sn_sheet_text(sheet, pairs[p].what);
-			sn_sheet_number(sheet, all);
-			sn_sheet_number(sheet, hidden);
-			sn_sheet_number(sheet, hidden / all);
-			sn_sheet_text(sheet, pairs[p].of == SN_STATE_HOST ? "work of the device"
-									  : "computation");
+			sn_sheet_numbers(sheet, all, hidden, hidden / all);
+			sn_sheet_text(sheet, pairs[p].behind);
 		}
 }
 
-static void combinations(const struct sn_answers *answers, struct sn_page *page)
+/* "threads + copies" */
+static void name_states(unsigned mask, char text[96])
 {
 	static const char *const names[] = {"threads", "computation", "communication", "copies"};
-	char place[SN_PLACE_CHARS], text[96];
-	struct sn_sheet *sheet = sn_page_sheet(page, "states", "what goes on together");
+	text[0] = 0;
+	for (unsigned bit = 0; bit < 4; bit++)
+		if (mask >> bit & 1) {
+			strcat(text, *text ? " + " : "");
+			strcat(text, names[bit]);
+		}
+	if (!*text)
+		strcpy(text, "nothing");
+}
+
+static void show_combinations(const struct sn_answers *answers, struct sn_page *page)
+{
+	static const struct sn_column columns[] = {{"device", "device", ""},
+						   {"state", "exactly these", ""},
+						   {"time_ns", "time", "ns"},
+						   {"share", "share", "ratio"}};
+	char text[96];
+	struct sn_sheet *sheet = sn_page_table(page, "states", columns, "what goes on together");
 	sheet->is_whole = answers->times.count < 3;
-	sn_sheet_column(sheet, "device", "device", "");
-	sn_sheet_column(sheet, "state", "exactly these", "");
-	sn_sheet_column(sheet, "time_ns", "time", "ns");
-	sn_sheet_column(sheet, "share", "share", "ratio");
 	for (size_t i = 0; i < answers->times.count; i++) {
 		const struct sn_device_time *time = answers->times.devices + i;
 		for (unsigned mask = 0; mask < 16; mask++) {
 			uint64_t ns = answers->waits[i].states_ns[mask];
 			if (!ns)
 				continue;
-			text[0] = 0;
-			for (unsigned bit = 0; bit < 4; bit++)
-				if (mask >> bit & 1) {
-					if (*text)
-						strcat(text, " + ");
-					strcat(text, names[bit]);
-				}
-			sn_sheet_text(sheet, sn_name_device(answers, i, place));
-			sn_sheet_text(sheet, *text ? text : "nothing");
-			sn_sheet_number(sheet, (double)ns);
-			sn_sheet_number(sheet,
-					(double)ns / (double)(time->end_ns - time->start_ns));
+			name_states(mask, text);
+			sn_sheet_text(sheet, sn_name_device(answers, i).text);
+			sn_sheet_text(sheet, text);
+			sn_sheet_numbers(sheet, ns,
+					 (double)ns / (double)(time->end_ns - time->start_ns));
 		}
 	}
 	sn_sheet_note(sheet, "threads: any thread of the process is in a recorded call that does "
@@ -76,7 +75,7 @@ static void combinations(const struct sn_answers *answers, struct sn_page *page)
 int sn_view_states(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	(void)error;
-	overlaps(answers, page);
-	combinations(answers, page);
+	show_overlaps(answers, page);
+	show_combinations(answers, page);
 	return 0;
 }

@@ -5,50 +5,44 @@
 
 enum { CAUSES = 20 };
 
-static int causes(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
+static int show_causes(const struct sn_answers *answers, struct sn_page *page,
+		       struct sn_error *error)
 {
-	char place[SN_PLACE_CHARS], label[SN_NODE_CHARS];
+	static const struct sn_column columns[] = {
+	    {"participant", "who", ""}, {"time_ns", "time", "ns"}, {"node", "node", ""}};
 	struct sn_latest latest;
 	int result = sn_latest(answers, &latest, error);
 	struct sn_sheet *sheet =
-	    sn_page_sheet(page, "late_in", "while all others waited, the last one was in");
-	sn_sheet_column(sheet, "participant", "who", "");
-	sn_sheet_column(sheet, "time_ns", "time", "ns");
-	sn_sheet_column(sheet, "node", "node", "");
+	    sn_page_table(page, "late_in", columns, "while all others waited, the last one was in");
 	for (size_t i = 0; !result && i < latest.count && i < CAUSES; i++) {
-		sn_sheet_text(sheet, sn_name_participant(answers, latest.participant, place));
+		sn_sheet_text(sheet, sn_name_participant(answers, latest.participant).text);
 		sn_sheet_number(sheet, latest.nodes[i].value);
-		sn_sheet_text(sheet, sn_name_node(&answers->nodes, latest.nodes[i].node, label));
+		sn_sheet_text(sheet, sn_name_node(&answers->nodes, latest.nodes[i].node).text);
 	}
 	free(latest.nodes);
 	return result;
 }
 
-static int participants(const struct sn_answers *answers, struct sn_page *page)
+static int show_participants(const struct sn_answers *answers, struct sn_page *page)
 {
+	static const struct sn_column columns[] = {{"participant", "who", ""},
+						   {"collectives", "collectives", "count"},
+						   {"last", "was last", "count"},
+						   {"waited_ns", "waited", "ns"},
+						   {"delayed_ns", "others waited", "ns"},
+						   {"late_ns", "late by", "ns"},
+						   {"clock_offset_ns", "clock +", "ns"}};
 	const struct sn_ranks *ranks = &answers->ranks;
-	char place[SN_PLACE_CHARS];
 	size_t *order = sn_ranks_order(ranks);
 	if (!order)
 		return SN_ERR_MEMORY;
-	struct sn_sheet *sheet = sn_page_sheet(page, "ranks", "arrival at collectives");
-	sheet->is_whole = ranks->participant_count <= 64;
-	sn_sheet_column(sheet, "participant", "who", "");
-	sn_sheet_column(sheet, "collectives", "collectives", "count");
-	sn_sheet_column(sheet, "last", "was last", "count");
-	sn_sheet_column(sheet, "waited_ns", "waited", "ns");
-	sn_sheet_column(sheet, "delayed_ns", "others waited", "ns");
-	sn_sheet_column(sheet, "late_ns", "late by", "ns");
-	sn_sheet_column(sheet, "clock_offset_ns", "clock +", "ns");
+	struct sn_sheet *sheet = sn_page_table(page, "ranks", columns, "arrival at collectives");
+	sheet->is_whole = ranks->participant_count <= SN_SHEET_WHOLE;
 	for (size_t i = 0; i < ranks->participant_count; i++) {
 		const struct sn_rank_sum *sum = ranks->sums + order[i];
-		sn_sheet_text(sheet, sn_name_participant(answers, order[i], place));
-		sn_sheet_number(sheet, (double)sum->count);
-		sn_sheet_number(sheet, (double)sum->last_count);
-		sn_sheet_number(sheet, (double)sum->waited_ns);
-		sn_sheet_number(sheet, (double)sum->delayed_ns);
-		sn_sheet_number(sheet, (double)sum->late_ns);
-		sn_sheet_number(sheet, (double)sum->offset_ns);
+		sn_sheet_text(sheet, sn_name_participant(answers, order[i]).text);
+		sn_sheet_numbers(sheet, sum->count, sum->last_count, sum->waited_ns,
+				 sum->delayed_ns, sum->late_ns, sum->offset_ns);
 	}
 	free(order);
 	sn_sheet_note(sheet, "others waited: by all others together, while this one was the last; "
@@ -67,25 +61,25 @@ static int participants(const struct sn_answers *answers, struct sn_page *page)
 	return 0;
 }
 
-static int by_node(const struct sn_answers *answers, struct sn_page *page)
+static int show_nodes(const struct sn_answers *answers, struct sn_page *page)
 {
-	char place[SN_PLACE_CHARS], label[SN_NODE_CHARS];
+	static const struct sn_column columns[] = {{"wait_ns", "waited", "ns"},
+						   {"count", "collectives", "count"},
+						   {"last", "mostly last", ""},
+						   {"last_share", "of them", "ratio"},
+						   {"node", "node", ""}};
 	size_t count;
 	struct sn_rank_node *nodes = sn_rank_nodes(answers, &count);
 	if (!nodes)
 		return SN_ERR_MEMORY;
-	struct sn_sheet *sheet = sn_page_sheet(page, "waits_at", "where ranks waited for others");
-	sn_sheet_column(sheet, "wait_ns", "waited", "ns");
-	sn_sheet_column(sheet, "count", "collectives", "count");
-	sn_sheet_column(sheet, "last", "mostly last", "");
-	sn_sheet_column(sheet, "last_share", "of them", "ratio");
-	sn_sheet_column(sheet, "node", "node", "");
+	struct sn_sheet *sheet =
+	    sn_page_table(page, "waits_at", columns, "where ranks waited for others");
 	for (size_t i = 0; i < count; i++) {
-		sn_sheet_number(sheet, nodes[i].wait_ns);
-		sn_sheet_number(sheet, nodes[i].count);
-		sn_sheet_text(sheet, sn_name_participant(answers, nodes[i].mostly, place));
-		sn_sheet_number(sheet, (double)nodes[i].last_count / nodes[i].count);
-		sn_sheet_text(sheet, sn_name_node(&answers->nodes, nodes[i].node, label));
+		const struct sn_rank_node *one = nodes + i;
+		sn_sheet_numbers(sheet, one->wait_ns, one->count);
+		sn_sheet_text(sheet, sn_name_participant(answers, one->mostly).text);
+		sn_sheet_number(sheet, (double)one->last_count / one->count);
+		sn_sheet_text(sheet, sn_name_node(&answers->nodes, one->node).text);
 	}
 	free(nodes);
 	return 0;
@@ -103,7 +97,7 @@ int sn_view_stragglers(const struct sn_answers *answers, struct sn_page *page,
 				  : "no collectives are recorded");
 		return 0;
 	}
-	if (participants(answers, page) || by_node(answers, page))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return causes(answers, page, error);
+	if (show_participants(answers, page) || show_nodes(answers, page))
+		return sn_fail_memory(error);
+	return show_causes(answers, page, error);
 }

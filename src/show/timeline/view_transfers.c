@@ -4,7 +4,6 @@
 #include "timeline/iterations/iteration_copies.h"
 #include "views.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static void size_name(unsigned class, char *text, size_t size)
@@ -20,95 +19,83 @@ static void size_name(unsigned class, char *text, size_t size)
 		snprintf(text, size, "%s to %s", limits[class - 1], limits[class]);
 }
 
-static void put_sum(struct sn_sheet *sheet, const struct sn_transfer_sum *sum)
+#define SUM_COLUMNS                                                                                \
+	{"count", "copies", "count"}, {"bytes", "bytes", "bytes"}, {"time_ns", "time", "ns"},      \
+	{                                                                                          \
+		"bytes_per_s", "rate", "bytes/s"                                                   \
+	}
+
+static void add_sum(struct sn_sheet *sheet, const struct sn_transfer_sum *sum)
 {
-	sn_sheet_number(sheet, sum->count);
-	sn_sheet_number(sheet, sum->bytes);
-	sn_sheet_number(sheet, sum->time_ns);
-	sn_sheet_number(sheet, sum->sized_ns > 0 ? sum->bytes / sum->sized_ns * 1e9 : NAN);
+	sn_sheet_numbers(sheet, sum->count, sum->bytes, sum->time_ns,
+			 sn_rate_of(sum->bytes, sum->sized_ns));
 }
 
-static void sum_columns(struct sn_sheet *sheet)
+static void show_sums(const struct sn_transfers *all, struct sn_page *page)
 {
-	sn_sheet_column(sheet, "count", "copies", "count");
-	sn_sheet_column(sheet, "bytes", "bytes", "bytes");
-	sn_sheet_column(sheet, "time_ns", "time", "ns");
-	sn_sheet_column(sheet, "bytes_per_s", "rate", "bytes/s");
-}
-
-static void tables(const struct sn_transfers *all, struct sn_page *page)
-{
+	static const struct sn_column columns[] = {{"direction", "direction", ""}, SUM_COLUMNS};
+	static const struct sn_column size_columns[] = {
+	    {"direction", "direction", ""}, {"size", "each", ""}, SUM_COLUMNS};
 	char size[40];
-	struct sn_sheet *sheet = sn_page_sheet(page, "transfers", "copies by direction");
-	sheet->is_whole = true;
-	sn_sheet_column(sheet, "direction", "direction", "");
-	sum_columns(sheet);
-	struct sn_sheet *sizes = sn_page_sheet(page, "transfer_sizes", "copies by size");
-	sizes->is_whole = true;
-	sn_sheet_column(sizes, "direction", "direction", "");
-	sn_sheet_column(sizes, "size", "each", "");
-	sum_columns(sizes);
+	struct sn_sheet *sheet = sn_page_table(page, "transfers", columns, "copies by direction");
+	struct sn_sheet *sizes =
+	    sn_page_table(page, "transfer_sizes", size_columns, "copies by size");
+	sheet->is_whole = sizes->is_whole = true;
 	for (unsigned d = 0; d < SN_COPY_DIRECTIONS; d++) {
 		if (!all->sums[d].count)
 			continue;
 		sn_sheet_text(sheet, sn_copy_direction_name(d));
-		put_sum(sheet, all->sums + d);
+		add_sum(sheet, all->sums + d);
 		for (unsigned s = 0; s < SN_TRANSFER_SIZES; s++) {
 			if (!all->by_size[d][s].count)
 				continue;
 			size_name(s, size, sizeof(size));
 			sn_sheet_text(sizes, sn_copy_direction_name(d));
 			sn_sheet_text(sizes, size);
-			put_sum(sizes, &all->by_size[d][s]);
+			add_sum(sizes, &all->by_size[d][s]);
 		}
 	}
 }
 
-static void by_node(const struct sn_node_map *nodes, const struct sn_transfers *all,
-		    struct sn_page *page)
+static void show_nodes(const struct sn_node_map *nodes, const struct sn_transfers *all,
+		       struct sn_page *page)
 {
-	char label[SN_NODE_CHARS];
-	struct sn_sheet *sheet = sn_page_sheet(page, "transfer_nodes", "who copies");
-	sn_sheet_column(sheet, "direction", "direction", "");
-	sum_columns(sheet);
-	sn_sheet_column(sheet, "node", "node", "");
+	static const struct sn_column columns[] = {
+	    {"direction", "direction", ""}, SUM_COLUMNS, {"node", "node", ""}};
+	struct sn_sheet *sheet = sn_page_table(page, "transfer_nodes", columns, "who copies");
 	for (size_t i = 0; i < all->node_count; i++) {
 		sn_sheet_text(sheet, sn_copy_direction_name(all->nodes[i].direction));
-		put_sum(sheet, &all->nodes[i].sum);
-		sn_sheet_text(sheet, sn_name_node(nodes, all->nodes[i].node, label));
+		add_sum(sheet, &all->nodes[i].sum);
+		sn_sheet_text(sheet, sn_name_node(nodes, all->nodes[i].node).text);
 	}
 }
 
-static int by_iteration(const struct sn_answers *answers, struct sn_page *page,
-			struct sn_error *error)
+static int show_iterations(const struct sn_answers *answers, struct sn_page *page,
+			   struct sn_error *error)
 {
-	char name[SN_LABEL_CHARS], label[SN_NODE_CHARS];
+	static const struct sn_column columns[] = {{"iteration", "iteration", ""},
+						   {"iterations", "in", "count"},
+						   {"of", "of", "count"},
+						   {"direction", "direction", ""},
+						   {"count", "copies", "count"},
+						   {"bytes", "bytes each", "bytes"},
+						   {"time_ns", "time each", "ns"},
+						   {"share", "of all", "ratio"},
+						   {"node", "node", ""}};
 	struct sn_iteration_copies copies;
 	if (!answers->iterations.count)
 		return 0;
 	int result = sn_iteration_copies(answers, &copies, error);
 	struct sn_sheet *sheet =
-	    sn_page_sheet(page, "transfer_iterations", "copies in each iteration");
-	sn_sheet_column(sheet, "iteration", "iteration", "");
-	sn_sheet_column(sheet, "iterations", "in", "count");
-	sn_sheet_column(sheet, "of", "of", "count");
-	sn_sheet_column(sheet, "direction", "direction", "");
-	sn_sheet_column(sheet, "count", "copies", "count");
-	sn_sheet_column(sheet, "bytes", "bytes each", "bytes");
-	sn_sheet_column(sheet, "time_ns", "time each", "ns");
-	sn_sheet_column(sheet, "share", "of all", "ratio");
-	sn_sheet_column(sheet, "node", "node", "");
+	    sn_page_table(page, "transfer_iterations", columns, "copies in each iteration");
 	for (size_t i = 0; i < copies.count && !result; i++) {
 		const struct sn_iteration_copy *one = copies.items + i;
-		sn_sheet_text(sheet, sn_name_context(answers->db, one->context, name));
-		sn_sheet_number(sheet, one->iterations);
-		sn_sheet_number(sheet, one->of);
+		sn_sheet_text(sheet, sn_name_context(answers->db, one->context).text);
+		sn_sheet_numbers(sheet, one->iterations, one->of);
 		sn_sheet_text(sheet, sn_copy_direction_name(one->direction));
-		sn_sheet_number(sheet, one->count / one->iterations);
-		sn_sheet_number(sheet, one->bytes / one->iterations);
-		sn_sheet_number(sheet, one->time_ns / one->iterations);
-		sn_sheet_number(sheet, one->time_ns / one->whole_ns);
-		sn_sheet_text(sheet, sn_name_node(&answers->nodes, one->node, label));
+		sn_sheet_numbers(sheet, one->count / one->iterations, one->bytes / one->iterations,
+				 one->time_ns / one->iterations, one->time_ns / one->whole_ns);
+		sn_sheet_text(sheet, sn_name_node(&answers->nodes, one->node).text);
 	}
 	sn_sheet_note(sheet, "%s",
 		      copies.count ? "each: of the iterations that copy; of all: of the time of "
@@ -127,9 +114,9 @@ int sn_view_transfers(const struct sn_answers *answers, struct sn_page *page,
 		sn_sheet_note(sn_page_sheet(page, "transfers", "copies by direction"),
 			      "no copies of devices are recorded");
 	} else if (!result) {
-		tables(&transfers, page);
-		by_node(&answers->nodes, &transfers, page);
-		result = by_iteration(answers, page, error);
+		show_sums(&transfers, page);
+		show_nodes(&answers->nodes, &transfers, page);
+		result = show_iterations(answers, page, error);
 	}
 	free(transfers.nodes);
 	return result;

@@ -22,15 +22,14 @@ static bool has_sheet(const struct sn_page *page, const char *key)
 
 void sn_show_left_out(const struct sn_answers *answers, struct sn_page *page)
 {
+	static const struct sn_column columns[] = {
+	    {"what", "what", ""}, {"count", "count", "count"}, {"of", "of all", "count"}};
 	if (!answers->times.left_out || has_sheet(page, "left_out"))
 		return;
-	struct sn_sheet *sheet = sn_page_sheet(page, "left_out", "left out");
-	sn_sheet_column(sheet, "what", "what", "");
-	sn_sheet_column(sheet, "count", "count", "count");
-	sn_sheet_column(sheet, "of", "of all", "count");
+	struct sn_sheet *sheet = sn_page_table(page, "left_out", columns, "left out");
 	sn_sheet_text(sheet, "devices");
-	sn_sheet_number(sheet, (double)answers->times.left_out);
-	sn_sheet_number(sheet, (double)(answers->times.left_out + answers->times.count));
+	sn_sheet_numbers(sheet, answers->times.left_out,
+			 answers->times.left_out + answers->times.count);
 	sn_sheet_note(sheet,
 		      "of one process the %d devices with the most operations are looked at; no "
 		      "number here has anything of the others",
@@ -39,6 +38,8 @@ void sn_show_left_out(const struct sn_answers *answers, struct sn_page *page)
 
 void sn_show_inferred(const struct sn_answers *answers, struct sn_page *page)
 {
+	static const struct sn_column columns[] = {
+	    {"what", "what", ""}, {"count", "of operations", "count"}, {"of", "of all", "count"}};
 	const char *launches = sonde_db_property(answers->db, "inferred.launches");
 	double all = 0;
 	if (!launches || has_sheet(page, "inferred"))
@@ -46,13 +47,9 @@ void sn_show_inferred(const struct sn_answers *answers, struct sn_page *page)
 	for (size_t i = 0; i < answers->times.count; i++)
 		for (unsigned work = 0; work < SN_WORK_KINDS; work++)
 			all += (double)answers->times.devices[i].operation_counts[work];
-	struct sn_sheet *sheet = sn_page_sheet(page, "inferred", "inferred, not recorded");
-	sn_sheet_column(sheet, "what", "what", "");
-	sn_sheet_column(sheet, "count", "of operations", "count");
-	sn_sheet_column(sheet, "of", "of all", "count");
+	struct sn_sheet *sheet = sn_page_table(page, "inferred", columns, "inferred, not recorded");
 	sn_sheet_text(sheet, "which call launched them");
-	sn_sheet_number(sheet, strtod(launches, NULL));
-	sn_sheet_number(sheet, all);
+	sn_sheet_numbers(sheet, strtod(launches, NULL), all);
 	sn_sheet_note(sheet, "the trace has no correlation numbers: operations are given to calls "
 			     "by their order, where that leaves no choice");
 }

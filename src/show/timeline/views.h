@@ -13,6 +13,8 @@
 #include "show/sheet.h"
 #include "show/timeline/names.h"
 
+#include <math.h>
+
 /* More devices than that are shown as lines of a table. */
 enum { SN_FEW_DEVICES = 2 };
 
@@ -24,6 +26,12 @@ struct sn_timeline_view {
 };
 /* In the order of views.def; ends with a NULL name. */
 extern const struct sn_timeline_view sn_timeline_views[];
+
+/* Bytes a second; NAN where it took no time. */
+static inline double sn_rate_of(double bytes, double ns)
+{
+	return ns > 0 ? bytes / ns * 1e9 : (double)NAN;
+}
 
 #define SN_VIEW(identifier, name, needs, summary)                                                  \
 	int sn_view_##identifier(const struct sn_answers *answers, struct sn_page *page,           \

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each entry has a run of pairs (context of the function, ancestor reached). Expanding an entry
- * moves its pairs one caller up, where they are, because nobody asks for the entry's own any more;
- * sorts them by the caller's group and makes an entry of each run. So there are never more pairs
- * than contexts.
+ * moves its pairs one caller up in place, since the entry itself needs them no more; sorts them by
+ * the caller's group, and adds an entry for each run. So there are never more pairs than contexts.
  *
- * A recursion of n levels would take n * n / 2 such moves. So the pairs of an entry are in the
- * order of how many callers of the same group follow: those that leave the recursion now come
- * first, and the others stay as they are, those of the next entry. What these add up to is known
- * from the end of the run, where it is long.
+ * A recursion of n levels would need n * n / 2 such moves. So the pairs of an entry are ordered by
+ * how many callers of the same group follow: pairs that leave the recursion now come first, and the
+ * others stay in place as the pairs of the next entry. Where such a run is long, its sums are
+ * computed once, from its end.
  */
 #include "callers.h"
+
+#include "base/sort.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,45 +31,22 @@ const struct sn_tree_value *sn_callers_value(const struct sn_callers *callers, u
 	return &callers->values[(size_t)entry * callers->tree->metric_count + position];
 }
 
-static int reserve_pairs(struct sn_callers *callers, size_t more)
+static int reserve_entries(struct sn_callers *callers, size_t more)
 {
-	if (callers->pair_count + more <= callers->pair_capacity)
-		return 0;
-	size_t capacity = (callers->pair_count + more) * 2;
-	void *pairs = realloc(callers->pairs, capacity * sizeof(*callers->pairs));
-	if (!pairs)
-		return SN_ERR_MEMORY;
-	callers->pairs = pairs;
-	callers->pair_capacity = capacity;
-	return 0;
-}
-
-static int reserve_entries(struct sn_callers *callers, uint32_t more)
-{
-	if (callers->entry_count + more <= callers->entry_capacity)
-		return 0;
-	uint32_t capacity = (callers->entry_count + more) * 2;
-	size_t metrics = callers->tree->metric_count ? callers->tree->metric_count : 1;
-	void *entries = realloc(callers->entries, capacity * sizeof(*callers->entries));
-	if (!entries)
-		return SN_ERR_MEMORY;
-	callers->entries = entries;
-	void *values = realloc(callers->values, capacity * metrics * sizeof(*callers->values));
-	if (!values)
-		return SN_ERR_MEMORY;
-	callers->values = values;
-	callers->entry_capacity = capacity;
-	return 0;
+	size_t count = callers->entry_count + more;
+	return sn_vec_reserve(&callers->entries, &callers->entry_capacity, count) ||
+		       sn_vec_reserve(&callers->values, &callers->value_capacity,
+				      count * callers->tree->metric_count)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 static int compare_pairs(const void *left, const void *right)
 {
 	const struct sn_callers_pair *a = left, *b = right;
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	if (a->length != b->length)
-		return a->length < b->length ? -1 : 1;
-	return a->origin < b->origin ? -1 : a->origin > b->origin;
+	return sn_order_then(
+	    SN_ORDER(a->group, b->group),
+	    sn_order_then(SN_ORDER(a->length, b->length), SN_ORDER(a->origin, b->origin)));
 }
 
 /* A context's caller that many calls before, in a recursion. */
@@ -89,12 +68,13 @@ static void add_pair(const struct sn_tree *tree, const struct sn_callers_pair *p
 	}
 }
 
-/* What the pairs from each one to the last of a long recursion add up to. */
+/* Of each pair of a long recursion the sum from it to the last one. */
 static int sum_from_end(struct sn_callers *callers, size_t first, size_t count)
 {
 	uint32_t metrics = callers->tree->metric_count;
 	if (!callers->sums) /* only what is written takes memory */
-		callers->sums = calloc(callers->pair_count * metrics + 1, sizeof(*callers->sums));
+		callers->sums = sn_arena_array(&callers->arena, struct sn_tree_value,
+					       callers->pair_count * metrics);
 	if (!callers->sums)
 		return SN_ERR_MEMORY;
 	for (size_t i = count; i-- > 0;) {
@@ -196,9 +176,9 @@ static int measure_recursions(struct sn_callers *callers)
 {
 	const struct sn_tree *tree = callers->tree;
 	const uint32_t *groups = callers->groups.of_frame;
-	callers->lengths = malloc((tree->node_count + 1ull) * sizeof(*callers->lengths));
-	callers->begins = malloc((tree->node_count + 1ull) * sizeof(*callers->begins));
-	if (!callers->lengths || !callers->begins)
+	callers->lengths = sn_arena_array(&callers->arena, uint32_t, tree->node_count);
+	callers->begins = sn_arena_array(&callers->arena, uint32_t, tree->node_count);
+	if (callers->arena.failed)
 		return SN_ERR_MEMORY;
 	for (uint32_t node = 0; node < tree->node_count; node++) {
 		uint32_t parent = tree->nodes[node].parent;
@@ -213,11 +193,10 @@ static int measure_recursions(struct sn_callers *callers)
 static int add_functions(struct sn_callers *callers)
 {
 	const struct sn_tree *tree = callers->tree;
-	uint32_t *open_until = calloc(callers->groups.count + 1, sizeof(*open_until));
-	if (!open_until || reserve_pairs(callers, tree->node_count) != 0) {
-		free(open_until);
+	uint32_t *open_until = sn_arena_array(&callers->arena, uint32_t, callers->groups.count);
+	callers->pairs = sn_arena_array(&callers->arena, struct sn_callers_pair, tree->node_count);
+	if (callers->arena.failed)
 		return SN_ERR_MEMORY;
-	}
 	for (uint32_t node = 0; node < tree->node_count; node++) {
 		uint32_t group = callers->groups.of_frame[tree->nodes[node].frame];
 		bool is_outermost = node >= open_until[group];
@@ -228,7 +207,6 @@ static int add_functions(struct sn_callers *callers)
 			callers->pairs[callers->pair_count++] = (struct sn_callers_pair){
 			    node, node, group, callers->lengths[node], is_outermost};
 	}
-	free(open_until);
 	return add_entries(callers, SONDE_NONE, 0, callers->pair_count, (struct staying){0});
 }
 
@@ -241,7 +219,7 @@ int sn_callers_init(struct sn_callers *callers, const struct sn_tree *tree,
 		return code;
 	if (measure_recursions(callers) != 0 || add_functions(callers) != 0) {
 		sn_callers_release(callers);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	}
 	callers->function_count = callers->entry_count;
 	return 0;
@@ -251,10 +229,7 @@ void sn_callers_release(struct sn_callers *callers)
 {
 	free(callers->entries);
 	free(callers->values);
-	free(callers->pairs);
-	free(callers->sums);
-	free(callers->lengths);
-	free(callers->begins);
+	sn_arena_release(&callers->arena);
 	sn_groups_release(&callers->groups);
 	*callers = (struct sn_callers){0};
 }
@@ -286,7 +261,7 @@ int sn_callers_expand(struct sn_callers *callers, uint32_t id, struct sn_error *
 	memmove(pairs + leaving - count, pairs, count * sizeof(*pairs));
 	uint32_t first_child = callers->entry_count;
 	if (add_entries(callers, id, first, count, staying) != 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	callers->entries[id].is_expanded = true;
 	callers->entries[id].first_child = first_child;
 	callers->entries[id].child_count = callers->entry_count - first_child;

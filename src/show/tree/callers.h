@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bottom-up view: functions, and under each its callers, their callers and so on. Entries are
- * made when they are asked for, because a whole bottom-up tree can be far larger than the top-down
+ * The bottom-up view: functions, and under each its callers, their callers and so on. An entry's
+ * callers are added on demand, because a whole bottom-up tree can be far larger than the top-down
  * one.
  *
  * An entry stands for a call path read from the inside out. Its exclusive value is the own cost of
@@ -27,16 +27,18 @@ struct sn_callers_entry {
 
 struct sn_callers {
 	const struct sn_tree *tree;
-	uint32_t entry_count, entry_capacity;
+	uint32_t entry_count;
+	size_t entry_capacity, value_capacity;
 	uint32_t function_count; /* entries 0 .. function_count - 1 are the functions, unordered */
 	struct sn_callers_entry *entries;
 	struct sn_tree_value *values; /* [entry * tree->metric_count + position] */
 	/* Private: a pair is a context of the function and the caller the walk up has come to. */
 	struct sn_callers_pair *pairs;
-	size_t pair_count, pair_capacity;
+	size_t pair_count;
 	struct sn_tree_value *sums; /* [pair * tree->metric_count + position], of long recursions */
 	uint32_t *lengths, *begins; /* [node]: of the recursion that it is in */
 	struct sn_groups groups;
+	struct sn_arena arena; /* the pairs and what is known of nodes */
 };
 
 int sn_callers_init(struct sn_callers *callers, const struct sn_tree *tree,

@@ -3,7 +3,7 @@
 #include "view.h"
 
 #include "show/csv.h"
-#include "show/json.h"
+#include "show/label.h"
 #include "show/number.h"
 #include "spread.h"
 
@@ -12,40 +12,28 @@
 
 static const char *const view_names[] = {"top-down", "bottom-up", "flat", "threads"};
 
-static const char *module_path(const struct sonde_db *db, const struct sonde_db_frame *frame)
+void sn_view_json_stat(struct sn_json *json, const struct sonde_db_stat *stat)
 {
-	if (frame->module == SONDE_NONE)
-		return NULL;
-	return sonde_db_string(db, sonde_db_module(db, frame->module)->path);
+	sn_json_put_number(json, "count", stat->count);
+	sn_json_put_number(json, "sum", stat->sum);
+	sn_json_put_number(json, "min", stat->min);
+	sn_json_put_number(json, "max", stat->max);
+	sn_json_put_number(json, "mean", sonde_db_stat_mean(stat));
+	sn_json_put_number(json, "std", sonde_db_stat_deviation(stat));
 }
 
-static void write_key_string(struct sn_json *json, const char *key, const char *text)
+void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat)
 {
-	sn_json_key(json, key);
-	sn_json_string(json, text);
+	double mean = sonde_db_stat_mean(stat);
+	sn_view_json_stat(json, stat);
+	sn_json_put_number(json, "cv", mean > 0 ? sonde_db_stat_deviation(stat) / mean : 0);
+	sn_json_put_number(json, "imbalance", mean > 0 ? stat->max / mean - 1 : 0);
 }
 
-static void write_key_number(struct sn_json *json, const char *key, double value)
+static void put_stat(struct sn_json *json, const char *key, const struct sonde_db_stat *stat)
 {
-	sn_json_key(json, key);
-	sn_json_number(json, value);
-}
-
-static void write_stat(struct sn_json *json, const struct sonde_db_stat *stat)
-{
-	sn_json_begin(json, '{');
-	sn_json_key(json, "count");
-	sn_json_number(json, stat->count);
-	sn_json_key(json, "sum");
-	sn_json_number(json, stat->sum);
-	sn_json_key(json, "min");
-	sn_json_number(json, stat->min);
-	sn_json_key(json, "max");
-	sn_json_number(json, stat->max);
-	sn_json_key(json, "mean");
-	sn_json_number(json, sonde_db_stat_mean(stat));
-	sn_json_key(json, "std");
-	sn_json_number(json, sonde_db_stat_deviation(stat));
+	sn_json_open(json, key, '{');
+	sn_view_json_stat(json, stat);
 	sn_json_end(json, '}');
 }
 
@@ -55,30 +43,24 @@ static void write_derived(struct sn_json *json, const struct sn_formula *formula
 {
 	if (isnan(derived->inclusive) && isnan(derived->exclusive))
 		return;
-	sn_json_key(json, formula->name);
-	sn_json_begin(json, '{');
+	sn_json_open(json, formula->name, '{');
 	if (!isnan(derived->inclusive))
-		write_key_number(json, "inclusive", derived->inclusive);
+		sn_json_put_number(json, "inclusive", derived->inclusive);
 	if (!isnan(derived->exclusive))
-		write_key_number(json, "exclusive", derived->exclusive);
+		sn_json_put_number(json, "exclusive", derived->exclusive);
 	sn_json_end(json, '}');
 }
 
 static void write_values(const struct sn_view *view, struct sn_json *json, const struct sn_row *row)
 {
 	const struct sn_tree_value *values = row->values;
-	sn_json_key(json, "values");
-	sn_json_begin(json, '{');
+	sn_json_open(json, "values", '{');
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		if (values[m].inclusive.count == 0 && values[m].exclusive.count == 0)
 			continue;
-		uint32_t name = sonde_db_metric(view->db, view->metrics[m])->name;
-		sn_json_key(json, sonde_db_string(view->db, name));
-		sn_json_begin(json, '{');
-		sn_json_key(json, "inclusive");
-		write_stat(json, &values[m].inclusive);
-		sn_json_key(json, "exclusive");
-		write_stat(json, &values[m].exclusive);
+		sn_json_open(json, sn_view_metric_name(view, m), '{');
+		put_stat(json, "inclusive", &values[m].inclusive);
+		put_stat(json, "exclusive", &values[m].exclusive);
 		sn_json_end(json, '}');
 	}
 	for (uint32_t f = 0; f < view->formula_count; f++)
@@ -89,16 +71,12 @@ static void write_values(const struct sn_view *view, struct sn_json *json, const
 static void write_frame(const struct sonde_db *db, struct sn_json *json, uint32_t id)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
-	write_key_string(json, "kind", sonde_frame_kind_name(frame->kind));
-	write_key_string(json, "name", sonde_db_string(db, frame->name));
-	write_key_string(json, "module", module_path(db, frame));
-	write_key_string(json, "file",
+	sn_json_put_text(json, "kind", sonde_frame_kind_name(frame->kind));
+	sn_json_put_text(json, "name", sonde_db_string(db, frame->name));
+	sn_json_put_text(json, "module", sn_label_module(db, frame));
+	sn_json_put_text(json, "file",
 			 frame->file == SONDE_NONE ? NULL : sonde_db_string(db, frame->file));
-	sn_json_key(json, "line");
-	if (frame->line)
-		sn_json_number(json, frame->line);
-	else
-		sn_json_null(json);
+	sn_json_put_known(json, "line", frame->line ? frame->line : (double)NAN);
 }
 
 static void write_profile(const struct sonde_db *db, struct sn_json *json, uint32_t id)
@@ -106,17 +84,16 @@ static void write_profile(const struct sonde_db *db, struct sn_json *json, uint3
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
 	char name[512];
 	sn_view_profile_name(db, id, name, sizeof(name));
-	write_key_string(json, "kind", sonde_profile_kind_name(profile->kind));
-	write_key_string(json, "name", name);
-	write_key_string(json, "module", sonde_db_string(db, profile->program));
-	write_key_string(json, "file", NULL);
-	sn_json_key(json, "line");
-	sn_json_null(json);
-	write_key_string(json, "host", sonde_db_string(db, profile->host));
-	write_key_number(json, "rank", profile->rank);
-	write_key_number(json, "pid", (double)profile->pid);
-	write_key_number(json, "tid", (double)profile->tid);
-	write_key_number(json, "samples", (double)profile->samples);
+	sn_json_put_text(json, "kind", sonde_profile_kind_name(profile->kind));
+	sn_json_put_text(json, "name", name);
+	sn_json_put_text(json, "module", sonde_db_string(db, profile->program));
+	sn_json_put_text(json, "file", NULL);
+	sn_json_put_known(json, "line", NAN);
+	sn_json_put_text(json, "host", sonde_db_string(db, profile->host));
+	sn_json_put_number(json, "rank", profile->rank);
+	sn_json_put_number(json, "pid", (double)profile->pid);
+	sn_json_put_number(json, "tid", (double)profile->tid);
+	sn_json_put_number(json, "samples", (double)profile->samples);
 }
 
 struct json_sink {
@@ -126,18 +103,14 @@ struct json_sink {
 	struct sonde_db_stat across[SN_COLUMNS_MAX];
 };
 
-static int take_json(struct sn_row_sink *sink, const struct sn_row *row)
+static int add_json_row(struct sn_row_sink *sink, const struct sn_row *row)
 {
 	struct json_sink *self = (struct json_sink *)sink;
 	struct sn_json *json = &self->json;
 	sn_json_begin(json, '{');
-	write_key_number(json, "id", row->id);
-	sn_json_key(json, "parent");
-	if (row->parent == SONDE_NONE)
-		sn_json_null(json);
-	else
-		sn_json_number(json, row->parent);
-	write_key_number(json, "depth", row->depth);
+	sn_json_put_number(json, "id", row->id);
+	sn_json_put_known(json, "parent", row->parent == SONDE_NONE ? (double)NAN : row->parent);
+	sn_json_put_number(json, "depth", row->depth);
 	if (row->frame != SONDE_NONE)
 		write_frame(self->view->db, json, row->frame);
 	else
@@ -146,8 +119,7 @@ static int take_json(struct sn_row_sink *sink, const struct sn_row *row)
 	sn_json_end(json, '}');
 	putc_unlocked('\n', json->out);
 	for (uint32_t m = 0; m < self->view->metric_count; m++) {
-		double sum = row->values[m].inclusive.sum;
-		struct sonde_db_stat one = {1, sum, sum, sum, sum * sum};
+		struct sonde_db_stat one = sn_stat_of(row->values[m].inclusive.sum);
 		sonde_db_stat_merge(&self->across[m], &one);
 	}
 	return ferror(json->out) ? SN_ERR_IO : 0;
@@ -156,24 +128,12 @@ static int take_json(struct sn_row_sink *sink, const struct sn_row *row)
 static void write_across(struct json_sink *self)
 {
 	struct sn_json *json = &self->json;
-	sn_json_key(json, "across");
-	sn_json_begin(json, '{');
+	sn_json_open(json, "across", '{');
 	for (uint32_t m = 0; m < self->view->metric_count; m++) {
-		const struct sonde_db_stat *stat = &self->across[m];
-		double mean = sonde_db_stat_mean(stat);
-		uint32_t name = sonde_db_metric(self->view->db, self->view->metrics[m])->name;
-		if (stat->count == 0)
+		if (self->across[m].count == 0)
 			continue;
-		sn_json_key(json, sonde_db_string(self->view->db, name));
-		sn_json_begin(json, '{');
-		write_key_number(json, "count", stat->count);
-		write_key_number(json, "sum", stat->sum);
-		write_key_number(json, "min", stat->min);
-		write_key_number(json, "max", stat->max);
-		write_key_number(json, "mean", mean);
-		write_key_number(json, "std", sonde_db_stat_deviation(stat));
-		write_key_number(json, "cv", mean > 0 ? sonde_db_stat_deviation(stat) / mean : 0);
-		write_key_number(json, "imbalance", mean > 0 ? stat->max / mean - 1 : 0);
+		sn_json_open(json, sn_view_metric_name(self->view, m), '{');
+		sn_view_json_across(json, &self->across[m]);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, '}');
@@ -183,29 +143,27 @@ int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error)
 {
 	if (view->place)
 		return sn_spread_json(view, out, error);
-	struct json_sink self = {.sink = {take_json}, .view = view, .json = {.out = out}};
+	struct json_sink self = {.sink = {add_json_row}, .view = view, .json = {.out = out}};
 	struct sn_json *json = &self.json;
 	sn_json_begin(json, '{');
-	write_key_string(json, "view", view_names[view->kind]);
-	sn_json_key(json, "metrics");
-	sn_json_begin(json, '[');
+	sn_json_put_text(json, "view", view_names[view->kind]);
+	sn_json_open(json, "metrics", '[');
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[m]);
 		sn_json_begin(json, '{');
-		write_key_string(json, "name", sonde_db_string(view->db, metric->name));
-		write_key_string(json, "unit", sonde_db_string(view->db, metric->unit));
+		sn_json_put_text(json, "name", sonde_db_string(view->db, metric->name));
+		sn_json_put_text(json, "unit", sonde_db_string(view->db, metric->unit));
 		sn_json_end(json, '}');
 	}
 	for (uint32_t f = 0; f < view->formula_count; f++) {
 		sn_json_begin(json, '{');
-		write_key_string(json, "name", view->formulas[f]->name);
-		write_key_string(json, "unit", view->formulas[f]->unit);
-		write_key_string(json, "formula", view->formulas[f]->text);
+		sn_json_put_text(json, "name", view->formulas[f]->name);
+		sn_json_put_text(json, "unit", view->formulas[f]->unit);
+		sn_json_put_text(json, "formula", view->formulas[f]->text);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
-	sn_json_key(json, "rows");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "rows", '[');
 	putc_unlocked('\n', out);
 	int code = sn_view_rows(view, &self.sink, error);
 	sn_json_end(json, ']');
@@ -228,9 +186,8 @@ static void write_csv_head(const struct sn_view *view, FILE *out)
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		static const char *const columns[] = {"inclusive", "exclusive", "count", "min",
 						      "max"};
-		uint32_t name = sonde_db_metric(view->db, view->metrics[m])->name;
 		for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-			sn_csv_head(out, sonde_db_string(view->db, name), columns[i]);
+			sn_csv_head(out, sn_view_metric_name(view, m), columns[i]);
 	}
 	for (uint32_t f = 0; f < view->formula_count; f++) {
 		sn_csv_head(out, view->formulas[f]->name, "inclusive");
@@ -256,7 +213,7 @@ static void write_csv_who(struct csv_sink *self, const struct sn_row *row)
 	fprintf(out, "%s,", sonde_frame_kind_name(frame->kind));
 	sn_csv_text(out, sonde_db_string(db, frame->name));
 	putc(',', out);
-	sn_csv_text(out, module_path(db, frame));
+	sn_csv_text(out, sn_label_module(db, frame));
 	putc(',', out);
 	sn_csv_text(out, sonde_db_string(db, frame->file));
 	putc(',', out);
@@ -264,13 +221,13 @@ static void write_csv_who(struct csv_sink *self, const struct sn_row *row)
 		fprintf(out, "%u", frame->line);
 }
 
-static void write_derived_cell(FILE *out, double value)
+void sn_view_csv_cell(FILE *out, double value)
 {
 	char text[SN_NUMBER_CHARS];
 	fprintf(out, ",%s", isnan(value) ? "" : sn_number_exact(value, text));
 }
 
-static int take_csv(struct sn_row_sink *sink, const struct sn_row *row)
+static int add_csv_row(struct sn_row_sink *sink, const struct sn_row *row)
 {
 	struct csv_sink *self = (struct csv_sink *)sink;
 	fprintf(self->out, "%u,", row->id);
@@ -288,8 +245,8 @@ static int take_csv(struct sn_row_sink *sink, const struct sn_row *row)
 			fprintf(self->out, ",%s", sn_number_exact(cells[i], text));
 	}
 	for (uint32_t f = 0; f < self->view->formula_count; f++) {
-		write_derived_cell(self->out, row->derived[f].inclusive);
-		write_derived_cell(self->out, row->derived[f].exclusive);
+		sn_view_csv_cell(self->out, row->derived[f].inclusive);
+		sn_view_csv_cell(self->out, row->derived[f].exclusive);
 	}
 	putc('\n', self->out);
 	return ferror(self->out) ? SN_ERR_IO : 0;
@@ -299,7 +256,7 @@ int sn_view_csv(const struct sn_view *view, FILE *out, struct sn_error *error)
 {
 	if (view->place)
 		return sn_spread_csv(view, out, error);
-	struct csv_sink self = {{take_csv}, view, out};
+	struct csv_sink self = {{add_csv_row}, view, out};
 	write_csv_head(view, out);
 	return sn_view_rows(view, &self.sink, error);
 }

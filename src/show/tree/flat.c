@@ -6,7 +6,6 @@
  */
 #include "flat.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct pass {
@@ -16,6 +15,7 @@ struct pass {
 	uint32_t *row_of;     /* [group] */
 	uint32_t *open_until; /* [row] */
 	uint32_t *owner;      /* [node]: the row its exclusive cost belongs to */
+	struct sn_arena arena;
 };
 
 static uint32_t row_for(struct pass *pass, uint32_t group, uint32_t frame)
@@ -84,24 +84,21 @@ static void drop_empty_rows(struct pass *pass)
 static int allocate(struct pass *pass)
 {
 	struct sn_flat *flat = pass->flat;
-	uint32_t groups = pass->groups->count, metrics = pass->tree->metric_count;
-	flat->frames = malloc((groups + 1) * sizeof(*flat->frames));
-	flat->values = calloc(metrics + 1, sizeof(*flat->values));
-	flat->outside = calloc(metrics + 1, sizeof(*flat->outside));
-	pass->row_of = malloc((groups + 1) * sizeof(*pass->row_of));
-	pass->open_until = calloc(groups + 1, sizeof(*pass->open_until));
-	pass->owner = malloc(pass->tree->node_count * sizeof(*pass->owner));
-	flat->row_of_frame =
-	    malloc((sonde_db_frame_count(pass->tree->db) + 1ull) * sizeof(*flat->row_of_frame));
-	if (!flat->row_of_frame || !flat->frames || !flat->values || !flat->outside ||
-	    !pass->row_of || !pass->open_until || !pass->owner)
+	struct sn_arena *kept = &flat->arena;
+	uint32_t groups = pass->groups->count;
+	flat->metric_count = pass->tree->metric_count;
+	flat->frames = sn_arena_array(kept, uint32_t, groups);
+	flat->values = sn_arena_array(kept, struct sn_tree_value *, flat->metric_count);
+	flat->outside = sn_arena_array(kept, struct sonde_db_stat, flat->metric_count);
+	flat->row_of_frame = sn_arena_array(kept, uint32_t, sonde_db_frame_count(pass->tree->db));
+	for (uint32_t m = 0; m < flat->metric_count && flat->values; m++)
+		flat->values[m] = sn_arena_array(kept, struct sn_tree_value, groups);
+	pass->row_of = sn_arena_array(&pass->arena, uint32_t, groups);
+	pass->open_until = sn_arena_array(&pass->arena, uint32_t, groups);
+	pass->owner = sn_arena_array(&pass->arena, uint32_t, pass->tree->node_count);
+	if (kept->failed || pass->arena.failed)
 		return SN_ERR_MEMORY;
-	memset(pass->row_of, 0xff, (groups + 1) * sizeof(*pass->row_of));
-	for (; flat->metric_count < metrics; flat->metric_count++) {
-		flat->values[flat->metric_count] = calloc(groups + 1, sizeof(**flat->values));
-		if (!flat->values[flat->metric_count])
-			return SN_ERR_MEMORY;
-	}
+	memset(pass->row_of, 0xff, groups * sizeof(*pass->row_of));
 	return 0;
 }
 
@@ -114,29 +111,20 @@ int sn_flat_init(struct sn_flat *flat, const struct sn_tree *tree, enum sn_group
 	if (code != 0)
 		return code;
 	struct pass pass = {.flat = flat, .tree = tree, .groups = &groups};
-	if (allocate(&pass) != 0) {
-		sn_flat_release(flat);
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	} else {
-		for (uint32_t node = 0; node < tree->node_count; node++)
-			visit(&pass, node);
+	code = allocate(&pass);
+	for (uint32_t node = 0; node < tree->node_count && code == 0; node++)
+		visit(&pass, node);
+	if (code == 0)
 		drop_empty_rows(&pass);
-	}
-	free(pass.row_of);
-	free(pass.open_until);
-	free(pass.owner);
+	else
+		sn_flat_release(flat);
+	sn_arena_release(&pass.arena);
 	sn_groups_release(&groups);
-	return code;
+	return sn_fail_code(error, code);
 }
 
 void sn_flat_release(struct sn_flat *flat)
 {
-	for (uint32_t m = 0; flat->values && m < flat->metric_count; m++)
-		free(flat->values[m]);
-	free(flat->values);
-	free(flat->frames);
-	free(flat->outside);
-	free(flat->row_of_frame);
-	free(flat->across);
+	sn_arena_release(&flat->arena);
 	*flat = (struct sn_flat){0};
 }

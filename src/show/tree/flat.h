@@ -21,16 +21,20 @@ struct sn_flat {
 	struct sonde_db_stat *outside; /* [position]: cost of contexts below no grouped frame */
 	uint32_t *row_of_frame;	       /* [frame]: SONDE_NONE where it is in no row */
 	/* [row * metric_count + position]: the profiles' inclusive sums; NULL if not asked for */
-	struct sonde_db_stat *across;
+	struct sonde_db_stat *across; /* see sn_across_compare */
+	struct sn_arena arena;	      /* all of these */
 };
 
 /* Rows without any value are left out; the order is that of first appearance in the tree. */
 int sn_flat_init(struct sn_flat *flat, const struct sn_tree *tree, enum sn_grouping grouping,
 		 struct sn_error *error);
-/* Fills in `across`, of the tree's metrics. keep[context] and profiles[profile] may be NULL: all.
- * Costs as much as reading all values of these metrics, times the depth. */
-int sn_flat_compare(struct sn_flat *flat, const struct sn_tree *tree, const bool *keep,
-		    const bool *profiles, struct sn_error *error);
+/* A row's values by position. */
+static inline void sn_flat_row(const struct sn_flat *flat, uint32_t row,
+			       struct sn_tree_value *values)
+{
+	for (uint32_t m = 0; m < flat->metric_count; m++)
+		values[m] = flat->values[m][row];
+}
 void sn_flat_release(struct sn_flat *flat);
 
 #endif

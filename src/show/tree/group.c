@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames to groups, by folding the fields that matter into one number; see group.h. */
+/* Frames to groups, by the fields that matter; see group.h. */
 #include "group.h"
 
+#include "base/intern.h"
 #include "format/measurement/measurement.h"
 #include "frame/user_frame.h"
-#include "pairs.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { KEY_FIELDS = 6 };
 
@@ -91,59 +90,37 @@ static bool make_key(const struct sonde_db *db, enum sn_grouping grouping, uint3
 	return false;
 }
 
-static uint32_t fold(struct sn_pairs *pairs, const struct key *key)
+static int number_frames(struct sn_groups *groups, const struct sonde_db *db)
 {
-	uint32_t id = 0;
-	for (int i = 0; i < KEY_FIELDS; i++) {
-		id = sn_pairs_intern(pairs, id, key->fields[i]);
-		if (id == 0)
-			return 0;
-	}
-	return id;
-}
-
-static int number_frames(struct sn_groups *groups, const struct sonde_db *db,
-			 struct sn_pairs *pairs, struct sn_pairs *dense)
-{
-	uint32_t count = sonde_db_frame_count(db);
-	for (uint32_t i = 0; i < count; i++) {
+	struct sn_intern keys = {0};
+	int code = 0;
+	for (uint32_t i = 0; i < sonde_db_frame_count(db) && code == 0; i++) {
 		struct key key = {{0}};
 		groups->of_frame[i] = SONDE_NONE;
 		if (!make_key(db, groups->grouping, i, &key))
 			continue;
-		uint32_t folded = fold(pairs, &key);
-		uint32_t id = folded ? sn_pairs_intern(dense, folded, 0) : 0;
-		if (id == 0)
-			return SN_ERR_MEMORY;
-		groups->of_frame[i] = id - 1;
-		if (id > groups->count) {
-			groups->count = id;
-			groups->frame[id - 1] = i;
-		}
+		uint32_t group = sn_intern_add(&keys, &key, sizeof(key));
+		if (group == SN_INTERN_NONE)
+			code = SN_ERR_MEMORY;
+		else if (group == groups->count)
+			groups->frame[groups->count++] = i;
+		groups->of_frame[i] = group;
 	}
-	return 0;
+	sn_intern_release(&keys);
+	return code;
 }
 
 int sn_groups_init(struct sn_groups *groups, const struct sonde_db *db, enum sn_grouping grouping,
 		   struct sn_error *error)
 {
-	uint32_t count = sonde_db_frame_count(db);
+	size_t count = sonde_db_frame_count(db) + 1ull;
 	*groups = (struct sn_groups){.grouping = grouping};
-	groups->of_frame = malloc((count + 1) * sizeof(uint32_t));
-	groups->frame = malloc((count + 1) * sizeof(uint32_t));
-	struct sn_pairs pairs, dense;
-	sn_pairs_init(&pairs);
-	sn_pairs_init(&dense);
-	int code = SN_ERR_MEMORY;
-	if (groups->of_frame && groups->frame)
-		code = number_frames(groups, db, &pairs, &dense);
-	sn_pairs_release(&pairs);
-	sn_pairs_release(&dense);
-	if (code != 0) {
+	groups->of_frame = malloc(count * sizeof(*groups->of_frame));
+	groups->frame = malloc(count * sizeof(*groups->frame));
+	int code = groups->of_frame && groups->frame ? number_frames(groups, db) : SN_ERR_MEMORY;
+	if (code != 0)
 		sn_groups_release(groups);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
-	return 0;
+	return sn_fail_code(error, code);
 }
 
 void sn_groups_release(struct sn_groups *groups)

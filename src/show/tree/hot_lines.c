@@ -3,6 +3,7 @@
  * The hottest lines of the user's own code: every cost belongs to the innermost such line on its
  * path, so that the shares add up and library code does not bury the line that called it.
  */
+#include "base/sort.h"
 #include "base/utf8.h"
 #include "flat.h"
 #include "show/label.h"
@@ -43,11 +44,9 @@ static int compare_rows(const void *left, const void *right, void *argument)
 {
 	const struct hot_lines *lines = argument;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	double x = lines->flat.values[0][a].exclusive.sum;
-	double y = lines->flat.values[0][b].exclusive.sum;
-	if (x != y)
-		return x > y ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return sn_order_then(SN_ORDER(lines->flat.values[0][b].exclusive.sum,
+				      lines->flat.values[0][a].exclusive.sum),
+			     SN_ORDER(a, b));
 }
 
 /* "train.py:42 train_step", "solver.c:10 step" */
@@ -109,8 +108,9 @@ static int print_numbers(const struct hot_lines *lines, uint32_t row, struct sn_
 {
 	double own = cost(lines, 0, row);
 	/* a line that only keeps a device busy has no share of the host's time */
-	sn_text_table_cell(
-	    table, own > 0 && lines->totals[0] > 0 ? sn_number_part(own, lines->totals[0]) : "-");
+	sn_text_table_cell(table, own > 0 && lines->totals[0] > 0
+				      ? sn_number_part(own, lines->totals[0]).text
+				      : "-");
 	for (uint32_t m = 0; m < lines->view->metric_count; m++)
 		sn_text_cell(lines->view, m, cost(lines, m, row), table);
 	print_formulas(lines, row, table);
@@ -129,9 +129,7 @@ static void print_line(const struct hot_lines *lines, const struct sn_terminal *
 	int width = lines->label_width < most ? lines->label_width : most;
 	make_label(lines, row, label);
 	sn_utf8_elide(label, width > 8 ? (size_t)width : 8);
-	sn_text_style(page, sn_label_color(db, lines->flat.frames[row]));
-	fputs(label, page->out);
-	sn_text_style(page, "\033[0m");
+	sn_text_styled(page, sn_label_color(db, lines->flat.frames[row]), "%s", label);
 	room -= width + 2;
 	const char *file = sonde_db_string(db, frame->file);
 	if (room >= 10 && sn_source_line(source, file, frame->line, text, sizeof(text))) {
@@ -141,7 +139,8 @@ static void print_line(const struct hot_lines *lines, const struct sn_terminal *
 	sn_text_table_end(table);
 }
 
-/* A compiler that the script runs, say: all of it lies under no line of the script. */
+/* All cost of another program, such as a compiler that the script runs, lies under no line of the
+ * script. */
 static bool has_other_programs(const struct sonde_db *db)
 {
 	uint32_t first = SONDE_NONE;
@@ -164,7 +163,7 @@ static uint32_t print_outside(const struct hot_lines *lines, const struct sn_ter
 	if (lines->totals[0] <= 0 ||
 	    cost(lines, 0, SONDE_NONE) / lines->totals[0] < least_outside_share)
 		return 0;
-	sn_text_style(page, "\033[2m");
+	sn_text_style(page, SN_DIM);
 	int room = page->width - print_numbers(lines, SONDE_NONE, table);
 	char text[96];
 	snprintf(text, sizeof(text), "under no line of your code: %s",
@@ -174,7 +173,7 @@ static uint32_t print_outside(const struct hot_lines *lines, const struct sn_ter
 	sn_utf8_cut(text, room > 8 ? (size_t)room : 8);
 	fputs(text, page->out);
 	sn_text_table_end(table);
-	sn_text_style(page, "\033[0m");
+	sn_text_style(page, SN_PLAIN);
 	return 1;
 }
 
@@ -182,8 +181,7 @@ static uint32_t print_outside(const struct hot_lines *lines, const struct sn_ter
 static int print_lines(const struct hot_lines *lines, const struct sn_terminal *page,
 		       struct sn_source *source)
 {
-	struct sn_text_table table = {.out = page->out, .gap = 1};
-	sn_text_style(page, "\033[1m");
+	struct sn_text_table table = sn_text_begin_heads(page);
 	sn_text_table_column(&table, "share", 6);
 	sn_text_columns(lines->view, 0, &table);
 	sn_text_end_heads(page, &table, "hottest lines of your code");
@@ -203,10 +201,10 @@ int sn_text_hot_lines(const struct sn_view *view, const struct sn_terminal *page
 	if (code != 0)
 		return code;
 	code = sn_flat_init(&lines.flat, &tree, SN_GROUP_USER_LINE, error);
-	lines.order = code == 0 ? malloc((lines.flat.row_count + 1) * sizeof(*lines.order)) : NULL;
-	lines.totals = calloc(view->metric_count + 1, sizeof(*lines.totals));
-	if (code == 0 && (!lines.order || !lines.totals))
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	lines.order = sn_arena_array(&tree.arena, uint32_t, lines.flat.row_count);
+	lines.totals = sn_arena_array(&tree.arena, double, view->metric_count);
+	if (code == 0 && tree.arena.failed)
+		code = sn_fail_memory(error);
 	if (code == 0) {
 		for (uint32_t m = 0; m < view->metric_count; m++)
 			lines.totals[m] = sn_tree_inclusive(&tree, m, 0);
@@ -214,8 +212,6 @@ int sn_text_hot_lines(const struct sn_view *view, const struct sn_terminal *page
 		if (lines.shown > 0)
 			code = print_lines(&lines, page, source);
 	}
-	free(lines.order);
-	free(lines.totals);
 	sn_flat_release(&lines.flat);
 	sn_tree_release(&tree);
 	return code;

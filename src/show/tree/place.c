@@ -5,181 +5,149 @@
  */
 #include "place.h"
 
+#include "base/arena.h"
+#include "base/sort.h"
+#include "base/table.h"
 #include "base/utf8.h"
+#include "base/vec.h"
 #include "group.h"
 #include "show/label.h"
-#include "pairs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct finding {
+/* A search for places. */
+struct search {
 	const struct sonde_db *db;
 	uint32_t metric;
 	struct sn_groups groups;
-	struct sn_pairs pairs;
-	bool *keep;	    /* [context]: selected by the pattern */
-	uint32_t *path;	    /* [context]: equal for the same functions */
-	uint32_t *place_of; /* [path]: plus 1 */
+	struct sn_table paths;	/* (path of the caller, function) to a path less 1 */
+	struct sn_table places; /* path to its place */
+	struct sn_arena arena;
+	bool *keep;	/* [context]: selected by the pattern */
+	uint32_t *path; /* [context]: equal for the same functions; the root's is 0 */
 };
 
-static int number_paths(struct finding *finding)
+static int number_paths(struct search *search)
 {
-	uint32_t count = sonde_db_context_count(finding->db);
-	finding->path = malloc((count + 1ull) * sizeof(*finding->path));
-	if (!finding->path)
-		return SN_ERR_MEMORY;
-	finding->path[0] = 0;
-	for (uint32_t i = 1; i < count; i++) {
-		const struct sonde_db_context *context = sonde_db_context(finding->db, i);
-		finding->path[i] = sn_pairs_intern(&finding->pairs, finding->path[context->parent],
-						   finding->groups.of_frame[context->frame]);
-		if (!finding->path[i])
+	for (uint32_t i = 1; i < sonde_db_context_count(search->db); i++) {
+		const struct sonde_db_context *context = sonde_db_context(search->db, i);
+		uint32_t number = sn_table_add(
+		    &search->paths, sn_table_pair(search->path[context->parent],
+						  search->groups.of_frame[context->frame]));
+		if (number == SN_TABLE_NONE)
 			return SN_ERR_MEMORY;
+		search->path[i] = number + 1;
 	}
 	return 0;
 }
 
-static int add_context(struct sn_places *places, struct finding *finding, uint32_t context)
+static int add_context(struct sn_places *places, struct search *search, uint32_t context,
+		       uint32_t path)
 {
-	uint32_t *number = &finding->place_of[finding->path[context]];
-	if (!*number) {
-		void *items =
-		    realloc(places->items, (places->count + 1ull) * sizeof(*places->items));
-		if (items)
-			places->items = items;
-		double *costs =
-		    items ? realloc(places->costs, (places->count + 1ull) * sizeof(*costs)) : NULL;
-		if (!costs)
-			return SN_ERR_MEMORY;
-		places->costs = costs;
-		places->items[places->count] = (struct sn_place){0};
-		places->costs[places->count] = 0;
-		*number = ++places->count;
-	}
-	struct sn_place *place = &places->items[*number - 1];
-	/* grown by half again at powers of two */
-	if ((place->count & (place->count - 1)) == 0) {
-		size_t capacity = place->count ? 2ull * place->count : 1;
-		uint32_t *contexts = realloc(place->contexts, capacity * sizeof(*contexts));
-		if (!contexts)
-			return SN_ERR_MEMORY;
-		place->contexts = contexts;
-	}
-	place->contexts[place->count++] = context;
 	struct sonde_db_summary summary;
-	sonde_db_summary(finding->db, context, finding->metric, &summary);
-	places->costs[*number - 1] += summary.inclusive.sum;
+	uint32_t number = sn_table_add(&search->places, path);
+	if (number == SN_TABLE_NONE ||
+	    (number == places->count &&
+	     sn_vec_push(&places->items, &places->capacity, &places->count, (struct sn_place){0})))
+		return SN_ERR_MEMORY;
+	struct sn_place *place = places->items + number;
+	if (sn_vec_push(&place->contexts, &place->capacity, &place->count, context))
+		return SN_ERR_MEMORY;
+	sonde_db_summary(search->db, context, search->metric, &summary);
+	place->cost += summary.inclusive.sum;
 	return 0;
 }
 
-static int add_matches(struct sn_places *places, struct finding *finding)
+static int add_matches(struct sn_places *places, struct search *search)
 {
-	uint32_t count = sonde_db_context_count(finding->db);
+	uint32_t count = sonde_db_context_count(search->db);
 	for (uint32_t i = 0; i < count;) {
-		if (!finding->keep[i]) {
+		if (!search->keep[i]) {
 			i++;
 			continue;
 		}
-		if (add_context(places, finding, i))
+		if (add_context(places, search, i, search->path[i]))
 			return SN_ERR_MEMORY;
-		i = sonde_db_context(finding->db, i)->end; /* all below is selected with it */
+		i = sonde_db_context(search->db, i)->end; /* all below is selected with it */
 	}
 	return 0;
 }
 
-/* Most expensive first. */
-static void sort_places(struct sn_places *places)
+/* The most expensive first, of equal ones that which was met first. */
+static int compare_places(const void *left, const void *right)
 {
-	for (uint32_t i = 1; i < places->count && places->count < 10000; i++)
-		for (uint32_t j = i; j > 0 && places->costs[j] > places->costs[j - 1]; j--) {
-			double cost = places->costs[j];
-			struct sn_place place = places->items[j];
-			places->costs[j] = places->costs[j - 1];
-			places->items[j] = places->items[j - 1];
-			places->costs[j - 1] = cost;
-			places->items[j - 1] = place;
-		}
+	const struct sn_place *a = left, *b = right;
+	return sn_order_then(SN_ORDER(b->cost, a->cost), SN_ORDER(a->contexts[0], b->contexts[0]));
 }
 
-/* Keeps the contexts that are called just so, which is what somebody who types a name means:
- * `main`, and not the __libc_start_main above it. False without any. */
-static bool keep_exact(struct finding *finding, const char *text)
+/* Keeps the contexts whose name is exactly the text: `main` means main and not the
+ * __libc_start_main above it. False without any. */
+static bool keep_exact(struct search *search, const char *text)
 {
-	uint32_t count = sonde_db_context_count(finding->db);
+	uint32_t count = sonde_db_context_count(search->db);
 	bool has_any = false;
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t frame = sonde_db_context(finding->db, i)->frame;
-		uint32_t name = sonde_db_frame(finding->db, frame)->name;
-		finding->keep[i] = strcmp(sonde_db_string(finding->db, name), text) == 0;
-		has_any |= finding->keep[i];
+		uint32_t frame = sonde_db_context(search->db, i)->frame;
+		uint32_t name = sonde_db_frame(search->db, frame)->name;
+		search->keep[i] = strcmp(sonde_db_string(search->db, name), text) == 0;
+		has_any |= search->keep[i];
 	}
 	return has_any;
 }
 
-static int find_matches(struct sn_places *places, struct finding *finding, const char *text,
-			struct sn_error *error)
+static int find_matches(struct sn_places *places, struct search *search,
+			const struct sn_query *query, const char *text, struct sn_error *error)
 {
-	struct sn_query *query = NULL;
-	uint32_t count = sonde_db_context_count(finding->db);
-	int code = sn_query_parse(text, &query, error);
-	if (code)
-		return code;
-	finding->keep = malloc(count + 1ull);
-	finding->place_of = calloc(count + 2ull, sizeof(*finding->place_of));
-	sn_pairs_init(&finding->pairs);
-	code = finding->keep && finding->place_of ? 0 : SN_ERR_MEMORY;
-	if (code == 0 && !keep_exact(finding, text)) {
-		memset(finding->keep, 1, count + 1ull);
-		code = sn_query_restrict(query, finding->db, finding->keep, error);
+	uint32_t count = sonde_db_context_count(search->db);
+	search->keep = sn_arena_array(&search->arena, bool, count);
+	search->path = sn_arena_array(&search->arena, uint32_t, count);
+	int code = search->arena.failed ? SN_ERR_MEMORY : 0;
+	if (code == 0 && !keep_exact(search, text)) {
+		memset(search->keep, 1, count);
+		code = sn_query_restrict(query, search->db, search->keep, error);
 	}
 	if (code == 0)
-		code = sn_groups_init(&finding->groups, finding->db, SN_GROUP_FUNCTION, error);
+		code = sn_groups_init(&search->groups, search->db, SN_GROUP_FUNCTION, error);
 	if (code == 0)
-		code = number_paths(finding);
+		code = number_paths(search);
 	if (code == 0)
-		code = add_matches(places, finding);
-	if (code == 0)
-		sort_places(places);
-	sn_query_free(query);
-	sn_groups_release(&finding->groups);
-	sn_pairs_release(&finding->pairs);
-	free(finding->keep);
-	free(finding->path);
-	free(finding->place_of);
-	return code == SN_ERR_MEMORY ? sn_fail(error, code, "out of memory") : code;
+		code = add_matches(places, search);
+	if (code == 0 && places->count > 0)
+		qsort(places->items, places->count, sizeof(*places->items), compare_places);
+	return code;
 }
 
-static int take_number(struct sn_places *places, struct finding *finding, const char *text,
-		       struct sn_error *error)
+static int add_number(struct sn_places *places, struct search *search, const char *text,
+		      struct sn_error *error)
 {
 	errno = 0;
 	unsigned long long number = strtoull(text, NULL, 10);
-	uint32_t count = sonde_db_context_count(finding->db), root_path = 0, place_of[1] = {0};
+	uint32_t count = sonde_db_context_count(search->db);
 	if (errno || number >= count)
 		return sn_fail(error, SN_ERR_ARGUMENT, "there are contexts 0 to %u", count - 1);
-	/* one path, whatever the context */
-	uint32_t *path = calloc(count, sizeof(*path));
-	if (!path)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	path[number] = root_path;
-	finding->path = path;
-	finding->place_of = place_of;
-	int code = add_context(places, finding, (uint32_t)number);
-	free(path);
-	return code ? sn_fail(error, code, "out of memory") : 0;
+	return add_context(places, search, (uint32_t)number, 0);
 }
 
 int sn_places_find(struct sn_places *places, const struct sonde_db *db, const char *text,
 		   uint32_t metric, struct sn_error *error)
 {
-	struct finding finding = {.db = db, .metric = metric};
+	struct search search = {.db = db, .metric = metric};
+	struct sn_query *query = NULL;
+	bool is_number = *text && text[strspn(text, "0123456789")] == '\0';
 	*places = (struct sn_places){0};
-	if (*text && text[strspn(text, "0123456789")] == '\0')
-		return take_number(places, &finding, text, error);
-	return find_matches(places, &finding, text, error);
+	int code = is_number ? add_number(places, &search, text, error)
+			     : sn_query_parse(text, &query, error);
+	if (code == 0 && query)
+		code = find_matches(places, &search, query, text, error);
+	sn_query_free(query);
+	sn_groups_release(&search.groups);
+	sn_table_release(&search.paths);
+	sn_table_release(&search.places);
+	sn_arena_release(&search.arena);
+	return sn_fail_code(error, code);
 }
 
 void sn_places_release(struct sn_places *places)
@@ -187,7 +155,6 @@ void sn_places_release(struct sn_places *places)
 	for (uint32_t i = 0; i < places->count; i++)
 		free(places->items[i].contexts);
 	free(places->items);
-	free(places->costs);
 	*places = (struct sn_places){0};
 }
 

@@ -12,13 +12,15 @@
 struct sn_place {
 	uint32_t *contexts; /* ascending; none lies below another */
 	uint32_t count;
+	size_t capacity;
+	double cost; /* inclusive */
 };
 
-/* Places that a pattern might mean, by what they cost in `metric`; contexts[0] stands for each. */
+/* Places that a pattern might mean, the most expensive first; contexts[0] stands for each. */
 struct sn_places {
 	struct sn_place *items;
-	double *costs; /* inclusive */
 	uint32_t count;
+	size_t capacity;
 };
 
 /*

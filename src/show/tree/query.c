@@ -6,6 +6,8 @@
  */
 #include "query.h"
 
+#include "show/label.h"
+
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +46,7 @@ static bool is_blank(char c)
 }
 
 /* Copies one word without its quotes. Returns the character after it, or NULL: a quote is open. */
-static const char *take_word(const char *text, char *word, size_t size)
+static const char *read_word(const char *text, char *word, size_t size)
 {
 	size_t length = 0;
 	char quote = 0;
@@ -60,7 +62,7 @@ static const char *take_word(const char *text, char *word, size_t size)
 	return quote ? NULL : text;
 }
 
-static bool take_line(char *pattern, uint32_t *line)
+static bool split_line(char *pattern, uint32_t *line)
 {
 	char *colon = strrchr(pattern, ':');
 	if (!colon || colon == pattern || colon[1] == '\0' ||
@@ -89,7 +91,7 @@ static int add_term(struct sn_query *query, char *word, struct sn_error *error)
 	if (*pattern == '\0')
 		return sn_fail(error, SN_ERR_ARGUMENT, "'%s' has no pattern", word);
 	if (term->field == FIELD_FILE)
-		take_line(pattern, &term->line);
+		split_line(pattern, &term->line);
 	if (term->field == FIELD_LINE) {
 		char *end;
 		term->line = (uint32_t)strtoul(pattern, &end, 10);
@@ -99,7 +101,7 @@ static int add_term(struct sn_query *query, char *word, struct sn_error *error)
 	}
 	term->pattern = strdup(pattern);
 	if (!term->pattern)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	query->term_count++;
 	return 0;
 }
@@ -132,7 +134,7 @@ static int parse(const char *text, struct sn_query *query, struct sn_error *erro
 			text++;
 			code = end_step(query, error);
 		} else {
-			text = take_word(text, word, sizeof(word));
+			text = read_word(text, word, sizeof(word));
 			if (!text)
 				return sn_fail(error, SN_ERR_ARGUMENT, "a quote is not closed");
 			code = add_term(query, word, error);
@@ -146,7 +148,7 @@ int sn_query_parse(const char *text, struct sn_query **query, struct sn_error *e
 {
 	struct sn_query *result = calloc(1, sizeof(*result));
 	if (!result)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	int code = parse(text, result, error);
 	if (code != 0) {
 		sn_query_free(result);
@@ -200,12 +202,9 @@ static bool term_matches(const struct term *term, const struct sonde_db *db,
 		return frame->file != SONDE_NONE &&
 		       (term->line == 0 || term->line == frame->line) &&
 		       sn_pattern_matches(term->pattern, sonde_db_string(db, frame->file), true);
-	case FIELD_MODULE: {
-		if (frame->module == SONDE_NONE)
-			return false;
-		uint32_t path = sonde_db_module(db, frame->module)->path;
-		return sn_pattern_matches(term->pattern, sonde_db_string(db, path), true);
-	}
+	case FIELD_MODULE:
+		return frame->module != SONDE_NONE &&
+		       sn_pattern_matches(term->pattern, sn_label_module(db, frame), true);
 	case FIELD_LINE:
 		return frame->line == term->line;
 	}
@@ -229,16 +228,12 @@ int sn_query_restrict(const struct sn_query *query, const struct sonde_db *db, b
 		      struct sn_error *error)
 {
 	uint32_t frame_count = sonde_db_frame_count(db), count = sonde_db_context_count(db);
-	uint32_t *steps = malloc((frame_count + 1) * sizeof(*steps));
-	uint8_t *progress = malloc(count + 1);
-	int code = 0;
-	if (!steps || !progress) {
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		goto done;
-	}
-	for (uint32_t i = 0; i < frame_count; i++)
+	uint32_t *steps = malloc((frame_count + 1ull) * sizeof(*steps));
+	uint8_t *progress = malloc(count + 1ull);
+	int code = steps && progress ? 0 : sn_fail_memory(error);
+	for (uint32_t i = 0; i < frame_count && code == 0; i++)
 		steps[i] = steps_of_frame(query, db, sonde_db_frame(db, i));
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && code == 0; i++) {
 		const struct sonde_db_context *context = sonde_db_context(db, i);
 		uint8_t above = i == 0 ? 0 : progress[context->parent];
 		bool advances =
@@ -247,8 +242,22 @@ int sn_query_restrict(const struct sn_query *query, const struct sonde_db *db, b
 		if ((progress[i] == query->step_count) == query->is_negated)
 			keep[i] = false;
 	}
-done:
 	free(steps);
 	free(progress);
+	return code;
+}
+
+int sn_query_select(const struct sn_query *const *queries, size_t count, const struct sonde_db *db,
+		    bool **keep, struct sn_error *error)
+{
+	uint32_t contexts = sonde_db_context_count(db);
+	int code = 0;
+	*keep = count ? malloc(contexts + 1ull) : NULL;
+	if (count && !*keep)
+		return sn_fail_memory(error);
+	if (count)
+		memset(*keep, 1, contexts + 1ull);
+	for (size_t i = 0; i < count && code == 0; i++)
+		code = sn_query_restrict(queries[i], db, *keep, error);
 	return code;
 }

@@ -6,7 +6,6 @@
 #include "show/number.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* While reading: values by profile. */
@@ -73,8 +72,7 @@ static void summarize(struct sn_spread *spread, uint32_t column)
 		    &spread->values[(size_t)i * columns + column].inclusive;
 		if (stat->count == 0)
 			continue;
-		struct sonde_db_stat one = {1, stat->sum, stat->sum, stat->sum,
-					    stat->sum * stat->sum};
+		struct sonde_db_stat one = sn_stat_of(stat->sum);
 		if (summary->least == SONDE_NONE || stat->sum < summary->stat.min)
 			summary->least = spread->profiles[i];
 		if (summary->most == SONDE_NONE || stat->sum > summary->stat.max)
@@ -155,32 +153,29 @@ static void find_cause(struct sn_spread *spread)
 
 int sn_spread_init(struct sn_spread *spread, const struct sn_view *view, struct sn_error *error)
 {
-	uint32_t columns = sn_view_columns(view), profiles = sonde_db_profile_count(view->db);
+	uint32_t columns = sn_view_columns(view);
+	size_t profiles = sonde_db_profile_count(view->db);
 	*spread = (struct sn_spread){.view = view};
-	struct reading reading = {.view = view,
-				  .columns = columns,
-				  .all =
-				      calloc((size_t)profiles * columns + 1, sizeof(*reading.all)),
-				  .is_exclusive = view->sort == SN_SORT_EXCLUSIVE};
-	spread->profiles = malloc((profiles + 1ull) * sizeof(*spread->profiles));
-	spread->values = malloc(((size_t)profiles * columns + 1) * sizeof(*spread->values));
-	spread->derived =
-	    malloc(((size_t)profiles * view->formula_count + 1) * sizeof(*spread->derived));
-	spread->metrics = calloc(view->metric_count + 1ull, sizeof(*spread->metrics));
-	if (!reading.all || !spread->profiles || !spread->values || !spread->derived ||
-	    !spread->metrics) {
-		free(reading.all);
+	struct sn_arena *arena = &spread->arena;
+	struct reading reading = {
+	    .view = view,
+	    .columns = columns,
+	    .all = sn_arena_array(arena, struct sn_tree_value, profiles * columns),
+	    .is_exclusive = view->sort == SN_SORT_EXCLUSIVE};
+	spread->profiles = sn_arena_array(arena, uint32_t, profiles);
+	spread->values = sn_arena_array(arena, struct sn_tree_value, profiles * columns);
+	spread->derived = sn_arena_array(arena, struct sn_derived, profiles * view->formula_count);
+	spread->metrics = sn_arena_array(arena, struct sn_spread_summary, view->metric_count);
+	int code = arena->failed ? sn_fail_memory(error) : 0;
+	if (code == 0)
+		add_place(&reading);
+	if (code == 0 && sonde_db_damage(view->db))
+		code = sn_fail(error, SN_ERR_FORMAT, "%s", sonde_db_damage(view->db));
+	if (code != 0) {
 		sn_spread_release(spread);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return code;
 	}
-	add_place(&reading);
-	if (!sonde_db_damage(view->db))
-		keep_measured(spread, &reading);
-	free(reading.all);
-	if (sonde_db_damage(view->db)) {
-		sn_spread_release(spread);
-		return sn_fail(error, SN_ERR_FORMAT, "%s", sonde_db_damage(view->db));
-	}
+	keep_measured(spread, &reading);
 	for (uint32_t m = 0; m < view->metric_count; m++)
 		summarize(spread, m);
 	if (spread->count > 0)
@@ -190,10 +185,7 @@ int sn_spread_init(struct sn_spread *spread, const struct sn_view *view, struct 
 
 void sn_spread_release(struct sn_spread *spread)
 {
-	free(spread->profiles);
-	free(spread->values);
-	free(spread->derived);
-	free(spread->metrics);
+	sn_arena_release(&spread->arena);
 	*spread = (struct sn_spread){0};
 }
 

@@ -4,7 +4,7 @@
  * stream has there, how much they differ, and what they differ by.
  *
  * The values of a context lie together in the database, by profile, and those of its descendants
- * follow: reading them costs what is there, whatever else the database holds.
+ * follow: the cost of reading them does not depend on the rest of the database.
  */
 #ifndef SN_SHOW_SPREAD_H
 #define SN_SHOW_SPREAD_H
@@ -41,6 +41,7 @@ struct sn_spread {
 	struct sn_derived *derived;	   /* [i * formulas + formula] */
 	struct sn_spread_summary *metrics; /* [shown metric], over the profiles that have it */
 	struct sn_spread_cause cause;	   /* of the first metric */
+	struct sn_arena arena;		   /* all of these */
 };
 
 /* Reads the place's values: inclusive unless the view sorts by exclusive values. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One place over all profiles, on a terminal: statistics, a plot, and who is far from the rest. */
+/* One place over all profiles, on a terminal: statistics, a plot, and the profiles that are far
+ * from the mean. */
 #include "spread.h"
 
-#include "base/utf8.h"
-#include "show/label.h"
+#include "base/sort.h"
 #include "show/number.h"
 #include "text.h"
 
@@ -25,9 +25,7 @@ static void print_header(const struct sn_spread *spread, const struct sn_termina
 	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
 	uint32_t context = view->place->contexts[0];
 	sn_number_format(spread->metrics[0].stat.sum, metric_unit(spread, 0), value);
-	sn_text_style(page, "\033[1m");
-	fprintf(page->out, "%s %s", sn_text_metric(view, 0), value);
-	sn_text_style(page, "\033[0m");
+	sn_text_styled(page, SN_BOLD, "%s %s", sn_text_metric(view, 0).text, value);
 	fprintf(page->out, "%s%s%s%u of %u profiles%scontext %u", dot,
 		view->sort == SN_SORT_EXCLUSIVE ? "own" : "with all it calls", dot, spread->count,
 		sonde_db_profile_count(view->db), dot, context);
@@ -41,13 +39,12 @@ static void print_header(const struct sn_spread *spread, const struct sn_termina
 static void print_statistics(const struct sn_spread *spread, const struct sn_terminal *page)
 {
 	const struct sn_view *view = spread->view;
-	char text[SN_NUMBER_CHARS], who[512];
+	char text[SN_NUMBER_CHARS];
 	int width = 9;
 	for (uint32_t m = 0; m < view->metric_count; m++)
 		width =
 		    sn_text_metric_width(view, m) > width ? sn_text_metric_width(view, m) : width;
-	struct sn_text_table table = {.out = page->out, .gap = 1};
-	sn_text_style(page, "\033[1m");
+	struct sn_text_table table = sn_text_begin_heads(page);
 	sn_text_table_column(&table, "across", -width);
 	sn_text_table_column(&table, "profiles", 8);
 	sn_text_table_column(&table, "min", 9);
@@ -62,37 +59,21 @@ static void print_statistics(const struct sn_spread *spread, const struct sn_ter
 				   summary->deviation};
 		if (summary->stat.count == 0)
 			continue;
-		sn_text_table_cell(&table, sn_text_metric(view, m));
+		sn_text_table_cell(&table, sn_text_metric(view, m).text);
 		sn_text_table_format(&table, "%.0f", summary->stat.count);
 		for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
 			sn_text_table_cell(
 			    &table, sn_number_format(values[i], metric_unit(spread, m), text));
 		sn_text_table_cell(&table, sn_number_share(summary->cv, text));
 		sn_text_table_rest(&table);
-		sn_view_profile_name(view->db, summary->most, who, sizeof(who));
-		int room = page->width - width - 64;
-		if (!view->is_full)
-			sn_utf8_elide(who, room > 12 ? (size_t)room : 12);
-		fputs(who, page->out);
-		sn_text_table_end(&table);
+		sn_text_profile(view, summary->most, page->width - width - 64, &table);
 	}
 }
 
-/* ---- plots ---- */
-
 static const char *block(const struct sn_terminal *page, int eighths)
 {
-	static const char *const blocks[] = {" ",
-					     "\xe2\x96\x81",
-					     "\xe2\x96\x82",
-					     "\xe2\x96\x83",
-					     "\xe2\x96\x84",
-					     "\xe2\x96\x85",
-					     "\xe2\x96\x86",
-					     "\xe2\x96\x87",
-					     "\xe2\x96\x88"};
 	if (page->is_unicode)
-		return blocks[eighths];
+		return sn_text_blocks[eighths];
 	return eighths >= 4 ? "#" : eighths >= 1 ? "_" : " ";
 }
 
@@ -175,12 +156,6 @@ static void name_end(const struct sn_spread *spread, uint32_t i, char *text, siz
 			 (unsigned long long)profile->tid);
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-	const double *a = left, *b = right;
-	return (*a > *b) - (*a < *b);
-}
-
 static void print_histogram(const struct sn_spread *spread, const struct sn_terminal *page)
 {
 	const struct sn_spread_summary *all = &spread->metrics[0];
@@ -227,7 +202,7 @@ static int print_plot(const struct sn_spread *spread, const struct sn_terminal *
 	for (uint32_t i = 0; i < spread->count; i++)
 		numbers[i] = sn_spread_value(spread, i);
 	if (view->plot == SN_PLOT_SORTED)
-		qsort(numbers, spread->count, sizeof(*numbers), compare_numbers);
+		sn_sort_doubles(numbers, spread->count);
 	int room = page->width - LEFT_COLUMNS - 3;
 	fill_plot(&plot, numbers, spread->count, room);
 	free(numbers);
@@ -244,16 +219,14 @@ static int print_plot(const struct sn_spread *spread, const struct sn_terminal *
 	return 0;
 }
 
-/* ---- who is far from the rest ---- */
-
 static int compare_far(const void *left, const void *right, void *argument)
 {
 	const struct sn_spread *spread = argument;
 	double mean = spread->metrics[0].mean;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	double x = fabs(sn_spread_value(spread, a) - mean);
-	double y = fabs(sn_spread_value(spread, b) - mean);
-	return x != y ? (x > y ? -1 : 1) : (a > b) - (a < b);
+	return sn_order_then(SN_ORDER(fabs(sn_spread_value(spread, b) - mean),
+				      fabs(sn_spread_value(spread, a) - mean)),
+			     SN_ORDER(a, b));
 }
 
 static int print_far(const struct sn_spread *spread, const struct sn_terminal *page, uint32_t limit)
@@ -266,10 +239,9 @@ static int print_far(const struct sn_spread *spread, const struct sn_terminal *p
 	for (uint32_t i = 0; i < spread->count; i++)
 		order[i] = i;
 	qsort_r(order, spread->count, sizeof(*order), compare_far, (void *)(uintptr_t)spread);
-	struct sn_text_table table = {.out = page->out, .gap = 1};
-	sn_text_style(page, "\033[1m");
+	struct sn_text_table table = sn_text_begin_heads(page);
 	putc('\n', page->out);
-	sn_text_table_column(&table, sn_text_metric(view, 0), sn_text_metric_width(view, 0));
+	sn_text_table_column(&table, sn_text_metric(view, 0).text, sn_text_metric_width(view, 0));
 	sn_text_table_column(&table, "x mean", 8);
 	sn_text_table_column(&table, "deviations", 10);
 	sn_text_columns(view, 1, &table);
@@ -323,5 +295,5 @@ int sn_spread_text(const struct sn_view *view, const struct sn_terminal *page,
 			code = print_far(&spread, page, limit);
 	}
 	sn_spread_release(&spread);
-	return code ? sn_fail(error, code, "out of memory") : 0;
+	return sn_fail_code(error, code);
 }

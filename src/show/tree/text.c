@@ -16,6 +16,16 @@ void sn_text_style(const struct sn_terminal *page, const char *sequence)
 		fputs(sequence, page->out);
 }
 
+void sn_text_styled(const struct sn_terminal *page, const char *sequence, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	sn_text_style(page, sequence);
+	vfprintf(page->out, format, arguments);
+	sn_text_style(page, SN_PLAIN);
+	va_end(arguments);
+}
+
 void sn_text_value(double value, const char *unit, char *text)
 {
 	if (value == 0)
@@ -30,20 +40,16 @@ const char *sn_text_unit(const struct sn_view *view, uint32_t position)
 	return sonde_db_string(view->db, metric->unit);
 }
 
-/* A name as it is shown; of use until three more are. */
-static const char *shown_name(const char *name)
+static struct sn_text_name shown_name(const char *name)
 {
-	static char texts[4][256];
-	static unsigned next;
-	char *text = texts[next++ % 4];
-	sn_utf8_clean(name, text, sizeof(*texts));
-	return text;
+	struct sn_text_name shown;
+	sn_utf8_clean(name, shown.text, sizeof(shown.text));
+	return shown;
 }
 
-const char *sn_text_metric(const struct sn_view *view, uint32_t position)
+struct sn_text_name sn_text_metric(const struct sn_view *view, uint32_t position)
 {
-	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[position]);
-	return shown_name(sonde_db_string(view->db, metric->name));
+	return shown_name(sn_view_metric_name(view, position));
 }
 
 static int width_of(const char *name)
@@ -54,16 +60,17 @@ static int width_of(const char *name)
 
 int sn_text_metric_width(const struct sn_view *view, uint32_t position)
 {
-	return width_of(sn_text_metric(view, position));
+	return width_of(sn_text_metric(view, position).text);
 }
 
 void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_text_table *table)
 {
 	for (uint32_t m = first; m < view->metric_count; m++)
-		sn_text_table_column(table, sn_text_metric(view, m), sn_text_metric_width(view, m));
+		sn_text_table_column(table, sn_text_metric(view, m).text,
+				     sn_text_metric_width(view, m));
 	for (uint32_t f = 0; f < view->formula_count; f++) {
-		const char *name = shown_name(view->formulas[f]->name);
-		sn_text_table_column(table, name, width_of(name));
+		struct sn_text_name name = shown_name(view->formulas[f]->name);
+		sn_text_table_column(table, name.text, width_of(name.text));
 	}
 }
 
@@ -85,13 +92,30 @@ void sn_text_formulas(const struct sn_view *view, const struct sn_derived *deriv
 							   view->formulas[f]->unit, text));
 }
 
+struct sn_text_table sn_text_begin_heads(const struct sn_terminal *page)
+{
+	sn_text_style(page, SN_BOLD);
+	return (struct sn_text_table){.out = page->out, .gap = 1};
+}
+
 void sn_text_end_heads(const struct sn_terminal *page, struct sn_text_table *table,
 		       const char *rest)
 {
 	sn_text_table_rest(table);
 	fputs(rest, page->out);
 	sn_text_table_end(table);
-	sn_text_style(page, "\033[0m");
+	sn_text_style(page, SN_PLAIN);
+}
+
+void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
+		     struct sn_text_table *table)
+{
+	char name[512];
+	sn_view_profile_name(view->db, profile, name, sizeof(name));
+	if (!view->is_full)
+		sn_utf8_elide(name, room > 12 ? (size_t)room : 12);
+	fputs(name, table->out);
+	sn_text_table_end(table);
 }
 
 uint64_t sn_text_measured_ns(const struct sonde_db *db)
@@ -104,7 +128,7 @@ uint64_t sn_text_measured_ns(const struct sonde_db *db)
 	return end;
 }
 
-/* The path as a shell takes it, so that a suggested command can be copied. */
+/* The path quoted for a shell, so that a suggested command can be copied. */
 static void quote_path(const char *path, char *text, size_t size)
 {
 	bool is_plain = !strpbrk(path, " \t\n'\"\\$&;()<>|*?[]#~`!{}") && *path != '-';
@@ -118,8 +142,8 @@ static void quote_path(const char *path, char *text, size_t size)
 }
 
 /* Adds a part to the line of what is missing, which begins with the first part. */
-__attribute__((format(printf, 3, 4))) static void print_part(const struct sn_terminal *page,
-							     bool *has_any, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+add_missing(const struct sn_terminal *page, bool *has_any, const char *format, ...)
 {
 	va_list arguments;
 	if (!*has_any)
@@ -180,11 +204,11 @@ static void print_missing_whole(const struct sonde_db *db, const struct sn_termi
 	double all_cpu_ns = number_of(db, "missing.of_cpu_ns");
 	if (missing <= 0)
 		return;
-	print_part(page, has_any, "%s of %s processes", sn_number_count(missing, processes),
-		   sn_number_count(number_of(db, "missing.of_processes"), all));
+	add_missing(page, has_any, "%s of %s processes", sn_number_count(missing, processes),
+		    sn_number_count(number_of(db, "missing.of_processes"), all));
 	if (all_cpu_ns > 0)
-		print_part(page, has_any, "%s of the CPU time",
-			   sn_number_share(cpu_ns < all_cpu_ns ? cpu_ns / all_cpu_ns : 1, share));
+		add_missing(page, has_any, "%s of the CPU time",
+			    sn_number_share(cpu_ns < all_cpu_ns ? cpu_ns / all_cpu_ns : 1, share));
 }
 
 /* What the drops come to; shares below a thousandth are left to `info`. */
@@ -200,21 +224,21 @@ static void print_missing(const struct sn_view *view, const struct sn_terminal *
 		const char *name = sonde_db_string(db, drop->cause);
 		sn_utf8_clean(cause_in_words(name), cause, sizeof(cause));
 		if (share >= 0.001)
-			print_part(page, &has_any, "%s %s", sn_number_share(share, text), cause);
+			add_missing(page, &has_any, "%s %s", sn_number_share(share, text), cause);
 		else if (share < 0 && drop->count > 0)
-			print_part(page, &has_any, "%s %s",
-				   sn_number_count((double)drop->count, text), cause);
+			add_missing(page, &has_any, "%s %s",
+				    sn_number_count((double)drop->count, text), cause);
 	}
 	const char *unreadable = sonde_db_property(db, "processes.unreadable");
 	if (unreadable && strcmp(unreadable, "0") != 0)
-		print_part(page, &has_any, "%s process%s of which nothing can be read", unreadable,
-			   strcmp(unreadable, "1") == 0 ? "" : "es");
+		add_missing(page, &has_any, "%s process%s of which nothing can be read", unreadable,
+			    strcmp(unreadable, "1") == 0 ? "" : "es");
 	const char *unfinished = sonde_db_property(db, "processes.unfinished");
 	if (unfinished && strcmp(unfinished, "0") != 0)
-		print_part(page, &has_any, "what a process did after its last checkpoint");
+		add_missing(page, &has_any, "what a process did after its last checkpoint");
 	if (!has_any)
 		return;
-	sn_text_style(page, "\033[0m");
+	sn_text_style(page, SN_PLAIN);
 	quote_path(view->path, path, sizeof(path));
 	fprintf(page->out, " (see sonde info %s)\n", path);
 }
@@ -256,12 +280,10 @@ bool sn_text_header(const struct sn_view *view, const struct sn_terminal *page, 
 				 : "samples",
 		 view->where_count > 0 ? " in the selection" : "", dot, of_all, all,
 		 threads == 1 ? "" : "s", dot);
-	sn_text_style(page, "\033[1m");
-	fprintf(page->out, "%s %s", sn_text_metric(view, 0), value);
-	sn_text_style(page, "\033[0m");
+	struct sn_text_name name = sn_text_metric(view, 0);
+	sn_text_styled(page, SN_BOLD, "%s %s", name.text, value);
 	fputs(line, page->out);
-	size_t columns =
-	    strlen(sn_text_metric(view, 0)) + 1 + strlen(value) + sn_utf8_columns(line);
+	size_t columns = strlen(name.text) + 1 + strlen(value) + sn_utf8_columns(line);
 	print_command(view, page, view->is_full ? 0 : page->width - (int)columns);
 	putc('\n', page->out);
 	print_missing(view, page);
@@ -285,9 +307,7 @@ static void name_frame(const struct sn_view *view, uint32_t id, char *text, size
 	if (view->grouping == SN_GROUP_FILE)
 		snprintf(text, size, "file:%s", file);
 	else if (view->grouping == SN_GROUP_MODULE && frame->module != SONDE_NONE)
-		snprintf(text, size, "module:%s",
-			 sn_label_base(sonde_db_string(
-			     view->db, sonde_db_module(view->db, frame->module)->path)));
+		snprintf(text, size, "module:%s", sn_label_base(sn_label_module(view->db, frame)));
 	else if (view->grouping == SN_GROUP_KIND || view->grouping == SN_GROUP_MODULE)
 		snprintf(text, size, "kind:%s", kind);
 	else if (frame->line > 0 &&
@@ -314,7 +334,7 @@ void sn_text_footer(const struct sn_view *view, const struct sn_terminal *page, 
 	char name[512], pattern[256];
 	quote_path(view->path, name, sizeof(name));
 	make_pattern(view, frame, pattern, sizeof(pattern));
-	sn_text_style(page, "\033[2m");
+	sn_text_style(page, SN_DIM);
 	fprintf(page->out, "\nNext: sonde report %s ", name);
 	switch (view->kind) {
 	case SN_VIEW_TOP_DOWN:
@@ -330,6 +350,6 @@ void sn_text_footer(const struct sn_view *view, const struct sn_terminal *page, 
 		fputs("--thread TID to see one of them", page->out);
 		break;
 	}
-	sn_text_style(page, "\033[0m");
+	sn_text_style(page, SN_PLAIN);
 	putc('\n', page->out);
 }

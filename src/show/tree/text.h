@@ -12,14 +12,23 @@
 /* A report that ended with its header. */
 enum { SN_TEXT_NOTHING = 1 };
 
+#define SN_BOLD	 "\033[1m"
+#define SN_DIM	 "\033[2m"
+#define SN_PLAIN "\033[0m"
 /* Writes an escape sequence if the page has colours. */
 void sn_text_style(const struct sn_terminal *page, const char *sequence);
+/* The same, then text, and plain again. */
+void sn_text_styled(const struct sn_terminal *page, const char *sequence, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* A value, "-" for zero. */
 void sn_text_value(double value, const char *unit, char *text);
 const char *sn_text_unit(const struct sn_view *view, uint32_t position);
-/* Its name as it is shown; of use until the width of another is asked for. */
-const char *sn_text_metric(const struct sn_view *view, uint32_t position);
+/* Its name as it is shown. */
+struct sn_text_name {
+	char text[256];
+};
+struct sn_text_name sn_text_metric(const struct sn_view *view, uint32_t position);
 /* Columns that a table of values needs for it. */
 int sn_text_metric_width(const struct sn_view *view, uint32_t position);
 
@@ -29,10 +38,14 @@ void sn_text_cell(const struct sn_view *view, uint32_t position, double value,
 		  struct sn_text_table *table);
 void sn_text_formulas(const struct sn_view *view, const struct sn_derived *derived,
 		      bool is_exclusive, struct sn_text_table *table);
-/* Ends the heads of a table, which stand out on the page, with the word for what follows the
- * columns. */
+/* The heads of a table stand out on the page: begins it, for columns to be added, and ends them
+ * with the word for what follows the columns. */
+struct sn_text_table sn_text_begin_heads(const struct sn_terminal *page);
 void sn_text_end_heads(const struct sn_terminal *page, struct sn_text_table *table,
 		       const char *rest);
+/* Ends a row with a profile's name, shortened to at most `room` columns unless names are whole. */
+void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
+		     struct sn_text_table *table);
 
 /* What was measured, how much, how completely: one or two lines, then an empty one. False, and a
  * word about it, where there is nothing to go on with. */

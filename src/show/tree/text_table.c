@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flat report and the one of threads. */
+#include "base/sort.h"
 #include "base/utf8.h"
 #include "flat.h"
 #include "frame/user_frame.h"
@@ -25,26 +26,22 @@ static int compare_rows(const void *left, const void *right, void *argument)
 	const struct order *order = argument;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	const struct sn_view *view = order->view;
-	if (view->sort == SN_SORT_NAME) {
-		int by_name =
-		    sn_view_compare_names(view, order->flat->frames[a], order->flat->frames[b]);
-		return by_name ? by_name : a < b ? -1 : a > b;
-	}
+	if (view->sort == SN_SORT_NAME)
+		return sn_order_then(
+		    sn_view_compare_names(view, order->flat->frames[a], order->flat->frames[b]),
+		    SN_ORDER(a, b));
 	/* The key looks at one metric alone, and the columns are apart. */
 	uint32_t at = view->sort_position;
 	struct sn_view one = *view;
 	one.sort_position = 0;
-	double x = sn_view_sort_key(&one, &order->flat->values[at][a],
-				    order->derived + (size_t)a * view->formula_count);
-	double y = sn_view_sort_key(&one, &order->flat->values[at][b],
-				    order->derived + (size_t)b * view->formula_count);
-	if (x == y) {
-		x = order->flat->values[at][a].inclusive.sum;
-		y = order->flat->values[at][b].inclusive.sum;
-	}
-	if (x != y)
-		return x > y ? -1 : 1;
-	return a < b ? -1 : a > b;
+	const struct sn_tree_value *values = order->flat->values[at];
+	double x =
+	    sn_view_sort_key(&one, &values[a], order->derived + (size_t)a * view->formula_count);
+	double y =
+	    sn_view_sort_key(&one, &values[b], order->derived + (size_t)b * view->formula_count);
+	return sn_order_then(SN_ORDER(y, x), sn_order_then(SN_ORDER(values[b].inclusive.sum,
+								    values[a].inclusive.sum),
+							   SN_ORDER(a, b)));
 }
 
 /* Counts mean something to people where every event was measured. */
@@ -72,20 +69,21 @@ static void print_counts(const struct sn_view *view, const struct sn_tree_value 
 	sn_text_cell(view, 0, events ? value->inclusive.sum / events : 0, table);
 }
 
-static void print_flat_heads(const struct sn_view *view, const struct sn_terminal *page,
-			     struct sn_text_table *table)
+static struct sn_text_table print_flat_heads(const struct sn_view *view,
+					     const struct sn_terminal *page)
 {
-	sn_text_style(page, "\033[1m");
-	sn_text_table_column(table, "self%", 6);
-	sn_text_table_column(table, "self", 9);
-	sn_text_table_column(table, "total%", 6);
-	sn_text_table_column(table, "total", 9);
+	struct sn_text_table table = sn_text_begin_heads(page);
+	sn_text_table_column(&table, "self%", 6);
+	sn_text_table_column(&table, "self", 9);
+	sn_text_table_column(&table, "total%", 6);
+	sn_text_table_column(&table, "total", 9);
 	if (shows_counts(view)) {
-		sn_text_table_column(table, "count", 9);
-		sn_text_table_column(table, "mean", 9);
+		sn_text_table_column(&table, "count", 9);
+		sn_text_table_column(&table, "mean", 9);
 	}
-	sn_text_columns(view, 1, table);
-	sn_text_end_heads(page, table, view->by);
+	sn_text_columns(view, 1, &table);
+	sn_text_end_heads(page, &table, view->by);
+	return table;
 }
 
 /* Returns the columns used. */
@@ -94,9 +92,9 @@ static int print_flat_numbers(const struct sn_view *view, const struct order *or
 {
 	const struct sn_flat *flat = order->flat;
 	const struct sn_tree_value *value = &flat->values[0][row];
-	sn_text_table_cell(table, sn_number_part(value->exclusive.sum, total));
+	sn_text_table_cell(table, sn_number_part(value->exclusive.sum, total).text);
 	sn_text_cell(view, 0, value->exclusive.sum, table);
-	sn_text_table_cell(table, sn_number_part(value->inclusive.sum, total));
+	sn_text_table_cell(table, sn_number_part(value->inclusive.sum, total).text);
 	sn_text_cell(view, 0, value->inclusive.sum, table);
 	if (shows_counts(view))
 		print_counts(view, value, table);
@@ -106,15 +104,18 @@ static int print_flat_numbers(const struct sn_view *view, const struct order *or
 	return sn_text_table_rest(table);
 }
 
+static bool is_line_table(const struct sn_view *view)
+{
+	return view->grouping == SN_GROUP_SOURCE_LINE || view->grouping == SN_GROUP_USER_LINE;
+}
+
 /* The source line for tables of lines, else where the thing is. */
 static void describe(const struct sn_view *view, struct sn_source *source, uint32_t id, char *text)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
-	bool is_line =
-	    view->grouping == SN_GROUP_SOURCE_LINE || view->grouping == SN_GROUP_USER_LINE;
 	bool is_python = strcmp(sonde_frame_kind_name(frame->kind), "python") == 0;
 	text[0] = '\0';
-	if ((is_line || (is_python && view->grouping == SN_GROUP_AUTO)) &&
+	if ((is_line_table(view) || (is_python && view->grouping == SN_GROUP_AUTO)) &&
 	    sn_frame_is_user(view->db, frame) &&
 	    sn_source_line(source, sonde_db_string(view->db, frame->file), frame->line, text,
 			   SN_LABEL_CHARS))
@@ -125,11 +126,6 @@ static void describe(const struct sn_view *view, struct sn_source *source, uint3
 		snprintf(place, sizeof(place), "%s", text);
 		snprintf(text, SN_LABEL_CHARS, "[%s]", place);
 	}
-}
-
-static bool is_line_table(const struct sn_view *view)
-{
-	return view->grouping == SN_GROUP_SOURCE_LINE || view->grouping == SN_GROUP_USER_LINE;
 }
 
 /* Shortens name and place to the room there is. Returns the columns of blank between them. */
@@ -169,14 +165,9 @@ static void print_flat_row(const struct sn_view *view, const struct sn_terminal 
 		sn_label_name(view->db, view->grouping, id, name);
 	describe(view, source, id, place);
 	int gap = fit_columns(view, room, name, place);
-	sn_text_style(page, sn_label_color(view->db, id));
-	fputs(name, page->out);
-	sn_text_style(page, "\033[0m");
-	if (*place) {
-		sn_text_style(page, "\033[2m");
-		fprintf(page->out, "%*s%s", gap, "", place);
-		sn_text_style(page, "\033[0m");
-	}
+	sn_text_styled(page, sn_label_color(view->db, id), "%s", name);
+	if (*place)
+		sn_text_styled(page, SN_DIM, "%*s%s", gap, "", place);
 	sn_text_table_end(table);
 }
 
@@ -190,34 +181,30 @@ static void print_flat_rest(const struct sn_terminal *page, const struct sn_flat
 		rest += flat->values[0][order[i]].exclusive.sum;
 	if (shown >= flat->row_count)
 		return;
-	sn_text_style(page, "\033[2m");
-	sn_text_table_cell(table, sn_number_part(rest, total));
+	sn_text_style(page, SN_DIM);
+	sn_text_table_cell(table, sn_number_part(rest, total).text);
 	for (int i = 0; i < 3; i++)
 		sn_text_table_cell(table, "");
 	sn_text_table_rest(table);
 	fprintf(page->out, "%s more", sn_number_count(flat->row_count - shown, count));
 	sn_text_table_end(table);
-	sn_text_style(page, "\033[0m");
+	sn_text_style(page, SN_PLAIN);
 }
 
 /* All formulas of all rows, [row * formula_count + formula]; NULL without memory. */
-static struct sn_derived *derive_rows(const struct sn_view *view, const struct sn_flat *flat)
+static struct sn_derived *derive_rows(const struct sn_view *view, struct sn_flat *flat)
 {
-	size_t count = (size_t)flat->row_count * view->formula_count;
-	struct sn_derived *derived = malloc((count + 1) * sizeof(*derived));
-	struct sn_tree_value *values = malloc((flat->metric_count + 1) * sizeof(*values));
-	for (uint32_t row = 0; derived && values && count && row < flat->row_count; row++) {
-		for (uint32_t m = 0; m < flat->metric_count; m++)
-			values[m] = flat->values[m][row];
+	struct sn_derived *derived = sn_arena_array(&flat->arena, struct sn_derived,
+						    (size_t)flat->row_count * view->formula_count);
+	struct sn_tree_value *values =
+	    sn_arena_array(&flat->arena, struct sn_tree_value, flat->metric_count);
+	uint32_t rows = values && derived && view->formula_count ? flat->row_count : 0;
+	for (uint32_t row = 0; row < rows; row++) {
+		sn_flat_row(flat, row, values);
 		sn_view_derive(view, values, sn_view_flat_across(flat, row),
 			       derived + (size_t)row * view->formula_count);
 	}
-	if (!values) {
-		free(derived);
-		derived = NULL;
-	}
-	free(values);
-	return derived;
+	return values ? derived : NULL;
 }
 
 static uint32_t print_flat_rows(const struct sn_view *view, const struct sn_terminal *page,
@@ -229,7 +216,7 @@ static uint32_t print_flat_rows(const struct sn_view *view, const struct sn_term
 	struct sn_text_table table = {.out = page->out, .gap = 1};
 	sn_source_init(&source, view->db, view->sources, sn_text_measured_ns(view->db));
 	if (flat->row_count > 0)
-		print_flat_heads(view, page, &table);
+		table = print_flat_heads(view, page);
 	else
 		fprintf(page->out, "No %s was measured here.\n", view->by);
 	for (; shown < flat->row_count && (view->limit == 0 || shown < view->limit); shown++) {
@@ -245,16 +232,12 @@ static uint32_t print_flat_rows(const struct sn_view *view, const struct sn_term
 }
 
 static int print_flat(const struct sn_view *view, const struct sn_terminal *page,
-		      const struct sn_tree *tree, const struct sn_flat *flat)
+		      const struct sn_tree *tree, struct sn_flat *flat)
 {
-	uint32_t *rows = malloc((flat->row_count + 1) * sizeof(*rows));
-	struct sn_derived *derived = derive_rows(view, flat);
-	if (!rows || !derived) {
-		free(rows);
-		free(derived);
+	uint32_t *rows = sn_arena_array(&flat->arena, uint32_t, flat->row_count);
+	struct order order = {view, flat, derive_rows(view, flat)};
+	if (!rows || !order.derived)
 		return SN_ERR_MEMORY;
-	}
-	struct order order = {view, flat, derived};
 	for (uint32_t i = 0; i < flat->row_count; i++)
 		rows[i] = i;
 	qsort_r(rows, flat->row_count, sizeof(*rows), compare_rows, &order);
@@ -262,8 +245,6 @@ static int print_flat(const struct sn_view *view, const struct sn_terminal *page
 	bool has_any = sn_text_header(view, page, total, tree->values[0][0].inclusive.count);
 	if (has_any && print_flat_rows(view, page, &order, rows, total) > 0 && !view->is_full)
 		sn_text_footer(view, page, flat->frames[rows[0]]);
-	free(derived);
-	free(rows);
 	return has_any ? 0 : SN_TEXT_NOTHING;
 }
 
@@ -277,9 +258,7 @@ int sn_view_text_flat(const struct sn_view *view, const struct sn_terminal *page
 		return code;
 	code = sn_view_flat(view, &tree, &flat, error);
 	if (code == 0) {
-		code = print_flat(view, page, &tree, &flat);
-		if (code < 0)
-			sn_fail(error, code, "out of memory");
+		code = sn_fail_code(error, print_flat(view, page, &tree, &flat));
 		sn_flat_release(&flat);
 	}
 	sn_tree_release(&tree);
@@ -322,31 +301,31 @@ void sn_view_profile_name(const struct sonde_db *db, uint32_t id, char *text, si
 struct thread_row {
 	uint32_t profile;
 	struct sn_tree_value *values;
-	struct sn_derived *derived; /* behind the values, with them */
+	struct sn_derived *derived;
 };
 
 struct thread_sink {
 	struct sn_row_sink sink;
 	const struct sn_view *view;
+	struct sn_arena arena;
 	struct thread_row *rows;
 	uint32_t count;
 	struct sonde_db_stat across;
 };
 
-static int take_thread(struct sn_row_sink *sink, const struct sn_row *row)
+static int add_thread(struct sn_row_sink *sink, const struct sn_row *row)
 {
 	struct thread_sink *self = (struct thread_sink *)sink;
-	size_t bytes = (self->view->metric_count + 1) * sizeof(*row->values);
-	size_t derived_bytes = self->view->formula_count * sizeof(*row->derived);
-	struct sn_tree_value *values = malloc(bytes + derived_bytes);
-	if (!values)
+	uint32_t metrics = self->view->metric_count, formulas = self->view->formula_count;
+	struct thread_row *kept = &self->rows[self->count++];
+	kept->profile = row->profile;
+	kept->values = sn_arena_array(&self->arena, struct sn_tree_value, metrics);
+	kept->derived = sn_arena_array(&self->arena, struct sn_derived, formulas);
+	if (self->arena.failed)
 		return SN_ERR_MEMORY;
-	struct sn_derived *derived = (void *)((char *)values + bytes);
-	memcpy(values, row->values, self->view->metric_count * sizeof(*values));
-	memcpy(derived, row->derived, derived_bytes);
-	self->rows[self->count++] = (struct thread_row){row->profile, values, derived};
-	double sum = values[0].inclusive.sum;
-	struct sonde_db_stat one = {1, sum, sum, sum, sum * sum};
+	memcpy(kept->values, row->values, metrics * sizeof(*row->values));
+	memcpy(kept->derived, row->derived, formulas * sizeof(*row->derived));
+	struct sonde_db_stat one = sn_stat_of(row->values[0].inclusive.sum);
 	sonde_db_stat_merge(&self->across, &one);
 	return 0;
 }
@@ -355,13 +334,11 @@ static int compare_threads(const void *left, const void *right, void *argument)
 {
 	const struct thread_row *a = left, *b = right;
 	const struct sn_view *view = argument;
-	if (view->sort != SN_SORT_NAME) {
-		double x = sn_view_sort_key(view, a->values, a->derived);
-		double y = sn_view_sort_key(view, b->values, b->derived);
-		if (x != y)
-			return x > y ? -1 : 1;
-	}
-	return a->profile < b->profile ? -1 : a->profile > b->profile;
+	int order = view->sort == SN_SORT_NAME
+			? 0
+			: SN_ORDER(sn_view_sort_key(view, b->values, b->derived),
+				   sn_view_sort_key(view, a->values, a->derived));
+	return sn_order_then(order, SN_ORDER(a->profile, b->profile));
 }
 
 enum { BAR_COLUMNS = 12, WIDTH_FOR_BARS = 100 };
@@ -372,7 +349,7 @@ static void print_bar(const struct sn_terminal *page, double share)
 	sn_text_style(page, "\033[34m");
 	for (int i = 0; i < BAR_COLUMNS; i++)
 		fputs(i >= full ? " " : page->is_unicode ? "\xe2\x96\x88" : "#", page->out);
-	sn_text_style(page, "\033[0m");
+	sn_text_style(page, SN_PLAIN);
 }
 
 static void print_thread(const struct thread_sink *self, const struct sn_terminal *page,
@@ -381,8 +358,8 @@ static void print_thread(const struct thread_sink *self, const struct sn_termina
 	const struct sn_view *view = self->view;
 	const struct sonde_db_profile *profile = sonde_db_profile(view->db, row->profile);
 	double sum = row->values[0].inclusive.sum;
-	char text[SN_NUMBER_CHARS], name[512];
-	sn_text_table_cell(table, sn_number_part(sum, self->across.sum));
+	char text[SN_NUMBER_CHARS];
+	sn_text_table_cell(table, sn_number_part(sum, self->across.sum).text);
 	sn_text_cell(view, 0, sum, table);
 	sn_text_table_own_cell(table);
 	if (page->width >= WIDTH_FOR_BARS)
@@ -391,13 +368,9 @@ static void print_thread(const struct thread_sink *self, const struct sn_termina
 		sn_text_cell(view, m, row->values[m].inclusive.sum, table);
 	sn_text_formulas(view, row->derived, false, table);
 	sn_text_table_cell(table, sn_number_count((double)profile->samples, text));
-	sn_text_table_cell(table, sn_number_time((double)(profile->end_ns - profile->start_ns)));
-	int room = page->width - sn_text_table_rest(table);
-	sn_view_profile_name(view->db, row->profile, name, sizeof(name));
-	if (!view->is_full)
-		sn_utf8_elide(name, room > 12 ? (size_t)room : 12);
-	fputs(name, page->out);
-	sn_text_table_end(table);
+	sn_text_table_cell(table,
+			   sn_number_time((double)(profile->end_ns - profile->start_ns)).text);
+	sn_text_profile(view, row->profile, page->width - sn_text_table_rest(table), table);
 }
 
 static void print_across(const struct thread_sink *self, const struct sn_terminal *page)
@@ -410,7 +383,7 @@ static void print_across(const struct thread_sink *self, const struct sn_termina
 	sn_number_share(mean > 0 ? sonde_db_stat_deviation(across) / mean : 0, cv);
 	sn_number_share(mean > 0 ? across->max / mean - 1 : 0, imbalance);
 	fprintf(page->out, "\n %s across %u: min %s, mean %s, max %s\n",
-		sn_text_metric(self->view, 0), self->count,
+		sn_text_metric(self->view, 0).text, self->count,
 		sn_number_format(across->min, unit, least), sn_number_format(mean, unit, middle),
 		sn_number_format(across->max, unit, most));
 	fprintf(page->out, " coefficient of variation %s, imbalance %s (max / mean - 1)\n", cv,
@@ -425,10 +398,9 @@ static int print_threads(struct thread_sink *self, const struct sn_terminal *pag
 		count += self->rows[i].values[0].inclusive.count;
 	if (!sn_text_header(view, page, self->across.sum, count))
 		return SN_TEXT_NOTHING;
-	struct sn_text_table table = {.out = page->out, .gap = 1};
-	sn_text_style(page, "\033[1m");
+	struct sn_text_table table = sn_text_begin_heads(page);
 	sn_text_table_column(&table, "share", 6);
-	sn_text_table_column(&table, sn_text_metric(view, 0), sn_text_metric_width(view, 0));
+	sn_text_table_column(&table, sn_text_metric(view, 0).text, sn_text_metric_width(view, 0));
 	/* names need the room more where there is little */
 	sn_text_table_column(&table, "", page->width < WIDTH_FOR_BARS ? 0 : BAR_COLUMNS);
 	sn_text_columns(view, 1, &table);
@@ -449,21 +421,16 @@ static int print_threads(struct thread_sink *self, const struct sn_terminal *pag
 int sn_view_text_threads(const struct sn_view *view, const struct sn_terminal *page,
 			 struct sn_error *error)
 {
-	struct thread_sink self = {.sink = {take_thread}, .view = view};
-	self.rows = malloc((sonde_db_profile_count(view->db) + 1) * sizeof(*self.rows));
-	if (!self.rows)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int code = sn_view_rows(view, &self.sink, error);
+	struct thread_sink self = {.sink = {add_thread}, .view = view};
+	self.rows =
+	    sn_arena_array(&self.arena, struct thread_row, sonde_db_profile_count(view->db));
+	int code = self.rows ? sn_view_rows(view, &self.sink, error) : SN_ERR_MEMORY;
 	if (code == 0) {
 		qsort_r(self.rows, self.count, sizeof(*self.rows), compare_threads, (void *)view);
 		code = print_threads(&self, page);
-	} else if (code == SN_ERR_MEMORY) {
-		sn_fail(error, code, "out of memory");
 	}
-	for (uint32_t i = 0; i < self.count; i++)
-		free(self.rows[i].values);
-	free(self.rows);
-	return code;
+	sn_arena_release(&self.arena);
+	return sn_fail_code(error, code);
 }
 
 int sn_view_text(const struct sn_view *view, const struct sn_terminal *page, struct sn_error *error)

@@ -4,8 +4,9 @@
  * are used up, so that a screen shows where most of the cost is and not merely the first branches;
  * a chain of entries that hand on nearly all of their cost is one row.
  */
+#include "base/heap.h"
+#include "base/vec.h"
 #include "callers.h"
-#include "flat.h"
 #include "show/outline.h"
 #include "show/source/source.h"
 #include "text.h"
@@ -25,54 +26,27 @@ struct candidate {
 	uint32_t depth;	 /* of the row */
 };
 
-/* Candidates by descending value: a binary heap. */
+SN_HEAP(candidates, struct candidate, const void *,
+	a->value != b->value ? a->value > b->value : a->item < b->item);
+
+/* Candidates, the greatest value first. */
 struct queue {
 	struct candidate *items;
 	size_t count, capacity;
 };
 
-static bool goes_first(const struct candidate *a, const struct candidate *b)
-{
-	return a->value != b->value ? a->value > b->value : a->item < b->item;
-}
-
 static int queue_push(struct queue *queue, struct candidate item)
 {
-	if (queue->count == queue->capacity) {
-		size_t capacity = queue->capacity ? queue->capacity * 2 : 256;
-		void *items = realloc(queue->items, capacity * sizeof(*queue->items));
-		if (!items)
-			return SN_ERR_MEMORY;
-		queue->items = items;
-		queue->capacity = capacity;
-	}
-	size_t at = queue->count++;
-	while (at > 0 && goes_first(&item, &queue->items[(at - 1) / 2])) {
-		queue->items[at] = queue->items[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	queue->items[at] = item;
+	if (sn_vec_reserve(&queue->items, &queue->capacity, queue->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	candidates_push(queue->items, &queue->count, item, NULL);
 	return 0;
 }
 
 static struct candidate queue_pop(struct queue *queue)
 {
-	struct candidate top = queue->items[0], last = queue->items[--queue->count];
-	size_t at = 0;
-	for (;;) {
-		size_t child = 2 * at + 1;
-		if (child >= queue->count)
-			break;
-		if (child + 1 < queue->count &&
-		    goes_first(&queue->items[child + 1], &queue->items[child]))
-			child++;
-		if (!goes_first(&queue->items[child], &last))
-			break;
-		queue->items[at] = queue->items[child];
-		at = child;
-	}
-	if (queue->count > 0)
-		queue->items[at] = last;
+	struct candidate top = queue->items[0];
+	candidates_pop(queue->items, &queue->count, NULL);
 	return top;
 }
 
@@ -128,7 +102,7 @@ static int add_node_row(struct sn_outline *outline, const struct sn_tree *tree, 
 	for (;;) {
 		for (uint32_t m = 0; m < tree->metric_count; m++)
 			sonde_db_stat_merge(&values[m].exclusive, &tree->values[m][node].exclusive);
-		/* The root stands for the whole; what is below it says more. */
+		/* The root stands for the whole: where it has one child, that is shown instead. */
 		uint32_t next = outline->view->is_full ? SONDE_NONE : greatest_child(tree, node);
 		bool goes_on = next != SONDE_NONE && hands_on(tree, node, next);
 		if (!(node == 0 && goes_on) &&
@@ -220,8 +194,7 @@ int sn_view_text_top_down(const struct sn_view *view, const struct sn_terminal *
 		code = sn_outline_print(&outline, page, "call paths");
 	if (code == 0 && !view->is_full)
 		sn_text_footer(view, page, SONDE_NONE);
-	if (code == SN_ERR_MEMORY)
-		sn_fail(error, code, "out of memory");
+	sn_fail_code(error, code);
 	sn_outline_release(&outline);
 	sn_source_release(&source);
 	sn_tree_release(&tree);
@@ -255,14 +228,14 @@ static int add_entry_row(struct sn_outline *outline, struct sn_callers *callers,
 	uint32_t entry = candidate->item, metrics = callers->tree->metric_count;
 	*tail = entry;
 	if (sn_outline_add(outline, candidate->parent, &values) == SONDE_NONE)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	memcpy(values, sn_callers_value(callers, entry, 0), metrics * sizeof(*values));
 	sn_outline_derive(outline, NULL);
 	/* A function stands alone on its row: its callers are the rows below. */
 	bool is_chain = candidate->parent != SONDE_NONE && !outline->view->is_full;
 	for (;;) {
 		if (sn_outline_add_frame(outline, callers->entries[entry].frame) != 0)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 		*tail = entry;
 		uint32_t caller = SONDE_NONE;
 		int code = is_chain ? only_caller(callers, entry, &caller, error) : 0;
@@ -335,8 +308,7 @@ int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_terminal 
 			code = sn_outline_print(&outline, page, "function, and who calls it");
 		if (code == 0 && !view->is_full)
 			sn_text_footer(view, page, SONDE_NONE);
-		if (code == SN_ERR_MEMORY)
-			sn_fail(error, code, "out of memory");
+		sn_fail_code(error, code);
 		sn_outline_release(&outline);
 		sn_callers_release(&callers);
 	}

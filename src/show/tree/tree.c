@@ -5,9 +5,9 @@
  */
 #include "tree.h"
 
-#include "format/measurement/measurement.h"
 #include "across.h"
-#include "pairs.h"
+#include "base/table.h"
+#include "format/measurement/measurement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,36 +27,20 @@ double sn_tree_exclusive(const struct sn_tree *tree, uint32_t position, uint32_t
 struct builder {
 	struct sn_tree *tree;
 	const struct sn_tree_request *request;
-	bool *keep;	   /* [context], NULL: all */
-	uint32_t *node_of; /* [context] */
+	struct sn_arena arena;
+	bool *keep;		    /* [context], NULL: all */
+	struct sn_tree_node *nodes; /* in order of arrival */
+	uint32_t *node_of;	    /* [context] */
 	uint32_t *first_child, *last_child, *next_sibling;
 	struct sn_groups groups;
-	struct sn_pairs pairs;
+	struct sn_table children; /* (parent, group) to the node, the root left out */
 };
-
-static int select_contexts(struct builder *builder, struct sn_error *error)
-{
-	const struct sn_tree_request *request = builder->request;
-	if (request->where_count == 0)
-		return 0;
-	const struct sonde_db *db = builder->tree->db;
-	uint32_t count = sonde_db_context_count(db);
-	builder->keep = malloc(count + 1);
-	if (!builder->keep)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	memset(builder->keep, 1, count + 1);
-	int code = 0;
-	for (size_t i = 0; i < request->where_count && code == 0; i++)
-		code = sn_query_restrict(request->where[i], db, builder->keep, error);
-	return code;
-}
 
 /* Appends a node for `frame` below `parent`; the first one is the root. */
 static uint32_t add_node(struct builder *builder, uint32_t parent, uint32_t frame)
 {
-	struct sn_tree *tree = builder->tree;
-	uint32_t id = tree->node_count++;
-	tree->nodes[id] = (struct sn_tree_node){.frame = frame, .parent = parent};
+	uint32_t id = builder->tree->node_count++;
+	builder->nodes[id] = (struct sn_tree_node){.frame = frame, .parent = parent};
 	builder->first_child[id] = builder->last_child[id] = SONDE_NONE;
 	builder->next_sibling[id] = SONDE_NONE;
 	if (id == 0)
@@ -77,7 +61,7 @@ static bool is_folded(const struct builder *builder, uint32_t frame)
 	return builder->groups.of_frame[frame] == SONDE_NONE;
 }
 
-static int assign_nodes(struct builder *builder, struct sn_error *error)
+static int assign_nodes(struct builder *builder)
 {
 	const struct sonde_db *db = builder->tree->db;
 	uint32_t count = sonde_db_context_count(db);
@@ -94,33 +78,31 @@ static int assign_nodes(struct builder *builder, struct sn_error *error)
 			continue;
 		}
 		uint32_t group = builder->groups.of_frame[context->frame];
-		uint32_t id = sn_pairs_intern(&builder->pairs, parent, group);
-		if (id == 0)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		/* Ids count up with the nodes: the root is node 0, the first pair is node 1. */
-		if (id == builder->tree->node_count)
+		uint32_t child = sn_table_add(&builder->children, sn_table_pair(parent, group));
+		if (child == SN_TABLE_NONE)
+			return SN_ERR_MEMORY;
+		/* They count up with the nodes: the root is node 0, the first child is node 1. */
+		if (child + 1 == builder->tree->node_count)
 			add_node(builder, parent, context->frame);
-		builder->node_of[i] = id;
+		builder->node_of[i] = child + 1;
 	}
 	return 0;
 }
 
 /* Renumbers the nodes in pre-order, siblings in order of arrival. */
-static int order_nodes(struct builder *builder, struct sn_error *error)
+static int order_nodes(struct builder *builder)
 {
 	struct sn_tree *tree = builder->tree;
-	uint32_t *place = malloc(tree->node_count * sizeof(*place));
-	struct sn_tree_node *ordered = malloc(tree->node_count * sizeof(*ordered));
-	if (!place || !ordered) {
-		free(place);
-		free(ordered);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
+	uint32_t *place = sn_arena_array(&builder->arena, uint32_t, tree->node_count);
+	struct sn_tree_node *ordered =
+	    sn_arena_array(&tree->arena, struct sn_tree_node, tree->node_count);
+	if (!place || !ordered)
+		return SN_ERR_MEMORY;
 	uint32_t next = 0, node = 0, depth = 0;
 	for (bool is_done = false; !is_done;) {
 		place[node] = next;
-		ordered[next] = tree->nodes[node];
-		ordered[next].parent = next == 0 ? 0 : place[tree->nodes[node].parent];
+		ordered[next] = builder->nodes[node];
+		ordered[next].parent = next == 0 ? 0 : place[builder->nodes[node].parent];
 		ordered[next++].depth = depth;
 		if (builder->first_child[node] != SONDE_NONE) {
 			node = builder->first_child[node];
@@ -137,21 +119,19 @@ static int order_nodes(struct builder *builder, struct sn_error *error)
 				node = builder->next_sibling[node];
 				break;
 			}
-			node = tree->nodes[node].parent;
+			node = builder->nodes[node].parent;
 			depth--;
 		}
 	}
 	uint32_t count = sonde_db_context_count(tree->db);
 	for (uint32_t i = 0; i < count; i++)
 		builder->node_of[i] = place[builder->node_of[i]];
-	free(tree->nodes);
-	free(place);
 	tree->nodes = ordered;
 	return 0;
 }
 
-static void take_stat(struct builder *builder, struct sn_tree_value *values, uint32_t context,
-		      const struct sonde_db_stat *stat)
+static void add_exclusive(struct builder *builder, struct sn_tree_value *values, uint32_t context,
+			  const struct sonde_db_stat *stat)
 {
 	if (!builder->keep || builder->keep[context])
 		sonde_db_stat_merge(&values[builder->node_of[context]].exclusive, stat);
@@ -167,7 +147,7 @@ static void load_values(struct builder *builder, uint32_t metric, struct sn_tree
 			struct sonde_db_stat stat;
 			sonde_db_summary_stat(&plane, i, SONDE_DB_EXCLUSIVE, &stat);
 			if (stat.count > 0)
-				take_stat(builder, values, plane.contexts[i], &stat);
+				add_exclusive(builder, values, plane.contexts[i], &stat);
 		}
 	} else {
 		uint32_t count = sonde_db_profile_count(tree->db);
@@ -178,7 +158,7 @@ static void load_values(struct builder *builder, uint32_t metric, struct sn_tree
 			for (size_t i = 0; i < plane.count; i++) {
 				struct sonde_db_stat stat;
 				sonde_db_plane_stat(&plane, i, &stat);
-				take_stat(builder, values, plane.ids[i], &stat);
+				add_exclusive(builder, values, plane.ids[i], &stat);
 			}
 		}
 	}
@@ -199,11 +179,12 @@ static bool has_value(const struct sn_tree *tree, uint32_t node)
 }
 
 /* Drops the nodes that a restriction has left without any value; the root stays. */
-static int drop_empty_nodes(struct sn_tree *tree, struct sn_error *error)
+static int drop_empty_nodes(struct builder *builder)
 {
-	uint32_t *place = malloc((tree->node_count + 1) * sizeof(*place));
+	struct sn_tree *tree = builder->tree;
+	uint32_t *place = sn_arena_array(&builder->arena, uint32_t, tree->node_count + 1ull);
 	if (!place)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return SN_ERR_MEMORY;
 	uint32_t next = 0;
 	for (uint32_t i = 0; i < tree->node_count; i++) {
 		place[i] = next;
@@ -225,38 +206,37 @@ static int drop_empty_nodes(struct sn_tree *tree, struct sn_error *error)
 			       tree->metric_count * sizeof(*tree->across));
 	}
 	tree->node_count = next;
-	free(place);
 	return 0;
 }
 
-static int allocate(struct builder *builder, struct sn_error *error)
+static int allocate(struct builder *builder)
 {
 	struct sn_tree *tree = builder->tree;
 	const struct sn_tree_request *request = builder->request;
-	size_t bytes = (sonde_db_context_count(tree->db) + 1) * sizeof(uint32_t);
-	tree->nodes = malloc((sonde_db_context_count(tree->db) + 1) * sizeof(*tree->nodes));
-	tree->metrics = malloc((request->metric_count + 1) * sizeof(*tree->metrics));
-	tree->values = calloc(request->metric_count + 1, sizeof(*tree->values));
-	builder->node_of = malloc(bytes);
-	builder->first_child = malloc(bytes);
-	builder->last_child = malloc(bytes);
-	builder->next_sibling = malloc(bytes);
-	if (!tree->nodes || !tree->metrics || !tree->values || !builder->node_of ||
-	    !builder->first_child || !builder->last_child || !builder->next_sibling)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	uint32_t count = sonde_db_context_count(tree->db);
+	tree->metrics = sn_arena_array(&tree->arena, uint32_t, request->metric_count);
+	tree->values = sn_arena_array(&tree->arena, struct sn_tree_value *, request->metric_count);
+	builder->nodes = sn_arena_array(&builder->arena, struct sn_tree_node, count);
+	builder->node_of = sn_arena_array(&builder->arena, uint32_t, count);
+	builder->first_child = sn_arena_array(&builder->arena, uint32_t, count);
+	builder->last_child = sn_arena_array(&builder->arena, uint32_t, count);
+	builder->next_sibling = sn_arena_array(&builder->arena, uint32_t, count);
+	if (tree->arena.failed || builder->arena.failed)
+		return SN_ERR_MEMORY;
 	if (request->metric_count > 0)
 		memcpy(tree->metrics, request->metrics,
 		       request->metric_count * sizeof(*tree->metrics));
 	return 0;
 }
 
-static int load_all_values(struct builder *builder, struct sn_error *error)
+static int load_all_values(struct builder *builder)
 {
 	struct sn_tree *tree = builder->tree;
 	for (uint32_t m = 0; m < builder->request->metric_count; m++) {
-		tree->values[m] = calloc(tree->node_count, sizeof(**tree->values));
+		tree->values[m] =
+		    sn_arena_array(&tree->arena, struct sn_tree_value, tree->node_count);
 		if (!tree->values[m])
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return SN_ERR_MEMORY;
 		tree->metric_count = m + 1;
 		load_values(builder, tree->metrics[m], tree->values[m]);
 	}
@@ -266,24 +246,25 @@ static int load_all_values(struct builder *builder, struct sn_error *error)
 static int build(struct builder *builder, struct sn_error *error)
 {
 	const struct sn_tree_request *request = builder->request;
-	int code = allocate(builder, error);
+	const struct sonde_db *db = builder->tree->db;
+	int code = allocate(builder);
 	if (code == 0)
-		code = select_contexts(builder, error);
+		code = sn_query_select(request->where, request->where_count, db, &builder->keep,
+				       error);
 	if (code == 0)
-		code =
-		    sn_groups_init(&builder->groups, builder->tree->db, request->grouping, error);
+		code = sn_groups_init(&builder->groups, db, request->grouping, error);
 	if (code == 0)
-		code = assign_nodes(builder, error);
+		code = assign_nodes(builder);
 	if (code == 0)
-		code = order_nodes(builder, error);
+		code = order_nodes(builder);
 	if (code == 0)
-		code = load_all_values(builder, error);
+		code = load_all_values(builder);
 	if (code == 0 && request->needs_across)
 		code = sn_across_load(builder->tree, builder->node_of, builder->keep,
 				      request->profiles, error);
 	if (code == 0 && (builder->keep || request->profiles))
-		code = drop_empty_nodes(builder->tree, error);
-	return code;
+		code = drop_empty_nodes(builder);
+	return sn_fail_code(error, code);
 }
 
 int sn_tree_init(struct sn_tree *tree, const struct sonde_db *db,
@@ -295,12 +276,9 @@ int sn_tree_init(struct sn_tree *tree, const struct sonde_db *db,
 	struct builder builder = {.tree = tree, .request = request};
 	int code = build(&builder, error);
 	free(builder.keep);
-	free(builder.node_of);
-	free(builder.first_child);
-	free(builder.last_child);
-	free(builder.next_sibling);
+	sn_arena_release(&builder.arena);
 	sn_groups_release(&builder.groups);
-	sn_pairs_release(&builder.pairs);
+	sn_table_release(&builder.children);
 	if (code != 0)
 		sn_tree_release(tree);
 	return code;
@@ -308,11 +286,6 @@ int sn_tree_init(struct sn_tree *tree, const struct sonde_db *db,
 
 void sn_tree_release(struct sn_tree *tree)
 {
-	for (uint32_t m = 0; tree->values && m < tree->metric_count; m++)
-		free(tree->values[m]);
-	free(tree->values);
-	free(tree->across);
-	free(tree->metrics);
-	free(tree->nodes);
+	sn_arena_release(&tree->arena);
 	*tree = (struct sn_tree){0};
 }

@@ -9,6 +9,7 @@
 #ifndef SN_SHOW_TREE_H
 #define SN_SHOW_TREE_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "group.h"
 #include "query.h"
@@ -26,6 +27,12 @@ struct sn_tree_value {
 	struct sonde_db_stat inclusive;
 };
 
+/* A set of one number: a sum as the statistics of itself. */
+static inline struct sonde_db_stat sn_stat_of(double sum)
+{
+	return (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
+}
+
 struct sn_tree {
 	const struct sonde_db *db;
 	enum sn_grouping grouping;
@@ -36,6 +43,7 @@ struct sn_tree {
 	struct sn_tree_value **values; /* [position][node] */
 	/* [node * metric_count + position]: the profiles' inclusive sums; NULL if not asked for */
 	struct sonde_db_stat *across;
+	struct sn_arena arena; /* all of these */
 };
 
 struct sn_tree_request {

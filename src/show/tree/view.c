@@ -2,6 +2,8 @@
 /* What all forms of a report share, and its rows as data; see view.h. */
 #include "view.h"
 
+#include "across.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "callers.h"
 #include "flat.h"
@@ -18,7 +20,8 @@ static double metric_total(const struct sonde_db *db, uint32_t metric)
 	return summary.inclusive.sum;
 }
 
-/* How telling a metric of time on devices is: 0 is none. Time in the host's API calls is none. */
+/* The rank of a metric of time on devices, the most useful highest. 0: it is none, as time in the
+ * host's API calls. */
 static int device_rank(const struct sonde_db *db, uint32_t metric)
 {
 	static const char *const words[] = {"copy", "device", "gpu", "kernel"};
@@ -32,7 +35,7 @@ static int device_rank(const struct sonde_db *db, uint32_t metric)
 	return 0;
 }
 
-/* The metrics of time on devices, the most telling first. */
+/* The metrics of time on devices, the highest rank first. */
 static uint32_t add_device_times(const struct sonde_db *db, uint32_t *metrics, uint32_t used,
 				 uint32_t size)
 {
@@ -85,6 +88,11 @@ uint32_t sn_view_default_metrics(const struct sonde_db *db, uint32_t *metrics, u
 uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size)
 {
 	return add_device_times(db, metrics, 0, size);
+}
+
+const char *sn_view_metric_name(const struct sn_view *view, uint32_t position)
+{
+	return sonde_db_string(view->db, sonde_db_metric(view->db, view->metrics[position])->name);
 }
 
 double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop *drop)
@@ -140,28 +148,18 @@ double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *
 		return isnan(key) ? -INFINITY : key;
 	}
 	const struct sn_tree_value *value = &values[view->sort_position];
-	switch (view->sort) {
-	case SN_SORT_EXCLUSIVE:
-		return value->exclusive.sum;
-	case SN_SORT_COUNT:
+	if (view->sort == SN_SORT_COUNT)
 		return value->inclusive.count;
-	case SN_SORT_DEFAULT:
-		if (view->kind == SN_VIEW_FLAT || view->kind == SN_VIEW_BOTTOM_UP)
-			return value->exclusive.sum;
-		return value->inclusive.sum;
-	default:
-		return value->inclusive.sum;
-	}
+	return sorts_exclusive(view) ? value->exclusive.sum : value->inclusive.sum;
 }
 
 int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t frame_b)
 {
 	const struct sonde_db_frame *a = sonde_db_frame(view->db, frame_a);
 	const struct sonde_db_frame *b = sonde_db_frame(view->db, frame_b);
-	int order = strcmp(sonde_db_string(view->db, a->name), sonde_db_string(view->db, b->name));
-	if (order == 0)
-		order = a->line < b->line ? -1 : a->line > b->line;
-	return order;
+	return sn_order_then(
+	    strcmp(sonde_db_string(view->db, a->name), sonde_db_string(view->db, b->name)),
+	    SN_ORDER(a->line, b->line));
 }
 
 int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct sn_tree *tree,
@@ -178,27 +176,10 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 	    .where = view->where,
 	    .where_count = view->where_count,
 	    .profiles = view->profiles,
-	    /* who calls a function is a question about functions */
+	    /* callers are functions, not loops */
 	    .fold_loops = view->kind == SN_VIEW_BOTTOM_UP,
 	};
 	return sn_tree_init(tree, view->db, &request, error);
-}
-
-/* The contexts that a selection keeps, from malloc; NULL where there is none: all of them. */
-static int keep_contexts(const struct sn_view *view, bool **keep, struct sn_error *error)
-{
-	uint32_t contexts = sonde_db_context_count(view->db);
-	int code = 0;
-	*keep = NULL;
-	if (view->where_count == 0)
-		return 0;
-	*keep = malloc(contexts + 1ull);
-	if (!*keep)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	memset(*keep, 1, contexts + 1ull);
-	for (size_t i = 0; i < view->where_count && code == 0; i++)
-		code = sn_query_restrict(view->where[i], view->db, *keep, error);
-	return code;
 }
 
 int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct sn_flat *flat,
@@ -210,9 +191,9 @@ int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct 
 		needs_across |= view->formulas[f]->needs_across;
 	if (code != 0 || !needs_across)
 		return code;
-	code = keep_contexts(view, &keep, error);
+	code = sn_query_select(view->where, view->where_count, view->db, &keep, error);
 	if (code == 0)
-		code = sn_flat_compare(flat, tree, keep, view->profiles, error);
+		code = sn_across_compare(flat, tree, keep, view->profiles, error);
 	free(keep);
 	if (code != 0)
 		sn_flat_release(flat);
@@ -224,52 +205,51 @@ const struct sonde_db_stat *sn_view_flat_across(const struct sn_flat *flat, uint
 	return flat->across ? &flat->across[(size_t)row * flat->metric_count] : NULL;
 }
 
-static double total_of(const struct sn_view *view, const struct sn_tree *tree)
-{
-	return view->metric_count ? sn_tree_inclusive(tree, 0, 0) : 0;
-}
-
-/* Collects one node's values from the tree's columns. */
-static void gather(const struct sn_tree *tree, uint32_t node, struct sn_tree_value *values)
-{
-	for (uint32_t m = 0; m < tree->metric_count; m++)
-		values[m] = tree->values[m][node];
-}
-
-/* Where the rows are made: one of each is enough, sinks copy what they keep. */
-struct room {
+/* Rows are passed on one at a time in the same memory; sinks copy what they keep. */
+struct rows {
+	const struct sn_view *view;
+	struct sn_row_sink *sink;
+	struct sn_tree tree;
+	double least; /* of the first metric; what has less is left out */
+	struct sn_arena arena;
 	struct sn_tree_value *values; /* [column] */
 	struct sn_derived *derived;   /* [formula] */
 };
 
-static int rows_top_down(const struct sn_view *view, const struct sn_tree *tree,
-			 struct sn_row_sink *sink, const struct room *room)
+static int add_row(struct rows *rows, const struct sonde_db_stat *across, struct sn_row row)
 {
-	double least = view->min_share * total_of(view, tree);
+	row.derived = rows->derived;
+	sn_view_derive(rows->view, row.values, across, row.derived);
+	return rows->sink->add(rows->sink, &row);
+}
+
+static int rows_top_down(struct rows *rows)
+{
+	const struct sn_tree *tree = &rows->tree;
 	int code = 0;
 	for (uint32_t node = 0; node < tree->node_count && code == 0;) {
 		const struct sn_tree_node *n = &tree->nodes[node];
-		if (n->depth > view->max_depth ||
-		    (view->min_share > 0 && sn_tree_inclusive(tree, 0, node) < least)) {
+		if (n->depth > rows->view->max_depth ||
+		    (rows->view->min_share > 0 && sn_tree_inclusive(tree, 0, node) < rows->least)) {
 			node = n->end;
 			continue;
 		}
-		gather(tree, node, room->values);
-		sn_view_derive(view, room->values,
-			       tree->across ? &tree->across[(size_t)node * tree->metric_count]
-					    : NULL,
-			       room->derived);
-		struct sn_row row = {node,	   node ? n->parent : SONDE_NONE,
-				     n->depth,	   n->frame,
-				     SONDE_NONE,   room->values,
-				     room->derived};
-		code = sink->take(sink, &row);
+		for (uint32_t m = 0; m < tree->metric_count; m++)
+			rows->values[m] = tree->values[m][node];
+		code = add_row(
+		    rows, tree->across ? &tree->across[(size_t)node * tree->metric_count] : NULL,
+		    (struct sn_row){.id = node,
+				    .parent = node ? n->parent : SONDE_NONE,
+				    .depth = n->depth,
+				    .frame = n->frame,
+				    .profile = SONDE_NONE,
+				    .values = rows->values});
 		node++;
 	}
 	return code;
 }
 
-/* Sorting of table rows and bottom-up entries; qsort has no argument for us. */
+/* Rows of a table and bottom-up entries with what they are sorted by. */
 struct keyed {
 	double key;
 	uint32_t index;
@@ -278,45 +258,45 @@ struct keyed {
 static int compare_keyed(const void *left, const void *right)
 {
 	const struct keyed *a = left, *b = right;
-	if (a->key != b->key)
-		return a->key > b->key ? -1 : 1;
-	return a->index < b->index ? -1 : a->index > b->index;
+	return sn_order_then(SN_ORDER(b->key, a->key), SN_ORDER(a->index, b->index));
 }
 
-static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
-		     struct sn_row_sink *sink, const struct room *room, struct sn_error *error)
+static double key_of(struct rows *rows, const struct sn_tree_value *values,
+		     const struct sonde_db_stat *across)
 {
-	struct sn_tree_value *values = room->values;
+	sn_view_derive(rows->view, values, across, rows->derived);
+	return rows->view->metric_count ? sn_view_sort_key(rows->view, values, rows->derived) : 0;
+}
+
+static int rows_flat(struct rows *rows, struct sn_error *error)
+{
 	struct sn_flat flat;
-	int code = sn_view_flat(view, tree, &flat, error);
+	int code = sn_view_flat(rows->view, &rows->tree, &flat, error);
 	if (code != 0)
 		return code;
-	struct keyed *order = malloc((flat.row_count + 1) * sizeof(*order));
-	if (!order)
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (uint32_t i = 0; code == 0 && i < flat.row_count; i++) {
-		for (uint32_t m = 0; m < flat.metric_count; m++)
-			values[m] = flat.values[m][i];
-		sn_view_derive(view, values, sn_view_flat_across(&flat, i), room->derived);
-		order[i] = (struct keyed){
-		    view->metric_count ? sn_view_sort_key(view, values, room->derived) : 0, i};
+	struct keyed *order = sn_arena_array(&flat.arena, struct keyed, flat.row_count);
+	for (uint32_t i = 0; order && i < flat.row_count; i++) {
+		sn_flat_row(&flat, i, rows->values);
+		order[i] =
+		    (struct keyed){key_of(rows, rows->values, sn_view_flat_across(&flat, i)), i};
 	}
-	if (code == 0)
+	if (order)
 		qsort(order, flat.row_count, sizeof(*order), compare_keyed);
-	double least = view->min_share * total_of(view, tree);
+	else
+		code = sn_fail_memory(error);
 	uint32_t id = 0;
 	for (uint32_t i = 0; code == 0 && i < flat.row_count; i++) {
 		uint32_t at = order[i].index;
-		for (uint32_t m = 0; m < flat.metric_count; m++)
-			values[m] = flat.values[m][at];
-		if (view->min_share > 0 && values[0].inclusive.sum < least)
+		sn_flat_row(&flat, at, rows->values);
+		if (rows->view->min_share > 0 && rows->values[0].inclusive.sum < rows->least)
 			continue;
-		sn_view_derive(view, values, sn_view_flat_across(&flat, at), room->derived);
-		struct sn_row row = {id++,   SONDE_NONE,   0, flat.frames[at], SONDE_NONE,
-				     values, room->derived};
-		code = sink->take(sink, &row);
+		code = add_row(rows, sn_view_flat_across(&flat, at),
+			       (struct sn_row){.id = id++,
+					       .parent = SONDE_NONE,
+					       .frame = flat.frames[at],
+					       .profile = SONDE_NONE,
+					       .values = rows->values});
 	}
-	free(order);
 	sn_flat_release(&flat);
 	return code;
 }
@@ -328,135 +308,118 @@ struct siblings {
 	uint32_t parent; /* the row's id */
 };
 
-struct bottom_up {
-	const struct sn_view *view;
+/* From the functions to where the walk is: recursions are deeper than a stack of calls. */
+struct walk {
+	struct rows *rows;
 	struct sn_callers callers;
-	struct sn_row_sink *sink;
-	struct sn_derived *derived; /* [formula] */
-	double least;
 	uint32_t next_id;
-	/* From the functions to where the walk is: recursions are deeper than a stack of calls. */
 	struct siblings *path;
 	size_t path_count, path_capacity;
 };
 
-static int enter(struct bottom_up *walk, uint32_t first, uint32_t count, uint32_t parent)
+static int enter(struct walk *walk, uint32_t first, uint32_t count, uint32_t parent)
 {
-	struct sn_callers *callers = &walk->callers;
-	struct keyed *order = malloc((count + 1) * sizeof(*order));
-	uint32_t metrics = callers->tree->metric_count;
-	if (!order || sn_vec_reserve(&walk->path, &walk->path_capacity, walk->path_count + 1) < 0) {
-		free(order);
+	struct siblings entered = {malloc((count + 1ull) * sizeof(*entered.order)), count, 0,
+				   parent};
+	if (!entered.order ||
+	    sn_vec_push(&walk->path, &walk->path_capacity, &walk->path_count, entered) < 0) {
+		free(entered.order);
 		return SN_ERR_MEMORY;
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		const struct sn_tree_value *values =
-		    &callers->values[(first + i) * (size_t)metrics];
-		sn_view_derive(walk->view, values, NULL, walk->derived);
-		order[i] = (struct keyed){
-		    metrics ? sn_view_sort_key(walk->view, values, walk->derived) : 0, first + i};
-	}
-	qsort(order, count, sizeof(*order), compare_keyed);
-	walk->path[walk->path_count++] = (struct siblings){order, count, 0, parent};
+	for (uint32_t i = 0; i < count; i++)
+		entered.order[i] = (struct keyed){
+		    key_of(walk->rows, sn_callers_value(&walk->callers, first + i, 0), NULL),
+		    first + i};
+	qsort(entered.order, count, sizeof(*entered.order), compare_keyed);
 	return 0;
 }
 
 /* One entry's row, and where it is not the last of its path, into its callers. */
-static int row_of_entry(struct bottom_up *walk, uint32_t entry, uint32_t parent,
-			struct sn_error *error)
+static int row_of_entry(struct walk *walk, uint32_t number, uint32_t parent, struct sn_error *error)
 {
-	struct sn_callers *callers = &walk->callers;
-	uint32_t metrics = callers->tree->metric_count, depth = callers->entries[entry].depth;
-	struct sn_tree_value *values = &callers->values[entry * (size_t)metrics];
-	bool is_small = metrics && values[0].exclusive.sum < walk->least &&
-			(depth > 0 || walk->view->min_share_is_given);
-	if (metrics == 0 || is_small || values[0].exclusive.count == 0)
+	const struct sn_view *view = walk->rows->view;
+	const struct sn_callers_entry *entry = &walk->callers.entries[number];
+	uint32_t metrics = walk->callers.tree->metric_count, depth = entry->depth;
+	struct sn_tree_value *values = &walk->callers.values[number * (size_t)metrics];
+	if (metrics == 0 || values[0].exclusive.count == 0 ||
+	    (values[0].exclusive.sum < walk->rows->least &&
+	     (depth > 0 || view->min_share_is_given)))
 		return 0;
 	uint32_t id = walk->next_id++;
-	sn_view_derive(walk->view, values, NULL, walk->derived);
-	struct sn_row row = {id,	 parent, depth,	       callers->entries[entry].frame,
-			     SONDE_NONE, values, walk->derived};
-	int code = walk->sink->take(walk->sink, &row);
-	if (code != 0 || depth >= walk->view->max_depth)
+	int code = add_row(walk->rows, NULL,
+			   (struct sn_row){.id = id,
+					   .parent = parent,
+					   .depth = depth,
+					   .frame = entry->frame,
+					   .profile = SONDE_NONE,
+					   .values = values});
+	if (code != 0 || depth >= view->max_depth)
 		return code;
-	code = sn_callers_expand(callers, entry, error);
-	if (code == 0 && enter(walk, callers->entries[entry].first_child,
-			       callers->entries[entry].child_count, id) != 0)
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return code;
+	code = sn_callers_expand(&walk->callers, number, error);
+	entry = &walk->callers.entries[number];
+	return code ? code : enter(walk, entry->first_child, entry->child_count, id);
 }
 
-static int rows_of_entries(struct bottom_up *walk, struct sn_error *error)
+static int rows_bottom_up(struct rows *rows, struct sn_error *error)
 {
-	int code = 0;
-	if (enter(walk, 0, walk->callers.function_count, SONDE_NONE) != 0)
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (walk->path_count > 0) {
-		struct siblings *siblings = &walk->path[walk->path_count - 1];
-		if (code == 0 && siblings->next < siblings->count) {
-			uint32_t entry = siblings->order[siblings->next++].index;
-			code = row_of_entry(walk, entry, siblings->parent, error);
-		} else {
-			free(siblings->order);
-			walk->path_count--;
-		}
-	}
-	free(walk->path);
-	return code;
-}
-
-static int rows_bottom_up(const struct sn_view *view, const struct sn_tree *tree,
-			  struct sn_row_sink *sink, const struct room *room, struct sn_error *error)
-{
-	struct bottom_up walk = {.view = view,
-				 .sink = sink,
-				 .derived = room->derived,
-				 .least = view->min_share * total_of(view, tree)};
-	int code = sn_callers_init(&walk.callers, tree, view->grouping, error);
+	struct walk walk = {.rows = rows};
+	int code = sn_callers_init(&walk.callers, &rows->tree, rows->view->grouping, error);
 	if (code != 0)
 		return code;
-	code = rows_of_entries(&walk, error);
+	code = enter(&walk, 0, walk.callers.function_count, SONDE_NONE);
+	while (walk.path_count > 0) {
+		struct siblings *siblings = &walk.path[walk.path_count - 1];
+		if (code == 0 && siblings->next < siblings->count) {
+			uint32_t entry = siblings->order[siblings->next++].index;
+			code = row_of_entry(&walk, entry, siblings->parent, error);
+		} else {
+			free(siblings->order);
+			walk.path_count--;
+		}
+	}
+	free(walk.path);
 	sn_callers_release(&walk.callers);
 	return code;
 }
 
-void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_t profile,
-			   uint32_t metric, struct sonde_db_stat *stat)
+/* The value of a profile in one metric, of the contexts that are kept. */
+static struct sonde_db_stat profile_value(const struct sonde_db *db, const bool *keep,
+					  uint32_t profile, uint32_t metric)
 {
-	struct sonde_db_plane plane = sonde_db_profile_plane(view->db, profile, metric);
-	*stat = (struct sonde_db_stat){0};
+	struct sonde_db_plane plane = sonde_db_profile_plane(db, profile, metric);
+	struct sonde_db_stat all = {0};
 	for (size_t i = 0; i < plane.count; i++) {
 		struct sonde_db_stat one;
 		if (keep && !keep[plane.ids[i]])
 			continue;
 		sonde_db_plane_stat(&plane, i, &one);
-		sonde_db_stat_merge(stat, &one);
+		sonde_db_stat_merge(&all, &one);
 	}
+	return all;
 }
 
-static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
-			const struct room *room, struct sn_error *error)
+static int rows_threads(struct rows *rows, struct sn_error *error)
 {
-	struct sn_tree_value *values = room->values;
+	const struct sn_view *view = rows->view;
 	struct sonde_db_stat across[SN_COLUMNS_MAX]; /* this profile alone */
-	uint32_t count = sonde_db_profile_count(view->db);
 	bool *keep;
-	int code = keep_contexts(view, &keep, error);
-	for (uint32_t p = 0; p < count && code == 0; p++) {
+	int code = sn_query_select(view->where, view->where_count, view->db, &keep, error);
+	for (uint32_t p = 0; p < sonde_db_profile_count(view->db) && code == 0; p++) {
 		if (view->profiles && !view->profiles[p])
 			continue;
 		for (uint32_t m = 0; m < sn_view_columns(view); m++) {
-			sn_view_profile_value(view, keep, p, view->metrics[m],
-					      &values[m].inclusive);
-			values[m].exclusive = values[m].inclusive;
-			double sum = values[m].inclusive.sum;
-			across[m] = (struct sonde_db_stat){0};
-			if (values[m].inclusive.count > 0)
-				across[m] = (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
+			struct sonde_db_stat value =
+			    profile_value(view->db, keep, p, view->metrics[m]);
+			rows->values[m] = (struct sn_tree_value){value, value};
+			across[m] =
+			    value.count > 0 ? sn_stat_of(value.sum) : (struct sonde_db_stat){0};
 		}
-		sn_view_derive(view, values, across, room->derived);
-		struct sn_row row = {p, SONDE_NONE, 0, SONDE_NONE, p, values, room->derived};
-		code = sink->take(sink, &row);
+		code = add_row(rows, across,
+			       (struct sn_row){.id = p,
+					       .parent = SONDE_NONE,
+					       .frame = SONDE_NONE,
+					       .profile = p,
+					       .values = rows->values});
 	}
 	free(keep);
 	return code;
@@ -464,26 +427,22 @@ static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
 
 int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn_error *error)
 {
-	struct room room = {calloc(sn_view_columns(view) + 1, sizeof(*room.values)),
-			    calloc(view->formula_count + 1, sizeof(*room.derived))};
-	struct sn_tree tree = {0};
-	int code = 0;
-	bool merges = view->kind == SN_VIEW_TOP_DOWN;
-	if (!room.values || !room.derived)
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	else if (view->kind == SN_VIEW_THREADS)
-		code = rows_threads(view, sink, &room, error);
-	else
-		code = sn_view_tree(view, merges ? view->grouping : SN_GROUP_INSTRUCTION, &tree,
-				    error);
-	if (code == 0 && view->kind == SN_VIEW_TOP_DOWN)
-		code = rows_top_down(view, &tree, sink, &room);
-	else if (code == 0 && view->kind == SN_VIEW_FLAT)
-		code = rows_flat(view, &tree, sink, &room, error);
-	else if (code == 0 && view->kind == SN_VIEW_BOTTOM_UP)
-		code = rows_bottom_up(view, &tree, sink, &room, error);
-	sn_tree_release(&tree);
-	free(room.values);
-	free(room.derived);
-	return code;
+	struct rows rows = {.view = view, .sink = sink};
+	bool merges = view->kind == SN_VIEW_TOP_DOWN, is_tree = view->kind != SN_VIEW_THREADS;
+	rows.values = sn_arena_array(&rows.arena, struct sn_tree_value, sn_view_columns(view));
+	rows.derived = sn_arena_array(&rows.arena, struct sn_derived, view->formula_count);
+	int code = rows.arena.failed ? SN_ERR_MEMORY : 0;
+	if (code == 0 && is_tree)
+		code = sn_view_tree(view, merges ? view->grouping : SN_GROUP_INSTRUCTION,
+				    &rows.tree, error);
+	if (code == 0 && is_tree && view->metric_count)
+		rows.least = view->min_share * sn_tree_inclusive(&rows.tree, 0, 0);
+	if (code == 0)
+		code = view->kind == SN_VIEW_TOP_DOWN ? rows_top_down(&rows)
+		       : view->kind == SN_VIEW_FLAT   ? rows_flat(&rows, error)
+		       : is_tree		      ? rows_bottom_up(&rows, error)
+						      : rows_threads(&rows, error);
+	sn_tree_release(&rows.tree);
+	sn_arena_release(&rows.arena);
+	return sn_fail_code(error, code);
 }

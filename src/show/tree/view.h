@@ -8,6 +8,7 @@
 
 #include "lib/db/formula.h"
 #include "flat.h"
+#include "show/json.h"
 #include "tree.h"
 
 #include <stdio.h>
@@ -71,15 +72,15 @@ int sn_view_text(const struct sn_view *view, const struct sn_terminal *page,
 int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error);
 int sn_view_csv(const struct sn_view *view, FILE *out, struct sn_error *error);
 
-/* The metrics to show where the user names none: the one that tells most, and the time on devices
- * beside it. Writes at most `size` numbers and returns how many. */
+/* The metrics to show where the user names none: CPU time or the best in its place, and the time on
+ * devices beside it. Writes at most `size` numbers and returns how many. */
 uint32_t sn_view_default_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size);
 
 /* Those of time on devices alone, the kernels' first; none where nothing ran on a device. */
 uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size);
 
-/* What a drop comes to: of lost samples their share of all, of flawed call paths their share of the
- * samples; negative for drops of other things, which are no share of anything known. */
+/* The share of a drop: lost samples of all samples, flawed call paths of the samples; negative for
+ * other drops, whose whole is not known. */
 double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop *drop);
 
 /*
@@ -113,7 +114,7 @@ struct sn_row {
 	struct sn_derived *derived;   /* [formula] */
 };
 struct sn_row_sink {
-	int (*take)(struct sn_row_sink *sink, const struct sn_row *row);
+	int (*add)(struct sn_row_sink *sink, const struct sn_row *row);
 };
 /* Passes all rows to the sink, parents before children. */
 int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn_error *error);
@@ -125,7 +126,7 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 /* The rows of a table of that tree, by the view's grouping, and what its formulas need. */
 int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct sn_flat *flat,
 		 struct sn_error *error);
-/* For sn_view_derive: how profiles differ at a row, NULL where nobody asked. */
+/* For sn_view_derive: how profiles differ at a row, NULL without a formula that asks. */
 const struct sonde_db_stat *sn_view_flat_across(const struct sn_flat *flat, uint32_t row);
 
 /* What to sort by: the greater goes first, what is empty last. Names are compared with
@@ -134,11 +135,16 @@ double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *
 			const struct sn_derived *derived);
 int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t frame_b);
 
-/* The value of a profile in one metric, restricted as the view is. */
-void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_t profile,
-			   uint32_t metric, struct sonde_db_stat *stat);
+/* The name of a metric that is shown, as the database has it. */
+const char *sn_view_metric_name(const struct sn_view *view, uint32_t position);
 
-/* "python3 4711 worker", "rank 3 ...", "gpu 0 stream 7", "CPU 2": who a profile is; of several runs
+/* Statistics as members of an open object; those of profiles have how much they differ. */
+void sn_view_json_stat(struct sn_json *json, const struct sonde_db_stat *stat);
+void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat);
+/* A comma and a number; NAN: an empty cell. */
+void sn_view_csv_cell(FILE *out, double value);
+
+/* "python3 4711 worker", "rank 3 ...", "gpu 0 stream 7", "CPU 2": a profile's name; of several runs
  * "RUN: ...". */
 void sn_view_profile_name(const struct sonde_db *db, uint32_t profile, char *text, size_t size);
 

@@ -8,7 +8,6 @@ Root plays the victim, uid 65534 the other user; without root there is nobody to
 """
 from __future__ import annotations
 
-import base64
 import os
 import re
 import shutil
@@ -17,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,6 +23,7 @@ import pytest
 
 from conftest import BUILD, MAKE_DB, SONDE, clean_environment
 from kineto_traces import Trace
+from pages import page_payload
 
 OTHER = 65534
 LIBRARY = (BUILD / "src/collect/libsonde.so").resolve()
@@ -557,10 +556,7 @@ def lines_of(database: Path, cwd: Path, *options: object, **environment: str) ->
     page = database.parent / "page.html"
     export = sonde("export", "--to", "html", *options, database, "-o", page, cwd=cwd, **environment)
     assert report.returncode == 0 and table.returncode == 0 and export.returncode == 0, (report.stderr, table.stderr, export.stderr)
-    encoding, data = re.search(r'id="sonde-data" data-encoding="(\w+)">([^<]*)<', page.read_text()).groups()
-    payload = base64.b64decode(data)
-    payload = zlib.decompress(payload) if encoding == "deflate" else payload
-    return report.stdout + table.stdout + payload.decode(errors="replace")
+    return report.stdout + table.stdout + page_payload(page).decode(errors="replace")
 
 
 def naming(place: Place, *files: Path | str) -> Path:
@@ -756,8 +752,7 @@ def test_a_page_without_sources(place: Place) -> None:
     good = place.write(place.tree / "good.py", "GoodLine = 1\n")
     database, page = naming(place, good), place.area / "page.html"
     assert sonde("export", "--to", "html", "--no-source", database, "-o", page, cwd=place.tree).returncode == 0
-    data = base64.b64decode(re.search(r'data-encoding="\w+">([^<]*)<', page.read_text())[1])
-    assert b"GoodLine" not in (zlib.decompress(data) if data[:1] == b"\x78" else data)
+    assert b"GoodLine" not in page_payload(page)
     done = sonde("export", "--to", "csv", "--no-source", database, "-o", place.area / "x.csv")
     assert done.returncode == 129 and "no source lines" in done.stderr
 

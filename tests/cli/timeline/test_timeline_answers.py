@@ -8,6 +8,7 @@ import pytest
 
 import program
 from kineto_traces import DATA, Trace, load
+from pages import page_data
 from samples import needs
 
 US = 1000
@@ -309,47 +310,45 @@ def test_mistakes_are_explained(sonde, simple):
 
 
 def test_all_on_one_page(sonde, tmp_path):
-    """Well-formed enough for a browser's parser, with nothing from elsewhere, and every sheet of the JSON."""
-    import html.parser
+    """The page loads nothing, and carries the sentences, every sheet of the JSON with all its rows, and the picture."""
     write_ranks(tmp_path / "ranks", True)
     done = sonde("timeline", tmp_path / "ranks", "-o", tmp_path / "a.html")
     assert done.status == 0 and done.out.endswith(f"\n{tmp_path / 'a.html'}: the timeline and all views\n")
-    text = (tmp_path / "a.html").read_text()
-    found, opened, drawn = set(), [], []
-
-    class Reader(html.parser.HTMLParser):
-        def handle_starttag(self, tag, attributes):
-            values = dict(attributes)
-            assert "src" not in values and "href" not in values and tag != "script"
-            if tag == "rect" and values.get("x"):
-                drawn.append(float(values["x"]))
-            if tag == "h2":
-                found.add(values["id"])
-            if tag in ("table", "tr", "svg", "h2", "p", "div", "main"):
-                opened.append(tag)
-
-        def handle_endtag(self, tag):
-            if tag in ("table", "tr", "svg", "h2", "p", "div", "main"):
-                assert opened.pop() == tag
-
-    Reader().feed(text)
-    sheets = {key for key, value in view(sonde, "all", tmp_path / "ranks").items() if isinstance(value, dict)}
-    assert found == sheets and not opened
+    text, page = (tmp_path / "a.html").read_text(), page_data(tmp_path / "a.html")
+    assert "default-src 'none'" in text and " src=" not in text and "<link rel=\"icon\" href=\"data:" in text
+    answer = view(sonde, "all", tmp_path / "ranks")
+    assert page["page"] == "timeline" and page["title"] == "ranks" and page["sentences"] == answer["sentences"]
+    expected = {key: value for key, value in answer.items() if isinstance(value, dict)}
+    assert [sheet["key"] for sheet in page["sheets"]] == list(expected)
+    for sheet in page["sheets"]:
+        keys = [column["key"] for column in sheet["columns"]]
+        rows_ = [dict(zip(keys, row)) for row in sheet["rows"]]
+        assert rows_ == expected[sheet["key"]]["rows"] and sheet["row_count"] == len(rows_)
+        assert (sheet["title"], sheet["notes"]) == (expected[sheet["key"]]["title"], expected[sheet["key"]]["notes"])
     # of both ends of the time, unless only the begin is asked for
-    assert len(drawn) > 8 and max(drawn) - min(drawn) > 500
+    drawn = boxes(page)
+    assert len(drawn) > 8 and max(end for _, end in drawn) - min(first for first, _ in drawn) > 0.9 * page["picture"]["columns"]
+    assert {track["name"] for track in page["picture"]["tracks"]} > {f"rank {rank} · device 0 · stream 7" for rank in range(8)}
     begin = sonde("timeline", tmp_path / "ranks", "-o", tmp_path / "a.html", "--to", "0.0000001")
-    assert begin.status == 0 and (tmp_path / "a.html").read_text().count("<rect x=") < len(drawn)
-    assert "Which node to change" in text and "rank 5" in text
+    assert begin.status == 0 and len(boxes(page_data(tmp_path / "a.html"))) < len(drawn)
+
+
+def boxes(page: dict) -> list[tuple[int, int]]:
+    """First column and end of each box of the picture."""
+    return [(track["boxes"][i], track["boxes"][i + 1]) for track in page["picture"]["tracks"] for i in range(0, len(track["boxes"]), 4)]
 
 
 def test_names_cannot_break_the_page(sonde, tmp_path):
+    """They are data, which has none of the signs of markup; what would act on a reader is made harmless."""
     trace = Trace()
-    trace.call("cpu_op", "<script>alert(1)</script>&\"'", 0, 100)
+    trace.call("cpu_op", "<script>alert(1)</script>&\"'\u202e\u0007", 0, 100)
     trace.launch(1, 10, 20)
-    trace.operation("kernel", "</td><b>k", 30, 60, 1)
-    assert sonde("timeline", trace.write(tmp_path / "t.json"), "-o", tmp_path / "a.html").status == 0
+    trace.operation("kernel", "</script><b>k", 30, 60, 1)
+    assert sonde("timeline", trace.write(tmp_path / "<b>t.json"), "-o", tmp_path / "a.html").status == 0
     text = (tmp_path / "a.html").read_text()
-    assert "<script>" not in text and "<b>k" not in text and "&lt;script&gt;" in text
+    assert "alert(1)" not in text and "<b>" not in text and "<title>&lt;b&gt;t.json" in text
+    data = json.dumps(page_data(tmp_path / "a.html"), ensure_ascii=False)
+    assert "<script>alert(1)</script>&\\\"'\\\\u202e?" in data and "</script><b>k" in data and "\u202e" not in data
 
 
 def test_ranks_without_devices(sonde, tmp_path):

@@ -494,9 +494,9 @@ static void test_sheet(void **state)
 	char *text = NULL;
 	size_t length = 0;
 	struct sn_page page = {0};
-	struct sn_sheet *sheet = sn_page_sheet(&page, "x", "of %s", "\x1b[1m");
-	sn_sheet_column(sheet, "name", "name", "");
-	sn_sheet_column(sheet, "count", "count", "count");
+	static const struct sn_column columns[] = {{"name", "name", ""},
+						   {"count", "count", "count"}};
+	struct sn_sheet *sheet = sn_page_table(&page, "x", columns, "of %s", "\x1b[1m");
 	sn_sheet_text(sheet, "\xe2\x80\xae"
 			     "abcdefghijklmnopqrstuvwxyz");
 	sn_sheet_number(sheet, 5);

@@ -621,9 +621,9 @@ static void test_message_calls(void **unused)
 static void test_rows_beyond_a_table(void **unused)
 {
 	struct sn_page page = {0};
-	struct sn_sheet *sheet = sn_page_sheet(&page, "many", "many");
-	sn_sheet_column(sheet, "name", "name", "");
-	sn_sheet_column(sheet, "count", "count", "count");
+	static const struct sn_column columns[] = {{"name", "name", ""},
+						   {"count", "count", "count"}};
+	struct sn_sheet *sheet = sn_page_table(&page, "many", columns, "many");
 	for (unsigned i = 0; i < SN_SHEET_ROWS + 3; i++) {
 		sn_sheet_text(sheet, "x");
 		sn_sheet_number(sheet, i);
@@ -709,8 +709,7 @@ static void test_critical_path_of_a_step(void **unused)
 	struct sn_error error;
 	make_simple();
 	assert_int_equal(sn_critical_path(&answers, &path, &error), 0);
-	char name[SN_PATH_CHARS];
-	assert_string_equal(sn_name_path(answers.db, &path.extent, name),
+	assert_string_equal(sn_name_path(answers.db, &path.extent).text,
 			    "iteration 1 of step (iterations)");
 	assert_true(path.length_ns == 1000 && path.kinds_ns[SN_PATH_HOST] == 1000);
 	sn_critical_path_release(&path);

@@ -10,6 +10,7 @@ export interface Paint {
 	readonly theme: Theme;
 	readonly ink: string; /* on boxes */
 	readonly line: string; /* outline of the box under the pointer */
+	readonly grid: string;
 	readonly background: string;
 	readonly rest: string;
 	readonly restInk: string;
@@ -27,6 +28,7 @@ export function readPaint(theme: Theme, ink: string): Paint {
 		theme,
 		ink,
 		line: value('--ink'),
+		grid: value('--line'),
 		background: value('--bg'),
 		rest: value('--rest'),
 		restInk: value('--dim'),

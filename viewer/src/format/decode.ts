@@ -117,8 +117,15 @@ const MAGIC = 'SONDEHTM';
 const MAJOR = 1;
 const FIXED_BYTES = 16;
 
+/* The header's members depend on the page that it is for. */
+export interface Payload {
+	readonly header: { readonly page?: string };
+	readonly data: Uint8Array; /* columns */
+}
+
 type ColumnEntry = readonly [type: string, offset: number, bytes: number, count: number];
 
+/* Of a profile's page. */
 interface Header {
 	readonly metric: number;
 	readonly properties: Record<string, string>;
@@ -249,7 +256,8 @@ function readMetric(columns: Columns, index: number, header: Header): Metric {
 	};
 }
 
-function readHeader(bytes: Uint8Array): { header: Header; data: Uint8Array } {
+/* The parts of a payload. Throws an Error that says what is wrong with it. */
+export function openPayload(bytes: Uint8Array): Payload {
 	const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 	const text = new TextDecoder();
 	if (bytes.length < FIXED_BYTES || text.decode(bytes.subarray(0, 8)) !== MAGIC)
@@ -257,14 +265,14 @@ function readHeader(bytes: Uint8Array): { header: Header; data: Uint8Array } {
 	const major = view.getUint16(8, true);
 	if (major !== MAJOR) throw new Error(`the data has version ${major}, this page reads ${MAJOR}`);
 	const length = view.getUint32(12, true);
-	const header = JSON.parse(text.decode(bytes.subarray(FIXED_BYTES, FIXED_BYTES + length))) as Header;
+	const header = JSON.parse(text.decode(bytes.subarray(FIXED_BYTES, FIXED_BYTES + length))) as Payload['header'];
 	return { header, data: bytes.subarray(Math.ceil((FIXED_BYTES + length) / 8) * 8) };
 }
 
-/* Throws an Error that says what is wrong with the payload. */
-export function decode(bytes: Uint8Array): Profile {
-	const { header, data } = readHeader(bytes);
-	const columns = new Columns(header.columns, data);
+/* The profile of a payload without a `page`. Throws an Error that says what is wrong with it. */
+export function decodeProfile(payload: Payload): Profile {
+	const header = payload.header as unknown as Header;
+	const columns = new Columns(header.columns, payload.data);
 	const kinds: FrameKind[] = [];
 	for (const { number, name, layer } of header.kinds) kinds[number] = { name, layer };
 	return {

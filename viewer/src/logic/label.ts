@@ -143,19 +143,20 @@ export function spellings(name: string): string[] {
 	return list.filter((text, i) => text !== '' && list.indexOf(text) === i);
 }
 
-/* The fullest spelling that fits, else the end of the shortest behind an ellipsis; '' if none. */
-export function fit(options: readonly string[], room: number, measure: MeasureText): string {
+/* The fullest spelling that fits, else the end of the shortest behind an ellipsis, or its front before one; '' if none. */
+export function fit(options: readonly string[], room: number, measure: MeasureText, keeps: 'end' | 'front' = 'end'): string {
 	for (const text of options) if (measure(text) <= room) return text;
 	const text = options[options.length - 1] ?? '';
 	const left = room - measure('…');
+	const part = (length: number): string => (keeps === 'end' ? text.slice(text.length - length) : text.slice(0, length));
 	let low = 0;
 	let high = text.length;
 	while (low < high) {
 		const middle = (low + high + 1) >>> 1;
-		if (measure(text.slice(text.length - middle)) <= left) low = middle;
+		if (measure(part(middle)) <= left) low = middle;
 		else high = middle - 1;
 	}
-	return low >= 2 ? `…${text.slice(text.length - low)}` : '';
+	return low < 2 ? '' : keeps === 'end' ? `…${part(low)}` : `${part(low)}…`;
 }
 
 /* Spellings of a frame's box: name with place and mark, then ever less. */

@@ -33,13 +33,6 @@ export class App {
 		this.store.update({ zoom: path, selected: path });
 	}
 
-	nextTheme(): void {
-		const themes = ['auto', 'light', 'dark'] as const;
-		const theme = themes[(themes.indexOf(this.state.theme) + 1) % themes.length]!;
-		this.store.update({ theme });
-		this.announce(`Theme: ${theme}`);
-	}
-
 	select(node: number): void {
 		this.store.update({ selected: this.tree.pathOf(node) });
 	}

@@ -5,8 +5,10 @@ import { baseName } from '../logic/label.ts';
 import { lossesOf } from '../logic/losses.ts';
 import { sourcesOf } from '../logic/sources.ts';
 import { formatShare, formatTime, grouped } from '../logic/units.ts';
+import type { Common, Store } from '../store.ts';
 import type { App, View } from './app.ts';
 import { h, icon, ICONS } from './dom.ts';
+import { nextTheme } from './theme.ts';
 
 function plural(count: number, one: string): string {
 	return `${grouped(count)} ${one}${count === 1 ? '' : /s$/.test(one) ? 'es' : 's'}`;
@@ -83,25 +85,28 @@ function sourceBadge(profile: Profile): HTMLElement | null {
 
 const LOGO = 'M2 2h12v2.2H2zM4 6h8v2.2H4zM6 10h4v2.2H6zM7.3 13h1.4v2.5H7.3z';
 
-export function createHeader(app: App): View {
-	const { profile } = app.model;
-	const command = profile.properties.get('command') ?? '';
-	const theme = h('button', { type: 'button', class: 'bare', id: 'theme', onclick: () => app.nextTheme() }, icon(ICONS.theme));
+export interface HeaderBar<S> {
+	readonly element: HTMLElement;
+	update(state: S): void;
+}
+
+/* The top line of any page: what made it, a name with what belongs to it, facts, and the buttons
+ * for theme and help. */
+export function headerBar<S extends Common>(store: Store<S>, announce: (text: string) => void, content: {
+	madeBy: string; name: string; beside: HTMLElement | null; facts: readonly (readonly [string, string])[]; badges: readonly (HTMLElement | null)[];
+}): HeaderBar<S> {
+	const theme = h('button', { type: 'button', class: 'bare', id: 'theme', onclick: () => nextTheme(store, announce) }, icon(ICONS.theme));
 	const help = h('button', {
 		type: 'button', class: 'bare', id: 'help-button', title: 'Help (?)', 'aria-label': 'Help',
-		onclick: () => app.store.update({ help: true }),
+		onclick: () => store.update({ help: true } as Partial<S>),
 	}, '?');
 	const logo = icon(LOGO);
 	logo.classList.add('logo');
 	const element = h('header', { class: 'header' },
-		h('div', { class: 'brand', title: 'Made by sonde export --to html' }, logo, 'Sonde'),
-		h('div', { class: 'measured' },
-			h('h1', {}, programOf(profile)),
-			command && command !== programOf(profile) ? h('code', { class: 'command', title: command }, command) : null),
-		h('dl', { class: 'facts' }, ...facts(profile).map(([name, value]) =>
-			h('div', {}, h('dt', {}, name), h('dd', {}, value)))),
-		sourceBadge(profile),
-		lossBadge(profile),
+		h('div', { class: 'brand', title: `Made by ${content.madeBy}` }, logo, 'Sonde'),
+		h('div', { class: 'measured' }, h('h1', {}, content.name), content.beside),
+		h('dl', { class: 'facts' }, ...content.facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))),
+		...content.badges,
 		h('div', { class: 'buttons' }, theme, help));
 	return {
 		element,
@@ -110,4 +115,17 @@ export function createHeader(app: App): View {
 			theme.setAttribute('aria-label', `Theme: ${state.theme}`);
 		},
 	};
+}
+
+export function createHeader(app: App): View {
+	const { profile } = app.model;
+	const name = programOf(profile);
+	const command = profile.properties.get('command') ?? '';
+	return headerBar(app.store, app.announce, {
+		madeBy: 'sonde export --to html',
+		name,
+		beside: command && command !== name ? h('code', { class: 'command', title: command }, command) : null,
+		facts: facts(profile),
+		badges: [sourceBadge(profile), lossBadge(profile)],
+	});
 }

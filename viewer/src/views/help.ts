@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The help overlay: keys, and how to read the picture. */
-import type { State } from '../store.ts';
+/* The help overlay: how to read the page, and its keys. */
+import type { Common, Store } from '../store.ts';
 import type { App, View } from './app.ts';
 import { h, icon, ICONS } from './dom.ts';
 
-const KEYS: readonly (readonly [string, string])[] = [
+type KeyTexts = readonly (readonly [key: string, does: string])[];
+
+const KEYS: KeyTexts = [
 	['click, Enter', 'zoom into a box'],
 	['Esc, Backspace', 'one step back'],
 	['0, Home', 'show everything'],
@@ -29,9 +31,11 @@ const READING: readonly string[] = [
 	'The page holds the sum over all threads and processes. For one thread alone use “sonde report --view threads”.',
 ];
 
-export function createHelp(app: App): View {
-	const close = (): void => app.store.update({ help: false });
-	const keys = KEYS.map(([key, does]) => h('tr', {}, h('th', { scope: 'row' }, h('kbd', {}, key)), h('td', {}, does)));
+export function helpDialog<S extends Common>(store: Store<S>, reading: readonly string[], keyTexts: KeyTexts): {
+	readonly element: HTMLElement; update(state: S): void;
+} {
+	const close = (): void => store.update({ help: false } as Partial<S>);
+	const keys = keyTexts.map(([key, does]) => h('tr', {}, h('th', { scope: 'row' }, h('kbd', {}, key)), h('td', {}, does)));
 	const closer = h('button', { type: 'button', class: 'bare', 'aria-label': 'Close help', onclick: close }, icon(ICONS.close));
 	const panel = h('dialog', {
 		class: 'help', 'aria-label': 'Help',
@@ -41,13 +45,17 @@ export function createHelp(app: App): View {
 		},
 	}, h('div', { class: 'help-inner' },
 		h('div', { class: 'help-head' }, h('h2', {}, 'Reading and moving'), closer),
-		...READING.map((text) => h('p', {}, text)),
+		...reading.map((text) => h('p', {}, text)),
 		h('table', {}, h('tbody', {}, ...keys))));
 	return {
 		element: panel,
-		update: (state: State) => {
+		update: (state) => {
 			if (state.help && !panel.open) panel.showModal();
 			if (!state.help && panel.open) panel.close();
 		},
 	};
+}
+
+export function createHelp(app: App): View {
+	return helpDialog(app.store, READING, KEYS);
 }

@@ -2,6 +2,7 @@
 /* Keys of the whole page. Fields keep the keys that they need themselves. */
 import type { App } from './app.ts';
 import type { Graph } from './graph.ts';
+import { nextTheme } from './theme.ts';
 import { stepFound } from './toolbar.ts';
 
 function nextMetric(app: App, by: 1 | -1): void {
@@ -25,7 +26,7 @@ function bindings(app: App, graph: Graph, search: HTMLInputElement): Record<stri
 		b: () => app.setDirection(app.state.direction === 'top-down' ? 'bottom-up' : 'top-down'),
 		m: () => nextMetric(app, 1),
 		M: () => nextMetric(app, -1),
-		t: () => app.nextTheme(),
+		t: () => nextTheme(app.store, app.announce),
 		n: () => stepFound(app, 1),
 		N: () => stepFound(app, -1),
 		c: () => key() >= 0 && app.showCallers(key()),

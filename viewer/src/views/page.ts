@@ -17,6 +17,7 @@ import { createHelp } from './help.ts';
 import { createHotSpots } from './hotspots.ts';
 import { listenToKeys } from './keyboard.ts';
 import { createLegend } from './legend.ts';
+import { keepTheme } from './theme.ts';
 import { createToolbar } from './toolbar.ts';
 
 const HOVER_REST_MS = 70;
@@ -66,34 +67,6 @@ function keepAddress(app: App, initial: State): void {
 	});
 }
 
-function keepTheme(app: App): () => Theme {
-	const dark = matchMedia('(prefers-color-scheme: dark)');
-	let printing = false;
-	const theme = (): Theme => {
-		if (printing) return 'light';
-		return app.state.theme === 'auto' ? (dark.matches ? 'dark' : 'light') : app.state.theme;
-	};
-	const apply = (): void => {
-		document.documentElement.dataset['theme'] = theme();
-	};
-	const changed = (): void => {
-		apply();
-		dispatchEvent(new Event('sonde-theme'));
-	};
-	dark.addEventListener('change', changed);
-	for (const [event, value] of [['beforeprint', true], ['afterprint', false]] as const) {
-		addEventListener(event, () => {
-			printing = value;
-			changed();
-		});
-	}
-	apply();
-	app.store.subscribe((_state, names) => {
-		if (names.has('theme')) apply();
-	});
-	return theme;
-}
-
 export interface Page {
 	readonly app: App;
 	readonly graph: Graph;
@@ -110,7 +83,7 @@ export function createPage(profile: Profile, into: HTMLElement): Page {
 	const app = new App(model, store, (text) => {
 		spoken.textContent = text;
 	});
-	const theme = keepTheme(app);
+	const theme = keepTheme(store);
 	const details = createDetails(app, theme);
 	const graph = new Graph(app, theme, (node) => details.hover(node));
 	const toolbar = createToolbar(app);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The note beside the pointer: what the box is and what it costs in the metric shown. */
+/* The note at a box of the flame graph: what it is and what it costs in the metric shown. */
 import { formulaAt } from '../logic/formula.ts';
 import type { Box } from '../logic/layout.ts';
 import { markOf, moduleOf, nameOf, placeOf, sourceOf } from '../logic/label.ts';
@@ -8,9 +8,7 @@ import { ROOT } from '../logic/tree.ts';
 import { formatShare, formatValue, grouped } from '../logic/units.ts';
 import type { App } from './app.ts';
 import { h } from './dom.ts';
-
-const AWAY = 14;
-const MARGIN = 8;
+import { Note } from './note.ts';
 
 function row(name: string, value: string, share: string): HTMLElement {
 	return h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'number' }, value), h('td', { class: 'number' }, share));
@@ -53,33 +51,23 @@ function nodeContent(app: App, node: number): HTMLElement[] {
 	];
 }
 
-export class Tooltip {
-	readonly element = h('div', { class: 'tooltip', role: 'tooltip', hidden: true });
+export class Tooltip extends Note {
 	private shown: Box | undefined;
 
-	constructor(private readonly app: App) {}
+	constructor(private readonly app: App) {
+		super();
+	}
 
 	show(box: Box, x: number, y: number): void {
 		if (this.shown?.node !== box.node || this.shown.rest !== box.rest || this.element.hidden) {
-			this.element.replaceChildren(...(box.rest > 0 ? restContent(this.app, box) : nodeContent(this.app, box.node)));
+			this.fill(...(box.rest > 0 ? restContent(this.app, box) : nodeContent(this.app, box.node)));
 			this.shown = box;
 		}
-		this.element.hidden = false;
 		this.place(x, y);
 	}
 
-	hide(): void {
-		this.element.hidden = true;
+	override hide(): void {
+		super.hide();
 		this.shown = undefined;
-	}
-
-	/* Beside the pointer, on the side where it is not clipped. */
-	private place(x: number, y: number): void {
-		const { offsetWidth: width, offsetHeight: height } = this.element;
-		const right = x + AWAY + width + MARGIN <= innerWidth;
-		const below = y + AWAY + height + MARGIN <= innerHeight;
-		const left = right ? x + AWAY : Math.max(MARGIN, Math.min(x - AWAY - width, innerWidth - width - MARGIN));
-		const top = below ? y + AWAY : Math.max(MARGIN, y - AWAY - height);
-		this.element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
 	}
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages of HTML: the viewer (viewer/dist/page.html, which is embedded at build time) with data that
+ * it shows. A page is one file that loads nothing, and what it holds of names acts on nothing.
+ */
+#ifndef SN_SHOW_VIEWER_H
+#define SN_SHOW_VIEWER_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+#include <stdio.h>
+
+/* Puts what a page carries (docs/format/html.md): a header in JSON, and the data of its columns.
+ * Failure is remembered in `payload`. */
+void sn_viewer_payload(struct sn_buffer *payload, const void *header, size_t header_bytes,
+		       const struct sn_buffer *data);
+
+/* Writes the page "TITLE – Sonde". The payload is compressed in place where this build can. 0 or
+ * SN_ERR_MEMORY. */
+int sn_viewer_write(FILE *out, const char *title, struct sn_buffer *payload,
+		    struct sn_error *error);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a timeline's page remembers, and what its views are given. */
+import type { Timeline } from '../../format/timeline.ts';
+import type { Theme } from '../../logic/colour.ts';
+import type { Sort } from '../../logic/sheet.ts';
+import type { BoxAt } from '../../logic/tracks.ts';
+import type { Changed, Common, Store } from '../../store.ts';
+
+export interface TimelineState extends Common {
+	readonly query: string; /* rows with it alone are shown */
+	readonly sorts: ReadonlyMap<string, Sort>; /* by sheet; as they came without */
+	readonly whole: ReadonlySet<string>; /* sheets of which all rows are shown */
+	readonly selected: BoxAt | null;
+}
+
+export const INITIAL_TIMELINE: TimelineState = {
+	theme: 'auto', help: false, query: '', sorts: new Map(), whole: new Set(), selected: null,
+};
+
+export interface TimelineApp {
+	readonly timeline: Timeline;
+	readonly store: Store<TimelineState>;
+	readonly theme: () => Theme;
+	readonly announce: (text: string) => void;
+}
+
+export interface TimelineView {
+	readonly element: HTMLElement;
+	/* `changed` is empty where all is to be shown anew. */
+	update(state: TimelineState, changed: Changed<TimelineState>): void;
+}
