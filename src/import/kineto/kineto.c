@@ -727,7 +727,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 {
 	struct kineto *kineto = calloc(1, sizeof(*kineto));
 	if (kineto)
-		kineto->sink = sn_track_sink_new("kineto", builder, request->events);
+		kineto->sink = sn_track_sink_new("kineto", builder, request);
 	if (!kineto || !kineto->sink) {
 		free(kineto);
 		return sn_fail_memory(error);
