@@ -368,7 +368,7 @@ struct sn_ctf_any *sn_ctf_any_new(const struct sn_import_request *request,
 	if (!any)
 		return NULL;
 	any->builder = builder;
-	any->sink = sn_track_sink_new("ctf", builder, request->events);
+	any->sink = sn_track_sink_new("ctf", builder, request);
 	if (any->sink)
 		return any;
 	free(any);

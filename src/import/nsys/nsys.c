@@ -402,7 +402,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	int result = sn_sqlite_load(request->paths[0], error);
 	if (result)
 		return result;
-	nsys.sink = sn_track_sink_new("nsys", builder, request->events);
+	nsys.sink = sn_track_sink_new("nsys", builder, request);
 	if (!nsys.sink)
 		return sn_fail_memory(error);
 	nsys.builder = builder;

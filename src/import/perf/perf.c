@@ -447,7 +447,7 @@ static int begin(struct sn_perf *perf, const struct sn_import_request *request,
 		 struct sn_db_builder *builder, struct sn_error *error)
 {
 	perf->builder = builder;
-	perf->sink = sn_track_sink_new("perf", builder, request->events);
+	perf->sink = sn_track_sink_new("perf", builder, request);
 	if (!perf->sink)
 		return sn_fail_memory(error);
 	perf->key_event = make_key(perf, "event", SONDE_ATTRIBUTE_STRING);

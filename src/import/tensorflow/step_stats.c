@@ -710,7 +710,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	if (!reading)
 		return sn_fail_memory(error);
 	reading->builder = builder;
-	reading->sink = sn_track_sink_new("step_stats", builder, request->events);
+	reading->sink = sn_track_sink_new("step_stats", builder, request);
 	int result = reading->sink ? sn_track_sink_open(reading->sink, request->paths[0], error)
 				   : sn_fail_memory(error);
 	if (!result)
