@@ -7,6 +7,8 @@
 #ifndef SN_BASE_VEC_H
 #define SN_BASE_VEC_H
 
+#include "error.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,10 +53,10 @@ static inline int sn_vec_reserve_zeroed_bytes(void **items, size_t *capacity, si
 	sn_vec_reserve_zeroed_bytes((void **)(items), capacity, needed, sizeof(**(items)))
 
 /* Appends an item and counts it, in this order: sn_vec_push(&items, &capacity, &count, (struct
- * item){a, b}). 0, or -1 without memory. */
+ * item){a, b}). 0 or SN_ERR_MEMORY. */
 #define sn_vec_push(items, capacity, count, ...)                                                   \
 	(sn_vec_reserve(items, capacity, (size_t) * (count) + 1) < 0                               \
-	     ? -1                                                                                  \
+	     ? SN_ERR_MEMORY                                                                       \
 	     : ((*(items))[*(count)] = (__VA_ARGS__), ++*(count), 0))
 
 #endif

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void sn_db_writer_init(struct sn_db_writer *writer, const char *output, struct sn_error *error)
@@ -230,7 +231,7 @@ static int copy_to_pipe(struct sn_db_writer *writer)
 	enum { PART = 1 << 16 };
 	unsigned char bytes[PART];
 	struct sn_error error = {""};
-	uint64_t length = writer->file.next;
+	uint64_t length = (uint64_t)lseek(writer->pipe.fd, 0, SEEK_END);
 	for (uint64_t at = 0; at < length; at += PART) {
 		size_t part = length - at < PART ? length - at : PART;
 		int result = sn_spill_read(&writer->pipe, bytes, part, at, &error);
@@ -246,11 +247,13 @@ static int complete(struct sn_db_writer *writer)
 {
 	char self[64];
 	const char *path = self;
-	if (!writer->complete || writer->pipe.fd >= 0)
+	struct stat status;
+	/* a device holds nothing that can be read back */
+	if (!writer->complete || fstat(writer->file.fd, &status) || !S_ISREG(status.st_mode))
 		return 0;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", writer->named.fd);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", writer->file.fd);
 	if (access(self, F_OK))
-		path = sn_output_name(&writer->named);
+		path = writer->pipe.fd < 0 ? sn_output_name(&writer->named) : NULL;
 	if (!path)
 		return sn_db_writer_cannot_write(writer, errno);
 	return writer->complete(writer->complete_context, path) ? SN_ERR_ARGUMENT : 0;
@@ -260,10 +263,10 @@ int sn_db_writer_finish(struct sn_db_writer *writer)
 {
 	struct sn_error error = {""};
 	int result = sn_db_writer_cannot_write(writer, sn_db_file_finish(&writer->file));
-	if (!result && writer->pipe.fd >= 0)
-		result = copy_to_pipe(writer);
 	if (!result)
 		result = complete(writer);
+	if (!result && writer->pipe.fd >= 0)
+		result = copy_to_pipe(writer);
 	if (result)
 		return result;
 	writer->is_open = false;

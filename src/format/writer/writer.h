@@ -136,8 +136,9 @@ struct sn_db_writer {
 	uint64_t memory;	      /* bytes of this process; UINT64_MAX: no limit */
 	const struct sn_peers *peers; /* nobody else */
 	bool is_shared;		      /* the user's umask says who may read the file */
-	/* Called with the whole database before it gets its name, where it is a file. May add to
-	 * it. Not 0: there will be none; whoever is called has said why, and the text is "". */
+	/* Called with the whole database before it gets its name or goes into a pipe, unless it
+	 * goes to a device. May add to it. Not 0: there will be none; whoever is called has said
+	 * why, and the text is "". */
 	int (*complete)(void *context, const char *path);
 	void *complete_context;
 	struct sn_error *error;
