@@ -36,6 +36,7 @@ static void release_axes(struct sn_db_axes *axes)
 	free(axes->contexts);
 	free(axes->periods);
 	free(axes->shifts);
+	free(axes->value_counts);
 	free(axes->bucket_ends);
 	free(axes->inner_numbers);
 	free(axes->rows);
@@ -291,26 +292,27 @@ static uint64_t bucket_capacity(const struct sn_db_writer *writer, uint64_t tota
 }
 
 /* Buckets of contexts with about as many values each, unless one context alone has more. */
-static void make_buckets(struct sn_db_writer *writer, const uint64_t *counts)
+void sn_db_writer_divide(struct sn_db_writer *writer)
 {
 	struct sn_db_axes *axes = &writer->axes;
 	uint64_t total = 0, used = 0;
 	for (uint32_t c = 0; c < axes->context_count; c++)
-		total += counts[c];
+		total += axes->value_counts[c];
 	uint64_t capacity = bucket_capacity(writer, total);
 	for (uint32_t c = 0; c < axes->context_count; c++) {
-		if (used && used + counts[c] > capacity) {
+		if (used && used + axes->value_counts[c] > capacity) {
 			axes->bucket_ends[axes->bucket_count++] = c;
 			used = 0;
 		}
-		used += counts[c];
+		used += axes->value_counts[c];
 	}
 	axes->bucket_ends[axes->bucket_count++] = axes->context_count;
+	free(axes->value_counts);
+	axes->value_counts = NULL;
 }
 
 int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered,
-		      uint32_t metric_count, uint32_t profile_count, const uint64_t *counts,
-		      const int32_t *shifts)
+		      uint32_t metric_count, uint32_t profile_count)
 {
 	struct sn_db_axes *axes = &writer->axes;
 	*axes = (struct sn_db_axes){
@@ -319,17 +321,15 @@ int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered
 	    .profile_count = profile_count,
 	    .contexts = ordered->contexts,
 	    .periods = malloc((metric_count + 1ull) * sizeof(*axes->periods)),
-	    .shifts = malloc((metric_count + 1ull) * sizeof(*axes->shifts)),
+	    .shifts = calloc(metric_count + 1ull, sizeof(*axes->shifts)),
+	    .value_counts = calloc(ordered->context_count + 1ull, sizeof(*axes->value_counts)),
 	    .bucket_ends = malloc((ordered->context_count + 1ull) * sizeof(*axes->bucket_ends)),
 	};
 	ordered->contexts = NULL; /* moved */
-	if (!axes->periods || !axes->shifts || !axes->bucket_ends)
+	if (!axes->periods || !axes->shifts || !axes->value_counts || !axes->bucket_ends)
 		return sn_db_writer_out_of_memory(writer);
-	for (uint32_t m = 0; m < metric_count; m++) {
+	for (uint32_t m = 0; m < metric_count; m++)
 		axes->periods[m] = (double)ordered->metrics[m].period;
-		axes->shifts[m] = shifts[m];
-	}
-	make_buckets(writer, counts);
 	return 0;
 }
 

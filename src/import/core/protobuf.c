@@ -116,6 +116,15 @@ bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value)
 	return !numbers->failed;
 }
 
+bool sn_proto_number(const struct sn_proto_field *field, struct sn_proto *numbers, uint64_t *value)
+{
+	bool is_first = !numbers->at;
+	if (is_first)
+		*numbers = sn_proto_enter(field);
+	*value = field->value;
+	return field->wire == SN_PROTO_BYTES ? sn_proto_packed(numbers, value) : is_first;
+}
+
 uint32_t sn_proto_string(struct sn_db_builder *builder, const struct sn_proto_field *field)
 {
 	return sn_db_builder_string_n(builder, (const char *)field->bytes,

@@ -64,6 +64,8 @@ static inline int64_t sn_proto_or(const struct sn_proto_field *field, int64_t mi
 /* One number of a packed repeated field whose elements are varints; false as above. A repeated
  * field that is not packed comes as one field for each. */
 bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value);
+/* The same of a field that may be either: begin with all zeroes in *numbers. */
+bool sn_proto_number(const struct sn_proto_field *field, struct sn_proto *numbers, uint64_t *value);
 
 struct sn_db_builder;
 /* The builder's string of a text, "" where the field is not there. */

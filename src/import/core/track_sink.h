@@ -184,6 +184,29 @@ const uint32_t *sn_track_sink_keys(const struct sn_track_sink *sink);
 uint32_t sn_track_sink_key(struct sn_track_sink *sink, const char *name, size_t length,
 			   enum sonde_attribute_type type);
 
+/* Those that only an importer knows, by its own numbers of them. */
+struct sn_track_key_name {
+	const char *name;
+	enum sonde_attribute_type type;
+};
+void sn_track_sink_make_keys(struct sn_track_sink *sink, const struct sn_track_key_name *names,
+			     size_t count, uint32_t *keys);
+
+/* Attributes of an event while it is put together, `count` of which are there; those beyond the
+ * room are left out. */
+#define SN_TRACK_ATTRIBUTES_MAX 48
+struct sn_track_attributes {
+	uint16_t count;
+	struct sn_attribute items[SN_TRACK_ATTRIBUTES_MAX];
+};
+
+static inline void sn_track_attributes_put(struct sn_track_attributes *attributes, uint32_t key,
+					   uint64_t value)
+{
+	if (attributes->count < SN_TRACK_ATTRIBUTES_MAX)
+		attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
+}
+
 /* ---- events ---- */
 
 struct sn_track_event {

@@ -12,9 +12,9 @@
 #include <string.h>
 
 struct run {
-	struct sn_ctf_receiver *receiver;
+	struct sn_ctf_any *any;
 	bt_message_iterator *iterator;
-	int result; /* of the receiver */
+	int result; /* of the events */
 };
 
 /* ---- the sink ---- */
@@ -34,11 +34,10 @@ static void deliver_event(struct run *run, const bt_message *message)
 	    bt_clock_snapshot_get_ns_from_origin(
 		bt_message_event_borrow_default_clock_snapshot_const(message), &time_ns) !=
 		BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK ||
-	    time_ns < 0) {
-		run->receiver->untimed++;
-		return;
-	}
-	run->result = run->receiver->event(run->receiver->context, event, (uint64_t)time_ns);
+	    time_ns < 0)
+		sn_ctf_any_lose(run->any, 1, 0);
+	else
+		run->result = sn_ctf_any_add(run->any, event, (uint64_t)time_ns);
 }
 
 static void deliver(struct run *run, const bt_message *message)
@@ -49,7 +48,7 @@ static void deliver(struct run *run, const bt_message *message)
 	else if (bt_message_get_type(message) == BT_MESSAGE_TYPE_DISCARDED_EVENTS &&
 		 bt_message_discarded_events_get_count(message, &count) ==
 		     BT_PROPERTY_AVAILABILITY_AVAILABLE)
-		run->receiver->discarded += count;
+		sn_ctf_any_lose(run->any, 0, count);
 }
 
 static bt_graph_simple_sink_component_consume_func_status consume(bt_message_iterator *iterator,
@@ -154,11 +153,11 @@ static bool make_graph(struct graph *graph)
 						      BT_LOGGING_LEVEL_NONE, &graph->muxer) == 0;
 }
 
-static int run_graph(const char *const *paths, size_t count, struct sn_ctf_receiver *receiver,
+static int run_graph(char *const *paths, size_t count, struct sn_ctf_any *any,
 		     struct sn_error *error)
 {
 	struct graph graph;
-	struct run run = {.receiver = receiver};
+	struct run run = {.any = any};
 	bool is_ready = make_graph(&graph);
 	int result = is_ready ? 0 : library_failed(paths[0], error);
 	for (size_t i = 0; i < count && !result; i++)
@@ -181,27 +180,17 @@ static int run_graph(const char *const *paths, size_t count, struct sn_ctf_recei
 
 /* ---- paths ---- */
 
-static int read_folders(const struct sn_import_request *request, const char *path,
-			const struct sn_import_files *folders, struct sn_ctf_any *any,
-			struct sn_error *error)
-{
-	struct sn_ctf_receiver receiver = {.event = sn_ctf_any_add, .context = any};
-	int result = sn_ctf_any_begin(any, path, error);
-	if (!result)
-		result = run_graph((const char *const *)folders->paths, folders->count, &receiver,
-				   error);
-	return result ? result : sn_ctf_any_end(any, request->path_count, &receiver, error);
-}
-
 static int read_path(const struct sn_import_request *request, const char *path,
 		     struct sn_ctf_any *any, struct sn_error *error)
 {
 	struct sn_import_files folders;
-	int result = sn_ctf_folders_find(&folders, path);
-	if (result)
-		sn_fail_memory(error);
-	else
-		result = read_folders(request, path, &folders, any, error);
+	int result = sn_fail_code(error, sn_ctf_folders_find(&folders, path));
+	if (!result)
+		result = sn_ctf_any_begin(any, path, error);
+	if (!result)
+		result = run_graph(folders.paths, folders.count, any, error);
+	if (!result)
+		result = sn_ctf_any_end(any, request->path_count, error);
 	sn_import_files_release(&folders);
 	return result;
 }

@@ -14,7 +14,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "import/core/attributes.h"
+#include "import/core/track_sink.h"
 #include "system/scheduler.h"
 
 #include <stdio.h>
@@ -182,17 +182,17 @@ static int feed_wakeup(struct sn_ctf_any *any, const bt_field *payload, const st
 
 /* ---- events ---- */
 
-static void put_attribute(struct sn_ctf_any *any, struct sn_attributes *attributes,
+static void put_attribute(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
 			  const char *name, enum sonde_attribute_type type, uint64_t value)
 {
-	if (attributes->count < SN_ATTRIBUTES_MAX)
-		sn_attributes_put(attributes,
-				  sn_track_sink_key(any->sink, name, strlen(name), type), value);
+	if (attributes->count < SN_TRACK_ATTRIBUTES_MAX)
+		sn_track_attributes_put(
+		    attributes, sn_track_sink_key(any->sink, name, strlen(name), type), value);
 }
 
 /* Arrays of numbers as text, the first of them. */
-static void put_array(struct sn_ctf_any *any, struct sn_attributes *attributes, const char *name,
-		      const bt_field *field)
+static void put_array(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
+		      const char *name, const bt_field *field)
 {
 	char text[256] = "[";
 	size_t used = 1;
@@ -208,14 +208,14 @@ static void put_array(struct sn_ctf_any *any, struct sn_attributes *attributes, 
 			      sn_db_builder_string(any->builder, text));
 }
 
-static void put_members(struct sn_ctf_any *any, struct sn_attributes *attributes,
+static void put_members(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
 			const bt_field *structure, const char *prefix, unsigned depth)
 {
 	if (!structure || bt_field_get_class_type(structure) != BT_FIELD_CLASS_TYPE_STRUCTURE)
 		return;
 	const bt_field_class *class = bt_field_borrow_class_const(structure);
 	uint64_t count = bt_field_class_structure_get_member_count(class);
-	for (uint64_t i = 0; i < count && attributes->count < SN_ATTRIBUTES_MAX; i++) {
+	for (uint64_t i = 0; i < count && attributes->count < SN_TRACK_ATTRIBUTES_MAX; i++) {
 		const bt_field *field =
 		    bt_field_structure_borrow_member_field_by_index_const(structure, i);
 		bt_field_class_type type = bt_field_get_class_type(field);
@@ -244,7 +244,7 @@ static int part_of(const char *name, char *base, size_t size)
 	} ends[] = {{"_entry", 1}, {"_exit", -1},  {"_begin", 1}, {"_end", -1},
 		    {"_enter", 1}, {"_leave", -1}, {"_start", 1}, {"_stop", -1}};
 	size_t length = strlen(name);
-	if (!strncmp(name, "syscall_entry_", 14) || !strncmp(name, "syscall_exit_", 13)) {
+	if (sn_text_begins(name, "syscall_entry_") || sn_text_begins(name, "syscall_exit_")) {
 		bool is_entry = name[9] == 'n';
 		snprintf(base, size, "syscall_%s", name + (is_entry ? 14 : 13));
 		return is_entry ? 1 : -1;
@@ -262,7 +262,7 @@ static int part_of(const char *name, char *base, size_t size)
 
 static enum sn_activity_category category_of(const char *base)
 {
-	if (!strncmp(base, "syscall_", 8) || strstr(base, "irq") || strstr(base, "page_fault"))
+	if (sn_text_begins(base, "syscall_") || strstr(base, "irq") || strstr(base, "page_fault"))
 		return SN_ACTIVITY_SYSTEM;
 	return SN_ACTIVITY_OTHER;
 }
@@ -270,9 +270,8 @@ static enum sn_activity_category category_of(const char *base)
 /* What to call it: a function's events say which. */
 static void name_event(const bt_field *payload, char *base, size_t size)
 {
-	size_t length = strlen(base);
 	uint64_t address;
-	if (length < 4 || strcmp(base + length - 4, "func") != 0)
+	if (!sn_text_ends(base, "func"))
 		return;
 	const char *name = sn_ctf_string(sn_ctf_member(payload, "name"));
 	if (name && *name)
@@ -326,13 +325,12 @@ static int add_named(struct sn_ctf_any *any, const char *name, const bt_field *p
 	return sn_track_sink_begin(any->sink, &key, sizeof(key), event);
 }
 
-int sn_ctf_any_add(void *context, const bt_event *event, uint64_t time_ns)
+int sn_ctf_any_add(struct sn_ctf_any *any, const bt_event *event, uint64_t time_ns)
 {
-	struct sn_ctf_any *any = context;
 	const char *name = bt_event_class_get_name(bt_event_borrow_class_const(event));
 	const bt_field *payload = bt_event_borrow_payload_field_const(event);
 	struct who who = who_of(any, event);
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	struct sn_track_event added = {.track = track_of(any, &who)};
 	int result = added.track == SONDE_NONE ? SN_ERR_MEMORY : 0;
@@ -410,14 +408,17 @@ static void name_programs(struct sn_ctf_any *any)
 	sn_track_sink_set_busiest_program(any->sink);
 }
 
-int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count,
-		   const struct sn_ctf_receiver *receiver, struct sn_error *error)
+void sn_ctf_any_lose(struct sn_ctf_any *any, uint64_t untimed, uint64_t discarded)
+{
+	sn_track_sink_untimed(any->sink, untimed);
+	any->discarded += discarded;
+}
+
+int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, struct sn_error *error)
 {
 	if (sn_track_sink_close(any->sink))
 		return sn_fail_memory(error);
 	name_programs(any);
-	sn_track_sink_untimed(any->sink, receiver->untimed);
-	any->discarded += receiver->discarded;
 	return sn_track_sink_build(any->sink, path_count, error);
 }
 

@@ -97,7 +97,7 @@ int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64
 }
 
 int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t start_ns,
-		int64_t end_ns, uint64_t link, const struct sn_attributes *attributes)
+		int64_t end_ns, uint64_t link, const struct sn_track_attributes *attributes)
 {
 	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
@@ -127,7 +127,7 @@ enum { START, END, THREAD, NAME, TEXT, CORRELATION, RETURNED };
 
 static int add_call(struct sn_nsys *nsys, sqlite3_stmt *row, enum sn_activity_category category)
 {
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	int64_t global = sqlite3_column_int64(row, THREAD);
 	int64_t start = sqlite3_column_int64(row, START);
@@ -140,8 +140,8 @@ static int add_call(struct sn_nsys *nsys, sqlite3_stmt *row, enum sn_activity_ca
 	if (category == SN_ACTIVITY_API)
 		link = sn_nsys_correlation(nsys, global, sqlite3_column_int64(row, CORRELATION));
 	if (sqlite3_column_int64(row, RETURNED))
-		sn_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_RETURNED],
-				  (uint64_t)sqlite3_column_int64(row, RETURNED));
+		sn_track_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_RETURNED],
+					(uint64_t)sqlite3_column_int64(row, RETURNED));
 	return sn_nsys_add(nsys, sn_nsys_thread(nsys, global), name, start, end, link, &attributes);
 }
 
@@ -380,7 +380,7 @@ static int read_file(struct sn_nsys *nsys, const char *path, size_t path_count,
 
 static void make_keys(struct sn_nsys *nsys)
 {
-	static const struct sn_key_name keys[SN_NSYS_KEYS] = {
+	static const struct sn_track_key_name keys[SN_NSYS_KEYS] = {
 	    [SN_NSYS_KEY_RETURNED] = {"return value", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_NSYS_KEY_GRAPH_NODE] = {"graph node id", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_NSYS_KEY_GRAPH] = {"graph id", SONDE_ATTRIBUTE_SIGNED},
@@ -392,7 +392,7 @@ static void make_keys(struct sn_nsys *nsys)
 	    [SN_NSYS_KEY_CATEGORY] = {"category", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_NSYS_KEY_SIZES] = {"sizes", SONDE_ATTRIBUTE_STRING},
 	};
-	sn_attributes_make_keys(nsys->sink, keys, SN_NSYS_KEYS, nsys->keys);
+	sn_track_sink_make_keys(nsys->sink, keys, SN_NSYS_KEYS, nsys->keys);
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,

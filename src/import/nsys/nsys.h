@@ -9,7 +9,7 @@
 
 #include "base/intern.h"
 #include "base/table.h"
-#include "import/core/attributes.h"
+#include "import/core/track_sink.h"
 #include "import/sqlite/sqlite_table.h"
 
 enum sn_nsys_key {
@@ -61,7 +61,7 @@ int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64
 		 uint32_t *number);
 /* Says an interval. A track of SONDE_NONE is SN_ERR_MEMORY. */
 int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t start_ns,
-		int64_t end_ns, uint64_t link, const struct sn_attributes *attributes);
+		int64_t end_ns, uint64_t link, const struct sn_track_attributes *attributes);
 /* What graphics ran on devices: a table of such a kind. */
 int sn_nsys_workloads(struct sn_nsys *nsys, const char *table, struct sn_error *error);
 int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error);

@@ -10,7 +10,7 @@
 enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PROCESS, SPECIFIC };
 
 static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
-	       const struct sn_attributes *attributes)
+	       const struct sn_track_attributes *attributes)
 {
 	int64_t global = sqlite3_column_int64(row, PROCESS);
 	uint32_t track =
@@ -21,10 +21,11 @@ static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
 	    sn_nsys_correlation(nsys, global, sqlite3_column_int64(row, CORRELATION)), attributes);
 }
 
-static void put(struct sn_attributes *attributes, sqlite3_stmt *row, int column, uint32_t key)
+static void put(struct sn_track_attributes *attributes, sqlite3_stmt *row, int column, uint32_t key)
 {
 	if (!sn_sqlite_is_null(row, column))
-		sn_attributes_put(attributes, key, (uint64_t)sqlite3_column_int64(row, column));
+		sn_track_attributes_put(attributes, key,
+					(uint64_t)sqlite3_column_int64(row, column));
 }
 
 /* ---- kernels ---- */
@@ -62,7 +63,7 @@ static int add_kernel(void *context, sqlite3_stmt *row)
 {
 	struct sn_nsys *nsys = context;
 	const uint32_t *keys = nsys->known;
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	int64_t shared = sqlite3_column_int64(row, SHARED) + sqlite3_column_int64(row, DYNAMIC);
 	uint32_t name;
@@ -71,7 +72,7 @@ static int add_kernel(void *context, sqlite3_stmt *row)
 	for (unsigned i = 0; i < 3; i++)
 		put(&attributes, row, BLOCK + (int)i, keys[SN_TRACK_KEY_BLOCK_X + i]);
 	put(&attributes, row, REGISTERS, keys[SN_TRACK_KEY_REGISTERS]);
-	sn_attributes_put(&attributes, keys[SN_TRACK_KEY_SHARED], (uint64_t)shared);
+	sn_track_attributes_put(&attributes, keys[SN_TRACK_KEY_SHARED], (uint64_t)shared);
 	if (sqlite3_column_int64(row, LOCAL))
 		put(&attributes, row, LOCAL, nsys->keys[SN_NSYS_KEY_LOCAL]);
 	put(&attributes, row, NODE, nsys->keys[SN_NSYS_KEY_GRAPH_NODE]);
@@ -89,7 +90,7 @@ static int add_graph(void *context, sqlite3_stmt *row)
 {
 	struct sn_nsys *nsys = context;
 	static const char text[] = "[CUDA graph]";
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	uint32_t name;
 	put(&attributes, row, SPECIFIC, nsys->keys[SN_NSYS_KEY_GRAPH]);
@@ -130,7 +131,7 @@ static int add_copy(void *context, sqlite3_stmt *row)
 					    "Unified Host-to-Device",
 					    "Unified Device-to-Host",
 					    "Unified Device-to-Device"};
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	int64_t kind = sqlite3_column_int64(row, SPECIFIC + 1);
 	uint32_t name;
@@ -149,7 +150,7 @@ static const char *const fill_columns[] = {COMMON, "bytes", "value", "graphNodeI
 static int add_fill(void *context, sqlite3_stmt *row)
 {
 	struct sn_nsys *nsys = context;
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	uint32_t name;
 	put(&attributes, row, SPECIFIC, nsys->known[SN_TRACK_KEY_BYTES]);
@@ -168,7 +169,7 @@ static int add_wait(void *context, sqlite3_stmt *row)
 	/* CUpti_ActivitySynchronizationType */
 	static const char *const kinds[] = {"sync", "Event sync", "Stream wait sync", "Stream sync",
 					    "Context sync"};
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	int64_t kind = sqlite3_column_int64(row, SPECIFIC);
 	uint32_t name;
@@ -186,7 +187,7 @@ static const char *const workload_columns[] = {"start",	    "end",	     "gpu",  
 static int add_workload(void *context, sqlite3_stmt *row)
 {
 	struct sn_nsys *nsys = context;
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	uint32_t name;
 	uint32_t track =
@@ -213,7 +214,7 @@ static int add_memory(void *context, sqlite3_stmt *row)
 {
 	struct sn_nsys *nsys = context;
 	enum { ALLOCATION, RELEASE };
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	int64_t operation = sqlite3_column_int64(row, 3), bytes = sqlite3_column_int64(row, 2);
 	int64_t start = sqlite3_column_int64(row, 0);
@@ -228,8 +229,8 @@ static int add_memory(void *context, sqlite3_stmt *row)
 		return SN_ERR_MEMORY;
 	sn_track_sink_name_track(nsys->sink, track,
 				 sn_db_builder_string(nsys->builder, "memory of devices"));
-	sn_attributes_put(&attributes, nsys->known[SN_TRACK_KEY_BYTES],
-			  (uint64_t)(operation == RELEASE ? -bytes : bytes));
+	sn_track_attributes_put(&attributes, nsys->known[SN_TRACK_KEY_BYTES],
+				(uint64_t)(operation == RELEASE ? -bytes : bytes));
 	return sn_nsys_add(nsys, track, name, start, start, 0, &attributes);
 }
 

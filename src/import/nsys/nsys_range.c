@@ -46,15 +46,16 @@ static size_t operator_length(const char *text)
 	return end ? (size_t)(end - text) : 0;
 }
 
-static void put_operator(struct sn_nsys *nsys, const char *text, struct sn_attributes *attributes)
+static void put_operator(struct sn_nsys *nsys, const char *text,
+			 struct sn_track_attributes *attributes)
 {
 	const char *sequence = strstr(text, ", seq = "), *sizes = strstr(text, ", sizes = ");
 	if (sequence)
-		sn_attributes_put(attributes, nsys->known[SN_TRACK_KEY_SEQUENCE],
-				  strtoull(sequence + 8, NULL, 10));
+		sn_track_attributes_put(attributes, nsys->known[SN_TRACK_KEY_SEQUENCE],
+					strtoull(sequence + 8, NULL, 10));
 	if (sizes)
-		sn_attributes_put(attributes, nsys->keys[SN_NSYS_KEY_SIZES],
-				  sn_db_builder_string(nsys->builder, sizes + 10));
+		sn_track_attributes_put(attributes, nsys->keys[SN_NSYS_KEY_SIZES],
+					sn_db_builder_string(nsys->builder, sizes + 10));
 }
 
 /* "domain:text" where the domain has a name. */
@@ -78,7 +79,7 @@ static int add_range(void *context, sqlite3_stmt *row)
 {
 	struct sn_nsys *nsys = context;
 	enum sn_activity_category category;
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	uint32_t name;
 	int64_t start = sqlite3_column_int64(row, START);
@@ -102,12 +103,12 @@ static int add_range(void *context, sqlite3_stmt *row)
 		return 0;
 	}
 	if (!sn_sqlite_is_null(row, CATEGORY))
-		sn_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_CATEGORY],
-				  (uint64_t)sqlite3_column_int64(row, CATEGORY));
+		sn_track_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_CATEGORY],
+					(uint64_t)sqlite3_column_int64(row, CATEGORY));
 	const char *payload = text_of(nsys, row, JSON, JSON_ID);
 	if (*payload)
-		sn_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_PAYLOAD],
-				  sn_db_builder_string(nsys->builder, payload));
+		sn_track_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_PAYLOAD],
+					sn_db_builder_string(nsys->builder, payload));
 	const char *text = text_of(nsys, row, TEXT, TEXT_ID);
 	if (category == SN_ACTIVITY_ANNOTATION && operator_length(text)) {
 		category = SN_ACTIVITY_OPERATOR;

@@ -12,7 +12,7 @@
 #include "aggregate/unify/expand.h"
 #include "base/pool.h"
 #include "base/text.h"
-#include "import/core/attributes.h"
+#include "import/core/track_sink.h"
 
 #include <string.h>
 
@@ -112,7 +112,7 @@ static uint32_t metric_of(struct sn_perf *perf, uint32_t event)
 }
 
 static void put_fields(struct sn_perf *perf, const struct sn_perf_tracepoint *tracepoint,
-		       const struct sn_perf_sample *sample, struct sn_attributes *attributes)
+		       const struct sn_perf_sample *sample, struct sn_track_attributes *attributes)
 {
 	const unsigned char *raw = sample->raw.data;
 	for (size_t i = 0; i < tracepoint->format.field_count; i++) {
@@ -133,7 +133,7 @@ static void put_fields(struct sn_perf *perf, const struct sn_perf_tracepoint *tr
 		} else {
 			value = (uint64_t)sn_tracepoint_number(field, raw, sample->raw.size);
 		}
-		sn_attributes_put(
+		sn_track_attributes_put(
 		    attributes,
 		    sn_track_sink_key(perf->sink, field->name, strlen(field->name), type), value);
 	}
@@ -141,7 +141,7 @@ static void put_fields(struct sn_perf *perf, const struct sn_perf_tracepoint *tr
 
 /* What happened at a tracepoint, below the call path; its period counts at the path. */
 static int add_tracepoint(struct sn_perf *perf, const struct sn_perf_sample *sample,
-			  struct sn_track_event *event, struct sn_attributes *attributes)
+			  struct sn_track_event *event, struct sn_track_attributes *attributes)
 {
 	const struct sn_perf_event *of = perf->file->events + sample->event;
 	const struct sn_perf_tracepoint *tracepoint =
@@ -166,7 +166,7 @@ static int add_value(struct sn_perf *perf, const struct sn_perf_sample *sample, 
 {
 	uint32_t metric = metric_of(perf, sample->event);
 	double value = (double)sample->period;
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	struct sn_track_event event = {.track = track,
 				       .name = node,
 				       .start_ns = (int64_t)sample->time_ns,
@@ -178,12 +178,13 @@ static int add_value(struct sn_perf *perf, const struct sn_perf_sample *sample, 
 		return 0;
 	attributes.count = 0;
 	if (sample->has_cpu)
-		sn_attributes_put(&attributes, perf->key_cpu, sample->cpu);
+		sn_track_attributes_put(&attributes, perf->key_cpu, sample->cpu);
 	if (is_tracepoint)
 		return add_tracepoint(perf, sample, &event, &attributes);
 	if (perf->file->event_count > 1) {
-		sn_attributes_put(&attributes, perf->key_event, perf->event_names[sample->event]);
-		sn_attributes_put(&attributes, perf->key_period, sample->period);
+		sn_track_attributes_put(&attributes, perf->key_event,
+					perf->event_names[sample->event]);
+		sn_track_attributes_put(&attributes, perf->key_period, sample->period);
 	}
 	event.attributes = attributes.items;
 	event.attribute_count = attributes.count;

@@ -57,17 +57,18 @@ static struct sn_cursor part(const struct sn_perf_file *file, uint64_t offset, u
 	return sn_cursor_at(sn_bytes_slice(file->bytes, offset, length), 0);
 }
 
-/* u32 length, text padded with zeroes. NULL where there is none, or no memory. */
-static char *read_string(struct sn_cursor *cursor)
+/* What is left of a cursor as a text, up to its first NUL. NULL without memory. */
+static const char *copy_text(struct sn_perf_file *file, const struct sn_cursor *cursor)
 {
-	struct sn_cursor text = sn_cursor_take(cursor, sn_cursor_u32(cursor));
-	return text.failed ? NULL : strndup((const char *)text.at, sn_cursor_left(&text));
+	const char *text = (const char *)cursor->at;
+	return sn_arena_copy(&file->texts, text, strnlen(text, sn_cursor_left(cursor)));
 }
 
-static void set_text(char **text, char *value)
+/* u32 length, text padded with zeroes. NULL where there is none, or no memory. */
+static const char *read_string(struct sn_perf_file *file, struct sn_cursor *cursor)
 {
-	free(*text);
-	*text = value;
+	struct sn_cursor text = sn_cursor_take(cursor, sn_cursor_u32(cursor));
+	return text.failed ? NULL : copy_text(file, &text);
 }
 
 /* ---- events ---- */
@@ -128,9 +129,8 @@ static int read_update(struct sn_perf_file *file, const struct sn_perf_raw *reco
 	uint32_t event = sn_perf_file_event(file, id);
 	if (type != UPDATE_NAME || cursor.failed || event == UINT32_MAX)
 		return 0;
-	char *name = strndup((const char *)cursor.at, sn_cursor_left(&cursor));
-	set_text(&file->events[event].name, name);
-	return name ? 0 : SN_ERR_MEMORY;
+	file->events[event].name = copy_text(file, &cursor);
+	return file->events[event].name ? 0 : SN_ERR_MEMORY;
 }
 
 /* ---- features ---- */
@@ -147,12 +147,10 @@ static int read_build_id(struct sn_perf_file *file, struct sn_cursor cursor, uin
 	memcpy(id.bytes, bytes.at, sizeof(id.bytes));
 	if (misc & MISC_BUILD_ID_SIZE && length <= sizeof(id.bytes))
 		id.length = length;
-	id.path = strndup((const char *)cursor.at, sn_cursor_left(&cursor));
+	id.path = copy_text(file, &cursor);
 	if (!id.path ||
-	    sn_vec_push(&file->build_ids, &file->build_id_capacity, &file->build_id_count, id)) {
-		free(id.path);
+	    sn_vec_push(&file->build_ids, &file->build_id_capacity, &file->build_id_count, id))
 		return SN_ERR_MEMORY;
-	}
 	return 0;
 }
 
@@ -188,34 +186,31 @@ static int read_event_names(struct sn_perf_file *file, struct sn_cursor *cursor)
 	for (uint32_t i = 0; i < count && !cursor->failed; i++) {
 		sn_cursor_skip(cursor, attr_bytes);
 		uint32_t ids = sn_cursor_u32(cursor);
-		char *name = read_string(cursor);
+		const char *name = read_string(file, cursor);
 		uint32_t event = i < file->event_count ? i : UINT32_MAX;
 		for (uint32_t k = 0; k < ids && !cursor->failed; k++) {
 			uint32_t found = sn_perf_file_event(file, sn_cursor_u64(cursor));
 			event = found == UINT32_MAX ? event : found;
 		}
 		if (name && *name && event != UINT32_MAX)
-			set_text(&file->events[event].name, name);
-		else
-			free(name);
+			file->events[event].name = name;
 	}
 	return 0;
 }
 
 static int read_command(struct sn_perf_file *file, struct sn_cursor *cursor)
 {
-	char *line = calloc(1, COMMAND_MAX);
+	char *line = sn_arena_allocate(&file->texts, COMMAND_MAX);
 	uint32_t count = sn_cursor_u32(cursor);
 	size_t used = 0;
 	if (!line)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count && !cursor->failed && used < COMMAND_MAX; i++) {
-		char *word = read_string(cursor);
+		const char *word = read_string(file, cursor);
 		used += (size_t)snprintf(line + used, COMMAND_MAX - used, "%s%s", i ? " " : "",
 					 word ? word : "");
-		free(word);
 	}
-	set_text(&file->command, line);
+	file->command = line;
 	return 0;
 }
 
@@ -239,16 +234,16 @@ static int read_feature(struct sn_perf_file *file, unsigned feature, struct sn_c
 	case FEATURE_BUILD_ID:
 		return read_build_ids(file, &cursor);
 	case FEATURE_HOSTNAME:
-		set_text(&file->host, read_string(&cursor));
+		file->host = read_string(file, &cursor);
 		return 0;
 	case FEATURE_OSRELEASE:
-		set_text(&file->release, read_string(&cursor));
+		file->release = read_string(file, &cursor);
 		return 0;
 	case FEATURE_VERSION:
-		set_text(&file->version, read_string(&cursor));
+		file->version = read_string(file, &cursor);
 		return 0;
 	case FEATURE_CPUDESC:
-		set_text(&file->processor, read_string(&cursor));
+		file->processor = read_string(file, &cursor);
 		return 0;
 	case FEATURE_CMDLINE:
 		return read_command(file, &cursor);
@@ -577,12 +572,12 @@ static int name_events(struct sn_perf_file *file)
 {
 	for (size_t i = 0; i < file->event_count; i++) {
 		struct sn_perf_event *event = file->events + i;
-		const char *usual = usual_name(&event->attr);
-		char name[80];
-		snprintf(name, sizeof(name), "event-%u-%llx", event->attr.type,
-			 (unsigned long long)event->attr.config);
 		if (!event->name)
-			event->name = strdup(usual ? usual : name);
+			event->name = usual_name(&event->attr);
+		if (!event->name)
+			event->name =
+			    sn_arena_print(&file->texts, "event-%u-%llx", event->attr.type,
+					   (unsigned long long)event->attr.config);
 		if (!event->name)
 			return SN_ERR_MEMORY;
 	}
@@ -619,18 +614,10 @@ int sn_perf_file_open(struct sn_perf_file *file, const char *path, struct sn_err
 
 void sn_perf_file_close(struct sn_perf_file *file)
 {
-	for (size_t i = 0; i < file->event_count; i++)
-		free(file->events[i].name);
-	for (size_t i = 0; i < file->build_id_count; i++)
-		free(file->build_ids[i].path);
 	free(file->events);
 	free(file->build_ids);
 	sn_table_release(&file->ids);
-	free(file->host);
-	free(file->release);
-	free(file->command);
-	free(file->processor);
-	free(file->version);
+	sn_arena_release(&file->texts);
 	for (size_t i = 0; i < file->part_count; i++)
 		if (file->parts[i].data)
 			munmap((void *)file->parts[i].data, file->parts[i].size);

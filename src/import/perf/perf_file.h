@@ -10,6 +10,7 @@
 #ifndef SN_IMPORT_PERF_FILE_H
 #define SN_IMPORT_PERF_FILE_H
 
+#include "base/arena.h"
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/table.h"
@@ -34,12 +35,12 @@ enum sn_perf_record {
 /* An event that was recorded. */
 struct sn_perf_event {
 	struct perf_event_attr attr; /* as much as the file has; else zeroes */
-	char *name;		     /* never NULL */
+	const char *name;	     /* never NULL */
 };
 
 /* The file that has a build id. */
 struct sn_perf_build_id {
-	char *path;
+	const char *path;
 	uint8_t bytes[20];
 	uint32_t length;
 };
@@ -47,6 +48,7 @@ struct sn_perf_build_id {
 struct sn_perf_file {
 	const char *path; /* not owned */
 	struct sn_bytes bytes;
+	struct sn_arena texts;
 	bool is_pipe, is_short; /* is_short: records are missing at the end */
 	size_t data, data_end;
 	/* further records beside the file, of `perf record --threads`: data.0, data.1, ... */
@@ -57,7 +59,7 @@ struct sn_perf_file {
 	struct sn_table ids; /* of events */
 	struct sn_perf_build_id *build_ids;
 	size_t build_id_count, build_id_capacity;
-	char *host, *release, *command, *processor, *version;
+	const char *host, *release, *command, *processor, *version; /* NULL not said */
 	struct sn_bytes tracing; /* formats of tracepoints: perf_tracepoint.h */
 	/* What to add to times to make them of the Unix epoch; 0 where the file does not say. */
 	int64_t epoch_ns;

@@ -39,7 +39,7 @@ static void read_fields(struct sn_cursor *cursor, uint64_t type, struct sn_perf_
 	if (sample->has_time)
 		sample->time_ns = sn_cursor_u64(cursor);
 	if (type & PERF_SAMPLE_ADDR)
-		sample->address = sn_cursor_u64(cursor);
+		sn_cursor_skip(cursor, 8);
 	if (type & PERF_SAMPLE_ID)
 		sn_cursor_skip(cursor, 8);
 	if (type & PERF_SAMPLE_STREAM_ID)

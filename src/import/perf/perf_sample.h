@@ -12,7 +12,7 @@ struct sn_perf_sample {
 	uint32_t event; /* of the file */
 	bool has_time, has_cpu, has_stack;
 	uint32_t pid, tid, cpu;
-	uint64_t ip, time_ns, address, period;
+	uint64_t ip, time_ns, period;
 	uint64_t chain_count;
 	const unsigned char *chain; /* uint64_t[chain_count], aligned to nothing */
 	/* of each event of a group that was read with the sample, 8 * count_words bytes: what it

@@ -121,33 +121,18 @@ static int read_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequ
 	}
 	if (has_entries)
 		return read_entries(perfetto, sequence, all, name, depth, event);
-	enum sonde_attribute_type type = SONDE_ATTRIBUTE_SIGNED;
+	static const uint8_t types[] = {
+	    [2] = SONDE_ATTRIBUTE_SIGNED, [3] = SONDE_ATTRIBUTE_UNSIGNED,
+	    [4] = SONDE_ATTRIBUTE_SIGNED, [5] = SONDE_ATTRIBUTE_REAL,
+	    [6] = SONDE_ATTRIBUTE_STRING, [7] = SONDE_ATTRIBUTE_UNSIGNED,
+	    [9] = SONDE_ATTRIBUTE_STRING, [17] = SONDE_ATTRIBUTE_STRING};
 	uint64_t bits = value.value;
-	switch (value.number) {
-	case 3:
-	case 7:
-		type = SONDE_ATTRIBUTE_UNSIGNED;
-		break;
-	case 2:
-	case 4:
-		break;
-	case 5:
-		type = SONDE_ATTRIBUTE_REAL;
-		break;
-	case 6:
-	case 9:
-		type = SONDE_ATTRIBUTE_STRING;
+	enum sonde_attribute_type type = types[value.number]; /* 0: a producer's own message */
+	if (value.number == 17)
+		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, bits, "");
+	else if (type == SONDE_ATTRIBUTE_STRING)
 		bits = sn_perfetto_string(perfetto, &value);
-		break;
-	case 17:
-		type = SONDE_ATTRIBUTE_STRING;
-		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, value.value, "");
-		break;
-	default: /* messages of a producer's own */
-		perfetto->annotations_lost++;
-		return 0;
-	}
-	if (!*name || (type == SONDE_ATTRIBUTE_STRING && bits == SONDE_NONE)) {
+	if (!type || !*name || (type == SONDE_ATTRIBUTE_STRING && bits == SONDE_NONE)) {
 		perfetto->annotations_lost++;
 		return 0;
 	}
@@ -196,14 +181,9 @@ static void read_legacy(struct sn_perfetto *perfetto, struct sn_perfetto_sequenc
 /* Numbers of a repeated field, packed or not. */
 static size_t read_numbers(const struct sn_proto_field *field, uint64_t *numbers, size_t count)
 {
+	struct sn_proto all = {0};
 	uint64_t value;
-	if (field->wire != SN_PROTO_BYTES) {
-		if (count < 16)
-			numbers[count++] = field->value;
-		return count;
-	}
-	struct sn_proto packed = sn_proto_enter(field);
-	while (count < 16 && sn_proto_packed(&packed, &value))
+	while (count < 16 && sn_proto_number(field, &all, &value))
 		numbers[count++] = value;
 	return count;
 }

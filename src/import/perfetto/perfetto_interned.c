@@ -151,15 +151,11 @@ static int read_callstack(struct sn_perfetto *perfetto, struct sn_perfetto_seque
 	uint64_t iid = 0, frame;
 	uint32_t context = 0;
 	while (sn_proto_next(&message, &field)) {
-		if (field.number == 1) {
+		struct sn_proto frames = {0};
+		if (field.number == 1)
 			iid = field.value;
-		} else if (field.number == 2 && field.wire == SN_PROTO_VARINT) {
-			context = extend(perfetto, sequence, context, field.value);
-		} else if (field.number == 2) {
-			struct sn_proto packed = sn_proto_enter(&field);
-			while (sn_proto_packed(&packed, &frame))
-				context = extend(perfetto, sequence, context, frame);
-		}
+		while (field.number == 2 && sn_proto_number(&field, &frames, &frame))
+			context = extend(perfetto, sequence, context, frame);
 	}
 	return set_item(sequence, SN_PERFETTO_CALLSTACK, iid,
 			(struct sn_perfetto_item){.value = context});

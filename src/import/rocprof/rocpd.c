@@ -20,7 +20,19 @@
 #define STRING_TABLE "rocpd_string"
 #define NAME_BYTES   4096
 
-enum lookup { STRING, THREAD, PROCESS, AGENT, QUEUE, STREAM, SYMBOL, EVENT, COUNTER, LOOKUPS };
+enum lookup {
+	STRING,
+	THREAD,
+	PROCESS,
+	AGENT,
+	QUEUE,
+	STREAM,
+	SYMBOL,
+	EVENT,
+	COUNTER,
+	TRACK,
+	LOOKUPS
+};
 
 static const struct {
 	const char *table;
@@ -37,6 +49,7 @@ static const struct {
 		 "sgpr_count"}},
     [EVENT] = {"event", {"stack_id", "correlation_id", "category_id"}},
     [COUNTER] = {"info_pmc", {"symbol", "name"}},
+    [TRACK] = {"track", {"pid", "tid"}},
 };
 
 struct rocpd {
@@ -328,21 +341,6 @@ static int add_allocation(void *context, sqlite3_stmt *row)
 
 static const char *const sample_columns[] = {"track_id", "timestamp", "event_id", NULL};
 
-/* Whose samples a track has. */
-static void find_who(struct rocpd *rocpd, int64_t track, struct sn_rocprof_activity *activity)
-{
-	static const char *const columns[] = {"pid", "tid", NULL};
-	char name[256], rest[64];
-	sqlite3_stmt *rows = NULL;
-	struct sn_error ignored;
-	table_name(rocpd, "track", name, sizeof(name));
-	snprintf(rest, sizeof(rest), "WHERE id=%lld", (long long)track);
-	if (!sn_sqlite_select(&rocpd->file, name, columns, rest, &rows, &ignored) && rows &&
-	    sqlite3_step(rows) == SQLITE_ROW)
-		who_of(rocpd, rows, 0, 1, activity);
-	sqlite3_finalize(rows);
-}
-
 /* Values over time: whole ones, as counters of a timeline are. */
 static int add_sample(void *context, sqlite3_stmt *row)
 {
@@ -351,7 +349,9 @@ static int add_sample(void *context, sqlite3_stmt *row)
 	struct sn_rocprof_activity activity = {.start_ns = sqlite3_column_int64(row, 1)};
 	char counter[256];
 	double value;
-	find_who(rocpd, sqlite3_column_int64(row, 0), &activity);
+	sqlite3_stmt *whose = look(rocpd, TRACK, row, 0);
+	if (whose)
+		who_of(rocpd, whose, 0, 1, &activity);
 	struct sn_track_place place = {0, activity.pid, activity.tid, 0, 0};
 	uint32_t track = sn_track_sink_track(sink, &place);
 	while (track != SONDE_NONE && next_counter(rocpd, sqlite3_column_int64(row, 2), counter,

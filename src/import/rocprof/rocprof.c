@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put(struct sn_attributes *attributes, uint32_t key, int64_t value)
+static void put(struct sn_track_attributes *attributes, uint32_t key, int64_t value)
 {
-	sn_attributes_put(attributes, key, (uint64_t)value);
+	sn_track_attributes_put(attributes, key, (uint64_t)value);
 }
 
 /* What an activity is to the sink. 0 or SN_ERR_MEMORY. */
@@ -35,7 +35,8 @@ static int make(struct sn_rocprof *rocprof, const struct sn_track_place *place, 
 }
 
 static int add(struct sn_rocprof *rocprof, const struct sn_track_place *place, uint32_t name,
-	       const struct sn_rocprof_activity *activity, const struct sn_attributes *attributes)
+	       const struct sn_rocprof_activity *activity,
+	       const struct sn_track_attributes *attributes)
 {
 	struct sn_track_event event;
 	if (make(rocprof, place, name, activity, &event))
@@ -58,7 +59,7 @@ int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category catego
 {
 	struct sn_track_place place = {0, activity->pid, activity->tid, 0, 0};
 	struct sn_rocprof_activity placed = *activity;
-	struct sn_attributes none;
+	struct sn_track_attributes none;
 	uint32_t number;
 	none.count = 0;
 	if (category != SN_ACTIVITY_API)
@@ -75,7 +76,7 @@ int sn_rocprof_dispatch(struct sn_rocprof *rocprof, const char *kernel,
 			const struct sn_rocprof_activity *activity)
 {
 	struct sn_track_place place = device_of(rocprof, activity);
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	uint32_t number;
 	attributes.count = 0;
 	if (sn_track_sink_name(rocprof->sink, SN_ACTIVITY_KERNEL, kernel, strlen(kernel), &number))
@@ -105,7 +106,7 @@ int sn_rocprof_copy(struct sn_rocprof *rocprof, const char *direction,
 		    const struct sn_rocprof_activity *activity)
 {
 	struct sn_track_place place = device_of(rocprof, activity);
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	char text[128];
 	uint32_t number;
 	attributes.count = 0;
@@ -169,7 +170,7 @@ int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t a
 				       is_known ? activity->tid : -2, 0, 0};
 	struct sn_rocprof_activity instant = {.start_ns = activity->start_ns,
 					      .end_ns = activity->start_ns};
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	struct sn_track_event event;
 	uint32_t name;
 	attributes.count = 0;
@@ -277,14 +278,14 @@ static bool is_first_of_run(const struct sn_import_request *request, size_t numb
 
 static void make_keys(struct sn_rocprof *rocprof)
 {
-	static const struct sn_key_name keys[SN_ROCPROF_KEYS] = {
+	static const struct sn_track_key_name keys[SN_ROCPROF_KEYS] = {
 	    [SN_ROCPROF_KEY_ACCUM] = {"accumulation registers", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_ROCPROF_KEY_SCALAR] = {"scalar registers", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_ROCPROF_KEY_SCRATCH] = {"scratch memory", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_ROCPROF_KEY_DISPATCH] = {"dispatch", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_ROCPROF_KEY_COUNT] = {"counted", SONDE_ATTRIBUTE_REAL},
 	};
-	static const struct sn_key_name sample_keys[SN_ROCPROF_SAMPLE_FIELDS] = {
+	static const struct sn_track_key_name sample_keys[SN_ROCPROF_SAMPLE_FIELDS] = {
 	    [SN_ROCPROF_SAMPLE_TYPE] = {"instruction type", SONDE_ATTRIBUTE_STRING},
 	    [SN_ROCPROF_SAMPLE_STALL] = {"stall reason", SONDE_ATTRIBUTE_STRING},
 	    [SN_ROCPROF_SAMPLE_MASK] = {"execution mask", SONDE_ATTRIBUTE_UNSIGNED},
@@ -293,8 +294,8 @@ static void make_keys(struct sn_rocprof *rocprof)
 	    [SN_ROCPROF_SAMPLE_ISSUED] = {"wave issued", SONDE_ATTRIBUTE_UNSIGNED},
 	    [SN_ROCPROF_SAMPLE_WAVES] = {"waves", SONDE_ATTRIBUTE_UNSIGNED},
 	};
-	sn_attributes_make_keys(rocprof->sink, keys, SN_ROCPROF_KEYS, rocprof->keys);
-	sn_attributes_make_keys(rocprof->sink, sample_keys, SN_ROCPROF_SAMPLE_FIELDS,
+	sn_track_sink_make_keys(rocprof->sink, keys, SN_ROCPROF_KEYS, rocprof->keys);
+	sn_track_sink_make_keys(rocprof->sink, sample_keys, SN_ROCPROF_SAMPLE_FIELDS,
 				rocprof->sample_keys);
 }
 

@@ -12,7 +12,7 @@
 #include "base/intern.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "import/core/attributes.h"
+#include "import/core/track_sink.h"
 #include "import/core/importer.h"
 
 enum sn_rocprof_key {
@@ -70,7 +70,6 @@ struct sn_rocprof_activity {
 	int64_t vector_registers, accumulation_registers, scalar_registers;
 	int64_t shared_bytes, scratch_bytes, dispatch;
 	int64_t bytes; /* of a copy; -1 unknown */
-	bool is_untimed;
 };
 
 int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category category,

@@ -103,7 +103,6 @@ static struct sn_rocprof_activity activity_of(const struct table *table)
 	    .scratch_bytes = number(table, SCRATCH),
 	    .dispatch = number(table, DISPATCH),
 	    .bytes = -1,
-	    .is_untimed = table->at[START] < 0,
 	};
 	for (unsigned i = 0; i < 3; i++) {
 		activity.workgroup[i] = number(table, GROUP_X + i);

@@ -276,6 +276,37 @@ static int visit_element(struct reader *reader, const struct sn_json_value *valu
 					    : SN_ERR_FORMAT;
 }
 
+/* To parse on behind a member's quoted key. False where the object has none. */
+static bool go_behind(struct reader *reader, const struct sn_json_value *object, const char *key,
+		      struct sn_json_parse *parse)
+{
+	const char *text = object->text.text;
+	const char *at = memmem(text, object->text.length, key, strlen(key));
+	if (at)
+		*parse = (struct sn_json_parse){&reader->window, at + strlen(key),
+						text + object->text.length};
+	return at && !sn_json_expect(parse, ':');
+}
+
+/* Each item, beginning with `begin`, of the array behind a quoted key; there may be none. */
+static int each_inner(struct reader *reader, const struct sn_json_value *object, const char *key,
+		      char begin, element_fn *add)
+{
+	struct sn_json_parse parse;
+	struct sn_json_value item;
+	int result = 0;
+	if (!go_behind(reader, object, key, &parse))
+		return 0;
+	if (sn_json_expect(&parse, '['))
+		return SN_ERR_FORMAT;
+	while (!result && sn_json_peek(&parse) == begin) {
+		result = sn_json_value(&parse, &item) ? SN_ERR_FORMAT : add(reader, &item);
+		if (!result && sn_json_peek(&parse) == ',')
+			sn_json_expect(&parse, ',');
+	}
+	return result;
+}
+
 /* ---- what gives meaning to records ---- */
 
 static int add_agent(struct reader *reader, const struct sn_json_value *value)
@@ -359,10 +390,11 @@ static const struct symbol *symbol_of(const struct reader *reader, int64_t id)
 	return NULL;
 }
 
-static int add_operation(struct reader *reader, struct sn_json_text text)
+static int add_operation(struct reader *reader, const struct sn_json_value *value)
 {
-	uint32_t name = sn_db_builder_string_n(reader->rocprof->builder, text.text ? text.text : "",
-					       text.length);
+	const char *text = value->text.text;
+	uint32_t name =
+	    sn_db_builder_string_n(reader->rocprof->builder, text ? text : "", value->text.length);
 	return sn_vec_push(&reader->operations, &reader->operation_capacity,
 			   &reader->operation_count, name)
 		   ? SN_ERR_MEMORY
@@ -377,20 +409,7 @@ static int add_domain(struct reader *reader, const struct sn_json_value *value)
 	int result = visit_element(reader, value, wanted);
 	if (result)
 		return result;
-	static const char key[] = "\"operations\"";
-	const char *at = memmem(value->text.text, value->text.length, key, sizeof(key) - 1);
-	if (at) {
-		const char *end = value->text.text + value->text.length;
-		struct sn_json_parse parse = {&reader->window, at + sizeof(key) - 1, end};
-		bool is_broken = sn_json_expect(&parse, ':') || sn_json_expect(&parse, '[');
-		while (!is_broken && !result && sn_json_peek(&parse) == '"') {
-			struct sn_json_text text;
-			is_broken = sn_json_text(&parse, &text);
-			result = is_broken ? SN_ERR_FORMAT : add_operation(reader, text);
-			if (!is_broken && sn_json_peek(&parse) == ',')
-				sn_json_expect(&parse, ',');
-		}
-	}
+	result = each_inner(reader, value, "\"operations\"", '"', add_operation);
 	domain.count = (uint32_t)reader->operation_count - domain.first;
 	return sn_vec_push(&reader->domains, &reader->domain_capacity, &reader->domain_count,
 			   domain)
@@ -521,18 +540,6 @@ static int add_counter(struct reader *reader, const struct sn_json_value *value)
 		   : 0;
 }
 
-/* To parse on behind a member's quoted key. False where the object has none. */
-static bool go_behind(struct reader *reader, const struct sn_json_value *object, const char *key,
-		      struct sn_json_parse *parse)
-{
-	const char *text = object->text.text;
-	const char *at = memmem(text, object->text.length, key, strlen(key));
-	if (at)
-		*parse = (struct sn_json_parse){&reader->window, at + strlen(key),
-						text + object->text.length};
-	return at && !sn_json_expect(parse, ':');
-}
-
 /* Adds {"counter_id": {"handle": 7}, "value": 12.5}: one for each place that counts. */
 static int add_count(struct reader *reader, const struct sn_json_value *value)
 {
@@ -571,22 +578,11 @@ static void counter_name(const struct reader *reader, int64_t handle, char *name
 static int add_counted(struct reader *reader, const struct sn_json_value *value)
 {
 	struct sn_rocprof_activity activity;
-	struct sn_json_parse parse;
-	struct sn_json_value element;
 	char kernel[4096], name[256];
 	int result = read_dispatch(reader, value, true, &activity, kernel, sizeof(kernel));
-	if (result || !go_behind(reader, value, "\"records\"", &parse))
-		return result;
 	reader->count_count = 0;
-	if (sn_json_expect(&parse, '['))
-		return SN_ERR_FORMAT;
-	while (!result && sn_json_peek(&parse) == '{') {
-		result =
-		    sn_json_value(&parse, &element) ? SN_ERR_FORMAT : add_count(reader, &element);
-		if (!result && sn_json_peek(&parse) == ',')
-			sn_json_expect(&parse, ',');
-	}
-	activity.is_untimed = !activity.start_ns;
+	if (!result)
+		result = each_inner(reader, value, "\"records\"", '{', add_count);
 	for (size_t i = 0; i < reader->count_count && !result; i++) {
 		counter_name(reader, reader->counts[i].handle, name, sizeof(name));
 		result = sn_rocprof_counter(reader->rocprof, kernel, name, reader->counts[i].value,

@@ -144,16 +144,16 @@ static uint32_t node_of(struct reading *reading, uint32_t name, uint32_t device,
 	if (number == SN_TABLE_NONE || sn_table_put(&reading->by_name, name, number) ||
 	    sn_vec_reserve(&reading->nodes, &reading->node_capacity, number + 1ull) < 0)
 		return SONDE_NONE;
-	struct node made = {.name = name,
-			    .type = SONDE_NONE,
-			    .device = device,
-			    .label = SONDE_NONE,
-			    .number = SONDE_NONE,
-			    .graph_node = SONDE_NONE};
+	struct node created = {.name = name,
+			       .type = SONDE_NONE,
+			       .device = device,
+			       .label = SONDE_NONE,
+			       .number = SONDE_NONE,
+			       .graph_node = SONDE_NONE};
 	int result = label->bytes
-			 ? read_label(reading, &made, (const char *)label->bytes, label->length)
+			 ? read_label(reading, &created, (const char *)label->bytes, label->length)
 			 : 0;
-	reading->nodes[number] = made;
+	reading->nodes[number] = created;
 	return result ? SONDE_NONE : number;
 }
 
@@ -260,22 +260,22 @@ static int read_execution(struct reading *reading, uint32_t device, struct sn_pr
 		else
 			read_node_field(&field, &times, &memory);
 	}
-	struct execution made = {.scheduled_ns = either(times.scheduled),
-				 .start_ns = either(times.start),
-				 .device = device,
-				 .run = reading->run_count};
-	if (message.failed || name == SONDE_NONE || !made.start_ns ||
-	    __builtin_add_overflow(made.start_ns, either(times.end), &made.end_ns) ||
-	    made.end_ns > SN_TRACK_TIME_MAX) {
+	struct execution created = {.scheduled_ns = either(times.scheduled),
+				    .start_ns = either(times.start),
+				    .device = device,
+				    .run = reading->run_count};
+	if (message.failed || name == SONDE_NONE || !created.start_ns ||
+	    __builtin_add_overflow(created.start_ns, either(times.end), &created.end_ns) ||
+	    created.end_ns > SN_TRACK_TIME_MAX) {
 		sn_track_sink_unread(reading->sink, 1);
 		return 0;
 	}
-	made.node = node_of(reading, name, reading->devices[device].name, &label);
-	if (made.node == SONDE_NONE ||
+	created.node = node_of(reading, name, reading->devices[device].name, &label);
+	if (created.node == SONDE_NONE ||
 	    sn_vec_push(&reading->executions, &reading->execution_capacity,
-			&reading->execution_count, made))
+			&reading->execution_count, created))
 		return SN_ERR_MEMORY;
-	add_memory(reading->nodes + made.node, &memory);
+	add_memory(reading->nodes + created.node, &memory);
 	return 0;
 }
 
@@ -597,14 +597,14 @@ static void add_node(struct reading *reading, uint32_t model, struct node *node)
 		     {SONDE_NODE_PEAK, &node->peak},
 		     {SONDE_NODE_TEMPORARY, &node->temporary},
 		     {SONDE_NODE_PERSISTENT, &node->persistent}};
-	struct sonde_graph_node made = SN_GRAPH_NODE;
-	made.model = model;
-	made.name = node->name;
-	made.type = node->type;
-	made.device = short_device(reading, node->device);
-	made.detail = node->label;
-	made.flags = SONDE_NODE_HAS_CONTEXTS;
-	node->graph_node = sn_db_builder_graph_node(reading->builder, &made);
+	struct sonde_graph_node created = SN_GRAPH_NODE;
+	created.model = model;
+	created.name = node->name;
+	created.type = node->type;
+	created.device = short_device(reading, node->device);
+	created.detail = node->label;
+	created.flags = SONDE_NODE_HAS_CONTEXTS;
+	node->graph_node = sn_db_builder_graph_node(reading->builder, &created);
 	for (size_t i = 0; i < sizeof(stats) / sizeof(*stats); i++)
 		if (stats[i].stat->count > 0)
 			sn_db_builder_graph_stat(reading->builder, node->graph_node, stats[i].kind,
@@ -662,12 +662,12 @@ static int add_graph(struct reading *reading)
 	model.edges_by = sn_db_builder_string(reading->builder, "the session's graph");
 	model.iterations_by = sn_db_builder_string(reading->builder, "runs");
 	sn_track_sink_sign(reading->sink, &model);
-	uint32_t made = sn_db_builder_graph_model(reading->builder, &model);
+	uint32_t created = sn_db_builder_graph_model(reading->builder, &model);
 	for (uint32_t i = 0; i < reading->node_ids.count; i++)
-		add_node(reading, made, reading->nodes + i);
+		add_node(reading, created, reading->nodes + i);
 	for (uint32_t i = 0; i < reading->node_ids.count; i++)
 		add_edges(reading, reading->nodes + i);
-	return add_iterations(reading, made);
+	return add_iterations(reading, created);
 }
 
 static int make(struct reading *reading, const struct sn_import_request *request,

@@ -52,14 +52,11 @@ static uint64_t shape_bytes(struct sn_proto shape, unsigned depth)
 	while (sn_proto_next(&shape, &field)) {
 		if (field.number == 2) {
 			bits = element_bits(field.value);
-		} else if (field.number == 3 && field.wire == SN_PROTO_BYTES) {
-			struct sn_proto sizes = sn_proto_enter(&field);
-			while (sn_proto_packed(&sizes, &size))
+		} else if (field.number == 3) {
+			struct sn_proto sizes = {0};
+			while (sn_proto_number(&field, &sizes, &size))
 				if (__builtin_mul_overflow(elements, size, &elements))
 					return 0;
-		} else if (field.number == 3) {
-			if (__builtin_mul_overflow(elements, field.value, &elements))
-				return 0;
 		} else if (field.number == 4 && depth < TUPLE_DEPTH_MAX) {
 			parts += shape_bytes(sn_proto_enter(&field), depth + 1);
 		}
@@ -72,20 +69,17 @@ static uint64_t shape_bytes(struct sn_proto shape, unsigned depth)
 static int read_ids(struct sn_hlo *hlo, const struct sn_proto_field *field, size_t *first,
 		    size_t *count)
 {
-	struct sn_proto numbers = sn_proto_enter(field);
-	uint64_t value = field->value;
-	bool is_packed = field->wire == SN_PROTO_BYTES;
+	struct sn_proto numbers = {0};
+	uint64_t value;
 	if (!*count)
 		*first = hlo->id_count;
-	while (!is_packed || sn_proto_packed(&numbers, &value)) {
+	while (sn_proto_number(field, &numbers, &value)) {
 		/* what another field came between is left out: nobody writes it so */
 		if (*first + *count != hlo->id_count)
 			return 0;
 		if (sn_vec_push(&hlo->ids, &hlo->id_capacity, &hlo->id_count, value))
 			return SN_ERR_MEMORY;
 		(*count)++;
-		if (!is_packed)
-			break;
 	}
 	return 0;
 }
@@ -166,8 +160,6 @@ static int read_computation(struct sn_hlo *hlo, struct sn_db_builder *builder,
 						  (uint32_t)hlo->computation_count);
 		else if (field.number == 5)
 			computation.id = field.value;
-		else if (field.number == 6)
-			computation.root = field.value;
 	}
 	if (result || message.failed)
 		return result ? result : SN_ERR_FORMAT;

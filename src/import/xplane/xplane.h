@@ -56,17 +56,17 @@ enum sn_xplane_role {
 
 /* What an event of the host says of TensorFlow's executor (xplane_executor.c), by its name; in the
  * order in which events of one moment are looked at. */
-enum sn_xplane_told {
-	SN_XPLANE_TOLD_NOTHING,
-	SN_XPLANE_TOLD_SCHEDULED,   /* something is handed to a pool of threads */
-	SN_XPLANE_TOLD_TAKEN,	    /* and taken up by one of them */
-	SN_XPLANE_TOLD_CALL,	    /* of a function */
-	SN_XPLANE_TOLD_EXECUTION,   /* of a function, begun in a call */
-	SN_XPLANE_TOLD_PROCESS,	    /* a thread runs operations of an execution */
-	SN_XPLANE_TOLD_OPERATION,   /* ran */
-	SN_XPLANE_TOLD_ASYNC_BEGIN, /* an operation that ends elsewhere */
-	SN_XPLANE_TOLD_ASYNC_END,
-	SN_XPLANE_TOLD_ALLOCATION,
+enum sn_xplane_mark_kind {
+	SN_XPLANE_MARK_NOTHING,
+	SN_XPLANE_MARK_SCHEDULED,   /* something is handed to a pool of threads */
+	SN_XPLANE_MARK_STARTED,	    /* and taken up by one of them */
+	SN_XPLANE_MARK_CALL,	    /* of a function */
+	SN_XPLANE_MARK_EXECUTION,   /* of a function, begun in a call */
+	SN_XPLANE_MARK_PROCESS,	    /* a thread runs operations of an execution */
+	SN_XPLANE_MARK_OPERATION,   /* ran */
+	SN_XPLANE_MARK_ASYNC_BEGIN, /* an operation that ends elsewhere */
+	SN_XPLANE_MARK_ASYNC_END,
+	SN_XPLANE_MARK_ALLOCATION,
 };
 
 struct sn_xplane_mark {
@@ -76,7 +76,7 @@ struct sn_xplane_mark {
 	uint32_t line;
 	uint32_t node; /* of an operation */
 	uint32_t name; /* the sink's, of an operation; else the builder's string */
-	uint8_t told;  /* enum sn_xplane_told */
+	uint8_t kind;  /* enum sn_xplane_mark_kind */
 	bool has_execution;
 	uint8_t region; /* of an allocation: enum sn_xplane_region */
 };
@@ -95,7 +95,7 @@ struct sn_xplane_kind {
 	uint32_t stat_bytes;
 	size_t stats_at;	   /* in the plane's `bytes`: fields of XEventMetadata */
 	uint32_t category, number; /* of the sink's name made last; number SONDE_NONE none */
-	uint32_t told;		   /* enum sn_xplane_told */
+	uint32_t mark;		   /* enum sn_xplane_mark_kind */
 };
 
 struct sn_xplane_plane {
@@ -252,9 +252,9 @@ int sn_xplane_describe_functions(struct sn_xplane *xplane);
 /* ---- TensorFlow's executor ---- */
 
 /* What events of that name tell of it. */
-enum sn_xplane_told sn_xplane_told_by(const char *name);
-/* Keeps what one told until all are there; false where there is no room for more. */
-bool sn_xplane_tell(struct sn_xplane *xplane, const struct sn_xplane_mark *mark);
+enum sn_xplane_mark_kind sn_xplane_mark_kind_of(const char *name);
+/* Keeps a mark until all are there; false where there is no room for more. */
+bool sn_xplane_add_mark(struct sn_xplane *xplane, const struct sn_xplane_mark *mark);
 /* Which execution each operation belongs to, when it was scheduled, what it allocated. Once all
  * events were read. 0 or SN_ERR_MEMORY. */
 int sn_xplane_executions(struct sn_xplane *xplane);

@@ -11,7 +11,7 @@
 #include "xplane.h"
 
 #include "base/vec.h"
-#include "import/core/attributes.h"
+#include "import/core/track_sink.h"
 #include "format/measurement/measurement.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@
 /* Larger "thread ids" are hashes. */
 #define THREAD_ID_MAX	(1ll << 31)
 
-/* How the events of a line are taken. */
+/* How the events of a line are read. */
 enum manner {
 	HOST,	    /* calls */
 	STREAM,	    /* launched */
@@ -44,7 +44,7 @@ struct line {
 
 /* What is known of an event. */
 struct facts {
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	bool is_there[SN_XPLANE_ROLES];
 	unsigned char types[SN_XPLANE_ROLES]; /* enum sonde_attribute_type */
 	uint64_t values[SN_XPLANE_ROLES];
@@ -58,7 +58,7 @@ struct facts {
 static void put(struct facts *facts, uint32_t key, uint64_t value)
 {
 	if (key != SONDE_NONE)
-		sn_attributes_put(&facts->attributes, key, value);
+		sn_track_attributes_put(&facts->attributes, key, value);
 }
 
 static uint32_t key_of(struct sn_xplane *xplane, struct sn_xplane_stat_kind *kind,
@@ -351,36 +351,40 @@ static enum sn_xplane_region region_of(const struct sn_xplane *xplane, const str
 }
 
 /* An event that is no operation, as far as it tells of how operations were run. */
-static void tell(struct sn_xplane *xplane, const struct line *line,
-		 const struct sn_xplane_kind *kind, const struct facts *facts)
+static void add_mark(struct sn_xplane *xplane, const struct line *line,
+		     const struct sn_xplane_kind *kind, const struct facts *facts)
 {
-	enum sn_xplane_role number = SN_XPLANE_ID;
+	static const enum sn_xplane_role numbers[] = {
+	    [SN_XPLANE_MARK_SCHEDULED] = SN_XPLANE_PRODUCER,
+	    [SN_XPLANE_MARK_STARTED] = SN_XPLANE_CONSUMER,
+	    [SN_XPLANE_MARK_CALL] = SN_XPLANE_ID,
+	    [SN_XPLANE_MARK_EXECUTION] = SN_XPLANE_ID,
+	    [SN_XPLANE_MARK_PROCESS] = SN_XPLANE_ID,
+	    [SN_XPLANE_MARK_ASYNC_BEGIN] = SN_XPLANE_PRODUCER,
+	    [SN_XPLANE_MARK_ASYNC_END] = SN_XPLANE_CONSUMER,
+	    [SN_XPLANE_MARK_ALLOCATION] = SN_XPLANE_ALLOCATION,
+	};
+	enum sn_xplane_role number = numbers[kind->mark];
 	struct sn_xplane_mark mark = {
 	    .start_ns = (uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
 	    .end_ns = (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX),
 	    .line = line->number,
 	    .name = SONDE_NONE,
 	    .node = SONDE_NONE,
-	    .told = (uint8_t)kind->told,
+	    .kind = (uint8_t)kind->mark,
 	};
-	if (kind->told == SN_XPLANE_TOLD_SCHEDULED || kind->told == SN_XPLANE_TOLD_ASYNC_BEGIN)
-		number = SN_XPLANE_PRODUCER;
-	else if (kind->told == SN_XPLANE_TOLD_TAKEN || kind->told == SN_XPLANE_TOLD_ASYNC_END)
-		number = SN_XPLANE_CONSUMER;
-	else if (kind->told == SN_XPLANE_TOLD_ALLOCATION)
-		number = SN_XPLANE_ALLOCATION;
-	if (kind->told == SN_XPLANE_TOLD_CALL) {
+	if (kind->mark == SN_XPLANE_MARK_CALL) {
 		mark.name = text_in(facts, SN_XPLANE_FUNCTION);
 	} else if (!facts->is_there[number]) {
 		return;
 	}
 	mark.number = facts->values[number];
-	if (kind->told == SN_XPLANE_TOLD_ALLOCATION) {
+	if (kind->mark == SN_XPLANE_MARK_ALLOCATION) {
 		mark.name = text_in(facts, SN_XPLANE_TF_OP);
 		mark.end_ns = facts->values[SN_XPLANE_REQUESTED];
 		mark.region = region_of(xplane, facts);
 	}
-	if (kind->told == SN_XPLANE_TOLD_ASYNC_BEGIN) {
+	if (kind->mark == SN_XPLANE_MARK_ASYNC_BEGIN) {
 		uint32_t name = text_in(facts, SN_XPLANE_NODE);
 		uint32_t type = text_in(facts, SN_XPLANE_KERNEL_TYPE);
 		if (name == SONDE_NONE || type == SONDE_NONE)
@@ -388,18 +392,18 @@ static void tell(struct sn_xplane *xplane, const struct line *line,
 		mark.node = sn_xplane_tensorflow_node(xplane, name, type);
 	}
 	enum sn_xplane_role of =
-	    kind->told == SN_XPLANE_TOLD_ALLOCATION ? SN_XPLANE_ID : SN_XPLANE_STEP_ID;
+	    kind->mark == SN_XPLANE_MARK_ALLOCATION ? SN_XPLANE_ID : SN_XPLANE_STEP_ID;
 	mark.has_execution = facts->is_there[of];
 	mark.execution = facts->values[of];
 	if (mark.name != SONDE_NONE || mark.node != SONDE_NONE ||
-	    (kind->told != SN_XPLANE_TOLD_ALLOCATION && kind->told != SN_XPLANE_TOLD_CALL &&
-	     kind->told != SN_XPLANE_TOLD_ASYNC_BEGIN))
-		sn_xplane_tell(xplane, &mark);
+	    (kind->mark != SN_XPLANE_MARK_ALLOCATION && kind->mark != SN_XPLANE_MARK_CALL &&
+	     kind->mark != SN_XPLANE_MARK_ASYNC_BEGIN))
+		sn_xplane_add_mark(xplane, &mark);
 }
 
 /* An operation of TensorFlow on the host; false: it is not kept. */
-static bool tell_operation(struct sn_xplane *xplane, const struct facts *facts,
-			   const struct sn_xplane_ran *ran)
+static bool add_operation_mark(struct sn_xplane *xplane, const struct facts *facts,
+			       const struct sn_xplane_ran *ran)
 {
 	uint32_t module = xplane->programs.nodes[ran->node].module;
 	struct sn_xplane_mark mark = {
@@ -409,11 +413,11 @@ static bool tell_operation(struct sn_xplane *xplane, const struct facts *facts,
 	    .line = ran->line,
 	    .node = ran->node,
 	    .name = ran->name,
-	    .told = SN_XPLANE_TOLD_OPERATION,
+	    .kind = SN_XPLANE_MARK_OPERATION,
 	    .has_execution = facts->is_there[SN_XPLANE_STEP_ID],
 	};
 	return ran->device == SONDE_NONE && xplane->programs.modules[module].is_tensorflow &&
-	       sn_xplane_tell(xplane, &mark);
+	       sn_xplane_add_mark(xplane, &mark);
 }
 
 static int note_ran(struct sn_xplane *xplane, const struct line *line, const struct facts *facts,
@@ -429,7 +433,7 @@ static int note_ran(struct sn_xplane *xplane, const struct line *line, const str
 	    .start_ns = (uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
 	    .end_ns = (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX),
 	};
-	return tell_operation(xplane, facts, &ran) ? 0 : sn_xplane_ran(xplane, &ran);
+	return add_operation_mark(xplane, facts, &ran) ? 0 : sn_xplane_ran(xplane, &ran);
 }
 
 /* The name under which an event is recorded, and what it says of programs. */
@@ -491,8 +495,8 @@ static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xpla
 		sn_track_sink_untimed(xplane->sink, 1);
 		return 0;
 	}
-	if (kind->told && line->manner == HOST)
-		tell(xplane, line, kind, facts);
+	if (kind->mark && line->manner == HOST)
+		add_mark(xplane, line, kind, facts);
 	if (xplane->graphs_only)
 		return add_to_graph(xplane, line, kind, category, facts);
 	if (facts->details.length)

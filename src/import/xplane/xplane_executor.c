@@ -23,28 +23,28 @@
 /* Marks that are kept (of 48 bytes); what more there is has times only. */
 #define MARKS_MAX (1u << 22)
 
-enum sn_xplane_told sn_xplane_told_by(const char *name)
+enum sn_xplane_mark_kind sn_xplane_mark_kind_of(const char *name)
 {
 	static const struct {
 		const char *name;
-		enum sn_xplane_told told;
+		enum sn_xplane_mark_kind kind;
 	} names[] = {
-	    {"ThreadpoolListener::Record", SN_XPLANE_TOLD_SCHEDULED},
-	    {"ThreadpoolListener::StartRegion", SN_XPLANE_TOLD_TAKEN},
-	    {"EagerExecute", SN_XPLANE_TOLD_CALL},
-	    {"FunctionRun", SN_XPLANE_TOLD_EXECUTION},
-	    {"ExecutorState::Process", SN_XPLANE_TOLD_PROCESS},
-	    {"ExecutorState::ProcessAsync::Start", SN_XPLANE_TOLD_ASYNC_BEGIN},
-	    {"ExecutorState::ProcessAsync::Done", SN_XPLANE_TOLD_ASYNC_END},
-	    {"MemoryAllocation", SN_XPLANE_TOLD_ALLOCATION},
+	    {"ThreadpoolListener::Record", SN_XPLANE_MARK_SCHEDULED},
+	    {"ThreadpoolListener::StartRegion", SN_XPLANE_MARK_STARTED},
+	    {"EagerExecute", SN_XPLANE_MARK_CALL},
+	    {"FunctionRun", SN_XPLANE_MARK_EXECUTION},
+	    {"ExecutorState::Process", SN_XPLANE_MARK_PROCESS},
+	    {"ExecutorState::ProcessAsync::Start", SN_XPLANE_MARK_ASYNC_BEGIN},
+	    {"ExecutorState::ProcessAsync::Done", SN_XPLANE_MARK_ASYNC_END},
+	    {"MemoryAllocation", SN_XPLANE_MARK_ALLOCATION},
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(names[i].name, name))
-			return names[i].told;
-	return SN_XPLANE_TOLD_NOTHING;
+			return names[i].kind;
+	return SN_XPLANE_MARK_NOTHING;
 }
 
-bool sn_xplane_tell(struct sn_xplane *xplane, const struct sn_xplane_mark *mark)
+bool sn_xplane_add_mark(struct sn_xplane *xplane, const struct sn_xplane_mark *mark)
 {
 	if (xplane->mark_count >= MARKS_MAX ||
 	    sn_vec_push(&xplane->marks, &xplane->mark_capacity, &xplane->mark_count, *mark)) {
@@ -99,7 +99,7 @@ static int compare_marks(const void *left, const void *right)
 	const struct sn_xplane_mark *a = left, *b = right;
 	return sn_order_then(
 	    sn_order_then(SN_ORDER(a->line, b->line), SN_ORDER(a->start_ns, b->start_ns)),
-	    sn_order_then(SN_ORDER(a->told, b->told), SN_ORDER(b->end_ns, a->end_ns)));
+	    sn_order_then(SN_ORDER(a->kind, b->kind), SN_ORDER(b->end_ns, a->end_ns)));
 }
 
 /* What threads tell of each other. */
@@ -111,15 +111,15 @@ static int learn(struct sn_xplane *xplane, struct operations *on)
 		const struct sn_xplane_mark *mark = xplane->marks + i;
 		if (call && (call->line != mark->line || mark->start_ns > call->end_ns))
 			call = NULL;
-		if (mark->told == SN_XPLANE_TOLD_CALL) {
+		if (mark->kind == SN_XPLANE_MARK_CALL) {
 			call = mark;
-		} else if (mark->told == SN_XPLANE_TOLD_SCHEDULED) {
+		} else if (mark->kind == SN_XPLANE_MARK_SCHEDULED) {
 			result = put(&on->scheduled, &mark->number, sizeof(mark->number),
 				     mark->start_ns);
-		} else if (mark->told == SN_XPLANE_TOLD_ASYNC_END) {
+		} else if (mark->kind == SN_XPLANE_MARK_ASYNC_END) {
 			result =
 			    put(&on->ended, &mark->number, sizeof(mark->number), mark->start_ns);
-		} else if (mark->told == SN_XPLANE_TOLD_EXECUTION && call) {
+		} else if (mark->kind == SN_XPLANE_MARK_EXECUTION && call) {
 			uint32_t module = sn_xplane_function(xplane, call->name);
 			result = module == SONDE_NONE ? SN_ERR_MEMORY
 						      : put(&on->functions, &mark->number,
@@ -134,7 +134,7 @@ static int learn(struct sn_xplane *xplane, struct operations *on)
 /* What is open on a thread. */
 struct thread {
 	uint32_t line;
-	uint64_t taken;			      /* the number of what it took up; 0 none since */
+	uint64_t started;		      /* the number of what it took up; 0 none since */
 	const struct sn_xplane_mark *process; /* NULL: none */
 	size_t operation;		      /* the last one's place; SIZE_MAX */
 };
@@ -155,15 +155,15 @@ static int add_operation(const struct sn_xplane *xplane, struct operations *on,
 					thread->process ? thread->process->number : mark->execution,
 				    .start_ns = mark->start_ns,
 				    .end_ns = mark->end_ns};
-	ran.ends_elsewhere = mark->told == SN_XPLANE_TOLD_ASYNC_BEGIN;
+	ran.ends_elsewhere = mark->kind == SN_XPLANE_MARK_ASYNC_BEGIN;
 	if (ran.ends_elsewhere) {
 		uint64_t end_ns = get(&on->ended, &mark->number, sizeof(mark->number));
 		ran.end_ns = end_ns > ran.end_ns ? end_ns : ran.end_ns;
 	}
 	/* what was handed over is the first operation that is then run */
-	if (thread->process && thread->taken)
-		ran.scheduled_ns = get(&on->scheduled, &thread->taken, sizeof(thread->taken));
-	thread->taken = 0;
+	if (thread->process && thread->started)
+		ran.scheduled_ns = get(&on->scheduled, &thread->started, sizeof(thread->started));
+	thread->started = 0;
 	thread->operation = on->count;
 	if (sn_vec_push(&on->items, &on->capacity, &on->count, ran))
 		return SN_ERR_MEMORY;
@@ -220,18 +220,18 @@ static int go_through(struct sn_xplane *xplane, struct operations *on)
 			thread = (struct thread){.line = mark->line, .operation = SIZE_MAX};
 		if (thread.process && mark->start_ns > thread.process->end_ns)
 			thread.process = NULL;
-		switch (mark->told) {
-		case SN_XPLANE_TOLD_TAKEN:
-			thread.taken = mark->number;
+		switch (mark->kind) {
+		case SN_XPLANE_MARK_STARTED:
+			thread.started = mark->number;
 			break;
-		case SN_XPLANE_TOLD_PROCESS:
+		case SN_XPLANE_MARK_PROCESS:
 			thread.process = mark;
 			break;
-		case SN_XPLANE_TOLD_OPERATION:
-		case SN_XPLANE_TOLD_ASYNC_BEGIN:
+		case SN_XPLANE_MARK_OPERATION:
+		case SN_XPLANE_MARK_ASYNC_BEGIN:
 			result = add_operation(xplane, on, &thread, mark);
 			break;
-		case SN_XPLANE_TOLD_ALLOCATION:
+		case SN_XPLANE_MARK_ALLOCATION:
 			give_memory(xplane, on, &thread, mark);
 			break;
 		default:

@@ -18,6 +18,7 @@
 #include "format/measurement/measurement.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,14 +167,14 @@ uint32_t sn_xplane_function(struct sn_xplane *xplane, uint32_t name)
 
 uint32_t sn_xplane_node_in(struct sn_xplane *xplane, uint32_t module, uint32_t number)
 {
-	uint32_t made = node_of(xplane, module, xplane->programs.nodes[number].name);
+	uint32_t created = node_of(xplane, module, xplane->programs.nodes[number].name);
 	struct sn_xplane_node *nodes = xplane->programs.nodes;
-	if (made == SONDE_NONE)
+	if (created == SONDE_NONE)
 		return SONDE_NONE;
-	nodes[made].type = nodes[number].type;
-	nodes[made].device = nodes[number].device;
+	nodes[created].type = nodes[number].type;
+	nodes[created].device = nodes[number].device;
 	nodes[number].is_elsewhere = true;
-	return made;
+	return created;
 }
 
 static const struct sn_hlo_instruction *instruction_of(const struct sn_xplane *xplane,
@@ -442,21 +443,21 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 	/* functions of TensorFlow share names: who comes first has what ran */
 	bool is_this = node && (node->instruction == index || (node->instruction == SONDE_NONE &&
 							       node->graph_node == SONDE_NONE));
-	struct sonde_graph_node made = SN_GRAPH_NODE;
-	made.model = drawing->model;
-	made.name = instruction->name;
-	made.type = instruction->opcode;
-	made.module = instruction->path;
-	made.device = device_of(xplane, drawing, instruction, node);
-	made.file = instruction->file;
-	made.line = instruction->line;
-	made.function = instruction->function;
-	made.parent = parent;
-	made.detail = drawing->is_tensorflow ? SONDE_NONE : instruction->target;
-	made.id = instruction->id;
-	made.flags = (is_input(xplane, instruction) ? SONDE_NODE_INPUT : 0) |
-		     (is_this && node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0);
-	drawing->graph_nodes[index] = sn_db_builder_graph_node(builder, &made);
+	struct sonde_graph_node created = SN_GRAPH_NODE;
+	created.model = drawing->model;
+	created.name = instruction->name;
+	created.type = instruction->opcode;
+	created.module = instruction->path;
+	created.device = device_of(xplane, drawing, instruction, node);
+	created.file = instruction->file;
+	created.line = instruction->line;
+	created.function = instruction->function;
+	created.parent = parent;
+	created.detail = drawing->is_tensorflow ? SONDE_NONE : instruction->target;
+	created.id = instruction->id;
+	created.flags = (is_input(xplane, instruction) ? SONDE_NODE_INPUT : 0) |
+			(is_this && node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0);
+	drawing->graph_nodes[index] = sn_db_builder_graph_node(builder, &created);
 	if (is_this) {
 		node->graph_node = drawing->graph_nodes[index];
 		add_statistics(xplane, node);
@@ -554,13 +555,13 @@ static void draw_seen(struct sn_xplane *xplane, uint32_t number, uint32_t model)
 		if (node->graph_node != SONDE_NONE || node->instruction != SONDE_NONE ||
 		    (node->is_elsewhere && !node->host.count))
 			continue;
-		struct sonde_graph_node made = SN_GRAPH_NODE;
-		made.model = model;
-		made.name = node->name;
-		made.type = node->type;
-		made.device = node->device != SONDE_NONE ? node->device : device;
-		made.flags = node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0;
-		node->graph_node = sn_db_builder_graph_node(xplane->builder, &made);
+		struct sonde_graph_node created = SN_GRAPH_NODE;
+		created.model = model;
+		created.name = node->name;
+		created.type = node->type;
+		created.device = node->device != SONDE_NONE ? node->device : device;
+		created.flags = node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0;
+		node->graph_node = sn_db_builder_graph_node(xplane->builder, &created);
 		add_statistics(xplane, node);
 	}
 }
@@ -583,13 +584,13 @@ static void add_iterations(struct sn_xplane *xplane, struct sn_xplane_run *runs,
 	if (count)
 		qsort(runs, count, sizeof(*runs), compare_runs);
 	for (size_t i = 0; i < count; i++) {
-		struct sonde_graph_iteration made = {
+		struct sonde_graph_iteration created = {
 		    .model = model,
 		    .number = i,
 		    .start_ns = time_of(xplane, runs[i].start_ns),
 		    .end_ns = time_of(xplane, runs[i].end_ns),
 		};
-		sn_db_builder_graph_iteration(xplane->builder, &made);
+		sn_db_builder_graph_iteration(xplane->builder, &created);
 	}
 }
 
@@ -625,18 +626,18 @@ static int draw(struct sn_xplane *xplane, uint32_t number)
 									  : "executions");
 	model.flags = (module->is_cut ? SONDE_MODEL_ITERATIONS_CUT : 0) |
 		      (module->is_tensorflow && xplane->marks_are_cut ? SONDE_MODEL_SAMPLED : 0);
-	uint32_t made = sn_db_builder_graph_model(builder, &model);
-	int result = module->has_hlo ? draw_hlo(xplane, &module->hlo, number, made,
+	uint32_t created = sn_db_builder_graph_model(builder, &model);
+	int result = module->has_hlo ? draw_hlo(xplane, &module->hlo, number, created,
 						devices_text(xplane, module))
 				     : 0;
 	if (result)
 		return result;
-	draw_seen(xplane, number, made);
+	draw_seen(xplane, number, created);
 	module = xplane->programs.modules + number;
 	if (is_marked)
-		add_iterations(xplane, xplane->steps, xplane->step_count, made);
+		add_iterations(xplane, xplane->steps, xplane->step_count, created);
 	else
-		add_iterations(xplane, module->runs, module->run_ids.count, made);
+		add_iterations(xplane, module->runs, module->run_ids.count, created);
 	return 0;
 }
 
@@ -695,9 +696,9 @@ static int draw_function(struct sn_xplane *xplane, struct sn_hlo *hlo)
 	model.edges_by = sn_db_builder_string(builder, "the function's graph");
 	if (xplane->step_count)
 		model.iterations_by = sn_db_builder_string(builder, "marked");
-	uint32_t made = sn_db_builder_graph_model(builder, &model);
-	add_iterations(xplane, xplane->steps, xplane->step_count, made);
-	return draw_hlo(xplane, hlo, number, made,
+	uint32_t created = sn_db_builder_graph_model(builder, &model);
+	add_iterations(xplane, xplane->steps, xplane->step_count, created);
+	return draw_hlo(xplane, hlo, number, created,
 			devices_text(xplane, xplane->programs.modules + number));
 }
 
@@ -706,16 +707,20 @@ static int is_program(const struct dirent *entry)
 	return sn_text_ends(entry->d_name, ".hlo.pb");
 }
 
-/* Each program of a folder, by name; a folder that is not there has none. */
-static int draw_files(struct sn_xplane *xplane, const char *folder,
-		      int (*draw_one)(struct sn_xplane *xplane, struct sn_hlo *hlo))
+/* Each program of a folder beside the file, by name; a folder that is not there has none. */
+static int draw_beside(struct sn_xplane *xplane, const char *folder,
+		       int (*draw_one)(struct sn_xplane *xplane, struct sn_hlo *hlo))
 {
+	char path[4608];
 	struct dirent **entries;
-	int count = scandir(folder, &entries, is_program, alphasort), result = 0;
+	if (!xplane->beside ||
+	    snprintf(path, sizeof(path), "%s/%s", xplane->beside, folder) >= PATH_MAX)
+		return 0;
+	int count = scandir(path, &entries, is_program, alphasort), result = 0;
 	for (int i = 0; i < count; i++) {
-		char path[4608];
 		struct sn_hlo hlo;
-		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		snprintf(path, sizeof(path), "%s/%s/%s", xplane->beside, folder,
+			 entries[i]->d_name);
 		free(entries[i]);
 		if (result)
 			continue;
@@ -731,16 +736,6 @@ static int draw_files(struct sn_xplane *xplane, const char *folder,
 	if (count >= 0)
 		free(entries);
 	return result;
-}
-
-static int draw_beside(struct sn_xplane *xplane, const char *name,
-		       int (*draw_one)(struct sn_xplane *xplane, struct sn_hlo *hlo))
-{
-	char path[4096];
-	if (!xplane->beside ||
-	    snprintf(path, sizeof(path), "%s/%s", xplane->beside, name) >= (int)sizeof(path))
-		return 0;
-	return draw_files(xplane, path, draw_one);
 }
 
 static int describe_function(struct sn_xplane *xplane, struct sn_hlo *hlo)

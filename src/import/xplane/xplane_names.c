@@ -97,17 +97,17 @@ static int read_stat_name(struct sn_xplane *xplane, struct sn_xplane_plane *plan
 	struct sn_proto_field fields[3], inner[3]; /* 1 id, 2 a message with 2 the name */
 	SN_PROTO_FIELDS(entry, fields);
 	SN_PROTO_FIELDS(sn_proto_enter(fields + 2), inner);
-	struct sn_xplane_stat_kind made = {.name = sn_proto_string(xplane->builder, inner + 2)};
-	memset(made.keys, 0xff, sizeof(made.keys));
-	const char *text = sn_db_builder_text(xplane->builder, made.name);
+	struct sn_xplane_stat_kind created = {.name = sn_proto_string(xplane->builder, inner + 2)};
+	memset(created.keys, 0xff, sizeof(created.keys));
+	const char *text = sn_db_builder_text(xplane->builder, created.name);
 	for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
 		if (!strcmp(roles[i].name, text))
-			made.role = roles[i].role;
+			created.role = roles[i].role;
 	uint32_t number = sn_table_add(&plane->stat_ids, fields[1].value);
 	if (number == SN_TABLE_NONE ||
 	    sn_vec_reserve(&plane->stats, &plane->stat_capacity, number + 1ull) < 0)
 		return SN_ERR_MEMORY;
-	plane->stats[number] = made;
+	plane->stats[number] = created;
 	return 0;
 }
 
@@ -183,7 +183,7 @@ static int read_event_name(struct sn_xplane *xplane, struct sn_xplane_plane *pla
 	kind.stat_bytes = (uint32_t)(plane->bytes.count - kind.stats_at);
 	if (kind.name == SONDE_NONE)
 		kind.name = sn_db_builder_string(xplane->builder, "");
-	kind.told = sn_xplane_told_by(sn_db_builder_text(xplane->builder, kind.name));
+	kind.mark = sn_xplane_mark_kind_of(sn_db_builder_text(xplane->builder, kind.name));
 	uint32_t number = sn_table_add(&plane->kind_ids, id);
 	if (number == SN_TABLE_NONE ||
 	    sn_vec_reserve(&plane->kinds, &plane->kind_capacity, number + 1ull) < 0)
