@@ -315,7 +315,7 @@ void sn_diagnose_ranks(struct sn_diagnosis *diagnosis)
 {
 	/* Debian, and who builds it himself; Open MPI 3 to 5 */
 	static const char *const names[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40"};
-	char library[512], all[300] = "";
+	char library[512], all[1024] = "";
 	diagnosis->group = "Ranks";
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t used = strlen(all);
