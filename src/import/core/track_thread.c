@@ -281,7 +281,7 @@ static int take_range(struct thread *thread, struct sn_event *event)
 }
 
 /* A sample or a cost, whose value is in place of a link. */
-static int take_cost(struct thread *thread, struct sn_event *event)
+static int add_cost(struct thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
 	uint32_t metric = event->metric;
@@ -306,7 +306,7 @@ static int take_placed(struct thread *thread, struct sn_event *event)
 	if (sink->contexts && event->kind != SONDE_TRACK_STATES)
 		event->context = sink->contexts[event->context];
 	if (is_cost(event))
-		return take_cost(thread, event);
+		return add_cost(thread, event);
 	if (event->link) /* a wake-up */
 		event->link = sn_sink_link(sink, event->link);
 	sn_trace_writer_add(sink->writer, event);
