@@ -33,7 +33,7 @@ struct sn_ctf_any {
 	uint64_t discarded;
 };
 
-/* What an event says of who it was. */
+/* The thread and processor of an event, as far as it says. */
 struct who {
 	bool has_tid, has_cpu;
 	uint32_t pid, tid, cpu;

@@ -29,7 +29,7 @@ static uint32_t thread_name(void *context, uint32_t tid)
 	return track == SONDE_NONE ? SONDE_NONE : sn_track_sink_at(perf->sink, track)->name;
 }
 
-/* Who will have a track, and since when. */
+/* The thread gets a track, which covers that time. */
 static int touch_thread(struct sn_perf *perf, uint32_t tid, uint64_t time_ns)
 {
 	uint32_t track = tid ? thread_track(perf, tid) : SONDE_NONE;

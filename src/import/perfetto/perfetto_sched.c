@@ -37,7 +37,7 @@ static int read_event(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset
 		if (field.number == 1)
 			time_ns = field.value;
 		else if (field.number == 2 && field.wire == SN_PROTO_VARINT)
-			pid = field; /* who is interrupted, or wakes */
+			pid = field; /* the thread that is interrupted, or that wakes */
 		else if (field.number > 2 && field.wire == SN_PROTO_BYTES)
 			kind = field;
 	}
