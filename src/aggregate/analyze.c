@@ -27,13 +27,6 @@
 #include <time.h>
 #include <unistd.h>
 
-struct analysis {
-	struct sn_pipeline pipeline;
-	struct sn_inputs inputs;
-	const char *const *folders;
-	size_t folder_count;
-};
-
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -68,9 +61,8 @@ static int add_up(struct sn_pipeline *pipeline)
 }
 
 /* A folder of which nothing was readable is a mistake of the user's, not a loss. */
-static int check_folders(struct analysis *analysis)
+static int check_folders(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
 	int result = add_up(pipeline);
 	for (uint32_t i = 0; i < pipeline->folder_count && !sn_comm_rank() && !result; i++) {
 		if (pipeline->readable[i])
@@ -80,7 +72,7 @@ static int check_folders(struct analysis *analysis)
 						 &pipeline->result->first_problem);
 		result = sn_pipeline_fail(pipeline, SN_ERR_FORMAT,
 					  "cannot read '%s': none of its measurements is readable",
-					  analysis->folders[i]);
+					  pipeline->folders[i]);
 	}
 	return result;
 }
@@ -172,27 +164,25 @@ static int sort_profiles(struct sn_unified *all)
 	return 0;
 }
 
-static int add_provenance(struct analysis *analysis)
+static int add_provenance(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
 	struct sn_unified *all = &pipeline->workers->unified;
 	struct sn_provenance provenance;
 	sn_provenance_init(&provenance);
 	int result = sn_unified_provenance(all, &provenance);
-	for (uint64_t i = 0; i < pipeline->result->unreadable; i++)
-		sn_provenance_add_unreadable(&provenance);
-	const struct sn_input_run *records = analysis->inputs.records;
-	for (size_t i = 0; i < analysis->inputs.record_count && !result; i++)
+	provenance.missing.unreadable = pipeline->result->unreadable;
+	const struct sn_input_run *records = pipeline->inputs.records;
+	for (size_t i = 0; i < pipeline->inputs.record_count && !result; i++)
 		result =
 		    sn_missing_add_run(&provenance.missing, &records[i].record, records[i].run);
 	if (!result)
 		result = sn_provenance_finish(&provenance, all->builder);
 	sn_provenance_release(&provenance);
-	for (uint32_t i = 0; i < analysis->inputs.run_count && analysis->inputs.run_count > 1;
+	for (uint32_t i = 0; i < pipeline->inputs.run_count && pipeline->inputs.run_count > 1;
 	     i++) {
 		char key[32];
 		snprintf(key, sizeof(key), "run.%u", i);
-		sn_db_builder_property(all->builder, key, analysis->inputs.runs[i]);
+		sn_db_builder_property(all->builder, key, pipeline->inputs.runs[i]);
 	}
 	if (result || all->builder->failed)
 		return sn_pipeline_out_of_memory(pipeline);
@@ -212,16 +202,15 @@ static unsigned event_threads(const struct sn_db_writer *writer)
 }
 
 /* Everything but values: looked up, in order, and written. On rank 0. */
-static int describe(struct analysis *analysis)
+static int describe(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
 	struct sn_unified *all = &pipeline->workers->unified;
 	if (sn_comm_rank())
 		return 0;
 	int result =
 	    sort_profiles(all) ? sn_pipeline_out_of_memory(pipeline) : resolve_and_expand(pipeline);
 	if (!result)
-		result = add_provenance(analysis);
+		result = add_provenance(pipeline);
 	if (!result)
 		result = sn_events_add(pipeline);
 	if (result)
@@ -276,9 +265,8 @@ static void release_blocks(void *context)
 	sn_spill_close(&pipeline->values); /* its room on the disk is wanted */
 }
 
-static int write_values(struct analysis *analysis)
+static int write_values(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
 	const struct sn_numbering *numbering = &pipeline->numbering;
 	struct sn_block_source source = {
 	    .read = read_block, .release = release_blocks, .context = pipeline};
@@ -292,72 +280,50 @@ static int write_values(struct analysis *analysis)
 	return sn_db_writer_values(&pipeline->writer, &source);
 }
 
-static int list_inputs(struct analysis *analysis)
+static int list_inputs(struct sn_pipeline *pipeline)
 {
 	struct sn_error error = {""};
 	return sn_pipeline_check(
-	    &analysis->pipeline,
-	    sn_inputs_list(&analysis->inputs, analysis->folders, analysis->folder_count, &error),
+	    pipeline,
+	    sn_inputs_list(&pipeline->inputs, pipeline->folders, pipeline->folder_count, &error),
 	    &error);
 }
 
-static int acquire(struct analysis *analysis)
+static int share_output(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
-	pipeline->inputs = analysis->inputs.items;
-	pipeline->input_count = analysis->inputs.count;
-	pipeline->folder_count = (uint32_t)analysis->folder_count;
-	pipeline->readable = calloc(analysis->folder_count, sizeof(*pipeline->readable));
-	pipeline->workers = calloc(pipeline->writer.threads, sizeof(*pipeline->workers));
-	if (!pipeline->readable || !pipeline->workers)
-		return sn_pipeline_out_of_memory(pipeline);
-	return sn_acquire(pipeline);
+	return sn_db_writer_share(&pipeline->writer);
 }
 
-static int unify(struct analysis *analysis)
+static int finish(struct sn_pipeline *pipeline)
 {
-	return sn_unify_all(&analysis->pipeline);
-}
-
-static int share_output(struct analysis *analysis)
-{
-	return sn_db_writer_share(&analysis->pipeline.writer);
-}
-
-static int share_numbering(struct analysis *analysis)
-{
-	return sn_numbering_share(&analysis->pipeline);
-}
-
-static int finish(struct analysis *analysis)
-{
-	return sn_comm_rank() ? 0 : sn_db_writer_finish(&analysis->pipeline.writer);
+	return sn_comm_rank() ? 0 : sn_db_writer_finish(&pipeline->writer);
 }
 
 /* Steps up to NULL, as long as no rank fails. Adds the time they take. */
-static int run(struct analysis *analysis, int (*const *steps)(struct analysis *), uint64_t *time_ns)
+static int run(struct sn_pipeline *pipeline, int (*const *steps)(struct sn_pipeline *),
+	       uint64_t *time_ns)
 {
 	uint64_t start_ns = now_ns();
 	int result = 0;
 	for (; *steps && !result; steps++)
-		result = sn_comm_agree((*steps)(analysis), analysis->pipeline.writer.error);
+		result = sn_comm_agree((*steps)(pipeline), pipeline->writer.error);
 	*time_ns += now_ns() - start_ns;
 	return result;
 }
 
-static int run_all(struct analysis *analysis)
+static int run_all(struct sn_pipeline *pipeline)
 {
-	static int (*const reading[])(struct analysis *) = {list_inputs, acquire, check_folders,
-							    unify, NULL};
-	static int (*const describing[])(struct analysis *) = {describe, NULL};
-	static int (*const writing[])(struct analysis *) = {share_output, share_numbering,
-							    write_values, finish, NULL};
-	struct sn_analyze_result *result = analysis->pipeline.result;
+	static int (*const reading[])(struct sn_pipeline *) = {list_inputs, sn_acquire,
+							       check_folders, sn_unify_all, NULL};
+	static int (*const describing[])(struct sn_pipeline *) = {describe, NULL};
+	static int (*const writing[])(struct sn_pipeline *) = {share_output, sn_numbering_share,
+							       write_values, finish, NULL};
+	struct sn_analyze_result *result = pipeline->result;
 	uint64_t unused_ns = 0;
-	int status = run(analysis, reading, &result->read_ns);
+	int status = run(pipeline, reading, &result->read_ns);
 	if (!status)
-		status = run(analysis, describing, &unused_ns);
-	return status ? status : run(analysis, writing, &result->write_ns);
+		status = run(pipeline, describing, &unused_ns);
+	return status ? status : run(pipeline, writing, &result->write_ns);
 }
 
 static void release_worker(struct sn_worker *worker)
@@ -370,9 +336,8 @@ static void release_worker(struct sn_worker *worker)
 	free(worker->values);
 }
 
-static void release(struct analysis *analysis)
+static void release(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
 	for (unsigned i = 0; pipeline->workers && i < pipeline->writer.threads; i++)
 		release_worker(pipeline->workers + i);
 	free(pipeline->workers);
@@ -380,7 +345,7 @@ static void release(struct analysis *analysis)
 	sn_numbering_release(&pipeline->numbering);
 	sn_db_ordered_release(&pipeline->ordered);
 	sn_spill_close(&pipeline->values);
-	sn_inputs_release(&analysis->inputs);
+	sn_inputs_release(&pipeline->inputs);
 	sn_db_writer_release(&pipeline->writer);
 	pthread_mutex_destroy(&pipeline->mutex);
 	pthread_cond_destroy(&pipeline->room);
@@ -393,28 +358,27 @@ int sn_analyze(const char *const *folders, size_t count, const char *output,
 	static const struct sn_analyze_options usual;
 	struct sn_analyze_result ignored;
 	struct sn_error unread = {""};
-	struct analysis analysis = {.pipeline = {.options = options ? options : &usual,
-						 .values.fd = -1,
-						 .first_problem.input = UINT64_MAX,
-						 .result = result ? result : &ignored},
-				    .folders = folders,
-				    .folder_count = count};
-	struct sn_pipeline *pipeline = &analysis.pipeline;
-	memset(pipeline->result, 0, sizeof(*pipeline->result));
+	struct sn_pipeline pipeline = {.options = options ? options : &usual,
+				       .folders = folders,
+				       .folder_count = count,
+				       .values.fd = -1,
+				       .first_problem.input = UINT64_MAX,
+				       .result = result ? result : &ignored};
+	*pipeline.result = (struct sn_analyze_result){0};
 	if (!count)
 		return sn_fail(error, SN_ERR_ARGUMENT, "no measurement was given");
-	struct sn_db_writer *writer = &pipeline->writer;
+	struct sn_db_writer *writer = &pipeline.writer;
 	sn_db_writer_init(writer, output, error ? error : &unread);
-	writer->threads = sn_pool_threads(pipeline->options->jobs);
-	if (pipeline->options->memory_bytes)
-		writer->memory = pipeline->options->memory_bytes;
+	writer->threads = sn_pool_threads(pipeline.options->jobs);
+	if (pipeline.options->memory_bytes)
+		writer->memory = pipeline.options->memory_bytes;
 	writer->peers = sn_comm();
-	writer->is_shared = pipeline->options->is_shared;
-	writer->complete = pipeline->options->complete;
-	writer->complete_context = pipeline->options->complete_context;
-	pthread_mutex_init(&pipeline->mutex, NULL);
-	pthread_cond_init(&pipeline->room, NULL);
-	int status = run_all(&analysis);
-	release(&analysis);
+	writer->is_shared = pipeline.options->is_shared;
+	writer->complete = pipeline.options->complete;
+	writer->complete_context = pipeline.options->complete_context;
+	pthread_mutex_init(&pipeline.mutex, NULL);
+	pthread_cond_init(&pipeline.room, NULL);
+	int status = run_all(&pipeline);
+	release(&pipeline);
 	return status;
 }

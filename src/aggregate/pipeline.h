@@ -68,9 +68,9 @@ struct sn_problem {
 struct sn_pipeline {
 	const struct sn_analyze_options *options;
 	struct sn_db_writer writer; /* its threads, memory and error are everybody's */
-	struct sn_input *inputs;
-	size_t input_count;
-	uint32_t folder_count;
+	const char *const *folders;
+	size_t folder_count;
+	struct sn_inputs inputs;
 	struct sn_worker *workers; /* [threads] */
 	struct sn_spill values;
 	struct sn_numbering numbering;

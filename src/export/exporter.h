@@ -22,7 +22,7 @@
 
 struct sn_source_roots;
 
-/* What a format cannot say, for the user; `count` is 0 where there is nothing. */
+/* What a format cannot hold, for the user; `count` is 0 where there is nothing. */
 struct sn_export_loss {
 	uint32_t count;	 /* formulas of the database */
 	char first[120]; /* the first one's name */

@@ -155,6 +155,16 @@ static char *next_text(void)
 	return texts[next++ % 16];
 }
 
+const char *sn_number_text(double value, const char *unit)
+{
+	return sn_number_format(value, unit, next_text());
+}
+
+const char *sn_number_counted(double count)
+{
+	return sn_number_count(count, next_text());
+}
+
 const char *sn_number_time(double ns)
 {
 	return sn_number_format(ns, "ns", next_text());

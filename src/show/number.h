@@ -17,7 +17,10 @@ const char *sn_number_format(double value, const char *unit, char text[SN_NUMBER
 const char *sn_number_count(double value, char text[SN_NUMBER_CHARS]);
 /* "42.1%", of a share from 0 to 1. */
 const char *sn_number_share(double share, char text[SN_NUMBER_CHARS]);
-/* The same of times, and of parts of a whole (0 of nothing), in texts that last for eight calls. */
+/* The same of any unit, of counts, times, and parts of a whole (0 of nothing), in texts that last
+ * for eight calls. */
+const char *sn_number_text(double value, const char *unit);
+const char *sn_number_counted(double count);
 const char *sn_number_time(double ns);
 const char *sn_number_part(double part, double whole);
 /* The shortest decimal that reads back as the same double; for data, not for people. */

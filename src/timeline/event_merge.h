@@ -7,9 +7,7 @@
 #ifndef SN_TIMELINE_EVENT_MERGE_H
 #define SN_TIMELINE_EVENT_MERGE_H
 
-#include "attributes.h"
-#include "base/error.h"
-#include "sonde/trace.h"
+#include "track_blocks.h"
 
 struct sn_merged_event {
 	uint64_t start_ns, end_ns, link;
@@ -20,21 +18,6 @@ struct sn_merged_event {
 	const struct sn_attributes *attributes;
 	size_t at; /* among those, for sn_attributes_get */
 };
-
-/* What is read of the tracks. */
-struct sn_event_window {
-	uint64_t from_ns, to_ns; /* all for 0 and UINT64_MAX; more may come, as of a cursor */
-	unsigned flags;		 /* as of a cursor */
-	/* of sn_event_reader_new, that others use as well; NULL: one of its own */
-	struct sonde_event_cursor *reader;
-	const struct sn_attribute_wish *wishes; /* attributes that are read as well */
-	size_t wish_count;
-};
-#define SN_EVENT_WINDOW_ALL(its_flags)                                                             \
-	&(struct sn_event_window)                                                                  \
-	{                                                                                          \
-		.to_ns = UINT64_MAX, .flags = its_flags                                            \
-	}
 
 struct sn_event_merge;
 

@@ -15,19 +15,6 @@ void sn_intervals_release(struct sn_intervals *set)
 	*set = (struct sn_intervals){0};
 }
 
-int sn_intervals_append(struct sn_intervals *set, uint64_t start_ns, uint64_t end_ns)
-{
-	struct sn_interval *last = set->count ? set->items + set->count - 1 : NULL;
-	if (end_ns <= start_ns)
-		return 0;
-	if (last && start_ns <= last->end_ns && start_ns >= last->start_ns) {
-		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
-		return 0;
-	}
-	return sn_vec_push(&set->items, &set->capacity, &set->count,
-			   (struct sn_interval){start_ns, end_ns});
-}
-
 int sn_intervals_add(struct sn_intervals *set, uint64_t start_ns, uint64_t end_ns)
 {
 	/* a full array is settled before it grows: what overlaps need not be kept */
@@ -37,7 +24,15 @@ int sn_intervals_add(struct sn_intervals *set, uint64_t start_ns, uint64_t end_n
 		    sn_vec_reserve(&set->items, &set->capacity, 2 * set->capacity) < 0)
 			return SN_ERR_MEMORY;
 	}
-	return sn_intervals_append(set, start_ns, end_ns);
+	struct sn_interval *last = set->count ? set->items + set->count - 1 : NULL;
+	if (end_ns <= start_ns)
+		return 0;
+	if (last && start_ns <= last->end_ns && start_ns >= last->start_ns) {
+		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
+		return 0;
+	}
+	return sn_vec_push(&set->items, &set->capacity, &set->count,
+			   (struct sn_interval){start_ns, end_ns});
 }
 
 SN_SORT_BY(sort_by_start, struct sn_interval, const void *, SN_ORDER(a->start_ns, b->start_ns));

@@ -20,10 +20,8 @@ struct sn_intervals {
 };
 
 void sn_intervals_release(struct sn_intervals *set);
-/* Joins an interval to the set; starts must not descend. 0 or SN_ERR_MEMORY. */
-int sn_intervals_append(struct sn_intervals *set, uint64_t start_ns, uint64_t end_ns);
-/* The same in any order; sn_intervals_settle must come before any use. Many intervals that touch
- * or overlap cost no memory beyond the set that they make. */
+/* Adds an interval, in any order; sn_intervals_settle must come before any use. Many intervals that
+ * touch or overlap cost no memory beyond the set that they make. 0 or SN_ERR_MEMORY. */
 int sn_intervals_add(struct sn_intervals *set, uint64_t start_ns, uint64_t end_ns);
 void sn_intervals_settle(struct sn_intervals *set);
 

@@ -5,8 +5,25 @@
 #ifndef SN_TIMELINE_TRACK_BLOCKS_H
 #define SN_TIMELINE_TRACK_BLOCKS_H
 
+#include "attributes.h"
 #include "base/error.h"
+#include "lib/db/trace_reader.h"
 #include "sonde/trace.h"
+
+/* What is read of tracks. */
+struct sn_event_window {
+	uint64_t from_ns, to_ns; /* all for 0 and UINT64_MAX; more may come, as of a cursor */
+	unsigned flags;		 /* as of a cursor */
+	/* of sn_event_reader_new, for all tracks that are read by turns; NULL: one of its own */
+	struct sonde_event_cursor *reader;
+	const struct sn_attribute_wish *wishes; /* attributes that sn_event_merge reads as well */
+	size_t wish_count;
+};
+#define SN_EVENT_WINDOW_ALL(its_flags)                                                             \
+	&(struct sn_event_window)                                                                  \
+	{                                                                                          \
+		.to_ns = UINT64_MAX, .flags = its_flags                                            \
+	}
 
 /* What is done with a block, which is valid until it returns, as what `cursor` tells of it is. 0;
  * 1: no more are wanted; or a negative enum sn_err to end: SN_ERR_MEMORY, or another one that has
@@ -15,12 +32,9 @@ typedef int sn_visit_block(void *data, const struct sonde_track *track,
 			   struct sonde_event_cursor *cursor,
 			   const struct sonde_event_block *block);
 
-/* All of them; `flags` as of sonde_event_cursor_new. 0 or a negative enum sn_err. */
-int sn_track_blocks(const struct sonde_trace *trace, uint32_t track, unsigned flags,
-		    sn_visit_block *visit, void *data, struct sn_error *error);
-/* The same of the window of a cursor. */
-int sn_track_blocks_within(const struct sonde_trace *trace, uint32_t track, uint64_t from_ns,
-			   uint64_t to_ns, unsigned flags, sn_visit_block *visit, void *data,
-			   struct sn_error *error);
+/* 0 or a negative enum sn_err. */
+int sn_track_blocks(const struct sonde_trace *trace, uint32_t track,
+		    const struct sn_event_window *window, sn_visit_block *visit, void *data,
+		    struct sn_error *error);
 
 #endif

@@ -53,6 +53,7 @@ int sn_track_walk(const struct sn_processes *processes, uint32_t profile,
 {
 	const struct sonde_trace *trace = processes->trace;
 	struct walking walking = {.walk = walk};
+	struct sn_event_window window = {.to_ns = UINT64_MAX, .reader = sn_event_reader_new(trace)};
 	const uint32_t *tracks;
 	int result = sn_attributes_init(&walking.attributes, processes->db, trace, walk->wishes,
 					walk->wish_count);
@@ -66,8 +67,10 @@ int sn_track_walk(const struct sn_processes *processes, uint32_t profile,
 							      : kind == SONDE_PROFILE_STREAM &&
 								    walk->tracks & SN_WALK_STREAMS;
 		if (track->kind == SONDE_TRACK_INTERVALS && is_wanted)
-			result = sn_track_blocks(trace, tracks[i], 0, visit_block, &walking, error);
+			result = sn_track_blocks(trace, tracks[i], &window, visit_block, &walking,
+						 error);
 	}
+	sonde_event_cursor_free(window.reader);
 	sn_attributes_release(&walking.attributes);
 	return sn_fail_code(error, result);
 }

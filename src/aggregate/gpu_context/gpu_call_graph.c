@@ -46,7 +46,7 @@ static uint32_t edge_end(const struct edges *edges, size_t site)
 	return edges->is_reversed ? edges->sites[site].caller : edges->sites[site].callee;
 }
 
-/* A copy of the sites, sorted. Where memory fails, the arena says so. */
+/* A copy of the sites, sorted. Without memory the arena has failed. */
 static struct edges make_edges(struct sn_arena *arena, uint32_t function_count,
 			       const struct sn_gpu_call_site *sites, size_t count, bool is_reversed)
 {

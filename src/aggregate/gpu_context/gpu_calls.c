@@ -106,7 +106,8 @@ static bool is_build(const struct sn_elf_file *file, const struct sn_module_reco
 		memcmp(file->build_id, module->build_id, module->build_id_bytes) == 0);
 }
 
-/* The binary of that path, read at the first time; NULL without memory, which takes the path. */
+/* The binary of that path, read at the first time; NULL without memory. The path is freed or kept
+ * in either case. */
 static const struct sn_gpu_calls_binary *find_binary(struct sn_gpu_calls *calls, char *path)
 {
 	for (size_t i = 0; path && i < calls->count; i++) {
@@ -196,18 +197,14 @@ static int add_node(struct applying *applying, uint32_t parent, struct sn_frame 
 	struct sn_gpu_called *called = applying->called;
 	*number = called->thread.node_count;
 	return sn_vec_push(&called->nodes, &applying->node_capacity, &called->thread.node_count,
-			   (struct sn_node_record){.parent = parent, .frame = frame}) < 0
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   (struct sn_node_record){.parent = parent, .frame = frame});
 }
 
 static int add_value(struct applying *applying, struct sn_value_record value)
 {
 	struct sn_gpu_called *called = applying->called;
 	return sn_vec_push(&called->values, &applying->value_capacity, &called->thread.value_count,
-			   value) < 0
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   value);
 }
 
 /* All nodes but samples; those of kernels that are not divided follow when that is known. */
@@ -303,8 +300,8 @@ static void weigh(const struct applying *applying, const struct sn_gpu_calls_bin
 }
 
 /* The node that stands for a context: of the call that leads to it, else that of its parent. */
-static int make_context_nodes(struct applying *applying, struct dividing *dividing,
-			      const struct sn_gpu_calls_binary *of, const struct sample *sample)
+static int add_context_nodes(struct applying *applying, struct dividing *dividing,
+			     const struct sn_gpu_calls_binary *of, const struct sample *sample)
 {
 	for (uint32_t i = 0; i < dividing->contexts.count; i++) {
 		const struct sn_gpu_context *context = &dividing->contexts.contexts[i];
@@ -438,7 +435,7 @@ static int divide_samples(struct applying *applying, struct dividing *dividing,
 	dividing->parts = sn_arena_array(arena, uint64_t, contexts);
 	dividing->sample_nodes = sn_arena_array(arena, uint32_t, contexts);
 	int result =
-	    arena->failed ? SN_ERR_MEMORY : make_context_nodes(applying, dividing, of, samples);
+	    arena->failed ? SN_ERR_MEMORY : add_context_nodes(applying, dividing, of, samples);
 	for (size_t i = 0; i < count && result == 0; i++)
 		result = samples[i].function == NONE
 			     ? keep_samples(applying, &samples[i], 1)

@@ -151,9 +151,7 @@ static void find_active(struct building *b)
 
 static int add(struct building *b, struct sn_gpu_context context)
 {
-	return sn_vec_push(&b->out->contexts, &b->capacity, &b->out->count, context) < 0
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&b->out->contexts, &b->capacity, &b->out->count, context);
 }
 
 static bool is_full(const struct building *b, uint32_t component)
@@ -394,7 +392,7 @@ int sn_gpu_contexts_share(const struct sn_gpu_call_graph *graph, const uint8_t *
 		struct sn_gpu_context *context = &contexts->contexts[i];
 		double above = context->parent == NONE ? is_entered[context->function]
 						       : contexts->contexts[context->parent].share;
-		/* from where nobody begins no call is known to be made */
+		/* calls of what is not reached are not among those that were counted */
 		context->share = above == 0 || context->parent == NONE
 				     ? above
 				     : above * part_of_calls(&b, context->site, context->function);

@@ -2,9 +2,9 @@
 /*
  * In which calling context a GPU function spent what was measured of it.
  *
- * Samples of a GPU's program counter say an instruction and a kernel, but not who called. An
- * approximate calling context tree is made of them as K. Zhou et al. do ("Measurement and analysis
- * of GPU-accelerated applications with HPCToolkit", section 6.3):
+ * Samples of a GPU's program counter tell the instruction and the kernel, but not the callers. An
+ * approximate calling context tree is reconstructed from them as by K. Zhou et al. ("Measurement
+ * and analysis of GPU-accelerated applications with HPCToolkit", section 6.3):
  *
  * 1. The static call graph, from the binary's call instructions (gpu_call_graph.h). An edge weighs
  *    what was measured at its call: samples of the instruction, or how often it was executed.
@@ -58,10 +58,10 @@ struct sn_gpu_contexts {
 
 /*
  * The contexts below a kernel whose code is the function `kernel`, of a graph by
- * SN_GPU_RECURSION_ALL. measured[function_count] is what
- * was measured of each function, weights[site_count] of each call, in the graph's order; both may
- * be of any unit and are not negative. `limit` is how many contexts are told apart; 0:
- * SN_GPU_CONTEXTS_MAX. 0, SN_ERR_MEMORY or SN_ERR_ARGUMENT; release in either case.
+ * SN_GPU_RECURSION_ALL. measured[function_count] is what was measured of each function,
+ * weights[site_count] of each call, in the graph's order; both may be of any unit and are not
+ * negative. `limit` is how many contexts are told apart; 0: SN_GPU_CONTEXTS_MAX. 0, SN_ERR_MEMORY
+ * or SN_ERR_ARGUMENT; release in either case.
  *
  * MT: one graph may be used by several threads at once.
  */
@@ -71,12 +71,12 @@ int sn_gpu_contexts_build(const struct sn_gpu_call_graph *graph, uint32_t kernel
 void sn_gpu_contexts_release(struct sn_gpu_contexts *contexts);
 
 /*
- * The same without a kernel, of a graph by SN_GPU_RECURSION_ROOT, in two steps, as HPCToolkit's own
- * analysis does it: all paths from functions that nobody calls to those that were measured, of
- * which measured[] is not 0; and what part of a function each of them has, of which the functions
- * where execution can have begun are is_entered[]. Paths that begin elsewhere, or that no weight
- * leads to, have a share of 0. Every context is of kind FUNCTION. There are as many as there are
- * paths: see sn_gpu_call_graph_count_paths. 0 or SN_ERR_MEMORY.
+ * The same without a kernel, of a graph by SN_GPU_RECURSION_ROOT, as HPCToolkit's own analysis does
+ * it. The first finds a context for each path from a function without callers to a function of
+ * which measured[] is not 0; there may be many, see sn_gpu_call_graph_count_paths. All are of kind
+ * FUNCTION. The second gives them their shares: is_entered[function_count] are the functions where
+ * execution can have begun. Paths that begin elsewhere, or have a call without weight where another
+ * one has some, have a share of 0. 0 or SN_ERR_MEMORY.
  */
 int sn_gpu_contexts_find(const struct sn_gpu_call_graph *graph, const double *measured,
 			 struct sn_gpu_contexts *contexts);

@@ -23,7 +23,7 @@ static int write_block(struct sn_worker *worker)
 	struct sn_spilled_profile block = {
 	    .origin = {worker->file, worker->unified.profile_thread++},
 	    .entry_count = (uint32_t)major->entry_count,
-	    .data_bytes = major->data_bytes};
+	    .data_bytes = major->data.count};
 	struct sn_error error = {""};
 	int result = sn_major_spill(major, &pipeline->values, &block.offset, &error);
 	if (result)
@@ -78,7 +78,7 @@ static void wait_for_room(struct sn_pipeline *pipeline, uint64_t bytes)
 	pthread_mutex_unlock(&pipeline->mutex);
 }
 
-static void make_room(struct sn_pipeline *pipeline, uint64_t bytes)
+static void give_room(struct sn_pipeline *pipeline, uint64_t bytes)
 {
 	pthread_mutex_lock(&pipeline->mutex);
 	pipeline->in_flight_bytes -= bytes;
@@ -105,7 +105,7 @@ static void note_read(struct sn_pipeline *pipeline, const struct sn_input *input
 	pthread_mutex_unlock(&pipeline->mutex);
 }
 
-/* A tree of contexts that does not fit cannot be worked around: say what it needs. */
+/* A tree of contexts that does not fit cannot be worked around: the message names the limit. */
 static int check_tree(struct sn_pipeline *pipeline, const struct sn_worker *worker)
 {
 	uint64_t bytes = sn_unified_bytes(&worker->unified);
@@ -122,7 +122,7 @@ static int check_tree(struct sn_pipeline *pipeline, const struct sn_worker *work
 static int read_input(struct sn_worker *worker, size_t number)
 {
 	struct sn_pipeline *pipeline = worker->pipeline;
-	const struct sn_input *input = pipeline->inputs + number;
+	const struct sn_input *input = pipeline->inputs.items + number;
 	struct sn_measurement *measurement;
 	struct sn_error why = {""};
 	int result = sn_measurement_open(input->path, &measurement, &why);
@@ -154,16 +154,16 @@ static int read_one(void *context, unsigned number, size_t item)
 	struct share *share = context;
 	struct sn_pipeline *pipeline = share->pipeline;
 	size_t input = share->inputs[item];
-	uint64_t bytes = pipeline->inputs[input].bytes;
+	uint64_t bytes = pipeline->inputs.items[input].bytes;
 	if (bytes > pipeline->writer.memory / 2)
 		return sn_pipeline_fail(pipeline, SN_ERR_ARGUMENT,
 					"'%s' alone needs more than %llu MiB of memory: allow more "
 					"with --memory",
-					pipeline->inputs[input].path,
+					pipeline->inputs.items[input].path,
 					(unsigned long long)(pipeline->writer.memory >> 20));
 	wait_for_room(pipeline, bytes);
 	int result = read_input(pipeline->workers + number, input);
-	make_room(pipeline, bytes);
+	give_room(pipeline, bytes);
 	return result;
 }
 
@@ -178,13 +178,13 @@ static int compare_sizes(const void *left, const void *right)
 static int choose_share(struct sn_pipeline *pipeline, struct share *share)
 {
 	unsigned ranks = sn_comm_size();
-	size_t count = pipeline->input_count;
+	size_t count = pipeline->inputs.count;
 	const struct sn_input **sorted = malloc((count + 1) * sizeof(*sorted));
 	uint64_t *loads = calloc(ranks, sizeof(*loads));
 	share->inputs = malloc((count + 1) * sizeof(*share->inputs));
 	bool has_memory = sorted && loads && share->inputs;
 	for (size_t i = 0; i < count && has_memory; i++)
-		sorted[i] = pipeline->inputs + i;
+		sorted[i] = pipeline->inputs.items + i;
 	if (has_memory)
 		qsort(sorted, count, sizeof(*sorted), compare_sizes);
 	for (size_t i = 0; i < count && has_memory; i++) {
@@ -194,7 +194,8 @@ static int choose_share(struct sn_pipeline *pipeline, struct share *share)
 				least = r;
 		loads[least] += sorted[i]->bytes + 4096;
 		if (least == sn_comm_rank())
-			share->inputs[share->count++] = (size_t)(sorted[i] - pipeline->inputs);
+			share->inputs[share->count++] =
+			    (size_t)(sorted[i] - pipeline->inputs.items);
 	}
 	free(sorted);
 	free(loads);
@@ -205,12 +206,16 @@ int sn_acquire(struct sn_pipeline *pipeline)
 {
 	struct share share = {.pipeline = pipeline};
 	struct sn_error error = {""};
+	pipeline->readable = calloc(pipeline->folder_count, sizeof(*pipeline->readable));
+	pipeline->workers = calloc(pipeline->writer.threads, sizeof(*pipeline->workers));
+	if (!pipeline->readable || !pipeline->workers)
+		return sn_pipeline_out_of_memory(pipeline);
 	int result = sn_spill_open_beside(&pipeline->values, pipeline->writer.output, &error);
 	if (result)
 		return sn_pipeline_check(pipeline, result, &error);
 	for (unsigned i = 0; i < pipeline->writer.threads && !result; i++) {
 		struct sn_worker *worker = pipeline->workers + i;
-		*worker = (struct sn_worker){.pipeline = pipeline};
+		worker->pipeline = pipeline;
 		sn_major_init(&worker->major, 1);
 		if (sn_unified_init(&worker->unified))
 			result = sn_pipeline_out_of_memory(pipeline);

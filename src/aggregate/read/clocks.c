@@ -52,7 +52,7 @@ static bool is_known(const struct sn_trace_identity *identity)
 	return memcmp(identity->boot, nothing.boot, sizeof(nothing.boot)) != 0;
 }
 
-/* SN_ID_NONE without memory. A file that does not say whose its clock is has one of its own. */
+/* SN_ID_NONE without memory. A file whose clock is not known has a host of its own. */
 static uint32_t host_of(struct sn_clocks *clocks, struct sn_trace_identity identity)
 {
 	identity.messages = 0;
@@ -127,7 +127,7 @@ static int read_messages(struct sn_clocks *clocks, uint32_t number,
 		clocks->hosts[file->host].least_rank = file->rank;
 	if (!file->has_messages || !measurement->trace)
 		return 0;
-	/* what cannot be read ends the messages here, and is told when events are read */
+	/* what cannot be read ends the messages here, and is reported when events are read */
 	while (!result && sn_trace_reader_next(measurement->trace, &event, NULL) > 0)
 		if (sn_message_of(&file->keys, &event, number, file->rank, &message))
 			result = sn_messages_add(&clocks->messages, &message);
@@ -137,12 +137,12 @@ static int read_messages(struct sn_clocks *clocks, uint32_t number,
 static int read_files(struct sn_clocks *clocks, const struct sn_pipeline *pipeline)
 {
 	int result = 0;
-	for (uint32_t i = 0; i < pipeline->input_count && !result; i++) {
+	for (uint32_t i = 0; i < pipeline->inputs.count && !result; i++) {
 		struct file *file = clocks->files + i;
 		struct sn_measurement *measurement;
 		bool is_first = file->host != SN_ID_NONE && !clocks->hosts[file->host].has_calendar;
 		if ((!is_first && !file->has_messages) ||
-		    sn_measurement_open(pipeline->inputs[i].path, &measurement, NULL))
+		    sn_measurement_open(pipeline->inputs.items[i].path, &measurement, NULL))
 			continue;
 		result = sn_clocks_begin_file(clocks, i, measurement);
 		if (!result)
@@ -337,10 +337,10 @@ int sn_clocks_new(struct sn_pipeline *pipeline, struct sn_clocks **created)
 	bool has_messages = false;
 	if (!clocks)
 		return SN_ERR_MEMORY;
-	clocks->files = calloc(pipeline->input_count + 1, sizeof(*clocks->files));
+	clocks->files = calloc(pipeline->inputs.count + 1, sizeof(*clocks->files));
 	int result = clocks->files ? 0 : SN_ERR_MEMORY;
-	for (size_t i = 0; i < pipeline->input_count && !result; i++) {
-		result = find_host(clocks, pipeline->inputs + i, clocks->files + i);
+	for (size_t i = 0; i < pipeline->inputs.count && !result; i++) {
+		result = find_host(clocks, pipeline->inputs.items + i, clocks->files + i);
 		has_messages |= clocks->files[i].has_messages;
 	}
 	/* one clock, and nothing to tie: every file is read once alone */
@@ -350,7 +350,7 @@ int sn_clocks_new(struct sn_pipeline *pipeline, struct sn_clocks **created)
 	if (!result)
 		/* beyond the links of all files' own */
 		result = sn_messages_match(&clocks->messages,
-					   ((uint64_t)pipeline->input_count << 43) + 1);
+					   ((uint64_t)pipeline->inputs.count << 43) + 1);
 	return result ? result : join(clocks);
 }
 
@@ -395,7 +395,7 @@ uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t
 		   : value;
 }
 
-/* ---- what is told ---- */
+/* ---- properties ---- */
 
 static void put(struct sn_db_builder *builder, uint32_t host, const char *key, const char *value)
 {

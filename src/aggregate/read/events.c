@@ -48,8 +48,6 @@ static int keep_nodes(void *context, const struct sn_measurement_thread *thread,
 		      const uint32_t *nodes, const uint32_t *metrics)
 {
 	struct process *process = context;
-	(void)profile;
-	(void)metrics;
 	uint32_t *copy = sn_arena_array(&process->arena, uint32_t, thread->node_count);
 	if (!copy)
 		return SN_ERR_MEMORY;
@@ -309,8 +307,8 @@ static int add_input(const struct adding *adding, uint32_t file)
 	struct sn_pipeline *pipeline = adding->pipeline;
 	struct sn_measurement *measurement;
 	struct sn_error error = {""};
-	/* what could not be read has been told before */
-	if (sn_measurement_open(pipeline->inputs[file].path, &measurement, NULL))
+	/* what could not be read has been reported before */
+	if (sn_measurement_open(pipeline->inputs.items[file].path, &measurement, NULL))
 		return 0;
 	int result = sn_clocks_begin_file(adding->clocks, file, measurement);
 	if (result)
@@ -338,8 +336,8 @@ int sn_events_add(struct sn_pipeline *pipeline)
 {
 	struct adding adding = {.pipeline = pipeline};
 	int result = 0;
-	for (uint32_t i = 0; i < pipeline->input_count && !result; i++) {
-		if (!has_trace(pipeline->inputs + i))
+	for (uint32_t i = 0; i < pipeline->inputs.count && !result; i++) {
+		if (!has_trace(pipeline->inputs.items + i))
 			continue;
 		if (!adding.writer)
 			result = begin(&adding);

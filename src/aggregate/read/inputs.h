@@ -6,6 +6,7 @@
 #ifndef SN_AGGREGATE_INPUTS_H
 #define SN_AGGREGATE_INPUTS_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "format/measurement/run_file.h"
 
@@ -32,10 +33,9 @@ struct sn_inputs {
 	size_t count, capacity;
 	/* Each folder is a run; runs are numbered by name. The folder's name without ".sonde", or
 	 * its path where two have one name. */
-	char **runs;
+	const char **runs;
 	uint32_t run_count;
-	char ***lists; /* of each folder; own the paths */
-	size_t list_count;
+	struct sn_arena arena; /* of paths and names */
 };
 
 /* 0 or a negative enum sn_err; release in either case. */

@@ -21,23 +21,22 @@ void sn_messages_release(struct sn_messages *messages)
 	*messages = (struct sn_messages){0};
 }
 
-static uint32_t find_key(const struct sn_trace_directory *all, const char *name)
-{
-	for (uint32_t i = 0; i < all->key_count; i++)
-		if (all->keys[i].name_length == strlen(name) &&
-		    !memcmp(all->keys[i].name, name, strlen(name)))
-			return i;
-	return SN_ID_NONE;
-}
-
 void sn_message_keys_find(const struct sn_trace_directory *all, struct sn_message_keys *keys)
 {
-	*keys =
-	    (struct sn_message_keys){find_key(all, "message"), find_key(all, "peer"),
-				     find_key(all, "tag"),     find_key(all, "sequence"),
-				     find_key(all, "bytes"),   find_key(all, "communicator"),
-				     find_key(all, "group"),   find_key(all, "communicator-rank"),
-				     find_key(all, "order")};
+	const struct {
+		const char *name;
+		uint32_t *key;
+	} names[] = {{"message", &keys->message}, {"peer", &keys->peer},
+		     {"tag", &keys->tag},	  {"sequence", &keys->number},
+		     {"bytes", &keys->bytes},	  {"communicator", &keys->communicator},
+		     {"group", &keys->group},	  {"communicator-rank", &keys->rank},
+		     {"order", &keys->order}};
+	memset(keys, 0xff, sizeof(*keys)); /* SN_ID_NONE */
+	for (uint32_t i = all->key_count; i--;)
+		for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++)
+			if (all->keys[i].name_length == strlen(names[n].name) &&
+			    !memcmp(all->keys[i].name, names[n].name, strlen(names[n].name)))
+				*names[n].key = i;
 }
 
 static bool value_of(const struct sn_trace_event *event, uint32_t key, uint64_t *value)

@@ -45,12 +45,6 @@ void sn_provenance_release(struct sn_provenance *provenance)
 	sn_missing_release(&provenance->missing);
 }
 
-void sn_provenance_add_unreadable(struct sn_provenance *provenance)
-{
-	provenance->unreadable++;
-	provenance->missing.unreadable++;
-}
-
 /* Of a property its key. */
 static bool is_one_of(const char *property, const char *const *keys, size_t count)
 {
@@ -282,7 +276,7 @@ static int name_root(const struct sn_provenance *provenance, struct sn_db_builde
 static const char *why_incomplete(const struct sn_provenance *provenance,
 				  const struct sn_missing_found *found)
 {
-	if (provenance->unreadable)
+	if (provenance->missing.unreadable)
 		return "a process's measurement cannot be read";
 	if (provenance->unfinished)
 		return "a process was killed or still ran; its data reach to its last checkpoint";
@@ -392,7 +386,8 @@ int sn_provenance_finish(struct sn_provenance *provenance, struct sn_db_builder 
 				: sn_measurement_number(&provenance->first, "start_realtime_ns");
 	sn_db_builder_property_number(builder, "processes",
 				      provenance->processes ? provenance->processes : 1);
-	sn_db_builder_property_number(builder, "processes.unreadable", provenance->unreadable);
+	sn_db_builder_property_number(builder, "processes.unreadable",
+				      provenance->missing.unreadable);
 	sn_db_builder_property_number(builder, "processes.unfinished", provenance->unfinished);
 	sn_db_builder_property_number(builder, "threads", provenance->threads);
 	sn_db_builder_property_number(builder, "samples", provenance->samples);

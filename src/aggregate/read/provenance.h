@@ -25,8 +25,8 @@ struct sn_provenance {
 	struct sn_intern processes_seen; /* "PID HOST" */
 	uint64_t *program_cpu_ns;	 /* of each program */
 	size_t program_capacity;
-	struct sn_missing missing;
-	uint64_t processes, unreadable, unfinished, threads;
+	struct sn_missing missing; /* whose `unreadable` the caller sets */
+	uint64_t processes, unfinished, threads;
 	uint64_t with_gaps; /* processes of which a part was not measured */
 	uint64_t own_ns, peak_bytes, samples;
 	uint64_t start_ns, end_ns; /* since the Unix epoch, over all processes */
@@ -50,8 +50,6 @@ int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurem
 		      const struct sn_process_totals *totals, uint32_t run);
 /* What a cause of collect/core/errors.def means, for people. Static. */
 const char *sn_provenance_drop_text(const char *cause);
-/* Counts a process whose file could not be read. */
-void sn_provenance_add_unreadable(struct sn_provenance *provenance);
 /*
  * Writes all properties, and names the root context by the program that used most CPU time, with
  * the number of processes where there are several. At least one process was added. 0 or

@@ -24,7 +24,6 @@ static int absorb_worker(void *context, unsigned worker, size_t item)
 	const struct level *level = context;
 	struct sn_pipeline *pipeline = level->pipeline;
 	unsigned into = (unsigned)item * 2 * level->step, from = into + level->step;
-	(void)worker;
 	if (from >= pipeline->writer.threads)
 		return 0;
 	return sn_unified_absorb(&pipeline->workers[into].unified, &pipeline->workers[from].unified)
@@ -97,31 +96,28 @@ static int32_t shift_of(unsigned __int128 total)
 }
 
 /* The writer's axes: how many values each context has, and how large each metric's are. */
-static int make_axes(struct sn_pipeline *pipeline)
+static int set_axes(struct sn_pipeline *pipeline)
 {
 	const struct sn_numbering *numbering = &pipeline->numbering;
 	const struct sn_unified *all = &pipeline->workers->unified;
-	struct sn_db_ordered *ordered = &pipeline->ordered;
-	uint64_t *counts = calloc(ordered->context_count + 1ull, sizeof(*counts));
-	int32_t *shifts = calloc(numbering->metric_count + 1ull, sizeof(*shifts));
-	int result = counts && shifts ? 0 : sn_pipeline_out_of_memory(pipeline);
-	for (uint32_t i = 0; i < numbering->node_count && i < all->count_capacity && !result; i++)
-		counts[numbering->node_contexts[i]] += all->value_counts[i];
-	for (uint32_t m = 0; m < numbering->metric_count && m < all->total_count && !result; m++)
-		shifts[numbering->metric_numbers[m]] = shift_of(all->totals[m]);
-	if (!result)
-		result = sn_db_writer_axes(&pipeline->writer, ordered, numbering->metric_count,
-					   numbering->profile_count, counts, shifts);
-	free(counts);
-	free(shifts);
-	return result;
+	struct sn_db_axes *axes = &pipeline->writer.axes;
+	int result = sn_db_writer_axes(&pipeline->writer, &pipeline->ordered,
+				       numbering->metric_count, numbering->profile_count);
+	if (result)
+		return result;
+	for (uint32_t i = 0; i < numbering->node_count && i < all->count_capacity; i++)
+		axes->value_counts[numbering->node_contexts[i]] += all->value_counts[i];
+	for (uint32_t m = 0; m < numbering->metric_count && m < all->total_count; m++)
+		axes->shifts[numbering->metric_numbers[m]] = shift_of(all->totals[m]);
+	sn_db_writer_divide(&pipeline->writer);
+	return 0;
 }
 
 static int number_profiles(struct sn_pipeline *pipeline)
 {
 	struct sn_numbering *numbering = &pipeline->numbering;
 	const struct sn_unified *all = &pipeline->workers->unified;
-	uint32_t count = numbering->profile_count, files = (uint32_t)pipeline->input_count;
+	uint32_t count = numbering->profile_count, files = (uint32_t)pipeline->inputs.count;
 	numbering->file_count = files;
 	numbering->first_profiles = calloc(files + 1ull, sizeof(*numbering->first_profiles));
 	numbering->profile_numbers = malloc((count + 1ull) * sizeof(*numbering->profile_numbers));
@@ -156,7 +152,7 @@ int sn_numbering_assign(struct sn_pipeline *pipeline)
 		numbering->node_contexts[i] = ordered->context_rank[all->merge.contexts[i]];
 	memcpy(numbering->metric_numbers, ordered->metric_rank,
 	       metrics * sizeof(*ordered->metric_rank));
-	return make_axes(pipeline);
+	return set_axes(pipeline);
 }
 
 void sn_numbering_release(struct sn_numbering *numbering)
@@ -189,7 +185,6 @@ static int translate_worker(void *context, unsigned number, size_t item)
 	struct sn_pipeline *pipeline = translating->pipeline;
 	const struct sn_numbering *numbering = &pipeline->numbering;
 	struct sn_worker *worker = pipeline->workers + item;
-	(void)number;
 	worker->nodes =
 	    sn_unified_translate(translating->all, &worker->unified, false, &worker->metrics);
 	if (!worker->nodes)

@@ -99,7 +99,6 @@ static int look_up(void *context, unsigned worker, size_t item)
 {
 	const struct work *work = context;
 	const struct batch *batch = work->batches + item;
-	(void)worker;
 	return sn_symbolizer_lookup(work->symbolizer, batch->module, batch->addresses, batch->count,
 				    batch->locations);
 }
@@ -111,7 +110,7 @@ static int compare_batches(const void *left, const void *right)
 	return SN_ORDER(b->count, a->count);
 }
 
-/* What is missing of maps of code made at run time. */
+/* What is missing of maps of generated code. */
 static void note_maps(const struct sn_merge *merge, const struct sn_symbolizer *symbolizer,
 		      const struct sn_resolved *resolved)
 {

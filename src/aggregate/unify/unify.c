@@ -147,6 +147,8 @@ int sn_unified_provenance(const struct sn_unified *unified, struct sn_provenance
 
 /* ---- tables into tables ---- */
 
+_Static_assert(sizeof(struct sn_merged_module) <= 4 * sizeof(uint64_t), "map_items has room");
+
 /* Numbers of one worker's things in another's tables. */
 struct maps {
 	uint32_t *strings, *modules, *codes, *frames, *nodes, *metrics;
@@ -188,7 +190,7 @@ static void renumber_code(const struct maps *maps, void *item)
 	code->name = apply(maps->strings, code->name);
 }
 
-/* What a frame's id is a number of is told by struct sn_frame. */
+/* struct sn_frame lists what an id is a number of. */
 static void renumber_frame(const struct maps *maps, void *item)
 {
 	struct sn_frame *frame = item;
@@ -206,7 +208,7 @@ static uint32_t *map_items(struct maps *maps, struct sn_intern *into, const stru
 {
 	uint32_t *map = new_map(maps, from->count);
 	for (uint32_t i = 0; i < from->count && !maps->failed; i++) {
-		uint64_t item[8];
+		uint64_t item[4]; /* as large as the largest, struct sn_merged_module */
 		size_t length;
 		const void *bytes = sn_intern_at(from, i, &length);
 		if (renumber) {

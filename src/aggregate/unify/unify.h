@@ -52,7 +52,7 @@ int sn_unified_absorb(struct sn_unified *into, const struct sn_unified *from);
 uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_unified *from,
 			       bool is_partial, uint32_t **metrics);
 
-/* To another rank, which fills in what sn_unified_init has made. */
+/* To another rank, which fills in an sn_unified_init. */
 void sn_unified_pack(struct sn_pack *pack, struct sn_unified *unified);
 
 /* Adds all processes to the provenance, and their graphs to the builder, in the order of their

@@ -9,11 +9,9 @@
 #include "show/page/sheets_html.h"
 #include "show/page/timeline_svg.h"
 #include "show/label.h"
-#include "trace_input.h"
 
 #include "sonde/db.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };
@@ -37,7 +35,7 @@ static int show_views(const struct timeline *timeline, struct sn_page *page, str
 	if (!result)
 		sn_show_left_out(&timeline->answers, page);
 	if (!result && page->has_failed)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	return result;
 }
 
@@ -78,9 +76,9 @@ static void print_json(const struct timeline *timeline, const struct sn_page *pa
 	putchar('\n');
 }
 
-/* The window that was asked for. */
-static int choose_picture(const struct timeline *timeline, struct sn_timeline_picture *picture,
-			  struct sn_error *error)
+/* The window that was asked for. 0 or SN_ERR_ARGUMENT. */
+static int choose_window(const struct timeline *timeline, struct sn_timeline_picture *picture,
+			 struct sn_error *error)
 {
 	const struct sn_answers *answers = &timeline->answers;
 	picture->from_ns = answers->start_ns;
@@ -92,43 +90,43 @@ static int choose_picture(const struct timeline *timeline, struct sn_timeline_pi
 	/* all that is recorded may be moments at one time */
 	if (timeline->to_s < 0 && picture->to_ns == picture->from_ns)
 		picture->to_ns++;
-	if (picture->to_ns <= picture->from_ns)
-		return sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
-	return 0;
+	return picture->to_ns > picture->from_ns
+		   ? 0
+		   : sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
 }
 
 static int draw_figure(void *context, struct sn_output *output, struct sn_error *error)
 {
 	const struct timeline *timeline = context;
+	const struct sn_answers *answers = &timeline->answers;
 	struct sn_timeline_picture picture = {.width = PAGE_WIDTH, .rows = PAGE_ROWS};
-	int result = choose_picture(timeline, &picture, error);
+	int result = choose_window(timeline, &picture, error);
 	return result ? result
-		      : sn_timeline_svg_draw(timeline->answers.db, timeline->answers.trace,
-					     &picture, output, error);
+		      : sn_timeline_svg_draw(answers->db, answers->trace, &picture, output, error);
 }
 
-/* All views, whatever is printed. */
-static int write_page(const struct timeline *timeline, const char *name, struct sn_error *error)
+/* The timeline; in a page with all views, whatever is printed. */
+static int draw(const struct timeline *timeline, const char *name, struct sn_error *error)
 {
+	const struct sn_answers *answers = &timeline->answers;
+	struct sn_timeline_picture picture = {.width = PICTURE_WIDTH, .rows = PICTURE_ROWS};
 	struct timeline all = *timeline;
 	struct sn_page page = {0};
 	struct sn_figure figure = {draw_figure, &all};
+	int result;
+	if (!is_page(timeline->picture)) {
+		result = choose_window(timeline, &picture, error);
+		return result ? result
+			      : sn_timeline_svg(answers->db, answers->trace, &picture,
+						timeline->picture, error);
+	}
 	all.view = -1;
-	int result = show_views(&all, &page, error);
+	result = show_views(&all, &page, error);
 	if (!result)
 		result =
 		    sn_sheets_html(&page, sn_label_base(name), &figure, timeline->picture, error);
 	sn_page_release(&page);
 	return result;
-}
-
-static int draw(const struct timeline *timeline, struct sn_error *error)
-{
-	struct sn_timeline_picture picture = {.width = PICTURE_WIDTH, .rows = PICTURE_ROWS};
-	int result = choose_picture(timeline, &picture, error);
-	return result ? result
-		      : sn_timeline_svg(timeline->answers.db, timeline->answers.trace, &picture,
-					timeline->picture, error);
 }
 
 static enum sn_answers_part needed(const struct timeline *timeline)
@@ -146,14 +144,10 @@ static int answer(struct timeline *timeline, const char *path)
 	if (sn_answers(&timeline->answers, needed(timeline), &error) ||
 	    show_views(timeline, &page, &error))
 		status = sn_command_fail("cannot read '%s': %s", path, error.text);
-	else if (timeline->picture &&
-		 (is_page(timeline->picture) ? write_page(timeline, path, &error)
-					     : draw(timeline, &error)))
+	else if (timeline->picture && draw(timeline, path, &error))
 		status = sn_command_fail("%s", error.text);
-	else if (timeline->form)
-		print_json(timeline, &page);
 	else
-		print_text(timeline, &page);
+		(timeline->form ? print_json : print_text)(timeline, &page);
 	sn_page_release(&page);
 	sn_answers_release(&timeline->answers);
 	return status;
@@ -174,9 +168,8 @@ static int show(struct timeline *timeline, const char *path)
 	return status;
 }
 
-static int run(int argc, char **argv)
+int sn_command_timeline_run(int argc, char **argv)
 {
-	static const char *const forms[] = {"text", "json", NULL};
 	const char *views[MAX_VIEWS];
 	int view_count = 0;
 	for (; sn_timeline_views[view_count].name && view_count + 2 < MAX_VIEWS; view_count++)
@@ -194,7 +187,7 @@ static int run(int argc, char **argv)
 	    {"iteration", SN_OPTION_WHOLE(answers->iteration, 1, 1e9)},
 	    {"from", .number = &timeline.from_s, .most = 1e9},
 	    {"to", .number = &timeline.to_s, .most = 1e9},
-	    {"format", .choice = &timeline.form, .choices = forms},
+	    {"format", SN_OPTION_CHOICE(timeline.form, "text", "json")},
 	    {"limit", SN_OPTION_WHOLE(timeline.limit, 0, LIMIT_MAX)},
 	    {"memory", .memory = &answers->memory_bytes, .least = LEAST_MEMORY},
 	    {"launched-only", .flag = &answers->launched_only},
@@ -213,10 +206,3 @@ static int run(int argc, char **argv)
 	timeline.answers.db = db;
 	return sn_command_close(db, show(&timeline, paths[0]));
 }
-
-const struct sn_command sn_command_timeline = {
-    .name = "timeline",
-    .summary = "say where the time of a trace went, and what devices waited for",
-    .usage = sn_usage_timeline,
-    .run = run,
-};

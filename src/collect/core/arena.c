@@ -257,7 +257,7 @@ void sn_bump_release(struct sn_bump *bump)
 	*bump = (struct sn_bump){0};
 }
 
-void *sn_bump_take(struct sn_bump *bump, size_t bytes)
+void *sn_bump_alloc(struct sn_bump *bump, size_t bytes)
 {
 	bytes = (bytes + 7) & ~(size_t)7;
 	if (bytes > BUMP_CHUNK_BYTES - 8)

@@ -259,7 +259,7 @@ static uint32_t *string_link(void *element)
 static uint32_t append_string(struct sn_cct *cct, const char *text, size_t length, uint32_t hash)
 {
 	uint32_t index = sn_array_reserve(&cct->strings);
-	char *copy = sn_bump_take(&cct->text, length);
+	char *copy = sn_bump_alloc(&cct->text, length);
 	if (index == UINT32_MAX || !copy)
 		return SN_ID_NONE;
 	memcpy(copy, text, length);
@@ -283,6 +283,15 @@ uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length)
 		index = string->next_in_bucket;
 	}
 	return append_string(cct, text, length, hash);
+}
+
+uint32_t sn_cct_named_child(struct sn_cct *cct, uint32_t parent, uint8_t kind, const char *name,
+			    size_t length)
+{
+	struct sn_frame frame = {.kind = kind, .id = sn_cct_string(cct, name, length)};
+	if (parent == SN_NODE_NONE || frame.id == SN_ID_NONE)
+		return SN_NODE_NONE;
+	return sn_cct_child(cct, parent, &frame);
 }
 
 /* ---- Python code objects ---- */

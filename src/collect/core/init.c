@@ -142,7 +142,8 @@ static void begin_child(void *unused)
 	sn_own_fds_after_fork();
 	sn_properties_init();
 	sn_property_set("began", "fork");
-	sn_property_set_parent(parent);
+	/* it may be over already, and another process the parent */
+	sn_property_set_number("ppid", (uint64_t)parent);
 	if (sn_config.output && sn_checkpoint_open()) {
 		lose();
 		return;
@@ -312,7 +313,8 @@ void sn_stop(const char *exit_text)
 		sn_leave(thread);
 	}
 	sn_trace_end();
-	sn_sampling_stop_self();
+	if (sn_thread_self())
+		sn_sampling_stop(sn_thread_self());
 	settle_running_threads();
 	sn_threads_ended(sn_sampling_settle_ended);
 	sn_checkpoint_now(exit_text);

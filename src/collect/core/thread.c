@@ -143,9 +143,9 @@ static bool register_thread(struct sn_thread *thread)
 	return true;
 }
 
-static struct sn_thread *take_record(void)
+static struct sn_thread *claim_record(void)
 {
-	sn_lock_take(SN_LOCK_THREADS);
+	sn_lock_acquire(SN_LOCK_THREADS);
 	struct sn_thread *thread = adopt_ended();
 	sn_lock_release(SN_LOCK_THREADS);
 	if (thread)
@@ -155,7 +155,7 @@ static struct sn_thread *take_record(void)
 		return NULL;
 	bool registered =
 	    sn_pages_keep_reserve(RESERVE_BYTES + (sn_thread_count() + 1) * RESERVE_THREAD_BYTES);
-	sn_lock_take(SN_LOCK_THREADS);
+	sn_lock_acquire(SN_LOCK_THREADS);
 	registered = registered && register_thread(thread);
 	sn_lock_release(SN_LOCK_THREADS);
 	if (registered)
@@ -203,7 +203,7 @@ struct sn_thread *sn_thread_begin(size_t stack_bytes)
 {
 	if (self)
 		return self;
-	struct sn_thread *thread = take_record();
+	struct sn_thread *thread = claim_record();
 	if (!thread) {
 		sn_drop(NULL, SN_DROP_THREAD_MEMORY, 1);
 		return NULL;
@@ -237,7 +237,7 @@ void sn_thread_end(void)
 	if (entered)
 		sn_leave(thread);
 	self = NULL;
-	/* release: whoever adopts the record sees all that was written to it */
+	/* release: the thread that adopts the record sees all that was written to it */
 	atomic_store_explicit(&thread->ended, true, memory_order_release);
 }
 

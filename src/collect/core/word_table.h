@@ -64,7 +64,7 @@ static inline bool sn_word_add(const struct sn_word_table *table, uintptr_t word
 	for (unsigned probe = 0; probe < SN_WORD_WINDOW; probe++) {
 		struct sn_word_slot *slot = sn_word_slot(table, word, probe);
 		uintptr_t expected = 0;
-		/* acquire: whoever had the place is done with it */
+		/* acquire: the last user of the place is done with it */
 		if (atomic_load_explicit(&slot->word, memory_order_relaxed) ||
 		    !atomic_compare_exchange_strong_explicit(&slot->word, &expected,
 							     SN_WORD_CLAIMED, memory_order_acquire,

@@ -18,7 +18,7 @@ void sn_before_limit(pid_t process, int resource, const void *limit)
 {
 	struct rlimit asked;
 	if (resource == RLIMIT_SIGPENDING && limit && sn_measuring() && sn_is_measured_process() &&
-	    (!process || process == getpid()) && sn_program_take(limit, &asked, sizeof(asked)) &&
+	    (!process || process == getpid()) && sn_program_read(limit, &asked, sizeof(asked)) &&
 	    asked.rlim_cur < SN_LEAST_SIGPENDING)
 		sn_sampling_spare_queue();
 }

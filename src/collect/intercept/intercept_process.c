@@ -288,7 +288,7 @@ static void join_preload(char *joined, char *const *environment)
 static char **carry(const char *path, char **completed, char *joined, char *const *environment)
 {
 	size_t count = 0;
-	/* in this order: who confined himself makes no call of ours */
+	/* in this order: a process that confined itself makes no call of ours */
 	if (is_stripping || is_of_other_libc(path) || !has_room() || !is_within_reach())
 		return strip(completed, joined, environment);
 	for (char *const *entry = environment; entry && *entry; entry++)
@@ -374,7 +374,7 @@ struct replacing {
 };
 
 /* True in a child in which that was counted. */
-static bool tell_of_exec(const char *path)
+static bool note_exec(const char *path)
 {
 	if (!sn_measuring() || sn_confined_unasked())
 		return false;
@@ -383,7 +383,7 @@ static bool tell_of_exec(const char *path)
 		return true;
 	}
 	if (sn_monitor_wants(SONDE_OS))
-		sn_monitor_emit((struct sonde_event){.domain = SONDE_OS, .kind = SONDE_EXEC});
+		SN_MONITOR_EMIT(.domain = SONDE_OS, .kind = SONDE_EXEC);
 	struct sn_thread *thread = sn_enter();
 	sn_property_set("executed", path && sn_program_text_is_readable(path) ? path : "");
 	sn_checkpoint_now("exec");
@@ -395,7 +395,7 @@ static bool tell_of_exec(const char *path)
 /* The image is about to be replaced, unless exec fails: then measuring goes on. */
 static struct replacing before_exec(const char *path)
 {
-	struct replacing it = {.was_counted = tell_of_exec(path)};
+	struct replacing it = {.was_counted = note_exec(path)};
 	if (sn_confined())
 		return it;
 	it.pause = sn_sampling_pause_for_exec();
@@ -420,25 +420,36 @@ static int after_exec(struct replacing it, int result)
 		after_exec(it, call);                                                              \
 	})
 
-SN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
+/* The exported functions below call these, and not each other: a program may export one as well. */
+static int execute(const char *path, char *const arguments[], char *const environment[])
 {
 	return REPLACING(path, real_execve_get()(path, arguments, carried_with(path, environment)));
 }
 
-SN_EXPORT int execv(const char *path, char *const arguments[])
-{
-	return execve(path, arguments, environ);
-}
-
-SN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
+static int search_and_execute(const char *file, char *const arguments[], char *const environment[])
 {
 	return REPLACING(
 	    file, real_execvpe_get()(file, arguments, carried_with(slashed(file), environment)));
 }
 
+SN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
+{
+	return execute(path, arguments, environment);
+}
+
+SN_EXPORT int execv(const char *path, char *const arguments[])
+{
+	return execute(path, arguments, environ);
+}
+
+SN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
+{
+	return search_and_execute(file, arguments, environment);
+}
+
 SN_EXPORT int execvp(const char *file, char *const arguments[])
 {
-	return execvpe(file, arguments, environ);
+	return search_and_execute(file, arguments, environ);
 }
 
 SN_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
@@ -473,9 +484,9 @@ SN_EXPORT int execveat(int directory, const char *path, char *const arguments[],
 		va_end(list);                                                                      \
 		return result;                                                                     \
 	}
-EXECL(execl, execv(path, arguments))
-EXECL(execlp, execvp(path, arguments))
-EXECL(execle, execve(path, arguments, va_arg(list, char *const *)))
+EXECL(execl, execute(path, arguments, environ))
+EXECL(execlp, search_and_execute(path, arguments, environ))
+EXECL(execle, execute(path, arguments, va_arg(list, char *const *)))
 
 /* A child of the C library's own making is about to execute something, with this thread's mask. */
 static struct replacing before_start(void)
@@ -539,7 +550,7 @@ SN_PUBLIC(void *, popen, (const char *command, const char *mode))
 	return STARTING(real_popen_get()(command, mode), result != NULL);
 }
 
-/* ---- forks whose handlers do not run, and ends that nobody announces ---- */
+/* ---- forks without handlers, and exits without exit handlers ---- */
 
 SN_EXPORT pid_t _Fork(void)
 {

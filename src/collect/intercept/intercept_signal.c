@@ -188,7 +188,7 @@ SN_EXPORT int sigaction(int signal, const struct sigaction *new_action,
 	if (is_ours(&old))
 		old = (struct sigaction){.sa_handler = SIG_DFL};
 	else if (ours)
-		sn_program_action_tell(signal, &old);
+		sn_program_action_translate(signal, &old);
 	if (old_action)
 		*old_action = old;
 	return 0;
@@ -301,7 +301,7 @@ static int change_mask(mask_function *real, int how, const sigset_t *new_set, si
 	bool is_known = how == SIG_BLOCK || how == SIG_UNBLOCK || how == SIG_SETMASK;
 	uint64_t spared = sn_samples_spared();
 	/* samples of before that this thread must not find in its way */
-	sn_sampling_renew();
+	sn_sampling_renew(NULL);
 	uint64_t bits = new_set ? sn_signal_bits(new_set) : 0;
 	if (new_set && is_known) {
 		passed = *new_set;
@@ -404,7 +404,7 @@ static const sigset_t *with_sample(const sigset_t *set, uint64_t bits, uint64_t 
  */
 static bool is_filled(const sigset_t *set, uint64_t *bits)
 {
-	if (!set || !sn_sample_signal_is_chosen() || !sn_program_take(set, bits, sizeof(*bits)))
+	if (!set || !sn_sample_signal_is_chosen() || !sn_program_read(set, bits, sizeof(*bits)))
 		return false;
 	if (sn_sample_signal_in_filled(*bits))
 		return true;
@@ -415,7 +415,7 @@ static bool is_filled(const sigset_t *set, uint64_t *bits)
 const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
 {
 	uint64_t bits;
-	if (!mask || !sn_thread_self() || !sn_program_take(mask, &bits, sizeof(bits)))
+	if (!mask || !sn_thread_self() || !sn_program_read(mask, &bits, sizeof(bits)))
 		return mask;
 	return with_sample(mask, bits, sn_samples_spared(), storage);
 }
@@ -497,7 +497,7 @@ SN_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 }
 
 /* What a signalfd takes, by /proc/self/fdinfo/NUMBER; 0 for other files. */
-static uint64_t taken_by_signalfd(int folder, const char *number)
+static uint64_t set_of_signalfd(int folder, const char *number)
 {
 	static const char key[] = "sigmask:\t";
 	char text[512];
@@ -512,7 +512,7 @@ static uint64_t taken_by_signalfd(int folder, const char *number)
 /* It was given a filled set without `signal`, which it takes from now on. */
 static void complete_signalfd(int folder, const char *number, int signal)
 {
-	uint64_t bits = taken_by_signalfd(folder, number);
+	uint64_t bits = set_of_signalfd(folder, number);
 	uint64_t all = bits | SN_SIGNAL_BIT(signal), fd;
 	if (!bits || all == bits || !sn_sample_signal_in_filled(all))
 		return;
@@ -557,7 +557,7 @@ void sn_signal_yield(uint64_t signals)
 	sn_sample_signal_yield(signals);
 	if (!ours || ours == sn_sample_signal())
 		return;
-	sn_sampling_renew();
+	sn_sampling_renew(NULL);
 	sn_on_own_stack(sn_signalfds_complete, &ours);
 	errno = saved_errno;
 }
@@ -584,11 +584,11 @@ static long raw_mask(int how, const void *new_bits, void *old_bits)
 {
 	sigset_t new_set, old_set;
 	sigemptyset(&new_set);
-	if (new_bits && !sn_program_take(new_bits, &new_set, KERNEL_SET_BYTES))
+	if (new_bits && !sn_program_read(new_bits, &new_set, KERNEL_SET_BYTES))
 		return fails_with(EFAULT);
 	long status = mask(kernel_mask_of, how, new_bits ? &new_set : NULL, &old_set);
 	if (!status && old_bits)
-		status = sn_program_give(old_bits, &old_set, KERNEL_SET_BYTES);
+		status = sn_program_write(old_bits, &old_set, KERNEL_SET_BYTES);
 	return status;
 }
 
@@ -617,7 +617,7 @@ static long raw_action(int signal, const struct kernel_action *new_action,
 {
 	struct kernel_action kernel, asked;
 	struct sigaction old, action = {0};
-	if (new_action && !sn_program_take(new_action, &asked, sizeof(asked)))
+	if (new_action && !sn_program_read(new_action, &asked, sizeof(asked)))
 		return fails_with(EFAULT);
 	if (syscall(SYS_rt_sigaction, signal, NULL, &kernel, KERNEL_SET_BYTES))
 		return -1;
@@ -637,14 +637,15 @@ static long raw_action(int signal, const struct kernel_action *new_action,
 		told = (struct kernel_action){
 		    old.sa_handler, (kernel.flags & HAS_RESTORER) | (unsigned)old.sa_flags,
 		    kernel.restorer, sn_signal_bits(&old.sa_mask)};
-	return sn_program_give(old_action, &told, sizeof(told));
+	return sn_program_write(old_action, &told, sizeof(told));
 }
 
-/* Of a set that was filled our signal is not taken: who fills a set by number is rare enough. */
+/* A filled set keeps our signal, which then becomes the program's: few programs fill sets by
+ * number. */
 static void raw_set(const void *bits)
 {
 	uint64_t set;
-	if (!bits || !sn_program_take(bits, &set, sizeof(set)))
+	if (!bits || !sn_program_read(bits, &set, sizeof(set)))
 		return;
 	sn_signal_yield(sn_sample_signal_in_filled(set) ? sn_sample_signal_bit() : set);
 }

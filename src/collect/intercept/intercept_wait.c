@@ -157,10 +157,10 @@ static int sleep_for(clockid_t clock, int flags, const struct timespec *time, st
 {
 	struct timespec rest = {0, 0};
 	if (left) /* all of it where the call ends before it has begun */
-		sn_program_take(time, &rest, sizeof(rest));
+		sn_program_read(time, &rest, sizeof(rest));
 	int error = real_clock_nanosleep_get()(clock, flags, time, left ? &rest : NULL);
 	bool is_told = error == EINTR && left && !(flags & TIMER_ABSTIME);
-	return is_told && sn_program_give(left, &rest, sizeof(rest)) ? EFAULT : error;
+	return is_told && sn_program_write(left, &rest, sizeof(rest)) ? EFAULT : error;
 }
 
 SN_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,

@@ -59,14 +59,9 @@ static uint32_t begin(uint32_t number, uintptr_t stack, enum sn_region_origin or
 	if (!number || sn_graph_model_of(number - 1) == SN_GRAPH_NONE)
 		return 0;
 	const char *label = sn_graph_label(number - 1, &length);
-	return sn_region_begin(&(struct sn_region_start){
-	    .name = label,
-	    .length = length,
-	    .stack = stack,
-	    .origin = origin,
-	    .user = SN_REGION_NODE | (number - 1),
-	    .frame_kind = SN_FRAME_GRAPH_NODE,
-	});
+	return SN_REGION_BEGIN(.name = label, .length = length, .stack = stack, .origin = origin,
+			       .user = SN_REGION_NODE | (number - 1),
+			       .frame_kind = SN_FRAME_GRAPH_NODE);
 }
 
 static void node_begin(uint32_t number, const void *frame)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Directions, peers and tags that are counted; with more of them messages have no number, and
- * whoever reads counts those it finds. */
+ * readers count those they find. */
 #define COUNTERS 4096u
 #define PROBES	 16u
 
@@ -33,20 +33,29 @@ static uint64_t kind_of(const struct sn_message *message)
 	       1;
 }
 
+/* The counter of a kind, new where `is_new` may be; NULL where there is none, or no room. */
+static struct counter *find_counter(uint64_t key, bool is_new)
+{
+	for (unsigned probe = 0; probe < PROBES; probe++) {
+		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
+		/* relaxed: a counter's count means nothing but itself */
+		uint64_t found = atomic_load_explicit(&counter->key, memory_order_relaxed);
+		if (found == key ||
+		    (is_new && !found &&
+		     (atomic_compare_exchange_strong_explicit(
+			  &counter->key, &found, key, memory_order_relaxed, memory_order_relaxed) ||
+		      found == key)))
+			return counter;
+	}
+	return NULL;
+}
+
 /* The message's number, from 0. */
 static uint64_t count_message(const struct sn_message *message)
 {
-	uint64_t key = kind_of(message);
-	for (unsigned probe = 0; probe < PROBES; probe++) {
-		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
-		uint64_t found = 0;
-		/* relaxed: a counter's count means nothing but itself */
-		if (atomic_compare_exchange_strong_explicit(
-			&counter->key, &found, key, memory_order_relaxed, memory_order_relaxed) ||
-		    found == key)
-			return atomic_fetch_add_explicit(&counter->count, 1, memory_order_relaxed);
-	}
-	return SN_MESSAGE_NO_NUMBER;
+	struct counter *counter = find_counter(kind_of(message), true);
+	return counter ? atomic_fetch_add_explicit(&counter->count, 1, memory_order_relaxed)
+		       : SN_MESSAGE_NO_NUMBER;
 }
 
 bool sn_messages_are_wanted(void)
@@ -130,15 +139,15 @@ bool sn_message_keep(uintptr_t key, const struct sn_message *message)
 			continue;
 		kept[place] = *message;
 		kept_order[place] = atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
-		/* release: whoever finds the key reads the message */
+		/* release: a thread that finds the key reads the message */
 		atomic_store_explicit(&kept_keys[place], key, memory_order_release);
 		return true;
 	}
 	return false;
 }
 
-/* Another thread may take one of them meanwhile: then once more. */
-bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message)
+/* Tries again where another thread removes the message that was chosen. */
+bool sn_message_remove(uintptr_t key, uint32_t peer, struct sn_message *message)
 {
 	for (;;) {
 		size_t best = KEPT;
@@ -167,18 +176,7 @@ bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message)
 	}
 }
 
-/* ---- what did not come to be ---- */
-
-static void uncount(uint64_t key)
-{
-	for (unsigned probe = 0; probe < PROBES; probe++) {
-		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
-		if (atomic_load_explicit(&counter->key, memory_order_relaxed) == key) {
-			atomic_fetch_sub_explicit(&counter->count, 1, memory_order_relaxed);
-			return;
-		}
-	}
-}
+/* ---- messages that were cancelled or failed ---- */
 
 void sn_message_withdraw(struct sn_message *message)
 {
@@ -189,7 +187,9 @@ void sn_message_withdraw(struct sn_message *message)
 	}
 	if (message->number == SN_MESSAGE_NO_NUMBER)
 		return;
-	uncount(key);
+	struct counter *counter = find_counter(key, false);
+	if (counter)
+		atomic_fetch_sub_explicit(&counter->count, 1, memory_order_relaxed);
 	/* none of these is done: messages are taken in the order of posting */
 	for (size_t place = 0; place < KEPT; place++) {
 		uintptr_t owner = atomic_load_explicit(&kept_keys[place], memory_order_acquire);
@@ -210,10 +210,8 @@ void sn_message_withdraw(struct sn_message *message)
 
 uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t kind)
 {
-	uint32_t node = sn_callpath(thread, NULL, 0);
-	struct sn_frame frame = {.kind = (uint8_t)kind,
-				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
-	return node == SN_NODE_NONE ? node : sn_cct_child(&thread->cct, node, &frame);
+	return sn_cct_named_child(&thread->cct, sn_callpath(thread, NULL, 0), (uint8_t)kind, name,
+				  strlen(name));
 }
 
 void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message)
@@ -274,12 +272,9 @@ static void record_interval(struct sn_thread *thread, uint32_t node, uint64_t st
 			    uint64_t end_ns, struct sn_trace_attribute *attributes, uint32_t count)
 {
 	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
-		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-							      .context = node,
-							      .start_ns = start_ns,
-							      .end_ns = end_ns,
-							      .attributes = attributes,
-							      .attribute_count = count});
+		SN_TRACE_ADD(thread, .kind = SN_TRACE_INTERVAL, .context = node,
+			     .start_ns = start_ns, .end_ns = end_ns, .attributes = attributes,
+			     .attribute_count = count);
 }
 
 void sn_message_record_wait(struct sn_thread *thread, uint32_t node,
@@ -304,7 +299,7 @@ void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t grou
 	record_interval(thread, node, start_ns, end_ns, attributes, bytes ? 3 : 2);
 }
 
-/* ---- what a program tells ---- */
+/* ---- messages that a program reports itself ---- */
 
 static uint64_t hook_begin(void)
 {

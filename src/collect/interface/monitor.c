@@ -58,7 +58,7 @@ SN_EXPORT int sonde_monitor_register(enum sonde_domain domain, sonde_callback *c
 	}
 	struct listener *listener = &domains[domain].listeners[place];
 	listener->user = user;
-	/* release: whoever sees the callback sees its user */
+	/* release: a thread that sees the callback sees its user */
 	atomic_store_explicit(&listener->callback, callback, memory_order_release);
 	atomic_fetch_or_explicit(&sn_monitored, 1u << domain, memory_order_relaxed);
 	return 0;
@@ -218,8 +218,7 @@ static void monitor_thread_end(struct sn_thread *thread)
 static void monitor_after_fork(void)
 {
 	if (sn_monitor_wants(SONDE_OS))
-		sn_monitor_emit((struct sonde_event){
-		    .domain = SONDE_OS, .kind = SONDE_FORKED, .id = (uint64_t)getpid()});
+		SN_MONITOR_EMIT(.domain = SONDE_OS, .kind = SONDE_FORKED, .id = (uint64_t)getpid());
 }
 
 static const char *monitor_status(void)

@@ -8,7 +8,7 @@
  * colours, payloads, resources and thread names are left out. Push and pop answer as with no tool.
  */
 #include "collect/intercept/intercept.h"
-#include "keep.h"
+#include "collect/core/keep.h"
 #include "region.h"
 #include "collect/core/thread.h"
 
@@ -163,11 +163,8 @@ static int push(const struct text *domain, const struct nvtx_event *event, uintp
 {
 	struct name name;
 	name_of_event(&name, domain, event);
-	sn_region_begin(&(struct sn_region_start){.name = name.bytes,
-						  .length = name.length,
-						  .stack = stack,
-						  .origin = SN_REGION_EITHER,
-						  .user = user_of(domain)});
+	SN_REGION_BEGIN(.name = name.bytes, .length = name.length, .stack = stack,
+			.origin = SN_REGION_EITHER, .user = user_of(domain));
 	return NVTX_NO_PUSH_POP_TRACKING;
 }
 

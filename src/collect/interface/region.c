@@ -35,7 +35,7 @@ static uint32_t metric_of(_Atomic uint32_t *slot, const char *name, const char *
 	uint32_t metric = atomic_load_explicit(slot, memory_order_relaxed);
 	if (metric == SN_ID_NONE) {
 		metric = sn_metric(name, unit, "region", kind, 0);
-		/* relaxed: whoever races here stores the same number */
+		/* relaxed: threads that race store the same number */
 		atomic_store_explicit(slot, metric, memory_order_relaxed);
 	}
 	return metric;
@@ -117,10 +117,8 @@ static struct sn_thread *enter(void)
 /* The context of a name below the caller's call path; SN_NODE_NONE without memory. */
 static uint32_t context_of(struct sn_thread *thread, const char *name, size_t length)
 {
-	struct sn_frame frame = {.kind = SN_FRAME_REGION,
-				 .id = sn_cct_string(&thread->cct, name, length)};
-	uint32_t path = sn_callpath(thread, NULL, 0);
-	return path == SN_NODE_NONE ? path : sn_cct_child(&thread->cct, path, &frame);
+	return sn_cct_named_child(&thread->cct, sn_callpath(thread, NULL, 0), SN_FRAME_REGION, name,
+				  length);
 }
 
 uint32_t sn_region_begin(const struct sn_region_start *start)
@@ -137,7 +135,7 @@ uint32_t sn_region_begin(const struct sn_region_start *start)
 		place = python_place(thread);
 	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, start->stack);
 	if (shadow && frame.kind == SN_FRAME_REGION && frame.flags & SN_FRAME_ITERATION)
-		sn_graph_turn_begins();
+		sn_graph_iteration_begins();
 	if (shadow) {
 		/* a sample in between sees the line first, which means nothing without the depth */
 		shadow->python_line = place.line;
@@ -196,7 +194,7 @@ static void add_time(struct sn_thread *thread, uint32_t index, const struct trac
 		return;
 	}
 	if (shadow->frame.flags & SN_FRAME_ITERATION)
-		sn_graph_marked(shadow->start_ns, end_ns);
+		sn_graph_iteration_ends(shadow->start_ns, end_ns);
 	sn_callpath(thread, NULL, 0);
 	trace(thread, shadow, end_ns, tracer);
 	if (shadow->node != SN_NODE_NONE)
@@ -263,9 +261,8 @@ void sn_region_mark(const char *name, size_t length)
 		sn_cct_add(&thread->cct, node,
 			   metric_of(&mark_metric, "marks", "marks", SN_METRIC_COUNT), 1);
 	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_REGIONS))
-		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INSTANT,
-							      .context = node,
-							      .start_ns = sn_now_ns()});
+		SN_TRACE_ADD(thread, .kind = SN_TRACE_INSTANT, .context = node,
+			     .start_ns = sn_now_ns());
 	sn_leave(thread);
 }
 
@@ -309,13 +306,10 @@ size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size)
 static uint32_t begin(const char *name, unsigned flags, uintptr_t stack,
 		      enum sn_region_origin origin)
 {
-	return sn_region_begin(&(struct sn_region_start){
-	    .name = name,
-	    .length = strlen(name),
-	    .stack = stack,
-	    .origin = origin,
-	    .user = SN_REGION_SONDE,
-	    .frame_flags = flags & SONDE_REGION_ITERATION ? SN_FRAME_ITERATION : 0});
+	return SN_REGION_BEGIN(.name = name, .length = strlen(name), .stack = stack,
+			       .origin = origin, .user = SN_REGION_SONDE,
+			       .frame_flags =
+				   flags & SONDE_REGION_ITERATION ? SN_FRAME_ITERATION : 0);
 }
 
 static void hook_begin(const char *name, const void *frame, unsigned flags)

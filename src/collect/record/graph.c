@@ -90,19 +90,19 @@ static uint32_t keep_text(const char *text)
 		i = known->next;
 	}
 	uint32_t index = sn_array_reserve(&texts);
-	char *copy = index == UINT32_MAX ? NULL : sn_bump_take(&text_memory, length + 1);
+	char *copy = index == UINT32_MAX ? NULL : sn_bump_alloc(&text_memory, length + 1);
 	if (!copy)
 		return SN_ID_NONE;
 	memcpy(copy, text, length);
 	copy[length] = 0;
 	const struct live_text *last = index ? sn_array_at(&texts, index - 1) : NULL;
-	struct live_text *made = sn_array_at(&texts, index);
-	*made =
+	struct live_text *added = sn_array_at(&texts, index);
+	*added =
 	    (struct live_text){copy, (uint32_t)length, last ? last->offset + last->length + 1 : 0,
 			       hash, text_heads[place]};
 	sn_array_commit(&texts);
 	text_heads[place] = index + 1;
-	return made->offset;
+	return added->offset;
 }
 
 static const char *text_at(uint32_t offset)
@@ -156,7 +156,7 @@ uint32_t sn_graph_model(const char *name, size_t length, const char *source, con
 	uint32_t found = find_model(name, length, source);
 	if (found != SN_GRAPH_NONE)
 		return found;
-	sn_lock_take(SN_LOCK_GRAPH);
+	sn_lock_acquire(SN_LOCK_GRAPH);
 	found = find_model(name, length, source);
 	if (found == SN_GRAPH_NONE)
 		found = add_model(name, length, source, edges_by);
@@ -206,7 +206,7 @@ static void make_label(struct live_node *node, const char *name)
 {
 	const char *model = models[node->record.model].name_text;
 	size_t first = strlen(model), second = strnlen(name, 4000);
-	char *label = sn_bump_take(&text_memory, first + second + 2);
+	char *label = sn_bump_alloc(&text_memory, first + second + 2);
 	if (!label)
 		return;
 	memcpy(label, model, first);
@@ -253,7 +253,7 @@ uint32_t sn_graph_node(const struct sn_graph_new *node)
 	uint32_t found = sn_graph_find(node->model, node->key);
 	if (found != SN_GRAPH_NONE)
 		return found;
-	sn_lock_take(SN_LOCK_GRAPH);
+	sn_lock_acquire(SN_LOCK_GRAPH);
 	found = sn_graph_find(node->model, node->key);
 	if (found == SN_GRAPH_NONE)
 		found = add_node(node);
@@ -333,7 +333,7 @@ void sn_graph_edge(uint32_t from, uint32_t to, uint32_t index, enum sonde_edge_k
 		return;
 	struct live_edge *edge = find_edge(from, to, index, kind);
 	if (!edge) {
-		sn_lock_take(SN_LOCK_GRAPH);
+		sn_lock_acquire(SN_LOCK_GRAPH);
 		edge = find_edge(from, to, index, kind);
 		if (!edge)
 			edge = add_edge(from, to, index, kind);
@@ -350,14 +350,14 @@ void sn_graph_edge(uint32_t from, uint32_t to, uint32_t index, enum sonde_edge_k
 
 static void add_square(struct live_stat *stat, uint64_t value)
 {
-	uint64_t bits = atomic_load_explicit(&stat->square_bits, memory_order_relaxed), made;
+	uint64_t bits = atomic_load_explicit(&stat->square_bits, memory_order_relaxed), next;
 	do {
 		double squares;
 		memcpy(&squares, &bits, sizeof(squares));
 		squares += (double)value * (double)value;
-		memcpy(&made, &squares, sizeof(made));
+		memcpy(&next, &squares, sizeof(next));
 	} while (!atomic_compare_exchange_weak_explicit(
-	    &stat->square_bits, &bits, made, memory_order_relaxed, memory_order_relaxed));
+	    &stat->square_bits, &bits, next, memory_order_relaxed, memory_order_relaxed));
 }
 
 /* Relaxed throughout: a snapshot in between has numbers of two neighbouring moments. */
@@ -451,28 +451,28 @@ void sn_graph_iteration(uint32_t number, uint64_t start_ns, uint64_t end_ns, con
 	atomic_store_explicit(&model->iterations, iteration + 1, memory_order_release);
 }
 
-static _Atomic uint64_t turns_begun;
-static _Atomic int turns_open;
+static _Atomic uint64_t iterations_begun;
+static _Atomic int iterations_open;
 
-uint64_t sn_graph_turn(void)
+uint64_t sn_graph_iterations_begun(void)
 {
-	return atomic_load_explicit(&turns_begun, memory_order_relaxed);
+	return atomic_load_explicit(&iterations_begun, memory_order_relaxed);
 }
 
-bool sn_graph_in_turn(void)
+bool sn_graph_in_iteration(void)
 {
-	return atomic_load_explicit(&turns_open, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&iterations_open, memory_order_relaxed) > 0;
 }
 
-void sn_graph_turn_begins(void)
+void sn_graph_iteration_begins(void)
 {
-	atomic_fetch_add_explicit(&turns_begun, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&turns_open, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&iterations_begun, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&iterations_open, 1, memory_order_relaxed);
 }
 
-void sn_graph_marked(uint64_t start_ns, uint64_t end_ns)
+void sn_graph_iteration_ends(uint64_t start_ns, uint64_t end_ns)
 {
-	atomic_fetch_sub_explicit(&turns_open, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&iterations_open, 1, memory_order_relaxed);
 	uint32_t count = atomic_load_explicit(&model_count, memory_order_acquire);
 	for (uint32_t i = 0; i < count; i++) {
 		struct live_model *model = models + i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Describes this process image; see property.h. Formatting here is by hand: it runs in handlers. */
+/* Describes this process image; see property.h. */
 #include "property.h"
 #include "collect/core/adapters.h"
 #include "collect/core/line.h"
@@ -62,7 +62,7 @@ void sn_property_set(const char *key, const char *value)
 		atomic_store_explicit(&property_count, count + 1, memory_order_release);
 }
 
-static void set_number(const char *key, uint64_t number)
+void sn_property_set_number(const char *key, uint64_t number)
 {
 	char digits[24];
 	struct sn_line line = SN_LINE(digits);
@@ -146,21 +146,11 @@ bool sn_property_has(const char *key)
 	return find(key, count) < count;
 }
 
-void sn_property_set_rank(uint32_t rank)
-{
-	set_number("rank", rank);
-}
-
-void sn_property_set_parent(pid_t parent)
-{
-	set_number("ppid", (uint64_t)parent);
-}
-
 static void set_clocks(void)
 {
 	start_ns = sn_now_ns();
-	set_number("start_realtime_ns", sn_clock_ns(CLOCK_REALTIME));
-	set_number("start_monotonic_ns", start_ns);
+	sn_property_set_number("start_realtime_ns", sn_clock_ns(CLOCK_REALTIME));
+	sn_property_set_number("start_monotonic_ns", start_ns);
 }
 
 const char *const sn_source_names[SN_SOURCE_COUNT] = {"python", "operator", "native", "region"};
@@ -187,8 +177,8 @@ void sn_properties_init(void)
 	set_command();
 	if (!uname(&host))
 		sn_property_set("host", host.nodename);
-	set_number("pid", (uint64_t)getpid());
-	set_number("ppid", (uint64_t)getppid());
+	sn_property_set_number("pid", (uint64_t)getpid());
+	sn_property_set_number("ppid", (uint64_t)getppid());
 	set_rank();
 	set_clocks();
 	sn_property_set("events", sn_config.events);

@@ -7,7 +7,7 @@
  * when the first event is recorded, so that processes that do nothing leave none.
  * docs/design/recording.md.
  *
- * Whoever has something to record asks sn_trace_wants first, which costs a load where nothing is
+ * Callers ask sn_trace_wants first, which costs a load where nothing is
  * recorded; all else here is called between sn_enter and sn_leave.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
@@ -70,6 +70,8 @@ void sn_trace_run(bool is_running);
  * are nodes of `thread`, or of another thread's tree where has_owner. Lost, and counted, where
  * there is no room. */
 void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event);
+/* The same of an event of these fields. */
+#define SN_TRACE_ADD(thread, ...) sn_trace_add(thread, &(struct sn_trace_event){__VA_ARGS__})
 
 /*
  * What sn_trace_add is for, for a message whose attributes SN_TRACE_KEY_MESSAGE, _PEER, _TAG,
@@ -79,7 +81,6 @@ void sn_trace_message(struct sn_thread *thread, struct sn_trace_event *event);
 
 /* Shorter, for what has neither link nor attributes. */
 void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns, uint64_t end_ns);
-void sn_trace_sample(struct sn_thread *thread, uint32_t node, uint64_t at_ns);
 
 /* The number of a queue of a device, for events' `stream`; SN_ID_NONE where it cannot be had, then
  * its events go to no stream. In the child of a fork numbers begin anew. AS-safe: no. MT: yes. */

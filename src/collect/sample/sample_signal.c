@@ -81,7 +81,7 @@ static bool is_free(int signal)
 
 /* A free signal with our handler on it; 0: none. Two threads may both take one: the loser's stays
  * served and is never sent. */
-static int take_signal(int highest, int lowest)
+static int claim_signal(int highest, int lowest)
 {
 	uint64_t in_use = blocked_or_pending();
 	for (int signal = highest; signal >= lowest; signal--) {
@@ -107,8 +107,8 @@ int sn_sample_signal_init(void (*handler)(int, siginfo_t *, void *))
 		sigdelset(&action.sa_mask, synchronous[index]);
 	/* Go's runtime handles all signals but one, by system calls that nobody sees */
 	bool is_go = sn_go_program() == SN_GO_CGO;
-	int signal =
-	    is_go ? take_signal(GO_SIGNAL, GO_SIGNAL) : take_signal(HIGHEST_SIGNAL, LOWEST_SIGNAL);
+	int signal = is_go ? claim_signal(GO_SIGNAL, GO_SIGNAL)
+			   : claim_signal(HIGHEST_SIGNAL, LOWEST_SIGNAL);
 	atomic_store_explicit(&current, signal, memory_order_relaxed);
 	return signal ? 0 : -EBUSY;
 }
@@ -119,8 +119,8 @@ void sn_sample_signal_yield(uint64_t signals)
 	atomic_fetch_or_explicit(&wanted, signals, memory_order_relaxed);
 	if (!signal || !(signals & SN_SIGNAL_BIT(signal)))
 		return;
-	int next = take_signal(signal - 1, LOWEST_SIGNAL);
-	/* who comes second finds the first one's choice */
+	int next = claim_signal(signal - 1, LOWEST_SIGNAL);
+	/* of two threads the second finds the first one's choice */
 	atomic_compare_exchange_strong_explicit(&current, &expected, next, memory_order_relaxed,
 						memory_order_relaxed);
 }

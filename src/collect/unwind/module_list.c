@@ -251,7 +251,7 @@ static uint32_t revive(const struct sn_module *fresh, const struct mapping *mapp
 static const char *keep_path(const char *path)
 {
 	size_t bytes = strlen(path) + 1;
-	char *copy = sn_bump_take(&paths, bytes);
+	char *copy = sn_bump_alloc(&paths, bytes);
 	if (!copy)
 		return "";
 	memcpy(copy, path, bytes);
@@ -424,7 +424,7 @@ static void begin_file(struct refresh *refresh, const struct mapping *mapping)
 	strncpy(refresh->file_path, mapping->path, sizeof(refresh->file_path) - 1);
 }
 
-static void take_mapping(struct refresh *refresh, const struct mapping *mapping)
+static void add_mapping(struct refresh *refresh, const struct mapping *mapping)
 {
 	bool is_file = (mapping->inode && mapping->path[0] == '/' &&
 			strncmp(mapping->path, "/anon_hugepage", 14)) ||
@@ -488,7 +488,7 @@ static bool read_maps(struct refresh *refresh, char *buffer)
 			struct mapping mapping;
 			*newline = 0;
 			if (parse_mapping(line, &mapping))
-				take_mapping(refresh, &mapping);
+				add_mapping(refresh, &mapping);
 			line = newline + 1;
 		}
 		held -= (size_t)(line - buffer);
@@ -531,7 +531,7 @@ static struct index *begin_index(uint32_t capacity)
 	return next;
 }
 
-/* release: who reads the index sees the modules it names, and all of it with the even version */
+/* release: a reader of the index sees the modules it names, and all of it with the even version */
 static void publish(struct index *next)
 {
 	atomic_fetch_add_explicit(&next->version, 1, memory_order_release);

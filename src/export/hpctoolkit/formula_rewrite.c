@@ -221,7 +221,7 @@ int sn_formula_rewrite(const struct sn_formulas *known, uint32_t number,
 {
 	struct rewriting *rewriting = calloc(1, sizeof(*rewriting));
 	if (!rewriting)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	const char *from = known->items[number]->text;
 	*rewriting = (struct rewriting){.parser = {.db = known->db,
 						   .known = known,

@@ -10,6 +10,7 @@
 #include "html_data.h"
 
 #include "base/escape.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static void write_base64(FILE *out, const unsigned char *bytes, size_t length)
 	fwrite(text, 1, used, out);
 }
 
-/* Deflates the data in place where this build can. *encoding is what the page is told. */
+/* Deflates the data in place where this build can. *encoding is its name for the page. */
 static int compress_data(struct sn_buffer *data, const char **encoding, struct sn_error *error)
 {
 	*encoding = "none";
@@ -80,8 +81,8 @@ static const char *program_name(const struct sonde_db *db)
 	const char *program = sonde_db_property(db, "program");
 	if (!program || !*program)
 		return "Profile";
-	const char *slash = strrchr(program, '/');
-	return slash && slash[1] ? slash + 1 : program;
+	const char *base = sn_text_base_name(program);
+	return *base ? base : program;
 }
 
 /* Writes the page up to `mark` and returns what follows the mark. */

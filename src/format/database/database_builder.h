@@ -36,7 +36,9 @@ struct sn_db_builder {
 	struct sn_database_formula *formulas;
 	struct sn_arena texts; /* of formulas */
 	struct sn_db_values values;
-	unsigned threads;	       /* that write */
+	unsigned threads;				  /* that write */
+	int (*complete)(void *context, const char *path); /* see sn_db_builder_set_complete */
+	void *complete_context;
 	struct sn_intern metric_names; /* numbered as the metrics are */
 	size_t formula_count, formula_capacity;
 	size_t metric_count, profile_count, drop_count, property_count;

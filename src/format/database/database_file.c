@@ -67,12 +67,12 @@ static unsigned char *lay_strings(const struct sn_db_builder *builder,
 
 static int write_formulas(struct sn_db_file *file, const struct sn_db_builder *builder)
 {
-	size_t length;
-	unsigned char *formulas =
-	    sn_db_lay_formulas(builder->formulas, (uint32_t)builder->formula_count, &length);
-	int failed =
-	    formulas ? sn_db_file_write(file, SN_DATABASE_FORMULAS, formulas, length) : ENOMEM;
-	free(formulas);
+	struct sn_buffer section = {0};
+	sn_db_lay_formulas(builder->formulas, (uint32_t)builder->formula_count, &section);
+	int failed = section.failed ? ENOMEM
+				    : sn_db_file_write(file, SN_DATABASE_FORMULAS, section.bytes,
+						       section.count);
+	sn_buffer_release(&section);
 	return failed;
 }
 

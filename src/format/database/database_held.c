@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A builder's values on their way to the writer; see database_held.h. */
+/* The values of a builder; see database_held.h. */
 #include "database_held.h"
 
 #include "base/sort.h"
@@ -55,30 +55,31 @@ static int sort_items(struct sn_db_values *values)
 }
 
 /* The values in memory as a run, which stay there. */
-static int make_run(struct sn_db_values *values)
+static int sort_run(struct sn_db_values *values)
 {
 	if (!values->item_count || values->is_sorted)
 		return 0;
-	if (sort_items(values) ||
-	    sn_vec_reserve(&values->runs, &values->run_capacity, values->run_count + 1) < 0)
+	if (sort_items(values))
 		return SN_ERR_MEMORY;
 	uint32_t profiles = values->items[values->item_count - 1].profile + 1;
 	struct sn_db_run run = {.starts = calloc(profiles + 1ull, sizeof(*run.starts)),
 				.profile_count = profiles};
-	if (!run.starts)
+	if (!run.starts ||
+	    sn_vec_push(&values->runs, &values->run_capacity, &values->run_count, run)) {
+		free(run.starts);
 		return SN_ERR_MEMORY;
+	}
 	for (size_t i = 0; i < values->item_count; i++)
 		run.starts[values->items[i].profile + 1]++;
 	for (uint32_t p = 0; p < profiles; p++)
 		run.starts[p + 1] += run.starts[p];
-	values->runs[values->run_count++] = run;
 	values->is_sorted = true;
 	return 0;
 }
 
 static int spill(struct sn_db_values *values)
 {
-	int result = make_run(values);
+	int result = sort_run(values);
 	if (result)
 		return result;
 	values->file.folder = sn_spill_folder(NULL);
@@ -182,9 +183,9 @@ static int read_block(void *context, size_t number, struct sn_profile_block *blo
 	if (sn_major_set(&block->major, values, count, from->metric_count))
 		return sn_fail_memory(error);
 	block->profile = from->ordered->profile_rank[profile];
-	block->entries = (const struct sn_database_plane *)block->major.entries;
+	block->entries = (const struct sn_database_plane *)block->major.entries.bytes;
 	block->entry_count = (uint32_t)block->major.entry_count;
-	block->data = block->major.data;
+	block->data = block->major.data.bytes;
 	block->contexts = from->ordered->context_rank;
 	block->metrics = from->ordered->metric_rank;
 	return 0;
@@ -199,34 +200,31 @@ static int32_t shift_of(const struct sn_db_extent *extent)
 	return extent->is_fractional || bits > SN_ACROSS_BITS ? bits - SN_ACROSS_BITS : 0;
 }
 
-static int make_axes(const struct sn_db_values *values, const struct sn_db_builder *builder,
-		     struct sn_db_ordered *ordered, struct sn_db_writer *writer)
+static int set_axes(const struct sn_db_values *values, const struct sn_db_builder *builder,
+		    struct sn_db_ordered *ordered, struct sn_db_writer *writer)
 {
-	uint32_t metrics = (uint32_t)builder->metric_count;
-	uint64_t *counts = calloc(ordered->context_count + 1ull, sizeof(*counts));
-	int32_t *shifts = calloc(metrics + 1ull, sizeof(*shifts));
-	int result = counts && shifts ? 0 : sn_db_writer_out_of_memory(writer);
-	for (size_t c = 0; c < values->context_count && !result; c++)
-		counts[ordered->context_rank[c]] = values->context_counts[c];
-	for (size_t m = 0; m < values->metric_count && !result; m++)
-		shifts[ordered->metric_rank[m]] = shift_of(values->extents + m);
-	if (!result)
-		result = sn_db_writer_axes(writer, ordered, metrics,
-					   (uint32_t)builder->profile_count, counts, shifts);
-	free(counts);
-	free(shifts);
-	return result;
+	struct sn_db_axes *axes = &writer->axes;
+	int result = sn_db_writer_axes(writer, ordered, (uint32_t)builder->metric_count,
+				       (uint32_t)builder->profile_count);
+	if (result)
+		return result;
+	for (size_t c = 0; c < values->context_count; c++)
+		axes->value_counts[ordered->context_rank[c]] = values->context_counts[c];
+	for (size_t m = 0; m < values->metric_count; m++)
+		axes->shifts[ordered->metric_rank[m]] = shift_of(values->extents + m);
+	sn_db_writer_divide(writer);
+	return 0;
 }
 
 int sn_db_values_write(struct sn_db_values *values, const struct sn_db_builder *builder,
 		       struct sn_db_ordered *ordered, struct sn_db_writer *writer)
 {
 	struct sn_error error = {""};
-	int result = make_run(values) ? sn_db_writer_out_of_memory(writer) : 0;
+	int result = sort_run(values) ? sn_db_writer_out_of_memory(writer) : 0;
 	if (!result && sn_spill_finish(&values->file, &error))
 		result = sn_db_writer_fail(writer, SN_ERR_IO, "%s", error.text);
 	if (!result)
-		result = make_axes(values, builder, ordered, writer);
+		result = set_axes(values, builder, ordered, writer);
 	struct held_blocks blocks = {
 	    .values = values,
 	    .ordered = ordered,

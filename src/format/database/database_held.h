@@ -39,7 +39,8 @@ struct sn_db_values {
 
 void sn_db_values_init(struct sn_db_values *values);
 void sn_db_values_release(struct sn_db_values *values);
-/* All numbers are finite. 0 or SN_ERR_MEMORY; that a run could not be written is told later. */
+/* All numbers are finite. 0 or SN_ERR_MEMORY; a run that could not be written is reported by
+ * sn_db_values_write. */
 int sn_db_values_add(struct sn_db_values *values, const struct sn_db_value *value);
 
 struct sn_db_writer;

@@ -110,6 +110,10 @@ bool sn_db_builder_context_at(const struct sn_db_builder *builder, uint32_t cont
 
 /* Computes the summaries and writes the file (beside, then renamed). The builder stays as it is. */
 int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct sn_error *error);
+/* What the writer calls with the whole database, before it gets its name (format/writer/writer.h).
+ */
+void sn_db_builder_set_complete(struct sn_db_builder *builder,
+				int (*complete)(void *context, const char *path), void *context);
 /* The file is for others to read as the umask says; else for nobody but the user. */
 void sn_db_builder_share(struct sn_db_builder *builder);
 

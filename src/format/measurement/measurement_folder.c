@@ -18,7 +18,7 @@ struct list {
 	size_t count, capacity;
 };
 
-/* Appends what asprintf made; -1 without memory. The array always ends with NULL. */
+/* Appends FOLDER/NAME, or the folder itself; -1 without memory. The array always ends with NULL. */
 static int append(struct list *list, const char *folder, const char *name)
 {
 	if (sn_vec_reserve(&list->files, &list->capacity, list->count + 2) < 0)

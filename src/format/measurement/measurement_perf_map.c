@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that was made at run time, where its compiler wrote what it made: the launcher keeps
+ * Code that was generated at run time, of which its compiler wrote a map: the launcher keeps
  * perf-PID.map in the measurement folder (measurement_reader.h). Frames in memory without a file
  * are given to one more module, the map, as addresses, so that names are looked up as everywhere.
  */

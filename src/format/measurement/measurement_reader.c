@@ -128,14 +128,14 @@ static bool records(const struct sn_measurement *m, const struct sn_section_entr
 	return is_first && entry->length % record_bytes == 0 && *count < SN_ID_NONE;
 }
 
-static bool records32(const struct sn_measurement *m, const struct sn_section_entry *entry,
-		      size_t record_bytes, const void *array_pointer, uint32_t *count)
-{
-	size_t wide;
-	bool is_whole = records(m, entry, record_bytes, array_pointer, &wide);
-	*count = (uint32_t)wide;
-	return is_whole;
-}
+/* The same into an array and its count, of any type. */
+#define RECORDS(array, count)                                                                      \
+	({                                                                                         \
+		size_t sn_count;                                                                   \
+		bool sn_is_whole = records(m, entry, sizeof(*(array)), &(array), &sn_count);       \
+		(count) = (__typeof__(count))sn_count;                                             \
+		sn_is_whole;                                                                       \
+	})
 
 static bool read_strings(const struct sn_measurement *m, const struct sn_section_entry *entry,
 			 struct sn_measurement_strings *strings)
@@ -156,15 +156,6 @@ static bool read_strings(const struct sn_measurement *m, const struct sn_section
 	return strings->offsets[0] == 0 && strings->offsets[record->count] <= text_bytes;
 }
 
-static bool read_process(struct sn_measurement *m, const struct sn_section_entry *entry)
-{
-	size_t count;
-	if (!records(m, entry, 1, &m->process, &count))
-		return false;
-	m->process_bytes = count;
-	return !count || !m->process[count - 1];
-}
-
 static bool read_thread_section(struct sn_measurement *m, const struct sn_section_entry *entry)
 {
 	uint32_t at = sn_measurement_thread_at(m, entry->index);
@@ -176,20 +167,15 @@ static bool read_thread_section(struct sn_measurement *m, const struct sn_sectio
 	case SN_SNAPSHOT_STRINGS:
 		return read_strings(m, entry, &thread->strings);
 	case SN_SNAPSHOT_THREAD:
-		return records(m, entry, sizeof(*thread->record), &thread->record, &count) &&
-		       count == 1;
+		return RECORDS(thread->record, count) && count == 1;
 	case SN_SNAPSHOT_STREAM:
-		return records(m, entry, sizeof(*thread->stream), &thread->stream, &count) &&
-		       count == 1;
+		return RECORDS(thread->stream, count) && count == 1;
 	case SN_SNAPSHOT_CODES:
-		return records32(m, entry, sizeof(*thread->codes), &thread->codes,
-				 &thread->code_count);
+		return RECORDS(thread->codes, thread->code_count);
 	case SN_SNAPSHOT_NODES:
-		return records32(m, entry, sizeof(*thread->nodes), &thread->nodes,
-				 &thread->node_count);
+		return RECORDS(thread->nodes, thread->node_count);
 	default:
-		return records(m, entry, sizeof(*thread->values), &thread->values,
-			       &thread->value_count);
+		return RECORDS(thread->values, thread->value_count);
 	}
 }
 
@@ -197,15 +183,16 @@ static bool read_section(struct sn_measurement *m, const struct sn_section_entry
 {
 	switch (entry->type) {
 	case SN_SNAPSHOT_PROCESS:
-		return read_process(m, entry);
+		return RECORDS(m->process, m->process_bytes) &&
+		       (!m->process_bytes || !m->process[m->process_bytes - 1]);
 	case SN_SNAPSHOT_MODULES:
-		return records32(m, entry, sizeof(*m->modules), &m->modules, &m->module_count);
+		return RECORDS(m->modules, m->module_count);
 	case SN_SNAPSHOT_METRICS:
-		return records32(m, entry, sizeof(*m->metrics), &m->metrics, &m->metric_count);
+		return RECORDS(m->metrics, m->metric_count);
 	case SN_SNAPSHOT_DROPS:
-		return records32(m, entry, sizeof(*m->drops), &m->drops, &m->drop_count);
+		return RECORDS(m->drops, m->drop_count);
 	case SN_SNAPSHOT_GRAPH:
-		return records(m, entry, 1, &m->graph, &m->graph_bytes) &&
+		return RECORDS(m->graph, m->graph_bytes) &&
 		       sn_measurement_graph_parse(m->graph, m->graph_bytes,
 						  &(struct sn_measurement_graph){0});
 	case SN_SNAPSHOT_STRINGS:

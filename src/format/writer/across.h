@@ -57,7 +57,7 @@ const struct sn_across *sn_across_at(const struct sn_across_table *table, uint32
 				     uint32_t inner);
 double sn_across_squares(const struct sn_across *across, int32_t shift);
 
-/* Filled in it is what sn_across_init has made. */
+/* Filled in it is an sn_across_init. */
 void sn_across_pack(struct sn_pack *pack, struct sn_across_table *table);
 
 #endif

@@ -21,19 +21,14 @@ static bool is_one_host(void)
 
 static void broadcast(void *bytes, size_t length)
 {
-	(void)bytes;
-	(void)length;
 }
 
 static void merge_bits(uint64_t *words, size_t count)
 {
-	(void)words;
-	(void)count;
 }
 
 static int agree(int code, struct sn_error *error)
 {
-	(void)error;
 	return code;
 }
 

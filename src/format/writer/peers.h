@@ -5,8 +5,8 @@
  *
  * Every function but rank, size and is_one_host is called by all of them, in the same order, by one
  * thread of each. One that has no memory for what it is sent ends the job, as one that dies does:
- * the others wait for it and cannot be told otherwise. Errors of the work itself are agreed on
- * before anybody goes on. What sends parts is not there (NULL) where there is nobody else.
+ * the others wait for it and cannot learn of it otherwise. Ranks agree on errors of the work itself
+ * before any of them goes on. What sends parts is not there (NULL) where there is nobody else.
  */
 #ifndef SN_FORMAT_PEERS_H
 #define SN_FORMAT_PEERS_H

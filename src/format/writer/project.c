@@ -3,7 +3,7 @@
  * Values to their final contexts: see writer.h.
  *
  * A profile is an item of work. Its metrics were mostly measured at few different sets of nodes
- * (all that there is to say of a kernel is said at the same ones), so that what depends on the set
+ * (those of a kernel at the same ones), so that what depends on the set
  * alone is worked out once: the order by context, which nodes became one context, and the part of
  * the tree that lies above.
  */
@@ -26,7 +26,7 @@ struct set {
 	size_t contexts;     /* [unique]: ascending */
 	size_t ends;	     /* [unique]: one past the elements of each, in `order` */
 	uint32_t unique;
-	size_t tree; /* [tree_count]: struct above as four numbers */
+	size_t tree; /* [tree_count]: the first of its places */
 	uint32_t tree_count;
 };
 
@@ -35,6 +35,11 @@ struct place {
 	uint32_t parent;  /* in the array; the first has none */
 	uint32_t inner;	  /* number among inner contexts, or SONDE_NONE */
 	uint32_t element; /* position in the set's contexts, or SONDE_NONE */
+};
+
+/* A context on the way from the root to the one that is added. */
+struct step {
+	uint32_t context, place;
 };
 
 struct scratch {
@@ -49,7 +54,7 @@ struct scratch {
 	size_t key_capacity;
 	struct place *places; /* of all sets */
 	size_t place_count, place_capacity;
-	uint32_t *path; /* while the tree is walked */
+	struct step *path; /* while the tree is built */
 	size_t path_capacity;
 	double *stats; /* [unique][part] of a plane */
 	size_t stat_capacity;
@@ -102,49 +107,31 @@ static int sort_set(struct scratch *scratch, struct set *set, const uint32_t *id
 	return 0;
 }
 
-/* Adds a context below the one that is on top of the path, and puts it there. */
-static int push_place(struct scratch *scratch, size_t *depth, size_t first, uint32_t context,
-		      uint32_t element)
-{
-	if (sn_vec_reserve(&scratch->places, &scratch->place_capacity, scratch->place_count + 1) <
-		0 ||
-	    sn_vec_reserve(&scratch->path, &scratch->path_capacity, 2 * *depth + 2) < 0)
-		return SN_ERR_MEMORY;
-	uint32_t number = (uint32_t)(scratch->place_count - first);
-	scratch->places[scratch->place_count++] =
-	    (struct place){*depth ? scratch->path[2 * *depth - 1] : 0,
-			   scratch->writer->axes.inner_numbers[context], element};
-	scratch->path[2 * *depth] = context;
-	scratch->path[2 * *depth + 1] = number;
-	++*depth;
-	return 0;
-}
-
-/* All contexts of the set and above them, in pre-order. The path holds pairs: context, number. */
+/* All contexts of the set and above them, in pre-order. */
 static int build_tree(struct scratch *scratch, struct set *set)
 {
-	const struct sonde_db_context *contexts = scratch->writer->axes.contexts;
+	const struct sn_db_axes *axes = &scratch->writer->axes;
 	size_t depth = 0, first = scratch->place_count;
 	set->tree = first;
 	for (uint32_t i = 0; i < set->unique; i++) {
 		uint32_t context = scratch->numbers[set->contexts + i];
-		while (depth && contexts[scratch->path[2 * depth - 2]].end <= context)
+		size_t above = axes->contexts[context].depth + 1ull;
+		while (depth && axes->contexts[scratch->path[depth - 1].context].end <= context)
 			depth--;
-		/* what lies between the path and the context, outermost first */
-		size_t missing = contexts[context].depth - depth + 1;
-		size_t above = depth + missing;
-		if (sn_vec_reserve(&scratch->path, &scratch->path_capacity, 2 * above + 2) < 0)
+		if (sn_vec_reserve(&scratch->path, &scratch->path_capacity, above) < 0 ||
+		    sn_vec_reserve(&scratch->places, &scratch->place_capacity,
+				   scratch->place_count + above - depth) < 0)
 			return SN_ERR_MEMORY;
-		uint32_t at = context;
-		for (size_t j = above; j-- > depth;) {
-			scratch->path[2 * j] = at;
-			at = contexts[at].parent;
-		}
-		for (size_t j = 0; j < missing; j++) {
-			uint32_t next = scratch->path[2 * depth];
-			if (push_place(scratch, &depth, first, next,
-				       j + 1 == missing ? i : SONDE_NONE))
-				return SN_ERR_MEMORY;
+		/* what lies between the path and the context, outermost first */
+		for (size_t j = above; j-- > depth; context = axes->contexts[context].parent)
+			scratch->path[j].context = context;
+		for (; depth < above; depth++) {
+			struct step *step = scratch->path + depth;
+			step->place = (uint32_t)(scratch->place_count - first);
+			scratch->places[scratch->place_count++] =
+			    (struct place){.parent = depth ? step[-1].place : 0,
+					   .inner = axes->inner_numbers[step->context],
+					   .element = depth + 1 == above ? i : SONDE_NONE};
 		}
 	}
 	set->tree_count = (uint32_t)(scratch->place_count - first);
@@ -253,12 +240,12 @@ static int flush_bucket(struct sn_db_writer *writer, struct sn_bucket *bucket)
 		   : 0;
 }
 
-/* Elements `first` to `end` of the plane that was made last, to a bucket. */
+/* Elements `first` to `end` of the plane that was added last, to a bucket. */
 static int put_slice(struct scratch *scratch, uint32_t bucket_number, uint32_t profile,
 		     const struct sn_database_plane *plane, uint32_t first, uint32_t end)
 {
 	struct sn_bucket *bucket = scratch->worker->buckets + bucket_number;
-	const unsigned char *data = scratch->worker->major.data;
+	const unsigned char *data = scratch->worker->major.data.bytes;
 	uint32_t count = end - first;
 	struct sn_slice slice = {profile, plane->metric, count, plane->forms};
 	sn_buffer_put(&bucket->slices, &slice, sizeof(slice));
@@ -285,14 +272,15 @@ static void set_row(struct sn_db_axes *axes, uint32_t context, uint32_t metric)
 		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
-/* The plane that was made last, by buckets of contexts. */
+/* The plane that was added last, by buckets of contexts. */
 static int put_rows(struct scratch *scratch, uint32_t profile)
 {
 	struct sn_db_axes *axes = &scratch->writer->axes;
 	const struct sn_major *major = &scratch->worker->major;
 	struct sn_database_plane plane;
-	memcpy(&plane, major->entries + (major->entry_count - 1) * sizeof(plane), sizeof(plane));
-	const uint32_t *contexts = (const uint32_t *)major->data + plane.ids;
+	memcpy(&plane, major->entries.bytes + (major->entry_count - 1) * sizeof(plane),
+	       sizeof(plane));
+	const uint32_t *contexts = (const uint32_t *)major->data.bytes + plane.ids;
 	uint32_t bucket = 0;
 	for (uint32_t first = 0, end; first < plane.count; first = end) {
 		/* the first bucket that ends behind this context */
@@ -351,7 +339,7 @@ static int keep_planes(struct scratch *scratch, uint32_t profile)
 	struct sn_error error = {""};
 	struct sn_spilled_planes planes = {.profile = profile,
 					   .entry_count = (uint32_t)major->entry_count,
-					   .data_bytes = major->data_bytes,
+					   .data_bytes = major->data.count,
 					   .checksum = sn_major_checksum(major)};
 	int result = sn_major_spill(major, &scratch->writer->planes, &planes.offset, &error);
 	if (result)
@@ -523,7 +511,6 @@ static int write_worker(void *context, unsigned number, size_t item)
 {
 	struct writing *writing = context;
 	struct sn_db_worker *worker = writing->writer->workers + item;
-	(void)number;
 	int result = 0;
 	for (size_t i = 0; i < worker->spilled_count && !result; i++) {
 		const struct sn_spilled_planes *planes = worker->spilled + i;

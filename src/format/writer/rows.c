@@ -3,9 +3,9 @@
  * Values by context, out of core: every bucket's slices become rows; see writer.h.
  *
  * A bucket is as much as one thread may hold. Buckets are worked on in rounds, one for each thread
- * of each rank, because where a bucket's rows lie in the file is known when those before it are
- * made: the ranks send each other slices, every thread makes its bucket's rows, sizes are added up,
- * and everybody writes.
+ * of each rank, because the place of a bucket's rows in the file depends on the sizes of those
+ * before it: the ranks exchange slices, every thread forms the rows of its bucket, sizes are added
+ * up, and all threads write.
  */
 #include "writer.h"
 
@@ -60,7 +60,7 @@ int sn_rows_count(struct sn_db_writer *writer)
 	return check_sums(writer, rows);
 }
 
-/* A bucket while its rows are made. */
+/* A bucket and its rows. */
 struct bucket {
 	struct sn_db_writer *writer;
 	uint32_t number, first_context, end_context;
@@ -73,7 +73,7 @@ struct bucket {
 	/* the result */
 	struct sn_major all;		 /* entries and data of all its contexts */
 	struct sn_database_index *index; /* [context]: positions within the bucket */
-	struct sn_row *rows;
+	struct sn_row_sums *rows;
 	uint64_t data_at; /* of its data among those of all buckets */
 };
 
@@ -187,9 +187,9 @@ static int place_elements(struct bucket *bucket)
 	return 0;
 }
 
-static void sum_row(struct sn_row *row, const double *numbers, size_t count)
+static void sum_row(struct sn_row_sums *row, const double *numbers, size_t count)
 {
-	*row = (struct sn_row){.profiles = count};
+	*row = (struct sn_row_sums){.profiles = count};
 	for (size_t i = 0; i < count; i++) {
 		struct sonde_db_stat stat;
 		memcpy(&stat, numbers + i * SONDE_DB_PART_COUNT, sizeof(stat));
@@ -198,29 +198,6 @@ static void sum_row(struct sn_row *row, const double *numbers, size_t count)
 		row->max = i && row->max > stat.sum ? row->max : stat.sum;
 		row->squares += stat.sum * stat.sum;
 	}
-}
-
-/* Appends a context's planes to those of the bucket. */
-static int append_context(struct bucket *bucket, const struct sn_major *planes, uint32_t context)
-{
-	struct sn_major *all = &bucket->all;
-	size_t entry_bytes = sn_major_entry_bytes(planes);
-	struct sn_database_index *index = bucket->index + (context - bucket->first_context);
-	*index = (struct sn_database_index){all->entry_count, all->data_bytes,
-					    sn_major_checksum(planes)};
-	if (sn_vec_reserve(&all->entries, &all->entry_capacity,
-			   (all->entry_count + planes->entry_count) * entry_bytes + 1) < 0 ||
-	    sn_vec_reserve(&all->data, &all->data_capacity,
-			   all->data_bytes + planes->data_bytes + 1) < 0)
-		return SN_ERR_MEMORY;
-	if (!planes->entry_count)
-		return 0;
-	memcpy(all->entries + all->entry_count * entry_bytes, planes->entries,
-	       planes->entry_count * entry_bytes);
-	memcpy(all->data + all->data_bytes, planes->data, planes->data_bytes);
-	all->entry_count += planes->entry_count;
-	all->data_bytes += planes->data_bytes;
-	return 0;
 }
 
 static int encode_rows(struct bucket *bucket)
@@ -248,8 +225,11 @@ static int encode_rows(struct bucket *bucket)
 			sum_row(bucket->rows + row++, numbers, end - first);
 			first = end;
 		}
-		if (!result)
-			result = append_context(bucket, &planes, c);
+		if (result)
+			break;
+		bucket->index[c - bucket->first_context] = (struct sn_database_index){
+		    bucket->all.entry_count, bucket->all.data.count, sn_major_checksum(&planes)};
+		result = sn_major_append(&bucket->all, &planes);
 	}
 	sn_major_release(&planes);
 	return result;
@@ -296,13 +276,12 @@ static uint32_t bucket_at(const struct round *round, unsigned rank, unsigned thr
 	return round->first + rank * round->writer->threads + thread;
 }
 
-static int make_bucket(void *context, unsigned number, size_t item)
+static int form_rows(void *context, unsigned number, size_t item)
 {
 	struct round *round = context;
 	struct sn_db_writer *writer = round->writer;
 	struct bucket *bucket = round->buckets + item;
 	int result = 0;
-	(void)number;
 	if (bucket->number >= writer->axes.bucket_count)
 		return 0;
 	if (writer->peers->size() == 1)
@@ -384,7 +363,7 @@ static void place_buckets(struct round *round, uint64_t *used)
 	unsigned threads = writer->threads, ranks = writer->peers->size();
 	uint64_t sizes[SN_POOL_THREADS], base = *used;
 	for (unsigned t = 0; t < threads; t++)
-		sizes[t] = round->buckets[t].all.data_bytes;
+		sizes[t] = round->buckets[t].all.data.count;
 	struct sn_peer_part *parts =
 	    ranks > 1 ? writer->peers->gather(sizes, threads * sizeof(*sizes)) : NULL;
 	for (unsigned r = 0; r < ranks; r++) {
@@ -406,16 +385,15 @@ static int write_bucket(void *context, unsigned number, size_t item)
 	struct round *round = context;
 	struct sn_db_writer *writer = round->writer;
 	struct bucket *bucket = round->buckets + item;
-	size_t entry_bytes = sn_major_entry_bytes(&bucket->all);
-	(void)number;
 	if (bucket->number >= writer->axes.bucket_count)
 		return 0;
 	uint64_t first_row = writer->first_rows[bucket->first_context];
+	const struct sn_buffer *entries = &bucket->all.entries, *data = &bucket->all.data;
 	int failed =
-	    sn_write_at(writer->file.fd, bucket->all.entries, bucket->all.entry_count * entry_bytes,
-			round->entries_at + first_row * entry_bytes);
+	    sn_write_at(writer->file.fd, entries->bytes, entries->count,
+			round->entries_at + first_row * sn_major_entry_bytes(&bucket->all));
 	if (!failed)
-		failed = sn_write_at(writer->file.fd, bucket->all.data, bucket->all.data_bytes,
+		failed = sn_write_at(writer->file.fd, data->bytes, data->count,
 				     round->data_at + bucket->data_at);
 	for (uint32_t c = 0; c < bucket->end_context - bucket->first_context; c++) {
 		bucket->index[c].first += first_row;
@@ -480,7 +458,7 @@ static int work_round(struct round *round, uint64_t *used)
 	struct sn_db_writer *writer = round->writer;
 	int result = begin_round(round);
 	if (!result)
-		result = sn_pool_run(writer->threads, writer->threads, make_bucket, round);
+		result = sn_pool_run(writer->threads, writer->threads, form_rows, round);
 	result = writer->peers->agree(result, writer->error);
 	if (!result) {
 		place_buckets(round, used);

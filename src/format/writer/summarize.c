@@ -48,7 +48,7 @@ static void fill_across(const struct sn_db_writer *writer, uint32_t context, uin
 		across->sum_squares = sn_across_squares(item, axes->shifts[metric]);
 		return;
 	}
-	const struct sn_row *row = writer->rows + row_of(writer, context, metric);
+	const struct sn_row_sums *row = writer->rows + row_of(writer, context, metric);
 	across->count = (double)row->profiles;
 	across->min = row->min;
 	across->max = row->max;
@@ -86,7 +86,6 @@ static int summarize_metric(void *context, unsigned number, size_t item)
 	struct sonde_db_summary *summaries = calloc(axes->context_count + 1ull, sizeof(*summaries));
 	uint32_t *ids = malloc((axes->context_count + 1ull) * sizeof(*ids));
 	int result = summaries && ids ? 0 : SN_ERR_MEMORY;
-	(void)number;
 	if (!result)
 		fill(writer, metric, summaries);
 	for (uint32_t c = 0; !result && c < axes->context_count; c++) {
@@ -118,12 +117,11 @@ static int put_metric(struct sn_db_writer *writer, struct sections *sections, ui
 {
 	sections->index[metric] = (struct sn_database_index){
 	    sections->entry_count, sections->data_bytes, sn_major_checksum(major)};
-	sn_buffer_put(&sections->entries, major->entries,
-		      major->entry_count * sn_major_entry_bytes(major));
-	int failed = sn_write_at(writer->file.fd, major->data, major->data_bytes,
+	sn_buffer_put(&sections->entries, major->entries.bytes, major->entries.count);
+	int failed = sn_write_at(writer->file.fd, major->data.bytes, major->data.count,
 				 sections->data_at + sections->data_bytes);
 	sections->entry_count += major->entry_count;
-	sections->data_bytes += major->data_bytes;
+	sections->data_bytes += major->data.count;
 	return sn_db_writer_cannot_write(writer, failed);
 }
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void sn_db_writer_init(struct sn_db_writer *writer, const char *output, struct sn_error *error)
@@ -35,6 +36,7 @@ static void release_axes(struct sn_db_axes *axes)
 	free(axes->contexts);
 	free(axes->periods);
 	free(axes->shifts);
+	free(axes->value_counts);
 	free(axes->bucket_ends);
 	free(axes->inner_numbers);
 	free(axes->rows);
@@ -229,7 +231,7 @@ static int copy_to_pipe(struct sn_db_writer *writer)
 	enum { PART = 1 << 16 };
 	unsigned char bytes[PART];
 	struct sn_error error = {""};
-	uint64_t length = writer->file.next;
+	uint64_t length = (uint64_t)lseek(writer->pipe.fd, 0, SEEK_END);
 	for (uint64_t at = 0; at < length; at += PART) {
 		size_t part = length - at < PART ? length - at : PART;
 		int result = sn_spill_read(&writer->pipe, bytes, part, at, &error);
@@ -245,11 +247,13 @@ static int complete(struct sn_db_writer *writer)
 {
 	char self[64];
 	const char *path = self;
-	if (!writer->complete || writer->pipe.fd >= 0)
+	struct stat status;
+	/* a device holds nothing that can be read back */
+	if (!writer->complete || fstat(writer->file.fd, &status) || !S_ISREG(status.st_mode))
 		return 0;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", writer->named.fd);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", writer->file.fd);
 	if (access(self, F_OK))
-		path = sn_output_name(&writer->named);
+		path = writer->pipe.fd < 0 ? sn_output_name(&writer->named) : NULL;
 	if (!path)
 		return sn_db_writer_cannot_write(writer, errno);
 	return writer->complete(writer->complete_context, path) ? SN_ERR_ARGUMENT : 0;
@@ -259,10 +263,10 @@ int sn_db_writer_finish(struct sn_db_writer *writer)
 {
 	struct sn_error error = {""};
 	int result = sn_db_writer_cannot_write(writer, sn_db_file_finish(&writer->file));
-	if (!result && writer->pipe.fd >= 0)
-		result = copy_to_pipe(writer);
 	if (!result)
 		result = complete(writer);
+	if (!result && writer->pipe.fd >= 0)
+		result = copy_to_pipe(writer);
 	if (result)
 		return result;
 	writer->is_open = false;
@@ -288,26 +292,27 @@ static uint64_t bucket_capacity(const struct sn_db_writer *writer, uint64_t tota
 }
 
 /* Buckets of contexts with about as many values each, unless one context alone has more. */
-static void make_buckets(struct sn_db_writer *writer, const uint64_t *counts)
+void sn_db_writer_divide(struct sn_db_writer *writer)
 {
 	struct sn_db_axes *axes = &writer->axes;
 	uint64_t total = 0, used = 0;
 	for (uint32_t c = 0; c < axes->context_count; c++)
-		total += counts[c];
+		total += axes->value_counts[c];
 	uint64_t capacity = bucket_capacity(writer, total);
 	for (uint32_t c = 0; c < axes->context_count; c++) {
-		if (used && used + counts[c] > capacity) {
+		if (used && used + axes->value_counts[c] > capacity) {
 			axes->bucket_ends[axes->bucket_count++] = c;
 			used = 0;
 		}
-		used += counts[c];
+		used += axes->value_counts[c];
 	}
 	axes->bucket_ends[axes->bucket_count++] = axes->context_count;
+	free(axes->value_counts);
+	axes->value_counts = NULL;
 }
 
 int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered,
-		      uint32_t metric_count, uint32_t profile_count, const uint64_t *counts,
-		      const int32_t *shifts)
+		      uint32_t metric_count, uint32_t profile_count)
 {
 	struct sn_db_axes *axes = &writer->axes;
 	*axes = (struct sn_db_axes){
@@ -316,17 +321,15 @@ int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered
 	    .profile_count = profile_count,
 	    .contexts = ordered->contexts,
 	    .periods = malloc((metric_count + 1ull) * sizeof(*axes->periods)),
-	    .shifts = malloc((metric_count + 1ull) * sizeof(*axes->shifts)),
+	    .shifts = calloc(metric_count + 1ull, sizeof(*axes->shifts)),
+	    .value_counts = calloc(ordered->context_count + 1ull, sizeof(*axes->value_counts)),
 	    .bucket_ends = malloc((ordered->context_count + 1ull) * sizeof(*axes->bucket_ends)),
 	};
 	ordered->contexts = NULL; /* moved */
-	if (!axes->periods || !axes->shifts || !axes->bucket_ends)
+	if (!axes->periods || !axes->shifts || !axes->value_counts || !axes->bucket_ends)
 		return sn_db_writer_out_of_memory(writer);
-	for (uint32_t m = 0; m < metric_count; m++) {
+	for (uint32_t m = 0; m < metric_count; m++)
 		axes->periods[m] = (double)ordered->metrics[m].period;
-		axes->shifts[m] = shifts[m];
-	}
-	make_buckets(writer, counts);
 	return 0;
 }
 

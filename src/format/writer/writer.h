@@ -44,8 +44,7 @@ struct sn_profile_block {
 	const struct sn_database_plane *entries;
 	const unsigned char *data;
 	const uint32_t *contexts, *metrics; /* [id], [metric of an entry] */
-	/* For whoever makes the block: memory that is kept from one to the next, the thread's own.
-	 */
+	/* The source's own: memory of this thread that is kept from one block to the next. */
 	unsigned char *bytes;
 	size_t capacity;
 	struct sn_major major;
@@ -54,7 +53,8 @@ struct sn_profile_block {
 /* Where the blocks come from: at most one for each profile, over all ranks. */
 struct sn_block_source {
 	size_t count;
-	/* Fills in all but what is the maker's. 0 or a negative enum sn_err with its text. MT. */
+	/* Fills in all but `bytes`, `capacity` and `major`, which are the source's own. 0 or a
+	 * negative enum sn_err with its text. MT. */
 	int (*read)(void *context, size_t number, struct sn_profile_block *block,
 		    struct sn_error *error);
 	/* Called when all have been read: what they lay in is not needed any more. May be NULL. */
@@ -70,7 +70,7 @@ struct sn_spilled_planes {
 
 /* What all profiles have of one metric at one context, without its descendants: a row, summed up.
  */
-struct sn_row {
+struct sn_row_sums {
 	struct sonde_db_stat exclusive;
 	double min, max, squares; /* of the profiles' sums */
 	uint64_t profiles;
@@ -105,9 +105,10 @@ struct sn_db_worker {
 struct sn_db_axes {
 	uint32_t context_count, metric_count, profile_count, bucket_count;
 	struct sonde_db_context *contexts;
-	double *periods;       /* [metric] */
-	int32_t *shifts;       /* [metric]: see across.h */
-	uint32_t *bucket_ends; /* [bucket]: one past its last context */
+	double *periods;	/* [metric] */
+	int32_t *shifts;	/* [metric]: see across.h */
+	uint64_t *value_counts; /* [context]: over all profiles; until there are buckets */
+	uint32_t *bucket_ends;	/* [bucket]: one past its last context */
 	/* Made by each rank itself: contexts with descendants, numbered; SONDE_NONE for the others.
 	 */
 	uint32_t *inner_numbers;
@@ -135,8 +136,9 @@ struct sn_db_writer {
 	uint64_t memory;	      /* bytes of this process; UINT64_MAX: no limit */
 	const struct sn_peers *peers; /* nobody else */
 	bool is_shared;		      /* the user's umask says who may read the file */
-	/* Called with the whole database before it gets its name, where it is a file. May add to
-	 * it. Not 0: there will be none; whoever is called has said why, and the text is "". */
+	/* Called with the whole database before it gets its name or goes into a pipe, unless it
+	 * goes to a device. May add to it. Not 0: there will be none; whoever is called has said
+	 * why, and the text is "". */
 	int (*complete)(void *context, const char *path);
 	void *complete_context;
 	struct sn_error *error;
@@ -152,7 +154,7 @@ struct sn_db_writer {
 	struct sn_db_worker *workers;	     /* [threads] */
 	uint64_t *first_rows;		     /* [context + 1]: its first row among all */
 	struct sn_database_index *row_index; /* rank 0; [context + 1] */
-	struct sn_row *rows;		     /* rank 0; [row] */
+	struct sn_row_sums *rows;	     /* rank 0; [row] */
 	_Atomic uint64_t sum_bytes; /* of accumulators, and of rows once they are counted */
 	pthread_mutex_t mutex;	    /* of has_failed and the error's text */
 	bool has_failed;
@@ -177,11 +179,11 @@ int sn_db_writer_open(struct sn_db_writer *writer);
 /* Strings to profiles, graphs and events. */
 int sn_db_writer_describe(struct sn_db_writer *writer, const struct sn_db_builder *builder,
 			  const struct sn_db_ordered *ordered);
-/* What values will be of: takes ordered->contexts. `counts` has the values of each final context
- * over all profiles, `shifts` what across.h says of each final metric. */
+/* What values will be of: moves ordered->contexts. The caller then fills in axes.value_counts and
+ * axes.shifts, which are zero, and has the contexts divided into buckets by them. */
 int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered,
-		      uint32_t metric_count, uint32_t profile_count, const uint64_t *counts,
-		      const int32_t *shifts);
+		      uint32_t metric_count, uint32_t profile_count);
+void sn_db_writer_divide(struct sn_db_writer *writer);
 /* The axes to other ranks. */
 void sn_db_axes_pack(struct sn_pack *pack, struct sn_db_axes *axes);
 /* The other ranks open the output. */
@@ -198,7 +200,7 @@ int sn_db_writer_finish(struct sn_db_writer *writer);
  * sn_db_writer_bucket_bytes says. 0, or SN_ERR_ARGUMENT with a text. MT.
  */
 int sn_db_writer_check_memory(struct sn_db_writer *writer, uint64_t more);
-/* What the threads' buckets may take together while rows are made. */
+/* What the threads' buckets may take together while rows are formed. */
 uint64_t sn_db_writer_bucket_bytes(const struct sn_db_writer *writer);
 
 /* Blocks to their final contexts: fills in workers' `spilled`, `across` and `buckets`, and the bits

@@ -126,6 +126,8 @@ int sn_import(const struct sn_importer *importer, const struct sn_import_request
 		sn_trace_writer_attach(with_events.events, builder); /* whose they are then */
 	else
 		sn_trace_writer_free(with_events.events);
+	if (counts->events)
+		sn_db_builder_set_complete(builder, request->complete, request->complete_context);
 	sn_db_builder_set_threads(builder, sn_pool_threads(request->jobs));
 	if (request->is_shared)
 		sn_db_builder_share(builder);

@@ -48,9 +48,12 @@ struct sn_import_request {
 	 * the inputs themselves hold. */
 	const char *const *structures;
 	size_t structure_count;
-	bool no_structure;		/* do not use any */
-	bool is_shared;			/* the database is for others to read as the umask says */
-	unsigned jobs;			/* threads that write; 0: one for each processor */
+	bool no_structure; /* do not use any */
+	bool is_shared;	   /* the database is for others to read as the umask says */
+	unsigned jobs;	   /* threads that write; 0: one for each processor */
+	/* Of databases with events; see sn_db_builder_set_complete. */
+	int (*complete)(void *context, const char *path);
+	void *complete_context;
 	struct sn_trace_writer *events; /* where events go; attached to the builder by the caller */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hpcstruct.h. One pass with expat; a stack says what is open. The addresses of lines are put
- * into a search tree while reading, because which of two claims to an address came first matters,
- * and into a sorted array at the end.
+ * See hpcstruct.h. One pass with expat; a stack holds the elements that are open. The addresses of
+ * lines are put into a search tree while reading, because which of two claims to an address came
+ * first matters, and into a sorted array at the end.
  */
 #include "hpcstruct.h"
 
@@ -269,7 +269,7 @@ static void begin_loop(struct parser *parser, const XML_Char **attributes)
 					       .address = first_address(parser, attributes)});
 }
 
-/* The first of two nested A says where the call was, the second what was called. */
+/* The first of two nested A is where the call was, the second what was called. */
 static void begin_alien(struct parser *parser, const XML_Char **attributes)
 {
 	bool is_second = parser->level_count && parser->levels[parser->level_count - 1].tag == 'A';

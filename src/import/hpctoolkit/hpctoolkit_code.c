@@ -138,8 +138,8 @@ int sn_hpct_code_module(struct sn_hpct_code *code, const char *base, const char 
 		   : 0;
 }
 
-/* A structure that was made with a relative path, and given apart from the measurement, is of what
- * ends in that path. */
+/* A structure that names its module by a relative path, and is no part of the measurement, is of
+ * each module whose path ends in that. */
 static bool is_module(const char *name, const char *path)
 {
 	while (sn_text_begins(name, "./"))

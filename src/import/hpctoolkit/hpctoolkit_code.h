@@ -80,10 +80,10 @@ int sn_hpct_code_module(struct sn_hpct_code *code, const char *base, const char 
  * module is added. */
 int sn_hpct_code_load(struct sn_hpct_code *code, uint32_t module, struct sn_error *error);
 
-/* What a call to an address makes of a parent. */
+/* The contexts below a parent that calls an address. */
 struct sn_hpct_place_found {
 	uint32_t full;	 /* the context of the instruction */
-	uint32_t called; /* the outermost context made for it: the function that was called */
+	uint32_t called; /* the outermost context added for it: the function that was called */
 };
 /* The module has been loaded. SONDE_NONE in both without memory. */
 struct sn_hpct_place_found sn_hpct_code_place(struct sn_hpct_code *code, uint32_t parent,

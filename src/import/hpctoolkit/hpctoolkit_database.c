@@ -28,7 +28,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What `sonde export` says of itself: it numbers what is left out right after what it lies in. */
+/* How descriptions by `sonde export` begin. Its databases give what is not shown the number after
+ * that of the context in which it lies. */
 #define OWN_DESCRIPTION "Written by Sonde"
 
 enum scope { SCOPE_OTHER, SCOPE_POINT, SCOPE_EXECUTION, SCOPE_FUNCTION, SCOPE_COUNT };
@@ -404,9 +405,8 @@ static int add_node(struct reader *reader, struct node node)
 		return sn_fail_memory(reader->error);
 	if (position != reader->node_count)
 		return damaged_meta(reader, "two contexts of one number");
-	return sn_vec_push(&reader->nodes, &reader->node_capacity, &reader->node_count, node) < 0
-		   ? sn_fail_memory(reader->error)
-		   : 0;
+	return sn_fail_code(reader->error, sn_vec_push(&reader->nodes, &reader->node_capacity,
+						       &reader->node_count, node));
 }
 
 /* A child with its frame; several of one frame are told apart by their order. */
@@ -460,10 +460,9 @@ static int add_parent(struct reader *reader, struct node node, uint64_t at, uint
 		return code;
 	if (!has_array(&reader->meta, at, bytes, 1, 1))
 		return damaged_meta(reader, "damaged list of contexts");
-	return sn_vec_push(&reader->waiting, &reader->waiting_capacity, &reader->waiting_count,
-			   (struct waiting){at, bytes, position}) < 0
-		   ? sn_fail_memory(reader->error)
-		   : 0;
+	return sn_fail_code(reader->error, sn_vec_push(&reader->waiting, &reader->waiting_capacity,
+						       &reader->waiting_count,
+						       (struct waiting){at, bytes, position}));
 }
 
 static int add_child(struct reader *reader, uint32_t parent, const struct sibling *sibling)
@@ -784,7 +783,7 @@ static void release(struct reader *reader)
 	sn_hpct_tree_release(&reader->tree);
 }
 
-/* cct.db says nothing that profile.db does not, and may be missing; it may not say otherwise. */
+/* cct.db holds the values of profile.db in another order: it may be missing, but not differ. */
 static int check_contexts(struct reader *reader, const char *folder)
 {
 	struct file contexts = {0};

@@ -29,7 +29,7 @@ struct sn_hpct_import {
  * failed because of what is in the file, before anything of it was taken. */
 int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const char *base,
 			 bool *is_unreadable, struct sn_error *error);
-/* Shares out a thread's samples and gives all its values to the builder. */
+/* Divides a thread's samples among their contexts and adds all its values to the builder. */
 int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *thread,
 			 struct sn_error *error);
 

@@ -2,6 +2,7 @@
 /* See hpctoolkit_names.h. */
 #include "hpctoolkit_names.h"
 
+#include "base/text.h"
 #include "format/measurement/measurement.h"
 
 #include <ctype.h>
@@ -78,10 +79,7 @@ unsigned sn_hpct_placeholder_kind(const char *name)
 
 bool sn_hpct_is_gpu_module(const char *path)
 {
-	static const char ending[] = ".gpubin";
-	size_t length = strlen(path), ending_length = sizeof(ending) - 1;
-	return strstr(path, "gpubins/") ||
-	       (length > ending_length && strcmp(path + length - ending_length, ending) == 0);
+	return strstr(path, "gpubins/") || sn_text_ends(path, ".gpubin");
 }
 
 void sn_hpct_program(struct sn_db_builder *builder, const char *name, const char *path)
@@ -110,13 +108,11 @@ uint32_t sn_hpct_metric(struct sn_db_builder *builder, const char *name, uint64_
 	    .period = period,
 	};
 	const char *unit = "1";
-	size_t length = strlen(name);
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-		size_t ending = strlen(units[i].ending);
-		if (length > ending && strcmp(name + length - ending, units[i].ending) == 0) {
-			unit = units[i].unit;
-			metric.kind = units[i].kind;
-		}
+		if (!sn_text_ends(name, units[i].ending))
+			continue;
+		unit = units[i].unit;
+		metric.kind = units[i].kind;
 	}
 	metric.unit = sn_db_builder_string(builder, unit);
 	return sn_db_builder_metric(builder, &metric);

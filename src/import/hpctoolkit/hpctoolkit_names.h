@@ -49,7 +49,7 @@ struct sn_hpct_id {
 	uint64_t number;
 };
 /* The profile of a tuple. The identifiers are kept, all of them, in its thread's name, because
- * `sonde export --to hpctoolkit` gives them back; host, rank, ... are filled in from them. */
+ * `sonde export --to hpctoolkit` writes them again; host, rank, ... are filled in from them. */
 struct sonde_db_profile sn_hpct_profile(struct sn_db_builder *builder, const struct sn_hpct_id *ids,
 					size_t count);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One profile of a measurement: its tree becomes contexts, its values are added up.
+ * One profile of a measurement: its tree becomes contexts, its values are summed.
  *
  * A node is a call path's level: code, or a placeholder of module 0. Three module numbers stand for
  * the bookkeeping of devices that sample ranges of launches: below a launch, or below a root of its
@@ -212,7 +212,7 @@ static int module_of(struct reader *reader, const struct sn_hpcrun_node *node, u
 	return sn_hpct_code_load(&reader->import->code, *module, reader->error);
 }
 
-/* Code has to have somebody above it; where nobody is, an entry that says so. */
+/* Code lies below an entry; where none was measured, below the unknown one. */
 static uint32_t below_entry(struct reader *reader, uint32_t parent)
 {
 	if (parent != 0)

@@ -17,7 +17,7 @@ enum {
 
 void sn_hpct_reconstruction_release(struct sn_hpct_reconstruction *reconstruction)
 {
-	for (size_t i = 0; i < reconstruction->call_count; i++) {
+	for (size_t i = 0; i < reconstruction->call_capacity; i++) {
 		sn_gpu_call_graph_free(reconstruction->calls[i].graph);
 		free(reconstruction->calls[i].path_counts);
 	}
@@ -71,10 +71,8 @@ static int find_function(struct sn_hpct_reconstruction *all, struct sn_hpct_addr
 	const struct sn_hpcstruct_leaf *leaf = sn_hpcstruct_find(structure, address->address);
 	if (!leaf)
 		return 0;
-	while (all->call_count <= address->module)
-		if (sn_vec_push(&all->calls, &all->call_capacity, &all->call_count,
-				(struct sn_hpct_calls){0}) < 0)
-			return SN_ERR_MEMORY;
+	if (sn_vec_reserve_zeroed(&all->calls, &all->call_capacity, address->module + 1ull) < 0)
+		return SN_ERR_MEMORY;
 	struct sn_hpct_calls *calls = all->calls + address->module;
 	if (!calls->is_read && read_calls(structure, calls) != 0)
 		return SN_ERR_MEMORY;
@@ -133,9 +131,7 @@ int sn_hpct_group_launch(struct sn_hpct_group *group, struct sn_hpct_launch laun
 		    group->roots[i].module == launch.module &&
 		    group->roots[i].function == launch.function)
 			return 0;
-	return sn_vec_push(&group->roots, &group->root_capacity, &group->root_count, launch) < 0
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&group->roots, &group->root_capacity, &group->root_count, launch);
 }
 
 /* A value that is to be divided. */
@@ -196,7 +192,7 @@ struct division {
 	double *weights;       /* by call site: of samples at it */
 	/* by context */
 	uint32_t *tops;	    /* the function where its path begins: a kernel */
-	uint8_t *is_needed; /* below the root that is dealt with */
+	uint8_t *is_needed; /* below the root at hand */
 	uint32_t *nodes;    /* the tree's context of the call that leads there */
 	uint32_t *finals;   /* the same of one address in it */
 	double *factors;    /* of each sample's value */
@@ -209,7 +205,7 @@ struct division {
 	uint8_t *has_launches; /* and of functions: one of the kernels that lead there has any */
 	uint8_t *has_sampled;
 	/* by function */
-	uint8_t *is_reached; /* its samples are dealt with */
+	uint8_t *is_reached; /* its samples are divided now */
 };
 
 static double weight_at(const struct division *division, uint64_t address)
@@ -279,9 +275,9 @@ static int division_init(struct division *division, const struct finishing *of,
 	return 0;
 }
 
-/* The contexts that are needed, below a root: of the functions where paths begin, and of calls. A
- * path's first call lies in the function that place makes for it. */
-static void make_nodes(struct division *division, uint32_t root)
+/* Adds the contexts that are needed below a root: of the functions where paths begin, and of calls.
+ * The context of a path's first call includes that of the function where the path begins. */
+static void add_nodes(struct division *division, uint32_t root)
 {
 	struct sn_hpct_code *code = division->all->code;
 	for (uint32_t i = 0; i < division->contexts.count; i++) {
@@ -353,7 +349,7 @@ static double scale_of(const struct division *division, uint32_t function, uint3
 	return division->is_present[kernel] ? scale : 0;
 }
 
-/* Adds each sample's value by the contexts' factors, and makes their contexts also where it has
+/* Adds each sample's value by the contexts' factors; its contexts are added also where it has
  * none. */
 static int add_values(const struct division *division)
 {
@@ -405,7 +401,7 @@ static int divide_by_scale(struct division *division, bool is_known)
 static int divide_by_root(struct division *division)
 {
 	memset(division->is_needed, 1, division->contexts.count);
-	make_nodes(division, division->samples->root);
+	add_nodes(division, division->samples->root);
 	find_scales(division);
 	int code = divide_by_scale(division, true);
 	return code == 0 ? divide_by_scale(division, false) : code;
@@ -471,7 +467,7 @@ static void find_needed(struct division *division, uint32_t root, const uint8_t 
 static int divide_below(struct division *division, uint32_t root, uint32_t metric)
 {
 	const struct sn_gpu_context *contexts = division->contexts.contexts;
-	make_nodes(division, root);
+	add_nodes(division, root);
 	find_scales(division);
 	for (uint32_t i = 0; i < division->contexts.count; i++) {
 		uint32_t kernel = division->tops[i];

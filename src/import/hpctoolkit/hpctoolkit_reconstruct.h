@@ -40,7 +40,7 @@ struct sn_hpct_calls {
 struct sn_hpct_reconstruction {
 	struct sn_hpct_code *code;
 	struct sn_hpct_calls *calls; /* by module */
-	size_t call_count, call_capacity;
+	size_t call_capacity;
 	struct sn_hpct_address *addresses;
 	size_t address_count, address_capacity;
 	struct sn_intern address_keys; /* number of an address by module and address */

@@ -16,12 +16,12 @@ void sn_hpct_tree_release(struct sn_hpct_tree *tree)
 {
 	free(tree->kinds);
 	tree->kinds = NULL;
-	tree->kind_count = tree->kind_capacity = 0;
+	tree->kind_capacity = 0;
 }
 
 static unsigned kind_of(const struct sn_hpct_tree *tree, uint32_t context)
 {
-	return context < tree->kind_count ? tree->kinds[context] : SN_FRAME_NONE;
+	return context < tree->kind_capacity ? tree->kinds[context] : SN_FRAME_NONE;
 }
 
 unsigned sn_hpct_tree_called_kind(const struct sn_hpct_tree *tree, uint32_t parent, bool is_gpu)
@@ -49,12 +49,8 @@ uint32_t sn_hpct_tree_add(struct sn_hpct_tree *tree, uint32_t parent, struct son
 	uint32_t context = sn_db_builder_context(tree->builder, parent,
 						 sn_db_builder_frame(tree->builder, &frame));
 	if (context == SONDE_NONE ||
-	    sn_vec_reserve(&tree->kinds, &tree->kind_capacity, (size_t)context + 1) < 0)
+	    sn_vec_reserve_zeroed(&tree->kinds, &tree->kind_capacity, (size_t)context + 1) < 0)
 		return SONDE_NONE;
-	if (context >= tree->kind_count) {
-		memset(tree->kinds + tree->kind_count, 0, context + 1 - tree->kind_count);
-		tree->kind_count = (size_t)context + 1;
-	}
 	tree->kinds[context] = frame.kind;
 	return context;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HPCToolkit's contexts as frames of ours. Its trees nest function, loop, line and instruction as
- * contexts of their own, and say of each whether it was called, inlined or only lies in its parent.
+ * contexts of their own, and note of each whether it was called, inlined or only lies in its
+ * parent.
  *
  *   its context                          our frame
  *   function, called                     native, gpu-function, kernel; flag ENTRY
@@ -17,7 +18,7 @@
  *   because nothing is known of it       native, gpu-function without name; no flag
  *   entry point                          thread
  *
- * src/export/hpctoolkit/hpctoolkit_tree.c is the way back.
+ * src/export/hpctoolkit/hpctoolkit_tree.c is the inverse.
  */
 #ifndef SN_IMPORT_HPCTOOLKIT_TREE_H
 #define SN_IMPORT_HPCTOOLKIT_TREE_H
@@ -29,8 +30,8 @@
 
 struct sn_hpct_tree {
 	struct sn_db_builder *builder;
-	uint8_t *kinds; /* of the frame of each context made here */
-	size_t kind_capacity, kind_count;
+	uint8_t *kinds; /* of the frame of each context added here */
+	size_t kind_capacity;
 };
 
 /* As HPCToolkit numbers them. */

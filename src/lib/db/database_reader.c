@@ -261,26 +261,15 @@ static bool check_table(struct sonde_db *db, const struct table *table)
 	return !table->check || table->check(db);
 }
 
-static const struct sn_section_entry *find_formulas(const struct sonde_db *db)
-{
-	const struct sn_container_header *header = (const void *)db->bytes;
-	const struct sn_section_entry *table = (const void *)(db->bytes + header->table_offset);
-	for (uint32_t i = 0; i < header->section_count; i++)
-		if (table[i].type == SN_DATABASE_FORMULAS && table[i].index == 0)
-			return table + i;
-	return NULL;
-}
-
 /* Whether the section of formulas, which may be missing, is whole. */
 static bool check_formulas(const struct sonde_db *db)
 {
-	const struct sn_section_entry *entry = find_formulas(db);
+	const struct sn_section_entry *entry = db->sections[SN_DATABASE_FORMULAS];
 	const struct sn_database_formulas *head;
 	if (!entry)
 		return true;
 	const char *at = (const char *)db->bytes + entry->offset, *end = at + entry->length;
-	if (entry->version != 1 || entry->length < sizeof(*head) ||
-	    entry->checksum != sn_checksum(at, entry->length))
+	if (entry->length < sizeof(*head))
 		return false;
 	head = (const void *)at;
 	uint64_t strings = 0;
@@ -296,6 +285,8 @@ static int check_contents(struct sonde_db *db, struct sn_error *error)
 		part = check_table(db, tables + i) ? NULL : tables[i].name;
 	if (!part && !check_formulas(db))
 		part = "formulas";
+	else if (!sn_db_check_findings(db))
+		part = "findings";
 	return part ? sn_fail(error, SN_ERR_FORMAT, "damaged (inconsistent %s)", part)
 		    : sn_db_find_values(db, error);
 }
@@ -424,7 +415,7 @@ const char *sonde_frame_kind_layer(unsigned kind)
 bool sonde_db_formula(const struct sonde_db *db, uint32_t formula, const char **name,
 		      const char **text)
 {
-	const struct sn_section_entry *entry = find_formulas(db);
+	const struct sn_section_entry *entry = db->sections[SN_DATABASE_FORMULAS];
 	const struct sn_database_formulas *head =
 	    entry ? (const void *)(db->bytes + entry->offset) : NULL;
 	if (!head || formula >= head->count)

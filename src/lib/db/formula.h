@@ -36,7 +36,7 @@ struct sn_formula_step;
 
 struct sn_formula {
 	char *name; /* owned; "" where it has none */
-	char *text; /* owned; as it was written, but for names of metrics, which are made plain */
+	char *text; /* owned; as it was written, but for metrics, which have their plain names */
 	char unit[SN_FORMULA_UNIT_CHARS]; /* "ns", "bytes", "bytes/s", "ratio", "1", "" unknown */
 	uint32_t input_count;
 	uint32_t inputs[SN_FORMULA_INPUTS_MAX]; /* the metrics it looks at */

@@ -197,7 +197,7 @@ static const struct {
 	void (*say)(const struct telling *telling);
 	bool follows;
 } rules[SN_RULES] = {
-#define SN_RULE(name, follows) {say_##name, follows},
+#define SN_RULE(name, follows, evidence) {say_##name, follows},
 #include "timeline/findings/rules.def"
 #undef SN_RULE
 };

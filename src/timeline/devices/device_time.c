@@ -4,7 +4,6 @@
 
 #include "running.h"
 #include "base/sort_by.h"
-#include "device_tracks.h"
 
 struct sweep {
 	struct sn_device_times *times;
@@ -63,7 +62,7 @@ static int add_operation(void *data, const struct sn_operation *one)
 		time->end_ns = one->end_ns;
 	list_stream(time, one->profile);
 	sweep->times->context_ns[one->context] += (double)(one->end_ns - one->start_ns);
-	return result ? result : sn_running_push(running, one);
+	return result ?: sn_running_push(running, one);
 }
 
 /* What ran beside what, from how long which kinds of work ran together. */
@@ -120,21 +119,121 @@ static int find_latency(struct sweep *sweep, const struct sonde_trace *trace)
 
 /* ---- devices ---- */
 
+/* A track of a stream. */
+struct stream_track {
+	const struct sonde_db_profile *profile;
+	uint32_t track, profile_number;
+};
+
+/* The tracks of one device. */
+struct device_tracks {
+	const struct stream_track *tracks;
+	size_t count;
+	uint64_t events;
+	bool is_left_out;
+};
+
+static int order_processes(const struct sonde_db_profile *a, const struct sonde_db_profile *b)
+{
+	return SN_ORDER(a->run, b->run) ?: SN_ORDER(a->rank, b->rank) ?:
+	       a->rank < 0 ? SN_ORDER(a->pid, b->pid) : 0;
+}
+
+static int order_devices(const struct stream_track *a, const struct stream_track *b)
+{
+	return order_processes(a->profile, b->profile)
+		   ?: SN_ORDER(a->profile->device, b->profile->device);
+}
+
+SN_SORT_BY(sort_tracks, struct stream_track, const void *,
+	   order_devices(a, b) ?: SN_ORDER(a->track, b->track));
+
+static bool is_stream(const struct sonde_db *db, const struct sonde_track *track)
+{
+	return track->kind == SONDE_TRACK_INTERVALS &&
+	       sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM;
+}
+
+bool sn_has_devices(const struct sonde_db *db, const struct sonde_trace *trace)
+{
+	for (uint32_t i = 0; i < sonde_trace_track_count(trace); i++)
+		if (is_stream(db, sonde_trace_track(trace, i)))
+			return true;
+	return false;
+}
+
+/* By device; the caller frees it. NULL without memory. */
+static struct stream_track *list_tracks(const struct sonde_db *db, const struct sonde_trace *trace,
+					size_t *count)
+{
+	uint32_t track_count = sonde_trace_track_count(trace);
+	struct stream_track *list = malloc((track_count + 1ull) * sizeof(*list));
+	*count = 0;
+	for (uint32_t i = 0; i < track_count && list; i++) {
+		const struct sonde_track *track = sonde_trace_track(trace, i);
+		if (is_stream(db, track))
+			list[(*count)++] = (struct stream_track){
+			    sonde_db_profile(db, track->profile), i, track->profile};
+	}
+	sort_tracks(list, *count, NULL);
+	return list;
+}
+
+SN_SORT_BY(sort_by_events, struct device_tracks, const void *,
+	   SN_ORDER(b->events, a->events) ?: SN_ORDER(a->tracks, b->tracks));
+SN_SORT_BY(sort_by_tracks, struct device_tracks, const void *, SN_ORDER(a->tracks, b->tracks));
+
+/* Those of one process with the fewest events are left out, if they are too many. */
+static void leave_out(struct device_tracks *devices, size_t count)
+{
+	if (count <= SN_PROCESS_DEVICES)
+		return;
+	sort_by_events(devices, count, NULL);
+	for (size_t i = SN_PROCESS_DEVICES; i < count; i++)
+		devices[i].is_left_out = true;
+	sort_by_tracks(devices, count, NULL);
+}
+
+/* Of tracks[*count], sorted by device; *count is then that of devices. NULL without memory. */
+static struct device_tracks *list_devices(const struct sonde_trace *trace,
+					  const struct stream_track *tracks, size_t *count)
+{
+	struct device_tracks *devices = calloc(*count + 1, sizeof(*devices));
+	size_t device_count = 0, of_process = 0; /* the first device of the process at hand */
+	for (size_t i = 0; i < *count && devices; i++) {
+		if (i && order_processes(tracks[i - 1].profile, tracks[i].profile)) {
+			leave_out(devices + of_process, device_count - of_process);
+			of_process = device_count;
+		}
+		if (!i || order_devices(tracks + i - 1, tracks + i))
+			devices[device_count++] = (struct device_tracks){.tracks = tracks + i};
+		devices[device_count - 1].count++;
+		devices[device_count - 1].events +=
+		    sonde_trace_track(trace, tracks[i].track)->event_count;
+	}
+	if (devices)
+		leave_out(devices + of_process, device_count - of_process);
+	*count = device_count;
+	return devices;
+}
+
 static int measure_device(struct sn_device_times *times, const struct sonde_trace *trace,
-			  const struct sn_device_track *tracks, size_t count, uint32_t *numbers,
+			  const struct device_tracks *of, uint32_t *numbers,
 			  struct sn_launches *launches, size_t memory_bytes, struct sn_error *error)
 {
+	const struct stream_track *tracks = of->tracks;
 	struct sn_device_time *time = times->devices + times->count++;
 	struct sweep sweep = {.times = times, .time = time, .launches = launches, .error = error};
-	*time = (struct sn_device_time){.rank = tracks->rank,
-					.device = tracks->device,
-					.run = tracks->run,
-					.profile = tracks->profile,
+	*time = (struct sn_device_time){.rank = tracks->profile->rank,
+					.device = tracks->profile->device,
+					.run = tracks->profile->run,
+					.profile = tracks->profile_number,
 					.tracks = numbers,
-					.track_count = count};
-	for (size_t i = 0; i < count; i++) {
+					.track_count = of->count};
+	for (size_t i = 0; i < of->count; i++) {
 		numbers[i] = tracks[i].track;
-		time->stream_count += !i || tracks[i].profile != tracks[i - 1].profile;
+		time->stream_count +=
+		    !i || tracks[i].profile_number != tracks[i - 1].profile_number;
 	}
 	sn_runs_init(&sweep.latencies, 1, 1, memory_bytes);
 	int result = sweep_device(&sweep, trace);
@@ -144,65 +243,7 @@ static int measure_device(struct sn_device_times *times, const struct sonde_trac
 	sn_running_release(&sweep.running);
 	/* a device of which only annotations were recorded did nothing that is known */
 	times->count -= !time->has_work;
-	return result ? result : sn_launches_check(launches, error);
-}
-
-/* The tracks of one device. */
-struct device_tracks {
-	const struct sn_device_track *tracks;
-	size_t count;
-	uint64_t events;
-	bool is_left_out;
-};
-
-/* Those with the most events first. */
-SN_SORT_BY(sort_by_events, struct device_tracks *, const void *,
-	   SN_ORDER((*b)->events, (*a)->events) ?: SN_ORDER(*a, *b));
-
-/* Those of one process with the fewest events are left out, if they are too many. */
-static int leave_out(struct device_tracks *devices, size_t count)
-{
-	if (count <= SN_PROCESS_DEVICES)
-		return 0;
-	struct device_tracks **order = malloc(count * sizeof(*order));
-	if (!order)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < count; i++)
-		order[i] = devices + i;
-	sort_by_events(order, count, NULL);
-	for (size_t i = SN_PROCESS_DEVICES; i < count; i++)
-		order[i]->is_left_out = true;
-	free(order);
-	return 0;
-}
-
-/* Of tracks[*count], sorted by device; *count is then that of devices. NULL without memory. */
-static struct device_tracks *list_devices(const struct sonde_trace *trace,
-					  const struct sn_device_track *tracks, size_t *count)
-{
-	struct device_tracks *devices = calloc(*count + 1, sizeof(*devices));
-	size_t device_count = 0, of_process = 0; /* the first device of the process at hand */
-	int result = devices ? 0 : SN_ERR_MEMORY;
-	for (size_t i = 0; i < *count && !result; i++) {
-		if (!i || !sn_device_is_same(tracks + i - 1, tracks + i)) {
-			if (i && !sn_device_is_same_process(tracks + i - 1, tracks + i)) {
-				result = leave_out(devices + of_process, device_count - of_process);
-				of_process = device_count;
-			}
-			devices[device_count++] = (struct device_tracks){.tracks = tracks + i};
-		}
-		devices[device_count - 1].count++;
-		devices[device_count - 1].events +=
-		    sonde_trace_track(trace, tracks[i].track)->event_count;
-	}
-	if (!result)
-		result = leave_out(devices + of_process, device_count - of_process);
-	if (result) {
-		free(devices);
-		return NULL;
-	}
-	*count = device_count;
-	return devices;
+	return result ?: sn_launches_check(launches, error);
 }
 
 int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, bool launched_only,
@@ -210,23 +251,21 @@ int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, 
 		    struct sn_device_times *times, struct sn_error *error)
 {
 	size_t count;
-	struct sn_device_track *tracks = sn_device_tracks(db, trace, &count);
+	struct stream_track *tracks = list_tracks(db, trace, &count);
 	*times = (struct sn_device_times){
 	    .devices = calloc(count + 1, sizeof(*times->devices)),
 	    .tracks = calloc(count + 1, sizeof(*times->tracks)),
 	    .context_ns = calloc(sonde_db_context_count(db) + 1ull, sizeof(double)),
 	};
+	struct device_tracks *devices = list_devices(trace, tracks, &count);
 	bool has_memory = !sn_device_works_init(&times->works, db, launched_only) && tracks &&
-			  times->devices && times->tracks && times->context_ns;
+			  devices && times->devices && times->tracks && times->context_ns;
 	int result = has_memory ? 0 : sn_fail_memory(error);
-	struct device_tracks *devices = tracks ? list_devices(trace, tracks, &count) : NULL;
-	if (!result && !devices)
-		result = sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result; i++) {
 		if (devices[i].is_left_out)
 			times->left_out++;
 		else
-			result = measure_device(times, trace, devices[i].tracks, devices[i].count,
+			result = measure_device(times, trace, devices + i,
 						times->tracks + (devices[i].tracks - tracks),
 						launches, memory_bytes, error);
 	}

@@ -55,6 +55,8 @@ struct sn_device_times {
 	double *context_ns; /* time of all devices' operations by context, added up */
 };
 
+/* Whether the trace has streams of devices. */
+bool sn_has_devices(const struct sonde_db *db, const struct sonde_trace *trace);
 /* All devices of a trace; `launched_only`: without the operations whose launch is not recorded, as
  * some tools count. `memory_bytes` as of sn_runs_init. 0 or a negative enum sn_err; release in
  * either case. */

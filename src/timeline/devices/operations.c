@@ -2,7 +2,6 @@
 /* Streams merged, without their annotations; see operations.h. */
 #include "operations.h"
 
-#include "device_tracks.h"
 #include "timeline/event_merge.h"
 #include "format/measurement/measurement.h"
 #include "frame/context_frame.h"
@@ -43,6 +42,12 @@ enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
 	return has_value(db, context, "fill-time") ? SN_WORK_COMPUTE : SN_WORK_NONE;
 }
 
+/* Importers put what was launched before the recording below a frame of kind idle. */
+static bool is_launched(const struct sonde_db *db, uint32_t context)
+{
+	return sn_context_frame(db, sonde_db_context(db, context)->parent)->kind != SN_FRAME_IDLE;
+}
+
 int sn_device_works_init(struct sn_device_works *works, const struct sonde_db *db,
 			 bool launched_only)
 {
@@ -60,7 +65,7 @@ void sn_device_works_release(struct sn_device_works *works)
 enum sn_device_work sn_device_works_of(const struct sn_device_works *works, uint32_t context)
 {
 	if (!works->known[context]) {
-		bool counts = !works->launched_only || sn_device_is_launched(works->db, context);
+		bool counts = !works->launched_only || is_launched(works->db, context);
 		works->known[context] =
 		    (uint8_t)(1 + (counts ? sn_device_work(works->db, context) : SN_WORK_NONE));
 	}

@@ -30,10 +30,9 @@ static int add_operation(void *data, const struct sn_operation *one)
 	}
 	uint64_t launched_ns = launch->start_ns, delay = one->start_ns - launched_ns;
 	queue->count++;
-	int result = sn_runs_add(&times->launches, &launched_ns, times->error);
-	if (!result)
-		result = sn_runs_add(&times->starts, &one->start_ns, times->error);
-	return result ? result : sn_runs_add(&times->delays, &delay, times->error);
+	return sn_runs_add(&times->launches, &launched_ns, times->error) ?:
+	       sn_runs_add(&times->starts, &one->start_ns, times->error) ?:
+	       sn_runs_add(&times->delays, &delay, times->error);
 }
 
 /* The length has been what it is from `from` to `to`. */
@@ -118,14 +117,10 @@ int sn_queue(const struct sn_answers *answers, size_t device, uint32_t profile,
 	int result = times.at_length ? sn_device_times_walk(&answers->times, answers->trace, device,
 							    profile, add_operation, &times, error)
 				     : sn_fail_memory(error);
-	if (!result)
-		result = sn_launches_check(answers->launches, error);
+	result = result ?: sn_launches_check(answers->launches, error);
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all) && !result; i++)
 		result = sn_runs_finish(all[i], error);
-	if (!result)
-		result = sweep(&times, error);
-	if (!result)
-		result = find_delays(&times, error);
+	result = result ?: sweep(&times, error) ?: find_delays(&times, error);
 	if (!result) {
 		uint64_t whole = queue->end_ns - queue->start_ns;
 		queue->empty_share = whole ? (double)times.at_length[0] / (double)whole : 0;

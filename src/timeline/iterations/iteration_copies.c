@@ -30,25 +30,14 @@ static size_t iteration_at(const struct group *group, uint64_t time_ns)
 	return behind && time_ns < group->items[behind - 1].end_ns ? behind - 1 : SIZE_MAX;
 }
 
-/* Whether the copy's device counts: one without any launched operation may not. */
-static bool is_counted(const struct sn_answers *answers, uint32_t profile)
-{
-	uint32_t device = sonde_db_profile(answers->db, profile)->device;
-	const uint32_t *devices;
-	size_t count =
-	    sn_processes_list(&answers->processes, &answers->processes.devices, profile, &devices);
-	for (size_t i = 0; i < count; i++)
-		if (answers->times.devices[devices[i]].device == device)
-			return true;
-	return false;
-}
-
 static void add_copy(void *data, const struct sn_copy *copy)
 {
 	struct group *group = data;
 	const struct sn_answers *answers = group->answers;
 	size_t at = iteration_at(group, copy->start_ns);
-	if (at == SIZE_MAX || !is_counted(answers, copy->profile))
+	/* a device without any launched operation may not count */
+	if (at == SIZE_MAX ||
+	    sn_processes_device(&answers->processes, &answers->times, copy->profile) == SONDE_NONE)
 		return;
 	struct sum *sum =
 	    group->sums +

@@ -91,9 +91,8 @@ static int add_device(const struct sn_answers *answers, size_t device, size_t fi
 		result = find_before(&before, device, items + first, next - first, error);
 	if (!result && before.count)
 		result = sn_activity_walk(&answers->processes, items[first].profile,
-					  SONDE_EVENTS_BRIEF, add_part, &before, error);
-	if (!result && before.count)
-		result = add_nodes(&before, device, items[first].context, starts);
+					  SONDE_EVENTS_BRIEF, add_part, &before, error)
+			     ?: add_nodes(&before, device, items[first].context, starts);
 	sn_intervals_release(&before.times);
 	free(before.values);
 	free(before.known);

@@ -231,7 +231,7 @@ static int play_all(struct reading *reading, const struct sonde_trace *trace, bo
 			measure(reading->memory->devices + number, reading->plays + number, &event);
 	}
 	sn_memory_events_free(events);
-	return result ? result : found;
+	return result ?: found;
 }
 
 int sn_memory(const struct sn_processes *processes, const struct sn_node_map *nodes,

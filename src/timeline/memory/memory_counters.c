@@ -57,7 +57,8 @@ int sn_memory_peaks(const struct sn_answers *answers, struct sn_memory_peaks *pe
 		    .is_real = sonde_trace_key(trace, key)->type == SONDE_ATTRIBUTE_REAL};
 		if (!is_memory(answers->db, track))
 			continue;
-		result = sn_track_blocks(trace, i, 0, find_peak, &reading, error);
+		result =
+		    sn_track_blocks(trace, i, SN_EVENT_WINDOW_ALL(0), find_peak, &reading, error);
 		if (result || reading.peak.bytes < 0)
 			continue;
 		if (sn_vec_push(&peaks->items, &peaks->capacity, &peaks->count, reading.peak))

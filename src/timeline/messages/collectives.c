@@ -54,13 +54,10 @@ static uint32_t participant_of(struct collecting *collecting, const struct sonde
 	const struct sonde_db_profile *profile = sonde_db_profile(collecting->db, track->profile);
 	const struct sn_processes *processes = collecting->processes;
 	struct sn_collectives *collectives = collecting->collectives;
-	struct sn_participant one = {profile->run, SONDE_NONE, profile->rank, track->profile};
-	const uint32_t *devices;
-	size_t count = sn_processes_list(processes, &processes->devices, track->profile, &devices);
-	for (size_t i = 0; i < count && profile->kind == SONDE_PROFILE_STREAM; i++)
-		if (collecting->times->devices[devices[i]].device == profile->device)
-			one.device = devices[i];
-	uint32_t key[2] = {processes->of_profile[track->profile], one.device};
+	uint32_t device = profile->kind == SONDE_PROFILE_STREAM
+			      ? sn_processes_device(processes, collecting->times, track->profile)
+			      : SONDE_NONE;
+	uint32_t key[2] = {processes->of_profile[track->profile], device};
 	struct sn_participant *found =
 	    sn_keyed(&collecting->numbers, &key, &collectives->participants,
 		     &collectives->participant_capacity);
@@ -68,7 +65,8 @@ static uint32_t participant_of(struct collecting *collecting, const struct sonde
 		return SONDE_NONE;
 	if (collecting->numbers.count > collectives->participant_count) {
 		collectives->participant_count++;
-		*found = one;
+		*found =
+		    (struct sn_participant){profile->run, device, profile->rank, track->profile};
 	}
 	return (uint32_t)(found - collectives->participants);
 }
@@ -144,11 +142,10 @@ static int add_arrival(struct collecting *collecting, const struct sn_walked_eve
 	    .profile = event->track->profile,
 	    .is_loose = is_loose(sn_context_name(collecting->db, event->context)),
 	};
-	return group_number == SN_INTERN_NONE ||
-		       sn_vec_push(&collectives->arrivals, &collectives->arrival_capacity,
-				   &collectives->arrival_count, arrival)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	if (group_number == SN_INTERN_NONE)
+		return SN_ERR_MEMORY;
+	return sn_vec_push(&collectives->arrivals, &collectives->arrival_capacity,
+			   &collectives->arrival_count, arrival);
 }
 
 /* MPI's calls are so only where they say which one it is. */
@@ -231,13 +228,12 @@ int sn_collectives(const struct sn_processes *processes, const struct sn_device_
 	};
 	*collectives = (struct sn_collectives){0};
 	int result = contexts && collecting.works ? collect(&collecting, contexts, error)
-						  : sn_fail_memory(error);
-	if (!result)
-		result = sn_fail_code(error, list_devices(collectives, times->count));
+							?: list_devices(collectives, times->count)
+						  : SN_ERR_MEMORY;
 	sn_intern_release(&collecting.numbers);
 	free(collecting.works);
 	free(contexts);
-	return result;
+	return sn_fail_code(error, result);
 }
 
 void sn_collectives_release(struct sn_collectives *collectives)

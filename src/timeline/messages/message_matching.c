@@ -94,13 +94,11 @@ static int add_end(void *data, const struct sn_walked_event *event)
 	};
 	if (direction < SENT || direction > GONE)
 		return 0;
-	if (direction != GONE && !end.link)
-		return add_lone(reading, &end);
-	int failed =
-	    direction == GONE
-		? sn_vec_push(&reading->gone, &reading->gone_capacity, &reading->gone_count, end)
-		: sn_vec_push(&reading->ends, &reading->capacity, &reading->count, end);
-	return failed ? SN_ERR_MEMORY : 0;
+	if (direction == GONE)
+		return sn_vec_push(&reading->gone, &reading->gone_capacity, &reading->gone_count,
+				   end);
+	return end.link ? sn_vec_push(&reading->ends, &reading->capacity, &reading->count, end)
+			: add_lone(reading, &end);
 }
 
 /* ---- pairs ---- */
@@ -177,10 +175,9 @@ SN_SORT_BY(sort_waits, struct sn_rank_wait, const void *,
 
 static int add_wait(struct sn_message_matching *messages, const struct sn_rank_wait *wait)
 {
-	return wait->until_ns > wait->from_ns &&
-		       sn_vec_push(&messages->waits, &messages->wait_capacity,
-				   &messages->wait_count, *wait)
-		   ? SN_ERR_MEMORY
+	return wait->until_ns > wait->from_ns
+		   ? sn_vec_push(&messages->waits, &messages->wait_capacity, &messages->wait_count,
+				 *wait)
 		   : 0;
 }
 
@@ -207,7 +204,7 @@ static int add_message_waits(struct sn_message_matching *messages,
 	    .cause = one->receiver,
 	    .context = is_in_call ? one->sender_context : one->gone_context,
 	};
-	return add_wait(messages, &receiver) || add_wait(messages, &sender) ? SN_ERR_MEMORY : 0;
+	return add_wait(messages, &receiver) ?: add_wait(messages, &sender);
 }
 
 /* Of gloo's collectives the messages are recorded, which say it better. */
@@ -270,13 +267,12 @@ int sn_message_matching(const struct sn_processes *processes,
 	    .data = &reading,
 	};
 	*messages = (struct sn_message_matching){0};
-	int result = sn_track_walk(processes, SONDE_NONE, &walk, error);
-	if (!result && (pair(&reading) || find_waits(processes->db, collectives, ranks, messages)))
-		result = sn_fail_memory(error);
+	int result = sn_track_walk(processes, SONDE_NONE, &walk, error) ?: pair(&reading) ?:
+		     find_waits(processes->db, collectives, ranks, messages);
 	sn_intern_release(&reading.lone);
 	free(reading.ends);
 	free(reading.gone);
-	return result;
+	return sn_fail_code(error, result);
 }
 
 void sn_message_matching_release(struct sn_message_matching *messages)

@@ -109,7 +109,6 @@ static bool are_clocks_apart(const struct sn_collectives *collectives)
 /* What a participant ends earlier than another in a collective of both. */
 struct distance {
 	uint32_t participant;
-	uint32_t first, arrival; /* of the collective; of the participant */
 	int64_t ns;
 };
 
@@ -122,11 +121,9 @@ struct placing {
 	uint32_t *firsts;	/* by arrival: its collective's first */
 	uint32_t *order;	/* arrivals by participant */
 	struct distance *items; /* from the participant at hand */
+	size_t *places;		/* by participant, among the items */
 	size_t count;
 };
-
-SN_SORT_BY(sort_by_arrival, struct distance, const void *,
-	   SN_ORDER(a->participant, b->participant) ?: SN_ORDER(a->arrival, b->arrival));
 
 SN_SORT_BY(sort_by_length, struct distance, const void *,
 	   SN_ORDER(a->participant, b->participant) ?: SN_ORDER(a->ns, b->ns));
@@ -138,37 +135,29 @@ static void add_distances(struct placing *placing, uint32_t base, uint32_t first
 	const struct sn_arrival *arrivals = placing->collectives->arrivals;
 	const struct sn_arrival *of_base = NULL;
 	uint32_t end = (uint32_t)end_of(placing->collectives, first);
+	size_t known = placing->count;
 	placing->is_done[first] = true;
 	if (arrivals[first].is_loose)
 		return;
 	for (uint32_t i = first; i < end; i++)
 		of_base = arrivals[i].participant == base ? arrivals + i : of_base;
-	for (uint32_t i = first; i < end; i++)
-		if (!placing->is_placed[arrivals[i].participant])
-			placing->items[placing->count++] =
-			    (struct distance){arrivals[i].participant, first, i,
-					      (int64_t)(of_base->end_ns - arrivals[i].end_ns)};
-}
-
-/* Of who is in one collective several times, the last time counts. */
-static void keep_last(struct placing *placing)
-{
-	size_t kept = 0;
-	sort_by_arrival(placing->items, placing->count, NULL);
-	for (size_t i = 0; i < placing->count; i++) {
-		const struct distance *one = placing->items + i;
-		bool is_again = kept && one->participant == placing->items[kept - 1].participant &&
-				one->first == placing->items[kept - 1].first;
-		kept -= is_again;
-		placing->items[kept++] = *one;
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t participant = arrivals[i].participant;
+		size_t *place = placing->places + participant;
+		if (placing->is_placed[participant])
+			continue;
+		/* of who is in one collective several times, the last time counts */
+		if (*place < known || *place >= placing->count ||
+		    placing->items[*place].participant != participant)
+			*place = placing->count++;
+		placing->items[*place] =
+		    (struct distance){participant, (int64_t)(of_base->end_ns - arrivals[i].end_ns)};
 	}
-	placing->count = kept;
 }
 
 /* The median of the distances of each that has any. */
 static void place(struct placing *placing, uint32_t base)
 {
-	keep_last(placing);
 	sort_by_length(placing->items, placing->count, NULL);
 	for (size_t from = 0, next; from < placing->count; from = next) {
 		uint32_t participant = placing->items[from].participant;
@@ -215,6 +204,7 @@ static int find_offsets(const struct sn_collectives *collectives, struct sn_rank
 	    .firsts = sn_arena_array(&arena, uint32_t, count + 1),
 	    .order = sn_arena_array(&arena, uint32_t, count + 1),
 	    .items = sn_arena_array(&arena, struct distance, count + 1),
+	    .places = sn_arena_array(&arena, size_t, ranks->participant_count + 1),
 	};
 	int result = arena.failed ? SN_ERR_MEMORY : 0;
 	for (size_t first = 0, next; first < count && !result; first = next) {
@@ -323,14 +313,9 @@ int sn_ranks(struct sn_collectives *collectives, struct sn_ranks *ranks, struct 
 	    .participant_count = count,
 	};
 	int result = ranks->collectives && ranks->sums && ranks->waits ? 0 : SN_ERR_MEMORY;
-	if (!result && collectives->arrival_count) {
-		sort_by_participant(collectives->arrivals, collectives->arrival_count, NULL);
-		result = each_group(collectives, number_group);
-		if (!result)
-			result = reconcile(collectives, ranks);
-	}
-	if (!result)
-		result = add_collectives(collectives, ranks);
+	sort_by_participant(collectives->arrivals, collectives->arrival_count, NULL);
+	result = result ?: each_group(collectives, number_group) ?:
+		 reconcile(collectives, ranks) ?: add_collectives(collectives, ranks);
 	return sn_fail_code(error, result);
 }
 

@@ -16,7 +16,7 @@
 enum { SILENCE_NS = 5000, LOOK_BACK = SN_PATH_LOOK_BACK };
 
 /* A part of a thread within the window, in the common time. */
-struct part {
+struct sn_path_part {
 	uint64_t start_ns, end_ns;
 	struct sn_path_call call; /* that it is a part of */
 	uint32_t context, profile, node;
@@ -25,26 +25,18 @@ struct part {
 };
 
 /* A thread between two things that it certainly did itself. */
-struct silence {
+struct sn_path_silence {
 	uint64_t start_ns, end_ns;
 	uint32_t profile;
 	uint32_t first, end; /* quiet parts in it */
 	uint32_t before;     /* the part before, SONDE_NONE */
 };
 
-struct build {
-	struct sn_path_building path;
-	struct part *parts;
-	size_t part_count, part_capacity;
-	struct silence *silences; /* by start */
-	size_t silence_count, silence_capacity;
-};
-
 /* ---- parts ---- */
 
-static bool is_quiet(const struct build *build, uint32_t context)
+static bool is_quiet(const struct sn_path_building *build, uint32_t context)
 {
-	const struct sonde_db *db = build->path.answers->db;
+	const struct sonde_db *db = build->answers->db;
 	unsigned kind = sn_context_frame(db, context)->kind;
 	bool is_call =
 	    kind == SN_FRAME_REGION && sn_text_begins(sn_context_name(db, context), "MPI_");
@@ -54,23 +46,23 @@ static bool is_quiet(const struct build *build, uint32_t context)
 
 static int read_part(void *data, const struct sn_activity_part *read)
 {
-	struct build *build = data;
-	const struct sn_path_window *window = build->path.window;
+	struct sn_path_building *build = data;
+	const struct sn_path_window *window = build->window;
 	struct sn_interval in =
 	    sn_interval_clip(read->start_ns, read->end_ns, window->from_ns, window->to_ns);
 	if (in.start_ns == in.end_ns)
 		return 0;
-	struct part part = {
-	    .start_ns = sn_path_common(&build->path, in.start_ns),
-	    .end_ns = sn_path_common(&build->path, in.end_ns),
+	struct sn_path_part part = {
+	    .start_ns = sn_path_common(build, in.start_ns),
+	    .end_ns = sn_path_common(build, in.end_ns),
 	    .call = {read->call_start_ns, read->call_end_ns, read->link},
 	    .context = read->context,
 	    .profile = read->profile,
-	    .node = build->path.answers->nodes.of_context[read->context],
+	    .node = build->answers->nodes.of_context[read->context],
 	    .activity = SONDE_NONE,
 	    .is_quiet = is_quiet(build, read->context),
 	};
-	struct part *last = build->part_count ? build->parts + build->part_count - 1 : NULL;
+	struct sn_path_part *last = build->part_count ? build->parts + build->part_count - 1 : NULL;
 	/* nothing can come between parts of one node that nothing is launched in */
 	bool joins = last && last->profile == part.profile && last->node == part.node &&
 		     last->end_ns == part.start_ns && !last->call.link && !part.call.link &&
@@ -83,7 +75,7 @@ static int read_part(void *data, const struct sn_activity_part *read)
 }
 
 /* One past the parts of the thread that the first is of. */
-static uint32_t end_of_thread(const struct build *build, uint32_t first)
+static uint32_t end_of_thread(const struct sn_path_building *build, uint32_t first)
 {
 	uint32_t end = first + 1;
 	while (end < build->part_count && build->parts[end].profile == build->parts[first].profile)
@@ -91,7 +83,8 @@ static uint32_t end_of_thread(const struct build *build, uint32_t first)
 	return end;
 }
 
-static uint32_t add_part(struct build *build, const struct part *part, uint64_t start, uint64_t end)
+static uint32_t add_part(struct sn_path_building *build, const struct sn_path_part *part,
+			 uint64_t start, uint64_t end)
 {
 	struct sn_path_activity activity = {
 	    .start_ns = start,
@@ -102,41 +95,39 @@ static uint32_t add_part(struct build *build, const struct part *part, uint64_t 
 	    .kind = SN_PATH_HOST,
 	    .rank = SN_PATH_RANK_OTHER,
 	    .ends = !part->is_quiet ||
-		    (build->path.window->is_marked && part->profile == build->path.window->profile),
+		    (build->window->is_marked && part->profile == build->window->profile),
 	};
-	return sn_path_graph_add(build->path.graph, &activity);
+	return sn_path_graph_add(build->graph, &activity);
 }
 
-static int add_launcher(struct build *build, const struct part *part)
+static int add_launcher(struct sn_path_building *build, const struct sn_path_part *part)
 {
-	struct sn_table *launchers = &build->path.launchers;
+	struct sn_table *launchers = &build->launchers;
 	uint64_t link = part->call.link;
-	const struct sn_launch *launch = sn_launches_find(build->path.answers->launches, link);
-	return launch && launch->start_ns == part->call.start_ns &&
-		       sn_table_find(launchers, link) == SN_TABLE_NONE &&
-		       sn_table_put(launchers, link, part->activity)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	const struct sn_launch *launch = sn_launches_find(build->answers->launches, link);
+	if (!launch || launch->start_ns != part->call.start_ns ||
+	    sn_table_find(launchers, link) != SN_TABLE_NONE)
+		return 0;
+	return sn_table_put(launchers, link, part->activity) ? SN_ERR_MEMORY : 0;
 }
 
-static int add_silence(struct build *build, const struct silence *silence)
+static int add_silence(struct sn_path_building *build, const struct sn_path_silence *silence)
 {
-	return silence->end_ns >= silence->start_ns + SILENCE_NS &&
-		       sn_vec_push(&build->silences, &build->silence_capacity,
-				   &build->silence_count, *silence)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	if (silence->end_ns < silence->start_ns + SILENCE_NS)
+		return 0;
+	return sn_vec_push(&build->silences, &build->silence_capacity, &build->silence_count,
+			   *silence);
 }
 
-SN_SORT_BY(sort_silences, struct silence, const void *,
+SN_SORT_BY(sort_silences, struct sn_path_silence, const void *,
 	   SN_ORDER(a->start_ns, b->start_ns) ?: SN_ORDER(a->profile, b->profile));
 
 /* The silences of one thread, of which parts first .. end - 1 are. */
-static int find_silences(struct build *build, uint32_t first, uint32_t end)
+static int find_silences(struct sn_path_building *build, uint32_t first, uint32_t end)
 {
-	uint64_t window_end = sn_path_common(&build->path, build->path.window->to_ns);
-	struct silence open = {
-	    .start_ns = sn_path_common(&build->path, build->path.window->from_ns),
+	uint64_t window_end = sn_path_common(build, build->window->to_ns);
+	struct sn_path_silence open = {
+	    .start_ns = sn_path_common(build, build->window->from_ns),
 	    .profile = build->parts[first].profile,
 	    .first = first,
 	    .before = SONDE_NONE,
@@ -158,12 +149,13 @@ static int find_silences(struct build *build, uint32_t first, uint32_t end)
 }
 
 /* Who fell silent last while this thread was silent, and stayed so. */
-static const struct silence *find_giver(const struct build *build, const struct silence *taker)
+static const struct sn_path_silence *find_giver(const struct sn_path_building *build,
+						const struct sn_path_silence *taker)
 {
 	size_t end =
 	    sn_search(i, build->silence_count, build->silences[i].start_ns <= taker->end_ns);
 	for (size_t i = end; i-- && end - i <= LOOK_BACK;) {
-		const struct silence *one = build->silences + i;
+		const struct sn_path_silence *one = build->silences + i;
 		if (one->start_ns <= taker->start_ns)
 			return NULL;
 		if (one->profile != taker->profile && one->end_ns >= taker->end_ns &&
@@ -180,29 +172,29 @@ struct chain {
 	bool is_waiting; /* what is before is not what counts: it waited from there on */
 };
 
-static int link_chain(struct build *build, struct chain *chain, uint32_t next)
+static int link_chain(struct sn_path_building *build, struct chain *chain, uint32_t next)
 {
 	if (chain->last == SONDE_NONE)
 		return 0;
-	return sn_path_edge(&build->path, chain->last, next, chain->is_waiting, 0,
-			    SN_PATH_UNRECORDED);
+	return sn_path_edge(build, chain->last, next, chain->is_waiting, 0, SN_PATH_UNRECORDED);
 }
 
 /* A part that waits, up to `time_ns`, for `from`; then it goes on by itself. */
-static int split_part(struct build *build, struct chain *chain, struct part *part, uint64_t time_ns)
+static int split_part(struct sn_path_building *build, struct chain *chain,
+		      struct sn_path_part *part, uint64_t time_ns)
 {
 	uint32_t head = add_part(build, part, part->start_ns, time_ns);
 	if (head == SONDE_NONE || link_chain(build, chain, head))
 		return SN_ERR_MEMORY;
-	build->path.graph->activities[head].ends = false; /* it would have waited for less */
+	build->graph->activities[head].ends = false; /* it would have waited for less */
 	if (part->activity == SONDE_NONE)
 		part->activity = head;
 	*chain = (struct chain){head, true};
 	return add_launcher(build, part);
 }
 
-static int finish_part(struct build *build, struct chain *chain, struct part *part, uint64_t start,
-		       uint32_t *activity)
+static int finish_part(struct sn_path_building *build, struct chain *chain,
+		       struct sn_path_part *part, uint64_t start, uint32_t *activity)
 {
 	uint32_t added = *activity = add_part(build, part, start, part->end_ns);
 	if (added == SONDE_NONE || link_chain(build, chain, added))
@@ -216,7 +208,7 @@ static int finish_part(struct build *build, struct chain *chain, struct part *pa
 
 struct handover {
 	uint64_t time_ns; /* when the giver fell silent */
-	const struct silence *giver, *taker;
+	const struct sn_path_silence *giver, *taker;
 };
 
 /* To be made once all threads have their activities. */
@@ -244,8 +236,9 @@ struct threads {
 	uint32_t main_first, main_end; /* parts of the thread that did most */
 };
 
-static int add_handover(struct build *build, struct chain *chain, struct part *part,
-			const struct handover *handover, struct threads *threads)
+static int add_handover(struct sn_path_building *build, struct chain *chain,
+			struct sn_path_part *part, const struct handover *handover,
+			struct threads *threads)
 {
 	struct pending pending = {.handover = *handover};
 	uint64_t time = handover->time_ns;
@@ -255,74 +248,65 @@ static int add_handover(struct build *build, struct chain *chain, struct part *p
 	if (part->start_ns >= time)
 		chain->is_waiting = true;
 	return finish_part(build, chain, part, part->start_ns < time ? time : part->start_ns,
-			   &pending.to) ||
-		       sn_vec_push(&threads->handovers, &threads->handover_capacity,
-				   &threads->handover_count, pending)
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   &pending.to)
+		   ?: sn_vec_push(&threads->handovers, &threads->handover_capacity,
+				  &threads->handover_count, pending);
 }
 
-static bool waits_for_all(const struct build *build, const struct part *part)
+static bool waits_for_all(const struct sn_path_building *build, const struct sn_path_part *part)
 {
-	const char *name = sn_context_name(build->path.answers->db, part->context);
+	const char *name = sn_context_name(build->answers->db, part->context);
 	return strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize");
 }
 
-static int add_wait(struct build *build, struct chain *chain, struct part *part, struct wait wait,
-		    struct threads *threads)
+static int add_wait(struct sn_path_building *build, struct chain *chain, struct sn_path_part *part,
+		    struct wait wait, struct threads *threads)
 {
 	uint64_t time = wait.ended_ns < part->end_ns ? wait.ended_ns : part->end_ns;
-	return split_part(build, chain, part, time) ||
-		       finish_part(build, chain, part, time, &wait.to) ||
-		       sn_vec_push(&threads->waits, &threads->wait_capacity, &threads->wait_count,
-				   wait)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return split_part(build, chain, part, time) ?:
+	       finish_part(build, chain, part, time, &wait.to) ?:
+	       sn_vec_push(&threads->waits, &threads->wait_capacity, &threads->wait_count, wait);
 }
 
 /* A part of a thread beside the main one that was silent before, or has waited, though no thread
  * fell silent for it: whoever asked for it went on. */
-static bool is_beginning(const struct build *build, const struct chain *chain,
-			 const struct part *part, const struct threads *threads)
+static bool is_beginning(const struct sn_path_building *build, const struct chain *chain,
+			 const struct sn_path_part *part, const struct threads *threads)
 {
 	size_t number = (size_t)(part - build->parts);
 	if (number >= threads->main_first && number < threads->main_end)
 		return false;
-	if (part->is_quiet && sn_activity_is_waiting(build->path.answers->db, part->context))
+	if (part->is_quiet && sn_activity_is_waiting(build->answers->db, part->context))
 		return false;
 	if (chain->last == SONDE_NONE)
-		return part->start_ns >
-		       sn_path_common(&build->path, build->path.window->from_ns) + SILENCE_NS;
+		return part->start_ns > sn_path_common(build, build->window->from_ns) + SILENCE_NS;
 	return part->start_ns > part[-1].end_ns + SILENCE_NS ||
-	       (part[-1].is_quiet &&
-		sn_activity_is_waiting(build->path.answers->db, part[-1].context));
+	       (part[-1].is_quiet && sn_activity_is_waiting(build->answers->db, part[-1].context));
 }
 
-static int add_alone(struct build *build, struct chain *chain, struct part *part,
+static int add_alone(struct sn_path_building *build, struct chain *chain, struct sn_path_part *part,
 		     struct threads *threads)
 {
 	bool begins = is_beginning(build, chain, part, threads);
 	uint32_t activity;
 	chain->is_waiting |= begins;
-	return finish_part(build, chain, part, part->start_ns, &activity) ||
-		       (begins && sn_vec_push(&threads->beginnings, &threads->beginning_capacity,
-					      &threads->beginning_count, activity))
-		   ? SN_ERR_MEMORY
-		   : 0;
+	int result = finish_part(build, chain, part, part->start_ns, &activity);
+	return result || !begins ? result
+				 : sn_vec_push(&threads->beginnings, &threads->beginning_capacity,
+					       &threads->beginning_count, activity);
 }
 
 /* The end of the operation that a call waited for, from the devices themselves. */
-static uint64_t waited_until(const struct build *build, const struct part *part)
+static uint64_t waited_until(const struct sn_path_building *build, const struct sn_path_part *part)
 {
 	uint64_t latest = 0;
-	for (size_t d = 0; d < build->path.device_count; d++) {
-		const struct sn_path_operations *device = build->path.devices + d;
+	for (size_t d = 0; d < build->device_count; d++) {
+		const struct sn_path_operations *device = build->devices + d;
 		/* those that start before the call returns; of these few end late */
 		size_t behind = sn_path_operations_before(
-		    device, part->end_ns - (uint64_t)build->path.window->offset_ns);
+		    device, part->end_ns - (uint64_t)build->window->offset_ns);
 		for (size_t i = behind; i-- && behind - i <= LOOK_BACK;) {
-			uint64_t end =
-			    sn_path_common(&build->path, device->items[i].operation.end_ns);
+			uint64_t end = sn_path_common(build, device->items[i].operation.end_ns);
 			if (end <= part->end_ns && end > part->start_ns && end > latest &&
 			    device->items[i].is_in_window)
 				latest = end;
@@ -332,31 +316,30 @@ static uint64_t waited_until(const struct build *build, const struct part *part)
 }
 
 /* What the thread did not go on before, in this part. */
-static struct wait wait_of(const struct build *build, const struct part *part)
+static struct wait wait_of(const struct sn_path_building *build, const struct sn_path_part *part)
 {
 	struct wait wait = {.begin_ns = part->start_ns};
-	if (sn_activity_is_synchronizing(build->path.answers->db, part->context)) {
+	if (sn_activity_is_synchronizing(build->answers->db, part->context)) {
 		wait.ended_ns = waited_until(build, part);
 		wait.is_for_all = waits_for_all(build, part);
 		return wait;
 	}
-	uint64_t ended =
-	    sn_path_waited_for_own(build->path.devices, build->path.device_count, &part->call);
+	uint64_t ended = sn_path_waited_for_own(build->devices, build->device_count, &part->call);
 	/* of a call of several parts the one in which it ended; of the last also a little later */
-	bool is_last = part->end_ns == sn_path_common(&build->path, part->call.end_ns);
-	if (ended && sn_path_common(&build->path, ended) > part->start_ns &&
-	    (is_last || sn_path_common(&build->path, ended) <= part->end_ns)) {
-		wait.ended_ns = sn_path_common(&build->path, ended);
+	bool is_last = part->end_ns == sn_path_common(build, part->call.end_ns);
+	if (ended && sn_path_common(build, ended) > part->start_ns &&
+	    (is_last || sn_path_common(build, ended) <= part->end_ns)) {
+		wait.ended_ns = sn_path_common(build, ended);
 		wait.link = part->call.link;
 	}
 	return wait;
 }
 
-SN_SORT_BY(sort_takers, uint32_t, const struct silence *,
+SN_SORT_BY(sort_takers, uint32_t, const struct sn_path_silence *,
 	   SN_ORDER(of[*a].profile, of[*b].profile) ?: SN_ORDER(*a, *b));
 
 /* Silences by thread, and those of a thread in order of time; NULL without memory. */
-static uint32_t *order_takers(const struct build *build)
+static uint32_t *order_takers(const struct sn_path_building *build)
 {
 	uint32_t *order = malloc((build->silence_count + 1) * sizeof(*order));
 	for (uint32_t i = 0; i < build->silence_count && order; i++)
@@ -368,15 +351,15 @@ static uint32_t *order_takers(const struct build *build)
 
 /* The handovers to a thread, in order of time; *at is its first silence in the order, or that of a
  * thread behind it, and moves past them. Threads are asked for by profile. */
-static size_t list_handovers(const struct build *build, uint32_t profile, const uint32_t *order,
-			     size_t *at, struct handover *handovers)
+static size_t list_handovers(const struct sn_path_building *build, uint32_t profile,
+			     const uint32_t *order, size_t *at, struct handover *handovers)
 {
 	size_t count = 0;
 	for (; *at < build->silence_count; ++*at) {
-		const struct silence *taker = build->silences + order[*at];
+		const struct sn_path_silence *taker = build->silences + order[*at];
 		if (taker->profile > profile)
 			break;
-		const struct silence *giver =
+		const struct sn_path_silence *giver =
 		    taker->profile == profile ? find_giver(build, taker) : NULL;
 		if (giver)
 			handovers[count++] = (struct handover){giver->start_ns, giver, taker};
@@ -384,14 +367,14 @@ static size_t list_handovers(const struct build *build, uint32_t profile, const 
 	return count;
 }
 
-static int chain_thread(struct build *build, uint32_t first, uint32_t end,
+static int chain_thread(struct sn_path_building *build, uint32_t first, uint32_t end,
 			const struct handover *handovers, size_t handover_count,
 			struct threads *threads)
 {
 	struct chain chain = {.last = SONDE_NONE};
 	size_t at = 0;
 	for (uint32_t i = first; i < end; i++) {
-		struct part *part = build->parts + i;
+		struct sn_path_part *part = build->parts + i;
 		int result;
 		struct wait wait = wait_of(build, part);
 		/* the first part that goes on after the giver fell silent */
@@ -408,51 +391,50 @@ static int chain_thread(struct build *build, uint32_t first, uint32_t end,
 }
 
 /* What the giver was in when the taker went on, or the last thing it did. */
-static int connect_handover(struct build *build, const struct pending *pending)
+static int connect_handover(struct sn_path_building *build, const struct pending *pending)
 {
-	const struct silence *giver = pending->handover.giver;
-	uint64_t start = build->path.graph->activities[pending->to].start_ns;
+	const struct sn_path_silence *giver = pending->handover.giver;
+	uint64_t start = build->graph->activities[pending->to].start_ns;
 	for (uint32_t i = giver->first; i < giver->end; i++) {
-		const struct part *part = build->parts + i;
+		const struct sn_path_part *part = build->parts + i;
 		if (part->start_ns <= start && part->end_ns > start && part->activity != SONDE_NONE)
-			return sn_path_edge(&build->path, part->activity, pending->to, true, 0,
+			return sn_path_edge(build, part->activity, pending->to, true, 0,
 					    SN_PATH_HANDOVER);
 	}
 	/* its last activity, of which a call that waited has two */
 	uint32_t last = build->parts[giver->before].activity;
-	while (last + 1 < build->path.graph->count &&
-	       build->path.graph->activities[last + 1].profile == giver->profile &&
-	       build->path.graph->activities[last].end_ns < build->parts[giver->before].end_ns)
+	while (last + 1 < build->graph->count &&
+	       build->graph->activities[last + 1].profile == giver->profile &&
+	       build->graph->activities[last].end_ns < build->parts[giver->before].end_ns)
 		last++;
-	return sn_path_edge(&build->path, last, pending->to, false, 0, SN_PATH_HANDOVER);
+	return sn_path_edge(build, last, pending->to, false, 0, SN_PATH_HANDOVER);
 }
 
 /* To what the main thread was in. */
-static int connect_beginning(struct build *build, const struct threads *threads, uint32_t to)
+static int connect_beginning(struct sn_path_building *build, const struct threads *threads,
+			     uint32_t to)
 {
-	uint64_t start = build->path.graph->activities[to].start_ns;
+	uint64_t start = build->graph->activities[to].start_ns;
 	uint32_t end = sn_search_from(i, threads->main_first, threads->main_end,
 				      build->parts[i].start_ns < start);
 	if (end == threads->main_first)
 		return 0;
-	const struct part *part = build->parts + end - 1;
-	if (part->profile == build->path.graph->activities[to].profile)
+	const struct sn_path_part *part = build->parts + end - 1;
+	if (part->profile == build->graph->activities[to].profile)
 		return 0;
-	return sn_path_edge(&build->path, part->activity, to, part->end_ns > start, 0,
-			    SN_PATH_HANDOVER);
+	return sn_path_edge(build, part->activity, to, part->end_ns > start, 0, SN_PATH_HANDOVER);
 }
 
 /* To the operation waited for, or that ended last; where all streams were waited for, to the last
  * of each. */
-static int connect_wait(struct build *build, const struct wait *wait)
+static int connect_wait(struct sn_path_building *build, const struct wait *wait)
 {
 	uint32_t streams[LOOK_BACK];
-	size_t end =
-	    sn_search(i, build->path.end_count, build->path.ends[i].end_ns <= wait->ended_ns);
+	size_t end = sn_search(i, build->end_count, build->ends[i].end_ns <= wait->ended_ns);
 	size_t count = 0, most = wait->is_for_all ? LOOK_BACK : 1;
 	for (size_t i = end; i-- && end - i <= 4 * LOOK_BACK && count < most;) {
-		const struct sn_path_ending *one = build->path.ends + i;
-		uint32_t stream = build->path.graph->activities[one->activity].profile;
+		const struct sn_path_ending *one = build->ends + i;
+		uint32_t stream = build->graph->activities[one->activity].profile;
 		bool is_known =
 		    one->end_ns <= wait->begin_ns || (wait->link && one->link != wait->link);
 		for (size_t k = 0; k < count && !is_known; k++)
@@ -460,13 +442,13 @@ static int connect_wait(struct build *build, const struct wait *wait)
 		if (is_known)
 			continue;
 		streams[count++] = stream;
-		if (sn_path_edge(&build->path, one->activity, wait->to, false, 0, SN_PATH_HELD))
+		if (sn_path_edge(build, one->activity, wait->to, false, 0, SN_PATH_HELD))
 			return SN_ERR_MEMORY;
 	}
 	return 0;
 }
 
-static int chain_threads(struct build *build, struct threads *threads)
+static int chain_threads(struct sn_path_building *build, struct threads *threads)
 {
 	struct handover *handovers = malloc((build->silence_count + 1) * sizeof(*handovers));
 	uint32_t *order = order_takers(build);
@@ -483,7 +465,7 @@ static int chain_threads(struct build *build, struct threads *threads)
 	return result;
 }
 
-static uint64_t loud_time(const struct part *parts, uint32_t count)
+static uint64_t loud_time(const struct sn_path_part *parts, uint32_t count)
 {
 	uint64_t time = 0;
 	for (uint32_t i = 0; i < count; i++)
@@ -491,43 +473,42 @@ static uint64_t loud_time(const struct part *parts, uint32_t count)
 	return time;
 }
 
-static void release_devices(struct build *build)
+static void release_devices(struct sn_path_building *build)
 {
-	for (size_t d = 0; d < build->path.device_count; d++)
-		sn_path_operations_release(build->path.devices + d);
-	free(build->path.devices);
-	build->path.devices = NULL;
-	build->path.device_count = 0;
+	for (size_t d = 0; d < build->device_count; d++)
+		sn_path_operations_release(build->devices + d);
+	free(build->devices);
+	build->devices = NULL;
+	build->device_count = 0;
 }
 
-static int load_devices(struct build *build, struct sn_error *error)
+static int load_devices(struct sn_path_building *build, struct sn_error *error)
 {
-	const struct sn_answers *answers = build->path.answers;
+	const struct sn_answers *answers = build->answers;
 	int result = 0;
 	release_devices(build);
 	size_t count = sn_processes_list(&answers->processes, &answers->processes.devices,
-					 build->path.window->profile, &build->path.numbers);
-	build->path.devices = calloc(count + 1, sizeof(*build->path.devices));
-	if (!build->path.devices)
+					 build->window->profile, &build->numbers);
+	build->devices = calloc(count + 1, sizeof(*build->devices));
+	if (!build->devices)
 		return SN_ERR_MEMORY;
-	build->path.device_count = count;
+	build->device_count = count;
 	for (size_t d = 0; d < count && !result; d++)
-		result = sn_path_operations(answers, build->path.numbers[d], build->path.window,
-					    build->path.devices + d, error);
+		result = sn_path_operations(answers, build->numbers[d], build->window,
+					    build->devices + d, error);
 	return result;
 }
 
-static int build_process(struct build *build, struct sn_error *error)
+static int build_process(struct sn_path_building *build, struct sn_error *error)
 {
+	const struct sn_path_window *window = build->window;
 	struct threads threads = {0};
 	uint64_t most = 0;
 	build->part_count = build->silence_count = 0;
-	int result = load_devices(build, error);
-	if (!result)
-		result = sn_activity_walk_window(
-		    &build->path.answers->processes, build->path.window->profile,
-		    build->path.window->from_ns, build->path.window->to_ns, 0, read_part, build,
-		    error);
+	int result = load_devices(build, error)
+			 ?: sn_activity_walk_window(&build->answers->processes, window->profile,
+						    window->from_ns, window->to_ns, 0, read_part,
+						    build, error);
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
 		next = end_of_thread(build, first);
 		result = find_silences(build, first, next);
@@ -539,10 +520,7 @@ static int build_process(struct build *build, struct sn_error *error)
 		}
 	}
 	sort_silences(build->silences, build->silence_count, NULL);
-	if (!result)
-		result = chain_threads(build, &threads);
-	if (!result)
-		result = sn_path_add_operations(&build->path);
+	result = result ?: chain_threads(build, &threads) ?: sn_path_add_operations(build);
 	for (size_t i = 0; i < threads.handover_count && !result; i++)
 		result = connect_handover(build, threads.handovers + i);
 	for (size_t i = 0; i < threads.wait_count && !result; i++)
@@ -558,19 +536,17 @@ static int build_process(struct build *build, struct sn_error *error)
 int sn_path_build(const struct sn_answers *answers, const struct sn_path_window *windows,
 		  size_t count, struct sn_path_graph *graph, struct sn_error *error)
 {
-	struct build build = {
-	    .path = {.answers = answers, .graph = graph},
-	};
-	int result = sn_path_meetings_init(&build.path);
+	struct sn_path_building build = {.answers = answers, .graph = graph};
+	int result = sn_path_meetings_init(&build);
 	for (size_t i = 0; i < count && !result; i++) {
-		build.path.window = windows + i;
+		build.window = windows + i;
 		result = build_process(&build, error);
 	}
 	free(build.parts);
 	free(build.silences);
 	release_devices(&build);
-	sn_table_release(&build.path.launchers);
-	sn_path_meetings_release(&build.path.meetings);
-	free(build.path.ends);
+	sn_table_release(&build.launchers);
+	sn_path_meetings_release(&build.meetings);
+	free(build.ends);
 	return sn_fail_code(error, result);
 }

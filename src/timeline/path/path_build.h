@@ -39,6 +39,11 @@ struct sn_path_building {
 	struct sn_path_ending *ends; /* of the process's operations, ascending: what calls may wait
 					for */
 	size_t end_count, end_capacity;
+	/* of its threads, for path_build.c */
+	struct sn_path_part *parts;
+	size_t part_count, part_capacity;
+	struct sn_path_silence *silences; /* by start */
+	size_t silence_count, silence_capacity;
 };
 
 /* A time of the process in the common time. */

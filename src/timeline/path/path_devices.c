@@ -104,12 +104,11 @@ static int add_collective(struct sn_path_building *build, const struct sn_operat
 	}
 	*first = add_operation(build, one, start, start, SN_PATH_RANK_ARRIVAL);
 	*last = add_operation(build, one, met, end, SN_PATH_RANK_OTHER);
-	return *first == SONDE_NONE || *last == SONDE_NONE || *met_activity == SONDE_NONE ||
-		       sn_path_edge(build, *first, *last, false, 0, SN_PATH_HELD) ||
-		       sn_path_edge(build, *first, *met_activity, false, 0, SN_PATH_HELD) ||
-		       sn_path_edge(build, *met_activity, *last, false, 0, SN_PATH_HELD)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	if (*first == SONDE_NONE || *last == SONDE_NONE || *met_activity == SONDE_NONE)
+		return SN_ERR_MEMORY;
+	return sn_path_edge(build, *first, *last, false, 0, SN_PATH_HELD) ?:
+	       sn_path_edge(build, *first, *met_activity, false, 0, SN_PATH_HELD) ?:
+	       sn_path_edge(build, *met_activity, *last, false, 0, SN_PATH_HELD);
 }
 
 /* An operation that has begun, by when it ends. */

@@ -18,10 +18,9 @@ int sn_path_graph_edge(struct sn_path_graph *graph, const struct sn_path_edge *e
 {
 	struct sn_path_edge added = *edge;
 	added.least_ns = edge->lag_ns;
-	return edge->from != SONDE_NONE && edge->to != SONDE_NONE && edge->from != edge->to &&
-		       sn_vec_push(&graph->edges, &graph->edge_capacity, &graph->edge_count, added)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	if (edge->from == SONDE_NONE || edge->to == SONDE_NONE || edge->from == edge->to)
+		return 0;
+	return sn_vec_push(&graph->edges, &graph->edge_capacity, &graph->edge_count, added);
 }
 
 void sn_path_graph_release(struct sn_path_graph *graph)

@@ -79,9 +79,8 @@ int sn_path_operations(const struct sn_answers *answers, size_t device,
 	*operations = (struct sn_path_operations){0};
 	int result = sn_device_times_walk(&answers->times, answers->trace, device, SONDE_NONE,
 					  add_operation, &reading, error);
-	if (!result)
-		result = sn_fail_code(error, flush(&reading));
-	return result ? result : sn_launches_check(answers->launches, error);
+	return result ?: sn_fail_code(error, flush(&reading)) ?:
+	       sn_launches_check(answers->launches, error);
 }
 
 size_t sn_path_operations_before(const struct sn_path_operations *operations, uint64_t time_ns)

@@ -22,6 +22,7 @@ struct sharing {
 	uint32_t *nodes; /* of the samples in it */
 	size_t count, capacity;
 	double *values_ns; /* by node */
+	struct sonde_event_cursor *reader;
 };
 
 static bool is_own(const struct sn_answers *answers, const struct sn_path_step *step)
@@ -76,10 +77,11 @@ static int read_samples(struct sharing *sharing, uint32_t track, struct sn_error
 	const struct sn_critical_path *path = sharing->path;
 	uint64_t offset = (uint64_t)sharing->offset_ns;
 	sharing->at = 0;
+	struct sn_event_window window = {path->steps[0].start_ns - offset,
+					 path->steps[path->step_count - 1].end_ns - offset,
+					 SONDE_EVENTS_BRIEF, sharing->reader};
 	int result =
-	    sn_track_blocks_within(sharing->answers->trace, track, path->steps[0].start_ns - offset,
-				   path->steps[path->step_count - 1].end_ns - offset,
-				   SONDE_EVENTS_BRIEF, add_samples, sharing, error);
+	    sn_track_blocks(sharing->answers->trace, track, &window, add_samples, sharing, error);
 	if (sharing->at < path->step_count)
 		end_step(sharing);
 	return result;
@@ -105,6 +107,7 @@ int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *p
 	    .answers = answers,
 	    .path = path,
 	    .values_ns = calloc(answers->nodes.table.count + 1ull, sizeof(double)),
+	    .reader = sn_event_reader_new(answers->trace),
 	};
 	int result = sharing.values_ns ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < path->step_count; i++)
@@ -121,6 +124,7 @@ int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *p
 	if (!result && list_sampled(&sharing, path))
 		result = sn_fail_memory(error);
 	free(sharing.nodes);
+	sonde_event_cursor_free(sharing.reader);
 	free(sharing.values_ns);
 	return result;
 }

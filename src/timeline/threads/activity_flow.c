@@ -5,49 +5,21 @@
 #include "base/sort.h"
 #include "format/measurement/measurement.h"
 #include "frame/context_frame.h"
-#include "timeline/track_blocks.h"
 
 #include <stdlib.h>
 
 /* ---- samples ---- */
 
-/* 1, 0: there are no more, or a negative enum sn_err. */
-static int read_sample(struct sn_activity_flow *flow, struct sn_activity_sample *sample,
-		       struct sn_error *error)
-{
-	struct sonde_db_error why = {""};
-	if (flow->track == SONDE_NONE)
-		return 0;
-	if (!flow->has_begun) {
-		sn_event_place_init(&flow->feed.place, flow->trace, flow->track, 0, UINT64_MAX,
-				    SONDE_EVENTS_BRIEF);
-		if (!flow->reader)
-			flow->reader = flow->own = sn_event_reader_new(flow->trace);
-		flow->has_begun = true;
-	}
-	if (!flow->reader)
-		return sn_fail_memory(error);
-	while (flow->at == flow->feed.count) {
-		int result = sn_event_feed_next(&flow->feed, flow->reader, &why);
-		flow->at = 0;
-		if (result <= 0) {
-			sn_event_feed_release(&flow->feed);
-			flow->track = SONDE_NONE;
-			return result < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
-		}
-	}
-	*sample = (struct sn_activity_sample){flow->feed.starts_ns[flow->at],
-					      flow->feed.contexts[flow->at]};
-	flow->at++;
-	return 1;
-}
-
 static int next_sample(struct sn_activity_flow *flow, struct sn_error *error)
 {
+	struct sn_merged_event event;
+	int result = sn_event_merge_next(flow->samples, &event, error);
+	flow->has_begun = true;
 	flow->sample = flow->after;
 	flow->has_sample = flow->has_after;
-	int result = read_sample(flow, &flow->after, error);
 	flow->has_after = result > 0;
+	if (result > 0)
+		flow->after = (struct sn_activity_sample){event.start_ns, event.context};
 	return result < 0 ? result : 0;
 }
 
@@ -65,21 +37,24 @@ int sn_activity_flow_init(struct sn_activity_flow *flow, const struct sonde_db *
 			  uint64_t each_ns, const struct sn_event_window *window,
 			  struct sn_error *error)
 {
-	*flow = (struct sn_activity_flow){.db = db,
-					  .trace = trace,
-					  .track = each_ns ? lanes->samples : SONDE_NONE,
-					  .each_ns = each_ns,
-					  .reader = window->reader};
+	struct sn_event_window all = {0, UINT64_MAX, SONDE_EVENTS_BRIEF, window->reader};
+	bool is_sampled = each_ns && lanes->samples != SONDE_NONE;
+	*flow = (struct sn_activity_flow){.db = db, .each_ns = each_ns};
+	if (is_sampled) {
+		flow->samples = sn_event_merge_new(trace, &lanes->samples, 1, &all);
+		flow->samples_ns = sonde_trace_track(trace, lanes->samples)->start_ns;
+	}
 	int result = sn_activity_parts_init(&flow->parts, trace, lanes, window, error);
-	return result ? result : next_call(flow, error);
+	if (is_sampled && !flow->samples)
+		result = sn_fail_memory(error);
+	return result ?: next_call(flow, error);
 }
 
 void sn_activity_flow_release(struct sn_activity_flow *flow)
 {
 	sn_activity_parts_release(&flow->parts);
-	sn_event_feed_release(&flow->feed);
-	sonde_event_cursor_free(flow->own);
-	flow->own = NULL;
+	sn_event_merge_free(flow->samples);
+	flow->samples = NULL;
 }
 
 /* Whether samples say more than the call: it is a step of the program as such. */
@@ -116,7 +91,7 @@ static int give_call(struct sn_activity_flow *flow, struct sn_activity_part *par
 	*part = flow->call;
 	flow->until_ns = part->end_ns;
 	int result = next_call(flow, error);
-	return result ? result : 1;
+	return result ?: 1;
 }
 
 /* Of a call that samples meet the part before the next one, or what that stands for. 0: there is
@@ -142,7 +117,7 @@ static int give_background(struct sn_activity_flow *flow, struct sn_activity_par
 		*part = sampled;
 		call->start_ns = flow->until_ns = sampled.end_ns;
 		result = call->start_ns >= call->end_ns ? next_call(flow, error) : 0;
-		return result ? result : 1;
+		return result ?: 1;
 	}
 	return 0;
 }
@@ -170,21 +145,15 @@ static int give_silence(struct sn_activity_flow *flow, struct sn_activity_part *
 int sn_activity_flow_next(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			  struct sn_error *error)
 {
-	bool is_begun = flow->has_begun || flow->track == SONDE_NONE;
+	bool is_begun = flow->has_begun || !flow->samples;
 	/* a track says when its first sample is: until then it need not be read */
-	if (!is_begun && flow->has_call &&
-	    flow->call.end_ns <= sonde_trace_track(flow->trace, flow->track)->start_ns)
+	if (!is_begun && flow->has_call && flow->call.end_ns <= flow->samples_ns)
 		return give_call(flow, part, error);
-	int result = is_begun ? 0 : next_sample(flow, error);
-	if (!is_begun && !result)
-		result = next_sample(flow, error);
-	if (!result)
-		result = give_silence(flow, part, error);
+	int result = is_begun ? 0 : next_sample(flow, error) ?: next_sample(flow, error);
+	result = result ?: give_silence(flow, part, error);
 	if (!result && flow->has_call && flow->has_sample && is_background(flow))
 		result = give_background(flow, part, error);
-	if (result || !flow->has_call)
-		return result;
-	return give_call(flow, part, error);
+	return result || !flow->has_call ? result : give_call(flow, part, error);
 }
 
 /* ---- how far they are apart ---- */
@@ -220,12 +189,15 @@ int sn_activity_flow_distance(const struct sonde_trace *trace,
 			      uint64_t *each_ns, struct sn_error *error)
 {
 	struct gaps gaps = {.items = malloc(GAPS_MAX * sizeof(*gaps.items))};
+	struct sn_event_window window = {0, UINT64_MAX, SONDE_EVENTS_BRIEF,
+					 .reader = sn_event_reader_new(trace)};
 	int result = gaps.items ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result && gaps.count < GAPS_MAX; i++)
 		if (lanes[i].samples != SONDE_NONE)
-			result = sn_track_blocks(trace, lanes[i].samples, SONDE_EVENTS_BRIEF,
-						 add_gaps, &gaps, error);
+			result = sn_track_blocks(trace, lanes[i].samples, &window, add_gaps, &gaps,
+						 error);
 	*each_ns = sn_activity_flow_median(gaps.items, gaps.count);
 	free(gaps.items);
+	sonde_event_cursor_free(window.reader);
 	return result;
 }

@@ -3,7 +3,6 @@
 #include "activity_samples.h"
 
 #include "activity_flow.h"
-#include "timeline/track_blocks.h"
 
 #include <stdlib.h>
 
@@ -16,10 +15,11 @@ struct samples {
 	uint64_t *gaps_ns; /* of all threads, the first of them */
 	size_t gap_count;
 	/* of the thread at hand */
-	struct sn_activity_parts *parts; /* NULL: it has no calls */
-	struct sn_activity_part part;	 /* the first that ends after the last sample */
+	struct sn_activity_parts *parts;
+	struct sn_activity_part part; /* the first that ends after the last sample */
 	bool has_part, has_before;
 	uint64_t before_ns;
+	struct sn_event_window window, calls;
 	struct sn_error *error;
 };
 
@@ -60,22 +60,19 @@ static int visit_samples(void *data, const struct sonde_track *track,
 static int visit_track(const struct sonde_trace *trace, uint32_t track,
 		       const struct sn_activity_lanes *lanes, struct samples *samples)
 {
-	struct sn_activity_parts parts;
+	struct sn_activity_parts parts = {0};
 	int result = 0;
-	samples->parts = lanes ? &parts : NULL;
+	samples->parts = &parts;
 	samples->has_part = samples->has_before = false;
-	if (lanes) {
-		result = sn_activity_parts_init(
-		    &parts, trace, lanes, SN_EVENT_WINDOW_ALL(SONDE_EVENTS_BRIEF), samples->error);
-		if (!result)
-			result = sn_activity_parts_next(&parts, &samples->part, samples->error);
-		samples->has_part = result > 0;
-	}
-	if (result >= 0)
-		result = sn_track_blocks(trace, track, SONDE_EVENTS_BRIEF, visit_samples, samples,
-					 samples->error);
 	if (lanes)
-		sn_activity_parts_release(&parts);
+		result =
+		    sn_activity_parts_init(&parts, trace, lanes, &samples->calls, samples->error)
+			?: sn_activity_parts_next(&parts, &samples->part, samples->error);
+	samples->has_part = result > 0;
+	if (result >= 0)
+		result = sn_track_blocks(trace, track, &samples->window, visit_samples, samples,
+					 samples->error);
+	sn_activity_parts_release(&parts);
 	return result;
 }
 
@@ -85,12 +82,17 @@ int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
 {
 	size_t count;
 	struct sn_activity_lanes *threads = sn_activity_lanes(processes, profile, false, &count);
+	struct sn_event_window all = {.to_ns = UINT64_MAX, .flags = SONDE_EVENTS_BRIEF};
 	struct samples samples = {.visit = visit,
 				  .data = data,
 				  .gaps_ns = calloc(GAPS_MAX, sizeof(uint64_t)),
+				  .window = all,
+				  .calls = all,
 				  .error = error};
 	int result = threads && samples.gaps_ns ? 0 : sn_fail_memory(error);
 	const uint32_t *tracks;
+	samples.window.reader = sn_event_reader_new(processes->trace);
+	samples.calls.reader = sn_event_reader_new(processes->trace);
 	size_t track_count = sn_processes_tracks(processes, profile, &tracks);
 	for (size_t i = 0; i < track_count && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(processes->trace, tracks[i]);
@@ -105,5 +107,7 @@ int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
 		*each_ns = 1;
 	sn_activity_lanes_free(threads);
 	free(samples.gaps_ns);
+	sonde_event_cursor_free(samples.window.reader);
+	sonde_event_cursor_free(samples.calls.reader);
 	return result;
 }

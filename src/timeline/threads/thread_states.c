@@ -60,33 +60,7 @@ static struct sn_thread_time *thread_of(struct sn_thread_times *times,
 		   : times->threads + times->thread_count - 1;
 }
 
-/* Each is the sum that a key stands for; NULL without memory. */
-static struct sn_state_share *share_of(struct sn_thread_times *times, uint32_t profile,
-				       uint32_t context)
-{
-	const uint32_t key[] = {profile, context};
-	struct sn_state_share *share =
-	    sn_keyed(&times->share_keys, &key, &times->shares, &times->share_capacity);
-	if (share) {
-		share->profile = profile;
-		share->context = context;
-	}
-	return share;
-}
-
-static struct sn_wakeup_sum *wakeup_of(struct sn_thread_times *times, uint32_t profile,
-				       uint32_t waker)
-{
-	const uint32_t key[] = {profile, waker};
-	struct sn_wakeup_sum *wakeup =
-	    sn_keyed(&times->wakeup_keys, &key, &times->wakeups, &times->wakeup_capacity);
-	if (wakeup) {
-		wakeup->profile = profile;
-		wakeup->waker = waker;
-	}
-	return wakeup;
-}
-
+/* What a context stands for; NULL without memory. */
 static struct sn_system_sum *system_of(struct sn_thread_times *times, uint32_t context)
 {
 	struct sn_system_sum *sum =
@@ -134,19 +108,27 @@ static int add_states(struct reading *reading, const struct sonde_track *track,
 	for (size_t i = 0; i < block->count; i++) {
 		uint64_t time = block->ends_ns[i] - block->starts_ns[i], waker;
 		enum sn_thread_state state = state_of(reading->db, block->contexts[i]);
-		struct sn_state_share *share = share_of(times, track->profile, block->contexts[i]);
+		uint32_t key[] = {track->profile, block->contexts[i]};
+		struct sn_state_share *share =
+		    sn_keyed(&times->share_keys, &key, &times->shares, &times->share_capacity);
 		if (!share)
 			return SN_ERR_MEMORY;
-		thread->times_ns[state] += time;
-		thread->counts[state]++;
+		share->profile = track->profile;
+		share->context = block->contexts[i];
 		share->time_ns += time;
 		share->count++;
 		share->longest_ns = time > share->longest_ns ? time : share->longest_ns;
+		thread->times_ns[state] += time;
+		thread->counts[state]++;
 		if (!value_at(&wakers, i, &waker))
 			continue;
-		struct sn_wakeup_sum *wakeup = wakeup_of(times, track->profile, (uint32_t)waker);
+		key[1] = (uint32_t)waker;
+		struct sn_wakeup_sum *wakeup =
+		    sn_keyed(&times->wakeup_keys, &key, &times->wakeups, &times->wakeup_capacity);
 		if (!wakeup)
 			return SN_ERR_MEMORY;
+		wakeup->profile = track->profile;
+		wakeup->waker = (uint32_t)waker;
 		wakeup->count++;
 		wakeup->waited_ns += time;
 	}
@@ -232,6 +214,7 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 	    .result = sonde_trace_key_by_name(trace, "result"),
 	    .bytes = sonde_trace_key_by_name(trace, "bytes"),
 	};
+	struct sn_event_window window = {.to_ns = UINT64_MAX, .reader = sn_event_reader_new(trace)};
 	bool has_faults = has_page_faults(db);
 	int result = 0;
 	*times = (struct sn_thread_times){.db = db};
@@ -239,8 +222,9 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 		uint16_t kind = sonde_trace_track(trace, i)->kind;
 		if (kind == SONDE_TRACK_STATES || kind == SONDE_TRACK_SYSTEM ||
 		    (kind == SONDE_TRACK_INSTANTS && has_faults))
-			result = sn_track_blocks(trace, i, 0, visit_block, &reading, error);
+			result = sn_track_blocks(trace, i, &window, visit_block, &reading, error);
 	}
+	sonde_event_cursor_free(window.reader);
 	sort_shares(times->shares, times->share_keys.count, NULL);
 	sort_wakeups(times->wakeups, times->wakeup_keys.count, NULL);
 	sort_systems(times->systems, times->system_keys.count, NULL);

@@ -18,7 +18,7 @@ MAN = ROOT / "docs/man"
 def listed_commands() -> list[str]:
     """The names in src/cmd/commands.def."""
     text = (ROOT / "src/cmd/commands.def").read_text()
-    return re.findall(r"^SN_COMMAND\((\w+)\)", text, re.M)
+    return re.findall(r"^SN_COMMAND\((\w+),", text, re.M)
 
 
 COMMANDS = listed_commands()

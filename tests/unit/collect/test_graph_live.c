@@ -179,10 +179,10 @@ static void test_marks_are_of_models_that_ran(void **state)
 	sn_graph_own_iterations(own);
 	sn_graph_executed(b, 1000, 1010);
 	for (uint64_t i = 0; i < 3; i++) {
-		sn_graph_turn_begins();
+		sn_graph_iteration_begins();
 		sn_graph_executed(a, 2000 + 100 * i, 2010 + 100 * i);
 		sn_graph_executed(c, 2000 + 100 * i, 2010 + 100 * i);
-		sn_graph_marked(1990 + 100 * i, 2050 + 100 * i + i);
+		sn_graph_iteration_ends(1990 + 100 * i, 2050 + 100 * i + i);
 	}
 	snapshot();
 	assert_statistic(&models[ran].iteration_time, 3, 183, 60, 62, 60 * 60 + 61 * 61 + 62 * 62);

@@ -35,7 +35,7 @@ static uint64_t counted; /* not atomic: only the lock makes it right */
 static void *count(void *unused)
 {
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		sn_lock_take(SN_LOCK_GRAPH);
+		sn_lock_acquire(SN_LOCK_GRAPH);
 		counted++;
 		sn_lock_release(SN_LOCK_GRAPH);
 	}
@@ -88,12 +88,12 @@ static void test_after_fork(void **state)
 static void test_order(void **state)
 {
 	refused = waited_for = 0;
-	sn_lock_take(SN_LOCK_OPENMP_TASKS);
-	sn_lock_take(SN_LOCK_GRAPH);
+	sn_lock_acquire(SN_LOCK_OPENMP_TASKS);
+	sn_lock_acquire(SN_LOCK_GRAPH);
 	assert_int_equal(refused, 0);
 	assert_int_equal(waited_for, 2); /* each asks whether it is in a handler */
 	sn_lock_release(SN_LOCK_OPENMP_TASKS);
-	sn_lock_take(SN_LOCK_OPENMP_TASKS);
+	sn_lock_acquire(SN_LOCK_OPENMP_TASKS);
 	assert_int_equal(refused, 1);
 	sn_lock_release(SN_LOCK_OPENMP_TASKS);
 	sn_lock_release(SN_LOCK_GRAPH);

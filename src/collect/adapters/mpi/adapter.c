@@ -65,8 +65,8 @@ void sn_mpi_learn(void)
 	if (!sn_mpi_library())
 		reason = ": calls are measured, but how it lays out messages is not known";
 	if (is_known && !sn_property_has("rank"))
-		sn_property_set_rank(own_rank);
-	/* release: who sees it known sees what is known */
+		sn_property_set_number("rank", own_rank);
+	/* release: a thread that sees the state sees what was learned */
 	atomic_store_explicit(&state_of_learning, is_known || reason ? 2 : 0, memory_order_release);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Communicators, windows and files, by handle: found without a lock, made known under one. A name
- * is a hash of who the members are and of how many communicators of just these members were made
- * before; see mpi.h.
+ * The table of communicators, windows and files by handle: looked up without a lock, added under
+ * one. A name is a hash of the members' ranks and of how many communicators of just these members
+ * were created before; see mpi.h.
  */
 #include "mpi.h"
 
@@ -20,7 +20,7 @@ static struct sn_mpi_communicator all[COMMUNICATORS];
 /* How many communicators have had these members. */
 static struct {
 	uint64_t members, count;
-} made[COMMUNICATORS];
+} member_counts[COMMUNICATORS];
 
 typedef int ask_comm(sn_word, void *);
 typedef int translate(sn_word, int, const int *, sn_word, int *);
@@ -95,10 +95,10 @@ static uint64_t count_before(uint64_t members)
 {
 	for (unsigned probe = 0; probe < COMMUNICATORS; probe++) {
 		size_t place = (members + probe) % COMMUNICATORS;
-		if (made[place].count && made[place].members != members)
+		if (member_counts[place].count && member_counts[place].members != members)
 			continue;
-		made[place].members = members;
-		return made[place].count++;
+		member_counts[place].members = members;
+		return member_counts[place].count++;
 	}
 	return UINT64_MAX; /* more than anybody will have */
 }
@@ -156,7 +156,7 @@ static struct sn_mpi_communicator *look_up(sn_word handle, uint64_t reserved)
 	const struct sn_mpi_library *library = sn_mpi_library();
 	if (!library || handle == library->no_communicator || handle <= GONE)
 		return NULL;
-	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
+	sn_lock_acquire(SN_LOCK_MPI_COMMUNICATORS);
 	/* the world is the first of its members */
 	struct sn_mpi_communicator *world = find(library->world);
 	if (!world && sn_mpi_has_begun())
@@ -188,22 +188,22 @@ struct sn_mpi_communicator *sn_mpi_known(sn_word handle, enum sn_mpi_kind kind)
 
 uint64_t sn_mpi_communicator_reserve(const struct sn_mpi_communicator *parent)
 {
-	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
+	sn_lock_acquire(SN_LOCK_MPI_COMMUNICATORS);
 	uint64_t before = count_before(parent->members);
 	sn_lock_release(SN_LOCK_MPI_COMMUNICATORS);
 	return before;
 }
 
-void sn_mpi_communicator_made(const void *handle, uint64_t reserved)
+void sn_mpi_communicator_created(const void *handle, uint64_t reserved)
 {
 	look_up(sn_mpi_handle(sn_mpi_library(), handle, 0), reserved);
 }
 
-void sn_mpi_child_made(struct sn_mpi_communicator *parent, sn_word handle, enum sn_mpi_kind kind)
+void sn_mpi_child_created(struct sn_mpi_communicator *parent, sn_word handle, enum sn_mpi_kind kind)
 {
 	sn_word key = key_of(handle, kind);
 	uint64_t number = atomic_fetch_add_explicit(&parent->children, 1, memory_order_relaxed);
-	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
+	sn_lock_acquire(SN_LOCK_MPI_COMMUNICATORS);
 	struct sn_mpi_communicator *one = find_place(key);
 	if (one && make_room(one, parent->size)) {
 		one->name = (uint32_t)sn_message_mix(parent->name + (number + 1) * 4 + kind) | 1;
@@ -221,10 +221,10 @@ void sn_mpi_child_made(struct sn_mpi_communicator *parent, sn_word handle, enum 
 	sn_lock_release(SN_LOCK_MPI_COMMUNICATORS);
 }
 
-void sn_mpi_gone(sn_word handle, enum sn_mpi_kind kind)
+void sn_mpi_freed(sn_word handle, enum sn_mpi_kind kind)
 {
 	sn_word key = key_of(handle, kind);
-	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
+	sn_lock_acquire(SN_LOCK_MPI_COMMUNICATORS);
 	struct sn_mpi_communicator *one = key > GONE ? find(key) : NULL;
 	if (one)
 		atomic_store_explicit(&one->handle, GONE, memory_order_relaxed);

@@ -110,10 +110,11 @@ struct sn_mpi_communicator *sn_mpi_known(sn_word handle, enum sn_mpi_kind kind);
 uint64_t sn_mpi_communicator_reserve(const struct sn_mpi_communicator *parent);
 /* Where one has been made, at the place reserved before or now. */
 #define SN_MPI_NOT_RESERVED UINT64_MAX
-void sn_mpi_communicator_made(const void *handle, uint64_t reserved);
+void sn_mpi_communicator_created(const void *handle, uint64_t reserved);
 /* A window or file of a communicator. */
-void sn_mpi_child_made(struct sn_mpi_communicator *parent, sn_word handle, enum sn_mpi_kind kind);
-void sn_mpi_gone(sn_word handle, enum sn_mpi_kind kind);
+void sn_mpi_child_created(struct sn_mpi_communicator *parent, sn_word handle,
+			  enum sn_mpi_kind kind);
+void sn_mpi_freed(sn_word handle, enum sn_mpi_kind kind);
 /* A rank in MPI_COMM_WORLD; SN_MESSAGE_ANYBODY for none. */
 uint32_t sn_mpi_world_rank(const struct sn_mpi_communicator *communicator, int rank);
 /* The ranks in MPI_COMM_WORLD of a group's members, at most `room`; their number. */
@@ -166,16 +167,16 @@ struct sn_mpi_function {
 	struct sn_mpi_waits waits;
 	uint8_t words;
 	uint8_t status, request,
-	    flag;	    /* which of the arguments; `request` may be a message found */
-	uint8_t together;   /* the communicator, or window or file, whose members all call */
-	uint8_t made, gone; /* pointers to handles */
+	    flag;		/* which of the arguments; `request` may be a message found */
+	uint8_t together;	/* the communicator, or window or file, whose members all call */
+	uint8_t created, freed; /* pointers to handles */
 	uint8_t access, target, of; /* enum sn_mpi_access; whose memory, in which window */
 	uint8_t epoch, members;	    /* enum sn_mpi_epoch; the group */
 	uint8_t parts;		    /* by which the count is multiplied */
 	bool is_wide;		    /* counts are MPI_Count */
 	bool is_quiet;		 /* only looks: no region, and recorded where it finds something */
 	bool is_prepared;	 /* begins when it is started */
-	bool is_window, is_file; /* what `made`, `gone` and `together` mean */
+	bool is_window, is_file; /* what `created`, `freed` and `together` mean */
 };
 
 /* ---- calls.c ---- */

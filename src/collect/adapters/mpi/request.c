@@ -16,10 +16,10 @@ static void __attribute__((noinline)) count_start(sn_word request)
 {
 	struct sn_message message, left;
 	uintptr_t key = sn_mpi_prepared_key(request);
-	if (!sn_message_take(key, SN_MESSAGE_ANYBODY, &message))
+	if (!sn_message_remove(key, SN_MESSAGE_ANYBODY, &message))
 		return;
 	/* one that failed may have left something */
-	sn_message_take(request, SN_MESSAGE_ANYBODY, &left);
+	sn_message_remove(request, SN_MESSAGE_ANYBODY, &left);
 	const struct sn_mpi_function *of = message.of;
 	message.start_ns = message.posted_ns = sn_now_ns();
 	if (of->sent.peer) {
@@ -37,7 +37,7 @@ static void __attribute__((noinline)) count_start(sn_word request)
 static void __attribute__((noinline)) withdraw(sn_word handle)
 {
 	struct sn_message message;
-	if (sn_message_take(handle, SN_MESSAGE_ANYBODY, &message))
+	if (sn_message_remove(handle, SN_MESSAGE_ANYBODY, &message))
 		sn_message_withdraw(&message);
 }
 
@@ -64,16 +64,16 @@ int sn_mpi_start(struct sn_mpi_call *call)
 		     starts->count ? sn_mpi_count(call->entry, starts->count) : 1);
 }
 
-/* What it stands for comes to its end unseen. */
+/* The end of the operation will not be seen. */
 int sn_mpi_free_request(struct sn_mpi_call *call)
 {
 	struct sn_message message;
 	if (call->is_wanted) {
 		sn_word request =
 		    sn_mpi_handle(sn_mpi_library(), sn_mpi_pointer(call->entry, 1), 0);
-		sn_message_take(sn_mpi_prepared_key(request), SN_MESSAGE_ANYBODY, &message);
+		sn_message_remove(sn_mpi_prepared_key(request), SN_MESSAGE_ANYBODY, &message);
 		if (request != sn_mpi_library()->no_request)
-			sn_message_take(request, SN_MESSAGE_ANYBODY, &message);
+			sn_message_remove(request, SN_MESSAGE_ANYBODY, &message);
 	}
 	int result = sn_mpi_do(call->entry);
 	sn_mpi_end(call);
@@ -151,8 +151,8 @@ int sn_mpi_receive_found(struct sn_mpi_call *call)
 	struct sn_mpi_own_status own;
 	if (library)
 		call->is_posted =
-		    sn_message_take(sn_mpi_handle(library, sn_mpi_pointer(call->entry, 4), 0),
-				    SN_MESSAGE_ANYBODY, &call->received);
+		    sn_message_remove(sn_mpi_handle(library, sn_mpi_pointer(call->entry, 4), 0),
+				      SN_MESSAGE_ANYBODY, &call->received);
 	if (library && of->status)
 		sn_mpi_want_status(call, of->status, &own);
 	int result = sn_mpi_do(call->entry);
@@ -182,7 +182,7 @@ struct waiting {
 static void read_request(struct sn_mpi_request *request, sn_word handle)
 {
 	bool is_there = handle != sn_mpi_library()->no_request &&
-			sn_message_take(handle, SN_MESSAGE_ANYBODY, &request->message);
+			sn_message_remove(handle, SN_MESSAGE_ANYBODY, &request->message);
 	request->handle = is_there ? handle : 0;
 }
 

@@ -9,7 +9,7 @@
 
 #include "collect/core/hash.h"
 #include "collect/core/word_table.h"
-#include "collect/interface/keep.h"
+#include "collect/core/keep.h"
 
 #include <string.h>
 
@@ -120,7 +120,8 @@ static const struct sn_cl_name *intern_name(const char *text, uint32_t length)
 	name->length = length;
 	memcpy(name->text, text, length);
 	name->next = first;
-	/* release: complete before it is linked. Who loses the race links a second copy. */
+	/* release: complete before it is linked. A thread that loses the race links a second copy.
+	 */
 	while (!atomic_compare_exchange_weak_explicit(bucket, &name->next, name,
 						      memory_order_release, memory_order_relaxed))
 		continue;

@@ -72,7 +72,7 @@ static uint32_t number_of(const struct sn_module *module)
 	for (uint32_t entry = 0; entry < SN_GOMP_COUNT; entry++)
 		library->entries[entry] = (void *)sn_elf_symbol(module, names[entry], NULL);
 	library->is_ompt = sn_ompt_is_runtime(module->start);
-	/* release: whoever sees the count sees the library */
+	/* release: a reader of the count sees the library */
 	atomic_store_explicit(&library_count, count + 1, memory_order_release);
 	return count;
 }
@@ -163,7 +163,7 @@ static const struct sn_gomp *__attribute__((noinline))
 find(void (*function)(void *), _Atomic uint64_t *entry)
 {
 	struct search search = {.inside = (uintptr_t)function};
-	sn_lock_take(SN_LOCK_OPENMP_LIBRARIES);
+	sn_lock_acquire(SN_LOCK_OPENMP_LIBRARIES);
 	dl_iterate_phdr(look_at, &search);
 	sn_lock_release(SN_LOCK_OPENMP_LIBRARIES);
 	uint32_t number = choose(&search);

@@ -209,13 +209,13 @@ uintptr_t sn_python_innermost(struct sn_thread *thread)
 	return sn_python_innermost_frame(target, cache);
 }
 
-uint64_t sn_python_print(struct sn_thread *thread, uintptr_t innermost)
+uint64_t sn_python_fingerprint(struct sn_thread *thread, uintptr_t innermost)
 {
 	const struct sn_python_target *target = live_target();
 	struct sn_python_cache *cache = cache_of(thread);
 	if (innermost == 0)
 		return 1;
-	return target && cache ? sn_python_print_frames(target, cache, innermost) : 0;
+	return target && cache ? sn_python_fingerprint_frames(target, cache, innermost) : 0;
 }
 
 uintptr_t sn_python_caller(struct sn_thread *thread, uintptr_t frame)

@@ -52,8 +52,8 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
  * program runs, time and again, comes to lie with all its parts where the last one lay that was
  * freed. 0: it cannot be read.
  */
-static inline uint64_t print_of_lines(const struct sn_python_layout *layout, struct sn_guard *guard,
-				      uintptr_t table, uint32_t n)
+static inline uint64_t fingerprint_lines(const struct sn_python_layout *layout,
+					 struct sn_guard *guard, uintptr_t table, uint32_t n)
 {
 	uint64_t parts[3] = {0};
 	if (!sn_guard_readable(guard, table, layout->bytes_data))
@@ -81,7 +81,7 @@ static inline bool code_unchanged(const struct walk *walk, const struct sn_pytho
 	       (uint32_t)sn_python_int(code, layout->code_first_line) == known->first_line &&
 	       /* what interrupted code refers to may be gone, and asking costs a system call */
 	       (walk->cache->interrupted ||
-		print_of_lines(layout, &walk->cache->guard, known->lines, 0) == known->table);
+		fingerprint_lines(layout, &walk->cache->guard, known->lines, 0) == known->table);
 }
 
 static bool table_of(struct walk *walk, uintptr_t object, const unsigned char **table,
@@ -121,7 +121,7 @@ static enum outcome code_read(struct walk *walk, uintptr_t code, struct sn_pytho
 	if (sn_python_pointer(code, layout->object_type) != layout->code_type ||
 	    !table_of(walk, out->lines, &table, &bytes))
 		return UNREADABLE;
-	out->table = print_of_lines(layout, &cache->guard, out->lines, 0);
+	out->table = fingerprint_lines(layout, &cache->guard, out->lines, 0);
 	if (is_glue(layout, table, bytes)) {
 		out->index = INDEX_HIDDEN;
 		return TAKEN;
@@ -233,7 +233,7 @@ static inline struct sn_python_line *line_of(struct walk *walk, uintptr_t code, 
 	return &set[0];
 }
 
-static inline enum outcome take(struct walk *walk, uintptr_t frame, bool is_entry)
+static inline enum outcome add_frame(struct walk *walk, uintptr_t frame, bool is_entry)
 {
 	const struct sn_python_layout *layout = walk->layout;
 	uintptr_t code = sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
@@ -339,7 +339,7 @@ static inline int walk_one(struct walk *walk, uintptr_t frame, uintptr_t previou
 	if (!newest && cannot_call(walk, frame))
 		return -EFAULT;
 	bool is_entry = is_outermost(walk, frame, previous);
-	enum outcome outcome = take(walk, frame, is_entry);
+	enum outcome outcome = add_frame(walk, frame, is_entry);
 	if (outcome == NO_MEMORY)
 		return -ENOMEM;
 	if (outcome == UNREADABLE && !newest)
@@ -413,14 +413,14 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 	return result;
 }
 
-/* ---- prints ---- */
+/* ---- fingerprints ---- */
 
-#define PRINT_DEPTH 512u
+#define FINGERPRINT_DEPTH 512u
 
 /* Of one frame, the n-th: what tells its code object, and its instruction. Terms are independent of
  * each other, so that the processor works at several frames at once. */
-static inline uint64_t print_of(const struct sn_python_layout *layout, uintptr_t frame,
-				uintptr_t code, uint32_t n)
+static inline uint64_t fingerprint_frame(const struct sn_python_layout *layout, uintptr_t frame,
+					 uintptr_t code, uint32_t n)
 {
 	uint64_t instruction = layout->frames == SN_FRAMES_OBJECTS
 				   ? (uint32_t)sn_python_int(frame, layout->frame_instruction)
@@ -438,15 +438,15 @@ static inline uint64_t print_of(const struct sn_python_layout *layout, uintptr_t
  * A frame is alive from its call to its return, and a hook's caller is inside the call of each of
  * them: unlike a handler this meets no frame that is half made, and no chain that is torn.
  */
-uint64_t sn_python_print_frames(const struct sn_python_target *target,
-				struct sn_python_cache *cache, uintptr_t frame)
+uint64_t sn_python_fingerprint_frames(const struct sn_python_target *target,
+				      struct sn_python_cache *cache, uintptr_t frame)
 {
 	const struct sn_python_layout *layout = &target->layout;
 	uint64_t sum = 0;
 	uint32_t n = 0;
 	sn_guard_begin(&cache->guard);
 	for (; frame; frame = sn_python_pointer(frame, layout->frame_previous)) {
-		if ((frame & 7) || ++n > PRINT_DEPTH ||
+		if ((frame & 7) || ++n > FINGERPRINT_DEPTH ||
 		    !sn_guard_readable(&cache->guard, frame, layout->frame_bytes))
 			return 0;
 		if (is_shim(layout, frame))
@@ -455,11 +455,11 @@ uint64_t sn_python_print_frames(const struct sn_python_target *target,
 		    sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
 		if ((code & 7) || !sn_guard_readable(&cache->guard, code, layout->code_bytes))
 			return 0;
-		uint64_t lines = print_of_lines(layout, &cache->guard,
-						sn_python_pointer(code, layout->code_lines), n);
+		uint64_t lines = fingerprint_lines(layout, &cache->guard,
+						   sn_python_pointer(code, layout->code_lines), n);
 		if (!lines)
 			return 0;
-		sum += print_of(layout, frame, code, n) + lines;
+		sum += fingerprint_frame(layout, frame, code, n) + lines;
 	}
 	return (sum ^ n) | 1;
 }

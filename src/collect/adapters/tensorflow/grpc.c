@@ -84,7 +84,7 @@ static void learn_rank(uint32_t rank)
 	if (atomic_exchange_explicit(&is_known, true, memory_order_relaxed))
 		return;
 	if (!sn_property_has("rank"))
-		sn_property_set_rank(rank);
+		sn_property_set_number("rank", rank);
 }
 
 /* Where a message's answer will be is its key; one that was there before got none. */
@@ -106,16 +106,16 @@ static void keep(const void *answer, bool is_sent, const struct sn_tf_request *r
 	struct sn_message before;
 	if ((uintptr_t)answer < ADDRESS_MIN)
 		return;
-	while (sn_message_take(key, SN_MESSAGE_ANYBODY, &before))
+	while (sn_message_remove(key, SN_MESSAGE_ANYBODY, &before))
 		;
 	learn_rank(own);
 	sn_message_keep(key, &message);
 }
 
-static bool take(uintptr_t answer, bool is_sent, struct sn_message *message)
+static bool remove_message(uintptr_t answer, bool is_sent, struct sn_message *message)
 {
 	return answer >= ADDRESS_MIN &&
-	       sn_message_take(answer | is_sent, SN_MESSAGE_ANYBODY, message);
+	       sn_message_remove(answer | is_sent, SN_MESSAGE_ANYBODY, message);
 }
 
 static void record(const char *name, struct sn_message *message)
@@ -173,7 +173,7 @@ ASKED_BY(20250814)
 	    (uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f))        \
 	{                                                                                          \
 		struct sn_message message;                                                         \
-		bool is_one = sn_messages_are_wanted() && take(b, false, &message);                \
+		bool is_one = sn_messages_are_wanted() && remove_message(b, false, &message);      \
 		uintptr_t result = ((any *)SN_REAL_SYMBOL(symbol))(a, b, c, d, e, f);              \
 		if (is_one)                                                                        \
 			record("gRPC receive", &message);                                          \
@@ -195,8 +195,8 @@ SN_REPLACES(ENCODE, uintptr_t, sn_tf_encode,
 	struct sn_message message;
 	bool is_one = false;
 	if (sn_messages_are_wanted()) {
-		bool is_after_status = take(e, true, &message);
-		is_one = is_after_status || take(d, true, &message);
+		bool is_after_status = remove_message(e, true, &message);
+		is_one = is_after_status || remove_message(d, true, &message);
 		if (is_one && bytes_of)
 			message.bytes = bytes_of(is_after_status ? c : b);
 	}
@@ -213,7 +213,7 @@ SN_REPLACES(ENCODE, uintptr_t, sn_tf_encode,
 SN_REPLACES(BYTE_SIZE, size_t, sn_tf_byte_size, (uintptr_t answer))
 {
 	struct sn_message message;
-	bool is_one = sn_messages_are_wanted() && take(answer, true, &message);
+	bool is_one = sn_messages_are_wanted() && remove_message(answer, true, &message);
 	if (is_one)
 		message.start_ns = sn_now_ns();
 	size_t result = ((size_t(*)(uintptr_t))SN_REAL_SYMBOL(BYTE_SIZE))(answer);

@@ -68,11 +68,8 @@ void sn_torch_exact_pop(struct sn_torch_thread *self)
 	if (shadow->user == SN_TORCH_SHADOW_IDLE)
 		return;
 	if (shadow->node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_OPERATORS))
-		sn_trace_add(self->thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-								    .context = shadow->node,
-								    .start_ns = shadow->start_ns,
-								    .end_ns = end_ns,
-								    .link = shadow->link});
+		SN_TRACE_ADD(self->thread, .kind = SN_TRACE_INTERVAL, .context = shadow->node,
+			     .start_ns = shadow->start_ns, .end_ns = end_ns, .link = shadow->link);
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_add(&self->thread->cct, shadow->node, exact, own);
 	else
@@ -127,10 +124,8 @@ static void report(enum sonde_event_kind kind, const void *function)
 {
 	const char *name = sn_monitor_wants(SONDE_FRAMEWORK) ? name_of(function) : NULL;
 	if (name)
-		sn_monitor_emit((struct sonde_event){.domain = SONDE_FRAMEWORK,
-						     .kind = kind,
-						     .name = name,
-						     .name_length = (uint32_t)strlen(name)});
+		SN_MONITOR_EMIT(.domain = SONDE_FRAMEWORK, .kind = kind, .name = name,
+				.name_length = (uint32_t)strlen(name));
 }
 
 /* Most are "aten::...". */

@@ -139,7 +139,7 @@ static void learn_rank(const struct context *context)
 	if (!largest)
 		atomic_store(&has_rank, sn_property_has("rank"));
 	if (!atomic_load(&has_rank))
-		sn_property_set_rank((uint32_t)context->rank);
+		sn_property_set_number("rank", (uint32_t)context->rank);
 }
 
 /* ---- collectives ---- */
@@ -299,7 +299,7 @@ typedef bool waiting(struct buffer *, int *, int64_t);
 static void record_sent(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
 {
 	struct sn_message message;
-	if (!sn_message_take(key_of(buffer, true), peer, &message))
+	if (!sn_message_remove(key_of(buffer, true), peer, &message))
 		return;
 	message.start_ns = start_ns;
 	message.end_ns = sn_now_ns();
@@ -309,7 +309,7 @@ static void record_sent(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
 static void record_received(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
 {
 	struct sn_message message;
-	if (!sn_message_take(key_of(buffer, false), peer, &message))
+	if (!sn_message_remove(key_of(buffer, false), peer, &message))
 		return;
 	/* of several that came gloo tells the last one's rank alone: then the others are what is
 	 * left, and have come as well */

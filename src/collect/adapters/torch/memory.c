@@ -30,15 +30,10 @@ static void trace(struct sn_thread *thread, uint32_t node, int64_t change)
 							    : SN_TRACE_KEY_ALLOCATED,
 					  .value = (uint64_t)(change < 0 ? -change : change)};
 	if (sn_trace_wants(SN_TRACE_SOURCE_MEMORY))
-		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_COUNTER,
-							      .has_stream = true,
-							      .stream = SN_TRACE_MEMORY_STREAM,
-							      .context = node,
-							      .counter = SN_TRACE_TENSOR_MEMORY,
-							      .start_ns = sn_now_ns(),
-							      .value = before + change,
-							      .attributes = &size,
-							      .attribute_count = 1});
+		SN_TRACE_ADD(thread, .kind = SN_TRACE_COUNTER, .has_stream = true,
+			     .stream = SN_TRACE_MEMORY_STREAM, .context = node,
+			     .counter = SN_TRACE_TENSOR_MEMORY, .start_ns = sn_now_ns(),
+			     .value = before + change, .attributes = &size, .attribute_count = 1);
 }
 
 /* `on_host`: of the CPU's memory. */
@@ -60,8 +55,8 @@ static void add(uint32_t metric, uint64_t bytes, bool on_host, uintptr_t stack, 
 static void report(enum sonde_event_kind kind, const void *memory, uint64_t bytes)
 {
 	if (sn_monitor_wants(SONDE_MEMORY))
-		sn_monitor_emit((struct sonde_event){
-		    .domain = SONDE_MEMORY, .kind = kind, .id = (uintptr_t)memory, .bytes = bytes});
+		SN_MONITOR_EMIT(.domain = SONDE_MEMORY, .kind = kind, .id = (uintptr_t)memory,
+				.bytes = bytes);
 }
 
 void sn_torch_allocated(const void *memory, size_t bytes, uintptr_t stack, uintptr_t pc)

@@ -16,7 +16,7 @@
 
 #include "collect/core/lock.h"
 #include "collect/core/word_table.h"
-#include "collect/interface/keep.h"
+#include "collect/core/keep.h"
 #include "collect/intercept/real_symbol.h"
 
 #include <dlfcn.h>

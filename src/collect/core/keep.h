@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that lives as long as the process and that any thread may take: names that other libraries
- * hold handles of, records of objects that are never forgotten.
+ * Memory that stays until the process ends, for any thread: names that other libraries hold handles
+ * of, records of objects.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */

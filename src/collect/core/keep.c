@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is never given back: threads take pieces of shared chunks by an atomic addition. */
+/* Hands out pieces of shared chunks by an atomic addition; see keep.h. */
 #include "keep.h"
-#include "collect/core/arena.h"
+#include "arena.h"
 
 #define CHUNK_BYTES 65536u
 
@@ -30,7 +30,7 @@ void *sn_keep(size_t bytes)
 		struct chunk *fresh = sn_pages_map(sizeof(*fresh));
 		if (!fresh)
 			return NULL;
-		/* who loses the race gives his back */
+		/* a thread that loses the race unmaps its own */
 		if (!atomic_compare_exchange_strong_explicit(
 			&newest, &chunk, fresh, memory_order_release, memory_order_relaxed))
 			sn_pages_unmap(fresh, sizeof(*fresh));

@@ -29,8 +29,8 @@ static struct {
 	uint32_t period, gap, gaps, odd_gaps;
 	uint64_t start_ns;
 } state;
-static _Atomic uint64_t turns;
-static _Atomic bool is_in_turn;
+static _Atomic uint64_t iterations;
+static _Atomic bool is_in_iteration;
 static _Atomic uint32_t model = SN_GRAPH_NONE;
 
 uint32_t sn_torch_graph_model(void)
@@ -132,19 +132,19 @@ static void learn_anew(void)
 	state.next_check = 4 * state.learned > state.count ? 4 * state.learned : state.count + 1;
 	state.trial++;
 	state.is_known = false;
-	atomic_store_explicit(&is_in_turn, false, memory_order_relaxed);
+	atomic_store_explicit(&is_in_iteration, false, memory_order_relaxed);
 	state.start_ns = 0;
 	state.gap = state.gaps = state.odd_gaps = 0;
 }
 
 /* An iteration begins with this operator. */
-static void turn_begins(uint64_t now_ns)
+static void iteration_begins(uint64_t now_ns)
 {
 	if (state.start_ns)
 		sn_graph_iteration(sn_torch_graph_model(), state.start_ns, now_ns, "repetition");
 	state.start_ns = now_ns;
-	atomic_fetch_add_explicit(&turns, 1, memory_order_relaxed);
-	atomic_store_explicit(&is_in_turn, true, memory_order_relaxed);
+	atomic_fetch_add_explicit(&iterations, 1, memory_order_relaxed);
+	atomic_store_explicit(&is_in_iteration, true, memory_order_relaxed);
 }
 
 /* Whether anchors come as far apart as they did; else learns anew. */
@@ -173,28 +173,29 @@ static void watch(uint64_t hash, uint64_t now_ns)
 		state.left--;
 	} else if (state.left && hash == state.first) {
 		state.left = 0;
-		turn_begins(now_ns);
+		iteration_begins(now_ns);
 	}
 	if (hash != state.anchor || !is_steady())
 		return;
 	state.left = state.delay;
 	if (!state.left)
-		turn_begins(now_ns);
+		iteration_begins(now_ns);
 }
 
 /* ---- asked for each operator ---- */
 
-bool sn_torch_turn_now(uint64_t *turn)
+bool sn_torch_iteration_now(uint64_t *iteration)
 {
-	uint64_t marked = sn_graph_turn();
-	*turn = marked ? marked : atomic_load_explicit(&turns, memory_order_relaxed);
-	return marked ? sn_graph_in_turn()
-		      : atomic_load_explicit(&is_in_turn, memory_order_relaxed);
+	uint64_t marked = sn_graph_iterations_begun();
+	*iteration = marked ? marked : atomic_load_explicit(&iterations, memory_order_relaxed);
+	return marked ? sn_graph_in_iteration()
+		      : atomic_load_explicit(&is_in_iteration, memory_order_relaxed);
 }
 
-bool sn_torch_turn(struct sn_torch_thread *self, uint64_t hash, uint64_t now_ns, uint64_t *turn)
+bool sn_torch_iteration(struct sn_torch_thread *self, uint64_t hash, uint64_t now_ns,
+			uint64_t *iteration)
 {
-	if (!sn_graph_turn()) {
+	if (!sn_graph_iterations_begun()) {
 		if (!state.learner)
 			state.learner = self;
 		if (state.learner == self && !state.has_failed) {
@@ -204,10 +205,10 @@ bool sn_torch_turn(struct sn_torch_thread *self, uint64_t hash, uint64_t now_ns,
 				watch(hash, now_ns);
 		}
 	}
-	return sn_torch_turn_now(turn);
+	return sn_torch_iteration_now(iteration);
 }
 
-void sn_torch_turn_after_fork(void)
+void sn_torch_iteration_after_fork(void)
 {
 	state.start_ns = 0;
 }

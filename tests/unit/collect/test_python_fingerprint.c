@@ -92,9 +92,9 @@ static void make(struct stack *stack, struct code *codes)
 	}
 }
 
-static uint64_t print_of(const struct frame *innermost)
+static uint64_t fingerprint_frame(const struct frame *innermost)
 {
-	return sn_python_print_frames(&target, &cache, (uintptr_t)innermost);
+	return sn_python_fingerprint_frames(&target, &cache, (uintptr_t)innermost);
 }
 
 static const enum sn_python_frames kinds[] = {SN_FRAMES_OBJECTS, SN_FRAMES_FLAGGED,
@@ -108,12 +108,12 @@ static void test_same_path_has_the_same_print_anywhere(void **state)
 		take_layout(kinds[kind]);
 		make(&here, here.codes);
 		make(&there, here.codes);
-		uint64_t print = print_of(here.frames);
+		uint64_t print = fingerprint_frame(here.frames);
 		assert_int_not_equal(print, 0);
-		assert_int_equal(print, print_of(here.frames));
-		assert_int_equal(print, print_of(there.frames));
+		assert_int_equal(print, fingerprint_frame(here.frames));
+		assert_int_equal(print, fingerprint_frame(there.frames));
 		/* a path that is the end of another is not that one */
-		assert_int_not_equal(print, print_of(here.frames + 1));
+		assert_int_not_equal(print, fingerprint_frame(here.frames + 1));
 	}
 }
 
@@ -124,24 +124,24 @@ static void test_whatever_differs_is_another_print(void **state)
 	for (size_t kind = 0; kind < 3; kind++) {
 		take_layout(kinds[kind]);
 		make(&stack, stack.codes);
-		uint64_t print = print_of(stack.frames);
+		uint64_t print = fingerprint_frame(stack.frames);
 		for (uint32_t i = 0; i < FRAMES; i++) {
 			uintptr_t *words[] = {&stack.codes[i].file, &stack.codes[i].name,
 					      &stack.codes[i].lines, &stack.frames[i].instruction};
 			for (size_t word = 0; word < 4; word++) {
 				*words[word] += 16;
-				assert_int_not_equal(print, print_of(stack.frames));
+				assert_int_not_equal(print, fingerprint_frame(stack.frames));
 				*words[word] -= 16;
 			}
 			stack.codes[i].first_line++;
-			assert_int_not_equal(print, print_of(stack.frames));
+			assert_int_not_equal(print, fingerprint_frame(stack.frames));
 			stack.codes[i].first_line--;
 			/* another code object that says the same of itself */
 			struct code copy = stack.codes[i];
 			stack.frames[i].code = &copy;
-			assert_int_not_equal(print, print_of(stack.frames));
+			assert_int_not_equal(print, fingerprint_frame(stack.frames));
 			stack.frames[i].code = &stack.codes[i];
-			assert_int_equal(print, print_of(stack.frames));
+			assert_int_equal(print, fingerprint_frame(stack.frames));
 		}
 	}
 }
@@ -156,18 +156,18 @@ static void test_lines_of_code_made_anew(void **state)
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		struct table *table = &tables[2];
 		table->length = lengths[i];
-		uint64_t print = print_of(stack.frames);
+		uint64_t print = fingerprint_frame(stack.frames);
 		assert_int_not_equal(print, 0);
 		for (size_t byte = 0; byte < lengths[i]; byte++) {
 			table->data[byte] ^= 4;
 			/* of a long table, what begins, halves and ends it */
 			bool is_read = byte < 8 || byte + 8 >= lengths[i] ||
 				       (byte >= lengths[i] / 2 - 4 && byte < lengths[i] / 2 + 4);
-			assert_int_equal(print == print_of(stack.frames), !is_read);
+			assert_int_equal(print == fingerprint_frame(stack.frames), !is_read);
 			table->data[byte] ^= 4;
 		}
 		table->length--;
-		assert_int_not_equal(print, print_of(stack.frames));
+		assert_int_not_equal(print, fingerprint_frame(stack.frames));
 	}
 }
 
@@ -176,13 +176,13 @@ static void test_order_counts(void **state)
 	struct stack stack;
 	take_layout(SN_FRAMES_FLAGGED);
 	make(&stack, stack.codes);
-	uint64_t print = print_of(stack.frames);
+	uint64_t print = fingerprint_frame(stack.frames);
 	struct frame moved = stack.frames[1];
 	stack.frames[1].code = stack.frames[2].code;
 	stack.frames[1].instruction = stack.frames[2].instruction;
 	stack.frames[2].code = moved.code;
 	stack.frames[2].instruction = moved.instruction;
-	assert_int_not_equal(print, print_of(stack.frames));
+	assert_int_not_equal(print, fingerprint_frame(stack.frames));
 }
 
 static void test_native_calls_in_between_count(void **state)
@@ -190,20 +190,20 @@ static void test_native_calls_in_between_count(void **state)
 	struct stack stack;
 	take_layout(SN_FRAMES_FLAGGED);
 	make(&stack, stack.codes);
-	uint64_t print = print_of(stack.frames);
+	uint64_t print = fingerprint_frame(stack.frames);
 	stack.frames[1].is_entry = 1;
-	assert_int_not_equal(print, print_of(stack.frames));
+	assert_int_not_equal(print, fingerprint_frame(stack.frames));
 	take_layout(SN_FRAMES_SHIMMED);
 	make(&stack, stack.codes);
-	print = print_of(stack.frames);
+	print = fingerprint_frame(stack.frames);
 	/* a frame of the interpreter's own below the first, and below the second */
 	struct frame shim = {.owner = SHIM, .previous = &stack.frames[1]};
 	stack.frames[0].previous = &shim;
-	uint64_t first = print_of(stack.frames);
+	uint64_t first = fingerprint_frame(stack.frames);
 	stack.frames[0].previous = &stack.frames[1];
 	stack.frames[1].previous = &shim;
 	shim.previous = &stack.frames[2];
-	uint64_t second = print_of(stack.frames);
+	uint64_t second = fingerprint_frame(stack.frames);
 	assert_int_not_equal(print, first);
 	assert_int_not_equal(print, second);
 	assert_int_not_equal(first, second);
@@ -216,23 +216,23 @@ static void test_none_where_it_cannot_be_read(void **state)
 	take_layout(SN_FRAMES_FLAGGED);
 	make(&stack, stack.codes);
 	stack.frames[FRAMES - 1].previous = stack.frames; /* a ring */
-	assert_int_equal(print_of(stack.frames), 0);
+	assert_int_equal(fingerprint_frame(stack.frames), 0);
 	make(&stack, stack.codes);
 	stack.frames[2].previous = (const struct frame *)((uintptr_t)&stack.frames[3] + 4);
-	assert_int_equal(print_of(stack.frames), 0);
+	assert_int_equal(fingerprint_frame(stack.frames), 0);
 	void *closed = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	make(&stack, stack.codes);
 	stack.frames[1].code = closed;
-	assert_int_equal(print_of(stack.frames), 0);
+	assert_int_equal(fingerprint_frame(stack.frames), 0);
 	make(&stack, stack.codes);
 	stack.frames[1].previous = closed;
-	assert_int_equal(print_of(stack.frames), 0);
+	assert_int_equal(fingerprint_frame(stack.frames), 0);
 	munmap(closed, 4096);
 	for (uint32_t i = 0; i < DEEP; i++)
 		deep[i] = (struct frame){.code = stack.codes,
 					 .previous = i + 1 < DEEP ? &deep[i + 1] : NULL};
-	assert_int_equal(print_of(deep), 0);
-	assert_int_not_equal(print_of(deep + DEEP - 100), 0);
+	assert_int_equal(fingerprint_frame(deep), 0);
+	assert_int_not_equal(fingerprint_frame(deep + DEEP - 100), 0);
 }
 
 int main(void)
