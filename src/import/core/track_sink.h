@@ -283,10 +283,10 @@ int64_t sn_track_sink_last(const struct sn_track_sink *sink);
 
 /* ---- the scheduler ---- */
 
-/* Who a thread is that the scheduler tells of: its track (SONDE_NONE without memory) and name. */
+/* The track of a thread that the scheduler knows by number, named where its name is known;
+ * SONDE_NONE without memory. */
 struct sn_track_threads {
 	uint32_t (*track)(void *context, uint32_t tid);
-	uint32_t (*name)(void *context, uint32_t tid); /* SONDE_NONE */
 	void *context;
 	bool without_processors; /* the time of states is that of threads alone */
 };

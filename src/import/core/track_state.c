@@ -29,7 +29,8 @@ static uint32_t thread_context(const struct sn_sink_states *states, uint32_t tid
 {
 	struct sn_track_sink *sink = states->sink;
 	char text[256];
-	uint32_t name = states->threads.name(states->threads.context, tid);
+	uint32_t track = states->threads.track(states->threads.context, tid);
+	uint32_t name = track == SONDE_NONE ? SONDE_NONE : sink->tracks[track].name;
 	snprintf(text, sizeof(text), "thread %u", tid);
 	/* the builder's texts move when it gets another string */
 	if (name != SONDE_NONE)

@@ -69,7 +69,7 @@ static int read_fork(struct sn_perf *perf, const struct sn_perf_raw *record)
 	return 0;
 }
 
-/* The first reading: who there is, and what lay where. */
+/* The first reading: names of threads, and mappings of memory. */
 static int read_space(void *context, const struct sn_perf_raw *record)
 {
 	struct sn_perf *perf = context;

@@ -98,9 +98,8 @@ static int read_input(struct reading *reading, struct node *node, const char *te
 	input.index = (uint32_t)node->input_count;
 	if (!node->input_count++)
 		node->first_input = reading->input_count;
-	return sn_vec_push(&reading->inputs, &reading->input_capacity, &reading->input_count, input)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&reading->inputs, &reading->input_capacity, &reading->input_count,
+			   input);
 }
 
 /* "[cpu 0.3MB 0.3MB] NAME = TYPE(INPUT, INPUT)" */
