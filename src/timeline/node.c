@@ -25,7 +25,7 @@ static bool is_call(unsigned kind)
 	       kind == SN_FRAME_OS;
 }
 
-/* Whoever calls the interpreter's or a library's machine code can change the call. */
+/* Machine code of the interpreter or a library: its caller can change the call. */
 static bool is_native(const struct sonde_db *db, uint32_t frame)
 {
 	unsigned kind = sonde_db_frame(db, frame)->kind;

@@ -15,7 +15,7 @@ enum sn_copy_direction {
 	SN_COPY_DIRECTIONS
 };
 
-/* Of a context of a device's stream that copies. */
+/* The direction of a copy, by the context of its stream. */
 enum sn_copy_direction sn_copy_direction(const struct sonde_db *db, uint32_t context);
 /* "host to device". */
 const char *sn_copy_direction_name(enum sn_copy_direction direction);

@@ -108,7 +108,8 @@ static void name_group(const struct collecting *collecting, const struct sn_walk
 			       : kind);
 }
 
-/* Of MPI's those in which nobody gets through before all have come; of the others' all. */
+/* Whether a part may end before all have arrived: in those collectives of MPI that let a
+ * participant through. */
 static bool is_loose(const char *name)
 {
 	static const char *const firm[] = {"arrier", "llreduce", "llgather", "lltoall",

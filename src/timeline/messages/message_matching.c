@@ -208,13 +208,13 @@ static int add_message_waits(struct sn_message_matching *messages,
 	return add_wait(messages, &receiver) ?: add_wait(messages, &sender);
 }
 
-/* Of gloo's collectives the messages are recorded, which say it better. */
+/* gloo's collectives record their messages, which tell more. */
 static bool has_messages(const struct sonde_db *db, uint32_t context)
 {
 	return sn_text_begins(sn_context_name(db, context), "gloo:");
 }
 
-/* Of collectives that threads do themselves; times of ranks' clocks as they were. */
+/* Adds the waits in a collective that threads do themselves, by the clocks of their ranks. */
 static int add_collective_waits(const struct sonde_db *db, const struct sn_collectives *collectives,
 				const struct sn_ranks *ranks, const struct sn_collective *one,
 				struct sn_message_matching *messages)

@@ -125,7 +125,7 @@ struct stream {
 	uint64_t end_ns;
 };
 
-/* Of equals the first stream's is met last, and holds. */
+/* Of streams that end at one time the first is popped last, and holds. */
 SN_HEAP(pendings, struct pending, const void *,
 	a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->stream > b->stream);
 

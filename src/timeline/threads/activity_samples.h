@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "timeline/processes.h"
 
-/* Of each thread in turn, in order of time. A negative result ends the walk with it. */
+/* Handles a sample. Each thread in turn gives its samples in order of time. A negative result ends
+ * the walk with it. */
 typedef int sn_visit_sample(void *data, uint32_t context, uint64_t time_ns);
 
 /* The threads of the process that the profile belongs to; all threads for SONDE_NONE. *each_ns:
