@@ -23,4 +23,9 @@ int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
 			sn_visit_sample *visit, void *data, uint64_t *each_ns,
 			struct sn_error *error);
 
+/* Adds to times_ns[], of all contexts, the own time of all threads: of calls, and of samples in no
+ * call. 0 or a negative enum sn_err. */
+int sn_activity_times(const struct sn_processes *processes, double *times_ns,
+		      struct sn_error *error);
+
 #endif
