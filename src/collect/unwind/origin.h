@@ -12,8 +12,8 @@
  *	worker:   sn_origin_work(origin);  do its part
  *
  * A worker makes no call when its part is done: where a frame of its stack is not the runtime's, it
- *is at work; where all are the runtime's, it waits. So barriers, tasks that run while their thread
- *waits and threads that come late need no calls of their own.
+ * is at work; where all are the runtime's, it waits. So barriers, tasks that run while their thread
+ * waits and threads that come late need no calls of their own.
  *
  * Every pool of threads whose caller waits (OpenMP here; parallel_for of PyTorch's own pool is
  * another) can use the same two calls. A queue whose caller does not wait needs its
