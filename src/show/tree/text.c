@@ -3,8 +3,9 @@
 #include "text.h"
 
 #include "base/utf8.h"
-#include "show/label.h"
+#include "frame/user_frame.h"
 #include "show/number.h"
+#include "show/source/source.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -116,6 +117,22 @@ void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
 		sn_utf8_elide(name, room > 12 ? (size_t)room : 12);
 	fputs(name, table->out);
 	sn_text_table_end(table);
+}
+
+bool sn_text_place(const struct sn_view *view, struct sn_source *source, uint32_t id,
+		   bool wants_line, char text[SN_LABEL_CHARS])
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
+	const char *file = sonde_db_string(view->db, frame->file);
+	char place[SN_LABEL_CHARS];
+	text[0] = '\0';
+	if (wants_line && source && sn_frame_is_user(view->db, frame) &&
+	    sn_source_line(source, file, frame->line, text, SN_LABEL_CHARS))
+		return true;
+	sn_label_place(view->db, view->grouping, id, place);
+	if (*place)
+		snprintf(text, SN_LABEL_CHARS, "[%.1020s]", place);
+	return false;
 }
 
 uint64_t sn_text_measured_ns(const struct sonde_db *db)

@@ -3,8 +3,6 @@
 #include "base/sort.h"
 #include "base/utf8.h"
 #include "flat.h"
-#include "frame/user_frame.h"
-#include "show/label.h"
 #include "show/number.h"
 #include "show/source/source.h"
 #include "spread.h"
@@ -109,23 +107,12 @@ static bool is_line_table(const struct sn_view *view)
 	return view->grouping == SN_GROUP_SOURCE_LINE || view->grouping == SN_GROUP_USER_LINE;
 }
 
-/* The source line for tables of lines, else where the thing is. */
-static void describe(const struct sn_view *view, struct sn_source *source, uint32_t id, char *text)
+/* Tables of lines show their source, and so do rows of Python, which go by line. */
+static bool shows_source(const struct sn_view *view, uint32_t frame)
 {
-	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
-	bool is_python = strcmp(sonde_frame_kind_name(frame->kind), "python") == 0;
-	text[0] = '\0';
-	if ((is_line_table(view) || (is_python && view->grouping == SN_GROUP_AUTO)) &&
-	    sn_frame_is_user(view->db, frame) &&
-	    sn_source_line(source, sonde_db_string(view->db, frame->file), frame->line, text,
-			   SN_LABEL_CHARS))
-		return;
-	char place[SN_LABEL_CHARS - 8];
-	sn_label_place(view->db, view->grouping, id, text);
-	if (*text) {
-		snprintf(place, sizeof(place), "%s", text);
-		snprintf(text, SN_LABEL_CHARS, "[%s]", place);
-	}
+	const char *kind = sonde_frame_kind_name(sonde_db_frame(view->db, frame)->kind);
+	return is_line_table(view) ||
+	       (view->grouping == SN_GROUP_AUTO && strcmp(kind, "python") == 0);
 }
 
 /* Shortens name and place to the room there is. Returns the columns of blank between them. */
@@ -163,7 +150,7 @@ static void print_flat_row(const struct sn_view *view, const struct sn_terminal 
 		sn_label_full(view->db, view->grouping, id, name);
 	else
 		sn_label_name(view->db, view->grouping, id, name);
-	describe(view, source, id, place);
+	sn_text_place(view, source, id, shows_source(view, id), place);
 	int gap = fit_columns(view, room, name, place);
 	sn_text_styled(page, sn_label_color(view->db, id), "%s", name);
 	if (*place)
