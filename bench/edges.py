@@ -56,7 +56,7 @@ def write_trace(path: Path, streams: int) -> None:
 
 def maps(folder: Path, tools: list[str]) -> None:
     program = folder / "made_code"
-    subprocess.run(["gcc", "-D_GNU_SOURCE", ROOT / "tests/workloads/made_code.c", "-o", program], check=True)
+    subprocess.run(["gcc", "-D_GNU_SOURCE", ROOT / "tests/workloads/binary/made_code.c", "-o", program], check=True)
     done = subprocess.run([tools[-1], "run", "-o", folder / "run.sonde", "--", program], check=True, capture_output=True, text=True)
     path = Path(done.stdout.splitlines()[0])
     path.unlink()

@@ -23,7 +23,7 @@ ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
 SIZES = (8, 65536)
 
 
-# what a turn of the loop calls, in tests/workloads/mpi_calls.c
+# what a turn of the loop calls, in tests/workloads/mpi/mpi_calls.c
 CALLS = {"allreduce": ("MPI_Allreduce", 1), "iallreduce": ("MPI_Iallreduce, MPI_Wait", 2), "barrier": ("MPI_Barrier", 1),
          "put": ("MPI_Put, MPI_Win_flush", 2), "fetch": ("MPI_Fetch_and_op, MPI_Win_flush", 2)}
 WAYS = ([], ["-q", "--no-analyze"], ["-q", "--no-analyze", "--trace=messages"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What profiling costs a training loop of tiny operators (tests/workloads/train_tiny.py).
+"""What profiling costs a training loop of tiny operators (tests/workloads/torch/train_tiny.py).
 
 Runs the loop unprofiled, under Sonde in several settings and under torch.profiler, in turn, many short
 runs each, and prints a table of the CPU time of a step: of the quickest batch of all, which the least
@@ -49,7 +49,7 @@ def profiler(variant: str) -> contextlib.AbstractContextManager:
 
 
 def worker(variant: str, batches: int, steps: int) -> None:
-    sys.path.insert(0, str(ROOT / "tests/workloads"))
+    sys.path.insert(0, str(ROOT / "tests/workloads/torch"))
     import train_tiny
 
     training = train_tiny.Training()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a recorded event costs in two builds, in turns: trace_event.py BUILD BUILD [ROUNDS]
 
-Regions of tests/workloads/trace_known.c, 2 million a run, profiled alone and profiled and traced; CPU time of the
+Regions of tests/workloads/collect/trace_known.c, 2 million a run, profiled alone and profiled and traced; CPU time of the
 process, user and system. A round runs each build once with and once without the trace; printed are the median and quartiles
 of the difference for each event, and the difference of the least of either, which others disturb least.
 """
@@ -22,7 +22,7 @@ REGIONS = 2_000_000
 
 def compile_program(folder: str) -> Path:
     program = Path(folder) / "trace_known"
-    subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-I", ROOT / "include", ROOT / "tests/workloads/trace_known.c", "-o", program,
+    subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-I", ROOT / "include", ROOT / "tests/workloads/collect/trace_known.c", "-o", program,
                     "-lpthread", "-ldl"], check=True)
     return program
 

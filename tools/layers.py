@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that rooms include only what is below them, as the drawing in docs/design/house.md has it."""
+"""Checks that rooms include only what is below them, as the drawing in docs/design/house.md has it, and that tests lie by room."""
 import pathlib
 import re
 import sys
@@ -31,6 +31,13 @@ def is_allowed(room: str, include: str, target: str, height: dict[str, int]) -> 
     return target == "unwind" or height[target] < height[room]
 
 
+def misplaced(rooms: set[str]) -> list[str]:
+    """Tests that lie in no folder of a room."""
+    files = [path.relative_to(TOP) for way in ("unit", "cli") for path in (TOP / "tests" / way).rglob("test_*.[cp]*")
+             if path.suffix in (".c", ".py")]
+    return [f"{path}: a test lies in the folder of its room" for path in files if path.parts[2] not in rooms]
+
+
 def main() -> int:
     height, wrong = floors(), []
     rooms = {path.name for path in (TOP / "src").iterdir() if path.is_dir()}
@@ -43,6 +50,7 @@ def main() -> int:
             target = include.split("/")[0]
             if "/" in include and target in rooms - {room} and not is_allowed(room, include, target, height):
                 wrong.append(f"src/{name} includes {include}: {room} may not depend on {target}")
+    wrong += misplaced(rooms)
     for line in wrong:
         print("lint: " + line)
     return bool(wrong)

@@ -16,10 +16,11 @@ done < <(git ls-files '*.c' '*.h' '*.py' '*.ts' | xargs wc -l)
 python3 tools/layers.py || status=1
 while read -r count folder; do
 	[ "$count" -le 40 ] || fail "$folder holds $count files; 40 are the limit"
-done < <(git ls-files src | xargs -n1 dirname | sort | uniq -c)
+done < <(git ls-files src tests | xargs -n1 dirname | sort | uniq -c)
 python3 tools/names.py || status=1
 python3 tools/contracts.py || status=1
 marked=$(git grep -lE '^(<{7}|>{7}) ' -- . ':!viewer/dist') && fail "left of a merge: $marked"
+joined=$(git grep -lE '^ \*[[:alpha:]][[:alpha:]]+( [[:alpha:]]+){2}' -- '*.c' '*.h' '*.cpp') && fail "a comment that a formatter has run together: $joined"
 # pages that comments send the reader to
 while read -r page; do
 	[ -e "$page" ] || fail "$page: there is no such page, and $(git grep -lF "$page" | head -1) names it"

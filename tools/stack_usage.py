@@ -21,7 +21,7 @@ import tempfile
 
 HOOK_BYTES = 2048
 HANDLER_BYTES = 1024
-HANDLERS = {"on_signal", "on_fatal", "sn_gate_way"}
+HANDLERS = {"on_signal", "on_fatal", "sn_gate_enter"}
 # Called through pointers: the caller, and what it may call.
 INDIRECT = json.load(open(os.path.join(os.path.dirname(__file__), "stack_usage.json")))
 # Of the C library: what a call of it takes at most where that is more than a system call does.

@@ -3,8 +3,10 @@
  * Heat spreading over a plate, in OpenCL: a stencil steps until nothing changes any more.
  *
  * It is slow for a reason that is easy to make and that a profile shows at once: after every step
- *it reads the whole plate back and looks for the largest change on the host. `heat --fixed` reduces
- *on the device, and reads one number for each work group every 25 steps. sonde run -- ./heat
+ * it reads the whole plate back and looks for the largest change on the host. `heat --fixed` reduces
+ * on the device, and reads one number for each work group every 25 steps.
+ *
+ *	sonde run -- ./heat
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>

@@ -246,6 +246,36 @@ int sonde_db_verify(const struct sonde_db *db, struct sonde_db_error *error);
 bool sonde_db_formula(const struct sonde_db *db, uint32_t formula, const char **name,
 		      const char **text);
 
+/*
+ * Findings: what analyses of the events concluded when the database was written
+ * (docs/design/findings.md), numbered from 0 in the order in which they are told. Since 2.2.
+ */
+enum sonde_severity {				/* by the part of time that is at stake */
+		      SONDE_SEVERITY_NOTE = 0,	/* below 5 % */
+		      SONDE_SEVERITY_MINOR = 1, /* below 25 % */
+		      SONDE_SEVERITY_MAJOR = 2,
+};
+struct sonde_db_finding {
+	const char *rule;	/* that found it: "device_waits", ... */
+	const char *suggestion; /* what to do, a clause; NULL where there is none */
+	uint32_t severity;	/* enum sonde_severity */
+	uint32_t evidence_count;
+};
+/* A number that a finding rests on, in "ns", as a "ratio" or a "count"; or the number of what its
+ * unit names: a "context" or "profile" of the database, which is there, or a "wait" (a reason of
+ * docs/design/answers.md). Ignore units that you do not know. */
+struct sonde_db_evidence {
+	const char *name, *unit;
+	double value; /* finite */
+};
+/* The version of the rules by which findings were looked for; 0: none are stored. */
+uint32_t sonde_db_finding_rules(const struct sonde_db *db);
+uint32_t sonde_db_finding_count(const struct sonde_db *db);
+/* False, and nothing is set, where there is no such one. */
+bool sonde_db_finding(const struct sonde_db *db, uint32_t finding, struct sonde_db_finding *found);
+bool sonde_db_evidence(const struct sonde_db *db, uint32_t finding, uint32_t number,
+		       struct sonde_db_evidence *evidence);
+
 /* What was not measured, by cause. */
 struct sonde_db_drop {
 	uint32_t cause; /* string: stable name */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The monitor: what Sonde sees of a running program, for other tools. Library: libsonde.so, which
- *is preloaded: a tool is not linked with it, and finds its functions in the program.
+ * is preloaded: a tool is not linked with it, and finds its functions in the program.
  *
  * A tool is a shared object. It is loaded into the program by
  *	SONDE_TOOL=/path/tool.so LD_PRELOAD=libsonde.so PROGRAM...

@@ -49,13 +49,39 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TypeVar
 
-    from ._database import Context, Database, Error, Formula, FormulaError, Frame, Metric, Plane, Profile, Stat
+    from ._database import (
+        Context,
+        Database,
+        Error,
+        Evidence,
+        Finding,
+        Formula,
+        FormulaError,
+        Frame,
+        Metric,
+        Plane,
+        Profile,
+        Stat,
+    )
     from ._events import Event, Events, Track
     from ._graph import Model, Node
 
     _F = TypeVar("_F", bound=Callable[..., Any])
 
-_DATABASE = ("Context", "Database", "Error", "Formula", "FormulaError", "Frame", "Metric", "Plane", "Profile", "Stat")
+_DATABASE = (
+    "Context",
+    "Database",
+    "Error",
+    "Evidence",
+    "Finding",
+    "Formula",
+    "FormulaError",
+    "Frame",
+    "Metric",
+    "Plane",
+    "Profile",
+    "Stat",
+)
 _EVENTS = ("Event", "Events", "Track")
 _GRAPH = ("Model", "Node")
 __all__ = [
@@ -64,6 +90,8 @@ __all__ = [
     "Error",
     "Event",
     "Events",
+    "Evidence",
+    "Finding",
     "Formula",
     "FormulaError",
     "Frame",

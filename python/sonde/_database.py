@@ -35,8 +35,22 @@ _T = TypeVar("_T")
 Array = Any  # numpy.ndarray or memoryview, one-dimensional
 MetricLike = Union["Metric", "Formula", str]
 
-__all__ = ["Context", "Database", "Error", "Formula", "FormulaError", "Frame", "Metric", "Plane", "Profile", "Stat"]
+__all__ = [
+    "Context",
+    "Database",
+    "Error",
+    "Evidence",
+    "Finding",
+    "Formula",
+    "FormulaError",
+    "Frame",
+    "Metric",
+    "Plane",
+    "Profile",
+    "Stat",
+]
 
+_SEVERITIES = ("note", "minor", "major")
 _METRIC_KINDS = ("", "time", "count", "bytes", "ratio")
 
 
@@ -405,6 +419,10 @@ class Profile:
         return f"<sonde.Profile {self.number}:{rank} {self.kind} {self.pid}/{self.tid}>"
 
 
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
 def _optional(number: int) -> int | None:
     return None if number == c.NONE else number
 
@@ -571,6 +589,29 @@ class _Metrics(Mapping[str, Metric]):
         return len(self._by_name)
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """A number that a finding rests on, in "ns", as a "ratio" or a "count"; or the number of what its unit names: a
+    "context", a "profile", a "wait" (a reason of `sonde timeline`)."""
+
+    name: str
+    unit: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an analysis of the events concluded: the `rule` that found it; `severity` "note", "minor" or "major", by the
+    part of time that is at stake; `evidence` by name; what to do about it, if that is known; and the contexts that the
+    evidence names."""
+
+    rule: str
+    severity: str
+    evidence: dict[str, Evidence]
+    suggestion: str | None
+    contexts: list[Context]
+
+
 class Database:
     """An open database; see `sonde.open`. A context manager. May be used by several threads at once.
 
@@ -582,6 +623,7 @@ class Database:
     drops      what was not measured: cause to count
     tracks     a sequence of Track: the events, where the database has any
     formulas   definitions by name, of those that come with Sonde and those stored
+    findings   what analyses of the events concluded, where that is stored
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -667,6 +709,33 @@ class Database:
         table = _Table(self._open(), "drop", c.Drop)
         records = [table.at(number) for number in range(table.count)]
         return {self.string(record.cause): record.count for record in records}
+
+    @property
+    def findings(self) -> list[Finding]:
+        handle = self._open()
+        return [self._finding(handle, number) for number in range(handle.library.sonde_db_finding_count(handle.pointer))]
+
+    @property
+    def finding_rules(self) -> int:
+        """The version of the rules by which findings were looked for; 0: none are stored."""
+        handle = self._open()
+        version: int = handle.library.sonde_db_finding_rules(handle.pointer)
+        return version
+
+    def _finding(self, handle: _Handle, number: int) -> Finding:
+        found, one = c.Finding(), c.Evidence()
+        handle.library.sonde_db_finding(handle.pointer, number, ctypes.byref(found))
+        evidence = []
+        for i in range(found.evidence_count):
+            handle.library.sonde_db_evidence(handle.pointer, number, i, ctypes.byref(one))
+            evidence.append(Evidence(_decoded(one.name), _decoded(one.unit), one.value))
+        return Finding(
+            rule=_decoded(found.rule),
+            severity=_SEVERITIES[found.severity] if found.severity < len(_SEVERITIES) else "unknown",
+            evidence={one.name: one for one in evidence},
+            suggestion=None if found.suggestion is None else _decoded(found.suggestion),
+            contexts=[self.contexts[int(one.value)] for one in evidence if one.unit == "context"],
+        )
 
     @property
     def formulas(self) -> dict[str, str]:

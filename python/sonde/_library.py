@@ -102,6 +102,14 @@ class Drop(Structure):
     _fields_ = [("cause", c_uint32), ("text", c_uint32), ("count", c_uint64)]
 
 
+class Finding(Structure):
+    _fields_ = [("rule", c_char_p), ("suggestion", c_char_p), ("severity", c_uint32), ("evidence_count", c_uint32)]
+
+
+class Evidence(Structure):
+    _fields_ = [("name", c_char_p), ("unit", c_char_p), ("value", c_double)]
+
+
 class Stat(Structure):
     _fields_ = [("count", c_double), ("sum", c_double), ("min", c_double), ("max", c_double), ("sum_squares", c_double)]
 
@@ -184,6 +192,10 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sonde_db_property_key": (c_char_p, [c_void_p, c_uint32]),
     "sonde_db_property_value": (c_char_p, [c_void_p, c_uint32]),
     "sonde_db_property_count": (c_uint32, [c_void_p]),
+    "sonde_db_finding_rules": (c_uint32, [c_void_p]),
+    "sonde_db_finding_count": (c_uint32, [c_void_p]),
+    "sonde_db_finding": (c_bool, [c_void_p, c_uint32, POINTER(Finding)]),
+    "sonde_db_evidence": (c_bool, [c_void_p, c_uint32, c_uint32, POINTER(Evidence)]),
     "sonde_formula_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), POINTER(ErrorText), POINTER(c_size_t)]),
     "sonde_formula_close": (None, [c_void_p]),
     "sonde_formula_unit": (c_char_p, [c_void_p]),

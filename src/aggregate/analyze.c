@@ -9,6 +9,7 @@
 
 #include "base/output.h"
 #include "base/pool.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "comm.h"
 #include "aggregate/read/events.h"
@@ -26,11 +27,6 @@
 #include <time.h>
 #include <unistd.h>
 
-struct analysis {
-	struct sn_pipeline pipeline;
-	struct sn_inputs inputs;
-};
-
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -38,48 +34,47 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static void keep_first_problem(void *context, struct sn_span part)
+{
+	struct sn_problem *first = context, problem;
+	if (sn_span_get(&part, &problem, sizeof(problem)) && problem.input < first->input)
+		*first = problem;
+}
+
 /* Folders of which some file was readable, over all ranks; and the totals. */
 static int add_up(struct sn_pipeline *pipeline)
 {
 	struct sn_analyze_result *result = pipeline->result;
-	struct sn_error first = pipeline->first_problem;
-	uint64_t input = pipeline->unreadable ? pipeline->first_problem_input : UINT64_MAX;
-	struct {
-		uint64_t input;
-		struct sn_error text;
-	} mine = {input, first};
+	struct sn_problem first = {.input = UINT64_MAX};
+	struct sn_buffer own = {0};
 	result->processes = sn_comm_sum(pipeline->processes);
 	result->unreadable = sn_comm_sum(pipeline->unreadable);
 	result->fallbacks = sn_comm_sum(pipeline->fallbacks);
 	for (uint32_t i = 0; i < pipeline->folder_count; i++)
 		pipeline->readable[i] = sn_comm_sum(pipeline->readable[i]);
-	struct sn_peer_part *parts = sn_comm()->gather(&mine, sizeof(mine));
-	for (unsigned r = 0; parts && r < sn_comm_size(); r++) {
-		memcpy(&mine, parts[r].bytes, sizeof(mine));
-		if (mine.input < input || (!r && input != UINT64_MAX)) {
-			input = mine.input;
-			first = mine.text;
-		}
-	}
-	sn_peers_free_parts(parts, parts ? sn_comm_size() : 0);
-	result->first_problem = first;
-	return 0;
+	sn_buffer_put(&own, &pipeline->first_problem, sizeof(pipeline->first_problem));
+	sn_peers_collect(sn_comm(), &own, keep_first_problem, &first);
+	result->first_problem = first.why;
+	int failed = own.failed;
+	sn_buffer_release(&own);
+	return failed ? sn_pipeline_out_of_memory(pipeline) : 0;
 }
 
 /* A folder of which nothing was readable is a mistake of the user's, not a loss. */
-static int check_folders(struct sn_pipeline *pipeline, const char *const *folders)
+static int check_folders(struct sn_pipeline *pipeline)
 {
-	for (uint32_t i = 0; i < pipeline->folder_count && !sn_comm_rank(); i++) {
+	int result = add_up(pipeline);
+	for (uint32_t i = 0; i < pipeline->folder_count && !sn_comm_rank() && !result; i++) {
 		if (pipeline->readable[i])
 			continue;
 		if (pipeline->folder_count == 1)
-			return sn_pipeline_fail(pipeline, SN_ERR_FORMAT, "%s",
-						pipeline->result->first_problem.text);
-		return sn_pipeline_fail(pipeline, SN_ERR_FORMAT,
-					"cannot read '%s': none of its measurements is readable",
-					folders[i]);
+			return sn_pipeline_check(pipeline, SN_ERR_FORMAT,
+						 &pipeline->result->first_problem);
+		result = sn_pipeline_fail(pipeline, SN_ERR_FORMAT,
+					  "cannot read '%s': none of its measurements is readable",
+					  pipeline->folders[i]);
 	}
-	return 0;
+	return result;
 }
 
 /* Notes the modules that could not be read. What the symbol cache knew is not missing. */
@@ -123,7 +118,7 @@ static int resolve_and_expand(struct sn_pipeline *pipeline)
 	uint64_t start = now_ns();
 	int result = sn_symbolizer_new(&symbolizer_options, &symbolizer, &error);
 	if (result)
-		return sn_pipeline_fail(pipeline, result, "%s", error.text);
+		return sn_pipeline_check(pipeline, result, &error);
 	result = sn_resolve(merge, symbolizer, pipeline->writer.threads, &resolved);
 	pipeline->result->symbols_ns = now_ns() - start;
 	pipeline->result->addresses = resolved.address_count;
@@ -133,71 +128,61 @@ static int resolve_and_expand(struct sn_pipeline *pipeline)
 	}
 	sn_resolved_release(&resolved);
 	sn_symbolizer_free(symbolizer);
-	return result ? sn_pipeline_fail(pipeline, result,
-					 result == SN_ERR_MEMORY ? "out of memory"
-								 : "cannot look up symbols")
-		      : 0;
+	if (result == SN_ERR_MEMORY)
+		return sn_pipeline_out_of_memory(pipeline);
+	return result ? sn_pipeline_fail(pipeline, result, "cannot look up symbols") : 0;
 }
 
-struct arrival {
-	struct sn_input_thread origin;
-	uint32_t number;
-};
-
-static int compare_arrivals(const void *left, const void *right)
-{
-	const struct sn_input_thread *a = left, *b = right;
-	if (a->file != b->file)
-		return a->file < b->file ? -1 : 1;
-	return (a->thread > b->thread) - (a->thread < b->thread);
-}
-
-/* Profiles in the order of their files, whoever has read them: what sn_universe_number expects, and
- * what decides between two that are alike. */
+/* Profiles in the order of their files, whoever has read them: what sn_numbering_assign expects,
+ * and what decides between two that are alike. */
 static int sort_profiles(struct sn_unified *all)
 {
 	size_t count = all->builder->profile_count;
-	struct arrival *arrivals = malloc((count + 1) * sizeof(*arrivals));
-	struct sonde_db_profile *sorted = malloc((count + 1) * sizeof(*sorted));
-	if (!arrivals || !sorted) {
-		free(arrivals);
-		free(sorted);
+	struct sn_input_thread *origins = malloc((count + 1) * sizeof(*origins));
+	struct sonde_db_profile *profiles = malloc((count + 1) * sizeof(*profiles));
+	uint64_t *keys = malloc((2 * count + 1) * sizeof(*keys));
+	if (!origins || !profiles || !keys) {
+		free(origins);
+		free(profiles);
+		free(keys);
 		return SN_ERR_MEMORY;
 	}
+	/* those of one file follow each other already */
 	for (size_t i = 0; i < count; i++)
-		arrivals[i] = (struct arrival){all->origins[i], (uint32_t)i};
-	qsort(arrivals, count, sizeof(*arrivals), compare_arrivals);
+		keys[i] = (uint64_t)all->origins[i].file << 32 | i;
+	sn_sort_keys(keys, keys + count, count);
 	for (size_t i = 0; i < count; i++) {
-		sorted[i] = all->builder->profiles[arrivals[i].number];
-		all->origins[i] = arrivals[i].origin;
+		profiles[i] = all->builder->profiles[(uint32_t)keys[i]];
+		origins[i] = all->origins[(uint32_t)keys[i]];
 	}
-	free(arrivals);
+	free(keys);
+	free(all->origins);
 	free(all->builder->profiles);
-	all->builder->profiles = sorted;
-	all->builder->profile_capacity = count;
+	all->origins = origins;
+	all->builder->profiles = profiles;
+	all->origin_capacity = all->builder->profile_capacity = count;
 	return 0;
 }
 
-static int add_provenance(struct analysis *analysis)
+static int add_provenance(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
 	struct sn_unified *all = &pipeline->workers->unified;
 	struct sn_provenance provenance;
 	sn_provenance_init(&provenance);
-	int result = sn_unified_tell(all, &provenance);
-	for (uint64_t i = 0; i < pipeline->result->unreadable; i++)
-		sn_provenance_add_unreadable(&provenance);
-	const struct sn_told *told = analysis->inputs.told;
-	for (size_t i = 0; i < analysis->inputs.told_count && !result; i++)
-		result = sn_missing_tell(&provenance.missing, &told[i].record, told[i].run);
+	int result = sn_unified_provenance(all, &provenance);
+	provenance.missing.unreadable = pipeline->result->unreadable;
+	const struct sn_input_run *records = pipeline->inputs.records;
+	for (size_t i = 0; i < pipeline->inputs.record_count && !result; i++)
+		result =
+		    sn_missing_add_run(&provenance.missing, &records[i].record, records[i].run);
 	if (!result)
 		result = sn_provenance_finish(&provenance, all->builder);
 	sn_provenance_release(&provenance);
-	for (uint32_t i = 0; i < analysis->inputs.run_count && analysis->inputs.run_count > 1;
+	for (uint32_t i = 0; i < pipeline->inputs.run_count && pipeline->inputs.run_count > 1;
 	     i++) {
 		char key[32];
 		snprintf(key, sizeof(key), "run.%u", i);
-		sn_db_builder_property(all->builder, key, analysis->inputs.runs[i]);
+		sn_db_builder_property(all->builder, key, pipeline->inputs.runs[i]);
 	}
 	if (result || all->builder->failed)
 		return sn_pipeline_out_of_memory(pipeline);
@@ -205,10 +190,10 @@ static int add_provenance(struct analysis *analysis)
 	const struct sn_analyze_options *options = pipeline->options;
 	result =
 	    options->extend ? options->extend(options->extend_context, all->builder, &error) : 0;
-	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
+	return sn_pipeline_check(pipeline, result, &error);
 }
 
-/* Threads that make tracks of events: each has a block for every lane of the profile it is at. */
+/* Threads that write tracks of events: each has a block for every lane of the profile it is at. */
 static unsigned event_threads(const struct sn_db_writer *writer)
 {
 	enum { THREAD_BYTES = 64 << 20 };
@@ -217,14 +202,15 @@ static unsigned event_threads(const struct sn_db_writer *writer)
 }
 
 /* Everything but values: looked up, in order, and written. On rank 0. */
-static int describe(struct analysis *analysis)
+static int describe(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
 	struct sn_unified *all = &pipeline->workers->unified;
+	if (sn_comm_rank())
+		return 0;
 	int result =
 	    sort_profiles(all) ? sn_pipeline_out_of_memory(pipeline) : resolve_and_expand(pipeline);
 	if (!result)
-		result = add_provenance(analysis);
+		result = add_provenance(pipeline);
 	if (!result)
 		result = sn_events_add(pipeline);
 	if (result)
@@ -237,7 +223,7 @@ static int describe(struct analysis *analysis)
 	if (!result)
 		result = sn_db_writer_describe(&pipeline->writer, all->builder, &pipeline->ordered);
 	if (!result)
-		result = sn_universe_number(pipeline);
+		result = sn_numbering_assign(pipeline);
 	sn_db_ordered_release(&pipeline->ordered);
 	pipeline->ordered = (struct sn_db_ordered){0};
 	return result;
@@ -256,14 +242,14 @@ static int read_block(void *context, size_t number, struct sn_profile_block *blo
 		      struct sn_error *error)
 {
 	const struct sn_pipeline *pipeline = context;
-	const struct sn_universe *universe = &pipeline->universe;
+	const struct sn_numbering *numbering = &pipeline->numbering;
 	const struct sn_worker *owner = owner_of(pipeline, &number);
 	const struct sn_spilled_profile *from = owner->blocks + number;
 	size_t entry_bytes = from->entry_count * sizeof(struct sn_database_plane);
 	if (sn_vec_reserve(&block->bytes, &block->capacity, entry_bytes + from->data_bytes + 1) < 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	block->profile = universe->profile_numbers[universe->first_profiles[from->origin.file] +
-						   from->origin.thread];
+		return sn_fail_memory(error);
+	block->profile = numbering->profile_numbers[numbering->first_profiles[from->origin.file] +
+						    from->origin.thread];
 	block->entry_count = from->entry_count;
 	block->entries = (const void *)block->bytes;
 	block->data = block->bytes + entry_bytes;
@@ -281,70 +267,63 @@ static void release_blocks(void *context)
 
 static int write_values(struct sn_pipeline *pipeline)
 {
-	const struct sn_universe *universe = &pipeline->universe;
+	const struct sn_numbering *numbering = &pipeline->numbering;
 	struct sn_block_source source = {
 	    .read = read_block, .release = release_blocks, .context = pipeline};
 	for (unsigned i = 0; i < pipeline->writer.threads; i++)
 		source.count += pipeline->workers[i].block_count;
 	pipeline->writer.other_bytes =
-	    universe->node_count * sizeof(*universe->node_contexts) +
-	    universe->file_count * sizeof(*universe->first_profiles) +
-	    universe->profile_count *
-		(sizeof(*universe->profile_numbers) + sizeof(struct sn_spilled_profile));
-	int result = sn_db_writer_values(&pipeline->writer, &source);
-	if (result)
-		return result;
-	result = sn_comm_rank() ? 0 : sn_db_writer_finish(&pipeline->writer);
-	return sn_comm_agree(result, pipeline->writer.error);
+	    numbering->node_count * sizeof(*numbering->node_contexts) +
+	    numbering->file_count * sizeof(*numbering->first_profiles) +
+	    numbering->profile_count *
+		(sizeof(*numbering->profile_numbers) + sizeof(struct sn_spilled_profile));
+	return sn_db_writer_values(&pipeline->writer, &source);
 }
 
-static int read_all(struct analysis *analysis, const char *const *folders, size_t count)
+static int list_inputs(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
 	struct sn_error error = {""};
-	int result = sn_inputs_list(&analysis->inputs, folders, count, &error);
-	if (result)
-		sn_pipeline_fail(pipeline, result, "%s", error.text);
-	result = sn_comm_agree(result, pipeline->writer.error);
-	if (result)
-		return result;
-	pipeline->inputs = analysis->inputs.items;
-	pipeline->input_count = analysis->inputs.count;
-	pipeline->folder_count = (uint32_t)count;
-	pipeline->readable = calloc(count, sizeof(*pipeline->readable));
-	pipeline->workers = calloc(pipeline->writer.threads, sizeof(*pipeline->workers));
-	if (!pipeline->readable || !pipeline->workers)
-		result = sn_pipeline_out_of_memory(pipeline);
-	else
-		result = sn_acquire(pipeline);
-	result = sn_comm_agree(result, pipeline->writer.error);
-	if (!result)
-		result = add_up(pipeline);
-	return result ? result
-		      : sn_comm_agree(check_folders(pipeline, folders), pipeline->writer.error);
+	return sn_pipeline_check(
+	    pipeline,
+	    sn_inputs_list(&pipeline->inputs, pipeline->folders, pipeline->folder_count, &error),
+	    &error);
 }
 
-static int run(struct analysis *analysis, const char *const *folders, size_t count)
+static int share_output(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
-	uint64_t start = now_ns();
-	int result = read_all(analysis, folders, count);
-	if (!result)
-		result = sn_comm_agree(sn_universe_make(pipeline), pipeline->writer.error);
-	pipeline->result->read_ns = now_ns() - start;
-	if (!result)
-		result =
-		    sn_comm_agree(sn_comm_rank() ? 0 : describe(analysis), pipeline->writer.error);
-	start = now_ns();
-	if (!result)
-		result =
-		    sn_comm_agree(sn_db_writer_share(&pipeline->writer), pipeline->writer.error);
-	if (!result)
-		result = sn_comm_agree(sn_universe_share(pipeline), pipeline->writer.error);
-	if (!result)
-		result = write_values(pipeline);
-	pipeline->result->write_ns = now_ns() - start;
+	return sn_db_writer_share(&pipeline->writer);
+}
+
+static int finish(struct sn_pipeline *pipeline)
+{
+	return sn_comm_rank() ? 0 : sn_db_writer_finish(&pipeline->writer);
+}
+
+/* Steps up to NULL, as long as no rank fails. Adds the time they take. */
+static int run(struct sn_pipeline *pipeline, int (*const *steps)(struct sn_pipeline *),
+	       uint64_t *time_ns)
+{
+	uint64_t start_ns = now_ns();
+	int result = 0;
+	for (; *steps && !result; steps++)
+		result = sn_comm_agree((*steps)(pipeline), pipeline->writer.error);
+	*time_ns += now_ns() - start_ns;
 	return result;
+}
+
+static int run_all(struct sn_pipeline *pipeline)
+{
+	static int (*const reading[])(struct sn_pipeline *) = {list_inputs, sn_acquire,
+							       check_folders, sn_unify_all, NULL};
+	static int (*const describing[])(struct sn_pipeline *) = {describe, NULL};
+	static int (*const writing[])(struct sn_pipeline *) = {share_output, sn_numbering_share,
+							       write_values, finish, NULL};
+	struct sn_analyze_result *result = pipeline->result;
+	uint64_t unused_ns = 0;
+	int status = run(pipeline, reading, &result->read_ns);
+	if (!status)
+		status = run(pipeline, describing, &unused_ns);
+	return status ? status : run(pipeline, writing, &result->write_ns);
 }
 
 static void release_worker(struct sn_worker *worker)
@@ -354,22 +333,19 @@ static void release_worker(struct sn_worker *worker)
 	free(worker->blocks);
 	free(worker->nodes);
 	free(worker->metrics);
-	free(worker->ids);
-	free(worker->starts);
-	free(worker->numbers);
+	free(worker->values);
 }
 
-static void release(struct analysis *analysis)
+static void release(struct sn_pipeline *pipeline)
 {
-	struct sn_pipeline *pipeline = &analysis->pipeline;
 	for (unsigned i = 0; pipeline->workers && i < pipeline->writer.threads; i++)
 		release_worker(pipeline->workers + i);
 	free(pipeline->workers);
 	free(pipeline->readable);
-	sn_universe_release(&pipeline->universe);
+	sn_numbering_release(&pipeline->numbering);
 	sn_db_ordered_release(&pipeline->ordered);
 	sn_spill_close(&pipeline->values);
-	sn_inputs_release(&analysis->inputs);
+	sn_inputs_release(&pipeline->inputs);
 	sn_db_writer_release(&pipeline->writer);
 	pthread_mutex_destroy(&pipeline->mutex);
 	pthread_cond_destroy(&pipeline->room);
@@ -382,25 +358,27 @@ int sn_analyze(const char *const *folders, size_t count, const char *output,
 	static const struct sn_analyze_options usual;
 	struct sn_analyze_result ignored;
 	struct sn_error unread = {""};
-	struct analysis analysis = {.pipeline = {.options = options ? options : &usual,
-						 .values.fd = -1,
-						 .result = result ? result : &ignored}};
-	struct sn_pipeline *pipeline = &analysis.pipeline;
-	memset(pipeline->result, 0, sizeof(*pipeline->result));
+	struct sn_pipeline pipeline = {.options = options ? options : &usual,
+				       .folders = folders,
+				       .folder_count = count,
+				       .values.fd = -1,
+				       .first_problem.input = UINT64_MAX,
+				       .result = result ? result : &ignored};
+	*pipeline.result = (struct sn_analyze_result){0};
 	if (!count)
 		return sn_fail(error, SN_ERR_ARGUMENT, "no measurement was given");
-	struct sn_db_writer *writer = &pipeline->writer;
+	struct sn_db_writer *writer = &pipeline.writer;
 	sn_db_writer_init(writer, output, error ? error : &unread);
-	writer->threads = sn_pool_threads(pipeline->options->jobs);
-	if (pipeline->options->memory_bytes)
-		writer->memory = pipeline->options->memory_bytes;
+	writer->threads = sn_pool_threads(pipeline.options->jobs);
+	if (pipeline.options->memory_bytes)
+		writer->memory = pipeline.options->memory_bytes;
 	writer->peers = sn_comm();
-	writer->is_shared = pipeline->options->is_shared;
-	writer->complete = pipeline->options->complete;
-	writer->complete_context = pipeline->options->complete_context;
-	pthread_mutex_init(&pipeline->mutex, NULL);
-	pthread_cond_init(&pipeline->room, NULL);
-	int status = run(&analysis, folders, count);
-	release(&analysis);
+	writer->is_shared = pipeline.options->is_shared;
+	writer->complete = pipeline.options->complete;
+	writer->complete_context = pipeline.options->complete_context;
+	pthread_mutex_init(&pipeline.mutex, NULL);
+	pthread_cond_init(&pipeline.room, NULL);
+	int status = run_all(&pipeline);
+	release(&pipeline);
 	return status;
 }

@@ -28,9 +28,7 @@ struct sn_analyze_options {
 	 * negative enum sn_err. Called once, by the first rank. */
 	int (*extend)(void *context, struct sn_db_builder *builder, struct sn_error *error);
 	void *extend_context;
-	/* Called with the whole database before it gets its name, where it is a file; by the first
-	 * rank. May add to it. Not 0: there will be none; whoever is called has said why, and the
-	 * error's text is "". */
+	/* See struct sn_db_writer; by the first rank. */
 	int (*complete)(void *context, const char *path);
 	void *complete_context;
 	bool is_shared; /* the user's umask says who may read it; else nobody but the user */

@@ -3,9 +3,9 @@
  * The processes of one analysis: one alone (comm_self.c), or the ranks of an MPI job (comm_mpi.c).
  * Which of the two a program has is decided when it is linked; nothing else knows of MPI.
  *
- * What they tell each other is struct sn_peers (format/writer/peers.h), by which the database's
- * writer knows them as well. What is here besides keeps its rules: called by all ranks, in the same
- * order, by one thread of each, but for rank, size and is_one_host.
+ * They exchange what struct sn_peers has (format/writer/peers.h), which the database's writer uses
+ * as well. What is here besides keeps its rules: called by all ranks, in the same order, by one
+ * thread of each, but for rank, size and is_one_host.
  */
 #ifndef SN_AGGREGATE_COMM_H
 #define SN_AGGREGATE_COMM_H

@@ -17,7 +17,6 @@ bool sn_comm_is_split(void)
 
 void sn_comm_broadcast_part(struct sn_peer_part *part)
 {
-	(void)part;
 }
 
 uint64_t sn_comm_sum(uint64_t value)

@@ -5,7 +5,7 @@
  *
  *   acquire.c    every file is read once, by any thread of any rank: contexts go into the thread's
  *                tables, values into a spill, a block for each profile
- *   universe.c   all tables become one, on rank 0, which looks symbols up, expands, and puts
+ *   numbering.c  all tables become one, on rank 0, which looks symbols up, expands, and puts
  *                everything into the canonical order; all ranks learn the numbers
  *   analyze.c    the blocks go to the database's writer (format/writer), in those numbers
  */
@@ -40,18 +40,17 @@ struct sn_worker {
 	struct sn_spilled_profile *blocks;
 	size_t block_count, block_capacity;
 	uint32_t *nodes,
-	    *metrics;	       /* final contexts and metrics, by the worker's nodes and metrics */
-	struct sn_major major; /* scratch */
+	    *metrics; /* final contexts and metrics, by the worker's nodes and metrics */
 	/* scratch of acquire.c */
-	uint32_t *ids, *starts;
-	double *numbers;
-	size_t id_capacity, number_capacity, start_capacity;
+	struct sn_major major;
+	struct sn_db_value *values;
+	size_t value_capacity;
 	uint32_t file; /* that is being read */
 };
 
 /* What all ranks know besides the writer's axes, to find the numbers in them. Arrays from malloc.
  */
-struct sn_universe {
+struct sn_numbering {
 	uint32_t node_count, metric_count, profile_count; /* of the unified tables */
 	uint32_t file_count;
 	uint32_t *node_contexts;  /* [node]: final contexts */
@@ -60,15 +59,21 @@ struct sn_universe {
 	uint32_t *profile_numbers;
 };
 
+/* Why a file could not be read. */
+struct sn_problem {
+	uint64_t input; /* UINT64_MAX: all could */
+	struct sn_error why;
+};
+
 struct sn_pipeline {
 	const struct sn_analyze_options *options;
 	struct sn_db_writer writer; /* its threads, memory and error are everybody's */
-	struct sn_input *inputs;
-	size_t input_count;
-	uint32_t folder_count;
+	const char *const *folders;
+	size_t folder_count;
+	struct sn_inputs inputs;
 	struct sn_worker *workers; /* [threads] */
 	struct sn_spill values;
-	struct sn_universe universe;
+	struct sn_numbering numbering;
 	struct sn_db_ordered ordered; /* rank 0 */
 	struct sn_analyze_result *result;
 	pthread_mutex_t mutex;	  /* of what follows */
@@ -76,10 +81,11 @@ struct sn_pipeline {
 	uint64_t in_flight_bytes; /* of files that are being read */
 	uint64_t *readable;	  /* [folder]: files of it that were read */
 	uint64_t processes, unreadable, fallbacks;
-	size_t first_problem_input; /* of the files that were not */
-	struct sn_error first_problem;
+	struct sn_problem first_problem;
 };
 
+#define sn_pipeline_check(pipeline, code, error)                                                   \
+	sn_db_writer_check(&(pipeline)->writer, code, error)
 #define sn_pipeline_fail(pipeline, ...) sn_db_writer_fail(&(pipeline)->writer, __VA_ARGS__)
 
 static inline int sn_pipeline_out_of_memory(struct sn_pipeline *pipeline)
@@ -91,12 +97,12 @@ static inline int sn_pipeline_out_of_memory(struct sn_pipeline *pipeline)
  * of this rank alone, unless it says that ranks have agreed. */
 int sn_acquire(struct sn_pipeline *pipeline);
 
-/* Unifies all workers' tables, into those of the first worker of rank 0. */
-int sn_universe_make(struct sn_pipeline *pipeline);
+/* Merges all workers' tables into those of the first worker of rank 0. */
+int sn_unify_all(struct sn_pipeline *pipeline);
 /* On rank 0, from pipeline->ordered: what the others must know. 0 or a negative enum sn_err. */
-int sn_universe_number(struct sn_pipeline *pipeline);
+int sn_numbering_assign(struct sn_pipeline *pipeline);
 /* Tells all ranks, translates their workers' numbers, and gives all tables back. */
-int sn_universe_share(struct sn_pipeline *pipeline);
-void sn_universe_release(struct sn_universe *universe);
+int sn_numbering_share(struct sn_pipeline *pipeline);
+void sn_numbering_release(struct sn_numbering *numbering);
 
 #endif

@@ -9,6 +9,8 @@
 #ifndef SN_BASE_INTERN_H
 #define SN_BASE_INTERN_H
 
+#include "vec.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +39,21 @@ uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t lengt
 uint32_t sn_intern_add_text(struct sn_intern *intern, const char *text, size_t length);
 /* The number of these bytes, or SN_INTERN_NONE. */
 uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_t length);
+/*
+ * The number of a key, whose item lies at that number in a growing array (vec.h) of the caller's; a
+ * new key's item is set to the last argument. SN_INTERN_NONE without memory.
+ *
+ *	number = sn_intern_item(&pids, &pid, sizeof(pid), &processes, &capacity, {.name = "?"});
+ */
+#define sn_intern_item(intern, key, length, items, capacity, ...)                                  \
+	({                                                                                         \
+		uint32_t sn_before = (intern)->count, sn_number = SN_INTERN_NONE;                  \
+		if (sn_vec_reserve(items, capacity, sn_before + 1ull) == 0)                        \
+			sn_number = sn_intern_add(intern, key, length);                            \
+		if (sn_number == sn_before)                                                        \
+			(*(items))[sn_number] = (__typeof__(**(items)))__VA_ARGS__;                \
+		sn_number;                                                                         \
+	})
 /* What the table takes of memory. */
 static inline uint64_t sn_intern_memory_bytes(const struct sn_intern *intern)
 {

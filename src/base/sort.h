@@ -3,7 +3,8 @@
  * Sorting numbers by their bytes, which takes no comparisons; and what comparison functions for
  * qsort consist of:
  *
- *	return sn_order_then(SN_ORDER(a->module, b->module), SN_ORDER(a->address, b->address));
+ *	return SN_ORDER_BY(a, b, module, address);
+ *	return sn_order_then(strcmp(a->name, b->name), SN_ORDER(a->address, b->address));
  *
  * Numbers that carry where they came from have it in their lower 32 bits. Costs a pass over all for
  * each byte in which any two differ; few are sorted by qsort.
@@ -16,6 +17,20 @@
 
 /* -1, 0 or 1: a before, with, or behind b. For numbers of any type. */
 #define SN_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* The same of two structs, by up to 20 of their fields (part.field is one, too), the first first.
+ */
+#define SN_ORDER_BY(a, b, ...)                                                                     \
+	SN_ORDER_SCAN4(                                                                            \
+	    SN_ORDER_SCAN4(SN_ORDER_SCAN4(SN_ORDER_SCAN4(SN_ORDER_FIELDS(a, b, __VA_ARGS__)))))
+/* One field, and the rest at the next scan: within itself a macro is not expanded. */
+#define SN_ORDER_FIELDS(a, b, field, ...)                                                          \
+	SN_ORDER((a)->field, (b)->field)                                                           \
+	__VA_OPT__(?: SN_ORDER_AGAIN SN_ORDER_PARENTHESES(a, b, __VA_ARGS__))
+#define SN_ORDER_AGAIN()     SN_ORDER_FIELDS
+#define SN_ORDER_PARENTHESES ()
+#define SN_ORDER_SCAN4(...)  SN_ORDER_SCAN(SN_ORDER_SCAN(SN_ORDER_SCAN(SN_ORDER_SCAN(__VA_ARGS__))))
+#define SN_ORDER_SCAN(...)   __VA_ARGS__
 
 /* By the first order, and where that is 0 by the second. */
 static inline int sn_order_then(int first, int second)

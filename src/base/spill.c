@@ -2,6 +2,8 @@
 /* Unnamed files; see spill.h. */
 #include "spill.h"
 
+#include "file_at.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +13,6 @@
 #include <unistd.h>
 
 #define BUFFER_BYTES (256u << 10)
-#define CALL_BYTES   (1u << 30) /* Linux moves 2 GiB at most at once */
 
 /* Where the file system has none without a name: one whose name is taken away at once. */
 static int open_unnamed(const char *folder)
@@ -68,23 +69,6 @@ void sn_spill_close(struct sn_spill *spill)
 	spill->fd = -1;
 }
 
-/* 0 or an errno. */
-static int write_at(int fd, const unsigned char *bytes, size_t length, uint64_t offset)
-{
-	while (length) {
-		size_t part = length < CALL_BYTES ? length : CALL_BYTES;
-		ssize_t wrote = pwrite(fd, bytes, part, (off_t)offset);
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote <= 0)
-			return wrote ? errno : EIO;
-		bytes += wrote;
-		offset += (uint64_t)wrote;
-		length -= (size_t)wrote;
-	}
-	return 0;
-}
-
 static void write_out(struct sn_spill *spill, const void *bytes, size_t length, uint64_t offset)
 {
 	if (spill->fd < 0 && !spill->failed) {
@@ -92,7 +76,7 @@ static void write_out(struct sn_spill *spill, const void *bytes, size_t length, 
 		spill->failed = spill->fd < 0 ? errno : 0;
 	}
 	if (!spill->failed)
-		spill->failed = write_at(spill->fd, bytes, length, offset);
+		spill->failed = sn_write_at(spill->fd, bytes, length, offset);
 }
 
 static void flush(struct sn_spill *spill)
@@ -141,25 +125,15 @@ int sn_spill_append(struct sn_spill *spill, const void *bytes, size_t length, ui
 {
 	/* relaxed: only the place is shared, not what lies there */
 	*offset = atomic_fetch_add_explicit(&spill->length, length, memory_order_relaxed);
-	int failed = write_at(spill->fd, bytes, length, *offset);
+	int failed = sn_write_at(spill->fd, bytes, length, *offset);
 	return failed ? fail_to_write(spill, failed, error) : 0;
 }
 
 int sn_spill_read(const struct sn_spill *spill, void *bytes, size_t length, uint64_t offset,
 		  struct sn_error *error)
 {
-	unsigned char *to = bytes;
-	while (length) {
-		size_t part = length < CALL_BYTES ? length : CALL_BYTES;
-		ssize_t got = pread(spill->fd, to, part, (off_t)offset);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return sn_fail(error, SN_ERR_IO, "cannot read a temporary file: %s",
-				       got ? strerror(errno) : "it is shorter than it was");
-		to += got;
-		offset += (uint64_t)got;
-		length -= (size_t)got;
-	}
-	return 0;
+	int failed = sn_read_at(spill->fd, bytes, length, offset);
+	return failed ? sn_fail(error, SN_ERR_IO, "cannot read a temporary file: %s",
+				failed == ENODATA ? "it is shorter than it was" : strerror(failed))
+		      : 0;
 }

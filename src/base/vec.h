@@ -7,9 +7,12 @@
 #ifndef SN_BASE_VEC_H
 #define SN_BASE_VEC_H
 
+#include "error.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Grows *items (an array from malloc, or NULL) to at least `needed` elements; -1 without memory,
  * then nothing has changed. Growth is by half again, so that appending costs constant time on
@@ -35,11 +38,25 @@ static inline int sn_vec_reserve_bytes(void **items, size_t *capacity, size_t ne
 #define sn_vec_reserve(items, capacity, needed)                                                    \
 	sn_vec_reserve_bytes((void **)(items), capacity, needed, sizeof(**(items)))
 
+/* The same of an array by the numbers of something else: what it has grown by is zero. */
+static inline int sn_vec_reserve_zeroed_bytes(void **items, size_t *capacity, size_t needed,
+					      size_t item_bytes)
+{
+	size_t before = *items ? *capacity : 0;
+	if (sn_vec_reserve_bytes(items, capacity, needed, item_bytes) < 0)
+		return -1;
+	if (*capacity > before)
+		memset((char *)*items + before * item_bytes, 0, (*capacity - before) * item_bytes);
+	return 0;
+}
+#define sn_vec_reserve_zeroed(items, capacity, needed)                                             \
+	sn_vec_reserve_zeroed_bytes((void **)(items), capacity, needed, sizeof(**(items)))
+
 /* Appends an item and counts it, in this order: sn_vec_push(&items, &capacity, &count, (struct
- * item){a, b}). 0, or -1 without memory. */
+ * item){a, b}). 0 or SN_ERR_MEMORY. */
 #define sn_vec_push(items, capacity, count, ...)                                                   \
 	(sn_vec_reserve(items, capacity, (size_t) * (count) + 1) < 0                               \
-	     ? -1                                                                                  \
+	     ? SN_ERR_MEMORY                                                                       \
 	     : ((*(items))[*(count)] = (__VA_ARGS__), ++*(count), 0))
 
 #endif

@@ -7,16 +7,14 @@
 #include "aggregate/analyze.h"
 #include "aggregate/comm.h"
 #include "base/pool.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "show/json.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,42 +25,34 @@ struct arguments {
 	const char *output;
 	struct sn_texts formulas; /* NAME=FORMULA */
 	int form;		  /* 0 text, 1 JSON */
+	bool wants_findings;
 };
 
-static int take_formula(void *context, const struct sn_options *options, const char *text)
+static int check_formula(void *context, const struct sn_options *options, const char *text)
 {
-	struct sn_texts *formulas = context;
 	size_t name_length;
-	if (!sn_formula_is_definition(text, &name_length)) {
-		sn_command_fail_definition(text);
-		return SN_EXIT_USAGE;
-	}
-	if (formulas->count == SN_CHOICE_LISTS_MAX)
-		return sn_command_misuse(options->command, "more than %d times '--metric'",
-					 SN_CHOICE_LISTS_MAX);
-	formulas->items[formulas->count++] = text;
-	return 0;
+	if (sn_formula_is_definition(text, &name_length))
+		return 0;
+	sn_command_fail_definition(text);
+	return SN_EXIT_USAGE;
 }
 
-/* SN_EXIT_DONE to go on, or -1 to end with *status. */
-static int parse(int argc, char **argv, struct arguments *arguments, int *status)
+static bool read_options(struct arguments *arguments, struct sn_options *options)
 {
-	static const char *const formats[] = {"text", "json", NULL};
-	struct sn_options options = {&sn_command_analyze, argc, argv};
 	struct sn_analyze_options *analyze = &arguments->analyze;
 	const struct sn_option table[] = {
 	    {"output", 'o', .text = &arguments->output},
 	    {"jobs", 'j', SN_OPTION_WHOLE(analyze->jobs, 1, JOBS_MAX)},
 	    {"no-cache", .flag = &analyze->no_cache},
 	    {"memory", .memory = &analyze->memory_bytes, .least = 64 << 20},
-	    {"metric", .take = take_formula, .context = &arguments->formulas},
+	    {"metric", .parse = check_formula, .texts = &arguments->formulas,
+	     .most = SN_CHOICE_LISTS_MAX},
 	    {"no-loops", .flag = &analyze->no_loops},
+	    {"findings", .flag = &arguments->wants_findings},
 	    {"share", .flag = &analyze->is_shared},
-	    {"format", .choice = &arguments->form, .choices = formats},
+	    {"format", SN_OPTION_CHOICE(arguments->form, "text", "json")},
 	    {0}};
-	bool goes_on = sn_options_read(&options, table);
-	*status = options.status;
-	return goes_on ? 0 : -1;
+	return sn_options_read(options, table);
 }
 
 static double seconds(uint64_t ns)
@@ -75,11 +65,9 @@ static void print_text(const char *output, const struct sn_analyze_result *resul
 	printf("%s: %" PRIu32 " contexts from %" PRIu64 " process%s, %" PRIu64 " addresses\n",
 	       output, result->contexts, result->processes, result->processes == 1 ? "" : "es",
 	       result->addresses);
-	for (uint32_t i = 0; i < result->nameless_count && i < SN_ANALYZE_NAMELESS_MAX; i++) {
-		char module[2 * sizeof(result->nameless[i].module)];
-		sn_utf8_clean(result->nameless[i].module, module, sizeof(module));
-		printf("no symbols of %s: %s\n", module, result->nameless[i].why);
-	}
+	for (uint32_t i = 0; i < result->nameless_count && i < SN_ANALYZE_NAMELESS_MAX; i++)
+		printf("no symbols of %s: %s\n", sn_shown(result->nameless[i].module).text,
+		       result->nameless[i].why);
 	if (result->nameless_count > SN_ANALYZE_NAMELESS_MAX)
 		printf("no symbols of %" PRIu32 " more files\n",
 		       result->nameless_count - SN_ANALYZE_NAMELESS_MAX);
@@ -92,20 +80,18 @@ static void print_json(const char *output, const struct sn_analyze_result *resul
 	struct sn_json json = {.out = stdout};
 	sn_json_begin(&json, '{');
 	sn_json_put_text(&json, "output", output);
-	sn_json_put_number(&json, "contexts", result->contexts);
-	sn_json_put_number(&json, "processes", (double)result->processes);
-	sn_json_put_number(&json, "unreadable", (double)result->unreadable);
-	sn_json_put_number(&json, "older_snapshots", (double)result->fallbacks);
-	sn_json_put_number(&json, "lone_hosts", (double)result->lone_hosts);
-	sn_json_put_number(&json, "addresses", (double)result->addresses);
-	sn_json_put_number(&json, "read_ns", (double)result->read_ns);
-	sn_json_put_number(&json, "symbols_ns", (double)result->symbols_ns);
-	sn_json_put_number(&json, "write_ns", (double)result->write_ns);
+	sn_json_numbers(
+	    &json, {"contexts", result->contexts}, {"processes", (double)result->processes},
+	    {"unreadable", (double)result->unreadable},
+	    {"older_snapshots", (double)result->fallbacks},
+	    {"lone_hosts", (double)result->lone_hosts}, {"addresses", (double)result->addresses},
+	    {"read_ns", (double)result->read_ns}, {"symbols_ns", (double)result->symbols_ns},
+	    {"write_ns", (double)result->write_ns});
 	sn_json_open(&json, "without_symbols", '[');
 	for (uint32_t i = 0; i < result->nameless_count && i < SN_ANALYZE_NAMELESS_MAX; i++) {
 		sn_json_begin(&json, '{');
-		sn_json_put_text(&json, "module", result->nameless[i].module);
-		sn_json_put_text(&json, "why", result->nameless[i].why);
+		sn_json_texts(&json, {"module", result->nameless[i].module},
+			      {"why", result->nameless[i].why});
 		sn_json_end(&json, '}');
 	}
 	sn_json_end(&json, ']');
@@ -137,20 +123,18 @@ static bool is_direct(const char *output)
 	return !stat(output, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-static int check_formulas(const struct arguments *arguments)
-{
-	return arguments->formulas.count > 0 && is_direct(arguments->output)
-		   ? sn_command_fail("cannot store formulas in '%s': not a regular file",
-				     arguments->output)
-		   : 0;
-}
-
 /* Which metrics there are, and so what formulas mean, is known once the database is written. */
-static int add_formulas(void *context, const char *path)
+static int complete(void *context, const char *path)
 {
 	const struct arguments *arguments = context;
-	return sn_command_store_formulas(path, arguments->output, arguments->formulas.items,
-					 arguments->formulas.count);
+	const struct sn_texts *formulas = &arguments->formulas;
+	int status = formulas->count > 0
+			 ? sn_command_store_formulas(path, arguments->output, formulas->items,
+						     formulas->count)
+			 : 0;
+	return status
+		   ? status
+		   : sn_command_store_findings(path, arguments->output, arguments->wants_findings);
 }
 
 /* Only the first of many ranks has something to say. */
@@ -170,8 +154,9 @@ static size_t count_once(char **folders, size_t count)
 	struct stat *known = calloc(count, sizeof(*known));
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct stat status;
-		size_t twin = known && !stat(folders[i], &status) ? 0 : kept;
+		struct stat status = {0};
+		bool is_there = known && !stat(folders[i], &status);
+		size_t twin = is_there ? 0 : kept;
 		while (twin < kept &&
 		       (known[twin].st_ino != status.st_ino || known[twin].st_dev != status.st_dev))
 			twin++;
@@ -180,7 +165,7 @@ static size_t count_once(char **folders, size_t count)
 					folders[twin]);
 			continue;
 		}
-		if (known && !stat(folders[i], &status))
+		if (known)
 			known[kept] = status;
 		folders[kept++] = folders[i];
 	}
@@ -204,9 +189,9 @@ static int run_rank(int argc, char **argv)
 	struct arguments arguments = {0};
 	struct sn_analyze_result result;
 	struct sn_error error = {""};
-	int status;
-	if (parse(argc, argv, &arguments, &status))
-		return status;
+	struct sn_options options = {&sn_command_analyze, argc, argv};
+	if (!read_options(&arguments, &options))
+		return options.status;
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_analyze, "no measurement given");
 	if (!arguments.output)
@@ -214,12 +199,11 @@ static int run_rank(int argc, char **argv)
 	size_t count = count_once(argv + optind, (size_t)(argc - optind));
 	const char *const *folders = (const char *const *)argv + optind;
 	/* all ranks look, because all must go on or none; the first writes */
-	if (check_formulas(&arguments))
-		return SN_EXIT_FAILED;
-	if (arguments.formulas.count > 0) {
-		arguments.analyze.complete = add_formulas;
-		arguments.analyze.complete_context = &arguments;
-	}
+	if (arguments.formulas.count > 0 && is_direct(arguments.output))
+		return sn_command_fail("cannot store formulas in '%s': not a regular file",
+				       arguments.output);
+	arguments.analyze.complete = complete;
+	arguments.analyze.complete_context = &arguments;
 	if (arguments.analyze.memory_bytes)
 		keep_little(&arguments.analyze);
 	struct sn_frameworks frameworks = {folders, count};
@@ -231,14 +215,11 @@ static int run_rank(int argc, char **argv)
 		return SN_EXIT_DONE;
 	warn(&result);
 	sn_command_speak_beside(arguments.output);
-	if (arguments.form)
-		print_json(arguments.output, &result);
-	else
-		print_text(arguments.output, &result);
+	(arguments.form ? print_json : print_text)(arguments.output, &result);
 	return SN_EXIT_DONE;
 }
 
-static int run(int argc, char **argv)
+int sn_command_analyze_run(int argc, char **argv)
 {
 	sn_comm_begin();
 	if (sn_comm_is_split()) {
@@ -252,10 +233,3 @@ static int run(int argc, char **argv)
 	sn_comm_end();
 	return status;
 }
-
-const struct sn_command sn_command_analyze = {
-    .name = "analyze",
-    .summary = "make a database of measurement folders",
-    .usage = sn_usage_analyze,
-    .run = run,
-};

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGBUS in a command; see bus_error.h. Everything here runs in the signal's handler: which file
+ * SIGBUS in a command; see command.h. Everything here runs in the signal's handler: which file
  * lies at the address is read from /proc/self/maps, without the C library's buffers or memory.
  */
-#include "bus_error.h"
-
 #include "command.h"
 
 #include "base/output.h"
@@ -13,6 +11,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,30 +26,15 @@ struct mapping {
 
 static char line[LINE_BYTES];
 
-static uint64_t hexadecimal(const char **at)
-{
-	uint64_t number = 0;
-	for (;; ++*at) {
-		char c = **at;
-		if (c >= '0' && c <= '9')
-			number = number * 16 + (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			number = number * 16 + (uint64_t)(c - 'a') + 10;
-		else
-			return number;
-	}
-}
-
 /* START-END PERMISSIONS OFFSET DEVICE INODE PATH */
-static struct mapping parse(const char *at)
+static struct mapping parse(char *at)
 {
-	struct mapping mapping = {.start = hexadecimal(&at)};
+	struct mapping mapping = {.start = strtoull(at, &at, 16)};
 	at += *at == '-';
-	mapping.end = hexadecimal(&at);
-	for (at += *at == ' '; *at && *at != ' '; at++)
-		;
+	mapping.end = strtoull(at, &at, 16);
 	at += *at == ' ';
-	mapping.offset = hexadecimal(&at);
+	at += strcspn(at, " ");
+	mapping.offset = strtoull(at, &at, 16);
 	mapping.path = strchr(at, '/');
 	return mapping;
 }

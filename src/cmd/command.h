@@ -4,9 +4,9 @@
  * helpful mistakes, one-line failures, exit statuses, and what is known about the terminal.
  *
  * To add the command `sonde NAME`:
- *   1. src/cmd/NAME.c defines `const struct sn_command sn_command_NAME` and is listed in
- *      meson.build, as is usage/NAME.txt, what `sonde NAME -h` prints;
- *   2. commands.def gets a line SN_COMMAND(NAME);
+ *   1. src/cmd/NAME.c defines sn_command_NAME_run and is listed in meson.build, as is
+ *      usage/NAME.txt, what `sonde NAME -h` prints;
+ *   2. commands.def gets a line SN_COMMAND(NAME, SUMMARY);
  *   3. docs/man/sonde-NAME.1 is its page, and tests/cli/ gets its golden case.
  * A test fails until all three are there.
  *
@@ -15,12 +15,16 @@
 #ifndef SN_CMD_COMMAND_H
 #define SN_CMD_COMMAND_H
 
-#include <getopt.h>
+#include <getopt.h> /* optind */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
+struct sn_error;
+struct sn_import_notes;
+struct sn_options;
+struct sn_source_roots;
 struct sonde_db;
 
 enum sn_exit {
@@ -42,9 +46,10 @@ struct sn_command {
 };
 
 /* sn_usage_NAME is usage/NAME.txt, made a C array by export/html/embed.py. */
-#define SN_COMMAND(name)                                                                           \
+#define SN_COMMAND(name, its_summary)                                                              \
 	extern const struct sn_command sn_command_##name;                                          \
-	extern const char sn_usage_##name[];
+	extern const char sn_usage_##name[];                                                       \
+	int sn_command_##name##_run(int argc, char **argv);
 #include "commands.def"
 #undef SN_COMMAND
 
@@ -58,16 +63,47 @@ void sn_command_help(const struct sn_command *command, FILE *out);
  */
 int sn_command_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for things that do not end the command. */
-void sn_command_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define sn_command_warn(...) ((void)sn_command_fail(__VA_ARGS__))
 /* The same with a pointer to -h at the end of the line; returns SN_EXIT_USAGE. */
 int sn_command_misuse(const struct sn_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Opens a database; prints the reason and returns SN_EXIT_FAILED where it cannot, else 0. */
 int sn_command_open(const char *path, struct sonde_db **db);
+/* Opens the one operand, which a mistake calls `what`, has it read, and closes it. Returns the exit
+ * status, which is that of `read` unless one of the others fails. */
+int sn_command_read(const struct sn_options *options, const char *what,
+		    int (*read)(void *context, struct sonde_db *db, const char *path),
+		    void *context);
 /* Closes it; where values that were read turned out to be damaged, prints that and returns
  * SN_EXIT_FAILED, else `status`. */
 int sn_command_close(struct sonde_db *db, int status);
+/* Writes a file, which appears under its name only when it is whole (base/output.h). 0 or a
+ * negative enum sn_err, so what `write` returns. */
+int sn_command_write_file(const char *path,
+			  int (*write)(void *context, FILE *out, struct sn_error *error),
+			  void *context, struct sn_error *error);
+/*
+ * Stores what the events of a database say in the database, which nobody else has open; messages
+ * call it `name`. Only of a trace so short that nobody notices how long it takes, unless they are
+ * `wanted` (docs/design/findings.md). Where events cannot be analysed a line says so, and the
+ * database is as it was. Prints what is wrong and returns SN_EXIT_FAILED where it cannot be
+ * written, else 0.
+ */
+int sn_command_store_findings(const char *path, const char *name, bool wanted);
+/* From where commands read source files that a database names (show/source/source_roots.h):
+ * --source DIR, for a struct sn_option, whose `roots` is a struct sn_source_roots; what needs no
+ * option, which is the working tree and the folders of SONDE_SOURCE; and a line about files that
+ * are not shown because they lie elsewhere, if there are any. */
+int sn_sources_parse(void *roots, const struct sn_options *options, const char *folder);
+void sn_sources_add_usual(struct sn_source_roots *roots);
+void sn_sources_tell_outside(const struct sn_source_roots *roots);
+/* The trace that a command is asked about: a database, or files of other tools, or a folder of
+ * them, which are imported on the way into a database that nobody sees. Prints the reason and
+ * returns SN_EXIT_FAILED where it cannot, else 0; then close the database with sn_command_close. */
+int sn_command_open_trace(const char *const *paths, size_t count, struct sonde_db **db);
+/* Warns of what an importer left out. */
+void sn_command_import_notes(const struct sn_import_notes *notes);
 /* Once a database has gone to `output`: where that is the pipe that is stdout, what is printed from
  * here on goes to stderr, for it must not get between the bytes. */
 void sn_command_speak_beside(const char *output);
@@ -77,10 +113,10 @@ void sn_command_speak_beside(const char *output);
  *
  *	const struct sn_option table[] = {
  *	    {"output", 'o', .text = &output},
- *	    {"format", .choice = &form, .choices = (const char *const[]){"text", "json", NULL}},
+ *	    {"format", SN_OPTION_CHOICE(form, "text", "json")},
  *	    {"limit", SN_OPTION_WHOLE(limit, 0, 1e9)},
  *	    {"quiet", 'q', .flag = &is_quiet},
- *	    {"event", 'e', .take = take_event, .context = &run},
+ *	    {"event", 'e', .parse = parse_event, .context = &run},
  *	    {0}};
  *	struct sn_options options = {&sn_command_NAME, argc, argv};
  *	if (!sn_options_read(&options, table))
@@ -114,8 +150,12 @@ struct sn_option {
 	void *whole;		/* the same in an unsigned integer; see below */
 	uint64_t *memory;	/* bytes of "800M" and the like, at least `least` */
 	struct sn_texts *texts; /* may be given `most` times */
-	/* 0, or the exit status after having explained the mistake. */
-	int (*take)(void *context, const struct sn_options *options, const char *text);
+	/* `choices` with commas between them, `implied` where none is given; `wrong` says what
+	 * others are */
+	const char **list;
+	const char *implied, *wrong;
+	/* Beside these or alone: 0, or the exit status after having explained the mistake. */
+	int (*parse)(void *context, const struct sn_options *options, const char *text);
 	void *context;
 	bool is_optional; /* the text is NULL where none is given, as in --os[=LIST] */
 	const char *const *choices;
@@ -125,22 +165,36 @@ struct sn_option {
 };
 #define SN_OPTION_WHOLE(variable, from, to)                                                        \
 	.whole = &(variable), .whole_bytes = sizeof(variable), .least = (from), .most = (to)
+#define SN_OPTION_CHOICE(variable, ...)                                                            \
+	.choice = &(variable), .choices = (const char *const[])                                    \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
 
 bool sn_options_read(struct sn_options *options, const struct sn_option *table);
-/* A number from min to max; 0, or -1 after having explained the mistake. */
+/* Explains what the text that an option was given is; returns SN_EXIT_USAGE. */
+#define sn_options_refuse(options, option, text, is_what, ...)                                     \
+	sn_command_misuse((options)->command, "option '%s': '%s' is " is_what, option, text,       \
+			  ##__VA_ARGS__)
+/* A number from min to max; 0, or SN_EXIT_USAGE after having explained the mistake. */
 int sn_options_number(const struct sn_options *options, const char *option, const char *text,
 		      double min, double max, double *value);
 /* The bytes of "800M", "2G" or a plain number, or -1 where the text is no amount. */
 double sn_options_bytes(const char *text);
-/* 0, or -1: the first of the words in a list with commas that is none of `words` (ends with NULL)
- * begins at *wrong. */
-int sn_options_check_list(const char *list, const char *const *words, const char **wrong);
 /* The one operand (optind must be past the options), or NULL after having explained the mistake. */
 const char *sn_options_operand(const struct sn_options *options, const char *what);
 
+/* Explains that `what` ("option '--") and the word together are none of the names, which end with
+ * NULL; returns SN_EXIT_USAGE. */
+int sn_options_unknown(const struct sn_command *command, const char *what, const char *word,
+		       const char *const *names);
 /* The candidate most like `word` (ends with NULL) if one is like it, else NULL. */
 const char *sn_options_nearest(const char *word, const char *const *candidates);
 
+/* From now on a mapped file that somebody truncates, which the kernel answers by SIGBUS, ends the
+ * command as any other bad input: "sonde: ..." on stderr, unfinished outputs removed,
+ * SN_EXIT_FAILED. A signal that no mapped file caused ends it as before. */
+void sn_bus_error_init(void);
 /* For a child that becomes another program: signals mean again what they meant when sonde began. */
 void sn_command_signals_restore(void);
 
@@ -148,5 +202,10 @@ void sn_command_signals_restore(void);
 int sn_terminal_width(void);
 /* Whether bold and colours belong on `stream`: a terminal, not "dumb", NO_COLOR not set. */
 bool sn_terminal_has_color(FILE *stream);
+/* What begins and ends such text there; "" where it does not belong. */
+struct sn_style {
+	const char *bold, *dim, *plain;
+};
+struct sn_style sn_terminal_style(FILE *stream);
 
 #endif

@@ -6,15 +6,13 @@
  */
 #include "command.h"
 #include "metrics.h"
-#include "sources.h"
 
 #include "base/folder.h"
-#include "base/output.h"
 #include "base/text.h"
 #include "export/exporter.h"
+#include "show/source/source_roots.h"
 #include "sonde/db.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,26 +27,29 @@ static bool is_same_file(const char *a, const char *b)
 	       first.st_ino == second.st_ino;
 }
 
+struct file {
+	const struct sn_exporter *exporter;
+	const struct sn_export_request *request;
+};
+
+static int write_whole(void *context, FILE *out, struct sn_error *error)
+{
+	const struct file *file = context;
+	int code = file->exporter->write(file->request, out, error);
+	const char *damage = sonde_db_damage(file->request->db);
+	return code == 0 && damage ? sn_fail(error, SN_ERR_FORMAT, "%s", damage) : code;
+}
+
 static int write_file(const struct sn_exporter *exporter, const struct sn_export_request *request,
 		      const char *path)
 {
 	struct sn_error error = {""};
-	struct sn_output output;
+	struct file file = {exporter, request};
 	if (is_same_file(path, request->path))
 		return sn_command_fail("'%s' is the database itself", path);
-	if (sn_output_open(&output, path, &error) != 0)
-		return sn_command_fail("%s", error.text);
-	FILE *stream = sn_output_stream(&output);
-	int code = stream ? exporter->write(request, stream, &error) : sn_fail_memory(&error);
-	if (stream)
-		fclose(stream); /* what went wrong is in output.failed */
-	if (code == 0 && sonde_db_damage(request->db))
-		code = sn_fail(&error, SN_ERR_FORMAT, "%s", sonde_db_damage(request->db));
-	if (code != 0)
-		sn_output_abandon(&output);
-	else
-		code = sn_output_commit(&output, &error);
-	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
+	return sn_command_write_file(path, write_whole, &file, &error)
+		   ? sn_command_fail("%s", error.text)
+		   : SN_EXIT_DONE;
 }
 
 /* A folder that is there already is replaced only if it is one of the kind. */
@@ -96,9 +97,9 @@ static int choose(const struct sn_exporter *exporter, const struct sn_texts *lis
 {
 	int status = 0;
 	for (size_t i = 0; i < lists->count && status == 0; i++)
-		status = sn_choice_take(choice, lists->items[i]);
+		status = sn_choice_add(choice, lists->items[i]);
 	if (status == 0 && lists->count == 0)
-		sn_choice_take_all(choice);
+		sn_choice_add_all(choice);
 	if (status == 0 && lists->count > 0 && exporter->has_events)
 		status = sn_command_fail(
 		    "format %s holds events and no metrics: leave --metric out", exporter->name);
@@ -119,21 +120,60 @@ static uint32_t *every_metric(uint32_t count)
 	return metrics;
 }
 
-static int export_to(const struct sn_exporter *exporter, const char *path,
-		     const struct sn_texts *lists, struct sn_source_roots *sources,
-		     const char *output)
+/* What was asked for, and what of it could not be done. */
+struct wanted {
+	const struct sn_exporter *exporter;
+	const char *output;
+	struct sn_texts lists;
+	struct sn_source_roots sources;
+	bool no_source;
+};
+
+/* Where it goes: a stream, a file or a folder, which without a name has the database's. */
+static int write_to(const struct wanted *wanted, const struct sn_export_request *request)
 {
-	struct sonde_db *db = NULL;
-	struct sn_metric_choice choice;
+	const struct sn_exporter *exporter = wanted->exporter;
+	bool is_stream = wanted->output && strcmp(wanted->output, "-") == 0;
 	char name[4096];
-	int status = sn_command_open(path, &db);
-	if (status != 0)
-		return status;
-	status = sn_choice_init(&choice, db);
+	if (is_stream && exporter->write_folder)
+		return sn_command_fail("format %s is a folder and cannot go to standard output",
+				       exporter->name);
+	if (is_stream)
+		return write_stream(exporter, request);
+	name_output(request->path, exporter, name, sizeof(name));
+	int status = (exporter->write_folder ? write_folder : write_file)(
+	    exporter, request, wanted->output ? wanted->output : name);
+	if (status == SN_EXIT_DONE && !wanted->output)
+		sn_command_warn("wrote '%s'", name);
+	return status;
+}
+
+static void warn_of_losses(const struct sn_export_request *request)
+{
+	const struct sn_export_loss *loss = request->loss;
+	if (loss->count > 0)
+		sn_command_warn("%" PRIu32 " formula%s not written, as %s would not mean the same; "
+				"the first, '%s': %s",
+				loss->count, loss->count == 1 ? " was" : "s were",
+				loss->count == 1 ? "it" : "they", loss->first, loss->why.text);
+	if (request->sources)
+		sn_sources_tell_outside(request->sources);
+	if (request->cut->paths > 0)
+		sn_command_warn("%" PRIu64 " call paths have more than %" PRIu32
+				" frames: the middle of each is left out",
+				request->cut->paths, request->cut->limit);
+}
+
+static int export(void *context, struct sonde_db *db, const char *path)
+{
+	struct wanted *wanted = context;
+	const struct sn_exporter *exporter = wanted->exporter;
+	struct sn_metric_choice choice;
+	int status = sn_choice_init(&choice, db);
 	if (status == 0)
-		status = choose(exporter, lists, &choice);
+		status = choose(exporter, &wanted->lists, &choice);
 	uint32_t *every = NULL, every_count = sonde_db_metric_count(db);
-	if (status == 0 && exporter->write_folder && lists->count == 0)
+	if (status == 0 && exporter->write_folder && wanted->lists.count == 0)
 		every = every_metric(every_count);
 	struct sn_stack_cut cut = {0};
 	struct sn_export_loss loss = {0};
@@ -148,72 +188,46 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	    .cut = &cut,
 	    .loss = &loss,
 	    .known = &choice.known,
-	    .sources = sources,
+	    .sources = exporter->has_sources && !wanted->no_source ? &wanted->sources : NULL,
 	};
-	if (status == 0 && choice.metric_count == 0 && !exporter->has_events) {
+	if (status == 0 && choice.metric_count == 0 && !exporter->has_events)
 		status = sn_command_fail("'%s' holds no measured values", path);
-	} else if (status == 0 && output && strcmp(output, "-") == 0 && exporter->write_folder) {
-		status = sn_command_fail("format %s is a folder and cannot go to standard output",
-					 exporter->name);
-	} else if (status == 0 && output && strcmp(output, "-") == 0) {
-		status = write_stream(exporter, &request);
-	} else if (status == 0) {
-		name_output(path, exporter, name, sizeof(name));
-		status = (exporter->write_folder ? write_folder : write_file)(
-		    exporter, &request, output ? output : name);
-		if (status == SN_EXIT_DONE && !output)
-			sn_command_warn("wrote '%s'", name);
-	}
-	if (status == SN_EXIT_DONE && loss.count > 0)
-		sn_command_warn("%" PRIu32 " formula%s not written, as %s would not mean the same; "
-				"the first, '%s': %s",
-				loss.count, loss.count == 1 ? " was" : "s were",
-				loss.count == 1 ? "it" : "they", loss.first, loss.why.text);
-	if (status == SN_EXIT_DONE && sources)
-		sn_sources_tell_outside(sources);
-	if (status == SN_EXIT_DONE && cut.paths > 0)
-		sn_command_warn("%" PRIu64 " call paths have more than %" PRIu32
-				" frames: the middle of "
-				"each is left out",
-				cut.paths, cut.limit);
+	else if (status == 0)
+		status = write_to(wanted, &request);
+	if (status == SN_EXIT_DONE)
+		warn_of_losses(&request);
 	sn_choice_release(&choice);
 	free(every);
-	return sn_command_close(db, status);
-}
-
-static int run(int argc, char **argv)
-{
-	struct sn_options options = {&sn_command_export, argc, argv};
-	const char *formats[MAX_FORMATS] = {NULL}, *output = NULL;
-	for (int i = 0; sn_exporters[i] && i + 1 < MAX_FORMATS; i++)
-		formats[i] = sn_exporters[i]->name;
-	struct sn_texts lists = {.count = 0};
-	struct sn_source_roots sources = {0};
-	int to = -1;
-	bool no_source = false;
-	const struct sn_option table[] = {{"to", .choice = &to, .choices = formats},
-					  {"output", 'o', .text = &output},
-					  {"metric", .texts = &lists, .most = SN_CHOICE_LISTS_MAX},
-					  {"source", .take = sn_sources_take, .context = &sources},
-					  {"no-source", .flag = &no_source},
-					  {0}};
-	if (!sn_options_read(&options, table))
-		return options.status;
-	const struct sn_exporter *exporter = to < 0 ? NULL : sn_exporters[to];
-	const char *path = sn_options_operand(&options, "database");
-	if (!path)
-		return SN_EXIT_USAGE;
-	if (!exporter)
-		return sn_command_misuse(options.command, "say what to write: --to FORMAT");
-	if (!exporter->has_sources && (no_source || sources.count > 0))
-		return sn_command_misuse(options.command, "format %s holds no source lines",
-					 exporter->name);
-	sn_sources_add_usual(&sources);
-	int status = export_to(exporter, path, &lists,
-			       exporter->has_sources && !no_source ? &sources : NULL, output);
-	sn_source_roots_release(&sources);
 	return status;
 }
 
-const struct sn_command sn_command_export = {"export", "write a database as a file of another tool",
-					     sn_usage_export, run};
+int sn_command_export_run(int argc, char **argv)
+{
+	struct sn_options options = {&sn_command_export, argc, argv};
+	const char *formats[MAX_FORMATS] = {NULL};
+	for (int i = 0; sn_exporters[i] && i + 1 < MAX_FORMATS; i++)
+		formats[i] = sn_exporters[i]->name;
+	struct wanted wanted = {0};
+	int to = -1;
+	const struct sn_option table[] = {
+	    {"to", .choice = &to, .choices = formats},
+	    {"output", 'o', .text = &wanted.output},
+	    {"metric", .texts = &wanted.lists, .most = SN_CHOICE_LISTS_MAX},
+	    {"source", .parse = sn_sources_parse, .context = &wanted.sources},
+	    {"no-source", .flag = &wanted.no_source},
+	    {0}};
+	if (!sn_options_read(&options, table))
+		return options.status;
+	if (!sn_options_operand(&options, "database"))
+		return SN_EXIT_USAGE;
+	if (to < 0)
+		return sn_command_misuse(options.command, "say what to write: --to FORMAT");
+	wanted.exporter = sn_exporters[to];
+	if (!wanted.exporter->has_sources && (wanted.no_source || wanted.sources.count > 0))
+		return sn_command_misuse(options.command, "format %s holds no source lines",
+					 wanted.exporter->name);
+	sn_sources_add_usual(&wanted.sources);
+	int status = sn_command_read(&options, "database", export, &wanted);
+	sn_source_roots_release(&wanted.sources);
+	return status;
+}

@@ -3,7 +3,6 @@
 #include "command.h"
 
 #include "import/core/import_files.h"
-#include "cmd/timeline/trace_input.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,9 +18,10 @@ struct arguments {
 	const char *structures[MAX_STRUCTURES];
 	struct sn_import_request request;
 	struct sn_import_notes notes;
+	bool wants_findings;
 };
 
-static int take_structure(void *context, const struct sn_options *options, const char *path)
+static int parse_structure(void *context, const struct sn_options *options, const char *path)
 {
 	struct arguments *arguments = context;
 	if (arguments->request.structure_count == MAX_STRUCTURES)
@@ -32,10 +32,8 @@ static int take_structure(void *context, const struct sn_options *options, const
 	return 0;
 }
 
-/* 0 to go on, or -1 to end with *status. */
-static int parse(int argc, char **argv, struct arguments *arguments, int *status)
+static bool read_options(struct arguments *arguments, struct sn_options *options)
 {
-	struct sn_options options = {&sn_command_import, argc, argv};
 	const char *formats[MAX_FORMATS] = {NULL};
 	for (int i = 0; sn_importers[i] && i + 1 < MAX_FORMATS; i++)
 		formats[i] = sn_importers[i]->name;
@@ -43,46 +41,48 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 	const struct sn_option table[] = {
 	    {"output", 'o', .text = &arguments->output},
 	    {"from", .choice = &from, .choices = formats},
-	    {"structure", 'S', .take = take_structure, .context = arguments},
+	    {"structure", 'S', .parse = parse_structure, .context = arguments},
 	    {"jobs", 'j', SN_OPTION_WHOLE(arguments->request.jobs, 1, JOBS_MAX)},
+	    {"findings", .flag = &arguments->wants_findings},
 	    {"no-structure", .flag = &arguments->request.no_structure},
 	    {"share", .flag = &arguments->request.is_shared},
 	    {0}};
-	bool goes_on = sn_options_read(&options, table);
-	*status = options.status;
-	if (goes_on && from >= 0)
+	bool goes_on = sn_options_read(options, table);
+	if (from >= 0)
 		arguments->importer = sn_importers[from];
 	arguments->request.structures = arguments->structures;
-	return goes_on ? 0 : -1;
+	return goes_on;
+}
+
+static int look_at(const char *path, struct stat *status, struct sn_error *error)
+{
+	return stat(path, status)
+		   ? sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno))
+		   : 0;
 }
 
 static int check_inputs(struct arguments *arguments, struct sn_error *error)
 {
 	const struct sn_import_request *request = &arguments->request;
+	struct stat status;
 	for (size_t i = 0; i < request->structure_count; i++) {
-		struct stat status;
-		if (stat(request->structures[i], &status) < 0)
-			return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s",
-				       request->structures[i], strerror(errno));
+		if (look_at(request->structures[i], &status, error))
+			return SN_ERR_IO;
 		if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
 			return sn_fail(error, SN_ERR_IO, "cannot read '%s': not a file or folder",
 				       request->structures[i]);
 	}
-	if (!arguments->importer) {
-		arguments->importer =
-		    sn_importer_recognise(request->paths, request->path_count, error);
-		return arguments->importer ? 0 : SN_ERR_FORMAT;
-	}
-	for (size_t i = 0; i < request->path_count; i++) {
-		struct stat status;
-		if (stat(request->paths[i], &status) < 0)
-			return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", request->paths[i],
-				       strerror(errno));
+	for (size_t i = 0; i < request->path_count && arguments->importer; i++) {
+		if (look_at(request->paths[i], &status, error))
+			return SN_ERR_IO;
 		if (!sn_importer_takes(arguments->importer, request->paths[i]))
 			return sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': not of format %s",
 				       request->paths[i], arguments->importer->name);
 	}
-	return 0;
+	if (!arguments->importer)
+		arguments->importer =
+		    sn_importer_recognise(request->paths, request->path_count, error);
+	return arguments->importer ? 0 : SN_ERR_FORMAT;
 }
 
 static int import(struct arguments *arguments, struct sn_import_files *inputs,
@@ -99,7 +99,7 @@ static int import(struct arguments *arguments, struct sn_import_files *inputs,
 	if (code == 0)
 		code = sn_import(arguments->importer, request, arguments->output, &counts, &error);
 	if (code != 0)
-		return sn_command_fail("%s", error.text);
+		return *error.text ? sn_command_fail("%s", error.text) : SN_EXIT_FAILED;
 	sn_command_import_notes(request->notes);
 	sn_command_speak_beside(arguments->output);
 	printf("%s: %" PRIu32 " contexts, %" PRIu64 " events from %zu input%s of %s\n",
@@ -108,32 +108,33 @@ static int import(struct arguments *arguments, struct sn_import_files *inputs,
 	return SN_EXIT_DONE;
 }
 
-static int run(int argc, char **argv)
+static int complete(void *context, const char *path)
 {
+	const struct arguments *arguments = context;
+	return sn_command_store_findings(path, arguments->output, arguments->wants_findings);
+}
+
+int sn_command_import_run(int argc, char **argv)
+{
+	struct sn_options options = {&sn_command_import, argc, argv};
+	struct sn_import_files inputs = {0};
 	struct arguments *arguments = calloc(1, sizeof(*arguments));
-	int status = SN_EXIT_FAILED;
+	int status;
 	if (!arguments)
 		return sn_command_fail("out of memory");
-	struct sn_import_files inputs = {0};
 	arguments->request.notes = &arguments->notes;
-	if (parse(argc, argv, arguments, &status) == 0) {
-		if (optind == argc)
-			status = sn_command_misuse(&sn_command_import, "no file given");
-		else if (!arguments->output)
-			status = sn_command_misuse(&sn_command_import,
-						   "no output given: add -o OUT.sdb");
-		else
-			status = import(arguments, &inputs, (const char *const *)argv + optind,
-					(size_t)(argc - optind));
-	}
+	arguments->request.complete = complete;
+	arguments->request.complete_context = arguments;
+	if (!read_options(arguments, &options))
+		status = options.status;
+	else if (optind == argc)
+		status = sn_command_misuse(&sn_command_import, "no file given");
+	else if (!arguments->output)
+		status = sn_command_misuse(&sn_command_import, "no output given: add -o OUT.sdb");
+	else
+		status = import(arguments, &inputs, (const char *const *)argv + optind,
+				(size_t)(argc - optind));
 	sn_import_files_release(&inputs);
 	free(arguments);
 	return status;
 }
-
-const struct sn_command sn_command_import = {
-    .name = "import",
-    .summary = "make a database of another tool's files",
-    .usage = sn_usage_import,
-    .run = run,
-};

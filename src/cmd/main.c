@@ -2,7 +2,6 @@
 /*
  * `sonde`: finds the subcommand and runs it. What a command does is in its own file.
  */
-#include "bus_error.h"
 #include "command.h"
 
 #include "base/output.h"
@@ -11,16 +10,21 @@
 #include <signal.h>
 #include <string.h>
 
+#define SN_COMMAND(name, its_summary)                                                              \
+	const struct sn_command sn_command_##name = {#name, its_summary, sn_usage_##name,          \
+						     sn_command_##name##_run};
+#include "commands.def"
+#undef SN_COMMAND
 const struct sn_command *const sn_commands[] = {
-#define SN_COMMAND(name) &sn_command_##name,
+#define SN_COMMAND(name, its_summary) &sn_command_##name,
 #include "commands.def"
 #undef SN_COMMAND
     NULL};
 
 static void print_overview(void)
 {
-	const char *bold = sn_terminal_has_color(stdout) ? "\033[1m" : "";
-	const char *plain = *bold ? "\033[0m" : "";
+	struct sn_style style = sn_terminal_style(stdout);
+	const char *bold = style.bold, *plain = style.plain;
 	printf("%sSonde%s tells where a program spends its time, through every layer:\n"
 	       "Python line, operator, C/C++ function, GPU call and kernel.\n\n"
 	       "%sUSAGE%s\n    sonde COMMAND [OPTIONS]\n\n%sCOMMANDS%s\n",
@@ -45,18 +49,12 @@ static const struct sn_command *find_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-	const char *names[64];
-	size_t count = 0;
-	while (sn_commands[count] && count < 63) {
-		names[count] = sn_commands[count]->name;
-		count++;
-	}
-	names[count] = NULL;
-	const char *nearest = sn_options_nearest(name, names);
-	if (nearest)
-		return sn_command_misuse(NULL, "unknown command '%s'; did you mean '%s'?", name,
-					 nearest);
-	return sn_command_misuse(NULL, "unknown command '%s'", name);
+	static const char *const names[] = {
+#define SN_COMMAND(name, its_summary) #name,
+#include "commands.def"
+#undef SN_COMMAND
+	    NULL};
+	return sn_options_unknown(NULL, "command '", name, names);
 }
 
 static int run_command(int argc, char **argv)

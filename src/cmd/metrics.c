@@ -3,6 +3,8 @@
 #include "metrics.h"
 
 #include "command.h"
+#include "format/database/database.h"
+#include "format/database/database_append.h"
 #include "format/database/database_formulas.h"
 
 #include <string.h>
@@ -26,13 +28,6 @@ static bool is_rest(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* One line of visible characters. */
-static void print_visible(const char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		fputc((unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i], stderr);
-}
-
 /* The text around a place, and below it a mark. Of a long text what is near is enough. */
 static void print_mark(const char *text, size_t position)
 {
@@ -44,9 +39,9 @@ static void print_mark(const char *text, size_t position)
 	while (end < length && is_rest(text[end]))
 		end++;
 	fputs(first ? "    ..." : "    ", stderr);
-	print_visible(text + first, end - first);
-	fputs(end < length ? "...\n    " : "\n    ", stderr);
-	fputs(first ? "   " : "", stderr);
+	for (size_t i = first; i < end; i++)
+		fputc((unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i], stderr);
+	fprintf(stderr, "%s\n    %s", end < length ? "..." : "", first ? "   " : "");
 	for (size_t i = first; i < position && text[i]; i++)
 		if (!is_rest(text[i]))
 			fputc(' ', stderr);
@@ -112,22 +107,19 @@ static bool is_formula(const struct sn_metric_choice *choice, const char *text)
 static int fail_unknown(const struct sn_metric_choice *choice, const char *word)
 {
 	const struct sonde_db *db = choice->db;
-	const char *names[MAX_NAMES + 1];
-	uint32_t count = 0;
+	const char *names[MAX_NAMES + 1] = {NULL}, *nearest;
+	uint32_t count = 0, metrics = sonde_db_metric_count(db);
+	char list[512] = "";
 	if (has_bad_name(word) || is_formula(choice, word))
 		return sn_command_fail_definition(word);
-	for (uint32_t i = 0; i < sonde_db_metric_count(db) && count < MAX_NAMES; i++)
-		names[count++] = sonde_db_string(db, sonde_db_metric(db, i)->name);
-	uint32_t metrics = count;
-	for (uint32_t i = 0; i < choice->known.count && count < MAX_NAMES; i++)
-		names[count++] = choice->known.items[i]->name;
-	names[count] = NULL;
-	const char *nearest = sn_options_nearest(word, names);
+	for (uint32_t i = 0; i < metrics + choice->known.count && count < MAX_NAMES; i++)
+		names[count++] = i < metrics ? sonde_db_string(db, sonde_db_metric(db, i)->name)
+					     : choice->known.items[i - metrics]->name;
+	nearest = sn_options_nearest(word, names);
 	if (nearest)
 		return sn_command_fail("metric '%s' was not measured; did you mean '%s'?",
 				       show(word).text, nearest);
-	char list[512] = "";
-	for (uint32_t i = 0; i < metrics && strlen(list) < 400; i++)
+	for (uint32_t i = 0; i < metrics && i < count && strlen(list) < 400; i++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.60s", i ? ", " : "",
 			 names[i]);
 	return sn_command_fail("metric '%s' was not measured; there are: %s", show(word).text,
@@ -185,7 +177,7 @@ static int define(struct sn_metric_choice *choice, const char *item, size_t name
 	return code ? sn_command_fail("%s", error.text) : 0;
 }
 
-static int take_item(struct sn_metric_choice *choice, const char *item)
+static int add_item(struct sn_metric_choice *choice, const char *item)
 {
 	size_t name_length;
 	uint32_t metric = sonde_db_metric_by_name(choice->db, item);
@@ -223,7 +215,7 @@ static size_t item_length(const char *list)
 	return length;
 }
 
-int sn_choice_take(struct sn_metric_choice *choice, const char *list)
+int sn_choice_add(struct sn_metric_choice *choice, const char *list)
 {
 	/* a metric of another tool may have any name */
 	uint32_t metric = sonde_db_metric_by_name(choice->db, list);
@@ -235,7 +227,7 @@ int sn_choice_take(struct sn_metric_choice *choice, const char *list)
 		if (length >= sizeof(item))
 			return sn_command_fail("'--metric': longer than %d bytes", MAX_ITEM - 1);
 		snprintf(item, sizeof(item), "%.*s", (int)length, at);
-		int code = take_item(choice, item);
+		int code = add_item(choice, item);
 		if (code)
 			return code;
 		at = at[length] ? at + length + 1 : NULL;
@@ -243,7 +235,7 @@ int sn_choice_take(struct sn_metric_choice *choice, const char *list)
 	return 0;
 }
 
-void sn_choice_take_all(struct sn_metric_choice *choice)
+void sn_choice_add_all(struct sn_metric_choice *choice)
 {
 	choice->metric_count = sn_view_default_metrics(choice->db, choice->metrics, SN_COLUMNS_MAX);
 	for (uint32_t i = 0; i < sonde_db_metric_count(choice->db); i++)
@@ -253,14 +245,11 @@ void sn_choice_take_all(struct sn_metric_choice *choice)
 
 int sn_choice_finish(struct sn_metric_choice *choice)
 {
-	if (choice->metric_count == 0 && choice->formula_count > 0) {
-		const struct sn_formula *first = choice->formulas[0];
-		if (first->input_count > 0)
-			choice->metrics[choice->metric_count++] = first->inputs[0];
-		else
-			choice->metric_count =
-			    sn_view_default_metrics(choice->db, choice->metrics, 1);
-	}
+	const struct sn_formula *first = choice->formula_count ? choice->formulas[0] : NULL;
+	if (choice->metric_count == 0 && first && first->input_count > 0)
+		choice->metrics[choice->metric_count++] = first->inputs[0];
+	else if (choice->metric_count == 0 && first)
+		choice->metric_count = sn_view_default_metrics(choice->db, choice->metrics, 1);
 	uint32_t count = choice->metric_count;
 	for (uint32_t f = 0; f < choice->formula_count; f++) {
 		for (uint32_t i = 0; i < choice->formulas[f]->input_count; i++) {
@@ -280,16 +269,17 @@ static int store(const struct sn_metric_choice *choice, uint32_t first, const ch
 		 const char *name)
 {
 	struct sn_database_formula formulas[SN_CHOICE_LISTS_MAX];
+	struct sn_buffer section = {0};
 	struct sn_error error = {""};
 	uint32_t count = 0;
 	for (uint32_t i = first; i < choice->known.count; i++, count++)
 		formulas[count] = (struct sn_database_formula){choice->known.items[i]->name,
 							       choice->known.items[i]->text};
-	if (sn_db_store_formulas(path, formulas, count, &error)) {
-		sn_error_rename(&error, path, name);
-		return sn_command_fail("%s", error.text);
-	}
-	return 0;
+	sn_db_lay_formulas(formulas, count, &section);
+	int result = sn_db_append(path, SN_DATABASE_FORMULAS, &section, &error);
+	sn_buffer_release(&section);
+	sn_error_rename(&error, path, name);
+	return result ? sn_command_fail("%s", error.text) : 0;
 }
 
 int sn_command_store_formulas(const char *path, const char *name, const char *const *definitions,

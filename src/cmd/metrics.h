@@ -8,7 +8,6 @@
 #include "lib/db/formula.h"
 #include "show/tree/view.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { SN_CHOICE_LISTS_MAX = 64 }; /* times that --metric may be given */
@@ -28,9 +27,9 @@ struct sn_metric_choice {
 int sn_choice_init(struct sn_metric_choice *choice, const struct sonde_db *db);
 void sn_choice_release(struct sn_metric_choice *choice);
 /* "NAME,NAME", each a metric, a formula's name or NAME=FORMULA. */
-int sn_choice_take(struct sn_metric_choice *choice, const char *list);
+int sn_choice_add(struct sn_metric_choice *choice, const char *list);
 /* All metrics of the database, the most telling first. */
-void sn_choice_take_all(struct sn_metric_choice *choice);
+void sn_choice_add_all(struct sn_metric_choice *choice);
 /* Makes sure that a metric comes first, which decides shares and order, and that formulas have what
  * they need. */
 int sn_choice_finish(struct sn_metric_choice *choice);

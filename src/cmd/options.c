@@ -36,14 +36,6 @@ int sn_command_fail(const char *format, ...)
 	return SN_EXIT_FAILED;
 }
 
-void sn_command_warn(const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	print_line("", format, arguments);
-	va_end(arguments);
-}
-
 int sn_command_misuse(const struct sn_command *command, const char *format, ...)
 {
 	char hint[80];
@@ -58,14 +50,14 @@ int sn_command_misuse(const struct sn_command *command, const char *format, ...)
 
 void sn_command_help(const struct sn_command *command, FILE *out)
 {
-	const char *bold = sn_terminal_has_color(out) ? "\033[1m" : "";
-	const char *plain = *bold ? "\033[0m" : "";
-	fprintf(out, "%ssonde %s%s - %s\n\n", bold, command->name, plain, command->summary);
+	struct sn_style style = sn_terminal_style(out);
+	fprintf(out, "%ssonde %s%s - %s\n\n", style.bold, command->name, style.plain,
+		command->summary);
 	for (const char *line = command->usage; *line;) {
 		size_t length = strcspn(line, "\n");
 		bool is_heading = isupper((unsigned char)*line);
-		fprintf(out, "%s%.*s%s\n", is_heading ? bold : "", (int)length, line,
-			is_heading ? plain : "");
+		fprintf(out, "%s%.*s%s\n", is_heading ? style.bold : "", (int)length, line,
+			is_heading ? style.plain : "");
 		line += length + (line[length] == '\n');
 	}
 }
@@ -112,61 +104,88 @@ const char *sn_options_nearest(const char *word, const char *const *candidates)
 	return nearest;
 }
 
+int sn_options_unknown(const struct sn_command *command, const char *what, const char *word,
+		       const char *const *names)
+{
+	const char *nearest = sn_options_nearest(word, names);
+	if (!nearest)
+		return sn_command_misuse(command, "unknown %s%s'", what, word);
+	return sn_command_misuse(command, "unknown %s%s'; did you mean '%s%s'?", what, word,
+				 strchr(what, '\'') + 1, nearest);
+}
+
 static int misuse_unknown_long(const struct sn_options *options, const struct option *known,
 			       const char *word)
 {
-	const char *names[64];
-	size_t count = 0;
-	for (; known->name && count < 63; known++)
-		names[count++] = known->name;
-	names[count] = NULL;
+	const char *names[64] = {NULL};
 	char name[65];
-	size_t length = strcspn(word + 2, "=");
+	size_t length = strcspn(word + 2, "="), matches = 0;
 	snprintf(name, sizeof(name), "%.*s", (int)(length < 64 ? length : 64), word + 2);
-	size_t matches = 0;
-	for (size_t i = 0; i < count; i++)
-		matches += length > 0 && strncmp(names[i], name, length) == 0;
+	for (size_t count = 0; known->name && count < 63; known++) {
+		names[count++] = known->name;
+		matches += length > 0 && strncmp(known->name, name, length) == 0;
+	}
 	if (matches > 1)
 		return sn_command_misuse(options->command, "option '--%s' is ambiguous", name);
-	const char *nearest = sn_options_nearest(name, names);
-	if (nearest)
-		return sn_command_misuse(
-		    options->command, "unknown option '--%s'; did you mean '--%s'?", name, nearest);
-	return sn_command_misuse(options->command, "unknown option '--%s'", name);
+	return sn_options_unknown(options->command, "option '--", name, names);
 }
 
 /* getopt_long has returned '?' or ':'; says what is wrong with argv[optind - 1]. */
 static int misuse_option(const struct sn_options *options, const struct option *known, int code)
 {
+	const struct sn_command *command = options->command;
 	const char *word = options->argv[optind - 1];
 	bool is_long = strncmp(word, "--", 2) == 0;
-	if (code == ':') {
-		if (is_long)
-			return sn_command_misuse(options->command, "option '%s' needs a value",
-						 word);
-		return sn_command_misuse(options->command, "option '-%c' needs a value", optopt);
-	}
+	if (code == ':' && is_long)
+		return sn_command_misuse(command, "option '%s' needs a value", word);
+	if (code == ':')
+		return sn_command_misuse(command, "option '-%c' needs a value", optopt);
 	if (is_long && optopt != 0)
-		return sn_command_misuse(options->command, "option '%.*s' takes no value",
+		return sn_command_misuse(command, "option '%.*s' takes no value",
 					 (int)strcspn(word, "="), word);
 	if (optopt != 0)
-		return sn_command_misuse(options->command, "unknown option '-%c'", optopt);
+		return sn_command_misuse(command, "unknown option '-%c'", optopt);
 	return misuse_unknown_long(options, known, word);
+}
+
+static void join(const char *const *words, char *list, size_t size)
+{
+	size_t used = 0;
+	for (int i = 0; words[i] && used < size; i++)
+		used += (size_t)snprintf(list + used, size - used, "%s%s", i ? ", " : "", words[i]);
 }
 
 /* What of the choices it is; -1 after having explained the mistake. */
 static int choose(const struct sn_options *options, const char *option, const char *text,
 		  const char *const *choices)
 {
-	char list[1024] = "";
-	for (int i = 0; choices[i]; i++) {
+	char list[1024];
+	for (int i = 0; choices[i]; i++)
 		if (strcmp(choices[i], text) == 0)
 			return i;
-		size_t used = strlen(list);
-		snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", choices[i]);
-	}
-	sn_command_misuse(options->command, "option '%s': '%s' is none of %s", option, text, list);
+	join(choices, list, sizeof(list));
+	sn_options_refuse(options, option, text, "none of %s", list);
 	return -1;
+}
+
+/* A list with commas, all of whose words are choices. */
+static int parse_list(const struct sn_options *options, const struct sn_option *wanted,
+		      const char *text)
+{
+	char list[1024];
+	*wanted->list = text ? text : wanted->implied;
+	for (const char *item = text; item; item = *item ? item + 1 : NULL) {
+		size_t length = strcspn(item, ",");
+		const char *const *word = wanted->choices;
+		while (*word && (strlen(*word) != length || strncmp(item, *word, length) != 0))
+			word++;
+		join(wanted->choices, list, sizeof(list));
+		if (!*word)
+			return sn_command_misuse(options->command, "'%.*s' is %s (%s)", (int)length,
+						 item, wanted->wrong, list);
+		item += length;
+	}
+	return 0;
 }
 
 int sn_options_number(const struct sn_options *options, const char *option, const char *text,
@@ -174,16 +193,12 @@ int sn_options_number(const struct sn_options *options, const char *option, cons
 {
 	char *end;
 	errno = 0;
-	double number = strtod(text, &end);
-	if (end == text || *end != '\0' || errno != 0 || !isfinite(number) || number < min ||
-	    number > max) {
-		sn_command_misuse(options->command,
-				  "option '%s': '%s' is not a number from %.10g to %.10g", option,
-				  text, min, max);
-		return -1;
-	}
-	*value = number;
-	return 0;
+	*value = strtod(text, &end);
+	bool is_number = end != text && !*end && !errno && isfinite(*value);
+	return is_number && *value >= min && *value <= max
+		   ? 0
+		   : sn_options_refuse(options, option, text, "not a number from %.10g to %.10g",
+				       min, max);
 }
 
 double sn_options_bytes(const char *text)
@@ -198,87 +213,74 @@ double sn_options_bytes(const char *text)
 	return end != text && is_whole && number >= 0 && number < 1e18 ? number : -1;
 }
 
-static int take_memory(const struct sn_options *options, const char *option, const char *text,
-		       double least, uint64_t *memory)
+static int parse_memory(const struct sn_options *options, const char *option, const char *text,
+			const struct sn_option *wanted)
 {
-	double bytes = sn_options_bytes(text);
+	double bytes = sn_options_bytes(text), least = wanted->least;
 	bool is_mib = least >= 1 << 20;
-	if (bytes >= least) {
-		*memory = (uint64_t)bytes;
+	*wanted->memory = (uint64_t)(bytes < 0 ? 0 : bytes);
+	if (bytes >= least)
 		return 0;
-	}
 	if (bytes >= 1)
-		sn_command_misuse(options->command, "option '%s': '%s' is less than %u%c", option,
-				  text, (unsigned)least >> (is_mib ? 20 : 10), is_mib ? 'M' : 'K');
-	else
-		sn_command_misuse(options->command,
-				  "option '%s': '%s' is no amount of memory, such as 800M or 2G",
-				  option, text);
-	return -1;
+		return sn_options_refuse(options, option, text, "less than %u%c",
+					 (unsigned)least >> (is_mib ? 20 : 10), is_mib ? 'M' : 'K');
+	return sn_options_refuse(options, option, text, "no amount of memory, such as 800M or 2G");
 }
 
-int sn_options_check_list(const char *list, const char *const *words, const char **wrong)
-{
-	for (const char *item = list;; item++) {
-		size_t length = strcspn(item, ",");
-		const char *const *word = words;
-		while (*word && (strlen(*word) != length || strncmp(item, *word, length) != 0))
-			word++;
-		*wrong = item;
-		if (!*word)
-			return -1;
-		item += length;
-		if (!*item)
-			return 0;
-	}
-}
-
-static int take_number(const struct sn_options *options, const char *option, const char *text,
-		       const struct sn_option *wanted)
+static int parse_number(const struct sn_options *options, const char *option, const char *text,
+			const struct sn_option *wanted)
 {
 	double number;
-	if (sn_options_number(options, option, text, wanted->least, wanted->most, &number) < 0)
-		return -1;
-	if (wanted->number) {
-		*wanted->number = number;
-		return 0;
-	}
+	if (sn_options_number(options, option, text, wanted->least, wanted->most, &number))
+		return SN_EXIT_USAGE;
 	/* little endian, as all we support */
 	uint64_t whole = (uint64_t)(number * (wanted->unit > 0 ? wanted->unit : 1));
-	memcpy(wanted->whole, &whole, wanted->whole_bytes);
+	if (wanted->number)
+		*wanted->number = number;
+	else
+		memcpy(wanted->whole, &whole, wanted->whole_bytes);
+	return 0;
+}
+
+static int add_text(const struct sn_options *options, const char *option, const char *text,
+		    const struct sn_option *wanted)
+{
+	struct sn_texts *texts = wanted->texts;
+	if (texts->count >= wanted->most)
+		return sn_command_misuse(options->command, "more than %.0f times '%s'",
+					 wanted->most, option);
+	texts->items[texts->count++] = text;
 	return 0;
 }
 
 /* 0, or the status to exit with. */
-static int take_option(const struct sn_options *options, const struct sn_option *wanted,
-		       const char *text)
+static int parse_option(const struct sn_options *options, const struct sn_option *wanted,
+			const char *text)
 {
 	char option[64];
-	int result = 0;
 	if (wanted->letter)
 		snprintf(option, sizeof(option), "-%c", wanted->letter);
 	else
 		snprintf(option, sizeof(option), "--%s", wanted->name);
-	if (wanted->take)
-		return wanted->take(wanted->context, options, text);
+	int status = wanted->parse ? wanted->parse(wanted->context, options, text) : 0;
+	if (status)
+		return status;
+	if (wanted->list)
+		return parse_list(options, wanted, text);
+	if (wanted->memory)
+		return parse_memory(options, option, text, wanted);
+	if (wanted->number || wanted->whole)
+		return parse_number(options, option, text, wanted);
+	if (wanted->texts)
+		return add_text(options, option, text, wanted);
+	int choice = wanted->choices ? choose(options, option, text, wanted->choices) : 0;
 	if (wanted->flag)
 		*wanted->flag = true;
-	else if (wanted->memory)
-		result = take_memory(options, option, text, wanted->least, wanted->memory);
-	else if (wanted->number || wanted->whole)
-		result = take_number(options, option, text, wanted);
-	else if (wanted->choices)
-		result = choose(options, option, text, wanted->choices);
 	if (wanted->choice)
-		*wanted->choice = result;
+		*wanted->choice = choice;
 	if (wanted->text)
 		*wanted->text = text;
-	if (wanted->texts && wanted->texts->count >= wanted->most)
-		return sn_command_misuse(options->command, "more than %.0f times '%s'",
-					 wanted->most, option);
-	if (wanted->texts)
-		wanted->texts->items[wanted->texts->count++] = text;
-	return result < 0 ? SN_EXIT_USAGE : 0;
+	return choice < 0 ? SN_EXIT_USAGE : 0;
 }
 
 /* What getopt_long knows of the table: long options by their position, letters as they are. */
@@ -323,7 +325,7 @@ bool sn_options_read(struct sn_options *options, const struct sn_option *table)
 		}
 		while (code < LONG && one->letter != code)
 			one++;
-		options->status = take_option(options, one, optarg);
+		options->status = parse_option(options, one, optarg);
 		if (options->status)
 			return false;
 	}
@@ -363,4 +365,10 @@ bool sn_terminal_has_color(FILE *stream)
 	if ((no_color && *no_color) || (terminal && strcmp(terminal, "dumb") == 0))
 		return false;
 	return isatty(fileno(stream)) == 1;
+}
+
+struct sn_style sn_terminal_style(FILE *stream)
+{
+	return sn_terminal_has_color(stream) ? (struct sn_style){"\033[1m", "\033[2m", "\033[0m"}
+					     : (struct sn_style){"", "", ""};
 }

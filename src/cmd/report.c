@@ -4,15 +4,13 @@
  */
 #include "command.h"
 #include "metrics.h"
-#include "sources.h"
 
 #include "frame/user_frame.h"
-#include "show/label.h"
 #include "show/number.h"
+#include "show/source/source_roots.h"
 #include "show/tree/place.h"
 #include "show/tree/view.h"
 
-#include <fnmatch.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +19,7 @@ enum { MAX_WHERE = 16, DEFAULT_LIMIT = 30 };
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
 #define LIMIT_DEFAULT UINT32_MAX
 
+/* --by, and what it groups by. */
 static const char *const bys[] = {"function", "line",	"file",	    "module", "kind",
 				  "operator", "kernel", "any-line", "loop",   NULL};
 static const enum sn_grouping by_groupings[] = {
@@ -48,12 +47,12 @@ static int choose_metrics(struct request *request)
 	struct sn_metric_choice *choice = &request->choice;
 	int code = sn_choice_init(choice, db);
 	for (size_t i = 0; i < request->metrics.count && code == 0; i++)
-		code = sn_choice_take(choice, request->metrics.items[i]);
+		code = sn_choice_add(choice, request->metrics.items[i]);
 	if (code != 0 || request->metrics.count > 0)
 		return code;
 	/* Data is for programs, which want all there is. */
 	if (request->form != FORM_TEXT)
-		sn_choice_take_all(choice);
+		sn_choice_add_all(choice);
 	/* Kernels have cost on their devices only. */
 	else if (request->by >= 0 && by_groupings[request->by] == SN_GROUP_KERNEL)
 		choice->metric_count = sn_view_device_metrics(db, choice->metrics, SN_COLUMNS_MAX);
@@ -67,43 +66,40 @@ static int sort_by_name(struct request *request)
 {
 	struct sn_view *view = &request->view;
 	struct sn_metric_choice *choice = &request->choice;
-	uint32_t formula = 0, position = 0;
-	int code = sn_choice_take(choice, request->sort);
-	uint32_t metric = sonde_db_metric_by_name(view->db, request->sort);
+	uint32_t metric = sonde_db_metric_by_name(view->db, request->sort), position = 0;
 	size_t name_length;
-	sn_formula_is_definition(request->sort, &name_length);
 	char name[256];
+	sn_formula_is_definition(request->sort, &name_length);
 	snprintf(name, sizeof(name), "%.*s", (int)(name_length < 255 ? name_length : 255),
 		 request->sort);
+	int code = sn_choice_add(choice, request->sort);
 	if (code != 0)
 		return code;
-	if (metric == SONDE_NONE) {
-		const struct sn_formula *by = sn_formulas_find(&choice->known, name);
-		while (formula < choice->formula_count && choice->formulas[formula] != by)
-			formula++;
-		view->sort_formula = formula + 1;
-	} else {
+	if (metric != SONDE_NONE) {
 		while (choice->metrics[position] != metric)
 			position++;
 		view->sort_position = position;
+		return 0;
 	}
+	const struct sn_formula *by = sn_formulas_find(&choice->known, name);
+	while (position < choice->formula_count && choice->formulas[position] != by)
+		position++;
+	view->sort_formula = position + 1;
 	return 0;
 }
 
 static int choose_sort(struct request *request)
 {
-	static const char *const keys[] = {"default", "inclusive", "exclusive",
-					   "count",   "name",	   NULL};
+	static const char *const keys[] = {"default", "inclusive", "exclusive", "count", "name"};
+	enum { KEYS = sizeof(keys) / sizeof(*keys) };
 	struct sn_view *view = &request->view;
 	struct sn_metric_choice *choice = &request->choice;
-	bool is_key = !request->sort;
-	for (int i = 0; request->sort && keys[i]; i++) {
-		if (strcmp(keys[i], request->sort) == 0) {
-			view->sort = (enum sn_view_sort)i;
-			is_key = true;
-		}
-	}
-	int code = is_key ? 0 : sort_by_name(request);
+	int key = 0;
+	while (request->sort && key < KEYS && strcmp(keys[key], request->sort) != 0)
+		key++;
+	if (key < KEYS)
+		view->sort = (enum sn_view_sort)key;
+	int code = key < KEYS ? 0 : sort_by_name(request);
 	if (code == 0)
 		code = sn_choice_finish(choice);
 	view->metrics = choice->metrics;
@@ -114,24 +110,25 @@ static int choose_sort(struct request *request)
 	return code;
 }
 
+static bool is_number(const char *text, uint64_t number)
+{
+	char digits[24];
+	snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+	return strcmp(digits, text) == 0;
+}
+
 static bool is_thread(const struct request *request, uint32_t profile)
 {
-	const struct sonde_db_profile *p = sonde_db_profile(request->view.db, profile);
-	char name[512], number[32];
-	snprintf(number, sizeof(number), "%llu", (unsigned long long)p->pid);
-	if (strcmp(number, request->thread) == 0)
-		return true;
-	snprintf(number, sizeof(number), "%llu", (unsigned long long)p->tid);
-	if (strcmp(number, request->thread) == 0)
-		return true;
-	sn_view_profile_name(request->view.db, profile, name, sizeof(name));
-	snprintf(number, sizeof(number), "run.%u", p->run);
-	const char *run = sonde_db_property(request->view.db, number);
-	if (run && strcmp(run, request->thread) == 0)
-		return true;
-	return sn_pattern_matches(request->thread, name, false) ||
-	       sn_pattern_matches(request->thread, sonde_db_string(request->view.db, p->thread),
-				  false);
+	const struct sonde_db *db = request->view.db;
+	const struct sonde_db_profile *p = sonde_db_profile(db, profile);
+	const char *thread = request->thread;
+	char name[512], key[32];
+	snprintf(key, sizeof(key), "run.%u", p->run);
+	const char *run = sonde_db_property(db, key);
+	sn_view_profile_name(db, profile, name, sizeof(name));
+	return is_number(thread, p->pid) || is_number(thread, p->tid) ||
+	       (run && strcmp(run, thread) == 0) || sn_pattern_matches(thread, name, false) ||
+	       sn_pattern_matches(thread, sonde_db_string(db, p->thread), false);
 }
 
 static int choose_threads(struct request *request)
@@ -158,7 +155,7 @@ static int fail_ambiguous(const struct request *request)
 	const struct sn_places *places = &request->places;
 	const struct sonde_db *db = request->view.db;
 	const struct sonde_db_metric *metric = sonde_db_metric(db, request->view.metrics[0]);
-	char cost[SN_NUMBER_CHARS], path[1200];
+	char path[1200];
 	sn_command_fail(
 	    "'%s' is %u places; choose one by --context NUMBER, or say more of its path:",
 	    request->context, places->count);
@@ -166,8 +163,9 @@ static int fail_ambiguous(const struct request *request)
 	for (uint32_t i = 0; i < places->count && i < MOST; i++) {
 		uint32_t context = places->items[i].contexts[0];
 		sn_place_path(db, context, width > 20 ? (size_t)width : 20, path, sizeof(path));
-		sn_number_format(places->items[i].cost, sonde_db_string(db, metric->unit), cost);
-		fprintf(stderr, "  %9u %10s  %s\n", context, cost, path);
+		fprintf(stderr, "  %9u %10s  %s\n", context,
+			sn_number_of(places->items[i].cost, sonde_db_string(db, metric->unit)).text,
+			path);
 	}
 	if (places->count > MOST)
 		fprintf(stderr, "  %u more\n", places->count - MOST);
@@ -179,9 +177,10 @@ static bool is_measured(const struct request *request, uint32_t metric)
 {
 	const struct sn_places *places = &request->places;
 	struct sonde_db_summary summary;
-	for (uint32_t i = 0; i < places->count; i++)
-		for (uint32_t j = 0; j < places->items[i].count; j++)
-			if (sonde_db_summary(request->view.db, places->items[i].contexts[j], metric,
+	for (const struct sn_place *place = places->items; place < places->items + places->count;
+	     place++)
+		for (uint32_t i = 0; i < place->count; i++)
+			if (sonde_db_summary(request->view.db, place->contexts[i], metric,
 					     &summary) &&
 			    summary.inclusive.count > 0)
 				return true;
@@ -192,12 +191,13 @@ static bool is_measured(const struct request *request, uint32_t metric)
 static uint32_t find_measured(const struct request *request)
 {
 	const struct sn_metric_choice *choice = &request->choice;
-	for (uint32_t i = 0; i < choice->metric_count; i++)
-		if (is_measured(request, choice->metrics[i]))
-			return choice->metrics[i];
-	for (uint32_t i = 0; i < sonde_db_metric_count(request->view.db); i++)
-		if (is_measured(request, i))
-			return i;
+	uint32_t count = choice->metric_count + sonde_db_metric_count(request->view.db);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t metric =
+		    i < choice->metric_count ? choice->metrics[i] : i - choice->metric_count;
+		if (is_measured(request, metric))
+			return metric;
+	}
 	return SONDE_NONE;
 }
 
@@ -331,13 +331,13 @@ static int print_text(const struct sn_view *view, struct sn_error *error)
 {
 	struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
 				   locale_is_unicode()};
-	if (page.is_unicode)
-		return sn_view_text(view, &page, error);
 	char *text = NULL;
 	size_t length = 0;
+	if (page.is_unicode)
+		return sn_view_text(view, &page, error);
 	page.out = open_memstream(&text, &length);
 	if (!page.out)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	int code = sn_view_text(view, &page, error);
 	if (fclose(page.out) == 0 && code == 0)
 		write_ascii(text, stdout);
@@ -354,10 +354,8 @@ static int print_report(struct request *request)
 	int code = request->form == FORM_TEXT	? print_text(view, &error)
 		   : request->form == FORM_JSON ? sn_view_json(view, stdout, &error)
 						: sn_view_csv(view, stdout, &error);
-	if (code ==
-	    SN_ERR_IO) /* main finds it in the stream, and knows a closed pipe from a full disk */
-		return SN_EXIT_DONE;
-	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
+	/* main finds failures of the stream, and knows a closed pipe from a full disk */
+	return code == 0 || code == SN_ERR_IO ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
 }
 
 /* Looks at all values once, so that nothing is printed of a database in which one is damaged. */
@@ -388,15 +386,13 @@ static void warn_of_empty_formulas(const struct sn_view *view)
 
 static int run_request(struct request *request)
 {
-	int code = choose_metrics(request);
-	if (code == 0)
-		code = choose_sort(request);
-	if (code == 0)
-		code = choose_threads(request);
-	if (code == 0)
-		code = choose_place(request);
-	if (code != 0)
-		return code;
+	static int (*const steps[])(struct request *) = {choose_metrics, choose_sort,
+							 choose_threads, choose_place};
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		int code = steps[i](request);
+		if (code != 0)
+			return code;
+	}
 	choose_defaults(request);
 	if (!are_values_sound(&request->view))
 		return SN_EXIT_DONE; /* sn_command_close tells */
@@ -408,14 +404,9 @@ static int run_request(struct request *request)
 
 static bool read_options(struct request *request)
 {
-	static const char *const views[] = {"top-down", "bottom-up", "flat", "threads", NULL};
-	static const char *const granularities[] = {"auto", "function", "line", "instruction",
-						    NULL};
-	static const char *const forms[] = {"text", "json", "csv", NULL};
-	static const char *const plots[] = {"order", "sorted", "histogram", "none", NULL};
 	struct sn_view *view = &request->view;
 	const struct sn_option table[] = {
-	    {"view", .choice = &request->kind, .choices = views},
+	    {"view", SN_OPTION_CHOICE(request->kind, "top-down", "bottom-up", "flat", "threads")},
 	    {"metric", .texts = &request->metrics, .most = SN_CHOICE_LISTS_MAX},
 	    {"depth", SN_OPTION_WHOLE(view->max_depth, 0, 1e9)},
 	    {"min-share", .number = &request->min_percent, .most = 100},
@@ -423,13 +414,14 @@ static bool read_options(struct request *request)
 	    {"where", .texts = &request->where, .most = MAX_WHERE},
 	    {"thread", .text = &request->thread},
 	    {"context", .text = &request->context},
-	    {"plot", .choice = &request->plot, .choices = plots},
-	    {"granularity", .choice = &request->granularity, .choices = granularities},
+	    {"plot", SN_OPTION_CHOICE(request->plot, "order", "sorted", "histogram", "none")},
+	    {"granularity",
+	     SN_OPTION_CHOICE(request->granularity, "auto", "function", "line", "instruction")},
 	    {"by", .choice = &request->by, .choices = bys},
 	    {"limit", SN_OPTION_WHOLE(view->limit, 0, 1e9)},
 	    {"full", .flag = &view->is_full},
-	    {"format", .choice = &request->form, .choices = forms},
-	    {"source", .take = sn_sources_take, .context = &request->sources},
+	    {"format", SN_OPTION_CHOICE(request->form, "text", "json", "csv")},
+	    {"source", .parse = sn_sources_parse, .context = &request->sources},
 	    {0}};
 	if (!sn_options_read(&request->options, table))
 		return false;
@@ -438,7 +430,7 @@ static bool read_options(struct request *request)
 	return true;
 }
 
-static int run(int argc, char **argv)
+int sn_command_report_run(int argc, char **argv)
 {
 	struct request request = {
 	    .options = {&sn_command_report, argc, argv},
@@ -479,6 +471,3 @@ static int run(int argc, char **argv)
 	sn_source_roots_release(&request.sources);
 	return status;
 }
-
-const struct sn_command sn_command_report = {
-    "report", "show where the cost is, as tables and call paths", sn_usage_report, run};

@@ -40,7 +40,8 @@ static int measure_links(struct sn_trace_export *export, struct sn_error *error)
 			}
 		sonde_event_cursor_free(cursor);
 		if (result < 0)
-			return sn_fail(error, result, "%s", cursor ? why.text : "out of memory");
+			return cursor ? sn_fail(error, result, "%s", why.text)
+				      : sn_fail_memory(error);
 	}
 	export->link_group = least == UINT64_MAX ? 0 : least;
 	/* links of one group stay as they are */
@@ -59,13 +60,14 @@ uint64_t sn_trace_export_link(const struct sn_trace_export *export, uint64_t lin
 
 /* ---- places ---- */
 
-/* `wanted`, or a number that nobody has: of the keys in `taken`, which are a group and a number. */
-static uint64_t unique(struct sn_intern *taken, uint64_t group, uint64_t wanted, uint64_t spare)
+/* `wanted`, or a number that no other has: of the keys in `used`, which are a group and a number.
+ */
+static uint64_t unique(struct sn_intern *used, uint64_t group, uint64_t wanted, uint64_t spare)
 {
 	for (uint64_t number = wanted;; number = spare++) {
 		uint64_t key[2] = {group, number};
-		uint32_t before = taken->count;
-		uint32_t found = sn_intern_add(taken, key, sizeof(key));
+		uint32_t before = used->count;
+		uint32_t found = sn_intern_add(used, key, sizeof(key));
 		if (found == SN_INTERN_NONE || found == before)
 			return number;
 	}
@@ -208,14 +210,9 @@ static bool has_metric(const struct sn_trace_export *export, uint32_t context, u
 	       summary.exclusive.count > 0;
 }
 
-static const struct sonde_db_frame *frame_of(const struct sn_trace_export *export, uint32_t context)
-{
-	return sonde_db_frame(export->db, sonde_db_context(export->db, context)->frame);
-}
-
 static enum sn_context_use find_use(const struct sn_trace_export *export, uint32_t context)
 {
-	const struct sonde_db_frame *frame = frame_of(export, context);
+	const struct sonde_db_frame *frame = sn_trace_export_frame(export, context);
 	const char *name = sonde_db_string(export->db, frame->name);
 	if (frame->kind == SN_FRAME_REGION)
 		return has_metric(export, context, METRIC_RANGE) ? USE_RANGE : USE_PLAIN;
@@ -243,7 +240,7 @@ bool sn_trace_export_is_range(struct sn_trace_export *export, const struct sn_wa
 const char *sn_trace_export_category(struct sn_trace_export *export,
 				     const struct sn_walk_event *event, bool is_device)
 {
-	unsigned kind = frame_of(export, event->context)->kind;
+	unsigned kind = sn_trace_export_frame(export, event->context)->kind;
 	if (event->kind == SONDE_TRACK_INSTANTS)
 		return "cpu_instant_event";
 	if (event->kind == SONDE_TRACK_STATES)
@@ -280,7 +277,7 @@ bool sn_trace_export_is_memory(const struct sn_trace_export *export,
 			       const struct sn_walk_event *event)
 {
 	/* packets of the operating system have bytes as well */
-	if (frame_of(export, event->context)->kind == SN_FRAME_OS)
+	if (sn_trace_export_frame(export, event->context)->kind == SN_FRAME_OS)
 		return false;
 	if (event->kind != SONDE_TRACK_INSTANTS)
 		return false;
@@ -297,7 +294,7 @@ bool sn_trace_export_has_own_name(const struct sn_trace_export *export,
 				  const struct sn_walk_event *event)
 {
 	return event->kind != SONDE_TRACK_STATES && event->kind != SONDE_TRACK_SYSTEM &&
-	       !(frame_of(export, event->context)->flags & SN_FRAME_ITERATION) &&
+	       !(sn_trace_export_frame(export, event->context)->flags & SN_FRAME_ITERATION) &&
 	       !sn_trace_export_is_memory(export, event);
 }
 
@@ -312,7 +309,7 @@ static void join_path(const struct sn_trace_export *export, uint32_t context, ch
 		text[0] = 0;
 	size_t used = strlen(text);
 	snprintf(text + used, size - used, "%s%s", used ? ": " : "",
-		 sonde_db_string(export->db, frame_of(export, context)->name));
+		 sonde_db_string(export->db, sn_trace_export_frame(export, context)->name));
 }
 
 /* How many of that frame came before in the profile. Without memory: none. */
@@ -331,7 +328,7 @@ static uint64_t next_iteration(struct sn_trace_export *export, uint32_t frame)
 void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,
 			  char *text, size_t size)
 {
-	const struct sonde_db_frame *frame = frame_of(export, event->context);
+	const struct sonde_db_frame *frame = sn_trace_export_frame(export, event->context);
 	const char *name = sonde_db_string(export->db, frame->name);
 	if (event->kind == SONDE_TRACK_STATES || event->kind == SONDE_TRACK_SYSTEM) {
 		join_path(export, event->context, text, size);

@@ -232,32 +232,33 @@ static struct sn_walk_event first_event(const struct walk *walk)
 	};
 }
 
-static int walk_profile(struct walk *walk, uint32_t profile, sn_event_take *take, void *context,
+static int walk_profile(struct walk walk, uint32_t profile, sn_event_visit *visit, void *context,
 			struct sn_error *error)
 {
-	int result = prepare(walk, profile);
+	int result = prepare(&walk, profile);
 	if (!result)
-		result = start(walk, error);
-	while (!result && walk->heap_count) {
-		struct sn_walk_event event = first_event(walk);
-		result = take(context, &event);
+		result = start(&walk, error);
+	while (!result && walk.heap_count) {
+		struct sn_walk_event event = first_event(&walk);
+		result = visit(context, &event);
 		if (!result)
-			result = advance(walk, error);
+			result = advance(&walk, error);
 	}
-	release(walk);
+	release(&walk);
 	return sn_fail_code(error, result);
 }
 
-int sn_event_walk(struct sn_trace_export *export, uint32_t profile, sn_event_take *take,
+int sn_event_walk(struct sn_trace_export *export, uint32_t profile, sn_event_visit *visit,
 		  void *context, struct sn_error *error)
 {
-	struct walk walk = {.trace = export->trace, .places = export->key_places};
-	return walk_profile(&walk, profile, take, context, error);
+	return walk_profile((struct walk){.trace = export->trace, .places = export->key_places},
+			    profile, visit, context, error);
 }
 
-int sn_event_walk_brief(struct sn_trace_export *export, uint32_t profile, sn_event_take *take,
+int sn_event_walk_brief(struct sn_trace_export *export, uint32_t profile, sn_event_visit *visit,
 			void *context, struct sn_error *error)
 {
-	struct walk walk = {.trace = export->trace, .places = export->key_places, .is_brief = true};
-	return walk_profile(&walk, profile, take, context, error);
+	return walk_profile(
+	    (struct walk){.trace = export->trace, .places = export->key_places, .is_brief = true},
+	    profile, visit, context, error);
 }

@@ -30,17 +30,17 @@ struct sn_walk_event {
 	    *attributes; /* by name and type; valid until the next event */
 };
 
-/* 0, or a code that ends the walk. */
-typedef int sn_event_take(void *context, const struct sn_walk_event *event);
+/* Called with each event: 0, or a code that ends the walk. */
+typedef int sn_event_visit(void *context, const struct sn_walk_event *event);
 
 struct sn_trace_export;
 
-/* Gives all events of a profile to `take`. 0 or a negative enum sn_err: SN_ERR_MEMORY has its text,
- * whoever found it; other codes of `take` are handed on as they are. */
-int sn_event_walk(struct sn_trace_export *export, uint32_t profile, sn_event_take *take,
+/* Calls `visit` with all events of a profile. 0 or a negative enum sn_err: SN_ERR_MEMORY has its
+ * text, whoever found it; other codes of `visit` are returned as they are. */
+int sn_event_walk(struct sn_trace_export *export, uint32_t profile, sn_event_visit *visit,
 		  void *context, struct sn_error *error);
-/* The same, but only instants have their attributes, which tell what they are. */
-int sn_event_walk_brief(struct sn_trace_export *export, uint32_t profile, sn_event_take *take,
+/* The same, but of the events only instants have their attributes, which tell what they are. */
+int sn_event_walk_brief(struct sn_trace_export *export, uint32_t profile, sn_event_visit *visit,
 			void *context, struct sn_error *error);
 
 /* Where viewers put a profile. Numbers of processes and threads that were measured twice (by
@@ -53,7 +53,7 @@ struct sn_trace_place {
 	uint32_t device;     /* the same of devices; SONDE_NONE of a thread */
 };
 
-/* A database's trace on its way out. */
+/* A database's trace while it is exported. */
 struct sn_trace_export {
 	const struct sonde_db *db;
 	struct sonde_trace *trace;
@@ -81,11 +81,18 @@ void sn_trace_export_close(struct sn_trace_export *export);
 bool sn_trace_export_has(const struct sn_trace_export *export, uint32_t profile);
 /* Whether a profile is a device's stream. */
 bool sn_trace_export_is_device(const struct sn_trace_export *export, uint32_t profile);
-/* To be said before the events of each profile. */
+/* Called before the events of each profile. */
 void sn_trace_export_begin(struct sn_trace_export *export);
 
 /* A small number for a link, the same after an import; 0 none. */
 uint64_t sn_trace_export_link(const struct sn_trace_export *export, uint64_t link);
+
+/* The frame of a context. */
+static inline const struct sonde_db_frame *
+sn_trace_export_frame(const struct sn_trace_export *export, uint32_t context)
+{
+	return sonde_db_frame(export->db, sonde_db_context(export->db, context)->frame);
+}
 
 /* The category of torch.profiler for an event: "cpu_op", "kernel", "range", ... */
 const char *sn_trace_export_category(struct sn_trace_export *export,
@@ -96,7 +103,7 @@ bool sn_trace_export_is_range(struct sn_trace_export *export, const struct sn_wa
 bool sn_trace_export_is_memory(const struct sn_trace_export *export,
 			       const struct sn_walk_event *event);
 /* What an event is called, as torch.profiler does: "train.py(12): step", "ProfilerStep#3".
- * Iterations are numbered as they come, so to be asked for once. */
+ * Iterations are numbered as they come: call it once for each event. */
 void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,
 			  char *text, size_t size);
 /* Whether the name is that of the frame alone, the same for each event of a context. */

@@ -78,8 +78,7 @@ static void write_profile_cells(struct events *events, uint32_t number)
 
 static const char *name_at(const struct events *events, uint32_t context)
 {
-	uint32_t frame = sonde_db_context(events->db, context)->frame;
-	return sonde_db_string(events->db, sonde_db_frame(events->db, frame)->name);
+	return sonde_db_string(events->db, sn_trace_export_frame(&events->export, context)->name);
 }
 
 /* The frames from the root, ";" between them; one in a name becomes ":". */

@@ -4,7 +4,7 @@
  *   1. src/export/NAME.c defines `const struct sn_exporter sn_exporter_NAME` and is listed in
  *      meson.build;
  *   2. exporters.def gets a line SN_EXPORTER(NAME);
- *   3. tests/cli/test_export.py gets its golden case, docs/man/sonde-export.1 its paragraph.
+ *   3. tests/cli/export/test_export.py gets its golden case, docs/man/sonde-export.1 its paragraph.
  * A test fails until all of these are there.
  *
  * An exporter writes to a stream and knows nothing of files: naming, writing beside and renaming
@@ -22,7 +22,7 @@
 
 struct sn_source_roots;
 
-/* What a format cannot say, for the user; `count` is 0 where there is nothing. */
+/* What a format cannot hold, for the user; `count` is 0 where there is nothing. */
 struct sn_export_loss {
 	uint32_t count;	 /* formulas of the database */
 	char first[120]; /* the first one's name */

@@ -297,8 +297,8 @@ static void put_locations(struct writer *writer)
 }
 
 /* What stays the same for all samples of a thread: its labels, as they will be written. */
-static void make_labels(struct writer *writer, uint32_t profile, const uint32_t keys[3],
-			struct sn_buffer *labels)
+static void encode_labels(struct writer *writer, uint32_t profile, const uint32_t keys[3],
+			  struct sn_buffer *labels)
 {
 	char name[512];
 	const struct sonde_db_profile *p = sonde_db_profile(writer->db, profile);
@@ -427,7 +427,7 @@ static void put_samples(struct writer *writer)
 	struct sonde_db_stat *stats = sn_arena_array(&writer->arena, struct sonde_db_stat, metrics);
 	struct sn_buffer labels = {0};
 	for (uint32_t p = 0; values && stats && p < sonde_db_profile_count(writer->db); p++) {
-		make_labels(writer, p, keys, &labels);
+		encode_labels(writer, p, keys, &labels);
 		put_profile(writer, p, values, stats, &labels);
 	}
 	writer->strings.failed |= labels.failed;

@@ -50,8 +50,8 @@ static uint32_t caller_of(struct sn_shown_callers *callers, const struct sn_walk
 	return 0;
 }
 
-int sn_shown_callers_take(struct sn_shown_callers *callers, struct sn_trace_export *export,
-			  const struct sn_walk_event *event, bool is_device)
+int sn_shown_callers_needs_path(struct sn_shown_callers *callers, struct sn_trace_export *export,
+				const struct sn_walk_event *event, bool is_device)
 {
 	if (event->kind == SONDE_TRACK_STATES || event->kind == SONDE_TRACK_SYSTEM)
 		return 1;

@@ -24,13 +24,13 @@ struct sn_shown_callers {
 	size_t count, capacity;
 };
 
-/* To be said before the events of each profile. */
+/* Called before the events of each profile. */
 void sn_shown_callers_begin(struct sn_shown_callers *callers);
-/* Of every event of a profile in order of time: 1 where its path must be told, 0 where not, or
- * SN_ERR_MEMORY. Paths of a device's operations are those of what launched them; samples and
- * counters are left to who writes them. */
-int sn_shown_callers_take(struct sn_shown_callers *callers, struct sn_trace_export *export,
-			  const struct sn_walk_event *event, bool is_device);
+/* Called with every event of a profile in order of time: 1 where its path must be written, 0 where
+ * not, or SN_ERR_MEMORY. Paths of a device's operations are those of what launched them; samples
+ * and counters are left to the caller. */
+int sn_shown_callers_needs_path(struct sn_shown_callers *callers, struct sn_trace_export *export,
+				const struct sn_walk_event *event, bool is_device);
 void sn_shown_callers_release(struct sn_shown_callers *callers);
 
 #endif

@@ -74,9 +74,7 @@ static bool begins(const char *text, const char *with)
 
 static bool ends(const char *name, size_t length, const char *with)
 {
-	size_t bytes = 0;
-	while (with[bytes])
-		bytes++;
+	size_t bytes = strlen(with);
 	if (bytes > length)
 		return false;
 	for (size_t i = 0; i < bytes; i++)
@@ -287,14 +285,18 @@ static char before(const struct place *place)
 	return place->text > place->start ? place->text[-1] : 0;
 }
 
-/* The value that begins at `at`: to its own quote, or to that around its name. */
-static size_t take_value(const struct place *place, size_t *at)
+/* The quote that stands there, behind which it goes on; or 0. */
+static char quote_at(const char *text, size_t *at)
 {
-	char quote = is_one_of(place->text[*at], "\"'") ? place->text[*at] : 0;
-	if (quote) {
-		++*at;
+	return is_one_of(text[*at], "\"'") ? text[(*at)++] : 0;
+}
+
+/* The value that begins at `at`: to its own quote, or to that around its name. */
+static size_t value_at(const struct place *place, size_t *at)
+{
+	char quote = quote_at(place->text, at);
+	if (quote)
 		return value_length(place->text + *at, quote);
-	}
 	char around = before(place);
 	if (around && is_one_of(around, "\"'"))
 		return value_length(place->text + *at, around);
@@ -328,8 +330,7 @@ static size_t value_behind(const struct place *place, size_t name, size_t *at)
 		++*at;
 	if (place->text[*at] == '-')
 		return 0;
-	char quote = is_one_of(place->text[*at], "\"'") ? place->text[*at] : 0;
-	*at += quote != 0;
+	char quote = quote_at(place->text, at);
 	return value_length(place->text + *at, quote);
 }
 
@@ -353,7 +354,7 @@ static size_t value_of_name(const struct place *place, size_t name, size_t *at)
 	if (is_header && !is_one_of(text[*at], "\"'"))
 		return header_length(place, *at);
 	if (!is_quoted || is_one_of(text[*at], "\"'"))
-		return take_value(place, at);
+		return value_at(place, at);
 	return value_length(text + *at, 0);
 }
 
@@ -458,8 +459,7 @@ static size_t value_of_letter(const struct place *place, size_t *at)
 		++*at;
 	if (word == 2 && text[*at] == '-')
 		return 0;
-	char quote = is_one_of(text[*at], "\"'") ? text[*at] : 0;
-	*at += quote != 0;
+	char quote = quote_at(text, at);
 	bool is_whole = place->is_argument && text == place->start && word > 2;
 	size_t length = is_whole ? strlen(text + *at) : value_length(text + *at, quote);
 	size_t user = after_user(text + *at, length);

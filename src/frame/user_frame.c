@@ -2,15 +2,11 @@
 /* By files and modules; see user_frame.h. */
 #include "user_frame.h"
 
+#include "base/text.h"
 #include "format/measurement/measurement.h"
 #include "frame/python_library.h"
 
 #include <string.h>
-
-static bool has_prefix(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
 
 static bool is_package_path(const char *path)
 {
@@ -34,9 +30,9 @@ static bool has_script(const struct sonde_db *db)
 static bool is_typed_in(const struct sonde_db *db, const char *file, const char *function)
 {
 	if (strcmp(file, "<string>") == 0)
-		return !has_prefix(function, "__") && !has_script(db);
-	return strcmp(file, "<stdin>") == 0 || has_prefix(file, "<python-input") ||
-	       has_prefix(file, "<ipython-input");
+		return !sn_text_begins(function, "__") && !has_script(db);
+	return strcmp(file, "<stdin>") == 0 || sn_text_begins(file, "<python-input") ||
+	       sn_text_begins(file, "<ipython-input");
 }
 
 /* Kineto and XLA take the folder of libraries off a path. */
@@ -63,15 +59,15 @@ static bool is_user_python(const struct sonde_db *db, const char *file, const ch
 
 static bool is_system_path(const char *path)
 {
-	return has_prefix(path, "/usr/") || has_prefix(path, "/lib") || has_prefix(path, "/opt/") ||
-	       is_package_path(path) || *path == '[';
+	return sn_text_begins(path, "/usr/") || sn_text_begins(path, "/lib") ||
+	       sn_text_begins(path, "/opt/") || is_package_path(path) || *path == '[';
 }
 
 /* The standard libraries and packages that a compiler built into the program. */
 static bool is_library_source(const char *file)
 {
-	return has_prefix(file, "/usr/") || has_prefix(file, "/rustc/") ||
-	       has_prefix(file, "/rust/deps/") || strstr(file, "/.cargo/registry/") ||
+	return sn_text_begins(file, "/usr/") || sn_text_begins(file, "/rustc/") ||
+	       sn_text_begins(file, "/rust/deps/") || strstr(file, "/.cargo/registry/") ||
 	       strstr(file, "/.cargo/git/") || strstr(file, "/.rustup/toolchains/");
 }
 

@@ -39,7 +39,7 @@ void sn_os_layout_init(struct sn_os_layout *layout, enum sn_os_event_kind kind,
 	layout->text = field_of(tracepoint, kinds[kind].text);
 }
 
-static void take_common(const struct sn_perf_record *record, struct sn_os_event *event)
+static void copy_common(const struct sn_perf_record *record, struct sn_os_event *event)
 {
 	*event = (struct sn_os_event){.time_ns = record->time_ns,
 				      .cpu = record->cpu,
@@ -56,7 +56,7 @@ bool sn_os_decode_sample(const struct sn_os_layout *layout, enum sn_os_event_kin
 	const unsigned char *raw = sn_perf_record_raw(record, &length);
 	if (!raw)
 		return false;
-	take_common(record, event);
+	copy_common(record, event);
 	event->kind = kind;
 	event->kernel_tid = (int32_t)sn_tracepoint_number(&layout->thread, raw, length);
 	event->in_interrupt = sn_tracepoint_number(&layout->flags, raw, length) & IN_INTERRUPT;
@@ -71,7 +71,7 @@ bool sn_os_decode_sample(const struct sn_os_layout *layout, enum sn_os_event_kin
 bool sn_os_decode_record(enum sn_os_event_kind fault, const struct sn_perf_record *record,
 			 struct sn_os_event *event)
 {
-	take_common(record, event);
+	copy_common(record, event);
 	event->other = record->child_tid;
 	event->number = record->child_pid;
 	switch (record->type) {

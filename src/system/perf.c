@@ -383,29 +383,29 @@ int sn_os_perf_open(const struct sn_os_options *options, pid_t pid, struct sn_os
 		    struct sn_os_coverage *coverage, struct sn_error *error)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	struct sn_os_perf *made = calloc(1, sizeof(*made));
+	struct sn_os_perf *created = calloc(1, sizeof(*created));
 	*coverage = (struct sn_os_coverage){0};
-	if (!made)
+	if (!created)
 		return sn_fail_memory(error);
-	made->options = *options;
-	made->coverage = coverage;
-	made->pid = pid;
-	made->cpu_count = cpus > 0 ? (uint32_t)cpus : 1;
-	made->is_privileged = may_see_kernel(options->is_wide ? 0 : pid);
-	made->rings = calloc(made->cpu_count, sizeof(*made->rings));
-	made->polled = calloc(made->cpu_count + 1ull, sizeof(*made->polled));
-	int status = made->rings && made->polled ? 0 : sn_fail_memory(error);
-	for (uint32_t cpu = 0; !status && cpu <= made->cpu_count; cpu++)
-		made->polled[cpu].fd = -1;
+	created->options = *options;
+	created->coverage = coverage;
+	created->pid = pid;
+	created->cpu_count = cpus > 0 ? (uint32_t)cpus : 1;
+	created->is_privileged = may_see_kernel(options->is_wide ? 0 : pid);
+	created->rings = calloc(created->cpu_count, sizeof(*created->rings));
+	created->polled = calloc(created->cpu_count + 1ull, sizeof(*created->polled));
+	int status = created->rings && created->polled ? 0 : sn_fail_memory(error);
+	for (uint32_t cpu = 0; !status && cpu <= created->cpu_count; cpu++)
+		created->polled[cpu].fd = -1;
 	allow_descriptors();
 	if (!status)
-		status = open_all(made, error);
+		status = open_all(created, error);
 	if (status) {
-		sn_os_perf_close(made);
+		sn_os_perf_close(created);
 		return status;
 	}
-	made->coverage = NULL; /* the caller's, who may be gone */
-	*perf = made;
+	created->coverage = NULL; /* the caller's, who may be gone */
+	*perf = created;
 	return 0;
 }
 
@@ -443,7 +443,7 @@ void sn_os_perf_wait(struct sn_os_perf *perf, int wake_fd, int timeout_ms)
 
 struct reading {
 	struct sn_os_perf *perf;
-	void (*take)(void *context, const struct sn_os_event *event);
+	void (*handle)(void *context, const struct sn_os_event *event);
 	void *context;
 };
 
@@ -454,7 +454,7 @@ static bool is_fault(void *context, uint64_t id)
 	return kind == SN_OS_FAULT_MINOR || kind == SN_OS_FAULT_MAJOR;
 }
 
-static void take_record(void *context, struct sn_ring *ring)
+static void handle_record(void *context, struct sn_ring *ring)
 {
 	const struct reading *reading = context;
 	struct sn_os_perf *perf = reading->perf;
@@ -474,14 +474,14 @@ static void take_record(void *context, struct sn_ring *ring)
 	}
 	if (event.kind == SN_OS_LOST)
 		event.value = (int64_t)ring->last_ns;
-	reading->take(reading->context, &event);
+	reading->handle(reading->context, &event);
 }
 
 void sn_os_perf_read(struct sn_os_perf *perf, uint64_t until_ns,
-		     void (*take)(void *context, const struct sn_os_event *event), void *context)
+		     void (*handle)(void *context, const struct sn_os_event *event), void *context)
 {
-	struct reading reading = {perf, take, context};
-	sn_rings_read(perf->rings, perf->cpu_count, until_ns, is_fault, take_record, &reading);
+	struct reading reading = {perf, handle, context};
+	sn_rings_read(perf->rings, perf->cpu_count, until_ns, is_fault, handle_record, &reading);
 }
 
 uint64_t sn_os_perf_damaged(const struct sn_os_perf *perf)

@@ -55,9 +55,9 @@ void sn_os_perf_disable(struct sn_os_perf *perf);
 
 /* Waits until rings fill or the time is over. `wake_fd` ends it as well. */
 void sn_os_perf_wait(struct sn_os_perf *perf, int wake_fd, int timeout_ms);
-/* Calls `take` with each event up to that time, in order. */
+/* Calls `handle` with each event up to that time, in order. */
 void sn_os_perf_read(struct sn_os_perf *perf, uint64_t until_ns,
-		     void (*take)(void *context, const struct sn_os_event *event), void *context);
+		     void (*handle)(void *context, const struct sn_os_event *event), void *context);
 /* Records that could not be read. */
 uint64_t sn_os_perf_damaged(const struct sn_os_perf *perf);
 

@@ -39,10 +39,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void take(void *context, const struct sn_os_event *event)
+static void add_event(void *context, const struct sn_os_event *event)
 {
 	struct sn_os_recorder *recorder = context;
-	sn_os_states_take(recorder->states, event);
+	sn_os_states_add(recorder->states, event);
 }
 
 static void *record(void *context)
@@ -52,11 +52,11 @@ static void *record(void *context)
 	setpriority(PRIO_PROCESS, 0, HASTE);
 	while (!atomic_load_explicit(&recorder->is_stopping, memory_order_relaxed)) {
 		sn_os_perf_wait(recorder->perf, recorder->stop_fd, PERIOD_MS);
-		sn_os_perf_read(recorder->perf, now_ns() - SETTLE_NS, take, recorder);
+		sn_os_perf_read(recorder->perf, now_ns() - SETTLE_NS, add_event, recorder);
 		sn_trace_file_flush(recorder->file);
 	}
 	sn_os_perf_disable(recorder->perf);
-	sn_os_perf_read(recorder->perf, UINT64_MAX, take, recorder);
+	sn_os_perf_read(recorder->perf, UINT64_MAX, add_event, recorder);
 	return NULL;
 }
 
@@ -85,26 +85,26 @@ int sn_os_recorder_start(const struct sn_os_options *options, pid_t pid, struct 
 			 struct sn_os_recorder **recorder, struct sn_os_coverage *coverage,
 			 struct sn_error *error)
 {
-	struct sn_os_recorder *made = calloc(1, sizeof(*made));
-	if (!made)
+	struct sn_os_recorder *created = calloc(1, sizeof(*created));
+	if (!created)
 		return sn_fail_memory(error);
-	made->file = file;
-	made->stop_fd = eventfd(0, EFD_CLOEXEC);
-	made->trace = sn_os_trace_new(file);
-	if (made->trace) {
-		struct sn_os_sink sink = sn_os_trace_sink(made->trace);
-		made->states = sn_os_states_new(&sink, options->is_wide);
+	created->file = file;
+	created->stop_fd = eventfd(0, EFD_CLOEXEC);
+	created->trace = sn_os_trace_new(file);
+	if (created->trace) {
+		struct sn_os_sink sink = sn_os_trace_sink(created->trace);
+		created->states = sn_os_states_new(&sink, options->is_wide);
 	}
-	int status = made->states && made->stop_fd >= 0
-			 ? sn_os_perf_open(options, pid, &made->perf, coverage, error)
+	int status = created->states && created->stop_fd >= 0
+			 ? sn_os_perf_open(options, pid, &created->perf, coverage, error)
 			 : sn_fail_memory(error);
-	if (!status && start_thread(made))
+	if (!status && start_thread(created))
 		status = sn_fail(error, SN_ERR_MEMORY, "cannot start a thread");
 	if (status) {
-		release(made);
+		release(created);
 		return status;
 	}
-	*recorder = made;
+	*recorder = created;
 	return 0;
 }
 

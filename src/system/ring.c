@@ -104,7 +104,7 @@ static struct sn_ring *earliest(struct sn_ring *rings, size_t count, uint64_t *o
 }
 
 void sn_rings_read(struct sn_ring *rings, size_t count, uint64_t until_ns,
-		   sn_ring_is_fault *is_fault, sn_ring_take *take, void *context)
+		   sn_ring_is_fault *is_fault, sn_ring_handler *handle, void *context)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!rings[i].page)
@@ -120,7 +120,7 @@ void sn_rings_read(struct sn_ring *rings, size_t count, uint64_t until_ns,
 			break;
 		uint64_t given_back = ring->tail;
 		while (ring->has_record && ring->record.time_ns <= end_ns) {
-			take(context, ring);
+			handle(context, ring);
 			ring->last_ns = ring->record.time_ns;
 			ring->tail += ring->record_bytes;
 			ring->has_record = false;

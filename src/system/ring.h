@@ -32,10 +32,11 @@ void sn_ring_unmap(struct sn_ring *ring);
 
 /* Whether samples of that event have the fields of SN_PERF_FAULT. */
 typedef bool sn_ring_is_fault(void *context, uint64_t id);
-typedef void sn_ring_take(void *context, struct sn_ring *ring);
+typedef void sn_ring_handler(void *context, struct sn_ring *ring);
 
-/* Calls `take` with each record up to `until_ns`, of all rings, in order of time: ring->record. */
+/* Calls `handle` with each record up to `until_ns`, of all rings, in order of time: ring->record.
+ */
 void sn_rings_read(struct sn_ring *rings, size_t count, uint64_t until_ns,
-		   sn_ring_is_fault *is_fault, sn_ring_take *take, void *context);
+		   sn_ring_is_fault *is_fault, sn_ring_handler *handle, void *context);
 
 #endif

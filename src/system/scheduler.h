@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads and processors did, out of the scheduler's events that a file of another tool holds:
- * a thread runs, is ready, or is blocked; a processor runs a thread.
+ * What threads and processors did, out of the scheduler's events: a thread runs, is ready, or is
+ * blocked; a processor runs a thread.
  *
- * A thread that is switched out is ready if it could have gone on, else blocked until it is woken;
- * without a wakeup, until it runs again. What it did before its first event is not known and is not
- * guessed. Events must come in order of time.
+ *            switched in                       woken
+ *   READY ───────────────> RUNNING   BLOCKED ─────────> READY
+ *     ^                     │    │      ^
+ *     └─── switched out, ───┘    └──────┘ switched out, waiting
+ *          could go on
+ *
+ * A thread that is switched out is blocked until it is woken; without a wakeup, until it runs
+ * again. UNKNOWN is what a thread did before its first event, after its last one, and where events
+ * were lost. Nothing is guessed across it.
+ *
+ * There are two ways in. Files of other tools hold switches and wakeups by number of thread and
+ * processor, in order of time: sn_sched_switch and its like keep the threads and processors.
+ * Recordings of our own know more of a thread (state.h), and keep their threads themselves:
+ * sn_sched_run and its like are told the thread.
  */
 #ifndef SN_SYSTEM_SCHEDULER_H
 #define SN_SYSTEM_SCHEDULER_H
 
-#include "base/intern.h"
+#include "base/table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,18 +29,20 @@
 
 enum sn_sched_state { SN_SCHED_UNKNOWN, SN_SCHED_RUNNING, SN_SCHED_READY, SN_SCHED_BLOCKED };
 
-/* "running", "ready", "blocked". */
+/* "unknown", "running", "ready", "blocked". */
 const char *sn_sched_state_name(enum sn_sched_state state);
 /* "interruptible", "uninterruptible", "stopped", ...: why a thread is blocked. */
 const char *sn_sched_reason(char why);
+/* What the kernel calls prev_state in sched_switch: 0 could go on; else the letter. */
+char sn_sched_letter(uint64_t state, bool *could_go_on);
 
 struct sn_sched_thread {
 	uint32_t tid;
 	enum sn_sched_state state;
 	char why; /* of BLOCKED: 'S' can be interrupted, 'D' not, 'T', 't', 'X', 'Z', 'P', 'I' */
-	uint32_t cpu;	/* of RUNNING */
-	uint32_t waker; /* of READY, if it was woken: by which thread; 0 unknown */
-	uint64_t since_ns;
+	uint32_t cpu;	   /* of RUNNING */
+	uint32_t waker;	   /* of READY, if it was woken: by which thread; 0 unknown */
+	uint64_t since_ns; /* 0: nothing is known yet */
 };
 
 struct sn_sched_processor {
@@ -44,23 +57,29 @@ struct sn_sched_interval {
 	uint64_t start_ns, end_ns;
 };
 
+/* All zeroes but for the callback and its context is ready. */
 struct sn_sched {
-	int (*take)(void *context, const struct sn_sched_interval *interval); /* 0 or negative */
+	/* Called with each interval. 0, or a negative number that the caller gets. */
+	int (*interval)(void *context, const struct sn_sched_interval *interval);
 	void *context;
-	struct sn_intern tids; /* uint32_t */
+	bool has_unknown; /* intervals of UNKNOWN count as well, where something was known before */
+	struct sn_table tids;
 	struct sn_sched_thread *threads;
 	struct sn_sched_processor *processors;
 	size_t thread_capacity, processor_count, processor_capacity;
-	uint64_t last_ns;
+	uint64_t last_ns, disorder; /* disorder: times before the thread's last one, put right */
 };
 
 #define SN_SCHED_PROCESSORS_MAX 65536u
+/* The thread that leaves a processor where its event does not tell: the one that ran there. */
+#define SN_SCHED_UNTOLD		UINT32_MAX
 
-/* All zeroes but for take and context is ready. */
 void sn_sched_release(struct sn_sched *sched);
 
+/* ---- by number; each 0, SN_ERR_MEMORY or what the callback returned ---- */
+
 /* A processor goes from one thread to another; 0 is the idle thread. `could_go_on`: the first was
- * preempted; else it waits, `why` as above. 0, SN_ERR_MEMORY or what take returned. */
+ * preempted; else it waits, `why` as above. */
 int sn_sched_switch(struct sn_sched *sched, uint64_t time_ns, uint32_t cpu, uint32_t from,
 		    bool could_go_on, char why, uint32_t to);
 /* One of the two alone, where both are not known. */
@@ -71,7 +90,15 @@ int sn_sched_wake(struct sn_sched *sched, uint64_t time_ns, uint32_t tid, uint32
 /* Ends what has not ended with the last event. */
 int sn_sched_finish(struct sn_sched *sched);
 
-/* What the kernel calls prev_state in sched_switch: 0 could go on; else the letter. */
-char sn_sched_letter(uint64_t state, bool *could_go_on);
+/* ---- by thread, which is the caller's; each 0 or what the callback returned ---- */
+
+int sn_sched_run(struct sn_sched *sched, struct sn_sched_thread *thread, uint64_t time_ns,
+		 uint32_t cpu);
+int sn_sched_leave(struct sn_sched *sched, struct sn_sched_thread *thread, uint64_t time_ns,
+		   bool could_go_on, char why);
+int sn_sched_ready(struct sn_sched *sched, struct sn_sched_thread *thread, uint64_t time_ns,
+		   uint32_t waker);
+/* From now on nothing is known of it. */
+int sn_sched_forget(struct sn_sched *sched, struct sn_sched_thread *thread, uint64_t time_ns);
 
 #endif

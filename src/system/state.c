@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include "base/vec.h"
+#include "scheduler.h"
 #include "syscall_name.h"
 
 #include <stdio.h>
@@ -18,25 +19,19 @@
 
 enum { NAME_BYTES = 32, NEST_MAX = 8, REQUEST_SLOTS = 4096, REQUEST_PROBES = 16, CPUS_MAX = 65536 };
 
-enum thread_state { UNKNOWN, RUNNING, READY, BLOCKED };
-
 /* Of what system call: none, or not known because its begin was not seen. */
 enum { SYSCALL_NONE = -1, SYSCALL_UNKNOWN = -2 };
 
-enum key_kind { BY_TID, BY_KERNEL_TID, KEY_KINDS };
-
 struct thread {
-	struct thread *next[KEY_KINDS];
-	int32_t keys[KEY_KINDS]; /* kernel's: 0 not known */
+	struct sn_sched_thread sched; /* tid: as our pid namespace has it; cpu: where it ran last */
+	uint32_t number;	      /* in `threads` */
+	int32_t kernel_tid;	      /* 0 not known */
 	int32_t pid;
-	enum thread_state state;
-	uint64_t since_ns;
-	uint32_t cpu;		 /* where it ran last */
-	char reason[NAME_BYTES]; /* while BLOCKED; "" not known */
+	char reason[NAME_BYTES]; /* while blocked; "" not known */
 	char name[NAME_BYTES];
 	int64_t syscall, argument;
 	uint64_t syscall_ns;
-	/* who woke it, while READY, or too early to be sure */
+	/* who woke it, while it is ready, or too early to be sure */
 	uint64_t wakeup_ns;
 	struct sn_os_item wakeup; /* of whom to say so */
 };
@@ -62,13 +57,17 @@ struct request {
 
 struct sn_os_states {
 	struct sn_os_sink sink;
+	struct sn_sched sched;
+	/* the thread whose state is about to change, and what is known besides of what it did */
+	const struct thread *changing;
+	const struct sn_os_item *extra;
 	bool is_wide;
 	bool has_switches;  /* the tracepoint tells of them, and of threads' ends */
 	bool has_syscalls;  /* they are told of: a thread that is in none blocks in a fault */
 	bool is_translated; /* threads have other numbers for us than for the kernel */
-	struct thread **buckets[KEY_KINDS];
-	size_t bucket_count; /* a power of two */
-	size_t thread_count;
+	struct thread **threads;
+	size_t thread_count, thread_capacity;
+	struct sn_table by_tid, by_kernel_tid; /* numbers of threads */
 	struct cpu *cpus;
 	size_t cpu_capacity, cpu_count;
 	struct request requests[REQUEST_SLOTS];
@@ -78,88 +77,68 @@ struct sn_os_states {
 
 /* ---- threads ---- */
 
-static struct thread **bucket(const struct sn_os_states *states, enum key_kind kind, int32_t key)
+static struct thread *find(const struct sn_os_states *states, const struct sn_table *table,
+			   int32_t tid)
 {
-	uint32_t hash = (uint32_t)key * 2654435761u;
-	return states->buckets[kind] + (hash >> 8 & (states->bucket_count - 1));
+	uint32_t number = sn_table_find(table, (uint32_t)tid);
+	return number == SN_TABLE_NONE ? NULL : states->threads[number];
 }
 
-static struct thread *find(const struct sn_os_states *states, enum key_kind kind, int32_t key)
+static void learn_kernel_tid(struct sn_os_states *states, struct thread *thread, int32_t kernel_tid)
 {
-	struct thread *thread = *bucket(states, kind, key);
-	while (thread && thread->keys[kind] != key)
-		thread = thread->next[kind];
-	return thread;
-}
-
-static void link_thread(struct sn_os_states *states, enum key_kind kind, struct thread *thread)
-{
-	struct thread **place = bucket(states, kind, thread->keys[kind]);
-	thread->next[kind] = *place;
-	*place = thread;
-}
-
-static void unlink_thread(struct sn_os_states *states, enum key_kind kind, struct thread *thread)
-{
-	struct thread **place = bucket(states, kind, thread->keys[kind]);
-	while (*place && *place != thread)
-		place = &(*place)->next[kind];
-	if (*place)
-		*place = thread->next[kind];
-}
-
-/* Twice as many buckets; without memory for them chains grow longer. */
-static void grow(struct sn_os_states *states)
-{
-	struct thread **grown[KEY_KINDS], **old[KEY_KINDS];
-	size_t count = states->bucket_count;
-	for (int kind = 0; kind < KEY_KINDS; kind++)
-		grown[kind] = calloc(count * 2, sizeof(**grown));
-	if (!grown[BY_TID] || !grown[BY_KERNEL_TID]) {
-		free(grown[BY_TID]);
-		free(grown[BY_KERNEL_TID]);
+	if (kernel_tid <= 0 || thread->kernel_tid ||
+	    sn_table_put(&states->by_kernel_tid, (uint32_t)kernel_tid, thread->number))
 		return;
-	}
-	states->bucket_count = count * 2;
-	for (int kind = 0; kind < KEY_KINDS; kind++) {
-		old[kind] = states->buckets[kind];
-		states->buckets[kind] = grown[kind];
-		for (size_t i = 0; i < count; i++)
-			for (struct thread *thread = old[kind][i], *next; thread; thread = next) {
-				next = thread->next[kind];
-				link_thread(states, (enum key_kind)kind, thread);
-			}
-		free(old[kind]);
-	}
+	states->is_translated |= (uint32_t)kernel_tid != thread->sched.tid;
+	thread->kernel_tid = kernel_tid;
 }
 
 static struct thread *add(struct sn_os_states *states, int32_t tid, int32_t kernel_tid)
 {
-	if (states->thread_count >= states->bucket_count)
-		grow(states);
-	struct thread *thread =
-	    states->thread_count < SN_OS_THREADS_MAX ? calloc(1, sizeof(*thread)) : NULL;
-	if (!thread) {
+	uint32_t number = (uint32_t)states->thread_count;
+	struct thread *thread = number < SN_OS_THREADS_MAX ? calloc(1, sizeof(*thread)) : NULL;
+	if (!thread ||
+	    sn_vec_reserve(&states->threads, &states->thread_capacity, number + 1ull) < 0 ||
+	    sn_table_put(&states->by_tid, (uint32_t)tid, number)) {
+		free(thread);
 		states->losses[SN_OS_LOSS_THREADS]++;
 		return NULL;
 	}
-	states->thread_count++;
-	thread->keys[BY_TID] = tid;
-	thread->keys[BY_KERNEL_TID] = kernel_tid > 0 ? kernel_tid : 0;
-	states->is_translated |= kernel_tid > 0 && kernel_tid != tid;
-	thread->syscall = SYSCALL_UNKNOWN;
-	link_thread(states, BY_TID, thread);
-	if (thread->keys[BY_KERNEL_TID])
-		link_thread(states, BY_KERNEL_TID, thread);
+	*thread = (struct thread){
+	    .sched.tid = (uint32_t)tid, .number = number, .syscall = SYSCALL_UNKNOWN};
+	states->threads[states->thread_count++] = thread;
+	learn_kernel_tid(states, thread, kernel_tid);
 	return thread;
 }
 
+/* Gives a key that leads to a thread another thread's number; SN_TABLE_NONE: removes the key. */
+static void redirect(struct sn_table *table, uint32_t tid, uint32_t from, uint32_t to)
+{
+	if (sn_table_find(table, tid) != from)
+		return; /* another thread has that number by now */
+	if (to == SN_TABLE_NONE)
+		sn_table_remove(table, tid);
+	else
+		sn_table_probe(table, tid)->number = to + 1;
+}
+
+static void redirect_thread(struct sn_os_states *states, const struct thread *thread, uint32_t to)
+{
+	redirect(&states->by_tid, thread->sched.tid, thread->number, to);
+	if (thread->kernel_tid)
+		redirect(&states->by_kernel_tid, (uint32_t)thread->kernel_tid, thread->number, to);
+}
+
+/* The last thread takes its place. */
 static void drop(struct sn_os_states *states, struct thread *thread)
 {
-	unlink_thread(states, BY_TID, thread);
-	if (thread->keys[BY_KERNEL_TID])
-		unlink_thread(states, BY_KERNEL_TID, thread);
-	states->thread_count--;
+	struct thread *last = states->threads[--states->thread_count];
+	redirect_thread(states, thread, SN_TABLE_NONE);
+	if (last != thread) {
+		redirect_thread(states, last, thread->number);
+		last->number = thread->number;
+		states->threads[last->number] = last;
+	}
 	free(thread);
 }
 
@@ -168,21 +147,12 @@ static struct thread *find_kernel(struct sn_os_states *states, int32_t kernel_ti
 {
 	if (kernel_tid <= 0)
 		return NULL;
-	struct thread *thread = find(states, BY_KERNEL_TID, kernel_tid);
+	struct thread *thread = find(states, &states->by_kernel_tid, kernel_tid);
 	if (!thread && !states->is_translated)
-		thread = find(states, BY_TID, kernel_tid);
+		thread = find(states, &states->by_tid, kernel_tid);
 	if (!thread && states->is_wide)
 		thread = add(states, kernel_tid, kernel_tid);
 	return thread;
-}
-
-static void learn_kernel_tid(struct sn_os_states *states, struct thread *thread, int32_t kernel_tid)
-{
-	if (kernel_tid <= 0 || thread->keys[BY_KERNEL_TID])
-		return;
-	states->is_translated |= kernel_tid != thread->keys[BY_TID];
-	thread->keys[BY_KERNEL_TID] = kernel_tid;
-	link_thread(states, BY_KERNEL_TID, thread);
 }
 
 static void set_name(struct sn_os_states *states, struct thread *thread, const char *text,
@@ -195,7 +165,7 @@ static void set_name(struct sn_os_states *states, struct thread *thread, const c
 	memcpy(thread->name, text, length);
 	thread->name[length] = 0;
 	if (states->sink.thread)
-		states->sink.thread(states->sink.context, thread->pid, thread->keys[BY_TID],
+		states->sink.thread(states->sink.context, thread->pid, (int32_t)thread->sched.tid,
 				    thread->name);
 }
 
@@ -206,7 +176,7 @@ static struct sn_os_item item_of(const struct thread *thread, enum sn_os_layer l
 {
 	return (struct sn_os_item){.layer = layer,
 				   .pid = thread->pid,
-				   .tid = thread->keys[BY_TID],
+				   .tid = (int32_t)thread->sched.tid,
 				   .start_ns = start_ns,
 				   .end_ns = end_ns};
 }
@@ -222,61 +192,73 @@ static void send(struct sn_os_states *states, const struct sn_os_item *item)
 	states->sink.item(states->sink.context, item);
 }
 
-static void send_occupancy(struct sn_os_states *states, const struct thread *thread,
-			   uint64_t end_ns)
+/* An interval of a thread's state is over, of the processor's too where it ran. */
+static int send_interval(void *context, const struct sn_sched_interval *interval)
 {
-	struct sn_os_item item = item_of(thread, SN_OS_LAYER_OCCUPANCY, thread->since_ns, end_ns);
-	item.named_pid = item.pid;
-	item.named_tid = item.tid;
-	item.name = thread->name;
-	item.pid = 0;
-	item.tid = (int32_t)thread->cpu;
+	struct sn_os_states *states = context;
+	const struct thread *thread = states->changing;
+	const struct sn_sched_thread *was = &interval->thread;
+	struct sn_os_item item =
+	    item_of(thread, SN_OS_LAYER_STATE, interval->start_ns, interval->end_ns);
+	item.name = sn_sched_state_name(was->state);
+	if (was->state == SN_SCHED_BLOCKED && *thread->reason) {
+		item.group = item.name;
+		item.name = thread->reason;
+	}
+	if (states->extra) {
+		item.link = states->extra->link;
+		item.present = states->extra->present;
+		memcpy(item.values, states->extra->values, sizeof(item.values));
+	}
+	if (was->state == SN_SCHED_RUNNING)
+		put_value(&item, SN_OS_KEY_CPU, was->cpu);
 	send(states, &item);
+	if (was->state != SN_SCHED_RUNNING)
+		return 0;
+	item = (struct sn_os_item){.layer = SN_OS_LAYER_OCCUPANCY,
+				   .tid = (int32_t)was->cpu,
+				   .start_ns = interval->start_ns,
+				   .end_ns = interval->end_ns,
+				   .name = thread->name,
+				   .named_pid = thread->pid,
+				   .named_tid = (int32_t)thread->sched.tid};
+	send(states, &item);
+	return 0;
 }
 
-/* Ends the state that the thread was in, and tells of it. `extra` has what is known besides. */
-static void enter(struct sn_os_states *states, struct thread *thread, enum thread_state state,
-		  uint64_t time_ns, const struct sn_os_item *extra)
+/* To be given to the machine. `extra`: what is known besides of the state that ends, or NULL. */
+static struct sn_sched_thread *changing(struct sn_os_states *states, struct thread *thread,
+					const struct sn_os_item *extra)
 {
-	static const char *const names[] = {"unknown", "running", "ready", "blocked"};
-	enum thread_state was = thread->state;
-	if (time_ns < thread->since_ns) {
-		states->losses[SN_OS_LOSS_DISORDER]++;
-		time_ns = thread->since_ns;
-	}
-	if (thread->since_ns && time_ns > thread->since_ns) {
-		struct sn_os_item item =
-		    item_of(thread, SN_OS_LAYER_STATE, thread->since_ns, time_ns);
-		item.name = names[was];
-		if (was == BLOCKED && *thread->reason) {
-			item.group = names[was];
-			item.name = thread->reason;
-		}
-		if (extra) {
-			item.link = extra->link;
-			item.present = extra->present;
-			memcpy(item.values, extra->values, sizeof(item.values));
-		}
-		if (was == RUNNING)
-			put_value(&item, SN_OS_KEY_CPU, thread->cpu);
-		send(states, &item);
-		if (was == RUNNING)
-			send_occupancy(states, thread, time_ns);
-	}
-	thread->state = state;
-	thread->since_ns = time_ns;
+	states->changing = thread;
+	states->extra = extra;
+	return &thread->sched;
+}
+
+static void run(struct sn_os_states *states, struct thread *thread, const struct sn_os_event *event)
+{
+	if (thread->sched.state != SN_SCHED_RUNNING)
+		sn_sched_run(&states->sched, changing(states, thread, NULL), event->time_ns,
+			     event->cpu);
+	thread->sched.cpu = event->cpu;
+	thread->wakeup_ns = 0;
 }
 
 /* ---- who ran ---- */
+
+static int32_t tid_of(const struct sn_os_event *event)
+{
+	return event->tid > 0 ? event->tid : event->kernel_tid;
+}
 
 /* The thread that a record is of: it ran at that moment. NULL: not one of ours, or nobody. */
 static struct thread *runner(struct sn_os_states *states, const struct sn_os_event *event,
 			     bool is_ours)
 {
-	int32_t tid = event->tid > 0 ? event->tid : event->kernel_tid;
+	int32_t tid = tid_of(event);
 	if (tid <= 0)
 		return NULL;
-	struct thread *thread = find(states, BY_TID, tid);
+	struct thread *thread = find(states, &states->by_tid, tid);
 	if (!thread && (is_ours || states->is_wide))
 		thread = add(states, tid, event->kernel_tid);
 	if (!thread)
@@ -291,19 +273,9 @@ static struct thread *runner(struct sn_os_states *states, const struct sn_os_eve
 static struct thread *running(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *thread = runner(states, event, true);
-	if (!thread)
-		return NULL;
-	if (thread->state != RUNNING)
-		enter(states, thread, RUNNING, event->time_ns, NULL);
-	thread->cpu = event->cpu;
-	thread->wakeup_ns = 0;
+	if (thread)
+		run(states, thread, event);
 	return thread;
-}
-
-static struct thread *find_dead(const struct sn_os_states *states, const struct sn_os_event *event)
-{
-	int32_t tid = event->tid > 0 ? event->tid : event->kernel_tid;
-	return find(states, BY_TID, tid);
 }
 
 /* ---- the scheduler ---- */
@@ -326,11 +298,12 @@ static void wake(struct sn_os_states *states, struct thread *thread, uint64_t ti
 	struct sn_os_item *wakeup = &thread->wakeup, extra = {0};
 	extra.link = wakeup->tid > 0 ? ++states->last_link : 0;
 	put_value(&extra, SN_OS_KEY_WAKER, wakeup->tid);
-	enter(states, thread, READY, time_ns, &extra);
+	sn_sched_ready(&states->sched, changing(states, thread, &extra), time_ns,
+		       (uint32_t)wakeup->tid);
 	if (wakeup->tid <= 0)
 		return;
 	wakeup->link = extra.link;
-	put_value(wakeup, SN_OS_KEY_WOKEN, thread->keys[BY_TID]);
+	put_value(wakeup, SN_OS_KEY_WOKEN, (int32_t)thread->sched.tid);
 	send(states, wakeup);
 }
 
@@ -340,10 +313,13 @@ static void leave(struct sn_os_states *states, struct thread *thread,
 {
 	char text[NAME_BYTES];
 	uint64_t wakeup_ns = thread->wakeup_ns;
-	thread->cpu = event->cpu;
+	bool could_go_on;
+	char why = sn_sched_letter((uint64_t)state, &could_go_on);
+	thread->sched.cpu = event->cpu;
 	thread->wakeup_ns = 0;
-	enter(states, thread, state ? BLOCKED : READY, event->time_ns, extra);
-	if (!state)
+	sn_sched_leave(&states->sched, changing(states, thread, extra), event->time_ns, could_go_on,
+		       why);
+	if (could_go_on)
 		return;
 	snprintf(thread->reason, NAME_BYTES, "%s",
 		 state & 0xc ? "stopped" : waits_for(thread, text));
@@ -353,21 +329,20 @@ static void leave(struct sn_os_states *states, struct thread *thread,
 
 static void end_thread(struct sn_os_states *states, struct thread *thread, uint64_t end_ns);
 
-static void take_switch(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_switch(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	/* dead: of a thread whose end has been told already, this comes late */
 	bool is_dead = event->number & 0x30;
+	struct sn_os_item extra = {0};
 	states->has_switches = true;
-	struct thread *from = is_dead ? find_dead(states, event) : runner(states, event, true);
+	struct thread *from =
+	    is_dead ? find(states, &states->by_tid, tid_of(event)) : runner(states, event, true);
 	if (from && is_dead) {
 		end_thread(states, from, event->time_ns);
-		from = NULL;
-	}
-	if (from) {
-		struct sn_os_item extra = {0};
+	} else if (from) {
 		put_value(&extra, SN_OS_KEY_NEXT, event->other);
-		if (from->state != RUNNING && from->state != UNKNOWN)
-			enter(states, from, RUNNING, event->time_ns, NULL);
+		if (from->sched.state == SN_SCHED_READY || from->sched.state == SN_SCHED_BLOCKED)
+			run(states, from, event);
 		leave(states, from, event, event->number & 0xff, &extra);
 	}
 	struct thread *to = find_kernel(states, event->other);
@@ -375,26 +350,29 @@ static void take_switch(struct sn_os_states *states, const struct sn_os_event *e
 		return;
 	if (!*to->name)
 		set_name(states, to, event->text, event->text_length);
-	if (to->state != RUNNING)
-		enter(states, to, RUNNING, event->time_ns, NULL);
-	to->cpu = event->cpu;
-	to->wakeup_ns = 0;
+	run(states, to, event);
 }
 
 /* The same without a tracepoint. It comes after the tracepoint's record, and says nothing new then;
  * a thread that is not known has ended with that record. */
-static void take_switch_out(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_switch_out(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	struct thread *thread =
-	    states->has_switches ? find(states, BY_TID, event->tid) : runner(states, event, true);
-	if (thread && (thread->state == RUNNING || thread->state == UNKNOWN))
+	struct thread *thread = states->has_switches ? find(states, &states->by_tid, event->tid)
+						     : runner(states, event, true);
+	if (thread &&
+	    (thread->sched.state == SN_SCHED_RUNNING || thread->sched.state == SN_SCHED_UNKNOWN))
 		leave(states, thread, event, !event->number, NULL);
 }
 
-static void take_waking(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_running(struct sn_os_states *states, const struct sn_os_event *event)
+{
+	running(states, event);
+}
+
+static void on_waking(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *woken = find_kernel(states, event->other);
-	if (!woken || woken->state == READY)
+	if (!woken || woken->sched.state == SN_SCHED_READY)
 		return;
 	woken->wakeup = (struct sn_os_item){.layer = SN_OS_LAYER_EVENT,
 					    .start_ns = event->time_ns,
@@ -404,18 +382,18 @@ static void take_waking(struct sn_os_states *states, const struct sn_os_event *e
 		woken->wakeup.tid = event->tid;
 		woken->wakeup.pid = event->pid;
 	}
-	if (woken->state == BLOCKED)
+	if (woken->sched.state == SN_SCHED_BLOCKED)
 		wake(states, woken, event->time_ns);
-	else if (woken->state == RUNNING)
+	else if (woken->sched.state == SN_SCHED_RUNNING)
 		woken->wakeup_ns = event->time_ns;
 }
 
-static void take_begin(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_begin(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	struct thread *thread = find(states, BY_TID, event->other);
+	struct thread *thread = find(states, &states->by_tid, event->other);
 	if (thread) /* its number was another's, whose end was lost; damaged: its own parent's */
 		drop(states, thread);
-	const struct thread *parent = find(states, BY_TID, event->tid);
+	const struct thread *parent = find(states, &states->by_tid, event->tid);
 	thread = add(states, event->other, 0);
 	if (!thread)
 		return;
@@ -423,12 +401,21 @@ static void take_begin(struct sn_os_states *states, const struct sn_os_event *ev
 	thread->syscall = states->has_syscalls ? SYSCALL_NONE : SYSCALL_UNKNOWN;
 	if (parent)
 		set_name(states, thread, parent->name, strlen(parent->name));
-	enter(states, thread, READY, event->time_ns, NULL);
+	sn_sched_ready(&states->sched, changing(states, thread, NULL), event->time_ns, 0);
+}
+
+static void on_name(struct sn_os_states *states, const struct sn_os_event *event)
+{
+	struct thread *thread = find(states, &states->by_tid, event->other);
+	if (!thread)
+		thread = running(states, event);
+	if (thread)
+		set_name(states, thread, event->text, event->text_length);
 }
 
 /* ---- system calls ---- */
 
-static void take_syscall_enter(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_syscall_enter(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *thread = running(states, event);
 	states->has_syscalls = true;
@@ -457,7 +444,7 @@ static void end_syscall(struct sn_os_states *states, struct thread *thread, uint
 	thread->syscall = SYSCALL_NONE;
 }
 
-static void take_syscall_exit(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_syscall_exit(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *thread = running(states, event);
 	if (!thread)
@@ -467,16 +454,24 @@ static void take_syscall_exit(struct sn_os_states *states, const struct sn_os_ev
 	end_syscall(states, thread, event->time_ns, &event->value);
 }
 
+/* From then on, or from the last that is known, nobody knows what it does. */
+static void forget(struct sn_os_states *states, struct thread *thread, uint64_t time_ns)
+{
+	uint64_t since_ns = thread->sched.since_ns;
+	sn_sched_forget(&states->sched, changing(states, thread, NULL),
+			time_ns > since_ns ? time_ns : since_ns);
+}
+
 static void end_thread(struct sn_os_states *states, struct thread *thread, uint64_t end_ns)
 {
 	end_syscall(states, thread, end_ns, NULL);
-	enter(states, thread, UNKNOWN, end_ns > thread->since_ns ? end_ns : thread->since_ns, NULL);
+	forget(states, thread, end_ns);
 	drop(states, thread);
 }
 
-static void take_end(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_end(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	struct thread *thread = find(states, BY_TID, event->other);
+	struct thread *thread = find(states, &states->by_tid, event->other);
 	if (thread)
 		end_thread(states, thread, event->time_ns);
 }
@@ -497,7 +492,7 @@ static struct cpu *cpu_of(struct sn_os_states *states, uint32_t number)
 	return states->cpus + number;
 }
 
-static void take_interrupt_enter(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_interrupt_enter(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	static const char *const softirqs[] = {
 #define SN_SOFTIRQ(name) name,
@@ -520,7 +515,7 @@ static void take_interrupt_enter(struct sn_os_states *states, const struct sn_os
 }
 
 /* Ends the innermost of that kind and number; what is nested in it and still open was lost. */
-static void take_interrupt_exit(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_interrupt_exit(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct cpu *cpu = cpu_of(states, event->cpu);
 	bool is_soft = event->kind == SN_OS_SOFTIRQ_EXIT;
@@ -562,7 +557,7 @@ static struct request *request_of(struct sn_os_states *states, const struct sn_o
 	return is_new ? vacant : NULL;
 }
 
-static void take_request(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_request(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *thread = event->in_interrupt ? NULL : runner(states, event, false);
 	struct request *request = thread ? request_of(states, event, true) : NULL;
@@ -579,7 +574,7 @@ static void take_request(struct sn_os_states *states, const struct sn_os_event *
 				    .bytes = (uint64_t)event->value,
 				    .device = (uint32_t)event->other,
 				    .pid = thread->pid,
-				    .tid = thread->keys[BY_TID],
+				    .tid = (int32_t)thread->sched.tid,
 				    .is_used = true};
 }
 
@@ -595,7 +590,7 @@ static const char *request_name(const struct sn_os_event *event)
 	return "other";
 }
 
-static void take_request_done(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_request_done(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct request *request = request_of(states, event, false);
 	if (!request)
@@ -618,9 +613,20 @@ static void take_request_done(struct sn_os_states *states, const struct sn_os_ev
 }
 
 /* An instant of the thread that ran, or, in an interrupt, of the processor. */
-static void take_instant(struct sn_os_states *states, const struct sn_os_event *event,
-			 const char *group, const char *name, enum sn_os_key key)
+static void on_instant(struct sn_os_states *states, const struct sn_os_event *event)
 {
+	static const struct {
+		const char *group, *name;
+		enum sn_os_key key;
+	} instants[SN_OS_EVENT_KINDS] = {
+	    [SN_OS_FAULT_MINOR] = {"page fault", "minor", SN_OS_KEY_ADDRESS},
+	    [SN_OS_FAULT_MAJOR] = {"page fault", "major", SN_OS_KEY_ADDRESS},
+	    [SN_OS_SOCKET_SEND] = {"socket", "send", SN_OS_KEY_BYTES},
+	    [SN_OS_SOCKET_RECEIVE] = {"socket", "receive", SN_OS_KEY_BYTES},
+	    [SN_OS_PACKET_SEND] = {"packet", "send", SN_OS_KEY_BYTES},
+	    [SN_OS_PACKET_RECEIVE] = {"packet", "receive", SN_OS_KEY_BYTES},
+	};
+	enum sn_os_key key = instants[event->kind].key;
 	bool is_of_cpu = event->in_interrupt || event->kind == SN_OS_PACKET_RECEIVE;
 	struct thread *thread = is_of_cpu ? NULL : running(states, event);
 	struct sn_os_item item = {.layer = SN_OS_LAYER_PACKET, .tid = (int32_t)event->cpu};
@@ -629,13 +635,13 @@ static void take_instant(struct sn_os_states *states, const struct sn_os_event *
 	if (thread)
 		item = item_of(thread, SN_OS_LAYER_EVENT, 0, 0);
 	item.start_ns = item.end_ns = event->time_ns;
-	item.group = group;
-	item.name = name;
+	item.group = instants[event->kind].group;
+	item.name = instants[event->kind].name;
 	put_value(&item, key, key == SN_OS_KEY_ADDRESS ? event->number : event->value);
 	send(states, &item);
 }
 
-static void take_frequency(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_frequency(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct sn_os_item item = {.layer = SN_OS_LAYER_FREQUENCY,
 				  .tid = (int32_t)event->number,
@@ -647,21 +653,16 @@ static void take_frequency(struct sn_os_states *states, const struct sn_os_event
 
 /* ---- what was lost ---- */
 
-/* From `since_ns` on nobody knows what became of whom. */
-static void take_loss(struct sn_os_states *states, const struct sn_os_event *event)
+static void on_loss(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	uint64_t since_ns = (uint64_t)event->value;
 	states->losses[SN_OS_LOSS_RECORDS] += (uint64_t)event->number;
-	for (size_t i = 0; i < states->bucket_count; i++)
-		for (struct thread *thread = states->buckets[BY_TID][i]; thread;
-		     thread = thread->next[BY_TID]) {
-			if (thread->state != UNKNOWN)
-				enter(states, thread, UNKNOWN,
-				      since_ns > thread->since_ns ? since_ns : thread->since_ns,
-				      NULL);
-			thread->syscall = SYSCALL_UNKNOWN;
-			thread->wakeup_ns = 0;
-		}
+	for (size_t i = 0; i < states->thread_count; i++) {
+		struct thread *thread = states->threads[i];
+		if (thread->sched.state != SN_SCHED_UNKNOWN)
+			forget(states, thread, (uint64_t)event->value);
+		thread->syscall = SYSCALL_UNKNOWN;
+		thread->wakeup_ns = 0;
+	}
 	for (size_t i = 0; i < states->cpu_count; i++)
 		states->cpus[i].depth = 0;
 }
@@ -674,128 +675,68 @@ struct sn_os_states *sn_os_states_new(const struct sn_os_sink *sink, bool is_wid
 	if (!states)
 		return NULL;
 	states->sink = *sink;
+	states->sched =
+	    (struct sn_sched){.interval = send_interval, .context = states, .has_unknown = true};
 	states->is_wide = is_wide;
-	states->bucket_count = 64;
-	for (int kind = 0; kind < KEY_KINDS; kind++)
-		states->buckets[kind] = calloc(states->bucket_count, sizeof(**states->buckets));
-	if (states->buckets[BY_TID] && states->buckets[BY_KERNEL_TID])
-		return states;
-	sn_os_states_free(states);
-	return NULL;
+	return states;
 }
 
 void sn_os_states_free(struct sn_os_states *states)
 {
 	if (!states)
 		return;
-	for (size_t i = 0; states->buckets[BY_TID] && i < states->bucket_count; i++)
-		for (struct thread *thread = states->buckets[BY_TID][i], *next; thread;
-		     thread = next) {
-			next = thread->next[BY_TID];
-			free(thread);
-		}
-	free(states->buckets[BY_TID]);
-	free(states->buckets[BY_KERNEL_TID]);
+	for (size_t i = 0; i < states->thread_count; i++)
+		free(states->threads[i]);
+	free(states->threads);
+	sn_table_release(&states->by_tid);
+	sn_table_release(&states->by_kernel_tid);
 	free(states->cpus);
 	free(states);
 }
 
-static void take_scheduler(struct sn_os_states *states, const struct sn_os_event *event)
+void sn_os_states_add(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	struct thread *thread;
-	switch (event->kind) {
-	case SN_OS_SWITCH:
-		take_switch(states, event);
-		break;
-	case SN_OS_SWITCH_OUT:
-		take_switch_out(states, event);
-		break;
-	case SN_OS_SWITCH_IN:
-		running(states, event);
-		break;
-	case SN_OS_WAKING:
-	case SN_OS_WAKING_NEW:
-		take_waking(states, event);
-		break;
-	case SN_OS_THREAD_BEGIN:
-		take_begin(states, event);
-		break;
-	case SN_OS_THREAD_END:
-		take_end(states, event);
-		break;
-	case SN_OS_NAMED:
-		thread = find(states, BY_TID, event->other);
-		if (!thread)
-			thread = running(states, event);
-		if (thread)
-			set_name(states, thread, event->text, event->text_length);
-		break;
-	default:
-		break;
-	}
-}
-
-void sn_os_states_take(struct sn_os_states *states, const struct sn_os_event *event)
-{
-	switch (event->kind) {
-	case SN_OS_SYSCALL_ENTER:
-		take_syscall_enter(states, event);
-		break;
-	case SN_OS_SYSCALL_EXIT:
-		take_syscall_exit(states, event);
-		break;
-	case SN_OS_FAULT_MINOR:
-	case SN_OS_FAULT_MAJOR:
-		take_instant(states, event, "page fault",
-			     event->kind == SN_OS_FAULT_MAJOR ? "major" : "minor",
-			     SN_OS_KEY_ADDRESS);
-		break;
-	case SN_OS_IRQ_ENTER:
-	case SN_OS_SOFTIRQ_ENTER:
-		take_interrupt_enter(states, event);
-		break;
-	case SN_OS_IRQ_EXIT:
-	case SN_OS_SOFTIRQ_EXIT:
-		take_interrupt_exit(states, event);
-		break;
-	case SN_OS_BLOCK_QUEUE:
-	case SN_OS_BLOCK_ISSUE:
-		take_request(states, event);
-		break;
-	case SN_OS_BLOCK_COMPLETE:
-		take_request_done(states, event);
-		break;
-	case SN_OS_SOCKET_SEND:
-	case SN_OS_PACKET_SEND:
-		take_instant(states, event, event->kind == SN_OS_PACKET_SEND ? "packet" : "socket",
-			     "send", SN_OS_KEY_BYTES);
-		break;
-	case SN_OS_SOCKET_RECEIVE:
-	case SN_OS_PACKET_RECEIVE:
-		take_instant(states, event,
-			     event->kind == SN_OS_PACKET_RECEIVE ? "packet" : "socket", "receive",
-			     SN_OS_KEY_BYTES);
-		break;
-	case SN_OS_FREQUENCY:
-		take_frequency(states, event);
-		break;
-	case SN_OS_LOST:
-		take_loss(states, event);
-		break;
-	default:
-		take_scheduler(states, event);
-		break;
-	}
+	static void (*const handlers[SN_OS_EVENT_KINDS])(struct sn_os_states *,
+							 const struct sn_os_event *) = {
+	    [SN_OS_SWITCH] = on_switch,
+	    [SN_OS_SWITCH_OUT] = on_switch_out,
+	    [SN_OS_SWITCH_IN] = on_running,
+	    [SN_OS_WAKING] = on_waking,
+	    [SN_OS_WAKING_NEW] = on_waking,
+	    [SN_OS_THREAD_BEGIN] = on_begin,
+	    [SN_OS_THREAD_END] = on_end,
+	    [SN_OS_NAMED] = on_name,
+	    [SN_OS_SYSCALL_ENTER] = on_syscall_enter,
+	    [SN_OS_SYSCALL_EXIT] = on_syscall_exit,
+	    [SN_OS_FAULT_MINOR] = on_instant,
+	    [SN_OS_FAULT_MAJOR] = on_instant,
+	    [SN_OS_IRQ_ENTER] = on_interrupt_enter,
+	    [SN_OS_IRQ_EXIT] = on_interrupt_exit,
+	    [SN_OS_SOFTIRQ_ENTER] = on_interrupt_enter,
+	    [SN_OS_SOFTIRQ_EXIT] = on_interrupt_exit,
+	    [SN_OS_BLOCK_QUEUE] = on_request,
+	    [SN_OS_BLOCK_ISSUE] = on_request,
+	    [SN_OS_BLOCK_COMPLETE] = on_request_done,
+	    [SN_OS_SOCKET_SEND] = on_instant,
+	    [SN_OS_SOCKET_RECEIVE] = on_instant,
+	    [SN_OS_PACKET_SEND] = on_instant,
+	    [SN_OS_PACKET_RECEIVE] = on_instant,
+	    [SN_OS_FREQUENCY] = on_frequency,
+	    [SN_OS_LOST] = on_loss,
+	};
+	if (event->kind < SN_OS_EVENT_KINDS && handlers[event->kind])
+		handlers[event->kind](states, event);
 }
 
 void sn_os_states_finish(struct sn_os_states *states, uint64_t end_ns)
 {
-	for (size_t i = 0; i < states->bucket_count; i++)
-		while (states->buckets[BY_TID][i])
-			end_thread(states, states->buckets[BY_TID][i], end_ns);
+	while (states->thread_count)
+		end_thread(states, states->threads[states->thread_count - 1], end_ns);
 }
 
 uint64_t *sn_os_states_losses(struct sn_os_states *states)
 {
+	states->losses[SN_OS_LOSS_DISORDER] += states->sched.disorder;
+	states->sched.disorder = 0;
 	return states->losses;
 }

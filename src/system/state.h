@@ -3,17 +3,13 @@
  * What threads did, out of what the kernel told: intervals of running, ready and blocked, system
  * calls, interrupts and I/O.
  *
- * The states of a thread and what leads from one to the other:
- *
- *            switched in                       woken
- *   READY ───────────────> RUNNING   BLOCKED ─────────> READY
- *     ^                     │    │      ^
- *     └─── switched out, ───┘    └──────┘ switched out, waiting: in the system call that it was in,
- *          could go on                    outside of one in a page fault
+ * The states of threads are those of scheduler.h, which is told here the thread of each event: by
+ * our number or the kernel's, from switches that are told twice, once or by what follows from them.
+ * A blocked thread is in the system call that it was in, outside of one in a page fault.
  *
  * UNKNOWN is where records were lost: from the last record before the loss to the thread's next
- * one. Nothing is guessed across it. Without the scheduler's tracepoints nobody tells of waking,
- * and BLOCKED lasts until the thread runs again.
+ * one. Without the scheduler's tracepoints nobody tells of waking, and BLOCKED lasts until the
+ * thread runs again.
  *
  * What is found goes to the sink as soon as it ended. Memory is proportional to the threads alive
  * and bounded (SN_OS_THREADS_MAX); what is beyond is counted. Single-threaded.
@@ -91,7 +87,7 @@ struct sn_os_states *sn_os_states_new(const struct sn_os_sink *sink, bool is_wid
 void sn_os_states_free(struct sn_os_states *states);
 
 /* The next event, in order of time, as far as records came in order. */
-void sn_os_states_take(struct sn_os_states *states, const struct sn_os_event *event);
+void sn_os_states_add(struct sn_os_states *states, const struct sn_os_event *event);
 /* Ends what still lasts, at that time. */
 void sn_os_states_finish(struct sn_os_states *states, uint64_t end_ns);
 /* How often, by enum sn_os_loss; the caller adds what it lost itself. */

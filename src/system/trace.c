@@ -3,6 +3,7 @@
 #include "trace.h"
 
 #include "base/intern.h"
+#include "base/table.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
 #include "sonde/trace.h"
@@ -13,30 +14,19 @@
 
 enum { TEXT_BYTES = 64, LINE_BYTES = 2 * TEXT_BYTES + 16, RECENT = 256 };
 
-/* Of a stream or a name: what makes it one. No padding. */
-struct stream_key {
-	int32_t kind, pid, tid;
-};
-
 /* What came last under a hash of it: most events are of few names and streams. */
 struct recent_name {
 	const char *group; /* static, as all groups */
 	char name[TEXT_BYTES];
 	uint32_t context;
 };
-struct recent_stream {
-	struct stream_key key;
-	uint32_t stream;
-};
-
 struct sn_os_trace {
 	struct recent_name recent_names[RECENT];
-	struct recent_stream recent_streams[RECENT];
 	struct sn_trace_file *file;
-	struct sn_intern streams;  /* struct stream_key */
-	struct sn_intern names;	   /* parent, 4 bytes, and text */
-	struct sn_intern threads;  /* int32_t tid: */
-	char (*texts)[TEXT_BYTES]; /* the thread's last name */
+	struct sn_table streams; /* the file's, by process and thread, or by processor */
+	struct sn_intern names;	 /* parent, 4 bytes, and text */
+	struct sn_table threads;
+	char (*texts)[TEXT_BYTES]; /* by number of the thread: its last name */
 	size_t text_capacity;
 	uint32_t keys[SN_OS_KEYS];
 	uint32_t frequency;
@@ -94,16 +84,17 @@ static void read_name(int32_t pid, int32_t tid, char text[TEXT_BYTES])
 static char *thread_text(struct sn_os_trace *trace, int32_t tid)
 {
 	uint32_t known = trace->threads.count;
-	uint32_t number = sn_intern_add(&trace->threads, &tid, sizeof(tid));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&trace->texts, &trace->text_capacity, number + 1ull))
+	if (sn_vec_reserve(&trace->texts, &trace->text_capacity, known + 1ull))
+		return NULL;
+	uint32_t number = sn_table_add(&trace->threads, (uint32_t)tid);
+	if (number == SN_TABLE_NONE)
 		return NULL;
 	if (number == known)
 		trace->texts[number][0] = 0;
 	return trace->texts[number];
 }
 
-static void take_thread(void *context, int32_t pid, int32_t tid, const char *name)
+static void name_thread(void *context, int32_t pid, int32_t tid, const char *name)
 {
 	char *text = thread_text(context, tid);
 	(void)pid;
@@ -120,28 +111,31 @@ static const char *name_of(struct sn_os_trace *trace, int32_t pid, int32_t tid)
 }
 
 /* The stream of a thread or a processor; SN_ID_NONE without memory. */
-static uint32_t stream_of(struct sn_os_trace *trace, const struct stream_key *key)
+static uint32_t stream_of(struct sn_os_trace *trace, const struct sn_os_item *item)
 {
-	bool is_of_cpu = key->kind == SN_TRACE_STREAM_PROCESSOR;
-	uint32_t known = trace->streams.count;
-	uint32_t number = sn_intern_add(&trace->streams, key, sizeof(*key));
-	if (number == SN_INTERN_NONE)
-		return SN_ID_NONE;
-	if (number < known)
-		return number;
+	bool is_of_cpu = layers[item->layer].is_of_cpu;
+	int32_t pid = is_of_cpu ? 0 : item->pid;
+	/* numbers of processes are not negative */
+	uint64_t key = sn_table_pair((uint32_t)pid, (uint32_t)item->tid) | (uint64_t)is_of_cpu
+									       << 63;
+	uint32_t known = sn_table_find(&trace->streams, key);
+	if (known != SN_TABLE_NONE)
+		return known;
 	char text[32];
-	snprintf(text, sizeof(text), "CPU %d", key->tid);
-	const char *name = is_of_cpu ? text : name_of(trace, key->pid, key->tid);
-	struct sn_trace_stream stream = {.kind = (uint32_t)key->kind,
+	snprintf(text, sizeof(text), "CPU %d", item->tid);
+	const char *name = is_of_cpu ? text : name_of(trace, pid, item->tid);
+	struct sn_trace_stream stream = {.kind = is_of_cpu ? SN_TRACE_STREAM_PROCESSOR
+							   : SN_TRACE_STREAM_THREAD,
 					 .thread = SN_ID_NONE,
-					 .pid = (uint64_t)key->pid,
-					 .tid = (uint64_t)key->tid,
+					 .pid = (uint64_t)pid,
+					 .tid = (uint64_t)item->tid,
 					 .device = SN_ID_NONE,
 					 .device_context = SN_ID_NONE,
 					 .queue = SN_ID_NONE,
 					 .name_length = (uint32_t)strlen(name),
 					 .name = name};
-	return sn_trace_file_stream(trace->file, &stream);
+	uint32_t created = sn_trace_file_stream(trace->file, &stream);
+	return sn_table_put(&trace->streams, key, created) ? SN_ID_NONE : created;
 }
 
 static uint32_t name_below(struct sn_os_trace *trace, uint32_t parent, const char *text)
@@ -196,25 +190,9 @@ static uint32_t context_of(struct sn_os_trace *trace, const struct sn_os_item *i
 	return context;
 }
 
-static uint32_t recent_stream_of(struct sn_os_trace *trace, const struct sn_os_item *item)
-{
-	bool is_of_cpu = layers[item->layer].is_of_cpu;
-	struct stream_key key = {is_of_cpu ? SN_TRACE_STREAM_PROCESSOR : SN_TRACE_STREAM_THREAD,
-				 is_of_cpu ? 0 : item->pid, item->tid};
-	struct recent_stream *recent =
-	    trace->recent_streams + ((uint32_t)key.tid * 2 + is_of_cpu) % RECENT;
-	if (memcmp(&recent->key, &key, sizeof(key))) {
-		recent->stream = stream_of(trace, &key);
-		recent->key = key;
-		if (recent->stream == SN_ID_NONE)
-			recent->key.kind = 0;
-	}
-	return recent->stream;
-}
-
 /* ---- events ---- */
 
-static void take_item(void *context, const struct sn_os_item *item)
+static void add_item(void *context, const struct sn_os_item *item)
 {
 	struct sn_os_trace *trace = context;
 	struct sn_trace_attribute attributes[SN_OS_KEYS];
@@ -223,7 +201,7 @@ static void take_item(void *context, const struct sn_os_item *item)
 		trace->frequency =
 		    sn_trace_file_counter(trace->file, SN_METRIC_COUNT, "frequency", "Hz");
 	struct sn_trace_event event = {.kind = (uint8_t)layers[item->layer].kind,
-				       .stream = recent_stream_of(trace, item),
+				       .stream = stream_of(trace, item),
 				       .context = context_of(trace, item),
 				       .counter = trace->frequency,
 				       .start_ns = item->start_ns,
@@ -260,16 +238,16 @@ void sn_os_trace_free(struct sn_os_trace *trace)
 {
 	if (!trace)
 		return;
-	sn_intern_release(&trace->streams);
+	sn_table_release(&trace->streams);
 	sn_intern_release(&trace->names);
-	sn_intern_release(&trace->threads);
+	sn_table_release(&trace->threads);
 	free(trace->texts);
 	free(trace);
 }
 
 struct sn_os_sink sn_os_trace_sink(struct sn_os_trace *trace)
 {
-	return (struct sn_os_sink){take_item, take_thread, trace};
+	return (struct sn_os_sink){add_item, name_thread, trace};
 }
 
 uint64_t sn_os_trace_count(const struct sn_os_trace *trace)

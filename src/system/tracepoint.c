@@ -25,7 +25,7 @@ static struct part trim(struct part part)
 }
 
 /* The next part up to `stop`, which is taken off `rest` with it. False at the end. */
-static bool take(struct part *rest, char stop, struct part *part)
+static bool next_part(struct part *rest, char stop, struct part *part)
 {
 	if (rest->begin >= rest->end)
 		return false;
@@ -96,7 +96,7 @@ static bool read_field(struct part line, struct sn_tracepoint_field *field)
 	struct part part, value;
 	uint64_t number;
 	unsigned have = 0;
-	while (take(&line, ';', &part)) {
+	while (next_part(&line, ';', &part)) {
 		if (after_key(part, "field:", &value) && read_declaration(value, field)) {
 			have |= 1;
 		} else if (after_key(part, "offset:", &value) &&
@@ -120,7 +120,7 @@ int sn_tracepoint_parse(const char *text, size_t length, struct sn_tracepoint *t
 	struct part rest = {text, text + length}, line, value;
 	bool has_name = false, has_id = false;
 	*tracepoint = (struct sn_tracepoint){0};
-	while (take(&rest, '\n', &line)) {
+	while (next_part(&rest, '\n', &line)) {
 		if (after_key(line, "name:", &value)) {
 			has_name = to_name(value, tracepoint->name);
 		} else if (after_key(line, "ID:", &value)) {

@@ -2,123 +2,63 @@
 /* Each part after what it needs; see answers.h. */
 #include "answers.h"
 
-#include "timeline/devices/device_tracks.h"
-#include "lib/db/trace_reader.h"
-
-/* By device the first participant that it is, SONDE_NONE; NULL without memory. */
-static uint32_t *list_participants(const struct sn_answers *answers)
-{
-	const struct sn_collectives *collectives = &answers->collectives;
-	uint32_t *participants = malloc((answers->times.count + 1) * sizeof(*participants));
-	for (size_t i = 0; i < answers->times.count && participants; i++)
-		participants[i] = SONDE_NONE;
-	for (uint32_t i = (uint32_t)collectives->participant_count; i-- && participants;)
-		if (collectives->participants[i].device != SONDE_NONE)
-			participants[collectives->participants[i].device] = i;
-	return participants;
-}
-
-/* `participant` is the one that waited for other ranks, or SONDE_NONE. */
-static int load_device(struct sn_answers *answers, size_t device, uint32_t participant,
-		       struct sn_error *error)
-{
-	struct sn_intervals host = {0};
-	struct sn_waits_input input = {
-	    .db = answers->db,
-	    .trace = answers->trace,
-	    .processes = &answers->processes,
-	    .times = &answers->times,
-	    .launches = answers->launches,
-	    .nodes = &answers->nodes,
-	    .other_ranks = participant == SONDE_NONE ? NULL : answers->ranks.waits + participant,
-	    .host_ranks = &host,
-	};
-	int result = 0;
-	if (sn_message_matching_waits(&answers->processes, &answers->messages,
-				      answers->times.devices[device].profile, &host))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_intervals_settle(&host);
-	if (!result)
-		result = sn_waits(&input, device, answers->waits + device, answers->blames + device,
-				  error);
-	sn_intervals_release(&host);
-	return result;
-}
+#include "timeline/findings/finding_store.h"
+#include "track_blocks.h"
 
 static int load_devices(struct sn_answers *answers, struct sn_error *error)
 {
 	size_t count = answers->times.count;
-	int result = 0;
 	answers->waits = calloc(count + 1, sizeof(*answers->waits));
 	answers->blames = calloc(count + 1, sizeof(*answers->blames));
-	uint32_t *participants = list_participants(answers);
-	if (!answers->waits || !answers->blames || !participants)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = answers->waits && answers->blames ? 0 : SN_ERR_MEMORY;
 	for (size_t i = 0; i < count && !result; i++)
-		result = load_device(answers, i, participants[i], error);
-	free(participants);
+		result = sn_waits(answers, i, answers->waits + i, answers->blames + i, error);
 	return result;
 }
 
 /* ---- calls ---- */
 
-static int take_calls(struct sn_answers *answers, const struct sonde_track *track,
-		      const struct sonde_event_block *block, struct sn_error *error)
-{
-	/* a stream's copy of an annotation says when its kernels ran */
-	if (sonde_db_profile(answers->db, track->profile)->kind == SONDE_PROFILE_THREAD &&
-	    sn_iterations_take(&answers->iterations, answers->db, track->profile, block))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return sn_launches_take(answers->launches, track->profile, block, error);
-}
+struct calls {
+	struct sn_answers *answers;
+	struct sn_error *error;
+};
 
-static int read_calls(struct sn_answers *answers, uint32_t number, unsigned flags,
-		      struct sonde_event_cursor *reader, struct sn_error *error)
+static int add_calls(void *data, const struct sonde_track *track, struct sonde_event_cursor *cursor,
+		     const struct sonde_event_block *block)
 {
-	const struct sonde_track *track = sonde_trace_track(answers->trace, number);
-	struct sn_event_place place;
-	struct sonde_event_block block;
-	struct sonde_db_error why;
-	int result = 1;
-	sn_event_place_init(&place, answers->trace, number, 0, UINT64_MAX, flags);
-	while (result > 0) {
-		result = sn_event_place_next(&place, reader, &block, &why);
-		if (result < 0)
-			result = sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-		int taken = result > 0 ? take_calls(answers, track, &block, error) : 0;
-		result = taken ? taken : result;
-	}
-	sn_event_place_release(&place);
-	return result;
+	const struct calls *calls = data;
+	struct sn_answers *answers = calls->answers;
+	(void)cursor;
+	/* a stream's copy of an annotation says when its kernels ran */
+	bool is_thread =
+	    sonde_db_profile(answers->db, track->profile)->kind == SONDE_PROFILE_THREAD;
+	return (is_thread
+		    ? sn_iterations_add(&answers->iterations, answers->db, track->profile, block)
+		    : 0)
+		   ?: sn_launches_add(answers->launches, track->profile, block, calls->error);
 }
 
 /* Iterations, and where there are devices the calls that launch: one pass over threads. */
 static int load_calls(struct sn_answers *answers, struct sn_error *error)
 {
 	const struct sonde_trace *trace = answers->trace;
-	size_t devices;
-	struct sn_device_track *tracks = sn_device_tracks(answers->db, trace, &devices);
-	struct sonde_event_cursor *reader = sn_event_reader_new(trace);
-	int result = tracks && reader ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	unsigned flags = sn_has_devices(answers->db, trace) ? 0 : SONDE_EVENTS_BRIEF;
+	struct sn_event_window window = {0, UINT64_MAX, flags,
+					 .reader = sn_event_reader_new(trace)};
+	struct calls calls = {answers, error};
 	answers->launches = calloc(1, sizeof(*answers->launches));
-	if (!answers->launches)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	else
+	if (answers->launches)
 		sn_launches_init(answers->launches, 3 * sn_answers_sorting(answers));
+	int result = answers->launches ? 0 : SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
 		if (track->kind == SONDE_TRACK_INTERVALS &&
 		    sonde_db_profile(answers->db, track->profile)->kind != SONDE_PROFILE_STREAM)
-			result =
-			    read_calls(answers, i, devices ? 0 : SONDE_EVENTS_BRIEF, reader, error);
+			result = sn_track_blocks(trace, i, &window, add_calls, &calls, error);
 	}
-	if (!result && sn_iterations_settle(&answers->iterations))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result)
-		result = sn_launches_finish(answers->launches, error);
-	free(tracks);
-	sonde_event_cursor_free(reader);
-	return result;
+	sonde_event_cursor_free(window.reader);
+	return result ?: sn_iterations_settle(&answers->iterations)
+		      ?: sn_launches_finish(answers->launches, error);
 }
 
 /* ---- all ---- */
@@ -154,45 +94,59 @@ static int find_offsets(struct sn_answers *answers)
 
 static int load_ranks(struct sn_answers *answers, struct sn_error *error)
 {
-	int result =
-	    sn_collectives(&answers->processes, &answers->times, &answers->collectives, error);
-	if (!result)
-		result = sn_ranks(&answers->collectives, &answers->ranks, error);
-	if (!result && find_offsets(answers))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result)
-		result = sn_message_matching(&answers->processes, &answers->collectives,
-					     &answers->ranks, &answers->messages, error);
-	return result;
+	const struct sn_processes *processes = &answers->processes;
+	struct sn_collectives *collectives = &answers->collectives;
+	return sn_collectives(processes, &answers->times, collectives, error)
+	    ?: sn_ranks(collectives, &answers->ranks, error)
+	    ?: find_offsets(answers)
+	    ?: sn_message_matching(processes, collectives, &answers->ranks, &answers->messages,
+				   error);
+}
+
+static int load_nodes(struct sn_answers *answers, struct sn_error *error)
+{
+	(void)error;
+	find_span(answers);
+	for (uint32_t i = 0; i < sonde_db_profile_count(answers->db); i++)
+		answers->has_runs |= sonde_db_profile(answers->db, i)->run;
+	return sn_node_map(answers->db, &answers->nodes)
+		   ?: sn_processes_init(&answers->processes, answers->db, answers->trace);
+}
+
+static int load_times(struct sn_answers *answers, struct sn_error *error)
+{
+	return sn_device_times(answers->db, answers->trace, answers->launched_only,
+			       answers->launches, sn_answers_sorting(answers), &answers->times,
+			       error)
+		   ?: sn_processes_set_devices(&answers->processes, &answers->times);
+}
+
+/* Those that are stored are of the whole trace, without options. */
+static bool are_stored(struct sn_answers *answers)
+{
+	return !answers->launched_only && !answers->iteration &&
+	       sn_findings_load(answers->db, &answers->findings);
+}
+
+static int load_findings(struct sn_answers *answers, struct sn_error *error)
+{
+	return (sn_threads_are_known(answers->trace)
+		    ? sn_thread_times(answers->db, answers->trace, &answers->threads, error)
+		    : 0)
+		   ?: (are_stored(answers) ? 0 : sn_findings(answers, &answers->findings, error));
 }
 
 int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct sn_error *error)
 {
-	const struct sonde_db *db = answers->db;
-	find_span(answers);
+	static int (*const loads[])(struct sn_answers * answers, struct sn_error * error) = {
+	    [SN_ANSWERS_NODES] = load_nodes,   [SN_ANSWERS_ITERATIONS] = load_calls,
+	    [SN_ANSWERS_DEVICES] = load_times, [SN_ANSWERS_RANKS] = load_ranks,
+	    [SN_ANSWERS_WAITS] = load_devices, [SN_ANSWERS_FINDINGS] = load_findings,
+	};
 	int result = 0;
-	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++)
-		answers->has_runs |= sonde_db_profile(db, i)->run;
-	if (sn_node_map(db, &answers->nodes) ||
-	    sn_processes_init(&answers->processes, db, answers->trace))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result && needed >= SN_ANSWERS_ITERATIONS)
-		result = load_calls(answers, error);
-	if (!result && needed >= SN_ANSWERS_DEVICES)
-		result =
-		    sn_device_times(db, answers->trace, answers->launched_only, answers->launches,
-				    sn_answers_sorting(answers), &answers->times, error);
-	if (!result && sn_processes_take_devices(&answers->processes, &answers->times))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result && needed >= SN_ANSWERS_RANKS)
-		result = load_ranks(answers, error);
-	if (!result && needed >= SN_ANSWERS_WAITS)
-		result = load_devices(answers, error);
-	if (!result && needed >= SN_ANSWERS_FINDINGS && sn_threads_are_known(answers->trace))
-		result = sn_thread_times(db, answers->trace, &answers->threads, error);
-	if (!result && needed >= SN_ANSWERS_FINDINGS)
-		result = sn_findings(answers, &answers->findings, error);
-	return result;
+	for (unsigned part = 0; part <= needed && !result; part++)
+		result = loads[part](answers, error);
+	return sn_fail_code(error, result);
 }
 
 void sn_answers_release(struct sn_answers *answers)

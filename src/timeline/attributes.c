@@ -9,6 +9,20 @@
 
 enum { BLOCK = 4096 };
 
+uint32_t sn_attribute_key(const struct sonde_db *db, const struct sonde_trace *trace,
+			  const struct sn_attribute_wish *wish)
+{
+	uint32_t found = SONDE_NONE;
+	for (uint32_t k = 0; k < sonde_trace_key_count(trace); k++) {
+		const struct sonde_attribute_key *key = sonde_trace_key(trace, k);
+		bool fits = key->type == wish->type || (wish->type == SONDE_ATTRIBUTE_SIGNED &&
+							key->type == SONDE_ATTRIBUTE_UNSIGNED);
+		if (fits && !strcmp(sonde_db_string(db, key->name), wish->name))
+			found = k;
+	}
+	return found;
+}
+
 int sn_attributes_init(struct sn_attributes *attributes, const struct sonde_db *db,
 		       const struct sonde_trace *trace, const struct sn_attribute_wish *wishes,
 		       size_t count)
@@ -21,17 +35,8 @@ int sn_attributes_init(struct sn_attributes *attributes, const struct sonde_db *
 	};
 	if (!attributes->keys || !attributes->values || !attributes->is_there)
 		return SN_ERR_MEMORY;
-	for (size_t w = 0; w < count; w++) {
-		attributes->keys[w] = SONDE_NONE;
-		for (uint32_t k = 0; k < sonde_trace_key_count(trace); k++) {
-			const struct sonde_attribute_key *key = sonde_trace_key(trace, k);
-			bool fits = key->type == wishes[w].type ||
-				    (wishes[w].type == SONDE_ATTRIBUTE_SIGNED &&
-				     key->type == SONDE_ATTRIBUTE_UNSIGNED);
-			if (fits && !strcmp(sonde_db_string(db, key->name), wishes[w].name))
-				attributes->keys[w] = k;
-		}
-	}
+	for (size_t w = 0; w < count; w++)
+		attributes->keys[w] = sn_attribute_key(db, trace, wishes + w);
 	return 0;
 }
 
@@ -44,9 +49,9 @@ void sn_attributes_release(struct sn_attributes *attributes)
 }
 
 void sn_attributes_read(struct sn_attributes *attributes, struct sonde_event_cursor *cursor,
-			const struct sonde_event_block *block)
+			size_t count)
 {
-	size_t count = block->count < BLOCK ? block->count : BLOCK;
+	count = count < BLOCK ? count : BLOCK;
 	for (size_t w = 0; w < attributes->count; w++) {
 		struct sonde_attribute_column column;
 		bool *is_there = attributes->is_there + w * BLOCK;

@@ -17,14 +17,17 @@ struct sn_attribute_wish {
 	enum sonde_attribute_type type; /* signed: unsigned will do */
 };
 
+/* The key of the trace; SONDE_NONE. */
+uint32_t sn_attribute_key(const struct sonde_db *db, const struct sonde_trace *trace,
+			  const struct sn_attribute_wish *wish);
 /* Looks up the attributes by name. 0 or SN_ERR_MEMORY; release in either case. */
 int sn_attributes_init(struct sn_attributes *attributes, const struct sonde_db *db,
 		       const struct sonde_trace *trace, const struct sn_attribute_wish *wishes,
 		       size_t count);
 void sn_attributes_release(struct sn_attributes *attributes);
-/* Those of the block the cursor stands at. */
+/* Those of the block the cursor stands at, of so many events. */
 void sn_attributes_read(struct sn_attributes *attributes, struct sonde_event_cursor *cursor,
-			const struct sonde_event_block *block);
+			size_t count);
 /* Of one event of that block; false where it has none. */
 bool sn_attributes_get(const struct sn_attributes *attributes, size_t which, size_t event,
 		       uint64_t *value);

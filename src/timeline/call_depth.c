@@ -2,16 +2,12 @@
 /* Own times, given to the parent as long as that is needed; see call_depth.h. */
 #include "call_depth.h"
 
+#include "base/sort_by.h"
 #include "timeline/threads/activity_times.h"
 
-static int compare(const void *left, const void *right)
-{
-	const struct sn_depth_time *a = left, *b = right;
-	double x = a->host_ns + a->device_ns, y = b->host_ns + b->device_ns;
-	if (x != y)
-		return x > y ? -1 : 1;
-	return a->context < b->context ? -1 : a->context > b->context;
-}
+SN_SORT_BY(sort_by_time, struct sn_depth_time, const void *,
+	   SN_ORDER(b->host_ns + b->device_ns, a->host_ns + a->device_ns)
+	       ?: SN_ORDER(a->context, b->context));
 
 /* Contexts are in pre-order, so that parents come first: from the last one up. */
 static void roll_up(const struct sn_answers *answers, struct sn_depth_time *items)
@@ -33,7 +29,7 @@ int sn_depth_times(const struct sn_answers *answers, struct sn_depth_times *time
 	double *host = calloc(count + 1ull, sizeof(*host));
 	*times = (struct sn_depth_times){.items = malloc((count + 1ull) * sizeof(*times->items))};
 	int result = host && times->items ? sn_activity_times(&answers->processes, host, error)
-					  : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+					  : sn_fail_memory(error);
 	for (uint32_t i = 0; i < count && !result; i++)
 		times->items[i] = (struct sn_depth_time){i, host[i], answers->times.context_ns[i]};
 	free(host);
@@ -47,6 +43,6 @@ int sn_depth_times(const struct sn_answers *answers, struct sn_depth_times *time
 		if (one.host_ns + one.device_ns > 0)
 			times->items[times->count++] = one;
 	}
-	qsort(times->items, times->count, sizeof(*times->items), compare);
+	sort_by_time(times->items, times->count, NULL);
 	return 0;
 }

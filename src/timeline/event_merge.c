@@ -2,13 +2,16 @@
 /* A heap of feeds, each begun when its track does; see event_merge.h. */
 #include "event_merge.h"
 
+#include "base/heap.h"
 #include "lib/db/trace_reader.h"
 
 #include <stdlib.h>
 
 struct source {
 	struct sn_event_feed feed;
+	struct sn_attributes attributes; /* of the feed's block, where any are wanted */
 	size_t at;
+	uint64_t position;
 	uint64_t next_ns; /* of its next event; before it is begun, of its first */
 	uint32_t track;
 	bool has_begun;
@@ -21,32 +24,13 @@ struct sn_event_merge {
 	struct source *sources;
 	uint32_t *heap; /* of sources that have an event, the next one first */
 	size_t source_count, heap_count;
+	bool is_given; /* the first source's event */
 };
 
-static bool goes_before(const struct sn_event_merge *merge, uint32_t left, uint32_t right)
-{
-	uint64_t a = merge->sources[left].next_ns, b = merge->sources[right].next_ns;
-	return a != b ? a < b : left < right;
-}
-
-static void sink(struct sn_event_merge *merge, size_t place)
-{
-	uint32_t *heap = merge->heap;
-	for (;;) {
-		size_t child = 2 * place + 1;
-		if (child >= merge->heap_count)
-			return;
-		if (child + 1 < merge->heap_count &&
-		    goes_before(merge, heap[child + 1], heap[child]))
-			child++;
-		if (!goes_before(merge, heap[child], heap[place]))
-			return;
-		uint32_t swapped = heap[place];
-		heap[place] = heap[child];
-		heap[child] = swapped;
-		place = child;
-	}
-}
+SN_HEAP(sources, uint32_t, const struct sn_event_merge *,
+	of->sources[*a].next_ns != of->sources[*b].next_ns
+	    ? of->sources[*a].next_ns < of->sources[*b].next_ns
+	    : *a < *b);
 
 struct sn_event_merge *sn_event_merge_new(const struct sonde_trace *trace, const uint32_t *tracks,
 					  size_t count, const struct sn_event_window *window)
@@ -73,9 +57,14 @@ struct sn_event_merge *sn_event_merge_new(const struct sonde_trace *trace, const
 		merge->sources[i].track = tracks[i];
 		merge->sources[i].next_ns = sonde_trace_track(trace, tracks[i])->start_ns;
 	}
-	for (size_t i = count / 2; i--;)
-		sink(merge, i);
+	sources_build(merge->heap, count, merge);
 	return merge;
+}
+
+static void release_source(struct source *source)
+{
+	sn_event_feed_release(&source->feed);
+	sn_attributes_release(&source->attributes);
 }
 
 void sn_event_merge_free(struct sn_event_merge *merge)
@@ -83,68 +72,79 @@ void sn_event_merge_free(struct sn_event_merge *merge)
 	if (!merge)
 		return;
 	for (size_t i = 0; i < merge->source_count && merge->sources; i++)
-		sn_event_feed_release(&merge->sources[i].feed);
+		release_source(merge->sources + i);
 	sonde_event_cursor_free(merge->own);
 	free(merge->sources);
 	free(merge->heap);
 	free(merge);
 }
 
-/* The next block of the first source, which leaves the heap where there is none. */
-static int refill(struct sn_event_merge *merge, struct sn_error *error)
+/* The next block. 1, 0 where there is none, or a negative enum sn_err. */
+static int refill(struct sn_event_merge *merge, struct source *source, struct sn_error *error)
 {
-	struct source *source = merge->sources + merge->heap[0];
 	const struct sn_event_window *window = &merge->window;
 	struct sonde_db_error why;
-	if (!source->has_begun)
+	if (!source->has_begun) {
+		source->has_begun = true;
 		sn_event_place_init(&source->feed.place, merge->trace, source->track,
 				    window->from_ns, window->to_ns, window->flags);
-	source->has_begun = true;
+		if (window->wish_count &&
+		    sn_attributes_init(&source->attributes, merge->trace->db, merge->trace,
+				       window->wishes, window->wish_count))
+			return sn_fail_memory(error);
+	}
 	int result = sn_event_feed_next(&source->feed, window->reader, &why);
+	source->at = 0;
 	if (result < 0)
 		return sn_fail(error, result, "%s", why.text);
-	source->at = 0;
-	if (result) {
-		source->next_ns = source->feed.starts_ns[0];
-		return 0;
+	if (result)
+		sn_attributes_read(&source->attributes, window->reader, source->feed.count);
+	else
+		release_source(source);
+	return result;
+}
+
+/* Past the event that was given, or to the first; a source without more leaves the heap. */
+static int advance(struct sn_event_merge *merge, struct source *source, struct sn_error *error)
+{
+	source->at += merge->is_given;
+	source->position += merge->is_given;
+	merge->is_given = false;
+	int result = source->at < source->feed.count ? 1 : refill(merge, source, error);
+	if (result > 0) {
+		source->next_ns = source->feed.starts_ns[source->at];
+		sources_sink(merge->heap, merge->heap_count, 0, merge);
+	} else if (!result) {
+		sources_pop(merge->heap, &merge->heap_count, merge);
 	}
-	sn_event_feed_release(&source->feed);
-	merge->heap[0] = merge->heap[--merge->heap_count];
-	return 0;
+	return result;
 }
 
 int sn_event_merge_next(struct sn_event_merge *merge, struct sn_merged_event *event,
 			struct sn_error *error)
 {
-	struct source *source;
-	for (;;) {
-		if (!merge->heap_count)
-			return 0;
-		source = merge->sources + merge->heap[0];
-		if (source->has_begun)
-			break;
-		int result = refill(merge, error);
-		if (result < 0)
-			return result;
-		sink(merge, 0);
+	while (merge->heap_count) {
+		struct source *source = merge->sources + merge->heap[0];
+		const struct sn_event_feed *block = &source->feed;
+		size_t at = source->at;
+		if (merge->is_given || !source->has_begun) {
+			int result = advance(merge, source, error);
+			if (result < 0)
+				return result;
+			continue;
+		}
+		*event = (struct sn_merged_event){
+		    .start_ns = block->starts_ns[at],
+		    .end_ns = block->ends_ns[at],
+		    .link = block->links ? block->links[at] : 0,
+		    .context = block->contexts[at],
+		    .track = source->track,
+		    .position = source->position,
+		    .attributes = &source->attributes,
+		    .at = at,
+		};
+		merge->is_given = true;
+		return 1;
 	}
-	const struct sn_event_feed *block = &source->feed;
-	size_t at = source->at++;
-	*event = (struct sn_merged_event){
-	    .start_ns = block->starts_ns[at],
-	    .end_ns = block->ends_ns[at],
-	    .link = block->links ? block->links[at] : 0,
-	    .context = block->contexts[at],
-	    .track = source->track,
-	};
-	if (source->at < block->count) {
-		source->next_ns = block->starts_ns[source->at];
-	} else {
-		int result = refill(merge, error);
-		if (result < 0)
-			return result;
-	}
-	if (merge->heap_count > 1)
-		sink(merge, 0);
-	return 1;
+	return 0;
 }

@@ -1,38 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The intervals of several tracks as one sequence in order of start; of equal starts the lower
- * track's first, so that a call comes before what it calls. Memory is what the
- * events of a block take, for each track that has begun and not ended where the sequence has come
- * to.
+ * The events of several tracks as one sequence in order of start; of equal starts the lower track's
+ * first, so that a call comes before what it calls. Memory is what the events of a block take, for
+ * each track that has begun and not ended where the sequence has come to.
  */
 #ifndef SN_TIMELINE_EVENT_MERGE_H
 #define SN_TIMELINE_EVENT_MERGE_H
 
-#include "base/error.h"
-#include "sonde/trace.h"
+#include "track_blocks.h"
 
 struct sn_merged_event {
 	uint64_t start_ns, end_ns, link;
 	uint32_t context;
 	uint32_t track;
+	uint64_t position; /* in the track */
+	/* of the event, by the numbers of wishes; until the next event is asked for */
+	const struct sn_attributes *attributes;
+	size_t at; /* among those, for sn_attributes_get */
 };
-
-/* What is read of the tracks. */
-struct sn_event_window {
-	uint64_t from_ns, to_ns; /* all for 0 and UINT64_MAX; more may come, as of a cursor */
-	unsigned flags;		 /* as of a cursor */
-	/* of sn_event_reader_new, that others use as well; NULL: one of its own */
-	struct sonde_event_cursor *reader;
-};
-#define SN_EVENT_WINDOW_ALL(its_flags)                                                             \
-	&(struct sn_event_window)                                                                  \
-	{                                                                                          \
-		0, UINT64_MAX, its_flags, NULL                                                     \
-	}
 
 struct sn_event_merge;
 
-/* Tracks must hold intervals. NULL without memory. */
+/* Tracks hold events of one kind. NULL without memory. */
 struct sn_event_merge *sn_event_merge_new(const struct sonde_trace *trace, const uint32_t *tracks,
 					  size_t count, const struct sn_event_window *window);
 void sn_event_merge_free(struct sn_event_merge *merge);

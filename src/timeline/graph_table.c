@@ -2,10 +2,11 @@
 /* Rows of nodes; see graph_table.h. */
 #include "graph_table.h"
 
+#include "base/sort_by.h"
 #include "format/measurement/measurement.h"
+#include "timeline/iterations/iterations.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 struct computing {
@@ -22,12 +23,8 @@ struct named {
 	uint32_t node;
 };
 
-static int compare_names(const void *left, const void *right)
-{
-	const struct named *a = left, *b = right;
-	int order = strcmp(a->name, b->name);
-	return order ? order : (a->node > b->node) - (a->node < b->node);
-}
+SN_SORT_BY(sort_names, struct named, const void *,
+	   strcmp(a->name, b->name) ?: SN_ORDER(a->node, b->node));
 
 static int compare_name(const void *name, const void *named)
 {
@@ -48,7 +45,7 @@ static uint32_t *nodes_of_frames(const struct computing *on)
 		    sonde_db_string(on->db, sonde_graph_node(on->graph, node)->name), node};
 	}
 	if (names)
-		qsort(names, count, sizeof(*names), compare_names);
+		sort_names(names, count, NULL);
 	for (uint32_t i = 0; i < frames && nodes && names; i++) {
 		const struct sonde_db_frame *frame = sonde_db_frame(on->db, i);
 		const char *name = sonde_db_string(on->db, frame->name);
@@ -117,6 +114,28 @@ static int add_work_of_contexts(const struct computing *on)
 
 /* ---- rows ---- */
 
+static const struct {
+	enum sonde_node_stat number;
+	size_t offset;
+} stats[] = {
+    {SONDE_NODE_TIME, offsetof(struct sn_graph_row, time)},
+    {SONDE_NODE_LATENCY, offsetof(struct sn_graph_row, latency)},
+    {SONDE_NODE_QUEUE_TIME, offsetof(struct sn_graph_row, queue)},
+    {SONDE_NODE_DEVICE_TIME, offsetof(struct sn_graph_row, device)},
+    {SONDE_NODE_COPY_TIME, offsetof(struct sn_graph_row, copy)},
+    {SONDE_NODE_MEMORY, offsetof(struct sn_graph_row, memory)},
+    {SONDE_NODE_REQUESTED, offsetof(struct sn_graph_row, requested)},
+    {SONDE_NODE_TEMPORARY, offsetof(struct sn_graph_row, temporary)},
+    {SONDE_NODE_PERSISTENT, offsetof(struct sn_graph_row, persistent)},
+    {SONDE_NODE_PEAK, offsetof(struct sn_graph_row, peak)},
+};
+enum { STATS = sizeof(stats) / sizeof(*stats) };
+
+static struct sonde_db_stat *stat_of(struct sn_graph_row *row, size_t number)
+{
+	return (struct sonde_db_stat *)((char *)row + stats[number].offset);
+}
+
 /* Each node's own, and what its parts took off it. */
 static void fill_rows(const struct computing *on)
 {
@@ -126,16 +145,8 @@ static void fill_rows(const struct computing *on)
 		struct sonde_db_stat self;
 		row->node = first + i;
 		row->nodes = 1;
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_TIME, &row->time);
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_LATENCY, &row->latency);
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_QUEUE_TIME, &row->queue);
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_DEVICE_TIME, &row->device);
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_COPY_TIME, &row->copy);
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_MEMORY, &row->memory);
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_REQUESTED, &row->requested);
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_TEMPORARY, &row->temporary);
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_PERSISTENT, &row->persistent);
-		sonde_graph_stat(on->graph, row->node, SONDE_NODE_PEAK, &row->peak);
+		for (size_t s = 0; s < STATS; s++)
+			sonde_graph_stat(on->graph, row->node, stats[s].number, stat_of(row, s));
 		bool is_given = sonde_graph_stat(on->graph, row->node, SONDE_NODE_SELF_TIME, &self);
 		row->self_ns += is_given ? self.sum : row->time.sum;
 		uint32_t parent = sonde_graph_node(on->graph, row->node)->parent;
@@ -166,30 +177,16 @@ static uint32_t key_of(const struct grouping *grouping, const struct sn_graph_ro
 	return node->type != SONDE_NONE ? node->type : node->name;
 }
 
-static int compare_keys(const void *left, const void *right, void *grouping)
-{
-	const struct sn_graph_row *a = left, *b = right;
-	uint32_t key = key_of(grouping, a), other = key_of(grouping, b);
-	if (key != other)
-		return key < other ? -1 : 1;
-	return (a->node > b->node) - (a->node < b->node);
-}
+SN_SORT_BY(sort_by_key, struct sn_graph_row, const struct grouping *,
+	   SN_ORDER(key_of(of, a), key_of(of, b)) ?: SN_ORDER(a->node, b->node));
 
-static void merge_row(struct sn_graph_row *into, const struct sn_graph_row *row)
+static void merge_row(struct sn_graph_row *into, struct sn_graph_row *row)
 {
 	into->nodes += row->nodes;
 	into->self_ns += row->self_ns;
 	into->cost_ns += row->cost_ns;
-	sonde_db_stat_merge(&into->time, &row->time);
-	sonde_db_stat_merge(&into->latency, &row->latency);
-	sonde_db_stat_merge(&into->queue, &row->queue);
-	sonde_db_stat_merge(&into->device, &row->device);
-	sonde_db_stat_merge(&into->copy, &row->copy);
-	sonde_db_stat_merge(&into->memory, &row->memory);
-	sonde_db_stat_merge(&into->requested, &row->requested);
-	sonde_db_stat_merge(&into->temporary, &row->temporary);
-	sonde_db_stat_merge(&into->persistent, &row->persistent);
-	sonde_db_stat_merge(&into->peak, &row->peak);
+	for (size_t s = 0; s < STATS; s++)
+		sonde_db_stat_merge(stat_of(into, s), stat_of(row, s));
 }
 
 static void group_rows(const struct sonde_graph *graph, enum sn_graph_by by,
@@ -197,7 +194,7 @@ static void group_rows(const struct sonde_graph *graph, enum sn_graph_by by,
 {
 	struct grouping grouping = {graph, by};
 	size_t kept = 0;
-	qsort_r(table->rows, table->count, sizeof(*table->rows), compare_keys, &grouping);
+	sort_by_key(table->rows, table->count, &grouping);
 	for (size_t i = 0; i < table->count; i++) {
 		if (kept &&
 		    key_of(&grouping, table->rows + kept - 1) == key_of(&grouping, table->rows + i))
@@ -208,13 +205,8 @@ static void group_rows(const struct sonde_graph *graph, enum sn_graph_by by,
 	table->count = kept;
 }
 
-static int compare_costs(const void *left, const void *right)
-{
-	const struct sn_graph_row *a = left, *b = right;
-	if (a->cost_ns != b->cost_ns)
-		return a->cost_ns > b->cost_ns ? -1 : 1;
-	return (a->node > b->node) - (a->node < b->node);
-}
+SN_SORT_BY(sort_by_cost, struct sn_graph_row, const void *,
+	   SN_ORDER(b->cost_ns, a->cost_ns) ?: SN_ORDER(a->node, b->node));
 
 static void sum_table(const struct sonde_graph *graph, struct sn_graph_table *table)
 {
@@ -239,18 +231,18 @@ int sn_graph_table(const struct sonde_db *db, const struct sonde_graph *graph, u
 	*table = (struct sn_graph_table){.count = on.model->node_count};
 	on.rows = table->rows = calloc(table->count + 1, sizeof(*table->rows));
 	if (!table->rows)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	fill_rows(&on);
 	bool has_contexts = false;
 	for (size_t i = 0; i < table->count && !has_contexts; i++)
 		has_contexts =
 		    sonde_graph_node(graph, table->rows[i].node)->flags & SONDE_NODE_HAS_CONTEXTS;
 	if (has_contexts && add_work_of_contexts(&on))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	sum_table(graph, table);
 	if (by != SN_GRAPH_BY_NODE)
 		group_rows(graph, by, table);
-	qsort(table->rows, table->count, sizeof(*table->rows), compare_costs);
+	sort_by_cost(table->rows, table->count, NULL);
 	return 0;
 }
 
@@ -261,18 +253,6 @@ void sn_graph_table_release(struct sn_graph_table *table)
 }
 
 /* ---- iterations ---- */
-
-static int compare_doubles(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-	return (a > b) - (a < b);
-}
-
-static double median(double *values, size_t count)
-{
-	qsort(values, count, sizeof(*values), compare_doubles);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 int sn_graph_iterations(const struct sonde_graph *graph, uint32_t number,
 			struct sn_graph_iterations *iterations)
@@ -290,11 +270,8 @@ int sn_graph_iterations(const struct sonde_graph *graph, uint32_t number,
 		    sonde_graph_iteration(graph, model->first_iteration + i);
 		lengths[i] = (double)(one->end_ns - one->start_ns);
 	}
-	iterations->median_ns = median(lengths, count);
-	for (size_t i = 0; i < count; i++)
-		lengths[i] = fabs(lengths[i] - iterations->median_ns);
-	double tolerance = 5 * median(lengths, count), least = 0.05 * iterations->median_ns;
-	iterations->tolerance_ns = tolerance > least ? tolerance : least;
+	iterations->tolerance_ns =
+	    sn_iterations_tolerance_ns(lengths, count, &iterations->median_ns);
 	free(lengths);
 	return 0;
 }

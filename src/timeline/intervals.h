@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets of moments: disjoint intervals in ascending order, and exactly how long which of several
- * sets hold at once. Integers of nanoseconds, so that parts add up to the whole.
+ * Sets of moments: disjoint intervals in ascending order. Integers of nanoseconds, so that parts
+ * add up to the whole.
  */
 #ifndef SN_TIMELINE_INTERVALS_H
 #define SN_TIMELINE_INTERVALS_H
@@ -20,21 +20,28 @@ struct sn_intervals {
 };
 
 void sn_intervals_release(struct sn_intervals *set);
-/* Joins an interval to the set; starts must not descend. 0 or SN_ERR_MEMORY. */
-int sn_intervals_append(struct sn_intervals *set, uint64_t start_ns, uint64_t end_ns);
-/* The same in any order; sn_intervals_settle must come before any use. Many intervals that touch
- * or overlap cost no memory beyond the set that they make. */
+/* Adds an interval, in any order; sn_intervals_settle must come before any use. Many intervals that
+ * touch or overlap cost no memory beyond the set that they make. 0 or SN_ERR_MEMORY. */
 int sn_intervals_add(struct sn_intervals *set, uint64_t start_ns, uint64_t end_ns);
 void sn_intervals_settle(struct sn_intervals *set);
 
-enum { SN_INTERVALS_SETS = 5 };
-/* times_ns[mask], for 1 << count masks: how much of [from, to) lies in exactly the sets whose bits
- * the mask has. At most SN_INTERVALS_SETS. Costs a binary search and what is in the window. */
-void sn_intervals_cross(const struct sn_intervals *const *sets, size_t count, uint64_t from_ns,
-			uint64_t to_ns, uint64_t *times_ns);
-/* How much of [from, to) is in the set. */
+/* How much of [from, to) is in the set: a binary search and what is in the window. */
 uint64_t sn_intervals_within(const struct sn_intervals *set, uint64_t from_ns, uint64_t to_ns);
 /* The first interval that ends after the time; set->count for none. */
 size_t sn_intervals_find(const struct sn_intervals *set, uint64_t time_ns);
+
+/* What of [start, end) lies in [from, to); nothing: ends where it starts. */
+static inline struct sn_interval sn_interval_clip(uint64_t start_ns, uint64_t end_ns,
+						  uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t start = start_ns > from_ns ? start_ns : from_ns;
+	uint64_t end = end_ns < to_ns ? end_ns : to_ns;
+	return (struct sn_interval){start, end > start ? end : start};
+}
+
+static inline uint64_t sn_interval_length_ns(struct sn_interval interval)
+{
+	return interval.end_ns - interval.start_ns;
+}
 
 #endif

@@ -3,22 +3,22 @@
 #include "node.h"
 
 #include "base/error.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 #include "format/measurement/measurement.h"
 #include "frame/user_frame.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of the way down to a context. */
-struct way {
+/* What the contexts above one, and itself, are. */
+struct ancestry {
 	uint32_t operator_frame; /* outermost of those that follow each other; SONDE_NONE */
 	uint32_t caller;	 /* innermost function of the program; SONDE_NONE */
 	uint32_t function;	 /* innermost one of machine code, loops and lines left out */
 	uint32_t own_function;	 /* the same, of the program's own; SONDE_NONE */
 };
 
-static const struct way no_way = {SONDE_NONE, SONDE_NONE, SONDE_NONE, SONDE_NONE};
+static const struct ancestry no_ancestry = {SONDE_NONE, SONDE_NONE, SONDE_NONE, SONDE_NONE};
 
 static bool is_call(unsigned kind)
 {
@@ -48,51 +48,52 @@ static uint32_t function_of(struct functions *functions, const struct sonde_db *
 	uint32_t key[] = {frame->name, frame->module}, before = functions->keys.count;
 	if (frame->name == SONDE_NONE) /* an address */
 		return number;
-	uint32_t place = sn_intern_add(&functions->keys, key, sizeof(key));
-	if (place == SN_INTERN_NONE ||
-	    sn_vec_reserve(&functions->frames, &functions->capacity, place + 1ull) < 0)
+	uint32_t *first =
+	    sn_keyed(&functions->keys, &key, &functions->frames, &functions->capacity);
+	if (!first)
 		return SONDE_NONE;
-	if (place == before)
-		functions->frames[place] = number;
-	return functions->frames[place];
+	if (functions->keys.count > before)
+		*first = number;
+	return *first;
 }
 
-static struct way pass(const struct sonde_db *db, struct functions *functions, struct way way,
-		       uint32_t number)
+static struct ancestry descend(const struct sonde_db *db, struct functions *functions,
+			       struct ancestry above, uint32_t number)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
 	if (frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED) {
-		way.function = function_of(functions, db, number);
+		above.function = function_of(functions, db, number);
 		if (sn_frame_is_user(db, frame))
-			way.own_function = way.function;
+			above.own_function = above.function;
 	}
 	if (frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_GRAPH_NODE) {
-		if (way.operator_frame == SONDE_NONE)
-			way.operator_frame = number;
+		if (above.operator_frame == SONDE_NONE)
+			above.operator_frame = number;
 	} else if (!is_call(frame->kind)) {
 		/* what an operator is made of does not end it: native code, libraries, regions */
 		bool is_own = frame->kind == SN_FRAME_PYTHON && sn_frame_is_user(db, frame);
 		bool is_region = frame->kind == SN_FRAME_REGION &&
-				 way.operator_frame == SONDE_NONE &&
+				 above.operator_frame == SONDE_NONE &&
 				 !(frame->flags & SN_FRAME_ITERATION);
 		if (is_own)
-			way.operator_frame = SONDE_NONE;
+			above.operator_frame = SONDE_NONE;
 		if (is_own || is_region)
-			way.caller = number;
+			above.caller = number;
 	}
-	return way;
+	return above;
 }
 
-static struct sn_node node_of(const struct sonde_db *db, const struct way *way, uint32_t frame)
+static struct sn_node node_of(const struct sonde_db *db, const struct ancestry *above,
+			      uint32_t frame)
 {
-	struct sn_node node = {way->operator_frame, way->caller};
+	struct sn_node node = {above->operator_frame, above->caller};
 	if (node.frame == SONDE_NONE && !is_native(db, frame)) {
 		node.frame = frame;
-	} else if (node.frame == SONDE_NONE && way->caller != SONDE_NONE) {
-		node.frame = way->caller;
+	} else if (node.frame == SONDE_NONE && above->caller != SONDE_NONE) {
+		node.frame = above->caller;
 	} else if (node.frame == SONDE_NONE) {
-		node.frame = way->function != SONDE_NONE ? way->function : frame;
-		node.caller = way->own_function;
+		node.frame = above->function != SONDE_NONE ? above->function : frame;
+		node.caller = above->own_function;
 	}
 	if (node.caller == node.frame)
 		node.caller = SONDE_NONE;
@@ -103,22 +104,22 @@ int sn_node_map(const struct sonde_db *db, struct sn_node_map *nodes)
 {
 	uint32_t count = sonde_db_context_count(db);
 	struct functions functions = {0};
-	struct way *ways = malloc((count + 1ull) * sizeof(*ways));
+	struct ancestry *ancestries = malloc((count + 1ull) * sizeof(*ancestries));
 	*nodes =
 	    (struct sn_node_map){.db = db, .of_context = malloc((count + 1ull) * sizeof(uint32_t))};
-	int result = ways && nodes->of_context ? 0 : SN_ERR_MEMORY;
+	int result = ancestries && nodes->of_context ? 0 : SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count && !result; i++) {
 		const struct sonde_db_context *context = sonde_db_context(db, i);
-		struct way way = i ? ways[context->parent] : no_way;
-		ways[i] = pass(db, &functions, way, context->frame);
-		struct sn_node node = node_of(db, ways + i, context->frame);
+		struct ancestry above = i ? ancestries[context->parent] : no_ancestry;
+		ancestries[i] = descend(db, &functions, above, context->frame);
+		struct sn_node node = node_of(db, ancestries + i, context->frame);
 		nodes->of_context[i] = sn_intern_add(&nodes->table, &node, sizeof(node));
 		if (nodes->of_context[i] == SN_INTERN_NONE)
 			result = SN_ERR_MEMORY;
 	}
 	sn_intern_release(&functions.keys);
 	free(functions.frames);
-	free(ways);
+	free(ancestries);
 	return result;
 }
 

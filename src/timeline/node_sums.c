@@ -2,27 +2,30 @@
 /* See node_sums.h. */
 #include "node_sums.h"
 
-#include <stdlib.h>
+#include "base/sort_by.h"
 
-static int compare(const void *left, const void *right)
+SN_SORT_BY(sort_by_value, struct sn_node_sum, const void *,
+	   SN_ORDER(b->value, a->value) ?: SN_ORDER(a->node, b->node));
+
+struct sn_node_sum *sn_node_sums_of_fields(const struct sn_node_map *nodes, const double *values,
+					   size_t apart_bytes, size_t *count)
 {
-	const struct sn_node_sum *a = left, *b = right;
-	if (a->value != b->value)
-		return a->value > b->value ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
+	struct sn_node_sum *sums = malloc((nodes->table.count + 1ull) * sizeof(*sums));
+	*count = 0;
+	for (uint32_t i = 0; i < nodes->table.count && sums; i++) {
+		double value = *(const double *)((const char *)values + i * apart_bytes);
+		if (value > 0)
+			sums[(*count)++] = (struct sn_node_sum){i, value};
+	}
+	if (sums)
+		sort_by_value(sums, *count, NULL);
+	return sums;
 }
 
 struct sn_node_sum *sn_node_sums(const struct sn_node_map *nodes, const double *values,
 				 size_t *count)
 {
-	struct sn_node_sum *sums = malloc((nodes->table.count + 1ull) * sizeof(*sums));
-	*count = 0;
-	for (uint32_t i = 0; i < nodes->table.count && sums; i++)
-		if (values[i] > 0)
-			sums[(*count)++] = (struct sn_node_sum){i, values[i]};
-	if (sums)
-		qsort(sums, *count, sizeof(*sums), compare);
-	return sums;
+	return sn_node_sums_of_fields(nodes, values, sizeof(*values), count);
 }
 
 struct sn_node_sum *sn_node_sums_of_contexts(const struct sn_node_map *nodes, const double *values,

@@ -17,6 +17,9 @@ struct sn_node_sum {
  * NULL without memory. */
 struct sn_node_sum *sn_node_sums(const struct sn_node_map *nodes, const double *values,
 				 size_t *count);
+/* The same of values that lie so many bytes apart: a field of structs by node. */
+struct sn_node_sum *sn_node_sums_of_fields(const struct sn_node_map *nodes, const double *values,
+					   size_t apart_bytes, size_t *count);
 /* The same of values by context, and of what some devices' idle time is blamed on. */
 struct sn_node_sum *sn_node_sums_of_contexts(const struct sn_node_map *nodes, const double *values,
 					     size_t *count);

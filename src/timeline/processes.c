@@ -6,10 +6,8 @@
 #include "base/intern.h"
 #include "format/measurement/measurement.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* What sn_activity_is_same_process compares. */
 struct process_key {
 	uint64_t pid; /* 0 of ranks */
 	int64_t rank;
@@ -31,9 +29,9 @@ static int number_profiles(struct sn_processes *processes)
 {
 	uint32_t count = sonde_db_profile_count(processes->db);
 	struct sn_intern keys = {0};
-	processes->of_profile = malloc((count + 1ull) * sizeof(uint32_t));
-	processes->callers = malloc((count + 1ull) * sizeof(uint32_t));
-	bool has_memory = processes->of_profile && processes->callers;
+	processes->of_profile = sn_arena_array(&processes->arena, uint32_t, count + 1ull);
+	processes->callers = sn_arena_array(&processes->arena, uint32_t, count + 1ull);
+	bool has_memory = !processes->arena.failed;
 	for (uint32_t i = 0; i < count && has_memory; i++) {
 		struct process_key key = key_of(sonde_db_profile(processes->db, i));
 		uint32_t before = keys.count, number = sn_intern_add(&keys, &key, sizeof(key));
@@ -52,14 +50,12 @@ static int number_profiles(struct sn_processes *processes)
 
 typedef uint32_t (*profile_function)(const void *data, uint32_t item);
 
-static int sort(const struct sn_processes *processes, size_t count, profile_function profile_of,
+static int sort(struct sn_processes *processes, size_t count, profile_function profile_of,
 		const void *data, struct sn_process_lists *lists)
 {
-	free(lists->items);
-	free(lists->starts);
-	lists->items = malloc((count + 1) * sizeof(uint32_t));
-	lists->starts = calloc(processes->count + 2ull, sizeof(uint32_t));
-	if (!lists->items || !lists->starts)
+	lists->items = sn_arena_array(&processes->arena, uint32_t, count + 1);
+	lists->starts = sn_arena_array(&processes->arena, uint32_t, processes->count + 2ull);
+	if (processes->arena.failed)
 		return SN_ERR_MEMORY;
 	/* one place further, so that filling moves each begin to where the next one's is */
 	uint32_t *begins = lists->starts + 1;
@@ -97,34 +93,23 @@ int sn_processes_init(struct sn_processes *processes, const struct sonde_db *db,
 	uint32_t tracks = sonde_trace_track_count(trace);
 	static const struct sn_device_times none;
 	*processes = (struct sn_processes){.db = db, .trace = trace};
-	processes->all_tracks = malloc((tracks + 1ull) * sizeof(uint32_t));
+	processes->all_tracks = sn_arena_array(&processes->arena, uint32_t, tracks + 1ull);
 	for (uint32_t i = 0; i < tracks && processes->all_tracks; i++)
 		processes->all_tracks[i] = i;
-	return processes->all_tracks && !number_profiles(processes) &&
-		       !sort(processes, sonde_db_profile_count(db), itself, NULL,
-			     &processes->profiles) &&
-		       !sort(processes, tracks, profile_of_track, trace, &processes->tracks) &&
-		       !sn_processes_take_devices(processes, &none)
-		   ? 0
-		   : SN_ERR_MEMORY;
+	return number_profiles(processes) ?:
+	       sort(processes, sonde_db_profile_count(db), itself, NULL, &processes->profiles) ?:
+	       sort(processes, tracks, profile_of_track, trace, &processes->tracks) ?:
+	       sn_processes_set_devices(processes, &none);
 }
 
-int sn_processes_take_devices(struct sn_processes *processes, const struct sn_device_times *times)
+int sn_processes_set_devices(struct sn_processes *processes, const struct sn_device_times *times)
 {
 	return sort(processes, times->count, profile_of_device, times, &processes->devices);
 }
 
 void sn_processes_release(struct sn_processes *processes)
 {
-	struct sn_process_lists *lists[] = {&processes->profiles, &processes->tracks,
-					    &processes->devices};
-	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		free(lists[i]->items);
-		free(lists[i]->starts);
-	}
-	free(processes->of_profile);
-	free(processes->callers);
-	free(processes->all_tracks);
+	sn_arena_release(&processes->arena);
 	*processes = (struct sn_processes){0};
 }
 
@@ -143,4 +128,16 @@ size_t sn_processes_tracks(const struct sn_processes *processes, uint32_t profil
 		return sn_processes_list(processes, &processes->tracks, profile, tracks);
 	*tracks = processes->all_tracks;
 	return sonde_trace_track_count(processes->trace);
+}
+
+uint32_t sn_processes_device(const struct sn_processes *processes,
+			     const struct sn_device_times *times, uint32_t profile)
+{
+	uint32_t device = sonde_db_profile(processes->db, profile)->device;
+	const uint32_t *devices;
+	size_t count = sn_processes_list(processes, &processes->devices, profile, &devices);
+	for (size_t i = 0; i < count; i++)
+		if (times->devices[devices[i]].device == device)
+			return devices[i];
+	return SONDE_NONE;
 }

@@ -6,6 +6,7 @@
 #ifndef SN_TIMELINE_PROCESSES_H
 #define SN_TIMELINE_PROCESSES_H
 
+#include "base/arena.h"
 #include "timeline/devices/device_time.h"
 #include "sonde/trace.h"
 
@@ -15,6 +16,7 @@ struct sn_process_lists {
 };
 
 struct sn_processes {
+	struct sn_arena arena; /* of all that follows */
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
 	uint32_t count;
@@ -29,12 +31,15 @@ struct sn_processes {
 int sn_processes_init(struct sn_processes *processes, const struct sonde_db *db,
 		      const struct sonde_trace *trace);
 /* The devices of each. 0 or SN_ERR_MEMORY. */
-int sn_processes_take_devices(struct sn_processes *processes, const struct sn_device_times *times);
+int sn_processes_set_devices(struct sn_processes *processes, const struct sn_device_times *times);
 void sn_processes_release(struct sn_processes *processes);
 
 /* How many profiles, tracks or devices the process of a profile has, and which. */
 size_t sn_processes_list(const struct sn_processes *processes, const struct sn_process_lists *lists,
 			 uint32_t profile, const uint32_t **items);
+/* The position in sn_device_times of the device that a stream is of; SONDE_NONE. */
+uint32_t sn_processes_device(const struct sn_processes *processes,
+			     const struct sn_device_times *times, uint32_t profile);
 /* The tracks of the process of a profile; of all for SONDE_NONE. */
 size_t sn_processes_tracks(const struct sn_processes *processes, uint32_t profile,
 			   const uint32_t **tracks);

@@ -1,20 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All events of one track from its first to its last, a block at a time.
+ * The events of one track in order of time, a block at a time.
  */
 #ifndef SN_TIMELINE_TRACK_BLOCKS_H
 #define SN_TIMELINE_TRACK_BLOCKS_H
 
+#include "attributes.h"
 #include "base/error.h"
+#include "lib/db/trace_reader.h"
 #include "sonde/trace.h"
 
-/* What is done with a block, which is valid until it returns, as what `cursor` tells of it is. 0,
- * or a negative enum sn_err to end: SN_ERR_MEMORY, or another one that has its text already. */
-typedef int sn_take_block(void *context, const struct sonde_track *track,
-			  struct sonde_event_cursor *cursor, const struct sonde_event_block *block);
+/* What is read of tracks. */
+struct sn_event_window {
+	uint64_t from_ns, to_ns; /* all for 0 and UINT64_MAX; more may come, as of a cursor */
+	unsigned flags;		 /* as of a cursor */
+	/* of sn_event_reader_new, for all tracks that are read by turns; NULL: one of its own */
+	struct sonde_event_cursor *reader;
+	const struct sn_attribute_wish *wishes; /* attributes that sn_event_merge reads as well */
+	size_t wish_count;
+};
+#define SN_EVENT_WINDOW_ALL(its_flags)                                                             \
+	&(struct sn_event_window)                                                                  \
+	{                                                                                          \
+		.to_ns = UINT64_MAX, .flags = its_flags                                            \
+	}
 
-/* `flags` as of sonde_event_cursor_new. 0 or a negative enum sn_err. */
-int sn_track_blocks(const struct sonde_trace *trace, uint32_t track, unsigned flags,
-		    sn_take_block *take, void *context, struct sn_error *error);
+/* What is done with a block, which is valid until it returns, as what `cursor` tells of it is. 0;
+ * 1: no more are wanted; or a negative enum sn_err to end: SN_ERR_MEMORY, or another one that has
+ * its text already. */
+typedef int sn_visit_block(void *data, const struct sonde_track *track,
+			   struct sonde_event_cursor *cursor,
+			   const struct sonde_event_block *block);
+
+/* 0 or a negative enum sn_err. */
+int sn_track_blocks(const struct sonde_trace *trace, uint32_t track,
+		    const struct sn_event_window *window, sn_visit_block *visit, void *data,
+		    struct sn_error *error);
 
 #endif

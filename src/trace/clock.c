@@ -9,10 +9,11 @@
 #include "clock.h"
 
 #include "base/error.h"
+#include "base/search.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <math.h>
-#include <string.h>
 
 #define SLOPE_MAX 1e-3
 #define STEPS	  90  /* each leaves two thirds: of SLOPE_MAX, a billionth of a billionth */
@@ -27,11 +28,8 @@ void sn_clock_release(struct sn_clock *clock)
 
 static int add(struct sn_clock *clock, int64_t at_ns, int64_t other_ns, bool is_upper)
 {
-	if (sn_vec_reserve(&clock->bounds, &clock->bound_capacity, clock->bound_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	clock->bounds[clock->bound_count++] =
-	    (struct sn_clock_bound){at_ns, other_ns - at_ns, is_upper};
-	return 0;
+	struct sn_clock_bound bound = {at_ns, other_ns - at_ns, is_upper};
+	return sn_vec_push(&clock->bounds, &clock->bound_capacity, &clock->bound_count, bound);
 }
 
 int sn_clock_after(struct sn_clock *clock, int64_t at_ns, int64_t other_ns)
@@ -50,9 +48,13 @@ struct point {
 	double at, offset; /* from the window's first bound */
 };
 
+struct corners {
+	struct point *items; /* by time */
+	size_t count;
+};
+
 struct hulls {
-	struct point *lower, *upper; /* corners, by time */
-	size_t lower_count, upper_count;
+	struct corners lower, upper;
 };
 
 /* Whether b is no corner between a and c: not above the line for lower bounds (sign 1), not below
@@ -64,31 +66,32 @@ static bool is_within(struct point a, struct point b, struct point c, double sig
 	       0;
 }
 
-static size_t put_corner(struct point *corners, size_t count, struct point point, double sign)
+static void add_corner(struct corners *corners, struct point point, double sign)
 {
-	if (count && corners[count - 1].at == point.at) {
-		if (sign * (corners[count - 1].offset - point.offset) >= 0)
-			return count;
+	struct point *items = corners->items;
+	size_t count = corners->count;
+	if (count && items[count - 1].at == point.at) {
+		if (sign * (items[count - 1].offset - point.offset) >= 0)
+			return;
 		count--;
 	}
-	while (count > 1 && is_within(corners[count - 2], corners[count - 1], point, sign))
+	while (count > 1 && is_within(items[count - 2], items[count - 1], point, sign))
 		count--;
-	corners[count++] = point;
-	return count;
+	items[count++] = point;
+	corners->count = count;
 }
 
 /* Bounds in order of time. */
-static void make_hulls(struct hulls *hulls, const struct sn_clock_bound *bounds, size_t count)
+static void find_hulls(struct hulls *hulls, const struct sn_clock_bound *bounds, size_t count)
 {
-	hulls->lower_count = hulls->upper_count = 0;
+	hulls->lower.count = hulls->upper.count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct point point = {(double)(bounds[i].at_ns - bounds->at_ns),
 				      (double)(bounds[i].offset_ns - bounds->offset_ns)};
 		if (bounds[i].is_upper)
-			hulls->upper_count =
-			    put_corner(hulls->upper, hulls->upper_count, point, -1);
+			add_corner(&hulls->upper, point, -1);
 		else
-			hulls->lower_count = put_corner(hulls->lower, hulls->lower_count, point, 1);
+			add_corner(&hulls->lower, point, 1);
 	}
 }
 
@@ -96,16 +99,18 @@ static void make_hulls(struct hulls *hulls, const struct sn_clock_bound *bounds,
 static double least_offset(const struct hulls *hulls, double slope)
 {
 	double offset = -INFINITY;
-	for (size_t i = 0; i < hulls->lower_count; i++)
-		offset = fmax(offset, hulls->lower[i].offset - slope * hulls->lower[i].at);
+	for (size_t i = 0; i < hulls->lower.count; i++)
+		offset =
+		    fmax(offset, hulls->lower.items[i].offset - slope * hulls->lower.items[i].at);
 	return offset;
 }
 
 static double greatest_offset(const struct hulls *hulls, double slope)
 {
 	double offset = INFINITY;
-	for (size_t i = 0; i < hulls->upper_count; i++)
-		offset = fmin(offset, hulls->upper[i].offset - slope * hulls->upper[i].at);
+	for (size_t i = 0; i < hulls->upper.count; i++)
+		offset =
+		    fmin(offset, hulls->upper.items[i].offset - slope * hulls->upper.items[i].at);
 	return offset;
 }
 
@@ -114,18 +119,38 @@ static double room(const struct hulls *hulls, double slope)
 	return greatest_offset(hulls, slope) - least_offset(hulls, slope);
 }
 
-/* The slope whose line has most room above and below. */
-static double widest_slope(const struct hulls *hulls)
+/* What is wanted of the lines with a slope: the most of it. */
+struct aim {
+	const struct hulls *hulls;
+	double at,
+	    sign; /* sign 0: room above and below; 1: offset then; -1: the same turned over */
+};
+
+static double value_of(const struct aim *aim, double slope)
 {
-	double low = -SLOPE_MAX, high = SLOPE_MAX;
+	if (aim->sign == 0)
+		return room(aim->hulls, slope);
+	return aim->sign * (slope * aim->at + (aim->sign > 0 ? greatest_offset(aim->hulls, slope)
+							     : least_offset(aim->hulls, slope)));
+}
+
+/* The slope between these that has it, by thirds. */
+static double best_slope(const struct aim *aim, double low, double high)
+{
 	for (int i = 0; i < STEPS; i++) {
 		double third = (high - low) / 3;
-		if (room(hulls, low + third) < room(hulls, high - third))
+		if (value_of(aim, low + third) < value_of(aim, high - third))
 			low += third;
 		else
 			high -= third;
 	}
 	return (low + high) / 2;
+}
+
+/* The slope whose line has most room above and below. */
+static double widest_slope(const struct hulls *hulls)
+{
+	return best_slope(&(struct aim){.hulls = hulls}, -SLOPE_MAX, SLOPE_MAX);
 }
 
 /* The last slope from `inside` towards `end` that leaves any room. */
@@ -146,25 +171,15 @@ static double end_of_room(const struct hulls *hulls, double inside, double end)
 /* The greatest (sign 1) or least (-1) offset that a line with any of the slopes can have then. */
 static double extreme(const struct hulls *hulls, double low, double high, double at, double sign)
 {
-#define VALUE(slope)                                                                               \
-	(sign *                                                                                    \
-	 ((slope)*at + (sign > 0 ? greatest_offset(hulls, slope) : least_offset(hulls, slope))))
-	for (int i = 0; i < STEPS; i++) {
-		double third = (high - low) / 3;
-		if (VALUE(low + third) < VALUE(high - third))
-			low += third;
-		else
-			high -= third;
-	}
-	return sign * VALUE((low + high) / 2);
-#undef VALUE
+	struct aim aim = {hulls, at, sign};
+	return sign * value_of(&aim, best_slope(&aim, low, high));
 }
 
 /* ---- windows ---- */
 
 static bool fits(struct hulls *hulls, const struct sn_clock_bound *bounds, size_t count)
 {
-	make_hulls(hulls, bounds, count);
+	find_hulls(hulls, bounds, count);
 	return room(hulls, widest_slope(hulls)) >= -ROUNDING;
 }
 
@@ -180,27 +195,20 @@ static size_t window_length(struct hulls *hulls, const struct sn_clock_bound *bo
 	}
 	if (failing > count)
 		failing = count;
-	while (failing - fitting > 1) {
-		size_t middle = (fitting + failing) / 2;
-		if (fits(hulls, bounds, middle))
-			fitting = middle;
-		else
-			failing = middle;
-	}
-	return fitting;
+	return sn_search_from(n, fitting + 1, failing, fits(hulls, bounds, n)) - 1;
 }
 
 /* Where there are bounds from one side only, they are the best guess there is. */
 static void fit_one_side(const struct hulls *hulls, int64_t base_ns, struct sn_clock_window *window)
 {
-	double offset = hulls->lower_count ? least_offset(hulls, 0) : greatest_offset(hulls, 0);
+	double offset = hulls->lower.count ? least_offset(hulls, 0) : greatest_offset(hulls, 0);
 	window->offset_ns = base_ns + (int64_t)llround(offset);
 	window->error_ns = SN_CLOCK_UNKNOWN;
 }
 
 static void fit_window(const struct hulls *hulls, int64_t base_ns, struct sn_clock_window *window)
 {
-	if (!hulls->lower_count || !hulls->upper_count) {
+	if (!hulls->lower.count || !hulls->upper.count) {
 		fit_one_side(hulls, base_ns, window);
 		return;
 	}
@@ -226,21 +234,16 @@ static int64_t by_window(const struct sn_clock_window *window, int64_t at_ns)
 	return other_ns > window->least_ns ? other_ns : window->least_ns;
 }
 
-static int compare_bounds(const void *left, const void *right)
-{
-	const struct sn_clock_bound *a = left, *b = right;
-	return (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
-}
+SN_SORT_BY(sort_bounds, struct sn_clock_bound, const void *, SN_ORDER(a->at_ns, b->at_ns));
 
 int sn_clock_fit(struct sn_clock *clock)
 {
 	size_t count = clock->bound_count;
-	struct hulls hulls = {malloc((count + 1) * sizeof(struct point)),
-			      malloc((count + 1) * sizeof(struct point)), 0, 0};
-	int result = hulls.lower && hulls.upper ? 0 : SN_ERR_MEMORY;
+	struct hulls hulls = {.lower.items = malloc((count + 1) * sizeof(struct point)),
+			      .upper.items = malloc((count + 1) * sizeof(struct point))};
+	int result = hulls.lower.items && hulls.upper.items ? 0 : SN_ERR_MEMORY;
 	clock->window_count = 0;
-	if (count)
-		qsort(clock->bounds, count, sizeof(*clock->bounds), compare_bounds);
+	sort_bounds(clock->bounds, count, NULL);
 	for (size_t first = 0, length; first < count && !result; first += length) {
 		const struct sn_clock_bound *bounds = clock->bounds + first;
 		if (sn_vec_reserve(&clock->windows, &clock->window_capacity,
@@ -253,13 +256,13 @@ int sn_clock_fit(struct sn_clock *clock)
 		*window = (struct sn_clock_window){.from_ns = bounds->at_ns,
 						   .to_ns = bounds[length - 1].at_ns,
 						   .least_ns = INT64_MIN};
-		make_hulls(&hulls, bounds, length);
+		find_hulls(&hulls, bounds, length);
 		fit_window(&hulls, bounds->offset_ns, window);
 		if (first)
 			window->least_ns = by_window(window - 1, window->from_ns - 1);
 	}
-	free(hulls.lower);
-	free(hulls.upper);
+	free(hulls.lower.items);
+	free(hulls.upper.items);
 	return result;
 }
 
@@ -267,17 +270,9 @@ int sn_clock_fit(struct sn_clock *clock)
 
 int64_t sn_clock_convert(const struct sn_clock *clock, int64_t at_ns)
 {
-	size_t low = 0, high = clock->window_count;
-	if (!high)
-		return at_ns;
-	while (high - low > 1) {
-		size_t middle = (low + high) / 2;
-		if (clock->windows[middle].from_ns <= at_ns)
-			low = middle;
-		else
-			high = middle;
-	}
-	return by_window(clock->windows + low, at_ns);
+	const struct sn_clock_window *windows = clock->windows;
+	size_t behind = sn_search(i, clock->window_count, windows[i].from_ns <= at_ns);
+	return clock->window_count ? by_window(windows + (behind ? behind - 1 : 0), at_ns) : at_ns;
 }
 
 uint64_t sn_clock_error(const struct sn_clock *clock)

@@ -12,6 +12,7 @@
 #include "sorter.h"
 
 #include "base/intern.h"
+#include "base/sort_by.h"
 #include "base/spill.h"
 #include "base/vec.h"
 #include "record.h"
@@ -396,7 +397,7 @@ int sn_sorter_finish(struct sn_sorter *sorter, struct sn_error *error)
 static int lacks_memory(struct sn_sorter_reader *reader)
 {
 	if (!reader->failed)
-		reader->failed = sn_fail(&reader->why, SN_ERR_MEMORY, "out of memory");
+		reader->failed = sn_fail_memory(&reader->why);
 	return reader->failed;
 }
 
@@ -484,15 +485,8 @@ static int begin_stream(struct sn_sorter_reader *reader, struct stream *stream)
 	return reader->failed;
 }
 
-static int compare_streams(const void *left, const void *right, void *data)
-{
-	const struct stream *streams = data;
-	const struct stream *a = streams + *(const uint32_t *)left,
-			    *b = streams + *(const uint32_t *)right;
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	return a->metric < b->metric ? -1 : a->metric > b->metric;
-}
+SN_SORT_BY(sort_numbers, uint32_t, const struct stream *,
+	   SN_ORDER(of[*a].kind, of[*b].kind) ?: SN_ORDER(of[*a].metric, of[*b].metric));
 
 int sn_sorter_reader_begin(struct sn_sorter_reader *reader, uint32_t profile,
 			   struct sn_error *error)
@@ -501,16 +495,11 @@ int sn_sorter_reader_begin(struct sn_sorter_reader *reader, uint32_t profile,
 	reader->queue_at = reader->queue_count = 0;
 	uint32_t next =
 	    profile < reader->sorter->profile_count ? reader->sorter->first_streams[profile] : 0;
-	for (; next && !reader->failed; next = reader->sorter->streams[next - 1].next) {
-		if (sn_vec_reserve(&reader->queue, &reader->queue_capacity,
-				   reader->queue_count + 1) < 0)
+	for (; next && !reader->failed; next = reader->sorter->streams[next - 1].next)
+		if (sn_vec_push(&reader->queue, &reader->queue_capacity, &reader->queue_count,
+				next - 1))
 			lacks_memory(reader);
-		else
-			reader->queue[reader->queue_count++] = next - 1;
-	}
-	if (reader->queue_count > 1)
-		qsort_r(reader->queue, reader->queue_count, sizeof(*reader->queue), compare_streams,
-			reader->sorter->streams);
+	sort_numbers(reader->queue, reader->queue_count, reader->sorter->streams);
 	return reader->failed ? sn_fail(error, reader->failed, "%s", reader->why.text) : 0;
 }
 

@@ -2,14 +2,15 @@
 /*
  * From sorted events to tracks; see writer.h.
  *
- * A profile is an item of work: each thread makes tracks of its own (struct maker), and what a
+ * A profile is an item of work: each thread makes tracks of its own (struct worker), and what a
  * profile came to is a piece of them. Pieces are put together in the order of profiles, so that
  * nothing depends on who made them.
  */
 #include "writer.h"
 
-#include "base/spill.h"
 #include "base/pool.h"
+#include "base/sort_by.h"
+#include "base/spill.h"
 #include "base/vec.h"
 #include "format/events/block.h"
 #include "format/events/pyramid.h"
@@ -30,7 +31,7 @@ struct lane {
 };
 
 /* What one thread makes. */
-struct maker {
+struct worker {
 	struct sn_trace_writer *writer;
 	struct sn_sorter_reader *reader;
 	struct sn_error error;
@@ -45,15 +46,15 @@ struct maker {
 	uint64_t put_count;
 };
 
-/* Where a maker stands. */
+/* Where a worker stands. */
 struct place {
 	size_t track, entry;
 	uint64_t data, summaries; /* bytes */
 };
 
-/* What a maker made of a profile. */
+/* What a worker wrote of a profile. */
 struct piece {
-	const struct maker *maker; /* NULL: nothing */
+	const struct worker *worker; /* NULL: nothing */
 	struct place begin, end;
 };
 
@@ -65,8 +66,8 @@ struct sn_trace_writer {
 	int failed;
 	/* while finishing */
 	const struct sn_db_numbers *numbers;
-	struct maker *makers;
-	unsigned maker_count;
+	struct worker *workers;
+	unsigned worker_count;
 	struct piece *pieces; /* [final profile] */
 	struct sonde_track *tracks;
 	struct sn_block_entry *entries;
@@ -104,27 +105,27 @@ static void lane_free(struct lane *lane)
 	free(lane);
 }
 
-static void release_maker(struct maker *maker)
+static void release_worker(struct worker *worker)
 {
 	for (unsigned i = 0; i <= SN_LANES_MAX; i++)
-		lane_free(maker->open[i]);
-	sn_sorter_reader_free(maker->reader);
-	sn_block_codec_release(&maker->codec);
-	sn_buffer_release(&maker->encoded);
-	sn_spill_close(&maker->data);
-	sn_spill_close(&maker->summaries);
-	free(maker->tracks);
-	free(maker->entries);
+		lane_free(worker->open[i]);
+	sn_sorter_reader_free(worker->reader);
+	sn_block_codec_release(&worker->codec);
+	sn_buffer_release(&worker->encoded);
+	sn_spill_close(&worker->data);
+	sn_spill_close(&worker->summaries);
+	free(worker->tracks);
+	free(worker->entries);
 }
 
 void sn_trace_writer_free(struct sn_trace_writer *writer)
 {
 	if (!writer)
 		return;
-	for (unsigned i = 0; i < writer->maker_count; i++)
-		release_maker(writer->makers + i);
+	for (unsigned i = 0; i < writer->worker_count; i++)
+		release_worker(writer->workers + i);
 	sn_sorter_free(writer->sorter);
-	free(writer->makers);
+	free(writer->workers);
 	free(writer->pieces);
 	free(writer->keys);
 	free(writer->tracks);
@@ -145,12 +146,12 @@ uint32_t sn_trace_writer_key(struct sn_trace_writer *writer, uint32_t name, uint
 	for (uint32_t i = 0; i < writer->key_count; i++)
 		if (writer->keys[i].name == name && writer->keys[i].type == type)
 			return i;
-	if (sn_vec_reserve(&writer->keys, &writer->key_capacity, writer->key_count + 1) < 0) {
+	if (sn_vec_push(&writer->keys, &writer->key_capacity, &writer->key_count,
+			(struct sonde_attribute_key){name, unit, type})) {
 		writer->failed = SN_ERR_MEMORY;
 		return SONDE_NONE;
 	}
-	writer->keys[writer->key_count] = (struct sonde_attribute_key){name, unit, type};
-	return (uint32_t)writer->key_count++;
+	return (uint32_t)writer->key_count - 1;
 }
 
 void sn_trace_writer_add(struct sn_trace_writer *writer, const struct sn_event *event)
@@ -168,67 +169,67 @@ void sn_trace_writer_attach(struct sn_trace_writer *writer, struct sn_db_builder
 	sn_db_builder_set_events(builder, &writer->events);
 }
 
-static int end_block(struct maker *maker, struct lane *lane)
+static int end_block(struct worker *worker, struct lane *lane)
 {
 	struct sn_block_entry entry;
 	if (!lane->block.count)
 		return 0;
-	maker->encoded.count = 0;
+	worker->encoded.count = 0;
 	if (sn_vec_reserve(&lane->entries, &lane->entry_capacity, lane->entry_count + 1) < 0 ||
-	    sn_block_encode(&maker->codec, &lane->block, sonde_track_lasts(lane->track.kind),
-			    lane->attributes, lane->attribute_count, &maker->encoded, &entry) < 0)
+	    sn_block_encode(&worker->codec, &lane->block, sonde_track_lasts(lane->track.kind),
+			    lane->attributes, lane->attribute_count, &worker->encoded, &entry) < 0)
 		return SN_ERR_MEMORY;
-	entry.offset = maker->data.length;
-	sn_spill_write(&maker->data, maker->encoded.bytes, maker->encoded.count);
+	entry.offset = worker->data.length;
+	sn_spill_write(&worker->data, worker->encoded.bytes, worker->encoded.count);
 	lane->entries[lane->entry_count++] = entry;
 	lane->block.count = lane->attribute_count = 0;
 	return 0;
 }
 
 /* The directory's part of a track that is complete. */
-static int end_track(struct maker *maker, struct lane *lane)
+static int end_track(struct worker *worker, struct lane *lane)
 {
 	struct sonde_track *track = &lane->track;
-	if (end_block(maker, lane) || sn_pyramid_finish(&lane->pyramid) ||
-	    sn_vec_reserve(&maker->tracks, &maker->track_capacity, maker->track_count + 1) < 0 ||
-	    sn_vec_reserve(&maker->entries, &maker->entry_capacity,
-			   maker->entry_count + lane->entry_count) < 0)
+	if (end_block(worker, lane) || sn_pyramid_finish(&lane->pyramid) ||
+	    sn_vec_reserve(&worker->tracks, &worker->track_capacity, worker->track_count + 1) < 0 ||
+	    sn_vec_reserve(&worker->entries, &worker->entry_capacity,
+			   worker->entry_count + lane->entry_count) < 0)
 		return SN_ERR_MEMORY;
-	track->first_block = maker->entry_count;
+	track->first_block = worker->entry_count;
 	track->block_count = (uint32_t)lane->entry_count;
-	track->first_summary = maker->summaries.length / sizeof(struct sn_summary);
+	track->first_summary = worker->summaries.length / sizeof(struct sn_summary);
 	track->summary_count = (uint32_t)lane->pyramid.count;
-	memcpy(maker->entries + maker->entry_count, lane->entries,
+	memcpy(worker->entries + worker->entry_count, lane->entries,
 	       lane->entry_count * sizeof(*lane->entries));
-	maker->entry_count += lane->entry_count;
-	sn_spill_write(&maker->summaries, lane->pyramid.summaries,
+	worker->entry_count += lane->entry_count;
+	sn_spill_write(&worker->summaries, lane->pyramid.summaries,
 		       lane->pyramid.count * sizeof(*lane->pyramid.summaries));
-	maker->tracks[maker->track_count++] = *track;
+	worker->tracks[worker->track_count++] = *track;
 	lane->entry_count = lane->pyramid.count = 0;
 	track->event_count = 0;
 	return 0;
 }
 
-static int end_tracks(struct maker *maker)
+static int end_tracks(struct worker *worker)
 {
 	for (unsigned i = 0; i <= SN_LANES_MAX; i++) {
-		struct lane *lane = maker->open[i];
-		if (lane && lane->track.event_count && end_track(maker, lane))
+		struct lane *lane = worker->open[i];
+		if (lane && lane->track.event_count && end_track(worker, lane))
 			return SN_ERR_MEMORY;
 	}
-	maker->lanes.count = 0;
+	worker->lanes.count = 0;
 	return 0;
 }
 
 /* The lane for an event in final numbers, ready to take it. NULL without memory. */
-static struct lane *open_lane(struct maker *maker, const struct sn_event *event)
+static struct lane *open_lane(struct worker *worker, const struct sn_event *event)
 {
 	uint32_t number = 0;
 	if (sonde_track_lasts(event->kind))
-		number = sn_lanes_place(&maker->lanes, event->start_ns, event->end_ns);
-	if (!maker->open[number])
-		maker->open[number] = calloc(1, sizeof(struct lane));
-	struct lane *lane = maker->open[number];
+		number = sn_lanes_place(&worker->lanes, event->start_ns, event->end_ns);
+	if (!worker->open[number])
+		worker->open[number] = calloc(1, sizeof(struct lane));
+	struct lane *lane = worker->open[number];
 	if (!lane || lane->track.event_count)
 		return lane;
 	lane->track = (struct sonde_track){
@@ -262,22 +263,22 @@ static int put_attributes(const struct sn_trace_writer *writer, struct lane *lan
 	return 0;
 }
 
-static int put_event(struct maker *maker, const struct sn_event *event)
+static int put_event(struct worker *worker, const struct sn_event *event)
 {
-	struct lane *lane = open_lane(maker, event);
+	struct lane *lane = open_lane(worker, event);
 	if (!lane)
 		return SN_ERR_MEMORY;
 	struct sn_block *block = &lane->block;
-	if (block->count == SN_BLOCK_EVENTS && end_block(maker, lane))
+	if (block->count == SN_BLOCK_EVENTS && end_block(worker, lane))
 		return SN_ERR_MEMORY;
-	if (event->attribute_count && put_attributes(maker->writer, lane, event))
+	if (event->attribute_count && put_attributes(worker->writer, lane, event))
 		return SN_ERR_MEMORY;
 	block->starts_ns[block->count] = event->start_ns;
 	block->ends_ns[block->count] = event->end_ns;
 	block->links[block->count] = event->link;
 	block->contexts[block->count++] = event->context;
 	lane->track.event_count++;
-	maker->put_count++;
+	worker->put_count++;
 	if (event->end_ns > lane->track.end_ns)
 		lane->track.end_ns = event->end_ns;
 	return sn_pyramid_add(&lane->pyramid, event->start_ns, event->end_ns, event->context);
@@ -306,98 +307,89 @@ static bool renumber(const struct sn_trace_writer *writer, struct sn_event *even
 	return true;
 }
 
-static int put_profile(struct maker *maker, uint32_t profile, struct sn_error *error)
+static int put_profile(struct worker *worker, uint32_t profile, struct sn_error *error)
 {
 	struct sn_event event;
 	unsigned kind = 0;
 	uint32_t metric = SONDE_NONE;
-	int result = sn_sorter_reader_begin(maker->reader, profile, error);
-	while (!result && (result = sn_sorter_reader_next(maker->reader, &event, error)) > 0) {
-		if (!renumber(maker->writer, &event))
+	int result = sn_sorter_reader_begin(worker->reader, profile, error);
+	while (!result && (result = sn_sorter_reader_next(worker->reader, &event, error)) > 0) {
+		if (!renumber(worker->writer, &event))
 			return sn_fail(error, SN_ERR_ARGUMENT, "an event refers to nothing");
 		result = 0;
 		if (event.kind != kind || event.metric != metric)
-			result = end_tracks(maker);
+			result = end_tracks(worker);
 		kind = event.kind;
 		metric = event.metric;
 		if (!result)
-			result = put_event(maker, &event);
+			result = put_event(worker, &event);
 		if (result)
-			return sn_fail(error, result, "out of memory");
+			return sn_fail_code(error, result);
 	}
-	if (!result && end_tracks(maker))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result && end_tracks(worker))
+		return sn_fail_memory(error);
 	return result;
 }
 
-static struct place place_of(const struct maker *maker)
+static struct place place_of(const struct worker *worker)
 {
-	return (struct place){maker->track_count, maker->entry_count, maker->data.length,
-			      maker->summaries.length};
+	return (struct place){worker->track_count, worker->entry_count, worker->data.length,
+			      worker->summaries.length};
 }
 
-static int make_piece(void *context, unsigned number, size_t profile)
+static int write_profile(void *context, unsigned number, size_t profile)
 {
 	struct sn_trace_writer *writer = context;
-	struct maker *maker = writer->makers + number;
-	struct place begin = place_of(maker);
-	int result = put_profile(maker, writer->numbers->profile_at[profile], &maker->error);
-	if (maker->track_count > begin.track)
-		writer->pieces[profile] = (struct piece){maker, begin, place_of(maker)};
+	struct worker *worker = writer->workers + number;
+	struct place begin = place_of(worker);
+	int result = put_profile(worker, writer->numbers->profile_at[profile], &worker->error);
+	if (worker->track_count > begin.track)
+		writer->pieces[profile] = (struct piece){worker, begin, place_of(worker)};
 	return result;
 }
 
-static int start_makers(struct sn_trace_writer *writer, unsigned threads)
+static int start_workers(struct sn_trace_writer *writer, unsigned threads)
 {
-	writer->makers = calloc(threads, sizeof(*writer->makers));
+	writer->workers = calloc(threads, sizeof(*writer->workers));
 	writer->pieces = calloc(writer->numbers->profile_count + 1ull, sizeof(*writer->pieces));
-	if (!writer->makers || !writer->pieces)
+	if (!writer->workers || !writer->pieces)
 		return SN_ERR_MEMORY;
-	for (; writer->maker_count < threads; writer->maker_count++) {
-		struct maker *maker = writer->makers + writer->maker_count;
-		maker->writer = writer;
-		maker->data.fd = maker->summaries.fd = -1;
-		maker->data.folder = maker->summaries.folder = sn_sorter_folder(writer->sorter);
-		maker->reader = sn_sorter_reader_new(writer->sorter);
-		if (!maker->reader)
+	for (; writer->worker_count < threads; writer->worker_count++) {
+		struct worker *worker = writer->workers + writer->worker_count;
+		worker->writer = writer;
+		worker->data.fd = worker->summaries.fd = -1;
+		worker->data.folder = worker->summaries.folder = sn_sorter_folder(writer->sorter);
+		worker->reader = sn_sorter_reader_new(writer->sorter);
+		if (!worker->reader)
 			return SN_ERR_MEMORY;
 	}
 	return 0;
 }
 
-static int make_pieces(struct sn_trace_writer *writer, unsigned threads, struct sn_error *error)
+static int write_profiles(struct sn_trace_writer *writer, unsigned threads, struct sn_error *error)
 {
 	uint64_t put_count = 0;
-	if (start_makers(writer, threads))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = sn_pool_run(threads, writer->numbers->profile_count, make_piece, writer);
+	if (start_workers(writer, threads))
+		return sn_fail_memory(error);
+	int result = sn_pool_run(threads, writer->numbers->profile_count, write_profile, writer);
 	for (unsigned i = 0; i < threads; i++) {
-		struct maker *maker = writer->makers + i;
-		if (*maker->error.text)
-			return sn_fail(error, result, "%s", maker->error.text);
-		put_count += maker->put_count;
+		struct worker *worker = writer->workers + i;
+		if (*worker->error.text)
+			return sn_fail(error, result, "%s", worker->error.text);
+		put_count += worker->put_count;
 	}
 	if (put_count != sn_sorter_count(writer->sorter))
 		return sn_fail(error, SN_ERR_ARGUMENT, "an event refers to nothing");
-	for (unsigned i = 0; i < threads && !result; i++) {
-		result = sn_spill_finish(&writer->makers[i].data, error);
-		if (!result)
-			result = sn_spill_finish(&writer->makers[i].summaries, error);
-	}
+	for (unsigned i = 0; i < 2 * threads && !result; i++)
+		result = sn_spill_finish(i % 2 ? &writer->workers[i / 2].summaries
+					       : &writer->workers[i / 2].data,
+					 error);
 	return result;
 }
 
-static int compare_tracks(const void *left, const void *right)
-{
-	const struct sonde_track *a = left, *b = right;
-	if (a->profile != b->profile)
-		return a->profile < b->profile ? -1 : 1;
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	if (a->metric != b->metric)
-		return a->metric < b->metric ? -1 : 1;
-	return (a->lane > b->lane) - (a->lane < b->lane);
-}
+SN_SORT_BY(sort_tracks, struct sonde_track, const void *,
+	   SN_ORDER(a->profile, b->profile) ?: SN_ORDER(a->kind, b->kind) ?:
+	   SN_ORDER(a->metric, b->metric) ?: SN_ORDER(a->lane, b->lane));
 
 /* Bytes of a file behind those that are there. */
 static void add_extract(struct sn_db_extract *extracts, size_t *count, int fd, uint64_t begin,
@@ -415,22 +407,22 @@ static void add_extract(struct sn_db_extract *extracts, size_t *count, int fd, u
 static void join_piece(struct sn_trace_writer *writer, const struct piece *piece, uint64_t data,
 		       uint64_t summaries)
 {
-	const struct maker *maker = piece->maker;
+	const struct worker *worker = piece->worker;
 	const struct place *begin = &piece->begin, *end = &piece->end;
 	uint64_t first_summary = begin->summaries / sizeof(struct sn_summary);
 	for (size_t i = begin->track; i < end->track; i++) {
 		struct sonde_track *track = writer->tracks + writer->track_count++;
-		*track = maker->tracks[i];
+		*track = worker->tracks[i];
 		track->first_block += writer->entry_count - begin->entry;
 		track->first_summary += summaries / sizeof(struct sn_summary) - first_summary;
 	}
 	for (size_t i = begin->entry; i < end->entry; i++) {
 		struct sn_block_entry *entry = writer->entries + writer->entry_count++;
-		*entry = maker->entries[i];
+		*entry = worker->entries[i];
 		entry->offset += data - begin->data;
 	}
-	add_extract(writer->data, &writer->data_count, maker->data.fd, begin->data, end->data);
-	add_extract(writer->summaries, &writer->summary_count, maker->summaries.fd,
+	add_extract(writer->data, &writer->data_count, worker->data.fd, begin->data, end->data);
+	add_extract(writer->summaries, &writer->summary_count, worker->summaries.fd,
 		    begin->summaries, end->summaries);
 }
 
@@ -438,12 +430,12 @@ static int join_pieces(struct sn_trace_writer *writer, struct place *all)
 {
 	uint32_t profiles = writer->numbers->profile_count;
 	size_t tracks = 0, entries = 0, pieces = 0;
-	for (unsigned i = 0; i < writer->maker_count; i++) {
-		tracks += writer->makers[i].track_count;
-		entries += writer->makers[i].entry_count;
+	for (unsigned i = 0; i < writer->worker_count; i++) {
+		tracks += writer->workers[i].track_count;
+		entries += writer->workers[i].entry_count;
 	}
 	for (uint32_t i = 0; i < profiles; i++)
-		pieces += writer->pieces[i].maker != NULL;
+		pieces += writer->pieces[i].worker != NULL;
 	writer->tracks = malloc((tracks + 1) * sizeof(*writer->tracks));
 	writer->entries = malloc((entries + 1) * sizeof(*writer->entries));
 	writer->data = malloc((pieces + 1) * sizeof(*writer->data));
@@ -452,13 +444,13 @@ static int join_pieces(struct sn_trace_writer *writer, struct place *all)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < profiles; i++) {
 		const struct piece *piece = writer->pieces + i;
-		if (!piece->maker)
+		if (!piece->worker)
 			continue;
 		join_piece(writer, piece, all->data, all->summaries);
 		all->data += piece->end.data - piece->begin.data;
 		all->summaries += piece->end.summaries - piece->begin.summaries;
 	}
-	qsort(writer->tracks, writer->track_count, sizeof(*writer->tracks), compare_tracks);
+	sort_tracks(writer->tracks, writer->track_count, NULL);
 	return 0;
 }
 
@@ -478,16 +470,14 @@ static int make_sections(struct sn_db_events *events, const struct sn_db_numbers
 	struct sn_trace_writer *writer = (struct sn_trace_writer *)events;
 	struct place all = {0};
 	writer->numbers = numbers;
-	int result = writer->failed;
-	if (result)
-		return sn_fail(error, result, "out of memory");
-	result = sn_sorter_finish(writer->sorter, error);
+	int result =
+	    writer->failed ? sn_fail_memory(error) : sn_sorter_finish(writer->sorter, error);
 	if (!result)
-		result = make_pieces(writer, threads, error);
+		result = write_profiles(writer, threads, error);
 	if (result)
 		return result;
 	if (join_pieces(writer, &all))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	renumber_keys(writer);
 	sections[SN_DB_EVENT_TRACKS] = (struct sn_db_section){
 	    .data = writer->tracks, .length = writer->track_count * sizeof(*writer->tracks)};

@@ -8,7 +8,7 @@
 
 #define STATE_DEPTH    6 /* remember_state nested deeper than this occurs nowhere */
 #define SCAN_MAX_BYTES (64u << 20)
-#define ULEB_BITS_MAX  70u  /* ten bytes hold 64 bits */
+#define LEB_BITS_MAX   77u  /* ten bytes hold 64 bits */
 #define LETTERS_MAX    16u  /* of an augmentation */
 #define TABLE_BYTES    512u /* copied at once; most entries are shorter */
 
@@ -71,7 +71,8 @@ static bool __attribute__((noinline)) fill(struct cursor *cursor, size_t wanted)
 }
 
 /* Inlined, for the number of bytes is nearly always known then. */
-static inline __attribute__((always_inline)) uint64_t take(struct cursor *cursor, unsigned bytes)
+static inline __attribute__((always_inline)) uint64_t read_fixed(struct cursor *cursor,
+								 unsigned bytes)
 {
 	uint64_t value = 0;
 	const struct window *window = cursor->window;
@@ -88,41 +89,35 @@ static inline __attribute__((always_inline)) uint64_t take(struct cursor *cursor
 	return value;
 }
 
-static uint64_t take_uleb(struct cursor *cursor)
+static uint64_t read_leb(struct cursor *cursor, bool is_signed)
 {
-	uint64_t value = 0;
-	for (unsigned shift = 0;; shift += 7) {
-		uint64_t byte = take(cursor, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		if (shift > ULEB_BITS_MAX)
-			cursor->bad = true;
-		if (!(byte & 0x80) || cursor->bad)
-			return value;
-	}
-}
-
-static int64_t take_sleb(struct cursor *cursor)
-{
-	uint64_t value = 0;
+	uint64_t value = 0, byte;
 	unsigned shift = 0;
-	for (;;) {
-		uint64_t byte = take(cursor, 1);
+	do {
+		byte = read_fixed(cursor, 1);
 		if (shift < 64)
 			value |= (byte & 0x7f) << shift;
 		shift += 7;
-		if (shift > ULEB_BITS_MAX)
+		if (shift > LEB_BITS_MAX)
 			cursor->bad = true;
-		if ((byte & 0x80) && !cursor->bad)
-			continue;
-		if (shift < 64 && (byte & 0x40))
-			value |= ~0ull << shift;
-		return (int64_t)value;
-	}
+	} while ((byte & 0x80) && !cursor->bad);
+	if (is_signed && shift < 64 && (byte & 0x40))
+		value |= ~0ull << shift;
+	return value;
+}
+
+static uint64_t read_uleb(struct cursor *cursor)
+{
+	return read_leb(cursor, false);
+}
+
+static int64_t read_sleb(struct cursor *cursor)
+{
+	return (int64_t)read_leb(cursor, true);
 }
 
 /* Passes over bytes; where they begin. */
-static uintptr_t take_bytes(struct cursor *cursor, uint64_t bytes)
+static uintptr_t read_bytes(struct cursor *cursor, uint64_t bytes)
 {
 	uintptr_t start = cursor->at;
 	if (bytes > cursor->end - cursor->at) {
@@ -134,37 +129,37 @@ static uintptr_t take_bytes(struct cursor *cursor, uint64_t bytes)
 	return start;
 }
 
-static uint64_t take_format(struct cursor *cursor, unsigned encoding)
+static uint64_t read_format(struct cursor *cursor, unsigned encoding)
 {
 	switch (encoding & ENC_FORMAT) {
 	case ENC_ABSPTR:
 	case ENC_UDATA8:
 	case ENC_SDATA8:
-		return take(cursor, 8);
+		return read_fixed(cursor, 8);
 	case ENC_ULEB:
-		return take_uleb(cursor);
+		return read_uleb(cursor);
 	case ENC_SLEB:
-		return (uint64_t)take_sleb(cursor);
+		return (uint64_t)read_sleb(cursor);
 	case ENC_UDATA2:
-		return take(cursor, 2);
+		return read_fixed(cursor, 2);
 	case ENC_UDATA4:
-		return take(cursor, 4);
+		return read_fixed(cursor, 4);
 	case ENC_SDATA2:
-		return (uint64_t)(int64_t)(int16_t)take(cursor, 2);
+		return (uint64_t)(int64_t)(int16_t)read_fixed(cursor, 2);
 	case ENC_SDATA4:
-		return (uint64_t)(int64_t)(int32_t)take(cursor, 4);
+		return (uint64_t)(int64_t)(int32_t)read_fixed(cursor, 4);
 	}
 	cursor->bad = true;
 	return 0;
 }
 
 /* An address in one of the encodings; `data_base` is what data-relative ones count from. */
-static uintptr_t take_pointer(struct cursor *cursor, unsigned encoding, uintptr_t data_base)
+static uintptr_t read_pointer(struct cursor *cursor, unsigned encoding, uintptr_t data_base)
 {
 	uintptr_t place = cursor->at;
 	if (encoding == ENC_OMIT)
 		return 0;
-	uintptr_t value = take_format(cursor, encoding);
+	uintptr_t value = read_format(cursor, encoding);
 	switch (encoding & ENC_BASE) {
 	case 0:
 		break;
@@ -195,9 +190,9 @@ struct cie {
 /* Length and extent of an entry; false at the terminator or beyond the section. */
 static bool entry_extent(struct cursor *cursor, struct cursor *entry)
 {
-	uint64_t length = take(cursor, 4);
+	uint64_t length = read_fixed(cursor, 4);
 	if (length == 0xffffffff)
-		length = take(cursor, 8);
+		length = read_fixed(cursor, 8);
 	if (cursor->bad || !length || length > cursor->end - cursor->at)
 		return false;
 	*entry = (struct cursor){cursor->window, cursor->at, cursor->at + length, false};
@@ -209,7 +204,7 @@ static bool entry_extent(struct cursor *cursor, struct cursor *entry)
 static bool read_letters(struct cursor *entry, char letters[LETTERS_MAX])
 {
 	for (unsigned count = 0; count < LETTERS_MAX; count++) {
-		letters[count] = (char)take(entry, 1);
+		letters[count] = (char)read_fixed(entry, 1);
 		if (!letters[count])
 			return !entry->bad;
 	}
@@ -221,15 +216,15 @@ static void read_augmentation(struct cie *cie, struct cursor *entry, const char 
 	for (; *letters && !entry->bad; letters++) {
 		switch (*letters) {
 		case 'R':
-			cie->address_encoding = (unsigned)take(entry, 1);
+			cie->address_encoding = (unsigned)read_fixed(entry, 1);
 			break;
 		case 'P': {
-			unsigned encoding = (unsigned)take(entry, 1);
-			take_pointer(entry, encoding, 0);
+			unsigned encoding = (unsigned)read_fixed(entry, 1);
+			read_pointer(entry, encoding, 0);
 			break;
 		}
 		case 'L':
-			take(entry, 1);
+			read_fixed(entry, 1);
 			break;
 		case 'S':
 			cie->is_signal_frame = true;
@@ -247,21 +242,21 @@ static bool read_cie(struct window *window, uintptr_t at, uintptr_t high, struct
 	struct cursor cursor = {window, at, high, false}, entry;
 	char letters[LETTERS_MAX];
 	*cie = (struct cie){.address_encoding = ENC_ABSPTR};
-	if (!entry_extent(&cursor, &entry) || take(&entry, 4) != 0)
+	if (!entry_extent(&cursor, &entry) || read_fixed(&entry, 4) != 0)
 		return false;
-	uint64_t version = take(&entry, 1);
+	uint64_t version = read_fixed(&entry, 1);
 	if (!read_letters(&entry, letters) || (version != 1 && version != 3 && version != 4))
 		return false;
 	if (letters[0] && letters[0] != 'z')
 		return false; /* gcc 2's "eh", or nobody's */
-	if (version == 4 && take(&entry, 2) != sizeof(void *))
+	if (version == 4 && read_fixed(&entry, 2) != sizeof(void *))
 		return false; /* size of an address, size of a segment selector */
-	cie->code_align = take_uleb(&entry);
-	cie->data_align = take_sleb(&entry);
-	cie->return_register = version == 1 ? take(&entry, 1) : take_uleb(&entry);
+	cie->code_align = read_uleb(&entry);
+	cie->data_align = read_sleb(&entry);
+	cie->return_register = version == 1 ? read_fixed(&entry, 1) : read_uleb(&entry);
 	if (letters[0]) {
-		uint64_t bytes = take_uleb(&entry);
-		uintptr_t data = take_bytes(&entry, bytes);
+		uint64_t bytes = read_uleb(&entry);
+		uintptr_t data = read_bytes(&entry, bytes);
 		struct cursor augmentation = {window, data, entry.at, false};
 		cie->has_augmentation = true;
 		read_augmentation(cie, &augmentation, letters + 1);
@@ -301,10 +296,10 @@ static void set_rule(struct machine *machine, uint64_t number, enum sn_cfi_kind 
 	machine->row->values[number] = value;
 }
 
-static struct sn_cfi_expression take_expression(struct machine *machine, struct cursor *program)
+static struct sn_cfi_expression read_expression(struct machine *machine, struct cursor *program)
 {
-	uint64_t length = take_uleb(program);
-	uintptr_t bytes = take_bytes(program, length);
+	uint64_t length = read_uleb(program);
+	uintptr_t bytes = read_bytes(program, length);
 	if (length > UINT16_MAX)
 		machine->bad = true;
 	return (struct sn_cfi_expression){bytes, (uint32_t)length};
@@ -312,8 +307,8 @@ static struct sn_cfi_expression take_expression(struct machine *machine, struct 
 
 static void set_expression(struct machine *machine, struct cursor *program, enum sn_cfi_kind kind)
 {
-	uint64_t number = take_uleb(program);
-	struct sn_cfi_expression expression = take_expression(machine, program);
+	uint64_t number = read_uleb(program);
+	struct sn_cfi_expression expression = read_expression(machine, program);
 	set_rule(machine, number, kind, (int64_t)expression.address);
 	if (number < SN_REG_COUNT)
 		machine->row->lengths[number] = (uint16_t)expression.length;
@@ -342,7 +337,7 @@ static void set_cfa(struct machine *machine, uint64_t number, int64_t offset)
 static void set_cfa_expression(struct machine *machine, struct cursor *program)
 {
 	machine->row->cfa_is_expression = true;
-	machine->row->cfa_expression = take_expression(machine, program);
+	machine->row->cfa_expression = read_expression(machine, program);
 }
 
 static void remember(struct machine *machine)
@@ -369,11 +364,11 @@ static void advance(struct machine *machine, uint64_t delta)
 /* The instructions that set a register's rule by a number and an operand. */
 static void execute_rule(struct machine *machine, struct cursor *program, unsigned opcode)
 {
-	uint64_t number = take_uleb(program);
+	uint64_t number = read_uleb(program);
 	switch (opcode) {
 	case 0x05: /* offset_extended */
 		return set_rule(machine, number, SN_CFI_OFFSET,
-				factored(machine, take_uleb(program)));
+				factored(machine, read_uleb(program)));
 	case 0x06: /* restore_extended */
 		return restore_rule(machine, number);
 	case 0x07:
@@ -381,19 +376,19 @@ static void execute_rule(struct machine *machine, struct cursor *program, unsign
 	case 0x08:
 		return set_rule(machine, number, SN_CFI_SAME, 0);
 	case 0x09:
-		return set_rule(machine, number, SN_CFI_REGISTER, (int64_t)take_uleb(program));
+		return set_rule(machine, number, SN_CFI_REGISTER, (int64_t)read_uleb(program));
 	case 0x11: /* offset_extended_sf */
 		return set_rule(machine, number, SN_CFI_OFFSET,
-				factored(machine, (uint64_t)take_sleb(program)));
+				factored(machine, (uint64_t)read_sleb(program)));
 	case 0x14: /* val_offset, val_offset_sf */
 		return set_rule(machine, number, SN_CFI_VALUE_OFFSET,
-				factored(machine, take_uleb(program)));
+				factored(machine, read_uleb(program)));
 	case 0x15:
 		return set_rule(machine, number, SN_CFI_VALUE_OFFSET,
-				factored(machine, (uint64_t)take_sleb(program)));
+				factored(machine, (uint64_t)read_sleb(program)));
 	case 0x2f: /* GNU_negative_offset_extended */
 		return set_rule(machine, number, SN_CFI_OFFSET,
-				factored(machine, -take_uleb(program)));
+				factored(machine, -read_uleb(program)));
 	}
 	machine->bad = true;
 }
@@ -406,40 +401,40 @@ static void execute_extended(struct machine *machine, struct cursor *program, un
 	case 0x00: /* nop */
 		return;
 	case 0x01: /* set_loc */
-		machine->location = take_pointer(program, machine->cie->address_encoding, 0);
+		machine->location = read_pointer(program, machine->cie->address_encoding, 0);
 		return;
 	case 0x02: /* advance_loc1, 2, 4 */
-		return advance(machine, take(program, 1));
+		return advance(machine, read_fixed(program, 1));
 	case 0x03:
-		return advance(machine, take(program, 2));
+		return advance(machine, read_fixed(program, 2));
 	case 0x04:
-		return advance(machine, take(program, 4));
+		return advance(machine, read_fixed(program, 4));
 	case 0x0a:
 		return remember(machine);
 	case 0x0b:
 		return recall(machine);
 	case 0x0c: /* def_cfa */
-		number = take_uleb(program);
-		return set_cfa(machine, number, (int64_t)take_uleb(program));
+		number = read_uleb(program);
+		return set_cfa(machine, number, (int64_t)read_uleb(program));
 	case 0x0d: /* def_cfa_register */
-		return set_cfa(machine, take_uleb(program), machine->row->cfa_offset);
+		return set_cfa(machine, read_uleb(program), machine->row->cfa_offset);
 	case 0x0e: /* def_cfa_offset */
-		machine->row->cfa_offset = (int64_t)take_uleb(program);
+		machine->row->cfa_offset = (int64_t)read_uleb(program);
 		return;
 	case 0x0f:
 		return set_cfa_expression(machine, program);
 	case 0x10:
 		return set_expression(machine, program, SN_CFI_EXPRESSION);
 	case 0x12: /* def_cfa_sf */
-		number = take_uleb(program);
-		return set_cfa(machine, number, factored(machine, (uint64_t)take_sleb(program)));
+		number = read_uleb(program);
+		return set_cfa(machine, number, factored(machine, (uint64_t)read_sleb(program)));
 	case 0x13: /* def_cfa_offset_sf */
-		machine->row->cfa_offset = factored(machine, (uint64_t)take_sleb(program));
+		machine->row->cfa_offset = factored(machine, (uint64_t)read_sleb(program));
 		return;
 	case 0x16:
 		return set_expression(machine, program, SN_CFI_VALUE_EXPRESSION);
 	case 0x2e: /* GNU_args_size: for landing pads only */
-		take_uleb(program);
+		read_uleb(program);
 		return;
 	}
 	execute_rule(machine, program, opcode);
@@ -450,14 +445,14 @@ static bool execute(struct machine *machine, uintptr_t at, uintptr_t end)
 {
 	struct cursor program = {machine->window, at, end, false};
 	while (program.at < program.end && !machine->bad && !program.bad) {
-		unsigned opcode = (unsigned)take(&program, 1), low = opcode & 0x3f;
+		unsigned opcode = (unsigned)read_fixed(&program, 1), low = opcode & 0x3f;
 		switch (opcode & 0xc0) {
 		case 0x40:
 			advance(machine, low);
 			break;
 		case 0x80:
 			set_rule(machine, low, SN_CFI_OFFSET,
-				 factored(machine, take_uleb(&program)));
+				 factored(machine, read_uleb(&program)));
 			break;
 		case 0xc0:
 			restore_rule(machine, low);
@@ -487,13 +482,13 @@ static bool read_fde(struct window *window, uintptr_t low, uintptr_t high, uintp
 	if (at < low || at >= high || !entry_extent(&cursor, &entry))
 		return false;
 	uintptr_t id_place = entry.at;
-	uint64_t id = take(&entry, 4);
+	uint64_t id = read_fixed(&entry, 4);
 	if (!id || id > id_place - low || !read_cie(window, id_place - id, high, &fde->cie))
 		return false;
-	fde->start = take_pointer(&entry, fde->cie.address_encoding, 0);
-	fde->end = fde->start + take_format(&entry, fde->cie.address_encoding);
+	fde->start = read_pointer(&entry, fde->cie.address_encoding, 0);
+	fde->end = fde->start + read_format(&entry, fde->cie.address_encoding);
 	if (fde->cie.has_augmentation)
-		take_bytes(&entry, take_uleb(&entry));
+		read_bytes(&entry, read_uleb(&entry));
 	fde->program = entry.at;
 	fde->program_end = entry.end;
 	return !entry.bad;
@@ -579,14 +574,14 @@ static bool read_header(const struct sn_module *module, struct window *window,
 	if (!segment_of(module, base, window, &cursor))
 		return false;
 	cursor.at = header->base = base;
-	if (take(&cursor, 1) != 1)
+	if (read_fixed(&cursor, 1) != 1)
 		return false;
-	unsigned section_encoding = (unsigned)take(&cursor, 1);
-	unsigned count_encoding = (unsigned)take(&cursor, 1);
-	header->encoding = (unsigned)take(&cursor, 1);
-	header->section = take_pointer(&cursor, section_encoding, base);
+	unsigned section_encoding = (unsigned)read_fixed(&cursor, 1);
+	unsigned count_encoding = (unsigned)read_fixed(&cursor, 1);
+	header->encoding = (unsigned)read_fixed(&cursor, 1);
+	header->section = read_pointer(&cursor, section_encoding, base);
 	header->count =
-	    count_encoding == ENC_OMIT ? 0 : take_pointer(&cursor, count_encoding, base);
+	    count_encoding == ENC_OMIT ? 0 : read_pointer(&cursor, count_encoding, base);
 	header->table = cursor;
 	return !cursor.bad;
 }
@@ -614,7 +609,7 @@ static uintptr_t table_address(const struct header *header, uint64_t place)
 {
 	struct cursor cursor = header->table;
 	cursor.at += place;
-	return take_pointer(&cursor, header->encoding, header->base);
+	return read_pointer(&cursor, header->encoding, header->base);
 }
 
 /*

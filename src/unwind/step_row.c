@@ -3,7 +3,6 @@
  * loaded: commands unwind recorded stacks with it. */
 #include "step_row.h"
 #include "expression.h"
-#include "format/measurement/measurement.h"
 
 int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_row *row)
 {

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path[:0] = [str(folder) for folder in Path(__file__).parent.iterdir() if folder.is_dir()]  # tests use others' helpers
 
 import parts
 import pytest

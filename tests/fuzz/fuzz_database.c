@@ -55,6 +55,27 @@ static void read_tables(const struct sonde_db *db)
 			abort();
 }
 
+static void read_findings(const struct sonde_db *db)
+{
+	struct sonde_db_finding finding;
+	struct sonde_db_evidence evidence;
+	for (uint32_t i = 0; i < sonde_db_finding_count(db); i++) {
+		if (!sonde_db_finding(db, i, &finding) || !sonde_db_finding_rules(db))
+			abort();
+		touch(finding.rule, strlen(finding.rule));
+		if (finding.suggestion)
+			touch(finding.suggestion, strlen(finding.suggestion));
+		for (uint32_t e = 0; e < finding.evidence_count; e++) {
+			if (!sonde_db_evidence(db, i, e, &evidence) || !isfinite(evidence.value))
+				abort();
+			touch(evidence.name, strlen(evidence.name));
+			if (!strcmp(evidence.unit, "context") &&
+			    !sonde_db_context(db, (uint32_t)evidence.value))
+				abort();
+		}
+	}
+}
+
 /* Walks the tree by its ends, as readers do: every context is met once. */
 static void read_tree(const struct sonde_db *db)
 {
@@ -151,6 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		read_tables(db);
 		read_tree(db);
+		read_findings(db);
 		read_values(db);
 		read_graph(db);
 		sonde_db_close(db);

@@ -57,7 +57,7 @@ static void make_contexts(const struct sn_gpu_binary *binary)
 		}
 	}
 	if (measured && sn_gpu_call_graph_new(binary->function_count, count ? sites : &none, count,
-					      &graph) == 0) {
+					      SN_GPU_RECURSION_ALL, &graph) == 0) {
 		sn_gpu_contexts_build(graph, 0, measured, weights, 500, &contexts);
 		sn_gpu_contexts_release(&contexts);
 		sn_gpu_call_graph_free(graph);

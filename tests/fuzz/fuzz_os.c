@@ -63,7 +63,7 @@ static void take(void *context, struct sn_ring *ring)
 	    event.tid > 0 && event.kernel_tid > 0 && event.tid != event.kernel_tid;
 	if (event.kind == SN_OS_LOST)
 		event.value = (int64_t)ring->last_ns;
-	sn_os_states_take(fuzz->states, &event);
+	sn_os_states_add(fuzz->states, &event);
 	if (event.kind == SN_OS_THREAD_END && event.other >= 0 && event.other < TIDS)
 		fuzz->state_end_ns[event.other] = 0; /* its number may come again */
 }

@@ -6,7 +6,7 @@
 for options in "-gdwarf-5" "-gdwarf-4" "-gdwarf-2" "-gdwarf-5 -gz" "-gdwarf-4 -fdebug-types-section"; do
 	for compiler in gcc clang; do
 		$compiler -O2 $options -shared -fPIC -nostdlib -o "corpus/$(echo "$compiler$options" | tr -d ' =')" \
-			"$top/tests/workloads/symbols/chain.c" 2>/dev/null || true
+			"$top/tests/workloads/binary/symbols/chain.c" 2>/dev/null || true
 	done
 done
 fuzz 65536

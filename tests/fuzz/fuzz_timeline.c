@@ -515,6 +515,8 @@ static void check_all(const struct trace_fixture *fixture, bool launched_only, b
 		fprintf(stderr, "%s\n", error.text);
 		abort();
 	}
+	for (size_t i = 0; i < answers.findings.count; i++)
+		CHECK(sn_finding_is_sound(answers.findings.items + i));
 	for (size_t i = 0; i < answers.times.count; i++) {
 		check_device(&answers, i);
 		check_blame(&answers, i);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See gpu_calls.h. */
 #include "gpu_calls.h"
+#include "base/arena.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "binary/demangle/demangle.h"
 #include "binary/gpu/gpu_binary.h"
@@ -36,6 +38,7 @@ struct applying {
 	const struct sn_measurement_thread *thread;
 	struct sn_gpu_called *called;
 	size_t node_capacity, value_capacity;
+	struct sn_arena arena;	/* of all that follows */
 	struct sample *samples; /* by parent, module, address */
 	size_t sample_count;
 	double *weights;     /* by old node: samples of all metrics */
@@ -51,26 +54,30 @@ struct dividing {
 	uint8_t *flags;	 /* by context: of frames right below that node */
 	double *owed;	 /* by context and metric: what rounding took from it */
 	uint32_t metric_count;
+	/* By context of one function, in their order: of one sample. */
+	uint64_t *parts;
+	uint32_t *sample_nodes;
 };
 
-static int make_graph(struct sn_gpu_calls_binary *of)
+static int read_calls(struct sn_gpu_calls_binary *of)
 {
 	struct sn_gpu_call_site *sites = NULL;
 	size_t count = 0, capacity = 0;
-	for (uint32_t i = 0; i < of->binary->function_count; i++) {
+	int result = 0;
+	for (uint32_t i = 0; i < of->binary->function_count && result == 0; i++) {
 		const struct sn_gpu_function *function = &of->binary->functions[i];
-		for (uint32_t j = 0; j < function->call_count; j++) {
-			if (function->calls[j].function == SN_GPU_NONE)
-				continue;
-			if (sn_vec_reserve(&sites, &capacity, count + 1) < 0) {
-				free(sites);
-				return SN_ERR_MEMORY;
-			}
-			sites[count++] = (struct sn_gpu_call_site){i, function->calls[j].function,
-								   function->calls[j].address};
+		for (uint32_t j = 0; j < function->call_count && result == 0; j++) {
+			const struct sn_gpu_call *call = &function->calls[j];
+			if (call->function != SN_GPU_NONE &&
+			    sn_vec_push(
+				&sites, &capacity, &count,
+				(struct sn_gpu_call_site){i, call->function, call->address}) < 0)
+				result = SN_ERR_MEMORY;
 		}
 	}
-	int result = sn_gpu_call_graph_new(of->binary->function_count, sites, count, &of->graph);
+	if (result == 0)
+		result = sn_gpu_call_graph_new(of->binary->function_count, sites, count,
+					       SN_GPU_RECURSION_ALL, &of->graph);
 	free(sites);
 	return result;
 }
@@ -80,7 +87,7 @@ static int read_binary(struct sn_gpu_calls_binary *of)
 	if (sn_elf_file_open(of->path, &of->file, NULL) < 0 || !sn_gpu_is_binary(of->file) ||
 	    sn_gpu_binary_read(of->file, &of->binary, NULL) < 0)
 		return 0;
-	return make_graph(of);
+	return read_calls(of);
 }
 
 /* A copy; NULL for lack of memory. */
@@ -99,59 +106,55 @@ static bool is_build(const struct sn_elf_file *file, const struct sn_module_reco
 		memcmp(file->build_id, module->build_id, module->build_id_bytes) == 0);
 }
 
+/* The binary of that path, read at the first time; NULL without memory. The path is freed or kept
+ * in either case. */
+static const struct sn_gpu_calls_binary *find_binary(struct sn_gpu_calls *calls, char *path)
+{
+	for (size_t i = 0; path && i < calls->count; i++) {
+		if (strcmp(calls->binaries[i].path, path) != 0)
+			continue;
+		free(path);
+		return &calls->binaries[i];
+	}
+	if (!path || sn_vec_push(&calls->binaries, &calls->capacity, &calls->count,
+				 (struct sn_gpu_calls_binary){.path = path}) < 0) {
+		free(path);
+		return NULL;
+	}
+	struct sn_gpu_calls_binary *added = &calls->binaries[calls->count - 1];
+	return read_binary(added) == 0 ? added : NULL;
+}
+
 /* The binary of a module, or NULL where there is none that can be read, or it is of another build;
  * *result SN_ERR_MEMORY. */
 static const struct sn_gpu_calls_binary *binary_of(struct applying *applying, uint32_t module,
 						   int *result)
 {
-	struct sn_gpu_calls *calls = applying->calls;
 	const struct sn_module_record *record = &applying->measurement->modules[module];
-	char *path = text_of(&applying->measurement->strings, record->path);
-	*result = SN_ERR_MEMORY;
-	if (!path || sn_vec_reserve(&calls->binaries, &calls->capacity, calls->count + 1) < 0) {
-		free(path);
-		return NULL;
-	}
-	*result = 0;
-	struct sn_gpu_calls_binary *made;
-	for (size_t i = 0; i < calls->count; i++) {
-		if (strcmp(calls->binaries[i].path, path) != 0)
-			continue;
-		free(path);
-		made = &calls->binaries[i];
-		return made->graph && is_build(made->file, record) ? made : NULL;
-	}
-	made = &calls->binaries[calls->count];
-	*made = (struct sn_gpu_calls_binary){.path = path};
-	calls->count++;
-	*result = read_binary(made);
-	return *result == 0 && made->graph && is_build(made->file, record) ? made : NULL;
+	const struct sn_gpu_calls_binary *found =
+	    find_binary(applying->calls, text_of(&applying->measurement->strings, record->path));
+	*result = found ? 0 : SN_ERR_MEMORY;
+	return found && found->graph && is_build(found->file, record) ? found : NULL;
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_samples(const void *left, const void *right)
 {
-	const struct sample *x = a, *y = b;
-	if (x->parent != y->parent)
-		return x->parent < y->parent ? -1 : 1;
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return (x->node > y->node) - (x->node < y->node);
+	const struct sample *a = left, *b = right;
+	int order = sn_order_then(SN_ORDER(a->parent, b->parent), SN_ORDER(a->module, b->module));
+	return sn_order_then(
+	    order, sn_order_then(SN_ORDER(a->address, b->address), SN_ORDER(a->node, b->node)));
 }
 
 /* Instructions that have nothing below them, by what launched them. */
 static int find_samples(struct applying *applying)
 {
 	const struct sn_measurement_thread *thread = applying->thread;
-	uint8_t *has_child = calloc((size_t)thread->node_count + 1, 1);
-	applying->samples = malloc(((size_t)thread->node_count + 1) * sizeof(*applying->samples));
-	if (!has_child || !applying->samples) {
-		free(has_child);
+	bool *has_child = sn_arena_array(&applying->arena, bool, thread->node_count);
+	applying->samples = sn_arena_array(&applying->arena, struct sample, thread->node_count);
+	if (applying->arena.failed)
 		return SN_ERR_MEMORY;
-	}
 	for (uint32_t i = 1; i < thread->node_count; i++)
-		has_child[thread->nodes[i].parent] = 1;
+		has_child[thread->nodes[i].parent] = true;
 	for (uint32_t i = 1; i < thread->node_count; i++) {
 		const struct sn_node_record *node = &thread->nodes[i];
 		if (node->frame.kind == SN_FRAME_GPU_INSTRUCTION && node->frame.id != SN_ID_NONE &&
@@ -159,10 +162,9 @@ static int find_samples(struct applying *applying)
 			applying->samples[applying->sample_count++] = (struct sample){
 			    i, node->parent, node->frame.id, node->frame.value, NONE};
 	}
-	free(has_child);
 	if (applying->sample_count > 0)
 		qsort(applying->samples, applying->sample_count, sizeof(*applying->samples),
-		      by_place);
+		      compare_samples);
 	return 0;
 }
 
@@ -171,11 +173,11 @@ static int order_values(struct applying *applying)
 {
 	const struct sn_measurement_thread *thread = applying->thread;
 	size_t nodes = thread->node_count;
-	applying->weights = calloc(nodes + 1, sizeof(*applying->weights));
-	applying->first_value = calloc(nodes + 2, sizeof(*applying->first_value));
-	applying->order = malloc((thread->value_count + 1) * sizeof(*applying->order));
-	applying->numbers = malloc((nodes + 1) * sizeof(*applying->numbers));
-	if (!applying->weights || !applying->first_value || !applying->order || !applying->numbers)
+	applying->weights = sn_arena_array(&applying->arena, double, nodes);
+	applying->first_value = sn_arena_array(&applying->arena, size_t, nodes + 2);
+	applying->order = sn_arena_array(&applying->arena, size_t, thread->value_count);
+	applying->numbers = sn_arena_array(&applying->arena, uint32_t, nodes);
+	if (applying->arena.failed)
 		return SN_ERR_MEMORY;
 	/* counted one place to the right of where they will be; filling in moves them left */
 	for (size_t i = 0; i < thread->value_count; i++) {
@@ -193,30 +195,23 @@ static int add_node(struct applying *applying, uint32_t parent, struct sn_frame 
 		    uint32_t *number)
 {
 	struct sn_gpu_called *called = applying->called;
-	if (sn_vec_reserve(&called->nodes, &applying->node_capacity,
-			   (size_t)called->thread.node_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	called->nodes[called->thread.node_count] =
-	    (struct sn_node_record){.parent = parent, .frame = frame};
-	*number = called->thread.node_count++;
-	return 0;
+	*number = called->thread.node_count;
+	return sn_vec_push(&called->nodes, &applying->node_capacity, &called->thread.node_count,
+			   (struct sn_node_record){.parent = parent, .frame = frame});
 }
 
-static int add_value(struct applying *applying, const struct sn_value_record *value)
+static int add_value(struct applying *applying, struct sn_value_record value)
 {
 	struct sn_gpu_called *called = applying->called;
-	if (sn_vec_reserve(&called->values, &applying->value_capacity,
-			   called->thread.value_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	called->values[called->thread.value_count++] = *value;
-	return 0;
+	return sn_vec_push(&called->values, &applying->value_capacity, &called->thread.value_count,
+			   value);
 }
 
 /* All nodes but samples; those of kernels that are not divided follow when that is known. */
 static int keep_nodes(struct applying *applying)
 {
 	const struct sn_measurement_thread *thread = applying->thread;
-	memset(applying->numbers, 0xff, ((size_t)thread->node_count + 1) * sizeof(uint32_t));
+	memset(applying->numbers, 0xff, thread->node_count * sizeof(uint32_t));
 	for (size_t i = 0; i < applying->sample_count; i++)
 		applying->numbers[applying->samples[i].node] = NONE - 1;
 	for (uint32_t i = 0; i < thread->node_count; i++) {
@@ -288,14 +283,14 @@ static uint32_t kernel_of(const struct applying *applying, const struct sn_gpu_b
 static void weigh(const struct applying *applying, const struct sn_gpu_calls_binary *of,
 		  const struct sample *samples, size_t count, double *measured, double *weights)
 {
-	size_t sites, next = 0;
-	const struct sn_gpu_call_site *calls = sn_gpu_call_graph_sites(of->graph, &sites);
+	const struct sn_gpu_call_site *calls = of->graph->sites;
+	size_t next = 0;
 	memset(measured, 0, of->binary->function_count * sizeof(*measured));
 	for (size_t i = 0; i < count; i++)
 		if (samples[i].function != NONE)
 			measured[samples[i].function] += applying->weights[samples[i].node];
 	/* functions ascend by address, so calls do as well, as samples do */
-	for (size_t i = 0; i < sites; i++) {
+	for (size_t i = 0; i < of->graph->site_count; i++) {
 		weights[i] = 0;
 		while (next < count && samples[next].address < calls[i].address)
 			next++;
@@ -305,11 +300,9 @@ static void weigh(const struct applying *applying, const struct sn_gpu_calls_bin
 }
 
 /* The node that stands for a context: of the call that leads to it, else that of its parent. */
-static int make_context_nodes(struct applying *applying, struct dividing *dividing,
-			      const struct sn_gpu_calls_binary *of, const struct sample *sample)
+static int add_context_nodes(struct applying *applying, struct dividing *dividing,
+			     const struct sn_gpu_calls_binary *of, const struct sample *sample)
 {
-	size_t sites;
-	const struct sn_gpu_call_site *calls = sn_gpu_call_graph_sites(of->graph, &sites);
 	for (uint32_t i = 0; i < dividing->contexts.count; i++) {
 		const struct sn_gpu_context *context = &dividing->contexts.contexts[i];
 		if (context->parent == NONE) {
@@ -328,7 +321,7 @@ static int make_context_nodes(struct applying *applying, struct dividing *dividi
 		struct sn_frame frame = {.kind = SN_FRAME_GPU_INSTRUCTION,
 					 .flags = (uint8_t)(SN_FRAME_CALL | dividing->flags[above]),
 					 .id = sample->module,
-					 .value = calls[context->site].address};
+					 .value = of->graph->sites[context->site].address};
 		dividing->flags[i] = 0;
 		if (add_node(applying, dividing->nodes[above], frame, &dividing->nodes[i]) < 0)
 			return SN_ERR_MEMORY;
@@ -336,42 +329,38 @@ static int make_context_nodes(struct applying *applying, struct dividing *dividi
 	return 0;
 }
 
+static double *owed_to(const struct dividing *dividing, uint32_t at, uint32_t metric)
+{
+	uint32_t context = dividing->contexts.by_function[at];
+	return &dividing->owed[(size_t)context * dividing->metric_count + metric];
+}
+
 /* Whole parts of `count` in proportion to the shares, with what earlier values left owed. */
-static void divide(struct dividing *dividing, uint32_t function, uint32_t metric, uint64_t count,
-		   uint64_t *parts)
+static void divide(struct dividing *dividing, uint32_t function, uint32_t metric, uint64_t count)
 {
 	const struct sn_gpu_contexts *contexts = &dividing->contexts;
-	uint32_t first = contexts->first[function], number = contexts->first[function + 1] - first;
-	uint64_t given = 0;
-	for (uint32_t i = 0; i < number; i++) {
-		uint32_t at = contexts->by_function[first + i];
-		double *owed = &dividing->owed[(size_t)at * dividing->metric_count + metric];
-		*owed += (double)count * contexts->contexts[at].share;
+	uint32_t first = contexts->first[function], end = contexts->first[function + 1];
+	uint64_t left = count;
+	for (uint32_t i = first; i < end; i++) {
+		double *owed = owed_to(dividing, i, metric);
+		*owed += (double)count * contexts->contexts[contexts->by_function[i]].share;
 		double whole = floor(*owed);
-		parts[i] = whole <= 0 ? 0 : (uint64_t)whole;
-		if (parts[i] > count - given)
-			parts[i] = count - given;
-		given += parts[i];
-		*owed -= (double)parts[i];
+		uint64_t part = whole <= 0 ? 0 : (uint64_t)whole;
+		dividing->parts[i - first] = part = part < left ? part : left;
+		*owed -= (double)part;
+		left -= part;
 	}
-	while (given < count) {
-		uint32_t best = 0;
-		double most = -INFINITY;
-		for (uint32_t i = 0; i < number; i++) {
-			uint32_t at = contexts->by_function[first + i];
-			double owed = dividing->owed[(size_t)at * dividing->metric_count + metric];
-			if (owed > most) {
-				most = owed;
+	while (left > 0) {
+		uint32_t best = first;
+		for (uint32_t i = first + 1; i < end; i++)
+			if (*owed_to(dividing, i, metric) > *owed_to(dividing, best, metric))
 				best = i;
-			}
-		}
-		uint32_t at = contexts->by_function[first + best];
-		uint64_t part = most >= 1 ? (uint64_t)most : 1;
-		if (part > count - given)
-			part = count - given;
-		parts[best] += part;
-		given += part;
-		dividing->owed[(size_t)at * dividing->metric_count + metric] -= (double)part;
+		double *owed = owed_to(dividing, best, metric);
+		uint64_t part = *owed >= 1 ? (uint64_t)*owed : 1;
+		part = part < left ? part : left;
+		dividing->parts[best - first] += part;
+		*owed -= (double)part;
+		left -= part;
 	}
 }
 
@@ -399,7 +388,7 @@ static int add_parts(struct applying *applying, const struct sn_value_record *va
 		left_count -= part.count;
 		left_sum -= part.sum;
 		left_squares -= part.sum_squares;
-		if (add_value(applying, &part) < 0)
+		if (add_value(applying, part) < 0)
 			return SN_ERR_MEMORY;
 	}
 	return 0;
@@ -407,27 +396,28 @@ static int add_parts(struct applying *applying, const struct sn_value_record *va
 
 /* One instruction: a node in each context that gets something, and its values. */
 static int divide_sample(struct applying *applying, struct dividing *dividing,
-			 const struct sample *sample, uint64_t *parts, uint32_t *nodes)
+			 const struct sample *sample)
 {
 	const struct sn_gpu_contexts *contexts = &dividing->contexts;
 	const struct sn_measurement_thread *thread = applying->thread;
 	uint32_t first = contexts->first[sample->function];
 	uint32_t number = contexts->first[sample->function + 1] - first;
+	uint32_t *nodes = dividing->sample_nodes;
 	memset(nodes, 0xff, number * sizeof(*nodes));
 	applying->numbers[sample->node] = NONE;
 	for (size_t i = applying->first_value[sample->node];
 	     i < applying->first_value[sample->node + 1]; i++) {
 		const struct sn_value_record *value = &thread->values[applying->order[i]];
-		divide(dividing, sample->function, value->metric, value->count, parts);
+		divide(dividing, sample->function, value->metric, value->count);
 		for (uint32_t j = 0; j < number; j++) {
 			uint32_t at = contexts->by_function[first + j];
 			struct sn_frame frame = thread->nodes[sample->node].frame;
 			frame.flags |= dividing->flags[at];
-			if (parts[j] > 0 && nodes[j] == NONE &&
+			if (dividing->parts[j] > 0 && nodes[j] == NONE &&
 			    add_node(applying, dividing->nodes[at], frame, &nodes[j]) < 0)
 				return SN_ERR_MEMORY;
 		}
-		if (add_parts(applying, value, parts, number, nodes) < 0)
+		if (add_parts(applying, value, dividing->parts, number, nodes) < 0)
 			return SN_ERR_MEMORY;
 	}
 	return 0;
@@ -435,60 +425,56 @@ static int divide_sample(struct applying *applying, struct dividing *dividing,
 
 static int divide_samples(struct applying *applying, struct dividing *dividing,
 			  const struct sn_gpu_calls_binary *of, const struct sample *samples,
-			  size_t count)
+			  size_t count, struct sn_arena *arena)
 {
 	size_t contexts = dividing->contexts.count;
 	dividing->metric_count = applying->measurement->metric_count;
-	dividing->nodes = calloc(contexts, sizeof(*dividing->nodes));
-	dividing->flags = calloc(contexts, 1);
-	dividing->owed = calloc(contexts * dividing->metric_count + 1, sizeof(*dividing->owed));
-	uint64_t *parts = malloc(contexts * sizeof(*parts));
-	uint32_t *nodes = malloc(contexts * sizeof(*nodes));
-	int result = SN_ERR_MEMORY;
-	if (dividing->nodes && dividing->flags && dividing->owed && parts && nodes)
-		result = make_context_nodes(applying, dividing, of, samples);
+	dividing->nodes = sn_arena_array(arena, uint32_t, contexts);
+	dividing->flags = sn_arena_array(arena, uint8_t, contexts);
+	dividing->owed = sn_arena_array(arena, double, contexts * dividing->metric_count);
+	dividing->parts = sn_arena_array(arena, uint64_t, contexts);
+	dividing->sample_nodes = sn_arena_array(arena, uint32_t, contexts);
+	int result =
+	    arena->failed ? SN_ERR_MEMORY : add_context_nodes(applying, dividing, of, samples);
 	for (size_t i = 0; i < count && result == 0; i++)
 		result = samples[i].function == NONE
 			     ? keep_samples(applying, &samples[i], 1)
-			     : divide_sample(applying, dividing, &samples[i], parts, nodes);
-	free(dividing->nodes);
-	free(dividing->flags);
-	free(dividing->owed);
-	free(parts);
-	free(nodes);
+			     : divide_sample(applying, dividing, &samples[i]);
 	return result;
 }
 
-/* What one kernel's launches at one context have sampled. */
+/* What one kernel's launches at one context have sampled, by that binary. */
+static int divide_by_binary(struct applying *applying, const struct sn_gpu_calls_binary *of,
+			    struct sample *samples, size_t count, struct sn_arena *arena)
+{
+	struct dividing dividing = {0};
+	double *measured = sn_arena_array(arena, double, of->binary->function_count);
+	double *weights = sn_arena_array(arena, double, of->graph->site_count);
+	if (arena->failed)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < count; i++)
+		samples[i].function = sn_gpu_binary_function_at(of->binary, samples[i].address);
+	uint32_t kernel = kernel_of(applying, of->binary, samples, count, measured);
+	if (kernel == NONE)
+		return keep_samples(applying, samples, count);
+	weigh(applying, of, samples, count, measured, weights);
+	int result = sn_gpu_contexts_build(of->graph, kernel, measured, weights, CONTEXTS_MAX,
+					   &dividing.contexts);
+	if (result == 0)
+		result = divide_samples(applying, &dividing, of, samples, count, arena);
+	sn_gpu_contexts_release(&dividing.contexts);
+	return result;
+}
+
 static int divide_kernel(struct applying *applying, struct sample *samples, size_t count)
 {
 	int result = 0;
-	struct dividing dividing = {0};
 	const struct sn_gpu_calls_binary *of = binary_of(applying, samples[0].module, &result);
-	if (!of)
-		return result < 0 ? result : keep_samples(applying, samples, count);
-	size_t sites;
-	sn_gpu_call_graph_sites(of->graph, &sites);
-	double *measured = malloc(((size_t)of->binary->function_count + 1) * sizeof(*measured));
-	double *weights = malloc((sites + 1) * sizeof(*weights));
-	uint32_t kernel = NONE;
-	for (size_t i = 0; i < count; i++)
-		samples[i].function = sn_gpu_binary_function_at(of->binary, samples[i].address);
-	if (!measured || !weights)
-		result = SN_ERR_MEMORY;
-	else
-		kernel = kernel_of(applying, of->binary, samples, count, measured);
-	if (result == 0 && kernel != NONE) {
-		weigh(applying, of, samples, count, measured, weights);
-		result = sn_gpu_contexts_build(of->graph, kernel, measured, weights, CONTEXTS_MAX,
-					       &dividing.contexts);
-	}
+	struct sn_arena arena = {0};
 	if (result == 0)
-		result = kernel == NONE ? keep_samples(applying, samples, count)
-					: divide_samples(applying, &dividing, of, samples, count);
-	sn_gpu_contexts_release(&dividing.contexts);
-	free(measured);
-	free(weights);
+		result = of ? divide_by_binary(applying, of, samples, count, &arena)
+			    : keep_samples(applying, samples, count);
+	sn_arena_release(&arena);
 	return result;
 }
 
@@ -512,7 +498,7 @@ static int keep_values(struct applying *applying)
 	for (size_t i = 0; i < thread->value_count; i++) {
 		struct sn_value_record value = thread->values[i];
 		value.node = applying->numbers[value.node];
-		if (value.node != NONE && add_value(applying, &value) < 0)
+		if (value.node != NONE && add_value(applying, value) < 0)
 			return SN_ERR_MEMORY;
 	}
 	return 0;
@@ -541,11 +527,7 @@ int sn_gpu_calls_apply(struct sn_gpu_calls *calls, const struct sn_measurement *
 		result = keep_values(&applying);
 	called->thread.nodes = called->nodes;
 	called->thread.values = called->values;
-	free(applying.samples);
-	free(applying.weights);
-	free(applying.numbers);
-	free(applying.first_value);
-	free(applying.order);
+	sn_arena_release(&applying.arena);
 	return result;
 }
 

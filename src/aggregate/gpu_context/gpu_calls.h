@@ -2,15 +2,15 @@
 /*
  * Flat samples of GPU instructions to call paths, before a measurement is merged: of one thread,
  * the contexts "kernel > instruction" become "kernel > call > call > instruction", by the calling
- * contexts that gpu_context.h makes of the kernel's binary, and their values are divided among
+ * contexts that gpu_context.h reconstructs from the kernel's binary, and their values are divided among
  * them.
  *
  * Counts stay whole numbers and their totals the same, as those of all values do: what is left of a
- * division is given to the next instruction of the function, so that many instructions with one
+ * division is owed to the next instruction of the function, so that many instructions with one
  * sample each are divided as one with many is. A kernel whose binary cannot be read, is of another
  * build, or is not told by the samples or by its name, stays as it is. Functions that call each
- * other in circles stand beside each other where the circle was entered; where no call is known or
- * too many are, the frame says that its callers are unknown (SN_FRAME_TRUNCATED).
+ * other in cycles stand beside each other where the cycle was entered; where no call is known or
+ * too many are, the frame is marked: its callers are unknown (SN_FRAME_TRUNCATED).
  */
 #ifndef SN_AGGREGATE_GPU_CALLS_H
 #define SN_AGGREGATE_GPU_CALLS_H
@@ -30,7 +30,7 @@ struct sn_gpu_called {
 	struct sn_measurement_thread thread; /* the same but for nodes and values */
 	struct sn_node_record *nodes;
 	struct sn_value_record *values;
-	bool is_changed; /* false: the thread has no such samples, nothing was made */
+	bool is_changed; /* false: the thread has no such samples, `nodes` and `values` are NULL */
 };
 
 /* 0 or SN_ERR_MEMORY; release the called in either case. */

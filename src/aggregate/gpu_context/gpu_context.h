@@ -2,16 +2,16 @@
 /*
  * In which calling context a GPU function spent what was measured of it.
  *
- * Samples of a GPU's program counter say an instruction and a kernel, but not who called. An
- * approximate calling context tree is made of them as K. Zhou et al. do ("Measurement and analysis
- * of GPU-accelerated applications with HPCToolkit", section 6.3):
+ * Samples of a GPU's program counter tell the instruction and the kernel, but not the callers. An
+ * approximate calling context tree is reconstructed from them as by K. Zhou et al. ("Measurement
+ * and analysis of GPU-accelerated applications with HPCToolkit", section 6.3):
  *
- * 1. The static call graph, from the binary's call instructions. An edge weighs what was measured
- *    at its call: samples of the instruction, or how often it was executed.
+ * 1. The static call graph, from the binary's call instructions (gpu_call_graph.h). An edge weighs
+ *    what was measured at its call: samples of the instruction, or how often it was executed.
  * 2. A function with samples none of whose calls was measured has all its calls weigh 1, and so
  *    on through its callers, up to a function that has a measured call, or to the kernel.
- * 3. Functions that call each other in circles (Tarjan's strongly connected components) become one
- *    node, calls among them are dropped, calls into any of them go to the node.
+ * 3. Functions that call each other in cycles (strongly connected components) become one node,
+ *    calls among them are dropped, calls into any of them go to the node.
  * 4. What was measured of a function is divided among its contexts: among its calls by their
  *    weights, as gprof does, and again among the contexts of each caller.
  *
@@ -26,32 +26,10 @@
 #ifndef SN_AGGREGATE_GPU_CONTEXT_H
 #define SN_AGGREGATE_GPU_CONTEXT_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "gpu_call_graph.h"
 
-#define SN_GPU_CONTEXT_NONE UINT32_MAX
 /* Contexts of one kernel that are told apart, unless asked otherwise. */
 #define SN_GPU_CONTEXTS_MAX 65536
-
-struct sn_gpu_call_site {
-	uint32_t caller, callee; /* functions, numbered from 0 */
-	uint64_t address;	 /* of the instruction */
-};
-
-/* The calls of one binary, by caller; made once for it. */
-struct sn_gpu_call_graph;
-
-/*
- * `sites` may come in any order and are copied; a call to itself and equal calls are allowed.
- * 0, SN_ERR_MEMORY, or SN_ERR_ARGUMENT where a site names a function that is none.
- */
-int sn_gpu_call_graph_new(uint32_t function_count, const struct sn_gpu_call_site *sites,
-			  size_t site_count, struct sn_gpu_call_graph **graph);
-void sn_gpu_call_graph_free(struct sn_gpu_call_graph *graph);
-/* The sites by caller, then address, then callee: the order in which they are numbered. Lives as
- * long as the graph. */
-const struct sn_gpu_call_site *sn_gpu_call_graph_sites(const struct sn_gpu_call_graph *graph,
-						       size_t *count);
 
 enum sn_gpu_context_kind {
 	SN_GPU_CONTEXT_FUNCTION,
@@ -79,10 +57,11 @@ struct sn_gpu_contexts {
 };
 
 /*
- * The contexts below a kernel whose code is the function `kernel`. measured[function_count] is what
- * was measured of each function, weights[site_count] of each call, in the graph's order; both may
- * be of any unit and are not negative. `limit` is how many contexts are told apart; 0:
- * SN_GPU_CONTEXTS_MAX. 0, SN_ERR_MEMORY or SN_ERR_ARGUMENT; release in either case.
+ * The contexts below a kernel whose code is the function `kernel`, of a graph by
+ * SN_GPU_RECURSION_ALL. measured[function_count] is what was measured of each function,
+ * weights[site_count] of each call, in the graph's order; both may be of any unit and are not
+ * negative. `limit` is how many contexts are told apart; 0: SN_GPU_CONTEXTS_MAX. 0, SN_ERR_MEMORY
+ * or SN_ERR_ARGUMENT; release in either case.
  *
  * MT: one graph may be used by several threads at once.
  */
@@ -92,13 +71,16 @@ int sn_gpu_contexts_build(const struct sn_gpu_call_graph *graph, uint32_t kernel
 void sn_gpu_contexts_release(struct sn_gpu_contexts *contexts);
 
 /*
- * Divides something counted of one function among its contexts, in the order of by_function, into
- * whole parts that sum to `value` exactly and differ from the exact share by less than 1.
+ * The same without a kernel, of a graph by SN_GPU_RECURSION_ROOT, as HPCToolkit's own analysis does
+ * it. The first finds a context for each path from a function without callers to a function of
+ * which measured[] is not 0; there may be many, see sn_gpu_call_graph_count_paths. All are of kind
+ * FUNCTION. The second gives them their shares: is_entered[function_count] are the functions where
+ * execution can have begun. Paths that begin elsewhere, or have a call without weight where another
+ * one has some, have a share of 0. 0 or SN_ERR_MEMORY.
  */
-void sn_gpu_contexts_divide_count(const struct sn_gpu_contexts *contexts, uint32_t function,
-				  uint64_t value, uint64_t *parts);
-/* The same of a quantity: the last part is what the others left. */
-void sn_gpu_contexts_divide(const struct sn_gpu_contexts *contexts, uint32_t function, double value,
-			    double *parts);
+int sn_gpu_contexts_find(const struct sn_gpu_call_graph *graph, const double *measured,
+			 struct sn_gpu_contexts *contexts);
+int sn_gpu_contexts_share(const struct sn_gpu_call_graph *graph, const uint8_t *is_entered,
+			  const double *weights, struct sn_gpu_contexts *contexts);
 
 #endif

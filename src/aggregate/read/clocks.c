@@ -2,6 +2,8 @@
 /* Hosts and their clocks; see clocks.h. */
 #include "clocks.h"
 
+#include "base/arena.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "format/measurement/measurement_trace.h"
 #include "trace/clock.h"
@@ -42,12 +44,6 @@ struct sn_clocks {
 	size_t host_capacity;
 };
 
-static uint64_t number_of(const struct sn_measurement *measurement, const char *key)
-{
-	const char *text = sn_measurement_property(measurement, key);
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 /* ---- hosts ---- */
 
 static bool is_known(const struct sn_trace_identity *identity)
@@ -56,20 +52,20 @@ static bool is_known(const struct sn_trace_identity *identity)
 	return memcmp(identity->boot, nothing.boot, sizeof(nothing.boot)) != 0;
 }
 
-/* SN_ID_NONE without memory. A file that does not say whose its clock is has one of its own. */
+/* SN_ID_NONE without memory. A file whose clock is not known has a host of its own. */
 static uint32_t host_of(struct sn_clocks *clocks, struct sn_trace_identity identity)
 {
 	identity.messages = 0;
 	for (uint32_t i = 0; i < clocks->host_count && is_known(&identity); i++)
 		if (!memcmp(&clocks->hosts[i].identity, &identity, sizeof(identity)))
 			return i;
-	if (sn_vec_reserve(&clocks->hosts, &clocks->host_capacity, clocks->host_count + 1ull) < 0)
-		return SN_ID_NONE;
-	clocks->hosts[clocks->host_count] = (struct host){.identity = identity,
-							  .least_rank = SN_ID_NONE,
-							  .parent = SN_ID_NONE,
-							  .error_ns = SN_CLOCK_UNKNOWN};
-	return clocks->host_count++;
+	struct host host = {.identity = identity,
+			    .least_rank = SN_ID_NONE,
+			    .parent = SN_ID_NONE,
+			    .error_ns = SN_CLOCK_UNKNOWN};
+	return sn_vec_push(&clocks->hosts, &clocks->host_capacity, &clocks->host_count, host)
+		   ? SN_ID_NONE
+		   : clocks->host_count - 1;
 }
 
 static int find_host(struct sn_clocks *clocks, const struct sn_input *input, struct file *file)
@@ -109,8 +105,8 @@ int sn_clocks_begin_file(struct sn_clocks *clocks, uint32_t number,
 	if (host->has_calendar)
 		return 0;
 	host->has_calendar = true;
-	host->calendar_ns = number_of(measurement, "start_realtime_ns") -
-			    number_of(measurement, "start_monotonic_ns");
+	host->calendar_ns = sn_measurement_number(measurement, "start_realtime_ns") -
+			    sn_measurement_number(measurement, "start_monotonic_ns");
 	snprintf(host->name, sizeof(host->name), "%s", name ? name : "");
 	return 0;
 }
@@ -131,7 +127,7 @@ static int read_messages(struct sn_clocks *clocks, uint32_t number,
 		clocks->hosts[file->host].least_rank = file->rank;
 	if (!file->has_messages || !measurement->trace)
 		return 0;
-	/* what cannot be read ends the messages here, and is told when events are read */
+	/* what cannot be read ends the messages here, and is reported when events are read */
 	while (!result && sn_trace_reader_next(measurement->trace, &event, NULL) > 0)
 		if (sn_message_of(&file->keys, &event, number, file->rank, &message))
 			result = sn_messages_add(&clocks->messages, &message);
@@ -141,12 +137,12 @@ static int read_messages(struct sn_clocks *clocks, uint32_t number,
 static int read_files(struct sn_clocks *clocks, const struct sn_pipeline *pipeline)
 {
 	int result = 0;
-	for (uint32_t i = 0; i < pipeline->input_count && !result; i++) {
+	for (uint32_t i = 0; i < pipeline->inputs.count && !result; i++) {
 		struct file *file = clocks->files + i;
 		struct sn_measurement *measurement;
 		bool is_first = file->host != SN_ID_NONE && !clocks->hosts[file->host].has_calendar;
 		if ((!is_first && !file->has_messages) ||
-		    sn_measurement_open(pipeline->inputs[i].path, &measurement, NULL))
+		    sn_measurement_open(pipeline->inputs.items[i].path, &measurement, NULL))
 			continue;
 		result = sn_clocks_begin_file(clocks, i, measurement);
 		if (!result)
@@ -177,29 +173,22 @@ struct passed {
 static int compare_passed(const void *left, const void *right)
 {
 	const struct passed *a = left, *b = right;
-	if (a->low != b->low)
-		return a->low < b->low ? -1 : 1;
-	if (a->high != b->high)
-		return a->high < b->high ? -1 : 1;
-	return (a->pair > b->pair) - (a->pair < b->pair);
+	return SN_ORDER_BY(a, b, low, high, pair);
 }
 
-/* By hosts; from malloc, NULL without memory. */
-static struct passed *sort_passed(const struct sn_clocks *clocks, size_t *count)
+/* By hosts. */
+static size_t sort_passed(const struct sn_clocks *clocks, struct passed *passed)
 {
-	const struct sn_messages *messages = &clocks->messages;
-	struct passed *passed = malloc((messages->pair_count + 1) * sizeof(*passed));
-	*count = 0;
-	for (size_t i = 0; passed && i < messages->pair_count; i++) {
-		const struct sn_message_pair *pair = messages->pairs + i;
+	size_t count = 0;
+	for (size_t i = 0; i < clocks->messages.pair_count; i++) {
+		const struct sn_message_pair *pair = clocks->messages.pairs + i;
 		uint32_t from = from_of(clocks, pair), to = to_of(clocks, pair);
 		if (from != to)
-			passed[(*count)++] =
+			passed[count++] =
 			    (struct passed){from < to ? from : to, from < to ? to : from, pair};
 	}
-	if (passed && *count)
-		qsort(passed, *count, sizeof(*passed), compare_passed);
-	return passed;
+	qsort(passed, count, sizeof(*passed), compare_passed);
+	return count;
 }
 
 /* How many of those, from the first, are between the same hosts. */
@@ -321,12 +310,14 @@ static void measure(struct sn_clocks *clocks)
 
 static int join(struct sn_clocks *clocks)
 {
-	size_t count, pair_count;
-	struct passed *passed = sort_passed(clocks, &count);
-	struct sn_clock_pair *pairs = malloc((count + 1) * sizeof(*pairs));
-	size_t *parents = malloc((clocks->host_count + 1ull) * sizeof(*parents));
-	int result = passed && pairs && parents ? 0 : SN_ERR_MEMORY;
+	struct sn_arena arena = {0};
+	size_t pair_count, matched = clocks->messages.pair_count;
+	struct passed *passed = sn_arena_array(&arena, struct passed, matched);
+	struct sn_clock_pair *pairs = sn_arena_array(&arena, struct sn_clock_pair, matched);
+	size_t *parents = sn_arena_array(&arena, size_t, clocks->host_count);
+	int result = arena.failed ? SN_ERR_MEMORY : 0;
 	count_messages(clocks);
+	size_t count = result ? 0 : sort_passed(clocks, passed);
 	if (!result)
 		result = find_pairs(clocks, passed, count, pairs, &pair_count);
 	if (!result)
@@ -336,22 +327,20 @@ static int join(struct sn_clocks *clocks)
 		result = fit_tree(clocks, passed, count, parents);
 	if (!result)
 		measure(clocks);
-	free(passed);
-	free(pairs);
-	free(parents);
+	sn_arena_release(&arena);
 	return result;
 }
 
-int sn_clocks_make(struct sn_pipeline *pipeline, struct sn_clocks **made)
+int sn_clocks_new(struct sn_pipeline *pipeline, struct sn_clocks **created)
 {
-	struct sn_clocks *clocks = *made = calloc(1, sizeof(*clocks));
+	struct sn_clocks *clocks = *created = calloc(1, sizeof(*clocks));
 	bool has_messages = false;
 	if (!clocks)
 		return SN_ERR_MEMORY;
-	clocks->files = calloc(pipeline->input_count + 1, sizeof(*clocks->files));
+	clocks->files = calloc(pipeline->inputs.count + 1, sizeof(*clocks->files));
 	int result = clocks->files ? 0 : SN_ERR_MEMORY;
-	for (size_t i = 0; i < pipeline->input_count && !result; i++) {
-		result = find_host(clocks, pipeline->inputs + i, clocks->files + i);
+	for (size_t i = 0; i < pipeline->inputs.count && !result; i++) {
+		result = find_host(clocks, pipeline->inputs.items + i, clocks->files + i);
 		has_messages |= clocks->files[i].has_messages;
 	}
 	/* one clock, and nothing to tie: every file is read once alone */
@@ -361,7 +350,7 @@ int sn_clocks_make(struct sn_pipeline *pipeline, struct sn_clocks **made)
 	if (!result)
 		/* beyond the links of all files' own */
 		result = sn_messages_match(&clocks->messages,
-					   ((uint64_t)pipeline->input_count << 43) + 1);
+					   ((uint64_t)pipeline->inputs.count << 43) + 1);
 	return result ? result : join(clocks);
 }
 
@@ -406,7 +395,7 @@ uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t
 		   : value;
 }
 
-/* ---- what is told ---- */
+/* ---- properties ---- */
 
 static void put(struct sn_db_builder *builder, uint32_t host, const char *key, const char *value)
 {
@@ -417,9 +406,9 @@ static void put(struct sn_db_builder *builder, uint32_t host, const char *key, c
 
 static void put_number(struct sn_db_builder *builder, uint32_t host, const char *key, int64_t value)
 {
-	char text[32];
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	put(builder, host, key, text);
+	char name[64];
+	snprintf(name, sizeof(name), "clock.%" PRIu32 ".%s", host, key);
+	sn_db_builder_property_number(builder, name, value);
 }
 
 static void describe_host(const struct sn_clocks *clocks, struct sn_db_builder *builder,
@@ -453,12 +442,10 @@ void sn_clocks_describe(const struct sn_clocks *clocks, struct sn_pipeline *pipe
 	struct sn_analyze_result *result = pipeline->result;
 	size_t matched = clocks->messages.pair_count;
 	uint32_t entry = 0;
-	char text[32];
 	if (clocks->messages.count) {
-		snprintf(text, sizeof(text), "%zu", matched);
-		sn_db_builder_property(builder, "messages.matched", text);
-		snprintf(text, sizeof(text), "%zu", clocks->messages.count - 2 * matched);
-		sn_db_builder_property(builder, "messages.unmatched", text);
+		sn_db_builder_property_number(builder, "messages.matched", (int64_t)matched);
+		sn_db_builder_property_number(builder, "messages.unmatched",
+					      clocks->messages.count - 2 * matched);
 	}
 	for (uint32_t i = 0; i < clocks->host_count && clocks->host_count > 1; i++) {
 		const struct host *host = clocks->hosts + i;

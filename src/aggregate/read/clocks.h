@@ -16,9 +16,9 @@
 
 struct sn_clocks;
 
-/* Reads what the inputs say of their clocks, and their messages. Files that cannot be read are left
+/* Reads the clocks of the inputs, and their messages. Files that cannot be read are left
  * out. 0 or SN_ERR_MEMORY; *clocks is to be freed in either case. */
-int sn_clocks_make(struct sn_pipeline *pipeline, struct sn_clocks **clocks);
+int sn_clocks_new(struct sn_pipeline *pipeline, struct sn_clocks **clocks);
 void sn_clocks_free(struct sn_clocks *clocks);
 
 /* Before the events of a file are converted, in the order of files. 0 or SN_ERR_MEMORY. */

@@ -8,7 +8,8 @@
  */
 #include "events.h"
 
-#include "base/vec.h"
+#include "base/arena.h"
+#include "base/search.h"
 #include "clocks.h"
 #include "format/measurement/measurement_trace.h"
 #include "trace/writer.h"
@@ -16,106 +17,93 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a thread, by the number that events use. */
+struct contexts {
+	uint32_t *items; /* the builder's; SONDE_NONE: not there */
+	uint32_t count;
+};
+
 /* A process whose events are being read. */
 struct process {
-	struct sn_pipeline *pipeline;
+	const struct sn_unified *unified; /* of all, */
+	struct sn_db_builder *builder;	  /* and its builder */
 	struct sn_trace_writer *writer;
 	const struct sn_measurement *measurement;
 	const struct sn_trace_directory *all;
 	uint32_t file;
 	const struct sn_clocks *clocks;
-	uint64_t first_link; /* to tell links of processes apart */
-	/* by the thread's position: contexts of the builder, by the number that events use */
-	uint32_t **contexts, *context_counts;
+	uint64_t first_link;	  /* to tell links of processes apart */
+	struct sn_arena arena;	  /* of what follows */
+	struct contexts *threads; /* [position of the thread] */
 	uint32_t thread_count;
 	uint32_t measured_count;   /* threads before those that were added for streams */
 	uint32_t *stream_profiles; /* [stream] */
-	uint32_t *stream_threads;  /* [stream] position of the thread */
 	uint32_t *counters, *keys;
 	uint32_t *names;	/* [name]: builder's string */
 	uint64_t unknown_count; /* events whose context is not known */
-	uint64_t count;
-};
-
-struct taken {
-	uint32_t **nodes, *counts;
-	size_t count, node_capacity, count_capacity;
 };
 
 /* What merge.h calls: keeps each thread's numbers. */
 static int keep_nodes(void *context, const struct sn_measurement_thread *thread, uint32_t profile,
 		      const uint32_t *nodes, const uint32_t *metrics)
 {
-	struct taken *taken = context;
-	(void)profile;
-	(void)metrics;
-	uint32_t *copy = malloc((thread->node_count + 1ull) * sizeof(*copy));
-	if (!copy || sn_vec_reserve(&taken->nodes, &taken->node_capacity, taken->count + 1) < 0 ||
-	    sn_vec_reserve(&taken->counts, &taken->count_capacity, taken->count + 1) < 0) {
-		free(copy);
+	struct process *process = context;
+	uint32_t *copy = sn_arena_array(&process->arena, uint32_t, thread->node_count);
+	if (!copy)
 		return SN_ERR_MEMORY;
-	}
 	memcpy(copy, nodes, thread->node_count * sizeof(*copy));
-	taken->counts[taken->count] = thread->node_count;
-	taken->nodes[taken->count++] = copy;
+	process->threads[process->thread_count++] = (struct contexts){copy, thread->node_count};
 	return 0;
 }
 
-/* Nodes of the process's own tables become contexts of the builder; SONDE_NONE where they are not
- * there. */
-static void to_contexts(const struct sn_unified *all, const uint32_t *map, struct taken *taken)
+/* From nodes of the process's own tables; map[node] is that of all. */
+static void to_contexts(const struct process *process, const uint32_t *map)
 {
-	for (size_t t = 0; t < taken->count; t++)
-		for (uint32_t i = 0; i < taken->counts[t]; i++) {
-			uint32_t node = map[taken->nodes[t][i]];
-			taken->nodes[t][i] =
-			    node == SONDE_NONE ? SONDE_NONE : all->merge.contexts[node];
+	for (uint32_t t = 0; t < process->thread_count; t++)
+		for (uint32_t i = 0; i < process->threads[t].count; i++) {
+			uint32_t *item = process->threads[t].items + i, node = map[*item];
+			*item = node == SONDE_NONE ? SONDE_NONE
+						   : process->unified->merge.contexts[node];
 		}
 }
 
 static int translate(struct process *process)
 {
-	const struct sn_unified *all = &process->pipeline->workers->unified;
 	struct sn_unified own;
-	struct taken taken = {0};
 	uint32_t *metrics = NULL, *map = NULL;
 	int result = sn_unified_init(&own);
-	own.merge.take = keep_nodes;
-	own.merge.take_context = &taken;
+	own.merge.on_thread = keep_nodes;
+	own.merge.on_thread_context = process;
+	process->threads =
+	    sn_arena_array(&process->arena, struct contexts, process->measurement->thread_count);
+	if (!process->threads)
+		result = SN_ERR_MEMORY;
 	if (!result)
 		result = sn_unified_add(&own, process->measurement, process->file);
 	if (!result) {
-		map = sn_unified_find(all, &own, &metrics);
+		map = sn_unified_translate(process->unified, &own, true, &metrics);
 		result = map ? 0 : SN_ERR_MEMORY;
 	}
 	if (!result)
-		to_contexts(all, map, &taken);
+		to_contexts(process, map);
 	free(map);
 	free(metrics);
 	sn_unified_release(&own);
-	process->contexts = taken.nodes;
-	process->context_counts = taken.counts;
-	process->thread_count = (uint32_t)taken.count;
 	return result;
 }
 
 /* The builder's profile of a thread of this file; SONDE_NONE where it has none. */
 static uint32_t profile_of(const struct process *process, uint32_t thread)
 {
-	const struct sn_unified *all = &process->pipeline->workers->unified;
-	size_t low = 0, high = all->builder->profile_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct sn_input_thread *origin = all->origins + middle;
-		if (origin->file < process->file ||
-		    (origin->file == process->file && origin->thread < thread))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < all->builder->profile_count && all->origins[low].file == process->file &&
-		       all->origins[low].thread == thread
-		   ? (uint32_t)low
+	const struct sn_input_thread *origins = process->unified->origins;
+	size_t count = process->builder->profile_count;
+	size_t found =
+	    sn_search(i, count,
+		      origins[i].file < process->file ||
+			  (origins[i].file == process->file && origins[i].thread < thread));
+	return found < count && origins[found].file == process->file &&
+		       origins[found].thread == thread
+		   ? (uint32_t)found
 		   : SONDE_NONE;
 }
 
@@ -124,10 +112,10 @@ static uint32_t profile_of(const struct process *process, uint32_t thread)
 static uint32_t profile_elsewhere(const struct process *process,
 				  const struct sn_trace_stream *stream)
 {
-	const struct sn_db_builder *builder = process->pipeline->workers->unified.builder;
-	uint32_t host = sn_db_builder_string(process->pipeline->workers->unified.builder,
+	const struct sn_db_builder *builder = process->builder;
+	uint32_t found = SONDE_NONE,
+		 host = sn_db_builder_string(process->builder,
 					     sn_measurement_property(process->measurement, "host"));
-	uint32_t found = SONDE_NONE;
 	for (uint32_t i = 0; i < builder->profile_count; i++) {
 		const struct sonde_db_profile *profile = builder->profiles + i;
 		if (profile->kind == SONDE_PROFILE_THREAD && profile->tid == stream->tid &&
@@ -140,40 +128,35 @@ static uint32_t profile_elsewhere(const struct process *process,
 
 static uint32_t text_of(const struct process *process, const char *text, uint32_t length)
 {
-	return sn_db_builder_string_n(process->pipeline->workers->unified.builder, text, length);
+	return sn_db_builder_string_n(process->builder, text, length);
 }
 
-static int number_streams(struct process *process)
+static uint32_t profile_of_stream(const struct process *process, uint32_t stream)
 {
-	const struct sn_trace_directory *all = process->all;
-	const struct sn_measurement *m = process->measurement;
-	process->stream_profiles = malloc((all->stream_count + 1ull) * sizeof(uint32_t));
-	process->stream_threads = malloc((all->stream_count + 1ull) * sizeof(uint32_t));
-	if (!process->stream_profiles || !process->stream_threads)
-		return SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < all->stream_count; i++) {
-		uint32_t thread = m->trace_threads[i];
-		process->stream_threads[i] = thread;
-		process->stream_profiles[i] =
-		    thread == SONDE_NONE ? SONDE_NONE : profile_of(process, thread);
-		if (thread == SONDE_NONE && all->streams[i].thread == SN_ID_NONE)
-			process->stream_profiles[i] = profile_elsewhere(process, all->streams + i);
-	}
-	return 0;
+	uint32_t thread = process->measurement->trace_threads[stream];
+	if (thread != SONDE_NONE)
+		return profile_of(process, thread);
+	return process->all->streams[stream].thread == SN_ID_NONE
+		   ? profile_elsewhere(process, process->all->streams + stream)
+		   : SONDE_NONE;
 }
 
-static int number_names(struct process *process)
+static int number_all(struct process *process)
 {
 	const struct sn_trace_directory *all = process->all;
-	struct sn_db_builder *builder = process->pipeline->workers->unified.builder;
-	process->counters = malloc((all->counter_count + 1ull) * sizeof(uint32_t));
-	process->keys = malloc((all->key_count + 1ull) * sizeof(uint32_t));
-	process->names = malloc((all->name_count + 1ull) * sizeof(uint32_t));
-	if (!process->counters || !process->keys || !process->names)
+	struct sn_arena *arena = &process->arena;
+	process->stream_profiles = sn_arena_array(arena, uint32_t, all->stream_count);
+	process->counters = sn_arena_array(arena, uint32_t, all->counter_count);
+	process->keys = sn_arena_array(arena, uint32_t, all->key_count);
+	process->names = sn_arena_array(arena, uint32_t, all->name_count);
+	if (arena->failed)
 		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < all->stream_count; i++)
+		process->stream_profiles[i] = profile_of_stream(process, i);
 	for (uint32_t i = 0; i < all->counter_count; i++)
 		process->counters[i] = sn_db_builder_find_metric(
-		    builder, text_of(process, all->counters[i].name, all->counters[i].name_length));
+		    process->builder,
+		    text_of(process, all->counters[i].name, all->counters[i].name_length));
 	for (uint32_t i = 0; i < all->name_count; i++)
 		process->names[i] = text_of(process, all->names[i].text, all->names[i].text_length);
 	for (uint32_t i = 0; i < all->key_count; i++) {
@@ -184,7 +167,7 @@ static int number_names(struct process *process)
 		    process->writer, text_of(process, key->name, key->name_length), unit,
 		    (enum sonde_attribute_type)key->type);
 	}
-	return builder->failed;
+	return process->builder->failed;
 }
 
 /* ---- events ---- */
@@ -209,8 +192,8 @@ static uint32_t context_of(struct process *process, const struct sn_trace_event 
 			   : sn_measurement_node_of(m->threads + thread, event->context);
 	}
 	uint32_t context = SONDE_NONE;
-	if (thread < process->thread_count && node < process->context_counts[thread])
-		context = process->contexts[thread][node];
+	if (thread < process->thread_count && node < process->threads[thread].count)
+		context = process->threads[thread].items[node];
 	process->unknown_count += context == SONDE_NONE;
 	return context == SONDE_NONE ? 0 : context;
 }
@@ -260,39 +243,23 @@ static void add_event(struct process *process, const struct sn_trace_event *even
 	if (added.end_ns < added.start_ns)
 		return;
 	sn_trace_writer_add(process->writer, &added);
-	process->count++;
 }
 
 static int add_events(struct process *process, struct sn_trace_reader *reader,
 		      struct sn_error *error)
 {
 	struct sn_trace_event event;
-	struct sn_db_builder *builder = process->pipeline->workers->unified.builder;
 	uint32_t value =
-	    sn_trace_writer_key(process->writer, sn_db_builder_string(builder, "value"), SONDE_NONE,
-				SONDE_ATTRIBUTE_SIGNED);
+	    sn_trace_writer_key(process->writer, sn_db_builder_string(process->builder, "value"),
+				SONDE_NONE, SONDE_ATTRIBUTE_SIGNED);
 	int result;
 	while ((result = sn_trace_reader_next(reader, &event, error)) > 0)
 		add_event(process, &event, value);
 	return result;
 }
 
-static void release(struct process *process)
+static void add_drop(struct sn_db_builder *builder, const char *cause, uint64_t count)
 {
-	for (uint32_t i = 0; i < process->thread_count; i++)
-		free(process->contexts[i]);
-	free(process->contexts);
-	free(process->context_counts);
-	free(process->stream_profiles);
-	free(process->stream_threads);
-	free(process->counters);
-	free(process->keys);
-	free(process->names);
-}
-
-static void add_drop(const struct process *process, const char *cause, uint64_t count)
-{
-	struct sn_db_builder *builder = process->pipeline->workers->unified.builder;
 	if (count)
 		sn_db_builder_drop(builder, cause, sn_provenance_drop_text(cause), count);
 }
@@ -308,7 +275,8 @@ static int add_process(const struct adding *adding, uint32_t file,
 		       const struct sn_measurement *measurement, struct sn_error *error)
 {
 	struct process process = {
-	    .pipeline = adding->pipeline,
+	    .unified = &adding->pipeline->workers->unified,
+	    .builder = adding->pipeline->workers->unified.builder,
 	    .writer = adding->writer,
 	    .clocks = adding->clocks,
 	    .measurement = measurement,
@@ -319,16 +287,11 @@ static int add_process(const struct adding *adding, uint32_t file,
 	};
 	int result = translate(&process);
 	if (!result)
-		result = number_streams(&process);
-	if (!result)
-		result = number_names(&process);
-	if (result)
-		sn_fail(error, result, "out of memory");
-	else
-		result = add_events(&process, measurement->trace, error);
-	add_drop(&process, "trace-context", process.unknown_count);
-	add_drop(&process, "trace-damaged", sn_trace_reader_damaged(measurement->trace));
-	release(&process);
+		result = number_all(&process);
+	result = result ? sn_fail_memory(error) : add_events(&process, measurement->trace, error);
+	add_drop(process.builder, "trace-context", process.unknown_count);
+	add_drop(process.builder, "trace-damaged", sn_trace_reader_damaged(measurement->trace));
+	sn_arena_release(&process.arena);
 	return result;
 }
 
@@ -344,18 +307,18 @@ static int add_input(const struct adding *adding, uint32_t file)
 	struct sn_pipeline *pipeline = adding->pipeline;
 	struct sn_measurement *measurement;
 	struct sn_error error = {""};
-	/* what could not be read has been told before */
-	if (sn_measurement_open(pipeline->inputs[file].path, &measurement, NULL))
+	/* what could not be read has been reported before */
+	if (sn_measurement_open(pipeline->inputs.items[file].path, &measurement, NULL))
 		return 0;
 	int result = sn_clocks_begin_file(adding->clocks, file, measurement);
 	if (result)
-		sn_fail(&error, result, "out of memory");
+		sn_fail_memory(&error);
+	else if (measurement->trace)
+		result = add_process(adding, file, measurement, &error);
 	else
-		result = measurement->trace ? add_process(adding, file, measurement, &error) : 0;
-	if (!measurement->trace)
-		add_drop(&(struct process){.pipeline = pipeline}, "trace-damaged", 1);
+		add_drop(pipeline->workers->unified.builder, "trace-damaged", 1);
 	sn_measurement_free(measurement);
-	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
+	return sn_pipeline_check(pipeline, result, &error);
 }
 
 static int begin(struct adding *adding)
@@ -363,7 +326,7 @@ static int begin(struct adding *adding)
 	struct sn_pipeline *pipeline = adding->pipeline;
 	uint64_t memory = pipeline->writer.memory == UINT64_MAX ? 0 : pipeline->writer.memory / 4;
 	adding->writer = sn_trace_writer_new(memory, NULL);
-	if (!adding->writer || sn_clocks_make(pipeline, &adding->clocks))
+	if (!adding->writer || sn_clocks_new(pipeline, &adding->clocks))
 		return sn_pipeline_out_of_memory(pipeline);
 	sn_clocks_describe(adding->clocks, pipeline);
 	return 0;
@@ -373,8 +336,8 @@ int sn_events_add(struct sn_pipeline *pipeline)
 {
 	struct adding adding = {.pipeline = pipeline};
 	int result = 0;
-	for (uint32_t i = 0; i < pipeline->input_count && !result; i++) {
-		if (!has_trace(pipeline->inputs + i))
+	for (uint32_t i = 0; i < pipeline->inputs.count && !result; i++) {
+		if (!has_trace(pipeline->inputs.items + i))
 			continue;
 		if (!adding.writer)
 			result = begin(&adding);

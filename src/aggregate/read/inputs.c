@@ -2,6 +2,7 @@
 /* Listing and sorting; see inputs.h. */
 #include "inputs.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "format/measurement/measurement_reader.h"
 
@@ -9,111 +10,86 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int out_of_memory(struct sn_error *error)
-{
-	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static int compare_inputs(const void *left, const void *right)
 {
 	const struct sn_input *a = left, *b = right;
-	int order = strcmp(base_name(a->path), base_name(b->path));
-	return order ? order : strcmp(a->path, b->path);
+	return strcmp(sn_text_base_name(a->path), sn_text_base_name(b->path))
+		   ?: strcmp(a->path, b->path);
 }
 
-/* A folder's name, from malloc: "out/train.sonde/" is "train". */
-static char *run_name(const char *path)
+/* A folder's name: "out/train.sonde/" is "train". */
+static const char *run_name(struct sn_arena *arena, const char *path)
 {
 	size_t length = strlen(path);
 	while (length > 1 && path[length - 1] == '/')
 		length--;
-	char *name = strndup(path, length);
-	if (!name)
-		return NULL;
-	const char *base = base_name(name);
-	size_t base_length = strlen(base);
-	if (base_length > 6 && !strcmp(base + base_length - 6, ".sonde"))
-		base_length -= 6;
-	memmove(name, base, base_length);
-	name[base_length] = 0;
+	char *copy = sn_arena_copy(arena, path, length);
+	const char *name = copy ? sn_text_base_name(copy) : NULL;
+	if (name && sn_text_ends(name, ".sonde") && strlen(name) > strlen(".sonde"))
+		copy[length - strlen(".sonde")] = 0;
 	return name;
 }
 
 struct run {
-	char *name;
-	const char *path;
+	const char *name, *path;
 	uint32_t folder;
 };
 
 static int compare_runs(const void *left, const void *right)
 {
 	const struct run *a = left, *b = right;
-	int order = strcmp(a->name, b->name);
-	return order ? order : strcmp(a->path, b->path);
+	return strcmp(a->name, b->name) ?: strcmp(a->path, b->path);
 }
 
-/* Names and numbers the runs; numbers[folder]. */
-static int number_runs(struct sn_inputs *inputs, const char *const *folders, size_t count,
-		       uint32_t *numbers)
+/* Names and numbers the runs; numbers[folder], NULL without memory. */
+static uint32_t *number_runs(struct sn_inputs *inputs, const char *const *folders, size_t count)
 {
-	struct run *runs = calloc(count, sizeof(*runs));
-	inputs->runs = calloc(count, sizeof(*inputs->runs));
-	bool has_memory = runs && inputs->runs;
-	for (size_t i = 0; i < count && has_memory; i++) {
-		runs[i] = (struct run){run_name(folders[i]), folders[i], (uint32_t)i};
-		has_memory = runs[i].name;
-	}
-	if (has_memory)
-		qsort(runs, count, sizeof(*runs), compare_runs);
-	for (size_t i = 0; i < count && has_memory; i++) {
+	struct sn_arena *arena = &inputs->arena;
+	struct run *runs = sn_arena_array(arena, struct run, count);
+	uint32_t *numbers = sn_arena_array(arena, uint32_t, count);
+	inputs->runs = sn_arena_array(arena, const char *, count);
+	for (size_t i = 0; i < count && !arena->failed; i++)
+		runs[i] = (struct run){run_name(arena, folders[i]), folders[i], (uint32_t)i};
+	if (arena->failed)
+		return NULL;
+	qsort(runs, count, sizeof(*runs), compare_runs);
+	for (size_t i = 0; i < count; i++) {
 		bool is_ambiguous = (i && !strcmp(runs[i].name, runs[i - 1].name)) ||
 				    (i + 1 < count && !strcmp(runs[i].name, runs[i + 1].name));
-		inputs->runs[i] = strdup(is_ambiguous ? runs[i].path : runs[i].name);
-		has_memory = inputs->runs[i];
+		inputs->runs[i] = is_ambiguous ? runs[i].path : runs[i].name;
 		numbers[runs[i].folder] = (uint32_t)i;
 	}
 	inputs->run_count = (uint32_t)count;
-	for (size_t i = 0; runs && i < count; i++)
-		free(runs[i].name);
-	free(runs);
-	return has_memory ? 0 : SN_ERR_MEMORY;
+	return numbers;
 }
 
 static int list_folder(struct sn_inputs *inputs, const char *folder, uint32_t number, uint32_t run,
 		       struct sn_error *error)
 {
-	size_t files;
-	int result = sn_measurement_list(folder, inputs->lists + number, &files, error);
+	char **files;
+	size_t count;
+	int result = sn_measurement_list(folder, &files, &count, error);
 	if (result)
 		return result;
-	inputs->list_count = number + 1;
-	if (sn_vec_reserve(&inputs->items, &inputs->capacity, inputs->count + files) < 0)
-		return out_of_memory(error);
-	for (size_t i = 0; i < files; i++) {
-		const char *path = inputs->lists[number][i];
+	for (size_t i = 0; i < count && !result; i++) {
+		const char *path = sn_arena_text(&inputs->arena, files[i]);
 		struct stat status;
-		uint64_t bytes = stat(path, &status) ? 0 : (uint64_t)status.st_size;
-		inputs->items[inputs->count++] = (struct sn_input){path, number, run, bytes};
+		uint64_t bytes = stat(files[i], &status) ? 0 : (uint64_t)status.st_size;
+		result = sn_vec_push(&inputs->items, &inputs->capacity, &inputs->count,
+				     (struct sn_input){path, number, run, bytes});
 	}
-	return 0;
+	sn_measurement_free_list(files);
+	return result || inputs->arena.failed ? sn_fail_memory(error) : 0;
 }
 
-static int list_told(struct sn_inputs *inputs, const char *folder, uint32_t run)
+static int list_run_records(struct sn_inputs *inputs, const char *folder, uint32_t run)
 {
 	struct sn_run_record *records;
 	size_t count;
 	int result = sn_run_files_read(folder, &records, &count);
-	if (!result && count)
-		result = sn_vec_reserve(&inputs->told, &inputs->told_capacity,
-					inputs->told_count + count);
 	for (size_t i = 0; i < count && !result; i++)
-		inputs->told[inputs->told_count++] = (struct sn_told){records[i], run};
+		result = sn_vec_push(&inputs->records, &inputs->record_capacity,
+				     &inputs->record_count, (struct sn_input_run){records[i], run});
 	free(records);
 	return result ? SN_ERR_MEMORY : 0;
 }
@@ -121,31 +97,23 @@ static int list_told(struct sn_inputs *inputs, const char *folder, uint32_t run)
 int sn_inputs_list(struct sn_inputs *inputs, const char *const *folders, size_t count,
 		   struct sn_error *error)
 {
-	*inputs = (struct sn_inputs){.lists = calloc(count, sizeof(*inputs->lists))};
-	uint32_t *runs = calloc(count, sizeof(*runs));
-	int result = inputs->lists && runs && !number_runs(inputs, folders, count, runs)
-			 ? 0
-			 : out_of_memory(error);
+	*inputs = (struct sn_inputs){0};
+	const uint32_t *runs = number_runs(inputs, folders, count);
+	int result = runs ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result; i++) {
 		result = list_folder(inputs, folders[i], (uint32_t)i, runs[i], error);
-		if (!result && list_told(inputs, folders[i], runs[i]))
-			result = out_of_memory(error);
+		if (!result && list_run_records(inputs, folders[i], runs[i]))
+			result = sn_fail_memory(error);
 	}
 	if (!result)
 		qsort(inputs->items, inputs->count, sizeof(*inputs->items), compare_inputs);
-	free(runs);
 	return result;
 }
 
 void sn_inputs_release(struct sn_inputs *inputs)
 {
-	for (size_t i = 0; i < inputs->list_count; i++)
-		sn_measurement_free_list(inputs->lists[i]);
-	for (uint32_t i = 0; inputs->runs && i < inputs->run_count; i++)
-		free(inputs->runs[i]);
-	free(inputs->runs);
-	free(inputs->lists);
 	free(inputs->items);
-	free(inputs->told);
+	free(inputs->records);
+	sn_arena_release(&inputs->arena);
 	*inputs = (struct sn_inputs){0};
 }

@@ -6,6 +6,7 @@
 #ifndef SN_AGGREGATE_INPUTS_H
 #define SN_AGGREGATE_INPUTS_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "format/measurement/run_file.h"
 
@@ -20,22 +21,21 @@ struct sn_input {
 };
 
 /* What a `sonde run` of a folder says, and which run that is. */
-struct sn_told {
+struct sn_input_run {
 	struct sn_run_record record;
 	uint32_t run;
 };
 
 struct sn_inputs {
-	struct sn_told *told;
-	size_t told_count, told_capacity;
+	struct sn_input_run *records;
+	size_t record_count, record_capacity;
 	struct sn_input *items;
 	size_t count, capacity;
 	/* Each folder is a run; runs are numbered by name. The folder's name without ".sonde", or
 	 * its path where two have one name. */
-	char **runs;
+	const char **runs;
 	uint32_t run_count;
-	char ***lists; /* of each folder; own the paths */
-	size_t list_count;
+	struct sn_arena arena; /* of paths and names */
 };
 
 /* 0 or a negative enum sn_err; release in either case. */

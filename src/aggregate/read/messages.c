@@ -2,14 +2,11 @@
 /* Sends and receives; see messages.h. */
 #include "messages.h"
 
+#include "base/sort.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define COMPARE(left, right)                                                                       \
-	if ((left) != (right))                                                                     \
-	return (left) < (right) ? -1 : 1
 
 /* Not told at this end. */
 #define NO_BYTES UINT64_MAX
@@ -24,23 +21,22 @@ void sn_messages_release(struct sn_messages *messages)
 	*messages = (struct sn_messages){0};
 }
 
-static uint32_t find_key(const struct sn_trace_directory *all, const char *name)
-{
-	for (uint32_t i = 0; i < all->key_count; i++)
-		if (all->keys[i].name_length == strlen(name) &&
-		    !memcmp(all->keys[i].name, name, strlen(name)))
-			return i;
-	return SN_ID_NONE;
-}
-
 void sn_message_keys_find(const struct sn_trace_directory *all, struct sn_message_keys *keys)
 {
-	*keys =
-	    (struct sn_message_keys){find_key(all, "message"), find_key(all, "peer"),
-				     find_key(all, "tag"),     find_key(all, "sequence"),
-				     find_key(all, "bytes"),   find_key(all, "communicator"),
-				     find_key(all, "group"),   find_key(all, "communicator-rank"),
-				     find_key(all, "order")};
+	const struct {
+		const char *name;
+		uint32_t *key;
+	} names[] = {{"message", &keys->message}, {"peer", &keys->peer},
+		     {"tag", &keys->tag},	  {"sequence", &keys->number},
+		     {"bytes", &keys->bytes},	  {"communicator", &keys->communicator},
+		     {"group", &keys->group},	  {"communicator-rank", &keys->rank},
+		     {"order", &keys->order}};
+	memset(keys, 0xff, sizeof(*keys)); /* SN_ID_NONE */
+	for (uint32_t i = all->key_count; i--;)
+		for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++)
+			if (all->keys[i].name_length == strlen(names[n].name) &&
+			    !memcmp(all->keys[i].name, names[n].name, strlen(names[n].name)))
+				*names[n].key = i;
 }
 
 static bool value_of(const struct sn_trace_event *event, uint32_t key, uint64_t *value)
@@ -81,63 +77,42 @@ bool sn_message_of(const struct sn_message_keys *keys, const struct sn_trace_eve
 
 int sn_messages_add(struct sn_messages *messages, const struct sn_recorded_message *message)
 {
-	if (sn_vec_reserve(&messages->items, &messages->capacity, messages->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	messages->items[messages->count++] = *message;
-	return 0;
+	return sn_vec_push(&messages->items, &messages->capacity, &messages->count, *message)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* ---- which is which ---- */
 
 static int compare_kinds(const struct sn_recorded_message *a, const struct sn_recorded_message *b)
 {
-	COMPARE(a->from, b->from);
-	COMPARE(a->to, b->to);
-	COMPARE(a->communicator, b->communicator);
-	COMPARE(a->tag, b->tag);
-	return 0;
+	return SN_ORDER_BY(a, b, from, to, communicator, tag);
 }
 
 /* Those of one file and direction, in the order in which they were done. */
 static int compare_order(const void *left, const void *right)
 {
 	const struct sn_recorded_message *a = left, *b = right;
-	int order = compare_kinds(a, b);
-	if (order)
-		return order;
-	COMPARE(a->is_sent, b->is_sent);
-	COMPARE(a->file, b->file);
-	COMPARE(a->order, b->order);
-	COMPARE(a->end_ns, b->end_ns);
-	COMPARE(a->start_ns, b->start_ns);
-	return 0;
+	return SN_ORDER_BY(a, b, from, to, communicator, tag, is_sent, file, order, end_ns,
+			   start_ns);
 }
 
+/* Those with a number before those without, and what was sent before what was received. */
 static int compare_numbers(const void *left, const void *right)
 {
 	const struct sn_recorded_message *a = left, *b = right;
-	int order = compare_kinds(a, b);
-	if (order)
-		return order;
-	COMPARE(b->is_numbered, a->is_numbered);
-	COMPARE(a->number, b->number);
-	COMPARE(b->is_sent, a->is_sent);
-	COMPARE(a->file, b->file);
-	COMPARE(a->end_ns, b->end_ns);
-	return 0;
+	return compare_kinds(a, b) ?: SN_ORDER(b->is_numbered, a->is_numbered)
+				   ?: SN_ORDER(a->number, b->number)
+				   ?: SN_ORDER(b->is_sent, a->is_sent)
+				   ?: SN_ORDER_BY(a, b, file, end_ns);
 }
 
+/* One call may have waited for many: by what else tells them apart. */
 static int compare_places(const void *left, const void *right)
 {
 	const struct sn_recorded_message *a = left, *b = right;
-	COMPARE(a->file, b->file);
-	COMPARE(a->end_ns, b->end_ns);
-	COMPARE(a->start_ns, b->start_ns);
-	COMPARE(a->is_sent, b->is_sent);
-	/* one call may have waited for many */
-	COMPARE(a->recorded, b->recorded);
-	COMPARE(a->order, b->order);
-	return compare_kinds(a, b);
+	return SN_ORDER_BY(a, b, file, end_ns, start_ns, is_sent, recorded, order, from, to,
+			   communicator, tag);
 }
 
 static void sort(struct sn_messages *messages, int (*compare)(const void *, const void *))
@@ -177,12 +152,6 @@ static void count_all(const struct kind *kind)
 	}
 }
 
-static int compare_values(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return (a > b) - (a < b);
-}
-
 /* Receives without a number take, in order, those sent that no other has: if there are as many. */
 static int fill_in(const struct kind *kind)
 {
@@ -195,8 +164,8 @@ static int fill_in(const struct kind *kind)
 	for (size_t i = 0; i < kind->received; i++)
 		if (kind->items[i].is_numbered)
 			others[taken++] = kind->items[i].number;
-	qsort(numbers, sent, sizeof(*numbers), compare_values);
-	qsort(others, taken, sizeof(*others), compare_values);
+	sn_sort_u64(numbers, sent);
+	sn_sort_u64(others, taken);
 	for (size_t i = 0; i < sent; i++) {
 		while (at < taken && others[at] < numbers[i])
 			at++;
@@ -247,9 +216,7 @@ static int number(struct sn_messages *messages)
 static int compare_groups(const void *left, const void *right)
 {
 	const struct sn_message_group *a = left, *b = right;
-	COMPARE(a->file, b->file);
-	COMPARE(a->name, b->name);
-	return 0;
+	return SN_ORDER_BY(a, b, file, name);
 }
 
 static struct sn_message_group *find_group(const struct sn_messages *messages, uint32_t file,
@@ -267,13 +234,11 @@ static int list_groups(struct sn_messages *messages)
 	size_t kept = 0;
 	for (size_t i = 0; i < messages->count; i++) {
 		const struct sn_recorded_message *one = messages->items + i;
-		if (!one->group)
-			continue;
-		if (sn_vec_reserve(&messages->groups, &messages->group_capacity,
-				   messages->group_count + 1) < 0)
+		if (one->group &&
+		    sn_vec_push(&messages->groups, &messages->group_capacity,
+				&messages->group_count,
+				(struct sn_message_group){.file = one->file, .name = one->group}))
 			return SN_ERR_MEMORY;
-		messages->groups[messages->group_count++] =
-		    (struct sn_message_group){.file = one->file, .name = one->group};
 	}
 	if (messages->group_count)
 		qsort(messages->groups, messages->group_count, sizeof(*messages->groups),
@@ -325,14 +290,12 @@ uint64_t sn_messages_group(const struct sn_messages *messages, uint32_t file, ui
 static int add_pair(struct sn_messages *messages, struct sn_recorded_message *sent,
 		    struct sn_recorded_message *received, uint64_t first_link)
 {
-	if (sn_vec_reserve(&messages->pairs, &messages->pair_capacity, messages->pair_count + 1) <
-	    0)
-		return SN_ERR_MEMORY;
+	struct sn_message_pair pair = {sent->file,	 received->file, sent->start_ns,
+				       received->end_ns, sent->group,	 received->group};
 	sent->link = received->link = first_link + messages->pair_count;
-	messages->pairs[messages->pair_count++] =
-	    (struct sn_message_pair){sent->file,       received->file, sent->start_ns,
-				     received->end_ns, sent->group,    received->group};
-	return 0;
+	return sn_vec_push(&messages->pairs, &messages->pair_capacity, &messages->pair_count, pair)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 int sn_messages_match(struct sn_messages *messages, uint64_t first_link)

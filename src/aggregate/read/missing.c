@@ -3,6 +3,8 @@
 #include "missing.h"
 
 #include "base/error.h"
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -47,12 +49,6 @@ struct process {
 	uint64_t allowance_ns; /* for their ends */
 };
 
-static uint64_t number(const struct sn_measurement *measurement, const char *key)
-{
-	const char *text = sn_measurement_property(measurement, key);
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 static bool is_text(const struct sn_measurement *measurement, const char *key, const char *text)
 {
 	const char *value = sn_measurement_property(measurement, key);
@@ -75,21 +71,18 @@ int sn_missing_add(struct sn_missing *missing, const struct sn_measurement *meas
 	    !sn_measurement_property(measurement, "process_cpu_ns"))
 		return 0; /* of an older version */
 	uint32_t known = sn_intern_add(&missing->hosts, host, strlen(host) + 1);
-	if (known == SN_INTERN_NONE || sn_vec_reserve(&missing->images, &missing->image_capacity,
-						      missing->image_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	uint64_t start_ns = number(measurement, "start_monotonic_ns");
+	uint64_t start_ns = sn_measurement_number(measurement, "start_monotonic_ns");
 	const uint32_t *losses = measurement->losses.counts;
-	missing->images[missing->image_count++] = (struct sn_missing_image){
+	struct sn_missing_image image = {
 	    .run = run,
 	    .host = known,
-	    .pid = number(measurement, "pid"),
-	    .ppid = number(measurement, "ppid"),
+	    .pid = sn_measurement_number(measurement, "pid"),
+	    .ppid = sn_measurement_number(measurement, "ppid"),
 	    .start_ns = start_ns,
-	    .end_ns = start_ns + number(measurement, "duration_ns"),
-	    .cpu_ns = number(measurement, "process_cpu_ns"),
-	    .children_cpu_ns = number(measurement, "children_cpu_ns"),
-	    .resident_bytes = number(measurement, "resident_bytes"),
+	    .end_ns = start_ns + sn_measurement_number(measurement, "duration_ns"),
+	    .cpu_ns = sn_measurement_number(measurement, "process_cpu_ns"),
+	    .children_cpu_ns = sn_measurement_number(measurement, "children_cpu_ns"),
+	    .resident_bytes = sn_measurement_number(measurement, "resident_bytes"),
 	    .started = losses[SN_LOSS_STARTED],
 	    .unwritable = losses[SN_LOSS_UNWRITABLE],
 	    .unseen = losses[SN_LOSS_UNSEEN],
@@ -98,17 +91,20 @@ int sn_missing_add(struct sn_missing *missing, const struct sn_measurement *meas
 	    .is_confined = is_text(measurement, "exit", "confined"),
 	    .began_by_exec = is_text(measurement, "began", "exec"),
 	};
-	return 0;
+	bool has_failed =
+	    known == SN_INTERN_NONE ||
+	    sn_vec_push(&missing->images, &missing->image_capacity, &missing->image_count, image);
+	return has_failed ? SN_ERR_MEMORY : 0;
 }
 
-int sn_missing_tell(struct sn_missing *missing, const struct sn_run_record *record, uint32_t run)
+int sn_missing_add_run(struct sn_missing *missing, const struct sn_run_record *record, uint32_t run)
 {
 	uint32_t host = sn_intern_add(&missing->hosts, record->host, strlen(record->host) + 1);
-	if (host == SN_INTERN_NONE ||
-	    sn_vec_reserve(&missing->runs, &missing->run_capacity, missing->run_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	missing->runs[missing->run_count++] = (struct sn_missing_run){run, host, false, *record};
-	return 0;
+	struct sn_missing_run added = {run, host, false, *record};
+	bool has_failed =
+	    host == SN_INTERN_NONE ||
+	    sn_vec_push(&missing->runs, &missing->run_capacity, &missing->run_count, added);
+	return has_failed ? SN_ERR_MEMORY : 0;
 }
 
 /* ---- processes ---- */
@@ -117,13 +113,7 @@ int sn_missing_tell(struct sn_missing *missing, const struct sn_run_record *reco
 static int compare_images(const void *left, const void *right)
 {
 	const struct sn_missing_image *a = left, *b = right;
-	if (a->run != b->run)
-		return a->run < b->run ? -1 : 1;
-	if (a->host != b->host)
-		return a->host < b->host ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+	return SN_ORDER_BY(a, b, run, host, pid, start_ns);
 }
 
 /* The same process that has become another program; numbers are given again. */
@@ -153,19 +143,12 @@ static size_t process_at(const struct process *processes, size_t count,
 {
 	struct sn_missing_image wanted = *where;
 	wanted.pid = pid;
-	size_t low = 0, high = count; /* processes before `low` come not after what is wanted */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (compare_images(processes[middle].first, &wanted) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	size_t later = sn_search(i, count, compare_images(processes[i].first, &wanted) <= 0);
+	if (!later)
 		return NONE;
-	const struct sn_missing_image *found = processes[low - 1].first;
+	const struct sn_missing_image *found = processes[later - 1].first;
 	bool is_it = found->run == where->run && found->host == where->host && found->pid == pid;
-	return is_it && found != where ? low - 1 : NONE;
+	return is_it && found != where ? later - 1 : NONE;
 }
 
 /* The `sonde run` whose program an image is, or NULL. */
@@ -206,8 +189,8 @@ static uint64_t beyond(uint64_t all, uint64_t part)
 static int compare_starts(const void *left, const void *right)
 {
 	const struct process *const *a = left, *const *b = right;
-	uint64_t a_ns = (*a)->first->start_ns, b_ns = (*b)->first->start_ns;
-	return (a_ns < b_ns) - (a_ns > b_ns); /* the latest first: children before their parents */
+	/* the latest first: children before their parents */
+	return SN_ORDER((*b)->first->start_ns, (*a)->first->start_ns);
 }
 
 /* The process ended where its last image did, and not in another program or unseen. */
@@ -226,12 +209,15 @@ static void hand_up(struct process *parent, const struct process *child)
 	parent->allowance_ns += allowance_ns(child);
 }
 
+/* Whether the run accounts for the process. Of a program that is not measured the processes below
+ * it are all there is. */
 static bool is_of_run(const struct sn_missing_run *run, const struct process *process)
 {
 	const struct sn_missing_image *image = process->first;
 	return process->parent == NONE && image->run == run->run && image->host == run->host &&
 	       image->start_ns >= run->record.start_ns &&
-	       process->last->end_ns <= run->record.end_ns;
+	       process->last->end_ns <= run->record.end_ns &&
+	       (!run->is_measured || image->pid == run->record.pid);
 }
 
 /* The whole time of a `sonde run`, and what its program does not account for. */
@@ -240,9 +226,7 @@ static void add_run(const struct sn_missing_run *run, const struct process *proc
 {
 	uint64_t accounted_for = 0;
 	for (size_t i = 0; i < count; i++)
-		/* of a program that is not measured those below it are all there is */
-		if (is_of_run(run, processes + i) &&
-		    (!run->is_measured || processes[i].first->pid == run->record.pid))
+		if (is_of_run(run, processes + i))
 			accounted_for += accounted_ns(processes + i) + allowance_ns(processes + i);
 	found->cpu_ns += run->record.cpu_ns;
 	found->missing_cpu_ns += beyond(run->record.cpu_ns, accounted_for);
@@ -255,12 +239,8 @@ static uint64_t strangers_ns(const struct sn_missing *missing, const struct proc
 	uint64_t total_ns = 0;
 	for (size_t i = 0; i < count; i++) {
 		bool is_below_run = missing->run_count == 0;
-		for (size_t r = 0; r < missing->run_count; r++) {
-			const struct sn_missing_run *run = missing->runs + r;
-			is_below_run |=
-			    is_of_run(run, processes + i) &&
-			    (!run->is_measured || processes[i].first->pid == run->record.pid);
-		}
+		for (size_t r = 0; r < missing->run_count; r++)
+			is_below_run |= is_of_run(missing->runs + r, processes + i);
 		if (processes[i].parent == NONE && !is_below_run)
 			total_ns += accounted_ns(processes + i);
 	}
@@ -331,9 +311,9 @@ static void add_images(const struct sn_missing *missing, struct sn_missing_found
 	found->processes += found->unwritable + found->unseen + found->unreadable;
 }
 
-/* Whose program a process is: a `sonde run`'s, or one that its parent started. */
-static void find_maker(const struct sn_missing *missing, struct process *processes,
-		       const struct process *process)
+/* Who started the program of a process: a `sonde run`, or its parent. */
+static void note_starter(const struct sn_missing *missing, struct process *processes,
+			 const struct process *process)
 {
 	struct process *parent = process->parent == NONE ? NULL : processes + process->parent;
 	struct sn_missing_run *run = run_of(missing, process->first);
@@ -353,7 +333,7 @@ static void add_up(struct sn_missing *missing, struct process *processes, struct
 		struct process *process = processes + i;
 		process->parent =
 		    process_at(processes, count, process->first, process->first->ppid);
-		find_maker(missing, processes, process);
+		note_starter(missing, processes, process);
 	}
 	found->processes = count;
 	for (size_t i = 0; i < missing->run_count; i++) {

@@ -43,11 +43,12 @@ struct sn_missing_found {
 };
 
 void sn_missing_release(struct sn_missing *missing);
-/* Takes in the measurement of one image, of the run-th of all runs. 0 or SN_ERR_MEMORY. */
+/* Adds the measurement of one image, of the run-th of all runs. 0 or SN_ERR_MEMORY. */
 int sn_missing_add(struct sn_missing *missing, const struct sn_measurement *measurement,
 		   uint32_t run);
 /* The same with what `sonde run` saw. */
-int sn_missing_tell(struct sn_missing *missing, const struct sn_run_record *record, uint32_t run);
+int sn_missing_add_run(struct sn_missing *missing, const struct sn_run_record *record,
+		       uint32_t run);
 /* Adds up; all 0 where no measurement tells what this needs (written before version 1.3). 0 or
  * SN_ERR_MEMORY. */
 int sn_missing_find(struct sn_missing *missing, struct sn_missing_found *found);

@@ -2,6 +2,8 @@
 /* Properties and drops; see provenance.h. */
 #include "provenance.h"
 
+#include "base/sort.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <inttypes.h>
@@ -34,9 +36,7 @@ void sn_provenance_init(struct sn_provenance *provenance)
 
 void sn_provenance_release(struct sn_provenance *provenance)
 {
-	if (provenance->first)
-		free((char *)(uintptr_t)provenance->first->process);
-	free(provenance->first);
+	free((char *)(uintptr_t)provenance->first.process);
 	sn_intern_release(&provenance->answers);
 	free(provenance->answer_counts);
 	sn_intern_release(&provenance->programs);
@@ -45,12 +45,7 @@ void sn_provenance_release(struct sn_provenance *provenance)
 	sn_missing_release(&provenance->missing);
 }
 
-void sn_provenance_add_unreadable(struct sn_provenance *provenance)
-{
-	provenance->unreadable++;
-	provenance->missing.unreadable++;
-}
-
+/* Of a property its key. */
 static bool is_one_of(const char *property, const char *const *keys, size_t count)
 {
 	size_t length = strcspn(property, "=");
@@ -60,12 +55,6 @@ static bool is_one_of(const char *property, const char *const *keys, size_t coun
 	return false;
 }
 #define IS_ONE_OF(property, keys) is_one_of(property, keys, sizeof(keys) / sizeof(*(keys)))
-
-static uint64_t number(const struct sn_measurement *measurement, const char *key)
-{
-	const char *text = sn_measurement_property(measurement, key);
-	return text ? strtoull(text, NULL, 10) : 0;
-}
 
 static const char *text(const struct sn_measurement *measurement, const char *key)
 {
@@ -79,41 +68,32 @@ static bool comes_before(const struct sn_measurement *left, const struct sn_meas
 	const char *left_rank = text(left, "rank"), *right_rank = text(right, "rank");
 	long left_number = *left_rank ? atol(left_rank) : -1;
 	long right_number = *right_rank ? atol(right_rank) : -1;
-	if (left_number != right_number)
-		return left_number < right_number;
-	uint64_t left_start = number(left, "start_realtime_ns");
-	uint64_t right_start = number(right, "start_realtime_ns");
-	if (left_start != right_start)
-		return left_start < right_start;
-	int order = strcmp(text(left, "host"), text(right, "host"));
-	if (order)
-		return order < 0;
-	return number(left, "pid") < number(right, "pid");
+	uint64_t left_start = sn_measurement_number(left, "start_realtime_ns");
+	uint64_t right_start = sn_measurement_number(right, "start_realtime_ns");
+	int order = SN_ORDER(left_number, right_number) ?: SN_ORDER(left_start, right_start)
+			?: strcmp(text(left, "host"), text(right, "host"))
+			?: SN_ORDER(sn_measurement_number(left, "pid"),
+				    sn_measurement_number(right, "pid"));
+	return order < 0;
 }
 
+/* Processes before traces. */
 static int keep_first(struct sn_provenance *provenance, const struct sn_measurement *measurement)
 {
-	if (provenance->first && measurement->is_trace && !provenance->first->is_trace)
+	struct sn_measurement *first = &provenance->first;
+	if (first->process &&
+	    (measurement->is_trace != first->is_trace ? measurement->is_trace
+						      : !comes_before(measurement, first)))
 		return 0;
-	if (provenance->first && measurement->is_trace == provenance->first->is_trace &&
-	    !comes_before(measurement, provenance->first))
-		return 0;
-	struct sn_measurement *first = calloc(1, sizeof(*first));
 	char *process = malloc(measurement->process_bytes + 1);
-	if (!first || !process) {
-		free(first);
-		free(process);
+	if (!process)
 		return SN_ERR_MEMORY;
-	}
 	if (measurement->process_bytes)
 		memcpy(process, measurement->process, measurement->process_bytes);
-	first->process = process;
-	first->process_bytes = measurement->process_bytes;
-	first->is_trace = measurement->is_trace;
-	if (provenance->first)
-		free((char *)(uintptr_t)provenance->first->process);
-	free(provenance->first);
-	provenance->first = first;
+	free((char *)(uintptr_t)first->process);
+	*first = (struct sn_measurement){.process = process,
+					 .process_bytes = measurement->process_bytes,
+					 .is_trace = measurement->is_trace};
 	return 0;
 }
 
@@ -124,15 +104,12 @@ static int add_answers(struct sn_provenance *provenance, const struct sn_measure
 		if (!strchr(property, '=') || IS_ONE_OF(property, first_keys) ||
 		    IS_ONE_OF(property, other_keys))
 			continue;
-		uint32_t count = provenance->answers.count;
 		uint32_t answer =
 		    sn_intern_add(&provenance->answers, property, strlen(property) + 1);
 		if (answer == SN_INTERN_NONE ||
-		    sn_vec_reserve(&provenance->answer_counts, &provenance->answer_capacity,
-				   answer + 1ull) < 0)
+		    sn_vec_reserve_zeroed(&provenance->answer_counts, &provenance->answer_capacity,
+					  answer + 1ull) < 0)
 			return SN_ERR_MEMORY;
-		if (answer == count)
-			provenance->answer_counts[answer] = 0;
 		provenance->answer_counts[answer]++;
 	}
 	return 0;
@@ -151,16 +128,8 @@ const char *sn_provenance_drop_text(const char *cause)
 	return "a cause that this version of Sonde does not know";
 }
 
-static bool is_gap(const char *cause)
-{
-	for (size_t i = 0; i < sizeof(gap_causes) / sizeof(*gap_causes); i++)
-		if (!strcmp(gap_causes[i], cause))
-			return true;
-	return false;
-}
-
-static void add_drops(struct sn_provenance *provenance, const struct sn_measurement *measurement,
-		      struct sn_db_builder *builder)
+/* Whether they are gaps. */
+static bool add_drops(const struct sn_measurement *measurement, struct sn_db_builder *builder)
 {
 	bool has_gap = false;
 	for (uint32_t i = 0; i < measurement->drop_count; i++) {
@@ -173,79 +142,73 @@ static void add_drops(struct sn_provenance *provenance, const struct sn_measurem
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)(length < 127 ? length : 127), cause);
 		sn_db_builder_drop(builder, name, sn_provenance_drop_text(name), record->count);
-		has_gap |= is_gap(name);
+		has_gap |= IS_ONE_OF(name, gap_causes);
 	}
-	provenance->with_gaps += has_gap;
+	return has_gap;
 }
 
-static const char *base_name(const char *path)
+struct sn_process_totals sn_process_totals(const struct sn_measurement *measurement,
+					   struct sn_db_builder *builder)
 {
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
+	struct sn_process_totals totals = {.threads = measurement->thread_count,
+					   .has_gap = add_drops(measurement, builder)};
+	for (uint32_t i = 0; i < measurement->thread_count; i++) {
+		const struct sn_thread_record *record = measurement->threads[i].record;
+		totals.cpu_ns += record->cpu_ns;
+		totals.own_ns += record->own_ns;
+		totals.samples += record->samples;
+	}
+	return totals;
 }
 
 /* A process is measured once for each program it executes: it counts once, for all of them. */
-static int add_program(struct sn_provenance *provenance, const struct sn_measurement *measurement)
+static int add_program(struct sn_provenance *provenance, const struct sn_measurement *measurement,
+		       uint64_t cpu_ns)
 {
 	char process[512];
 	int length = snprintf(process, sizeof(process), "%s %s", text(measurement, "pid"),
 			      text(measurement, "host"));
-	const char *name = base_name(text(measurement, "program"));
-	uint32_t known = provenance->programs.count;
+	const char *name = sn_text_base_name(text(measurement, "program"));
 	uint32_t number = sn_intern_add(&provenance->programs, name, strlen(name) + 1);
 	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&provenance->program_cpu_ns, &provenance->program_capacity,
-			   number + 1ull) < 0 ||
+	    sn_vec_reserve_zeroed(&provenance->program_cpu_ns, &provenance->program_capacity,
+				  number + 1ull) < 0 ||
 	    sn_intern_add(&provenance->processes_seen, process,
 			  length < (int)sizeof(process) ? (size_t)length : sizeof(process)) ==
 		SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
-	if (number == known)
-		provenance->program_cpu_ns[number] = 0;
-	for (uint32_t i = 0; i < measurement->thread_count; i++)
-		provenance->program_cpu_ns[number] += measurement->threads[i].record->cpu_ns;
+	provenance->program_cpu_ns[number] += cpu_ns;
 	return 0;
 }
 
 int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
-		      uint32_t run, struct sn_db_builder *builder)
+		      const struct sn_process_totals *totals, uint32_t run)
 {
-	if (measurement->is_trace) { /* tells of processes, but is none */
-		add_drops(provenance, measurement, builder);
+	provenance->with_gaps += totals->has_gap;
+	if (measurement->is_trace) /* tells of processes, but is none */
 		return keep_first(provenance, measurement);
-	}
 	provenance->processes++;
 	provenance->unfinished += !measurement->is_final;
 	/* a record may stand for several */
-	uint64_t met = number(measurement, "threads");
-	provenance->threads += met > measurement->thread_count ? met : measurement->thread_count;
-	for (uint32_t i = 0; i < measurement->thread_count; i++) {
-		provenance->own_ns += measurement->threads[i].record->own_ns;
-		provenance->samples += measurement->threads[i].record->samples;
-	}
-	uint64_t peak = number(measurement, "peak_bytes");
-	uint64_t start = number(measurement, "start_realtime_ns");
-	uint64_t end = start + number(measurement, "duration_ns");
+	uint64_t met = sn_measurement_number(measurement, "threads");
+	provenance->threads += met > totals->threads ? met : totals->threads;
+	provenance->own_ns += totals->own_ns;
+	provenance->samples += totals->samples;
+	uint64_t peak = sn_measurement_number(measurement, "peak_bytes");
+	uint64_t start = sn_measurement_number(measurement, "start_realtime_ns");
+	uint64_t end = start + sn_measurement_number(measurement, "duration_ns");
 	if (peak > provenance->peak_bytes)
 		provenance->peak_bytes = peak;
 	if (start < provenance->start_ns)
 		provenance->start_ns = start;
 	if (end > provenance->end_ns)
 		provenance->end_ns = end;
-	add_drops(provenance, measurement, builder);
 	int result = keep_first(provenance, measurement);
 	if (!result)
 		result = sn_missing_add(&provenance->missing, measurement, run);
 	if (!result)
-		result = add_program(provenance, measurement);
+		result = add_program(provenance, measurement, totals->cpu_ns);
 	return result ? result : add_answers(provenance, measurement);
-}
-
-static void put_number(struct sn_db_builder *builder, const char *key, uint64_t value)
-{
-	char digits[32];
-	snprintf(digits, sizeof(digits), "%" PRIu64, value);
-	sn_db_builder_property(builder, key, digits);
 }
 
 static void put_start(struct sn_db_builder *builder, uint64_t start_ns)
@@ -261,11 +224,11 @@ static void put_start(struct sn_db_builder *builder, uint64_t start_ns)
 static void put_first(const struct sn_provenance *provenance, struct sn_db_builder *builder)
 {
 	for (size_t i = 0; i < sizeof(first_keys) / sizeof(*first_keys); i++) {
-		const char *value = sn_measurement_property(provenance->first, first_keys[i]);
+		const char *value = sn_measurement_property(&provenance->first, first_keys[i]);
 		if (value)
 			sn_db_builder_property(builder, first_keys[i], value);
 	}
-	const char *version = sn_measurement_property(provenance->first, "version");
+	const char *version = sn_measurement_property(&provenance->first, "version");
 	sn_db_builder_property(builder, "sonde.version", version ? version : "");
 }
 
@@ -291,7 +254,7 @@ static int name_root(const struct sn_provenance *provenance, struct sn_db_builde
 	const char *program =
 	    provenance->programs.count
 		? sn_intern_at(&provenance->programs, main_program(provenance), NULL)
-		: base_name(text(provenance->first, "program"));
+		: sn_text_base_name(text(&provenance->first, "program"));
 	uint32_t processes = provenance->processes_seen.count;
 	uint32_t others = processes ? processes - 1 : 0;
 	int length;
@@ -313,7 +276,7 @@ static int name_root(const struct sn_provenance *provenance, struct sn_db_builde
 static const char *why_incomplete(const struct sn_provenance *provenance,
 				  const struct sn_missing_found *found)
 {
-	if (provenance->unreadable)
+	if (provenance->missing.unreadable)
 		return "a process's measurement cannot be read";
 	if (provenance->unfinished)
 		return "a process was killed or still ran; its data reach to its last checkpoint";
@@ -338,10 +301,10 @@ static void put_missing(const struct sn_missing_found *found, struct sn_db_build
 					   sn_provenance_drop_text(drops[i].cause), drops[i].count);
 	if (!found->missing)
 		return;
-	put_number(builder, "missing.processes", found->missing);
-	put_number(builder, "missing.of_processes", found->processes);
-	put_number(builder, "missing.cpu_ns", found->missing_cpu_ns);
-	put_number(builder, "missing.of_cpu_ns", found->cpu_ns);
+	sn_db_builder_property_number(builder, "missing.processes", found->missing);
+	sn_db_builder_property_number(builder, "missing.of_processes", found->processes);
+	sn_db_builder_property_number(builder, "missing.cpu_ns", found->missing_cpu_ns);
+	sn_db_builder_property_number(builder, "missing.of_cpu_ns", found->cpu_ns);
 }
 
 struct answer {
@@ -355,12 +318,8 @@ static int compare_answers(const void *left, const void *right)
 	const struct answer *a = left, *b = right;
 	size_t a_length = strcspn(a->property, "="), b_length = strcspn(b->property, "=");
 	size_t common = a_length < b_length ? a_length : b_length;
-	int order = memcmp(a->property, b->property, common);
-	if (order || a_length != b_length)
-		return order ? order : (a_length > b_length) - (a_length < b_length);
-	if (a->count != b->count)
-		return a->count > b->count ? -1 : 1;
-	return strcmp(a->property, b->property);
+	return memcmp(a->property, b->property, common) ?: SN_ORDER(a_length, b_length)
+		   ?: SN_ORDER(b->count, a->count) ?: strcmp(a->property, b->property);
 }
 
 /* Answers to one key: the one all processes gave, or the most frequent ones with their numbers. */
@@ -422,16 +381,20 @@ int sn_provenance_finish(struct sn_provenance *provenance, struct sn_db_builder 
 	const char *incomplete = why_incomplete(provenance, &found);
 	/* only a trace: of a program that cannot be measured otherwise */
 	bool has_process = provenance->start_ns <= provenance->end_ns;
-	uint64_t start_ns =
-	    has_process ? provenance->start_ns : number(provenance->first, "start_realtime_ns");
-	put_number(builder, "processes", provenance->processes ? provenance->processes : 1);
-	put_number(builder, "processes.unreadable", provenance->unreadable);
-	put_number(builder, "processes.unfinished", provenance->unfinished);
-	put_number(builder, "threads", provenance->threads);
-	put_number(builder, "samples", provenance->samples);
-	put_number(builder, "own_ns", provenance->own_ns);
-	put_number(builder, "peak_bytes", provenance->peak_bytes);
-	put_number(builder, "duration_ns", has_process ? provenance->end_ns - start_ns : 0);
+	uint64_t start_ns = has_process
+				? provenance->start_ns
+				: sn_measurement_number(&provenance->first, "start_realtime_ns");
+	sn_db_builder_property_number(builder, "processes",
+				      provenance->processes ? provenance->processes : 1);
+	sn_db_builder_property_number(builder, "processes.unreadable",
+				      provenance->missing.unreadable);
+	sn_db_builder_property_number(builder, "processes.unfinished", provenance->unfinished);
+	sn_db_builder_property_number(builder, "threads", provenance->threads);
+	sn_db_builder_property_number(builder, "samples", provenance->samples);
+	sn_db_builder_property_number(builder, "own_ns", provenance->own_ns);
+	sn_db_builder_property_number(builder, "peak_bytes", provenance->peak_bytes);
+	sn_db_builder_property_number(builder, "duration_ns",
+				      has_process ? provenance->end_ns - start_ns : 0);
 	sn_db_builder_property(builder, "complete", incomplete ? "false" : "true");
 	if (incomplete)
 		sn_db_builder_property(builder, "incomplete", incomplete);

@@ -17,32 +17,39 @@
 #include "missing.h"
 
 struct sn_provenance {
-	struct sn_measurement *first; /* only its PROCESS text; owned */
-	struct sn_intern answers;     /* "KEY=VALUE" with its NUL */
-	uint32_t *answer_counts;      /* processes that gave each */
+	struct sn_measurement first; /* only its PROCESS text, which is owned */
+	struct sn_intern answers;    /* "KEY=VALUE" with its NUL */
+	uint32_t *answer_counts;     /* processes that gave each */
 	size_t answer_capacity;
 	struct sn_intern programs;	 /* base names of the programs' files, with their NUL */
 	struct sn_intern processes_seen; /* "PID HOST" */
 	uint64_t *program_cpu_ns;	 /* of each program */
 	size_t program_capacity;
-	struct sn_missing missing;
-	uint64_t processes, unreadable, unfinished, threads;
+	struct sn_missing missing; /* whose `unreadable` the caller sets */
+	uint64_t processes, unfinished, threads;
 	uint64_t with_gaps; /* processes of which a part was not measured */
 	uint64_t own_ns, peak_bytes, samples;
 	uint64_t start_ns, end_ns; /* since the Unix epoch, over all processes */
 };
 
+/* Sums over the threads of a process. */
+struct sn_process_totals {
+	uint64_t threads, cpu_ns, own_ns, samples;
+	bool has_gap; /* a part of it was not measured */
+};
+
 void sn_provenance_init(struct sn_provenance *provenance);
 void sn_provenance_release(struct sn_provenance *provenance);
 
-/* Takes in one process, of the run-th of all runs, and adds its drops to the builder. 0 or
- * SN_ERR_MEMORY. */
+/* Adds up the threads of a measurement, and adds its drops to the builder. */
+struct sn_process_totals sn_process_totals(const struct sn_measurement *measurement,
+					   struct sn_db_builder *builder);
+/* Adds a process, of the run-th of all runs: its text, how it ended and its losses are looked at. 0
+ * or SN_ERR_MEMORY. */
 int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
-		      uint32_t run, struct sn_db_builder *builder);
+		      const struct sn_process_totals *totals, uint32_t run);
 /* What a cause of collect/core/errors.def means, for people. Static. */
 const char *sn_provenance_drop_text(const char *cause);
-/* Counts a process whose file could not be read. */
-void sn_provenance_add_unreadable(struct sn_provenance *provenance);
 /*
  * Writes all properties, and names the root context by the program that used most CPU time, with
  * the number of processes where there are several. At least one process was added. 0 or

@@ -2,6 +2,7 @@
 /* Frames and contexts of the database; see expand.h. Nothing here reads files. */
 #include "expand.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "operators.h"
 
@@ -12,9 +13,9 @@
 
 /* One frame of the database that a merged frame becomes. */
 struct step {
-	uint32_t frame;	   /* builder's */
-	uint32_t function; /* from a symbol: the frame of the function itself */
-	uint32_t operator; /* builder's string: its name; SONDE_NONE for others */
+	uint32_t frame;		/* builder's */
+	uint32_t function;	/* from a symbol: the frame of the function itself */
+	uint32_t operator_name; /* builder's string: its name; SONDE_NONE for others */
 	bool is_from_symbol;
 	bool is_backward;
 	bool is_native;
@@ -29,7 +30,7 @@ struct steps {
 /* What a merged node became, and the nearest operator above with native frames at most between. */
 struct place {
 	uint32_t context;
-	uint32_t operator;
+	uint32_t operator_name;
 	bool is_from_symbol;
 	bool is_adjacent;	   /* the operator is the context itself */
 	uint32_t operator_context; /* of that operator */
@@ -49,84 +50,97 @@ struct expanding {
 
 static int add_step(struct expanding *expanding, struct step step)
 {
-	if (sn_vec_reserve(&expanding->steps, &expanding->step_capacity,
-			   expanding->step_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	expanding->steps[expanding->step_count++] = step;
-	return 0;
+	return sn_vec_push(&expanding->steps, &expanding->step_capacity, &expanding->step_count,
+			   step)
+		   ? SN_ERR_MEMORY
+		   : 0;
+}
+
+/* A step that is the frame alone. */
+static int add_frame(struct expanding *expanding, const struct sonde_db_frame *frame)
+{
+	struct step step = {.frame = sn_db_builder_frame(expanding->builder, frame),
+			    .operator_name = SONDE_NONE};
+	return add_step(expanding, step);
+}
+
+static uint32_t string_of(struct expanding *expanding, const char *text)
+{
+	return sn_db_builder_string(expanding->builder, text);
+}
+
+static struct sn_merged_module module_of(const struct expanding *expanding, uint32_t number)
+{
+	struct sn_merged_module module;
+	memcpy(&module, sn_intern_at(&expanding->merge->modules, number, NULL), sizeof(module));
+	return module;
 }
 
 static uint32_t database_module(struct expanding *expanding, uint32_t number)
 {
 	if (expanding->modules[number] != SONDE_NONE)
 		return expanding->modules[number];
-	struct sn_merged_module module;
-	memcpy(&module, sn_intern_at(&expanding->merge->modules, number, NULL), sizeof(module));
-	char build_id[2 * sizeof(module.build_id) + 1] = "";
-	for (uint32_t i = 0; i < module.build_id_bytes; i++)
-		snprintf(build_id + 2 * i, 3, "%02x", module.build_id[i]);
-	struct sonde_db_module made = {
-	    .path = module.path,
-	    .build_id =
-		sn_db_builder_string(expanding->builder, module.build_id_bytes ? build_id : NULL),
+	struct sn_merged_module from = module_of(expanding, number);
+	char build_id[2 * sizeof(from.build_id) + 1] = "";
+	for (uint32_t i = 0; i < from.build_id_bytes; i++)
+		snprintf(build_id + 2 * i, 3, "%02x", from.build_id[i]);
+	struct sonde_db_module module = {
+	    .path = from.path,
+	    .build_id = string_of(expanding, from.build_id_bytes ? build_id : NULL),
 	    .flags = expanding->merge->module_flags[number],
 	};
-	return expanding->modules[number] = sn_db_builder_module(expanding->builder, &made);
+	return expanding->modules[number] = sn_db_builder_module(expanding->builder, &module);
 }
 
 /* "libfoo.so+0x1234": where the function begins, if that is known, so that its samples stay
  * together. */
 static uint32_t nameless(struct expanding *expanding, const struct sn_frame *frame,
-			 const struct sn_symbol_location *location)
+			 uint64_t function_start)
 {
-	struct sn_merged_module module;
-	memcpy(&module, sn_intern_at(&expanding->merge->modules, frame->id, NULL), sizeof(module));
-	const char *path = sn_db_builder_text(expanding->builder, module.path);
-	const char *slash = strrchr(path, '/');
-	uint64_t start = location->function_start ? location->function_start : frame->value;
+	uint32_t path = module_of(expanding, frame->id).path;
 	char name[300];
-	snprintf(name, sizeof(name), "%.255s+0x%" PRIx64, slash ? slash + 1 : path, start);
-	return sn_db_builder_string(expanding->builder, name);
+	snprintf(name, sizeof(name), "%.255s+0x%" PRIx64,
+		 sn_text_base_name(sn_db_builder_text(expanding->builder, path)),
+		 function_start ? function_start : frame->value);
+	return string_of(expanding, name);
 }
 
-/* "loop at solver.c:12", "loop at solver.c:12 #2": by its line, so that what a compiler made
- * several loops of is one. */
+/* "loop at solver.c:12", "loop at solver.c:12 #2": by its line, so that the loops that a compiler
+ * turned one into are one. */
 static uint32_t loop_name(struct expanding *expanding, const struct sn_frame *frame,
 			  const struct sn_symbol_frame *symbol)
 {
-	struct sn_symbol_location header = {.function_start = symbol->loop_header};
 	char name[400];
 	char number[16] = "";
 	if (symbol->loop_number)
 		snprintf(number, sizeof(number), " #%" PRIu32, symbol->loop_number);
 	if (symbol->file && symbol->function_line) {
-		const char *slash = strrchr(symbol->file, '/');
 		snprintf(name, sizeof(name), "loop at %.255s:%" PRIu32 "%s",
-			 slash ? slash + 1 : symbol->file, symbol->function_line, number);
+			 sn_text_base_name(symbol->file), symbol->function_line, number);
 	} else {
-		uint32_t place = nameless(expanding, frame, &header);
+		uint32_t place = nameless(expanding, frame, symbol->loop_header);
 		snprintf(name, sizeof(name), "loop at %.300s",
 			 sn_db_builder_text(expanding->builder, place));
 	}
-	return sn_db_builder_string(expanding->builder, name);
+	return string_of(expanding, name);
 }
 
 static uint32_t loop_frame(struct expanding *expanding, const struct sn_frame *frame,
 			   const struct sn_symbol_frame *symbol)
 {
 	bool has_line = symbol->file && symbol->function_line;
-	struct sonde_db_frame made = {
+	struct sonde_db_frame loop = {
 	    .kind = SN_FRAME_LOOP,
 	    .name = loop_name(expanding, frame, symbol),
 	    .linkage_name = SONDE_NONE,
 	    .module = database_module(expanding, frame->id),
-	    .file = sn_db_builder_string(expanding->builder, symbol->file),
+	    .file = string_of(expanding, symbol->file),
 	    .line = symbol->line,
 	    .function_line = symbol->function_line,
 	    .loop_number = symbol->loop_number,
 	    .offset = has_line ? 0 : symbol->loop_header,
 	};
-	return sn_db_builder_frame(expanding->builder, &made);
+	return sn_db_builder_frame(expanding->builder, &loop);
 }
 
 /* The frame of the level-th of what runs at a native frame. */
@@ -137,37 +151,37 @@ static uint32_t function_frame(struct expanding *expanding, const struct sn_fram
 	bool is_physical = level == 0;
 	if (symbol->kind == SN_SYMBOL_LOOP)
 		return loop_frame(expanding, frame, symbol);
-	struct sonde_db_frame made = {
+	struct sonde_db_frame function = {
 	    .kind = is_physical ? SN_FRAME_NATIVE : SN_FRAME_INLINED,
 	    .flags = is_physical ? frame->flags & SN_FRAME_RETURN_ADDRESS : 0,
-	    .name = symbol->name ? sn_db_builder_string(expanding->builder, symbol->name)
-				 : nameless(expanding, frame, location),
-	    .linkage_name = sn_db_builder_string(expanding->builder, symbol->linkage_name),
+	    .name = symbol->name ? string_of(expanding, symbol->name)
+				 : nameless(expanding, frame, location->function_start),
+	    .linkage_name = string_of(expanding, symbol->linkage_name),
 	    .module = database_module(expanding, frame->id),
-	    .file = sn_db_builder_string(expanding->builder, symbol->file),
+	    .file = string_of(expanding, symbol->file),
 	    .line = symbol->line,
 	    .function_line = symbol->function_line,
 	    .offset = is_physical ? frame->value : 0,
 	};
-	return sn_db_builder_frame(expanding->builder, &made);
+	return sn_db_builder_frame(expanding->builder, &function);
 }
 
 static int add_operator(struct expanding *expanding, const struct sn_operator *found,
 			const struct sn_symbol_frame *symbol, uint32_t function)
 {
-	const char *linkage = symbol->linkage_name ? symbol->linkage_name : symbol->name;
-	struct sonde_db_frame made = {
+	struct sonde_db_frame frame = {
 	    .kind = SN_FRAME_OPERATOR,
 	    .flags = found->is_backward ? SN_FRAME_BACKWARD : 0,
-	    .name = sn_db_builder_string(expanding->builder, found->name),
-	    .linkage_name = sn_db_builder_string(expanding->builder, linkage),
+	    .name = string_of(expanding, found->name),
+	    .linkage_name =
+		string_of(expanding, symbol->linkage_name ? symbol->linkage_name : symbol->name),
 	    .module = SONDE_NONE,
 	    .file = SONDE_NONE,
 	};
 	struct step step = {
-	    .frame = sn_db_builder_frame(expanding->builder, &made),
+	    .frame = sn_db_builder_frame(expanding->builder, &frame),
 	    .function = function,
-	    .operator= made.name,
+	    .operator_name = frame.name,
 	    .is_from_symbol = true,
 	    .is_backward = found->is_backward,
 	};
@@ -182,14 +196,7 @@ static int add_native(struct expanding *expanding, const struct sn_frame *frame,
 	struct sn_operator found;
 	if (symbol->name && sn_operator_from_symbol(symbol->name, symbol->linkage_name, &found))
 		return add_operator(expanding, &found, symbol, function);
-	struct step step = {.frame = function, .operator= SONDE_NONE, .is_native = true};
-	return add_step(expanding, step);
-}
-
-static int add_frame(struct expanding *expanding, const struct sonde_db_frame *made)
-{
-	struct step step = {.frame = sn_db_builder_frame(expanding->builder, made),
-			    .operator= SONDE_NONE };
+	struct step step = {.frame = function, .operator_name = SONDE_NONE, .is_native = true};
 	return add_step(expanding, step);
 }
 
@@ -209,19 +216,19 @@ static int add_gpu_level(struct expanding *expanding, const struct sn_frame *fra
 {
 	const struct sn_symbol_frame *symbol = location->frames + level;
 	bool is_loop = symbol->kind == SN_SYMBOL_LOOP, is_call = !is_loop && level > 0;
-	uint32_t name = sn_db_builder_string(expanding->builder, symbol->name);
+	uint32_t name = string_of(expanding, symbol->name);
 	if (is_loop)
 		name = loop_name(expanding, frame, symbol);
 	else if (!symbol->name)
-		name = nameless(expanding, frame, location);
-	struct sonde_db_frame made = {
+		name = nameless(expanding, frame, location->function_start);
+	struct sonde_db_frame scope = {
 	    .kind = is_loop   ? SN_FRAME_GPU_LOOP
 		    : is_call ? SN_FRAME_INLINED
 			      : SN_FRAME_GPU_FUNCTION,
 	    .name = name,
-	    .linkage_name = sn_db_builder_string(expanding->builder, symbol->linkage_name),
+	    .linkage_name = string_of(expanding, symbol->linkage_name),
 	    .module = database_module(expanding, frame->id),
-	    .file = sn_db_builder_string(expanding->builder, symbol->file),
+	    .file = string_of(expanding, symbol->file),
 	    .line = !is_loop && has_inlined_below(location, level) ? symbol->line
 								   : symbol->function_line,
 	    .function_line = symbol->function_line,
@@ -229,7 +236,7 @@ static int add_gpu_level(struct expanding *expanding, const struct sn_frame *fra
 		      : is_loop && symbol->function_line == 0 ? symbol->loop_header
 							      : 0,
 	};
-	return add_frame(expanding, &made);
+	return add_frame(expanding, &scope);
 }
 
 /* gpu-function > inlined calls and gpu-loops > gpu-line > gpu-instruction */
@@ -237,32 +244,31 @@ static int add_gpu(struct expanding *expanding, const struct sn_frame *frame,
 		   const struct sn_symbol_location *location)
 {
 	const struct sn_symbol_frame *symbol = &location->frames[location->depth - 1];
-	const char *slash = symbol->file ? strrchr(symbol->file, '/') : NULL;
 	char name[400];
-	for (uint32_t level = 0; level < location->depth; level++)
-		if (add_gpu_level(expanding, frame, location, level) < 0)
-			return SN_ERR_MEMORY;
-	struct sonde_db_frame made = {
+	int result = 0;
+	for (uint32_t level = 0; level < location->depth && !result; level++)
+		result = add_gpu_level(expanding, frame, location, level);
+	struct sonde_db_frame line = {
 	    .kind = SN_FRAME_GPU_LINE,
 	    .linkage_name = SONDE_NONE,
 	    .module = database_module(expanding, frame->id),
-	    .file = sn_db_builder_string(expanding->builder, symbol->file),
+	    .file = string_of(expanding, symbol->file),
 	    .line = symbol->line,
 	};
-	if (symbol->file && symbol->line) {
-		snprintf(name, sizeof(name), "%.300s:%" PRIu32, slash ? slash + 1 : symbol->file,
+	if (symbol->file && symbol->line && !result) {
+		snprintf(name, sizeof(name), "%.300s:%" PRIu32, sn_text_base_name(symbol->file),
 			 symbol->line);
-		made.name = sn_db_builder_string(expanding->builder, name);
-		if (add_frame(expanding, &made) < 0)
-			return SN_ERR_MEMORY;
+		line.name = string_of(expanding, name);
+		result = add_frame(expanding, &line);
 	}
-	if (frame->flags & SN_FRAME_CALL)
-		return 0;
+	if (frame->flags & SN_FRAME_CALL || result)
+		return result;
 	snprintf(name, sizeof(name), "0x%" PRIx64, frame->value);
-	made.kind = SN_FRAME_GPU_INSTRUCTION;
-	made.name = sn_db_builder_string(expanding->builder, name);
-	made.offset = frame->value;
-	return add_frame(expanding, &made);
+	struct sonde_db_frame instruction = line;
+	instruction.kind = SN_FRAME_GPU_INSTRUCTION;
+	instruction.name = string_of(expanding, name);
+	instruction.offset = frame->value;
+	return add_frame(expanding, &instruction);
 }
 
 static const char *text_of(struct expanding *expanding, uint32_t string)
@@ -270,40 +276,30 @@ static const char *text_of(struct expanding *expanding, uint32_t string)
 	return string == SONDE_NONE ? NULL : sn_db_builder_text(expanding->builder, string);
 }
 
-static int add_region_of(struct expanding *expanding, const struct sn_merged_code *code)
-{
-	const char *region =
-	    sn_region_from_python(text_of(expanding, code->file), text_of(expanding, code->name));
-	if (!region)
-		return 0;
-	struct step step = {
-	    .frame = sn_db_builder_named_frame(expanding->builder, SN_FRAME_REGION, region),
-	    .operator= SONDE_NONE };
-	return add_step(expanding, step);
-}
-
+/* With the region that it stands for before it. */
 static int add_python(struct expanding *expanding, const struct sn_frame *frame)
 {
 	struct sn_merged_code code = {SONDE_NONE, SONDE_NONE, 0};
 	if (frame->id != SONDE_NONE)
 		memcpy(&code, sn_intern_at(&expanding->merge->codes, frame->id, NULL),
 		       sizeof(code));
-	if (add_region_of(expanding, &code) < 0)
-		return SN_ERR_MEMORY;
-	struct sonde_db_frame made = {
-	    .kind = SN_FRAME_PYTHON,
-	    .name = code.name != SONDE_NONE
-			? code.name
-			: sn_db_builder_string(expanding->builder, SN_NAME_UNKNOWN),
+	const char *region =
+	    sn_region_from_python(text_of(expanding, code.file), text_of(expanding, code.name));
+	struct sonde_db_frame python = {
+	    .kind = SN_FRAME_REGION,
+	    .name = string_of(expanding, region),
 	    .linkage_name = SONDE_NONE,
 	    .module = SONDE_NONE,
-	    .file = code.file,
-	    .line = (uint32_t)frame->value,
-	    .function_line = code.first_line,
+	    .file = SONDE_NONE,
 	};
-	struct step step = {.frame = sn_db_builder_frame(expanding->builder, &made),
-			    .operator= SONDE_NONE };
-	return add_step(expanding, step);
+	if (region && add_frame(expanding, &python) < 0)
+		return SN_ERR_MEMORY;
+	python.kind = SN_FRAME_PYTHON;
+	python.name = code.name != SONDE_NONE ? code.name : string_of(expanding, SN_NAME_UNKNOWN);
+	python.file = code.file;
+	python.line = (uint32_t)frame->value;
+	python.function_line = code.first_line;
+	return add_frame(expanding, &python);
 }
 
 /* Operators, regions, API calls, kernels, ...; and native code that belongs to no file. */
@@ -311,18 +307,17 @@ static int add_named(struct expanding *expanding, const struct sn_frame *frame)
 {
 	bool is_native = frame->kind == SN_FRAME_NATIVE;
 	const char *unknown = is_native ? SN_CODE_UNKNOWN : SN_NAME_UNKNOWN;
-	struct sonde_db_frame made = {
+	struct sonde_db_frame named = {
 	    .kind = frame->kind,
 	    .flags = frame->flags & (SN_FRAME_BACKWARD | SN_FRAME_ITERATION),
-	    .name = frame->id != SONDE_NONE ? frame->id
-					    : sn_db_builder_string(expanding->builder, unknown),
+	    .name = frame->id != SONDE_NONE ? frame->id : string_of(expanding, unknown),
 	    .linkage_name = SONDE_NONE,
 	    .module = SONDE_NONE,
 	    .file = SONDE_NONE,
 	};
 	struct step step = {
-	    .frame = sn_db_builder_frame(expanding->builder, &made),
-	    .operator= frame->kind == SN_FRAME_OPERATOR ? made.name : SONDE_NONE,
+	    .frame = sn_db_builder_frame(expanding->builder, &named),
+	    .operator_name = frame->kind == SN_FRAME_OPERATOR ? named.name : SONDE_NONE,
 	    .is_native = is_native,
 	};
 	return add_step(expanding, step);
@@ -359,32 +354,32 @@ static int expand_frame(struct expanding *expanding, uint32_t number)
  */
 static bool is_same_operator(const struct place *place, const struct step *step)
 {
-	if (step->operator== SONDE_NONE || place->operator!= step->operator)
+	if (step->operator_name == SONDE_NONE || place->operator_name != step->operator_name)
 		return false;
 	if (!step->is_from_symbol)
 		return place->is_from_symbol;
 	return place->is_adjacent || step->is_backward;
 }
 
-static void take_native(struct expanding *expanding, uint32_t frame, struct place *place)
+static void enter_native(struct expanding *expanding, uint32_t frame, struct place *place)
 {
 	place->context = sn_db_builder_context(expanding->builder, place->context, frame);
 	place->is_adjacent = false;
 }
 
-static void take_step(struct expanding *expanding, const struct step *step, struct place *place)
+static void enter_step(struct expanding *expanding, const struct step *step, struct place *place)
 {
 	if (step->is_native) {
-		take_native(expanding, step->frame, place);
+		enter_native(expanding, step->frame, place);
 	} else if (!is_same_operator(place, step)) {
 		place->context =
 		    sn_db_builder_context(expanding->builder, place->context, step->frame);
-		place->operator= step->operator;
+		place->operator_name = step->operator_name;
 		place->is_from_symbol = step->is_from_symbol;
-		place->is_adjacent = step->operator!= SONDE_NONE;
+		place->is_adjacent = step->operator_name != SONDE_NONE;
 		place->operator_context = place->context;
 	} else if (step->is_from_symbol) {
-		take_native(expanding, step->function, place);
+		enter_native(expanding, step->function, place);
 	} else {
 		/* once: a further one below is a call of the operator by itself. What was measured
 		 * at the collector's frame is the operator's, not the dispatcher's in between. */
@@ -404,11 +399,11 @@ static void expand_node(struct expanding *expanding, uint32_t number)
 		uint32_t marker = sn_db_builder_named_frame(expanding->builder, SN_FRAME_NATIVE,
 							    SN_CALLERS_UNKNOWN);
 		place.context = sn_db_builder_context(expanding->builder, place.context, marker);
-		place.operator= SONDE_NONE;
+		place.operator_name = SONDE_NONE;
 	}
 	place.values = place.context;
 	for (uint32_t i = 0; i < steps->count; i++)
-		take_step(expanding, expanding->steps + steps->first + i, &place);
+		enter_step(expanding, expanding->steps + steps->first + i, &place);
 	expanding->places[number] = place;
 }
 
@@ -418,7 +413,7 @@ static int expand_all(struct expanding *expanding)
 	for (uint32_t i = 0; i < merge->frames.count; i++)
 		if (expand_frame(expanding, i) < 0)
 			return SN_ERR_MEMORY;
-	expanding->places[0] = (struct place){.operator= SONDE_NONE };
+	expanding->places[0] = (struct place){.operator_name = SONDE_NONE};
 	for (uint32_t i = 1; i < merge->nodes.count; i++)
 		expand_node(expanding, i);
 	for (size_t i = 0; i < merge->value_count; i++) {

@@ -2,6 +2,8 @@
 /* Records of a measurement's graph to those of a database; see graphs.h. */
 #include "graphs.h"
 
+#include "base/arena.h"
+#include "base/text.h"
 #include "binary/symbolize.h"
 #include "format/database/database_graph_builder.h"
 #include "format/measurement/measurement_graph.h"
@@ -20,12 +22,6 @@ struct adding {
 	uint32_t *models, *nodes; /* the builder's; SONDE_NONE: left out */
 	uint32_t run;
 };
-
-static uint64_t number_of(const struct sn_measurement *m, const char *key)
-{
-	const char *value = sn_measurement_property(m, key);
-	return value ? strtoull(value, NULL, 10) : 0;
-}
 
 static uint32_t text_of(const struct adding *adding, uint32_t string)
 {
@@ -69,7 +65,7 @@ static void add_model(struct adding *adding, uint32_t number)
 		adding->builder, sn_measurement_property(adding->measurement, "program")),
 	    .rank = rank && *rank ? atoi(rank) : -1,
 	    .run = adding->run,
-	    .pid = number_of(adding->measurement, "pid"),
+	    .pid = sn_measurement_number(adding->measurement, "pid"),
 	    .flags = record->flags,
 	    .iteration_time = stat_of(&record->iteration_time),
 	};
@@ -95,14 +91,14 @@ static void name_by_address(struct adding *adding, struct sonde_graph_node *node
 	    is_known ? location.frames + location.depth - 1 : NULL;
 	while (frame && frame > location.frames && frame->kind == SN_SYMBOL_LOOP)
 		frame--;
-	const char *slash = path ? strrchr(path, '/') : NULL;
 	if (frame && frame->name && frame->line)
 		snprintf(name, sizeof(name), "%s:%u", frame->name, frame->line);
 	else if (frame && frame->name)
 		snprintf(name, sizeof(name), "%s+0x%llx", frame->name,
 			 (unsigned long long)(address + 1 - location.function_start));
 	else
-		snprintf(name, sizeof(name), "%s+0x%llx", slash ? slash + 1 : "?",
+		snprintf(name, sizeof(name), "%s+0x%llx",
+			 path && strchr(path, '/') ? sn_text_base_name(path) : "?",
 			 (unsigned long long)address + 1);
 	node->name = sn_db_builder_string(adding->builder, name);
 	node->file = sn_db_builder_string(adding->builder, frame ? frame->file : NULL);
@@ -131,19 +127,19 @@ static void add_node(struct adding *adding, uint32_t number)
 	node.parent = record->parent == SN_ID_NONE ? SONDE_NONE : adding->nodes[record->parent];
 	if (node.flags & ADDRESS)
 		name_by_address(adding, &node);
-	uint32_t made = adding->nodes[number] = sn_db_builder_graph_node(adding->builder, &node);
+	uint32_t added = adding->nodes[number] = sn_db_builder_graph_node(adding->builder, &node);
 	struct sonde_db_stat time = stat_of(&record->time), latency = stat_of(&record->latency);
-	if (time.count > 0 && made != SONDE_NONE)
-		sn_db_builder_graph_stat(adding->builder, made, SONDE_NODE_TIME, &time);
-	if (latency.count > 0 && made != SONDE_NONE)
-		sn_db_builder_graph_stat(adding->builder, made, SONDE_NODE_LATENCY, &latency);
+	if (time.count > 0 && added != SONDE_NONE)
+		sn_db_builder_graph_stat(adding->builder, added, SONDE_NODE_TIME, &time);
+	if (latency.count > 0 && added != SONDE_NONE)
+		sn_db_builder_graph_stat(adding->builder, added, SONDE_NODE_LATENCY, &latency);
 }
 
 static void add_rest(struct adding *adding)
 {
 	const struct sn_graph_header *header = adding->graph.header;
-	uint64_t epoch_ns = number_of(adding->measurement, "start_realtime_ns") -
-			    number_of(adding->measurement, "start_monotonic_ns");
+	uint64_t epoch_ns = sn_measurement_number(adding->measurement, "start_realtime_ns") -
+			    sn_measurement_number(adding->measurement, "start_monotonic_ns");
 	for (uint32_t i = 0; i < header->edge_count; i++) {
 		const struct sn_graph_edge_record *record = adding->graph.edges + i;
 		struct sonde_graph_edge edge = {adding->nodes[record->from],
@@ -177,16 +173,16 @@ int sn_add_graph(struct sn_db_builder *builder, const struct sn_measurement *mea
 					&adding.graph))
 		return 0;
 	const struct sn_graph_header *header = adding.graph.header;
-	adding.models = malloc((header->model_count + 1ull) * sizeof(*adding.models));
-	adding.nodes = malloc((header->node_count + 1ull) * sizeof(*adding.nodes));
-	int result = adding.models && adding.nodes ? 0 : SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < header->model_count && !result; i++)
+	struct sn_arena arena = {0};
+	adding.models = sn_arena_array(&arena, uint32_t, header->model_count);
+	adding.nodes = sn_arena_array(&arena, uint32_t, header->node_count);
+	for (uint32_t i = 0; i < header->model_count && !arena.failed; i++)
 		add_model(&adding, i);
-	for (uint32_t i = 0; i < header->node_count && !result; i++)
+	for (uint32_t i = 0; i < header->node_count && !arena.failed; i++)
 		add_node(&adding, i);
-	if (!result)
+	if (!arena.failed)
 		add_rest(&adding);
-	free(adding.models);
-	free(adding.nodes);
+	int result = arena.failed ? SN_ERR_MEMORY : 0;
+	sn_arena_release(&arena);
 	return result;
 }

@@ -80,13 +80,11 @@ static int add_module(struct adding *adding, uint32_t index)
 	    .build_id_bytes = record->build_id_bytes,
 	};
 	memcpy(module.build_id, record->build_id, record->build_id_bytes);
-	uint32_t count = merge->modules.count;
 	uint32_t number = sn_intern_add(&merge->modules, &module, sizeof(module));
 	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&merge->module_flags, &merge->module_flag_capacity, number + 1ull) < 0)
+	    sn_vec_reserve_zeroed(&merge->module_flags, &merge->module_flag_capacity,
+				  number + 1ull) < 0)
 		return SN_ERR_MEMORY;
-	if (number == count)
-		merge->module_flags[number] = 0;
 	merge->module_flags[number] |= record->flags & ~(uint32_t)SN_MODULE_UNLOADED;
 	adding->modules[index] = number;
 	return 0;
@@ -105,12 +103,6 @@ static uint32_t add_metric(struct adding *adding, const struct sn_metric_record 
 	return sn_db_builder_metric(adding->merge->builder, &metric);
 }
 
-static uint64_t number_property(const struct sn_measurement *measurement, const char *key)
-{
-	const char *text = sn_measurement_property(measurement, key);
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 static int begin(struct adding *adding)
 {
 	const struct sn_measurement *measurement = adding->measurement;
@@ -120,9 +112,9 @@ static int begin(struct adding *adding)
 	adding->program =
 	    sn_db_builder_string(builder, sn_measurement_property(measurement, "program"));
 	adding->rank = rank && *rank ? (int32_t)strtol(rank, NULL, 10) : -1;
-	adding->pid = number_property(measurement, "pid");
-	adding->realtime_ns = number_property(measurement, "start_realtime_ns") -
-			      number_property(measurement, "start_monotonic_ns");
+	adding->pid = sn_measurement_number(measurement, "pid");
+	adding->realtime_ns = sn_measurement_number(measurement, "start_realtime_ns") -
+			      sn_measurement_number(measurement, "start_monotonic_ns");
 	adding->modules = unknown_ids(measurement->module_count);
 	adding->metrics = unknown_ids(measurement->metric_count);
 	if (!adding->modules || !adding->metrics)
@@ -268,14 +260,10 @@ static int add_values(struct adding *adding, const struct sn_measurement_thread 
 		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < thread->value_count; i++) {
 		const struct sn_value_record *record = thread->values + i;
-		if (!record->count)
-			continue;
-		merge->values[merge->value_count++] = (struct sn_merged_value){
-		    profile,
-		    adding->metrics[record->metric],
-		    nodes[record->node],
-		    {(double)record->count, (double)record->sum, (double)record->min,
-		     (double)record->max, record->sum_squares}};
+		if (record->count)
+			merge->values[merge->value_count++] =
+			    (struct sn_merged_value){profile, adding->metrics[record->metric],
+						     nodes[record->node], sn_merged_stat(record)};
 	}
 	return 0;
 }
@@ -326,8 +314,9 @@ static int add_thread(struct adding *adding, struct translation *translation,
 	int result = nodes ? begin_thread(translation, thread) : SN_ERR_MEMORY;
 	if (!result)
 		result = add_nodes(adding, translation, nodes);
-	if (!result && merge->take)
-		result = merge->take(merge->take_context, thread, profile, nodes, adding->metrics);
+	if (!result && merge->on_thread)
+		result = merge->on_thread(merge->on_thread_context, thread, profile, nodes,
+					  adding->metrics);
 	else if (!result)
 		result = add_values(adding, thread, profile, nodes);
 	free(nodes);

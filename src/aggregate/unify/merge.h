@@ -34,6 +34,13 @@ struct sn_merged_value {
 	struct sonde_db_stat stat;
 };
 
+static inline struct sonde_db_stat sn_merged_stat(const struct sn_value_record *record)
+{
+	return (struct sonde_db_stat){(double)record->count, (double)record->sum,
+				      (double)record->min, (double)record->max,
+				      record->sum_squares};
+}
+
 struct sn_merge {
 	struct sn_db_builder *builder; /* not owned; gets strings, metrics and profiles */
 	struct sn_intern modules;      /* struct sn_merged_module */
@@ -45,11 +52,11 @@ struct sn_merge {
 	struct sn_merged_value *values;
 	size_t module_flag_capacity, value_count, value_capacity;
 	uint32_t run; /* of the measurements that are added; see struct sonde_db_profile */
-	/* Takes a thread's values instead of `values`: numbers of nodes and metrics are given by
-	 * the thread's own. 0 or a negative enum sn_err, which sn_merge_add returns. */
-	int (*take)(void *context, const struct sn_measurement_thread *thread, uint32_t profile,
-		    const uint32_t *nodes, const uint32_t *metrics);
-	void *take_context;
+	/* Gets each thread instead of `values`, with the numbers of its nodes and metrics. 0 or a
+	 * negative enum sn_err, which sn_merge_add returns. May be NULL. */
+	int (*on_thread)(void *context, const struct sn_measurement_thread *thread,
+			 uint32_t profile, const uint32_t *nodes, const uint32_t *metrics);
+	void *on_thread_context;
 	struct sn_gpu_calls gpu_calls;
 	/* Where values of each node belong, after sn_expand: the builder's contexts. */
 	uint32_t *contexts;
@@ -59,7 +66,7 @@ struct sn_merge {
 int sn_merge_init(struct sn_merge *merge, struct sn_db_builder *builder);
 void sn_merge_release(struct sn_merge *merge);
 
-/* Takes a measurement in; it may be freed afterwards. 0, SN_ERR_MEMORY or what `take` returned. */
+/* Adds a measurement; it may be freed afterwards. 0, SN_ERR_MEMORY or what `on_thread` returned. */
 int sn_merge_add(struct sn_merge *merge, const struct sn_measurement *measurement);
 
 #endif

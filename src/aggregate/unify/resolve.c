@@ -2,12 +2,12 @@
 /* Batches of addresses for the symbolizer; see resolve.h. */
 #include "resolve.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include "base/arena.h"
+#include "base/pool.h"
+#include "base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#define JOBS_MAX 64
 
 /* A native frame on its way to the symbolizer. */
 struct request {
@@ -27,11 +27,10 @@ struct work {
 	struct sn_symbolizer *symbolizer;
 	struct batch *batches;
 	size_t batch_count;
-	atomic_size_t next;
-	atomic_int result;
 };
 
-uint64_t sn_resolve_address(const struct sn_frame *frame)
+/* A return address belongs to the call before it. */
+static uint64_t address_of(const struct sn_frame *frame)
 {
 	bool is_return = frame->flags & SN_FRAME_RETURN_ADDRESS && frame->value;
 	return frame->value - is_return;
@@ -40,28 +39,23 @@ uint64_t sn_resolve_address(const struct sn_frame *frame)
 static int compare_requests(const void *left, const void *right)
 {
 	const struct request *a = left, *b = right;
-	if (a->module != b->module)
-		return a->module < b->module ? -1 : 1;
-	return (a->address > b->address) - (a->address < b->address);
+	return SN_ORDER_BY(a, b, module, address);
 }
 
-/* All native frames with a module, by module and address. NULL without memory. */
-static struct request *collect(const struct sn_merge *merge, size_t *count)
+/* All native frames with a module, by module and address. */
+static size_t collect(const struct sn_merge *merge, struct request *requests)
 {
-	struct request *requests = malloc((merge->frames.count + 1ull) * sizeof(*requests));
-	*count = 0;
-	for (uint32_t i = 0; requests && i < merge->frames.count; i++) {
+	size_t count = 0;
+	for (uint32_t i = 0; i < merge->frames.count; i++) {
 		struct sn_frame frame;
 		memcpy(&frame, sn_intern_at(&merge->frames, i, NULL), sizeof(frame));
 		bool is_code =
 		    frame.kind == SN_FRAME_NATIVE || frame.kind == SN_FRAME_GPU_INSTRUCTION;
 		if (is_code && frame.id != SONDE_NONE)
-			requests[(*count)++] =
-			    (struct request){frame.id, i, sn_resolve_address(&frame)};
+			requests[count++] = (struct request){frame.id, i, address_of(&frame)};
 	}
-	if (requests)
-		qsort(requests, *count, sizeof(*requests), compare_requests);
-	return requests;
+	qsort(requests, count, sizeof(*requests), compare_requests);
+	return count;
 }
 
 static int begin_batch(const struct sn_merge *merge, struct sn_symbolizer *symbolizer,
@@ -75,7 +69,7 @@ static int begin_batch(const struct sn_merge *merge, struct sn_symbolizer *symbo
 }
 
 /* Distinct addresses in `addresses`, batches in `work`, and each frame's place in the storage. */
-static int make_batches(const struct sn_merge *merge, const struct request *requests, size_t count,
+static int form_batches(const struct sn_merge *merge, const struct request *requests, size_t count,
 			uint64_t *addresses, struct sn_resolved *resolved, struct work *work)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -101,44 +95,22 @@ static int make_batches(const struct sn_merge *merge, const struct request *requ
 	return 0;
 }
 
-static void *look_up(void *argument)
+static int look_up(void *context, unsigned worker, size_t item)
 {
-	struct work *work = argument;
-	for (;;) {
-		/* relaxed: the batches are complete before any thread starts */
-		size_t i = atomic_fetch_add_explicit(&work->next, 1, memory_order_relaxed);
-		if (i >= work->batch_count)
-			return NULL;
-		const struct batch *batch = work->batches + i;
-		int result = sn_symbolizer_lookup(work->symbolizer, batch->module, batch->addresses,
-						  batch->count, batch->locations);
-		if (result)
-			atomic_store_explicit(&work->result, result, memory_order_relaxed);
-	}
-}
-
-static int compare_batches(const void *left, const void *right)
-{
-	const struct batch *a = left, *b = right;
-	return (a->count < b->count) - (a->count > b->count);
+	const struct work *work = context;
+	const struct batch *batch = work->batches + item;
+	return sn_symbolizer_lookup(work->symbolizer, batch->module, batch->addresses, batch->count,
+				    batch->locations);
 }
 
 /* The largest module first: it decides when the last thread is done. */
-static int run(struct work *work, unsigned jobs)
+static int compare_batches(const void *left, const void *right)
 {
-	pthread_t threads[JOBS_MAX];
-	unsigned started = 0;
-	qsort(work->batches, work->batch_count, sizeof(*work->batches), compare_batches);
-	while (started + 1 < jobs && started < JOBS_MAX && started + 1 < work->batch_count &&
-	       !pthread_create(threads + started, NULL, look_up, work))
-		started++;
-	look_up(work);
-	while (started)
-		pthread_join(threads[--started], NULL);
-	return atomic_load_explicit(&work->result, memory_order_relaxed);
+	const struct batch *a = left, *b = right;
+	return SN_ORDER(b->count, a->count);
 }
 
-/* What is missing of maps of code made at run time. */
+/* What is missing of maps of generated code. */
 static void note_maps(const struct sn_merge *merge, const struct sn_symbolizer *symbolizer,
 		      const struct sn_resolved *resolved)
 {
@@ -161,31 +133,28 @@ static void note_maps(const struct sn_merge *merge, const struct sn_symbolizer *
 int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, unsigned jobs,
 	       struct sn_resolved *resolved)
 {
-	size_t count;
-	*resolved = (struct sn_resolved){0};
-	struct request *requests = collect(merge, &count);
-	uint64_t *addresses = malloc((count + 1) * sizeof(*addresses));
-	struct work work = {
-	    .symbolizer = symbolizer,
-	    .batches = calloc(merge->modules.count + 1ull, sizeof(*work.batches)),
-	};
-	resolved->locations = calloc(merge->frames.count + 1ull, sizeof(*resolved->locations));
+	uint32_t frames = merge->frames.count, modules = merge->modules.count;
+	struct sn_arena arena = {0};
+	struct request *requests = sn_arena_array(&arena, struct request, frames);
+	uint64_t *addresses = sn_arena_array(&arena, uint64_t, frames);
+	struct work work = {symbolizer, sn_arena_array(&arena, struct batch, modules), 0};
+	*resolved =
+	    (struct sn_resolved){.locations = calloc(frames + 1ull, sizeof(*resolved->locations)),
+				 .modules = malloc((modules + 1ull) * sizeof(*resolved->modules))};
+	size_t count = arena.failed ? 0 : collect(merge, requests);
 	resolved->storage = calloc(count + 1, sizeof(*resolved->storage));
-	resolved->modules = malloc((merge->modules.count + 1ull) * sizeof(*resolved->modules));
 	int result = SN_ERR_MEMORY;
-	bool has_memory = requests && addresses && work.batches && resolved->locations &&
-			  resolved->storage && resolved->modules;
-	if (has_memory)
-		memset(resolved->modules, 0xff, merge->modules.count * sizeof(*resolved->modules));
-	if (has_memory)
-		result = make_batches(merge, requests, count, addresses, resolved, &work);
-	if (!result)
-		result = run(&work, jobs);
+	if (!arena.failed && resolved->locations && resolved->storage && resolved->modules) {
+		memset(resolved->modules, 0xff, modules * sizeof(*resolved->modules));
+		result = form_batches(merge, requests, count, addresses, resolved, &work);
+	}
+	if (!result) {
+		qsort(work.batches, work.batch_count, sizeof(*work.batches), compare_batches);
+		result = sn_pool_run(jobs, work.batch_count, look_up, &work);
+	}
 	if (!result)
 		note_maps(merge, symbolizer, resolved);
-	free(requests);
-	free(addresses);
-	free(work.batches);
+	sn_arena_release(&arena);
 	return result;
 }
 

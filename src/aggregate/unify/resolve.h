@@ -24,7 +24,4 @@ int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, u
 	       struct sn_resolved *resolved);
 void sn_resolved_release(struct sn_resolved *resolved);
 
-/* What is looked up for a native frame: a return address belongs to the call before it. */
-uint64_t sn_resolve_address(const struct sn_frame *frame);
-
 #endif

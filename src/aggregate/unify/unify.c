@@ -2,6 +2,7 @@
 /* Tables into tables; see unify.h. */
 #include "unify.h"
 
+#include "base/sort.h"
 #include "base/vec.h"
 #include "graphs.h"
 #include "format/database/database_builder.h"
@@ -21,7 +22,7 @@ void sn_unified_release(struct sn_unified *unified)
 {
 	sn_merge_release(&unified->merge);
 	sn_db_builder_free(unified->builder);
-	sn_pack_release(&unified->processes);
+	sn_buffer_release(&unified->processes);
 	free(unified->value_counts);
 	free(unified->origins);
 	free(unified->totals);
@@ -34,7 +35,7 @@ uint64_t sn_unified_bytes(const struct sn_unified *unified)
 	const struct sn_intern *interns[] = {&unified->builder->strings, &merge->modules,
 					     &merge->codes, &merge->frames};
 	uint64_t bytes = merge->nodes.capacity * sizeof(*merge->nodes.items) +
-			 merge->nodes.slot_count * sizeof(*merge->nodes.slots) +
+			 merge->nodes.table.slot_count * sizeof(*merge->nodes.table.slots) +
 			 unified->count_capacity * sizeof(*unified->value_counts) +
 			 unified->origin_capacity * sizeof(*unified->origins) +
 			 unified->processes.capacity +
@@ -44,29 +45,16 @@ uint64_t sn_unified_bytes(const struct sn_unified *unified)
 	return bytes;
 }
 
-/* Grows a table that is indexed by something else's numbers; what is new is zero. */
-static int reserve_zeroed(void **items, size_t *capacity, size_t needed, size_t item_bytes)
-{
-	size_t before = *items ? *capacity : 0;
-	if (sn_vec_reserve_bytes(items, capacity, needed, item_bytes) < 0)
-		return SN_ERR_MEMORY;
-	if (*capacity > before)
-		memset((char *)*items + before * item_bytes, 0, (*capacity - before) * item_bytes);
-	return 0;
-}
-
 static int reserve_counts(struct sn_unified *unified, size_t nodes)
 {
-	return reserve_zeroed((void **)&unified->value_counts, &unified->count_capacity, nodes,
-			      sizeof(*unified->value_counts));
+	return sn_vec_reserve_zeroed(&unified->value_counts, &unified->count_capacity, nodes);
 }
 
 static int reserve_totals(struct sn_unified *unified, size_t metrics)
 {
 	if (metrics > unified->total_count)
 		unified->total_count = metrics;
-	return reserve_zeroed((void **)&unified->totals, &unified->total_capacity, metrics,
-			      sizeof(*unified->totals));
+	return sn_vec_reserve_zeroed(&unified->totals, &unified->total_capacity, metrics);
 }
 
 int sn_unified_count(struct sn_unified *unified, uint32_t node, uint32_t metric, uint64_t sum)
@@ -80,26 +68,27 @@ int sn_unified_count(struct sn_unified *unified, uint32_t node, uint32_t metric,
 	return 0;
 }
 
-/* What sn_provenance_add looks at, so that it can be done later and in the order of the files. */
-static void keep_process(struct sn_unified *unified, const struct sn_measurement *m, uint32_t file)
+/* ---- processes ---- */
+
+/* What provenance and graphs want of a measurement: they get it when all are known, in the order of
+ * their files. */
+struct process {
+	uint32_t file, run;
+	struct sn_process_totals totals;
+	struct sn_measurement measurement; /* without what is not packed */
+};
+
+static void pack_process(struct sn_pack *pack, struct process *process)
 {
-	struct sn_pack *pack = &unified->processes;
-	sn_pack_number(pack, file);
-	sn_pack_number(pack, m->is_final | m->is_trace << 1);
-	sn_pack_put(pack, &m->losses, sizeof(m->losses));
-	sn_pack_array(pack, m->process, m->process_bytes, 1);
-	sn_pack_number(pack, m->drop_count);
-	for (uint32_t i = 0; i < m->drop_count; i++) {
-		size_t length;
-		const char *cause = sn_measurement_string(&m->strings, m->drops[i].cause, &length);
-		sn_pack_number(pack, m->drops[i].count);
-		sn_pack_array(pack, cause, length, 1);
-	}
-	sn_pack_number(pack, m->thread_count);
-	for (uint32_t i = 0; i < m->thread_count; i++)
-		sn_pack_put(pack, m->threads[i].record, sizeof(*m->threads[i].record));
-	sn_pack_number(pack, unified->merge.run);
-	sn_pack_array(pack, m->graph, m->graph_bytes, 1);
+	struct sn_measurement *m = &process->measurement;
+	sn_pack_member(pack, process->file);
+	sn_pack_member(pack, process->run);
+	sn_pack_member(pack, process->totals);
+	sn_pack_member(pack, m->is_final);
+	sn_pack_member(pack, m->is_trace);
+	sn_pack_member(pack, m->losses);
+	sn_pack_array(pack, &m->process, &m->process_bytes);
+	sn_pack_array(pack, (const char **)&m->graph, &m->graph_bytes);
 }
 
 int sn_unified_add(struct sn_unified *unified, const struct sn_measurement *measurement,
@@ -114,9 +103,51 @@ int sn_unified_add(struct sn_unified *unified, const struct sn_measurement *meas
 		return SN_ERR_MEMORY;
 	for (size_t i = first; i < count; i++)
 		unified->origins[i] = (struct sn_input_thread){file, (uint32_t)(i - first)};
-	keep_process(unified, measurement, file);
+	struct process process = {.file = file,
+				  .run = unified->merge.run,
+				  .totals = sn_process_totals(measurement, unified->builder),
+				  .measurement = *measurement};
+	pack_process(&(struct sn_pack){.to = &unified->processes}, &process);
 	return unified->processes.failed || unified->builder->failed ? SN_ERR_MEMORY : 0;
 }
+
+static int compare_processes(const void *left, const void *right)
+{
+	const struct process *a = left, *b = right;
+	return SN_ORDER(a->file, b->file);
+}
+
+int sn_unified_provenance(const struct sn_unified *unified, struct sn_provenance *provenance)
+{
+	struct sn_pack pack = sn_unpack(unified->processes.bytes, unified->processes.count);
+	struct process *processes = NULL;
+	size_t count = 0, capacity = 0;
+	int result = 0;
+	while (sn_cursor_left(&pack.from) && !result) {
+		result = sn_vec_push(&processes, &capacity, &count, (struct process){0});
+		if (!result)
+			pack_process(&pack, processes + count - 1);
+		result |= pack.from.failed;
+	}
+	if (count)
+		qsort(processes, count, sizeof(*processes), compare_processes);
+	for (size_t i = 0; i < count && !result; i++) {
+		const struct process *process = processes + i;
+		result = sn_provenance_add(provenance, &process->measurement, &process->totals,
+					   process->run) ||
+			 sn_add_graph(unified->builder, &process->measurement, process->run);
+	}
+	for (size_t i = 0; i < count; i++) {
+		free((void *)(uintptr_t)processes[i].measurement.process);
+		free((void *)(uintptr_t)processes[i].measurement.graph);
+	}
+	free(processes);
+	return result ? SN_ERR_MEMORY : 0;
+}
+
+/* ---- tables into tables ---- */
+
+_Static_assert(sizeof(struct sn_merged_module) <= 4 * sizeof(uint64_t), "map_items has room");
 
 /* Numbers of one worker's things in another's tables. */
 struct maps {
@@ -126,7 +157,7 @@ struct maps {
 	bool failed;
 };
 
-static uint32_t *make_map(struct maps *maps, size_t count)
+static uint32_t *new_map(struct maps *maps, size_t count)
 {
 	uint32_t *map = malloc((count + 1) * sizeof(*map));
 	maps->failed |= !map;
@@ -146,129 +177,101 @@ static uint32_t apply(const uint32_t *map, uint32_t number)
 	return number == SONDE_NONE ? SONDE_NONE : map[number];
 }
 
-static uint32_t intern(struct maps *maps, struct sn_intern *table, const void *bytes, size_t length)
+static void renumber_module(const struct maps *maps, void *item)
 {
-	uint32_t number = maps->is_lookup ? sn_intern_find(table, bytes, length)
-					  : sn_intern_add(table, bytes, length);
-	maps->failed |= number == SN_INTERN_NONE && !maps->is_partial;
-	return number;
+	struct sn_merged_module *module = item;
+	module->path = apply(maps->strings, module->path);
 }
 
-static void map_strings(struct maps *maps, struct sn_unified *into, const struct sn_unified *from)
+static void renumber_code(const struct maps *maps, void *item)
 {
-	const struct sn_intern *strings = &from->builder->strings;
-	maps->strings = make_map(maps, strings->count);
-	for (uint32_t i = 0; i < strings->count && !maps->failed; i++) {
+	struct sn_merged_code *code = item;
+	code->file = apply(maps->strings, code->file);
+	code->name = apply(maps->strings, code->name);
+}
+
+/* struct sn_frame lists what an id is a number of. */
+static void renumber_frame(const struct maps *maps, void *item)
+{
+	struct sn_frame *frame = item;
+	bool is_code = frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_GPU_INSTRUCTION;
+	frame->id = apply(is_code			   ? maps->modules
+			  : frame->kind == SN_FRAME_PYTHON ? maps->codes
+							   : maps->strings,
+			  frame->id);
+}
+
+/* The numbers of a table's items in another one. `renumber` puts the numbers that they refer to
+ * into a copy; NULL where there are none, and items of any length. */
+static uint32_t *map_items(struct maps *maps, struct sn_intern *into, const struct sn_intern *from,
+			   void (*renumber)(const struct maps *maps, void *item))
+{
+	uint32_t *map = new_map(maps, from->count);
+	for (uint32_t i = 0; i < from->count && !maps->failed; i++) {
+		uint64_t item[4]; /* as large as the largest, struct sn_merged_module */
 		size_t length;
-		const void *text = sn_intern_at(strings, i, &length);
-		maps->strings[i] = intern(maps, &into->builder->strings, text, length);
-	}
-}
-
-static void map_modules(struct maps *maps, struct sn_unified *into, const struct sn_unified *from)
-{
-	const struct sn_merge *merge = &from->merge;
-	maps->modules = make_map(maps, merge->modules.count);
-	for (uint32_t i = 0; i < merge->modules.count && !maps->failed; i++) {
-		struct sn_merged_module module;
-		memcpy(&module, sn_intern_at(&merge->modules, i, NULL), sizeof(module));
-		module.path = apply(maps->strings, module.path);
-		uint32_t before = into->merge.modules.count;
-		uint32_t number = intern(maps, &into->merge.modules, &module, sizeof(module));
-		maps->modules[i] = number;
-		if (maps->is_lookup || maps->failed)
-			continue;
-		if (sn_vec_reserve(&into->merge.module_flags, &into->merge.module_flag_capacity,
-				   number + 1ull) < 0) {
-			maps->failed = true;
-			continue;
+		const void *bytes = sn_intern_at(from, i, &length);
+		if (renumber) {
+			bytes = memcpy(item, bytes, length);
+			renumber(maps, item);
 		}
-		if (number == before)
-			into->merge.module_flags[number] = 0;
-		into->merge.module_flags[number] |= merge->module_flags[i];
+		map[i] = maps->is_lookup ? sn_intern_find(into, bytes, length)
+					 : sn_intern_add(into, bytes, length);
+		maps->failed |= map[i] == SN_INTERN_NONE && !maps->is_partial;
 	}
+	return map;
 }
 
-static void map_codes(struct maps *maps, struct sn_unified *into, const struct sn_unified *from)
+static void map_module_flags(struct maps *maps, struct sn_merge *into, const struct sn_merge *from)
 {
-	const struct sn_intern *codes = &from->merge.codes;
-	maps->codes = make_map(maps, codes->count);
-	for (uint32_t i = 0; i < codes->count && !maps->failed; i++) {
-		struct sn_merged_code code;
-		memcpy(&code, sn_intern_at(codes, i, NULL), sizeof(code));
-		code.file = apply(maps->strings, code.file);
-		code.name = apply(maps->strings, code.name);
-		maps->codes[i] = intern(maps, &into->merge.codes, &code, sizeof(code));
-	}
+	maps->failed |= sn_vec_reserve_zeroed(&into->module_flags, &into->module_flag_capacity,
+					      into->modules.count) < 0;
+	for (uint32_t i = 0; i < from->modules.count && !maps->failed; i++)
+		into->module_flags[maps->modules[i]] |= from->module_flags[i];
 }
 
-/* What a frame's id is a number of; see struct sn_frame. */
-static const uint32_t *ids_of(const struct maps *maps, unsigned kind)
+static void map_nodes(struct maps *maps, struct sn_nodes *into, const struct sn_nodes *from)
 {
-	switch (kind) {
-	case SN_FRAME_NATIVE:
-	case SN_FRAME_GPU_INSTRUCTION:
-		return maps->modules;
-	case SN_FRAME_PYTHON:
-		return maps->codes;
-	default:
-		return maps->strings;
-	}
-}
-
-static void map_frames(struct maps *maps, struct sn_unified *into, const struct sn_unified *from)
-{
-	const struct sn_intern *frames = &from->merge.frames;
-	maps->frames = make_map(maps, frames->count);
-	for (uint32_t i = 0; i < frames->count && !maps->failed; i++) {
-		struct sn_frame frame;
-		memcpy(&frame, sn_intern_at(frames, i, NULL), sizeof(frame));
-		frame.id = apply(ids_of(maps, frame.kind), frame.id);
-		maps->frames[i] = intern(maps, &into->merge.frames, &frame, sizeof(frame));
-	}
-}
-
-static void map_nodes(struct maps *maps, struct sn_unified *into, const struct sn_unified *from)
-{
-	const struct sn_nodes *nodes = &from->merge.nodes;
-	maps->nodes = make_map(maps, nodes->count);
+	maps->nodes = new_map(maps, from->count);
 	if (!maps->failed)
 		maps->nodes[0] = 0;
-	for (uint32_t i = 1; i < nodes->count && !maps->failed; i++) {
-		struct sn_merged_node node = {maps->nodes[nodes->items[i].parent],
-					      maps->frames[nodes->items[i].frame]};
+	for (uint32_t i = 1; i < from->count && !maps->failed; i++) {
+		struct sn_merged_node node = {maps->nodes[from->items[i].parent],
+					      maps->frames[from->items[i].frame]};
 		bool is_known = node.parent != SN_NODE_NONE && node.frame != SN_INTERN_NONE;
 		maps->nodes[i] = !is_known	   ? SN_NODE_NONE
-				 : maps->is_lookup ? sn_nodes_find(&into->merge.nodes, node)
-						   : sn_nodes_add(&into->merge.nodes, node);
+				 : maps->is_lookup ? sn_nodes_find(into, node)
+						   : sn_nodes_add(into, node);
 		maps->failed |= maps->nodes[i] == SN_NODE_NONE && !maps->is_partial;
 	}
 }
 
-static void map_metrics(struct maps *maps, struct sn_unified *into, const struct sn_unified *from)
+static void map_metrics(struct maps *maps, struct sn_db_builder *into,
+			const struct sn_db_builder *from)
 {
-	size_t count = from->builder->metric_count;
-	maps->metrics = make_map(maps, count);
-	for (size_t i = 0; i < count && !maps->failed; i++) {
-		struct sonde_db_metric metric = from->builder->metrics[i];
+	maps->metrics = new_map(maps, from->metric_count);
+	for (size_t i = 0; i < from->metric_count && !maps->failed; i++) {
+		struct sonde_db_metric metric = from->metrics[i];
 		metric.name = apply(maps->strings, metric.name);
 		metric.unit = apply(maps->strings, metric.unit);
 		metric.source = apply(maps->strings, metric.source);
-		maps->metrics[i] = maps->is_lookup
-				       ? sn_db_builder_find_metric(into->builder, metric.name)
-				       : sn_db_builder_metric(into->builder, &metric);
+		maps->metrics[i] = maps->is_lookup ? sn_db_builder_find_metric(into, metric.name)
+						   : sn_db_builder_metric(into, &metric);
 		maps->failed |= maps->metrics[i] == SONDE_NONE && !maps->is_partial;
 	}
 }
 
-static void make_maps(struct maps *maps, struct sn_unified *into, const struct sn_unified *from)
+static void map_all(struct maps *maps, struct sn_unified *into, const struct sn_unified *from)
 {
-	map_strings(maps, into, from);
-	map_modules(maps, into, from);
-	map_codes(maps, into, from);
-	map_frames(maps, into, from);
-	map_nodes(maps, into, from);
-	map_metrics(maps, into, from);
+	const struct sn_merge *merge = &from->merge;
+	maps->strings = map_items(maps, &into->builder->strings, &from->builder->strings, NULL);
+	maps->modules = map_items(maps, &into->merge.modules, &merge->modules, renumber_module);
+	if (!maps->is_lookup)
+		map_module_flags(maps, &into->merge, merge);
+	maps->codes = map_items(maps, &into->merge.codes, &merge->codes, renumber_code);
+	maps->frames = map_items(maps, &into->merge.frames, &merge->frames, renumber_frame);
+	map_nodes(maps, &into->merge.nodes, &merge->nodes);
+	map_metrics(maps, into->builder, from->builder);
 }
 
 static int absorb_profiles(const struct maps *maps, struct sn_unified *into,
@@ -284,6 +287,11 @@ static int absorb_profiles(const struct maps *maps, struct sn_unified *into,
 		profile.thread = apply(maps->strings, profile.thread);
 		sn_db_builder_profile(into->builder, &profile);
 		into->origins[first + i] = from->origins[i];
+	}
+	for (size_t i = 0; i < from->builder->drop_count; i++) {
+		const struct sonde_db_drop *drop = from->builder->drops + i;
+		sn_db_builder_drop(into->builder, sn_db_builder_text(from->builder, drop->cause),
+				   sn_db_builder_text(from->builder, drop->text), drop->count);
 	}
 	return into->builder->failed;
 }
@@ -304,23 +312,22 @@ static int absorb_counts(const struct maps *maps, struct sn_unified *into,
 int sn_unified_absorb(struct sn_unified *into, const struct sn_unified *from)
 {
 	struct maps maps = {0};
-	make_maps(&maps, into, from);
-	int result = maps.failed ? SN_ERR_MEMORY : absorb_profiles(&maps, into, from);
-	if (!result)
-		result = absorb_counts(&maps, into, from);
-	sn_pack_put(&into->processes, from->processes.bytes, from->processes.length);
+	map_all(&maps, into, from);
+	int result =
+	    maps.failed || absorb_profiles(&maps, into, from) || absorb_counts(&maps, into, from);
+	sn_buffer_put(&into->processes, from->processes.bytes, from->processes.count);
 	release_maps(&maps);
 	free(maps.nodes);
 	free(maps.metrics);
 	return result || into->processes.failed ? SN_ERR_MEMORY : 0;
 }
 
-static uint32_t *look_up(const struct sn_unified *all, const struct sn_unified *from,
-			 bool is_partial, uint32_t **metrics)
+uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_unified *from,
+			       bool is_partial, uint32_t **metrics)
 {
 	struct maps maps = {.is_lookup = true, .is_partial = is_partial};
 	/* not changed: is_lookup */
-	make_maps(&maps, (struct sn_unified *)(uintptr_t)all, from);
+	map_all(&maps, (struct sn_unified *)(uintptr_t)all, from);
 	release_maps(&maps);
 	if (maps.failed) {
 		free(maps.nodes);
@@ -331,198 +338,52 @@ static uint32_t *look_up(const struct sn_unified *all, const struct sn_unified *
 	return maps.nodes;
 }
 
-uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_unified *from,
-			       uint32_t **metrics)
+/* ---- to another rank ---- */
+
+static void pack_nodes(struct sn_pack *pack, struct sn_nodes *nodes)
 {
-	return look_up(all, from, false, metrics);
+	uint32_t count = nodes->count;
+	struct sn_merged_node *items = pack->to ? nodes->items : NULL;
+	sn_pack_array(pack, &items, &count);
+	if (pack->to)
+		return;
+	/* the root is there */
+	for (uint32_t i = 1; i < count && !pack->from.failed; i++)
+		pack->from.failed = sn_nodes_add(nodes, items[i]) != i;
+	free(items);
 }
 
-uint32_t *sn_unified_find(const struct sn_unified *all, const struct sn_unified *from,
-			  uint32_t **metrics)
-{
-	return look_up(all, from, true, metrics);
-}
-
-void sn_pack_unified(struct sn_pack *pack, const struct sn_unified *unified)
-{
-	const struct sn_merge *merge = &unified->merge;
-	const struct sn_db_builder *builder = unified->builder;
-	uint32_t nodes = merge->nodes.count;
-	sn_pack_intern(pack, &builder->strings);
-	sn_pack_array(pack, builder->metrics, builder->metric_count, sizeof(*builder->metrics));
-	sn_pack_intern(pack, &builder->metric_names);
-	sn_pack_array(pack, builder->profiles, builder->profile_count, sizeof(*builder->profiles));
-	sn_pack_put(pack, unified->origins, builder->profile_count * sizeof(*unified->origins));
-	sn_pack_intern(pack, &merge->modules);
-	sn_pack_put(pack, merge->module_flags, merge->modules.count * sizeof(*merge->module_flags));
-	sn_pack_intern(pack, &merge->codes);
-	sn_pack_intern(pack, &merge->frames);
-	sn_pack_array(pack, merge->nodes.items, nodes, sizeof(*merge->nodes.items));
-	sn_pack_array(pack, unified->value_counts,
-		      nodes < unified->count_capacity ? nodes : unified->count_capacity,
-		      sizeof(*unified->value_counts));
-	sn_pack_array(pack, unified->totals, unified->total_count, sizeof(*unified->totals));
-	sn_pack_array(pack, unified->processes.bytes, unified->processes.length, 1);
-}
-
-static void unpack_profiles(struct sn_unpack *unpack, struct sn_unified *unified)
-{
-	struct sn_db_builder *builder = unified->builder;
-	uint64_t count;
-	free(builder->metrics);
-	builder->metrics = sn_unpack_array(unpack, &count, sizeof(*builder->metrics));
-	builder->metric_count = builder->metric_capacity = count;
-	sn_unpack_intern(unpack, &builder->metric_names);
-	free(builder->profiles);
-	builder->profiles = sn_unpack_array(unpack, &count, sizeof(*builder->profiles));
-	builder->profile_count = builder->profile_capacity = count;
-	const void *origins = sn_unpack_take(unpack, count * sizeof(*unified->origins));
-	if (!origins || sn_vec_reserve(&unified->origins, &unified->origin_capacity, count + 1) < 0)
-		unpack->failed = true;
-	else
-		memcpy(unified->origins, origins, count * sizeof(*unified->origins));
-}
-
-void sn_unpack_unified(struct sn_unpack *unpack, struct sn_unified *unified)
+void sn_unified_pack(struct sn_pack *pack, struct sn_unified *unified)
 {
 	struct sn_merge *merge = &unified->merge;
-	uint64_t count;
-	sn_unpack_intern(unpack, &unified->builder->strings);
-	unpack_profiles(unpack, unified);
-	sn_unpack_intern(unpack, &merge->modules);
-	size_t flag_bytes = merge->modules.count * sizeof(*merge->module_flags);
-	const void *flags = sn_unpack_take(unpack, flag_bytes);
-	if (!flags || reserve_zeroed((void **)&merge->module_flags, &merge->module_flag_capacity,
-				     merge->modules.count + 1ull, sizeof(*merge->module_flags)))
-		unpack->failed = true;
-	else
-		memcpy(merge->module_flags, flags, flag_bytes);
-	sn_unpack_intern(unpack, &merge->codes);
-	sn_unpack_intern(unpack, &merge->frames);
-	struct sn_merged_node *nodes = sn_unpack_array(unpack, &count, sizeof(*nodes));
-	/* the root is there */
-	for (uint64_t i = 1; i < count && !unpack->failed; i++)
-		unpack->failed = sn_nodes_add(&merge->nodes, nodes[i]) != i;
-	free(nodes);
-	free(unified->value_counts);
-	unified->value_counts = sn_unpack_array(unpack, &count, sizeof(*unified->value_counts));
-	unified->count_capacity = count;
-	free(unified->totals);
-	unified->totals = sn_unpack_array(unpack, &count, sizeof(*unified->totals));
-	unified->total_count = unified->total_capacity = count;
-	sn_pack_release(&unified->processes);
-	unified->processes.bytes = sn_unpack_array(unpack, &count, 1);
-	unified->processes.length = unified->processes.capacity = count;
-}
-
-/* A process as keep_process left it, in memory of its own. */
-struct process {
-	uint64_t file;
-	struct sn_measurement measurement; /* what is not kept is empty */
-	struct sn_drop_record *drops;
-	struct sn_thread_record *records;
-	uint32_t *ends; /* of the strings: the drops' causes */
-	char *text, *causes;
-	void *graph;
-	uint32_t run;
-};
-
-static void release_process(struct process *process)
-{
-	free(process->measurement.threads);
-	free(process->drops);
-	free(process->records);
-	free(process->ends);
-	free(process->text);
-	free(process->causes);
-	free(process->graph);
-}
-
-static void take_drops(struct sn_unpack *unpack, struct process *process)
-{
-	uint64_t count = sn_unpack_number(unpack), bytes = 0;
-	process->drops = calloc(count + 1, sizeof(*process->drops));
-	process->ends = calloc(count + 2, sizeof(*process->ends));
-	unpack->failed |= !process->drops || !process->ends;
-	for (uint64_t i = 0; i < count && !unpack->failed; i++) {
-		process->drops[i] =
-		    (struct sn_drop_record){(uint32_t)i, 0, sn_unpack_number(unpack)};
-		uint64_t length = sn_unpack_number(unpack);
-		const void *cause = sn_unpack_take(unpack, length);
-		char *grown = realloc(process->causes, bytes + length + 1);
-		unpack->failed |= !grown || !cause;
-		if (grown)
-			process->causes = grown;
-		if (unpack->failed)
-			return;
-		memcpy(process->causes + bytes, cause, length);
-		bytes += length;
-		process->ends[i + 1] = (uint32_t)bytes;
-	}
-	process->measurement.drops = process->drops;
-	process->measurement.drop_count = (uint32_t)count;
-	process->measurement.strings =
-	    (struct sn_measurement_strings){(uint32_t)count, process->ends, process->causes};
-}
-
-static void take_threads(struct sn_unpack *unpack, struct process *process)
-{
-	uint64_t count;
-	process->records = sn_unpack_array(unpack, &count, sizeof(*process->records));
-	process->measurement.threads = calloc(count + 1, sizeof(*process->measurement.threads));
-	unpack->failed |= !process->measurement.threads;
-	for (uint64_t i = 0; i < count && !unpack->failed; i++)
-		process->measurement.threads[i].record = process->records + i;
-	process->measurement.thread_count = (uint32_t)count;
-}
-
-static void take_process(struct sn_unpack *unpack, struct process *process)
-{
-	uint64_t count;
-	*process = (struct process){.file = sn_unpack_number(unpack)};
-	uint64_t flags = sn_unpack_number(unpack);
-	process->measurement.is_final = flags & 1;
-	process->measurement.is_trace = flags >> 1 & 1;
-	const void *losses = sn_unpack_take(unpack, sizeof(process->measurement.losses));
-	if (losses)
-		memcpy(&process->measurement.losses, losses, sizeof(process->measurement.losses));
-	process->text = sn_unpack_array(unpack, &count, 1);
-	process->measurement.process = process->text;
-	process->measurement.process_bytes = count;
-	take_drops(unpack, process);
-	take_threads(unpack, process);
-	process->run = (uint32_t)sn_unpack_number(unpack);
-	process->measurement.graph = process->graph = sn_unpack_array(unpack, &count, 1);
-	process->measurement.graph_bytes = count;
-}
-
-static int compare_processes(const void *left, const void *right)
-{
-	const struct process *a = left, *b = right;
-	return (a->file > b->file) - (a->file < b->file);
-}
-
-int sn_unified_tell(const struct sn_unified *unified, struct sn_provenance *provenance)
-{
-	struct sn_unpack unpack = {unified->processes.bytes, unified->processes.length, false};
-	struct process *processes = NULL;
-	size_t count = 0, capacity = 0;
-	while (unpack.left && !unpack.failed) {
-		if (sn_vec_reserve(&processes, &capacity, count + 1) < 0)
-			unpack.failed = true;
-		else
-			take_process(&unpack, processes + count++);
-	}
-	int result = unpack.failed ? SN_ERR_MEMORY : 0;
-	if (!result && count)
-		qsort(processes, count, sizeof(*processes), compare_processes);
-	for (size_t i = 0; i < count && !result; i++)
-		result =
-		    sn_provenance_add(provenance, &processes[i].measurement, processes[i].run,
-				      unified->builder) ||
-		    sn_add_graph(unified->builder, &processes[i].measurement, processes[i].run);
-	while (count)
-		release_process(processes + --count);
-	free(processes);
-	return result;
+	struct sn_db_builder *builder = unified->builder;
+	sn_pack_intern(pack, &builder->strings);
+	sn_pack_intern(pack, &builder->metric_names);
+	sn_pack_array(pack, &builder->metrics, &builder->metric_count);
+	sn_pack_array(pack, &builder->drops, &builder->drop_count);
+	sn_pack_array(pack, &builder->profiles, &builder->profile_count);
+	size_t origins = builder->profile_count;
+	sn_pack_array(pack, &unified->origins, &origins);
+	sn_pack_intern(pack, &merge->modules);
+	size_t flags = merge->modules.count;
+	sn_pack_array(pack, &merge->module_flags, &flags);
+	sn_pack_intern(pack, &merge->codes);
+	sn_pack_intern(pack, &merge->frames);
+	pack_nodes(pack, &merge->nodes);
+	size_t counted = unified->count_capacity;
+	if (counted > merge->nodes.count)
+		counted = merge->nodes.count;
+	sn_pack_array(pack, &unified->value_counts, &counted);
+	sn_pack_array(pack, &unified->totals, &unified->total_count);
+	sn_pack_array(pack, &unified->processes.bytes, &unified->processes.count);
+	if (pack->to)
+		return;
+	builder->metric_capacity = builder->metric_count;
+	builder->drop_capacity = builder->drop_count;
+	builder->profile_capacity = builder->profile_count;
+	unified->origin_capacity = origins;
+	merge->module_flag_capacity = flags;
+	unified->count_capacity = counted;
+	unified->total_capacity = unified->total_count;
+	unified->processes.capacity = unified->processes.count;
 }

@@ -3,9 +3,9 @@
  * What one worker has learned of its measurements, and how several workers' become one.
  *
  * Every thread of every rank merges its own files (merge.h) into tables of its own, without locks.
- * Then tables are taken into each other, pair by pair, as a tree: first those of a rank's threads,
- * then those of the ranks. Numbers in the one that is left depend on who came first; nothing after
- * that does, because everything is put into the canonical order of a database.
+ * Then tables are merged two by two, as a tree: first those of a rank's threads, then those of the
+ * ranks. Numbers in the one that is left depend on who came first; nothing after that does, because
+ * everything is put into the canonical order of a database.
  */
 #ifndef SN_AGGREGATE_UNIFY_H
 #define SN_AGGREGATE_UNIFY_H
@@ -22,9 +22,9 @@ struct sn_input_thread {
 struct sn_unified {
 	struct sn_db_builder *builder; /* owned; of the merge */
 	struct sn_merge merge;
-	uint32_t profile_thread;  /* for merge.take: of its file, the profile that is being added */
-	struct sn_pack processes; /* what provenance wants of each measurement */
-	uint64_t *value_counts;	  /* [node]: values measured there, over all profiles */
+	uint32_t profile_thread;    /* for merge.on_thread: of its file, the profile being added */
+	struct sn_buffer processes; /* what provenance wants of each measurement, packed */
+	uint64_t *value_counts;	    /* [node]: values measured there, over all profiles */
 	struct sn_input_thread *origins; /* [profile] */
 	unsigned __int128 *totals;	 /* [metric]: all sums */
 	size_t count_capacity, origin_capacity, total_capacity;
@@ -35,31 +35,29 @@ struct sn_unified {
 int sn_unified_init(struct sn_unified *unified);
 void sn_unified_release(struct sn_unified *unified);
 
-/* Takes in a measurement, the file-th of all. 0, SN_ERR_MEMORY or what merge.take returned. */
+/* Adds a measurement, the file-th of all. 0, SN_ERR_MEMORY or what merge.on_thread returned. */
 int sn_unified_add(struct sn_unified *unified, const struct sn_measurement *measurement,
 		   uint32_t file);
-/* Counts a value: how much memory the rows of a context need is known by that. */
+/* Counts a value: how much memory the rows of a context need is known by that. 0 or SN_ERR_MEMORY.
+ */
 int sn_unified_count(struct sn_unified *unified, uint32_t node, uint32_t metric, uint64_t sum);
 
-/* Takes in all of `from`. 0 or SN_ERR_MEMORY. */
+/* Adds all of `from`. 0 or SN_ERR_MEMORY. */
 int sn_unified_absorb(struct sn_unified *into, const struct sn_unified *from);
 /*
- * The number in `all` of each node of `from`, which `all` has absorbed. From malloc; NULL without
- * memory. MT: any number of threads at once, as long as nobody adds to `all`.
+ * The number in `all` of each node and metric of `from`, which `all` has absorbed; or which it may
+ * have a part of, where `is_partial`: SONDE_NONE for what it does not have. From malloc; NULL
+ * without memory. MT: any number of threads at once, as long as nobody adds to `all`.
  */
 uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_unified *from,
-			       uint32_t **metrics);
+			       bool is_partial, uint32_t **metrics);
 
-/* The same of tables that `all` may have only a part of: SONDE_NONE for what it does not have. */
-uint32_t *sn_unified_find(const struct sn_unified *all, const struct sn_unified *from,
-			  uint32_t **metrics);
+/* To another rank, which fills in an sn_unified_init. */
+void sn_unified_pack(struct sn_pack *pack, struct sn_unified *unified);
 
-/* To another rank; sn_unpack_unified fills in what sn_unified_init has made. */
-void sn_pack_unified(struct sn_pack *pack, const struct sn_unified *unified);
-void sn_unpack_unified(struct sn_unpack *unpack, struct sn_unified *unified);
-
-/* Adds all processes to the provenance, in the order of their files. 0 or SN_ERR_MEMORY. */
-int sn_unified_tell(const struct sn_unified *unified, struct sn_provenance *provenance);
+/* Adds all processes to the provenance, and their graphs to the builder, in the order of their
+ * files. 0 or SN_ERR_MEMORY. */
+int sn_unified_provenance(const struct sn_unified *unified, struct sn_provenance *provenance);
 
 /* Memory that the tables take, about. */
 uint64_t sn_unified_bytes(const struct sn_unified *unified);

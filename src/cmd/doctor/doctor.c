@@ -48,22 +48,23 @@ static void print_text(const struct sn_diagnosis *diagnosis)
 {
 	static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
 	enum { INDENT = 30 };
-	bool has_color = sn_terminal_has_color(stdout);
+	struct sn_style style = sn_terminal_style(stdout);
 	int width = sn_terminal_width() > INDENT + 20 ? sn_terminal_width() : INDENT + 20;
-	const char *group = "", *bold = has_color ? "\033[1m" : "";
-	const char *plain = has_color ? "\033[0m" : "", *dim = has_color ? "\033[2m" : "";
+	const char *group = "";
 	for (size_t i = 0; i < diagnosis->count; i++) {
 		const struct sn_check *check = &diagnosis->checks[i];
 		if (strcmp(group, check->group) != 0)
-			printf("%s%s%s%s\n", *group ? "\n" : "", bold, check->group, plain);
+			printf("%s%s%s%s\n", *group ? "\n" : "", style.bold, check->group,
+			       style.plain);
 		group = check->group;
-		printf("  %s%-8s%s%-19s ", has_color ? colors[check->verdict] : "",
-		       verdicts[check->verdict], plain, check->name);
+		printf("  %s%-8s%s%-19s ", *style.bold ? colors[check->verdict] : "",
+		       verdicts[check->verdict], style.plain, check->name);
 		if (strlen(check->name) > 19)
 			printf("\n%*s", INDENT, "");
 		sn_text_table_wrap(stdout, check->text, INDENT, INDENT, width);
 		if (*check->fix)
-			printf("%*s%senable: %s%s\n", INDENT, "", dim, check->fix, plain);
+			printf("%*s%senable: %s%s\n", INDENT, "", style.dim, check->fix,
+			       style.plain);
 	}
 	printf("\n%s\n",
 	       is_fatal(diagnosis)
@@ -82,12 +83,11 @@ static void print_json(const struct sn_diagnosis *diagnosis)
 	for (size_t i = 0; i < diagnosis->count; i++) {
 		const struct sn_check *check = &diagnosis->checks[i];
 		sn_json_begin(&json, '{');
-		sn_json_put_text(&json, "group", check->group);
-		sn_json_put_text(&json, "name", check->name);
-		sn_json_put_text(&json, "verdict", verdicts[check->verdict]);
+		sn_json_texts(&json, {"group", check->group}, {"name", check->name},
+			      {"verdict", verdicts[check->verdict]});
 		sn_json_put_bool(&json, "essential", check->is_essential);
-		sn_json_put_text(&json, "text", check->text);
-		sn_json_put_text(&json, "fix", *check->fix ? check->fix : NULL);
+		sn_json_texts(&json, {"text", check->text},
+			      {"fix", *check->fix ? check->fix : NULL});
 		sn_json_end(&json, '}');
 	}
 	sn_json_end(&json, ']');
@@ -95,12 +95,14 @@ static void print_json(const struct sn_diagnosis *diagnosis)
 	putchar('\n');
 }
 
-static int run(int argc, char **argv)
+int sn_command_doctor_run(int argc, char **argv)
 {
-	static const char *const forms[] = {"text", "json", NULL};
+	static void (*const groups[])(struct sn_diagnosis *) = {
+	    sn_diagnose_collector, sn_diagnose_sampling, sn_diagnose_os,    sn_diagnose_python,
+	    sn_diagnose_devices,   sn_diagnose_ranks,	 sn_diagnose_system};
 	struct sn_options options = {&sn_command_doctor, argc, argv};
 	int form = 0;
-	const struct sn_option table[] = {{"format", .choice = &form, .choices = forms}, {0}};
+	const struct sn_option table[] = {{"format", SN_OPTION_CHOICE(form, "text", "json")}, {0}};
 	if (!sn_options_read(&options, table))
 		return options.status;
 	if (optind < argc)
@@ -108,21 +110,10 @@ static int run(int argc, char **argv)
 	struct sn_diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 	if (!diagnosis)
 		return sn_command_fail("out of memory");
-	sn_diagnose_collector(diagnosis);
-	sn_diagnose_sampling(diagnosis);
-	sn_diagnose_os(diagnosis);
-	sn_diagnose_python(diagnosis);
-	sn_diagnose_devices(diagnosis);
-	sn_diagnose_ranks(diagnosis);
-	sn_diagnose_system(diagnosis);
-	if (form == 1)
-		print_json(diagnosis);
-	else
-		print_text(diagnosis);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+		groups[i](diagnosis);
+	(form ? print_json : print_text)(diagnosis);
 	int status = is_fatal(diagnosis) ? SN_EXIT_FINDING : SN_EXIT_DONE;
 	free(diagnosis);
 	return status;
 }
-
-const struct sn_command sn_command_doctor = {
-    "doctor", "tell what can be measured here, and how to enable the rest", sn_usage_doctor, run};

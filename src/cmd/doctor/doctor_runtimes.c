@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 
-#include <dirent.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -33,11 +32,10 @@ static bool is_elf(const char *path)
 {
 	char magic[4] = "";
 	FILE *file = fopen(path, "re");
-	if (!file)
-		return false;
-	size_t got = fread(magic, 1, sizeof(magic), file);
-	fclose(file);
-	return got == 4 && memcmp(magic, "\177ELF", 4) == 0;
+	bool is_one = file && fread(magic, 1, 4, file) == 4 && memcmp(magic, "\177ELF", 4) == 0;
+	if (file)
+		fclose(file);
+	return is_one;
 }
 
 static bool is_python_name(const char *name)
@@ -49,19 +47,18 @@ static bool is_python_name(const char *name)
 static bool find_version(struct interpreter *interpreter)
 {
 	const char *base = sn_text_base_name(interpreter->real);
-	if (sscanf(base, "python%d.%d", &interpreter->major, &interpreter->minor) == 2)
+	int *major = &interpreter->major, *minor = &interpreter->minor;
+	if (sscanf(base, "python%d.%d", major, minor) == 2)
 		return true;
 	char command[MAX_PATH_CHARS + 32], line[128] = "";
 	if (strchr(interpreter->real, '\''))
 		return false;
 	snprintf(command, sizeof(command), "'%s' --version 2>&1", interpreter->real);
 	FILE *pipe = popen(command, "re");
-	if (!pipe)
-		return false;
-	if (!fgets(line, sizeof(line), pipe))
-		line[0] = '\0';
-	pclose(pipe);
-	return sscanf(line, "Python %d.%d", &interpreter->major, &interpreter->minor) == 2;
+	bool has_line = pipe && fgets(line, sizeof(line), pipe);
+	if (pipe)
+		pclose(pipe);
+	return has_line && sscanf(line, "Python %d.%d", major, minor) == 2;
 }
 
 static void add_interpreter(struct interpreters *list, const char *path)
@@ -80,31 +77,20 @@ static void add_interpreter(struct interpreters *list, const char *path)
 		list->items[list->count++] = found;
 }
 
-static int by_name(const struct dirent **left, const struct dirent **right)
-{
-	return strcmp((*left)->d_name, (*right)->d_name);
-}
-
-static int wants_name(const struct dirent *entry)
-{
-	return is_python_name(entry->d_name);
-}
-
 static void find_interpreters(struct interpreters *list)
 {
 	const char *path = getenv("PATH");
 	while (path && *path) {
-		char folder[1024], file[1400];
+		char pattern[1200];
+		glob_t files = {0};
 		size_t length = strcspn(path, ":");
-		snprintf(folder, sizeof(folder), "%.*s", (int)length, path);
-		struct dirent **entries = NULL;
-		int count = length > 0 ? scandir(folder, &entries, wants_name, by_name) : 0;
-		for (int i = 0; i < count; i++) {
-			snprintf(file, sizeof(file), "%s/%s", folder, entries[i]->d_name);
-			add_interpreter(list, file);
-			free(entries[i]);
-		}
-		free(entries);
+		snprintf(pattern, sizeof(pattern), "%.*s/python*", (int)length, path);
+		if (length > 0)
+			glob(pattern, 0, NULL, &files);
+		for (size_t i = 0; i < files.gl_pathc; i++)
+			if (is_python_name(sn_text_base_name(files.gl_pathv[i])))
+				add_interpreter(list, files.gl_pathv[i]);
+		globfree(&files);
 		path += length + (path[length] == ':');
 	}
 }
@@ -145,65 +131,66 @@ static void read_package_version(const char *path, char *version, size_t size)
 		fclose(file);
 }
 
-static void check_torch_at(struct sn_diagnosis *diagnosis, const char *pattern, bool *has_any)
+/* What a pattern finds, but for files that were found before; whether it finds any. */
+static bool check_torch_at(struct sn_diagnosis *diagnosis, const char *pattern)
 {
-	glob_t files;
-	if (glob(pattern, 0, NULL, &files) != 0)
-		return;
+	glob_t files = {0};
+	bool has_any = false;
+	glob(pattern, 0, NULL, &files);
 	for (size_t i = 0; i < files.gl_pathc; i++) {
+		const char *path = files.gl_pathv[i];
 		char version[64], name[96];
+		int major = 0, minor = 0;
 		bool is_seen = false;
 		for (size_t j = 0; j < diagnosis->count; j++)
-			is_seen |= sn_text_begins(diagnosis->checks[j].text, files.gl_pathv[i]);
-		read_package_version(files.gl_pathv[i], version, sizeof(version));
+			is_seen |= sn_text_begins(diagnosis->checks[j].text, path);
+		read_package_version(path, version, sizeof(version));
 		if (is_seen || !*version)
 			continue;
-		*has_any = true;
+		has_any = true;
 		snprintf(name, sizeof(name), "PyTorch %s", version);
-		int major = 0, minor = 0;
 		sscanf(version, "%d.%d", &major, &minor);
 		bool is_known = major > 1 || (major == 1 && minor >= 13);
 		sn_diagnose(diagnosis, name, sn_verdict_of(is_known), NULL,
 			    is_known ? "%s" : "%s: older than 1.13, the first that is tested",
-			    files.gl_pathv[i]);
+			    path);
 	}
 	globfree(&files);
+	return has_any;
+}
+
+static bool check_torch_below(struct sn_diagnosis *diagnosis, const char *prefix, size_t length,
+			      const char *packages)
+{
+	char pattern[2 * MAX_PATH_CHARS];
+	snprintf(pattern, sizeof(pattern), "%.*s/lib/python3.*/%s/torch/version.py",
+		 (int)(length < 2000 ? length : 2000), prefix, packages);
+	return check_torch_at(diagnosis, pattern);
 }
 
 static void check_torch(struct sn_diagnosis *diagnosis, const struct interpreters *list)
 {
 	const char *home = getenv("HOME"), *environment = getenv("VIRTUAL_ENV");
-	char pattern[2 * MAX_PATH_CHARS];
-	bool has_any = false;
-	check_torch_at(diagnosis, "/usr/lib/python3/dist-packages/torch/version.py", &has_any);
-	for (size_t i = 0; i < list->count; i++) {
-		/* The prefix of bin/python, for the link of a virtual environment and for its
-		 * target. */
-		const char *paths[] = {list->items[i].path, list->items[i].real};
-		for (int j = 0; j < 2; j++) {
-			const char *bin = strstr(paths[j], "/bin/python");
-			if (!bin)
-				continue;
-			snprintf(pattern, sizeof(pattern),
-				 "%.*s/lib/python3.*/*-packages/torch/version.py",
-				 (int)(bin - paths[j]), paths[j]);
-			check_torch_at(diagnosis, pattern, &has_any);
-		}
+	char local[2048];
+	bool has_any = check_torch_at(diagnosis, "/usr/lib/python3/dist-packages/torch/version.py");
+	for (size_t i = 0; i < 2 * list->count; i++) {
+		/* of the link of a virtual environment, and of its target */
+		const struct interpreter *one = list->items + i / 2;
+		const char *path = i % 2 ? one->real : one->path;
+		const char *bin = strstr(path, "/bin/python");
+		if (bin)
+			has_any |=
+			    check_torch_below(diagnosis, path, (size_t)(bin - path), "*-packages");
 	}
-	const char *prefixes[] = {environment, home};
-	for (int i = 0; i < 2; i++) {
-		if (!prefixes[i])
-			continue;
-		snprintf(pattern, sizeof(pattern),
-			 "%.2000s%s/lib/python3.*/site-packages/torch/version.py", prefixes[i],
-			 i == 1 ? "/.local" : "");
-		check_torch_at(diagnosis, pattern, &has_any);
-	}
-	if (!has_any) {
+	if (environment)
+		has_any |= check_torch_below(diagnosis, environment, SIZE_MAX, "site-packages");
+	snprintf(local, sizeof(local), "%.1990s/.local", home ? home : "");
+	if (home)
+		has_any |= check_torch_below(diagnosis, local, SIZE_MAX, "site-packages");
+	if (!has_any)
 		sn_diagnose(diagnosis, "PyTorch", SN_VERDICT_NO, "pip install torch",
 			    "not installed for an interpreter on PATH; "
 			    "needed only to measure its programs");
-	}
 }
 
 void sn_diagnose_python(struct sn_diagnosis *diagnosis)
@@ -240,18 +227,16 @@ static bool find_library(const char *name, char *path, size_t size)
 /* A loader that has layers looks for this variable. */
 static bool file_contains(const char *path, const char *needle)
 {
-	FILE *file = fopen(path, "re");
 	struct stat status;
-	bool is_found = false;
-	if (!file)
-		return false;
-	if (fstat(fileno(file), &status) == 0 && status.st_size > 0 && status.st_size < 64 << 20) {
-		char *bytes = malloc((size_t)status.st_size);
-		size_t got = bytes ? fread(bytes, 1, (size_t)status.st_size, file) : 0;
-		is_found = got > 0 && memmem(bytes, got, needle, strlen(needle));
-		free(bytes);
-	}
-	fclose(file);
+	FILE *file = fopen(path, "re");
+	bool is_small = file && !fstat(fileno(file), &status) && status.st_size > 0 &&
+			status.st_size < 64 << 20;
+	char *bytes = is_small ? malloc((size_t)status.st_size) : NULL;
+	size_t got = bytes ? fread(bytes, 1, (size_t)status.st_size, file) : 0;
+	bool is_found = got > 0 && memmem(bytes, got, needle, strlen(needle));
+	free(bytes);
+	if (file)
+		fclose(file);
 	return is_found;
 }
 
@@ -279,23 +264,22 @@ static size_t list_vendors(char *text, size_t size)
 static void check_opencl(struct sn_diagnosis *diagnosis)
 {
 	char loader[512], vendors[160];
-	if (!find_library("libOpenCL.so.1", loader, sizeof(loader))) {
+	bool has_loader = find_library("libOpenCL.so.1", loader, sizeof(loader));
+	bool has_vendors = has_loader && list_vendors(vendors, sizeof(vendors)) > 0;
+	if (!has_loader)
 		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_NO,
 			    "sudo apt install ocl-icd-libopencl1", "no libOpenCL.so.1");
-		return;
-	}
-	if (list_vendors(vendors, sizeof(vendors)) == 0) {
+	else if (!has_vendors)
 		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_NO, "sudo apt install pocl-opencl-icd",
 			    "a loader, but no platform in /etc/OpenCL/vendors");
-	} else if (!file_contains(loader, "OPENCL_LAYERS")) {
+	else if (!file_contains(loader, "OPENCL_LAYERS"))
 		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_LIMITED,
 			    "sudo apt install ocl-icd-libopencl1 (2.3 or later)",
 			    "platforms %s; the loader %s has no layers and is too old", vendors,
 			    loader);
-	} else {
+	else
 		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_OK, NULL,
 			    "platforms %s; the loader has layers", vendors);
-	}
 }
 
 /* Of a vendor: its device's file, its library and what to call that, whose calls show as C

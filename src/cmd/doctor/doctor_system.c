@@ -4,6 +4,7 @@
 #include "cmd/run/launch.h"
 
 #include "show/number.h"
+#include "system/perf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,16 +40,14 @@ static void check_timers(struct sn_diagnosis *diagnosis)
 	timer_t timer;
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
 	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+	bool has_timers = !timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer);
 	diagnosis->is_essential = true;
-	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0) {
-		timer_delete(timer);
-		sn_diagnose(diagnosis, "CPU and real time", SN_VERDICT_OK, NULL,
-			    "a timer for each thread");
-	} else {
-		sn_diagnose(diagnosis, "CPU and real time", SN_VERDICT_NO, NULL,
-			    "no timers for threads: %s", strerror(errno));
-	}
+	sn_diagnose(diagnosis, "CPU and real time", has_timers ? SN_VERDICT_OK : SN_VERDICT_NO,
+		    NULL, has_timers ? "a timer for each thread" : "no timers for threads: %s",
+		    strerror(errno));
 	diagnosis->is_essential = false;
+	if (has_timers)
+		timer_delete(timer);
 }
 
 static int try_event(uint32_t type, uint64_t config)
@@ -72,25 +71,25 @@ static int try_event(uint32_t type, uint64_t config)
 static void explain_event(struct sn_diagnosis *diagnosis, const char *name, int why)
 {
 	char paranoid[32];
-	bool has_setting =
-	    read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
-	if (why == ENOENT || why == EOPNOTSUPP || why == ENODEV) {
+	bool is_forbidden = why == EACCES || why == EPERM;
+	if (why == ENOENT || why == EOPNOTSUPP || why == ENODEV)
 		sn_diagnose(
 		    diagnosis, name, SN_VERDICT_NO, NULL,
 		    "no such counters: a virtual machine without them, or an unknown processor");
-	} else if ((why == EACCES || why == EPERM) && has_setting && atoi(paranoid) > 2) {
+	else if (is_forbidden &&
+		 read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid)) &&
+		 atoi(paranoid) > 2)
 		sn_diagnose(diagnosis, name, SN_VERDICT_NO,
 			    "sudo sysctl kernel.perf_event_paranoid=1",
 			    "kernel.perf_event_paranoid is %s and forbids it", paranoid);
-	} else if (why == EACCES || why == EPERM) {
+	else if (is_forbidden)
 		sn_diagnose(diagnosis, name, SN_VERDICT_NO,
 			    "docker run --cap-add PERFMON --security-opt seccomp=unconfined ...",
 			    "%s: a container's seccomp profile forbids perf_event_open",
 			    strerror(why));
-	} else {
+	else
 		sn_diagnose(diagnosis, name, SN_VERDICT_NO, NULL, "perf_event_open: %s",
 			    strerror(why));
-	}
 }
 
 static void check_events(struct sn_diagnosis *diagnosis)
@@ -172,13 +171,13 @@ void sn_diagnose_collector(struct sn_diagnosis *diagnosis)
 {
 	struct sn_launch_request *launch = calloc(1, sizeof(*launch));
 	struct sn_error error = {"out of memory"};
+	bool is_found = launch && !sn_launch_library(launch, &error);
 	diagnosis->group = "Collector";
 	diagnosis->is_essential = true;
-	if (!launch || sn_launch_library(launch, &error) != 0) {
-		sn_diagnose(diagnosis, "libsonde.so", SN_VERDICT_NO, "make install", "%s",
-			    error.text);
-	} else {
-		sn_diagnose(diagnosis, "libsonde.so", SN_VERDICT_OK, NULL, "%s", launch->library);
+	sn_diagnose(diagnosis, "libsonde.so", is_found ? SN_VERDICT_OK : SN_VERDICT_NO,
+		    is_found ? NULL : "make install", "%s",
+		    is_found ? launch->library : error.text);
+	if (is_found) {
 		bool works = preload_works(launch->library);
 		sn_diagnose(diagnosis, "preloading", works ? SN_VERDICT_OK : SN_VERDICT_NO, NULL,
 			    "%s",
@@ -206,7 +205,6 @@ static void check_debug_files(struct sn_diagnosis *diagnosis)
 static void check_disk(struct sn_diagnosis *diagnosis)
 {
 	struct statvfs disk;
-	char text[SN_NUMBER_CHARS];
 	if (statvfs(".", &disk) != 0)
 		return;
 	double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
@@ -214,30 +212,27 @@ static void check_disk(struct sn_diagnosis *diagnosis)
 	enum sn_verdict verdict =
 	    !is_writable || free_bytes < 64e6 ? SN_VERDICT_LIMITED : SN_VERDICT_OK;
 	sn_diagnose(diagnosis, "disk space", verdict, NULL, "%s free in this directory%s",
-		    sn_number_format(free_bytes, "bytes", text),
+		    sn_number_of(free_bytes, "bytes").text,
 		    is_writable ? "" : ", which is not writable: use sonde run -o");
 }
 
 static void check_bpf(struct sn_diagnosis *diagnosis)
 {
-	union bpf_attr attribute = {0};
-	attribute.map_type = BPF_MAP_TYPE_ARRAY;
+	union bpf_attr attribute = {.map_type = BPF_MAP_TYPE_ARRAY, .max_entries = 1};
 	attribute.key_size = 4;
 	attribute.value_size = 8;
-	attribute.max_entries = 1;
 	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attribute, sizeof(attribute));
 	bool has_types = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-	if (map >= 0) {
-		close(map);
-		sn_diagnose(diagnosis, "eBPF", sn_verdict_of(has_types), NULL,
-			    has_types
-				? "maps can be made, and the kernel describes its types"
-				: "maps can be made, but the kernel does not describe its types "
-				  "(no /sys/kernel/btf/vmlinux)");
+	if (map < 0) {
+		sn_diagnose(diagnosis, "eBPF", SN_VERDICT_NO, NULL,
+			    "%s; only whole-machine profiling will need it", strerror(errno));
 		return;
 	}
-	sn_diagnose(diagnosis, "eBPF", SN_VERDICT_NO, NULL,
-		    "%s; only whole-machine profiling will need it", strerror(errno));
+	close(map);
+	sn_diagnose(diagnosis, "eBPF", sn_verdict_of(has_types), NULL,
+		    has_types ? "maps can be made, and the kernel describes its types"
+			      : "maps can be made, but the kernel does not describe its types "
+				"(no /sys/kernel/btf/vmlinux)");
 }
 
 void sn_diagnose_system(struct sn_diagnosis *diagnosis)
@@ -246,4 +241,32 @@ void sn_diagnose_system(struct sn_diagnosis *diagnosis)
 	check_debug_files(diagnosis);
 	check_disk(diagnosis);
 	check_bpf(diagnosis);
+}
+
+void sn_diagnose_os(struct sn_diagnosis *diagnosis)
+{
+	diagnosis->group = "Operating system";
+	struct sn_os_options options = {.sources = SN_OS_SOURCES_ALL, .ring_bytes = 65536};
+	struct sn_os_coverage coverage;
+	struct sn_os_perf *perf = NULL;
+	struct sn_error error = {""};
+	/* opened for ourselves, and never enabled: we do not execute anything */
+	if (sn_os_perf_open(&options, 0, &perf, &coverage, &error)) {
+		sn_diagnose(diagnosis, "sonde run --os", SN_VERDICT_NO, NULL, "%s", error.text);
+		return;
+	}
+	sn_os_perf_close(perf);
+	for (int source = 0; source < SN_OS_SOURCES; source++) {
+		const struct sn_os_gap *gap = coverage.gaps + source;
+		const char *name = sn_os_source_name((enum sn_os_source)source);
+		const char *what = sn_os_source_text((enum sn_os_source)source);
+		if (!gap->is_missing) {
+			sn_diagnose(diagnosis, name, SN_VERDICT_OK, NULL, "%s", what);
+			continue;
+		}
+		bool is_limited = source == SN_OS_SOURCE_SCHEDULER && coverage.has_switches;
+		sn_diagnose(diagnosis, name, is_limited ? SN_VERDICT_LIMITED : SN_VERDICT_NO,
+			    gap->fix, "%s%s",
+			    is_limited ? "only a program's own context switches: " : "", gap->why);
+	}
 }

@@ -5,10 +5,8 @@
  */
 #include "cmd/command.h"
 
-#include "base/output.h"
 #include "graph_write.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_TOP = 20, TOP_MAX = 100000000 };
@@ -32,38 +30,23 @@ static uint32_t count_wanted(const struct sn_graph_view *view, uint32_t *first)
 	return count;
 }
 
-static int write_form(const struct sn_graph_view *view, enum form form, uint32_t model, FILE *out,
-		      struct sn_error *error)
-{
-	switch (form) {
-	case FORM_JSON:
-		return sn_graph_json(view, out, error);
-	case FORM_CSV:
-		return sn_graph_csv(view, out, error);
-	case FORM_DOT:
-	case FORM_SVG:
-		return sn_graph_drawing(view, model, form == FORM_SVG, out, error);
-	case FORM_TEXT:
-		break;
-	}
-	return sn_graph_text(view, out, error);
-}
+/* What is written, and of which model a picture. */
+struct drawing {
+	const struct sn_graph_view *view;
+	enum form form;
+	uint32_t model;
+};
 
-static int write_file(const struct sn_graph_view *view, enum form form, uint32_t model,
-		      const char *path, struct sn_error *error)
+static int write_form(void *context, FILE *out, struct sn_error *error)
 {
-	struct sn_output output;
-	int result = sn_output_open(&output, path, error);
-	if (result)
-		return result;
-	FILE *out = sn_output_stream(&output);
-	result = out ? write_form(view, form, model, out, error) : sn_fail_memory(error);
-	if (out)
-		fclose(out); /* what went wrong is known to the output */
-	if (!result)
-		return sn_output_commit(&output, error);
-	sn_output_abandon(&output);
-	return result;
+	const struct drawing *drawing = context;
+	const struct sn_graph_view *view = drawing->view;
+	if (drawing->form >= FORM_DOT)
+		return sn_graph_drawing(view, drawing->model, drawing->form == FORM_SVG, out,
+					error);
+	return (drawing->form == FORM_JSON  ? sn_graph_json
+		: drawing->form == FORM_CSV ? sn_graph_csv
+					    : sn_graph_text)(view, out, error);
 }
 
 static int no_graph(const struct sn_graph_view *view)
@@ -84,62 +67,58 @@ static int no_graph(const struct sn_graph_view *view)
 			       view->path);
 }
 
-static int show(struct sn_graph_view *view, enum form form, const char *output)
+/* What was asked for. */
+struct request {
+	struct sn_graph_view view;
+	const char *output;
+	int form;
+};
+
+static int show(void *context, struct sonde_db *db, const char *path)
 {
+	struct request *request = context;
+	struct sn_graph_view *view = &request->view;
 	struct sonde_db_error why = {""};
 	struct sn_error error = {""};
 	struct sonde_graph *graph;
-	uint32_t model = 0;
-	if (sonde_graph_open(view->db, &graph, &why))
-		return sn_command_fail("cannot read '%s': %s", view->path, why.text);
+	struct drawing drawing = {view, (enum form)request->form, 0};
+	view->db = db;
+	view->path = path;
+	if (sonde_graph_open(db, &graph, &why))
+		return sn_command_fail("cannot read '%s': %s", path, why.text);
 	view->graph = graph;
-	uint32_t count = count_wanted(view, &model);
+	uint32_t count = count_wanted(view, &drawing.model);
 	int status = SN_EXIT_DONE;
 	if (!count)
 		status = no_graph(view);
-	else if (output ? write_file(view, form, model, output, &error)
-			: write_form(view, form, model, stdout, &error))
+	else if (request->output
+		     ? sn_command_write_file(request->output, write_form, &drawing, &error)
+		     : write_form(&drawing, stdout, &error))
 		status = sn_command_fail("%s", error.text);
-	else if (count > 1 && form >= FORM_DOT)
+	else if (count > 1 && drawing.form >= FORM_DOT)
 		sn_command_warn("drew the first of %u models ('--model' names another)", count);
 	sonde_graph_close(graph);
 	return status;
 }
 
-static int run(int argc, char **argv)
+int sn_command_graph_run(int argc, char **argv)
 {
-	static const char *const forms[] = {"text", "json", "csv", "dot", "svg", NULL};
-	static const char *const ways[] = {"node", "type", "module", NULL};
 	struct sn_options options = {&sn_command_graph, argc, argv};
-	struct sn_graph_view view = {.top = SIZE_MAX};
-	const char *output = NULL;
-	int form = FORM_TEXT, by = SN_GRAPH_BY_NODE;
-	const struct sn_option table[] = {{"output", 'o', .text = &output},
-					  {"model", .text = &view.model},
-					  {"top", SN_OPTION_WHOLE(view.top, 0, TOP_MAX)},
-					  {"by", .choice = &by, .choices = ways},
-					  {"iterations", .flag = &view.wants_iterations},
-					  {"format", .choice = &form, .choices = forms},
-					  {0}};
+	struct request request = {.view.top = SIZE_MAX};
+	struct sn_graph_view *view = &request.view;
+	int by = SN_GRAPH_BY_NODE;
+	const struct sn_option table[] = {
+	    {"output", 'o', .text = &request.output},
+	    {"model", .text = &view->model},
+	    {"top", SN_OPTION_WHOLE(view->top, 0, TOP_MAX)},
+	    {"by", SN_OPTION_CHOICE(by, "node", "type", "module")},
+	    {"iterations", .flag = &view->wants_iterations},
+	    {"format", SN_OPTION_CHOICE(request.form, "text", "json", "csv", "dot", "svg")},
+	    {0}};
 	if (!sn_options_read(&options, table))
 		return options.status;
-	view.by = (enum sn_graph_by)by;
-	if (view.top == SIZE_MAX) /* data for programs is whole unless they ask */
-		view.top = form == FORM_TEXT ? DEFAULT_TOP : 0;
-	view.path = sn_options_operand(&options, "DB");
-	struct sonde_db *db;
-	if (!view.path)
-		return SN_EXIT_USAGE;
-	int status = sn_command_open(view.path, &db);
-	if (status)
-		return status;
-	view.db = db;
-	return sn_command_close(db, show(&view, (enum form)form, output));
+	view->by = (enum sn_graph_by)by;
+	if (view->top == SIZE_MAX) /* data for programs is whole unless they ask */
+		view->top = request.form == FORM_TEXT ? DEFAULT_TOP : 0;
+	return sn_command_read(&options, "DB", show, &request);
 }
-
-const struct sn_command sn_command_graph = {
-    .name = "graph",
-    .summary = "show dataflow graphs: which nodes take the time, and pictures of them",
-    .usage = sn_usage_graph,
-    .run = run,
-};

@@ -8,8 +8,6 @@
 #include "show/number.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BOXES = 80 };
 
@@ -27,18 +25,15 @@ static void put_stat(struct sn_json *json, const char *key, const struct sonde_d
 	if (!(stat->count > 0))
 		return;
 	sn_json_open(json, key, '{');
-	sn_json_put_number(json, "count", stat->count);
-	sn_json_put_number(json, "sum", stat->sum);
-	sn_json_put_number(json, "min", stat->min);
-	sn_json_put_number(json, "max", stat->max);
-	sn_json_put_number(json, "mean", stat->sum / stat->count);
-	sn_json_put_number(json, "std", sonde_db_stat_deviation(stat));
+	sn_json_numbers(json, {"count", stat->count}, {"sum", stat->sum}, {"min", stat->min},
+			{"max", stat->max}, {"mean", sonde_db_stat_mean(stat)},
+			{"std", sonde_db_stat_deviation(stat)});
 	sn_json_end(json, '}');
 }
 
-static double or_nan(uint32_t number)
+static void put_known(struct sn_json *json, const char *key, uint32_t number)
 {
-	return number == SONDE_NONE ? NAN : number;
+	sn_json_put_known(json, key, number == SONDE_NONE ? NAN : number);
 }
 
 static void put_row(struct sn_json *json, const struct sn_graph_view *view,
@@ -49,8 +44,8 @@ static void put_row(struct sn_json *json, const struct sn_graph_view *view,
 	sn_json_put_number(json, "node", row->node);
 	if (view->by == SN_GRAPH_BY_NODE) {
 		put_string(json, view, "name", node->name);
-		sn_json_put_known(json, "parent", or_nan(node->parent));
-		sn_json_put_known(json, "context", or_nan(node->context));
+		put_known(json, "parent", node->parent);
+		put_known(json, "context", node->context);
 		sn_json_put_unsigned(json, "id", node->id);
 		put_string(json, view, "device", node->device);
 		put_string(json, view, "file", node->file);
@@ -65,16 +60,11 @@ static void put_row(struct sn_json *json, const struct sn_graph_view *view,
 	if (view->by != SN_GRAPH_BY_TYPE)
 		put_string(json, view, "module", node->module);
 	sn_json_put_number(json, "self_ns", row->self_ns);
-	put_stat(json, "time_ns", &row->time);
-	put_stat(json, "latency_ns", &row->latency);
-	put_stat(json, "queue_ns", &row->queue);
-	put_stat(json, "device_ns", &row->device);
-	put_stat(json, "copy_ns", &row->copy);
-	put_stat(json, "memory_bytes", &row->memory);
-	put_stat(json, "requested_bytes", &row->requested);
-	put_stat(json, "temporary_bytes", &row->temporary);
-	put_stat(json, "persistent_bytes", &row->persistent);
-	put_stat(json, "peak_bytes", &row->peak);
+#define STAT(name, unit) put_stat(json, #name "_" unit, &row->name)
+	STAT(time, "ns"), STAT(latency, "ns"), STAT(queue, "ns"), STAT(device, "ns");
+	STAT(copy, "ns"), STAT(memory, "bytes"), STAT(requested, "bytes");
+	STAT(temporary, "bytes"), STAT(persistent, "bytes"), STAT(peak, "bytes");
+#undef STAT
 	sn_json_end(json, '}');
 }
 
@@ -87,9 +77,8 @@ static void put_edges(struct sn_json *json, const struct sn_graph_view *view,
 		const struct sonde_graph_edge *edge =
 		    sonde_graph_edge(view->graph, model->first_edge + i);
 		sn_json_begin(json, '{');
-		sn_json_put_number(json, "from", edge->from);
-		sn_json_put_number(json, "to", edge->to);
-		sn_json_put_known(json, "index", or_nan(edge->index));
+		sn_json_numbers(json, {"from", edge->from}, {"to", edge->to});
+		put_known(json, "index", edge->index);
 		sn_json_put_text(json, "kind", kinds[edge->kind < 4 ? edge->kind : 0]);
 		sn_json_put_unsigned(json, "bytes", edge->bytes);
 		sn_json_put_unsigned(json, "count", edge->count);
@@ -128,7 +117,7 @@ static int put_model(struct sn_json *json, const struct sn_graph_view *view, uin
 	struct sn_graph_table table = {0};
 	int result = sn_graph_table(view->db, view->graph, number, view->by, &table, error);
 	if (!result && sn_graph_iterations(view->graph, number, &usual))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result) {
 		size_t shown = view->top && view->top < table.count ? view->top : table.count;
 		sn_json_begin(json, '{');
@@ -138,10 +127,9 @@ static int put_model(struct sn_json *json, const struct sn_graph_view *view, uin
 		put_string(json, view, "iterations_by", model->iterations_by);
 		put_string(json, view, "host", model->host);
 		sn_json_put_unsigned(json, "pid", model->pid);
-		sn_json_put_number(json, "rank", model->rank);
-		sn_json_put_number(json, "run", model->run);
-		sn_json_put_number(json, "node_count", model->node_count);
-		sn_json_put_number(json, "edge_count", model->edge_count);
+		sn_json_numbers(json, {"rank", model->rank}, {"run", model->run},
+				{"node_count", model->node_count},
+				{"edge_count", model->edge_count});
 		sn_json_put_bool(json, "sampled", model->flags & SONDE_MODEL_SAMPLED);
 		sn_json_put_bool(json, "edges_sampled", model->flags & SONDE_MODEL_EDGES_SAMPLED);
 		put_iterations(json, view, model, &usual);
@@ -176,12 +164,9 @@ int sn_graph_json(const struct sn_graph_view *view, FILE *out, struct sn_error *
 static void csv_stat(FILE *out, const struct sonde_db_stat *stat, bool with_spread)
 {
 	char text[SN_NUMBER_CHARS];
-	double values[] = {stat->count,
-			   stat->sum,
-			   stat->count > 0 ? stat->sum / stat->count : 0,
-			   sonde_db_stat_deviation(stat),
-			   stat->min,
-			   stat->max};
+	double values[] = {
+	    stat->count, stat->sum, sonde_db_stat_mean(stat), sonde_db_stat_deviation(stat),
+	    stat->min,	 stat->max};
 	for (int i = 0; i < (with_spread ? 6 : 3); i++)
 		fprintf(out, "%s,", sn_number_exact(values[i], text));
 }
@@ -242,12 +227,12 @@ int sn_graph_drawing(const struct sn_graph_view *view, uint32_t number, bool as_
 	struct sn_graph_picture picture = {0};
 	int result = sn_graph_table(view->db, view->graph, number, SN_GRAPH_BY_NODE, &table, error);
 	if (!result && sn_graph_picture(view->db, view->graph, number, &table, BOXES, &picture))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	const char *title = sonde_db_string(view->db, model->name);
 	if (!result && !as_svg)
 		sn_graph_dot(&picture, title, out);
 	else if (!result && sn_graph_svg(&picture, title, out))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	sn_graph_picture_release(&picture);
 	sn_graph_table_release(&table);
 	return result;

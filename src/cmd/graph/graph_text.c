@@ -2,7 +2,7 @@
 /* `sonde graph` for people: what each model is, and its nodes by time. */
 #include "graph_write.h"
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cmd/command.h"
 #include "show/number.h"
 #include "show/table.h"
@@ -14,47 +14,27 @@
 
 enum { UNUSUAL_MAX = 5, LIST_MAX = 20, LEAST_NAME = 24 };
 
-static const char *counted(double count)
-{
-	static char texts[4][SN_NUMBER_CHARS];
-	static unsigned next;
-	return sn_number_count(count, texts[next++ % 4]);
-}
-
 /* A name of the database, which may be anything, as it may be printed. */
-static const char *name_of(const struct sn_graph_view *view, uint32_t string)
+static struct sn_shown name_of(const struct sn_graph_view *view, uint32_t string)
 {
-	static char texts[4][1024];
-	static unsigned next;
-	char *text = texts[next++ % 4];
-	sn_utf8_clean(sonde_db_string(view->db, string), text, sizeof(*texts));
-	return text;
-}
-
-static double deviation(const struct sonde_db_stat *stat)
-{
-	return sonde_db_stat_deviation(stat);
+	return sn_shown(sonde_db_string(view->db, string));
 }
 
 static void print_title(const struct sn_graph_view *view, const struct sonde_graph_model *model,
 			FILE *out)
 {
-	const char *text = name_of(view, model->name);
-	bool is_bold = sn_terminal_has_color(out);
-	fprintf(out, "%smodel %s%s (%s", is_bold ? "\033[1m" : "", text, is_bold ? "\033[0m" : "",
-		name_of(view, model->source));
+	struct sn_style style = sn_terminal_style(out);
+	struct sn_shown known_by = name_of(view, model->edges_by);
+	fprintf(out, "%smodel %s%s (%s", style.bold, name_of(view, model->name).text, style.plain,
+		name_of(view, model->source).text);
 	if (model->rank >= 0)
 		fprintf(out, ", rank %d", (int)model->rank);
 	else if (model->pid && sonde_graph_model_count(view->graph) > 1)
 		fprintf(out, ", process %llu", (unsigned long long)model->pid);
-	fprintf(out, "): %s nodes, %s edges", counted(model->node_count),
-		counted(model->edge_count));
-	text = name_of(view, model->edges_by);
-	if (*text)
-		fprintf(out, ", known by %s", text);
-	if (model->flags & SONDE_MODEL_EDGES_SAMPLED)
-		fprintf(out, " in some iterations");
-	fputc('\n', out);
+	fprintf(out, "): %s nodes, %s edges%s%s%s\n", sn_number_counted(model->node_count).text,
+		sn_number_counted(model->edge_count).text, *known_by.text ? ", known by " : "",
+		known_by.text,
+		model->flags & SONDE_MODEL_EDGES_SAMPLED ? " in some iterations" : "");
 }
 
 static void print_iteration(const struct sonde_graph_iteration *one, uint64_t first_ns,
@@ -68,14 +48,6 @@ static void print_iteration(const struct sonde_graph_iteration *one, uint64_t fi
 		sn_text_table_rest(table);
 		fprintf(table->out, "unusual: %.1f times the median", length / median_ns);
 	}
-	sn_text_table_end(table);
-}
-
-static void print_iteration_heads(struct sn_text_table *table)
-{
-	sn_text_table_column(table, "number", 8);
-	sn_text_table_column(table, "started", 10);
-	sn_text_table_column(table, "took", 10);
 	sn_text_table_end(table);
 }
 
@@ -96,8 +68,12 @@ static void print_iterations(const struct sn_graph_view *view, uint32_t number,
 		unusual += is_unusual;
 		if (!view->wants_iterations && (!is_unusual || printed == UNUSUAL_MAX))
 			continue;
-		if (!printed++)
-			print_iteration_heads(&table);
+		if (!printed++) {
+			sn_text_table_column(&table, "number", 8);
+			sn_text_table_column(&table, "started", 10);
+			sn_text_table_column(&table, "took", 10);
+			sn_text_table_end(&table);
+		}
 		print_iteration(one, first_ns, usual->median_ns, is_unusual, &table);
 	}
 	if (!view->wants_iterations && unusual > printed)
@@ -115,10 +91,11 @@ static int print_times(const struct sn_graph_view *view, uint32_t number, FILE *
 		return SN_ERR_MEMORY;
 	if (!time->count)
 		return 0;
-	const char *by = name_of(view, model->iterations_by);
-	fprintf(out, "%s iterations%s%s: %s on average (± %s)", counted(time->count),
-		*by ? ", known by " : "", by, sn_number_time(time->sum / time->count).text,
-		sn_number_time(deviation(time)).text);
+	struct sn_shown by = name_of(view, model->iterations_by);
+	fprintf(out, "%s iterations%s%s: %s on average (± %s)", sn_number_counted(time->count).text,
+		*by.text ? ", known by " : "", by.text,
+		sn_number_time(sonde_db_stat_mean(time)).text,
+		sn_number_time(sonde_db_stat_deviation(time)).text);
 	if (usual.median_ns > 0)
 		fprintf(out, ", median %s", sn_number_time(usual.median_ns).text);
 	fprintf(out, ", %s to %s", sn_number_time(time->min).text, sn_number_time(time->max).text);
@@ -129,21 +106,15 @@ static int print_times(const struct sn_graph_view *view, uint32_t number, FILE *
 	return 0;
 }
 
-static const char *size_of(double bytes)
+static void put_mean(struct sn_text_table *table, const struct sonde_db_stat *stat)
 {
-	static char texts[4][SN_NUMBER_CHARS];
-	static unsigned next;
-	return sn_number_format(bytes, "bytes", texts[next++ % 4]);
+	sn_text_table_cell(table,
+			   stat->count > 0 ? sn_number_time(sonde_db_stat_mean(stat)).text : "-");
 }
 
-static double mean(const struct sonde_db_stat *stat)
+static void put_sum(struct sn_text_table *table, const struct sonde_db_stat *stat)
 {
-	return stat->count > 0 ? stat->sum / stat->count : 0;
-}
-
-static void put_time(struct sn_text_table *table, double ns, bool is_known)
-{
-	sn_text_table_cell(table, is_known ? sn_number_time(ns).text : "-");
+	sn_text_table_cell(table, stat->count > 0 ? sn_number_time(stat->sum).text : "-");
 }
 
 static void print_heads(const struct sn_graph_table *rows, enum sn_graph_by by,
@@ -181,42 +152,34 @@ static size_t columns_of(FILE *out)
 	return is_known ? (size_t)sn_terminal_width() : SIZE_MAX / 2;
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /* In `room` columns: of what is too long the file's folder goes first. */
 static void print_name(const struct sn_graph_view *view, const struct sn_graph_row *row,
 		       size_t room, FILE *out)
 {
 	char text[3200], place[1100] = "";
-	size_t used;
 	const struct sonde_graph_node *node = sonde_graph_node(view->graph, row->node);
-	const char *name = name_of(view, node->name);
-	const char *type = name_of(view, node->type);
-	const char *module = name_of(view, node->module);
+	struct sn_shown name = name_of(view, node->name), type = name_of(view, node->type),
+			module = name_of(view, node->module);
 	bool is_node = view->by == SN_GRAPH_BY_NODE;
-	bool has_type = is_node && *type && strcmp(type, name) != 0;
-	if (view->by == SN_GRAPH_BY_TYPE && *type)
+	bool has_type = is_node && *type.text && strcmp(type.text, name.text) != 0;
+	if (view->by == SN_GRAPH_BY_TYPE && *type.text)
 		name = type;
 	else if (view->by == SN_GRAPH_BY_MODULE)
-		name = *module ? module : "(in no module)";
-	used = (size_t)snprintf(text, sizeof(text), "%s%s%s%s%s%s", name, has_type ? " (" : "",
-				has_type ? type : "", has_type ? ")" : "",
-				is_node && *module ? "  " : "", is_node ? module : "");
+		name = *module.text ? module : sn_shown("(in no module)");
+	snprintf(text, sizeof(text), "%s%s%s%s%s%s", name.text, has_type ? " (" : "",
+		 has_type ? type.text : "", has_type ? ")" : "",
+		 is_node && *module.text ? "  " : "", is_node ? module.text : "");
 	if (is_node && node->file != SONDE_NONE) {
-		const char *path = name_of(view, node->file);
-		snprintf(place, sizeof(place), "  %s:%u", path, node->line);
+		struct sn_shown path = name_of(view, node->file);
+		snprintf(place, sizeof(place), "  %s:%u", path.text, node->line);
 		if (sn_utf8_columns(text) + sn_utf8_columns(place) > room)
-			snprintf(place, sizeof(place), "  %s:%u", file_of(path), node->line);
+			snprintf(place, sizeof(place), "  %s:%u", sn_text_base_name(path.text),
+				 node->line);
 	} else if (!is_node && row->nodes > 1) {
-		snprintf(place, sizeof(place), "  %s nodes", counted(row->nodes));
+		snprintf(place, sizeof(place), "  %s nodes", sn_number_counted(row->nodes).text);
 	}
 	size_t behind = sn_utf8_columns(place);
-	if (used < sizeof(text))
-		sn_utf8_elide(text, room > behind + LEAST_NAME ? room - behind : LEAST_NAME);
+	sn_utf8_elide(text, room > behind + LEAST_NAME ? room - behind : LEAST_NAME);
 	fprintf(out, "%s%s", text, place);
 }
 
@@ -226,22 +189,25 @@ static void print_row(const struct sn_graph_view *view, const struct sn_graph_ta
 	const struct sonde_db_stat *time = &row->time;
 	sn_text_table_cell(table, sn_number_time(row->self_ns).text);
 	sn_text_table_cell(table, sn_number_part(row->cost_ns, rows->cost_ns).text);
-	sn_text_table_cell(table, counted(time->count));
-	put_time(table, mean(time), time->count > 0);
-	put_time(table, deviation(time), time->count > 1);
+	sn_text_table_cell(table, sn_number_counted(time->count).text);
+	put_mean(table, time);
+	sn_text_table_cell(
+	    table, time->count > 1 ? sn_number_time(sonde_db_stat_deviation(time)).text : "-");
 	if (rows->has_latency)
-		put_time(table, mean(&row->latency), row->latency.count > 0);
+		put_mean(table, &row->latency);
 	if (rows->has_queue)
-		put_time(table, mean(&row->queue), row->queue.count > 0);
+		put_mean(table, &row->queue);
 	if (rows->has_memory)
-		sn_text_table_cell(table,
-				   row->memory.count > 0 ? size_of(mean(&row->memory)) : "-");
+		sn_text_table_cell(
+		    table, row->memory.count > 0
+			       ? sn_number_of(sonde_db_stat_mean(&row->memory), "bytes").text
+			       : "-");
 	if (rows->has_device) {
-		put_time(table, row->device.sum, row->device.count > 0);
-		sn_text_table_cell(table, counted(row->device.count));
+		put_sum(table, &row->device);
+		sn_text_table_cell(table, sn_number_counted(row->device.count).text);
 	}
 	if (rows->has_copies)
-		put_time(table, row->copy.sum, row->copy.count > 0);
+		put_sum(table, &row->copy);
 	size_t used = (size_t)sn_text_table_rest(table);
 	print_name(view, row, columns > used ? columns - used : 0, table->out);
 	sn_text_table_end(table);
@@ -262,18 +228,19 @@ static void print_rows(const struct sn_graph_view *view, const struct sn_graph_t
 	for (size_t i = 0; i < shown; i++) {
 		if (is_timed) {
 			print_row(view, table, table->rows + i, columns, &printed);
-		} else {
-			fputs("  ", out);
-			print_name(view, table->rows + i, columns - 2, out);
-			fputc('\n', out);
+			continue;
 		}
+		fputs("  ", out);
+		print_name(view, table->rows + i, columns - 2, out);
+		fputc('\n', out);
 	}
 	double rest = 0;
 	for (size_t i = shown; i < table->count; i++)
 		rest += table->rows[i].cost_ns;
 	if (shown < table->count)
 		fprintf(out, "  %s more%s%s (--top 0 shows all)\n",
-			counted((double)(table->count - shown)), is_timed ? ", " : "",
+			sn_number_counted((double)(table->count - shown)).text,
+			is_timed ? ", " : "",
 			is_timed ? sn_number_part(rest, table->cost_ns).text : "");
 }
 

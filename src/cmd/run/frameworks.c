@@ -26,31 +26,26 @@ bool sn_frameworks_owns(const char *name)
 	       (!strcmp(name, HOOK) || (name[4] && !name[4 + strspn(name + 4, "0123456789")]));
 }
 
-static int fail_to_write(struct sn_error *error)
-{
-	return sn_fail(error, SN_ERR_IO, "cannot write '" HOOK "' into the measurement: %s",
-		       strerror(errno));
-}
-
 /* The ranks of one run write the same, and each finds it whole. */
 static int write_hook(const struct sn_launch_request *launch, struct sn_error *error)
 {
 	char name[NAME_MAX + 1];
 	mode_t folder_mode = launch->is_shared ? 0777 : 0700;
-	if (mkdirat(launch->directory, HOOK, folder_mode) && errno != EEXIST)
-		return fail_to_write(error);
-	int at = openat(launch->directory, HOOK, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int fd = at >= 0 && sn_path_make_name(name, "new-")
-		     ? openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			      launch->is_shared ? 0666 : 0600)
-		     : -1;
+	int at = -1, fd = -1;
+	if (!mkdirat(launch->directory, HOOK, folder_mode) || errno == EEXIST)
+		at = openat(launch->directory, HOOK,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (at >= 0 && sn_path_make_name(name, "new-"))
+		fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			    launch->is_shared ? 0666 : 0600);
 	FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	bool is_written = file && fputs(sn_frameworks_python, file) >= 0;
-	if (file && fclose(file))
-		is_written = false;
-	if (is_written)
-		is_written = !renameat(at, name, at, "sitecustomize.py");
-	int result = is_written ? 0 : fail_to_write(error);
+	is_written &= file && !fclose(file);
+	is_written = is_written && !renameat(at, name, at, "sitecustomize.py");
+	int result = is_written ? 0
+				: sn_fail(error, SN_ERR_IO,
+					  "cannot write '" HOOK "' into the measurement: %s",
+					  strerror(errno));
 	if (at >= 0)
 		close(at);
 	return result;
@@ -68,15 +63,13 @@ int sn_frameworks_begin(const struct sn_launch_request *launch, struct sn_error 
 	int result = write_hook(launch, error);
 	if (result)
 		return result;
-	size_t size = strlen(folder) + sizeof("/" HOOK ":") + (before ? strlen(before) : 0);
-	char *path = malloc(size);
-	if (!path)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	snprintf(path, size, "%s/" HOOK "%s%s", folder, before && *before ? ":" : "",
-		 before ? before : "");
+	char *path;
+	if (asprintf(&path, "%s/" HOOK "%s%s", folder, before && *before ? ":" : "",
+		     before ? before : "") < 0)
+		return sn_fail_memory(error);
 	bool failed = setenv("PYTHONPATH", path, 1) || setenv("SONDE_FRAMEWORKS", folder, 1);
 	free(path);
-	return failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
+	return failed ? sn_fail_memory(error) : 0;
 }
 
 void sn_frameworks_end(const struct sn_launch_request *launch)
@@ -89,24 +82,20 @@ static int extend_by_process(struct sn_db_builder *builder, const char *folder, 
 			     struct sn_error *error)
 {
 	static const char *const frameworks[] = {"jax", "tensorflow"};
-	int result = 0;
-	for (int i = 0; i < 2 && result != SN_ERR_MEMORY; i++) {
+	for (int i = 0; i < 2; i++) {
 		char path[4096];
 		if (snprintf(path, sizeof(path), "%s/%s/%s", folder, name, frameworks[i]) >=
 		    (int)sizeof(path))
 			continue;
-		result = sn_xplane_add_graphs(path, builder, error);
-		if (result && result != SN_ERR_MEMORY)
+		int result = sn_xplane_add_graphs(path, builder, error);
+		if (result == SN_ERR_MEMORY)
+			return result;
+		if (result)
 			sn_db_builder_drop(builder, "graph-unread",
 					   "profiles of JAX or TensorFlow that could not be read",
 					   1);
 	}
-	return result == SN_ERR_MEMORY ? result : 0;
-}
-
-static int compare_names(const struct dirent **left, const struct dirent **right)
-{
-	return strcmp((*left)->d_name, (*right)->d_name);
+	return 0;
 }
 
 static int is_process(const struct dirent *entry)
@@ -120,7 +109,7 @@ int sn_frameworks_extend(void *context, struct sn_db_builder *builder, struct sn
 	int result = 0;
 	for (size_t i = 0; i < frameworks->count && !result; i++) {
 		struct dirent **entries;
-		int count = scandir(frameworks->folders[i], &entries, is_process, compare_names);
+		int count = scandir(frameworks->folders[i], &entries, is_process, alphasort);
 		for (int k = 0; k < count; k++) {
 			if (!result)
 				result = extend_by_process(builder, frameworks->folders[i],

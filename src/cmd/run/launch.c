@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 #include "frameworks.h"
 #include "launch.h"
+#include "base/text.h"
 #include "binary/perf_map.h"
 #include "collect/sample/filters.h"
 #include "format/measurement/measurement.h"
@@ -73,31 +74,25 @@ bool sn_launch_is_joined(void)
 	return false;
 }
 
-static bool ends_with(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), bytes = strlen(suffix);
-	return length > bytes && !strcmp(name + length - bytes, suffix);
-}
-
 static bool is_measurement(const char *name)
 {
-	return ends_with(name, SN_MEASUREMENT_SUFFIX);
+	return sn_text_ends(name, SN_MEASUREMENT_SUFFIX);
 }
 
 static bool is_perf_map(const char *name)
 {
-	size_t prefix = strlen(SN_PERF_MAP_PREFIX), digits;
-	if (strncmp(name, SN_PERF_MAP_PREFIX, prefix))
-		return false;
-	digits = strspn(name + prefix, "0123456789");
+	size_t prefix = strlen(SN_PERF_MAP_PREFIX);
+	size_t digits =
+	    sn_text_begins(name, SN_PERF_MAP_PREFIX) ? strspn(name + prefix, "0123456789") : 0;
 	return digits && !strcmp(name + prefix + digits, SN_PERF_MAP_SUFFIX);
 }
 
 /* What an earlier run left and the next may remove. */
 static bool is_ours(const char *name)
 {
-	return is_measurement(name) || is_perf_map(name) || ends_with(name, SN_TRACE_FILE_SUFFIX) ||
-	       ends_with(name, SN_RUN_FILE_SUFFIX) || sn_frameworks_owns(name);
+	return is_measurement(name) || is_perf_map(name) ||
+	       sn_text_ends(name, SN_TRACE_FILE_SUFFIX) || sn_text_ends(name, SN_RUN_FILE_SUFFIX) ||
+	       sn_frameworks_owns(name);
 }
 
 /* ---- the folder ---- */
@@ -112,29 +107,37 @@ static DIR *open_entries(const struct sn_launch_request *launch)
 	return entries;
 }
 
+/* The next name, or NULL: there is no more, and the folder is closed. */
+static const char *next_name(DIR *entries)
+{
+	struct dirent *entry = NULL;
+	while (entries && (entry = readdir(entries)) &&
+	       (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")))
+		;
+	if (entries && !entry)
+		closedir(entries);
+	return entry ? entry->d_name : NULL;
+}
+
 static int empty_folder(const struct sn_launch_request *launch, const char *folder,
 			struct sn_error *error)
 {
-	DIR *directory = open_entries(launch);
-	if (!directory)
+	DIR *entries = open_entries(launch);
+	if (!entries)
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(errno));
 	int status = 0;
-	for (struct dirent *entry; !status && (entry = readdir(directory));) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		if (!is_ours(entry->d_name))
+	for (const char *name; (name = next_name(entries));)
+		if (!status && !is_ours(name))
 			status = sn_fail(
 			    error, SN_ERR_ARGUMENT,
 			    "'%s' holds '%s', which is not of a measurement: choose another -o",
-			    folder, entry->d_name);
-	}
-	rewinddir(directory);
-	for (struct dirent *entry; !status && (entry = readdir(directory));)
-		if (sn_frameworks_owns(entry->d_name))
-			sn_path_remove_tree(dirfd(directory), entry->d_name);
-		else if (is_ours(entry->d_name))
-			unlinkat(dirfd(directory), entry->d_name, 0);
-	closedir(directory);
+			    folder, name);
+	entries = status ? NULL : open_entries(launch);
+	for (const char *name; (name = next_name(entries));)
+		if (sn_frameworks_owns(name))
+			sn_path_remove_tree(launch->directory, name);
+		else if (is_ours(name))
+			unlinkat(launch->directory, name, 0);
 	return status;
 }
 
@@ -169,15 +172,11 @@ int sn_launch_folder(struct sn_launch_request *launch, const char *folder, struc
 
 bool sn_launch_is_empty(const struct sn_launch_request *launch)
 {
-	DIR *directory = open_entries(launch);
-	bool found = false;
-	if (!directory)
-		return true;
-	for (struct dirent *entry; !found && (entry = readdir(directory));)
-		found =
-		    is_measurement(entry->d_name) || ends_with(entry->d_name, SN_TRACE_FILE_SUFFIX);
-	closedir(directory);
-	return !found;
+	DIR *entries = open_entries(launch);
+	bool has_any = false;
+	for (const char *name; (name = next_name(entries));)
+		has_any |= is_measurement(name) || sn_text_ends(name, SN_TRACE_FILE_SUFFIX);
+	return !has_any;
 }
 
 /* ---- processes that outlive the program ---- */
@@ -215,22 +214,18 @@ static int process_of(const char *name)
 	return atoi(part_of(name, 1));
 }
 
-static bool is_process_alive(const char *name)
+static bool is_running(int directory, const char *name)
 {
-	int pid = process_of(name);
-	return pid > 0 && (!kill(pid, 0) || errno == EPERM);
+	int pid = is_measurement(name) ? process_of(name) : 0;
+	return pid > 0 && (!kill(pid, 0) || errno == EPERM) && !has_last_snapshot(directory, name);
 }
 
 static unsigned count_running(const struct sn_launch_request *launch)
 {
 	unsigned running = 0;
-	DIR *directory = open_entries(launch);
-	if (!directory)
-		return 0;
-	for (struct dirent *entry; (entry = readdir(directory));)
-		running += is_measurement(entry->d_name) && is_process_alive(entry->d_name) &&
-			   !has_last_snapshot(dirfd(directory), entry->d_name);
-	closedir(directory);
+	DIR *entries = open_entries(launch);
+	for (const char *name; (name = next_name(entries));)
+		running += is_running(launch->directory, name);
 	return running;
 }
 
@@ -299,23 +294,19 @@ static void keep_perf_map(int directory, int from, int pid, mode_t mode)
 
 int sn_launch_keep_perf_maps(const struct sn_launch_request *launch)
 {
-	DIR *directory = open_entries(launch);
+	DIR *entries = open_entries(launch);
 	int foreign = 0;
-	if (!directory)
-		return 0;
-	for (struct dirent *entry; (entry = readdir(directory));) {
+	for (const char *name; (name = next_name(entries));) {
 		bool is_foreign = false;
-		int from =
-		    is_measurement(entry->d_name) ? open_perf_map(entry->d_name, &is_foreign) : -1;
+		int from = is_measurement(name) ? open_perf_map(name, &is_foreign) : -1;
 		if (is_foreign)
-			foreign = process_of(entry->d_name);
+			foreign = process_of(name);
 		if (from < 0)
 			continue;
-		keep_perf_map(dirfd(directory), from, process_of(entry->d_name),
+		keep_perf_map(launch->directory, from, process_of(name),
 			      launch->is_shared ? 0666 : 0600);
 		close(from);
 	}
-	closedir(directory);
 	return foreign;
 }
 
@@ -372,8 +363,7 @@ static void set_number(const char *name, unsigned long number)
 {
 	char text[24];
 	snprintf(text, sizeof(text), "%lu", number);
-	if (number)
-		setenv(name, text, 1);
+	set_optional(name, number ? text : NULL);
 }
 
 /* Of files that others may read: what the umask leaves, which the program may change. */
@@ -428,30 +418,24 @@ static void pass_on(int signal, siginfo_t *info, void *unused)
 		kill(program_pid, signal);
 }
 
-/* What a signal means while the program runs is for the program to decide. A terminal sends the
- * first two to it as well. */
-static bool is_ignored(int signal)
-{
-	return signal == SIGINT || signal == SIGQUIT;
-}
-
-static bool is_passed_on(int signal)
-{
-	static const int others[] = {SIGTERM,	SIGHUP,	 SIGUSR1,   SIGUSR2, SIGALRM,
-				     SIGVTALRM, SIGPROF, SIGSTKFLT, SIGIO,   SIGPWR};
-	for (size_t index = 0; index < sizeof(others) / sizeof(*others); index++)
-		if (others[index] == signal)
-			return true;
-	return signal >= SIGRTMIN && signal <= SIGRTMAX;
-}
-
+/* What a signal means while the program runs is for the program to decide: it is passed on, but for
+ * those that a terminal sends to it as well. */
 static void guard_signals(struct sigaction old[NSIG])
 {
+	static const int guarded[] = {SIGINT,  SIGQUIT,	  SIGTERM, SIGHUP,    SIGUSR1, SIGUSR2,
+				      SIGALRM, SIGVTALRM, SIGPROF, SIGSTKFLT, SIGIO,   SIGPWR};
+	sigset_t all;
+	sigemptyset(&all);
+	for (size_t i = 0; i < sizeof(guarded) / sizeof(*guarded); i++)
+		sigaddset(&all, guarded[i]);
+	for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++)
+		sigaddset(&all, signal);
 	for (int signal = 1; signal < NSIG; signal++) {
 		struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
-		if (is_ignored(signal))
+		if (signal == SIGINT || signal == SIGQUIT)
 			action = (struct sigaction){.sa_handler = SIG_IGN};
-		if (is_ignored(signal) || is_passed_on(signal))
+		old[signal] = (struct sigaction){.sa_flags = -1}; /* none */
+		if (sigismember(&all, signal))
 			sigaction(signal, &action, &old[signal]);
 	}
 }
@@ -459,7 +443,7 @@ static void guard_signals(struct sigaction old[NSIG])
 static void unguard_signals(const struct sigaction old[NSIG])
 {
 	for (int signal = 1; signal < NSIG; signal++)
-		if (is_ignored(signal) || is_passed_on(signal))
+		if (old[signal].sa_flags != -1)
 			sigaction(signal, &old[signal], NULL);
 }
 

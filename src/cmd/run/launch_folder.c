@@ -3,7 +3,6 @@
  * Making the measurement folder, or taking one that is there, where others may have had their hands
  * on names; see launch.h and docs/design/privilege.md.
  */
-#include "cmd/command.h"
 #include "launch.h"
 
 #include <errno.h>

@@ -10,14 +10,12 @@
 #include "base/text.h"
 #include "binary/elf/elf_kind.h"
 #include "collect/sample/event.h"
-#include "format/measurement/measurement.h"
 #include "frameworks.h"
 #include "launch.h"
-#include "run_os.h"
-#include "run_trace.h"
-#include "cmd/sources.h"
+#include "run_record.h"
 #include "sonde/db.h"
-#include "cmd/summary.h"
+#include "show/source/source_roots.h"
+#include "show/tree/view.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -60,20 +58,19 @@ static int check_available(const char *list)
 	struct sn_sample_event events[SN_EVENT_MAX];
 	const char *wrong;
 	int count = sn_events_parse(list, events, &wrong), left = count;
-	for (int index = 0; index < count; index++) {
-		int error = events[index].source == SN_EVENT_PERF ? event_error(&events[index]) : 0;
-		if (!error)
-			continue;
-		left--;
-		sn_command_warn("'%s' cannot be measured here (%s): see sonde doctor",
-				events[index].name, strerror(error));
+	for (const struct sn_sample_event *one = events; one < events + count; one++) {
+		int error = one->source == SN_EVENT_PERF ? event_error(one) : 0;
+		left -= error != 0;
+		if (error)
+			sn_command_warn("'%s' cannot be measured here (%s): see sonde doctor",
+					one->name, strerror(error));
 	}
 	return left || !count
 		   ? 0
 		   : sn_command_fail("none of the events asked for can be measured here");
 }
 
-static int take_events(void *context, const struct sn_options *options, const char *list)
+static int parse_events(void *context, const struct sn_options *options, const char *list)
 {
 	struct run *run = context;
 	struct sn_sample_event events[SN_EVENT_MAX];
@@ -89,84 +86,69 @@ static int take_events(void *context, const struct sn_options *options, const ch
 				 count ? (int)strcspn(wrong, ",") : 0, count ? wrong : "");
 }
 
-static int take_call_path(void *context, const struct sn_options *options, const char *list)
-{
-	static const char *const sources[] = {"python", "operator", "native", NULL};
-	struct run *run = context;
-	const char *wrong;
-	run->launch.call_path = list;
-	if (!sn_options_check_list(list, sources, &wrong))
-		return 0;
-	return sn_command_misuse(options->command,
-				 "'%.*s' is not a source of call paths (python, operator, native)",
-				 (int)strcspn(wrong, ","), wrong);
-}
-
-static int take_rate(void *context, const struct sn_options *options, const char *text)
+static int parse_rate(void *context, const struct sn_options *options, const char *text)
 {
 	static char events[64];
 	struct run *run = context;
-	double hz;
-	if (sn_options_number(options, "--rate", text, 1, SN_EVENT_HIGHEST_HZ, &hz))
-		return SN_EXIT_USAGE;
+	double hz = 0;
+	int status = sn_options_number(options, "--rate", text, 1, SN_EVENT_HIGHEST_HZ, &hz);
 	snprintf(events, sizeof(events), "cpu-time@%.0f", hz);
 	run->launch.events = events;
-	return 0;
+	return status;
 }
 
-static int take_os(void *context, const struct sn_options *options, const char *list)
+static int parse_os(void *context, const struct sn_options *options, const char *list)
 {
 	struct run *run = context;
 	const char *wrong;
 	run->os.options.sources = list ? sn_os_sources_parse(list, &wrong) : SN_OS_SOURCES_ALL;
-	if (run->os.options.sources)
-		return 0;
-	return sn_command_misuse(options->command,
-				 "'%.*s' is nothing of the operating system (scheduler, syscalls, "
-				 "faults, interrupts, block, network, frequency)",
-				 (int)strcspn(wrong, ","), wrong);
-}
-
-static int take_os_wide(void *context, const struct sn_options *options, const char *list)
-{
-	struct run *run = context;
-	run->os.options.is_wide = true;
-	return take_os(run, options, list);
-}
-
-static int take_output(void *context, const struct sn_options *options, const char *name)
-{
-	struct run *run = context;
-	run->output = name;
-	return name[strspn(name, "/")]
+	return run->os.options.sources
 		   ? 0
-		   : sn_command_misuse(options->command, "option '--output': '%s' is no name",
-				       name);
+		   : sn_command_misuse(
+			 options->command,
+			 "'%.*s' is nothing of the operating system (scheduler, syscalls, "
+			 "faults, interrupts, block, network, frequency)",
+			 (int)strcspn(wrong, ","), wrong);
 }
 
-static int take_graph(void *context, const struct sn_options *options, const char *text)
+static int parse_os_wide(void *context, const struct sn_options *options, const char *list)
 {
-	struct run *run = context;
-	run->launch.graph = text ? text : "1";
-	return text && strcmp(text, "all")
-		   ? sn_command_misuse(options->command, "option '--graph': '%s' is not all", text)
-		   : 0;
+	((struct run *)context)->os.options.is_wide = true;
+	return parse_os(context, options, list);
+}
+
+static int parse_output(void *context, const struct sn_options *options, const char *name)
+{
+	((struct run *)context)->output = name;
+	return name[strspn(name, "/")] ? 0
+				       : sn_options_refuse(options, "--output", name, "no name");
+}
+
+static int parse_graph(void *context, const struct sn_options *options, const char *text)
+{
+	((struct run *)context)->launch.graph = text ? text : "1";
+	return text && strcmp(text, "all") ? sn_options_refuse(options, "--graph", text, "not all")
+					   : 0;
 }
 
 static bool read_options(struct run *run, struct sn_options *options)
 {
 	static const char *const operator_modes[] = {"sampled", "nodes", "exact", "off", NULL};
+	static const char *const call_paths[] = {"python", "operator", "native", NULL};
+	static const char *const sources[] = {"samples", "operators", "api",	  "gpu",
+					      "regions", "memory",    "messages", NULL};
 	struct sn_launch_request *launch = &run->launch;
 	struct sn_run_trace *trace = &run->trace;
 	const struct sn_option table[] = {
-	    {"output", 'o', .take = take_output, .context = run},
-	    {"event", 'e', .take = take_events, .context = run},
-	    {"rate", 'F', .take = take_rate, .context = run},
+	    {"output", 'o', .parse = parse_output, .context = run},
+	    {"event", 'e', .parse = parse_events, .context = run},
+	    {"rate", 'F', .parse = parse_rate, .context = run},
 	    {"quiet", 'q', .flag = &run->quiet},
-	    {"call-path", .take = take_call_path, .context = run},
+	    {"call-path", .list = &launch->call_path, .choices = call_paths,
+	     .wrong = "not a source of call paths"},
 	    {"operators", .text = &launch->operators, .choices = operator_modes},
 	    {"memory", 'm', .flag = &launch->tensor_memory},
-	    {"graph", .take = take_graph, .context = run, .is_optional = true},
+	    {"graph", .parse = parse_graph, .context = run, .is_optional = true},
 	    {"no-analyze", .flag = &run->no_analyze},
 	    {"no-loops", .flag = &run->no_loops},
 	    {"checkpoint", SN_OPTION_WHOLE(launch->checkpoint_ms, 0.01, 86400), .unit = 1000},
@@ -174,13 +156,14 @@ static bool read_options(struct run *run, struct sn_options *options)
 	    {"shadow", .flag = &launch->shadow},
 	    {"share", .flag = &launch->is_shared},
 	    {"no-command", .flag = &launch->no_command},
-	    {"os", .take = take_os, .context = run, .is_optional = true},
-	    {"os-wide", .take = take_os_wide, .context = run, .is_optional = true},
+	    {"os", .parse = parse_os, .context = run, .is_optional = true},
+	    {"os-wide", .parse = parse_os_wide, .context = run, .is_optional = true},
 	    {"os-limit", SN_OPTION_WHOLE(run->os.limit_bytes, 1, 1 << 20), .unit = 1 << 20},
-	    {"trace", .take = sn_run_trace_sources, .context = trace, .is_optional = true},
-	    {"trace-limit", .take = sn_run_trace_limit, .context = trace},
-	    {"trace-window", .take = sn_run_trace_window, .context = trace},
-	    {"trace-signal", .take = sn_run_trace_signal, .context = trace},
+	    {"trace", .list = &trace->sources, .choices = sources, .is_optional = true,
+	     .implied = "default", .wrong = "nothing that can be recorded"},
+	    {"trace-limit", .parse = sn_run_trace_limit, .context = trace},
+	    {"trace-window", .parse = sn_run_trace_window, .context = trace},
+	    {"trace-signal", .parse = sn_run_trace_signal, .context = trace},
 	    {"trace-paused", .flag = &trace->is_paused},
 	    {0}};
 	return sn_options_read(options, table);
@@ -207,53 +190,51 @@ static const char *subject(char *const *command)
 	return program;
 }
 
-static bool exists(const char *path)
-{
-	struct stat status;
-	return !lstat(path, &status);
-}
-
 static void name_files(struct run *run, const char *stem)
 {
 	snprintf(run->folder, sizeof(run->folder), "%s.sonde", stem);
 	snprintf(run->database, sizeof(run->database), "%s.sdb", stem);
 }
 
+static bool exists(const char *path)
+{
+	struct stat status;
+	return !lstat(path, &status);
+}
+
 /* The first of NAME, NAME-2, NAME-3, ... that is free, and its folder made: another run may be
  * choosing at this moment. Where that fails, sn_launch_folder says why. */
-static void choose_name(struct run *run, char *const *command)
+static void choose_name(struct run *run)
 {
-	char stem[1024];
-	char name[512];
-	snprintf(name, sizeof(name), "%s", subject(command));
-	char *dot = strrchr(name, '.');
-	if (dot && dot != name && !strcmp(dot, ".py"))
-		*dot = 0;
-	for (unsigned number = 1;; number++) {
-		if (number == 1)
-			snprintf(stem, sizeof(stem), "%s", name);
-		else
-			snprintf(stem, sizeof(stem), "%s-%u", name, number);
+	const char *name = subject(run->command);
+	int length = (int)strlen(name) - (sn_text_ends(name, ".py") && name[3] ? 3 : 0);
+	char stem[1024], number[16] = "";
+	for (unsigned i = 2;; i++) {
+		snprintf(stem, sizeof(stem), "%.*s%s", length < 511 ? length : 511, name, number);
 		name_files(run, stem);
-		if (exists(run->folder) || exists(run->database))
-			continue;
-		if (sn_launch_reserve(&run->launch, run->folder) != -EEXIST)
+		if (!exists(run->folder) && !exists(run->database) &&
+		    sn_launch_reserve(&run->launch, run->folder) != -EEXIST)
 			return;
+		snprintf(number, sizeof(number), "-%u", i);
 	}
 }
 
 /* -o NAME, NAME.sdb and NAME.sonde mean the same. */
-static void take_name(struct run *run)
+static void name_by_output(struct run *run)
 {
+	static const char *const endings[] = {".sonde", ".sdb"};
 	char stem[4080];
 	snprintf(stem, sizeof(stem), "%s", run->output);
 	size_t length = strlen(stem);
 	while (length > 1 && stem[length - 1] == '/')
 		stem[--length] = 0;
-	if (length > 6 && !strcmp(stem + length - 6, ".sonde"))
-		stem[length - 6] = 0;
-	else if (length > 4 && !strcmp(stem + length - 4, ".sdb"))
-		stem[length - 4] = 0;
+	for (size_t i = 0; i < 2; i++) {
+		size_t left = length - strlen(endings[i]);
+		if (length > strlen(endings[i]) && !strcmp(stem + left, endings[i])) {
+			stem[left] = 0;
+			break;
+		}
+	}
 	name_files(run, stem);
 }
 
@@ -270,6 +251,12 @@ static void warn_unmeasurable(const char *program, const struct sn_elf_kind_info
 				sn_elf_kind_text(info->kind));
 }
 
+static int complete(void *context, const char *path)
+{
+	const struct run *run = context;
+	return sn_command_store_findings(path, run->database, false);
+}
+
 static int analyze(struct run *run)
 {
 	const char *const folders[] = {run->folder};
@@ -277,7 +264,9 @@ static int analyze(struct run *run)
 	struct sn_analyze_options options = {.no_loops = run->no_loops,
 					     .is_shared = run->launch.is_shared,
 					     .extend = sn_frameworks_extend,
-					     .extend_context = &frameworks};
+					     .extend_context = &frameworks,
+					     .complete = complete,
+					     .complete_context = run};
 	struct sn_analyze_result result;
 	struct sn_error error = {0};
 	if (!sn_launch_is_in_place(&run->launch, run->folder))
@@ -285,7 +274,7 @@ static int analyze(struct run *run)
 				       "measured into",
 				       run->folder);
 	if (sn_analyze(folders, 1, run->database, &options, &result, &error))
-		return sn_command_fail("%s", error.text);
+		return *error.text ? sn_command_fail("%s", error.text) : SN_EXIT_FAILED;
 	return 0;
 }
 
@@ -303,6 +292,42 @@ static void add_own_sources(struct sn_source_roots *sources, char *const *comman
 	}
 }
 
+/* What was measured, the hottest places: the top-down report, cut to a screenful. */
+static void print_summary(const struct sonde_db *db, const char *path,
+			  struct sn_source_roots *sources)
+{
+	enum { LINES = 18, METRICS = 4 };
+	uint32_t metrics[METRICS];
+	struct sn_view view = {
+	    .db = db,
+	    .path = path,
+	    .kind = SN_VIEW_TOP_DOWN,
+	    .by = "function",
+	    .metrics = metrics,
+	    .metric_count = sn_view_default_metrics(db, metrics, METRICS),
+	    .min_share = 0.01,
+	    .max_depth = SONDE_NONE,
+	    .limit = LINES,
+	    .sources = sources,
+	};
+	struct sn_terminal page = {stderr, sn_terminal_width(), sn_terminal_has_color(stderr),
+				   true};
+	struct sn_error error = {""};
+	putc('\n', stderr);
+	const char *events = sonde_db_property(db, "events");
+	const char *incomplete = sonde_db_property(db, "incomplete");
+	if (view.metric_count) {
+		if (sn_view_text(&view, &page, &error))
+			sn_command_warn("%s", error.text);
+		return;
+	}
+	fprintf(stderr, "sonde: nothing was sampled: %s\n",
+		events && !strcmp(events, "none") ? "none of the events was asked for"
+						  : "the program ended too soon");
+	if (incomplete)
+		fprintf(stderr, "sonde: %s (see sonde info)\n", incomplete);
+}
+
 static void report(const struct run *run)
 {
 	struct sonde_db *db;
@@ -311,36 +336,32 @@ static void report(const struct run *run)
 		return;
 	sn_sources_add_usual(&sources);
 	add_own_sources(&sources, run->command);
-	sn_summary_print(db, run->database, &sources, stderr);
+	print_summary(db, run->database, &sources);
 	sn_source_roots_release(&sources);
 	sonde_db_close(db);
 }
 
-static int prepare(struct run *run, char *const *command)
+static int prepare(struct run *run)
 {
+	static struct sn_elf_kind_info info;
+	const char *name = run->command[0];
+	char program[4096];
+	struct sn_error error = {0};
 	int unavailable = run->launch.events ? check_available(run->launch.events) : 0;
 	if (unavailable)
 		return unavailable;
-	char program[4096];
-	if (sn_launch_find(command[0], program, sizeof(program)))
-		return sn_command_fail("cannot run '%s': %s", command[0], strerror(errno));
-	static struct sn_elf_kind_info info;
+	if (sn_launch_find(name, program, sizeof(program)))
+		return sn_command_fail("cannot run '%s': %s", name, strerror(errno));
 	if (!sn_elf_kind_read(program, &info, NULL))
-		warn_unmeasurable(command[0], &info);
+		warn_unmeasurable(name, &info);
 	run->launch.not_preloaded = info.kind == SN_ELF_OTHER_LIBC;
-	if (run->output)
-		take_name(run);
-	else
-		choose_name(run, command);
-	struct sn_error error = {0};
+	(run->output ? name_by_output : choose_name)(run);
 	/* what would be refused at the end is said before anything runs, and before an earlier
 	 * measurement is removed */
 	bool is_written = !run->no_analyze && !sn_launch_is_joined();
-	if (is_written && sn_output_check_database(run->database, &error))
-		return sn_command_fail("%s", error.text);
-	if (sn_launch_folder(&run->launch, run->folder, &error))
-		return sn_command_fail("%s", error.text);
-	if (sn_launch_library(&run->launch, &error))
+	if ((is_written && sn_output_check_database(run->database, &error)) ||
+	    sn_launch_folder(&run->launch, run->folder, &error) ||
+	    sn_launch_library(&run->launch, &error))
 		return sn_command_fail("%s", error.text);
 	return 0;
 }
@@ -390,39 +411,30 @@ static int finish(struct run *run, int status)
 	return status;
 }
 
-static int run_run(int argc, char **argv)
+int sn_command_run_run(int argc, char **argv)
 {
 	struct run run = {.os.limit_bytes = (uint64_t)SN_RUN_OS_LIMIT_MB << 20};
 	struct sn_options options = {&sn_command_run, argc, argv, .is_ordered = true};
+	struct sn_error error = {0};
 	if (!read_options(&run, &options))
 		return options.status;
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_run, "which program?");
+	run.command = argv + optind;
 	int status = sn_run_trace_check(&run.trace, &options);
 	if (!status)
-		status = prepare(&run, argv + optind);
+		status = prepare(&run);
 	if (status)
 		return status;
 	sn_run_trace_tell(&run.trace);
-	struct sn_error error = {0};
 	run.launch.on_start = sn_run_os_begin;
 	run.launch.start_context = &run.os;
-	run.command = argv + optind;
-	sn_run_os_prepare(&run.os, &run.launch, argv[optind]);
+	sn_run_os_prepare(&run.os, &run.launch, *run.command);
 	if (run.launch.graph && sn_frameworks_begin(&run.launch, &error))
 		return sn_command_fail("%s", error.text);
-	int failed = sn_launch_program(&run.launch, argv + optind, &status, &error);
+	int failed = sn_launch_program(&run.launch, run.command, &status, &error);
 	sn_run_os_end(&run.os);
 	if (run.launch.graph)
 		sn_frameworks_end(&run.launch);
-	if (failed)
-		return sn_command_fail("%s", error.text);
-	return finish(&run, status);
+	return failed ? sn_command_fail("%s", error.text) : finish(&run, status);
 }
-
-const struct sn_command sn_command_run = {
-    .name = "run",
-    .summary = "measure a program",
-    .usage = sn_usage_run,
-    .run = run_run,
-};

@@ -6,7 +6,6 @@
 #include "cmd/command.h"
 #include "structure_write.h"
 
-#include "base/output.h"
 #include "binary/gpu/bundle.h"
 
 #include <errno.h>
@@ -25,6 +24,8 @@ struct request {
 	const char *output;
 	bool is_full;
 	bool wants_gpu;
+	char **paths;
+	int path_count, status;
 	bool has_begun; /* a binary has been written */
 	/* while writing */
 	struct sn_structure_counts counts;
@@ -34,32 +35,28 @@ struct request {
 	bool failed; /* nothing more can be written */
 };
 
-/* SN_EXIT_DONE to go on, or -1 to end with *status. */
-static int parse(int argc, char **argv, struct request *request, int *status)
+static bool read_options(struct request *request, struct sn_options *options)
 {
-	static const char *const formats[] = {"text", "json", "xml", NULL};
 	static const struct sn_structure_form *const forms[] = {
 	    &sn_structure_text, &sn_structure_json, &sn_structure_xml};
-	struct sn_options options = {&sn_command_structure, argc, argv};
 	int form = 0;
 	const struct sn_option table[] = {
 	    {"output", 'o', .text = &request->output},
 	    {"jobs", 'j', SN_OPTION_WHOLE(request->structure.jobs, 1, JOBS_MAX)},
-	    {"format", .choice = &form, .choices = formats},
+	    {"format", SN_OPTION_CHOICE(form, "text", "json", "xml")},
 	    {"function", .text = &request->structure.function},
 	    {"full", .flag = &request->is_full},
 	    {"gpu", .flag = &request->wants_gpu},
 	    {0}};
-	bool goes_on = sn_options_read(&options, table);
-	*status = options.status;
+	bool goes_on = sn_options_read(options, table);
 	request->form = forms[form];
-	return goes_on ? 0 : -1;
+	return goes_on;
 }
 
 /* ---- writing in order ---- */
 
 /* Puts running numbers where a form has left room for them. */
-static bool take(void *data, const char *text, size_t length)
+static bool put(void *data, const char *text, size_t length)
 {
 	struct request *request = data;
 	while (length > 0) {
@@ -75,9 +72,9 @@ static bool take(void *data, const char *text, size_t length)
 	return !request->failed;
 }
 
-static ssize_t take_piece(void *request, const char *text, size_t length)
+static ssize_t put_piece(void *request, const char *text, size_t length)
 {
-	return take(request, text, length) ? (ssize_t)length : 0;
+	return put(request, text, length) ? (ssize_t)length : 0;
 }
 
 static uint64_t loop_scopes(const struct sn_structure_function *function)
@@ -105,7 +102,7 @@ static void write_function(void *data, const struct sn_structure_function *funct
 static int write_structure(struct request *request, const char *path,
 			   struct sn_structure *structure)
 {
-	struct sn_structure_writer writer = {write_function, take, request};
+	struct sn_structure_writer writer = {write_function, put, request};
 	struct sn_error error = {""};
 	int status = 0;
 	const struct sn_structure_info *info = sn_structure_info(structure);
@@ -210,14 +207,14 @@ static int write_binary(struct request *request, const char *path)
 }
 
 /* Into request->to. */
-static int write_all(struct request *request, char **paths, int count)
+static int write_all(struct request *request)
 {
 	int status = 0;
-	request->out = fopencookie(request, "w", (cookie_io_functions_t){.write = take_piece});
-	if (!request->out || !request->to)
+	request->out = fopencookie(request, "w", (cookie_io_functions_t){.write = put_piece});
+	if (!request->out)
 		return sn_command_fail("out of memory");
-	for (int i = 0; i < count && status == 0 && !request->failed; i++)
-		status = write_binary(request, paths[i]);
+	for (int i = 0; i < request->path_count && status == 0 && !request->failed; i++)
+		status = write_binary(request, request->paths[i]);
 	if (status == 0 && !request->has_begun)
 		request->form->begin(request->out);
 	if (status == 0)
@@ -225,7 +222,7 @@ static int write_all(struct request *request, char **paths, int count)
 	fclose(request->out);
 	if (status == 0 && request->functions == 0 && request->structure.function) {
 		sn_command_warn("no function '%s' begins in %s", request->structure.function,
-				count == 1 ? paths[0] : "these files");
+				request->path_count == 1 ? *request->paths : "these files");
 		status = SN_EXIT_FINDING;
 	}
 	return status;
@@ -247,59 +244,51 @@ static int let_go(struct request *request, FILE *held)
 
 /* Standard output gets all or nothing, which takes a file where only the last of several may be one
  * that cannot be read. */
-static int write_to_standard_output(struct request *request, char **paths, int count)
+static int write_to_standard_output(struct request *request)
 {
-	FILE *held = count > 1 ? tmpfile() : NULL;
-	if (count > 1 && !held)
+	FILE *held = request->path_count > 1 ? tmpfile() : NULL;
+	if (request->path_count > 1 && !held)
 		return sn_command_fail("cannot write a temporary file: %s", strerror(errno));
 	request->to = held ? held : stdout;
-	int status = write_all(request, paths, count);
-	if (held && status != SN_EXIT_FAILED) {
-		int failed = let_go(request, held);
-		status = failed ? failed : status;
-	}
+	int status = write_all(request);
+	if (held && status != SN_EXIT_FAILED && let_go(request, held))
+		status = SN_EXIT_FAILED;
 	if (held)
 		fclose(held);
 	return status;
 }
 
-static int write_to_file(struct request *request, char **paths, int count)
+/* What went wrong has been said where the error's text is "". */
+static int write_whole(void *context, FILE *out, struct sn_error *error)
 {
-	struct sn_error error = {""};
-	struct sn_output file;
-	if (sn_output_open(&file, request->output, &error) < 0)
-		return sn_command_fail("%s", error.text);
-	request->to = sn_output_stream(&file);
-	int status = write_all(request, paths, count);
-	if (request->to)
-		fclose(request->to);
-	if (status == SN_EXIT_FAILED)
-		sn_output_abandon(&file);
-	else if (sn_output_commit(&file, &error) < 0)
-		status = sn_command_fail("%s", error.text);
-	return status;
+	struct request *request = context;
+	request->to = out;
+	request->status = write_all(request);
+	return request->status == SN_EXIT_FAILED ? sn_fail(error, SN_ERR_ARGUMENT, "%s", "") : 0;
 }
 
-static int run(int argc, char **argv)
+static int write_to_file(struct request *request)
+{
+	struct sn_error error = {""};
+	int result = sn_command_write_file(request->output, write_whole, request, &error);
+	if (result && *error.text)
+		return sn_command_fail("%s", error.text);
+	return request->status;
+}
+
+int sn_command_structure_run(int argc, char **argv)
 {
 	struct request request = {0};
-	int status;
-	if (parse(argc, argv, &request, &status))
-		return status;
+	struct sn_options options = {&sn_command_structure, argc, argv};
+	if (!read_options(&request, &options))
+		return options.status;
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_structure, "no binary given");
+	request.paths = argv + optind;
+	request.path_count = argc - optind;
 	request.is_full |= request.structure.function != NULL || request.form->wants_lines;
 	request.structure.no_lines = !request.is_full;
 	request.structure.wants_calls = request.form->wants_calls;
-	if (request.output && strcmp(request.output, "-") == 0)
-		request.output = NULL;
-	return (request.output ? write_to_file : write_to_standard_output)(&request, argv + optind,
-									   argc - optind);
+	bool to_file = request.output && strcmp(request.output, "-") != 0;
+	return (to_file ? write_to_file : write_to_standard_output)(&request);
 }
-
-const struct sn_command sn_command_structure = {
-    .name = "structure",
-    .summary = "show the loops and inlined calls of a program's code",
-    .usage = sn_usage_structure,
-    .run = run,
-};

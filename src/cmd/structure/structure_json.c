@@ -4,8 +4,6 @@
 
 #include "show/json.h"
 
-#include <inttypes.h>
-
 enum { DEPTH_MAX = 256 };
 
 static void begin(FILE *out)
@@ -13,79 +11,76 @@ static void begin(FILE *out)
 	fputs("{\"version\":1,\"binaries\":[", out);
 }
 
-static void put_member(const char *key, const char *text, FILE *out)
-{
-	fprintf(out, "\"%s\":", key);
-	if (text)
-		sn_json_quote(out, text);
-	else
-		fputs("null", out);
-	putc(',', out);
-}
-
 static void begin_binary(const char *path, const struct sn_structure_info *info, bool is_first,
 			 FILE *out)
 {
+	struct sn_json json = {.out = out};
 	fputs(is_first ? "\n{" : ",\n{", out);
-	put_member("path", path, out);
-	put_member("machine", info->machine, out);
-	put_member("build_id", info->build_id[0] ? info->build_id : NULL, out);
-	put_member("symbols", info->status, out);
-	fprintf(out, "\"code_bytes\":%" PRIu64 ",\"functions\":[\n", info->code_bytes);
+	sn_json_texts(&json, {"path", path}, {"machine", info->machine},
+		      {"build_id", info->build_id[0] ? info->build_id : NULL},
+		      {"symbols", info->status});
+	sn_json_put_unsigned(&json, "code_bytes", info->code_bytes);
+	sn_json_key(&json, "functions");
+	fputs("[\n", out);
 }
 
 static void put_ranges(const struct sn_structure_function *function, const struct sn_scope *scope,
-		       FILE *out)
+		       struct sn_json *json)
 {
-	fputs("\"ranges\":[", out);
-	for (uint32_t at = scope->first_range; at != SN_SCOPE_NONE; at = function->ranges[at].next)
-		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", at == scope->first_range ? "" : ",",
-			function->ranges[at].start, function->ranges[at].end);
-	putc(']', out);
+	sn_json_open(json, "ranges", '[');
+	for (uint32_t at = scope->first_range; at != SN_SCOPE_NONE;
+	     at = function->ranges[at].next) {
+		sn_json_begin(json, '[');
+		sn_json_unsigned(json, function->ranges[at].start);
+		sn_json_unsigned(json, function->ranges[at].end);
+		sn_json_end(json, ']');
+	}
+	sn_json_end(json, ']');
 }
 
 static void put_scope(const struct sn_structure_function *function, uint32_t at, unsigned depth,
-		      FILE *out)
+		      struct sn_json *json)
 {
 	static const char *const kinds[] = {"function", "loop", "inlined", "line"};
 	const struct sn_scope *scope = &function->scopes[at];
-	fprintf(out, "{\"kind\":\"%s\",", kinds[scope->kind]);
-	if (scope->kind == SN_SCOPE_FUNCTION || scope->kind == SN_SCOPE_INLINED) {
-		put_member("name", scope->name, out);
-		put_member("linkage_name", scope->linkage_name, out);
+	bool is_inlined = scope->kind == SN_SCOPE_INLINED;
+	sn_json_begin(json, '{');
+	sn_json_put_text(json, "kind", kinds[scope->kind]);
+	if (is_inlined || scope->kind == SN_SCOPE_FUNCTION) {
+		sn_json_texts(json, {"name", scope->name}, {"linkage_name", scope->linkage_name});
 	}
-	put_member("file", scope->file, out);
-	fprintf(out, "\"line\":%" PRIu32 ",", scope->line);
-	if (scope->kind == SN_SCOPE_INLINED) {
-		put_member("call_file", scope->call_file, out);
-		fprintf(out, "\"call_line\":%" PRIu32 ",", scope->call_line);
+	sn_json_put_text(json, "file", scope->file);
+	sn_json_put_number(json, "line", scope->line);
+	if (is_inlined) {
+		sn_json_put_text(json, "call_file", scope->call_file);
+		sn_json_put_number(json, "call_line", scope->call_line);
 	}
 	if (scope->kind != SN_SCOPE_LINE)
-		fprintf(out, "\"last_line\":%" PRIu32 ",", scope->last_line);
-	if (scope->kind == SN_SCOPE_LOOP)
-		fprintf(
-		    out, "\"number\":%" PRIu32 ",\"irreducible\":%s,\"machine_loops\":%" PRIu32 ",",
-		    scope->number, scope->is_irreducible ? "true" : "false", scope->machine_loops);
-	if (scope->kind == SN_SCOPE_FUNCTION)
-		fprintf(out, "\"blocks\":%" PRIu32 ",\"unresolved_jumps\":%" PRIu32 ",",
-			function->block_count, function->unresolved_count);
-	fprintf(out, "\"start\":%" PRIu64 ",\"bytes\":%" PRIu64 ",", scope->start, scope->bytes);
-	put_ranges(function, scope, out);
-	if (scope->first_child != SN_SCOPE_NONE && depth < DEPTH_MAX) {
-		fputs(",\"children\":[", out);
-		for (at = scope->first_child; at != SN_SCOPE_NONE; at = function->scopes[at].next) {
-			if (at != scope->first_child)
-				putc(',', out);
-			put_scope(function, at, depth + 1, out);
-		}
-		putc(']', out);
+		sn_json_put_number(json, "last_line", scope->last_line);
+	if (scope->kind == SN_SCOPE_LOOP) {
+		sn_json_put_number(json, "number", scope->number);
+		sn_json_put_bool(json, "irreducible", scope->is_irreducible);
+		sn_json_put_number(json, "machine_loops", scope->machine_loops);
 	}
-	putc('}', out);
+	if (scope->kind == SN_SCOPE_FUNCTION) {
+		sn_json_numbers(json, {"blocks", function->block_count},
+				{"unresolved_jumps", function->unresolved_count});
+	}
+	sn_json_put_unsigned(json, "start", scope->start);
+	sn_json_put_unsigned(json, "bytes", scope->bytes);
+	put_ranges(function, scope, json);
+	if (scope->first_child != SN_SCOPE_NONE && depth < DEPTH_MAX) {
+		sn_json_open(json, "children", '[');
+		for (at = scope->first_child; at != SN_SCOPE_NONE; at = function->scopes[at].next)
+			put_scope(function, at, depth + 1, json);
+		sn_json_end(json, ']');
+	}
+	sn_json_end(json, '}');
 }
 
 static void write_function(const struct sn_structure_function *function, bool is_full, FILE *out)
 {
-	put_scope(function, 0, 0, out);
+	put_scope(function, 0, 0, &(struct sn_json){.out = out});
 	fputs(",\n", out);
 }
 

@@ -6,7 +6,6 @@
 #include "show/label.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { DEPTH_MAX = 64, TEXT_CHARS = 1024 };
 

@@ -7,42 +7,21 @@
 #include "structure_write.h"
 
 #include "base/escape.h"
+#include "base/search.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { DEPTH_MAX = 256 };
 
-static const char dtd[] =
-    "<!DOCTYPE HPCToolkitStructure [\n"
-    "<!ELEMENT HPCToolkitStructure (LM)*>\n"
-    "<!ATTLIST HPCToolkitStructure version CDATA #REQUIRED i CDATA #REQUIRED n CDATA #IMPLIED>\n"
-    "<!ELEMENT LM (F|P)*>\n"
-    "<!ATTLIST LM i CDATA #REQUIRED n CDATA #REQUIRED has-calls CDATA #REQUIRED v CDATA "
-    "#IMPLIED>\n"
-    "<!ELEMENT F (P|L|S)*>\n"
-    "<!ATTLIST F i CDATA #REQUIRED n CDATA #REQUIRED>\n"
-    "<!ELEMENT P (P|A|L|S|C)*>\n"
-    "<!ATTLIST P i CDATA #REQUIRED n CDATA #REQUIRED ln CDATA #IMPLIED l CDATA #IMPLIED s CDATA "
-    "#IMPLIED v CDATA #IMPLIED>\n"
-    "<!ELEMENT A (A|L|S|C)*>\n"
-    "<!ATTLIST A i CDATA #REQUIRED f CDATA #IMPLIED n CDATA #IMPLIED ln CDATA #IMPLIED l CDATA "
-    "#IMPLIED v CDATA #IMPLIED>\n"
-    "<!ELEMENT L (A|L|S|C)*>\n"
-    "<!ATTLIST L i CDATA #REQUIRED l CDATA #REQUIRED f CDATA #IMPLIED v CDATA #IMPLIED>\n"
-    "<!ELEMENT S EMPTY>\n"
-    "<!ATTLIST S i CDATA #REQUIRED l CDATA #REQUIRED v CDATA #IMPLIED>\n"
-    "<!ELEMENT C (C)*>\n"
-    "<!ATTLIST C i CDATA #REQUIRED l CDATA #REQUIRED v CDATA #IMPLIED t CDATA #IMPLIED d CDATA "
-    "#IMPLIED>\n"
-    "]>\n";
+/* structure.dtd, made a C array by export/html/embed.py */
+extern const char sn_structure_dtd[];
 
 static void begin(FILE *out)
 {
 	fprintf(out,
 		"<?xml version=\"1.0\"?>\n%s"
 		"<HPCToolkitStructure i=\"%c\" version=\"4.9\" n=\"\">\n",
-		dtd, SN_STRUCTURE_NUMBER);
+		sn_structure_dtd, SN_STRUCTURE_NUMBER);
 }
 
 static void put_attribute(const char *name, const char *text, FILE *out)
@@ -68,15 +47,7 @@ static void begin_binary(const char *path, const struct sn_structure_info *info,
 /* The first call that does not end before an address. */
 static uint32_t call_at(const struct sn_structure_function *function, uint64_t address)
 {
-	uint32_t low = 0, high = function->call_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (function->calls[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, function->call_count, function->calls[i].start < address);
 }
 
 /* Writes a range, if it is not empty; true then. */

@@ -9,11 +9,9 @@
 #include "show/page/timeline_page.h"
 #include "show/page/timeline_svg.h"
 #include "show/label.h"
-#include "trace_input.h"
 
 #include "sonde/db.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };
@@ -37,7 +35,7 @@ static int show_views(const struct timeline *timeline, struct sn_page *page, str
 	if (!result)
 		sn_show_left_out(&timeline->answers, page);
 	if (!result && page->has_failed)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	return result;
 }
 
@@ -78,7 +76,7 @@ static void print_json(const struct timeline *timeline, const struct sn_page *pa
 	putchar('\n');
 }
 
-/* The window that was asked for. */
+/* The window that was asked for. 0 or SN_ERR_ARGUMENT. */
 static int choose_window(const struct timeline *timeline, struct sn_timeline_window *window,
 			 struct sn_error *error)
 {
@@ -92,9 +90,9 @@ static int choose_window(const struct timeline *timeline, struct sn_timeline_win
 	/* all that is recorded may be moments at one time */
 	if (timeline->to_s < 0 && window->to_ns == window->from_ns)
 		window->to_ns++;
-	if (window->to_ns <= window->from_ns)
-		return sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
-	return 0;
+	return window->to_ns > window->from_ns
+		   ? 0
+		   : sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
 }
 
 /* A page has all views, whatever is printed. */
@@ -146,10 +144,8 @@ static int answer(struct timeline *timeline, const char *path)
 		status = sn_command_fail("cannot read '%s': %s", path, error.text);
 	else if (timeline->picture && draw(timeline, path, &error))
 		status = sn_command_fail("%s", error.text);
-	else if (timeline->form)
-		print_json(timeline, &page);
 	else
-		print_text(timeline, &page);
+		(timeline->form ? print_json : print_text)(timeline, &page);
 	sn_page_release(&page);
 	sn_answers_release(&timeline->answers);
 	return status;
@@ -170,9 +166,8 @@ static int show(struct timeline *timeline, const char *path)
 	return status;
 }
 
-static int run(int argc, char **argv)
+int sn_command_timeline_run(int argc, char **argv)
 {
-	static const char *const forms[] = {"text", "json", NULL};
 	const char *views[MAX_VIEWS];
 	int view_count = 0;
 	for (; sn_timeline_views[view_count].name && view_count + 2 < MAX_VIEWS; view_count++)
@@ -190,7 +185,7 @@ static int run(int argc, char **argv)
 	    {"iteration", SN_OPTION_WHOLE(answers->iteration, 1, 1e9)},
 	    {"from", .number = &timeline.from_s, .most = 1e9},
 	    {"to", .number = &timeline.to_s, .most = 1e9},
-	    {"format", .choice = &timeline.form, .choices = forms},
+	    {"format", SN_OPTION_CHOICE(timeline.form, "text", "json")},
 	    {"limit", SN_OPTION_WHOLE(timeline.limit, 0, LIMIT_MAX)},
 	    {"memory", .memory = &answers->memory_bytes, .least = LEAST_MEMORY},
 	    {"launched-only", .flag = &answers->launched_only},
@@ -209,10 +204,3 @@ static int run(int argc, char **argv)
 	timeline.answers.db = db;
 	return sn_command_close(db, show(&timeline, paths[0]));
 }
-
-const struct sn_command sn_command_timeline = {
-    .name = "timeline",
-    .summary = "say where the time of a trace went, and what devices waited for",
-    .usage = sn_usage_timeline,
-    .run = run,
-};

@@ -2,52 +2,51 @@
 /* Findings, devices and iterations of a trace as JSON; see timeline.h. */
 #include "timeline.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static const char *const work_keys[] = {"computation", "communication", "copy"};
-
-static void json_device(const struct sn_answers *answers, size_t number, struct sn_json *json)
+static void json_blame(const struct sn_answers *answers, const struct sn_blame *blame,
+		       struct sn_json *json)
 {
-	const struct sn_device_time *time = answers->times.devices + number;
-	const struct sn_blame *blame = answers->blames + number;
-	char key[64];
-	sn_json_begin(json, '{');
-	sn_json_put_number(json, "run", time->run);
-	sn_json_put_number(json, "rank", time->rank);
-	sn_json_put_number(json, "device", time->device);
-	sn_json_put_number(json, "streams", time->stream_count);
-	sn_json_put_unsigned(json, "start_ns", time->start_ns);
-	sn_json_put_number(json, "total_ns", (double)(time->end_ns - time->start_ns));
-	sn_json_put_number(json, "busy_ns", (double)time->busy_ns);
-	sn_json_put_number(json, "idle_ns", (double)time->idle_ns);
-	for (unsigned i = 0; i < SN_WORK_KINDS; i++) {
-		snprintf(key, sizeof(key), "%s_ns", work_keys[i]);
-		sn_json_put_number(json, key, (double)time->work_ns[i]);
-		snprintf(key, sizeof(key), "exposed_%s_ns", work_keys[i]);
-		sn_json_put_number(json, key, (double)time->exposed_ns[i]);
-		snprintf(key, sizeof(key), "%s_count", work_keys[i]);
-		sn_json_put_number(json, key, (double)time->operation_counts[i]);
-	}
-	sn_json_open(json, "idle", '{');
-	sn_json_put_number(json, "gaps", (double)time->gap_count);
-	sn_json_put_number(json, "not_queued_ns", (double)time->not_queued_ns);
-	sn_json_put_number(json, "launching_ns", (double)time->launch_ns);
-	sn_json_put_number(json, "launch_not_recorded_ns", (double)time->unexplained_ns);
-	sn_json_put_number(json, "nobody_ns", blame->nobody_ns);
 	sn_json_open(json, "blame", '[');
-	for (size_t i = 0; i < blame->count; i++) {
+	for (const struct sn_blame_share *one = blame->shares; one < blame->shares + blame->count;
+	     one++) {
 		char name[SN_LABEL_CHARS];
-		uint32_t context = blame->shares[i].context;
 		sn_label_full(answers->db, SN_GROUP_AUTO,
-			      sonde_db_context(answers->db, context)->frame, name);
+			      sonde_db_context(answers->db, one->context)->frame, name);
 		sn_json_begin(json, '{');
-		sn_json_put_number(json, "context", context);
+		sn_json_put_number(json, "context", one->context);
 		sn_json_put_text(json, "name", name);
-		sn_json_put_number(json, "time_ns", blame->shares[i].time_ns);
+		sn_json_put_number(json, "time_ns", one->time_ns);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
+}
+
+static void json_device(const struct sn_answers *answers, size_t number, struct sn_json *json)
+{
+	static const char *const keys[SN_WORK_KINDS][3] = {
+	    {"computation_ns", "exposed_computation_ns", "computation_count"},
+	    {"communication_ns", "exposed_communication_ns", "communication_count"},
+	    {"copy_ns", "exposed_copy_ns", "copy_count"}};
+	const struct sn_device_time *time = answers->times.devices + number;
+	sn_json_begin(json, '{');
+	sn_json_numbers(json, {"run", time->run}, {"rank", time->rank}, {"device", time->device},
+			{"streams", time->stream_count});
+	sn_json_put_unsigned(json, "start_ns", time->start_ns);
+	sn_json_numbers(json, {"total_ns", (double)(time->end_ns - time->start_ns)},
+			{"busy_ns", (double)time->busy_ns}, {"idle_ns", (double)time->idle_ns});
+	for (unsigned i = 0; i < SN_WORK_KINDS; i++) {
+		sn_json_numbers(json, {keys[i][0], (double)time->work_ns[i]},
+				{keys[i][1], (double)time->exposed_ns[i]},
+				{keys[i][2], (double)time->operation_counts[i]});
+	}
+	sn_json_open(json, "idle", '{');
+	sn_json_numbers(json, {"gaps", (double)time->gap_count},
+			{"not_queued_ns", (double)time->not_queued_ns},
+			{"launching_ns", (double)time->launch_ns},
+			{"launch_not_recorded_ns", (double)time->unexplained_ns},
+			{"nobody_ns", answers->blames[number].nobody_ns});
+	json_blame(answers, answers->blames + number, json);
 	sn_json_end(json, '}');
 	sn_json_end(json, '}');
 }
@@ -77,14 +76,13 @@ static void json_finding(const struct sn_answers *answers, const struct sn_findi
 			 struct sn_json *json)
 {
 	sn_json_begin(json, '{');
-	sn_json_put_text(json, "rule", sn_rule_name(finding->rule));
-	sn_json_put_text(json, "severity", sn_severity_name(finding->severity));
+	sn_json_texts(json, {"rule", sn_rule_name(finding->rule)},
+		      {"severity", sn_severity_name(finding->severity)});
 	sn_json_open(json, "evidence", '[');
 	for (size_t i = 0; i < finding->evidence_count; i++) {
 		const struct sn_evidence *one = finding->evidence + i;
 		sn_json_begin(json, '{');
-		sn_json_put_text(json, "name", one->name);
-		sn_json_put_text(json, "unit", one->unit);
+		sn_json_texts(json, {"name", one->name}, {"unit", one->unit});
 		sn_json_put_number(json, "value", one->value);
 		if (!strcmp(one->unit, "context")) {
 			sn_json_put_text(json, "text",

@@ -2,6 +2,7 @@
 /* Devices and iterations of a trace as text; see timeline.h. */
 #include "timeline.h"
 
+#include "base/sort.h"
 #include "base/utf8.h"
 #include "cmd/command.h"
 #include "format/measurement/measurement.h"
@@ -9,8 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const work_names[] = {"computation", "communication", "copies"};
 
 static void print_row(const char *name, double ns, double whole, const char *note)
 {
@@ -20,25 +19,25 @@ static void print_row(const char *name, double ns, double whole, const char *not
 
 static void device_title(const struct sn_answers *answers, const struct sn_device_time *time)
 {
-	char count[SN_NUMBER_CHARS], streams[SN_NUMBER_CHARS];
+	struct sn_style style = sn_terminal_style(stdout);
 	uint64_t operations = 0;
 	for (unsigned i = 0; i < SN_WORK_KINDS; i++)
 		operations += time->operation_counts[i];
-	bool is_bold = sn_terminal_has_color(stdout);
-	printf("%s", is_bold ? "\033[1m" : "");
+	printf("%s", style.bold);
 	if (answers->times.devices[answers->times.count - 1].run)
 		printf("run %u · ", time->run);
 	if (time->rank >= 0)
 		printf("rank %d · ", (int)time->rank);
-	printf("device %u%s: %s, %s operation%s on %s stream%s\n", time->device,
-	       is_bold ? "\033[0m" : "",
+	printf("device %u%s: %s, %s operation%s on %s stream%s\n", time->device, style.plain,
 	       sn_number_time((double)(time->end_ns - time->start_ns)).text,
-	       sn_number_count((double)operations, count), operations == 1 ? "" : "s",
-	       sn_number_count(time->stream_count, streams), time->stream_count == 1 ? "" : "s");
+	       sn_number_counted((double)operations).text, operations == 1 ? "" : "s",
+	       sn_number_counted(time->stream_count).text, time->stream_count == 1 ? "" : "s");
 }
 
 static void print_work(const struct sn_device_time *time)
 {
+	static const char *const names[] = {"computation", "exposed communication",
+					    "exposed copies"};
 	double whole = (double)(time->end_ns - time->start_ns);
 	char note[96];
 	for (unsigned i = 0; i < SN_WORK_KINDS; i++) {
@@ -48,13 +47,9 @@ static void print_work(const struct sn_device_time *time)
 		if (i != SN_WORK_COMPUTE && time->work_ns[i] != time->exposed_ns[i])
 			snprintf(note, sizeof(note), "of %s; the rest is hidden",
 				 sn_number_time((double)time->work_ns[i]).text);
-		char name[64];
-		snprintf(name, sizeof(name), "%s%s", i == SN_WORK_COMPUTE ? "" : "exposed ",
-			 work_names[i]);
-		print_row(name, (double)time->exposed_ns[i], whole, note);
+		print_row(names[i], (double)time->exposed_ns[i], whole, note);
 	}
-	char gaps[SN_NUMBER_CHARS];
-	snprintf(note, sizeof(note), "in %s gap%s", sn_number_count((double)time->gap_count, gaps),
+	snprintf(note, sizeof(note), "in %s gap%s", sn_number_counted((double)time->gap_count).text,
 		 time->gap_count == 1 ? "" : "s");
 	print_row("idle", (double)time->idle_ns, whole, time->gap_count ? note : "");
 	if (!time->idle_ns)
@@ -89,9 +84,7 @@ struct frame_share {
 static int compare_frames(const void *left, const void *right)
 {
 	const struct frame_share *a = left, *b = right;
-	if (a->time_ns != b->time_ns)
-		return a->time_ns > b->time_ns ? -1 : 1;
-	return a->frame < b->frame ? -1 : a->frame > b->frame;
+	return sn_order_then(SN_ORDER(b->time_ns, a->time_ns), SN_ORDER(a->frame, b->frame));
 }
 
 /* What a call is; of machine code, which samples meet, the function or what it belongs to. */
@@ -105,13 +98,16 @@ static uint32_t frame_of(const struct sn_answers *answers, uint32_t context)
 		       : frame;
 }
 
+/* Those that have a share, the largest first; NULL without memory. */
 static struct frame_share *by_frame(const struct sn_answers *answers, const struct sn_blame *blame,
 				    size_t *count)
 {
 	uint32_t frame_count = sonde_db_frame_count(answers->db);
 	struct frame_share *frames = calloc(frame_count + 1ull, sizeof(*frames));
 	*count = 0;
-	for (size_t i = 0; i < blame->count && frames; i++) {
+	if (!frames)
+		return NULL;
+	for (size_t i = 0; i < blame->count; i++) {
 		const struct sn_blame_share *share = blame->shares + i;
 		uint32_t frame = frame_of(answers, share->context);
 		frames[frame].frame = frame;
@@ -121,12 +117,16 @@ static struct frame_share *by_frame(const struct sn_answers *answers, const stru
 			frames[frame].context = share->context;
 		}
 	}
-	if (!frames)
-		return NULL;
 	qsort(frames, frame_count, sizeof(*frames), compare_frames);
 	while (*count < frame_count && frames[*count].time_ns > 0)
 		(*count)++;
 	return frames;
+}
+
+static void print_share(double ns, const struct sn_device_time *time, const char *what)
+{
+	printf("  %9s  %6s  %s", sn_number_time(ns).text,
+	       sn_number_part(ns, (double)time->idle_ns).text, what);
 }
 
 static void print_blame(const struct sn_answers *answers, size_t limit,
@@ -136,34 +136,29 @@ static void print_blame(const struct sn_answers *answers, size_t limit,
 	struct frame_share *frames = by_frame(answers, blame, &count);
 	size_t shown = limit && count > limit ? limit : count;
 	double rest = 0;
-	if (!frames || !time->idle_ns || !count) {
-		free(frames);
-		return;
-	}
-	printf("\n  while it was idle, the host was in\n");
-	for (size_t i = 0; i < count; i++) {
+	if (frames && time->idle_ns && count)
+		printf("\n  while it was idle, the host was in\n");
+	else
+		count = shown = 0;
+	for (const struct frame_share *one = frames; one < frames + shown; one++) {
 		char name[SN_LABEL_CHARS], above[SN_LABEL_CHARS] = "";
-		if (i >= shown) {
-			rest += frames[i].time_ns;
-			continue;
-		}
-		sn_label_name(answers->db, SN_GROUP_AUTO, frames[i].frame, name);
-		uint32_t python = python_above(answers->db, frames[i].context);
-		if (python != SONDE_NONE && python != frames[i].frame)
+		sn_label_name(answers->db, SN_GROUP_AUTO, one->frame, name);
+		uint32_t python = python_above(answers->db, one->context);
+		if (python != SONDE_NONE && python != one->frame)
 			sn_label_name(answers->db, SN_GROUP_AUTO, python, above);
 		sn_utf8_cut(name, 48);
 		sn_utf8_cut(above, 40);
-		printf("  %9s  %6s  %s%s%s\n", sn_number_time(frames[i].time_ns).text,
-		       sn_number_part(frames[i].time_ns, (double)time->idle_ns).text, name,
-		       *above ? "  in " : "", above);
+		print_share(one->time_ns, time, name);
+		printf("%s%s\n", *above ? "  in " : "", above);
 	}
-	if (rest > 0)
-		printf("  %9s  %6s  %zu more\n", sn_number_time(rest).text,
-		       sn_number_part(rest, (double)time->idle_ns).text, count - shown);
-	if (blame->nobody_ns > 0.005 * (double)time->idle_ns)
-		printf("  %9s  %6s  no recorded call, or only waiting\n",
-		       sn_number_time(blame->nobody_ns).text,
-		       sn_number_part(blame->nobody_ns, (double)time->idle_ns).text);
+	for (size_t i = shown; i < count; i++)
+		rest += frames[i].time_ns;
+	if (rest > 0) {
+		print_share(rest, time, "");
+		printf("%zu more\n", count - shown);
+	}
+	if (count && blame->nobody_ns > 0.005 * (double)time->idle_ns)
+		print_share(blame->nobody_ns, time, "no recorded call, or only waiting\n");
 	free(frames);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importing on the way; see trace_input.h. */
-#include "trace_input.h"
-
+/* Importing on the way; see command.h. */
+#include "base/spill.h"
 #include "cmd/command.h"
 #include "import/core/import_files.h"
 #include "sonde/db.h"
@@ -45,12 +44,12 @@ void sn_command_import_notes(const struct sn_import_notes *notes)
 static int import_and_open(const struct sn_import_files *inputs, struct sonde_db **db,
 			   struct sn_error *error)
 {
-	const char *folder = getenv("TMPDIR");
+	const char *folder = sn_spill_folder(NULL);
 	char name[4096], path[4200];
-	snprintf(name, sizeof(name), "%s/sonde-XXXXXX", folder && *folder ? folder : "/tmp");
+	snprintf(name, sizeof(name), "%s/sonde-XXXXXX", folder);
 	if (!mkdtemp(name))
-		return sn_fail(error, SN_ERR_IO, "cannot create a folder in '%s': %s",
-			       folder && *folder ? folder : "/tmp", strerror(errno));
+		return sn_fail(error, SN_ERR_IO, "cannot create a folder in '%s': %s", folder,
+			       strerror(errno));
 	snprintf(path, sizeof(path), "%s/trace.sdb", name);
 	int result = import(inputs, path, error);
 	struct sonde_db_error why = {""};

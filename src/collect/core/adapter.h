@@ -55,7 +55,7 @@ uintptr_t sn_python_innermost(struct sn_thread *thread);
  * the same again, so are the frames' codes, lines and is_entry, by the same signs by which the
  * walk knows a code object. `innermost` is what sn_python_innermost has just given. 0 where there
  * is none: too many frames, or some that cannot be read. AS-safe: no. */
-uint64_t sn_python_print(struct sn_thread *thread, uintptr_t innermost);
+uint64_t sn_python_fingerprint(struct sn_thread *thread, uintptr_t innermost);
 /* The frame that called `frame`, or 0. AS-safe: no. */
 uintptr_t sn_python_caller(struct sn_thread *thread, uintptr_t frame);
 /* The name of the code object that is the first argument of the function which `frame` of the last

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Maps memory for the collector, counts it, and keeps it below the limits of user and process. */
 #include "arena.h"
+#include "line.h"
 #include "collect/unwind/own_stack.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -34,12 +33,8 @@ static bool read_usage(struct usage *usage)
 {
 	char text[128];
 	uint64_t numbers[6] = {0};
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	long length = syscall(SYS_read, fd, text, sizeof(text));
-	syscall(SYS_close, fd);
-	for (long at = 0, field = 0; at < length && field < 6; at++)
+	size_t length = sn_read_text(AT_FDCWD, "/proc/self/statm", text, sizeof(text));
+	for (size_t at = 0, field = 0; at < length && field < 6; at++)
 		if (text[at] >= '0' && text[at] <= '9')
 			numbers[field] = numbers[field] * 10 + (uint64_t)(text[at] - '0');
 		else
@@ -71,13 +66,10 @@ static bool may_map(size_t bytes)
 	size_t ours = atomic_load_explicit(&mapped_bytes, memory_order_relaxed) +
 		      atomic_load_explicit(&claimed_bytes, memory_order_relaxed);
 	struct usage usage;
-	int saved_errno = errno;
 	if (space == SIZE_MAX && data == SIZE_MAX)
 		return true;
-	bool is_known = read_usage(&usage);
-	errno = saved_errno;
 	/* where it cannot be known the program is taken to use half */
-	if (!is_known)
+	if (!read_usage(&usage))
 		usage = (struct usage){space / 2, data / 2};
 	return leaves_enough(space, usage.mapped, ours, bytes) &&
 	       leaves_enough(data, usage.data, ours, bytes);
@@ -265,7 +257,7 @@ void sn_bump_release(struct sn_bump *bump)
 	*bump = (struct sn_bump){0};
 }
 
-void *sn_bump_take(struct sn_bump *bump, size_t bytes)
+void *sn_bump_alloc(struct sn_bump *bump, size_t bytes)
 {
 	bytes = (bytes + 7) & ~(size_t)7;
 	if (bytes > BUMP_CHUNK_BYTES - 8)

@@ -83,6 +83,6 @@ struct sn_bump {
 /* MT: owner. */
 void sn_bump_release(struct sn_bump *bump);
 /* `bytes` bytes aligned to 8, or NULL. MT: owner. */
-void *sn_bump_take(struct sn_bump *bump, size_t bytes);
+void *sn_bump_alloc(struct sn_bump *bump, size_t bytes);
 
 #endif

@@ -223,7 +223,7 @@ static void emit_python_group(struct path *path)
 }
 
 /* `count` is what the walk gave. */
-static void take_python(struct path *path, int count)
+static void set_python(struct path *path, int count)
 {
 	if (count < 0) {
 		sn_drop(path->thread, SN_DROP_PYTHON_UNREADABLE, 1);
@@ -242,7 +242,7 @@ static void walk_python(struct path *path, bool interrupted)
 	if (!(path->sources & SN_SOURCE_PYTHON))
 		return;
 	path->thread->interrupted = interrupted;
-	take_python(path, sn_python_walk(path->thread, path->frames->python, PYTHON_MAX));
+	set_python(path, sn_python_walk(path->thread, path->frames->python, PYTHON_MAX));
 	path->thread->interrupted = false;
 }
 
@@ -489,8 +489,8 @@ static void begin_below(struct path *path, const struct sn_work *work, uint32_t 
 	if (is_worker)
 		cut_runtime(&other, origin->work.origin);
 	if (path->sources & SN_SOURCE_PYTHON)
-		take_python(&other, sn_python_walk_other(path->thread, origin->python, origin->self,
-							 path->frames->python, PYTHON_MAX));
+		set_python(&other, sn_python_walk_other(path->thread, origin->python, origin->self,
+							path->frames->python, PYTHON_MAX));
 	pair_groups(&other);
 	emit_path(&other);
 	path->node = other.node;
@@ -551,8 +551,7 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 			      .node = SN_NODE_ROOT,
 			      .native.complete = true,
 			      .origin_count = thread->origin_depth};
-	path->shadows =
-	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	path->shadows = sn_shadow_count(thread);
 	if (path->sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) || path->shadows ||
 	    path->origin_count || thread->work.origin)
 		walk_native(path, context);

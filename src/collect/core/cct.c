@@ -7,7 +7,6 @@
  * no element's identity. A reader of another thread never looks at the tables, only at the arrays.
  */
 #include "cct.h"
-#include "collect/unwind/module_list.h"
 
 #include <string.h>
 
@@ -59,6 +58,24 @@ static void buckets_grow(struct sn_buckets *buckets, struct sn_array *array,
 	*buckets = larger;
 }
 
+/* Publishes the array's next element, which is filled in but for its link. */
+static inline __attribute__((always_inline)) void
+publish(struct sn_buckets *buckets, struct sn_array *array, uint32_t index, uint32_t hash,
+	uint32_t (*hash_of)(const void *), uint32_t *(*link_of)(void *))
+{
+	uint32_t *head = &buckets->heads[hash & (buckets->count - 1)];
+	*link_of(sn_array_at(array, index)) = *head;
+	sn_array_commit(array);
+	*head = index;
+	if (index >= buckets->count)
+		buckets_grow(buckets, array, hash_of, link_of);
+}
+
+static uint32_t first_in_bucket(const struct sn_buckets *buckets, uint32_t hash)
+{
+	return buckets->heads[hash & (buckets->count - 1)];
+}
+
 /* ---- contexts ---- */
 
 static uint32_t frame_hash(uint32_t parent, const struct sn_frame *frame)
@@ -87,12 +104,7 @@ static uint32_t append_node(struct sn_cct *cct, uint32_t parent, const struct sn
 	struct sn_cct_node *node = sn_array_at(&cct->nodes, index);
 	node->record = (struct sn_node_record){.parent = parent, .frame = *frame};
 	atomic_store_explicit(&node->first_value, SN_ID_NONE, memory_order_relaxed);
-	uint32_t *head = &cct->node_buckets.heads[hash & (cct->node_buckets.count - 1)];
-	node->next_in_bucket = *head;
-	sn_array_commit(&cct->nodes);
-	*head = index;
-	if (index >= cct->node_buckets.count)
-		buckets_grow(&cct->node_buckets, &cct->nodes, node_hash, node_link);
+	publish(&cct->node_buckets, &cct->nodes, index, hash, node_hash, node_link);
 	return index;
 }
 
@@ -138,7 +150,7 @@ static bool frame_is(const struct sn_frame *a, const struct sn_frame *b)
 uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame *frame)
 {
 	uint32_t hash = frame_hash(parent, frame);
-	uint32_t index = cct->node_buckets.heads[hash & (cct->node_buckets.count - 1)];
+	uint32_t index = first_in_bucket(&cct->node_buckets, hash);
 	while (index != SN_ID_NONE) {
 		const struct sn_cct_node *node = sn_array_at(&cct->nodes, index);
 		if (node->record.parent == parent && frame_is(&node->record.frame, frame) && index)
@@ -247,17 +259,13 @@ static uint32_t *string_link(void *element)
 static uint32_t append_string(struct sn_cct *cct, const char *text, size_t length, uint32_t hash)
 {
 	uint32_t index = sn_array_reserve(&cct->strings);
-	char *copy = sn_bump_take(&cct->text, length);
+	char *copy = sn_bump_alloc(&cct->text, length);
 	if (index == UINT32_MAX || !copy)
 		return SN_ID_NONE;
 	memcpy(copy, text, length);
-	uint32_t *head = &cct->string_buckets.heads[hash & (cct->string_buckets.count - 1)];
 	struct sn_cct_string *string = sn_array_at(&cct->strings, index);
-	*string = (struct sn_cct_string){copy, (uint32_t)length, hash, *head, 0};
-	sn_array_commit(&cct->strings);
-	*head = index;
-	if (index >= cct->string_buckets.count)
-		buckets_grow(&cct->string_buckets, &cct->strings, string_hash, string_link);
+	*string = (struct sn_cct_string){.text = copy, .length = (uint32_t)length, .hash = hash};
+	publish(&cct->string_buckets, &cct->strings, index, hash, string_hash, string_link);
 	return index;
 }
 
@@ -266,7 +274,7 @@ uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length)
 	if (length > STRING_MAX_BYTES)
 		length = STRING_MAX_BYTES;
 	uint32_t hash = text_hash(text, length);
-	uint32_t index = cct->string_buckets.heads[hash & (cct->string_buckets.count - 1)];
+	uint32_t index = first_in_bucket(&cct->string_buckets, hash);
 	while (index != SN_ID_NONE) {
 		const struct sn_cct_string *string = sn_array_at(&cct->strings, index);
 		if (string->hash == hash && string->length == length &&
@@ -275,6 +283,15 @@ uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length)
 		index = string->next_in_bucket;
 	}
 	return append_string(cct, text, length, hash);
+}
+
+uint32_t sn_cct_named_child(struct sn_cct *cct, uint32_t parent, uint8_t kind, const char *name,
+			    size_t length)
+{
+	struct sn_frame frame = {.kind = kind, .id = sn_cct_string(cct, name, length)};
+	if (parent == SN_NODE_NONE || frame.id == SN_ID_NONE)
+		return SN_NODE_NONE;
+	return sn_cct_child(cct, parent, &frame);
 }
 
 /* ---- Python code objects ---- */
@@ -299,21 +316,17 @@ uint32_t sn_cct_code(struct sn_cct *cct, const char *file, size_t file_length, c
 	if (wanted.record.file == SN_ID_NONE || wanted.record.name == SN_ID_NONE)
 		return SN_ID_NONE;
 	uint32_t hash = code_hash(&wanted);
-	uint32_t *head = &cct->code_buckets.heads[hash & (cct->code_buckets.count - 1)];
-	for (uint32_t index = *head; index != SN_ID_NONE;) {
+	uint32_t index = first_in_bucket(&cct->code_buckets, hash);
+	while (index != SN_ID_NONE) {
 		const struct sn_cct_code *code = sn_array_at(&cct->codes, index);
 		if (!memcmp(&code->record, &wanted.record, sizeof(wanted.record)))
 			return index;
 		index = code->next_in_bucket;
 	}
-	uint32_t index = sn_array_reserve(&cct->codes);
+	index = sn_array_reserve(&cct->codes);
 	if (index == UINT32_MAX)
 		return SN_ID_NONE;
-	wanted.next_in_bucket = *head;
 	*(struct sn_cct_code *)sn_array_at(&cct->codes, index) = wanted;
-	sn_array_commit(&cct->codes);
-	*head = index;
-	if (index >= cct->code_buckets.count)
-		buckets_grow(&cct->code_buckets, &cct->codes, code_hash, code_link);
+	publish(&cct->code_buckets, &cct->codes, index, hash, code_hash, code_link);
 	return index;
 }

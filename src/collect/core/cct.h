@@ -97,6 +97,11 @@ void sn_cct_value_read(const struct sn_cct_value *value, struct sn_value_record 
  * 4,095. */
 uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length);
 
+/* The child of `parent` for a frame that is only a kind and a name, created where it is missing;
+ * SN_NODE_NONE without memory, and below SN_NODE_NONE. */
+uint32_t sn_cct_named_child(struct sn_cct *cct, uint32_t parent, uint8_t kind, const char *name,
+			    size_t length);
+
 /* The index of a Python code object, made where it is missing; SN_ID_NONE without memory. Two code
  * objects of one file, name and first line are one. */
 uint32_t sn_cct_code(struct sn_cct *cct, const char *file, size_t file_length, const char *name,

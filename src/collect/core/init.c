@@ -13,6 +13,7 @@
 #include "collect/record/graph.h"
 #include "collect/intercept/intercept.h"
 #include "kernel.h"
+#include "line.h"
 #include "lock.h"
 #include "collect/record/losses.h"
 #include "collect/interface/monitor.h"
@@ -65,27 +66,6 @@ static const char *setting(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-static unsigned parse_sources(const char *list)
-{
-	static const struct {
-		const char *name;
-		unsigned source;
-	} names[] = {{"python", SN_SOURCE_PYTHON},
-		     {"operator", SN_SOURCE_OPERATOR},
-		     {"native", SN_SOURCE_NATIVE},
-		     {"region", SN_SOURCE_REGION}};
-	unsigned sources = SN_SOURCE_REGION;
-	while (*list) {
-		size_t length = strcspn(list, ",");
-		for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
-			if (strlen(names[index].name) == length &&
-			    !memcmp(names[index].name, list, length))
-				sources |= names[index].source;
-		list += length + (list[length] == ',');
-	}
-	return sources;
-}
-
 static enum sn_graph_mode graph_mode(const char *text)
 {
 	return !strcmp(text, "all") ? SN_GRAPH_ALL : *text == '1' ? SN_GRAPH_SOME : SN_GRAPH_OFF;
@@ -104,7 +84,9 @@ static void read_config(void)
 	sn_config.file_mode = (unsigned)strtoull(setting("SONDE_SHARE", "0"), NULL, 8) & 0666;
 	sn_config.no_command = *setting("SONDE_COMMAND", "1") == '0';
 	sn_config.events = kept_setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
-	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
+	sn_config.sources =
+	    SN_SOURCE_REGION | sn_parse_names(setting("SONDE_CALL_PATH", "python,operator,native"),
+					      sn_source_names, SN_SOURCE_COUNT);
 	sn_config.operators = kept_setting("SONDE_OPERATORS", "sampled");
 	sn_config.graph = graph_mode(setting("SONDE_GRAPH", "0"));
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
@@ -160,7 +142,8 @@ static void begin_child(void *unused)
 	sn_own_fds_after_fork();
 	sn_properties_init();
 	sn_property_set("began", "fork");
-	sn_property_set_parent(parent);
+	/* it may be over already, and another process the parent */
+	sn_property_set_number("ppid", (uint64_t)parent);
 	if (sn_config.output && sn_checkpoint_open()) {
 		lose();
 		return;
@@ -330,7 +313,8 @@ void sn_stop(const char *exit_text)
 		sn_leave(thread);
 	}
 	sn_trace_end();
-	sn_sampling_stop_self();
+	if (sn_thread_self())
+		sn_sampling_stop(sn_thread_self());
 	settle_running_threads();
 	sn_threads_ended(sn_sampling_settle_ended);
 	sn_checkpoint_now(exit_text);

@@ -66,37 +66,22 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 	return (int)syscall(SYS_clock_gettime, clock, now);
 }
 
+/* A function of the C library's that is nothing but a call. */
+#define CALL(result, name, parameters, ...)                                                        \
+	result name parameters                                                                     \
+	{                                                                                          \
+		return (result)syscall(__VA_ARGS__);                                               \
+	}
+
 /* ---- the process ---- */
 
-pid_t getpid(void)
-{
-	return (pid_t)syscall(SYS_getpid);
-}
-
-pid_t getppid(void)
-{
-	return (pid_t)syscall(SYS_getppid);
-}
-
-int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
-{
-	return (int)syscall(SYS_prlimit64, 0, resource, NULL, limit);
-}
-
-int getrusage(__rusage_who_t who, struct rusage *usage)
-{
-	return (int)syscall(SYS_getrusage, who, usage);
-}
-
-int sched_yield(void)
-{
-	return (int)syscall(SYS_sched_yield);
-}
-
-int uname(struct utsname *name)
-{
-	return (int)syscall(SYS_uname, name);
-}
+CALL(pid_t, getpid, (void), SYS_getpid)
+CALL(pid_t, getppid, (void), SYS_getppid)
+CALL(int, getrlimit, (__rlimit_resource_t resource, struct rlimit *limit), SYS_prlimit64, 0,
+     resource, NULL, limit)
+CALL(int, getrusage, (__rusage_who_t who, struct rusage *usage), SYS_getrusage, who, usage)
+CALL(int, sched_yield, (void), SYS_sched_yield)
+CALL(int, uname, (struct utsname * name), SYS_uname, name)
 
 /* ---- memory ---- */
 
@@ -138,15 +123,8 @@ void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t
 	return (void *)syscall(SYS_mmap, (long)address, (long)bytes, protection, flags, fd, offset);
 }
 
-int munmap(void *address, size_t bytes)
-{
-	return (int)syscall(SYS_munmap, address, bytes);
-}
-
-int madvise(void *address, size_t bytes, int advice)
-{
-	return (int)syscall(SYS_madvise, address, bytes, advice);
-}
+CALL(int, munmap, (void *address, size_t bytes), SYS_munmap, address, bytes)
+CALL(int, madvise, (void *address, size_t bytes, int advice), SYS_madvise, address, bytes, advice)
 
 /* ---- files ---- */
 
@@ -159,52 +137,24 @@ int open(const char *path, int flags, ...)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-ssize_t pwrite(int fd, const void *from, size_t bytes, off_t place)
-{
-	return syscall(SYS_pwrite64, fd, from, bytes, place);
-}
+CALL(ssize_t, pwrite, (int fd, const void *from, size_t bytes, off_t place), SYS_pwrite64, fd, from,
+     bytes, place)
+CALL(int, ftruncate, (int fd, off_t bytes), SYS_ftruncate, fd, bytes)
+CALL(int, fstat, (int fd, struct stat *status), SYS_newfstatat, fd, "", status, AT_EMPTY_PATH)
+CALL(int, stat, (const char *path, struct stat *status), SYS_newfstatat, AT_FDCWD, path, status, 0)
+CALL(ssize_t, readlink, (const char *path, char *target, size_t bytes), SYS_readlinkat, AT_FDCWD,
+     path, target, bytes)
+CALL(int, unlink, (const char *path), SYS_unlinkat, AT_FDCWD, path, 0)
 
-int ftruncate(int fd, off_t bytes)
-{
-	return (int)syscall(SYS_ftruncate, fd, bytes);
-}
-
-int fstat(int fd, struct stat *status)
-{
-	return (int)syscall(SYS_newfstatat, fd, "", status, AT_EMPTY_PATH);
-}
-
-int stat(const char *path, struct stat *status)
-{
-	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, 0);
-}
-
-ssize_t readlink(const char *path, char *target, size_t bytes)
-{
-	return syscall(SYS_readlinkat, AT_FDCWD, path, target, bytes);
-}
-
-int unlink(const char *path)
-{
-	return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-}
-
-/* Of both the argument is one word, whatever it is. */
-#define LAST_ARGUMENT(before)                                                                      \
-	({                                                                                         \
+/* Of both the last argument is one word, whatever it is. */
+#define CALL_WITH_WORD(name, second, number)                                                       \
+	int name(int fd, second operation, ...)                                                    \
+	{                                                                                          \
 		va_list last;                                                                      \
-		va_start(last, before);                                                            \
+		va_start(last, operation);                                                         \
 		long word = va_arg(last, long);                                                    \
 		va_end(last);                                                                      \
-		word;                                                                              \
-	})
-
-int fcntl(int fd, int operation, ...)
-{
-	return (int)syscall(SYS_fcntl, fd, operation, LAST_ARGUMENT(operation));
-}
-
-int ioctl(int fd, unsigned long operation, ...)
-{
-	return (int)syscall(SYS_ioctl, fd, operation, LAST_ARGUMENT(operation));
-}
+		return (int)syscall(number, fd, operation, word);                                  \
+	}
+CALL_WITH_WORD(fcntl, int, SYS_fcntl)
+CALL_WITH_WORD(ioctl, unsigned long, SYS_ioctl)

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Putting a line of text together without the C library's formatting, which is not for handlers.
+ * Small texts without the C library's functions for them, which are not for handlers: a line put
+ * together, a number read (strtoull(3) asks for the locale, which a thread made by clone(2) may not
+ * have), names found in a list, a short file read whole.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_COLLECT_LINE_H
 #define SN_COLLECT_LINE_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The caller's storage; always terminated, cut where it is full. */
 struct sn_line {
@@ -38,6 +45,58 @@ static inline void sn_line_add_in_base(struct sn_line *line, uint64_t number, un
 static inline void sn_line_add_number(struct sn_line *line, uint64_t number)
 {
 	sn_line_add_in_base(line, number, 10);
+}
+
+/* The number that `text` begins with, in base 10 or 16, as far as it surely fits; where it ends, or
+ * `text` for none. */
+static inline const char *sn_parse_number(const char *text, unsigned base, uint64_t *number)
+{
+	unsigned most = base == 16 ? 16 : 18;
+	for (*number = 0; most; most--, text++) {
+		unsigned digit = (unsigned)*text - '0', letter = ((unsigned)*text | 0x20) - 'a';
+		if (digit > 9 && (base != 16 || letter > 5))
+			break;
+		*number = *number * base + (digit > 9 ? letter + 10 : digit);
+	}
+	return text;
+}
+
+/* Bit n for each of names[n] that is in a list separated by commas; others are ignored. */
+static inline unsigned sn_parse_names(const char *list, const char *const *names, unsigned count)
+{
+	unsigned found = 0;
+	for (size_t length; *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		for (unsigned i = 0; i < count; i++)
+			if (strlen(names[i]) == length && !memcmp(names[i], list, length))
+				found |= 1u << i;
+	}
+	return found;
+}
+
+/* A character as UTF-8; its bytes. */
+static inline size_t sn_utf8_encode(uint32_t character, char bytes[4])
+{
+	static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+	unsigned more = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+	bytes[0] = (char)(lead[more] | (character >> 6 * more & (more ? 0x3f : 0x7f)));
+	for (unsigned i = 1; i <= more; i++)
+		bytes[i] = (char)(0x80 | (character >> 6 * (more - i) & 0x3f));
+	return more + 1;
+}
+
+/* The beginning of a file, NUL-terminated; its length in bytes, 0 where it cannot be read. Keeps
+ * errno. */
+static inline size_t sn_read_text(int folder, const char *path, char *text, size_t bytes)
+{
+	int saved_errno = errno;
+	int fd = (int)syscall(SYS_openat, folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	long length = fd < 0 ? 0 : syscall(SYS_read, fd, text, bytes - 1);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = saved_errno;
+	text[length > 0 ? length : 0] = 0;
+	return length > 0 ? (size_t)length : 0;
 }
 
 #endif

@@ -20,7 +20,7 @@ static struct {
 /* A bit for each that this thread holds. A handler gives back what it takes, so that it finds and
  * leaves the same. */
 static __thread unsigned held_here __attribute__((tls_model("initial-exec")));
-static void note_taken(enum sn_lock lock)
+static void note_acquired(enum sn_lock lock)
 {
 	held_here |= 1u << lock;
 }
@@ -35,7 +35,7 @@ static void check_order(enum sn_lock lock)
 		sn_signal_check_refuse("a lock that comes later in locks.def, or this, is held");
 }
 #else
-static void note_taken(enum sn_lock lock)
+static void note_acquired(enum sn_lock lock)
 {
 }
 static void note_released(enum sn_lock lock)
@@ -58,7 +58,7 @@ bool sn_lock_try_one(enum sn_lock lock, _Atomic int *held)
 	if (!atomic_compare_exchange_strong_explicit(held, &expected, 1, memory_order_acquire,
 						     memory_order_relaxed))
 		return false;
-	note_taken(lock);
+	note_acquired(lock);
 	return true;
 }
 
@@ -98,7 +98,7 @@ bool sn_lock_wait(enum sn_lock lock)
 	return sn_lock_wait_one(lock, &locks[lock].held);
 }
 
-void sn_lock_take(enum sn_lock lock)
+void sn_lock_acquire(enum sn_lock lock)
 {
 	check_order(lock);
 	for (unsigned tries = 0; !sn_lock_try(lock); tries++)

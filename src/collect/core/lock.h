@@ -4,7 +4,7 @@
  *
  * A handler may interrupt the thread that holds a lock, so handlers only try, or wait with a bound.
  * Nothing is held for longer than a few instructions, or one file's reading or writing. In the
- * child of a fork all are free again, for whoever held them is not there.
+ * child of a fork all are free again, for the threads that held them are not there.
  *
  * No locks, and therefore not here: cells that a thread claims by compare-and-swap and that nobody
  * waits for (kept messages, tensors' addresses, NVTX ranges, places of descriptors, starts of
@@ -13,7 +13,7 @@
  * libsonde-checked.so ends the program where a lock is waited for without bound in a handler, or
  * while one that stands below it in locks.def is held.
  *
- * All functions here: AS-safe: yes, but for sn_lock_take. MT: yes.
+ * All functions here: AS-safe: yes, but for sn_lock_acquire. MT: yes.
  */
 #ifndef SN_COLLECT_LOCK_H
 #define SN_COLLECT_LOCK_H
@@ -37,7 +37,7 @@ bool sn_lock_try(enum sn_lock lock);
 /* Waits for a time; false where it was not free in that time. */
 bool sn_lock_wait(enum sn_lock lock);
 /* Waits until it is free. AS-safe: no. */
-void sn_lock_take(enum sn_lock lock);
+void sn_lock_acquire(enum sn_lock lock);
 void sn_lock_release(enum sn_lock lock);
 
 /* The same of one of many objects that have a lock each: `held` is the object's, 0 at first. */

@@ -34,7 +34,7 @@ uint32_t sn_metric(const char *name, const char *unit, const char *source, enum 
 		return SN_ID_NONE;
 	}
 	metrics[metric].info = (struct sn_metric_info){name, unit, source, kind, period};
-	/* release: who sees that it is there sees all of it */
+	/* release: a reader that sees the flag sees all of it */
 	atomic_store_explicit(&metrics[metric].is_there, true, memory_order_release);
 	return metric;
 }

@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SEPARATE_THREADS     512u
@@ -30,20 +29,6 @@ static __thread struct sn_thread *self __attribute__((tls_model("initial-exec"))
 static struct sn_array registry = {.element_bytes = sizeof(struct sn_thread *), .first_shift = 6};
 static _Atomic uint64_t adopted; /* threads that continue in the record of another one */
 static _Atomic uint64_t process_drops[SN_DROP_COUNT];
-
-uint64_t sn_now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t sn_thread_cpu_ns(void)
-{
-	struct timespec used = {0, 0};
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
 
 struct sn_thread *sn_thread_self(void)
 {
@@ -158,9 +143,9 @@ static bool register_thread(struct sn_thread *thread)
 	return true;
 }
 
-static struct sn_thread *take_record(void)
+static struct sn_thread *claim_record(void)
 {
-	sn_lock_take(SN_LOCK_THREADS);
+	sn_lock_acquire(SN_LOCK_THREADS);
 	struct sn_thread *thread = adopt_ended();
 	sn_lock_release(SN_LOCK_THREADS);
 	if (thread)
@@ -170,7 +155,7 @@ static struct sn_thread *take_record(void)
 		return NULL;
 	bool registered =
 	    sn_pages_keep_reserve(RESERVE_BYTES + (sn_thread_count() + 1) * RESERVE_THREAD_BYTES);
-	sn_lock_take(SN_LOCK_THREADS);
+	sn_lock_acquire(SN_LOCK_THREADS);
 	registered = registered && register_thread(thread);
 	sn_lock_release(SN_LOCK_THREADS);
 	if (registered)
@@ -218,7 +203,7 @@ struct sn_thread *sn_thread_begin(size_t stack_bytes)
 {
 	if (self)
 		return self;
-	struct sn_thread *thread = take_record();
+	struct sn_thread *thread = claim_record();
 	if (!thread) {
 		sn_drop(NULL, SN_DROP_THREAD_MEMORY, 1);
 		return NULL;
@@ -252,7 +237,7 @@ void sn_thread_end(void)
 	if (entered)
 		sn_leave(thread);
 	self = NULL;
-	/* release: whoever adopts the record sees all that was written to it */
+	/* release: the thread that adopts the record sees all that was written to it */
 	atomic_store_explicit(&thread->ended, true, memory_order_release);
 }
 

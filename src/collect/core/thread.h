@@ -19,6 +19,7 @@
 #define SN_COLLECT_THREAD_H
 
 #include "cct.h"
+#include "clock.h"
 #include "collect/unwind/origin.h"
 #include "collect/unwind/unwind.h"
 
@@ -158,6 +159,19 @@ struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame
 /* Pops the top; NULL when there is none. Valid until the next push. MT: the thread itself. */
 struct sn_shadow *sn_shadow_pop(struct sn_thread *thread);
 
+/* How many of a thread's shadows are there, without those beyond the limit. MT: the thread itself.
+ */
+static inline uint32_t sn_shadow_count(const struct sn_thread *thread)
+{
+	return thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+}
+/* The top; NULL for none, and where it is beyond the limit. MT: the thread itself. */
+static inline struct sn_shadow *sn_shadow_top(struct sn_thread *thread)
+{
+	uint32_t depth = thread->shadow_depth;
+	return depth && depth <= SN_SHADOW_DEPTH ? &thread->shadows[depth - 1] : NULL;
+}
+
 /* Which sources a call path is made of. */
 enum sn_source {
 	SN_SOURCE_PYTHON = 1,
@@ -211,11 +225,5 @@ void sn_callpath_release(struct sn_thread *thread);
 /* [from, end) can be read no more: what is below it on a stack is read as memory that may not be
  * there. */
 void sn_threads_hide_stack(uintptr_t from, uintptr_t end);
-
-/* Nanoseconds of CLOCK_MONOTONIC. */
-uint64_t sn_now_ns(void);
-
-/* CPU time of the calling thread, in nanoseconds. */
-uint64_t sn_thread_cpu_ns(void);
 
 #endif

@@ -24,18 +24,40 @@
 void *sn_real(const char *name);
 /*
  * A pointer to the real function, looked up once:
- *	SN_REAL(int, close, (int)) makes real_close().
+ *	SN_REAL(int, close, (int)) makes real_close_get().
+ * SN_REAL_BY looks it up by another function than sn_real.
  */
-#define SN_REAL(result, name, parameters)                                                          \
+#define SN_REAL(result, name, parameters) SN_REAL_BY(sn_real, result, name, parameters)
+#define SN_REAL_BY(find, result, name, parameters)                                                 \
 	static result(*real_##name##_get(void)) parameters                                         \
 	{                                                                                          \
 		static _Atomic(void *) found;                                                      \
 		void *function = atomic_load_explicit(&found, memory_order_relaxed);               \
 		if (__builtin_expect(!function, 0)) {                                              \
-			function = sn_real(#name);                                                 \
+			function = find(#name);                                                    \
 			atomic_store_explicit(&found, function, memory_order_relaxed);             \
 		}                                                                                  \
 		return (result(*) parameters)function;                                             \
+	}
+
+/* Begins the definition of a function that no header of the program's declares. */
+#define SN_PUBLIC(result, name, parameters)                                                        \
+	SN_EXPORT result name parameters;                                                          \
+	result name parameters
+
+/* The same of one that replaces a C++ function, by its mangled name. */
+#define SN_REPLACES(symbol, result, name, parameters)                                              \
+	SN_EXPORT result name parameters __asm__(symbol);                                          \
+	result name parameters
+
+/* What _FORTIFY_SOURCE makes of a call: it ends the program unless there is room. */
+#define SN_CHECKED(result, name, parameters, has_room, call)                                       \
+	SN_PUBLIC(result, name, parameters)                                                        \
+	{                                                                                          \
+		void __chk_fail(void) __attribute__((noreturn));                                   \
+		if (!(has_room))                                                                   \
+			__chk_fail();                                                              \
+		return call;                                                                       \
 	}
 
 /* sigaction without our own interception. */

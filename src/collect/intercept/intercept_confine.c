@@ -12,9 +12,9 @@
 #include "intercept.h"
 #include "collect/sample/interrupted_call.h"
 #include "collect/core/kernel.h"
+#include "collect/core/line.h"
 #include "collect/record/losses.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -117,11 +117,7 @@ unsigned char sn_watched_calls[TABLE_LENGTH] __attribute__((visibility("hidden")
 static bool main_has_ended(void)
 {
 	char text[128]; /* "NUMBER (NAME) STATE ..." */
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	long length = fd < 0 ? 0 : syscall(SYS_read, fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	text[length > 0 ? length : 0] = '\0';
+	sn_read_text(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
 	const char *end_of_name = strrchr(text, ')');
 	return end_of_name && end_of_name[1] == ' ' && end_of_name[2] == 'Z';
 }

@@ -9,7 +9,6 @@
 #include "collect/sample/sample.h"
 
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 SN_REAL(int, setrlimit, (int, const struct rlimit *))
@@ -19,49 +18,26 @@ void sn_before_limit(pid_t process, int resource, const void *limit)
 {
 	struct rlimit asked;
 	if (resource == RLIMIT_SIGPENDING && limit && sn_measuring() && sn_is_measured_process() &&
-	    (!process || process == getpid()) && sn_program_take(limit, &asked, sizeof(asked)) &&
+	    (!process || process == getpid()) && sn_program_read(limit, &asked, sizeof(asked)) &&
 	    asked.rlim_cur < SN_LEAST_SIGPENDING)
 		sn_sampling_spare_queue();
 }
 
-static int set(int resource, const struct rlimit *limit)
-{
-	sn_before_limit(0, resource, limit);
-	return real_setrlimit_get()(resource, limit);
-}
-
-static int set_and_get(pid_t process, int resource, const struct rlimit *limit, struct rlimit *old)
-{
-	sn_before_limit(process, resource, limit);
-	return real_prlimit_get()(process, resource, limit, old);
-}
-
-/* Two names for each: limits have 64 bits in both. */
-int set_by_short_name(int resource, const struct rlimit *limit) __asm__("setrlimit");
-int set_by_long_name(int resource, const struct rlimit *limit) __asm__("setrlimit64");
-int set_and_get_by_short_name(pid_t process, int resource, const struct rlimit *limit,
-			      struct rlimit *old) __asm__("prlimit");
-int set_and_get_by_long_name(pid_t process, int resource, const struct rlimit *limit,
-			     struct rlimit *old) __asm__("prlimit64");
-
-SN_EXPORT int set_by_short_name(int resource, const struct rlimit *limit)
-{
-	return set(resource, limit);
-}
-
-SN_EXPORT int set_by_long_name(int resource, const struct rlimit *limit)
-{
-	return set(resource, limit);
-}
-
-SN_EXPORT int set_and_get_by_short_name(pid_t process, int resource, const struct rlimit *limit,
-					struct rlimit *old)
-{
-	return set_and_get(process, resource, limit, old);
-}
-
-SN_EXPORT int set_and_get_by_long_name(pid_t process, int resource, const struct rlimit *limit,
-				       struct rlimit *old)
-{
-	return set_and_get(process, resource, limit, old);
-}
+/* A function that sets a limit, by both of its names: limits have 64 bits in both. */
+#define SETS(name, symbol, real, parameters, arguments, process, resource, limit)                  \
+	SN_REPLACES(symbol, int, name, parameters)                                                 \
+	{                                                                                          \
+		sn_before_limit(process, resource, limit);                                         \
+		return real arguments;                                                             \
+	}
+#define SETS_OWN(name, symbol)                                                                     \
+	SETS(name, symbol, real_setrlimit_get(), (int resource, const struct rlimit *limit),       \
+	     (resource, limit), 0, resource, limit)
+#define SETS_ANY(name, symbol)                                                                     \
+	SETS(name, symbol, real_prlimit_get(),                                                     \
+	     (pid_t process, int resource, const struct rlimit *limit, struct rlimit *old),        \
+	     (process, resource, limit, old), process, resource, limit)
+SETS_OWN(set_by_short_name, "setrlimit")
+SETS_OWN(set_by_long_name, "setrlimit64")
+SETS_ANY(set_and_get_by_short_name, "prlimit")
+SETS_ANY(set_and_get_by_long_name, "prlimit64")

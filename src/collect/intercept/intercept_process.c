@@ -28,7 +28,6 @@
 #include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -50,7 +49,7 @@ SN_REAL(void, quick_exit, (int))
 SN_REAL(pid_t, _Fork, (void))
 SN_REAL(int, daemon, (int, int))
 SN_REAL(int, system, (const char *))
-SN_REAL(FILE *, popen, (const char *, const char *))
+SN_REAL(void *, popen, (const char *, const char *))
 
 #define CARRIED_MAX 32u
 #define PRELOAD	    "LD_PRELOAD="
@@ -228,18 +227,11 @@ static size_t text_bytes(char *const *environment)
 static bool is_of_other_libc(const char *path)
 {
 	_Alignas(Elf64_Ehdr) char head[2048];
-	int saved_errno = errno;
-	int fd =
-	    path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-	long bytes = fd < 0 ? -1 : syscall(SYS_pread64, fd, head, sizeof(head) - 1, 0);
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	errno = saved_errno;
+	long bytes = path ? (long)sn_read_text(AT_FDCWD, path, head, sizeof(head)) : 0;
 	const Elf64_Ehdr *file = (const Elf64_Ehdr *)head;
 	if (bytes < (long)sizeof(*file) || memcmp(head, ELFMAG, SELFMAG) ||
 	    file->e_ident[EI_CLASS] != ELFCLASS64)
 		return false;
-	head[bytes] = 0;
 	for (uint32_t index = 0; index < file->e_phnum; index++) {
 		Elf64_Phdr program;
 		uint64_t place = file->e_phoff + index * sizeof(program);
@@ -296,7 +288,7 @@ static void join_preload(char *joined, char *const *environment)
 static char **carry(const char *path, char **completed, char *joined, char *const *environment)
 {
 	size_t count = 0;
-	/* in this order: who confined himself makes no call of ours */
+	/* in this order: a process that confined itself makes no call of ours */
 	if (is_stripping || is_of_other_libc(path) || !has_room() || !is_within_reach())
 		return strip(completed, joined, environment);
 	for (char *const *entry = environment; entry && *entry; entry++)
@@ -382,7 +374,7 @@ struct replacing {
 };
 
 /* True in a child in which that was counted. */
-static bool tell_of_exec(const char *path)
+static bool note_exec(const char *path)
 {
 	if (!sn_measuring() || sn_confined_unasked())
 		return false;
@@ -391,7 +383,7 @@ static bool tell_of_exec(const char *path)
 		return true;
 	}
 	if (sn_monitor_wants(SONDE_OS))
-		sn_monitor_emit((struct sonde_event){.domain = SONDE_OS, .kind = SONDE_EXEC});
+		SN_MONITOR_EMIT(.domain = SONDE_OS, .kind = SONDE_EXEC);
 	struct sn_thread *thread = sn_enter();
 	sn_property_set("executed", path && sn_program_text_is_readable(path) ? path : "");
 	sn_checkpoint_now("exec");
@@ -403,7 +395,7 @@ static bool tell_of_exec(const char *path)
 /* The image is about to be replaced, unless exec fails: then measuring goes on. */
 static struct replacing before_exec(const char *path)
 {
-	struct replacing it = {.was_counted = tell_of_exec(path)};
+	struct replacing it = {.was_counted = note_exec(path)};
 	if (sn_confined())
 		return it;
 	it.pause = sn_sampling_pause_for_exec();
@@ -420,91 +412,81 @@ static int after_exec(struct replacing it, int result)
 	return result;
 }
 
+/* Replaces the image by `call`, unless that fails; `path`: the program's, NULL where it is unknown.
+ */
+#define REPLACING(path, call)                                                                      \
+	({                                                                                         \
+		struct replacing it = before_exec(path);                                           \
+		after_exec(it, call);                                                              \
+	})
+
+/* The exported functions below call these, and not each other: a program may export one as well. */
+static int execute(const char *path, char *const arguments[], char *const environment[])
+{
+	return REPLACING(path, real_execve_get()(path, arguments, carried_with(path, environment)));
+}
+
+static int search_and_execute(const char *file, char *const arguments[], char *const environment[])
+{
+	return REPLACING(
+	    file, real_execvpe_get()(file, arguments, carried_with(slashed(file), environment)));
+}
+
 SN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-	struct replacing it = before_exec(path);
-	return after_exec(it, real_execve_get()(path, arguments, carried_with(path, environment)));
+	return execute(path, arguments, environment);
 }
 
 SN_EXPORT int execv(const char *path, char *const arguments[])
 {
-	struct replacing it = before_exec(path);
-	return after_exec(it, real_execve_get()(path, arguments, carried_with(path, environ)));
-}
-
-SN_EXPORT int execvp(const char *file, char *const arguments[])
-{
-	struct replacing it = before_exec(file);
-	return after_exec(
-	    it, real_execvpe_get()(file, arguments, carried_with(slashed(file), environ)));
+	return execute(path, arguments, environ);
 }
 
 SN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-	struct replacing it = before_exec(file);
-	return after_exec(
-	    it, real_execvpe_get()(file, arguments, carried_with(slashed(file), environment)));
+	return search_and_execute(file, arguments, environment);
+}
+
+SN_EXPORT int execvp(const char *file, char *const arguments[])
+{
+	return search_and_execute(file, arguments, environ);
 }
 
 SN_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-	struct replacing it = before_exec(NULL);
-	return after_exec(it, real_fexecve_get()(fd, arguments, carried_with(NULL, environment)));
+	return REPLACING(NULL, real_fexecve_get()(fd, arguments, carried_with(NULL, environment)));
 }
 
 SN_EXPORT int execveat(int directory, const char *path, char *const arguments[],
 		       char *const environment[], int flags)
 {
-	struct replacing it = before_exec(path);
-	return after_exec(it, real_execveat_get()(directory, path, arguments,
-						  carried_with(NULL, environment), flags));
+	return REPLACING(path, real_execveat_get()(directory, path, arguments,
+						   carried_with(NULL, environment), flags));
 }
 
-/* The arguments of the execl family, up to their NULL, as an array on the caller's stack. */
-#define COLLECT_ARGUMENTS(list, first, arguments)                                                  \
-	do {                                                                                       \
-		va_list counting;                                                                  \
-		va_copy(counting, list);                                                           \
+/* One of the execl family: its arguments up to their NULL, then more in `list`, go to `call` as an
+ * array on its stack. */
+#define EXECL(name, call)                                                                          \
+	SN_EXPORT int name(const char *path, const char *first, ...)                               \
+	{                                                                                          \
+		va_list list, counting;                                                            \
 		size_t count = 1;                                                                  \
+		va_start(list, first);                                                             \
+		va_copy(counting, list);                                                           \
 		while (va_arg(counting, char *))                                                   \
 			count++;                                                                   \
 		va_end(counting);                                                                  \
-		(arguments) = alloca((count + 1) * sizeof(char *));                                \
-		(arguments)[0] = (char *)(first);                                                  \
+		char **arguments = alloca((count + 1) * sizeof(char *));                           \
+		arguments[0] = (char *)first;                                                      \
 		for (size_t index = 1; index <= count; index++)                                    \
-			(arguments)[index] = va_arg(list, char *);                                 \
-	} while (0)
-
-SN_EXPORT int execl(const char *path, const char *first, ...)
-{
-	char **arguments;
-	va_list list;
-	va_start(list, first);
-	COLLECT_ARGUMENTS(list, first, arguments);
-	va_end(list);
-	return execv(path, arguments);
-}
-
-SN_EXPORT int execlp(const char *file, const char *first, ...)
-{
-	char **arguments;
-	va_list list;
-	va_start(list, first);
-	COLLECT_ARGUMENTS(list, first, arguments);
-	va_end(list);
-	return execvp(file, arguments);
-}
-
-SN_EXPORT int execle(const char *path, const char *first, ...)
-{
-	char **arguments;
-	va_list list;
-	va_start(list, first);
-	COLLECT_ARGUMENTS(list, first, arguments);
-	char *const *environment = va_arg(list, char *const *);
-	va_end(list);
-	return execve(path, arguments, environment);
-}
+			arguments[index] = va_arg(list, char *);                                   \
+		int result = call;                                                                 \
+		va_end(list);                                                                      \
+		return result;                                                                     \
+	}
+EXECL(execl, execute(path, arguments, environ))
+EXECL(execlp, search_and_execute(path, arguments, environ))
+EXECL(execle, execute(path, arguments, va_arg(list, char *const *)))
 
 /* A child of the C library's own making is about to execute something, with this thread's mask. */
 static struct replacing before_start(void)
@@ -528,49 +510,47 @@ static void started(bool is_running, struct replacing it)
 		sn_losses_add(SN_LOSS_STARTED, 1);
 }
 
+/* A call that starts a program; `is_running` sees its `result`. */
+#define STARTING(call, is_running)                                                                 \
+	({                                                                                         \
+		struct replacing it = before_start();                                              \
+		__typeof__(call) result = (call);                                                  \
+		int saved_errno = errno;                                                           \
+		started(is_running, it);                                                           \
+		errno = saved_errno;                                                               \
+		result;                                                                            \
+	})
+
 SN_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attributes, char *const arguments[],
 			  char *const environment[])
 {
-	struct replacing it = before_start();
-	int error = real_posix_spawn_get()(pid, path, actions, attributes, arguments,
-					   carried_with(path, environment));
-	started(!error, it);
-	return error;
+	return STARTING(real_posix_spawn_get()(pid, path, actions, attributes, arguments,
+					       carried_with(path, environment)),
+			!result);
 }
 
 SN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			   const posix_spawnattr_t *attributes, char *const arguments[],
 			   char *const environment[])
 {
-	struct replacing it = before_start();
-	int error = real_posix_spawnp_get()(pid, file, actions, attributes, arguments,
-					    carried_with(slashed(file), environment));
-	started(!error, it);
-	return error;
+	return STARTING(real_posix_spawnp_get()(pid, file, actions, attributes, arguments,
+						carried_with(slashed(file), environment)),
+			!result);
 }
 
 SN_EXPORT int system(const char *command)
 {
-	struct replacing it = before_start();
-	int status = real_system_get()(command);
-	int saved_errno = errno;
-	started(command && status != -1, it);
-	errno = saved_errno;
-	return status;
+	return STARTING(real_system_get()(command), command && result != -1);
 }
 
-SN_EXPORT FILE *popen(const char *command, const char *mode)
+/* Its stream is opaque: nothing of stdio is used here. */
+SN_PUBLIC(void *, popen, (const char *command, const char *mode))
 {
-	struct replacing it = before_start();
-	FILE *stream = real_popen_get()(command, mode);
-	int saved_errno = errno;
-	started(stream != NULL, it);
-	errno = saved_errno;
-	return stream;
+	return STARTING(real_popen_get()(command, mode), result != NULL);
 }
 
-/* ---- forks whose handlers do not run, and ends that nobody announces ---- */
+/* ---- forks without handlers, and exits without exit handlers ---- */
 
 SN_EXPORT pid_t _Fork(void)
 {

@@ -6,6 +6,7 @@
  * last snapshot and then lets that action happen.
  */
 #include "intercept.h"
+#include "collect/core/line.h"
 #include "collect/sample/interrupted_call.h"
 #include "unwind/machine.h"
 #include "collect/unwind/own_stack.h"
@@ -43,14 +44,12 @@ static const int fatal_signals[] = {SIGSEGV, SIGBUS,	SIGFPE,	 SIGILL,   SIGABRT,
 				    SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1,  SIGUSR2, SIGXCPU,
 				    SIGXFSZ, SIGIO,	SIGPWR,	 SIGSTKFLT};
 
-static void describe(int signal, char text[16])
+/* Apart, for it takes more of a stack than what comes before the own one. */
+static void __attribute__((noinline)) describe(int signal, char text[16])
 {
-	memcpy(text, "signal ", 8);
-	char *digit = text + 7;
-	if (signal >= 10)
-		*digit++ = (char)('0' + signal / 10);
-	*digit++ = (char)('0' + signal % 10);
-	*digit = 0;
+	struct sn_line line = {text, 16, 0};
+	sn_line_add(&line, "signal ");
+	sn_line_add_number(&line, (uint64_t)signal);
 }
 
 /*
@@ -189,7 +188,7 @@ SN_EXPORT int sigaction(int signal, const struct sigaction *new_action,
 	if (is_ours(&old))
 		old = (struct sigaction){.sa_handler = SIG_DFL};
 	else if (ours)
-		sn_program_action_tell(signal, &old);
+		sn_program_action_translate(signal, &old);
 	if (old_action)
 		*old_action = old;
 	return 0;
@@ -278,32 +277,14 @@ SN_EXPORT sighandler_t sigset(int number, sighandler_t handler)
 
 /* ---- masks ---- */
 
-static uint64_t bits_of(const sigset_t *set)
-{
-	uint64_t bits;
-	memcpy(&bits, set, sizeof(bits));
-	return bits;
-}
-
-static void put_bits(sigset_t *set, uint64_t bits)
-{
-	memcpy(set, &bits, sizeof(bits));
-}
-
-static uint64_t sample_bit(void)
-{
-	int signal = sn_sample_signal();
-	return signal ? SN_SIGNAL_BIT(signal) : 0;
-}
-
 typedef int mask_function(int how, const sigset_t *new_set, sigset_t *old_set);
 
 /* What the program believes after a change that names `bits`. */
 static uint64_t belief_after(int how, uint64_t before, uint64_t bits)
 {
 	if (how == SIG_BLOCK)
-		return before | (bits & sample_bit());
-	return how == SIG_UNBLOCK ? before & ~bits : bits & sample_bit();
+		return before | (bits & sn_sample_signal_bit());
+	return how == SIG_UNBLOCK ? before & ~bits : bits & sn_sample_signal_bit();
 }
 
 /* What the kernel gets of such a change: samples stay as they are. */
@@ -311,7 +292,7 @@ static uint64_t passed_bits(int how, uint64_t bits, uint64_t spared)
 {
 	if (how == SIG_UNBLOCK)
 		return bits & ~spared;
-	return (bits & ~sample_bit()) | (how == SIG_SETMASK ? spared : 0);
+	return (bits & ~sn_sample_signal_bit()) | (how == SIG_SETMASK ? spared : 0);
 }
 
 static int change_mask(mask_function *real, int how, const sigset_t *new_set, sigset_t *old_set)
@@ -320,21 +301,21 @@ static int change_mask(mask_function *real, int how, const sigset_t *new_set, si
 	bool is_known = how == SIG_BLOCK || how == SIG_UNBLOCK || how == SIG_SETMASK;
 	uint64_t spared = sn_samples_spared();
 	/* samples of before that this thread must not find in its way */
-	sn_sampling_renew();
-	uint64_t bits = new_set ? bits_of(new_set) : 0;
+	sn_sampling_renew(NULL);
+	uint64_t bits = new_set ? sn_signal_bits(new_set) : 0;
 	if (new_set && is_known) {
 		passed = *new_set;
-		put_bits(&passed, passed_bits(how, bits, spared));
+		sn_signal_set_bits(&passed, passed_bits(how, bits, spared));
 	}
 	int status = real(how, new_set && is_known ? &passed : new_set, &old);
 	if (status)
 		return status;
-	uint64_t believed = sn_believed_blocked(bits_of(&old));
+	uint64_t believed = sn_believed_blocked(sn_signal_bits(&old));
 	if (old_set) {
 		*old_set = old;
-		put_bits(old_set, (bits_of(&old) & ~spared) | believed);
+		sn_signal_set_bits(old_set, (sn_signal_bits(&old) & ~spared) | believed);
 	}
-	if (new_set && (believed || bits & sample_bit()))
+	if (new_set && (believed || bits & sn_sample_signal_bit()))
 		sn_believed_set(belief_after(how, believed, bits));
 	return 0;
 }
@@ -346,8 +327,8 @@ static int change_mask_of_child(mask_function *real, int how, const sigset_t *ne
 	uint64_t spared = old_set ? sn_samples_spared() : 0;
 	int status = real(how, new_set, old_set);
 	if (!status && old_set)
-		put_bits(old_set,
-			 (bits_of(old_set) & ~spared) | sn_believed_blocked(bits_of(old_set)));
+		sn_signal_set_bits(old_set, (sn_signal_bits(old_set) & ~spared) |
+						sn_believed_blocked(sn_signal_bits(old_set)));
 	return status;
 }
 
@@ -375,7 +356,7 @@ SN_EXPORT int sigpending(sigset_t *set)
 	int status = real_sigpending_get()(set);
 	uint64_t spared = status ? 0 : sn_samples_spared();
 	if (spared)
-		put_bits(set, bits_of(set) & ~spared);
+		sn_signal_set_bits(set, sn_signal_bits(set) & ~spared);
 	return status;
 }
 
@@ -410,10 +391,10 @@ SN_EXPORT int sigignore(int number)
 static const sigset_t *with_sample(const sigset_t *set, uint64_t bits, uint64_t samples,
 				   sigset_t *storage)
 {
-	if (!sn_thread_self() || (bits & sample_bit()) == samples)
+	if (!sn_thread_self() || (bits & sn_sample_signal_bit()) == samples)
 		return set;
 	sigemptyset(storage);
-	put_bits(storage, (bits & ~sample_bit()) | samples);
+	sn_signal_set_bits(storage, (bits & ~sn_sample_signal_bit()) | samples);
 	return storage;
 }
 
@@ -423,7 +404,7 @@ static const sigset_t *with_sample(const sigset_t *set, uint64_t bits, uint64_t 
  */
 static bool is_filled(const sigset_t *set, uint64_t *bits)
 {
-	if (!set || !sn_sample_signal_is_chosen() || !sn_program_take(set, bits, sizeof(*bits)))
+	if (!set || !sn_sample_signal_is_chosen() || !sn_program_read(set, bits, sizeof(*bits)))
 		return false;
 	if (sn_sample_signal_in_filled(*bits))
 		return true;
@@ -434,7 +415,7 @@ static bool is_filled(const sigset_t *set, uint64_t *bits)
 const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
 {
 	uint64_t bits;
-	if (!mask || !sn_thread_self() || !sn_program_take(mask, &bits, sizeof(bits)))
+	if (!mask || !sn_thread_self() || !sn_program_read(mask, &bits, sizeof(bits)))
 		return mask;
 	return with_sample(mask, bits, sn_samples_spared(), storage);
 }
@@ -475,7 +456,7 @@ static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec 
 
 void sn_signal_wait_complete(uint64_t theirs)
 {
-	wait_set.passed = wait_set.asked & (~sample_bit() | theirs);
+	wait_set.passed = wait_set.asked & (~sn_sample_signal_bit() | theirs);
 }
 
 SN_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
@@ -516,34 +497,28 @@ SN_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 }
 
 /* What a signalfd takes, by /proc/self/fdinfo/NUMBER; 0 for other files. */
-static uint64_t taken_by_signalfd(int folder, const char *number)
+static uint64_t set_of_signalfd(int folder, const char *number)
 {
 	static const char key[] = "sigmask:\t";
 	char text[512];
 	uint64_t bits = 0;
-	int fd = (int)syscall(SYS_openat, folder, number, O_RDONLY | O_CLOEXEC);
-	long length = fd < 0 ? 0 : syscall(SYS_read, fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	text[length > 0 ? length : 0] = '\0';
+	sn_read_text(folder, number, text, sizeof(text));
 	const char *at = strstr(text, key);
-	for (at = at ? at + sizeof(key) - 1 : ""; *at && *at != '\n'; at++)
-		bits = bits << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+	if (at)
+		sn_parse_number(at + sizeof(key) - 1, 16, &bits);
 	return bits;
 }
 
 /* It was given a filled set without `signal`, which it takes from now on. */
 static void complete_signalfd(int folder, const char *number, int signal)
 {
-	uint64_t bits = taken_by_signalfd(folder, number);
-	uint64_t all = bits | SN_SIGNAL_BIT(signal);
-	int fd = 0;
+	uint64_t bits = set_of_signalfd(folder, number);
+	uint64_t all = bits | SN_SIGNAL_BIT(signal), fd;
 	if (!bits || all == bits || !sn_sample_signal_in_filled(all))
 		return;
-	all &= ~sample_bit();
-	for (const char *at = number; *at; at++)
-		fd = fd * 10 + (*at - '0');
-	syscall(SYS_signalfd4, fd, &all, sizeof(all), 0);
+	all &= ~sn_sample_signal_bit();
+	sn_parse_number(number, 10, &fd);
+	syscall(SYS_signalfd4, (int)fd, &all, sizeof(all), 0);
 }
 
 void sn_signalfds_complete(void *signal)
@@ -582,7 +557,7 @@ void sn_signal_yield(uint64_t signals)
 	sn_sample_signal_yield(signals);
 	if (!ours || ours == sn_sample_signal())
 		return;
-	sn_sampling_renew();
+	sn_sampling_renew(NULL);
 	sn_on_own_stack(sn_signalfds_complete, &ours);
 	errno = saved_errno;
 }
@@ -609,11 +584,11 @@ static long raw_mask(int how, const void *new_bits, void *old_bits)
 {
 	sigset_t new_set, old_set;
 	sigemptyset(&new_set);
-	if (new_bits && !sn_program_take(new_bits, &new_set, KERNEL_SET_BYTES))
+	if (new_bits && !sn_program_read(new_bits, &new_set, KERNEL_SET_BYTES))
 		return fails_with(EFAULT);
 	long status = mask(kernel_mask_of, how, new_bits ? &new_set : NULL, &old_set);
 	if (!status && old_bits)
-		status = sn_program_give(old_bits, &old_set, KERNEL_SET_BYTES);
+		status = sn_program_write(old_bits, &old_set, KERNEL_SET_BYTES);
 	return status;
 }
 
@@ -642,14 +617,14 @@ static long raw_action(int signal, const struct kernel_action *new_action,
 {
 	struct kernel_action kernel, asked;
 	struct sigaction old, action = {0};
-	if (new_action && !sn_program_take(new_action, &asked, sizeof(asked)))
+	if (new_action && !sn_program_read(new_action, &asked, sizeof(asked)))
 		return fails_with(EFAULT);
 	if (syscall(SYS_rt_sigaction, signal, NULL, &kernel, KERNEL_SET_BYTES))
 		return -1;
 	if (new_action) {
 		action.sa_handler = asked.handler;
 		action.sa_flags = (int)(asked.flags & ~HAS_RESTORER);
-		put_bits(&action.sa_mask, asked.mask);
+		sn_signal_set_bits(&action.sa_mask, asked.mask);
 	}
 	if (sigaction(signal, new_action ? &action : NULL, &old))
 		return -1;
@@ -661,17 +636,18 @@ static long raw_action(int signal, const struct kernel_action *new_action,
 	if (!is_default(&old))
 		told = (struct kernel_action){
 		    old.sa_handler, (kernel.flags & HAS_RESTORER) | (unsigned)old.sa_flags,
-		    kernel.restorer, bits_of(&old.sa_mask)};
-	return sn_program_give(old_action, &told, sizeof(told));
+		    kernel.restorer, sn_signal_bits(&old.sa_mask)};
+	return sn_program_write(old_action, &told, sizeof(told));
 }
 
-/* Of a set that was filled our signal is not taken: who fills a set by number is rare enough. */
+/* A filled set keeps our signal, which then becomes the program's: few programs fill sets by
+ * number. */
 static void raw_set(const void *bits)
 {
 	uint64_t set;
-	if (!bits || !sn_program_take(bits, &set, sizeof(set)))
+	if (!bits || !sn_program_read(bits, &set, sizeof(set)))
 		return;
-	sn_signal_yield(sn_sample_signal_in_filled(set) ? sample_bit() : set);
+	sn_signal_yield(sn_sample_signal_in_filled(set) ? sn_sample_signal_bit() : set);
 }
 
 bool sn_raw_signal_call(long number, const long arguments[4], long *result)

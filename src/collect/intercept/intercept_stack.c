@@ -55,7 +55,7 @@ static int tell(const stack_t *kernel, stack_t *old_stack)
 	stack_t told = {.ss_flags = SS_DISABLE};
 	if (!sn_own_stack_is_signal_stack(kernel))
 		told = *kernel;
-	return sn_program_give(old_stack, &told, sizeof(told));
+	return sn_program_write(old_stack, &told, sizeof(told));
 }
 
 /* Samples are blocked until it is known whether they fit: a frame that does not ends the program.
@@ -95,8 +95,6 @@ SN_EXPORT int sigaltstack(const stack_t *new_stack, stack_t *old_stack)
  * A handler on a small signal stack of the program's leaves it by siglongjmp, which sets the mask
  * while it still stands there: no sample may be waiting for that.
  */
-typedef void jump_function(sigjmp_buf, int);
-
 static void before_jump(void)
 {
 	if (sn_thread_self() && sn_is_measured_process())
@@ -104,13 +102,11 @@ static void before_jump(void)
 }
 
 #define JUMP(name)                                                                                 \
+	SN_REAL(void, name, (sigjmp_buf, int))                                                     \
 	SN_EXPORT __attribute__((noreturn)) void name(sigjmp_buf to, int value)                    \
 	{                                                                                          \
-		static _Atomic(void *) found;                                                      \
 		before_jump();                                                                     \
-		if (!found)                                                                        \
-			found = sn_real(#name);                                                    \
-		((jump_function *)found)(to, value);                                               \
+		real_##name##_get()(to, value);                                                    \
 		__builtin_unreachable();                                                           \
 	}
 

@@ -21,7 +21,7 @@ struct start {
 	struct sn_belief belief;
 	uint64_t spared; /* sn_samples_spared of who made it */
 	bool has_own_mask;
-	_Atomic bool is_taken;
+	_Atomic bool is_used;
 };
 
 /*
@@ -34,8 +34,8 @@ static struct start starts[STARTS];
 static struct start *start_new(void)
 {
 	for (unsigned index = 0; index < STARTS; index++)
-		/* acquire: whoever had it has read it */
-		if (!atomic_exchange_explicit(&starts[index].is_taken, true, memory_order_acquire))
+		/* acquire: its last user has read it */
+		if (!atomic_exchange_explicit(&starts[index].is_used, true, memory_order_acquire))
 			return &starts[index];
 	return sn_pages_map(sizeof(struct start));
 }
@@ -43,7 +43,7 @@ static struct start *start_new(void)
 static void start_free(struct start *start)
 {
 	if (start >= starts && start < starts + STARTS)
-		atomic_store_explicit(&start->is_taken, false, memory_order_release);
+		atomic_store_explicit(&start->is_used, false, memory_order_release);
 	else
 		sn_pages_unmap(start, sizeof(*start));
 }

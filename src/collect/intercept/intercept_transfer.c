@@ -213,87 +213,54 @@ SN_EXPORT ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *t
 				       flags));
 }
 
+/* Goes on with `again` until `wanted` bytes are there, where `done` came before a sample. */
+#define RANDOM(wanted, again)                                                                      \
+	while (sn_call_was_cut() && done > 0 && (size_t)done < (size_t)(wanted)) {                 \
+		sn_call_cut_forget();                                                              \
+		ssize_t more = (again);                                                            \
+		if (more <= 0)                                                                     \
+			break;                                                                     \
+		done += more;                                                                      \
+	}
+
 SN_EXPORT ssize_t getrandom(void *buffer, size_t bytes, unsigned flags)
 {
 	sn_call_cut_forget();
 	ssize_t done = real_getrandom_get()(buffer, bytes, flags);
-	while (done > 0 && (size_t)done < bytes && sn_call_was_cut()) {
-		sn_call_cut_forget();
-		ssize_t more =
-		    real_getrandom_get()((char *)buffer + done, bytes - (size_t)done, flags);
-		if (more <= 0)
-			break;
-		done += more;
-	}
+	RANDOM(bytes, real_getrandom_get()((char *)buffer + done, bytes - (size_t)done, flags))
 	return done;
 }
 
 /* ---- what _FORTIFY_SOURCE makes of calls ---- */
 
-void __chk_fail(void) __attribute__((noreturn));
-ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t room);
-ssize_t __pread_chk(int fd, void *buffer, size_t bytes, off_t at, size_t room);
-ssize_t __pread64_chk(int fd, void *buffer, size_t bytes, off_t at, size_t room);
-ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t room, int flags);
-ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t room, int flags,
-		       struct sockaddr *from, socklen_t *from_bytes);
-
-#define CHECK_ROOM()                                                                               \
-	do {                                                                                       \
-		if (bytes > room)                                                                  \
-			__chk_fail();                                                              \
-	} while (0)
-
-SN_EXPORT ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t room)
-{
-	CHECK_ROOM();
-	return read(fd, buffer, bytes);
-}
-
-SN_EXPORT ssize_t __pread_chk(int fd, void *buffer, size_t bytes, off_t at, size_t room)
-{
-	CHECK_ROOM();
-	return pread(fd, buffer, bytes, at);
-}
-
-SN_EXPORT ssize_t __pread64_chk(int fd, void *buffer, size_t bytes, off_t at, size_t room)
-{
-	CHECK_ROOM();
-	return pread(fd, buffer, bytes, at);
-}
-
-SN_EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t room, int flags)
-{
-	CHECK_ROOM();
-	return recv(fd, buffer, bytes, flags);
-}
-
-SN_EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t room, int flags,
-				 struct sockaddr *from, socklen_t *from_bytes)
-{
-	CHECK_ROOM();
-	return recvfrom(fd, buffer, bytes, flags, from, from_bytes);
-}
+SN_CHECKED(ssize_t, __read_chk, (int fd, void *buffer, size_t bytes, size_t room), bytes <= room,
+	   read(fd, buffer, bytes))
+SN_CHECKED(ssize_t, __pread_chk, (int fd, void *buffer, size_t bytes, off_t at, size_t room),
+	   bytes <= room, pread(fd, buffer, bytes, at))
+SN_CHECKED(ssize_t, __pread64_chk, (int fd, void *buffer, size_t bytes, off_t at, size_t room),
+	   bytes <= room, pread(fd, buffer, bytes, at))
+SN_CHECKED(ssize_t, __recv_chk, (int fd, void *buffer, size_t bytes, size_t room, int flags),
+	   bytes <= room, recv(fd, buffer, bytes, flags))
+SN_CHECKED(ssize_t, __recvfrom_chk,
+	   (int fd, void *buffer, size_t bytes, size_t room, int flags, struct sockaddr *from,
+	    socklen_t *from_bytes),
+	   bytes <= room, recvfrom(fd, buffer, bytes, flags, from, from_bytes))
 
 /* ---- room in files: tmpfs gives back what it has found so far when a signal comes ---- */
 
-SN_EXPORT int fallocate(int fd, int mode, off_t from, off_t bytes)
-{
-	uint64_t held = sn_samples_hold();
-	int status = real_fallocate_get()(fd, mode, from, bytes);
-	sn_samples_release(held);
-	return status;
-}
-BY_SHORT_NAME(int, fallocate, (int fd, int mode, off_t from, off_t bytes), (fd, mode, from, bytes))
+/* A call while which no sample comes, and its other name. */
+#define HELD(name, parameters, arguments)                                                          \
+	SN_EXPORT int name parameters                                                              \
+	{                                                                                          \
+		uint64_t held = sn_samples_hold();                                                 \
+		int status = real_##name##_get() arguments;                                        \
+		sn_samples_release(held);                                                          \
+		return status;                                                                     \
+	}                                                                                          \
+	BY_SHORT_NAME(int, name, parameters, arguments)
 
-SN_EXPORT int posix_fallocate(int fd, off_t from, off_t bytes)
-{
-	uint64_t held = sn_samples_hold();
-	int status = real_posix_fallocate_get()(fd, from, bytes);
-	sn_samples_release(held);
-	return status;
-}
-BY_SHORT_NAME(int, posix_fallocate, (int fd, off_t from, off_t bytes), (fd, from, bytes))
+HELD(fallocate, (int fd, int mode, off_t from, off_t bytes), (fd, mode, from, bytes))
+HELD(posix_fallocate, (int fd, off_t from, off_t bytes), (fd, from, bytes))
 
 /* ---- several pieces ---- */
 
@@ -316,58 +283,70 @@ static size_t total(const struct iovec *pieces, int count)
 	return bytes;
 }
 
-/* How pieces are transferred. */
-struct pieces_of {
+/* The kernel's call, one that a sample can start again; its arguments are words. */
+#define CALL(number, a, b, c, d, e, f)                                                             \
+	sn_restartable_syscall(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e),      \
+			       (long)(f))
+
+typedef ssize_t message_function(int fd, struct msghdr *message, int flags);
+
+/* How pieces are transferred: by one of two kinds of functions of the C library, or by number. */
+struct transfer {
 	int fd, flags;
-	ssize_t (*several)(const struct pieces_of *how, const struct iovec *pieces, int count);
+	ssize_t (*vector)(int fd, const struct iovec *pieces, int count);
+	message_function *message;
+	long number; /* where both are NULL */
 };
 
+static ssize_t transfer_pieces(const struct transfer *how, const struct iovec *pieces, int count)
+{
+	/* control data went with the first bytes */
+	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+	if (how->vector)
+		return how->vector(how->fd, pieces, count);
+	if (how->message)
+		return how->message(how->fd, &rest, how->flags);
+	if (how->number == SYS_writev)
+		return CALL(SYS_writev, how->fd, pieces, count, 0, 0, 0);
+	return CALL(how->number, how->fd, &rest, how->flags, 0, 0, 0);
+}
+
 /* Begins with the rest of a piece alone: the program's list of pieces stays as it is. */
-static ssize_t transfer_rest(const struct pieces_of *how, const struct iovec *pieces, int count,
+static ssize_t transfer_rest(const struct transfer *how, const struct iovec *pieces, int count,
 			     ssize_t done)
 {
 	size_t of_piece;
 	int piece = first_left(pieces, count, (size_t)done, &of_piece);
 	if (!of_piece)
-		return how->several(how, pieces + piece, count - piece);
+		return transfer_pieces(how, pieces + piece, count - piece);
 	size_t left = pieces[piece].iov_len - of_piece;
 	struct iovec rest = {(char *)pieces[piece].iov_base + of_piece, left};
-	ssize_t first = how->several(how, &rest, 1);
+	ssize_t first = transfer_pieces(how, &rest, 1);
 	if (first < (ssize_t)left || ++piece == count)
 		return first;
-	ssize_t more = how->several(how, pieces + piece, count - piece);
+	ssize_t more = transfer_pieces(how, pieces + piece, count - piece);
 	return more > 0 ? first + more : first;
 }
 
 /* The same after a first transfer of `before` bytes. */
-static ssize_t pieces_rest(const struct pieces_of *how, const struct iovec *pieces, int count,
+static ssize_t pieces_rest(const struct transfer *how, const struct iovec *pieces, int count,
 			   ssize_t before)
 {
 	return TRANSFER_ON(how->fd, total(pieces, count), before,
 			   transfer_rest(how, pieces, count, done));
 }
 
-static ssize_t write_several(const struct pieces_of *how, const struct iovec *pieces, int count)
-{
-	return real_writev_get()(how->fd, pieces, count);
-}
-
 SN_EXPORT ssize_t writev(int fd, const struct iovec *pieces, int count)
 {
-	struct pieces_of how = {fd, 0, write_several};
+	struct transfer how = {fd, .vector = real_writev_get()};
 	return TRANSFER(fd, total(pieces, count), real_writev_get()(fd, pieces, count),
 			transfer_rest(&how, pieces, count, done));
 }
 
-/* An endless device has no position. */
-static ssize_t read_several(const struct pieces_of *how, const struct iovec *pieces, int count)
-{
-	return real_readv_get()(how->fd, pieces, count);
-}
-
 static ssize_t read_rest(int fd, const struct iovec *pieces, int count, ssize_t before)
 {
-	struct pieces_of how = {fd, 0, read_several};
+	/* an endless device has no position */
+	struct transfer how = {fd, .vector = real_readv_get()};
 	return is_endless(fd) ? pieces_rest(&how, pieces, count, before) : before;
 }
 
@@ -410,7 +389,7 @@ BY_SHORT_NAME(ssize_t, preadv2,
 /* With an offset of -1 it is a writev; elsewhere nothing cuts it. */
 SN_EXPORT ssize_t pwritev2(int fd, const struct iovec *pieces, int count, off_t at, int flags)
 {
-	struct pieces_of how = {fd, 0, write_several};
+	struct transfer how = {fd, .vector = real_writev_get()};
 	if (at != -1)
 		return real_pwritev2_get()(fd, pieces, count, at, flags);
 	return TRANSFER(fd, total(pieces, count), real_pwritev2_get()(fd, pieces, count, at, flags),
@@ -420,22 +399,9 @@ BY_SHORT_NAME(ssize_t, pwritev2,
 	      (int fd, const struct iovec *pieces, int count, off_t at, int flags),
 	      (fd, pieces, count, at, flags))
 
-/* The control data went with the first bytes. */
-static ssize_t send_several(const struct pieces_of *how, const struct iovec *pieces, int count)
-{
-	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
-	return real_sendmsg_get()(how->fd, &rest, how->flags);
-}
-
-static ssize_t receive_several(const struct pieces_of *how, const struct iovec *pieces, int count)
-{
-	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
-	return real_recvmsg_get()(how->fd, &rest, how->flags);
-}
-
 ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t before)
 {
-	struct pieces_of how = {fd, flags, receive_several};
+	struct transfer how = {fd, flags, .message = real_recvmsg_get()};
 	if (flags & MSG_PEEK || !is_received_on(fd, flags, message->msg_control != NULL))
 		return before;
 	return pieces_rest(&how, message->msg_iov, (int)message->msg_iovlen, before);
@@ -443,7 +409,7 @@ ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t
 
 SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	struct pieces_of how = {fd, flags, send_several};
+	struct transfer how = {fd, flags, .message = (message_function *)real_sendmsg_get()};
 	/* the message is looked at once the kernel has found it good */
 	return SENT(
 	    flags, TRANSFER(fd, total(message->msg_iov, (int)message->msg_iovlen),
@@ -489,38 +455,13 @@ SN_EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int fla
 
 /* ---- by number ---- */
 
-#define CALL(number, a, b, c, d, e, f)                                                             \
-	sn_restartable_syscall(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e),      \
-			       (long)(f))
-
-static ssize_t write_several_by_number(const struct pieces_of *how, const struct iovec *pieces,
-				       int count)
-{
-	return CALL(SYS_writev, how->fd, pieces, count, 0, 0, 0);
-}
-
-static ssize_t send_several_by_number(const struct pieces_of *how, const struct iovec *pieces,
-				      int count)
-{
-	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
-	return CALL(SYS_sendmsg, how->fd, &rest, how->flags, 0, 0, 0);
-}
-
-static ssize_t receive_several_by_number(const struct pieces_of *how, const struct iovec *pieces,
-					 int count)
-{
-	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
-	return CALL(SYS_recvmsg, how->fd, &rest, how->flags, 0, 0, 0);
-}
-
 static ssize_t message_rest(long number, const long call[6], ssize_t before)
 {
-	bool is_sent = number == SYS_sendmsg;
 	const struct msghdr *message = (const struct msghdr *)call[1];
-	struct pieces_of how = {(int)call[0], (int)call[2],
-				is_sent ? send_several_by_number : receive_several_by_number};
-	if (!is_sent && (how.flags & MSG_PEEK ||
-			 !is_received_on(how.fd, how.flags, message->msg_control != NULL)))
+	struct transfer how = {(int)call[0], (int)call[2], .number = number};
+	if (number == SYS_recvmsg &&
+	    (how.flags & MSG_PEEK ||
+	     !is_received_on(how.fd, how.flags, message->msg_control != NULL)))
 		return before;
 	return pieces_rest(&how, message->msg_iov, (int)message->msg_iovlen, before);
 }
@@ -537,13 +478,7 @@ static ssize_t buffer_rest(long number, const long call[6], ssize_t before)
 
 static ssize_t random_rest(const long call[6], ssize_t done)
 {
-	while (sn_call_was_cut() && done < call[1]) {
-		sn_call_cut_forget();
-		long more = CALL(SYS_getrandom, call[0] + done, call[1] - done, call[2], 0, 0, 0);
-		if (more <= 0)
-			break;
-		done += more;
-	}
+	RANDOM(call[1], CALL(SYS_getrandom, call[0] + done, call[1] - done, call[2], 0, 0, 0))
 	return done;
 }
 
@@ -597,7 +532,7 @@ static ssize_t rest_of(long number, const long call[6], ssize_t before)
 		return is_on ? buffer_rest(number, onward, before) : before;
 	}
 	case SYS_writev: {
-		struct pieces_of how = {(int)call[0], 0, write_several_by_number};
+		struct transfer how = {(int)call[0], .number = number};
 		return pieces_rest(&how, (const struct iovec *)call[1], (int)call[2], before);
 	}
 	case SYS_sendmsg:

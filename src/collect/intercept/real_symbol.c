@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a symbol means to the program; see real_symbol.h. */
+/* Searches all modules for a symbol; see real_symbol.h. */
 #include "real_symbol.h"
 
 #include "collect/unwind/elf_symbol.h"
@@ -40,7 +40,7 @@ void *sn_real_symbol_once(_Atomic(void *) *known, const char *name)
 	if (__builtin_expect(function != NULL, 1))
 		return function;
 	function = sn_real_symbol(name);
-	/* relaxed: whoever races here finds the same */
+	/* relaxed: threads that race find the same */
 	atomic_store_explicit(known, function, memory_order_relaxed);
 	return function;
 }

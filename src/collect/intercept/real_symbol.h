@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a symbol of a framework means to the program, where this library stands in front of it: also
- * in what Python loads for itself, where dlsym does not look.
+ * Finds the definition of a function behind ours, as the program would: also in libraries that
+ * Python loads without RTLD_GLOBAL, where dlsym(RTLD_NEXT) does not look.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */

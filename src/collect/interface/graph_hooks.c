@@ -32,7 +32,7 @@ static uint32_t node(uint32_t number, const struct sonde_node_description *given
 {
 	if (!sn_measuring() || !number || !given || !given->name)
 		return 0;
-	struct sn_graph_new made = {
+	struct sn_graph_new description = {
 	    .model = number - 1,
 	    .key = sn_hash_text(given->name, strlen(given->name)),
 	    .name = given->name,
@@ -44,7 +44,7 @@ static uint32_t node(uint32_t number, const struct sonde_node_description *given
 	    .flags = SONDE_NODE_HAS_CONTEXTS,
 	    .parent = given->parent - 1, /* 0, none, becomes SN_GRAPH_NONE */
 	};
-	return sn_graph_node(&made) + 1;
+	return sn_graph_node(&description) + 1;
 }
 
 static void edge(uint32_t from, uint32_t to, unsigned index, uint64_t bytes)
@@ -59,14 +59,9 @@ static uint32_t begin(uint32_t number, uintptr_t stack, enum sn_region_origin or
 	if (!number || sn_graph_model_of(number - 1) == SN_GRAPH_NONE)
 		return 0;
 	const char *label = sn_graph_label(number - 1, &length);
-	return sn_region_begin(&(struct sn_region_start){
-	    .name = label,
-	    .length = length,
-	    .stack = stack,
-	    .origin = origin,
-	    .user = SN_REGION_NODE | (number - 1),
-	    .frame_kind = SN_FRAME_GRAPH_NODE,
-	});
+	return SN_REGION_BEGIN(.name = label, .length = length, .stack = stack, .origin = origin,
+			       .user = SN_REGION_NODE | (number - 1),
+			       .frame_kind = SN_FRAME_GRAPH_NODE);
 }
 
 static void node_begin(uint32_t number, const void *frame)
@@ -114,58 +109,48 @@ const struct sonde_graph_hooks sn_graph_hooks = {
     model, node, edge, node_begin, node_end, iteration_begin, iteration_end};
 
 /* For other languages, by dlsym, as in region.c. */
-SN_EXPORT uint32_t sonde_model(const char *name);
-SN_EXPORT uint32_t sonde_model_node(uint32_t model, const struct sonde_node_description *node);
-SN_EXPORT void sonde_model_edge(uint32_t from, uint32_t to, unsigned index, uint64_t bytes);
-SN_EXPORT void sonde_node_begin(uint32_t node);
-SN_EXPORT void sonde_node_end(uint32_t node);
-SN_EXPORT void sonde_model_iteration_begin(uint32_t model);
-SN_EXPORT void sonde_model_iteration_end(uint32_t model);
-/* For Python: a token, as for regions. */
-SN_EXPORT uint32_t sonde_python_node_begin(uint32_t node);
-SN_EXPORT void sonde_python_node_end(uint32_t node, uint32_t token);
-
-uint32_t sonde_model(const char *name)
+SN_PUBLIC(uint32_t, sonde_model, (const char *name))
 {
 	return model(name);
 }
 
-uint32_t sonde_model_node(uint32_t number, const struct sonde_node_description *given)
+SN_PUBLIC(uint32_t, sonde_model_node, (uint32_t number, const struct sonde_node_description *given))
 {
 	return node(number, given);
 }
 
-void sonde_model_edge(uint32_t from, uint32_t to, unsigned index, uint64_t bytes)
+SN_PUBLIC(void, sonde_model_edge, (uint32_t from, uint32_t to, unsigned index, uint64_t bytes))
 {
 	edge(from, to, index, bytes);
 }
 
-void sonde_node_begin(uint32_t number)
+SN_PUBLIC(void, sonde_node_begin, (uint32_t number))
 {
 	begin(number, SN_CALLER_STACK, SN_REGION_EITHER);
 }
 
-void sonde_node_end(uint32_t number)
+SN_PUBLIC(void, sonde_node_end, (uint32_t number))
 {
 	node_end(number);
 }
 
-void sonde_model_iteration_begin(uint32_t number)
+SN_PUBLIC(void, sonde_model_iteration_begin, (uint32_t number))
 {
 	iteration_begin(number);
 }
 
-void sonde_model_iteration_end(uint32_t number)
+SN_PUBLIC(void, sonde_model_iteration_end, (uint32_t number))
 {
 	iteration_end(number);
 }
 
-uint32_t sonde_python_node_begin(uint32_t number)
+/* For Python: a token, as for regions. */
+SN_PUBLIC(uint32_t, sonde_python_node_begin, (uint32_t number))
 {
 	return begin(number, SN_CALLER_STACK, SN_REGION_PYTHON);
 }
 
-void sonde_python_node_end(uint32_t number, uint32_t token)
+SN_PUBLIC(void, sonde_python_node_end, (uint32_t number, uint32_t token))
 {
 	if (number && token)
 		sn_region_end(SN_REGION_NODE | (number - 1), token);

@@ -8,7 +8,7 @@
  * Only tasks are taken: frames, counters and synchronisation of ITT are left alone.
  */
 #include "collect/intercept/intercept.h"
-#include "keep.h"
+#include "collect/core/keep.h"
 #include "region.h"
 #include "collect/core/thread.h"
 
@@ -51,8 +51,6 @@ struct itt_global {
 	struct itt_function *functions; /* ended by one without a name */
 };
 
-SN_EXPORT void __itt_api_init(struct itt_global *global, int groups);
-
 /* A name, as a handle and as a domain: nothing is told apart by domains. */
 struct name {
 	struct itt_string_handle handle;
@@ -79,8 +77,8 @@ static const struct name *name_of(const char *text)
 	name->handle.narrow = name->domain.name.narrow = copy;
 	name->domain.enabled = 1;
 	name->next = first;
-	/* release: complete before it is linked; who loses the race links a second one of that name
-	 */
+	/* release: complete before it is linked; a thread that loses the race links a
+	 * second one of that name */
 	while (!atomic_compare_exchange_weak_explicit(&all, &name->next, name, memory_order_release,
 						      memory_order_relaxed))
 		continue;
@@ -103,11 +101,8 @@ static void task_begin(const struct itt_domain *domain, struct itt_id task, stru
 		       const struct itt_string_handle *name)
 {
 	const char *text = name && name->narrow ? name->narrow : "task";
-	sn_region_begin(&(struct sn_region_start){.name = text,
-						  .length = strlen(text),
-						  .stack = SN_CALLER_STACK,
-						  .origin = SN_REGION_EITHER,
-						  .user = SN_REGION_ITT});
+	SN_REGION_BEGIN(.name = text, .length = strlen(text), .stack = SN_CALLER_STACK,
+			.origin = SN_REGION_EITHER, .user = SN_REGION_ITT);
 }
 
 static void task_end(const struct itt_domain *domain)
@@ -125,7 +120,7 @@ static const struct {
     {"__itt_task_end", (void *)task_end},
 };
 
-void __itt_api_init(struct itt_global *global, int groups)
+SN_PUBLIC(void, __itt_api_init, (struct itt_global * global, int groups))
 {
 	bool wanted = sn_measuring() && (sn_config.sources & SN_SOURCE_REGION);
 	for (struct itt_function *entry = global->functions; entry->name; entry++) {

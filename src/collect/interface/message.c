@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Directions, peers and tags that are counted; with more of them messages have no number, and
- * whoever reads counts those it finds. */
+ * readers count those they find. */
 #define COUNTERS 4096u
 #define PROBES	 16u
 
@@ -33,20 +33,29 @@ static uint64_t kind_of(const struct sn_message *message)
 	       1;
 }
 
+/* The counter of a kind, new where `is_new` may be; NULL where there is none, or no room. */
+static struct counter *find_counter(uint64_t key, bool is_new)
+{
+	for (unsigned probe = 0; probe < PROBES; probe++) {
+		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
+		/* relaxed: a counter's count means nothing but itself */
+		uint64_t found = atomic_load_explicit(&counter->key, memory_order_relaxed);
+		if (found == key ||
+		    (is_new && !found &&
+		     (atomic_compare_exchange_strong_explicit(
+			  &counter->key, &found, key, memory_order_relaxed, memory_order_relaxed) ||
+		      found == key)))
+			return counter;
+	}
+	return NULL;
+}
+
 /* The message's number, from 0. */
 static uint64_t count_message(const struct sn_message *message)
 {
-	uint64_t key = kind_of(message);
-	for (unsigned probe = 0; probe < PROBES; probe++) {
-		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
-		uint64_t found = 0;
-		/* relaxed: a counter's count means nothing but itself */
-		if (atomic_compare_exchange_strong_explicit(
-			&counter->key, &found, key, memory_order_relaxed, memory_order_relaxed) ||
-		    found == key)
-			return atomic_fetch_add_explicit(&counter->count, 1, memory_order_relaxed);
-	}
-	return SN_MESSAGE_NO_NUMBER;
+	struct counter *counter = find_counter(kind_of(message), true);
+	return counter ? atomic_fetch_add_explicit(&counter->count, 1, memory_order_relaxed)
+		       : SN_MESSAGE_NO_NUMBER;
 }
 
 bool sn_messages_are_wanted(void)
@@ -130,15 +139,15 @@ bool sn_message_keep(uintptr_t key, const struct sn_message *message)
 			continue;
 		kept[place] = *message;
 		kept_order[place] = atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
-		/* release: whoever finds the key reads the message */
+		/* release: a thread that finds the key reads the message */
 		atomic_store_explicit(&kept_keys[place], key, memory_order_release);
 		return true;
 	}
 	return false;
 }
 
-/* Another thread may take one of them meanwhile: then once more. */
-bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message)
+/* Tries again where another thread removes the message that was chosen. */
+bool sn_message_remove(uintptr_t key, uint32_t peer, struct sn_message *message)
 {
 	for (;;) {
 		size_t best = KEPT;
@@ -167,18 +176,7 @@ bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message)
 	}
 }
 
-/* ---- what did not come to be ---- */
-
-static void uncount(uint64_t key)
-{
-	for (unsigned probe = 0; probe < PROBES; probe++) {
-		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
-		if (atomic_load_explicit(&counter->key, memory_order_relaxed) == key) {
-			atomic_fetch_sub_explicit(&counter->count, 1, memory_order_relaxed);
-			return;
-		}
-	}
-}
+/* ---- messages that were cancelled or failed ---- */
 
 void sn_message_withdraw(struct sn_message *message)
 {
@@ -189,7 +187,9 @@ void sn_message_withdraw(struct sn_message *message)
 	}
 	if (message->number == SN_MESSAGE_NO_NUMBER)
 		return;
-	uncount(key);
+	struct counter *counter = find_counter(key, false);
+	if (counter)
+		atomic_fetch_sub_explicit(&counter->count, 1, memory_order_relaxed);
 	/* none of these is done: messages are taken in the order of posting */
 	for (size_t place = 0; place < KEPT; place++) {
 		uintptr_t owner = atomic_load_explicit(&kept_keys[place], memory_order_acquire);
@@ -210,10 +210,8 @@ void sn_message_withdraw(struct sn_message *message)
 
 uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t kind)
 {
-	uint32_t node = sn_callpath(thread, NULL, 0);
-	struct sn_frame frame = {.kind = (uint8_t)kind,
-				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
-	return node == SN_NODE_NONE ? node : sn_cct_child(&thread->cct, node, &frame);
+	return sn_cct_named_child(&thread->cct, sn_callpath(thread, NULL, 0), (uint8_t)kind, name,
+				  strlen(name));
 }
 
 void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message)
@@ -269,6 +267,16 @@ uint64_t sn_message_request(void)
 	return atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed) + 1;
 }
 
+/* A call's interval, at its context, with attributes, if messages are recorded now. */
+static void record_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns,
+			    uint64_t end_ns, struct sn_trace_attribute *attributes, uint32_t count)
+{
+	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		SN_TRACE_ADD(thread, .kind = SN_TRACE_INTERVAL, .context = node,
+			     .start_ns = start_ns, .end_ns = end_ns, .attributes = attributes,
+			     .attribute_count = count);
+}
+
 void sn_message_record_wait(struct sn_thread *thread, uint32_t node,
 			    const struct sn_message *message)
 {
@@ -277,13 +285,7 @@ void sn_message_record_wait(struct sn_thread *thread, uint32_t node,
 	    {.key = SN_TRACE_KEY_PEER, .value = message->peer},
 	    {.key = SN_TRACE_KEY_REQUEST, .value = message->request},
 	};
-	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
-		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-							      .context = node,
-							      .start_ns = message->start_ns,
-							      .end_ns = message->end_ns,
-							      .attributes = attributes,
-							      .attribute_count = 3});
+	record_interval(thread, node, message->start_ns, message->end_ns, attributes, 3);
 }
 
 void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t group, uint64_t number,
@@ -294,16 +296,10 @@ void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t grou
 	    {.key = SN_TRACE_KEY_COLLECTIVE, .value = number},
 	    {.key = SN_TRACE_KEY_BYTES, .value = bytes},
 	};
-	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
-		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-							      .context = node,
-							      .start_ns = start_ns,
-							      .end_ns = end_ns,
-							      .attributes = attributes,
-							      .attribute_count = bytes ? 3 : 2});
+	record_interval(thread, node, start_ns, end_ns, attributes, bytes ? 3 : 2);
 }
 
-/* ---- what a program tells ---- */
+/* ---- messages that a program reports itself ---- */
 
 static uint64_t hook_begin(void)
 {
@@ -327,30 +323,19 @@ static void hook_end(uint64_t begun, int is_sent, uint32_t peer, uint64_t tag, u
 
 const struct sonde_message_hooks sn_message_hooks = {hook_begin, hook_end};
 
-SN_EXPORT void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer);
-
-void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer)
-{
-	if (sn_measuring())
-		*pointer = &sn_message_hooks;
-}
-
 /* For other languages, by dlsym. */
-SN_EXPORT uint64_t sonde_message_begin(void);
-SN_EXPORT void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes);
-SN_EXPORT void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes);
-
-uint64_t sonde_message_begin(void)
+SN_PUBLIC(uint64_t, sonde_message_begin, (void))
 {
 	return hook_begin();
 }
 
-void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
+SN_PUBLIC(void, sonde_message_sent, (uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes))
 {
 	hook_end(begun, 1, peer, tag, bytes);
 }
 
-void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
+SN_PUBLIC(void, sonde_message_received,
+	  (uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes))
 {
 	hook_end(begun, 0, peer, tag, bytes);
 }

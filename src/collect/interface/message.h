@@ -67,7 +67,7 @@ void sn_message_withdraw(struct sn_message *message);
 bool sn_message_keep(uintptr_t key, const struct sn_message *message);
 /* Takes the one that was kept first with that key and from that peer; else, where there is none,
  * the first with that key. False for none. */
-bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message);
+bool sn_message_remove(uintptr_t key, uint32_t peer, struct sn_message *message);
 
 /* Into the trace, at a context of `thread`, if that is recorded now. */
 void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message);

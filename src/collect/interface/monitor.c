@@ -35,13 +35,7 @@ static void *tool;
 /* What a callback does itself is not reported. */
 static __thread bool in_callback __attribute__((tls_model("initial-exec")));
 
-SN_EXPORT int sonde_monitor_init(uint32_t version);
-SN_EXPORT int sonde_monitor_register(enum sonde_domain domain, sonde_callback *callback,
-				     void *user);
-SN_EXPORT long sonde_monitor_callpath(unsigned sources, struct sonde_frame *frames, size_t max);
-SN_EXPORT void sonde_monitor_finalize(void);
-
-int sonde_monitor_init(uint32_t version)
+SN_EXPORT int sonde_monitor_init(uint32_t version)
 {
 	if (version != SONDE_MONITOR_VERSION)
 		return -ENOTSUP;
@@ -49,7 +43,7 @@ int sonde_monitor_init(uint32_t version)
 	return sn_measuring() ? 0 : -ENODEV;
 }
 
-int sonde_monitor_register(enum sonde_domain domain, sonde_callback *callback, void *user)
+SN_EXPORT int sonde_monitor_register(enum sonde_domain domain, sonde_callback *callback, void *user)
 {
 	if ((unsigned)domain >= SONDE_DOMAIN_COUNT || !callback)
 		return -EINVAL;
@@ -64,13 +58,13 @@ int sonde_monitor_register(enum sonde_domain domain, sonde_callback *callback, v
 	}
 	struct listener *listener = &domains[domain].listeners[place];
 	listener->user = user;
-	/* release: whoever sees the callback sees its user */
+	/* release: a thread that sees the callback sees its user */
 	atomic_store_explicit(&listener->callback, callback, memory_order_release);
 	atomic_fetch_or_explicit(&sn_monitored, 1u << domain, memory_order_relaxed);
 	return 0;
 }
 
-void sonde_monitor_finalize(void)
+SN_EXPORT void sonde_monitor_finalize(void)
 {
 	atomic_store_explicit(&sn_monitored, 0, memory_order_relaxed);
 	for (unsigned domain = 0; domain < SONDE_DOMAIN_COUNT; domain++)
@@ -152,7 +146,7 @@ static struct sonde_frame public_frame(const struct sn_thread *thread, const str
 	return out;
 }
 
-long sonde_monitor_callpath(unsigned sources, struct sonde_frame *frames, size_t max)
+SN_EXPORT long sonde_monitor_callpath(unsigned sources, struct sonde_frame *frames, size_t max)
 {
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
@@ -224,8 +218,7 @@ static void monitor_thread_end(struct sn_thread *thread)
 static void monitor_after_fork(void)
 {
 	if (sn_monitor_wants(SONDE_OS))
-		sn_monitor_emit((struct sonde_event){
-		    .domain = SONDE_OS, .kind = SONDE_FORKED, .id = (uint64_t)getpid()});
+		SN_MONITOR_EMIT(.domain = SONDE_OS, .kind = SONDE_FORKED, .id = (uint64_t)getpid());
 }
 
 static const char *monitor_status(void)

@@ -29,6 +29,7 @@ static inline bool sn_monitor_wants(enum sonde_domain domain)
  * between sn_enter and sn_leave.
  */
 void sn_monitor_emit(struct sonde_event event);
+#define SN_MONITOR_EMIT(...) sn_monitor_emit((struct sonde_event){__VA_ARGS__})
 /* The same between sn_enter and sn_leave of `thread`, which is left meanwhile. */
 struct sn_thread;
 void sn_monitor_emit_inside(struct sn_thread *thread, struct sonde_event event);

@@ -8,7 +8,7 @@
  * colours, payloads, resources and thread names are left out. Push and pop answer as with no tool.
  */
 #include "collect/intercept/intercept.h"
-#include "keep.h"
+#include "collect/core/keep.h"
 #include "region.h"
 #include "collect/core/thread.h"
 
@@ -70,8 +70,6 @@ struct nvtx_event {
 		const struct text *registered;
 	} message;
 };
-
-SN_EXPORT int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id));
 
 /* ---- names ---- */
 
@@ -165,11 +163,8 @@ static int push(const struct text *domain, const struct nvtx_event *event, uintp
 {
 	struct name name;
 	name_of_event(&name, domain, event);
-	sn_region_begin(&(struct sn_region_start){.name = name.bytes,
-						  .length = name.length,
-						  .stack = stack,
-						  .origin = SN_REGION_EITHER,
-						  .user = user_of(domain)});
+	SN_REGION_BEGIN(.name = name.bytes, .length = name.length, .stack = stack,
+			.origin = SN_REGION_EITHER, .user = user_of(domain));
 	return NVTX_NO_PUSH_POP_TRACKING;
 }
 
@@ -335,7 +330,7 @@ static void fill_table(const struct nvtx_callbacks *callbacks, int module,
 }
 
 /* Called by NVTX, once for each program or library that carries it. 1 for success, as it wants. */
-int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id))
+SN_PUBLIC(int, InitializeInjectionNvtx2, (const void *(*export_table)(uint32_t id)))
 {
 	const struct nvtx_callbacks *callbacks = export_table(NVTX_EXPORT_CALLBACKS);
 	if (!sn_measuring() || !(sn_config.sources & SN_SOURCE_REGION) || !callbacks ||

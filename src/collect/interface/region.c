@@ -8,6 +8,7 @@
  */
 #include "collect/core/callpath.h"
 #include "collect/core/adapter.h"
+#include "collect/core/line.h"
 
 #define SONDE_TYPES_ONLY
 #include "sonde/sonde.h"
@@ -17,11 +18,7 @@
 #include "message.h"
 #include "region.h"
 #include "collect/record/trace.h"
-
-#include <elf.h>
-#include <errno.h>
-#include <link.h>
-#include <string.h>
+#include "collect/unwind/elf_symbol.h"
 
 /* A binding between an interpreter and a C call has few frames; deeper, compiled code is calling.
  */
@@ -38,7 +35,7 @@ static uint32_t metric_of(_Atomic uint32_t *slot, const char *name, const char *
 	uint32_t metric = atomic_load_explicit(slot, memory_order_relaxed);
 	if (metric == SN_ID_NONE) {
 		metric = sn_metric(name, unit, "region", kind, 0);
-		/* relaxed: whoever races here stores the same number */
+		/* relaxed: threads that race store the same number */
 		atomic_store_explicit(slot, metric, memory_order_relaxed);
 	}
 	return metric;
@@ -112,9 +109,21 @@ static bool called_by_binding(struct sn_thread *thread)
 
 /* ---- begin and end ---- */
 
+static struct sn_thread *enter(void)
+{
+	return sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+}
+
+/* The context of a name below the caller's call path; SN_NODE_NONE without memory. */
+static uint32_t context_of(struct sn_thread *thread, const char *name, size_t length)
+{
+	return sn_cct_named_child(&thread->cct, sn_callpath(thread, NULL, 0), SN_FRAME_REGION, name,
+				  length);
+}
+
 uint32_t sn_region_begin(const struct sn_region_start *start)
 {
-	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	struct sn_thread *thread = enter();
 	if (!thread)
 		return 0;
 	struct sn_frame frame = {.kind = start->frame_kind ? start->frame_kind : SN_FRAME_REGION,
@@ -126,7 +135,7 @@ uint32_t sn_region_begin(const struct sn_region_start *start)
 		place = python_place(thread);
 	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, start->stack);
 	if (shadow && frame.kind == SN_FRAME_REGION && frame.flags & SN_FRAME_ITERATION)
-		sn_graph_turn_begins();
+		sn_graph_iteration_begins();
 	if (shadow) {
 		/* a sample in between sees the line first, which means nothing without the depth */
 		shadow->python_line = place.line;
@@ -185,7 +194,7 @@ static void add_time(struct sn_thread *thread, uint32_t index, const struct trac
 		return;
 	}
 	if (shadow->frame.flags & SN_FRAME_ITERATION)
-		sn_graph_marked(shadow->start_ns, end_ns);
+		sn_graph_iteration_ends(shadow->start_ns, end_ns);
 	sn_callpath(thread, NULL, 0);
 	trace(thread, shadow, end_ns, tracer);
 	if (shadow->node != SN_NODE_NONE)
@@ -235,7 +244,7 @@ void sn_region_end(uint32_t user, uint32_t token)
 
 void sn_region_end_traced(uint32_t user, uint32_t token, sn_region_tracer *function, void *data)
 {
-	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	struct sn_thread *thread = enter();
 	if (!thread)
 		return;
 	end_region(thread, user, token, &(struct tracer){function, data});
@@ -244,32 +253,25 @@ void sn_region_end_traced(uint32_t user, uint32_t token, sn_region_tracer *funct
 
 void sn_region_mark(const char *name, size_t length)
 {
-	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	struct sn_thread *thread = enter();
 	if (!thread)
 		return;
-	struct sn_frame frame = {.kind = SN_FRAME_REGION,
-				 .id = sn_cct_string(&thread->cct, name, length)};
-	uint32_t path = sn_callpath(thread, NULL, 0);
-	uint32_t node = path == SN_NODE_NONE ? path : sn_cct_child(&thread->cct, path, &frame);
+	uint32_t node = context_of(thread, name, length);
 	if (node != SN_NODE_NONE)
 		sn_cct_add(&thread->cct, node,
 			   metric_of(&mark_metric, "marks", "marks", SN_METRIC_COUNT), 1);
 	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_REGIONS))
-		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INSTANT,
-							      .context = node,
-							      .start_ns = sn_now_ns()});
+		SN_TRACE_ADD(thread, .kind = SN_TRACE_INSTANT, .context = node,
+			     .start_ns = sn_now_ns());
 	sn_leave(thread);
 }
 
 bool sn_range_begin(struct sn_range *range, const char *name, size_t length)
 {
-	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	struct sn_thread *thread = enter();
 	if (!thread)
 		return false;
-	struct sn_frame frame = {.kind = SN_FRAME_REGION,
-				 .id = sn_cct_string(&thread->cct, name, length)};
-	uint32_t path = sn_callpath(thread, NULL, 0);
-	range->node = path == SN_NODE_NONE ? path : sn_cct_child(&thread->cct, path, &frame);
+	range->node = context_of(thread, name, length);
 	range->thread = thread->index;
 	range->start_ns = sn_now_ns();
 	sn_leave(thread);
@@ -294,18 +296,8 @@ void sn_range_end(const struct sn_range *range)
 size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size)
 {
 	size_t length = 0;
-	for (; *wide && length + 4 < size; wide++) {
-		uint32_t c = (uint32_t)*wide;
-		if (c < 0x80) {
-			narrow[length++] = (char)c;
-			continue;
-		}
-		uint32_t rest = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-		static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-		narrow[length++] = (char)(lead[rest] | ((c >> 6 * rest) & 0x3f));
-		while (rest--)
-			narrow[length++] = (char)(0x80 | ((c >> 6 * rest) & 0x3f));
-	}
+	for (; *wide && length + 4 < size; wide++)
+		length += sn_utf8_encode((uint32_t)*wide, narrow + length);
 	return length;
 }
 
@@ -314,13 +306,10 @@ size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size)
 static uint32_t begin(const char *name, unsigned flags, uintptr_t stack,
 		      enum sn_region_origin origin)
 {
-	return sn_region_begin(&(struct sn_region_start){
-	    .name = name,
-	    .length = strlen(name),
-	    .stack = stack,
-	    .origin = origin,
-	    .user = SN_REGION_SONDE,
-	    .frame_flags = flags & SONDE_REGION_ITERATION ? SN_FRAME_ITERATION : 0});
+	return SN_REGION_BEGIN(.name = name, .length = strlen(name), .stack = stack,
+			       .origin = origin, .user = SN_REGION_SONDE,
+			       .frame_flags =
+				   flags & SONDE_REGION_ITERATION ? SN_FRAME_ITERATION : 0);
 }
 
 static void hook_begin(const char *name, const void *frame, unsigned flags)
@@ -342,55 +331,44 @@ static void hook_trace(int is_running)
 
 static const struct sonde_trace_hooks trace_hooks = {hook_trace};
 
-/* For other languages, by dlsym. */
-SN_EXPORT void sonde_trace_start(void);
-SN_EXPORT void sonde_trace_stop(void);
-
-void sonde_trace_start(void)
+/* For other languages, by dlsym. The caller's stack pointer is as near as they can come. */
+SN_PUBLIC(void, sonde_trace_start, (void))
 {
 	sn_trace_run(true);
 }
 
-void sonde_trace_stop(void)
+SN_PUBLIC(void, sonde_trace_stop, (void))
 {
 	sn_trace_run(false);
 }
 
-/* For other languages, by dlsym. The caller's stack pointer is as near as they can come. */
-SN_EXPORT void sonde_region_begin(const char *name);
-SN_EXPORT void sonde_region_end(void);
-SN_EXPORT void sonde_iteration_begin(const char *name);
-SN_EXPORT void sonde_iteration_end(void);
-/* For Python: a token, so that regions of interleaved coroutines may end in any order. */
-SN_EXPORT uint32_t sonde_python_region_begin(const char *name, unsigned flags);
-SN_EXPORT void sonde_python_region_end(uint32_t token);
-
-void sonde_region_begin(const char *name)
+SN_PUBLIC(void, sonde_region_begin, (const char *name))
 {
 	begin(name, 0, SN_CALLER_STACK, SN_REGION_EITHER);
 }
 
-void sonde_region_end(void)
+SN_PUBLIC(void, sonde_region_end, (void))
 {
-	sn_region_end(SN_REGION_SONDE, 0);
+	hook_end();
 }
 
-void sonde_iteration_begin(const char *name)
+SN_PUBLIC(void, sonde_iteration_begin, (const char *name))
 {
 	begin(name, SONDE_REGION_ITERATION, SN_CALLER_STACK, SN_REGION_EITHER);
 }
 
-void sonde_iteration_end(void)
+SN_PUBLIC(void, sonde_iteration_end, (void))
 {
-	sn_region_end(SN_REGION_SONDE, 0);
+	hook_end();
 }
 
-uint32_t sonde_python_region_begin(const char *name, unsigned flags)
+/* For Python: a token, so that regions of interleaved coroutines may end in any order. */
+SN_PUBLIC(uint32_t, sonde_python_region_begin, (const char *name, unsigned flags))
 {
 	return begin(name, flags, SN_CALLER_STACK, SN_REGION_PYTHON);
 }
 
-void sonde_python_region_end(uint32_t token)
+SN_PUBLIC(void, sonde_python_region_end, (uint32_t token))
 {
 	if (token)
 		sn_region_end(SN_REGION_SONDE, token);
@@ -416,74 +394,53 @@ static bool is_writable(const struct dl_phdr_info *info, uintptr_t address)
 	return false;
 }
 
-static void take_note(const struct dl_phdr_info *info, const ElfW(Nhdr) * note, const char *owner,
-		      const unsigned char *field)
+static void fill_hooks(const struct dl_phdr_info *info, const struct sn_elf_note *note)
 {
 	int64_t distance;
 	const void *const tables[] = {[NOTE_HOOKS] = &hooks,
 				      [NOTE_GRAPH] = &sn_graph_hooks,
 				      [NOTE_TRACE] = &trace_hooks,
 				      [NOTE_MESSAGE] = &sn_message_hooks};
-	if (note->n_type < NOTE_HOOKS || note->n_type > NOTE_MESSAGE ||
-	    note->n_namesz != sizeof(NOTE_OWNER) || memcmp(owner, NOTE_OWNER, sizeof(NOTE_OWNER)) ||
-	    note->n_descsz != sizeof(distance))
+	if (note->type < NOTE_HOOKS || note->type > NOTE_MESSAGE ||
+	    note->name_bytes != sizeof(NOTE_OWNER) ||
+	    memcmp(note->name, NOTE_OWNER, sizeof(NOTE_OWNER)) || note->bytes != sizeof(distance))
 		return;
-	memcpy(&distance, field, sizeof(distance));
-	uintptr_t address = (uintptr_t)field + (uintptr_t)distance;
+	memcpy(&distance, note->description, sizeof(distance));
+	uintptr_t address = (uintptr_t)note->description + (uintptr_t)distance;
 	if (address % sizeof(void *) || !is_writable(info, address))
 		return;
 	/* release: the table is complete before the program can see it */
-	__atomic_store_n((const void **)address, tables[note->n_type], __ATOMIC_RELEASE);
+	__atomic_store_n((const void **)address, tables[note->type], __ATOMIC_RELEASE);
 }
 
 static int read_notes(struct dl_phdr_info *info, size_t size, void *unused)
 {
+	struct sn_elf_note note;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 		if (segment->p_type != PT_NOTE || segment->p_align > 4)
 			continue;
 		const unsigned char *at = (void *)(info->dlpi_addr + segment->p_vaddr);
-		const unsigned char *end = at + segment->p_memsz;
-		while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
-			const ElfW(Nhdr) *note = (const void *)at;
-			size_t name_bytes = ((size_t)note->n_namesz + 3) & ~(size_t)3;
-			size_t field_bytes = ((size_t)note->n_descsz + 3) & ~(size_t)3;
-			at += sizeof(*note);
-			if (name_bytes + field_bytes > (size_t)(end - at))
-				break;
-			take_note(info, note, (const char *)at, at + name_bytes);
-			at += name_bytes + field_bytes;
-		}
+		for (const unsigned char *end = at + segment->p_memsz;
+		     sn_elf_note_next(&at, end, &note);)
+			fill_hooks(info, &note);
 	}
 	return 0;
 }
 
 /* ---- the adapter ---- */
 
-/* For modules loaded later: sonde.h's constructor calls it. */
-SN_EXPORT void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer);
-
-void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer)
-{
-	if (sn_measuring())
-		*pointer = &hooks;
-}
-
-SN_EXPORT void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer);
-
-void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer)
-{
-	if (sn_measuring())
-		*pointer = &sn_graph_hooks;
-}
-
-SN_EXPORT void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer);
-
-void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer)
-{
-	if (sn_measuring())
-		*pointer = &trace_hooks;
-}
+/* For modules loaded later: sonde.h's constructors call these. */
+#define REGISTERS(name, type, hooks)                                                               \
+	SN_PUBLIC(void, name, (const struct type *volatile *pointer))                              \
+	{                                                                                          \
+		if (sn_measuring())                                                                \
+			*pointer = hooks;                                                          \
+	}
+REGISTERS(sonde_register_hooks_v1, sonde_hooks, &hooks)
+REGISTERS(sonde_register_graph_hooks_v1, sonde_graph_hooks, &sn_graph_hooks)
+REGISTERS(sonde_register_trace_hooks_v1, sonde_trace_hooks, &trace_hooks)
+REGISTERS(sonde_register_message_hooks_v1, sonde_message_hooks, &sn_message_hooks)
 
 static int region_attach(void)
 {
@@ -494,8 +451,7 @@ static int region_attach(void)
 /* Regions that nobody ended. */
 static void region_thread_end(struct sn_thread *thread)
 {
-	if (thread->shadow_depth > SN_SHADOW_DEPTH)
-		thread->shadow_depth = SN_SHADOW_DEPTH;
+	thread->shadow_depth = sn_shadow_count(thread);
 	for (uint32_t index = thread->shadow_depth; index--;) {
 		if (thread->shadows[index].frame.kind != SN_FRAME_REGION &&
 		    thread->shadows[index].frame.kind != SN_FRAME_GRAPH_NODE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions that the program marks, whatever interface it marks them through (sonde.h, Python, NVTX,
+ * Regions that the program marks, by any of their interfaces (sonde.h, Python, NVTX,
  * ITT). docs/design/regions.md says where a region lies among native and Python frames and why.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
@@ -43,6 +43,7 @@ struct sn_region_start {
 
 /* Begins a region of the calling thread; a token for sn_region_end, 0 where nothing is measured. */
 uint32_t sn_region_begin(const struct sn_region_start *start);
+#define SN_REGION_BEGIN(...) sn_region_begin(&(struct sn_region_start){__VA_ARGS__})
 
 /* Ends the region of a token, or the innermost one of `user` for token 0. */
 void sn_region_end(uint32_t user, uint32_t token);

@@ -7,14 +7,11 @@
 #include "losses.h"
 #include "own_file.h"
 #include "collect/unwind/own_stack.h"
-#include "collect/sample/sample.h"
 #include "snapshot.h"
 #include "trace.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SECOND_CHECKPOINT_NS  25000000u

@@ -32,8 +32,8 @@ struct live_model {
 
 struct live_node {
 	uint64_t key;
-	uint32_t model, next; /* of one bucket */
-	uint32_t name, type, module, device, file, line, parent, flags;
+	struct sn_graph_node_record record; /* but for the statistics */
+	uint32_t next;			    /* of one bucket */
 	const char *label;
 	uint32_t label_length;
 	_Atomic uint32_t first_input; /* edge + 1 */
@@ -90,19 +90,19 @@ static uint32_t keep_text(const char *text)
 		i = known->next;
 	}
 	uint32_t index = sn_array_reserve(&texts);
-	char *copy = index == UINT32_MAX ? NULL : sn_bump_take(&text_memory, length + 1);
+	char *copy = index == UINT32_MAX ? NULL : sn_bump_alloc(&text_memory, length + 1);
 	if (!copy)
 		return SN_ID_NONE;
 	memcpy(copy, text, length);
 	copy[length] = 0;
 	const struct live_text *last = index ? sn_array_at(&texts, index - 1) : NULL;
-	struct live_text *made = sn_array_at(&texts, index);
-	*made =
+	struct live_text *added = sn_array_at(&texts, index);
+	*added =
 	    (struct live_text){copy, (uint32_t)length, last ? last->offset + last->length + 1 : 0,
 			       hash, text_heads[place]};
 	sn_array_commit(&texts);
 	text_heads[place] = index + 1;
-	return made->offset;
+	return added->offset;
 }
 
 static const char *text_at(uint32_t offset)
@@ -156,7 +156,7 @@ uint32_t sn_graph_model(const char *name, size_t length, const char *source, con
 	uint32_t found = find_model(name, length, source);
 	if (found != SN_GRAPH_NONE)
 		return found;
-	sn_lock_take(SN_LOCK_GRAPH);
+	sn_lock_acquire(SN_LOCK_GRAPH);
 	found = find_model(name, length, source);
 	if (found == SN_GRAPH_NONE)
 		found = add_model(name, length, source, edges_by);
@@ -196,7 +196,7 @@ uint32_t sn_graph_find(uint32_t model, uint64_t key)
 	uint32_t at =
 	    atomic_load_explicit(&node_heads[node_place(model, key)], memory_order_acquire);
 	for (; at; at = node_at(at - 1)->next)
-		if (node_at(at - 1)->key == key && node_at(at - 1)->model == model)
+		if (node_at(at - 1)->key == key && node_at(at - 1)->record.model == model)
 			return at - 1;
 	return SN_GRAPH_NONE;
 }
@@ -204,9 +204,9 @@ uint32_t sn_graph_find(uint32_t model, uint64_t key)
 /* "MODEL/NODE" */
 static void make_label(struct live_node *node, const char *name)
 {
-	const char *model = models[node->model].name_text;
+	const char *model = models[node->record.model].name_text;
 	size_t first = strlen(model), second = strnlen(name, 4000);
-	char *label = sn_bump_take(&text_memory, first + second + 2);
+	char *label = sn_bump_alloc(&text_memory, first + second + 2);
 	if (!label)
 		return;
 	memcpy(label, model, first);
@@ -226,17 +226,19 @@ static uint32_t add_node(const struct sn_graph_new *given)
 		return SN_GRAPH_NONE;
 	struct live_node *node = node_at(index);
 	node->key = given->key;
-	node->model = given->model;
-	node->name = keep_text(name);
-	node->type = keep_text(given->type);
-	node->module = keep_text(given->module);
-	node->device = keep_text(given->device);
-	node->file = keep_text(given->file);
-	node->line = given->line;
-	node->flags = given->flags;
-	node->parent = given->parent < index ? given->parent : SN_GRAPH_NONE;
+	node->record = (struct sn_graph_node_record){
+	    .model = given->model,
+	    .name = keep_text(name),
+	    .type = keep_text(given->type),
+	    .module = keep_text(given->module),
+	    .device = keep_text(given->device),
+	    .file = keep_text(given->file),
+	    .line = given->line,
+	    .parent = given->parent < index ? given->parent : SN_GRAPH_NONE,
+	    .flags = given->flags,
+	};
 	make_label(node, name);
-	if (node->name == SN_ID_NONE || !node->label)
+	if (node->record.name == SN_ID_NONE || !node->label)
 		return SN_GRAPH_NONE;
 	node->next = atomic_load_explicit(&node_heads[place], memory_order_relaxed);
 	sn_array_commit(&nodes);
@@ -251,7 +253,7 @@ uint32_t sn_graph_node(const struct sn_graph_new *node)
 	uint32_t found = sn_graph_find(node->model, node->key);
 	if (found != SN_GRAPH_NONE)
 		return found;
-	sn_lock_take(SN_LOCK_GRAPH);
+	sn_lock_acquire(SN_LOCK_GRAPH);
 	found = sn_graph_find(node->model, node->key);
 	if (found == SN_GRAPH_NONE)
 		found = add_node(node);
@@ -267,14 +269,14 @@ const char *sn_graph_label(uint32_t node, size_t *length)
 
 uint32_t sn_graph_model_of(uint32_t node)
 {
-	return node < sn_array_count(&nodes) ? node_at(node)->model : SN_GRAPH_NONE;
+	return node < sn_array_count(&nodes) ? node_at(node)->record.model : SN_GRAPH_NONE;
 }
 
 const char *sn_graph_module(uint32_t node, char *text, size_t size)
 {
-	if (node >= sn_array_count(&nodes) || node_at(node)->module == SN_ID_NONE)
+	if (node >= sn_array_count(&nodes) || node_at(node)->record.module == SN_ID_NONE)
 		return NULL;
-	const char *module = text_at(node_at(node)->module);
+	const char *module = text_at(node_at(node)->record.module);
 	size_t length = strnlen(module, size - 1);
 	memcpy(text, module, length);
 	text[length] = 0;
@@ -326,11 +328,12 @@ void sn_graph_edge(uint32_t from, uint32_t to, uint32_t index, enum sonde_edge_k
 		   uint64_t bytes, uint64_t count)
 {
 	uint32_t known = sn_array_count(&nodes);
-	if (from >= known || to >= known || node_at(from)->model != node_at(to)->model)
+	if (from >= known || to >= known ||
+	    node_at(from)->record.model != node_at(to)->record.model)
 		return;
 	struct live_edge *edge = find_edge(from, to, index, kind);
 	if (!edge) {
-		sn_lock_take(SN_LOCK_GRAPH);
+		sn_lock_acquire(SN_LOCK_GRAPH);
 		edge = find_edge(from, to, index, kind);
 		if (!edge)
 			edge = add_edge(from, to, index, kind);
@@ -347,14 +350,14 @@ void sn_graph_edge(uint32_t from, uint32_t to, uint32_t index, enum sonde_edge_k
 
 static void add_square(struct live_stat *stat, uint64_t value)
 {
-	uint64_t bits = atomic_load_explicit(&stat->square_bits, memory_order_relaxed), made;
+	uint64_t bits = atomic_load_explicit(&stat->square_bits, memory_order_relaxed), next;
 	do {
 		double squares;
 		memcpy(&squares, &bits, sizeof(squares));
 		squares += (double)value * (double)value;
-		memcpy(&made, &squares, sizeof(made));
+		memcpy(&next, &squares, sizeof(next));
 	} while (!atomic_compare_exchange_weak_explicit(
-	    &stat->square_bits, &bits, made, memory_order_relaxed, memory_order_relaxed));
+	    &stat->square_bits, &bits, next, memory_order_relaxed, memory_order_relaxed));
 }
 
 /* Relaxed throughout: a snapshot in between has numbers of two neighbouring moments. */
@@ -422,7 +425,8 @@ void sn_graph_executed(uint32_t number, uint64_t start_ns, uint64_t end_ns)
 	add_value(&node->time, end_ns - start_ns);
 	atomic_store_explicit(&node->last_start_ns, start_ns, memory_order_relaxed);
 	atomic_store_explicit(&node->last_end_ns, end_ns, memory_order_relaxed);
-	atomic_store_explicit(&models[node->model].last_end_ns, end_ns, memory_order_relaxed);
+	atomic_store_explicit(&models[node->record.model].last_end_ns, end_ns,
+			      memory_order_relaxed);
 }
 
 /* ---- iterations ---- */
@@ -447,28 +451,28 @@ void sn_graph_iteration(uint32_t number, uint64_t start_ns, uint64_t end_ns, con
 	atomic_store_explicit(&model->iterations, iteration + 1, memory_order_release);
 }
 
-static _Atomic uint64_t turns_begun;
-static _Atomic int turns_open;
+static _Atomic uint64_t iterations_begun;
+static _Atomic int iterations_open;
 
-uint64_t sn_graph_turn(void)
+uint64_t sn_graph_iterations_begun(void)
 {
-	return atomic_load_explicit(&turns_begun, memory_order_relaxed);
+	return atomic_load_explicit(&iterations_begun, memory_order_relaxed);
 }
 
-bool sn_graph_in_turn(void)
+bool sn_graph_in_iteration(void)
 {
-	return atomic_load_explicit(&turns_open, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&iterations_open, memory_order_relaxed) > 0;
 }
 
-void sn_graph_turn_begins(void)
+void sn_graph_iteration_begins(void)
 {
-	atomic_fetch_add_explicit(&turns_begun, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&turns_open, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&iterations_begun, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&iterations_open, 1, memory_order_relaxed);
 }
 
-void sn_graph_marked(uint64_t start_ns, uint64_t end_ns)
+void sn_graph_iteration_ends(uint64_t start_ns, uint64_t end_ns)
 {
-	atomic_fetch_sub_explicit(&turns_open, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&iterations_open, 1, memory_order_relaxed);
 	uint32_t count = atomic_load_explicit(&model_count, memory_order_acquire);
 	for (uint32_t i = 0; i < count; i++) {
 		struct live_model *model = models + i;
@@ -551,19 +555,9 @@ static void write_records(const struct extent *extent,
 {
 	for (uint32_t i = 0; i < extent->nodes; i++) {
 		const struct live_node *node = node_at(i);
-		struct sn_graph_node_record record = {
-		    .model = node->model,
-		    .name = node->name,
-		    .type = node->type,
-		    .module = node->module,
-		    .device = node->device,
-		    .file = node->file,
-		    .line = node->line,
-		    .parent = node->parent,
-		    .flags = node->flags,
-		    .time = read_stat(&node->time),
-		    .latency = read_stat(&node->latency),
-		};
+		struct sn_graph_node_record record = node->record;
+		record.time = read_stat(&node->time);
+		record.latency = read_stat(&node->latency);
 		put(out, &record, sizeof(record));
 	}
 	for (uint32_t i = 0; i < extent->edges; i++) {

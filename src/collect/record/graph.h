@@ -65,15 +65,14 @@ void sn_graph_executed(uint32_t node, uint64_t start_ns, uint64_t end_ns);
 /* An iteration of a model; `by` ("marked", ...) lives for ever. MT: one at a time for each model.
  */
 void sn_graph_iteration(uint32_t model, uint64_t start_ns, uint64_t end_ns, const char *by);
-/* One turn of a loop that the program marks for nobody in particular: an iteration of every model
- * of which a node ran in it, unless that is told its iterations otherwise, or this one contains
- * others. MT: one at a time. */
-void sn_graph_marked(uint64_t start_ns, uint64_t end_ns);
-/* The number of loops' turns that the program has marked as begun so far, and whether one is open.
- */
-uint64_t sn_graph_turn(void);
-bool sn_graph_in_turn(void);
-void sn_graph_turn_begins(void);
+/* An iteration of a loop that the program marks for no model in particular begins, and ends: one of
+ * every model of which a node ran in it, unless that model's iterations are told otherwise, or this
+ * one contains others. MT: one at a time. */
+void sn_graph_iteration_begins(void);
+void sn_graph_iteration_ends(uint64_t start_ns, uint64_t end_ns);
+/* How many of these have begun so far, and whether one is open. */
+uint64_t sn_graph_iterations_begun(void);
+bool sn_graph_in_iteration(void);
 /* Iterations of this model are told by sn_graph_iteration alone. */
 void sn_graph_own_iterations(uint32_t model);
 

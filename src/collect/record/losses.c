@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters that children share, and how a child without handlers is known; see losses.h. */
+/* Counters in a shared page, and a page by which a child without fork's handlers is recognised; see
+ * losses.h. */
 #include "losses.h"
 #include "collect/intercept/intercept.h"
 

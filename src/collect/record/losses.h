@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that cannot tell of themselves, counted in something that is there already: the header
- * page of their parent's measurement file (struct sn_losses_record), which a child shares with it
- * whatever it may no longer do: open files, write, find a path.
+ * Counts processes that can write no measurement of their own. The counters lie in the header page
+ * of their parent's measurement file (struct sn_losses_record): a child shares that page with its
+ * parent even where it may no longer open files, write, or find a path.
  *
  * A count is added by the kernel (futex), because a store would end the program by SIGBUS where
  * somebody truncated the file.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of ours, and who is there; see own_fd.h.
+ * The collector's descriptors: their numbers, and whether they are still ours; see own_fd.h.
  *
  * A table of fixed size has a place for each number modulo its length, so that looking one up is a
  * load. A number whose place is taken is not used: the next one is asked for.
@@ -32,7 +32,7 @@ static struct place places[PLACES];
 static _Atomic unsigned event_count;
 static _Atomic unsigned places_end; /* none behind it has ever been used */
 
-/* ---- who is there ---- */
+/* ---- identity ---- */
 
 /* The kernel's number of the perf event at `fd`; 0 where there is none. Other files refuse it. */
 static uint64_t event_id(int fd)
@@ -181,7 +181,7 @@ void sn_own_fds_after_fork(void)
 
 /* ---- perf events ---- */
 
-static bool take_share(void)
+static bool claim_event(void)
 {
 	unsigned before = atomic_fetch_add_explicit(&event_count, 1, memory_order_relaxed);
 	rlim_t limit = limit_now();
@@ -191,7 +191,7 @@ static bool take_share(void)
 	return false;
 }
 
-static void give_share(void)
+static void release_event(void)
 {
 	atomic_fetch_sub_explicit(&event_count, 1, memory_order_relaxed);
 }
@@ -210,7 +210,7 @@ int sn_own_event_open(struct sn_own_event *event, struct perf_event_attr *attrib
 {
 	*event = (struct sn_own_event){.fd = -1};
 	attributes->read_format = PERF_FORMAT_ID;
-	if (!take_share())
+	if (!claim_event())
 		return -EMFILE;
 	int fd = perf_open(attributes);
 	uint64_t id = fd < 0 ? 0 : event_id(fd);
@@ -218,7 +218,7 @@ int sn_own_event_open(struct sn_own_event *event, struct perf_event_attr *attrib
 		/* a kernel that cannot tell events apart */
 		if (fd >= 0)
 			syscall(SYS_close, fd);
-		give_share();
+		release_event();
 		return fd < 0 ? fd : -ENOTSUP;
 	}
 	*event = (struct sn_own_event){.fd = sn_own_fd_adopt(fd),
@@ -316,7 +316,7 @@ bool sn_own_event_close(struct sn_own_event *event)
 	if (is_open)
 		sn_own_fd_close(event->fd);
 	if (event->fd >= 0)
-		give_share();
+		release_event();
 	event->fd = -1;
 	return is_open;
 }

@@ -34,7 +34,7 @@ static struct {
 } folder;
 
 /* SONDE_FOLDER is DEVICE:INODE:OWNER:HOST: the same folder has another device on another host. */
-static bool take_identity(const char *text)
+static bool parse_identity(const char *text)
 {
 	struct utsname host;
 	unsigned long long numbers[3];
@@ -94,7 +94,7 @@ static int open_folder(void)
 int sn_own_folder_init(void)
 {
 	const char *told = getenv("SONDE_FOLDER");
-	if (told && *told && !take_identity(told))
+	if (told && *told && !parse_identity(told))
 		return -EINVAL;
 	int fd = open_folder();
 	if (fd < 0)

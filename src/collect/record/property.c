@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Describes this process image; see property.h. Formatting here is by hand: it runs in handlers. */
+/* Describes this process image; see property.h. */
 #include "property.h"
-#include "collect/core/adapter.h"
 #include "collect/core/adapters.h"
-#include "checkpoint.h"
 #include "collect/core/line.h"
 #include "collect/sample/sample.h"
 #include "collect/core/thread.h"
@@ -14,10 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #define VALUE_BYTES 4096u
@@ -43,14 +39,21 @@ static size_t make_number_line(char *text, const char *key, uint64_t number)
 	return make_line(text, key, digits);
 }
 
+/* The property of that key among the first `count`; `count` for none. */
+static uint32_t find(const char *key, uint32_t count)
+{
+	size_t length = strlen(key);
+	uint32_t index = 0;
+	while (index < count &&
+	       (strncmp(properties[index], key, length) || properties[index][length] != '='))
+		index++;
+	return index;
+}
+
 void sn_property_set(const char *key, const char *value)
 {
 	uint32_t count = atomic_load_explicit(&property_count, memory_order_relaxed);
-	size_t key_length = strlen(key);
-	uint32_t index = 0;
-	while (index < count && (strncmp(properties[index], key, key_length) ||
-				 properties[index][key_length] != '='))
-		index++;
+	uint32_t index = find(key, count);
 	if (index == SN_PROPERTY_MAX)
 		return;
 	make_line(properties[index], key, value);
@@ -59,7 +62,7 @@ void sn_property_set(const char *key, const char *value)
 		atomic_store_explicit(&property_count, count + 1, memory_order_release);
 }
 
-static void set_number(const char *key, uint64_t number)
+void sn_property_set_number(const char *key, uint64_t number)
 {
 	char digits[24];
 	struct sn_line line = SN_LINE(digits);
@@ -105,14 +108,12 @@ static void quote_command(const char *arguments, size_t bytes, bool is_cut, char
 static void set_command(void)
 {
 	static char arguments[VALUE_BYTES], command[SN_PROPERTY_LINE_BYTES];
-	int fd = sn_config.no_command ? -1 : open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = fd < 0 ? 0 : syscall(SYS_read, fd, arguments, sizeof(arguments) - 1);
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	if (bytes <= 0)
+	size_t bytes = sn_config.no_command ? 0
+					    : sn_read_text(AT_FDCWD, "/proc/self/cmdline",
+							   arguments, sizeof(arguments));
+	if (!bytes)
 		return;
-	arguments[bytes] = 0;
-	quote_command(arguments, (size_t)bytes, bytes == sizeof(arguments) - 1, command);
+	quote_command(arguments, bytes, bytes == sizeof(arguments) - 1, command);
 	sn_property_set("command", command);
 }
 
@@ -142,48 +143,27 @@ static void set_rank(void)
 bool sn_property_has(const char *key)
 {
 	uint32_t count = atomic_load_explicit(&property_count, memory_order_acquire);
-	size_t length = strlen(key);
-	for (uint32_t i = 0; i < count; i++)
-		if (!strncmp(properties[i], key, length) && properties[i][length] == '=')
-			return true;
-	return false;
-}
-
-void sn_property_set_rank(uint32_t rank)
-{
-	set_number("rank", rank);
-}
-
-void sn_property_set_parent(pid_t parent)
-{
-	set_number("ppid", (uint64_t)parent);
+	return find(key, count) < count;
 }
 
 static void set_clocks(void)
 {
-	struct timespec real;
-	clock_gettime(CLOCK_REALTIME, &real);
 	start_ns = sn_now_ns();
-	set_number("start_realtime_ns",
-		   (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
-	set_number("start_monotonic_ns", start_ns);
+	sn_property_set_number("start_realtime_ns", sn_clock_ns(CLOCK_REALTIME));
+	sn_property_set_number("start_monotonic_ns", start_ns);
 }
+
+const char *const sn_source_names[SN_SOURCE_COUNT] = {"python", "operator", "native", "region"};
 
 static void set_sources(void)
 {
-	char sources[64] = "";
-	static const struct {
-		unsigned source;
-		const char *name;
-	} names[] = {{SN_SOURCE_PYTHON, "python"},
-		     {SN_SOURCE_OPERATOR, "operator"},
-		     {SN_SOURCE_NATIVE, "native"},
-		     {SN_SOURCE_REGION, "region"}};
-	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
-		if (sn_config.sources & names[index].source) {
-			if (sources[0])
-				strcat(sources, ",");
-			strcat(sources, names[index].name);
+	char sources[64];
+	struct sn_line line = SN_LINE(sources);
+	sources[0] = 0;
+	for (unsigned i = 0; i < SN_SOURCE_COUNT; i++)
+		if (sn_config.sources & 1u << i) {
+			sn_line_add(&line, line.length ? "," : "");
+			sn_line_add(&line, sn_source_names[i]);
 		}
 	sn_property_set("call_path", sources);
 }
@@ -197,20 +177,12 @@ void sn_properties_init(void)
 	set_command();
 	if (!uname(&host))
 		sn_property_set("host", host.nodename);
-	set_number("pid", (uint64_t)getpid());
-	set_number("ppid", (uint64_t)getppid());
+	sn_property_set_number("pid", (uint64_t)getpid());
+	sn_property_set_number("ppid", (uint64_t)getppid());
 	set_rank();
 	set_clocks();
 	sn_property_set("events", sn_config.events);
 	set_sources();
-}
-
-static uint64_t process_cpu_ns(void)
-{
-	struct timespec used;
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used))
-		return 0;
-	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
 static uint64_t time_ns(const struct timeval *time)
@@ -234,7 +206,8 @@ static size_t live_line(uint32_t index, const char *exit_text, char *line)
 	case 4:
 		return make_line(line, "sampling", sn_sampling_status());
 	case 5:
-		return make_number_line(line, "process_cpu_ns", process_cpu_ns());
+		return make_number_line(line, "process_cpu_ns",
+					sn_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 	case 6:
 		getrusage(RUSAGE_CHILDREN, &used);
 		return make_number_line(line, "children_cpu_ns",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the PROCESS section says of this process image: KEY=VALUE lines. Keys:
+ * The KEY=VALUE lines of the PROCESS section, which describe this process image. Keys:
  * docs/format/measurement.md.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: one at a time.
@@ -11,21 +11,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define SN_PROPERTY_MAX	       48u
 #define SN_PROPERTY_LINE_BYTES 4608u
 #define SN_PROPERTY_BYTES      (SN_PROPERTY_MAX * SN_PROPERTY_LINE_BYTES)
 
+/* Of enum sn_source, in the order of its bits. */
+#define SN_SOURCE_COUNT 4u
+extern const char *const sn_source_names[SN_SOURCE_COUNT];
+
 /* Reads command line, host, parallel rank and clocks of this process image. */
 void sn_properties_init(void);
 /* Adds a line, or replaces the line of that key. The strings are copied. */
 void sn_property_set(const char *key, const char *value);
+void sn_property_set_number(const char *key, uint64_t number);
 bool sn_property_has(const char *key);
-/* The process's rank, found where the launcher's environment did not tell it. */
-void sn_property_set_rank(uint32_t rank);
-/* In the child of a fork: who made it, which may be over already. */
-void sn_property_set_parent(pid_t parent);
 /* Writes property `index` with its terminating NUL into `line`; its length with the NUL, or 0 past
  * the last one. `exit_text` is the value of "exit". AS-safe: yes. MT: yes. */
 size_t sn_property_line(uint32_t index, const char *exit_text, char line[SN_PROPERTY_LINE_BYTES]);

@@ -338,7 +338,7 @@ static uint64_t fix_extent(const struct sn_thread *thread, struct sn_thread_exte
 	       extent->text_bytes + 1024;
 }
 
-static void *take(unsigned char **free_space, size_t bytes)
+static void *carve(unsigned char **free_space, size_t bytes)
 {
 	unsigned char *place = *free_space;
 	*free_space += (bytes + 63) & ~(size_t)63;
@@ -377,9 +377,9 @@ int sn_snapshot_begin(struct sn_snapshot *out, const char *exit_text)
 	if (!out->scratch)
 		return -ENOMEM;
 	unsigned char *free_space = out->scratch;
-	out->buffer = take(&free_space, BUFFER_BYTES);
-	out->entries = take(&free_space, entries * sizeof(struct sn_section_entry));
-	out->extents = take(&free_space, out->thread_count * sizeof(struct sn_thread_extent));
+	out->buffer = carve(&free_space, BUFFER_BYTES);
+	out->entries = carve(&free_space, entries * sizeof(struct sn_section_entry));
+	out->extents = carve(&free_space, out->thread_count * sizeof(struct sn_thread_extent));
 	out->bound_bytes = process_bound() + entries * (sizeof(struct sn_section_entry) + 8ull);
 	uint64_t graph_bytes = sn_graph_bound();
 	out->has_graph = graph_bytes > 0;
@@ -393,7 +393,7 @@ int sn_snapshot_begin(struct sn_snapshot *out, const char *exit_text)
 			sn_snapshot_end(out);
 			return -EAGAIN;
 		}
-		extent->number = take(&free_space, bytes);
+		extent->number = carve(&free_space, bytes);
 	}
 	return 0;
 }

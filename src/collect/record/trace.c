@@ -10,11 +10,9 @@
 #include "trace.h"
 
 #include "collect/intercept/intercept.h"
-#include "collect/core/line.h"
 #include "collect/core/lock.h"
 #include "own_file.h"
 #include "collect/unwind/own_stack.h"
-#include "property.h"
 #include "trace_option.h"
 
 #include "format/checksum.h"
@@ -25,7 +23,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Pauses in which threads that are writing to the file are waited for. */
@@ -43,7 +40,7 @@ static struct sn_trace_options config;
 static struct {
 	struct sn_own_file own;
 	uint64_t name_ns; /* of the measurement file */
-	_Atomic bool is_made;
+	_Atomic bool exists;
 	int error;		/* negative errno: there will be none */
 	_Atomic uint64_t bytes; /* how large it is at least, unless others have truncated it */
 	_Atomic uint64_t taken; /* chunks ever taken, event or not */
@@ -86,7 +83,7 @@ static void on_signal(int signal)
 	sn_trace_run(!atomic_load_explicit(&sn_trace_active, memory_order_relaxed));
 }
 
-static void take_signal(int number)
+static void handle_signal(int number)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
 	sigfillset(&action.sa_mask);
@@ -107,7 +104,7 @@ void sn_trace_init(void)
 		return;
 	}
 	madvise((void *)is_ours, 4096, MADV_WIPEONFORK);
-	take_signal(config.signal);
+	handle_signal(config.signal);
 }
 
 unsigned sn_trace_sources(void)
@@ -131,7 +128,7 @@ uint32_t sn_trace_generation(void)
 static void forget_file(void)
 {
 	sn_trace_buffer_drop(&file.definitions);
-	atomic_store_explicit(&file.is_made, false, memory_order_relaxed);
+	atomic_store_explicit(&file.exists, false, memory_order_relaxed);
 	file.error = 0;
 	file.stream_count = 0;
 	file.bytes = file.taken = file.sequence = file.recorded = 0;
@@ -199,8 +196,8 @@ static void lose(enum sn_drop drop, uint64_t count)
 						   SN_DROP_TRACE_OVERWRITTEN,
 					       [SN_TRACE_LOST_SPACE] = SN_DROP_TRACE_SPACE,
 					       [SN_TRACE_LOST_BUSY] = SN_DROP_TRACE_BUSY};
-	bool is_made = atomic_load_explicit(&file.is_made, memory_order_relaxed);
-	for (size_t cause = 0; is_made && cause < sizeof(in_file) / sizeof(*in_file); cause++)
+	bool exists = atomic_load_explicit(&file.exists, memory_order_relaxed);
+	for (size_t cause = 0; exists && cause < sizeof(in_file) / sizeof(*in_file); cause++)
 		if (in_file[cause] == drop) {
 			atomic_fetch_add_explicit(&file.losses[cause], count, memory_order_relaxed);
 			return;
@@ -213,17 +210,15 @@ static void lose(enum sn_drop drop, uint64_t count)
 
 static void fill_header(struct sn_trace_file_header *header)
 {
-	struct timespec real;
 	*header = (struct sn_trace_file_header){
 	    .version_major = SN_TRACE_FILE_VERSION_MAJOR,
 	    .version_minor = SN_TRACE_FILE_VERSION_MINOR,
 	    .chunk_bytes = SN_TRACE_CHUNK_BYTES,
 	    .pid = (uint64_t)getpid(),
 	    .start_monotonic_ns = sn_now_ns(),
+	    .start_realtime_ns = sn_clock_ns(CLOCK_REALTIME),
 	    .limit_bytes = config.limit_chunks * SN_TRACE_CHUNK_BYTES,
 	};
-	clock_gettime(CLOCK_REALTIME, &real);
-	header->start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
 	memcpy(header->magic, SN_TRACE_FILE_MAGIC, sizeof(header->magic));
 	header->checksum = sn_checksum(header, offsetof(struct sn_trace_file_header, checksum));
 }
@@ -280,8 +275,21 @@ static void write_counters(void)
 	file.counted = sum;
 }
 
-static int take_chunk(struct sn_trace_buffer *buffer, uint32_t stream, uint32_t thread,
-		      uint64_t base_ns);
+static int claim_chunk(struct sn_trace_buffer *buffer, uint32_t stream, uint32_t thread,
+		       uint64_t base_ns);
+
+/* A stream of this process, of no thread and no device yet. */
+static struct sn_trace_stream stream_of(enum sn_trace_stream_kind kind, const char *name)
+{
+	return (struct sn_trace_stream){.kind = kind,
+					.thread = SN_ID_NONE,
+					.pid = (uint64_t)getpid(),
+					.device = SN_ID_NONE,
+					.device_context = SN_ID_NONE,
+					.queue = SN_ID_NONE,
+					.name = name,
+					.name_length = (uint32_t)strlen(name)};
+}
 
 static void define_all(void)
 {
@@ -294,14 +302,7 @@ static void define_all(void)
 	for (uint32_t i = 0; i < SN_TRACE_COUNTER_COUNT; i++)
 		sn_trace_define_quantity(&file.definitions.cursor, SN_TRACE_DEFINE_COUNTER, i,
 					 counters[i].kind, counters[i].name, counters[i].unit);
-	struct sn_trace_stream memory = {.kind = SN_TRACE_STREAM_PROCESS,
-					 .thread = SN_ID_NONE,
-					 .pid = (uint64_t)getpid(),
-					 .device = SN_ID_NONE,
-					 .device_context = SN_ID_NONE,
-					 .queue = SN_ID_NONE,
-					 .name = "memory",
-					 .name_length = 6};
+	struct sn_trace_stream memory = stream_of(SN_TRACE_STREAM_PROCESS, "memory");
 	sn_trace_define_stream(&file.definitions.cursor, SN_TRACE_MEMORY_STREAM, &memory);
 	file.stream_count = SN_TRACE_MEMORY_STREAM + 1;
 }
@@ -329,7 +330,7 @@ static int make_new_file(void)
 		return file.error;
 	file.error = write_header();
 	if (!file.error)
-		file.error = take_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0);
+		file.error = claim_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0);
 	if (file.error) {
 		if (is_new)
 			sn_own_file_remove(&file.own);
@@ -337,7 +338,7 @@ static int make_new_file(void)
 	}
 	define_all();
 	file.counted = 0;
-	atomic_store_explicit(&file.is_made, true, memory_order_release);
+	atomic_store_explicit(&file.exists, true, memory_order_release);
 	return 0;
 }
 
@@ -349,7 +350,7 @@ static void begin_file(void *error)
 static int make_file(void)
 {
 	int error;
-	if (file.is_made || file.error)
+	if (file.exists || file.error)
 		return file.error;
 	sn_on_own_stack(begin_file, &error);
 	return error;
@@ -371,7 +372,7 @@ static int define_in_file(const struct sn_trace_stream *stream, uint32_t *number
 	if (!error && !sn_own_file_ready(&file.own))
 		error = -EBADF;
 	if (!error && !sn_trace_has_room(&file.definitions.cursor))
-		error = take_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0);
+		error = claim_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0);
 	if (error)
 		return error;
 	sn_trace_define_stream(&file.definitions.cursor, file.stream_count, stream);
@@ -397,30 +398,19 @@ static int define(const struct sn_trace_stream *stream, uint32_t *number)
 uint32_t sn_trace_queue(uint32_t device, uint32_t queue, const char *name)
 {
 	uint32_t number;
-	define(&(struct sn_trace_stream){.kind = SN_TRACE_STREAM_DEVICE,
-					 .thread = SN_ID_NONE,
-					 .pid = (uint64_t)getpid(),
-					 .device = device,
-					 .device_context = SN_ID_NONE,
-					 .queue = queue,
-					 .name = name,
-					 .name_length = (uint32_t)strlen(name)},
-	       &number);
+	struct sn_trace_stream stream = stream_of(SN_TRACE_STREAM_DEVICE, name);
+	stream.device = device;
+	stream.queue = queue;
+	define(&stream, &number);
 	return number;
 }
 
 static int define_thread(const struct sn_thread *thread, uint32_t *number)
 {
-	return define(&(struct sn_trace_stream){.kind = SN_TRACE_STREAM_THREAD,
-						.thread = thread->index,
-						.pid = (uint64_t)getpid(),
-						.tid = (uint64_t)thread->tid,
-						.device = SN_ID_NONE,
-						.device_context = SN_ID_NONE,
-						.queue = SN_ID_NONE,
-						.name = thread->name,
-						.name_length = (uint32_t)strnlen(thread->name, 16)},
-		      number);
+	struct sn_trace_stream stream = stream_of(SN_TRACE_STREAM_THREAD, thread->name);
+	stream.thread = thread->index;
+	stream.tid = (uint64_t)thread->tid;
+	return define(&stream, number);
 }
 
 /* ---- chunks ---- */
@@ -428,7 +418,7 @@ static int define_thread(const struct sn_thread *thread, uint32_t *number)
 static void mark_filled(uint64_t place)
 {
 	if (file.places)
-		/* release: whoever takes it finds the events counted */
+		/* release: a thread that claims it finds the events counted */
 		atomic_store_explicit(&file.places[place], 1, memory_order_release);
 }
 
@@ -479,8 +469,8 @@ static int prepare_place(uint64_t place, struct sn_trace_chunk *header)
 }
 
 /* The buffer, of which nothing waits, begins a chunk. 0 or negative errno. */
-static int take_chunk(struct sn_trace_buffer *buffer, uint32_t stream, uint32_t thread,
-		      uint64_t base_ns)
+static int claim_chunk(struct sn_trace_buffer *buffer, uint32_t stream, uint32_t thread,
+		       uint64_t base_ns)
 {
 	struct sn_trace_chunk header = {.base_ns = base_ns, .stream = stream, .thread = thread};
 	if (sn_trace_buffer_has_chunk(buffer) && stream != SN_ID_NONE)
@@ -600,7 +590,7 @@ static bool write_own(struct sn_thread_trace *trace)
 static void write_due_here(void *argument)
 {
 	struct sn_thread_trace *trace = argument;
-	/* whoever has it writes it out */
+	/* the thread that holds the lock writes it out */
 	if (!sn_trace_buffer_lock(&trace->buffer))
 		return;
 	write_own(trace);
@@ -615,7 +605,7 @@ static void __attribute__((noinline)) write_due(struct sn_thread_trace *trace)
 static void write_out(bool is_last)
 {
 	if (!config.sources || !atomic_load_explicit(is_ours, memory_order_relaxed) ||
-	    !atomic_load_explicit(&file.is_made, memory_order_acquire))
+	    !atomic_load_explicit(&file.exists, memory_order_acquire))
 		return;
 	uint32_t count = sn_thread_count();
 	for (uint32_t index = 0; index < count; index++) {
@@ -690,7 +680,7 @@ static int make_room(struct sn_thread *thread, uint64_t base_ns)
 		return -EBADF;
 	if (!begin_writing(trace))
 		return -ESTALE;
-	error = take_chunk(&trace->buffer, trace->stream, thread->index, base_ns);
+	error = claim_chunk(&trace->buffer, trace->stream, thread->index, base_ns);
 	end_writing();
 	return error;
 }
@@ -777,14 +767,6 @@ void sn_trace_message(struct sn_thread *thread, struct sn_trace_event *event)
 
 void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns, uint64_t end_ns)
 {
-	sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-						      .context = node,
-						      .start_ns = start_ns,
-						      .end_ns = end_ns});
-}
-
-void sn_trace_sample(struct sn_thread *thread, uint32_t node, uint64_t at_ns)
-{
-	sn_trace_add(thread, &(struct sn_trace_event){
-				 .kind = SN_TRACE_SAMPLE, .context = node, .start_ns = at_ns});
+	SN_TRACE_ADD(thread, .kind = SN_TRACE_INTERVAL, .context = node, .start_ns = start_ns,
+		     .end_ns = end_ns);
 }

@@ -7,7 +7,7 @@
  * when the first event is recorded, so that processes that do nothing leave none.
  * docs/design/recording.md.
  *
- * Whoever has something to record asks sn_trace_wants first, which costs a load where nothing is
+ * Callers ask sn_trace_wants first, which costs a load where nothing is
  * recorded; all else here is called between sn_enter and sn_leave.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
@@ -40,28 +40,10 @@ static inline bool sn_trace_wants(enum sn_trace_source source)
 	    atomic_load_explicit(&sn_trace_active, memory_order_relaxed) & source, 0);
 }
 
-/* Attributes and counters that all processes know; positions are the numbers in the file. */
 enum sn_trace_key {
-	SN_TRACE_KEY_BYTES,
-	SN_TRACE_KEY_QUEUED,	/* ns from queueing to the start */
-	SN_TRACE_KEY_SUBMITTED, /* ns from submission to the start */
-	SN_TRACE_KEY_WORK_ITEMS,
-	SN_TRACE_KEY_WORK_GROUP,
-	SN_TRACE_KEY_SEQUENCE,
-	SN_TRACE_KEY_PEER,
-	SN_TRACE_KEY_TAG,
-	SN_TRACE_KEY_ALLOCATED,
-	SN_TRACE_KEY_RELEASED,
-	SN_TRACE_KEY_MESSAGE,	   /* 1 sent, 2 received: what the clocks of hosts are joined by; 3
-				      waited      for until it was sent */
-	SN_TRACE_KEY_COMMUNICATOR, /* among whom: message.h */
-	SN_TRACE_KEY_GROUP,	   /* the same, as this process calls it */
-	SN_TRACE_KEY_RANK,	   /* in that, as `peer` */
-	SN_TRACE_KEY_POSTED,	   /* ns from posting a receive to the start */
-	SN_TRACE_KEY_ORDER,	   /* of posting, of a receive that has no number */
-	SN_TRACE_KEY_REQUEST,	   /* in this process, of what is sent and waited for */
-	SN_TRACE_KEY_COLLECTIVE,   /* which of what a communicator does together */
-	SN_TRACE_KEY_ACCESS,	   /* of the memory of `peer`, or of a file: format/trace-file.md */
+#define SN_TRACE_KEY(id, name, unit) SN_TRACE_KEY_##id,
+#include "trace_keys.def"
+#undef SN_TRACE_KEY
 	SN_TRACE_KEY_COUNT
 };
 /* The stream of what belongs to the process: memory. Where memory is recorded at all. */
@@ -88,6 +70,8 @@ void sn_trace_run(bool is_running);
  * are nodes of `thread`, or of another thread's tree where has_owner. Lost, and counted, where
  * there is no room. */
 void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event);
+/* The same of an event of these fields. */
+#define SN_TRACE_ADD(thread, ...) sn_trace_add(thread, &(struct sn_trace_event){__VA_ARGS__})
 
 /*
  * What sn_trace_add is for, for a message whose attributes SN_TRACE_KEY_MESSAGE, _PEER, _TAG,
@@ -97,7 +81,6 @@ void sn_trace_message(struct sn_thread *thread, struct sn_trace_event *event);
 
 /* Shorter, for what has neither link nor attributes. */
 void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns, uint64_t end_ns);
-void sn_trace_sample(struct sn_thread *thread, uint32_t node, uint64_t at_ns);
 
 /* The number of a queue of a device, for events' `stream`; SN_ID_NONE where it cannot be had, then
  * its events go to no stream. In the child of a fork numbers begin anew. AS-safe: no. MT: yes. */

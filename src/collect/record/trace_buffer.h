@@ -9,7 +9,8 @@
  *
  * One thread fills a buffer. Any may write it out, one at a time: sn_trace_buffer_lock.
  *
- * All functions here, unless they say otherwise: AS-safe: yes. MT: who fills it or holds its lock.
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread that fills it or
+ * holds its lock.
  */
 #ifndef SN_COLLECT_TRACE_BUFFER_H
 #define SN_COLLECT_TRACE_BUFFER_H

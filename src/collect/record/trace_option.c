@@ -2,7 +2,8 @@
 /* Reads SONDE_TRACE and the other settings of recording from the environment. */
 #include "trace_option.h"
 
-#include "collect/core/thread.h"
+#include "collect/core/line.h"
+#include "collect/core/clock.h"
 
 #include "format/trace_file/trace_file.h"
 
@@ -15,20 +16,9 @@
 #define LEAST_CHUNKS	    16u
 #define MOST_CHUNKS	    (1u << 24)
 
-static unsigned parse_sources(const char *list)
-{
-	static const char *const names[] = {"samples", "operators", "api",     "gpu",
-					    "regions", "memory",    "messages"};
-	unsigned sources = 0;
-	while (*list) {
-		size_t length = strcspn(list, ",");
-		for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
-			if (strlen(names[i]) == length && !memcmp(names[i], list, length))
-				sources |= 1u << i;
-		list += length + (list[length] == ',');
-	}
-	return sources;
-}
+/* enum sn_trace_source, in the order of its bits. */
+static const char *const source_names[] = {"samples", "operators", "api",     "gpu",
+					   "regions", "memory",	   "messages"};
 
 /* START:LENGTH in milliseconds since the process began; LENGTH 0 is until its end. */
 static void parse_window(struct sn_trace_options *options, const char *text)
@@ -59,7 +49,9 @@ void sn_trace_options_read(struct sn_trace_options *options)
 	*options = (struct sn_trace_options){.window_end_ns = UINT64_MAX};
 	if (!list || !*list)
 		return;
-	options->sources = parse_sources(strcmp(list, "default") ? list : DEFAULT_SOURCES);
+	options->sources =
+	    sn_parse_names(strcmp(list, "default") ? list : DEFAULT_SOURCES, source_names,
+			   sizeof(source_names) / sizeof(*source_names));
 	options->is_paused = paused && *paused == '1';
 	options->signal = signal && *signal ? (int)strtoull(signal, NULL, 10) : 0;
 	parse_limit(options, getenv("SONDE_TRACE_LIMIT"));

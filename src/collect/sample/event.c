@@ -2,6 +2,8 @@
 /* Parses names and rates of events. */
 #include "event.h"
 
+#include "collect/core/line.h"
+
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -49,39 +51,11 @@ static const struct known_event known_events[] = {
 };
 #define KNOWN_COUNT (sizeof(known_events) / sizeof(known_events[0]))
 
-static const char *parse_number(const char *text, uint64_t *number)
-{
-	uint64_t value = 0;
-	const char *start = text;
-	while (*text >= '0' && *text <= '9' && text - start < 18)
-		value = value * 10 + (uint64_t)(*text++ - '0');
-	*number = value;
-	return text == start ? NULL : text;
-}
-
-static const char *parse_hexadecimal(const char *text, uint64_t *number)
-{
-	uint64_t value = 0;
-	const char *start = text;
-	for (; text - start < 16; text++) {
-		char digit = *text | 0x20;
-		if (*text >= '0' && *text <= '9')
-			value = value << 4 | (uint64_t)(*text - '0');
-		else if (digit >= 'a' && digit <= 'f')
-			value = value << 4 | (uint64_t)(digit - 'a' + 10);
-		else
-			break;
-	}
-	*number = value;
-	return text == start ? NULL : text;
-}
-
 /* A processor's own event as perf writes it: r and its hexadecimal number. */
 static bool parse_raw(struct sn_sample_event *event)
 {
-	const char *end =
-	    event->name[0] == 'r' ? parse_hexadecimal(event->name + 1, &event->config) : NULL;
-	if (!end || *end)
+	const char *number = event->name + 1, *end = sn_parse_number(number, 16, &event->config);
+	if (event->name[0] != 'r' || end == number || *end)
 		return false;
 	event->type = PERF_TYPE_RAW;
 	event->rate = 1000000;
@@ -112,8 +86,9 @@ static bool parse_name(struct sn_sample_event *event)
 static bool parse_rate(struct sn_sample_event *event, const char *text, const char *end)
 {
 	bool is_counted = event->source == SN_EVENT_PERF && event->rate == 0;
-	text = parse_number(text, &event->rate);
-	if (!text || !event->rate || is_counted)
+	const char *number = text;
+	text = sn_parse_number(number, 10, &event->rate);
+	if (text == number || !event->rate || is_counted)
 		return false;
 	if (end - text == 2 && !strncmp(text, "Hz", 2)) {
 		event->is_rate = true;

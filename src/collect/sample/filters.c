@@ -2,6 +2,8 @@
 /* Counts system call filters by two lines of /proc/self/status. */
 #include "filters.h"
 
+#include "collect/core/line.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,16 +13,15 @@
 #define PIECE_BYTES 768u
 #define LINE_BYTES  64u /* a line that is looked for is shorter */
 
-/* The number of a line that is there whole. Not by strtoull(3), which asks for the locale: a thread
- * that the program made by clone(2) may have none. */
+/* The number of a line that is there whole. */
 static void look_for(const char *text, const char *key, int *number)
 {
 	const char *line = strstr(text, key);
+	uint64_t found;
 	if (!line || !strchr(line + 1, '\n'))
 		return;
-	*number = 0;
-	for (const char *digit = line + strlen(key); *digit >= '0' && *digit <= '9'; digit++)
-		*number = *number * 10 + (*digit - '0');
+	sn_parse_number(line + strlen(key), 10, &found);
+	*number = (int)found;
 }
 
 /* In pieces: the text is long where a process has many groups or a machine many processors. */

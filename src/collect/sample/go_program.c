@@ -2,26 +2,14 @@
 /* Tells a Go program by the note and the needed libraries in the main program's headers. */
 #include "go_program.h"
 
-#include <link.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "collect/unwind/elf_symbol.h"
 
 static bool has_go_note(const unsigned char *at, size_t bytes)
 {
-	const unsigned char *end = at + bytes;
-	while ((size_t)(end - at) >= sizeof(ElfW(Nhdr)) + 4) {
-		const ElfW(Nhdr) *note = (const void *)at;
-		size_t name = ((size_t)note->n_namesz + 3) & ~(size_t)3;
-		size_t field = ((size_t)note->n_descsz + 3) & ~(size_t)3;
-		at += sizeof(*note);
-		if (note->n_namesz == 4 && !memcmp(at, "Go\0\0", 4))
+	struct sn_elf_note note;
+	for (const unsigned char *end = at + bytes; sn_elf_note_next(&at, end, &note);)
+		if (note.name_bytes == 4 && !memcmp(note.name, "Go\0\0", 4))
 			return true;
-		if (name + field > (size_t)(end - at))
-			return false;
-		at += name + field;
-	}
 	return false;
 }
 

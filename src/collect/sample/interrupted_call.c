@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <linux/kvm.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -85,8 +84,7 @@ static bool is_handled(int signal, bool without_restart)
  */
 static bool handler_is_due(const ucontext_t *context, bool without_restart)
 {
-	uint64_t pending = 0, blocked;
-	memcpy(&blocked, &context->uc_sigmask, sizeof(blocked));
+	uint64_t pending = 0, blocked = sn_signal_bits(&context->uc_sigmask);
 	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)))
 		return false;
 	for (pending &= ~blocked; pending; pending &= pending - 1) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sample does to the system call that it interrupts: as little as if it had never come.
+ * System calls that a sample interrupts go on, or end, as if the sample had not come.
  *
  * The kernel restarts most calls after a handler with SA_RESTART. Those that it does not restart
  * (signal(7): poll, nanosleep, sigtimedwait, socket calls with a timeout, ...) return EINTR; our

@@ -33,13 +33,6 @@ struct kept {
 static struct kept kept_actions[NSIG][KEPT_ACTIONS];
 static _Atomic unsigned kept_count[NSIG]; /* in all; the next one has the place of the oldest */
 
-static uint64_t bits_of(const sigset_t *set)
-{
-	uint64_t bits;
-	memcpy(&bits, set, sizeof(bits));
-	return bits;
-}
-
 /* ---- the gate ---- */
 
 /* One for each of a signal's kept actions, GATE_BYTES apart. */
@@ -47,12 +40,12 @@ static uint64_t bits_of(const sigset_t *set)
 extern const char sn_gates[KEPT_ACTIONS * GATE_BYTES] __attribute__((visibility("hidden")));
 
 /* Where to go from the gate; `frame` is the kernel's frame moved elsewhere, NULL where it stays. */
-struct sn_gate_way {
+struct sn_gate_target {
 	void *handler; /* NULL: back to what was interrupted */
 	char *frame;
 };
-struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context, char *frame,
-			       unsigned gate) __attribute__((visibility("hidden")));
+struct sn_gate_target sn_gate_enter(int signal, siginfo_t *info, ucontext_t *context, char *frame,
+				    unsigned gate) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
 /*
@@ -78,7 +71,7 @@ __asm__(
 	"	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
 	"	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
 	"	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
-	"	call	sn_gate_way\n"
+	"	call	sn_gate_enter\n"
 	"	movq	%rdx, %rcx\n"
 	"	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
 	"	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
@@ -151,9 +144,9 @@ static bool has_room_for_samples(const stack_t *stack, uintptr_t frame)
 /* While the handler runs, the signals of its mask are blocked: of ours the program believes so. */
 static void believe(const struct kept *action, const ucontext_t *context)
 {
-	uint64_t outer = bits_of(&context->uc_sigmask);
+	uint64_t outer = sn_signal_bits(&context->uc_sigmask);
 	uint64_t mask = atomic_load_explicit(&action->mask, memory_order_relaxed);
-	uint64_t bit = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
+	uint64_t bit = sn_sample_signal_bit();
 	uint64_t never = SN_SIGNAL_BIT(SIGKILL) | SN_SIGNAL_BIT(SIGSTOP); /* blocked */
 	if (mask & bit && !(sn_believed_blocked(outer) & bit))
 		sn_believed_set_with(bit, (outer | mask) & ~bit & ~never);
@@ -161,7 +154,7 @@ static void believe(const struct kept *action, const ucontext_t *context)
 
 static void open_samples(void)
 {
-	uint64_t ours = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
+	uint64_t ours = sn_sample_signal_bit();
 	if (ours && !sn_confined())
 		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, sizeof(ours));
 }
@@ -178,15 +171,16 @@ static void hide_own_stack(stack_t *told)
 		*told = (stack_t){0};
 }
 
-static struct sn_gate_way way_of(int signal, siginfo_t *info, ucontext_t *context, char *frame,
-				 const struct kept *action)
+static struct sn_gate_target target_of(int signal, siginfo_t *info, ucontext_t *context,
+				       char *frame, const struct kept *action)
 {
-	struct sn_gate_way way = {atomic_load_explicit(&action->handler, memory_order_relaxed)};
+	struct sn_gate_target target = {
+	    atomic_load_explicit(&action->handler, memory_order_relaxed)};
 	if (sn_sample_signal_is_served(signal) && sn_sampling_is_sample(info)) {
 		sn_interrupted_call_mend(context);
-		sn_sampling_renew_in(context);
-		way.handler = NULL;
-		return way;
+		sn_sampling_renew(context);
+		target.handler = NULL;
+		return target;
 	}
 	sn_interrupted_call_handled(context, signal);
 	believe(action, context);
@@ -196,19 +190,20 @@ static struct sn_gate_way way_of(int signal, siginfo_t *info, ucontext_t *contex
 	hide_own_stack(&context->uc_stack);
 	uintptr_t interrupted = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 	if (sn_own_stack_has((uintptr_t)frame) && !sn_own_stack_has(interrupted))
-		way.frame = move_frame(info, context, frame);
+		target.frame = move_frame(info, context, frame);
 	if (has_room)
 		open_samples();
-	return way;
+	return target;
 }
 
-struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context, char *frame,
-			       unsigned gate)
+struct sn_gate_target sn_gate_enter(int signal, siginfo_t *info, ucontext_t *context, char *frame,
+				    unsigned gate)
 {
 	uint64_t flags = sn_machine_flags_tame();
-	struct sn_gate_way way = way_of(signal, info, context, frame, &kept_actions[signal][gate]);
+	struct sn_gate_target target =
+	    target_of(signal, info, context, frame, &kept_actions[signal][gate]);
 	sn_machine_flags_restore(flags);
-	return way;
+	return target;
 }
 
 /* ---- actions ---- */
@@ -226,7 +221,7 @@ static const struct kept *kept_of(int signal, const struct sigaction *kernel)
 	return at < sizeof(sn_gates) ? &kept_actions[signal][at / GATE_BYTES] : NULL;
 }
 
-void sn_program_action_tell(int signal, struct sigaction *action)
+void sn_program_action_translate(int signal, struct sigaction *action)
 {
 	const struct kept *kept = kept_of(signal, action);
 	if (!kept)
@@ -237,18 +232,18 @@ void sn_program_action_tell(int signal, struct sigaction *action)
 		action->sa_flags &= ~SA_SIGINFO;
 	uint64_t changed = atomic_load_explicit(&kept->changed, memory_order_relaxed);
 	uint64_t mask = atomic_load_explicit(&kept->mask, memory_order_relaxed);
-	mask = (bits_of(&action->sa_mask) & ~changed) | (mask & changed);
-	memcpy(&action->sa_mask, &mask, sizeof(mask));
+	mask = (sn_signal_bits(&action->sa_mask) & ~changed) | (mask & changed);
+	sn_signal_set_bits(&action->sa_mask, mask);
 }
 
 /* What the kernel gets: no handler blocks samples for as long as it runs, and all have the gate. */
 static struct sigaction for_kernel(int signal, const struct sigaction *action)
 {
-	struct sigaction made = *action;
-	uint64_t ours = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
-	uint64_t mask = bits_of(&action->sa_mask);
+	struct sigaction kernel = *action;
+	uint64_t ours = sn_sample_signal_bit();
+	uint64_t mask = sn_signal_bits(&action->sa_mask);
 	if (!is_handler(action))
-		return made;
+		return kernel;
 	unsigned gate =
 	    atomic_fetch_add_explicit(&kept_count[signal], 1, memory_order_relaxed) % KEPT_ACTIONS;
 	struct kept *kept = &kept_actions[signal][gate];
@@ -259,25 +254,25 @@ static struct sigaction for_kernel(int signal, const struct sigaction *action)
 	atomic_store_explicit(&kept->changed, ours, memory_order_relaxed);
 	atomic_store_explicit(&kept->without_info, adds_info, memory_order_relaxed);
 	mask = action->sa_flags & SA_ONSTACK ? mask | ours : mask & ~ours;
-	memcpy(&made.sa_mask, &mask, sizeof(mask));
-	made.sa_sigaction =
+	sn_signal_set_bits(&kernel.sa_mask, mask);
+	kernel.sa_sigaction =
 	    (void (*)(int, siginfo_t *, void *))(uintptr_t)(sn_gates + gate * GATE_BYTES);
-	made.sa_flags |= adds_info ? SA_SIGINFO : 0;
-	return made;
+	kernel.sa_flags |= adds_info ? SA_SIGINFO : 0;
+	return kernel;
 }
 
 int sn_program_sigaction(int signal, const struct sigaction *new_action,
 			 struct sigaction *old_action)
 {
-	struct sigaction made;
+	struct sigaction kernel;
 	if (signal <= 0 || signal >= NSIG)
 		return sn_real_sigaction(signal, new_action, old_action);
 	/* a child on its parent's memory has handlers of its own, but not tables: no sample comes
 	 * there */
 	if (new_action)
-		made = sn_is_measured_process() ? for_kernel(signal, new_action) : *new_action;
-	int status = sn_real_sigaction(signal, new_action ? &made : NULL, old_action);
+		kernel = sn_is_measured_process() ? for_kernel(signal, new_action) : *new_action;
+	int status = sn_real_sigaction(signal, new_action ? &kernel : NULL, old_action);
 	if (!status && old_action)
-		sn_program_action_tell(signal, old_action);
+		sn_program_action_translate(signal, old_action);
 	return status;
 }

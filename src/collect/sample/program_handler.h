@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers of the program are entered through a gate of ours, which they do not notice, so that
- * they do not meet what we added to the process:
+ * The program's handlers are entered through a gate: code of ours that leaves registers and stack
+ * as they were. It hides from them what the collector adds to the process:
  * - one that asks for a signal stack (SA_ONSTACK) runs, in a thread that has none, on the thread's
  *   ordinary stack and not on ours;
  * - no sample's frame is put on a signal stack of the program below a handler that runs there,
@@ -22,6 +22,6 @@ int sn_program_sigaction(int signal, const struct sigaction *new_action,
 			 struct sigaction *old_action);
 
 /* An action that the kernel had of `signal`, as the program gave it. */
-void sn_program_action_tell(int signal, struct sigaction *action);
+void sn_program_action_translate(int signal, struct sigaction *action);
 
 #endif

@@ -26,7 +26,7 @@ static bool needs_no_guard(const void *at, size_t bytes)
 	       thread->stack_high - address >= bytes;
 }
 
-bool sn_program_take(const void *from, void *into, size_t bytes)
+bool sn_program_read(const void *from, void *into, size_t bytes)
 {
 	if (!needs_no_guard(from, bytes))
 		return sn_memory_read((uintptr_t)from, into, bytes) == bytes;
@@ -34,7 +34,7 @@ bool sn_program_take(const void *from, void *into, size_t bytes)
 	return true;
 }
 
-int sn_program_give(void *to, const void *from, size_t bytes)
+int sn_program_write(void *to, const void *from, size_t bytes)
 {
 	struct iovec local = {(void *)from, bytes}, remote = {to, bytes};
 	if (!needs_no_guard(to, bytes)) {
@@ -59,7 +59,7 @@ static bool text_is_readable(const char *text, uintptr_t *page)
 	for (size_t on_page;; text += on_page) {
 		uintptr_t now = (uintptr_t)text / PAGE_BYTES;
 		char first;
-		if (now != *page && !sn_program_take(text, &first, 1))
+		if (now != *page && !sn_program_read(text, &first, 1))
 			return false;
 		*page = now;
 		on_page = PAGE_BYTES - (uintptr_t)text % PAGE_BYTES;
@@ -81,7 +81,7 @@ bool sn_program_list_is_readable(char *const *list)
 		const char *text;
 		if ((uintptr_t)list / PAGE_BYTES != list_page ||
 		    (uintptr_t)list % PAGE_BYTES > PAGE_BYTES - sizeof(text)) {
-			if (!sn_program_take(list, &text, sizeof(text)))
+			if (!sn_program_read(list, &text, sizeof(text)))
 				return false;
 			list_page = (uintptr_t)list / PAGE_BYTES;
 		}

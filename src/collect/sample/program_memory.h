@@ -12,9 +12,9 @@
 #include <stddef.h>
 
 /* Copies `bytes` from the program's memory; false where they cannot be read. Keeps errno. */
-bool sn_program_take(const void *from, void *into, size_t bytes);
+bool sn_program_read(const void *from, void *into, size_t bytes);
 /* Copies `bytes` to the program's memory; 0, or -1 and EFAULT. */
-int sn_program_give(void *to, const void *from, size_t bytes);
+int sn_program_write(void *to, const void *from, size_t bytes);
 /* True for a text that can be read up to its end, and for NULL. */
 bool sn_program_text_is_readable(const char *text);
 /* The same for a list of texts that ends with NULL, and for NULL. */

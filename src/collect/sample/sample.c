@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timers, perf events and the signal handler; see sample.h. */
+/* Timers, perf events and the signal handler; see sample.h. What a sample charges is in charge.c.
+ */
 #include "sample.h"
 #include "collect/record/checkpoint.h"
-#include "event.h"
 #include "go_program.h"
 #include "collect/core/adapters.h"
 #include "interrupted_call.h"
@@ -12,6 +12,7 @@
 #include "collect/record/own_fd.h"
 #include "collect/unwind/own_stack.h"
 #include "sample_signal.h"
+#include "sampling.h"
 #include "signal_check.h"
 #include "collect/record/trace.h"
 
@@ -33,38 +34,7 @@
 #define SLOWEST		 10u
 #define CALM_SAMPLES	 4u
 
-/* What a thread has used and no sample has charged yet. */
-struct sn_amounts {
-	uint64_t cpu_ns, wall_ns;
-	uint64_t counts[SN_EVENT_MAX]; /* of each perf event */
-};
-
-struct sn_sampling {
-	bool active;
-	bool suspended; /* the program's signal stack is too small for a signal */
-	int signal;	/* that timer and perf events send; 0: none is left */
-	int timer;	/* kernel timer id, -1 none */
-	struct sn_own_event perf[SN_EVENT_MAX];
-	uint64_t counts[SN_EVENT_MAX]; /* of each perf event, already charged */
-	uint64_t charged_cpu_ns;       /* thread CPU time already charged */
-	uint64_t charged_wall_ns;      /* monotonic time already charged */
-	uint64_t charged_own_ns;       /* of the thread's own_ns */
-	struct sn_amounts carried;     /* from threads of this record that have ended */
-	uint64_t ended_cpu_ns;	       /* that they have used in all */
-	uint32_t driver_hz;	       /* of the perf event perf[driver]; 0: a timer drives */
-	int driver;
-	bool driver_is_seen; /* since the last watch */
-	unsigned slowness;   /* periods of perf's events are 1 << slowness times as long */
-	unsigned calm;	     /* samples since one found another waiting */
-	uint64_t watched_ns; /* thread CPU time when it was seen last */
-	uint64_t done_ns,
-	    cost_ns; /* thread CPU time when the last sample was done, and what it took */
-};
-
-static struct sn_sample_event events[SN_EVENT_MAX];
-static uint32_t event_metrics[SN_EVENT_MAX];
-static int event_count;
-static int cpu_event = -1, real_event = -1;
+struct sn_events sn_events = {.cpu = -1, .real = -1};
 static char timer_cookie; /* its address marks our timers' signals */
 static char status[160];
 static _Atomic bool has_events;	     /* perf's, some of which send signals */
@@ -168,16 +138,10 @@ static int timer_start(uint64_t hz, int32_t tid, int signal, uint64_t used_ns)
 
 /* ---- samples that wait as signals ---- */
 
-static bool is_active(const struct sn_thread *thread)
-{
-	const struct sn_sampling *sampling = thread->sampling;
-	return sampling && sampling->active;
-}
-
 static struct sn_sampling *own_sampling(void)
 {
 	struct sn_thread *thread = sn_thread_self();
-	return thread && is_active(thread) && sn_measuring() ? thread->sampling : NULL;
+	return thread && sn_sampling_is_active(thread) && sn_measuring() ? thread->sampling : NULL;
 }
 
 /* As perf's events send them: POLL_HUP where one has stopped. */
@@ -205,13 +169,21 @@ static bool is_late_sample(int signal, const siginfo_t *info)
 static void sample_came(const siginfo_t *info)
 {
 	struct sn_sampling *sampling = own_sampling();
-	for (int index = 0; sampling && is_of_perf(info) && index < event_count; index++) {
+	for (int index = 0; sampling && is_of_perf(info) && index < sn_events.count; index++) {
 		struct sn_own_event *perf = &sampling->perf[index];
 		if (perf->fd != info->si_fd || !perf->sends)
 			continue;
 		sn_own_event_came(perf, info->si_code == POLL_HUP);
 		sampling->driver_is_seen |= index == sampling->driver;
 	}
+}
+
+/* What one of our timers sends. */
+static siginfo_t timers_sample(void)
+{
+	siginfo_t info = {.si_code = SI_TIMER};
+	info.si_value.sival_ptr = &timer_cookie;
+	return info;
 }
 
 /* False where the limit of pending signals is reached. */
@@ -221,7 +193,7 @@ static bool send_to_self(int signal, siginfo_t *info)
 			info);
 }
 
-static bool take_waiting(uint64_t bit, siginfo_t *info)
+static bool dequeue_signal(uint64_t bit, siginfo_t *info)
 {
 	struct timespec none = {0};
 	return syscall(SYS_rt_sigtimedwait, &bit, info, &none, sizeof(bit)) > 0;
@@ -242,7 +214,7 @@ static bool drop_waiting_samples(const struct sn_sampling *sampling)
 	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)) || !(pending & bit) ||
 	    !send_to_self(sampling->signal, &last))
 		return false;
-	while (take_waiting(bit, &info) && info.si_value.sival_ptr != &end) {
+	while (dequeue_signal(bit, &info) && info.si_value.sival_ptr != &end) {
 		bool is_sample =
 		    sn_sampling_is_sample(&info) || is_late_sample(sampling->signal, &info);
 		if (is_sample)
@@ -262,7 +234,7 @@ static void drop_waiting(void *sampling)
 /* The next sample of each of perf's events comes a whole period later. */
 static void begin_periods(const struct sn_sampling *sampling)
 {
-	for (int index = 0; index < event_count; index++)
+	for (int index = 0; index < sn_events.count; index++)
 		if (sampling->perf[index].sends)
 			sn_own_event_begin_period(&sampling->perf[index], sampling->slowness);
 }
@@ -286,89 +258,7 @@ static void keep_pace(struct sn_sampling *sampling)
 		begin_periods(sampling);
 }
 
-/* ---- charging ---- */
-
-static void add(struct sn_thread *thread, uint32_t node, uint32_t metric, uint64_t amount)
-{
-	if (!sn_cct_add(&thread->cct, node, metric, amount))
-		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
-}
-
-/* The program's CPU time from the last sample to `now`, without what the collector itself has used.
- */
-static void charge_cpu(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node,
-		       uint64_t now)
-{
-	uint64_t used = now - sampling->charged_cpu_ns;
-	uint64_t own = thread->own_ns - sampling->charged_own_ns;
-	sampling->charged_cpu_ns = now;
-	sampling->charged_own_ns = thread->own_ns;
-	thread->cpu_ns = sampling->ended_cpu_ns + now;
-	if (cpu_event >= 0)
-		add(thread, node, event_metrics[cpu_event], used > own ? used - own : 0);
-}
-
-/*
- * Real time is what the measured waits have not claimed already (see intercept_wait.c): running, or
- * waiting for a processor, or a wait nobody saw.
- */
-static void charge_real(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node,
-			uint64_t now_ns)
-{
-	uint64_t passed = now_ns - sampling->charged_wall_ns;
-	uint64_t waited = thread->waited_ns;
-	sampling->charged_wall_ns = now_ns;
-	thread->waited_ns = 0;
-	if (real_event >= 0)
-		add(thread, node, event_metrics[real_event], passed > waited ? passed - waited : 0);
-}
-
-static void charge_perf(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node)
-{
-	for (int index = 0; index < event_count; index++) {
-		uint64_t count;
-		if (events[index].source != SN_EVENT_PERF ||
-		    !sn_own_event_read(&sampling->perf[index], &count))
-			continue;
-		if ((int64_t)(count - sampling->counts[index]) <= 0)
-			continue;
-		add(thread, node, event_metrics[index], count - sampling->counts[index]);
-		sampling->counts[index] = count;
-	}
-}
-
-/* What no sample fell into belongs to the thread as a whole. */
-static void charge_rest(struct sn_thread *thread, struct sn_sampling *sampling, uint64_t now_cpu_ns)
-{
-	charge_cpu(thread, sampling, SN_NODE_ROOT, now_cpu_ns);
-	charge_real(thread, sampling, SN_NODE_ROOT, sn_now_ns());
-	charge_perf(thread, sampling, SN_NODE_ROOT);
-}
-
-/*
- * What no sample fell into goes on to the record's next thread, so that the threads of a record are
- * sampled as if they were one: of thousands that live for less than a period few are met, and those
- * stand for the others.
- */
-static void carry_rest(struct sn_thread *thread, struct sn_sampling *sampling)
-{
-	struct sn_amounts *carried = &sampling->carried;
-	uint64_t now_cpu_ns = sn_thread_cpu_ns();
-	uint64_t used = now_cpu_ns - sampling->charged_cpu_ns;
-	uint64_t own = thread->own_ns - sampling->charged_own_ns;
-	uint64_t passed = sn_now_ns() - sampling->charged_wall_ns;
-	carried->cpu_ns = used > own ? used - own : 0;
-	carried->wall_ns = passed > thread->waited_ns ? passed - thread->waited_ns : 0;
-	for (int index = 0; index < event_count; index++) {
-		uint64_t count;
-		if (events[index].source != SN_EVENT_PERF ||
-		    !sn_own_event_read(&sampling->perf[index], &count))
-			continue;
-		count -= sampling->counts[index];
-		carried->counts[index] = (int64_t)count > 0 ? count : 0;
-	}
-	thread->cpu_ns = sampling->ended_cpu_ns + now_cpu_ns;
-}
+/* ---- samples ---- */
 
 static void drive_by_timer(struct sn_sampling *sampling)
 {
@@ -391,7 +281,7 @@ static void watch_driver(struct sn_sampling *sampling, uint64_t now_cpu_ns)
 	sampling->driver_is_seen = false;
 }
 
-static void take_sample(struct sn_thread *thread, const ucontext_t *context)
+static void record_sample(struct sn_thread *thread, const ucontext_t *context)
 {
 	struct sn_sampling *sampling = thread->sampling;
 	uint64_t start_ns = sn_now_ns(), start_cpu_ns = sn_thread_cpu_ns();
@@ -405,11 +295,10 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
 		node = SN_NODE_ROOT;
 	}
-	charge_cpu(thread, sampling, node, start_cpu_ns);
-	charge_real(thread, sampling, node, start_ns);
-	charge_perf(thread, sampling, node);
+	sn_charge(thread, node, start_cpu_ns, start_ns);
 	if (sn_trace_wants(SN_TRACE_SOURCE_SAMPLES))
-		sn_trace_sample(thread, node, start_ns);
+		SN_TRACE_ADD(thread, .kind = SN_TRACE_SAMPLE, .context = node,
+			     .start_ns = start_ns);
 	if (sampling->driver_hz)
 		watch_driver(sampling, start_cpu_ns);
 	thread->samples++;
@@ -420,35 +309,20 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 	thread->own_ns += sampling->cost_ns;
 }
 
-void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns)
-{
-	uint64_t start_cpu_ns = sn_thread_cpu_ns();
-	uint32_t node = sn_callpath(thread, NULL, 0);
-	struct sn_frame frame = {.kind = SN_FRAME_OS,
-				 .id = sn_cct_string(&thread->cct, call, strlen(call))};
-	if (node != SN_NODE_NONE && frame.id != SN_ID_NONE)
-		node = sn_cct_child(&thread->cct, node, &frame);
-	add(thread, node == SN_NODE_NONE ? SN_NODE_ROOT : node, event_metrics[real_event],
-	    waited_ns);
-	thread->waited_ns += waited_ns;
-	thread->own_ns += sn_thread_cpu_ns() - start_cpu_ns;
-}
-
 /* The mask that will be in force: in a handler it is the kernel's when it returns. */
 static uint64_t mask_of(const ucontext_t *context)
 {
 	uint64_t mask = 0;
 	if (context)
-		memcpy(&mask, &context->uc_sigmask, sizeof(mask));
-	else
-		syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+		return sn_signal_bits(&context->uc_sigmask);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
 	return mask;
 }
 
 static void set_mask(ucontext_t *context, uint64_t mask)
 {
 	if (context)
-		memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+		sn_signal_set_bits(&context->uc_sigmask, mask);
 	else
 		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
@@ -476,8 +350,8 @@ static void handle_sample(void *context)
 {
 	struct sn_thread *thread = sn_enter();
 	sn_signal_check_enter();
-	if (thread && is_active(thread) && sn_measuring())
-		take_sample(thread, context);
+	if (thread && sn_sampling_is_active(thread) && sn_measuring())
+		record_sample(thread, context);
 	else if (!thread && sn_thread_self())
 		sn_drop(sn_thread_self(), SN_DROP_SAMPLE_BUSY, 1);
 	sn_signal_check_leave();
@@ -518,7 +392,7 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 	if (sn_is_measured_process())
 		sn_sample_signal_yield(bit);
 	sn_in_handler_on_own_stack(sn_signalfds_complete, &signal);
-	sn_sampling_renew_in(context);
+	sn_sampling_renew(context);
 	if (is_blocked) {
 		set_mask(context, mask_of(context) | bit);
 		sn_signal_wait_complete(bit);
@@ -539,7 +413,7 @@ static void handle(int signal, siginfo_t *info, ucontext_t *context)
 	sn_in_handler_on_own_stack(handle_sample, context);
 	sn_interrupted_call_mend(context);
 	if (signal != sn_sample_signal())
-		sn_sampling_renew_in(context);
+		sn_sampling_renew(context);
 	else if (is_of_perf(info) && own_sampling())
 		keep_pace(own_sampling());
 }
@@ -564,28 +438,28 @@ static uint64_t period_of(const struct sn_sample_event *event)
 
 static void register_metric(int index)
 {
-	struct sn_sample_event *event = &events[index];
+	struct sn_sample_event *event = &sn_events.list[index];
 	bool is_time = event->source != SN_EVENT_PERF;
-	event_metrics[index] =
+	sn_events.metrics[index] =
 	    sn_metric(event->name, is_time ? "ns" : "1", is_time ? "timer" : "perf",
 		      is_time ? SN_METRIC_TIME : SN_METRIC_COUNT, period_of(event));
 	if (event->source == SN_EVENT_CPU_TIME)
-		cpu_event = index;
+		sn_events.cpu = index;
 	if (event->source == SN_EVENT_REAL_TIME)
-		real_event = index;
+		sn_events.real = index;
 }
 
 int sn_sampling_init(void)
 {
 	const char *wrong;
-	event_count = sn_events_parse(sn_config.events, events, &wrong);
-	if (event_count < 0) {
-		event_count = 0;
+	sn_events.count = sn_events_parse(sn_config.events, sn_events.list, &wrong);
+	if (sn_events.count < 0) {
+		sn_events.count = 0;
 		return -EINVAL;
 	}
-	for (int index = 0; index < event_count; index++)
+	for (int index = 0; index < sn_events.count; index++)
 		register_metric(index);
-	sn_config.real_time = real_event >= 0;
+	sn_config.real_time = sn_events.real >= 0;
 	return sn_sample_signal_init(on_signal);
 }
 
@@ -610,10 +484,10 @@ static uint64_t chance(const struct sn_thread *thread, uint64_t hz)
 /* The event that drives samples of time: a CPU-time timer, or a perf event beyond its rate. */
 static void start_time(struct sn_thread *thread, struct sn_sampling *sampling, uint64_t carried_ns)
 {
-	int index = cpu_event >= 0 ? cpu_event : real_event;
+	int index = sn_events.cpu >= 0 ? sn_events.cpu : sn_events.real;
 	if (index < 0)
 		return;
-	struct sn_sample_event driver = events[index];
+	struct sn_sample_event driver = sn_events.list[index];
 	driver.source = SN_EVENT_CPU_TIME;
 	uint64_t used_ns = carried_ns ? carried_ns : chance(thread, driver.rate);
 	int error = -ENOTSUP;
@@ -645,7 +519,7 @@ void sn_sampling_start(struct sn_thread *thread)
 {
 	struct sn_sampling *sampling = thread->sampling;
 	if (!sampling)
-		sampling = sn_bump_take(&thread->cct.text, sizeof(*sampling));
+		sampling = sn_bump_alloc(&thread->cct.text, sizeof(*sampling));
 	if (!sampling) {
 		sn_drop(thread, SN_DROP_THREAD_MEMORY, 1);
 		return;
@@ -667,9 +541,10 @@ void sn_sampling_start(struct sn_thread *thread)
 	thread->sampling = sampling;
 	/* before the first signal */
 	sampling->signal = sn_signal_stack_install() ? sn_sample_signal() : 0;
-	for (int index = 0; index < event_count; index++)
-		if (events[index].source == SN_EVENT_PERF) {
-			int error = perf_start(&events[index], thread, &sampling->perf[index]);
+	for (int index = 0; index < sn_events.count; index++)
+		if (sn_events.list[index].source == SN_EVENT_PERF) {
+			int error =
+			    perf_start(&sn_events.list[index], thread, &sampling->perf[index]);
 			if (error)
 				drop_event(thread, error);
 			sampling->counts[index] = -carried.counts[index];
@@ -677,7 +552,7 @@ void sn_sampling_start(struct sn_thread *thread)
 	/* in the child of a fork all is as it was, and this runs with all signals blocked */
 	if (!sn_own_stack_has((uintptr_t)__builtin_frame_address(0)))
 		change_signal(NULL, 0, sampling->signal);
-	start_time(thread, sampling, cpu_event >= 0 ? carried.cpu_ns : carried.wall_ns);
+	start_time(thread, sampling, sn_events.cpu >= 0 ? carried.cpu_ns : carried.wall_ns);
 	atomic_signal_fence(memory_order_seq_cst);
 	sampling->active = true;
 }
@@ -687,13 +562,13 @@ static void disarm(struct sn_sampling *sampling)
 	if (sampling->timer >= 0)
 		syscall(SYS_timer_delete, sampling->timer);
 	sampling->timer = -1;
-	for (int index = 0; index < event_count; index++)
+	for (int index = 0; index < sn_events.count; index++)
 		sn_own_event_disable(&sampling->perf[index]);
 }
 
 static void close_events(struct sn_thread *thread, struct sn_sampling *sampling)
 {
-	for (int index = 0; index < event_count; index++)
+	for (int index = 0; index < sn_events.count; index++)
 		if (sampling->perf[index].fd >= 0 && !sn_own_event_close(&sampling->perf[index]))
 			sn_drop(thread, SN_DROP_EVENT_TAKEN, 1);
 }
@@ -701,14 +576,14 @@ static void close_events(struct sn_thread *thread, struct sn_sampling *sampling)
 void sn_sampling_stop(struct sn_thread *thread)
 {
 	struct sn_sampling *sampling = thread->sampling;
-	if (!is_active(thread))
+	if (!sn_sampling_is_active(thread))
 		return;
 	disarm(sampling);
 	struct sn_thread *entered = sn_enter();
 	if (thread->flags & SN_THREAD_SEVERAL)
-		carry_rest(thread, sampling);
+		sn_carry_rest(thread);
 	else
-		charge_rest(thread, sampling, sn_thread_cpu_ns());
+		sn_charge(thread, SN_NODE_ROOT, sn_thread_cpu_ns(), sn_now_ns());
 	sampling->active = false;
 	if (entered)
 		sn_leave(entered);
@@ -722,7 +597,7 @@ void sn_sampling_release(void)
 	for (uint32_t index = 0; index < count; index++) {
 		struct sn_thread *thread = sn_thread_at(index);
 		struct sn_sampling *sampling = thread->sampling;
-		if (atomic_load(&thread->ended) || !is_active(thread))
+		if (atomic_load(&thread->ended) || !sn_sampling_is_active(thread))
 			continue;
 		disarm(sampling);
 		sampling->active = false;
@@ -734,20 +609,21 @@ void sn_sampling_release(void)
 
 static void arm(struct sn_thread *thread, struct sn_sampling *sampling)
 {
-	int index = cpu_event >= 0 ? cpu_event : real_event;
-	for (int event = 0; event < event_count; event++) {
+	int index = sn_events.cpu >= 0 ? sn_events.cpu : sn_events.real;
+	for (int event = 0; event < sn_events.count; event++) {
 		if (sampling->perf[event].fd < 0)
 			continue;
-		if (events[event].rate && !queue_is_spared)
+		if (sn_events.list[event].rate && !queue_is_spared)
 			sn_own_event_signal(&sampling->perf[event], sampling->signal, thread->tid);
 		sn_own_event_enable(&sampling->perf[event]);
 	}
 	if (index >= 0)
-		sampling->timer = timer_start(sampling->driver_hz ? WATCH_HZ : events[index].rate,
-					      thread->tid, sampling->signal, 0);
+		sampling->timer =
+		    timer_start(sampling->driver_hz ? WATCH_HZ : sn_events.list[index].rate,
+				thread->tid, sampling->signal, 0);
 }
 
-void sn_sampling_renew_in(ucontext_t *context)
+void sn_sampling_renew(ucontext_t *context)
 {
 	struct sn_sampling *sampling = own_sampling();
 	sn_signal_wait_complete(0);
@@ -768,11 +644,6 @@ void sn_sampling_renew_in(ucontext_t *context)
 	errno = saved_errno;
 }
 
-void sn_sampling_renew(void)
-{
-	sn_sampling_renew_in(NULL);
-}
-
 void sn_sampling_suspend(bool suspended)
 {
 	struct sn_sampling *sampling = own_sampling();
@@ -791,8 +662,7 @@ void sn_sampling_suspend(bool suspended)
 void sn_sampling_provoke(void)
 {
 	struct sn_sampling *sampling = own_sampling();
-	siginfo_t info = {.si_code = SI_TIMER};
-	info.si_value.sival_ptr = &timer_cookie;
+	siginfo_t info = timers_sample();
 	if (sampling && sampling->signal)
 		send_to_self(sampling->signal, &info);
 }
@@ -845,8 +715,8 @@ void sn_sampling_resume_after_exec(struct sn_sampling_pause pause)
 /* A thread that ends at this moment finds its events closed or closes them itself. */
 static void silence(struct sn_thread *thread, struct sn_sampling *sampling)
 {
-	for (int index = 0; index < event_count; index++) {
-		if (sampling->perf[index].fd < 0 || !events[index].rate)
+	for (int index = 0; index < sn_events.count; index++) {
+		if (sampling->perf[index].fd < 0 || !sn_events.list[index].rate)
 			continue;
 		sn_own_event_silence(&sampling->perf[index]);
 		drop_event(thread, -EAGAIN);
@@ -862,7 +732,7 @@ void sn_sampling_spare_queue(void)
 		return;
 	for (uint32_t index = 0; index < count; index++) {
 		struct sn_thread *thread = sn_thread_at(index);
-		if (!atomic_load(&thread->ended) && is_active(thread))
+		if (!atomic_load(&thread->ended) && sn_sampling_is_active(thread))
 			silence(thread, thread->sampling);
 	}
 }
@@ -870,46 +740,8 @@ void sn_sampling_spare_queue(void)
 bool sn_sampling_is_overflow(const siginfo_t *info)
 {
 	struct sn_sampling *sampling = own_sampling();
-	siginfo_t sample = {.si_code = SI_TIMER};
-	sample.si_value.sival_ptr = &timer_cookie;
+	siginfo_t sample = timers_sample();
 	/* one sample more does no harm where there is room */
 	return info->si_code == SI_KERNEL && has_events && sampling && sampling->signal &&
 	       !send_to_self(sampling->signal, &sample);
-}
-
-void sn_sampling_stop_self(void)
-{
-	if (sn_thread_self())
-		sn_sampling_stop(sn_thread_self());
-}
-
-void sn_sampling_settle(struct sn_thread *thread)
-{
-	struct sn_sampling *sampling = thread->sampling;
-	if (!is_active(thread))
-		return;
-	/* the kernel's clock of another thread: its number, shifted, marked per-thread and
-	 * scheduled time */
-	clockid_t clock = (clockid_t)((~(unsigned)thread->tid) << 3 | 6);
-	struct timespec now;
-	if (clock_gettime(clock, &now))
-		return;
-	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	charge_rest(thread, sampling, now_ns);
-}
-
-void sn_sampling_settle_ended(struct sn_thread *thread)
-{
-	struct sn_sampling *sampling = thread->sampling;
-	if (!sampling)
-		return;
-	struct sn_amounts *carried = &sampling->carried;
-	if (cpu_event >= 0 && carried->cpu_ns)
-		add(thread, SN_NODE_ROOT, event_metrics[cpu_event], carried->cpu_ns);
-	if (real_event >= 0 && carried->wall_ns)
-		add(thread, SN_NODE_ROOT, event_metrics[real_event], carried->wall_ns);
-	for (int index = 0; index < event_count; index++)
-		if (carried->counts[index])
-			add(thread, SN_NODE_ROOT, event_metrics[index], carried->counts[index]);
-	*carried = (struct sn_amounts){0};
 }

@@ -27,7 +27,6 @@ void sn_sampling_stop(struct sn_thread *thread);
 /* Charges real time that the calling thread has waited in `call` to its call path; between sn_enter
  * and sn_leave. */
 void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns);
-void sn_sampling_stop_self(void);
 /* Charges to its root what a thread that still runs has used since its last sample, when no more
  * samples can come. MT: yes. */
 void sn_sampling_settle(struct sn_thread *thread);
@@ -37,10 +36,9 @@ void sn_sampling_settle_ended(struct sn_thread *thread);
 void sn_sampling_release(void);
 /* True where a signal is a sample of ours, whatever its number. MT: yes. */
 bool sn_sampling_is_sample(const siginfo_t *info);
-/* The calling thread's samples come by the current signal from now on, where another was taken. */
-void sn_sampling_renew(void);
-/* The same in a handler, after which the kernel takes the mask from `context`. */
-void sn_sampling_renew_in(ucontext_t *context);
+/* The calling thread's samples come by the current signal from now on, where another was taken. In
+ * a handler `context` is what the kernel takes the mask from afterwards; elsewhere NULL. */
+void sn_sampling_renew(ucontext_t *context);
 /* Sends no signal to the calling thread until told otherwise. */
 void sn_sampling_suspend(bool suspended);
 /* Has the calling thread sampled once, now. */

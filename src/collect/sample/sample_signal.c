@@ -32,6 +32,12 @@ int sn_sample_signal(void)
 	return atomic_load_explicit(&current, memory_order_relaxed);
 }
 
+uint64_t sn_sample_signal_bit(void)
+{
+	int signal = sn_sample_signal();
+	return signal ? SN_SIGNAL_BIT(signal) : 0;
+}
+
 bool sn_sample_signal_is_chosen(void)
 {
 	return atomic_load_explicit(&served, memory_order_relaxed) != 0;
@@ -75,7 +81,7 @@ static bool is_free(int signal)
 
 /* A free signal with our handler on it; 0: none. Two threads may both take one: the loser's stays
  * served and is never sent. */
-static int take_signal(int highest, int lowest)
+static int claim_signal(int highest, int lowest)
 {
 	uint64_t in_use = blocked_or_pending();
 	for (int signal = highest; signal >= lowest; signal--) {
@@ -101,8 +107,8 @@ int sn_sample_signal_init(void (*handler)(int, siginfo_t *, void *))
 		sigdelset(&action.sa_mask, synchronous[index]);
 	/* Go's runtime handles all signals but one, by system calls that nobody sees */
 	bool is_go = sn_go_program() == SN_GO_CGO;
-	int signal =
-	    is_go ? take_signal(GO_SIGNAL, GO_SIGNAL) : take_signal(HIGHEST_SIGNAL, LOWEST_SIGNAL);
+	int signal = is_go ? claim_signal(GO_SIGNAL, GO_SIGNAL)
+			   : claim_signal(HIGHEST_SIGNAL, LOWEST_SIGNAL);
 	atomic_store_explicit(&current, signal, memory_order_relaxed);
 	return signal ? 0 : -EBUSY;
 }
@@ -113,8 +119,8 @@ void sn_sample_signal_yield(uint64_t signals)
 	atomic_fetch_or_explicit(&wanted, signals, memory_order_relaxed);
 	if (!signal || !(signals & SN_SIGNAL_BIT(signal)))
 		return;
-	int next = take_signal(signal - 1, LOWEST_SIGNAL);
-	/* who comes second finds the first one's choice */
+	int next = claim_signal(signal - 1, LOWEST_SIGNAL);
+	/* of two threads the second finds the first one's choice */
 	atomic_compare_exchange_strong_explicit(&current, &expected, next, memory_order_relaxed,
 						memory_order_relaxed);
 }
@@ -165,7 +171,7 @@ void sn_believed_inherit(struct sn_belief belief)
 
 uint64_t sn_believed_begin(void)
 {
-	uint64_t blocked = believed ? sn_believed_blocked(kernel_mask()) : 0;
+	uint64_t blocked = sn_believed_get().blocked;
 	if (blocked)
 		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, NULL, sizeof(blocked));
 	return blocked;
@@ -181,8 +187,8 @@ void sn_believed_end(uint64_t blocked)
 
 uint64_t sn_samples_hold(void)
 {
-	int signal = sn_sample_signal(), saved_errno = errno;
-	uint64_t held = signal ? SN_SIGNAL_BIT(signal) : 0, before = 0;
+	int saved_errno = errno;
+	uint64_t held = sn_sample_signal_bit(), before = 0;
 	if (!held || sn_confined() || !sn_thread_self())
 		return 0;
 	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &held, &before, sizeof(held)))
@@ -207,10 +213,10 @@ void sn_samples_spare_stack(const stack_t *stack)
 
 uint64_t sn_samples_spared(void)
 {
-	int signal = sn_sample_signal();
+	uint64_t bit = sn_sample_signal_bit();
 	/* memory that was a signal stack once may be another stack now */
-	if ((uintptr_t)__builtin_frame_address(0) - spared_low >= spared_bytes || !signal ||
+	if ((uintptr_t)__builtin_frame_address(0) - spared_low >= spared_bytes || !bit ||
 	    sn_confined())
 		return 0;
-	return kernel_mask() & SN_SIGNAL_BIT(signal);
+	return kernel_mask() & bit;
 }

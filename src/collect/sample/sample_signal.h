@@ -21,9 +21,22 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The kernel's set of signals; bit signal - 1. */
 #define SN_SIGNAL_BIT(signal) (1ull << ((signal)-1))
+
+/* It is what the C library's set begins with. MT: yes. */
+static inline uint64_t sn_signal_bits(const sigset_t *set)
+{
+	uint64_t bits;
+	memcpy(&bits, set, sizeof(bits));
+	return bits;
+}
+static inline void sn_signal_set_bits(sigset_t *set, uint64_t bits)
+{
+	memcpy(set, &bits, sizeof(bits));
+}
 
 /*
  * Installs `handler` for the first signal of ours; in Go programs SIGRTMIN of the C library, the
@@ -33,6 +46,8 @@
 int sn_sample_signal_init(void (*handler)(int, siginfo_t *, void *));
 /* The current one; 0: none is left. MT: yes. */
 int sn_sample_signal(void);
+/* Its bit; 0 for none. MT: yes. */
+uint64_t sn_sample_signal_bit(void);
 /* True once one was taken. MT: yes. */
 bool sn_sample_signal_is_chosen(void);
 /* True for one that is or was ours. MT: yes. */

@@ -19,7 +19,8 @@
 
 static __thread int depth __attribute__((tls_model("initial-exec")));
 
-static bool must_fail; /* tests/cli/test_signal_safety.py proves with it that the checker checks */
+/* tests/cli/collect/test_signal_safety.py proves with it that the checker checks. */
+static bool must_fail;
 
 __attribute__((constructor)) static void read_setting(void)
 {

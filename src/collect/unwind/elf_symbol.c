@@ -7,17 +7,6 @@
  */
 #include "elf_symbol.h"
 
-#include <elf.h>
-#include <link.h>
-#include <string.h>
-
-struct dynamic {
-	const ElfW(Sym) * symbols;
-	const char *strings;
-	const uint32_t *gnu_hash, *old_hash;
-	uintptr_t bias;
-};
-
 /* glibc writes addresses into a mapped dynamic section, other loaders and the vdso leave offsets.
  */
 static const void *dynamic_address(const struct sn_module *module, uintptr_t value)
@@ -29,7 +18,6 @@ static const void *dynamic_address(const struct sn_module *module, uintptr_t val
 static const ElfW(Dyn) * dynamic_section(const struct sn_module *module)
 {
 	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
-
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header->e_phentsize != sizeof(ElfW(Phdr)))
 		return NULL;
@@ -46,12 +34,10 @@ static const ElfW(Dyn) * dynamic_section(const struct sn_module *module)
 	return NULL;
 }
 
-static bool dynamic_read(const struct sn_module *module, struct dynamic *dynamic)
+bool sn_elf_dynamic_read(const struct sn_module *module, struct sn_elf_dynamic *dynamic)
 {
 	const ElfW(Dyn) *entry = dynamic_section(module);
-
 	memset(dynamic, 0, sizeof(*dynamic));
-	dynamic->bias = module->bias;
 	for (; entry && entry->d_tag != DT_NULL; entry++) {
 		const void *address = dynamic_address(module, entry->d_un.d_ptr);
 		switch (entry->d_tag) {
@@ -67,22 +53,33 @@ static bool dynamic_read(const struct sn_module *module, struct dynamic *dynamic
 		case DT_HASH:
 			dynamic->old_hash = address;
 			break;
+		case DT_JMPREL:
+			dynamic->relocations[0] = address;
+			break;
+		case DT_PLTRELSZ:
+			dynamic->relocation_bytes[0] = entry->d_un.d_val;
+			break;
+		case DT_RELA:
+			dynamic->relocations[1] = address;
+			break;
+		case DT_RELASZ:
+			dynamic->relocation_bytes[1] = entry->d_un.d_val;
+			break;
 		}
 	}
-	return dynamic->symbols && dynamic->strings && (dynamic->gnu_hash || dynamic->old_hash);
+	return dynamic->symbols && dynamic->strings;
 }
 
-static bool symbol_matches(const struct dynamic *dynamic, uint32_t index, const char *name)
+static bool symbol_matches(const struct sn_elf_dynamic *dynamic, uint32_t index, const char *name)
 {
 	const ElfW(Sym) *symbol = &dynamic->symbols[index];
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
-
 	return symbol->st_shndx != SHN_UNDEF && type != STT_TLS && type != STT_GNU_IFUNC &&
 	       strcmp(dynamic->strings + symbol->st_name, name) == 0;
 }
 
 /* 0 is the undefined symbol, hence also "not found". */
-static uint32_t find_by_gnu_hash(const struct dynamic *dynamic, const char *name)
+static uint32_t find_by_gnu_hash(const struct sn_elf_dynamic *dynamic, const char *name)
 {
 	const uint32_t *table = dynamic->gnu_hash;
 	uint32_t bucket_count = table[0], first = table[1], bloom_words = table[2],
@@ -92,7 +89,6 @@ static uint32_t find_by_gnu_hash(const struct dynamic *dynamic, const char *name
 	const uint32_t *chain = &buckets[bucket_count];
 	const unsigned word_bits = 8 * sizeof(ElfW(Addr));
 	uint32_t hash = 5381;
-
 	if (bucket_count == 0 || bloom_words == 0)
 		return 0;
 	for (const char *c = name; *c; c++)
@@ -112,12 +108,11 @@ static uint32_t find_by_gnu_hash(const struct dynamic *dynamic, const char *name
 	}
 }
 
-static uint32_t find_by_old_hash(const struct dynamic *dynamic, const char *name)
+static uint32_t find_by_old_hash(const struct sn_elf_dynamic *dynamic, const char *name)
 {
 	const uint32_t *table = dynamic->old_hash;
 	uint32_t bucket_count = table[0], chain_count = table[1], hash = 0;
 	const uint32_t *buckets = &table[2], *chain = &buckets[bucket_count];
-
 	if (bucket_count == 0)
 		return 0;
 	for (const char *c = name; *c; c++) {
@@ -134,9 +129,8 @@ static uint32_t find_by_old_hash(const struct dynamic *dynamic, const char *name
 
 uintptr_t sn_elf_symbol(const struct sn_module *module, const char *name, size_t *size_bytes)
 {
-	struct dynamic dynamic;
-
-	if (!dynamic_read(module, &dynamic))
+	struct sn_elf_dynamic dynamic;
+	if (!sn_elf_dynamic_read(module, &dynamic) || (!dynamic.gnu_hash && !dynamic.old_hash))
 		return 0;
 	uint32_t index =
 	    dynamic.gnu_hash ? find_by_gnu_hash(&dynamic, name) : find_by_old_hash(&dynamic, name);
@@ -144,7 +138,7 @@ uintptr_t sn_elf_symbol(const struct sn_module *module, const char *name, size_t
 		return 0;
 	if (size_bytes)
 		*size_bytes = dynamic.symbols[index].st_size;
-	return dynamic.bias + dynamic.symbols[index].st_value;
+	return module->bias + dynamic.symbols[index].st_value;
 }
 
 bool sn_elf_module_of(const struct dl_phdr_info *info, struct sn_module *module)

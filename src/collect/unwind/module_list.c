@@ -14,18 +14,18 @@
  */
 #include "module_list.h"
 
+#include "elf_symbol.h"
 #include "own_stack.h"
 #include "collect/core/arena.h"
+#include "collect/core/clock.h"
+#include "collect/core/line.h"
 #include "collect/core/lock.h"
 #include "unwind/memory.h"
 #include "format/measurement/measurement.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <string.h>
-#include <time.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -67,13 +67,6 @@ static struct quiet {
 
 static _Atomic bool full;
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool read_memory(uintptr_t address, void *into, size_t bytes)
 {
 	return sn_memory_read(address, into, bytes) == bytes;
@@ -88,21 +81,6 @@ struct mapping {
 	const char *path; /* "" for anonymous memory */
 };
 
-static const char *parse_hexadecimal(const char *text, uint64_t *number)
-{
-	uint64_t value = 0;
-	for (;; text++) {
-		if (*text >= '0' && *text <= '9')
-			value = value << 4 | (uint64_t)(*text - '0');
-		else if (*text >= 'a' && *text <= 'f')
-			value = value << 4 | (uint64_t)(*text - 'a' + 10);
-		else
-			break;
-	}
-	*number = value;
-	return text;
-}
-
 static const char *skip_word(const char *text)
 {
 	while (*text && *text != ' ')
@@ -116,21 +94,19 @@ static const char *skip_word(const char *text)
 static bool parse_mapping(const char *line, struct mapping *mapping)
 {
 	uint64_t start, end;
-	line = parse_hexadecimal(line, &start);
+	line = sn_parse_number(line, 16, &start);
 	if (*line++ != '-')
 		return false;
-	line = parse_hexadecimal(line, &end);
+	line = sn_parse_number(line, 16, &end);
 	if (*line++ != ' ')
 		return false;
 	mapping->start = start;
 	mapping->end = end;
 	mapping->readable = line[0] == 'r';
 	mapping->executable = line[0] && line[1] && line[2] == 'x';
-	line = parse_hexadecimal(skip_word(line), &mapping->offset);
+	line = sn_parse_number(skip_word(line), 16, &mapping->offset);
 	line = skip_word(skip_word(line)); /* now at the inode */
-	mapping->inode = 0;
-	for (; *line >= '0' && *line <= '9'; line++)
-		mapping->inode = mapping->inode * 10 + (uint64_t)(*line - '0');
+	line = sn_parse_number(line, 10, &mapping->inode);
 	while (*line == ' ')
 		line++;
 	mapping->path = line;
@@ -162,21 +138,14 @@ static void read_build_id(struct sn_module *module, const Elf64_Phdr *notes)
 	size_t bytes = notes->p_memsz < sizeof(buffer) ? notes->p_memsz : sizeof(buffer);
 	if (!read_memory(module->bias + notes->p_vaddr, buffer, bytes))
 		return;
-	for (size_t place = 0; place + sizeof(Elf64_Nhdr) <= bytes;) {
-		Elf64_Nhdr note;
-		memcpy(&note, buffer + place, sizeof(note));
-		place += sizeof(note);
-		size_t name = (note.n_namesz + 3ul) & ~3ul, text = (note.n_descsz + 3ul) & ~3ul;
-		if (name > bytes - place || text > bytes - place - name)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    !memcmp(buffer + place, "GNU", 4)) {
-			module->build_id_bytes = note.n_descsz < 20 ? note.n_descsz : 20;
-			memcpy(module->build_id, buffer + place + name, module->build_id_bytes);
+	struct sn_elf_note note;
+	for (const unsigned char *at = buffer; sn_elf_note_next(&at, buffer + bytes, &note);)
+		if (note.type == NT_GNU_BUILD_ID && note.name_bytes == 4 &&
+		    !memcmp(note.name, "GNU", 4)) {
+			module->build_id_bytes = note.bytes < 20 ? note.bytes : 20;
+			memcpy(module->build_id, note.description, module->build_id_bytes);
 			return;
 		}
-		place += name + text;
-	}
 }
 
 /* A segment that may be read as the file says; what is not there after all is left out. */
@@ -282,7 +251,7 @@ static uint32_t revive(const struct sn_module *fresh, const struct mapping *mapp
 static const char *keep_path(const char *path)
 {
 	size_t bytes = strlen(path) + 1;
-	char *copy = sn_bump_take(&paths, bytes);
+	char *copy = sn_bump_alloc(&paths, bytes);
 	if (!copy)
 		return "";
 	memcpy(copy, path, bytes);
@@ -455,7 +424,7 @@ static void begin_file(struct refresh *refresh, const struct mapping *mapping)
 	strncpy(refresh->file_path, mapping->path, sizeof(refresh->file_path) - 1);
 }
 
-static void take_mapping(struct refresh *refresh, const struct mapping *mapping)
+static void add_mapping(struct refresh *refresh, const struct mapping *mapping)
 {
 	bool is_file = (mapping->inode && mapping->path[0] == '/' &&
 			strncmp(mapping->path, "/anon_hugepage", 14)) ||
@@ -519,7 +488,7 @@ static bool read_maps(struct refresh *refresh, char *buffer)
 			struct mapping mapping;
 			*newline = 0;
 			if (parse_mapping(line, &mapping))
-				take_mapping(refresh, &mapping);
+				add_mapping(refresh, &mapping);
 			line = newline + 1;
 		}
 		held -= (size_t)(line - buffer);
@@ -562,7 +531,7 @@ static struct index *begin_index(uint32_t capacity)
 	return next;
 }
 
-/* release: who reads the index sees the modules it names, and all of it with the even version */
+/* release: a reader of the index sees the modules it names, and all of it with the even version */
 static void publish(struct index *next)
 {
 	atomic_fetch_add_explicit(&next->version, 1, memory_order_release);
@@ -726,7 +695,7 @@ uint32_t sn_module_find_or_refresh(uintptr_t address)
 	/* neither the first page nor the kernel's half holds code of ours: no reason to look */
 	if ((intptr_t)address < 4096)
 		return SN_MODULE_NONE;
-	uint64_t now = now_ns();
+	uint64_t now = sn_now_ns();
 	struct quiet *quiet = find_quiet(address, now);
 	if (!quiet)
 		return SN_MODULE_NONE;

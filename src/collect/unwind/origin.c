@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Noting who started work and who works for it; see origin.h. callpath.c makes use of it. */
+/* Notes which thread started work and which threads work for it; see origin.h. callpath.c reads it.
+ */
 #include "origin.h"
 #include "collect/core/adapter.h"
 #include "collect/core/callpath.h"

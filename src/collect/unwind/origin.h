@@ -11,12 +11,12 @@
  *	starter:  origin = sn_origin_begin(...); SN_ORIGIN_HERE(origin); run; sn_origin_end(origin);
  *	worker:   sn_origin_work(origin);  do its part
  *
- * A worker need not say when its part is done: what of its stack is not the runtime's is the work,
- * and where everything is the runtime's, it waits. So barriers, tasks run while waiting for others
- * and threads that come late need no calls of their own.
+ * A worker makes no call when its part is done: where a frame of its stack is not the runtime's, it
+ *is at work; where all are the runtime's, it waits. So barriers, tasks that run while their thread
+ *waits and threads that come late need no calls of their own.
  *
- * Whoever has a pool of threads whose caller waits (OpenMP here; parallel_for of PyTorch's own
- * pool is another) can use the same two calls. A queue whose caller does not wait needs its
+ * Every pool of threads whose caller waits (OpenMP here; parallel_for of PyTorch's own pool is
+ * another) can use the same two calls. A queue whose caller does not wait needs its
  * context when it enqueues: sn_callpath() then, and a copy by sn_cct_copy_path().
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.

@@ -57,10 +57,10 @@ bool sn_own_stack_install(bool for_signals)
 		if (!top)
 			sn_pages_unclaim(bytes);
 	}
-	stack_t current, made = own();
+	stack_t current, stack = own();
 	if (top && for_signals && !kernel_sigaltstack(NULL, &current) &&
 	    current.ss_flags & SS_DISABLE)
-		kernel_sigaltstack(&made, NULL);
+		kernel_sigaltstack(&stack, NULL);
 	errno = saved_errno;
 	return top != NULL;
 }

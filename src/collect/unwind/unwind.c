@@ -181,7 +181,7 @@ static void await(struct walk *walk, uint32_t meeting)
 }
 
 /* Copies the rest of the previous path behind the frames walked. */
-static void take_known(struct walk *walk, uint32_t count)
+static void reuse_known(struct walk *walk, uint32_t count)
 {
 	uint32_t room = walk->max - walk->count, taken = count < room ? count : room;
 	struct sn_native_frame *frames = &walk->frames[walk->count];
@@ -219,7 +219,7 @@ static bool __attribute__((noinline)) meet(struct walk *walk)
 	if (!is_at(walk, at - 1))
 		return false;
 	if (verify(walk, known[at - 1].inputs_end)) {
-		take_known(walk, at);
+		reuse_known(walk, at);
 		return true;
 	}
 	/* no frame can be met inside of one that has changed */
@@ -351,7 +351,7 @@ struct slow_step {
 	void (*step)(struct walk *walk, uint64_t rule);
 };
 
-static void take_slow_step(void *argument)
+static void run_slow_step(void *argument)
 {
 	struct slow_step *it = argument;
 	it->step(it->walk, it->rule);
@@ -361,7 +361,7 @@ static void take_slow_step(void *argument)
  * of the program's stack. */
 static void step_slowly(struct walk *walk, uint64_t rule, void (*step)(struct walk *, uint64_t))
 {
-	sn_on_own_stack(take_slow_step, &(struct slow_step){walk, rule, step});
+	sn_on_own_stack(run_slow_step, &(struct slow_step){walk, rule, step});
 }
 
 static void __attribute__((noinline)) step_special(struct walk *walk, uint64_t rule)

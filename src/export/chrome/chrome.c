@@ -39,23 +39,17 @@ static void begin_event(struct chrome *chrome, char phase)
 	chrome->needs_comma = true;
 }
 
-static void put_text(struct chrome *chrome, const char *key, const char *text)
-{
-	fprintf(chrome->out, ",\"%s\":", key);
-	sn_json_quote(chrome->out, text);
-}
-
 static void put_time(struct chrome *chrome, const char *key, uint64_t ns)
 {
 	fprintf(chrome->out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
 }
 
-/* ---- who ---- */
+/* ---- processes and threads ---- */
 
 static void put_metadata(struct chrome *chrome, const char *what, const char *key, const char *text)
 {
 	begin_event(chrome, 'M');
-	put_text(chrome, "name", what);
+	sn_chrome_put_text(chrome->out, "name", what);
 	fprintf(chrome->out, ",\"args\":{\"%s\":", key);
 	sn_json_quote(chrome->out, text);
 	fputs("}}", chrome->out);
@@ -119,7 +113,7 @@ static int write_places(struct chrome *chrome)
 	return 0;
 }
 
-/* ---- what ---- */
+/* ---- events ---- */
 
 static void put_real(FILE *out, double value)
 {
@@ -257,9 +251,9 @@ static void write_range_end(struct chrome *chrome, const struct sn_walk_event *e
 			    const char *name)
 {
 	begin_event(chrome, 'e');
-	put_text(chrome, "cat",
-		 sn_trace_export_category(&chrome->export, event, chrome->is_device));
-	put_text(chrome, "name", name);
+	sn_chrome_put_text(chrome->out, "cat",
+			   sn_trace_export_category(&chrome->export, event, chrome->is_device));
+	sn_chrome_put_text(chrome->out, "name", name);
 	put_time(chrome, "ts", event->end_ns - chrome->export.origin_ns);
 	fprintf(chrome->out, ",\"id\":%" PRIu64, chrome->range_count);
 	fputc('}', chrome->out);
@@ -268,8 +262,8 @@ static void write_range_end(struct chrome *chrome, const struct sn_walk_event *e
 static int write_interval(struct chrome *chrome, const struct sn_walk_event *event)
 {
 	char name[NAME_CHARS];
-	int needs_path =
-	    sn_shown_callers_take(&chrome->callers, &chrome->export, event, chrome->is_device);
+	int needs_path = sn_shown_callers_needs_path(&chrome->callers, &chrome->export, event,
+						     chrome->is_device);
 	if (needs_path < 0)
 		return needs_path;
 	bool is_instant = event->kind == SONDE_TRACK_INSTANTS;
@@ -277,12 +271,12 @@ static int write_interval(struct chrome *chrome, const struct sn_walk_event *eve
 	    !is_instant && !chrome->is_device && sn_trace_export_is_range(&chrome->export, event);
 	sn_trace_export_name(&chrome->export, event, name, sizeof(name));
 	begin_event(chrome, is_instant ? 'i' : is_range ? 'b' : 'X');
-	put_text(chrome, "cat",
-		 sn_trace_export_category(&chrome->export, event, chrome->is_device));
-	put_text(chrome, "name", name);
+	sn_chrome_put_text(chrome->out, "cat",
+			   sn_trace_export_category(&chrome->export, event, chrome->is_device));
+	sn_chrome_put_text(chrome->out, "name", name);
 	put_time(chrome, "ts", event->start_ns - chrome->export.origin_ns);
 	if (is_instant)
-		put_text(chrome, "s", "t");
+		sn_chrome_put_text(chrome->out, "s", "t");
 	else if (is_range)
 		fprintf(chrome->out, ",\"id\":%" PRIu64, ++chrome->range_count);
 	else
@@ -302,7 +296,8 @@ static void write_counter(struct chrome *chrome, const struct sn_walk_event *eve
 {
 	const struct sonde_db_metric *metric = sonde_db_metric(chrome->db, event->metric);
 	begin_event(chrome, 'C');
-	put_text(chrome, "name", metric ? sonde_db_string(chrome->db, metric->name) : "");
+	sn_chrome_put_text(chrome->out, "name",
+			   metric ? sonde_db_string(chrome->db, metric->name) : "");
 	put_time(chrome, "ts", event->start_ns - chrome->export.origin_ns);
 	put_attributes(chrome, event);
 	fputc('}', chrome->out);
@@ -311,8 +306,8 @@ static void write_counter(struct chrome *chrome, const struct sn_walk_event *eve
 static void write_sample(struct chrome *chrome, const struct sn_walk_event *event)
 {
 	begin_event(chrome, 'P');
-	put_text(chrome, "cat", "sample");
-	put_text(chrome, "name", "sample");
+	sn_chrome_put_text(chrome->out, "cat", "sample");
+	sn_chrome_put_text(chrome->out, "name", "sample");
 	put_time(chrome, "ts", event->start_ns - chrome->export.origin_ns);
 	uint32_t frame = chrome->stack.numbers[event->context];
 	if (frame) /* without one the sample is of no call at all */
@@ -322,7 +317,7 @@ static void write_sample(struct chrome *chrome, const struct sn_walk_event *even
 	fputc('}', chrome->out);
 }
 
-static int take_event(void *context, const struct sn_walk_event *event)
+static int write_event(void *context, const struct sn_walk_event *event)
 {
 	struct chrome *chrome = context;
 	int result = 0;
@@ -332,7 +327,7 @@ static int take_event(void *context, const struct sn_walk_event *event)
 		write_sample(chrome, event);
 	else
 		result = write_interval(chrome, event);
-	return ferror(chrome->out) ? SN_ERR_IO : result; /* the caller says what */
+	return ferror(chrome->out) ? SN_ERR_IO : result; /* the caller has the reason */
 }
 
 static int write_profile(struct chrome *chrome, uint32_t number, struct sn_error *error)
@@ -340,7 +335,7 @@ static int write_profile(struct chrome *chrome, uint32_t number, struct sn_error
 	set_profile(chrome, number);
 	sn_trace_export_begin(&chrome->export);
 	sn_shown_callers_begin(&chrome->callers);
-	return sn_event_walk(&chrome->export, number, take_event, chrome, error);
+	return sn_event_walk(&chrome->export, number, write_event, chrome, error);
 }
 
 /* The rank that all profiles have, or -1. */

@@ -40,13 +40,13 @@ static int number_context(struct sn_chrome_stack *stack, uint32_t context)
 	return 0;
 }
 
-static int take_event(void *context, const struct sn_walk_event *event)
+static int number_event(void *context, const struct sn_walk_event *event)
 {
 	struct sn_chrome_stack *stack = context;
-	int needs_path =
-	    event->kind == SONDE_TRACK_SAMPLES
-		? 1
-		: sn_shown_callers_take(&stack->callers, stack->export, event, stack->is_device);
+	int needs_path = event->kind == SONDE_TRACK_SAMPLES
+			     ? 1
+			     : sn_shown_callers_needs_path(&stack->callers, stack->export, event,
+							   stack->is_device);
 	return needs_path > 0 ? number_context(stack, event->context) : needs_path;
 }
 
@@ -62,7 +62,7 @@ int sn_chrome_stack_init(struct sn_chrome_stack *stack, struct sn_trace_export *
 			continue;
 		stack->is_device = sn_trace_export_is_device(export, i);
 		sn_shown_callers_begin(&stack->callers);
-		result = sn_event_walk_brief(export, i, take_event, stack, error);
+		result = sn_event_walk_brief(export, i, number_event, stack, error);
 	}
 	return result;
 }
@@ -74,7 +74,7 @@ void sn_chrome_stack_release(struct sn_chrome_stack *stack)
 	free(stack->path);
 }
 
-static void put_text(FILE *out, const char *key, const char *text)
+void sn_chrome_put_text(FILE *out, const char *key, const char *text)
 {
 	fprintf(out, ",\"%s\":", key);
 	sn_json_quote(out, text);
@@ -83,9 +83,9 @@ static void put_text(FILE *out, const char *key, const char *text)
 static void put_module(FILE *out, const struct sonde_db *db, const struct sonde_db_module *module)
 {
 	const char *build_id = sonde_db_string(db, module->build_id);
-	put_text(out, "module", sonde_db_string(db, module->path));
+	sn_chrome_put_text(out, "module", sonde_db_string(db, module->path));
 	if (*build_id)
-		put_text(out, "build_id", build_id);
+		sn_chrome_put_text(out, "build_id", build_id);
 }
 
 void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out)
@@ -98,11 +98,11 @@ void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out)
 		memcpy(&key, sn_intern_at(&stack->frames, i, NULL), sizeof(key));
 		fprintf(out, "%s\n\"%u\":{\"category\":\"%s\"", i ? "," : "", i + 1,
 			sonde_frame_kind_name(key.kind));
-		put_text(out, "name", sonde_db_string(stack->db, key.name));
+		sn_chrome_put_text(out, "name", sonde_db_string(stack->db, key.name));
 		if (key.parent)
 			fprintf(out, ",\"parent\":%u", key.parent);
 		if (key.file != SONDE_NONE)
-			put_text(out, "file", sonde_db_string(stack->db, key.file));
+			sn_chrome_put_text(out, "file", sonde_db_string(stack->db, key.file));
 		if (key.line)
 			fprintf(out, ",\"line\":%u", key.line);
 		if (key.function_line)

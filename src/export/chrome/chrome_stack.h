@@ -26,11 +26,14 @@ struct sn_chrome_stack {
 	size_t path_capacity;
 };
 
-/* Finds the frames of all events whose paths must be told: samples, and what shown_callers.h says.
- * 0 or a negative enum sn_err. To be released in either case, before the export is closed. */
+/* Finds the frames of all events whose paths must be written: samples, and others by
+ * shown_callers.h. 0 or a negative enum sn_err. To be released in either case, before the export is
+ * closed. */
 int sn_chrome_stack_init(struct sn_chrome_stack *stack, struct sn_trace_export *export,
 			 struct sn_error *error);
 void sn_chrome_stack_release(struct sn_chrome_stack *stack);
+/* ,"KEY":"TEXT" */
+void sn_chrome_put_text(FILE *out, const char *key, const char *text);
 /* ,"stackFrames":{...}; nothing where there are none. */
 void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out);
 

@@ -13,8 +13,8 @@ static const char *skip_space(const char *at)
 	return at + strspn(at, " \t\r\n");
 }
 
-/* Each returns what follows, or NULL where it is something else. */
-static const char *take_string(const char *at)
+/* Each returns what follows it, or NULL where something else is there. */
+static const char *skip_string(const char *at)
 {
 	for (at++; *at != '"'; at++) {
 		if ((unsigned char)*at < 0x20 || (unsigned char)*at > 0x7e)
@@ -33,40 +33,40 @@ static const char *take_string(const char *at)
 	return at + 1;
 }
 
-static const char *take_digits(const char *at)
+static const char *skip_digits(const char *at)
 {
 	size_t count = at ? strspn(at, "0123456789") : 0;
 	return count ? at + count : NULL;
 }
 
-static const char *take_number(const char *at)
+static const char *skip_number(const char *at)
 {
 	at += *at == '-';
 	if (*at == '0' && isdigit((unsigned char)at[1]))
 		return NULL;
-	at = take_digits(at);
+	at = skip_digits(at);
 	if (at && *at == '.')
-		at = take_digits(at + 1);
+		at = skip_digits(at + 1);
 	if (at && (*at == 'e' || *at == 'E')) {
 		at++;
 		at += *at == '+' || *at == '-';
-		at = take_digits(at);
+		at = skip_digits(at);
 	}
 	return at;
 }
 
-static const char *take_scalar(const char *at)
+static const char *skip_scalar(const char *at)
 {
 	static const char *const words[] = {"true", "false", "null"};
 	if (*at == '"')
-		return take_string(at);
+		return skip_string(at);
 	for (int i = 0; i < 3; i++)
 		if (!strncmp(at, words[i], strlen(words[i])))
 			return at + strlen(words[i]);
-	return take_number(at);
+	return skip_number(at);
 }
 
-static const char *take_list(const char *at, unsigned depth)
+static const char *skip_list(const char *at, unsigned depth)
 {
 	char close = *at == '[' ? ']' : '}';
 	at = skip_space(at + 1);
@@ -74,16 +74,16 @@ static const char *take_list(const char *at, unsigned depth)
 		return at + 1;
 	for (;;) {
 		if (close == '}') {
-			at = *at == '"' ? take_string(at) : NULL;
+			at = *at == '"' ? skip_string(at) : NULL;
 			at = at ? skip_space(at) : NULL;
 			if (!at || *at != ':')
 				return NULL;
 			at = skip_space(at + 1);
 		}
 		if (*at == '[' || *at == '{')
-			at = depth < DEPTH_MAX ? take_list(at, depth + 1) : NULL;
+			at = depth < DEPTH_MAX ? skip_list(at, depth + 1) : NULL;
 		else
-			at = take_scalar(at);
+			at = skip_scalar(at);
 		if (!at)
 			return NULL;
 		at = skip_space(at);
@@ -99,6 +99,6 @@ bool sn_chrome_is_list(const char *text)
 {
 	if (*text != '[' && *text != '{')
 		return false;
-	const char *end = take_list(text, 0);
+	const char *end = skip_list(text, 0);
 	return end && !*end;
 }

@@ -6,7 +6,7 @@
  *                       an import loses nothing: contexts, metrics, profiles, values, properties
  *   sonde/profile_N     the events of a profile in order of time; intervals as begin and end, in
  * the lane that is free: nested calls come out by depth, kernels that overlap in lanes of their own
- *   kernel/             threads on processors as LTTng's kernel tracer tells it (ctf_kernel.c)
+ *   kernel/             threads on processors as LTTng's kernel tracer records them (ctf_kernel.c)
  *
  * docs/format/ctf.md lists the events.
  */
@@ -55,7 +55,7 @@ enum definition {
 	DEFINITIONS
 };
 
-/* Fields as TSDL has them; what they are is said in docs/format/ctf.md. */
+/* Fields as TSDL has them; docs/format/ctf.md explains them. */
 static const struct {
 	const char *name, *fields;
 } definitions[DEFINITIONS] = {
@@ -105,7 +105,7 @@ struct ctf {
 	unsigned char uuid[16];
 	struct sn_ctf_stream stream;
 	struct sn_intern classes;
-	unsigned char ways[DEFINITIONS][FIELDS_MAX]; /* how fields of definitions are written */
+	unsigned char forms[DEFINITIONS][FIELDS_MAX]; /* how fields of definitions are written */
 	char (*fields)[80]; /* of keys, by rank: their place by name, and number in the file */
 	uint32_t key_count;
 	/* of the profile: a heap by end, the last begun first */
@@ -113,8 +113,8 @@ struct ctf {
 	size_t open_count, open_capacity;
 	uint64_t number;
 	bool is_device;
-	bool *taken[SHAPES]; /* lanes, by the shape of the begin */
-	size_t taken_capacity[SHAPES], taken_count[SHAPES];
+	bool *occupied[SHAPES]; /* lanes, by the shape of the begin */
+	size_t lane_capacity[SHAPES], lane_count[SHAPES];
 };
 
 /* ---- definitions ---- */
@@ -163,12 +163,12 @@ static struct field string(const struct ctf *ctf, uint32_t string)
 static void read_declarations(struct ctf *ctf)
 {
 	for (unsigned i = 0; i < DEFINITIONS; i++) {
-		unsigned char *way = ctf->ways[i];
+		unsigned char *form = ctf->forms[i];
 		for (const char *at = definitions[i].fields; *at; at += strspn(at, "; ")) {
 			bool is_number = strcspn(at, "0123456789") < strcspn(at, " ");
-			*way++ = is_number ? (unsigned char)(atoi(strpbrk(at, "1368")) / 8)
-				 : *at == TEXT_FIELD ? TEXT_FIELD
-						     : REAL_FIELD;
+			*form++ = is_number ? (unsigned char)(atoi(strpbrk(at, "1368")) / 8)
+				  : *at == TEXT_FIELD ? TEXT_FIELD
+						      : REAL_FIELD;
 			at += strcspn(at, ";");
 		}
 	}
@@ -180,13 +180,13 @@ static void define(struct ctf *ctf, enum definition what, const struct field *fi
 	struct sn_buffer *event = &ctf->stream.event;
 	sn_ctf_begin(&ctf->stream, (uint16_t)what,
 		     ctf->export.origin_ns ? ctf->export.origin_ns - 1 : 0);
-	for (const unsigned char *way = ctf->ways[what]; *way; way++, field++) {
-		if (*way == TEXT_FIELD)
+	for (const unsigned char *form = ctf->forms[what]; *form; form++, field++) {
+		if (*form == TEXT_FIELD)
 			sn_ctf_text(event, field->text);
-		else if (*way == REAL_FIELD)
+		else if (*form == REAL_FIELD)
 			sn_buffer_put(event, &field->real, sizeof(field->real));
 		else
-			sn_buffer_number(event, field->number, *way);
+			sn_buffer_number(event, field->number, *form);
 	}
 	sn_ctf_end(&ctf->stream);
 }
@@ -306,8 +306,7 @@ static int class_of(struct ctf *ctf, enum shape shape, const struct sn_walk_even
 
 static const char *name_of(const struct ctf *ctf, uint32_t context)
 {
-	return text_of(ctf,
-		       sonde_db_frame(ctf->db, sonde_db_context(ctf->db, context)->frame)->name);
+	return text_of(ctf, sn_trace_export_frame(&ctf->export, context)->name);
 }
 
 static void put_attributes(struct ctf *ctf, const struct sn_walk_event *event)
@@ -334,16 +333,16 @@ static bool ends_before(const struct open_interval *a, const struct open_interva
 SN_HEAP(ends, struct open_interval, const void *, ends_before(a, b));
 
 /* The lowest lane that is free; UINT32_MAX without memory. */
-static uint32_t take_lane(struct ctf *ctf, enum shape shape)
+static uint32_t occupy_lane(struct ctf *ctf, enum shape shape)
 {
 	size_t lane = 0;
-	while (lane < ctf->taken_count[shape] && ctf->taken[shape][lane])
+	while (lane < ctf->lane_count[shape] && ctf->occupied[shape][lane])
 		lane++;
-	if (sn_vec_reserve(&ctf->taken[shape], &ctf->taken_capacity[shape], lane + 1) < 0)
+	if (sn_vec_reserve(&ctf->occupied[shape], &ctf->lane_capacity[shape], lane + 1) < 0)
 		return UINT32_MAX;
-	if (lane == ctf->taken_count[shape])
-		ctf->taken_count[shape]++;
-	ctf->taken[shape][lane] = true;
+	if (lane == ctf->lane_count[shape])
+		ctf->lane_count[shape]++;
+	ctf->occupied[shape][lane] = true;
 	return (uint32_t)lane;
 }
 
@@ -359,7 +358,7 @@ static int end_until(struct ctf *ctf, uint64_t time_ns)
 		sn_ctf_begin(&ctf->stream, (uint16_t)number, ended.end_ns);
 		sn_buffer_number(&ctf->stream.event, ended.lane, 4);
 		sn_ctf_end(&ctf->stream);
-		ctf->taken[ended.shape - 1][ended.lane] = false;
+		ctf->occupied[ended.shape - 1][ended.lane] = false;
 	}
 	return 0;
 }
@@ -382,7 +381,7 @@ static enum shape shape_of(const struct sn_walk_event *event, bool is_device)
 	}
 }
 
-static int take_event(void *context, const struct sn_walk_event *event)
+static int write_event(void *context, const struct sn_walk_event *event)
 {
 	struct ctf *ctf = context;
 	enum shape shape = shape_of(event, ctf->is_device);
@@ -393,7 +392,7 @@ static int take_event(void *context, const struct sn_walk_event *event)
 	sn_ctf_begin(&ctf->stream, (uint16_t)number, event->start_ns);
 	sn_buffer_number(buffer, event->context, 4);
 	if (sonde_track_lasts(event->kind)) {
-		uint32_t lane = take_lane(ctf, shape);
+		uint32_t lane = occupy_lane(ctf, shape);
 		if (lane == UINT32_MAX ||
 		    sn_vec_reserve(&ctf->open, &ctf->open_capacity, ctf->open_count + 1) < 0)
 			return SN_ERR_MEMORY;
@@ -437,8 +436,8 @@ static int write_profile(struct ctf *ctf, uint32_t number, struct sn_error *erro
 	put_profile(ctf, number);
 	ctf->is_device = sn_trace_export_is_device(&ctf->export, number);
 	ctf->open_count = 0;
-	memset(ctf->taken_count, 0, sizeof(ctf->taken_count));
-	result = sn_event_walk(&ctf->export, number, take_event, ctf, error);
+	memset(ctf->lane_count, 0, sizeof(ctf->lane_count));
+	result = sn_event_walk(&ctf->export, number, write_event, ctf, error);
 	if (!result)
 		result = sn_fail_code(error, end_until(ctf, UINT64_MAX));
 	if (!result)
@@ -576,7 +575,7 @@ static int write_folder(const struct sn_export_request *request, const char *fol
 	if (!result)
 		result = sn_ctf_write_kernel(&ctf.export, folder, error);
 	for (unsigned i = 0; i < SHAPES; i++)
-		free(ctf.taken[i]);
+		free(ctf.occupied[i]);
 	free(ctf.open);
 	sn_intern_release(&ctf.classes);
 	sn_trace_export_close(&ctf.export);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing CTF 1.8 (the Common Trace Format, diamon.org/ctf): streams of packets of bounded size,
- * and the text that says what is in them. ctf.c writes Sonde's own trace with these, ctf_kernel.c
+ * and the text that describes them. ctf.c writes Sonde's own trace with these, ctf_kernel.c
  * one as LTTng's kernel tracer would.
  *
- * An own writer and not libbabeltrace2's: that one makes an object of each field of each event.
+ * An own writer and not libbabeltrace2's: that one allocates an object for each field of each
+ * event.
  */
 #ifndef SN_EXPORT_CTF_H
 #define SN_EXPORT_CTF_H
@@ -59,7 +60,7 @@ int sn_ctf_save(struct sn_buffer *text, const char *folder, struct sn_error *err
 /* A 128-bit number for what is exported, the same for the same events. */
 void sn_ctf_uuid(const struct sn_trace_export *export, uint32_t part, unsigned char *uuid);
 
-/* The kernel's trace, into a folder that it makes; nothing where the database has no states of
+/* The kernel's trace, into a folder that it creates; nothing where the database has no states of
  * threads. 0 or a negative enum sn_err. */
 int sn_ctf_write_kernel(struct sn_trace_export *export, const char *folder, struct sn_error *error);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What LTTng's kernel tracer would have told, which is what Trace Compass's kernel analyses read: a
+ * What LTTng's kernel tracer would have recorded, which Trace Compass's kernel analyses read: a
  * stream for each processor, with sched_switch and sched_wakeup, system calls and interrupts.
  *
- * A thread's running is its being switched in and out; what it did next says in which state it
- * was left. Two of one processor that meet at one time are one switch, others are from or to the
- * idle thread. Priorities are not in a database and are given as 120, the usual one. A system call
- * begins and ends on the processor on which its thread then runs.
+ * A thread runs from where it is switched in to where it is switched out; its next state is the
+ * one in which it was left. Two of one processor that meet at one time are one switch, others are
+ * from or to the idle thread. Priorities are not in a database: they are written as 120, the usual
+ * one. A system call begins and ends on the processor on which its thread then runs.
  */
 #include "ctf.h"
 
@@ -76,14 +76,18 @@ static void add(struct kernel *kernel, uint32_t cpu, uint64_t time_ns, enum what
 		kernel->cpu_count = cpu + 1;
 }
 
+static const char *name_of(const struct kernel *kernel, uint32_t context)
+{
+	return sonde_db_string(kernel->db, sn_trace_export_frame(kernel->export, context)->name);
+}
+
 /* The name of the context just below the root, and of the context itself. */
 static const char *state_of(const struct kernel *kernel, uint32_t context, const char **reason)
 {
-	const struct sonde_db_context *at = sonde_db_context(kernel->db, context);
-	*reason = sonde_db_string(kernel->db, sonde_db_frame(kernel->db, at->frame)->name);
-	while (at->depth > 1)
-		at = sonde_db_context(kernel->db, at->parent);
-	return sonde_db_string(kernel->db, sonde_db_frame(kernel->db, at->frame)->name);
+	*reason = name_of(kernel, context);
+	while (sonde_db_context(kernel->db, context)->depth > 1)
+		context = sonde_db_context(kernel->db, context)->parent;
+	return name_of(kernel, context);
 }
 
 static bool value_of(const struct sn_walk_event *event, uint32_t key, uint64_t *value)
@@ -114,13 +118,13 @@ static uint64_t left_state(const char *state, const char *reason)
 	return strstr(reason, "uninterruptible") || strstr(reason, "disk") ? 2 : 1;
 }
 
-static void come_back(struct kernel *kernel)
+static void return_from_call(struct kernel *kernel)
 {
 	add(kernel, kernel->last_cpu, kernel->return_ns, RETURN, kernel->call);
 	kernel->return_ns = 0;
 }
 
-static void take_state(struct kernel *kernel, const struct sn_walk_event *event)
+static void read_state(struct kernel *kernel, const struct sn_walk_event *event)
 {
 	const char *reason, *state = state_of(kernel, event->context, &reason);
 	uint32_t cpu = 0;
@@ -136,7 +140,7 @@ static void take_state(struct kernel *kernel, const struct sn_walk_event *event)
 		kernel->last = IN;
 		kernel->last_cpu = cpu;
 		if (kernel->return_ns && kernel->return_ns <= event->end_ns)
-			come_back(kernel);
+			return_from_call(kernel);
 	}
 	kernel->woken_ns =
 	    !strcmp(state, "ready") && follows && kernel->is_blocked ? event->start_ns : 0;
@@ -156,7 +160,7 @@ static uint32_t call_number(struct kernel *kernel, const char *name)
 	return sn_intern_add(&kernel->calls, text, length);
 }
 
-static int take_call(struct kernel *kernel, const struct sn_walk_event *event)
+static int read_call(struct kernel *kernel, const struct sn_walk_event *event)
 {
 	const char *name, *group = state_of(kernel, event->context, &name);
 	bool is_call = !strcmp(group, "system call") || sn_text_begins(name, "syscall_");
@@ -171,7 +175,7 @@ static int take_call(struct kernel *kernel, const struct sn_walk_event *event)
 			  value_of(event, kernel->ret_key, &kernel->result);
 	kernel->return_ns = has_result ? event->end_ns : 0; /* some never return */
 	if (has_result && event->end_ns <= kernel->last_end_ns)
-		come_back(kernel);
+		return_from_call(kernel);
 	return 0;
 }
 
@@ -189,7 +193,7 @@ static int softirq_number(const char *name)
 	return -1;
 }
 
-static void take_interrupt(struct kernel *kernel, const struct sn_walk_event *event)
+static void read_interrupt(struct kernel *kernel, const struct sn_walk_event *event)
 {
 	const char *name, *group = state_of(kernel, event->context, &name);
 	bool is_soft = !strcmp(group, "softirq");
@@ -202,17 +206,17 @@ static void take_interrupt(struct kernel *kernel, const struct sn_walk_event *ev
 	add(kernel, kernel->tid, event->end_ns, is_soft ? SOFTIRQ_END : INTERRUPT_END, value);
 }
 
-static int take_event(void *context, const struct sn_walk_event *event)
+static int read_event(void *context, const struct sn_walk_event *event)
 {
 	struct kernel *kernel = context;
 	bool is_system = event->kind == SONDE_TRACK_SYSTEM ||
 			 event->kind == SONDE_TRACK_INTERVALS; /* imported */
 	if (kernel->is_processor && is_system)
-		take_interrupt(kernel, event);
+		read_interrupt(kernel, event);
 	else if (event->kind == SONDE_TRACK_STATES && !kernel->is_processor)
-		take_state(kernel, event);
+		read_state(kernel, event);
 	else if (is_system)
-		return take_call(kernel, event);
+		return read_call(kernel, event);
 	return 0;
 }
 
@@ -238,7 +242,7 @@ static int read_profile(struct kernel *kernel, struct sn_error *error)
 	kernel->last = OUT;
 	kernel->is_blocked = false;
 	kernel->last_end_ns = kernel->woken_ns = kernel->return_ns = 0;
-	int result = sn_event_walk(kernel->export, kernel->profile, take_event, kernel, error);
+	int result = sn_event_walk(kernel->export, kernel->profile, read_event, kernel, error);
 	if (!result && kernel->last == IN)
 		add(kernel, kernel->last_cpu, kernel->last_end_ns, OUT, 0);
 	return result;
@@ -251,7 +255,7 @@ static bool is_of_kernel(const struct kernel *kernel, uint32_t profile)
 		const struct sonde_track *track = sonde_trace_track(kernel->export->trace, i);
 		if (track->profile != profile)
 			return false;
-		/* what threads ran on a processor, they tell themselves */
+		/* what threads ran on a processor is in their own profiles */
 		bool is_processor =
 		    sonde_db_profile(kernel->db, profile)->kind == SONDE_PROFILE_PROCESSOR;
 		if (track->kind == (is_processor ? SONDE_TRACK_SYSTEM : SONDE_TRACK_STATES))
@@ -357,8 +361,8 @@ static void write_wakeup(const struct kernel *kernel, struct sn_ctf_stream *stre
 	sn_ctf_end(stream);
 }
 
-static void take_moment(const struct kernel *kernel, struct sn_ctf_stream *stream, uint32_t cpu,
-			const struct sn_event *event, struct moment *moment)
+static void write_kernel_event(const struct kernel *kernel, struct sn_ctf_stream *stream,
+			       uint32_t cpu, const struct sn_event *event, struct moment *moment)
 {
 	switch (event->context) {
 	case WAKE:
@@ -403,7 +407,7 @@ static int write_cpu(const struct kernel *kernel, const char *folder, const unsi
 	while ((result = sn_sorter_next(kernel->sorter, &event, error)) > 0) {
 		if (event.start_ns != moment.time_ns)
 			end_moment(kernel, &stream, cpu, &moment);
-		take_moment(kernel, &stream, cpu, &event, &moment);
+		write_kernel_event(kernel, &stream, cpu, &event, &moment);
 	}
 	end_moment(kernel, &stream, cpu, &moment);
 	if (!result)

@@ -162,7 +162,7 @@ static int rewrite_name(struct rewriting *rewriting)
 {
 	struct sn_formula_parser *parser = &rewriting->parser;
 	struct sn_formula_name name;
-	sn_formula_take_name(parser, &name);
+	sn_formula_read_name(parser, &name);
 	const char *after = parser->at + strspn(parser->at, " \t\n");
 	if (!name.is_quoted && *after == '(' && sn_formula_is_function(name.text))
 		return open_bracket(rewriting, name.text);
@@ -221,7 +221,7 @@ int sn_formula_rewrite(const struct sn_formulas *known, uint32_t number,
 {
 	struct rewriting *rewriting = calloc(1, sizeof(*rewriting));
 	if (!rewriting)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	const char *from = known->items[number]->text;
 	*rewriting = (struct rewriting){.parser = {.db = known->db,
 						   .known = known,

@@ -83,13 +83,13 @@ static int write_hpctoolkit(const struct sn_export_request *request, const char 
 			    struct sn_error *error)
 {
 	struct sn_hpcx_out out = {.db = request->db};
-	int code = sn_hpcx_metrics_make(&out, request);
+	int code = sn_hpcx_metrics_build(&out, request);
 	if (code == 0)
-		code = sn_hpcx_description_make(&out, request);
+		code = sn_hpcx_description_build(&out, request);
 	if (code == 0)
-		code = sn_hpcx_profiles_make(&out);
+		code = sn_hpcx_profiles_build(&out);
 	if (code == 0)
-		code = sn_hpcx_tree_make(&out);
+		code = sn_hpcx_tree_build(&out);
 	if (code != 0)
 		sn_fail_memory(error);
 	else if (out.metric_count > UINT16_MAX / SN_HPCX_IDS_PER_METRIC)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the HPCToolkit exporter: its tree, its profiles, its values and the files made of them.
+ * Inside the HPCToolkit exporter: its tree, its profiles, its values and its files.
  * Nobody else includes this. See docs/design/hpctoolkit.md.
  *
  * The same database gives the same bytes, and so does what is imported from them and exported
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What a database says of itself, so that `sonde import` knows how it numbers contexts. Formulas
+/* How a description begins, so that `sonde import` knows how it numbers contexts. Formulas
  * follow, which the format has no other place for: a line each, as Markdown has what is literal. */
 #define SN_HPCX_DESCRIPTION "Written by Sonde: sonde export --to hpctoolkit."
 #define SN_HPCX_FORMULA	    "\n    %s = %s"
@@ -41,6 +41,18 @@ enum sn_hpcx_statistic {
 	SN_HPCX_MAX,
 	SN_HPCX_STATISTICS
 };
+struct sn_hpcx_scope_form {
+	const char *name;
+	uint8_t type, index; /* as meta.db numbers them */
+};
+/* How a statistic is computed: from each value, and how these are combined, as meta.db numbers it.
+ */
+struct sn_hpcx_statistic_form {
+	const char *name, *formula, *combine;
+	uint8_t combine_number;
+};
+extern const struct sn_hpcx_scope_form sn_hpcx_scopes[SN_HPCX_SCOPES];
+extern const struct sn_hpcx_statistic_form sn_hpcx_statistics[SN_HPCX_STATISTICS];
 /* Of values in memory: of a loop, what "lex_aware" adds up to in statistics. */
 #define SN_HPCX_LOOP_ALONE     SN_HPCX_SCOPES
 /* Numbers of a metric's scopes and statistics: a metric has this many. */
@@ -155,11 +167,11 @@ struct sn_hpcx_out {
 };
 
 /* In this order; all return 0 or a negative enum sn_err. */
-int sn_hpcx_metrics_make(struct sn_hpcx_out *out, const struct sn_export_request *request);
+int sn_hpcx_metrics_build(struct sn_hpcx_out *out, const struct sn_export_request *request);
 /* The description, with the database's formulas in the names of the file's metrics. */
-int sn_hpcx_description_make(struct sn_hpcx_out *out, const struct sn_export_request *request);
-int sn_hpcx_profiles_make(struct sn_hpcx_out *out);
-int sn_hpcx_tree_make(struct sn_hpcx_out *out);
+int sn_hpcx_description_build(struct sn_hpcx_out *out, const struct sn_export_request *request);
+int sn_hpcx_profiles_build(struct sn_hpcx_out *out);
+int sn_hpcx_tree_build(struct sn_hpcx_out *out);
 
 /* The files. */
 /* Writes one of them: its head, what is spilled, in that order (ends with NULL), and the 8

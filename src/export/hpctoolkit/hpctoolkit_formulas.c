@@ -53,7 +53,7 @@ static int put_formula(struct sn_hpcx_out *out, const struct sn_export_request *
 	return 0;
 }
 
-int sn_hpcx_description_make(struct sn_hpcx_out *out, const struct sn_export_request *request)
+int sn_hpcx_description_build(struct sn_hpcx_out *out, const struct sn_export_request *request)
 {
 	static const char introduction[] = "\n\nFormulas (man 7 sonde-formula):\n";
 	struct sn_formula_rename *names = list_names(out);

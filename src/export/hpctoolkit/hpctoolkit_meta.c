@@ -170,10 +170,8 @@ static void write_general(struct writer *writer)
 {
 	struct sn_buffer *meta = writer->meta;
 	const char *program = sonde_db_property(writer->out->db, "program");
-	const char *slash = program ? strrchr(program, '/') : NULL;
-	const char *title = slash && slash[1] ? slash + 1 : program;
-	if (!title || !*title)
-		title = "<unnamed>";
+	const char *base = program ? sn_text_base_name(program) : "";
+	const char *title = *base ? base : program && *program ? program : "<unnamed>";
 	size_t start = meta->count;
 	sn_buffer_number(meta, start + 16, 8);
 	sn_buffer_number(meta, start + 16 + strlen(title) + 1, 8);
@@ -199,19 +197,14 @@ static void write_id_names(struct writer *writer)
 	sn_hpcx_end_section(meta, ID_NAMES, start);
 }
 
-static const struct {
-	const char *name;
-	uint8_t type, index;
-} scopes[SN_HPCX_SCOPES] = {
+const struct sn_hpcx_scope_form sn_hpcx_scopes[SN_HPCX_SCOPES] = {
     {"point", 1, 255}, {"function", 3, 0}, {"lex_aware", 0, 255}, {"execution", 2, 255}};
-static const struct {
-	const char *formula;
-	uint8_t combine;
-} statistics[SN_HPCX_STATISTICS] = {[SN_HPCX_COUNT] = {"1", 0},
-				    [SN_HPCX_SUM] = {"$$", 0},
-				    [SN_HPCX_SQUARES] = {"($$^2)", 0},
-				    [SN_HPCX_MIN] = {"$$", 1},
-				    [SN_HPCX_MAX] = {"$$", 2}};
+const struct sn_hpcx_statistic_form sn_hpcx_statistics[SN_HPCX_STATISTICS] = {
+    [SN_HPCX_COUNT] = {"count", "1", "sum", 0},
+    [SN_HPCX_SUM] = {"sum", "$$", "sum", 0},
+    [SN_HPCX_SQUARES] = {"squares", "($$^2)", "sum", 0},
+    [SN_HPCX_MIN] = {"min", "$$", "min", 1},
+    [SN_HPCX_MAX] = {"max", "$$", "max", 2}};
 
 /* Positions of the names of scopes and of formulas, which all metrics share. */
 struct metric_texts {
@@ -236,7 +229,7 @@ static void write_metric(struct writer *writer, size_t number, size_t at, size_t
 		for (unsigned i = 0; i < SN_HPCX_STATISTICS; i++) {
 			sn_buffer_number(meta, scopes_at + SCOPE_BYTES * scope, 8);
 			sn_buffer_number(meta, texts->formula[i], 8);
-			sn_buffer_number(meta, statistics[i].combine, 2);
+			sn_buffer_number(meta, sn_hpcx_statistics[i].combine_number, 2);
 			sn_buffer_number(
 			    meta, number * SN_HPCX_IDS_PER_METRIC + i * SN_HPCX_SCOPES + scope, 2);
 			sn_buffer_number(meta, 0, 4);
@@ -263,18 +256,18 @@ static void write_metrics(struct writer *writer)
 	sn_buffer_number(meta, SCOPE_BYTES, 6);
 	for (unsigned i = 0; i < SN_HPCX_SCOPES; i++) {
 		sn_buffer_number(meta, 0, 8);
-		sn_buffer_number(meta, scopes[i].type, 1);
-		sn_buffer_number(meta, scopes[i].index, 7);
+		sn_buffer_number(meta, sn_hpcx_scopes[i].type, 1);
+		sn_buffer_number(meta, sn_hpcx_scopes[i].index, 7);
 	}
 	sn_hpcx_put_room(meta, count * METRIC_BYTES);
 	for (unsigned i = 0; i < SN_HPCX_SCOPES; i++) {
 		texts.scope[i] = meta->count;
 		sn_buffer_patch(meta, scopes_at + SCOPE_BYTES * i, texts.scope[i], 8);
-		sn_hpcx_put_text(meta, scopes[i].name);
+		sn_hpcx_put_text(meta, sn_hpcx_scopes[i].name);
 	}
 	for (unsigned i = 0; i < SN_HPCX_STATISTICS; i++) {
 		texts.formula[i] = meta->count;
-		sn_hpcx_put_text(meta, statistics[i].formula);
+		sn_hpcx_put_text(meta, sn_hpcx_statistics[i].formula);
 	}
 	for (size_t i = 0; i < count; i++)
 		write_metric(writer, i, metrics_at + METRIC_BYTES * i, scopes_at, &texts);

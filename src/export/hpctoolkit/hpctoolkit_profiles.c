@@ -19,7 +19,7 @@ static const char *const standard_kinds[] = {"SUMMARY",	  "NODE",	"RANK",	     "
 					     "GPUDEVICE", "GPUCONTEXT", "GPUSTREAM", "CORE"};
 enum { STANDARD_KINDS = sizeof(standard_kinds) / sizeof(*standard_kinds) };
 
-static bool take_name(const char **text, char name[32])
+static bool parse_name(const char **text, char name[32])
 {
 	size_t length = strspn(*text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 	if (length == 0 || length > 31 || (*text)[length] != ' ' ||
@@ -38,7 +38,7 @@ static bool parse_tuple(const char *text, struct sn_hpcx_out_profile *profile)
 	while (profile->id_count < SN_HPCX_MOST_IDS) {
 		struct sn_hpcx_out_id *id = profile->ids + profile->id_count;
 		char *end;
-		if (!take_name(&text, id->name) || *text < '0' || *text > '9')
+		if (!parse_name(&text, id->name) || *text < '0' || *text > '9')
 			return false;
 		id->is_physical = text[0] == '0' && text[1] == 'x';
 		id->number = strtoull(text, &end, id->is_physical ? 16 : 10);
@@ -60,7 +60,7 @@ static void add_id(struct sn_hpcx_out_profile *profile, const char *name, bool i
 	snprintf(id->name, sizeof(id->name), "%s", name);
 }
 
-/* A host's number: that of an imported one, else made of its name (FNV-1a, 32 bits, as gethostid
+/* A host's number: that of an imported one, else a hash of its name (FNV-1a, 32 bits, as gethostid
  * has). */
 static uint64_t host_number(const char *host)
 {
@@ -73,8 +73,8 @@ static uint64_t host_number(const char *host)
 	return hash;
 }
 
-static void make_tuple(const struct sn_hpcx_out *out, const struct sonde_db_profile *record,
-		       bool has_runs, struct sn_hpcx_out_profile *profile)
+static void set_ids(const struct sn_hpcx_out *out, const struct sonde_db_profile *record,
+		    bool has_runs, struct sn_hpcx_out_profile *profile)
 {
 	profile->id_count = 0;
 	if (has_runs)
@@ -161,7 +161,7 @@ static void number_ids(struct sn_hpcx_out *out, size_t position)
 	}
 }
 
-int sn_hpcx_profiles_make(struct sn_hpcx_out *out)
+int sn_hpcx_profiles_build(struct sn_hpcx_out *out)
 {
 	uint32_t count = sonde_db_profile_count(out->db);
 	bool has_runs = false;
@@ -175,7 +175,7 @@ int sn_hpcx_profiles_make(struct sn_hpcx_out *out)
 		struct sn_hpcx_out_profile *profile = out->profiles + i;
 		profile->profile = i;
 		if (!parse_tuple(sonde_db_string(out->db, record->thread), profile))
-			make_tuple(out, record, has_runs, profile);
+			set_ids(out, record, has_runs, profile);
 	}
 	out->profile_count = count;
 	qsort(out->profiles, count, sizeof(*out->profiles), compare_profiles);
@@ -209,7 +209,7 @@ static const char *metric_name(struct sn_hpcx_out *out, const struct sonde_db_me
 	return sn_arena_print(&out->arena, "%s (%s)", name, unit);
 }
 
-/* Whether any of its values is made of other than one. */
+/* Whether any of its values consists of more or fewer than one. */
 static bool has_counts(const struct sonde_db *db, uint32_t metric)
 {
 	for (uint32_t profile = 0; profile < sonde_db_profile_count(db); profile++) {
@@ -232,7 +232,7 @@ static int compare_metrics(const void *left, const void *right)
 	return sn_order_then(strcmp(a->name, b->name), SN_ORDER(a->metric, b->metric));
 }
 
-int sn_hpcx_metrics_make(struct sn_hpcx_out *out, const struct sn_export_request *request)
+int sn_hpcx_metrics_build(struct sn_hpcx_out *out, const struct sn_export_request *request)
 {
 	out->metrics = sn_arena_array(&out->arena, struct sn_hpcx_out_metric,
 				      2 * (size_t)request->metric_count + 1);
@@ -242,11 +242,11 @@ int sn_hpcx_metrics_make(struct sn_hpcx_out *out, const struct sn_export_request
 		uint32_t metric = request->metrics[i];
 		int kinds = has_counts(out->db, metric) ? 2 : 1;
 		for (int k = 0; k < kinds; k++) {
-			struct sn_hpcx_out_metric *made = out->metrics + out->metric_count++;
-			*made = (struct sn_hpcx_out_metric){.metric = metric, .is_count = k == 1};
-			made->name = metric_name(out, sonde_db_metric(out->db, metric), k == 1,
-						 &made->divisor);
-			if (!made->name)
+			struct sn_hpcx_out_metric *added = out->metrics + out->metric_count++;
+			*added = (struct sn_hpcx_out_metric){.metric = metric, .is_count = k == 1};
+			added->name = metric_name(out, sonde_db_metric(out->db, metric), k == 1,
+						  &added->divisor);
+			if (!added->name)
 				return SN_ERR_MEMORY;
 		}
 	}

@@ -39,9 +39,7 @@ static int add_point(struct line *line, uint64_t time_ns, uint32_t context)
 	if (context == 0 && line->count && line->points[line->count - 1].context == 0)
 		return 0;
 	return sn_vec_push(&line->points, &line->capacity, &line->count,
-			   (struct point){time_ns, context})
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   (struct point){time_ns, context});
 }
 
 static uint32_t context_id(const struct sn_hpcx_out *out, uint32_t context)

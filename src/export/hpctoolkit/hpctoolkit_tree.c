@@ -25,7 +25,7 @@ struct node_key {
 	uint32_t file, line, module, reserved;
 };
 
-struct maker {
+struct builder {
 	struct sn_hpcx_out_tree *tree;
 	struct sn_arena *arena; /* of the tree */
 	const struct sonde_db *db;
@@ -41,10 +41,10 @@ static const struct sn_hpcx_node empty_node = {
     .file = SONDE_NONE,
     .module = SONDE_NONE};
 
-static uint32_t find_or_add(struct maker *maker, uint64_t place, uint32_t parent, uint32_t order,
-			    struct sn_hpcx_node node)
+static uint32_t find_or_add(struct builder *builder, uint64_t place, uint32_t parent,
+			    uint32_t order, struct sn_hpcx_node node)
 {
-	struct sn_hpcx_out_tree *tree = maker->tree;
+	struct sn_hpcx_out_tree *tree = builder->tree;
 	struct node_key key = {
 	    .parent = place,
 	    .function_offset = node.function.offset,
@@ -62,13 +62,13 @@ static uint32_t find_or_add(struct maker *maker, uint64_t place, uint32_t parent
 	    .line = node.line,
 	    .module = node.module,
 	};
-	uint32_t number = sn_intern_add(&maker->keys, &key, sizeof(key));
+	uint32_t number = sn_intern_add(&builder->keys, &key, sizeof(key));
 	node.parent = parent;
 	node.order = order;
 	if (number == SN_INTERN_NONE ||
 	    (number == tree->node_count &&
 	     sn_vec_push(&tree->nodes, &tree->node_capacity, &tree->node_count, node))) {
-		maker->failed = true;
+		builder->failed = true;
 		return 0;
 	}
 	return number;
@@ -80,27 +80,31 @@ static bool is_line(unsigned kind)
 	       kind == SN_FRAME_GPU_INSTRUCTION;
 }
 
-static uint32_t module_path(const struct maker *maker, uint32_t module)
+static uint32_t module_path(const struct builder *builder, uint32_t module)
 {
-	return module == SONDE_NONE ? SONDE_NONE : sonde_db_module(maker->db, module)->path;
+	return module == SONDE_NONE ? SONDE_NONE : sonde_db_module(builder->db, module)->path;
 }
 
-static void set_place(const struct maker *maker, struct sn_hpcx_node *node,
+static void set_line(struct sn_hpcx_node *node, const struct sonde_db_frame *frame, uint32_t line)
+{
+	if (frame->file == SONDE_NONE)
+		return;
+	node->has_line = true;
+	node->file = frame->file;
+	node->line = line;
+}
+
+static void set_point(const struct builder *builder, struct sn_hpcx_node *node,
 		      const struct sonde_db_frame *frame)
 {
-	if (frame->file != SONDE_NONE) {
-		node->has_line = true;
-		node->file = frame->file;
-		node->line = frame->line;
-	}
-	if (frame->module != SONDE_NONE) {
-		node->has_point = true;
-		node->module = module_path(maker, frame->module);
-		node->offset = frame->offset;
-	}
+	if (frame->module == SONDE_NONE)
+		return;
+	node->has_point = true;
+	node->module = module_path(builder, frame->module);
+	node->offset = frame->offset;
 }
 
-static void set_function(const struct maker *maker, struct sn_hpcx_node *node,
+static void set_function(const struct builder *builder, struct sn_hpcx_node *node,
 			 const struct sonde_db_frame *frame)
 {
 	bool is_entry = frame->flags & SN_FRAME_ENTRY;
@@ -111,99 +115,81 @@ static void set_function(const struct maker *maker, struct sn_hpcx_node *node,
 	node->function.name = frame->name;
 	if (frame->module == SONDE_NONE)
 		node->letters = frame->linkage_name;
-	node->function.module = module_path(maker, frame->module);
+	node->function.module = module_path(builder, frame->module);
 	node->function.offset = is_entry ? frame->offset : 0;
 	node->function.file = frame->file;
 	node->function.line = frame->file == SONDE_NONE ? 0 : frame->function_line;
 }
 
 /* The line that ran or called, in the function or the loop; the node itself where it is unknown. */
-static uint32_t add_inner_line(struct maker *maker, uint32_t context, uint32_t node,
+static uint32_t add_inner_line(struct builder *builder, uint32_t context, uint32_t node,
 			       const struct sonde_db_frame *frame)
 {
 	struct sn_hpcx_node line = empty_node;
 	if (frame->line == 0 || frame->file == SONDE_NONE)
 		return node;
 	line.lexical = SN_HPCX_LEX_LINE;
-	line.has_line = true;
-	line.file = frame->file;
-	line.line = frame->line;
-	return find_or_add(maker, UINT64_C(1) << 32 | node, node, context, line);
+	set_line(&line, frame, frame->line);
+	return find_or_add(builder, UINT64_C(1) << 32 | node, node, context, line);
 }
 
+/* Each of these returns the node of the context's values. */
+
 /* A frame of code or of something else with a name, and the line in it. */
-static void add_function(struct maker *maker, uint32_t context, uint32_t parent,
-			 const struct sonde_db_frame *frame)
+static uint32_t add_function(struct builder *builder, uint32_t context, uint32_t above,
+			     uint32_t parent, const struct sonde_db_frame *frame)
 {
 	struct sn_hpcx_node node = empty_node;
-	uint32_t above = sonde_db_context(maker->db, context)->parent;
 	bool is_entry = frame->flags & SN_FRAME_ENTRY;
 	node.relation = frame->kind == SN_FRAME_INLINED ? 2 : 1;
 	if (frame->name == SONDE_NONE && frame->module != SONDE_NONE && !is_entry) {
 		node.lexical = SN_HPCX_LEX_INSTRUCTION;
-		set_place(maker, &node, frame);
-		node.has_line = false;
-		node.file = SONDE_NONE;
-		node.line = 0;
-		maker->anchors[context] = maker->tree->node_of[context] =
-		    find_or_add(maker, above, parent, context, node);
-		return;
+		set_point(builder, &node, frame);
+		return find_or_add(builder, above, parent, context, node);
 	}
-	set_function(maker, &node, frame);
-	uint32_t made = find_or_add(maker, above, parent, context, node);
-	maker->scopes[context] = made;
-	if (!is_entry)
-		made = add_inner_line(maker, context, made, frame);
-	maker->anchors[context] = maker->tree->node_of[context] = made;
-	maker->tree->is_hidden[context] = !is_entry && frame->module != SONDE_NONE;
+	set_function(builder, &node, frame);
+	builder->tree->is_hidden[context] = !is_entry && frame->module != SONDE_NONE;
+	builder->scopes[context] = find_or_add(builder, above, parent, context, node);
+	return is_entry ? builder->scopes[context]
+			: add_inner_line(builder, context, builder->scopes[context], frame);
 }
 
-static void add_line(struct maker *maker, uint32_t context, uint32_t parent,
-		     const struct sonde_db_frame *frame)
+static uint32_t add_line(struct builder *builder, uint32_t context, uint32_t above, uint32_t parent,
+			 const struct sonde_db_frame *frame)
 {
 	struct sn_hpcx_node node = empty_node;
-	uint32_t above = sonde_db_context(maker->db, context)->parent;
-	maker->tree->is_hidden[context] = true;
-	if (frame->file == SONDE_NONE) {
-		maker->anchors[context] = maker->tree->node_of[context] = parent;
-		return;
-	}
+	builder->tree->is_hidden[context] =
+	    frame->file == SONDE_NONE || frame->module != SONDE_NONE;
+	if (frame->file == SONDE_NONE)
+		return parent;
 	node.relation = frame->flags & SN_FRAME_CALLED ? 1 : 0;
 	node.lexical = SN_HPCX_LEX_LINE;
-	node.has_line = true;
-	node.file = frame->file;
-	node.line = frame->line;
-	maker->tree->is_hidden[context] = frame->module != SONDE_NONE;
-	maker->anchors[context] = maker->tree->node_of[context] =
-	    find_or_add(maker, above, parent, context, node);
+	set_line(&node, frame, frame->line);
+	return find_or_add(builder, above, parent, context, node);
 }
 
-static void add_loop(struct maker *maker, uint32_t context, uint32_t parent,
-		     const struct sonde_db_frame *frame)
+static uint32_t add_loop(struct builder *builder, uint32_t context, uint32_t above, uint32_t parent,
+			 const struct sonde_db_frame *frame)
 {
 	struct sn_hpcx_node node = empty_node;
-	uint32_t above = sonde_db_context(maker->db, context)->parent;
-	if (maker->scopes[above])
-		parent = maker->scopes[above];
+	if (builder->scopes[above])
+		parent = builder->scopes[above];
 	node.relation = frame->flags & SN_FRAME_CALLED ? 1 : 0;
 	node.lexical = SN_HPCX_LEX_LOOP;
-	set_place(maker, &node, frame);
-	if (node.has_line)
-		node.line = frame->function_line;
-	uint32_t made = find_or_add(maker, above, parent, context, node);
-	maker->scopes[context] = made;
-	maker->anchors[context] = maker->tree->node_of[context] =
-	    add_inner_line(maker, context, made, frame);
+	set_line(&node, frame, frame->function_line);
+	set_point(builder, &node, frame);
+	builder->scopes[context] = find_or_add(builder, above, parent, context, node);
+	return add_inner_line(builder, context, builder->scopes[context], frame);
 }
 
-static uint32_t add_entry(struct maker *maker, uint32_t name, unsigned kind)
+static uint32_t add_entry(struct builder *builder, uint32_t name, unsigned kind)
 {
 	struct sn_hpcx_node entry = empty_node;
 	entry.is_entry = true;
 	entry.relation = 1;
 	entry.entry_kind = (uint8_t)kind;
 	entry.function.name = name;
-	return find_or_add(maker, 0, 0, 0, entry);
+	return find_or_add(builder, 0, 0, 0, entry);
 }
 
 static unsigned entry_kind(const struct sonde_db *db, const struct sonde_db_frame *frame)
@@ -214,30 +200,26 @@ static unsigned entry_kind(const struct sonde_db *db, const struct sonde_db_fram
 
 /* The top of all that has no thread above it. Below the root everything has to be an entry, and
  * Hatchet only looks at that of the main thread. */
-static uint32_t own_entry(struct maker *maker)
+static uint32_t own_entry(struct builder *builder)
 {
-	uint32_t root = sonde_db_context(maker->db, 0)->frame;
-	return add_entry(maker, sonde_db_frame(maker->db, root)->name, 1);
+	uint32_t root = sonde_db_context(builder->db, 0)->frame;
+	return add_entry(builder, sonde_db_frame(builder->db, root)->name, 1);
 }
 
-static void add_context(struct maker *maker, uint32_t context)
+static uint32_t add_context(struct builder *builder, uint32_t context)
 {
-	const struct sonde_db_context *record = sonde_db_context(maker->db, context);
-	const struct sonde_db_frame *frame = sonde_db_frame(maker->db, record->frame);
-	uint32_t parent = maker->anchors[record->parent];
-	if (record->parent == 0 && frame->kind == SN_FRAME_THREAD) {
-		maker->anchors[context] = maker->tree->node_of[context] =
-		    add_entry(maker, frame->name, entry_kind(maker->db, frame));
-		return;
-	}
+	const struct sonde_db_context *record = sonde_db_context(builder->db, context);
+	const struct sonde_db_frame *frame = sonde_db_frame(builder->db, record->frame);
+	uint32_t above = record->parent, parent = builder->anchors[above];
+	if (above == 0 && frame->kind == SN_FRAME_THREAD)
+		return add_entry(builder, frame->name, entry_kind(builder->db, frame));
 	if (parent == 0)
-		parent = own_entry(maker);
+		parent = own_entry(builder);
 	if (is_line(frame->kind))
-		add_line(maker, context, parent, frame);
-	else if (frame->kind == SN_FRAME_LOOP || frame->kind == SN_FRAME_GPU_LOOP)
-		add_loop(maker, context, parent, frame);
-	else
-		add_function(maker, context, parent, frame);
+		return add_line(builder, context, above, parent, frame);
+	if (frame->kind == SN_FRAME_LOOP || frame->kind == SN_FRAME_GPU_LOOP)
+		return add_loop(builder, context, above, parent, frame);
+	return add_function(builder, context, above, parent, frame);
 }
 
 const char *sn_hpcx_entry_name(const struct sonde_db *db, const struct sn_hpcx_node *node)
@@ -274,10 +256,10 @@ static int compare_entries(const struct sonde_db *db, const struct sn_hpcx_node 
 
 static int compare_nodes(const void *left, const void *right, void *context)
 {
-	const struct maker *maker = context;
-	const struct sonde_db *db = maker->db;
-	const struct sn_hpcx_node *a = maker->tree->nodes + *(const uint32_t *)left;
-	const struct sn_hpcx_node *b = maker->tree->nodes + *(const uint32_t *)right;
+	const struct builder *builder = context;
+	const struct sonde_db *db = builder->db;
+	const struct sn_hpcx_node *a = builder->tree->nodes + *(const uint32_t *)left;
+	const struct sn_hpcx_node *b = builder->tree->nodes + *(const uint32_t *)right;
 	return SN_ORDER(a->parent, b->parent) ?: compare_entries(db, a, b) ?:
 	       SN_ORDER(a->lexical, b->lexical) ?: SN_ORDER(a->relation, b->relation) ?:
 	       compare_functions(db, &a->function, &b->function) ?:
@@ -287,16 +269,16 @@ static int compare_nodes(const void *left, const void *right, void *context)
 }
 
 /* Children of each node, in order. */
-static int order_children(struct maker *maker)
+static int order_children(struct builder *builder)
 {
-	struct sn_hpcx_out_tree *tree = maker->tree;
+	struct sn_hpcx_out_tree *tree = builder->tree;
 	size_t count = tree->node_count - 1;
-	tree->children = sn_arena_array(maker->arena, uint32_t, count + 1);
+	tree->children = sn_arena_array(builder->arena, uint32_t, count + 1);
 	if (!tree->children)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		tree->children[i] = (uint32_t)i + 1;
-	qsort_r(tree->children, count, sizeof(*tree->children), compare_nodes, maker);
+	qsort_r(tree->children, count, sizeof(*tree->children), compare_nodes, builder);
 	for (size_t i = 0; i < count; i++) {
 		struct sn_hpcx_node *parent = tree->nodes + tree->nodes[tree->children[i]].parent;
 		if (parent->child_count++ == 0)
@@ -331,10 +313,10 @@ static int number(struct sn_hpcx_out_tree *tree, struct sn_arena *arena)
 }
 
 /* Only where a value is hidden, a number for it is needed. */
-static void mark_hidden(struct maker *maker, const struct sn_hpcx_out_metric *metric)
+static void mark_hidden(struct builder *builder, const struct sn_hpcx_out_metric *metric)
 {
-	struct sn_hpcx_out_tree *tree = maker->tree;
-	struct sonde_db_summary_plane plane = sonde_db_summary_plane(maker->db, metric->metric);
+	struct sn_hpcx_out_tree *tree = builder->tree;
+	struct sonde_db_summary_plane plane = sonde_db_summary_plane(builder->db, metric->metric);
 	for (size_t i = 0; i < plane.count; i++) {
 		struct sonde_db_stat stat;
 		uint32_t context = plane.contexts[i];
@@ -346,30 +328,30 @@ static void mark_hidden(struct maker *maker, const struct sn_hpcx_out_metric *me
 	}
 }
 
-static int make(struct maker *maker, const struct sn_hpcx_out *out)
+static int build(struct builder *builder, const struct sn_hpcx_out *out)
 {
-	struct sn_hpcx_out_tree *tree = maker->tree;
-	uint32_t contexts = sonde_db_context_count(maker->db);
-	maker->anchors = sn_arena_array(maker->arena, uint32_t, (size_t)contexts + 1);
-	maker->scopes = sn_arena_array(maker->arena, uint32_t, (size_t)contexts + 1);
-	tree->node_of = sn_arena_array(maker->arena, uint32_t, (size_t)contexts + 1);
-	tree->is_hidden = sn_arena_array(maker->arena, bool, (size_t)contexts + 1);
-	if (maker->arena->failed)
+	struct sn_hpcx_out_tree *tree = builder->tree;
+	uint32_t contexts = sonde_db_context_count(builder->db);
+	builder->anchors = sn_arena_array(builder->arena, uint32_t, (size_t)contexts + 1);
+	builder->scopes = sn_arena_array(builder->arena, uint32_t, (size_t)contexts + 1);
+	tree->node_of = sn_arena_array(builder->arena, uint32_t, (size_t)contexts + 1);
+	tree->is_hidden = sn_arena_array(builder->arena, bool, (size_t)contexts + 1);
+	if (builder->arena->failed)
 		return -1;
-	find_or_add(maker, UINT64_MAX, 0, 0, empty_node);
-	for (uint32_t i = 1; i < contexts && !maker->failed; i++)
-		add_context(maker, i);
-	for (size_t i = 0; i < out->metric_count && !maker->failed; i++)
-		mark_hidden(maker, out->metrics + i);
-	if (maker->failed || order_children(maker) < 0)
+	find_or_add(builder, UINT64_MAX, 0, 0, empty_node);
+	for (uint32_t i = 1; i < contexts && !builder->failed; i++)
+		builder->anchors[i] = tree->node_of[i] = add_context(builder, i);
+	for (size_t i = 0; i < out->metric_count && !builder->failed; i++)
+		mark_hidden(builder, out->metrics + i);
+	if (builder->failed || order_children(builder) < 0)
 		return -1;
-	return number(tree, maker->arena);
+	return number(tree, builder->arena);
 }
 
-int sn_hpcx_tree_make(struct sn_hpcx_out *out)
+int sn_hpcx_tree_build(struct sn_hpcx_out *out)
 {
-	struct maker maker = {.tree = &out->tree, .arena = &out->arena, .db = out->db};
-	int code = make(&maker, out);
-	sn_intern_release(&maker.keys);
+	struct builder builder = {.tree = &out->tree, .arena = &out->arena, .db = out->db};
+	int code = build(&builder, out);
+	sn_intern_release(&builder.keys);
 	return code < 0 ? SN_ERR_MEMORY : 0;
 }

@@ -156,8 +156,7 @@ static int add_value(struct writer *writer, uint32_t context, size_t metric, uns
 	if (value == 0)
 		return 0;
 	struct value item = {context, (uint16_t)(metric * SN_HPCX_IDS_PER_METRIC + scope), value};
-	return sn_vec_push(&values->items, &values->capacity, &values->count, item) ? SN_ERR_MEMORY
-										    : 0;
+	return sn_vec_push(&values->items, &values->capacity, &values->count, item);
 }
 
 /* Parents have lower numbers than their children, so going down meets children first. */

@@ -9,15 +9,6 @@
 
 #include <stdio.h>
 
-static const char *const scopes[SN_HPCX_SCOPES] = {"point", "function", "lex_aware", "execution"};
-static const struct {
-	const char *name, *formula, *combine;
-} statistics[SN_HPCX_STATISTICS] = {[SN_HPCX_COUNT] = {"count", "1", "sum"},
-				    [SN_HPCX_SUM] = {"sum", "$$", "sum"},
-				    [SN_HPCX_SQUARES] = {"squares", "($$^2)", "sum"},
-				    [SN_HPCX_MIN] = {"min", "$$", "min"},
-				    [SN_HPCX_MAX] = {"max", "$$", "max"}};
-
 static void write_inputs(const struct sn_hpcx_out *out, struct sn_buffer *yaml)
 {
 	sn_buffer_print(yaml, "version: 0\ninputs:\n");
@@ -25,11 +16,13 @@ static void write_inputs(const struct sn_hpcx_out *out, struct sn_buffer *yaml)
 		for (unsigned scope = SN_HPCX_FUNCTION; scope < SN_HPCX_SCOPES; scope++) {
 			for (unsigned s = 0; s < SN_HPCX_STATISTICS; s++) {
 				sn_buffer_print(yaml, "  - &m%zu-%s-%s\n    metric: ", i,
-						statistics[s].name, scopes[scope]);
+						sn_hpcx_statistics[s].name,
+						sn_hpcx_scopes[scope].name);
 				sn_quote_put(yaml, SN_ESCAPE_JSON, out->metrics[i].name);
 				sn_buffer_print(
 				    yaml, "\n    scope: %s\n    formula: \"%s\"\n    combine: %s\n",
-				    scopes[scope], statistics[s].formula, statistics[s].combine);
+				    sn_hpcx_scopes[scope].name, sn_hpcx_statistics[s].formula,
+				    sn_hpcx_statistics[s].combine);
 			}
 		}
 	}

@@ -390,8 +390,8 @@ static void put_details(struct perfetto *perfetto, const struct sn_walk_event *e
 	if (event->link)
 		sn_protobuf_fixed64(&perfetto->event, EVENT_FLOW,
 				    sn_trace_export_link(&perfetto->export, event->link));
-	int needs_path = sn_shown_callers_take(&perfetto->callers, &perfetto->export, event,
-					       perfetto->is_device);
+	int needs_path = sn_shown_callers_needs_path(&perfetto->callers, &perfetto->export, event,
+						     perfetto->is_device);
 	if (needs_path > 0) /* 0 is of no call, and must be there */
 		sn_protobuf_varint_field(&perfetto->event, EVENT_CALLSTACK_IID,
 					 sn_perfetto_stack_iid(&perfetto->callstacks,
@@ -471,8 +471,7 @@ static int write_interval(struct perfetto *perfetto, const struct sn_walk_event 
 		result = write_beside(perfetto, &stack->uuid);
 	if (result)
 		return result;
-	uint32_t frame = sonde_db_context(perfetto->db, event->context)->frame;
-	unsigned kind = sonde_db_frame(perfetto->db, frame)->kind;
+	unsigned kind = sn_trace_export_frame(&perfetto->export, event->context)->kind;
 	struct open_slice open = {event->end_ns, event->context,
 				  !perfetto->is_device || kind == SN_FRAME_REGION};
 	if (sn_vec_push(&stack->open, &stack->capacity, &stack->count, open))
@@ -534,7 +533,7 @@ static int write_sample(struct perfetto *perfetto, const struct sn_walk_event *e
 	return end_event(perfetto, PACKET_PERF_SAMPLE, event->start_ns);
 }
 
-static int take_event(void *context, const struct sn_walk_event *event)
+static int write_event(void *context, const struct sn_walk_event *event)
 {
 	struct perfetto *perfetto = context;
 	switch (event->kind) {
@@ -594,7 +593,7 @@ static int write_profile(struct perfetto *perfetto, uint32_t number, struct sn_e
 {
 	int result = begin_profile(perfetto, number);
 	if (!result)
-		result = sn_event_walk(&perfetto->export, number, take_event, perfetto, error);
+		result = sn_event_walk(&perfetto->export, number, write_event, perfetto, error);
 	if (!result)
 		result = end_until(perfetto, UINT64_MAX);
 	return sn_fail_code(error, result);

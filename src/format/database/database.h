@@ -23,7 +23,7 @@
 
 #define SN_DATABASE_MAGIC	  "SONDEDB" /* with its NUL, 8 bytes */
 #define SN_DATABASE_VERSION_MAJOR 3
-#define SN_DATABASE_VERSION_MINOR 1
+#define SN_DATABASE_VERSION_MINOR 2
 
 /* All have version 1 and index 0; the first ones, up to the count, are present, if empty. */
 enum sn_database_section {
@@ -45,7 +45,10 @@ enum sn_database_section {
 	SN_DATABASE_SUMMARIES = 16,	/* struct sn_database_summary[], by metric */
 	SN_DATABASE_SUMMARY_DATA = 17,	/* planes */
 	SN_DATABASE_SECTION_COUNT,
-	/* reserved: 19, 20 findings */
+
+	/* These need not be there. */
+	SN_DATABASE_FINDINGS = 19, /* struct sn_database_findings and what it says; since 3.2 */
+	SN_DATABASE_FORMULAS = 21, /* struct sn_database_formulas and what it says; since 2.1 */
 
 	/* Events (sonde/trace.h), missing where nothing was traced. */
 	SN_DATABASE_EVENT_TRACKS = 22,	  /* struct sonde_track[] */
@@ -62,8 +65,6 @@ enum sn_database_section {
 	SN_DATABASE_GRAPH_ITERATIONS = 31, /* struct sonde_graph_iteration[], by model, start */
 	SN_DATABASE_TYPE_END
 };
-/* Sections that need not be there. */
-enum { SN_DATABASE_FORMULAS = 21 }; /* struct sn_database_formulas and what it says; since 2.1 */
 
 /*
  * STRINGS: this, then uint64_t offset[count + 1] (from the first byte after that array), then the
@@ -81,6 +82,33 @@ struct sn_database_formulas {
 	uint32_t reserved;
 };
 _Static_assert(sizeof(struct sn_database_formulas) == 8, "formulas are on disk");
+
+/*
+ * FINDINGS: this, then struct sn_database_finding[count], struct sn_database_evidence
+ * [evidence_count], then texts, each ended by NUL; a text's number is the place of its first byte.
+ */
+struct sn_database_findings {
+	uint32_t count, evidence_count;
+	uint32_t rules; /* the version of the rules by which they were found, from 1 */
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct sn_database_findings) == 16, "findings are on disk");
+
+/* Findings share out all evidence among them, in order. */
+struct sn_database_finding {
+	uint32_t rule;	     /* text */
+	uint32_t suggestion; /* text, or SONDE_NONE */
+	uint32_t severity;   /* enum sonde_severity */
+	uint32_t first_evidence, evidence_count;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct sn_database_finding) == 24, "finding is on disk");
+
+struct sn_database_evidence {
+	uint32_t name, unit; /* texts */
+	double value;	     /* finite */
+};
+_Static_assert(sizeof(struct sn_database_evidence) == 16, "evidence is on disk");
 
 struct sn_database_property {
 	uint32_t key, value; /* strings */

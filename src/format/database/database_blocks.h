@@ -36,8 +36,8 @@ bool sn_block_is_sound(const struct sn_planes *planes, uint64_t first, uint64_t 
 /* Finds the blocks of a plane that begins at the word `begin`; NULL, or what is wrong with it. */
 const char *sn_planes_place(const struct sn_planes *planes, const struct sn_database_summary *entry,
 			    uint64_t begin, struct sn_plane_place *place);
-/* What the index must say of them: NULL, or what is wrong with the places. Reads no large block.
- * `expect`, where there is one, is told of bytes that are about to be read. */
+/* The checksum that the index has of them: NULL, or what is wrong with the places. Reads no large
+ * block. `expect`, where there is one, is called before bytes are read. */
 const char *sn_planes_checksum(const struct sn_planes *planes,
 			       void (*expect)(const unsigned char *bytes, uint64_t length),
 			       uint64_t *checksum);

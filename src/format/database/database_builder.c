@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collecting what goes into a database; see database_writer.h. No order and no file here. */
 #include "database_builder.h"
+#include "statistics.h"
 
 #include "format/secret.h"
 
+#include "base/sort.h"
 #include "base/vec.h"
 
-#include <float.h>
-#include <math.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t fail(struct sn_db_builder *builder, enum sn_err code)
+uint32_t sn_db_builder_fail(struct sn_db_builder *builder, enum sn_err code)
 {
 	if (!builder->failed)
 		builder->failed = code;
@@ -25,7 +27,7 @@ struct sn_db_builder *sn_db_builder_new(void)
 		return NULL;
 	struct sn_db_context_key root = {SONDE_NONE, SONDE_NONE};
 	if (sn_intern_add(&builder->contexts, &root, sizeof(root)) != 0)
-		fail(builder, SN_ERR_MEMORY);
+		sn_db_builder_fail(builder, SN_ERR_MEMORY);
 	builder->root_frame = SONDE_NONE;
 	builder->threads = 1;
 	sn_db_values_init(&builder->values);
@@ -46,11 +48,8 @@ void sn_db_builder_free(struct sn_db_builder *builder)
 	free(builder->drops);
 	free(builder->properties);
 	sn_db_values_release(&builder->values);
-	for (size_t i = 0; i < builder->formula_count; i++) {
-		free((void *)(uintptr_t)builder->formulas[i].name);
-		free((void *)(uintptr_t)builder->formulas[i].text);
-	}
 	free(builder->formulas);
+	sn_arena_release(&builder->texts);
 	sn_graph_parts_release(&builder->graph);
 	if (builder->events)
 		builder->events->free(builder->events);
@@ -61,14 +60,14 @@ static uint32_t intern(struct sn_db_builder *builder, struct sn_intern *table, c
 		       size_t length)
 {
 	uint32_t number = sn_intern_add(table, bytes, length);
-	return number == SN_INTERN_NONE ? fail(builder, SN_ERR_MEMORY) : number;
+	return number == SN_INTERN_NONE ? sn_db_builder_fail(builder, SN_ERR_MEMORY) : number;
 }
 
 /* Strings are kept with their NUL, so that sn_db_builder_text can give them out. */
 uint32_t sn_db_builder_string_n(struct sn_db_builder *builder, const char *text, size_t length)
 {
 	uint32_t number = sn_intern_add_text(&builder->strings, text, length);
-	return number == SN_INTERN_NONE ? fail(builder, SN_ERR_MEMORY) : number;
+	return number == SN_INTERN_NONE ? sn_db_builder_fail(builder, SN_ERR_MEMORY) : number;
 }
 
 uint32_t sn_db_builder_string(struct sn_db_builder *builder, const char *text)
@@ -114,7 +113,7 @@ void sn_db_builder_set_root(struct sn_db_builder *builder, uint32_t frame)
 uint32_t sn_db_builder_context(struct sn_db_builder *builder, uint32_t parent, uint32_t frame)
 {
 	if (parent >= builder->contexts.count || frame >= builder->frames.count)
-		return fail(builder, SN_ERR_ARGUMENT);
+		return sn_db_builder_fail(builder, SN_ERR_ARGUMENT);
 	struct sn_db_context_key key = {parent, frame};
 	return intern(builder, &builder->contexts, &key, sizeof(key));
 }
@@ -155,15 +154,12 @@ uint32_t sn_db_builder_find_metric(const struct sn_db_builder *builder, uint32_t
 static bool comes_before(const struct sn_db_builder *builder, const struct sonde_db_metric *a,
 			 const struct sonde_db_metric *b)
 {
-	int unit =
-	    strcmp(sn_db_builder_text(builder, a->unit), sn_db_builder_text(builder, b->unit));
-	int source =
-	    strcmp(sn_db_builder_text(builder, a->source), sn_db_builder_text(builder, b->source));
-	if (a->kind != b->kind)
-		return a->kind < b->kind;
-	if (a->period != b->period)
-		return a->period < b->period;
-	return unit ? unit < 0 : source < 0;
+	int order = SN_ORDER_BY(a, b, kind, period)
+			?: strcmp(sn_db_builder_text(builder, a->unit),
+				  sn_db_builder_text(builder, b->unit))
+			?: strcmp(sn_db_builder_text(builder, a->source),
+				  sn_db_builder_text(builder, b->source));
+	return order < 0;
 }
 
 uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_db_metric *metric)
@@ -174,23 +170,18 @@ uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_
 			builder->metrics[known] = *metric;
 		return known;
 	}
-	if (sn_vec_reserve(&builder->metrics, &builder->metric_capacity,
-			   builder->metric_count + 1) < 0 ||
-	    sn_intern_add(&builder->metric_names, &metric->name, sizeof(metric->name)) ==
-		SN_INTERN_NONE)
-		return fail(builder, SN_ERR_MEMORY);
-	builder->metrics[builder->metric_count] = *metric;
-	return (uint32_t)builder->metric_count++;
+	if (intern(builder, &builder->metric_names, &metric->name, sizeof(metric->name)) ==
+	    SONDE_NONE)
+		return SONDE_NONE;
+	return SN_DB_BUILDER_PUSH(builder, builder->metrics, builder->metric_count,
+				  builder->metric_capacity, *metric);
 }
 
 uint32_t sn_db_builder_profile(struct sn_db_builder *builder,
 			       const struct sonde_db_profile *profile)
 {
-	if (sn_vec_reserve(&builder->profiles, &builder->profile_capacity,
-			   builder->profile_count + 1) < 0)
-		return fail(builder, SN_ERR_MEMORY);
-	builder->profiles[builder->profile_count] = *profile;
-	return (uint32_t)builder->profile_count++;
+	return SN_DB_BUILDER_PUSH(builder, builder->profiles, builder->profile_count,
+				  builder->profile_capacity, *profile);
 }
 
 static void add_property(struct sn_db_builder *builder, const char *key, const char *value)
@@ -203,11 +194,8 @@ static void add_property(struct sn_db_builder *builder, const char *key, const c
 			return;
 		}
 	}
-	if (sn_vec_reserve(&builder->properties, &builder->property_capacity,
-			   builder->property_count + 1) < 0)
-		fail(builder, SN_ERR_MEMORY);
-	else
-		builder->properties[builder->property_count++] = property;
+	SN_DB_BUILDER_PUSH(builder, builder->properties, builder->property_count,
+			   builder->property_capacity, property);
 }
 
 /* Whatever tells it: measurements of older versions and other tools' files have it as it was. */
@@ -217,7 +205,7 @@ static void add_command(struct sn_db_builder *builder, const char *command)
 	size_t bytes = strlen(command) * strlen(SN_SECRET_MASK) + 1;
 	char *masked = malloc(bytes);
 	if (!masked) {
-		fail(builder, SN_ERR_MEMORY);
+		sn_db_builder_fail(builder, SN_ERR_MEMORY);
 		return;
 	}
 	sn_secret_mask_line(command, masked, bytes);
@@ -233,21 +221,26 @@ void sn_db_builder_property(struct sn_db_builder *builder, const char *key, cons
 		add_property(builder, key, value);
 }
 
+void sn_db_builder_property_number(struct sn_db_builder *builder, const char *key, int64_t value)
+{
+	char digits[32];
+	snprintf(digits, sizeof(digits), "%" PRId64, value);
+	add_property(builder, key, digits);
+}
+
 void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text)
 {
 	for (size_t i = 0; i < builder->formula_count; i++)
 		if (!strcmp(builder->formulas[i].name, name) &&
 		    !strcmp(builder->formulas[i].text, text))
 			return;
-	if (sn_vec_reserve(&builder->formulas, &builder->formula_capacity,
-			   builder->formula_count + 1) < 0) {
-		fail(builder, SN_ERR_MEMORY);
-		return;
-	}
-	struct sn_database_formula *formula = builder->formulas + builder->formula_count++;
-	*formula = (struct sn_database_formula){strdup(name), strdup(text)};
-	if (!formula->name || !formula->text)
-		fail(builder, SN_ERR_MEMORY);
+	struct sn_database_formula formula = {sn_arena_text(&builder->texts, name),
+					      sn_arena_text(&builder->texts, text)};
+	if (builder->texts.failed)
+		sn_db_builder_fail(builder, SN_ERR_MEMORY);
+	else
+		SN_DB_BUILDER_PUSH(builder, builder->formulas, builder->formula_count,
+				   builder->formula_capacity, formula);
 }
 
 void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,
@@ -261,33 +254,18 @@ void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const 
 			return;
 		}
 	}
-	if (sn_vec_reserve(&builder->drops, &builder->drop_capacity, builder->drop_count + 1) < 0)
-		fail(builder, SN_ERR_MEMORY);
-	else
-		builder->drops[builder->drop_count++] = drop;
-}
-
-/* Sums, and squares first of all, may be beyond what a double holds. False for no number at all. */
-static bool bound(double *number)
-{
-	if (isinf(*number))
-		*number = *number < 0 ? -DBL_MAX : DBL_MAX;
-	return !isnan(*number);
+	SN_DB_BUILDER_PUSH(builder, builder->drops, builder->drop_count, builder->drop_capacity,
+			   drop);
 }
 
 void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
 			 uint32_t metric, const struct sonde_db_stat *stat)
 {
 	struct sonde_db_stat kept = *stat;
-	bool is_number = bound(&kept.count) && bound(&kept.sum) && bound(&kept.min) &&
-			 bound(&kept.max) && bound(&kept.sum_squares);
 	if (profile >= builder->profile_count || context >= builder->contexts.count ||
-	    metric >= builder->metric_count || !is_number) {
-		fail(builder, SN_ERR_ARGUMENT);
-		return;
-	}
-	int result = sn_db_values_add(&builder->values,
-				      &(struct sn_db_value){profile, metric, context, kept});
-	if (result)
-		fail(builder, result);
+	    metric >= builder->metric_count || !sn_stat_bound(&kept))
+		sn_db_builder_fail(builder, SN_ERR_ARGUMENT);
+	else if (sn_db_values_add(&builder->values,
+				  &(struct sn_db_value){profile, metric, context, kept}))
+		sn_db_builder_fail(builder, SN_ERR_MEMORY);
 }

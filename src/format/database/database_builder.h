@@ -7,7 +7,9 @@
 #ifndef SN_FORMAT_DATABASE_BUILDER_H
 #define SN_FORMAT_DATABASE_BUILDER_H
 
+#include "base/arena.h"
 #include "base/intern.h"
+#include "base/vec.h"
 #include "database.h"
 #include "database_formulas.h"
 #include "database_writer.h"
@@ -31,14 +33,26 @@ struct sn_db_builder {
 	struct sonde_db_profile *profiles;
 	struct sonde_db_drop *drops;
 	struct sn_database_property *properties;
-	struct sn_database_formula *formulas; /* texts from malloc */
+	struct sn_database_formula *formulas;
+	struct sn_arena texts; /* of formulas */
 	struct sn_db_values values;
-	unsigned threads;	       /* that write */
+	unsigned threads;				  /* that write */
+	int (*complete)(void *context, const char *path); /* see sn_db_builder_set_complete */
+	void *complete_context;
 	struct sn_intern metric_names; /* numbered as the metrics are */
 	size_t formula_count, formula_capacity;
 	size_t metric_count, profile_count, drop_count, property_count;
 	size_t metric_capacity, profile_capacity, drop_capacity, property_capacity;
 };
+
+/* Remembers the first failure. SONDE_NONE. */
+uint32_t sn_db_builder_fail(struct sn_db_builder *builder, enum sn_err code);
+/* Appends to one of the builder's arrays. The item's number; SONDE_NONE without memory. */
+#define SN_DB_BUILDER_PUSH(builder, items, count, capacity, item)                                  \
+	({                                                                                         \
+		int sn_failed = sn_vec_push(&(items), &(capacity), &(count), item);                \
+		sn_failed ? sn_db_builder_fail(builder, SN_ERR_MEMORY) : (uint32_t)((count)-1);    \
+	})
 
 /* Everything in canonical order and with final numbers; arrays from malloc. */
 struct sn_db_ordered {

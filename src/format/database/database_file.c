@@ -2,6 +2,7 @@
 /* Placing and writing sections; see database_file.h. */
 #include "database_file.h"
 
+#include "base/file_at.h"
 #include "format/checksum.h"
 
 #include <errno.h>
@@ -13,24 +14,6 @@ void sn_db_file_init(struct sn_db_file *file, int fd)
 {
 	*file = (struct sn_db_file){
 	    .fd = fd, .next = sizeof(struct sn_container_header) + sizeof(file->table)};
-}
-
-int sn_db_file_put(int fd, const void *bytes, size_t length, uint64_t offset)
-{
-	const unsigned char *from = bytes;
-	while (length) {
-		/* Linux writes 2 GiB at most at once */
-		size_t part = length < 1u << 30 ? length : 1u << 30;
-		ssize_t done = pwrite(fd, from, part, (off_t)offset);
-		if (done < 0 && errno != EINTR)
-			return errno;
-		if (done > 0) {
-			from += done;
-			offset += (size_t)done;
-			length -= (size_t)done;
-		}
-	}
-	return 0;
 }
 
 static struct sn_section_entry *place(struct sn_db_file *file, unsigned type, uint64_t length)
@@ -53,7 +36,7 @@ int sn_db_file_write(struct sn_db_file *file, unsigned type, const void *data, s
 {
 	struct sn_section_entry *entry = place(file, type, length);
 	entry->checksum = sn_checksum(data, length);
-	return sn_db_file_put(file->fd, data, length, entry->offset);
+	return sn_write_at(file->fd, data, length, entry->offset);
 }
 
 /* The strings section, from malloc; NULL without memory. */
@@ -84,12 +67,12 @@ static unsigned char *lay_strings(const struct sn_db_builder *builder,
 
 static int write_formulas(struct sn_db_file *file, const struct sn_db_builder *builder)
 {
-	size_t length;
-	unsigned char *formulas =
-	    sn_db_lay_formulas(builder->formulas, (uint32_t)builder->formula_count, &length);
-	int failed =
-	    formulas ? sn_db_file_write(file, SN_DATABASE_FORMULAS, formulas, length) : ENOMEM;
-	free(formulas);
+	struct sn_buffer section = {0};
+	sn_db_lay_formulas(builder->formulas, (uint32_t)builder->formula_count, &section);
+	int failed = section.failed ? ENOMEM
+				    : sn_db_file_write(file, SN_DATABASE_FORMULAS, section.bytes,
+						       section.count);
+	sn_buffer_release(&section);
 	return failed;
 }
 
@@ -135,31 +118,22 @@ int sn_db_file_graph(struct sn_db_file *file, const struct sn_db_builder *builde
 	return failed;
 }
 
-static int copy_extract(struct sn_db_file *file, const struct sn_db_extract *extract, uint64_t at)
+static int copy_events(struct sn_db_file *file, const struct sn_db_section *section, uint64_t to)
 {
 	unsigned char buffer[1 << 16];
-	for (uint64_t done = 0; done < extract->length;) {
-		uint64_t left = extract->length - done;
-		ssize_t got =
-		    pread(extract->fd, buffer, left < sizeof(buffer) ? left : sizeof(buffer),
-			  (off_t)(extract->offset + done));
-		if (got == 0 || (got < 0 && errno != EINTR))
-			return got ? errno : EIO;
-		int failed = got > 0 ? sn_db_file_put(file->fd, buffer, (size_t)got, at + done) : 0;
-		if (failed)
-			return failed;
-		done += got > 0 ? (uint64_t)got : 0;
-	}
-	return 0;
-}
-
-static int copy_events(struct sn_db_file *file, const struct sn_db_section *section, uint64_t at)
-{
-	int failed = 0;
 	const struct sn_db_extract *extract = section->extracts;
-	for (uint64_t done = 0; done < section->length && !failed; done += extract++->length)
-		failed = copy_extract(file, extract, at + done);
-	return failed;
+	uint64_t end = to + section->length;
+	for (int failed; to < end; extract++)
+		for (uint64_t done = 0, part; done < extract->length; done += part, to += part) {
+			uint64_t left = extract->length - done;
+			part = left < sizeof(buffer) ? left : sizeof(buffer);
+			failed = sn_read_at(extract->fd, buffer, part, extract->offset + done);
+			if (!failed)
+				failed = sn_write_at(file->fd, buffer, part, to);
+			if (failed)
+				return failed;
+		}
+	return 0;
 }
 
 /* Asks for the sections of events, which are empty where the builder has none. */
@@ -200,7 +174,7 @@ int sn_db_file_events(struct sn_db_file *file, const struct sn_db_builder *build
 		}
 		uint64_t at = sn_db_file_place(file, type, events[i].length);
 		failed = events[i].data
-			     ? sn_db_file_put(file->fd, events[i].data, events[i].length, at)
+			     ? sn_write_at(file->fd, events[i].data, events[i].length, at)
 			     : copy_events(file, events + i, at);
 	}
 	return failed ? sn_fail(error, SN_ERR_IO, "cannot write events: %s", strerror(failed))
@@ -224,9 +198,9 @@ int sn_db_file_finish(struct sn_db_file *file)
 	    .table_checksum = sn_checksum(table, count * sizeof(*table)),
 	};
 	header.checksum = sn_checksum(&header, offsetof(struct sn_container_header, checksum));
-	int failed = sn_db_file_put(file->fd, table, count * sizeof(*table), sizeof(header));
+	int failed = sn_write_at(file->fd, table, count * sizeof(*table), sizeof(header));
 	/* the last section's padding: the file is as long as its header says */
 	if (!failed && ftruncate(file->fd, (off_t)file->next) && errno != EINVAL)
 		failed = errno;
-	return failed ? failed : sn_db_file_put(file->fd, &header, sizeof(header), 0);
+	return failed ? failed : sn_write_at(file->fd, &header, sizeof(header), 0);
 }

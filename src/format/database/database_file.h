@@ -35,7 +35,4 @@ int sn_db_file_events(struct sn_db_file *file, const struct sn_db_builder *build
 /* Writes the header and the table of sections. 0 or the errno. */
 int sn_db_file_finish(struct sn_db_file *file);
 
-/* pwrite, all of it. 0 or the errno. MT: any part of the file by any thread. */
-int sn_db_file_put(int fd, const void *bytes, size_t length, uint64_t offset);
-
 #endif

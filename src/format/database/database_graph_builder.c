@@ -2,18 +2,12 @@
 /* Collecting dataflow graphs and putting them in order; see database_graph_builder.h. */
 #include "database_graph_builder.h"
 
+#include "base/sort.h"
 #include "database_builder.h"
+#include "statistics.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t fail(struct sn_db_builder *builder, enum sn_err code)
-{
-	if (!builder->failed)
-		builder->failed = code;
-	return SONDE_NONE;
-}
 
 /* ---- adding ---- */
 
@@ -21,10 +15,8 @@ uint32_t sn_db_builder_graph_model(struct sn_db_builder *builder,
 				   const struct sonde_graph_model *model)
 {
 	struct sn_graph_parts *graph = &builder->graph;
-	if (sn_vec_reserve(&graph->models, &graph->model_capacity, graph->model_count + 1) < 0)
-		return fail(builder, SN_ERR_MEMORY);
-	graph->models[graph->model_count] = *model;
-	return (uint32_t)graph->model_count++;
+	return SN_DB_BUILDER_PUSH(builder, graph->models, graph->model_count, graph->model_capacity,
+				  *model);
 }
 
 uint32_t sn_db_builder_graph_node(struct sn_db_builder *builder,
@@ -35,11 +27,9 @@ uint32_t sn_db_builder_graph_node(struct sn_db_builder *builder,
 	if (node->model >= graph->model_count || graph->node_count >= SONDE_NONE - 1u ||
 	    (has_parent && (node->parent >= graph->node_count ||
 			    graph->nodes[node->parent].model != node->model)))
-		return fail(builder, SN_ERR_ARGUMENT);
-	if (sn_vec_reserve(&graph->nodes, &graph->node_capacity, graph->node_count + 1) < 0)
-		return fail(builder, SN_ERR_MEMORY);
-	graph->nodes[graph->node_count] = *node;
-	return (uint32_t)graph->node_count++;
+		return sn_db_builder_fail(builder, SN_ERR_ARGUMENT);
+	return SN_DB_BUILDER_PUSH(builder, graph->nodes, graph->node_count, graph->node_capacity,
+				  *node);
 }
 
 struct sonde_graph_node *sn_db_builder_graph_node_at(struct sn_db_builder *builder, uint32_t node)
@@ -52,21 +42,19 @@ void sn_db_builder_graph_edge(struct sn_db_builder *builder, const struct sonde_
 	struct sn_graph_parts *graph = &builder->graph;
 	if (edge->from >= graph->node_count || edge->to >= graph->node_count ||
 	    graph->nodes[edge->from].model != graph->nodes[edge->to].model)
-		fail(builder, SN_ERR_ARGUMENT);
-	else if (sn_vec_reserve(&graph->edges, &graph->edge_capacity, graph->edge_count + 1) < 0)
-		fail(builder, SN_ERR_MEMORY);
+		sn_db_builder_fail(builder, SN_ERR_ARGUMENT);
 	else
-		graph->edges[graph->edge_count++] = *edge;
+		SN_DB_BUILDER_PUSH(builder, graph->edges, graph->edge_count, graph->edge_capacity,
+				   *edge);
 }
 
 void sn_db_builder_graph_stat(struct sn_db_builder *builder, uint32_t node,
 			      enum sonde_node_stat kind, const struct sonde_db_stat *stat)
 {
 	struct sn_graph_parts *graph = &builder->graph;
-	bool is_finite = isfinite(stat->count) && isfinite(stat->sum) && isfinite(stat->min) &&
-			 isfinite(stat->max) && isfinite(stat->sum_squares);
-	if (!is_finite || node >= graph->node_count || !kind || kind >= SONDE_NODE_STAT_END) {
-		fail(builder, SN_ERR_ARGUMENT);
+	if (!sn_stat_is_finite(stat) || node >= graph->node_count || !kind ||
+	    kind >= SONDE_NODE_STAT_END) {
+		sn_db_builder_fail(builder, SN_ERR_ARGUMENT);
 		return;
 	}
 	/* values of one node mostly follow each other; the rest is merged when they are sorted */
@@ -76,10 +64,8 @@ void sn_db_builder_graph_stat(struct sn_db_builder *builder, uint32_t node,
 		sonde_db_stat_merge(&last->stat, stat);
 		return;
 	}
-	if (sn_vec_reserve(&graph->stats, &graph->stat_capacity, graph->stat_count + 1) < 0)
-		fail(builder, SN_ERR_MEMORY);
-	else
-		graph->stats[graph->stat_count++] = (struct sonde_graph_stat){node, kind, *stat};
+	SN_DB_BUILDER_PUSH(builder, graph->stats, graph->stat_count, graph->stat_capacity,
+			   ((struct sonde_graph_stat){node, kind, *stat}));
 }
 
 void sn_db_builder_graph_value(struct sn_db_builder *builder, uint32_t node,
@@ -94,12 +80,10 @@ void sn_db_builder_graph_iteration(struct sn_db_builder *builder,
 {
 	struct sn_graph_parts *graph = &builder->graph;
 	if (iteration->model >= graph->model_count || iteration->end_ns < iteration->start_ns)
-		fail(builder, SN_ERR_ARGUMENT);
-	else if (sn_vec_reserve(&graph->iterations, &graph->iteration_capacity,
-				graph->iteration_count + 1) < 0)
-		fail(builder, SN_ERR_MEMORY);
+		sn_db_builder_fail(builder, SN_ERR_ARGUMENT);
 	else
-		graph->iterations[graph->iteration_count++] = *iteration;
+		SN_DB_BUILDER_PUSH(builder, graph->iterations, graph->iteration_count,
+				   graph->iteration_capacity, *iteration);
 }
 
 uint32_t sn_db_builder_graph_count(const struct sn_db_builder *builder)
@@ -109,56 +93,25 @@ uint32_t sn_db_builder_graph_count(const struct sn_db_builder *builder)
 
 /* ---- ordering ---- */
 
-#define COMPARE(a, b)                                                                              \
-	do {                                                                                       \
-		if ((a) != (b))                                                                    \
-			return (a) < (b) ? -1 : 1;                                                 \
-	} while (0)
-
-struct numbered {
-	uint32_t model, number;
-};
-
-static int compare_numbered(const void *left, const void *right)
-{
-	const struct numbered *a = left, *b = right;
-	COMPARE(a->model, b->model);
-	COMPARE(a->number, b->number);
-	return 0;
-}
-
 /* Nodes of one model lie together. A node of model m has a number below one of a later model, so
  * ordering edges by their nodes orders them by model. */
 static int compare_edges(const void *left, const void *right)
 {
 	const struct sonde_graph_edge *a = left, *b = right;
-	COMPARE(a->to, b->to);
-	COMPARE(a->index, b->index);
-	COMPARE(a->from, b->from);
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->bytes, b->bytes);
-	COMPARE(a->count, b->count);
-	return 0;
+	return SN_ORDER_BY(a, b, to, index, from, kind, bytes, count);
 }
 
+/* By sum and count as well, so that merging is in one order. */
 static int compare_stats(const void *left, const void *right)
 {
 	const struct sonde_graph_stat *a = left, *b = right;
-	COMPARE(a->node, b->node);
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->stat.sum, b->stat.sum); /* so that merging is in one order */
-	COMPARE(a->stat.count, b->stat.count);
-	return 0;
+	return SN_ORDER_BY(a, b, node, kind, stat.sum, stat.count);
 }
 
 static int compare_iterations(const void *left, const void *right)
 {
 	const struct sonde_graph_iteration *a = left, *b = right;
-	COMPARE(a->model, b->model);
-	COMPARE(a->start_ns, b->start_ns);
-	COMPARE(a->number, b->number);
-	COMPARE(a->end_ns, b->end_ns);
-	return 0;
+	return SN_ORDER_BY(a, b, model, start_ns, number, end_ns);
 }
 
 static uint32_t string_of(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
@@ -169,10 +122,10 @@ static uint32_t string_of(const struct sn_db_builder *builder, const struct sn_d
 
 static void *copy(const void *array, size_t count, size_t size)
 {
-	void *made = malloc(count * size + 1);
-	if (made && count)
-		memcpy(made, array, count * size);
-	return made;
+	void *copied = malloc(count * size + 1);
+	if (copied && count)
+		memcpy(copied, array, count * size);
+	return copied;
 }
 
 static int copy_parts(const struct sn_graph_parts *from, struct sn_graph_parts *to)
@@ -193,16 +146,16 @@ static int copy_parts(const struct sn_graph_parts *from, struct sn_graph_parts *
 static int order_nodes(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
 		       struct sn_graph_parts *parts, uint32_t *rank)
 {
-	struct numbered *numbers = malloc((parts->node_count + 1) * sizeof(*numbers));
-	if (!numbers)
+	uint64_t *keys = malloc((parts->node_count + 1) * sizeof(*keys));
+	if (!keys)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < parts->node_count; i++)
-		numbers[i] = (struct numbered){parts->nodes[i].model, i};
-	qsort(numbers, parts->node_count, sizeof(*numbers), compare_numbered);
+		keys[i] = (uint64_t)parts->nodes[i].model << 32 | i;
+	sn_sort_u64(keys, parts->node_count);
 	for (uint32_t i = 0; i < parts->node_count; i++)
-		rank[numbers[i].number] = i;
+		rank[(uint32_t)keys[i]] = i;
 	for (uint32_t i = 0; i < parts->node_count; i++) {
-		struct sonde_graph_node node = builder->graph.nodes[numbers[i].number];
+		struct sonde_graph_node node = builder->graph.nodes[(uint32_t)keys[i]];
 		uint32_t *const strings[] = {&node.name, &node.type,	 &node.module, &node.device,
 					     &node.file, &node.function, &node.detail};
 		for (size_t s = 0; s < sizeof(strings) / sizeof(*strings); s++)
@@ -213,7 +166,7 @@ static int order_nodes(const struct sn_db_builder *builder, const struct sn_db_o
 				   : SONDE_NONE;
 		parts->nodes[i] = node;
 	}
-	free(numbers);
+	free(keys);
 	return 0;
 }
 

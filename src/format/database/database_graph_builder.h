@@ -58,7 +58,7 @@ void sn_db_builder_graph_stat(struct sn_db_builder *builder, uint32_t node,
 void sn_db_builder_graph_value(struct sn_db_builder *builder, uint32_t node,
 			       enum sonde_node_stat kind, double value);
 /* Adds an iteration to the list. The model's iteration_time is only what was given with the model
- * unless that has count 0: then it is made of this list. */
+ * unless that has count 0: then it is that of this list. */
 void sn_db_builder_graph_iteration(struct sn_db_builder *builder,
 				   const struct sonde_graph_iteration *iteration);
 /* How many models there are. */

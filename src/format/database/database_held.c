@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A builder's values on their way to the writer; see database_held.h. */
+/* The values of a builder; see database_held.h. */
 #include "database_held.h"
 
 #include "base/sort.h"
@@ -55,30 +55,31 @@ static int sort_items(struct sn_db_values *values)
 }
 
 /* The values in memory as a run, which stay there. */
-static int make_run(struct sn_db_values *values)
+static int sort_run(struct sn_db_values *values)
 {
 	if (!values->item_count || values->is_sorted)
 		return 0;
-	if (sort_items(values) ||
-	    sn_vec_reserve(&values->runs, &values->run_capacity, values->run_count + 1) < 0)
+	if (sort_items(values))
 		return SN_ERR_MEMORY;
 	uint32_t profiles = values->items[values->item_count - 1].profile + 1;
 	struct sn_db_run run = {.starts = calloc(profiles + 1ull, sizeof(*run.starts)),
 				.profile_count = profiles};
-	if (!run.starts)
+	if (!run.starts ||
+	    sn_vec_push(&values->runs, &values->run_capacity, &values->run_count, run)) {
+		free(run.starts);
 		return SN_ERR_MEMORY;
+	}
 	for (size_t i = 0; i < values->item_count; i++)
 		run.starts[values->items[i].profile + 1]++;
 	for (uint32_t p = 0; p < profiles; p++)
 		run.starts[p + 1] += run.starts[p];
-	values->runs[values->run_count++] = run;
 	values->is_sorted = true;
 	return 0;
 }
 
 static int spill(struct sn_db_values *values)
 {
-	int result = make_run(values);
+	int result = sort_run(values);
 	if (result)
 		return result;
 	values->file.folder = sn_spill_folder(NULL);
@@ -89,28 +90,18 @@ static int spill(struct sn_db_values *values)
 	return 0;
 }
 
-/* Grows a table that is indexed by something else's numbers; what is new is zero. */
-static int reserve_zeroed(void **items, size_t *capacity, size_t *count, size_t needed,
-			  size_t item_bytes)
-{
-	if (needed <= *count)
-		return 0;
-	if (sn_vec_reserve_bytes(items, capacity, needed, item_bytes) < 0)
-		return SN_ERR_MEMORY;
-	memset((char *)*items + *count * item_bytes, 0, (needed - *count) * item_bytes);
-	*count = needed;
-	return 0;
-}
-
 /* What the writer wants to know beforehand of all values. */
 static int note(struct sn_db_values *values, const struct sn_db_value *value)
 {
-	if (reserve_zeroed((void **)&values->context_counts, &values->context_capacity,
-			   &values->context_count, value->context + 1ull,
-			   sizeof(*values->context_counts)) ||
-	    reserve_zeroed((void **)&values->extents, &values->metric_capacity,
-			   &values->metric_count, value->metric + 1ull, sizeof(*values->extents)))
+	if (sn_vec_reserve_zeroed(&values->context_counts, &values->context_capacity,
+				  value->context + 1ull) < 0 ||
+	    sn_vec_reserve_zeroed(&values->extents, &values->metric_capacity,
+				  value->metric + 1ull) < 0)
 		return SN_ERR_MEMORY;
+	if (value->context >= values->context_count)
+		values->context_count = value->context + 1ull;
+	if (value->metric >= values->metric_count)
+		values->metric_count = value->metric + 1ull;
 	struct sn_db_extent *extent = values->extents + value->metric;
 	double sum = fabs(value->stat.sum);
 	values->context_counts[value->context]++;
@@ -130,15 +121,14 @@ int sn_db_values_add(struct sn_db_values *values, const struct sn_db_value *valu
 		free(values->runs[--values->run_count].starts);
 		values->is_sorted = false;
 	}
-	if (sn_vec_reserve(&values->items, &values->item_capacity, values->item_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	values->items[values->item_count++] = *value;
-	return note(values, value);
+	return sn_vec_push(&values->items, &values->item_capacity, &values->item_count, *value)
+		   ? SN_ERR_MEMORY
+		   : note(values, value);
 }
 
 /* ---- as blocks ---- */
 
-struct giving {
+struct held_blocks {
 	const struct sn_db_values *values;
 	const struct sn_db_ordered *ordered;
 	size_t metric_count;
@@ -178,76 +168,26 @@ static size_t count_of(const struct sn_db_values *values, uint32_t profile)
 	return count;
 }
 
-/* A profile's values while they become a block; all in one piece of memory. */
-struct parts {
-	struct sn_db_value *items;
-	double *numbers;
-	size_t *ends; /* [metric + 1] */
-	uint32_t *ids;
-};
-
-static int lay_parts(struct sn_profile_block *block, size_t count, size_t metrics,
-		     struct parts *parts)
-{
-	enum { NUMBERS = SONDE_DB_PART_COUNT * sizeof(double) };
-	size_t item_bytes = (count * sizeof(struct sn_db_value) + 7) & ~(size_t)7;
-	size_t bytes = item_bytes + count * NUMBERS + (metrics + 1) * sizeof(size_t) +
-		       count * sizeof(uint32_t);
-	if (sn_vec_reserve(&block->bytes, &block->capacity, bytes) < 0)
-		return SN_ERR_MEMORY;
-	parts->items = (struct sn_db_value *)block->bytes;
-	parts->numbers = (double *)(block->bytes + item_bytes);
-	parts->ends = (size_t *)(parts->numbers + count * SONDE_DB_PART_COUNT);
-	parts->ids = (uint32_t *)(parts->ends + metrics + 1);
-	memset(parts->ends, 0, (metrics + 1) * sizeof(*parts->ends));
-	return 0;
-}
-
-/* By metric, counting; afterwards ends[m] is one past the values of m. */
-static void sort_by_metric(const struct parts *parts, size_t count, size_t metrics)
-{
-	for (size_t i = 0; i < count; i++)
-		parts->ends[parts->items[i].metric + 1]++;
-	for (size_t m = 0; m < metrics; m++)
-		parts->ends[m + 1] += parts->ends[m];
-	for (size_t i = 0; i < count; i++) {
-		const struct sn_db_value *item = parts->items + i;
-		const struct sonde_db_stat *stat = &item->stat;
-		const double numbers[SONDE_DB_PART_COUNT] = {stat->count, stat->sum, stat->min,
-							     stat->max, stat->sum_squares};
-		size_t at = parts->ends[item->metric]++;
-		parts->ids[at] = item->context;
-		memcpy(parts->numbers + at * SONDE_DB_PART_COUNT, numbers, sizeof(numbers));
-	}
-}
-
 static int read_block(void *context, size_t number, struct sn_profile_block *block,
 		      struct sn_error *error)
 {
-	const struct giving *giving = context;
-	uint32_t profile = giving->profiles[number];
-	size_t count = count_of(giving->values, profile), metrics = giving->metric_count;
-	struct parts parts;
-	if (lay_parts(block, count, metrics, &parts))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = gather(giving->values, profile, parts.items, error);
+	const struct held_blocks *from = context;
+	uint32_t profile = from->profiles[number];
+	size_t count = count_of(from->values, profile);
+	if (sn_vec_reserve(&block->bytes, &block->capacity, count * sizeof(struct sn_db_value)) < 0)
+		return sn_fail_memory(error);
+	struct sn_db_value *values = (struct sn_db_value *)block->bytes;
+	int result = gather(from->values, profile, values, error);
 	if (result)
 		return result;
-	sort_by_metric(&parts, count, metrics);
-	sn_major_clear(&block->major);
-	for (size_t m = 0, first = 0; m < metrics && !result; first = parts.ends[m++])
-		if (parts.ends[m] > first)
-			result = sn_major_add(&block->major, (uint32_t)m, parts.ids + first,
-					      parts.numbers + first * SONDE_DB_PART_COUNT,
-					      parts.ends[m] - first, 0);
-	if (result)
-		return sn_fail(error, result, "out of memory");
-	block->profile = giving->ordered->profile_rank[profile];
-	block->entries = (const struct sn_database_plane *)block->major.entries;
+	if (sn_major_set(&block->major, values, count, from->metric_count))
+		return sn_fail_memory(error);
+	block->profile = from->ordered->profile_rank[profile];
+	block->entries = (const struct sn_database_plane *)block->major.entries.bytes;
 	block->entry_count = (uint32_t)block->major.entry_count;
-	block->data = block->major.data;
-	block->contexts = giving->ordered->context_rank;
-	block->metrics = giving->ordered->metric_rank;
+	block->data = block->major.data.bytes;
+	block->contexts = from->ordered->context_rank;
+	block->metrics = from->ordered->metric_rank;
 	return 0;
 }
 
@@ -260,48 +200,45 @@ static int32_t shift_of(const struct sn_db_extent *extent)
 	return extent->is_fractional || bits > SN_ACROSS_BITS ? bits - SN_ACROSS_BITS : 0;
 }
 
-static int make_axes(const struct sn_db_values *values, const struct sn_db_builder *builder,
-		     struct sn_db_ordered *ordered, struct sn_db_writer *writer)
+static int set_axes(const struct sn_db_values *values, const struct sn_db_builder *builder,
+		    struct sn_db_ordered *ordered, struct sn_db_writer *writer)
 {
-	uint32_t metrics = (uint32_t)builder->metric_count;
-	uint64_t *counts = calloc(ordered->context_count + 1ull, sizeof(*counts));
-	int32_t *shifts = calloc(metrics + 1ull, sizeof(*shifts));
-	int result = counts && shifts ? 0 : sn_db_writer_out_of_memory(writer);
-	for (size_t c = 0; c < values->context_count && !result; c++)
-		counts[ordered->context_rank[c]] = values->context_counts[c];
-	for (size_t m = 0; m < values->metric_count && !result; m++)
-		shifts[ordered->metric_rank[m]] = shift_of(values->extents + m);
-	if (!result)
-		result = sn_db_writer_axes(writer, ordered, metrics,
-					   (uint32_t)builder->profile_count, counts, shifts);
-	free(counts);
-	free(shifts);
-	return result;
+	struct sn_db_axes *axes = &writer->axes;
+	int result = sn_db_writer_axes(writer, ordered, (uint32_t)builder->metric_count,
+				       (uint32_t)builder->profile_count);
+	if (result)
+		return result;
+	for (size_t c = 0; c < values->context_count; c++)
+		axes->value_counts[ordered->context_rank[c]] = values->context_counts[c];
+	for (size_t m = 0; m < values->metric_count; m++)
+		axes->shifts[ordered->metric_rank[m]] = shift_of(values->extents + m);
+	sn_db_writer_divide(writer);
+	return 0;
 }
 
 int sn_db_values_write(struct sn_db_values *values, const struct sn_db_builder *builder,
 		       struct sn_db_ordered *ordered, struct sn_db_writer *writer)
 {
 	struct sn_error error = {""};
-	int result = make_run(values) ? sn_db_writer_out_of_memory(writer) : 0;
+	int result = sort_run(values) ? sn_db_writer_out_of_memory(writer) : 0;
 	if (!result && sn_spill_finish(&values->file, &error))
 		result = sn_db_writer_fail(writer, SN_ERR_IO, "%s", error.text);
 	if (!result)
-		result = make_axes(values, builder, ordered, writer);
-	struct giving giving = {
+		result = set_axes(values, builder, ordered, writer);
+	struct held_blocks blocks = {
 	    .values = values,
 	    .ordered = ordered,
 	    .metric_count = builder->metric_count,
-	    .profiles = malloc((builder->profile_count + 1) * sizeof(*giving.profiles)),
+	    .profiles = malloc((builder->profile_count + 1) * sizeof(*blocks.profiles)),
 	};
-	struct sn_block_source source = {.read = read_block, .context = &giving};
-	for (uint32_t p = 0; p < builder->profile_count && giving.profiles; p++)
+	struct sn_block_source source = {.read = read_block, .context = &blocks};
+	for (uint32_t p = 0; p < builder->profile_count && blocks.profiles; p++)
 		if (count_of(values, p))
-			giving.profiles[source.count++] = p;
-	if (!result && !giving.profiles)
+			blocks.profiles[source.count++] = p;
+	if (!result && !blocks.profiles)
 		result = sn_db_writer_out_of_memory(writer);
 	if (!result)
 		result = sn_db_writer_values(writer, &source);
-	free(giving.profiles);
+	free(blocks.profiles);
 	return result;
 }

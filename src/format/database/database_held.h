@@ -9,12 +9,7 @@
 #define SN_FORMAT_DATABASE_HELD_H
 
 #include "base/spill.h"
-#include "sonde/db.h"
-
-struct sn_db_value {
-	uint32_t profile, metric, context; /* the builder's numbers */
-	struct sonde_db_stat stat;
-};
+#include "database_major.h"
 
 /* Values by profile: those of profile p are starts[p] .. starts[p + 1] - 1. */
 struct sn_db_run {
@@ -44,7 +39,8 @@ struct sn_db_values {
 
 void sn_db_values_init(struct sn_db_values *values);
 void sn_db_values_release(struct sn_db_values *values);
-/* All numbers are finite. 0 or SN_ERR_MEMORY; that a run could not be written is told later. */
+/* All numbers are finite. 0 or SN_ERR_MEMORY; a run that could not be written is reported by
+ * sn_db_values_write. */
 int sn_db_values_add(struct sn_db_values *values, const struct sn_db_value *value);
 
 struct sn_db_writer;

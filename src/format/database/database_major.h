@@ -3,21 +3,33 @@
  * The planes of one profile, context or metric as bytes: what one entry of an index stands for
  * (database.h).
  *
- * Positions in them count from their own beginning, so that they can be made anywhere, by anybody,
- * before it is known where in the file they will lie.
+ * Positions in them count from their own beginning, so that any thread can encode them before
+ * it is known where in the file they will lie.
  */
 #ifndef SN_FORMAT_DATABASE_MAJOR_H
 #define SN_FORMAT_DATABASE_MAJOR_H
 
+#include "base/buffer.h"
+#include "base/spill.h"
 #include "database.h"
 
 #include <stddef.h>
 
 struct sn_major {
 	unsigned scopes; /* statistics of an element: 1, or SONDE_DB_SCOPES of a summary */
-	unsigned char *entries, *data;
-	size_t entry_count, data_bytes;
-	size_t entry_capacity, data_capacity;
+	struct sn_buffer entries, data;
+	size_t entry_count;
+	/* scratch of sn_major_set */
+	uint32_t *ids;
+	double *numbers;
+	size_t *ends;
+	size_t id_capacity, number_capacity, end_capacity;
+};
+
+/* What a profile has of a metric at a context; numbers of whoever collects values. */
+struct sn_db_value {
+	uint32_t profile, metric, context;
+	struct sonde_db_stat stat;
 };
 
 /* Summaries have SONDE_DB_SCOPES statistics, values 1. */
@@ -35,6 +47,19 @@ size_t sn_major_entry_bytes(const struct sn_major *major);
  */
 int sn_major_add(struct sn_major *major, uint32_t metric, const uint32_t *ids,
 		 const double *numbers, size_t count, double period);
+
+/* Instead of the planes that are there, those of a profile's values, which come in any order; of
+ * one metric they stay in it. Metrics are below metric_count. Returns as sn_major_add does. */
+int sn_major_set(struct sn_major *major, const struct sn_db_value *values, size_t count,
+		 size_t metric_count);
+
+/* Appends entries, then data, in one piece, so that they are read at once. 0, SN_ERR_IO or
+ * SN_ERR_MEMORY. MT: as sn_spill_append. */
+int sn_major_spill(const struct sn_major *major, struct sn_spill *spill, uint64_t *offset,
+		   struct sn_error *error);
+
+/* Appends the planes of another one. 0 or SN_ERR_MEMORY. */
+int sn_major_append(struct sn_major *major, const struct sn_major *planes);
 
 /* What the index says of them; 0 where there are none. */
 uint64_t sn_major_checksum(const struct sn_major *major);

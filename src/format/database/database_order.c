@@ -7,14 +7,16 @@
  * profiles by host, rank, process, kind, start and thread.
  * Nothing depends on the order of insertion.
  */
+#include "base/sort.h"
 #include "database_builder.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Ranks of the things being ordered, by the builder's numbers. */
 struct ranks {
-	uint32_t *string, *module, *frame, *context, *metric, *profile;
+	uint32_t *string, *module, *frame, *context, *metric, *profile, *drop, *property;
 };
 
 static uint32_t apply(const uint32_t *rank, uint32_t number)
@@ -53,51 +55,29 @@ static int compare_strings(const void *left, const void *right, void *intern)
 	const void *b = sn_intern_at(intern, *(const uint32_t *)right, &right_length);
 	size_t common = left_length < right_length ? left_length : right_length;
 	int order = memcmp(a, b, common);
-	return order ? order : (left_length > right_length) - (left_length < right_length);
+	return sn_order_then(order, SN_ORDER(left_length, right_length));
 }
-
-#define COMPARE(a, b)                                                                              \
-	do {                                                                                       \
-		if ((a) != (b))                                                                    \
-			return (a) < (b) ? -1 : 1;                                                 \
-	} while (0)
 
 static int compare_modules(const void *left, const void *right, void *modules)
 {
 	const struct sonde_db_module *a = (struct sonde_db_module *)modules + *(uint32_t *)left;
 	const struct sonde_db_module *b = (struct sonde_db_module *)modules + *(uint32_t *)right;
-	COMPARE(a->path, b->path);
-	COMPARE(a->build_id, b->build_id);
-	COMPARE(a->flags, b->flags);
-	COMPARE(a->reserved, b->reserved);
-	return 0;
+	return SN_ORDER_BY(a, b, path, build_id, flags, reserved);
 }
 
 static int compare_frames(const void *left, const void *right, void *frames)
 {
 	const struct sonde_db_frame *a = (struct sonde_db_frame *)frames + *(uint32_t *)left;
 	const struct sonde_db_frame *b = (struct sonde_db_frame *)frames + *(uint32_t *)right;
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->name, b->name);
-	COMPARE(a->module, b->module);
-	COMPARE(a->file, b->file);
-	COMPARE(a->line, b->line);
-	COMPARE(a->offset, b->offset);
-	COMPARE(a->function_line, b->function_line);
-	COMPARE(a->linkage_name, b->linkage_name);
-	COMPARE(a->flags, b->flags);
-	COMPARE(a->reserved, b->reserved);
-	COMPARE(a->loop_number, b->loop_number);
-	return 0;
+	return SN_ORDER_BY(a, b, kind, name, module, file, line, offset, function_line,
+			   linkage_name, flags, reserved, loop_number);
 }
 
 static int compare_metrics(const void *left, const void *right, void *metrics)
 {
 	const struct sonde_db_metric *a = (struct sonde_db_metric *)metrics + *(uint32_t *)left;
 	const struct sonde_db_metric *b = (struct sonde_db_metric *)metrics + *(uint32_t *)right;
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->name, b->name);
-	return 0;
+	return SN_ORDER_BY(a, b, kind, name);
 }
 
 static int compare_profiles(const void *left, const void *right, void *profiles)
@@ -105,38 +85,24 @@ static int compare_profiles(const void *left, const void *right, void *profiles)
 	const struct sonde_db_profile *a = (struct sonde_db_profile *)profiles + *(uint32_t *)left;
 	const struct sonde_db_profile *b = (struct sonde_db_profile *)profiles + *(uint32_t *)right;
 	uint32_t a_number = *(uint32_t *)left, b_number = *(uint32_t *)right;
-	COMPARE(a->run, b->run);
-	COMPARE(a->host, b->host);
-	COMPARE(a->rank, b->rank);
-	COMPARE(a->pid, b->pid);
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->start_ns, b->start_ns);
-	COMPARE(a->tid, b->tid);
-	COMPARE(a->device, b->device);
-	COMPARE(a->device_context, b->device_context);
-	COMPARE(a->stream, b->stream);
-	COMPARE(a->thread, b->thread);
-	COMPARE(a->program, b->program);
-	COMPARE(a->end_ns, b->end_ns);
-	COMPARE(a->cpu_ns, b->cpu_ns);
-	COMPARE(a->samples, b->samples);
-	COMPARE(a->own_ns, b->own_ns);
-	COMPARE(a_number, b_number);
-	return 0;
+	return SN_ORDER_BY(a, b, run, host, rank, pid, kind, start_ns, tid, device, device_context,
+			   stream, thread, program, end_ns, cpu_ns, samples, own_ns)
+		   ?: SN_ORDER(a_number, b_number);
 }
 
-static int compare_drops(const void *left, const void *right)
+static int compare_drops(const void *left, const void *right, void *drops)
 {
-	const struct sonde_db_drop *a = left, *b = right;
-	COMPARE(a->cause, b->cause);
-	return 0;
+	const struct sonde_db_drop *a = (struct sonde_db_drop *)drops + *(uint32_t *)left;
+	const struct sonde_db_drop *b = (struct sonde_db_drop *)drops + *(uint32_t *)right;
+	return SN_ORDER_BY(a, b, cause);
 }
 
-static int compare_properties(const void *left, const void *right)
+static int compare_properties(const void *left, const void *right, void *properties)
 {
-	const struct sn_database_property *a = left, *b = right;
-	COMPARE(a->key, b->key);
-	return 0;
+	const struct sn_database_property *all = properties;
+	const struct sn_database_property *a = all + *(uint32_t *)left,
+					  *b = all + *(uint32_t *)right;
+	return SN_ORDER_BY(a, b, key);
 }
 
 struct child {
@@ -146,9 +112,7 @@ struct child {
 static int compare_children(const void *left, const void *right)
 {
 	const struct child *a = left, *b = right;
-	COMPARE(a->parent, b->parent);
-	COMPARE(a->frame, b->frame);
-	return 0;
+	return SN_ORDER_BY(a, b, parent, frame);
 }
 
 static int order_strings(const struct sn_db_builder *builder, struct ranks *ranks,
@@ -161,72 +125,44 @@ static int order_strings(const struct sn_db_builder *builder, struct ranks *rank
 	return ranks->string ? 0 : SN_ERR_MEMORY;
 }
 
+/* A field that is the number of something else, whose ranks are known. */
+struct reference {
+	size_t offset;
+	uint32_t *const *rank; /* NULL: the last of a list */
+};
+
+static void renumber(unsigned char *item, const struct reference *references)
+{
+	for (; references->rank; references++) {
+		uint32_t *number = (uint32_t *)(item + references->offset);
+		*number = apply(*references->rank, *number);
+	}
+}
+
 /*
- * Sorts `count` things of `item_bytes` in place and fills in *rank. `things` holds them with the
- * final numbers of what they refer to.
+ * Copies of the builder's items, with the final numbers of what they refer to, in their order; and
+ * the rank of each. `items` and `rank` are from malloc.
  */
-static int order_things(void **things, size_t count, size_t item_bytes, uint32_t **rank,
-			int (*compare)(const void *, const void *, void *))
+static int order_items(const void *from, size_t count, size_t item_bytes,
+		       const struct reference *references,
+		       int (*compare)(const void *, const void *, void *), void *items_pointer,
+		       uint32_t **rank)
 {
+	void **items = items_pointer;
 	uint32_t *numbers = identity(count);
+	unsigned char *copy = calloc(count + 1, item_bytes);
 	unsigned char *sorted = malloc(count * item_bytes + 1);
-	*rank = rank_by(numbers, count, compare, *things);
-	if (*rank && sorted) {
-		for (size_t i = 0; i < count; i++)
-			memcpy(sorted + i * item_bytes,
-			       (unsigned char *)*things + numbers[i] * item_bytes, item_bytes);
-		free(*things);
-		*things = sorted;
-	}
-	bool done = *things == sorted;
-	if (!done)
-		free(sorted);
+	if (copy && count)
+		memcpy(copy, from, count * item_bytes);
+	for (size_t i = 0; copy && i < count; i++)
+		renumber(copy + i * item_bytes, references);
+	*rank = copy && sorted ? rank_by(numbers, count, compare, copy) : NULL;
+	for (size_t i = 0; *rank && i < count; i++)
+		memcpy(sorted + i * item_bytes, copy + numbers[i] * item_bytes, item_bytes);
+	*items = sorted;
+	free(copy);
 	free(numbers);
-	return done ? 0 : SN_ERR_MEMORY;
-}
-
-static void *copy(const void *things, size_t count, size_t item_bytes)
-{
-	void *copied = malloc(count * item_bytes + 1);
-	if (copied && count)
-		memcpy(copied, things, count * item_bytes);
-	return copied;
-}
-
-static int order_modules(const struct sn_db_builder *builder, struct ranks *ranks,
-			 struct sn_db_ordered *ordered)
-{
-	ordered->module_count = builder->modules.count;
-	ordered->modules =
-	    copy(builder->modules.bytes, ordered->module_count, sizeof(*ordered->modules));
-	if (!ordered->modules)
-		return SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < ordered->module_count; i++) {
-		struct sonde_db_module *module = ordered->modules + i;
-		module->path = apply(ranks->string, module->path);
-		module->build_id = apply(ranks->string, module->build_id);
-	}
-	return order_things((void **)&ordered->modules, ordered->module_count,
-			    sizeof(*ordered->modules), &ranks->module, compare_modules);
-}
-
-static int order_frames(const struct sn_db_builder *builder, struct ranks *ranks,
-			struct sn_db_ordered *ordered)
-{
-	ordered->frame_count = builder->frames.count;
-	ordered->frames =
-	    copy(builder->frames.bytes, ordered->frame_count, sizeof(*ordered->frames));
-	if (!ordered->frames)
-		return SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < ordered->frame_count; i++) {
-		struct sonde_db_frame *frame = ordered->frames + i;
-		frame->name = apply(ranks->string, frame->name);
-		frame->linkage_name = apply(ranks->string, frame->linkage_name);
-		frame->file = apply(ranks->string, frame->file);
-		frame->module = apply(ranks->module, frame->module);
-	}
-	return order_things((void **)&ordered->frames, ordered->frame_count,
-			    sizeof(*ordered->frames), &ranks->frame, compare_frames);
+	return *rank ? 0 : SN_ERR_MEMORY;
 }
 
 /* All contexts but the root, by parent and frame. */
@@ -303,62 +239,6 @@ static int order_contexts(const struct sn_db_builder *builder, struct ranks *ran
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
-static int order_metrics(const struct sn_db_builder *builder, struct ranks *ranks,
-			 struct sn_db_ordered *ordered)
-{
-	size_t count = builder->metric_count;
-	ordered->metrics = copy(builder->metrics, count, sizeof(*ordered->metrics));
-	if (!ordered->metrics)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < count; i++) {
-		struct sonde_db_metric *metric = ordered->metrics + i;
-		metric->name = apply(ranks->string, metric->name);
-		metric->unit = apply(ranks->string, metric->unit);
-		metric->source = apply(ranks->string, metric->source);
-	}
-	return order_things((void **)&ordered->metrics, count, sizeof(*ordered->metrics),
-			    &ranks->metric, compare_metrics);
-}
-
-static int order_profiles(const struct sn_db_builder *builder, struct ranks *ranks,
-			  struct sn_db_ordered *ordered)
-{
-	size_t count = builder->profile_count;
-	ordered->profiles = copy(builder->profiles, count, sizeof(*ordered->profiles));
-	if (!ordered->profiles)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < count; i++) {
-		struct sonde_db_profile *profile = ordered->profiles + i;
-		profile->host = apply(ranks->string, profile->host);
-		profile->program = apply(ranks->string, profile->program);
-		profile->thread = apply(ranks->string, profile->thread);
-	}
-	return order_things((void **)&ordered->profiles, count, sizeof(*ordered->profiles),
-			    &ranks->profile, compare_profiles);
-}
-
-static int order_notes(const struct sn_db_builder *builder, const struct ranks *ranks,
-		       struct sn_db_ordered *ordered)
-{
-	ordered->drops = copy(builder->drops, builder->drop_count, sizeof(*ordered->drops));
-	ordered->properties =
-	    copy(builder->properties, builder->property_count, sizeof(*ordered->properties));
-	if (!ordered->drops || !ordered->properties)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < builder->drop_count; i++) {
-		ordered->drops[i].cause = apply(ranks->string, ordered->drops[i].cause);
-		ordered->drops[i].text = apply(ranks->string, ordered->drops[i].text);
-	}
-	for (size_t i = 0; i < builder->property_count; i++) {
-		ordered->properties[i].key = apply(ranks->string, ordered->properties[i].key);
-		ordered->properties[i].value = apply(ranks->string, ordered->properties[i].value);
-	}
-	qsort(ordered->drops, builder->drop_count, sizeof(*ordered->drops), compare_drops);
-	qsort(ordered->properties, builder->property_count, sizeof(*ordered->properties),
-	      compare_properties);
-	return 0;
-}
-
 /* What the events refer to; the ranks are the ordered's from here on. */
 static int keep_ranks(const struct sn_db_builder *builder, struct ranks *ranks,
 		      struct sn_db_ordered *ordered)
@@ -379,29 +259,50 @@ static int keep_ranks(const struct sn_db_builder *builder, struct ranks *ranks,
 int sn_db_order(const struct sn_db_builder *builder, struct sn_db_ordered *ordered)
 {
 	struct ranks ranks = {0};
-	*ordered = (struct sn_db_ordered){0};
-	int result = order_strings(builder, &ranks, ordered);
-	if (!result)
-		result = order_modules(builder, &ranks, ordered);
-	if (!result)
-		result = order_frames(builder, &ranks, ordered);
-	if (!result)
-		result = order_contexts(builder, &ranks, ordered);
-	if (!result)
-		result = order_metrics(builder, &ranks, ordered);
-	if (!result)
-		result = order_profiles(builder, &ranks, ordered);
-	if (!result)
-		result = order_notes(builder, &ranks, ordered);
-	if (!result)
-		result = keep_ranks(builder, &ranks, ordered);
-	free(ranks.string);
-	free(ranks.module);
-	free(ranks.frame);
-	free(ranks.context);
-	free(ranks.metric);
-	free(ranks.profile);
-	return result;
+#define STRING(type, field)                                                                        \
+	{                                                                                          \
+		offsetof(struct type, field), &ranks.string                                        \
+	}
+	const struct reference module[] = {
+	    STRING(sonde_db_module, path), STRING(sonde_db_module, build_id), {0}};
+	const struct reference frame[] = {STRING(sonde_db_frame, name),
+					  STRING(sonde_db_frame, linkage_name),
+					  STRING(sonde_db_frame, file),
+					  {offsetof(struct sonde_db_frame, module), &ranks.module},
+					  {0}};
+	const struct reference metric[] = {STRING(sonde_db_metric, name),
+					   STRING(sonde_db_metric, unit),
+					   STRING(sonde_db_metric, source),
+					   {0}};
+	const struct reference profile[] = {STRING(sonde_db_profile, host),
+					    STRING(sonde_db_profile, program),
+					    STRING(sonde_db_profile, thread),
+					    {0}};
+	const struct reference drop[] = {
+	    STRING(sonde_db_drop, cause), STRING(sonde_db_drop, text), {0}};
+	const struct reference property[] = {
+	    STRING(sn_database_property, key), STRING(sn_database_property, value), {0}};
+#undef STRING
+#define ORDER(from, count, name, names)                                                            \
+	order_items(from, count, sizeof(*ordered->names), name, compare_##names, &ordered->names,  \
+		    &ranks.name)
+	*ordered = (struct sn_db_ordered){.module_count = builder->modules.count,
+					  .frame_count = builder->frames.count};
+	int result = order_strings(builder, &ranks, ordered) ||
+		     ORDER(builder->modules.bytes, builder->modules.count, module, modules) ||
+		     ORDER(builder->frames.bytes, builder->frames.count, frame, frames) ||
+		     order_contexts(builder, &ranks, ordered) ||
+		     ORDER(builder->metrics, builder->metric_count, metric, metrics) ||
+		     ORDER(builder->profiles, builder->profile_count, profile, profiles) ||
+		     ORDER(builder->drops, builder->drop_count, drop, drops) ||
+		     ORDER(builder->properties, builder->property_count, property, properties) ||
+		     keep_ranks(builder, &ranks, ordered);
+#undef ORDER
+	uint32_t *const unused[] = {ranks.string, ranks.module,	 ranks.frame, ranks.context,
+				    ranks.metric, ranks.profile, ranks.drop,  ranks.property};
+	for (size_t i = 0; i < sizeof(unused) / sizeof(*unused); i++)
+		free(unused[i]);
+	return result ? SN_ERR_MEMORY : 0;
 }
 
 void sn_db_ordered_release(struct sn_db_ordered *ordered)

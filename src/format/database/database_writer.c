@@ -10,6 +10,13 @@ void sn_db_builder_share(struct sn_db_builder *builder)
 	builder->is_shared = true;
 }
 
+void sn_db_builder_set_complete(struct sn_db_builder *builder,
+				int (*complete)(void *context, const char *path), void *context)
+{
+	builder->complete = complete;
+	builder->complete_context = context;
+}
+
 static int write_ordered(struct sn_db_builder *builder, struct sn_db_ordered *ordered,
 			 const char *path, struct sn_error *error)
 {
@@ -17,6 +24,8 @@ static int write_ordered(struct sn_db_builder *builder, struct sn_db_ordered *or
 	sn_db_writer_init(&writer, path, error);
 	writer.threads = builder->threads;
 	writer.is_shared = builder->is_shared;
+	writer.complete = builder->complete;
+	writer.complete_context = builder->complete_context;
 	int result = sn_db_writer_open(&writer);
 	if (!result)
 		result = sn_db_writer_describe(&writer, builder, ordered);

@@ -46,6 +46,8 @@ uint32_t sn_db_builder_profile(struct sn_db_builder *builder,
 			       const struct sonde_db_profile *profile);
 /* Replaces an earlier value of the key. */
 void sn_db_builder_property(struct sn_db_builder *builder, const char *key, const char *value);
+/* The same with a number as its value. */
+void sn_db_builder_property_number(struct sn_db_builder *builder, const char *key, int64_t value);
 /* Adds to an earlier count of the cause. */
 void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,
 			uint64_t count);
@@ -108,6 +110,10 @@ bool sn_db_builder_context_at(const struct sn_db_builder *builder, uint32_t cont
 
 /* Computes the summaries and writes the file (beside, then renamed). The builder stays as it is. */
 int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct sn_error *error);
+/* What the writer calls with the whole database, before it gets its name (format/writer/writer.h).
+ */
+void sn_db_builder_set_complete(struct sn_db_builder *builder,
+				int (*complete)(void *context, const char *path), void *context);
 /* The file is for others to read as the umask says; else for nobody but the user. */
 void sn_db_builder_share(struct sn_db_builder *builder);
 

@@ -55,14 +55,10 @@ static int decompress(struct sn_block_codec *codec, const unsigned char *bytes, 
 	return got == plain_bytes ? 0 : SN_ERR_FORMAT;
 }
 
-void sn_block_codec_release(struct sn_block_codec *codec)
+static void free_contexts(struct sn_block_codec *codec)
 {
 	ZSTD_freeCCtx(codec->compressor);
 	ZSTD_freeDCtx(codec->decompressor);
-	sn_buffer_release(&codec->plain);
-	free(codec->ordered);
-	free(codec->begins);
-	*codec = (struct sn_block_codec){0};
 }
 #else
 static size_t compress(struct sn_block_codec *codec, unsigned char *to, size_t room)
@@ -76,14 +72,19 @@ static int decompress(struct sn_block_codec *codec, const unsigned char *bytes, 
 	return SN_ERR_UNSUPPORTED;
 }
 
+static void free_contexts(struct sn_block_codec *codec)
+{
+}
+#endif
+
 void sn_block_codec_release(struct sn_block_codec *codec)
 {
+	free_contexts(codec);
 	sn_buffer_release(&codec->plain);
 	free(codec->ordered);
 	free(codec->begins);
 	*codec = (struct sn_block_codec){0};
 }
-#endif
 
 /* The codec's plain bytes as a frame; its length, or 0 without memory. */
 static uint32_t put_frame(struct sn_block_codec *codec, struct sn_buffer *out)
@@ -319,7 +320,7 @@ static int spread(const unsigned char *bitmap, size_t count, const uint64_t *col
 }
 
 /* The head of a column, and its values of those events that have any. */
-static int take_column(struct sn_span *span, size_t count, struct attribute_head *head,
+static int read_column(struct sn_span *span, size_t count, struct attribute_head *head,
 		       const unsigned char **bitmap, uint64_t *column)
 {
 	*bitmap = NULL;
@@ -341,7 +342,7 @@ int sn_block_attribute(const struct sn_block_rest *rest, uint32_t key, size_t co
 		uint64_t column[SN_BLOCK_EVENTS];
 		struct attribute_head head;
 		const unsigned char *bitmap;
-		int result = take_column(&span, count, &head, &bitmap, column);
+		int result = read_column(&span, count, &head, &bitmap, column);
 		if (result)
 			return result;
 		if (head.key == key)
@@ -360,7 +361,7 @@ int sn_block_attribute_next(struct sn_block_rest *rest, size_t count, uint32_t *
 	if (!rest->column_count)
 		return 0;
 	rest->column_count--;
-	int result = take_column(&rest->columns, count, &head, &bitmap, column);
+	int result = read_column(&rest->columns, count, &head, &bitmap, column);
 	if (result)
 		return result;
 	*key = head.key;

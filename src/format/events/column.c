@@ -2,6 +2,7 @@
 /* Byte planes of differences; see column.h. */
 #include "column.h"
 
+#include "base/sort.h"
 #include "base/wide.h"
 
 enum encoding { CONSTANT, PLAIN, DELTA, DICTIONARY };
@@ -68,12 +69,6 @@ SN_WIDE static bool get_planes(struct sn_span *span, uint64_t *values, size_t co
 	return true;
 }
 
-static int compare(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return (a > b) - (a < b);
-}
-
 #define TABLE_SLOTS (2 * SN_COLUMN_MAX)
 
 /* The distinct values of a column, and where each value is found among them. */
@@ -113,7 +108,7 @@ static bool collect(struct dictionary *dictionary, const uint64_t *values, size_
 
 static void sort_values(struct dictionary *dictionary)
 {
-	qsort(dictionary->values, dictionary->count, sizeof(*dictionary->values), compare);
+	sn_sort_u64(dictionary->values, dictionary->count);
 	for (size_t i = 0; i < dictionary->count; i++)
 		dictionary->places[slot_of(dictionary, dictionary->values[i])] = (uint16_t)(i + 1);
 }

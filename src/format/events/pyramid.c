@@ -81,10 +81,9 @@ static int push(struct sn_pyramid *pyramid, struct sn_summary *summary, const st
 	summary->context = shares->contexts[best];
 	summary->busy_share = share_of(shares->busy, (double)(summary->end_ns - summary->start_ns));
 	summary->context_share = share_of(shares->weights[best], shares->busy);
-	if (sn_vec_reserve(&pyramid->summaries, &pyramid->capacity, pyramid->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	pyramid->summaries[pyramid->count++] = *summary;
-	return 0;
+	return sn_vec_push(&pyramid->summaries, &pyramid->capacity, &pyramid->count, *summary)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* The first `count` of the events pending as one summary. */

@@ -3,6 +3,7 @@
 #include "measurement_reader.h"
 #include "format/trace_file/trace_file.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <dirent.h>
@@ -17,7 +18,7 @@ struct list {
 	size_t count, capacity;
 };
 
-/* Appends what asprintf made; -1 without memory. The array always ends with NULL. */
+/* Appends FOLDER/NAME, or the folder itself; -1 without memory. The array always ends with NULL. */
 static int append(struct list *list, const char *folder, const char *name)
 {
 	if (sn_vec_reserve(&list->files, &list->capacity, list->count + 2) < 0)
@@ -30,20 +31,13 @@ static int append(struct list *list, const char *folder, const char *name)
 	return 0;
 }
 
-static bool is_measurement(const char *name)
-{
-	size_t length = strlen(name), suffix = sizeof(SN_MEASUREMENT_SUFFIX) - 1;
-	return length > suffix && !strcmp(name + length - suffix, SN_MEASUREMENT_SUFFIX);
-}
-
 /* A trace that lies alone counts as a measurement. */
 static bool is_lone_trace(const char *folder, const char *name)
 {
-	size_t length = strlen(name), suffix = sizeof(SN_TRACE_FILE_SUFFIX) - 1;
+	size_t stem = strlen(name) - strlen(SN_TRACE_FILE_SUFFIX);
 	char *beside = NULL;
-	if (length <= suffix || strcmp(name + length - suffix, SN_TRACE_FILE_SUFFIX) ||
-	    asprintf(&beside, "%s/%.*s" SN_MEASUREMENT_SUFFIX, folder, (int)(length - suffix),
-		     name) < 0)
+	if (!sn_text_ends(name, SN_TRACE_FILE_SUFFIX) ||
+	    asprintf(&beside, "%s/%.*s" SN_MEASUREMENT_SUFFIX, folder, (int)stem, name) < 0)
 		return false;
 	struct stat status;
 	bool is_alone = lstat(beside, &status) < 0;
@@ -63,11 +57,12 @@ static int list_folder(const char *path, struct list *list, struct sn_error *err
 		return sn_fail(error, SN_ERR_IO, "cannot read '%s': %s", path, strerror(errno));
 	int failed = 0;
 	for (struct dirent *entry; !failed && (entry = readdir(folder));)
-		if (is_measurement(entry->d_name) || is_lone_trace(path, entry->d_name))
+		if (sn_text_ends(entry->d_name, SN_MEASUREMENT_SUFFIX) ||
+		    is_lone_trace(path, entry->d_name))
 			failed = append(list, path, entry->d_name);
 	closedir(folder);
 	if (failed)
-		return sn_fail(error, SN_ERR_MEMORY, "cannot read '%s': out of memory", path);
+		return sn_fail_prefix(error, sn_fail_memory(error), "cannot read '%s'", path);
 	if (!list->count)
 		return sn_fail(error, SN_ERR_MISSING, "cannot read '%s': no measurement in it",
 			       path);
@@ -96,7 +91,7 @@ int sn_measurement_list(const char *path, char ***files, size_t *count, struct s
 	else if (S_ISDIR(status.st_mode))
 		result = list_folder(path, &list, error);
 	else if (append_file(&list, path) < 0)
-		result = sn_fail(error, SN_ERR_MEMORY, "cannot read '%s': out of memory", path);
+		result = sn_fail_prefix(error, sn_fail_memory(error), "cannot read '%s'", path);
 	if (result) {
 		sn_measurement_free_list(list.files);
 		return result;

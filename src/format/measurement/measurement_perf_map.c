@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that was made at run time, where its compiler wrote what it made: the launcher keeps
+ * Code that was generated at run time, of which its compiler wrote a map: the launcher keeps
  * perf-PID.map in the measurement folder (measurement_reader.h). Frames in memory without a file
  * are given to one more module, the map, as addresses, so that names are looked up as everywhere.
  */
@@ -53,27 +53,20 @@ static bool address_of(const struct sn_measurement *measurement, const struct sn
 static int add_module(struct sn_measurement *measurement, const char *path)
 {
 	struct sn_measurement_strings *strings = &measurement->strings;
-	size_t length = strlen(path), text = strings->count ? strings->offsets[strings->count] : 0;
+	uint32_t count = strings->count;
+	size_t length = strlen(path), text = count ? strings->offsets[count] : 0;
 	struct sn_module_record *modules =
-	    calloc(measurement->module_count + 1ull, sizeof(*modules));
-	uint32_t *offsets = calloc(strings->count + 2ull, sizeof(*offsets));
-	char *bytes = malloc(text + length);
-	measurement->made[SN_MADE_MODULES] = modules;
-	measurement->made[SN_MADE_OFFSETS] = offsets;
-	measurement->made[SN_MADE_BYTES] = bytes;
-	if (!modules || !offsets || !bytes)
+	    sn_measurement_copy(measurement, measurement->modules, measurement->module_count, 1);
+	uint32_t *offsets =
+	    sn_measurement_copy(measurement, strings->offsets, count ? count + 1ull : 0, 2);
+	char *bytes = sn_measurement_copy(measurement, strings->bytes, text, length);
+	if (measurement->arena.failed)
 		return SN_ERR_MEMORY;
-	if (measurement->module_count)
-		memcpy(modules, measurement->modules, measurement->module_count * sizeof(*modules));
-	if (strings->count)
-		memcpy(offsets, strings->offsets, (strings->count + 1ull) * sizeof(*offsets));
-	if (text)
-		memcpy(bytes, strings->bytes, text);
 	memcpy(bytes + text, path, length);
-	offsets[strings->count + 1] = (uint32_t)(text + length);
+	offsets[count + 1] = (uint32_t)(text + length);
 	modules[measurement->module_count] =
-	    (struct sn_module_record){.path = strings->count, .flags = SN_MODULE_PERF_MAP};
-	*strings = (struct sn_measurement_strings){strings->count + 1, offsets, bytes};
+	    (struct sn_module_record){.path = count, .flags = SN_MODULE_PERF_MAP};
+	*strings = (struct sn_measurement_strings){count + 1, offsets, bytes};
 	measurement->modules = modules;
 	return 0;
 }

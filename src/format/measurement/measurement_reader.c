@@ -3,6 +3,7 @@
 #include "measurement_reader.h"
 #include "measurement_graph.h"
 
+#include "base/file_at.h"
 #include "format/checksum.h"
 #include "format/database/database.h"
 #include "measurement_trace.h"
@@ -35,18 +36,7 @@ static int read_at(const struct source *source, uint64_t offset, void *bytes, si
 		memcpy(bytes, source->memory + offset, length);
 		return 0;
 	}
-	unsigned char *to = bytes;
-	while (length) {
-		ssize_t got = pread(source->fd, to, length, (off_t)offset);
-		if (got == 0 || (got < 0 && errno != EINTR))
-			return -1;
-		if (got > 0) {
-			to += got;
-			offset += (size_t)got;
-			length -= (size_t)got;
-		}
-	}
-	return 0;
+	return sn_read_at(source->fd, bytes, length, offset);
 }
 
 static int damaged(struct sn_error *error, const char *part)
@@ -107,42 +97,29 @@ static int check_section(const struct sn_measurement *m, const struct sn_section
 }
 
 /* Counts the threads and makes room for them. */
-static int make_threads(struct sn_measurement *m, struct sn_error *error)
+static int list_threads(struct sn_measurement *m, struct sn_error *error)
 {
-	uint32_t count, made = 0;
+	uint32_t count, listed = 0;
 	const struct sn_section_entry *table = section_table(m, &count);
 	for (uint32_t i = 0; i < count; i++)
 		m->thread_count += table[i].type == SN_SNAPSHOT_THREAD;
-	m->threads = calloc(m->thread_count + 1ull, sizeof(*m->threads));
+	m->threads = sn_arena_array(&m->arena, struct sn_measurement_thread, m->thread_count);
 	if (!m->threads)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	for (uint32_t i = 0; i < count; i++) {
 		if (table[i].type != SN_SNAPSHOT_THREAD)
 			continue;
-		if (made && table[i].index <= m->threads[made - 1].index)
+		if (listed && table[i].index <= m->threads[listed - 1].index)
 			return damaged(error, "threads out of order");
-		m->threads[made++].index = table[i].index;
+		m->threads[listed++].index = table[i].index;
 	}
 	return 0;
 }
 
-static struct sn_measurement_thread *find_thread(const struct sn_measurement *m, uint32_t index)
-{
-	uint32_t low = 0, high = m->thread_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (m->threads[middle].index < index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < m->thread_count && m->threads[low].index == index ? m->threads + low : NULL;
-}
-
 /* The records of a section; false where there are too many, part of one, or the section came
  * before. */
-static bool take(const struct sn_measurement *m, const struct sn_section_entry *entry,
-		 size_t record_bytes, const void *array_pointer, size_t *count)
+static bool records(const struct sn_measurement *m, const struct sn_section_entry *entry,
+		    size_t record_bytes, const void *array_pointer, size_t *count)
 {
 	const void **array = (const void **)(uintptr_t)array_pointer;
 	bool is_first = !*array;
@@ -151,16 +128,16 @@ static bool take(const struct sn_measurement *m, const struct sn_section_entry *
 	return is_first && entry->length % record_bytes == 0 && *count < SN_ID_NONE;
 }
 
-static bool take32(const struct sn_measurement *m, const struct sn_section_entry *entry,
-		   size_t record_bytes, const void *array_pointer, uint32_t *count)
-{
-	size_t wide;
-	bool is_whole = take(m, entry, record_bytes, array_pointer, &wide);
-	*count = (uint32_t)wide;
-	return is_whole;
-}
+/* The same into an array and its count, of any type. */
+#define RECORDS(array, count)                                                                      \
+	({                                                                                         \
+		size_t sn_count;                                                                   \
+		bool sn_is_whole = records(m, entry, sizeof(*(array)), &(array), &sn_count);       \
+		(count) = (__typeof__(count))sn_count;                                             \
+		sn_is_whole;                                                                       \
+	})
 
-static bool take_strings(const struct sn_measurement *m, const struct sn_section_entry *entry,
+static bool read_strings(const struct sn_measurement *m, const struct sn_section_entry *entry,
 			 struct sn_measurement_strings *strings)
 {
 	const struct sn_strings_record *record = (const void *)(m->bytes + entry->offset);
@@ -179,62 +156,50 @@ static bool take_strings(const struct sn_measurement *m, const struct sn_section
 	return strings->offsets[0] == 0 && strings->offsets[record->count] <= text_bytes;
 }
 
-static bool take_process(struct sn_measurement *m, const struct sn_section_entry *entry)
+static bool read_thread_section(struct sn_measurement *m, const struct sn_section_entry *entry)
 {
+	uint32_t at = sn_measurement_thread_at(m, entry->index);
+	struct sn_measurement_thread *thread = m->threads + at;
 	size_t count;
-	if (!take(m, entry, 1, &m->process, &count))
-		return false;
-	m->process_bytes = count;
-	return !count || !m->process[count - 1];
-}
-
-static bool take_thread_section(struct sn_measurement *m, const struct sn_section_entry *entry)
-{
-	struct sn_measurement_thread *thread = find_thread(m, entry->index);
-	size_t count;
-	if (!thread)
+	if (at == SN_ID_NONE)
 		return false;
 	switch (entry->type) {
 	case SN_SNAPSHOT_STRINGS:
-		return take_strings(m, entry, &thread->strings);
+		return read_strings(m, entry, &thread->strings);
 	case SN_SNAPSHOT_THREAD:
-		return take(m, entry, sizeof(*thread->record), &thread->record, &count) &&
-		       count == 1;
+		return RECORDS(thread->record, count) && count == 1;
 	case SN_SNAPSHOT_STREAM:
-		return take(m, entry, sizeof(*thread->stream), &thread->stream, &count) &&
-		       count == 1;
+		return RECORDS(thread->stream, count) && count == 1;
 	case SN_SNAPSHOT_CODES:
-		return take32(m, entry, sizeof(*thread->codes), &thread->codes,
-			      &thread->code_count);
+		return RECORDS(thread->codes, thread->code_count);
 	case SN_SNAPSHOT_NODES:
-		return take32(m, entry, sizeof(*thread->nodes), &thread->nodes,
-			      &thread->node_count);
+		return RECORDS(thread->nodes, thread->node_count);
 	default:
-		return take(m, entry, sizeof(*thread->values), &thread->values,
-			    &thread->value_count);
+		return RECORDS(thread->values, thread->value_count);
 	}
 }
 
-static bool take_section(struct sn_measurement *m, const struct sn_section_entry *entry)
+static bool read_section(struct sn_measurement *m, const struct sn_section_entry *entry)
 {
 	switch (entry->type) {
 	case SN_SNAPSHOT_PROCESS:
-		return take_process(m, entry);
+		return RECORDS(m->process, m->process_bytes) &&
+		       (!m->process_bytes || !m->process[m->process_bytes - 1]);
 	case SN_SNAPSHOT_MODULES:
-		return take32(m, entry, sizeof(*m->modules), &m->modules, &m->module_count);
+		return RECORDS(m->modules, m->module_count);
 	case SN_SNAPSHOT_METRICS:
-		return take32(m, entry, sizeof(*m->metrics), &m->metrics, &m->metric_count);
+		return RECORDS(m->metrics, m->metric_count);
 	case SN_SNAPSHOT_DROPS:
-		return take32(m, entry, sizeof(*m->drops), &m->drops, &m->drop_count);
+		return RECORDS(m->drops, m->drop_count);
 	case SN_SNAPSHOT_GRAPH:
-		return take(m, entry, 1, &m->graph, &m->graph_bytes) &&
+		return RECORDS(m->graph, m->graph_bytes) &&
 		       sn_measurement_graph_parse(m->graph, m->graph_bytes,
 						  &(struct sn_measurement_graph){0});
 	case SN_SNAPSHOT_STRINGS:
 		if (entry->index == SN_ID_NONE)
-			return take_strings(m, entry, &m->strings);
+			return read_strings(m, entry, &m->strings);
 	}
-	return take_thread_section(m, entry);
+	return read_thread_section(m, entry);
 }
 
 static bool has_string(const struct sn_measurement_strings *strings, uint32_t id)
@@ -307,7 +272,7 @@ static int check_snapshot(struct sn_measurement *m, struct sn_error *error)
 {
 	int result = check_container(m, error);
 	if (!result)
-		result = make_threads(m, error);
+		result = list_threads(m, error);
 	if (result)
 		return result;
 	uint32_t count;
@@ -316,7 +281,7 @@ static int check_snapshot(struct sn_measurement *m, struct sn_error *error)
 		result = check_section(m, table + i, error);
 		if (result)
 			return result;
-		if (is_known(table + i) && !take_section(m, table + i))
+		if (is_known(table + i) && !read_section(m, table + i))
 			return damaged(error, "inconsistent section");
 	}
 	if (!check_process(m))
@@ -338,7 +303,7 @@ static int read_snapshot(const struct source *source, const struct sn_commit_slo
 	unsigned char *bytes = m ? malloc(slot->length + 1) : NULL;
 	if (!bytes) {
 		free(m);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	}
 	m->bytes = bytes;
 	m->length = slot->length;
@@ -461,7 +426,7 @@ int sn_measurement_open(const char *path, struct sn_measurement **measurement,
 	if (!result && (sn_measurement_use_perf_map(*measurement, path) < 0 ||
 			sn_measurement_use_trace(*measurement, path) < 0)) {
 		sn_measurement_free(*measurement);
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	}
 	/* killed before its first checkpoint: the trace is all there is */
 	char *trace = result == SN_ERR_MISSING ? sn_measurement_trace_path(path) : NULL;
@@ -475,13 +440,19 @@ void sn_measurement_free(struct sn_measurement *measurement)
 {
 	if (!measurement)
 		return;
-	for (size_t i = 0; i < sizeof(measurement->made) / sizeof(*measurement->made); i++)
-		free(measurement->made[i]);
 	sn_trace_reader_free(measurement->trace);
-	free(measurement->trace_threads);
+	sn_arena_release(&measurement->arena);
 	free(measurement->bytes);
-	free(measurement->threads);
 	free(measurement);
+}
+
+void *sn_measurement_copy_bytes(struct sn_measurement *measurement, const void *table, size_t bytes,
+				size_t more)
+{
+	void *copy = sn_arena_allocate(&measurement->arena, bytes + more);
+	if (copy && bytes)
+		memcpy(copy, table, bytes);
+	return copy;
 }
 
 const char *sn_measurement_string(const struct sn_measurement_strings *strings, uint32_t id,
@@ -511,4 +482,10 @@ const char *sn_measurement_property(const struct sn_measurement *measurement, co
 		if (!strncmp(property, key, length) && property[length] == '=')
 			return property + length + 1;
 	return NULL;
+}
+
+uint64_t sn_measurement_number(const struct sn_measurement *measurement, const char *key)
+{
+	const char *text = sn_measurement_property(measurement, key);
+	return text ? strtoull(text, NULL, 10) : 0;
 }

@@ -10,6 +10,7 @@
 #ifndef SN_FORMAT_MEASUREMENT_READER_H
 #define SN_FORMAT_MEASUREMENT_READER_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "measurement.h"
 
@@ -41,20 +42,6 @@ struct sn_measurement_thread {
 
 struct sn_trace_reader;
 
-/* Tables to which something was added, owned. */
-enum sn_measurement_made {
-	SN_MADE_MODULES,
-	SN_MADE_OFFSETS, /* of the process's strings */
-	SN_MADE_BYTES,
-	SN_MADE_METRICS,
-	SN_MADE_DROPS,
-	SN_MADE_THREADS,
-	SN_MADE_NAME_NODES,
-	SN_MADE_NAME_OFFSETS,
-	SN_MADE_NAME_BYTES,
-	SN_MADE_COUNT
-};
-
 struct sn_measurement {
 	unsigned char *bytes; /* the snapshot; owned */
 	uint64_t length;
@@ -72,13 +59,13 @@ struct sn_measurement {
 	const void *graph; /* the section, checked (measurement_graph.h); NULL without */
 	size_t graph_bytes;
 	uint32_t module_count, metric_count, drop_count;
-	struct sn_measurement_thread *threads; /* by ascending index; owned */
+	struct sn_measurement_thread *threads; /* by ascending index */
 	uint32_t thread_count;
-	void *made[SN_MADE_COUNT];
+	struct sn_arena arena; /* of what does not lie in the snapshot as it is here */
 	/* The trace file beside it, owned, or NULL; see measurement_trace.h. Its streams that are
 	 * no measured thread, and its counters, are among the threads and metrics. */
 	struct sn_trace_reader *trace;
-	uint32_t *trace_threads; /* [stream]: position of its thread, or SN_ID_NONE; owned */
+	uint32_t *trace_threads; /* [stream]: position of its thread, or SN_ID_NONE */
 	uint32_t trace_added;	 /* threads that were added for streams, the last ones */
 	uint32_t trace_names;	 /* position of the thread whose node i + 1 is name i */
 };
@@ -97,11 +84,21 @@ int sn_measurement_use_perf_map(struct sn_measurement *measurement, const char *
 int sn_measurement_parse(const void *bytes, size_t length, const char *name,
 			 struct sn_measurement **measurement, struct sn_error *error);
 
+/* A copy of a table in the measurement's arena, with room for `more` records; NULL without memory.
+ */
+#define sn_measurement_copy(measurement, table, count, more)                                       \
+	sn_measurement_copy_bytes(measurement, table, (count) * sizeof(*(table)),                  \
+				  (more) * sizeof(*(table)))
+void *sn_measurement_copy_bytes(struct sn_measurement *measurement, const void *table, size_t bytes,
+				size_t more);
+
 /* A string's bytes, not ended by NUL; NULL and 0 for SN_ID_NONE or an id that is not there. */
 const char *sn_measurement_string(const struct sn_measurement_strings *strings, uint32_t id,
 				  size_t *length);
 /* The value of a key of PROCESS, or NULL. */
 const char *sn_measurement_property(const struct sn_measurement *measurement, const char *key);
+/* The same as a number; 0 where it is not there. */
+uint64_t sn_measurement_number(const struct sn_measurement *measurement, const char *key);
 /* Steps through PROCESS: pass NULL first, then what was returned; NULL at the end. */
 const char *sn_measurement_next_property(const struct sn_measurement *measurement,
 					 const char *property);

@@ -9,6 +9,9 @@
  */
 #include "measurement_trace.h"
 
+#include "base/search.h"
+#include "base/sort.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <dirent.h>
@@ -24,22 +27,15 @@ struct texts {
 	uint32_t count, used;
 };
 
-/* Room for what may be added to `from`; false without memory. */
-static bool begin_texts(struct texts *texts, const struct sn_measurement_strings *from,
-			uint32_t count, uint64_t bytes)
+/* A copy with room for `count` more strings of `bytes` bytes. Without memory it has none. */
+static struct texts begin_texts(struct sn_measurement *m, const struct sn_measurement_strings *from,
+				uint32_t count, uint64_t bytes)
 {
 	uint32_t used = from->count ? from->offsets[from->count] : 0;
-	texts->offsets = calloc((size_t)from->count + count + 1, sizeof(*texts->offsets));
-	texts->bytes = malloc(used + bytes + 1);
-	if (!texts->offsets || !texts->bytes)
-		return false;
-	if (from->count)
-		memcpy(texts->offsets, from->offsets, (from->count + 1ull) * sizeof(uint32_t));
-	if (used)
-		memcpy(texts->bytes, from->bytes, used);
-	texts->count = from->count;
-	texts->used = used;
-	return true;
+	return (struct texts){sn_measurement_copy(m, from->offsets,
+						  from->count ? from->count + 1ull : 0,
+						  count + 1ull),
+			      sn_measurement_copy(m, from->bytes, used, bytes), from->count, used};
 }
 
 static uint32_t add_text(struct texts *texts, const char *text, size_t length)
@@ -57,15 +53,9 @@ static struct sn_measurement_strings strings_of(const struct texts *texts)
 
 /* ---- where ---- */
 
-static bool ends_with(const char *path, const char *suffix)
-{
-	size_t length = strlen(path), bytes = strlen(suffix);
-	return length > bytes && !strcmp(path + length - bytes, suffix);
-}
-
 bool sn_measurement_is_trace(const char *path)
 {
-	return ends_with(path, SN_TRACE_FILE_SUFFIX);
+	return sn_text_ends(path, SN_TRACE_FILE_SUFFIX);
 }
 
 char *sn_measurement_trace_path(const char *path)
@@ -73,7 +63,7 @@ char *sn_measurement_trace_path(const char *path)
 	char *trace = NULL;
 	if (sn_measurement_is_trace(path))
 		return strdup(path);
-	if (!ends_with(path, SN_MEASUREMENT_SUFFIX))
+	if (!sn_text_ends(path, SN_MEASUREMENT_SUFFIX))
 		return NULL;
 	int stem = (int)(strlen(path) - strlen(SN_MEASUREMENT_SUFFIX));
 	if (asprintf(&trace, "%.*s" SN_TRACE_FILE_SUFFIX, stem, path) < 0)
@@ -100,12 +90,9 @@ static const struct {
 static int add_drops(struct sn_measurement *m, const struct sn_trace_directory *all,
 		     struct texts *texts)
 {
-	struct sn_drop_record *drops = calloc(m->drop_count + LOSSES, sizeof(*drops));
+	struct sn_drop_record *drops = sn_measurement_copy(m, m->drops, m->drop_count, LOSSES);
 	if (!drops)
 		return SN_ERR_MEMORY;
-	m->made[SN_MADE_DROPS] = drops;
-	if (m->drop_count)
-		memcpy(drops, m->drops, m->drop_count * sizeof(*drops));
 	for (size_t i = 0; i < LOSSES; i++) {
 		uint64_t count = all->losses.counts[losses[i].cause];
 		if (count)
@@ -121,12 +108,9 @@ static int add_counters(struct sn_measurement *m, const struct sn_trace_director
 			struct texts *texts)
 {
 	struct sn_metric_record *metrics =
-	    calloc((size_t)m->metric_count + all->counter_count + 1, sizeof(*metrics));
+	    sn_measurement_copy(m, m->metrics, m->metric_count, all->counter_count);
 	if (!metrics)
 		return SN_ERR_MEMORY;
-	m->made[SN_MADE_METRICS] = metrics;
-	if (m->metric_count)
-		memcpy(metrics, m->metrics, m->metric_count * sizeof(*metrics));
 	uint32_t source = add_text(texts, "trace", 5);
 	for (uint32_t i = 0; i < all->counter_count; i++)
 		metrics[m->metric_count + i] = (struct sn_metric_record){
@@ -141,17 +125,12 @@ static int add_counters(struct sn_measurement *m, const struct sn_trace_director
 
 static int add_tables(struct sn_measurement *m, const struct sn_trace_directory *all)
 {
-	struct texts texts = {0};
 	uint64_t bytes = 256;
 	for (uint32_t i = 0; i < all->counter_count; i++)
 		bytes += all->counters[i].name_length + all->counters[i].unit_length;
-	bool has_room =
-	    begin_texts(&texts, &m->strings, 2 * all->counter_count + LOSSES + 1, bytes);
-	free(m->made[SN_MADE_OFFSETS]);
-	free(m->made[SN_MADE_BYTES]);
-	m->made[SN_MADE_OFFSETS] = texts.offsets;
-	m->made[SN_MADE_BYTES] = texts.bytes;
-	if (!has_room || add_counters(m, all, &texts) || add_drops(m, all, &texts))
+	struct texts texts =
+	    begin_texts(m, &m->strings, 2 * all->counter_count + LOSSES + 1, bytes);
+	if (m->arena.failed || add_counters(m, all, &texts) || add_drops(m, all, &texts))
 		return SN_ERR_MEMORY;
 	m->strings = strings_of(&texts);
 	return 0;
@@ -170,9 +149,7 @@ struct known {
 static int compare_keys(const void *left, const void *right)
 {
 	const struct thread_key *a = left, *b = right;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->tid < b->tid ? -1 : a->tid > b->tid;
+	return SN_ORDER_BY(a, b, pid, tid);
 }
 
 /* Of no measured thread, or of one that came too late for the last checkpoint. */
@@ -184,22 +161,6 @@ static bool is_added(const struct sn_measurement *m, const struct known *known,
 		return sn_measurement_thread_at(m, stream->thread) == SN_ID_NONE;
 	return stream->kind != SN_TRACE_STREAM_THREAD || !known->count ||
 	       !bsearch(&key, known->keys, known->count, sizeof(key), compare_keys);
-}
-
-/* The thread that has the names' contexts: the first that is added, for want of any other. */
-static int add_names(struct sn_measurement_thread *thread, const struct sn_trace_directory *all,
-		     struct sn_node_record *nodes)
-{
-	for (uint32_t i = 0; i < all->name_count; i++) {
-		const struct sn_trace_name *name = all->names + i;
-		nodes[i + 1] = (struct sn_node_record){
-		    .parent = name->parent == SN_ID_NONE ? 0 : name->parent + 1,
-		    .own = i + 1,
-		    /* string 0 is the stream's name */
-		    .frame = {.kind = (uint8_t)name->frame_kind, .id = i + 1}};
-	}
-	thread->node_count += all->name_count;
-	return 0;
 }
 
 struct added {
@@ -230,27 +191,29 @@ static void add_thread(const struct sn_trace_directory *all, const struct sn_tra
 	thread->node_count = 1;
 }
 
-/* The names' strings behind the thread's own. */
-static int give_names(struct sn_measurement *m, const struct sn_trace_directory *all,
-		      struct sn_measurement_thread *thread)
+/* Gives a thread the names' contexts, and their strings behind its own. */
+static int add_names(struct sn_measurement *m, const struct sn_trace_directory *all,
+		     struct sn_measurement_thread *thread)
 {
-	struct texts texts = {0};
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < all->name_count; i++)
 		bytes += all->names[i].text_length;
-	struct sn_node_record *nodes = calloc(all->name_count + 1ull, sizeof(*nodes));
-	m->made[SN_MADE_NAME_NODES] = nodes;
-	bool has_room = begin_texts(&texts, &thread->strings, all->name_count, bytes);
-	m->made[SN_MADE_NAME_OFFSETS] = texts.offsets;
-	m->made[SN_MADE_NAME_BYTES] = texts.bytes;
-	if (!nodes || !has_room)
+	struct sn_node_record *nodes = sn_measurement_copy(m, thread->nodes, 1, all->name_count);
+	struct texts texts = begin_texts(m, &thread->strings, all->name_count, bytes);
+	if (m->arena.failed)
 		return SN_ERR_MEMORY;
-	nodes[0] = thread->nodes[0];
-	for (uint32_t i = 0; i < all->name_count; i++)
-		add_text(&texts, all->names[i].text, all->names[i].text_length);
+	for (uint32_t i = 0; i < all->name_count; i++) {
+		const struct sn_trace_name *name = all->names + i;
+		nodes[i + 1] = (struct sn_node_record){
+		    .parent = name->parent == SN_ID_NONE ? 0 : name->parent + 1,
+		    .own = i + 1,
+		    .frame = {.kind = (uint8_t)name->frame_kind,
+			      .id = add_text(&texts, name->text, name->text_length)}};
+	}
 	thread->strings = strings_of(&texts);
 	thread->nodes = nodes;
-	return add_names(thread, all, nodes);
+	thread->node_count += all->name_count;
+	return 0;
 }
 
 static uint64_t end_of(const struct sn_measurement *m, const struct sn_trace_directory *all)
@@ -270,17 +233,12 @@ static int add_threads(struct sn_measurement *m, const struct sn_trace_directory
 		count += is_added(m, known, all->streams + i);
 	uint64_t end_ns = end_of(m, all);
 	struct sn_measurement_thread *threads =
-	    calloc((size_t)m->thread_count + count + 1, sizeof(*threads));
-	struct added *added = calloc(count + 1ull, sizeof(*added));
-	m->made[SN_MADE_THREADS] = added;
-	m->trace_threads = calloc(all->stream_count + 1ull, sizeof(*m->trace_threads));
-	if (!threads || !added || !m->trace_threads) {
-		free(threads);
+	    sn_measurement_copy(m, m->threads, m->thread_count, count);
+	struct added *added = sn_arena_array(&m->arena, struct added, count);
+	m->trace_threads = sn_arena_array(&m->arena, uint32_t, all->stream_count);
+	if (m->arena.failed)
 		return SN_ERR_MEMORY;
-	}
-	if (m->thread_count)
-		memcpy(threads, m->threads, m->thread_count * sizeof(*threads));
-	uint32_t first = m->thread_count, made = 0;
+	uint32_t first = m->thread_count;
 	uint32_t index = first ? threads[first - 1].index + 1 : 0;
 	for (uint32_t i = 0; i < all->stream_count; i++) {
 		m->trace_threads[i] = SN_ID_NONE;
@@ -288,17 +246,16 @@ static int add_threads(struct sn_measurement *m, const struct sn_trace_directory
 			m->trace_threads[i] = sn_measurement_thread_at(m, all->streams[i].thread);
 			continue;
 		}
-		struct sn_measurement_thread *thread = threads + m->thread_count + made;
+		struct sn_measurement_thread *thread = threads + first + m->trace_added;
 		thread->index = index++;
 		add_thread(all, all->streams + i, end_ns, added++, thread);
-		m->trace_threads[i] = m->thread_count + made++;
+		m->trace_threads[i] = first + m->trace_added++;
 	}
-	free(m->threads);
 	m->threads = threads;
-	m->thread_count += made;
-	m->trace_added = made;
-	m->trace_names = made && all->name_count ? first : SN_ID_NONE;
-	return m->trace_names == SN_ID_NONE ? 0 : give_names(m, all, threads + first);
+	m->thread_count += m->trace_added;
+	/* the first that is added, for want of any other */
+	m->trace_names = m->trace_added && all->name_count ? first : SN_ID_NONE;
+	return m->trace_names == SN_ID_NONE ? 0 : add_names(m, all, threads + first);
 }
 
 static int use_trace(struct sn_measurement *m, const char *path, const struct known *known)
@@ -350,16 +307,12 @@ static int add_known(struct known *known, const char *path)
 	/* one that cannot be read says so when it is read for itself */
 	if (sn_measurement_open(path, &measurement, NULL))
 		return 0;
-	const char *pid = sn_measurement_property(measurement, "pid");
+	uint64_t pid = sn_measurement_number(measurement, "pid");
 	for (uint32_t i = 0; i < measurement->thread_count && !result; i++) {
 		const struct sn_measurement_thread *thread = measurement->threads + i;
-		if (thread->stream || !thread->record || !pid)
-			continue;
-		if (sn_vec_reserve(&known->keys, &known->capacity, known->count + 1) < 0)
-			result = SN_ERR_MEMORY;
-		else
-			known->keys[known->count++] =
-			    (struct thread_key){strtoull(pid, NULL, 10), thread->record->tid};
+		if (!thread->stream && thread->record && pid)
+			result = sn_vec_push(&known->keys, &known->capacity, &known->count,
+					     (struct thread_key){pid, thread->record->tid});
 	}
 	sn_measurement_free(measurement);
 	return result;
@@ -374,13 +327,11 @@ static int find_known(const char *path, struct known *known)
 	DIR *directory = folder ? opendir(folder) : NULL;
 	for (struct dirent *entry; directory && !result && (entry = readdir(directory));) {
 		char *file;
-		if (!ends_with(entry->d_name, SN_MEASUREMENT_SUFFIX))
+		if (!sn_text_ends(entry->d_name, SN_MEASUREMENT_SUFFIX))
 			continue;
-		if (asprintf(&file, "%s%s", folder, entry->d_name) < 0) {
-			result = SN_ERR_MEMORY;
-			break;
-		}
-		result = add_known(known, file);
+		if (asprintf(&file, "%s%s", folder, entry->d_name) < 0)
+			file = NULL;
+		result = file ? add_known(known, file) : SN_ERR_MEMORY;
 		free(file);
 	}
 	if (directory)
@@ -413,7 +364,7 @@ int sn_measurement_open_trace(const char *path, bool is_process,
 	free(known.keys);
 	if (result) {
 		sn_measurement_free(m);
-		return sn_fail(error, result, "cannot read '%s': out of memory", path);
+		return sn_fail_prefix(error, sn_fail_memory(error), "cannot read '%s'", path);
 	}
 	*measurement = m;
 	return 0;
@@ -423,26 +374,12 @@ int sn_measurement_open_trace(const char *path, bool is_process,
 
 uint32_t sn_measurement_thread_at(const struct sn_measurement *m, uint32_t index)
 {
-	uint32_t low = 0, high = m->thread_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (m->threads[middle].index < index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < m->thread_count && m->threads[low].index == index ? low : SN_ID_NONE;
+	uint32_t at = sn_search(i, m->thread_count, m->threads[i].index < index);
+	return at < m->thread_count && m->threads[at].index == index ? at : SN_ID_NONE;
 }
 
 uint32_t sn_measurement_node_of(const struct sn_measurement_thread *thread, uint32_t own)
 {
-	uint32_t low = 0, high = thread->node_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (thread->nodes[middle].own < own)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < thread->node_count && thread->nodes[low].own == own ? low : SN_ID_NONE;
+	uint32_t at = sn_search(i, thread->node_count, thread->nodes[i].own < own);
+	return at < thread->node_count && thread->nodes[at].own == own ? at : SN_ID_NONE;
 }

@@ -4,6 +4,7 @@
 #include "measurement.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <dirent.h>
@@ -17,7 +18,7 @@
 
 #define FILE_BYTES 1024u /* more is none of ours */
 
-static void take_line(struct sn_run_record *record, const char *line, unsigned *found)
+static void read_line(struct sn_run_record *record, const char *line, unsigned *found)
 {
 	const char *value = strchr(line, '=');
 	static const char *const keys[] = {
@@ -55,14 +56,13 @@ static bool read_file(int directory, const char *name, struct sn_run_record *rec
 	text[bytes] = 0;
 	*record = (struct sn_run_record){0};
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		take_line(record, line, &found);
+		read_line(record, line, &found);
 	return found == 31;
 }
 
 static int is_run_file(const struct dirent *entry)
 {
-	size_t length = strlen(entry->d_name), suffix = sizeof(SN_RUN_FILE_SUFFIX) - 1;
-	return length > suffix && !strcmp(entry->d_name + length - suffix, SN_RUN_FILE_SUFFIX);
+	return sn_text_ends(entry->d_name, SN_RUN_FILE_SUFFIX);
 }
 
 int sn_run_files_read(const char *folder, struct sn_run_record **records, size_t *count)

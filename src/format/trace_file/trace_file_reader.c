@@ -2,6 +2,10 @@
 /* Finding, checking and decoding the chunks of a trace file; see trace_file_reader.h. */
 #include "trace_file_reader.h"
 
+#include "base/sort.h"
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/file_at.h"
 #include "base/vec.h"
 #include "format/checksum.h"
 
@@ -12,17 +16,6 @@
 
 struct place {
 	uint64_t sequence, number;
-};
-
-struct text {
-	struct text *next;
-	char bytes[];
-};
-
-/* What is left of a chunk. */
-struct bytes {
-	const unsigned char *at, *end;
-	bool failed;
 };
 
 struct sn_trace_reader {
@@ -37,11 +30,11 @@ struct sn_trace_reader {
 	struct sn_trace_name *names;
 	struct sn_trace_quantity *counters, *keys;
 	size_t stream_capacity, name_capacity, counter_capacity, key_capacity;
-	struct text *texts;
+	struct sn_arena texts;
 	/* the chunk that is being read */
 	unsigned char *chunk;
 	struct sn_trace_chunk header;
-	struct bytes rest;
+	struct sn_cursor rest;
 	uint64_t now_ns, link;
 	uint32_t context, read_count;
 	struct sn_trace_attribute attributes[SN_TRACE_ATTRIBUTES_MAX];
@@ -49,96 +42,43 @@ struct sn_trace_reader {
 
 /* ---- bytes ---- */
 
-static uint64_t get(struct bytes *bytes)
+static int64_t get_signed(struct sn_cursor *cursor)
 {
-	uint64_t number = 0;
-	for (unsigned shift = 0; shift < 64; shift += 7) {
-		if (bytes->at == bytes->end)
-			break;
-		unsigned char byte = *bytes->at++;
-		number |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			return number;
-	}
-	bytes->failed = true;
-	return 0;
-}
-
-static int64_t get_signed(struct bytes *bytes)
-{
-	uint64_t number = get(bytes);
+	uint64_t number = sn_cursor_uleb(cursor);
 	return (int64_t)(number >> 1 ^ (0 - (number & 1)));
 }
 
 /* A number that was written plus one, so that there can be none. */
-static uint32_t get_id(struct bytes *bytes)
+static uint32_t get_id(struct sn_cursor *cursor)
 {
-	return (uint32_t)get(bytes) - 1;
+	return (uint32_t)sn_cursor_uleb(cursor) - 1;
 }
 
-static const char *get_text(struct bytes *bytes, uint32_t *length)
+/* A copy that lives as long as the reader. */
+static const char *get_text(struct sn_trace_reader *reader, struct sn_cursor *cursor,
+			    uint32_t *length)
 {
-	uint64_t wanted = get(bytes);
-	const char *text = (const char *)bytes->at;
-	if (bytes->failed || wanted > (uint64_t)(bytes->end - bytes->at)) {
-		bytes->failed = true;
-		wanted = 0;
-	}
-	bytes->at += wanted;
-	*length = (uint32_t)wanted;
-	return text;
-}
-
-static int read_whole(const struct sn_trace_reader *reader, uint64_t offset, void *to,
-		      size_t length)
-{
-	unsigned char *at = to;
-	while (length) {
-		ssize_t got = pread(reader->fd, at, length, (off_t)offset);
-		if (got == 0 || (got < 0 && errno != EINTR))
-			return -1;
-		if (got > 0) {
-			at += got;
-			offset += (size_t)got;
-			length -= (size_t)got;
-		}
-	}
-	return 0;
+	struct sn_cursor text = sn_cursor_take(cursor, sn_cursor_uleb(cursor));
+	*length = (uint32_t)sn_cursor_left(&text);
+	return sn_arena_copy(&reader->texts, (const char *)text.at, *length);
 }
 
 /* ---- definitions ---- */
 
-/* A copy that lives as long as the reader; NULL without memory. */
-static const char *keep(struct sn_trace_reader *reader, const char *text, uint32_t length)
-{
-	struct text *kept = malloc(sizeof(*kept) + length + 1);
-	if (!kept)
-		return NULL;
-	memcpy(kept->bytes, text, length);
-	kept->next = reader->texts;
-	reader->texts = kept;
-	return kept->bytes;
-}
-
-static int take_stream(struct sn_trace_reader *reader, struct bytes *bytes, uint64_t number)
+static int read_stream(struct sn_trace_reader *reader, struct sn_cursor *cursor, uint64_t number)
 {
 	struct sn_trace_directory *all = &reader->directory;
-	struct sn_trace_stream stream = {.kind = (uint32_t)get(bytes)};
-	stream.thread = get_id(bytes);
-	stream.pid = get(bytes);
-	stream.tid = get(bytes);
-	stream.device = get_id(bytes);
-	stream.device_context = get_id(bytes);
-	stream.queue = get_id(bytes);
-	stream.name = get_text(bytes, &stream.name_length);
-	if (bytes->failed || number != all->stream_count)
+	struct sn_trace_stream stream = {.kind = (uint32_t)sn_cursor_uleb(cursor)};
+	stream.thread = get_id(cursor);
+	stream.pid = sn_cursor_uleb(cursor);
+	stream.tid = sn_cursor_uleb(cursor);
+	stream.device = get_id(cursor);
+	stream.device_context = get_id(cursor);
+	stream.queue = get_id(cursor);
+	stream.name = get_text(reader, cursor, &stream.name_length);
+	if (cursor->failed || number != all->stream_count)
 		return 1;
-	stream.name = keep(reader, stream.name, stream.name_length);
-	if (!stream.name ||
-	    sn_vec_reserve(&reader->streams, &reader->stream_capacity, number + 1) < 0)
-		return SN_ERR_MEMORY;
-	reader->streams[all->stream_count++] = stream;
-	return 0;
+	return sn_vec_push(&reader->streams, &reader->stream_capacity, &all->stream_count, stream);
 }
 
 /* A name's frame has a text for its number; these have a module, or code of Python's. */
@@ -148,57 +88,48 @@ static bool can_be_named(uint32_t frame_kind)
 	       frame_kind != SN_FRAME_GPU_INSTRUCTION && frame_kind != SN_FRAME_PYTHON;
 }
 
-static int take_name(struct sn_trace_reader *reader, struct bytes *bytes, uint64_t number)
+static int read_name(struct sn_trace_reader *reader, struct sn_cursor *cursor, uint64_t number)
 {
 	struct sn_trace_directory *all = &reader->directory;
-	struct sn_trace_name name = {.frame_kind = (uint32_t)get(bytes)};
-	name.parent = get_id(bytes);
-	name.text = get_text(bytes, &name.text_length);
-	if (bytes->failed || number != all->name_count || !can_be_named(name.frame_kind) ||
+	struct sn_trace_name name = {.frame_kind = (uint32_t)sn_cursor_uleb(cursor)};
+	name.parent = get_id(cursor);
+	name.text = get_text(reader, cursor, &name.text_length);
+	if (cursor->failed || number != all->name_count || !can_be_named(name.frame_kind) ||
 	    (name.parent != SN_ID_NONE && name.parent >= number))
 		return 1;
-	name.text = keep(reader, name.text, name.text_length);
-	if (!name.text || sn_vec_reserve(&reader->names, &reader->name_capacity, number + 1) < 0)
-		return SN_ERR_MEMORY;
-	reader->names[all->name_count++] = name;
-	return 0;
+	return sn_vec_push(&reader->names, &reader->name_capacity, &all->name_count, name);
 }
 
-static int take_quantity(struct sn_trace_reader *reader, struct bytes *bytes, uint64_t number,
+static int read_quantity(struct sn_trace_reader *reader, struct sn_cursor *cursor, uint64_t number,
 			 bool is_counter)
 {
 	struct sn_trace_directory *all = &reader->directory;
-	uint32_t *count = is_counter ? &all->counter_count : &all->key_count;
-	struct sn_trace_quantity **table = is_counter ? &reader->counters : &reader->keys;
-	struct sn_trace_quantity quantity = {.type = (uint32_t)get(bytes)};
-	quantity.name = get_text(bytes, &quantity.name_length);
-	quantity.unit = get_text(bytes, &quantity.unit_length);
+	struct sn_trace_quantity quantity = {.type = (uint32_t)sn_cursor_uleb(cursor)};
+	quantity.name = get_text(reader, cursor, &quantity.name_length);
+	quantity.unit = get_text(reader, cursor, &quantity.unit_length);
 	/* both enumerations have four values, from 1 */
-	if (bytes->failed || number != *count || quantity.type < 1 || quantity.type > 4)
+	if (cursor->failed || number != (is_counter ? all->counter_count : all->key_count) ||
+	    quantity.type < 1 || quantity.type > 4)
 		return 1;
-	quantity.name = keep(reader, quantity.name, quantity.name_length);
-	quantity.unit = keep(reader, quantity.unit, quantity.unit_length);
-	if (!quantity.name || !quantity.unit ||
-	    sn_vec_reserve(table, is_counter ? &reader->counter_capacity : &reader->key_capacity,
-			   number + 1) < 0)
-		return SN_ERR_MEMORY;
-	(*table)[(*count)++] = quantity;
-	return 0;
+	return is_counter
+		   ? sn_vec_push(&reader->counters, &reader->counter_capacity, &all->counter_count,
+				 quantity)
+		   : sn_vec_push(&reader->keys, &reader->key_capacity, &all->key_count, quantity);
 }
 
-/* 0, 1 where the record makes no sense, or SN_ERR_MEMORY. */
-static int take_definition(struct sn_trace_reader *reader, struct bytes *bytes)
+/* 0, 1 where the record makes no sense, or -1 without memory. */
+static int read_definition(struct sn_trace_reader *reader, struct sn_cursor *cursor)
 {
-	unsigned kind = *bytes->at++;
-	uint64_t number = get(bytes);
+	unsigned kind = sn_cursor_u8(cursor);
+	uint64_t number = sn_cursor_uleb(cursor);
 	switch (kind) {
 	case SN_TRACE_DEFINE_STREAM:
-		return take_stream(reader, bytes, number);
+		return read_stream(reader, cursor, number);
 	case SN_TRACE_DEFINE_NAME:
-		return take_name(reader, bytes, number);
+		return read_name(reader, cursor, number);
 	case SN_TRACE_DEFINE_COUNTER:
 	case SN_TRACE_DEFINE_KEY:
-		return take_quantity(reader, bytes, number, kind == SN_TRACE_DEFINE_COUNTER);
+		return read_quantity(reader, cursor, number, kind == SN_TRACE_DEFINE_COUNTER);
 	default:
 		return 1;
 	}
@@ -217,8 +148,8 @@ static int open_chunk(struct sn_trace_reader *reader, const struct place *place)
 {
 	uint32_t chunk_bytes = reader->directory.header.chunk_bytes;
 	struct sn_trace_chunk *header = &reader->header;
-	reader->rest = (struct bytes){0};
-	if (read_whole(reader, offset_of(reader, place->number), reader->chunk, chunk_bytes))
+	reader->rest = (struct sn_cursor){0};
+	if (sn_read_at(reader->fd, reader->chunk, chunk_bytes, offset_of(reader, place->number)))
 		return SN_ERR_IO;
 	memcpy(header, reader->chunk, sizeof(*header));
 	const unsigned char *first = reader->chunk + sizeof(*header);
@@ -227,7 +158,7 @@ static int open_chunk(struct sn_trace_reader *reader, const struct place *place)
 		used = header->count = 0;
 	if (used > chunk_bytes - sizeof(*header))
 		used = chunk_bytes - (uint32_t)sizeof(*header);
-	reader->rest = (struct bytes){first, first + used, false};
+	reader->rest = (struct sn_cursor){first, first + used, false};
 	reader->now_ns = header->base_ns;
 	reader->link = 0;
 	reader->context = reader->read_count = 0;
@@ -237,33 +168,28 @@ static int open_chunk(struct sn_trace_reader *reader, const struct place *place)
 static int compare_places(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
-	if (a->sequence != b->sequence)
-		return a->sequence < b->sequence ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
+	return SN_ORDER_BY(a, b, sequence, number);
 }
 
 static int note_chunk(struct sn_trace_reader *reader, uint64_t number)
 {
 	struct sn_trace_chunk header;
 	struct sn_trace_directory *all = &reader->directory;
-	if (read_whole(reader, offset_of(reader, number), &header, sizeof(header)))
+	if (sn_read_at(reader->fd, &header, sizeof(header), offset_of(reader, number)))
 		return SN_ERR_IO;
 	if (!header.sequence || !header.used)
 		return 0;
 	struct place place = {header.sequence, number};
-	if (header.stream == SN_ID_NONE) {
-		if (sn_vec_reserve(&reader->definitions, &reader->definition_capacity,
-				   reader->definition_count + 1) < 0)
-			return SN_ERR_MEMORY;
-		reader->definitions[reader->definition_count++] = place;
-		return 0;
-	}
-	if (sn_vec_reserve(&reader->places, &reader->place_capacity, reader->place_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	reader->places[reader->place_count++] = place;
+	if (header.stream == SN_ID_NONE)
+		return sn_vec_push(&reader->definitions, &reader->definition_capacity,
+				   &reader->definition_count, place)
+			   ? SN_ERR_MEMORY
+			   : 0;
 	all->event_count += header.count;
 	all->event_bytes += header.used;
-	return 0;
+	return sn_vec_push(&reader->places, &reader->place_capacity, &reader->place_count, place)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 static int find_chunks(struct sn_trace_reader *reader, uint64_t file_bytes)
@@ -287,10 +213,12 @@ static int read_definitions(struct sn_trace_reader *reader)
 {
 	for (size_t i = 0; i < reader->definition_count; i++) {
 		int result = open_chunk(reader, reader->definitions + i);
-		while (!result && reader->rest.at < reader->rest.end)
-			result = take_definition(reader, &reader->rest);
-		if (result < 0)
+		if (result)
 			return result;
+		while (!result && sn_cursor_left(&reader->rest))
+			result = read_definition(reader, &reader->rest);
+		if (result < 0 || reader->texts.failed)
+			return SN_ERR_MEMORY;
 		if (result > 0)
 			break; /* numbers after a gap would mean something else */
 	}
@@ -299,7 +227,7 @@ static int read_definitions(struct sn_trace_reader *reader)
 	all->names = reader->names;
 	all->counters = reader->counters;
 	all->keys = reader->keys;
-	reader->rest = (struct bytes){0};
+	reader->rest = (struct sn_cursor){0};
 	return 0;
 }
 
@@ -330,9 +258,10 @@ static int read_file(struct sn_trace_reader *reader, struct sn_error *error)
 	if (fstat(reader->fd, &status))
 		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
 	if (!S_ISREG(status.st_mode) || status.st_size < SN_TRACE_FILE_PAGE_BYTES ||
-	    read_whole(reader, 0, &all->header, sizeof(all->header)) ||
-	    read_whole(reader, SN_TRACE_IDENTITY_OFFSET, &all->identity, sizeof(all->identity)) ||
-	    read_whole(reader, SN_TRACE_LOST_OFFSET, &all->losses, sizeof(all->losses)))
+	    sn_read_at(reader->fd, &all->header, sizeof(all->header), 0) ||
+	    sn_read_at(reader->fd, &all->identity, sizeof(all->identity),
+		       SN_TRACE_IDENTITY_OFFSET) ||
+	    sn_read_at(reader->fd, &all->losses, sizeof(all->losses), SN_TRACE_LOST_OFFSET))
 		return sn_fail(error, SN_ERR_FORMAT, "not a Sonde trace (too short)");
 	int result = check_header(&all->header, error);
 	if (result)
@@ -351,7 +280,7 @@ int sn_trace_reader_open(const char *path, struct sn_trace_reader **reader, stru
 	struct sn_error why = {""};
 	struct sn_trace_reader *opened = calloc(1, sizeof(*opened));
 	if (!opened)
-		return sn_fail(error, SN_ERR_MEMORY, "cannot read '%s': out of memory", path);
+		return sn_fail_prefix(error, sn_fail_memory(error), "cannot read '%s'", path);
 	/* a pipe would block */
 	opened->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	int result = opened->fd < 0 ? sn_fail(&why, SN_ERR_IO, "%s", strerror(errno))
@@ -368,11 +297,7 @@ void sn_trace_reader_free(struct sn_trace_reader *reader)
 {
 	if (!reader)
 		return;
-	while (reader->texts) {
-		struct text *next = reader->texts->next;
-		free(reader->texts);
-		reader->texts = next;
-	}
+	sn_arena_release(&reader->texts);
 	if (reader->fd >= 0)
 		close(reader->fd);
 	free(reader->places);
@@ -399,15 +324,15 @@ uint64_t sn_trace_reader_damaged(const struct sn_trace_reader *reader)
 
 static void decode_time(struct sn_trace_reader *reader, struct sn_trace_event *event)
 {
-	struct bytes *bytes = &reader->rest;
+	struct sn_cursor *cursor = &reader->rest;
 	if (event->kind == SN_TRACE_SAMPLE)
-		reader->now_ns += get(bytes) << SN_TRACE_SAMPLE_SHIFT;
+		reader->now_ns += sn_cursor_uleb(cursor) << SN_TRACE_SAMPLE_SHIFT;
 	else
-		reader->now_ns += (uint64_t)get_signed(bytes);
+		reader->now_ns += (uint64_t)get_signed(cursor);
 	event->start_ns = event->end_ns = reader->now_ns;
 	if (sn_trace_lasts(event->kind)) {
-		uint64_t length_ns = get(bytes);
-		bytes->failed |= length_ns > event->end_ns;
+		uint64_t length_ns = sn_cursor_uleb(cursor);
+		cursor->failed |= length_ns > event->end_ns;
 		event->start_ns -= length_ns;
 	}
 }
@@ -416,31 +341,31 @@ static void decode_context(struct sn_trace_reader *reader, struct sn_trace_event
 			   unsigned tag)
 {
 	const struct sn_trace_directory *all = &reader->directory;
-	struct bytes *bytes = &reader->rest;
+	struct sn_cursor *cursor = &reader->rest;
 	if (event->has_owner) {
-		event->context = (uint32_t)get(bytes);
+		event->context = (uint32_t)sn_cursor_uleb(cursor);
 	} else {
 		if (!(tag & SN_TRACE_SAME_CONTEXT))
-			reader->context += (uint32_t)get_signed(bytes);
+			reader->context += (uint32_t)get_signed(cursor);
 		event->context = reader->context;
 	}
-	bytes->failed |= event->owner == SN_ID_NONE && event->context >= all->name_count;
+	cursor->failed |= event->owner == SN_ID_NONE && event->context >= all->name_count;
 }
 
 static void decode_attributes(struct sn_trace_reader *reader, struct sn_trace_event *event)
 {
 	const struct sn_trace_directory *all = &reader->directory;
-	struct bytes *bytes = &reader->rest;
-	uint64_t count = get(bytes);
+	struct sn_cursor *cursor = &reader->rest;
+	uint64_t count = sn_cursor_uleb(cursor);
 	if (count > SN_TRACE_ATTRIBUTES_MAX) {
-		bytes->failed = true;
+		cursor->failed = true;
 		return;
 	}
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t key = get(bytes), value = get(bytes);
+		uint64_t key = sn_cursor_uleb(cursor), value = sn_cursor_uleb(cursor);
 		if (key >= all->key_count ||
 		    (all->keys[key].type == 4 && value >= all->name_count)) {
-			bytes->failed = true;
+			cursor->failed = true;
 			return;
 		}
 		reader->attributes[i] = (struct sn_trace_attribute){(uint32_t)key, 0, value};
@@ -452,8 +377,8 @@ static void decode_attributes(struct sn_trace_reader *reader, struct sn_trace_ev
 static bool decode(struct sn_trace_reader *reader, struct sn_trace_event *event)
 {
 	const struct sn_trace_directory *all = &reader->directory;
-	struct bytes *bytes = &reader->rest;
-	unsigned tag = *bytes->at++;
+	struct sn_cursor *cursor = &reader->rest;
+	unsigned tag = sn_cursor_u8(cursor);
 	*event = (struct sn_trace_event){.kind = tag & SN_TRACE_KIND_MASK,
 					 .has_stream = tag & SN_TRACE_HAS_STREAM,
 					 .has_owner = tag & SN_TRACE_HAS_OWNER,
@@ -462,30 +387,30 @@ static bool decode(struct sn_trace_reader *reader, struct sn_trace_event *event)
 	if (event->kind < SN_TRACE_SAMPLE || event->kind > SN_TRACE_SYSTEM)
 		return false;
 	if (event->has_stream)
-		event->stream = (uint32_t)get(bytes);
+		event->stream = (uint32_t)sn_cursor_uleb(cursor);
 	if (event->has_owner)
-		event->owner = get_id(bytes);
+		event->owner = get_id(cursor);
 	decode_time(reader, event);
 	if (event->kind == SN_TRACE_COUNTER) {
-		event->counter = (uint32_t)get(bytes);
-		event->value = get_signed(bytes);
-		bytes->failed |= event->counter >= all->counter_count;
+		event->counter = (uint32_t)sn_cursor_uleb(cursor);
+		event->value = get_signed(cursor);
+		cursor->failed |= event->counter >= all->counter_count;
 	}
 	decode_context(reader, event, tag);
 	if (tag & SN_TRACE_HAS_LINK) {
-		reader->link += (uint64_t)get_signed(bytes);
+		reader->link += (uint64_t)get_signed(cursor);
 		event->link = reader->link;
 	}
 	if (tag & SN_TRACE_HAS_ATTRIBUTES)
 		decode_attributes(reader, event);
-	return !bytes->failed && event->stream < all->stream_count;
+	return !cursor->failed && event->stream < all->stream_count;
 }
 
 int sn_trace_reader_next(struct sn_trace_reader *reader, struct sn_trace_event *event,
 			 struct sn_error *error)
 {
 	for (;;) {
-		if (reader->rest.at < reader->rest.end) {
+		if (sn_cursor_left(&reader->rest)) {
 			if (decode(reader, event)) {
 				reader->read_count++;
 				return 1;
@@ -493,7 +418,7 @@ int sn_trace_reader_next(struct sn_trace_reader *reader, struct sn_trace_event *
 			uint32_t count = reader->header.count;
 			reader->damaged +=
 			    count > reader->read_count ? count - reader->read_count : 1;
-			reader->rest = (struct bytes){0};
+			reader->rest = (struct sn_cursor){0};
 		}
 		if (reader->next_place == reader->place_count)
 			return 0;

@@ -2,6 +2,8 @@
 /* A trace file written by one thread; see trace_file_writer.h. */
 #include "trace_file_writer.h"
 
+#include "base/file_at.h"
+#include "base/vec.h"
 #include "format/checksum.h"
 #include "format/measurement/measurement.h"
 #include "trace_identity.h"
@@ -68,13 +70,12 @@ static int open_file(struct sn_trace_file *file, int folder, const char *name, m
 {
 	file->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (file->fd < 0 || ftruncate(file->fd, SN_TRACE_FILE_PAGE_BYTES) ||
-	    pwrite(file->fd, header, sizeof(*header), 0) != sizeof(*header))
+	    sn_write_at(file->fd, header, sizeof(*header), 0))
 		return -1;
 	struct sn_trace_identity identity = {{0}};
 	sn_trace_identify(&identity);
 	file->bytes = SN_TRACE_FILE_PAGE_BYTES;
-	return pwrite(file->fd, &identity, sizeof(identity), SN_TRACE_IDENTITY_OFFSET) !=
-	       sizeof(identity);
+	return sn_write_at(file->fd, &identity, sizeof(identity), SN_TRACE_IDENTITY_OFFSET);
 }
 
 int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t limit_bytes,
@@ -84,25 +85,25 @@ int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t 
 	struct sn_trace_file_header header;
 	char name[NAME_MAX + 1];
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	struct sn_trace_file *made = calloc(1, sizeof(*made));
-	if (!made)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	struct sn_trace_file *created = calloc(1, sizeof(*created));
+	if (!created)
+		return sn_fail_memory(error);
 	uname(&host);
 	fill_header(&header, host.nodename, program, now_ns, limit_bytes);
 	snprintf(name, sizeof(name), "%s-%d-%llx" SN_TRACE_FILE_SUFFIX, host.nodename,
 		 (int)getpid(), (unsigned long long)now_ns);
-	made->event_chunk_limit = limit_bytes ? limit_bytes / SN_TRACE_CHUNK_BYTES : UINT32_MAX;
-	if (made->event_chunk_limit < LEAST_CHUNKS)
-		made->event_chunk_limit = LEAST_CHUNKS;
-	if (open_file(made, folder, name, mode, &header)) {
+	created->event_chunk_limit = limit_bytes ? limit_bytes / SN_TRACE_CHUNK_BYTES : UINT32_MAX;
+	if (created->event_chunk_limit < LEAST_CHUNKS)
+		created->event_chunk_limit = LEAST_CHUNKS;
+	if (open_file(created, folder, name, mode, &header)) {
 		int code =
 		    sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", name, strerror(errno));
-		if (made->fd >= 0)
+		if (created->fd >= 0)
 			unlinkat(folder, name, 0);
-		sn_trace_file_close(made);
+		sn_trace_file_close(created);
 		return code;
 	}
-	*file = made;
+	*file = created;
 	return 0;
 }
 
@@ -110,7 +111,7 @@ int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t 
 
 static bool put(struct sn_trace_file *file, const void *bytes, size_t length, uint64_t offset)
 {
-	return pwrite(file->fd, bytes, length, (off_t)offset) == (ssize_t)length;
+	return !sn_write_at(file->fd, bytes, length, offset);
 }
 
 static uint64_t offset_of(uint64_t number)
@@ -192,14 +193,8 @@ static uint64_t oldest_chunk(struct sn_trace_file *file)
 
 static bool note_kind(struct sn_trace_file *file, uint64_t number, bool is_definition)
 {
-	if (number >= file->definition_capacity) {
-		size_t capacity = file->definition_capacity ? file->definition_capacity * 2 : 64;
-		unsigned char *grown = realloc(file->is_definition, capacity);
-		if (!grown)
-			return false;
-		file->is_definition = grown;
-		file->definition_capacity = capacity;
-	}
+	if (sn_vec_reserve(&file->is_definition, &file->definition_capacity, number + 1) < 0)
+		return false;
 	file->is_definition[number] = is_definition;
 	return true;
 }
@@ -217,15 +212,15 @@ static bool prepare_place(struct sn_trace_file *file, uint64_t number, bool is_n
 		file->bytes = offset + SN_TRACE_CHUNK_BYTES;
 		return true;
 	}
-	if (pread(file->fd, &before, sizeof(before), (off_t)offset) != sizeof(before) ||
+	if (sn_read_at(file->fd, &before, sizeof(before), offset) ||
 	    !put(file, &nothing, sizeof(nothing), offset))
 		return false;
 	sn_trace_file_lose(file, SN_TRACE_LOST_OVERWRITTEN, before.count);
 	return true;
 }
 
-static bool take_chunk(struct sn_trace_file *file, struct chunk *chunk, bool is_definition,
-		       uint64_t base_ns)
+static bool begin_chunk(struct sn_trace_file *file, struct chunk *chunk, bool is_definition,
+			uint64_t base_ns)
 {
 	/* definitions may go beyond the limit: events are nothing without them */
 	bool is_new = is_definition || file->event_chunk_count < file->event_chunk_limit;
@@ -256,7 +251,7 @@ void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event)
 	event->has_owner = false;
 	event->owner = SN_ID_NONE;
 	if (!sn_trace_has_room(&file->events.cursor) &&
-	    !take_chunk(file, &file->events, false, event->start_ns)) {
+	    !begin_chunk(file, &file->events, false, event->start_ns)) {
 		sn_trace_file_lose(file, SN_TRACE_LOST_SPACE, 1);
 		return;
 	}
@@ -268,7 +263,7 @@ void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event)
 static bool can_define(struct sn_trace_file *file)
 {
 	return sn_trace_has_room(&file->definitions.cursor) ||
-	       take_chunk(file, &file->definitions, true, 0);
+	       begin_chunk(file, &file->definitions, true, 0);
 }
 
 uint32_t sn_trace_file_stream(struct sn_trace_file *file, const struct sn_trace_stream *stream)

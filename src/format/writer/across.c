@@ -154,24 +154,16 @@ double sn_across_squares(const struct sn_across *across, int32_t shift)
 	return ldexp((double)number, 64 * (top - 1) + 2 * shift);
 }
 
-void sn_pack_across(struct sn_pack *pack, const struct sn_across_table *table)
+void sn_across_pack(struct sn_pack *pack, struct sn_across_table *table)
 {
 	for (uint32_t m = 0; m < table->metric_count; m++) {
-		const struct sn_across_metric *metric = table->metrics + m;
-		sn_pack_array(pack, metric->slots, metric->slots ? table->inner_count : 0,
-			      sizeof(*metric->slots));
-		sn_pack_array(pack, metric->items, metric->count, sizeof(*metric->items));
-	}
-}
-
-void sn_unpack_across(struct sn_unpack *unpack, struct sn_across_table *table)
-{
-	for (uint32_t m = 0; m < table->metric_count && !unpack->failed; m++) {
 		struct sn_across_metric *metric = table->metrics + m;
-		uint64_t slots, count;
-		metric->slots = sn_unpack_array(unpack, &slots, sizeof(*metric->slots));
-		metric->items = sn_unpack_array(unpack, &count, sizeof(*metric->items));
-		metric->count = metric->capacity = count;
+		uint32_t slots = metric->slots ? table->inner_count : 0;
+		sn_pack_array(pack, &metric->slots, &slots);
+		sn_pack_array(pack, &metric->items, &metric->count);
+		if (pack->to)
+			continue;
+		metric->capacity = metric->count;
 		if (!slots) {
 			free(metric->slots);
 			metric->slots = NULL;

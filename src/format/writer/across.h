@@ -57,8 +57,7 @@ const struct sn_across *sn_across_at(const struct sn_across_table *table, uint32
 				     uint32_t inner);
 double sn_across_squares(const struct sn_across *across, int32_t shift);
 
-void sn_pack_across(struct sn_pack *pack, const struct sn_across_table *table);
-/* Into what sn_across_init has made. */
-void sn_unpack_across(struct sn_unpack *unpack, struct sn_across_table *table);
+/* Filled in it is an sn_across_init. */
+void sn_across_pack(struct sn_pack *pack, struct sn_across_table *table);
 
 #endif

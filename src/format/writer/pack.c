@@ -1,93 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Appending and taking; see pack.h. */
+/* Members and arrays, both ways; see pack.h. */
 #include "pack.h"
-
-#include "base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void sn_pack_release(struct sn_pack *pack)
+void sn_pack_bytes(struct sn_pack *pack, void *bytes, size_t length)
 {
-	free(pack->bytes);
-	*pack = (struct sn_pack){0};
-}
-
-void sn_pack_put(struct sn_pack *pack, const void *bytes, size_t length)
-{
-	if (pack->failed ||
-	    sn_vec_reserve(&pack->bytes, &pack->capacity, pack->length + length) < 0) {
-		pack->failed = true;
+	if (pack->to) {
+		sn_buffer_put(pack->to, bytes, length);
 		return;
 	}
-	if (length)
-		memcpy(pack->bytes + pack->length, bytes, length);
-	pack->length += length;
+	struct sn_cursor taken = sn_cursor_take(&pack->from, length);
+	memset(bytes, 0, length);
+	memcpy(bytes, taken.at, sn_cursor_left(&taken));
 }
 
-void sn_pack_number(struct sn_pack *pack, uint64_t number)
+uint64_t sn_pack_items(struct sn_pack *pack, void **items, uint64_t count, size_t item_bytes)
 {
-	sn_pack_put(pack, &number, sizeof(number));
-}
-
-void sn_pack_array(struct sn_pack *pack, const void *items, uint64_t count, size_t item_bytes)
-{
-	sn_pack_number(pack, count);
-	sn_pack_put(pack, items, count * item_bytes);
-}
-
-void sn_pack_intern(struct sn_pack *pack, const struct sn_intern *intern)
-{
-	uint64_t bytes = intern->count ? intern->ends[intern->count - 1] : 0;
-	sn_pack_array(pack, intern->ends, intern->count, sizeof(*intern->ends));
-	sn_pack_array(pack, intern->bytes, bytes, 1);
-}
-
-const void *sn_unpack_take(struct sn_unpack *unpack, size_t length)
-{
-	if (unpack->failed || length > unpack->left) {
-		unpack->failed = true;
-		return NULL;
+	sn_pack_member(pack, count);
+	if (!pack->to) {
+		free(*items);
+		if (count > sn_cursor_left(&pack->from) / item_bytes)
+			sn_cursor_fail(&pack->from);
+		*items = pack->from.failed ? NULL : malloc(count * item_bytes + 1);
+		if (!*items) {
+			sn_cursor_fail(&pack->from);
+			return 0;
+		}
 	}
-	const void *taken = unpack->at;
-	unpack->at += length;
-	unpack->left -= length;
-	return taken;
+	sn_pack_bytes(pack, *items, count * item_bytes);
+	return count;
 }
 
-uint64_t sn_unpack_number(struct sn_unpack *unpack)
+void sn_pack_intern(struct sn_pack *pack, struct sn_intern *intern)
 {
-	uint64_t number = 0;
-	const void *bytes = sn_unpack_take(unpack, sizeof(number));
-	if (bytes)
-		memcpy(&number, bytes, sizeof(number));
-	return number;
-}
-
-void *sn_unpack_array(struct sn_unpack *unpack, uint64_t *count, size_t item_bytes)
-{
-	*count = sn_unpack_number(unpack);
-	if (*count > unpack->left / item_bytes)
-		unpack->failed = true;
-	const void *bytes = unpack->failed ? NULL : sn_unpack_take(unpack, *count * item_bytes);
-	void *items = bytes ? malloc(*count * item_bytes + 1) : NULL;
-	unpack->failed |= !items;
-	if (items)
-		memcpy(items, bytes, *count * item_bytes);
-	else
-		*count = 0;
-	return items;
-}
-
-void sn_unpack_intern(struct sn_unpack *unpack, struct sn_intern *intern)
-{
-	uint64_t count, bytes_count;
-	uint64_t *ends = sn_unpack_array(unpack, &count, sizeof(*ends));
-	unsigned char *bytes = sn_unpack_array(unpack, &bytes_count, 1);
-	for (uint64_t i = 0; i < count && !unpack->failed; i++) {
+	bool is_packing = pack->to;
+	uint32_t count = intern->count;
+	uint64_t *ends = is_packing ? intern->ends : NULL, length = count ? ends[count - 1] : 0;
+	unsigned char *bytes = is_packing ? intern->bytes : NULL;
+	sn_pack_array(pack, &ends, &count);
+	sn_pack_array(pack, &bytes, &length);
+	if (is_packing)
+		return;
+	for (uint32_t i = 0; i < count && !pack->from.failed; i++) {
 		uint64_t start = i ? ends[i - 1] : 0;
 		if (sn_intern_add(intern, bytes + start, ends[i] - start) == SN_INTERN_NONE)
-			unpack->failed = true;
+			sn_cursor_fail(&pack->from);
 	}
 	free(ends);
 	free(bytes);

@@ -1,39 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that one rank puts together and another takes apart, both of the same program. */
+/*
+ * Bytes that one rank puts together and another takes apart, both of the same program. One function
+ * says what they consist of, and does both (as in XDR, RFC 4506): it appends the members of a
+ * struct to a buffer, or fills them in.
+ *
+ *	struct sn_pack pack = {.to = &buffer};		or sn_unpack(bytes, length)
+ *	sn_pack_member(&pack, table.depth);
+ *	sn_pack_array(&pack, &table.items, &table.item_count);
+ *	if (sn_pack_has_failed(&pack)) ...
+ */
 #ifndef SN_FORMAT_PACK_H
 #define SN_FORMAT_PACK_H
 
+#include "base/buffer.h"
+#include "base/cursor.h"
 #include "base/intern.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
-/* All zeroes is empty. */
 struct sn_pack {
-	unsigned char *bytes; /* from malloc */
-	size_t length, capacity;
-	bool failed; /* out of memory: what follows is ignored */
+	struct sn_buffer *to;  /* NULL: it is filled in, */
+	struct sn_cursor from; /* of these */
 };
 
-void sn_pack_release(struct sn_pack *pack);
-void sn_pack_put(struct sn_pack *pack, const void *bytes, size_t length);
-void sn_pack_number(struct sn_pack *pack, uint64_t number);
-/* The count, then the array. */
-void sn_pack_array(struct sn_pack *pack, const void *items, uint64_t count, size_t item_bytes);
-void sn_pack_intern(struct sn_pack *pack, const struct sn_intern *intern);
+static inline struct sn_pack sn_unpack(const void *bytes, size_t length)
+{
+	return (struct sn_pack){.from = sn_cursor_at((struct sn_bytes){bytes, length}, 0)};
+}
 
-struct sn_unpack {
-	const unsigned char *at;
-	size_t left;
-	bool failed; /* something was not there, or there was no memory */
-};
+/* There was no memory, or fewer bytes than were to be filled in; then arrays are empty. */
+static inline bool sn_pack_has_failed(const struct sn_pack *pack)
+{
+	return pack->to ? pack->to->failed : pack->from.failed;
+}
 
-/* NULL where there are not as many bytes. Not aligned. */
-const void *sn_unpack_take(struct sn_unpack *unpack, size_t length);
-uint64_t sn_unpack_number(struct sn_unpack *unpack);
-/* A copy from malloc, NULL where it failed; never NULL otherwise. */
-void *sn_unpack_array(struct sn_unpack *unpack, uint64_t *count, size_t item_bytes);
-/* Into an empty table. */
-void sn_unpack_intern(struct sn_unpack *unpack, struct sn_intern *intern);
+void sn_pack_bytes(struct sn_pack *pack, void *bytes, size_t length);
+#define sn_pack_member(pack, member) sn_pack_bytes(pack, &(member), sizeof(member))
+
+/* An array from malloc, and its count, which may have any type. The one that is filled in replaces
+ * what was there; it is never NULL, unless the pack has failed. */
+uint64_t sn_pack_items(struct sn_pack *pack, void **items, uint64_t count, size_t item_bytes);
+#define sn_pack_array(pack, items, count)                                                          \
+	(*(count) = (__typeof__(*(count)))sn_pack_items(pack, (void **)(uintptr_t)(items),         \
+							*(count), sizeof(**(items))))
+/* Filled in it must be an empty table. */
+void sn_pack_intern(struct sn_pack *pack, struct sn_intern *intern);
 
 #endif

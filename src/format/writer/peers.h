@@ -5,12 +5,13 @@
  *
  * Every function but rank, size and is_one_host is called by all of them, in the same order, by one
  * thread of each. One that has no memory for what it is sent ends the job, as one that dies does:
- * the others wait for it and cannot be told otherwise. Errors of the work itself are agreed on
- * before anybody goes on.
+ * the others wait for it and cannot learn of it otherwise. Ranks agree on errors of the work itself
+ * before any of them goes on. What sends parts is not there (NULL) where there is nobody else.
  */
 #ifndef SN_FORMAT_PEERS_H
 #define SN_FORMAT_PEERS_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -50,5 +51,9 @@ struct sn_peers {
 extern const struct sn_peers sn_peers_alone;
 
 void sn_peers_free_parts(struct sn_peer_part *parts, unsigned count);
+/* On rank 0 `store` is called for the bytes of each rank, its own among them; none of a buffer that
+ * has failed. */
+void sn_peers_collect(const struct sn_peers *peers, const struct sn_buffer *bytes,
+		      void (*store)(void *context, struct sn_span part), void *context);
 
 #endif

@@ -3,13 +3,15 @@
  * Values to their final contexts: see writer.h.
  *
  * A profile is an item of work. Its metrics were mostly measured at few different sets of nodes
- * (all that there is to say of a kernel is said at the same ones), so that what depends on the set
+ * (those of a kernel at the same ones), so that what depends on the set
  * alone is worked out once: the order by context, which nodes became one context, and the part of
  * the tree that lies above.
  */
 #include "writer.h"
 
+#include "base/file_at.h"
 #include "base/pool.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "base/vec.h"
 #include "format/database/database_plane.h"
@@ -24,7 +26,7 @@ struct set {
 	size_t contexts;     /* [unique]: ascending */
 	size_t ends;	     /* [unique]: one past the elements of each, in `order` */
 	uint32_t unique;
-	size_t tree; /* [tree_count]: struct above as four numbers */
+	size_t tree; /* [tree_count]: the first of its places */
 	uint32_t tree_count;
 };
 
@@ -33,6 +35,11 @@ struct place {
 	uint32_t parent;  /* in the array; the first has none */
 	uint32_t inner;	  /* number among inner contexts, or SONDE_NONE */
 	uint32_t element; /* position in the set's contexts, or SONDE_NONE */
+};
+
+/* A context on the way from the root to the one that is added. */
+struct step {
+	uint32_t context, place;
 };
 
 struct scratch {
@@ -47,7 +54,7 @@ struct scratch {
 	size_t key_capacity;
 	struct place *places; /* of all sets */
 	size_t place_count, place_capacity;
-	uint32_t *path; /* while the tree is walked */
+	struct step *path; /* while the tree is built */
 	size_t path_capacity;
 	double *stats; /* [unique][part] of a plane */
 	size_t stat_capacity;
@@ -100,49 +107,31 @@ static int sort_set(struct scratch *scratch, struct set *set, const uint32_t *id
 	return 0;
 }
 
-/* Adds a context below the one that is on top of the path, and puts it there. */
-static int push_place(struct scratch *scratch, size_t *depth, size_t first, uint32_t context,
-		      uint32_t element)
+/* All contexts of the set and above them, in pre-order. */
+static int build_tree(struct scratch *scratch, struct set *set)
 {
-	if (sn_vec_reserve(&scratch->places, &scratch->place_capacity, scratch->place_count + 1) <
-		0 ||
-	    sn_vec_reserve(&scratch->path, &scratch->path_capacity, 2 * *depth + 2) < 0)
-		return SN_ERR_MEMORY;
-	uint32_t number = (uint32_t)(scratch->place_count - first);
-	scratch->places[scratch->place_count++] =
-	    (struct place){*depth ? scratch->path[2 * *depth - 1] : 0,
-			   scratch->writer->axes.inner_numbers[context], element};
-	scratch->path[2 * *depth] = context;
-	scratch->path[2 * *depth + 1] = number;
-	++*depth;
-	return 0;
-}
-
-/* All contexts of the set and above them, in pre-order. The path holds pairs: context, number. */
-static int make_tree(struct scratch *scratch, struct set *set)
-{
-	const struct sonde_db_context *contexts = scratch->writer->axes.contexts;
+	const struct sn_db_axes *axes = &scratch->writer->axes;
 	size_t depth = 0, first = scratch->place_count;
 	set->tree = first;
 	for (uint32_t i = 0; i < set->unique; i++) {
 		uint32_t context = scratch->numbers[set->contexts + i];
-		while (depth && contexts[scratch->path[2 * depth - 2]].end <= context)
+		size_t above = axes->contexts[context].depth + 1ull;
+		while (depth && axes->contexts[scratch->path[depth - 1].context].end <= context)
 			depth--;
-		/* what lies between the path and the context, outermost first */
-		size_t missing = contexts[context].depth - depth + 1;
-		size_t above = depth + missing;
-		if (sn_vec_reserve(&scratch->path, &scratch->path_capacity, 2 * above + 2) < 0)
+		if (sn_vec_reserve(&scratch->path, &scratch->path_capacity, above) < 0 ||
+		    sn_vec_reserve(&scratch->places, &scratch->place_capacity,
+				   scratch->place_count + above - depth) < 0)
 			return SN_ERR_MEMORY;
-		uint32_t at = context;
-		for (size_t j = above; j-- > depth;) {
-			scratch->path[2 * j] = at;
-			at = contexts[at].parent;
-		}
-		for (size_t j = 0; j < missing; j++) {
-			uint32_t next = scratch->path[2 * depth];
-			if (push_place(scratch, &depth, first, next,
-				       j + 1 == missing ? i : SONDE_NONE))
-				return SN_ERR_MEMORY;
+		/* what lies between the path and the context, outermost first */
+		for (size_t j = above; j-- > depth; context = axes->contexts[context].parent)
+			scratch->path[j].context = context;
+		for (; depth < above; depth++) {
+			struct step *step = scratch->path + depth;
+			step->place = (uint32_t)(scratch->place_count - first);
+			scratch->places[scratch->place_count++] =
+			    (struct place){.parent = depth ? step[-1].place : 0,
+					   .inner = axes->inner_numbers[step->context],
+					   .element = depth + 1 == above ? i : SONDE_NONE};
 		}
 	}
 	set->tree_count = (uint32_t)(scratch->place_count - first);
@@ -161,7 +150,7 @@ static const struct set *find_set(struct scratch *scratch, const struct sn_datab
 	struct set *set = scratch->sets + scratch->set_count;
 	*set = (struct set){.ids = entry->ids, .count = entry->count};
 	if (sort_set(scratch, set, (const uint32_t *)data + entry->ids, contexts) ||
-	    make_tree(scratch, set))
+	    build_tree(scratch, set))
 		return NULL;
 	scratch->set_count++;
 	return set;
@@ -170,11 +159,7 @@ static const struct set *find_set(struct scratch *scratch, const struct sn_datab
 static int compare_stats(const void *left, const void *right)
 {
 	const struct sonde_db_stat *a = left, *b = right;
-	if (a->sum != b->sum)
-		return a->sum < b->sum ? -1 : 1;
-	if (a->sum_squares != b->sum_squares)
-		return a->sum_squares < b->sum_squares ? -1 : 1;
-	return (a->count > b->count) - (a->count < b->count);
+	return SN_ORDER_BY(a, b, sum, sum_squares, count);
 }
 
 /* Several nodes that became one context: added in the order that the builder adds them in
@@ -241,40 +226,40 @@ static int add_across(struct scratch *scratch, const struct set *set, uint32_t m
 
 static int flush_bucket(struct sn_db_writer *writer, struct sn_bucket *bucket)
 {
-	struct sn_chunk chunk = {.length = bucket->pack.length};
+	struct sn_chunk chunk = {.length = bucket->slices.count};
 	struct sn_error error = {""};
 	if (!chunk.length)
 		return 0;
-	if (bucket->pack.failed ||
-	    sn_vec_reserve(&bucket->chunks, &bucket->capacity, bucket->count + 1) < 0)
-		return sn_db_writer_out_of_memory(writer);
-	int result = sn_spill_append(&writer->slices, bucket->pack.bytes, bucket->pack.length,
+	int result = sn_spill_append(&writer->slices, bucket->slices.bytes, chunk.length,
 				     &chunk.offset, &error);
-	bucket->chunks[bucket->count++] = chunk;
-	bucket->pack.length = 0;
-	return result ? sn_db_writer_fail(writer, result, "%s", error.text) : 0;
+	if (result)
+		return sn_db_writer_check(writer, result, &error);
+	sn_buffer_cut(&bucket->slices, 0);
+	return sn_vec_push(&bucket->chunks, &bucket->capacity, &bucket->count, chunk)
+		   ? sn_db_writer_out_of_memory(writer)
+		   : 0;
 }
 
-/* Elements `first` to `end` of the plane that was made last, to a bucket. */
+/* Elements `first` to `end` of the plane that was added last, to a bucket. */
 static int put_slice(struct scratch *scratch, uint32_t bucket_number, uint32_t profile,
 		     const struct sn_database_plane *plane, uint32_t first, uint32_t end)
 {
 	struct sn_bucket *bucket = scratch->worker->buckets + bucket_number;
-	const unsigned char *data = scratch->worker->major.data;
+	const unsigned char *data = scratch->worker->major.data.bytes;
 	uint32_t count = end - first;
-	uint64_t bytes = sn_plane_bytes(plane->forms, count);
 	struct sn_slice slice = {profile, plane->metric, count, plane->forms};
-	sn_pack_put(&bucket->pack, &slice, sizeof(slice));
-	sn_pack_put(&bucket->pack, data + 4ull * (plane->ids + first), 4ull * count);
-	if (bucket->pack.failed || sn_vec_reserve(&bucket->pack.bytes, &bucket->pack.capacity,
-						  bucket->pack.length + bytes) < 0)
+	sn_buffer_put(&bucket->slices, &slice, sizeof(slice));
+	sn_buffer_put(&bucket->slices, data + 4ull * (plane->ids + first), 4ull * count);
+	unsigned char *columns =
+	    sn_buffer_room(&bucket->slices, sn_plane_bytes(plane->forms, count));
+	if (columns)
+		sn_plane_slice(data + 4ull * plane->values, plane->forms, plane->count, first,
+			       count, columns);
+	sn_buffer_align(&bucket->slices, 8);
+	if (bucket->slices.failed)
 		return sn_db_writer_out_of_memory(scratch->writer);
-	sn_plane_slice(data + 4ull * plane->values, plane->forms, plane->count, first, count,
-		       bucket->pack.bytes + bucket->pack.length);
-	bucket->pack.length += bytes;
-	sn_pack_put(&bucket->pack, (const char[8]){0}, -bucket->pack.length & 7);
-	return bucket->pack.length < scratch->flush_bytes ? 0
-							  : flush_bucket(scratch->writer, bucket);
+	return bucket->slices.count < scratch->flush_bytes ? 0
+							   : flush_bucket(scratch->writer, bucket);
 }
 
 /* Sets a bit that other threads may set as well. */
@@ -287,25 +272,20 @@ static void set_row(struct sn_db_axes *axes, uint32_t context, uint32_t metric)
 		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
-/* The plane that was made last, by buckets of contexts. */
+/* The plane that was added last, by buckets of contexts. */
 static int put_rows(struct scratch *scratch, uint32_t profile)
 {
 	struct sn_db_axes *axes = &scratch->writer->axes;
 	const struct sn_major *major = &scratch->worker->major;
 	struct sn_database_plane plane;
-	memcpy(&plane, major->entries + (major->entry_count - 1) * sizeof(plane), sizeof(plane));
-	const uint32_t *contexts = (const uint32_t *)major->data + plane.ids;
+	memcpy(&plane, major->entries.bytes + (major->entry_count - 1) * sizeof(plane),
+	       sizeof(plane));
+	const uint32_t *contexts = (const uint32_t *)major->data.bytes + plane.ids;
 	uint32_t bucket = 0;
 	for (uint32_t first = 0, end; first < plane.count; first = end) {
 		/* the first bucket that ends behind this context */
-		uint32_t high = axes->bucket_count - 1;
-		while (bucket < high) {
-			uint32_t middle = bucket + (high - bucket) / 2;
-			if (axes->bucket_ends[middle] <= contexts[first])
-				bucket = middle + 1;
-			else
-				high = middle;
-		}
+		bucket = sn_search_from(i, bucket, axes->bucket_count - 1,
+					axes->bucket_ends[i] <= contexts[first]);
 		for (end = first; end < plane.count && contexts[end] < axes->bucket_ends[bucket];
 		     end++)
 			set_row(axes, contexts[end], plane.metric);
@@ -357,25 +337,17 @@ static int keep_planes(struct scratch *scratch, uint32_t profile)
 	struct sn_db_worker *worker = scratch->worker;
 	const struct sn_major *major = &worker->major;
 	struct sn_error error = {""};
-	struct sn_made made = {.profile = profile,
-			       .entry_count = (uint32_t)major->entry_count,
-			       .data_bytes = major->data_bytes,
-			       .checksum = sn_major_checksum(major)};
-	uint64_t data;
-	if (sn_vec_reserve(&worker->made, &worker->made_capacity, worker->made_count + 1) < 0)
-		return sn_db_writer_out_of_memory(scratch->writer);
-	struct sn_pack pack = {0};
-	sn_pack_put(&pack, major->entries, major->entry_count * sn_major_entry_bytes(major));
-	sn_pack_put(&pack, major->data, major->data_bytes);
-	int result = pack.failed ? SN_ERR_MEMORY
-				 : sn_spill_append(&scratch->writer->planes, pack.bytes,
-						   pack.length, &data, &error);
-	sn_pack_release(&pack);
-	made.offset = data;
-	worker->made[worker->made_count++] = made;
-	return result ? sn_db_writer_fail(scratch->writer, result, "%s",
-					  result == SN_ERR_MEMORY ? "out of memory" : error.text)
-		      : 0;
+	struct sn_spilled_planes planes = {.profile = profile,
+					   .entry_count = (uint32_t)major->entry_count,
+					   .data_bytes = major->data.count,
+					   .checksum = sn_major_checksum(major)};
+	int result = sn_major_spill(major, &scratch->writer->planes, &planes.offset, &error);
+	if (result)
+		return sn_db_writer_fail(scratch->writer, result, "%s", error.text);
+	return sn_vec_push(&worker->spilled, &worker->spilled_capacity, &worker->spilled_count,
+			   planes)
+		   ? sn_db_writer_out_of_memory(scratch->writer)
+		   : 0;
 }
 
 /* Accumulators become more as profiles come; checked after each. */
@@ -499,7 +471,7 @@ int sn_project(struct sn_db_writer *writer, const struct sn_block_source *source
 		     b++) {
 			if (!result)
 				result = flush_bucket(writer, writer->workers[i].buckets + b);
-			sn_pack_release(&writer->workers[i].buckets[b].pack);
+			sn_buffer_release(&writer->workers[i].buckets[b].slices);
 		}
 	for (unsigned i = 0; projecting.scratches && i < writer->threads; i++)
 		release_scratch(projecting.scratches + i);
@@ -515,22 +487,23 @@ struct writing {
 	uint64_t entries_at, data_at;
 };
 
-static int write_made(struct writing *writing, const struct sn_made *made, unsigned char *bytes)
+static int write_spilled(struct writing *writing, const struct sn_spilled_planes *planes,
+			 unsigned char *bytes)
 {
 	struct sn_db_writer *writer = writing->writer;
-	const struct sn_database_index *index = writing->index + made->profile;
-	size_t entry_bytes = made->entry_count * sizeof(struct sn_database_plane);
+	const struct sn_database_index *index = writing->index + planes->profile;
+	size_t entry_bytes = planes->entry_count * sizeof(struct sn_database_plane);
 	struct sn_error error = {""};
-	int result = sn_spill_read(&writer->planes, bytes, entry_bytes + made->data_bytes,
-				   made->offset, &error);
+	int result = sn_spill_read(&writer->planes, bytes, entry_bytes + planes->data_bytes,
+				   planes->offset, &error);
 	if (result)
 		return sn_db_writer_fail(writer, result, "%s", error.text);
 	int failed =
-	    sn_db_file_put(writer->file.fd, bytes, entry_bytes,
-			   writing->entries_at + index->first * sizeof(struct sn_database_plane));
+	    sn_write_at(writer->file.fd, bytes, entry_bytes,
+			writing->entries_at + index->first * sizeof(struct sn_database_plane));
 	if (!failed)
-		failed = sn_db_file_put(writer->file.fd, bytes + entry_bytes, made->data_bytes,
-					writing->data_at + index->data);
+		failed = sn_write_at(writer->file.fd, bytes + entry_bytes, planes->data_bytes,
+				     writing->data_at + index->data);
 	return sn_db_writer_cannot_write(writer, failed);
 }
 
@@ -538,13 +511,13 @@ static int write_worker(void *context, unsigned number, size_t item)
 {
 	struct writing *writing = context;
 	struct sn_db_worker *worker = writing->writer->workers + item;
-	(void)number;
 	int result = 0;
-	for (size_t i = 0; i < worker->made_count && !result; i++) {
-		const struct sn_made *made = worker->made + i;
-		unsigned char *bytes = malloc(made->entry_count * sizeof(struct sn_database_plane) +
-					      made->data_bytes + 1);
-		result = bytes ? write_made(writing, made, bytes)
+	for (size_t i = 0; i < worker->spilled_count && !result; i++) {
+		const struct sn_spilled_planes *planes = worker->spilled + i;
+		unsigned char *bytes =
+		    malloc(planes->entry_count * sizeof(struct sn_database_plane) +
+			   planes->data_bytes + 1);
+		result = bytes ? write_spilled(writing, planes, bytes)
 			       : sn_db_writer_out_of_memory(writing->writer);
 		free(bytes);
 	}

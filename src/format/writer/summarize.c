@@ -5,11 +5,10 @@
  */
 #include "writer.h"
 
+#include "base/file_at.h"
 #include "base/pool.h"
-#include "base/vec.h"
+#include "format/database/statistics.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,14 +18,6 @@ struct summarizing {
 	struct sn_major *majors; /* [item] */
 };
 
-void sn_stat_bound(struct sonde_db_stat *stat)
-{
-	double *numbers[] = {&stat->count, &stat->sum, &stat->min, &stat->max, &stat->sum_squares};
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (!isfinite(*numbers[i]))
-			*numbers[i] = *numbers[i] < 0 ? -DBL_MAX : DBL_MAX;
-}
-
 /* The row of a metric at a context among all, or UINT64_MAX. */
 static uint64_t row_of(const struct sn_db_writer *writer, uint32_t context, uint32_t metric)
 {
@@ -35,10 +26,7 @@ static uint64_t row_of(const struct sn_db_writer *writer, uint32_t context, uint
 	uint64_t row = writer->first_rows[context];
 	if (!(words[metric / 64] >> metric % 64 & 1))
 		return UINT64_MAX;
-	for (uint32_t i = 0; i < metric / 64; i++)
-		row += (uint32_t)__builtin_popcountll(words[i]);
-	return row +
-	       (uint32_t)__builtin_popcountll(words[metric / 64] & ((1ull << metric % 64) - 1));
+	return row + sn_db_axes_rows_before(axes, context, metric);
 }
 
 /* How profiles differ; the sum over them is the inclusive one. */
@@ -60,11 +48,11 @@ static void fill_across(const struct sn_db_writer *writer, uint32_t context, uin
 		across->sum_squares = sn_across_squares(item, axes->shifts[metric]);
 		return;
 	}
-	const struct sn_pair *pair = writer->pairs + row_of(writer, context, metric);
-	across->count = (double)pair->profiles;
-	across->min = pair->min;
-	across->max = pair->max;
-	across->sum_squares = pair->squares;
+	const struct sn_row_sums *row = writer->rows + row_of(writer, context, metric);
+	across->count = (double)row->profiles;
+	across->min = row->min;
+	across->max = row->max;
+	across->sum_squares = row->squares;
 }
 
 /* All contexts' summaries of a metric, zero where it has none. */
@@ -75,7 +63,7 @@ static void fill(const struct sn_db_writer *writer, uint32_t metric,
 	for (uint32_t c = 0; c < axes->context_count; c++) {
 		uint64_t row = row_of(writer, c, metric);
 		if (row != UINT64_MAX)
-			summaries[c].exclusive = writer->pairs[row].exclusive;
+			summaries[c].exclusive = writer->rows[row].exclusive;
 	}
 	/* in pre-order every context comes after its parent */
 	for (uint32_t c = axes->context_count; c--;) {
@@ -98,7 +86,6 @@ static int summarize_metric(void *context, unsigned number, size_t item)
 	struct sonde_db_summary *summaries = calloc(axes->context_count + 1ull, sizeof(*summaries));
 	uint32_t *ids = malloc((axes->context_count + 1ull) * sizeof(*ids));
 	int result = summaries && ids ? 0 : SN_ERR_MEMORY;
-	(void)number;
 	if (!result)
 		fill(writer, metric, summaries);
 	for (uint32_t c = 0; !result && c < axes->context_count; c++) {
@@ -121,7 +108,7 @@ static int summarize_metric(void *context, unsigned number, size_t item)
 /* The sections of summaries as they grow. */
 struct sections {
 	struct sn_database_index *index;
-	struct sn_pack entries;
+	struct sn_buffer entries;
 	uint64_t data_at, data_bytes, entry_count;
 };
 
@@ -130,12 +117,11 @@ static int put_metric(struct sn_db_writer *writer, struct sections *sections, ui
 {
 	sections->index[metric] = (struct sn_database_index){
 	    sections->entry_count, sections->data_bytes, sn_major_checksum(major)};
-	sn_pack_put(&sections->entries, major->entries,
-		    major->entry_count * sn_major_entry_bytes(major));
-	int failed = sn_db_file_put(writer->file.fd, major->data, major->data_bytes,
-				    sections->data_at + sections->data_bytes);
+	sn_buffer_put(&sections->entries, major->entries.bytes, major->entries.count);
+	int failed = sn_write_at(writer->file.fd, major->data.bytes, major->data.count,
+				 sections->data_at + sections->data_bytes);
 	sections->entry_count += major->entry_count;
-	sections->data_bytes += major->data_bytes;
+	sections->data_bytes += major->data.count;
 	return sn_db_writer_cannot_write(writer, failed);
 }
 
@@ -176,16 +162,16 @@ int sn_summarize(struct sn_db_writer *writer)
 		    (struct sn_database_index){sections.entry_count, sections.data_bytes, 0};
 		sn_db_file_place(file, SN_DATABASE_SUMMARY_DATA, sections.data_bytes);
 		uint64_t entries_at =
-		    sn_db_file_place(file, SN_DATABASE_SUMMARIES, sections.entries.length);
-		failed = sn_db_file_put(file->fd, sections.entries.bytes, sections.entries.length,
-					entries_at);
+		    sn_db_file_place(file, SN_DATABASE_SUMMARIES, sections.entries.count);
+		failed = sn_write_at(file->fd, sections.entries.bytes, sections.entries.count,
+				     entries_at);
 		if (!failed)
 			failed = sn_db_file_write(file, SN_DATABASE_SUMMARY_INDEX, sections.index,
 						  (metrics + 1ull) * sizeof(*sections.index));
 	}
 	if (!result)
 		result = sn_db_writer_cannot_write(writer, failed);
-	sn_pack_release(&sections.entries);
+	sn_buffer_release(&sections.entries);
 	free(sections.index);
 	return result;
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void sn_db_writer_init(struct sn_db_writer *writer, const char *output, struct sn_error *error)
@@ -35,6 +36,7 @@ static void release_axes(struct sn_db_axes *axes)
 	free(axes->contexts);
 	free(axes->periods);
 	free(axes->shifts);
+	free(axes->value_counts);
 	free(axes->bucket_ends);
 	free(axes->inner_numbers);
 	free(axes->rows);
@@ -44,9 +46,9 @@ static void release_worker(struct sn_db_worker *worker, uint32_t bucket_count)
 {
 	sn_across_release(&worker->across);
 	sn_major_release(&worker->major);
-	free(worker->made);
+	free(worker->spilled);
 	for (uint32_t b = 0; worker->buckets && b < bucket_count; b++) {
-		sn_pack_release(&worker->buckets[b].pack);
+		sn_buffer_release(&worker->buckets[b].slices);
 		free(worker->buckets[b].chunks);
 	}
 	free(worker->buckets);
@@ -59,7 +61,7 @@ void sn_db_writer_release(struct sn_db_writer *writer)
 	free(writer->workers);
 	free(writer->first_rows);
 	free(writer->row_index);
-	free(writer->pairs);
+	free(writer->rows);
 	release_axes(&writer->axes);
 	sn_spill_close(&writer->planes);
 	sn_spill_close(&writer->slices);
@@ -98,6 +100,11 @@ int sn_db_writer_cannot_write(struct sn_db_writer *writer, int failed)
 		      : 0;
 }
 
+int sn_db_writer_check(struct sn_db_writer *writer, int code, const struct sn_error *error)
+{
+	return code ? sn_db_writer_fail(writer, code, "%s", error->text) : 0;
+}
+
 /* ---- memory ---- */
 
 uint64_t sn_db_writer_bucket_bytes(const struct sn_db_writer *writer)
@@ -113,7 +120,7 @@ static uint64_t axes_bytes(const struct sn_db_axes *axes)
 		bytes += (uint64_t)axes->context_count * axes->row_words * sizeof(*axes->rows);
 	if (axes->inner_numbers)
 		bytes += (uint64_t)axes->context_count * sizeof(*axes->inner_numbers);
-	return bytes + (uint64_t)axes->profile_count * sizeof(struct sn_made);
+	return bytes + (uint64_t)axes->profile_count * sizeof(struct sn_spilled_planes);
 }
 
 int sn_db_writer_check_memory(struct sn_db_writer *writer, uint64_t more)
@@ -151,7 +158,7 @@ int sn_db_writer_open(struct sn_db_writer *writer)
 		fd = writer->pipe.fd;
 	}
 	sn_db_file_init(&writer->file, fd);
-	return result ? sn_db_writer_fail(writer, result, "%s", error.text) : 0;
+	return sn_db_writer_check(writer, result, &error);
 }
 
 int sn_db_writer_describe(struct sn_db_writer *writer, const struct sn_db_builder *builder,
@@ -163,8 +170,8 @@ int sn_db_writer_describe(struct sn_db_writer *writer, const struct sn_db_builde
 		failed = sn_db_file_graph(&writer->file, builder, ordered);
 	if (failed)
 		return sn_db_writer_cannot_write(writer, failed);
-	int result = sn_db_file_events(&writer->file, builder, ordered, &error);
-	return result ? sn_db_writer_fail(writer, result, "%s", error.text) : 0;
+	return sn_db_writer_check(
+	    writer, sn_db_file_events(&writer->file, builder, ordered, &error), &error);
 }
 
 /* How the other ranks can open the output: as rank 0 has it open, where they are on its machine, so
@@ -224,7 +231,7 @@ static int copy_to_pipe(struct sn_db_writer *writer)
 	enum { PART = 1 << 16 };
 	unsigned char bytes[PART];
 	struct sn_error error = {""};
-	uint64_t length = writer->file.next;
+	uint64_t length = (uint64_t)lseek(writer->pipe.fd, 0, SEEK_END);
 	for (uint64_t at = 0; at < length; at += PART) {
 		size_t part = length - at < PART ? length - at : PART;
 		int result = sn_spill_read(&writer->pipe, bytes, part, at, &error);
@@ -240,11 +247,13 @@ static int complete(struct sn_db_writer *writer)
 {
 	char self[64];
 	const char *path = self;
-	if (!writer->complete || writer->pipe.fd >= 0)
+	struct stat status;
+	/* a device holds nothing that can be read back */
+	if (!writer->complete || fstat(writer->file.fd, &status) || !S_ISREG(status.st_mode))
 		return 0;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", writer->named.fd);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", writer->file.fd);
 	if (access(self, F_OK))
-		path = sn_output_name(&writer->named);
+		path = writer->pipe.fd < 0 ? sn_output_name(&writer->named) : NULL;
 	if (!path)
 		return sn_db_writer_cannot_write(writer, errno);
 	return writer->complete(writer->complete_context, path) ? SN_ERR_ARGUMENT : 0;
@@ -254,15 +263,14 @@ int sn_db_writer_finish(struct sn_db_writer *writer)
 {
 	struct sn_error error = {""};
 	int result = sn_db_writer_cannot_write(writer, sn_db_file_finish(&writer->file));
-	if (!result && writer->pipe.fd >= 0)
-		result = copy_to_pipe(writer);
 	if (!result)
 		result = complete(writer);
+	if (!result && writer->pipe.fd >= 0)
+		result = copy_to_pipe(writer);
 	if (result)
 		return result;
 	writer->is_open = false;
-	result = sn_output_commit(&writer->named, &error);
-	return result ? sn_db_writer_fail(writer, result, "%s", error.text) : 0;
+	return sn_db_writer_check(writer, sn_output_commit(&writer->named, &error), &error);
 }
 
 /* ---- the axes ---- */
@@ -284,26 +292,27 @@ static uint64_t bucket_capacity(const struct sn_db_writer *writer, uint64_t tota
 }
 
 /* Buckets of contexts with about as many values each, unless one context alone has more. */
-static void make_buckets(struct sn_db_writer *writer, const uint64_t *counts)
+void sn_db_writer_divide(struct sn_db_writer *writer)
 {
 	struct sn_db_axes *axes = &writer->axes;
 	uint64_t total = 0, used = 0;
 	for (uint32_t c = 0; c < axes->context_count; c++)
-		total += counts[c];
+		total += axes->value_counts[c];
 	uint64_t capacity = bucket_capacity(writer, total);
 	for (uint32_t c = 0; c < axes->context_count; c++) {
-		if (used && used + counts[c] > capacity) {
+		if (used && used + axes->value_counts[c] > capacity) {
 			axes->bucket_ends[axes->bucket_count++] = c;
 			used = 0;
 		}
-		used += counts[c];
+		used += axes->value_counts[c];
 	}
 	axes->bucket_ends[axes->bucket_count++] = axes->context_count;
+	free(axes->value_counts);
+	axes->value_counts = NULL;
 }
 
 int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered,
-		      uint32_t metric_count, uint32_t profile_count, const uint64_t *counts,
-		      const int32_t *shifts)
+		      uint32_t metric_count, uint32_t profile_count)
 {
 	struct sn_db_axes *axes = &writer->axes;
 	*axes = (struct sn_db_axes){
@@ -312,50 +321,36 @@ int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered
 	    .profile_count = profile_count,
 	    .contexts = ordered->contexts,
 	    .periods = malloc((metric_count + 1ull) * sizeof(*axes->periods)),
-	    .shifts = malloc((metric_count + 1ull) * sizeof(*axes->shifts)),
+	    .shifts = calloc(metric_count + 1ull, sizeof(*axes->shifts)),
+	    .value_counts = calloc(ordered->context_count + 1ull, sizeof(*axes->value_counts)),
 	    .bucket_ends = malloc((ordered->context_count + 1ull) * sizeof(*axes->bucket_ends)),
 	};
 	ordered->contexts = NULL; /* moved */
-	if (!axes->periods || !axes->shifts || !axes->bucket_ends)
+	if (!axes->periods || !axes->shifts || !axes->value_counts || !axes->bucket_ends)
 		return sn_db_writer_out_of_memory(writer);
-	for (uint32_t m = 0; m < metric_count; m++) {
+	for (uint32_t m = 0; m < metric_count; m++)
 		axes->periods[m] = (double)ordered->metrics[m].period;
-		axes->shifts[m] = shifts[m];
-	}
-	make_buckets(writer, counts);
 	return 0;
 }
 
-void sn_pack_axes(struct sn_pack *pack, const struct sn_db_axes *axes)
+void sn_db_axes_pack(struct sn_pack *pack, struct sn_db_axes *axes)
 {
-	sn_pack_array(pack, axes->contexts, axes->context_count, sizeof(*axes->contexts));
-	sn_pack_array(pack, axes->periods, axes->metric_count, sizeof(*axes->periods));
-	sn_pack_array(pack, axes->shifts, axes->metric_count, sizeof(*axes->shifts));
-	sn_pack_array(pack, axes->bucket_ends, axes->bucket_count, sizeof(*axes->bucket_ends));
-	sn_pack_number(pack, axes->profile_count);
-}
-
-void sn_unpack_axes(struct sn_unpack *unpack, struct sn_db_axes *axes)
-{
-	uint64_t count;
-	axes->contexts = sn_unpack_array(unpack, &count, sizeof(*axes->contexts));
-	axes->context_count = (uint32_t)count;
-	axes->periods = sn_unpack_array(unpack, &count, sizeof(*axes->periods));
-	axes->shifts = sn_unpack_array(unpack, &count, sizeof(*axes->shifts));
-	axes->metric_count = (uint32_t)count;
-	axes->bucket_ends = sn_unpack_array(unpack, &count, sizeof(*axes->bucket_ends));
-	axes->bucket_count = (uint32_t)count;
-	axes->profile_count = (uint32_t)sn_unpack_number(unpack);
+	sn_pack_array(pack, &axes->contexts, &axes->context_count);
+	sn_pack_array(pack, &axes->periods, &axes->metric_count);
+	sn_pack_array(pack, &axes->shifts, &axes->metric_count);
+	sn_pack_array(pack, &axes->bucket_ends, &axes->bucket_count);
+	sn_pack_member(pack, axes->profile_count);
 }
 
 /* ---- values ---- */
 
-static void note_made(struct sn_database_index *index, const void *bytes, size_t length)
+static void note_sizes(void *context, struct sn_span part)
 {
-	const struct sn_made *made = bytes;
-	for (size_t i = 0; i < length / sizeof(*made); i++)
-		index[made[i].profile] = (struct sn_database_index){
-		    made[i].entry_count, made[i].data_bytes, made[i].checksum};
+	struct sn_database_index *index = context;
+	struct sn_spilled_planes planes;
+	while (sn_span_get(&part, &planes, sizeof(planes)))
+		index[planes.profile] = (struct sn_database_index){
+		    planes.entry_count, planes.data_bytes, planes.checksum};
 }
 
 /* Where every profile's planes lie; from malloc, NULL without memory. */
@@ -363,26 +358,20 @@ static struct sn_database_index *index_planes(struct sn_db_writer *writer)
 {
 	const struct sn_peers *peers = writer->peers;
 	uint32_t count = writer->axes.profile_count;
-	struct sn_pack pack = {0};
+	struct sn_buffer sizes = {0};
 	size_t bytes = (count + 1ull) * sizeof(struct sn_database_index);
 	struct sn_database_index *index = calloc(1, bytes);
 	for (unsigned i = 0; i < writer->threads; i++)
-		sn_pack_put(&pack, writer->workers[i].made,
-			    writer->workers[i].made_count * sizeof(struct sn_made));
-	int failed = pack.failed || !index;
-	if (peers->agree(failed ? SN_ERR_MEMORY : 0, NULL)) {
-		sn_pack_release(&pack);
+		sn_buffer_put(&sizes, writer->workers[i].spilled,
+			      writer->workers[i].spilled_count * sizeof(struct sn_spilled_planes));
+	int failed = peers->agree(sizes.failed || !index ? SN_ERR_MEMORY : 0, NULL);
+	if (!failed)
+		sn_peers_collect(peers, &sizes, note_sizes, index);
+	sn_buffer_release(&sizes);
+	if (failed) {
 		free(index);
 		return NULL;
 	}
-	struct sn_peer_part own = {pack.bytes, pack.length};
-	struct sn_peer_part *parts =
-	    peers->size() > 1 ? peers->gather(own.bytes, own.length) : &own;
-	for (unsigned r = 0; parts && r < peers->size(); r++)
-		note_made(index, parts[r].bytes, parts[r].length);
-	if (parts != &own)
-		sn_peers_free_parts(parts, parts ? peers->size() : 0);
-	sn_pack_release(&pack);
 	/* sizes become positions: an exclusive scan */
 	uint64_t first = 0, data = 0;
 	for (uint32_t p = 0; p <= count; p++) {
@@ -434,13 +423,15 @@ static int write_rows(struct sn_db_writer *writer)
 /* A rank's accumulators, which it sent, into those of rank 0's first thread. */
 static int absorb_part(struct sn_across_table *all, const struct sn_peer_part *part)
 {
-	struct sn_unpack unpack = {part->bytes, part->length, false};
+	struct sn_pack pack = sn_unpack(part->bytes, part->length);
 	struct sn_across_table table;
 	int result = sn_across_init(&table, all->metric_count, all->inner_count);
 	if (!result && part->length)
-		sn_unpack_across(&unpack, &table);
+		sn_across_pack(&pack, &table);
+	if (!result && part->length && pack.from.failed)
+		result = SN_ERR_MEMORY;
 	if (!result)
-		result = unpack.failed ? SN_ERR_MEMORY : sn_across_absorb(all, &table);
+		result = sn_across_absorb(all, &table);
 	sn_across_release(&table);
 	return result;
 }
@@ -457,12 +448,12 @@ static int gather_across(struct sn_db_writer *writer)
 		sn_across_release(&writer->workers[i].across);
 	}
 	if (peers->rank()) {
-		struct sn_pack pack = {0};
+		struct sn_buffer sums = {0};
 		if (!result)
-			sn_pack_across(&pack, all);
-		peers->send(0, pack.bytes, pack.failed ? 0 : pack.length);
-		result = pack.failed ? SN_ERR_MEMORY : result;
-		sn_pack_release(&pack);
+			sn_across_pack(&(struct sn_pack){.to = &sums}, all);
+		peers->send(0, sums.bytes, sums.failed ? 0 : sums.count);
+		result = sums.failed ? SN_ERR_MEMORY : result;
+		sn_buffer_release(&sums);
 	}
 	for (unsigned r = 1; r < peers->size() && !peers->rank(); r++) {
 		struct sn_peer_part part;

@@ -44,8 +44,7 @@ struct sn_profile_block {
 	const struct sn_database_plane *entries;
 	const unsigned char *data;
 	const uint32_t *contexts, *metrics; /* [id], [metric of an entry] */
-	/* For whoever makes the block: memory that is kept from one to the next, the thread's own.
-	 */
+	/* The source's own: memory of this thread that is kept from one block to the next. */
 	unsigned char *bytes;
 	size_t capacity;
 	struct sn_major major;
@@ -54,7 +53,8 @@ struct sn_profile_block {
 /* Where the blocks come from: at most one for each profile, over all ranks. */
 struct sn_block_source {
 	size_t count;
-	/* Fills in all but what is the maker's. 0 or a negative enum sn_err with its text. MT. */
+	/* Fills in all but `bytes`, `capacity` and `major`, which are the source's own. 0 or a
+	 * negative enum sn_err with its text. MT. */
 	int (*read)(void *context, size_t number, struct sn_profile_block *block,
 		    struct sn_error *error);
 	/* Called when all have been read: what they lay in is not needed any more. May be NULL. */
@@ -63,14 +63,14 @@ struct sn_block_source {
 };
 
 /* A profile's planes in the first spill, entries and data as they will lie in the file. */
-struct sn_made {
+struct sn_spilled_planes {
 	uint64_t offset, data_bytes, checksum;
 	uint32_t profile, entry_count;
 };
 
 /* What all profiles have of one metric at one context, without its descendants: a row, summed up.
  */
-struct sn_pair {
+struct sn_row_sums {
 	struct sonde_db_stat exclusive;
 	double min, max, squares; /* of the profiles' sums */
 	uint64_t profiles;
@@ -81,7 +81,7 @@ struct sn_chunk {
 	uint64_t offset, length;
 };
 struct sn_bucket {
-	struct sn_pack pack; /* what is not there yet */
+	struct sn_buffer slices; /* what is not there yet */
 	struct sn_chunk *chunks;
 	size_t count, capacity;
 };
@@ -95,8 +95,8 @@ struct sn_slice {
 /* What one thread has for itself. */
 struct sn_db_worker {
 	struct sn_major major; /* scratch */
-	struct sn_made *made;
-	size_t made_count, made_capacity;
+	struct sn_spilled_planes *spilled;
+	size_t spilled_count, spilled_capacity;
 	struct sn_across_table across;
 	struct sn_bucket *buckets;
 };
@@ -105,9 +105,10 @@ struct sn_db_worker {
 struct sn_db_axes {
 	uint32_t context_count, metric_count, profile_count, bucket_count;
 	struct sonde_db_context *contexts;
-	double *periods;       /* [metric] */
-	int32_t *shifts;       /* [metric]: see across.h */
-	uint32_t *bucket_ends; /* [bucket]: one past its last context */
+	double *periods;	/* [metric] */
+	int32_t *shifts;	/* [metric]: see across.h */
+	uint64_t *value_counts; /* [context]: over all profiles; until there are buckets */
+	uint32_t *bucket_ends;	/* [bucket]: one past its last context */
 	/* Made by each rank itself: contexts with descendants, numbered; SONDE_NONE for the others.
 	 */
 	uint32_t *inner_numbers;
@@ -117,6 +118,17 @@ struct sn_db_axes {
 	uint32_t row_words;
 };
 
+/* How many rows of a context come before that of a metric. */
+static inline uint32_t sn_db_axes_rows_before(const struct sn_db_axes *axes, uint32_t context,
+					      uint32_t metric)
+{
+	const uint64_t *words = axes->rows + (size_t)context * axes->row_words;
+	int rows = __builtin_popcountll(words[metric / 64] & ((1ull << metric % 64) - 1));
+	for (uint32_t i = 0; i < metric / 64; i++)
+		rows += __builtin_popcountll(words[i]);
+	return (uint32_t)rows;
+}
+
 struct sn_db_writer {
 	/* Set by sn_db_writer_init, and changed before anything else is called. */
 	const char *output;
@@ -124,8 +136,9 @@ struct sn_db_writer {
 	uint64_t memory;	      /* bytes of this process; UINT64_MAX: no limit */
 	const struct sn_peers *peers; /* nobody else */
 	bool is_shared;		      /* the user's umask says who may read the file */
-	/* Called with the whole database before it gets its name, where it is a file. May add to
-	 * it. Not 0: there will be none; whoever is called has said why, and the text is "". */
+	/* Called with the whole database before it gets its name or goes into a pipe, unless it
+	 * goes to a device. May add to it. Not 0: there will be none; whoever is called has said
+	 * why, and the text is "". */
 	int (*complete)(void *context, const char *path);
 	void *complete_context;
 	struct sn_error *error;
@@ -141,7 +154,7 @@ struct sn_db_writer {
 	struct sn_db_worker *workers;	     /* [threads] */
 	uint64_t *first_rows;		     /* [context + 1]: its first row among all */
 	struct sn_database_index *row_index; /* rank 0; [context + 1] */
-	struct sn_pair *pairs;		     /* rank 0; [row] */
+	struct sn_row_sums *rows;	     /* rank 0; [row] */
 	_Atomic uint64_t sum_bytes; /* of accumulators, and of rows once they are counted */
 	pthread_mutex_t mutex;	    /* of has_failed and the error's text */
 	bool has_failed;
@@ -155,6 +168,8 @@ void sn_db_writer_release(struct sn_db_writer *writer);
 int sn_db_writer_fail(struct sn_db_writer *writer, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int sn_db_writer_out_of_memory(struct sn_db_writer *writer);
+/* For the code of a function that has written a text; 0 for 0. */
+int sn_db_writer_check(struct sn_db_writer *writer, int code, const struct sn_error *error);
 /* For an errno; 0 for 0. */
 int sn_db_writer_cannot_write(struct sn_db_writer *writer, int failed);
 
@@ -164,14 +179,13 @@ int sn_db_writer_open(struct sn_db_writer *writer);
 /* Strings to profiles, graphs and events. */
 int sn_db_writer_describe(struct sn_db_writer *writer, const struct sn_db_builder *builder,
 			  const struct sn_db_ordered *ordered);
-/* What values will be of: takes ordered->contexts. `counts` has the values of each final context
- * over all profiles, `shifts` what across.h says of each final metric. */
+/* What values will be of: moves ordered->contexts. The caller then fills in axes.value_counts and
+ * axes.shifts, which are zero, and has the contexts divided into buckets by them. */
 int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered,
-		      uint32_t metric_count, uint32_t profile_count, const uint64_t *counts,
-		      const int32_t *shifts);
+		      uint32_t metric_count, uint32_t profile_count);
+void sn_db_writer_divide(struct sn_db_writer *writer);
 /* The axes to other ranks. */
-void sn_pack_axes(struct sn_pack *pack, const struct sn_db_axes *axes);
-void sn_unpack_axes(struct sn_unpack *unpack, struct sn_db_axes *axes);
+void sn_db_axes_pack(struct sn_pack *pack, struct sn_db_axes *axes);
 /* The other ranks open the output. */
 int sn_db_writer_share(struct sn_db_writer *writer);
 /* Planes, rows and summaries. The ranks have agreed on what it returns. */
@@ -186,11 +200,11 @@ int sn_db_writer_finish(struct sn_db_writer *writer);
  * sn_db_writer_bucket_bytes says. 0, or SN_ERR_ARGUMENT with a text. MT.
  */
 int sn_db_writer_check_memory(struct sn_db_writer *writer, uint64_t more);
-/* What the threads' buckets may take together while rows are made. */
+/* What the threads' buckets may take together while rows are formed. */
 uint64_t sn_db_writer_bucket_bytes(const struct sn_db_writer *writer);
 
-/* Blocks to their final contexts: fills in workers' `made`, `across` and `buckets`, and the bits of
- * rows of this rank. */
+/* Blocks to their final contexts: fills in workers' `spilled`, `across` and `buckets`, and the bits
+ * of rows of this rank. */
 int sn_project(struct sn_db_writer *writer, const struct sn_block_source *source);
 /* Writes this rank's planes where `index` says that they lie. */
 int sn_project_write(struct sn_db_writer *writer, const struct sn_database_index *index,
@@ -198,12 +212,10 @@ int sn_project_write(struct sn_db_writer *writer, const struct sn_database_index
 
 /* Counts rows over all ranks: fills in first_rows. */
 int sn_rows_count(struct sn_db_writer *writer);
-/* Writes all rows, their data from data_at, and fills in row_index and pairs. The ranks have agreed
+/* Writes all rows, their data from data_at, and fills in row_index and rows. The ranks have agreed
  * on what it returns. */
 int sn_rows_write(struct sn_db_writer *writer, uint64_t entries_at, uint64_t data_at);
 
-/* Sums can be beyond what a double holds; readers rely on every number being finite. */
-void sn_stat_bound(struct sonde_db_stat *stat);
 /* On rank 0, after all ranks' accumulators are in the first worker's: writes the summaries'
  * sections. */
 int sn_summarize(struct sn_db_writer *writer);

@@ -23,7 +23,7 @@ void sn_import_files_release(struct sn_import_files *files)
 	*files = (struct sn_import_files){0};
 }
 
-static int add(struct sn_import_files *files, const char *folder, const char *name)
+int sn_import_files_add(struct sn_import_files *files, const char *folder, const char *name)
 {
 	char *path = NULL;
 	if (sn_vec_reserve(&files->paths, &files->capacity, files->count + 1) < 0 ||
@@ -58,7 +58,7 @@ static int list_entries(const char *folder, struct sn_import_files *all, struct 
 	int result = 0;
 	for (struct dirent *entry; !result && (entry = readdir(open));)
 		if (entry->d_name[0] != '.')
-			result = add(all, folder, entry->d_name);
+			result = sn_import_files_add(all, folder, entry->d_name);
 	closedir(open);
 	if (all->count)
 		qsort(all->paths, all->count, sizeof(*all->paths), compare);
@@ -75,7 +75,7 @@ static int add_folder(const char *folder, struct sn_import_files *files, struct 
 		struct stat status;
 		if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || sn_is_database(path))
 			continue;
-		if (sn_importer_recognise(&path, 1, NULL) && add(files, "", path))
+		if (sn_importer_recognise(&path, 1, NULL) && sn_import_files_add(files, "", path))
 			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
 	sn_import_files_release(&all);
@@ -92,7 +92,7 @@ int sn_import_files_list(struct sn_import_files *files, const char *const *paths
 		size_t before = files->count;
 		bool is_folder = stat(paths[i], &status) == 0 && S_ISDIR(status.st_mode);
 		if (!is_folder || sn_importer_recognise(paths + i, 1, &why)) {
-			if (add(files, "", paths[i]))
+			if (sn_import_files_add(files, "", paths[i]))
 				result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 			continue;
 		}
@@ -126,6 +126,8 @@ int sn_import(const struct sn_importer *importer, const struct sn_import_request
 		sn_trace_writer_attach(with_events.events, builder); /* whose they are then */
 	else
 		sn_trace_writer_free(with_events.events);
+	if (counts->events)
+		sn_db_builder_set_complete(builder, request->complete, request->complete_context);
 	sn_db_builder_set_threads(builder, sn_pool_threads(request->jobs));
 	if (request->is_shared)
 		sn_db_builder_share(builder);

@@ -21,6 +21,8 @@ struct sn_import_files {
  */
 int sn_import_files_list(struct sn_import_files *files, const char *const *paths, size_t count,
 			 struct sn_error *error);
+/* Adds FOLDER/NAME, of the folder "" NAME alone. 0 or SN_ERR_MEMORY. */
+int sn_import_files_add(struct sn_import_files *files, const char *folder, const char *name);
 void sn_import_files_release(struct sn_import_files *files);
 
 /* Whether the file is one of Sonde's databases. */

@@ -4,7 +4,7 @@
  *   1. src/import/NAME.c defines `const struct sn_importer sn_importer_NAME` and is listed in
  *      meson.build;
  *   2. importers.def gets a line SN_IMPORTER(NAME);
- *   3. tests/cli/test_import.py gets its case, docs/man/sonde-import.1 its paragraph.
+ *   3. tests/cli/import/test_import.py gets its case, docs/man/sonde-import.1 its paragraph.
  * A test fails until all of these are there.
  *
  * An importer recognises its inputs by what is in them and adds what they say to a database builder
@@ -48,9 +48,12 @@ struct sn_import_request {
 	 * the inputs themselves hold. */
 	const char *const *structures;
 	size_t structure_count;
-	bool no_structure;		/* do not use any */
-	bool is_shared;			/* the database is for others to read as the umask says */
-	unsigned jobs;			/* threads that write; 0: one for each processor */
+	bool no_structure; /* do not use any */
+	bool is_shared;	   /* the database is for others to read as the umask says */
+	unsigned jobs;	   /* threads that write; 0: one for each processor */
+	/* Of databases with events; see sn_db_builder_set_complete. */
+	int (*complete)(void *context, const char *path);
+	void *complete_context;
 	struct sn_trace_writer *events; /* where events go; attached to the builder by the caller */
 };
 

@@ -2,6 +2,7 @@
 /* Protobuf's wire format, of memory and of files; see protobuf.h. */
 #include "protobuf.h"
 
+#include "format/database/database_writer.h"
 #include "packed_file.h"
 
 #include <errno.h>
@@ -97,12 +98,37 @@ bool sn_proto_next(struct sn_proto *message, struct sn_proto_field *field)
 	return true;
 }
 
+bool sn_proto_fields(struct sn_proto message, struct sn_proto_field *fields, size_t count)
+{
+	struct sn_proto_field field;
+	memset(fields, 0, count * sizeof(*fields));
+	while (sn_proto_next(&message, &field))
+		if (field.number < count)
+			fields[field.number] = field;
+	return !message.failed;
+}
+
 bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value)
 {
 	if (numbers->failed || numbers->at >= numbers->end)
 		return false;
 	numbers->failed = !take_varint(&numbers->at, numbers->end, value);
 	return !numbers->failed;
+}
+
+bool sn_proto_number(const struct sn_proto_field *field, struct sn_proto *numbers, uint64_t *value)
+{
+	bool is_first = !numbers->at;
+	if (is_first)
+		*numbers = sn_proto_enter(field);
+	*value = field->value;
+	return field->wire == SN_PROTO_BYTES ? sn_proto_packed(numbers, value) : is_first;
+}
+
+uint32_t sn_proto_string(struct sn_db_builder *builder, const struct sn_proto_field *field)
+{
+	return sn_db_builder_string_n(builder, (const char *)field->bytes,
+				      field->bytes ? field->length : 0);
 }
 
 int64_t sn_proto_zigzag(uint64_t value)

@@ -49,9 +49,27 @@ struct sn_proto sn_proto_enter(const struct sn_proto_field *field);
 /* The next field; false at the end and where `failed` is then set. */
 bool sn_proto_next(struct sn_proto *message, struct sn_proto_field *field);
 
+/* The last field of each number below `count` into fields[number]; one that is not there is all
+ * zeroes. False where the message is damaged, of which there is what comes before. */
+bool sn_proto_fields(struct sn_proto message, struct sn_proto_field *fields, size_t count);
+#define SN_PROTO_FIELDS(message, fields)                                                           \
+	sn_proto_fields(message, fields, sizeof(fields) / sizeof(*(fields)))
+
+/* A field's number, or `missing` where it is not there. */
+static inline int64_t sn_proto_or(const struct sn_proto_field *field, int64_t missing)
+{
+	return field->number ? (int64_t)field->value : missing;
+}
+
 /* One number of a packed repeated field whose elements are varints; false as above. A repeated
  * field that is not packed comes as one field for each. */
 bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value);
+/* The same of a field that may be either: begin with all zeroes in *numbers. */
+bool sn_proto_number(const struct sn_proto_field *field, struct sn_proto *numbers, uint64_t *value);
+
+struct sn_db_builder;
+/* The builder's string of a text, "" where the field is not there. */
+uint32_t sn_proto_string(struct sn_db_builder *builder, const struct sn_proto_field *field);
 
 /* What a number means by its declared type. */
 int64_t sn_proto_zigzag(uint64_t value); /* sint32, sint64 */

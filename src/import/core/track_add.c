@@ -111,6 +111,16 @@ void sn_track_sink_set_track_tid(struct sn_track_sink *sink, uint32_t track, int
 	sink->tracks[track].tid = tid;
 }
 
+void sn_track_sink_touch(struct sn_track_sink *sink, uint32_t number, int64_t time_ns)
+{
+	struct sn_track *track = sink->tracks + number;
+	uint64_t biased_ns = (uint64_t)(time_ns + SN_SINK_BIAS_NS);
+	if (time_ns < -SN_SINK_BIAS_NS || time_ns > SN_SINK_BIAS_NS)
+		return;
+	track->start_ns = biased_ns < track->start_ns ? biased_ns : track->start_ns;
+	track->end_ns = biased_ns > track->end_ns ? biased_ns : track->end_ns;
+}
+
 void sn_track_sink_nest_track(struct sn_track_sink *sink, uint32_t track, bool nests)
 {
 	sink->tracks[track].nests = nests;
@@ -201,6 +211,42 @@ void sn_track_sink_event(struct sn_track_sink *sink, const struct sn_track_event
 void sn_track_sink_sample(struct sn_track_sink *sink, const struct sn_track_event *event)
 {
 	sn_sink_say(sink, event, SONDE_TRACK_SAMPLES);
+}
+
+/* The value is where samples have no link. */
+static void add_cost(struct sn_track_sink *sink, const struct sn_track_event *said, uint16_t kind,
+		     uint32_t metric, double value)
+{
+	struct sn_event event;
+	if (!make(sink, said, kind, &event))
+		return;
+	event.metric = metric;
+	memcpy(&event.link, &value, sizeof(value));
+	sink->tracks[said->track].sample_count++;
+	add(sink, &event);
+}
+
+void sn_track_sink_weighted_sample(struct sn_track_sink *sink, const struct sn_track_event *event,
+				   uint32_t metric, double value)
+{
+	add_cost(sink, event, SONDE_TRACK_SAMPLES, metric, value);
+}
+
+void sn_track_sink_cost(struct sn_track_sink *sink, uint32_t track, uint32_t context,
+			uint32_t metric, double value)
+{
+	struct sn_track_event untimed = {.track = track, .name = context};
+	add_cost(sink, &untimed, SONDE_TRACK_INTERVALS, metric, value);
+}
+
+void sn_track_sink_instant(struct sn_track_sink *sink, const struct sn_track_event *event)
+{
+	sn_sink_say(sink, event, SONDE_TRACK_INSTANTS);
+}
+
+void sn_track_sink_set_contexts(struct sn_track_sink *sink, const uint32_t *contexts)
+{
+	sink->contexts = contexts;
 }
 
 void sn_track_sink_value(struct sn_track_sink *sink, const struct sn_track_event *operation,

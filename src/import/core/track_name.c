@@ -137,6 +137,14 @@ uint32_t sn_track_sink_key(struct sn_track_sink *sink, const char *name, size_t 
 	return sn_trace_writer_key(sink->writer, text, SONDE_NONE, type);
 }
 
+void sn_track_sink_make_keys(struct sn_track_sink *sink, const struct sn_track_key_name *names,
+			     size_t count, uint32_t *keys)
+{
+	for (size_t i = 0; i < count; i++)
+		keys[i] =
+		    sn_track_sink_key(sink, names[i].name, strlen(names[i].name), names[i].type);
+}
+
 const uint32_t *sn_track_sink_keys(const struct sn_track_sink *sink)
 {
 	return sink->keys;

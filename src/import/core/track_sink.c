@@ -23,10 +23,10 @@ uint64_t sn_sink_time(const struct sn_track_sink *sink, uint64_t raw_ns)
 
 void sn_sink_profile(struct sn_track_sink *sink, struct sn_track *track)
 {
-	bool has_pid = track->pid >= 0;
+	bool has_pid = track->pid >= 0, has_time = track->start_ns != UINT64_MAX;
 	track->start_ns = sn_sink_time(sink, track->start_ns);
 	track->end_ns = sn_sink_time(sink, track->end_ns);
-	if (track->start_ns < sink->start_ns)
+	if (has_time && track->start_ns < sink->start_ns)
 		sink->start_ns = track->start_ns;
 	if (track->end_ns > sink->end_ns)
 		sink->end_ns = track->end_ns;
@@ -47,6 +47,7 @@ void sn_sink_profile(struct sn_track_sink *sink, struct sn_track *track)
 	    .stream = track->is_device ? track->stream : SONDE_NONE,
 	    .start_ns = track->start_ns,
 	    .end_ns = track->end_ns,
+	    .samples = track->sample_count,
 	    .run = sink->run,
 	};
 	track->profile = sn_db_builder_profile(sink->builder, &profile);
@@ -78,7 +79,7 @@ static int build(struct sn_track_sink *sink, struct sn_error *error)
 		qsort_r(order, count, sizeof(*order), compare_order, sink->tracks);
 	for (uint32_t i = 0; i < count && !result; i++) {
 		const struct sn_track *track = sink->tracks + order[i];
-		if (!track->event_count) /* only named */
+		if (!track->event_count && track->start_ns == UINT64_MAX) /* only named */
 			continue;
 		result = track->nests	    ? sn_sink_nested(sink, order[i], error)
 			 : track->is_device ? sn_sink_device(sink, order[i], error)
@@ -96,6 +97,7 @@ int sn_track_sink_open(struct sn_track_sink *sink, const char *path, struct sn_e
 	sink->base_ns = 0;
 	sink->pid = -1;
 	sink->last_ns = 0;
+	sink->contexts = NULL;
 	sink->is_closed = false;
 	sink->launch_count = sink->forward_count = 0;
 	sink->are_launches_ordered = false;

@@ -96,7 +96,7 @@ struct sn_track {
 	int64_t pid, tid;	      /* -1: not a number, then the name is the text */
 	uint32_t device, context, stream, process;
 	uint64_t forward_count; /* operators that a backward pass may refer to */
-	uint64_t start_ns, end_ns, event_count;
+	uint64_t start_ns, end_ns, event_count, sample_count;
 };
 
 /* The number of the track at that place, new where it is; SONDE_NONE without memory. */
@@ -114,6 +114,8 @@ void sn_track_sink_set_track_program(struct sn_track_sink *sink, uint32_t track,
 void sn_track_sink_set_track_rank(struct sn_track_sink *sink, uint32_t track, int32_t rank);
 void sn_track_sink_set_track_pid(struct sn_track_sink *sink, uint32_t track, int64_t pid);
 void sn_track_sink_set_track_tid(struct sn_track_sink *sink, uint32_t track, int64_t tid);
+/* It was there at that time, whether an event says so or not. */
+void sn_track_sink_touch(struct sn_track_sink *sink, uint32_t track, int64_t time_ns);
 /* Of a device that runs a program by itself: its events contain each other. */
 void sn_track_sink_nest_track(struct sn_track_sink *sink, uint32_t track, bool nests);
 
@@ -182,6 +184,29 @@ const uint32_t *sn_track_sink_keys(const struct sn_track_sink *sink);
 uint32_t sn_track_sink_key(struct sn_track_sink *sink, const char *name, size_t length,
 			   enum sonde_attribute_type type);
 
+/* Those that only an importer knows, by its own numbers of them. */
+struct sn_track_key_name {
+	const char *name;
+	enum sonde_attribute_type type;
+};
+void sn_track_sink_make_keys(struct sn_track_sink *sink, const struct sn_track_key_name *names,
+			     size_t count, uint32_t *keys);
+
+/* Attributes of an event while it is put together, `count` of which are there; those beyond the
+ * room are left out. */
+#define SN_TRACK_ATTRIBUTES_MAX 48
+struct sn_track_attributes {
+	uint16_t count;
+	struct sn_attribute items[SN_TRACK_ATTRIBUTES_MAX];
+};
+
+static inline void sn_track_attributes_put(struct sn_track_attributes *attributes, uint32_t key,
+					   uint64_t value)
+{
+	if (attributes->count < SN_TRACK_ATTRIBUTES_MAX)
+		attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
+}
+
 /* ---- events ---- */
 
 struct sn_track_event {
@@ -198,6 +223,17 @@ void sn_track_sink_value(struct sn_track_sink *sink, const struct sn_track_event
 			 uint32_t metric, uint32_t key, double value);
 /* A call path seen on a thread; event->name is a context. */
 void sn_track_sink_sample(struct sn_track_sink *sink, const struct sn_track_event *event);
+/* The same, which counts `value` of a metric in place of one sample. */
+void sn_track_sink_weighted_sample(struct sn_track_sink *sink, const struct sn_track_event *event,
+				   uint32_t metric, double value);
+/* A sample that is no event: only its value is added to the context. */
+void sn_track_sink_cost(struct sn_track_sink *sink, uint32_t track, uint32_t context,
+			uint32_t metric, double value);
+/* Something that happened on a thread at a known call path; event->name is a context. */
+void sn_track_sink_instant(struct sn_track_sink *sink, const struct sn_track_event *event);
+/* Contexts of samples, costs and instants of the file are indices of this array, which is read when
+ * the file is built: for paths that are resolved once all are known. */
+void sn_track_sink_set_contexts(struct sn_track_sink *sink, const uint32_t *contexts);
 /* A metric of a track's, counted by this sink's source; its kind goes by the unit. */
 uint32_t sn_track_sink_metric(struct sn_track_sink *sink, uint32_t name, const char *unit);
 /* What a metric was at a time; `bits` are an int64_t's or a double's. */
@@ -239,6 +275,7 @@ struct sn_track_threads {
 	uint32_t (*track)(void *context, uint32_t tid);
 	uint32_t (*name)(void *context, uint32_t tid); /* SONDE_NONE */
 	void *context;
+	bool without_processors; /* the time of states is that of threads alone */
 };
 
 struct sn_sched;

@@ -174,7 +174,9 @@ struct sn_track_sink {
 	size_t last_launch; /* found */
 	struct sn_begins begins;
 	struct sn_sink_states *states; /* NULL: no scheduler tells of any */
+	bool has_thread_time_alone;    /* states of processors are no time */
 	uint64_t last_ns;	       /* it lasts until then at least, biased */
+	const uint32_t *contexts;      /* of samples, by the number that was told; NULL */
 	bool is_closed;
 	int64_t base_ns; /* added to all times; may become known last */
 	int32_t rank;

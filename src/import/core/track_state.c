@@ -91,12 +91,13 @@ struct sn_sched *sn_track_sink_scheduler(struct sn_track_sink *sink,
 	*states = (struct sn_sink_states){
 	    .sink = sink,
 	    .threads = *threads,
-	    .sched = {.take = take_interval, .context = states},
+	    .sched = {.interval = take_interval, .context = states},
 	    .cpu_key = make_key(sink, "cpu"),
 	    .waker_key = make_key(sink, "waker"),
 	    .tid_key = make_key(sink, "tid"),
 	};
 	sink->states = states;
+	sink->has_thread_time_alone = threads->without_processors;
 	return &states->sched;
 }
 

@@ -280,14 +280,38 @@ static int take_range(struct thread *thread, struct sn_event *event)
 			     (double)(event->end_ns - event->start_ns));
 }
 
+/* A sample or a cost, whose value is in place of a link. */
+static int take_cost(struct thread *thread, struct sn_event *event)
+{
+	struct sn_track_sink *sink = thread->sink;
+	uint32_t metric = event->metric;
+	double value;
+	memcpy(&value, &event->link, sizeof(value));
+	event->link = 0;
+	event->metric = SONDE_NONE;
+	if (event->kind == SONDE_TRACK_SAMPLES)
+		sn_trace_writer_add(sink->writer, event);
+	return sn_totals_add(&sink->totals, event->context, metric, value);
+}
+
+static bool is_cost(const struct sn_event *event)
+{
+	return event->metric != SONDE_NONE && event->kind != SONDE_TRACK_COUNTER;
+}
+
 /* An event whose context is known. */
 static int take_placed(struct thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
+	if (sink->contexts && event->kind != SONDE_TRACK_STATES)
+		event->context = sink->contexts[event->context];
+	if (is_cost(event))
+		return take_cost(thread, event);
 	if (event->link) /* a wake-up */
 		event->link = sn_sink_link(sink, event->link);
 	sn_trace_writer_add(sink->writer, event);
-	if (event->kind == SONDE_TRACK_STATES && thread->track->tid >= 0)
+	if (event->kind == SONDE_TRACK_STATES && thread->track->tid >= 0 &&
+	    !(sink->has_thread_time_alone && thread->track->is_processor))
 		return sn_totals_add(&sink->totals, event->context,
 				     sn_sink_metric(sink, SN_ACTIVITY_STATE_TIME),
 				     (double)(event->end_ns - event->start_ns));
@@ -299,7 +323,7 @@ static int take_placed(struct thread *thread, struct sn_event *event)
 
 static int take(struct thread *thread, struct sn_event *event)
 {
-	if (event->kind != SONDE_TRACK_INTERVALS)
+	if (event->kind != SONDE_TRACK_INTERVALS || is_cost(event))
 		return take_placed(thread, event);
 	struct sn_track_sink *sink = thread->sink;
 	uint32_t category = sn_sink_name(sink, event->context).category;
@@ -323,7 +347,7 @@ int sn_sink_thread(struct sn_track_sink *sink, uint32_t track, struct sn_error *
 	sn_sink_profile(sink, thread.track);
 	int result = sn_sorter_begin(sink->sorter, track, error);
 	while (!result && (result = sn_sorter_next(sink->sorter, &event, error)) > 0) {
-		if (!event.link && event.kind == SONDE_TRACK_INTERVALS &&
+		if (!event.link && event.kind == SONDE_TRACK_INTERVALS && !is_cost(&event) &&
 		    sn_sink_name(sink, event.context).category == SN_ACTIVITY_API)
 			event.link =
 			    sn_order_find(&sink->order, false, track, event.start_ns, event.end_ns);

@@ -12,9 +12,9 @@
 #include <string.h>
 
 struct run {
-	struct sn_ctf_taker *taker;
+	struct sn_ctf_any *any;
 	bt_message_iterator *iterator;
-	int result; /* of the taker */
+	int result; /* of the events */
 };
 
 /* ---- the sink ---- */
@@ -26,7 +26,7 @@ begin_sink(bt_message_iterator *iterator, void *data)
 	return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
 }
 
-static void take_event(struct run *run, const bt_message *message)
+static void deliver_event(struct run *run, const bt_message *message)
 {
 	const bt_event *event = bt_message_event_borrow_event_const(message);
 	int64_t time_ns;
@@ -34,22 +34,21 @@ static void take_event(struct run *run, const bt_message *message)
 	    bt_clock_snapshot_get_ns_from_origin(
 		bt_message_event_borrow_default_clock_snapshot_const(message), &time_ns) !=
 		BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK ||
-	    time_ns < 0) {
-		run->taker->untimed++;
-		return;
-	}
-	run->result = run->taker->event(run->taker->context, event, (uint64_t)time_ns);
+	    time_ns < 0)
+		sn_ctf_any_lose(run->any, 1, 0);
+	else
+		run->result = sn_ctf_any_add(run->any, event, (uint64_t)time_ns);
 }
 
-static void take_message(struct run *run, const bt_message *message)
+static void deliver(struct run *run, const bt_message *message)
 {
 	uint64_t count;
 	if (bt_message_get_type(message) == BT_MESSAGE_TYPE_EVENT)
-		take_event(run, message);
+		deliver_event(run, message);
 	else if (bt_message_get_type(message) == BT_MESSAGE_TYPE_DISCARDED_EVENTS &&
 		 bt_message_discarded_events_get_count(message, &count) ==
 		     BT_PROPERTY_AVAILABILITY_AVAILABLE)
-		run->taker->discarded += count;
+		sn_ctf_any_lose(run->any, 0, count);
 }
 
 static bt_graph_simple_sink_component_consume_func_status consume(bt_message_iterator *iterator,
@@ -72,7 +71,7 @@ static bt_graph_simple_sink_component_consume_func_status consume(bt_message_ite
 	}
 	for (uint64_t i = 0; i < count; i++) {
 		if (!run->result)
-			take_message(run, messages[i]);
+			deliver(run, messages[i]);
 		bt_message_put_ref(messages[i]);
 	}
 	return run->result ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END
@@ -154,11 +153,11 @@ static bool make_graph(struct graph *graph)
 						      BT_LOGGING_LEVEL_NONE, &graph->muxer) == 0;
 }
 
-static int run_graph(const char *const *paths, size_t count, struct sn_ctf_taker *taker,
+static int run_graph(char *const *paths, size_t count, struct sn_ctf_any *any,
 		     struct sn_error *error)
 {
 	struct graph graph;
-	struct run run = {.taker = taker};
+	struct run run = {.any = any};
 	bool is_ready = make_graph(&graph);
 	int result = is_ready ? 0 : library_failed(paths[0], error);
 	for (size_t i = 0; i < count && !result; i++)
@@ -168,12 +167,11 @@ static int run_graph(const char *const *paths, size_t count, struct sn_ctf_taker
 		result = library_failed(paths[0], error);
 	if (!result && bt_graph_run(graph.graph) != BT_GRAPH_RUN_STATUS_OK)
 		result = library_failed(paths[0], error);
-	if (!result && run.result)
+	if (!result && run.result == SN_ERR_MEMORY)
+		result = sn_fail_memory(error);
+	else if (!result && run.result)
 		result = sn_fail(error, run.result,
-				 run.result == SN_ERR_MEMORY
-				     ? "out of memory"
-				     : "cannot read '%s': damaged (it refers to nothing)",
-				 paths[0]);
+				 "cannot read '%s': damaged (it refers to nothing)", paths[0]);
 	bt_plugin_put_ref(graph.ctf);
 	bt_plugin_put_ref(graph.utils);
 	bt_graph_put_ref(graph.graph);
@@ -182,28 +180,18 @@ static int run_graph(const char *const *paths, size_t count, struct sn_ctf_taker
 
 /* ---- paths ---- */
 
-static int read_folders(const struct sn_import_request *request, const char *path,
-			const struct sn_ctf_folders *folders, struct sn_ctf_any *any,
-			struct sn_error *error)
-{
-	struct sn_ctf_taker taker = {.event = sn_ctf_any_take, .context = any};
-	int result = sn_ctf_any_begin(any, path, error);
-	if (!result)
-		result =
-		    run_graph((const char *const *)folders->paths, folders->count, &taker, error);
-	return result ? result : sn_ctf_any_end(any, request->path_count, &taker, error);
-}
-
 static int read_path(const struct sn_import_request *request, const char *path,
 		     struct sn_ctf_any *any, struct sn_error *error)
 {
-	struct sn_ctf_folders folders;
-	int result = sn_ctf_folders_find(&folders, path);
-	if (result)
-		sn_fail(error, result, "out of memory");
-	else
-		result = read_folders(request, path, &folders, any, error);
-	sn_ctf_folders_release(&folders);
+	struct sn_import_files folders;
+	int result = sn_fail_code(error, sn_ctf_folders_find(&folders, path));
+	if (!result)
+		result = sn_ctf_any_begin(any, path, error);
+	if (!result)
+		result = run_graph(folders.paths, folders.count, any, error);
+	if (!result)
+		result = sn_ctf_any_end(any, request->path_count, error);
+	sn_import_files_release(&folders);
 	return result;
 }
 
@@ -216,7 +204,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 			       request->paths[0]);
 	bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
 	struct sn_ctf_any *any = sn_ctf_any_new(request, builder);
-	int result = any ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = any ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < request->path_count && !result; i++)
 		result = read_path(request, request->paths[i], any, error);
 	if (!result)

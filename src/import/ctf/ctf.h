@@ -10,14 +10,6 @@
 
 #include "late_babeltrace.h"
 
-/* Who takes the events of a graph, in order of time. */
-struct sn_ctf_taker {
-	/* 0 or a negative enum sn_err */
-	int (*event)(void *context, const bt_event *event, uint64_t time_ns);
-	void *context;
-	uint64_t untimed, discarded; /* events without a clock; those that the tracer lost */
-};
-
 /* ---- values ---- */
 
 /* The member of a structure (which may be NULL), or NULL. */
@@ -34,17 +26,18 @@ uint64_t sn_ctf_integer_or(const bt_field *structure, const char *name, uint64_t
 bool sn_ctf_scalar(struct sn_db_builder *builder, const bt_field *field,
 		   enum sonde_attribute_type *type, uint64_t *value);
 
-/* ---- takers ---- */
+/* ---- events ---- */
 
 struct sn_ctf_any;
 struct sn_ctf_any *sn_ctf_any_new(const struct sn_import_request *request,
 				  struct sn_db_builder *builder);
 void sn_ctf_any_free(struct sn_ctf_any *any);
+/* Of a path's traces: the begin, each event in order of time, what is missing (events without a
+ * clock, and those that the tracer lost), the end. 0 or a negative enum sn_err. */
 int sn_ctf_any_begin(struct sn_ctf_any *any, const char *path, struct sn_error *error);
-int sn_ctf_any_take(void *any, const bt_event *event, uint64_t time_ns);
-/* The end of a path's traces. */
-int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, const struct sn_ctf_taker *taker,
-		   struct sn_error *error);
+int sn_ctf_any_add(struct sn_ctf_any *any, const bt_event *event, uint64_t time_ns);
+void sn_ctf_any_lose(struct sn_ctf_any *any, uint64_t untimed, uint64_t discarded);
+int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, struct sn_error *error);
 void sn_ctf_any_finish(struct sn_ctf_any *any);
 
 #endif

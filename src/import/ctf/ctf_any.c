@@ -6,30 +6,30 @@
  *            sched_switch; else the processor
  *   how long NAME_entry and NAME_exit, NAME_begin and NAME_end, syscall_entry_NAME and
  *            syscall_exit_NAME are one interval, where both come on one thread; all else are
- * instants states   sched_switch, sched_wakeup, sched_waking: what threads did, and what processors
- * ran
+ *            instants
+ *   states   sched_switch, sched_wakeup, sched_waking: what threads did, and what processors ran
  */
 #include "ctf.h"
 
-#include "base/intern.h"
+#include "base/table.h"
+#include "base/text.h"
 #include "base/vec.h"
-#include "format/measurement/measurement.h"
 #include "import/core/track_sink.h"
 #include "system/scheduler.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define ATTRIBUTES_MAX 48
-
 struct sn_ctf_any {
 	struct sn_db_builder *builder;
 	struct sn_track_sink *sink;
 	uint32_t *current; /* by processor: the thread, UINT32_MAX not known */
 	size_t current_count, current_capacity;
-	struct sn_intern tids;	/* uint32_t */
-	uint32_t *pids, *names; /* by tid: process, builder's string */
-	size_t pid_capacity, name_capacity;
+	struct sn_table tids;
+	struct thread {
+		uint32_t pid, name; /* name: builder's string, SONDE_NONE not known */
+	} * threads;		    /* by number of the tid */
+	size_t thread_capacity;
 	uint64_t discarded;
 };
 
@@ -38,11 +38,6 @@ struct who {
 	bool has_tid, has_cpu;
 	uint32_t pid, tid, cpu;
 	const char *name;
-};
-
-struct attributes {
-	struct sn_attribute items[ATTRIBUTES_MAX];
-	uint16_t count;
 };
 
 /* ---- who ---- */
@@ -58,6 +53,13 @@ static bool find_integer(const bt_field *const *structures, const char *const *n
 				return true;
 			}
 	return false;
+}
+
+/* What is known of a thread. */
+static struct thread thread_of(const struct sn_ctf_any *any, uint32_t tid)
+{
+	uint32_t number = sn_table_find(&any->tids, tid);
+	return number == SN_TABLE_NONE ? (struct thread){tid, SONDE_NONE} : any->threads[number];
 }
 
 static struct who who_of(struct sn_ctf_any *any, const bt_event *event)
@@ -81,8 +83,7 @@ static struct who who_of(struct sn_ctf_any *any, const bt_event *event)
 	    any->current[who.cpu] != UINT32_MAX) {
 		who.tid = any->current[who.cpu];
 		who.has_tid = who.tid != 0;
-		uint32_t number = sn_intern_find(&any->tids, &who.tid, sizeof(who.tid));
-		who.pid = number == SN_INTERN_NONE ? who.tid : any->pids[number];
+		who.pid = thread_of(any, who.tid).pid;
 	}
 	return who;
 }
@@ -90,17 +91,15 @@ static struct who who_of(struct sn_ctf_any *any, const bt_event *event)
 static int note_thread(struct sn_ctf_any *any, uint32_t pid, uint32_t tid, const char *name)
 {
 	uint32_t before = any->tids.count;
-	uint32_t number = sn_intern_add(&any->tids, &tid, sizeof(tid));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&any->pids, &any->pid_capacity, number + 1ull) < 0 ||
-	    sn_vec_reserve(&any->names, &any->name_capacity, number + 1ull) < 0)
+	if (sn_vec_reserve(&any->threads, &any->thread_capacity, before + 1ull) < 0)
 		return SN_ERR_MEMORY;
-	if (number == before) {
-		any->pids[number] = pid;
-		any->names[number] = SONDE_NONE;
-	}
+	uint32_t number = sn_table_add(&any->tids, tid);
+	if (number == SN_TABLE_NONE)
+		return SN_ERR_MEMORY;
+	if (number == before)
+		any->threads[number] = (struct thread){pid, SONDE_NONE};
 	if (name && *name)
-		any->names[number] = sn_db_builder_string(any->builder, name);
+		any->threads[number].name = sn_db_builder_string(any->builder, name);
 	return 0;
 }
 
@@ -108,20 +107,17 @@ static int note_thread(struct sn_ctf_any *any, uint32_t pid, uint32_t tid, const
 static uint32_t thread_track(void *context, uint32_t tid)
 {
 	struct sn_ctf_any *any = context;
-	uint32_t number = sn_intern_find(&any->tids, &tid, sizeof(tid));
-	uint32_t pid = number == SN_INTERN_NONE ? tid : any->pids[number];
-	struct sn_track_place place = {0, pid, tid, 0, 0};
+	struct thread thread = thread_of(any, tid);
+	struct sn_track_place place = {0, thread.pid, tid, 0, 0};
 	uint32_t track = sn_track_sink_track(any->sink, &place);
-	if (track != SONDE_NONE && number != SN_INTERN_NONE && any->names[number] != SONDE_NONE)
-		sn_track_sink_name_track(any->sink, track, any->names[number]);
+	if (track != SONDE_NONE && thread.name != SONDE_NONE)
+		sn_track_sink_name_track(any->sink, track, thread.name);
 	return track;
 }
 
 static uint32_t thread_name(void *context, uint32_t tid)
 {
-	const struct sn_ctf_any *any = context;
-	uint32_t number = sn_intern_find(&any->tids, &tid, sizeof(tid));
-	return number == SN_INTERN_NONE ? SONDE_NONE : any->names[number];
+	return thread_of(context, tid).name;
 }
 
 static uint32_t track_of(struct sn_ctf_any *any, const struct who *who)
@@ -152,7 +148,7 @@ static int set_current(struct sn_ctf_any *any, uint32_t cpu, uint32_t tid)
 	return 0;
 }
 
-static int take_switch(struct sn_ctf_any *any, const bt_field *payload, const struct who *who,
+static int feed_switch(struct sn_ctf_any *any, const bt_field *payload, const struct who *who,
 		       uint64_t time_ns)
 {
 	uint64_t from, to;
@@ -161,10 +157,10 @@ static int take_switch(struct sn_ctf_any *any, const bt_field *payload, const st
 	    !sn_ctf_integer(sn_ctf_member(payload, "next_tid"), &to))
 		return 0;
 	char why = sn_sched_letter(sn_ctf_integer_or(payload, "prev_state", 0), &could_go_on);
-	const char *names[] = {sn_ctf_string(sn_ctf_member(payload, "prev_comm")),
-			       sn_ctf_string(sn_ctf_member(payload, "next_comm"))};
-	if ((from && note_thread(any, (uint32_t)from, (uint32_t)from, names[0])) ||
-	    (to && note_thread(any, (uint32_t)to, (uint32_t)to, names[1])) ||
+	const char *from_name = sn_ctf_string(sn_ctf_member(payload, "prev_comm"));
+	const char *to_name = sn_ctf_string(sn_ctf_member(payload, "next_comm"));
+	if ((from && note_thread(any, (uint32_t)from, (uint32_t)from, from_name)) ||
+	    (to && note_thread(any, (uint32_t)to, (uint32_t)to, to_name)) ||
 	    set_current(any, who->cpu, (uint32_t)to))
 		return SN_ERR_MEMORY;
 	struct sn_sched *sched = scheduler(any);
@@ -173,7 +169,7 @@ static int take_switch(struct sn_ctf_any *any, const bt_field *payload, const st
 					(uint32_t)to);
 }
 
-static int take_wakeup(struct sn_ctf_any *any, const bt_field *payload, const struct who *who,
+static int feed_wakeup(struct sn_ctf_any *any, const bt_field *payload, const struct who *who,
 		       uint64_t time_ns)
 {
 	uint64_t tid;
@@ -186,18 +182,17 @@ static int take_wakeup(struct sn_ctf_any *any, const bt_field *payload, const st
 
 /* ---- events ---- */
 
-static void put_attribute(struct sn_ctf_any *any, struct attributes *attributes, const char *name,
-			  enum sonde_attribute_type type, uint64_t value)
+static void put_attribute(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
+			  const char *name, enum sonde_attribute_type type, uint64_t value)
 {
-	if (attributes->count == ATTRIBUTES_MAX)
-		return;
-	uint32_t key = sn_track_sink_key(any->sink, name, strlen(name), type);
-	attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
+	if (attributes->count < SN_TRACK_ATTRIBUTES_MAX)
+		sn_track_attributes_put(
+		    attributes, sn_track_sink_key(any->sink, name, strlen(name), type), value);
 }
 
 /* Arrays of numbers as text, the first of them. */
-static void put_array(struct sn_ctf_any *any, struct attributes *attributes, const char *name,
-		      const bt_field *field)
+static void put_array(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
+		      const char *name, const bt_field *field)
 {
 	char text[256] = "[";
 	size_t used = 1;
@@ -213,14 +208,14 @@ static void put_array(struct sn_ctf_any *any, struct attributes *attributes, con
 			      sn_db_builder_string(any->builder, text));
 }
 
-static void put_members(struct sn_ctf_any *any, struct attributes *attributes,
+static void put_members(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
 			const bt_field *structure, const char *prefix, unsigned depth)
 {
 	if (!structure || bt_field_get_class_type(structure) != BT_FIELD_CLASS_TYPE_STRUCTURE)
 		return;
 	const bt_field_class *class = bt_field_borrow_class_const(structure);
 	uint64_t count = bt_field_class_structure_get_member_count(class);
-	for (uint64_t i = 0; i < count && attributes->count < ATTRIBUTES_MAX; i++) {
+	for (uint64_t i = 0; i < count && attributes->count < SN_TRACK_ATTRIBUTES_MAX; i++) {
 		const bt_field *field =
 		    bt_field_structure_borrow_member_field_by_index_const(structure, i);
 		bt_field_class_type type = bt_field_get_class_type(field);
@@ -249,7 +244,7 @@ static int part_of(const char *name, char *base, size_t size)
 	} ends[] = {{"_entry", 1}, {"_exit", -1},  {"_begin", 1}, {"_end", -1},
 		    {"_enter", 1}, {"_leave", -1}, {"_start", 1}, {"_stop", -1}};
 	size_t length = strlen(name);
-	if (!strncmp(name, "syscall_entry_", 14) || !strncmp(name, "syscall_exit_", 13)) {
+	if (sn_text_begins(name, "syscall_entry_") || sn_text_begins(name, "syscall_exit_")) {
 		bool is_entry = name[9] == 'n';
 		snprintf(base, size, "syscall_%s", name + (is_entry ? 14 : 13));
 		return is_entry ? 1 : -1;
@@ -267,7 +262,7 @@ static int part_of(const char *name, char *base, size_t size)
 
 static enum sn_activity_category category_of(const char *base)
 {
-	if (!strncmp(base, "syscall_", 8) || strstr(base, "irq") || strstr(base, "page_fault"))
+	if (sn_text_begins(base, "syscall_") || strstr(base, "irq") || strstr(base, "page_fault"))
 		return SN_ACTIVITY_SYSTEM;
 	return SN_ACTIVITY_OTHER;
 }
@@ -275,9 +270,8 @@ static enum sn_activity_category category_of(const char *base)
 /* What to call it: a function's events say which. */
 static void name_event(const bt_field *payload, char *base, size_t size)
 {
-	size_t length = strlen(base);
 	uint64_t address;
-	if (length < 4 || strcmp(base + length - 4, "func") != 0)
+	if (!sn_text_ends(base, "func"))
 		return;
 	const char *name = sn_ctf_string(sn_ctf_member(payload, "name"));
 	if (name && *name)
@@ -314,8 +308,8 @@ static int end_interval(struct sn_ctf_any *any, const struct begin_key *key, con
 	return found ? (found < 0 ? found : 0) : add_instant(any, name, event);
 }
 
-static int take_named(struct sn_ctf_any *any, const char *name, const bt_field *payload,
-		      struct sn_track_event *event)
+static int add_named(struct sn_ctf_any *any, const char *name, const bt_field *payload,
+		     struct sn_track_event *event)
 {
 	char base[256];
 	int part = part_of(name, base, sizeof(base));
@@ -331,16 +325,15 @@ static int take_named(struct sn_ctf_any *any, const char *name, const bt_field *
 	return sn_track_sink_begin(any->sink, &key, sizeof(key), event);
 }
 
-int sn_ctf_any_take(void *context, const bt_event *event, uint64_t time_ns)
+int sn_ctf_any_add(struct sn_ctf_any *any, const bt_event *event, uint64_t time_ns)
 {
-	struct sn_ctf_any *any = context;
 	const char *name = bt_event_class_get_name(bt_event_borrow_class_const(event));
 	const bt_field *payload = bt_event_borrow_payload_field_const(event);
 	struct who who = who_of(any, event);
-	struct attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
-	struct sn_track_event made = {.track = track_of(any, &who)};
-	int result = made.track == SONDE_NONE ? SN_ERR_MEMORY : 0;
+	struct sn_track_event added = {.track = track_of(any, &who)};
+	int result = added.track == SONDE_NONE ? SN_ERR_MEMORY : 0;
 	if (!name)
 		name = "[unnamed]";
 	if (time_ns >= (uint64_t)SN_TRACK_TIME_MAX) {
@@ -353,16 +346,16 @@ int sn_ctf_any_take(void *context, const bt_event *event, uint64_t time_ns)
 		    "context", 0);
 	if (who.has_cpu)
 		put_attribute(any, &attributes, "cpu", SONDE_ATTRIBUTE_UNSIGNED, who.cpu);
-	made.start_ns = made.end_ns = (int64_t)time_ns;
-	made.attributes = attributes.items;
-	made.attribute_count = attributes.count;
+	added.start_ns = added.end_ns = (int64_t)time_ns;
+	added.attributes = attributes.items;
+	added.attribute_count = attributes.count;
 	if (!result)
-		result = take_named(any, name, payload, &made);
+		result = add_named(any, name, payload, &added);
 	if (!result && !strcmp(name, "sched_switch"))
-		result = take_switch(any, payload, &who, time_ns);
+		result = feed_switch(any, payload, &who, time_ns);
 	else if (!result && (!strcmp(name, "sched_wakeup") || !strcmp(name, "sched_waking") ||
 			     !strcmp(name, "sched_wakeup_new")))
-		result = take_wakeup(any, payload, &who, time_ns);
+		result = feed_wakeup(any, payload, &who, time_ns);
 	return result;
 }
 
@@ -386,18 +379,16 @@ void sn_ctf_any_free(struct sn_ctf_any *any)
 {
 	if (!any)
 		return;
-	sn_intern_release(&any->tids);
+	sn_table_release(&any->tids);
 	sn_track_sink_free(any->sink);
 	free(any->current);
-	free(any->pids);
-	free(any->names);
+	free(any->threads);
 	free(any);
 }
 
 int sn_ctf_any_begin(struct sn_ctf_any *any, const char *path, struct sn_error *error)
 {
-	sn_intern_release(&any->tids);
-	sn_intern_init(&any->tids);
+	sn_table_clear(&any->tids);
 	any->current_count = 0;
 	return sn_track_sink_open(any->sink, path, error);
 }
@@ -417,14 +408,17 @@ static void name_programs(struct sn_ctf_any *any)
 	sn_track_sink_set_busiest_program(any->sink);
 }
 
-int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, const struct sn_ctf_taker *taker,
-		   struct sn_error *error)
+void sn_ctf_any_lose(struct sn_ctf_any *any, uint64_t untimed, uint64_t discarded)
+{
+	sn_track_sink_untimed(any->sink, untimed);
+	any->discarded += discarded;
+}
+
+int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, struct sn_error *error)
 {
 	if (sn_track_sink_close(any->sink))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	name_programs(any);
-	sn_track_sink_untimed(any->sink, taker->untimed);
-	any->discarded += taker->discarded;
 	return sn_track_sink_build(any->sink, path_count, error);
 }
 

@@ -2,11 +2,10 @@
 /* Finding traces; see ctf_probe.h. */
 #include "ctf_probe.h"
 
-#include "base/vec.h"
-
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEPTH_MAX	6
@@ -29,26 +28,15 @@ static bool is_trace(const char *path)
 				!memcmp(text, (unsigned char[]){0x75, 0xd1, 0x1d, 0x57}, 4));
 }
 
-static int add(struct sn_ctf_folders *folders, const char *path)
-{
-	if (sn_vec_reserve(&folders->paths, &folders->capacity, folders->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	char *copy = strdup(path);
-	if (!copy)
-		return SN_ERR_MEMORY;
-	folders->paths[folders->count++] = copy;
-	return 0;
-}
-
 static int is_visible(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.' && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN);
 }
 
-static int search(struct sn_ctf_folders *folders, const char *path, unsigned depth)
+static int search(struct sn_import_files *folders, const char *path, unsigned depth)
 {
 	if (is_trace(path))
-		return add(folders, path);
+		return sn_import_files_add(folders, "", path);
 	struct dirent **entries;
 	int count = depth < DEPTH_MAX && folders->count < FOLDERS_MAX
 			? scandir(path, &entries, is_visible, alphasort)
@@ -66,26 +54,19 @@ static int search(struct sn_ctf_folders *folders, const char *path, unsigned dep
 	return result;
 }
 
-int sn_ctf_folders_find(struct sn_ctf_folders *folders, const char *path)
+int sn_ctf_folders_find(struct sn_import_files *folders, const char *path)
 {
-	*folders = (struct sn_ctf_folders){0};
+	*folders = (struct sn_import_files){0};
 	return search(folders, path, 0);
-}
-
-void sn_ctf_folders_release(struct sn_ctf_folders *folders)
-{
-	for (size_t i = 0; i < folders->count; i++)
-		free(folders->paths[i]);
-	free(folders->paths);
 }
 
 bool sn_ctf_probe(const struct sn_import_input *input)
 {
-	struct sn_ctf_folders folders;
+	struct sn_import_files folders;
 	bool found = false;
 	if (!input->is_folder)
 		return false;
 	found = sn_ctf_folders_find(&folders, input->path) == 0 && folders.count;
-	sn_ctf_folders_release(&folders);
+	sn_import_files_release(&folders);
 	return found;
 }

@@ -6,17 +6,10 @@
 #ifndef SN_IMPORT_CTF_PROBE_H
 #define SN_IMPORT_CTF_PROBE_H
 
-#include "base/error.h"
-#include "import/core/importer.h"
+#include "import/core/import_files.h"
 
-struct sn_ctf_folders {
-	char **paths; /* in order of their names; from malloc */
-	size_t count, capacity;
-};
-
-/* 0, or SN_ERR_MEMORY; release in either case. */
-int sn_ctf_folders_find(struct sn_ctf_folders *folders, const char *path);
-void sn_ctf_folders_release(struct sn_ctf_folders *folders);
+/* In order of their names. 0, or SN_ERR_MEMORY; release in either case. */
+int sn_ctf_folders_find(struct sn_import_files *folders, const char *path);
 bool sn_ctf_probe(const struct sn_import_input *input);
 
 #endif

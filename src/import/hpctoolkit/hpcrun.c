@@ -23,9 +23,7 @@ struct span {
 };
 
 /* What a footer points to, in its order. */
-struct footer {
-	struct span header, modules, nodes, metrics, names, values;
-};
+enum { HEADER, MODULES, NODES, METRICS, NAMES, VALUES, SECTIONS };
 
 struct parser {
 	struct sn_hpcrun *file;
@@ -39,26 +37,47 @@ static int damaged(const struct parser *parser, const char *what)
 	return sn_fail(parser->error, SN_ERR_FORMAT, "cannot read '%s': %s", parser->path, what);
 }
 
-static int no_memory(const struct parser *parser)
+static uint16_t get_u16(struct sn_import_cursor *cursor)
 {
-	return sn_fail(parser->error, SN_ERR_MEMORY, "out of memory");
+	return (uint16_t)sn_import_cursor_number(cursor, 2);
 }
 
-/* An array for `count` elements of which each takes at least `least` bytes of what is left. */
-static void *array(struct sn_import_cursor *cursor, uint64_t count, size_t least, size_t size)
+static uint32_t get_u32(struct sn_import_cursor *cursor)
 {
-	if (cursor->failed || count > (cursor->length - cursor->at) / least) {
-		cursor->failed = true;
-		return NULL;
-	}
-	return calloc(count ? count : 1, size);
+	return (uint32_t)sn_import_cursor_number(cursor, 4);
 }
 
-static struct sn_hpcrun_text take_text(struct sn_import_cursor *cursor)
+static uint64_t get_u64(struct sn_import_cursor *cursor)
 {
-	uint32_t length = (uint32_t)sn_import_cursor_number(cursor, 4);
+	return sn_import_cursor_number(cursor, 8);
+}
+
+static struct sn_hpcrun_text get_text(struct sn_import_cursor *cursor)
+{
+	uint32_t length = get_u32(cursor);
 	const char *text = (const char *)sn_import_cursor_take(cursor, length);
 	return (struct sn_hpcrun_text){text ? text : "", text ? length : 0};
+}
+
+/* An array for `count` elements of which each takes at least `least` bytes of what is left. NULL
+ * where there are fewer, or no memory: then the cursor has failed. */
+static void *array(struct parser *parser, struct sn_import_cursor *cursor, uint64_t count,
+		   size_t least, size_t size)
+{
+	void *items = cursor->failed || count > (cursor->length - cursor->at) / least
+			  ? NULL
+			  : sn_arena_allocate_array(&parser->file->arena, count, size);
+	cursor->failed |= !items;
+	return items;
+}
+
+/* 0, or what the cursor failed for. */
+static int check(const struct parser *parser, const struct sn_import_cursor *cursor,
+		 const char *what)
+{
+	if (parser->file->arena.failed)
+		return sn_fail_memory(parser->error);
+	return cursor->failed ? damaged(parser, what) : 0;
 }
 
 static bool is_text(struct sn_hpcrun_text text, const char *other)
@@ -99,29 +118,19 @@ static int check_head(struct parser *parser, const char *magic, const char *vers
 	return 0;
 }
 
-static uint64_t decimal(struct sn_hpcrun_text text)
-{
-	uint64_t number = 0;
-	for (uint32_t i = 0; i < text.length && text.text[i] >= '0' && text.text[i] <= '9'; i++)
-		number = number * 10 + (uint64_t)(text.text[i] - '0');
-	return number;
-}
-
 /* Pairs of names and values; the ones that are not used are skipped. */
 static int read_header(struct parser *parser)
 {
 	struct sn_import_cursor *cursor = &parser->cursor;
-	uint32_t count = (uint32_t)sn_import_cursor_number(cursor, 4);
+	uint32_t count = get_u32(cursor);
 	for (uint32_t i = 0; i < count && !cursor->failed; i++) {
-		struct sn_hpcrun_text name = take_text(cursor), value = take_text(cursor);
+		struct sn_hpcrun_text name = get_text(cursor), value = get_text(cursor);
 		if (is_text(name, "program-name"))
 			parser->file->program = value;
 		else if (is_text(name, "program-path"))
 			parser->file->program_path = value;
 		else if (is_text(name, "job-id"))
 			parser->file->job = value;
-		else if (is_text(name, "trace-disorder"))
-			parser->file->trace_disorder = decimal(value);
 	}
 	return cursor->failed ? damaged(parser, "damaged header") : 0;
 }
@@ -138,20 +147,18 @@ static struct sn_import_cursor section(const struct parser *parser, struct span 
 	return cursor;
 }
 
-static int read_footer(struct parser *parser, struct footer *footer)
+static int read_footer(struct parser *parser, struct span sections[SECTIONS])
 {
 	struct sn_import_cursor *cursor = &parser->cursor;
-	struct span *spans[] = {&footer->header,  &footer->modules, &footer->nodes,
-				&footer->metrics, &footer->names,   &footer->values};
 	if (cursor->length < FOOTER_BYTES)
 		return damaged(parser, "cut short");
 	sn_import_cursor_seek(cursor, cursor->length - FOOTER_BYTES);
-	for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
-		spans[i]->start = sn_import_cursor_number(cursor, 8);
-		spans[i]->end = sn_import_cursor_number(cursor, 8);
+	for (int i = 0; i < SECTIONS; i++) {
+		sections[i].start = get_u64(cursor);
+		sections[i].end = get_u64(cursor);
 	}
-	sn_import_cursor_number(cursor, 8); /* where the footer begins */
-	if (sn_import_cursor_number(cursor, 8) != FOOTER_MAGIC)
+	get_u64(cursor); /* where the footer begins */
+	if (get_u64(cursor) != FOOTER_MAGIC)
 		return damaged(parser, "cut short: it has no footer");
 	return 0;
 }
@@ -160,37 +167,33 @@ static int read_modules(struct parser *parser, struct span span)
 {
 	struct sn_hpcrun *file = parser->file;
 	struct sn_import_cursor cursor = section(parser, span);
-	uint32_t count = (uint32_t)sn_import_cursor_number(&cursor, 4);
-	file->modules = array(&cursor, count, 14, sizeof(*file->modules));
-	if (!file->modules && !cursor.failed)
-		return no_memory(parser);
+	uint32_t count = get_u32(&cursor);
+	file->modules = array(parser, &cursor, count, 14, sizeof(*file->modules));
 	for (uint32_t i = 0; i < count && !cursor.failed; i++) {
-		file->modules[i].id = (uint16_t)sn_import_cursor_number(&cursor, 2);
-		file->modules[i].path = take_text(&cursor);
-		sn_import_cursor_number(&cursor, 8); /* flags */
+		file->modules[i].id = get_u16(&cursor);
+		file->modules[i].path = get_text(&cursor);
+		get_u64(&cursor); /* flags */
 	}
 	file->module_count = count;
-	return cursor.failed ? damaged(parser, "damaged list of modules") : 0;
+	return check(parser, &cursor, "damaged list of modules");
 }
 
 static int read_nodes(struct parser *parser, struct span span)
 {
 	struct sn_hpcrun *file = parser->file;
 	struct sn_import_cursor cursor = section(parser, span);
-	uint64_t count = sn_import_cursor_number(&cursor, 8);
-	file->nodes = array(&cursor, count, NODE_BYTES, sizeof(*file->nodes));
-	if (!file->nodes && !cursor.failed)
-		return no_memory(parser);
+	uint64_t count = get_u64(&cursor);
+	file->nodes = array(parser, &cursor, count, NODE_BYTES, sizeof(*file->nodes));
 	for (uint64_t i = 0; i < count && !cursor.failed; i++) {
 		struct sn_hpcrun_node *node = file->nodes + i;
-		node->id = (uint32_t)sn_import_cursor_number(&cursor, 4);
-		node->parent = (uint32_t)sn_import_cursor_number(&cursor, 4);
-		node->module = (uint16_t)sn_import_cursor_number(&cursor, 2);
-		node->ip = sn_import_cursor_number(&cursor, 8);
+		node->id = get_u32(&cursor);
+		node->parent = get_u32(&cursor);
+		node->module = get_u16(&cursor);
+		node->ip = get_u64(&cursor);
 		node->is_unwound = sn_import_cursor_number(&cursor, 1) & 1;
 	}
 	file->node_count = count;
-	return cursor.failed ? damaged(parser, "damaged calling context tree") : 0;
+	return check(parser, &cursor, "damaged calling context tree");
 }
 
 /*
@@ -209,13 +212,11 @@ static unsigned read_flags(struct sn_import_cursor *cursor, struct sn_hpcrun_met
 		return 0;
 	unsigned format = flags[2];
 	metric->is_relation = flags[3] != 0;
-	metric->show = flags[6];
 	if (flags[0] == 0 || flags[0] > FINAL || memcmp(flags + 8, zeroes, 8) != 0) {
 		struct sn_import_cursor old = {flags, 16, 0, cursor->big_endian, false};
 		uint64_t bits = sn_import_cursor_number(&old, 8);
 		format = (bits >> 8) & 0xf;
 		metric->is_relation = false;
-		metric->show = (bits >> 28) & 1;
 	}
 	metric->is_real = format == FORMAT_REAL;
 	return format;
@@ -225,18 +226,16 @@ static int read_metrics(struct parser *parser, struct span span)
 {
 	struct sn_hpcrun *file = parser->file;
 	struct sn_import_cursor cursor = section(parser, span);
-	uint32_t count = (uint32_t)sn_import_cursor_number(&cursor, 4);
-	file->metrics = array(&cursor, count, 60, sizeof(*file->metrics));
-	if (!file->metrics && !cursor.failed)
-		return no_memory(parser);
+	uint32_t count = get_u32(&cursor);
+	file->metrics = array(parser, &cursor, count, 60, sizeof(*file->metrics));
 	for (uint32_t i = 0; i < count && !cursor.failed; i++) {
 		struct sn_hpcrun_metric *metric = file->metrics + i;
-		metric->name = take_text(&cursor);
-		metric->description = take_text(&cursor);
+		metric->name = get_text(&cursor);
+		get_text(&cursor); /* a description */
 		unsigned format = read_flags(&cursor, metric);
-		metric->period = sn_import_cursor_number(&cursor, 8);
-		metric->formula = take_text(&cursor);
-		take_text(&cursor);			       /* how to print it */
+		metric->period = get_u64(&cursor);
+		metric->formula = get_text(&cursor);
+		get_text(&cursor);			       /* how to print it */
 		sn_import_cursor_take(&cursor, 2 + 2 + 8 + 8); /* of how it was sampled */
 		/* one that is computed of others has no values of its own */
 		if (metric->formula.length == 0 && format != FORMAT_INTEGER &&
@@ -244,39 +243,36 @@ static int read_metrics(struct parser *parser, struct span span)
 			return damaged(parser, "damaged list of metrics");
 	}
 	file->metric_count = count;
-	return cursor.failed ? damaged(parser, "damaged list of metrics") : 0;
+	return check(parser, &cursor, "damaged list of metrics");
 }
 
 static int read_names(struct parser *parser, struct span span)
 {
 	struct sn_hpcrun *file = parser->file;
 	struct sn_import_cursor cursor = section(parser, span);
-	uint16_t count = (uint16_t)sn_import_cursor_number(&cursor, 2);
-	file->names = array(&cursor, count, 6, sizeof(*file->names));
-	if (!file->names && !cursor.failed)
-		return no_memory(parser);
+	uint16_t count = get_u16(&cursor);
+	file->names = array(parser, &cursor, count, 6, sizeof(*file->names));
 	for (uint16_t i = 0; i < count && !cursor.failed; i++) {
-		file->names[i].kind = (uint16_t)sn_import_cursor_number(&cursor, 2);
-		file->names[i].name = take_text(&cursor);
+		file->names[i].kind = get_u16(&cursor);
+		file->names[i].name = get_text(&cursor);
 	}
 	file->name_count = count;
-	return cursor.failed ? damaged(parser, "damaged names of identifiers") : 0;
+	return check(parser, &cursor, "damaged names of identifiers");
 }
 
 static int read_tuple(struct parser *parser, struct sn_import_cursor *cursor)
 {
 	struct sn_hpcrun *file = parser->file;
-	uint16_t count = (uint16_t)sn_import_cursor_number(cursor, 2);
-	file->ids = array(cursor, count, ID_BYTES, sizeof(*file->ids));
-	if (!file->ids && !cursor->failed)
-		return no_memory(parser);
+	uint16_t count = get_u16(cursor);
+	file->ids = array(parser, cursor, count, ID_BYTES, sizeof(*file->ids));
 	for (uint16_t i = 0; i < count && !cursor->failed; i++) {
-		file->ids[i].kind = (uint16_t)sn_import_cursor_number(cursor, 2);
-		file->ids[i].physical = sn_import_cursor_number(cursor, 8);
-		file->ids[i].logical = sn_import_cursor_number(cursor, 8);
+		file->ids[i].kind = get_u16(cursor);
+		file->ids[i].physical = get_u64(cursor);
+		file->ids[i].logical = get_u64(cursor);
 	}
 	file->id_count = count;
-	return cursor->failed || count == 0 ? damaged(parser, "it does not say whose it is") : 0;
+	return count ? check(parser, cursor, "it does not say whose it is")
+		     : damaged(parser, "it does not say whose it is");
 }
 
 /* After the values, for each node with any, where its own begin, and an end mark of the same form.
@@ -284,17 +280,16 @@ static int read_tuple(struct parser *parser, struct sn_import_cursor *cursor)
 static int read_index(struct parser *parser, struct sn_import_cursor *cursor, uint32_t count)
 {
 	struct sn_hpcrun *file = parser->file;
-	file->blocks = array(cursor, (uint64_t)count + 1, INDEX_BYTES, sizeof(*file->blocks));
-	if (!file->blocks && !cursor->failed)
-		return no_memory(parser);
+	file->blocks =
+	    array(parser, cursor, (uint64_t)count + 1, INDEX_BYTES, sizeof(*file->blocks));
 	for (uint32_t i = 0; i <= count && !cursor->failed; i++) {
-		file->blocks[i].node = (uint32_t)sn_import_cursor_number(cursor, 4);
-		file->blocks[i].first = sn_import_cursor_number(cursor, 8);
+		file->blocks[i].node = get_u32(cursor);
+		file->blocks[i].first = get_u64(cursor);
 		if (i > 0)
 			file->blocks[i - 1].end = file->blocks[i].first;
 	}
 	if (cursor->failed)
-		return damaged(parser, "damaged values");
+		return check(parser, cursor, "damaged values");
 	file->block_count = count;
 	for (uint32_t i = 0; i < count; i++)
 		if (file->blocks[i].first > file->blocks[i].end ||
@@ -310,14 +305,14 @@ static int read_values(struct parser *parser, struct span span)
 	int code = read_tuple(parser, &cursor);
 	if (code != 0)
 		return code;
-	uint64_t count = sn_import_cursor_number(&cursor, 8);
-	uint32_t node_count = (uint32_t)sn_import_cursor_number(&cursor, 4);
-	file->values = array(&cursor, count, VALUE_BYTES, sizeof(*file->values));
+	uint64_t count = get_u64(&cursor);
+	uint32_t node_count = get_u32(&cursor);
+	file->values = array(parser, &cursor, count, VALUE_BYTES, sizeof(*file->values));
 	if (!file->values)
-		return cursor.failed ? damaged(parser, "damaged values") : no_memory(parser);
+		return check(parser, &cursor, "damaged values");
 	for (uint64_t i = 0; i < count && !cursor.failed; i++) {
-		file->values[i].bits = sn_import_cursor_number(&cursor, 8);
-		file->values[i].metric = (uint16_t)sn_import_cursor_number(&cursor, 2);
+		file->values[i].bits = get_u64(&cursor);
+		file->values[i].metric = get_u16(&cursor);
 		if (file->values[i].metric >= file->metric_count)
 			return damaged(parser, "a value of a metric that is not there");
 	}
@@ -327,91 +322,76 @@ static int read_values(struct parser *parser, struct span span)
 
 static int parse(struct parser *parser)
 {
-	struct footer footer;
+	static int (*const readers[SECTIONS])(struct parser *, struct span) = {
+	    [MODULES] = read_modules, [NODES] = read_nodes,   [METRICS] = read_metrics,
+	    [NAMES] = read_names,     [VALUES] = read_values,
+	};
+	struct span sections[SECTIONS];
 	int code = check_head(parser, SN_HPCRUN_MAGIC, "04.00", "HPCToolkit profile");
 	if (code == 0)
-		code = read_footer(parser, &footer);
+		code = read_footer(parser, sections);
 	if (code != 0)
 		return code;
 	sn_import_cursor_seek(&parser->cursor,
-			      footer.header.start + MAGIC_BYTES + VERSION_BYTES + 1);
-	if ((code = read_header(parser)) != 0 ||
-	    (code = read_modules(parser, footer.modules)) != 0 ||
-	    (code = read_nodes(parser, footer.nodes)) != 0 ||
-	    (code = read_metrics(parser, footer.metrics)) != 0 ||
-	    (code = read_names(parser, footer.names)) != 0)
-		return code;
-	return read_values(parser, footer.values);
-}
-
-int sn_hpcrun_parse(struct sn_hpcrun *file, unsigned char *bytes, size_t length, const char *path,
-		    struct sn_error *error)
-{
-	struct parser parser = {file, {bytes, length, 0, true, false}, path, error};
-	*file = (struct sn_hpcrun){.bytes = bytes};
-	return parse(&parser);
+			      sections[HEADER].start + MAGIC_BYTES + VERSION_BYTES + 1);
+	code = read_header(parser);
+	for (int i = MODULES; code == 0 && i < SECTIONS; i++)
+		code = readers[i](parser, sections[i]);
+	return code;
 }
 
 int sn_hpcrun_read(struct sn_hpcrun *file, const char *path, struct sn_error *error)
 {
-	unsigned char *bytes;
-	size_t length;
+	struct parser parser = {
+	    .file = file, .cursor = {.big_endian = true}, .path = path, .error = error};
 	*file = (struct sn_hpcrun){0};
-	int code = sn_import_cursor_load(path, &bytes, &length, error);
-	return code != 0 ? code : sn_hpcrun_parse(file, bytes, length, path, error);
+	int code = sn_import_cursor_load(path, &file->bytes, &parser.cursor.length, error);
+	parser.cursor.bytes = file->bytes;
+	return code != 0 ? code : parse(&parser);
 }
 
 void sn_hpcrun_release(struct sn_hpcrun *file)
 {
 	free(file->bytes);
-	free(file->ids);
-	free(file->names);
-	free(file->metrics);
-	free(file->modules);
-	free(file->nodes);
-	free(file->values);
-	free(file->blocks);
+	sn_arena_release(&file->arena);
 	*file = (struct sn_hpcrun){0};
 }
 
-int sn_hpctrace_parse(struct sn_hpctrace *trace, const unsigned char *bytes, size_t length,
-		      const char *path, struct sn_error *error)
+static int parse_trace(struct parser *parser, struct sn_hpctrace *trace)
 {
 	enum { DATA_CENTRIC = 1, CALL_TRACE = 4 };
-	struct parser parser = {NULL, {bytes, length, 0, true, false}, path, error};
-	struct sn_import_cursor *cursor = &parser.cursor;
-	*trace = (struct sn_hpctrace){0};
-	int code = check_head(&parser, SN_HPCTRACE_MAGIC, "01.01", "HPCToolkit trace");
+	struct sn_import_cursor *cursor = &parser->cursor;
+	int code = check_head(parser, SN_HPCTRACE_MAGIC, "01.01", "HPCToolkit trace");
 	if (code != 0)
 		return code;
-	uint64_t flags = sn_import_cursor_number(cursor, 8);
-	if (cursor->failed)
-		return damaged(&parser, "cut short");
+	uint64_t flags = get_u64(cursor);
+	size_t left = cursor->length - cursor->at;
+	if (cursor->failed || (!(flags & DATA_CENTRIC) && left % POINT_BYTES != 0))
+		return damaged(parser, "cut short");
 	if (flags & DATA_CENTRIC)
-		return sn_fail(error, SN_ERR_UNSUPPORTED,
-			       "cannot read '%s': data-centric traces are not known", path);
+		return sn_fail(parser->error, SN_ERR_UNSUPPORTED,
+			       "cannot read '%s': data-centric traces are not known", parser->path);
 	trace->is_call_trace = flags & CALL_TRACE;
-	trace->count = (length - cursor->at) / POINT_BYTES;
-	if ((length - cursor->at) % POINT_BYTES != 0)
-		return damaged(&parser, "cut short");
+	trace->count = left / POINT_BYTES;
 	trace->points = malloc((trace->count + 1) * sizeof(*trace->points));
 	if (!trace->points)
-		return no_memory(&parser);
+		return sn_fail_memory(parser->error);
 	for (size_t i = 0; i < trace->count; i++) {
-		trace->points[i].time_ns = sn_import_cursor_number(cursor, 8);
-		trace->points[i].node = (uint32_t)sn_import_cursor_number(cursor, 4);
+		trace->points[i].time_ns = get_u64(cursor);
+		trace->points[i].node = get_u32(cursor);
 	}
 	return 0;
 }
 
 int sn_hpctrace_read(struct sn_hpctrace *trace, const char *path, struct sn_error *error)
 {
+	struct parser parser = {.cursor = {.big_endian = true}, .path = path, .error = error};
 	unsigned char *bytes;
-	size_t length;
 	*trace = (struct sn_hpctrace){0};
-	int code = sn_import_cursor_load(path, &bytes, &length, error);
+	int code = sn_import_cursor_load(path, &bytes, &parser.cursor.length, error);
+	parser.cursor.bytes = bytes;
 	if (code == 0)
-		code = sn_hpctrace_parse(trace, bytes, length, path, error);
+		code = parse_trace(&parser, trace);
 	free(bytes);
 	return code;
 }

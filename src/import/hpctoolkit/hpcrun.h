@@ -10,6 +10,7 @@
 #ifndef SN_IMPORT_HPCRUN_H
 #define SN_IMPORT_HPCRUN_H
 
+#include "base/arena.h"
 #include "import/core/cursor.h"
 
 #define SN_HPCRUN_MAGIC	  "HPCRUN-profile____" /* 18 bytes, then version and byte order */
@@ -55,11 +56,10 @@ struct sn_hpcrun_name { /* of a kind of id */
 };
 
 struct sn_hpcrun_metric {
-	struct sn_hpcrun_text name, description, formula;
+	struct sn_hpcrun_text name, formula;
 	bool is_real;	  /* values are doubles, else unsigned integers */
 	bool is_relation; /* belongs to the function that was called, not to the instruction */
-	uint8_t show;
-	uint64_t period; /* what one unit of a value stands for */
+	uint64_t period;  /* what one unit of a value stands for */
 };
 
 struct sn_hpcrun_module {
@@ -85,8 +85,8 @@ struct sn_hpcrun_block { /* values of one node: first .. end - 1 */
 
 struct sn_hpcrun {
 	unsigned char *bytes;
+	struct sn_arena arena; /* of all arrays */
 	struct sn_hpcrun_text program, program_path, job;
-	uint64_t trace_disorder;
 	struct sn_hpcrun_id *ids;
 	struct sn_hpcrun_name *names;
 	struct sn_hpcrun_metric *metrics;
@@ -100,9 +100,6 @@ struct sn_hpcrun {
 
 /* Errors name the file. Release in either case. */
 int sn_hpcrun_read(struct sn_hpcrun *file, const char *path, struct sn_error *error);
-/* The same of bytes in memory, which become the file's own. */
-int sn_hpcrun_parse(struct sn_hpcrun *file, unsigned char *bytes, size_t length, const char *path,
-		    struct sn_error *error);
 void sn_hpcrun_release(struct sn_hpcrun *file);
 
 struct sn_hpctrace_point {
@@ -115,8 +112,6 @@ struct sn_hpctrace {
 	bool is_call_trace; /* nodes stand for what was called, not for an instruction in it */
 };
 int sn_hpctrace_read(struct sn_hpctrace *trace, const char *path, struct sn_error *error);
-int sn_hpctrace_parse(struct sn_hpctrace *trace, const unsigned char *bytes, size_t length,
-		      const char *path, struct sn_error *error);
 void sn_hpctrace_release(struct sn_hpctrace *trace);
 
 #endif

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hpcstruct.h. One pass with expat; a stack says what is open. The addresses of lines are put
- * into a search tree while reading, because which of two claims to an address came first matters,
- * and into a sorted array at the end.
+ * See hpcstruct.h. One pass with expat; a stack holds the elements that are open. The addresses of
+ * lines are put into a search tree while reading, because which of two claims to an address came
+ * first matters, and into a sorted array at the end.
  */
 #include "hpcstruct.h"
 
+#include "base/arena.h"
+#include "base/search.h"
+#include "base/sort.h"
+#include "base/table.h"
 #include "base/vec.h"
+#include "import/core/packed_file.h"
 
 #include <errno.h>
 #include <search.h>
@@ -16,9 +21,6 @@
 
 #ifdef SN_HAVE_EXPAT
 #include <expat.h>
-#endif
-#ifdef SN_HAVE_ZLIB
-#include <zlib.h>
 #endif
 
 void sn_hpcstruct_release(struct sn_hpcstruct *structure)
@@ -34,18 +36,9 @@ void sn_hpcstruct_release(struct sn_hpcstruct *structure)
 const struct sn_hpcstruct_leaf *sn_hpcstruct_find(const struct sn_hpcstruct *structure,
 						  uint64_t address)
 {
-	size_t low = 0, high = structure->leaf_count;
-	if (high == 0)
-		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (structure->leaves[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct sn_hpcstruct_leaf *leaf = structure->leaves + low;
-	return low < structure->leaf_count && leaf->begin <= address ? leaf : NULL;
+	const struct sn_hpcstruct_leaf *leaves = structure->leaves;
+	size_t at = sn_search(i, structure->leaf_count, leaves[i].end <= address);
+	return at < structure->leaf_count && leaves[at].begin <= address ? leaves + at : NULL;
 }
 
 #ifndef SN_HAVE_EXPAT
@@ -99,13 +92,15 @@ struct parser {
 	size_t skipped; /* elements open inside one that is not known, with it */
 	bool is_wanted; /* inside the load module that is being read */
 
-	void *tree; /* of leaves, by tsearch */
+	struct sn_arena arena; /* of leaves */
+	void *tree;	       /* of them, by tsearch */
 	struct sn_hpcstruct_leaf **leaves;
 	uint64_t *targets; /* of each call, until functions are all known */
 	size_t function_capacity, node_capacity, leaf_count, leaf_capacity, call_capacity,
 	    target_capacity;
 };
 
+/* Only the first failure counts. */
 static void stop(struct parser *parser, int code)
 {
 	if (parser->code == 0)
@@ -121,10 +116,10 @@ static void fail(struct parser *parser, const char *what)
 	stop(parser, SN_ERR_FORMAT);
 }
 
-static void no_memory(struct parser *parser)
+static void fail_memory(struct parser *parser)
 {
 	if (parser->code == 0)
-		sn_fail(parser->error, SN_ERR_MEMORY, "out of memory");
+		sn_fail_memory(parser->error);
 	stop(parser, SN_ERR_MEMORY);
 }
 
@@ -140,7 +135,7 @@ static uint32_t intern(struct parser *parser, const char *text)
 {
 	uint32_t number = sn_intern_add(&parser->structure->strings, text, strlen(text));
 	if (number == SN_INTERN_NONE)
-		no_memory(parser);
+		fail_memory(parser);
 	return number;
 }
 
@@ -190,43 +185,43 @@ static uint64_t first_address(struct parser *parser, const XML_Char **attributes
 
 static struct level *push(struct parser *parser, char tag)
 {
-	if (sn_vec_reserve(&parser->levels, &parser->level_capacity, parser->level_count + 1) < 0) {
-		no_memory(parser);
+	struct level level = {0, SN_HPCSTRUCT_NONE, SN_HPCSTRUCT_NONE, SN_HPCSTRUCT_NONE, 0};
+	if (parser->level_count)
+		level = parser->levels[parser->level_count - 1];
+	level.tag = tag;
+	if (sn_vec_push(&parser->levels, &parser->level_capacity, &parser->level_count, level) <
+	    0) {
+		fail_memory(parser);
 		return NULL;
 	}
-	struct level *level = parser->levels + parser->level_count;
-	if (parser->level_count)
-		*level = level[-1];
-	else
-		*level =
-		    (struct level){0, SN_HPCSTRUCT_NONE, SN_HPCSTRUCT_NONE, SN_HPCSTRUCT_NONE, 0};
-	level->tag = tag;
-	parser->level_count++;
-	return level;
+	return parser->levels + parser->level_count - 1;
 }
 
 static uint32_t add_node(struct parser *parser, struct sn_hpcstruct_node node)
 {
 	struct sn_hpcstruct *structure = parser->structure;
-	if (sn_vec_reserve(&structure->nodes, &parser->node_capacity, structure->node_count + 1) <
-	    0) {
-		no_memory(parser);
-		return SN_HPCSTRUCT_NONE;
-	}
-	structure->nodes[structure->node_count] = node;
-	return (uint32_t)structure->node_count++;
+	if (sn_vec_push(&structure->nodes, &parser->node_capacity, &structure->node_count, node) <
+	    0)
+		fail_memory(parser);
+	return (uint32_t)structure->node_count - 1;
 }
 
 static uint32_t add_function(struct parser *parser, struct sn_hpcstruct_function function)
 {
 	struct sn_hpcstruct *structure = parser->structure;
-	if (sn_vec_reserve(&structure->functions, &parser->function_capacity,
-			   structure->function_count + 1) < 0) {
-		no_memory(parser);
-		return SN_HPCSTRUCT_NONE;
-	}
-	structure->functions[structure->function_count] = function;
-	return (uint32_t)structure->function_count++;
+	if (sn_vec_push(&structure->functions, &parser->function_capacity,
+			&structure->function_count, function) < 0)
+		fail_memory(parser);
+	return (uint32_t)structure->function_count - 1;
+}
+
+/* Whether the element is inside a function, and its file is known. */
+static bool is_inside(struct parser *parser, const struct level *level, const char *failure)
+{
+	if (level->function != SN_HPCSTRUCT_NONE && level->file != SN_HPCSTRUCT_NONE)
+		return true;
+	fail(parser, failure);
+	return false;
 }
 
 static uint32_t file_or(struct parser *parser, const XML_Char **attributes, uint32_t otherwise)
@@ -264,10 +259,8 @@ static void begin_loop(struct parser *parser, const XML_Char **attributes)
 	if (!level)
 		return;
 	level->file = file_or(parser, attributes, level->file);
-	if (level->function == SN_HPCSTRUCT_NONE || level->file == SN_HPCSTRUCT_NONE) {
-		fail(parser, "a loop outside a function");
+	if (!is_inside(parser, level, "a loop outside a function"))
 		return;
-	}
 	level->node = add_node(
 	    parser, (struct sn_hpcstruct_node){.parent = level->node,
 					       .kind = SN_HPCSTRUCT_LOOP,
@@ -276,7 +269,7 @@ static void begin_loop(struct parser *parser, const XML_Char **attributes)
 					       .address = first_address(parser, attributes)});
 }
 
-/* The first of two nested A says where the call was, the second what was called. */
+/* The first of two nested A is where the call was, the second what was called. */
 static void begin_alien(struct parser *parser, const XML_Char **attributes)
 {
 	bool is_second = parser->level_count && parser->levels[parser->level_count - 1].tag == 'A';
@@ -285,10 +278,8 @@ static void begin_alien(struct parser *parser, const XML_Char **attributes)
 		return;
 	uint32_t call_file = level->file;
 	level->file = file_or(parser, attributes, level->file);
-	if (level->function == SN_HPCSTRUCT_NONE || level->file == SN_HPCSTRUCT_NONE) {
-		fail(parser, "inlined code outside a function");
+	if (!is_inside(parser, level, "inlined code outside a function"))
 		return;
-	}
 	uint32_t line = line_number(parser, attributes);
 	if (!is_second) {
 		level->call_line = line;
@@ -318,53 +309,24 @@ static int compare_leaves(const void *left, const void *right)
 
 static void add_leaf(struct parser *parser, const struct sn_hpcstruct_leaf *leaf)
 {
-	if (sn_vec_reserve(&parser->leaves, &parser->leaf_capacity, parser->leaf_count + 1) < 0) {
-		no_memory(parser);
-		return;
-	}
-	struct sn_hpcstruct_leaf *copy = malloc(sizeof(*copy));
-	if (!copy) {
-		no_memory(parser);
-		return;
-	}
-	*copy = *leaf;
-	struct sn_hpcstruct_leaf **kept = tsearch(copy, &parser->tree, compare_leaves);
-	if (kept && *kept == copy)
-		parser->leaves[parser->leaf_count++] = copy;
-	else
-		free(copy);
-	if (!kept)
-		no_memory(parser);
+	struct sn_hpcstruct_leaf *copy =
+	    sn_arena_array(&parser->arena, struct sn_hpcstruct_leaf, 1);
+	if (copy)
+		*copy = *leaf;
+	struct sn_hpcstruct_leaf **kept =
+	    copy ? tsearch(copy, &parser->tree, compare_leaves) : NULL;
+	if (!kept || (*kept == copy && sn_vec_push(&parser->leaves, &parser->leaf_capacity,
+						   &parser->leaf_count, copy) < 0))
+		fail_memory(parser);
 }
 
-static void add_call(struct parser *parser, uint32_t caller, uint64_t address,
-		     const XML_Char **attributes)
-{
-	struct sn_hpcstruct *structure = parser->structure;
-	const char *target = attribute(attributes, "t");
-	if (!*target)
-		return; /* nobody knows whom it calls */
-	if (sn_vec_reserve(&structure->calls, &parser->call_capacity, structure->call_count + 1) <
-		0 ||
-	    sn_vec_reserve(&parser->targets, &parser->target_capacity, structure->call_count + 1) <
-		0) {
-		no_memory(parser);
-		return;
-	}
-	parser->targets[structure->call_count] = strtoull(target, NULL, 16);
-	structure->calls[structure->call_count++] =
-	    (struct sn_hpcstruct_call){address, caller, SN_HPCSTRUCT_NONE};
-}
-
-static void begin_line(struct parser *parser, const XML_Char **attributes, bool is_call)
+/* The first of its addresses. */
+static uint64_t begin_line_at(struct parser *parser, const XML_Char **attributes)
 {
 	struct level *level = push(parser, 'S');
-	if (!level)
-		return;
-	if (level->function == SN_HPCSTRUCT_NONE || level->file == SN_HPCSTRUCT_NONE) {
-		fail(parser, "a line outside a function");
-		return;
-	}
+	uint64_t first = 0;
+	if (!level || !is_inside(parser, level, "a line outside a function"))
+		return 0;
 	const char *text = attribute(attributes, "v");
 	uint32_t node =
 	    add_node(parser, (struct sn_hpcstruct_node){.parent = level->node,
@@ -372,7 +334,6 @@ static void begin_line(struct parser *parser, const XML_Char **attributes, bool 
 							.file = level->file,
 							.line = line_number(parser, attributes)});
 	struct sn_hpcstruct_leaf leaf = {0, 0, node, level->function};
-	uint64_t first = 0;
 	int more = *text++ == '{' ? 1 : -1;
 	for (int count = 0; more > 0 && parser->code == 0; count++) {
 		more = next_interval(&text, &leaf.begin, &leaf.end);
@@ -383,8 +344,28 @@ static void begin_line(struct parser *parser, const XML_Char **attributes, bool 
 	}
 	if (more < 0)
 		fail(parser, "a bad list of addresses");
-	else if (is_call)
-		add_call(parser, level->function, first, attributes);
+	return first;
+}
+
+static void begin_line(struct parser *parser, const XML_Char **attributes)
+{
+	begin_line_at(parser, attributes);
+}
+
+static void begin_call(struct parser *parser, const XML_Char **attributes)
+{
+	struct sn_hpcstruct *structure = parser->structure;
+	uint64_t address = begin_line_at(parser, attributes);
+	const char *target = attribute(attributes, "t");
+	size_t count = structure->call_count;
+	if (parser->code != 0 || !*target)
+		return; /* nobody knows whom it calls */
+	uint32_t caller = parser->levels[parser->level_count - 1].function;
+	if (sn_vec_push(&parser->targets, &parser->target_capacity, &count,
+			strtoull(target, NULL, 16)) < 0 ||
+	    sn_vec_push(&structure->calls, &parser->call_capacity, &structure->call_count,
+			(struct sn_hpcstruct_call){address, caller, SN_HPCSTRUCT_NONE}) < 0)
+		fail_memory(parser);
 }
 
 static void begin_module(struct parser *parser, const XML_Char **attributes)
@@ -411,12 +392,16 @@ static void begin_file(struct parser *parser, const XML_Char **attributes)
 		level->file = intern(parser, name);
 }
 
+static const struct {
+	char tag;
+	void (*begin)(struct parser *parser, const XML_Char **attributes);
+} elements[] = {{'F', begin_file},  {'P', begin_function}, {'L', begin_loop},
+		{'A', begin_alien}, {'S', begin_line},	   {'C', begin_call}};
+
 static void XMLCALL begin(void *context, const XML_Char *name, const XML_Char **attributes)
 {
 	struct parser *parser = context;
-	if (parser->code != 0)
-		return;
-	if (strcmp(name, "HPCToolkitStructure") == 0)
+	if (parser->code != 0 || strcmp(name, "HPCToolkitStructure") == 0)
 		return;
 	if (strcmp(name, "LM") == 0) {
 		begin_module(parser, attributes);
@@ -424,20 +409,14 @@ static void XMLCALL begin(void *context, const XML_Char *name, const XML_Char **
 	}
 	if (!parser->is_wanted)
 		return;
-	if (parser->skipped || name[1])
-		parser->skipped++;
-	else if (name[0] == 'F')
-		begin_file(parser, attributes);
-	else if (name[0] == 'P')
-		begin_function(parser, attributes);
-	else if (name[0] == 'L')
-		begin_loop(parser, attributes);
-	else if (name[0] == 'A')
-		begin_alien(parser, attributes);
-	else if (name[0] == 'S' || name[0] == 'C')
-		begin_line(parser, attributes, name[0] == 'C');
-	else
-		parser->skipped++;
+	bool is_known = false;
+	for (size_t i = 0; i < sizeof(elements) / sizeof(*elements); i++) {
+		if (parser->skipped || name[0] != elements[i].tag || name[1])
+			continue;
+		elements[i].begin(parser, attributes);
+		is_known = true;
+	}
+	parser->skipped += !is_known;
 }
 
 static void XMLCALL end(void *context, const XML_Char *name)
@@ -455,30 +434,18 @@ static void XMLCALL end(void *context, const XML_Char *name)
 		parser->level_count--;
 }
 
-/* gzread gives files that are not compressed as they are. */
-#ifdef SN_HAVE_ZLIB
-typedef gzFile source;
-#define OPEN(path)		 gzopen(path, "rb")
-#define READ(file, buffer, size) gzread(file, buffer, (unsigned)(size))
-#define CLOSE(file)		 gzclose(file)
-#else
-typedef FILE *source;
-#define OPEN(path)		 fopen(path, "rb")
-#define READ(file, buffer, size) (int)fread(buffer, 1, size, file)
-#define CLOSE(file)		 fclose(file)
-#endif
-
-static void feed(struct parser *parser, source file)
+static void feed(struct parser *parser, void *file)
 {
 	enum { CHUNK = 65536 };
 	bool is_last = false;
 	while (!is_last && parser->code == 0) {
 		void *buffer = XML_GetBuffer(parser->xml, CHUNK);
 		if (!buffer) {
-			no_memory(parser);
+			fail_memory(parser);
 			return;
 		}
-		int got = READ(file, buffer, CHUNK);
+		const char *why;
+		int got = (int)sn_packed_file_read(file, buffer, CHUNK, &why);
 		is_last = got == 0;
 		if (got < 0) {
 			parser->code =
@@ -496,20 +463,20 @@ static void feed(struct parser *parser, source file)
 
 static int run(struct parser *parser)
 {
-	source file = OPEN(parser->path);
+	void *file = sn_packed_file_open(parser->path);
 	if (!file)
 		return sn_fail(parser->error, SN_ERR_IO, "cannot open '%s': %s", parser->path,
 			       strerror(errno));
 	parser->xml = XML_ParserCreate(NULL);
 	if (!parser->xml) {
-		CLOSE(file);
-		return sn_fail(parser->error, SN_ERR_MEMORY, "out of memory");
+		sn_packed_file_close(file);
+		return sn_fail_memory(parser->error);
 	}
 	XML_SetUserData(parser->xml, parser);
 	XML_SetElementHandler(parser->xml, begin, end);
 	feed(parser, file);
 	XML_ParserFree(parser->xml);
-	CLOSE(file);
+	sn_packed_file_close(file);
 	free(parser->levels);
 	return parser->code;
 }
@@ -526,27 +493,19 @@ static void keep_leaf(void *leaf)
 	(void)leaf; /* the array of them has it still */
 }
 
-static int compare_sorted(const void *left, const void *right)
-{
-	return compare_leaves(*(void *const *)left, *(void *const *)right);
-}
-
 static int sort_leaves(struct parser *parser)
 {
 	struct sn_hpcstruct *structure = parser->structure;
 	tdestroy(parser->tree, keep_leaf);
-	if (parser->leaf_count)
-		qsort(parser->leaves, parser->leaf_count, sizeof(*parser->leaves), compare_sorted);
 	structure->leaves = malloc((parser->leaf_count + 1) * sizeof(*structure->leaves));
-	for (size_t i = 0; i < parser->leaf_count; i++) {
-		if (structure->leaves)
-			structure->leaves[i] = *parser->leaves[i];
-		free(parser->leaves[i]);
-	}
-	free(parser->leaves);
 	if (!structure->leaves)
-		return sn_fail(parser->error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(parser->error);
 	structure->leaf_count = parser->leaf_count;
+	for (size_t i = 0; i < parser->leaf_count; i++)
+		structure->leaves[i] = *parser->leaves[i];
+	if (parser->leaf_count)
+		qsort(structure->leaves, parser->leaf_count, sizeof(*structure->leaves),
+		      compare_leaves);
 	return 0;
 }
 
@@ -554,33 +513,18 @@ static int sort_leaves(struct parser *parser)
 static int join_calls(struct parser *parser)
 {
 	struct sn_hpcstruct *structure = parser->structure;
-	struct sn_intern entries = {0};
-	uint32_t *function_of = malloc((structure->function_count + 1) * sizeof(*function_of));
+	struct sn_table entries = {0};
 	int code = 0;
-	for (size_t i = 0; function_of && i < structure->function_count && code == 0; i++) {
-		const struct sn_hpcstruct_function *function = structure->functions + i;
-		if (function->is_inlined)
-			continue;
-		uint32_t number =
-		    sn_intern_add(&entries, &function->entry, sizeof(function->entry));
-		if (number == SN_INTERN_NONE)
-			code = SN_ERR_MEMORY;
-		else
-			function_of[number] = (uint32_t)i;
+	for (size_t i = 0; i < structure->function_count && code == 0; i++)
+		if (!structure->functions[i].is_inlined)
+			code = sn_table_put(&entries, structure->functions[i].entry, (uint32_t)i);
+	for (size_t i = 0; i < structure->call_count && code == 0; i++) {
+		uint32_t function = sn_table_find(&entries, parser->targets[i]);
+		structure->calls_damaged |= function == SN_TABLE_NONE;
+		structure->calls[i].callee = function;
 	}
-	for (size_t i = 0; function_of && i < structure->call_count && code == 0; i++) {
-		uint32_t number =
-		    sn_intern_find(&entries, parser->targets + i, sizeof(*parser->targets));
-		if (number == SN_INTERN_NONE)
-			structure->calls_damaged = true;
-		else
-			structure->calls[i].callee = function_of[number];
-	}
-	if (!function_of)
-		code = SN_ERR_MEMORY;
-	free(function_of);
-	sn_intern_release(&entries);
-	return code == 0 ? 0 : sn_fail(parser->error, SN_ERR_MEMORY, "out of memory");
+	sn_table_release(&entries);
+	return code == 0 ? 0 : sn_fail_memory(parser->error);
 }
 
 int sn_hpcstruct_read(struct sn_hpcstruct *structure, const char *path, uint32_t index,
@@ -596,6 +540,8 @@ int sn_hpcstruct_read(struct sn_hpcstruct *structure, const char *path, uint32_t
 	if (code == 0)
 		code = join_calls(&parser);
 	free(parser.targets);
+	free(parser.leaves);
+	sn_arena_release(&parser.arena);
 	return code;
 }
 

@@ -50,7 +50,7 @@ static int read_inputs(const struct sn_import_request *request, struct sn_db_bui
 	const char **databases = measurements + request->path_count;
 	size_t measurement_count = 0, database_count = 0;
 	if (!measurements)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	bool runs = count_folders(request) > 1;
 	for (size_t i = 0; i < request->path_count; i++) {
 		if (sn_hpct_is_database(request->paths[i]))

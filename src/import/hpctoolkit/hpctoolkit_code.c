@@ -5,6 +5,7 @@
 #include "hpctoolkit_names.h"
 #include "hpctoolkit_symbols.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
 
@@ -19,28 +20,22 @@
 void sn_hpct_code_release(struct sn_hpct_code *code)
 {
 	for (size_t i = 0; i < code->module_count; i++) {
-		free(code->modules[i].path);
-		free(code->modules[i].file);
 		sn_hpcstruct_release(&code->modules[i].structure);
 		free(code->modules[i].symbols);
 		free(code->modules[i].logicals);
 	}
-	for (size_t i = 0; i < code->structure_count; i++) {
-		free(code->structures[i].path);
-		free(code->structures[i].module);
-	}
 	free(code->modules);
 	free(code->structures);
 	sn_intern_release(&code->paths);
+	sn_buffer_release(&code->scratch);
+	sn_arena_release(&code->arena);
 }
 
-/* base/path where the path is relative and there is a base. From malloc. */
-static char *absolute(const char *base, const char *path)
+/* base/path where the path is relative and there is a base. NULL without memory. */
+static char *absolute(struct sn_hpct_code *code, const char *base, const char *path)
 {
-	char *joined = NULL;
-	if (path[0] == '/' || !base)
-		return strdup(path);
-	return asprintf(&joined, "%s/%s", base, path) < 0 ? NULL : joined;
+	return path[0] == '/' || !base ? sn_arena_text(&code->arena, path)
+				       : sn_arena_print(&code->arena, "%s/%s", base, path);
 }
 
 struct listing {
@@ -52,34 +47,26 @@ static int add_structure(void *context, const char *name, uint32_t index)
 {
 	struct listing *listing = context;
 	struct sn_hpct_code *code = listing->code;
-	if (sn_vec_reserve(&code->structures, &code->structure_capacity,
-			   code->structure_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	struct sn_hpct_structure_file *file = code->structures + code->structure_count;
-	*file = (struct sn_hpct_structure_file){strdup(listing->path),
-						absolute(listing->base, name), index};
-	code->structure_count++;
-	return file->path && file->module ? 0 : SN_ERR_MEMORY;
+	struct sn_hpct_structure_file file = {sn_arena_text(&code->arena, listing->path),
+					      absolute(code, listing->base, name), index};
+	return !file.path || !file.module ||
+		       sn_vec_push(&code->structures, &code->structure_capacity,
+				   &code->structure_count, file) < 0
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 static int add_structures(struct sn_hpct_code *code, const char *path, const char *base,
 			  struct sn_error *error)
 {
 	struct listing listing = {code, path, base};
-	int failed = sn_hpcstruct_list(path, add_structure, &listing, error);
-	return failed == SN_ERR_MEMORY ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : failed;
+	return sn_fail_code(error, sn_hpcstruct_list(path, add_structure, &listing, error));
 }
 
-static bool is_structure_name(const char *name)
+static int is_structure(const struct dirent *entry)
 {
-	size_t length = strlen(name);
-	return (length > 10 && strcmp(name + length - 10, ".hpcstruct") == 0) ||
-	       (length > 13 && strcmp(name + length - 13, ".hpcstruct.gz") == 0);
-}
-
-static int select_structure(const struct dirent *entry)
-{
-	return is_structure_name(entry->d_name);
+	return sn_text_ends(entry->d_name, ".hpcstruct") ||
+	       sn_text_ends(entry->d_name, ".hpcstruct.gz");
 }
 
 int sn_hpct_code_structures(struct sn_hpct_code *code, const char *path, const char *base,
@@ -91,16 +78,14 @@ int sn_hpct_code_structures(struct sn_hpct_code *code, const char *path, const c
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
 	if (!S_ISDIR(status.st_mode))
 		return add_structures(code, path, base, error);
-	int count = scandir(path, &entries, select_structure, alphasort), failed = 0;
+	int count = scandir(path, &entries, is_structure, alphasort), failed = 0;
 	if (count < 0)
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
 	for (int i = 0; i < count; i++) {
-		char *file = absolute(path, entries[i]->d_name);
-		if (!file && failed == 0)
-			failed = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		else if (failed == 0)
-			failed = add_structures(code, file, base, error);
-		free(file);
+		char *file = absolute(code, path, entries[i]->d_name);
+		if (failed == 0)
+			failed =
+			    file ? add_structures(code, file, base, error) : sn_fail_memory(error);
 		free(entries[i]);
 	}
 	free(entries);
@@ -114,64 +99,55 @@ int sn_hpct_code_structures(struct sn_hpct_code *code, const char *path, const c
 
 /* Where in the measurement a module's symbols are. The kernel was called "<vmlinux.HOST>" by
  * earlier versions, and the vdso by the path that the measurement had then. NULL without memory. */
-static char *symbols_file(const char *base, const char *path, const char *full)
+static char *symbols_file(struct sn_hpct_code *code, const char *base, const char *path, char *full)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = sn_text_base_name(path);
 	size_t length = strlen(name);
-	char *file = NULL;
-	int made = 0;
-	if (base && path[0] == '<' && !slash && length > 2 && name[length - 1] == '>')
-		made = asprintf(&file, "%s/kernel_symbols/%.*s", base, (int)length - 2, name + 1);
-	else if (base && path[0] == '/' && strstr(path, "/vdso/"))
-		made = asprintf(&file, "%s/vdso/%s", base, name);
-	else
-		file = strdup(full);
-	return made < 0 ? NULL : file;
+	if (base && path[0] == '<' && name == path && length > 2 && name[length - 1] == '>')
+		return sn_arena_print(&code->arena, "%s/kernel_symbols/%.*s", base, (int)length - 2,
+				      name + 1);
+	if (base && path[0] == '/' && strstr(path, "/vdso/"))
+		return sn_arena_print(&code->arena, "%s/vdso/%s", base, name);
+	return full;
 }
 
 int sn_hpct_code_module(struct sn_hpct_code *code, const char *base, const char *path,
 			uint32_t *module, struct sn_error *error)
 {
 	struct sn_db_builder *builder = code->tree->builder;
-	char *full = absolute(base, path);
-	*module = full ? sn_intern_add(&code->paths, full, strlen(full)) : SN_INTERN_NONE;
-	if (*module == SN_INTERN_NONE ||
-	    sn_vec_reserve(&code->modules, &code->module_capacity, code->module_count + 1) < 0) {
-		free(full);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
-	if (*module < code->module_count) {
-		free(full);
+	sn_buffer_cut(&code->scratch, 0);
+	if (path[0] != '/' && base)
+		sn_buffer_print(&code->scratch, "%s/", base);
+	sn_buffer_text(&code->scratch, path);
+	*module = sn_intern_add(&code->paths, code->scratch.bytes, code->scratch.count);
+	if (code->scratch.failed || *module == SN_INTERN_NONE)
+		return sn_fail_memory(error);
+	if (*module < code->module_count)
 		return 0;
-	}
-	char *file = symbols_file(base, path, full);
-	if (!file) {
-		free(full);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
+	char *full = absolute(code, base, path);
 	struct sonde_db_module record = {.path = sn_db_builder_string(builder, path),
 					 .build_id = SONDE_NONE};
-	code->modules[code->module_count++] =
-	    (struct sn_hpct_module){.path = full,
-				    .file = file,
-				    .module = sn_db_builder_module(builder, &record),
-				    .is_gpu = sn_hpct_is_gpu_module(path)};
-	return 0;
+	struct sn_hpct_module added = {.path = full,
+				       .file = symbols_file(code, base, path, full),
+				       .module = sn_db_builder_module(builder, &record),
+				       .is_gpu = sn_hpct_is_gpu_module(path)};
+	return !full || !added.file ||
+		       sn_vec_push(&code->modules, &code->module_capacity, &code->module_count,
+				   added) < 0
+		   ? sn_fail_memory(error)
+		   : 0;
 }
 
-/* A structure that was made with a relative path, and given apart from the measurement, is of what
- * ends in that path. */
+/* A structure that names its module by a relative path, and is no part of the measurement, is of
+ * each module whose path ends in that. */
 static bool is_module(const char *name, const char *path)
 {
-	size_t length = strlen(name), path_length = strlen(path);
-	while (strncmp(name, "./", 2) == 0) {
+	while (sn_text_begins(name, "./"))
 		name += 2;
-		length -= 2;
-	}
+	size_t length = strlen(name), path_length = strlen(path);
 	if (name[0] == '/' || length >= path_length)
 		return strcmp(name, path) == 0;
-	return length > 0 && strcmp(path + path_length - length, name) == 0 &&
-	       path[path_length - length - 1] == '/';
+	return length > 0 && sn_text_ends(path, name) && path[path_length - length - 1] == '/';
 }
 
 int sn_hpct_code_load(struct sn_hpct_code *code, uint32_t number, struct sn_error *error)
@@ -208,7 +184,7 @@ uint32_t sn_hpct_code_function(struct sn_hpct_code *code, uint32_t parent,
 {
 	const struct sn_hpct_module *module = code->modules + number;
 	const struct sn_hpcstruct_function *found = module->structure.functions + function;
-	struct sn_hpct_function made = {
+	struct sn_hpct_function frame = {
 	    .name = structure_string(code, module, found->name),
 	    .module = module->module,
 	    .is_gpu = module->is_gpu,
@@ -216,13 +192,13 @@ uint32_t sn_hpct_code_function(struct sn_hpct_code *code, uint32_t parent,
 	    .file = structure_string(code, module, found->file),
 	    .line = found->line,
 	};
-	return sn_hpct_tree_function(code->tree, parent, relation, &made);
+	return sn_hpct_tree_function(code->tree, parent, relation, &frame);
 }
 
 /* A line that encloses others is only that; the innermost one is where the instruction is. */
-static uint32_t make_node(struct sn_hpct_code *code, uint32_t parent,
-			  enum sn_hpct_relation relation, uint32_t number,
-			  const struct sn_hpcstruct_node *node, const uint64_t *offset)
+static uint32_t add_node(struct sn_hpct_code *code, uint32_t parent, enum sn_hpct_relation relation,
+			 uint32_t number, const struct sn_hpcstruct_node *node,
+			 const uint64_t *offset)
 {
 	const struct sn_hpct_module *module = code->modules + number;
 	if (node->kind == SN_HPCSTRUCT_FUNCTION)
@@ -269,8 +245,8 @@ static struct sn_hpct_place_found place_by_structure(struct sn_hpct_code *code, 
 						 : node->kind == SN_HPCSTRUCT_FUNCTION
 						     ? SN_HPCT_INLINED
 						     : SN_HPCT_NESTED;
-		context = make_node(code, context, relation, number, node,
-				    level + 1 == depth ? &offset : NULL);
+		context = add_node(code, context, relation, number, node,
+				   level + 1 == depth ? &offset : NULL);
 		if (level == 0)
 			found.called = context;
 	}

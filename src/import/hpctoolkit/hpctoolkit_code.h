@@ -15,6 +15,9 @@
 #include "hpcstruct.h"
 #include "hpctoolkit_tree.h"
 
+#include "base/arena.h"
+#include "base/buffer.h"
+
 struct sn_hpct_symbol {
 	uint64_t address;
 	uint64_t end;  /* one past it; UINT64_MAX: the next symbol's address */
@@ -53,6 +56,8 @@ struct sn_hpct_structure_file {
 
 struct sn_hpct_code {
 	struct sn_hpct_tree *tree;
+	struct sn_arena arena; /* of paths */
+	struct sn_buffer scratch;
 	struct sn_hpct_module *modules;
 	size_t module_count, module_capacity;
 	struct sn_intern paths; /* number of a module by its absolute path */
@@ -63,7 +68,7 @@ struct sn_hpct_code {
 
 void sn_hpct_code_release(struct sn_hpct_code *code);
 
-/* Takes the structure files of a folder or one such file. `base` is the measurement folder that
+/* Lists the structure files of a folder, or one such file. `base` is the measurement folder that
  * relative names of modules count from, or NULL. */
 int sn_hpct_code_structures(struct sn_hpct_code *code, const char *path, const char *base,
 			    struct sn_error *error);
@@ -75,10 +80,10 @@ int sn_hpct_code_module(struct sn_hpct_code *code, const char *base, const char 
  * module is added. */
 int sn_hpct_code_load(struct sn_hpct_code *code, uint32_t module, struct sn_error *error);
 
-/* What a call to an address makes of a parent. */
+/* The contexts below a parent that calls an address. */
 struct sn_hpct_place_found {
 	uint32_t full;	 /* the context of the instruction */
-	uint32_t called; /* the outermost context made for it: the function that was called */
+	uint32_t called; /* the outermost context added for it: the function that was called */
 };
 /* The module has been loaded. SONDE_NONE in both without memory. */
 struct sn_hpct_place_found sn_hpct_code_place(struct sn_hpct_code *code, uint32_t parent,

@@ -15,16 +15,21 @@
 #include "hpctoolkit_names.h"
 #include "hpctoolkit_transpose.h"
 
+#include "base/cursor.h"
+#include "base/sort.h"
+#include "base/table.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-/* What `sonde export` says of itself: it numbers what is left out right after what it lies in. */
+/* How descriptions by `sonde export` begin. Its databases give what is not shown the number after
+ * that of the context in which it lies. */
 #define OWN_DESCRIPTION "Written by Sonde"
 
 enum scope { SCOPE_OTHER, SCOPE_POINT, SCOPE_EXECUTION, SCOPE_FUNCTION, SCOPE_COUNT };
@@ -41,10 +46,15 @@ struct node {
 	uint8_t relation;
 };
 
+/* The children of a context that wait to be read. */
+struct waiting {
+	uint64_t at, bytes;
+	uint32_t parent; /* position */
+};
+
 struct file {
-	unsigned char *bytes;
-	size_t length;
-	char path[4096];
+	struct sn_bytes contents; /* from malloc */
+	char path[PATH_MAX];
 };
 
 struct reader {
@@ -60,14 +70,16 @@ struct reader {
 	struct property *properties; /* by metric id, 65536 */
 	struct node *nodes;
 	size_t node_count, node_capacity;
-	struct sn_intern ids; /* position of a node by its id */
-	char **id_names;      /* of kinds of identifiers */
+	struct waiting *waiting;
+	size_t waiting_count, waiting_capacity;
+	struct sn_table ids;   /* position of a node by its id */
+	const char **id_names; /* of kinds of identifiers, in meta.db */
 	size_t id_name_count;
 };
 
 bool sn_hpct_is_database(const char *folder)
 {
-	char path[4096], head[14] = "";
+	char path[PATH_MAX], head[14] = "";
 	snprintf(path, sizeof(path), "%s/meta.db", folder);
 	FILE *file = fopen(path, "rbe");
 	bool is_database = file && fread(head, 1, sizeof(head), file) == sizeof(head) &&
@@ -77,64 +89,78 @@ bool sn_hpct_is_database(const char *folder)
 	return is_database;
 }
 
-static int damaged(struct reader *reader, const struct file *file, const char *what)
+static int damaged(const struct reader *reader, const struct file *file, const char *what)
 {
 	return sn_fail(reader->error, SN_ERR_FORMAT, "cannot read '%s': %s", file->path, what);
 }
 
-static int no_memory(struct reader *reader)
+static int damaged_meta(const struct reader *reader, const char *what)
 {
-	return sn_fail(reader->error, SN_ERR_MEMORY, "out of memory");
+	return damaged(reader, &reader->meta, what);
 }
 
 static int load(struct reader *reader, struct file *file, const char *folder, const char *name,
 		const char *kind, const char *footer)
 {
+	unsigned char *bytes;
+	size_t length;
 	snprintf(file->path, sizeof(file->path), "%s/%s", folder, name);
-	int code = sn_import_cursor_load(file->path, &file->bytes, &file->length, reader->error);
+	int code = sn_import_cursor_load(file->path, &bytes, &length, reader->error);
 	if (code != 0)
 		return code;
-	if (file->length < 24 || memcmp(file->bytes, "HPCTOOLKIT", 10) != 0 ||
-	    memcmp(file->bytes + 10, kind, 4) != 0)
+	file->contents = (struct sn_bytes){bytes, length};
+	if (length < 24 || memcmp(bytes, "HPCTOOLKIT", 10) != 0 || memcmp(bytes + 10, kind, 4) != 0)
 		return damaged(reader, file, "not an HPCToolkit database file");
-	if (file->bytes[14] != 4)
+	if (bytes[14] != 4)
 		return sn_fail(reader->error, SN_ERR_VERSION,
 			       "cannot read '%s': version %u of its format, only 4 is known",
-			       file->path, file->bytes[14]);
-	if (memcmp(file->bytes + file->length - 8, footer, 8) != 0)
+			       file->path, bytes[14]);
+	if (memcmp(bytes + length - 8, footer, 8) != 0)
 		return damaged(reader, file, "cut short: it has no footer");
 	return 0;
 }
 
-static struct sn_import_cursor cursor_at(const struct file *file, uint64_t at)
+static struct sn_cursor cursor_at(const struct file *file, uint64_t at)
 {
-	struct sn_import_cursor cursor = {file->bytes, file->length, 0, false, false};
-	sn_import_cursor_seek(&cursor, at);
-	return cursor;
+	return sn_cursor_at(file->contents, at);
 }
 
 /* Section `index` of the header. */
-static struct sn_import_cursor section_at(const struct file *file, unsigned index)
+static struct sn_cursor section_at(const struct file *file, unsigned index)
 {
-	struct sn_import_cursor cursor = cursor_at(file, 0x18 + 16 * (uint64_t)index);
-	return cursor_at(file, sn_import_cursor_number(&cursor, 8));
+	struct sn_cursor cursor = cursor_at(file, 0x18 + 16 * (uint64_t)index);
+	return cursor_at(file, sn_cursor_u64(&cursor));
 }
 
-/* A string; NULL where it does not end in the file. Files end with a NUL in memory, but a string
- * has to end before. */
+/* A string; NULL where it does not end in the file. */
 static const char *text_at(const struct file *file, uint64_t at)
 {
-	if (at >= file->length || !memchr(file->bytes + at, 0, file->length - at))
-		return NULL;
-	return (const char *)file->bytes + at;
+	struct sn_cursor cursor = cursor_at(file, at);
+	return sn_cursor_string(&cursor);
 }
 
 /* Whether `count` records of `size` bytes each lie in the file, and are at least `least` long. */
 static bool has_array(const struct file *file, uint64_t at, uint64_t count, uint64_t size,
 		      uint64_t least)
 {
-	return count == 0 ||
-	       (size >= least && at <= file->length && count <= (file->length - at) / size);
+	return count == 0 || (size >= least && at <= file->contents.size &&
+			      count <= (file->contents.size - at) / size);
+}
+
+/* Records that a section lists: where, how many, and how long each is. */
+struct list {
+	uint64_t at, count, size;
+};
+
+/* False where they do not lie in the file or are shorter than `least`. `cursor` is left behind what
+ * tells their length. */
+static bool list_at(const struct file *file, struct sn_cursor *cursor, unsigned count_bytes,
+		    uint64_t least, struct list *list)
+{
+	list->at = sn_cursor_u64(cursor);
+	list->count = sn_cursor_uint(cursor, count_bytes);
+	list->size = sn_cursor_u8(cursor);
+	return !cursor->failed && has_array(file, list->at, list->count, list->size, least);
 }
 
 /* Formulas that `sonde export` put into the description: lines "    NAME = TEXT". */
@@ -142,7 +168,7 @@ static int read_formulas(struct reader *reader, const char *description)
 {
 	char *lines = strdup(description), *rest = NULL;
 	if (!lines)
-		return no_memory(reader);
+		return sn_fail_memory(reader->error);
 	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		char *name = line + strspn(line, " "), *equals = strstr(name, " = ");
 		if (name - line != 4 || !equals || equals == name)
@@ -156,11 +182,11 @@ static int read_formulas(struct reader *reader, const char *description)
 
 static int read_general(struct reader *reader)
 {
-	struct sn_import_cursor cursor = section_at(&reader->meta, 0);
-	const char *title = text_at(&reader->meta, sn_import_cursor_number(&cursor, 8));
-	const char *description = text_at(&reader->meta, sn_import_cursor_number(&cursor, 8));
+	struct sn_cursor cursor = section_at(&reader->meta, 0);
+	const char *title = text_at(&reader->meta, sn_cursor_u64(&cursor));
+	const char *description = text_at(&reader->meta, sn_cursor_u64(&cursor));
 	if (cursor.failed || !title || !description)
-		return damaged(reader, &reader->meta, "damaged title");
+		return damaged_meta(reader, "damaged title");
 	reader->is_own = strncmp(description, OWN_DESCRIPTION, strlen(OWN_DESCRIPTION)) == 0;
 	sn_hpct_program(reader->builder, title, title);
 	return reader->is_own ? read_formulas(reader, description) : 0;
@@ -168,24 +194,19 @@ static int read_general(struct reader *reader)
 
 static int read_id_names(struct reader *reader)
 {
-	struct sn_import_cursor cursor = section_at(&reader->meta, 1);
-	uint64_t names = sn_import_cursor_number(&cursor, 8),
-		 count = sn_import_cursor_number(&cursor, 1);
+	struct sn_cursor cursor = section_at(&reader->meta, 1);
+	uint64_t names = sn_cursor_u64(&cursor), count = sn_cursor_u8(&cursor);
 	if (cursor.failed || !has_array(&reader->meta, names, count, 8, 8))
-		return damaged(reader, &reader->meta, "damaged names of identifiers");
+		return damaged_meta(reader, "damaged names of identifiers");
 	reader->id_names = calloc(count + 1, sizeof(*reader->id_names));
 	if (!reader->id_names)
-		return no_memory(reader);
-	struct sn_import_cursor list = cursor_at(&reader->meta, names);
+		return sn_fail_memory(reader->error);
+	struct sn_cursor list = cursor_at(&reader->meta, names);
 	for (uint64_t i = 0; i < count; i++) {
-		const char *name = text_at(&reader->meta, sn_import_cursor_number(&list, 8));
+		const char *name = text_at(&reader->meta, sn_cursor_u64(&list));
 		if (!name)
-			return damaged(reader, &reader->meta, "damaged names of identifiers");
-		/* the file is gone before the profiles' tuples are used up */
-		reader->id_names[i] = strdup(name);
-		reader->id_name_count++;
-		if (!reader->id_names[i])
-			return no_memory(reader);
+			return damaged_meta(reader, "damaged names of identifiers");
+		reader->id_names[reader->id_name_count++] = name;
 	}
 	return 0;
 }
@@ -193,9 +214,9 @@ static int read_id_names(struct reader *reader)
 static enum scope scope_at(const struct file *file, uint64_t at)
 {
 	enum { TYPE_POINT = 1, TYPE_EXECUTION = 2, TYPE_TRANSITIVE = 3 };
-	struct sn_import_cursor cursor = cursor_at(file, at);
-	const char *name = text_at(file, sn_import_cursor_number(&cursor, 8));
-	uint64_t type = sn_import_cursor_number(&cursor, 1);
+	struct sn_cursor cursor = cursor_at(file, at);
+	const char *name = text_at(file, sn_cursor_u64(&cursor));
+	uint64_t type = sn_cursor_u8(&cursor);
 	if (!name || cursor.failed)
 		return SCOPE_COUNT;
 	if (type == TYPE_POINT)
@@ -209,18 +230,18 @@ static enum scope scope_at(const struct file *file, uint64_t at)
 static int read_metric(struct reader *reader, uint64_t at, uint64_t instance_size)
 {
 	const struct file *file = &reader->meta;
-	struct sn_import_cursor cursor = cursor_at(file, at);
-	const char *name = text_at(file, sn_import_cursor_number(&cursor, 8));
-	uint64_t instances = sn_import_cursor_number(&cursor, 8);
-	sn_import_cursor_number(&cursor, 8); /* summaries: they are computed anew */
-	uint64_t count = sn_import_cursor_number(&cursor, 2);
+	struct sn_cursor cursor = cursor_at(file, at);
+	const char *name = text_at(file, sn_cursor_u64(&cursor));
+	uint64_t instances = sn_cursor_u64(&cursor);
+	sn_cursor_skip(&cursor, 8); /* summaries: they are computed anew */
+	uint64_t count = sn_cursor_u16(&cursor);
 	if (cursor.failed || !name || !has_array(file, instances, count, instance_size, 10))
 		return damaged(reader, file, "damaged list of metrics");
 	uint32_t metric = sn_hpct_metric(reader->builder, name, 0);
 	for (uint64_t i = 0; i < count; i++) {
-		struct sn_import_cursor instance = cursor_at(file, instances + i * instance_size);
-		enum scope scope = scope_at(file, sn_import_cursor_number(&instance, 8));
-		uint64_t id = sn_import_cursor_number(&instance, 2);
+		struct sn_cursor instance = cursor_at(file, instances + i * instance_size);
+		enum scope scope = scope_at(file, sn_cursor_u64(&instance));
+		uint64_t id = sn_cursor_u16(&instance);
 		if (scope == SCOPE_COUNT)
 			return damaged(reader, file, "damaged list of metrics");
 		reader->properties[id] = (struct property){metric, scope};
@@ -231,35 +252,32 @@ static int read_metric(struct reader *reader, uint64_t at, uint64_t instance_siz
 static int read_metrics(struct reader *reader)
 {
 	const struct file *file = &reader->meta;
-	struct sn_import_cursor cursor = section_at(file, 2);
-	uint64_t metrics = sn_import_cursor_number(&cursor, 8),
-		 count = sn_import_cursor_number(&cursor, 4);
-	uint64_t size = sn_import_cursor_number(&cursor, 1),
-		 instance_size = sn_import_cursor_number(&cursor, 1);
+	struct sn_cursor cursor = section_at(file, 2);
+	struct list metrics;
+	bool is_there = list_at(file, &cursor, 4, 0x1c, &metrics);
+	uint64_t instance_size = sn_cursor_u8(&cursor);
 	reader->properties = malloc(65536 * sizeof(*reader->properties));
 	if (!reader->properties)
-		return no_memory(reader);
+		return sn_fail_memory(reader->error);
 	for (int i = 0; i < 65536; i++)
 		reader->properties[i] = (struct property){SONDE_NONE, SCOPE_OTHER};
-	if (cursor.failed || !has_array(file, metrics, count, size, 0x1c))
-		return damaged(reader, file, "damaged list of metrics");
-	for (uint64_t i = 0; i < count; i++) {
-		int code = read_metric(reader, metrics + i * size, instance_size);
-		if (code != 0)
-			return code;
-	}
-	return 0;
+	if (!is_there || cursor.failed)
+		return damaged_meta(reader, "damaged list of metrics");
+	int code = 0;
+	for (uint64_t i = 0; i < metrics.count && code == 0; i++)
+		code = read_metric(reader, metrics.at + i * metrics.size, instance_size);
+	return code;
 }
 
 /* A module or a file by its record; SONDE_NONE for a pointer of 0. -1 where it is damaged. */
 static int path_at(struct reader *reader, uint64_t at, uint32_t *string, bool *is_gpu)
 {
-	struct sn_import_cursor cursor = cursor_at(&reader->meta, at);
+	struct sn_cursor cursor = cursor_at(&reader->meta, at);
 	*string = SONDE_NONE;
 	if (at == 0)
 		return 0;
-	sn_import_cursor_number(&cursor, 8); /* flags */
-	const char *path = text_at(&reader->meta, sn_import_cursor_number(&cursor, 8));
+	sn_cursor_skip(&cursor, 8); /* flags */
+	const char *path = text_at(&reader->meta, sn_cursor_u64(&cursor));
 	if (cursor.failed || !path)
 		return -1;
 	*string = sn_db_builder_string(reader->builder, path);
@@ -289,54 +307,53 @@ struct record {
 	uint32_t line;
 };
 
-static int take_record(struct reader *reader, uint64_t at, struct record *record)
+static int read_record(struct reader *reader, uint64_t at, struct record *record)
 {
-	struct sn_import_cursor cursor = cursor_at(&reader->meta, at);
+	struct sn_cursor cursor = cursor_at(&reader->meta, at);
 	*record = (struct record){0};
-	record->children_bytes = sn_import_cursor_number(&cursor, 8);
-	record->children = sn_import_cursor_number(&cursor, 8);
-	record->id = (uint32_t)sn_import_cursor_number(&cursor, 4);
-	uint64_t flags = sn_import_cursor_number(&cursor, 1);
-	record->relation = (unsigned)sn_import_cursor_number(&cursor, 1);
-	record->kind = (unsigned)sn_import_cursor_number(&cursor, 1);
-	uint64_t words = sn_import_cursor_number(&cursor, 1);
+	record->children_bytes = sn_cursor_u64(&cursor);
+	record->children = sn_cursor_u64(&cursor);
+	record->id = sn_cursor_u32(&cursor);
+	uint64_t flags = sn_cursor_u8(&cursor);
+	record->relation = sn_cursor_u8(&cursor);
+	record->kind = sn_cursor_u8(&cursor);
+	uint64_t words = sn_cursor_u8(&cursor);
 	record->next = at + 0x20 + 8 * words;
 	record->has_function = flags & 1;
 	record->has_line = flags & 2;
 	record->has_point = flags & 4;
 	if (words < (record->has_function ? 1u : 0) + (record->has_line ? 2u : 0) +
 			(record->has_point ? 2u : 0))
-		return damaged(reader, &reader->meta, "damaged context");
-	sn_import_cursor_seek(&cursor, at + 0x20);
+		return damaged_meta(reader, "damaged context");
+	sn_cursor_skip(&cursor, 8);
 	if (record->has_function)
-		record->function = sn_import_cursor_number(&cursor, 8);
+		record->function = sn_cursor_u64(&cursor);
 	if (record->has_line) {
-		record->file = sn_import_cursor_number(&cursor, 8);
-		record->line = (uint32_t)sn_import_cursor_number(&cursor, 4);
-		sn_import_cursor_number(&cursor, 4);
+		record->file = sn_cursor_u64(&cursor);
+		record->line = sn_cursor_u32(&cursor);
+		sn_cursor_skip(&cursor, 4);
 	}
 	if (record->has_point) {
-		record->module = sn_import_cursor_number(&cursor, 8);
-		record->offset = sn_import_cursor_number(&cursor, 8);
+		record->module = sn_cursor_u64(&cursor);
+		record->offset = sn_cursor_u64(&cursor);
 	}
-	return cursor.failed ? damaged(reader, &reader->meta, "damaged context") : 0;
+	return cursor.failed ? damaged_meta(reader, "damaged context") : 0;
 }
 
 static int function_frame(struct reader *reader, uint32_t parent, const struct record *record,
 			  struct sonde_db_frame *frame)
 {
-	struct sn_import_cursor cursor = cursor_at(&reader->meta, record->function);
+	struct sn_cursor cursor = cursor_at(&reader->meta, record->function);
 	struct sn_hpct_function function = {.name = SONDE_NONE};
-	uint64_t name = sn_import_cursor_number(&cursor, 8),
-		 module = sn_import_cursor_number(&cursor, 8);
-	function.offset = sn_import_cursor_number(&cursor, 8);
-	uint64_t file = sn_import_cursor_number(&cursor, 8);
-	function.line = (uint32_t)sn_import_cursor_number(&cursor, 4);
+	uint64_t name = sn_cursor_u64(&cursor), module = sn_cursor_u64(&cursor);
+	function.offset = sn_cursor_u64(&cursor);
+	uint64_t file = sn_cursor_u64(&cursor);
+	function.line = sn_cursor_u32(&cursor);
 	const char *text = name ? text_at(&reader->meta, name) : NULL;
 	if (cursor.failed || (name && !text) ||
 	    module_at(reader, module, &function.module, &function.is_gpu) < 0 ||
 	    path_at(reader, file, &function.file, NULL) < 0)
-		return damaged(reader, &reader->meta, "damaged function");
+		return damaged_meta(reader, "damaged function");
 	if (text && text[0] == '<' && !module && !file) {
 		*frame = sn_hpct_frame_named(&reader->tree, sn_hpct_placeholder_kind(text), text);
 		return 0;
@@ -357,10 +374,7 @@ static unsigned place_kind(const struct reader *reader, uint32_t parent,
 		return is_gpu ? SN_FRAME_GPU_LOOP : SN_FRAME_LOOP;
 	if (record->kind == LINE || record->relation == SN_HPCT_NESTED)
 		return is_gpu ? SN_FRAME_GPU_LINE : SN_FRAME_LINE;
-	if (!is_gpu)
-		return SN_FRAME_NATIVE;
-	return sn_hpct_tree_kind(&reader->tree, parent) == SN_FRAME_GPU_OP ? SN_FRAME_KERNEL
-									   : SN_FRAME_GPU_FUNCTION;
+	return sn_hpct_tree_called_kind(&reader->tree, parent, is_gpu);
 }
 
 static int record_frame(struct reader *reader, uint32_t parent, const struct record *record,
@@ -373,7 +387,7 @@ static int record_frame(struct reader *reader, uint32_t parent, const struct rec
 		return function_frame(reader, parent, record, frame);
 	if (path_at(reader, record->file, &place.file, NULL) < 0 ||
 	    module_at(reader, record->module, &place.module, &is_gpu) < 0)
-		return damaged(reader, &reader->meta, "damaged context");
+		return damaged_meta(reader, "damaged context");
 	unsigned kind =
 	    record->kind == FUNCTION ? SN_FRAME_NATIVE : place_kind(reader, parent, record, is_gpu);
 	bool is_called_code =
@@ -384,165 +398,127 @@ static int record_frame(struct reader *reader, uint32_t parent, const struct rec
 	return 0;
 }
 
-static int add_node(struct reader *reader, uint32_t id, uint32_t parent, unsigned relation,
-		    uint32_t context)
+static int add_node(struct reader *reader, struct node node)
 {
-	uint32_t position = sn_intern_add(&reader->ids, &id, sizeof(id));
-	if (context == SONDE_NONE || position == SN_INTERN_NONE ||
-	    sn_vec_reserve(&reader->nodes, &reader->node_capacity, (size_t)position + 1) < 0)
-		return no_memory(reader);
+	uint32_t position = sn_table_add(&reader->ids, node.id);
+	if (node.context == SONDE_NONE || position == SN_TABLE_NONE)
+		return sn_fail_memory(reader->error);
 	if (position != reader->node_count)
-		return damaged(reader, &reader->meta, "two contexts of one number");
-	reader->nodes[reader->node_count++] = (struct node){id, parent, context, (uint8_t)relation};
-	return 0;
+		return damaged_meta(reader, "two contexts of one number");
+	return sn_fail_code(reader->error, sn_vec_push(&reader->nodes, &reader->node_capacity,
+						       &reader->node_count, node));
 }
-
-/* The children of a context that wait to be read. */
-struct waiting {
-	uint64_t at, bytes;
-	uint32_t parent; /* position */
-};
-struct waiting_list {
-	struct waiting *items;
-	size_t count, capacity;
-};
 
 /* A child with its frame; several of one frame are told apart by their order. */
 struct sibling {
 	struct record record;
-	uint32_t frame; /* builder's number */
-	struct sonde_db_frame fields;
-	uint32_t order;
+	struct sonde_db_frame frame;
 	uint32_t twin; /* 0: the only one of its frame, else from 1 */
 };
 
-static int compare_siblings(const void *left, const void *right)
+/* Numbers a sibling among those before it that have the same frame; `last` is which of them was
+ * last, by the builder's number of the frame. */
+static int number_twin(struct sn_table *last, uint32_t frame, struct sibling *siblings, size_t at)
 {
-	const struct sibling *a = *(struct sibling *const *)left,
-			     *b = *(struct sibling *const *)right;
-	if (a->frame != b->frame)
-		return a->frame < b->frame ? -1 : 1;
-	return (a->order > b->order) - (a->order < b->order);
-}
-
-static int number_twins(struct sibling *siblings, size_t count)
-{
-	struct sibling **sorted = malloc((count + 1) * sizeof(*sorted));
-	if (!sorted)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		sorted[i] = siblings + i;
-	qsort(sorted, count, sizeof(*sorted), compare_siblings);
-	for (size_t i = 1; i < count; i++) {
-		if (sorted[i]->frame != sorted[i - 1]->frame)
-			continue;
-		if (sorted[i - 1]->twin == 0)
-			sorted[i - 1]->twin = 1;
-		sorted[i]->twin = sorted[i - 1]->twin + 1;
+	uint32_t before = sn_table_find(last, frame);
+	if (before != SN_TABLE_NONE) {
+		if (siblings[before].twin == 0)
+			siblings[before].twin = 1;
+		siblings[at].twin = siblings[before].twin + 1;
 	}
-	free(sorted);
-	return 0;
+	return sn_table_put(last, frame, (uint32_t)at);
 }
 
-static int take_siblings(struct reader *reader, const struct waiting *waiting, uint32_t parent,
-			 struct sibling **siblings, size_t *count)
+static int read_siblings(struct reader *reader, const struct waiting *waiting,
+			 struct sibling **siblings, size_t *count, struct sn_table *last)
 {
 	size_t capacity = 0;
 	uint64_t at = waiting->at, end = at + waiting->bytes;
-	*siblings = NULL;
-	*count = 0;
+	uint32_t parent = reader->nodes[waiting->parent].context;
 	while (at < end) {
-		if (sn_vec_reserve(siblings, &capacity, *count + 1) < 0)
-			return no_memory(reader);
-		struct sibling *sibling = *siblings + *count;
-		*sibling = (struct sibling){.order = (uint32_t)*count};
-		int code = take_record(reader, at, &sibling->record);
+		struct sibling sibling = {0};
+		int code = read_record(reader, at, &sibling.record);
 		if (code == 0)
-			code = record_frame(reader, parent, &sibling->record, &sibling->fields);
+			code = record_frame(reader, parent, &sibling.record, &sibling.frame);
 		if (code != 0)
 			return code;
-		sibling->frame = sn_db_builder_frame(reader->builder, &sibling->fields);
-		at = sibling->record.next;
-		++*count;
+		uint32_t frame = sn_db_builder_frame(reader->builder, &sibling.frame);
+		if (sn_vec_push(siblings, &capacity, count, sibling) < 0 ||
+		    number_twin(last, frame, *siblings, *count - 1) < 0)
+			return sn_fail_memory(reader->error);
+		at = sibling.record.next;
 	}
-	if (at != end)
-		return damaged(reader, &reader->meta, "damaged list of contexts");
-	return *count && number_twins(*siblings, *count) < 0 ? no_memory(reader) : 0;
+	return at != end ? damaged_meta(reader, "damaged list of contexts") : 0;
 }
 
-static int wait_for(struct reader *reader, struct waiting_list *list, uint64_t at, uint64_t bytes,
-		    uint32_t parent)
+/* Adds a context of the file, whose children wait to be read. */
+static int add_parent(struct reader *reader, struct node node, uint64_t at, uint64_t bytes)
 {
-	if (bytes == 0)
-		return 0;
+	uint32_t position = (uint32_t)reader->node_count;
+	int code = add_node(reader, node);
+	if (code != 0 || bytes == 0)
+		return code;
 	if (!has_array(&reader->meta, at, bytes, 1, 1))
-		return damaged(reader, &reader->meta, "damaged list of contexts");
-	if (sn_vec_reserve(&list->items, &list->capacity, list->count + 1) < 0)
-		return no_memory(reader);
-	list->items[list->count++] = (struct waiting){at, bytes, parent};
-	return 0;
+		return damaged_meta(reader, "damaged list of contexts");
+	return sn_fail_code(reader->error, sn_vec_push(&reader->waiting, &reader->waiting_capacity,
+						       &reader->waiting_count,
+						       (struct waiting){at, bytes, position}));
 }
 
-static int read_children(struct reader *reader, struct waiting_list *list)
+static int add_child(struct reader *reader, uint32_t parent, const struct sibling *sibling)
 {
-	struct waiting waiting = list->items[--list->count];
-	uint32_t parent = reader->nodes[waiting.parent].context;
-	struct sibling *siblings;
-	size_t count;
-	int code = take_siblings(reader, &waiting, parent, &siblings, &count);
-	for (size_t i = 0; code == 0 && i < count; i++) {
-		const struct sibling *sibling = siblings + i;
-		uint32_t above = sibling->twin
-				     ? sn_hpct_tree_hidden(&reader->tree, parent, sibling->twin)
-				     : parent;
-		uint32_t position = (uint32_t)reader->node_count;
-		code =
-		    add_node(reader, sibling->record.id, waiting.parent, sibling->record.relation,
-			     sn_hpct_tree_add(&reader->tree, above, &sibling->fields));
-		if (code == 0)
-			code = wait_for(reader, list, sibling->record.children,
-					sibling->record.children_bytes, position);
-	}
+	const struct record *record = &sibling->record;
+	uint32_t above = reader->nodes[parent].context;
+	if (sibling->twin)
+		above = sn_hpct_tree_hidden(&reader->tree, above, sibling->twin);
+	struct node node = {record->id, parent,
+			    sn_hpct_tree_add(&reader->tree, above, sibling->frame),
+			    (uint8_t)record->relation};
+	return add_parent(reader, node, record->children, record->children_bytes);
+}
+
+static int read_children(struct reader *reader)
+{
+	struct waiting waiting = reader->waiting[--reader->waiting_count];
+	struct sibling *siblings = NULL;
+	struct sn_table last = {0};
+	size_t count = 0;
+	int code = read_siblings(reader, &waiting, &siblings, &count, &last);
+	for (size_t i = 0; code == 0 && i < count; i++)
+		code = add_child(reader, waiting.parent, siblings + i);
 	free(siblings);
+	sn_table_release(&last);
 	return code;
 }
 
-static int read_entries(struct reader *reader, struct waiting_list *list)
+static int read_entries(struct reader *reader)
 {
 	const struct file *file = &reader->meta;
-	struct sn_import_cursor cursor = section_at(file, 3);
-	uint64_t entries = sn_import_cursor_number(&cursor, 8),
-		 count = sn_import_cursor_number(&cursor, 2);
-	uint64_t size = sn_import_cursor_number(&cursor, 1);
-	if (cursor.failed || !has_array(file, entries, count, size, 0x20))
-		return damaged(reader, file, "damaged entry points");
-	int code = add_node(reader, 0, 0, 0, 0);
-	for (uint64_t i = 0; code == 0 && i < count; i++) {
-		struct sn_import_cursor entry = cursor_at(file, entries + i * size);
-		uint64_t bytes = sn_import_cursor_number(&entry, 8),
-			 at = sn_import_cursor_number(&entry, 8);
-		uint32_t id = (uint32_t)sn_import_cursor_number(&entry, 4);
-		unsigned kind = (unsigned)sn_import_cursor_number(&entry, 2);
-		sn_import_cursor_number(&entry, 2);
-		const char *name = text_at(file, sn_import_cursor_number(&entry, 8));
+	struct sn_cursor cursor = section_at(file, 3);
+	struct list entries;
+	if (!list_at(file, &cursor, 2, 0x20, &entries))
+		return damaged_meta(reader, "damaged entry points");
+	int code = add_node(reader, (struct node){0});
+	for (uint64_t i = 0; code == 0 && i < entries.count; i++) {
+		struct sn_cursor entry = cursor_at(file, entries.at + i * entries.size);
+		uint64_t bytes = sn_cursor_u64(&entry), at = sn_cursor_u64(&entry);
+		struct node node = {.id = sn_cursor_u32(&entry), .relation = SN_HPCT_CALLED};
+		unsigned kind = sn_cursor_u16(&entry);
+		sn_cursor_skip(&entry, 2);
+		const char *name = text_at(file, sn_cursor_u64(&entry));
 		if (entry.failed || !name)
-			return damaged(reader, file, "damaged entry points");
-		uint32_t position = (uint32_t)reader->node_count;
-		code = add_node(reader, id, 0, SN_HPCT_CALLED,
-				sn_hpct_tree_entry(&reader->tree, name, kind));
-		if (code == 0)
-			code = wait_for(reader, list, at, bytes, position);
+			return damaged_meta(reader, "damaged entry points");
+		node.context = sn_hpct_tree_entry(&reader->tree, name, kind);
+		code = add_parent(reader, node, at, bytes);
 	}
 	return code;
 }
 
 static int read_tree(struct reader *reader)
 {
-	struct waiting_list list = {0};
-	int code = read_entries(reader, &list);
-	while (code == 0 && list.count)
-		code = read_children(reader, &list);
-	free(list.items);
+	int code = read_entries(reader);
+	while (code == 0 && reader->waiting_count)
+		code = read_children(reader);
 	return code;
 }
 
@@ -550,16 +526,16 @@ static int read_tuple(struct reader *reader, uint64_t at, uint32_t *profile)
 {
 	enum { MOST = 16 };
 	struct sn_hpct_id ids[MOST];
-	struct sn_import_cursor cursor = cursor_at(&reader->values, at);
-	uint64_t count = sn_import_cursor_number(&cursor, 2);
-	sn_import_cursor_seek(&cursor, at + 8);
+	struct sn_cursor cursor = cursor_at(&reader->values, at);
+	uint64_t count = sn_cursor_u16(&cursor);
+	sn_cursor_skip(&cursor, 6);
 	size_t used = 0;
 	for (uint64_t i = 0; i < count && used < MOST && !cursor.failed; i++) {
-		uint64_t kind = sn_import_cursor_number(&cursor, 1);
-		sn_import_cursor_number(&cursor, 1);
-		bool is_physical = sn_import_cursor_number(&cursor, 2) & 1;
-		uint64_t logical = sn_import_cursor_number(&cursor, 4);
-		uint64_t physical = sn_import_cursor_number(&cursor, 8);
+		uint64_t kind = sn_cursor_u8(&cursor);
+		sn_cursor_skip(&cursor, 1);
+		bool is_physical = sn_cursor_u16(&cursor) & 1;
+		uint64_t logical = sn_cursor_u32(&cursor);
+		uint64_t physical = sn_cursor_u64(&cursor);
 		if (kind >= reader->id_name_count)
 			return damaged(reader, &reader->values, "an identifier of no known kind");
 		ids[used++] = (struct sn_hpct_id){reader->id_names[kind], is_physical,
@@ -578,11 +554,31 @@ struct block {
 	uint64_t value_count, values, context_count, contexts;
 };
 
-static uint64_t next_start(const struct file *file, const struct block *block, uint64_t index)
+static double number_of(uint64_t bits)
 {
-	struct sn_import_cursor cursor = cursor_at(file, block->contexts + 12 * (index + 1) + 4);
-	return index + 1 < block->context_count ? sn_import_cursor_number(&cursor, 8)
-						: block->value_count;
+	double value;
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+/* Adds values of one context, of that position, to the scopes they are of; where it is not shown,
+ * those of the point scope to `hidden`. */
+static int add_run(struct reader *reader, struct sn_cursor values, uint64_t count,
+		   uint32_t position, struct sn_sums *scopes, struct sn_sums *hidden)
+{
+	for (; count; count--) {
+		struct property property = reader->properties[sn_cursor_u16(&values)];
+		double value = number_of(sn_cursor_u64(&values));
+		struct sn_sums *sums = scopes + property.scope;
+		if (!isfinite(value))
+			return damaged(reader, &reader->values, "a value that is no number");
+		if (hidden)
+			sums = property.scope == SCOPE_POINT ? hidden : NULL;
+		if (sums && property.metric != SONDE_NONE &&
+		    sn_sums_add(sums, position, property.metric, value) < 0)
+			return sn_fail_memory(reader->error);
+	}
+	return 0;
 }
 
 /* Adds the values of each scope, by position of the context and metric; of our own databases those
@@ -591,33 +587,27 @@ static int add_values(struct reader *reader, const struct block *block, struct s
 		      struct sn_sums *hidden)
 {
 	const struct file *file = &reader->values;
-	for (uint64_t i = 0; i < block->context_count; i++) {
-		struct sn_import_cursor index = cursor_at(file, block->contexts + 12 * i);
-		uint32_t id = (uint32_t)sn_import_cursor_number(&index, 4), before = id - 1;
-		uint64_t first = sn_import_cursor_number(&index, 8),
-			 end = next_start(file, block, i);
-		uint32_t position = sn_intern_find(&reader->ids, &id, sizeof(id));
-		bool is_hidden = position == SN_INTERN_NONE && reader->is_own;
+	struct sn_cursor index = cursor_at(file, block->contexts);
+	uint32_t id = sn_cursor_u32(&index);
+	uint64_t first = sn_cursor_u64(&index);
+	int code = 0;
+	for (uint64_t i = 1; i <= block->context_count && code == 0; i++) {
+		bool is_last = i == block->context_count;
+		uint32_t next = is_last ? 0 : sn_cursor_u32(&index);
+		uint64_t end = is_last ? block->value_count : sn_cursor_u64(&index);
+		uint32_t position = sn_table_find(&reader->ids, id);
+		bool is_hidden = position == SN_TABLE_NONE && reader->is_own;
 		if (is_hidden)
-			position = sn_intern_find(&reader->ids, &before, sizeof(before));
+			position = sn_table_find(&reader->ids, id - 1);
 		if (first > end || end > block->value_count)
 			return damaged(reader, file, "damaged values");
-		struct sn_import_cursor values = cursor_at(file, block->values + 10 * first);
-		for (uint64_t v = first; v < end && position != SN_INTERN_NONE; v++) {
-			struct property property =
-			    reader->properties[sn_import_cursor_number(&values, 2)];
-			double value = sn_import_cursor_double(&values);
-			struct sn_sums *sums = scopes + property.scope;
-			if (!isfinite(value))
-				return damaged(reader, file, "a value that is no number");
-			if (is_hidden)
-				sums = property.scope == SCOPE_POINT ? hidden : NULL;
-			if (sums && property.metric != SONDE_NONE &&
-			    sn_sums_add(sums, position, property.metric, value) < 0)
-				return no_memory(reader);
-		}
+		if (position != SN_TABLE_NONE)
+			code = add_run(reader, cursor_at(file, block->values + 10 * first),
+				       end - first, position, scopes, is_hidden ? hidden : NULL);
+		id = next;
+		first = end;
 	}
-	return 0;
+	return code;
 }
 
 static double sum_of(const struct sn_sums *sums, uint32_t major, uint32_t minor)
@@ -639,7 +629,7 @@ static int find_hidden(struct reader *reader, const struct sn_sums *point,
 		if (sum->major == 0 || (only_nested && node->relation != SN_HPCT_NESTED))
 			continue;
 		if (sn_sums_add(&shown, node->parent, sum->minor, sum->value) < 0)
-			code = no_memory(reader);
+			code = sn_fail_memory(reader->error);
 	}
 	for (size_t i = 0; code == 0 && i < scope->count; i++) {
 		const struct sn_sum *sum = scope->entries + i;
@@ -649,25 +639,21 @@ static int find_hidden(struct reader *reader, const struct sn_sums *point,
 		    (done && sn_sums_find(done, sum->major, sum->minor)))
 			continue;
 		if (sn_sums_add(hidden, sum->major, sum->minor, rest) < 0)
-			code = no_memory(reader);
+			code = sn_fail_memory(reader->error);
 	}
 	sn_sums_release(&shown);
 	return code;
 }
 
-static void give(struct reader *reader, uint32_t profile, const struct sn_sums *sums,
-		 bool is_hidden)
+static void add_sums(struct reader *reader, uint32_t profile, const struct sn_sums *sums,
+		     bool is_hidden)
 {
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct sn_sum *sum = sums->entries + i;
 		uint32_t context = reader->nodes[sum->major].context;
-		double value = sum->value;
-		if (value == 0)
-			continue;
-		if (is_hidden)
+		if (is_hidden && sum->value != 0)
 			context = sn_hpct_tree_hidden(&reader->tree, context, 0);
-		struct sonde_db_stat stat = {1, value, value, value, value * value};
-		sn_db_builder_value(reader->builder, profile, context, sum->minor, &stat);
+		sn_hpct_value(reader->builder, profile, context, sum->minor, sum->value);
 	}
 }
 
@@ -682,8 +668,8 @@ static int read_block(struct reader *reader, const struct block *block, uint32_t
 		code = find_hidden(reader, scopes + SCOPE_POINT, scopes + SCOPE_EXECUTION, false,
 				   &hidden, &hidden);
 	if (code == 0) {
-		give(reader, profile, scopes + SCOPE_POINT, false);
-		give(reader, profile, &hidden, true);
+		add_sums(reader, profile, scopes + SCOPE_POINT, false);
+		add_sums(reader, profile, &hidden, true);
 	}
 	for (int i = 0; i < SCOPE_COUNT; i++)
 		sn_sums_release(scopes + i);
@@ -694,16 +680,16 @@ static int read_block(struct reader *reader, const struct block *block, uint32_t
 static int read_profile(struct reader *reader, uint64_t at, uint32_t *number)
 {
 	const struct file *file = &reader->values;
-	struct sn_import_cursor cursor = cursor_at(file, at);
+	struct sn_cursor cursor = cursor_at(file, at);
 	struct block block;
 	uint32_t profile = SONDE_NONE;
-	block.value_count = sn_import_cursor_number(&cursor, 8);
-	block.values = sn_import_cursor_number(&cursor, 8);
-	block.context_count = sn_import_cursor_number(&cursor, 4);
-	sn_import_cursor_number(&cursor, 4);
-	block.contexts = sn_import_cursor_number(&cursor, 8);
-	uint64_t tuple = sn_import_cursor_number(&cursor, 8);
-	bool is_summary = sn_import_cursor_number(&cursor, 4) & 1;
+	block.value_count = sn_cursor_u64(&cursor);
+	block.values = sn_cursor_u64(&cursor);
+	block.context_count = sn_cursor_u32(&cursor);
+	sn_cursor_skip(&cursor, 4);
+	block.contexts = sn_cursor_u64(&cursor);
+	uint64_t tuple = sn_cursor_u64(&cursor);
+	bool is_summary = sn_cursor_u32(&cursor) & 1;
 	*number = SONDE_NONE;
 	if (cursor.failed || !has_array(file, block.values, block.value_count, 10, 10) ||
 	    !has_array(file, block.contexts, block.context_count, 12, 12))
@@ -718,110 +704,96 @@ static int read_profile(struct reader *reader, uint64_t at, uint32_t *number)
 static int read_profiles(struct reader *reader)
 {
 	const struct file *file = &reader->values;
-	struct sn_import_cursor cursor = section_at(file, 0);
-	uint64_t profiles = sn_import_cursor_number(&cursor, 8),
-		 count = sn_import_cursor_number(&cursor, 4);
-	uint64_t size = sn_import_cursor_number(&cursor, 1);
-	if (cursor.failed || !has_array(file, profiles, count, size, 0x2c))
+	struct sn_cursor cursor = section_at(file, 0);
+	struct list profiles;
+	if (!list_at(file, &cursor, 4, 0x2c, &profiles))
 		return damaged(reader, file, "damaged list of profiles");
-	reader->profiles = malloc((count + 1) * sizeof(*reader->profiles));
+	reader->profiles = malloc((profiles.count + 1) * sizeof(*reader->profiles));
 	if (!reader->profiles)
-		return no_memory(reader);
-	reader->profile_count = count;
-	for (uint64_t i = 0; i < count; i++) {
-		int code = read_profile(reader, profiles + i * size, reader->profiles + i);
-		if (code != 0)
-			return code;
-	}
-	return 0;
+		return sn_fail_memory(reader->error);
+	reader->profile_count = profiles.count;
+	int code = 0;
+	for (uint64_t i = 0; i < profiles.count && code == 0; i++)
+		code = read_profile(reader, profiles.at + i * profiles.size, reader->profiles + i);
+	return code;
 }
 
 /* The context of an id; one that is not shown is what it lies in. */
 static uint32_t traced_context(const struct reader *reader, uint32_t id)
 {
-	uint32_t position = sn_intern_find(&reader->ids, &id, sizeof(id));
-	return position == SN_INTERN_NONE ? 0 : reader->nodes[position].context;
+	uint32_t position = sn_table_find(&reader->ids, id);
+	return position == SN_TABLE_NONE ? 0 : reader->nodes[position].context;
 }
 
 static int read_line(struct reader *reader, uint64_t at)
 {
 	enum { POINT_BYTES = 12 };
 	const struct file *file = &reader->trace;
-	struct sn_import_cursor cursor = cursor_at(file, at);
-	uint64_t profile = sn_import_cursor_number(&cursor, 4);
-	sn_import_cursor_number(&cursor, 4);
-	uint64_t start = sn_import_cursor_number(&cursor, 8),
-		 end = sn_import_cursor_number(&cursor, 8);
-	if (cursor.failed || start > end || end > file->length || (end - start) % POINT_BYTES ||
-	    profile >= reader->profile_count || reader->profiles[profile] == SONDE_NONE)
+	struct sn_cursor cursor = cursor_at(file, at);
+	uint64_t profile = sn_cursor_u32(&cursor);
+	sn_cursor_skip(&cursor, 4);
+	uint64_t start = sn_cursor_u64(&cursor), end = sn_cursor_u64(&cursor);
+	if (cursor.failed || start > end || end > file->contents.size ||
+	    (end - start) % POINT_BYTES || profile >= reader->profile_count ||
+	    reader->profiles[profile] == SONDE_NONE)
 		return damaged(reader, file, "damaged trace");
-	struct sn_import_cursor points = cursor_at(file, start);
+	struct sn_cursor points = cursor_at(file, start);
 	for (; start < end; start += POINT_BYTES) {
-		uint64_t time_ns = sn_import_cursor_number(&points, 8);
-		struct sn_event event = {
-		    .start_ns = time_ns,
-		    .end_ns = time_ns,
-		    .profile = reader->profiles[profile],
-		    .context =
-			traced_context(reader, (uint32_t)sn_import_cursor_number(&points, 4)),
-		    .metric = SONDE_NONE,
-		    .kind = SONDE_TRACK_SAMPLES,
-		};
-		sn_trace_writer_add(reader->events, &event);
+		uint64_t time_ns = sn_cursor_u64(&points);
+		sn_hpct_point(reader->events, time_ns, reader->profiles[profile],
+			      traced_context(reader, sn_cursor_u32(&points)));
 	}
 	return 0;
 }
 
+static bool is_there(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return access(path, F_OK) == 0;
+}
+
 static int read_traces(struct reader *reader, const char *folder)
 {
-	char path[4096];
-	struct stat status;
-	snprintf(path, sizeof(path), "%s/trace.db", folder);
-	if (stat(path, &status) < 0)
+	if (!is_there(folder, "trace.db"))
 		return 0;
 	int code = load(reader, &reader->trace, folder, "trace.db", "trce", "trace.db");
 	if (code != 0)
 		return code;
-	struct sn_import_cursor cursor = section_at(&reader->trace, 0);
-	uint64_t lines = sn_import_cursor_number(&cursor, 8),
-		 count = sn_import_cursor_number(&cursor, 4);
-	uint64_t size = sn_import_cursor_number(&cursor, 1);
-	if (cursor.failed || !has_array(&reader->trace, lines, count, size, 24))
+	struct sn_cursor cursor = section_at(&reader->trace, 0);
+	struct list lines;
+	if (!list_at(&reader->trace, &cursor, 4, 24, &lines))
 		return damaged(reader, &reader->trace, "damaged list of traces");
-	for (uint64_t i = 0; i < count && code == 0; i++)
-		code = read_line(reader, lines + i * size);
+	for (uint64_t i = 0; i < lines.count && code == 0; i++)
+		code = read_line(reader, lines.at + i * lines.size);
 	return code;
 }
 
 static void release(struct reader *reader)
 {
-	for (size_t i = 0; i < reader->id_name_count; i++)
-		free(reader->id_names[i]);
 	free(reader->id_names);
 	free(reader->properties);
 	free(reader->nodes);
-	sn_intern_release(&reader->ids);
-	free(reader->meta.bytes);
-	free(reader->values.bytes);
-	free(reader->trace.bytes);
+	free(reader->waiting);
+	sn_table_release(&reader->ids);
+	free((void *)reader->meta.contents.data);
+	free((void *)reader->values.contents.data);
+	free((void *)reader->trace.contents.data);
 	free(reader->profiles);
 	sn_hpct_tree_release(&reader->tree);
 }
 
-/* cct.db says nothing that profile.db does not, and may be missing; it may not say otherwise. */
+/* cct.db holds the values of profile.db in another order: it may be missing, but not differ. */
 static int check_contexts(struct reader *reader, const char *folder)
 {
 	struct file contexts = {0};
-	struct stat status;
-	snprintf(contexts.path, sizeof(contexts.path), "%s/cct.db", folder);
-	if (stat(contexts.path, &status) < 0)
+	if (!is_there(folder, "cct.db"))
 		return 0;
 	int code = load(reader, &contexts, folder, "cct.db", "ctxt", "__ctx.db");
 	if (code == 0)
-		code = sn_hpct_transpose_check(reader->values.bytes, reader->values.length,
-					       contexts.bytes, contexts.length, contexts.path,
-					       reader->error);
-	free(contexts.bytes);
+		code = sn_hpct_transpose_check(reader->values.contents, contexts.contents,
+					       contexts.path, reader->error);
+	free((void *)contexts.contents.data);
 	return code;
 }
 
@@ -830,7 +802,7 @@ int sn_hpct_database_read(const struct sn_import_request *request, const char *f
 {
 	struct reader *reader = calloc(1, sizeof(*reader));
 	if (!reader)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	reader->builder = reader->tree.builder = builder;
 	reader->error = error;
 	reader->events = request->events;

@@ -2,6 +2,8 @@
 /* See hpctoolkit_measurement.h. */
 #include "hpctoolkit_measurement.h"
 
+#include "base/text.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
@@ -11,15 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool ends_with(const char *text, const char *ending)
-{
-	size_t length = strlen(text), ending_length = strlen(ending);
-	return length > ending_length && strcmp(text + length - ending_length, ending) == 0;
-}
-
 static int is_profile(const struct dirent *entry)
 {
-	return ends_with(entry->d_name, ".hpcrun");
+	return sn_text_ends(entry->d_name, ".hpcrun");
 }
 
 bool sn_hpct_is_measurement(const char *folder)
@@ -29,7 +25,7 @@ bool sn_hpct_is_measurement(const char *folder)
 	if (!open)
 		return false;
 	for (const struct dirent *entry; !found && (entry = readdir(open));)
-		found = is_profile(entry) || ends_with(entry->d_name, ".hpctrace");
+		found = is_profile(entry) || sn_text_ends(entry->d_name, ".hpctrace");
 	closedir(open);
 	return found;
 }
@@ -81,8 +77,7 @@ static int read_folder(struct sn_hpct_import *import, const struct sn_import_req
 			       folder);
 	}
 	char *base = resolve(folder), path[PATH_MAX];
-	int code = base ? read_structures(import, request, base, error)
-			: sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int code = base ? read_structures(import, request, base, error) : sn_fail_memory(error);
 	int left_out = 0;
 	for (int i = 0; i < count; i++) {
 		bool is_unreadable = false;
@@ -103,15 +98,14 @@ static int read_single(struct sn_hpct_import *import, const struct sn_import_req
 		       const char *path, struct sn_error *error)
 {
 	bool is_unreadable;
-	if (ends_with(path, ".hpctrace"))
+	if (sn_text_ends(path, ".hpctrace"))
 		return sn_fail(error, SN_ERR_FORMAT,
 			       "cannot import '%s': a trace has no call paths: give its folder, or "
 			       "the profile (.hpcrun) beside it",
 			       path);
 	char *copied = strdup(path);
 	char *base = copied ? resolve(dirname(copied)) : NULL;
-	int code = base ? read_structures(import, request, base, error)
-			: sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int code = base ? read_structures(import, request, base, error) : sn_fail_memory(error);
 	if (code == 0)
 		code = sn_hpct_profile_read(import, path, base, &is_unreadable, error);
 	free(copied);
@@ -124,10 +118,10 @@ static void note_drops(const struct sn_hpct_import *import)
 	if (import->demoted)
 		sn_db_builder_drop(import->builder, "hpctoolkit_partial",
 				   "call paths of which the beginning is unknown", import->demoted);
-	if (import->graphs.unresolved)
+	if (import->reconstruction.unresolved)
 		sn_db_builder_drop(import->builder, "hpctoolkit_calls",
 				   "places in GPU code whose callers could not be told",
-				   import->graphs.unresolved);
+				   import->reconstruction.unresolved);
 }
 
 static int read_all(struct sn_hpct_import *import, const struct sn_import_request *request,
@@ -159,10 +153,11 @@ int sn_hpct_measurement_read(const struct sn_import_request *request, const char
 	struct sn_hpct_import import = {.builder = builder, .events = request->events};
 	import.tree.builder = builder;
 	import.code.tree = &import.tree;
-	import.graphs.code = &import.code;
-	import.reconstructions.graphs = &import.graphs;
-	import.reconstructions.samples = import.reconstructions.launches =
-	    import.reconstructions.sampled_launches = SONDE_NONE;
+	import.reconstruction =
+	    (struct sn_hpct_reconstruction){.code = &import.code,
+					    .sample_metric = SONDE_NONE,
+					    .launch_metric = SONDE_NONE,
+					    .sampled_launch_metric = SONDE_NONE};
 	int code = read_all(&import, request, paths, count, runs, error);
 	note_drops(&import);
 	for (size_t i = 0; i < import.merged_count; i++) {
@@ -170,9 +165,8 @@ int sn_hpct_measurement_read(const struct sn_import_request *request, const char
 		free(import.merged[i]);
 	}
 	free(import.merged);
-	sn_intern_release(&import.merged_keys);
-	sn_hpct_reconstructions_release(&import.reconstructions);
-	sn_hpct_graphs_release(&import.graphs);
+	sn_table_release(&import.merged_keys);
+	sn_hpct_reconstruction_release(&import.reconstruction);
 	sn_hpct_code_release(&import.code);
 	sn_hpct_tree_release(&import.tree);
 	return code;

@@ -16,10 +16,9 @@ struct sn_hpct_import {
 	struct sn_db_builder *builder;
 	struct sn_hpct_tree tree;
 	struct sn_hpct_code code;
-	struct sn_hpct_graphs graphs;
-	struct sn_hpct_reconstructions reconstructions;
+	struct sn_hpct_reconstruction reconstruction;
 	struct sn_hpct_thread **merged; /* streams that profiles write into */
-	struct sn_intern merged_keys;	/* their numbers by host and identifiers */
+	struct sn_table merged_keys;	/* their numbers by run and identifiers */
 	size_t merged_count, merged_capacity;
 	struct sn_trace_writer *events;
 	uint32_t run;	  /* that is being read */
@@ -30,7 +29,7 @@ struct sn_hpct_import {
  * failed because of what is in the file, before anything of it was taken. */
 int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const char *base,
 			 bool *is_unreadable, struct sn_error *error);
-/* Shares out a thread's samples and gives all its values to the builder. */
+/* Divides a thread's samples among their contexts and adds all its values to the builder. */
 int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *thread,
 			 struct sn_error *error);
 

@@ -2,6 +2,7 @@
 /* See hpctoolkit_names.h. */
 #include "hpctoolkit_names.h"
 
+#include "base/text.h"
 #include "format/measurement/measurement.h"
 
 #include <ctype.h>
@@ -78,10 +79,7 @@ unsigned sn_hpct_placeholder_kind(const char *name)
 
 bool sn_hpct_is_gpu_module(const char *path)
 {
-	static const char ending[] = ".gpubin";
-	size_t length = strlen(path), ending_length = sizeof(ending) - 1;
-	return strstr(path, "gpubins/") ||
-	       (length > ending_length && strcmp(path + length - ending_length, ending) == 0);
+	return strstr(path, "gpubins/") || sn_text_ends(path, ".gpubin");
 }
 
 void sn_hpct_program(struct sn_db_builder *builder, const char *name, const char *path)
@@ -110,13 +108,11 @@ uint32_t sn_hpct_metric(struct sn_db_builder *builder, const char *name, uint64_
 	    .period = period,
 	};
 	const char *unit = "1";
-	size_t length = strlen(name);
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-		size_t ending = strlen(units[i].ending);
-		if (length > ending && strcmp(name + length - ending, units[i].ending) == 0) {
-			unit = units[i].unit;
-			metric.kind = units[i].kind;
-		}
+		if (!sn_text_ends(name, units[i].ending))
+			continue;
+		unit = units[i].unit;
+		metric.kind = units[i].kind;
 	}
 	metric.unit = sn_db_builder_string(builder, unit);
 	return sn_db_builder_metric(builder, &metric);
@@ -173,4 +169,24 @@ struct sonde_db_profile sn_hpct_profile(struct sn_db_builder *builder, const str
 	if (profile.kind == 1 && profile.device == SONDE_NONE)
 		profile.device = 0;
 	return profile;
+}
+
+void sn_hpct_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
+		   uint32_t metric, double value)
+{
+	struct sonde_db_stat stat = {1, value, value, value, value * value};
+	if (value != 0)
+		sn_db_builder_value(builder, profile, context, metric, &stat);
+}
+
+void sn_hpct_point(struct sn_trace_writer *events, uint64_t time_ns, uint32_t profile,
+		   uint32_t context)
+{
+	struct sn_event event = {.start_ns = time_ns,
+				 .end_ns = time_ns,
+				 .profile = profile,
+				 .context = context,
+				 .metric = SONDE_NONE,
+				 .kind = SONDE_TRACK_SAMPLES};
+	sn_trace_writer_add(events, &event);
 }

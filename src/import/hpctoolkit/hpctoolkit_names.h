@@ -9,6 +9,7 @@
 #include "hpcrun.h"
 
 #include "format/database/database_writer.h"
+#include "trace/writer.h"
 
 /* A placeholder is a node of module 0; its instruction pointer is eight letters. */
 #define SN_HPCT_LETTERS(a, b, c, d, e, f, g, h)                                                    \
@@ -48,8 +49,15 @@ struct sn_hpct_id {
 	uint64_t number;
 };
 /* The profile of a tuple. The identifiers are kept, all of them, in its thread's name, because
- * `sonde export --to hpctoolkit` gives them back; host, rank, ... are filled in from them. */
+ * `sonde export --to hpctoolkit` writes them again; host, rank, ... are filled in from them. */
 struct sonde_db_profile sn_hpct_profile(struct sn_db_builder *builder, const struct sn_hpct_id *ids,
 					size_t count);
+
+/* A value of HPCToolkit's is a sum: a statistic of one value. 0 is none. */
+void sn_hpct_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
+		   uint32_t metric, double value);
+/* A point of a trace; they need not be in order of time. */
+void sn_hpct_point(struct sn_trace_writer *events, uint64_t time_ns, uint32_t profile,
+		   uint32_t context);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One profile of a measurement: its tree becomes contexts, its values are added up.
+ * One profile of a measurement: its tree becomes contexts, its values are summed.
  *
  * A node is a call path's level: code, or a placeholder of module 0. Three module numbers stand for
  * the bookkeeping of devices that sample ranges of launches: below a launch, or below a root of its
@@ -10,6 +10,7 @@
 #include "hpctoolkit_measurement.h"
 #include "hpctoolkit_names.h"
 
+#include "base/arena.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
 
@@ -39,10 +40,11 @@ enum state_type {
 
 struct state {
 	enum state_type type;
-	uint32_t parent, full, called;	/* contexts: above, of the instruction, of the function */
-	uint32_t module, function;	/* that was called; SONDE_NONE where it is not known */
-	uint32_t reconstruction, graph; /* SAMPLE, RANGE_SAMPLE */
-	struct sn_hpct_thread *thread;	/* device's */
+	uint32_t parent; /* context above */
+	struct sn_hpct_place_found place;
+	uint32_t module, function;     /* that was called; SONDE_NONE where it is not known */
+	uint32_t sample, address;      /* numbers: SAMPLE, RANGE_SAMPLE */
+	struct sn_hpct_thread *thread; /* device's */
 	uint64_t range;
 };
 
@@ -51,10 +53,11 @@ struct reader {
 	const struct sn_hpcrun *file;
 	const char *path, *base;
 	struct sn_error *error;
-	struct sn_intern ids; /* position of a node by its id */
-	struct state *states; /* by position */
-	uint32_t *modules;    /* of the import, by the file's number; SONDE_NONE */
-	uint32_t *metrics;    /* of the builder, by the file's number */
+	struct sn_arena arena; /* of all that follows */
+	struct sn_table ids;   /* position of a node by its id */
+	struct state *states;  /* by position */
+	uint32_t *modules;     /* of the import, by the file's number; SONDE_NONE */
+	uint32_t *metrics;     /* of the builder, by the file's number */
 	struct sn_hpct_thread thread;
 };
 
@@ -63,27 +66,23 @@ static int damaged(const struct reader *reader, const char *what)
 	return sn_fail(reader->error, SN_ERR_FORMAT, "cannot read '%s': %s", reader->path, what);
 }
 
-static int no_memory(const struct reader *reader)
+/* NULL without memory. */
+static char *copy(struct reader *reader, struct sn_hpcrun_text text)
 {
-	return sn_fail(reader->error, SN_ERR_MEMORY, "out of memory");
-}
-
-static char *copy(struct sn_hpcrun_text text)
-{
-	return strndup(text.length ? text.text : "", text.length);
+	return sn_arena_copy(&reader->arena, text.text, text.length);
 }
 
 /* The name the file has for a kind of identifier. Valid while the file is. */
 static const char *id_name(const struct sn_hpcrun *file, unsigned kind, char text[64])
 {
+	snprintf(text, 64, "KIND%u", kind);
 	for (size_t i = 0; i < file->name_count; i++) {
-		if (file->names[i].kind == kind && file->names[i].name.length < 63) {
-			memcpy(text, file->names[i].name.text, file->names[i].name.length);
-			text[file->names[i].name.length] = '\0';
-			return text;
+		struct sn_hpcrun_text name = file->names[i].name;
+		if (file->names[i].kind == kind && name.length < 63) {
+			snprintf(text, 64, "%.*s", (int)name.length, name.text);
+			break;
 		}
 	}
-	snprintf(text, 64, "KIND%u", kind);
 	return text;
 }
 
@@ -91,13 +90,13 @@ static const char *id_name(const struct sn_hpcrun *file, unsigned kind, char tex
 enum { MOST_IDS = 16 };
 
 static size_t convert_ids(const struct reader *reader, const struct sn_hpcrun_id *ids, size_t count,
-			  struct sn_hpct_id *made, char names[MOST_IDS][64])
+			  struct sn_hpct_id *converted, char names[MOST_IDS][64])
 {
 	size_t used = 0;
 	for (; used < count && used < MOST_IDS; used++) {
 		unsigned kind = sn_hpcrun_kind(ids[used].kind);
 		bool is_physical = sn_hpcrun_numbering(ids[used].kind) != SN_HPCRUN_LOGICAL_ONLY;
-		made[used] =
+		converted[used] =
 		    (struct sn_hpct_id){id_name(reader->file, kind, names[used]), is_physical,
 					is_physical ? ids[used].physical : ids[used].logical};
 	}
@@ -107,10 +106,10 @@ static size_t convert_ids(const struct reader *reader, const struct sn_hpcrun_id
 static struct sonde_db_profile convert_profile(const struct reader *reader,
 					       const struct sn_hpcrun_id *ids, size_t count)
 {
-	struct sn_hpct_id made[MOST_IDS];
+	struct sn_hpct_id converted[MOST_IDS];
 	char names[MOST_IDS][64];
-	size_t used = convert_ids(reader, ids, count, made, names);
-	struct sonde_db_profile profile = sn_hpct_profile(reader->import->builder, made, used);
+	size_t used = convert_ids(reader, ids, count, converted, names);
+	struct sonde_db_profile profile = sn_hpct_profile(reader->import->builder, converted, used);
 	profile.run = reader->import->run;
 	const struct sn_hpcrun_text *program = reader->file->program_path.length
 						   ? &reader->file->program_path
@@ -125,7 +124,7 @@ static int add_thread(struct reader *reader)
 	struct sonde_db_profile profile =
 	    convert_profile(reader, reader->file->ids, reader->file->id_count);
 	reader->thread.profile = sn_db_builder_profile(reader->import->builder, &profile);
-	return reader->thread.profile == SONDE_NONE ? no_memory(reader) : 0;
+	return reader->thread.profile == SONDE_NONE ? sn_fail_memory(reader->error) : 0;
 }
 
 /* A device's context seen from this process: its own identifiers as far as the rank, then that. */
@@ -142,47 +141,45 @@ static struct sn_hpct_thread *device_thread(struct reader *reader, uint64_t devi
 	ids[count++] = (struct sn_hpcrun_id){SN_HPCRUN_GPU_CONTEXT | SN_HPCRUN_LOGICAL_LOCAL << 14,
 					     device_context, 0};
 	struct sonde_db_profile profile = convert_profile(reader, ids, count);
-	const uint32_t key[] = {profile.run, profile.thread};
-	uint32_t number = sn_intern_add(&import->merged_keys, key, sizeof(key));
-	if (number == SN_INTERN_NONE)
+	uint32_t number =
+	    sn_table_add(&import->merged_keys, sn_table_pair(profile.run, profile.thread));
+	if (number == SN_TABLE_NONE)
 		return NULL;
 	if (number < import->merged_count)
 		return import->merged[number];
 	struct sn_hpct_thread *thread = calloc(1, sizeof(*thread));
-	if (!thread ||
-	    sn_vec_reserve(&import->merged, &import->merged_capacity, (size_t)number + 1) < 0) {
+	if (!thread || sn_vec_push(&import->merged, &import->merged_capacity, &import->merged_count,
+				   thread) < 0) {
 		free(thread);
 		return NULL;
 	}
 	thread->profile = sn_db_builder_profile(import->builder, &profile);
-	import->merged[import->merged_count++] = thread;
 	return thread;
 }
 
 static int read_metrics(struct reader *reader)
 {
 	const struct sn_hpcrun *file = reader->file;
-	reader->metrics = calloc(file->metric_count + 1, sizeof(*reader->metrics));
+	reader->metrics = sn_arena_array(&reader->arena, uint32_t, file->metric_count);
 	if (!reader->metrics)
-		return no_memory(reader);
+		return sn_fail_memory(reader->error);
 	for (size_t i = 0; i < file->metric_count; i++) {
 		const struct sn_hpcrun_metric *metric = file->metrics + i;
 		reader->metrics[i] = SONDE_NONE;
 		if (metric->formula.length) /* is computed of the others: no values of its own */
 			continue;
-		char *name = copy(metric->name);
+		char *name = copy(reader, metric->name);
 		if (!name)
-			return no_memory(reader);
+			return sn_fail_memory(reader->error);
 		reader->metrics[i] = sn_hpct_metric(reader->import->builder, name,
 						    metric->period > 1 ? metric->period : 0);
-		struct sn_hpct_reconstructions *all = &reader->import->reconstructions;
+		struct sn_hpct_reconstruction *all = &reader->import->reconstruction;
 		if (strcmp(name, "GINS") == 0)
-			all->samples = reader->metrics[i];
+			all->sample_metric = reader->metrics[i];
 		else if (strcmp(name, "GKER:COUNT") == 0)
-			all->launches = reader->metrics[i];
+			all->launch_metric = reader->metrics[i];
 		else if (strcmp(name, "GKER:SAMPLED_COUNT") == 0)
-			all->sampled_launches = reader->metrics[i];
-		free(name);
+			all->sampled_launch_metric = reader->metrics[i];
 	}
 	return 0;
 }
@@ -190,17 +187,16 @@ static int read_metrics(struct reader *reader)
 static int read_modules(struct reader *reader)
 {
 	const struct sn_hpcrun *file = reader->file;
-	reader->modules = malloc(65536 * sizeof(*reader->modules));
+	reader->modules = sn_arena_array(&reader->arena, uint32_t, 65536);
 	if (!reader->modules)
-		return no_memory(reader);
+		return sn_fail_memory(reader->error);
 	memset(reader->modules, 0xff, 65536 * sizeof(*reader->modules));
 	for (size_t i = 0; i < file->module_count; i++) {
-		char *path = copy(file->modules[i].path);
+		char *path = copy(reader, file->modules[i].path);
 		int code =
 		    path ? sn_hpct_code_module(&reader->import->code, reader->base, path,
 					       reader->modules + file->modules[i].id, reader->error)
-			 : no_memory(reader);
-		free(path);
+			 : sn_fail_memory(reader->error);
 		if (code != 0)
 			return code;
 	}
@@ -216,7 +212,7 @@ static int module_of(struct reader *reader, const struct sn_hpcrun_node *node, u
 	return sn_hpct_code_load(&reader->import->code, *module, reader->error);
 }
 
-/* Code has to have somebody above it; where nobody is, an entry that says so. */
+/* Code lies below an entry; where none was measured, below the unknown one. */
 static uint32_t below_entry(struct reader *reader, uint32_t parent)
 {
 	if (parent != 0)
@@ -252,7 +248,7 @@ static uint32_t placeholder_context(struct reader *reader, uint32_t parent,
 	/* two of them have the same name: the letters tell them apart */
 	struct sonde_db_frame frame = sn_hpct_frame_named(tree, kind, name);
 	frame.linkage_name = sn_db_builder_string(tree->builder, text);
-	return sn_hpct_tree_add(tree, parent, &frame);
+	return sn_hpct_tree_add(tree, parent, frame);
 }
 
 static int read_root(struct reader *reader, const struct sn_hpcrun_node *node, struct state *state)
@@ -272,21 +268,18 @@ static int read_sample(struct reader *reader, const struct sn_hpcrun_node *node,
 		       uint32_t module, struct state *state)
 {
 	struct sn_hpct_import *import = reader->import;
-	uint32_t graph;
-	if (sn_hpct_graph_find(&import->graphs, module, node->ip, &graph) != 0)
-		return no_memory(reader);
-	if (graph != SN_HPCT_NO_GRAPH) {
+	struct sn_hpct_reconstruction *all = &import->reconstruction;
+	uint32_t address;
+	if (sn_hpct_reconstruct_address(all, module, node->ip, &address) != 0)
+		return sn_fail_memory(reader->error);
+	if (address != SN_HPCT_NO_CALLERS) {
 		state->type = STATE_SAMPLE;
-		return sn_hpct_reconstruct(&import->reconstructions, graph, parent,
-					   &state->reconstruction) == 0
-			   ? 0
-			   : no_memory(reader);
+		return sn_fail_code(
+		    reader->error,
+		    sn_hpct_thread_sample(&reader->thread, all, address, parent, &state->sample));
 	}
 	uint32_t unknown = sn_hpct_tree_unknown(&import->tree, parent);
-	struct sn_hpct_place_found found =
-	    sn_hpct_code_place(&import->code, unknown, module, node->ip);
-	state->full = found.full;
-	state->called = found.called;
+	state->place = sn_hpct_code_place(&import->code, unknown, module, node->ip);
 	return 0;
 }
 
@@ -301,13 +294,13 @@ static int read_code(struct reader *reader, const struct sn_hpcrun_node *node,
 		     const struct state *above, struct state *state)
 {
 	struct sn_hpct_code *code = &reader->import->code;
-	uint32_t module, parent = above->full;
+	uint32_t module, parent = above->place.full;
 	*state = (struct state){.type = STATE_CONTEXT, .module = SONDE_NONE};
 	if (node->module == MODULE_PLACEHOLDER && node->is_unwound) {
 		if (node->ip == SN_HPCT_ROOT_PRIMARY)
 			return damaged(reader, "a root inside a call path");
 		state->parent = parent;
-		state->full = state->called = placeholder_context(reader, parent, node);
+		state->place.full = state->place.called = placeholder_context(reader, parent, node);
 		return 0;
 	}
 	int failed = module_of(reader, node, &module);
@@ -316,9 +309,7 @@ static int read_code(struct reader *reader, const struct sn_hpcrun_node *node,
 	state->parent = parent = below_entry(reader, parent);
 	if (!node->is_unwound)
 		return read_sample(reader, node, parent, module, state);
-	struct sn_hpct_place_found found = sn_hpct_code_place(code, parent, module, node->ip);
-	state->full = found.full;
-	state->called = found.called;
+	state->place = sn_hpct_code_place(code, parent, module, node->ip);
 	state->module = module;
 	state->function = function_called(code, module, node->ip);
 	return 0;
@@ -329,29 +320,27 @@ static int read_range_sample(struct reader *reader, const struct sn_hpcrun_node 
 			     const struct state *above, struct state *state)
 {
 	struct sn_hpct_import *import = reader->import;
-	uint32_t module, graph;
+	uint32_t module, address;
 	int code = module_of(reader, node, &module);
 	if (code != 0)
 		return code;
-	if (sn_hpct_graph_find(&import->graphs, module, node->ip, &graph) != 0)
-		return no_memory(reader);
-	if (graph == SN_HPCT_NO_GRAPH) {
+	if (sn_hpct_reconstruct_address(&import->reconstruction, module, node->ip, &address) != 0)
+		return sn_fail_memory(reader->error);
+	if (address == SN_HPCT_NO_CALLERS) {
 		uint32_t unknown = sn_hpct_tree_entry(&import->tree, SN_HPCT_ENTRY_UNKNOWN, 0);
-		struct sn_hpct_place_found found =
-		    sn_hpct_code_place(&import->code, unknown, module, node->ip);
-		*state = (struct state){.type = STATE_CONTEXT,
-					.parent = unknown,
-					.full = found.full,
-					.called = found.called,
-					.module = SONDE_NONE};
+		*state = (struct state){
+		    .type = STATE_CONTEXT,
+		    .parent = unknown,
+		    .place = sn_hpct_code_place(&import->code, unknown, module, node->ip),
+		    .module = SONDE_NONE};
 		return 0;
 	}
 	struct sn_hpct_group *group = sn_hpct_thread_group(above->thread, above->range);
-	if (!group || sn_hpct_group_graph(group, graph) != 0)
-		return no_memory(reader);
+	if (!group || sn_sums_add(&group->samples, address, SONDE_NONE, 0) < 0)
+		return sn_fail_memory(reader->error);
 	*state = *above;
 	state->type = STATE_RANGE_SAMPLE;
-	state->graph = graph;
+	state->address = address;
 	return 0;
 }
 
@@ -361,7 +350,7 @@ static int read_device(struct reader *reader, const struct sn_hpcrun_node *node,
 	*state = *above;
 	state->type = above->type == STATE_CONTEXT ? STATE_LAUNCH_DEVICE : STATE_DEVICE;
 	state->thread = device_thread(reader, node->ip);
-	return state->thread ? 0 : no_memory(reader);
+	return state->thread ? 0 : sn_fail_memory(reader->error);
 }
 
 static int read_range(struct reader *reader, const struct sn_hpcrun_node *node,
@@ -374,15 +363,16 @@ static int read_range(struct reader *reader, const struct sn_hpcrun_node *node,
 		return 0;
 	struct sn_hpct_group *group = sn_hpct_thread_group(state->thread, state->range);
 	struct sn_hpct_launch launch = {state->module, state->function, state->parent};
-	return group && sn_hpct_group_launch(group, launch) == 0 ? 0 : no_memory(reader);
+	return group && sn_hpct_group_launch(group, launch) == 0 ? 0
+								 : sn_fail_memory(reader->error);
 }
 
 static int read_node(struct reader *reader, const struct sn_hpcrun_node *node, struct state *state)
 {
 	if (node->parent == 0)
 		return read_root(reader, node, state);
-	uint32_t position = sn_intern_find(&reader->ids, &node->parent, sizeof(node->parent));
-	if (position == SN_INTERN_NONE || reader->states + position >= state)
+	uint32_t position = sn_table_find(&reader->ids, node->parent);
+	if (position == SN_TABLE_NONE || reader->states + position >= state)
 		return damaged(reader, "a call path whose caller is not there");
 	const struct state *above = reader->states + position;
 	bool is_device = node->module == MODULE_GPU_CONTEXT;
@@ -411,14 +401,14 @@ static int read_node(struct reader *reader, const struct sn_hpcrun_node *node, s
 static int read_nodes(struct reader *reader)
 {
 	const struct sn_hpcrun *file = reader->file;
-	reader->states = calloc(file->node_count + 1, sizeof(*reader->states));
+	reader->states = sn_arena_array(&reader->arena, struct state, file->node_count);
 	if (!reader->states)
-		return no_memory(reader);
+		return sn_fail_memory(reader->error);
 	for (size_t i = 0; i < file->node_count; i++) {
 		const struct sn_hpcrun_node *node = file->nodes + i;
-		uint32_t position = sn_intern_add(&reader->ids, &node->id, sizeof(node->id));
-		if (position == SN_INTERN_NONE)
-			return no_memory(reader);
+		uint32_t position = sn_table_add(&reader->ids, node->id);
+		if (position == SN_TABLE_NONE)
+			return sn_fail_memory(reader->error);
 		if (position != i || node->id == 0)
 			return damaged(reader, "two call paths of one number");
 		int code = read_node(reader, node, reader->states + i);
@@ -439,17 +429,17 @@ static struct sn_sums *sums_of_range(const struct state *state, bool of_launches
 static struct sn_sums *sums_of(struct reader *reader, const struct state *state, bool is_relation,
 			       uint32_t *major)
 {
-	*major = is_relation ? state->called : state->full;
+	*major = is_relation ? state->place.called : state->place.full;
 	if (state->type == STATE_CONTEXT)
 		return &reader->thread.values;
 	if (state->type == STATE_LAUNCH_RANGE && is_relation)
 		return sums_of_range(state, true);
 	if (state->type == STATE_SAMPLE && !is_relation) {
-		*major = state->reconstruction;
+		*major = state->sample;
 		return &reader->thread.samples;
 	}
 	if (state->type == STATE_RANGE_SAMPLE && !is_relation) {
-		*major = state->graph;
+		*major = state->address;
 		return sums_of_range(state, false);
 	}
 	return NULL;
@@ -467,10 +457,10 @@ static double value_of(const struct sn_hpcrun_metric *metric, uint64_t bits)
 
 static int read_block(struct reader *reader, const struct sn_hpcrun_block *block)
 {
-	uint32_t position = sn_intern_find(&reader->ids, &block->node, sizeof(block->node)), major;
+	uint32_t position = sn_table_find(&reader->ids, block->node), major;
 	if (block->first == block->end)
 		return 0;
-	if (position == SN_INTERN_NONE)
+	if (position == SN_TABLE_NONE)
 		return damaged(reader, "a value of a call path that is not there");
 	for (uint64_t i = block->first; i < block->end; i++) {
 		const struct sn_hpcrun_value *value = reader->file->values + i;
@@ -482,7 +472,7 @@ static int read_block(struct reader *reader, const struct sn_hpcrun_block *block
 		if (!sums || number == SONDE_NONE || !(amount - amount == 0))
 			return damaged(reader, "a value where none can be");
 		if (major == SONDE_NONE || sn_sums_add(sums, major, number, amount) < 0)
-			return no_memory(reader);
+			return sn_fail_memory(reader->error);
 	}
 	return 0;
 }
@@ -490,16 +480,11 @@ static int read_block(struct reader *reader, const struct sn_hpcrun_block *block
 int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *thread,
 			 struct sn_error *error)
 {
-	if (sn_hpct_thread_finish(thread, &import->reconstructions) != 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (sn_hpct_thread_finish(thread, &import->reconstruction) != 0)
+		return sn_fail_memory(error);
 	for (size_t i = 0; i < thread->values.count; i++) {
 		const struct sn_sum *sum = thread->values.entries + i;
-		double value = sum->value;
-		if (value == 0)
-			continue;
-		struct sonde_db_stat stat = {1, value, value, value, value * value};
-		sn_db_builder_value(import->builder, thread->profile, sum->major, sum->minor,
-				    &stat);
+		sn_hpct_value(import->builder, thread->profile, sum->major, sum->minor, sum->value);
 	}
 	if (thread->lost)
 		sn_db_builder_drop(import->builder, "hpctoolkit_ranges",
@@ -514,19 +499,12 @@ static void add_points(struct reader *reader, const struct sn_hpctrace *trace)
 {
 	for (size_t i = 0; i < trace->count; i++) {
 		const struct sn_hpctrace_point *point = trace->points + i;
-		uint32_t position = sn_intern_find(&reader->ids, &point->node, sizeof(point->node));
+		uint32_t position = sn_table_find(&reader->ids, point->node);
 		const struct state *state = reader->states + position;
-		if (position == SN_INTERN_NONE || state->type != STATE_CONTEXT)
+		if (position == SN_TABLE_NONE || state->type != STATE_CONTEXT)
 			continue;
-		struct sn_event event = {
-		    .start_ns = point->time_ns,
-		    .end_ns = point->time_ns,
-		    .profile = reader->thread.profile,
-		    .context = trace->is_call_trace ? state->called : state->full,
-		    .metric = SONDE_NONE,
-		    .kind = SONDE_TRACK_SAMPLES,
-		};
-		sn_trace_writer_add(reader->import->events, &event);
+		sn_hpct_point(reader->import->events, point->time_ns, reader->thread.profile,
+			      trace->is_call_trace ? state->place.called : state->place.full);
 	}
 }
 
@@ -550,13 +528,11 @@ static int read_trace(struct reader *reader)
 
 static int read_file(struct reader *reader)
 {
-	int code = add_thread(reader);
-	if (code == 0)
-		code = read_metrics(reader);
-	if (code == 0)
-		code = read_modules(reader);
-	if (code == 0)
-		code = read_nodes(reader);
+	static int (*const steps[])(struct reader *) = {add_thread, read_metrics, read_modules,
+							read_nodes};
+	int code = 0;
+	for (size_t i = 0; code == 0 && i < sizeof(steps) / sizeof(*steps); i++)
+		code = steps[i](reader);
 	for (size_t i = 0; code == 0 && i < reader->file->block_count; i++)
 		code = read_block(reader, reader->file->blocks + i);
 	if (code == 0)
@@ -564,17 +540,16 @@ static int read_file(struct reader *reader)
 	return code == 0 ? read_trace(reader) : code;
 }
 
-static void note_program(struct sn_hpct_import *import, const struct sn_hpcrun *file)
+static void note_program(struct reader *reader)
 {
-	char *program = copy(file->program), *job = copy(file->job);
-	char *path = copy(file->program_path);
-	if (program && path && file->program.length)
-		sn_hpct_program(import->builder, program, *path ? path : program);
-	if (job && file->job.length)
-		sn_db_builder_property(import->builder, "job", job);
-	free(program);
-	free(job);
-	free(path);
+	const struct sn_hpcrun *file = reader->file;
+	struct sn_db_builder *builder = reader->import->builder;
+	char *program = copy(reader, file->program), *job = copy(reader, file->job);
+	char *path = copy(reader, file->program_path);
+	if (program && path && *program)
+		sn_hpct_program(builder, program, *path ? path : program);
+	if (job && *job)
+		sn_db_builder_property(builder, "job", job);
 }
 
 int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const char *base,
@@ -588,12 +563,10 @@ int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const 
 	if (code == 0)
 		code = read_file(&reader);
 	if (code == 0)
-		note_program(import, &file);
+		note_program(&reader);
 	sn_hpct_thread_release(&reader.thread);
-	sn_intern_release(&reader.ids);
-	free(reader.states);
-	free(reader.modules);
-	free(reader.metrics);
+	sn_table_release(&reader.ids);
+	sn_arena_release(&reader.arena);
 	sn_hpcrun_release(&file);
 	return code;
 }

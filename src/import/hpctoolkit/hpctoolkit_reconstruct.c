@@ -2,17 +2,29 @@
 /* See hpctoolkit_reconstruct.h. */
 #include "hpctoolkit_reconstruct.h"
 
+#include "aggregate/gpu_context/gpu_context.h"
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void sn_hpct_reconstructions_release(struct sn_hpct_reconstructions *reconstructions)
+enum {
+	MOST_PATHS = 4096, /* to one function: real kernels have a handful */
+	MOST_DEPTH = 1024, /* of calls on a path */
+};
+
+void sn_hpct_reconstruction_release(struct sn_hpct_reconstruction *reconstruction)
 {
-	for (size_t i = 0; i < reconstructions->count; i++)
-		free(reconstructions->all[i].entries);
-	free(reconstructions->all);
-	sn_intern_release(&reconstructions->keys);
+	for (size_t i = 0; i < reconstruction->call_capacity; i++) {
+		sn_gpu_call_graph_free(reconstruction->calls[i].graph);
+		free(reconstruction->calls[i].path_counts);
+	}
+	free(reconstruction->calls);
+	free(reconstruction->addresses);
+	sn_intern_release(&reconstruction->address_keys);
+	sn_intern_release(&reconstruction->samples);
 }
 
 void sn_hpct_thread_release(struct sn_hpct_thread *thread)
@@ -21,90 +33,94 @@ void sn_hpct_thread_release(struct sn_hpct_thread *thread)
 		sn_sums_release(&thread->groups[i].launches);
 		sn_sums_release(&thread->groups[i].samples);
 		free(thread->groups[i].roots);
-		sn_intern_release(&thread->groups[i].graphs);
 	}
 	free(thread->groups);
-	sn_intern_release(&thread->group_ids);
+	sn_table_release(&thread->group_ids);
 	sn_sums_release(&thread->values);
 	sn_sums_release(&thread->samples);
 	*thread = (struct sn_hpct_thread){0};
 }
 
-/* From the root through the function that begins the way and the calls on it to the address. */
-static uint32_t make_way(struct sn_hpct_reconstructions *reconstructions,
-			 const struct sn_hpct_graph *graph, const struct sn_hpct_way *way,
-			 uint32_t root)
+static int read_calls(const struct sn_hpcstruct *structure, struct sn_hpct_calls *calls)
 {
-	struct sn_hpct_code *code = reconstructions->graphs->code;
-	uint32_t context = root;
-	for (uint32_t i = 0; i < way->call_count; i++)
-		context = sn_hpct_code_place(code, context, graph->module,
-					     graph->calls[way->calls[i]].address)
-			      .full;
-	return sn_hpct_code_place(code, context, graph->module, graph->address).full;
+	size_t count = structure->call_count;
+	calls->is_read = true;
+	if (structure->calls_damaged || (!structure->has_calls && count == 0))
+		return 0;
+	struct sn_gpu_call_site *sites = malloc((count + 1) * sizeof(*sites));
+	calls->path_counts = malloc((structure->function_count + 1) * sizeof(uint32_t));
+	int code = sites && calls->path_counts ? 0 : SN_ERR_MEMORY;
+	for (size_t i = 0; code == 0 && i < count; i++)
+		sites[i] = (struct sn_gpu_call_site){structure->calls[i].caller,
+						     structure->calls[i].callee,
+						     structure->calls[i].address};
+	if (code == 0)
+		code = sn_gpu_call_graph_new((uint32_t)structure->function_count, sites, count,
+					     SN_GPU_RECURSION_ROOT, &calls->graph);
+	if (code == 0)
+		code = sn_gpu_call_graph_count_paths(calls->graph, MOST_PATHS, MOST_DEPTH,
+						     calls->path_counts);
+	free(sites);
+	return code;
 }
 
-static int instantiate(struct sn_hpct_reconstructions *reconstructions, size_t number)
+/* The function of an address to which there are not too many paths. */
+static int find_function(struct sn_hpct_reconstruction *all, struct sn_hpct_address *address)
 {
-	struct sn_hpct_reconstruction *made = reconstructions->all + number;
-	const struct sn_hpct_graph *graph = reconstructions->graphs->graphs + made->graph;
-	made->entries =
-	    calloc(2 * (size_t)graph->way_count + graph->call_count + 1, sizeof(*made->entries));
-	if (!made->entries)
+	const struct sn_hpcstruct *structure = &all->code->modules[address->module].structure;
+	const struct sn_hpcstruct_leaf *leaf = sn_hpcstruct_find(structure, address->address);
+	if (!leaf)
+		return 0;
+	if (sn_vec_reserve_zeroed(&all->calls, &all->call_capacity, address->module + 1ull) < 0)
 		return SN_ERR_MEMORY;
-	made->finals = made->entries + graph->way_count;
-	made->calls = made->finals + graph->way_count;
-	for (uint32_t i = 0; i < graph->way_count; i++) {
-		made->entries[i] =
-		    sn_hpct_code_function(reconstructions->graphs->code, made->root, SN_HPCT_CALLED,
-					  graph->module, graph->ways[i].entry);
-		made->finals[i] = make_way(reconstructions, graph, graph->ways + i, made->root);
-	}
+	struct sn_hpct_calls *calls = all->calls + address->module;
+	if (!calls->is_read && read_calls(structure, calls) != 0)
+		return SN_ERR_MEMORY;
+	if (calls->graph && calls->path_counts[leaf->function] <= MOST_PATHS)
+		address->function = leaf->function;
+	else if (calls->graph || structure->calls_damaged)
+		all->unresolved++;
 	return 0;
 }
 
-/* 1 where it is new. */
-static int find_or_add(struct sn_hpct_reconstructions *reconstructions, uint32_t graph,
-		       uint32_t root, uint32_t *number)
+int sn_hpct_reconstruct_address(struct sn_hpct_reconstruction *all, uint32_t module,
+				uint64_t address, uint32_t *number)
 {
-	uint32_t key[2] = {graph, root};
-	*number = sn_intern_add(&reconstructions->keys, key, sizeof(key));
-	if (*number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&reconstructions->all, &reconstructions->capacity, (size_t)*number + 1) <
-		0)
+	uint64_t key[2] = {module, address};
+	uint32_t found = sn_intern_add(&all->address_keys, key, sizeof(key));
+	if (found == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
-	if (*number < reconstructions->count)
-		return 0;
-	reconstructions->all[reconstructions->count++] =
-	    (struct sn_hpct_reconstruction){.graph = graph, .root = root};
-	return instantiate(reconstructions, *number) < 0 ? SN_ERR_MEMORY : 1;
+	if (found == all->address_count) {
+		struct sn_hpct_address new = {address, module, SN_HPCT_NO_CALLERS};
+		if (find_function(all, &new) != 0 ||
+		    sn_vec_push(&all->addresses, &all->address_capacity, &all->address_count, new) <
+			0)
+			return SN_ERR_MEMORY;
+	}
+	*number = all->addresses[found].function == SN_HPCT_NO_CALLERS ? SN_HPCT_NO_CALLERS : found;
+	return 0;
 }
 
-int sn_hpct_reconstruct(struct sn_hpct_reconstructions *reconstructions, uint32_t graph,
-			uint32_t root, uint32_t *reconstruction)
+int sn_hpct_thread_sample(struct sn_hpct_thread *thread, struct sn_hpct_reconstruction *all,
+			  uint32_t address, uint32_t root, uint32_t *sample)
 {
-	size_t first = reconstructions->count;
-	int code = find_or_add(reconstructions, graph, root, reconstruction);
-	for (size_t i = first; code >= 0 && i < reconstructions->count; i++) {
-		const struct sn_hpct_graph *of =
-		    reconstructions->graphs->graphs + reconstructions->all[i].graph;
-		for (uint32_t c = 0; code >= 0 && c < of->call_count; c++) {
-			uint32_t call;
-			code = find_or_add(reconstructions, of->calls[c].graph, root, &call);
-			reconstructions->all[i].calls[c] = call;
-		}
-	}
-	return code < 0 ? SN_ERR_MEMORY : 0;
+	uint32_t key[2] = {address, root};
+	*sample = sn_intern_add(&all->samples, key, sizeof(key));
+	return *sample == SN_INTERN_NONE ||
+		       sn_sums_add(&thread->samples, *sample, SONDE_NONE, 0) < 0
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 struct sn_hpct_group *sn_hpct_thread_group(struct sn_hpct_thread *thread, uint64_t id)
 {
-	uint32_t number = sn_intern_add(&thread->group_ids, &id, sizeof(id));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&thread->groups, &thread->group_capacity, (size_t)number + 1) < 0)
+	uint32_t number = sn_table_add(&thread->group_ids, id);
+	if (number == SN_TABLE_NONE)
 		return NULL;
-	if (number == thread->group_count)
-		thread->groups[thread->group_count++] = (struct sn_hpct_group){.id = id};
+	if (number == thread->group_count &&
+	    sn_vec_push(&thread->groups, &thread->group_capacity, &thread->group_count,
+			(struct sn_hpct_group){.id = id}) < 0)
+		return NULL;
 	return thread->groups + number;
 }
 
@@ -115,17 +131,171 @@ int sn_hpct_group_launch(struct sn_hpct_group *group, struct sn_hpct_launch laun
 		    group->roots[i].module == launch.module &&
 		    group->roots[i].function == launch.function)
 			return 0;
-	if (sn_vec_reserve(&group->roots, &group->root_capacity, group->root_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	group->roots[group->root_count++] = launch;
+	return sn_vec_push(&group->roots, &group->root_capacity, &group->root_count, launch);
+}
+
+/* A value that is to be divided. */
+struct sample {
+	uint32_t root, module, function, metric; /* SONDE_NONE: only contexts are wanted */
+	uint64_t address;
+	double value;
+};
+
+static int compare_samples(const void *left, const void *right)
+{
+	const struct sample *a = left, *b = right;
+	int order = sn_order_then(SN_ORDER(a->root, b->root), SN_ORDER(a->module, b->module));
+	return sn_order_then(
+	    order, sn_order_then(SN_ORDER(a->address, b->address), SN_ORDER(a->metric, b->metric)));
+}
+
+/* The samples in order, from malloc; those of a group, whose root is not known, have root 0. NULL
+ * without memory. */
+static struct sample *list_samples(const struct sn_hpct_reconstruction *all,
+				   const struct sn_sums *sums, bool are_grouped)
+{
+	struct sample *samples = malloc((sums->count + 1) * sizeof(*samples));
+	for (size_t i = 0; samples && i < sums->count; i++) {
+		const struct sn_sum *sum = sums->entries + i;
+		const uint32_t alone[2] = {sum->major, 0};
+		const uint32_t *pair =
+		    are_grouped ? alone : sn_intern_at(&all->samples, sum->major, NULL);
+		const struct sn_hpct_address *address = all->addresses + pair[0];
+		samples[i] = (struct sample){pair[1],	 address->module,  address->function,
+					     sum->minor, address->address, sum->value};
+	}
+	if (samples && sums->count)
+		qsort(samples, sums->count, sizeof(*samples), compare_samples);
+	return samples;
+}
+
+/* A thread's own samples, or those of one of its groups. */
+struct finishing {
+	const struct sn_hpct_reconstruction *all;
+	struct sn_hpct_thread *thread;
+	const struct sn_hpct_group *group; /* NULL: the thread's own */
+	const struct sn_sums *launches;	   /* with other values: all that are known */
+	struct sn_table contexts;	   /* in them */
+	struct sn_sums *output;
+};
+
+/* Samples of one module, below one root or in one group. */
+struct division {
+	const struct finishing *of;
+	const struct sn_hpct_reconstruction *all;
+	const struct sn_gpu_call_graph *graph;
+	const struct sample *samples;
+	size_t sample_count;
+	uint32_t module;
+	struct sn_gpu_contexts contexts;
+	struct sn_arena arena; /* of all that follows */
+	double *weights;       /* by call site: of samples at it */
+	/* by context */
+	uint32_t *tops;	    /* the function where its path begins: a kernel */
+	uint8_t *is_needed; /* below the root at hand */
+	uint32_t *nodes;    /* the tree's context of the call that leads there */
+	uint32_t *finals;   /* the same of one address in it */
+	double *factors;    /* of each sample's value */
+	/* by function; of kernels */
+	uint32_t *entries;     /* the tree's context of it below the root */
+	double *scales;	       /* launches measured over launches sampled */
+	double *totals;	       /* launches in the group */
+	uint8_t *is_present;   /* launched at the root, as far as is known */
+	uint8_t *is_entered;   /* launched, and not left out because its scale or total is 0 */
+	uint8_t *has_launches; /* and of functions: one of the kernels that lead there has any */
+	uint8_t *has_sampled;
+	/* by function */
+	uint8_t *is_reached; /* its samples are divided now */
+};
+
+static double weight_at(const struct division *division, uint64_t address)
+{
+	const struct sample *samples = division->samples;
+	size_t first = sn_search(i, division->sample_count, samples[i].address < address);
+	for (size_t i = first; i < division->sample_count && samples[i].address == address; i++)
+		if (samples[i].metric == division->all->sample_metric &&
+		    samples[i].metric != SONDE_NONE)
+			return samples[i].value;
 	return 0;
 }
 
-int sn_hpct_group_graph(struct sn_hpct_group *group, uint32_t graph)
+static void division_allocate(struct division *division)
 {
-	return sn_intern_add(&group->graphs, &graph, sizeof(graph)) == SN_INTERN_NONE
-		   ? SN_ERR_MEMORY
-		   : 0;
+	struct sn_arena *arena = &division->arena;
+	uint32_t contexts = division->contexts.count, functions = division->graph->function_count;
+	division->weights = sn_arena_array(arena, double, division->graph->site_count);
+	division->tops = sn_arena_array(arena, uint32_t, contexts);
+	division->is_needed = sn_arena_array(arena, uint8_t, contexts);
+	division->nodes = sn_arena_array(arena, uint32_t, contexts);
+	division->finals = sn_arena_array(arena, uint32_t, contexts);
+	division->factors = sn_arena_array(arena, double, contexts);
+	division->entries = sn_arena_array(arena, uint32_t, functions);
+	division->scales = sn_arena_array(arena, double, functions);
+	division->totals = sn_arena_array(arena, double, functions);
+	division->is_present = sn_arena_array(arena, uint8_t, functions);
+	division->is_entered = sn_arena_array(arena, uint8_t, functions);
+	division->has_launches = sn_arena_array(arena, uint8_t, functions);
+	division->has_sampled = sn_arena_array(arena, uint8_t, functions);
+	division->is_reached = sn_arena_array(arena, uint8_t, functions);
+}
+
+/* The paths to all samples from `samples` on that are of its module and root. Release it in either
+ * case. 0 or SN_ERR_MEMORY. */
+static int division_init(struct division *division, const struct finishing *of,
+			 const struct sample *samples, size_t left)
+{
+	*division = (struct division){.of = of,
+				      .all = of->all,
+				      .graph = of->all->calls[samples->module].graph,
+				      .samples = samples,
+				      .module = samples->module};
+	double *measured =
+	    sn_arena_array(&division->arena, double, division->graph->function_count);
+	if (!measured)
+		return SN_ERR_MEMORY;
+	for (; division->sample_count < left; division->sample_count++) {
+		const struct sample *sample = samples + division->sample_count;
+		if (sample->module != samples->module || sample->root != samples->root)
+			break;
+		measured[sample->function] = 1;
+	}
+	if (sn_gpu_contexts_find(division->graph, measured, &division->contexts) != 0)
+		return SN_ERR_MEMORY;
+	division_allocate(division);
+	if (division->arena.failed)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < division->graph->site_count; i++)
+		division->weights[i] = weight_at(division, division->graph->sites[i].address);
+	for (uint32_t i = 0; i < division->contexts.count; i++) {
+		const struct sn_gpu_context *context = division->contexts.contexts + i;
+		division->tops[i] = context->parent == SN_GPU_CONTEXT_NONE
+					? context->function
+					: division->tops[context->parent];
+	}
+	return 0;
+}
+
+/* Adds the contexts that are needed below a root: of the functions where paths begin, and of calls.
+ * The context of a path's first call includes that of the function where the path begins. */
+static void add_nodes(struct division *division, uint32_t root)
+{
+	struct sn_hpct_code *code = division->all->code;
+	for (uint32_t i = 0; i < division->contexts.count; i++) {
+		const struct sn_gpu_context *context = division->contexts.contexts + i;
+		if (!division->is_needed[i])
+			continue;
+		if (context->parent == SN_GPU_CONTEXT_NONE) {
+			division->nodes[i] = root;
+			division->entries[context->function] = sn_hpct_code_function(
+			    code, root, SN_HPCT_CALLED, division->module, context->function);
+		} else {
+			division->nodes[i] =
+			    sn_hpct_code_place(code, division->nodes[context->parent],
+					       division->module,
+					       division->graph->sites[context->site].address)
+				.full;
+		}
+	}
 }
 
 static double value_of(const struct sn_sums *sums, uint32_t major, uint32_t minor)
@@ -134,417 +304,308 @@ static double value_of(const struct sn_sums *sums, uint32_t major, uint32_t mino
 	return sum ? sum->value : 0;
 }
 
-/* Ways first .. end - 1 end with the same `depth` calls, and have `factor` between them. */
-struct share {
-	uint32_t first, end, depth;
-	double factor;
-};
-
-struct sharing {
-	const struct sn_hpct_graph *graph;
-	const double *weights;	/* of the graph's calls */
-	const bool *is_entered; /* by way */
-	double *factors;	/* by way: the result */
-	struct share *shares;
-	size_t count, capacity;
-};
-
-static uint32_t call_at(const struct sharing *sharing, uint32_t way, uint32_t depth)
+/* Of kernels' flags those of all functions to which they lead. */
+static void spread(const struct division *division, uint8_t *flags)
 {
-	const struct sn_hpct_way *found = sharing->graph->ways + way;
-	return found->calls[found->call_count - 1 - depth];
+	for (uint32_t i = 0; i < division->contexts.count; i++)
+		flags[division->contexts.contexts[i].function] |= flags[division->tops[i]];
 }
 
-/* Done where ways do not go on, or where one is left; else to be divided further. */
-static void settle(struct sharing *sharing, const struct share *share)
+/* Launches measured over launches sampled, by kernel, and of which functions both are known. */
+static void find_scales(struct division *division)
 {
-	const struct sn_hpct_way *first = sharing->graph->ways + share->first;
-	if (share->factor == 0 || first->call_count == share->depth ||
-	    share->end - share->first == 1) {
-		for (uint32_t way = share->first; way < share->end; way++)
-			if (sharing->is_entered[way])
-				sharing->factors[way] = share->factor;
-	} else {
-		sharing->shares[sharing->count++] = *share;
+	uint32_t launches = division->all->launch_metric,
+		 sampled = division->all->sampled_launch_metric;
+	memset(division->has_launches, 0, division->graph->function_count);
+	memset(division->has_sampled, 0, division->graph->function_count);
+	for (uint32_t i = 0; i < division->contexts.count; i++) {
+		uint32_t function = division->contexts.contexts[i].function;
+		uint32_t entry = division->entries[function];
+		if (division->tops[i] != function || !division->is_needed[i])
+			continue;
+		double total = value_of(division->of->launches, entry, sampled);
+		division->is_present[function] =
+		    sn_table_find(&division->of->contexts, entry) != SN_TABLE_NONE;
+		division->has_launches[function] =
+		    launches != SONDE_NONE && sn_sums_find(division->of->launches, entry, launches);
+		division->has_sampled[function] =
+		    sampled != SONDE_NONE && sn_sums_find(division->of->launches, entry, sampled);
+		division->scales[function] =
+		    total != 0 ? value_of(division->of->launches, entry, launches) / total : 0;
 	}
+	spread(division, division->has_launches);
+	spread(division, division->has_sampled);
 }
 
-/* Divides ways by the next call outwards; in `parts` there is room for one part a way. */
-static void divide(struct sharing *sharing, struct share share, struct share *parts)
+static bool is_scaled(const struct division *division, uint32_t function)
 {
-	uint32_t count = 0;
-	double total = 0;
-	for (uint32_t way = share.first; way < share.end; way++) {
-		if (!sharing->is_entered[way] ||
-		    sharing->graph->ways[way].call_count <= share.depth)
+	return division->has_launches[function] && division->has_sampled[function];
+}
+
+/* 0 where the kernel was not launched, 1 where launches or sampled ones are not known. */
+static double scale_of(const struct division *division, uint32_t function, uint32_t kernel)
+{
+	double scale = is_scaled(division, function) ? division->scales[kernel] : 1;
+	return division->is_present[kernel] ? scale : 0;
+}
+
+/* Adds each sample's value by the contexts' factors; its contexts are added also where it has
+ * none. */
+static int add_values(const struct division *division)
+{
+	const struct sn_gpu_contexts *contexts = &division->contexts;
+	for (size_t i = 0; i < division->sample_count; i++) {
+		const struct sample *sample = division->samples + i;
+		bool is_new = i == 0 || sample[-1].address != sample->address;
+		if (!division->is_reached[sample->function])
 			continue;
-		uint32_t call = call_at(sharing, way, share.depth);
-		if (count && call_at(sharing, parts[count - 1].first, share.depth) == call) {
-			parts[count - 1].end = way + 1;
-			continue;
+		for (uint32_t at = contexts->first[sample->function];
+		     at < contexts->first[sample->function + 1]; at++) {
+			uint32_t context = contexts->by_function[at];
+			double value = division->factors[context] * sample->value;
+			if (is_new)
+				division->finals[context] =
+				    sn_hpct_code_place(division->all->code,
+						       division->nodes[context], division->module,
+						       sample->address)
+					.full;
+			if (value != 0 &&
+			    sn_sums_add(division->of->output, division->finals[context],
+					sample->metric, value) < 0)
+				return SN_ERR_MEMORY;
 		}
-		double weight = sharing->weights[call];
-		parts[count++] = (struct share){way, way + 1, share.depth + 1, weight};
-		total += weight;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		parts[i].factor = total > 0 ? share.factor * parts[i].factor / total
-					    : share.factor / (double)count;
-		settle(sharing, parts + i);
-	}
-}
-
-/* The part of a sample each way gets, of the ways that were entered. */
-static int share_out(struct sharing *sharing)
-{
-	uint32_t way_count = sharing->graph->way_count, entered = 0, last = 0;
-	for (uint32_t way = 0; way < way_count; way++) {
-		sharing->factors[way] = 0;
-		if (sharing->is_entered[way]) {
-			entered++;
-			last = way;
-		}
-	}
-	if (entered <= 1) {
-		if (entered == 1)
-			sharing->factors[last] = 1;
-		return 0;
-	}
-	struct share *room = malloc(2 * (size_t)way_count * sizeof(*room));
-	if (!room)
-		return SN_ERR_MEMORY;
-	sharing->shares = room;
-	sharing->count = 0;
-	sharing->shares[sharing->count++] = (struct share){0, way_count, 0, 1};
-	/* what is waiting never has more ways than there are, so it fits into half the room */
-	while (sharing->count) {
-		struct share share = sharing->shares[--sharing->count];
-		divide(sharing, share, room + way_count);
-	}
-	free(room);
-	return 0;
-}
-
-/* Launches measured over launches sampled, by way; 0 where the kernel was not launched. */
-static void scale(const struct sn_hpct_reconstructions *all,
-		  const struct sn_hpct_reconstruction *of, const struct sn_sums *values,
-		  const struct sn_intern *contexts, double *factors)
-{
-	uint32_t way_count = all->graphs->graphs[of->graph].way_count;
-	bool has_both[2] = {false, false};
-	for (uint32_t way = 0; way < way_count; way++) {
-		has_both[0] =
-		    has_both[0] || (all->launches != SONDE_NONE &&
-				    sn_sums_find(values, of->entries[way], all->launches));
-		has_both[1] =
-		    has_both[1] || (all->sampled_launches != SONDE_NONE &&
-				    sn_sums_find(values, of->entries[way], all->sampled_launches));
-	}
-	for (uint32_t way = 0; way < way_count; way++) {
-		uint32_t entry = of->entries[way];
-		double launches = value_of(values, entry, all->launches);
-		double sampled = value_of(values, entry, all->sampled_launches);
-		if (sn_intern_find(contexts, &entry, sizeof(entry)) == SN_INTERN_NONE)
-			factors[way] = 0;
-		else if (!has_both[0] || !has_both[1])
-			factors[way] = 1;
-		else
-			factors[way] = sampled != 0 ? launches / sampled : 0;
-	}
-}
-
-/* Space for the computations on one graph. */
-struct room {
-	double *scales, *shares, *weights, *exterior;
-	bool *is_entered;
-};
-
-static int room_init(struct room *room, const struct sn_hpct_graph *graph)
-{
-	size_t ways = graph->way_count;
-	room->scales = calloc(3 * ways + graph->call_count + 1, sizeof(double));
-	room->is_entered = calloc(ways + 1, sizeof(bool));
-	room->shares = room->scales + ways;
-	room->exterior = room->shares + ways;
-	room->weights = room->exterior + ways;
-	if (room->scales && room->is_entered)
-		return 0;
-	free(room->scales);
-	free(room->is_entered);
-	return SN_ERR_MEMORY;
-}
-
-static void room_release(struct room *room)
-{
-	free(room->scales);
-	free(room->is_entered);
-}
-
-static int compare_major(const void *left, const void *right)
-{
-	const struct sn_sum *a = left, *b = right;
-	if (a->major != b->major)
-		return a->major < b->major ? -1 : 1;
-	return (a->minor > b->minor) - (a->minor < b->minor);
-}
-
-/* A copy of the entries, by major and minor; NULL without memory. */
-static struct sn_sum *sorted(const struct sn_sums *sums)
-{
-	struct sn_sum *copy = malloc((sums->count + 1) * sizeof(*copy));
-	if (copy && sums->count) {
-		memcpy(copy, sums->entries, sums->count * sizeof(*copy));
-		qsort(copy, sums->count, sizeof(*copy), compare_major);
-	}
-	return copy;
-}
-
-static int give(struct sn_sums *output, const uint32_t *finals, const double *factors,
-		uint32_t way_count, const struct sn_sum *sum)
-{
-	for (uint32_t way = 0; way < way_count; way++) {
-		double value = factors[way] * sum->value;
-		if (value != 0 && sn_sums_add(output, finals[way], sum->minor, value) < 0)
-			return SN_ERR_MEMORY;
 	}
 	return 0;
 }
 
-/* The factors of one reconstruction from this thread's own launches and samples. */
-static int own_factors(const struct sn_hpct_thread *thread, const struct sn_intern *contexts,
-		       const struct sn_hpct_reconstructions *all,
-		       const struct sn_hpct_reconstruction *of, struct room *room)
+/* The samples of functions for which launches and sampled ones are known, or of the others: other
+ * kernels count as launched. */
+static int divide_by_scale(struct division *division, bool is_known)
 {
-	const struct sn_hpct_graph *graph = all->graphs->graphs + of->graph;
-	scale(all, of, &thread->values, contexts, room->scales);
-	for (uint32_t way = 0; way < graph->way_count; way++)
-		room->is_entered[way] = room->scales[way] != 0;
-	for (uint32_t call = 0; call < graph->call_count; call++)
-		room->weights[call] = value_of(&thread->samples, of->calls[call], all->samples);
-	struct sharing sharing = {graph, room->weights, room->is_entered, room->shares, NULL, 0, 0};
-	int code = share_out(&sharing);
-	for (uint32_t way = 0; way < graph->way_count; way++)
-		room->shares[way] *= room->scales[way];
-	return code;
-}
-
-static int finish_samples(struct sn_hpct_thread *thread, const struct sn_intern *contexts,
-			  const struct sn_hpct_reconstructions *all, struct sn_sums *output)
-{
-	struct sn_sum *sums = sorted(&thread->samples);
-	int code = sums ? 0 : SN_ERR_MEMORY;
-	for (size_t i = 0, next; code == 0 && i < thread->samples.count; i = next) {
-		const struct sn_hpct_reconstruction *of = all->all + sums[i].major;
-		const struct sn_hpct_graph *graph = all->graphs->graphs + of->graph;
-		struct room room;
-		code = room_init(&room, graph);
-		if (code == 0)
-			code = own_factors(thread, contexts, all, of, &room);
-		for (next = i; next < thread->samples.count && sums[next].major == sums[i].major;
-		     next++)
-			if (code == 0)
-				code = give(output, of->finals, room.shares, graph->way_count,
-					    sums + next);
-		room_release(&room);
+	const struct sn_gpu_context *contexts = division->contexts.contexts;
+	for (uint32_t i = 0; i < division->graph->function_count; i++) {
+		division->is_reached[i] = is_scaled(division, i) == is_known;
+		division->is_entered[i] =
+		    division->is_present[i] && (!is_known || division->scales[i] != 0);
 	}
-	free(sums);
-	return code;
-}
-
-static bool begins_at(const struct sn_hpct_graph *graph, const struct sn_hpct_launch *launch)
-{
-	for (uint32_t way = 0; way < graph->way_count; way++)
-		if (graph->module == launch->module && graph->ways[way].entry == launch->function)
-			return true;
-	return false;
-}
-
-/* The reconstructions of a graph below the launches of a group, each once; from malloc. */
-static int group_reconstructions(struct sn_hpct_reconstructions *all,
-				 const struct sn_hpct_group *group, uint32_t graph,
-				 uint32_t **numbers, size_t *count)
-{
-	*count = 0;
-	*numbers = malloc((group->root_count + 1) * sizeof(**numbers));
-	if (!*numbers)
+	if (sn_gpu_contexts_share(division->graph, division->is_entered, division->weights,
+				  &division->contexts) != 0)
 		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < group->root_count; i++) {
-		uint32_t number;
-		bool is_there = false;
-		if (!begins_at(all->graphs->graphs + graph, group->roots + i))
+	for (uint32_t i = 0; i < division->contexts.count; i++)
+		division->factors[i] =
+		    contexts[i].share * scale_of(division, contexts[i].function, division->tops[i]);
+	return add_values(division);
+}
+
+/* What one root's launches have sampled, by the thread's own launches. */
+static int divide_by_root(struct division *division)
+{
+	memset(division->is_needed, 1, division->contexts.count);
+	add_nodes(division, division->samples->root);
+	find_scales(division);
+	int code = divide_by_scale(division, true);
+	return code == 0 ? divide_by_scale(division, false) : code;
+}
+
+/* Whether it launched a kernel where a path begins. */
+static bool is_launch(const struct division *division, const struct sn_hpct_launch *launch)
+{
+	const struct sn_gpu_contexts *contexts = &division->contexts;
+	if (launch->module != division->module ||
+	    launch->function >= division->graph->function_count)
+		return false;
+	uint32_t first = contexts->first[launch->function];
+	return first < contexts->first[launch->function + 1] &&
+	       contexts->contexts[contexts->by_function[first]].parent == SN_GPU_CONTEXT_NONE;
+}
+
+/* The launches of each kernel in the group by that metric. `is_known`, by function, is set where
+ * that was measured of a kernel which leads there. */
+static void sum_launches(struct division *division, uint32_t metric, uint8_t *is_known)
+{
+	const struct sn_hpct_group *group = division->of->group;
+	uint32_t functions = division->graph->function_count;
+	memset(division->totals, 0, functions * sizeof(*division->totals));
+	for (size_t i = 0; metric != SONDE_NONE && i < group->root_count; i++) {
+		const struct sn_hpct_launch *launch = group->roots + i;
+		if (!is_launch(division, launch))
 			continue;
-		if (sn_hpct_reconstruct(all, graph, group->roots[i].root, &number) != 0)
-			return SN_ERR_MEMORY;
-		for (size_t k = 0; k < *count; k++)
-			is_there = is_there || (*numbers)[k] == number;
-		if (!is_there)
-			(*numbers)[(*count)++] = number;
+		uint32_t entry =
+		    sn_hpct_code_function(division->all->code, launch->root, SN_HPCT_CALLED,
+					  division->module, launch->function);
+		is_known[launch->function] |= sn_sums_find(&group->launches, entry, metric) != NULL;
+		division->totals[launch->function] += value_of(&group->launches, entry, metric);
 	}
-	return 0;
+	for (uint32_t i = 0; i < functions; i++)
+		division->is_entered[i] = division->totals[i] != 0;
+	spread(division, is_known);
+}
+
+/* Functions that kernels launched at the root lead to, as far as they are wanted, and all their
+ * contexts with those above them. */
+static void find_needed(struct division *division, uint32_t root, const uint8_t *is_wanted)
+{
+	const struct sn_hpct_group *group = division->of->group;
+	const struct sn_gpu_context *contexts = division->contexts.contexts;
+	uint32_t functions = division->graph->function_count;
+	memset(division->is_reached, 0, functions);
+	memset(division->is_needed, 0, division->contexts.count);
+	for (size_t i = 0; i < group->root_count; i++)
+		if (group->roots[i].root == root && is_launch(division, group->roots + i))
+			division->is_reached[group->roots[i].function] = 1;
+	spread(division, division->is_reached);
+	for (uint32_t i = 0; i < functions; i++)
+		division->is_reached[i] &= is_wanted[i];
+	for (uint32_t i = division->contexts.count; i-- > 0;) {
+		division->is_needed[i] |= division->is_reached[contexts[i].function];
+		if (division->is_needed[i] && contexts[i].parent != SN_GPU_CONTEXT_NONE)
+			division->is_needed[contexts[i].parent] = 1;
+	}
+}
+
+/* What the launches below one root have of the group's samples. */
+static int divide_below(struct division *division, uint32_t root, uint32_t metric)
+{
+	const struct sn_gpu_context *contexts = division->contexts.contexts;
+	add_nodes(division, root);
+	find_scales(division);
+	for (uint32_t i = 0; i < division->contexts.count; i++) {
+		uint32_t kernel = division->tops[i];
+		double own =
+		    value_of(&division->of->group->launches, division->entries[kernel], metric);
+		division->factors[i] = division->is_entered[kernel] && division->is_needed[i]
+					   ? own / division->totals[kernel] * contexts[i].share *
+						 scale_of(division, contexts[i].function, kernel)
+					   : 0;
+	}
+	return add_values(division);
+}
+
+static bool is_first_of_root(const struct sn_hpct_group *group, size_t number)
+{
+	for (size_t i = 0; i < number; i++)
+		if (group->roots[i].root == group->roots[number].root)
+			return false;
+	return true;
+}
+
+/* Divides the samples of functions that are wanted by launches of that metric. */
+static int divide_by_launches(struct division *division, uint32_t metric, const uint8_t *is_wanted)
+{
+	const struct sn_hpct_group *group = division->of->group;
+	int code = sn_gpu_contexts_share(division->graph, division->is_entered, division->weights,
+					 &division->contexts);
+	for (size_t i = 0; code == 0 && i < group->root_count; i++) {
+		if (!is_first_of_root(group, i))
+			continue;
+		find_needed(division, group->roots[i].root, is_wanted);
+		code = divide_below(division, group->roots[i].root, metric);
+	}
+	return code;
 }
 
 /* What is launched in a group is counted by the sampled launches, else by all. */
-static uint32_t group_metric(const struct sn_hpct_reconstructions *all,
-			     const struct sn_hpct_group *group, const uint32_t *numbers,
-			     size_t count)
+static int divide_by_group(struct division *division)
 {
-	const uint32_t metrics[] = {all->sampled_launches, all->launches};
-	for (int m = 0; m < 2; m++) {
-		for (size_t i = 0; i < count && metrics[m] != SONDE_NONE; i++) {
-			const struct sn_hpct_reconstruction *of = all->all + numbers[i];
-			uint32_t ways = all->graphs->graphs[of->graph].way_count;
-			for (uint32_t way = 0; way < ways; way++)
-				if (sn_sums_find(&group->launches, of->entries[way], metrics[m]))
-					return metrics[m];
-		}
-	}
-	return SONDE_NONE;
-}
-
-/* By way: launches of its kernel in the group, from all roots. Two ways of one entry context count
- * it once. */
-static double entry_total(const struct sn_hpct_reconstructions *all,
-			  const struct sn_hpct_group *group, const uint32_t *numbers, size_t count,
-			  uint32_t way, uint32_t metric)
-{
-	double total = 0;
-	for (size_t i = 0; i < count; i++)
-		total += value_of(&group->launches, all->all[numbers[i]].entries[way], metric);
-	return total;
-}
-
-struct group_work {
-	const struct sn_hpct_reconstructions *all;
-	const struct sn_hpct_group *group;
-	const struct sn_sums *launches;	  /* of all groups */
-	const struct sn_intern *contexts; /* in them */
-	uint32_t graph;
-	const uint32_t *numbers;
-	size_t count;
-	struct sn_sums *output;
-};
-
-static int finish_reconstruction(const struct group_work *work, const struct sn_sum *sums,
-				 size_t sum_count, size_t number, uint32_t metric,
-				 struct room *room)
-{
-	const struct sn_hpct_reconstructions *all = work->all;
-	const struct sn_hpct_reconstruction *of = all->all + work->numbers[number];
-	const struct sn_hpct_graph *graph = all->graphs->graphs + work->graph;
-	int code = 0;
-	scale(all, of, work->launches, work->contexts, room->scales);
-	for (uint32_t way = 0; way < graph->way_count; way++) {
-		double total =
-		    entry_total(all, work->group, work->numbers, work->count, way, metric);
-		double own = value_of(&work->group->launches, of->entries[way], metric);
-		room->exterior[way] =
-		    total != 0 ? own / total * room->shares[way] * room->scales[way] : 0;
-	}
-	for (size_t i = 0; i < sum_count && code == 0; i++)
-		code = give(work->output, of->finals, room->exterior, graph->way_count, sums + i);
-	return code;
-}
-
-static int finish_graph(const struct group_work *work, const struct sn_sum *sums, size_t sum_count,
-			uint32_t metric)
-{
-	const struct sn_hpct_graph *graph = work->all->graphs->graphs + work->graph;
-	struct room room;
-	int code = room_init(&room, graph);
+	const struct sn_hpct_reconstruction *all = division->all;
+	uint32_t functions = division->graph->function_count;
+	uint8_t *by_sampled = sn_arena_array(&division->arena, uint8_t, functions);
+	uint8_t *by_all = sn_arena_array(&division->arena, uint8_t, functions);
+	if (division->arena.failed)
+		return SN_ERR_MEMORY;
+	sum_launches(division, all->sampled_launch_metric, by_sampled);
+	int code = divide_by_launches(division, all->sampled_launch_metric, by_sampled);
 	if (code != 0)
 		return code;
-	for (uint32_t way = 0; way < graph->way_count; way++)
-		room.is_entered[way] = entry_total(work->all, work->group, work->numbers,
-						   work->count, way, metric) != 0;
-	for (uint32_t call = 0; call < graph->call_count; call++)
-		room.weights[call] =
-		    value_of(&work->group->samples, graph->calls[call].graph, work->all->samples);
-	struct sharing sharing = {graph, room.weights, room.is_entered, room.shares, NULL, 0, 0};
-	code = share_out(&sharing);
-	for (size_t i = 0; i < work->count && code == 0; i++)
-		code = finish_reconstruction(work, sums, sum_count, i, metric, &room);
-	room_release(&room);
+	sum_launches(division, all->launch_metric, by_all);
+	for (size_t i = 0; i < division->sample_count; i++) {
+		uint32_t function = division->samples[i].function;
+		division->of->thread->lost += !by_sampled[function] && !by_all[function] &&
+					      division->samples[i].metric != SONDE_NONE;
+	}
+	/* with those that have no launches by either: their contexts are there nevertheless */
+	for (uint32_t i = 0; i < functions; i++)
+		by_all[i] = !by_sampled[i];
+	return divide_by_launches(division, all->launch_metric, by_all);
+}
+
+static int divide_samples(const struct finishing *of)
+{
+	const struct sn_sums *sums = of->group ? &of->group->samples : &of->thread->samples;
+	struct sample *samples = list_samples(of->all, sums, of->group);
+	int code = samples ? 0 : SN_ERR_MEMORY;
+	for (size_t i = 0; code == 0 && i < sums->count;) {
+		struct division division;
+		code = division_init(&division, of, samples + i, sums->count - i);
+		if (code == 0)
+			code = of->group ? divide_by_group(&division) : divide_by_root(&division);
+		i += division.sample_count;
+		sn_gpu_contexts_release(&division.contexts);
+		sn_arena_release(&division.arena);
+	}
+	free(samples);
 	return code;
 }
 
-static int finish_group(struct sn_hpct_thread *thread, const struct sn_hpct_group *group,
-			struct sn_hpct_reconstructions *all, struct group_work *work)
+static int add_all(struct sn_sums *into, const struct sn_sums *from)
 {
-	struct sn_sum *sums = sorted(&group->samples);
-	int code = sums ? 0 : SN_ERR_MEMORY;
-	work->group = group;
-	for (uint32_t g = 0; code == 0 && g < group->graphs.count; g++) {
-		uint32_t *numbers;
-		size_t first = 0, end;
-		work->graph = *(const uint32_t *)sn_intern_at(&group->graphs, g, NULL);
-		while (first < group->samples.count && sums[first].major != work->graph)
-			first++;
-		for (end = first; end < group->samples.count && sums[end].major == work->graph;)
-			end++;
-		code = group_reconstructions(all, group, work->graph, &numbers, &work->count);
-		work->numbers = numbers;
-		uint32_t metric =
-		    code == 0 ? group_metric(all, group, numbers, work->count) : SONDE_NONE;
-		if (code == 0 && metric != SONDE_NONE)
-			code = finish_graph(work, sums + first, end - first, metric);
-		else
-			thread->lost += end - first;
-		free(numbers);
-	}
-	free(sums);
-	return code;
-}
-
-/* Adds what each entry of `from` counts, and notes its context. */
-static int merge(struct sn_sums *into, struct sn_intern *contexts, const struct sn_sums *from)
-{
-	for (size_t i = 0; i < from->count; i++) {
-		const struct sn_sum *sum = from->entries + i;
-		if (into && sn_sums_add(into, sum->major, sum->minor, sum->value) < 0)
+	for (size_t i = 0; i < from->count; i++)
+		if (sn_sums_add(into, from->entries[i].major, from->entries[i].minor,
+				from->entries[i].value) < 0)
 			return SN_ERR_MEMORY;
-		if (contexts &&
-		    sn_intern_add(contexts, &sum->major, sizeof(sum->major)) == SN_INTERN_NONE)
-			return SN_ERR_MEMORY;
-	}
 	return 0;
 }
 
-static int finish_groups(struct sn_hpct_thread *thread, struct sn_hpct_reconstructions *all,
-			 struct sn_sums *output)
+static int list_contexts(struct finishing *of)
 {
+	sn_table_clear(&of->contexts);
+	for (size_t i = 0; i < of->launches->count; i++)
+		if (sn_table_add(&of->contexts, of->launches->entries[i].major) == SN_TABLE_NONE)
+			return SN_ERR_MEMORY;
+	return 0;
+}
+
+/* Launches in groups are values of the thread too, but only groups' samples are scaled by them. */
+static int divide_groups(struct finishing *of)
+{
+	struct sn_hpct_thread *thread = of->thread;
 	struct sn_sums launches = {0};
-	struct sn_intern contexts = {0};
 	int code = 0;
 	for (size_t i = 0; code == 0 && i < thread->group_count; i++) {
-		code = merge(&launches, &contexts, &thread->groups[i].launches);
+		code = add_all(&launches, &thread->groups[i].launches);
 		if (code == 0)
-			code = merge(&thread->values, NULL, &thread->groups[i].launches);
+			code = add_all(&thread->values, &thread->groups[i].launches);
 	}
-	struct group_work work = {
-	    .all = all, .launches = &launches, .contexts = &contexts, .output = output};
-	for (size_t i = 0; code == 0 && i < thread->group_count; i++)
-		code = finish_group(thread, thread->groups + i, all, &work);
+	of->launches = &launches;
+	if (code == 0)
+		code = list_contexts(of);
+	for (size_t i = 0; code == 0 && i < thread->group_count; i++) {
+		of->group = thread->groups + i;
+		code = divide_samples(of);
+	}
 	sn_sums_release(&launches);
-	sn_intern_release(&contexts);
 	return code;
 }
 
 int sn_hpct_thread_finish(struct sn_hpct_thread *thread,
-			  struct sn_hpct_reconstructions *reconstructions)
+			  struct sn_hpct_reconstruction *reconstruction)
 {
 	struct sn_sums output = {0};
-	struct sn_intern contexts = {0};
+	struct finishing of = {.all = reconstruction,
+			       .thread = thread,
+			       .launches = &thread->values,
+			       .output = &output};
 	int code = 0;
 	if (thread->samples.count) {
-		code = merge(NULL, &contexts, &thread->values);
+		code = list_contexts(&of);
 		if (code == 0)
-			code = finish_samples(thread, &contexts, reconstructions, &output);
+			code = divide_samples(&of);
 	}
 	if (code == 0 && thread->group_count)
-		code = finish_groups(thread, reconstructions, &output);
+		code = divide_groups(&of);
 	if (code == 0)
-		code = merge(&thread->values, NULL, &output);
+		code = add_all(&thread->values, &output);
 	sn_sums_release(&output);
-	sn_intern_release(&contexts);
+	sn_table_release(&of.contexts);
 	return code;
 }

@@ -2,10 +2,12 @@
 /* See hpctoolkit_symbols.h. */
 #include "hpctoolkit_symbols.h"
 
-#include "import/core/cursor.h"
-#include "hpctoolkit_vdso.h"
-
+#include "base/search.h"
+#include "base/sort.h"
+#include "base/text.h"
 #include "base/vec.h"
+#include "binary/elf/elf_file.h"
+#include "import/core/cursor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,12 +32,26 @@ static bool is_in(const char *path, const char *folder)
 static int compare_symbols(const void *left, const void *right)
 {
 	const struct sn_hpct_symbol *a = left, *b = right;
-	return (a->address > b->address) - (a->address < b->address);
+	return SN_ORDER(a->address, b->address);
+}
+
+static void sort_symbols(struct sn_hpct_module *module)
+{
+	if (module->symbol_count)
+		qsort(module->symbols, module->symbol_count, sizeof(*module->symbols),
+		      compare_symbols);
+}
+
+static int add_symbol(struct sn_db_builder *builder, struct sn_hpct_module *module,
+		      size_t *capacity, uint64_t address, uint64_t end, const char *name)
+{
+	struct sn_hpct_symbol symbol = {address, end, sn_db_builder_string(builder, name)};
+	return sn_vec_push(&module->symbols, capacity, &module->symbol_count, symbol);
 }
 
 /* A line of "nm": data and lines that cannot be read are left out. */
-static int add_symbol(struct sn_db_builder *builder, struct sn_hpct_module *module,
-		      size_t *capacity, char *line)
+static int read_symbol(struct sn_db_builder *builder, struct sn_hpct_module *module,
+		       size_t *capacity, char *line)
 {
 	char name[512], *rest;
 	uint64_t address = strtoull(line, &rest, 16);
@@ -47,35 +63,72 @@ static int add_symbol(struct sn_db_builder *builder, struct sn_hpct_module *modu
 		return 0;
 	snprintf(name, sizeof(name), "%s%s%s [vmlinux]", symbol, owner ? " " : "",
 		 owner ? owner : "");
-	if (sn_vec_reserve(&module->symbols, capacity, module->symbol_count + 1) < 0)
-		return -1;
-	module->symbols[module->symbol_count++] =
-	    (struct sn_hpct_symbol){address, UINT64_MAX, sn_db_builder_string(builder, name)};
-	return 0;
+	return add_symbol(builder, module, capacity, address, UINT64_MAX, name);
 }
 
-static int parse_symbols(struct sn_db_builder *builder, struct sn_hpct_module *module, char *text)
+static int read_kernel(struct sn_db_builder *builder, struct sn_hpct_module *module, char *text)
 {
 	size_t capacity = 0;
 	char *save = NULL;
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (add_symbol(builder, module, &capacity, line) < 0)
+		if (read_symbol(builder, module, &capacity, line) < 0)
 			return -1;
-	if (module->symbol_count)
-		qsort(module->symbols, module->symbol_count, sizeof(*module->symbols),
-		      compare_symbols);
+	sort_symbols(module);
 	return 0;
+}
+
+/* Of names for one function, one that is global comes before one that is weak: "time" is a weak
+ * alias of "__vdso_time". */
+static int add_vdso_symbol(struct sn_db_builder *builder, struct sn_hpct_module *module,
+			   size_t *capacity, const Elf64_Sym *symbol, const char *name)
+{
+	uint64_t address = symbol->st_value, end = address + symbol->st_size;
+	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
+	    end <= address)
+		return 0;
+	for (size_t i = 0; i < module->symbol_count; i++) {
+		struct sn_hpct_symbol *other = module->symbols + i;
+		if (other->address != address)
+			continue;
+		if (ELF64_ST_BIND(symbol->st_info) != STB_WEAK)
+			*other = (struct sn_hpct_symbol){address, end,
+							 sn_db_builder_string(builder, name)};
+		return 0;
+	}
+	return add_symbol(builder, module, capacity, address, end, name);
+}
+
+/* One that is damaged, or larger than any vdso, names nothing. */
+static int read_vdso(struct sn_db_builder *builder, struct sn_hpct_module *module, uint64_t bytes)
+{
+	enum { MOST_BYTES = 1 << 20 };
+	struct sn_elf_file *file;
+	if (bytes > MOST_BYTES || sn_elf_file_open(module->file, &file, NULL) != 0)
+		return 0;
+	struct sn_elf_section *table = sn_elf_file_section_of_type(file, SHT_SYMTAB);
+	struct sn_elf_symbols symbols =
+	    sn_elf_symbols(file, table ? table : sn_elf_file_section_of_type(file, SHT_DYNSYM));
+	size_t capacity = 0;
+	Elf64_Sym symbol;
+	int code = 0;
+	for (uint64_t i = 0; code == 0 && sn_elf_symbol_at(&symbols, i, &symbol); i++) {
+		const char *name = sn_elf_symbol_name(&symbols, &symbol);
+		if (name)
+			code = add_vdso_symbol(builder, module, &capacity, &symbol, name);
+	}
+	sort_symbols(module);
+	sn_elf_file_free(file);
+	return code;
 }
 
 static bool is_compressed(const unsigned char *bytes, size_t length)
 {
-	return length >= 6 && memcmp(bytes,
-				     "\xfd"
-				     "7zXZ",
-				     6) == 0;
+	static const char magic[] = "\xfd"
+				    "7zXZ";
+	return length >= sizeof(magic) && memcmp(bytes, magic, sizeof(magic)) == 0;
 }
 
-/* The text in the file, ended by a NUL; takes the bytes. */
+/* The text in the file, ended by a NUL; in place of the bytes. */
 static int expand(unsigned char **bytes, size_t *length, const char *path, struct sn_error *error)
 {
 	if (!is_compressed(*bytes, *length))
@@ -114,7 +167,7 @@ static int expand(unsigned char **bytes, size_t *length, const char *path, struc
 #endif
 }
 
-static uint32_t take_string(struct sn_db_builder *builder, struct sn_import_cursor *cursor)
+static uint32_t read_string(struct sn_db_builder *builder, struct sn_import_cursor *cursor)
 {
 	uint32_t length = (uint32_t)sn_import_cursor_number(cursor, 4);
 	const char *text = (const char *)sn_import_cursor_take(cursor, length);
@@ -124,13 +177,13 @@ static uint32_t take_string(struct sn_db_builder *builder, struct sn_import_curs
 static int compare_logicals(const void *left, const void *right)
 {
 	const struct sn_hpct_logical *a = left, *b = right;
-	return (a->id > b->id) - (a->id < b->id);
+	return SN_ORDER(a->id, b->id);
 }
 
 /* "/.../logical/python.123" and its like are all of "<logical python>". */
 static void name_logical(struct sn_db_builder *builder, struct sn_hpct_module *module)
 {
-	const char *slash = strrchr(module->path, '/'), *base = slash ? slash + 1 : module->path;
+	const char *base = sn_text_base_name(module->path);
 	const char *dot = strrchr(base, '.');
 	char name[256];
 	snprintf(name, sizeof(name), "<logical %.*s>",
@@ -140,8 +193,8 @@ static void name_logical(struct sn_db_builder *builder, struct sn_hpct_module *m
 	module->logical_module = sn_db_builder_module(builder, &record);
 }
 
-static int parse_logical(struct sn_db_builder *builder, struct sn_hpct_module *module,
-			 const unsigned char *bytes, size_t length)
+static int read_logical(struct sn_db_builder *builder, struct sn_hpct_module *module,
+			const unsigned char *bytes, size_t length)
 {
 	struct sn_import_cursor cursor = {bytes, length, 10, true, false};
 	size_t capacity = 0;
@@ -150,16 +203,15 @@ static int parse_logical(struct sn_db_builder *builder, struct sn_hpct_module *m
 	while (cursor.at < length) {
 		struct sn_hpct_logical entry = {.id =
 						    (uint32_t)sn_import_cursor_number(&cursor, 4)};
-		entry.name = take_string(builder, &cursor);
+		entry.name = read_string(builder, &cursor);
 		sn_import_cursor_number(&cursor, 1); /* whether the name is mangled */
-		entry.file = take_string(builder, &cursor);
+		entry.file = read_string(builder, &cursor);
 		entry.line = (uint32_t)sn_import_cursor_number(&cursor, 4);
-		if (cursor
-			.failed) /* written while the program ran: the last one may be cut short */
+		/* written while the program ran: the last one may be cut short */
+		if (cursor.failed)
 			break;
-		if (sn_vec_reserve(&module->logicals, &capacity, module->logical_count + 1) < 0)
+		if (sn_vec_push(&module->logicals, &capacity, &module->logical_count, entry) < 0)
 			return -1;
-		module->logicals[module->logical_count++] = entry;
 	}
 	if (module->logical_count)
 		qsort(module->logicals, module->logical_count, sizeof(*module->logicals),
@@ -188,15 +240,17 @@ int sn_hpct_symbols_load(struct sn_db_builder *builder, struct sn_hpct_module *m
 	if (module->file[0] != '/' || stat(module->file, &status) < 0 || !S_ISREG(status.st_mode))
 		return 0;
 	if (is_in(module->file, "vdso"))
-		return sn_hpct_vdso_load(builder, module, (size_t)status.st_size, error);
+		return read_vdso(builder, module, (uint64_t)status.st_size) < 0
+			   ? sn_fail_memory(error)
+			   : 0;
 	if (!is_kernel_file && !begins_with_logical(module->file))
 		return 0;
 	int code = sn_import_cursor_load(module->file, &bytes, &length, error);
 	if (code == 0 && is_kernel_file)
 		code = expand(&bytes, &length, module->file, error);
-	if (code == 0 && (is_kernel_file ? parse_symbols(builder, module, (char *)bytes)
-					 : parse_logical(builder, module, bytes, length)) < 0)
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (code == 0 && (is_kernel_file ? read_kernel(builder, module, (char *)bytes)
+					 : read_logical(builder, module, bytes, length)) < 0)
+		code = sn_fail_memory(error);
 	free(bytes);
 	return code;
 }
@@ -204,23 +258,15 @@ int sn_hpct_symbols_load(struct sn_db_builder *builder, struct sn_hpct_module *m
 const struct sn_hpct_symbol *sn_hpct_symbols_find(const struct sn_hpct_module *module,
 						  uint64_t address)
 {
-	size_t low = 0, high = module->symbol_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (module->symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < module->symbols[low - 1].end ? module->symbols + low - 1 : NULL;
+	const struct sn_hpct_symbol *symbols = module->symbols;
+	size_t after = sn_search(i, module->symbol_count, symbols[i].address <= address);
+	return after && address < symbols[after - 1].end ? symbols + after - 1 : NULL;
 }
 
 const struct sn_hpct_logical *sn_hpct_symbols_logical(const struct sn_hpct_module *module,
 						      uint32_t id)
 {
-	struct sn_hpct_logical key = {.id = id};
-	if (id == 0 || module->logical_count == 0)
-		return NULL;
-	return bsearch(&key, module->logicals, module->logical_count, sizeof(key),
-		       compare_logicals);
+	const struct sn_hpct_logical *entries = module->logicals;
+	size_t at = sn_search(i, module->logical_count, entries[i].id < id);
+	return id != 0 && at < module->logical_count && entries[at].id == id ? entries + at : NULL;
 }

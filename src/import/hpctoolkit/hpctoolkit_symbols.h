@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Smaller sources of names in a measurement folder: the kernel's symbols (kernel_symbols/NAME,
- * lines "ADDRESS TYPE NAME [MODULE]", compressed by xz), the vdso's (vdso/NAME, ELF) and tables of
- * logical code (files that begin with "HPCLOGICAL": for each function of an interpreter its number,
- * name, file and line).
+ * lines "ADDRESS TYPE NAME [MODULE]", compressed by xz), the vdso's (vdso/NAME, ELF: symbols of
+ * .symtab or .dynsym that are functions and have a size) and tables of logical code (files that
+ * begin with "HPCLOGICAL": for each function of an interpreter its number, name, file and line).
  */
 #ifndef SN_IMPORT_HPCTOOLKIT_SYMBOLS_H
 #define SN_IMPORT_HPCTOOLKIT_SYMBOLS_H

@@ -10,14 +10,12 @@
 #ifndef SN_IMPORT_HPCTOOLKIT_TRANSPOSE_H
 #define SN_IMPORT_HPCTOOLKIT_TRANSPOSE_H
 
+#include "base/cursor.h"
 #include "base/error.h"
-
-#include <stddef.h>
 
 /* The contents of profile.db and cct.db, whose headers and footers have been looked at.
  * SN_ERR_FORMAT where they differ or one is damaged; `path` is cct.db's, for the message. */
-int sn_hpct_transpose_check(const unsigned char *by_profile, size_t by_profile_bytes,
-			    const unsigned char *by_context, size_t by_context_bytes,
+int sn_hpct_transpose_check(struct sn_bytes by_profile, struct sn_bytes by_context,
 			    const char *path, struct sn_error *error);
 
 #endif

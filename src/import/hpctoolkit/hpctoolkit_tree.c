@@ -4,6 +4,7 @@
 
 #include "hpctoolkit_names.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
 
@@ -15,17 +16,24 @@ void sn_hpct_tree_release(struct sn_hpct_tree *tree)
 {
 	free(tree->kinds);
 	tree->kinds = NULL;
-	tree->kind_count = tree->kind_capacity = 0;
+	tree->kind_capacity = 0;
 }
 
-unsigned sn_hpct_tree_kind(const struct sn_hpct_tree *tree, uint32_t context)
+static unsigned kind_of(const struct sn_hpct_tree *tree, uint32_t context)
 {
-	return context < tree->kind_count ? tree->kinds[context] : SN_FRAME_NONE;
+	return context < tree->kind_capacity ? tree->kinds[context] : SN_FRAME_NONE;
+}
+
+unsigned sn_hpct_tree_called_kind(const struct sn_hpct_tree *tree, uint32_t parent, bool is_gpu)
+{
+	if (!is_gpu)
+		return SN_FRAME_NATIVE;
+	return kind_of(tree, parent) == SN_FRAME_GPU_OP ? SN_FRAME_KERNEL : SN_FRAME_GPU_FUNCTION;
 }
 
 bool sn_hpct_tree_is_gpu(const struct sn_hpct_tree *tree, uint32_t context)
 {
-	switch (sn_hpct_tree_kind(tree, context)) {
+	switch (kind_of(tree, context)) {
 	case SN_FRAME_KERNEL:
 	case SN_FRAME_GPU_FUNCTION:
 	case SN_FRAME_GPU_LOOP:
@@ -36,19 +44,14 @@ bool sn_hpct_tree_is_gpu(const struct sn_hpct_tree *tree, uint32_t context)
 	}
 }
 
-uint32_t sn_hpct_tree_add(struct sn_hpct_tree *tree, uint32_t parent,
-			  const struct sonde_db_frame *frame)
+uint32_t sn_hpct_tree_add(struct sn_hpct_tree *tree, uint32_t parent, struct sonde_db_frame frame)
 {
-	uint32_t context =
-	    sn_db_builder_context(tree->builder, parent, sn_db_builder_frame(tree->builder, frame));
+	uint32_t context = sn_db_builder_context(tree->builder, parent,
+						 sn_db_builder_frame(tree->builder, &frame));
 	if (context == SONDE_NONE ||
-	    sn_vec_reserve(&tree->kinds, &tree->kind_capacity, (size_t)context + 1) < 0)
+	    sn_vec_reserve_zeroed(&tree->kinds, &tree->kind_capacity, (size_t)context + 1) < 0)
 		return SONDE_NONE;
-	if (context >= tree->kind_count) {
-		memset(tree->kinds + tree->kind_count, 0, context + 1 - tree->kind_count);
-		tree->kind_count = (size_t)context + 1;
-	}
-	tree->kinds[context] = frame->kind;
+	tree->kinds[context] = frame.kind;
 	return context;
 }
 
@@ -69,23 +72,13 @@ struct sonde_db_frame sn_hpct_frame_named(struct sn_hpct_tree *tree, unsigned ki
 	return frame;
 }
 
-static unsigned function_kind(const struct sn_hpct_tree *tree, uint32_t parent,
-			      enum sn_hpct_relation relation, bool is_gpu)
-{
-	if (relation == SN_HPCT_INLINED)
-		return SN_FRAME_INLINED;
-	if (!is_gpu)
-		return SN_FRAME_NATIVE;
-	return sn_hpct_tree_kind(tree, parent) == SN_FRAME_GPU_OP ? SN_FRAME_KERNEL
-								  : SN_FRAME_GPU_FUNCTION;
-}
-
 struct sonde_db_frame sn_hpct_frame_function(const struct sn_hpct_tree *tree, uint32_t parent,
 					     enum sn_hpct_relation relation,
 					     const struct sn_hpct_function *function)
 {
-	struct sonde_db_frame frame =
-	    empty_frame(function_kind(tree, parent, relation, function->is_gpu));
+	struct sonde_db_frame frame = empty_frame(
+	    relation == SN_HPCT_INLINED ? SN_FRAME_INLINED
+					: sn_hpct_tree_called_kind(tree, parent, function->is_gpu));
 	frame.flags = SN_FRAME_ENTRY;
 	frame.name = function->name;
 	frame.module = function->module;
@@ -101,11 +94,11 @@ static uint32_t name_place(struct sn_hpct_tree *tree, const struct sn_hpct_place
 {
 	char name[400], line[16] = "";
 	const char *file = sn_db_builder_text(tree->builder, place->file);
-	const char *slash = strrchr(file, '/');
+	const char *base = sn_text_base_name(file);
 	if (place->line)
 		snprintf(line, sizeof(line), ":%u", place->line);
-	snprintf(name, sizeof(name), "%s%.255s%s", is_loop ? "loop at " : "",
-		 slash && slash[1] ? slash + 1 : file, line);
+	snprintf(name, sizeof(name), "%s%.255s%s", is_loop ? "loop at " : "", *base ? base : file,
+		 line);
 	return sn_db_builder_string(tree->builder, name);
 }
 
@@ -134,58 +127,51 @@ uint32_t sn_hpct_tree_entry(struct sn_hpct_tree *tree, const char *name, unsigne
 	static const char *const letters[] = {NULL, "| Main  ", "| Thread"};
 	struct sonde_db_frame frame = sn_hpct_frame_named(tree, SN_FRAME_THREAD, name);
 	frame.linkage_name = sn_db_builder_string(tree->builder, kind < 3 ? letters[kind] : NULL);
-	return sn_hpct_tree_add(tree, 0, &frame);
-}
-
-uint32_t sn_hpct_tree_placeholder(struct sn_hpct_tree *tree, uint32_t parent, unsigned kind,
-				  const char *name)
-{
-	struct sonde_db_frame frame = sn_hpct_frame_named(tree, kind, name);
-	return sn_hpct_tree_add(tree, parent, &frame);
+	return sn_hpct_tree_add(tree, 0, frame);
 }
 
 uint32_t sn_hpct_tree_unknown(struct sn_hpct_tree *tree, uint32_t parent)
 {
-	struct sonde_db_frame frame = empty_frame(SN_FRAME_NATIVE);
-	return sn_hpct_tree_add(tree, parent, &frame);
+	return sn_hpct_tree_add(tree, parent, empty_frame(SN_FRAME_NATIVE));
 }
 
 uint32_t sn_hpct_tree_function(struct sn_hpct_tree *tree, uint32_t parent,
 			       enum sn_hpct_relation relation,
 			       const struct sn_hpct_function *function)
 {
-	struct sonde_db_frame frame = sn_hpct_frame_function(tree, parent, relation, function);
-	return sn_hpct_tree_add(tree, parent, &frame);
+	return sn_hpct_tree_add(tree, parent,
+				sn_hpct_frame_function(tree, parent, relation, function));
+}
+
+static uint32_t add_place(struct sn_hpct_tree *tree, uint32_t parent, unsigned kind,
+			  enum sn_hpct_relation relation, const struct sn_hpct_place *place)
+{
+	return sn_hpct_tree_add(tree, parent, sn_hpct_frame_place(tree, kind, relation, place));
 }
 
 uint32_t sn_hpct_tree_loop(struct sn_hpct_tree *tree, uint32_t parent,
 			   enum sn_hpct_relation relation, const struct sn_hpct_place *place)
 {
-	struct sonde_db_frame frame = sn_hpct_frame_place(
-	    tree, place->is_gpu ? SN_FRAME_GPU_LOOP : SN_FRAME_LOOP, relation, place);
-	return sn_hpct_tree_add(tree, parent, &frame);
+	return add_place(tree, parent, place->is_gpu ? SN_FRAME_GPU_LOOP : SN_FRAME_LOOP, relation,
+			 place);
 }
 
 uint32_t sn_hpct_tree_line(struct sn_hpct_tree *tree, uint32_t parent,
 			   enum sn_hpct_relation relation, const struct sn_hpct_place *place)
 {
-	struct sonde_db_frame frame = sn_hpct_frame_place(
-	    tree, place->is_gpu ? SN_FRAME_GPU_LINE : SN_FRAME_LINE, relation, place);
-	return sn_hpct_tree_add(tree, parent, &frame);
+	return add_place(tree, parent, place->is_gpu ? SN_FRAME_GPU_LINE : SN_FRAME_LINE, relation,
+			 place);
 }
 
 uint32_t sn_hpct_tree_instruction(struct sn_hpct_tree *tree, uint32_t parent,
 				  const struct sn_hpct_place *place)
 {
-	unsigned kind = function_kind(tree, parent, SN_HPCT_CALLED, place->is_gpu);
-	struct sonde_db_frame frame = sn_hpct_frame_place(tree, kind, SN_HPCT_NESTED, place);
-	return sn_hpct_tree_add(tree, parent, &frame);
+	return add_place(tree, parent, sn_hpct_tree_called_kind(tree, parent, place->is_gpu),
+			 SN_HPCT_NESTED, place);
 }
 
 uint32_t sn_hpct_tree_hidden(struct sn_hpct_tree *tree, uint32_t parent, uint64_t number)
 {
 	struct sn_hpct_place place = {.module = SONDE_NONE, .offset = number, .file = SONDE_NONE};
-	struct sonde_db_frame frame =
-	    sn_hpct_frame_place(tree, SN_FRAME_LINE, SN_HPCT_NESTED, &place);
-	return sn_hpct_tree_add(tree, parent, &frame);
+	return add_place(tree, parent, SN_FRAME_LINE, SN_HPCT_NESTED, &place);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HPCToolkit's contexts as frames of ours. Its trees nest function, loop, line and instruction as
- * contexts of their own, and say of each whether it was called, inlined or only lies in its parent.
+ * contexts of their own, and note of each whether it was called, inlined or only lies in its
+ * parent.
  *
  *   its context                          our frame
  *   function, called                     native, gpu-function, kernel; flag ENTRY
@@ -17,7 +18,7 @@
  *   because nothing is known of it       native, gpu-function without name; no flag
  *   entry point                          thread
  *
- * src/export/hpctoolkit/hpctoolkit_tree.c is the way back.
+ * src/export/hpctoolkit/hpctoolkit_tree.c is the inverse.
  */
 #ifndef SN_IMPORT_HPCTOOLKIT_TREE_H
 #define SN_IMPORT_HPCTOOLKIT_TREE_H
@@ -29,8 +30,8 @@
 
 struct sn_hpct_tree {
 	struct sn_db_builder *builder;
-	uint8_t *kinds; /* of the frame of each context made here */
-	size_t kind_capacity, kind_count;
+	uint8_t *kinds; /* of the frame of each context added here */
+	size_t kind_capacity;
 };
 
 /* As HPCToolkit numbers them. */
@@ -56,15 +57,13 @@ struct sn_hpct_place {
 /* All zeroes with a builder is empty. */
 void sn_hpct_tree_release(struct sn_hpct_tree *tree);
 
-/* All return the context, or SONDE_NONE without memory, and take a parent of SONDE_NONE. */
+/* All return the context, or SONDE_NONE without memory, and accept a parent of SONDE_NONE. */
 /* `kind`: 1 the main thread's, 2 another thread's, 0 unknown. Kept as linkage name, in letters. */
 uint32_t sn_hpct_tree_entry(struct sn_hpct_tree *tree, const char *name, unsigned kind);
+uint32_t sn_hpct_tree_unknown(struct sn_hpct_tree *tree, uint32_t parent);
 uint32_t sn_hpct_tree_function(struct sn_hpct_tree *tree, uint32_t parent,
 			       enum sn_hpct_relation relation,
 			       const struct sn_hpct_function *function);
-uint32_t sn_hpct_tree_placeholder(struct sn_hpct_tree *tree, uint32_t parent, unsigned kind,
-				  const char *name);
-uint32_t sn_hpct_tree_unknown(struct sn_hpct_tree *tree, uint32_t parent);
 uint32_t sn_hpct_tree_loop(struct sn_hpct_tree *tree, uint32_t parent,
 			   enum sn_hpct_relation relation, const struct sn_hpct_place *place);
 uint32_t sn_hpct_tree_line(struct sn_hpct_tree *tree, uint32_t parent,
@@ -85,11 +84,10 @@ struct sonde_db_frame sn_hpct_frame_named(struct sn_hpct_tree *tree, unsigned ki
 struct sonde_db_frame sn_hpct_frame_place(struct sn_hpct_tree *tree, unsigned kind,
 					  enum sn_hpct_relation relation,
 					  const struct sn_hpct_place *place);
-uint32_t sn_hpct_tree_add(struct sn_hpct_tree *tree, uint32_t parent,
-			  const struct sonde_db_frame *frame);
+uint32_t sn_hpct_tree_add(struct sn_hpct_tree *tree, uint32_t parent, struct sonde_db_frame frame);
 
-/* The kind of a context's frame, enum sn_frame_kind. */
-unsigned sn_hpct_tree_kind(const struct sn_hpct_tree *tree, uint32_t context);
+/* The kind (enum sn_frame_kind) of a function that `parent` calls. */
+unsigned sn_hpct_tree_called_kind(const struct sn_hpct_tree *tree, uint32_t parent, bool is_gpu);
 /* Whether it is code of a device. */
 bool sn_hpct_tree_is_gpu(const struct sn_hpct_tree *tree, uint32_t context);
 

@@ -30,8 +30,7 @@ const char *sn_nsys_string(struct sn_nsys *nsys, int64_t id)
 
 uint32_t sn_nsys_process(struct sn_nsys *nsys, int64_t global)
 {
-	int64_t process = PROCESS_OF(global);
-	return sn_intern_add(&nsys->processes, &process, sizeof(process));
+	return sn_table_add(&nsys->processes, (uint64_t)PROCESS_OF(global));
 }
 
 static uint32_t program_of(struct sn_nsys *nsys, uint32_t process)
@@ -83,9 +82,9 @@ int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64
 {
 	int64_t key[2] = {category, id};
 	uint32_t before = nsys->name_ids.count;
-	uint32_t at = sn_intern_add(&nsys->name_ids, key, sizeof(key));
-	if (at == SN_INTERN_NONE ||
-	    sn_vec_reserve(&nsys->name_numbers, &nsys->name_capacity, at + 1ull) < 0)
+	uint32_t at = sn_intern_item(&nsys->name_ids, key, sizeof(key), &nsys->name_numbers,
+				     &nsys->name_capacity, {0});
+	if (at == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	if (at == before) {
 		const char *text = sn_nsys_string(nsys, id);
@@ -98,7 +97,7 @@ int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64
 }
 
 int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t start_ns,
-		int64_t end_ns, uint64_t link, const struct sn_nsys_attributes *attributes)
+		int64_t end_ns, uint64_t link, const struct sn_track_attributes *attributes)
 {
 	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
@@ -106,27 +105,6 @@ int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t sta
 	    track, name, start_ns, end_ns, link, attributes->items, attributes->count};
 	sn_track_sink_event(nsys->sink, &event);
 	return 0;
-}
-
-void sn_nsys_attributes_put(struct sn_nsys_attributes *attributes, uint32_t key, uint64_t value)
-{
-	if (attributes->count < SN_ATTRIBUTES_MAX)
-		attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
-}
-
-int sn_nsys_each(struct sn_nsys *nsys, const char *table, const char *const *columns,
-		 const char *rest, int (*take)(struct sn_nsys *nsys, sqlite3_stmt *row),
-		 struct sn_error *error)
-{
-	sqlite3_stmt *rows;
-	int found = sn_sqlite_select(&nsys->file, table, columns, rest, &rows, error);
-	while (!found && rows && (found = sn_sqlite_next(&nsys->file, rows, error)) > 0) {
-		found = take(nsys, rows);
-		if (found)
-			sn_fail(error, found, "out of memory");
-	}
-	sqlite3_finalize(rows);
-	return found;
 }
 
 /* ---- calls on threads ---- */
@@ -147,9 +125,10 @@ static const char *const call_columns[] = {"start",  "end",	      "globalTid",  
 					   "textId", "correlationId", "returnValue", NULL};
 enum { START, END, THREAD, NAME, TEXT, CORRELATION, RETURNED };
 
-static int take_call(struct sn_nsys *nsys, sqlite3_stmt *row, enum sn_activity_category category)
+static int add_call(struct sn_nsys *nsys, sqlite3_stmt *row, enum sn_activity_category category)
 {
-	struct sn_nsys_attributes attributes = {0};
+	struct sn_track_attributes attributes;
+	attributes.count = 0;
 	int64_t global = sqlite3_column_int64(row, THREAD);
 	int64_t start = sqlite3_column_int64(row, START);
 	int64_t end = sn_sqlite_is_null(row, END) ? start : sqlite3_column_int64(row, END);
@@ -161,23 +140,27 @@ static int take_call(struct sn_nsys *nsys, sqlite3_stmt *row, enum sn_activity_c
 	if (category == SN_ACTIVITY_API)
 		link = sn_nsys_correlation(nsys, global, sqlite3_column_int64(row, CORRELATION));
 	if (sqlite3_column_int64(row, RETURNED))
-		sn_nsys_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_RETURNED],
-				       (uint64_t)sqlite3_column_int64(row, RETURNED));
+		sn_track_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_RETURNED],
+					(uint64_t)sqlite3_column_int64(row, RETURNED));
 	return sn_nsys_add(nsys, sn_nsys_thread(nsys, global), name, start, end, link, &attributes);
+}
+
+/* What kind of calls a table has, of which each row is one. */
+struct calls {
+	struct sn_nsys *nsys;
+	enum sn_activity_category category;
+};
+
+static int add_call_row(void *context, sqlite3_stmt *row)
+{
+	const struct calls *calls = context;
+	return add_call(calls->nsys, row, calls->category);
 }
 
 static int read_calls(struct sn_nsys *nsys, const char *table, struct sn_error *error)
 {
-	enum sn_activity_category category = category_of(table);
-	sqlite3_stmt *rows;
-	int found = sn_sqlite_select(&nsys->file, table, call_columns, "", &rows, error);
-	while (!found && rows && (found = sn_sqlite_next(&nsys->file, rows, error)) > 0) {
-		found = take_call(nsys, rows, category);
-		if (found)
-			sn_fail(error, found, "out of memory");
-	}
-	sqlite3_finalize(rows);
-	return found;
+	struct calls calls = {nsys, category_of(table)};
+	return sn_sqlite_each(&nsys->file, table, call_columns, "", add_call_row, &calls, error);
 }
 
 /* ---- the tables of a file ---- */
@@ -282,19 +265,21 @@ static int read_session(struct sn_nsys *nsys, struct sn_error *error)
 	return result < 0 ? result : 0;
 }
 
-static int take_device(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_device(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	char key[64];
 	snprintf(key, sizeof(key), "nsys.gpu.%lld", (long long)sqlite3_column_int64(row, 0));
 	sn_db_builder_property(nsys->builder, key, sn_sqlite_text(row, 1));
 	return 0;
 }
 
-static int take_process(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_process(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	uint32_t process = sn_nsys_process(nsys, sqlite3_column_int64(row, 0));
 	const char *text = sn_sqlite_text(row, 1), *slash = strrchr(text, '/');
-	if (process == SN_INTERN_NONE ||
+	if (process == SN_TABLE_NONE ||
 	    sn_vec_reserve(&nsys->programs, &nsys->program_capacity, process + 1ull) < 0)
 		return SN_ERR_MEMORY;
 	for (; nsys->program_count <= process; nsys->program_count++)
@@ -305,8 +290,9 @@ static int take_process(struct sn_nsys *nsys, sqlite3_stmt *row)
 	return 0;
 }
 
-static int take_thread_name(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_thread_name(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	uint32_t track = sn_nsys_thread(nsys, sqlite3_column_int64(row, 0));
 	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
@@ -322,17 +308,20 @@ static int read_names(struct sn_nsys *nsys, struct sn_error *error)
 	static const char *const devices[] = {"id", "name", NULL};
 	static const char *const processes[] = {"globalPid", "name", NULL};
 	static const char *const threads[] = {"globalTid", "nameId", NULL};
-	int result =
-	    sn_nsys_each(nsys, "TARGET_INFO_GPU", devices, "LIMIT 1024", take_device, error);
+	int result = sn_sqlite_each(&nsys->file, "TARGET_INFO_GPU", devices, "LIMIT 1024",
+				    add_device, nsys, error);
 	if (!result)
-		result = sn_nsys_each(nsys, "PROCESSES", processes, "", take_process, error);
+		result = sn_sqlite_each(&nsys->file, "PROCESSES", processes, "", add_process, nsys,
+					error);
 	return result ? result
-		      : sn_nsys_each(nsys, "ThreadNames", threads, "", take_thread_name, error);
+		      : sn_sqlite_each(&nsys->file, "ThreadNames", threads, "", add_thread_name,
+				       nsys, error);
 }
 
 /* A rank of MPI is a process: all its threads and streams. */
-static int take_rank(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_rank(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	uint32_t process = sn_nsys_process(nsys, sqlite3_column_int64(row, 0));
 	for (uint32_t i = 0; i < sn_track_sink_count(nsys->sink); i++)
 		if (sn_track_sink_place(nsys->sink, i)->process == process)
@@ -343,7 +332,8 @@ static int take_rank(struct sn_nsys *nsys, sqlite3_stmt *row)
 static int read_ranks(struct sn_nsys *nsys, struct sn_error *error)
 {
 	static const char *const columns[] = {"globalTid", "rank", NULL};
-	return sn_nsys_each(nsys, "MPI_RANKS", columns, "LIMIT 65536", take_rank, error);
+	return sn_sqlite_each(&nsys->file, "MPI_RANKS", columns, "LIMIT 65536", add_rank, nsys,
+			      error);
 }
 
 /* ---- files ---- */
@@ -368,12 +358,9 @@ static void close_file(struct sn_nsys *nsys)
 	sqlite3_finalize(nsys->strings);
 	nsys->strings = NULL;
 	sn_sqlite_close(&nsys->file);
-	sn_intern_release(&nsys->processes);
+	sn_table_release(&nsys->processes);
 	sn_intern_release(&nsys->name_ids);
 	sn_intern_release(&nsys->domains);
-	sn_intern_init(&nsys->domains);
-	sn_intern_init(&nsys->processes);
-	sn_intern_init(&nsys->name_ids);
 	nsys->program_count = 0;
 }
 
@@ -393,10 +380,7 @@ static int read_file(struct sn_nsys *nsys, const char *path, size_t path_count,
 
 static void make_keys(struct sn_nsys *nsys)
 {
-	static const struct {
-		const char *name;
-		enum sonde_attribute_type type;
-	} keys[SN_NSYS_KEYS] = {
+	static const struct sn_track_key_name keys[SN_NSYS_KEYS] = {
 	    [SN_NSYS_KEY_RETURNED] = {"return value", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_NSYS_KEY_GRAPH_NODE] = {"graph node id", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_NSYS_KEY_GRAPH] = {"graph id", SONDE_ATTRIBUTE_SIGNED},
@@ -408,9 +392,7 @@ static void make_keys(struct sn_nsys *nsys)
 	    [SN_NSYS_KEY_CATEGORY] = {"category", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_NSYS_KEY_SIZES] = {"sizes", SONDE_ATTRIBUTE_STRING},
 	};
-	for (unsigned i = 0; i < SN_NSYS_KEYS; i++)
-		nsys->keys[i] =
-		    sn_track_sink_key(nsys->sink, keys[i].name, strlen(keys[i].name), keys[i].type);
+	sn_track_sink_make_keys(nsys->sink, keys, SN_NSYS_KEYS, nsys->keys);
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
@@ -422,7 +404,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 		return result;
 	nsys.sink = sn_track_sink_new("nsys", builder, request->events);
 	if (!nsys.sink)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	nsys.builder = builder;
 	nsys.known = sn_track_sink_keys(nsys.sink);
 	make_keys(&nsys);

@@ -8,7 +8,7 @@
 #define SN_IMPORT_NSYS_H
 
 #include "base/intern.h"
-#include "base/vec.h"
+#include "base/table.h"
 #include "import/core/track_sink.h"
 #include "import/sqlite/sqlite_table.h"
 
@@ -33,9 +33,9 @@ struct sn_nsys {
 	uint32_t keys[SN_NSYS_KEYS];
 	/* of the file being read */
 	struct sn_sqlite file;
-	sqlite3_stmt *strings;	    /* a string by its id; NULL without any */
-	struct sn_intern processes; /* numbers for the upper bits of global ids */
-	uint32_t *programs;	    /* builder's string by process */
+	sqlite3_stmt *strings;	   /* a string by its id; NULL without any */
+	struct sn_table processes; /* numbers for the upper bits of global ids */
+	uint32_t *programs;	   /* builder's string by process */
 	size_t program_count, program_capacity;
 	struct sn_intern name_ids; /* {category, id} */
 	uint32_t *name_numbers;	   /* the sink's */
@@ -45,14 +45,6 @@ struct sn_nsys {
 	size_t domain_capacity;
 	int64_t end_ns; /* of the session; 0 unknown */
 };
-
-#define SN_ATTRIBUTES_MAX 24
-struct sn_nsys_attributes {
-	struct sn_attribute items[SN_ATTRIBUTES_MAX];
-	uint16_t count;
-};
-/* Left out where there are too many. */
-void sn_nsys_attributes_put(struct sn_nsys_attributes *attributes, uint32_t key, uint64_t value);
 
 /* A string of the file; valid until the next one is asked for. */
 const char *sn_nsys_string(struct sn_nsys *nsys, int64_t id);
@@ -69,12 +61,7 @@ int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64
 		 uint32_t *number);
 /* Says an interval. A track of SONDE_NONE is SN_ERR_MEMORY. */
 int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t start_ns,
-		int64_t end_ns, uint64_t link, const struct sn_nsys_attributes *attributes);
-/* Each row of a table, if there is such a table; `take` returns 0 or SN_ERR_MEMORY. */
-int sn_nsys_each(struct sn_nsys *nsys, const char *table, const char *const *columns,
-		 const char *rest, int (*take)(struct sn_nsys *nsys, sqlite3_stmt *row),
-		 struct sn_error *error);
-
+		int64_t end_ns, uint64_t link, const struct sn_track_attributes *attributes);
 /* What graphics ran on devices: a table of such a kind. */
 int sn_nsys_workloads(struct sn_nsys *nsys, const char *table, struct sn_error *error);
 int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error);

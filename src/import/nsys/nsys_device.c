@@ -10,7 +10,7 @@
 enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PROCESS, SPECIFIC };
 
 static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
-	       const struct sn_nsys_attributes *attributes)
+	       const struct sn_track_attributes *attributes)
 {
 	int64_t global = sqlite3_column_int64(row, PROCESS);
 	uint32_t track =
@@ -21,11 +21,11 @@ static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
 	    sn_nsys_correlation(nsys, global, sqlite3_column_int64(row, CORRELATION)), attributes);
 }
 
-static void put(struct sn_nsys_attributes *attributes, sqlite3_stmt *row, int column, uint32_t key)
+static void put(struct sn_track_attributes *attributes, sqlite3_stmt *row, int column, uint32_t key)
 {
 	if (!sn_sqlite_is_null(row, column))
-		sn_nsys_attributes_put(attributes, key,
-				       (uint64_t)sqlite3_column_int64(row, column));
+		sn_track_attributes_put(attributes, key,
+					(uint64_t)sqlite3_column_int64(row, column));
 }
 
 /* ---- kernels ---- */
@@ -59,10 +59,12 @@ static const char *const kernel_columns[] = {COMMON,
 					     "graphId",
 					     NULL};
 
-static int take_kernel(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_kernel(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	const uint32_t *keys = nsys->known;
-	struct sn_nsys_attributes attributes = {0};
+	struct sn_track_attributes attributes;
+	attributes.count = 0;
 	int64_t shared = sqlite3_column_int64(row, SHARED) + sqlite3_column_int64(row, DYNAMIC);
 	uint32_t name;
 	for (unsigned i = 0; i < 3; i++)
@@ -70,7 +72,7 @@ static int take_kernel(struct sn_nsys *nsys, sqlite3_stmt *row)
 	for (unsigned i = 0; i < 3; i++)
 		put(&attributes, row, BLOCK + (int)i, keys[SN_TRACK_KEY_BLOCK_X + i]);
 	put(&attributes, row, REGISTERS, keys[SN_TRACK_KEY_REGISTERS]);
-	sn_nsys_attributes_put(&attributes, keys[SN_TRACK_KEY_SHARED], (uint64_t)shared);
+	sn_track_attributes_put(&attributes, keys[SN_TRACK_KEY_SHARED], (uint64_t)shared);
 	if (sqlite3_column_int64(row, LOCAL))
 		put(&attributes, row, LOCAL, nsys->keys[SN_NSYS_KEY_LOCAL]);
 	put(&attributes, row, NODE, nsys->keys[SN_NSYS_KEY_GRAPH_NODE]);
@@ -84,10 +86,12 @@ static int take_kernel(struct sn_nsys *nsys, sqlite3_stmt *row)
 /* Where graphs are recorded as a whole, their kernels are not. */
 static const char *const graph_columns[] = {COMMON, "graphId", NULL};
 
-static int take_graph(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_graph(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	static const char text[] = "[CUDA graph]";
-	struct sn_nsys_attributes attributes = {0};
+	struct sn_track_attributes attributes;
+	attributes.count = 0;
 	uint32_t name;
 	put(&attributes, row, SPECIFIC, nsys->keys[SN_NSYS_KEY_GRAPH]);
 	if (sn_track_sink_name(nsys->sink, SN_ACTIVITY_KERNEL, text, sizeof(text) - 1, &name))
@@ -109,8 +113,9 @@ static int named(struct sn_nsys *nsys, enum sn_activity_category category, const
 static const char *const copy_columns[] = {COMMON,	  "bytes",	 "copyKind", "srcDeviceId",
 					   "dstDeviceId", "graphNodeId", NULL};
 
-static int take_copy(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_copy(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	/* CUpti_ActivityMemcpyKind */
 	static const char *const kinds[] = {"Unknown",
 					    "Host-to-Device",
@@ -126,7 +131,8 @@ static int take_copy(struct sn_nsys *nsys, sqlite3_stmt *row)
 					    "Unified Host-to-Device",
 					    "Unified Device-to-Host",
 					    "Unified Device-to-Device"};
-	struct sn_nsys_attributes attributes = {0};
+	struct sn_track_attributes attributes;
+	attributes.count = 0;
 	int64_t kind = sqlite3_column_int64(row, SPECIFIC + 1);
 	uint32_t name;
 	bool is_known = kind >= 0 && kind < (int64_t)(sizeof(kinds) / sizeof(*kinds));
@@ -141,9 +147,11 @@ static int take_copy(struct sn_nsys *nsys, sqlite3_stmt *row)
 
 static const char *const fill_columns[] = {COMMON, "bytes", "value", "graphNodeId", NULL};
 
-static int take_fill(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_fill(void *context, sqlite3_stmt *row)
 {
-	struct sn_nsys_attributes attributes = {0};
+	struct sn_nsys *nsys = context;
+	struct sn_track_attributes attributes;
+	attributes.count = 0;
 	uint32_t name;
 	put(&attributes, row, SPECIFIC, nsys->known[SN_TRACK_KEY_BYTES]);
 	put(&attributes, row, SPECIFIC + 1, nsys->keys[SN_NSYS_KEY_FILL]);
@@ -155,12 +163,14 @@ static int take_fill(struct sn_nsys *nsys, sqlite3_stmt *row)
 
 static const char *const wait_columns[] = {COMMON, "syncType", NULL};
 
-static int take_wait(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_wait(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	/* CUpti_ActivitySynchronizationType */
 	static const char *const kinds[] = {"sync", "Event sync", "Stream wait sync", "Stream sync",
 					    "Context sync"};
-	struct sn_nsys_attributes attributes = {0};
+	struct sn_track_attributes attributes;
+	attributes.count = 0;
 	int64_t kind = sqlite3_column_int64(row, SPECIFIC);
 	uint32_t name;
 	bool is_known = kind >= 0 && kind < (int64_t)(sizeof(kinds) / sizeof(*kinds));
@@ -174,9 +184,11 @@ static int take_wait(struct sn_nsys *nsys, sqlite3_stmt *row)
 static const char *const workload_columns[] = {"start",	    "end",	     "gpu",    "contextId",
 					       "globalTid", "longContextId", "nameId", NULL};
 
-static int take_workload(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_workload(void *context, sqlite3_stmt *row)
 {
-	struct sn_nsys_attributes attributes = {0};
+	struct sn_nsys *nsys = context;
+	struct sn_track_attributes attributes;
+	attributes.count = 0;
 	uint32_t name;
 	uint32_t track =
 	    sn_nsys_stream(nsys, sqlite3_column_int64(row, 4), sqlite3_column_int64(row, 2),
@@ -189,7 +201,7 @@ static int take_workload(struct sn_nsys *nsys, sqlite3_stmt *row)
 
 int sn_nsys_workloads(struct sn_nsys *nsys, const char *table, struct sn_error *error)
 {
-	return sn_nsys_each(nsys, table, workload_columns, "", take_workload, error);
+	return sn_sqlite_each(&nsys->file, table, workload_columns, "", add_workload, nsys, error);
 }
 
 /* ---- memory of devices ---- */
@@ -198,10 +210,12 @@ static const char *const memory_columns[] = {"start", "globalPid", "bytes", "mem
 					     NULL};
 
 /* Allocations and releases; the table does not say by which thread. */
-static int take_memory(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_memory(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	enum { ALLOCATION, RELEASE };
-	struct sn_nsys_attributes attributes = {0};
+	struct sn_track_attributes attributes;
+	attributes.count = 0;
 	int64_t operation = sqlite3_column_int64(row, 3), bytes = sqlite3_column_int64(row, 2);
 	int64_t start = sqlite3_column_int64(row, 0);
 	uint32_t name;
@@ -215,8 +229,8 @@ static int take_memory(struct sn_nsys *nsys, sqlite3_stmt *row)
 		return SN_ERR_MEMORY;
 	sn_track_sink_name_track(nsys->sink, track,
 				 sn_db_builder_string(nsys->builder, "memory of devices"));
-	sn_nsys_attributes_put(&attributes, nsys->known[SN_TRACK_KEY_BYTES],
-			       (uint64_t)(operation == RELEASE ? -bytes : bytes));
+	sn_track_attributes_put(&attributes, nsys->known[SN_TRACK_KEY_BYTES],
+				(uint64_t)(operation == RELEASE ? -bytes : bytes));
 	return sn_nsys_add(nsys, track, name, start, start, 0, &attributes);
 }
 
@@ -225,16 +239,16 @@ int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error)
 	static const struct {
 		const char *table;
 		const char *const *columns;
-		int (*take)(struct sn_nsys *nsys, sqlite3_stmt *row);
-	} tables[] = {{"CUPTI_ACTIVITY_KIND_KERNEL", kernel_columns, take_kernel},
-		      {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph_columns, take_graph},
-		      {"CUPTI_ACTIVITY_KIND_MEMCPY", copy_columns, take_copy},
-		      {"CUPTI_ACTIVITY_KIND_MEMSET", fill_columns, take_fill},
-		      {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", wait_columns, take_wait},
-		      {"CUDA_GPU_MEMORY_USAGE_EVENTS", memory_columns, take_memory}};
+		int (*add)(void *context, sqlite3_stmt *row);
+	} tables[] = {{"CUPTI_ACTIVITY_KIND_KERNEL", kernel_columns, add_kernel},
+		      {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph_columns, add_graph},
+		      {"CUPTI_ACTIVITY_KIND_MEMCPY", copy_columns, add_copy},
+		      {"CUPTI_ACTIVITY_KIND_MEMSET", fill_columns, add_fill},
+		      {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", wait_columns, add_wait},
+		      {"CUDA_GPU_MEMORY_USAGE_EVENTS", memory_columns, add_memory}};
 	int result = 0;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && !result; i++)
-		result = sn_nsys_each(nsys, tables[i].table, tables[i].columns, "", tables[i].take,
-				      error);
+		result = sn_sqlite_each(&nsys->file, tables[i].table, tables[i].columns, "",
+					tables[i].add, nsys, error);
 	return result;
 }

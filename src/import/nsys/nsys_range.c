@@ -47,15 +47,15 @@ static size_t operator_length(const char *text)
 }
 
 static void put_operator(struct sn_nsys *nsys, const char *text,
-			 struct sn_nsys_attributes *attributes)
+			 struct sn_track_attributes *attributes)
 {
 	const char *sequence = strstr(text, ", seq = "), *sizes = strstr(text, ", sizes = ");
 	if (sequence)
-		sn_nsys_attributes_put(attributes, nsys->known[SN_TRACK_KEY_SEQUENCE],
-				       strtoull(sequence + 8, NULL, 10));
+		sn_track_attributes_put(attributes, nsys->known[SN_TRACK_KEY_SEQUENCE],
+					strtoull(sequence + 8, NULL, 10));
 	if (sizes)
-		sn_nsys_attributes_put(attributes, nsys->keys[SN_NSYS_KEY_SIZES],
-				       sn_db_builder_string(nsys->builder, sizes + 10));
+		sn_track_attributes_put(attributes, nsys->keys[SN_NSYS_KEY_SIZES],
+					sn_db_builder_string(nsys->builder, sizes + 10));
 }
 
 /* "domain:text" where the domain has a name. */
@@ -75,10 +75,12 @@ static int range_name(struct sn_nsys *nsys, sqlite3_stmt *row, const char *text,
 	return sn_track_sink_name(nsys->sink, category, joined, strlen(joined), name);
 }
 
-static int take_range(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_range(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	enum sn_activity_category category;
-	struct sn_nsys_attributes attributes = {0};
+	struct sn_track_attributes attributes;
+	attributes.count = 0;
 	uint32_t name;
 	int64_t start = sqlite3_column_int64(row, START);
 	/* one that is open at the end of the session ends there */
@@ -101,12 +103,12 @@ static int take_range(struct sn_nsys *nsys, sqlite3_stmt *row)
 		return 0;
 	}
 	if (!sn_sqlite_is_null(row, CATEGORY))
-		sn_nsys_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_CATEGORY],
-				       (uint64_t)sqlite3_column_int64(row, CATEGORY));
+		sn_track_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_CATEGORY],
+					(uint64_t)sqlite3_column_int64(row, CATEGORY));
 	const char *payload = text_of(nsys, row, JSON, JSON_ID);
 	if (*payload)
-		sn_nsys_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_PAYLOAD],
-				       sn_db_builder_string(nsys->builder, payload));
+		sn_track_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_PAYLOAD],
+					sn_db_builder_string(nsys->builder, payload));
 	const char *text = text_of(nsys, row, TEXT, TEXT_ID);
 	if (category == SN_ACTIVITY_ANNOTATION && operator_length(text)) {
 		category = SN_ACTIVITY_OPERATOR;
@@ -118,17 +120,18 @@ static int take_range(struct sn_nsys *nsys, sqlite3_stmt *row)
 	return sn_nsys_add(nsys, track, name, start, end < start ? start : end, 0, &attributes);
 }
 
-static int take_domain(struct sn_nsys *nsys, sqlite3_stmt *row)
+static int add_domain(void *context, sqlite3_stmt *row)
 {
+	struct sn_nsys *nsys = context;
 	char key[64];
 	const char *text = text_of(nsys, row, TEXT, TEXT_ID);
 	snprintf(key, sizeof(key), "%lld/%u", (long long)sqlite3_column_int64(row, DOMAIN),
 		 sn_nsys_process(nsys, sqlite3_column_int64(row, THREAD)));
 	if (!*text)
 		return 0;
-	uint32_t at = sn_intern_add(&nsys->domains, key, strlen(key));
-	if (at == SN_INTERN_NONE ||
-	    sn_vec_reserve(&nsys->domain_names, &nsys->domain_capacity, at + 1ull) < 0)
+	uint32_t at = sn_intern_item(&nsys->domains, key, strlen(key), &nsys->domain_names,
+				     &nsys->domain_capacity, {0});
+	if (at == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	nsys->domain_names[at] = sn_db_builder_string(nsys->builder, text);
 	return 0;
@@ -136,7 +139,9 @@ static int take_domain(struct sn_nsys *nsys, sqlite3_stmt *row)
 
 int sn_nsys_ranges(struct sn_nsys *nsys, struct sn_error *error)
 {
-	int result = sn_nsys_each(nsys, "NVTX_EVENTS", columns, "WHERE \"eventType\"=75",
-				  take_domain, error);
-	return result ? result : sn_nsys_each(nsys, "NVTX_EVENTS", columns, "", take_range, error);
+	int result = sn_sqlite_each(&nsys->file, "NVTX_EVENTS", columns, "WHERE \"eventType\"=75",
+				    add_domain, nsys, error);
+	return result ? result
+		      : sn_sqlite_each(&nsys->file, "NVTX_EVENTS", columns, "", add_range, nsys,
+				       error);
 }

@@ -71,7 +71,7 @@ static int merge(struct sn_nsys *nsys, sqlite3_stmt *samples, sqlite3_stmt *fram
 		result = context_of(nsys, frames, sqlite3_column_int64(samples, ID), &has_frame,
 				    &context, error);
 		if (!result && (result = add(nsys, samples, context)))
-			sn_fail(error, result, "out of memory");
+			sn_fail_memory(error);
 	}
 	return result;
 }

@@ -4,7 +4,6 @@
 #include "perf_file.h"
 
 #include "base/vec.h"
-#include "import/core/cursor.h"
 #include "import/core/importer.h"
 
 #include <errno.h>
@@ -53,225 +52,198 @@ static int damaged(const struct sn_perf_file *file, const char *what, struct sn_
 }
 
 /* The part of the file that lies there; failed where it does not. */
-static struct sn_import_cursor part(const struct sn_perf_file *file, uint64_t offset,
-				    uint64_t length)
+static struct sn_cursor part(const struct sn_perf_file *file, uint64_t offset, uint64_t length)
 {
-	struct sn_import_cursor cursor = {.failed = true};
-	if (offset <= file->length && length <= file->length - offset)
-		cursor = (struct sn_import_cursor){.bytes = file->bytes + offset, .length = length};
-	return cursor;
+	return sn_cursor_at(sn_bytes_slice(file->bytes, offset, length), 0);
+}
+
+/* What is left of a cursor as a text, up to its first NUL. NULL without memory. */
+static const char *copy_text(struct sn_perf_file *file, const struct sn_cursor *cursor)
+{
+	const char *text = (const char *)cursor->at;
+	return sn_arena_copy(&file->texts, text, strnlen(text, sn_cursor_left(cursor)));
 }
 
 /* u32 length, text padded with zeroes. NULL where there is none, or no memory. */
-static char *take_string(struct sn_import_cursor *cursor)
+static const char *read_string(struct sn_perf_file *file, struct sn_cursor *cursor)
 {
-	uint32_t length = (uint32_t)sn_import_cursor_number(cursor, 4);
-	const unsigned char *text = sn_import_cursor_take(cursor, length);
-	return text ? strndup((const char *)text, length) : NULL;
-}
-
-static void set_text(char **text, char *value)
-{
-	free(*text);
-	*text = value;
+	struct sn_cursor text = sn_cursor_take(cursor, sn_cursor_u32(cursor));
+	return text.failed ? NULL : copy_text(file, &text);
 }
 
 /* ---- events ---- */
 
-static struct sn_perf_event *add_event(struct sn_perf_file *file, const unsigned char *attr,
-				       size_t length)
+/* With the ids that follow it. */
+static int add_event(struct sn_perf_file *file, struct sn_cursor attr, struct sn_cursor ids)
 {
-	if (sn_vec_reserve(&file->events, &file->event_capacity, file->event_count + 1) < 0)
-		return NULL;
-	struct sn_perf_event *event = file->events + file->event_count++;
-	*event = (struct sn_perf_event){0};
-	memcpy(&event->attr, attr, length < sizeof(event->attr) ? length : sizeof(event->attr));
-	return event;
-}
-
-static int add_id(struct sn_perf_file *file, uint64_t id, uint32_t event)
-{
-	uint32_t number = sn_intern_add(&file->ids, &id, sizeof(id));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&file->id_events, &file->id_capacity, number + 1ull) < 0)
+	struct sn_perf_event event = {.name = NULL};
+	size_t length = sn_cursor_left(&attr);
+	memcpy(&event.attr, attr.at, length < sizeof(event.attr) ? length : sizeof(event.attr));
+	if (sn_vec_push(&file->events, &file->event_capacity, &file->event_count, event))
 		return SN_ERR_MEMORY;
-	file->id_events[number] = event;
+	while (sn_cursor_left(&ids) >= 8)
+		if (sn_table_put(&file->ids, sn_cursor_u64(&ids), (uint32_t)file->event_count - 1))
+			return SN_ERR_MEMORY;
 	return 0;
 }
 
 uint32_t sn_perf_file_event(const struct sn_perf_file *file, uint64_t id)
 {
-	uint32_t number = sn_intern_find(&file->ids, &id, sizeof(id));
-	return number == SN_INTERN_NONE ? UINT32_MAX : file->id_events[number];
-}
-
-static int take_ids(struct sn_perf_file *file, struct sn_import_cursor *ids, uint32_t event)
-{
-	while (!ids->failed && ids->length - ids->at >= 8)
-		if (add_id(file, sn_import_cursor_number(ids, 8), event))
-			return SN_ERR_MEMORY;
-	return 0;
+	return sn_table_find(&file->ids, id);
 }
 
 static int read_attrs(struct sn_perf_file *file, uint64_t offset, uint64_t length,
 		      uint64_t attr_bytes, struct sn_error *error)
 {
-	struct sn_import_cursor attrs = part(file, offset, length);
+	struct sn_cursor attrs = part(file, offset, length);
 	if (attr_bytes < PERF_ATTR_SIZE_VER0 + ATTR_IDS_SIZE || attrs.failed || !length)
 		return damaged(file, "events", error);
-	while (length - attrs.at >= attr_bytes) {
-		const unsigned char *attr =
-		    sn_import_cursor_take(&attrs, attr_bytes - ATTR_IDS_SIZE);
-		uint64_t ids_offset = sn_import_cursor_number(&attrs, 8);
-		uint64_t ids_bytes = sn_import_cursor_number(&attrs, 8);
-		struct sn_import_cursor ids = part(file, ids_offset, ids_bytes);
+	while (sn_cursor_left(&attrs) >= attr_bytes) {
+		struct sn_cursor attr = sn_cursor_take(&attrs, attr_bytes - ATTR_IDS_SIZE);
+		uint64_t ids_offset = sn_cursor_u64(&attrs), ids_bytes = sn_cursor_u64(&attrs);
+		struct sn_cursor ids = part(file, ids_offset, ids_bytes);
 		if (ids.failed)
 			return damaged(file, "events", error);
-		if (!add_event(file, attr, attr_bytes - ATTR_IDS_SIZE) ||
-		    take_ids(file, &ids, (uint32_t)file->event_count - 1))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		if (add_event(file, attr, ids))
+			return sn_fail_memory(error);
 	}
 	return 0;
 }
 
 /* In a pipe: the attribute says its size, ids follow. */
-static int take_attr(struct sn_perf_file *file, const struct sn_perf_raw *record)
+static int read_attr(struct sn_perf_file *file, const struct sn_perf_raw *record)
 {
-	uint32_t bytes = 0;
-	if (record->length >= PERF_ATTR_SIZE_VER0)
-		memcpy(&bytes, record->bytes + 4, 4);
+	struct sn_cursor cursor = sn_perf_cursor(record, 0), size = cursor;
+	sn_cursor_skip(&size, 4);
+	uint32_t bytes = sn_cursor_u32(&size);
 	if (bytes < PERF_ATTR_SIZE_VER0 || bytes > record->length)
 		return SN_ERR_FORMAT;
-	struct sn_import_cursor ids = {
-	    .bytes = record->bytes, .length = record->length, .at = bytes};
-	if (!add_event(file, record->bytes, bytes))
-		return SN_ERR_MEMORY;
-	return take_ids(file, &ids, (uint32_t)file->event_count - 1);
+	struct sn_cursor attr = sn_cursor_take(&cursor, bytes);
+	return add_event(file, attr, cursor);
 }
 
-static int take_update(struct sn_perf_file *file, const struct sn_perf_raw *record)
+static int read_update(struct sn_perf_file *file, const struct sn_perf_raw *record)
 {
-	struct sn_import_cursor cursor = {.bytes = record->bytes, .length = record->length};
-	uint64_t type = sn_import_cursor_number(&cursor, 8),
-		 id = sn_import_cursor_number(&cursor, 8);
+	struct sn_cursor cursor = sn_perf_cursor(record, 0);
+	uint64_t type = sn_cursor_u64(&cursor), id = sn_cursor_u64(&cursor);
 	uint32_t event = sn_perf_file_event(file, id);
 	if (type != UPDATE_NAME || cursor.failed || event == UINT32_MAX)
 		return 0;
-	char *name = strndup((const char *)cursor.bytes + 16, cursor.length - 16);
-	set_text(&file->events[event].name, name);
-	return name ? 0 : SN_ERR_MEMORY;
+	file->events[event].name = copy_text(file, &cursor);
+	return file->events[event].name ? 0 : SN_ERR_MEMORY;
 }
 
 /* ---- features ---- */
 
-static int take_build_id(struct sn_perf_file *file, const unsigned char *bytes, size_t length,
-			 uint16_t misc)
+static int read_build_id(struct sn_perf_file *file, struct sn_cursor cursor, uint16_t misc)
 {
-	enum { ID = 4, SIZE = 24, PATH = 28 };
-	if (length <= PATH)
+	struct sn_perf_build_id id = {.length = sizeof(id.bytes)};
+	sn_cursor_skip(&cursor, 4);
+	struct sn_cursor bytes = sn_cursor_take(&cursor, 20);
+	uint8_t length = sn_cursor_u8(&cursor);
+	sn_cursor_skip(&cursor, 3);
+	if (cursor.failed || !sn_cursor_left(&cursor))
 		return 0;
-	if (sn_vec_reserve(&file->build_ids, &file->build_id_capacity, file->build_id_count + 1) <
-	    0)
+	memcpy(id.bytes, bytes.at, sizeof(id.bytes));
+	if (misc & MISC_BUILD_ID_SIZE && length <= sizeof(id.bytes))
+		id.length = length;
+	id.path = copy_text(file, &cursor);
+	if (!id.path ||
+	    sn_vec_push(&file->build_ids, &file->build_id_capacity, &file->build_id_count, id))
 		return SN_ERR_MEMORY;
-	struct sn_perf_build_id *id = file->build_ids + file->build_id_count;
-	*id = (struct sn_perf_build_id){.length = 20};
-	memcpy(id->bytes, bytes + ID, 20);
-	if (misc & MISC_BUILD_ID_SIZE && bytes[SIZE] <= 20)
-		id->length = bytes[SIZE];
-	id->path = strndup((const char *)bytes + PATH, length - PATH);
-	if (!id->path)
-		return SN_ERR_MEMORY;
-	file->build_id_count++;
 	return 0;
 }
 
-static int read_build_ids(struct sn_perf_file *file, struct sn_import_cursor *cursor)
+static int read_build_ids(struct sn_perf_file *file, struct sn_cursor *cursor)
 {
 	struct perf_event_header header;
 	int result = 0;
-	while (!result && cursor->length - cursor->at >= sizeof(header)) {
-		memcpy(&header, sn_import_cursor_take(cursor, sizeof(header)), sizeof(header));
+	while (!result && sn_cursor_left(cursor) >= sizeof(header)) {
+		memcpy(&header, cursor->at, sizeof(header));
+		sn_cursor_skip(cursor, sizeof(header));
 		if (header.size < sizeof(header))
 			return 0;
-		size_t length = header.size - sizeof(header);
-		const unsigned char *bytes = sn_import_cursor_take(cursor, length);
-		if (!bytes)
+		struct sn_cursor body = sn_cursor_take(cursor, header.size - sizeof(header));
+		if (body.failed)
 			return 0;
-		result = take_build_id(file, bytes, length, header.misc);
+		result = read_build_id(file, body, header.misc);
 	}
 	return result;
 }
 
-static int read_event_names(struct sn_perf_file *file, struct sn_import_cursor *cursor)
+const struct sn_perf_build_id *sn_perf_file_build_id(const struct sn_perf_file *file,
+						     const char *path)
 {
-	uint32_t count = (uint32_t)sn_import_cursor_number(cursor, 4);
-	uint32_t attr_bytes = (uint32_t)sn_import_cursor_number(cursor, 4);
+	for (size_t i = 0; i < file->build_id_count; i++)
+		if (!strcmp(file->build_ids[i].path, path))
+			return file->build_ids + i;
+	return NULL;
+}
+
+static int read_event_names(struct sn_perf_file *file, struct sn_cursor *cursor)
+{
+	uint32_t count = sn_cursor_u32(cursor), attr_bytes = sn_cursor_u32(cursor);
 	for (uint32_t i = 0; i < count && !cursor->failed; i++) {
-		sn_import_cursor_take(cursor, attr_bytes);
-		uint32_t ids = (uint32_t)sn_import_cursor_number(cursor, 4);
-		char *name = take_string(cursor);
+		sn_cursor_skip(cursor, attr_bytes);
+		uint32_t ids = sn_cursor_u32(cursor);
+		const char *name = read_string(file, cursor);
 		uint32_t event = i < file->event_count ? i : UINT32_MAX;
 		for (uint32_t k = 0; k < ids && !cursor->failed; k++) {
-			uint32_t found =
-			    sn_perf_file_event(file, sn_import_cursor_number(cursor, 8));
+			uint32_t found = sn_perf_file_event(file, sn_cursor_u64(cursor));
 			event = found == UINT32_MAX ? event : found;
 		}
 		if (name && *name && event != UINT32_MAX)
-			set_text(&file->events[event].name, name);
-		else
-			free(name);
+			file->events[event].name = name;
 	}
 	return 0;
 }
 
-static int read_command(struct sn_perf_file *file, struct sn_import_cursor *cursor)
+static int read_command(struct sn_perf_file *file, struct sn_cursor *cursor)
 {
-	char *line = calloc(1, COMMAND_MAX);
-	uint32_t count = (uint32_t)sn_import_cursor_number(cursor, 4);
+	char *line = sn_arena_allocate(&file->texts, COMMAND_MAX);
+	uint32_t count = sn_cursor_u32(cursor);
 	size_t used = 0;
 	if (!line)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count && !cursor->failed && used < COMMAND_MAX; i++) {
-		char *word = take_string(cursor);
+		const char *word = read_string(file, cursor);
 		used += (size_t)snprintf(line + used, COMMAND_MAX - used, "%s%s", i ? " " : "",
 					 word ? word : "");
-		free(word);
 	}
-	set_text(&file->command, line);
+	file->command = line;
 	return 0;
 }
 
 /* Two clocks read at once: that of the records, and that of the day. */
-static int read_clock(struct sn_perf_file *file, struct sn_import_cursor *cursor)
+static int read_clock(struct sn_perf_file *file, struct sn_cursor *cursor)
 {
-	uint32_t version = (uint32_t)sn_import_cursor_number(cursor, 4);
-	sn_import_cursor_number(cursor, 4);
-	uint64_t wall_ns = sn_import_cursor_number(cursor, 8),
-		 clock_ns = sn_import_cursor_number(cursor, 8);
+	uint32_t version = sn_cursor_u32(cursor);
+	sn_cursor_skip(cursor, 4);
+	uint64_t wall_ns = sn_cursor_u64(cursor), clock_ns = sn_cursor_u64(cursor);
 	if (version == 1 && !cursor->failed && wall_ns >= clock_ns && wall_ns < 1ull << 62)
 		file->epoch_ns = (int64_t)(wall_ns - clock_ns);
 	return 0;
 }
 
-static int read_feature(struct sn_perf_file *file, unsigned feature, struct sn_import_cursor cursor)
+static int read_feature(struct sn_perf_file *file, unsigned feature, struct sn_cursor cursor)
 {
 	switch (feature) {
 	case FEATURE_TRACING_DATA:
-		file->tracing = (struct sn_perf_bytes){cursor.bytes, cursor.length};
+		file->tracing = (struct sn_bytes){cursor.at, sn_cursor_left(&cursor)};
 		return 0;
 	case FEATURE_BUILD_ID:
 		return read_build_ids(file, &cursor);
 	case FEATURE_HOSTNAME:
-		set_text(&file->host, take_string(&cursor));
+		file->host = read_string(file, &cursor);
 		return 0;
 	case FEATURE_OSRELEASE:
-		set_text(&file->release, take_string(&cursor));
+		file->release = read_string(file, &cursor);
 		return 0;
 	case FEATURE_VERSION:
-		set_text(&file->version, take_string(&cursor));
+		file->version = read_string(file, &cursor);
 		return 0;
 	case FEATURE_CPUDESC:
-		set_text(&file->processor, take_string(&cursor));
+		file->processor = read_string(file, &cursor);
 		return 0;
 	case FEATURE_CMDLINE:
 		return read_command(file, &cursor);
@@ -289,26 +261,25 @@ static int read_feature(struct sn_perf_file *file, unsigned feature, struct sn_i
 static int read_features(struct sn_perf_file *file, const unsigned char *bits,
 			 struct sn_error *error)
 {
-	struct sn_import_cursor table = part(file, file->data_end, file->length - file->data_end);
+	struct sn_cursor table = sn_cursor_at(file->bytes, file->data_end);
 	for (unsigned feature = 0; feature < FEATURE_COUNT; feature++) {
 		if (!(bits[feature / 8] >> feature % 8 & 1))
 			continue;
-		uint64_t offset = sn_import_cursor_number(&table, 8),
-			 length = sn_import_cursor_number(&table, 8);
+		uint64_t offset = sn_cursor_u64(&table), length = sn_cursor_u64(&table);
 		if (table.failed)
 			return 0;
-		struct sn_import_cursor cursor = part(file, offset, length);
+		struct sn_cursor cursor = part(file, offset, length);
 		if (cursor.failed)
 			return damaged(file, "features", error);
 		if (read_feature(file, feature, cursor))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 	}
 	return 0;
 }
 
 /* ---- the file and those beside it ---- */
 
-static int map_bytes(const char *path, struct sn_perf_bytes *mapped, struct sn_error *error)
+static int map_bytes(const char *path, struct sn_bytes *mapped, struct sn_error *error)
 {
 	struct stat status = {.st_size = 0};
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -318,21 +289,18 @@ static int map_bytes(const char *path, struct sn_perf_bytes *mapped, struct sn_e
 	int reason = errno;
 	if (fd >= 0)
 		close(fd);
-	*mapped = (struct sn_perf_bytes){NULL, 0};
+	*mapped = (struct sn_bytes){0};
 	if (fd < 0 || (bytes == MAP_FAILED && status.st_size > 0))
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(reason));
 	if (bytes != MAP_FAILED)
-		*mapped = (struct sn_perf_bytes){bytes, (size_t)status.st_size};
+		*mapped = (struct sn_bytes){bytes, (size_t)status.st_size};
 	return 0;
 }
 
 static int map_file(struct sn_perf_file *file, struct sn_error *error)
 {
-	struct sn_perf_bytes mapped;
-	int result = map_bytes(file->path, &mapped, error);
-	file->bytes = mapped.bytes;
-	file->length = mapped.length;
-	return result ? result : mapped.length < 16 ? damaged(file, "header", error) : 0;
+	int result = map_bytes(file->path, &file->bytes, error);
+	return result ? result : file->bytes.size < 16 ? damaged(file, "header", error) : 0;
 }
 
 /* The files data.0, data.1, ... beside this one, a thread of perf's each: records and nothing
@@ -345,7 +313,7 @@ static int map_parts(struct sn_perf_file *file, struct sn_error *error)
 		if ((size_t)length >= sizeof(path) || access(path, F_OK))
 			return 0;
 		if (sn_vec_reserve(&file->parts, &file->part_capacity, file->part_count + 1) < 0)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 		int result = map_bytes(path, file->parts + file->part_count, error);
 		if (result)
 			return result;
@@ -357,28 +325,27 @@ static int map_parts(struct sn_perf_file *file, struct sn_error *error)
 
 static int read_header(struct sn_perf_file *file, struct sn_error *error)
 {
-	struct sn_import_cursor cursor = {.bytes = file->bytes, .length = file->length, .at = 8};
-	uint64_t size = sn_import_cursor_number(&cursor, 8);
+	struct sn_cursor cursor = sn_cursor_at(file->bytes, 8);
+	uint64_t size = sn_cursor_u64(&cursor), file_bytes = file->bytes.size;
 	file->is_pipe = size == 16;
 	if (file->is_pipe) {
 		file->data = 16;
-		file->data_end = file->length;
+		file->data_end = file_bytes;
 		return 0;
 	}
-	uint64_t attr_bytes = sn_import_cursor_number(&cursor, 8);
-	uint64_t attrs = sn_import_cursor_number(&cursor, 8),
-		 attrs_length = sn_import_cursor_number(&cursor, 8);
-	uint64_t data = sn_import_cursor_number(&cursor, 8),
-		 data_length = sn_import_cursor_number(&cursor, 8);
-	sn_import_cursor_take(&cursor, 16); /* event types, which nobody writes any more */
-	const unsigned char *features = sn_import_cursor_take(&cursor, FEATURE_COUNT / 8);
-	if (!features || size < cursor.at || data > file->length)
+	uint64_t attr_bytes = sn_cursor_u64(&cursor), attrs = sn_cursor_u64(&cursor);
+	uint64_t attrs_length = sn_cursor_u64(&cursor);
+	uint64_t data = sn_cursor_u64(&cursor), data_length = sn_cursor_u64(&cursor);
+	sn_cursor_skip(&cursor, 16); /* event types, which nobody writes any more */
+	const unsigned char *features = cursor.at;
+	sn_cursor_skip(&cursor, FEATURE_COUNT / 8);
+	if (cursor.failed || size < (uint64_t)(cursor.at - file->bytes.data) || data > file_bytes)
 		return damaged(file, "header", error);
 	file->data = data;
 	/* perf writes the length last: that of a file it was killed over is 0 */
 	file->data_end =
-	    data_length && data_length <= file->length - data ? data + data_length : file->length;
-	file->is_short = data_length > file->length - data;
+	    data_length && data_length <= file_bytes - data ? data + data_length : file_bytes;
+	file->is_short = data_length > file_bytes - data;
 	int result = read_attrs(file, attrs, attrs_length, attr_bytes, error);
 	if (!result && features[FEATURE_DIR_FORMAT / 8] >> FEATURE_DIR_FORMAT % 8 & 1)
 		result = map_parts(file, error);
@@ -407,7 +374,7 @@ static int skip_trailing(const struct sn_perf_raw *record, size_t *trailing)
 
 struct stream {
 	const struct sn_perf_file *file;
-	int (*take)(void *context, const struct sn_perf_raw *record);
+	int (*read)(void *context, const struct sn_perf_raw *record);
 	void *context;
 	struct sn_error *error;
 	bool is_packed; /* leave compressed records out */
@@ -464,7 +431,7 @@ static int unpack(struct stream *stream, const unsigned char *bytes, size_t leng
 }
 #endif
 
-static int take_compressed(struct stream *stream, const struct sn_perf_raw *record)
+static int read_compressed(struct stream *stream, const struct sn_perf_raw *record)
 {
 	const unsigned char *bytes = record->bytes;
 	size_t length = record->length;
@@ -502,9 +469,9 @@ static int each_record(struct stream *stream, const unsigned char *bytes, size_t
 		    bytes != stream->plain && (record.header.type == SN_PERF_COMPRESSED ||
 					       record.header.type == SN_PERF_COMPRESSED2);
 		if (!is_compressed)
-			result = stream->take(stream->context, &record);
+			result = stream->read(stream->context, &record);
 		else if (!stream->is_packed)
-			result = take_compressed(stream, &record);
+			result = read_compressed(stream, &record);
 		at += record.header.size + trailing;
 	}
 	*used = at;
@@ -531,50 +498,47 @@ static int each(struct stream *stream, bool *is_cut)
 	*stream->error->text = 0;
 	*is_cut = file->is_short;
 	int result =
-	    each_part(stream, file->bytes + file->data, file->data_end - file->data, is_cut);
+	    each_part(stream, file->bytes.data + file->data, file->data_end - file->data, is_cut);
 	for (size_t i = 0; i < file->part_count && !result; i++)
-		result = each_part(stream, file->parts[i].bytes, file->parts[i].length, is_cut);
+		result = each_part(stream, file->parts[i].data, file->parts[i].size, is_cut);
 	free(stream->plain);
 	if (result == SN_ERR_MEMORY)
-		return sn_fail(stream->error, result, "out of memory");
+		return sn_fail_memory(stream->error);
 	return result && !*stream->error->text ? damaged(file, "records", stream->error) : result;
 }
 
 int sn_perf_file_each(const struct sn_perf_file *file, bool *is_cut,
-		      int (*take)(void *context, const struct sn_perf_raw *record), void *context,
+		      int (*read)(void *context, const struct sn_perf_raw *record), void *context,
 		      struct sn_error *error)
 {
-	return each(&(struct stream){file, take, context, error}, is_cut);
+	return each(&(struct stream){file, read, context, error}, is_cut);
 }
 
 /* ---- opening ---- */
 
 /* What a pipe says of itself lies among the records. */
-static int take_about(void *context, const struct sn_perf_raw *record)
+static int read_about_record(void *context, const struct sn_perf_raw *record)
 {
 	struct sn_perf_file *file = context;
-	struct sn_import_cursor cursor = {.bytes = record->bytes, .length = record->length};
+	struct sn_cursor cursor = sn_perf_cursor(record, 0);
+	uint64_t feature;
 	switch (record->header.type) {
 	case SN_PERF_HEADER_ATTR:
-		return take_attr(file, record);
+		return read_attr(file, record);
 	case SN_PERF_EVENT_UPDATE:
-		return take_update(file, record);
+		return read_update(file, record);
 	case SN_PERF_HEADER_BUILD_ID:
-		return take_build_id(file, record->bytes, record->length, record->header.misc);
+		return read_build_id(file, cursor, record->header.misc);
 	case SN_PERF_HEADER_TRACING_DATA:
 		if (record->length >= 4)
-			file->tracing =
-			    (struct sn_perf_bytes){record->bytes + record->length,
-						   (uint32_t)sn_import_cursor_number(&cursor, 4)};
+			file->tracing = (struct sn_bytes){record->bytes + record->length,
+							  sn_cursor_u32(&cursor)};
 		return 0;
-	case SN_PERF_HEADER_FEATURE: {
-		uint64_t feature = sn_import_cursor_number(&cursor, 8);
-		if (cursor.failed || feature >= FEATURE_COUNT)
-			return 0;
-		cursor = (struct sn_import_cursor){.bytes = record->bytes + 8,
-						   .length = record->length - 8};
-		return read_feature(file, (unsigned)feature, cursor);
-	}
+	case SN_PERF_HEADER_FEATURE:
+		feature = sn_cursor_u64(&cursor);
+		return cursor.failed || feature >= FEATURE_COUNT
+			   ? 0
+			   : read_feature(file, (unsigned)feature, cursor);
 	default:
 		return 0;
 	}
@@ -608,12 +572,12 @@ static int name_events(struct sn_perf_file *file)
 {
 	for (size_t i = 0; i < file->event_count; i++) {
 		struct sn_perf_event *event = file->events + i;
-		const char *usual = usual_name(&event->attr);
-		char name[80];
-		snprintf(name, sizeof(name), "event-%u-%llx", event->attr.type,
-			 (unsigned long long)event->attr.config);
 		if (!event->name)
-			event->name = strdup(usual ? usual : name);
+			event->name = usual_name(&event->attr);
+		if (!event->name)
+			event->name =
+			    sn_arena_print(&file->texts, "event-%u-%llx", event->attr.type,
+					   (unsigned long long)event->attr.config);
 		if (!event->name)
 			return SN_ERR_MEMORY;
 	}
@@ -624,8 +588,9 @@ static int name_events(struct sn_perf_file *file)
 static int read_about(struct sn_perf_file *file, struct sn_error *error)
 {
 	bool is_cut;
-	return file->is_pipe ? each(&(struct stream){file, take_about, file, error, true}, &is_cut)
-			     : 0;
+	return file->is_pipe
+		   ? each(&(struct stream){file, read_about_record, file, error, true}, &is_cut)
+		   : 0;
 }
 
 int sn_perf_file_open(struct sn_perf_file *file, const char *path, struct sn_error *error)
@@ -634,7 +599,7 @@ int sn_perf_file_open(struct sn_perf_file *file, const char *path, struct sn_err
 	int result = map_file(file, error);
 	if (result)
 		return result;
-	if (!memcmp(file->bytes, MAGIC_SWAPPED, 8))
+	if (!memcmp(file->bytes.data, MAGIC_SWAPPED, 8))
 		return sn_fail(error, SN_ERR_UNSUPPORTED,
 			       "cannot read '%s': recorded on a big-endian machine", path);
 	result = read_header(file, error);
@@ -643,30 +608,21 @@ int sn_perf_file_open(struct sn_perf_file *file, const char *path, struct sn_err
 	if (!result && !file->event_count)
 		return damaged(file, "no events", error);
 	if (!result && name_events(file))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	return result;
 }
 
 void sn_perf_file_close(struct sn_perf_file *file)
 {
-	for (size_t i = 0; i < file->event_count; i++)
-		free(file->events[i].name);
-	for (size_t i = 0; i < file->build_id_count; i++)
-		free(file->build_ids[i].path);
 	free(file->events);
 	free(file->build_ids);
-	free(file->id_events);
-	sn_intern_release(&file->ids);
-	free(file->host);
-	free(file->release);
-	free(file->command);
-	free(file->processor);
-	free(file->version);
+	sn_table_release(&file->ids);
+	sn_arena_release(&file->texts);
 	for (size_t i = 0; i < file->part_count; i++)
-		if (file->parts[i].bytes)
-			munmap((void *)file->parts[i].bytes, file->parts[i].length);
+		if (file->parts[i].data)
+			munmap((void *)file->parts[i].data, file->parts[i].size);
 	free(file->parts);
-	if (file->bytes)
-		munmap((void *)file->bytes, file->length);
+	if (file->bytes.data)
+		munmap((void *)file->bytes.data, file->bytes.size);
 	*file = (struct sn_perf_file){0};
 }

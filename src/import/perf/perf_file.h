@@ -10,8 +10,10 @@
 #ifndef SN_IMPORT_PERF_FILE_H
 #define SN_IMPORT_PERF_FILE_H
 
+#include "base/arena.h"
+#include "base/cursor.h"
 #include "base/error.h"
-#include "base/intern.h"
+#include "base/table.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -33,39 +35,32 @@ enum sn_perf_record {
 /* An event that was recorded. */
 struct sn_perf_event {
 	struct perf_event_attr attr; /* as much as the file has; else zeroes */
-	char *name;		     /* never NULL */
+	const char *name;	     /* never NULL */
 };
 
 /* The file that has a build id. */
 struct sn_perf_build_id {
-	char *path;
+	const char *path;
 	uint8_t bytes[20];
 	uint32_t length;
 };
 
-struct sn_perf_bytes {
-	const unsigned char *bytes; /* in the file; NULL: there is none */
-	size_t length;
-};
-
 struct sn_perf_file {
 	const char *path; /* not owned */
-	const unsigned char *bytes;
-	size_t length;
+	struct sn_bytes bytes;
+	struct sn_arena texts;
 	bool is_pipe, is_short; /* is_short: records are missing at the end */
 	size_t data, data_end;
 	/* further records beside the file, of `perf record --threads`: data.0, data.1, ... */
-	struct sn_perf_bytes *parts;
+	struct sn_bytes *parts;
 	size_t part_count, part_capacity;
 	struct sn_perf_event *events;
 	size_t event_count, event_capacity;
-	struct sn_intern ids; /* uint64_t */
-	uint32_t *id_events;  /* by id: event */
-	size_t id_capacity;
+	struct sn_table ids; /* of events */
 	struct sn_perf_build_id *build_ids;
 	size_t build_id_count, build_id_capacity;
-	char *host, *release, *command, *processor, *version;
-	struct sn_perf_bytes tracing; /* formats of tracepoints: perf_tracepoint.h */
+	const char *host, *release, *command, *processor, *version; /* NULL not said */
+	struct sn_bytes tracing; /* formats of tracepoints: perf_tracepoint.h */
 	/* What to add to times to make them of the Unix epoch; 0 where the file does not say. */
 	int64_t epoch_ns;
 };
@@ -84,15 +79,23 @@ struct sn_perf_raw {
 	size_t length;		    /* of these */
 };
 
+static inline struct sn_cursor sn_perf_cursor(const struct sn_perf_raw *record, size_t place)
+{
+	return sn_cursor_at((struct sn_bytes){record->bytes, record->length}, place);
+}
+
 /*
- * Gives each record of the data to `take`, in the order of the file, unpacked; `take` returns 0 or
+ * Gives each record of the data to `read`, in the order of the file, unpacked; `read` returns 0 or
  * a negative enum sn_err, which ends it. Records that hold what sn_perf_file_open has read already
  * are left out. A file that ends within a record (perf was killed) is read up to there: *is_cut.
  */
 int sn_perf_file_each(const struct sn_perf_file *file, bool *is_cut,
-		      int (*take)(void *context, const struct sn_perf_raw *record), void *context,
+		      int (*read)(void *context, const struct sn_perf_raw *record), void *context,
 		      struct sn_error *error);
 
+/* The build id of the file at that path, or NULL. */
+const struct sn_perf_build_id *sn_perf_file_build_id(const struct sn_perf_file *file,
+						     const char *path);
 /* The event of an id, or UINT32_MAX. */
 uint32_t sn_perf_file_event(const struct sn_perf_file *file, uint64_t id);
 

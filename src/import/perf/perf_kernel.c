@@ -2,6 +2,8 @@
 /* The kernel's symbols; see perf_kernel.h. */
 #include "perf_kernel.h"
 
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #include <inttypes.h>
@@ -18,14 +20,6 @@ void sn_perf_kernel_release(struct sn_perf_kernel *kernel)
 {
 	sn_intern_release(&kernel->names);
 	free(kernel->symbols);
-}
-
-static const struct sn_perf_build_id *build_id_of(const struct sn_perf_file *file)
-{
-	for (size_t i = 0; i < file->build_id_count; i++)
-		if (!strcmp(file->build_ids[i].path, "[kernel.kallsyms]"))
-			return file->build_ids + i;
-	return NULL;
 }
 
 /* Whether the kernel that runs has this build id: among the notes that it shows. */
@@ -55,16 +49,16 @@ static int add(struct sn_perf_kernel *kernel, uint64_t address, const char *name
 {
 	uint32_t number = sn_intern_add(&kernel->names, name, strlen(name) + 1);
 	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&kernel->symbols, &kernel->capacity, kernel->count + 1) < 0)
+	    sn_vec_push(&kernel->symbols, &kernel->capacity, &kernel->count,
+			(struct sn_perf_kernel_symbol){address, number}))
 		return SN_ERR_MEMORY;
-	kernel->symbols[kernel->count++] = (struct sn_perf_kernel_symbol){address, number};
 	return 0;
 }
 
 static int compare(const void *left, const void *right)
 {
 	const struct sn_perf_kernel_symbol *a = left, *b = right;
-	return (a->address > b->address) - (a->address < b->address);
+	return SN_ORDER(a->address, b->address);
 }
 
 /* A kernel lies elsewhere after each boot: the recording says where its reference symbol was. */
@@ -84,7 +78,7 @@ static void shift(struct sn_perf_kernel *kernel, const struct sn_perf_space *spa
 int sn_perf_kernel_load(struct sn_perf_kernel *kernel, const struct sn_perf_space *space)
 {
 	*kernel = (struct sn_perf_kernel){0};
-	const struct sn_perf_build_id *id = build_id_of(space->file);
+	const struct sn_perf_build_id *id = sn_perf_file_build_id(space->file, "[kernel.kallsyms]");
 	FILE *file = id ? open_list(id) : NULL;
 	char line[512], name[256], type;
 	uint64_t address;
@@ -101,20 +95,8 @@ int sn_perf_kernel_load(struct sn_perf_kernel *kernel, const struct sn_perf_spac
 	return result;
 }
 
-bool sn_perf_kernel_find(const struct sn_perf_kernel *kernel, uint64_t address, char *name,
-			 size_t size)
+const char *sn_perf_kernel_find(const struct sn_perf_kernel *kernel, uint64_t address)
 {
-	size_t low = 0, high = kernel->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (kernel->symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
-		return false;
-	snprintf(name, size, "%s",
-		 (const char *)sn_intern_at(&kernel->names, kernel->symbols[low - 1].name, NULL));
-	return true;
+	size_t behind = sn_search(i, kernel->count, kernel->symbols[i].address <= address);
+	return behind ? sn_intern_at(&kernel->names, kernel->symbols[behind - 1].name, NULL) : NULL;
 }

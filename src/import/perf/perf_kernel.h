@@ -19,8 +19,7 @@ struct sn_perf_kernel {
 int sn_perf_kernel_load(struct sn_perf_kernel *kernel, const struct sn_perf_space *space);
 void sn_perf_kernel_release(struct sn_perf_kernel *kernel);
 
-/* The name of the function at an address into name[size]; false where it is not known. */
-bool sn_perf_kernel_find(const struct sn_perf_kernel *kernel, uint64_t address, char *name,
-			 size_t size);
+/* The name of the function at an address, or NULL. It lives as long as the kernel. */
+const char *sn_perf_kernel_find(const struct sn_perf_kernel *kernel, uint64_t address);
 
 #endif

@@ -6,8 +6,6 @@
 #include "perf.h"
 #include "perf_unwind.h"
 
-#include <string.h>
-
 #define DEPTH_MAX 1024
 
 /* An address and who ran there: a PERF_RECORD_MISC_CPUMODE. */
@@ -39,7 +37,7 @@ static unsigned mode_of_mark(uint64_t entry)
 
 /* Innermost first; what is interrupted, by the kernel or by a signal, is no caller. Where there is
  * a copy of the user's stack, the chain is the kernel's part only. */
-static size_t take_chain(struct sn_perf *perf, const struct sn_perf_raw *record,
+static size_t read_chain(struct sn_perf *perf, const struct sn_perf_raw *record,
 			 const struct sn_perf_sample *sample, struct step *steps)
 {
 	unsigned mode = record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
@@ -65,8 +63,8 @@ static size_t take_chain(struct sn_perf *perf, const struct sn_perf_raw *record,
 }
 
 /* The user's part, from the copy of its stack. */
-static size_t take_stack(struct sn_perf *perf, const struct sn_perf_sample *sample,
-			 struct step *steps, size_t room)
+static size_t unwind_stack(struct sn_perf *perf, const struct sn_perf_sample *sample,
+			   struct step *steps, size_t room)
 {
 	struct sn_perf_frame frames[DEPTH_MAX];
 	struct sn_perf_moment when = {sample->time_ns, perf->order};
@@ -85,9 +83,9 @@ static size_t take_stack(struct sn_perf *perf, const struct sn_perf_sample *samp
 static size_t collect(struct sn_perf *perf, const struct sn_perf_raw *record,
 		      const struct sn_perf_sample *sample, struct step *steps)
 {
-	size_t count = take_chain(perf, record, sample, steps);
+	size_t count = read_chain(perf, record, sample, steps);
 	if (sample->has_stack)
-		count += take_stack(perf, sample, steps + count, DEPTH_MAX - count);
+		count += unwind_stack(perf, sample, steps + count, DEPTH_MAX - count);
 	if (!count)
 		steps[count++] = (struct step){
 		    sample->ip, record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK, false};
@@ -113,14 +111,12 @@ uint32_t sn_perf_named_node(struct sn_perf *perf, uint32_t parent, unsigned kind
 static uint32_t add_step(struct sn_perf *perf, uint32_t parent, const struct sn_perf_sample *sample,
 			 const struct step *step)
 {
-	char name[256];
+	const char *name;
 	struct sn_frame frame;
 	switch (step->mode) {
 	case PERF_RECORD_MISC_KERNEL:
-		if (!sn_perf_kernel_find(&perf->kernel, step->address - step->is_return, name,
-					 sizeof(name)))
-			strcpy(name, "[kernel]");
-		return sn_perf_named_node(perf, parent, SN_FRAME_OS, name);
+		name = sn_perf_kernel_find(&perf->kernel, step->address - step->is_return);
+		return sn_perf_named_node(perf, parent, SN_FRAME_OS, name ? name : "[kernel]");
 	case PERF_RECORD_MISC_USER:
 	case PERF_RECORD_MISC_CPUMODE_UNKNOWN:
 		if (sn_perf_space_find(&perf->space, sample->pid,

@@ -12,7 +12,7 @@ struct sn_perf_sample {
 	uint32_t event; /* of the file */
 	bool has_time, has_cpu, has_stack;
 	uint32_t pid, tid, cpu;
-	uint64_t ip, time_ns, address, period;
+	uint64_t ip, time_ns, period;
 	uint64_t chain_count;
 	const unsigned char *chain; /* uint64_t[chain_count], aligned to nothing */
 	/* of each event of a group that was read with the sample, 8 * count_words bytes: what it
@@ -20,10 +20,10 @@ struct sn_perf_sample {
 	const unsigned char *counts;
 	uint64_t count_count;
 	unsigned count_words;
-	struct sn_perf_bytes raw; /* of a tracepoint */
+	struct sn_bytes raw; /* of a tracepoint */
 	/* of the user's registers those of the attribute's mask, ascending; NULL without */
 	const unsigned char *registers;
-	struct sn_perf_bytes stack; /* of the user, from the stack pointer up */
+	struct sn_bytes stack; /* of the user, from the stack pointer up */
 };
 
 /* False where the record does not hold what its event says. */

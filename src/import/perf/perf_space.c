@@ -2,8 +2,9 @@
 /* Address spaces over time; see perf_space.h. */
 #include "perf_space.h"
 
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/vec.h"
-#include "import/core/cursor.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -29,42 +30,30 @@ void sn_perf_space_release(struct sn_perf_space *space)
 		sn_perf_object_release(space->objects + i);
 	free(space->processes);
 	free(space->objects);
-	sn_intern_release(&space->pids);
+	sn_table_release(&space->pids);
 	sn_intern_release(&space->paths);
 }
 
-/* The number of a process, new where it is; SN_INTERN_NONE without memory. */
+/* The number of a process, new where it is; SN_TABLE_NONE without memory. */
 static uint32_t process_of(struct sn_perf_space *space, uint32_t pid)
 {
-	uint32_t number = sn_intern_find(&space->pids, &pid, sizeof(pid));
-	if (number != SN_INTERN_NONE)
+	uint32_t number = sn_table_find(&space->pids, pid), count = space->pids.count;
+	if (number != SN_TABLE_NONE)
 		return number;
 	struct sn_perf_process *process = calloc(1, sizeof(*process));
-	if (!process || sn_vec_reserve(&space->processes, &space->process_capacity,
-				       space->pids.count + 1ull) < 0)
-		goto failed;
-	number = sn_intern_add(&space->pids, &pid, sizeof(pid));
-	if (number == SN_INTERN_NONE)
-		goto failed;
+	if (!process ||
+	    sn_vec_reserve(&space->processes, &space->process_capacity, count + 1ull) < 0 ||
+	    sn_table_add(&space->pids, pid) == SN_TABLE_NONE) {
+		free(process);
+		return SN_TABLE_NONE;
+	}
 	process->pid = pid;
 	process->jit = SONDE_NONE;
-	space->processes[number] = process;
-	return number;
-failed:
-	free(process);
-	return SN_INTERN_NONE;
+	space->processes[count] = process;
+	return count;
 }
 
 /* ---- files ---- */
-
-static const struct sn_perf_build_id *find_build_id(const struct sn_perf_file *file,
-						    const char *path)
-{
-	for (size_t i = 0; i < file->build_id_count; i++)
-		if (!strcmp(file->build_ids[i].path, path))
-			return file->build_ids + i;
-	return NULL;
-}
 
 static int add_module(struct sn_perf_space *space, struct sn_perf_object *object, const char *path,
 		      const uint8_t *id, uint32_t length)
@@ -127,10 +116,9 @@ static int add_change(struct sn_perf_space *space, uint32_t pid,
 	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	struct sn_perf_process *process = space->processes[number];
-	if (sn_vec_reserve(&process->changes, &process->capacity, process->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	process->changes[process->count++] = *change;
-	return 0;
+	return sn_vec_push(&process->changes, &process->capacity, &process->count, *change)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 static void note_kernel(struct sn_perf_space *space, const char *path, uint64_t offset)
@@ -144,42 +132,41 @@ static void note_kernel(struct sn_perf_space *space, const char *path, uint64_t 
 
 /* MMAP and MMAP2: u32 pid, tid; u64 address, length, offset; MMAP2 then 24 bytes of device and
  * inode or build id, u32 prot, flags; the path. */
-static int take_mapping(struct sn_perf_space *space, const struct sn_perf_raw *record,
-			struct sn_perf_moment when)
+static int add_mapping(struct sn_perf_space *space, const struct sn_perf_raw *record,
+		       struct sn_perf_moment when)
 {
-	struct sn_import_cursor cursor = {.bytes = record->bytes, .length = record->length};
-	uint32_t pid = (uint32_t)sn_import_cursor_number(&cursor, 4);
+	struct sn_cursor cursor = sn_perf_cursor(record, 0);
+	uint32_t pid = sn_cursor_u32(&cursor), length = 0;
 	const uint8_t *id = NULL;
-	uint32_t length = 0;
-	sn_import_cursor_number(&cursor, 4);
+	sn_cursor_skip(&cursor, 4);
 	struct sn_perf_change change = {.when = when, .kind = SN_PERF_MAPPED};
-	change.start = sn_import_cursor_number(&cursor, 8);
-	uint64_t bytes = sn_import_cursor_number(&cursor, 8);
-	change.offset = sn_import_cursor_number(&cursor, 8);
+	change.start = sn_cursor_u64(&cursor);
+	uint64_t bytes = sn_cursor_u64(&cursor);
+	change.offset = sn_cursor_u64(&cursor);
 	if (record->header.type == PERF_RECORD_MMAP2) {
-		const unsigned char *identity = sn_import_cursor_take(&cursor, 24);
-		uint32_t protection = (uint32_t)sn_import_cursor_number(&cursor, 4);
-		sn_import_cursor_number(&cursor, 4);
-		if (identity && record->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-			id = identity + 4;
-			length = identity[0] <= SN_PERF_BUILD_ID_MAX ? identity[0] : 0;
+		struct sn_cursor identity = sn_cursor_take(&cursor, 24);
+		uint32_t protection = sn_cursor_u32(&cursor);
+		sn_cursor_skip(&cursor, 4);
+		if (!identity.failed && record->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+			id = identity.at + 4;
+			length = identity.at[0] <= SN_PERF_BUILD_ID_MAX ? identity.at[0] : 0;
 		}
 		if (!(protection & 4)) /* PROT_EXEC */
 			return 0;
 	} else if (record->header.misc & PERF_RECORD_MISC_MMAP_DATA) {
 		return 0;
 	}
-	if (cursor.failed || cursor.at == cursor.length || !bytes ||
+	if (cursor.failed || !sn_cursor_left(&cursor) || !bytes ||
 	    bytes > UINT64_MAX - change.start)
 		return 0;
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%.*s", (int)(cursor.length - cursor.at),
-		 (const char *)cursor.bytes + cursor.at);
+	snprintf(path, sizeof(path), "%.*s", (int)sn_cursor_left(&cursor), (const char *)cursor.at);
 	if ((record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL) {
 		note_kernel(space, path, change.offset);
 		return 0;
 	}
-	const struct sn_perf_build_id *known = length ? NULL : find_build_id(space->file, path);
+	const struct sn_perf_build_id *known =
+	    length ? NULL : sn_perf_file_build_id(space->file, path);
 	if (known) {
 		id = known->bytes;
 		length = known->length;
@@ -192,12 +179,11 @@ static int take_mapping(struct sn_perf_space *space, const struct sn_perf_raw *r
 
 /* u32 pid, ppid, tid, ptid; u64 time. What perf made up of /proc (time 0) has the parent's mappings
  * of today, and mappings of its own. */
-static int take_fork(struct sn_perf_space *space, const struct sn_perf_raw *record,
-		     struct sn_perf_moment when)
+static int add_fork(struct sn_perf_space *space, const struct sn_perf_raw *record,
+		    struct sn_perf_moment when)
 {
-	struct sn_import_cursor cursor = {.bytes = record->bytes, .length = record->length};
-	uint32_t pid = (uint32_t)sn_import_cursor_number(&cursor, 4);
-	uint32_t parent = (uint32_t)sn_import_cursor_number(&cursor, 4);
+	struct sn_cursor cursor = sn_perf_cursor(record, 0);
+	uint32_t pid = sn_cursor_u32(&cursor), parent = sn_cursor_u32(&cursor);
 	if (cursor.failed || pid == parent || !when.time_ns)
 		return 0;
 	struct sn_perf_change change = {
@@ -205,16 +191,16 @@ static int take_fork(struct sn_perf_space *space, const struct sn_perf_raw *reco
 	return change.parent == SN_INTERN_NONE ? SN_ERR_MEMORY : add_change(space, pid, &change);
 }
 
-int sn_perf_space_take(struct sn_perf_space *space, const struct sn_perf_raw *record,
-		       struct sn_perf_moment when)
+int sn_perf_space_add(struct sn_perf_space *space, const struct sn_perf_raw *record,
+		      struct sn_perf_moment when)
 {
 	uint32_t pid = 0;
 	switch (record->header.type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		return take_mapping(space, record, when);
+		return add_mapping(space, record, when);
 	case PERF_RECORD_FORK:
-		return take_fork(space, record, when);
+		return add_fork(space, record, when);
 	case PERF_RECORD_COMM:
 		if (!(record->header.misc & PERF_RECORD_MISC_COMM_EXEC) || record->length < 4)
 			return 0;
@@ -234,7 +220,8 @@ static bool is_before(struct sn_perf_moment a, struct sn_perf_moment b)
 static int compare_changes(const void *left, const void *right)
 {
 	const struct sn_perf_change *a = left, *b = right;
-	return is_before(a->when, b->when) ? -1 : is_before(b->when, a->when);
+	return sn_order_then(SN_ORDER(a->when.time_ns, b->when.time_ns),
+			     SN_ORDER(a->when.order, b->when.order));
 }
 
 void sn_perf_space_sort(struct sn_perf_space *space)
@@ -250,15 +237,7 @@ void sn_perf_space_sort(struct sn_perf_space *space)
 /* How many changes were before a moment. */
 static size_t count_before(const struct sn_perf_process *process, struct sn_perf_moment when)
 {
-	size_t low = 0, high = process->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (is_before(process->changes[middle].when, when))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, process->count, is_before(process->changes[i].when, when));
 }
 
 /* Each fork leads to an earlier moment, so this ends. */

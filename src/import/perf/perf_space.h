@@ -2,7 +2,7 @@
 /*
  * What lay where in whose memory when: from perf's records of mappings, forks and execs.
  *
- * Records of different processors come out of order, so all of them are taken before anything is
+ * Records of different processors come out of order, so all of them are added before anything is
  * looked up. An address is then looked up in what its process had mapped at that time: backwards
  * from the time to the last exec, then in the parent as it was at the fork.
  */
@@ -46,7 +46,7 @@ struct sn_perf_process {
 struct sn_perf_space {
 	struct sn_merge *merge;
 	const struct sn_perf_file *file;
-	struct sn_intern pids;		    /* uint32_t */
+	struct sn_table pids;
 	struct sn_perf_process **processes; /* by its number */
 	size_t process_capacity;
 	struct sn_intern paths; /* path, NUL, build id: object */
@@ -60,9 +60,10 @@ void sn_perf_space_init(struct sn_perf_space *space, struct sn_merge *merge,
 			const struct sn_perf_file *file);
 void sn_perf_space_release(struct sn_perf_space *space);
 
-/* Takes a record of the kinds that matter, at that moment; others are left. 0 or SN_ERR_MEMORY. */
-int sn_perf_space_take(struct sn_perf_space *space, const struct sn_perf_raw *record,
-		       struct sn_perf_moment when);
+/* Adds what a record of the kinds that matter says of that moment; others are left. 0 or
+ * SN_ERR_MEMORY. */
+int sn_perf_space_add(struct sn_perf_space *space, const struct sn_perf_raw *record,
+		      struct sn_perf_moment when);
 /* All are there. */
 void sn_perf_space_sort(struct sn_perf_space *space);
 

@@ -4,7 +4,6 @@
 #include "perf_tracepoint.h"
 
 #include "base/vec.h"
-#include "import/core/cursor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,66 +15,59 @@ void sn_perf_tracepoints_release(struct sn_perf_tracepoints *tracepoints)
 
 /* One whose text cannot be read is left out: its samples have no fields then. */
 static int add_format(struct sn_perf_tracepoints *tracepoints, const char *system,
-		      struct sn_import_cursor *cursor)
+		      struct sn_cursor *cursor)
 {
-	uint64_t length = sn_import_cursor_number(cursor, 8);
-	const unsigned char *text = sn_import_cursor_take(cursor, length);
+	struct sn_cursor text = sn_cursor_take(cursor, sn_cursor_u64(cursor));
 	struct sn_error unused;
-	if (!text)
+	if (text.failed)
 		return 0;
 	if (sn_vec_reserve(&tracepoints->items, &tracepoints->capacity, tracepoints->count + 1) < 0)
 		return SN_ERR_MEMORY;
 	struct sn_perf_tracepoint *tracepoint = tracepoints->items + tracepoints->count;
-	if (!sn_tracepoint_parse((const char *)text, length, &tracepoint->format, &unused))
+	if (!sn_tracepoint_parse((const char *)text.at, sn_cursor_left(&text), &tracepoint->format,
+				 &unused))
 		tracepoints->count++;
 	snprintf(tracepoint->system, sizeof(tracepoint->system), "%s", system);
 	return 0;
 }
 
-static const char *take_name(struct sn_import_cursor *cursor)
+/* u32 count, formats. */
+static int add_formats(struct sn_perf_tracepoints *tracepoints, const char *system,
+		       struct sn_cursor *cursor)
 {
-	const unsigned char *begin = cursor->bytes + cursor->at;
-	const unsigned char *end =
-	    cursor->failed ? NULL : memchr(begin, 0, cursor->length - cursor->at);
-	if (!end)
-		cursor->failed = true;
-	else
-		cursor->at += (size_t)(end - begin) + 1;
-	return end ? (const char *)begin : "";
+	uint32_t count = sn_cursor_u32(cursor);
+	int result = 0;
+	for (uint32_t i = 0; i < count && !cursor->failed && !result; i++)
+		result = add_format(tracepoints, system, cursor);
+	return result;
 }
 
 int sn_perf_tracepoints_read(struct sn_perf_tracepoints *tracepoints,
 			     const struct sn_perf_file *file)
 {
 	static const unsigned char magic[] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+	const uint8_t *begin = file->tracing.data;
 	*tracepoints = (struct sn_perf_tracepoints){0};
-	struct sn_import_cursor cursor = {.bytes = file->tracing.bytes,
-					  .length = file->tracing.length};
-	if (!cursor.bytes || cursor.bytes < file->bytes ||
-	    cursor.length > file->length - (size_t)(cursor.bytes - file->bytes))
+	if (!begin || begin < file->bytes.data ||
+	    file->tracing.size > file->bytes.size - (size_t)(begin - file->bytes.data))
 		return 0;
-	const unsigned char *begin = sn_import_cursor_take(&cursor, sizeof(magic));
-	if (!begin || memcmp(begin, magic, sizeof(magic)) != 0)
+	struct sn_cursor cursor = sn_cursor_at(file->tracing, 0);
+	sn_cursor_skip(&cursor, sizeof(magic));
+	if (cursor.failed || memcmp(begin, magic, sizeof(magic)) != 0)
 		return 0;
-	take_name(&cursor);			 /* version */
-	if (sn_import_cursor_number(&cursor, 1)) /* big-endian */
+	sn_cursor_string(&cursor); /* version */
+	if (sn_cursor_u8(&cursor)) /* big-endian */
 		return 0;
-	sn_import_cursor_number(&cursor, 1); /* of a long */
-	sn_import_cursor_number(&cursor, 4); /* of a page */
-	for (int i = 0; i < 2; i++) {	     /* header_page, header_event */
-		take_name(&cursor);
-		sn_import_cursor_take(&cursor, sn_import_cursor_number(&cursor, 8));
+	sn_cursor_skip(&cursor, 1 + 4); /* sizes of a long and of a page */
+	for (int i = 0; i < 2; i++) {	/* header_page, header_event */
+		sn_cursor_string(&cursor);
+		sn_cursor_skip(&cursor, sn_cursor_u64(&cursor));
 	}
-	uint32_t count = (uint32_t)sn_import_cursor_number(&cursor, 4);
-	int result = 0;
-	for (uint32_t i = 0; i < count && !cursor.failed && !result; i++)
-		result = add_format(tracepoints, "ftrace", &cursor);
-	uint32_t systems = (uint32_t)sn_import_cursor_number(&cursor, 4);
+	int result = add_formats(tracepoints, "ftrace", &cursor);
+	uint32_t systems = sn_cursor_u32(&cursor);
 	for (uint32_t i = 0; i < systems && !cursor.failed && !result; i++) {
-		const char *system = take_name(&cursor);
-		count = (uint32_t)sn_import_cursor_number(&cursor, 4);
-		for (uint32_t k = 0; k < count && !cursor.failed && !result; k++)
-			result = add_format(tracepoints, system, &cursor);
+		const char *system = sn_cursor_string(&cursor);
+		result = add_formats(tracepoints, system ? system : "", &cursor);
 	}
 	return result;
 }

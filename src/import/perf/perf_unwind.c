@@ -33,7 +33,7 @@ struct walk {
 	struct sn_unwind_cursor cursor;
 };
 
-static bool take_registers(const struct sn_perf_sample *sample, uint64_t mask,
+static bool read_registers(const struct sn_perf_sample *sample, uint64_t mask,
 			   struct sn_registers *registers)
 {
 	const unsigned char *at = sample->registers;
@@ -149,11 +149,11 @@ enum sn_perf_unwound sn_perf_unwind(struct sn_perf_space *space,
 	struct walk walk = {.space = space, .pid = sample->pid, .when = when};
 	struct sn_registers *registers = &walk.cursor.registers;
 	*count = 0;
-	if (!sample->registers || !take_registers(sample, mask, registers))
+	if (!sample->registers || !read_registers(sample, mask, registers))
 		return SN_PERF_CUT;
 	walk.recorded = registers->value[SN_REG_SP];
-	walk.bytes = sample->stack.length;
-	walk.copy = (uintptr_t)sample->stack.bytes;
+	walk.bytes = sample->stack.size;
+	walk.copy = (uintptr_t)sample->stack.data;
 	walk.stack = (struct sn_stack){walk.copy, walk.copy + walk.bytes, NULL};
 	walk.cursor.stack = &walk.stack;
 	move_to_copy(&walk);

@@ -91,64 +91,39 @@ static bool is_among(const uint16_t *numbers, size_t count, uint32_t number)
 
 static struct sn_perfetto_sequence *sequence_of(struct sn_perfetto *perfetto, uint32_t id)
 {
-	uint32_t before = perfetto->sequence_ids.count;
-	if (before >= SEQUENCES_MAX)
+	if (perfetto->sequence_ids.count >= SEQUENCES_MAX)
 		id = 0;
-	uint32_t number = sn_intern_add(&perfetto->sequence_ids, &id, sizeof(id));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&perfetto->sequences, &perfetto->sequence_capacity, number + 1ull) < 0)
-		return NULL;
-	if (number == before)
-		perfetto->sequences[number] = (struct sn_perfetto_sequence){.pid = -1, .tid = -1};
-	return perfetto->sequences + number;
+	uint32_t number =
+	    sn_intern_item(&perfetto->sequence_ids, &id, sizeof(id), &perfetto->sequences,
+			   &perfetto->sequence_capacity, {.pid = -1, .tid = -1});
+	return number == SN_INTERN_NONE ? NULL : perfetto->sequences + number;
 }
 
-static void take_defaults(struct sn_perfetto_sequence *sequence, struct sn_proto defaults)
+static void read_defaults(struct sn_perfetto_sequence *sequence, struct sn_proto defaults)
 {
-	struct sn_proto_field field, part;
-	sequence->default_clock = 0;
+	struct sn_proto_field fields[59], part; /* 11 of track events, 58 clock */
+	SN_PROTO_FIELDS(defaults, fields);
+	sequence->default_clock = (uint32_t)fields[58].value;
 	sequence->has_default_track = false;
 	sequence->counter_track_count = 0;
-	while (sn_proto_next(&defaults, &field)) {
-		if (field.number == 58)
-			sequence->default_clock = (uint32_t)field.value;
-		if (field.number != 11)
-			continue;
-		struct sn_proto event = sn_proto_enter(&field);
-		while (sn_proto_next(&event, &part)) {
-			if (part.number == 11) {
-				sequence->default_track = part.value;
-				sequence->has_default_track = true;
-			} else if (part.number == 31 && part.wire == SN_PROTO_VARINT &&
-				   sequence->counter_track_count < 16) {
-				sequence->counter_tracks[sequence->counter_track_count++] =
-				    part.value;
-			}
+	struct sn_proto event = sn_proto_enter(fields + 11);
+	while (sn_proto_next(&event, &part)) {
+		if (part.number == 11) {
+			sequence->default_track = part.value;
+			sequence->has_default_track = true;
+		} else if (part.number == 31 && part.wire == SN_PROTO_VARINT &&
+			   sequence->counter_track_count < 16) {
+			sequence->counter_tracks[sequence->counter_track_count++] = part.value;
 		}
 	}
 }
 
 /* Old descriptors of the sequence's own thread. */
-static int take_own_thread(struct sn_perfetto *perfetto, struct sn_perfetto_packet *packet)
+static int describe_own_thread(struct sn_perfetto *perfetto, struct sn_perfetto_packet *packet)
 {
-	struct sn_proto thread = sn_proto_enter(&packet->data), again = thread;
-	struct sn_proto_field field;
-	struct sn_perfetto_sequence *sequence = packet->sequence;
-	struct sn_proto_field name = {0};
-	while (sn_proto_next(&thread, &field)) {
-		if (field.number == 1)
-			sequence->pid = (int32_t)field.value;
-		else if (field.number == 2)
-			sequence->tid = (int64_t)field.value;
-		else if (field.number == 5)
-			name = field;
-	}
-	while (sn_proto_next(&again, &field))
-		if (field.number == 6 && field.value) {
-			sequence->legacy_us = (int64_t)field.value;
-			sequence->has_legacy_time = true;
-		}
-	return sn_perfetto_name_thread(perfetto, sequence->pid, sequence->tid, &name);
+	return sn_perfetto_describe_thread(perfetto, packet->sequence,
+					   sn_proto_enter(&packet->data), &packet->sequence->pid,
+					   &packet->sequence->tid);
 }
 
 static int describe(struct sn_perfetto *perfetto, struct sn_perfetto_packet *packet)
@@ -162,7 +137,7 @@ static int describe(struct sn_perfetto *perfetto, struct sn_perfetto_packet *pac
 	case PROCESS_TREE:
 		return sn_perfetto_process_tree(perfetto, data);
 	case THREAD:
-		return take_own_thread(perfetto, packet);
+		return describe_own_thread(perfetto, packet);
 	default:
 		return 0;
 	}
@@ -182,7 +157,7 @@ static int read_data(struct sn_perfetto *perfetto, struct sn_perfetto_packet *pa
 		return sn_perfetto_clock_snapshot(perfetto, &packet->sequence->clocks,
 						  sn_proto_enter(&packet->data), true);
 	case THREAD:
-		return take_own_thread(perfetto, packet);
+		return describe_own_thread(perfetto, packet);
 	case TRACK_EVENT:
 		return sn_perfetto_track_event(perfetto, packet);
 	case PERF_SAMPLE:
@@ -204,7 +179,7 @@ static int unpack(struct sn_perfetto *perfetto, const struct sn_proto_field *fie
 		  unsigned depth);
 
 /* A packet, by pass. Its data is acted upon once all that is about it is known. */
-static int take_packet(struct sn_perfetto *perfetto, struct sn_proto message, int pass,
+static int read_packet(struct sn_perfetto *perfetto, struct sn_proto message, int pass,
 		       unsigned depth)
 {
 	struct sn_proto all = message;
@@ -261,7 +236,7 @@ static int take_packet(struct sn_perfetto *perfetto, struct sn_proto message, in
 	    sn_perfetto_intern(perfetto, packet.sequence, sn_proto_enter(&interned)))
 		return SN_ERR_MEMORY;
 	if (defaults.bytes)
-		take_defaults(packet.sequence, sn_proto_enter(&defaults));
+		read_defaults(packet.sequence, sn_proto_enter(&defaults));
 	return read_data(perfetto, &packet);
 }
 
@@ -308,7 +283,7 @@ static int unpack(struct sn_perfetto *perfetto, const struct sn_proto_field *fie
 	}
 	while (!result && sn_proto_next(&packets, &packet))
 		if (packet.number == 1)
-			result = take_packet(perfetto, sn_proto_enter(&packet), pass, depth + 1);
+			result = read_packet(perfetto, sn_proto_enter(&packet), pass, depth + 1);
 	perfetto->undecoded += packets.failed && pass == READ;
 	free(bytes);
 	return result;
@@ -336,9 +311,9 @@ static int read_packets(struct sn_perfetto *perfetto, struct sn_proto_stream *st
 		result = sn_proto_stream_load(stream, &field, error);
 		if (result)
 			return result;
-		result = take_packet(perfetto, sn_proto_enter(&field), pass, 0);
+		result = read_packet(perfetto, sn_proto_enter(&field), pass, 0);
 		if (result)
-			return sn_fail(error, result, "out of memory");
+			return sn_fail_memory(error);
 	}
 	return result;
 }
@@ -371,7 +346,7 @@ static int read_file(struct sn_perfetto *perfetto, const char *path, size_t path
 	if (!result)
 		result = read_packets(perfetto, &stream, DESCRIBE, error);
 	if (!result && sn_perfetto_merge_tracks(perfetto))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result)
 		result = sn_proto_stream_rewind(&stream, error);
 	if (!result)
@@ -382,7 +357,7 @@ static int read_file(struct sn_perfetto *perfetto, const char *path, size_t path
 	if (!result)
 		result = sn_perfetto_sched(perfetto, error);
 	if (!result && sn_track_sink_close(perfetto->sink))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result) {
 		sn_perfetto_name_tracks(perfetto);
 		result = sn_track_sink_build(perfetto->sink, path_count, error);
@@ -434,7 +409,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 		perfetto->sink = sn_track_sink_new("perfetto", builder, request->events);
 	if (!perfetto || !perfetto->sink) {
 		free(perfetto);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	}
 	perfetto->builder = builder;
 	perfetto->cpu_key = sn_track_sink_key(perfetto->sink, "cpu", 3, SONDE_ATTRIBUTE_UNSIGNED);

@@ -198,9 +198,9 @@ struct sn_perfetto_track *sn_perfetto_track(struct sn_perfetto *perfetto, uint64
 struct sn_perfetto_process *sn_perfetto_process(struct sn_perfetto *perfetto, int64_t pid);
 /* By the number alone, which is the system's. */
 struct sn_perfetto_thread *sn_perfetto_thread(struct sn_perfetto *perfetto, int64_t tid);
-/* What a descriptor says of a thread, whose number may be one of its process only. */
-int sn_perfetto_name_thread(struct sn_perfetto *perfetto, int64_t pid, int64_t tid,
-			    const struct sn_proto_field *name);
+/* Reads a thread's numbers, which stay what they are where it does not say them, and its name. */
+int sn_perfetto_describe_thread(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+				struct sn_proto descriptor, int64_t *pid, int64_t *tid);
 int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree);
 /* The sink's track of a thread; SONDE_NONE without memory. */
 uint32_t sn_perfetto_thread_track(struct sn_perfetto *perfetto, int64_t pid, int64_t tid);

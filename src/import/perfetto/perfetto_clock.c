@@ -7,6 +7,7 @@
  */
 #include "perfetto.h"
 
+#include "base/search.h"
 #include "base/vec.h"
 
 #define IS_OWN(id) ((id) >= 64 && (id) < 128)
@@ -20,24 +21,15 @@ struct shown {
 
 static size_t read_snapshot(struct sn_proto snapshot, struct shown *shown)
 {
-	struct sn_proto_field field, part;
+	struct sn_proto_field field, parts[5]; /* 1 clock, 2 time, 3 is incremental, 4 unit in ns */
 	size_t count = 0;
 	while (sn_proto_next(&snapshot, &field)) {
 		if (field.number != 1 || count == SHOWN_MAX)
 			continue;
-		struct sn_proto clock = sn_proto_enter(&field);
-		struct shown one = {0, 0, 1, false};
-		while (sn_proto_next(&clock, &part)) {
-			if (part.number == 1)
-				one.id = (uint32_t)part.value;
-			else if (part.number == 2)
-				one.time = part.value;
-			else if (part.number == 3)
-				one.is_incremental = part.value != 0;
-			else if (part.number == 4 && part.value)
-				one.unit_ns = part.value;
-		}
-		shown[count++] = one;
+		SN_PROTO_FIELDS(sn_proto_enter(&field), parts);
+		shown[count++] =
+		    (struct shown){(uint32_t)parts[1].value, parts[2].value,
+				   parts[4].value ? parts[4].value : 1, parts[3].value != 0};
 	}
 	return count;
 }
@@ -73,25 +65,18 @@ static int note(struct sn_perfetto_clocks *clocks, const struct shown *shown, ui
 	/* of an own clock only what comes in order is asked for, so that the last will do */
 	if (IS_OWN(shown->id))
 		clock->count = 0;
-	if (sn_vec_reserve(&clock->instants, &clock->capacity, clock->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	clock->instants[clock->count++] = (struct sn_perfetto_instant){clock->last_ns, boot_ns};
-	return 0;
+	return sn_vec_push(&clock->instants, &clock->capacity, &clock->count,
+			   (struct sn_perfetto_instant){clock->last_ns, boot_ns})
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 static bool convert(const struct sn_perfetto_clock *clock, uint64_t time_ns, uint64_t *boot_ns)
 {
-	size_t low = 0, high = clock->count;
 	if (!clock->count)
 		return false;
-	while (low < high) { /* the first later one */
-		size_t middle = (low + high) / 2;
-		if (clock->instants[middle].clock_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct sn_perfetto_instant *at = clock->instants + (low ? low - 1 : 0);
+	size_t behind = sn_search(i, clock->count, clock->instants[i].clock_ns <= time_ns);
+	const struct sn_perfetto_instant *at = clock->instants + (behind ? behind - 1 : 0);
 	*boot_ns = at->boot_ns + (time_ns - at->clock_ns);
 	return true;
 }

@@ -62,12 +62,12 @@ static uint32_t key_of(struct sn_perfetto *perfetto, struct sn_perfetto_item *it
 	return key;
 }
 
-static int take_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static int read_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			   struct sn_proto message, const char *within, unsigned depth,
 			   struct read_event *event);
 
 /* Entries of dictionaries are NAME.KEY, elements of arrays NAME[0]. */
-static int take_entries(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static int read_entries(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			struct sn_proto message, const char *name, unsigned depth,
 			struct read_event *event)
 {
@@ -86,13 +86,13 @@ static int take_entries(struct sn_perfetto *perfetto, struct sn_perfetto_sequenc
 			snprintf(within, sizeof(within), "%.400s.", name);
 		else
 			snprintf(within, sizeof(within), "%.400s[%u]", name, index++);
-		result = take_annotation(perfetto, sequence, sn_proto_enter(&field), within,
+		result = read_annotation(perfetto, sequence, sn_proto_enter(&field), within,
 					 depth + 1, event);
 	}
 	return result;
 }
 
-static int take_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static int read_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			   struct sn_proto message, const char *within, unsigned depth,
 			   struct read_event *event)
 {
@@ -120,34 +120,19 @@ static int take_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequ
 		}
 	}
 	if (has_entries)
-		return take_entries(perfetto, sequence, all, name, depth, event);
-	enum sonde_attribute_type type = SONDE_ATTRIBUTE_SIGNED;
+		return read_entries(perfetto, sequence, all, name, depth, event);
+	static const uint8_t types[] = {
+	    [2] = SONDE_ATTRIBUTE_SIGNED, [3] = SONDE_ATTRIBUTE_UNSIGNED,
+	    [4] = SONDE_ATTRIBUTE_SIGNED, [5] = SONDE_ATTRIBUTE_REAL,
+	    [6] = SONDE_ATTRIBUTE_STRING, [7] = SONDE_ATTRIBUTE_UNSIGNED,
+	    [9] = SONDE_ATTRIBUTE_STRING, [17] = SONDE_ATTRIBUTE_STRING};
 	uint64_t bits = value.value;
-	switch (value.number) {
-	case 3:
-	case 7:
-		type = SONDE_ATTRIBUTE_UNSIGNED;
-		break;
-	case 2:
-	case 4:
-		break;
-	case 5:
-		type = SONDE_ATTRIBUTE_REAL;
-		break;
-	case 6:
-	case 9:
-		type = SONDE_ATTRIBUTE_STRING;
+	enum sonde_attribute_type type = types[value.number]; /* 0: a producer's own message */
+	if (value.number == 17)
+		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, bits, "");
+	else if (type == SONDE_ATTRIBUTE_STRING)
 		bits = sn_perfetto_string(perfetto, &value);
-		break;
-	case 17:
-		type = SONDE_ATTRIBUTE_STRING;
-		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, value.value, "");
-		break;
-	default: /* messages of a producer's own */
-		perfetto->annotations_lost++;
-		return 0;
-	}
-	if (!*name || (type == SONDE_ATTRIBUTE_STRING && bits == SONDE_NONE)) {
+	if (!type || !*name || (type == SONDE_ATTRIBUTE_STRING && bits == SONDE_NONE)) {
 		perfetto->annotations_lost++;
 		return 0;
 	}
@@ -159,7 +144,7 @@ static int take_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequ
 
 /* ---- fields ---- */
 
-static void take_category(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static void read_category(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			  const struct sn_proto_field *field, struct read_event *event)
 {
 	const struct sn_perfetto_item *item = NULL;
@@ -176,53 +161,34 @@ static void take_category(struct sn_perfetto *perfetto, struct sn_perfetto_seque
 		event->category = category;
 }
 
-static void take_legacy(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static void read_legacy(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			struct sn_proto message, struct read_event *event)
 {
-	struct sn_proto_field field;
-	while (sn_proto_next(&message, &field)) {
-		switch (field.number) {
-		case 1:
-			event->name =
-			    sn_perfetto_text(perfetto, sequence, SN_PERFETTO_NAME, field.value, "");
-			break;
-		case 2:
-			event->phase = (char)field.value;
-			break;
-		case 3:
-			event->duration_us = (int64_t)field.value;
-			break;
-		case 8: /* a flow's number */
-			event->flow = field.value;
-			break;
-		case 18:
-			event->pid = (int32_t)field.value;
-			break;
-		case 19:
-			event->tid = (int32_t)field.value;
-			break;
-		default:
-			break;
-		}
-	}
+	/* 1 name, 2 phase, 3 duration, 8 a flow's number, 18 pid, 19 tid */
+	struct sn_proto_field fields[20];
+	SN_PROTO_FIELDS(message, fields);
+	if (fields[1].number)
+		event->name =
+		    sn_perfetto_text(perfetto, sequence, SN_PERFETTO_NAME, fields[1].value, "");
+	event->phase = (char)sn_proto_or(fields + 2, event->phase);
+	event->duration_us = sn_proto_or(fields + 3, event->duration_us);
+	if (fields[8].number)
+		event->flow = fields[8].value;
+	event->pid = (int32_t)sn_proto_or(fields + 18, event->pid);
+	event->tid = (int32_t)sn_proto_or(fields + 19, event->tid);
 }
 
 /* Numbers of a repeated field, packed or not. */
-static size_t take_numbers(const struct sn_proto_field *field, uint64_t *numbers, size_t count)
+static size_t read_numbers(const struct sn_proto_field *field, uint64_t *numbers, size_t count)
 {
+	struct sn_proto all = {0};
 	uint64_t value;
-	if (field->wire != SN_PROTO_BYTES) {
-		if (count < 16)
-			numbers[count++] = field->value;
-		return count;
-	}
-	struct sn_proto packed = sn_proto_enter(field);
-	while (count < 16 && sn_proto_packed(&packed, &value))
+	while (count < 16 && sn_proto_number(field, &all, &value))
 		numbers[count++] = value;
 	return count;
 }
 
-static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static int read_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 		      const struct sn_proto_field *field, struct read_event *event)
 {
 	switch (field->number) {
@@ -233,12 +199,12 @@ static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 		break;
 	case 3:
 	case 22:
-		take_category(perfetto, sequence, field, event);
+		read_category(perfetto, sequence, field, event);
 		break;
 	case 4:
-		return take_annotation(perfetto, sequence, sn_proto_enter(field), "", 0, event);
+		return read_annotation(perfetto, sequence, sn_proto_enter(field), "", 0, event);
 	case 6:
-		take_legacy(perfetto, sequence, sn_proto_enter(field), event);
+		read_legacy(perfetto, sequence, sn_proto_enter(field), event);
 		break;
 	case 9:
 		event->type = (unsigned)field->value;
@@ -253,7 +219,7 @@ static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 		break;
 	case 12:
 		event->extra_value_count =
-		    take_numbers(field, event->extra_values, event->extra_value_count);
+		    read_numbers(field, event->extra_values, event->extra_value_count);
 		break;
 	case 23:
 		event->name = sn_perfetto_string(perfetto, field);
@@ -266,7 +232,7 @@ static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 		break;
 	case 31:
 		event->extra_track_count =
-		    take_numbers(field, event->extra_tracks, event->extra_track_count);
+		    read_numbers(field, event->extra_tracks, event->extra_track_count);
 		break;
 	case 36:
 	case 42:
@@ -393,8 +359,8 @@ static int add_sample(struct sn_perfetto *perfetto, uint32_t track, uint32_t con
 	return 0;
 }
 
-static int take_instant(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
-			struct sn_perfetto_track *track, struct read_event *read, uint64_t time_ns)
+static int add_instant(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+		       struct sn_perfetto_track *track, struct read_event *read, uint64_t time_ns)
 {
 	struct sn_track_event event;
 	const struct sn_perfetto_item *stack =
@@ -409,8 +375,8 @@ static int take_instant(struct sn_perfetto *perfetto, const struct sn_perfetto_s
 	return result;
 }
 
-static int take_slice(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-		      struct read_event *read, uint64_t time_ns)
+static int add_slice(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+		     struct read_event *read, uint64_t time_ns)
 {
 	struct sn_track_event event;
 	int result =
@@ -510,7 +476,7 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 	read.pid = read.tid = -1;
 	int result = 0;
 	while (!result && sn_proto_next(&message, &field))
-		result = take_field(perfetto, sequence, &field, &read);
+		result = read_field(perfetto, sequence, &field, &read);
 	if (result)
 		return result;
 	if (!event_time(perfetto, packet, &read, &time_ns)) {
@@ -536,7 +502,7 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 		return result;
 	switch (type) {
 	case SLICE_BEGIN:
-		return take_slice(perfetto, track, &read, time_ns);
+		return add_slice(perfetto, track, &read, time_ns);
 	case SLICE_END:
 		return sn_perfetto_slice_end(perfetto, track, time_ns, &read.attributes);
 	case STATE: /* lasts until the next one */
@@ -544,9 +510,9 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 			result = sn_perfetto_slice_end(perfetto, track, time_ns, NULL);
 		return result || read.name == SONDE_NONE
 			   ? result
-			   : take_slice(perfetto, track, &read, time_ns);
+			   : add_slice(perfetto, track, &read, time_ns);
 	default:
-		return take_instant(perfetto, sequence, track, &read, time_ns);
+		return add_instant(perfetto, sequence, track, &read, time_ns);
 	}
 }
 

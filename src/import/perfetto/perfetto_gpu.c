@@ -17,92 +17,80 @@ struct stage {
 	struct sn_perfetto_attributes attributes;
 };
 
-static void add_text(struct sn_perfetto *perfetto, struct stage *stage,
-		     const struct sn_proto_field *name, const struct sn_proto_field *value)
+static void read_extra(struct sn_perfetto *perfetto, struct stage *stage, struct sn_proto message)
 {
-	if (!name->bytes || !name->length || !value->bytes)
+	struct sn_proto_field fields[3]; /* 1 name, 2 value */
+	SN_PROTO_FIELDS(message, fields);
+	if (!fields[1].length || !fields[2].bytes)
 		return;
-	uint32_t key = sn_track_sink_key(perfetto->sink, (const char *)name->bytes, name->length,
-					 SONDE_ATTRIBUTE_STRING);
+	uint32_t key = sn_track_sink_key(perfetto->sink, (const char *)fields[1].bytes,
+					 fields[1].length, SONDE_ATTRIBUTE_STRING);
 	sn_perfetto_add_attribute(perfetto, &stage->attributes, key,
-				  sn_perfetto_string(perfetto, value));
+				  sn_perfetto_string(perfetto, fields + 2));
 }
 
-static void take_extra(struct sn_perfetto *perfetto, struct stage *stage, struct sn_proto message)
-{
-	struct sn_proto_field field, name = {0}, value = {0};
-	while (sn_proto_next(&message, &field)) {
-		if (field.number == 1)
-			name = field;
-		else if (field.number == 2)
-			value = field;
-	}
-	add_text(perfetto, stage, &name, &value);
-}
-
-static void take_sizes(struct sn_perfetto *perfetto, struct stage *stage, enum sn_track_key first,
+static void read_sizes(struct sn_perfetto *perfetto, struct stage *stage, enum sn_track_key first,
 		       struct sn_proto message)
 {
-	struct sn_proto_field field;
-	uint64_t sizes[3] = {1, 1, 1};
-	while (sn_proto_next(&message, &field))
-		if (field.number >= 1 && field.number <= 3)
-			sizes[field.number - 1] = field.value;
+	struct sn_proto_field fields[4];
+	SN_PROTO_FIELDS(message, fields);
 	for (unsigned i = 0; i < 3; i++)
 		sn_perfetto_add_attribute(perfetto, &stage->attributes,
-					  sn_track_sink_keys(perfetto->sink)[first + i], sizes[i]);
+					  sn_track_sink_keys(perfetto->sink)[first + i],
+					  (uint64_t)sn_proto_or(fields + 1 + i, 1));
 }
 
 /* An argument of a kernel, with a typed value. */
-static void take_argument(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+static void read_argument(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
 			  struct stage *stage, struct sn_proto message)
 {
-	struct sn_proto_field field, name = {0}, value = {0};
+	static const enum sonde_attribute_type types[] = {[3] = SONDE_ATTRIBUTE_SIGNED,
+							  [4] = SONDE_ATTRIBUTE_UNSIGNED,
+							  [5] = SONDE_ATTRIBUTE_REAL,
+							  [6] = SONDE_ATTRIBUTE_STRING,
+							  [7] = SONDE_ATTRIBUTE_STRING};
+	struct sn_proto_field fields[8], name, value = {0}; /* 1 and 2 name, the others value */
 	char interned[256];
-	while (sn_proto_next(&message, &field)) {
-		if (field.number == 1) {
-			uint32_t text = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_ARGUMENT,
-							 field.value, "");
-			/* the builder's texts move */
-			name.length = (size_t)snprintf(interned, sizeof(interned), "%.200s",
-						       sn_db_builder_text(perfetto->builder, text));
-			name.bytes = (const unsigned char *)interned;
-		} else if (field.number == 2) {
-			name = field;
-		} else {
-			value = field;
-		}
+	SN_PROTO_FIELDS(message, fields);
+	name = fields[2];
+	if (fields[1].number && !name.number) {
+		uint32_t text =
+		    sn_perfetto_text(perfetto, sequence, SN_PERFETTO_ARGUMENT, fields[1].value, "");
+		/* the builder's texts move */
+		name.length = (size_t)snprintf(interned, sizeof(interned), "%.200s",
+					       sn_db_builder_text(perfetto->builder, text));
+		name.bytes = (const unsigned char *)interned;
 	}
-	enum sonde_attribute_type type = value.number == 3   ? SONDE_ATTRIBUTE_SIGNED
-					 : value.number == 4 ? SONDE_ATTRIBUTE_UNSIGNED
-					 : value.number == 5 ? SONDE_ATTRIBUTE_REAL
-							     : SONDE_ATTRIBUTE_STRING;
-	uint64_t bits = value.value;
+	for (int i = 3; i < 8; i++)
+		if (fields[i].number)
+			value = fields[i];
 	if (!name.bytes || !name.length || !value.number) {
 		perfetto->annotations_lost++;
 		return;
 	}
+	uint64_t bits = value.value;
 	if (value.number == 6)
 		bits = sn_perfetto_string(perfetto, &value);
 	else if (value.number == 7)
 		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, value.value, "");
-	sn_perfetto_add_attribute(
-	    perfetto, &stage->attributes,
-	    sn_track_sink_key(perfetto->sink, (const char *)name.bytes, name.length, type), bits);
+	sn_perfetto_add_attribute(perfetto, &stage->attributes,
+				  sn_track_sink_key(perfetto->sink, (const char *)name.bytes,
+						    name.length, types[value.number]),
+				  bits);
 }
 
-static void take_launch(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+static void read_launch(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
 			struct stage *stage, struct sn_proto message)
 {
 	struct sn_proto_field field;
 	stage->has_launch = true;
 	while (sn_proto_next(&message, &field)) {
 		if (field.number == 1)
-			take_sizes(perfetto, stage, SN_TRACK_KEY_GRID_X, sn_proto_enter(&field));
+			read_sizes(perfetto, stage, SN_TRACK_KEY_GRID_X, sn_proto_enter(&field));
 		else if (field.number == 2)
-			take_sizes(perfetto, stage, SN_TRACK_KEY_BLOCK_X, sn_proto_enter(&field));
+			read_sizes(perfetto, stage, SN_TRACK_KEY_BLOCK_X, sn_proto_enter(&field));
 		else if (field.number == 3)
-			take_argument(perfetto, sequence, stage, sn_proto_enter(&field));
+			read_argument(perfetto, sequence, stage, sn_proto_enter(&field));
 	}
 }
 
@@ -124,13 +112,13 @@ static void read_stage(struct sn_perfetto *perfetto, const struct sn_perfetto_pa
 		else if (field.number == 4)
 			stage->old_stage = (int32_t)field.value;
 		else if (field.number == 6)
-			take_extra(perfetto, stage, sn_proto_enter(&field));
+			read_extra(perfetto, stage, sn_proto_enter(&field));
 		else if (field.number == 11)
 			stage->gpu = (int32_t)field.value;
 		else if (field.number == 17)
 			stage->name = sn_perfetto_string(perfetto, &field);
 		else if (field.number == 21)
-			take_launch(perfetto, packet->sequence, stage, sn_proto_enter(&field));
+			read_launch(perfetto, packet->sequence, stage, sn_proto_enter(&field));
 	}
 }
 

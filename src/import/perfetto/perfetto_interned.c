@@ -22,16 +22,16 @@ struct sn_perfetto_item *sn_perfetto_item(const struct sn_perfetto_sequence *seq
 	return number == SN_INTERN_NONE ? NULL : sequence->items + number;
 }
 
-static struct sn_perfetto_item *add_item(struct sn_perfetto_sequence *sequence, uint32_t kind,
-					 uint64_t iid)
+static int set_item(struct sn_perfetto_sequence *sequence, uint32_t kind, uint64_t iid,
+		    struct sn_perfetto_item item)
 {
 	uint64_t key[2] = {kind, iid};
-	uint32_t number = sn_intern_add(&sequence->numbers, key, sizeof(key));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&sequence->items, &sequence->item_capacity, number + 1ull) < 0)
-		return NULL;
-	sequence->items[number] = (struct sn_perfetto_item){.value = SONDE_NONE};
-	return sequence->items + number;
+	uint32_t number = sn_intern_item(&sequence->numbers, key, sizeof(key), &sequence->items,
+					 &sequence->item_capacity, {0});
+	if (number == SN_INTERN_NONE)
+		return SN_ERR_MEMORY;
+	sequence->items[number] = item;
+	return 0;
 }
 
 uint32_t sn_perfetto_string(struct sn_perfetto *perfetto, const struct sn_proto_field *field)
@@ -51,25 +51,21 @@ uint32_t sn_perfetto_text(struct sn_perfetto *perfetto, const struct sn_perfetto
 }
 
 /* {iid, text} */
-static int take_text(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static int read_text(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 		     uint32_t kind, struct sn_proto message)
 {
-	struct sn_proto_field field, text = {.bytes = (const unsigned char *)""};
-	uint64_t iid = 0;
-	while (sn_proto_next(&message, &field)) {
-		if (field.number == 1 && field.wire == SN_PROTO_VARINT)
-			iid = field.value;
-		else if (field.wire == SN_PROTO_BYTES &&
-			 (field.number == 2 || (field.number == 3 && kind == SN_PERFETTO_KERNEL)))
-			text = field; /* of a kernel the demangled name, which comes second */
-	}
-	struct sn_perfetto_item *item = add_item(sequence, kind, iid);
-	if (!item)
-		return SN_ERR_MEMORY;
-	item->value = sn_perfetto_string(perfetto, &text);
+	struct sn_proto_field fields[4]; /* 1 iid, 2 text, 3 of a kernel: the demangled name */
+	SN_PROTO_FIELDS(message, fields);
+	const struct sn_proto_field *text = fields + 2;
+	if (kind == SN_PERFETTO_KERNEL && fields[3].bytes)
+		text = fields + 3;
+	const char *bytes = text->bytes ? (const char *)text->bytes : "";
+	struct sn_perfetto_item item = {
+	    .value = sn_db_builder_string_n(perfetto->builder, bytes, text->length)};
 	if (kind == SN_PERFETTO_CATEGORY)
-		item->category = sn_activity_category((const char *)text.bytes, text.length);
-	return 0;
+		item.category = sn_activity_category(bytes, text->length);
+	return set_item(sequence, kind, fields[1].wire == SN_PROTO_VARINT ? fields[1].value : 0,
+			item);
 }
 
 static uint32_t text_of(const struct sn_perfetto_sequence *sequence, enum sn_perfetto_kind kind,
@@ -79,7 +75,7 @@ static uint32_t text_of(const struct sn_perfetto_sequence *sequence, enum sn_per
 	return item ? item->value : SONDE_NONE;
 }
 
-static int take_mapping(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static int read_mapping(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			struct sn_proto message)
 {
 	struct sn_db_builder *builder = perfetto->builder;
@@ -105,11 +101,8 @@ static int take_mapping(struct sn_perfetto *perfetto, struct sn_perfetto_sequenc
 	    .path = sn_db_builder_string(builder, path),
 	    .build_id = text_of(sequence, SN_PERFETTO_BUILD_ID, build_id),
 	};
-	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_MAPPING, iid);
-	if (!item)
-		return SN_ERR_MEMORY;
-	item->value = sn_db_builder_module(builder, &module);
-	return 0;
+	return set_item(sequence, SN_PERFETTO_MAPPING, iid,
+			(struct sn_perfetto_item){.value = sn_db_builder_module(builder, &module)});
 }
 
 static uint8_t frame_kind(uint64_t kind)
@@ -117,37 +110,20 @@ static uint8_t frame_kind(uint64_t kind)
 	return kind == 3 ? SN_FRAME_PYTHON : kind == 2 ? SN_FRAME_OS : SN_FRAME_NATIVE;
 }
 
-static uint32_t line_of(const struct sn_proto_field *field)
-{
-	return field->value < INT32_MAX ? (uint32_t)field->value : 0;
-}
-
-static int take_frame(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static int read_frame(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 		      struct sn_proto message)
 {
-	struct sonde_db_frame frame = {.kind = SN_FRAME_NATIVE,
-				       .name = SONDE_NONE,
-				       .linkage_name = SONDE_NONE,
-				       .module = SONDE_NONE,
-				       .file = SONDE_NONE};
-	struct sn_proto_field field;
-	uint64_t iid = 0;
-	while (sn_proto_next(&message, &field)) {
-		if (field.number == 1)
-			iid = field.value;
-		else if (field.number == 2)
-			frame.name = text_of(sequence, SN_PERFETTO_FUNCTION, field.value);
-		else if (field.number == 3)
-			frame.module = text_of(sequence, SN_PERFETTO_MAPPING, field.value);
-		else if (field.number == 4)
-			frame.offset = field.value;
-		else if (field.number == 5)
-			frame.file = text_of(sequence, SN_PERFETTO_SOURCE, field.value);
-		else if (field.number == 6)
-			frame.line = line_of(&field);
-		else if (field.number == 7)
-			frame.kind = frame_kind(field.value);
-	}
+	struct sn_proto_field fields[8];
+	SN_PROTO_FIELDS(message, fields);
+	struct sonde_db_frame frame = {
+	    .kind = frame_kind(fields[7].value),
+	    .name = text_of(sequence, SN_PERFETTO_FUNCTION, fields[2].value),
+	    .linkage_name = SONDE_NONE,
+	    .module = text_of(sequence, SN_PERFETTO_MAPPING, fields[3].value),
+	    .offset = fields[4].value,
+	    .file = text_of(sequence, SN_PERFETTO_SOURCE, fields[5].value),
+	    .line = fields[6].value < INT32_MAX ? (uint32_t)fields[6].value : 0,
+	};
 	if (frame.name == SONDE_NONE) {
 		char text[32];
 		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)frame.offset);
@@ -155,11 +131,9 @@ static int take_frame(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 	}
 	if (frame.kind != SN_FRAME_NATIVE)
 		frame.offset = 0;
-	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_FRAME, iid);
-	if (!item)
-		return SN_ERR_MEMORY;
-	item->value = sn_db_builder_frame(perfetto->builder, &frame);
-	return 0;
+	return set_item(
+	    sequence, SN_PERFETTO_FRAME, fields[1].value,
+	    (struct sn_perfetto_item){.value = sn_db_builder_frame(perfetto->builder, &frame)});
 }
 
 static uint32_t extend(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
@@ -170,44 +144,29 @@ static uint32_t extend(struct sn_perfetto *perfetto, const struct sn_perfetto_se
 				   : sn_db_builder_context(perfetto->builder, context, frame);
 }
 
-static int take_callstack(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+static int read_callstack(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			  struct sn_proto message)
 {
 	struct sn_proto_field field;
 	uint64_t iid = 0, frame;
 	uint32_t context = 0;
 	while (sn_proto_next(&message, &field)) {
-		if (field.number == 1) {
-			iid = field.value;
-		} else if (field.number == 2 && field.wire == SN_PROTO_VARINT) {
-			context = extend(perfetto, sequence, context, field.value);
-		} else if (field.number == 2) {
-			struct sn_proto packed = sn_proto_enter(&field);
-			while (sn_proto_packed(&packed, &frame))
-				context = extend(perfetto, sequence, context, frame);
-		}
-	}
-	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_CALLSTACK, iid);
-	if (!item)
-		return SN_ERR_MEMORY;
-	item->value = context;
-	return 0;
-}
-
-static int take_graphics_context(struct sn_perfetto_sequence *sequence, struct sn_proto message)
-{
-	struct sn_proto_field field;
-	uint64_t iid = 0, pid = 0;
-	while (sn_proto_next(&message, &field)) {
+		struct sn_proto frames = {0};
 		if (field.number == 1)
 			iid = field.value;
-		else if (field.number == 2)
-			pid = field.value;
+		while (field.number == 2 && sn_proto_number(&field, &frames, &frame))
+			context = extend(perfetto, sequence, context, frame);
 	}
-	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_GRAPHICS_CONTEXT, iid);
-	if (item)
-		item->value = (uint32_t)pid;
-	return item ? 0 : SN_ERR_MEMORY;
+	return set_item(sequence, SN_PERFETTO_CALLSTACK, iid,
+			(struct sn_perfetto_item){.value = context});
+}
+
+static int read_graphics_context(struct sn_perfetto_sequence *sequence, struct sn_proto message)
+{
+	struct sn_proto_field fields[3]; /* 1 iid, 2 pid */
+	SN_PROTO_FIELDS(message, fields);
+	return set_item(sequence, SN_PERFETTO_GRAPHICS_CONTEXT, fields[1].value,
+			(struct sn_perfetto_item){.value = (uint32_t)fields[2].value});
 }
 
 /* Texts come first, then what refers to them: the fields are in no such order. */
@@ -225,21 +184,21 @@ static unsigned pass_of(uint32_t kind)
 	}
 }
 
-static int take(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
-		const struct sn_proto_field *field)
+static int read_item(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+		     const struct sn_proto_field *field)
 {
 	struct sn_proto message = sn_proto_enter(field);
 	switch (field->number) {
 	case SN_PERFETTO_MAPPING:
-		return take_mapping(perfetto, sequence, message);
+		return read_mapping(perfetto, sequence, message);
 	case SN_PERFETTO_FRAME:
-		return take_frame(perfetto, sequence, message);
+		return read_frame(perfetto, sequence, message);
 	case SN_PERFETTO_CALLSTACK:
-		return take_callstack(perfetto, sequence, message);
+		return read_callstack(perfetto, sequence, message);
 	case SN_PERFETTO_GRAPHICS_CONTEXT:
-		return take_graphics_context(sequence, message);
+		return read_graphics_context(sequence, message);
 	default: /* whatever else is interned has no text that is asked for */
-		return take_text(perfetto, sequence, field->number, message);
+		return read_text(perfetto, sequence, field->number, message);
 	}
 }
 
@@ -254,7 +213,7 @@ int sn_perfetto_intern(struct sn_perfetto *perfetto, struct sn_perfetto_sequence
 			unsigned own = pass_of(field.number);
 			last = own > last ? own : last;
 			if (own == pass && field.wire == SN_PROTO_BYTES &&
-			    take(perfetto, sequence, &field))
+			    read_item(perfetto, sequence, &field))
 				return SN_ERR_MEMORY;
 		}
 	}

@@ -9,82 +9,58 @@
 #include "perfetto.h"
 
 #include "base/vec.h"
-#include "format/measurement/measurement.h"
-#include "system/scheduler.h"
+#include "import/core/sched_sorter.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#define SORTER_BYTES (64u << 20)
-
-enum { SWITCH, WAKE };
-#define NOT_TOLD UINT64_MAX
-
-/* What one of them says, as an event of the sorter. `other`: the thread before, or the one that
- * wakes; NOT_TOLD. */
-static int add(struct sn_perfetto *perfetto, unsigned what, int64_t offset_ns, uint64_t at_ns,
-	       uint32_t cpu, uint32_t tid, uint32_t name, uint64_t state, uint64_t other)
+/* Gives an event another time, that of the Unix epoch, and keeps it. */
+static int keep(struct sn_perfetto *perfetto, struct sn_sched_record record)
 {
-	uint64_t time_ns;
-	if (!perfetto->switches)
-		perfetto->switches = sn_sorter_new(SORTER_BYTES, NULL);
-	if (!perfetto->switches)
-		return SN_ERR_MEMORY;
-	if (cpu >= SN_SCHED_PROCESSORS_MAX ||
-	    !sn_perfetto_time(perfetto, NULL, SN_PERFETTO_BOOTTIME, at_ns + (uint64_t)offset_ns,
-			      &time_ns)) {
+	if (record.cpu >= SN_SCHED_PROCESSORS_MAX ||
+	    !sn_perfetto_time(perfetto, NULL, SN_PERFETTO_BOOTTIME, record.time_ns,
+			      &record.time_ns)) {
 		sn_track_sink_untimed(perfetto->sink, 1);
 		return 0;
 	}
-	struct sn_attribute attributes[] = {{what, 0, state}, {what, 0, other}};
-	struct sn_event event = {.start_ns = time_ns,
-				 .end_ns = time_ns,
-				 .link = (uint64_t)cpu << 32 | tid,
-				 .context = name,
-				 .metric = SONDE_NONE,
-				 .kind = SONDE_TRACK_INSTANTS,
-				 .attribute_count = 2,
-				 .attributes = attributes};
-	sn_sorter_add(perfetto->switches, &event);
-	return 0;
+	return sn_sched_sorter_add(&perfetto->switches, &record);
 }
 
 /* ---- ftrace ---- */
 
-/* sched_switch: 5 next_comm, 6 next_pid, 4 prev_state; sched_waking: 1 comm, 2 pid. */
-static int take_event(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset_ns,
+enum { SWITCH = 4, WAKEUP = 17, WAKEUP_NEW = 20, WAKING = 114 };
+
+/* sched_switch: 2 prev_pid, 4 prev_state, 5 next_comm, 6 next_pid; the others: 1 comm, 2 pid. */
+static int read_event(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset_ns,
 		      struct sn_proto event)
 {
-	struct sn_proto_field field, part, name = {0};
-	uint64_t time_ns = 0, state = 0, other = NOT_TOLD;
-	uint32_t tid = 0, kind = 0;
+	struct sn_proto_field field, kind = {0}, pid = {0}, parts[7];
+	uint64_t time_ns = 0;
 	while (sn_proto_next(&event, &field)) {
 		if (field.number == 1)
 			time_ns = field.value;
-		if (field.number == 2 && field.wire == SN_PROTO_VARINT && other == NOT_TOLD)
-			other = (uint32_t)field.value; /* who is interrupted, or wakes */
-		if (field.number > 2 && field.wire == SN_PROTO_BYTES)
-			kind = field.number;
-		if (kind != field.number || (kind != 4 && kind != 17 && kind != 20 && kind != 114))
-			continue;
-		struct sn_proto message = sn_proto_enter(&field);
-		while (sn_proto_next(&message, &part)) {
-			if (part.number == (kind == 4 ? 5u : 1u))
-				name = part;
-			else if (part.number == (kind == 4 ? 6u : 2u))
-				tid = (uint32_t)part.value;
-			else if (kind == 4 && part.number == 4)
-				state = part.value;
-			else if (kind == 4 && part.number == 2)
-				other = (uint32_t)part.value;
-		}
+		else if (field.number == 2 && field.wire == SN_PROTO_VARINT)
+			pid = field; /* who is interrupted, or wakes */
+		else if (field.number > 2 && field.wire == SN_PROTO_BYTES)
+			kind = field;
 	}
-	if (kind != 4 && kind != 17 && kind != 20 && kind != 114) {
+	bool is_switch = kind.number == SWITCH;
+	if (!is_switch && kind.number != WAKEUP && kind.number != WAKEUP_NEW &&
+	    kind.number != WAKING) {
 		perfetto->unread[1]++;
 		return 0;
 	}
-	return add(perfetto, kind == 4 ? SWITCH : WAKE, offset_ns, time_ns, cpu, tid,
-		   sn_perfetto_string(perfetto, &name), state, other);
+	SN_PROTO_FIELDS(sn_proto_enter(&kind), parts);
+	if (is_switch && parts[2].number)
+		pid = parts[2];
+	return keep(perfetto, (struct sn_sched_record){
+				  .kind = is_switch ? SN_SCHED_SWITCH : SN_SCHED_WAKE,
+				  .time_ns = time_ns + (uint64_t)offset_ns,
+				  .cpu = cpu,
+				  .tid = (uint32_t)parts[is_switch ? 6 : 2].value,
+				  .other = pid.number  ? (uint32_t)pid.value
+					   : is_switch ? SN_SCHED_UNTOLD
+						       : 0,
+				  .state = is_switch ? parts[4].value : 0,
+				  .name = sn_perfetto_string(perfetto, parts + (is_switch ? 5 : 1)),
+			      });
 }
 
 /* Columns of one kind of event, of which times are differences. */
@@ -92,8 +68,9 @@ struct columns {
 	struct sn_proto times, states, tids, names;
 };
 
-static int take_columns(struct sn_perfetto *perfetto, struct columns *columns, unsigned what,
-			uint32_t cpu, int64_t offset_ns, const uint32_t *table, size_t table_count)
+static int read_columns(struct sn_perfetto *perfetto, struct columns *columns,
+			enum sn_sched_kind kind, uint32_t cpu, int64_t offset_ns,
+			const uint32_t *table, size_t table_count)
 {
 	uint64_t time_ns = 0, delta, state = 0, tid, name;
 	int result = 0;
@@ -101,17 +78,24 @@ static int take_columns(struct sn_perfetto *perfetto, struct columns *columns, u
 	       sn_proto_packed(&columns->tids, &tid)) {
 		uint32_t text = SONDE_NONE;
 		time_ns += delta;
-		if (what == SWITCH && !sn_proto_packed(&columns->states, &state))
+		if (kind == SN_SCHED_SWITCH && !sn_proto_packed(&columns->states, &state))
 			state = 0;
 		if (sn_proto_packed(&columns->names, &name) && name < table_count)
 			text = table[name];
-		result = add(perfetto, what, offset_ns, time_ns, cpu, (uint32_t)tid, text, state,
-			     NOT_TOLD);
+		result = keep(perfetto, (struct sn_sched_record){
+					    .kind = kind,
+					    .time_ns = time_ns + (uint64_t)offset_ns,
+					    .cpu = cpu,
+					    .tid = (uint32_t)tid,
+					    .other = kind == SN_SCHED_SWITCH ? SN_SCHED_UNTOLD : 0,
+					    .state = state,
+					    .name = text,
+					});
 	}
 	return result;
 }
 
-static int take_compact(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset_ns,
+static int read_compact(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset_ns,
 			struct sn_proto message)
 {
 	struct sn_proto nothing = sn_proto_of("", 0);
@@ -125,46 +109,38 @@ static int take_compact(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offs
 	size_t count = 0, capacity = 0;
 	while (sn_proto_next(&message, &field)) {
 		if (field.number == 5) {
-			if (sn_vec_reserve(&table, &capacity, count + 1) < 0) {
+			uint32_t text = sn_perfetto_string(perfetto, &field);
+			if (sn_vec_push(&table, &capacity, &count, text)) {
 				free(table);
 				return SN_ERR_MEMORY;
 			}
-			table[count++] = sn_perfetto_string(perfetto, &field);
 		} else if (field.number < sizeof(places) / sizeof(*places) &&
 			   places[field.number]) {
 			*places[field.number] = sn_proto_enter(&field);
 		}
 	}
-	int result = take_columns(perfetto, &switches, SWITCH, cpu, offset_ns, table, count);
+	int result =
+	    read_columns(perfetto, &switches, SN_SCHED_SWITCH, cpu, offset_ns, table, count);
 	if (!result)
-		result = take_columns(perfetto, &wakes, WAKE, cpu, offset_ns, table, count);
+		result =
+		    read_columns(perfetto, &wakes, SN_SCHED_WAKE, cpu, offset_ns, table, count);
 	free(table);
 	return result;
 }
 
 int sn_perfetto_ftrace(struct sn_perfetto *perfetto, struct sn_proto bundle)
 {
-	struct sn_proto all = bundle;
-	struct sn_proto_field field;
-	uint32_t cpu = 0;
-	uint64_t clock = 0, shown = 0, boot = 0;
-	while (sn_proto_next(&all, &field)) {
-		if (field.number == 1)
-			cpu = (uint32_t)field.value;
-		else if (field.number == 5)
-			clock = field.value;
-		else if (field.number == 6)
-			shown = field.value;
-		else if (field.number == 7)
-			boot = field.value;
-	}
-	int64_t offset_ns = clock && shown && boot ? (int64_t)(boot - shown) : 0;
+	struct sn_proto_field field, about[8]; /* 5 clock, 6 what it showed, 7 time since boot */
+	SN_PROTO_FIELDS(bundle, about);
+	uint32_t cpu = (uint32_t)about[1].value;
+	bool has_offset = about[5].value && about[6].value && about[7].value;
+	int64_t offset_ns = has_offset ? (int64_t)(about[7].value - about[6].value) : 0;
 	int result = 0;
 	while (!result && sn_proto_next(&bundle, &field)) {
 		if (field.number == 2)
-			result = take_event(perfetto, cpu, offset_ns, sn_proto_enter(&field));
+			result = read_event(perfetto, cpu, offset_ns, sn_proto_enter(&field));
 		else if (field.number == 4)
-			result = take_compact(perfetto, cpu, offset_ns, sn_proto_enter(&field));
+			result = read_compact(perfetto, cpu, offset_ns, sn_proto_enter(&field));
 	}
 	return result;
 }
@@ -187,41 +163,21 @@ static uint32_t thread_name(void *context, uint32_t tid)
 	return known ? known->name : SONDE_NONE;
 }
 
-static int feed(struct sn_perfetto *perfetto, struct sn_sched *sched, const struct sn_event *event)
+/* A thread has its first name. */
+static int name_thread(void *context, uint32_t tid, uint32_t name)
 {
-	uint32_t cpu = (uint32_t)(event->link >> 32), tid = (uint32_t)event->link;
-	uint64_t other = event->attributes[1].value;
-	bool could_go_on;
-	struct sn_perfetto_thread *thread = sn_perfetto_thread(perfetto, tid);
-	if (!thread)
-		return SN_ERR_MEMORY;
-	if (thread->name == SONDE_NONE)
-		thread->name = event->context;
-	if (event->attributes[0].key == WAKE)
-		return sn_sched_wake(sched, event->start_ns, tid,
-				     other == NOT_TOLD ? 0 : (uint32_t)other);
-	char why = sn_sched_letter(event->attributes[0].value & 0xff, &could_go_on);
-	/* who does not tell the thread before goes by what the processor did */
-	if (other == NOT_TOLD)
-		other = cpu < sched->processor_count ? sched->processors[cpu].tid : 0;
-	return sn_sched_switch(sched, event->start_ns, cpu, (uint32_t)other, could_go_on, why, tid);
+	struct sn_perfetto_thread *thread = sn_perfetto_thread(context, tid);
+	if (thread && thread->name == SONDE_NONE)
+		thread->name = name;
+	return thread ? 0 : SN_ERR_MEMORY;
 }
 
 int sn_perfetto_sched(struct sn_perfetto *perfetto, struct sn_error *error)
 {
-	struct sn_event event;
 	if (!perfetto->switches)
 		return 0;
 	struct sn_track_threads threads = {thread_track, thread_name, perfetto};
 	struct sn_sched *sched = sn_track_sink_scheduler(perfetto->sink, &threads);
-	int result = sched ? sn_sorter_finish(perfetto->switches, error)
-			   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result)
-		result = sn_sorter_begin(perfetto->switches, 0, error);
-	while (!result && (result = sn_sorter_next(perfetto->switches, &event, error)) > 0) {
-		result = feed(perfetto, sched, &event);
-		if (result)
-			sn_fail(error, result, "out of memory");
-	}
-	return result;
+	return sched ? sn_sched_sorter_feed(perfetto->switches, sched, name_thread, perfetto, error)
+		     : sn_fail_memory(error);
 }

@@ -19,22 +19,17 @@
 
 struct sn_perfetto_track *sn_perfetto_track(struct sn_perfetto *perfetto, uint64_t uuid)
 {
-	uint32_t before = perfetto->track_ids.count;
-	uint32_t number = sn_intern_add(&perfetto->track_ids, &uuid, sizeof(uuid));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&perfetto->tracks, &perfetto->track_capacity, number + 1ull) < 0)
-		return NULL;
-	struct sn_perfetto_track *track = perfetto->tracks + number;
-	if (number == before)
-		*track = (struct sn_perfetto_track){.uuid = uuid,
-						    .pid = -1,
-						    .tid = -1,
-						    .name = SONDE_NONE,
-						    .unit = SONDE_NONE,
-						    .multiplier = 1,
-						    .number = SONDE_NONE,
-						    .metric = SONDE_NONE};
-	return track;
+	uint32_t number = sn_intern_item(&perfetto->track_ids, &uuid, sizeof(uuid),
+					 &perfetto->tracks, &perfetto->track_capacity,
+					 {.uuid = uuid,
+					  .pid = -1,
+					  .tid = -1,
+					  .name = SONDE_NONE,
+					  .unit = SONDE_NONE,
+					  .multiplier = 1,
+					  .number = SONDE_NONE,
+					  .metric = SONDE_NONE});
+	return number == SN_INTERN_NONE ? NULL : perfetto->tracks + number;
 }
 
 static struct sn_perfetto_track *find_track(const struct sn_perfetto *perfetto, uint64_t uuid)
@@ -45,27 +40,19 @@ static struct sn_perfetto_track *find_track(const struct sn_perfetto *perfetto, 
 
 struct sn_perfetto_process *sn_perfetto_process(struct sn_perfetto *perfetto, int64_t pid)
 {
-	uint32_t before = perfetto->process_ids.count;
-	uint32_t number = sn_intern_add(&perfetto->process_ids, &pid, sizeof(pid));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&perfetto->processes, &perfetto->process_capacity, number + 1ull) < 0)
-		return NULL;
-	if (number == before)
-		perfetto->processes[number] = (struct sn_perfetto_process){SONDE_NONE};
-	return perfetto->processes + number;
+	uint32_t number =
+	    sn_intern_item(&perfetto->process_ids, &pid, sizeof(pid), &perfetto->processes,
+			   &perfetto->process_capacity, {SONDE_NONE});
+	return number == SN_INTERN_NONE ? NULL : perfetto->processes + number;
 }
 
 static struct sn_perfetto_thread *thread_of(struct sn_perfetto *perfetto, int64_t pid, int64_t tid)
 {
 	int64_t key[2] = {pid, tid};
-	uint32_t before = perfetto->thread_ids.count;
-	uint32_t number = sn_intern_add(&perfetto->thread_ids, key, sizeof(key));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&perfetto->threads, &perfetto->thread_capacity, number + 1ull) < 0)
-		return NULL;
-	if (number == before)
-		perfetto->threads[number] = (struct sn_perfetto_thread){SONDE_NONE, -1};
-	return perfetto->threads + number;
+	uint32_t number =
+	    sn_intern_item(&perfetto->thread_ids, key, sizeof(key), &perfetto->threads,
+			   &perfetto->thread_capacity, {SONDE_NONE, -1});
+	return number == SN_INTERN_NONE ? NULL : perfetto->threads + number;
 }
 
 struct sn_perfetto_thread *sn_perfetto_thread(struct sn_perfetto *perfetto, int64_t tid)
@@ -73,8 +60,9 @@ struct sn_perfetto_thread *sn_perfetto_thread(struct sn_perfetto *perfetto, int6
 	return thread_of(perfetto, INT64_MIN, tid);
 }
 
-int sn_perfetto_name_thread(struct sn_perfetto *perfetto, int64_t pid, int64_t tid,
-			    const struct sn_proto_field *name)
+/* What a descriptor says of a thread, whose number may be one of its process only. */
+static int name_thread(struct sn_perfetto *perfetto, int64_t pid, int64_t tid,
+		       const struct sn_proto_field *name)
 {
 	int64_t pids[] = {INT64_MIN, pid};
 	for (int i = 0; i < 2; i++) {
@@ -90,7 +78,7 @@ int sn_perfetto_name_thread(struct sn_perfetto *perfetto, int64_t pid, int64_t t
 
 /* ---- descriptors ---- */
 
-static int take_process(struct sn_perfetto *perfetto, struct sn_proto descriptor, int64_t *pid)
+static int read_process(struct sn_perfetto *perfetto, struct sn_proto descriptor, int64_t *pid)
 {
 	struct sn_proto_field field, name = {0};
 	*pid = -1;
@@ -108,89 +96,66 @@ static int take_process(struct sn_perfetto *perfetto, struct sn_proto descriptor
 	return 0;
 }
 
-static int take_thread(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
-		       struct sn_proto descriptor, int64_t *pid, int64_t *tid)
+int sn_perfetto_describe_thread(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+				struct sn_proto descriptor, int64_t *pid, int64_t *tid)
 {
-	struct sn_proto_field field, name = {0};
-	int64_t legacy_us = 0;
-	*pid = *tid = -1;
-	while (sn_proto_next(&descriptor, &field)) {
-		if (field.number == 1)
-			*pid = (int32_t)field.value;
-		else if (field.number == 2)
-			*tid = (int64_t)field.value;
-		else if (field.number == 5)
-			name = field;
-		else if (field.number == 6)
-			legacy_us = (int64_t)field.value;
-	}
-	if (legacy_us) {
-		sequence->legacy_us = legacy_us;
+	struct sn_proto_field fields[7]; /* 1 pid, 2 tid, 5 name, 6 time of old events */
+	SN_PROTO_FIELDS(descriptor, fields);
+	*pid = (int32_t)sn_proto_or(fields + 1, *pid);
+	*tid = sn_proto_or(fields + 2, *tid);
+	if (fields[6].value) {
+		sequence->legacy_us = (int64_t)fields[6].value;
 		sequence->has_legacy_time = true;
 	}
-	return sn_perfetto_name_thread(perfetto, *pid, *tid, &name);
+	return name_thread(perfetto, *pid, *tid, fields + 5);
 }
 
-static void take_counter(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+static void read_counter(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
 			 struct sn_proto descriptor)
 {
 	static const char *const units[] = {"1", "ns", "1", "bytes"};
-	struct sn_proto_field field;
+	struct sn_proto_field fields[7]; /* 3 unit, 4 multiplier, 5 is incremental, 6 unit's name */
+	SN_PROTO_FIELDS(descriptor, fields);
 	track->is_counter = true;
-	while (sn_proto_next(&descriptor, &field)) {
-		if (field.number == 3 && field.value < 4)
-			track->unit = sn_db_builder_string(perfetto->builder, units[field.value]);
-		else if (field.number == 6)
-			track->unit = sn_perfetto_string(perfetto, &field);
-		else if (field.number == 4 && field.value)
-			track->multiplier = (int64_t)field.value;
-		else if (field.number == 5)
-			track->is_incremental = field.value != 0;
-	}
+	if (fields[6].number)
+		track->unit = sn_perfetto_string(perfetto, fields + 6);
+	else if (fields[3].number && fields[3].value < 4)
+		track->unit = sn_db_builder_string(perfetto->builder, units[fields[3].value]);
+	if (fields[4].value)
+		track->multiplier = (int64_t)fields[4].value;
+	if (fields[5].number)
+		track->is_incremental = fields[5].value != 0;
 }
 
 int sn_perfetto_describe_track(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			       struct sn_proto descriptor)
 {
-	struct sn_proto_field field;
-	struct sn_proto message = descriptor;
-	uint64_t uuid = 0;
-	while (sn_proto_next(&message, &field))
-		if (field.number == 1)
-			uuid = field.value;
-	struct sn_perfetto_track *track = sn_perfetto_track(perfetto, uuid);
+	static const unsigned names[] = {2, 10, 13};
+	struct sn_proto_field fields[14]; /* 1 uuid, 3 process, 4 thread, 5 parent, 8 counter */
+	SN_PROTO_FIELDS(descriptor, fields);
+	struct sn_perfetto_track *track = sn_perfetto_track(perfetto, fields[1].value);
 	int result = track ? 0 : SN_ERR_MEMORY;
-	while (!result && sn_proto_next(&descriptor, &field)) {
-		switch (field.number) {
-		case 5:
-			track->parent = field.value;
-			break;
-		case 2:
-		case 10:
-		case 13:
-			if (field.length)
-				track->name = sn_perfetto_string(perfetto, &field);
-			break;
-		case 3:
-			result = take_process(perfetto, sn_proto_enter(&field), &track->pid);
-			track->has_process = true;
-			break;
-		case 4:
-			result = take_thread(perfetto, sequence, sn_proto_enter(&field),
-					     &track->pid, &track->tid);
-			track->has_thread = true;
-			break;
-		case 8:
-			take_counter(perfetto, track, sn_proto_enter(&field));
-			break;
-		default:
-			break;
-		}
+	if (!result && fields[5].number)
+		track->parent = fields[5].value;
+	for (int i = 0; i < 3 && !result; i++)
+		if (fields[names[i]].length)
+			track->name = sn_perfetto_string(perfetto, fields + names[i]);
+	if (!result && fields[3].number) {
+		result = read_process(perfetto, sn_proto_enter(fields + 3), &track->pid);
+		track->has_process = true;
 	}
+	if (!result && fields[4].number) {
+		track->pid = track->tid = -1;
+		result = sn_perfetto_describe_thread(perfetto, sequence, sn_proto_enter(fields + 4),
+						     &track->pid, &track->tid);
+		track->has_thread = true;
+	}
+	if (!result && fields[8].number)
+		read_counter(perfetto, track, sn_proto_enter(fields + 8));
 	return result;
 }
 
-static int take_tree_process(struct sn_perfetto *perfetto, struct sn_proto message)
+static int read_tree_process(struct sn_perfetto *perfetto, struct sn_proto message)
 {
 	struct sn_proto_field field, name = {0};
 	int64_t pid = -1;
@@ -210,19 +175,12 @@ static int take_tree_process(struct sn_perfetto *perfetto, struct sn_proto messa
 	return 0;
 }
 
-static int take_tree_thread(struct sn_perfetto *perfetto, struct sn_proto message)
+static int read_tree_thread(struct sn_perfetto *perfetto, struct sn_proto message)
 {
-	struct sn_proto_field field, name = {0};
-	int64_t tid = -1, pid = -1;
-	while (sn_proto_next(&message, &field)) {
-		if (field.number == 1)
-			tid = (int32_t)field.value;
-		else if (field.number == 3)
-			pid = (int32_t)field.value;
-		else if (field.number == 2)
-			name = field;
-	}
-	return sn_perfetto_name_thread(perfetto, pid, tid, &name);
+	struct sn_proto_field fields[4]; /* 1 tid, 2 name, 3 pid */
+	SN_PROTO_FIELDS(message, fields);
+	return name_thread(perfetto, (int32_t)sn_proto_or(fields + 3, -1),
+			   (int32_t)sn_proto_or(fields + 1, -1), fields + 2);
 }
 
 int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree)
@@ -231,9 +189,9 @@ int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree)
 	int result = 0;
 	while (!result && sn_proto_next(&tree, &field)) {
 		if (field.number == 1)
-			result = take_tree_process(perfetto, sn_proto_enter(&field));
+			result = read_tree_process(perfetto, sn_proto_enter(&field));
 		else if (field.number == 2)
-			result = take_tree_thread(perfetto, sn_proto_enter(&field));
+			result = read_tree_thread(perfetto, sn_proto_enter(&field));
 	}
 	return result;
 }
@@ -252,15 +210,10 @@ static uint32_t sibling(struct sn_perfetto *perfetto, const struct sn_perfetto_t
 	uint64_t key[3] = {track->parent, track->name, 0};
 	if (track->name == SONDE_NONE)
 		key[2] = track->uuid;
-	uint32_t before = perfetto->siblings.count;
-	uint32_t number = sn_intern_add(&perfetto->siblings, key, sizeof(key));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&perfetto->sibling_counts, &perfetto->sibling_capacity, number + 1ull) <
-		0)
-		return SONDE_NONE;
-	if (number == before)
-		perfetto->sibling_counts[number] = 0;
-	return number;
+	uint32_t number =
+	    sn_intern_item(&perfetto->siblings, key, sizeof(key), &perfetto->sibling_counts,
+			   &perfetto->sibling_capacity, {0});
+	return number == SN_INTERN_NONE ? SONDE_NONE : number;
 }
 
 int sn_perfetto_merge_tracks(struct sn_perfetto *perfetto)

@@ -9,7 +9,8 @@
  * time beside their samples, so that nothing is kept.
  */
 #include "rocprof.h"
-#include "format/measurement/measurement.h"
+
+#include "base/text.h"
 #include "import/sqlite/sqlite_table.h"
 
 #include <stdio.h>
@@ -19,7 +20,19 @@
 #define STRING_TABLE "rocpd_string"
 #define NAME_BYTES   4096
 
-enum lookup { STRING, THREAD, PROCESS, AGENT, QUEUE, STREAM, SYMBOL, EVENT, COUNTER, LOOKUPS };
+enum lookup {
+	STRING,
+	THREAD,
+	PROCESS,
+	AGENT,
+	QUEUE,
+	STREAM,
+	SYMBOL,
+	EVENT,
+	COUNTER,
+	TRACK,
+	LOOKUPS
+};
 
 static const struct {
 	const char *table;
@@ -36,6 +49,7 @@ static const struct {
 		 "sgpr_count"}},
     [EVENT] = {"event", {"stack_id", "correlation_id", "category_id"}},
     [COUNTER] = {"info_pmc", {"symbol", "name"}},
+    [TRACK] = {"track", {"pid", "tid"}},
 };
 
 struct rocpd {
@@ -152,24 +166,6 @@ static void who_of(struct rocpd *rocpd, sqlite3_stmt *row, int process, int thre
 					 sn_db_builder_string(rocpd->rocprof->builder, name));
 }
 
-/* Each row of a table; `take` returns 0 or SN_ERR_MEMORY. */
-static int each(struct rocpd *rocpd, const char *table, const char *const *columns,
-		const char *rest, int (*take)(struct rocpd *rocpd, sqlite3_stmt *row),
-		struct sn_error *error)
-{
-	char name[256];
-	sqlite3_stmt *rows;
-	table_name(rocpd, table, name, sizeof(name));
-	int found = sn_sqlite_select(&rocpd->file, name, columns, rest, &rows, error);
-	while (!found && rows && (found = sn_sqlite_next(&rocpd->file, rows, error)) > 0) {
-		found = take(rocpd, rows);
-		if (found)
-			sn_fail(error, found, "out of memory");
-	}
-	sqlite3_finalize(rows);
-	return found;
-}
-
 /* ---- calls ---- */
 
 static const char *const region_columns[] = {"pid",	"tid",	    "start",   "end",
@@ -188,8 +184,9 @@ static void message_of(struct rocpd *rocpd, const char *extra, char *text, size_
 	sqlite3_finalize(query);
 }
 
-static int take_region(struct rocpd *rocpd, sqlite3_stmt *row)
+static int add_region(void *context, sqlite3_stmt *row)
 {
+	struct rocpd *rocpd = context;
 	char name[NAME_BYTES], category[128];
 	struct sn_rocprof_activity activity = {.bytes = -1};
 	who_of(rocpd, row, 0, 1, &activity);
@@ -272,8 +269,9 @@ static void name_kernel(struct rocpd *rocpd, sqlite3_stmt *row, char *name, size
 	activity->scalar_registers = sqlite3_column_int64(symbol, 4);
 }
 
-static int take_kernel(struct rocpd *rocpd, sqlite3_stmt *row)
+static int add_kernel(void *context, sqlite3_stmt *row)
 {
+	struct rocpd *rocpd = context;
 	char name[NAME_BYTES], counter[256];
 	double value;
 	struct sn_rocprof_activity activity = {
@@ -307,8 +305,9 @@ static const char *const copy_columns[] = {"pid",	"tid",	    "dst_agent_id", "qu
 					   "stream_id", "start",    "end",	    "name_id",
 					   "size",	"event_id", "src_agent_id", NULL};
 
-static int take_copy(struct rocpd *rocpd, sqlite3_stmt *row)
+static int add_copy(void *context, sqlite3_stmt *row)
 {
+	struct rocpd *rocpd = context;
 	char name[128];
 	struct sn_rocprof_activity activity = {
 	    .agent = agent_of(rocpd, row, 2),
@@ -330,8 +329,9 @@ static int take_copy(struct rocpd *rocpd, sqlite3_stmt *row)
 static const char *const allocation_columns[] = {"pid",	    "tid",  "type",	"start",
 						 "address", "size", "agent_id", NULL};
 
-static int take_allocation(struct rocpd *rocpd, sqlite3_stmt *row)
+static int add_allocation(void *context, sqlite3_stmt *row)
 {
+	struct rocpd *rocpd = context;
 	struct sn_rocprof_activity activity = {.start_ns = sqlite3_column_int64(row, 3)};
 	bool is_release = !strcmp(sn_sqlite_text(row, 2), "FREE");
 	who_of(rocpd, row, 0, 1, &activity);
@@ -341,30 +341,17 @@ static int take_allocation(struct rocpd *rocpd, sqlite3_stmt *row)
 
 static const char *const sample_columns[] = {"track_id", "timestamp", "event_id", NULL};
 
-/* Whose samples a track has. */
-static int track_line(struct rocpd *rocpd, int64_t track, struct sn_rocprof_activity *activity)
-{
-	static const char *const columns[] = {"pid", "tid", NULL};
-	char name[256], rest[64];
-	sqlite3_stmt *rows = NULL;
-	struct sn_error ignored;
-	table_name(rocpd, "track", name, sizeof(name));
-	snprintf(rest, sizeof(rest), "WHERE id=%lld", (long long)track);
-	if (!sn_sqlite_select(&rocpd->file, name, columns, rest, &rows, &ignored) && rows &&
-	    sqlite3_step(rows) == SQLITE_ROW)
-		who_of(rocpd, rows, 0, 1, activity);
-	sqlite3_finalize(rows);
-	return 0;
-}
-
 /* Values over time: whole ones, as counters of a timeline are. */
-static int take_sample(struct rocpd *rocpd, sqlite3_stmt *row)
+static int add_sample(void *context, sqlite3_stmt *row)
 {
+	struct rocpd *rocpd = context;
 	struct sn_track_sink *sink = rocpd->rocprof->sink;
 	struct sn_rocprof_activity activity = {.start_ns = sqlite3_column_int64(row, 1)};
 	char counter[256];
 	double value;
-	track_line(rocpd, sqlite3_column_int64(row, 0), &activity);
+	sqlite3_stmt *whose = look(rocpd, TRACK, row, 0);
+	if (whose)
+		who_of(rocpd, whose, 0, 1, &activity);
 	struct sn_track_place place = {0, activity.pid, activity.tid, 0, 0};
 	uint32_t track = sn_track_sink_track(sink, &place);
 	while (track != SONDE_NONE && next_counter(rocpd, sqlite3_column_int64(row, 2), counter,
@@ -383,8 +370,9 @@ static int take_sample(struct rocpd *rocpd, sqlite3_stmt *row)
 
 static const char *const agent_columns[] = {"absolute_index", "type", "product_name", "name", NULL};
 
-static int take_agent(struct rocpd *rocpd, sqlite3_stmt *row)
+static int add_agent(void *context, sqlite3_stmt *row)
 {
+	struct rocpd *rocpd = context;
 	char key[64];
 	if (strcmp(sn_sqlite_text(row, 1), "GPU") != 0)
 		return 0;
@@ -396,8 +384,9 @@ static int take_agent(struct rocpd *rocpd, sqlite3_stmt *row)
 
 static const char *const node_columns[] = {"hostname", NULL};
 
-static int take_node(struct rocpd *rocpd, sqlite3_stmt *row)
+static int add_node(void *context, sqlite3_stmt *row)
 {
+	struct rocpd *rocpd = context;
 	sn_track_sink_set_host(rocpd->rocprof->sink, sn_db_builder_string(rocpd->rocprof->builder,
 									  sn_sqlite_text(row, 0)));
 	return 0;
@@ -405,50 +394,52 @@ static int take_node(struct rocpd *rocpd, sqlite3_stmt *row)
 
 static const char *const process_columns[] = {"command", NULL};
 
-static int take_process(struct rocpd *rocpd, sqlite3_stmt *row)
+static int add_process(void *context, sqlite3_stmt *row)
 {
+	struct rocpd *rocpd = context;
 	const char *command = sn_sqlite_text(row, 0);
 	char word[256];
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(command, " "), command);
-	const char *slash = strrchr(word, '/');
 	if (*word)
 		sn_track_sink_set_program(
 		    rocpd->rocprof->sink,
-		    sn_db_builder_string(rocpd->rocprof->builder, slash ? slash + 1 : word));
+		    sn_db_builder_string(rocpd->rocprof->builder, sn_text_base_name(word)));
 	return 0;
 }
 
 /* ---- the file ---- */
 
+/* Tables in the order in which they are read. */
+static const struct {
+	const char *name;
+	const char *const *columns;
+	const char *rest;
+	int (*add)(void *context, sqlite3_stmt *row);
+	bool has_counters; /* which are read from their first one on */
+} tables[] = {
+    {"info_node", node_columns, "LIMIT 1", add_node, false},
+    {"info_process", process_columns, "LIMIT 1", add_process, false},
+    {"info_agent", agent_columns, "LIMIT 1024", add_agent, false},
+    {"region", region_columns, "ORDER BY start, id", add_region, false},
+    {"kernel_dispatch", kernel_columns, "ORDER BY event_id, id", add_kernel, true},
+    {"memory_copy", copy_columns, "ORDER BY start, id", add_copy, false},
+    {"memory_allocate", allocation_columns, "ORDER BY start, id", add_allocation, false},
+    {"sample", sample_columns, "ORDER BY event_id, id", add_sample, true},
+};
+
 static int read_tables(struct rocpd *rocpd, struct sn_error *error)
 {
+	char name[256];
 	int result = open_lookups(rocpd, error);
-	if (!result)
-		result = each(rocpd, "info_node", node_columns, "LIMIT 1", take_node, error);
-	if (!result)
-		result =
-		    each(rocpd, "info_process", process_columns, "LIMIT 1", take_process, error);
-	if (!result)
-		result = each(rocpd, "info_agent", agent_columns, "LIMIT 1024", take_agent, error);
-	if (!result)
-		result =
-		    each(rocpd, "region", region_columns, "ORDER BY start, id", take_region, error);
-	if (!result)
-		result = open_counters(rocpd, error);
-	if (!result)
-		result = each(rocpd, "kernel_dispatch", kernel_columns, "ORDER BY event_id, id",
-			      take_kernel, error);
-	if (!result)
-		result = each(rocpd, "memory_copy", copy_columns, "ORDER BY start, id", take_copy,
-			      error);
-	if (!result)
-		result = each(rocpd, "memory_allocate", allocation_columns, "ORDER BY start, id",
-			      take_allocation, error);
-	if (!result)
-		result = open_counters(rocpd, error);
-	return result ? result
-		      : each(rocpd, "sample", sample_columns, "ORDER BY event_id, id", take_sample,
-			     error);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && !result; i++) {
+		if (tables[i].has_counters)
+			result = open_counters(rocpd, error);
+		table_name(rocpd, tables[i].name, name, sizeof(name));
+		if (!result)
+			result = sn_sqlite_each(&rocpd->file, name, tables[i].columns,
+						tables[i].rest, tables[i].add, rocpd, error);
+	}
+	return result;
 }
 
 static void close_tables(struct rocpd *rocpd)
@@ -460,7 +451,6 @@ static void close_tables(struct rocpd *rocpd)
 	sqlite3_finalize(rocpd->counters);
 	rocpd->counters = NULL;
 	sn_intern_release(&rocpd->rocprof->addresses);
-	sn_intern_init(&rocpd->rocprof->addresses);
 }
 
 /* Each recording in the file, by its table of strings. */

@@ -15,15 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ATTRIBUTES_MAX 16
-struct attributes {
-	struct sn_attribute items[ATTRIBUTES_MAX];
-	uint16_t count;
-};
-
-static void put(struct attributes *attributes, uint32_t key, int64_t value)
+static void put(struct sn_track_attributes *attributes, uint32_t key, int64_t value)
 {
-	attributes->items[attributes->count++] = (struct sn_attribute){key, 0, (uint64_t)value};
+	sn_track_attributes_put(attributes, key, (uint64_t)value);
 }
 
 /* What an activity is to the sink. 0 or SN_ERR_MEMORY. */
@@ -41,7 +35,8 @@ static int make(struct sn_rocprof *rocprof, const struct sn_track_place *place, 
 }
 
 static int add(struct sn_rocprof *rocprof, const struct sn_track_place *place, uint32_t name,
-	       const struct sn_rocprof_activity *activity, const struct attributes *attributes)
+	       const struct sn_rocprof_activity *activity,
+	       const struct sn_track_attributes *attributes)
 {
 	struct sn_track_event event;
 	if (make(rocprof, place, name, activity, &event))
@@ -64,8 +59,9 @@ int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category catego
 {
 	struct sn_track_place place = {0, activity->pid, activity->tid, 0, 0};
 	struct sn_rocprof_activity placed = *activity;
-	struct attributes none = {.count = 0};
+	struct sn_track_attributes none;
 	uint32_t number;
+	none.count = 0;
 	if (category != SN_ACTIVITY_API)
 		placed.correlation = 0;
 	/* a marker without length is a mark */
@@ -80,8 +76,9 @@ int sn_rocprof_dispatch(struct sn_rocprof *rocprof, const char *kernel,
 			const struct sn_rocprof_activity *activity)
 {
 	struct sn_track_place place = device_of(rocprof, activity);
-	struct attributes attributes = {.count = 0};
+	struct sn_track_attributes attributes;
 	uint32_t number;
+	attributes.count = 0;
 	if (sn_track_sink_name(rocprof->sink, SN_ACTIVITY_KERNEL, kernel, strlen(kernel), &number))
 		return SN_ERR_MEMORY;
 	for (unsigned i = 0; i < 3 && activity->workgroup[0] > 0; i++) {
@@ -109,9 +106,10 @@ int sn_rocprof_copy(struct sn_rocprof *rocprof, const char *direction,
 		    const struct sn_rocprof_activity *activity)
 {
 	struct sn_track_place place = device_of(rocprof, activity);
-	struct attributes attributes = {.count = 0};
+	struct sn_track_attributes attributes;
 	char text[128];
 	uint32_t number;
+	attributes.count = 0;
 	int length = snprintf(text, sizeof(text), "[HIP %.100s]", direction);
 	for (char *at = text + 5; *at; at++)
 		*at = (char)(*at == '_' ? ' ' : tolower((unsigned char)*at));
@@ -130,9 +128,8 @@ int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const cha
 	uint32_t metric = sn_track_sink_metric(
 	    rocprof->sink, sn_db_builder_string(rocprof->builder, counter), "1");
 	uint32_t name, before = rocprof->dispatches.count;
-	uint32_t at =
-	    sn_intern_add(&rocprof->dispatches, &activity->dispatch, sizeof(activity->dispatch));
-	if (at == SN_INTERN_NONE ||
+	uint32_t at = sn_table_add(&rocprof->dispatches, (uint64_t)activity->dispatch);
+	if (at == SN_TABLE_NONE ||
 	    sn_track_sink_name(rocprof->sink, SN_ACTIVITY_KERNEL, kernel, strlen(kernel), &name))
 		return SN_ERR_MEMORY;
 	if (at == before && !rocprof->has_kernels && sn_rocprof_dispatch(rocprof, kernel, activity))
@@ -155,13 +152,12 @@ enum sn_activity_category sn_rocprof_category(const char *domain)
 /* What a release gives back is what was allocated there. */
 static int keep_size(struct sn_rocprof *rocprof, bool is_release, int64_t address, int64_t *bytes)
 {
-	uint32_t before = rocprof->addresses.count;
-	uint32_t at = sn_intern_add(&rocprof->addresses, &address, sizeof(address));
-	if (at == SN_INTERN_NONE ||
-	    sn_vec_reserve(&rocprof->sizes, &rocprof->size_capacity, at + 1ull) < 0)
+	uint32_t at = sn_intern_item(&rocprof->addresses, &address, sizeof(address),
+				     &rocprof->sizes, &rocprof->size_capacity, {0});
+	if (at == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	if (is_release)
-		*bytes = *bytes ? -*bytes : at < before ? -rocprof->sizes[at] : 0;
+		*bytes = *bytes ? -*bytes : -rocprof->sizes[at];
 	rocprof->sizes[at] = is_release ? 0 : *bytes;
 	return 0;
 }
@@ -174,9 +170,10 @@ int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t a
 				       is_known ? activity->tid : -2, 0, 0};
 	struct sn_rocprof_activity instant = {.start_ns = activity->start_ns,
 					      .end_ns = activity->start_ns};
-	struct attributes attributes = {.count = 0};
+	struct sn_track_attributes attributes;
 	struct sn_track_event event;
 	uint32_t name;
+	attributes.count = 0;
 	if (keep_size(rocprof, is_release, address, &bytes) ||
 	    sn_track_sink_name(rocprof->sink, SN_ACTIVITY_INSTANT, "[memory]", 8, &name) ||
 	    make(rocprof, &place, name, &instant, &event))
@@ -196,16 +193,15 @@ int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t a
 /* What the name of a file says of its kind; what stands before it is the run's. */
 static bool is_word_of_kind(const char *word, size_t length)
 {
-	static const char *const words[] = {
-	    "kernel",  "hip",	   "hsa",      "rccl",	     "rocdecode", "rocjpeg",
-	    "ompt",    "kfd",	   "marker",   "memory",     "copy",	  "scratch",
-	    "api",     "runtime",  "compiler", "core",	     "trace",	  "allocation",
-	    "counter", "agent",	   "info",     "collection", "stats",	  "domain",
-	    "pc",      "sampling", "host",     "trap",	     "stochastic"};
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (strlen(words[i]) == length && !memcmp(words[i], word, length))
-			return true;
-	return false;
+	static const char words[] =
+	    " kernel hip hsa rccl rocdecode rocjpeg ompt kfd marker memory copy scratch"
+	    " api runtime compiler core trace allocation counter agent info"
+	    " collection stats domain pc sampling host trap stochastic ";
+	char padded[32];
+	return length &&
+	       snprintf(padded, sizeof(padded), " %.*s ", (int)length, word) <
+		   (int)sizeof(padded) &&
+	       strstr(words, padded);
 }
 
 /* Length of what the files of one run have in common: the folder, and the name up to the kind,
@@ -258,10 +254,8 @@ static int read_run(struct sn_rocprof *rocprof, const struct sn_import_request *
 		    size_t first, struct sn_error *error)
 {
 	int result = sn_track_sink_open(rocprof->sink, request->paths[first], error);
-	sn_intern_release(&rocprof->dispatches);
-	sn_intern_init(&rocprof->dispatches);
+	sn_table_clear(&rocprof->dispatches);
 	sn_intern_release(&rocprof->addresses);
-	sn_intern_init(&rocprof->addresses);
 	rocprof->has_kernels = false;
 	rocprof->process = 0;
 	for (size_t i = first; i < request->path_count; i++)
@@ -284,33 +278,25 @@ static bool is_first_of_run(const struct sn_import_request *request, size_t numb
 
 static void make_keys(struct sn_rocprof *rocprof)
 {
-	static const struct {
-		const char *name;
-		enum sonde_attribute_type type;
-	} keys[SN_ROCPROF_KEYS] = {
+	static const struct sn_track_key_name keys[SN_ROCPROF_KEYS] = {
 	    [SN_ROCPROF_KEY_ACCUM] = {"accumulation registers", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_ROCPROF_KEY_SCALAR] = {"scalar registers", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_ROCPROF_KEY_SCRATCH] = {"scratch memory", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_ROCPROF_KEY_DISPATCH] = {"dispatch", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_ROCPROF_KEY_COUNT] = {"counted", SONDE_ATTRIBUTE_REAL},
 	};
-	for (unsigned i = 0; i < SN_ROCPROF_KEYS; i++)
-		rocprof->keys[i] = sn_track_sink_key(rocprof->sink, keys[i].name,
-						     strlen(keys[i].name), keys[i].type);
-	static const char *const sample_keys[SN_ROCPROF_SAMPLE_FIELDS] = {
-	    [SN_ROCPROF_SAMPLE_TYPE] = "instruction type",
-	    [SN_ROCPROF_SAMPLE_STALL] = "stall reason",
-	    [SN_ROCPROF_SAMPLE_MASK] = "execution mask",
-	    [SN_ROCPROF_SAMPLE_DISPATCH] = "sampled dispatch",
-	    [SN_ROCPROF_SAMPLE_CORRELATION] = "sampled correlation",
-	    [SN_ROCPROF_SAMPLE_ISSUED] = "wave issued",
-	    [SN_ROCPROF_SAMPLE_WAVES] = "waves",
+	static const struct sn_track_key_name sample_keys[SN_ROCPROF_SAMPLE_FIELDS] = {
+	    [SN_ROCPROF_SAMPLE_TYPE] = {"instruction type", SONDE_ATTRIBUTE_STRING},
+	    [SN_ROCPROF_SAMPLE_STALL] = {"stall reason", SONDE_ATTRIBUTE_STRING},
+	    [SN_ROCPROF_SAMPLE_MASK] = {"execution mask", SONDE_ATTRIBUTE_UNSIGNED},
+	    [SN_ROCPROF_SAMPLE_DISPATCH] = {"sampled dispatch", SONDE_ATTRIBUTE_UNSIGNED},
+	    [SN_ROCPROF_SAMPLE_CORRELATION] = {"sampled correlation", SONDE_ATTRIBUTE_UNSIGNED},
+	    [SN_ROCPROF_SAMPLE_ISSUED] = {"wave issued", SONDE_ATTRIBUTE_UNSIGNED},
+	    [SN_ROCPROF_SAMPLE_WAVES] = {"waves", SONDE_ATTRIBUTE_UNSIGNED},
 	};
-	for (unsigned i = 0; i < SN_ROCPROF_SAMPLE_FIELDS; i++)
-		rocprof->sample_keys[i] =
-		    sn_track_sink_key(rocprof->sink, sample_keys[i], strlen(sample_keys[i]),
-				      i < SN_ROCPROF_SAMPLE_TEXTS ? SONDE_ATTRIBUTE_STRING
-								  : SONDE_ATTRIBUTE_UNSIGNED);
+	sn_track_sink_make_keys(rocprof->sink, keys, SN_ROCPROF_KEYS, rocprof->keys);
+	sn_track_sink_make_keys(rocprof->sink, sample_keys, SN_ROCPROF_SAMPLE_FIELDS,
+				rocprof->sample_keys);
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
@@ -320,7 +306,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	int result = 0;
 	rocprof.sink = sn_track_sink_new("rocprofv3", builder, request->events);
 	if (!rocprof.sink)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	rocprof.builder = builder;
 	rocprof.known = sn_track_sink_keys(rocprof.sink);
 	make_keys(&rocprof);
@@ -335,7 +321,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 			   "files of sums, which the traces make as well", rocprof.summaries);
 	if (!result)
 		sn_track_sink_finish(rocprof.sink);
-	sn_intern_release(&rocprof.dispatches);
+	sn_table_release(&rocprof.dispatches);
 	sn_intern_release(&rocprof.addresses);
 	free(rocprof.sizes);
 	sn_track_sink_free(rocprof.sink);

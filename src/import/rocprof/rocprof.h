@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the importer of rocprofv3's files: rocprof_csv.c, rocprof_json.c and rocpd.c
- * read, rocprof.c makes
- * of what they read one recording.
+ * Inside the importer of rocprofv3's files: rocprof_csv.c, rocprof_json.c and rocpd.c read,
+ * rocprof.c makes of what they read one recording.
  *
  * Times are of the clock since boot; the files do not say when that was. Sizes of grids are in
  * work-items there and in workgroups here.
@@ -11,9 +10,10 @@
 #define SN_IMPORT_ROCPROF_H
 
 #include "base/intern.h"
+#include "base/table.h"
 #include "base/vec.h"
-#include "import/core/importer.h"
 #include "import/core/track_sink.h"
+#include "import/core/importer.h"
 
 enum sn_rocprof_key {
 	SN_ROCPROF_KEY_ACCUM,
@@ -50,7 +50,7 @@ struct sn_rocprof {
 	const uint32_t *known; /* the sink's keys */
 	uint32_t keys[SN_ROCPROF_KEYS], sample_keys[SN_ROCPROF_SAMPLE_FIELDS];
 	/* of the recording being read */
-	struct sn_intern dispatches; /* those that counters made events of */
+	struct sn_table dispatches; /* those that counters made events of */
 	bool has_kernels; /* the dispatches themselves are read from a file of their own */
 	uint32_t process; /* whose streams they are, where a file has several */
 	struct sn_intern addresses;
@@ -70,7 +70,6 @@ struct sn_rocprof_activity {
 	int64_t vector_registers, accumulation_registers, scalar_registers;
 	int64_t shared_bytes, scratch_bytes, dispatch;
 	int64_t bytes; /* of a copy; -1 unknown */
-	bool is_untimed;
 };
 
 int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category category,

@@ -8,100 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum column {
-	DOMAIN,
-	FUNCTION,
-	DIRECTION,
-	AGENT,
-	SOURCE,
-	TARGET,
-	QUEUE,
-	STREAM,
-	PROCESS,
-	THREAD,
-	DISPATCH,
-	KERNEL,
-	CORRELATION,
-	START,
-	END,
-	SHARED,
-	SCRATCH,
-	VECTOR,
-	ACCUM,
-	SCALAR,
-	GROUP_X,
-	GROUP_Y,
-	GROUP_Z,
-	GRID_X,
-	GRID_Y,
-	GRID_Z,
-	COUNTER,
-	VALUE,
-	SAMPLE_TIME,
-	INSTRUCTION,
-	COMMENT,
-	TYPE,
-	STALL,
-	MASK,
-	ISSUED,
-	WAVES,
-	OPERATION,
-	SIZE,
-	ADDRESS,
-	NODE,
-	AGENT_TYPE,
-	PRODUCT,
-	CALLS,
-	SUM,
-	COLUMNS
-};
+/* clang-format off */
+#define COLUMNS_READ(COLUMN) \
+	COLUMN(DOMAIN, "Domain") COLUMN(FUNCTION, "Function") COLUMN(DIRECTION, "Direction") \
+	COLUMN(AGENT, "Agent_Id") COLUMN(SOURCE, "Source_Agent_Id") \
+	COLUMN(TARGET, "Destination_Agent_Id") COLUMN(QUEUE, "Queue_Id") \
+	COLUMN(STREAM, "Stream_Id") COLUMN(PROCESS, "Process_Id") \
+	COLUMN(THREAD, "Thread_Id") COLUMN(DISPATCH, "Dispatch_Id") \
+	COLUMN(KERNEL, "Kernel_Name") COLUMN(CORRELATION, "Correlation_Id") \
+	COLUMN(START, "Start_Timestamp") COLUMN(END, "End_Timestamp") \
+	COLUMN(SHARED, "LDS_Block_Size") COLUMN(SCRATCH, "Scratch_Size") \
+	COLUMN(VECTOR, "VGPR_Count") COLUMN(ACCUM, "Accum_VGPR_Count") \
+	COLUMN(SCALAR, "SGPR_Count") COLUMN(GROUP_X, "Workgroup_Size_X") \
+	COLUMN(GROUP_Y, "Workgroup_Size_Y") COLUMN(GROUP_Z, "Workgroup_Size_Z") \
+	COLUMN(GRID_X, "Grid_Size_X") COLUMN(GRID_Y, "Grid_Size_Y") \
+	COLUMN(GRID_Z, "Grid_Size_Z") COLUMN(COUNTER, "Counter_Name") \
+	COLUMN(VALUE, "Counter_Value") COLUMN(SAMPLE_TIME, "Sample_Timestamp") \
+	COLUMN(INSTRUCTION, "Instruction") COLUMN(COMMENT, "Instruction_Comment") \
+	COLUMN(TYPE, "Instruction_Type") COLUMN(STALL, "Stall_Reason") \
+	COLUMN(MASK, "Exec_Mask") COLUMN(ISSUED, "Wave_Issued_Instruction") \
+	COLUMN(WAVES, "Wave_Count") COLUMN(OPERATION, "Operation") \
+	COLUMN(SIZE, "Allocation_Size") COLUMN(ADDRESS, "Address") COLUMN(NODE, "Node_Id") \
+	COLUMN(AGENT_TYPE, "Agent_Type") COLUMN(PRODUCT, "Product_Name") \
+	COLUMN(CALLS, "Calls") COLUMN(SUM, "TotalDurationNs")
+/* clang-format on */
 
-static const char *const names[COLUMNS] = {
-    "Domain",
-    "Function",
-    "Direction",
-    "Agent_Id",
-    "Source_Agent_Id",
-    "Destination_Agent_Id",
-    "Queue_Id",
-    "Stream_Id",
-    "Process_Id",
-    "Thread_Id",
-    "Dispatch_Id",
-    "Kernel_Name",
-    "Correlation_Id",
-    "Start_Timestamp",
-    "End_Timestamp",
-    "LDS_Block_Size",
-    "Scratch_Size",
-    "VGPR_Count",
-    "Accum_VGPR_Count",
-    "SGPR_Count",
-    "Workgroup_Size_X",
-    "Workgroup_Size_Y",
-    "Workgroup_Size_Z",
-    "Grid_Size_X",
-    "Grid_Size_Y",
-    "Grid_Size_Z",
-    "Counter_Name",
-    "Counter_Value",
-    "Sample_Timestamp",
-    "Instruction",
-    "Instruction_Comment",
-    "Instruction_Type",
-    "Stall_Reason",
-    "Exec_Mask",
-    "Wave_Issued_Instruction",
-    "Wave_Count",
-    "Operation",
-    "Allocation_Size",
-    "Address",
-    "Node_Id",
-    "Agent_Type",
-    "Product_Name",
-    "Calls",
-    "TotalDurationNs",
-};
+#define COLUMN(name, text) name,
+enum column { COLUMNS_READ(COLUMN) COLUMNS };
+#undef COLUMN
+#define COLUMN(name, text) text,
+static const char *const names[COLUMNS] = {COLUMNS_READ(COLUMN)};
+#undef COLUMN
 
 struct table {
 	struct sn_rocprof *rocprof;
@@ -118,16 +55,17 @@ static void find_columns(struct table *table, const char *const *fields, size_t 
 				table->at[i] = (int)field;
 	}
 	/* counters have the size of all three dimensions together; the last two are of ROCm 6.2 */
-	for (size_t field = 0; field < count; field++) {
-		if (!strcmp(fields[field], "Grid_Size"))
-			table->at[GRID_X] = (int)field;
-		if (!strcmp(fields[field], "Workgroup_Size"))
-			table->at[GROUP_X] = (int)field;
-		if (!strcmp(fields[field], "Group_Segment_Size"))
-			table->at[SHARED] = (int)field;
-		if (!strcmp(fields[field], "Private_Segment_Size"))
-			table->at[SCRATCH] = (int)field;
-	}
+	static const struct {
+		const char *name;
+		enum column column;
+	} others[] = {{"Grid_Size", GRID_X},
+		      {"Workgroup_Size", GROUP_X},
+		      {"Group_Segment_Size", SHARED},
+		      {"Private_Segment_Size", SCRATCH}};
+	for (size_t field = 0; field < count; field++)
+		for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+			if (!strcmp(fields[field], others[i].name))
+				table->at[others[i].column] = (int)field;
 }
 
 static const char *text(const struct table *table, enum column column)
@@ -165,7 +103,6 @@ static struct sn_rocprof_activity activity_of(const struct table *table)
 	    .scratch_bytes = number(table, SCRATCH),
 	    .dispatch = number(table, DISPATCH),
 	    .bytes = -1,
-	    .is_untimed = table->at[START] < 0,
 	};
 	for (unsigned i = 0; i < 3; i++) {
 		activity.workgroup[i] = number(table, GROUP_X + i);
@@ -174,7 +111,7 @@ static struct sn_rocprof_activity activity_of(const struct table *table)
 	return activity;
 }
 
-static int take_sample(struct table *table)
+static int add_sample(struct table *table)
 {
 	struct sn_rocprof_sample sample = {
 	    .time_ns = number(table, SAMPLE_TIME),
@@ -195,7 +132,7 @@ static int take_sample(struct table *table)
 }
 
 /* Of memory by its address, of scratch memory by its queue, which has one. */
-static int take_allocation(struct table *table)
+static int add_allocation(struct table *table)
 {
 	struct sn_rocprof_activity activity = activity_of(table);
 	const char *operation = text(table, OPERATION);
@@ -207,7 +144,7 @@ static int take_allocation(struct table *table)
 				     &activity);
 }
 
-static int take_agent(struct table *table)
+static int add_agent(struct table *table)
 {
 	char key[64];
 	if (strcmp(text(table, AGENT_TYPE), "GPU") != 0)
@@ -217,16 +154,16 @@ static int take_agent(struct table *table)
 	return 0;
 }
 
-static int take(struct table *table)
+static int add_row(struct table *table)
 {
 	if (table->at[SAMPLE_TIME] >= 0)
-		return take_sample(table);
+		return add_sample(table);
 	if (table->at[AGENT_TYPE] >= 0)
-		return take_agent(table);
+		return add_agent(table);
 	if (table->at[SUM] >= 0)
 		return 0;
 	if (table->at[SIZE] >= 0)
-		return take_allocation(table);
+		return add_allocation(table);
 	struct sn_rocprof_activity activity = activity_of(table);
 	struct sn_rocprof *rocprof = table->rocprof;
 	if (table->at[COUNTER] >= 0)
@@ -301,8 +238,8 @@ static int read_rows(struct table *table, struct sn_error *error)
 				       "'%s' is damaged in line %llu: %zu fields, not %zu",
 				       table->csv.path, (unsigned long long)table->csv.line_number,
 				       table->csv.count, count);
-		if (take(table))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		if (add_row(table))
+			return sn_fail_memory(error);
 	}
 	return found;
 }

@@ -3,11 +3,12 @@
  * rocprofv3's JSON: {"rocprofiler-sdk-tool": [{metadata, agents, strings, kernel_symbols, ...,
  * callback_records: {...}, buffer_records: {kernel_dispatch: [...], hip_api: [...], ...}}]}.
  *
- * Elements of arrays are taken one by one through a window, so that memory is the window and the
+ * Elements of arrays are read one by one through a window, so that memory is the window and the
  * names. What gives meaning to the records comes before them in every file.
  */
 #include "rocprof.h"
 
+#include "base/text.h"
 #include "import/json/json_window.h"
 
 #include <limits.h>
@@ -54,14 +55,13 @@ struct reader {
 	bool keeps_names; /* texts go there, not to the builder */
 	struct agent *agents;
 	struct counter *counters;
-	struct count *counts;	   /* of the dispatch at hand */
-	struct domain *domains;	   /* by kind */
-	uint32_t *operations;	   /* builder's strings of all domains */
-	struct sn_intern messages; /* correlations of markers */
-	uint32_t *message_texts;
+	struct count *counts;	  /* of the dispatch at hand */
+	struct domain *domains;	  /* by kind */
+	uint32_t *operations;	  /* builder's strings of all domains */
+	struct sn_table messages; /* texts of markers, by correlation */
 	size_t counter_count, counter_capacity, count_count, count_capacity;
 	size_t symbol_count, symbol_capacity, agent_count, agent_capacity, domain_count,
-	    domain_capacity, operation_count, operation_capacity, message_capacity;
+	    domain_capacity, operation_count, operation_capacity;
 	int64_t pid;
 	char list[NAME_MAX_BYTES]; /* the array being read */
 };
@@ -71,18 +71,18 @@ struct reader {
 typedef enum sn_json_result step_fn(struct sn_json_parse *parse, void *out);
 
 /* One step, with more of the file where the window ends within it. */
-static int step(struct reader *reader, step_fn *take, void *out, struct sn_error *error)
+static int step(struct reader *reader, step_fn *read, void *out, struct sn_error *error)
 {
 	for (;;) {
 		sn_json_window_forget(&reader->window);
 		struct sn_json_parse parse = sn_json_parse_begin(&reader->window);
-		enum sn_json_result result = take(&parse, out);
+		enum sn_json_result result = read(&parse, out);
 		if (result == SN_JSON_DONE) {
 			sn_json_parse_end(&parse);
 			return 0;
 		}
 		if (result == SN_JSON_MEMORY)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 		int more =
 		    result == SN_JSON_SHORT ? sn_json_window_more(&reader->window, error) : 0;
 		if (more < 0)
@@ -101,7 +101,7 @@ struct member {
 	char name[NAME_MAX_BYTES];
 };
 
-static enum sn_json_result take_member(struct sn_json_parse *parse, void *out)
+static enum sn_json_result read_member(struct sn_json_parse *parse, void *out)
 {
 	struct member *member = out;
 	struct sn_json_text text;
@@ -119,7 +119,7 @@ static enum sn_json_result take_member(struct sn_json_parse *parse, void *out)
 	return SN_JSON_DONE;
 }
 
-static enum sn_json_result take_open(struct sn_json_parse *parse, void *out)
+static enum sn_json_result read_open(struct sn_json_parse *parse, void *out)
 {
 	const char *character = out;
 	if (!sn_json_peek(parse))
@@ -127,12 +127,12 @@ static enum sn_json_result take_open(struct sn_json_parse *parse, void *out)
 	return sn_json_expect(parse, *character);
 }
 
-static enum sn_json_result take_value(struct sn_json_parse *parse, void *out)
+static enum sn_json_result read_value(struct sn_json_parse *parse, void *out)
 {
 	return sn_json_value(parse, out);
 }
 
-static enum sn_json_result take_peek(struct sn_json_parse *parse, void *out)
+static enum sn_json_result read_peek(struct sn_json_parse *parse, void *out)
 {
 	*(char *)out = sn_json_peek(parse);
 	return *(char *)out ? SN_JSON_DONE
@@ -144,7 +144,7 @@ struct element {
 	struct sn_json_value value;
 };
 
-static enum sn_json_result take_element(struct sn_json_parse *parse, void *out)
+static enum sn_json_result read_element(struct sn_json_parse *parse, void *out)
 {
 	struct element *element = out;
 	char next = sn_json_peek(parse);
@@ -165,36 +165,36 @@ static enum sn_json_result take_element(struct sn_json_parse *parse, void *out)
 typedef int object_fn(struct reader *reader, struct member *member, struct sn_error *error);
 typedef int element_fn(struct reader *reader, const struct sn_json_value *value);
 
-/* Each member of the object that begins here: `take` takes its value. */
-static int each_member(struct reader *reader, object_fn *take, struct sn_error *error)
+/* Each member of the object that begins here: `read` reads its value. */
+static int each_member(struct reader *reader, object_fn *read, struct sn_error *error)
 {
 	struct member member = {.is_first = true};
 	char open = '{';
-	int result = step(reader, take_open, &open, error);
-	while (!result && !(result = step(reader, take_member, &member, error)) && !member.is_over)
-		result = take(reader, &member, error);
+	int result = step(reader, read_open, &open, error);
+	while (!result && !(result = step(reader, read_member, &member, error)) && !member.is_over)
+		result = read(reader, &member, error);
 	return result;
 }
 
 /* Each element of the array that begins here; anything else is passed over. */
-static int each_element(struct reader *reader, element_fn *take, struct sn_error *error)
+static int each_element(struct reader *reader, element_fn *add, struct sn_error *error)
 {
 	struct element element = {.is_first = true};
 	struct sn_json_value other;
 	char open = '[', next;
-	int result = step(reader, take_peek, &next, error);
+	int result = step(reader, read_peek, &next, error);
 	if (!result && next != '[')
-		return step(reader, take_value, &other, error);
+		return step(reader, read_value, &other, error);
 	if (!result)
-		result = step(reader, take_open, &open, error);
-	while (!result && !(result = step(reader, take_element, &element, error)) &&
+		result = step(reader, read_open, &open, error);
+	while (!result && !(result = step(reader, read_element, &element, error)) &&
 	       !element.is_over) {
-		result = take ? take(reader, &element.value) : 0;
+		result = add ? add(reader, &element.value) : 0;
 		if (result == SN_ERR_FORMAT)
 			sn_fail(error, result, "'%s' is damaged before byte %llu",
 				reader->window.path, (unsigned long long)reader->window.consumed);
 		else if (result)
-			sn_fail(error, result, "out of memory");
+			sn_fail_memory(error);
 	}
 	return result;
 }
@@ -218,7 +218,7 @@ static uint32_t keep_text(struct reader *reader, struct sn_json_text text)
 static int visit(struct reader *reader, struct sn_json_text object, const char *prefix,
 		 const struct wanted *wanted);
 
-static int take_wanted(struct reader *reader, const struct sn_json_value *value, const char *path,
+static int read_wanted(struct reader *reader, const struct sn_json_value *value, const char *path,
 		       const struct wanted *wanted)
 {
 	if (value->kind == SN_JSON_OTHER && *value->text.text == '{')
@@ -263,7 +263,7 @@ static int visit(struct reader *reader, struct sn_json_text object, const char *
 				      (int)(name.length < 100 ? name.length : 100), name.text);
 		if ((size_t)length >= sizeof(path))
 			continue;
-		int result = take_wanted(reader, &value, path, wanted);
+		int result = read_wanted(reader, &value, path, wanted);
 		if (result)
 			return result;
 	}
@@ -276,9 +276,40 @@ static int visit_element(struct reader *reader, const struct sn_json_value *valu
 					    : SN_ERR_FORMAT;
 }
 
+/* To parse on behind a member's quoted key. False where the object has none. */
+static bool go_behind(struct reader *reader, const struct sn_json_value *object, const char *key,
+		      struct sn_json_parse *parse)
+{
+	const char *text = object->text.text;
+	const char *at = memmem(text, object->text.length, key, strlen(key));
+	if (at)
+		*parse = (struct sn_json_parse){&reader->window, at + strlen(key),
+						text + object->text.length};
+	return at && !sn_json_expect(parse, ':');
+}
+
+/* Each item, beginning with `begin`, of the array behind a quoted key; there may be none. */
+static int each_inner(struct reader *reader, const struct sn_json_value *object, const char *key,
+		      char begin, element_fn *add)
+{
+	struct sn_json_parse parse;
+	struct sn_json_value item;
+	int result = 0;
+	if (!go_behind(reader, object, key, &parse))
+		return 0;
+	if (sn_json_expect(&parse, '['))
+		return SN_ERR_FORMAT;
+	while (!result && sn_json_peek(&parse) == begin) {
+		result = sn_json_value(&parse, &item) ? SN_ERR_FORMAT : add(reader, &item);
+		if (!result && sn_json_peek(&parse) == ',')
+			sn_json_expect(&parse, ',');
+	}
+	return result;
+}
+
 /* ---- what gives meaning to records ---- */
 
-static int take_agent(struct reader *reader, const struct sn_json_value *value)
+static int add_agent(struct reader *reader, const struct sn_json_value *value)
 {
 	struct agent agent = {0};
 	int64_t type = 0, node = 0, index = -1;
@@ -293,11 +324,10 @@ static int take_agent(struct reader *reader, const struct sn_json_value *value)
 	int result = visit_element(reader, value, wanted);
 	if (result)
 		return result;
-	if (sn_vec_reserve(&reader->agents, &reader->agent_capacity, reader->agent_count + 1) < 0)
-		return SN_ERR_MEMORY;
 	agent.is_device = type == 2;
 	agent.number = index >= 0 ? index : node;
-	reader->agents[reader->agent_count++] = agent;
+	if (sn_vec_push(&reader->agents, &reader->agent_capacity, &reader->agent_count, agent))
+		return SN_ERR_MEMORY;
 	if (product == SONDE_NONE)
 		product = name;
 	if (agent.is_device && product != SONDE_NONE) {
@@ -325,7 +355,7 @@ static int64_t device_number(const struct reader *reader, int64_t handle)
 	return agent ? agent->number : handle;
 }
 
-static int take_symbol(struct reader *reader, const struct sn_json_value *value)
+static int add_symbol(struct reader *reader, const struct sn_json_value *value)
 {
 	struct symbol symbol = {.name = SONDE_NONE};
 	uint32_t mangled = SONDE_NONE;
@@ -343,11 +373,10 @@ static int take_symbol(struct reader *reader, const struct sn_json_value *value)
 		return result;
 	if (symbol.name == SONDE_NONE)
 		symbol.name = mangled;
-	if (sn_vec_reserve(&reader->symbols, &reader->symbol_capacity, reader->symbol_count + 1) <
-	    0)
-		return SN_ERR_MEMORY;
-	reader->symbols[reader->symbol_count++] = symbol;
-	return 0;
+	return sn_vec_push(&reader->symbols, &reader->symbol_capacity, &reader->symbol_count,
+			   symbol)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* Kernel ids count up, nearly always by one. */
@@ -361,47 +390,34 @@ static const struct symbol *symbol_of(const struct reader *reader, int64_t id)
 	return NULL;
 }
 
-static int add_operation(struct reader *reader, struct sn_json_text text)
+static int add_operation(struct reader *reader, const struct sn_json_value *value)
 {
-	if (sn_vec_reserve(&reader->operations, &reader->operation_capacity,
-			   reader->operation_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	reader->operations[reader->operation_count++] = sn_db_builder_string_n(
-	    reader->rocprof->builder, text.text ? text.text : "", text.length);
-	return 0;
+	const char *text = value->text.text;
+	uint32_t name =
+	    sn_db_builder_string_n(reader->rocprof->builder, text ? text : "", value->text.length);
+	return sn_vec_push(&reader->operations, &reader->operation_capacity,
+			   &reader->operation_count, name)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* {"kind": "HIP_RUNTIME_API", "operations": ["hipMalloc", ...]} */
-static int take_domain(struct reader *reader, const struct sn_json_value *value)
+static int add_domain(struct reader *reader, const struct sn_json_value *value)
 {
 	struct domain domain = {.name = SONDE_NONE, .first = (uint32_t)reader->operation_count};
 	struct wanted wanted[] = {{"kind", NULL, &domain.name}, {0}};
 	int result = visit_element(reader, value, wanted);
 	if (result)
 		return result;
-	static const char key[] = "\"operations\"";
-	const char *at = memmem(value->text.text, value->text.length, key, sizeof(key) - 1);
-	if (at) {
-		const char *end = value->text.text + value->text.length;
-		struct sn_json_parse parse = {&reader->window, at + sizeof(key) - 1, end};
-		bool is_broken = sn_json_expect(&parse, ':') || sn_json_expect(&parse, '[');
-		while (!is_broken && !result && sn_json_peek(&parse) == '"') {
-			struct sn_json_text text;
-			is_broken = sn_json_text(&parse, &text);
-			result = is_broken ? SN_ERR_FORMAT : add_operation(reader, text);
-			if (!is_broken && sn_json_peek(&parse) == ',')
-				sn_json_expect(&parse, ',');
-		}
-	}
+	result = each_inner(reader, value, "\"operations\"", '"', add_operation);
 	domain.count = (uint32_t)reader->operation_count - domain.first;
-	if (sn_vec_reserve(&reader->domains, &reader->domain_capacity, reader->domain_count + 1) <
-	    0)
-		return SN_ERR_MEMORY;
-	reader->domains[reader->domain_count++] = domain;
-	return result;
+	return sn_vec_push(&reader->domains, &reader->domain_capacity, &reader->domain_count,
+			   domain)
+		   ? SN_ERR_MEMORY
+		   : result;
 }
 
-static int take_message(struct reader *reader, const struct sn_json_value *value)
+static int add_message(struct reader *reader, const struct sn_json_value *value)
 {
 	int64_t key = 0;
 	uint32_t text = SONDE_NONE;
@@ -409,23 +425,18 @@ static int take_message(struct reader *reader, const struct sn_json_value *value
 	int result = visit_element(reader, value, wanted);
 	if (result || text == SONDE_NONE)
 		return result;
-	uint32_t at = sn_intern_add(&reader->messages, &key, sizeof(key));
-	if (at == SN_INTERN_NONE ||
-	    sn_vec_reserve(&reader->message_texts, &reader->message_capacity, at + 1ull) < 0)
-		return SN_ERR_MEMORY;
-	reader->message_texts[at] = text;
-	return 0;
+	return sn_table_put(&reader->messages, (uint64_t)key, text) ? SN_ERR_MEMORY : 0;
 }
 
-static int take_strings(struct reader *reader, struct member *member, struct sn_error *error)
+static int read_strings(struct reader *reader, struct member *member, struct sn_error *error)
 {
 	if (!strcmp(member->name, "buffer_records"))
-		return each_element(reader, take_domain, error);
-	return each_element(reader, !strcmp(member->name, "marker_api") ? take_message : NULL,
+		return each_element(reader, add_domain, error);
+	return each_element(reader, !strcmp(member->name, "marker_api") ? add_message : NULL,
 			    error);
 }
 
-static int take_metadata(struct reader *reader, const struct sn_json_value *value)
+static int add_metadata(struct reader *reader, const struct sn_json_value *value)
 {
 	struct sn_track_sink *sink = reader->rocprof->sink;
 	struct sn_db_builder *builder = reader->rocprof->builder;
@@ -442,9 +453,8 @@ static int take_metadata(struct reader *reader, const struct sn_json_value *valu
 		sn_track_sink_set_host(sink, host);
 	if (command != SONDE_NONE) {
 		char name[1024];
-		const char *text = sn_db_builder_text(builder, command);
-		const char *slash = strrchr(text, '/');
-		snprintf(name, sizeof(name), "%s", slash ? slash + 1 : text);
+		snprintf(name, sizeof(name), "%s",
+			 sn_text_base_name(sn_db_builder_text(builder, command)));
 		sn_track_sink_set_program(sink, sn_db_builder_string(builder, name));
 	}
 	return 0;
@@ -501,14 +511,14 @@ static int read_dispatch(struct reader *reader, const struct sn_json_value *valu
 	return 0;
 }
 
-static int take_dispatch(struct reader *reader, const struct sn_json_value *value)
+static int add_dispatch(struct reader *reader, const struct sn_json_value *value)
 {
 	struct sn_rocprof_activity activity;
 	char name[4096];
 	int result = read_dispatch(reader, value, false, &activity, name, sizeof(name));
 	/* those with counters came before, with these */
-	bool is_known = sn_intern_find(&reader->rocprof->dispatches, &activity.dispatch,
-				       sizeof(activity.dispatch)) != SN_INTERN_NONE;
+	bool is_known = sn_table_find(&reader->rocprof->dispatches, (uint64_t)activity.dispatch) !=
+			SN_TABLE_NONE;
 	if (result || is_known)
 		return result;
 	return sn_rocprof_dispatch(reader->rocprof, name, &activity);
@@ -516,7 +526,7 @@ static int take_dispatch(struct reader *reader, const struct sn_json_value *valu
 
 /* ---- counters of dispatches ---- */
 
-static int take_counter(struct reader *reader, const struct sn_json_value *value)
+static int add_counter(struct reader *reader, const struct sn_json_value *value)
 {
 	struct counter counter = {.name = SONDE_NONE};
 	struct wanted wanted[] = {
@@ -524,27 +534,14 @@ static int take_counter(struct reader *reader, const struct sn_json_value *value
 	int result = visit_element(reader, value, wanted);
 	if (result)
 		return result;
-	if (sn_vec_reserve(&reader->counters, &reader->counter_capacity,
-			   reader->counter_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	reader->counters[reader->counter_count++] = counter;
-	return 0;
-}
-
-/* To parse on behind a member's quoted key. False where the object has none. */
-static bool go_behind(struct reader *reader, const struct sn_json_value *object, const char *key,
-		      struct sn_json_parse *parse)
-{
-	const char *text = object->text.text;
-	const char *at = memmem(text, object->text.length, key, strlen(key));
-	if (at)
-		*parse = (struct sn_json_parse){&reader->window, at + strlen(key),
-						text + object->text.length};
-	return at && !sn_json_expect(parse, ':');
+	return sn_vec_push(&reader->counters, &reader->counter_capacity, &reader->counter_count,
+			   counter)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* Adds {"counter_id": {"handle": 7}, "value": 12.5}: one for each place that counts. */
-static int take_count(struct reader *reader, const struct sn_json_value *value)
+static int add_count(struct reader *reader, const struct sn_json_value *value)
 {
 	int64_t handle = -1;
 	struct wanted wanted[] = {{"counter_id.handle", &handle, NULL}, {0}};
@@ -561,10 +558,10 @@ static int take_count(struct reader *reader, const struct sn_json_value *value)
 			reader->counts[i].value += real;
 			return 0;
 		}
-	if (sn_vec_reserve(&reader->counts, &reader->count_capacity, reader->count_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	reader->counts[reader->count_count++] = (struct count){handle, real};
-	return 0;
+	return sn_vec_push(&reader->counts, &reader->count_capacity, &reader->count_count,
+			   (struct count){handle, real})
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 static void counter_name(const struct reader *reader, int64_t handle, char *name, size_t size)
@@ -578,25 +575,14 @@ static void counter_name(const struct reader *reader, int64_t handle, char *name
 }
 
 /* A dispatch with what was counted: {"dispatch_data": {...}, "records": [...]}. */
-static int take_counted(struct reader *reader, const struct sn_json_value *value)
+static int add_counted(struct reader *reader, const struct sn_json_value *value)
 {
 	struct sn_rocprof_activity activity;
-	struct sn_json_parse parse;
-	struct sn_json_value element;
 	char kernel[4096], name[256];
 	int result = read_dispatch(reader, value, true, &activity, kernel, sizeof(kernel));
-	if (result || !go_behind(reader, value, "\"records\"", &parse))
-		return result;
 	reader->count_count = 0;
-	if (sn_json_expect(&parse, '['))
-		return SN_ERR_FORMAT;
-	while (!result && sn_json_peek(&parse) == '{') {
-		result =
-		    sn_json_value(&parse, &element) ? SN_ERR_FORMAT : take_count(reader, &element);
-		if (!result && sn_json_peek(&parse) == ',')
-			sn_json_expect(&parse, ',');
-	}
-	activity.is_untimed = !activity.start_ns;
+	if (!result)
+		result = each_inner(reader, value, "\"records\"", '{', add_count);
 	for (size_t i = 0; i < reader->count_count && !result; i++) {
 		counter_name(reader, reader->counts[i].handle, name, sizeof(name));
 		result = sn_rocprof_counter(reader->rocprof, kernel, name, reader->counts[i].value,
@@ -645,7 +631,7 @@ static void call_names(const struct reader *reader, const struct call *call, cha
 					    reader->operations[found->first + call->operation]));
 }
 
-static int take_call(struct reader *reader, const struct sn_json_value *value)
+static int add_call(struct reader *reader, const struct sn_json_value *value)
 {
 	struct call call;
 	char domain[512], operation[512];
@@ -659,17 +645,15 @@ static int take_call(struct reader *reader, const struct sn_json_value *value)
 		    device_number(reader, target && !target->is_device ? call.source : call.target);
 		return sn_rocprof_copy(reader->rocprof, operation, &call.activity);
 	}
-	uint32_t message = sn_intern_find(&reader->messages, &call.activity.correlation,
-					  sizeof(call.activity.correlation));
-	if (!strcmp(reader->list, "marker_api") && message != SN_INTERN_NONE)
-		snprintf(
-		    operation, sizeof(operation), "%s",
-		    sn_db_builder_text(reader->rocprof->builder, reader->message_texts[message]));
+	uint32_t message = sn_table_find(&reader->messages, (uint64_t)call.activity.correlation);
+	if (!strcmp(reader->list, "marker_api") && message != SN_TABLE_NONE)
+		snprintf(operation, sizeof(operation), "%s",
+			 sn_db_builder_text(reader->rocprof->builder, message));
 	return sn_rocprof_call(reader->rocprof, sn_rocprof_category(domain), operation,
 			       &call.activity);
 }
 
-static int take_allocation(struct reader *reader, const struct sn_json_value *value)
+static int add_allocation(struct reader *reader, const struct sn_json_value *value)
 {
 	struct call call;
 	char domain[512], operation[512];
@@ -699,64 +683,69 @@ static int count_unread(struct reader *reader, const struct sn_json_value *value
 	return 0;
 }
 
-static int take_records(struct reader *reader, struct member *member, struct sn_error *error)
+static int read_records(struct reader *reader, struct member *member, struct sn_error *error)
 {
-	const char *name = member->name;
-	size_t length = strlen(name);
-	snprintf(reader->list, sizeof(reader->list), "%s", name);
-	if (!strcmp(name, "kernel_dispatch"))
-		return each_element(reader, take_dispatch, error);
-	if (!strcmp(name, "counter_collection"))
-		return each_element(reader, take_counted, error);
-	if (!strcmp(name, "memory_allocation") || !strcmp(name, "scratch_memory"))
-		return each_element(reader, take_allocation, error);
-	bool is_call = length > 4 && !strcmp(name + length - 4, "_api");
-	if (is_call || !strcmp(name, "memory_copy"))
-		return each_element(reader, take_call, error);
-	return each_element(reader, count_unread, error);
+	static const struct {
+		const char *name;
+		element_fn *add;
+	} lists[] = {{"kernel_dispatch", add_dispatch},
+		     {"counter_collection", add_counted},
+		     {"memory_allocation", add_allocation},
+		     {"scratch_memory", add_allocation},
+		     {"memory_copy", add_call}};
+	element_fn *add = sn_text_ends(member->name, "_api") ? add_call : count_unread;
+	snprintf(reader->list, sizeof(reader->list), "%s", member->name);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		if (!strcmp(lists[i].name, member->name))
+			add = lists[i].add;
+	return each_element(reader, add, error);
 }
 
-static int take_part(struct reader *reader, struct member *member, struct sn_error *error)
+static int read_metadata(struct reader *reader, struct sn_error *error)
 {
 	struct sn_json_value value;
-	const char *name = member->name;
-	if (!strcmp(name, "agents"))
-		return each_element(reader, take_agent, error);
-	if (!strcmp(name, "counters"))
-		return each_element(reader, take_counter, error);
-	if (!strcmp(name, "kernel_symbols"))
-		return each_element(reader, take_symbol, error);
-	if (!strcmp(name, "strings"))
-		return each_member(reader, take_strings, error);
-	if (!strcmp(name, "buffer_records") || !strcmp(name, "callback_records"))
-		return each_member(reader, take_records, error);
-	if (strcmp(name, "metadata"))
-		return each_element(reader, NULL, error);
-	int result = step(reader, take_value, &value, error);
-	if (!result && take_metadata(reader, &value))
-		result = sn_fail(error, SN_ERR_FORMAT, "'%s' is damaged: its metadata",
-				 reader->window.path);
-	return result;
+	int result = step(reader, read_value, &value, error);
+	return !result && add_metadata(reader, &value)
+		   ? sn_fail(error, SN_ERR_FORMAT, "'%s' is damaged: its metadata",
+			     reader->window.path)
+		   : result;
 }
 
-static int take_top(struct reader *reader, struct member *member, struct sn_error *error)
+static int read_part(struct reader *reader, struct member *member, struct sn_error *error)
+{
+	const char *name = member->name;
+	if (!strcmp(name, "strings"))
+		return each_member(reader, read_strings, error);
+	if (!strcmp(name, "buffer_records") || !strcmp(name, "callback_records"))
+		return each_member(reader, read_records, error);
+	if (!strcmp(name, "metadata"))
+		return read_metadata(reader, error);
+	return each_element(reader,
+			    !strcmp(name, "agents")	      ? add_agent
+			    : !strcmp(name, "counters")	      ? add_counter
+			    : !strcmp(name, "kernel_symbols") ? add_symbol
+							      : NULL,
+			    error);
+}
+
+static int read_top(struct reader *reader, struct member *member, struct sn_error *error)
 {
 	char open = '[', next;
 	if (strcmp(member->name, TOP))
 		return each_element(reader, NULL, error);
-	int result = step(reader, take_open, &open, error);
-	while (!result && !(result = step(reader, take_peek, &next, error)) && next != ']') {
+	int result = step(reader, read_open, &open, error);
+	while (!result && !(result = step(reader, read_peek, &next, error)) && next != ']') {
 		if (next == ',') {
 			open = ',';
-			result = step(reader, take_open, &open, error);
+			result = step(reader, read_open, &open, error);
 			continue;
 		}
 		reader->symbol_count = reader->agent_count = reader->domain_count = 0;
 		reader->operation_count = reader->counter_count = 0;
-		result = each_member(reader, take_part, error);
+		result = each_member(reader, read_part, error);
 	}
 	open = ']';
-	return result ? result : step(reader, take_open, &open, error);
+	return result ? result : step(reader, read_open, &open, error);
 }
 
 int sn_rocprof_read_json(struct sn_rocprof *rocprof, const char *path, struct sn_error *error)
@@ -764,16 +753,15 @@ int sn_rocprof_read_json(struct sn_rocprof *rocprof, const char *path, struct sn
 	struct reader reader = {.rocprof = rocprof};
 	int result = sn_json_window_open(&reader.window, path, error);
 	if (!result)
-		result = each_member(&reader, take_top, error);
+		result = each_member(&reader, read_top, error);
 	sn_json_window_close(&reader.window);
-	sn_intern_release(&reader.messages);
+	sn_table_release(&reader.messages);
 	free(reader.symbols);
 	free(reader.agents);
 	free(reader.counters);
 	free(reader.counts);
 	free(reader.domains);
 	free(reader.operations);
-	free(reader.message_texts);
 	sn_intern_release(&reader.symbol_names);
 	return result;
 }

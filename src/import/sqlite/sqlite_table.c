@@ -36,8 +36,7 @@ int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *er
 		return result;
 	if (sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
-		return file->db ? fail(file, error)
-				: sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return file->db ? fail(file, error) : sn_fail_memory(error);
 	sqlite3_db_config(file->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(file->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(file->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -127,4 +126,19 @@ int sn_sqlite_next(const struct sn_sqlite *file, sqlite3_stmt *rows, struct sn_e
 	default:
 		return fail(file, error);
 	}
+}
+
+int sn_sqlite_each(const struct sn_sqlite *file, const char *table, const char *const *columns,
+		   const char *rest, int (*row)(void *context, sqlite3_stmt *row), void *context,
+		   struct sn_error *error)
+{
+	sqlite3_stmt *rows;
+	int found = sn_sqlite_select(file, table, columns, rest, &rows, error);
+	while (!found && rows && (found = sn_sqlite_next(file, rows, error)) > 0) {
+		found = row(context, rows);
+		if (found)
+			sn_fail_memory(error);
+	}
+	sqlite3_finalize(rows);
+	return found;
 }

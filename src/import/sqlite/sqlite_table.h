@@ -46,6 +46,11 @@ int sn_sqlite_select(const struct sn_sqlite *file, const char *table, const char
 /* 1: there is a row; 0: no more; or a negative enum sn_err with its text. */
 int sn_sqlite_next(const struct sn_sqlite *file, sqlite3_stmt *rows, struct sn_error *error);
 
+/* Each row of such a SELECT to `row`, which returns 0 or SN_ERR_MEMORY. */
+int sn_sqlite_each(const struct sn_sqlite *file, const char *table, const char *const *columns,
+		   const char *rest, int (*row)(void *context, sqlite3_stmt *row), void *context,
+		   struct sn_error *error);
+
 static inline bool sn_sqlite_is_null(sqlite3_stmt *rows, int column)
 {
 	return sqlite3_column_type(rows, column) == SQLITE_NULL;

@@ -12,7 +12,8 @@
  */
 #include "import/core/importer.h"
 
-#include "base/intern.h"
+#include "base/sort.h"
+#include "base/table.h"
 #include "base/vec.h"
 #include "format/database/database_graph_builder.h"
 #include "format/measurement/measurement.h"
@@ -63,24 +64,17 @@ struct device {
 struct reading {
 	struct sn_track_sink *sink;
 	struct sn_db_builder *builder;
-	struct sn_intern node_ids; /* {name, device} */
-	struct sn_intern name_ids; /* name: `by_name` */
-	struct sn_intern device_ids;
-	uint32_t *by_name;
+	struct sn_table node_ids; /* by name and device */
+	struct sn_table by_name;  /* nodes */
+	struct sn_table device_ids;
 	struct node *nodes;
 	struct input *inputs;
 	struct execution *executions;
 	struct device *devices;
-	size_t name_capacity, node_capacity, input_count, input_capacity, execution_count,
-	    execution_capacity, device_capacity;
+	size_t node_capacity, input_count, input_capacity, execution_count, execution_capacity,
+	    device_capacity;
 	uint32_t run_count;
 };
-
-static uint32_t string_of(const struct reading *reading, const struct sn_proto_field *field)
-{
-	return sn_db_builder_string_n(reading->builder, (const char *)field->bytes,
-				      field->bytes ? field->length : 0);
-}
 
 static void add_value(struct sonde_db_stat *stat, double value)
 {
@@ -90,7 +84,7 @@ static void add_value(struct sonde_db_stat *stat, double value)
 /* ---- nodes and devices ---- */
 
 /* "_SOURCE", "^name" and "name:1": name, which output, whether it is waited for alone. */
-static int take_input(struct reading *reading, struct node *node, const char *text, size_t length)
+static int read_input(struct reading *reading, struct node *node, const char *text, size_t length)
 {
 	struct input input = {.is_control = length && *text == '^'};
 	if (input.is_control)
@@ -102,17 +96,15 @@ static int take_input(struct reading *reading, struct node *node, const char *te
 		return 0;
 	input.name = sn_db_builder_string_n(reading->builder, text, length);
 	input.index = (uint32_t)node->input_count;
-	if (sn_vec_reserve(&reading->inputs, &reading->input_capacity, reading->input_count + 1) <
-	    0)
-		return SN_ERR_MEMORY;
 	if (!node->input_count++)
 		node->first_input = reading->input_count;
-	reading->inputs[reading->input_count++] = input;
-	return 0;
+	return sn_vec_push(&reading->inputs, &reading->input_capacity, &reading->input_count, input)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* "[cpu 0.3MB 0.3MB] NAME = TYPE(INPUT, INPUT)" */
-static int take_label(struct reading *reading, struct node *node, const char *text, size_t length)
+static int read_label(struct reading *reading, struct node *node, const char *text, size_t length)
 {
 	const char *end = text + length, *type = length ? memmem(text, length, " = ", 3) : NULL;
 	const char *open = type ? memchr(type, '(', (size_t)(end - type)) : NULL;
@@ -129,42 +121,39 @@ static int take_label(struct reading *reading, struct node *node, const char *te
 		const char *stop = comma ? comma : close;
 		while (at < stop && *at == ' ')
 			at++;
-		result = take_input(reading, node, at, (size_t)(stop - at));
+		result = read_input(reading, node, at, (size_t)(stop - at));
 		at = stop + 1;
 	}
 	return result;
 }
 
+/* SONDE_NONE where there is none. */
 static uint32_t find_by_name(const struct reading *reading, uint32_t name)
 {
-	uint32_t found = sn_intern_find(&reading->name_ids, &name, sizeof(name));
-	return found == SN_INTERN_NONE ? SONDE_NONE : reading->by_name[found];
+	return sn_table_find(&reading->by_name, name);
 }
 
 /* The node, new where it is; SONDE_NONE without memory. */
 static uint32_t node_of(struct reading *reading, uint32_t name, uint32_t device,
 			const struct sn_proto_field *label)
 {
-	uint32_t key[2] = {name, device}, before = reading->node_ids.count;
-	uint32_t number = sn_intern_add(&reading->node_ids, key, sizeof(key));
+	uint32_t before = reading->node_ids.count;
+	uint32_t number = sn_table_add(&reading->node_ids, sn_table_pair(name, device));
 	if (number < before)
 		return number;
-	uint32_t named = sn_intern_add(&reading->name_ids, &name, sizeof(name));
-	if (number == SN_INTERN_NONE || named == SN_INTERN_NONE ||
-	    sn_vec_reserve(&reading->by_name, &reading->name_capacity, named + 1ull) < 0 ||
+	if (number == SN_TABLE_NONE || sn_table_put(&reading->by_name, name, number) ||
 	    sn_vec_reserve(&reading->nodes, &reading->node_capacity, number + 1ull) < 0)
 		return SONDE_NONE;
-	reading->by_name[named] = number;
-	struct node made = {.name = name,
-			    .type = SONDE_NONE,
-			    .device = device,
-			    .label = SONDE_NONE,
-			    .number = SONDE_NONE,
-			    .graph_node = SONDE_NONE};
+	struct node created = {.name = name,
+			       .type = SONDE_NONE,
+			       .device = device,
+			       .label = SONDE_NONE,
+			       .number = SONDE_NONE,
+			       .graph_node = SONDE_NONE};
 	int result = label->bytes
-			 ? take_label(reading, &made, (const char *)label->bytes, label->length)
+			 ? read_label(reading, &created, (const char *)label->bytes, label->length)
 			 : 0;
-	reading->nodes[number] = made;
+	reading->nodes[number] = created;
 	return result ? SONDE_NONE : number;
 }
 
@@ -183,8 +172,8 @@ static void place_device(struct device *device, const char *name)
 static uint32_t device_of(struct reading *reading, uint32_t name)
 {
 	uint32_t before = reading->device_ids.count;
-	uint32_t number = sn_intern_add(&reading->device_ids, &name, sizeof(name));
-	if (number == SN_INTERN_NONE ||
+	uint32_t number = sn_table_add(&reading->device_ids, name);
+	if (number == SN_TABLE_NONE ||
 	    sn_vec_reserve(&reading->devices, &reading->device_capacity, number + 1ull) < 0)
 		return SONDE_NONE;
 	if (number == before) {
@@ -214,7 +203,7 @@ struct memory {
 };
 
 /* Fields of AllocatorMemoryUsed or of MemoryStats. */
-static void take_memory(struct sn_proto message, bool is_allocator, struct memory *memory)
+static void read_memory(struct sn_proto message, bool is_allocator, struct memory *memory)
 {
 	struct sn_proto_field field;
 	while (sn_proto_next(&message, &field)) {
@@ -243,41 +232,21 @@ static void add_memory(struct node *node, const struct memory *memory)
 		add_value(&node->persistent, (double)memory->persistent);
 }
 
-static void take_node_field(const struct sn_proto_field *field, struct times *times,
+/* Fields of NodeExecStats: times, by number of the field, and memory. */
+static void read_node_field(const struct sn_proto_field *field, struct times *times,
 			    struct memory *memory)
 {
-	switch (field->number) {
-	case 2:
-		times->start[0] = field->value;
-		break;
-	case 5:
-		times->end[0] = field->value;
-		break;
-	case 6:
-		take_memory(sn_proto_enter(field), true, memory);
-		break;
-	case 9:
-		times->scheduled[0] = field->value;
-		break;
-	case 12:
-		take_memory(sn_proto_enter(field), false, memory);
-		break;
-	case 13:
-		times->start[1] = field->value;
-		break;
-	case 16:
-		times->end[1] = field->value;
-		break;
-	case 17:
-		times->scheduled[1] = field->value;
-		break;
-	default:
-		break;
-	}
+	uint64_t *const places[] = {
+	    [2] = times->start,	     [5] = times->end,	    [9] = times->scheduled,
+	    [13] = times->start + 1, [16] = times->end + 1, [17] = times->scheduled + 1};
+	if (field->number == 6 || field->number == 12)
+		read_memory(sn_proto_enter(field), field->number == 6, memory);
+	else if (field->number < sizeof(places) / sizeof(*places) && places[field->number])
+		*places[field->number] = field->value;
 }
 
 /* NodeExecStats */
-static int take_execution(struct reading *reading, uint32_t device, struct sn_proto message)
+static int read_execution(struct reading *reading, uint32_t device, struct sn_proto message)
 {
 	struct sn_proto_field field, label = {0};
 	struct times times = {{0}, {0}, {0}};
@@ -285,34 +254,33 @@ static int take_execution(struct reading *reading, uint32_t device, struct sn_pr
 	uint32_t name = SONDE_NONE;
 	while (sn_proto_next(&message, &field)) {
 		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
-			name = string_of(reading, &field);
+			name = sn_proto_string(reading->builder, &field);
 		else if (field.number == 8 && field.wire == SN_PROTO_BYTES)
 			label = field;
 		else
-			take_node_field(&field, &times, &memory);
+			read_node_field(&field, &times, &memory);
 	}
-	struct execution made = {.scheduled_ns = either(times.scheduled),
-				 .start_ns = either(times.start),
-				 .device = device,
-				 .run = reading->run_count};
-	if (message.failed || name == SONDE_NONE || !made.start_ns ||
-	    __builtin_add_overflow(made.start_ns, either(times.end), &made.end_ns) ||
-	    made.end_ns > SN_TRACK_TIME_MAX) {
+	struct execution created = {.scheduled_ns = either(times.scheduled),
+				    .start_ns = either(times.start),
+				    .device = device,
+				    .run = reading->run_count};
+	if (message.failed || name == SONDE_NONE || !created.start_ns ||
+	    __builtin_add_overflow(created.start_ns, either(times.end), &created.end_ns) ||
+	    created.end_ns > SN_TRACK_TIME_MAX) {
 		sn_track_sink_unread(reading->sink, 1);
 		return 0;
 	}
-	made.node = node_of(reading, name, reading->devices[device].name, &label);
-	if (made.node == SONDE_NONE ||
-	    sn_vec_reserve(&reading->executions, &reading->execution_capacity,
-			   reading->execution_count + 1) < 0)
+	created.node = node_of(reading, name, reading->devices[device].name, &label);
+	if (created.node == SONDE_NONE ||
+	    sn_vec_push(&reading->executions, &reading->execution_capacity,
+			&reading->execution_count, created))
 		return SN_ERR_MEMORY;
-	add_memory(reading->nodes + made.node, &memory);
-	reading->executions[reading->execution_count++] = made;
+	add_memory(reading->nodes + created.node, &memory);
 	return 0;
 }
 
 /* DeviceStepStats */
-static int take_device(struct reading *reading, struct sn_proto message)
+static int read_device(struct reading *reading, struct sn_proto message)
 {
 	struct sn_proto_field field;
 	struct sn_proto again = message;
@@ -320,7 +288,7 @@ static int take_device(struct reading *reading, struct sn_proto message)
 	int result = 0;
 	while (sn_proto_next(&again, &field))
 		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
-			device = string_of(reading, &field);
+			device = sn_proto_string(reading->builder, &field);
 	if (device == SONDE_NONE)
 		device = sn_db_builder_string(reading->builder, "");
 	if (strstr(sn_db_builder_text(reading->builder, device), "/stream:all"))
@@ -330,36 +298,36 @@ static int take_device(struct reading *reading, struct sn_proto message)
 		return SN_ERR_MEMORY;
 	while (!result && sn_proto_next(&message, &field))
 		if (field.number == 2 && field.wire == SN_PROTO_BYTES)
-			result = take_execution(reading, device, sn_proto_enter(&field));
+			result = read_execution(reading, device, sn_proto_enter(&field));
 	sn_track_sink_unread(reading->sink, message.failed);
 	return result;
 }
 
-static int take_step_stats(struct reading *reading, struct sn_proto message)
+static int read_step_stats(struct reading *reading, struct sn_proto message)
 {
 	struct sn_proto_field field;
 	int result = 0;
 	reading->run_count++;
 	while (!result && sn_proto_next(&message, &field))
 		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
-			result = take_device(reading, sn_proto_enter(&field));
+			result = read_device(reading, sn_proto_enter(&field));
 	sn_track_sink_unread(reading->sink, message.failed);
 	return result;
 }
 
-static int take_run_metadata(struct reading *reading, struct sn_proto message)
+static int read_run_metadata(struct reading *reading, struct sn_proto message)
 {
 	struct sn_proto_field field;
 	int result = 0;
 	while (!result && sn_proto_next(&message, &field))
 		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
-			result = take_step_stats(reading, sn_proto_enter(&field));
+			result = read_step_stats(reading, sn_proto_enter(&field));
 	sn_track_sink_unread(reading->sink, message.failed);
 	return result;
 }
 
 /* An event of an event file; most have no run. */
-static int take_event(struct reading *reading, struct sn_proto message)
+static int read_event(struct reading *reading, struct sn_proto message)
 {
 	enum { TAGGED_RUN_METADATA = 8, RUN_METADATA = 2 };
 	struct sn_proto_field field, inner;
@@ -369,7 +337,7 @@ static int take_event(struct reading *reading, struct sn_proto message)
 		while (field.number == TAGGED_RUN_METADATA && !result &&
 		       sn_proto_next(&tagged, &inner))
 			if (inner.number == RUN_METADATA && inner.wire == SN_PROTO_BYTES)
-				result = take_run_metadata(reading, sn_proto_enter(&inner));
+				result = read_run_metadata(reading, sn_proto_enter(&inner));
 	}
 	sn_track_sink_unread(reading->sink, message.failed);
 	return result;
@@ -440,7 +408,7 @@ static int read_more(struct source *source, uint64_t wanted, struct sn_error *er
 	while (wanted) {
 		size_t part = wanted < 1 << 16 ? (size_t)wanted : 1 << 16;
 		if (sn_vec_reserve(&source->bytes, &source->capacity, source->length + part) < 0)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 		int64_t got =
 		    sn_packed_file_read(source->file, source->bytes + source->length, part, &why);
 		if (got < 0)
@@ -477,8 +445,8 @@ static int read_events(struct reading *reading, struct source *source, struct sn
 		if (source->length < length)
 			return sn_fail(error, SN_ERR_FORMAT,
 				       "cannot read '%s': it ends in the middle", source->path);
-		if (take_event(reading, sn_proto_of(source->bytes, (size_t)length)))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		if (read_event(reading, sn_proto_of(source->bytes, (size_t)length)))
+			return sn_fail_memory(error);
 	}
 }
 
@@ -490,10 +458,10 @@ static int read_run(struct reading *reading, struct source *source, enum form fo
 	if (result)
 		return result;
 	struct sn_proto message = sn_proto_of(source->bytes, source->length);
-	result = form == STEP_STATS ? take_step_stats(reading, message)
-				    : take_run_metadata(reading, message);
+	result = form == STEP_STATS ? read_step_stats(reading, message)
+				    : read_run_metadata(reading, message);
 	if (result)
-		return sn_fail(error, result, "out of memory");
+		return sn_fail_memory(error);
 	return sn_track_sink_unread_count(reading->sink) == before
 		   ? 0
 		   : sn_fail(error, SN_ERR_FORMAT,
@@ -527,11 +495,9 @@ static int read_file(struct reading *reading, const char *path, struct sn_error 
 static int compare_executions(const void *left, const void *right)
 {
 	const struct execution *a = left, *b = right;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->end_ns != b->end_ns)
-		return a->end_ns > b->end_ns ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
+	return sn_order_then(
+	    SN_ORDER(a->start_ns, b->start_ns),
+	    sn_order_then(SN_ORDER(b->end_ns, a->end_ns), SN_ORDER(a->node, b->node)));
 }
 
 static void add_up(struct reading *reading)
@@ -571,13 +537,9 @@ static int name_node(struct reading *reading, struct node *node, bool is_stream)
 	    &node->number);
 	if (result)
 		return result;
-	struct sonde_db_frame frame = {.kind = SN_FRAME_GRAPH_NODE,
-				       .name = text,
-				       .linkage_name = SONDE_NONE,
-				       .module = SONDE_NONE,
-				       .file = SONDE_NONE};
-	sn_track_sink_set_frame(reading->sink, node->number,
-				sn_db_builder_frame(reading->builder, &frame));
+	sn_track_sink_set_frame(
+	    reading->sink, node->number,
+	    sn_db_builder_named_frame(reading->builder, SN_FRAME_GRAPH_NODE, name));
 	return 0;
 }
 
@@ -635,14 +597,14 @@ static void add_node(struct reading *reading, uint32_t model, struct node *node)
 		     {SONDE_NODE_PEAK, &node->peak},
 		     {SONDE_NODE_TEMPORARY, &node->temporary},
 		     {SONDE_NODE_PERSISTENT, &node->persistent}};
-	struct sonde_graph_node made = SN_GRAPH_NODE;
-	made.model = model;
-	made.name = node->name;
-	made.type = node->type;
-	made.device = short_device(reading, node->device);
-	made.detail = node->label;
-	made.flags = SONDE_NODE_HAS_CONTEXTS;
-	node->graph_node = sn_db_builder_graph_node(reading->builder, &made);
+	struct sonde_graph_node created = SN_GRAPH_NODE;
+	created.model = model;
+	created.name = node->name;
+	created.type = node->type;
+	created.device = short_device(reading, node->device);
+	created.detail = node->label;
+	created.flags = SONDE_NODE_HAS_CONTEXTS;
+	node->graph_node = sn_db_builder_graph_node(reading->builder, &created);
 	for (size_t i = 0; i < sizeof(stats) / sizeof(*stats); i++)
 		if (stats[i].stat->count > 0)
 			sn_db_builder_graph_stat(reading->builder, node->graph_node, stats[i].kind,
@@ -700,12 +662,12 @@ static int add_graph(struct reading *reading)
 	model.edges_by = sn_db_builder_string(reading->builder, "the session's graph");
 	model.iterations_by = sn_db_builder_string(reading->builder, "runs");
 	sn_track_sink_sign(reading->sink, &model);
-	uint32_t made = sn_db_builder_graph_model(reading->builder, &model);
+	uint32_t created = sn_db_builder_graph_model(reading->builder, &model);
 	for (uint32_t i = 0; i < reading->node_ids.count; i++)
-		add_node(reading, made, reading->nodes + i);
+		add_node(reading, created, reading->nodes + i);
 	for (uint32_t i = 0; i < reading->node_ids.count; i++)
 		add_edges(reading, reading->nodes + i);
-	return add_iterations(reading, made);
+	return add_iterations(reading, created);
 }
 
 static int make(struct reading *reading, const struct sn_import_request *request,
@@ -719,10 +681,10 @@ static int make(struct reading *reading, const struct sn_import_request *request
 	      compare_executions);
 	add_up(reading);
 	if (add_events(reading))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	int result = sn_track_sink_build(reading->sink, 1, error);
 	if (!result && add_graph(reading))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result)
 		sn_track_sink_finish(reading->sink);
 	return result;
@@ -731,10 +693,9 @@ static int make(struct reading *reading, const struct sn_import_request *request
 static void release(struct reading *reading)
 {
 	sn_track_sink_free(reading->sink);
-	sn_intern_release(&reading->node_ids);
-	sn_intern_release(&reading->name_ids);
-	sn_intern_release(&reading->device_ids);
-	free(reading->by_name);
+	sn_table_release(&reading->node_ids);
+	sn_table_release(&reading->by_name);
+	sn_table_release(&reading->device_ids);
 	free(reading->nodes);
 	free(reading->inputs);
 	free(reading->executions);
@@ -747,11 +708,11 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 {
 	struct reading *reading = calloc(1, sizeof(*reading));
 	if (!reading)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	reading->builder = builder;
 	reading->sink = sn_track_sink_new("step_stats", builder, request->events);
 	int result = reading->sink ? sn_track_sink_open(reading->sink, request->paths[0], error)
-				   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+				   : sn_fail_memory(error);
 	if (!result)
 		sn_track_sink_set_program(reading->sink, sn_db_builder_string(builder, "python"));
 	for (size_t i = 0; i < request->path_count && !result; i++)

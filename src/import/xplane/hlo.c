@@ -9,11 +9,13 @@
 
 #define TUPLE_DEPTH_MAX 8
 
-/* The module's index of stack frames, by number from 1. */
+/* The module's index of stack frames: lists of messages, by number from 1. */
+enum { FILES = 1, FUNCTIONS, LOCATIONS, FRAMES, LISTS };
 struct frames {
-	struct sn_proto_field *files, *functions, *locations, *frames;
-	size_t file_count, function_count, location_count, frame_count;
-	size_t file_capacity, function_capacity, location_capacity, frame_capacity;
+	struct list {
+		struct sn_proto_field *items;
+		size_t count, capacity;
+	} lists[LISTS]; /* by field */
 };
 
 void sn_hlo_release(struct sn_hlo *hlo)
@@ -50,14 +52,11 @@ static uint64_t shape_bytes(struct sn_proto shape, unsigned depth)
 	while (sn_proto_next(&shape, &field)) {
 		if (field.number == 2) {
 			bits = element_bits(field.value);
-		} else if (field.number == 3 && field.wire == SN_PROTO_BYTES) {
-			struct sn_proto sizes = sn_proto_enter(&field);
-			while (sn_proto_packed(&sizes, &size))
+		} else if (field.number == 3) {
+			struct sn_proto sizes = {0};
+			while (sn_proto_number(&field, &sizes, &size))
 				if (__builtin_mul_overflow(elements, size, &elements))
 					return 0;
-		} else if (field.number == 3) {
-			if (__builtin_mul_overflow(elements, field.value, &elements))
-				return 0;
 		} else if (field.number == 4 && depth < TUPLE_DEPTH_MAX) {
 			parts += shape_bytes(sn_proto_enter(&field), depth + 1);
 		}
@@ -67,24 +66,20 @@ static uint64_t shape_bytes(struct sn_proto shape, unsigned depth)
 }
 
 /* Numbers of a repeated field, packed or one of them. */
-static int take_ids(struct sn_hlo *hlo, const struct sn_proto_field *field, size_t *first,
+static int read_ids(struct sn_hlo *hlo, const struct sn_proto_field *field, size_t *first,
 		    size_t *count)
 {
-	struct sn_proto numbers = sn_proto_enter(field);
-	uint64_t value = field->value;
-	bool is_packed = field->wire == SN_PROTO_BYTES;
+	struct sn_proto numbers = {0};
+	uint64_t value;
 	if (!*count)
 		*first = hlo->id_count;
-	while (!is_packed || sn_proto_packed(&numbers, &value)) {
+	while (sn_proto_number(field, &numbers, &value)) {
 		/* what another field came between is left out: nobody writes it so */
 		if (*first + *count != hlo->id_count)
 			return 0;
-		if (sn_vec_reserve(&hlo->ids, &hlo->id_capacity, hlo->id_count + 1) < 0)
+		if (sn_vec_push(&hlo->ids, &hlo->id_capacity, &hlo->id_count, value))
 			return SN_ERR_MEMORY;
-		hlo->ids[hlo->id_count++] = value;
 		(*count)++;
-		if (!is_packed)
-			break;
 	}
 	return 0;
 }
@@ -98,23 +93,18 @@ static int add_id(struct sn_intern *table, const void *id, size_t length, size_t
 	return given == number ? 0 : SN_ERR_FORMAT;
 }
 
-static void take_metadata(struct sn_db_builder *builder, struct sn_proto metadata,
+static void read_metadata(struct sn_db_builder *builder, struct sn_proto metadata,
 			  struct sn_hlo_instruction *instruction)
 {
-	struct sn_proto_field field;
-	while (sn_proto_next(&metadata, &field)) {
-		if (field.number == 2)
-			instruction->path = string_of(builder, &field);
-		else if (field.number == 3)
-			instruction->file = string_of(builder, &field);
-		else if (field.number == 4)
-			instruction->line = (uint32_t)field.value;
-		else if (field.number == 15)
-			instruction->frame = (uint32_t)field.value;
-	}
+	struct sn_proto_field fields[16]; /* 2 path, 3 file, 4 line, 15 frame */
+	SN_PROTO_FIELDS(metadata, fields);
+	instruction->path = string_of(builder, fields + 2);
+	instruction->file = string_of(builder, fields + 3);
+	instruction->line = (uint32_t)fields[4].value;
+	instruction->frame = (uint32_t)fields[15].value;
 }
 
-static int take_instruction(struct sn_hlo *hlo, struct sn_db_builder *builder,
+static int read_instruction(struct sn_hlo *hlo, struct sn_db_builder *builder,
 			    struct sn_proto message, uint32_t computation)
 {
 	struct sn_hlo_instruction instruction = {.name = SONDE_NONE,
@@ -134,29 +124,28 @@ static int take_instruction(struct sn_hlo *hlo, struct sn_db_builder *builder,
 		else if (field.number == 3)
 			instruction.bytes = shape_bytes(sn_proto_enter(&field), 0);
 		else if (field.number == 7)
-			take_metadata(builder, sn_proto_enter(&field), &instruction);
+			read_metadata(builder, sn_proto_enter(&field), &instruction);
 		else if (field.number == 28)
 			instruction.target = string_of(builder, &field);
 		else if (field.number == 35)
 			instruction.id = field.value;
 		else if (field.number == 36)
-			result = take_ids(hlo, &field, &instruction.first_operand,
+			result = read_ids(hlo, &field, &instruction.first_operand,
 					  &instruction.operand_count);
 		else if (field.number == 38)
-			result = take_ids(hlo, &field, &instruction.first_called,
+			result = read_ids(hlo, &field, &instruction.first_called,
 					  &instruction.called_count);
 	}
 	if (message.failed)
 		return SN_ERR_FORMAT;
 	uint64_t key[2] = {computation, instruction.id};
-	if (result || sn_vec_reserve(&hlo->instructions, &hlo->instruction_capacity,
-				     hlo->instruction_count + 1) < 0)
+	if (result || sn_vec_push(&hlo->instructions, &hlo->instruction_capacity,
+				  &hlo->instruction_count, instruction))
 		return SN_ERR_MEMORY;
-	hlo->instructions[hlo->instruction_count] = instruction;
-	return add_id(&hlo->instruction_ids, key, sizeof(key), hlo->instruction_count++);
+	return add_id(&hlo->instruction_ids, key, sizeof(key), hlo->instruction_count - 1);
 }
 
-static int take_computation(struct sn_hlo *hlo, struct sn_db_builder *builder,
+static int read_computation(struct sn_hlo *hlo, struct sn_db_builder *builder,
 			    struct sn_proto message)
 {
 	struct sn_hlo_computation computation = {.name = SONDE_NONE,
@@ -167,88 +156,63 @@ static int take_computation(struct sn_hlo *hlo, struct sn_db_builder *builder,
 		if (field.number == 1)
 			computation.name = string_of(builder, &field);
 		else if (field.number == 2)
-			result = take_instruction(hlo, builder, sn_proto_enter(&field),
+			result = read_instruction(hlo, builder, sn_proto_enter(&field),
 						  (uint32_t)hlo->computation_count);
 		else if (field.number == 5)
 			computation.id = field.value;
-		else if (field.number == 6)
-			computation.root = field.value;
 	}
 	if (result || message.failed)
 		return result ? result : SN_ERR_FORMAT;
 	computation.count = hlo->instruction_count - computation.first;
-	if (sn_vec_reserve(&hlo->computations, &hlo->computation_capacity,
-			   hlo->computation_count + 1) < 0)
+	if (sn_vec_push(&hlo->computations, &hlo->computation_capacity, &hlo->computation_count,
+			computation))
 		return SN_ERR_MEMORY;
-	hlo->computations[hlo->computation_count] = computation;
 	return add_id(&hlo->computation_ids, &computation.id, sizeof(computation.id),
-		      hlo->computation_count++);
+		      hlo->computation_count - 1);
 }
 
-static void release_frames(struct frames *frames)
-{
-	free(frames->files);
-	free(frames->functions);
-	free(frames->locations);
-	free(frames->frames);
-}
-
-static int take_frames(struct frames *frames, struct sn_proto message)
+static int read_frames(struct frames *frames, struct sn_proto message)
 {
 	struct sn_proto_field field;
 	while (sn_proto_next(&message, &field)) {
-		struct sn_proto_field **items;
-		size_t *count, *capacity;
-		if (field.number == 1)
-			items = &frames->files, count = &frames->file_count,
-			capacity = &frames->file_capacity;
-		else if (field.number == 2)
-			items = &frames->functions, count = &frames->function_count,
-			capacity = &frames->function_capacity;
-		else if (field.number == 3)
-			items = &frames->locations, count = &frames->location_count,
-			capacity = &frames->location_capacity;
-		else if (field.number == 4)
-			items = &frames->frames, count = &frames->frame_count,
-			capacity = &frames->frame_capacity;
-		else
-			continue;
-		if (sn_vec_reserve(items, capacity, *count + 1) < 0)
+		struct list *list = frames->lists + field.number;
+		if (field.number < LISTS &&
+		    sn_vec_push(&list->items, &list->capacity, &list->count, field))
 			return SN_ERR_MEMORY;
-		(*items)[(*count)++] = field;
 	}
 	return message.failed ? SN_ERR_FORMAT : 0;
 }
 
-/* The numbers of the first fields of a message of the index. */
-static void numbers_of(const struct sn_proto_field *message, uint64_t *numbers)
+/* The message of that number in a list, or NULL. */
+static const struct sn_proto_field *find(const struct frames *frames, unsigned list,
+					 uint64_t number)
 {
-	struct sn_proto parts = sn_proto_enter(message);
-	struct sn_proto_field field;
-	while (sn_proto_next(&parts, &field))
-		if (field.number <= 3)
-			numbers[field.number - 1] = field.value;
+	return number && number <= frames->lists[list].count
+		   ? frames->lists[list].items + number - 1
+		   : NULL;
 }
 
 static void place_instruction(struct sn_db_builder *builder, const struct frames *frames,
 			      struct sn_hlo_instruction *instruction)
 {
-	uint64_t frame[3] = {0}, location[3] = {0};
-	if (!instruction->frame || instruction->frame > frames->frame_count)
-		return;
-	numbers_of(frames->frames + instruction->frame - 1, frame);
-	if (!frame[0] || frame[0] > frames->location_count)
-		return;
-	numbers_of(frames->locations + frame[0] - 1, location);
-	if (instruction->file == SONDE_NONE && location[0] && location[0] <= frames->file_count) {
-		instruction->file = string_of(builder, frames->files + location[0] - 1);
-		instruction->line = (uint32_t)location[2];
+	struct sn_proto_field frame[2] = {0}, location[4] = {0}; /* 1 file, 2 function, 3 line */
+	const struct sn_proto_field *found = find(frames, FRAMES, instruction->frame);
+	if (found)
+		SN_PROTO_FIELDS(sn_proto_enter(found), frame);
+	found = find(frames, LOCATIONS, frame[1].value);
+	if (found)
+		SN_PROTO_FIELDS(sn_proto_enter(found), location);
+	found = find(frames, FILES, location[1].value);
+	if (found && instruction->file == SONDE_NONE) {
+		instruction->file = string_of(builder, found);
+		instruction->line = (uint32_t)location[3].value;
 	}
-	if (location[1] && location[1] <= frames->function_count)
-		instruction->function = string_of(builder, frames->functions + location[1] - 1);
+	found = find(frames, FUNCTIONS, location[2].value);
+	if (found)
+		instruction->function = string_of(builder, found);
 }
 
-static int take_module(struct sn_hlo *hlo, struct sn_db_builder *builder, struct sn_proto message)
+static int read_module(struct sn_hlo *hlo, struct sn_db_builder *builder, struct sn_proto message)
 {
 	struct frames frames = {0};
 	struct sn_proto_field field;
@@ -259,19 +223,20 @@ static int take_module(struct sn_hlo *hlo, struct sn_db_builder *builder, struct
 		else if (field.number == 2 && field.wire == SN_PROTO_BYTES)
 			hlo->entry_name = string_of(builder, &field);
 		else if (field.number == 3)
-			result = take_computation(hlo, builder, sn_proto_enter(&field));
+			result = read_computation(hlo, builder, sn_proto_enter(&field));
 		else if (field.number == 5)
 			hlo->id = field.value;
 		else if (field.number == 6)
 			hlo->entry = field.value;
 		else if (field.number == 17)
-			result = take_frames(&frames, sn_proto_enter(&field));
+			result = read_frames(&frames, sn_proto_enter(&field));
 	}
 	if (!result && (message.failed || !hlo->computation_count || hlo->name == SONDE_NONE))
 		result = SN_ERR_FORMAT;
 	for (size_t i = 0; i < hlo->instruction_count && !result; i++)
 		place_instruction(builder, &frames, hlo->instructions + i);
-	release_frames(&frames);
+	for (unsigned i = 0; i < LISTS; i++)
+		free(frames.lists[i].items);
 	return result;
 }
 
@@ -296,9 +261,9 @@ int sn_hlo_read(struct sn_hlo *hlo, struct sn_db_builder *builder, const void *b
 	struct sn_proto_field field;
 	*hlo = (struct sn_hlo){.name = SONDE_NONE, .entry_name = SONDE_NONE};
 	if (!is_wrapped(message))
-		return take_module(hlo, builder, message);
+		return read_module(hlo, builder, message);
 	sn_proto_next(&message, &field);
-	return take_module(hlo, builder, sn_proto_enter(&field));
+	return read_module(hlo, builder, sn_proto_enter(&field));
 }
 
 uint32_t sn_hlo_instruction(const struct sn_hlo *hlo, uint32_t computation, uint64_t id)

@@ -31,7 +31,7 @@ struct sn_hlo_instruction {
 
 struct sn_hlo_computation {
 	uint32_t name; /* builder's string */
-	uint64_t id, root;
+	uint64_t id;
 	size_t first, count; /* in `instructions` */
 };
 

@@ -6,7 +6,8 @@
  */
 #include "xplane.h"
 
-#include "base/vec.h"
+#include "base/text.h"
+#include "import/core/import_files.h"
 #include "xplane_graphs.h"
 
 #include <dirent.h>
@@ -21,36 +22,14 @@
 
 /* ---- inputs ---- */
 
-struct files {
-	char **paths;
-	size_t count, capacity;
-};
-
-static void release_files(struct files *files)
-{
-	for (size_t i = 0; i < files->count; i++)
-		free(files->paths[i]);
-	free(files->paths);
-}
-
-static int add_file(struct files *files, const char *path)
-{
-	if (sn_vec_reserve(&files->paths, &files->capacity, files->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	files->paths[files->count] = strdup(path);
-	return files->paths[files->count] ? (files->count++, 0) : SN_ERR_MEMORY;
-}
-
 static bool is_named_so(const char *name)
 {
-	size_t length = strlen(name), suffix = strlen(SUFFIX);
-	if (length > 3 && !strcmp(name + length - 3, ".gz"))
-		length -= 3;
+	size_t length = strlen(name) - (sn_text_ends(name, ".gz") ? 3 : 0), suffix = strlen(SUFFIX);
 	return length > suffix && !strncmp(name + length - suffix, SUFFIX, suffix);
 }
 
 /* Files below a folder that are named as profilers name them. */
-static int find_files(struct files *files, const char *folder, unsigned depth)
+static int find_files(struct sn_import_files *files, const char *folder, unsigned depth)
 {
 	DIR *entries = opendir(folder);
 	struct dirent *entry;
@@ -66,7 +45,7 @@ static int find_files(struct files *files, const char *folder, unsigned depth)
 		if (S_ISDIR(status.st_mode) && depth)
 			result = find_files(files, path, depth - 1);
 		else if (S_ISREG(status.st_mode) && is_named_so(entry->d_name))
-			result = add_file(files, path);
+			result = sn_import_files_add(files, folder, entry->d_name);
 	}
 	if (entries)
 		closedir(entries);
@@ -110,10 +89,10 @@ static bool probe(const struct sn_import_input *input)
 	if (!input->is_folder)
 		return sn_proto_probe(input->path, 1, head, sizeof(head), &length) &&
 		       is_space(head, length);
-	struct files files = {0};
+	struct sn_import_files files = {0};
 	find_files(&files, input->path, DEPTH_MAX);
 	bool any = files.count > 0;
-	release_files(&files);
+	sn_import_files_release(&files);
 	return any;
 }
 
@@ -122,7 +101,7 @@ static bool probe(const struct sn_import_input *input)
 /* "HOST.xplane.pb": what the profilers name files by. */
 static uint32_t host_of(struct sn_xplane *xplane, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = sn_text_base_name(path);
 	const char *suffix = strstr(name, SUFFIX);
 	return suffix && suffix > name
 		   ? sn_db_builder_string_n(xplane->builder, name, (size_t)(suffix - name))
@@ -131,13 +110,13 @@ static uint32_t host_of(struct sn_xplane *xplane, const char *path)
 
 static bool same_folder(const char *left, const char *right)
 {
-	const char *a = strrchr(left, '/'), *b = strrchr(right, '/');
-	size_t length = a ? (size_t)(a - left) : 0;
-	return length == (b ? (size_t)(b - right) : 0) && !strncmp(left, right, length);
+	size_t length = (size_t)(sn_text_base_name(left) - left);
+	return length == (size_t)(sn_text_base_name(right) - right) &&
+	       !strncmp(left, right, length);
 }
 
 /* The file's number among those of its folder, where there are several; -1: it is alone. */
-static int32_t rank_of(const struct files *files, size_t index)
+static int32_t rank_of(const struct sn_import_files *files, size_t index)
 {
 	size_t first = index, last = index;
 	while (first && same_folder(files->paths[first - 1], files->paths[index]))
@@ -162,7 +141,7 @@ static void release_file(struct sn_xplane *xplane)
 	xplane->step_count = xplane->step_capacity = 0;
 }
 
-static int read_file(struct sn_xplane *xplane, const struct files *files, size_t index,
+static int read_file(struct sn_xplane *xplane, const struct sn_import_files *files, size_t index,
 		     struct sn_error *error)
 {
 	const char *path = files->paths[index];
@@ -181,7 +160,7 @@ static int read_file(struct sn_xplane *xplane, const struct files *files, size_t
 	if (!result)
 		sn_track_sink_set_host(xplane->sink, xplane->host);
 	if (!result && sn_xplane_executions(xplane))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result && !xplane->graphs_only) {
 		sn_track_sink_set_rank(xplane->sink, rank_of(files, index));
 		if (xplane->pid >= 0)
@@ -189,7 +168,7 @@ static int read_file(struct sn_xplane *xplane, const struct files *files, size_t
 		result = sn_track_sink_build(xplane->sink, files->count, error);
 	}
 	if (!result && sn_xplane_graphs(xplane))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	release_file(xplane);
 	return result;
 }
@@ -203,14 +182,14 @@ static void finish(struct sn_xplane *xplane)
 			   "compiled programs that could not be read", xplane->damaged_programs);
 }
 
-static int list_files(const struct sn_import_request *request, struct files *files)
+static int list_files(const struct sn_import_request *request, struct sn_import_files *files)
 {
 	int result = 0;
 	for (size_t i = 0; i < request->path_count && !result; i++) {
 		struct stat status;
 		bool is_folder = stat(request->paths[i], &status) == 0 && S_ISDIR(status.st_mode);
 		result = is_folder ? find_files(files, request->paths[i], DEPTH_MAX)
-				   : add_file(files, request->paths[i]);
+				   : sn_import_files_add(files, "", request->paths[i]);
 	}
 	if (files->count)
 		qsort(files->paths, files->count, sizeof(*files->paths), compare_paths);
@@ -232,11 +211,11 @@ static struct sn_xplane *new (struct sn_db_builder *builder, struct sn_trace_wri
 }
 
 /* All files, which are released; `xplane` as well, which may be NULL. */
-static int read_files(struct sn_xplane *xplane, struct files *files, int result,
+static int read_files(struct sn_xplane *xplane, struct sn_import_files *files, int result,
 		      struct sn_error *error)
 {
 	if (result || !xplane)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	for (size_t i = 0; i < files->count && !result; i++)
 		result = read_file(xplane, files, i, error);
 	if (!result && !xplane->graphs_only)
@@ -245,7 +224,7 @@ static int read_files(struct sn_xplane *xplane, struct files *files, int result,
 		sn_track_sink_free(xplane->sink);
 		free(xplane->planes);
 	}
-	release_files(files);
+	sn_import_files_release(files);
 	free(xplane);
 	return result;
 }
@@ -254,7 +233,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 		    struct sn_error *error)
 {
 	struct sn_xplane *xplane = new (builder, request->events);
-	struct files files = {0};
+	struct sn_import_files files = {0};
 	if (xplane)
 		sn_track_sink_set_program(xplane->sink, sn_db_builder_string(builder, "python"));
 	return read_files(xplane, &files, list_files(request, &files), error);
@@ -265,7 +244,7 @@ int sn_xplane_add_graphs(const char *folder, struct sn_db_builder *builder, stru
 	/* takes the names of attributes, and no events */
 	struct sn_trace_writer *writer = sn_trace_writer_new(1 << 16, NULL);
 	struct sn_xplane *xplane = writer ? new (builder, writer) : NULL;
-	struct files files = {0};
+	struct sn_import_files files = {0};
 	int result = find_files(&files, folder, DEPTH_MAX);
 	if (xplane) {
 		xplane->graphs_only = true;

@@ -15,10 +15,11 @@
 #ifndef SN_IMPORT_XPLANE_H
 #define SN_IMPORT_XPLANE_H
 
+#include "base/buffer.h"
+#include "base/table.h"
+#include "base/vec.h"
 #include "hlo.h"
 #include "import/core/importer.h"
-#include "base/intern.h"
-#include "base/vec.h"
 #include "import/core/track_sink.h"
 
 /* ---- names ---- */
@@ -55,17 +56,17 @@ enum sn_xplane_role {
 
 /* What an event of the host says of TensorFlow's executor (xplane_executor.c), by its name; in the
  * order in which events of one moment are looked at. */
-enum sn_xplane_told {
-	SN_XPLANE_TOLD_NOTHING,
-	SN_XPLANE_TOLD_SCHEDULED,   /* something is handed to a pool of threads */
-	SN_XPLANE_TOLD_TAKEN,	    /* and taken up by one of them */
-	SN_XPLANE_TOLD_CALL,	    /* of a function */
-	SN_XPLANE_TOLD_EXECUTION,   /* of a function, begun in a call */
-	SN_XPLANE_TOLD_PROCESS,	    /* a thread runs operations of an execution */
-	SN_XPLANE_TOLD_OPERATION,   /* ran */
-	SN_XPLANE_TOLD_ASYNC_BEGIN, /* an operation that ends elsewhere */
-	SN_XPLANE_TOLD_ASYNC_END,
-	SN_XPLANE_TOLD_ALLOCATION,
+enum sn_xplane_mark_kind {
+	SN_XPLANE_MARK_NOTHING,
+	SN_XPLANE_MARK_SCHEDULED,   /* something is handed to a pool of threads */
+	SN_XPLANE_MARK_STARTED,	    /* and taken up by one of them */
+	SN_XPLANE_MARK_CALL,	    /* of a function */
+	SN_XPLANE_MARK_EXECUTION,   /* of a function, begun in a call */
+	SN_XPLANE_MARK_PROCESS,	    /* a thread runs operations of an execution */
+	SN_XPLANE_MARK_OPERATION,   /* ran */
+	SN_XPLANE_MARK_ASYNC_BEGIN, /* an operation that ends elsewhere */
+	SN_XPLANE_MARK_ASYNC_END,
+	SN_XPLANE_MARK_ALLOCATION,
 };
 
 struct sn_xplane_mark {
@@ -75,7 +76,7 @@ struct sn_xplane_mark {
 	uint32_t line;
 	uint32_t node; /* of an operation */
 	uint32_t name; /* the sink's, of an operation; else the builder's string */
-	uint8_t told;  /* enum sn_xplane_told */
+	uint8_t kind;  /* enum sn_xplane_mark_kind */
 	bool has_execution;
 	uint8_t region; /* of an allocation: enum sn_xplane_region */
 };
@@ -94,18 +95,18 @@ struct sn_xplane_kind {
 	uint32_t stat_bytes;
 	size_t stats_at;	   /* in the plane's `bytes`: fields of XEventMetadata */
 	uint32_t category, number; /* of the sink's name made last; number SONDE_NONE none */
-	uint32_t told;		   /* enum sn_xplane_told */
+	uint32_t mark;		   /* enum sn_xplane_mark_kind */
 };
 
 struct sn_xplane_plane {
 	uint32_t name; /* builder's string */
 	bool is_device, has_streams, has_operations;
 	int64_t device, core; /* of a device; core 0 where there is one */
-	struct sn_intern kind_ids, stat_ids;
+	struct sn_table kind_ids, stat_ids;
 	struct sn_xplane_kind *kinds;
 	struct sn_xplane_stat_kind *stats;
-	unsigned char *bytes; /* statistics of kinds and of the plane itself, not yet read */
-	size_t kind_capacity, stat_capacity, byte_count, byte_capacity;
+	struct sn_buffer bytes; /* statistics of kinds and of the plane itself, not yet read */
+	size_t kind_capacity, stat_capacity;
 };
 
 /* One statistic, read. */
@@ -167,10 +168,10 @@ struct sn_xplane_last {
 struct sn_xplane_programs {
 	struct sn_xplane_module *modules;
 	struct sn_xplane_node *nodes;
-	struct sn_intern module_ids;   /* {has program, program, name} */
-	struct sn_intern module_names; /* names that are labels */
-	struct sn_intern node_ids;     /* {module, name} */
-	struct sn_intern line_ids;     /* {module, line} */
+	struct sn_intern module_ids;  /* {has program, program, name} */
+	struct sn_table module_names; /* names that are labels */
+	struct sn_table node_ids;     /* by module and name */
+	struct sn_table line_ids;     /* by module and line */
 	struct sn_xplane_last *lasts;
 	size_t module_capacity, node_capacity, last_capacity;
 };
@@ -211,6 +212,12 @@ struct sn_xplane {
 	const char *beside;		      /* folder of dumped programs and graphs; NULL: none */
 };
 
+/* A builder's string, "" for SONDE_NONE. */
+static inline const char *sn_xplane_text(const struct sn_xplane *xplane, uint32_t string)
+{
+	return string == SONDE_NONE ? "" : sn_db_builder_text(xplane->builder, string);
+}
+
 /* Reads the tables of all planes. */
 int sn_xplane_names(struct sn_xplane *xplane, struct sn_error *error);
 /* Reads the events, once the names are known. */
@@ -220,6 +227,9 @@ void sn_xplane_release_names(struct sn_xplane *xplane);
 /* One XStat of a plane. False where it has no name or is damaged. */
 bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		    struct sn_proto message, struct sn_xplane_stat *stat);
+
+/* The statistic that was kept at that place of the plane's bytes; moves on to the next one. */
+struct sn_proto sn_xplane_kept_stat(const struct sn_xplane_plane *plane, size_t *at);
 
 /* A program's bytes. 0 or SN_ERR_MEMORY; what is damaged is counted. */
 int sn_xplane_add_program(struct sn_xplane *xplane, const void *bytes, size_t length);
@@ -242,9 +252,9 @@ int sn_xplane_describe_functions(struct sn_xplane *xplane);
 /* ---- TensorFlow's executor ---- */
 
 /* What events of that name tell of it. */
-enum sn_xplane_told sn_xplane_told_by(const char *name);
-/* Keeps what one told until all are there; false where there is no room for more. */
-bool sn_xplane_tell(struct sn_xplane *xplane, const struct sn_xplane_mark *mark);
+enum sn_xplane_mark_kind sn_xplane_mark_kind_of(const char *name);
+/* Keeps a mark until all are there; false where there is no room for more. */
+bool sn_xplane_add_mark(struct sn_xplane *xplane, const struct sn_xplane_mark *mark);
 /* Which execution each operation belongs to, when it was scheduled, what it allocated. Once all
  * events were read. 0 or SN_ERR_MEMORY. */
 int sn_xplane_executions(struct sn_xplane *xplane);

@@ -11,6 +11,7 @@
 #include "xplane.h"
 
 #include "base/vec.h"
+#include "import/core/track_sink.h"
 #include "format/measurement/measurement.h"
 
 #include <ctype.h>
@@ -18,13 +19,12 @@
 #include <string.h>
 
 #define EVENT_BYTES_MAX (16u << 20)
-#define ATTRIBUTES_MAX	48u
 /* Links of what is handed on between threads; correlations are below. */
 #define CONTEXT_LINK	(1ull << 47)
 /* Larger "thread ids" are hashes. */
 #define THREAD_ID_MAX	(1ll << 31)
 
-/* How the events of a line are taken. */
+/* How the events of a line are read. */
 enum manner {
 	HOST,	    /* calls */
 	STREAM,	    /* launched */
@@ -44,8 +44,7 @@ struct line {
 
 /* What is known of an event. */
 struct facts {
-	struct sn_attribute attributes[ATTRIBUTES_MAX];
-	unsigned attribute_count;
+	struct sn_track_attributes attributes;
 	bool is_there[SN_XPLANE_ROLES];
 	unsigned char types[SN_XPLANE_ROLES]; /* enum sonde_attribute_type */
 	uint64_t values[SN_XPLANE_ROLES];
@@ -54,17 +53,12 @@ struct facts {
 	bool has_time;
 };
 
-static const char *text_of(const struct sn_xplane *xplane, uint32_t string)
-{
-	return string == SONDE_NONE ? "" : sn_db_builder_text(xplane->builder, string);
-}
-
 /* ---- statistics of an event ---- */
 
 static void put(struct facts *facts, uint32_t key, uint64_t value)
 {
-	if (facts->attribute_count < ATTRIBUTES_MAX && key != SONDE_NONE)
-		facts->attributes[facts->attribute_count++] = (struct sn_attribute){key, 0, value};
+	if (key != SONDE_NONE)
+		sn_track_attributes_put(&facts->attributes, key, value);
 }
 
 static uint32_t key_of(struct sn_xplane *xplane, struct sn_xplane_stat_kind *kind,
@@ -83,7 +77,7 @@ static bool is_attribute(enum sn_xplane_role role)
 	       role == SN_XPLANE_ALLOCATED || role >= SN_XPLANE_ID;
 }
 
-static void take_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+static void read_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		      struct sn_proto message, struct facts *facts)
 {
 	struct sn_xplane_stat stat;
@@ -99,17 +93,14 @@ static void take_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 }
 
 /* Statistics that all events of a name have; those of the event itself come later and count. */
-static void take_common_stats(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+static void read_common_stats(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 			      const struct sn_xplane_kind *kind, struct facts *facts)
 {
-	for (size_t at = kind->stats_at; at + 2 <= kind->stats_at + kind->stat_bytes;) {
-		size_t length = plane->bytes[at] | (size_t)plane->bytes[at + 1] << 8;
-		take_stat(xplane, plane, sn_proto_of(plane->bytes + at + 2, length), facts);
-		at += 2 + length;
-	}
+	for (size_t at = kind->stats_at; at < kind->stats_at + kind->stat_bytes;)
+		read_stat(xplane, plane, sn_xplane_kept_stat(plane, &at), facts);
 }
 
-static void take_details(struct sn_xplane *xplane, struct facts *facts)
+static void read_details(struct sn_xplane *xplane, struct facts *facts)
 {
 	struct sn_attribute found[SN_XLA_DETAILS_MAX];
 	unsigned count = sn_xla_details((const char *)facts->details.bytes, facts->details.length,
@@ -144,7 +135,7 @@ static const char *tensorflow_type(const char *text)
 static uint32_t tensorflow_node(struct sn_xplane *xplane, uint32_t string)
 {
 	char name[1024], type_text[256];
-	const char *text = text_of(xplane, string), *type = tensorflow_type(text);
+	const char *text = sn_xplane_text(xplane, string), *type = tensorflow_type(text);
 	if (!type || strlen(text) >= sizeof(name) || strlen(type) >= sizeof(type_text))
 		return SONDE_NONE;
 	snprintf(name, sizeof(name), "%.*s", (int)(type - 1 - text), text);
@@ -158,7 +149,7 @@ static enum sn_activity_category host_category(const struct sn_xplane *xplane,
 					       const struct sn_xplane_kind *kind,
 					       const struct facts *facts)
 {
-	const char *name = text_of(xplane, kind->name);
+	const char *name = sn_xplane_text(xplane, kind->name);
 	if (facts->is_there[SN_XPLANE_CORRELATION])
 		return SN_ACTIVITY_API;
 	if (facts->is_there[SN_XPLANE_HLO_OP])
@@ -178,7 +169,7 @@ static enum sn_activity_category stream_category(const struct sn_xplane *xplane,
 						 const struct sn_xplane_kind *kind,
 						 const struct facts *facts)
 {
-	const char *name = text_of(xplane, kind->name);
+	const char *name = sn_xplane_text(xplane, kind->name);
 	uint64_t numbers[3];
 	if (!strncasecmp(name, "memset", 6))
 		return SN_ACTIVITY_FILL;
@@ -234,7 +225,7 @@ static int plain_name(struct sn_xplane *xplane, struct sn_xplane_kind *kind,
 		*number = kind->number;
 		return 0;
 	}
-	const char *text = text_of(xplane, string);
+	const char *text = sn_xplane_text(xplane, string);
 	if (category == SN_ACTIVITY_PYTHON)
 		python_name(text, name, sizeof(name));
 	else
@@ -322,12 +313,12 @@ static uint64_t link_of(struct sn_xplane *xplane, const struct facts *facts)
 }
 
 /* An allocation or a release, as other recordings tell it: bytes, negative where released. */
-static void take_allocation(struct sn_xplane *xplane, const struct sn_xplane_kind *kind,
-			    struct facts *facts)
+static void put_allocation(struct sn_xplane *xplane, const struct sn_xplane_kind *kind,
+			   struct facts *facts)
 {
 	int64_t bytes = (int64_t)facts->values[SN_XPLANE_ALLOCATION];
 	const uint32_t *keys = sn_track_sink_keys(xplane->sink);
-	bool is_release = strstr(text_of(xplane, kind->name), "Dealloc") != NULL;
+	bool is_release = strstr(sn_xplane_text(xplane, kind->name), "Dealloc") != NULL;
 	put(facts, keys[SN_TRACK_KEY_BYTES], (uint64_t)(is_release ? -bytes : bytes));
 	if (facts->is_there[SN_XPLANE_ALLOCATED])
 		put(facts, keys[SN_TRACK_KEY_ALLOCATED], facts->values[SN_XPLANE_ALLOCATED]);
@@ -335,12 +326,11 @@ static void take_allocation(struct sn_xplane *xplane, const struct sn_xplane_kin
 
 static int note_step(struct sn_xplane *xplane, const struct facts *facts)
 {
-	if (sn_vec_reserve(&xplane->steps, &xplane->step_capacity, xplane->step_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	xplane->steps[xplane->step_count++] =
-	    (struct sn_xplane_run){(uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
-				   (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX)};
-	return 0;
+	struct sn_xplane_run step = {(uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
+				     (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX)};
+	return sn_vec_push(&xplane->steps, &xplane->step_capacity, &xplane->step_count, step)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* ---- TensorFlow's executor ---- */
@@ -354,43 +344,47 @@ static uint32_t text_in(const struct facts *facts, enum sn_xplane_role role)
 
 static enum sn_xplane_region region_of(const struct sn_xplane *xplane, const struct facts *facts)
 {
-	const char *text = text_of(xplane, text_in(facts, SN_XPLANE_REGION));
+	const char *text = sn_xplane_text(xplane, text_in(facts, SN_XPLANE_REGION));
 	return !strncmp(text, "temp", 4)      ? SN_XPLANE_TEMPORARY
 	       : !strncmp(text, "persist", 7) ? SN_XPLANE_PERSISTENT
 					      : SN_XPLANE_OUTPUT;
 }
 
 /* An event that is no operation, as far as it tells of how operations were run. */
-static void tell(struct sn_xplane *xplane, const struct line *line,
-		 const struct sn_xplane_kind *kind, const struct facts *facts)
+static void add_mark(struct sn_xplane *xplane, const struct line *line,
+		     const struct sn_xplane_kind *kind, const struct facts *facts)
 {
-	enum sn_xplane_role number = SN_XPLANE_ID;
+	static const enum sn_xplane_role numbers[] = {
+	    [SN_XPLANE_MARK_SCHEDULED] = SN_XPLANE_PRODUCER,
+	    [SN_XPLANE_MARK_STARTED] = SN_XPLANE_CONSUMER,
+	    [SN_XPLANE_MARK_CALL] = SN_XPLANE_ID,
+	    [SN_XPLANE_MARK_EXECUTION] = SN_XPLANE_ID,
+	    [SN_XPLANE_MARK_PROCESS] = SN_XPLANE_ID,
+	    [SN_XPLANE_MARK_ASYNC_BEGIN] = SN_XPLANE_PRODUCER,
+	    [SN_XPLANE_MARK_ASYNC_END] = SN_XPLANE_CONSUMER,
+	    [SN_XPLANE_MARK_ALLOCATION] = SN_XPLANE_ALLOCATION,
+	};
+	enum sn_xplane_role number = numbers[kind->mark];
 	struct sn_xplane_mark mark = {
 	    .start_ns = (uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
 	    .end_ns = (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX),
 	    .line = line->number,
 	    .name = SONDE_NONE,
 	    .node = SONDE_NONE,
-	    .told = (uint8_t)kind->told,
+	    .kind = (uint8_t)kind->mark,
 	};
-	if (kind->told == SN_XPLANE_TOLD_SCHEDULED || kind->told == SN_XPLANE_TOLD_ASYNC_BEGIN)
-		number = SN_XPLANE_PRODUCER;
-	else if (kind->told == SN_XPLANE_TOLD_TAKEN || kind->told == SN_XPLANE_TOLD_ASYNC_END)
-		number = SN_XPLANE_CONSUMER;
-	else if (kind->told == SN_XPLANE_TOLD_ALLOCATION)
-		number = SN_XPLANE_ALLOCATION;
-	if (kind->told == SN_XPLANE_TOLD_CALL) {
+	if (kind->mark == SN_XPLANE_MARK_CALL) {
 		mark.name = text_in(facts, SN_XPLANE_FUNCTION);
 	} else if (!facts->is_there[number]) {
 		return;
 	}
 	mark.number = facts->values[number];
-	if (kind->told == SN_XPLANE_TOLD_ALLOCATION) {
+	if (kind->mark == SN_XPLANE_MARK_ALLOCATION) {
 		mark.name = text_in(facts, SN_XPLANE_TF_OP);
 		mark.end_ns = facts->values[SN_XPLANE_REQUESTED];
 		mark.region = region_of(xplane, facts);
 	}
-	if (kind->told == SN_XPLANE_TOLD_ASYNC_BEGIN) {
+	if (kind->mark == SN_XPLANE_MARK_ASYNC_BEGIN) {
 		uint32_t name = text_in(facts, SN_XPLANE_NODE);
 		uint32_t type = text_in(facts, SN_XPLANE_KERNEL_TYPE);
 		if (name == SONDE_NONE || type == SONDE_NONE)
@@ -398,18 +392,18 @@ static void tell(struct sn_xplane *xplane, const struct line *line,
 		mark.node = sn_xplane_tensorflow_node(xplane, name, type);
 	}
 	enum sn_xplane_role of =
-	    kind->told == SN_XPLANE_TOLD_ALLOCATION ? SN_XPLANE_ID : SN_XPLANE_STEP_ID;
+	    kind->mark == SN_XPLANE_MARK_ALLOCATION ? SN_XPLANE_ID : SN_XPLANE_STEP_ID;
 	mark.has_execution = facts->is_there[of];
 	mark.execution = facts->values[of];
 	if (mark.name != SONDE_NONE || mark.node != SONDE_NONE ||
-	    (kind->told != SN_XPLANE_TOLD_ALLOCATION && kind->told != SN_XPLANE_TOLD_CALL &&
-	     kind->told != SN_XPLANE_TOLD_ASYNC_BEGIN))
-		sn_xplane_tell(xplane, &mark);
+	    (kind->mark != SN_XPLANE_MARK_ALLOCATION && kind->mark != SN_XPLANE_MARK_CALL &&
+	     kind->mark != SN_XPLANE_MARK_ASYNC_BEGIN))
+		sn_xplane_add_mark(xplane, &mark);
 }
 
 /* An operation of TensorFlow on the host; false: it is not kept. */
-static bool tell_operation(struct sn_xplane *xplane, const struct facts *facts,
-			   const struct sn_xplane_ran *ran)
+static bool add_operation_mark(struct sn_xplane *xplane, const struct facts *facts,
+			       const struct sn_xplane_ran *ran)
 {
 	uint32_t module = xplane->programs.nodes[ran->node].module;
 	struct sn_xplane_mark mark = {
@@ -419,11 +413,11 @@ static bool tell_operation(struct sn_xplane *xplane, const struct facts *facts,
 	    .line = ran->line,
 	    .node = ran->node,
 	    .name = ran->name,
-	    .told = SN_XPLANE_TOLD_OPERATION,
+	    .kind = SN_XPLANE_MARK_OPERATION,
 	    .has_execution = facts->is_there[SN_XPLANE_STEP_ID],
 	};
 	return ran->device == SONDE_NONE && xplane->programs.modules[module].is_tensorflow &&
-	       sn_xplane_tell(xplane, &mark);
+	       sn_xplane_add_mark(xplane, &mark);
 }
 
 static int note_ran(struct sn_xplane *xplane, const struct line *line, const struct facts *facts,
@@ -439,7 +433,7 @@ static int note_ran(struct sn_xplane *xplane, const struct line *line, const str
 	    .start_ns = (uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
 	    .end_ns = (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX),
 	};
-	return tell_operation(xplane, facts, &ran) ? 0 : sn_xplane_ran(xplane, &ran);
+	return add_operation_mark(xplane, facts, &ran) ? 0 : sn_xplane_ran(xplane, &ran);
 }
 
 /* The name under which an event is recorded, and what it says of programs. */
@@ -501,25 +495,25 @@ static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xpla
 		sn_track_sink_untimed(xplane->sink, 1);
 		return 0;
 	}
-	if (kind->told && line->manner == HOST)
-		tell(xplane, line, kind, facts);
+	if (kind->mark && line->manner == HOST)
+		add_mark(xplane, line, kind, facts);
 	if (xplane->graphs_only)
 		return add_to_graph(xplane, line, kind, category, facts);
 	if (facts->details.length)
-		take_details(xplane, facts);
+		read_details(xplane, facts);
 	int result = name_event(xplane, line, kind, category, facts, &name);
 	if (result)
 		return result;
 	if (category == SN_ACTIVITY_INSTANT && facts->is_there[SN_XPLANE_ALLOCATION])
-		take_allocation(xplane, kind, facts);
+		put_allocation(xplane, kind, facts);
 	struct sn_track_event event = {
 	    .track = line->number,
 	    .name = name,
 	    .start_ns = facts->start_ns,
 	    .end_ns = facts->end_ns,
 	    .link = link_of(xplane, facts),
-	    .attributes = facts->attributes,
-	    .attribute_count = (uint16_t)facts->attribute_count,
+	    .attributes = facts->attributes.items,
+	    .attribute_count = facts->attributes.count,
 	};
 	sn_track_sink_event(xplane->sink, &event);
 	return 0;
@@ -531,7 +525,8 @@ static int64_t to_ns(int64_t ps)
 	return ps / 1000 - (ps % 1000 < 0);
 }
 
-static int take_event(struct sn_xplane *xplane, const struct line *line, struct sn_proto message)
+static int read_event_message(struct sn_xplane *xplane, const struct line *line,
+			      struct sn_proto message)
 {
 	struct sn_xplane_plane *plane = line->plane;
 	struct sn_proto again = message;
@@ -539,7 +534,7 @@ static int take_event(struct sn_xplane *xplane, const struct line *line, struct 
 	struct facts facts;
 	uint64_t id = 0, offset_ps = 0, duration_ps = 0;
 	bool has_offset = true;
-	facts.attribute_count = 0;
+	facts.attributes.count = 0;
 	facts.details = (struct sn_proto_field){0};
 	memset(facts.is_there, 0, sizeof(facts.is_there));
 	memset(facts.values, 0, sizeof(facts.values));
@@ -553,8 +548,8 @@ static int take_event(struct sn_xplane *xplane, const struct line *line, struct 
 		else if (field.number == 5) /* how often: of all of them, at no time */
 			has_offset = false;
 	}
-	uint32_t number = sn_intern_find(&plane->kind_ids, &id, sizeof(id));
-	if (message.failed || number == SN_INTERN_NONE) {
+	uint32_t number = sn_table_find(&plane->kind_ids, id);
+	if (message.failed || number == SN_TABLE_NONE) {
 		sn_track_sink_unread(xplane->sink, 1);
 		return 0;
 	}
@@ -568,10 +563,10 @@ static int take_event(struct sn_xplane *xplane, const struct line *line, struct 
 	    (__builtin_add_overflow(line->start_ns, to_ns((int64_t)offset_ps), &facts.start_ns) ||
 	     __builtin_add_overflow(line->start_ns, to_ns(end_ps), &facts.end_ns)))
 		facts.has_time = false;
-	take_common_stats(xplane, plane, plane->kinds + number, &facts);
+	read_common_stats(xplane, plane, plane->kinds + number, &facts);
 	while (sn_proto_next(&again, &field))
 		if (field.number == 4)
-			take_stat(xplane, plane, sn_proto_enter(&field), &facts);
+			read_stat(xplane, plane, sn_proto_enter(&field), &facts);
 	return add(xplane, line, plane->kinds + number, &facts);
 }
 
@@ -677,8 +672,8 @@ static int read_event(struct sn_xplane *xplane, const struct line *line,
 	int result = sn_proto_stream_load(&xplane->stream, field, error);
 	if (result)
 		return result;
-	result = take_event(xplane, line, sn_proto_enter(field));
-	return result ? sn_fail(error, result, "out of memory") : 0;
+	result = read_event_message(xplane, line, sn_proto_enter(field));
+	return result ? sn_fail_memory(error) : 0;
 }
 
 static int read_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
@@ -692,7 +687,7 @@ static int read_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		found = 0;
 		if (field.number == 4 && field.wire == SN_PROTO_BYTES) {
 			if (!line.is_open && open_line(xplane, plane, &head, &line))
-				found = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+				found = sn_fail_memory(error);
 			if (!found)
 				found = read_event(xplane, &line, &field, error);
 		} else if (!line.is_open) {
@@ -721,7 +716,7 @@ int sn_xplane_events(struct sn_xplane *xplane, struct sn_error *error)
 	int found = sn_track_sink_name(xplane->sink, SN_ACTIVITY_INSTANT, "[memory]", 8,
 				       &xplane->memory_name);
 	if (found)
-		return sn_fail(error, found, "out of memory");
+		return sn_fail_memory(error);
 	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
 		found = 0;
 		/* a file that changed meanwhile has other planes */

@@ -13,6 +13,8 @@
  */
 #include "xplane.h"
 
+#include "base/intern.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -21,35 +23,34 @@
 /* Marks that are kept (of 48 bytes); what more there is has times only. */
 #define MARKS_MAX (1u << 22)
 
-enum sn_xplane_told sn_xplane_told_by(const char *name)
+enum sn_xplane_mark_kind sn_xplane_mark_kind_of(const char *name)
 {
 	static const struct {
 		const char *name;
-		enum sn_xplane_told told;
+		enum sn_xplane_mark_kind kind;
 	} names[] = {
-	    {"ThreadpoolListener::Record", SN_XPLANE_TOLD_SCHEDULED},
-	    {"ThreadpoolListener::StartRegion", SN_XPLANE_TOLD_TAKEN},
-	    {"EagerExecute", SN_XPLANE_TOLD_CALL},
-	    {"FunctionRun", SN_XPLANE_TOLD_EXECUTION},
-	    {"ExecutorState::Process", SN_XPLANE_TOLD_PROCESS},
-	    {"ExecutorState::ProcessAsync::Start", SN_XPLANE_TOLD_ASYNC_BEGIN},
-	    {"ExecutorState::ProcessAsync::Done", SN_XPLANE_TOLD_ASYNC_END},
-	    {"MemoryAllocation", SN_XPLANE_TOLD_ALLOCATION},
+	    {"ThreadpoolListener::Record", SN_XPLANE_MARK_SCHEDULED},
+	    {"ThreadpoolListener::StartRegion", SN_XPLANE_MARK_STARTED},
+	    {"EagerExecute", SN_XPLANE_MARK_CALL},
+	    {"FunctionRun", SN_XPLANE_MARK_EXECUTION},
+	    {"ExecutorState::Process", SN_XPLANE_MARK_PROCESS},
+	    {"ExecutorState::ProcessAsync::Start", SN_XPLANE_MARK_ASYNC_BEGIN},
+	    {"ExecutorState::ProcessAsync::Done", SN_XPLANE_MARK_ASYNC_END},
+	    {"MemoryAllocation", SN_XPLANE_MARK_ALLOCATION},
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(names[i].name, name))
-			return names[i].told;
-	return SN_XPLANE_TOLD_NOTHING;
+			return names[i].kind;
+	return SN_XPLANE_MARK_NOTHING;
 }
 
-bool sn_xplane_tell(struct sn_xplane *xplane, const struct sn_xplane_mark *mark)
+bool sn_xplane_add_mark(struct sn_xplane *xplane, const struct sn_xplane_mark *mark)
 {
 	if (xplane->mark_count >= MARKS_MAX ||
-	    sn_vec_reserve(&xplane->marks, &xplane->mark_capacity, xplane->mark_count + 1) < 0) {
+	    sn_vec_push(&xplane->marks, &xplane->mark_capacity, &xplane->mark_count, *mark)) {
 		xplane->marks_are_cut = true;
 		return false;
 	}
-	xplane->marks[xplane->mark_count++] = *mark;
 	return true;
 }
 
@@ -63,9 +64,9 @@ struct table {
 
 static int put(struct table *table, const void *key, size_t length, uint64_t value)
 {
-	uint32_t number = sn_intern_add(&table->ids, key, length);
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&table->values, &table->capacity, number + 1ull) < 0)
+	uint32_t number =
+	    sn_intern_item(&table->ids, key, length, &table->values, &table->capacity, {0});
+	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	table->values[number] = value;
 	return 0;
@@ -96,13 +97,9 @@ struct operations {
 static int compare_marks(const void *left, const void *right)
 {
 	const struct sn_xplane_mark *a = left, *b = right;
-	if (a->line != b->line)
-		return a->line < b->line ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->told != b->told)
-		return a->told < b->told ? -1 : 1;
-	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+	return sn_order_then(
+	    sn_order_then(SN_ORDER(a->line, b->line), SN_ORDER(a->start_ns, b->start_ns)),
+	    sn_order_then(SN_ORDER(a->kind, b->kind), SN_ORDER(b->end_ns, a->end_ns)));
 }
 
 /* What threads tell of each other. */
@@ -114,15 +111,15 @@ static int learn(struct sn_xplane *xplane, struct operations *on)
 		const struct sn_xplane_mark *mark = xplane->marks + i;
 		if (call && (call->line != mark->line || mark->start_ns > call->end_ns))
 			call = NULL;
-		if (mark->told == SN_XPLANE_TOLD_CALL) {
+		if (mark->kind == SN_XPLANE_MARK_CALL) {
 			call = mark;
-		} else if (mark->told == SN_XPLANE_TOLD_SCHEDULED) {
+		} else if (mark->kind == SN_XPLANE_MARK_SCHEDULED) {
 			result = put(&on->scheduled, &mark->number, sizeof(mark->number),
 				     mark->start_ns);
-		} else if (mark->told == SN_XPLANE_TOLD_ASYNC_END) {
+		} else if (mark->kind == SN_XPLANE_MARK_ASYNC_END) {
 			result =
 			    put(&on->ended, &mark->number, sizeof(mark->number), mark->start_ns);
-		} else if (mark->told == SN_XPLANE_TOLD_EXECUTION && call) {
+		} else if (mark->kind == SN_XPLANE_MARK_EXECUTION && call) {
 			uint32_t module = sn_xplane_function(xplane, call->name);
 			result = module == SONDE_NONE ? SN_ERR_MEMORY
 						      : put(&on->functions, &mark->number,
@@ -137,7 +134,7 @@ static int learn(struct sn_xplane *xplane, struct operations *on)
 /* What is open on a thread. */
 struct thread {
 	uint32_t line;
-	uint64_t taken;			      /* the number of what it took up; 0 none since */
+	uint64_t started;		      /* the number of what it took up; 0 none since */
 	const struct sn_xplane_mark *process; /* NULL: none */
 	size_t operation;		      /* the last one's place; SIZE_MAX */
 };
@@ -158,33 +155,40 @@ static int add_operation(const struct sn_xplane *xplane, struct operations *on,
 					thread->process ? thread->process->number : mark->execution,
 				    .start_ns = mark->start_ns,
 				    .end_ns = mark->end_ns};
-	ran.ends_elsewhere = mark->told == SN_XPLANE_TOLD_ASYNC_BEGIN;
+	ran.ends_elsewhere = mark->kind == SN_XPLANE_MARK_ASYNC_BEGIN;
 	if (ran.ends_elsewhere) {
 		uint64_t end_ns = get(&on->ended, &mark->number, sizeof(mark->number));
 		ran.end_ns = end_ns > ran.end_ns ? end_ns : ran.end_ns;
 	}
 	/* what was handed over is the first operation that is then run */
-	if (thread->process && thread->taken)
-		ran.scheduled_ns = get(&on->scheduled, &thread->taken, sizeof(thread->taken));
-	thread->taken = 0;
-	if (sn_vec_reserve(&on->items, &on->capacity, on->count + 1) < 0)
-		return SN_ERR_MEMORY;
+	if (thread->process && thread->started)
+		ran.scheduled_ns = get(&on->scheduled, &thread->started, sizeof(thread->started));
+	thread->started = 0;
 	thread->operation = on->count;
-	on->items[on->count++] = ran;
+	if (sn_vec_push(&on->items, &on->capacity, &on->count, ran))
+		return SN_ERR_MEMORY;
 	struct place place = {ran.run, xplane->programs.nodes[ran.node].name};
 	return ran.has_run ? put(&on->last, &place, sizeof(place), on->count) : 0;
 }
 
-static void add_memory(struct sn_xplane_ran *to, const struct sn_xplane_mark *mark)
+static void add_memory(struct sn_xplane_memory *to, const struct sn_xplane_memory *memory)
+{
+	to->allocated += memory->allocated;
+	to->requested += memory->requested;
+	to->temporary += memory->temporary;
+	to->persistent += memory->persistent;
+}
+
+static struct sn_xplane_memory memory_of(const struct sn_xplane_mark *mark)
 {
 	/* the C library's allocator does not tell how much it gave */
 	uint64_t bytes = mark->number ? mark->number : mark->end_ns;
-	to->memory.allocated += bytes;
-	to->memory.requested += mark->end_ns ? mark->end_ns : bytes;
-	if (mark->region == SN_XPLANE_TEMPORARY)
-		to->memory.temporary += bytes;
-	else if (mark->region == SN_XPLANE_PERSISTENT)
-		to->memory.persistent += bytes;
+	return (struct sn_xplane_memory){
+	    .allocated = bytes,
+	    .requested = mark->end_ns ? mark->end_ns : bytes,
+	    .temporary = mark->region == SN_XPLANE_TEMPORARY ? bytes : 0,
+	    .persistent = mark->region == SN_XPLANE_PERSISTENT ? bytes : 0,
+	};
 }
 
 /* An allocation is the operation's that runs on its thread, if that has its name; else the one's of
@@ -192,18 +196,18 @@ static void add_memory(struct sn_xplane_ran *to, const struct sn_xplane_mark *ma
 static void give_memory(const struct sn_xplane *xplane, struct operations *on,
 			const struct thread *thread, const struct sn_xplane_mark *mark)
 {
-	if (thread->operation != SIZE_MAX) {
-		struct sn_xplane_ran *running = on->items + thread->operation;
-		if (mark->start_ns <= running->end_ns &&
-		    xplane->programs.nodes[running->node].name == mark->name) {
-			add_memory(running, mark);
-			return;
-		}
+	const struct sn_xplane_memory memory = memory_of(mark);
+	struct sn_xplane_ran *running =
+	    thread->operation == SIZE_MAX ? NULL : on->items + thread->operation;
+	if (running && mark->start_ns <= running->end_ns &&
+	    xplane->programs.nodes[running->node].name == mark->name) {
+		add_memory(&running->memory, &memory);
+		return;
 	}
 	struct place place = {mark->execution, mark->name};
 	uint64_t found = mark->has_execution ? get(&on->last, &place, sizeof(place)) : 0;
 	if (found)
-		add_memory(on->items + found - 1, mark);
+		add_memory(&on->items[found - 1].memory, &memory);
 }
 
 static int go_through(struct sn_xplane *xplane, struct operations *on)
@@ -216,18 +220,18 @@ static int go_through(struct sn_xplane *xplane, struct operations *on)
 			thread = (struct thread){.line = mark->line, .operation = SIZE_MAX};
 		if (thread.process && mark->start_ns > thread.process->end_ns)
 			thread.process = NULL;
-		switch (mark->told) {
-		case SN_XPLANE_TOLD_TAKEN:
-			thread.taken = mark->number;
+		switch (mark->kind) {
+		case SN_XPLANE_MARK_STARTED:
+			thread.started = mark->number;
 			break;
-		case SN_XPLANE_TOLD_PROCESS:
+		case SN_XPLANE_MARK_PROCESS:
 			thread.process = mark;
 			break;
-		case SN_XPLANE_TOLD_OPERATION:
-		case SN_XPLANE_TOLD_ASYNC_BEGIN:
+		case SN_XPLANE_MARK_OPERATION:
+		case SN_XPLANE_MARK_ASYNC_BEGIN:
 			result = add_operation(xplane, on, &thread, mark);
 			break;
-		case SN_XPLANE_TOLD_ALLOCATION:
+		case SN_XPLANE_MARK_ALLOCATION:
 			give_memory(xplane, on, &thread, mark);
 			break;
 		default:
@@ -242,13 +246,9 @@ static int go_through(struct sn_xplane *xplane, struct operations *on)
 static int compare_operations(const void *left, const void *right)
 {
 	const struct sn_xplane_ran *a = left, *b = right;
-	if (a->has_run != b->has_run)
-		return a->has_run ? 1 : -1;
-	if (a->run != b->run)
-		return a->run < b->run ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+	return sn_order_then(
+	    sn_order_then(SN_ORDER(a->has_run, b->has_run), SN_ORDER(a->run, b->run)),
+	    sn_order_then(SN_ORDER(a->start_ns, b->start_ns), SN_ORDER(b->end_ns, a->end_ns)));
 }
 
 /* How many operations back in an execution one is looked for. */
@@ -266,10 +266,7 @@ static void merge_same(struct operations *on, size_t number)
 		if (before->node != one->node || !before->ends_elsewhere || one->ends_elsewhere ||
 		    before->end_ns <= one->start_ns)
 			continue;
-		before->memory.allocated += one->memory.allocated;
-		before->memory.requested += one->memory.requested;
-		before->memory.temporary += one->memory.temporary;
-		before->memory.persistent += one->memory.persistent;
+		add_memory(&before->memory, &one->memory);
 		one->node = SONDE_NONE;
 		return;
 	}

@@ -10,12 +10,15 @@
  */
 #include "xplane.h"
 
+#include "base/sort.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "import/core/cursor.h"
 #include "format/database/database_graph_builder.h"
 #include "format/measurement/measurement.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,11 +28,6 @@
 #define DEVICES_MAX	64
 /* Inputs looked through for what runs nothing itself (a bitcast, a part of a tuple). */
 #define TRANSPARENT_MAX 4
-
-static const char *text_of(const struct sn_xplane *xplane, uint32_t string)
-{
-	return string == SONDE_NONE ? "" : sn_db_builder_text(xplane->builder, string);
-}
 
 /* ---- modules and nodes ---- */
 
@@ -42,10 +40,10 @@ static uint32_t make_label(struct sn_xplane *xplane, uint32_t name, uint64_t pro
 {
 	struct sn_xplane_programs *programs = &xplane->programs;
 	uint32_t before = programs->module_names.count;
-	if (sn_intern_add(&programs->module_names, &name, sizeof(name)) == before)
+	if (sn_table_add(&programs->module_names, name) == before)
 		return name;
 	char label[512];
-	snprintf(label, sizeof(label), "%.480s(%llu)", text_of(xplane, name),
+	snprintf(label, sizeof(label), "%.480s(%llu)", sn_xplane_text(xplane, name),
 		 (unsigned long long)program);
 	return sn_db_builder_string(xplane->builder, label);
 }
@@ -58,32 +56,32 @@ static uint32_t module_of(struct sn_xplane *xplane, bool has_program, uint64_t p
 	/* a number alone names a program; so does a name without one */
 	struct module_key key = {has_program, has_program ? program : 0, has_program ? 0 : name};
 	uint32_t before = programs->module_ids.count;
-	uint32_t number = sn_intern_add(&programs->module_ids, &key, sizeof(key));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&programs->modules, &programs->module_capacity, number + 1ull) < 0)
-		return SONDE_NONE;
+	uint32_t number = sn_intern_item(&programs->module_ids, &key, sizeof(key),
+					 &programs->modules, &programs->module_capacity,
+					 {.name = name,
+					  .has_program = has_program,
+					  .program = program,
+					  .first_node = SONDE_NONE,
+					  .last_node = SONDE_NONE});
 	if (number == before)
-		programs->modules[number] = (struct sn_xplane_module){
-		    .name = name,
-		    .label = make_label(xplane, name, program),
-		    .has_program = has_program,
-		    .program = program,
-		    .first_node = SONDE_NONE,
-		    .last_node = SONDE_NONE,
-		};
-	return number;
+		programs->modules[number].label = make_label(xplane, name, program);
+	return number == SN_INTERN_NONE ? SONDE_NONE : number;
+}
+
+/* The node of that name, or SONDE_NONE. */
+static uint32_t find_node(const struct sn_xplane *xplane, uint32_t module, uint32_t name)
+{
+	return sn_table_find(&xplane->programs.node_ids, sn_table_pair(module, name));
 }
 
 static uint32_t node_of(struct sn_xplane *xplane, uint32_t module, uint32_t name)
 {
 	struct sn_xplane_programs *programs = &xplane->programs;
-	uint32_t key[2] = {module, name};
 	uint32_t before = programs->node_ids.count;
-	uint32_t number = sn_intern_add(&programs->node_ids, key, sizeof(key));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&programs->nodes, &programs->node_capacity, number + 1ull) < 0)
+	if (sn_vec_reserve(&programs->nodes, &programs->node_capacity, before + 1ull) < 0)
 		return SONDE_NONE;
-	if (number < before)
+	uint32_t number = sn_table_add(&programs->node_ids, sn_table_pair(module, name));
+	if (number != before)
 		return number;
 	programs->nodes[number] = (struct sn_xplane_node){.module = module,
 							  .name = name,
@@ -169,14 +167,14 @@ uint32_t sn_xplane_function(struct sn_xplane *xplane, uint32_t name)
 
 uint32_t sn_xplane_node_in(struct sn_xplane *xplane, uint32_t module, uint32_t number)
 {
-	uint32_t made = node_of(xplane, module, xplane->programs.nodes[number].name);
+	uint32_t created = node_of(xplane, module, xplane->programs.nodes[number].name);
 	struct sn_xplane_node *nodes = xplane->programs.nodes;
-	if (made == SONDE_NONE)
+	if (created == SONDE_NONE)
 		return SONDE_NONE;
-	nodes[made].type = nodes[number].type;
-	nodes[made].device = nodes[number].device;
+	nodes[created].type = nodes[number].type;
+	nodes[created].device = nodes[number].device;
 	nodes[number].is_elsewhere = true;
-	return made;
+	return created;
 }
 
 static const struct sn_hlo_instruction *instruction_of(const struct sn_xplane *xplane,
@@ -195,9 +193,9 @@ uint32_t sn_xplane_node_frame(struct sn_xplane *xplane, uint32_t number)
 	if (node->frame != SONDE_NONE)
 		return node->frame;
 	snprintf(name, sizeof(name), "%s/",
-		 text_of(xplane, xplane->programs.modules[node->module].label));
+		 sn_xplane_text(xplane, xplane->programs.modules[node->module].label));
 	size_t used = strlen(name);
-	snprintf(name + used, sizeof(name) - used, "%s", text_of(xplane, node->name));
+	snprintf(name + used, sizeof(name) - used, "%s", sn_xplane_text(xplane, node->name));
 	node->frame_name = sn_db_builder_string(xplane->builder, name);
 	struct sonde_db_frame frame = {
 	    .kind = SN_FRAME_GRAPH_NODE,
@@ -222,10 +220,9 @@ static int find_repetition(struct sn_xplane *xplane, uint32_t module,
 			   const struct sn_xplane_ran *ran, uint64_t *run)
 {
 	struct sn_xplane_programs *programs = &xplane->programs;
-	uint32_t key[2] = {module, ran->line};
 	uint32_t before = programs->line_ids.count;
-	uint32_t number = sn_intern_add(&programs->line_ids, key, sizeof(key));
-	if (number == SN_INTERN_NONE ||
+	uint32_t number = sn_table_add(&programs->line_ids, sn_table_pair(module, ran->line));
+	if (number == SN_TABLE_NONE ||
 	    sn_vec_reserve(&programs->lasts, &programs->last_capacity, number + 1ull) < 0)
 		return SN_ERR_MEMORY;
 	struct sn_xplane_last *last = programs->lasts + number;
@@ -242,13 +239,11 @@ static int note_device(struct sn_xplane_module *module, uint32_t device)
 	for (size_t i = 0; i < module->device_count; i++)
 		if (module->devices[i] == device)
 			return 0;
-	if (module->device_count == DEVICES_MAX)
-		return 0;
-	if (sn_vec_reserve(&module->devices, &module->device_capacity, module->device_count + 1) <
-	    0)
-		return SN_ERR_MEMORY;
-	module->devices[module->device_count++] = device;
-	return 0;
+	return module->device_count < DEVICES_MAX &&
+		       sn_vec_push(&module->devices, &module->device_capacity,
+				   &module->device_count, device)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* An execution of the module takes from the first start to the last end. */
@@ -256,19 +251,16 @@ static int note_run(struct sn_xplane_module *module, uint64_t kind, uint64_t run
 		    const struct sn_xplane_ran *ran)
 {
 	uint64_t key[2] = {kind, run};
-	uint32_t before = module->run_ids.count;
-	if (before >= RUNS_MAX &&
+	if (module->run_ids.count >= RUNS_MAX &&
 	    sn_intern_find(&module->run_ids, key, sizeof(key)) == SN_INTERN_NONE) {
 		module->is_cut = true;
 		return 0;
 	}
-	uint32_t number = sn_intern_add(&module->run_ids, key, sizeof(key));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&module->runs, &module->run_capacity, number + 1ull) < 0)
+	uint32_t number = sn_intern_item(&module->run_ids, key, sizeof(key), &module->runs,
+					 &module->run_capacity, {ran->start_ns, ran->end_ns});
+	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	struct sn_xplane_run *times = module->runs + number;
-	if (number == before)
-		*times = (struct sn_xplane_run){ran->start_ns, ran->end_ns};
 	times->start_ns = ran->start_ns < times->start_ns ? ran->start_ns : times->start_ns;
 	times->end_ns = ran->end_ns > times->end_ns ? ran->end_ns : times->end_ns;
 	return 0;
@@ -288,9 +280,8 @@ static uint64_t inputs_end(const struct sn_xplane *xplane, uint32_t module_numbe
 		if (input == SN_INTERN_NONE)
 			continue;
 		const struct sn_hlo_instruction *from = module->hlo.instructions + input;
-		uint32_t key[2] = {module_number, from->name};
-		uint32_t number = sn_intern_find(&xplane->programs.node_ids, key, sizeof(key));
-		if (number == SN_INTERN_NONE)
+		uint32_t number = find_node(xplane, module_number, from->name);
+		if (number == SONDE_NONE)
 			continue;
 		const struct sn_xplane_node *node = xplane->programs.nodes + number;
 		uint64_t one = 0;
@@ -356,30 +347,28 @@ int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran)
 
 /* ---- graphs ---- */
 
-static bool is_text(const struct sn_xplane *xplane, uint32_t string, const char *text)
+static bool is_one_of(const struct sn_xplane *xplane, uint32_t string, const char *const *texts)
 {
-	return !strcmp(text_of(xplane, string), text);
+	const char *text = sn_xplane_text(xplane, string);
+	while (*texts && strcmp(*texts, text))
+		texts++;
+	return *texts;
 }
 
 /* Whether what an instruction calls are operations of their own, and not what it applies to pairs
  * of numbers. */
 static bool has_parts(const struct sn_xplane *xplane, const struct sn_hlo_instruction *instruction)
 {
-	static const char *const opcodes[] = {"fusion", "while", "conditional", "call",
-					      "async-start"};
-	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
-		if (is_text(xplane, instruction->opcode, opcodes[i]))
-			return true;
-	return false;
+	static const char *const opcodes[] = {"fusion", "while",       "conditional",
+					      "call",	"async-start", NULL};
+	return is_one_of(xplane, instruction->opcode, opcodes);
 }
 
 static bool is_input(const struct sn_xplane *xplane, const struct sn_hlo_instruction *instruction)
 {
-	static const char *const opcodes[] = {"parameter", "constant", "Placeholder", "Const"};
-	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
-		if (is_text(xplane, instruction->opcode, opcodes[i]))
-			return true;
-	return false;
+	static const char *const opcodes[] = {"parameter", "constant", "Placeholder", "Const",
+					      NULL};
+	return is_one_of(xplane, instruction->opcode, opcodes);
 }
 
 static uint32_t devices_text(struct sn_xplane *xplane, const struct sn_xplane_module *module)
@@ -388,7 +377,7 @@ static uint32_t devices_text(struct sn_xplane *xplane, const struct sn_xplane_mo
 	size_t used = 0;
 	for (size_t i = 0; i < module->device_count && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "",
-					 text_of(xplane, module->devices[i]));
+					 sn_xplane_text(xplane, module->devices[i]));
 	if (!used)
 		snprintf(text, sizeof(text), "CPU");
 	return sn_db_builder_string(xplane->builder, text);
@@ -422,7 +411,7 @@ struct drawing {
 	bool is_tensorflow;
 	uint32_t *graph_nodes; /* by instruction; SONDE_NONE not there */
 	bool *is_done;	       /* by computation */
-	struct {
+	struct waiting {
 		uint32_t computation, parent;
 	} * waiting;
 	size_t waiting_count, waiting_capacity;
@@ -437,7 +426,7 @@ static uint32_t device_of(struct sn_xplane *xplane, const struct drawing *drawin
 		return node->device;
 	if (!drawing->is_tensorflow || instruction->target == SONDE_NONE)
 		return drawing->device;
-	const char *text = text_of(xplane, instruction->target);
+	const char *text = sn_xplane_text(xplane, instruction->target);
 	const char *at = strstr(text, "/device:");
 	return at ? sn_db_builder_string(xplane->builder, at + strlen("/device:"))
 		  : instruction->target;
@@ -449,28 +438,26 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 	const struct sn_hlo *hlo = drawing->hlo;
 	const struct sn_hlo_instruction *instruction = hlo->instructions + index;
 	struct sn_db_builder *builder = xplane->builder;
-	uint32_t key[2] = {drawing->module, instruction->name};
-	uint32_t number = sn_intern_find(&xplane->programs.node_ids, key, sizeof(key));
-	struct sn_xplane_node *node =
-	    number == SN_INTERN_NONE ? NULL : xplane->programs.nodes + number;
+	uint32_t number = find_node(xplane, drawing->module, instruction->name);
+	struct sn_xplane_node *node = number == SONDE_NONE ? NULL : xplane->programs.nodes + number;
 	/* functions of TensorFlow share names: who comes first has what ran */
 	bool is_this = node && (node->instruction == index || (node->instruction == SONDE_NONE &&
 							       node->graph_node == SONDE_NONE));
-	struct sonde_graph_node made = SN_GRAPH_NODE;
-	made.model = drawing->model;
-	made.name = instruction->name;
-	made.type = instruction->opcode;
-	made.module = instruction->path;
-	made.device = device_of(xplane, drawing, instruction, node);
-	made.file = instruction->file;
-	made.line = instruction->line;
-	made.function = instruction->function;
-	made.parent = parent;
-	made.detail = drawing->is_tensorflow ? SONDE_NONE : instruction->target;
-	made.id = instruction->id;
-	made.flags = (is_input(xplane, instruction) ? SONDE_NODE_INPUT : 0) |
-		     (is_this && node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0);
-	drawing->graph_nodes[index] = sn_db_builder_graph_node(builder, &made);
+	struct sonde_graph_node created = SN_GRAPH_NODE;
+	created.model = drawing->model;
+	created.name = instruction->name;
+	created.type = instruction->opcode;
+	created.module = instruction->path;
+	created.device = device_of(xplane, drawing, instruction, node);
+	created.file = instruction->file;
+	created.line = instruction->line;
+	created.function = instruction->function;
+	created.parent = parent;
+	created.detail = drawing->is_tensorflow ? SONDE_NONE : instruction->target;
+	created.id = instruction->id;
+	created.flags = (is_input(xplane, instruction) ? SONDE_NODE_INPUT : 0) |
+			(is_this && node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0);
+	drawing->graph_nodes[index] = sn_db_builder_graph_node(builder, &created);
 	if (is_this) {
 		node->graph_node = drawing->graph_nodes[index];
 		add_statistics(xplane, node);
@@ -479,12 +466,11 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 		uint32_t called = sn_hlo_computation(hlo, hlo->ids[instruction->first_called + i]);
 		if (called == SN_INTERN_NONE || drawing->is_done[called])
 			continue;
-		if (sn_vec_reserve(&drawing->waiting, &drawing->waiting_capacity,
-				   drawing->waiting_count + 1) < 0)
-			return SN_ERR_MEMORY;
 		drawing->is_done[called] = true;
-		drawing->waiting[drawing->waiting_count].computation = called;
-		drawing->waiting[drawing->waiting_count++].parent = drawing->graph_nodes[index];
+		if (sn_vec_push(&drawing->waiting, &drawing->waiting_capacity,
+				&drawing->waiting_count,
+				(struct waiting){called, drawing->graph_nodes[index]}))
+			return SN_ERR_MEMORY;
 	}
 	return 0;
 }
@@ -519,19 +505,16 @@ static int draw_instructions(struct sn_xplane *xplane, struct drawing *drawing)
 	int result = 0;
 	if (entry == SN_INTERN_NONE)
 		entry = (uint32_t)hlo->computation_count - 1;
-	if (sn_vec_reserve(&drawing->waiting, &drawing->waiting_capacity, 1) < 0)
+	if (sn_vec_push(&drawing->waiting, &drawing->waiting_capacity, &drawing->waiting_count,
+			(struct waiting){entry, SONDE_NONE}))
 		return SN_ERR_MEMORY;
 	drawing->is_done[entry] = true;
-	drawing->waiting[0].computation = entry;
-	drawing->waiting[0].parent = SONDE_NONE;
-	for (drawing->waiting_count = 1; drawing->waiting_count && !result;) {
-		drawing->waiting_count--;
-		uint32_t parent = drawing->waiting[drawing->waiting_count].parent;
-		const struct sn_hlo_computation *computation =
-		    hlo->computations + drawing->waiting[drawing->waiting_count].computation;
+	while (drawing->waiting_count && !result) {
+		struct waiting next = drawing->waiting[--drawing->waiting_count];
+		const struct sn_hlo_computation *computation = hlo->computations + next.computation;
 		for (size_t i = 0; i < computation->count && !result; i++)
 			result = add_instruction(xplane, drawing,
-						 (uint32_t)(computation->first + i), parent);
+						 (uint32_t)(computation->first + i), next.parent);
 	}
 	if (!result)
 		add_edges(xplane, drawing);
@@ -572,13 +555,13 @@ static void draw_seen(struct sn_xplane *xplane, uint32_t number, uint32_t model)
 		if (node->graph_node != SONDE_NONE || node->instruction != SONDE_NONE ||
 		    (node->is_elsewhere && !node->host.count))
 			continue;
-		struct sonde_graph_node made = SN_GRAPH_NODE;
-		made.model = model;
-		made.name = node->name;
-		made.type = node->type;
-		made.device = node->device != SONDE_NONE ? node->device : device;
-		made.flags = node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0;
-		node->graph_node = sn_db_builder_graph_node(xplane->builder, &made);
+		struct sonde_graph_node created = SN_GRAPH_NODE;
+		created.model = model;
+		created.name = node->name;
+		created.type = node->type;
+		created.device = node->device != SONDE_NONE ? node->device : device;
+		created.flags = node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0;
+		node->graph_node = sn_db_builder_graph_node(xplane->builder, &created);
 		add_statistics(xplane, node);
 	}
 }
@@ -586,7 +569,7 @@ static void draw_seen(struct sn_xplane *xplane, uint32_t number, uint32_t model)
 static int compare_runs(const void *left, const void *right)
 {
 	const struct sn_xplane_run *a = left, *b = right;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+	return SN_ORDER(a->start_ns, b->start_ns);
 }
 
 /* Times of runs are the file's plus SN_TRACK_TIME_MAX. */
@@ -601,13 +584,13 @@ static void add_iterations(struct sn_xplane *xplane, struct sn_xplane_run *runs,
 	if (count)
 		qsort(runs, count, sizeof(*runs), compare_runs);
 	for (size_t i = 0; i < count; i++) {
-		struct sonde_graph_iteration made = {
+		struct sonde_graph_iteration created = {
 		    .model = model,
 		    .number = i,
 		    .start_ns = time_of(xplane, runs[i].start_ns),
 		    .end_ns = time_of(xplane, runs[i].end_ns),
 		};
-		sn_db_builder_graph_iteration(xplane->builder, &made);
+		sn_db_builder_graph_iteration(xplane->builder, &created);
 	}
 }
 
@@ -643,18 +626,18 @@ static int draw(struct sn_xplane *xplane, uint32_t number)
 									  : "executions");
 	model.flags = (module->is_cut ? SONDE_MODEL_ITERATIONS_CUT : 0) |
 		      (module->is_tensorflow && xplane->marks_are_cut ? SONDE_MODEL_SAMPLED : 0);
-	uint32_t made = sn_db_builder_graph_model(builder, &model);
-	int result = module->has_hlo ? draw_hlo(xplane, &module->hlo, number, made,
+	uint32_t created = sn_db_builder_graph_model(builder, &model);
+	int result = module->has_hlo ? draw_hlo(xplane, &module->hlo, number, created,
 						devices_text(xplane, module))
 				     : 0;
 	if (result)
 		return result;
-	draw_seen(xplane, number, made);
+	draw_seen(xplane, number, created);
 	module = xplane->programs.modules + number;
 	if (is_marked)
-		add_iterations(xplane, xplane->steps, xplane->step_count, made);
+		add_iterations(xplane, xplane->steps, xplane->step_count, created);
 	else
-		add_iterations(xplane, module->runs, module->run_ids.count, made);
+		add_iterations(xplane, module->runs, module->run_ids.count, created);
 	return 0;
 }
 
@@ -686,7 +669,7 @@ static int draw_before(struct sn_xplane *xplane, struct sn_hlo *hlo)
 	    !xplane->programs.modules[number].execution_count)
 		return 0;
 	snprintf(name, sizeof(name), "%.480s before XLA's passes",
-		 text_of(xplane, xplane->programs.modules[number].label));
+		 sn_xplane_text(xplane, xplane->programs.modules[number].label));
 	struct sonde_graph_model model =
 	    model_of(xplane, sn_db_builder_string(builder, name), "XLA");
 	model.edges_by = sn_db_builder_string(builder, "the program");
@@ -702,13 +685,10 @@ static int draw_function(struct sn_xplane *xplane, struct sn_hlo *hlo)
 	uint32_t number = sn_intern_find(&xplane->programs.module_ids, &key, sizeof(key));
 	bool any_ran = false;
 	for (size_t i = 0; i < hlo->instruction_count && number != SN_INTERN_NONE; i++) {
-		uint32_t node_key[2] = {number, hlo->instructions[i].name};
-		uint32_t node =
-		    sn_intern_find(&xplane->programs.node_ids, node_key, sizeof(node_key));
-		any_ran |= node != SN_INTERN_NONE &&
-			   xplane->programs.nodes[node].graph_node == SONDE_NONE &&
-			   xplane->programs.nodes[node].has_run &&
-			   !xplane->programs.nodes[node].is_elsewhere;
+		uint32_t found = find_node(xplane, number, hlo->instructions[i].name);
+		const struct sn_xplane_node *node = xplane->programs.nodes + found;
+		any_ran |= found != SONDE_NONE && node->graph_node == SONDE_NONE && node->has_run &&
+			   !node->is_elsewhere;
 	}
 	if (!any_ran)
 		return 0;
@@ -716,36 +696,37 @@ static int draw_function(struct sn_xplane *xplane, struct sn_hlo *hlo)
 	model.edges_by = sn_db_builder_string(builder, "the function's graph");
 	if (xplane->step_count)
 		model.iterations_by = sn_db_builder_string(builder, "marked");
-	uint32_t made = sn_db_builder_graph_model(builder, &model);
-	add_iterations(xplane, xplane->steps, xplane->step_count, made);
-	return draw_hlo(xplane, hlo, number, made,
+	uint32_t created = sn_db_builder_graph_model(builder, &model);
+	add_iterations(xplane, xplane->steps, xplane->step_count, created);
+	return draw_hlo(xplane, hlo, number, created,
 			devices_text(xplane, xplane->programs.modules + number));
 }
 
 static int is_program(const struct dirent *entry)
 {
-	static const char suffix[] = ".hlo.pb";
-	size_t length = strlen(entry->d_name);
-	return length >= sizeof(suffix) &&
-	       !strcmp(entry->d_name + length - sizeof(suffix) + 1, suffix);
+	return sn_text_ends(entry->d_name, ".hlo.pb");
 }
 
-/* Each program of a folder, by name; a folder that is not there has none. */
-static int draw_files(struct sn_xplane *xplane, const char *folder,
-		      int (*take)(struct sn_xplane *xplane, struct sn_hlo *hlo))
+/* Each program of a folder beside the file, by name; a folder that is not there has none. */
+static int draw_beside(struct sn_xplane *xplane, const char *folder,
+		       int (*draw_one)(struct sn_xplane *xplane, struct sn_hlo *hlo))
 {
+	char path[4608];
 	struct dirent **entries;
-	int count = scandir(folder, &entries, is_program, alphasort), result = 0;
+	if (!xplane->beside ||
+	    snprintf(path, sizeof(path), "%s/%s", xplane->beside, folder) >= PATH_MAX)
+		return 0;
+	int count = scandir(path, &entries, is_program, alphasort), result = 0;
 	for (int i = 0; i < count; i++) {
-		char path[4608];
 		struct sn_hlo hlo;
-		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		snprintf(path, sizeof(path), "%s/%s/%s", xplane->beside, folder,
+			 entries[i]->d_name);
 		free(entries[i]);
 		if (result)
 			continue;
 		result = read_program(xplane, path, &hlo);
 		if (!result)
-			result = take(xplane, &hlo);
+			result = draw_one(xplane, &hlo);
 		sn_hlo_release(&hlo);
 		if (result == SN_ERR_FORMAT) {
 			xplane->damaged_programs++;
@@ -755,16 +736,6 @@ static int draw_files(struct sn_xplane *xplane, const char *folder,
 	if (count >= 0)
 		free(entries);
 	return result;
-}
-
-static int draw_beside(struct sn_xplane *xplane, const char *name,
-		       int (*take)(struct sn_xplane *xplane, struct sn_hlo *hlo))
-{
-	char path[4096];
-	if (!xplane->beside ||
-	    snprintf(path, sizeof(path), "%s/%s", xplane->beside, name) >= (int)sizeof(path))
-		return 0;
-	return draw_files(xplane, path, take);
 }
 
 static int describe_function(struct sn_xplane *xplane, struct sn_hlo *hlo)
@@ -820,8 +791,8 @@ void sn_xplane_release_programs(struct sn_xplane_programs *programs)
 	free(programs->nodes);
 	free(programs->lasts);
 	sn_intern_release(&programs->module_ids);
-	sn_intern_release(&programs->module_names);
-	sn_intern_release(&programs->node_ids);
-	sn_intern_release(&programs->line_ids);
+	sn_table_release(&programs->module_names);
+	sn_table_release(&programs->node_ids);
+	sn_table_release(&programs->line_ids);
 	*programs = (struct sn_xplane_programs){0};
 }

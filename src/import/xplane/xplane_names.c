@@ -47,18 +47,12 @@ static const struct {
     {"hlo_proto", SN_XPLANE_LEFT_OUT},
 };
 
-static uint32_t string_of(struct sn_xplane *xplane, const struct sn_proto_field *field)
-{
-	return sn_db_builder_string_n(xplane->builder, (const char *)field->bytes,
-				      field->bytes ? field->length : 0);
-}
-
 /* ---- statistics ---- */
 
 static struct sn_xplane_stat_kind *kind_of_stat(struct sn_xplane_plane *plane, uint64_t id)
 {
-	uint32_t number = sn_intern_find(&plane->stat_ids, &id, sizeof(id));
-	return number == SN_INTERN_NONE ? NULL : plane->stats + number;
+	uint32_t number = sn_table_find(&plane->stat_ids, id);
+	return number == SN_TABLE_NONE ? NULL : plane->stats + number;
 }
 
 bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
@@ -86,7 +80,7 @@ bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	if (message.failed || !stat->kind)
 		return false;
 	if (stat->contents.number == 5) {
-		stat->value = string_of(xplane, &stat->contents);
+		stat->value = sn_proto_string(xplane->builder, &stat->contents);
 	} else if (stat->contents.number == 7) { /* a reference to a name */
 		const struct sn_xplane_stat_kind *named = kind_of_stat(plane, stat->value);
 		stat->value = named ? named->name : SONDE_NONE;
@@ -97,64 +91,51 @@ bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	return stat->type != SONDE_ATTRIBUTE_STRING || stat->value != SONDE_NONE;
 }
 
-static int take_stat_name(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+static int read_stat_name(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 			  struct sn_proto entry)
 {
-	struct sn_xplane_stat_kind made = {.name = SONDE_NONE};
-	struct sn_proto_field field, inner;
-	uint64_t id = 0;
-	while (sn_proto_next(&entry, &field)) {
-		struct sn_proto value = sn_proto_enter(&field);
-		if (field.number == 1)
-			id = field.value;
-		while (field.number == 2 && sn_proto_next(&value, &inner))
-			if (inner.number == 2)
-				made.name = string_of(xplane, &inner);
-	}
-	if (made.name == SONDE_NONE)
-		made.name = sn_db_builder_string(xplane->builder, "");
-	memset(made.keys, 0xff, sizeof(made.keys));
-	const char *text = sn_db_builder_text(xplane->builder, made.name);
+	struct sn_proto_field fields[3], inner[3]; /* 1 id, 2 a message with 2 the name */
+	SN_PROTO_FIELDS(entry, fields);
+	SN_PROTO_FIELDS(sn_proto_enter(fields + 2), inner);
+	struct sn_xplane_stat_kind created = {.name = sn_proto_string(xplane->builder, inner + 2)};
+	memset(created.keys, 0xff, sizeof(created.keys));
+	const char *text = sn_db_builder_text(xplane->builder, created.name);
 	for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
 		if (!strcmp(roles[i].name, text))
-			made.role = roles[i].role;
-	uint32_t number = sn_intern_add(&plane->stat_ids, &id, sizeof(id));
-	if (number == SN_INTERN_NONE ||
+			created.role = roles[i].role;
+	uint32_t number = sn_table_add(&plane->stat_ids, fields[1].value);
+	if (number == SN_TABLE_NONE ||
 	    sn_vec_reserve(&plane->stats, &plane->stat_capacity, number + 1ull) < 0)
 		return SN_ERR_MEMORY;
-	plane->stats[number] = made;
+	plane->stats[number] = created;
 	return 0;
 }
 
 /* ---- events ---- */
 
-/* The bytes of an XStat that is one of bytes; a program is. */
-static struct sn_proto_field blob_of(const struct sn_proto_field *stat)
-{
-	struct sn_proto parts = sn_proto_enter(stat);
-	struct sn_proto_field field, found = {0};
-	while (sn_proto_next(&parts, &field))
-		if (field.number == 6)
-			found = field;
-	return found;
-}
-
 static int keep(struct sn_xplane_plane *plane, const struct sn_proto_field *stat)
 {
 	if (stat->length > KEPT_BYTES_MAX)
 		return 0;
-	size_t wanted = plane->byte_count + stat->length + 2;
-	if (sn_vec_reserve(&plane->bytes, &plane->byte_capacity, wanted) < 0)
+	unsigned char *at = sn_buffer_room(&plane->bytes, 2 + stat->length);
+	if (!at)
 		return SN_ERR_MEMORY;
-	plane->bytes[plane->byte_count++] = (unsigned char)stat->length;
-	plane->bytes[plane->byte_count++] = (unsigned char)(stat->length >> 8);
+	at[0] = (unsigned char)stat->length;
+	at[1] = (unsigned char)(stat->length >> 8);
 	if (stat->length)
-		memcpy(plane->bytes + plane->byte_count, stat->bytes, stat->length);
-	plane->byte_count += stat->length;
+		memcpy(at + 2, stat->bytes, stat->length);
 	return 0;
 }
 
-static int take_event_value(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+struct sn_proto sn_xplane_kept_stat(const struct sn_xplane_plane *plane, size_t *at)
+{
+	const unsigned char *bytes = plane->bytes.bytes + *at;
+	size_t length = bytes[0] | (size_t)bytes[1] << 8;
+	*at += 2 + length;
+	return sn_proto_of(bytes + 2, length);
+}
+
+static int read_event_value(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 			    struct sn_proto value, struct sn_xplane_kind *kind)
 {
 	struct sn_proto_field field;
@@ -163,15 +144,17 @@ static int take_event_value(struct sn_xplane *xplane, struct sn_xplane_plane *pl
 	int result = 0;
 	while (!result && sn_proto_next(&value, &field)) {
 		if (field.number == 2)
-			kind->name = string_of(xplane, &field);
+			kind->name = sn_proto_string(xplane->builder, &field);
 		else if (field.number == 4 && field.length)
-			kind->display = string_of(xplane, &field);
+			kind->display = sn_proto_string(xplane->builder, &field);
 		else if (field.number == 3 && has_programs)
 			result = sn_xplane_add_program(xplane, field.bytes, field.length);
 		else if (field.number == 5 && has_programs) {
-			struct sn_proto_field blob = blob_of(&field);
-			if (blob.length)
-				result = sn_xplane_add_program(xplane, blob.bytes, blob.length);
+			struct sn_proto_field stat[7]; /* 6: the bytes of one of bytes */
+			SN_PROTO_FIELDS(sn_proto_enter(&field), stat);
+			if (stat[6].length)
+				result =
+				    sn_xplane_add_program(xplane, stat[6].bytes, stat[6].length);
 		} else if (field.number == 5) {
 			result = keep(plane, &field);
 		}
@@ -179,12 +162,12 @@ static int take_event_value(struct sn_xplane *xplane, struct sn_xplane_plane *pl
 	return result;
 }
 
-static int take_event_name(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+static int read_event_name(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 			   struct sn_proto entry)
 {
 	struct sn_xplane_kind kind = {.name = SONDE_NONE,
 				      .display = SONDE_NONE,
-				      .stats_at = plane->byte_count,
+				      .stats_at = plane->bytes.count,
 				      .number = SONDE_NONE};
 	struct sn_proto_field field;
 	uint64_t id = 0;
@@ -193,16 +176,16 @@ static int take_event_name(struct sn_xplane *xplane, struct sn_xplane_plane *pla
 		if (field.number == 1)
 			id = field.value;
 		else if (field.number == 2)
-			result = take_event_value(xplane, plane, sn_proto_enter(&field), &kind);
+			result = read_event_value(xplane, plane, sn_proto_enter(&field), &kind);
 	}
 	if (result)
 		return result;
-	kind.stat_bytes = (uint32_t)(plane->byte_count - kind.stats_at);
+	kind.stat_bytes = (uint32_t)(plane->bytes.count - kind.stats_at);
 	if (kind.name == SONDE_NONE)
 		kind.name = sn_db_builder_string(xplane->builder, "");
-	kind.told = sn_xplane_told_by(sn_db_builder_text(xplane->builder, kind.name));
-	uint32_t number = sn_intern_add(&plane->kind_ids, &id, sizeof(id));
-	if (number == SN_INTERN_NONE ||
+	kind.mark = sn_xplane_mark_kind_of(sn_db_builder_text(xplane->builder, kind.name));
+	uint32_t number = sn_table_add(&plane->kind_ids, id);
+	if (number == SN_TABLE_NONE ||
 	    sn_vec_reserve(&plane->kinds, &plane->kind_capacity, number + 1ull) < 0)
 		return SN_ERR_MEMORY;
 	plane->kinds[number] = kind;
@@ -215,7 +198,7 @@ static int take_event_name(struct sn_xplane *xplane, struct sn_xplane_plane *pla
 static void name_plane(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		       const struct sn_proto_field *field)
 {
-	plane->name = string_of(xplane, field);
+	plane->name = sn_proto_string(xplane->builder, field);
 	const char *name = sn_db_builder_text(xplane->builder, plane->name);
 	const char *colon = strrchr(name, ':');
 	plane->is_device = !strncmp(name, "/device:", 8) && colon > name + 7;
@@ -253,7 +236,7 @@ static int look_at_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	return found ? found : sn_proto_stream_leave(stream, error);
 }
 
-static int take_plane_field(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+static int read_plane_field(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 			    struct sn_proto_field *field, struct sn_error *error)
 {
 	if (field->wire != SN_PROTO_BYTES || field->number < 2 || field->number > 6)
@@ -272,15 +255,15 @@ static int take_plane_field(struct sn_xplane *xplane, struct sn_xplane_plane *pl
 		name_plane(xplane, plane, field);
 		break;
 	case 4:
-		result = take_event_name(xplane, plane, sn_proto_enter(field));
+		result = read_event_name(xplane, plane, sn_proto_enter(field));
 		break;
 	case 5:
-		result = take_stat_name(xplane, plane, sn_proto_enter(field));
+		result = read_stat_name(xplane, plane, sn_proto_enter(field));
 		break;
 	default:
 		result = keep(plane, field);
 	}
-	return result ? sn_fail(error, result, "out of memory") : 0;
+	return result ? sn_fail_memory(error) : 0;
 }
 
 /* One of the plane's own statistics, as text. */
@@ -302,18 +285,15 @@ static void describe(struct sn_xplane *xplane, const struct sn_xplane_stat *stat
 }
 
 /* What a plane says of itself: `first` is where in its bytes. */
-static void take_plane_stats(struct sn_xplane *xplane, struct sn_xplane_plane *plane, size_t first)
+static void read_plane_stats(struct sn_xplane *xplane, struct sn_xplane_plane *plane, size_t first)
 {
 	struct sn_db_builder *builder = xplane->builder;
 	char device[1024] = "", name[256], value[256];
 	size_t used = 0;
-	for (size_t at = first; at + 2 <= plane->byte_count;) {
-		size_t length = plane->bytes[at] | (size_t)plane->bytes[at + 1] << 8;
+	for (size_t at = first; at < plane->bytes.count;) {
 		struct sn_xplane_stat stat;
-		bool is_sound = sn_xplane_stat(xplane, plane,
-					       sn_proto_of(plane->bytes + at + 2, length), &stat);
-		at += 2 + length;
-		if (!is_sound || !stat.type)
+		if (!sn_xplane_stat(xplane, plane, sn_xplane_kept_stat(plane, &at), &stat) ||
+		    !stat.type)
 			continue;
 		if (stat.kind->role == SN_XPLANE_PROCESS)
 			xplane->pid = (int64_t)stat.value;
@@ -341,31 +321,31 @@ static int look_at_plane(struct sn_xplane *xplane, struct sn_error *error)
 	struct sn_proto_field field;
 	size_t first_stat = 0;
 	bool has_stats = false;
-	if (sn_vec_reserve(&xplane->planes, &xplane->plane_capacity, xplane->plane_count + 1) < 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	struct sn_xplane_plane *plane = xplane->planes + xplane->plane_count++;
-	*plane = (struct sn_xplane_plane){.name = sn_db_builder_string(xplane->builder, "")};
+	struct sn_xplane_plane nameless = {.name = sn_db_builder_string(xplane->builder, "")};
+	if (sn_vec_push(&xplane->planes, &xplane->plane_capacity, &xplane->plane_count, nameless))
+		return sn_fail_memory(error);
+	struct sn_xplane_plane *plane = xplane->planes + xplane->plane_count - 1;
 	int found = sn_proto_stream_enter(&xplane->stream, error);
 	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
 		/* of this number are the last fields of a plane */
 		if (field.number == 6 && !has_stats) {
-			first_stat = plane->byte_count;
+			first_stat = plane->bytes.count;
 			has_stats = true;
 		}
-		found = take_plane_field(xplane, plane, &field, error);
+		found = read_plane_field(xplane, plane, &field, error);
 	}
 	if (found)
 		return found;
 	if (has_stats)
-		take_plane_stats(xplane, plane, first_stat);
+		read_plane_stats(xplane, plane, first_stat);
 	return sn_proto_stream_leave(&xplane->stream, error);
 }
 
-static int take_host(struct sn_xplane *xplane, struct sn_proto_field *field, struct sn_error *error)
+static int read_host(struct sn_xplane *xplane, struct sn_proto_field *field, struct sn_error *error)
 {
 	int result = sn_proto_stream_load(&xplane->stream, field, error);
 	if (!result && field->length)
-		xplane->host = string_of(xplane, field);
+		xplane->host = sn_proto_string(xplane->builder, field);
 	return result;
 }
 
@@ -378,7 +358,7 @@ int sn_xplane_names(struct sn_xplane *xplane, struct sn_error *error)
 		if (field.number == 1 && is_bytes)
 			found = look_at_plane(xplane, error);
 		else if (field.number == 4 && is_bytes && field.length <= KEPT_BYTES_MAX)
-			found = take_host(xplane, &field, error);
+			found = read_host(xplane, &field, error);
 		if (found < 0)
 			break;
 	}
@@ -388,11 +368,11 @@ int sn_xplane_names(struct sn_xplane *xplane, struct sn_error *error)
 void sn_xplane_release_names(struct sn_xplane *xplane)
 {
 	for (size_t i = 0; i < xplane->plane_count; i++) {
-		sn_intern_release(&xplane->planes[i].kind_ids);
-		sn_intern_release(&xplane->planes[i].stat_ids);
+		sn_table_release(&xplane->planes[i].kind_ids);
+		sn_table_release(&xplane->planes[i].stat_ids);
 		free(xplane->planes[i].kinds);
 		free(xplane->planes[i].stats);
-		free(xplane->planes[i].bytes);
+		sn_buffer_release(&xplane->planes[i].bytes);
 	}
 	xplane->plane_count = 0;
 }

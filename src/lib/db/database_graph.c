@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading dataflow graphs, all of which is checked on opening; see sonde/graph.h. */
 #include "base/error.h"
+#include "base/search.h"
 #include "database_access.h"
+#include "format/database/statistics.h"
 #include "sonde/graph.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,21 +19,6 @@ struct sonde_graph {
 	uint32_t model_count, node_count, edge_count, stat_count, iteration_count;
 };
 
-static bool section(const struct sonde_db *db, unsigned type, size_t record_bytes,
-		    const void *array_pointer, uint32_t *count)
-{
-	uint64_t length;
-	*(const void **)array_pointer = sn_db_section(db, type, &length);
-	*count = (uint32_t)(length / record_bytes);
-	return length % record_bytes == 0 && length / record_bytes < SONDE_NONE;
-}
-
-static bool is_finite(const struct sonde_db_stat *stat)
-{
-	return isfinite(stat->count) && isfinite(stat->sum) && isfinite(stat->min) &&
-	       isfinite(stat->max) && isfinite(stat->sum_squares);
-}
-
 /* Models share out all nodes, edges and iterations among them, in order. */
 static bool check_models(const struct sonde_graph *graph)
 {
@@ -43,7 +29,7 @@ static bool check_models(const struct sonde_graph *graph)
 		    model->first_edge != edge || model->edge_count > graph->edge_count - edge ||
 		    model->first_iteration != iteration ||
 		    model->iteration_count > graph->iteration_count - iteration ||
-		    !is_finite(&model->iteration_time))
+		    !sn_stat_is_finite(&model->iteration_time))
 			return false;
 		node += model->node_count;
 		edge += model->edge_count;
@@ -90,7 +76,7 @@ static bool check_values(const struct sonde_graph *graph)
 {
 	for (uint32_t i = 0; i < graph->stat_count; i++) {
 		const struct sonde_graph_stat *stat = graph->stats + i;
-		if (stat->node >= graph->node_count || !is_finite(&stat->stat) ||
+		if (stat->node >= graph->node_count || !sn_stat_is_finite(&stat->stat) ||
 		    (i && (stat->node < stat[-1].node ||
 			   (stat->node == stat[-1].node && stat->kind <= stat[-1].kind))))
 			return false;
@@ -112,17 +98,17 @@ int sonde_graph_open(const struct sonde_db *db, struct sonde_graph **opened,
 	const char *why = graph ? NULL : "out of memory";
 	if (graph) {
 		graph->db = db;
-#define SECTION(type, array, count)                                                                \
-	section(db, type, sizeof(*graph->array), &graph->array, &graph->count)
-		bool is_whole = SECTION(SN_DATABASE_GRAPH_MODELS, models, model_count);
-		is_whole &= SECTION(SN_DATABASE_GRAPH_NODES, nodes, node_count);
-		is_whole &= SECTION(SN_DATABASE_GRAPH_EDGES, edges, edge_count);
-		is_whole &= SECTION(SN_DATABASE_GRAPH_STATS, stats, stat_count);
-		is_whole &= SECTION(SN_DATABASE_GRAPH_ITERATIONS, iterations, iteration_count);
-#undef SECTION
-		if (!is_whole || !check_models(graph) || !check_nodes(graph) ||
-		    !check_edges(graph) || !check_values(graph))
+#define TABLE(type, array, count)                                                                  \
+	sn_db_table(db, type, sizeof(*graph->array), &graph->array, &graph->count)
+		if (!TABLE(SN_DATABASE_GRAPH_MODELS, models, model_count) ||
+		    !TABLE(SN_DATABASE_GRAPH_NODES, nodes, node_count) ||
+		    !TABLE(SN_DATABASE_GRAPH_EDGES, edges, edge_count) ||
+		    !TABLE(SN_DATABASE_GRAPH_STATS, stats, stat_count) ||
+		    !TABLE(SN_DATABASE_GRAPH_ITERATIONS, iterations, iteration_count) ||
+		    !check_models(graph) || !check_nodes(graph) || !check_edges(graph) ||
+		    !check_values(graph))
 			why = "the file is damaged";
+#undef TABLE
 	}
 	if (!why) {
 		*opened = graph;
@@ -140,59 +126,15 @@ void sonde_graph_close(struct sonde_graph *graph)
 	free(graph);
 }
 
-uint32_t sonde_graph_model_count(const struct sonde_graph *graph)
-{
-	return graph->model_count;
-}
-
-const struct sonde_graph_model *sonde_graph_model(const struct sonde_graph *graph, uint32_t model)
-{
-	return model < graph->model_count ? graph->models + model : NULL;
-}
-
-uint32_t sonde_graph_node_count(const struct sonde_graph *graph)
-{
-	return graph->node_count;
-}
-
-const struct sonde_graph_node *sonde_graph_node(const struct sonde_graph *graph, uint32_t node)
-{
-	return node < graph->node_count ? graph->nodes + node : NULL;
-}
-
-uint32_t sonde_graph_edge_count(const struct sonde_graph *graph)
-{
-	return graph->edge_count;
-}
-
-const struct sonde_graph_edge *sonde_graph_edge(const struct sonde_graph *graph, uint32_t edge)
-{
-	return edge < graph->edge_count ? graph->edges + edge : NULL;
-}
-
-uint32_t sonde_graph_iteration_count(const struct sonde_graph *graph)
-{
-	return graph->iteration_count;
-}
-
-const struct sonde_graph_iteration *sonde_graph_iteration(const struct sonde_graph *graph,
-							  uint32_t iteration)
-{
-	return iteration < graph->iteration_count ? graph->iterations + iteration : NULL;
-}
+SN_DB_TABLE(sonde_graph, model, models, model_count)
+SN_DB_TABLE(sonde_graph, node, nodes, node_count)
+SN_DB_TABLE(sonde_graph, edge, edges, edge_count)
+SN_DB_TABLE(sonde_graph, iteration, iterations, iteration_count)
 
 /* The first edge that leads to `node` or a later one. */
 static uint32_t first_input(const struct sonde_graph *graph, uint32_t node)
 {
-	uint32_t low = 0, high = graph->edge_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (graph->edges[middle].to < node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, graph->edge_count, graph->edges[i].to < node);
 }
 
 const struct sonde_graph_edge *sonde_graph_inputs(const struct sonde_graph *graph, uint32_t node,
@@ -209,19 +151,12 @@ const struct sonde_graph_edge *sonde_graph_inputs(const struct sonde_graph *grap
 bool sonde_graph_stat(const struct sonde_graph *graph, uint32_t node, enum sonde_node_stat kind,
 		      struct sonde_db_stat *stat)
 {
-	uint32_t low = 0, high = graph->stat_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct sonde_graph_stat *one = graph->stats + middle;
-		if (one->node < node || (one->node == node && one->kind < (uint32_t)kind))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*stat = (struct sonde_db_stat){0};
-	if (low == graph->stat_count || graph->stats[low].node != node ||
-	    graph->stats[low].kind != (uint32_t)kind)
-		return false;
-	*stat = graph->stats[low].stat;
-	return true;
+	const struct sonde_graph_stat *stats = graph->stats;
+	uint32_t at = sn_search(i, graph->stat_count,
+				stats[i].node < node ||
+				    (stats[i].node == node && stats[i].kind < (uint32_t)kind));
+	bool is_there =
+	    at < graph->stat_count && stats[at].node == node && stats[at].kind == (uint32_t)kind;
+	*stat = is_there ? stats[at].stat : (struct sonde_db_stat){0};
+	return is_there;
 }

@@ -152,15 +152,6 @@ static int check_sections(struct sonde_db *db, struct sn_error *error)
 	return 0;
 }
 
-static bool records32(const struct sonde_db *db, unsigned type, size_t record_bytes,
-		      const void *array_pointer, uint32_t *count)
-{
-	size_t wide;
-	bool is_whole = sn_db_records(db, type, record_bytes, array_pointer, &wide);
-	*count = (uint32_t)wide;
-	return is_whole && wide < SONDE_NONE;
-}
-
 static bool has_string(const struct sonde_db *db, uint32_t string)
 {
 	return string < db->string_count || string == SONDE_NONE;
@@ -189,37 +180,16 @@ static bool check_strings(struct sonde_db *db)
 	return true;
 }
 
-static bool check_modules(struct sonde_db *db)
+static bool check_frames(const struct sonde_db *db)
 {
-	if (!records32(db, SN_DATABASE_MODULES, sizeof(*db->modules), &db->modules,
-		       &db->module_count))
-		return false;
-	for (uint32_t i = 0; i < db->module_count; i++)
-		if (!has_string(db, db->modules[i].path) ||
-		    !has_string(db, db->modules[i].build_id))
+	for (uint32_t i = 0; i < db->frame_count; i++)
+		if (db->frames[i].module >= db->module_count && db->frames[i].module != SONDE_NONE)
 			return false;
 	return true;
 }
 
-static bool check_frames(struct sonde_db *db)
+static bool check_contexts(const struct sonde_db *db)
 {
-	if (!records32(db, SN_DATABASE_FRAMES, sizeof(*db->frames), &db->frames, &db->frame_count))
-		return false;
-	for (uint32_t i = 0; i < db->frame_count; i++) {
-		const struct sonde_db_frame *frame = db->frames + i;
-		if (!has_string(db, frame->name) || !has_string(db, frame->linkage_name) ||
-		    !has_string(db, frame->file) ||
-		    (frame->module >= db->module_count && frame->module != SONDE_NONE))
-			return false;
-	}
-	return true;
-}
-
-static bool check_contexts(struct sonde_db *db)
-{
-	if (!records32(db, SN_DATABASE_CONTEXTS, sizeof(*db->contexts), &db->contexts,
-		       &db->context_count))
-		return false;
 	const struct sonde_db_context *contexts = db->contexts;
 	if (!db->context_count || contexts[0].parent || contexts[0].depth ||
 	    contexts[0].end != db->context_count || contexts[0].frame >= db->frame_count)
@@ -238,67 +208,68 @@ static bool check_contexts(struct sonde_db *db)
 	return true;
 }
 
-static bool check_metrics(struct sonde_db *db)
-{
-	if (!records32(db, SN_DATABASE_METRICS, sizeof(*db->metrics), &db->metrics,
-		       &db->metric_count))
-		return false;
-	for (uint32_t i = 0; i < db->metric_count; i++)
-		if (!has_string(db, db->metrics[i].name) || !has_string(db, db->metrics[i].unit) ||
-		    !has_string(db, db->metrics[i].source))
-			return false;
-	return true;
-}
+/* What is found on opening: an array in struct sonde_db, its count, and which fields of its records
+ * are strings. */
+static const struct table {
+	const char *name;
+	unsigned section;
+	size_t record_bytes, array, count;
+	bool (*check)(const struct sonde_db *db); /* what else must hold; NULL */
+	size_t strings[3], string_count;
+} tables[] = {
+#define TABLE(name, section, array, count, check, ...)                                             \
+	{                                                                                          \
+		name, section, sizeof(*((struct sonde_db *)0)->array),                             \
+		    offsetof(struct sonde_db, array), offsetof(struct sonde_db, count), check,     \
+		    {__VA_ARGS__}, sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)                \
+	}
+#define STRING(type, field) offsetof(struct type, field)
+    TABLE("modules", SN_DATABASE_MODULES, modules, module_count, NULL,
+	  STRING(sonde_db_module, path), STRING(sonde_db_module, build_id)),
+    TABLE("frames", SN_DATABASE_FRAMES, frames, frame_count, check_frames,
+	  STRING(sonde_db_frame, name), STRING(sonde_db_frame, linkage_name),
+	  STRING(sonde_db_frame, file)),
+    TABLE("contexts", SN_DATABASE_CONTEXTS, contexts, context_count, check_contexts),
+    TABLE("metrics", SN_DATABASE_METRICS, metrics, metric_count, NULL,
+	  STRING(sonde_db_metric, name), STRING(sonde_db_metric, unit),
+	  STRING(sonde_db_metric, source)),
+    TABLE("profiles", SN_DATABASE_PROFILES, profiles, profile_count, NULL,
+	  STRING(sonde_db_profile, host), STRING(sonde_db_profile, program),
+	  STRING(sonde_db_profile, thread)),
+    TABLE("drops or properties", SN_DATABASE_DROPS, drops, drop_count, NULL,
+	  STRING(sonde_db_drop, cause), STRING(sonde_db_drop, text)),
+    TABLE("drops or properties", SN_DATABASE_PROPERTIES, properties, property_count, NULL,
+	  STRING(sn_database_property, key), STRING(sn_database_property, value)),
+#undef STRING
+#undef TABLE
+};
 
-static bool check_profiles(struct sonde_db *db)
+static bool check_table(struct sonde_db *db, const struct table *table)
 {
-	if (!records32(db, SN_DATABASE_PROFILES, sizeof(*db->profiles), &db->profiles,
-		       &db->profile_count))
+	const unsigned char **array = (void *)((char *)db + table->array);
+	uint32_t *count = (void *)((char *)db + table->count);
+	if (!sn_db_table(db, table->section, table->record_bytes, array, count))
 		return false;
-	for (uint32_t i = 0; i < db->profile_count; i++)
-		if (!has_string(db, db->profiles[i].host) ||
-		    !has_string(db, db->profiles[i].program) ||
-		    !has_string(db, db->profiles[i].thread))
-			return false;
-	return true;
-}
-
-static bool check_notes(struct sonde_db *db)
-{
-	if (!records32(db, SN_DATABASE_DROPS, sizeof(*db->drops), &db->drops, &db->drop_count) ||
-	    !records32(db, SN_DATABASE_PROPERTIES, sizeof(*db->properties), &db->properties,
-		       &db->property_count))
-		return false;
-	for (uint32_t i = 0; i < db->drop_count; i++)
-		if (!has_string(db, db->drops[i].cause) || !has_string(db, db->drops[i].text))
-			return false;
-	for (uint32_t i = 0; i < db->property_count; i++)
-		if (!has_string(db, db->properties[i].key) ||
-		    !has_string(db, db->properties[i].value))
-			return false;
-	return true;
-}
-
-static const struct sn_section_entry *find_formulas(const struct sonde_db *db)
-{
-	const struct sn_container_header *header = (const void *)db->bytes;
-	const struct sn_section_entry *table = (const void *)(db->bytes + header->table_offset);
-	for (uint32_t i = 0; i < header->section_count; i++)
-		if (table[i].type == SN_DATABASE_FORMULAS && table[i].index == 0)
-			return table + i;
-	return NULL;
+	for (uint32_t i = 0; i < *count; i++)
+		for (size_t s = 0; s < table->string_count; s++) {
+			uint32_t string;
+			memcpy(&string, *array + i * table->record_bytes + table->strings[s],
+			       sizeof(string));
+			if (!has_string(db, string))
+				return false;
+		}
+	return !table->check || table->check(db);
 }
 
 /* Whether the section of formulas, which may be missing, is whole. */
 static bool check_formulas(const struct sonde_db *db)
 {
-	const struct sn_section_entry *entry = find_formulas(db);
+	const struct sn_section_entry *entry = db->sections[SN_DATABASE_FORMULAS];
 	const struct sn_database_formulas *head;
 	if (!entry)
 		return true;
 	const char *at = (const char *)db->bytes + entry->offset, *end = at + entry->length;
-	if (entry->version != 1 || entry->length < sizeof(*head) ||
-	    entry->checksum != sn_checksum(at, entry->length))
+	if (entry->length < sizeof(*head))
 		return false;
 	head = (const void *)at;
 	uint64_t strings = 0;
@@ -309,23 +280,13 @@ static bool check_formulas(const struct sonde_db *db)
 
 static int check_contents(struct sonde_db *db, struct sn_error *error)
 {
-	const char *part = NULL;
-	if (!check_strings(db))
-		part = "strings";
-	else if (!check_modules(db))
-		part = "modules";
-	else if (!check_frames(db))
-		part = "frames";
-	else if (!check_contexts(db))
-		part = "contexts";
-	else if (!check_metrics(db))
-		part = "metrics";
-	else if (!check_profiles(db))
-		part = "profiles";
-	else if (!check_notes(db))
-		part = "drops or properties";
-	else if (!check_formulas(db))
+	const char *part = check_strings(db) ? NULL : "strings";
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && !part; i++)
+		part = check_table(db, tables + i) ? NULL : tables[i].name;
+	if (!part && !check_formulas(db))
 		part = "formulas";
+	else if (!sn_db_check_findings(db))
+		part = "findings";
 	return part ? sn_fail(error, SN_ERR_FORMAT, "damaged (inconsistent %s)", part)
 		    : sn_db_find_values(db, error);
 }
@@ -336,7 +297,7 @@ int sonde_db_open(const char *path, struct sonde_db **opened, struct sonde_db_er
 	struct sonde_db *db = calloc(1, sizeof(*db));
 	if (db)
 		db->path = strdup(path);
-	int result = db && db->path ? 0 : sn_fail(&why, SN_ERR_MEMORY, "out of memory");
+	int result = db && db->path ? 0 : sn_fail_memory(&why);
 	if (!result)
 		result = map_file(db, path, &why);
 	if (!result)
@@ -381,45 +342,12 @@ size_t sonde_db_string_length(const struct sonde_db *db, uint32_t string)
 	return db->string_offsets[string + 1] - db->string_offsets[string] - 1;
 }
 
-uint32_t sonde_db_module_count(const struct sonde_db *db)
-{
-	return db->module_count;
-}
-
-const struct sonde_db_module *sonde_db_module(const struct sonde_db *db, uint32_t module)
-{
-	return module < db->module_count ? db->modules + module : NULL;
-}
-
-uint32_t sonde_db_frame_count(const struct sonde_db *db)
-{
-	return db->frame_count;
-}
-
-const struct sonde_db_frame *sonde_db_frame(const struct sonde_db *db, uint32_t frame)
-{
-	return frame < db->frame_count ? db->frames + frame : NULL;
-}
-
-uint32_t sonde_db_context_count(const struct sonde_db *db)
-{
-	return db->context_count;
-}
-
-const struct sonde_db_context *sonde_db_context(const struct sonde_db *db, uint32_t context)
-{
-	return context < db->context_count ? db->contexts + context : NULL;
-}
-
-uint32_t sonde_db_metric_count(const struct sonde_db *db)
-{
-	return db->metric_count;
-}
-
-const struct sonde_db_metric *sonde_db_metric(const struct sonde_db *db, uint32_t metric)
-{
-	return metric < db->metric_count ? db->metrics + metric : NULL;
-}
+SN_DB_TABLE(sonde_db, module, modules, module_count)
+SN_DB_TABLE(sonde_db, frame, frames, frame_count)
+SN_DB_TABLE(sonde_db, context, contexts, context_count)
+SN_DB_TABLE(sonde_db, metric, metrics, metric_count)
+SN_DB_TABLE(sonde_db, profile, profiles, profile_count)
+SN_DB_TABLE(sonde_db, drop, drops, drop_count)
 
 uint32_t sonde_db_metric_by_name(const struct sonde_db *db, const char *name)
 {
@@ -433,26 +361,6 @@ const char *sonde_profile_kind_name(uint32_t kind)
 {
 	static const char *const names[] = {"thread", "stream", "processor"};
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
-}
-
-uint32_t sonde_db_profile_count(const struct sonde_db *db)
-{
-	return db->profile_count;
-}
-
-const struct sonde_db_profile *sonde_db_profile(const struct sonde_db *db, uint32_t profile)
-{
-	return profile < db->profile_count ? db->profiles + profile : NULL;
-}
-
-uint32_t sonde_db_drop_count(const struct sonde_db *db)
-{
-	return db->drop_count;
-}
-
-const struct sonde_db_drop *sonde_db_drop(const struct sonde_db *db, uint32_t drop)
-{
-	return drop < db->drop_count ? db->drops + drop : NULL;
 }
 
 uint32_t sonde_db_property_count(const struct sonde_db *db)
@@ -507,7 +415,7 @@ const char *sonde_frame_kind_layer(unsigned kind)
 bool sonde_db_formula(const struct sonde_db *db, uint32_t formula, const char **name,
 		      const char **text)
 {
-	const struct sn_section_entry *entry = find_formulas(db);
+	const struct sn_section_entry *entry = db->sections[SN_DATABASE_FORMULAS];
 	const struct sn_database_formulas *head =
 	    entry ? (const void *)(db->bytes + entry->offset) : NULL;
 	if (!head || formula >= head->count)
@@ -526,4 +434,13 @@ const void *sn_db_section(const struct sonde_db *db, unsigned type, uint64_t *le
 	    type < SN_DATABASE_TYPE_END ? db->sections[type] : NULL;
 	*length = entry ? entry->length : 0;
 	return entry ? db->bytes + entry->offset : NULL;
+}
+
+bool sn_db_table(const struct sonde_db *db, unsigned type, size_t record_bytes,
+		 const void *array_pointer, uint32_t *count)
+{
+	uint64_t length;
+	*(const void **)(uintptr_t)array_pointer = sn_db_section(db, type, &length);
+	*count = (uint32_t)(length / record_bytes);
+	return length % record_bytes == 0 && length / record_bytes < SONDE_NONE;
 }

@@ -61,6 +61,8 @@ struct sonde_db {
 /* The records of a section; false where its length is not a multiple of theirs. */
 bool sn_db_records(const struct sonde_db *db, unsigned type, size_t record_bytes,
 		   const void *array_pointer, size_t *count);
+/* Whether the section of findings, which may be missing, is whole and refers to what is there. */
+bool sn_db_check_findings(const struct sonde_db *db);
 /* Finds the sections of values. 0 or a negative enum sn_err. */
 int sn_db_find_values(struct sonde_db *db, struct sn_error *error);
 /* The planes of a major, which may be anything, and one of them, counted over all. */

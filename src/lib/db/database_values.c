@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding planes and giving them out; see sonde/db.h and database_reader.h. */
+#include "base/search.h"
 #include "database_reader.h"
 #include "format/checksum.h"
 #include "format/database/database_plane.h"
@@ -53,9 +54,7 @@ static int find_directory(struct sonde_db *db, struct sn_db_directory *directory
 	directory->checked = calloc(directory->major_count + 1ull, sizeof(*directory->checked));
 	directory->planes_checked =
 	    calloc(directory->plane_count + 1ull, sizeof(*directory->planes_checked));
-	return directory->checked && directory->planes_checked
-		   ? 0
-		   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return directory->checked && directory->planes_checked ? 0 : sn_fail_memory(error);
 }
 
 int sn_db_find_values(struct sonde_db *db, struct sn_error *error)
@@ -228,18 +227,13 @@ static bool find_plane(const struct sonde_db *db, const struct sn_db_directory *
 	if (major >= directory->major_count || metric >= db->metric_count ||
 	    !is_usable(db, directory, major))
 		return false;
-	uint64_t first = directory->index[major].first, end = directory->index[major + 1].first;
-	while (first < end) {
-		uint64_t middle = first + (end - first) / 2;
-		*entry = sn_db_entry(directory, middle);
-		if (entry->metric == metric)
-			return is_plane_usable(db, directory, major, middle);
-		if (entry->metric < metric)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return false;
+	uint64_t end = directory->index[major + 1].first;
+	uint64_t at = sn_search_from(i, directory->index[major].first, end,
+				     sn_db_entry(directory, i).metric < metric);
+	if (at == end)
+		return false;
+	*entry = sn_db_entry(directory, at);
+	return entry->metric == metric && is_plane_usable(db, directory, major, at);
 }
 
 static struct sonde_db_plane plane_of(const struct sonde_db *db, enum sn_db_directories which,
@@ -272,15 +266,8 @@ struct sonde_db_plane sonde_db_context_row(const struct sonde_db *db, uint32_t c
 
 static size_t find_id(const uint32_t *ids, size_t count, uint32_t id)
 {
-	size_t low = 0, high = count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && ids[low] == id ? low : count;
+	size_t at = sn_search(i, count, ids[i] < id);
+	return at < count && ids[at] == id ? at : count;
 }
 
 size_t sonde_db_plane_find(const struct sonde_db_plane *plane, uint32_t id)

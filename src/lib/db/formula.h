@@ -36,7 +36,7 @@ struct sn_formula_step;
 
 struct sn_formula {
 	char *name; /* owned; "" where it has none */
-	char *text; /* owned; as it was written, but for names of metrics, which are made plain */
+	char *text; /* owned; as it was written, but for metrics, which have their plain names */
 	char unit[SN_FORMULA_UNIT_CHARS]; /* "ns", "bytes", "bytes/s", "ratio", "1", "" unknown */
 	uint32_t input_count;
 	uint32_t inputs[SN_FORMULA_INPUTS_MAX]; /* the metrics it looks at */
@@ -91,6 +91,7 @@ struct sn_formulas {
 	uint32_t count;
 	struct sn_formula **items; /* owned */
 	const char **about;	   /* [item]: what it is, for people; "" */
+	size_t item_capacity, about_capacity;
 };
 /* 0 or SN_ERR_MEMORY; release in either case. A stored formula that cannot be read is left out. */
 int sn_formulas_init(struct sn_formulas *formulas, const struct sonde_db *db);

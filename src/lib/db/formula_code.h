@@ -88,7 +88,7 @@ int sn_formula_fail_at(struct sn_formula_parser *parser, const char *at, enum sn
 		       const char *format, ...) __attribute__((format(printf, 4, 5)));
 void sn_formula_skip_blanks(struct sn_formula_parser *parser);
 /* The name that stands here, "" without one. */
-void sn_formula_take_name(struct sn_formula_parser *parser, struct sn_formula_name *name);
+void sn_formula_read_name(struct sn_formula_parser *parser, struct sn_formula_name *name);
 /* The name is neither a metric nor a formula. */
 int sn_formula_fail_unknown(struct sn_formula_parser *parser, const struct sn_formula_name *name);
 /* Puts the metric's own name into the plain text, instead of what stands from name->start to here.

@@ -97,7 +97,7 @@ static bool is_known(const struct sn_formula_name *name)
 }
 
 /* "cpu-time": a quote in it is doubled. */
-static void take_quoted(struct sn_formula_parser *parser, struct sn_formula_name *name)
+static void read_quoted(struct sn_formula_parser *parser, struct sn_formula_name *name)
 {
 	char quote = *parser->at++;
 	size_t length = 0;
@@ -135,7 +135,7 @@ static bool is_call(const struct sn_formula_parser *parser, const struct sn_form
 }
 
 /* The longest name that is known; else all that could be one. */
-static void take_plain(struct sn_formula_parser *parser, struct sn_formula_name *name)
+static void read_plain(struct sn_formula_parser *parser, struct sn_formula_name *name)
 {
 	size_t whole = run_length(parser->at);
 	for (size_t length = whole; length > 0; length--) {
@@ -154,15 +154,15 @@ static void take_plain(struct sn_formula_parser *parser, struct sn_formula_name 
 	parser->at += whole;
 }
 
-void sn_formula_take_name(struct sn_formula_parser *parser, struct sn_formula_name *name)
+void sn_formula_read_name(struct sn_formula_parser *parser, struct sn_formula_name *name)
 {
 	sn_formula_skip_blanks(parser);
 	*name = (struct sn_formula_name){
 	    .start = parser->at, .metric = SONDE_NONE, .formula = SONDE_NONE};
 	if (*parser->at == '"' || *parser->at == '\'')
-		take_quoted(parser, name);
+		read_quoted(parser, name);
 	else if (sn_formula_is_name_start(*parser->at))
-		take_plain(parser, name);
+		read_plain(parser, name);
 }
 
 int sn_formula_fail_unknown(struct sn_formula_parser *parser, const struct sn_formula_name *name)

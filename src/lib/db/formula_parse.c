@@ -16,7 +16,7 @@
 
 enum { DEPTH_MAX = 100 };
 
-static bool take(struct sn_formula_parser *parser, const char *symbol)
+static bool accept(struct sn_formula_parser *parser, const char *symbol)
 {
 	sn_formula_skip_blanks(parser);
 	if (strncmp(parser->at, symbol, strlen(symbol)) != 0)
@@ -134,7 +134,7 @@ struct function {
 static void expect(struct sn_formula_parser *parser, const char *symbol, const char *function)
 {
 	sn_formula_skip_blanks(parser);
-	if (!parser->code && !take(parser, symbol))
+	if (!parser->code && !accept(parser, symbol))
 		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT, "%s: '%s' is missing here",
 				   function, symbol);
 }
@@ -157,7 +157,7 @@ static struct sn_dimension parse_extreme(struct sn_formula_parser *parser,
 	size_t plain = parser->plain ? strlen(parser->plain) : 0;
 	struct sn_dimension dimension = parse_comparison(parser);
 	int count = 1;
-	for (; !parser->code && take(parser, ","); count++) {
+	for (; !parser->code && accept(parser, ","); count++) {
 		dimension = sn_dimension_sum(dimension, parse_comparison(parser));
 		emit_operation(parser, (enum sn_formula_operation)function->code);
 	}
@@ -180,7 +180,7 @@ static struct sn_dimension parse_math(struct sn_formula_parser *parser,
 {
 	struct sn_dimension dimension = parse_comparison(parser);
 	emit_operation(parser, (enum sn_formula_operation)function->code);
-	if (function->code == SN_DO_LOG && take(parser, ",")) {
+	if (function->code == SN_DO_LOG && accept(parser, ",")) {
 		parse_comparison(parser);
 		emit_operation(parser, SN_DO_LOG);
 		emit_operation(parser, SN_DO_DIVIDE);
@@ -353,12 +353,12 @@ static struct sn_dimension parse_part(struct sn_formula_parser *parser, enum sn_
 	enum sn_formula_scope scope = parser->scope;
 	bool is_total = parser->is_total;
 	int open = 0;
-	sn_formula_take_name(parser, &name);
+	sn_formula_read_name(parser, &name);
 	for (const struct function *function = find_function(name.text);
-	     !name.is_quoted && function && function->parse == parse_scope && take(parser, "(");
+	     !name.is_quoted && function && function->parse == parse_scope && accept(parser, "(");
 	     function = find_function(name.text), open++) {
 		enter_scope(parser, function->code);
-		sn_formula_take_name(parser, &name);
+		sn_formula_read_name(parser, &name);
 	}
 	struct sn_dimension dimension = {.is_unknown = true};
 	if (name.formula != SONDE_NONE)
@@ -428,9 +428,9 @@ static struct sn_dimension parse_number(struct sn_formula_parser *parser)
 static struct sn_dimension parse_named(struct sn_formula_parser *parser)
 {
 	struct sn_formula_name name;
-	sn_formula_take_name(parser, &name);
+	sn_formula_read_name(parser, &name);
 	const struct function *function = name.is_quoted ? NULL : find_function(name.text);
-	if (function && take(parser, "("))
+	if (function && accept(parser, "("))
 		return function->parse(parser, function, name.start);
 	if (name.metric != SONDE_NONE)
 		return emit_metric(parser, &name, SN_PART_SUM);
@@ -458,9 +458,9 @@ static struct sn_dimension parse_atom(struct sn_formula_parser *parser)
 		dimension = parse_number(parser);
 	else if (sn_formula_is_name_start(*at) || *at == '"' || *at == '\'')
 		dimension = parse_named(parser);
-	else if (take(parser, "(")) {
+	else if (accept(parser, "(")) {
 		dimension = parse_comparison(parser);
-		if (!parser->code && !take(parser, ")"))
+		if (!parser->code && !accept(parser, ")"))
 			sn_formula_fail_at(parser, at, SN_ERR_ARGUMENT,
 					   "this bracket is not closed");
 	} else if (*at)
@@ -492,7 +492,7 @@ static double last_number(const struct sn_formula_parser *parser, uint32_t first
 static struct sn_dimension parse_power(struct sn_formula_parser *parser)
 {
 	struct sn_dimension dimension = parse_atom(parser);
-	if (!parser->code && take(parser, "^")) {
+	if (!parser->code && accept(parser, "^")) {
 		uint32_t first = parser->formula->step_count;
 		parse_sign(parser);
 		dimension = sn_dimension_power(dimension, last_number(parser, first));
@@ -508,10 +508,10 @@ static struct sn_dimension parse_sign(struct sn_formula_parser *parser)
 	sn_formula_skip_blanks(parser);
 	if (++parser->depth > DEPTH_MAX) {
 		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT, "too many signs");
-	} else if (take(parser, "-")) {
+	} else if (accept(parser, "-")) {
 		dimension = parse_sign(parser);
 		emit_operation(parser, SN_DO_NEGATE);
-	} else if (take(parser, "+")) {
+	} else if (accept(parser, "+")) {
 		dimension = parse_sign(parser);
 	} else {
 		dimension = parse_power(parser);
@@ -524,8 +524,8 @@ static struct sn_dimension parse_product(struct sn_formula_parser *parser)
 {
 	struct sn_dimension dimension = parse_sign(parser);
 	while (!parser->code) {
-		bool is_product = take(parser, "*");
-		if (!is_product && !take(parser, "/"))
+		bool is_product = accept(parser, "*");
+		if (!is_product && !accept(parser, "/"))
 			break;
 		struct sn_dimension right = parse_sign(parser);
 		dimension = sn_dimension_product(dimension, right, is_product ? 1 : -1);
@@ -538,8 +538,8 @@ static struct sn_dimension parse_sum(struct sn_formula_parser *parser)
 {
 	struct sn_dimension dimension = parse_product(parser);
 	while (!parser->code) {
-		bool is_sum = take(parser, "+");
-		if (!is_sum && !take(parser, "-"))
+		bool is_sum = accept(parser, "+");
+		if (!is_sum && !accept(parser, "-"))
 			break;
 		dimension = sn_dimension_sum(dimension, parse_product(parser));
 		emit_operation(parser, is_sum ? SN_DO_ADD : SN_DO_SUBTRACT);
@@ -558,7 +558,7 @@ static struct sn_dimension parse_comparison(struct sn_formula_parser *parser)
 		       {"<", SN_DO_LESS},	 {">", SN_DO_GREATER}};
 	struct sn_dimension dimension = parse_sum(parser);
 	for (size_t i = 0; !parser->code && i < sizeof(symbols) / sizeof(*symbols); i++) {
-		if (!take(parser, symbols[i].symbol))
+		if (!accept(parser, symbols[i].symbol))
 			continue;
 		parse_sum(parser);
 		emit_operation(parser, symbols[i].operation);
@@ -593,15 +593,15 @@ int sn_formula_parse(const struct sonde_db *db, const struct sn_formulas *known,
 		     const char *text, struct sn_formula **formula,
 		     struct sn_formula_problem *problem, struct sn_error *error)
 {
-	struct sn_formula *made = calloc(1, sizeof(*made));
-	if (made) {
-		made->name = strdup(name ? name : "");
-		made->text = calloc(1, SN_FORMULA_TEXT_MAX);
-		made->steps = malloc(SN_FORMULA_STEPS_MAX * sizeof(*made->steps));
+	struct sn_formula *parsed = calloc(1, sizeof(*parsed));
+	if (parsed) {
+		parsed->name = strdup(name ? name : "");
+		parsed->text = calloc(1, SN_FORMULA_TEXT_MAX);
+		parsed->steps = malloc(SN_FORMULA_STEPS_MAX * sizeof(*parsed->steps));
 	}
-	if (!made || !made->name || !made->text || !made->steps) {
-		sn_formula_free(made);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!parsed || !parsed->name || !parsed->text || !parsed->steps) {
+		sn_formula_free(parsed);
+		return sn_fail_memory(error);
 	}
 	struct sn_formula_parser parser = {.db = db,
 					   .known = known,
@@ -609,17 +609,17 @@ int sn_formula_parse(const struct sonde_db *db, const struct sn_formulas *known,
 					   .text = text,
 					   .at = text,
 					   .copied = text,
-					   .plain = made->text,
-					   .formula = made,
+					   .plain = parsed->text,
+					   .formula = parsed,
 					   .error = error};
 	parse_all(&parser);
 	if (parser.code) {
 		if (problem)
 			problem->position = parser.position;
-		sn_formula_free(made);
+		sn_formula_free(parsed);
 		return parser.code;
 	}
-	*formula = made;
+	*formula = parsed;
 	return 0;
 }
 

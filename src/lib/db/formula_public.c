@@ -23,11 +23,11 @@ int sonde_formula_open(const struct sonde_db *db, const char *text, struct sonde
 	struct sn_formulas known;
 	struct sn_error why = {""};
 	struct sn_formula_problem problem = {0};
-	struct sonde_formula *made = calloc(1, sizeof(*made));
-	int code = made ? sn_formulas_init(&known, db) : SN_ERR_MEMORY;
-	if (made && !code)
-		code = sn_formula_parse(db, &known, "", text, &made->formula, &problem, &why);
-	if (made)
+	struct sonde_formula *opened = calloc(1, sizeof(*opened));
+	int code = opened ? sn_formulas_init(&known, db) : SN_ERR_MEMORY;
+	if (opened && !code)
+		code = sn_formula_parse(db, &known, "", text, &opened->formula, &problem, &why);
+	if (opened)
 		sn_formulas_release(&known);
 	if (code) {
 		if (error)
@@ -35,11 +35,11 @@ int sonde_formula_open(const struct sonde_db *db, const char *text, struct sonde
 				 why.text[0] ? why.text : "out of memory");
 		if (position)
 			*position = problem.position;
-		free(made);
+		free(opened);
 		return code;
 	}
-	made->db = db;
-	*formula = made;
+	opened->db = db;
+	*formula = opened;
 	return 0;
 }
 
@@ -213,14 +213,14 @@ int sonde_formula_context_values(const struct sonde_formula *formula, uint32_t c
 
 int sonde_formula_list_open(const struct sonde_db *db, struct sonde_formula_list **list)
 {
-	struct sonde_formula_list *made = calloc(1, sizeof(*made));
-	if (!made)
+	struct sonde_formula_list *opened = calloc(1, sizeof(*opened));
+	if (!opened)
 		return SN_ERR_MEMORY;
-	int code = sn_formulas_init(&made->known, db);
+	int code = sn_formulas_init(&opened->known, db);
 	if (code)
-		sonde_formula_list_close(made);
+		sonde_formula_list_close(opened);
 	else
-		*list = made;
+		*list = opened;
 	return code;
 }
 

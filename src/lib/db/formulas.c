@@ -2,6 +2,8 @@
 /* The formulas that are known by name; see formula.h. */
 #include "formula.h"
 
+#include "base/vec.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -34,18 +36,14 @@ const struct sn_formula *sn_formulas_find(const struct sn_formulas *formulas, co
 
 static int append(struct sn_formulas *formulas, struct sn_formula *formula, const char *about)
 {
-	size_t count = formulas->count + 1;
-	struct sn_formula **items = realloc(formulas->items, count * sizeof(*items));
-	if (items)
-		formulas->items = items;
-	const char **abouts = items ? realloc(formulas->about, count * sizeof(*abouts)) : NULL;
-	if (!abouts) {
+	size_t count = formulas->count + 1ull;
+	if (sn_vec_reserve(&formulas->items, &formulas->item_capacity, count) < 0 ||
+	    sn_vec_reserve(&formulas->about, &formulas->about_capacity, count) < 0) {
 		sn_formula_free(formula);
 		return SN_ERR_MEMORY;
 	}
-	formulas->about = abouts;
-	items[formulas->count] = formula;
-	abouts[formulas->count++] = about;
+	formulas->items[formulas->count] = formula;
+	formulas->about[formulas->count++] = about;
 	return 0;
 }
 
@@ -56,7 +54,7 @@ int sn_formulas_add(struct sn_formulas *formulas, const char *name, const char *
 	int code = sn_formula_parse(formulas->db, formulas, name, text, &formula, problem, error);
 	if (code)
 		return code;
-	return append(formulas, formula, "") ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
+	return append(formulas, formula, "") ? sn_fail_memory(error) : 0;
 }
 
 static int add_shipped(struct sn_formulas *formulas, size_t i)

@@ -2,9 +2,12 @@
 /* Tracks, cursors and attributes of the events of a database; see sonde/trace.h. */
 #include "trace_reader.h"
 
+#include "base/search.h"
 #include "database_access.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -86,16 +89,9 @@ const struct sonde_track *sonde_trace_track(const struct sonde_trace *trace, uin
 
 uint32_t sonde_trace_first_track(const struct sonde_trace *trace, uint32_t profile)
 {
-	uint64_t low = 0, high = trace->track_count;
-	while (low < high) {
-		uint64_t middle = (low + high) / 2;
-		if (trace->tracks[middle].profile < profile)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	bool is_there = low < trace->track_count && trace->tracks[low].profile == profile;
-	return is_there ? (uint32_t)low : SONDE_NONE;
+	uint64_t at = sn_search(i, trace->track_count, trace->tracks[i].profile < profile);
+	bool is_there = at < trace->track_count && trace->tracks[at].profile == profile;
+	return is_there ? (uint32_t)at : SONDE_NONE;
 }
 
 uint64_t sonde_trace_event_count(const struct sonde_trace *trace)
@@ -173,16 +169,11 @@ void sn_event_place_init(struct sn_event_place *place, const struct sonde_trace 
 	/* the last ends of blocks ascend, but where events overlap: there all are looked at */
 	if (track->flags & SONDE_TRACK_OVERLAPS)
 		return;
-	uint64_t low = 0, high = track->block_count;
-	while (low < high) {
-		uint64_t middle = (low + high) / 2;
-		if (trace->blocks[track->first_block + middle].end_ns < from_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const struct sn_block_entry *blocks = trace->blocks + track->first_block;
+	place->next = sn_search(i, track->block_count, blocks[i].end_ns < from_ns);
 	/* a sample lasts until the next one */
-	place->next = low && !sonde_track_lasts(track->kind) ? low - 1 : low;
+	if (place->next && !sonde_track_lasts(track->kind))
+		place->next--;
 }
 
 static int decode(struct sonde_event_cursor *cursor, const struct sn_block_entry *entry,

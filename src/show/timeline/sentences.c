@@ -192,7 +192,7 @@ static const struct {
 	void (*write)(const struct sentence *sentence);
 	bool follows;
 } rules[SN_RULES] = {
-#define SN_RULE(name, follows) {write_##name, follows},
+#define SN_RULE(name, follows, evidence) {write_##name, follows},
 #include "timeline/findings/rules.def"
 #undef SN_RULE
 };

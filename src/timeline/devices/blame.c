@@ -3,6 +3,7 @@
 #include "blame.h"
 
 #include "base/error.h"
+#include "base/sort_by.h"
 
 #include <stdlib.h>
 
@@ -94,13 +95,8 @@ void sn_blaming_end(struct sn_blaming *blaming, size_t thread, uint64_t time_ns)
 	blaming->busy[thread / WORD_BITS] &= ~(UINT64_C(1) << thread % WORD_BITS);
 }
 
-static int compare_shares(const void *left, const void *right)
-{
-	const struct sn_blame_share *a = left, *b = right;
-	if (a->time_ns != b->time_ns)
-		return a->time_ns > b->time_ns ? -1 : 1;
-	return a->context < b->context ? -1 : a->context > b->context;
-}
+SN_SORT_BY(sort_by_time, struct sn_blame_share, const void *,
+	   SN_ORDER(b->time_ns, a->time_ns) ?: SN_ORDER(a->context, b->context));
 
 int sn_blaming_finish(const struct sn_blaming *blaming, const struct sonde_db *db, uint64_t idle_ns,
 		      struct sn_blame *blame)
@@ -117,7 +113,7 @@ int sn_blaming_finish(const struct sn_blaming *blaming, const struct sonde_db *d
 		if (blaming->charged[i] > 0)
 			blame->shares[blame->count++] =
 			    (struct sn_blame_share){i, blaming->charged[i]};
-	qsort(blame->shares, blame->count, sizeof(*blame->shares), compare_shares);
+	sort_by_time(blame->shares, blame->count, NULL);
 	return 0;
 }
 

@@ -12,11 +12,11 @@ struct sn_copy {
 	uint32_t context, profile;
 };
 
-typedef void (*sn_copies_take)(void *data, const struct sn_copy *copy);
+typedef void sn_visit_copy(void *data, const struct sn_copy *copy);
 
 /* Of one stream after the other, of each in order of start: of the process that the profile belongs
  * to, of all for SONDE_NONE. 0 or a negative enum sn_err. */
-int sn_copies_walk(const struct sn_processes *processes, uint32_t profile, sn_copies_take take,
+int sn_copies_walk(const struct sn_processes *processes, uint32_t profile, sn_visit_copy *visit,
 		   void *data, struct sn_error *error);
 
 #endif

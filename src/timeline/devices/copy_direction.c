@@ -2,6 +2,8 @@
 /* See copy_direction.h. */
 #include "copy_direction.h"
 
+#include "frame/context_frame.h"
+
 #include <string.h>
 
 const char *sn_copy_direction_name(enum sn_copy_direction direction)
@@ -41,8 +43,7 @@ enum sn_copy_direction sn_copy_direction(const struct sonde_db *db, uint32_t con
 		     {"Write", SN_COPY_TO_DEVICE},
 		     {"Read", SN_COPY_TO_HOST},
 		     {"copy", SN_COPY_ON_DEVICE}};
-	const char *name =
-	    sonde_db_string(db, sonde_db_frame(db, sonde_db_context(db, context)->frame)->name);
+	const char *name = sn_context_name(db, context);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (strstr(name, parts[i].part))
 			return parts[i].direction;

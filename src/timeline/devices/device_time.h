@@ -15,12 +15,6 @@
 #include "launches.h"
 #include "operations.h"
 
-/* Time when nothing runs on the device, and what comes next. */
-struct sn_device_gap {
-	uint64_t start_ns, end_ns;
-	uint64_t launched_ns; /* when the call that launched that began; 0 unknown */
-};
-
 /* Each has a queue of its own, which costs a pass over the device. */
 enum { SN_DEVICE_STREAMS = 64 };
 
@@ -61,6 +55,8 @@ struct sn_device_times {
 	double *context_ns; /* time of all devices' operations by context, added up */
 };
 
+/* Whether the trace has streams of devices. */
+bool sn_has_devices(const struct sonde_db *db, const struct sonde_trace *trace);
 /* All devices of a trace; `launched_only`: without the operations whose launch is not recorded, as
  * some tools count. `memory_bytes` as of sn_runs_init. 0 or a negative enum sn_err; release in
  * either case. */
@@ -74,18 +70,12 @@ struct sn_operations *sn_device_times_read(const struct sn_device_times *times,
 					   const struct sonde_trace *trace, size_t device,
 					   uint32_t profile);
 
-/* Operations that run, by when they end: what a sweep over a device keeps. */
-struct sn_running {
-	uint64_t end_ns;
-	enum sn_device_work work;
-};
-struct sn_running_set {
-	struct sn_running *heap; /* the first to end first */
-	size_t count, capacity;
-	unsigned counts[SN_WORK_KINDS];
-};
-/* 0 or SN_ERR_MEMORY. */
-int sn_running_push(struct sn_running_set *set, uint64_t end_ns, enum sn_device_work work);
-void sn_running_pop(struct sn_running_set *set);
+/* What is done with an operation. 0, or a negative enum sn_err to end: SN_ERR_MEMORY, or another
+ * one that has its text already. */
+typedef int sn_visit_operation(void *data, const struct sn_operation *operation);
+/* Visits them all in order of start. 0 or a negative enum sn_err. */
+int sn_device_times_walk(const struct sn_device_times *times, const struct sonde_trace *trace,
+			 size_t device, uint32_t profile, sn_visit_operation *visit, void *data,
+			 struct sn_error *error);
 
 #endif

@@ -2,6 +2,7 @@
 /* Sorted by link, in pages; see launches.h. */
 #include "launches.h"
 
+#include "base/search.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -39,8 +40,8 @@ void sn_launches_release(struct sn_launches *launches)
 	*launches = (struct sn_launches){0};
 }
 
-int sn_launches_take(struct sn_launches *launches, uint32_t profile,
-		     const struct sonde_event_block *block, struct sn_error *error)
+int sn_launches_add(struct sn_launches *launches, uint32_t profile,
+		    const struct sonde_event_block *block, struct sn_error *error)
 {
 	int result = 0;
 	for (size_t i = 0; i < block->count && block->links && !result; i++) {
@@ -58,13 +59,6 @@ int sn_launches_take(struct sn_launches *launches, uint32_t profile,
 	return result;
 }
 
-static int write_items(struct sn_launches *launches, struct sn_error *error)
-{
-	sn_spill_write(&launches->file, launches->items,
-		       launches->count % PAGE_LAUNCHES * sizeof(*launches->items));
-	return launches->file.failed ? sn_spill_finish(&launches->file, error) : 0;
-}
-
 /* Appends one; `is_in_file`: `items` has the last page alone. */
 static int append(struct sn_launches *launches, const uint64_t *record, bool is_in_file,
 		  struct sn_error *error)
@@ -76,11 +70,10 @@ static int append(struct sn_launches *launches, const uint64_t *record, bool is_
 	if (launches->file.failed)
 		return sn_spill_finish(&launches->file, error);
 	if (sn_vec_reserve(&launches->items, &launches->capacity, place + 1) < 0 ||
-	    sn_vec_reserve(&launches->firsts, &launches->page_capacity, launches->page_count + 1) <
-		0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (launches->count % PAGE_LAUNCHES == 0)
-		launches->firsts[launches->page_count++] = record[LINK];
+	    (launches->count % PAGE_LAUNCHES == 0 &&
+	     sn_vec_push(&launches->firsts, &launches->page_capacity, &launches->page_count,
+			 record[LINK])))
+		return sn_fail_memory(error);
 	launches->items[place] =
 	    (struct sn_launch){record[LINK], record[START], record[END],
 			       (uint32_t)(record[WHO] >> 32), (uint32_t)record[WHO]};
@@ -90,17 +83,14 @@ static int append(struct sn_launches *launches, const uint64_t *record, bool is_
 
 static int end_file(struct sn_launches *launches, struct sn_error *error)
 {
-	if (launches->count % PAGE_LAUNCHES == 0 && launches->count)
-		sn_spill_write(&launches->file, launches->items,
-			       PAGE_LAUNCHES * sizeof(*launches->items));
-	int result = write_items(launches, error);
-	if (!result)
-		result = sn_spill_finish(&launches->file, error);
+	size_t last = (launches->count - 1) % PAGE_LAUNCHES + 1; /* of the last page */
+	sn_spill_write(&launches->file, launches->items, last * sizeof(*launches->items));
+	int result = sn_spill_finish(&launches->file, error);
 	free(launches->items);
 	launches->items = NULL;
 	launches->cache = calloc(CACHE_PAGES, sizeof(*launches->cache));
 	if (!launches->cache && !result)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	return result;
 }
 
@@ -109,20 +99,15 @@ int sn_launches_finish(struct sn_launches *launches, struct sn_error *error)
 	struct sn_runs *sorted = &launches->sorted;
 	bool is_in_file = sorted->total * sizeof(*launches->items) > launches->memory_bytes / 2;
 	uint64_t record[WORDS], last = 0;
-	int result = sn_runs_finish(sorted, error);
-	if (!result)
-		result = 1;
-	while (result > 0 && (result = sn_runs_next(sorted, record, error)) > 0) {
-		if (record[LINK] == last)
-			continue;
+	int result = sn_runs_finish(sorted, error), found = 0;
+	while (!result && (found = sn_runs_next(sorted, record, error)) > 0) {
+		if (record[LINK] != last)
+			result = append(launches, record, is_in_file, error);
 		last = record[LINK];
-		int appended = append(launches, record, is_in_file, error);
-		result = appended ? appended : 1;
 	}
+	result = result ? result : found;
 	sn_runs_release(sorted);
-	if (!result && is_in_file)
-		result = end_file(launches, error);
-	return result;
+	return !result && is_in_file ? end_file(launches, error) : result;
 }
 
 /* ---- looking up ---- */
@@ -139,14 +124,7 @@ static size_t page_of(struct sn_launches *launches, uint64_t link)
 		if (low + 1 == high || launches->firsts[low + 1] > link)
 			high = low + 1;
 	}
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (launches->firsts[middle] <= link)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return launches->last_page = low - 1;
+	return launches->last_page = sn_search_from(p, low, high, launches->firsts[p] <= link) - 1;
 }
 
 static const struct sn_launch *read_page(struct sn_launches *launches, size_t number, size_t count)
@@ -170,19 +148,12 @@ const struct sn_launch *sn_launches_find(struct sn_launches *launches, uint64_t 
 	size_t number = link && !launches->failed ? page_of(launches, link) : SIZE_MAX;
 	if (number == SIZE_MAX)
 		return NULL;
-	size_t first = number * PAGE_LAUNCHES, low = 0, high = launches->count - first;
-	high = high < PAGE_LAUNCHES ? high : PAGE_LAUNCHES;
-	size_t count = high;
+	size_t first = number * PAGE_LAUNCHES, count = launches->count - first;
+	count = count < PAGE_LAUNCHES ? count : PAGE_LAUNCHES;
 	const struct sn_launch *items =
 	    launches->cache ? read_page(launches, number, count) : launches->items + first;
-	while (items && low < high) {
-		size_t middle = (low + high) / 2;
-		if (items[middle].link < link)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return items && low < count && items[low].link == link ? items + low : NULL;
+	size_t found = items ? sn_search(i, count, items[i].link < link) : count;
+	return found < count && items[found].link == link ? items + found : NULL;
 }
 
 int sn_launches_check(const struct sn_launches *launches, struct sn_error *error)

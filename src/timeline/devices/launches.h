@@ -36,8 +36,8 @@ struct sn_launches {
 void sn_launches_init(struct sn_launches *launches, size_t memory_bytes);
 void sn_launches_release(struct sn_launches *launches);
 /* The calls of a block of a thread's track that have links. 0 or a negative enum sn_err. */
-int sn_launches_take(struct sn_launches *launches, uint32_t profile,
-		     const struct sonde_event_block *block, struct sn_error *error);
+int sn_launches_add(struct sn_launches *launches, uint32_t profile,
+		    const struct sonde_event_block *block, struct sn_error *error);
 int sn_launches_finish(struct sn_launches *launches, struct sn_error *error);
 
 /* The launch with that link; NULL for 0, or where it is not recorded. Valid until the next one is

@@ -2,9 +2,9 @@
 /* Streams merged, without their annotations; see operations.h. */
 #include "operations.h"
 
-#include "device_tracks.h"
 #include "timeline/event_merge.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,7 @@ static bool has_value(const struct sonde_db *db, uint32_t context, const char *m
 
 enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
 {
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	const struct sonde_db_frame *frame = sn_context_frame(db, context);
 	if (frame->kind == SN_FRAME_KERNEL)
 		return is_communication(sonde_db_string(db, frame->name)) ? SN_WORK_COMMUNICATION
 									  : SN_WORK_COMPUTE;
@@ -41,6 +40,12 @@ enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
 	if (has_value(db, context, "copy-time") || has_value(db, context, "map-time"))
 		return SN_WORK_COPY;
 	return has_value(db, context, "fill-time") ? SN_WORK_COMPUTE : SN_WORK_NONE;
+}
+
+/* Importers put what was launched before the recording below a frame of kind idle. */
+static bool is_launched(const struct sonde_db *db, uint32_t context)
+{
+	return sn_context_frame(db, sonde_db_context(db, context)->parent)->kind != SN_FRAME_IDLE;
 }
 
 int sn_device_works_init(struct sn_device_works *works, const struct sonde_db *db,
@@ -60,7 +65,7 @@ void sn_device_works_release(struct sn_device_works *works)
 enum sn_device_work sn_device_works_of(const struct sn_device_works *works, uint32_t context)
 {
 	if (!works->known[context]) {
-		bool counts = !works->launched_only || sn_device_is_launched(works->db, context);
+		bool counts = !works->launched_only || is_launched(works->db, context);
 		works->known[context] =
 		    (uint8_t)(1 + (counts ? sn_device_work(works->db, context) : SN_WORK_NONE));
 	}

@@ -10,11 +10,16 @@ enum { LENGTHS = 1 << 16 }; /* longer queues are counted as that long in quantil
 struct times {
 	struct sn_runs launches, starts, delays;
 	uint64_t *at_length; /* time at each length */
+	struct sn_launches *all_launches;
+	struct sn_queue *queue;
+	struct sn_error *error;
 };
 
-static int take(const struct sn_operation *one, const struct sn_launch *launch, struct times *times,
-		struct sn_queue *queue, struct sn_error *error)
+static int add_operation(void *data, const struct sn_operation *one)
 {
+	struct times *times = data;
+	struct sn_queue *queue = times->queue;
+	const struct sn_launch *launch = sn_launches_find(times->all_launches, one->link);
 	if (!queue->count && !queue->unknown_count)
 		queue->start_ns = one->start_ns;
 	queue->end_ns = one->end_ns > queue->end_ns ? one->end_ns : queue->end_ns;
@@ -23,34 +28,17 @@ static int take(const struct sn_operation *one, const struct sn_launch *launch, 
 		queue->unknown_count++;
 		return 0;
 	}
-	uint64_t delay = one->start_ns - launch->start_ns;
+	uint64_t launched_ns = launch->start_ns, delay = one->start_ns - launched_ns;
 	queue->count++;
-	int result = sn_runs_add(&times->launches, &launch->start_ns, error);
-	if (!result)
-		result = sn_runs_add(&times->starts, &one->start_ns, error);
-	return result ? result : sn_runs_add(&times->delays, &delay, error);
-}
-
-static int collect(const struct sn_answers *answers, size_t device, uint32_t profile,
-		   struct times *times, struct sn_queue *queue, struct sn_error *error)
-{
-	struct sn_operations *operations =
-	    sn_device_times_read(&answers->times, answers->trace, device, profile);
-	struct sn_operation one;
-	int result = operations ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (result > 0 && (result = sn_operations_next(operations, &one, error)) > 0) {
-		int taken =
-		    take(&one, sn_launches_find(answers->launches, one.link), times, queue, error);
-		result = taken ? taken : 1;
-	}
-	sn_operations_free(operations);
-	return result ? result : sn_launches_check(answers->launches, error);
+	return sn_runs_add(&times->launches, &launched_ns, times->error) ?:
+	       sn_runs_add(&times->starts, &one->start_ns, times->error) ?:
+	       sn_runs_add(&times->delays, &delay, times->error);
 }
 
 /* The length has been what it is from `from` to `to`. */
-static void pass(struct sn_queue *queue, struct times *times, uint64_t length, uint64_t from,
-		 uint64_t to)
+static void pass(struct times *times, uint64_t length, uint64_t from, uint64_t to)
 {
+	struct sn_queue *queue = times->queue;
 	from = from > queue->start_ns ? from : queue->start_ns;
 	if (to <= from)
 		return;
@@ -68,7 +56,7 @@ static void pass(struct sn_queue *queue, struct times *times, uint64_t length, u
 	}
 }
 
-static int sweep(struct sn_queue *queue, struct times *times, struct sn_error *error)
+static int sweep(struct times *times, struct sn_error *error)
 {
 	uint64_t length = 0, now = 0, launch = 0, start = 0;
 	int has_launch = sn_runs_next(&times->launches, &launch, error);
@@ -77,7 +65,7 @@ static int sweep(struct sn_queue *queue, struct times *times, struct sn_error *e
 		bool launches = has_launch && launch <= start;
 		uint64_t time = launches ? launch : start;
 		if (time > now)
-			pass(queue, times, length, now, time);
+			pass(times, length, now, time);
 		now = time;
 		length = launches ? length + 1 : length - 1;
 		if (launches)
@@ -85,7 +73,7 @@ static int sweep(struct sn_queue *queue, struct times *times, struct sn_error *e
 		else
 			has_start = sn_runs_next(&times->starts, &start, error);
 	}
-	pass(queue, times, 0, now, queue->end_ns);
+	pass(times, 0, now, times->queue->end_ns);
 	return has_start < 0 ? has_start : has_launch < 0 ? has_launch : 0;
 }
 
@@ -100,8 +88,9 @@ static uint64_t quantile(const struct times *times, uint64_t whole, double share
 	return LENGTHS;
 }
 
-static int find_delays(struct times *times, struct sn_queue *queue, struct sn_error *error)
+static int find_delays(struct times *times, struct sn_error *error)
 {
+	struct sn_queue *queue = times->queue;
 	uint64_t delay;
 	for (size_t i = 0; i < queue->count && i <= queue->count * 95 / 100; i++) {
 		int result = sn_runs_next(&times->delays, &delay, error);
@@ -114,30 +103,24 @@ static int find_delays(struct times *times, struct sn_queue *queue, struct sn_er
 	return 0;
 }
 
-static int finish(struct times *times, struct sn_queue *queue, struct sn_error *error)
-{
-	int result = sn_runs_finish(&times->launches, error);
-	if (!result)
-		result = sn_runs_finish(&times->starts, error);
-	if (!result)
-		result = sn_runs_finish(&times->delays, error);
-	if (!result)
-		result = sweep(queue, times, error);
-	return result ? result : find_delays(times, queue, error);
-}
-
 int sn_queue(const struct sn_answers *answers, size_t device, uint32_t profile,
 	     struct sn_queue *queue, struct sn_error *error)
 {
-	struct times times = {.at_length = calloc(LENGTHS, sizeof(uint64_t))};
+	struct times times = {.at_length = calloc(LENGTHS, sizeof(uint64_t)),
+			      .all_launches = answers->launches,
+			      .queue = queue,
+			      .error = error};
 	struct sn_runs *const all[] = {&times.launches, &times.starts, &times.delays};
 	*queue = (struct sn_queue){0};
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		sn_runs_init(all[i], 1, 1, sn_answers_sorting(answers));
-	int result = times.at_length ? collect(answers, device, profile, &times, queue, error)
-				     : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result)
-		result = finish(&times, queue, error);
+	int result = times.at_length ? sn_device_times_walk(&answers->times, answers->trace, device,
+							    profile, add_operation, &times, error)
+				     : sn_fail_memory(error);
+	result = result ?: sn_launches_check(answers->launches, error);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all) && !result; i++)
+		result = sn_runs_finish(all[i], error);
+	result = result ?: sweep(&times, error) ?: find_delays(&times, error);
 	if (!result) {
 		uint64_t whole = queue->end_ns - queue->start_ns;
 		queue->empty_share = whole ? (double)times.at_length[0] / (double)whole : 0;

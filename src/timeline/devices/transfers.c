@@ -33,7 +33,7 @@ static void add(struct sn_transfer_sum *sum, const struct sn_copy *copy)
 	sum->sized_ns += time;
 }
 
-static void take(void *data, const struct sn_copy *copy)
+static void add_copy(void *data, const struct sn_copy *copy)
 {
 	struct walk *walk = data;
 	const struct sn_node_map *nodes = &walk->answers->nodes;
@@ -51,18 +51,15 @@ static int add_nodes(const struct walk *walk, enum sn_copy_direction direction)
 	const struct sn_node_map *nodes = &walk->answers->nodes;
 	struct sn_transfers *transfers = walk->transfers;
 	const struct sn_transfer_sum *sums = walk->nodes + (size_t)direction * nodes->table.count;
-	double *values = calloc(nodes->table.count + 1ull, sizeof(*values));
 	size_t count;
-	for (uint32_t i = 0; i < nodes->table.count && values; i++)
-		values[i] = sums[i].time_ns;
-	struct sn_node_sum *sorted = values ? sn_node_sums(nodes, values, &count) : NULL;
+	struct sn_node_sum *sorted =
+	    sn_node_sums_of_fields(nodes, &sums->time_ns, sizeof(*sums), &count);
 	bool has_memory = sorted && !sn_vec_reserve(&transfers->nodes, &transfers->node_capacity,
 						    transfers->node_count + count);
 	for (size_t i = 0; has_memory && i < count; i++)
 		transfers->nodes[transfers->node_count++] =
 		    (struct sn_node_transfers){sorted[i].node, direction, sums[sorted[i].node]};
 	free(sorted);
-	free(values);
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
@@ -77,11 +74,11 @@ int sn_transfers(const struct sn_answers *answers, struct sn_transfers *transfer
 	};
 	*transfers = (struct sn_transfers){0};
 	int result = walk.nodes
-			 ? sn_copies_walk(&answers->processes, SONDE_NONE, take, &walk, error)
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			 ? sn_copies_walk(&answers->processes, SONDE_NONE, add_copy, &walk, error)
+			 : sn_fail_memory(error);
 	for (unsigned d = 0; d < SN_COPY_DIRECTIONS && !result; d++)
 		if (add_nodes(&walk, d))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 	free(walk.nodes);
 	return result;
 }

@@ -2,41 +2,39 @@
 /* One walk over the threads of a device's process; see waits.h. */
 #include "waits.h"
 
-#include "base/vec.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
+#include "running.h"
+#include "timeline/answers.h"
 #include "timeline/threads/thread_activity.h"
 
-#include <string.h>
+#include <stdlib.h>
+
+static const struct {
+	const char *name, *meaning;
+} texts[SN_WAITS] = {
+    [SN_WAIT_RANK] =
+	{"waiting for another rank",
+	 "in a collective that another rank has not reached, or for a message not yet sent"},
+    [SN_WAIT_COMMUNICATION] = {"communicating", "a collective runs, and no computation beside it"},
+    [SN_WAIT_COPY] = {"waiting for copies", "a copy runs, and nothing else"},
+    [SN_WAIT_DISPATCH] = {"launch-bound",
+			  "the host is in operators and calls that launch, too slowly"},
+    [SN_WAIT_NO_WORK] = {"no work queued", "the host does something else: nothing is asked for"},
+    [SN_WAIT_LAUNCH] = {"launching", "from the call to the start, as long as that usually takes"},
+    [SN_WAIT_HELD] = {"held back", "launched in time, but kept from starting by something else"},
+    [SN_WAIT_UNKNOWN] = {"launch not recorded",
+			 "what came next was launched by nobody that is recorded"},
+};
 
 const char *sn_wait_name(enum sn_wait wait)
 {
-	static const char *const names[SN_WAITS] = {
-	    [SN_WAIT_RANK] = "waiting for another rank",
-	    [SN_WAIT_COMMUNICATION] = "communicating",
-	    [SN_WAIT_COPY] = "waiting for copies",
-	    [SN_WAIT_DISPATCH] = "launch-bound",
-	    [SN_WAIT_NO_WORK] = "no work queued",
-	    [SN_WAIT_LAUNCH] = "launching",
-	    [SN_WAIT_HELD] = "held back",
-	    [SN_WAIT_UNKNOWN] = "launch not recorded",
-	};
-	return names[wait];
+	return texts[wait].name;
 }
 
 const char *sn_wait_meaning(enum sn_wait wait)
 {
-	static const char *const texts[SN_WAITS] = {
-	    [SN_WAIT_RANK] =
-		"in a collective that another rank has not reached, or for a message not yet sent",
-	    [SN_WAIT_COMMUNICATION] = "a collective runs, and no computation beside it",
-	    [SN_WAIT_COPY] = "a copy runs, and nothing else",
-	    [SN_WAIT_DISPATCH] = "the host is in operators and calls that launch, too slowly",
-	    [SN_WAIT_NO_WORK] = "the host does something else: nothing is asked for",
-	    [SN_WAIT_LAUNCH] = "from the call to the start, as long as that usually takes",
-	    [SN_WAIT_HELD] = "launched in time, but kept from starting by something else",
-	    [SN_WAIT_UNKNOWN] = "what came next was launched by nobody that is recorded",
-	};
-	return texts[wait];
+	return texts[wait].meaning;
 }
 
 /* What a context is; waiting for a thread is blameless, for the device it is not. */
@@ -64,7 +62,9 @@ struct gap {
 
 /* How far the sweep over a device's operations and the threads of its process has come. */
 struct sweep {
-	const struct sn_waits_input *input;
+	const struct sn_answers *answers;
+	const struct sn_intervals *other_ranks; /* when the device waited for them; may be NULL */
+	struct sn_intervals host_ranks;		/* when threads did */
 	const struct sn_device_time *time;
 	struct sn_waits *waits;
 	uint8_t *kinds; /* by context */
@@ -79,67 +79,46 @@ struct sweep {
 	struct gap gap;
 	bool is_in_gap;
 	uint64_t now_ns;
-	size_t other_ranks_at; /* the first of those that may not have ended */
 };
 
 static unsigned kind_of(struct sweep *sweep, uint32_t context)
 {
 	if (sweep->kinds[context])
 		return sweep->kinds[context];
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(sweep->input->db, sonde_db_context(sweep->input->db, context)->frame);
+	const struct sonde_db_frame *frame = sn_context_frame(sweep->answers->db, context);
 	unsigned kind = KNOWN;
-	bool is_blameless = sn_activity_is_waiting(sweep->input->db, context);
+	bool is_blameless = sn_activity_is_waiting(sweep->answers->db, context);
 	if (is_blameless)
 		kind |= BLAMELESS;
-	if (is_blameless || sn_activity_is_synchronizing(sweep->input->db, context))
+	if (is_blameless || sn_activity_is_synchronizing(sweep->answers->db, context))
 		kind |= WAITING;
 	else if (frame->kind == SN_FRAME_GPU_API ||
-		 (frame->kind == SN_FRAME_OPERATOR && launches_work(sweep->input->db, context)))
+		 (frame->kind == SN_FRAME_OPERATOR && launches_work(sweep->answers->db, context)))
 		kind |= DISPATCHING;
 	return sweep->kinds[context] = (uint8_t)kind;
 }
 
 /* ---- time that passes ---- */
 
-/* How much of the time from now on is in other_ranks. */
-static uint64_t waited_for_ranks(struct sweep *sweep, uint64_t until_ns)
-{
-	const struct sn_intervals *set = sweep->input->other_ranks;
-	uint64_t sum = 0;
-	while (set && sweep->other_ranks_at < set->count &&
-	       set->items[sweep->other_ranks_at].end_ns <= sweep->now_ns)
-		sweep->other_ranks_at++;
-	for (size_t i = sweep->other_ranks_at; set && i < set->count; i++) {
-		uint64_t start = set->items[i].start_ns, end = set->items[i].end_ns;
-		if (start >= until_ns)
-			break;
-		start = start > sweep->now_ns ? start : sweep->now_ns;
-		end = end < until_ns ? end : until_ns;
-		sum += end > start ? end - start : 0;
-	}
-	return sum;
-}
-
 /* All has been as it is since now_ns. While nothing runs, gaps tell why. */
 static void pass(struct sweep *sweep, uint64_t time_ns)
 {
-	const unsigned *counts = sweep->running.counts;
+	const unsigned kinds = sweep->running.kinds;
+	const struct sn_intervals *ranks = sweep->other_ranks;
 	struct sn_waits *waits = sweep->waits;
 	if (time_ns <= sweep->now_ns)
 		return;
 	uint64_t passed = time_ns - sweep->now_ns;
-	waits->states_ns[(sweep->host_count ? SN_STATE_HOST : 0) |
-			 (counts[SN_WORK_COMPUTE] ? SN_STATE_COMPUTE : 0) |
-			 (counts[SN_WORK_COMMUNICATION] ? SN_STATE_COMMUNICATION : 0) |
-			 (counts[SN_WORK_COPY] ? SN_STATE_COPY : 0)] += passed;
-	if (!counts[SN_WORK_COMPUTE]) {
+	waits->states_ns[(sweep->host_count ? SN_STATE_HOST : 0) | kinds * SN_STATE_COMPUTE] +=
+	    passed;
+	if (!(kinds & 1 << SN_WORK_COMPUTE)) {
 		waits->no_compute_ns += passed;
-		if (counts[SN_WORK_COMMUNICATION]) {
-			uint64_t rank = waited_for_ranks(sweep, time_ns);
+		if (kinds & 1 << SN_WORK_COMMUNICATION) {
+			uint64_t rank =
+			    ranks ? sn_intervals_within(ranks, sweep->now_ns, time_ns) : 0;
 			waits->reasons_ns[SN_WAIT_RANK] += rank;
 			waits->reasons_ns[SN_WAIT_COMMUNICATION] += passed - rank;
-		} else if (counts[SN_WORK_COPY]) {
+		} else if (kinds) {
 			waits->reasons_ns[SN_WAIT_COPY] += passed;
 		}
 	}
@@ -153,13 +132,12 @@ static void explain(struct sweep *sweep, const struct sn_activity_part *part)
 {
 	const struct gap *gap = &sweep->gap;
 	uint64_t *reasons = sweep->waits->reasons_ns;
-	uint64_t start = part->start_ns > gap->start_ns ? part->start_ns : gap->start_ns;
-	uint64_t end = part->end_ns < gap->late_ns ? part->end_ns : gap->late_ns;
-	if (end <= start)
-		return;
+	struct sn_interval in =
+	    sn_interval_clip(part->start_ns, part->end_ns, gap->start_ns, gap->late_ns);
 	bool dispatches = kind_of(sweep, part->context) & DISPATCHING;
-	uint64_t time =
-	    dispatches ? end - start : sn_intervals_within(sweep->input->host_ranks, start, end);
+	uint64_t time = dispatches
+			    ? sn_interval_length_ns(in)
+			    : sn_intervals_within(&sweep->host_ranks, in.start_ns, in.end_ns);
 	reasons[dispatches ? SN_WAIT_DISPATCH : SN_WAIT_RANK] += time;
 	reasons[SN_WAIT_NO_WORK] -= time;
 }
@@ -187,7 +165,8 @@ static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
 
 static void begin_gap(struct sweep *sweep)
 {
-	const struct sn_launch *launch = sn_launches_find(sweep->input->launches, sweep->next.link);
+	const struct sn_launch *launch =
+	    sn_launches_find(sweep->answers->launches, sweep->next.link);
 	sweep->gap = (struct gap){sweep->now_ns, sweep->next.start_ns, 0, SIZE_MAX};
 	sweep->is_in_gap = true;
 	sn_blaming_begin_idle(&sweep->blaming, sweep->now_ns);
@@ -211,14 +190,13 @@ static void begin_part(struct sweep *sweep, const struct sn_activity_change *cha
 {
 	const struct sn_activity_part *part = change->begun;
 	unsigned kind = kind_of(sweep, part->context);
-	uint64_t first = sweep->time->start_ns;
+	struct sn_interval before =
+	    sn_interval_clip(part->start_ns, part->end_ns, 0, sweep->time->start_ns);
 	sweep->parts[change->thread] = *part;
 	if (!(kind & WAITING)) {
 		sweep->host_count++;
-		if (part->start_ns < first)
-			sweep->waits->before[sweep->input->nodes->of_context[part->context]] +=
-			    (double)((part->end_ns < first ? part->end_ns : first) -
-				     part->start_ns);
+		sweep->waits->before[sweep->answers->nodes.of_context[part->context]] +=
+		    (double)sn_interval_length_ns(before);
 	}
 	if (!(kind & BLAMELESS))
 		sn_blaming_begin(&sweep->blaming, change->thread, part->context, change->time_ns);
@@ -241,12 +219,6 @@ static int change_threads(struct sweep *sweep, uint64_t time_ns, struct sn_error
 	return 0;
 }
 
-static void end_operations(struct sweep *sweep, uint64_t time_ns)
-{
-	while (sweep->running.count && sweep->running.heap[0].end_ns <= time_ns)
-		sn_running_pop(&sweep->running);
-}
-
 static int read_next(struct sweep *sweep, struct sn_error *error)
 {
 	int result = sn_operations_next(sweep->operations, &sweep->next, error);
@@ -258,12 +230,12 @@ static int begin_operations(struct sweep *sweep, uint64_t time_ns, struct sn_err
 {
 	int result = 0;
 	while (!result && sweep->has_next && sweep->next.start_ns <= time_ns) {
-		if (sn_running_push(&sweep->running, sweep->next.end_ns, sweep->next.work))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		if (sn_running_push(&sweep->running, &sweep->next))
+			return sn_fail_memory(error);
 		result = read_next(sweep, error);
 	}
 	/* of those some have no length */
-	end_operations(sweep, time_ns);
+	sn_running_end(&sweep->running, time_ns);
 	return result;
 }
 
@@ -271,8 +243,8 @@ static int begin_operations(struct sweep *sweep, uint64_t time_ns, struct sn_err
 static uint64_t next_time(const struct sweep *sweep)
 {
 	uint64_t time = sweep->has_next ? sweep->next.start_ns : UINT64_MAX;
-	if (sweep->running.count && sweep->running.heap[0].end_ns < time)
-		time = sweep->running.heap[0].end_ns;
+	uint64_t end = sn_running_end_ns(&sweep->running);
+	time = end < time ? end : time;
 	uint64_t host = sn_activity_threads_peek(sweep->threads);
 	return host < time ? host : time;
 }
@@ -291,53 +263,58 @@ static int run(struct sweep *sweep, struct sn_error *error)
 			sweep->is_in_gap = false;
 		}
 		result = change_threads(sweep, time, error);
-		end_operations(sweep, time);
+		sn_running_end(&sweep->running, time);
 		has_begun |= sweep->has_next && sweep->next.start_ns <= time;
 		if (!result)
 			result = begin_operations(sweep, time, error);
 		if (has_begun && !sweep->running.count && sweep->has_next && !sweep->is_in_gap)
 			begin_gap(sweep);
 	}
-	return result ? result : sn_launches_check(sweep->input->launches, error);
+	return result ?: sn_launches_check(sweep->answers->launches, error);
 }
 
 static int prepare(struct sweep *sweep, size_t device, struct sn_error *error)
 {
-	const struct sn_waits_input *input = sweep->input;
-	int result = sn_activity_threads_open(input->processes, sweep->time->profile, true,
-					      &sweep->threads, error);
+	const struct sn_answers *answers = sweep->answers;
+	uint32_t profile = sweep->time->profile;
+	uint32_t participant = answers->collectives.of_devices[device];
+	int result =
+	    sn_activity_threads_open(&answers->processes, profile, true, &sweep->threads, error)
+		?: sn_message_matching_waits(&answers->processes, &answers->messages, profile,
+					     &sweep->host_ranks);
 	if (result)
 		return result;
+	sn_intervals_settle(&sweep->host_ranks);
+	if (participant != SONDE_NONE)
+		sweep->other_ranks = answers->ranks.waits + participant;
 	size_t count = sn_activity_threads_count(sweep->threads);
-	sweep->kinds = calloc(sonde_db_context_count(input->db) + 1ull, 1);
+	sweep->kinds = calloc(sonde_db_context_count(answers->db) + 1ull, 1);
 	sweep->parts = calloc(count + 1, sizeof(*sweep->parts));
-	sweep->operations = sn_device_times_read(input->times, input->trace, device, SONDE_NONE);
-	sweep->waits->before = calloc(input->nodes->table.count + 1ull, sizeof(double));
-	if (sn_blaming_init(&sweep->blaming, input->db, count) || !sweep->kinds || !sweep->parts ||
-	    !sweep->operations || !sweep->waits->before)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return 0;
+	sweep->operations =
+	    sn_device_times_read(&answers->times, answers->trace, device, SONDE_NONE);
+	sweep->waits->before = calloc(answers->nodes.table.count + 1ull, sizeof(double));
+	return sweep->kinds && sweep->parts && sweep->operations && sweep->waits->before
+		   ? sn_blaming_init(&sweep->blaming, answers->db, count)
+		   : SN_ERR_MEMORY;
 }
 
-int sn_waits(const struct sn_waits_input *input, size_t device, struct sn_waits *waits,
+int sn_waits(const struct sn_answers *answers, size_t device, struct sn_waits *waits,
 	     struct sn_blame *blame, struct sn_error *error)
 {
-	struct sweep sweep = {
-	    .input = input, .time = input->times->devices + device, .waits = waits};
+	const struct sn_device_time *time = answers->times.devices + device;
+	struct sweep sweep = {.answers = answers, .time = time, .waits = waits};
 	*waits = (struct sn_waits){.before = NULL};
 	*blame = (struct sn_blame){0};
-	int result = prepare(&sweep, device, error);
-	if (!result)
-		result = run(&sweep, error);
-	if (!result && sn_blaming_finish(&sweep.blaming, input->db, sweep.time->idle_ns, blame))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = prepare(&sweep, device, error) ?: run(&sweep, error) ?:
+		     sn_blaming_finish(&sweep.blaming, answers->db, time->idle_ns, blame);
 	sn_activity_threads_free(sweep.threads);
 	sn_operations_free(sweep.operations);
 	sn_blaming_release(&sweep.blaming);
-	free(sweep.running.heap);
+	sn_running_release(&sweep.running);
+	sn_intervals_release(&sweep.host_ranks);
 	free(sweep.kinds);
 	free(sweep.parts);
-	return result;
+	return sn_fail_code(error, result);
 }
 
 struct sn_overlap sn_waits_overlap(const struct sn_waits *waits, unsigned of, unsigned beside)

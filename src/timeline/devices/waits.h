@@ -50,21 +50,11 @@ struct sn_waits {
 	double *before; /* of all nodes */
 };
 
-/* What all of it is found from. */
-struct sn_waits_input {
-	const struct sonde_db *db;
-	const struct sonde_trace *trace;
-	const struct sn_processes *processes;
-	const struct sn_device_times *times;
-	struct sn_launches *launches;
-	const struct sn_node_map *nodes;
-	const struct sn_intervals *other_ranks; /* when the device waited for them; may be NULL */
-	const struct sn_intervals *host_ranks;	/* when threads did */
-};
-
+struct sn_answers;
 /* Of one device, in one pass over its operations and the threads of its process; and whose fault it
- * was that it was idle. 0 or a negative enum sn_err; release both in either case. */
-int sn_waits(const struct sn_waits_input *input, size_t device, struct sn_waits *waits,
+ * was that it was idle. Devices and ranks are known. 0 or a negative enum sn_err; release both in
+ * either case. */
+int sn_waits(const struct sn_answers *answers, size_t device, struct sn_waits *waits,
 	     struct sn_blame *blame, struct sn_error *error);
 /* How long the device was in any of the states `of`, and how much of that also in any of `beside`.
  */

@@ -13,7 +13,7 @@ static const struct {
 	int (*find)(const struct sn_rule_input *input, struct sn_findings *findings,
 		    struct sn_error *error);
 } rules[SN_RULES] = {
-#define SN_RULE(name, follows) {#name, sn_rule_##name},
+#define SN_RULE(name, follows, evidence) {#name, sn_rule_##name},
 #include "timeline/findings/rules.def"
 #undef SN_RULE
 };

@@ -22,11 +22,13 @@ struct sn_critical_path;
 struct sn_thread_times;
 
 enum sn_rule {
-#define SN_RULE(name, follows) SN_RULE_##name,
+#define SN_RULE(name, follows, evidence) SN_RULE_##name,
 #include "timeline/findings/rules.def"
 #undef SN_RULE
 	SN_RULES
 };
+/* Of what rules find, as it is stored: see rules.def. */
+#define SN_RULES_VERSION 1u
 /* "device_time". */
 const char *sn_rule_name(enum sn_rule rule);
 
@@ -73,7 +75,7 @@ int sn_findings(const struct sn_answers *answers, struct sn_findings *findings,
 void sn_findings_release(struct sn_findings *findings);
 
 /* One rule: adds what it finds. 0 or a negative enum sn_err. */
-#define SN_RULE(name, follows)                                                                     \
+#define SN_RULE(name, follows, evidence)                                                           \
 	int sn_rule_##name(const struct sn_rule_input *input, struct sn_findings *findings,        \
 			   struct sn_error *error);
 #include "timeline/findings/rules.def"

@@ -2,9 +2,9 @@
 /* Copies, each looked up among the iterations of its process; see iteration_copies.h. */
 #include "iteration_copies.h"
 
+#include "base/search.h"
 #include "base/vec.h"
 #include "timeline/devices/copies.h"
-#include "timeline/threads/thread_activity.h"
 #include "timeline/node_sums.h"
 
 #include <math.h>
@@ -26,36 +26,18 @@ struct group {
 /* The iteration that has this moment; SIZE_MAX without one. */
 static size_t iteration_at(const struct group *group, uint64_t time_ns)
 {
-	size_t low = 0, high = group->count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (group->items[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && time_ns < group->items[low - 1].end_ns ? low - 1 : SIZE_MAX;
+	size_t behind = sn_search(i, group->count, group->items[i].start_ns <= time_ns);
+	return behind && time_ns < group->items[behind - 1].end_ns ? behind - 1 : SIZE_MAX;
 }
 
-/* Whether the copy's device counts: one without any launched operation may not. */
-static bool is_counted(const struct sn_answers *answers, uint32_t profile)
-{
-	uint32_t device = sonde_db_profile(answers->db, profile)->device;
-	const uint32_t *devices;
-	size_t count =
-	    sn_processes_list(&answers->processes, &answers->processes.devices, profile, &devices);
-	for (size_t i = 0; i < count; i++)
-		if (answers->times.devices[devices[i]].device == device)
-			return true;
-	return false;
-}
-
-static void take(void *data, const struct sn_copy *copy)
+static void add_copy(void *data, const struct sn_copy *copy)
 {
 	struct group *group = data;
 	const struct sn_answers *answers = group->answers;
 	size_t at = iteration_at(group, copy->start_ns);
-	if (at == SIZE_MAX || !is_counted(answers, copy->profile))
+	/* a device without any launched operation may not count */
+	if (at == SIZE_MAX ||
+	    sn_processes_device(&answers->processes, &answers->times, copy->profile) == SONDE_NONE)
 		return;
 	struct sum *sum =
 	    group->sums +
@@ -73,11 +55,9 @@ static int add_nodes(const struct group *group, enum sn_copy_direction direction
 {
 	const struct sn_node_map *nodes = &group->answers->nodes;
 	const struct sum *sums = group->sums + (size_t)direction * nodes->table.count;
-	double *values = calloc(nodes->table.count + 1ull, sizeof(*values));
-	size_t count = 0;
-	for (uint32_t i = 0; i < nodes->table.count && values; i++)
-		values[i] = sums[i].time_ns;
-	struct sn_node_sum *sorted = values ? sn_node_sums(nodes, values, &count) : NULL;
+	size_t count;
+	struct sn_node_sum *sorted =
+	    sn_node_sums_of_fields(nodes, &sums->time_ns, sizeof(*sums), &count);
 	bool has_memory =
 	    sorted && !sn_vec_reserve(&copies->items, &copies->capacity, copies->count + count);
 	for (size_t i = 0; has_memory && i < count; i++) {
@@ -95,23 +75,24 @@ static int add_nodes(const struct group *group, enum sn_copy_direction direction
 		};
 	}
 	free(sorted);
-	free(values);
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
-static int look(struct group *group, struct sn_iteration_copies *copies, struct sn_error *error)
+static int add_group(struct group *group, struct sn_iteration_copies *copies,
+		     struct sn_error *error)
 {
 	const struct sn_answers *answers = group->answers;
 	group->sums = calloc((size_t)SN_COPY_DIRECTIONS * answers->nodes.table.count + 1,
 			     sizeof(*group->sums));
 	if (!group->sums)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	for (size_t i = 0; i < group->count; i++)
 		group->whole_ns += sn_iteration_length_ns(group->items + i);
-	int result = sn_copies_walk(&answers->processes, group->items->profile, take, group, error);
+	int result =
+	    sn_copies_walk(&answers->processes, group->items->profile, add_copy, group, error);
 	for (unsigned d = 0; d < SN_COPY_DIRECTIONS && !result; d++)
 		if (add_nodes(group, d, copies))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 	free(group->sums);
 	return result;
 }
@@ -126,7 +107,7 @@ int sn_iteration_copies(const struct sn_answers *answers, struct sn_iteration_co
 		next = sn_iterations_end_of_thread(all, first);
 		struct group group = {
 		    .answers = answers, .items = all->items + first, .count = next - first};
-		result = look(&group, copies, error);
+		result = add_group(&group, copies, error);
 	}
 	return result;
 }

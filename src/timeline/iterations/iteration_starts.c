@@ -21,7 +21,7 @@ struct before {
 };
 
 /* Iterations in which the device did nothing are none of its. */
-static int take_iteration(struct before *before, uint64_t first, const struct sn_iteration *one)
+static int add_iteration(struct before *before, uint64_t first, const struct sn_iteration *one)
 {
 	if (first == one->end_ns)
 		return 0;
@@ -39,13 +39,13 @@ static int find_before(struct before *before, size_t device, const struct sn_ite
 	int result = works ? sn_iteration_work(before->answers, device, items, count, works, error)
 			   : SN_ERR_MEMORY;
 	for (size_t i = 0; i < count && !result; i++)
-		result = take_iteration(before, works[i].first_ns, items + i);
+		result = add_iteration(before, works[i].first_ns, items + i);
 	sn_intervals_settle(&before->times);
 	free(works);
 	return result;
 }
 
-static int take_part(void *data, const struct sn_activity_part *part)
+static int add_part(void *data, const struct sn_activity_part *part)
 {
 	struct before *before = data;
 	if (sn_activity_does_something(before->answers->db, before->known, part->context))
@@ -77,8 +77,8 @@ static int add_nodes(const struct before *before, size_t device, uint32_t contex
 }
 
 /* One device and the iterations [first, next), of one context and thread. */
-static int look(const struct sn_answers *answers, size_t device, size_t first, size_t next,
-		struct sn_iteration_starts *starts, struct sn_error *error)
+static int add_device(const struct sn_answers *answers, size_t device, size_t first, size_t next,
+		      struct sn_iteration_starts *starts, struct sn_error *error)
 {
 	const struct sn_iteration *items = answers->iterations.items;
 	struct before before = {
@@ -91,13 +91,12 @@ static int look(const struct sn_answers *answers, size_t device, size_t first, s
 		result = find_before(&before, device, items + first, next - first, error);
 	if (!result && before.count)
 		result = sn_activity_walk(&answers->processes, items[first].profile,
-					  SONDE_EVENTS_BRIEF, take_part, &before, error);
-	if (!result && before.count)
-		result = add_nodes(&before, device, items[first].context, starts);
+					  SONDE_EVENTS_BRIEF, add_part, &before, error)
+			     ?: add_nodes(&before, device, items[first].context, starts);
 	sn_intervals_release(&before.times);
 	free(before.values);
 	free(before.known);
-	return result == SN_ERR_MEMORY ? sn_fail(error, result, "out of memory") : result;
+	return sn_fail_code(error, result);
 }
 
 int sn_iteration_starts(const struct sn_answers *answers, struct sn_iteration_starts *starts,
@@ -112,7 +111,7 @@ int sn_iteration_starts(const struct sn_answers *answers, struct sn_iteration_st
 						 all->items[first].profile, &devices);
 		next = sn_iterations_end_of_thread(all, first);
 		for (size_t i = 0; i < count && !result; i++)
-			result = look(answers, devices[i], first, next, starts, error);
+			result = add_device(answers, devices[i], first, next, starts, error);
 	}
 	return result;
 }

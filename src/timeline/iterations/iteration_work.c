@@ -2,6 +2,9 @@
 /* Times since the beginning at each begin and end, and their difference; see iteration_work.h. */
 #include "iteration_work.h"
 
+#include "base/sort_by.h"
+#include "timeline/devices/running.h"
+
 #include <string.h>
 
 /* An iteration begins or ends. */
@@ -19,18 +22,11 @@ struct sweep {
 	uint32_t *waiting; /* iterations that began while the device did nothing */
 	size_t waiting_count;
 	struct sn_running_set running;
-	uint64_t now_ns, times_ns[1 << SN_WORK_KINDS];
 };
 
-static int compare(const void *left, const void *right)
-{
-	const struct edge *a = left, *b = right;
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
-	if (a->is_end != b->is_end)
-		return a->is_end ? 1 : -1;
-	return (a->iteration > b->iteration) - (a->iteration < b->iteration);
-}
+SN_SORT_BY(sort_edges, struct edge, const void *,
+	   SN_ORDER(a->time_ns, b->time_ns) ?: SN_ORDER(a->is_end, b->is_end) ?:
+	   SN_ORDER(a->iteration, b->iteration));
 
 static int prepare(struct sweep *sweep, size_t count)
 {
@@ -42,24 +38,15 @@ static int prepare(struct sweep *sweep, size_t count)
 		sweep->edges[sweep->count++] = (struct edge){sweep->items[i].start_ns, i, false};
 		sweep->edges[sweep->count++] = (struct edge){sweep->items[i].end_ns, i, true};
 	}
-	qsort(sweep->edges, sweep->count, sizeof(*sweep->edges), compare);
+	sort_edges(sweep->edges, sweep->count, NULL);
 	return 0;
-}
-
-static void pass(struct sweep *sweep, uint64_t time_ns)
-{
-	unsigned mask = 0;
-	for (unsigned work = 0; work < SN_WORK_KINDS; work++)
-		mask |= sweep->running.counts[work] ? 1u << work : 0;
-	sweep->times_ns[mask] += time_ns - sweep->now_ns;
-	sweep->now_ns = time_ns;
 }
 
 static void begin_iteration(struct sweep *sweep, uint32_t number)
 {
 	struct sn_iteration_work *work = sweep->works + number;
-	memcpy(work->times_ns, sweep->times_ns, sizeof(work->times_ns));
-	work->first_ns = sweep->running.count ? sweep->now_ns : UINT64_MAX;
+	memcpy(work->times_ns, sweep->running.times_ns, sizeof(work->times_ns));
+	work->first_ns = sweep->running.count ? sweep->running.now_ns : UINT64_MAX;
 	if (!sweep->running.count)
 		sweep->waiting[sweep->waiting_count++] = number;
 }
@@ -68,7 +55,7 @@ static void end_iteration(struct sweep *sweep, uint32_t number)
 {
 	struct sn_iteration_work *work = sweep->works + number;
 	for (unsigned mask = 0; mask < 1 << SN_WORK_KINDS; mask++)
-		work->times_ns[mask] = sweep->times_ns[mask] - work->times_ns[mask];
+		work->times_ns[mask] = sweep->running.times_ns[mask] - work->times_ns[mask];
 	if (work->first_ns == UINT64_MAX)
 		work->first_ns = sweep->items[number].end_ns;
 }
@@ -76,38 +63,29 @@ static void end_iteration(struct sweep *sweep, uint32_t number)
 /* All that ends or begins up to that time. */
 static void advance(struct sweep *sweep, uint64_t time_ns)
 {
-	for (;;) {
-		struct sn_running_set *running = &sweep->running;
-		uint64_t end = running->count ? running->heap[0].end_ns : UINT64_MAX;
-		uint64_t edge =
-		    sweep->at < sweep->count ? sweep->edges[sweep->at].time_ns : UINT64_MAX;
-		bool is_operation = running->count && end <= edge;
-		if ((!running->count && sweep->at == sweep->count) ||
-		    (is_operation ? end : edge) > time_ns)
-			break;
-		pass(sweep, is_operation ? end : edge);
-		if (is_operation) {
-			sn_running_pop(running);
-			continue;
-		}
+	while (sweep->at < sweep->count && sweep->edges[sweep->at].time_ns <= time_ns) {
 		const struct edge *one = sweep->edges + sweep->at++;
+		sn_running_end(&sweep->running, one->time_ns);
+		sn_running_pass(&sweep->running, one->time_ns);
 		(one->is_end ? end_iteration : begin_iteration)(sweep, one->iteration);
 	}
+	sn_running_end(&sweep->running, time_ns);
 }
 
-static int take(struct sweep *sweep, const struct sn_operation *one)
+static int add_operation(void *data, const struct sn_operation *one)
 {
+	struct sweep *sweep = data;
 	advance(sweep, one->start_ns);
 	if (one->end_ns <= one->start_ns)
 		return 0;
-	pass(sweep, one->start_ns);
+	sn_running_pass(&sweep->running, one->start_ns);
 	for (size_t i = 0; i < sweep->waiting_count; i++) {
 		struct sn_iteration_work *work = sweep->works + sweep->waiting[i];
 		if (work->first_ns == UINT64_MAX)
 			work->first_ns = one->start_ns;
 	}
 	sweep->waiting_count = 0;
-	return sn_running_push(&sweep->running, one->end_ns, one->work);
+	return sn_running_push(&sweep->running, one);
 }
 
 int sn_iteration_work(const struct sn_answers *answers, size_t device,
@@ -115,19 +93,13 @@ int sn_iteration_work(const struct sn_answers *answers, size_t device,
 		      struct sn_iteration_work *works, struct sn_error *error)
 {
 	struct sweep sweep = {.items = items, .works = works};
-	struct sn_operations *operations =
-	    sn_device_times_read(&answers->times, answers->trace, device, SONDE_NONE);
-	struct sn_operation one;
-	int result = operations && !prepare(&sweep, count)
-			 ? 1
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (result > 0 && (result = sn_operations_next(operations, &one, error)) > 0)
-		if (take(&sweep, &one))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = prepare(&sweep, count)
+			 ? sn_fail_memory(error)
+			 : sn_device_times_walk(&answers->times, answers->trace, device, SONDE_NONE,
+						add_operation, &sweep, error);
 	if (!result)
 		advance(&sweep, UINT64_MAX);
-	sn_operations_free(operations);
-	free(sweep.running.heap);
+	sn_running_release(&sweep.running);
 	free(sweep.edges);
 	free(sweep.waiting);
 	return result;

@@ -2,54 +2,29 @@
 /* Durations of marked regions; see iterations.h. */
 #include "iterations.h"
 
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 
 #include <math.h>
 
-static bool is_iteration(const struct sonde_db *db, uint32_t context)
-{
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
-	return frame->flags & SN_FRAME_ITERATION;
-}
-
-int sn_iterations_take(struct sn_iterations *iterations, const struct sonde_db *db,
-		       uint32_t profile, const struct sonde_event_block *block)
+int sn_iterations_add(struct sn_iterations *iterations, const struct sonde_db *db, uint32_t profile,
+		      const struct sonde_event_block *block)
 {
 	for (size_t i = 0; i < block->count; i++) {
-		if (!is_iteration(db, block->contexts[i]))
-			continue;
-		if (sn_vec_reserve(&iterations->items, &iterations->capacity,
-				   iterations->count + 1) < 0)
+		struct sn_iteration one = {block->starts_ns[i], block->ends_ns[i], profile,
+					   block->contexts[i], false};
+		if (sn_context_frame(db, one.context)->flags & SN_FRAME_ITERATION &&
+		    sn_vec_push(&iterations->items, &iterations->capacity, &iterations->count, one))
 			return SN_ERR_MEMORY;
-		iterations->items[iterations->count++] = (struct sn_iteration){
-		    block->starts_ns[i], block->ends_ns[i], profile, block->contexts[i], false};
 	}
 	return 0;
 }
 
-static int compare(const void *left, const void *right)
-{
-	const struct sn_iteration *a = left, *b = right;
-	if (a->context != b->context)
-		return a->context < b->context ? -1 : 1;
-	if (a->profile != b->profile)
-		return a->profile < b->profile ? -1 : 1;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
-
-static int compare_numbers(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-	return (a > b) - (a < b);
-}
-
-static double median(double *numbers, size_t count)
-{
-	qsort(numbers, count, sizeof(*numbers), compare_numbers);
-	return count % 2 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
-}
+SN_SORT_BY(sort_iterations, struct sn_iteration, const void *,
+	   SN_ORDER(a->context, b->context) ?: SN_ORDER(a->profile, b->profile) ?:
+	   SN_ORDER(a->start_ns, b->start_ns));
 
 double sn_iteration_length_ns(const struct sn_iteration *iteration)
 {
@@ -75,30 +50,33 @@ size_t sn_iterations_end_of_thread(const struct sn_iterations *iterations, size_
 	return next;
 }
 
+double sn_iterations_tolerance_ns(double *lengths_ns, size_t count, double *median_ns)
+{
+	*median_ns = sn_sort_median(lengths_ns, count);
+	for (size_t i = 0; i < count; i++)
+		lengths_ns[i] = fabs(lengths_ns[i] - *median_ns);
+	return fmax(5 * sn_sort_median(lengths_ns, count), 0.05 * *median_ns);
+}
+
 /* Marks the unusual ones of one context. */
 static int mark(struct sn_iteration *items, size_t count)
 {
-	double *numbers = malloc(count * sizeof(*numbers));
-	if (!numbers)
+	double *lengths = malloc(count * sizeof(*lengths)), median;
+	if (!lengths)
 		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < count; i++)
-		numbers[i] = sn_iteration_length_ns(items + i);
-	double middle = median(numbers, count);
-	for (size_t i = 0; i < count; i++)
-		numbers[i] = fabs(sn_iteration_length_ns(items + i) - middle);
-	double limit = 5 * median(numbers, count);
-	limit = limit > 0.05 * middle ? limit : 0.05 * middle;
+		lengths[i] = sn_iteration_length_ns(items + i);
+	double tolerance = sn_iterations_tolerance_ns(lengths, count, &median);
 	for (size_t i = 0; i < count; i++)
 		items[i].is_unusual =
-		    count > 2 && fabs(sn_iteration_length_ns(items + i) - middle) > limit;
-	free(numbers);
+		    count > 2 && fabs(sn_iteration_length_ns(items + i) - median) > tolerance;
+	free(lengths);
 	return 0;
 }
 
 int sn_iterations_settle(struct sn_iterations *iterations)
 {
-	if (iterations->count)
-		qsort(iterations->items, iterations->count, sizeof(*iterations->items), compare);
+	sort_iterations(iterations->items, iterations->count, NULL);
 	for (size_t first = 0, next; first < iterations->count; first = next) {
 		next = sn_iterations_end_of_context(iterations, first);
 		if (mark(iterations->items + first, next - first))
@@ -132,7 +110,7 @@ void sn_iterations_sum(const struct sn_iteration *items, size_t count, struct sn
 		squares += (sn_iteration_length_ns(items + i) - sum->mean_ns) *
 			   (sn_iteration_length_ns(items + i) - sum->mean_ns);
 	sum->deviation_ns = sqrt(squares / (double)count);
-	sum->median_ns = numbers ? median(numbers, count) : sum->mean_ns;
+	sum->median_ns = numbers ? sn_sort_median(numbers, count) : sum->mean_ns;
 	free(numbers);
 }
 

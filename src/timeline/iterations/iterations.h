@@ -24,8 +24,8 @@ struct sn_iterations {
 };
 
 /* Adds those of a block of a thread's track; then sn_iterations_settle. 0 or SN_ERR_MEMORY. */
-int sn_iterations_take(struct sn_iterations *iterations, const struct sonde_db *db,
-		       uint32_t profile, const struct sonde_event_block *block);
+int sn_iterations_add(struct sn_iterations *iterations, const struct sonde_db *db, uint32_t profile,
+		      const struct sonde_event_block *block);
 int sn_iterations_settle(struct sn_iterations *iterations);
 void sn_iterations_release(struct sn_iterations *iterations);
 
@@ -41,6 +41,8 @@ struct sn_iteration_sum {
 };
 void sn_iterations_sum(const struct sn_iteration *items, size_t count,
 		       struct sn_iteration_sum *sum);
+/* Of so many lengths, which are sorted, the median and how far from it they are unusual. */
+double sn_iterations_tolerance_ns(double *lengths_ns, size_t count, double *median_ns);
 /* The first one whose length is next to the median. */
 size_t sn_iterations_usual(const struct sn_iteration *items, size_t count);
 

@@ -17,39 +17,26 @@ struct inside {
 	uint32_t nodes;
 };
 
-static void add_inside(struct inside *inside, uint32_t profile, uint32_t context, uint64_t start_ns,
-		       uint64_t end_ns)
+static void add_inside(struct inside *inside, uint32_t context, uint64_t start_ns, uint64_t end_ns)
 {
 	for (size_t i = 0; i < inside->count; i++) {
 		const struct sn_iteration *one = inside->items[i];
-		uint64_t start = start_ns > one->start_ns ? start_ns : one->start_ns;
-		uint64_t end = end_ns < one->end_ns ? end_ns : one->end_ns;
-		if (start < end &&
-		    sn_activity_is_same_process(inside->answers->db, profile, one->profile))
-			inside->values[i * inside->nodes +
-				       inside->answers->nodes.of_context[context]] +=
-			    (double)(end - start);
+		inside->values[i * inside->nodes + inside->answers->nodes.of_context[context]] +=
+		    (double)sn_interval_length_ns(
+			sn_interval_clip(start_ns, end_ns, one->start_ns, one->end_ns));
 	}
 }
 
-static int take_part(void *data, const struct sn_activity_part *part)
+static int add_part(void *data, const struct sn_activity_part *part)
 {
-	add_inside(data, part->profile, part->context, part->start_ns, part->end_ns);
+	add_inside(data, part->context, part->start_ns, part->end_ns);
 	return 0;
 }
 
-static int collect_device(struct inside *inside, size_t device, struct sn_error *error)
+static int add_operation(void *data, const struct sn_operation *one)
 {
-	const struct sn_answers *answers = inside->answers;
-	struct sn_operations *operations =
-	    sn_device_times_read(&answers->times, answers->trace, device, SONDE_NONE);
-	struct sn_operation one;
-	int result = operations ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (result > 0 && (result = sn_operations_next(operations, &one, error)) > 0)
-		add_inside(inside, answers->times.devices[device].profile, one.context,
-			   one.start_ns, one.end_ns);
-	sn_operations_free(operations);
-	return result;
+	add_inside(data, one->context, one->start_ns, one->end_ns);
+	return 0;
 }
 
 static int collect(struct inside *inside, struct sn_error *error)
@@ -60,10 +47,11 @@ static int collect(struct inside *inside, struct sn_error *error)
 	size_t count = sn_processes_list(&answers->processes, &answers->processes.devices,
 					 inside->items[0]->profile, &devices);
 	for (size_t i = 0; i < count && !result; i++)
-		result = collect_device(inside, devices[i], error);
+		result = sn_device_times_walk(&answers->times, answers->trace, devices[i],
+					      SONDE_NONE, add_operation, inside, error);
 	return result ? result
 		      : sn_activity_walk(&answers->processes, inside->items[0]->profile,
-					 SONDE_EVENTS_BRIEF, take_part, inside, error);
+					 SONDE_EVENTS_BRIEF, add_part, inside, error);
 }
 
 static int add_causes(const struct inside *inside, size_t number, size_t shown_number,
@@ -104,11 +92,10 @@ static int explain(const struct sn_answers *answers, const struct sn_iteration *
 		return 0;
 	inside.items[inside.count++] = items + sn_iterations_usual(items, count);
 	inside.values = calloc(inside.count * inside.nodes + 1, sizeof(*inside.values));
-	int result = inside.values ? collect(&inside, error)
-				   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = inside.values ? collect(&inside, error) : sn_fail_memory(error);
 	for (size_t i = 0; i + 1 < inside.count && !result; i++)
 		if (add_causes(&inside, i, numbers[i] + 1, unusuals))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 	free(inside.values);
 	return result;
 }

@@ -2,29 +2,26 @@
 /* Allocations in order of time, played twice, the second time until the peak; see memory.h. */
 #include "memory.h"
 
+#include "base/sort_by.h"
+#include "base/table.h"
 #include "base/vec.h"
-#include "timeline/threads/thread_activity.h"
 #include "memory_events.h"
 
-#include <string.h>
-
-/* What is held, by address: open addressing, without traces of what is gone. */
 struct held {
 	uint64_t address;
-	int64_t bytes; /* 0: the place is free */
+	int64_t bytes;
 	uint32_t node;
 };
 
 struct held_set {
+	struct sn_table numbers; /* of items, by address */
 	struct held *items;
-	size_t count, size; /* a power of two */
+	size_t count, capacity;
 };
 
 /* A device while it is played. */
 struct play {
 	int64_t held_bytes;
-	uint32_t first_track; /* where it was met first */
-	uint64_t first_position;
 	int step; /* of the curve, that is not over */
 	double allocated, reserved, most_allocated, most_reserved;
 	bool is_past_peak;
@@ -43,77 +40,49 @@ struct reading {
 
 /* ---- what is held ---- */
 
-static size_t home_of(const struct held_set *set, uint64_t address)
-{
-	return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (set->size - 1);
-}
-
-static size_t place_of(const struct held_set *set, uint64_t address)
-{
-	size_t place = home_of(set, address);
-	while (set->items[place].bytes && set->items[place].address != address)
-		place = (place + 1) & (set->size - 1);
-	return place;
-}
-
-static int grow(struct held_set *set)
-{
-	struct held_set grown = {calloc(set->size ? 2 * set->size : 64, sizeof(*grown.items)),
-				 set->count, set->size ? 2 * set->size : 64};
-	if (!grown.items)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < set->size; i++)
-		if (set->items[i].bytes)
-			grown.items[place_of(&grown, set->items[i].address)] = set->items[i];
-	free(set->items);
-	*set = grown;
-	return 0;
-}
-
 static int hold(struct held_set *set, const struct held *held)
 {
-	if (2 * set->count >= set->size && grow(set))
-		return SN_ERR_MEMORY;
-	size_t place = place_of(set, held->address);
-	set->count += !set->items[place].bytes;
-	set->items[place] = *held;
+	uint32_t number = sn_table_find(&set->numbers, held->address);
+	if (number == SN_TABLE_NONE) {
+		number = (uint32_t)set->count;
+		if (sn_vec_push(&set->items, &set->capacity, &set->count, *held) ||
+		    sn_table_put(&set->numbers, held->address, number))
+			return SN_ERR_MEMORY;
+	}
+	set->items[number] = *held;
 	return 0;
 }
 
 static void drop(struct held_set *set, uint64_t address)
 {
-	if (!set->size)
+	uint32_t number = sn_table_find(&set->numbers, address);
+	if (number == SN_TABLE_NONE)
 		return;
-	size_t mask = set->size - 1, hole = place_of(set, address);
-	if (!set->items[hole].bytes)
-		return;
-	set->count--;
-	/* what follows moves up where its home is not behind the hole */
-	for (size_t next = (hole + 1) & mask; set->items[next].bytes; next = (next + 1) & mask) {
-		size_t home = home_of(set, set->items[next].address);
-		if (((next - home) & mask) < ((next - hole) & mask))
-			continue;
-		set->items[hole] = set->items[next];
-		hole = next;
+	sn_table_remove(&set->numbers, address);
+	/* the last one takes its place, for which there is room now */
+	struct held *last = set->items + --set->count;
+	if (number < set->count) {
+		set->items[number] = *last;
+		sn_table_put(&set->numbers, last->address, number);
 	}
-	set->items[hole].bytes = 0;
+}
+
+static void release_held(struct held_set *set)
+{
+	sn_table_release(&set->numbers);
+	free(set->items);
 }
 
 /* ---- devices ---- */
-
-static uint32_t number_of(struct reading *reading, uint32_t profile, uint32_t type, uint32_t id)
-{
-	uint32_t key[3] = {reading->processes->of_profile[profile], type, id};
-	if (reading->memory->device_count < SN_MEMORY_DEVICES)
-		return sn_intern_add(&reading->keys, key, sizeof(key));
-	return sn_intern_find(&reading->keys, key, sizeof(key));
-}
 
 /* SONDE_NONE: without memory, or beyond the limit. */
 static uint32_t device_of(struct reading *reading, const struct sn_memory_event *event)
 {
 	struct sn_memory *memory = reading->memory;
-	uint32_t number = number_of(reading, event->profile, event->type, event->id);
+	uint32_t key[3] = {reading->processes->of_profile[event->profile], event->type, event->id};
+	uint32_t number = memory->device_count < SN_MEMORY_DEVICES
+			      ? sn_intern_add(&reading->keys, key, sizeof(key))
+			      : sn_intern_find(&reading->keys, key, sizeof(key));
 	if (number == SN_INTERN_NONE || number < memory->device_count)
 		return number;
 	if (sn_vec_reserve(&memory->devices, &memory->device_capacity, memory->device_count + 1) <
@@ -121,8 +90,8 @@ static uint32_t device_of(struct reading *reading, const struct sn_memory_event 
 	    sn_vec_reserve(&reading->plays, &reading->capacity, memory->device_count + 1) < 0)
 		return SONDE_NONE;
 	memory->devices[memory->device_count] = (struct sn_memory_device){
-	    .profile = event->profile, .type = event->type, .id = event->id};
-	reading->plays[memory->device_count] = (struct play){.first_track = UINT32_MAX};
+	    .type = event->type, .id = event->id, .first_track = UINT32_MAX};
+	reading->plays[memory->device_count] = (struct play){.step = 0};
 	return (uint32_t)memory->device_count++;
 }
 
@@ -142,14 +111,13 @@ static int64_t allocated_by(struct play *play, const struct sn_memory_event *eve
 
 /* ---- the first time: totals and the peak ---- */
 
-static void note_place(struct sn_memory_device *device, struct play *play,
-		       const struct sn_memory_event *event)
+static void find_first(struct sn_memory_device *device, const struct sn_memory_event *event)
 {
-	if (event->track > play->first_track ||
-	    (event->track == play->first_track && event->position > play->first_position))
+	if (event->track > device->first_track ||
+	    (event->track == device->first_track && event->position > device->first_position))
 		return;
-	play->first_track = event->track;
-	play->first_position = event->position;
+	device->first_track = event->track;
+	device->first_position = event->position;
 	device->profile = event->profile;
 }
 
@@ -158,7 +126,7 @@ static void measure(struct sn_memory_device *device, struct play *play,
 {
 	bool is_first = !device->event_count++;
 	int64_t allocated = allocated_by(play, event);
-	note_place(device, play, event);
+	find_first(device, event);
 	if (is_first)
 		device->start_ns = event->time_ns;
 	device->end_ns = event->time_ns + 1;
@@ -175,36 +143,10 @@ static void measure(struct sn_memory_device *device, struct play *play,
 	device->end_bytes = allocated;
 }
 
-/* In the order in which a reader of one track after the other meets them: few, so by insertion. */
-static int order_devices(struct reading *reading)
-{
-	struct sn_memory *memory = reading->memory;
-	for (size_t i = 1; i < memory->device_count; i++) {
-		struct sn_memory_device device = memory->devices[i];
-		struct play play = reading->plays[i];
-		size_t at = i;
-		for (; at; at--) {
-			const struct play *before = reading->plays + at - 1;
-			if (before->first_track < play.first_track ||
-			    (before->first_track == play.first_track &&
-			     before->first_position < play.first_position))
-				break;
-			memory->devices[at] = memory->devices[at - 1];
-			reading->plays[at] = *before;
-		}
-		memory->devices[at] = device;
-		reading->plays[at] = play;
-	}
-	sn_intern_release(&reading->keys);
-	for (size_t i = 0; i < memory->device_count; i++) {
-		const struct sn_memory_device *one = memory->devices + i;
-		uint32_t key[3] = {reading->processes->of_profile[one->profile], one->type,
-				   one->id};
-		if (sn_intern_add(&reading->keys, key, sizeof(key)) == SN_INTERN_NONE)
-			return SN_ERR_MEMORY;
-	}
-	return 0;
-}
+/* In the order in which a reader of one track after the other meets them. */
+SN_SORT_BY(sort_devices, struct sn_memory_device, const void *,
+	   SN_ORDER(a->first_track, b->first_track)
+	       ?: SN_ORDER(a->first_position, b->first_position));
 
 /* ---- the second time: the curve, and who holds what at the peak ---- */
 
@@ -260,10 +202,8 @@ static int finish(struct reading *reading, uint32_t number)
 		return SN_ERR_MEMORY;
 	while (play->step < SN_MEMORY_STEPS)
 		end_step(device, play);
-	for (size_t i = 0; i < play->held.size; i++) {
+	for (size_t i = 0; i < play->held.count; i++) {
 		const struct held *held = play->held.items + i;
-		if (!held->bytes)
-			continue;
 		device->owners[held->node] += (double)held->bytes;
 		device->owner_counts[held->node]++;
 		device->known_bytes = add(device->known_bytes, held->bytes);
@@ -286,12 +226,12 @@ static int play_all(struct reading *reading, const struct sonde_trace *trace, bo
 		if (number == SONDE_NONE && is_full)
 			reading->memory->left_out += again;
 		else if (number == SONDE_NONE || (again && replay(reading, number, &event)))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 		else if (!again)
 			measure(reading->memory->devices + number, reading->plays + number, &event);
 	}
 	sn_memory_events_free(events);
-	return result ? result : found;
+	return result ?: found;
 }
 
 int sn_memory(const struct sn_processes *processes, const struct sn_node_map *nodes,
@@ -302,17 +242,16 @@ int sn_memory(const struct sn_processes *processes, const struct sn_node_map *no
 	    .db = processes->db, .nodes = nodes, .processes = processes, .memory = memory};
 	*memory = (struct sn_memory){0};
 	int result = play_all(&reading, trace, false, error);
-	if (order_devices(&reading) && !result)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < memory->device_count; i++)
 		reading.plays[i] = (struct play){.step = 0};
 	if (!result && memory->device_count)
 		result = play_all(&reading, trace, true, error);
 	for (uint32_t i = 0; i < memory->device_count; i++) {
 		if (!result && finish(&reading, i))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		free(reading.plays[i].held.items);
+			result = sn_fail_memory(error);
+		release_held(&reading.plays[i].held);
 	}
+	sort_devices(memory->devices, memory->device_count, NULL);
 	free(reading.plays);
 	sn_intern_release(&reading.keys);
 	return result;

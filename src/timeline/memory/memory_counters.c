@@ -19,8 +19,8 @@ static bool is_memory(const struct sonde_db *db, const struct sonde_track *track
 	       !strcmp(sonde_db_string(db, sonde_db_metric(db, track->metric)->unit), "bytes");
 }
 
-static int take_values(void *data, const struct sonde_track *track,
-		       struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+static int find_peak(void *data, const struct sonde_track *track, struct sonde_event_cursor *cursor,
+		     const struct sonde_event_block *block)
 {
 	struct reading *reading = data;
 	struct sonde_attribute_column values;
@@ -57,12 +57,12 @@ int sn_memory_peaks(const struct sn_answers *answers, struct sn_memory_peaks *pe
 		    .is_real = sonde_trace_key(trace, key)->type == SONDE_ATTRIBUTE_REAL};
 		if (!is_memory(answers->db, track))
 			continue;
-		result = sn_track_blocks(trace, i, 0, take_values, &reading, error);
+		result =
+		    sn_track_blocks(trace, i, SN_EVENT_WINDOW_ALL(0), find_peak, &reading, error);
 		if (result || reading.peak.bytes < 0)
 			continue;
-		if (sn_vec_reserve(&peaks->items, &peaks->capacity, peaks->count + 1) < 0)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		peaks->items[peaks->count++] = reading.peak;
+		if (sn_vec_push(&peaks->items, &peaks->capacity, &peaks->count, reading.peak))
+			return sn_fail_memory(error);
 	}
 	return result;
 }

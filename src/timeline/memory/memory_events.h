@@ -21,7 +21,7 @@ struct sn_memory_event {
 
 struct sn_memory_events;
 
-/* 0 or SN_ERR_MEMORY; free in either case. */
+/* 0 or a negative enum sn_err; free in either case. */
 int sn_memory_events_open(const struct sonde_db *db, const struct sonde_trace *trace,
 			  struct sn_memory_events **events, struct sn_error *error);
 void sn_memory_events_free(struct sn_memory_events *events);

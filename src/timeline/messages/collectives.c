@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cursors with attributes; see collectives.h. */
+/* Events with their attributes; see collectives.h. */
 #include "collectives.h"
 
-#include "timeline/attributes.h"
-#include "base/vec.h"
-#include "timeline/devices/device_tracks.h"
+#include "base/keyed.h"
+#include "base/text.h"
 #include "format/measurement/measurement.h"
-#include "timeline/threads/thread_activity.h"
-#include "timeline/track_blocks.h"
+#include "frame/context_frame.h"
+#include "timeline/track_walk.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum wanted { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, OWN_GROUP, OWN_NUMBER, POSTED, WANTED };
+enum wish { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, OWN_GROUP, OWN_NUMBER, POSTED, WISHES };
 
-struct pass {
+/* What a context does: an enum sn_device_work, or a collective that threads do themselves. */
+enum { THREAD_COLLECTIVE = SN_WORK_KINDS + 1 };
+
+struct collecting {
 	const struct sonde_db *db;
 	const struct sn_processes *processes;
 	const struct sn_device_times *times;
 	struct sn_collectives *collectives;
-	struct sn_intern numbers; /* participants by process and device */
-	uint8_t *kinds;		  /* by context: 1 + enum sn_device_work; of threads SN_WORK_NONE or
-				     communication */
-	struct sn_attributes attributes; /* of the block being read */
-	uint32_t participant;		 /* whose track is read, SONDE_NONE: not asked yet */
-	bool is_device;
+	struct sn_intern numbers;	 /* participants by process and device */
+	uint8_t *works;			 /* by context */
+	const struct sonde_track *track; /* whose events are visited, and who does them */
+	uint32_t participant;
 };
 
 /* Names and types as Kineto has them, which other importers follow where they know as much. */
-static const struct sn_attribute_wish wishes[WANTED] = {
+static const struct sn_attribute_wish wishes[WISHES] = {
     [BYTES] = {"bytes", SONDE_ATTRIBUTE_SIGNED},
     [RANKS] = {"Process Group Ranks", SONDE_ATTRIBUTE_STRING},
     [GROUP] = {"Process Group Name", SONDE_ATTRIBUTE_STRING},
@@ -40,65 +40,49 @@ static const struct sn_attribute_wish wishes[WANTED] = {
     [POSTED] = {"posted", SONDE_ATTRIBUTE_UNSIGNED},
 };
 
-/* Collectives that threads do themselves. */
-static bool is_host_collective(const struct sonde_db *db, uint32_t context)
+static bool is_thread_collective(const struct sonde_db *db, uint32_t context)
 {
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
-	const char *name = sonde_db_string(db, frame->name);
-	return (frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_REGION) &&
-	       (!strncmp(name, "gloo:", 5) || !strncmp(name, "mpi:", 4) ||
-		!strncmp(name, "MPI_", 4));
+	unsigned kind = sn_context_frame(db, context)->kind;
+	const char *name = sn_context_name(db, context);
+	return (kind == SN_FRAME_OPERATOR || kind == SN_FRAME_REGION) &&
+	       (sn_text_begins(name, "gloo:") || sn_text_begins(name, "mpi:") ||
+		sn_text_begins(name, "MPI_"));
 }
 
-static enum sn_device_work kind_of(struct pass *pass, uint32_t context, bool is_device)
+static uint32_t participant_of(struct collecting *collecting, const struct sonde_track *track)
 {
-	if (!pass->kinds[context]) {
-		enum sn_device_work work = SN_WORK_NONE;
-		if (is_device)
-			work = sn_device_work(pass->db, context);
-		else if (is_host_collective(pass->db, context))
-			work = SN_WORK_COMMUNICATION;
-		pass->kinds[context] = (uint8_t)(1 + work);
-	}
-	return pass->kinds[context] - 1;
-}
-
-static uint32_t participant_of(struct pass *pass, uint32_t profile_number, bool is_device)
-{
-	const struct sonde_db_profile *profile = sonde_db_profile(pass->db, profile_number);
-	struct sn_collectives *collectives = pass->collectives;
-	struct sn_participant one = {profile->run, SONDE_NONE, profile->rank, profile_number};
-	const uint32_t *devices;
-	size_t count =
-	    sn_processes_list(pass->processes, &pass->processes->devices, profile_number, &devices);
-	for (size_t i = 0; i < count && is_device; i++)
-		if (pass->times->devices[devices[i]].device == profile->device)
-			one.device = devices[i];
-	uint32_t key[2] = {pass->processes->of_profile[profile_number], one.device};
-	uint32_t number = sn_intern_add(&pass->numbers, key, sizeof(key));
-	if (number == SN_INTERN_NONE || number < collectives->participant_count)
-		return number;
-	if (sn_vec_reserve(&collectives->participants, &collectives->participant_capacity,
-			   collectives->participant_count + 1) < 0)
+	const struct sonde_db_profile *profile = sonde_db_profile(collecting->db, track->profile);
+	const struct sn_processes *processes = collecting->processes;
+	struct sn_collectives *collectives = collecting->collectives;
+	uint32_t device = profile->kind == SONDE_PROFILE_STREAM
+			      ? sn_processes_device(processes, collecting->times, track->profile)
+			      : SONDE_NONE;
+	uint32_t key[2] = {processes->of_profile[track->profile], device};
+	struct sn_participant *found =
+	    sn_keyed(&collecting->numbers, &key, &collectives->participants,
+		     &collectives->participant_capacity);
+	if (!found)
 		return SONDE_NONE;
-	collectives->participants[collectives->participant_count] = one;
-	return (uint32_t)collectives->participant_count++;
+	if (collecting->numbers.count > collectives->participant_count) {
+		collectives->participant_count++;
+		*found =
+		    (struct sn_participant){profile->run, device, profile->rank, track->profile};
+	}
+	return (uint32_t)(found - collectives->participants);
 }
 
-static const char *text_of(const struct pass *pass, enum wanted which, size_t at)
+static const char *text_of(const struct collecting *collecting, const struct sn_walked_event *event,
+			   enum wish wish)
 {
 	uint64_t value;
-	return sn_attributes_get(&pass->attributes, which, at, &value)
-		   ? sonde_db_string(pass->db, (uint32_t)value)
+	return sn_walked_value(event, wish, &value)
+		   ? sonde_db_string(collecting->db, (uint32_t)value)
 		   : "";
 }
 
 /* Kernels are called by what they do and how; only the former is the same on all ranks. */
-static void plain_name(const struct pass *pass, uint32_t context, char *text, size_t size)
+static void plain_name(const char *name, char *text, size_t size)
 {
-	const char *name = sonde_db_string(
-	    pass->db, sonde_db_frame(pass->db, sonde_db_context(pass->db, context)->frame)->name);
 	snprintf(text, size, "%.*s", (int)strcspn(name, "("), name);
 	char *ring = strstr(text, "_RING");
 	char *tree = strstr(text, "_TREE");
@@ -107,153 +91,149 @@ static void plain_name(const struct pass *pass, uint32_t context, char *text, si
 }
 
 /* Which participants can be compared, and the number among what they do; UINT64_MAX. */
-static void name_group(const struct pass *pass, size_t at, uint32_t context, char *group,
-		       size_t size, uint64_t *number)
+static void name_group(const struct collecting *collecting, const struct sn_walked_event *event,
+		       char *group, size_t size, uint64_t *number)
 {
 	char kind[200];
 	uint64_t own;
-	const char *collective = text_of(pass, COLLECTIVE, at);
+	const char *collective = text_of(collecting, event, COLLECTIVE);
 	*number = UINT64_MAX;
-	if (sn_attributes_get(&pass->attributes, OWN_GROUP, at, &own) &&
-	    sn_attributes_get(&pass->attributes, OWN_NUMBER, at, number)) {
+	if (sn_walked_value(event, OWN_GROUP, &own) && sn_walked_value(event, OWN_NUMBER, number)) {
 		snprintf(group, size, "group %llu", (unsigned long long)own);
 		return;
 	}
-	bool is_numbered = sn_attributes_get(&pass->attributes, NUMBER, at, number);
-	plain_name(pass, context, kind, sizeof(kind));
+	bool is_numbered = sn_walked_value(event, NUMBER, number);
+	plain_name(sn_context_name(collecting->db, event->context), kind, sizeof(kind));
 	/* numbers count all that a group does, whatever it is */
-	snprintf(group, size, "%.400s|%.100s|%.200s", text_of(pass, RANKS, at),
-		 text_of(pass, GROUP, at),
+	snprintf(group, size, "%.400s|%.100s|%.200s", text_of(collecting, event, RANKS),
+		 text_of(collecting, event, GROUP),
 		 is_numbered   ? ""
 		 : *collective ? collective
 			       : kind);
 }
 
 /* Of MPI's those in which nobody gets through before all have come; of the others' all. */
-static bool is_loose(const struct pass *pass, uint32_t context)
+static bool is_loose(const char *name)
 {
 	static const char *const firm[] = {"arrier", "llreduce", "llgather", "lltoall",
 					   "educe_scatter"};
-	const char *name = sonde_db_string(
-	    pass->db, sonde_db_frame(pass->db, sonde_db_context(pass->db, context)->frame)->name);
-	bool is_firm = strncmp(name, "MPI_", 4) != 0;
+	bool is_firm = !sn_text_begins(name, "MPI_");
 	for (size_t i = 0; i < sizeof(firm) / sizeof(*firm); i++)
 		is_firm |= strstr(name, firm[i]) && !strstr(name, "eighbor");
 	return !is_firm;
 }
 
-static int take_arrival(struct pass *pass, const struct sonde_event_block *block, size_t at,
-			uint32_t participant, uint32_t profile)
+static int add_arrival(struct collecting *collecting, const struct sn_walked_event *event)
 {
-	struct sn_collectives *collectives = pass->collectives;
+	struct sn_collectives *collectives = collecting->collectives;
 	char group[800];
-	uint64_t number, posted = 0, bytes = 0;
-	name_group(pass, at, block->contexts[at], group, sizeof(group), &number);
+	uint64_t number;
+	name_group(collecting, event, group, sizeof(group), &number);
 	uint32_t group_number = sn_intern_add(&collectives->groups, group, strlen(group) + 1);
-	if (group_number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&collectives->arrivals, &collectives->arrival_capacity,
-			   collectives->arrival_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	sn_attributes_get(&pass->attributes, POSTED, at, &posted);
-	sn_attributes_get(&pass->attributes, BYTES, at, &bytes);
-	collectives->arrivals[collectives->arrival_count++] = (struct sn_arrival){
-	    .start_ns = block->starts_ns[at] - posted,
-	    .end_ns = block->ends_ns[at],
-	    .called_ns = block->starts_ns[at],
+	struct sn_arrival arrival = {
+	    .start_ns = event->start_ns - sn_walked_number(event, POSTED),
+	    .end_ns = event->end_ns,
+	    .called_ns = event->start_ns,
 	    .number = number,
-	    .bytes = bytes,
+	    .bytes = sn_walked_number(event, BYTES),
 	    .group = group_number,
-	    .context = block->contexts[at],
-	    .participant = participant,
-	    .profile = profile,
-	    .is_loose = is_loose(pass, block->contexts[at]),
+	    .context = event->context,
+	    .participant = collecting->participant,
+	    .profile = event->track->profile,
+	    .is_loose = is_loose(sn_context_name(collecting->db, event->context)),
 	};
-	return 0;
+	if (group_number == SN_INTERN_NONE)
+		return SN_ERR_MEMORY;
+	return sn_vec_push(&collectives->arrivals, &collectives->arrival_capacity,
+			   &collectives->arrival_count, arrival);
 }
 
 /* MPI's calls are so only where they say which one it is. */
-static bool is_collective(const struct pass *pass, uint32_t context, size_t at)
+static bool is_collective(const struct collecting *collecting, const struct sn_walked_event *event)
 {
 	uint64_t number;
-	const char *name = sonde_db_string(
-	    pass->db, sonde_db_frame(pass->db, sonde_db_context(pass->db, context)->frame)->name);
-	return strncmp(name, "MPI_", 4) != 0 ||
-	       sn_attributes_get(&pass->attributes, OWN_NUMBER, at, &number);
+	return !sn_text_begins(sn_context_name(collecting->db, event->context), "MPI_") ||
+	       sn_walked_value(event, OWN_NUMBER, &number);
 }
 
-static int take_block(void *data, const struct sonde_track *track,
-		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+static int visit_event(void *data, const struct sn_walked_event *event)
 {
-	struct pass *pass = data;
-	bool is_read = false;
-	for (size_t i = 0; i < block->count; i++) {
-		enum sn_device_work work = kind_of(pass, block->contexts[i], pass->is_device);
-		if (work != SN_WORK_COPY && work != SN_WORK_COMMUNICATION)
-			continue;
-		if (!is_read)
-			sn_attributes_read(&pass->attributes, cursor, block);
-		is_read = true;
-		if (!pass->is_device && !is_collective(pass, block->contexts[i], i))
-			continue;
-		if (pass->participant == SONDE_NONE)
-			pass->participant = participant_of(pass, track->profile, pass->is_device);
-		if (pass->participant == SONDE_NONE)
-			return SN_ERR_MEMORY;
-		/* who only copies is shown as one who came to none */
-		if (work == SN_WORK_COMMUNICATION &&
-		    take_arrival(pass, block, i, pass->participant, track->profile))
-			return SN_ERR_MEMORY;
-	}
+	struct collecting *collecting = data;
+	const struct sonde_track *track = event->track;
+	bool is_device =
+	    sonde_db_profile(collecting->db, track->profile)->kind == SONDE_PROFILE_STREAM;
+	unsigned work = collecting->works[event->context];
+	if ((work == THREAD_COLLECTIVE) == is_device ||
+	    (!is_device && !is_collective(collecting, event)))
+		return 0;
+	if (track != collecting->track)
+		collecting->participant = participant_of(collecting, track);
+	collecting->track = track;
+	if (collecting->participant == SONDE_NONE)
+		return SN_ERR_MEMORY;
+	/* who only copies is shown as one who came to none */
+	return work == SN_WORK_COPY ? 0 : add_arrival(collecting, event);
+}
+
+/* Which participants devices are: of several the first. 0 or SN_ERR_MEMORY. */
+static int list_devices(struct sn_collectives *collectives, size_t device_count)
+{
+	collectives->of_devices = malloc((device_count + 1) * sizeof(uint32_t));
+	if (!collectives->of_devices)
+		return SN_ERR_MEMORY;
+	memset(collectives->of_devices, 0xff, (device_count + 1) * sizeof(uint32_t));
+	for (uint32_t i = (uint32_t)collectives->participant_count; i--;)
+		if (collectives->participants[i].device != SONDE_NONE)
+			collectives->of_devices[collectives->participants[i].device] = i;
 	return 0;
 }
 
-/* Whether any call of a thread is a collective: mostly none, and threads are not read again. */
-static bool has_host_collectives(const struct sonde_db *db)
+/* Mostly there are none, and nothing is read: threads only where they do any themselves, streams
+ * for who copies as well. */
+static int collect(struct collecting *collecting, bool *contexts, struct sn_error *error)
 {
-	for (uint32_t i = 0; i < sonde_db_context_count(db); i++)
-		if (is_host_collective(db, i))
-			return true;
-	return false;
-}
-
-static bool has_device_collectives(const struct sonde_db *db)
-{
-	for (uint32_t i = 0; i < sonde_db_context_count(db); i++)
-		if (sn_device_work(db, i) == SN_WORK_COMMUNICATION)
-			return true;
-	return false;
+	const struct sonde_db *db = collecting->db;
+	bool has_any = false;
+	struct sn_track_walk walk = {
+	    .tracks = SN_WALK_STREAMS,
+	    .contexts = contexts,
+	    .wishes = wishes,
+	    .wish_count = WISHES,
+	    .visit = visit_event,
+	    .data = collecting,
+	};
+	for (uint32_t i = 0; i < sonde_db_context_count(db); i++) {
+		unsigned work =
+		    is_thread_collective(db, i) ? THREAD_COLLECTIVE : sn_device_work(db, i);
+		collecting->works[i] = (uint8_t)work;
+		walk.tracks |= work == THREAD_COLLECTIVE ? SN_WALK_THREADS : 0;
+		has_any |= work == THREAD_COLLECTIVE || work == SN_WORK_COMMUNICATION;
+		contexts[i] = work == THREAD_COLLECTIVE || work == SN_WORK_COMMUNICATION ||
+			      work == SN_WORK_COPY;
+	}
+	return has_any ? sn_track_walk(collecting->processes, SONDE_NONE, &walk, error) : 0;
 }
 
 int sn_collectives(const struct sn_processes *processes, const struct sn_device_times *times,
 		   struct sn_collectives *collectives, struct sn_error *error)
 {
-	const struct sonde_db *db = processes->db;
-	const struct sonde_trace *trace = processes->trace;
-	struct pass pass = {
-	    .db = db,
+	uint32_t context_count = sonde_db_context_count(processes->db);
+	bool *contexts = calloc(context_count + 1ull, sizeof(*contexts));
+	struct collecting collecting = {
+	    .db = processes->db,
 	    .processes = processes,
 	    .times = times,
 	    .collectives = collectives,
-	    .kinds = calloc(sonde_db_context_count(db) + 1ull, 1),
+	    .works = calloc(context_count + 1ull, 1),
 	};
-	bool reads_threads = has_host_collectives(db);
-	bool reads_streams = reads_threads || has_device_collectives(db);
 	*collectives = (struct sn_collectives){0};
-	int result = pass.kinds && !sn_attributes_init(&pass.attributes, db, trace, wishes, WANTED)
-			 ? 0
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
-		const struct sonde_track *track = sonde_trace_track(trace, i);
-		pass.is_device = sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM;
-		pass.participant = SONDE_NONE;
-		if (track->kind == SONDE_TRACK_INTERVALS &&
-		    (pass.is_device ? reads_streams : reads_threads))
-			result = sn_track_blocks(trace, i, 0, take_block, &pass, error);
-	}
-	sn_attributes_release(&pass.attributes);
-	sn_intern_release(&pass.numbers);
-	free(pass.kinds);
-	return result;
+	int result = contexts && collecting.works ? collect(&collecting, contexts, error)
+							?: list_devices(collectives, times->count)
+						  : SN_ERR_MEMORY;
+	sn_intern_release(&collecting.numbers);
+	free(collecting.works);
+	free(contexts);
+	return sn_fail_code(error, result);
 }
 
 void sn_collectives_release(struct sn_collectives *collectives)
@@ -261,5 +241,6 @@ void sn_collectives_release(struct sn_collectives *collectives)
 	sn_intern_release(&collectives->groups);
 	free(collectives->participants);
 	free(collectives->arrivals);
+	free(collectives->of_devices);
 	*collectives = (struct sn_collectives){0};
 }

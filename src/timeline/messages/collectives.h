@@ -35,6 +35,7 @@ struct sn_collectives {
 	struct sn_arrival *arrivals; /* by track, in order of start */
 	size_t arrival_count, arrival_capacity;
 	struct sn_intern groups; /* "[0, 1] allreduce": ranks and kind */
+	uint32_t *of_devices;	 /* by position in sn_device_times the participant, SONDE_NONE */
 };
 
 /* 0 or a negative enum sn_err; release in either case. */

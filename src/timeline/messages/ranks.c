@@ -2,34 +2,19 @@
 /* Sorting arrivals until those of one collective lie together; see ranks.h. */
 #include "ranks.h"
 
-#include "base/vec.h"
-
-#include <string.h>
+#include "base/arena.h"
+#include "base/sort_by.h"
 
 /* Clocks of devices are read with that uncertainty, and some recordings have microseconds. */
 enum { TOLERANCE_NS = 20000 };
 
-static int by_participant(const void *left, const void *right)
-{
-	const struct sn_arrival *a = left, *b = right;
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	if (a->participant != b->participant)
-		return a->participant < b->participant ? -1 : 1;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
+SN_SORT_BY(sort_by_participant, struct sn_arrival, const void *,
+	   SN_ORDER(a->group, b->group) ?: SN_ORDER(a->participant, b->participant) ?:
+	   SN_ORDER(a->start_ns, b->start_ns));
 
-static int by_collective(const void *left, const void *right)
-{
-	const struct sn_arrival *a = left, *b = right;
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	if (a->number != b->number)
-		return a->number < b->number ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return (a->participant > b->participant) - (a->participant < b->participant);
-}
+SN_SORT_BY(sort_by_collective, struct sn_arrival, const void *,
+	   SN_ORDER(a->group, b->group) ?: SN_ORDER(a->number, b->number) ?:
+	   SN_ORDER(a->start_ns, b->start_ns) ?: SN_ORDER(a->participant, b->participant));
 
 /* In order of time: what begins before all before it have ended is of the same collective, each
  * participant once. */
@@ -46,7 +31,7 @@ static int number_by_time(struct sn_arrival *arrivals, size_t count)
 	uint64_t *last = calloc(most + 1ull, sizeof(*last)); /* number of each participant */
 	if (!last)
 		return SN_ERR_MEMORY;
-	qsort(arrivals, count, sizeof(*arrivals), by_collective);
+	sort_by_collective(arrivals, count, NULL);
 	for (size_t i = 0; i < count; i++) {
 		bool is_same = i > 0 && arrivals[i].start_ns < first_end &&
 			       last[arrivals[i].participant] != number;
@@ -86,8 +71,7 @@ static int each_group(struct sn_collectives *collectives, number_function number
 				break;
 		result = number(collectives->arrivals + first, next - first);
 	}
-	qsort(collectives->arrivals, collectives->arrival_count, sizeof(*collectives->arrivals),
-	      by_collective);
+	sort_by_collective(collectives->arrivals, collectives->arrival_count, NULL);
 	return result;
 }
 
@@ -125,7 +109,6 @@ static bool are_clocks_apart(const struct sn_collectives *collectives)
 /* What a participant ends earlier than another in a collective of both. */
 struct distance {
 	uint32_t participant;
-	uint32_t first, arrival; /* of the collective; of the participant */
 	int64_t ns;
 };
 
@@ -138,71 +121,44 @@ struct placing {
 	uint32_t *firsts;	/* by arrival: its collective's first */
 	uint32_t *order;	/* arrivals by participant */
 	struct distance *items; /* from the participant at hand */
+	size_t *places;		/* by participant, among the items */
 	size_t count;
 };
 
-static int by_arrival(const void *left, const void *right)
-{
-	const struct distance *a = left, *b = right;
-	if (a->participant != b->participant)
-		return a->participant < b->participant ? -1 : 1;
-	return a->arrival < b->arrival ? -1 : a->arrival > b->arrival;
-}
+SN_SORT_BY(sort_by_length, struct distance, const void *,
+	   SN_ORDER(a->participant, b->participant) ?: SN_ORDER(a->ns, b->ns));
+SN_SORT_BY(sort_numbers_by_participant, uint32_t, const struct sn_arrival *,
+	   SN_ORDER(of[*a].participant, of[*b].participant) ?: SN_ORDER(*a, *b));
 
-static int by_length(const void *left, const void *right)
-{
-	const struct distance *a = left, *b = right;
-	if (a->participant != b->participant)
-		return a->participant < b->participant ? -1 : 1;
-	return (a->ns > b->ns) - (a->ns < b->ns);
-}
-
-static int compare_participants(const void *left, const void *right, void *data)
-{
-	const struct sn_arrival *arrivals = data;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	if (arrivals[a].participant != arrivals[b].participant)
-		return arrivals[a].participant < arrivals[b].participant ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
-
-static void take_distances(struct placing *placing, uint32_t base, uint32_t first)
+static void add_distances(struct placing *placing, uint32_t base, uint32_t first)
 {
 	const struct sn_arrival *arrivals = placing->collectives->arrivals;
 	const struct sn_arrival *of_base = NULL;
 	uint32_t end = (uint32_t)end_of(placing->collectives, first);
+	size_t known = placing->count;
 	placing->is_done[first] = true;
 	if (arrivals[first].is_loose)
 		return;
 	for (uint32_t i = first; i < end; i++)
 		of_base = arrivals[i].participant == base ? arrivals + i : of_base;
-	for (uint32_t i = first; i < end; i++)
-		if (!placing->is_placed[arrivals[i].participant])
-			placing->items[placing->count++] =
-			    (struct distance){arrivals[i].participant, first, i,
-					      (int64_t)(of_base->end_ns - arrivals[i].end_ns)};
-}
-
-/* Of who is in one collective several times, the last time counts. */
-static void keep_last(struct placing *placing)
-{
-	size_t kept = 0;
-	qsort(placing->items, placing->count, sizeof(*placing->items), by_arrival);
-	for (size_t i = 0; i < placing->count; i++) {
-		const struct distance *one = placing->items + i;
-		bool is_again = kept && one->participant == placing->items[kept - 1].participant &&
-				one->first == placing->items[kept - 1].first;
-		kept -= is_again;
-		placing->items[kept++] = *one;
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t participant = arrivals[i].participant;
+		size_t *place = placing->places + participant;
+		if (placing->is_placed[participant])
+			continue;
+		/* of who is in one collective several times, the last time counts */
+		if (*place < known || *place >= placing->count ||
+		    placing->items[*place].participant != participant)
+			*place = placing->count++;
+		placing->items[*place] =
+		    (struct distance){participant, (int64_t)(of_base->end_ns - arrivals[i].end_ns)};
 	}
-	placing->count = kept;
 }
 
 /* The median of the distances of each that has any. */
 static void place(struct placing *placing, uint32_t base)
 {
-	keep_last(placing);
-	qsort(placing->items, placing->count, sizeof(*placing->items), by_length);
+	sort_by_length(placing->items, placing->count, NULL);
 	for (size_t from = 0, next; from < placing->count; from = next) {
 		uint32_t participant = placing->items[from].participant;
 		for (next = from + 1; next < placing->count; next++)
@@ -229,7 +185,7 @@ static void place_all(struct placing *placing)
 			if (collectives->arrivals[arrival].participant != base)
 				break;
 			if (!placing->is_done[placing->firsts[arrival]])
-				take_distances(placing, base, placing->firsts[arrival]);
+				add_distances(placing, base, placing->firsts[arrival]);
 		}
 		if (placing->count)
 			place(placing, base);
@@ -239,35 +195,31 @@ static void place_all(struct placing *placing)
 static int find_offsets(const struct sn_collectives *collectives, struct sn_ranks *ranks)
 {
 	size_t count = collectives->arrival_count;
+	struct sn_arena arena = {0};
 	struct placing placing = {
 	    .collectives = collectives,
 	    .ranks = ranks,
-	    .is_placed = calloc(ranks->participant_count + 1, sizeof(bool)),
-	    .is_done = calloc(count + 1, sizeof(bool)),
-	    .firsts = malloc((count + 1) * sizeof(uint32_t)),
-	    .order = malloc((count + 1) * sizeof(uint32_t)),
-	    .items = malloc((count + 1) * sizeof(struct distance)),
+	    .is_placed = sn_arena_array(&arena, bool, ranks->participant_count + 1),
+	    .is_done = sn_arena_array(&arena, bool, count + 1),
+	    .firsts = sn_arena_array(&arena, uint32_t, count + 1),
+	    .order = sn_arena_array(&arena, uint32_t, count + 1),
+	    .items = sn_arena_array(&arena, struct distance, count + 1),
+	    .places = sn_arena_array(&arena, size_t, ranks->participant_count + 1),
 	};
-	bool has_memory = placing.is_placed && placing.is_done && placing.firsts && placing.order &&
-			  placing.items;
-	for (size_t first = 0, next; first < count && has_memory; first = next) {
+	int result = arena.failed ? SN_ERR_MEMORY : 0;
+	for (size_t first = 0, next; first < count && !result; first = next) {
 		next = end_of(collectives, first);
 		for (size_t i = first; i < next; i++) {
 			placing.firsts[i] = (uint32_t)first;
 			placing.order[i] = (uint32_t)i;
 		}
 	}
-	if (has_memory && count) {
-		qsort_r(placing.order, count, sizeof(*placing.order), compare_participants,
-			collectives->arrivals);
+	if (!result) {
+		sort_numbers_by_participant(placing.order, count, collectives->arrivals);
 		place_all(&placing);
 	}
-	free(placing.is_placed);
-	free(placing.is_done);
-	free(placing.firsts);
-	free(placing.order);
-	free(placing.items);
-	return has_memory ? 0 : SN_ERR_MEMORY;
+	sn_arena_release(&arena);
+	return result;
 }
 
 /* Adds the offsets to all times, or takes them off again. */
@@ -280,8 +232,7 @@ static void move(struct sn_collectives *collectives, const struct sn_ranks *rank
 		one->end_ns += forth ? offset : -offset;
 		one->called_ns += forth ? offset : -offset;
 	}
-	qsort(collectives->arrivals, collectives->arrival_count, sizeof(*collectives->arrivals),
-	      by_collective);
+	sort_by_collective(collectives->arrivals, collectives->arrival_count, NULL);
 }
 
 static int reconcile(struct sn_collectives *collectives, struct sn_ranks *ranks)
@@ -303,28 +254,29 @@ static int reconcile(struct sn_collectives *collectives, struct sn_ranks *ranks)
 
 /* ---- who waited ---- */
 
-static int take_collective(const struct sn_collectives *collectives, size_t first, size_t count,
-			   struct sn_ranks *ranks)
+static int add_collective(const struct sn_collectives *collectives, size_t first, size_t count,
+			  struct sn_ranks *ranks)
 {
 	const struct sn_arrival *arrivals = collectives->arrivals + first;
 	const struct sn_arrival *last = arrivals + count - 1;
-	struct sn_collective *made = ranks->collectives + ranks->count++;
-	*made = (struct sn_collective){(uint32_t)first, (uint32_t)count, last->start_ns, 0};
+	struct sn_rank_sum *last_sum = ranks->sums + last->participant;
+	uint64_t waits = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct sn_arrival *one = arrivals + i;
 		struct sn_rank_sum *sum = ranks->sums + one->participant;
-		uint64_t until = last->start_ns < one->end_ns ? last->start_ns : one->end_ns;
-		uint64_t wait = until > one->called_ns ? until - one->called_ns : 0;
+		uint64_t wait = sn_arrival_wait_ns(one, last->start_ns);
 		uint64_t own = one->called_ns - (uint64_t)sum->offset_ns;
 		sum->count++;
 		sum->waited_ns += wait;
-		made->wait_ns += wait;
+		waits += wait;
 		if (sn_intervals_add(ranks->waits + one->participant, own, own + wait))
 			return SN_ERR_MEMORY;
 	}
-	ranks->sums[last->participant].last_count++;
-	ranks->sums[last->participant].delayed_ns += made->wait_ns;
-	ranks->sums[last->participant].late_ns += last->start_ns - last[-1].start_ns;
+	ranks->collectives[ranks->count++] =
+	    (struct sn_collective){(uint32_t)first, (uint32_t)count, last->start_ns, waits};
+	last_sum->last_count++;
+	last_sum->delayed_ns += waits;
+	last_sum->late_ns += last->start_ns - last[-1].start_ns;
 	return 0;
 }
 
@@ -336,13 +288,13 @@ static bool is_alone(const struct sn_arrival *arrivals, size_t count)
 	return true;
 }
 
-static int take_all(struct sn_collectives *collectives, struct sn_ranks *ranks)
+static int add_collectives(struct sn_collectives *collectives, struct sn_ranks *ranks)
 {
 	for (size_t first = 0, next; first < collectives->arrival_count; first = next) {
 		next = end_of(collectives, first);
 		if (is_alone(collectives->arrivals + first, next - first))
 			ranks->alone_count += next - first;
-		else if (take_collective(collectives, first, next - first, ranks))
+		else if (add_collective(collectives, first, next - first, ranks))
 			return SN_ERR_MEMORY;
 	}
 	for (size_t i = 0; i < ranks->participant_count; i++)
@@ -361,16 +313,10 @@ int sn_ranks(struct sn_collectives *collectives, struct sn_ranks *ranks, struct 
 	    .participant_count = count,
 	};
 	int result = ranks->collectives && ranks->sums && ranks->waits ? 0 : SN_ERR_MEMORY;
-	if (!result && collectives->arrival_count) {
-		qsort(collectives->arrivals, collectives->arrival_count,
-		      sizeof(*collectives->arrivals), by_participant);
-		result = each_group(collectives, number_group);
-		if (!result)
-			result = reconcile(collectives, ranks);
-	}
-	if (!result)
-		result = take_all(collectives, ranks);
-	return result ? sn_fail(error, result, "out of memory") : 0;
+	sort_by_participant(collectives->arrivals, collectives->arrival_count, NULL);
+	result = result ?: each_group(collectives, number_group) ?:
+		 reconcile(collectives, ranks) ?: add_collectives(collectives, ranks);
+	return sn_fail_code(error, result);
 }
 
 void sn_ranks_release(struct sn_ranks *ranks)

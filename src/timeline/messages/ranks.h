@@ -51,4 +51,17 @@ struct sn_ranks {
 int sn_ranks(struct sn_collectives *collectives, struct sn_ranks *ranks, struct sn_error *error);
 void sn_ranks_release(struct sn_ranks *ranks);
 
+/* How long the call waited for the last to arrive. */
+static inline uint64_t sn_arrival_wait_ns(const struct sn_arrival *arrival, uint64_t last_ns)
+{
+	uint64_t until = last_ns < arrival->end_ns ? last_ns : arrival->end_ns;
+	return until > arrival->called_ns ? until - arrival->called_ns : 0;
+}
+/* The last to arrive. */
+static inline const struct sn_arrival *sn_collective_last(const struct sn_ranks *ranks,
+							  const struct sn_collective *collective)
+{
+	return ranks->arrivals + collective->first + collective->count - 1;
+}
+
 #endif

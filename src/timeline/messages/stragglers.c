@@ -2,22 +2,16 @@
 /* One participant's device and threads, in the time when all others wait; see stragglers.h. */
 #include "stragglers.h"
 
+#include "base/sort_by.h"
 #include "timeline/threads/activity_samples.h"
 #include "timeline/threads/thread_activity.h"
 
-/* ---- what the last did while the others waited ---- */
-
-struct late {
-	const struct sn_answers *answers;
-	struct sn_intervals *windows; /* by participant: from the arrival before its own to that */
-	double *values;		      /* of one participant, by node */
-};
-
-/* What one participant did in its windows, in order of time. */
+/* What one participant did while all others waited for it, in order of time. */
 struct causes {
 	const struct sn_answers *answers;
-	const struct sn_intervals *windows;
-	double *values;
+	struct sn_intervals windows;	  /* from the arrival before its own to that */
+	double *values_ns;		  /* by node */
+	double *samples;		  /* by node, in no call */
 	struct sn_operations *operations; /* of its device; NULL without one */
 	struct sn_operation next;
 	bool has_next;
@@ -28,19 +22,18 @@ struct causes {
 	uint8_t *known;	  /* by context; see sn_activity_does_something */
 };
 
-static int find_windows(const struct sn_answers *answers, struct late *late)
+static int find_windows(struct causes *causes, size_t participant)
 {
-	const struct sn_ranks *ranks = &answers->ranks;
+	const struct sn_ranks *ranks = &causes->answers->ranks;
 	for (size_t i = 0; i < ranks->count; i++) {
-		const struct sn_collective *one = ranks->collectives + i;
-		const struct sn_arrival *last = ranks->arrivals + one->first + one->count - 1;
+		const struct sn_arrival *last = sn_collective_last(ranks, ranks->collectives + i);
 		uint64_t offset = (uint64_t)ranks->sums[last->participant].offset_ns;
-		if (sn_intervals_add(late->windows + last->participant, last[-1].start_ns - offset,
+		if (last->participant == participant &&
+		    sn_intervals_add(&causes->windows, last[-1].start_ns - offset,
 				     last->start_ns - offset))
 			return SN_ERR_MEMORY;
 	}
-	for (size_t i = 0; i < ranks->participant_count; i++)
-		sn_intervals_settle(late->windows + i);
+	sn_intervals_settle(&causes->windows);
 	return 0;
 }
 
@@ -52,35 +45,32 @@ static int read_next(struct causes *causes, struct sn_error *error)
 	if (result <= 0)
 		return result;
 	const struct sn_operation *one = &causes->next;
-	causes->values[causes->answers->nodes.of_context[one->context]] +=
-	    (double)sn_intervals_within(causes->windows, one->start_ns, one->end_ns);
+	causes->values_ns[causes->answers->nodes.of_context[one->context]] +=
+	    (double)sn_intervals_within(&causes->windows, one->start_ns, one->end_ns);
 	return 0;
-}
-
-static uint64_t within(const struct causes *causes, uint64_t to_ns)
-{
-	return causes->covered_ns < to_ns
-		   ? sn_intervals_within(causes->windows, causes->covered_ns, to_ns)
-		   : 0;
 }
 
 /* How long the device has done nothing in the windows until then. */
 static int quiet_until(struct causes *causes, uint64_t time_ns, uint64_t *quiet_ns,
 		       struct sn_error *error)
 {
+	const struct sn_intervals *windows = &causes->windows;
 	int result = 0;
 	while (!result && causes->has_next && causes->next.start_ns < time_ns) {
 		uint64_t end = causes->next.end_ns;
-		causes->quiet_ns += within(causes, causes->next.start_ns);
+		causes->quiet_ns +=
+		    sn_intervals_within(windows, causes->covered_ns, causes->next.start_ns);
 		causes->covered_ns = end > causes->covered_ns ? end : causes->covered_ns;
 		result = read_next(causes, error);
 	}
-	*quiet_ns = causes->quiet_ns + within(causes, time_ns);
+	*quiet_ns = causes->quiet_ns + sn_intervals_within(windows, causes->covered_ns, time_ns);
 	return result;
 }
 
-static int run(struct causes *causes, struct sn_error *error)
+/* The device's operations, or while it has none, the threads. */
+static int sum_activities(struct causes *causes, struct sn_error *error)
 {
+	const struct sn_answers *answers = causes->answers;
 	struct sn_activity_change change;
 	uint64_t quiet;
 	int result = read_next(causes, error), found;
@@ -88,9 +78,9 @@ static int run(struct causes *causes, struct sn_error *error)
 		if (found < 0)
 			return found;
 		result = quiet_until(causes, change.time_ns, &quiet, error);
-		if (change.ended && sn_activity_does_something(causes->answers->db, causes->known,
-							       change.ended->context))
-			causes->values[causes->answers->nodes.of_context[change.ended->context]] +=
+		if (change.ended &&
+		    sn_activity_does_something(answers->db, causes->known, change.ended->context))
+			causes->values_ns[answers->nodes.of_context[change.ended->context]] +=
 			    (double)(quiet - causes->begins[change.thread]);
 		causes->begins[change.thread] = quiet;
 	}
@@ -100,142 +90,78 @@ static int run(struct causes *causes, struct sn_error *error)
 	return result;
 }
 
-/* ---- what was in no call ---- */
-
-struct counted {
-	const struct sn_intervals *windows;
-	const struct sn_node_map *nodes;
-	double *counts; /* by node */
-};
-
-static int take_sample(void *data, uint32_t context, uint64_t time_ns)
+static int count_sample(void *data, uint32_t context, uint64_t time_ns)
 {
-	const struct counted *counted = data;
-	if (sn_intervals_within(counted->windows, time_ns, time_ns + 1))
-		counted->counts[counted->nodes->of_context[context]]++;
+	const struct causes *causes = data;
+	if (sn_intervals_within(&causes->windows, time_ns, time_ns + 1))
+		causes->samples[causes->answers->nodes.of_context[context]]++;
 	return 0;
 }
 
-static int add_samples(struct late *late, size_t participant, struct sn_error *error)
+static int sum_samples(struct causes *causes, uint32_t profile, struct sn_error *error)
 {
-	const struct sn_answers *answers = late->answers;
-	struct counted counted = {
-	    .windows = late->windows + participant,
-	    .nodes = &answers->nodes,
-	    .counts = calloc(answers->nodes.table.count + 1ull, sizeof(double)),
-	};
+	const struct sn_answers *answers = causes->answers;
 	uint64_t each_ns;
-	if (!counted.counts)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = sn_activity_samples(&answers->processes,
-					 answers->collectives.participants[participant].profile,
-					 take_sample, &counted, &each_ns, error);
+	int result = sn_activity_samples(&answers->processes, profile, count_sample, causes,
+					 &each_ns, error);
 	for (uint32_t i = 0; !result && i < answers->nodes.table.count; i++)
-		late->values[i] += (double)each_ns * counted.counts[i];
-	free(counted.counts);
+		causes->values_ns[i] += (double)each_ns * causes->samples[i];
 	return result;
 }
 
-/* ---- all of it ---- */
-
-/* What kept a participant: its device's operations, or while that had none, its threads. */
-static int find_causes(struct late *late, size_t participant, struct sn_error *error)
+static int sum_causes(struct causes *causes, size_t participant, struct sn_error *error)
 {
-	const struct sn_answers *answers = late->answers;
+	const struct sn_answers *answers = causes->answers;
 	const struct sn_participant *one = answers->collectives.participants + participant;
-	struct causes causes = {
-	    .answers = answers,
-	    .windows = late->windows + participant,
-	    .values = late->values,
-	    .known = calloc(sonde_db_context_count(answers->db) + 1ull, 1),
-	};
+	bool has_device = one->device != SONDE_NONE;
 	int result = sn_activity_threads_open(&answers->processes, one->profile, false,
-					      &causes.threads, error);
-	if (!result)
-		causes.begins =
-		    calloc(sn_activity_threads_count(causes.threads) + 1, sizeof(uint64_t));
-	if (one->device != SONDE_NONE)
-		causes.operations =
-		    sn_device_times_read(&answers->times, answers->trace, one->device, SONDE_NONE);
-	if (!result &&
-	    (!causes.begins || !causes.known || (one->device != SONDE_NONE && !causes.operations)))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result)
-		result = run(&causes, error);
-	sn_activity_threads_free(causes.threads);
-	sn_operations_free(causes.operations);
-	free(causes.begins);
-	free(causes.known);
-	return result;
-}
-
-/* Of one participant, the most first; the caller frees *sums in either case. */
-static int sum_causes(struct late *late, size_t participant, struct sn_node_sum **sums,
-		      size_t *count, struct sn_error *error)
-{
-	const struct sn_answers *answers = late->answers;
-	for (uint32_t i = 0; i < answers->nodes.table.count; i++)
-		late->values[i] = 0;
-	int result = find_causes(late, participant, error);
-	/* a device has operations when its threads are in no call, too: those say more */
-	if (!result && answers->collectives.participants[participant].device == SONDE_NONE)
-		result = add_samples(late, participant, error);
+					      &causes->threads, error);
 	if (result)
 		return result;
-	*sums = sn_node_sums(&answers->nodes, late->values, count);
-	return *sums ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-}
-
-static int late_begin(const struct sn_answers *answers, struct late *late, struct sn_error *error)
-{
-	*late = (struct late){
-	    .answers = answers,
-	    .windows = calloc(answers->ranks.participant_count + 1, sizeof(*late->windows)),
-	    .values = calloc(answers->nodes.table.count + 1ull, sizeof(double)),
-	};
-	return late->windows && late->values && !find_windows(answers, late)
-		   ? 0
-		   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-}
-
-static void late_end(struct late *late)
-{
-	for (size_t i = 0; i < late->answers->ranks.participant_count && late->windows; i++)
-		sn_intervals_release(late->windows + i);
-	free(late->windows);
-	free(late->values);
+	causes->values_ns = calloc(answers->nodes.table.count + 1ull, sizeof(double));
+	causes->samples = calloc(answers->nodes.table.count + 1ull, sizeof(double));
+	causes->known = calloc(sonde_db_context_count(answers->db) + 1ull, 1);
+	causes->begins = calloc(sn_activity_threads_count(causes->threads) + 1, sizeof(uint64_t));
+	if (has_device)
+		causes->operations =
+		    sn_device_times_read(&answers->times, answers->trace, one->device, SONDE_NONE);
+	if (!causes->values_ns || !causes->samples || !causes->known || !causes->begins ||
+	    (has_device && !causes->operations) || find_windows(causes, participant))
+		return sn_fail_memory(error);
+	result = sum_activities(causes, error);
+	/* a device has operations when its threads are in no call, too: those say more */
+	return result || has_device ? result : sum_samples(causes, one->profile, error);
 }
 
 int sn_latest(const struct sn_answers *answers, struct sn_latest *latest, struct sn_error *error)
 {
 	const struct sn_ranks *ranks = &answers->ranks;
-	struct late late;
-	size_t worst = 0;
+	struct causes causes = {.answers = answers};
+	*latest = (struct sn_latest){.participant = 0};
 	for (size_t i = 1; i < ranks->participant_count; i++)
-		if (ranks->sums[i].delayed_ns > ranks->sums[worst].delayed_ns)
-			worst = i;
-	*latest = (struct sn_latest){.participant = worst};
-	int result = late_begin(answers, &late, error);
-	if (!result)
-		result = sum_causes(&late, worst, &latest->nodes, &latest->count, error);
-	for (size_t i = 0; !result && i < late.windows[worst].count; i++) {
-		const struct sn_interval *one = late.windows[worst].items + i;
-		latest->whole_ns += (double)(one->end_ns - one->start_ns);
+		if (ranks->sums[i].delayed_ns > ranks->sums[latest->participant].delayed_ns)
+			latest->participant = i;
+	int result = sum_causes(&causes, latest->participant, error);
+	if (!result) {
+		latest->nodes = sn_node_sums(&answers->nodes, causes.values_ns, &latest->count);
+		result = latest->nodes ? 0 : sn_fail_memory(error);
 	}
-	late_end(&late);
+	for (size_t i = 0; i < causes.windows.count; i++)
+		latest->whole_ns += (double)sn_interval_length_ns(causes.windows.items[i]);
+	sn_activity_threads_free(causes.threads);
+	sn_operations_free(causes.operations);
+	sn_intervals_release(&causes.windows);
+	free(causes.values_ns);
+	free(causes.samples);
+	free(causes.known);
+	free(causes.begins);
 	return result;
 }
 
 /* ---- sums ---- */
 
-static int by_delay(const void *left, const void *right, void *data)
-{
-	const struct sn_rank_sum *sums = data;
-	size_t a = *(const size_t *)left, b = *(const size_t *)right;
-	if (sums[a].delayed_ns != sums[b].delayed_ns)
-		return sums[a].delayed_ns < sums[b].delayed_ns ? 1 : -1;
-	return (a > b) - (a < b);
-}
+SN_SORT_BY(sort_by_delay, size_t, const struct sn_rank_sum *,
+	   SN_ORDER(of[*b].delayed_ns, of[*a].delayed_ns) ?: SN_ORDER(*a, *b));
 
 size_t *sn_ranks_order(const struct sn_ranks *ranks)
 {
@@ -244,7 +170,7 @@ size_t *sn_ranks_order(const struct sn_ranks *ranks)
 	for (size_t i = 0; i < ranks->participant_count && order; i++)
 		order[i] = i;
 	if (ranks->participant_count > FEW_RANKS && order)
-		qsort_r(order, ranks->participant_count, sizeof(*order), by_delay, ranks->sums);
+		sort_by_delay(order, ranks->participant_count, ranks->sums);
 	return order;
 }
 
@@ -258,33 +184,36 @@ static size_t find_most(const uint32_t *lasts, size_t count)
 	return most;
 }
 
+SN_SORT_BY(sort_by_wait, struct sn_rank_node, const void *,
+	   SN_ORDER(b->wait_ns, a->wait_ns) ?: SN_ORDER(a->node, b->node));
+
 struct sn_rank_node *sn_rank_nodes(const struct sn_answers *answers, size_t *count)
 {
 	const struct sn_ranks *ranks = &answers->ranks;
-	size_t nodes = answers->nodes.table.count, people = ranks->participant_count;
-	double *values = calloc(nodes + 1, sizeof(*values));
-	uint32_t *lasts = calloc((nodes + 1) * (people + 1), sizeof(*lasts));
-	uint32_t *counts = calloc(nodes + 1, sizeof(*counts));
-	bool has_memory = values && lasts && counts;
-	for (size_t i = 0; i < ranks->count && has_memory; i++) {
+	size_t nodes = answers->nodes.table.count, participants = ranks->participant_count;
+	struct sn_rank_node *items = calloc(nodes + 1, sizeof(*items));
+	uint32_t *lasts = calloc((nodes + 1) * (participants + 1), sizeof(*lasts));
+	*count = 0;
+	for (size_t i = 0; i < ranks->count && items && lasts; i++) {
 		const struct sn_collective *one = ranks->collectives + i;
-		const struct sn_arrival *last = ranks->arrivals + one->first + one->count - 1;
+		const struct sn_arrival *last = sn_collective_last(ranks, one);
 		uint32_t node = answers->nodes.of_context[last->context];
-		values[node] += (double)one->wait_ns;
-		counts[node]++;
-		lasts[node * people + last->participant]++;
+		items[node].wait_ns += (double)one->wait_ns;
+		items[node].count++;
+		lasts[node * participants + last->participant]++;
 	}
-	struct sn_node_sum *sums = has_memory ? sn_node_sums(&answers->nodes, values, count) : NULL;
-	struct sn_rank_node *items = sums ? malloc((*count + 1) * sizeof(*items)) : NULL;
-	for (size_t i = 0; items && i < *count; i++) {
-		const uint32_t *of = lasts + sums[i].node * people;
-		size_t most = find_most(of, people);
-		items[i] = (struct sn_rank_node){sums[i].node, sums[i].value, counts[sums[i].node],
-						 most, of[most]};
+	for (uint32_t i = 0; i < nodes && items && lasts; i++) {
+		const uint32_t *of_node = lasts + i * participants;
+		size_t most = find_most(of_node, participants);
+		if (items[i].wait_ns > 0)
+			items[(*count)++] = (struct sn_rank_node){
+			    i, items[i].wait_ns, items[i].count, most, of_node[most]};
 	}
-	free(sums);
-	free(values);
+	bool has_memory = items && lasts;
+	if (has_memory)
+		sort_by_wait(items, *count, NULL);
+	else
+		free(items);
 	free(lasts);
-	free(counts);
-	return items;
+	return has_memory ? items : NULL;
 }

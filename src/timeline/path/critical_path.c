@@ -44,14 +44,12 @@ static int add_window(const struct sn_answers *answers, struct windows *windows,
 		      uint64_t from_ns, uint64_t to_ns, bool is_marked)
 {
 	uint32_t process = answers->processes.of_profile[profile];
+	struct sn_path_window window = {profile, from_ns, to_ns, sn_path_offset(answers, profile),
+					is_marked};
 	if (windows->has_process[process])
 		return 0;
 	windows->has_process[process] = true;
-	if (sn_vec_reserve(&windows->items, &windows->capacity, windows->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	windows->items[windows->count++] = (struct sn_path_window){
-	    profile, from_ns, to_ns, sn_path_offset(answers, profile), is_marked};
-	return 0;
+	return sn_vec_push(&windows->items, &windows->capacity, &windows->count, window);
 }
 
 /* The context with the most iterations: first .. end - 1. */
@@ -91,7 +89,7 @@ static int choose_iteration(const struct sn_answers *answers, struct windows *wi
 		}
 		if (add_window(answers, windows, items[from].profile, items[from + number].start_ns,
 			       items[from + number].end_ns, true))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 	}
 	path->extent = (struct sn_path_extent){items[first].context, number + 1, false};
 	return 1;
@@ -122,10 +120,8 @@ static int add_step(struct sn_critical_path *path, size_t *capacity, struct sn_p
 {
 	if (step.end_ns <= step.start_ns)
 		return 0;
-	if (sn_vec_reserve(&path->steps, capacity, path->step_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	path->steps[path->step_count++] = step;
-	return 0;
+	path->kinds_ns[step.kind] += (double)(step.end_ns - step.start_ns);
+	return sn_vec_push(&path->steps, capacity, &path->step_count, step);
 }
 
 /* From the last activity back to one that waited for nothing. */
@@ -138,13 +134,10 @@ static int walk(const struct sn_path_graph *graph, struct sn_critical_path *path
 		const struct sn_path_activity *one = graph->activities + at;
 		struct sn_path_step step = {one->start_ns, until, one->context, one->profile,
 					    one->kind};
-		if (until > one->start_ns) {
-			path->kinds_ns[one->kind] += (double)(until - one->start_ns);
-			if (one->node != SONDE_NONE)
-				values[one->node] += (double)(until - one->start_ns);
-			if (add_step(path, &capacity, step))
-				return SN_ERR_MEMORY;
-		}
+		if (until > one->start_ns && one->node != SONDE_NONE)
+			values[one->node] += (double)(until - one->start_ns);
+		if (add_step(path, &capacity, step))
+			return SN_ERR_MEMORY;
 		until = until < one->start_ns ? until : one->start_ns;
 		path->start_ns = until;
 		if (graph->binding[at] == SONDE_NONE)
@@ -160,8 +153,6 @@ static int walk(const struct sn_path_graph *graph, struct sn_critical_path *path
 						    SN_PATH_HELD};
 			struct sn_path_step lag = {base, usual, SONDE_NONE, one->profile,
 						   edge->kind};
-			path->kinds_ns[SN_PATH_HELD] += (double)(until - usual);
-			path->kinds_ns[edge->kind] += (double)(usual - base);
 			if (add_step(path, &capacity, held) || add_step(path, &capacity, lag))
 				return SN_ERR_MEMORY;
 			until = base;
@@ -214,14 +205,13 @@ static int find_path(const struct sn_answers *answers, struct sn_path_graph *gra
 		     struct sn_critical_path *path)
 {
 	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
-	int result = values && !sn_path_graph_settle(graph) ? 0 : SN_ERR_MEMORY;
+	int result = values ? sn_path_graph_settle(graph) : SN_ERR_MEMORY;
 	if (!result && graph->count) {
 		result = walk(graph, path, values);
 		path->length_ns = (double)(graph->activities[graph->last].end_ns - path->start_ns);
 		path->activity_count = graph->count;
+		result = result ?: find_shares(answers, graph, values, path);
 	}
-	if (!result && graph->count)
-		result = find_shares(answers, graph, values, path);
 	free(values);
 	return result;
 }
@@ -233,22 +223,18 @@ int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *
 				      calloc(answers->processes.count + 1ull, sizeof(bool))};
 	struct sn_path_graph graph = {0};
 	*path = (struct sn_critical_path){.extent.context = SONDE_NONE};
-	int result = windows.has_process ? choose_iteration(answers, &windows, path, error)
-					 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result && choose_all(answers, &windows, path))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (result >= 0)
-		result = sn_path_build(answers, windows.items, windows.count, &graph, error);
-	if (!result && sn_path_join_ranks(answers, windows.items, windows.count, &graph))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result && find_path(answers, &graph, path))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result =
+	    windows.has_process ? choose_iteration(answers, &windows, path, error) : SN_ERR_MEMORY;
 	if (!result)
-		result = sn_path_samples(answers, path, error);
+		result = choose_all(answers, &windows, path);
+	if (result >= 0)
+		result = sn_path_build(answers, windows.items, windows.count, &graph, error) ?:
+			 sn_path_join_ranks(answers, windows.items, windows.count, &graph) ?:
+			 find_path(answers, &graph, path) ?: sn_path_samples(answers, path, error);
 	sn_path_graph_release(&graph);
 	free(windows.items);
 	free(windows.has_process);
-	return result;
+	return sn_fail_code(error, result);
 }
 
 void sn_critical_path_release(struct sn_critical_path *path)

@@ -6,7 +6,7 @@
 #ifndef SN_TIMELINE_PATH_BUILD_H
 #define SN_TIMELINE_PATH_BUILD_H
 
-#include "base/intern.h"
+#include "base/table.h"
 #include "critical_path.h"
 #include "path_operations.h"
 
@@ -17,12 +17,6 @@ enum { SN_PATH_RANK_ARRIVAL, SN_PATH_RANK_MEETING, SN_PATH_RANK_OTHER };
 struct sn_path_ending {
 	uint64_t end_ns, link;
 	uint32_t activity;
-};
-
-struct sn_path_launchers {
-	struct sn_intern links; /* of calls that have launched something */
-	uint32_t *activities;	/* by number of the link */
-	size_t capacity;
 };
 
 /* Which operations are arrivals at which collective. */
@@ -40,12 +34,16 @@ struct sn_path_building {
 	const uint32_t *numbers;
 	struct sn_path_operations *devices;
 	size_t device_count;
-	uint32_t *participants; /* by position in sn_device_times; SONDE_NONE */
-	struct sn_path_launchers launchers;
+	struct sn_table launchers; /* by link the activity of the call that launched it */
 	struct sn_path_meetings meetings;
 	struct sn_path_ending *ends; /* of the process's operations, ascending: what calls may wait
 					for */
 	size_t end_count, end_capacity;
+	/* of its threads, for path_build.c */
+	struct sn_path_part *parts;
+	size_t part_count, part_capacity;
+	struct sn_path_silence *silences; /* by start */
+	size_t silence_count, silence_capacity;
 };
 
 /* A time of the process in the common time. */
@@ -57,9 +55,9 @@ static inline uint64_t sn_path_common(const struct sn_path_building *build, uint
 static inline int sn_path_edge(struct sn_path_building *build, uint32_t from, uint32_t to,
 			       bool from_start, int64_t lag_ns, enum sn_path_kind kind)
 {
-	struct sn_path_edge made = {
+	struct sn_path_edge edge = {
 	    .from = from, .to = to, .lag_ns = lag_ns, .kind = kind, .from_start = from_start};
-	return sn_path_graph_edge(build->graph, &made);
+	return sn_path_graph_edge(build->graph, &edge);
 }
 
 /* All of these: 0 or SN_ERR_MEMORY. */

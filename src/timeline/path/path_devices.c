@@ -3,10 +3,10 @@
  * in its stream, another stream, other ranks; see path_build.h. */
 #include "path_build.h"
 
-#include "base/vec.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "base/heap.h"
+#include "base/keyed.h"
+#include "base/search.h"
+#include "base/sort_by.h"
 
 static uint32_t add_operation(struct sn_path_building *build, const struct sn_operation *one,
 			      uint64_t start, uint64_t end, unsigned rank)
@@ -25,43 +25,31 @@ static uint32_t add_operation(struct sn_path_building *build, const struct sn_op
 	return sn_path_graph_add(build->graph, &activity);
 }
 
-static int compare_arrivals(const void *left, const void *right, void *data)
-{
-	const struct sn_arrival *arrivals = data;
-	const struct sn_arrival *a = arrivals + *(const uint32_t *)left,
-				*b = arrivals + *(const uint32_t *)right;
-	if (a->participant != b->participant)
-		return a->participant < b->participant ? -1 : 1;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
+SN_SORT_BY(sort_arrivals, uint32_t, const struct sn_arrival *,
+	   SN_ORDER(of[*a].participant, of[*b].participant)
+	       ?: SN_ORDER(of[*a].start_ns, of[*b].start_ns));
 
 /* Which arrival of which collective: by participant and start. */
 int sn_path_meetings_init(struct sn_path_building *build)
 {
-	const struct sn_answers *answers = build->answers;
-	const struct sn_ranks *ranks = &answers->ranks;
-	size_t count = answers->collectives.arrival_count;
-	build->meetings.arrivals = malloc((count + 1) * sizeof(uint32_t));
-	build->meetings.collectives = malloc((count + 1) * sizeof(uint32_t));
-	build->meetings.activities = malloc((ranks->count + 1) * sizeof(uint32_t));
-	build->participants = malloc((answers->times.count + 1) * sizeof(uint32_t));
-	if (!build->meetings.arrivals || !build->meetings.collectives ||
-	    !build->meetings.activities || !build->participants)
+	const struct sn_ranks *ranks = &build->answers->ranks;
+	struct sn_path_meetings *meetings = &build->meetings;
+	size_t count = build->answers->collectives.arrival_count;
+	meetings->arrivals = malloc((count + 1) * sizeof(uint32_t));
+	meetings->collectives = malloc((count + 1) * sizeof(uint32_t));
+	meetings->activities = malloc((ranks->count + 1) * sizeof(uint32_t));
+	if (!meetings->arrivals || !meetings->collectives || !meetings->activities)
 		return SN_ERR_MEMORY;
-	memset(build->participants, 0xff, (answers->times.count + 1) * sizeof(uint32_t));
-	for (uint32_t i = (uint32_t)answers->collectives.participant_count; i--;)
-		if (answers->collectives.participants[i].device != SONDE_NONE)
-			build->participants[answers->collectives.participants[i].device] = i;
-	memset(build->meetings.collectives, 0xff, (count + 1) * sizeof(uint32_t));
-	memset(build->meetings.activities, 0xff, (ranks->count + 1) * sizeof(uint32_t));
-	for (uint32_t i = 0; i < count; i++)
-		build->meetings.arrivals[i] = i;
-	for (uint32_t c = 0; c < ranks->count; c++)
+	for (uint32_t i = 0; i < count; i++) {
+		meetings->arrivals[i] = i;
+		meetings->collectives[i] = SONDE_NONE;
+	}
+	for (uint32_t c = 0; c < ranks->count; c++) {
+		meetings->activities[c] = SONDE_NONE;
 		for (uint32_t i = 0; i < ranks->collectives[c].count; i++)
-			build->meetings.collectives[ranks->collectives[c].first + i] = c;
-	if (count)
-		qsort_r(build->meetings.arrivals, count, sizeof(uint32_t), compare_arrivals,
-			ranks->arrivals);
+			meetings->collectives[ranks->collectives[c].first + i] = c;
+	}
+	sort_arrivals(meetings->arrivals, count, ranks->arrivals);
 	return 0;
 }
 
@@ -77,24 +65,18 @@ void sn_path_meetings_release(struct sn_path_meetings *meetings)
  * time, as arrivals are. */
 static uint32_t find_collective(const struct sn_path_building *build, size_t device, uint64_t start)
 {
-	const struct sn_answers *answers = build->answers;
-	uint32_t participant = build->participants[device];
-	size_t low = 0, high = answers->collectives.arrival_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct sn_arrival *one =
-		    answers->ranks.arrivals + build->meetings.arrivals[middle];
-		if (one->participant < participant ||
-		    (one->participant == participant && one->start_ns < start))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == answers->collectives.arrival_count)
-		return SONDE_NONE;
-	const struct sn_arrival *one = answers->ranks.arrivals + build->meetings.arrivals[low];
-	return one->participant == participant && one->start_ns == start
-		   ? build->meetings.collectives[build->meetings.arrivals[low]]
+	const struct sn_collectives *collectives = &build->answers->collectives;
+	const struct sn_arrival *all = build->answers->ranks.arrivals;
+	const uint32_t *order = build->meetings.arrivals;
+	size_t count = collectives->arrival_count;
+	uint32_t participant = count ? collectives->of_devices[device] : SONDE_NONE;
+	size_t found = sn_search(
+	    i, count,
+	    all[order[i]].participant < participant ||
+		(all[order[i]].participant == participant && all[order[i]].start_ns < start));
+	return found < count && all[order[found]].participant == participant &&
+		       all[order[found]].start_ns == start
+		   ? build->meetings.collectives[order[found]]
 		   : SONDE_NONE;
 }
 
@@ -107,7 +89,8 @@ static int add_collective(struct sn_path_building *build, const struct sn_operat
 		 end = sn_path_common(build, one->end_ns);
 	uint64_t met = collective->last_ns < start ? start : collective->last_ns;
 	met = met > end ? end : met;
-	if (build->meetings.activities[number] == SONDE_NONE) {
+	uint32_t *met_activity = build->meetings.activities + number;
+	if (*met_activity == SONDE_NONE) {
 		struct sn_path_activity meeting = {
 		    .start_ns = collective->last_ns,
 		    .end_ns = collective->last_ns,
@@ -117,18 +100,15 @@ static int add_collective(struct sn_path_building *build, const struct sn_operat
 		    .kind = SN_PATH_COMMUNICATION,
 		    .rank = SN_PATH_RANK_MEETING,
 		};
-		build->meetings.activities[number] = sn_path_graph_add(build->graph, &meeting);
+		*met_activity = sn_path_graph_add(build->graph, &meeting);
 	}
 	*first = add_operation(build, one, start, start, SN_PATH_RANK_ARRIVAL);
 	*last = add_operation(build, one, met, end, SN_PATH_RANK_OTHER);
-	if (*first == SONDE_NONE || *last == SONDE_NONE ||
-	    build->meetings.activities[number] == SONDE_NONE ||
-	    sn_path_edge(build, *first, *last, false, 0, SN_PATH_HELD) ||
-	    sn_path_edge(build, *first, build->meetings.activities[number], false, 0,
-			 SN_PATH_HELD) ||
-	    sn_path_edge(build, build->meetings.activities[number], *last, false, 0, SN_PATH_HELD))
+	if (*first == SONDE_NONE || *last == SONDE_NONE || *met_activity == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	return 0;
+	return sn_path_edge(build, *first, *last, false, 0, SN_PATH_HELD) ?:
+	       sn_path_edge(build, *first, *met_activity, false, 0, SN_PATH_HELD) ?:
+	       sn_path_edge(build, *met_activity, *last, false, 0, SN_PATH_HELD);
 }
 
 /* An operation that has begun, by when it ends. */
@@ -139,9 +119,14 @@ struct pending {
 
 /* The last operation in a stream. */
 struct stream {
-	uint32_t profile, activity;
+	uint32_t activity; /* where is_begun */
+	bool is_begun;
 	uint64_t end_ns;
 };
+
+/* Of equals the first stream's is met last, and holds. */
+SN_HEAP(pendings, struct pending, const void *,
+	a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->stream > b->stream);
 
 /*
  * The streams of a device, and what ended last on two of them. Operations come in order of start:
@@ -150,8 +135,8 @@ struct stream {
  */
 struct streams {
 	struct stream *items;
-	size_t count, capacity;
-	struct sn_intern profiles; /* to the position among the items */
+	size_t capacity;
+	struct sn_intern profiles; /* of the items */
 	struct pending *heap;
 	size_t heap_count, heap_capacity;
 	struct pending last[2]; /* of two streams, the later first; activity SONDE_NONE: none */
@@ -170,59 +155,13 @@ static void streams_release(struct streams *streams)
 	sn_intern_release(&streams->profiles);
 }
 
-static struct stream *stream_of(struct streams *streams, uint32_t profile)
-{
-	uint32_t number = sn_intern_add(&streams->profiles, &profile, sizeof(profile));
-	if (number == SN_INTERN_NONE)
-		return NULL;
-	if (number < streams->count)
-		return streams->items + number;
-	if (sn_vec_reserve(&streams->items, &streams->capacity, streams->count + 1) < 0)
-		return NULL;
-	streams->items[streams->count] =
-	    (struct stream){.profile = profile, .activity = SONDE_NONE};
-	return streams->items + streams->count++;
-}
-
-static bool ends_before(const struct pending *a, const struct pending *b)
-{
-	/* of equals the first stream's is noted last, and holds */
-	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->stream > b->stream;
-}
-
-static int push(struct streams *streams, struct pending one)
-{
-	if (sn_vec_reserve(&streams->heap, &streams->heap_capacity, streams->heap_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	size_t place = streams->heap_count++;
-	for (; place && ends_before(&one, streams->heap + (place - 1) / 2); place = (place - 1) / 2)
-		streams->heap[place] = streams->heap[(place - 1) / 2];
-	streams->heap[place] = one;
-	return 0;
-}
-
-static struct pending pop(struct streams *streams)
-{
-	struct pending first = streams->heap[0], moved = streams->heap[--streams->heap_count];
-	size_t place = 0;
-	for (size_t child; (child = 2 * place + 1) < streams->heap_count; place = child) {
-		if (child + 1 < streams->heap_count &&
-		    ends_before(streams->heap + child + 1, streams->heap + child))
-			child++;
-		if (!ends_before(streams->heap + child, &moved))
-			break;
-		streams->heap[place] = streams->heap[child];
-	}
-	streams->heap[place] = moved;
-	return first;
-}
-
 /* What ended last on another stream of the device before that time, which never goes back; its
  * activity is SONDE_NONE where there is nothing. */
 static struct pending other_stream(struct streams *streams, uint32_t stream, uint64_t before_ns)
 {
 	while (streams->heap_count && streams->heap[0].end_ns <= before_ns) {
-		struct pending ended = pop(streams);
+		struct pending ended = streams->heap[0];
+		pendings_pop(streams->heap, &streams->heap_count, NULL);
 		if (ended.stream != streams->last[0].stream ||
 		    streams->last[0].activity == SONDE_NONE)
 			streams->last[1] = streams->last[0];
@@ -234,9 +173,7 @@ static struct pending other_stream(struct streams *streams, uint32_t stream, uin
 /* The activity that launched what has the link, SONDE_NONE: it is in no window. */
 static uint32_t launcher_of(const struct sn_path_building *build, uint64_t link)
 {
-	uint32_t number =
-	    link ? sn_intern_find(&build->launchers.links, &link, sizeof(link)) : SN_INTERN_NONE;
-	return number == SN_INTERN_NONE ? SONDE_NONE : build->launchers.activities[number];
+	return link ? sn_table_find(&build->launchers, link) : SONDE_NONE;
 }
 
 /* What an operation had to wait for. */
@@ -254,7 +191,7 @@ static int connect_operation(struct sn_path_building *build, const struct sn_ope
 		if (sn_path_edge(build, launcher, first, true, (int64_t)least, SN_PATH_LAUNCH))
 			return SN_ERR_MEMORY;
 	}
-	if (before->activity != SONDE_NONE) {
+	if (before->is_begun) {
 		bool overlaps = before->end_ns > start;
 		explained = before->end_ns > explained && !overlaps ? before->end_ns : explained;
 		if (sn_path_edge(build, before->activity, first, overlaps, 0, SN_PATH_HELD))
@@ -267,21 +204,8 @@ static int connect_operation(struct sn_path_building *build, const struct sn_ope
 	return 0;
 }
 
-static int compare_ends(const void *left, const void *right)
-{
-	const struct sn_path_ending *a = left, *b = right;
-	if (a->end_ns != b->end_ns)
-		return a->end_ns < b->end_ns ? -1 : 1;
-	return a->activity < b->activity ? -1 : a->activity > b->activity;
-}
-
-static int note_end(struct sn_path_building *build, const struct sn_path_ending *ending)
-{
-	if (sn_vec_reserve(&build->ends, &build->end_capacity, build->end_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	build->ends[build->end_count++] = *ending;
-	return 0;
-}
+SN_SORT_BY(sort_ends, struct sn_path_ending, const void *,
+	   SN_ORDER(a->end_ns, b->end_ns) ?: SN_ORDER(a->activity, b->activity));
 
 static int add_one(struct sn_path_building *build, const struct sn_operation *one, size_t device,
 		   struct streams *streams)
@@ -289,11 +213,13 @@ static int add_one(struct sn_path_building *build, const struct sn_operation *on
 	uint64_t start = sn_path_common(build, one->start_ns),
 		 end = sn_path_common(build, one->end_ns);
 	uint64_t latency = build->answers->times.devices[device].launch_latency_ns;
-	struct stream *stream = stream_of(streams, one->profile);
+	struct stream *stream =
+	    sn_keyed(&streams->profiles, &one->profile, &streams->items, &streams->capacity);
 	uint32_t number =
 	    one->work == SN_WORK_COMMUNICATION ? find_collective(build, device, start) : SONDE_NONE;
 	uint32_t first, last;
-	if (!stream)
+	if (!stream ||
+	    sn_vec_reserve(&streams->heap, &streams->heap_capacity, streams->heap_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	if (number != SONDE_NONE) {
 		if (add_collective(build, one, number, &first, &last))
@@ -304,14 +230,13 @@ static int add_one(struct sn_path_building *build, const struct sn_operation *on
 	if (first == SONDE_NONE ||
 	    connect_operation(build, one, first, latency > INT64_MAX / 4 ? 0 : latency, streams,
 			      stream) ||
-	    note_end(build, &(struct sn_path_ending){end, one->link, last}))
+	    sn_vec_push(&build->ends, &build->end_capacity, &build->end_count,
+			(struct sn_path_ending){end, one->link, last}))
 		return SN_ERR_MEMORY;
-	if (push(streams, (struct pending){end, last, (uint32_t)(stream - streams->items)}))
-		return SN_ERR_MEMORY;
-	if (stream->activity == SONDE_NONE || end >= stream->end_ns) {
-		stream->activity = last;
-		stream->end_ns = end;
-	}
+	struct pending pending = {end, last, (uint32_t)(stream - streams->items)};
+	pendings_push(streams->heap, &streams->heap_count, pending, NULL);
+	if (!stream->is_begun || end >= stream->end_ns)
+		*stream = (struct stream){last, true, end};
 	return 0;
 }
 
@@ -328,7 +253,6 @@ int sn_path_add_operations(struct sn_path_building *build)
 						 build->numbers[d], &streams);
 		streams_release(&streams);
 	}
-	if (build->end_count)
-		qsort(build->ends, build->end_count, sizeof(*build->ends), compare_ends);
+	sort_ends(build->ends, build->end_count, NULL);
 	return result;
 }

@@ -3,26 +3,24 @@
 #include "path_graph.h"
 
 #include "base/error.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "sonde/db.h"
 
 uint32_t sn_path_graph_add(struct sn_path_graph *graph, const struct sn_path_activity *activity)
 {
-	if (sn_vec_reserve(&graph->activities, &graph->capacity, graph->count + 1) < 0)
-		return SONDE_NONE;
-	graph->activities[graph->count] = *activity;
-	return (uint32_t)graph->count++;
+	return sn_vec_push(&graph->activities, &graph->capacity, &graph->count, *activity)
+		   ? SONDE_NONE
+		   : (uint32_t)graph->count - 1;
 }
 
 int sn_path_graph_edge(struct sn_path_graph *graph, const struct sn_path_edge *edge)
 {
+	struct sn_path_edge added = *edge;
+	added.least_ns = edge->lag_ns;
 	if (edge->from == SONDE_NONE || edge->to == SONDE_NONE || edge->from == edge->to)
 		return 0;
-	if (sn_vec_reserve(&graph->edges, &graph->edge_capacity, graph->edge_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	graph->edges[graph->edge_count] = *edge;
-	graph->edges[graph->edge_count++].least_ns = edge->lag_ns;
-	return 0;
+	return sn_vec_push(&graph->edges, &graph->edge_capacity, &graph->edge_count, added);
 }
 
 void sn_path_graph_release(struct sn_path_graph *graph)
@@ -34,16 +32,9 @@ void sn_path_graph_release(struct sn_path_graph *graph)
 	*graph = (struct sn_path_graph){0};
 }
 
-static int compare(const void *left, const void *right, void *data)
-{
-	const struct sn_path_activity *all = data;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	if (all[a].start_ns != all[b].start_ns)
-		return all[a].start_ns < all[b].start_ns ? -1 : 1;
-	if (all[a].rank != all[b].rank)
-		return all[a].rank < all[b].rank ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
+SN_SORT_BY(sort_by_start, uint32_t, const struct sn_path_activity *,
+	   SN_ORDER(of[*a].start_ns, of[*b].start_ns) ?: SN_ORDER(of[*a].rank, of[*b].rank) ?:
+	   SN_ORDER(*a, *b));
 
 /* Activities in order of start; edges get their new numbers. */
 static int order_activities(struct sn_path_graph *graph)
@@ -55,7 +46,7 @@ static int order_activities(struct sn_path_graph *graph)
 	for (uint32_t i = 0; i < graph->count && has_memory; i++)
 		order[i] = i;
 	if (has_memory) {
-		qsort_r(order, graph->count, sizeof(*order), compare, graph->activities);
+		sort_by_start(order, graph->count, graph->activities);
 		for (uint32_t i = 0; i < graph->count; i++) {
 			sorted[i] = graph->activities[order[i]];
 			places[order[i]] = i;
@@ -79,28 +70,26 @@ static int order_activities(struct sn_path_graph *graph)
 static int order_edges(struct sn_path_graph *graph)
 {
 	struct sn_path_edge *sorted = malloc((graph->edge_count + 1) * sizeof(*sorted));
-	uint32_t *at = calloc(graph->count + 2, sizeof(*at));
 	size_t kept = 0;
+	/* one place further, so that filling moves each to where the next one's begins */
 	graph->first_edges = calloc(graph->count + 2, sizeof(*graph->first_edges));
-	if (!sorted || !at || !graph->first_edges) {
+	if (!sorted || !graph->first_edges) {
 		free(sorted);
-		free(at);
 		return SN_ERR_MEMORY;
 	}
+	uint32_t *begins = graph->first_edges + 1;
 	for (size_t i = 0; i < graph->edge_count; i++)
 		if (graph->edges[i].from < graph->edges[i].to)
 			graph->edges[kept++] = graph->edges[i];
 	graph->edge_count = kept;
 	for (size_t i = 0; i < kept; i++)
-		graph->first_edges[graph->edges[i].to + 1]++;
-	for (size_t i = 0; i < graph->count; i++)
-		graph->first_edges[i + 1] += graph->first_edges[i];
-	for (size_t i = 0; i < kept; i++) {
-		uint32_t to = graph->edges[i].to;
-		sorted[graph->first_edges[to] + at[to]++] = graph->edges[i];
-	}
+		if (graph->edges[i].to + 1 < graph->count)
+			begins[graph->edges[i].to + 1]++;
+	for (size_t i = 1; i < graph->count; i++)
+		begins[i] += begins[i - 1];
+	for (size_t i = 0; i < kept; i++)
+		sorted[begins[graph->edges[i].to]++] = graph->edges[i];
 	free(graph->edges);
-	free(at);
 	graph->edges = sorted;
 	graph->edge_capacity = graph->edge_count + 1;
 	return 0;

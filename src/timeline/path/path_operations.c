@@ -2,6 +2,7 @@
 /* One pass over a device, which keeps little of it; see path_operations.h. */
 #include "path_operations.h"
 
+#include "base/search.h"
 #include "base/vec.h"
 
 /* Clocks of devices are fitted to the processes', and some recorders round to microseconds. */
@@ -24,66 +25,68 @@ static bool is_in_window(const struct sn_answers *answers, const struct sn_path_
 }
 
 /* The operations before the window, of which only the last are kept. */
-struct before {
-	struct sn_path_operation items[SN_PATH_LOOK_BACK];
-	size_t count; /* ever */
+struct reading {
+	const struct sn_answers *answers;
+	const struct sn_path_window *window;
+	struct sn_path_operations *operations;
+	struct sn_path_operation before[SN_PATH_LOOK_BACK];
+	size_t before_count; /* ever */
 };
 
 static int keep(struct sn_path_operations *operations, const struct sn_path_operation *one)
 {
-	if (sn_vec_reserve(&operations->items, &operations->capacity, operations->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	operations->items[operations->count++] = *one;
-	return 0;
+	return sn_vec_push(&operations->items, &operations->capacity, &operations->count, *one);
 }
 
-static int flush(struct before *before, struct sn_path_operations *operations)
+static int flush(struct reading *reading)
 {
-	size_t known = before->count < SN_PATH_LOOK_BACK ? before->count : SN_PATH_LOOK_BACK;
-	for (size_t i = before->count - known; i < before->count; i++)
-		if (keep(operations, before->items + i % SN_PATH_LOOK_BACK))
+	size_t count = reading->before_count;
+	for (size_t i = count < SN_PATH_LOOK_BACK ? 0 : count - SN_PATH_LOOK_BACK; i < count; i++)
+		if (keep(reading->operations, reading->before + i % SN_PATH_LOOK_BACK))
 			return SN_ERR_MEMORY;
-	before->count = 0;
+	reading->before_count = 0;
 	return 0;
 }
 
-static int take(const struct sn_path_operation *one, const struct sn_path_window *window,
-		struct before *before, struct sn_path_operations *operations)
+static int add_operation(void *data, const struct sn_operation *operation)
 {
-	if (one->operation.start_ns < window->from_ns) {
-		struct sn_path_operation *place = before->items + before->count % SN_PATH_LOOK_BACK;
+	struct reading *reading = data;
+	const struct sn_path_window *window = reading->window;
+	struct sn_path_operation one = {*operation,
+					is_in_window(reading->answers, window, operation)};
+	if (operation->start_ns < window->from_ns) {
+		size_t number = reading->before_count++;
+		struct sn_path_operation *place = reading->before + number % SN_PATH_LOOK_BACK;
 		/* clocks may be apart: launched in the window, and already over */
-		if (before->count++ >= SN_PATH_LOOK_BACK && place->is_in_window &&
-		    keep(operations, place))
+		if (number >= SN_PATH_LOOK_BACK && place->is_in_window &&
+		    keep(reading->operations, place))
 			return SN_ERR_MEMORY;
-		*place = *one;
+		*place = one;
 		return 0;
 	}
-	if (flush(before, operations))
+	if (flush(reading))
 		return SN_ERR_MEMORY;
-	bool is_kept = one->is_in_window || one->operation.start_ns < window->to_ns;
-	return is_kept ? keep(operations, one) : 0;
+	return one.is_in_window || operation->start_ns < window->to_ns
+		   ? keep(reading->operations, &one)
+		   : 0;
 }
 
 int sn_path_operations(const struct sn_answers *answers, size_t device,
 		       const struct sn_path_window *window, struct sn_path_operations *operations,
 		       struct sn_error *error)
 {
-	struct sn_operations *read =
-	    sn_device_times_read(&answers->times, answers->trace, device, SONDE_NONE);
-	struct before before = {.count = 0};
-	struct sn_path_operation one;
-	int result = read ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	struct reading reading = {.answers = answers, .window = window, .operations = operations};
 	*operations = (struct sn_path_operations){0};
-	while (result > 0 && (result = sn_operations_next(read, &one.operation, error)) > 0) {
-		one.is_in_window = is_in_window(answers, window, &one.operation);
-		if (take(&one, window, &before, operations))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
-	if (!result && flush(&before, operations))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_operations_free(read);
-	return result ? result : sn_launches_check(answers->launches, error);
+	int result = sn_device_times_walk(&answers->times, answers->trace, device, SONDE_NONE,
+					  add_operation, &reading, error);
+	return result ?: sn_fail_code(error, flush(&reading)) ?:
+	       sn_launches_check(answers->launches, error);
+}
+
+size_t sn_path_operations_before(const struct sn_path_operations *operations, uint64_t time_ns)
+{
+	const struct sn_path_operation *items = operations->items;
+	return sn_search(i, operations->count, items[i].operation.start_ns < time_ns);
 }
 
 /* The last operation of a device that the call launched, NULL: none. */
@@ -91,15 +94,8 @@ static const struct sn_operation *find_own(const struct sn_path_operations *devi
 					   const struct sn_path_call *call)
 {
 	const struct sn_operation *found = NULL;
-	size_t low = 0, high = device->count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (device->items[middle].operation.start_ns < call->end_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low; i-- && low - i <= MOST_WITHIN;) {
+	size_t end = sn_path_operations_before(device, call->end_ns);
+	for (size_t i = end; i-- && end - i <= MOST_WITHIN;) {
 		const struct sn_operation *one = &device->items[i].operation;
 		if (one->start_ns + CLOCKS_APART_NS < call->start_ns)
 			break;

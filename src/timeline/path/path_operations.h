@@ -28,6 +28,8 @@ int sn_path_operations(const struct sn_answers *answers, size_t device,
 		       const struct sn_path_window *window, struct sn_path_operations *operations,
 		       struct sn_error *error);
 void sn_path_operations_release(struct sn_path_operations *operations);
+/* How many start before that time, by the clock of their process. */
+size_t sn_path_operations_before(const struct sn_path_operations *operations, uint64_t time_ns);
 
 /* A call that launched something, in the clock of its process, as operations are. */
 struct sn_path_call {

@@ -3,9 +3,9 @@
  * Threads that wait for another rank, in a graph whose processes have been built each by itself:
  * what a thread does from when the other rank was there had to wait for that.
  */
-#include "base/vec.h"
+#include "base/search.h"
+#include "base/sort_by.h"
 #include "critical_path.h"
-#include "timeline/threads/thread_activity.h"
 
 #include <stdlib.h>
 
@@ -18,17 +18,9 @@ struct joining {
 	uint32_t *tails; /* by activity: what it goes on as; SONDE_NONE */
 };
 
-static int compare_activities(const void *left, const void *right, void *data)
-{
-	const struct sn_path_activity *activities = data;
-	uint32_t first = *(const uint32_t *)left, second = *(const uint32_t *)right;
-	const struct sn_path_activity *a = activities + first, *b = activities + second;
-	if (a->profile != b->profile)
-		return a->profile < b->profile ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return first < second ? -1 : first > second;
-}
+SN_SORT_BY(sort_activities, uint32_t, const struct sn_path_activity *,
+	   SN_ORDER(of[*a].profile, of[*b].profile) ?: SN_ORDER(of[*a].start_ns, of[*b].start_ns) ?:
+	   SN_ORDER(*a, *b));
 
 static int list_activities(struct joining *joining)
 {
@@ -42,8 +34,7 @@ static int list_activities(struct joining *joining)
 		if (graph->activities[i].kind == SN_PATH_HOST)
 			joining->order[joining->count++] = i;
 	}
-	qsort_r(joining->order, joining->count, sizeof(uint32_t), compare_activities,
-		graph->activities);
+	sort_activities(joining->order, joining->count, graph->activities);
 	return 0;
 }
 
@@ -60,19 +51,13 @@ static bool to_common(const struct joining *joining, uint32_t profile, uint64_t 
 /* What the thread was in at that time, or did last before; SONDE_NONE. */
 static uint32_t find_activity(const struct joining *joining, uint32_t profile, uint64_t time_ns)
 {
-	const struct sn_path_activity *activities = joining->graph->activities;
-	size_t low = 0, high = joining->count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct sn_path_activity *one = activities + joining->order[middle];
-		if (one->profile < profile || (one->profile == profile && one->start_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && activities[joining->order[low - 1]].profile == profile
-		   ? joining->order[low - 1]
-		   : SONDE_NONE;
+	const struct sn_path_activity *all = joining->graph->activities;
+	const uint32_t *order = joining->order;
+	size_t end =
+	    sn_search(i, joining->count,
+		      all[order[i]].profile < profile ||
+			  (all[order[i]].profile == profile && all[order[i]].start_ns <= time_ns));
+	return end && all[order[end - 1]].profile == profile ? order[end - 1] : SONDE_NONE;
 }
 
 static int add_edge(struct sn_path_graph *graph, uint32_t from, uint32_t to, bool from_start,
@@ -103,11 +88,11 @@ static int join(struct joining *joining, const struct sn_rank_wait *wait)
 	tail.ends = head->ends;
 	head->end_ns = until;
 	head->ends = false; /* it would have waited for less */
-	uint32_t made = sn_path_graph_add(joining->graph, &tail);
-	if (made == SONDE_NONE)
+	uint32_t added = sn_path_graph_add(joining->graph, &tail);
+	if (added == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	joining->tails[waiting] = made;
-	return add_edge(joining->graph, cause, made, is_within, SN_PATH_HELD);
+	joining->tails[waiting] = added;
+	return add_edge(joining->graph, cause, added, is_within, SN_PATH_HELD);
 }
 
 /* What came after an activity comes after its tail. */

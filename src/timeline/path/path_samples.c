@@ -7,7 +7,9 @@
 #include "base/vec.h"
 #include "critical_path.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 #include "timeline/node_sums.h"
+#include "timeline/track_blocks.h"
 
 #include <stdlib.h>
 
@@ -20,15 +22,15 @@ struct sharing {
 	uint32_t *nodes; /* of the samples in it */
 	size_t count, capacity;
 	double *values_ns; /* by node */
+	struct sonde_event_cursor *reader;
 };
 
 static bool is_own(const struct sn_answers *answers, const struct sn_path_step *step)
 {
 	if (step->context == SONDE_NONE)
 		return step->kind == SN_PATH_UNRECORDED;
-	uint32_t frame = sonde_db_context(answers->db, step->context)->frame;
 	return step->kind == SN_PATH_HOST &&
-	       sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION;
+	       sn_context_frame(answers->db, step->context)->flags & SN_FRAME_ITERATION;
 }
 
 /* The samples of the step at hand are all there. */
@@ -41,7 +43,7 @@ static void end_step(struct sharing *sharing)
 	sharing->count = 0;
 }
 
-static int take_sample(struct sharing *sharing, uint32_t context, uint64_t time_ns)
+static int add_sample(struct sharing *sharing, uint32_t context, uint64_t time_ns)
 {
 	const struct sn_critical_path *path = sharing->path;
 	while (sharing->at < path->step_count && path->steps[sharing->at].end_ns <= time_ns)
@@ -52,34 +54,37 @@ static int take_sample(struct sharing *sharing, uint32_t context, uint64_t time_
 	if (time_ns < step->start_ns || step->profile != sharing->profile ||
 	    !is_own(sharing->answers, step))
 		return 0;
-	if (sn_vec_reserve(&sharing->nodes, &sharing->capacity, sharing->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	sharing->nodes[sharing->count++] = sharing->answers->nodes.of_context[context];
-	return 0;
+	return sn_vec_push(&sharing->nodes, &sharing->capacity, &sharing->count,
+			   sharing->answers->nodes.of_context[context]);
 }
 
 /* The samples of a thread during the path. */
+static int add_samples(void *data, const struct sonde_track *track,
+		       struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+{
+	struct sharing *sharing = data;
+	int result = 0;
+	(void)track;
+	(void)cursor;
+	for (size_t i = 0; i < block->count && !result; i++)
+		result = add_sample(sharing, block->contexts[i],
+				    block->starts_ns[i] + (uint64_t)sharing->offset_ns);
+	return result;
+}
+
 static int read_samples(struct sharing *sharing, uint32_t track, struct sn_error *error)
 {
 	const struct sn_critical_path *path = sharing->path;
 	uint64_t offset = (uint64_t)sharing->offset_ns;
-	struct sonde_event_cursor *cursor = sonde_event_cursor_new(
-	    sharing->answers->trace, track, path->steps[0].start_ns - offset,
-	    path->steps[path->step_count - 1].end_ns - offset, SONDE_EVENTS_BRIEF);
-	struct sonde_event_block block;
-	struct sonde_db_error why = {""};
-	int found = 0, result = cursor ? 0 : SN_ERR_MEMORY;
 	sharing->at = 0;
-	while (!result && (found = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		for (size_t i = 0; i < block.count && !result; i++)
-			result =
-			    take_sample(sharing, block.contexts[i], block.starts_ns[i] + offset);
-	sonde_event_cursor_free(cursor);
+	struct sn_event_window window = {path->steps[0].start_ns - offset,
+					 path->steps[path->step_count - 1].end_ns - offset,
+					 SONDE_EVENTS_BRIEF, sharing->reader};
+	int result =
+	    sn_track_blocks(sharing->answers->trace, track, &window, add_samples, sharing, error);
 	if (sharing->at < path->step_count)
 		end_step(sharing);
-	if (result)
-		return sn_fail(error, result, "out of memory");
-	return found < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
+	return result;
 }
 
 static int list_sampled(const struct sharing *sharing, struct sn_critical_path *path)
@@ -102,8 +107,9 @@ int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *p
 	    .answers = answers,
 	    .path = path,
 	    .values_ns = calloc(answers->nodes.table.count + 1ull, sizeof(double)),
+	    .reader = sn_event_reader_new(answers->trace),
 	};
-	int result = sharing.values_ns ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sharing.values_ns ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < path->step_count; i++)
 		if (is_own(answers, path->steps + i))
 			path->own_ns += (double)(path->steps[i].end_ns - path->steps[i].start_ns);
@@ -116,8 +122,9 @@ int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *p
 		result = read_samples(&sharing, i, error);
 	}
 	if (!result && list_sampled(&sharing, path))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	free(sharing.nodes);
+	sonde_event_cursor_free(sharing.reader);
 	free(sharing.values_ns);
 	return result;
 }

@@ -2,54 +2,24 @@
 /* Calls, and samples between them; see activity_flow.h. */
 #include "activity_flow.h"
 
+#include "base/sort.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 
 #include <stdlib.h>
 
 /* ---- samples ---- */
 
-static int damaged(struct sn_error *error, const struct sonde_db_error *why)
-{
-	return sn_fail(error, SN_ERR_FORMAT, "%s", why->text);
-}
-
-/* 1, 0: there are no more, or a negative enum sn_err. */
-static int read_sample(struct sn_activity_flow *flow, struct sn_activity_sample *sample,
-		       struct sn_error *error)
-{
-	struct sonde_db_error why = {""};
-	if (flow->track == SONDE_NONE)
-		return 0;
-	if (!flow->has_begun) {
-		sn_event_place_init(&flow->feed.place, flow->trace, flow->track, 0, UINT64_MAX,
-				    SONDE_EVENTS_BRIEF);
-		if (!flow->reader)
-			flow->reader = flow->own = sn_event_reader_new(flow->trace);
-		flow->has_begun = true;
-	}
-	if (!flow->reader)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (flow->at == flow->feed.count) {
-		int result = sn_event_feed_next(&flow->feed, flow->reader, &why);
-		flow->at = 0;
-		if (result <= 0) {
-			sn_event_feed_release(&flow->feed);
-			flow->track = SONDE_NONE;
-			return result < 0 ? damaged(error, &why) : 0;
-		}
-	}
-	*sample = (struct sn_activity_sample){flow->feed.starts_ns[flow->at],
-					      flow->feed.contexts[flow->at]};
-	flow->at++;
-	return 1;
-}
-
 static int next_sample(struct sn_activity_flow *flow, struct sn_error *error)
 {
+	struct sn_merged_event event;
+	int result = sn_event_merge_next(flow->samples, &event, error);
+	flow->has_begun = true;
 	flow->sample = flow->after;
 	flow->has_sample = flow->has_after;
-	int result = read_sample(flow, &flow->after, error);
 	flow->has_after = result > 0;
+	if (result > 0)
+		flow->after = (struct sn_activity_sample){event.start_ns, event.context};
 	return result < 0 ? result : 0;
 }
 
@@ -67,28 +37,30 @@ int sn_activity_flow_init(struct sn_activity_flow *flow, const struct sonde_db *
 			  uint64_t each_ns, const struct sn_event_window *window,
 			  struct sn_error *error)
 {
-	*flow = (struct sn_activity_flow){.db = db,
-					  .trace = trace,
-					  .track = each_ns ? lanes->samples : SONDE_NONE,
-					  .each_ns = each_ns,
-					  .reader = window->reader};
+	struct sn_event_window all = {0, UINT64_MAX, SONDE_EVENTS_BRIEF, window->reader};
+	bool is_sampled = each_ns && lanes->samples != SONDE_NONE;
+	*flow = (struct sn_activity_flow){.db = db, .each_ns = each_ns};
+	if (is_sampled) {
+		flow->samples = sn_event_merge_new(trace, &lanes->samples, 1, &all);
+		flow->samples_ns = sonde_trace_track(trace, lanes->samples)->start_ns;
+	}
 	int result = sn_activity_parts_init(&flow->parts, trace, lanes, window, error);
-	return result ? result : next_call(flow, error);
+	if (is_sampled && !flow->samples)
+		result = sn_fail_memory(error);
+	return result ?: next_call(flow, error);
 }
 
 void sn_activity_flow_release(struct sn_activity_flow *flow)
 {
 	sn_activity_parts_release(&flow->parts);
-	sn_event_feed_release(&flow->feed);
-	sonde_event_cursor_free(flow->own);
-	flow->own = NULL;
+	sn_event_merge_free(flow->samples);
+	flow->samples = NULL;
 }
 
 /* Whether samples say more than the call: it is a step of the program as such. */
 static bool is_background(const struct sn_activity_flow *flow)
 {
-	uint32_t frame = sonde_db_context(flow->db, flow->call.context)->frame;
-	return sonde_db_frame(flow->db, frame)->flags & SN_FRAME_ITERATION;
+	return sn_context_frame(flow->db, flow->call.context)->flags & SN_FRAME_ITERATION;
 }
 
 /* What the sample at hand stands for, not before `from_ns`; nobody else has the time up to `to_ns`.
@@ -113,18 +85,18 @@ static struct sn_activity_part part_of_sample(const struct sn_activity_flow *flo
 }
 
 /* The call, or what is left of it. */
-static int take_call(struct sn_activity_flow *flow, struct sn_activity_part *part,
+static int give_call(struct sn_activity_flow *flow, struct sn_activity_part *part,
 		     struct sn_error *error)
 {
 	*part = flow->call;
 	flow->until_ns = part->end_ns;
 	int result = next_call(flow, error);
-	return result ? result : 1;
+	return result ?: 1;
 }
 
 /* Of a call that samples meet the part before the next one, or what that stands for. 0: there is
  * none of either. */
-static int take_background(struct sn_activity_flow *flow, struct sn_activity_part *part,
+static int give_background(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			   struct sn_error *error)
 {
 	struct sn_activity_part *call = &flow->call;
@@ -145,13 +117,13 @@ static int take_background(struct sn_activity_flow *flow, struct sn_activity_par
 		*part = sampled;
 		call->start_ns = flow->until_ns = sampled.end_ns;
 		result = call->start_ns >= call->end_ns ? next_call(flow, error) : 0;
-		return result ? result : 1;
+		return result ?: 1;
 	}
 	return 0;
 }
 
 /* Samples before the next call. 0: none of them stands for anything. */
-static int take_silence(struct sn_activity_flow *flow, struct sn_activity_part *part,
+static int give_silence(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			struct sn_error *error)
 {
 	uint64_t to_ns = flow->has_call ? flow->call.start_ns : UINT64_MAX;
@@ -173,68 +145,59 @@ static int take_silence(struct sn_activity_flow *flow, struct sn_activity_part *
 int sn_activity_flow_next(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			  struct sn_error *error)
 {
-	bool is_begun = flow->has_begun || flow->track == SONDE_NONE;
+	bool is_begun = flow->has_begun || !flow->samples;
 	/* a track says when its first sample is: until then it need not be read */
-	if (!is_begun && flow->has_call &&
-	    flow->call.end_ns <= sonde_trace_track(flow->trace, flow->track)->start_ns)
-		return take_call(flow, part, error);
-	int result = is_begun ? 0 : next_sample(flow, error);
-	if (!is_begun && !result)
-		result = next_sample(flow, error);
-	if (!result)
-		result = take_silence(flow, part, error);
+	if (!is_begun && flow->has_call && flow->call.end_ns <= flow->samples_ns)
+		return give_call(flow, part, error);
+	int result = is_begun ? 0 : next_sample(flow, error) ?: next_sample(flow, error);
+	result = result ?: give_silence(flow, part, error);
 	if (!result && flow->has_call && flow->has_sample && is_background(flow))
-		result = take_background(flow, part, error);
-	if (result || !flow->has_call)
-		return result;
-	return take_call(flow, part, error);
+		result = give_background(flow, part, error);
+	return result || !flow->has_call ? result : give_call(flow, part, error);
 }
 
 /* ---- how far they are apart ---- */
 
 enum { GAPS_MAX = 65536 };
 
-static int by_length(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return (a > b) - (a < b);
-}
-
 uint64_t sn_activity_flow_median(uint64_t *gaps_ns, size_t count)
 {
-	if (count)
-		qsort(gaps_ns, count, sizeof(*gaps_ns), by_length);
+	sn_sort_u64(gaps_ns, count);
 	return count ? gaps_ns[count / 2] : 0;
 }
 
-static int add_gaps(const struct sonde_trace *trace, uint32_t track, uint64_t *gaps, size_t *count,
-		    struct sn_error *error)
+struct gaps {
+	uint64_t *items;
+	size_t count;
+};
+
+/* Of a thread's first block. */
+static int add_gaps(void *data, const struct sonde_track *track, struct sonde_event_cursor *cursor,
+		    const struct sonde_event_block *block)
 {
-	struct sonde_event_cursor *cursor =
-	    sonde_event_cursor_new(trace, track, 0, UINT64_MAX, SONDE_EVENTS_BRIEF);
-	struct sonde_event_block block;
-	struct sonde_db_error why = {""};
-	int found = cursor ? sonde_event_cursor_next(cursor, &block, &why) : 0;
-	for (size_t i = 1; found > 0 && i < block.count && *count < GAPS_MAX; i++)
-		if (block.starts_ns[i] > block.starts_ns[i - 1])
-			gaps[(*count)++] = block.starts_ns[i] - block.starts_ns[i - 1];
-	sonde_event_cursor_free(cursor);
-	if (!cursor)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return found < 0 ? damaged(error, &why) : 0;
+	struct gaps *gaps = data;
+	(void)track;
+	(void)cursor;
+	for (size_t i = 1; i < block->count && gaps->count < GAPS_MAX; i++)
+		if (block->starts_ns[i] > block->starts_ns[i - 1])
+			gaps->items[gaps->count++] = block->starts_ns[i] - block->starts_ns[i - 1];
+	return 1;
 }
 
 int sn_activity_flow_distance(const struct sonde_trace *trace,
 			      const struct sn_activity_lanes *lanes, size_t count,
 			      uint64_t *each_ns, struct sn_error *error)
 {
-	uint64_t *gaps = malloc(GAPS_MAX * sizeof(*gaps));
-	size_t found = 0;
-	int result = gaps ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (size_t i = 0; i < count && !result && found < GAPS_MAX; i++)
+	struct gaps gaps = {.items = malloc(GAPS_MAX * sizeof(*gaps.items))};
+	struct sn_event_window window = {0, UINT64_MAX, SONDE_EVENTS_BRIEF,
+					 .reader = sn_event_reader_new(trace)};
+	int result = gaps.items ? 0 : sn_fail_memory(error);
+	for (size_t i = 0; i < count && !result && gaps.count < GAPS_MAX; i++)
 		if (lanes[i].samples != SONDE_NONE)
-			result = add_gaps(trace, lanes[i].samples, gaps, &found, error);
-	*each_ns = gaps ? sn_activity_flow_median(gaps, found) : 0;
-	free(gaps);
+			result = sn_track_blocks(trace, lanes[i].samples, &window, add_gaps, &gaps,
+						 error);
+	*each_ns = sn_activity_flow_median(gaps.items, gaps.count);
+	free(gaps.items);
+	sonde_event_cursor_free(window.reader);
 	return result;
 }

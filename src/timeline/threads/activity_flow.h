@@ -11,7 +11,6 @@
 #define SN_TIMELINE_ACTIVITY_FLOW_H
 
 #include "activity_parts.h"
-#include "lib/db/trace_reader.h"
 
 struct sn_activity_sample {
 	uint64_t time_ns;
@@ -23,12 +22,9 @@ struct sn_activity_flow {
 	struct sn_activity_part call; /* the next one, where has_call */
 	bool has_call;
 	const struct sonde_db *db;
-	const struct sonde_trace *trace;
-	uint32_t track; /* of samples, SONDE_NONE: none are wanted or left */
-	struct sonde_event_cursor *reader, *own; /* for samples; its own, or NULL */
-	struct sn_event_feed feed;		 /* of samples */
-	size_t at;				 /* in its block */
-	bool has_begun;				 /* to read samples */
+	struct sn_event_merge *samples; /* NULL: none are wanted, or there are none */
+	uint64_t samples_ns;		/* when the first is */
+	bool has_begun;			/* to read samples */
 	struct sn_activity_sample sample,
 	    after; /* the next one, where has_sample, and that after it */
 	bool has_sample, has_after;

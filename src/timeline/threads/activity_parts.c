@@ -2,6 +2,7 @@
 /* A stack of open calls; see activity_parts.h. */
 #include "activity_parts.h"
 
+#include "base/search.h"
 #include "base/vec.h"
 
 struct sn_activity_lanes *sn_activity_lanes(const struct sn_processes *processes, uint32_t profile,
@@ -41,12 +42,17 @@ struct sn_activity_lanes *sn_activity_lanes(const struct sn_processes *processes
 	return all;
 }
 
-void sn_activity_lanes_free(struct sn_activity_lanes *lanes, size_t count)
+void sn_activity_lanes_free(struct sn_activity_lanes *lanes)
 {
-	(void)count;
 	if (lanes)
 		free((void *)lanes->tracks);
 	free(lanes);
+}
+
+size_t sn_activity_lanes_find(const struct sn_activity_lanes *lanes, size_t count, uint32_t profile)
+{
+	size_t found = sn_search(i, count, lanes[i].profile < profile);
+	return found < count && lanes[found].profile == profile ? found : SIZE_MAX;
 }
 
 int sn_activity_parts_init(struct sn_activity_parts *parts, const struct sonde_trace *trace,
@@ -59,7 +65,7 @@ int sn_activity_parts_init(struct sn_activity_parts *parts, const struct sonde_t
 	    .profile = lanes->profile,
 	};
 	if (!parts->merge)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	return 0;
 }
 
@@ -99,12 +105,12 @@ static int unwind(struct sn_activity_parts *parts, uint64_t time_ns, struct sn_a
 static int push(struct sn_activity_parts *parts, struct sn_error *error)
 {
 	const struct sn_merged_event *event = &parts->event;
-	if (sn_vec_reserve(&parts->calls, &parts->capacity, parts->depth + 1) < 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	parts->calls[parts->depth++] =
-	    (struct sn_activity_call){event->start_ns, event->end_ns, event->link, event->context};
+	struct sn_activity_call call = {event->start_ns, event->end_ns, event->link,
+					event->context};
 	parts->has_event = false;
-	return 0;
+	return sn_vec_push(&parts->calls, &parts->capacity, &parts->depth, call)
+		   ? sn_fail_memory(error)
+		   : 0;
 }
 
 int sn_activity_parts_next(struct sn_activity_parts *parts, struct sn_activity_part *part,

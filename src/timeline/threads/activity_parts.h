@@ -23,7 +23,10 @@ struct sn_activity_lanes {
  * have `or_samples`. NULL without memory. */
 struct sn_activity_lanes *sn_activity_lanes(const struct sn_processes *processes, uint32_t profile,
 					    bool or_samples, size_t *count);
-void sn_activity_lanes_free(struct sn_activity_lanes *lanes, size_t count);
+void sn_activity_lanes_free(struct sn_activity_lanes *lanes);
+/* The number of the thread with that profile; SIZE_MAX. */
+size_t sn_activity_lanes_find(const struct sn_activity_lanes *lanes, size_t count,
+			      uint32_t profile);
 
 struct sn_activity_call {
 	uint64_t start_ns, end_ns, link;

@@ -3,7 +3,6 @@
 #include "activity_samples.h"
 
 #include "activity_flow.h"
-#include "timeline/track_blocks.h"
 
 #include <stdlib.h>
 
@@ -11,15 +10,16 @@
 enum { GAPS_MAX = 65536 };
 
 struct samples {
-	sn_activity_take_sample take;
+	sn_visit_sample *visit;
 	void *data;
 	uint64_t *gaps_ns; /* of all threads, the first of them */
 	size_t gap_count;
 	/* of the thread at hand */
-	struct sn_activity_parts *parts; /* NULL: it has no calls */
-	struct sn_activity_part part;	 /* the first that ends after the last sample */
+	struct sn_activity_parts *parts;
+	struct sn_activity_part part; /* the first that ends after the last sample */
 	bool has_part, has_before;
 	uint64_t before_ns;
+	struct sn_event_window window, calls;
 	struct sn_error *error;
 };
 
@@ -35,8 +35,8 @@ static int is_in_call(struct samples *samples, uint64_t time_ns)
 	return samples->has_part && samples->part.start_ns <= time_ns;
 }
 
-static int take_samples(void *data, const struct sonde_track *track,
-			struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+static int visit_samples(void *data, const struct sonde_track *track,
+			 struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
 	struct samples *samples = data;
 	int result = 0;
@@ -51,72 +51,63 @@ static int take_samples(void *data, const struct sonde_track *track,
 		samples->has_before = true;
 		result = is_in_call(samples, start);
 		if (!result)
-			result = samples->take(samples->data, block->contexts[i], start);
+			result = samples->visit(samples->data, block->contexts[i], start);
 	}
 	return result < 0 ? result : 0;
 }
 
-static const struct sn_activity_lanes *lanes_of(const struct sn_activity_lanes *lanes, size_t count,
-						uint32_t profile)
+/* The samples of a track, beside the calls of its thread. */
+static int visit_track(const struct sonde_trace *trace, uint32_t track,
+		       const struct sn_activity_lanes *lanes, struct samples *samples)
 {
-	size_t low = 0, high = count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (lanes[middle].profile < profile)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && lanes[low].profile == profile ? lanes + low : NULL;
-}
-
-static int take_track(const struct sonde_trace *trace, uint32_t track,
-		      const struct sn_activity_lanes *lanes, struct samples *samples)
-{
-	struct sn_activity_parts parts;
+	struct sn_activity_parts parts = {0};
 	int result = 0;
-	samples->parts = NULL;
+	samples->parts = &parts;
 	samples->has_part = samples->has_before = false;
-	if (lanes) {
-		samples->parts = &parts;
-		result = sn_activity_parts_init(
-		    &parts, trace, lanes, SN_EVENT_WINDOW_ALL(SONDE_EVENTS_BRIEF), samples->error);
-		if (!result)
-			result = sn_activity_parts_next(&parts, &samples->part, samples->error);
-		samples->has_part = result > 0;
-	}
-	if (result >= 0)
-		result = sn_track_blocks(trace, track, SONDE_EVENTS_BRIEF, take_samples, samples,
-					 samples->error);
 	if (lanes)
-		sn_activity_parts_release(&parts);
+		result =
+		    sn_activity_parts_init(&parts, trace, lanes, &samples->calls, samples->error)
+			?: sn_activity_parts_next(&parts, &samples->part, samples->error);
+	samples->has_part = result > 0;
+	if (result >= 0)
+		result = sn_track_blocks(trace, track, &samples->window, visit_samples, samples,
+					 samples->error);
+	sn_activity_parts_release(&parts);
 	return result;
 }
 
 int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
-			sn_activity_take_sample take, void *data, uint64_t *each_ns,
+			sn_visit_sample *visit, void *data, uint64_t *each_ns,
 			struct sn_error *error)
 {
 	size_t count;
 	struct sn_activity_lanes *threads = sn_activity_lanes(processes, profile, false, &count);
-	struct samples samples = {.take = take,
+	struct sn_event_window all = {.to_ns = UINT64_MAX, .flags = SONDE_EVENTS_BRIEF};
+	struct samples samples = {.visit = visit,
 				  .data = data,
 				  .gaps_ns = calloc(GAPS_MAX, sizeof(uint64_t)),
+				  .window = all,
+				  .calls = all,
 				  .error = error};
-	int result =
-	    threads && samples.gaps_ns ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = threads && samples.gaps_ns ? 0 : sn_fail_memory(error);
 	const uint32_t *tracks;
+	samples.window.reader = sn_event_reader_new(processes->trace);
+	samples.calls.reader = sn_event_reader_new(processes->trace);
 	size_t track_count = sn_processes_tracks(processes, profile, &tracks);
 	for (size_t i = 0; i < track_count && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(processes->trace, tracks[i]);
+		size_t thread = sn_activity_lanes_find(threads, count, track->profile);
 		if (track->kind == SONDE_TRACK_SAMPLES)
-			result = take_track(processes->trace, tracks[i],
-					    lanes_of(threads, count, track->profile), &samples);
+			result =
+			    visit_track(processes->trace, tracks[i],
+					thread == SIZE_MAX ? NULL : threads + thread, &samples);
 	}
 	*each_ns = result ? 0 : sn_activity_flow_median(samples.gaps_ns, samples.gap_count);
 	if (!*each_ns) /* a sample alone has no length that anybody knows */
 		*each_ns = 1;
-	sn_activity_lanes_free(threads, count);
+	sn_activity_lanes_free(threads);
 	free(samples.gaps_ns);
+	sonde_event_cursor_free(samples.window.reader);
+	sonde_event_cursor_free(samples.calls.reader);
 	return result;
 }

@@ -13,13 +13,13 @@
 #include "timeline/processes.h"
 
 /* Of each thread in turn, in order of time. A negative result ends the walk with it. */
-typedef int (*sn_activity_take_sample)(void *data, uint32_t context, uint64_t time_ns);
+typedef int sn_visit_sample(void *data, uint32_t context, uint64_t time_ns);
 
 /* The threads of the process that the profile belongs to; all threads for SONDE_NONE. *each_ns:
  * what a sample counts, 1 where no thread has two. Memory is a block for each lane of one thread. 0
  * or a negative enum sn_err. */
 int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
-			sn_activity_take_sample take, void *data, uint64_t *each_ns,
+			sn_visit_sample *visit, void *data, uint64_t *each_ns,
 			struct sn_error *error);
 
 #endif

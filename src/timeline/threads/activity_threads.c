@@ -3,6 +3,7 @@
  */
 #include "activity_flow.h"
 
+#include "base/heap.h"
 #include "lib/db/trace_reader.h"
 
 #include <stdlib.h>
@@ -24,24 +25,10 @@ struct sn_activity_threads {
 	struct sn_activity_part ended;
 };
 
-static bool goes_before(const struct sn_activity_threads *all, uint32_t left, uint32_t right)
-{
-	uint64_t a = all->threads[left].change_ns, b = all->threads[right].change_ns;
-	return a != b ? a < b : left < right;
-}
-
-static void sink(struct sn_activity_threads *all, size_t place)
-{
-	uint32_t *heap = all->heap, moved = heap[place];
-	for (size_t child; (child = 2 * place + 1) < all->heap_count; place = child) {
-		if (child + 1 < all->heap_count && goes_before(all, heap[child + 1], heap[child]))
-			child++;
-		if (!goes_before(all, heap[child], moved))
-			break;
-		heap[place] = heap[child];
-	}
-	heap[place] = moved;
-}
+SN_HEAP(changes, uint32_t, const struct sn_activity_threads *,
+	of->threads[*a].change_ns != of->threads[*b].change_ns
+	    ? of->threads[*a].change_ns < of->threads[*b].change_ns
+	    : *a < *b);
 
 static int begin(struct sn_activity_threads *all, const struct sn_processes *processes,
 		 bool has_samples, struct sn_error *error)
@@ -66,8 +53,7 @@ static int begin(struct sn_activity_threads *all, const struct sn_processes *pro
 		if (result)
 			all->heap[all->heap_count++] = (uint32_t)i;
 	}
-	for (size_t i = all->heap_count / 2; i--;)
-		sink(all, i);
+	changes_build(all->heap, all->heap_count, all);
 	return 0;
 }
 
@@ -77,13 +63,13 @@ int sn_activity_threads_open(const struct sn_processes *processes, uint32_t prof
 {
 	struct sn_activity_threads *all = *threads = calloc(1, sizeof(*all));
 	if (!all)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	all->lanes = sn_activity_lanes(processes, profile, with_samples, &all->count);
 	all->threads = calloc(all->count + 1, sizeof(*all->threads));
 	all->heap = calloc(all->count + 1, sizeof(*all->heap));
 	all->reader = sn_event_reader_new(processes->trace);
 	if (!all->reader || !all->lanes || !all->threads || !all->heap)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	return begin(all, processes, with_samples, error);
 }
 
@@ -93,7 +79,7 @@ void sn_activity_threads_free(struct sn_activity_threads *all)
 		return;
 	for (size_t i = 0; i < all->count && all->threads; i++)
 		sn_activity_flow_release(&all->threads[i].flow);
-	sn_activity_lanes_free(all->lanes, all->count);
+	sn_activity_lanes_free(all->lanes);
 	sonde_event_cursor_free(all->reader);
 	free(all->threads);
 	free(all->heap);
@@ -107,15 +93,7 @@ size_t sn_activity_threads_count(const struct sn_activity_threads *all)
 
 size_t sn_activity_threads_find(const struct sn_activity_threads *all, uint32_t profile)
 {
-	size_t low = 0, high = all->count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (all->lanes[middle].profile < profile)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < all->count && all->lanes[low].profile == profile ? low : SIZE_MAX;
+	return sn_activity_lanes_find(all->lanes, all->count, profile);
 }
 
 uint64_t sn_activity_threads_peek(const struct sn_activity_threads *all)
@@ -159,7 +137,6 @@ int sn_activity_threads_next(struct sn_activity_threads *all, struct sn_activity
 		thread->change_ns = thread->now.end_ns;
 		change->begun = &thread->now;
 	}
-	if (all->heap_count > 1)
-		sink(all, 0);
+	changes_sink(all->heap, all->heap_count, 0, all);
 	return 1;
 }

@@ -4,6 +4,7 @@
 
 #include "activity_parts.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 #include "lib/db/trace_reader.h"
 
 #include <string.h>
@@ -13,8 +14,7 @@ bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
 	static const char *const names[] = {
 	    "acquire", "wait", "_wait_for_tstate_lock", "select", "poll", "epoll", "recv", "sleep",
 	    "join",    "get"};
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	const struct sonde_db_frame *frame = sn_context_frame(db, context);
 	if (frame->kind != SN_FRAME_PYTHON)
 		return false;
 	const char *name = sonde_db_string(db, frame->name),
@@ -32,51 +32,42 @@ bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
 
 bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context)
 {
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	const struct sonde_db_frame *frame = sn_context_frame(db, context);
 	const char *name = sonde_db_string(db, frame->name);
 	return frame->kind == SN_FRAME_GPU_API &&
 	       (strstr(name, "ynchronize") || strstr(name, "clFinish") ||
 		strstr(name, "clWaitForEvents"));
 }
 
-bool sn_activity_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right)
-{
-	const struct sonde_db_profile *a = sonde_db_profile(db, left),
-				      *b = sonde_db_profile(db, right);
-	return a->run == b->run && a->rank == b->rank && a->host == b->host &&
-	       (a->rank >= 0 || a->pid == b->pid);
-}
-
 int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,
-			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_activity_take take,
+			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_visit_part *visit,
 			    void *data, struct sn_error *error)
 {
 	struct sn_event_window window = {from_ns, to_ns, flags,
 					 sn_event_reader_new(processes->trace)};
 	size_t count;
 	struct sn_activity_lanes *threads = sn_activity_lanes(processes, profile, false, &count);
-	int result = threads && window.reader ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = threads && window.reader ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result; i++) {
 		struct sn_activity_parts parts;
 		struct sn_activity_part part;
 		result =
 		    sn_activity_parts_init(&parts, processes->trace, threads + i, &window, error);
 		while (!result && (result = sn_activity_parts_next(&parts, &part, error)) > 0)
-			result = take(data, &part);
-		if (result == SN_ERR_MEMORY)
-			sn_fail(error, result, "out of memory");
+			result = visit(data, &part);
+		sn_fail_code(error, result);
 		sn_activity_parts_release(&parts);
 	}
-	sn_activity_lanes_free(threads, count);
+	sn_activity_lanes_free(threads);
 	sonde_event_cursor_free(window.reader);
 	return result;
 }
 
 int sn_activity_walk(const struct sn_processes *processes, uint32_t profile, unsigned flags,
-		     sn_activity_take take, void *data, struct sn_error *error)
+		     sn_visit_part *visit, void *data, struct sn_error *error)
 {
-	return sn_activity_walk_window(processes, profile, 0, UINT64_MAX, flags, take, data, error);
+	return sn_activity_walk_window(processes, profile, 0, UINT64_MAX, flags, visit, data,
+				       error);
 }
 
 bool sn_activity_does_something(const struct sonde_db *db, uint8_t *known, uint32_t context)

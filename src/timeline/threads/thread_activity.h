@@ -19,17 +19,17 @@ struct sn_activity_part {
 };
 
 /* Of each thread in turn the parts in order of time. A negative result ends the walk with it. */
-typedef int (*sn_activity_take)(void *data, const struct sn_activity_part *part);
+typedef int sn_visit_part(void *data, const struct sn_activity_part *part);
 
 /* The threads of the process that the profile (a stream, or one of its threads) belongs to; all
  * threads for SONDE_NONE. `flags` as of a cursor: brief ones have no links. */
 int sn_activity_walk(const struct sn_processes *processes, uint32_t profile, unsigned flags,
-		     sn_activity_take take, void *data, struct sn_error *error);
+		     sn_visit_part *visit, void *data, struct sn_error *error);
 
 /* The same of what was in [from_ns, to_ns) alone, which costs what that has. Parts may reach beyond
  * and, outside of it, not be what they were. */
 int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,
-			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_activity_take take,
+			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_visit_part *visit,
 			    void *data, struct sn_error *error);
 
 /* A thread stops doing one thing, or starts, or both. */
@@ -57,9 +57,6 @@ uint64_t sn_activity_threads_peek(const struct sn_activity_threads *threads);
  * sn_err. */
 int sn_activity_threads_next(struct sn_activity_threads *threads, struct sn_activity_change *change,
 			     struct sn_error *error);
-
-/* Whether both profiles are of one process. */
-bool sn_activity_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right);
 
 /* Whether a call only waits for another thread: a lock, a queue, a poll. */
 bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context);

@@ -2,8 +2,10 @@
 /* Sums over states; see thread_states.h. */
 #include "thread_states.h"
 
-#include "base/vec.h"
+#include "base/keyed.h"
+#include "base/sort_by.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 #include "timeline/track_blocks.h"
 
 #include <math.h>
@@ -18,9 +20,7 @@ struct reading {
 
 const char *sn_state_name(const struct sonde_db *db, uint32_t context)
 {
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
-	return sonde_db_string(db, frame->name);
+	return sn_context_name(db, context);
 }
 
 const char *sn_state_group(const struct sonde_db *db, uint32_t context)
@@ -47,59 +47,27 @@ static struct sn_thread_time *thread_of(struct sn_thread_times *times,
 {
 	struct sn_thread_time *last =
 	    times->thread_count ? times->threads + times->thread_count - 1 : NULL;
+	struct sn_thread_time thread = {
+	    .profile = track->profile, .start_ns = track->start_ns, .end_ns = track->end_ns};
 	if (last && last->profile == track->profile) {
 		last->start_ns =
 		    track->start_ns < last->start_ns ? track->start_ns : last->start_ns;
 		last->end_ns = track->end_ns > last->end_ns ? track->end_ns : last->end_ns;
 		return last;
 	}
-	if (sn_vec_reserve(&times->threads, &times->thread_capacity, times->thread_count + 1) < 0)
-		return NULL;
-	times->threads[times->thread_count] = (struct sn_thread_time){
-	    .profile = track->profile, .start_ns = track->start_ns, .end_ns = track->end_ns};
-	return times->threads + times->thread_count++;
+	return sn_vec_push(&times->threads, &times->thread_capacity, &times->thread_count, thread)
+		   ? NULL
+		   : times->threads + times->thread_count - 1;
 }
 
-/* Each finds the sum that a key stands for, new where it is; NULL without memory. */
-static struct sn_state_share *share_of(struct sn_thread_times *times, uint32_t profile,
-				       uint32_t context)
-{
-	const uint32_t key[] = {profile, context};
-	uint32_t known = times->share_keys.count;
-	uint32_t number = sn_intern_add(&times->share_keys, key, sizeof(key));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&times->shares, &times->share_capacity, number + 1ull) < 0)
-		return NULL;
-	if (number == known)
-		times->shares[number] =
-		    (struct sn_state_share){.profile = profile, .context = context};
-	return times->shares + number;
-}
-
-static struct sn_wakeup_sum *wakeup_of(struct sn_thread_times *times, uint32_t profile,
-				       uint32_t waker)
-{
-	const uint32_t key[] = {profile, waker};
-	uint32_t known = times->wakeup_keys.count;
-	uint32_t number = sn_intern_add(&times->wakeup_keys, key, sizeof(key));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&times->wakeups, &times->wakeup_capacity, number + 1ull) < 0)
-		return NULL;
-	if (number == known)
-		times->wakeups[number] = (struct sn_wakeup_sum){.profile = profile, .waker = waker};
-	return times->wakeups + number;
-}
-
+/* What a context stands for; NULL without memory. */
 static struct sn_system_sum *system_of(struct sn_thread_times *times, uint32_t context)
 {
-	uint32_t known = times->system_keys.count;
-	uint32_t number = sn_intern_add(&times->system_keys, &context, sizeof(context));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&times->systems, &times->system_capacity, number + 1ull) < 0)
-		return NULL;
-	if (number == known)
-		times->systems[number] = (struct sn_system_sum){.context = context};
-	return times->systems + number;
+	struct sn_system_sum *sum =
+	    sn_keyed(&times->system_keys, &context, &times->systems, &times->system_capacity);
+	if (sum)
+		sum->context = context;
+	return sum;
 }
 
 /* ---- tracks ---- */
@@ -107,12 +75,9 @@ static struct sn_system_sum *system_of(struct sn_thread_times *times, uint32_t c
 bool sn_is_page_fault(const struct sonde_db *db, uint32_t context)
 {
 	uint32_t parent = sonde_db_context(db, context)->parent;
-	if (parent == SONDE_NONE || parent >= sonde_db_context_count(db))
-		return false;
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, parent)->frame);
-	return frame->kind == SN_FRAME_OS &&
-	       !strcmp(sonde_db_string(db, frame->name), "page fault");
+	return parent != SONDE_NONE && parent < sonde_db_context_count(db) &&
+	       sn_context_frame(db, parent)->kind == SN_FRAME_OS &&
+	       !strcmp(sn_context_name(db, parent), "page fault");
 }
 
 /* An event's attribute; false where it has none. */
@@ -143,19 +108,27 @@ static int add_states(struct reading *reading, const struct sonde_track *track,
 	for (size_t i = 0; i < block->count; i++) {
 		uint64_t time = block->ends_ns[i] - block->starts_ns[i], waker;
 		enum sn_thread_state state = state_of(reading->db, block->contexts[i]);
-		struct sn_state_share *share = share_of(times, track->profile, block->contexts[i]);
+		uint32_t key[] = {track->profile, block->contexts[i]};
+		struct sn_state_share *share =
+		    sn_keyed(&times->share_keys, &key, &times->shares, &times->share_capacity);
 		if (!share)
 			return SN_ERR_MEMORY;
-		thread->times_ns[state] += time;
-		thread->counts[state]++;
+		share->profile = track->profile;
+		share->context = block->contexts[i];
 		share->time_ns += time;
 		share->count++;
 		share->longest_ns = time > share->longest_ns ? time : share->longest_ns;
+		thread->times_ns[state] += time;
+		thread->counts[state]++;
 		if (!value_at(&wakers, i, &waker))
 			continue;
-		struct sn_wakeup_sum *wakeup = wakeup_of(times, track->profile, (uint32_t)waker);
+		key[1] = (uint32_t)waker;
+		struct sn_wakeup_sum *wakeup =
+		    sn_keyed(&times->wakeup_keys, &key, &times->wakeups, &times->wakeup_capacity);
 		if (!wakeup)
 			return SN_ERR_MEMORY;
+		wakeup->profile = track->profile;
+		wakeup->waker = (uint32_t)waker;
 		wakeup->count++;
 		wakeup->waited_ns += time;
 	}
@@ -200,8 +173,8 @@ static int add_instants(struct reading *reading, const struct sonde_event_block 
 	return 0;
 }
 
-static int take_block(void *data, const struct sonde_track *track,
-		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+static int visit_block(void *data, const struct sonde_track *track,
+		       struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
 	struct reading *reading = data;
 	if (track->kind == SONDE_TRACK_STATES)
@@ -213,35 +186,14 @@ static int take_block(void *data, const struct sonde_track *track,
 
 /* ---- order ---- */
 
-static int descending(uint64_t a, uint64_t b)
-{
-	return a < b ? 1 : a > b ? -1 : 0;
-}
-
-static int compare_shares(const void *left, const void *right)
-{
-	const struct sn_state_share *a = left, *b = right;
-	int order = descending(a->time_ns, b->time_ns);
-	if (!order)
-		order = descending(b->profile, a->profile);
-	return order ? order : descending(b->context, a->context);
-}
-
-static int compare_wakeups(const void *left, const void *right)
-{
-	const struct sn_wakeup_sum *a = left, *b = right;
-	int order = descending(a->count, b->count);
-	if (!order)
-		order = descending(b->profile, a->profile);
-	return order ? order : descending(b->waker, a->waker);
-}
-
-static int compare_systems(const void *left, const void *right)
-{
-	const struct sn_system_sum *a = left, *b = right;
-	int order = descending(a->time_ns, b->time_ns);
-	return order ? order : descending(b->context, a->context);
-}
+SN_SORT_BY(sort_shares, struct sn_state_share, const void *,
+	   SN_ORDER(b->time_ns, a->time_ns) ?: SN_ORDER(a->profile, b->profile) ?:
+	   SN_ORDER(a->context, b->context));
+SN_SORT_BY(sort_wakeups, struct sn_wakeup_sum, const void *,
+	   SN_ORDER(b->count, a->count) ?: SN_ORDER(a->profile, b->profile) ?:
+	   SN_ORDER(a->waker, b->waker));
+SN_SORT_BY(sort_systems, struct sn_system_sum, const void *,
+	   SN_ORDER(b->time_ns, a->time_ns) ?: SN_ORDER(a->context, b->context));
 
 /* Whether instants are worth reading. */
 static bool has_page_faults(const struct sonde_db *db)
@@ -262,6 +214,7 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 	    .result = sonde_trace_key_by_name(trace, "result"),
 	    .bytes = sonde_trace_key_by_name(trace, "bytes"),
 	};
+	struct sn_event_window window = {.to_ns = UINT64_MAX, .reader = sn_event_reader_new(trace)};
 	bool has_faults = has_page_faults(db);
 	int result = 0;
 	*times = (struct sn_thread_times){.db = db};
@@ -269,17 +222,12 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 		uint16_t kind = sonde_trace_track(trace, i)->kind;
 		if (kind == SONDE_TRACK_STATES || kind == SONDE_TRACK_SYSTEM ||
 		    (kind == SONDE_TRACK_INSTANTS && has_faults))
-			result = sn_track_blocks(trace, i, 0, take_block, &reading, error);
+			result = sn_track_blocks(trace, i, &window, visit_block, &reading, error);
 	}
-	if (times->shares)
-		qsort(times->shares, times->share_keys.count, sizeof(*times->shares),
-		      compare_shares);
-	if (times->wakeups)
-		qsort(times->wakeups, times->wakeup_keys.count, sizeof(*times->wakeups),
-		      compare_wakeups);
-	if (times->systems)
-		qsort(times->systems, times->system_keys.count, sizeof(*times->systems),
-		      compare_systems);
+	sonde_event_cursor_free(window.reader);
+	sort_shares(times->shares, times->share_keys.count, NULL);
+	sort_wakeups(times->wakeups, times->wakeup_keys.count, NULL);
+	sort_systems(times->systems, times->system_keys.count, NULL);
 	return result;
 }
 
@@ -309,8 +257,7 @@ bool sn_threads_are_known(const struct sonde_trace *trace)
 
 bool sn_is_processor(const struct sonde_db *db, uint32_t profile)
 {
-	enum { PROFILE_CPU = 2 };
-	return sonde_db_profile(db, profile)->kind == PROFILE_CPU;
+	return sonde_db_profile(db, profile)->kind == SONDE_PROFILE_PROCESSOR;
 }
 
 bool sn_is_blocked(const struct sonde_db *db, uint32_t context)
@@ -337,15 +284,9 @@ double sn_thread_whole_ns(const struct sn_thread_time *thread)
 	return whole;
 }
 
-static int compare_threads(const void *left, const void *right)
-{
-	const struct sn_thread_time *a = *(struct sn_thread_time *const *)left,
-				    *b = *(struct sn_thread_time *const *)right;
-	uint64_t ran = a->times_ns[SN_THREAD_RUNNING], other = b->times_ns[SN_THREAD_RUNNING];
-	if (ran != other)
-		return ran > other ? -1 : 1;
-	return a->profile < b->profile ? -1 : a->profile > b->profile;
-}
+SN_SORT_BY(sort_by_running, const struct sn_thread_time *, const void *,
+	   SN_ORDER((*b)->times_ns[SN_THREAD_RUNNING], (*a)->times_ns[SN_THREAD_RUNNING])
+	       ?: SN_ORDER((*a)->profile, (*b)->profile));
 
 const struct sn_thread_time **sn_threads_by_running(const struct sn_thread_times *times,
 						    bool are_processors, size_t *count)
@@ -356,7 +297,7 @@ const struct sn_thread_time **sn_threads_by_running(const struct sn_thread_times
 		if (sn_is_processor(times->db, times->threads[i].profile) == are_processors)
 			list[(*count)++] = times->threads + i;
 	if (list)
-		qsort(list, *count, sizeof(*list), compare_threads);
+		sort_by_running(list, *count, NULL);
 	return list;
 }
 
@@ -365,7 +306,7 @@ uint32_t sn_thread_profile(const struct sn_thread_times *times, uint32_t tid)
 	for (size_t i = 0; i < times->thread_count; i++) {
 		const struct sonde_db_profile *profile =
 		    sonde_db_profile(times->db, times->threads[i].profile);
-		if (profile->kind == 0 && profile->tid == tid)
+		if (profile->kind == SONDE_PROFILE_THREAD && profile->tid == tid)
 			return times->threads[i].profile;
 	}
 	return SONDE_NONE;

@@ -20,14 +20,21 @@ void sn_mpi_counted(enum sn_mpi_counted what)
 	atomic_fetch_add_explicit(&counts[what], 1, memory_order_relaxed);
 }
 
-/* Not before MPI_Init, not after MPI_Finalize, and not where there are sessions alone. */
+bool sn_mpi_has_begun(void)
+{
+	typedef int ask(int *);
+	int is_begun = 0;
+	ask *begun = SN_MPI_REAL(ask, "PMPI_Initialized");
+	return begun && !begun(&is_begun) && is_begun;
+}
+
+/* Not after MPI_Finalize either. */
 static bool has_world(void)
 {
 	typedef int ask(int *);
-	int is_begun = 0, is_over = 0;
-	ask *begun = SN_MPI_REAL(ask, "PMPI_Initialized"),
-	    *over = SN_MPI_REAL(ask, "PMPI_Finalized");
-	return begun && over && !begun(&is_begun) && !over(&is_over) && is_begun && !is_over;
+	int is_over = 0;
+	ask *over = SN_MPI_REAL(ask, "PMPI_Finalized");
+	return sn_mpi_has_begun() && over && !over(&is_over) && !is_over;
 }
 
 static bool ask_world(void)
@@ -58,8 +65,8 @@ void sn_mpi_learn(void)
 	if (!sn_mpi_library())
 		reason = ": calls are measured, but how it lays out messages is not known";
 	if (is_known && !sn_property_has("rank"))
-		sn_property_set_rank(own_rank);
-	/* release: who sees it known sees what is known */
+		sn_property_set_number("rank", own_rank);
+	/* release: a thread that sees the state sees what was learned */
 	atomic_store_explicit(&state_of_learning, is_known || reason ? 2 : 0, memory_order_release);
 }
 

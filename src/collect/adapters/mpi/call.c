@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A call of MPI: a region of the thread, in the profile as in the trace, and what is recorded of
- * the messages, collectives and accesses that it begins or ends. What was begun by an earlier call
- * and ends in this one is shown by its own name below this one's.
+ * the messages, collectives and accesses that it begins or ends. An operation that an earlier call
+ * began and this one ends is shown by its own name below this one's.
  */
 #include "mpi.h"
 
@@ -34,11 +34,9 @@ bool sn_mpi_begin(struct sn_mpi_call *call, const struct sn_mpi_entry *entry)
 	sn_mpi_counted(SN_MPI_CALLS);
 	sn_mpi_learn();
 	if (!of->is_quiet)
-		call->token = sn_region_begin(&(struct sn_region_start){.name = name,
-									.length = strlen(name),
-									.stack = entry->stack,
-									.origin = SN_REGION_NATIVE,
-									.user = SN_REGION_MPI});
+		call->token =
+		    SN_REGION_BEGIN(.name = name, .length = strlen(name), .stack = entry->stack,
+				    .origin = SN_REGION_NATIVE, .user = SN_REGION_MPI);
 	call->start_ns = sn_now_ns();
 	return true;
 }
@@ -73,11 +71,8 @@ static uint32_t node_of(struct sn_thread *thread, uint32_t node, const struct sn
 {
 	const struct sn_mpi_function *of = message->of;
 	const char *name = of->name + 1;
-	if (!thread || node == SN_NODE_NONE)
-		return SN_NODE_NONE;
-	struct sn_frame frame = {.kind = SN_FRAME_REGION,
-				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
-	return sn_cct_child(&thread->cct, node, &frame);
+	return thread ? sn_cct_named_child(&thread->cct, node, SN_FRAME_REGION, name, strlen(name))
+		      : SN_NODE_NONE;
 }
 
 static void count_part(const struct sn_mpi_function *of)
@@ -128,8 +123,8 @@ static void settle_part(struct sn_thread *thread, uint32_t node, const struct sn
 			const struct sn_message *part, uint64_t end_ns)
 {
 	const struct sn_mpi_function *of = part->of;
-	if (of->made)
-		sn_mpi_communicator_made_later((const void *)(uintptr_t)part->request, part->tag);
+	if (of->created)
+		sn_mpi_communicator_created((const void *)(uintptr_t)part->request, part->tag);
 	sn_mpi_record_part(thread, node_of(thread, node, part), part, call->start_ns, end_ns);
 }
 
@@ -198,7 +193,7 @@ record_started(struct sn_thread *thread, uint32_t node, const struct sn_mpi_call
 	for (size_t i = 0; i < call->started_count && call->started; i++) {
 		sn_word handle = sn_mpi_handle(sn_mpi_library(), call->started, i);
 		struct sn_message message;
-		if (!sn_message_take(handle, SN_MESSAGE_ANYBODY, &message))
+		if (!sn_message_remove(handle, SN_MESSAGE_ANYBODY, &message))
 			continue;
 		sn_message_keep(handle, &message);
 		if (!message.is_sent)

@@ -59,37 +59,14 @@ int sn_mpi_do(const struct sn_mpi_entry *entry)
 	const sn_word *w = entry->words;
 	if (!real)
 		return NO_FUNCTION;
-	switch (of->words) {
-	case 1:
-		return real(w[0]);
-	case 2:
-		return real(w[0], w[1]);
-	case 3:
-		return real(w[0], w[1], w[2]);
-	case 4:
-		return real(w[0], w[1], w[2], w[3]);
-	case 5:
-		return real(w[0], w[1], w[2], w[3], w[4]);
-	case 6:
+	/* a function leaves alone what it is handed beyond its arguments: six travel in registers
+	 */
+	if (of->words <= 6)
 		return real(w[0], w[1], w[2], w[3], w[4], w[5]);
-	case 7:
-		return real(w[0], w[1], w[2], w[3], w[4], w[5], w[6]);
-	case 8:
-		return real(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]);
-	case 9:
+	if (of->words <= 9)
 		return real(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]);
-	case 10:
-		return real(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]);
-	case 11:
-		return real(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10]);
-	case 12:
-		return real(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10],
-			    w[11]);
-	case 13:
-		return real(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10],
-			    w[11], w[12]);
-	}
-	return NO_FUNCTION;
+	return real(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11],
+		    w[12]);
 }
 
 int sn_mpi_enter(const struct sn_mpi_entry *entry)
@@ -117,33 +94,22 @@ int sn_mpi_enter(const struct sn_mpi_entry *entry)
 #define NEAR_SUM(...)	AMOUNT(SN_MPI_NEAR | SN_MPI_SUM, __VA_ARGS__)
 #define NEAR_TYPES(...) AMOUNT(SN_MPI_NEAR | SN_MPI_TYPES, __VA_ARGS__)
 
-/* Arguments by position. */
-#define WORDS_1	      sn_word a
-#define WORDS_2	      WORDS_1, sn_word b
-#define WORDS_3	      WORDS_2, sn_word c
-#define WORDS_4	      WORDS_3, sn_word d
-#define WORDS_5	      WORDS_4, sn_word e
-#define WORDS_6	      WORDS_5, sn_word f
-#define WORDS_7	      WORDS_6, sn_word g
-#define WORDS_8	      WORDS_7, sn_word h
-#define WORDS_9	      WORDS_8, sn_word i
-#define WORDS_10      WORDS_9, sn_word j
-#define WORDS_11      WORDS_10, sn_word k
-#define WORDS_12      WORDS_11, sn_word l
-#define WORDS_13      WORDS_12, sn_word m
-#define NAMES_1	      a
-#define NAMES_2	      NAMES_1, b
-#define NAMES_3	      NAMES_2, c
-#define NAMES_4	      NAMES_3, d
-#define NAMES_5	      NAMES_4, e
-#define NAMES_6	      NAMES_5, f
-#define NAMES_7	      NAMES_6, g
-#define NAMES_8	      NAMES_7, h
-#define NAMES_9	      NAMES_8, i
-#define NAMES_10      NAMES_9, j
-#define NAMES_11      NAMES_10, k
-#define NAMES_12      NAMES_11, l
-#define NAMES_13      NAMES_12, m
+/* Arguments by position: parameters `of` a type, or without one their names. */
+#define LIST_1(of)    of a
+#define LIST_2(of)    LIST_1(of), of b
+#define LIST_3(of)    LIST_2(of), of c
+#define LIST_4(of)    LIST_3(of), of d
+#define LIST_5(of)    LIST_4(of), of e
+#define LIST_6(of)    LIST_5(of), of f
+#define LIST_7(of)    LIST_6(of), of g
+#define LIST_8(of)    LIST_7(of), of h
+#define LIST_9(of)    LIST_8(of), of i
+#define LIST_10(of)   LIST_9(of), of j
+#define LIST_11(of)   LIST_10(of), of k
+#define LIST_12(of)   LIST_11(of), of l
+#define LIST_13(of)   LIST_12(of), of m
+/* As many as sn_mpi_do hands on. */
+#define ROOM(words)   ((words) <= 6 ? 6 : (words) <= 9 ? 9 : 13)
 /* ... and one more */
 #define AFTER_1	      2
 #define AFTER_2	      3
@@ -161,10 +127,10 @@ int sn_mpi_enter(const struct sn_mpi_entry *entry)
 #define AFTER(words)  AFTER_(words)
 
 #define SYMBOL(symbol, function, words, is_profiling)                                              \
-	SN_EXPORT int symbol(WORDS_##words);                                                       \
-	int symbol(WORDS_##words)                                                                  \
+	SN_EXPORT int symbol(LIST_##words(sn_word));                                               \
+	int symbol(LIST_##words(sn_word))                                                          \
 	{                                                                                          \
-		sn_word all[] = {NAMES_##words};                                                   \
+		sn_word all[ROOM(words)] = {LIST_##words()};                                       \
 		return sn_mpi_enter(                                                               \
 		    &(struct sn_mpi_entry){&function, all, SN_CALLER_STACK, is_profiling});        \
 	}

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Communicators, windows and files, by handle: found without a lock, made known under one. A name
- * is a hash of who the members are and of how many communicators of just these members were made
- * before; see mpi.h.
+ * The table of communicators, windows and files by handle: looked up without a lock, added under
+ * one. A name is a hash of the members' ranks and of how many communicators of just these members
+ * were created before; see mpi.h.
  */
 #include "mpi.h"
 
 #include "collect/core/arena.h"
 #include "collect/core/lock.h"
-#include "collect/record/property.h"
 
 #include <string.h>
 
@@ -21,17 +20,21 @@ static struct sn_mpi_communicator all[COMMUNICATORS];
 /* How many communicators have had these members. */
 static struct {
 	uint64_t members, count;
-} made[COMMUNICATORS];
+} member_counts[COMMUNICATORS];
 
 typedef int ask_comm(sn_word, void *);
 typedef int translate(sn_word, int, const int *, sn_word, int *);
 typedef int free_group(void *);
 
+static struct sn_mpi_communicator *place_of(sn_word handle, unsigned probe)
+{
+	return all + (sn_message_mix(handle) + probe) % COMMUNICATORS;
+}
+
 static struct sn_mpi_communicator *find(sn_word handle)
 {
 	for (unsigned probe = 0; probe < PROBES; probe++) {
-		struct sn_mpi_communicator *one =
-		    all + (sn_message_mix(handle) + probe) % COMMUNICATORS;
+		struct sn_mpi_communicator *one = place_of(handle, probe);
 		if (atomic_load_explicit(&one->handle, memory_order_acquire) == handle)
 			return one;
 	}
@@ -40,12 +43,10 @@ static struct sn_mpi_communicator *find(sn_word handle)
 
 static struct sn_mpi_communicator *find_place(sn_word handle)
 {
-	for (unsigned probe = 0; probe < PROBES; probe++) {
-		struct sn_mpi_communicator *one =
-		    all + (sn_message_mix(handle) + probe) % COMMUNICATORS;
-		if (atomic_load_explicit(&one->handle, memory_order_relaxed) <= GONE)
-			return one;
-	}
+	for (unsigned probe = 0; probe < PROBES; probe++)
+		if (atomic_load_explicit(&place_of(handle, probe)->handle, memory_order_relaxed) <=
+		    GONE)
+			return place_of(handle, probe);
 	return NULL;
 }
 
@@ -94,15 +95,15 @@ static uint64_t count_before(uint64_t members)
 {
 	for (unsigned probe = 0; probe < COMMUNICATORS; probe++) {
 		size_t place = (members + probe) % COMMUNICATORS;
-		if (made[place].count && made[place].members != members)
+		if (member_counts[place].count && member_counts[place].members != members)
 			continue;
-		made[place].members = members;
-		return made[place].count++;
+		member_counts[place].members = members;
+		return member_counts[place].count++;
 	}
 	return UINT64_MAX; /* more than anybody will have */
 }
 
-/* `reserved`: the place that was counted before; UINT64_MAX: now. */
+/* `reserved`: the place that was counted before; SN_MPI_NOT_RESERVED: now. */
 static bool describe(const struct sn_mpi_library *library, sn_word handle,
 		     struct sn_mpi_communicator *one, uint64_t reserved)
 {
@@ -116,7 +117,7 @@ static bool describe(const struct sn_mpi_library *library, sn_word handle,
 		return false;
 	/* the same from both sides */
 	one->members = members + others;
-	uint64_t before = reserved == UINT64_MAX ? count_before(one->members) : reserved;
+	uint64_t before = reserved == SN_MPI_NOT_RESERVED ? count_before(one->members) : reserved;
 	one->rank = (uint32_t)rank;
 	one->local_rank = (uint32_t)local;
 	one->is_between = between;
@@ -150,25 +151,16 @@ static struct sn_mpi_communicator *add(const struct sn_mpi_library *library, sn_
 	return one;
 }
 
-/* MPI_COMM_WORLD can be asked about, unless there are sessions alone. */
-static bool has_world(void)
-{
-	typedef int ask(int *);
-	ask *look = SN_MPI_REAL(ask, "PMPI_Initialized");
-	int is_begun = 0;
-	return look && !look(&is_begun) && is_begun;
-}
-
 static struct sn_mpi_communicator *look_up(sn_word handle, uint64_t reserved)
 {
 	const struct sn_mpi_library *library = sn_mpi_library();
 	if (!library || handle == library->no_communicator || handle <= GONE)
 		return NULL;
-	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
+	sn_lock_acquire(SN_LOCK_MPI_COMMUNICATORS);
 	/* the world is the first of its members */
 	struct sn_mpi_communicator *world = find(library->world);
-	if (!world && has_world())
-		world = add(library, library->world, UINT64_MAX);
+	if (!world && sn_mpi_has_begun())
+		world = add(library, library->world, SN_MPI_NOT_RESERVED);
 	struct sn_mpi_communicator *one = find(handle);
 	if (world && !one)
 		one = add(library, handle, reserved);
@@ -180,7 +172,7 @@ struct sn_mpi_communicator *sn_mpi_communicator(sn_word handle)
 {
 	handle = key_of(handle, SN_MPI_COMMUNICATOR);
 	struct sn_mpi_communicator *one = find(handle);
-	return __builtin_expect(one != NULL, 1) ? one : look_up(handle, UINT64_MAX);
+	return __builtin_expect(one != NULL, 1) ? one : look_up(handle, SN_MPI_NOT_RESERVED);
 }
 
 struct sn_mpi_communicator *sn_mpi_known(sn_word handle, enum sn_mpi_kind kind)
@@ -190,32 +182,28 @@ struct sn_mpi_communicator *sn_mpi_known(sn_word handle, enum sn_mpi_kind kind)
 	struct sn_mpi_communicator *one = find(key);
 	if (__builtin_expect(one != NULL, 1) || kind != SN_MPI_COMMUNICATOR)
 		return one;
-	return key == library->world || key == library->self ? look_up(key, UINT64_MAX) : NULL;
-}
-
-void sn_mpi_communicator_made(const void *handle)
-{
-	look_up(sn_mpi_handle(sn_mpi_library(), handle, 0), UINT64_MAX);
+	return key == library->world || key == library->self ? look_up(key, SN_MPI_NOT_RESERVED)
+							     : NULL;
 }
 
 uint64_t sn_mpi_communicator_reserve(const struct sn_mpi_communicator *parent)
 {
-	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
+	sn_lock_acquire(SN_LOCK_MPI_COMMUNICATORS);
 	uint64_t before = count_before(parent->members);
 	sn_lock_release(SN_LOCK_MPI_COMMUNICATORS);
 	return before;
 }
 
-void sn_mpi_communicator_made_later(const void *handle, uint64_t reserved)
+void sn_mpi_communicator_created(const void *handle, uint64_t reserved)
 {
 	look_up(sn_mpi_handle(sn_mpi_library(), handle, 0), reserved);
 }
 
-void sn_mpi_child_made(struct sn_mpi_communicator *parent, sn_word handle, enum sn_mpi_kind kind)
+void sn_mpi_child_created(struct sn_mpi_communicator *parent, sn_word handle, enum sn_mpi_kind kind)
 {
 	sn_word key = key_of(handle, kind);
 	uint64_t number = atomic_fetch_add_explicit(&parent->children, 1, memory_order_relaxed);
-	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
+	sn_lock_acquire(SN_LOCK_MPI_COMMUNICATORS);
 	struct sn_mpi_communicator *one = find_place(key);
 	if (one && make_room(one, parent->size)) {
 		one->name = (uint32_t)sn_message_mix(parent->name + (number + 1) * 4 + kind) | 1;
@@ -233,10 +221,10 @@ void sn_mpi_child_made(struct sn_mpi_communicator *parent, sn_word handle, enum 
 	sn_lock_release(SN_LOCK_MPI_COMMUNICATORS);
 }
 
-void sn_mpi_gone(sn_word handle, enum sn_mpi_kind kind)
+void sn_mpi_freed(sn_word handle, enum sn_mpi_kind kind)
 {
 	sn_word key = key_of(handle, kind);
-	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
+	sn_lock_acquire(SN_LOCK_MPI_COMMUNICATORS);
 	struct sn_mpi_communicator *one = key > GONE ? find(key) : NULL;
 	if (one)
 		atomic_store_explicit(&one->handle, GONE, memory_order_relaxed);

@@ -2,8 +2,8 @@
 /*
  * Between MPI_Win_post, start, complete and wait, each process waits for those it names: start (or
  * the first access, or complete) for each target's post, wait for each origin's complete. Each such
- * pair is something that two do together, by itself, so that who came late is found as in any other
- * (docs/design/messages.md). Which pair of two it is both count.
+ * pair is a collective operation of two processes, so that analysis finds which of them came late
+ * (docs/design/messages.md). Both count the pairs, and so know a pair by its number.
  */
 #include "mpi.h"
 

@@ -33,7 +33,6 @@ static bool is_open_mpi(void)
 	    .no_type = (sn_word)type,
 	    .handle_bytes = 8,
 	    .status_bytes = 24,
-	    .ignore_status = 0,
 	    .in_place = 1,
 	    .any_source = -1,
 	    .any_tag = -1,
@@ -43,7 +42,6 @@ static bool is_open_mpi(void)
 	    .truncated = 15,
 	    .failed_status = 18,
 	    .pending = 19,
-	    .source_at = 0,
 	    .tag_at = 4,
 	    .error_at = 8,
 	    .status = SN_MPI_STATUS_OPEN_MPI,
@@ -86,7 +84,6 @@ static bool is_forum(void)
 	    .no_type = 0x200,
 	    .handle_bytes = 8,
 	    .status_bytes = 32,
-	    .ignore_status = 0,
 	    .in_place = 1,
 	    .any_source = -1,
 	    .any_tag = -2,
@@ -96,7 +93,6 @@ static bool is_forum(void)
 	    .truncated = 15,
 	    .failed_status = 19,
 	    .pending = 18,
-	    .source_at = 0,
 	    .tag_at = 4,
 	    .error_at = 8,
 	    .status = SN_MPI_STATUS_ASKED,
@@ -149,7 +145,7 @@ const struct sn_mpi_library *sn_mpi_library(void)
 {
 	int state = atomic_load_explicit(&state_of_search, memory_order_acquire);
 	if (__builtin_expect(!state, 0)) {
-		/* whoever races here finds and writes the same */
+		/* threads that race find and write the same */
 		bool is_known;
 		sn_on_own_stack(search, &is_known);
 		state = is_known ? 1 : -1;

@@ -106,14 +106,15 @@ enum sn_mpi_kind { SN_MPI_COMMUNICATOR, SN_MPI_WINDOW, SN_MPI_FILE };
 struct sn_mpi_communicator *sn_mpi_communicator(sn_word handle);
 /* The same of one that may be anything: NULL also where it has not been met. */
 struct sn_mpi_communicator *sn_mpi_known(sn_word handle, enum sn_mpi_kind kind);
-/* Where a communicator has been made; in the order in which they are made. */
-void sn_mpi_communicator_made(const void *handle);
-/* Where one will be made of the same members: its place in that order, and what to do then. */
+/* Where a communicator will be made of the same members: its place among these. */
 uint64_t sn_mpi_communicator_reserve(const struct sn_mpi_communicator *parent);
-void sn_mpi_communicator_made_later(const void *handle, uint64_t reserved);
+/* Where one has been made, at the place reserved before or now. */
+#define SN_MPI_NOT_RESERVED UINT64_MAX
+void sn_mpi_communicator_created(const void *handle, uint64_t reserved);
 /* A window or file of a communicator. */
-void sn_mpi_child_made(struct sn_mpi_communicator *parent, sn_word handle, enum sn_mpi_kind kind);
-void sn_mpi_gone(sn_word handle, enum sn_mpi_kind kind);
+void sn_mpi_child_created(struct sn_mpi_communicator *parent, sn_word handle,
+			  enum sn_mpi_kind kind);
+void sn_mpi_freed(sn_word handle, enum sn_mpi_kind kind);
 /* A rank in MPI_COMM_WORLD; SN_MESSAGE_ANYBODY for none. */
 uint32_t sn_mpi_world_rank(const struct sn_mpi_communicator *communicator, int rank);
 /* The ranks in MPI_COMM_WORLD of a group's members, at most `room`; their number. */
@@ -148,6 +149,13 @@ enum sn_mpi_access {
 };
 enum sn_mpi_epoch { SN_MPI_POST = 1, SN_MPI_START, SN_MPI_COMPLETE, SN_MPI_WAIT };
 
+/* Of calls that start or wait for requests: which arguments these are, and their number, where
+ * there are several; what the call writes: statuses, whether anything is done, which one, or how
+ * many and which ones. */
+struct sn_mpi_waits {
+	uint8_t count, requests, statuses, flag, index, done_count, indices;
+};
+
 struct sn_mpi_call;
 struct sn_mpi_function {
 	const char *name;	/* "PMPI_Send" */
@@ -156,17 +164,19 @@ struct sn_mpi_function {
 	int (*run)(struct sn_mpi_call *call);
 	struct sn_mpi_envelope sent, received;
 	struct sn_mpi_amount amount, in_place;
+	struct sn_mpi_waits waits;
 	uint8_t words;
-	uint8_t status, request, flag; /* which of the arguments */
-	uint8_t together;   /* the communicator, or window or file, whose members all call */
-	uint8_t made, gone; /* pointers to handles */
+	uint8_t status, request,
+	    flag;		/* which of the arguments; `request` may be a message found */
+	uint8_t together;	/* the communicator, or window or file, whose members all call */
+	uint8_t created, freed; /* pointers to handles */
 	uint8_t access, target, of; /* enum sn_mpi_access; whose memory, in which window */
 	uint8_t epoch, members;	    /* enum sn_mpi_epoch; the group */
 	uint8_t parts;		    /* by which the count is multiplied */
 	bool is_wide;		    /* counts are MPI_Count */
 	bool is_quiet;		 /* only looks: no region, and recorded where it finds something */
 	bool is_prepared;	 /* begins when it is started */
-	bool is_window, is_file; /* what `made`, `gone` and `together` mean */
+	bool is_window, is_file; /* what `created`, `freed` and `together` mean */
 };
 
 /* ---- calls.c ---- */
@@ -260,9 +270,8 @@ void sn_mpi_want_status(struct sn_mpi_call *call, uint8_t argument, struct sn_mp
 /* ---- request.c: for calls.def ---- */
 
 typedef int sn_mpi_runner(struct sn_mpi_call *call);
-sn_mpi_runner sn_mpi_start, sn_mpi_start_all, sn_mpi_free_request, sn_mpi_cancel, sn_mpi_probe,
-    sn_mpi_look, sn_mpi_take_message, sn_mpi_wait, sn_mpi_wait_all, sn_mpi_wait_any,
-    sn_mpi_wait_some, sn_mpi_test, sn_mpi_test_all, sn_mpi_test_any;
+sn_mpi_runner sn_mpi_start, sn_mpi_free_request, sn_mpi_cancel, sn_mpi_probe, sn_mpi_receive_found,
+    sn_mpi_wait;
 
 /* ---- amount.c ---- */
 
@@ -293,5 +302,7 @@ void sn_mpi_counted(enum sn_mpi_counted what);
 /* The rank in MPI_COMM_WORLD and how many there are, from the first call in which it can be asked.
  */
 void sn_mpi_learn(void);
+/* Whether MPI has been initialised; not where there are sessions alone. */
+bool sn_mpi_has_begun(void);
 
 #endif

@@ -16,10 +16,10 @@ static void __attribute__((noinline)) count_start(sn_word request)
 {
 	struct sn_message message, left;
 	uintptr_t key = sn_mpi_prepared_key(request);
-	if (!sn_message_take(key, SN_MESSAGE_ANYBODY, &message))
+	if (!sn_message_remove(key, SN_MESSAGE_ANYBODY, &message))
 		return;
 	/* one that failed may have left something */
-	sn_message_take(request, SN_MESSAGE_ANYBODY, &left);
+	sn_message_remove(request, SN_MESSAGE_ANYBODY, &left);
 	const struct sn_mpi_function *of = message.of;
 	message.start_ns = message.posted_ns = sn_now_ns();
 	if (of->sent.peer) {
@@ -37,7 +37,7 @@ static void __attribute__((noinline)) count_start(sn_word request)
 static void __attribute__((noinline)) withdraw(sn_word handle)
 {
 	struct sn_message message;
-	if (sn_message_take(handle, SN_MESSAGE_ANYBODY, &message))
+	if (sn_message_remove(handle, SN_MESSAGE_ANYBODY, &message))
 		sn_message_withdraw(&message);
 }
 
@@ -59,24 +59,21 @@ static int start(struct sn_mpi_call *call, const void *requests, size_t count)
 
 int sn_mpi_start(struct sn_mpi_call *call)
 {
-	return start(call, sn_mpi_pointer(call->entry, 1), 1);
+	const struct sn_mpi_waits *starts = &call->function->waits;
+	return start(call, sn_mpi_pointer(call->entry, starts->requests),
+		     starts->count ? sn_mpi_count(call->entry, starts->count) : 1);
 }
 
-int sn_mpi_start_all(struct sn_mpi_call *call)
-{
-	return start(call, sn_mpi_pointer(call->entry, 2), sn_mpi_count(call->entry, 1));
-}
-
-/* What it stands for comes to its end unseen. */
+/* The end of the operation will not be seen. */
 int sn_mpi_free_request(struct sn_mpi_call *call)
 {
 	struct sn_message message;
 	if (call->is_wanted) {
 		sn_word request =
 		    sn_mpi_handle(sn_mpi_library(), sn_mpi_pointer(call->entry, 1), 0);
-		sn_message_take(sn_mpi_prepared_key(request), SN_MESSAGE_ANYBODY, &message);
+		sn_message_remove(sn_mpi_prepared_key(request), SN_MESSAGE_ANYBODY, &message);
 		if (request != sn_mpi_library()->no_request)
-			sn_message_take(request, SN_MESSAGE_ANYBODY, &message);
+			sn_message_remove(request, SN_MESSAGE_ANYBODY, &message);
 	}
 	int result = sn_mpi_do(call->entry);
 	sn_mpi_end(call);
@@ -110,7 +107,8 @@ int sn_mpi_cancel(struct sn_mpi_call *call)
 
 /* ---- messages that are looked for first ---- */
 
-static void keep_found(const struct sn_mpi_call *call, uint8_t found, uint8_t at)
+static void __attribute__((noinline))
+keep_found(const struct sn_mpi_call *call, uint8_t found, uint8_t at)
 {
 	const struct sn_mpi_library *library = sn_mpi_library();
 	struct sn_mpi_communicator *among = sn_mpi_communicator(sn_mpi_word(call->entry, 3));
@@ -133,38 +131,28 @@ static void keep_found(const struct sn_mpi_call *call, uint8_t found, uint8_t at
 
 int sn_mpi_probe(struct sn_mpi_call *call)
 {
+	const struct sn_mpi_function *of = call->function;
 	struct sn_mpi_own_status own;
 	if (call->is_wanted)
-		sn_mpi_want_status(call, 5, &own);
+		sn_mpi_want_status(call, of->status, &own);
 	int result = sn_mpi_do(call->entry);
-	if (!result && call->is_wanted)
-		keep_found(call, 4, 5);
-	sn_mpi_end(call);
-	return result;
-}
-
-int sn_mpi_look(struct sn_mpi_call *call)
-{
-	struct sn_mpi_own_status own;
-	if (call->is_wanted)
-		sn_mpi_want_status(call, 6, &own);
-	int result = sn_mpi_do(call->entry);
-	if (!result && call->is_wanted && *(const int *)sn_mpi_pointer(call->entry, 4))
-		keep_found(call, 5, 6);
+	if (!result && call->is_wanted &&
+	    (!of->flag || *(const int *)sn_mpi_pointer(call->entry, of->flag)))
+		keep_found(call, of->request, of->status);
 	sn_mpi_end(call);
 	return result;
 }
 
 /* MPI_Mrecv and MPI_Imrecv: a message has been found, and is received now. */
-int sn_mpi_take_message(struct sn_mpi_call *call)
+int sn_mpi_receive_found(struct sn_mpi_call *call)
 {
 	const struct sn_mpi_library *library = call->is_wanted ? sn_mpi_library() : NULL;
 	const struct sn_mpi_function *of = call->function;
 	struct sn_mpi_own_status own;
 	if (library)
 		call->is_posted =
-		    sn_message_take(sn_mpi_handle(library, sn_mpi_pointer(call->entry, 4), 0),
-				    SN_MESSAGE_ANYBODY, &call->received);
+		    sn_message_remove(sn_mpi_handle(library, sn_mpi_pointer(call->entry, 4), 0),
+				      SN_MESSAGE_ANYBODY, &call->received);
 	if (library && of->status)
 		sn_mpi_want_status(call, of->status, &own);
 	int result = sn_mpi_do(call->entry);
@@ -191,23 +179,24 @@ struct waiting {
 	size_t page_bytes;
 };
 
-static void take(struct sn_mpi_request *request, sn_word handle)
+static void read_request(struct sn_mpi_request *request, sn_word handle)
 {
 	bool is_there = handle != sn_mpi_library()->no_request &&
-			sn_message_take(handle, SN_MESSAGE_ANYBODY, &request->message);
+			sn_message_remove(handle, SN_MESSAGE_ANYBODY, &request->message);
 	request->handle = is_there ? handle : 0;
 }
 
 /* Without memory requests stay where they are, and are never told to be done. */
-static void prepare(struct sn_mpi_call *call, struct waiting *waiting, uint64_t count,
-		    uint8_t requests, uint8_t statuses)
+static void __attribute__((noinline)) prepare(struct sn_mpi_call *call, struct waiting *waiting)
 {
+	const struct sn_mpi_waits *waits = &call->function->waits;
+	uint64_t count = waits->count ? sn_mpi_count(call->entry, waits->count) : 1;
 	const struct sn_mpi_library *library = call->is_wanted ? sn_mpi_library() : NULL;
 	size_t wanted = library ? count : 0;
 	struct sn_mpi_own_status *own = call->few.statuses;
 	waiting->pages = NULL;
 	waiting->count = 0;
-	waiting->requests = sn_mpi_pointer(call->entry, requests);
+	waiting->requests = sn_mpi_pointer(call->entry, waits->requests);
 	waiting->waited = (struct sn_mpi_waited){.requests = call->few.requests};
 	if (wanted > SN_MPI_FEW) {
 		waiting->page_bytes = wanted * (sizeof(struct sn_mpi_request) + sizeof(*own));
@@ -219,9 +208,10 @@ static void prepare(struct sn_mpi_call *call, struct waiting *waiting, uint64_t 
 		return;
 	waiting->count = wanted;
 	for (size_t i = 0; i < wanted; i++)
-		take(waiting->waited.requests + i, sn_mpi_handle(library, waiting->requests, i));
-	sn_mpi_want_status(call, statuses, own);
-	waiting->waited.statuses = sn_mpi_pointer(call->entry, statuses);
+		read_request(waiting->waited.requests + i,
+			     sn_mpi_handle(library, waiting->requests, i));
+	sn_mpi_want_status(call, waits->statuses, own);
+	waiting->waited.statuses = sn_mpi_pointer(call->entry, waits->statuses);
 }
 
 /* Of a call that failed: what is done is gone, and only the statuses may tell how it ended. */
@@ -233,14 +223,15 @@ static void look_after(const struct waiting *waiting)
 			waiting->waited.requests[i].handle = 0;
 }
 
-/* `done` of them, all without `indices`; these and `done` mean nothing where the call failed. */
-static void finish(struct sn_mpi_call *call, struct waiting *waiting, int result,
-		   const int *indices, int done)
+/* `done` of them, all where the call tells no indices; which mean nothing where it failed. */
+static void finish(struct sn_mpi_call *call, struct waiting *waiting, int result, int done)
 {
+	const struct sn_mpi_waits *waits = &call->function->waits;
+	uint8_t indices = waits->index ? waits->index : waits->indices;
 	waiting->waited.has_errors = waiting->count && result &&
 				     sn_mpi_error_class(result) == sn_mpi_library()->failed_status;
 	if (waiting->count && ((!result && done > 0) || waiting->waited.has_errors)) {
-		waiting->waited.indices = indices;
+		waiting->waited.indices = indices ? sn_mpi_pointer(call->entry, indices) : NULL;
 		waiting->waited.count = indices ? (size_t)done : waiting->count;
 		call->waited = &waiting->waited;
 	}
@@ -262,68 +253,26 @@ static int written(const struct sn_mpi_call *call, uint8_t argument)
 	return *(const int *)sn_mpi_pointer(call->entry, argument);
 }
 
+/* How many requests the call found done, where that cannot be seen in statuses alone. */
+static int __attribute__((noinline))
+count_done(const struct sn_mpi_call *call, const struct waiting *waiting, int result)
+{
+	const struct sn_mpi_waits *waits = &call->function->waits;
+	int done = !result;
+	if (waits->done_count)
+		done = waiting->count ? written(call, waits->done_count) : 0;
+	if (done && waits->flag)
+		done = written(call, waits->flag) != 0;
+	if (done && waits->index)
+		done = written(call, waits->index) >= 0;
+	return done > 0 ? done : 0;
+}
+
 int sn_mpi_wait(struct sn_mpi_call *call)
 {
 	struct waiting waiting;
-	prepare(call, &waiting, 1, 1, 2);
+	prepare(call, &waiting);
 	int result = sn_mpi_do(call->entry);
-	finish(call, &waiting, result, NULL, 1);
-	return result;
-}
-
-int sn_mpi_wait_all(struct sn_mpi_call *call)
-{
-	struct waiting waiting;
-	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 3);
-	int result = sn_mpi_do(call->entry);
-	finish(call, &waiting, result, NULL, 1);
-	return result;
-}
-
-int sn_mpi_wait_any(struct sn_mpi_call *call)
-{
-	struct waiting waiting;
-	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 4);
-	int result = sn_mpi_do(call->entry);
-	finish(call, &waiting, result, sn_mpi_pointer(call->entry, 3),
-	       !result && written(call, 3) >= 0);
-	return result;
-}
-
-int sn_mpi_wait_some(struct sn_mpi_call *call)
-{
-	struct waiting waiting;
-	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 5);
-	int result = sn_mpi_do(call->entry);
-	int done = waiting.count ? written(call, 3) : 0;
-	finish(call, &waiting, result, sn_mpi_pointer(call->entry, 4), done > 0 ? done : 0);
-	return result;
-}
-
-int sn_mpi_test(struct sn_mpi_call *call)
-{
-	struct waiting waiting;
-	prepare(call, &waiting, 1, 1, 3);
-	int result = sn_mpi_do(call->entry);
-	finish(call, &waiting, result, NULL, !result && written(call, 2));
-	return result;
-}
-
-int sn_mpi_test_all(struct sn_mpi_call *call)
-{
-	struct waiting waiting;
-	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 4);
-	int result = sn_mpi_do(call->entry);
-	finish(call, &waiting, result, NULL, !result && written(call, 3));
-	return result;
-}
-
-int sn_mpi_test_any(struct sn_mpi_call *call)
-{
-	struct waiting waiting;
-	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 5);
-	int result = sn_mpi_do(call->entry);
-	finish(call, &waiting, result, sn_mpi_pointer(call->entry, 3),
-	       !result && written(call, 4) && written(call, 3) >= 0);
+	finish(call, &waiting, result, count_done(call, &waiting, result));
 	return result;
 }

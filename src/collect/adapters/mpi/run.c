@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call, by what calls.def says of its arguments: what is counted before it, and what is known
- * once it has accepted them. A communicator that has not been met is not asked about before.
+ * Runs a call of MPI and reads its arguments as calls.def describes them: messages are counted
+ * before the call, sizes are read once it has accepted its arguments. MPI is asked about a
+ * communicator that is new only then.
  */
 #include "mpi.h"
 
@@ -90,11 +91,11 @@ static sn_word handle_at(const struct sn_mpi_entry *entry, uint8_t argument)
 static struct sn_mpi_communicator *members(const struct sn_mpi_entry *entry, bool is_accepted)
 {
 	const struct sn_mpi_function *of = entry->function;
-	enum sn_mpi_kind kind = of->made ? SN_MPI_COMMUNICATOR : kind_of(of);
+	enum sn_mpi_kind kind = of->created ? SN_MPI_COMMUNICATOR : kind_of(of);
 	if (of->of)
 		return sn_mpi_known(sn_mpi_word(entry, of->of), SN_MPI_WINDOW);
-	if (of->gone && kind != SN_MPI_COMMUNICATOR)
-		return sn_mpi_known(handle_at(entry, of->gone), kind);
+	if (of->freed && kind != SN_MPI_COMMUNICATOR)
+		return sn_mpi_known(handle_at(entry, of->freed), kind);
 	if (!of->together)
 		return NULL;
 	sn_word handle = sn_mpi_word(entry, of->together);
@@ -104,7 +105,7 @@ static struct sn_mpi_communicator *members(const struct sn_mpi_entry *entry, boo
 
 static bool is_together(const struct sn_mpi_function *of)
 {
-	return of->together || (of->gone && (of->is_window || of->is_file));
+	return of->together || (of->freed && (of->is_window || of->is_file));
 }
 
 static void count_part(struct sn_mpi_call *call, bool is_accepted)
@@ -148,8 +149,8 @@ static void __attribute__((noinline)) before(struct sn_mpi_call *call)
 	count_part(call, false);
 	if (of->epoch)
 		sn_mpi_epoch_begins(call);
-	if (of->gone)
-		sn_mpi_gone(handle_at(call->entry, of->gone), kind_of(of));
+	if (of->freed)
+		sn_mpi_freed(handle_at(call->entry, of->freed), kind_of(of));
 }
 
 /* Kept until somebody waits for it. */
@@ -164,8 +165,8 @@ static void keep(struct sn_mpi_call *call)
 		return;
 	if (message == &call->sent)
 		message->request = sn_message_request();
-	if (of->made) {
-		message->request = sn_mpi_word(call->entry, of->made);
+	if (of->created) {
+		message->request = sn_mpi_word(call->entry, of->created);
 		message->tag = sn_mpi_communicator_reserve(message->among);
 	}
 	sn_message_keep(sn_mpi_handle(sn_mpi_library(), request, 0), message);
@@ -176,13 +177,14 @@ static void keep(struct sn_mpi_call *call)
 static void make(const struct sn_mpi_call *call)
 {
 	const struct sn_mpi_function *of = call->function;
-	const void *made = sn_mpi_pointer(call->entry, of->made);
+	const void *created = sn_mpi_pointer(call->entry, of->created);
 	if (of->request)
 		return;
 	if (!of->is_window && !of->is_file)
-		sn_mpi_communicator_made(made);
+		sn_mpi_communicator_created(created, SN_MPI_NOT_RESERVED);
 	else if (call->part.among && call->is_part)
-		sn_mpi_child_made(call->part.among, handle_at(call->entry, of->made), kind_of(of));
+		sn_mpi_child_created(call->part.among, handle_at(call->entry, of->created),
+				     kind_of(of));
 }
 
 /* In parts they have their own order, in which they are made: each is a channel by itself. */
@@ -261,7 +263,7 @@ static void __attribute__((noinline)) after(struct sn_mpi_call *call)
 		call->is_part = false;
 		call->window = NULL;
 	}
-	if (of->made)
+	if (of->created)
 		make(call);
 	if (of->request) {
 		keep(call);

@@ -5,16 +5,20 @@
  */
 #include "opencl.h"
 
-/* A timed call that returns something. `waits`: what it waited for has ended, collect it. */
-#define CALL(type, function, parameters, arguments, waits)                                         \
+/* A timed call that returns something, `before` which something is done. `waits`: what it waited
+ * for has ended, collect it. */
+#define CALL_AFTER(before, type, function, parameters, arguments, waits)                           \
 	static type CL_API_CALL layer_##function parameters                                        \
 	{                                                                                          \
 		struct sn_cl_call call;                                                            \
+		before;                                                                            \
 		sn_cl_call_begin(&call, SN_CL_##function);                                         \
 		type result = sn_cl_real.function arguments;                                       \
 		sn_cl_call_end(&call, waits);                                                      \
 		return result;                                                                     \
 	}
+#define CALL(type, function, parameters, arguments, waits)                                         \
+	CALL_AFTER(, type, function, parameters, arguments, waits)
 
 CALL(cl_int, clFinish, (cl_command_queue queue), (queue), true)
 CALL(cl_int, clFlush, (cl_command_queue queue), (queue), false)
@@ -80,26 +84,8 @@ static void CL_API_CALL layer_clSVMFree(cl_context context, void *pointer)
 }
 
 /* Before a queue or context goes, so that no event of ours keeps it, our events of it go. */
-
-static cl_int CL_API_CALL layer_clReleaseCommandQueue(cl_command_queue queue)
-{
-	struct sn_cl_call call;
-	sn_cl_collect();
-	sn_cl_call_begin(&call, SN_CL_clReleaseCommandQueue);
-	cl_int result = sn_cl_real.clReleaseCommandQueue(queue);
-	sn_cl_call_end(&call, false);
-	return result;
-}
-
-static cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
-{
-	struct sn_cl_call call;
-	sn_cl_collect();
-	sn_cl_call_begin(&call, SN_CL_clReleaseContext);
-	cl_int result = sn_cl_real.clReleaseContext(context);
-	sn_cl_call_end(&call, false);
-	return result;
-}
+CALL_AFTER(sn_cl_collect(), cl_int, clReleaseCommandQueue, (cl_command_queue queue), (queue), false)
+CALL_AFTER(sn_cl_collect(), cl_int, clReleaseContext, (cl_context context), (context), false)
 
 static cl_int CL_API_CALL layer_clGetContextInfo(cl_context context, cl_context_info name,
 						 size_t size, void *value, size_t *size_ret)
@@ -111,33 +97,28 @@ static cl_int CL_API_CALL layer_clGetContextInfo(cl_context context, cl_context_
 
 /* ---- kernels ---- */
 
-static cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name,
-						  cl_int *error)
-{
-	cl_kernel kernel = sn_cl_real.clCreateKernel(program, name, error);
-	if (kernel)
-		sn_cl_kernel_forget(kernel);
-	return kernel;
-}
+#define CREATES_KERNEL(function, parameters, arguments)                                            \
+	static cl_kernel CL_API_CALL layer_##function parameters                                   \
+	{                                                                                          \
+		cl_kernel kernel = sn_cl_real.function arguments;                                  \
+		if (kernel)                                                                        \
+			sn_cl_kernel_forget(kernel);                                               \
+		return kernel;                                                                     \
+	}
+CREATES_KERNEL(clCreateKernel, (cl_program program, const char *name, cl_int *error),
+	       (program, name, error))
+CREATES_KERNEL(clCloneKernel, (cl_kernel source, cl_int *error), (source, error))
 
 static cl_int CL_API_CALL layer_clCreateKernelsInProgram(cl_program program, cl_uint room,
 							 cl_kernel *kernels, cl_uint *count)
 {
-	cl_uint made = 0;
-	cl_int status = sn_cl_real.clCreateKernelsInProgram(program, room, kernels, &made);
-	for (cl_uint i = 0; !status && kernels && i < made && i < room; i++)
+	cl_uint created = 0;
+	cl_int status = sn_cl_real.clCreateKernelsInProgram(program, room, kernels, &created);
+	for (cl_uint i = 0; !status && kernels && i < created && i < room; i++)
 		sn_cl_kernel_forget(kernels[i]);
 	if (count && !status)
-		*count = made;
+		*count = created;
 	return status;
-}
-
-static cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *error)
-{
-	cl_kernel kernel = sn_cl_real.clCloneKernel(source, error);
-	if (kernel)
-		sn_cl_kernel_forget(kernel);
-	return kernel;
 }
 
 void sn_cl_fill_calls(struct _cl_icd_dispatch *table)

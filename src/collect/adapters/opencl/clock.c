@@ -25,13 +25,13 @@ void sn_cl_clock_init(struct sn_cl_clock *clock)
 	atomic_store_explicit(&clock->drifted, 0, memory_order_relaxed);
 }
 
-/* False where whoever holds it does not let go: its process has forked meanwhile. */
-static bool take(struct sn_cl_clock *clock)
+/* False where its holder does not release it: the process has forked meanwhile. */
+static bool lock(struct sn_cl_clock *clock)
 {
 	return sn_lock_wait_one(SN_LOCK_OPENCL_CLOCK, &clock->busy);
 }
 
-static void release(struct sn_cl_clock *clock)
+static void unlock(struct sn_cl_clock *clock)
 {
 	sn_lock_release_one(SN_LOCK_OPENCL_CLOCK, &clock->busy);
 }
@@ -125,7 +125,7 @@ static uint64_t error_of(struct span span)
 void sn_cl_clock_bound(struct sn_cl_clock *clock, uint64_t device_ns, uint64_t before_ns,
 		       uint64_t after_ns)
 {
-	if (after_ns < before_ns || !take(clock))
+	if (after_ns < before_ns || !lock(clock))
 		return;
 	double at = since_origin(clock, device_ns);
 	double lower = (double)((int64_t)(before_ns - device_ns) - clock->base_ns) - SLACK_NS;
@@ -140,12 +140,12 @@ void sn_cl_clock_bound(struct sn_cl_clock *clock, uint64_t device_ns, uint64_t b
 	}
 	known = span_at(clock, since_origin(clock, device_ns));
 	atomic_store_explicit(&clock->error_ns, error_of(known), memory_order_relaxed);
-	release(clock);
+	unlock(clock);
 }
 
 uint64_t sn_cl_clock_host_ns(struct sn_cl_clock *clock, uint64_t device_ns)
 {
-	if (!take(clock))
+	if (!lock(clock))
 		return device_ns +
 		       (uint64_t)atomic_load_explicit(&clock->offset_ns, memory_order_relaxed);
 	int64_t offset_ns = 0;
@@ -158,6 +158,6 @@ uint64_t sn_cl_clock_host_ns(struct sn_cl_clock *clock, uint64_t device_ns)
 			atomic_store_explicit(&clock->worst_ns, error_ns, memory_order_relaxed);
 	}
 	atomic_store_explicit(&clock->offset_ns, offset_ns, memory_order_relaxed);
-	release(clock);
+	unlock(clock);
 	return device_ns + (uint64_t)offset_ns;
 }

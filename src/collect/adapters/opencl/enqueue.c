@@ -33,7 +33,7 @@ static void finish(struct sn_cl_call *call, cl_int status, cl_command_queue queu
 	sn_cl_call_end_operation(call, queue, event, operation);
 }
 
-/* ---- kernels ---- */
+/* ---- sizes ---- */
 
 static uint64_t product(const size_t *sizes, cl_uint count)
 {
@@ -42,62 +42,6 @@ static uint64_t product(const size_t *sizes, cl_uint count)
 		result *= sizes[i];
 	return result;
 }
-
-static cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
-						       cl_uint dimensions, const size_t *offset,
-						       const size_t *global, const size_t *local,
-						       cl_uint wait_count, const cl_event *waits,
-						       cl_event *event)
-{
-	struct sn_cl_call call;
-	sn_cl_call_begin(&call, SN_CL_clEnqueueNDRangeKernel);
-	cl_int status =
-	    sn_cl_real.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local,
-					      wait_count, waits, event_slot(&call, event));
-	struct sn_cl_operation operation = {.kind = SN_CL_KERNEL, .name = "unknown kernel"};
-	if (call.thread && status == CL_SUCCESS) {
-		operation.kernel = sn_cl_kernel_name(kernel);
-		operation.work_items = global ? product(global, dimensions) : 0;
-		operation.work_group = local ? product(local, dimensions) : 0;
-	}
-	finish(&call, status, queue, event, &operation);
-	return status;
-}
-
-static cl_int CL_API_CALL layer_clEnqueueTask(cl_command_queue queue, cl_kernel kernel,
-					      cl_uint wait_count, const cl_event *waits,
-					      cl_event *event)
-{
-	struct sn_cl_call call;
-	sn_cl_call_begin(&call, SN_CL_clEnqueueTask);
-	cl_int status =
-	    sn_cl_real.clEnqueueTask(queue, kernel, wait_count, waits, event_slot(&call, event));
-	struct sn_cl_operation operation = {
-	    .kind = SN_CL_KERNEL, .name = "unknown kernel", .work_items = 1, .work_group = 1};
-	if (call.thread && status == CL_SUCCESS)
-		operation.kernel = sn_cl_kernel_name(kernel);
-	finish(&call, status, queue, event, &operation);
-	return status;
-}
-
-/* ---- everything else that returns a status and ends with a wait list and an event ---- */
-
-#define ARGUMENTS(...) __VA_ARGS__
-#define ENQUEUE(function, parameters, arguments, what, label, size)                                \
-	static cl_int CL_API_CALL layer_##function(cl_command_queue queue, ARGUMENTS parameters,   \
-						   cl_uint wait_count, const cl_event *waits,      \
-						   cl_event *event)                                \
-	{                                                                                          \
-		struct sn_cl_call call;                                                            \
-		sn_cl_call_begin(&call, SN_CL_##function);                                         \
-		cl_int status = sn_cl_real.function(queue, ARGUMENTS arguments, wait_count, waits, \
-						    event_slot(&call, event));                     \
-		struct sn_cl_operation operation = {.kind = what, .name = label};                  \
-		if (call.thread && status == CL_SUCCESS)                                           \
-			operation.bytes = size;                                                    \
-		finish(&call, status, queue, event, &operation);                                   \
-		return status;                                                                     \
-	}
 
 static uint64_t image_bytes(cl_mem image, const size_t *region)
 {
@@ -127,6 +71,63 @@ static uint64_t sum(const size_t *sizes, cl_uint count)
 		total += sizes[i];
 	return total;
 }
+
+/* ---- calls that end with a wait list and an event ---- */
+
+#define ARGUMENTS(...) __VA_ARGS__
+
+/*
+ * A call by which `operation` begins, of which `rest` is found out once it has succeeded. `result`
+ * is what it returns of `type`; it sets `status`, directly or through its last argument.
+ */
+#define ENQUEUE_AS(type, function, parameters, after, call_real, operation_of, rest)               \
+	static type CL_API_CALL layer_##function(cl_command_queue queue, ARGUMENTS parameters,     \
+						 cl_uint wait_count, const cl_event *waits,        \
+						 cl_event *event ARGUMENTS after)                  \
+	{                                                                                          \
+		struct sn_cl_call call;                                                            \
+		cl_int status = CL_SUCCESS;                                                        \
+		sn_cl_call_begin(&call, SN_CL_##function);                                         \
+		type result = call_real;                                                           \
+		struct sn_cl_operation operation = {ARGUMENTS operation_of};                       \
+		if (call.thread && status == CL_SUCCESS) {                                         \
+			rest;                                                                      \
+		}                                                                                  \
+		finish(&call, status, queue, event, &operation);                                   \
+		return result;                                                                     \
+	}
+
+#define ENQUEUE_OPERATION(function, parameters, arguments, operation_of, rest)                     \
+	ENQUEUE_AS(cl_int, function, parameters, (),                                               \
+		   status = sn_cl_real.function(queue, ARGUMENTS arguments, wait_count, waits,     \
+						event_slot(&call, event)),                         \
+		   operation_of, rest)
+
+#define ENQUEUE(function, parameters, arguments, what, label, size)                                \
+	ENQUEUE_OPERATION(function, parameters, arguments, (.kind = what, .name = label),          \
+			  operation.bytes = size)
+
+/* A map, which returns the address. */
+#define ENQUEUE_MAP(function, parameters, arguments, size)                                         \
+	ENQUEUE_AS(void *, function, parameters, (, cl_int * error),                               \
+		   sn_cl_real.function(queue, ARGUMENTS arguments, wait_count, waits,              \
+				       event_slot(&call, event), &status);                         \
+		   if (error) *error = status, (.kind = SN_CL_MAP, .name = "map"),                 \
+		   operation.bytes = size)
+
+ENQUEUE_OPERATION(clEnqueueNDRangeKernel,
+		  (cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
+		   const size_t *local),
+		  (kernel, dimensions, offset, global, local),
+		  (.kind = SN_CL_KERNEL, .name = "unknown kernel"),
+		  operation.kernel = sn_cl_kernel_name(kernel);
+		  operation.work_items = global ? product(global, dimensions) : 0;
+		  operation.work_group = local ? product(local, dimensions) : 0)
+
+ENQUEUE_OPERATION(clEnqueueTask, (cl_kernel kernel), (kernel),
+		  (.kind = SN_CL_KERNEL, .name = "unknown kernel", .work_items = 1,
+		   .work_group = 1),
+		  operation.kernel = sn_cl_kernel_name(kernel))
 
 ENQUEUE(clEnqueueReadBuffer,
 	(cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes, void *pointer),
@@ -227,48 +228,14 @@ ENQUEUE(clEnqueueNativeKernel,
 	 const cl_mem *objects, const void **places),
 	(function, data, data_bytes, count, objects, places), SN_CL_KERNEL, "native kernel", 0)
 
-/* ---- maps return the address ---- */
+ENQUEUE_MAP(clEnqueueMapBuffer,
+	    (cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset, size_t bytes),
+	    (buffer, blocking, flags, offset, bytes), bytes)
 
-static void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer,
-						  cl_bool blocking, cl_map_flags flags,
-						  size_t offset, size_t bytes, cl_uint wait_count,
-						  const cl_event *waits, cl_event *event,
-						  cl_int *error)
-{
-	struct sn_cl_call call;
-	cl_int status = CL_SUCCESS;
-	sn_cl_call_begin(&call, SN_CL_clEnqueueMapBuffer);
-	void *address =
-	    sn_cl_real.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, wait_count,
-					  waits, event_slot(&call, event), &status);
-	struct sn_cl_operation operation = {.kind = SN_CL_MAP, .name = "map", .bytes = bytes};
-	finish(&call, status, queue, event, &operation);
-	if (error)
-		*error = status;
-	return address;
-}
-
-static void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image,
-						 cl_bool blocking, cl_map_flags flags,
-						 const size_t *origin, const size_t *region,
-						 size_t *row, size_t *slice, cl_uint wait_count,
-						 const cl_event *waits, cl_event *event,
-						 cl_int *error)
-{
-	struct sn_cl_call call;
-	cl_int status = CL_SUCCESS;
-	sn_cl_call_begin(&call, SN_CL_clEnqueueMapImage);
-	void *address =
-	    sn_cl_real.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
-					 wait_count, waits, event_slot(&call, event), &status);
-	struct sn_cl_operation operation = {.kind = SN_CL_MAP, .name = "map"};
-	if (call.thread && status == CL_SUCCESS)
-		operation.bytes = image_bytes(image, region);
-	finish(&call, status, queue, event, &operation);
-	if (error)
-		*error = status;
-	return address;
-}
+ENQUEUE_MAP(clEnqueueMapImage,
+	    (cl_mem image, cl_bool blocking, cl_map_flags flags, const size_t *origin,
+	     const size_t *region, size_t *row, size_t *slice),
+	    (image, blocking, flags, origin, region, row, slice), image_bytes(image, region))
 
 void sn_cl_fill_enqueue(struct _cl_icd_dispatch *table)
 {

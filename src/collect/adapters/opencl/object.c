@@ -1,94 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of the program's queues, kernels and devices, by handle.
- *
- * A fixed table with linear probing that any thread reads and writes without a lock. A handle is
- * written only by the call that made or ends the object, so no two threads write one handle at
- * once; the value is published after the key. When the table is full an object is simply not known:
- * a queue's operations have no times then, a kernel's name is asked for at every launch.
+ * What is known of the program's queues, kernels and devices, by handle. A handle is added and
+ * removed only by the call that makes or ends the object. Where a table (word_table.h) is full an
+ * object is not known: a queue's operations have no times then, a kernel's name is asked for at
+ * every launch.
  */
 #include "opencl.h"
 
-#include "collect/interface/keep.h"
+#include "collect/core/hash.h"
+#include "collect/core/word_table.h"
+#include "collect/core/keep.h"
 
 #include <string.h>
 
-#define TABLE_SIZE 8192u
-/* An object is looked for in this many slots, so that a table worn by removals stays quick. */
-#define PROBES	   64u
-#define GONE	   ((void *)1)
+#define TABLE_BITS 13u
 
-struct table {
-	struct {
-		_Atomic(void *) key;
-		_Atomic(void *) value;
-	} slots[TABLE_SIZE];
-};
-
-static struct table queues, kernels;
+static struct sn_word_slot queue_slots[1u << TABLE_BITS], kernel_slots[1u << TABLE_BITS];
+static const struct sn_word_table queues = {queue_slots, TABLE_BITS},
+				  kernels = {kernel_slots, TABLE_BITS};
 
 #define DEVICE_MAX 64u
 static struct sn_cl_device devices[DEVICE_MAX];
 static _Atomic uint32_t device_count;
-
-static uint32_t slot_of(const void *key)
-{
-	return (uint32_t)((uintptr_t)key * 0x9E3779B97F4A7C15ull >> 51) % TABLE_SIZE;
-}
-
-/* The value of a key, NULL where there is none. */
-static void *table_find(struct table *table, const void *key)
-{
-	uint32_t slot = slot_of(key);
-	for (uint32_t tried = 0; tried < PROBES; tried++, slot = (slot + 1) % TABLE_SIZE) {
-		/* acquire: the value stored before the key was, and what it points to */
-		void *found = atomic_load_explicit(&table->slots[slot].key, memory_order_acquire);
-		if (!found)
-			return NULL;
-		if (found == key)
-			return atomic_load_explicit(&table->slots[slot].value,
-						    memory_order_acquire);
-	}
-	return NULL;
-}
-
-static void table_remove(struct table *table, const void *key)
-{
-	uint32_t slot = slot_of(key);
-	for (uint32_t tried = 0; tried < PROBES; tried++, slot = (slot + 1) % TABLE_SIZE) {
-		void *found = atomic_load_explicit(&table->slots[slot].key, memory_order_relaxed);
-		if (!found)
-			return;
-		if (found == key) {
-			atomic_store_explicit(&table->slots[slot].value, NULL,
-					      memory_order_relaxed);
-			/* release: nobody who claims the slot sees the old value after */
-			atomic_store_explicit(&table->slots[slot].key, GONE, memory_order_release);
-			return;
-		}
-	}
-}
-
-/* False where the table is full. */
-static bool table_put(struct table *table, void *key, void *value)
-{
-	table_remove(table, key);
-	uint32_t slot = slot_of(key);
-	for (uint32_t tried = 0; tried < PROBES; tried++, slot = (slot + 1) % TABLE_SIZE) {
-		void *found = atomic_load_explicit(&table->slots[slot].key, memory_order_relaxed);
-		if (found && found != GONE)
-			continue;
-		/* until its value is there, the key is found with NULL: not known */
-		if (!atomic_compare_exchange_strong_explicit(&table->slots[slot].key, &found, key,
-							     memory_order_acq_rel,
-							     memory_order_relaxed))
-			continue;
-		/* release: what it points to is complete */
-		atomic_store_explicit(&table->slots[slot].value, value, memory_order_release);
-		return true;
-	}
-	return false;
-}
 
 /* ---- devices ---- */
 
@@ -150,21 +83,19 @@ const struct sn_cl_device *sn_cl_device_at(uint32_t index)
 struct sn_cl_queue *sn_cl_queue_add(cl_command_queue handle, cl_device_id device)
 {
 	/* a record under the same handle belongs to a queue that is gone: use it again */
-	struct sn_cl_queue *queue = table_find(&queues, handle);
+	struct sn_cl_queue *queue = sn_cl_queue_find(handle);
 	bool is_new = !queue;
 	if (is_new)
 		queue = sn_keep(sizeof(*queue));
 	if (!queue)
 		return NULL;
 	*queue = (struct sn_cl_queue){.device = device_of(device)};
-	if (is_new && !table_put(&queues, handle, queue))
-		return NULL;
-	return queue;
+	return !is_new || sn_word_add(&queues, (uintptr_t)handle, (uintptr_t)queue) ? queue : NULL;
 }
 
 struct sn_cl_queue *sn_cl_queue_find(cl_command_queue queue)
 {
-	return table_find(&queues, queue);
+	return (struct sn_cl_queue *)sn_word_get(&queues, (uintptr_t)queue, 0);
 }
 
 /* ---- kernels ---- */
@@ -177,10 +108,7 @@ static _Atomic(struct sn_cl_name *) names[NAME_BUCKETS];
 
 static const struct sn_cl_name *intern_name(const char *text, uint32_t length)
 {
-	uint32_t hash = length;
-	for (uint32_t i = 0; i < length; i++)
-		hash = hash * 31 + (unsigned char)text[i];
-	_Atomic(struct sn_cl_name *) *bucket = &names[hash % NAME_BUCKETS];
+	_Atomic(struct sn_cl_name *) *bucket = &names[sn_hash_text(text, length) % NAME_BUCKETS];
 	/* acquire: names were complete when they were linked */
 	struct sn_cl_name *first = atomic_load_explicit(bucket, memory_order_acquire);
 	for (struct sn_cl_name *name = first; name; name = name->next)
@@ -192,7 +120,8 @@ static const struct sn_cl_name *intern_name(const char *text, uint32_t length)
 	name->length = length;
 	memcpy(name->text, text, length);
 	name->next = first;
-	/* release: complete before it is linked. Who loses the race links a second copy. */
+	/* release: complete before it is linked. A thread that loses the race links a second copy.
+	 */
 	while (!atomic_compare_exchange_weak_explicit(bucket, &name->next, name,
 						      memory_order_release, memory_order_relaxed))
 		continue;
@@ -201,7 +130,8 @@ static const struct sn_cl_name *intern_name(const char *text, uint32_t length)
 
 const struct sn_cl_name *sn_cl_kernel_name(cl_kernel kernel)
 {
-	const struct sn_cl_name *name = table_find(&kernels, kernel);
+	const struct sn_cl_name *name =
+	    (const struct sn_cl_name *)sn_word_get(&kernels, (uintptr_t)kernel, 0);
 	if (name)
 		return name;
 	char text[NAME_MAX];
@@ -212,11 +142,12 @@ const struct sn_cl_name *sn_cl_kernel_name(cl_kernel kernel)
 		return NULL;
 	name = intern_name(text, (uint32_t)bytes - 1);
 	if (name)
-		table_put(&kernels, kernel, (void *)name);
+		sn_word_set(&kernels, (uintptr_t)kernel, (uintptr_t)name);
 	return name;
 }
 
 void sn_cl_kernel_forget(cl_kernel kernel)
 {
-	table_remove(&kernels, kernel);
+	uintptr_t name;
+	sn_word_remove(&kernels, (uintptr_t)kernel, &name);
 }

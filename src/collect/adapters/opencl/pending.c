@@ -199,17 +199,18 @@ struct times {
 
 static bool read_times(cl_event event, struct times *times)
 {
-	size_t size = sizeof(cl_ulong);
-	const struct _cl_icd_dispatch *real = &sn_cl_real;
-	return !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, size, &times->ended,
-					      NULL) &&
-	       !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, size,
-					      &times->started, NULL) &&
-	       !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_SUBMIT, size,
-					      &times->submitted, NULL) &&
-	       !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, size,
-					      &times->queued, NULL) &&
-	       times->ended >= times->started;
+	const struct {
+		cl_profiling_info name;
+		cl_ulong *time;
+	} asked[] = {{CL_PROFILING_COMMAND_END, &times->ended},
+		     {CL_PROFILING_COMMAND_START, &times->started},
+		     {CL_PROFILING_COMMAND_SUBMIT, &times->submitted},
+		     {CL_PROFILING_COMMAND_QUEUED, &times->queued}};
+	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++)
+		if (sn_cl_real.clGetEventProfilingInfo(event, asked[i].name, sizeof(cl_ulong),
+						       asked[i].time, NULL))
+			return false;
+	return times->ended >= times->started;
 }
 
 static void report_ended(struct sn_thread *thread, const struct pending *pending,
@@ -277,19 +278,11 @@ static void trace_ended(struct sn_thread *owner, const struct pending *pending,
 	count = attribute(attributes, count, SN_TRACE_KEY_WORK_ITEMS,
 			  pending->kind == SN_CL_KERNEL ? pending->work_items : 0);
 	count = attribute(attributes, count, SN_TRACE_KEY_WORK_GROUP, pending->work_group);
-	sn_trace_add(self, &(struct sn_trace_event){
-			       .kind = SN_TRACE_INTERVAL,
-			       .has_stream = true,
-			       .stream = stream,
-			       .has_owner = owner != self,
-			       .owner = owner->index,
-			       .context = pending->node,
-			       .start_ns = start_ns,
-			       .end_ns = end_ns > start_ns ? end_ns : start_ns,
-			       .link = pending->call ? SN_TRACE_LINK_CALL + pending->call : 0,
-			       .attributes = attributes,
-			       .attribute_count = count,
-			   });
+	SN_TRACE_ADD(self, .kind = SN_TRACE_INTERVAL, .has_stream = true, .stream = stream,
+		     .has_owner = owner != self, .owner = owner->index, .context = pending->node,
+		     .start_ns = start_ns, .end_ns = end_ns > start_ns ? end_ns : start_ns,
+		     .link = pending->call ? SN_TRACE_LINK_CALL + pending->call : 0,
+		     .attributes = attributes, .attribute_count = count);
 }
 
 static void record(struct sn_thread *thread, const struct pending *pending, cl_event event)
@@ -433,7 +426,7 @@ void sn_cl_thread_begin(struct sn_thread *thread)
 	struct state *state = thread->adapters[SN_ADAPTER_SLOT_opencl];
 	if (!state)
 		return;
-	sn_lock_take(SN_LOCK_OPENCL_ORPHANS);
+	sn_lock_acquire(SN_LOCK_OPENCL_ORPHANS);
 	atomic_store_explicit(&state->ended, false, memory_order_relaxed);
 	if (head_of(state) != tail_of(state))
 		atomic_fetch_sub_explicit(&orphaned, 1, memory_order_relaxed);
@@ -447,11 +440,8 @@ static _Atomic uint64_t next_call = 1;
 static void report_call(const struct sn_cl_call *call, enum sonde_event_kind kind)
 {
 	const char *name = api_names[call->api];
-	sn_monitor_emit((struct sonde_event){.domain = SONDE_GPU,
-					     .kind = kind,
-					     .id = call->number,
-					     .name = name,
-					     .name_length = (uint32_t)strlen(name)});
+	SN_MONITOR_EMIT(.domain = SONDE_GPU, .kind = kind, .id = call->number, .name = name,
+			.name_length = (uint32_t)strlen(name));
 }
 
 /* Below it go the samples that fall into the call, as does what the device did. */
@@ -511,13 +501,9 @@ static struct state *enter_again(struct sn_cl_call *call, uint64_t end_ns)
 		call->thread->shadow_depth = call->depth - 1;
 	add(call->thread, call->node, API_TIME, end_ns - call->start_ns);
 	if (sn_trace_wants(SN_TRACE_SOURCE_API))
-		sn_trace_add(call->thread,
-			     &(struct sn_trace_event){
-				 .kind = SN_TRACE_INTERVAL,
-				 .context = call->node,
-				 .start_ns = call->start_ns,
-				 .end_ns = end_ns,
-				 .link = call->number ? SN_TRACE_LINK_CALL + call->number : 0});
+		SN_TRACE_ADD(call->thread, .kind = SN_TRACE_INTERVAL, .context = call->node,
+			     .start_ns = call->start_ns, .end_ns = end_ns,
+			     .link = call->number ? SN_TRACE_LINK_CALL + call->number : 0);
 	return state_of(call->thread);
 }
 

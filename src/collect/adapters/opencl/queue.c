@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queues and events as the program sees them: every queue is made with profiling, and whatever asks
- * about it answers as if only the program's own wishes had been followed.
+ * Queues and events as the program sees them: every queue is created with profiling, and calls that
+ * ask about queues and events answer as if it were not, unless the program itself asked for it.
  */
 #include "opencl.h"
 

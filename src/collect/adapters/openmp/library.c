@@ -19,8 +19,6 @@
 #include "collect/unwind/elf_symbol.h"
 
 #include <dlfcn.h>
-#include <link.h>
-#include <string.h>
 
 #define LIBRARIES_MAX 16u
 #define KNOWN_ENTRIES 1024u
@@ -74,7 +72,7 @@ static uint32_t number_of(const struct sn_module *module)
 	for (uint32_t entry = 0; entry < SN_GOMP_COUNT; entry++)
 		library->entries[entry] = (void *)sn_elf_symbol(module, names[entry], NULL);
 	library->is_ompt = sn_ompt_is_runtime(module->start);
-	/* release: whoever sees the count sees the library */
+	/* release: a reader of the count sees the library */
 	atomic_store_explicit(&library_count, count + 1, memory_order_release);
 	return count;
 }
@@ -113,65 +111,22 @@ static uint32_t library_with(const struct search *search, uintptr_t address)
 	return UINT32_MAX;
 }
 
-struct references {
-	const ElfW(Sym) * symbols;
-	const char *strings;
-	const ElfW(Rela) * lists[2];
-	size_t bytes[2];
-};
-
-static void read_references(const struct search *search, struct references *references)
-{
-	const struct sn_module *module = &search->caller;
-	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
-	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(module->start + header->e_phoff);
-	const ElfW(Dyn) *entry = NULL;
-	for (unsigned index = 0; index < header->e_phnum; index++)
-		if (segments[index].p_type == PT_DYNAMIC)
-			entry = (const ElfW(Dyn) *)(module->bias + segments[index].p_vaddr);
-	for (; entry && entry->d_tag != DT_NULL; entry++) {
-		uintptr_t value = entry->d_un.d_ptr;
-		const void *address =
-		    (const void *)(value >= module->start ? value : module->bias + value);
-		switch (entry->d_tag) {
-		case DT_SYMTAB:
-			references->symbols = address;
-			break;
-		case DT_STRTAB:
-			references->strings = address;
-			break;
-		case DT_JMPREL:
-			references->lists[0] = address;
-			break;
-		case DT_PLTRELSZ:
-			references->bytes[0] = entry->d_un.d_val;
-			break;
-		case DT_RELA:
-			references->lists[1] = address;
-			break;
-		case DT_RELASZ:
-			references->bytes[1] = entry->d_un.d_val;
-			break;
-		}
-	}
-}
-
 /* The library that one of the caller's references to functions of OpenMP is bound to. */
 static uint32_t bound_to(const struct search *search)
 {
-	struct references references = {0};
-	read_references(search, &references);
-	if (!references.symbols || !references.strings)
+	struct sn_elf_dynamic caller;
+	if (!sn_elf_dynamic_read(&search->caller, &caller))
 		return UINT32_MAX;
 	for (int list = 0; list < 2; list++) {
-		size_t count =
-		    references.lists[list] ? references.bytes[list] / sizeof(ElfW(Rela)) : 0;
+		size_t count = caller.relocations[list]
+				   ? caller.relocation_bytes[list] / sizeof(ElfW(Rela))
+				   : 0;
 		for (size_t index = 0; index < count; index++) {
-			const ElfW(Rela) *one = &references.lists[list][index];
+			const ElfW(Rela) *one = &caller.relocations[list][index];
 			if (!ELF64_R_SYM(one->r_info))
 				continue;
-			const char *name = references.strings +
-					   references.symbols[ELF64_R_SYM(one->r_info)].st_name;
+			const char *name =
+			    caller.strings + caller.symbols[ELF64_R_SYM(one->r_info)].st_name;
 			if (strncmp(name, "GOMP_", 5) && strncmp(name, "omp_", 4))
 				continue;
 			uintptr_t *place = (uintptr_t *)(search->caller.bias + one->r_offset);
@@ -208,7 +163,7 @@ static const struct sn_gomp *__attribute__((noinline))
 find(void (*function)(void *), _Atomic uint64_t *entry)
 {
 	struct search search = {.inside = (uintptr_t)function};
-	sn_lock_take(SN_LOCK_OPENMP_LIBRARIES);
+	sn_lock_acquire(SN_LOCK_OPENMP_LIBRARIES);
 	dl_iterate_phdr(look_at, &search);
 	sn_lock_release(SN_LOCK_OPENMP_LIBRARIES);
 	uint32_t number = choose(&search);

@@ -10,9 +10,9 @@
 #include "openmp.h"
 
 #include "collect/intercept/intercept.h"
+#include "collect/unwind/elf_symbol.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdlib.h>
 
 union data {
@@ -84,20 +84,11 @@ static void implicit_task(int endpoint, union data *parallel, union data *task, 
 
 static int note_runtime(struct dl_phdr_info *info, size_t bytes, void *inside)
 {
-	struct sn_runtime found = {UINTPTR_MAX, 0};
-	for (int index = 0; index < info->dlpi_phnum; index++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[index];
-		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-		if (segment->p_type != PT_LOAD)
-			continue;
-		if (start < found.start)
-			found.start = start & ~(uintptr_t)4095;
-		if (start + segment->p_memsz > found.end)
-			found.end = start + segment->p_memsz;
-	}
-	if ((uintptr_t)inside < found.start || (uintptr_t)inside >= found.end)
+	struct sn_module module;
+	if (!sn_elf_module_of(info, &module) || (uintptr_t)inside < module.start ||
+	    (uintptr_t)inside >= module.end)
 		return 0;
-	runtime = found;
+	runtime = (struct sn_runtime){module.start, module.end};
 	return 1;
 }
 

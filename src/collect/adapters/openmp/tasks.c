@@ -37,7 +37,7 @@ struct place {
 };
 
 static struct place *places;
-static _Atomic uint64_t regions, tasks_made;
+static _Atomic uint64_t regions, tasks_created;
 static _Atomic uint64_t region_start_ns, region_tasks;
 static _Atomic int depth;
 
@@ -79,7 +79,7 @@ void sn_ompt_task_create(union sn_ompt_data *encountering, const void *frame,
 		return;
 	uint32_t node = node_of((uintptr_t)return_address);
 	task->value = node == SN_GRAPH_NONE ? 0 : ((uint64_t)node + 1) << START_BITS;
-	atomic_fetch_add_explicit(&tasks_made, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&tasks_created, 1, memory_order_relaxed);
 }
 
 void sn_ompt_task_schedule(union sn_ompt_data *prior, int status, union sn_ompt_data *next)
@@ -102,7 +102,7 @@ static struct place *place_of(uint64_t variable)
 {
 	struct place *place =
 	    places + (variable >> 3) * 0x9E3779B97F4A7C15ull / (~0ull / PLACES + 1);
-	uint64_t generation = regions + (sn_graph_turn() << 32);
+	uint64_t generation = regions + (sn_graph_iterations_begun() << 32);
 	if (place->variable != variable || place->generation != generation)
 		*place = (struct place){variable, generation, SN_GRAPH_NONE, {0}, 0};
 	return place;
@@ -134,7 +134,7 @@ void sn_ompt_dependences(union sn_ompt_data *task, const void *list, int count)
 	if (!task || !task->value || !sn_measuring())
 		return;
 	uint32_t node = (uint32_t)(task->value >> START_BITS) - 1;
-	sn_lock_take(SN_LOCK_OPENMP_TASKS);
+	sn_lock_acquire(SN_LOCK_OPENMP_TASKS);
 	for (int i = 0; i < count && places; i++) {
 		struct place *place = place_of(dependences[i].variable);
 		if (dependences[i].kind == DEPEND_IN)
@@ -152,7 +152,7 @@ void sn_ompt_tasks_begin(void)
 	if (!places || atomic_fetch_add_explicit(&depth, 1, memory_order_relaxed))
 		return;
 	regions++;
-	region_tasks = tasks_made;
+	region_tasks = tasks_created;
 	region_start_ns = sn_now_ns();
 }
 
@@ -160,7 +160,7 @@ void sn_ompt_tasks_end(void)
 {
 	if (!places || atomic_fetch_sub_explicit(&depth, 1, memory_order_relaxed) != 1)
 		return;
-	if (tasks_made != region_tasks && !sn_graph_turn())
+	if (tasks_created != region_tasks && !sn_graph_iterations_begun())
 		sn_graph_iteration(model(), region_start_ns, sn_now_ns(), "parallel regions");
 }
 

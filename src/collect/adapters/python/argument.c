@@ -20,34 +20,26 @@ static uintptr_t type_of(const struct sn_python_layout *layout, struct sn_guard 
 	return sn_python_pointer(object, layout->object_type);
 }
 
-/* The code object in a local variable, or in the cell there; 0 where it is another thing. */
-static uintptr_t code_in(const struct sn_python_layout *layout, struct sn_guard *guard,
-			 uintptr_t slot)
+/* The object in a local variable, or in the cell there, and its type; 0 where none can be read. */
+static uintptr_t object_in(const struct sn_python_layout *layout, struct sn_guard *guard,
+			   uintptr_t slot, uintptr_t *type)
 {
 	uintptr_t object = sn_python_pointer(slot, 0) & layout->pointer_mask;
-	uintptr_t type = type_of(layout, guard, object);
-	if (type && type == layout->cell_type) {
+	*type = type_of(layout, guard, object);
+	if (*type && *type == layout->cell_type) {
 		object = sn_python_pointer(object, CELL_CONTENT);
-		type = type_of(layout, guard, object);
+		*type = type_of(layout, guard, object);
 	}
-	bool is_code =
-	    type == layout->code_type && sn_guard_readable(guard, object, layout->code_bytes);
-	return is_code ? object : 0;
+	return *type ? object : 0;
 }
 
 uintptr_t sn_python_read_first_argument(const struct sn_python_layout *layout,
 					struct sn_guard *guard, uintptr_t frame)
 {
-	uintptr_t slot = frame + layout->frame_locals;
-	if (!sn_guard_readable(guard, slot, sizeof(uintptr_t)))
-		return 0;
-	uintptr_t object = sn_python_pointer(slot, 0) & layout->pointer_mask;
-	uintptr_t type = type_of(layout, guard, object);
-	if (type && type == layout->cell_type) {
-		object = sn_python_pointer(object, CELL_CONTENT);
-		type = type_of(layout, guard, object);
-	}
-	return type ? object : 0;
+	uintptr_t slot = frame + layout->frame_locals, type;
+	return sn_guard_readable(guard, slot, sizeof(uintptr_t))
+		   ? object_in(layout, guard, slot, &type)
+		   : 0;
 }
 
 ssize_t sn_python_read_code_argument(const struct sn_python_layout *layout, struct sn_guard *guard,
@@ -63,8 +55,9 @@ ssize_t sn_python_read_code_argument(const struct sn_python_layout *layout, stru
 		uintptr_t slot = first + index * sizeof(uintptr_t);
 		if (!sn_guard_readable(guard, slot, sizeof(uintptr_t)))
 			return -EFAULT;
-		uintptr_t code = code_in(layout, guard, slot);
-		if (code)
+		uintptr_t type, code = object_in(layout, guard, slot, &type);
+		if (code && type == layout->code_type &&
+		    sn_guard_readable(guard, code, layout->code_bytes))
 			return sn_python_text(layout, guard,
 					      sn_python_pointer(code, layout->code_name), name,
 					      capacity);

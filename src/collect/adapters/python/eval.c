@@ -34,7 +34,6 @@ struct unwind_index {
 static bool index_read(const struct sn_module *module, struct unwind_index *index)
 {
 	const unsigned char *header = module->eh_frame_hdr;
-
 	/* version 1, pointer pc-relative, count absolute, table relative to the header: the usual
 	 * form */
 	if (!header || memcmp(header, "\1\x1b\3\x3b", 4) != 0)
@@ -53,7 +52,6 @@ static bool index_find(const struct unwind_index *index, uintptr_t address,
 {
 	int64_t offset = (int64_t)(address - index->header);
 	uint32_t low = 0, high = index->count;
-
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		if (index->rows[middle][0] <= offset)
@@ -77,7 +75,6 @@ static uintptr_t jump_target(uintptr_t at, uintptr_t end)
 	const unsigned char *code = (const unsigned char *)at;
 	unsigned opcode = code[0] == 0xe9 ? 1 : code[0] == 0x0f && (code[1] & 0xf0) == 0x80 ? 2 : 0;
 	int32_t distance;
-
 	if (opcode == 0 || at + opcode + 4 > end)
 		return 0;
 	memcpy(&distance, code + opcode, sizeof(distance));
@@ -106,7 +103,6 @@ void sn_python_eval_parts(struct sn_python_target *target)
 	struct sn_address_range seen[CANDIDATES];
 	uint32_t seen_count = 0;
 	struct unwind_index index;
-
 	if (!index_read(module, &index))
 		return;
 	for (uintptr_t at = function->start; at + 2 <= function->end; at++) {

@@ -22,7 +22,6 @@ static int probe_errno(uintptr_t address)
 	int saved = errno;
 	long result = syscall(SYS_rt_sigprocmask, NO_OPERATION, address & ~(uintptr_t)7, NULL, 8);
 	int error = result == 0 ? 0 : errno;
-
 	errno = saved;
 	return error;
 }
@@ -30,7 +29,6 @@ static int probe_errno(uintptr_t address)
 int sn_guard_test(void)
 {
 	void *page = mmap(NULL, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
 	if (page == MAP_FAILED)
 		return -ENOMEM;
 	int closed = probe_errno((uintptr_t)page);

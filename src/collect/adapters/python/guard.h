@@ -44,7 +44,6 @@ bool sn_guard_ask(struct sn_guard *guard, uintptr_t address, size_t bytes);
 static inline bool sn_guard_readable(struct sn_guard *guard, uintptr_t address, size_t bytes)
 {
 	uintptr_t page = address >> SN_GUARD_PAGE_SHIFT;
-
 	if (__builtin_expect(page == (address + bytes - 1) >> SN_GUARD_PAGE_SHIFT &&
 				 guard->pages[page % SN_GUARD_SETS][0] == page && page != 0,
 			     1))

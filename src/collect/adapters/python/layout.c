@@ -194,7 +194,6 @@ static int layout_from_debug_offsets(struct sn_python_layout *layout, uint32_t h
 				     uintptr_t runtime, size_t runtime_bytes, const char **reason)
 {
 	const uint64_t *table = (const uint64_t *)runtime;
-
 	if (runtime_bytes < 1024 || memcmp(table, "xdebugpy", 8) != 0 || table[1] != hex) {
 		*reason = "the interpreter carries no debug offsets of its version";
 		return -ENOTSUP;
@@ -226,7 +225,6 @@ int sn_python_layout_find(struct sn_python_layout *layout, uint32_t hex, uintptr
 			  size_t runtime_bytes, const char **reason)
 {
 	uint32_t version = hex >> 16;
-
 	if (version < VERSION_OLDEST) {
 		*reason = "CPython is older than 3.9";
 		return -ENOTSUP;

@@ -17,7 +17,6 @@ static uint32_t as_line(int64_t line)
 static int64_t lnotab_line(const unsigned char *table, size_t bytes, int64_t line, int64_t offset)
 {
 	int64_t address = 0;
-
 	for (size_t i = 0; i + 1 < bytes; i += 2) {
 		address += table[i];
 		if (address > offset)
@@ -31,7 +30,6 @@ static int64_t lnotab_line(const unsigned char *table, size_t bytes, int64_t lin
 static int64_t ranges_line(const unsigned char *table, size_t bytes, int64_t line, int64_t offset)
 {
 	int64_t end = 0;
-
 	for (size_t i = 0; i + 1 < bytes; i += 2) {
 		int delta = (signed char)table[i + 1];
 		if (delta != -128)
@@ -48,7 +46,6 @@ static int64_t ranges_line(const unsigned char *table, size_t bytes, int64_t lin
 static int64_t signed_varint(const unsigned char *table, size_t bytes, size_t at)
 {
 	uint64_t value = 0;
-
 	for (unsigned shift = 0; at < bytes && shift < 36; at++, shift += 6) {
 		value |= (uint64_t)(table[at] & 63) << shift;
 		if (!(table[at] & 64))
@@ -65,7 +62,6 @@ enum { ONE_LINE_0 = 10, ONE_LINE_2 = 12, NO_COLUMNS = 13, LONG = 14, NO_LOCATION
 static int64_t location_line(const unsigned char *table, size_t bytes, int64_t line, int64_t offset)
 {
 	int64_t end = 0;
-
 	for (size_t i = 0; i < bytes;) {
 		unsigned kind = table[i] >> 3 & 15;
 		end += ((table[i] & 7) + 1) * CODE_UNIT_BYTES;

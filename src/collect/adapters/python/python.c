@@ -41,10 +41,23 @@ static struct sn_python_target *live_target(void)
 {
 	/* acquire pairs with the release in attach: what the pointer leads to is complete */
 	struct sn_python_target *target = atomic_load_explicit(&current, memory_order_acquire);
-
 	if (!target || atomic_load_explicit(&target->module->dead, memory_order_relaxed))
 		return NULL;
 	return target;
+}
+
+static struct sn_python_cache *cache_of(const struct sn_thread *thread)
+{
+	return thread->adapters[SN_ADAPTER_SLOT_python];
+}
+
+/* Mapped where there is none; NULL without memory. */
+static struct sn_python_cache *need_cache(struct sn_thread *thread)
+{
+	if (!cache_of(thread))
+		thread->adapters[SN_ADAPTER_SLOT_python] =
+		    sn_pages_map(sizeof(struct sn_python_cache));
+	return cache_of(thread);
 }
 
 /* Counts towards the proof: enough frames read, or too many walks failed. */
@@ -69,7 +82,6 @@ static void prove(void *argument)
 	const struct sn_python_target *target = argument;
 	struct sn_python_cache *cache = sn_pages_map(sizeof(*cache));
 	struct sn_python_frame frames[PROOF_DEPTH];
-
 	if (!cache)
 		return;
 	int result = sn_python_walk_frames(target, cache, NULL, frames, PROOF_DEPTH);
@@ -86,7 +98,6 @@ static int find(void)
 	static struct sn_guard guard;
 	uint32_t count = sn_module_count();
 	const char *reason = NULL;
-
 	for (; modules_searched < count && target_count < TARGETS; modules_searched++) {
 		const struct sn_module *module = sn_module_at(modules_searched);
 		if (atomic_load_explicit(&module->dead, memory_order_relaxed) ||
@@ -121,7 +132,6 @@ static int find(void)
 static int python_attach(void)
 {
 	const struct sn_python_target *target = live_target();
-
 	if (atomic_load_explicit(&refusal, memory_order_acquire))
 		return -ENOTSUP;
 	if (!target) {
@@ -140,11 +150,8 @@ static int python_attach(void)
 
 static void python_thread_end(struct sn_thread *thread)
 {
-	void *cache = thread->adapters[SN_ADAPTER_SLOT_python];
-
+	sn_pages_unmap(cache_of(thread), sizeof(struct sn_python_cache));
 	thread->adapters[SN_ADAPTER_SLOT_python] = NULL;
-	if (cache)
-		sn_pages_unmap(cache, sizeof(struct sn_python_cache));
 }
 
 /* Asked also after detach: what was measured, not what still is. */
@@ -155,7 +162,6 @@ static const char *python_status(void)
 	const char *reason = atomic_load_explicit(&refusal, memory_order_acquire);
 	uint32_t hex = refused_hex ? refused_hex : target ? target->hex : 0;
 	struct sn_line text = SN_LINE(storage);
-
 	if (!reason && !target)
 		return "no CPython in this process";
 	sn_line_add(&text, reason ? "off: " : "");
@@ -174,20 +180,17 @@ static const char *python_status(void)
 int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uint32_t max)
 {
 	struct sn_python_target *target = live_target();
-	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
 	bool proving = !atomic_load_explicit(&proved, memory_order_relaxed);
-
 	if (!target)
 		return atomic_load_explicit(&refusal, memory_order_relaxed) ? -ENOTSUP : 0;
 	if (proving)
 		sn_python_check_key(target);
-	if (!cache) {
-		if (sn_python_thread_state(target) == 0)
-			return 0; /* most native threads never need the memory */
-		cache = thread->adapters[SN_ADAPTER_SLOT_python] = sn_pages_map(sizeof(*cache));
-		if (!cache)
-			return -ENOMEM;
-	}
+	/* most native threads never need the memory */
+	if (!cache_of(thread) && sn_python_thread_state(target) == 0)
+		return 0;
+	struct sn_python_cache *cache = need_cache(thread);
+	if (!cache)
+		return -ENOMEM;
 	cache->interrupted = thread->interrupted;
 	int result = sn_python_walk_frames(target, cache, &thread->cct, frames, max);
 	if (proving)
@@ -198,8 +201,7 @@ int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uin
 uintptr_t sn_python_innermost(struct sn_thread *thread)
 {
 	const struct sn_python_target *target = live_target();
-	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
-
+	struct sn_python_cache *cache = cache_of(thread);
 	if (!target)
 		return 0;
 	if (!cache || !atomic_load_explicit(&proved, memory_order_relaxed))
@@ -207,21 +209,19 @@ uintptr_t sn_python_innermost(struct sn_thread *thread)
 	return sn_python_innermost_frame(target, cache);
 }
 
-uint64_t sn_python_print(struct sn_thread *thread, uintptr_t innermost)
+uint64_t sn_python_fingerprint(struct sn_thread *thread, uintptr_t innermost)
 {
 	const struct sn_python_target *target = live_target();
-	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
-
+	struct sn_python_cache *cache = cache_of(thread);
 	if (innermost == 0)
 		return 1;
-	return target && cache ? sn_python_print_frames(target, cache, innermost) : 0;
+	return target && cache ? sn_python_fingerprint_frames(target, cache, innermost) : 0;
 }
 
 uintptr_t sn_python_caller(struct sn_thread *thread, uintptr_t frame)
 {
 	const struct sn_python_target *target = live_target();
-	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
-
+	struct sn_python_cache *cache = cache_of(thread);
 	if (!target || !cache || (frame & 7) ||
 	    !sn_guard_readable(&cache->guard, frame, target->layout.frame_bytes))
 		return 0;
@@ -232,8 +232,7 @@ ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python
 				char *name, size_t capacity)
 {
 	const struct sn_python_target *target = live_target();
-	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
-
+	struct sn_python_cache *cache = cache_of(thread);
 	if (!target || !cache)
 		return -EFAULT;
 	return sn_python_read_code_argument(&target->layout, &cache->guard, frame->frame, name,
@@ -243,8 +242,7 @@ ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python
 uintptr_t sn_python_first_argument(struct sn_thread *thread, const struct sn_python_frame *frame)
 {
 	const struct sn_python_target *target = live_target();
-	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
-
+	struct sn_python_cache *cache = cache_of(thread);
 	if (!target || !cache)
 		return 0;
 	return sn_python_read_first_argument(&target->layout, &cache->guard, frame->frame);
@@ -253,7 +251,6 @@ uintptr_t sn_python_first_argument(struct sn_thread *thread, const struct sn_pyt
 uintptr_t sn_python_state(void)
 {
 	const struct sn_python_target *target = live_target();
-
 	return target && atomic_load_explicit(&proved, memory_order_relaxed)
 		   ? sn_python_thread_state(target)
 		   : 0;
@@ -263,12 +260,9 @@ int sn_python_walk_other(struct sn_thread *thread, uintptr_t state, uintptr_t ot
 			 struct sn_python_frame *frames, uint32_t max)
 {
 	struct sn_python_target *target = live_target();
-	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
-
 	if (!target || !state)
 		return 0;
-	if (!cache)
-		cache = thread->adapters[SN_ADAPTER_SLOT_python] = sn_pages_map(sizeof(*cache));
+	struct sn_python_cache *cache = need_cache(thread);
 	if (!cache)
 		return -ENOMEM;
 	cache->interrupted = false;
@@ -282,7 +276,6 @@ int sn_python_walk_other(struct sn_thread *thread, uintptr_t state, uintptr_t ot
 bool sn_python_is_eval(uintptr_t pc)
 {
 	const struct sn_python_target *target = live_target();
-
 	for (uint32_t i = 0; target && i < target->range_count; i++)
 		if (pc >= target->ranges[i].start && pc < target->ranges[i].end)
 			return true;
@@ -297,7 +290,6 @@ static bool holds(const struct sn_module *module, uintptr_t pc)
 bool sn_python_is_interpreter(uintptr_t pc)
 {
 	const struct sn_python_target *target = live_target();
-
 	return target && (holds(target->module, pc) || holds(target->launcher, pc));
 }
 

@@ -29,7 +29,6 @@ static const struct sn_module *program_module(void)
 static uintptr_t object_symbol(const struct sn_module *module, const char *name, size_t *size_bytes)
 {
 	const struct sn_module *program = program_module();
-
 	if (program && program != module) {
 		uintptr_t address = sn_elf_symbol(program, name, size_bytes);
 		if (address)
@@ -42,7 +41,6 @@ static uintptr_t object_symbol(const struct sn_module *module, const char *name,
 static const struct sn_module *launcher_of(const struct sn_module *module)
 {
 	const struct sn_module *program = program_module();
-
 	if (!program || program == module || !program->path)
 		return NULL;
 	const char *slash = strrchr(program->path, '/');
@@ -53,7 +51,6 @@ static const struct sn_module *launcher_of(const struct sn_module *module)
 static uint32_t version_hex(const struct sn_module *module)
 {
 	uintptr_t version = object_symbol(module, "Py_Version", NULL);
-
 	if (version)
 		return (uint32_t) * (const unsigned long *)version;
 	if (sn_elf_symbol(module, "PyModule_AddObjectRef", NULL))
@@ -68,7 +65,6 @@ static bool kind_shift_fits(const struct sn_python_layout *layout, uintptr_t tex
 	uint32_t state = *(const uint32_t *)(text + layout->text_state) >> shift;
 	uintptr_t length = sn_python_pointer(text, layout->text_length);
 	const char *bytes = (const char *)(text + layout->text_ascii_bytes);
-
 	return (state & 31) == (1 | 1 << 3 | 1 << 4) && length < 64 && strnlen(bytes, 64) == length;
 }
 
@@ -82,7 +78,6 @@ static void calibrate_text(struct sn_python_target *target)
 	struct sn_python_layout *layout = &target->layout;
 	unsigned votes[3] = {0}, seen = 0;
 	uintptr_t end = target->runtime + target->runtime_bytes - 128;
-
 	for (uintptr_t at = target->runtime; at < end && seen < 64; at += sizeof(uintptr_t)) {
 		if (sn_python_pointer(at, layout->object_type) != layout->text_type)
 			continue;
@@ -101,7 +96,6 @@ static bool find_symbols(struct sn_python_target *target)
 	struct sn_python_layout *layout = &target->layout;
 	size_t eval_bytes = 0;
 	uintptr_t eval = sn_elf_symbol(module, "_PyEval_EvalFrameDefault", &eval_bytes);
-
 	target->thread_state =
 	    (void *(*)(void))sn_elf_symbol(module, "PyGILState_GetThisThreadState", NULL);
 	layout->code_type = object_symbol(module, "PyCode_Type", NULL);
@@ -122,7 +116,6 @@ static uintptr_t state_by_key(const struct sn_python_target *target)
 	size_t offset = (size_t)target->layout.runtime_key;
 	int32_t created = sn_python_int(target->runtime, offset);
 	uint32_t key = (uint32_t)sn_python_int(target->runtime, offset + 4);
-
 	return created == 1 && key < KEYS_MAX ? (uintptr_t)pthread_getspecific(key) : 0;
 }
 
@@ -130,7 +123,6 @@ static uintptr_t state_by_key(const struct sn_python_target *target)
 void sn_python_check_key(struct sn_python_target *target)
 {
 	void *state = target->thread_state();
-
 	if (target->layout.runtime_key < 0 ||
 	    (size_t)target->layout.runtime_key + 8 > target->runtime_bytes ||
 	    (state && state_by_key(target) != (uintptr_t)state))

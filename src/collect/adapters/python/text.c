@@ -5,38 +5,21 @@
  */
 #include "text.h"
 
+#include "collect/core/line.h"
+
 #include <errno.h>
 
 #define LENGTH_MAX (1u << 20)
 
-static size_t encode(uint32_t character, unsigned char out[4])
+static size_t encode(uint32_t character, char out[4])
 {
 	if (character >= 0xdc80 && character <= 0xdcff) {
-		out[0] = (unsigned char)(character - 0xdc00);
+		out[0] = (char)(character - 0xdc00);
 		return 1;
 	}
 	if ((character >= 0xd800 && character <= 0xdfff) || character > 0x10ffff)
 		character = 0xfffd;
-	if (character < 0x80) {
-		out[0] = (unsigned char)character;
-		return 1;
-	}
-	if (character < 0x800) {
-		out[0] = (unsigned char)(0xc0 | character >> 6);
-		out[1] = (unsigned char)(0x80 | (character & 63));
-		return 2;
-	}
-	if (character < 0x10000) {
-		out[0] = (unsigned char)(0xe0 | character >> 12);
-		out[1] = (unsigned char)(0x80 | (character >> 6 & 63));
-		out[2] = (unsigned char)(0x80 | (character & 63));
-		return 3;
-	}
-	out[0] = (unsigned char)(0xf0 | character >> 18);
-	out[1] = (unsigned char)(0x80 | (character >> 12 & 63));
-	out[2] = (unsigned char)(0x80 | (character >> 6 & 63));
-	out[3] = (unsigned char)(0x80 | (character & 63));
-	return 4;
+	return sn_utf8_encode(character, out);
 }
 
 static uint32_t character_at(const void *data, unsigned kind, size_t index)
@@ -54,14 +37,13 @@ static uint32_t character_at(const void *data, unsigned kind, size_t index)
 static size_t encode_all(const void *data, unsigned kind, size_t length, char *out, size_t capacity)
 {
 	size_t used = 0;
-
 	for (size_t i = 0; i < length; i++) {
-		unsigned char bytes[4];
+		char bytes[4];
 		size_t count = encode(character_at(data, kind, i), bytes);
 		if (used + count > capacity)
 			break;
 		for (size_t k = 0; k < count; k++)
-			out[used++] = (char)bytes[k];
+			out[used++] = bytes[k];
 	}
 	return used;
 }
@@ -78,7 +60,6 @@ ssize_t sn_python_text(const struct sn_python_layout *layout, struct sn_guard *g
 	    *(const uint32_t *)(object + layout->text_state) >> layout->text_kind_shift;
 	unsigned kind = state & 7;
 	bool compact = state >> 3 & 1, ascii = state >> 4 & 1;
-
 	if (length > LENGTH_MAX || (kind != 1 && kind != 2 && kind != 4) || (ascii && kind != 1))
 		return -EINVAL;
 	if (length > capacity)

@@ -44,7 +44,6 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
 {
 	__uint128_t product =
 	    (__uint128_t)(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xC2B2AE3D27D4EB4Full);
-
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
@@ -53,8 +52,8 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
  * program runs, time and again, comes to lie with all its parts where the last one lay that was
  * freed. 0: it cannot be read.
  */
-static inline uint64_t print_of_lines(const struct sn_python_layout *layout, struct sn_guard *guard,
-				      uintptr_t table, uint32_t n)
+static inline uint64_t fingerprint_lines(const struct sn_python_layout *layout,
+					 struct sn_guard *guard, uintptr_t table, uint32_t n)
 {
 	uint64_t parts[3] = {0};
 	if (!sn_guard_readable(guard, table, layout->bytes_data))
@@ -76,21 +75,19 @@ static inline bool code_unchanged(const struct walk *walk, const struct sn_pytho
 				  uintptr_t code)
 {
 	const struct sn_python_layout *layout = walk->layout;
-
 	return known->code == code && sn_python_pointer(code, layout->code_file) == known->file &&
 	       sn_python_pointer(code, layout->code_name) == known->name &&
 	       sn_python_pointer(code, layout->code_lines) == known->lines &&
 	       (uint32_t)sn_python_int(code, layout->code_first_line) == known->first_line &&
 	       /* what interrupted code refers to may be gone, and asking costs a system call */
 	       (walk->cache->interrupted ||
-		print_of_lines(layout, &walk->cache->guard, known->lines, 0) == known->table);
+		fingerprint_lines(layout, &walk->cache->guard, known->lines, 0) == known->table);
 }
 
 static bool table_of(struct walk *walk, uintptr_t object, const unsigned char **table,
 		     size_t *bytes)
 {
 	const struct sn_python_layout *layout = walk->layout;
-
 	if (!sn_guard_readable(&walk->cache->guard, object, layout->bytes_data) ||
 	    sn_python_pointer(object, layout->object_type) != layout->bytes_type)
 		return false;
@@ -114,7 +111,6 @@ static enum outcome code_read(struct walk *walk, uintptr_t code, struct sn_pytho
 	struct sn_python_cache *cache = walk->cache;
 	const unsigned char *table;
 	size_t bytes;
-
 	*out = (struct sn_python_code){
 	    .code = code,
 	    .file = sn_python_pointer(code, layout->code_file),
@@ -125,7 +121,7 @@ static enum outcome code_read(struct walk *walk, uintptr_t code, struct sn_pytho
 	if (sn_python_pointer(code, layout->object_type) != layout->code_type ||
 	    !table_of(walk, out->lines, &table, &bytes))
 		return UNREADABLE;
-	out->table = print_of_lines(layout, &cache->guard, out->lines, 0);
+	out->table = fingerprint_lines(layout, &cache->guard, out->lines, 0);
 	if (is_glue(layout, table, bytes)) {
 		out->index = INDEX_HIDDEN;
 		return TAKEN;
@@ -170,7 +166,6 @@ static __attribute__((noinline)) enum outcome learn_code(struct walk *walk, uint
 static inline uint32_t mix(uintptr_t code, int32_t offset)
 {
 	uint64_t key = (code >> 4) + (uint64_t)(uint32_t)offset * 0x9e3779b1u;
-
 	return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 40);
 }
 
@@ -180,7 +175,6 @@ static __attribute__((noinline)) enum outcome line_read(struct walk *walk, uintp
 	struct sn_python_code *known = &walk->cache->codes[mix(code, 0) % SN_CODE_ENTRIES];
 	const unsigned char *table;
 	size_t bytes;
-
 	out->code.code = 0; /* a failure leaves no entry */
 	/* the code may be one that is being freed, and what it refers to gone; see walk_chain */
 	if (walk->cache->interrupted)
@@ -229,7 +223,6 @@ static inline struct sn_python_line *line_of(struct walk *walk, uintptr_t code, 
 					     enum outcome *outcome)
 {
 	struct sn_python_line *set = walk->cache->lines[mix(code, offset) % SN_LINE_SETS];
-
 	*outcome = TAKEN;
 	if (is_line(walk, &set[0], code, offset))
 		return &set[0];
@@ -240,11 +233,10 @@ static inline struct sn_python_line *line_of(struct walk *walk, uintptr_t code, 
 	return &set[0];
 }
 
-static inline enum outcome take(struct walk *walk, uintptr_t frame, bool is_entry)
+static inline enum outcome add_frame(struct walk *walk, uintptr_t frame, bool is_entry)
 {
 	const struct sn_python_layout *layout = walk->layout;
 	uintptr_t code = sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
-
 	if ((code & 7) || !sn_guard_readable(&walk->cache->guard, code, layout->code_bytes))
 		return UNREADABLE;
 	int32_t offset = instruction_offset(layout, frame, code);
@@ -269,7 +261,6 @@ static inline bool is_shim(const struct sn_python_layout *layout, uintptr_t fram
 static inline bool is_outermost(struct walk *walk, uintptr_t frame, uintptr_t previous)
 {
 	const struct sn_python_layout *layout = walk->layout;
-
 	switch (layout->frames) {
 	case SN_FRAMES_OBJECTS:
 		return true;
@@ -288,7 +279,6 @@ static bool state_is_mine(struct walk *walk)
 {
 	const struct sn_python_layout *layout = walk->layout;
 	uintptr_t other = walk->cache->other_thread;
-
 	return sn_guard_readable(&walk->cache->guard, walk->state,
 				 layout->thread_id + sizeof(uintptr_t)) &&
 	       sn_python_pointer(walk->state, layout->thread_id) ==
@@ -301,7 +291,6 @@ static bool frame_of_cframe(struct walk *walk, uintptr_t cframe, uintptr_t *fram
 	const struct sn_python_layout *layout = walk->layout;
 	struct sn_guard *guard = &walk->cache->guard;
 	size_t bytes = (size_t)layout->cframe_previous + sizeof(uintptr_t);
-
 	if (!sn_guard_readable(guard, cframe, bytes))
 		return false;
 	*frame = sn_python_pointer(cframe, layout->cframe_frame);
@@ -338,7 +327,6 @@ static inline bool cannot_call(struct walk *walk, uintptr_t frame)
 {
 	const struct sn_python_layout *layout = walk->layout;
 	uintptr_t state = frame - layout->generator_state;
-
 	return layout->generator_state &&
 	       *(const uint8_t *)(frame + layout->frame_owner) == OWNED_BY_GENERATOR &&
 	       (!sn_guard_readable(&walk->cache->guard, state, 1) ||
@@ -351,7 +339,7 @@ static inline int walk_one(struct walk *walk, uintptr_t frame, uintptr_t previou
 	if (!newest && cannot_call(walk, frame))
 		return -EFAULT;
 	bool is_entry = is_outermost(walk, frame, previous);
-	enum outcome outcome = take(walk, frame, is_entry);
+	enum outcome outcome = add_frame(walk, frame, is_entry);
 	if (outcome == NO_MEMORY)
 		return -ENOMEM;
 	if (outcome == UNREADABLE && !newest)
@@ -367,7 +355,6 @@ static void distrust_newest(struct walk *walk, uintptr_t frame)
 {
 	const struct sn_python_layout *layout = walk->layout;
 	struct sn_guard *guard = &walk->cache->guard;
-
 	sn_guard_forget(guard, frame, layout->frame_bytes);
 	if ((frame & 7) || !sn_guard_readable(guard, frame, layout->frame_bytes))
 		return;
@@ -379,7 +366,6 @@ static int walk_chain(struct walk *walk, uintptr_t frame)
 {
 	const struct sn_python_layout *layout = walk->layout;
 	uint32_t steps_left = 4 * walk->max + 64;
-
 	/* A frame that is being left may have been given back to the system already, with the page
 	 * it lay in, and so may its code; both once were readable. Frames further up are alive. */
 	if (walk->cache->interrupted)
@@ -414,7 +400,6 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 			    .state = cache->other_state ? cache->other_state
 							: sn_python_thread_state(target)};
 	uintptr_t frame;
-
 	if (walk.state == 0)
 		return 0;
 	sn_guard_begin(&cache->guard);
@@ -428,20 +413,19 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 	return result;
 }
 
-/* ---- prints ---- */
+/* ---- fingerprints ---- */
 
-#define PRINT_DEPTH 512u
+#define FINGERPRINT_DEPTH 512u
 
 /* Of one frame, the n-th: what tells its code object, and its instruction. Terms are independent of
  * each other, so that the processor works at several frames at once. */
-static inline uint64_t print_of(const struct sn_python_layout *layout, uintptr_t frame,
-				uintptr_t code, uint32_t n)
+static inline uint64_t fingerprint_frame(const struct sn_python_layout *layout, uintptr_t frame,
+					 uintptr_t code, uint32_t n)
 {
 	uint64_t instruction = layout->frames == SN_FRAMES_OBJECTS
 				   ? (uint32_t)sn_python_int(frame, layout->frame_instruction)
 				   : sn_python_pointer(frame, layout->frame_instruction);
 	uint64_t first = (uint32_t)sn_python_int(code, layout->code_first_line);
-
 	if (layout->frames == SN_FRAMES_FLAGGED)
 		first |= (uint64_t) * (const uint8_t *)(frame + layout->frame_is_entry) << 32;
 	return fold(code + ((uint64_t)n << 48), instruction) +
@@ -454,16 +438,15 @@ static inline uint64_t print_of(const struct sn_python_layout *layout, uintptr_t
  * A frame is alive from its call to its return, and a hook's caller is inside the call of each of
  * them: unlike a handler this meets no frame that is half made, and no chain that is torn.
  */
-uint64_t sn_python_print_frames(const struct sn_python_target *target,
-				struct sn_python_cache *cache, uintptr_t frame)
+uint64_t sn_python_fingerprint_frames(const struct sn_python_target *target,
+				      struct sn_python_cache *cache, uintptr_t frame)
 {
 	const struct sn_python_layout *layout = &target->layout;
 	uint64_t sum = 0;
 	uint32_t n = 0;
-
 	sn_guard_begin(&cache->guard);
 	for (; frame; frame = sn_python_pointer(frame, layout->frame_previous)) {
-		if ((frame & 7) || ++n > PRINT_DEPTH ||
+		if ((frame & 7) || ++n > FINGERPRINT_DEPTH ||
 		    !sn_guard_readable(&cache->guard, frame, layout->frame_bytes))
 			return 0;
 		if (is_shim(layout, frame))
@@ -472,11 +455,11 @@ uint64_t sn_python_print_frames(const struct sn_python_target *target,
 		    sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
 		if ((code & 7) || !sn_guard_readable(&cache->guard, code, layout->code_bytes))
 			return 0;
-		uint64_t lines = print_of_lines(layout, &cache->guard,
-						sn_python_pointer(code, layout->code_lines), n);
+		uint64_t lines = fingerprint_lines(layout, &cache->guard,
+						   sn_python_pointer(code, layout->code_lines), n);
 		if (!lines)
 			return 0;
-		sum += print_of(layout, frame, code, n) + lines;
+		sum += fingerprint_frame(layout, frame, code, n) + lines;
 	}
 	return (sum ^ n) | 1;
 }
@@ -487,7 +470,6 @@ uintptr_t sn_python_innermost_frame(const struct sn_python_target *target,
 	struct walk walk = {
 	    .layout = &target->layout, .cache = cache, .state = sn_python_thread_state(target)};
 	uintptr_t frame;
-
 	if (walk.state == 0)
 		return 0;
 	return state_is_mine(&walk) && newest_frame(&walk, &frame) ? frame : SN_PYTHON_UNKNOWN;

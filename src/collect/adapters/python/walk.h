@@ -61,9 +61,9 @@ uintptr_t sn_python_read_first_argument(const struct sn_python_layout *layout,
 int sn_python_walk_frames(const struct sn_python_target *target, struct sn_python_cache *cache,
 			  struct sn_cct *cct, struct sn_python_frame *frames, uint32_t max);
 
-/* As sn_python_print, for one interpreter. AS-safe: no. */
-uint64_t sn_python_print_frames(const struct sn_python_target *target,
-				struct sn_python_cache *cache, uintptr_t innermost);
+/* As sn_python_fingerprint, for one interpreter. AS-safe: no. */
+uint64_t sn_python_fingerprint_frames(const struct sn_python_target *target,
+				      struct sn_python_cache *cache, uintptr_t innermost);
 
 /* As sn_python_innermost, for one interpreter. AS-safe: no. */
 uintptr_t sn_python_innermost_frame(const struct sn_python_target *target,

@@ -27,11 +27,9 @@
 #include "collect/interface/message.h"
 #include "collect/record/property.h"
 #include "collect/intercept/real_symbol.h"
-#include "collect/record/trace.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The ends of messages of TensorFlow's know each other by nothing but tasks: no other library's do
@@ -86,7 +84,7 @@ static void learn_rank(uint32_t rank)
 	if (atomic_exchange_explicit(&is_known, true, memory_order_relaxed))
 		return;
 	if (!sn_property_has("rank"))
-		sn_property_set_rank(rank);
+		sn_property_set_number("rank", rank);
 }
 
 /* Where a message's answer will be is its key; one that was there before got none. */
@@ -108,16 +106,16 @@ static void keep(const void *answer, bool is_sent, const struct sn_tf_request *r
 	struct sn_message before;
 	if ((uintptr_t)answer < ADDRESS_MIN)
 		return;
-	while (sn_message_take(key, SN_MESSAGE_ANYBODY, &before))
+	while (sn_message_remove(key, SN_MESSAGE_ANYBODY, &before))
 		;
 	learn_rank(own);
 	sn_message_keep(key, &message);
 }
 
-static bool take(uintptr_t answer, bool is_sent, struct sn_message *message)
+static bool remove_message(uintptr_t answer, bool is_sent, struct sn_message *message)
 {
 	return answer >= ADDRESS_MIN &&
-	       sn_message_take(answer | is_sent, SN_MESSAGE_ANYBODY, message);
+	       sn_message_remove(answer | is_sent, SN_MESSAGE_ANYBODY, message);
 }
 
 static void record(const char *name, struct sn_message *message)
@@ -131,9 +129,9 @@ typedef uintptr_t any(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uin
 /* A receiver asks, or a sender is asked: (worker, options, request, answer, what is to be done
  * then). */
 #define ASKED(name, symbol, is_sent, is_buffer)                                                    \
-	SN_EXPORT any name __asm__(symbol);                                                        \
-	uintptr_t name(uintptr_t a, uintptr_t b, uintptr_t request, uintptr_t answer, uintptr_t e, \
-		       uintptr_t f)                                                                \
+	SN_REPLACES(symbol, uintptr_t, name,                                                       \
+		    (uintptr_t a, uintptr_t b, uintptr_t request, uintptr_t answer, uintptr_t e,   \
+		     uintptr_t f))                                                                 \
 	{                                                                                          \
 		any *function = (any *)SN_REAL_SYMBOL(symbol);                                     \
 		struct sn_tf_request decoded;                                                      \
@@ -144,6 +142,9 @@ typedef uintptr_t any(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uin
 	}
 /* Releases of TensorFlow differ in the date of Abseil: 2.18 and 2.19, 2.20, 2.21. */
 #define STATUS(date) "FvRKN4absl12lts_" date "6StatusEEE"
+#define BUFFER_ASKED(date)                                                                         \
+	"_ZN10tensorflow10GrpcWorker12RecvBufAsyncEPN3tsl11CallOptionsEPKNS_"                      \
+	"14RecvBufRequestEPNS_15RecvBufResponseESt8functionI" STATUS(date)
 #define ASKED_BY(date)                                                                             \
 	ASKED(sn_tf_ask_tensor_##date,                                                             \
 	      "_ZN10tensorflow16GrpcRemoteWorker15RecvTensorAsyncEPN3tsl11CallOptionsEPKNS_"       \
@@ -157,10 +158,7 @@ typedef uintptr_t any(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uin
 	      "_ZN10tensorflow10GrpcWorker19GrpcRecvTensorAsyncEPN3tsl11CallOptionsEPKNS_"         \
 	      "17RecvTensorRequestEPN4grpc10ByteBufferESt8functionI" STATUS(#date),                \
 	      true, false)                                                                         \
-	ASKED(sn_tf_buffer_asked_##date,                                                           \
-	      "_ZN10tensorflow10GrpcWorker12RecvBufAsyncEPN3tsl11CallOptionsEPKNS_"                \
-	      "14RecvBufRequestEPNS_15RecvBufResponseESt8functionI" STATUS(#date),                 \
-	      true, true)
+	ASKED(sn_tf_buffer_asked_##date, BUFFER_ASKED(#date), true, true)
 ASKED_BY(20230802)
 ASKED_BY(20250127)
 ASKED_BY(20250814)
@@ -170,12 +168,12 @@ ASKED_BY(20250814)
 /* The receiver reads the answer: (bytes, answer), after where a status goes in other releases. It
  * waited since it asked. */
 #define ANSWERED(name, symbol)                                                                     \
-	SN_EXPORT any name __asm__(symbol);                                                        \
-	uintptr_t name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,            \
-		       uintptr_t f)                                                                \
+	SN_REPLACES(                                                                               \
+	    symbol, uintptr_t, name,                                                               \
+	    (uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f))        \
 	{                                                                                          \
 		struct sn_message message;                                                         \
-		bool is_one = sn_messages_are_wanted() && take(b, false, &message);                \
+		bool is_one = sn_messages_are_wanted() && remove_message(b, false, &message);      \
 		uintptr_t result = ((any *)SN_REAL_SYMBOL(symbol))(a, b, c, d, e, f);              \
 		if (is_one)                                                                        \
 			record("gRPC receive", &message);                                          \
@@ -186,30 +184,24 @@ ANSWERED(sn_tf_parse_tensor,
 ANSWERED(sn_tf_parse_buffer,
 	 "_ZN3tsl19GrpcMaybeParseProtoEPN4grpc10ByteBufferEPN6google8protobuf7MessageE")
 
-static void begin_answer(struct sn_message *message)
-{
-	/* it was asked before; now there is what it was asked for */
-	message->start_ns = sn_now_ns();
-}
-
 #define ENCODE "_ZN10tensorflow4grpc24EncodeTensorToByteBufferEbRKNS_6TensorEbPN4grpc10ByteBufferE"
 
 /* (is it dead, tensor, is an acknowledgement wanted, bytes), after where a status goes. */
-SN_EXPORT any sn_tf_encode __asm__(ENCODE);
-uintptr_t sn_tf_encode(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f)
+SN_REPLACES(ENCODE, uintptr_t, sn_tf_encode,
+	    (uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f))
 {
 	size_t (*bytes_of)(uintptr_t) =
 	    (size_t(*)(uintptr_t))SN_REAL_SYMBOL("_ZNK10tensorflow6Tensor10TotalBytesEv");
 	struct sn_message message;
 	bool is_one = false;
 	if (sn_messages_are_wanted()) {
-		bool is_after_status = take(e, true, &message);
-		is_one = is_after_status || take(d, true, &message);
+		bool is_after_status = remove_message(e, true, &message);
+		is_one = is_after_status || remove_message(d, true, &message);
 		if (is_one && bytes_of)
 			message.bytes = bytes_of(is_after_status ? c : b);
 	}
 	if (is_one)
-		begin_answer(&message);
+		message.start_ns = sn_now_ns(); /* now there is what it was asked for */
 	uintptr_t result = ((any *)SN_REAL_SYMBOL(ENCODE))(a, b, c, d, e, f);
 	if (is_one)
 		record("gRPC send", &message);
@@ -218,13 +210,12 @@ uintptr_t sn_tf_encode(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintp
 
 #define BYTE_SIZE "_ZNK10tensorflow15RecvBufResponse12ByteSizeLongEv"
 
-SN_EXPORT size_t sn_tf_byte_size(uintptr_t answer) __asm__(BYTE_SIZE);
-size_t sn_tf_byte_size(uintptr_t answer)
+SN_REPLACES(BYTE_SIZE, size_t, sn_tf_byte_size, (uintptr_t answer))
 {
 	struct sn_message message;
-	bool is_one = sn_messages_are_wanted() && take(answer, true, &message);
+	bool is_one = sn_messages_are_wanted() && remove_message(answer, true, &message);
 	if (is_one)
-		begin_answer(&message);
+		message.start_ns = sn_now_ns();
 	size_t result = ((size_t(*)(uintptr_t))SN_REAL_SYMBOL(BYTE_SIZE))(answer);
 	if (is_one)
 		record("gRPC send", &message);
@@ -233,15 +224,11 @@ size_t sn_tf_byte_size(uintptr_t answer)
 
 /* ---- the adapter ---- */
 
-#define ASKED_SYMBOL(date)                                                                         \
-	"_ZN10tensorflow10GrpcWorker12RecvBufAsyncEPN3tsl11CallOptionsEPKNS_"                      \
-	"14RecvBufRequestEPNS_15RecvBufResponseESt8functionI" STATUS(date)
-
 /* By what is exported alone: nothing is called. */
 static int tensorflow_attach(void)
 {
-	static const char *const known[] = {ASKED_SYMBOL("20230802"), ASKED_SYMBOL("20250127"),
-					    ASKED_SYMBOL("20250814")};
+	static const char *const known[] = {BUFFER_ASKED("20230802"), BUFFER_ASKED("20250127"),
+					    BUFFER_ASKED("20250814")};
 	int loaded = NOT_LOADED;
 	if (!sn_real_symbol(ENCODE))
 		return -EAGAIN;

@@ -13,17 +13,11 @@
 /* What sn_torch_evaluate's own frame takes at most. */
 #define HOOK_FRAME_BYTES 512u
 
-static struct sn_shadow *top_of(struct sn_thread *thread)
-{
-	uint32_t depth = thread->shadow_depth;
-	return depth && depth <= SN_SHADOW_DEPTH ? &thread->shadows[depth - 1] : NULL;
-}
-
 /* Shadows of ours that were entered below `stack`, from frames that are gone by an exception. */
 static void drop_stale(struct sn_torch_thread *self, uintptr_t stack)
 {
 	for (struct sn_shadow *top;
-	     (top = top_of(self->thread)) && sn_torch_is_ours(top) && top->stack <= stack;)
+	     (top = sn_shadow_top(self->thread)) && sn_torch_is_ours(top) && top->stack <= stack;)
 		sn_torch_exact_pop(self);
 }
 

@@ -8,11 +8,11 @@
  * inner operator then runs as in a program without callbacks. Likewise it need not gather its
  * inputs and outputs where only the graph would want them and this iteration is not one of those.
  *
- * Some announcements do not ask but listen to whoever there is (at::RecordFunction's constructor of
- * a scope): above all that of each autograd node's evaluation, which puts a text together for it
- * that backward.c has no use for. Those that nobody wants are made in a scope in which nobody
- * listens, and then cost what they cost a program without callbacks. An autograd node that is about
- * to run asks too, in a scope of its own; that it asks is all that is wanted of it.
+ * Some announcements do not ask first (at::RecordFunction's constructor of a scope): above all that
+ * of each autograd node's evaluation, which puts a text together for it that backward.c has no use
+ * for. Those that nobody wants are made in a scope in which nobody listens, and then cost what they
+ * cost a program without callbacks. An autograd node that is about to run asks too, in a scope of
+ * its own; that it asks is all that is wanted of it.
  *
  * The answer is a std::optional of a structure of PyTorch's own. Its layout is learned from two
  * answers: of one without callbacks only the flag is written; one with ours alone begins with our

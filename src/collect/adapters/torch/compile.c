@@ -81,10 +81,8 @@ static size_t compiled_by_caller(const char *random_function, char *name)
 static void report(enum sonde_event_kind kind, const char *name, size_t length)
 {
 	if (sn_monitor_wants(SONDE_FRAMEWORK))
-		sn_monitor_emit((struct sonde_event){.domain = SONDE_FRAMEWORK,
-						     .kind = kind,
-						     .name = name,
-						     .name_length = (uint32_t)length});
+		SN_MONITOR_EMIT(.domain = SONDE_FRAMEWORK, .kind = kind, .name = name,
+				.name_length = (uint32_t)length);
 }
 
 void sn_torch_compile_begins(uintptr_t stack)
@@ -94,11 +92,8 @@ void sn_torch_compile_begins(uintptr_t stack)
 	if (!length)
 		return;
 	memcpy(text, REGION, sizeof(REGION) - 1);
-	sn_region_begin(&(struct sn_region_start){.name = text,
-						  .length = sizeof(REGION) - 1 + length,
-						  .stack = stack,
-						  .origin = SN_REGION_PYTHON,
-						  .user = SN_REGION_COMPILE});
+	SN_REGION_BEGIN(.name = text, .length = sizeof(REGION) - 1 + length, .stack = stack,
+			.origin = SN_REGION_PYTHON, .user = SN_REGION_COMPILE);
 	report(SONDE_COMPILE_BEGIN, name, length);
 }
 

@@ -4,10 +4,10 @@
  *
  * A training loop comes to the same points again and again by the same paths. A path, once
  * assembled by sn_callpath, is remembered under what names it: the hook's return address and stack
- * address, the Python frames (by their print), the shadow frames. It is taken for the same path
- * when all those are the same and the stack slots that held the native return addresses, out to the
- * innermost evaluation of Python, hold the same addresses again. So a known path costs a look at
- * each of its Python frames and some ten loads, no unwinding.
+ * address, the Python frames (by their fingerprint), the shadow frames. It is taken for the same
+ * path when all those are the same and the stack slots that held the native return addresses, out
+ * to the innermost evaluation of Python, hold the same addresses again. So a known path costs a
+ * look at each of its Python frames and some ten loads, no unwinding.
  *
  * Most points are inside an operator whose own context is known, and no Python frame has been
  * entered since: then the path is that operator's and what lies between, so that neither the
@@ -83,8 +83,7 @@ static bool is_walkable(struct sn_torch_thread *self)
 
 static uint64_t hash_shadows(const struct sn_thread *thread, uint64_t hash)
 {
-	uint32_t depth =
-	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	uint32_t depth = sn_shadow_count(thread);
 	for (uint32_t index = 0; index < depth; index++) {
 		const struct sn_shadow *shadow = &thread->shadows[index];
 		hash = sn_hash_mix(hash, (uint64_t)shadow->frame.id << 32 | shadow->prefix);
@@ -142,12 +141,13 @@ static uint64_t path_key(struct sn_torch_thread *self, const struct base *base, 
 		hash = sn_hash_mix(hash, (uintptr_t)work->origin ^ work->serial << 48);
 	hash = sn_hash_mix(hash, sn_module_generation());
 	if (sn_config.sources & SN_SOURCE_PYTHON) {
-		uint64_t print = base->python_frame == SN_PYTHON_UNKNOWN
-				     ? 0
-				     : sn_python_print(self->thread, base->python_frame);
-		if (!print)
+		uint64_t fingerprint =
+		    base->python_frame == SN_PYTHON_UNKNOWN
+			? 0
+			: sn_python_fingerprint(self->thread, base->python_frame);
+		if (!fingerprint)
 			return 0;
-		hash = sn_hash_mix(hash, print);
+		hash = sn_hash_mix(hash, fingerprint);
 	}
 	hash = hash_shadows(self->thread, hash) & ~1ull; /* inner ones are odd */
 	return hash ? hash : 2;
@@ -186,8 +186,8 @@ static uint32_t assemble(struct sn_thread *thread, bool of_shadow)
 	uint32_t node = sn_callpath(thread, NULL, 0);
 	if (!of_shadow || node == SN_NODE_NONE)
 		return node;
-	uint32_t depth = thread->shadow_depth;
-	return depth && depth <= SN_SHADOW_DEPTH ? thread->shadows[depth - 1].node : SN_NODE_NONE;
+	const struct sn_shadow *top = sn_shadow_top(thread);
+	return top ? top->node : SN_NODE_NONE;
 }
 
 /* The shadow check of what is remembered: assembles the path all the same. */

@@ -31,9 +31,7 @@ uint32_t sn_torch_exact_metric(void)
 
 static struct sn_shadow *nearest_operator(struct sn_thread *thread)
 {
-	uint32_t depth = thread->shadow_depth;
-	if (depth > SN_SHADOW_DEPTH)
-		depth = SN_SHADOW_DEPTH;
+	uint32_t depth = sn_shadow_count(thread);
 	while (depth--)
 		if (sn_torch_is_ours(&thread->shadows[depth]))
 			return &thread->shadows[depth];
@@ -70,11 +68,8 @@ void sn_torch_exact_pop(struct sn_torch_thread *self)
 	if (shadow->user == SN_TORCH_SHADOW_IDLE)
 		return;
 	if (shadow->node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_OPERATORS))
-		sn_trace_add(self->thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-								    .context = shadow->node,
-								    .start_ns = shadow->start_ns,
-								    .end_ns = end_ns,
-								    .link = shadow->link});
+		SN_TRACE_ADD(self->thread, .kind = SN_TRACE_INTERVAL, .context = shadow->node,
+			     .start_ns = shadow->start_ns, .end_ns = end_ns, .link = shadow->link);
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_add(&self->thread->cct, shadow->node, exact, own);
 	else
@@ -94,8 +89,7 @@ static uintptr_t entry_stack(const struct sn_thread *thread, const void *functio
 enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack)
 {
 	const struct sn_thread *thread = self->thread;
-	uint32_t depth =
-	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	uint32_t depth = sn_shadow_count(thread);
 	if (sn_torch_exact_metric() == SN_ID_NONE)
 		return SN_TORCH_WISH_NOTHING;
 	/* what is nearer than `stack` was left by an exception */
@@ -130,10 +124,8 @@ static void report(enum sonde_event_kind kind, const void *function)
 {
 	const char *name = sn_monitor_wants(SONDE_FRAMEWORK) ? name_of(function) : NULL;
 	if (name)
-		sn_monitor_emit((struct sonde_event){.domain = SONDE_FRAMEWORK,
-						     .kind = kind,
-						     .name = name,
-						     .name_length = (uint32_t)strlen(name)});
+		SN_MONITOR_EMIT(.domain = SONDE_FRAMEWORK, .kind = kind, .name = name,
+				.name_length = (uint32_t)strlen(name));
 }
 
 /* Most are "aten::...". */
@@ -188,8 +180,7 @@ static void on_end(const void *function, void *context)
 		return;
 	struct sn_torch_thread *self = sn_torch_thread(thread);
 	uintptr_t stack = entry_stack(thread, function, SN_CALLER_STACK);
-	uint32_t depth =
-	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	uint32_t depth = sn_shadow_count(thread);
 	while (self && depth--) {
 		const struct sn_shadow *shadow = &thread->shadows[depth];
 		if (!sn_torch_is_ours(shadow))

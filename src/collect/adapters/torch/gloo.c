@@ -16,6 +16,7 @@
  */
 #include "torch.h"
 
+#include "collect/core/word_table.h"
 #include "collect/intercept/intercept.h"
 #include "collect/interface/message.h"
 #include "collect/record/property.h"
@@ -50,13 +51,10 @@ struct bytes {
 
 /* ---- connections and groups ---- */
 
-#define PAIRS  4096u
-#define PROBES 32u
-
-static struct {
-	_Atomic uintptr_t pair; /* gloo::transport::tcp::Pair */
-	_Atomic uint32_t connection;
-} pairs[PAIRS];
+/* Connections by gloo::transport::tcp::Pair; they are made before anything is sent over them. */
+#define PAIR_BITS 12u
+static struct sn_word_slot pair_slots[1u << PAIR_BITS];
+static const struct sn_word_table connections = {pair_slots, PAIR_BITS};
 /* Of the group with most members, which is all processes: who knows no other rank has that one. */
 static _Atomic int largest_group;
 static _Atomic bool has_rank;
@@ -89,44 +87,25 @@ static uint64_t hash_end(const struct end *end)
 	return sn_message_mix(sn_message_mix(words[0]) + (port << 32) + (uint64_t)end->sequence);
 }
 
-static void note_pair(uintptr_t pair, uint32_t connection)
-{
-	for (unsigned probe = 0; probe < PROBES; probe++) {
-		size_t place = (sn_message_mix(pair) + probe) % PAIRS;
-		uintptr_t found = 0;
-		/* relaxed: connections are made before anything is sent over them */
-		if (!atomic_compare_exchange_strong_explicit(&pairs[place].pair, &found, pair,
-							     memory_order_relaxed,
-							     memory_order_relaxed) &&
-		    found != pair)
-			continue;
-		atomic_store_explicit(&pairs[place].connection, connection, memory_order_relaxed);
-		return;
-	}
-}
-
 /* void Pair::connect(const std::vector<char> &other_end). Where this end listens,
  * const Address &Pair::address() const, may change by it. */
-typedef void connecting(void *, const struct bytes *);
-SN_EXPORT connecting sn_gloo_connect __asm__(TCP "4Pair7connectERKSt6vectorIcSaIcEE");
-void sn_gloo_connect(void *pair, const struct bytes *other_end)
+#define CONNECT TCP "4Pair7connectERKSt6vectorIcSaIcEE"
+SN_REPLACES(CONNECT, void, sn_gloo_connect, (void *pair, const struct bytes *other_end))
 {
 	struct address {
 		const void *vtable;
 		struct end end;
 	};
-	connecting *function =
-	    (connecting *)SN_REAL_SYMBOL(TCP "4Pair7connectERKSt6vectorIcSaIcEE");
+	void (*function)(void *, const struct bytes *) = SN_REAL_SYMBOL(CONNECT);
 	const struct address *(*address)(const void *) =
-	    (const struct address *(*)(const void *))SN_REAL_SYMBOL(
-		"_ZNK4gloo9transport3tcp4Pair7addressEv");
+	    SN_REAL_SYMBOL("_ZNK4gloo9transport3tcp4Pair7addressEv");
 	struct end other;
 	if (sn_messages_are_wanted() && address &&
 	    (size_t)(other_end->end - other_end->begin) >= sizeof(other)) {
 		memcpy(&other, other_end->begin, sizeof(other));
 		uint64_t ends[] = {hash_end(&address(pair)->end), hash_end(&other)};
 		uint32_t connection = (uint32_t)sn_message_mix(ends[0] + ends[1]) | 1;
-		note_pair((uintptr_t)pair, ends[0] && ends[1] ? connection : 0);
+		sn_word_set(&connections, (uintptr_t)pair, ends[0] && ends[1] ? connection : 0);
 	}
 	function(pair, other_end);
 }
@@ -136,18 +115,12 @@ static uint32_t connection_to(const struct context *context, uint32_t peer)
 {
 	/* std::unique_ptr<Pair> &Context::getPair(int), that of the base class: it only looks */
 	const uintptr_t *(*function)(const struct context *, int) =
-	    (const uintptr_t *(*)(const struct context *, int))SN_REAL_SYMBOL(
-		"_ZN4gloo9transport7Context7getPairEi");
+	    SN_REAL_SYMBOL("_ZN4gloo9transport7Context7getPairEi");
 	if (!function || context->rank < 0 || context->rank >= context->size ||
 	    peer >= (uint32_t)context->size)
 		return 0;
 	uintptr_t pair = *function(context, (int)peer);
-	for (unsigned probe = 0; probe < PROBES && pair; probe++) {
-		size_t place = (sn_message_mix(pair) + probe) % PAIRS;
-		if (atomic_load_explicit(&pairs[place].pair, memory_order_relaxed) == pair)
-			return atomic_load_explicit(&pairs[place].connection, memory_order_relaxed);
-	}
-	return 0;
+	return pair ? (uint32_t)sn_word_get(&connections, pair, 0) : 0;
 }
 
 /* What this process calls the group. */
@@ -166,7 +139,7 @@ static void learn_rank(const struct context *context)
 	if (!largest)
 		atomic_store(&has_rank, sn_property_has("rank"));
 	if (!atomic_load(&has_rank))
-		sn_property_set_rank((uint32_t)context->rank);
+		sn_property_set_number("rank", (uint32_t)context->rank);
 }
 
 /* ---- collectives ---- */
@@ -220,10 +193,9 @@ static void run(operation *function, void *options, const char *name)
 }
 
 #define COLLECTIVE(name, symbol)                                                                   \
-	SN_EXPORT operation sn_gloo_##name __asm__(symbol);                                        \
-	void sn_gloo_##name(void *options)                                                         \
+	SN_REPLACES(symbol, void, sn_gloo_##name, (void *options))                                 \
 	{                                                                                          \
-		run((operation *)SN_REAL_SYMBOL(symbol), options, "gloo:" #name);                  \
+		run(SN_REAL_SYMBOL(symbol), options, "gloo:" #name);                               \
 	}
 COLLECTIVE(allgather, "_ZN4gloo9allgatherERNS_16AllgatherOptionsE")
 COLLECTIVE(allgatherv, "_ZN4gloo10allgathervERNS_17AllgathervOptionsE")
@@ -295,27 +267,24 @@ static void transfer_to_or_from(transfer *function, bool is_sent, struct buffer 
 	sn_message_record_call("gloo send", &message, sn_message_record);
 }
 
-SN_EXPORT transfer sn_gloo_send __asm__(BUFFER "4sendEimmm");
-void sn_gloo_send(struct buffer *buffer, int peer, uint64_t slot, size_t offset, size_t bytes)
-{
-	transfer_to_or_from((transfer *)SN_REAL_SYMBOL(BUFFER "4sendEimmm"), true, buffer, peer,
-			    slot, offset, bytes);
-}
-
-SN_EXPORT transfer sn_gloo_receive __asm__(BUFFER "4recvEimmm");
-void sn_gloo_receive(struct buffer *buffer, int peer, uint64_t slot, size_t offset, size_t bytes)
-{
-	transfer_to_or_from((transfer *)SN_REAL_SYMBOL(BUFFER "4recvEimmm"), false, buffer, peer,
-			    slot, offset, bytes);
-}
+#define TRANSFERS(name, symbol, is_sent)                                                           \
+	SN_REPLACES(                                                                               \
+	    symbol, void, name,                                                                    \
+	    (struct buffer * buffer, int peer, uint64_t slot, size_t offset, size_t bytes))        \
+	{                                                                                          \
+		transfer_to_or_from(SN_REAL_SYMBOL(symbol), is_sent, buffer, peer, slot, offset,   \
+				    bytes);                                                        \
+	}
+TRANSFERS(sn_gloo_send, BUFFER "4sendEimmm", true)
+TRANSFERS(sn_gloo_receive, BUFFER "4recvEimmm", false)
 
 /* From any of a list of ranks, a std::vector<int> that C++ passes by its address. */
-typedef void receive_any(struct buffer *, void *, uint64_t, size_t, size_t);
-SN_EXPORT receive_any sn_gloo_receive_any __asm__(BUFFER "4recvESt6vectorIiSaIiEEmmm");
-void sn_gloo_receive_any(struct buffer *buffer, void *ranks, uint64_t slot, size_t offset,
-			 size_t bytes)
+#define RECEIVE_ANY BUFFER "4recvESt6vectorIiSaIiEEmmm"
+SN_REPLACES(RECEIVE_ANY, void, sn_gloo_receive_any,
+	    (struct buffer * buffer, void *ranks, uint64_t slot, size_t offset, size_t bytes))
 {
-	receive_any *function = (receive_any *)SN_REAL_SYMBOL(BUFFER "4recvESt6vectorIiSaIiEEmmm");
+	void (*function)(struct buffer *, void *, uint64_t, size_t, size_t) =
+	    SN_REAL_SYMBOL(RECEIVE_ANY);
 	if (sn_messages_are_wanted()) {
 		struct sn_message message = describe(buffer, SN_MESSAGE_ANYBODY, slot,
 						     bytes_of(buffer, offset, bytes), false);
@@ -330,7 +299,7 @@ typedef bool waiting(struct buffer *, int *, int64_t);
 static void record_sent(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
 {
 	struct sn_message message;
-	if (!sn_message_take(key_of(buffer, true), peer, &message))
+	if (!sn_message_remove(key_of(buffer, true), peer, &message))
 		return;
 	message.start_ns = start_ns;
 	message.end_ns = sn_now_ns();
@@ -340,7 +309,7 @@ static void record_sent(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
 static void record_received(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
 {
 	struct sn_message message;
-	if (!sn_message_take(key_of(buffer, false), peer, &message))
+	if (!sn_message_remove(key_of(buffer, false), peer, &message))
 		return;
 	/* of several that came gloo tells the last one's rank alone: then the others are what is
 	 * left, and have come as well */
@@ -371,16 +340,10 @@ static bool wait_for(waiting *function, bool is_sent, struct buffer *buffer, int
 	return is_done;
 }
 
-SN_EXPORT waiting sn_gloo_wait_send __asm__(BUFFER "8waitSendEPi" MILLISECONDS);
-bool sn_gloo_wait_send(struct buffer *buffer, int *peer, int64_t milliseconds)
-{
-	return wait_for((waiting *)SN_REAL_SYMBOL(BUFFER "8waitSendEPi" MILLISECONDS), true, buffer,
-			peer, milliseconds);
-}
-
-SN_EXPORT waiting sn_gloo_wait_receive __asm__(BUFFER "8waitRecvEPi" MILLISECONDS);
-bool sn_gloo_wait_receive(struct buffer *buffer, int *peer, int64_t milliseconds)
-{
-	return wait_for((waiting *)SN_REAL_SYMBOL(BUFFER "8waitRecvEPi" MILLISECONDS), false,
-			buffer, peer, milliseconds);
-}
+#define WAITS_FOR(name, symbol, is_sent)                                                           \
+	SN_REPLACES(symbol, bool, name, (struct buffer * buffer, int *peer, int64_t milliseconds)) \
+	{                                                                                          \
+		return wait_for(SN_REAL_SYMBOL(symbol), is_sent, buffer, peer, milliseconds);      \
+	}
+WAITS_FOR(sn_gloo_wait_send, BUFFER "8waitSendEPi" MILLISECONDS, true)
+WAITS_FOR(sn_gloo_wait_receive, BUFFER "8waitRecvEPi" MILLISECONDS, false)

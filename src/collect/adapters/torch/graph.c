@@ -43,7 +43,7 @@ struct sn_torch_graph {
 };
 
 struct counter {
-	_Atomic uint64_t key, turn_and_count;
+	_Atomic uint64_t key, iteration_and_count;
 };
 struct sequence {
 	_Atomic uint64_t key;
@@ -72,17 +72,18 @@ const char *sn_torch_graph_lack(void)
 /* ---- iterations whose tensors are looked at ---- */
 
 /* Whether they are in this iteration. Those in a row are a group. */
-static bool is_whole(uint64_t turn, uint32_t *group)
+static bool is_whole(uint64_t iteration, uint32_t *group)
 {
-	*group = turn <= WHOLE_FIRST ? 0 : (uint32_t)(turn / PAIR_EVERY);
-	return sn_config.graph == SN_GRAPH_ALL || turn <= WHOLE_FIRST || turn % PAIR_EVERY < 2;
+	*group = iteration <= WHOLE_FIRST ? 0 : (uint32_t)(iteration / PAIR_EVERY);
+	return sn_config.graph == SN_GRAPH_ALL || iteration <= WHOLE_FIRST ||
+	       iteration % PAIR_EVERY < 2;
 }
 
 enum sn_torch_wish sn_torch_graph_wish(const struct sn_torch_thread *self, uintptr_t stack)
 {
 	const struct sn_torch_graph *graph = self->graph;
 	uint32_t depth = graph ? graph->depth : 0, group;
-	uint64_t turn;
+	uint64_t iteration;
 	if (!is_on || depth > DEPTH)
 		return SN_TORCH_WISH_NOTHING;
 	/* a backward node that was left by an exception lies where others now run */
@@ -91,20 +92,20 @@ enum sn_torch_wish sn_torch_graph_wish(const struct sn_torch_thread *self, uintp
 		depth--;
 	if (depth && graph->entries[depth - 1].kind != BACKWARD)
 		return SN_TORCH_WISH_NOTHING;
-	bool is_in_turn = sn_torch_turn_now(&turn);
+	bool is_in_iteration = sn_torch_iteration_now(&iteration);
 	/* this operator may be the one that begins the next */
-	bool wants =
-	    (is_in_turn && is_whole(turn, &group)) || (!depth && is_whole(turn + 1, &group));
+	bool wants = (is_in_iteration && is_whole(iteration, &group)) ||
+		     (!depth && is_whole(iteration + 1, &group));
 	if (has_tensors && wants)
 		return SN_TORCH_WISH_TENSORS;
 	return depth ? SN_TORCH_WISH_NOTHING : SN_TORCH_WISH_EVENT;
 }
 
 /* Decides it for a node that runs. */
-static void choose(struct entry *entry, uint64_t turn)
+static void choose(struct entry *entry, uint64_t iteration)
 {
 	uint32_t model = sn_graph_model_of(entry->node);
-	entry->has_tensors = is_whole(turn, &entry->group) || !sn_torch_callbacks_known();
+	entry->has_tensors = is_whole(iteration, &entry->group) || !sn_torch_callbacks_known();
 	if (entry->has_tensors ||
 	    atomic_load_explicit(&sampled_model, memory_order_relaxed) == model)
 		return;
@@ -112,18 +113,19 @@ static void choose(struct entry *entry, uint64_t turn)
 	atomic_store_explicit(&sampled_model, model, memory_order_relaxed);
 }
 
-/* How many of this key the turn has had before. Two keys of one place share it: rare, and then
+/* How many of this key the iteration has had before. Two keys of one place share it: rare, and then
  * nodes are told apart that need not be. */
-static uint32_t count_in_turn(uint64_t key, uint64_t turn)
+static uint32_t count_in_iteration(uint64_t key, uint64_t iteration)
 {
 	struct counter *counter = counters + key % COUNTERS;
-	uint64_t now = atomic_load_explicit(&counter->turn_and_count, memory_order_relaxed), next;
+	uint64_t now = atomic_load_explicit(&counter->iteration_and_count, memory_order_relaxed),
+		 next;
 	do {
 		bool is_same = atomic_load_explicit(&counter->key, memory_order_relaxed) == key &&
-			       now >> 24 == (turn & ((1ull << 40) - 1));
-		next = is_same ? now + 1 : (turn << 24) + 1;
+			       now >> 24 == (iteration & ((1ull << 40) - 1));
+		next = is_same ? now + 1 : (iteration << 24) + 1;
 	} while (!atomic_compare_exchange_weak_explicit(
-	    &counter->turn_and_count, &now, next, memory_order_relaxed, memory_order_relaxed));
+	    &counter->iteration_and_count, &now, next, memory_order_relaxed, memory_order_relaxed));
 	atomic_store_explicit(&counter->key, key, memory_order_relaxed);
 	return (uint32_t)(next & 0xffffff) - 1;
 }
@@ -216,16 +218,16 @@ new_operator(uint32_t model, uint64_t key, const char *name, const struct sn_tor
 }
 
 static uint32_t node_of_operator(struct sn_torch_thread *self, const char *name, uint64_t now_ns,
-				 uint64_t *turn)
+				 uint64_t *iteration)
 {
 	struct sn_torch_where where;
 	uint64_t hash = sn_hash_text(name, strlen(name));
 	sn_torch_where(self, &where);
 	hash = sn_hash_mix(hash, where.module_hash);
-	if (!sn_torch_turn(self, sn_hash_mix(hash, where.line_hash), now_ns, turn))
+	if (!sn_torch_iteration(self, sn_hash_mix(hash, where.line_hash), now_ns, iteration))
 		return SN_GRAPH_NONE;
 	uint32_t model = sn_torch_graph_model();
-	uint64_t key = sn_hash_mix(hash, count_in_turn(hash, *turn));
+	uint64_t key = sn_hash_mix(hash, count_in_iteration(hash, *iteration));
 	uint32_t known = sn_graph_find(model, key);
 	return known != SN_GRAPH_NONE || model == SN_GRAPH_NONE
 		   ? known
@@ -243,16 +245,16 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 	    push(graph, (uintptr_t)function, is_inner || outer ? INNER : OPERATOR);
 	if (!entry || is_inner)
 		return;
-	uint64_t turn;
+	uint64_t iteration;
 	entry->start_ns = sn_now_ns();
 	if (outer) { /* what runs in a backward node is its doing */
 		entry->node = outer->node;
 		entry->has_tensors = outer->has_tensors;
 		entry->group = outer->group;
 	} else {
-		entry->node = node_of_operator(self, name, entry->start_ns, &turn);
+		entry->node = node_of_operator(self, name, entry->start_ns, &iteration);
 		if (entry->node != SN_GRAPH_NONE)
-			choose(entry, turn);
+			choose(entry, iteration);
 	}
 	if (entry->node != SN_GRAPH_NONE && entry->has_tensors && has_tensors)
 		add_inputs(graph, function, name, entry);
@@ -377,14 +379,14 @@ static void make_backward(void *argument)
 	});
 }
 
-static uint32_t node_of_backward(const struct sn_torch_node *read, uint64_t *turn)
+static uint32_t node_of_backward(const struct sn_torch_node *read, uint64_t *iteration)
 {
 	uint32_t forward = forward_of(read);
-	if (!sn_torch_turn_now(turn))
+	if (!sn_torch_iteration_now(iteration))
 		return SN_GRAPH_NONE;
 	uint64_t key =
 	    sn_hash_mix(sn_hash_text(read->name, backward_name_length(read)), forward + 1ull);
-	key = sn_hash_mix(key, count_in_turn(key, *turn));
+	key = sn_hash_mix(key, count_in_iteration(key, *iteration));
 	uint32_t model = sn_torch_graph_model(), known = sn_graph_find(model, key);
 	if (known == SN_GRAPH_NONE && model != SN_GRAPH_NONE) {
 		struct new_backward fresh = {read, key, model, forward, SN_GRAPH_NONE};
@@ -415,10 +417,10 @@ void sn_torch_graph_backward(struct sn_torch_thread *self, const struct sn_torch
 	struct entry *entry = push(graph, stack, BACKWARD);
 	if (!entry)
 		return;
-	uint64_t turn;
-	entry->node = node_of_backward(node, &turn);
+	uint64_t iteration;
+	entry->node = node_of_backward(node, &iteration);
 	if (entry->node != SN_GRAPH_NONE)
-		choose(entry, turn);
+		choose(entry, iteration);
 	entry->start_ns = sn_now_ns();
 }
 

@@ -5,7 +5,7 @@
  *	graph.c		nodes: top-level operators and autograd nodes as they run
  *	graph_tensor.c	edges: which tensors an operator reads and makes
  *	graph_module.c	which nn.Module an operator runs in, and the line that called it
- *	graph_turn.c	iterations, where the program does not mark them
+ *	graph_iteration.c	iterations, where the program does not mark them
  *
  * docs/design/graph.md says how it is done.
  *
@@ -83,9 +83,9 @@ struct sn_torch_code {
 	uint64_t file_hash;
 };
 enum { SN_TORCH_PLACES = 1024 };
-/* And of a path of Python frames, by its print. */
+/* And of a path of Python frames, by its fingerprint. */
 struct sn_torch_place {
-	uint64_t print; /* 0: of none */
+	uint64_t fingerprint; /* 0: of none */
 	uint64_t line_hash;
 	const char *file;
 	uint32_t file_length, line;
@@ -94,14 +94,15 @@ struct sn_torch_place {
 /* Where the calling thread is. Between sn_enter and sn_leave. */
 void sn_torch_where(struct sn_torch_thread *self, struct sn_torch_where *where);
 
-/* --- graph_turn.c --- */
+/* --- graph_iteration.c --- */
 
 /* An operator begins, of this hash; tells whether iterations are known, and its number. */
-bool sn_torch_turn(struct sn_torch_thread *self, uint64_t hash, uint64_t now_ns, uint64_t *turn);
-/* The turn as it is, for who begins none. */
-bool sn_torch_turn_now(uint64_t *turn);
+bool sn_torch_iteration(struct sn_torch_thread *self, uint64_t hash, uint64_t now_ns,
+			uint64_t *iteration);
+/* The iteration as it is, for who begins none. */
+bool sn_torch_iteration_now(uint64_t *iteration);
 uint32_t sn_torch_graph_model(void);
 /* MT: the only thread. */
-void sn_torch_turn_after_fork(void);
+void sn_torch_iteration_after_fork(void);
 
 #endif

@@ -3,15 +3,16 @@
  * Which nn.Module an operator runs in.
  *
  * A module is called through Module._call_impl, whose first argument it is; so the Python frames of
- * an operator name the module object. What it is called is found when it is called for the first
+ * an operator name the module object. Its name is found when it is called for the first
  * time: _call_impl asks PyTorch whether it is tracing, a function that this library stands in front
  * of, and there the thread holds the interpreter's lock. The module that called it is asked for the
- * name under which it has this one; what is called by none is called by its class.
+ * name under which it has this one; a module that no other one calls is named after its class.
  */
 #include "collect/core/callpath.h"
 #include "graph.h"
 
 #include "collect/core/hash.h"
+#include "collect/core/word_table.h"
 
 #include "collect/core/adapter.h"
 #include "collect/intercept/real_symbol.h"
@@ -20,7 +21,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-enum { ENTRIES = 4096, FRAMES_MAX = 256, PATH_BYTES = 512, SEARCH_DEPTH = 3, TYPE_NAME = 24 };
+enum { TABLE_BITS = 12, FRAMES_MAX = 256, PATH_BYTES = 512, SEARCH_DEPTH = 3, TYPE_NAME = 24 };
 
 /* The interpreter's own functions; opaque objects. */
 static struct {
@@ -35,12 +36,11 @@ static struct {
 static bool has_python;
 
 struct known {
-	_Atomic uintptr_t module;
 	uintptr_t type;
-	const char *path;
 	uint64_t hash;
+	char path[];
 };
-static struct known *table;
+static struct sn_word_table modules = {.bits = TABLE_BITS}; /* struct known by the object */
 static struct sn_bump memory;
 
 static void *symbol(const char *name)
@@ -58,8 +58,8 @@ void sn_torch_module_init(void)
 	python.next = (int (*)(void *, intptr_t *, void **, void **))symbol("PyDict_Next");
 	python.text = (const char *(*)(void *))symbol("PyUnicode_AsUTF8");
 	python.release = (void (*)(void *))symbol("Py_DecRef");
-	table = sn_pages_map(ENTRIES * sizeof(*table));
-	has_python = table && python.holds_lock && python.error && python.clear &&
+	modules.slots = sn_pages_map(sizeof(*modules.slots) << TABLE_BITS);
+	has_python = modules.slots && python.holds_lock && python.error && python.clear &&
 		     python.attribute && python.next && python.text && python.release;
 }
 
@@ -70,40 +70,25 @@ static uintptr_t type_of(uintptr_t object)
 	return ((const uintptr_t *)object)[1];
 }
 
-static struct known *find(uintptr_t module, bool for_adding)
-{
-	uint32_t place = (uint32_t)((module >> 4) * 0x9E3779B97F4A7C15ull >> 40);
-	for (uint32_t probe = 0; probe < 16; probe++) {
-		struct known *entry = table + (place + probe) % ENTRIES;
-		uintptr_t at = atomic_load_explicit(&entry->module, memory_order_acquire);
-		if (at == module || (!at && for_adding))
-			return entry;
-		if (!at)
-			return NULL;
-	}
-	return NULL;
-}
-
 /* Under the interpreter's lock: one thread at a time. */
 static void add(uintptr_t module, const char *path)
 {
 	size_t length = strlen(path);
-	struct known *entry = find(module, true);
-	char *copy = entry ? sn_bump_take(&memory, length + 1) : NULL;
-	if (!copy)
+	struct known *known = sn_bump_alloc(&memory, sizeof(*known) + length + 1);
+	if (!known)
 		return;
-	memcpy(copy, path, length + 1);
-	entry->type = type_of(module);
-	entry->path = copy;
-	entry->hash = sn_hash_text(copy, length);
-	atomic_store_explicit(&entry->module, module, memory_order_release);
+	known->type = type_of(module);
+	known->hash = sn_hash_text(path, length);
+	memcpy(known->path, path, length + 1);
+	sn_word_set(&modules, module, (uintptr_t)known);
 }
 
 static const struct known *lookup(uintptr_t module)
 {
-	const struct known *entry = table ? find(module, false) : NULL;
+	const struct known *known =
+	    modules.slots ? (const struct known *)sn_word_get(&modules, module, 0) : NULL;
 	/* another object may be where it was */
-	return entry && entry->type == type_of(module) ? entry : NULL;
+	return known && known->type == type_of(module) ? known : NULL;
 }
 
 /* ---- frames ---- */
@@ -244,8 +229,8 @@ static const struct sn_torch_code *code_of(struct sn_torch_thread *self, uint32_
 	return known;
 }
 
-static void take_line(const struct sn_cct *cct, const struct sn_python_frame *frame,
-		      uint64_t file_hash, struct sn_torch_where *where)
+static void set_line(const struct sn_cct *cct, const struct sn_python_frame *frame,
+		     uint64_t file_hash, struct sn_torch_where *where)
 {
 	const struct sn_cct_code *code = sn_array_at(&cct->codes, frame->code);
 	const struct sn_cct_string *file = sn_array_at(&cct->strings, code->record.file);
@@ -256,7 +241,7 @@ static void take_line(const struct sn_cct *cct, const struct sn_python_frame *fr
 }
 
 /* The module in whose call `frame` is; false where that is none that is known. */
-static bool take_module(struct sn_thread *thread, uintptr_t frame, struct sn_torch_where *where)
+static bool set_module(struct sn_thread *thread, uintptr_t frame, struct sn_torch_where *where)
 {
 	struct sn_python_frame call = {.frame = frame};
 	uintptr_t module = sn_python_first_argument(thread, &call);
@@ -280,10 +265,10 @@ static void find_where(struct sn_torch_thread *self, struct sn_torch_where *wher
 			continue;
 		const struct sn_torch_code *code = code_of(self, frames[i].code);
 		if (!where->file && !code->is_torch_file)
-			take_line(&thread->cct, frames + i, code->file_hash, where);
+			set_line(&thread->cct, frames + i, code->file_hash, where);
 		if (where->module || !code->is_module_call)
 			continue;
-		take_module(thread, frames[i].frame, where);
+		set_module(thread, frames[i].frame, where);
 		if (!*module_frame)
 			*module_frame = frames[i].frame;
 	}
@@ -297,8 +282,8 @@ static uintptr_t outer_frame(struct sn_thread *thread, uintptr_t frame, uint32_t
 }
 
 /* Of a path that is known all is known but the object that is the module. */
-static bool take_place(struct sn_thread *thread, const struct sn_torch_place *place,
-		       uintptr_t innermost, struct sn_torch_where *where)
+static bool use_place(struct sn_thread *thread, const struct sn_torch_place *place,
+		      uintptr_t innermost, struct sn_torch_where *where)
 {
 	*where = (struct sn_torch_where){.file = place->file,
 					 .file_length = place->file_length,
@@ -307,12 +292,12 @@ static bool take_place(struct sn_thread *thread, const struct sn_torch_place *pl
 	if (place->module_steps == UINT32_MAX)
 		return true;
 	uintptr_t frame = outer_frame(thread, innermost, place->module_steps);
-	return frame && take_module(thread, frame, where);
+	return frame && set_module(thread, frame, where);
 }
 
 /* Not where the innermost module's name was not known yet: then it is another's. */
-static void remember_place(struct sn_thread *thread, struct sn_torch_place *place, uint64_t print,
-			   uintptr_t innermost, uintptr_t module_frame,
+static void remember_place(struct sn_thread *thread, struct sn_torch_place *place,
+			   uint64_t fingerprint, uintptr_t innermost, uintptr_t module_frame,
 			   const struct sn_torch_where *where)
 {
 	struct sn_torch_where again;
@@ -320,9 +305,9 @@ static void remember_place(struct sn_thread *thread, struct sn_torch_place *plac
 	uintptr_t frame = innermost;
 	for (; module_frame && frame && frame != module_frame && steps < FRAMES_MAX; steps++)
 		frame = sn_python_caller(thread, frame);
-	if (module_frame && (frame != module_frame || !take_module(thread, frame, &again)))
+	if (module_frame && (frame != module_frame || !set_module(thread, frame, &again)))
 		return;
-	*place = (struct sn_torch_place){.print = print,
+	*place = (struct sn_torch_place){.fingerprint = fingerprint,
 					 .line_hash = where->line_hash,
 					 .file = where->file,
 					 .file_length = where->file_length,
@@ -338,14 +323,15 @@ void sn_torch_where(struct sn_torch_thread *self, struct sn_torch_where *where)
 	if (!self->graph_places)
 		self->graph_places = sn_pages_map(SN_TORCH_PLACES * sizeof(*self->graph_places));
 	uintptr_t innermost = sn_python_innermost(thread), module_frame;
-	uint64_t print = innermost == SN_PYTHON_UNKNOWN || !self->graph_places
-			     ? 0
-			     : sn_python_print(thread, innermost);
+	uint64_t fingerprint = innermost == SN_PYTHON_UNKNOWN || !self->graph_places
+				   ? 0
+				   : sn_python_fingerprint(thread, innermost);
 	struct sn_torch_place *place =
-	    print ? &self->graph_places[(print >> 32) % SN_TORCH_PLACES] : NULL;
-	if (place && place->print == print && take_place(thread, place, innermost, where))
+	    fingerprint ? &self->graph_places[(fingerprint >> 32) % SN_TORCH_PLACES] : NULL;
+	if (place && place->fingerprint == fingerprint &&
+	    use_place(thread, place, innermost, where))
 		return;
 	find_where(self, where, &module_frame);
 	if (place && where->file)
-		remember_place(thread, place, print, innermost, module_frame, where);
+		remember_place(thread, place, fingerprint, innermost, module_frame, where);
 }

@@ -122,7 +122,7 @@ static uint32_t header_of(uintptr_t object)
 	return known;
 }
 
-static bool take_tensor(uintptr_t impl, uint32_t index, struct sn_torch_tensor *tensor)
+static bool read_tensor(uintptr_t impl, uint32_t index, struct sn_torch_tensor *tensor)
 {
 	if (!is_object(impl))
 		return false;
@@ -136,7 +136,7 @@ static bool take_tensor(uintptr_t impl, uint32_t index, struct sn_torch_tensor *
 	return true;
 }
 
-static uint32_t take_list(uintptr_t list, uint32_t index, struct sn_torch_tensor *tensors,
+static uint32_t read_list(uintptr_t list, uint32_t index, struct sn_torch_tensor *tensors,
 			  uint32_t count)
 {
 	uint32_t header = atomic_load_explicit(&header_bytes, memory_order_relaxed);
@@ -148,11 +148,11 @@ static uint32_t take_list(uintptr_t list, uint32_t index, struct sn_torch_tensor
 		return count;
 	for (; begin < end && count < SN_TORCH_TENSORS; begin++)
 		if (begin->tag == TAG_TENSOR)
-			count += take_tensor(begin->payload, index, tensors + count);
+			count += read_tensor(begin->payload, index, tensors + count);
 	return count;
 }
 
-static uint32_t take_all(struct span values, struct sn_torch_tensor *tensors)
+static uint32_t read_tensors(struct span values, struct sn_torch_tensor *tensors)
 {
 	uint32_t count = 0, index = 0;
 	uint32_t lists = atomic_load_explicit(&list_tag, memory_order_relaxed);
@@ -160,9 +160,9 @@ static uint32_t take_all(struct span values, struct sn_torch_tensor *tensors)
 		if (count == SN_TORCH_TENSORS)
 			break;
 		if (at->tag == TAG_TENSOR)
-			count += take_tensor(at->payload, index, tensors + count);
+			count += read_tensor(at->payload, index, tensors + count);
 		else if (at->tag == lists)
-			count = take_list(at->payload, index, tensors, count);
+			count = read_list(at->payload, index, tensors, count);
 	}
 	return count;
 }
@@ -189,7 +189,7 @@ uint32_t sn_torch_inputs(const void *function, const char *name,
 	}
 	readable++;
 	learn_list(name, inputs);
-	return take_all(inputs, tensors);
+	return read_tensors(inputs, tensors);
 }
 
 uint32_t sn_torch_outputs(const void *function, struct sn_torch_tensor tensors[SN_TORCH_TENSORS])
@@ -198,7 +198,7 @@ uint32_t sn_torch_outputs(const void *function, struct sn_torch_tensor tensors[S
 	uint64_t count = num_outputs(function);
 	if (!count || count > ARGUMENTS_MAX || !find_outputs(function, count, &outputs))
 		return 0;
-	return take_all(outputs, tensors);
+	return read_tensors(outputs, tensors);
 }
 
 /* ---- who wrote what ---- */
@@ -211,7 +211,7 @@ static uint32_t hash(uintptr_t address)
 static void put(struct entry *table, uintptr_t address, uint32_t check, uint32_t node)
 {
 	struct entry *entry = table + hash(address) % TABLE_ENTRIES;
-	/* who reads in between finds no address */
+	/* a reader in between finds no address */
 	atomic_store_explicit(&entry->address, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->node_and_check, (uint64_t)node << 32 | check,
 			      memory_order_release);

@@ -12,9 +12,9 @@
 #include "collect/intercept/intercept.h"
 #include "collect/intercept/real_symbol.h"
 
-static inline bool is_on(_Atomic bool *duty)
+static inline bool is_wanted(_Atomic bool *duty)
 {
-	return __builtin_expect(atomic_load_explicit(duty, memory_order_relaxed), 1);
+	return atomic_load_explicit(duty, memory_order_relaxed);
 }
 
 static inline void notice(uintptr_t from)
@@ -28,8 +28,7 @@ static inline void notice(uintptr_t from)
 /* void torch::autograd::set_default_engine_stub(Engine &(*)()): called once, when libtorch_python
  * is initialised: libtorch_cpu is ready and no operator has run. */
 #define SET_STUB "_ZN5torch8autograd23set_default_engine_stubEPFRNS0_6EngineEvE"
-SN_EXPORT void sn_torch_set_stub(void *stub) __asm__(SET_STUB);
-void sn_torch_set_stub(void *stub)
+SN_REPLACES(SET_STUB, void, sn_torch_set_stub, (void *stub))
 {
 	void (*function)(void *) = SN_REAL_SYMBOL(SET_STUB);
 	if (function)
@@ -38,13 +37,12 @@ void sn_torch_set_stub(void *stub)
 }
 
 /* uint64_t at::sequence_number::get_and_increment(): once for each autograd node that is made. */
-SN_EXPORT uint64_t sn_torch_get_and_increment(void) __asm__(SN_TORCH_SEQUENCE);
-uint64_t sn_torch_get_and_increment(void)
+SN_REPLACES(SN_TORCH_SEQUENCE, uint64_t, sn_torch_get_and_increment, (void))
 {
 	uint64_t (*function)(void) = SN_REAL_SYMBOL(SN_TORCH_SEQUENCE);
 	uint64_t sequence = function();
 	notice(CALLER);
-	if (is_on(&sn_torch_duties.autograd))
+	if (__builtin_expect(is_wanted(&sn_torch_duties.autograd), 1))
 		sn_torch_forward(sequence, SN_CALLER_STACK, CALLER);
 	return sequence;
 }
@@ -68,10 +66,8 @@ sn_torch_personality(int version, int actions, uint64_t class, void *exception, 
 /* void Engine::evaluate_function(shared_ptr<GraphTask> &, Node *, InputBuffer &, const
  * shared_ptr<ReadyQueue> &): runs one node of the backward pass, its hooks and the hand-over of its
  * gradients. An exception passes through; the personality closes what was opened. */
-SN_EXPORT __attribute__((noinline, noclone)) void
-sn_torch_evaluate(void *engine, void *task, void *node, void *inputs,
-		  void *queue) __asm__(SN_TORCH_EVALUATE);
-void sn_torch_evaluate(void *engine, void *task, void *node, void *inputs, void *queue)
+SN_REPLACES(SN_TORCH_EVALUATE, __attribute__((noinline, noclone)) void, sn_torch_evaluate,
+	    (void *engine, void *task, void *node, void *inputs, void *queue))
 {
 	__asm__ volatile(".cfi_personality 0x1b, sn_torch_personality");
 	void (*function)(void *, void *, void *, void *, void *) =
@@ -85,8 +81,7 @@ void sn_torch_evaluate(void *engine, void *task, void *node, void *inputs, void 
 /* Tensor at::Generator::get_state() const and void at::Generator::set_state(const Tensor &): rare,
  * but torch.compile calls them around each compilation. The Tensor is returned by address. */
 #define GET_STATE "_ZNK2at9Generator9get_stateEv"
-SN_EXPORT void *sn_torch_get_state(void *result, const void *generator) __asm__(GET_STATE);
-void *sn_torch_get_state(void *result, const void *generator)
+SN_REPLACES(GET_STATE, void *, sn_torch_get_state, (void *result, const void *generator))
 {
 	void *(*function)(void *, const void *) = SN_REAL_SYMBOL(GET_STATE);
 	function(result, generator);
@@ -95,8 +90,7 @@ void *sn_torch_get_state(void *result, const void *generator)
 }
 
 #define SET_STATE "_ZN2at9Generator9set_stateERKNS_6TensorE"
-SN_EXPORT void sn_torch_set_state(void *generator, const void *state) __asm__(SET_STATE);
-void sn_torch_set_state(void *generator, const void *state)
+SN_REPLACES(SET_STATE, void, sn_torch_set_state, (void *generator, const void *state))
 {
 	void (*function)(void *, const void *) = SN_REAL_SYMBOL(SET_STATE);
 	function(generator, state);
@@ -106,8 +100,7 @@ void sn_torch_set_state(void *generator, const void *state)
 /* const std::shared_ptr<TracingState> &torch::jit::tracer::getTracingState(): each nn.Module asks
  * for it when it is called. */
 #define TRACING "_ZN5torch3jit6tracer15getTracingStateEv"
-SN_EXPORT const void *sn_torch_tracing(void) __asm__(TRACING);
-const void *sn_torch_tracing(void)
+SN_REPLACES(TRACING, const void *, sn_torch_tracing, (void))
 {
 	const void *(*function)(void) = SN_REAL_SYMBOL(TRACING);
 	if (sn_torch_graph_on())
@@ -117,9 +110,7 @@ const void *sn_torch_tracing(void)
 
 /* std::optional<StepCallbacks> at::getStepCallbacksUnlessEmpty(RecordScope): asked by each
  * operator. The optional is returned by address. */
-SN_EXPORT void *sn_torch_step_callbacks(void *answer,
-					uint8_t scope) __asm__(SN_TORCH_STEP_CALLBACKS);
-void *sn_torch_step_callbacks(void *answer, uint8_t scope)
+SN_REPLACES(SN_TORCH_STEP_CALLBACKS, void *, sn_torch_step_callbacks, (void *answer, uint8_t scope))
 {
 	void *(*function)(void *, uint8_t) = SN_REAL_SYMBOL(SN_TORCH_STEP_CALLBACKS);
 	if (!sn_torch_callbacks_known())
@@ -129,9 +120,7 @@ void *sn_torch_step_callbacks(void *answer, uint8_t scope)
 
 /* at::RecordFunction::RecordFunction(RecordScope): announces what is no operator of the dispatcher,
  * as the evaluation of an autograd node is. */
-SN_EXPORT void sn_torch_record_function(void *self,
-					uint8_t scope) __asm__(SN_TORCH_RECORD_FUNCTION);
-void sn_torch_record_function(void *self, uint8_t scope)
+SN_REPLACES(SN_TORCH_RECORD_FUNCTION, void, sn_torch_record_function, (void *self, uint8_t scope))
 {
 	void (*function)(void *, uint8_t) = SN_REAL_SYMBOL(SN_TORCH_RECORD_FUNCTION);
 	if (sn_torch_callbacks_known())
@@ -171,8 +160,7 @@ ADDING(add_global, SN_TORCH_ADD_GLOBAL)
 ADDING(add_local, SN_TORCH_ADD_LOCAL)
 
 /* void at::removeCallback(uint64_t) */
-SN_EXPORT void sn_torch_remove(uint64_t handle) __asm__(SN_TORCH_REMOVE);
-void sn_torch_remove(uint64_t handle)
+SN_REPLACES(SN_TORCH_REMOVE, void, sn_torch_remove, (uint64_t handle))
 {
 	void (*function)(uint64_t) = SN_REAL_SYMBOL(SN_TORCH_REMOVE);
 	function(handle);
@@ -181,26 +169,24 @@ void sn_torch_remove(uint64_t handle)
 
 /* void *c10::alloc_cpu(size_t) */
 #define ALLOC_CPU "_ZN3c109alloc_cpuEm"
-SN_EXPORT void *sn_torch_alloc_cpu(size_t bytes) __asm__(ALLOC_CPU);
-void *sn_torch_alloc_cpu(size_t bytes)
+SN_REPLACES(ALLOC_CPU, void *, sn_torch_alloc_cpu, (size_t bytes))
 {
 	void *(*function)(size_t) = SN_REAL_SYMBOL(ALLOC_CPU);
 	void *memory = function(bytes);
 	notice(CALLER);
-	if (atomic_load_explicit(&sn_torch_duties.memory, memory_order_relaxed))
+	if (is_wanted(&sn_torch_duties.memory))
 		sn_torch_allocated(memory, bytes, SN_CALLER_STACK, CALLER);
 	return memory;
 }
 
 /* void c10::free_cpu(void *) */
 #define FREE_CPU "_ZN3c108free_cpuEPv"
-SN_EXPORT void sn_torch_free_cpu(void *memory) __asm__(FREE_CPU);
-void sn_torch_free_cpu(void *memory)
+SN_REPLACES(FREE_CPU, void, sn_torch_free_cpu, (void *memory))
 {
 	void (*function)(void *) = SN_REAL_SYMBOL(FREE_CPU);
 	/* before the memory can be given to another thread, which would claim its place in the
 	 * table */
-	if (atomic_load_explicit(&sn_torch_duties.memory, memory_order_relaxed))
+	if (is_wanted(&sn_torch_duties.memory))
 		sn_torch_released(memory, SN_CALLER_STACK, CALLER);
 	function(memory);
 }
@@ -210,32 +196,17 @@ void sn_torch_free_cpu(void *memory)
  * caching allocators of GPUs call for each tensor's memory. A Device is two bytes, the first its
  * type, 0 the CPU. Its totals were signed until 2.0, hence the two names.
  */
-#define REPORT_SIGNED	"_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
-#define REPORT_UNSIGNED "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
-typedef void report_function(void *, int64_t, uint64_t, uint64_t, uint32_t);
-
-static inline void report(report_function *function, void *memory, int64_t bytes,
-			  uint64_t allocated, uint64_t reserved, uint32_t device, uintptr_t stack,
-			  uintptr_t caller)
-{
-	if (function)
-		function(memory, bytes, allocated, reserved, device);
-	if (atomic_load_explicit(&sn_torch_duties.memory, memory_order_relaxed) && (device & 0xff))
-		sn_torch_reported(bytes, stack, caller);
-}
-
-SN_EXPORT report_function sn_torch_report_signed __asm__(REPORT_SIGNED);
-void sn_torch_report_signed(void *memory, int64_t bytes, uint64_t allocated, uint64_t reserved,
-			    uint32_t device)
-{
-	report(SN_REAL_SYMBOL(REPORT_SIGNED), memory, bytes, allocated, reserved, device,
-	       SN_CALLER_STACK, CALLER);
-}
-
-SN_EXPORT report_function sn_torch_report_unsigned __asm__(REPORT_UNSIGNED);
-void sn_torch_report_unsigned(void *memory, int64_t bytes, uint64_t allocated, uint64_t reserved,
-			      uint32_t device)
-{
-	report(SN_REAL_SYMBOL(REPORT_UNSIGNED), memory, bytes, allocated, reserved, device,
-	       SN_CALLER_STACK, CALLER);
-}
+#define REPORTS(name, symbol)                                                                      \
+	SN_REPLACES(                                                                               \
+	    symbol, void, name,                                                                    \
+	    (void *memory, int64_t bytes, uint64_t allocated, uint64_t reserved, uint32_t device)) \
+	{                                                                                          \
+		void (*function)(void *, int64_t, uint64_t, uint64_t, uint32_t) =                  \
+		    SN_REAL_SYMBOL(symbol);                                                        \
+		if (function)                                                                      \
+			function(memory, bytes, allocated, reserved, device);                      \
+		if (is_wanted(&sn_torch_duties.memory) && (device & 0xff))                         \
+			sn_torch_reported(bytes, SN_CALLER_STACK, CALLER);                         \
+	}
+REPORTS(sn_torch_report_signed, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")
+REPORTS(sn_torch_report_unsigned, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")

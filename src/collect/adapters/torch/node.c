@@ -15,26 +15,26 @@
 #include "torch.h"
 
 #include "collect/core/lock.h"
-#include "collect/interface/keep.h"
+#include "collect/core/word_table.h"
+#include "collect/core/keep.h"
 #include "collect/intercept/real_symbol.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-#define CANDIDATES    8u /* words 1 to 8 of the object */
-#define THREAD_WORD   3u /* from the sequence number to the thread's */
-#define SETTLED	      256u
-#define PATIENCE      64u
-#define CLASS_ENTRIES 1024u
-#define VTABLE_SLOTS  32u
+#define CANDIDATES   8u /* words 1 to 8 of the object */
+#define THREAD_WORD  3u /* from the sequence number to the thread's */
+#define SETTLED	     256u
+#define PATIENCE     64u
+#define CLASS_BITS   10u
+#define VTABLE_SLOTS 32u
 
 enum class_kind { NAMED = 1, ASK_ALWAYS, HIDDEN };
 
 struct node_class {
-	_Atomic uintptr_t vtable; /* published last */
 	enum class_kind kind;
-	const char *name;
 	size_t name_length;
+	char name[];
 };
 
 /* std::string as libstdc++ has laid it out since 2015. */
@@ -44,7 +44,8 @@ struct cxx_string {
 	char local[16];
 };
 
-static struct node_class classes[CLASS_ENTRIES];
+static struct sn_word_slot class_slots[1u << CLASS_BITS];
+static const struct sn_word_table classes = {class_slots, CLASS_BITS}; /* by virtual table */
 static _Atomic uint32_t weights_for[CANDIDATES], weights_against[CANDIDATES], nodes_seen;
 #define UNSETTLED UINT32_MAX
 static _Atomic uint32_t settled = UNSETTLED; /* the candidate, once enough nodes have been seen */
@@ -110,14 +111,6 @@ static void read_numbers(const uint64_t *words, struct sn_torch_node *out)
 
 /* ---- names ---- */
 
-static const char *keep_text(const char *text, size_t length)
-{
-	char *kept = sn_keep(length);
-	if (kept)
-		memcpy(kept, text, length);
-	return kept;
-}
-
 /* The type's name as the compiler mangled it, or "". */
 static const char *type_name(const uintptr_t *vtable)
 {
@@ -177,19 +170,9 @@ static size_t find_name(const void *node, const uintptr_t *vtable, char *storage
 	return length;
 }
 
-static struct node_class *class_at(uintptr_t vtable, bool for_adding)
+static const struct node_class *class_of(uintptr_t vtable)
 {
-	uint32_t place = (uint32_t)((vtable >> 3) * 0x9E3779B1u) >> 22;
-	for (uint32_t probe = 0; probe < 16; probe++) {
-		struct node_class *entry = &classes[(place + probe) % CLASS_ENTRIES];
-		/* acquire pairs with the release in add_class: the entry is complete */
-		uintptr_t known = atomic_load_explicit(&entry->vtable, memory_order_acquire);
-		if (known == vtable || (!known && for_adding))
-			return entry;
-		if (!known)
-			return NULL;
-	}
-	return NULL;
+	return (const struct node_class *)sn_word_get(&classes, vtable, 0);
 }
 
 static void add_class(uintptr_t vtable, enum class_kind kind, const char *name, size_t length)
@@ -197,13 +180,12 @@ static void add_class(uintptr_t vtable, enum class_kind kind, const char *name, 
 	/* another thread is adding: this class is asked again next time */
 	if (!sn_lock_try(SN_LOCK_TORCH_CLASSES))
 		return;
-	struct node_class *entry = class_at(vtable, true);
-	if (entry && atomic_load_explicit(&entry->vtable, memory_order_relaxed) != vtable) {
-		entry->kind = kind;
-		entry->name = kind == NAMED ? keep_text(name, length) : NULL;
-		entry->name_length = length;
-		if (kind != NAMED || entry->name)
-			atomic_store_explicit(&entry->vtable, vtable, memory_order_release);
+	struct node_class *added = class_of(vtable) ? NULL : sn_keep(sizeof(*added) + length);
+	if (added) {
+		added->kind = kind;
+		added->name_length = length;
+		memcpy(added->name, name, length);
+		sn_word_add(&classes, vtable, (uintptr_t)added);
 	}
 	sn_lock_release(SN_LOCK_TORCH_CLASSES);
 }
@@ -211,7 +193,7 @@ static void add_class(uintptr_t vtable, enum class_kind kind, const char *name, 
 static void read_name(const void *node, struct sn_torch_node *out, char *storage, size_t bytes)
 {
 	const uintptr_t *vtable = *(const uintptr_t *const *)node;
-	const struct node_class *known = class_at((uintptr_t)vtable, false);
+	const struct node_class *known = class_of((uintptr_t)vtable);
 	enum class_kind kind = known ? known->kind : kind_of(type_name(vtable));
 	out->name = NULL;
 	if (kind == HIDDEN)

@@ -12,12 +12,9 @@
 
 #include "collect/core/arena.h"
 #include "collect/core/callpath.h"
+#include "collect/unwind/elf_symbol.h"
 #include "collect/unwind/own_stack.h"
 #include "format/torch_name.h"
-
-#include <elf.h>
-#include <link.h>
-#include <string.h>
 
 #define PC_ENTRIES   512u
 #define TEXT_ENTRIES 1024u
@@ -75,27 +72,15 @@ static uint32_t count_by_gnu_hash(const uint32_t *hash)
 
 static bool find_symbols(const struct sn_module *module, struct symbols *symbols)
 {
-	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
-	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(module->start + header->e_phoff);
-	const ElfW(Dyn) *entry = NULL;
-	*symbols = (struct symbols){0};
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+	struct sn_elf_dynamic dynamic;
+	if (!sn_elf_dynamic_read(module, &dynamic))
 		return false;
-	for (unsigned index = 0; index < header->e_phnum; index++)
-		if (segments[index].p_type == PT_DYNAMIC)
-			entry = (const ElfW(Dyn) *)(module->bias + segments[index].p_vaddr);
-	for (; entry && entry->d_tag != DT_NULL; entry++) {
-		const void *address = (const void *)entry->d_un.d_ptr;
-		if (entry->d_tag == DT_SYMTAB)
-			symbols->table = address;
-		else if (entry->d_tag == DT_STRTAB)
-			symbols->strings = address;
-		else if (entry->d_tag == DT_GNU_HASH)
-			symbols->count = count_by_gnu_hash(address);
-		else if (entry->d_tag == DT_HASH && !symbols->count)
-			symbols->count = ((const uint32_t *)address)[1];
-	}
-	return symbols->table && symbols->strings && symbols->count;
+	*symbols = (struct symbols){dynamic.symbols, dynamic.strings, 0};
+	if (dynamic.gnu_hash)
+		symbols->count = count_by_gnu_hash(dynamic.gnu_hash);
+	else if (dynamic.old_hash)
+		symbols->count = dynamic.old_hash[1];
+	return symbols->count;
 }
 
 static bool is_entry_point(const struct symbols *symbols, uint32_t index)

@@ -136,7 +136,7 @@ static void thread_begin(struct sn_thread *thread)
 
 static void after_fork(void)
 {
-	sn_torch_turn_after_fork();
+	sn_torch_iteration_after_fork();
 }
 
 static const char *backward_status(void)

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of fixed size from one word to another, for hooks of all threads at once: from an object
+ * of a library's to what is known of it. By hand, because it takes no lock and no memory: a hook
+ * may stand anywhere in the program, in malloc() too.
+ *
+ * A word is looked for in the SN_WORD_WINDOW places from its hash on, all of them, so that taking
+ * one out leaves no mark. A full window refuses: the object is not known then. Of one word, one
+ * thread at a time adds and removes; others may look for it meanwhile.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
+ */
+#ifndef SN_COLLECT_WORD_TABLE_H
+#define SN_COLLECT_WORD_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SN_WORD_WINDOW	16u
+#define SN_WORD_CLAIMED 1u /* no word that is looked for: objects are aligned */
+
+struct sn_word_slot {
+	_Atomic uintptr_t word; /* 0: free */
+	_Atomic uintptr_t value;
+};
+
+struct sn_word_table {
+	struct sn_word_slot *slots; /* 1 << bits of them, zeroes at first */
+	unsigned bits;
+};
+
+static inline struct sn_word_slot *sn_word_slot(const struct sn_word_table *table, uintptr_t word,
+						unsigned probe)
+{
+	uint32_t place = (uint32_t)((word >> 3) * 0x9E3779B97F4A7C15ull >> (64 - table->bits));
+	return &table->slots[(place + probe) & ((1u << table->bits) - 1)];
+}
+
+/* The place of a word that is there, or NULL. */
+static inline struct sn_word_slot *sn_word_find(const struct sn_word_table *table, uintptr_t word)
+{
+	for (unsigned probe = 0; probe < SN_WORD_WINDOW; probe++) {
+		struct sn_word_slot *slot = sn_word_slot(table, word, probe);
+		/* acquire: its value, and what that points to */
+		if (atomic_load_explicit(&slot->word, memory_order_acquire) == word)
+			return slot;
+	}
+	return NULL;
+}
+
+/* The value of a word; `otherwise` where it is not there. */
+static inline uintptr_t sn_word_get(const struct sn_word_table *table, uintptr_t word,
+				    uintptr_t otherwise)
+{
+	const struct sn_word_slot *slot = sn_word_find(table, word);
+	return slot ? atomic_load_explicit(&slot->value, memory_order_acquire) : otherwise;
+}
+
+/* Adds a word that is not there. */
+static inline bool sn_word_add(const struct sn_word_table *table, uintptr_t word, uintptr_t value)
+{
+	for (unsigned probe = 0; probe < SN_WORD_WINDOW; probe++) {
+		struct sn_word_slot *slot = sn_word_slot(table, word, probe);
+		uintptr_t expected = 0;
+		/* acquire: the last user of the place is done with it */
+		if (atomic_load_explicit(&slot->word, memory_order_relaxed) ||
+		    !atomic_compare_exchange_strong_explicit(&slot->word, &expected,
+							     SN_WORD_CLAIMED, memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&slot->value, value, memory_order_relaxed);
+		atomic_store_explicit(&slot->word, word, memory_order_release);
+		return true;
+	}
+	return false;
+}
+
+/* The same of one that may be there: it gets the new value. */
+static inline bool sn_word_set(const struct sn_word_table *table, uintptr_t word, uintptr_t value)
+{
+	struct sn_word_slot *slot = sn_word_find(table, word);
+	if (!slot)
+		return sn_word_add(table, word, value);
+	atomic_store_explicit(&slot->value, value, memory_order_release);
+	return true;
+}
+
+/* Takes a word out; its value goes to *value. False where it is not there. */
+static inline bool sn_word_remove(const struct sn_word_table *table, uintptr_t word,
+				  uintptr_t *value)
+{
+	struct sn_word_slot *slot = sn_word_find(table, word);
+	if (!slot)
+		return false;
+	*value = atomic_load_explicit(&slot->value, memory_order_relaxed);
+	/* release: the value is read before the place is another's */
+	atomic_store_explicit(&slot->word, 0, memory_order_release);
+	return true;
+}
+
+#endif

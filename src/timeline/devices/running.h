@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operations that run while a device is swept in order of time, by when they end; and how long
+ * which kinds of work ran together.
+ */
+#ifndef SN_TIMELINE_RUNNING_H
+#define SN_TIMELINE_RUNNING_H
+
+#include "operations.h"
+
+struct sn_running {
+	uint64_t end_ns;
+	enum sn_device_work work;
+};
+
+/* All zeroes: nothing runs. */
+struct sn_running_set {
+	struct sn_running *heap; /* the first to end first */
+	size_t count, capacity;
+	unsigned counts[SN_WORK_KINDS];
+	unsigned kinds;				       /* that run, as bits 1 << work */
+	uint64_t now_ns, times_ns[1 << SN_WORK_KINDS]; /* until now_ns, by kinds */
+};
+
+void sn_running_release(struct sn_running_set *set);
+/* 0 or SN_ERR_MEMORY. */
+int sn_running_push(struct sn_running_set *set, const struct sn_operation *operation);
+/* When the first ends; UINT64_MAX where nothing runs. */
+uint64_t sn_running_end_ns(const struct sn_running_set *set);
+/* Nothing begins or ends until then. */
+void sn_running_pass(struct sn_running_set *set, uint64_t time_ns);
+/* Ends those that end up to that time, and passes to the last of these. */
+void sn_running_end(struct sn_running_set *set, uint64_t time_ns);
+
+#endif
