@@ -114,14 +114,12 @@ static int print_numbers(const struct sn_outline *outline, const struct sn_termi
 {
 	const struct sn_view *view = outline->view;
 	const struct sn_tree_value *values = &outline->values[row->values];
-	char share[SN_NUMBER_CHARS];
 	double parts[] = {values[0].inclusive.sum, values[0].exclusive.sum};
 	bool is_own = outline->shows_exclusive_share;
 	size_t number = (size_t)(row - outline->rows);
-	sn_number_share(outline->total > 0 ? parts[is_own] / outline->total : 0, share);
 	table->mark = row->is_hot ? (page->is_unicode ? "\xe2\x96\xb6" : ">") : " ";
 	sn_text_style(page, row->is_hot ? "\033[1;31m" : "");
-	sn_text_table_cell(table, share);
+	sn_text_table_cell(table, sn_number_part(parts[is_own], outline->total).text);
 	sn_text_style(page, row->is_hot ? SN_PLAIN : "");
 	sn_text_cell(view, 0, parts[is_own], table);
 	sn_text_cell(view, 0, parts[!is_own], table);

@@ -22,8 +22,6 @@ void sn_text_style(const struct sn_terminal *page, const char *sequence);
 void sn_text_styled(const struct sn_terminal *page, const char *sequence, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A value, "-" for zero. */
-void sn_text_value(double value, const char *unit, char *text);
 const char *sn_text_unit(const struct sn_view *view, uint32_t position);
 /* Its name as it is shown. */
 struct sn_text_name {
@@ -35,6 +33,7 @@ int sn_text_metric_width(const struct sn_view *view, uint32_t position);
 
 /* Columns for the metrics from `first` on and for all formulas; and their values at a row. */
 void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_text_table *table);
+/* "-" for zero. */
 void sn_text_cell(const struct sn_view *view, uint32_t position, double value,
 		  struct sn_text_table *table);
 void sn_text_formulas(const struct sn_view *view, const struct sn_derived *derived,
