@@ -1,14 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Under ThreadSanitizer: the collector's data, threads that insert while snapshots are taken; analysis by three
-# threads; and events that three threads write. "tsan.sh build" only builds what it needs.
+# Under ThreadSanitizer: the collector's data, threads that insert while snapshots are taken; stages and pieces of
+# JSON; analysis by three threads; and an import that three threads parse, sort and write. "tsan.sh build" only builds
+# what it needs.
 set -eu
 cd "$(dirname "$0")/.."
 [ -f build-thread/build.ninja ] || meson setup build-thread -Db_sanitize=thread -Db_lundef=false >/dev/null
-ninja -C build-thread tests/unit/test_collector src/cmd/sonde bench/gen-measurements >/dev/null
+ninja -C build-thread tests/unit/test_collector tests/unit/test_stages tests/unit/test_trace_json src/cmd/sonde \
+	bench/gen-measurements >/dev/null
 [ "${1:-}" != build ] || exit 0
 export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1"
-build-thread/tests/unit/test_collector
+for test in collector stages trace_json; do
+	"build-thread/tests/unit/test_$test"
+done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 build-thread/bench/gen-measurements -r 5 -t 3 -s 2 -o "$work/gen.sonde" >/dev/null
@@ -33,5 +37,5 @@ END
 for jobs in 3 1; do
 	build-thread/src/cmd/sonde import --from kineto -j $jobs "$work/events.json" -o "$work/events-$jobs.sdb" >/dev/null
 done
-build-thread/src/cmd/sonde info --verify "$work/events-3.sdb" | grep -q 'events  *66,000 '
+build-thread/src/cmd/sonde info --verify "$work/events-3.sdb" | grep -q 'events  *90,000 '
 cmp "$work/events-3.sdb" "$work/events-1.sdb"

@@ -398,12 +398,12 @@ static void print_metrics(const struct sonde_db *db)
 			continue;
 		const char *unit = sonde_db_string(db, metric->unit);
 		printf("  %-*s %10s  %s %s", columns, shown_string(db, metric->name, 256).text,
-		       sn_number_of(stat.sum, unit).text, sn_number_counted(stat.count).text,
+		       sn_number_text(stat.sum, unit).text, sn_number_counted(stat.count).text,
 		       !metric->period	 ? "measured"
 		       : stat.count == 1 ? "sample"
 					 : "samples");
 		if (metric->period)
-			printf(", one every %s", sn_number_of((double)metric->period, unit).text);
+			printf(", one every %s", sn_number_text((double)metric->period, unit).text);
 		printf("  [%s]\n", shown_string(db, metric->source, 256).text);
 	}
 	print_valueless(db);
@@ -443,7 +443,7 @@ static void print_formulas(const struct sonde_db *db)
 		has_any = true;
 		double number = sn_formula_at_context(formula, db, 0, false);
 		printf("  %-22s %10s  = %s", shown(formula->name, 256).text,
-		       sn_number_of(number, formula->unit).text, sn_shown(formula->text).text);
+		       sn_number_text(number, formula->unit).text, sn_shown(formula->text).text);
 		if (isnan(number))
 			print_why_empty(db, formula);
 		putchar('\n');
@@ -613,7 +613,7 @@ static void print_overhead(const struct sonde_db *db)
 	printf("  %-12s %s, %s of the program's CPU time\n", "time",
 	       sn_number_time(totals.own_ns).text, sn_number_part(own_share(&totals), 1).text);
 	if (peak > 0)
-		print_line("memory", sn_number_of(peak, "bytes").text, " at most");
+		print_line("memory", sn_number_text(peak, "bytes").text, " at most");
 }
 
 static void print_text(struct sonde_db *db, const char *path)

@@ -163,9 +163,10 @@ static int fail_ambiguous(const struct request *request)
 	for (uint32_t i = 0; i < places->count && i < MOST; i++) {
 		uint32_t context = places->items[i].contexts[0];
 		sn_place_path(db, context, width > 20 ? (size_t)width : 20, path, sizeof(path));
-		fprintf(stderr, "  %9u %10s  %s\n", context,
-			sn_number_of(places->items[i].cost, sonde_db_string(db, metric->unit)).text,
-			path);
+		fprintf(
+		    stderr, "  %9u %10s  %s\n", context,
+		    sn_number_text(places->items[i].cost, sonde_db_string(db, metric->unit)).text,
+		    path);
 	}
 	if (places->count > MOST)
 		fprintf(stderr, "  %u more\n", places->count - MOST);

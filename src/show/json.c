@@ -114,14 +114,14 @@ void sn_json_open(struct sn_json *json, const char *key, char bracket)
 	sn_json_begin(json, bracket);
 }
 
-void sn_json_put_numbers(struct sn_json *json, const struct sn_json_named_number *members,
+void sn_json_put_numbers(struct sn_json *json, const struct sn_json_keyed_number *members,
 			 size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		sn_json_put_number(json, members[i].key, members[i].value);
 }
 
-void sn_json_put_texts(struct sn_json *json, const struct sn_json_named_text *members, size_t count)
+void sn_json_put_texts(struct sn_json *json, const struct sn_json_keyed_text *members, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		sn_json_put_text(json, members[i].key, members[i].text);

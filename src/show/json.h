@@ -33,26 +33,26 @@ void sn_json_put_unsigned(struct sn_json *json, const char *key, uint64_t value)
 void sn_json_put_bool(struct sn_json *json, const char *key, bool value);
 void sn_json_open(struct sn_json *json, const char *key, char bracket); /* as sn_json_begin */
 /* Several texts, likewise NULL is null: sn_json_texts(json, {"host", host}, {"thread", NULL}). */
-struct sn_json_named_text {
+struct sn_json_keyed_text {
 	const char *key, *text;
 };
-void sn_json_put_texts(struct sn_json *json, const struct sn_json_named_text *members,
+void sn_json_put_texts(struct sn_json *json, const struct sn_json_keyed_text *members,
 		       size_t count);
 #define sn_json_texts(json, ...)                                                                   \
-	sn_json_put_texts(json, (const struct sn_json_named_text[]){__VA_ARGS__},                  \
-			  sizeof((const struct sn_json_named_text[]){__VA_ARGS__}) /               \
-			      sizeof(struct sn_json_named_text))
+	sn_json_put_texts(json, (const struct sn_json_keyed_text[]){__VA_ARGS__},                  \
+			  sizeof((const struct sn_json_keyed_text[]){__VA_ARGS__}) /               \
+			      sizeof(struct sn_json_keyed_text))
 /* Several numbers: sn_json_numbers(json, {"pid", pid}, {"tid", tid}). */
-struct sn_json_named_number {
+struct sn_json_keyed_number {
 	const char *key;
 	double value;
 };
-void sn_json_put_numbers(struct sn_json *json, const struct sn_json_named_number *members,
+void sn_json_put_numbers(struct sn_json *json, const struct sn_json_keyed_number *members,
 			 size_t count);
 #define sn_json_numbers(json, ...)                                                                 \
-	sn_json_put_numbers(json, (const struct sn_json_named_number[]){__VA_ARGS__},              \
-			    sizeof((const struct sn_json_named_number[]){__VA_ARGS__}) /           \
-				sizeof(struct sn_json_named_number))
+	sn_json_put_numbers(json, (const struct sn_json_keyed_number[]){__VA_ARGS__},              \
+			    sizeof((const struct sn_json_keyed_number[]){__VA_ARGS__}) /           \
+				sizeof(struct sn_json_keyed_number))
 
 /* The text with quotes and escapes, for writers that have their own idea of commas. */
 void sn_json_quote(FILE *out, const char *text);

@@ -148,7 +148,7 @@ const char *sn_number_exact(double value, char text[SN_NUMBER_CHARS])
 	return text;
 }
 
-struct sn_number sn_number_of(double value, const char *unit)
+struct sn_number sn_number_text(double value, const char *unit)
 {
 	struct sn_number number;
 	sn_number_format(value, unit, number.text);
@@ -164,7 +164,9 @@ struct sn_number sn_number_counted(double count)
 
 struct sn_number sn_number_time(double ns)
 {
-	return sn_number_of(ns, "ns");
+	struct sn_number number;
+	sn_number_format(ns, "ns", number.text);
+	return number;
 }
 
 struct sn_number sn_number_part(double part, double whole)

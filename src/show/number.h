@@ -17,12 +17,11 @@ const char *sn_number_format(double value, const char *unit, char text[SN_NUMBER
 const char *sn_number_count(double value, char text[SN_NUMBER_CHARS]);
 /* "42.1%", of a share from 0 to 1. */
 const char *sn_number_share(double share, char text[SN_NUMBER_CHARS]);
-/* The same by value, also of times, and of parts of a whole (0 of nothing): sn_number_time(ns).text.
- */
+/* The same by value: of any unit, of counts, of times, and of parts of a whole (0 of nothing): sn_number_time(ns).text. */
 struct sn_number {
 	char text[SN_NUMBER_CHARS];
 };
-struct sn_number sn_number_of(double value, const char *unit);
+struct sn_number sn_number_text(double value, const char *unit);
 struct sn_number sn_number_counted(double count);
 struct sn_number sn_number_time(double ns);
 struct sn_number sn_number_part(double part, double whole);

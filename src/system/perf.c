@@ -404,7 +404,7 @@ int sn_os_perf_open(const struct sn_os_options *options, pid_t pid, struct sn_os
 		sn_os_perf_close(created);
 		return status;
 	}
-	created->coverage = NULL; /* the caller's, who may be gone */
+	created->coverage = NULL; /* the caller's, which need not live on */
 	*perf = created;
 	return 0;
 }

@@ -24,18 +24,18 @@ struct sn_perf_record {
 	uint16_t misc;
 	uint64_t id; /* of the event, PERF_EVENT_IOC_ID */
 	uint64_t time_ns;
-	int32_t pid, tid; /* who ran; -1 somebody outside of our pid namespace */
+	int32_t pid, tid; /* the thread that ran; -1: outside of our pid namespace */
 	uint32_t cpu;
 	/* by type */
 	struct sn_span rest; /* of a sample: what follows the common fields; of others their body */
 	uint64_t lost;	     /* PERF_RECORD_LOST and PERF_RECORD_LOST_SAMPLES */
 	uint64_t address;    /* of a sample of SN_PERF_FAULT */
-	int32_t child_pid, child_tid; /* PERF_RECORD_FORK, and who it is of EXIT and COMM */
+	int32_t child_pid, child_tid; /* the thread of PERF_RECORD_FORK, EXIT and COMM */
 	const char *name;	      /* PERF_RECORD_COMM */
 	size_t name_length;
 };
 
-/* Whose event's a sample is, which tells how it is laid out; 0 for every other record. */
+/* The id of a sample's event, which decides its layout; 0 for every other record. */
 uint64_t sn_perf_record_sample_id(const unsigned char *bytes, size_t length);
 /* Takes apart what begins at `bytes`: a header and all that it says follows. `is_fault`: a sample
  * is of SN_PERF_FAULT. False: it is shorter than its kind must be. */

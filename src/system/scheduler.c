@@ -148,7 +148,7 @@ int sn_sched_out(struct sn_sched *sched, uint64_t time_ns, uint32_t cpu, uint32_
 	uint32_t found = occupant(sched, cpu);
 	struct sn_sched_thread *lost = found && found != tid ? thread_of(sched, found) : NULL;
 	sched->last_ns = time_ns;
-	/* the kernel lost something: somebody else should be running there */
+	/* another thread ran there: events were lost */
 	int result = lost ? sn_sched_forget(sched, lost, time_ns) : 0;
 	if (!result)
 		result = occupy(sched, time_ns, cpu, 0);

@@ -31,9 +31,9 @@ struct thread {
 	char name[NAME_BYTES];
 	int64_t syscall, argument;
 	uint64_t syscall_ns;
-	/* who woke it, while it is ready, or too early to be sure */
+	/* the last wakeup: it made the thread ready, or came while the thread still ran */
 	uint64_t wakeup_ns;
-	struct sn_os_item wakeup; /* of whom to say so */
+	struct sn_os_item wakeup; /* the waker's instant; tid 0: an interrupt */
 };
 
 struct open_interrupt {
@@ -58,7 +58,7 @@ struct request {
 struct sn_os_states {
 	struct sn_os_sink sink;
 	struct sn_sched sched;
-	/* the thread whose state is about to change, and what is known besides of what it did */
+	/* the thread whose state is about to change, and attributes of the state that ends */
 	const struct thread *changing;
 	const struct sn_os_item *extra;
 	bool is_wide;
@@ -244,7 +244,7 @@ static void run(struct sn_os_states *states, struct thread *thread, const struct
 	thread->wakeup_ns = 0;
 }
 
-/* ---- who ran ---- */
+/* ---- threads of records ---- */
 
 static int32_t tid_of(const struct sn_os_event *event)
 {
@@ -331,7 +331,7 @@ static void end_thread(struct sn_os_states *states, struct thread *thread, uint6
 
 static void on_switch(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	/* dead: of a thread whose end has been told already, this comes late */
+	/* the last switch of a thread that is dead comes after the record of its end */
 	bool is_dead = event->number & 0x30;
 	struct sn_os_item extra = {0};
 	states->has_switches = true;
@@ -391,7 +391,7 @@ static void on_waking(struct sn_os_states *states, const struct sn_os_event *eve
 static void on_begin(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *thread = find(states, &states->by_tid, event->other);
-	if (thread) /* its number was another's, whose end was lost; damaged: its own parent's */
+	if (thread) /* the number was that of a thread whose end was lost; damaged: of its own parent */
 		drop(states, thread);
 	const struct thread *parent = find(states, &states->by_tid, event->tid);
 	thread = add(states, event->other, 0);
@@ -454,7 +454,7 @@ static void on_syscall_exit(struct sn_os_states *states, const struct sn_os_even
 	end_syscall(states, thread, event->time_ns, &event->value);
 }
 
-/* From then on, or from the last that is known, nobody knows what it does. */
+/* The state is unknown from that time on, or from its last known time where that is later. */
 static void forget(struct sn_os_states *states, struct thread *thread, uint64_t time_ns)
 {
 	uint64_t since_ns = thread->sched.since_ns;

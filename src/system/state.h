@@ -8,8 +8,8 @@
  * A blocked thread is in the system call that it was in, outside of one in a page fault.
  *
  * UNKNOWN is where records were lost: from the last record before the loss to the thread's next
- * one. Without the scheduler's tracepoints nobody tells of waking, and BLOCKED lasts until the
- * thread runs again.
+ * one. Without the scheduler's tracepoints there are no wakeups, and BLOCKED lasts until the thread
+ * runs again.
  *
  * What is found goes to the sink as soon as it ended. Memory is proportional to the threads alive
  * and bounded (SN_OS_THREADS_MAX); what is beyond is counted. Single-threaded.
@@ -40,7 +40,7 @@ enum sn_os_key {
 	SN_OS_KEY_CPU,	    /* of STATE: where it ran */
 	SN_OS_KEY_WAKER,    /* the thread that ended the waiting; 0 an interrupt */
 	SN_OS_KEY_NEXT,	    /* the thread that ran instead */
-	SN_OS_KEY_WOKEN,    /* of a wakeup: whom */
+	SN_OS_KEY_WOKEN,    /* of a wakeup: the thread that was woken */
 	SN_OS_KEY_RESULT,   /* of a system call; negative: an error's number */
 	SN_OS_KEY_ARGUMENT, /* the first one, if it is small: a file descriptor */
 	SN_OS_KEY_BYTES,
@@ -54,12 +54,12 @@ enum sn_os_key {
 /* What happened, under which name. The names are two levels: `group` may be NULL. */
 struct sn_os_item {
 	enum sn_os_layer layer;
-	int32_t pid, tid;	      /* of whom; of a processor's layers: tid its number */
+	int32_t pid, tid;	      /* of a processor's layers tid is its number */
 	uint64_t start_ns, end_ns;    /* CLOCK_MONOTONIC */
 	const char *group, *name;     /* "blocked", "futex"; static or until the next event */
 	int32_t named_pid, named_tid; /* of OCCUPANCY instead of a name: which thread */
 	int64_t value;		      /* of a counter */
-	uint64_t link;		      /* equal: who woke and who was woken. 0: none */
+	uint64_t link;		      /* equal for a wakeup and the wait that it ended; 0: none */
 	uint32_t present;	      /* 1 << enum sn_os_key */
 	int64_t values[SN_OS_KEYS];
 };

@@ -66,7 +66,7 @@ static const struct {
 
 /* ---- definitions ---- */
 
-/* What the kernel calls a thread that nobody has named to us: one that was there before. */
+/* The kernel's name of a thread that no record has named: it ran before the recording began. */
 static void read_name(int32_t pid, int32_t tid, char text[TEXT_BYTES])
 {
 	char path[64];
@@ -196,7 +196,7 @@ static void add_item(void *context, const struct sn_os_item *item)
 {
 	struct sn_os_trace *trace = context;
 	struct sn_trace_attribute attributes[SN_OS_KEYS];
-	/* a metric that nobody measures would be in all reports */
+	/* reports would show a metric that is never measured */
 	if (item->layer == SN_OS_LAYER_FREQUENCY && trace->frequency == SN_ID_NONE)
 		trace->frequency =
 		    sn_trace_file_counter(trace->file, SN_METRIC_COUNT, "frequency", "Hz");

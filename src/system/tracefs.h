@@ -3,7 +3,7 @@
  * Finding tracefs, where the kernel describes its tracepoints.
  *
  * Usually it is mounted on /sys/kernel/tracing; where it is not and we may mount, it is mounted for
- * ourselves alone, at no place: nobody else sees it, and it is gone with the descriptor.
+ * ourselves alone, at no place: no other process sees it, and it goes with the descriptor.
  */
 #ifndef SN_SYSTEM_TRACEFS_H
 #define SN_SYSTEM_TRACEFS_H

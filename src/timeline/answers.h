@@ -17,12 +17,12 @@
 
 #include <stdlib.h>
 
-/* Of the memory for what is sorted calls that launch may take one half, each of what is sorted
- * besides, of which there are up to three at a time, a sixth. */
+/* The calls that launch are sorted in one half of this memory; what else is sorted, up to three
+ * things at a time, takes a sixth each. */
 #define SN_ANSWERS_MEMORY (UINT64_C(48) << 20)
 
-/* What is loaded, each after what stands before it. On a trace of 100 million events the first
- * takes no time, each of the others seconds. */
+/* Parts are loaded in this order. On a trace of 100 million events the first takes no time, each of
+ * the others seconds. */
 enum sn_answers_part {
 	SN_ANSWERS_NODES,      /* the span of all events, `nodes` */
 	SN_ANSWERS_ITERATIONS, /* `iterations`, `launches` */

@@ -3,7 +3,7 @@
 #include "call_depth.h"
 
 #include "base/sort_by.h"
-#include "timeline/threads/activity_times.h"
+#include "timeline/threads/activity_samples.h"
 
 SN_SORT_BY(sort_by_time, struct sn_depth_time, const void *,
 	   SN_ORDER(b->host_ns + b->device_ns, a->host_ns + a->device_ns)

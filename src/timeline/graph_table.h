@@ -33,7 +33,7 @@ struct sn_graph_table {
 	bool has_time, has_latency, has_queue, has_device, has_copies, has_memory, has_parts;
 };
 
-/* Of one model. 0 or SN_ERR_MEMORY; release in either case. */
+/* Makes the table of one model. 0 or SN_ERR_MEMORY; release in either case. */
 int sn_graph_table(const struct sonde_db *db, const struct sonde_graph *graph, uint32_t model,
 		   enum sn_graph_by by, struct sn_graph_table *table, struct sn_error *error);
 void sn_graph_table_release(struct sn_graph_table *table);

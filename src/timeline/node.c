@@ -3,7 +3,6 @@
 #include "node.h"
 
 #include "base/error.h"
-#include "base/keyed.h"
 #include "format/measurement/measurement.h"
 #include "frame/user_frame.h"
 
@@ -26,7 +25,7 @@ static bool is_call(unsigned kind)
 	       kind == SN_FRAME_OS;
 }
 
-/* Whoever calls the interpreter's or a library's machine code can change the call. */
+/* Machine code of the interpreter or a library: its caller can change the call. */
 static bool is_native(const struct sonde_db *db, uint32_t frame)
 {
 	unsigned kind = sonde_db_frame(db, frame)->kind;
@@ -45,16 +44,12 @@ struct functions {
 static uint32_t function_of(struct functions *functions, const struct sonde_db *db, uint32_t number)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
-	uint32_t key[] = {frame->name, frame->module}, before = functions->keys.count;
+	uint32_t key[] = {frame->name, frame->module};
 	if (frame->name == SONDE_NONE) /* an address */
 		return number;
-	uint32_t *first =
-	    sn_keyed(&functions->keys, &key, &functions->frames, &functions->capacity);
-	if (!first)
-		return SONDE_NONE;
-	if (functions->keys.count > before)
-		*first = number;
-	return *first;
+	uint32_t place = sn_intern_item(&functions->keys, key, sizeof(key), &functions->frames,
+					&functions->capacity, {number});
+	return place == SN_INTERN_NONE ? SONDE_NONE : functions->frames[place];
 }
 
 static struct ancestry descend(const struct sonde_db *db, struct functions *functions,

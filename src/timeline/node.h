@@ -23,7 +23,7 @@ struct sn_node_map {
 	uint32_t *of_context;
 };
 
-/* Of all contexts. 0 or SN_ERR_MEMORY; release in either case. */
+/* Maps all contexts. 0 or SN_ERR_MEMORY; release in either case. */
 int sn_node_map(const struct sonde_db *db, struct sn_node_map *nodes);
 void sn_node_map_release(struct sn_node_map *nodes);
 

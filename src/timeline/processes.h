@@ -10,7 +10,7 @@
 #include "timeline/devices/device_time.h"
 #include "sonde/trace.h"
 
-/* Of each process the items from starts[process] to starts[process + 1] - 1, which ascend. */
+/* A process has the items from starts[process] to starts[process + 1] - 1, which ascend. */
 struct sn_process_lists {
 	uint32_t *items, *starts;
 };

@@ -25,9 +25,9 @@ struct sn_event_window {
 		.to_ns = UINT64_MAX, .flags = its_flags                                            \
 	}
 
-/* What is done with a block, which is valid until it returns, as what `cursor` tells of it is. 0;
- * 1: no more are wanted; or a negative enum sn_err to end: SN_ERR_MEMORY, or another one that has
- * its text already. */
+/* Handles a block. The block, and what `cursor` tells of it, are valid until it returns. Returns 0
+ * to go on, 1 to end, or a negative enum sn_err: SN_ERR_MEMORY, or another one that has its text
+ * already. */
 typedef int sn_visit_block(void *data, const struct sonde_track *track,
 			   struct sonde_event_cursor *cursor,
 			   const struct sonde_event_block *block);

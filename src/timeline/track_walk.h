@@ -16,8 +16,8 @@ struct sn_walked_event {
 	size_t at;
 };
 
-/* What is done with an event. 0, or a negative enum sn_err to end: SN_ERR_MEMORY, or another one
- * that has its text already. */
+/* Handles an event. Returns 0, or a negative enum sn_err to end: SN_ERR_MEMORY, or another one that
+ * has its text already. */
 typedef int sn_visit_event(void *data, const struct sn_walked_event *event);
 
 enum { SN_WALK_THREADS = 1, SN_WALK_STREAMS = 2 };

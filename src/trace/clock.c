@@ -119,11 +119,11 @@ static double room(const struct hulls *hulls, double slope)
 	return greatest_offset(hulls, slope) - least_offset(hulls, slope);
 }
 
-/* What is wanted of the lines with a slope: the most of it. */
+/* What best_slope maximises over the lines with a slope. */
 struct aim {
 	const struct hulls *hulls;
-	double at,
-	    sign; /* sign 0: room above and below; 1: offset then; -1: the same turned over */
+	double at;
+	double sign; /* 0: room above and below; 1: the offset at that time; -1: its opposite */
 };
 
 static double value_of(const struct aim *aim, double slope)

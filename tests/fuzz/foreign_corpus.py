@@ -6,7 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+cli = Path(__file__).resolve().parents[1] / "cli"
+sys.path[:0] = [str(cli), *(str(folder) for folder in cli.iterdir() if folder.is_dir())]
 
 from kineto_traces import Trace  # noqa: E402
 from perfetto_trace import trace as perfetto  # noqa: E402

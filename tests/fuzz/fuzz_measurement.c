@@ -75,11 +75,12 @@ static void analyze(const struct sn_measurement *measurement)
 	struct sn_provenance provenance;
 	struct sn_resolved resolved;
 	sn_provenance_init(&provenance);
+	struct sn_process_totals totals = sn_process_totals(measurement, builder);
 	/* twice, as two processes would be */
 	if (sn_merge_init(&merge, builder) || sn_merge_add(&merge, measurement) ||
 	    sn_merge_add(&merge, measurement) ||
-	    sn_provenance_add(&provenance, measurement, 0, builder) ||
-	    sn_provenance_add(&provenance, measurement, 0, builder) ||
+	    sn_provenance_add(&provenance, measurement, &totals, 0) ||
+	    sn_provenance_add(&provenance, measurement, &totals, 0) ||
 	    sn_provenance_finish(&provenance, builder))
 		abort();
 	resolve(&merge, &resolved);

@@ -10,7 +10,6 @@
 #include "timeline/path/critical_path.h"
 #include "timeline/threads/thread_activity.h"
 #include "timeline/threads/activity_samples.h"
-#include "timeline/threads/activity_times.h"
 #include "timeline/memory/memory.h"
 #include "timeline/devices/queue.h"
 #include "timeline/threads/thread_states.h"

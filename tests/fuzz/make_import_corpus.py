@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli/import"))
 from hpctoolkit_measurement import (GPU_DEVICE, GPU_RANGE, GPU_ROOT, MAIN, PRIMARY, Metric, Profile, letters,  # noqa: E402
                                     thread)
 

@@ -125,7 +125,7 @@ static int number_profiles(struct sn_pipeline *pipeline)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count; i++) {
 		numbering->first_profiles[all->origins[i].file + 1]++;
-		numbering->profile_numbers[i] = pipeline->ordered.profile_rank[i];
+		numbering->profile_numbers[i] = pipeline->ordered.numbers.profiles[i];
 	}
 	for (uint32_t i = 0; i < files; i++)
 		numbering->first_profiles[i + 1] += numbering->first_profiles[i];
@@ -149,9 +149,9 @@ int sn_numbering_assign(struct sn_pipeline *pipeline)
 	if (!numbering->node_contexts || !numbering->metric_numbers || number_profiles(pipeline))
 		return sn_pipeline_out_of_memory(pipeline);
 	for (uint32_t i = 0; i < nodes; i++)
-		numbering->node_contexts[i] = ordered->context_rank[all->merge.contexts[i]];
-	memcpy(numbering->metric_numbers, ordered->metric_rank,
-	       metrics * sizeof(*ordered->metric_rank));
+		numbering->node_contexts[i] = ordered->numbers.contexts[all->merge.contexts[i]];
+	memcpy(numbering->metric_numbers, ordered->numbers.metrics,
+	       metrics * sizeof(*ordered->numbers.metrics));
 	return set_axes(pipeline);
 }
 

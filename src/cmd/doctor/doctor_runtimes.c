@@ -290,15 +290,15 @@ static void check_gpu(struct sn_diagnosis *diagnosis, const char *vendor, const 
 	char path[512];
 	bool has_device = access(device, F_OK) == 0;
 	bool has_library = find_library(library, path, sizeof(path));
-	if (!has_device && !has_library)
-		sn_diagnose(diagnosis, vendor, SN_VERDICT_NO, NULL, "no device (%s) and no %s",
-			    device, what);
-	else
+	if (has_device || has_library)
 		sn_diagnose(diagnosis, vendor, SN_VERDICT_LIMITED, NULL,
 			    "%s, %s; kernels are measured through OpenCL, %s calls show as C "
 			    "functions",
 			    has_device ? "a device" : "no device", has_library ? path : missing,
 			    calls);
+	else
+		sn_diagnose(diagnosis, vendor, SN_VERDICT_NO, NULL, "no device (%s) and no %s",
+			    device, what);
 }
 
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis)
@@ -313,16 +313,16 @@ void sn_diagnose_devices(struct sn_diagnosis *diagnosis)
 
 void sn_diagnose_ranks(struct sn_diagnosis *diagnosis)
 {
-	diagnosis->group = "Ranks";
 	/* Debian, and who builds it himself; Open MPI 3 to 5 */
 	static const char *const names[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40"};
-	char library[512], all[300] = "";
-	size_t used = 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (find_library(names[i], library, sizeof(library)) && used < sizeof(all))
-			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
-						 used ? ", " : "", library);
-	if (used)
+	char library[512], all[1024] = "";
+	diagnosis->group = "Ranks";
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t used = strlen(all);
+		if (find_library(names[i], library, sizeof(library)))
+			snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", library);
+	}
+	if (*all)
 		sn_diagnose(diagnosis, "MPI", SN_VERDICT_OK, NULL, "%s", all);
 	else if (find_library("libmpi_abi.so.0", library, sizeof(library)))
 		sn_diagnose(diagnosis, "MPI", SN_VERDICT_LIMITED, NULL,

@@ -212,7 +212,7 @@ static void check_disk(struct sn_diagnosis *diagnosis)
 	enum sn_verdict verdict =
 	    !is_writable || free_bytes < 64e6 ? SN_VERDICT_LIMITED : SN_VERDICT_OK;
 	sn_diagnose(diagnosis, "disk space", verdict, NULL, "%s free in this directory%s",
-		    sn_number_of(free_bytes, "bytes").text,
+		    sn_number_text(free_bytes, "bytes").text,
 		    is_writable ? "" : ", which is not writable: use sonde run -o");
 }
 

@@ -200,7 +200,7 @@ static void print_row(const struct sn_graph_view *view, const struct sn_graph_ta
 	if (rows->has_memory)
 		sn_text_table_cell(
 		    table, row->memory.count > 0
-			       ? sn_number_of(sonde_db_stat_mean(&row->memory), "bytes").text
+			       ? sn_number_text(sonde_db_stat_mean(&row->memory), "bytes").text
 			       : "-");
 	if (rows->has_device) {
 		put_sum(table, &row->device);

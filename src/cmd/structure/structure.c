@@ -171,24 +171,20 @@ static bool has_images(const struct request *request, const char *path, struct s
 {
 	struct stat status;
 	/* not blocking: a pipe of that name must not hang us */
-	int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool is_mapped = false;
-	*file = (struct sn_bytes){0};
-	if (descriptor < 0)
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is_file =
+	    fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size > 0;
+	void *mapped = is_file ? mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+			       : MAP_FAILED;
+	if (fd >= 0)
+		close(fd);
+	if (mapped == MAP_FAILED)
 		return false;
-	if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-		void *mapped =
-		    mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-		is_mapped = mapped != MAP_FAILED;
-		if (is_mapped)
-			*file = (struct sn_bytes){mapped, (size_t)status.st_size};
-	}
-	close(descriptor);
-	if (is_mapped && (request->wants_gpu || sn_gpu_is_bundle(*file)))
-		return true;
-	if (is_mapped)
-		munmap((void *)(uintptr_t)file->data, file->size);
-	return false;
+	*file = (struct sn_bytes){mapped, (size_t)status.st_size};
+	bool has_any = request->wants_gpu || sn_gpu_is_bundle(*file);
+	if (!has_any)
+		munmap(mapped, file->size);
+	return has_any;
 }
 
 static int write_binary(struct request *request, const char *path)

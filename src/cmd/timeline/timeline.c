@@ -76,7 +76,7 @@ static void print_json(const struct timeline *timeline, const struct sn_page *pa
 	putchar('\n');
 }
 
-/* The window that was asked for. 0 or SN_ERR_ARGUMENT. */
+/* The window that was asked for. */
 static int choose_window(const struct timeline *timeline, struct sn_timeline_window *window,
 			 struct sn_error *error)
 {
@@ -90,9 +90,9 @@ static int choose_window(const struct timeline *timeline, struct sn_timeline_win
 	/* all that is recorded may be moments at one time */
 	if (timeline->to_s < 0 && window->to_ns == window->from_ns)
 		window->to_ns++;
-	return window->to_ns > window->from_ns
-		   ? 0
-		   : sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
+	if (window->to_ns <= window->from_ns)
+		return sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
+	return 0;
 }
 
 /* A page has all views, whatever is printed. */

@@ -56,7 +56,8 @@ uint32_t sn_db_builder_fail(struct sn_db_builder *builder, enum sn_err code);
 
 /* Everything in canonical order and with final numbers; arrays from malloc. */
 struct sn_db_ordered {
-	uint32_t string_count, module_count, frame_count, context_count;
+	struct sn_db_numbers numbers; /* the final ones of the builder's; owned */
+	uint32_t module_count, frame_count;
 	uint32_t *string_at; /* builder's number of each final string */
 	struct sonde_db_module *modules;
 	struct sonde_db_frame *frames;
@@ -65,8 +66,6 @@ struct sn_db_ordered {
 	struct sonde_db_profile *profiles;
 	struct sonde_db_drop *drops;
 	struct sn_database_property *properties;
-	/* the final number of each of the builder's; profiles the other way round, too */
-	uint32_t *string_rank, *context_rank, *metric_rank, *profile_rank, *profile_at;
 };
 
 /* 0 or SN_ERR_MEMORY; release in either case. */

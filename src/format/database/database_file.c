@@ -43,7 +43,7 @@ int sn_db_file_write(struct sn_db_file *file, unsigned type, const void *data, s
 static unsigned char *lay_strings(const struct sn_db_builder *builder,
 				  const struct sn_db_ordered *ordered, size_t *length)
 {
-	struct sn_database_strings header = {ordered->string_count, 0};
+	struct sn_database_strings header = {ordered->numbers.string_count, 0};
 	size_t table_bytes = (header.count + 1ull) * sizeof(uint64_t);
 	size_t text_bytes = header.count ? builder->strings.ends[header.count - 1] : 0;
 	*length = sizeof(header) + table_bytes + text_bytes;
@@ -92,7 +92,7 @@ int sn_db_file_describe(struct sn_db_file *file, const struct sn_db_builder *bui
 #define SECTION(type, array, count) {type, ordered->array, (count) * sizeof(*ordered->array)}
 	    SECTION(SN_DATABASE_MODULES, modules, ordered->module_count),
 	    SECTION(SN_DATABASE_FRAMES, frames, ordered->frame_count),
-	    SECTION(SN_DATABASE_CONTEXTS, contexts, ordered->context_count),
+	    SECTION(SN_DATABASE_CONTEXTS, contexts, ordered->numbers.context_count),
 	    SECTION(SN_DATABASE_METRICS, metrics, builder->metric_count),
 	    SECTION(SN_DATABASE_PROFILES, profiles, builder->profile_count),
 	    SECTION(SN_DATABASE_DROPS, drops, builder->drop_count),
@@ -140,19 +140,8 @@ static int copy_events(struct sn_db_file *file, const struct sn_db_section *sect
 static int ask_for_events(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
 			  struct sn_db_section events[SN_DB_EVENT_SECTIONS], struct sn_error *error)
 {
-	const struct sn_db_numbers numbers = {
-	    .strings = ordered->string_rank,
-	    .contexts = ordered->context_rank,
-	    .metrics = ordered->metric_rank,
-	    .profiles = ordered->profile_rank,
-	    .profile_at = ordered->profile_at,
-	    .string_count = ordered->string_count,
-	    .context_count = ordered->context_count,
-	    .metric_count = (uint32_t)builder->metric_count,
-	    .profile_count = (uint32_t)builder->profile_count,
-	};
 	memset(events, 0, SN_DB_EVENT_SECTIONS * sizeof(*events));
-	return builder->events ? builder->events->sections(builder->events, &numbers,
+	return builder->events ? builder->events->sections(builder->events, &ordered->numbers,
 							   builder->threads, events, error)
 			       : 0;
 }

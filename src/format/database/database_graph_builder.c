@@ -117,7 +117,7 @@ static int compare_iterations(const void *left, const void *right)
 static uint32_t string_of(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
 			  uint32_t string)
 {
-	return string < builder->strings.count ? ordered->string_rank[string] : SONDE_NONE;
+	return string < builder->strings.count ? ordered->numbers.strings[string] : SONDE_NONE;
 }
 
 static void *copy(const void *array, size_t count, size_t size)
@@ -162,7 +162,7 @@ static int order_nodes(const struct sn_db_builder *builder, const struct sn_db_o
 			*strings[s] = string_of(builder, ordered, *strings[s]);
 		node.parent = node.parent == SONDE_NONE ? SONDE_NONE : rank[node.parent];
 		node.context = node.context < builder->contexts.count
-				   ? ordered->context_rank[node.context]
+				   ? ordered->numbers.contexts[node.context]
 				   : SONDE_NONE;
 		parts->nodes[i] = node;
 	}

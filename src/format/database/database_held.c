@@ -182,12 +182,12 @@ static int read_block(void *context, size_t number, struct sn_profile_block *blo
 		return result;
 	if (sn_major_set(&block->major, values, count, from->metric_count))
 		return sn_fail_memory(error);
-	block->profile = from->ordered->profile_rank[profile];
+	block->profile = from->ordered->numbers.profiles[profile];
 	block->entries = (const struct sn_database_plane *)block->major.entries.bytes;
 	block->entry_count = (uint32_t)block->major.entry_count;
 	block->data = block->major.data.bytes;
-	block->contexts = from->ordered->context_rank;
-	block->metrics = from->ordered->metric_rank;
+	block->contexts = from->ordered->numbers.contexts;
+	block->metrics = from->ordered->numbers.metrics;
 	return 0;
 }
 
@@ -209,9 +209,9 @@ static int set_axes(const struct sn_db_values *values, const struct sn_db_builde
 	if (result)
 		return result;
 	for (size_t c = 0; c < values->context_count; c++)
-		axes->value_counts[ordered->context_rank[c]] = values->context_counts[c];
+		axes->value_counts[ordered->numbers.contexts[c]] = values->context_counts[c];
 	for (size_t m = 0; m < values->metric_count; m++)
-		axes->shifts[ordered->metric_rank[m]] = shift_of(values->extents + m);
+		axes->shifts[ordered->numbers.metrics[m]] = shift_of(values->extents + m);
 	sn_db_writer_divide(writer);
 	return 0;
 }

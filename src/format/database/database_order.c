@@ -118,10 +118,10 @@ static int compare_children(const void *left, const void *right)
 static int order_strings(const struct sn_db_builder *builder, struct ranks *ranks,
 			 struct sn_db_ordered *ordered)
 {
-	ordered->string_count = builder->strings.count;
-	ordered->string_at = identity(ordered->string_count);
-	ranks->string =
-	    rank_by(ordered->string_at, ordered->string_count, compare_strings, &builder->strings);
+	ordered->numbers.string_count = builder->strings.count;
+	ordered->string_at = identity(ordered->numbers.string_count);
+	ranks->string = rank_by(ordered->string_at, ordered->numbers.string_count, compare_strings,
+				&builder->strings);
 	return ranks->string ? 0 : SN_ERR_MEMORY;
 }
 
@@ -188,7 +188,7 @@ static struct child *sort_children(const struct sn_db_builder *builder, const st
 static void number_contexts(const struct child *children, uint32_t *next, struct ranks *ranks,
 			    struct sn_db_ordered *ordered)
 {
-	uint32_t count = ordered->context_count;
+	uint32_t count = ordered->numbers.context_count;
 	for (uint32_t i = 0; i < count; i++)
 		next[i] = SONDE_NONE;
 	for (uint32_t i = count - 1; i--;)
@@ -223,7 +223,7 @@ static int order_contexts(const struct sn_db_builder *builder, struct ranks *ran
 			  struct sn_db_ordered *ordered)
 {
 	size_t count = builder->contexts.count;
-	ordered->context_count = (uint32_t)count;
+	ordered->numbers.context_count = (uint32_t)count;
 	ordered->contexts = malloc(count * sizeof(*ordered->contexts));
 	ranks->context = malloc(2 * count * sizeof(*ranks->context));
 	struct child *children = sort_children(builder, ranks);
@@ -243,15 +243,19 @@ static int order_contexts(const struct sn_db_builder *builder, struct ranks *ran
 static int keep_ranks(const struct sn_db_builder *builder, struct ranks *ranks,
 		      struct sn_db_ordered *ordered)
 {
-	ordered->profile_at = identity(builder->profile_count);
-	if (!ordered->profile_at)
+	uint32_t *profile_at = identity(builder->profile_count);
+	if (!profile_at)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < builder->profile_count; i++)
-		ordered->profile_at[ranks->profile[i]] = i;
-	ordered->string_rank = ranks->string;
-	ordered->context_rank = ranks->context;
-	ordered->metric_rank = ranks->metric;
-	ordered->profile_rank = ranks->profile;
+		profile_at[ranks->profile[i]] = i;
+	struct sn_db_numbers *numbers = &ordered->numbers;
+	numbers->strings = ranks->string;
+	numbers->contexts = ranks->context;
+	numbers->metrics = ranks->metric;
+	numbers->profiles = ranks->profile;
+	numbers->profile_at = profile_at;
+	numbers->metric_count = (uint32_t)builder->metric_count;
+	numbers->profile_count = (uint32_t)builder->profile_count;
 	ranks->string = ranks->context = ranks->metric = ranks->profile = NULL;
 	return 0;
 }
@@ -315,9 +319,9 @@ void sn_db_ordered_release(struct sn_db_ordered *ordered)
 	free(ordered->profiles);
 	free(ordered->drops);
 	free(ordered->properties);
-	free(ordered->string_rank);
-	free(ordered->context_rank);
-	free(ordered->metric_rank);
-	free(ordered->profile_rank);
-	free(ordered->profile_at);
+	const struct sn_db_numbers *numbers = &ordered->numbers;
+	const uint32_t *const owned[] = {numbers->strings, numbers->contexts, numbers->metrics,
+					 numbers->profiles, numbers->profile_at};
+	for (size_t i = 0; i < sizeof(owned) / sizeof(*owned); i++)
+		free((void *)(uintptr_t)owned[i]);
 }

@@ -316,14 +316,16 @@ int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered
 {
 	struct sn_db_axes *axes = &writer->axes;
 	*axes = (struct sn_db_axes){
-	    .context_count = ordered->context_count,
+	    .context_count = ordered->numbers.context_count,
 	    .metric_count = metric_count,
 	    .profile_count = profile_count,
 	    .contexts = ordered->contexts,
 	    .periods = malloc((metric_count + 1ull) * sizeof(*axes->periods)),
 	    .shifts = calloc(metric_count + 1ull, sizeof(*axes->shifts)),
-	    .value_counts = calloc(ordered->context_count + 1ull, sizeof(*axes->value_counts)),
-	    .bucket_ends = malloc((ordered->context_count + 1ull) * sizeof(*axes->bucket_ends)),
+	    .value_counts =
+		calloc(ordered->numbers.context_count + 1ull, sizeof(*axes->value_counts)),
+	    .bucket_ends =
+		malloc((ordered->numbers.context_count + 1ull) * sizeof(*axes->bucket_ends)),
 	};
 	ordered->contexts = NULL; /* moved */
 	if (!axes->periods || !axes->shifts || !axes->value_counts || !axes->bucket_ends)

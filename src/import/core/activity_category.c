@@ -2,43 +2,44 @@
 /* Categories by name; see activity_category.h. */
 #include "activity_category.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
 enum sn_activity_category sn_activity_category(const char *text, size_t length)
 {
 	static const struct {
-		const char *name;
-		enum sn_activity_category category;
-	} known[] = {{"cpu_op", SN_ACTIVITY_OPERATOR},
-		     {"python_function", SN_ACTIVITY_PYTHON},
-		     {"cuda_runtime", SN_ACTIVITY_API},
-		     {"kernel", SN_ACTIVITY_KERNEL},
-		     {"cuda_driver", SN_ACTIVITY_API},
-		     {"range", SN_ACTIVITY_RANGE},
-		     {"user_annotation", SN_ACTIVITY_ANNOTATION},
-		     {"gpu_memcpy", SN_ACTIVITY_COPY},
-		     {"gpu_memset", SN_ACTIVITY_FILL},
-		     {"gpu_user_annotation", SN_ACTIVITY_DEVICE_ANNOTATION},
-		     {"cpu_instant_event", SN_ACTIVITY_INSTANT},
-		     {"overhead", SN_ACTIVITY_OVERHEAD},
-		     {"xpu_runtime", SN_ACTIVITY_API},
-		     {"xpu_driver", SN_ACTIVITY_API},
-		     {"mtia_runtime", SN_ACTIVITY_API},
-		     {"privateuse1_runtime", SN_ACTIVITY_API},
-		     {"privateuse1_driver", SN_ACTIVITY_API},
-		     {"hpu_op", SN_ACTIVITY_KERNEL},
-		     {"cuda_sync", SN_ACTIVITY_DEVICE_OTHER},
-		     {"cuda_event", SN_ACTIVITY_DEVICE_OTHER},
-		     {"cuda_profiler_range", SN_ACTIVITY_DEVICE_OTHER},
-		     {"operator", SN_ACTIVITY_OPERATOR}, /* until 2022 */
-		     {"runtime", SN_ACTIVITY_API},
-		     {"memcpy", SN_ACTIVITY_COPY},
-		     {"memset", SN_ACTIVITY_FILL},
-		     {"concurrent_kernel", SN_ACTIVITY_KERNEL}};
+		char name[20];
+		uint8_t length, category;
+	} known[] = {{"cpu_op", 6, SN_ACTIVITY_OPERATOR},
+		     {"python_function", 15, SN_ACTIVITY_PYTHON},
+		     {"cuda_runtime", 12, SN_ACTIVITY_API},
+		     {"kernel", 6, SN_ACTIVITY_KERNEL},
+		     {"cuda_driver", 11, SN_ACTIVITY_API},
+		     {"range", 5, SN_ACTIVITY_RANGE},
+		     {"user_annotation", 15, SN_ACTIVITY_ANNOTATION},
+		     {"gpu_memcpy", 10, SN_ACTIVITY_COPY},
+		     {"gpu_memset", 10, SN_ACTIVITY_FILL},
+		     {"gpu_user_annotation", 19, SN_ACTIVITY_DEVICE_ANNOTATION},
+		     {"cpu_instant_event", 17, SN_ACTIVITY_INSTANT},
+		     {"overhead", 8, SN_ACTIVITY_OVERHEAD},
+		     {"xpu_runtime", 11, SN_ACTIVITY_API},
+		     {"xpu_driver", 10, SN_ACTIVITY_API},
+		     {"mtia_runtime", 12, SN_ACTIVITY_API},
+		     {"privateuse1_runtime", 19, SN_ACTIVITY_API},
+		     {"privateuse1_driver", 18, SN_ACTIVITY_API},
+		     {"hpu_op", 6, SN_ACTIVITY_KERNEL},
+		     {"cuda_sync", 9, SN_ACTIVITY_DEVICE_OTHER},
+		     {"cuda_event", 10, SN_ACTIVITY_DEVICE_OTHER},
+		     {"cuda_profiler_range", 19, SN_ACTIVITY_DEVICE_OTHER},
+		     {"operator", 8, SN_ACTIVITY_OPERATOR}, /* until 2022 */
+		     {"runtime", 7, SN_ACTIVITY_API},
+		     {"memcpy", 6, SN_ACTIVITY_COPY},
+		     {"memset", 6, SN_ACTIVITY_FILL},
+		     {"concurrent_kernel", 17, SN_ACTIVITY_KERNEL}};
 	/* names in capitals are of the earliest versions */
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known) && text; i++)
-		if (length == strlen(known[i].name) && !strncasecmp(text, known[i].name, length))
+		if (length == known[i].length && !strncasecmp(text, known[i].name, length))
 			return known[i].category;
 	return SN_ACTIVITY_OTHER;
 }

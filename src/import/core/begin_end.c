@@ -64,7 +64,7 @@ int sn_begins_begin(struct sn_begins *pairs, const void *key, size_t key_bytes,
 	return 0;
 }
 
-static void take(struct sn_begins *pairs, uint32_t at, struct sn_begin *pair)
+static void remove_begin(struct sn_begins *pairs, uint32_t at, struct sn_begin *pair)
 {
 	*pair = pairs->items[at];
 	pairs->items[at].event.attributes = NULL;
@@ -73,28 +73,16 @@ static void take(struct sn_begins *pairs, uint32_t at, struct sn_begin *pair)
 }
 
 bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,
-		   struct sn_begin *pair)
-{
-	uint32_t number = sn_intern_find(&pairs->keys, key, key_bytes);
-	if (number == SN_INTERN_NONE || pairs->heads[number] == NONE)
-		return false;
-	uint32_t at = pairs->heads[number];
-	take(pairs, at, pair);
-	pairs->heads[number] = pair->below;
-	return true;
-}
-
-bool sn_begins_end_fitting(struct sn_begins *pairs, const void *key, size_t key_bytes,
-			   bool (*fits)(const void *context, const struct sn_begin *begin),
-			   const void *context, struct sn_begin *pair)
+		   bool (*fits)(const void *context, const struct sn_begin *begin),
+		   const void *context, struct sn_begin *pair)
 {
 	uint32_t number = sn_intern_find(&pairs->keys, key, key_bytes);
 	uint32_t *link = number == SN_INTERN_NONE ? NULL : pairs->heads + number;
 	for (unsigned i = 0; link && *link != NONE && i < SN_BEGINS_LOOK; i++) {
 		uint32_t at = *link;
-		if (fits(context, pairs->items + at)) {
+		if (!fits || fits(context, pairs->items + at)) {
 			*link = pairs->items[at].below;
-			take(pairs, at, pair);
+			remove_begin(pairs, at, pair);
 			return true;
 		}
 		link = &pairs->items[at].below;

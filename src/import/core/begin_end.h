@@ -28,16 +28,13 @@ void sn_begins_release(struct sn_begins *pairs);
 /* Remembers a begin. 0 or SN_ERR_MEMORY. */
 int sn_begins_begin(struct sn_begins *pairs, const void *key, size_t key_bytes,
 		    const struct sn_event *event);
-/* The begin that this end is of, forgotten here; false: there is none. The caller frees
- * pair->event.attributes. */
-bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,
-		   struct sn_begin *pair);
-/* The same where begins and ends of one key need not nest: of the last SN_BEGINS_LOOK begins the
- * last one that fits, or false. */
+/* The begin that this end is of, forgotten here; false: there is none. The last one; or where
+ * begins and ends of one key need not nest, of the last SN_BEGINS_LOOK the last one that fits. The
+ * caller frees pair->event.attributes. */
 #define SN_BEGINS_LOOK 64
-bool sn_begins_end_fitting(struct sn_begins *pairs, const void *key, size_t key_bytes,
-			   bool (*fits)(const void *context, const struct sn_begin *begin),
-			   const void *context, struct sn_begin *pair);
+bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,
+		   bool (*fits)(const void *context, const struct sn_begin *begin),
+		   const void *context, struct sn_begin *pair);
 /* Any that is left; nothing else may be asked for after that. */
 bool sn_begins_left(struct sn_begins *pairs, struct sn_begin *pair);
 

@@ -74,7 +74,7 @@ int sn_import_cursor_load(const char *path, unsigned char **bytes, size_t *lengt
 		*length = (size_t)status.st_size;
 		*bytes = malloc(*length + 1);
 		if (!*bytes)
-			code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			code = sn_fail_memory(error);
 		else if (read_all(fd, *bytes, *length) < 0)
 			code = sn_fail(error, SN_ERR_IO, "cannot read '%s': %s", path,
 				       strerror(errno));

@@ -76,7 +76,7 @@ static int add_folder(const char *folder, struct sn_import_files *files, struct 
 		if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || sn_is_database(path))
 			continue;
 		if (sn_importer_recognise(&path, 1, NULL) && sn_import_files_add(files, "", path))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 	}
 	sn_import_files_release(&all);
 	return result;
@@ -93,7 +93,7 @@ int sn_import_files_list(struct sn_import_files *files, const char *const *paths
 		bool is_folder = stat(paths[i], &status) == 0 && S_ISDIR(status.st_mode);
 		if (!is_folder || sn_importer_recognise(paths + i, 1, &why)) {
 			if (sn_import_files_add(files, "", paths[i]))
-				result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+				result = sn_fail_memory(error);
 			continue;
 		}
 		result = add_folder(paths[i], files, error);
@@ -113,7 +113,7 @@ int sn_import(const struct sn_importer *importer, const struct sn_import_request
 	if (!builder || !with_events.events) {
 		sn_db_builder_free(builder);
 		sn_trace_writer_free(with_events.events);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	}
 	sn_db_builder_property(builder, "imported.from", importer->name);
 	sn_db_builder_property(builder, "sonde.version", SN_VERSION);

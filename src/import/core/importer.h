@@ -50,7 +50,7 @@ struct sn_import_request {
 	size_t structure_count;
 	bool no_structure; /* do not use any */
 	bool is_shared;	   /* the database is for others to read as the umask says */
-	unsigned jobs;	   /* threads that write; 0: one for each processor */
+	unsigned jobs;	   /* threads; 0: one for each processor */
 	/* Of databases with events; see sn_db_builder_set_complete. */
 	int (*complete)(void *context, const char *path);
 	void *complete_context;

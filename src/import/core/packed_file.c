@@ -18,7 +18,9 @@ void *sn_packed_file_open(const char *path)
 	errno = 0;
 	gzFile file = gzopen(path, "rb");
 	if (file)
-		gzbuffer(file, 256u << 10);
+		gzbuffer(
+		    file,
+		    32u << 10); /* who reads more than twice that at once gets it without a copy */
 	else if (!errno)
 		errno = ENOMEM;
 	return file;
@@ -37,7 +39,7 @@ int64_t sn_packed_file_read(void *file, void *bytes, size_t length, const char *
 	/* zlib calls a packed file that was cut off an end at first */
 	if (got < 0 || (got == 0 && code != Z_OK && code != Z_STREAM_END)) {
 		*why = code == Z_ERRNO ? strerror(errno) : text;
-		return -1;
+		return code == Z_BUF_ERROR ? SN_PACKED_FILE_CUT_OFF : -1;
 	}
 	return got;
 }

@@ -14,8 +14,9 @@
 void *sn_packed_file_open(const char *path);
 void sn_packed_file_close(void *file); /* NULL is nothing */
 
-/* As read(2); -1 sets *why to a text that lasts until the file is closed. A packed file that ends
- * in the middle is one that fails. */
+/* As read(2); a negative result sets *why to a text that lasts until the file is closed. A packed
+ * file that ends in the middle is one that fails, with SN_PACKED_FILE_CUT_OFF. */
+enum { SN_PACKED_FILE_CUT_OFF = -2 };
 int64_t sn_packed_file_read(void *file, void *bytes, size_t length, const char **why);
 /* Goes on without reading, by seeking where the file is not packed; past the end as well, which the
  * next reading finds. 0 or -1. */

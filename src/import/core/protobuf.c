@@ -14,7 +14,7 @@
 #define FIELD_HEAD_BYTES 20u
 
 /* At most ten bytes; bits past 64 are lost as in every decoder. */
-static bool take_varint(const unsigned char **at, const unsigned char *end, uint64_t *value)
+static bool parse_varint(const unsigned char **at, const unsigned char *end, uint64_t *value)
 {
 	const unsigned char *byte = *at;
 	if (byte < end && *byte < 0x80) {
@@ -33,8 +33,8 @@ static bool take_varint(const unsigned char **at, const unsigned char *end, uint
 	return false;
 }
 
-static bool take_fixed(const unsigned char **at, const unsigned char *end, unsigned bytes,
-		       uint64_t *value)
+static bool parse_fixed(const unsigned char **at, const unsigned char *end, unsigned bytes,
+			uint64_t *value)
 {
 	if ((size_t)(end - *at) < bytes)
 		return false;
@@ -46,24 +46,24 @@ static bool take_fixed(const unsigned char **at, const unsigned char *end, unsig
 }
 
 /* All of a field but its bytes, whose length becomes field->length, however long. */
-static bool take_head(const unsigned char **at, const unsigned char *end,
-		      struct sn_proto_field *field)
+static bool parse_head(const unsigned char **at, const unsigned char *end,
+		       struct sn_proto_field *field)
 {
 	uint64_t tag, length;
 	*field = (struct sn_proto_field){0};
-	if (!take_varint(at, end, &tag) || tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1)
+	if (!parse_varint(at, end, &tag) || tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1)
 		return false;
 	field->number = (uint32_t)(tag >> 3);
 	field->wire = tag & 7;
 	switch (field->wire) {
 	case SN_PROTO_VARINT:
-		return take_varint(at, end, &field->value);
+		return parse_varint(at, end, &field->value);
 	case SN_PROTO_FIXED64:
-		return take_fixed(at, end, 8, &field->value);
+		return parse_fixed(at, end, 8, &field->value);
 	case SN_PROTO_FIXED32:
-		return take_fixed(at, end, 4, &field->value);
+		return parse_fixed(at, end, 4, &field->value);
 	case SN_PROTO_BYTES:
-		if (!take_varint(at, end, &length) || length > SIZE_MAX / 4)
+		if (!parse_varint(at, end, &length) || length > SIZE_MAX / 4)
 			return false;
 		field->length = (size_t)length;
 		return true;
@@ -87,7 +87,7 @@ bool sn_proto_next(struct sn_proto *message, struct sn_proto_field *field)
 {
 	if (message->failed || message->at >= message->end)
 		return false;
-	message->failed = !take_head(&message->at, message->end, field) ||
+	message->failed = !parse_head(&message->at, message->end, field) ||
 			  field->length > (size_t)(message->end - message->at);
 	if (message->failed)
 		return false;
@@ -112,7 +112,7 @@ bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value)
 {
 	if (numbers->failed || numbers->at >= numbers->end)
 		return false;
-	numbers->failed = !take_varint(&numbers->at, numbers->end, value);
+	numbers->failed = !parse_varint(&numbers->at, numbers->end, value);
 	return !numbers->failed;
 }
 
@@ -170,7 +170,7 @@ int sn_proto_stream_open(struct sn_proto_stream *stream, const char *path, struc
 	if (stream->buffer)
 		return 0;
 	sn_proto_stream_close(stream);
-	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return sn_fail_memory(error);
 }
 
 void sn_proto_stream_close(struct sn_proto_stream *stream)
@@ -201,7 +201,7 @@ static int fill(struct sn_proto_stream *stream, size_t wanted, struct sn_error *
 		if (stream->end == stream->capacity) {
 			unsigned char *grown = realloc(stream->buffer, 2 * stream->capacity);
 			if (!grown)
-				return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+				return sn_fail_memory(error);
 			stream->buffer = grown;
 			stream->capacity *= 2;
 		}
@@ -217,7 +217,7 @@ static int fill(struct sn_proto_stream *stream, size_t wanted, struct sn_error *
 	return 0;
 }
 
-static void take(struct sn_proto_stream *stream, size_t length)
+static void consume(struct sn_proto_stream *stream, size_t length)
 {
 	stream->begin += length;
 	stream->window_at += length;
@@ -227,10 +227,10 @@ static int skip(struct sn_proto_stream *stream, uint64_t length, struct sn_error
 {
 	size_t inside = stream->end - stream->begin;
 	if (length <= inside) {
-		take(stream, (size_t)length);
+		consume(stream, (size_t)length);
 		return 0;
 	}
-	take(stream, inside);
+	consume(stream, inside);
 	/* all but the last byte, so that reading finds out whether the file goes so far */
 	uint64_t rest = length - inside;
 	if (sn_packed_file_skip(stream->file, rest - 1) < 0)
@@ -243,7 +243,7 @@ static int skip(struct sn_proto_stream *stream, uint64_t length, struct sn_error
 		stream->is_cut = true;
 		return damaged(stream, "the file ends within a field", error);
 	}
-	take(stream, 1);
+	consume(stream, 1);
 	return 0;
 }
 
@@ -268,7 +268,7 @@ int sn_proto_stream_next(struct sn_proto_stream *stream, struct sn_proto_field *
 	if (!left || (!there && !stream->depth))
 		return 0;
 	const unsigned char *begin = stream->buffer + stream->begin, *at = begin;
-	if (!take_head(&at, begin + (left < there ? left : there), field)) {
+	if (!parse_head(&at, begin + (left < there ? left : there), field)) {
 		stream->is_cut = there < left && there < FIELD_HEAD_BYTES;
 		return damaged(
 		    stream, stream->is_cut ? "the file ends within a field" : "there is no field",
@@ -276,7 +276,7 @@ int sn_proto_stream_next(struct sn_proto_stream *stream, struct sn_proto_field *
 	}
 	if (field->length > left - (uint64_t)(at - begin))
 		return damaged(stream, "a field is longer than its message", error);
-	take(stream, (size_t)(at - begin));
+	consume(stream, (size_t)(at - begin));
 	stream->pending_bytes = field->length;
 	return 1;
 }
@@ -292,7 +292,7 @@ int sn_proto_stream_load(struct sn_proto_stream *stream, struct sn_proto_field *
 		return damaged(stream, "the file ends within a field", error);
 	}
 	field->bytes = stream->buffer + stream->begin;
-	take(stream, field->length);
+	consume(stream, field->length);
 	stream->pending_bytes = 0;
 	return 0;
 }
@@ -326,6 +326,6 @@ bool sn_proto_probe(const char *path, uint32_t number, unsigned char *head, size
 	sn_packed_file_close(file);
 	*length = got > 0 ? (size_t)got : 0;
 	const unsigned char *at = head;
-	return got > 0 && take_head(&at, head + got, &field) && field.number == number &&
+	return got > 0 && parse_head(&at, head + got, &field) && field.number == number &&
 	       field.wire == SN_PROTO_BYTES;
 }

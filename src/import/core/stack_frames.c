@@ -29,15 +29,10 @@ static uint32_t number_of(struct sn_stack_frames *frames, struct sn_json_text ke
 	return number;
 }
 
-static bool is(struct sn_json_text text, const char *other)
-{
-	return text.length == strlen(other) && !memcmp(text.text, other, text.length);
-}
-
 static uint8_t kind_of(struct sn_json_text category)
 {
 	for (uint8_t kind = 1; kind <= SN_FRAME_GPU_OP; kind++)
-		if (category.text && is(category, sonde_frame_kind_name(kind)))
+		if (sn_json_is(category, sonde_frame_kind_name(kind)))
 			return kind;
 	return SN_FRAME_NATIVE;
 }
@@ -50,8 +45,8 @@ static uint32_t string(struct sn_db_builder *builder, const struct sn_json_value
 }
 
 /* One frame's object. */
-static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t number,
-				      struct sn_json_parse *parse, struct sn_db_builder *builder)
+static enum sn_json_result parse_frame(struct sn_stack_frames *frames, uint32_t number,
+				       struct sn_json_parse *parse, struct sn_db_builder *builder)
 {
 	struct sonde_db_frame frame = {.kind = SN_FRAME_NATIVE,
 				       .name = sn_db_builder_string(builder, ""),
@@ -70,15 +65,15 @@ static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t n
 		result = sn_json_value(parse, &value);
 		if (result)
 			break;
-		if (is(name, "name"))
+		if (sn_json_is(name, "name"))
 			frame.name = string(builder, &value);
-		else if (is(name, "category"))
+		else if (sn_json_is(name, "category"))
 			frame.kind = kind_of(value.text);
-		else if (is(name, "parent") && value.text.text)
+		else if (sn_json_is(name, "parent") && value.text.text)
 			parent = number_of(frames, value.text);
-		else if (is(name, "file"))
+		else if (sn_json_is(name, "file"))
 			frame.file = string(builder, &value);
-		else if (is(name, "line") && value.integer > 0 && value.integer < INT32_MAX)
+		else if (sn_json_is(name, "line") && value.integer > 0 && value.integer < INT32_MAX)
 			frame.line = (uint32_t)value.integer;
 	}
 	frames->frames[number].parent = parent;
@@ -86,8 +81,8 @@ static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t n
 	return result;
 }
 
-int sn_stack_frames_take(struct sn_stack_frames *frames, struct sn_json_text object,
-			 struct sn_db_builder *builder)
+int sn_stack_frames_parse(struct sn_stack_frames *frames, struct sn_json_text object,
+			  struct sn_db_builder *builder)
 {
 	/* a window that holds all there is */
 	struct sn_json_window window = {.buffer = calloc(object.length + SN_JSON_SLACK, 1),
@@ -111,7 +106,7 @@ int sn_stack_frames_take(struct sn_stack_frames *frames, struct sn_json_text obj
 		failed = number == SONDE_NONE;
 		if (failed)
 			break;
-		result = take_frame(frames, number, &parse, builder);
+		result = parse_frame(frames, number, &parse, builder);
 	}
 	free(window.buffer);
 	free(window.scratch);

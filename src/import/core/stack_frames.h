@@ -25,8 +25,8 @@ struct sn_stack_frames {
 };
 
 /* Takes the object's text. 0, SN_ERR_MEMORY, or SN_ERR_FORMAT where it is no such object. */
-int sn_stack_frames_take(struct sn_stack_frames *frames, struct sn_json_text object,
-			 struct sn_db_builder *builder);
+int sn_stack_frames_parse(struct sn_stack_frames *frames, struct sn_json_text object,
+			  struct sn_db_builder *builder);
 /* The context of a call path; 0, the root, where it is not known. */
 uint32_t sn_stack_frames_context(struct sn_stack_frames *frames, const struct sn_json_value *key,
 				 struct sn_db_builder *builder);

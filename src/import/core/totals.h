@@ -6,18 +6,19 @@
 #ifndef SN_IMPORT_TOTALS_H
 #define SN_IMPORT_TOTALS_H
 
+#include "base/table.h"
 #include "format/database/database_writer.h"
 
 struct sn_total {
-	uint64_t key; /* metric above context */
+	uint32_t context, metric;
 	struct sonde_db_stat stat;
 };
 
 /* All zeroes is an empty one. */
 struct sn_totals {
-	struct sn_total *sums; /* in the order they were met */
-	uint32_t *slots;       /* one more than a number in `sums`; 0: free */
-	size_t count, capacity, slot_count;
+	struct sn_table keys;  /* metric above context */
+	struct sn_total *sums; /* by number of the key */
+	size_t capacity;
 };
 
 /* One value. 0 or SN_ERR_MEMORY. */

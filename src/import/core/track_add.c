@@ -128,28 +128,13 @@ void sn_track_sink_nest_track(struct sn_track_sink *sink, uint32_t track, bool n
 
 /* ---- events ---- */
 
-static bool is_there(const struct sn_track_sink *sink, const struct sn_event *event,
-		     enum sn_track_key key, uint64_t *value)
-{
-	*value = 0;
-	return sn_sink_attribute(sink, event, key, value);
-}
-
-/* An operator of a forward pass that a backward one may refer to. */
-static bool is_forward(const struct sn_track_sink *sink, const struct sn_event *event)
-{
-	uint64_t value;
-	if (!is_there(sink, event, SN_TRACK_KEY_SEQUENCE, &value))
-		return false;
-	if (!is_there(sink, event, SN_TRACK_KEY_FORWARD_THREAD, &value))
-		return !sn_sink_is(sink, event->context, SN_TRAIT_BACKWARD);
-	return !value;
-}
-
-static void note(struct sn_track_sink *sink, struct sn_track *track, const struct sn_event *event)
+/* What an interval tells of its file, beside what its track does. */
+static void note_interval(struct sn_track_sink *sink, struct sn_track *track,
+			  const struct sn_event *event)
 {
 	uint32_t category = sn_sink_name(sink, event->context).category;
-	track->forward_count += category == SN_ACTIVITY_OPERATOR && is_forward(sink, event);
+	struct sn_sink_gradient gradient = sn_sink_gradient(sink, event);
+	track->forward_count += gradient.sequence != UINT64_MAX && !gradient.is_backward;
 	if (category == SN_ACTIVITY_OPERATOR || category == SN_ACTIVITY_API)
 		sink->pid = track->pid;
 	if (!event->link && (category == SN_ACTIVITY_API || category == SN_ACTIVITY_KERNEL ||
@@ -160,70 +145,61 @@ static void note(struct sn_track_sink *sink, struct sn_track *track, const struc
 		sn_dataflow_step(sink->dataflow, event->start_ns, event->end_ns);
 }
 
-static void add(struct sn_track_sink *sink, const struct sn_event *event)
+static void sort_in(struct sn_track_sink *sink, const struct sn_event *event)
 {
 	struct sn_track *track = sink->tracks + event->profile;
 	sn_sorter_add(sink->sorter, event);
 	track->event_count++;
-	if (event->metric != SONDE_NONE && event->kind == SONDE_TRACK_INTERVALS)
+	bool is_interval = event->kind == SONDE_TRACK_INTERVALS;
+	if (is_interval && event->metric != SONDE_NONE)
 		return;
 	track->start_ns = event->start_ns < track->start_ns ? event->start_ns : track->start_ns;
 	track->end_ns = event->end_ns > track->end_ns ? event->end_ns : track->end_ns;
-	if (event->kind == SONDE_TRACK_INTERVALS)
-		note(sink, track, event);
+	if (is_interval)
+		note_interval(sink, track, event);
 }
 
-/* False, and counted, where the times cannot be. */
-static bool make(struct sn_track_sink *sink, const struct sn_track_event *said, uint16_t kind,
-		 struct sn_event *event)
+/* The event as it is sorted; false, and counted, where its times cannot be. */
+static inline bool make(struct sn_track_sink *sink, const struct sn_track_event *from,
+			uint16_t kind, uint32_t metric, struct sn_event *event)
 {
-	if (said->start_ns < -SN_SINK_BIAS_NS || said->end_ns > SN_SINK_BIAS_NS ||
-	    said->end_ns < said->start_ns) {
+	if (from->start_ns < -SN_SINK_BIAS_NS || from->end_ns > SN_SINK_BIAS_NS ||
+	    from->end_ns < from->start_ns) {
 		sink->losses[SN_SINK_UNTIMED]++;
 		return false;
 	}
 	*event = (struct sn_event){
-	    .start_ns = (uint64_t)(said->start_ns + SN_SINK_BIAS_NS),
-	    .end_ns = (uint64_t)(said->end_ns + SN_SINK_BIAS_NS),
-	    .link = said->link,
-	    .profile = said->track,
-	    .context = said->name,
-	    .metric = SONDE_NONE,
+	    .start_ns = (uint64_t)(from->start_ns + SN_SINK_BIAS_NS),
+	    .end_ns = (uint64_t)(from->end_ns + SN_SINK_BIAS_NS),
+	    .link = from->link,
+	    .profile = from->track,
+	    .context = from->name,
+	    .metric = metric,
 	    .kind = kind,
-	    .attribute_count = said->attribute_count,
-	    .attributes = said->attributes,
+	    .attribute_count = from->attribute_count,
+	    .attributes = from->attributes,
 	};
 	return true;
 }
 
-void sn_sink_say(struct sn_track_sink *sink, const struct sn_track_event *said, uint16_t kind)
+void sn_track_sink_add(struct sn_track_sink *sink, const struct sn_track_event *event,
+		       uint16_t kind, uint32_t metric)
 {
-	struct sn_event event;
-	if (make(sink, said, kind, &event))
-		add(sink, &event);
-}
-
-void sn_track_sink_event(struct sn_track_sink *sink, const struct sn_track_event *event)
-{
-	sn_sink_say(sink, event, SONDE_TRACK_INTERVALS);
-}
-
-void sn_track_sink_sample(struct sn_track_sink *sink, const struct sn_track_event *event)
-{
-	sn_sink_say(sink, event, SONDE_TRACK_SAMPLES);
+	struct sn_event made;
+	if (make(sink, event, kind, metric, &made))
+		sort_in(sink, &made);
 }
 
 /* The value is where samples have no link. */
-static void add_cost(struct sn_track_sink *sink, const struct sn_track_event *said, uint16_t kind,
+static void add_cost(struct sn_track_sink *sink, const struct sn_track_event *event, uint16_t kind,
 		     uint32_t metric, double value)
 {
-	struct sn_event event;
-	if (!make(sink, said, kind, &event))
+	struct sn_event made;
+	if (!make(sink, event, kind, metric, &made))
 		return;
-	event.metric = metric;
-	memcpy(&event.link, &value, sizeof(value));
-	sink->tracks[said->track].sample_count++;
-	add(sink, &event);
+	memcpy(&made.link, &value, sizeof(value));
+	sink->tracks[event->track].sample_count++;
+	sort_in(sink, &made);
 }
 
 void sn_track_sink_weighted_sample(struct sn_track_sink *sink, const struct sn_track_event *event,
@@ -241,7 +217,7 @@ void sn_track_sink_cost(struct sn_track_sink *sink, uint32_t track, uint32_t con
 
 void sn_track_sink_instant(struct sn_track_sink *sink, const struct sn_track_event *event)
 {
-	sn_sink_say(sink, event, SONDE_TRACK_INSTANTS);
+	sn_track_sink_add(sink, event, SONDE_TRACK_INSTANTS, SONDE_NONE);
 }
 
 void sn_track_sink_set_contexts(struct sn_track_sink *sink, const uint32_t *contexts)
@@ -253,14 +229,11 @@ void sn_track_sink_value(struct sn_track_sink *sink, const struct sn_track_event
 			 uint32_t metric, uint32_t key, double value)
 {
 	struct sn_attribute attribute = {key, 0, 0};
-	struct sn_event event;
-	if (!make(sink, operation, SONDE_TRACK_INTERVALS, &event))
-		return;
+	struct sn_track_event with_value = *operation;
 	memcpy(&attribute.value, &value, sizeof(value));
-	event.metric = metric;
-	event.attribute_count = 1;
-	event.attributes = &attribute;
-	add(sink, &event);
+	with_value.attributes = &attribute;
+	with_value.attribute_count = 1;
+	sn_track_sink_add(sink, &with_value, SONDE_TRACK_INTERVALS, metric);
 }
 
 void sn_track_sink_counter(struct sn_track_sink *sink, uint32_t track, uint32_t metric,
@@ -270,16 +243,12 @@ void sn_track_sink_counter(struct sn_track_sink *sink, uint32_t track, uint32_t 
 		sink->real_value_key = sn_track_sink_key(sink, "value", 5, SONDE_ATTRIBUTE_REAL);
 	struct sn_attribute value = {
 	    is_real ? sink->real_value_key : sink->keys[SN_TRACK_KEY_VALUE], 0, bits};
-	struct sn_track_event said = {.track = track,
-				      .start_ns = time_ns,
-				      .end_ns = time_ns,
-				      .attributes = &value,
-				      .attribute_count = 1};
-	struct sn_event event;
-	if (!make(sink, &said, SONDE_TRACK_COUNTER, &event))
-		return;
-	event.metric = metric;
-	add(sink, &event);
+	struct sn_track_event event = {.track = track,
+				       .start_ns = time_ns,
+				       .end_ns = time_ns,
+				       .attributes = &value,
+				       .attribute_count = 1};
+	sn_track_sink_add(sink, &event, SONDE_TRACK_COUNTER, metric);
 }
 
 /* ---- events in two parts ---- */
@@ -288,7 +257,7 @@ int sn_track_sink_begin(struct sn_track_sink *sink, const void *key, size_t key_
 			const struct sn_track_event *event)
 {
 	struct sn_event made;
-	return make(sink, event, SONDE_TRACK_INTERVALS, &made)
+	return make(sink, event, SONDE_TRACK_INTERVALS, SONDE_NONE, &made)
 		   ? sn_begins_begin(&sink->begins, key, key_bytes, &made)
 		   : 0;
 }
@@ -311,15 +280,13 @@ static bool is_begin_of(const void *context, const struct sn_begin *begin)
 static bool find_begin(struct sn_track_sink *sink, const struct sn_track_end *end,
 		       struct sn_begin *begin)
 {
-	struct fitting wanted = {sink, end->pid, end->name};
-	if (end->is_async && sn_begins_end_fitting(&sink->begins, end->key, end->key_bytes,
-						   is_begin_of, &wanted, begin))
-		return true;
-	wanted.name = SONDE_NONE;
-	if (end->is_async && sn_begins_end_fitting(&sink->begins, end->key, end->key_bytes,
-						   is_begin_of, &wanted, begin))
-		return true;
-	return sn_begins_end(&sink->begins, end->key, end->key_bytes, begin);
+	struct fitting of_name = {sink, end->pid, end->name},
+		       of_process = {sink, end->pid, SONDE_NONE};
+	return (end->is_async && (sn_begins_end(&sink->begins, end->key, end->key_bytes,
+						is_begin_of, &of_name, begin) ||
+				  sn_begins_end(&sink->begins, end->key, end->key_bytes,
+						is_begin_of, &of_process, begin))) ||
+	       sn_begins_end(&sink->begins, end->key, end->key_bytes, NULL, NULL, begin);
 }
 
 /* Takes the begin's attributes, which are freed in any case, and the end's. */
@@ -343,7 +310,7 @@ static int add_pair(struct sn_track_sink *sink, struct sn_begin *begin, uint64_t
 	event->attribute_count = (uint16_t)count;
 	event->end_ns = end_ns > event->start_ns ? end_ns : event->start_ns;
 	if (grown)
-		add(sink, event);
+		sort_in(sink, event);
 	free(grown ? grown : all);
 	return grown ? 1 : SN_ERR_MEMORY;
 }

@@ -2,6 +2,9 @@
 /* Nodes out of the operators of a sink; see track_dataflow.h. */
 #include "track_dataflow.h"
 
+#include "base/search.h"
+#include "base/sort.h"
+#include "base/text.h"
 #include "format/database/database_graph_builder.h"
 #include "format/measurement/measurement.h"
 
@@ -31,14 +34,14 @@ struct counter_key {
 	uint32_t context, parent, forward, track;
 };
 
-struct node_key {
-	uint32_t counter, number;
+struct trace {
+	struct sn_execution_trace *trace;
+	bool is_made;
 };
 
 struct sn_dataflow {
-	struct sn_execution_trace **traces;
-	bool *is_made; /* of each trace */
-	size_t trace_count, trace_capacity, made_capacity;
+	struct trace *traces;
+	size_t trace_count, trace_capacity;
 	uint64_t untimed, left_out;
 	/* of the file being read */
 	struct step *steps;
@@ -48,7 +51,8 @@ struct sn_dataflow {
 	size_t trace; /* that of its process; SIZE_MAX without */
 	uint32_t model, record_key, external_key, shapes_key;
 	uint64_t instances;
-	struct sn_intern counter_keys, node_keys;
+	struct sn_intern counter_keys;
+	struct sn_table node_keys; /* counter, number */
 	struct counter *counters;
 	struct node *nodes;
 	struct sn_dataflow_operation *operations;
@@ -58,7 +62,7 @@ struct sn_dataflow {
 static void release_file(struct sn_dataflow *dataflow)
 {
 	sn_intern_release(&dataflow->counter_keys);
-	sn_intern_release(&dataflow->node_keys);
+	sn_table_release(&dataflow->node_keys);
 	dataflow->operation_count = dataflow->step_count = 0;
 }
 
@@ -67,10 +71,9 @@ void sn_dataflow_free(struct sn_dataflow *dataflow)
 	if (!dataflow)
 		return;
 	for (size_t i = 0; i < dataflow->trace_count; i++)
-		sn_execution_trace_close(dataflow->traces[i]);
+		sn_execution_trace_close(dataflow->traces[i].trace);
 	release_file(dataflow);
 	free(dataflow->traces);
-	free(dataflow->is_made);
 	free(dataflow->steps);
 	free(dataflow->counters);
 	free(dataflow->nodes);
@@ -78,32 +81,21 @@ void sn_dataflow_free(struct sn_dataflow *dataflow)
 	free(dataflow);
 }
 
-static int add_trace(struct sn_dataflow *dataflow, struct sn_execution_trace *trace)
-{
-	if (sn_vec_reserve(&dataflow->traces, &dataflow->trace_capacity,
-			   dataflow->trace_count + 1) < 0 ||
-	    sn_vec_reserve(&dataflow->is_made, &dataflow->made_capacity,
-			   dataflow->trace_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	dataflow->is_made[dataflow->trace_count] = false;
-	dataflow->traces[dataflow->trace_count++] = trace;
-	return 0;
-}
-
 int sn_track_sink_make_graph(struct sn_track_sink *sink, const struct sn_import_request *request,
 			     bool *are_traces, struct sn_error *error)
 {
-	sink->dataflow = calloc(1, sizeof(*sink->dataflow));
-	int result = sink->dataflow ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	struct sn_dataflow *dataflow = sink->dataflow = calloc(1, sizeof(*dataflow));
+	int result = dataflow ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < request->path_count && !result; i++) {
 		struct sn_execution_trace *trace;
 		are_traces[i] = sn_execution_trace_probe(request->paths[i]);
 		if (!are_traces[i])
 			continue;
 		result = sn_execution_trace_open(request->paths[i], sink->builder, &trace, error);
-		if (!result && add_trace(sink->dataflow, trace)) {
+		if (!result && sn_vec_push(&dataflow->traces, &dataflow->trace_capacity,
+					   &dataflow->trace_count, (struct trace){trace, false})) {
 			sn_execution_trace_close(trace);
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 		}
 	}
 	return result;
@@ -111,11 +103,9 @@ int sn_track_sink_make_graph(struct sn_track_sink *sink, const struct sn_import_
 
 void sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t end_ns)
 {
-	if (sn_vec_reserve(&dataflow->steps, &dataflow->step_capacity, dataflow->step_count + 1) <
-	    0)
+	if (sn_vec_push(&dataflow->steps, &dataflow->step_capacity, &dataflow->step_count,
+			(struct step){start_ns, end_ns}))
 		dataflow->has_failed = true;
-	else
-		dataflow->steps[dataflow->step_count++] = (struct step){start_ns, end_ns};
 }
 
 /* ---- a file ---- */
@@ -123,7 +113,7 @@ void sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t 
 static int compare_steps(const void *left, const void *right)
 {
 	const struct step *a = left, *b = right;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+	return SN_ORDER(a->start_ns, b->start_ns);
 }
 
 /* The execution trace of the process that was recorded, which is not made yet. */
@@ -131,8 +121,8 @@ static size_t trace_of(const struct sn_track_sink *sink)
 {
 	const struct sn_dataflow *dataflow = sink->dataflow;
 	for (size_t i = 0; i < dataflow->trace_count; i++)
-		if (!dataflow->is_made[i] &&
-		    sn_execution_trace_pid(dataflow->traces[i]) == sink->pid)
+		if (!dataflow->traces[i].is_made &&
+		    sn_execution_trace_pid(dataflow->traces[i].trace) == sink->pid)
 			return i;
 	return SIZE_MAX;
 }
@@ -159,33 +149,15 @@ void sn_dataflow_begin(struct sn_track_sink *sink)
 
 /* ---- nodes ---- */
 
-static bool attribute_of(const struct sn_event *event, uint32_t key, uint64_t *value)
-{
-	for (unsigned i = 0; i < event->attribute_count && key != SONDE_NONE; i++)
-		if (event->attributes[i].key == key) {
-			*value = event->attributes[i].value;
-			return true;
-		}
-	return false;
-}
-
 /* How many steps had begun. */
 static uint64_t step_at(const struct sn_dataflow *dataflow, uint64_t time_ns)
 {
-	size_t low = 0, high = dataflow->step_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (dataflow->steps[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, dataflow->step_count, dataflow->steps[i].start_ns <= time_ns);
 }
 
 /* How many operators like it were in this execution of its caller before. */
 static int count_like(struct sn_dataflow *dataflow, const struct counter_key *key,
-		      uint64_t instance, bool are_one, struct node_key *node)
+		      uint64_t instance, bool are_one, uint64_t *node)
 {
 	uint32_t before = dataflow->counter_keys.count;
 	uint32_t number = sn_intern_add(&dataflow->counter_keys, key, sizeof(*key));
@@ -195,7 +167,7 @@ static int count_like(struct sn_dataflow *dataflow, const struct counter_key *ke
 	struct counter *counter = dataflow->counters + number;
 	if (number == before || counter->instance != instance || are_one)
 		*counter = (struct counter){instance, 0};
-	*node = (struct node_key){number, counter->count++};
+	*node = sn_table_pair(number, counter->count++);
 	return 0;
 }
 
@@ -204,8 +176,7 @@ static uint32_t make_model(struct sn_track_sink *sink)
 	struct sn_dataflow *dataflow = sink->dataflow;
 	struct sn_db_builder *builder = sink->builder;
 	struct sonde_graph_model model = SN_GRAPH_MODEL;
-	const char *slash = strrchr(sink->path, '/');
-	model.name = sn_db_builder_string(builder, slash ? slash + 1 : sink->path);
+	model.name = sn_db_builder_string(builder, sn_text_base_name(sink->path));
 	model.source = sn_db_builder_string(builder, sink->source);
 	model.edges_by = sn_db_builder_string(builder, "sequence numbers");
 	sn_track_sink_sign(sink, &model);
@@ -235,32 +206,32 @@ static uint32_t make_node(struct sn_track_sink *sink, const struct sn_event *eve
 	node.flags = sn_sink_is(sink, event->context, SN_TRAIT_BACKWARD) ? SONDE_NODE_BACKWARD : 0;
 	if (caller->node != SONDE_NONE)
 		node.parent = dataflow->nodes[caller->node].made;
-	if (attribute_of(event, dataflow->shapes_key, &shapes))
+	if (sn_sink_value(event, dataflow->shapes_key, &shapes))
 		node.detail = (uint32_t)shapes;
 	return sn_db_builder_graph_node(sink->builder, &node);
 }
 
-static int take_operator(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
-			 uint32_t context, uint32_t forward, struct sn_dataflow_place *place)
+static int add_operator(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
+			uint32_t context, uint32_t forward, struct sn_dataflow_place *place)
 {
 	struct sn_dataflow *dataflow = sink->dataflow;
 	struct counter_key key = {context, place->node, forward,
 				  place->node == SONDE_NONE ? track : 0};
 	bool is_outermost = place->node == SONDE_NONE;
 	double time = (double)(event->end_ns - event->start_ns);
-	struct node_key node_key;
+	uint64_t node_key;
 	if (count_like(dataflow, &key,
 		       is_outermost ? step_at(dataflow, event->start_ns) : place->instance,
 		       is_outermost && !dataflow->step_count, &node_key))
 		return SN_ERR_MEMORY;
-	uint32_t number = sn_intern_find(&dataflow->node_keys, &node_key, sizeof(node_key));
-	if (number == SN_INTERN_NONE) {
+	uint32_t number = sn_table_find(&dataflow->node_keys, node_key);
+	if (number == SN_TABLE_NONE) {
 		if (dataflow->node_keys.count >= NODES_MOST) {
 			dataflow->left_out++;
 			return 0;
 		}
-		number = sn_intern_add(&dataflow->node_keys, &node_key, sizeof(node_key));
-		if (number == SN_INTERN_NONE ||
+		number = sn_table_add(&dataflow->node_keys, node_key);
+		if (number == SN_TABLE_NONE ||
 		    sn_vec_reserve(&dataflow->nodes, &dataflow->node_capacity, number + 1ull) < 0)
 			return SN_ERR_MEMORY;
 		dataflow->nodes[number] =
@@ -275,16 +246,16 @@ static int take_operator(struct sn_track_sink *sink, const struct sn_event *even
 
 /* ---- events ---- */
 
-static int take_operation(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
-			  struct sn_dataflow_place *place)
+static int add_operation(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
+			 struct sn_dataflow_place *place)
 {
 	struct sn_dataflow *dataflow = sink->dataflow;
 	uint64_t record = 0, external = 0;
 	if (sn_vec_reserve(&dataflow->operations, &dataflow->operation_capacity,
 			   dataflow->operation_count + 1) < 0)
 		return SN_ERR_MEMORY;
-	attribute_of(event, dataflow->record_key, &record);
-	attribute_of(event, dataflow->external_key, &external);
+	sn_sink_value(event, dataflow->record_key, &record);
+	sn_sink_value(event, dataflow->external_key, &external);
 	dataflow->operations[dataflow->operation_count] = (struct sn_dataflow_operation){
 	    .record_function = (int64_t)record,
 	    .external = (int64_t)external,
@@ -314,10 +285,10 @@ int sn_dataflow_event(struct sn_track_sink *sink, const struct sn_event *event, 
 	/* execution traces have what programs name with record_function as well */
 	if (has_trace &&
 	    (name.category == SN_ACTIVITY_OPERATOR || name.category == SN_ACTIVITY_ANNOTATION))
-		return take_operation(sink, event, track, place);
+		return add_operation(sink, event, track, place);
 	if (name.category != SN_ACTIVITY_OPERATOR)
 		return 0;
-	return take_operator(sink, event, track, context, forward, place);
+	return add_operator(sink, event, track, context, forward, place);
 }
 
 void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t category,
@@ -361,14 +332,14 @@ static void put_node(struct sn_track_sink *sink, const struct node *node)
 int sn_dataflow_end(struct sn_track_sink *sink, struct sn_error *error)
 {
 	struct sn_dataflow *dataflow = sink->dataflow;
-	int result = dataflow->has_failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
+	int result = dataflow->has_failed ? sn_fail_memory(error) : 0;
 	for (uint32_t i = 0; i < dataflow->node_keys.count; i++)
 		put_node(sink, dataflow->nodes + i);
 	if (!result && dataflow->trace != SIZE_MAX) {
-		result =
-		    sn_dataflow_match(sink, dataflow->traces[dataflow->trace], dataflow->operations,
-				      dataflow->operation_count, &dataflow->untimed, error);
-		dataflow->is_made[dataflow->trace] = true;
+		result = sn_dataflow_match(sink, dataflow->traces[dataflow->trace].trace,
+					   dataflow->operations, dataflow->operation_count,
+					   &dataflow->untimed, error);
+		dataflow->traces[dataflow->trace].is_made = true;
 	}
 	release_file(dataflow);
 	return result;
@@ -379,11 +350,11 @@ int sn_track_sink_finish_graph(struct sn_track_sink *sink, struct sn_error *erro
 	struct sn_dataflow *dataflow = sink->dataflow;
 	int result = 0;
 	for (size_t i = 0; i < dataflow->trace_count && !result; i++) {
-		if (dataflow->is_made[i])
+		if (dataflow->traces[i].is_made)
 			continue;
-		dataflow->is_made[i] = true;
-		dataflow->untimed += sn_execution_trace_count(dataflow->traces[i]);
-		result = sn_execution_trace_make(dataflow->traces[i], "execution trace", -1,
+		dataflow->traces[i].is_made = true;
+		dataflow->untimed += sn_execution_trace_count(dataflow->traces[i].trace);
+		result = sn_execution_trace_make(dataflow->traces[i].trace, "execution trace", -1,
 						 (uint32_t)(sink->file_count + i), error);
 	}
 	sn_track_sink_lost(sink, "graph-untimed",

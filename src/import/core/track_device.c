@@ -10,11 +10,11 @@
 #include "track_sink_internal.h"
 #include "track_dataflow.h"
 
+#include "base/search.h"
 #include "format/measurement/measurement.h"
 
 #include <string.h>
 
-enum { ATTRIBUTES_MOST = 400 };
 #define NO_LAUNCH "[launched before the recording]"
 
 static bool is_before(const struct sn_sink_launch *a, const struct sn_sink_launch *b)
@@ -80,31 +80,23 @@ static int order_launches(struct sn_track_sink *sink)
  * on, in steps that double. */
 static const struct sn_sink_launch *find_launch(struct sn_track_sink *sink, uint64_t correlation)
 {
-	size_t low = sink->last_launch, high, step = 1;
-	if (low >= sink->launch_count || sink->launches[low].correlation > correlation)
+	const struct sn_sink_launch *launches = sink->launches;
+	size_t low = sink->last_launch, high, step = 1, count = sink->launch_count;
+	if (low >= count || launches[low].correlation > correlation)
 		low = 0;
-	for (high = low;
-	     high < sink->launch_count && sink->launches[high].correlation < correlation;
-	     step *= 2) {
+	for (high = low; high < count && launches[high].correlation < correlation; step *= 2) {
 		low = high + 1;
 		high += step;
 	}
-	high = high < sink->launch_count ? high : sink->launch_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (sink->launches[middle].correlation < correlation)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = sn_search_from(i, low, high < count ? high : count,
+			     launches[i].correlation < correlation);
 	sink->last_launch = low;
-	bool is_there = low < sink->launch_count && sink->launches[low].correlation == correlation;
-	return is_there ? sink->launches + low : NULL;
+	return low < count && launches[low].correlation == correlation ? launches + low : NULL;
 }
 
 /* `parent`: where its launch is, or what a graph captured it from; SONDE_NONE: not recorded. */
-static uint32_t place(struct sn_track_sink *sink, const struct sn_event *event, uint32_t category,
-		      const struct sn_sink_launch *launch, uint32_t parent)
+static uint32_t context_of(struct sn_track_sink *sink, const struct sn_event *event,
+			   uint32_t category, const struct sn_sink_launch *launch, uint32_t parent)
 {
 	if (parent == SONDE_NONE && category >= SN_ACTIVITY_DEVICE_ANNOTATION) {
 		parent = 0;
@@ -176,11 +168,11 @@ static int add_values(struct sn_track_sink *sink, uint32_t context, uint32_t cat
 }
 
 /* One event of a stream, which is none where it only adds a value to the place of another. */
-static int take_placed(struct sn_track_sink *sink, struct sn_event *event,
-		       const struct sn_sink_launch *launch, uint32_t parent)
+static int place(struct sn_track_sink *sink, struct sn_event *event,
+		 const struct sn_sink_launch *launch, uint32_t parent)
 {
 	uint32_t category = sn_sink_name(sink, event->context).category;
-	event->context = place(sink, event, category, launch, parent);
+	event->context = context_of(sink, event, category, launch, parent);
 	if (event->metric != SONDE_NONE && event->attribute_count) {
 		double value;
 		memcpy(&value, &event->attributes[0].value, sizeof(value));
@@ -188,7 +180,7 @@ static int take_placed(struct sn_track_sink *sink, struct sn_event *event,
 	}
 	if (event->link)
 		event->link = sn_sink_link(sink, event->link);
-	sn_trace_writer_add(sink->writer, event);
+	sn_sink_write(sink, event);
 	if (launch && sink->dataflow)
 		sn_dataflow_device(sink->dataflow, launch->node, category,
 				   (double)(event->end_ns - event->start_ns));
@@ -196,73 +188,46 @@ static int take_placed(struct sn_track_sink *sink, struct sn_event *event,
 }
 
 /* What one launch of a graph started: below the calls that captured it. */
-static int take_replay(struct sn_track_sink *sink, struct sn_sink_replay *replay)
+static int place_replay(struct sn_track_sink *sink, struct sn_sink_replay *replay)
 {
 	if (!replay->count)
 		return 0;
-	uint32_t *parents = malloc(replay->count * sizeof(*parents));
+	uint32_t *parents = sn_arena_array(&replay->memory, uint32_t, replay->count);
 	int result = parents ? sn_sink_replay_match(sink, replay, parents) : SN_ERR_MEMORY;
-	for (size_t i = 0; i < replay->count && !result; i++)
-		result = take_placed(sink, replay->events + i,
-				     find_launch(sink, replay->correlation), parents[i]);
-	free(parents);
-	replay->count = replay->item_count = 0;
+	for (size_t i = 0; i < replay->count && !result; i++) {
+		/* the replay's memory is used again before the writer has had the events */
+		struct sn_event *event = sn_sink_copy(&sink->batch->more, replay->events[i]);
+		result =
+		    event ? place(sink, event, find_launch(sink, replay->correlation), parents[i])
+			  : SN_ERR_MEMORY;
+	}
+	sn_arena_clear(&replay->memory);
+	replay->count = 0;
 	return result;
 }
 
-static int take(struct sn_track_sink *sink, struct sn_sink_replay *replay, struct sn_event *event)
+int sn_sink_device_begin(struct sn_track_sink *sink)
 {
-	const struct sn_sink_launch *launch = event->link ? find_launch(sink, event->link) : NULL;
+	return order_launches(sink);
+}
+
+int sn_sink_device_event(struct sn_track_sink *sink, struct sn_event *event)
+{
+	struct sn_sink_replay *replay = &sink->replay;
 	uint32_t category = sn_sink_name(sink, event->context).category;
+	const struct sn_sink_launch *launch = event->link ? find_launch(sink, event->link) : NULL;
 	bool is_replayed = launch && launch->is_graph && event->metric == SONDE_NONE &&
 			   category < SN_ACTIVITY_DEVICE_ANNOTATION;
 	if (!is_replayed)
-		return take_placed(sink, event, launch, launch ? launch->context : SONDE_NONE);
-	if (replay->count && replay->correlation != event->link && take_replay(sink, replay))
+		return place(sink, event, launch, launch ? launch->context : SONDE_NONE);
+	if (replay->count && replay->correlation != event->link && place_replay(sink, replay))
 		return SN_ERR_MEMORY;
 	replay->correlation = event->link;
 	replay->launch = launch->context;
 	return sn_sink_replay_add(replay, event);
 }
 
-/* An operation whose launch was found by order alone says so. `items` has place for one more. */
-static void infer(struct sn_track_sink *sink, uint32_t track, struct sn_event *event,
-		  struct sn_attribute *items)
+int sn_sink_device_end(struct sn_track_sink *sink)
 {
-	uint32_t category = sn_sink_name(sink, event->context).category;
-	if (event->link || event->attribute_count >= ATTRIBUTES_MOST ||
-	    category < SN_ACTIVITY_KERNEL || category > SN_ACTIVITY_FILL)
-		return;
-	event->link = sn_order_find(&sink->order, true, track, event->start_ns, event->end_ns);
-	if (!event->link)
-		return;
-	if (event->attribute_count)
-		memcpy(items, event->attributes, event->attribute_count * sizeof(*items));
-	items[event->attribute_count++] = (struct sn_attribute){
-	    sink->graphs.how_key, 0, sn_db_builder_string(sink->builder, "order of launches")};
-	event->attributes = items;
-}
-
-int sn_sink_device(struct sn_track_sink *sink, uint32_t number, struct sn_error *error)
-{
-	struct sn_attribute items[ATTRIBUTES_MOST + 1];
-	struct sn_track *track = sink->tracks + number;
-	struct sn_event event;
-	if (order_launches(sink))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_sink_profile(sink, track);
-	int result = sn_sorter_begin(sink->sorter, number, error);
-	while (!result && (result = sn_sorter_next(sink->sorter, &event, error)) > 0) {
-		infer(sink, number, &event, items);
-		event.start_ns = sn_sink_time(sink, event.start_ns);
-		event.end_ns = sn_sink_time(sink, event.end_ns);
-		event.profile = track->profile;
-		result = take(sink, &sink->replay, &event);
-		if (result)
-			sn_fail(error, result, "out of memory");
-	}
-	if (!result && take_replay(sink, &sink->replay))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_totals_flush(&sink->totals, sink->builder, track->profile);
-	return result;
+	return place_replay(sink, &sink->replay);
 }

@@ -11,6 +11,7 @@
  */
 #include "track_sink_internal.h"
 
+#include "base/sort.h"
 #include "format/measurement/measurement.h"
 
 #include <string.h>
@@ -47,14 +48,6 @@ static uint32_t category_of(const char *name)
 	return SN_ACTIVITY_OTHER;
 }
 
-static uint32_t kernel_name(const struct sn_track_sink *sink, const struct sn_event *event)
-{
-	for (unsigned i = 0; i < event->attribute_count; i++)
-		if (event->attributes[i].key == sink->graphs.kernel_key)
-			return (uint32_t)event->attributes[i].value;
-	return SONDE_NONE;
-}
-
 int sn_sink_graph_call(struct sn_track_sink *sink, const struct sn_event *event, uint32_t context,
 		       uint32_t *capture)
 {
@@ -65,15 +58,15 @@ int sn_sink_graph_call(struct sn_track_sink *sink, const struct sn_event *event,
 		*capture = SONDE_NONE;
 	if (*capture == SONDE_NONE || sn_sink_is(sink, event->context, SN_TRAIT_GRAPH_LAUNCH))
 		return 0;
+	uint64_t name = SONDE_NONE;
 	uint32_t category =
 	    category_of(sn_db_builder_text(sink->builder, sn_sink_name(sink, event->context).text));
 	if (category == SN_ACTIVITY_OTHER)
 		return 0;
-	if (sn_vec_reserve(&graphs->captured, &graphs->captured_capacity,
-			   graphs->captured_count + 1) < 0)
+	sn_sink_value(event, graphs->kernel_key, &name);
+	if (sn_vec_push(&graphs->captured, &graphs->captured_capacity, &graphs->captured_count,
+			(struct sn_sink_captured){context, (uint32_t)name, category}))
 		return SN_ERR_MEMORY;
-	graphs->captured[graphs->captured_count++] =
-	    (struct sn_sink_captured){context, kernel_name(sink, event), category};
 	graphs->captures[*capture].count++;
 	return 0;
 }
@@ -82,27 +75,17 @@ int sn_sink_graph_call(struct sn_track_sink *sink, const struct sn_event *event,
 
 int sn_sink_replay_add(struct sn_sink_replay *replay, const struct sn_event *event)
 {
-	/* with place for the one that says how it was matched */
-	size_t items = event->attribute_count + 1u;
-	if (sn_vec_reserve(&replay->events, &replay->capacity, replay->count + 1) < 0 ||
-	    sn_vec_reserve(&replay->items, &replay->item_capacity, replay->item_count + items) < 0)
-		return SN_ERR_MEMORY;
-	if (event->attribute_count)
-		memcpy(replay->items + replay->item_count, event->attributes,
-		       event->attribute_count * sizeof(*event->attributes));
-	replay->events[replay->count] = *event;
-	/* a position until all are there */
-	replay->events[replay->count++].attributes =
-	    (struct sn_attribute *)(uintptr_t)replay->item_count;
-	replay->item_count += items;
-	return 0;
+	struct sn_event *copy = sn_sink_copy(&replay->memory, event);
+	return !copy || sn_vec_push(&replay->events, &replay->capacity, &replay->count, copy)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 void sn_sink_replay_release(struct sn_sink_replay *replay)
 {
 	free(replay->events);
-	free(replay->items);
 	free(replay->used);
+	sn_arena_release(&replay->memory);
 	*replay = (struct sn_sink_replay){0};
 }
 
@@ -114,9 +97,7 @@ struct numbered {
 static int compare_nodes(const void *left, const void *right)
 {
 	const struct numbered *a = left, *b = right;
-	if (a->node != b->node)
-		return a->node < b->node ? -1 : 1;
-	return a->event < b->event ? -1 : a->event > b->event;
+	return sn_order_then(SN_ORDER(a->node, b->node), SN_ORDER(a->event, b->event));
 }
 
 /* The order in which they were captured, as far as known; whether nodes tell it. */
@@ -125,13 +106,9 @@ static bool order_events(const struct sn_track_sink *sink, const struct sn_sink_
 {
 	size_t with_node = 0;
 	for (uint32_t i = 0; i < replay->count; i++) {
-		const struct sn_event *event = replay->events + i;
 		order[i] = (struct numbered){0, i};
-		for (unsigned k = 0; k < event->attribute_count; k++)
-			if (event->attributes[k].key == sink->graphs.node_key) {
-				order[i].node = event->attributes[k].value;
-				with_node++;
-			}
+		with_node +=
+		    sn_sink_value(replay->events[i], sink->graphs.node_key, &order[i].node);
 	}
 	if (with_node < replay->count)
 		for (uint32_t i = 0; i < replay->count; i++)
@@ -176,7 +153,7 @@ static size_t match_by_name(struct match *match, const struct sn_sink_capture *c
 	uint32_t next = 0, first_free = 0;
 	for (size_t i = 0; i < match->replay->count; i++) {
 		uint32_t event = match->order[i].event, at = next;
-		const struct sn_event *read = match->replay->events + event;
+		const struct sn_event *read = match->replay->events[event];
 		while (at < capture->count &&
 		       (match->used[at] || !fits(match, read, captured + at, true)))
 			at++;
@@ -206,7 +183,7 @@ static size_t match_by_order(struct match *match, const struct sn_sink_capture *
 		return 0;
 	for (uint32_t i = 0; i < capture->count; i++) {
 		uint32_t event = match->order[i].event;
-		if (!fits(match, match->replay->events + event, captured + i, false))
+		if (!fits(match, match->replay->events[event], captured + i, false))
 			return 0;
 		match->found[event] = i;
 	}
@@ -327,7 +304,7 @@ static void give_parents(struct match *match, uint32_t number, const char *how, 
 		    replayed_parent(sink, replay->launch,
 				    sink->graphs.captured[capture->first + match->best[i]].context,
 				    capture->context);
-		mark(sink, replay->events + i, how);
+		mark(sink, replay->events[i], how);
 		sink->graphs.matched++;
 	}
 }
@@ -335,36 +312,28 @@ static void give_parents(struct match *match, uint32_t number, const char *how, 
 int sn_sink_replay_match(struct sn_track_sink *sink, struct sn_sink_replay *replay,
 			 uint32_t *parents)
 {
+	struct sn_arena *memory = &replay->memory;
 	size_t most = 0;
 	for (size_t i = 0; i < sink->graphs.capture_count; i++)
 		if (sink->graphs.captures[i].count > most)
 			most = sink->graphs.captures[i].count;
-	for (size_t i = 0; i < replay->count; i++)
-		replay->events[i].attributes =
-		    replay->items + (uintptr_t)replay->events[i].attributes;
-	struct numbered *order = malloc((replay->count + 1) * sizeof(*order));
+	struct numbered *order = sn_arena_array(memory, struct numbered, replay->count);
 	struct match match = {sink,
 			      replay,
 			      order,
-			      malloc((replay->count + 1) * sizeof(uint32_t)),
-			      malloc((replay->count + 1) * sizeof(uint32_t)),
-			      calloc(most + 1, sizeof(bool))};
-	int result = order && match.found && match.best && match.used ? 0 : SN_ERR_MEMORY;
-	if (!result) {
-		bool by_name = false;
-		bool by_node = order_events(sink, replay, order);
-		uint32_t number = find_capture(&match, &by_name);
-		if (number != SONDE_NONE)
-			result = keep_used(&match, number, sink->graphs.captures[number].count);
-		give_parents(&match, number,
-			     by_node   ? "graph node order"
-			     : by_name ? "kernel names in order"
-				       : "order of capture",
-			     parents);
-	}
-	free(order);
-	free(match.found);
-	free(match.best);
-	free(match.used);
-	return result;
+			      sn_arena_array(memory, uint32_t, replay->count),
+			      sn_arena_array(memory, uint32_t, replay->count),
+			      sn_arena_array(memory, bool, most + 1)};
+	if (memory->failed)
+		return SN_ERR_MEMORY;
+	bool by_name = false, by_node = order_events(sink, replay, order);
+	uint32_t number = find_capture(&match, &by_name);
+	if (number != SONDE_NONE && keep_used(&match, number, sink->graphs.captures[number].count))
+		return SN_ERR_MEMORY;
+	give_parents(&match, number,
+		     by_node   ? "graph node order"
+		     : by_name ? "kernel names in order"
+			       : "order of capture",
+		     parents);
+	return 0;
 }

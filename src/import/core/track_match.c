@@ -16,6 +16,7 @@
 #include <string.h>
 
 enum { LEAST_SEQUENCE = 4 };
+#define TWICE (SN_TABLE_NONE - 1)
 
 enum identity { RECORD_FUNCTION, EXTERNAL, IDENTITIES };
 
@@ -34,46 +35,40 @@ static int64_t id_of(const struct sn_dataflow_operation *operation, enum identit
 	return identity == RECORD_FUNCTION ? operation->record_function : operation->external;
 }
 
-/* The node of each number that is there once. */
-static int index_nodes(const struct match *match, struct sn_intern *ids, uint32_t *nodes)
+/* The node of each number; TWICE where several have it. */
+static int index_nodes(const struct match *match, struct sn_table *ids)
 {
-	for (size_t i = 0; i < match->node_count; i++) {
+	int result = 0;
+	for (size_t i = 0; i < match->node_count && !result; i++) {
 		struct sn_execution_node node = sn_execution_trace_node(match->trace, i);
-		if (node.name == SONDE_NONE || !node.record_function)
-			continue;
-		uint32_t before = ids->count;
-		uint32_t number =
-		    sn_intern_add(ids, &node.record_function, sizeof(node.record_function));
-		if (number == SN_INTERN_NONE)
-			return SN_ERR_MEMORY;
-		nodes[number] = number == before ? (uint32_t)i : SONDE_NONE;
+		uint64_t id = (uint64_t)node.record_function;
+		if (node.name != SONDE_NONE && id)
+			result = sn_table_put(
+			    ids, id, sn_table_find(ids, id) == SN_TABLE_NONE ? (uint32_t)i : TWICE);
 	}
-	return 0;
+	return result;
 }
 
 /* 1 where the numbers are the same ones, 0, or SN_ERR_MEMORY. */
 static int match_ids(struct match *match, enum identity identity)
 {
-	struct sn_intern ids = {0};
-	uint32_t *nodes = malloc((match->node_count + 1) * sizeof(*nodes));
+	struct sn_table ids = {0};
 	size_t met = 0, equal = 0;
-	int result = nodes ? index_nodes(match, &ids, nodes) : SN_ERR_MEMORY;
+	int result = index_nodes(match, &ids) ? SN_ERR_MEMORY : 0;
 	for (size_t i = 0; i < match->count && !result; i++) {
-		int64_t id = id_of(match->operations + i, identity);
-		uint32_t number = id ? sn_intern_find(&ids, &id, sizeof(id)) : SN_INTERN_NONE;
+		uint64_t id = (uint64_t)id_of(match->operations + i, identity);
+		uint32_t node = id ? sn_table_find(&ids, id) : SN_TABLE_NONE;
 		match->found[i] = SONDE_NONE;
-		if (number == SN_INTERN_NONE || nodes[number] == SONDE_NONE)
+		if (node == SN_TABLE_NONE || node == TWICE)
 			continue;
 		met++;
-		if (sn_execution_trace_node(match->trace, nodes[number]).name !=
-		    match->operations[i].name)
+		if (sn_execution_trace_node(match->trace, node).name != match->operations[i].name)
 			continue;
 		equal++;
-		match->found[i] = nodes[number];
+		match->found[i] = node;
 	}
 	bool is_believed = equal && equal >= met - met / 10 && 2 * equal >= ids.count;
-	sn_intern_release(&ids);
-	free(nodes);
+	sn_table_release(&ids);
 	return result ? result : is_believed;
 }
 
@@ -81,56 +76,43 @@ static int match_ids(struct match *match, enum identity identity)
 
 /* Names that both have, in the order of one thread. */
 struct sequence {
-	uint32_t *names, *items; /* item: a node, an operation */
-	size_t count;
+	struct named {
+		uint32_t name, item; /* item: a node, an operation */
+	} * items;
+	size_t count, capacity;
 };
 
-static void sequence_release(struct sequence *sequence)
+static int sequence_add(struct sequence *sequence, const struct sn_table *common, uint32_t name,
+			size_t item)
 {
-	free(sequence->names);
-	free(sequence->items);
-	*sequence = (struct sequence){0};
+	if (name == SONDE_NONE || sn_table_find(common, name) == SN_TABLE_NONE)
+		return 0;
+	return sn_vec_push(&sequence->items, &sequence->capacity, &sequence->count,
+			   (struct named){name, (uint32_t)item});
 }
 
-static int sequence_begin(struct sequence *sequence, size_t most)
-{
-	*sequence = (struct sequence){.names = malloc((most + 1) * sizeof(uint32_t)),
-				      .items = malloc((most + 1) * sizeof(uint32_t))};
-	return sequence->names && sequence->items ? 0 : SN_ERR_MEMORY;
-}
-
-static void sequence_add(struct sequence *sequence, uint32_t name, size_t item)
-{
-	sequence->names[sequence->count] = name;
-	sequence->items[sequence->count++] = (uint32_t)item;
-}
-
-static int node_sequence(const struct match *match, int64_t thread, const struct sn_intern *common,
+static int node_sequence(const struct match *match, int64_t thread, const struct sn_table *common,
 			 struct sequence *sequence)
 {
-	if (sequence_begin(sequence, match->node_count))
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < match->node_count; i++) {
+	int result = 0;
+	sequence->count = 0;
+	for (size_t i = 0; i < match->node_count && !result; i++) {
 		struct sn_execution_node node = sn_execution_trace_node(match->trace, i);
-		if (node.thread == thread && node.name != SONDE_NONE &&
-		    sn_intern_find(common, &node.name, sizeof(node.name)) != SN_INTERN_NONE)
-			sequence_add(sequence, node.name, i);
+		if (node.thread == thread)
+			result = sequence_add(sequence, common, node.name, i);
 	}
-	return 0;
+	return result ? SN_ERR_MEMORY : 0;
 }
 
-static int track_sequence(const struct match *match, uint32_t track, const struct sn_intern *common,
+static int track_sequence(const struct match *match, uint32_t track, const struct sn_table *common,
 			  struct sequence *sequence)
 {
-	if (sequence_begin(sequence, match->count))
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < match->count; i++) {
-		const struct sn_dataflow_operation *one = match->operations + i;
-		if (one->track == track &&
-		    sn_intern_find(common, &one->name, sizeof(one->name)) != SN_INTERN_NONE)
-			sequence_add(sequence, one->name, i);
-	}
-	return 0;
+	int result = 0;
+	sequence->count = 0;
+	for (size_t i = 0; i < match->count && !result; i++)
+		if (match->operations[i].track == track)
+			result = sequence_add(sequence, common, match->operations[i].name, i);
+	return result ? SN_ERR_MEMORY : 0;
 }
 
 /* How far a mismatch at each place of the pattern may fall back (Knuth, Morris, Pratt 1977). */
@@ -141,9 +123,9 @@ static uint32_t *borders(const struct sequence *pattern)
 		return NULL;
 	border[0] = 0;
 	for (size_t i = 1, k = 0; i < pattern->count; i++) {
-		while (k && pattern->names[i] != pattern->names[k])
+		while (k && pattern->items[i].name != pattern->items[k].name)
 			k = border[k - 1];
-		k += pattern->names[i] == pattern->names[k];
+		k += pattern->items[i].name == pattern->items[k].name;
 		border[i] = (uint32_t)k;
 	}
 	return border;
@@ -155,13 +137,14 @@ static size_t find_all(const struct sequence *pattern, const uint32_t *border,
 {
 	size_t times = 0;
 	for (size_t i = 0, k = 0; i < text->count; i++) {
-		while (k && text->names[i] != pattern->names[k])
+		while (k && text->items[i].name != pattern->items[k].name)
 			k = border[k - 1];
-		k += text->names[i] == pattern->names[k];
+		k += text->items[i].name == pattern->items[k].name;
 		if (k < pattern->count)
 			continue;
 		for (size_t n = 0; n < pattern->count && found; n++)
-			found[text->items[i + 1 - pattern->count + n]] = pattern->items[n];
+			found[text->items[i + 1 - pattern->count + n].item] =
+			    pattern->items[n].item;
 		times++;
 		k = 0;
 	}
@@ -169,74 +152,68 @@ static size_t find_all(const struct sequence *pattern, const uint32_t *border,
 }
 
 /* The only track on which a thread's nodes ran as they are. */
-static int match_thread(struct match *match, int64_t thread, const struct sn_intern *common)
+static int match_thread(struct match *match, int64_t thread, const struct sn_table *common)
 {
-	struct sequence pattern = {0}, text = {0}, best = {0};
-	bool is_alone = false;
+	const struct sn_track_sink *sink = match->sink;
+	struct sequence pattern = {0}, text = {0};
+	uint32_t only = SONDE_NONE, tracks = 0;
 	int result = node_sequence(match, thread, common, &pattern);
 	uint32_t *border = result ? NULL : borders(&pattern);
 	if (!border)
 		result = SN_ERR_MEMORY;
-	for (uint32_t track = 0;
-	     track < match->sink->places.count && !result && pattern.count >= LEAST_SEQUENCE;
-	     track++) {
-		result = match->sink->tracks[track].is_device
-			     ? 0
-			     : track_sequence(match, track, common, &text);
-		if (!result && text.count && find_all(&pattern, border, &text, NULL)) {
-			is_alone = !best.count;
-			sequence_release(&best);
-			best = text;
-			text = (struct sequence){0};
+	for (uint32_t i = 0; i < sink->places.count && !result && pattern.count >= LEAST_SEQUENCE;
+	     i++) {
+		if (sink->tracks[i].is_device)
+			continue;
+		result = track_sequence(match, i, common, &text);
+		if (!result && find_all(&pattern, border, &text, NULL)) {
+			only = i;
+			tracks++;
 		}
-		sequence_release(&text);
 	}
-	if (!result && is_alone)
-		find_all(&pattern, border, &best, match->found);
-	sequence_release(&pattern);
-	sequence_release(&text);
-	sequence_release(&best);
+	if (!result && tracks == 1)
+		result = track_sequence(match, only, common, &text);
+	if (!result && tracks == 1)
+		find_all(&pattern, border, &text, match->found);
+	free(pattern.items);
+	free(text.items);
 	free(border);
 	return result;
 }
 
 /* Names that nodes and operations have. */
-static int find_common(const struct match *match, struct sn_intern *common)
+static int find_common(const struct match *match, struct sn_table *common)
 {
-	struct sn_intern ran = {0};
+	struct sn_table ran = {0};
 	int result = 0;
 	for (size_t i = 0; i < match->count && !result; i++)
-		if (sn_intern_add(&ran, &match->operations[i].name, sizeof(uint32_t)) ==
-		    SN_INTERN_NONE)
-			result = SN_ERR_MEMORY;
+		result = sn_table_put(&ran, match->operations[i].name, 0);
 	for (size_t i = 0; i < match->node_count && !result; i++) {
 		uint32_t name = sn_execution_trace_node(match->trace, i).name;
-		if (name != SONDE_NONE &&
-		    sn_intern_find(&ran, &name, sizeof(name)) != SN_INTERN_NONE &&
-		    sn_intern_add(common, &name, sizeof(name)) == SN_INTERN_NONE)
-			result = SN_ERR_MEMORY;
+		if (name != SONDE_NONE && sn_table_find(&ran, name) != SN_TABLE_NONE)
+			result = sn_table_put(common, name, 0);
 	}
-	sn_intern_release(&ran);
-	return result;
+	sn_table_release(&ran);
+	return result ? SN_ERR_MEMORY : 0;
 }
 
 static int match_order(struct match *match)
 {
-	struct sn_intern common = {0}, threads = {0};
+	struct sn_table common = {0}, threads = {0};
 	int result = find_common(match, &common);
 	for (size_t i = 0; i < match->count; i++)
 		match->found[i] = SONDE_NONE;
 	for (size_t i = 0; i < match->node_count && !result; i++) {
 		struct sn_execution_node node = sn_execution_trace_node(match->trace, i);
 		uint32_t before = threads.count;
-		uint32_t number = sn_intern_add(&threads, &node.thread, sizeof(node.thread));
-		if (number == SN_INTERN_NONE)
+		uint32_t number = sn_table_add(&threads, (uint64_t)node.thread);
+		if (number == SN_TABLE_NONE)
 			result = SN_ERR_MEMORY;
 		else if (number == before)
 			result = match_thread(match, node.thread, &common);
 	}
-	sn_intern_release(&common);
-	sn_intern_release(&threads);
+	sn_table_release(&common);
+	sn_table_release(&threads);
 	return result;
 }
 
@@ -304,7 +281,7 @@ int sn_dataflow_match(struct sn_track_sink *sink, struct sn_execution_trace *tra
 			 ? sn_fail(error, found, "out of memory")
 			 : sn_execution_trace_make(trace, source, sink->rank, sink->run, error);
 	if (!result && put_times(&match, untimed))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	free(match.found);
 	return result;
 }

@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static size_t at_most(size_t length)
+{
+	return length < 4095 ? length : 4095;
+}
+
 /* "torch/nn/modules/module.py(1501): _call_impl" in its parts; the number is where the function
  * begins. Whatever is not written so is a name as it is. */
 static struct sonde_db_frame python_frame(struct sn_track_sink *sink, const char *text)
@@ -24,12 +29,8 @@ static struct sonde_db_frame python_frame(struct sn_track_sink *sink, const char
 		frame.name = sn_db_builder_string(sink->builder, text);
 		return frame;
 	}
-	char file[4096];
-	snprintf(file, sizeof(file), "%.*s", (int)(open - text), text);
-	char function[4096];
-	snprintf(function, sizeof(function), "%s", colon + 3);
-	frame.file = sn_db_builder_string(sink->builder, file);
-	frame.name = sn_db_builder_string(sink->builder, function);
+	frame.file = sn_db_builder_string_n(sink->builder, text, at_most((size_t)(open - text)));
+	frame.name = sn_db_builder_string_n(sink->builder, colon + 3, at_most(strlen(colon + 3)));
 	frame.function_line = line;
 	return frame;
 }
@@ -44,9 +45,7 @@ static struct sonde_db_frame annotation_frame(struct sn_track_sink *sink, const 
 		length = (size_t)(number - text);
 		frame.flags = SN_FRAME_ITERATION;
 	}
-	char name[4096];
-	snprintf(name, sizeof(name), "%.*s", (int)(length < 4095 ? length : 4095), text);
-	frame.name = sn_db_builder_string(sink->builder, name);
+	frame.name = sn_db_builder_string_n(sink->builder, text, at_most(length));
 	return frame;
 }
 
@@ -101,16 +100,19 @@ uint32_t sn_sink_frame(struct sn_track_sink *sink, uint32_t number)
 	return sink->frames[number] = sn_db_builder_frame(sink->builder, &frame);
 }
 
-bool sn_sink_attribute(const struct sn_track_sink *sink, const struct sn_event *event,
-		       enum sn_track_key key, uint64_t *value)
+struct sn_sink_gradient sn_sink_gradient(const struct sn_track_sink *sink,
+					 const struct sn_event *event)
 {
-	for (unsigned i = 0; i < event->attribute_count; i++) {
-		if (event->attributes[i].key != sink->keys[key])
-			continue;
-		*value = event->attributes[i].value;
-		return true;
-	}
-	return false;
+	struct sn_sink_gradient gradient = {UINT64_MAX, false};
+	uint64_t thread;
+	if (sn_sink_name(sink, event->context).category != SN_ACTIVITY_OPERATOR ||
+	    !sn_sink_attribute(sink, event, SN_TRACK_KEY_SEQUENCE, &gradient.sequence))
+		return gradient;
+	/* who does not say the forward thread says it by the name */
+	gradient.is_backward = sn_sink_attribute(sink, event, SN_TRACK_KEY_FORWARD_THREAD, &thread)
+				   ? thread != 0
+				   : sn_sink_is(sink, event->context, SN_TRAIT_BACKWARD);
+	return gradient;
 }
 
 static const char *const known_keys[SN_TRACK_KEYS] = {
@@ -199,25 +201,28 @@ static int number_of(struct sn_track_sink *sink, const struct sn_track_name *nam
 	return 0;
 }
 
-/* A name without `within` by its text: most texts are of one category. */
-static int number_of_text(struct sn_track_sink *sink, const struct sn_track_name *name,
-			  uint32_t *number)
+/* Most texts are of one category, so a name without `within` is first looked for by its text. */
+int sn_track_sink_name_string(struct sn_track_sink *sink, enum sn_activity_category category,
+			      uint32_t text, uint32_t *number)
 {
+	struct sn_track_name name = {category, text, 0};
 	size_t count = sink->text_name_count;
-	if (name->text < count && sink->text_names[name->text]) {
-		*number = sink->text_names[name->text] - 1;
-		if (sn_sink_name(sink, *number).category == name->category)
+	if (text < count && sink->text_names[text]) {
+		*number = sink->text_names[text] - 1;
+		if (sn_sink_name(sink, *number).category == category)
 			return 0;
 	}
-	if (number_of(sink, name, number) ||
-	    sn_vec_reserve(&sink->text_names, &sink->text_name_capacity, name->text + 1ull) < 0)
+	if (number_of(sink, &name, number))
 		return SN_ERR_MEMORY;
-	if (name->text >= count) {
-		memset(sink->text_names + count, 0,
-		       (name->text + 1 - count) * sizeof(*sink->text_names));
-		sink->text_name_count = name->text + 1ull;
+	if (text == SONDE_NONE)
+		return 0;
+	if (sn_vec_reserve(&sink->text_names, &sink->text_name_capacity, text + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	if (text >= count) {
+		memset(sink->text_names + count, 0, (text + 1 - count) * sizeof(*sink->text_names));
+		sink->text_name_count = text + 1ull;
 	}
-	sink->text_names[name->text] = *number + 1;
+	sink->text_names[text] = *number + 1;
 	return 0;
 }
 
@@ -226,14 +231,6 @@ int sn_track_sink_name(struct sn_track_sink *sink, enum sn_activity_category cat
 {
 	return sn_track_sink_name_string(
 	    sink, category, sn_db_builder_string_n(sink->builder, text, length), number);
-}
-
-int sn_track_sink_name_string(struct sn_track_sink *sink, enum sn_activity_category category,
-			      uint32_t text, uint32_t *number)
-{
-	struct sn_track_name name = {category, text, 0};
-	return text == SONDE_NONE ? number_of(sink, &name, number)
-				  : number_of_text(sink, &name, number);
 }
 
 int sn_track_sink_name_within(struct sn_track_sink *sink, enum sn_activity_category category,

@@ -12,15 +12,14 @@ struct open_operation {
 	bool has_time;
 };
 
-struct nested {
-	struct sn_track_sink *sink;
+struct sn_sink_nested {
 	struct open_operation *open;
 	size_t count, capacity;
 };
 
-static int close_until(struct nested *nested, uint64_t time_ns)
+static int close_until(struct sn_track_sink *sink, uint64_t time_ns)
 {
-	struct sn_track_sink *sink = nested->sink;
+	struct sn_sink_nested *nested = sink->nested;
 	for (; nested->count; nested->count--) {
 		const struct open_operation *top = nested->open + nested->count - 1;
 		uint64_t length = top->end_ns - top->start_ns;
@@ -35,12 +34,14 @@ static int close_until(struct nested *nested, uint64_t time_ns)
 	return 0;
 }
 
-static int take(struct nested *nested, struct sn_event *event)
+int sn_sink_nested_event(struct sn_track_sink *sink, struct sn_event *event)
 {
-	struct sn_track_sink *sink = nested->sink;
 	bool has_time = sn_sink_name(sink, event->context).category == SN_ACTIVITY_KERNEL;
-	if (close_until(nested, event->start_ns))
+	if (!sink->nested && !(sink->nested = calloc(1, sizeof(*sink->nested))))
 		return SN_ERR_MEMORY;
+	if (close_until(sink, event->start_ns))
+		return SN_ERR_MEMORY;
+	struct sn_sink_nested *nested = sink->nested;
 	size_t at = nested->count;
 	while (at && nested->open[at - 1].end_ns < event->end_ns)
 		at--;
@@ -50,35 +51,25 @@ static int take(struct nested *nested, struct sn_event *event)
 	    sn_db_builder_context(sink->builder, parent, sn_sink_frame(sink, event->context));
 	if (outer && has_time)
 		outer->inner_ns += event->end_ns - event->start_ns;
-	if (sn_vec_reserve(&nested->open, &nested->capacity, nested->count + 1) < 0)
+	if (sn_vec_push(
+		&nested->open, &nested->capacity, &nested->count,
+		(struct open_operation){event->start_ns, event->end_ns, 0, context, has_time}))
 		return SN_ERR_MEMORY;
-	nested->open[nested->count++] =
-	    (struct open_operation){event->start_ns, event->end_ns, 0, context, has_time};
 	event->context = context;
 	if (event->link)
 		event->link = sn_sink_link(sink, event->link);
-	sn_trace_writer_add(sink->writer, event);
+	sn_sink_write(sink, event);
 	return 0;
 }
 
-int sn_sink_nested(struct sn_track_sink *sink, uint32_t number, struct sn_error *error)
+int sn_sink_nested_end(struct sn_track_sink *sink)
 {
-	struct sn_track *track = sink->tracks + number;
-	struct nested nested = {.sink = sink};
-	struct sn_event event;
-	sn_sink_profile(sink, track);
-	int result = sn_sorter_begin(sink->sorter, number, error);
-	while (!result && (result = sn_sorter_next(sink->sorter, &event, error)) > 0) {
-		event.start_ns = sn_sink_time(sink, event.start_ns);
-		event.end_ns = sn_sink_time(sink, event.end_ns);
-		event.profile = track->profile;
-		result = take(&nested, &event);
-		if (result)
-			sn_fail(error, result, "out of memory");
-	}
-	if (!result && close_until(&nested, UINT64_MAX))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_totals_flush(&sink->totals, sink->builder, track->profile);
-	free(nested.open);
-	return result;
+	return sink->nested ? close_until(sink, UINT64_MAX) : 0;
+}
+
+void sn_sink_nested_release(struct sn_track_sink *sink)
+{
+	if (sink->nested)
+		free(sink->nested->open);
+	free(sink->nested);
 }

@@ -2,6 +2,8 @@
 /* Stretches between moments when the device had nothing left to do; see track_order.h. */
 #include "track_order.h"
 
+#include "base/search.h"
+#include "base/sort.h"
 #include "track_sink_internal.h"
 
 #include <stdlib.h>
@@ -49,25 +51,18 @@ void sn_order_add(struct sn_track_sink *sink, uint32_t track, uint32_t category,
 		    sn_db_builder_text(sink->builder, sn_sink_name(sink, event->context).text));
 	if (item.work == SN_ACTIVITY_CATEGORIES)
 		return;
-	if (is_call
-		? sn_vec_reserve(&order->calls, &order->call_capacity, order->call_count + 1) < 0
-		: sn_vec_reserve(&order->operations, &order->operation_capacity,
-				 order->operation_count + 1) < 0)
+	if (is_call ? sn_vec_push(&order->calls, &order->call_capacity, &order->call_count, item)
+		    : sn_vec_push(&order->operations, &order->operation_capacity,
+				  &order->operation_count, item))
 		order->has_failed = true;
-	else if (is_call)
-		order->calls[order->call_count++] = item;
-	else
-		order->operations[order->operation_count++] = item;
 }
 
 static int compare_items(const void *left, const void *right)
 {
 	const struct sn_order_item *a = left, *b = right;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->end_ns != b->end_ns)
-		return a->end_ns > b->end_ns ? -1 : 1; /* the outer one first */
-	return (a->track > b->track) - (a->track < b->track);
+	int by_time = sn_order_then(SN_ORDER(a->start_ns, b->start_ns),
+				    SN_ORDER(b->end_ns, a->end_ns)); /* the outer one first */
+	return sn_order_then(by_time, SN_ORDER(a->track, b->track));
 }
 
 /* Of a call and those that it is made of, the outer one. */
@@ -251,14 +246,7 @@ uint64_t sn_order_find(const struct sn_order *order, bool is_operation, uint32_t
 {
 	const struct sn_order_item *items = is_operation ? order->operations : order->calls;
 	struct sn_order_item wanted = {start_ns, end_ns, 0, track, 0};
-	size_t low = 0, high = is_operation ? order->operation_count : order->call_count;
-	size_t count = high;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (compare_items(items + middle, &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && !compare_items(items + low, &wanted) ? items[low].correlation : 0;
+	size_t count = is_operation ? order->operation_count : order->call_count;
+	size_t at = sn_search(i, count, compare_items(items + i, &wanted) < 0);
+	return at < count && !compare_items(items + at, &wanted) ? items[at].correlation : 0;
 }

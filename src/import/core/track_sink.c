@@ -2,6 +2,7 @@
 /* Files of a sink, and the whole of them; see track_sink.h and track_sink_internal.h. */
 #include "track_sink_internal.h"
 
+#include "base/text.h"
 #include "format/database/database_graph_builder.h"
 #include "format/measurement/measurement.h"
 #include "import/core/importer.h"
@@ -53,42 +54,6 @@ void sn_sink_profile(struct sn_track_sink *sink, struct sn_track *track)
 	track->profile = sn_db_builder_profile(sink->builder, &profile);
 }
 
-static int compare_order(const void *left, const void *right, void *tracks)
-{
-	const struct sn_track *a = (struct sn_track *)tracks + *(const uint32_t *)left;
-	const struct sn_track *b = (struct sn_track *)tracks + *(const uint32_t *)right;
-	if (a->is_device != b->is_device)
-		return a->is_device ? 1 : -1;
-	if (a->forward_count != b->forward_count)
-		return a->forward_count > b->forward_count ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
-
-/* Threads before streams, which refer to their calls; forward passes before backward ones. */
-static int build(struct sn_track_sink *sink, struct sn_error *error)
-{
-	uint32_t count = sink->places.count;
-	uint32_t *order = malloc((count + 1ull) * sizeof(*order));
-	int result = order ? sn_sorter_finish(sink->sorter, error)
-			   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (uint32_t i = 0; i < count && order; i++)
-		order[i] = i;
-	if (!result && sn_order_match(sink))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (order)
-		qsort_r(order, count, sizeof(*order), compare_order, sink->tracks);
-	for (uint32_t i = 0; i < count && !result; i++) {
-		const struct sn_track *track = sink->tracks + order[i];
-		if (!track->event_count && track->start_ns == UINT64_MAX) /* only named */
-			continue;
-		result = track->nests	    ? sn_sink_nested(sink, order[i], error)
-			 : track->is_device ? sn_sink_device(sink, order[i], error)
-					    : sn_sink_thread(sink, order[i], error);
-	}
-	free(order);
-	return result;
-}
-
 int sn_track_sink_open(struct sn_track_sink *sink, const char *path, struct sn_error *error)
 {
 	sink->path = path;
@@ -107,12 +72,13 @@ int sn_track_sink_open(struct sn_track_sink *sink, const char *path, struct sn_e
 	sn_intern_release(&sink->names);
 	sink->text_name_count = 0;
 	memset(sink->recent_tracks, 0, sizeof(sink->recent_tracks));
-	sn_intern_release(&sink->sequences);
+	sn_table_release(&sink->sequences);
+	sn_table_release(&sink->callees);
 	sn_begins_release(&sink->begins);
 	sn_sink_states_release(sink);
 	sn_sorter_free(sink->sorter);
 	sink->sorter = sn_sorter_new(sn_import_event_memory(&path, 1), NULL);
-	return sink->sorter ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return sink->sorter ? 0 : sn_fail_memory(error);
 }
 
 int sn_track_sink_close(struct sn_track_sink *sink)
@@ -127,14 +93,10 @@ int sn_track_sink_close(struct sn_track_sink *sink)
 /* How many files before were of this rank. */
 static uint32_t seen_before(struct sn_track_sink *sink)
 {
-	uint32_t before = sink->ranks.count;
-	uint32_t number = sn_intern_add(&sink->ranks, &sink->rank, sizeof(sink->rank));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&sink->rank_counts, &sink->rank_capacity, number + 1ull) < 0)
-		return 0;
-	if (number == before)
-		sink->rank_counts[number] = 0;
-	return sink->rank_counts[number]++;
+	uint32_t count = sn_table_find(&sink->ranks, (uint32_t)sink->rank);
+	count = count == SN_TABLE_NONE ? 0 : count;
+	sn_table_put(&sink->ranks, (uint32_t)sink->rank, count + 1);
+	return count;
 }
 
 /* What was read of several files is told apart by rank, and where they have none, or one rank has
@@ -142,10 +104,10 @@ static uint32_t seen_before(struct sn_track_sink *sink)
 static void note_file(struct sn_track_sink *sink, size_t path_count)
 {
 	char key[32];
-	const char *slash = strrchr(sink->path, '/');
+	const char *name = sn_text_base_name(sink->path);
 	sink->run = 0;
 	if (sink->file_count == 1)
-		sink->first_path = slash ? slash + 1 : sink->path;
+		sink->first_path = name;
 	if (path_count == 1 || (sink->rank >= 0 && !(sink->run = seen_before(sink))))
 		return;
 	if (sink->rank < 0)
@@ -153,17 +115,17 @@ static void note_file(struct sn_track_sink *sink, size_t path_count)
 	else
 		sn_db_builder_property(sink->builder, "run.0", sink->first_path);
 	snprintf(key, sizeof(key), "run.%u", sink->run);
-	sn_db_builder_property(sink->builder, key, slash ? slash + 1 : sink->path);
+	sn_db_builder_property(sink->builder, key, name);
 }
 
 int sn_track_sink_build(struct sn_track_sink *sink, size_t path_count, struct sn_error *error)
 {
 	if (sn_track_sink_close(sink))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	note_file(sink, path_count);
 	if (sink->dataflow)
 		sn_dataflow_begin(sink);
-	int result = build(sink, error);
+	int result = sn_sink_build(sink, error);
 	if (!result && sink->dataflow)
 		result = sn_dataflow_end(sink, error);
 	sn_sorter_free(sink->sorter);
@@ -227,10 +189,10 @@ void sn_track_sink_free(struct sn_track_sink *sink)
 	sn_sorter_free(sink->sorter);
 	sn_intern_release(&sink->places);
 	sn_intern_release(&sink->names);
-	sn_intern_release(&sink->sequences);
+	sn_table_release(&sink->sequences);
+	sn_table_release(&sink->callees);
 	sn_totals_release(&sink->totals);
-	sn_intern_release(&sink->ranks);
-	free(sink->rank_counts);
+	sn_table_release(&sink->ranks);
 	sn_sink_replay_release(&sink->replay);
 	sn_dataflow_free(sink->dataflow);
 	sn_order_release(&sink->order);
@@ -243,13 +205,14 @@ void sn_track_sink_free(struct sn_track_sink *sink)
 	free(sink->text_names);
 	free(sink->tracks);
 	free(sink->launches);
-	free(sink->forward_heads);
 	free(sink->forwards);
+	sn_sink_thread_release(sink);
+	sn_sink_nested_release(sink);
 	free(sink);
 }
 
 struct sn_track_sink *sn_track_sink_new(const char *source, struct sn_db_builder *builder,
-					struct sn_trace_writer *writer)
+					const struct sn_import_request *request)
 {
 	struct sn_track_sink *sink = malloc(sizeof(*sink));
 	if (!sink)
@@ -257,7 +220,8 @@ struct sn_track_sink *sn_track_sink_new(const char *source, struct sn_db_builder
 	*sink = (struct sn_track_sink){
 	    .source = source,
 	    .builder = builder,
-	    .writer = writer,
+	    .writer = request->events,
+	    .jobs = request->jobs,
 	    .host = sn_db_builder_string(builder, ""),
 	    .program = sn_db_builder_string(builder, source),
 	    .start_ns = UINT64_MAX,

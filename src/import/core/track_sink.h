@@ -40,9 +40,10 @@ struct sn_track_sink;
 
 /* ---- files ---- */
 
-/* `source`, which outlives the sink, is who measured: of all metrics. NULL without memory. */
+/* `source`, which outlives the sink, is who measured: of all metrics. Events go where the request
+ * says, by as many threads. NULL without memory. */
 struct sn_track_sink *sn_track_sink_new(const char *source, struct sn_db_builder *builder,
-					struct sn_trace_writer *writer);
+					const struct sn_import_request *request);
 void sn_track_sink_free(struct sn_track_sink *sink);
 /* Sets about a file: numbers of tracks and names begin anew. */
 int sn_track_sink_open(struct sn_track_sink *sink, const char *path, struct sn_error *error);
@@ -217,12 +218,24 @@ struct sn_track_event {
 	uint16_t attribute_count;
 };
 
-void sn_track_sink_event(struct sn_track_sink *sink, const struct sn_track_event *event);
+/* Any event: of a kind that has no intervals event->name is a context; `metric` of a counter, else
+ * SONDE_NONE. */
+void sn_track_sink_add(struct sn_track_sink *sink, const struct sn_track_event *event,
+		       uint16_t kind, uint32_t metric);
+static inline void sn_track_sink_event(struct sn_track_sink *sink,
+				       const struct sn_track_event *event)
+{
+	sn_track_sink_add(sink, event, SONDE_TRACK_INTERVALS, SONDE_NONE);
+}
 /* A value of an operation of a device, which only adds to the place where that is. */
 void sn_track_sink_value(struct sn_track_sink *sink, const struct sn_track_event *operation,
 			 uint32_t metric, uint32_t key, double value);
 /* A call path seen on a thread; event->name is a context. */
-void sn_track_sink_sample(struct sn_track_sink *sink, const struct sn_track_event *event);
+static inline void sn_track_sink_sample(struct sn_track_sink *sink,
+					const struct sn_track_event *event)
+{
+	sn_track_sink_add(sink, event, SONDE_TRACK_SAMPLES, SONDE_NONE);
+}
 /* The same, which counts `value` of a metric in place of one sample. */
 void sn_track_sink_weighted_sample(struct sn_track_sink *sink, const struct sn_track_event *event,
 				   uint32_t metric, double value);
@@ -270,10 +283,10 @@ int64_t sn_track_sink_last(const struct sn_track_sink *sink);
 
 /* ---- the scheduler ---- */
 
-/* Who a thread is that the scheduler tells of: its track (SONDE_NONE without memory) and name. */
+/* The track of a thread that the scheduler knows by number, named where its name is known;
+ * SONDE_NONE without memory. */
 struct sn_track_threads {
 	uint32_t (*track)(void *context, uint32_t tid);
-	uint32_t (*name)(void *context, uint32_t tid); /* SONDE_NONE */
 	void *context;
 	bool without_processors; /* the time of states is that of threads alone */
 };

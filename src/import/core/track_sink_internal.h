@@ -5,7 +5,7 @@
  *   track_add.c        what importers say, by track, into a sorter (trace/sorter.h)
  *   track_name.c       names of events with their frames, keys, metrics
  *   track_state.c      the scheduler's switches become states
- *   track_sink.c       at the end of a file the rest, track by track:
+ *   track_build.c      at the end of a file the rest, track by track:
  *   track_thread.c     each thread in order of time: what is nested in what gives calling
  *                          contexts; backward operators go under the forward ones that caused them
  *   track_device.c     each stream: a kernel goes under the call that launched it, by
@@ -22,7 +22,9 @@
 #ifndef SN_IMPORT_TRACK_SINK_INTERNAL_H
 #define SN_IMPORT_TRACK_SINK_INTERNAL_H
 
+#include "base/arena.h"
 #include "base/intern.h"
+#include "base/table.h"
 #include "base/vec.h"
 #include "begin_end.h"
 #include "totals.h"
@@ -112,15 +114,34 @@ struct sn_sink_forward {
 /* Operations that one launch of a graph started on one stream, until they are placed. */
 struct sn_sink_replay {
 	uint64_t correlation;
-	uint32_t launch;	 /* context */
-	struct sn_event *events; /* context is a name's number; attributes by position in `items` */
+	uint32_t launch;	  /* context */
+	struct sn_event **events; /* whose context is a name's number */
 	size_t count, capacity;
-	struct sn_attribute *items;
-	size_t item_count, item_capacity;
+	struct sn_arena memory;	   /* of the events, and while they are matched */
 	uint64_t used_correlation; /* what of the capture the streams before had, */
 	uint32_t used_capture;	   /* where one launch has several */
 	bool *used;
 	size_t used_capacity;
+};
+
+/* Which gradient an operator has to do with; many have none. */
+struct sn_sink_gradient {
+	uint64_t sequence; /* UINT64_MAX: none */
+	bool is_backward;  /* it computes it */
+};
+
+/* Events of a track on their way from the sorter to the writer; track_build.c. */
+struct sn_sink_batch {
+	uint32_t track;
+	bool is_first, is_last;		    /* of the track */
+	struct sn_event *events;	    /* as they were sorted */
+	struct sn_sink_gradient *gradients; /* of the events of a thread */
+	struct sn_attribute *attributes;
+	size_t event_count, attribute_count, attribute_capacity;
+	const struct sn_event **ready; /* for the writer: some of these, and some in `more` */
+	size_t ready_count, ready_capacity;
+	struct sn_arena more; /* events and attributes that were not in the sorter so */
+	char apart[128]; /* another thread works on the next batch: not in one line of the cache */
 };
 
 #define SN_SINK_RECENT 16
@@ -138,6 +159,7 @@ struct sn_track_sink {
 	const char *source; /* who measured: of all metrics */
 	struct sn_db_builder *builder;
 	struct sn_trace_writer *writer;
+	unsigned jobs; /* threads, as the user wants; 0: one for each processor */
 	uint32_t metrics[SN_ACTIVITY_METRICS]; /* SONDE_NONE before the first use */
 	uint32_t keys[SN_TRACK_KEYS];
 	uint32_t real_value_key; /* SONDE_NONE before the first use */
@@ -146,9 +168,7 @@ struct sn_track_sink {
 	struct sn_sink_replay replay;
 	struct sn_order order;	      /* of calls and operations without a correlation */
 	struct sn_dataflow *dataflow; /* NULL: no graph of operators is made */
-	struct sn_intern ranks;	      /* of files that were read, int32_t */
-	uint32_t *rank_counts;
-	size_t rank_capacity;
+	struct sn_table ranks;	      /* of files that were read: how many */
 	const char *first_path;
 	uint64_t losses[SN_SINK_LOSSES];
 	uint64_t file_count;
@@ -165,13 +185,16 @@ struct sn_track_sink {
 	uint32_t recent_tracks[SN_SINK_RECENT]; /* by a hash of the place: one more than a track */
 	struct sn_track *tracks;
 	struct sn_sink_launch *launches;
-	struct sn_intern sequences; /* sequence number: forward_heads */
-	uint32_t *forward_heads;
+	struct sn_table sequences; /* sequence number: the last of forwards */
+	struct sn_table callees;   /* contexts of a thread's events: caller's context, name */
 	struct sn_sink_forward *forwards;
 	size_t frame_capacity, trait_capacity, text_name_count, text_name_capacity, track_capacity,
-	    launch_count, launch_capacity, head_capacity, forward_count, forward_capacity;
+	    launch_count, launch_capacity, forward_count, forward_capacity;
 	bool are_launches_ordered;
 	size_t last_launch; /* found */
+	struct sn_sink_batch *batch;
+	struct sn_sink_thread *thread; /* NULL before the first */
+	struct sn_sink_nested *nested; /* NULL before the first */
 	struct sn_begins begins;
 	struct sn_sink_states *states; /* NULL: no scheduler tells of any */
 	bool has_thread_time_alone;    /* states of processors are no time */
@@ -192,8 +215,6 @@ uint32_t sn_sink_under(struct sn_track_sink *sink, uint32_t parent, uint32_t nam
 /* `third` of the place of a processor's track. */
 #define SN_SINK_PROCESSOR 3
 
-/* An event of any kind; of what is no interval event->name is a context. */
-void sn_sink_say(struct sn_track_sink *sink, const struct sn_track_event *event, uint16_t kind);
 /* Begins without an end. */
 int sn_sink_end_begun(struct sn_track_sink *sink);
 /* track_state.c: what threads and processors do at the end of the file; forgets the scheduler. */
@@ -218,9 +239,25 @@ static inline bool sn_sink_is(const struct sn_track_sink *sink, uint32_t name,
 }
 /* The builder's frame for a name. */
 uint32_t sn_sink_frame(struct sn_track_sink *sink, uint32_t name);
-/* The value of an attribute of the event; false without. */
-bool sn_sink_attribute(const struct sn_track_sink *sink, const struct sn_event *event,
-		       enum sn_track_key key, uint64_t *value);
+/* The value of an attribute of the event, by the writer's key; false without. */
+static inline bool sn_sink_value(const struct sn_event *event, uint32_t key, uint64_t *value)
+{
+	for (unsigned i = 0; i < event->attribute_count; i++) {
+		if (event->attributes[i].key != key)
+			continue;
+		*value = event->attributes[i].value;
+		return true;
+	}
+	return false;
+}
+static inline bool sn_sink_attribute(const struct sn_track_sink *sink, const struct sn_event *event,
+				     enum sn_track_key key, uint64_t *value)
+{
+	return sn_sink_value(event, sink->keys[key], value);
+}
+/* What an event's attributes and name say of it. */
+struct sn_sink_gradient sn_sink_gradient(const struct sn_track_sink *sink,
+					 const struct sn_event *event);
 uint64_t sn_sink_time(const struct sn_track_sink *sink, uint64_t raw_ns);
 /* Makes the track's profile. */
 void sn_sink_profile(struct sn_track_sink *sink, struct sn_track *track);
@@ -244,11 +281,26 @@ int sn_sink_replay_match(struct sn_track_sink *sink, struct sn_sink_replay *repl
 			 uint32_t *parents);
 void sn_sink_replay_release(struct sn_sink_replay *replay);
 
-/* All events of a thread, all of whose track is known, into builder and writer. */
-int sn_sink_thread(struct sn_track_sink *sink, uint32_t track, struct sn_error *error);
-/* The same for a stream; all threads must be done. */
-int sn_sink_device(struct sn_track_sink *sink, uint32_t track, struct sn_error *error);
-/* The same for a track of a device whose events contain each other (track_nested.c). */
-int sn_sink_nested(struct sn_track_sink *sink, uint32_t track, struct sn_error *error);
+/* Builder and writer get all events of the file, which is closed. */
+int sn_sink_build(struct sn_track_sink *sink, struct sn_error *error);
+/* For the functions below: an event, whose context is known, goes to the writer. It and its
+ * attributes lie in the batch, or in the batch's arena. */
+void sn_sink_write(struct sn_track_sink *sink, const struct sn_event *event);
+/* A copy in an arena, with room for one more attribute; NULL without memory. */
+struct sn_event *sn_sink_copy(struct sn_arena *arena, const struct sn_event *event);
+
+/* Events of a track in their order, which lose their names for contexts: of a thread, of a stream
+ * (after all threads), of a device's track whose events contain each other. 0 or SN_ERR_MEMORY. */
+int sn_sink_thread_begin(struct sn_track_sink *sink, uint32_t track);
+int sn_sink_thread_event(struct sn_track_sink *sink, struct sn_event *event,
+			 struct sn_sink_gradient gradient);
+int sn_sink_thread_end(struct sn_track_sink *sink);
+void sn_sink_thread_release(struct sn_track_sink *sink);
+int sn_sink_device_begin(struct sn_track_sink *sink);
+int sn_sink_device_event(struct sn_track_sink *sink, struct sn_event *event);
+int sn_sink_device_end(struct sn_track_sink *sink);
+int sn_sink_nested_event(struct sn_track_sink *sink, struct sn_event *event);
+int sn_sink_nested_end(struct sn_track_sink *sink);
+void sn_sink_nested_release(struct sn_track_sink *sink);
 
 #endif

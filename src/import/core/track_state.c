@@ -29,7 +29,8 @@ static uint32_t thread_context(const struct sn_sink_states *states, uint32_t tid
 {
 	struct sn_track_sink *sink = states->sink;
 	char text[256];
-	uint32_t name = states->threads.name(states->threads.context, tid);
+	uint32_t track = states->threads.track(states->threads.context, tid);
+	uint32_t name = track == SONDE_NONE ? SONDE_NONE : sink->tracks[track].name;
 	snprintf(text, sizeof(text), "thread %u", tid);
 	/* the builder's texts move when it gets another string */
 	if (name != SONDE_NONE)
@@ -45,7 +46,7 @@ static uint32_t state_context(struct sn_track_sink *sink, const struct sn_sched_
 		   : context;
 }
 
-static int take_interval(void *context, const struct sn_sched_interval *interval)
+static int add_interval(void *context, const struct sn_sched_interval *interval)
 {
 	const struct sn_sink_states *states = context;
 	const struct sn_sched_thread *thread = &interval->thread;
@@ -62,7 +63,7 @@ static int take_interval(void *context, const struct sn_sched_interval *interval
 		attribute = (struct sn_attribute){states->cpu_key, 0, thread->cpu};
 	else if (thread->waker)
 		attribute = (struct sn_attribute){states->waker_key, 0, thread->waker};
-	struct sn_track_event said = {
+	struct sn_track_event event = {
 	    .track = track,
 	    .name = is_processor ? thread_context(states, interval->tid)
 				 : state_context(states->sink, thread),
@@ -71,7 +72,7 @@ static int take_interval(void *context, const struct sn_sched_interval *interval
 	    .attributes = &attribute,
 	    .attribute_count = attribute.key != SONDE_NONE,
 	};
-	sn_sink_say(states->sink, &said, SONDE_TRACK_STATES);
+	sn_track_sink_add(states->sink, &event, SONDE_TRACK_STATES, SONDE_NONE);
 	return 0;
 }
 
@@ -91,7 +92,7 @@ struct sn_sched *sn_track_sink_scheduler(struct sn_track_sink *sink,
 	*states = (struct sn_sink_states){
 	    .sink = sink,
 	    .threads = *threads,
-	    .sched = {.interval = take_interval, .context = states},
+	    .sched = {.interval = add_interval, .context = states},
 	    .cpu_key = make_key(sink, "cpu"),
 	    .waker_key = make_key(sink, "waker"),
 	    .tid_key = make_key(sink, "tid"),

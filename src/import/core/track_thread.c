@@ -27,17 +27,16 @@ struct open_event {
 	struct sn_dataflow_place place;
 };
 
-struct thread {
+struct sn_sink_thread {
 	struct sn_track_sink *sink;
-	struct sn_track *track;
-	uint32_t number;
+	uint32_t number;  /* track */
 	uint32_t capture; /* of a graph, that goes on; SONDE_NONE */
 	struct open_event *open;
 	size_t open_count, open_capacity;
 };
 
 /* An event that is over: its own time is what those it called did not take. */
-static int close_event(struct thread *thread, const struct open_event *event)
+static int close_event(struct sn_sink_thread *thread, const struct open_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
 	uint64_t length = event->end_ns - event->start_ns;
@@ -51,7 +50,7 @@ static int close_event(struct thread *thread, const struct open_event *event)
 }
 
 /* Closes what ended before `time_ns`, innermost first. */
-static int close_until(struct thread *thread, uint64_t time_ns)
+static int close_until(struct sn_sink_thread *thread, uint64_t time_ns)
 {
 	while (thread->open_count) {
 		struct open_event *top = thread->open + thread->open_count - 1;
@@ -65,7 +64,8 @@ static int close_until(struct thread *thread, uint64_t time_ns)
 }
 
 /* The caller of an event, or NULL. */
-static struct open_event *find_caller(struct thread *thread, uint64_t start_ns, uint64_t end_ns)
+static struct open_event *find_caller(struct sn_sink_thread *thread, uint64_t start_ns,
+				      uint64_t end_ns)
 {
 	for (size_t i = thread->open_count; i--;) {
 		struct open_event *open = thread->open + i;
@@ -98,13 +98,12 @@ find_forward(const struct sn_track_sink *sink, uint64_t sequence, uint64_t start
 {
 	const struct sn_sink_forward *found = NULL;
 	char wanted[128], plain[128];
-	uint32_t number = sn_intern_find(&sink->sequences, &sequence, sizeof(sequence));
-	if (number == SN_INTERN_NONE)
+	uint32_t last = sn_table_find(&sink->sequences, sequence);
+	if (last == SN_TABLE_NONE)
 		return NULL;
 	plain_name(sn_db_builder_text(sink->builder, sn_sink_name(sink, name).text), wanted,
 		   sizeof(wanted));
-	for (uint32_t i = sink->forward_heads[number]; i != SONDE_NONE;
-	     i = sink->forwards[i].next) {
+	for (uint32_t i = last; i != SONDE_NONE; i = sink->forwards[i].next) {
 		const struct sn_sink_forward *forward = sink->forwards + i;
 		if (forward->start_ns > start_ns)
 			continue;
@@ -119,42 +118,37 @@ find_forward(const struct sn_track_sink *sink, uint64_t sequence, uint64_t start
 	return found;
 }
 
-static int note_forward(struct thread *thread, uint64_t sequence, const struct sn_event *event,
-			uint32_t context, uint32_t node)
+static int note_forward(struct sn_sink_thread *thread, uint64_t sequence,
+			const struct sn_event *event, uint32_t context, uint32_t node)
 {
 	struct sn_track_sink *sink = thread->sink;
-	uint32_t before = sink->sequences.count;
-	uint32_t number = sn_intern_add(&sink->sequences, &sequence, sizeof(sequence));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&sink->forward_heads, &sink->head_capacity, number + 1ull) < 0 ||
-	    sn_vec_reserve(&sink->forwards, &sink->forward_capacity, sink->forward_count + 1) < 0)
+	uint32_t number = (uint32_t)sink->forward_count;
+	uint32_t last = sn_table_find(&sink->sequences, sequence); /* SONDE_NONE as well */
+	if (sn_vec_push(&sink->forwards, &sink->forward_capacity, &sink->forward_count,
+			(struct sn_sink_forward){last, thread->number, context, event->context,
+						 node, event->start_ns}) ||
+	    sn_table_put(&sink->sequences, sequence, number))
 		return SN_ERR_MEMORY;
-	if (number == before)
-		sink->forward_heads[number] = SONDE_NONE;
-	sink->forwards[sink->forward_count] = (struct sn_sink_forward){sink->forward_heads[number],
-								       thread->number,
-								       context,
-								       event->context,
-								       node,
-								       event->start_ns};
-	sink->forward_heads[number] = (uint32_t)sink->forward_count++;
 	return 0;
 }
+_Static_assert(SONDE_NONE == SN_TABLE_NONE, "none before is none");
 
 static int note_launch(struct sn_track_sink *sink, const struct sn_event *event, uint32_t context,
 		       uint32_t node)
 {
-	if (sn_vec_reserve(&sink->launches, &sink->launch_capacity, sink->launch_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	sink->launches[sink->launch_count++] = (struct sn_sink_launch){
-	    event->link, context, node, sn_sink_name(sink, event->context).within != 0,
-	    sn_sink_is(sink, event->context, SN_TRAIT_GRAPH_LAUNCH)};
-	return 0;
+	return sn_vec_push(
+		   &sink->launches, &sink->launch_capacity, &sink->launch_count,
+		   (struct sn_sink_launch){event->link, context, node,
+					   sn_sink_name(sink, event->context).within != 0,
+					   sn_sink_is(sink, event->context, SN_TRAIT_GRAPH_LAUNCH)})
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* The forward operator whose gradient an event is, and below which it belongs; else it belongs
  * below its caller. */
-static const struct sn_sink_forward *forward_of(struct thread *thread, const struct sn_event *event,
+static const struct sn_sink_forward *forward_of(struct sn_sink_thread *thread,
+						const struct sn_event *event,
 						const struct open_event *caller, uint64_t sequence,
 						bool is_backward)
 {
@@ -163,16 +157,23 @@ static const struct sn_sink_forward *forward_of(struct thread *thread, const str
 	return find_forward(thread->sink, sequence, event->start_ns, event->context);
 }
 
-/* The context of an event: below its caller's. */
+/* The context of an event: below its caller's. Few are new. */
 static uint32_t context_of(struct sn_track_sink *sink, const struct sn_event *event,
 			   uint32_t caller)
 {
-	return sn_db_builder_context(sink->builder, sn_sink_under(sink, caller, event->context),
-				     sn_sink_frame(sink, event->context));
+	uint64_t key = sn_table_pair(caller, event->context);
+	uint32_t context = sn_table_find(&sink->callees, key);
+	if (context != SN_TABLE_NONE)
+		return context;
+	context = sn_db_builder_context(sink->builder, sn_sink_under(sink, caller, event->context),
+					sn_sink_frame(sink, event->context));
+	if (context != SONDE_NONE)
+		sn_table_put(&sink->callees, key, context);
+	return context;
 }
 
 /* What of the graph the event is in, or is itself. */
-static int find_place(struct thread *thread, const struct sn_event *event, uint32_t context,
+static int find_place(struct sn_sink_thread *thread, const struct sn_event *event, uint32_t context,
 		      const struct open_event *caller, const struct sn_sink_forward *forward,
 		      struct sn_dataflow_place *place)
 {
@@ -183,34 +184,28 @@ static int find_place(struct thread *thread, const struct sn_event *event, uint3
 				 forward ? forward->node : SONDE_NONE, place);
 }
 
-static int take_interval(struct thread *thread, struct sn_event *event)
+static int place_interval(struct sn_sink_thread *thread, struct sn_event *event,
+			  struct sn_sink_gradient gradient)
 {
 	struct sn_track_sink *sink = thread->sink;
 	uint32_t category = sn_sink_name(sink, event->context).category;
-	uint64_t sequence = UINT64_MAX, forward_thread = 0,
-		 length = event->end_ns - event->start_ns;
+	uint64_t sequence = gradient.sequence;
 	if (close_until(thread, event->start_ns))
 		return SN_ERR_MEMORY;
 	struct open_event *caller = find_caller(thread, event->start_ns, event->end_ns);
-	if (category == SN_ACTIVITY_OPERATOR) {
-		if (sn_sink_attribute(sink, event, SN_TRACK_KEY_SEQUENCE, &sequence))
-			sequence ^= (uint64_t)thread->track->process << 48;
-		/* who does not say the forward thread says it by the name */
-		if (!sn_sink_attribute(sink, event, SN_TRACK_KEY_FORWARD_THREAD, &forward_thread))
-			forward_thread = sn_sink_is(sink, event->context, SN_TRAIT_BACKWARD);
-	}
-	bool is_backward = sequence != UINT64_MAX && forward_thread;
+	if (sequence != UINT64_MAX)
+		sequence ^= (uint64_t)sink->tracks[thread->number].process << 48;
 	const struct sn_sink_forward *forward =
-	    forward_of(thread, event, caller, sequence, is_backward);
+	    forward_of(thread, event, caller, sequence, gradient.is_backward);
 	uint32_t context = context_of(sink, event,
 				      forward  ? forward->context
 				      : caller ? caller->context
 					       : 0);
 	if (caller)
-		caller->callee_ns += length;
+		caller->callee_ns += event->end_ns - event->start_ns;
 	struct sn_dataflow_place place;
 	int result = find_place(thread, event, context, caller, forward, &place);
-	if (!result && sequence != UINT64_MAX && !is_backward)
+	if (!result && sequence != UINT64_MAX && !gradient.is_backward)
 		result = note_forward(thread, sequence, event, context, place.node);
 	if (!result && category == SN_ACTIVITY_API && event->link)
 		result = note_launch(sink, event, context, place.node);
@@ -228,7 +223,7 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 }
 
 /* An allocation or release: its owner is what runs, and the totals are counters. */
-static int take_memory(struct thread *thread, struct sn_event *event)
+static int add_memory(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
 	uint64_t bits;
@@ -245,21 +240,23 @@ static int take_memory(struct thread *thread, struct sn_event *event)
 	} counters[] = {{SN_TRACK_KEY_ALLOCATED, SN_ACTIVITY_ALLOCATED},
 			{SN_TRACK_KEY_RESERVED, SN_ACTIVITY_RESERVED}};
 	for (int i = 0; i < 2; i++) {
-		struct sn_attribute value = {sink->keys[SN_TRACK_KEY_VALUE], 0, 0};
-		if (!sn_sink_attribute(sink, event, counters[i].key, &value.value))
+		if (!sn_sink_attribute(sink, event, counters[i].key, &bits))
 			continue;
-		struct sn_event counter = *event;
-		counter.kind = SONDE_TRACK_COUNTER;
-		counter.metric = sn_sink_metric(sink, counters[i].metric);
-		counter.attributes = &value;
-		counter.attribute_count = 1;
-		sn_trace_writer_add(sink->writer, &counter);
+		struct sn_attribute value = {sink->keys[SN_TRACK_KEY_VALUE], 0, bits};
+		struct sn_event read = *event, *counter;
+		read.attributes = &value;
+		read.attribute_count = 1;
+		if (!(counter = sn_sink_copy(&sink->batch->more, &read)))
+			return SN_ERR_MEMORY;
+		counter->kind = SONDE_TRACK_COUNTER;
+		counter->metric = sn_sink_metric(sink, counters[i].metric);
+		sn_sink_write(sink, counter);
 	}
 	return 0;
 }
 
 /* Something that happened within whatever runs. */
-static int take_instant(struct thread *thread, struct sn_event *event)
+static int place_instant(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	if (close_until(thread, event->start_ns))
 		return SN_ERR_MEMORY;
@@ -267,11 +264,11 @@ static int take_instant(struct thread *thread, struct sn_event *event)
 	uint32_t parent = caller ? caller->context : 0;
 	bool is_memory = sn_sink_is(thread->sink, event->context, SN_TRAIT_MEMORY);
 	event->context = is_memory ? parent : context_of(thread->sink, event, parent);
-	return is_memory ? take_memory(thread, event) : 0;
+	return is_memory ? add_memory(thread, event) : 0;
 }
 
 /* What begins and ends regardless of calls stands by itself. */
-static int take_range(struct thread *thread, struct sn_event *event)
+static int place_range(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
 	event->context = context_of(sink, event, 0);
@@ -281,7 +278,7 @@ static int take_range(struct thread *thread, struct sn_event *event)
 }
 
 /* A sample or a cost, whose value is in place of a link. */
-static int take_cost(struct thread *thread, struct sn_event *event)
+static int add_cost(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
 	uint32_t metric = event->metric;
@@ -290,7 +287,7 @@ static int take_cost(struct thread *thread, struct sn_event *event)
 	event->link = 0;
 	event->metric = SONDE_NONE;
 	if (event->kind == SONDE_TRACK_SAMPLES)
-		sn_trace_writer_add(sink->writer, event);
+		sn_sink_write(sink, event);
 	return sn_totals_add(&sink->totals, event->context, metric, value);
 }
 
@@ -300,18 +297,19 @@ static bool is_cost(const struct sn_event *event)
 }
 
 /* An event whose context is known. */
-static int take_placed(struct thread *thread, struct sn_event *event)
+static int add_placed(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
 	if (sink->contexts && event->kind != SONDE_TRACK_STATES)
 		event->context = sink->contexts[event->context];
 	if (is_cost(event))
-		return take_cost(thread, event);
+		return add_cost(thread, event);
 	if (event->link) /* a wake-up */
 		event->link = sn_sink_link(sink, event->link);
-	sn_trace_writer_add(sink->writer, event);
-	if (event->kind == SONDE_TRACK_STATES && thread->track->tid >= 0 &&
-	    !(sink->has_thread_time_alone && thread->track->is_processor))
+	sn_sink_write(sink, event);
+	const struct sn_track *track = sink->tracks + thread->number;
+	if (event->kind == SONDE_TRACK_STATES && track->tid >= 0 &&
+	    !(sink->has_thread_time_alone && track->is_processor))
 		return sn_totals_add(&sink->totals, event->context,
 				     sn_sink_metric(sink, SN_ACTIVITY_STATE_TIME),
 				     (double)(event->end_ns - event->start_ns));
@@ -321,46 +319,43 @@ static int take_placed(struct thread *thread, struct sn_event *event)
 			     sn_sink_metric(sink, SN_ACTIVITY_SAMPLES), 1);
 }
 
-static int take(struct thread *thread, struct sn_event *event)
+int sn_sink_thread_begin(struct sn_track_sink *sink, uint32_t track)
+{
+	if (!sink->thread && !(sink->thread = calloc(1, sizeof(*sink->thread))))
+		return SN_ERR_MEMORY;
+	sink->thread->sink = sink;
+	sink->thread->number = track;
+	sink->thread->capture = SONDE_NONE;
+	return 0;
+}
+
+int sn_sink_thread_event(struct sn_track_sink *sink, struct sn_event *event,
+			 struct sn_sink_gradient gradient)
 {
 	if (event->kind != SONDE_TRACK_INTERVALS || is_cost(event))
-		return take_placed(thread, event);
-	struct sn_track_sink *sink = thread->sink;
+		return add_placed(sink->thread, event);
 	uint32_t category = sn_sink_name(sink, event->context).category;
 	bool is_instant = category == SN_ACTIVITY_INSTANT;
-	int result = is_instant			     ? take_instant(thread, event)
-		     : category == SN_ACTIVITY_RANGE ? take_range(thread, event)
-						     : take_interval(thread, event);
+	int result = is_instant ? place_instant(sink->thread, event)
+		     : category == SN_ACTIVITY_RANGE
+			 ? place_range(sink->thread, event)
+			 : place_interval(sink->thread, event, gradient);
 	event->kind = is_instant ? SONDE_TRACK_INSTANTS : SONDE_TRACK_INTERVALS;
 	if (event->link)
 		event->link = sn_sink_link(sink, event->link);
 	if (!result)
-		sn_trace_writer_add(sink->writer, event);
+		sn_sink_write(sink, event);
 	return result;
 }
 
-int sn_sink_thread(struct sn_track_sink *sink, uint32_t track, struct sn_error *error)
+int sn_sink_thread_end(struct sn_track_sink *sink)
 {
-	struct thread thread = {
-	    .sink = sink, .track = sink->tracks + track, .number = track, .capture = SONDE_NONE};
-	struct sn_event event;
-	sn_sink_profile(sink, thread.track);
-	int result = sn_sorter_begin(sink->sorter, track, error);
-	while (!result && (result = sn_sorter_next(sink->sorter, &event, error)) > 0) {
-		if (!event.link && event.kind == SONDE_TRACK_INTERVALS && !is_cost(&event) &&
-		    sn_sink_name(sink, event.context).category == SN_ACTIVITY_API)
-			event.link =
-			    sn_order_find(&sink->order, false, track, event.start_ns, event.end_ns);
-		event.start_ns = sn_sink_time(sink, event.start_ns);
-		event.end_ns = sn_sink_time(sink, event.end_ns);
-		event.profile = thread.track->profile;
-		result = take(&thread, &event);
-		if (result)
-			sn_fail(error, result, "out of memory");
-	}
-	if (!result && close_until(&thread, UINT64_MAX))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_totals_flush(&sink->totals, sink->builder, thread.track->profile);
-	free(thread.open);
-	return result;
+	return close_until(sink->thread, UINT64_MAX);
+}
+
+void sn_sink_thread_release(struct sn_track_sink *sink)
+{
+	if (sink->thread)
+		free(sink->thread->open);
+	free(sink->thread);
 }

@@ -33,7 +33,7 @@ struct sn_ctf_any {
 	uint64_t discarded;
 };
 
-/* What an event says of who it was. */
+/* The thread and processor of an event, as far as it says. */
 struct who {
 	bool has_tid, has_cpu;
 	uint32_t pid, tid, cpu;
@@ -115,11 +115,6 @@ static uint32_t thread_track(void *context, uint32_t tid)
 	return track;
 }
 
-static uint32_t thread_name(void *context, uint32_t tid)
-{
-	return thread_of(context, tid).name;
-}
-
 static uint32_t track_of(struct sn_ctf_any *any, const struct who *who)
 {
 	if (!who->has_tid)
@@ -132,8 +127,7 @@ static uint32_t track_of(struct sn_ctf_any *any, const struct who *who)
 
 static struct sn_sched *scheduler(struct sn_ctf_any *any)
 {
-	return sn_track_sink_scheduler(any->sink,
-				       &(struct sn_track_threads){thread_track, thread_name, any});
+	return sn_track_sink_scheduler(any->sink, &(struct sn_track_threads){thread_track, any});
 }
 
 static int set_current(struct sn_ctf_any *any, uint32_t cpu, uint32_t tid)
@@ -368,7 +362,7 @@ struct sn_ctf_any *sn_ctf_any_new(const struct sn_import_request *request,
 	if (!any)
 		return NULL;
 	any->builder = builder;
-	any->sink = sn_track_sink_new("ctf", builder, request->events);
+	any->sink = sn_track_sink_new("ctf", builder, request);
 	if (any->sink)
 		return any;
 	free(any);
@@ -399,8 +393,8 @@ static void name_programs(struct sn_ctf_any *any)
 {
 	for (uint32_t i = 0; i < sn_track_sink_count(any->sink); i++) {
 		const struct sn_track *track = sn_track_sink_at(any->sink, i);
-		uint32_t first =
-		    thread_name(any, (uint32_t)sn_track_sink_place(any->sink, i)->first);
+		uint32_t pid = (uint32_t)sn_track_sink_place(any->sink, i)->first;
+		uint32_t first = thread_of(any, pid).name;
 		if (!track->is_processor)
 			sn_track_sink_set_track_program(any->sink, i,
 							first == SONDE_NONE ? track->name : first);

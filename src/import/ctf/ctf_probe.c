@@ -12,7 +12,7 @@
 #define FOLDERS_MAX	1024
 #define METADATA_LOOKED 16
 
-/* What a packet of metadata begins with, for who does not write text. */
+/* What a packet of metadata begins with, where metadata is not plain text. */
 static const unsigned char packet_magic[] = {0x57, 0x1d, 0xd1, 0x75};
 
 static bool is_trace(const char *path)

@@ -17,7 +17,7 @@
 
 #include "aggregate/gpu_context/gpu_call_graph.h"
 #include "base/table.h"
-#include "import/core/sums.h"
+#include "sums.h"
 
 #define SN_HPCT_NO_CALLERS UINT32_MAX
 

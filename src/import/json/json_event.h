@@ -7,10 +7,11 @@
 #include "json_window.h"
 
 /*
- * Takes the event at which parsing stands, white space before it as well. By `shapes`, to which its
- * shape is added where it is new; or without, where that is NULL, with the same result.
+ * Parses the event at which parsing stands, white space before it as well; `args` has room for
+ * SN_JSON_ARGS_MAX. By `shapes`, to which its shape is added where it is new; or without, where
+ * that is NULL, with the same result.
  */
 enum sn_json_result sn_json_event(struct sn_json_parse *parse, struct sn_json_shapes *shapes,
-				  struct sn_json_event *event);
+				  struct sn_json_arg *args, struct sn_json_event *event);
 
 #endif

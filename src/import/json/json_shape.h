@@ -70,6 +70,7 @@ enum sn_json_step_kind {
 struct sn_json_shapes {
 	struct sn_json_step *steps; /* room for SN_JSON_STEPS_MAX; NULL before the first */
 	size_t count;
+	uint32_t base; /* added to the numbers of its steps, which others do not use then */
 };
 
 /* An event while the general parser takes it: its steps, still without children. */

@@ -3,116 +3,71 @@
 #include "json_window.h"
 
 #include "base/vec.h"
+#include "import/core/packed_file.h"
 
 #include <errno.h>
 #include <string.h>
-#ifdef SN_HAVE_ZLIB
-#include <zlib.h>
-#else
-#include <stdio.h>
-#endif
 
-#define WINDOW_BYTES	(1u << 20)
-/* No value is larger in a sound file; an unclosed string must not fill the memory. */
-#define VALUE_BYTES_MAX (64u << 20)
-#define DEPTH_MAX	64u /* arrays in arrays */
+#define WINDOW_BYTES (1u << 20)
+#define DEPTH_MAX    64u /* arrays in arrays */
 
-#ifdef SN_HAVE_ZLIB
-static void *open_file(const char *path)
+int64_t sn_json_file_read(void *file, const char *path, char *bytes, size_t length,
+			  struct sn_error *error)
 {
-	gzFile file = gzopen(path, "rb");
-	if (file)
-		gzbuffer(file, 256u << 10);
-	return file;
+	const char *why = "";
+	int64_t got = sn_packed_file_read(file, bytes, length, &why);
+	/* what it is cut off in is told by the parser */
+	if (got >= 0 || got == SN_PACKED_FILE_CUT_OFF)
+		return got > 0 ? got : 0;
+	return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", path, why);
 }
 
-static void close_file(void *file)
+int64_t sn_json_window_head(const char *path, char *head, size_t size)
 {
-	gzclose(file);
-}
-
-/* As read(); *why is set where it fails. */
-static int read_file(void *file, void *bytes, unsigned length, const char **why)
-{
-	int code, got = gzread(file, bytes, length);
-	if (got < 0) {
-		*why = gzerror(file, &code);
-		if (code == Z_ERRNO)
-			*why = strerror(errno);
-	}
-	return got;
-}
-#else
-static void *open_file(const char *path)
-{
-	return fopen(path, "rb");
-}
-
-static void close_file(void *file)
-{
-	fclose(file);
-}
-
-static int read_file(void *file, void *bytes, unsigned length, const char **why)
-{
-	size_t got = fread(bytes, 1, length, file);
-	if (!got && ferror((FILE *)file)) {
-		*why = strerror(errno);
-		return -1;
-	}
-	return (int)got;
-}
-#endif
-
-int sn_json_window_head(const char *path, char *head, size_t size)
-{
-	const char *why;
-	void *file = open_file(path);
-	int got = file ? read_file(file, head, (unsigned)size - 1, &why) : -1;
-	if (file)
-		close_file(file);
+	void *file = sn_packed_file_open(path);
+	int64_t got = file ? sn_json_file_read(file, path, head, size - 1, NULL) : -1;
+	sn_packed_file_close(file);
 	head[got > 0 ? got : 0] = 0;
 	return got;
 }
 
 int sn_json_window_open(struct sn_json_window *window, const char *path, struct sn_error *error)
 {
-	*window = (struct sn_json_window){.path = path};
-	errno = 0;
-	window->file = open_file(path);
+	*window = (struct sn_json_window){.path = path, .file = sn_packed_file_open(path)};
 	if (!window->file)
-		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path,
-			       strerror(errno ? errno : ENOMEM));
+		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
 	window->capacity = WINDOW_BYTES;
-	window->buffer = malloc(window->capacity + SN_JSON_SLACK);
-	if (!window->buffer) {
-		sn_json_window_close(window);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
-	memset(window->buffer, 0, SN_JSON_SLACK);
-	return 0;
+	window->buffer = calloc(window->capacity + SN_JSON_SLACK, 1);
+	if (window->buffer)
+		return 0;
+	sn_json_window_close(window);
+	return sn_fail_memory(error);
 }
 
 void sn_json_window_close(struct sn_json_window *window)
 {
-	if (window->file)
-		close_file(window->file);
+	sn_packed_file_close(window->file);
 	free(window->buffer);
 	free(window->scratch);
 	*window = (struct sn_json_window){0};
+}
+
+int sn_json_too_large(const char *path, uint64_t at, struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_FORMAT,
+		       "cannot read '%s': the value at byte %llu is larger than 64 MiB", path,
+		       (unsigned long long)at);
 }
 
 static int grow(struct sn_json_window *window, struct sn_error *error)
 {
 	if (window->end < window->capacity)
 		return 0;
-	if (window->capacity >= VALUE_BYTES_MAX)
-		return sn_fail(error, SN_ERR_FORMAT,
-			       "cannot read '%s': the value at byte %llu is larger than 64 MiB",
-			       window->path, (unsigned long long)window->consumed);
+	if (window->capacity >= SN_JSON_VALUE_BYTES_MAX)
+		return sn_json_too_large(window->path, window->consumed, error);
 	char *grown = realloc(window->buffer, 2 * window->capacity + SN_JSON_SLACK);
 	if (!grown)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	window->buffer = grown;
 	window->capacity *= 2;
 	return 0;
@@ -128,11 +83,10 @@ int sn_json_window_more(struct sn_json_window *window, struct sn_error *error)
 	int result = grow(window, error);
 	if (result)
 		return result;
-	const char *why = "";
-	int got = read_file(window->file, window->buffer + window->end,
-			    (unsigned)(window->capacity - window->end), &why);
+	int64_t got = sn_json_file_read(window->file, window->path, window->buffer + window->end,
+					window->capacity - window->end, error);
 	if (got < 0)
-		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", window->path, why);
+		return (int)got;
 	window->end += (size_t)got;
 	memset(window->buffer + window->end, 0, SN_JSON_SLACK);
 	window->is_over = got == 0;

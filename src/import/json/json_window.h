@@ -15,7 +15,7 @@
 
 struct sn_json_window {
 	const char *path; /* as opened; not owned */
-	void *file;	  /* zlib's where there is zlib, else stdio's */
+	void *file;	  /* sn_packed_file_open's; NULL: all of the text is there */
 	char *buffer; /* its bytes begin .. end - 1 are the window; SN_JSON_SLACK zeroes follow */
 	size_t begin, end, capacity;
 	uint64_t consumed; /* bytes of the text before the window */
@@ -37,8 +37,16 @@ struct sn_json_parse {
 	const char *at, *end;
 };
 
-/* The first bytes of a file, unpacked, as a string. Their number, or -1. */
-int sn_json_window_head(const char *path, char *head, size_t size);
+/* No value is larger in a sound file; an unclosed string must not fill the memory. */
+#define SN_JSON_VALUE_BYTES_MAX (64u << 20)
+/* What is said of one that is; returns SN_ERR_FORMAT. */
+int sn_json_too_large(const char *path, uint64_t at, struct sn_error *error);
+
+/* As sn_packed_file_read, with a line for the user; a packed file that is cut off ends there. */
+int64_t sn_json_file_read(void *file, const char *path, char *bytes, size_t length,
+			  struct sn_error *error);
+/* The first bytes of a file, unpacked, as a string. Their number, or a negative one. */
+int64_t sn_json_window_head(const char *path, char *head, size_t size);
 
 int sn_json_window_open(struct sn_json_window *window, const char *path, struct sn_error *error);
 void sn_json_window_close(struct sn_json_window *window);
@@ -61,14 +69,6 @@ static inline char sn_json_peek(struct sn_json_parse *parse)
 		parse->at++;
 	return *parse->at;
 }
-
-static inline bool sn_json_is_n(struct sn_json_text text, const char *other, size_t length)
-{
-	return text.length == length && !memcmp(text.text, other, length);
-}
-
-/* Whether a text is that literal. */
-#define sn_json_is(text, literal) sn_json_is_n(text, literal, sizeof(literal) - 1)
 
 /* What is not as expected is wrong, unless the window ends there. */
 static inline enum sn_json_result sn_json_wrong(const struct sn_json_parse *parse)

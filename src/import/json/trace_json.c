@@ -1,218 +1,419 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trace events out of JSON; see trace_json.h. */
+/*
+ * Trace events out of JSON; see trace_json.h.
+ *
+ * The text is read in pieces, which are parsed by several threads and given to the visitor in their
+ * order (base/pool.h). A piece should begin where an event ends, and only a parser that comes
+ * from the file's begin knows where that is: so the end is guessed by what follows it ("}, {" and a
+ * quote, which are together in no string), and the piece behind it parsed as if that were right.
+ * When it is that piece's turn, the place to which the pieces before it have led tells: a guess was
+ * right if they came exactly to their end, among the events. Else the text that is left of them is
+ * put before the piece, and it is parsed anew.
+ */
 #include "json_event.h"
 
+#include "base/buffer.h"
+#include "base/pool.h"
 #include "base/vec.h"
+#include "import/core/packed_file.h"
 
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PROBE_BYTES (1u << 20)
+#define PIECE_BYTES (256u << 10)
+#define SLOTS_EACH  4u
+#define THREADS_MAX 8u /* one after the other, visitors take about as long as parsing */
 
-struct sn_trace_json {
-	struct sn_json_window window;
-	struct sn_json_shapes shapes;
-	char *path;
-	enum { BEFORE, MEMBERS, EVENTS, AFTER, OVER } state;
-	bool is_bare, is_first;
+/* Where in a file's structure parsing stands. */
+struct place {
+	enum { BEFORE, MEMBERS, EVENTS, AFTER } state;
+	bool is_bare; /* an array without an object around it */
+	bool is_first;
 };
 
-/* Room for the escaped texts of any event that the window can hold. */
-static int reserve_scratch(struct sn_json_window *window)
+struct member {
+	size_t event; /* it comes before that one of the piece */
+	struct sn_json_member member;
+};
+
+struct piece {
+	/* its text, of which what is before `begin` is parsed */
+	struct sn_json_window text;
+	struct place from, to; /* where parsing began and ended */
+	enum sn_json_result result;
+	size_t stopped; /* where in the buffer; not before `begin` */
+	struct sn_json_event *events;
+	struct sn_json_arg *args; /* of the events, one after the other */
+	struct member *members;
+	size_t event_count, event_capacity, arg_count, arg_capacity, member_count, member_capacity;
+	bool is_last;
+	int failed; /* reading behind it */
+	struct sn_error why;
+};
+
+struct reader {
+	const char *path;
+	const struct sn_trace_json_visitor *visitor;
+	struct piece pieces[SLOTS_EACH * THREADS_MAX];
+	struct sn_json_shapes shapes[THREADS_MAX]; /* by worker */
+	/* of the stage that reads */
+	void *file;
+	struct sn_buffer tail; /* behind the last piece */
+	bool is_begun, is_over, is_bare;
+	/* of the stage that visits */
+	struct place place;
+	struct sn_buffer rest; /* of the pieces before: an event or member that goes on */
+	uint64_t consumed;     /* bytes of the file before that */
+	struct sn_error *error;
+	/* of both: about how long the rest is. Relaxed: it only decides how much is read at once,
+	 * so that what is long is not parsed anew too often. */
+	atomic_size_t rest_bytes;
+};
+
+/* ---- reading ---- */
+
+static bool is_space(char character)
 {
-	window->scratch_count = 0;
-	return sn_vec_reserve(&window->scratch, &window->scratch_capacity, window->capacity);
+	return character == ' ' || character == '\n' || character == '\t' || character == '\r';
 }
 
-int sn_trace_json_open(const char *path, struct sn_trace_json **result, struct sn_error *error)
+/* Where an event ends, as far as can be told, as late in the text as possible; else its end. */
+static size_t guess_end(const char *text, size_t length)
 {
-	struct sn_trace_json *reader = calloc(1, sizeof(*reader));
-	if (!reader || !(reader->path = strdup(path))) {
-		free(reader);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (const char *open = text + length;
+	     (open = memrchr(text, '{', (size_t)(open - text)));) {
+		const char *next = open + 1, *before = open;
+		while (next < text + length && is_space(*next))
+			next++;
+		while (before > text && is_space(before[-1]))
+			before--;
+		if (next == text + length || *next != '"' || before == text || *--before != ',')
+			continue;
+		while (before > text && is_space(before[-1]))
+			before--;
+		if (before > text && before[-1] == '}')
+			return (size_t)(before - text);
 	}
-	int opened = sn_json_window_open(&reader->window, reader->path, error);
-	if (opened) {
-		sn_trace_json_close(reader);
-		return opened;
+	return length;
+}
+
+/* Behind a mark of byte order, which some editors write, and white space. */
+static const char *begin_of(const char *text)
+{
+	text += strncmp(text, "\xef\xbb\xbf", 3) ? 0 : 3;
+	return text + strspn(text, " \t\r\n");
+}
+
+/* Text behind what is left of the piece before; sets is_last where there is no more. */
+static int fill(struct reader *reader, struct piece *piece)
+{
+	struct sn_json_window *text = &piece->text;
+	size_t wanted = reader->tail.count + PIECE_BYTES +
+			atomic_load_explicit(&reader->rest_bytes, memory_order_relaxed);
+	if (sn_vec_reserve(&text->buffer, &text->capacity, wanted + SN_JSON_SLACK) < 0)
+		return sn_fail_memory(&piece->why);
+	if (reader->tail.count)
+		memcpy(text->buffer, reader->tail.bytes, reader->tail.count);
+	int64_t got = 1;
+	for (text->end = reader->tail.count; got > 0 && text->end < wanted;
+	     text->end += (size_t)got) {
+		got = sn_json_file_read(reader->file, reader->path, text->buffer + text->end,
+					wanted - text->end, &piece->why);
+		if (got < 0)
+			return (int)got;
 	}
-	*result = reader;
+	piece->is_last = !got;
 	return 0;
 }
 
-void sn_trace_json_close(struct sn_trace_json *reader)
+static int read_piece(void *context, unsigned worker, size_t slot)
 {
-	if (!reader)
-		return;
-	sn_json_window_close(&reader->window);
-	sn_json_shapes_release(&reader->shapes);
-	free(reader->path);
-	free(reader);
+	struct reader *reader = context;
+	struct piece *piece = reader->pieces + slot;
+	struct sn_json_window *text = &piece->text;
+	(void)worker;
+	if (reader->is_over)
+		return SN_STAGES_END;
+	text->end = 0;
+	piece->failed = fill(reader, piece);
+	piece->is_last |= piece->failed != 0;
+	size_t end = piece->is_last ? text->end : guess_end(text->buffer, text->end);
+	reader->tail.count = 0;
+	sn_buffer_put(&reader->tail, text->buffer + end, text->end - end);
+	if (reader->tail.failed && !piece->failed)
+		piece->failed = sn_fail_memory(&piece->why);
+	text->end = end;
+	if (text->buffer)
+		memset(text->buffer + end, 0, SN_JSON_SLACK);
+	if (!reader->is_begun)
+		reader->is_bare = text->buffer && *begin_of(text->buffer) == '[';
+	piece->from = (struct place){reader->is_begun ? EVENTS : BEFORE, reader->is_bare, false};
+	reader->is_begun = true;
+	reader->is_over = piece->is_last || piece->failed;
+	return 0;
 }
 
-/* Before an element of an array or object: its separator. At the end *found is SN_TRACE_JSON_END
- * and the bracket is taken. */
-static enum sn_json_result separate(struct sn_trace_json *reader, struct sn_json_parse *parse,
-				    char close, int *found)
+/* ---- parsing ---- */
+
+/* Before an element of an array or object: its separator. At the end the bracket is taken. */
+static enum sn_json_result separate(const struct place *place, struct sn_json_parse *parse,
+				    char close, bool *is_over)
 {
-	if (sn_json_peek(parse) == close) {
-		parse->at++;
-		*found = SN_TRACE_JSON_END;
-		return SN_JSON_DONE;
+	enum sn_json_result result = SN_JSON_DONE;
+	*is_over = sn_json_peek(parse) == close;
+	if (!*is_over && !place->is_first) {
+		result = sn_json_expect(parse, ',');
+		/* many write a comma behind the last element as well */
+		*is_over = !result && sn_json_peek(parse) == close;
 	}
-	enum sn_json_result result = reader->is_first ? SN_JSON_DONE : sn_json_expect(parse, ',');
-	/* many write a comma behind the last element as well */
-	if (!result && !reader->is_first && sn_json_peek(parse) == close) {
-		parse->at++;
-		*found = SN_TRACE_JSON_END;
-	}
+	parse->at += *is_over;
 	return result;
 }
 
-static enum sn_json_result step_event(struct sn_trace_json *reader, struct sn_json_parse *parse,
-				      struct sn_json_event *event, int *found)
+static enum sn_json_result parse_event(struct piece *piece, struct sn_json_parse *parse,
+				       struct sn_json_shapes *shapes)
 {
-	*found = SN_TRACE_JSON_EVENT;
-	enum sn_json_result result = separate(reader, parse, ']', found);
-	if (!result && *found == SN_TRACE_JSON_EVENT)
-		result = sn_json_event(parse, &reader->shapes, event);
+	struct place *place = &piece->to;
+	bool is_over;
+	enum sn_json_result result = separate(place, parse, ']', &is_over);
 	if (result)
 		return result;
-	if (*found == SN_TRACE_JSON_END)
-		reader->state = reader->is_bare ? AFTER : MEMBERS;
-	reader->is_first = false;
+	if (is_over) {
+		*place = (struct place){place->is_bare ? AFTER : MEMBERS, place->is_bare, false};
+		return SN_JSON_DONE;
+	}
+	if (sn_vec_reserve(&piece->events, &piece->event_capacity, piece->event_count + 1) < 0 ||
+	    sn_vec_reserve(&piece->args, &piece->arg_capacity,
+			   piece->arg_count + SN_JSON_ARGS_MAX) < 0)
+		return SN_JSON_MEMORY;
+	struct sn_json_event *event = piece->events + piece->event_count;
+	result = sn_json_event(parse, shapes, piece->args + piece->arg_count, event);
+	if (result)
+		return result;
+	piece->event_count++;
+	piece->arg_count += event->arg_count;
+	place->is_first = false;
 	return SN_JSON_DONE;
 }
 
-static enum sn_json_result step_member(struct sn_trace_json *reader, struct sn_json_parse *parse,
-				       struct sn_json_member *member, int *found)
+static enum sn_json_result parse_member(struct piece *piece, struct sn_json_parse *parse)
 {
-	*found = SN_TRACE_JSON_MEMBER;
-	enum sn_json_result result = separate(reader, parse, '}', found);
+	struct place *place = &piece->to;
+	struct sn_json_member member;
+	bool is_over;
+	enum sn_json_result result = separate(place, parse, '}', &is_over);
 	if (result)
 		return result;
-	if (*found == SN_TRACE_JSON_END) {
-		reader->state = AFTER;
+	if (is_over) {
+		place->state = AFTER;
 		return SN_JSON_DONE;
 	}
-	if ((result = sn_json_text(parse, &member->name)) || (result = sn_json_expect(parse, ':')))
+	if ((result = sn_json_text(parse, &member.name)) || (result = sn_json_expect(parse, ':')))
 		return result;
-	if (sn_json_is(member->name, "traceEvents")) {
-		result = sn_json_expect(parse, '[');
-		if (result)
-			return result;
-		reader->state = EVENTS;
-		reader->is_first = true;
-		*found = SN_TRACE_JSON_END;
-		return SN_JSON_DONE;
-	}
-	result = sn_json_value(parse, &member->value);
-	if (!result)
-		reader->is_first = false;
-	return result;
+	bool is_events = sn_json_is(member.name, "traceEvents");
+	result = is_events ? sn_json_expect(parse, '[') : sn_json_value(parse, &member.value);
+	if (result)
+		return result;
+	*place = (struct place){is_events ? EVENTS : MEMBERS, place->is_bare, is_events};
+	if (!is_events &&
+	    sn_vec_push(&piece->members, &piece->member_capacity, &piece->member_count,
+			(struct member){piece->event_count, member}))
+		return SN_JSON_MEMORY;
+	return SN_JSON_DONE;
 }
 
-static enum sn_json_result step_begin(struct sn_trace_json *reader, struct sn_json_parse *parse,
-				      int *found)
+static enum sn_json_result parse_begin(struct piece *piece, struct sn_json_parse *parse)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* of byte order, as some editors write it */
-	if (parse->end - parse->at >= 3 && !memcmp(parse->at, mark, 3))
-		parse->at += 3;
-	char first = sn_json_peek(parse);
-	*found = SN_TRACE_JSON_END;
+	parse->at = begin_of(parse->at);
+	char first = *parse->at;
 	if (first != '[' && first != '{')
-		return parse->at >= parse->end ? SN_JSON_SHORT : SN_JSON_WRONG;
+		return sn_json_wrong(parse);
 	parse->at++;
-	reader->is_bare = first == '[';
-	reader->is_first = true;
-	reader->state = reader->is_bare ? EVENTS : MEMBERS;
+	piece->to = (struct place){first == '[' ? EVENTS : MEMBERS, first == '[', true};
 	return SN_JSON_DONE;
 }
 
 /* Behind the end: nothing, or all that is there would be lost in silence. */
-static enum sn_json_result step_after(struct sn_trace_json *reader, struct sn_json_parse *parse,
-				      int *found)
+static enum sn_json_result parse_after(struct sn_json_parse *parse)
 {
-	*found = SN_TRACE_JSON_END;
 	sn_json_peek(parse);
-	if (parse->at < parse->end)
-		return SN_JSON_WRONG;
-	if (!reader->window.is_over)
-		return SN_JSON_SHORT;
-	reader->state = OVER;
-	return SN_JSON_DONE;
+	return sn_json_wrong(parse);
 }
 
-static enum sn_json_result step(struct sn_trace_json *reader, struct sn_json_parse *parse,
-				struct sn_json_event *event, struct sn_json_member *member,
-				int *found)
+/* Parses all of a piece's text, up to what is not whole or wrong. */
+static void parse_text(struct piece *piece, struct sn_json_shapes *shapes)
 {
-	switch (reader->state) {
-	case BEFORE:
-		return step_begin(reader, parse, found);
-	case EVENTS:
-		return step_event(reader, parse, event, found);
-	case AFTER:
-		return step_after(reader, parse, found);
-	default:
-		return step_member(reader, parse, member, found);
+	struct sn_json_window *text = &piece->text;
+	struct sn_json_parse parse;
+	piece->to = piece->from;
+	piece->event_count = piece->arg_count = piece->member_count = 0;
+	text->begin = text->consumed = text->scratch_count = 0;
+	/* texts without their escapes are shorter */
+	bool has_room = text->buffer &&
+			sn_vec_reserve(&text->scratch, &text->scratch_capacity, text->end + 1) == 0;
+	piece->result = has_room ? SN_JSON_DONE : SN_JSON_MEMORY;
+	while (!piece->result) {
+		parse = sn_json_parse_begin(text);
+		piece->result = piece->to.state == EVENTS    ? parse_event(piece, &parse, shapes)
+				: piece->to.state == MEMBERS ? parse_member(piece, &parse)
+				: piece->to.state == BEFORE  ? parse_begin(piece, &parse)
+							     : parse_after(&parse);
+		piece->stopped = (size_t)(parse.at - text->buffer);
+		if (!piece->result)
+			sn_json_parse_end(&parse);
+	}
+	/* the array may have moved as it grew */
+	const struct sn_json_arg *args = piece->args;
+	for (size_t i = 0; i < piece->event_count; i++) {
+		piece->events[i].args = args;
+		args += piece->events[i].arg_count;
 	}
 }
 
-static int damaged(struct sn_trace_json *reader, const struct sn_json_parse *parse, const char *why,
-		   struct sn_error *error)
+static int parse_piece(void *context, unsigned worker, size_t slot)
 {
-	uint64_t at = reader->window.consumed + (uint64_t)(parse->at - reader->window.buffer) -
-		      reader->window.begin;
-	return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s at byte %llu", reader->path, why,
-		       (unsigned long long)at);
+	struct reader *reader = context;
+	parse_text(reader->pieces + slot, reader->shapes + worker);
+	return 0;
+}
+
+/* ---- visiting ---- */
+
+static int damaged(const struct reader *reader, const struct piece *piece, const char *why)
+{
+	uint64_t at = reader->consumed + piece->stopped - piece->text.begin;
+	return sn_fail(reader->error, SN_ERR_FORMAT, "cannot read '%s': %s at byte %llu",
+		       reader->path, why, (unsigned long long)at);
+}
+
+/* Puts the rest of the pieces before in front of this one. */
+static int join(struct reader *reader, struct piece *piece)
+{
+	struct sn_json_window *text = &piece->text;
+	struct sn_buffer *rest = &reader->rest;
+	if (sn_vec_reserve(&text->buffer, &text->capacity,
+			   rest->count + text->end + SN_JSON_SLACK) < 0)
+		return SN_ERR_MEMORY;
+	memmove(text->buffer + rest->count, text->buffer, text->end + SN_JSON_SLACK);
+	if (rest->count)
+		memcpy(text->buffer, rest->bytes, rest->count);
+	text->end += rest->count;
+	return 0;
 }
 
 /* Chrome's format lets an array without an object around it end without its bracket, so that a
  * program may write until it dies. */
-static bool ends_open(const struct sn_trace_json *reader)
+static bool ends_open(const struct piece *piece)
 {
-	const char *at = reader->window.buffer + reader->window.begin;
+	const char *at = piece->text.buffer + piece->text.begin;
 	at += strspn(at, " \t\r\n");
-	at += !reader->is_first && *at == ',';
+	at += !piece->to.is_first && *at == ',';
 	at += strspn(at, " \t\r\n");
-	return reader->state == EVENTS && reader->is_bare &&
-	       at == reader->window.buffer + reader->window.end;
+	return piece->to.state == EVENTS && piece->to.is_bare &&
+	       at == piece->text.buffer + piece->text.end;
 }
 
-int sn_trace_json_next(struct sn_trace_json *reader, struct sn_json_event *event,
-		       struct sn_json_member *member, struct sn_error *error)
+/* What ends the reading behind a piece; else its rest is kept. */
+static int go_on(struct reader *reader, const struct piece *piece)
 {
-	while (reader->state != OVER) {
-		int found;
-		if (reserve_scratch(&reader->window) < 0)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		struct sn_json_parse parse = sn_json_parse_begin(&reader->window);
-		enum sn_json_result result = step(reader, &parse, event, member, &found);
-		if (result == SN_JSON_DONE) {
-			sn_json_parse_end(&parse);
-			if (found != SN_TRACE_JSON_END)
-				return found;
-		} else if (result == SN_JSON_SHORT) {
-			int more = sn_json_window_more(&reader->window, error);
-			if (more < 0)
-				return more;
-			if (!more && ends_open(reader))
-				return SN_TRACE_JSON_END;
-			if (!more && reader->state != AFTER)
-				return damaged(reader, &parse, "it ends too early,", error);
-		} else {
-			return damaged(reader, &parse,
-				       reader->state == AFTER ? "more follows its end,"
-							      : "not the JSON of a trace",
-				       error);
-		}
+	const struct sn_json_window *text = &piece->text;
+	struct sn_buffer *rest = &reader->rest;
+	bool is_after = piece->to.state == AFTER;
+	if (piece->result == SN_JSON_WRONG)
+		return damaged(reader, piece,
+			       is_after ? "more follows its end," : "not the JSON of a trace");
+	if (piece->result == SN_JSON_SHORT && piece->failed)
+		return sn_fail(reader->error, piece->failed, "%s", piece->why.text);
+	if (piece->result == SN_JSON_SHORT && piece->is_last)
+		return is_after || ends_open(piece) ? 0
+						    : damaged(reader, piece, "it ends too early,");
+	if (piece->result == SN_JSON_MEMORY)
+		return sn_fail_memory(reader->error);
+	rest->count = 0;
+	sn_buffer_put(rest, text->buffer + text->begin, text->end - text->begin);
+	atomic_store_explicit(&reader->rest_bytes, rest->count, memory_order_relaxed);
+	if (rest->failed)
+		return sn_fail_memory(reader->error);
+	return rest->count >= SN_JSON_VALUE_BYTES_MAX
+		   ? sn_json_too_large(reader->path, reader->consumed, reader->error)
+		   : 0;
+}
+
+static int visit_piece(void *context, unsigned worker, size_t slot)
+{
+	struct reader *reader = context;
+	const struct sn_trace_json_visitor *visitor = reader->visitor;
+	struct piece *piece = reader->pieces + slot;
+	const struct place *from = &piece->from, *place = &reader->place;
+	int result = 0;
+	if (reader->rest.count || from->state != place->state || from->is_bare != place->is_bare ||
+	    from->is_first != place->is_first) {
+		result = join(reader, piece);
+		piece->from = *place;
+		parse_text(piece, reader->shapes + worker);
 	}
-	return SN_TRACE_JSON_END;
+	const struct member *member = piece->members, *end = member + piece->member_count;
+	for (size_t i = 0; i <= piece->event_count && !result; i++) {
+		for (; member < end && member->event == i && visitor->member && !result; member++)
+			result = visitor->member(visitor->context, &member->member);
+		if (i < piece->event_count && visitor->event && !result)
+			result = visitor->event(visitor->context, piece->events + i);
+	}
+	if (result)
+		return result == SN_ERR_MEMORY ? sn_fail_memory(reader->error) : result;
+	reader->place = piece->to;
+	reader->consumed += piece->text.consumed;
+	return go_on(reader, piece);
 }
 
-uint64_t sn_trace_json_bytes(const struct sn_trace_json *reader)
+/* ---- the file ---- */
+
+static void release(struct reader *reader)
 {
-	return reader->window.consumed;
+	for (unsigned i = 0; i < SLOTS_EACH * THREADS_MAX; i++) {
+		struct piece *piece = reader->pieces + i;
+		sn_json_window_close(&piece->text);
+		free(piece->events);
+		free(piece->args);
+		free(piece->members);
+	}
+	for (unsigned i = 0; i < THREADS_MAX; i++)
+		sn_json_shapes_release(reader->shapes + i);
+	sn_buffer_release(&reader->tail);
+	sn_buffer_release(&reader->rest);
+	sn_packed_file_close(reader->file);
+	free(reader);
+}
+
+size_t sn_trace_json_steps(unsigned threads)
+{
+	return (threads < THREADS_MAX ? threads : THREADS_MAX) * (size_t)SN_JSON_STEPS_MAX;
+}
+
+int sn_trace_json_read(const char *path, unsigned threads,
+		       const struct sn_trace_json_visitor *visitor, struct sn_error *error)
+{
+	static const struct sn_stage stages[] = {
+	    {read_piece}, {parse_piece, .is_parallel = true}, {visit_piece}};
+	struct reader *reader = calloc(1, sizeof(*reader));
+	if (!reader)
+		return sn_fail_memory(error);
+	reader->path = path;
+	reader->visitor = visitor;
+	reader->error = error;
+	reader->file = sn_packed_file_open(path);
+	for (uint32_t i = 0; i < THREADS_MAX; i++)
+		reader->shapes[i].base = i * SN_JSON_STEPS_MAX;
+	threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+	int result =
+	    reader->file
+		? sn_stages_run(threads, stages, 3, threads > 1 ? SLOTS_EACH * threads : 1, reader)
+		: sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+	release(reader);
+	return result;
 }
 
 bool sn_trace_json_probe(const char *path)
@@ -221,13 +422,10 @@ bool sn_trace_json_probe(const char *path)
 	char *head = malloc(PROBE_BYTES);
 	bool is_trace = false;
 	if (head && sn_json_window_head(path, head, PROBE_BYTES) > 0) {
-		const char *text = head + (strncmp(head, "\xef\xbb\xbf", 3) ? 0 : 3);
-		text += strspn(text, " \t\r\n");
-		if (*text == '{')
-			is_trace =
-			    strstr(text, "\"traceEvents\"") || strstr(text, "\"schemaVersion\"");
-		else
-			is_trace = *text == '[' && strstr(text, "\"ph\"");
+		const char *text = begin_of(head);
+		is_trace = *text == '{' ? strstr(text, "\"traceEvents\"") ||
+					      strstr(text, "\"schemaVersion\"")
+					: *text == '[' && strstr(text, "\"ph\"");
 	}
 	free(head);
 	return is_trace;

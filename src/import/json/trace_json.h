@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the JSON that Chrome's trace viewer reads, event by event: {"traceEvents": [...], ...} or
- * a bare array, plain or gzip, of any size in bounded memory.
+ * a bare array, plain or gzip, of any size in bounded memory, parsed by several threads.
  *
  * A parser of its own because events are small: parsing each with simdjson took twice as long where
  * the processor has AVX2 and more where it does not, and its numbers lose the digits of a time that
@@ -15,12 +15,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-/* Text that ends with no NUL; valid until the next event. text is NULL where it is missing. */
+/* Text that ends with no NUL; valid while its event or member is. text is NULL where it is missing.
+ */
 struct sn_json_text {
 	const char *text;
-	size_t length;
-};
+	uint32_t length; /* a value has at most SN_JSON_VALUE_BYTES_MAX */
+} __attribute__((packed, aligned(4)));
+
+static inline bool sn_json_is(struct sn_json_text text, const char *other)
+{
+	return text.length == strlen(other) && text.text && !memcmp(text.text, other, text.length);
+}
 
 enum sn_json_kind {
 	SN_JSON_NONE, /* missing, or null */
@@ -32,10 +39,11 @@ enum sn_json_kind {
 };
 
 struct sn_json_value {
-	enum sn_json_kind kind;
 	int64_t integer;	  /* of INTEGER and BOOL; of an unsigned one its bits */
 	struct sn_json_text text; /* of TEXT (unescaped), OTHER, INTEGER and REAL as written */
+	enum sn_json_kind kind;
 };
+_Static_assert(sizeof(struct sn_json_value) == 24, "events are many");
 
 #define SN_JSON_ARGS_MAX  128
 #define SN_JSON_STEPS_MAX 2048
@@ -46,8 +54,8 @@ double sn_json_real(struct sn_json_text text);
 struct sn_json_arg {
 	struct sn_json_text name;
 	/* Where it is not 0: all arguments of the file with this number, which is below
-	 * SN_JSON_STEPS_MAX, have the same name. */
-	uint16_t step;
+	 * sn_trace_json_steps, have the same name. */
+	uint32_t step;
 	struct sn_json_value value;
 };
 
@@ -63,8 +71,11 @@ struct sn_json_event {
 	int64_t time_ns, duration_ns;
 	size_t arg_count; /* of "args"; what is beyond SN_JSON_ARGS_MAX is counted in args_lost */
 	size_t args_lost;
-	struct sn_json_arg args[SN_JSON_ARGS_MAX];
+	const struct sn_json_arg *args;
 };
+
+/* The argument of that name, or NULL. */
+const struct sn_json_value *sn_json_find_arg(const struct sn_json_event *event, const char *name);
 
 /* A member of the file beside traceEvents. */
 struct sn_json_member {
@@ -72,24 +83,25 @@ struct sn_json_member {
 	struct sn_json_value value;
 };
 
-struct sn_trace_json;
-
-/* Opens the file. *reader is set only on success; free it with sn_trace_json_close. */
-int sn_trace_json_open(const char *path, struct sn_trace_json **reader, struct sn_error *error);
-void sn_trace_json_close(struct sn_trace_json *reader);
-
-enum sn_trace_json_found { SN_TRACE_JSON_END, SN_TRACE_JSON_EVENT, SN_TRACE_JSON_MEMBER };
+/* What is done with a file's events and members, in the order of the file and one at a time, though
+ * not by one thread. Either may be NULL. They return 0, or a negative enum sn_err that ends the
+ * reading. What they are given is gone when they return. */
+struct sn_trace_json_visitor {
+	int (*event)(void *context, const struct sn_json_event *event);
+	int (*member)(void *context, const struct sn_json_member *member);
+	void *context;
+};
 
 /*
- * The next event or member, in the order of the file: an enum sn_trace_json_found, or a negative
- * enum sn_err with a line that says where the file is damaged. A file that ends within the events
- * (the program was killed while it wrote) is SN_ERR_FORMAT as well.
+ * Reads a file, by up to `threads` threads. 0; SN_ERR_FORMAT or SN_ERR_IO with a line that says
+ * where the file is damaged, after what comes before that; or what a visitor has returned, whose
+ * text is the visitor's affair where it is not SN_ERR_MEMORY. A file that ends within the events
+ * (the program was killed while it wrote) is damaged as well.
  */
-int sn_trace_json_next(struct sn_trace_json *reader, struct sn_json_event *event,
-		       struct sn_json_member *member, struct sn_error *error);
-
-/* Bytes of JSON read so far. */
-uint64_t sn_trace_json_bytes(const struct sn_trace_json *reader);
+int sn_trace_json_read(const char *path, unsigned threads,
+		       const struct sn_trace_json_visitor *visitor, struct sn_error *error);
+/* The numbers of steps that so many threads use. */
+size_t sn_trace_json_steps(unsigned threads);
 
 /* Whether the file looks like such JSON; false as well where it cannot be read. */
 bool sn_trace_json_probe(const char *path);

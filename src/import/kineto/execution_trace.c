@@ -13,6 +13,8 @@
 #include "execution_trace.h"
 
 #include "base/intern.h"
+#include "base/sort.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "format/database/database_graph_builder.h"
 #include "format/measurement/measurement.h"
@@ -33,7 +35,7 @@ struct tensor {
 
 struct node {
 	int64_t id, parent, forward, thread;
-	int64_t sequence, record_function;
+	int64_t record_function;
 	uint32_t name, schema; /* builder's strings */
 	bool is_backward, has_ended;
 	size_t first_input, input_count, first_output, output_count;
@@ -51,11 +53,6 @@ struct sn_execution_trace {
 	bool has_failed; /* out of memory */
 };
 
-static bool is_text(struct sn_json_text text, const char *word)
-{
-	return text.text && text.length == strlen(word) && !memcmp(text.text, word, text.length);
-}
-
 /* A value that was read as a whole, to be read in its parts. */
 static struct sn_json_parse within(struct sn_execution_trace *reading,
 				   const struct sn_json_value *value)
@@ -69,21 +66,18 @@ static struct sn_json_parse within(struct sn_execution_trace *reading,
 static void add_tensor(struct sn_execution_trace *reading, const struct sn_json_value *fields,
 		       uint32_t index)
 {
-	if (sn_vec_reserve(&reading->tensors, &reading->tensor_capacity,
-			   reading->tensor_count + 1) < 0) {
-		reading->has_failed = true;
-		return;
-	}
 	uint64_t count = fields[3].integer > 0 ? (uint64_t)fields[3].integer : 0;
 	uint64_t size = fields[4].integer > 0 ? (uint64_t)fields[4].integer : 0;
-	reading->tensors[reading->tensor_count++] =
-	    (struct tensor){fields[0].integer, fields[1].integer, fields[2].integer,
-			    size && count < (1ull << 48) / size ? count * size : 0, index};
+	uint64_t bytes = size && count < (1ull << 48) / size ? count * size : 0;
+	if (sn_vec_push(&reading->tensors, &reading->tensor_capacity, &reading->tensor_count,
+			(struct tensor){fields[0].integer, fields[1].integer, fields[2].integer,
+					bytes, index}))
+		reading->has_failed = true;
 }
 
 /* [number, storage, offset, elements, bytes of one, "device"], or a list of such. */
-static void take_tensors(struct sn_execution_trace *reading, const struct sn_json_value *value,
-			 uint32_t index, unsigned depth)
+static void parse_tensors(struct sn_execution_trace *reading, const struct sn_json_value *value,
+			  uint32_t index, unsigned depth)
 {
 	struct sn_json_value fields[TENSOR_FIELDS], field;
 	struct sn_json_parse parse = within(reading, value);
@@ -95,7 +89,7 @@ static void take_tensors(struct sn_execution_trace *reading, const struct sn_jso
 		if ((count && sn_json_expect(&parse, ',')) || sn_json_value(&parse, &field))
 			return;
 		if (field.kind == SN_JSON_OTHER)
-			take_tensors(reading, &field, depth ? index : (uint32_t)count, depth + 1);
+			parse_tensors(reading, &field, depth ? index : (uint32_t)count, depth + 1);
 		if (count < TENSOR_FIELDS - 1)
 			are_numbers &= field.kind == SN_JSON_INTEGER;
 		if (count < TENSOR_FIELDS)
@@ -110,8 +104,8 @@ static void take_tensors(struct sn_execution_trace *reading, const struct sn_jso
 }
 
 /* Since schema 1.1 arguments are an object of values, shapes and types. */
-static void take_arguments(struct sn_execution_trace *reading, const struct sn_json_value *value,
-			   size_t *first, size_t *count)
+static void parse_arguments(struct sn_execution_trace *reading, const struct sn_json_value *value,
+			    size_t *first, size_t *count)
 {
 	struct sn_json_parse parse = within(reading, value);
 	*first = reading->tensor_count;
@@ -123,49 +117,49 @@ static void take_arguments(struct sn_execution_trace *reading, const struct sn_j
 			return;
 		while (!sn_json_member(&parse, &is_first, &name) && name.text &&
 		       !sn_json_value(&parse, &member))
-			if (is_text(name, "values"))
-				take_tensors(reading, &member, 0, 0);
+			if (sn_json_is(name, "values"))
+				parse_tensors(reading, &member, 0, 0);
 	} else {
-		take_tensors(reading, value, 0, 0);
+		parse_tensors(reading, value, 0, 0);
 	}
 	*count = reading->tensor_count - *first;
 }
 
 /* ---- nodes ---- */
 
-static void take_member(struct sn_execution_trace *reading, struct node *node,
-			struct sn_json_text name, const struct sn_json_value *value)
+static void parse_member(struct sn_execution_trace *reading, struct node *node,
+			 struct sn_json_text name, const struct sn_json_value *value)
 {
+	static const struct {
+		const char *name;
+		size_t number; /* where in a node it is */
+	} known[] = {{"id", offsetof(struct node, id)},
+		     {"parent", offsetof(struct node, parent)},
+		     {"ctrl_deps", offsetof(struct node, parent)},
+		     {"fw_parent", offsetof(struct node, forward)},
+		     {"tid", offsetof(struct node, thread)},
+		     {"rf_id", offsetof(struct node, record_function)}};
 	int64_t number = value->kind == SN_JSON_INTEGER ? value->integer : 0;
-	if (is_text(name, "id"))
-		node->id = number;
-	else if (is_text(name, "parent") || is_text(name, "ctrl_deps"))
-		node->parent = number;
-	else if (is_text(name, "fw_parent"))
-		node->forward = number;
-	else if (is_text(name, "tid"))
-		node->thread = number;
-	else if (is_text(name, "rf_id"))
-		node->record_function = number;
-	else if (is_text(name, "seq_id"))
-		node->sequence = number;
-	else if (is_text(name, "scope"))
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (sn_json_is(name, known[i].name))
+			memcpy((char *)node + known[i].number, &number, sizeof(number));
+	if (sn_json_is(name, "scope"))
 		node->is_backward = number == 1;
-	else if (is_text(name, "name") && value->text.text)
+	else if (sn_json_is(name, "name") && value->text.text)
 		node->name =
 		    sn_db_builder_string_n(reading->builder, value->text.text, value->text.length);
-	else if (is_text(name, "op_schema") && value->text.text && value->text.length)
+	else if (sn_json_is(name, "op_schema") && value->text.text && value->text.length)
 		node->schema =
 		    sn_db_builder_string_n(reading->builder, value->text.text, value->text.length);
-	else if (is_text(name, "inputs"))
-		take_arguments(reading, value, &node->first_input, &node->input_count);
-	else if (is_text(name, "outputs"))
-		take_arguments(reading, value, &node->first_output, &node->output_count);
+	else if (sn_json_is(name, "inputs"))
+		parse_arguments(reading, value, &node->first_input, &node->input_count);
+	else if (sn_json_is(name, "outputs"))
+		parse_arguments(reading, value, &node->first_output, &node->output_count);
 }
 
 /* Since schema 1.1 some members are a list of {"name": ..., "value": ...}. */
-static void take_attributes(struct sn_execution_trace *reading, struct node *node,
-			    const struct sn_json_value *list)
+static void parse_attributes(struct sn_execution_trace *reading, struct node *node,
+			     const struct sn_json_value *list)
 {
 	struct sn_json_parse parse = within(reading, list);
 	struct sn_json_value item, member;
@@ -174,7 +168,7 @@ static void take_attributes(struct sn_execution_trace *reading, struct node *nod
 		return;
 	while (sn_json_peek(&parse) == '{' || sn_json_peek(&parse) == ',') {
 		struct sn_json_text name, called = {NULL, 0};
-		struct sn_json_value value = {SN_JSON_NONE};
+		struct sn_json_value value = {0};
 		bool is_first = true;
 		if ((!is_first_item && sn_json_expect(&parse, ',')) ||
 		    sn_json_value(&parse, &item) || item.kind != SN_JSON_OTHER)
@@ -185,16 +179,16 @@ static void take_attributes(struct sn_execution_trace *reading, struct node *nod
 			return;
 		while (!sn_json_member(&inner, &is_first, &name) && name.text &&
 		       !sn_json_value(&inner, &member)) {
-			if (is_text(name, "name"))
+			if (sn_json_is(name, "name"))
 				called = member.text;
-			else if (is_text(name, "value"))
+			else if (sn_json_is(name, "value"))
 				value = member;
 		}
-		take_member(reading, node, called, &value);
+		parse_member(reading, node, called, &value);
 	}
 }
 
-static void take_node(struct sn_execution_trace *reading, const struct sn_json_value *value)
+static void parse_node(struct sn_execution_trace *reading, const struct sn_json_value *value)
 {
 	struct node node = {.name = SONDE_NONE, .schema = SONDE_NONE, .made = SONDE_NONE};
 	struct sn_json_parse parse = within(reading, value);
@@ -205,15 +199,13 @@ static void take_node(struct sn_execution_trace *reading, const struct sn_json_v
 		return;
 	while (!sn_json_member(&parse, &is_first, &name) && name.text &&
 	       !sn_json_value(&parse, &member)) {
-		if (is_text(name, "attrs"))
-			take_attributes(reading, &node, &member);
+		if (sn_json_is(name, "attrs"))
+			parse_attributes(reading, &node, &member);
 		else
-			take_member(reading, &node, name, &member);
+			parse_member(reading, &node, name, &member);
 	}
-	if (sn_vec_reserve(&reading->nodes, &reading->node_capacity, reading->node_count + 1) < 0)
+	if (sn_vec_push(&reading->nodes, &reading->node_capacity, &reading->node_count, node))
 		reading->has_failed = true;
-	else
-		reading->nodes[reading->node_count++] = node;
 }
 
 /* ---- the file ---- */
@@ -243,7 +235,7 @@ static enum sn_json_result step(struct sn_execution_trace *reading, struct sn_js
 			return result;
 		if ((result = sn_json_value(parse, &value)))
 			return result;
-		take_node(reading, &value);
+		parse_node(reading, &value);
 		*is_first = false;
 		return SN_JSON_DONE;
 	}
@@ -256,7 +248,7 @@ static enum sn_json_result step(struct sn_execution_trace *reading, struct sn_js
 		*state = END;
 		return SN_JSON_DONE;
 	}
-	if (is_text(name, "nodes")) {
+	if (sn_json_is(name, "nodes")) {
 		result = sn_json_expect(parse, '[');
 		*state = result ? MEMBERS : NODES;
 		*is_first = true;
@@ -264,7 +256,7 @@ static enum sn_json_result step(struct sn_execution_trace *reading, struct sn_js
 	}
 	if ((result = sn_json_value(parse, &value)))
 		return result;
-	if (is_text(name, "pid") && value.kind == SN_JSON_INTEGER)
+	if (sn_json_is(name, "pid") && value.kind == SN_JSON_INTEGER)
 		reading->pid = value.integer;
 	return SN_JSON_DONE;
 }
@@ -299,7 +291,7 @@ static int read_nodes(struct sn_execution_trace *reading, struct sn_error *error
 		}
 	}
 	sn_json_window_close(window);
-	return reading->has_failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : result;
+	return reading->has_failed ? sn_fail_memory(error) : result;
 }
 
 /* ---- the graph ---- */
@@ -307,7 +299,7 @@ static int read_nodes(struct sn_execution_trace *reading, struct sn_error *error
 static int compare_nodes(const void *left, const void *right)
 {
 	const struct node *a = left, *b = right;
-	return (a->id > b->id) - (a->id < b->id);
+	return SN_ORDER(a->id, b->id);
 }
 
 static struct node *find_node(const struct sn_execution_trace *reading, int64_t id)
@@ -390,10 +382,8 @@ static void begin_node(struct joining *joining, struct thread *thread, struct no
 								    .bytes = tensor->bytes,
 								    .count = 1});
 	}
-	if (sn_vec_reserve(&thread->open, &thread->capacity, thread->count + 1) < 0)
+	if (sn_vec_push(&thread->open, &thread->capacity, &thread->count, node))
 		reading->has_failed = true;
-	else
-		thread->open[thread->count++] = node;
 }
 
 /* Another thread goes on with what these have made. */
@@ -471,8 +461,7 @@ int sn_execution_trace_make(struct sn_execution_trace *reading, const char *sour
 			    uint32_t run, struct sn_error *error)
 {
 	struct sonde_graph_model model = SN_GRAPH_MODEL;
-	const char *slash = strrchr(reading->path, '/');
-	model.name = sn_db_builder_string(reading->builder, slash ? slash + 1 : reading->path);
+	model.name = sn_db_builder_string(reading->builder, sn_text_base_name(reading->path));
 	model.source = sn_db_builder_string(reading->builder, source);
 	model.edges_by = sn_db_builder_string(reading->builder, "tensors");
 	model.program = sn_db_builder_string(reading->builder, "python");
@@ -485,7 +474,7 @@ int sn_execution_trace_make(struct sn_execution_trace *reading, const char *sour
 			add_node(reading, made, reading->nodes + i);
 	struct joining *joining = calloc(1, sizeof(*joining));
 	if (!joining)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	joining->reading = reading;
 	int result = join(joining);
 	free(joining);
@@ -497,7 +486,7 @@ int sn_execution_trace_open(const char *path, struct sn_db_builder *builder,
 {
 	struct sn_execution_trace *reading = calloc(1, sizeof(*reading));
 	if (!reading)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	reading->builder = builder;
 	reading->path = path;
 	int result = read_nodes(reading, error);

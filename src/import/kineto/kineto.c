@@ -6,6 +6,8 @@
  * under their own names, but for those that only number the events of a file.
  */
 
+#include "base/pool.h"
+#include "base/vec.h"
 #include "format/measurement/measurement.h"
 #include "import/core/importer.h"
 #include "import/core/activity_category.h"
@@ -29,24 +31,19 @@ struct arg {
 	size_t text_length;
 };
 
-struct known_arg {
-	char name[40];
-	size_t length;
-	struct arg arg;
-};
-#define KNOWN_ARGS  256
-#define KNOWN_STEPS 4
-
 struct kineto {
 	struct sn_db_builder *builder;
 	struct sn_track_sink *sink;
 	const uint32_t *keys; /* the sink's */
+	unsigned threads;     /* that parse */
 	struct sn_stack_frames frames;
 	bool has_frames; /* all of the file's, though they may come behind its events */
 	struct sn_kineto_processes processes; /* of the file being read */
-	struct known_arg args[KNOWN_ARGS];    /* those met lately, by a hash of the name */
+	struct sn_intern arg_names;	      /* with the type as first character: named_args */
+	struct arg *named_args;
+	size_t named_arg_capacity;
 	/* of the file being read, by where in its events an argument is; 0: it is not known */
-	struct arg step_args[SN_JSON_STEPS_MAX];
+	struct arg *step_args;
 	uint64_t arrows, parts;
 	const char *path; /* of the file being read */
 	bool has_traces;  /* execution traces are to be matched */
@@ -54,14 +51,9 @@ struct kineto {
 
 /* ---- reading a file ---- */
 
-static bool is_text(struct sn_json_text text, const char *other)
-{
-	return text.length == strlen(other) && !memcmp(text.text, other, text.length);
-}
-
 static bool is_mtia(const struct sn_json_event *event)
 {
-	return event->category.text && is_text(event->category, "mtia_ccp_events");
+	return sn_json_is(event->category, "mtia_ccp_events");
 }
 
 /* Of XLA's events, which have no category; -1. */
@@ -96,14 +88,6 @@ static int64_t number_of(struct kineto *kineto, const struct sn_json_value *valu
 	return -2 - (int64_t)text;
 }
 
-static const struct sn_json_value *find_arg(const struct sn_json_event *event, const char *name)
-{
-	for (size_t i = 0; i < event->arg_count; i++)
-		if (is_text(event->args[i].name, name))
-			return &event->args[i].value;
-	return NULL;
-}
-
 /* ---- arguments ---- */
 
 /* What an argument is to the importer itself; most are only passed on. */
@@ -118,7 +102,7 @@ enum role {
 	ROLES,
 };
 
-static enum role role_of(const char *name, size_t length)
+static enum role role_of(struct sn_json_text name)
 {
 	static const struct {
 		const char *name;
@@ -129,66 +113,52 @@ static enum role role_of(const char *name, size_t length)
 		     {"Python id", LEFT_OUT},	   {"Python parent id", LEFT_OUT},
 		     {"cbid", LEFT_OUT},	   {"cid", LEFT_OUT}};
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (is_text((struct sn_json_text){name, length}, known[i].name))
+		if (sn_json_is(name, known[i].name))
 			return known[i].role;
 	return PASSED_ON;
 }
 
-/* The attribute for an argument: its own name, but that a size of memory is "Bytes" of an
- * allocation and "bytes" of a copy. */
-static uint32_t make_key(struct kineto *kineto, const char *name, size_t length,
-			 enum sonde_attribute_type type)
+/* What an argument of that name and type is. Its attribute has its own name, but that a size of
+ * memory is "Bytes" of an allocation and "bytes" of a copy. */
+static struct arg make_arg(struct kineto *kineto, struct sn_json_text name,
+			   enum sonde_attribute_type type)
 {
-	if (length == 5 && !memcmp(name, "Bytes", 5) && type == SONDE_ATTRIBUTE_SIGNED)
-		name = "bytes";
-	return sn_track_sink_key(kineto->sink, name, length, type);
-}
-
-static enum sn_track_key size_of(const char *name, size_t length)
-{
-	struct sn_json_text text = {name, length};
-	return is_text(text, "grid")	? SN_TRACK_KEY_GRID_X
-	       : is_text(text, "block") ? SN_TRACK_KEY_BLOCK_X
-					: SN_TRACK_KEYS;
-}
-
-/* What is known of an argument of that name and type. */
-static struct arg arg_of(struct kineto *kineto, const char *name, size_t length,
-			 enum sonde_attribute_type type)
-{
-	unsigned hash = (unsigned)(length * 7 + (unsigned char)name[0] +
-				   3 * (unsigned char)name[length / 2] + 61 * (unsigned)type);
-	struct known_arg *known = kineto->args + hash % KNOWN_ARGS;
-	/* who comes to another's place goes on to the next few */
-	for (unsigned i = 0; i < KNOWN_STEPS && known->arg.is_known; i++) {
-		if (known->length == length && known->arg.type == type &&
-		    !memcmp(known->name, name, length))
-			return known->arg;
-		known = kineto->args + (hash + i + 1) % KNOWN_ARGS;
-	}
-	struct arg made = {
+	bool is_size = sn_json_is(name, "Bytes") && type == SONDE_ATTRIBUTE_SIGNED;
+	return (struct arg){
 	    .is_known = true,
 	    .type = type,
-	    .role = role_of(name, length),
-	    .key = make_key(kineto, name, length, type),
-	    .size = size_of(name, length),
+	    .role = role_of(name),
+	    .key =
+		sn_track_sink_key(kineto->sink, is_size ? "bytes" : name.text, name.length, type),
+	    .size = sn_json_is(name, "grid")	? SN_TRACK_KEY_GRID_X
+		    : sn_json_is(name, "block") ? SN_TRACK_KEY_BLOCK_X
+						: SN_TRACK_KEYS,
 	    .text = SONDE_NONE,
 	};
-	if (length && length <= sizeof(known->name)) {
-		known->length = length;
-		memcpy(known->name, name, length);
-		known->arg = made;
-	}
-	return made;
 }
 
-/* The same of one that was read: most are where they were in an event before. */
-static struct arg *known_arg(struct kineto *kineto, const struct sn_json_arg *read,
-			     enum sonde_attribute_type type)
+/* What is known of an argument: most are where they were in an event before, others are found by
+ * their name. Valid until the next. */
+static struct arg *arg_of(struct kineto *kineto, const struct sn_json_arg *read,
+			  enum sonde_attribute_type type)
 {
 	struct arg *arg = kineto->step_args + read->step;
-	if (!read->step || !arg->is_known || arg->type != type)
-		*arg = arg_of(kineto, read->name.text, read->name.length, type);
+	if (read->step && arg->is_known && arg->type == type)
+		return arg;
+	char key[64] = {(char)type};
+	uint32_t before = kineto->arg_names.count, number = SN_INTERN_NONE;
+	if (read->name.length < sizeof(key) &&
+	    !sn_vec_reserve(&kineto->named_args, &kineto->named_arg_capacity, before + 1ull)) {
+		memcpy(key + 1, read->name.text, read->name.length);
+		number = sn_intern_add(&kineto->arg_names, key, read->name.length + 1);
+	}
+	if (number < before) {
+		*arg = kineto->named_args[number];
+		return arg;
+	}
+	*arg = make_arg(kineto, read->name, type);
+	if (number == before)
+		kineto->named_args[number] = *arg;
 	return arg;
 }
 
@@ -203,6 +173,7 @@ static uint32_t text_of(struct kineto *kineto, struct arg *arg, struct sn_json_t
 	return arg->text = sn_db_builder_string_n(builder, text.text, text.length);
 }
 
+/* What an event's arguments come to. */
 struct attributes {
 	struct sn_attribute items[3 * SN_JSON_ARGS_MAX];
 	uint16_t count;
@@ -261,7 +232,7 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 	} else if (value->kind == SN_JSON_TEXT || value->kind == SN_JSON_OTHER) {
 		type = SONDE_ATTRIBUTE_STRING;
 	}
-	struct arg *arg = known_arg(kineto, read, type);
+	struct arg *arg = arg_of(kineto, read, type);
 	if (arg->role == RECORD_FUNCTION && kineto->has_traces)
 		put(attributes, arg->key, bits);
 	if (arg->role != PASSED_ON) {
@@ -275,6 +246,15 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 		bits = text_of(kineto, arg, value->text);
 	if (arg->key != SONDE_NONE && (type != SONDE_ATTRIBUTE_STRING || bits != SONDE_NONE))
 		put(attributes, arg->key, bits);
+}
+
+/* All arguments of an event. */
+static void put_args(struct kineto *kineto, const struct sn_json_event *read,
+		     struct attributes *attributes, struct roles *roles)
+{
+	attributes->count = 0;
+	for (size_t i = 0; i < read->arg_count; i++)
+		put_arg(kineto, read->args + i, attributes, roles);
 }
 
 /* ---- events ---- */
@@ -312,8 +292,8 @@ static uint32_t stream_of(struct kineto *kineto, const struct sn_json_event *eve
 static struct sn_json_text name_transfer(struct kineto *kineto, const struct sn_json_event *read,
 					 struct attributes *attributes, char *name, size_t size)
 {
-	const struct sn_json_value *way = find_arg(read, "direction"),
-				   *bytes = find_arg(read, "size");
+	const struct sn_json_value *way = sn_json_find_arg(read, "direction"),
+				   *bytes = sn_json_find_arg(read, "size");
 	int length = snprintf(name, size, "%.*s %.*s", (int)read->name.length, read->name.text,
 			      way && way->text.text ? (int)way->text.length : 0,
 			      way && way->text.text ? way->text.text : "");
@@ -334,16 +314,14 @@ static void put_xla(struct kineto *kineto, const struct sn_json_event *read,
 }
 
 /* An event out of what was read; its attributes lie in `attributes`. 0 or SN_ERR_MEMORY. */
-static int make_event(struct kineto *kineto, const struct sn_json_event *read,
-		      enum sn_activity_category category, struct attributes *attributes,
-		      struct sn_track_event *event)
+static int convert_event(struct kineto *kineto, const struct sn_json_event *read,
+			 enum sn_activity_category category, struct attributes *attributes,
+			 struct sn_track_event *event)
 {
 	struct roles roles = {{0}, {false}};
 	struct sn_json_text text = read->name;
 	char transfer[128];
-	attributes->count = 0;
-	for (size_t i = 0; i < read->arg_count; i++)
-		put_arg(kineto, read->args + i, attributes, &roles);
+	put_args(kineto, read, attributes, &roles);
 	int64_t correlation = role(&roles, CORRELATION, 0);
 	event->track = category >= SN_ACTIVITY_KERNEL ? stream_of(kineto, read, &roles)
 						      : thread_of(kineto, read);
@@ -359,23 +337,12 @@ static int make_event(struct kineto *kineto, const struct sn_json_event *read,
 			put_xla(kineto, read, attributes);
 	}
 	event->start_ns = event->end_ns = read->time_ns;
+	if (read->phase == 'X' && read->has_duration &&
+	    __builtin_add_overflow(event->start_ns, read->duration_ns, &event->end_ns))
+		event->end_ns = INT64_MAX;
 	event->link = correlation > 0 ? (uint64_t)correlation : 0;
 	event->attributes = attributes->items;
 	event->attribute_count = attributes->count;
-	return 0;
-}
-
-static int take_event(struct kineto *kineto, const struct sn_json_event *read,
-		      enum sn_activity_category category)
-{
-	struct attributes attributes;
-	struct sn_track_event event;
-	if (make_event(kineto, read, category, &attributes, &event))
-		return SN_ERR_MEMORY;
-	if (read->phase == 'X' && read->has_duration &&
-	    __builtin_add_overflow(event.start_ns, read->duration_ns, &event.end_ns))
-		event.end_ns = INT64_MAX;
-	sn_track_sink_event(kineto->sink, &event);
 	return 0;
 }
 
@@ -398,27 +365,26 @@ static struct pair_key pair_key(struct kineto *kineto, const struct sn_json_even
 				 number_of(kineto, &read->scope)};
 }
 
-static int take_begin(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
+static int add_begin(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
 {
 	struct attributes attributes;
 	struct sn_track_event event;
 	enum sn_activity_category category =
 	    is_async ? SN_ACTIVITY_RANGE : categorise(kineto, read);
 	struct pair_key key = pair_key(kineto, read, is_async);
-	if (make_event(kineto, read, category, &attributes, &event))
+	if (convert_event(kineto, read, category, &attributes, &event))
 		return SN_ERR_MEMORY;
 	return sn_track_sink_begin(kineto->sink, &key, sizeof(key), &event);
 }
 
 /* Ids are often of one process, and may be of one name, though they need not be. */
-static int take_end(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
+static int add_end(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
 {
-	struct attributes attributes = {.count = 0};
+	struct attributes attributes;
 	struct roles roles = {{0}, {false}};
 	struct pair_key key = pair_key(kineto, read, is_async);
 	/* arguments may come with the end as well */
-	for (size_t i = 0; i < read->arg_count; i++)
-		put_arg(kineto, read->args + i, &attributes, &roles);
+	put_args(kineto, read, &attributes, &roles);
 	struct sn_track_end end = {
 	    .key = &key,
 	    .key_bytes = sizeof(key),
@@ -483,7 +449,7 @@ static bool counter_value(const struct sn_json_value *value, bool *is_real, uint
 	return true;
 }
 
-static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
+static int add_counters(struct kineto *kineto, const struct sn_json_event *read)
 {
 	uint32_t track = thread_of(kineto, read);
 	for (size_t i = 0; i < read->arg_count && track != SONDE_NONE; i++) {
@@ -497,11 +463,12 @@ static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
 	return track == SONDE_NONE ? SN_ERR_MEMORY : 0;
 }
 
-static int take_frames(struct kineto *kineto, const struct sn_json_member *member)
+static int read_frames(void *context, const struct sn_json_member *member)
 {
-	if (!is_text(member->name, "stackFrames") || !member->value.text.text)
+	struct kineto *kineto = context;
+	if (!sn_json_is(member->name, "stackFrames") || !member->value.text.text)
 		return 0;
-	int result = sn_stack_frames_take(&kineto->frames, member->value.text, kineto->builder);
+	int result = sn_stack_frames_parse(&kineto->frames, member->value.text, kineto->builder);
 	return result == SN_ERR_MEMORY ? result : 0;
 }
 
@@ -509,32 +476,20 @@ static int take_frames(struct kineto *kineto, const struct sn_json_member *membe
  * that is damaged says so when its events are read. */
 static int seek_frames(struct kineto *kineto)
 {
-	struct sn_trace_json *reader;
-	struct sn_json_member member;
+	struct sn_trace_json_visitor visitor = {.member = read_frames, .context = kineto};
 	struct sn_error ignored;
-	struct sn_json_event *event = malloc(sizeof(*event));
-	int found = 1, result = event ? 0 : SN_ERR_MEMORY;
 	kineto->has_frames = true;
-	if (!event || sn_trace_json_open(kineto->path, &reader, &ignored)) {
-		free(event);
-		return result;
-	}
-	while (!result && (found = sn_trace_json_next(reader, event, &member, &ignored)) > 0)
-		if (found == SN_TRACE_JSON_MEMBER)
-			result = take_frames(kineto, &member);
-	sn_trace_json_close(reader);
-	free(event);
-	return result;
+	int result = sn_trace_json_read(kineto->path, 1, &visitor, &ignored);
+	return result == SN_ERR_MEMORY ? result : 0;
 }
 
-static int take_sample(struct kineto *kineto, const struct sn_json_event *read)
+static int add_sample(struct kineto *kineto, const struct sn_json_event *read)
 {
-	struct attributes attributes = {.count = 0};
+	struct attributes attributes;
 	struct roles roles = {{0}, {false}};
 	if (!kineto->has_frames && read->stack.text.text && seek_frames(kineto))
 		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < read->arg_count; i++)
-		put_arg(kineto, read->args + i, &attributes, &roles);
+	put_args(kineto, read, &attributes, &roles);
 	struct sn_track_event event = {
 	    .track = thread_of(kineto, read),
 	    .name = sn_stack_frames_context(&kineto->frames, &read->stack, kineto->builder),
@@ -550,12 +505,12 @@ static int take_sample(struct kineto *kineto, const struct sn_json_event *read)
 }
 
 /* Names of processes and threads. */
-static int take_metadata(struct kineto *kineto, const struct sn_json_event *read)
+static int read_metadata(struct kineto *kineto, const struct sn_json_event *read)
 {
-	const struct sn_json_value *name = find_arg(read, "name");
+	const struct sn_json_value *name = sn_json_find_arg(read, "name");
 	if (!name || name->kind != SN_JSON_TEXT || !name->text.length)
 		return 0;
-	if (is_text(read->name, "process_name")) {
+	if (sn_json_is(read->name, "process_name")) {
 		struct sn_kineto_process *process =
 		    sn_kineto_processes_add(&kineto->processes, number_of(kineto, &read->pid));
 		if (!process)
@@ -567,7 +522,7 @@ static int take_metadata(struct kineto *kineto, const struct sn_json_event *read
 		if (read->pid.kind == SN_JSON_INTEGER)
 			sn_track_sink_set_program(kineto->sink, process->program);
 	}
-	if (!is_text(read->name, "thread_name"))
+	if (!sn_json_is(read->name, "thread_name"))
 		return 0;
 	/* such records come before the events of their thread as well as after */
 	uint32_t track = thread_of(kineto, read);
@@ -586,7 +541,7 @@ static void count_arrow(struct kineto *kineto, const struct sn_json_event *event
 	static const char *const known[] = {"ac2g", "async_cpu_to_gpu", "async_gpu", "fwdbwd",
 					    "forward_backward"};
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (event->category.text && is_text(event->category, known[i]))
+		if (sn_json_is(event->category, known[i]))
 			return;
 	kineto->arrows++;
 }
@@ -597,8 +552,10 @@ static bool is_timed(char phase)
 	return phase && strchr("XiInBEbSeFCP", phase);
 }
 
-static int take(struct kineto *kineto, const struct sn_json_event *event)
+static int read_event(void *context, const struct sn_json_event *event)
 {
+	struct kineto *kineto = context;
+	enum sn_activity_category category = SN_ACTIVITY_INSTANT;
 	if (!event->has_time && is_timed(event->phase)) {
 		sn_track_sink_untimed(kineto->sink, 1);
 		return 0;
@@ -606,27 +563,28 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 	switch (event->phase) {
 	case 'X':
 		/* the profiler's own span over all of it */
-		if (event->category.text && is_text(event->category, "Trace"))
+		if (sn_json_is(event->category, "Trace"))
 			return 0;
-		return take_event(kineto, event, categorise(kineto, event));
+		category = categorise(kineto, event);
+		break;
 	case 'i':
 	case 'I':
 	case 'n':
-		return take_event(kineto, event, SN_ACTIVITY_INSTANT);
+		break;
 	case 'B':
 	case 'b':
 	case 'S':
-		return take_begin(kineto, event, event->phase != 'B');
+		return add_begin(kineto, event, event->phase != 'B');
 	case 'E':
 	case 'e':
 	case 'F':
-		return take_end(kineto, event, event->phase != 'E');
+		return add_end(kineto, event, event->phase != 'E');
 	case 'C':
-		return take_counter(kineto, event);
+		return add_counters(kineto, event);
 	case 'P':
-		return take_sample(kineto, event);
+		return add_sample(kineto, event);
 	case 'M':
-		return take_metadata(kineto, event);
+		return read_metadata(kineto, event);
 	case 's':
 		count_arrow(kineto, event);
 		return 0;
@@ -641,6 +599,12 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 		sn_track_sink_unread(kineto->sink, 1);
 		return 0;
 	}
+	struct attributes attributes;
+	struct sn_track_event converted;
+	int result = convert_event(kineto, event, category, &attributes, &converted);
+	if (!result)
+		sn_track_sink_event(kineto->sink, &converted);
+	return result;
 }
 
 /* "rank": 3 in a text of JSON. */
@@ -661,8 +625,9 @@ static bool find_rank(struct sn_json_text text, int32_t *rank)
 	return true;
 }
 
-static int take_member(struct kineto *kineto, const struct sn_json_member *member)
+static int read_member(void *context, const struct sn_json_member *member)
 {
+	struct kineto *kineto = context;
 	int32_t rank;
 	static const char *const kept[] = {"cuda_runtime_version",
 					   "cuda_driver_version",
@@ -674,24 +639,26 @@ static int take_member(struct kineto *kineto, const struct sn_json_member *membe
 					   "schemaVersion",
 					   "distributedInfo",
 					   "deviceProperties"};
-	if (is_text(member->name, "baseTimeNanoseconds") && member->value.kind == SN_JSON_INTEGER) {
+	if (sn_json_is(member->name, "baseTimeNanoseconds") &&
+	    member->value.kind == SN_JSON_INTEGER) {
 		sn_track_sink_set_base(kineto->sink, member->value.integer);
 		return 0;
 	}
-	if (!kineto->has_frames && is_text(member->name, "stackFrames")) {
+	if (!kineto->has_frames && sn_json_is(member->name, "stackFrames")) {
 		kineto->has_frames = true;
-		if (take_frames(kineto, member))
+		if (read_frames(kineto, member))
 			return SN_ERR_MEMORY;
 	}
-	if ((is_text(member->name, "samples") || is_text(member->name, "systemTraceEvents")) &&
+	if ((sn_json_is(member->name, "samples") ||
+	     sn_json_is(member->name, "systemTraceEvents")) &&
 	    member->value.text.length > 2)
 		kineto->parts++;
-	if (is_text(member->name, "distributedInfo") && member->value.text.text &&
+	if (sn_json_is(member->name, "distributedInfo") && member->value.text.text &&
 	    find_rank(member->value.text, &rank))
 		sn_track_sink_set_rank(kineto->sink, rank);
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
 		char key[64], value[1024];
-		if (!is_text(member->name, kept[i]) || !member->value.text.text)
+		if (!sn_json_is(member->name, kept[i]) || !member->value.text.text)
 			continue;
 		snprintf(key, sizeof(key), "kineto.%s", kept[i]);
 		snprintf(value, sizeof(value), "%.*s",
@@ -705,40 +672,20 @@ static int take_member(struct kineto *kineto, const struct sn_json_member *membe
 	return 0;
 }
 
-static int read_events(struct kineto *kineto, struct sn_trace_json *reader, struct sn_error *error)
-{
-	struct sn_json_event *event = malloc(sizeof(*event));
-	struct sn_json_member member;
-	int found = event ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (found > 0) {
-		found = sn_trace_json_next(reader, event, &member, error);
-		int result = 0;
-		if (found == SN_TRACE_JSON_EVENT)
-			result = take(kineto, event);
-		else if (found == SN_TRACE_JSON_MEMBER)
-			result = take_member(kineto, &member);
-		if (result)
-			found = sn_fail(error, result, "out of memory");
-	}
-	free(event);
-	return found;
-}
-
 static int read_file(struct kineto *kineto, const char *path, size_t path_count,
 		     struct sn_error *error)
 {
-	struct sn_trace_json *reader;
-	int result = sn_trace_json_open(path, &reader, error);
-	if (result)
-		return result;
+	struct sn_trace_json_visitor visitor = {read_event, read_member, kineto};
 	kineto->path = path;
-	memset(kineto->step_args, 0, sizeof(kineto->step_args));
-	result = sn_track_sink_open(kineto->sink, path, error);
+	kineto->step_args =
+	    calloc(sn_trace_json_steps(kineto->threads), sizeof(*kineto->step_args));
+	int result = kineto->step_args ? sn_track_sink_open(kineto->sink, path, error)
+				       : sn_fail_memory(error);
 	if (!result)
-		result = read_events(kineto, reader, error);
-	sn_trace_json_close(reader);
+		result = sn_trace_json_read(path, kineto->threads, &visitor, error);
+	free(kineto->step_args);
 	if (!result && sn_track_sink_close(kineto->sink))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	sn_kineto_processes_apply(&kineto->processes, kineto->sink);
 	kineto->has_frames = false;
 	sn_stack_frames_release(&kineto->frames);
@@ -762,7 +709,7 @@ static int read_inputs(struct kineto *kineto, const struct sn_import_request *re
 	size_t files = request->path_count, traces = 0;
 	bool *are_traces = calloc(files + 1, sizeof(*are_traces));
 	int result = are_traces ? sn_track_sink_make_graph(kineto->sink, request, are_traces, error)
-				: sn_fail(error, SN_ERR_MEMORY, "out of memory");
+				: sn_fail_memory(error);
 	for (size_t i = 0; i < files && !result; i++)
 		traces += are_traces[i];
 	kineto->has_traces = traces > 0;
@@ -780,19 +727,22 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 {
 	struct kineto *kineto = calloc(1, sizeof(*kineto));
 	if (kineto)
-		kineto->sink = sn_track_sink_new("kineto", builder, request->events);
+		kineto->sink = sn_track_sink_new("kineto", builder, request);
 	if (!kineto || !kineto->sink) {
 		free(kineto);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	}
 	kineto->builder = builder;
 	kineto->keys = sn_track_sink_keys(kineto->sink);
+	kineto->threads = sn_pool_threads(request->jobs);
 	sn_track_sink_set_program(kineto->sink, sn_db_builder_string(builder, "python"));
 	int result = read_inputs(kineto, request, error);
 	if (!result)
 		finish(kineto);
 	sn_track_sink_free(kineto->sink);
 	sn_kineto_processes_release(&kineto->processes);
+	sn_intern_release(&kineto->arg_names);
+	free(kineto->named_args);
 	free(kineto);
 	return result;
 }

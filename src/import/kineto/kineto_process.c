@@ -8,7 +8,7 @@
 
 void sn_kineto_processes_release(struct sn_kineto_processes *processes)
 {
-	sn_intern_release(&processes->pids);
+	sn_table_release(&processes->pids);
 	free(processes->items);
 	*processes = (struct sn_kineto_processes){0};
 }
@@ -17,20 +17,21 @@ struct sn_kineto_process *sn_kineto_processes_add(struct sn_kineto_processes *pr
 						  int64_t pid)
 {
 	uint32_t before = processes->pids.count;
-	uint32_t number = sn_intern_add(&processes->pids, &pid, sizeof(pid));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&processes->items, &processes->capacity, number + 1ull) < 0)
+	if (sn_vec_reserve(&processes->items, &processes->capacity, before + 1ull) < 0)
+		return NULL;
+	uint32_t number = sn_table_add(&processes->pids, (uint64_t)pid);
+	if (number == SN_TABLE_NONE)
 		return NULL;
 	if (number == before)
 		processes->items[number] = (struct sn_kineto_process){SONDE_NONE};
 	return processes->items + number;
 }
 
-static const struct sn_kineto_process *find(const struct sn_kineto_processes *processes,
-					    int64_t pid)
+const struct sn_kineto_process *
+sn_kineto_processes_find(const struct sn_kineto_processes *processes, int64_t pid)
 {
-	uint32_t number = sn_intern_find(&processes->pids, &pid, sizeof(pid));
-	return number == SN_INTERN_NONE ? NULL : processes->items + number;
+	uint32_t number = sn_table_find(&processes->pids, (uint64_t)pid);
+	return number == SN_TABLE_NONE ? NULL : processes->items + number;
 }
 
 void sn_kineto_processes_apply(struct sn_kineto_processes *processes, struct sn_track_sink *sink)
@@ -40,7 +41,7 @@ void sn_kineto_processes_apply(struct sn_kineto_processes *processes, struct sn_
 		const struct sn_kineto_process *process =
 		    sn_track_sink_at(sink, i)->is_device
 			? NULL
-			: find(processes, sn_track_sink_place(sink, i)->first);
+			: sn_kineto_processes_find(processes, sn_track_sink_place(sink, i)->first);
 		if (process)
 			sn_track_sink_set_track_program(sink, i, process->program);
 	}

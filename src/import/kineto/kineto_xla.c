@@ -15,24 +15,14 @@ static const struct {
 	       {"memcpy_details", SN_ACTIVITY_COPY},
 	       {"memset_details", SN_ACTIVITY_FILL}};
 
-static const struct sn_json_value *find(const struct sn_json_event *event, const char *name)
-{
-	size_t length = strlen(name);
-	for (size_t i = 0; i < event->arg_count; i++)
-		if (event->args[i].name.length == length &&
-		    !memcmp(event->args[i].name.text, name, length))
-			return &event->args[i].value;
-	return NULL;
-}
-
 int64_t sn_xla_device(const struct sn_kineto_processes *processes, int64_t pid,
 		      const struct sn_db_builder *builder)
 {
 	static const char prefix[] = "/device:GPU:";
-	uint32_t number = sn_intern_find(&processes->pids, &pid, sizeof(pid));
-	if (number == SN_INTERN_NONE || processes->items[number].program == SONDE_NONE)
+	const struct sn_kineto_process *process = sn_kineto_processes_find(processes, pid);
+	if (!process || process->program == SONDE_NONE)
 		return -1;
-	const char *name = sn_db_builder_text(builder, processes->items[number].program);
+	const char *name = sn_db_builder_text(builder, process->program);
 	return strncmp(name, prefix, sizeof(prefix) - 1) != 0
 		   ? -1
 		   : strtol(name + sizeof(prefix) - 1, NULL, 10);
@@ -42,12 +32,13 @@ enum sn_activity_category sn_xla_category(const struct sn_json_event *event, int
 					  bool has_devices)
 {
 	for (size_t i = 0; i < sizeof(details) / sizeof(*details) && device >= 0; i++)
-		if (find(event, details[i].name))
+		if (sn_json_find_arg(event, details[i].name))
 			return details[i].category;
 	/* lines of modules, operations and steps say again what the streams do */
 	if (device >= 0)
 		return SN_ACTIVITY_DEVICE_ANNOTATION;
-	return has_devices && find(event, "correlation_id") ? SN_ACTIVITY_API : SN_ACTIVITY_OTHER;
+	return has_devices && sn_json_find_arg(event, "correlation_id") ? SN_ACTIVITY_API
+									: SN_ACTIVITY_OTHER;
 }
 
 int64_t sn_xla_stream(const struct sn_track_sink *sink, const struct sn_db_builder *builder,
@@ -65,7 +56,7 @@ int64_t sn_xla_stream(const struct sn_track_sink *sink, const struct sn_db_build
 int64_t sn_xla_correlation(const struct sn_json_event *event)
 {
 	char text[32];
-	const struct sn_json_value *value = find(event, "correlation_id");
+	const struct sn_json_value *value = sn_json_find_arg(event, "correlation_id");
 	if (!value || !value->text.text || value->text.length >= sizeof(text))
 		return 0;
 	snprintf(text, sizeof(text), "%.*s", (int)value->text.length, value->text.text);
@@ -76,7 +67,7 @@ unsigned sn_xla_attributes(const struct sn_json_event *event, const uint32_t *ke
 			   struct sn_attribute *attributes)
 {
 	for (size_t i = 0; i < sizeof(details) / sizeof(*details); i++) {
-		const struct sn_json_value *value = find(event, details[i].name);
+		const struct sn_json_value *value = sn_json_find_arg(event, details[i].name);
 		if (value && value->kind == SN_JSON_TEXT)
 			return sn_xla_details(value->text.text, value->text.length, keys,
 					      attributes);

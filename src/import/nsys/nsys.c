@@ -402,7 +402,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	int result = sn_sqlite_load(request->paths[0], error);
 	if (result)
 		return result;
-	nsys.sink = sn_track_sink_new("nsys", builder, request->events);
+	nsys.sink = sn_track_sink_new("nsys", builder, request);
 	if (!nsys.sink)
 		return sn_fail_memory(error);
 	nsys.builder = builder;
@@ -426,7 +426,7 @@ static bool probe(const struct sn_import_input *input)
 	if (!sn_sqlite_is_file(input))
 		return false;
 	int result = sn_sqlite_open(&file, input->path, &ignored);
-	/* without the library nobody knows whose it is, and reading it says why */
+	/* without the library the format cannot be told; reading the file gives the reason */
 	if (result == SN_ERR_UNSUPPORTED)
 		return true;
 	bool is_ours =

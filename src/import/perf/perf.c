@@ -69,7 +69,7 @@ static int read_fork(struct sn_perf *perf, const struct sn_perf_raw *record)
 	return 0;
 }
 
-/* The first reading: who there is, and what lay where. */
+/* The first reading: names of threads, and mappings of memory. */
 static int read_space(void *context, const struct sn_perf_raw *record)
 {
 	struct sn_perf *perf = context;
@@ -447,7 +447,7 @@ static int begin(struct sn_perf *perf, const struct sn_import_request *request,
 		 struct sn_db_builder *builder, struct sn_error *error)
 {
 	perf->builder = builder;
-	perf->sink = sn_track_sink_new("perf", builder, request->events);
+	perf->sink = sn_track_sink_new("perf", builder, request);
 	if (!perf->sink)
 		return sn_fail_memory(error);
 	perf->key_event = make_key(perf, "event", SONDE_ATTRIBUTE_STRING);

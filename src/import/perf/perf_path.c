@@ -8,14 +8,14 @@
 
 #define DEPTH_MAX 1024
 
-/* An address and who ran there: a PERF_RECORD_MISC_CPUMODE. */
+/* An address and the mode it was executed in: a PERF_RECORD_MISC_CPUMODE. */
 struct step {
 	uint64_t address;
 	unsigned mode;
 	bool is_return;
 };
 
-/* Between the addresses of a chain stand marks that say who ran them; 0 where it is none. */
+/* Between the addresses of a chain stand marks of the mode that follows; 0 where it is none. */
 static unsigned mode_of_mark(uint64_t entry)
 {
 	switch (entry) {

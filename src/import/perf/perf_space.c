@@ -116,9 +116,7 @@ static int add_change(struct sn_perf_space *space, uint32_t pid,
 	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	struct sn_perf_process *process = space->processes[number];
-	return sn_vec_push(&process->changes, &process->capacity, &process->count, *change)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&process->changes, &process->capacity, &process->count, *change);
 }
 
 static void note_kernel(struct sn_perf_space *space, const char *path, uint64_t offset)

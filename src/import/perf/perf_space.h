@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lay where in whose memory when: from perf's records of mappings, forks and execs.
+ * Address spaces of processes over time, from perf's records of mappings, forks and execs.
  *
  * Records of different processors come out of order, so all of them are added before anything is
  * looked up. An address is then looked up in what its process had mapped at that time: backwards

@@ -21,15 +21,7 @@ static uint32_t thread_track(void *context, uint32_t tid)
 	return sn_perf_thread(context, pid_of(context, tid), tid);
 }
 
-static uint32_t thread_name(void *context, uint32_t tid)
-{
-	const struct sn_perf *perf = context;
-	struct sn_track_place place = {0, pid_of(perf, tid), tid, 0, 0};
-	uint32_t track = sn_track_sink_find(perf->sink, &place);
-	return track == SONDE_NONE ? SONDE_NONE : sn_track_sink_at(perf->sink, track)->name;
-}
-
-/* Who will have a track, and since when. */
+/* The thread gets a track, which covers that time. */
 static int touch_thread(struct sn_perf *perf, uint32_t tid, uint64_t time_ns)
 {
 	uint32_t track = tid ? thread_track(perf, tid) : SONDE_NONE;
@@ -139,8 +131,7 @@ int sn_perf_state_switch(struct sn_perf *perf, const struct sn_perf_raw *record,
 
 int sn_perf_state_finish(struct sn_perf *perf, struct sn_error *error)
 {
-	struct sn_track_threads threads = {thread_track, thread_name, perf,
-					   .without_processors = true};
+	struct sn_track_threads threads = {thread_track, perf, .without_processors = true};
 	if (!perf->scheduler)
 		return 0;
 	struct sn_sched *sched = sn_track_sink_scheduler(perf->sink, &threads);

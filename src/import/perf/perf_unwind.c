@@ -166,7 +166,7 @@ enum sn_perf_unwound sn_perf_unwind(struct sn_perf_space *space,
 		if (result == SN_STEP_LOST)
 			return SN_PERF_CUT;
 		move_to_copy(&walk);
-		/* who left no information about its first function left a 0 there */
+		/* a first function without unwind information has a 0 as return address */
 		if (result == SN_STEP_CALLER && !registers->value[SN_REG_PC])
 			break;
 	}

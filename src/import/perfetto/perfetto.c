@@ -406,7 +406,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	struct sn_perfetto *perfetto = calloc(1, sizeof(*perfetto));
 	int result = 0;
 	if (perfetto)
-		perfetto->sink = sn_track_sink_new("perfetto", builder, request->events);
+		perfetto->sink = sn_track_sink_new("perfetto", builder, request);
 	if (!perfetto || !perfetto->sink) {
 		free(perfetto);
 		return sn_fail_memory(error);

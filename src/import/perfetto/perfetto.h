@@ -3,7 +3,7 @@
  * What the parts of the importer of Perfetto's traces share. A trace is packets of many writers,
  * each a sequence with its own interned texts and clocks:
  *
- *   perfetto.c           the file, its packets, and who reads which
+ *   perfetto.c           the file and its packets, each to the reader of its kind
  *   perfetto_clock.c     all clocks to nanoseconds since the Unix epoch
  *   perfetto_interned.c  texts, frames and call paths by number, per sequence
  *   perfetto_track.c     tracks to threads, streams and rows of their own; slices that nest

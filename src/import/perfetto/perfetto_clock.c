@@ -66,9 +66,7 @@ static int note(struct sn_perfetto_clocks *clocks, const struct shown *shown, ui
 	if (IS_OWN(shown->id))
 		clock->count = 0;
 	return sn_vec_push(&clock->instants, &clock->capacity, &clock->count,
-			   (struct sn_perfetto_instant){clock->last_ns, boot_ns})
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   (struct sn_perfetto_instant){clock->last_ns, boot_ns});
 }
 
 static bool convert(const struct sn_perfetto_clock *clock, uint64_t time_ns, uint64_t *boot_ns)

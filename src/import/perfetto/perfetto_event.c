@@ -431,7 +431,7 @@ static bool event_time(struct sn_perfetto *perfetto, const struct sn_perfetto_pa
 					   (uint64_t)us * 1000, time_ns);
 }
 
-/* The track of an event: named, the sequence's, that of its thread, or nobody's. */
+/* The track of an event: the one it names, the sequence's default, its thread's, or track 0. */
 static struct sn_perfetto_track *track_of(struct sn_perfetto *perfetto,
 					  const struct sn_perfetto_sequence *sequence,
 					  const struct read_event *read)

@@ -37,7 +37,7 @@ static int read_event(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset
 		if (field.number == 1)
 			time_ns = field.value;
 		else if (field.number == 2 && field.wire == SN_PROTO_VARINT)
-			pid = field; /* who is interrupted, or wakes */
+			pid = field; /* the thread that is interrupted, or that wakes */
 		else if (field.number > 2 && field.wire == SN_PROTO_BYTES)
 			kind = field;
 	}
@@ -157,12 +157,6 @@ static uint32_t thread_track(void *context, uint32_t tid)
 	return track;
 }
 
-static uint32_t thread_name(void *context, uint32_t tid)
-{
-	const struct sn_perfetto_thread *known = sn_perfetto_thread(context, tid);
-	return known ? known->name : SONDE_NONE;
-}
-
 /* A thread has its first name. */
 static int name_thread(void *context, uint32_t tid, uint32_t name)
 {
@@ -176,7 +170,7 @@ int sn_perfetto_sched(struct sn_perfetto *perfetto, struct sn_error *error)
 {
 	if (!perfetto->switches)
 		return 0;
-	struct sn_track_threads threads = {thread_track, thread_name, perfetto};
+	struct sn_track_threads threads = {thread_track, perfetto};
 	struct sn_sched *sched = sn_track_sink_scheduler(perfetto->sink, &threads);
 	return sched ? sn_sched_sorter_feed(perfetto->switches, sched, name_thread, perfetto, error)
 		     : sn_fail_memory(error);

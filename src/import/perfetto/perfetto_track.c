@@ -204,7 +204,7 @@ uint32_t sn_perfetto_thread_track(struct sn_perfetto *perfetto, int64_t pid, int
 	return sn_track_sink_track(perfetto->sink, &place);
 }
 
-/* Tracks of one parent and one name are one row to who traced. */
+/* Tracks with the same parent and the same name are one row for the tracing program. */
 static uint32_t sibling(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track)
 {
 	uint64_t key[3] = {track->parent, track->name, 0};
@@ -232,7 +232,7 @@ int sn_perfetto_merge_tracks(struct sn_perfetto *perfetto)
 	return 0;
 }
 
-/* A row that is neither thread nor stream: of a process or of nobody. */
+/* A row that is neither a thread nor a stream: of a process, or of none. */
 static int place_own(struct sn_perfetto *perfetto, struct sn_perfetto_track *track, int64_t pid)
 {
 	uint32_t number = sibling(perfetto, track);

@@ -147,7 +147,7 @@ static void category_of(struct rocpd *rocpd, sqlite3_stmt *row, int column, char
 		string_of(rocpd, event, 2, text, size);
 }
 
-/* Who a row's thread is, and its name. */
+/* The process, thread and thread name of a row. */
 static void who_of(struct rocpd *rocpd, sqlite3_stmt *row, int process, int thread,
 		   struct sn_rocprof_activity *activity)
 {

@@ -304,7 +304,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 {
 	struct sn_rocprof rocprof = {0};
 	int result = 0;
-	rocprof.sink = sn_track_sink_new("rocprofv3", builder, request->events);
+	rocprof.sink = sn_track_sink_new("rocprofv3", builder, request);
 	if (!rocprof.sink)
 		return sn_fail_memory(error);
 	rocprof.builder = builder;

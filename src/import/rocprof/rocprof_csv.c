@@ -2,7 +2,7 @@
 /* rocprofv3's CSV files: what a file holds is told by its columns, which come in any order. */
 #include "rocprof.h"
 
-#include "import/core/csv.h"
+#include "csv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -374,9 +374,7 @@ static int add_symbol(struct reader *reader, const struct sn_json_value *value)
 	if (symbol.name == SONDE_NONE)
 		symbol.name = mangled;
 	return sn_vec_push(&reader->symbols, &reader->symbol_capacity, &reader->symbol_count,
-			   symbol)
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   symbol);
 }
 
 /* Kernel ids count up, nearly always by one. */
@@ -396,9 +394,7 @@ static int add_operation(struct reader *reader, const struct sn_json_value *valu
 	uint32_t name =
 	    sn_db_builder_string_n(reader->rocprof->builder, text ? text : "", value->text.length);
 	return sn_vec_push(&reader->operations, &reader->operation_capacity,
-			   &reader->operation_count, name)
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   &reader->operation_count, name);
 }
 
 /* {"kind": "HIP_RUNTIME_API", "operations": ["hipMalloc", ...]} */
@@ -535,9 +531,7 @@ static int add_counter(struct reader *reader, const struct sn_json_value *value)
 	if (result)
 		return result;
 	return sn_vec_push(&reader->counters, &reader->counter_capacity, &reader->counter_count,
-			   counter)
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   counter);
 }
 
 /* Adds {"counter_id": {"handle": 7}, "value": 12.5}: one for each place that counts. */
@@ -559,9 +553,7 @@ static int add_count(struct reader *reader, const struct sn_json_value *value)
 			return 0;
 		}
 	return sn_vec_push(&reader->counts, &reader->count_capacity, &reader->count_count,
-			   (struct count){handle, real})
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   (struct count){handle, real});
 }
 
 static void counter_name(const struct reader *reader, int64_t handle, char *name, size_t size)

@@ -98,9 +98,8 @@ static int read_input(struct reading *reading, struct node *node, const char *te
 	input.index = (uint32_t)node->input_count;
 	if (!node->input_count++)
 		node->first_input = reading->input_count;
-	return sn_vec_push(&reading->inputs, &reading->input_capacity, &reading->input_count, input)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&reading->inputs, &reading->input_capacity, &reading->input_count,
+			   input);
 }
 
 /* "[cpu 0.3MB 0.3MB] NAME = TYPE(INPUT, INPUT)" */
@@ -710,7 +709,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	if (!reading)
 		return sn_fail_memory(error);
 	reading->builder = builder;
-	reading->sink = sn_track_sink_new("step_stats", builder, request->events);
+	reading->sink = sn_track_sink_new("step_stats", builder, request);
 	int result = reading->sink ? sn_track_sink_open(reading->sink, request->paths[0], error)
 				   : sn_fail_memory(error);
 	if (!result)

@@ -74,7 +74,7 @@ static int read_ids(struct sn_hlo *hlo, const struct sn_proto_field *field, size
 	if (!*count)
 		*first = hlo->id_count;
 	while (sn_proto_number(field, &numbers, &value)) {
-		/* what another field came between is left out: nobody writes it so */
+		/* what another field came between is left out: no writer does so */
 		if (*first + *count != hlo->id_count)
 			return 0;
 		if (sn_vec_push(&hlo->ids, &hlo->id_capacity, &hlo->id_count, value))

@@ -3,7 +3,7 @@
  * Programs of XLA (HLO), as profiles carry them and as --xla_dump_to writes them: protobuf messages
  * HloProto and HloModuleProto (xla/service/hlo.proto; numbers of fields as of 2019 to 2026).
  *
- * Of a module its computations are read, with their instructions, who reads what of whom, and where
+ * Of a module its computations are read, with their instructions, the operands of each, and where
  * in the source each comes from: the operation's path ("jit(loss)/dot_general"), and file, line and
  * function, which newer versions keep in an index of stack frames beside the computations.
  */

@@ -196,14 +196,15 @@ static int list_files(const struct sn_import_request *request, struct sn_import_
 	return result;
 }
 
-static struct sn_xplane *new (struct sn_db_builder *builder, struct sn_trace_writer *writer)
+static struct sn_xplane *new (struct sn_db_builder *builder,
+			      const struct sn_import_request *request)
 {
 	struct sn_xplane *xplane = calloc(1, sizeof(*xplane));
 	if (!xplane)
 		return NULL;
 	xplane->builder = builder;
-	xplane->writer = writer;
-	xplane->sink = sn_track_sink_new("xplane", builder, writer);
+	xplane->writer = request->events;
+	xplane->sink = sn_track_sink_new("xplane", builder, request);
 	if (xplane->sink)
 		return xplane;
 	free(xplane);
@@ -232,7 +233,7 @@ static int read_files(struct sn_xplane *xplane, struct sn_import_files *files, i
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
 		    struct sn_error *error)
 {
-	struct sn_xplane *xplane = new (builder, request->events);
+	struct sn_xplane *xplane = new (builder, request);
 	struct sn_import_files files = {0};
 	if (xplane)
 		sn_track_sink_set_program(xplane->sink, sn_db_builder_string(builder, "python"));
@@ -243,7 +244,8 @@ int sn_xplane_add_graphs(const char *folder, struct sn_db_builder *builder, stru
 {
 	/* takes the names of attributes, and no events */
 	struct sn_trace_writer *writer = sn_trace_writer_new(1 << 16, NULL);
-	struct sn_xplane *xplane = writer ? new (builder, writer) : NULL;
+	struct sn_import_request request = {.events = writer};
+	struct sn_xplane *xplane = writer ? new (builder, &request) : NULL;
 	struct sn_import_files files = {0};
 	int result = find_files(&files, folder, DEPTH_MAX);
 	if (xplane) {

@@ -328,9 +328,7 @@ static int note_step(struct sn_xplane *xplane, const struct facts *facts)
 {
 	struct sn_xplane_run step = {(uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
 				     (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX)};
-	return sn_vec_push(&xplane->steps, &xplane->step_capacity, &xplane->step_count, step)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&xplane->steps, &xplane->step_capacity, &xplane->step_count, step);
 }
 
 /* ---- TensorFlow's executor ---- */

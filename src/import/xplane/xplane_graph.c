@@ -440,7 +440,7 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 	struct sn_db_builder *builder = xplane->builder;
 	uint32_t number = find_node(xplane, drawing->module, instruction->name);
 	struct sn_xplane_node *node = number == SONDE_NONE ? NULL : xplane->programs.nodes + number;
-	/* functions of TensorFlow share names: who comes first has what ran */
+	/* functions of TensorFlow share names of nodes: the first function has what ran */
 	bool is_this = node && (node->instruction == index || (node->instruction == SONDE_NONE &&
 							       node->graph_node == SONDE_NONE));
 	struct sonde_graph_node created = SN_GRAPH_NODE;

@@ -25,7 +25,7 @@ static void print_header(const struct sn_spread *spread, const struct sn_termina
 	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
 	uint32_t context = view->place->contexts[0];
 	sn_text_styled(page, SN_BOLD, "%s %s", sn_text_metric(view, 0).text,
-		       sn_number_of(spread->metrics[0].stat.sum, metric_unit(spread, 0)).text);
+		       sn_number_text(spread->metrics[0].stat.sum, metric_unit(spread, 0)).text);
 	fprintf(page->out, "%s%s%s%u of %u profiles%scontext %u", dot,
 		view->sort == SN_SORT_EXCLUSIVE ? "own" : "with all it calls", dot, spread->count,
 		sonde_db_profile_count(view->db), dot, context);
@@ -62,7 +62,7 @@ static void print_statistics(const struct sn_spread *spread, const struct sn_ter
 		sn_text_table_format(&table, "%.0f", summary->stat.count);
 		for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
 			sn_text_table_cell(&table,
-					   sn_number_of(values[i], metric_unit(spread, m)).text);
+					   sn_number_text(values[i], metric_unit(spread, m)).text);
 		sn_text_table_cell(&table, sn_number_part(summary->cv, 1).text);
 		sn_text_table_rest(&table);
 		sn_text_profile(view, summary->most, page->width - width - 64, &table);
@@ -171,8 +171,8 @@ static void print_histogram(const struct sn_spread *spread, const struct sn_term
 	for (int bin = 0; bin < bins; bin++) {
 		double eighths = (double)counts[bin] / most * BAR_COLUMNS * 8;
 		fprintf(page->out, " %9s to %9s %7s  ",
-			sn_number_of(low + range * bin / bins, unit).text,
-			sn_number_of(low + range * (bin + 1) / bins, unit).text,
+			sn_number_text(low + range * bin / bins, unit).text,
+			sn_number_text(low + range * (bin + 1) / bins, unit).text,
 			sn_number_counted(counts[bin]).text);
 		for (int i = 0; i < (int)(eighths / 8); i++)
 			fputs(page->is_unicode ? "\xe2\x96\x88" : "#", page->out);

@@ -71,17 +71,17 @@ void sn_text_cell(const struct sn_view *view, uint32_t position, double value,
 		  struct sn_text_table *table)
 {
 	sn_text_table_cell(
-	    table, value == 0 ? "-" : sn_number_of(value, sn_text_unit(view, position)).text);
+	    table, value == 0 ? "-" : sn_number_text(value, sn_text_unit(view, position)).text);
 }
 
 void sn_text_formulas(const struct sn_view *view, const struct sn_derived *derived,
 		      bool is_exclusive, struct sn_text_table *table)
 {
 	for (uint32_t f = 0; f < view->formula_count; f++)
-		sn_text_table_cell(
-		    table, sn_number_of(is_exclusive ? derived[f].exclusive : derived[f].inclusive,
-					view->formulas[f]->unit)
-			       .text);
+		sn_text_table_cell(table, sn_number_text(is_exclusive ? derived[f].exclusive
+								      : derived[f].inclusive,
+							 view->formulas[f]->unit)
+					      .text);
 }
 
 struct sn_text_table sn_text_begin_heads(const struct sn_terminal *page)
@@ -270,7 +270,7 @@ bool sn_text_header(const struct sn_view *view, const struct sn_terminal *page, 
 {
 	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[0]);
 	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
-	struct sn_number value = sn_number_of(total, sn_text_unit(view, 0));
+	struct sn_number value = sn_number_text(total, sn_text_unit(view, 0));
 	char line[512];
 	uint32_t threads = sonde_db_profile_count(view->db), chosen = 0;
 	for (uint32_t i = 0; i < threads; i++)

@@ -62,7 +62,7 @@ static void print_counts(const struct sn_view *view, const struct sn_tree_value 
 	double events = value->inclusive.count;
 	if (holds_its_kind(view) && value->exclusive.count > 0)
 		events = value->exclusive.count;
-	sn_text_table_cell(table, sn_number_of(events, "1").text);
+	sn_text_table_cell(table, sn_number_text(events, "1").text);
 	sn_text_cell(view, 0, events ? value->inclusive.sum / events : 0, table);
 }
 
@@ -364,8 +364,8 @@ static void print_across(const struct thread_sink *self, const struct sn_termina
 	double mean = sonde_db_stat_mean(across);
 	fprintf(page->out, "\n %s across %u: min %s, mean %s, max %s\n",
 		sn_text_metric(self->view, 0).text, self->count,
-		sn_number_of(across->min, unit).text, sn_number_of(mean, unit).text,
-		sn_number_of(across->max, unit).text);
+		sn_number_text(across->min, unit).text, sn_number_text(mean, unit).text,
+		sn_number_text(across->max, unit).text);
 	fprintf(page->out, " coefficient of variation %s, imbalance %s (max / mean - 1)\n",
 		sn_number_part(sonde_db_stat_deviation(across), mean).text,
 		sn_number_part(mean > 0 ? across->max / mean - 1 : 0, 1).text);

@@ -6,6 +6,22 @@
 #include "base/error.h"
 #include "timeline/processes.h"
 
+/* From where to where a copy goes, by its name: tools say it in many ways. */
+enum sn_copy_direction {
+	SN_COPY_TO_DEVICE,
+	SN_COPY_TO_HOST,
+	SN_COPY_ON_DEVICE,
+	SN_COPY_BETWEEN_DEVICES,
+	SN_COPY_ON_HOST,
+	SN_COPY_UNKNOWN,
+	SN_COPY_DIRECTIONS
+};
+
+/* The direction of a copy, by the context of its stream. */
+enum sn_copy_direction sn_copy_direction(const struct sonde_db *db, uint32_t context);
+/* "host to device". */
+const char *sn_copy_direction_name(enum sn_copy_direction direction);
+
 struct sn_copy {
 	uint64_t start_ns, end_ns;
 	double bytes; /* NAN unknown */
@@ -14,8 +30,8 @@ struct sn_copy {
 
 typedef void sn_visit_copy(void *data, const struct sn_copy *copy);
 
-/* Of one stream after the other, of each in order of start: of the process that the profile belongs
- * to, of all for SONDE_NONE. 0 or a negative enum sn_err. */
+/* Visits the copies of the process that the profile belongs to, of all for SONDE_NONE: one stream
+ * after the other, each in order of start. 0 or a negative enum sn_err. */
 int sn_copies_walk(const struct sn_processes *processes, uint32_t profile, sn_visit_copy *visit,
 		   void *data, struct sn_error *error);
 

@@ -194,7 +194,8 @@ static void leave_out(struct device_tracks *devices, size_t count)
 	sort_by_tracks(devices, count, NULL);
 }
 
-/* Of tracks[*count], sorted by device; *count is then that of devices. NULL without memory. */
+/* The devices of tracks[*count], which are sorted; *count becomes the number of devices. NULL
+ * without memory. */
 static struct device_tracks *list_devices(const struct sonde_trace *trace,
 					  const struct stream_track *tracks, size_t *count)
 {

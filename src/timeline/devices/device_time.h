@@ -70,8 +70,8 @@ struct sn_operations *sn_device_times_read(const struct sn_device_times *times,
 					   const struct sonde_trace *trace, size_t device,
 					   uint32_t profile);
 
-/* What is done with an operation. 0, or a negative enum sn_err to end: SN_ERR_MEMORY, or another
- * one that has its text already. */
+/* Handles an operation. Returns 0, or a negative enum sn_err to end: SN_ERR_MEMORY, or another one
+ * that has its text already. */
 typedef int sn_visit_operation(void *data, const struct sn_operation *operation);
 /* Visits them all in order of start. 0 or a negative enum sn_err. */
 int sn_device_times_walk(const struct sn_device_times *times, const struct sonde_trace *trace,

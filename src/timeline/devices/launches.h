@@ -12,7 +12,7 @@
 #include "base/runs.h"
 #include "sonde/trace.h"
 
-/* Of equal links the first call, of those that begin together the lowest track's. */
+/* Of equal links the call that begins first, or of the lowest track. */
 struct sn_launch {
 	uint64_t link, start_ns, end_ns;
 	uint32_t profile, context;

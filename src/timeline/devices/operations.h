@@ -42,8 +42,8 @@ struct sn_operation {
 
 struct sn_operations;
 
-/* Of the streams whose tracks these are; of one of them alone, unless `profile` is SONDE_NONE.
- * Trace and works must outlive it. NULL without memory. */
+/* Reads the streams with these tracks, or one of them alone unless `profile` is SONDE_NONE. Trace
+ * and works must outlive it. NULL without memory. */
 struct sn_operations *sn_operations_new(const struct sonde_trace *trace,
 					const struct sn_device_works *works, const uint32_t *tracks,
 					size_t count, uint32_t profile);

@@ -22,7 +22,8 @@ struct sn_queue {
 	float means[SN_QUEUE_STEPS]; /* over equal parts of the time */
 };
 
-/* Of one stream's profile, or of all for SONDE_NONE. 0 or a negative enum sn_err. */
+/* Measures the queue of one stream's profile, or of all streams for SONDE_NONE. 0 or a negative
+ * enum sn_err. */
 int sn_queue(const struct sn_answers *answers, size_t device, uint32_t profile,
 	     struct sn_queue *queue, struct sn_error *error);
 

@@ -4,7 +4,7 @@
 #define SN_TIMELINE_TRANSFERS_H
 
 #include "timeline/answers.h"
-#include "timeline/devices/copy_direction.h"
+#include "timeline/devices/copies.h"
 
 /* Sizes in steps of four times: below 1 KiB, up to 4 KiB, ... */
 enum { SN_TRANSFER_SIZES = 12 };

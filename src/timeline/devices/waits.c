@@ -249,7 +249,8 @@ static uint64_t next_time(const struct sweep *sweep)
 	return host < time ? host : time;
 }
 
-/* Of what happens at one time the order is: the gap's end, threads, operations, the next gap. */
+/* What happens at one time is handled in this order: the end of the gap, threads, operations, the
+ * next gap. */
 static int run(struct sweep *sweep, struct sn_error *error)
 {
 	int result = read_next(sweep, error);

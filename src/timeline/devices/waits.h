@@ -51,9 +51,9 @@ struct sn_waits {
 };
 
 struct sn_answers;
-/* Of one device, in one pass over its operations and the threads of its process; and whose fault it
- * was that it was idle. Devices and ranks are known. 0 or a negative enum sn_err; release both in
- * either case. */
+/* Reads the operations of one device and the threads of its process once, and finds what the device
+ * waited for and whose fault that was. Devices and ranks must be loaded. 0 or a negative enum
+ * sn_err; release both in either case. */
 int sn_waits(const struct sn_answers *answers, size_t device, struct sn_waits *waits,
 	     struct sn_blame *blame, struct sn_error *error);
 /* How long the device was in any of the states `of`, and how much of that also in any of `beside`.

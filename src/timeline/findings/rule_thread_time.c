@@ -4,7 +4,7 @@
 
 #include "timeline/answers.h"
 #include "timeline/node_sums.h"
-#include "timeline/threads/activity_times.h"
+#include "timeline/threads/activity_samples.h"
 
 static void put(const struct sn_answers *answers, double all_ns, const struct sn_node_sum *nodes,
 		size_t count, struct sn_findings *findings)

@@ -7,7 +7,7 @@
 #define SN_TIMELINE_ITERATION_COPIES_H
 
 #include "timeline/answers.h"
-#include "timeline/devices/copy_direction.h"
+#include "timeline/devices/copies.h"
 
 /* What a node copies in one direction in the iterations of one context and thread. */
 struct sn_iteration_copy {

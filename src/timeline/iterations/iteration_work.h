@@ -11,8 +11,8 @@ struct sn_iteration_work {
 	uint64_t times_ns[1 << SN_WORK_KINDS]; /* by which kinds of work ran, as bits */
 };
 
-/* Of iterations of the device's process. works[count] is the caller's. 0 or a negative enum
- * sn_err. */
+/* Finds the work in iterations of the device's process. works[count] is the caller's. 0 or a
+ * negative enum sn_err. */
 int sn_iteration_work(const struct sn_answers *answers, size_t device,
 		      const struct sn_iteration *items, size_t count,
 		      struct sn_iteration_work *works, struct sn_error *error);

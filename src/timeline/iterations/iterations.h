@@ -34,14 +34,14 @@ size_t sn_iterations_end_of_context(const struct sn_iterations *iterations, size
 size_t sn_iterations_end_of_thread(const struct sn_iterations *iterations, size_t first);
 double sn_iteration_length_ns(const struct sn_iteration *iteration);
 
-/* Of those of one context: mean, population deviation, median, in ns. */
+/* The lengths of the iterations of one context: mean, population deviation, median, in ns. */
 struct sn_iteration_sum {
 	size_t count, unusual_count;
 	double mean_ns, deviation_ns, median_ns, min_ns, max_ns;
 };
 void sn_iterations_sum(const struct sn_iteration *items, size_t count,
 		       struct sn_iteration_sum *sum);
-/* Of so many lengths, which are sorted, the median and how far from it they are unusual. */
+/* Sorts lengths; gives their median and how far from it a length is unusual. */
 double sn_iterations_tolerance_ns(double *lengths_ns, size_t count, double *median_ns);
 /* The first one whose length is next to the median. */
 size_t sn_iterations_usual(const struct sn_iteration *items, size_t count);

@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 enum { SN_MEMORY_STEPS = 240 };
-/* Of a trace no more devices are looked at: those that are met first. */
+/* No more devices are looked at: those that a trace has first. */
 enum { SN_MEMORY_DEVICES = 1024 };
 
 struct sn_memory_device {

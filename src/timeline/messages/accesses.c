@@ -2,7 +2,7 @@
 /* One pass over threads; see accesses.h. */
 #include "accesses.h"
 
-#include "base/keyed.h"
+#include "base/intern.h"
 #include "base/sort_by.h"
 #include "timeline/track_walk.h"
 
@@ -41,13 +41,12 @@ static int add_access(void *data, const struct sn_walked_event *event)
 	    .kind = (uint32_t)access,
 	};
 	sn_walked_value(event, PEER, &key.peer);
-	struct sn_access *sum =
-	    sn_keyed(&summing->keys, &key, &accesses->items, &accesses->capacity);
-	if (!sum)
+	uint32_t number = sn_intern_item(
+	    &summing->keys, &key, sizeof(key), &accesses->items, &accesses->capacity,
+	    {key.peer, key.process, key.frame, (uint32_t)accesses->count++, key.kind});
+	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
-	if (!sum->count)
-		*sum = (struct sn_access){key.peer, key.process, key.frame,
-					  (uint32_t)accesses->count++, key.kind};
+	struct sn_access *sum = accesses->items + number;
 	double time = (double)(event->end_ns - event->start_ns);
 	sum->count++;
 	sum->bytes += (double)sn_walked_number(event, BYTES);

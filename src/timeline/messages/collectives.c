@@ -2,7 +2,8 @@
 /* Events with their attributes; see collectives.h. */
 #include "collectives.h"
 
-#include "base/keyed.h"
+#include "base/intern.h"
+#include "base/vec.h"
 #include "base/text.h"
 #include "format/measurement/measurement.h"
 #include "frame/context_frame.h"
@@ -58,17 +59,12 @@ static uint32_t participant_of(struct collecting *collecting, const struct sonde
 			      ? sn_processes_device(processes, collecting->times, track->profile)
 			      : SONDE_NONE;
 	uint32_t key[2] = {processes->of_profile[track->profile], device};
-	struct sn_participant *found =
-	    sn_keyed(&collecting->numbers, &key, &collectives->participants,
-		     &collectives->participant_capacity);
-	if (!found)
-		return SONDE_NONE;
-	if (collecting->numbers.count > collectives->participant_count) {
-		collectives->participant_count++;
-		*found =
-		    (struct sn_participant){profile->run, device, profile->rank, track->profile};
-	}
-	return (uint32_t)(found - collectives->participants);
+	uint32_t number =
+	    sn_intern_item(&collecting->numbers, key, sizeof(key), &collectives->participants,
+			   &collectives->participant_capacity,
+			   {profile->run, device, profile->rank, track->profile});
+	collectives->participant_count = collecting->numbers.count;
+	return number;
 }
 
 static const char *text_of(const struct collecting *collecting, const struct sn_walked_event *event,
@@ -112,7 +108,8 @@ static void name_group(const struct collecting *collecting, const struct sn_walk
 			       : kind);
 }
 
-/* Of MPI's those in which nobody gets through before all have come; of the others' all. */
+/* Whether a part may end before all have arrived: in those collectives of MPI that let a
+ * participant through. */
 static bool is_loose(const char *name)
 {
 	static const char *const firm[] = {"arrier", "llreduce", "llgather", "lltoall",

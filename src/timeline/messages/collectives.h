@@ -9,7 +9,7 @@
 #include "base/intern.h"
 #include "timeline/processes.h"
 
-/* Who takes part in collectives: a device, or a process by itself. */
+/* A participant in collectives: a device, or a process by itself. */
 struct sn_participant {
 	uint32_t run, device; /* device: position in sn_device_times, SONDE_NONE for a process */
 	int32_t rank;

@@ -2,7 +2,7 @@
 /* One pass over threads; see message_calls.h. */
 #include "message_calls.h"
 
-#include "base/keyed.h"
+#include "base/intern.h"
 #include "base/sort_by.h"
 #include "format/measurement/measurement.h"
 #include "frame/context_frame.h"
@@ -72,18 +72,12 @@ static int add_call(void *data, const struct sn_walked_event *event)
 			       .place = place_of(answers, node)};
 	double time = (double)(event->end_ns - event->start_ns);
 	uint64_t bytes;
-	struct sn_message_call *sum =
-	    sn_keyed(&summing->keys, &key, &calls->items, &calls->capacity);
-	if (!sum)
+	uint32_t number = sn_intern_item(
+	    &summing->keys, &key, sizeof(key), &calls->items, &calls->capacity,
+	    {(int64_t)key.peer, key.profile, (uint32_t)calls->count++, node, key.is_sent});
+	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
-	if (summing->keys.count > calls->count)
-		*sum = (struct sn_message_call){
-		    .peer = (int64_t)key.peer,
-		    .process = key.profile,
-		    .number = (uint32_t)calls->count++,
-		    .node = node,
-		    .is_sent = key.is_sent,
-		};
+	struct sn_message_call *sum = calls->items + number;
 	/* waiting for a message has no size: the call that asked for it has */
 	if (sn_walked_value(event, BYTES, &bytes)) {
 		sum->count++;

@@ -2,7 +2,8 @@
 /* Ends of messages with equal links; see message_matching.h. */
 #include "message_matching.h"
 
-#include "base/keyed.h"
+#include "base/intern.h"
+#include "base/vec.h"
 #include "base/search.h"
 #include "base/sort_by.h"
 #include "base/text.h"
@@ -64,14 +65,14 @@ struct reading {
 static int add_lone(struct reading *reading, const struct end *end)
 {
 	struct sn_message_matching *messages = reading->messages;
-	struct sn_lone_messages *lone =
-	    sn_keyed(&reading->lone, &end->process, &messages->lone, &messages->lone_capacity);
-	if (!lone)
+	uint32_t number =
+	    sn_intern_item(&reading->lone, &end->process, sizeof(end->process), &messages->lone,
+			   &messages->lone_capacity, {.profile = end->profile});
+	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
-	if (reading->lone.count > messages->lone_count)
-		messages->lone[messages->lone_count++].profile = end->profile;
-	lone->sent += end->is_sent;
-	lone->received += !end->is_sent;
+	messages->lone_count = reading->lone.count;
+	messages->lone[number].sent += end->is_sent;
+	messages->lone[number].received += !end->is_sent;
 	return 0;
 }
 
@@ -207,13 +208,13 @@ static int add_message_waits(struct sn_message_matching *messages,
 	return add_wait(messages, &receiver) ?: add_wait(messages, &sender);
 }
 
-/* Of gloo's collectives the messages are recorded, which say it better. */
+/* gloo's collectives record their messages, which tell more. */
 static bool has_messages(const struct sonde_db *db, uint32_t context)
 {
 	return sn_text_begins(sn_context_name(db, context), "gloo:");
 }
 
-/* Of collectives that threads do themselves; times of ranks' clocks as they were. */
+/* Adds the waits in a collective that threads do themselves, by the clocks of their ranks. */
 static int add_collective_waits(const struct sonde_db *db, const struct sn_collectives *collectives,
 				const struct sn_ranks *ranks, const struct sn_collective *one,
 				struct sn_message_matching *messages)

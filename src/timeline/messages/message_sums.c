@@ -2,15 +2,13 @@
 /* Sums over what is loaded; see message_sums.h. */
 #include "message_sums.h"
 
-#include "base/keyed.h"
+#include "base/intern.h"
 #include "base/sort_by.h"
 
 /* ---- by sender and receiver ---- */
 
 static void add_to_route(struct sn_route *route, const struct sn_matched_message *one)
 {
-	if (!route->count)
-		*route = (struct sn_route){.from = one->sender, .to = one->receiver};
 	route->count++;
 	route->bytes += (double)one->bytes;
 	route->late_sender_ns += (double)sn_matched_message_late_sender_ns(one);
@@ -38,10 +36,11 @@ struct sn_route *sn_routes(const struct sn_answers *answers, size_t *count)
 	for (size_t i = 0; i < messages->count && has_memory; i++) {
 		const struct sn_matched_message *one = messages->items + i;
 		uint32_t key[2] = {processes[one->sender], processes[one->receiver]};
-		struct sn_route *route = sn_keyed(&keys, &key, &routes, &capacity);
-		has_memory = route;
-		if (route)
-			add_to_route(route, one);
+		uint32_t number = sn_intern_item(&keys, key, sizeof(key), &routes, &capacity,
+						 {.from = one->sender, .to = one->receiver});
+		has_memory = number != SN_INTERN_NONE;
+		if (has_memory)
+			add_to_route(routes + number, one);
 	}
 	*count = keys.count;
 	sn_intern_release(&keys);

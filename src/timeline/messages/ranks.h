@@ -20,7 +20,8 @@
 #include "collectives.h"
 #include "timeline/intervals.h"
 
-/* Of several participants; its arrivals are next to each other, in order of arrival. */
+/* A collective of several participants; its arrivals are next to each other, in order of arrival.
+ * */
 struct sn_collective {
 	uint32_t first, count;
 	uint64_t last_ns; /* arrival of the last */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who comes late to collectives, what it did instead, and where the others waited. */
+/* Which participants come late to collectives, what they did instead, and where the others waited.
+ * */
 #ifndef SN_TIMELINE_STRAGGLERS_H
 #define SN_TIMELINE_STRAGGLERS_H
 

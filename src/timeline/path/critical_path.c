@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Of a trace without iterations no more is looked at: some 200 bytes for each of them. */
+/* A trace without iterations is cut after so many events: each takes some 200 bytes. */
 #define MOST_EVENTS 2000000.0
 
 const char *sn_path_kind_name(enum sn_path_kind kind)

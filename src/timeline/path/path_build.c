@@ -148,7 +148,7 @@ static int find_silences(struct sn_path_building *build, uint32_t first, uint32_
 	return add_silence(build, &open);
 }
 
-/* Who fell silent last while this thread was silent, and stayed so. */
+/* The thread that fell silent last while this one was silent, and stayed so. */
 static const struct sn_path_silence *find_giver(const struct sn_path_building *build,
 						const struct sn_path_silence *taker)
 {

@@ -10,7 +10,7 @@
 #include "critical_path.h"
 #include "path_operations.h"
 
-/* Of activities that start together: an arrival, their meeting, all else. */
+/* The order of activities that start together: an arrival, their meeting, all else. */
 enum { SN_PATH_RANK_ARRIVAL, SN_PATH_RANK_MEETING, SN_PATH_RANK_OTHER };
 
 /* When an operation ended. */

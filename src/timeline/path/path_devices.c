@@ -4,7 +4,8 @@
 #include "path_build.h"
 
 #include "base/heap.h"
-#include "base/keyed.h"
+#include "base/intern.h"
+#include "base/vec.h"
 #include "base/search.h"
 #include "base/sort_by.h"
 
@@ -124,7 +125,7 @@ struct stream {
 	uint64_t end_ns;
 };
 
-/* Of equals the first stream's is met last, and holds. */
+/* Of streams that end at one time the first is popped last, and holds. */
 SN_HEAP(pendings, struct pending, const void *,
 	a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->stream > b->stream);
 
@@ -213,14 +214,15 @@ static int add_one(struct sn_path_building *build, const struct sn_operation *on
 	uint64_t start = sn_path_common(build, one->start_ns),
 		 end = sn_path_common(build, one->end_ns);
 	uint64_t latency = build->answers->times.devices[device].launch_latency_ns;
-	struct stream *stream =
-	    sn_keyed(&streams->profiles, &one->profile, &streams->items, &streams->capacity);
+	uint32_t at = sn_intern_item(&streams->profiles, &one->profile, sizeof(one->profile),
+				     &streams->items, &streams->capacity, {0});
 	uint32_t number =
 	    one->work == SN_WORK_COMMUNICATION ? find_collective(build, device, start) : SONDE_NONE;
 	uint32_t first, last;
-	if (!stream ||
+	if (at == SN_INTERN_NONE ||
 	    sn_vec_reserve(&streams->heap, &streams->heap_capacity, streams->heap_count + 1) < 0)
 		return SN_ERR_MEMORY;
+	struct stream *stream = streams->items + at;
 	if (number != SONDE_NONE) {
 		if (add_collective(build, one, number, &first, &last))
 			return SN_ERR_MEMORY;
@@ -233,7 +235,7 @@ static int add_one(struct sn_path_building *build, const struct sn_operation *on
 	    sn_vec_push(&build->ends, &build->end_capacity, &build->end_count,
 			(struct sn_path_ending){end, one->link, last}))
 		return SN_ERR_MEMORY;
-	struct pending pending = {end, last, (uint32_t)(stream - streams->items)};
+	struct pending pending = {end, last, at};
 	pendings_push(streams->heap, &streams->heap_count, pending, NULL);
 	if (!stream->is_begun || end >= stream->end_ns)
 		*stream = (struct stream){last, true, end};

@@ -10,7 +10,7 @@ enum { CLOCKS_APART_NS = 1000 };
 /* From the end of an operation to the return of the call that sleeps until then: an interrupt, the
  * scheduler, and what the call has left to do. */
 enum { WAKING_NS = 25000 };
-/* Of operations that start during a call no more are looked at. */
+/* A call is compared with so many of the operations that start during it. */
 enum { MOST_WITHIN = 4 * SN_PATH_LOOK_BACK };
 
 static bool is_in_window(const struct sn_answers *answers, const struct sn_path_window *window,

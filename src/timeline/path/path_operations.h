@@ -16,8 +16,8 @@ struct sn_path_operation {
 	bool is_in_window; /* launched in it, or where that is not known running in it */
 };
 
-/* Of one device, in order of start: all that start in the window, SN_PATH_LOOK_BACK before these,
- * and whatever else is in the window. */
+/* The operations of one device in order of start: all that start in the window, SN_PATH_LOOK_BACK
+ * before these, and whatever else is in the window. */
 struct sn_path_operations {
 	struct sn_path_operation *items;
 	size_t count, capacity;

@@ -94,8 +94,8 @@ static int give_call(struct sn_activity_flow *flow, struct sn_activity_part *par
 	return result ?: 1;
 }
 
-/* Of a call that samples meet the part before the next one, or what that stands for. 0: there is
- * none of either. */
+/* Gives the part of a call before its next sample, or what that sample stands for. 0: there is
+ * neither. */
 static int give_background(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			   struct sn_error *error)
 {
@@ -171,7 +171,7 @@ struct gaps {
 	size_t count;
 };
 
-/* Of a thread's first block. */
+/* Adds the gaps of a thread's first block. */
 static int add_gaps(void *data, const struct sonde_track *track, struct sonde_event_cursor *cursor,
 		    const struct sonde_event_block *block)
 {

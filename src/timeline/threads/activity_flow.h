@@ -41,7 +41,7 @@ void sn_activity_flow_release(struct sn_activity_flow *flow);
 int sn_activity_flow_next(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			  struct sn_error *error);
 
-/* Of distances, which it sorts; 0: there are none. */
+/* The median of distances, which it sorts; 0: there are none. */
 uint64_t sn_activity_flow_median(uint64_t *gaps_ns, size_t count);
 /* How far samples of these threads are apart: the median in their first blocks; 0: none are. 0 or a
  * negative enum sn_err. */

@@ -19,8 +19,8 @@ struct sn_activity_lanes {
 	uint32_t samples; /* the track of its samples, SONDE_NONE */
 };
 
-/* Of the threads of a process, or of all for SONDE_NONE, by profile: those that have calls, or that
- * have `or_samples`. NULL without memory. */
+/* Lists the threads of a process, or all for SONDE_NONE, by profile: those that have calls, or,
+ * with `or_samples`, samples. NULL without memory. */
 struct sn_activity_lanes *sn_activity_lanes(const struct sn_processes *processes, uint32_t profile,
 					    bool or_samples, size_t *count);
 void sn_activity_lanes_free(struct sn_activity_lanes *lanes);

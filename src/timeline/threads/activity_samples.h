@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "timeline/processes.h"
 
-/* Of each thread in turn, in order of time. A negative result ends the walk with it. */
+/* Handles a sample. Each thread in turn gives its samples in order of time. A negative result ends
+ * the walk with it. */
 typedef int sn_visit_sample(void *data, uint32_t context, uint64_t time_ns);
 
 /* The threads of the process that the profile belongs to; all threads for SONDE_NONE. *each_ns:
@@ -21,5 +22,10 @@ typedef int sn_visit_sample(void *data, uint32_t context, uint64_t time_ns);
 int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
 			sn_visit_sample *visit, void *data, uint64_t *each_ns,
 			struct sn_error *error);
+
+/* Adds to times_ns[], of all contexts, the own time of all threads: of calls, and of samples in no
+ * call. 0 or a negative enum sn_err. */
+int sn_activity_times(const struct sn_processes *processes, double *times_ns,
+		      struct sn_error *error);
 
 #endif

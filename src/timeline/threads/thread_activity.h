@@ -18,7 +18,8 @@ struct sn_activity_part {
 	uint32_t context, profile;
 };
 
-/* Of each thread in turn the parts in order of time. A negative result ends the walk with it. */
+/* Handles a part. Each thread in turn gives its parts in order of time. A negative result ends the
+ * walk with it. */
 typedef int sn_visit_part(void *data, const struct sn_activity_part *part);
 
 /* The threads of the process that the profile (a stream, or one of its threads) belongs to; all

@@ -2,7 +2,7 @@
 /* Sums over states; see thread_states.h. */
 #include "thread_states.h"
 
-#include "base/keyed.h"
+#include "base/vec.h"
 #include "base/sort_by.h"
 #include "format/measurement/measurement.h"
 #include "frame/context_frame.h"
@@ -63,11 +63,10 @@ static struct sn_thread_time *thread_of(struct sn_thread_times *times,
 /* What a context stands for; NULL without memory. */
 static struct sn_system_sum *system_of(struct sn_thread_times *times, uint32_t context)
 {
-	struct sn_system_sum *sum =
-	    sn_keyed(&times->system_keys, &context, &times->systems, &times->system_capacity);
-	if (sum)
-		sum->context = context;
-	return sum;
+	uint32_t number =
+	    sn_intern_item(&times->system_keys, &context, sizeof(context), &times->systems,
+			   &times->system_capacity, {.context = context});
+	return number == SN_INTERN_NONE ? NULL : times->systems + number;
 }
 
 /* ---- tracks ---- */
@@ -109,12 +108,12 @@ static int add_states(struct reading *reading, const struct sonde_track *track,
 		uint64_t time = block->ends_ns[i] - block->starts_ns[i], waker;
 		enum sn_thread_state state = state_of(reading->db, block->contexts[i]);
 		uint32_t key[] = {track->profile, block->contexts[i]};
-		struct sn_state_share *share =
-		    sn_keyed(&times->share_keys, &key, &times->shares, &times->share_capacity);
-		if (!share)
+		uint32_t number =
+		    sn_intern_item(&times->share_keys, key, sizeof(key), &times->shares,
+				   &times->share_capacity, {.profile = key[0], .context = key[1]});
+		if (number == SN_INTERN_NONE)
 			return SN_ERR_MEMORY;
-		share->profile = track->profile;
-		share->context = block->contexts[i];
+		struct sn_state_share *share = times->shares + number;
 		share->time_ns += time;
 		share->count++;
 		share->longest_ns = time > share->longest_ns ? time : share->longest_ns;
@@ -123,14 +122,13 @@ static int add_states(struct reading *reading, const struct sonde_track *track,
 		if (!value_at(&wakers, i, &waker))
 			continue;
 		key[1] = (uint32_t)waker;
-		struct sn_wakeup_sum *wakeup =
-		    sn_keyed(&times->wakeup_keys, &key, &times->wakeups, &times->wakeup_capacity);
-		if (!wakeup)
+		number =
+		    sn_intern_item(&times->wakeup_keys, key, sizeof(key), &times->wakeups,
+				   &times->wakeup_capacity, {.profile = key[0], .waker = key[1]});
+		if (number == SN_INTERN_NONE)
 			return SN_ERR_MEMORY;
-		wakeup->profile = track->profile;
-		wakeup->waker = (uint32_t)waker;
-		wakeup->count++;
-		wakeup->waited_ns += time;
+		times->wakeups[number].count++;
+		times->wakeups[number].waited_ns += time;
 	}
 	return 0;
 }

@@ -9,7 +9,6 @@
 #include "base/file_at.h"
 #include "base/heap.h"
 #include "base/intern.h"
-#include "base/keyed.h"
 #include "base/output.h"
 #include "base/pool.h"
 #include "base/runs.h"
@@ -247,24 +246,6 @@ static void test_sort_by(void **state)
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(intervals[i].number, expected[i]);
 	sort_intervals(NULL, 0, NULL);
-}
-
-static void test_keyed(void **state)
-{
-	struct interval *items = NULL;
-	struct sn_intern keys = {0};
-	size_t capacity = 0;
-	for (uint32_t i = 0; i < 3000; i++) {
-		uint64_t key = i * 7919 % 1000;
-		struct interval *item = sn_keyed(&keys, &key, &items, &capacity);
-		assert_int_equal(item->number, i / 1000);
-		assert_int_equal(item->end, i / 1000 ? key + 1 : 0);
-		item->end = key + 1;
-		item->number++;
-	}
-	assert_int_equal(keys.count, 1000);
-	free(items);
-	sn_intern_release(&keys);
 }
 
 static void expect_sorted(size_t memory_bytes, size_t count, size_t runs_at_least)
@@ -727,7 +708,6 @@ int main(void)
 	    cmocka_unit_test(test_heap_merges),
 	    cmocka_unit_test(test_sort),
 	    cmocka_unit_test(test_sort_by),
-	    cmocka_unit_test(test_keyed),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_buffer),
 	    cmocka_unit_test(test_cursor),

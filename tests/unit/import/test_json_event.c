@@ -38,12 +38,13 @@ static void close_text(struct text *text)
 }
 
 static enum sn_json_result read_event(struct text *text, struct sn_json_shapes *shapes,
-				      struct sn_json_event *event, size_t *taken)
+				      struct sn_json_arg *args, struct sn_json_event *event,
+				      size_t *taken)
 {
 	struct sn_json_parse parse = {&text->window, text->window.buffer,
 				      text->window.buffer + text->length};
 	text->window.scratch_count = 0;
-	enum sn_json_result result = sn_json_event(&parse, shapes, event);
+	enum sn_json_result result = sn_json_event(&parse, shapes, args, event);
 	*taken = (size_t)(parse.at - text->window.buffer);
 	return result;
 }
@@ -90,9 +91,9 @@ static void test_times(void **state)
 		     {"\"soon\"", false, 0},
 		     {"null", false, 0},
 		     {"[1]", false, 0}};
+	static struct sn_json_arg args[SN_JSON_ARGS_MAX];
 	struct sn_json_shapes shapes = {0};
-	struct sn_json_event *event = calloc(1, sizeof(*event));
-	assert_non_null(event);
+	struct sn_json_event event;
 	/* the first time a shape is learned, the second it is known */
 	for (size_t i = 0; i < 2 * sizeof(times) / sizeof(*times); i++) {
 		char content[128];
@@ -101,15 +102,14 @@ static void test_times(void **state)
 		int length = snprintf(content, sizeof(content), "{\"ts\": %s, \"dur\":%s}",
 				      times[i / 2].written, times[i / 2].written);
 		open_text(&text, content, (size_t)length);
-		assert_int_equal(read_event(&text, &shapes, event, &taken), SN_JSON_DONE);
-		assert_int_equal(event->has_time, times[i / 2].is_time);
-		assert_int_equal(event->has_duration, times[i / 2].is_time);
-		assert_true(!event->has_time || event->time_ns == times[i / 2].ns);
-		assert_true(!event->has_time || event->duration_ns == times[i / 2].ns);
+		assert_int_equal(read_event(&text, &shapes, args, &event, &taken), SN_JSON_DONE);
+		assert_int_equal(event.has_time, times[i / 2].is_time);
+		assert_int_equal(event.has_duration, times[i / 2].is_time);
+		assert_true(!event.has_time || event.time_ns == times[i / 2].ns);
+		assert_true(!event.has_time || event.duration_ns == times[i / 2].ns);
 		close_text(&text);
 	}
 	sn_json_shapes_release(&shapes);
-	free(event);
 }
 
 /* ---- events by shape and without ---- */
@@ -227,13 +227,14 @@ static size_t make_event(char *to)
 
 static void check_same(struct sn_json_shapes *shapes, const char *content, size_t length)
 {
+	static struct sn_json_arg known_args[SN_JSON_ARGS_MAX], plain_args[SN_JSON_ARGS_MAX];
 	static struct sn_json_event known, plain;
 	struct text first, second;
 	size_t first_taken, second_taken;
 	open_text(&first, content, length);
 	open_text(&second, content, length);
-	enum sn_json_result result = read_event(&second, NULL, &plain, &second_taken);
-	assert_int_equal(read_event(&first, shapes, &known, &first_taken), result);
+	enum sn_json_result result = read_event(&second, NULL, plain_args, &plain, &second_taken);
+	assert_int_equal(read_event(&first, shapes, known_args, &known, &first_taken), result);
 	assert_int_equal(first_taken, second_taken);
 	if (!result)
 		check_events(&known, &plain);
@@ -269,13 +270,14 @@ static void test_known_again(void **state)
 	    "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"args\": {\"stream\": 20}}",
 	    "{\"ph\": \"i\", \"cat\": \"kernel\", \"name\": \"b\", \"args\": {\"stream\": 7}}"};
 	struct sn_json_shapes shapes = {0};
-	static struct sn_json_event event;
+	static struct sn_json_arg args[SN_JSON_ARGS_MAX];
+	struct sn_json_event event;
 	size_t taken, counts[3];
-	uint16_t steps[3];
+	uint32_t steps[3];
 	for (unsigned i = 0; i < 3; i++) {
 		struct text text;
 		open_text(&text, contents[i], strlen(contents[i]));
-		assert_int_equal(read_event(&text, &shapes, &event, &taken), SN_JSON_DONE);
+		assert_int_equal(read_event(&text, &shapes, args, &event, &taken), SN_JSON_DONE);
 		assert_int_equal(event.arg_count, 1);
 		counts[i] = shapes.count;
 		steps[i] = event.args[0].step;

@@ -3,6 +3,7 @@
 #include "system/decode.h"
 #include "system/perf.h"
 #include "system/ring.h"
+#include "system/scheduler.h"
 #include "system/state.h"
 #include "system/syscall_name.h"
 
@@ -590,6 +591,49 @@ static void test_many_threads(void **state)
 	sn_os_states_free(states);
 }
 
+/* ---- by number ---- */
+
+struct intervals {
+	char text[512];
+	size_t used;
+};
+
+static int note_interval(void *context, const struct sn_sched_interval *interval)
+{
+	struct intervals *seen = context;
+	bool is_processor = interval->processor != UINT32_MAX;
+	seen->used += (size_t)snprintf(
+	    seen->text + seen->used, sizeof(seen->text) - seen->used, "%s%u %s %llu-%llu, ",
+	    is_processor ? "CPU runs " : "", interval->tid,
+	    is_processor ? "" : sn_sched_state_name(interval->thread.state),
+	    (unsigned long long)interval->start_ns, (unsigned long long)interval->end_ns);
+	return seen->used + 64 < sizeof(seen->text) ? 0 : -1;
+}
+
+/* A switch that does not tell who left is completed from the processor, and where another thread
+ * leaves than the one that ran there, events were lost. */
+static void test_switches_by_number(void **state)
+{
+	struct intervals seen = {.used = 0};
+	struct sn_sched sched = {.interval = note_interval, .context = &seen};
+	assert_int_equal(sn_sched_switch(&sched, 10, 0, 0, true, 0, 5), 0);
+	assert_int_equal(sn_sched_switch(&sched, 20, 0, SN_SCHED_UNTOLD, false, 'D', 6), 0);
+	assert_string_equal(seen.text, "CPU runs 5  10-20, 5 running 10-20, ");
+	seen.used = 0;
+	assert_int_equal(sn_sched_wake(&sched, 25, 5, 6), 0);
+	assert_int_equal(sn_sched_wake(&sched, 26, 5, 7), 0); /* is ready already */
+	assert_string_equal(seen.text, "5 blocked 20-25, ");
+	seen.used = 0;
+	assert_int_equal(sn_sched_out(&sched, 30, 0, 5, true, 0), 0);
+	assert_string_equal(seen.text, "6 running 20-30, CPU runs 6  20-30, 5 ready 25-30, ");
+	seen.used = 0;
+	assert_int_equal(sn_sched_in(&sched, 40, 0, 5), 0);
+	assert_int_equal(sn_sched_out(&sched, 50, 0, 5, false, 'X'), 0); /* has ended */
+	assert_int_equal(sn_sched_finish(&sched), 0);
+	assert_string_equal(seen.text, "5 ready 30-40, CPU runs 5  40-50, 5 running 40-50, ");
+	sn_sched_release(&sched);
+}
+
 static void test_sources(void **state)
 {
 	const char *wrong;
@@ -631,6 +675,7 @@ int main(void)
 	    cmocka_unit_test(test_disorder),
 	    cmocka_unit_test(test_nonsense),
 	    cmocka_unit_test(test_many_threads),
+	    cmocka_unit_test(test_switches_by_number),
 	    cmocka_unit_test(test_sources),
 	    cmocka_unit_test(test_syscall_names),
 	};

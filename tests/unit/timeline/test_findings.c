@@ -225,19 +225,19 @@ static void test_hostile_sections(void **state)
 		size_t place;
 		uint32_t number;
 	} changes[] = {
-	    {0, UINT32_MAX},		      /* findings */
-	    {0, 2},			      /* one fewer: evidence is left over */
-	    {4, UINT32_MAX},		      /* evidence */
-	    {4, 9},			      /* less than findings have */
-	    {8, 0},			      /* rules of no version */
-	    {FINDINGS, UINT32_MAX},	      /* a rule without a name */
-	    {FINDINGS, 100000},		      /* whose name lies behind the texts */
-	    {FINDINGS + 4, 100000},	      /* its suggestion */
-	    {FINDINGS + 12, 1},		      /* evidence that begins elsewhere */
-	    {FINDINGS + 16, UINT32_MAX},      /* and has no end */
-	    {EVIDENCE, 100000},		      /* a name */
-	    {EVIDENCE + 4, 100000},	      /* a unit */
-	    {EVIDENCE + 12, 0x7ff00000},      /* infinity */
+	    {0, UINT32_MAX},			  /* findings */
+	    {0, 2},				  /* one fewer: evidence is left over */
+	    {4, UINT32_MAX},			  /* evidence */
+	    {4, 9},				  /* less than findings have */
+	    {8, 0},				  /* rules of no version */
+	    {FINDINGS, UINT32_MAX},		  /* a rule without a name */
+	    {FINDINGS, 100000},			  /* whose name lies behind the texts */
+	    {FINDINGS + 4, 100000},		  /* its suggestion */
+	    {FINDINGS + 12, 1},			  /* evidence that begins elsewhere */
+	    {FINDINGS + 16, UINT32_MAX},	  /* and has no end */
+	    {EVIDENCE, 100000},			  /* a name */
+	    {EVIDENCE + 4, 100000},		  /* a unit */
+	    {EVIDENCE + 12, 0x7ff00000},	  /* infinity */
 	    {EVIDENCE + 3 * 16 + 12, 0x7fe00000}, /* a context that is not there */
 	    {EVIDENCE + 3 * 16 + 12, 0xc0000000}, /* below 0 */
 	    {EVIDENCE + 5 * 16 + 12, 0x3fe00000}, /* between two */

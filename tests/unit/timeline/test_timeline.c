@@ -5,7 +5,7 @@
 #include "show/timeline/views.h"
 #include "timeline/threads/thread_activity.h"
 #include "timeline/threads/activity_flow.h"
-#include "timeline/threads/activity_times.h"
+#include "timeline/threads/activity_samples.h"
 #include "timeline/memory/memory.h"
 #include "timeline/devices/queue.h"
 #include "timeline/threads/thread_states.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Sums of doubles under a pair of numbers, in the order in which the pairs came first, and what
- * is found under a pair quickly. A hash table with open addressing beside an array of the entries.
- */
+/* Sums of doubles under a pair of numbers, in the order in which the pairs came first. */
 #ifndef SN_IMPORT_SUMS_H
 #define SN_IMPORT_SUMS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/table.h"
 
 struct sn_sum {
 	uint32_t major, minor;
@@ -18,12 +14,10 @@ struct sn_sum {
 struct sn_sums {
 	struct sn_sum *entries;
 	size_t count, capacity;
-	uint32_t *slots; /* entry + 1; 0 is free */
-	size_t slot_count;
+	struct sn_table keys; /* their numbers are those of the entries */
 };
 
 void sn_sums_release(struct sn_sums *sums);
-void sn_sums_clear(struct sn_sums *sums); /* keeps the memory */
 /* -1 without memory. */
 int sn_sums_add(struct sn_sums *sums, uint32_t major, uint32_t minor, double value);
 /* NULL where there is none. Valid until the next addition. */

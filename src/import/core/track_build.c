@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * At the end of a file its events, track by track, into builder and writer: threads before streams,
+ * which refer to their calls; forward passes before backward ones.
+ *
+ * Three stages work on batches of events (base/pool.h): one reads them out of the sorter, one
+ * finds out their contexts (track_thread.c, track_device.c, track_nested.c), one gives them to the
+ * writer. The second alone uses the builder and all else of the sink.
+ */
+#include "track_sink_internal.h"
+
+#include "base/pool.h"
+#include "base/sort.h"
+
+#include <string.h>
+
+enum { BATCH_EVENTS = 1024, BATCHES = 16, STAGES = 3 };
+
+struct building {
+	struct sn_track_sink *sink;
+	uint32_t *order; /* tracks that have events */
+	uint32_t count;
+	struct sn_sink_batch batches[BATCHES];
+	/* of the stage that reads */
+	uint32_t at; /* in `order` */
+	bool is_begun;
+	struct sn_error why;
+};
+
+/* ---- reading ---- */
+
+/* The attributes' place is known when all are there: the array may move. */
+static int copy_event(const struct sn_track_sink *sink, struct sn_sink_batch *batch,
+		      const struct sn_event *read)
+{
+	if (sn_vec_reserve(&batch->attributes, &batch->attribute_capacity,
+			   batch->attribute_count + read->attribute_count) < 0)
+		return SN_ERR_MEMORY;
+	if (read->attribute_count)
+		memcpy(batch->attributes + batch->attribute_count, read->attributes,
+		       read->attribute_count * sizeof(*read->attributes));
+	batch->events[batch->event_count] = *read;
+	if (read->kind == SONDE_TRACK_INTERVALS && read->metric == SONDE_NONE)
+		batch->gradients[batch->event_count] = sn_sink_gradient(sink, read);
+	batch->event_count++;
+	batch->attribute_count += read->attribute_count;
+	return 0;
+}
+
+static int read_batch(void *context, unsigned worker, size_t slot)
+{
+	struct building *building = context;
+	struct sn_track_sink *sink = building->sink;
+	struct sn_sink_batch *batch = building->batches + slot;
+	struct sn_event event;
+	int result = 0, found = 1;
+	(void)worker;
+	if (building->at == building->count)
+		return SN_STAGES_END;
+	batch->track = building->order[building->at];
+	batch->is_first = !building->is_begun;
+	batch->event_count = batch->attribute_count = batch->ready_count = 0;
+	sn_arena_clear(&batch->more);
+	if (!building->is_begun)
+		result = sn_sorter_begin(sink->sorter, batch->track, &building->why);
+	while (!result && batch->event_count < BATCH_EVENTS &&
+	       (found = sn_sorter_next(sink->sorter, &event, &building->why)) > 0)
+		result = copy_event(sink, batch, &event);
+	const struct sn_attribute *attributes = batch->attributes;
+	for (size_t i = 0; i < batch->event_count; i++) {
+		batch->events[i].attributes = attributes;
+		attributes += batch->events[i].attribute_count;
+	}
+	building->is_begun = batch->event_count == BATCH_EVENTS;
+	batch->is_last = !building->is_begun;
+	building->at += batch->is_last;
+	return found < 0 ? found : result;
+}
+
+/* ---- contexts ---- */
+
+/* A call or operation without a correlation gets the one that the order of launches tells, and an
+ * operation then says so. */
+static int infer_link(struct sn_track_sink *sink, struct sn_sink_batch *batch,
+		      struct sn_event *event)
+{
+	uint32_t category = sn_sink_name(sink, event->context).category;
+	bool is_operation = category >= SN_ACTIVITY_KERNEL && category <= SN_ACTIVITY_FILL;
+	if (is_operation != sink->tracks[batch->track].is_device ||
+	    (!is_operation && category != SN_ACTIVITY_API))
+		return 0;
+	event->link =
+	    sn_order_find(&sink->order, is_operation, batch->track, event->start_ns, event->end_ns);
+	if (!event->link || !is_operation || event->attribute_count == UINT16_MAX)
+		return 0;
+	const struct sn_event *copy = sn_sink_copy(&batch->more, event);
+	if (!copy)
+		return SN_ERR_MEMORY;
+	((struct sn_attribute *)copy->attributes)[event->attribute_count++] = (struct sn_attribute){
+	    sink->graphs.how_key, 0, sn_db_builder_string(sink->builder, "order of launches")};
+	event->attributes = copy->attributes;
+	return 0;
+}
+
+static int place_batch(void *context, unsigned worker, size_t slot)
+{
+	struct building *building = context;
+	struct sn_track_sink *sink = building->sink;
+	struct sn_sink_batch *batch = building->batches + slot;
+	struct sn_track *track = sink->tracks + batch->track;
+	int result = 0;
+	(void)worker;
+	sink->batch = batch;
+	if (batch->is_first) {
+		sn_sink_profile(sink, track);
+		result = track->is_device ? sn_sink_device_begin(sink)
+					  : sn_sink_thread_begin(sink, batch->track);
+	}
+	for (size_t i = 0; i < batch->event_count && !result; i++) {
+		struct sn_event *event = batch->events + i;
+		if (!event->link && event->kind == SONDE_TRACK_INTERVALS &&
+		    (track->is_device || event->metric == SONDE_NONE) &&
+		    infer_link(sink, batch, event))
+			return SN_ERR_MEMORY;
+		event->start_ns = sn_sink_time(sink, event->start_ns);
+		event->end_ns = sn_sink_time(sink, event->end_ns);
+		event->profile = track->profile;
+		result = track->nests ? sn_sink_nested_event(sink, event)
+			 : track->is_device
+			     ? sn_sink_device_event(sink, event)
+			     : sn_sink_thread_event(sink, event, batch->gradients[i]);
+	}
+	if (batch->is_last && !result) {
+		result = track->nests	    ? sn_sink_nested_end(sink)
+			 : track->is_device ? sn_sink_device_end(sink)
+					    : sn_sink_thread_end(sink);
+		sn_totals_flush(&sink->totals, sink->builder, track->profile);
+	}
+	return result;
+}
+
+void sn_sink_write(struct sn_track_sink *sink, const struct sn_event *event)
+{
+	struct sn_sink_batch *batch = sink->batch;
+	batch->more.failed |=
+	    sn_vec_push(&batch->ready, &batch->ready_capacity, &batch->ready_count, event) < 0;
+}
+
+struct sn_event *sn_sink_copy(struct sn_arena *arena, const struct sn_event *event)
+{
+	struct sn_event *copy = sn_arena_array(arena, struct sn_event, 1);
+	struct sn_attribute *items =
+	    sn_arena_array(arena, struct sn_attribute, event->attribute_count + 1u);
+	if (!copy || !items)
+		return NULL;
+	if (event->attribute_count)
+		memcpy(items, event->attributes, event->attribute_count * sizeof(*items));
+	*copy = *event;
+	copy->attributes = items;
+	return copy;
+}
+
+/* ---- writing ---- */
+
+static int write_batch(void *context, unsigned worker, size_t slot)
+{
+	struct building *building = context;
+	const struct sn_sink_batch *batch = building->batches + slot;
+	(void)worker;
+	for (size_t i = 0; i < batch->ready_count; i++)
+		sn_trace_writer_add(building->sink->writer, batch->ready[i]);
+	return batch->more.failed ? SN_ERR_MEMORY : 0;
+}
+
+/* ---- the file ---- */
+
+static int compare_tracks(const void *left, const void *right, void *tracks)
+{
+	const struct sn_track *a = (struct sn_track *)tracks + *(const uint32_t *)left;
+	const struct sn_track *b = (struct sn_track *)tracks + *(const uint32_t *)right;
+	int by_kind = sn_order_then(SN_ORDER(a->is_device, b->is_device),
+				    SN_ORDER(b->forward_count, a->forward_count));
+	return sn_order_then(by_kind, SN_ORDER(a, b));
+}
+
+static int run(struct building *building)
+{
+	static const struct sn_stage stages[STAGES] = {{read_batch, .stays = true},
+						       {place_batch, .stays = true},
+						       {write_batch, .stays = true}};
+	struct sn_track_sink *sink = building->sink;
+	for (int i = 0; i < BATCHES; i++) {
+		struct sn_sink_batch *batch = building->batches + i;
+		batch->events = calloc(BATCH_EVENTS, sizeof(*batch->events));
+		batch->gradients = calloc(BATCH_EVENTS, sizeof(*batch->gradients));
+		if (!batch->events || !batch->gradients)
+			return SN_ERR_MEMORY;
+	}
+	for (uint32_t i = 0; i < sink->places.count; i++)
+		/* others are only named */
+		if (sink->tracks[i].event_count || sink->tracks[i].start_ns != UINT64_MAX)
+			building->order[building->count++] = i;
+	qsort_r(building->order, building->count, sizeof(*building->order), compare_tracks,
+		sink->tracks);
+	unsigned threads = sn_pool_threads(sink->jobs);
+	return sn_stages_run(threads < STAGES ? threads : STAGES, stages, STAGES,
+			     threads > 1 ? BATCHES : 1, building);
+}
+
+static void release(struct building *building)
+{
+	for (int i = 0; i < BATCHES; i++) {
+		struct sn_sink_batch *batch = building->batches + i;
+		free(batch->events);
+		free(batch->gradients);
+		free(batch->attributes);
+		free(batch->ready);
+		sn_arena_release(&batch->more);
+	}
+	free(building->order);
+	free(building);
+}
+
+int sn_sink_build(struct sn_track_sink *sink, struct sn_error *error)
+{
+	struct building *building = calloc(1, sizeof(*building));
+	if (!building)
+		return sn_fail_memory(error);
+	building->sink = sink;
+	building->order = malloc((sink->places.count + 1ull) * sizeof(*building->order));
+	int result = sn_sorter_finish(sink->sorter, error);
+	if (!result && (!building->order || sn_order_match(sink)))
+		result = sn_fail_memory(error);
+	if (!result && (result = run(building)))
+		sn_fail(error, result, "%s",
+			*building->why.text ? building->why.text : "out of memory");
+	release(building);
+	return result;
+}
