@@ -8,7 +8,6 @@
 #include "base/sort.h"
 #include "base/utf8.h"
 #include "base/vec.h"
-#include "frame/user_frame.h"
 #include "label.h"
 #include "number.h"
 #include "show/tree/text.h"
@@ -115,14 +114,12 @@ static int print_numbers(const struct sn_outline *outline, const struct sn_termi
 {
 	const struct sn_view *view = outline->view;
 	const struct sn_tree_value *values = &outline->values[row->values];
-	char share[SN_NUMBER_CHARS];
 	double parts[] = {values[0].inclusive.sum, values[0].exclusive.sum};
 	bool is_own = outline->shows_exclusive_share;
 	size_t number = (size_t)(row - outline->rows);
-	sn_number_share(outline->total > 0 ? parts[is_own] / outline->total : 0, share);
 	table->mark = row->is_hot ? (page->is_unicode ? "\xe2\x96\xb6" : ">") : " ";
 	sn_text_style(page, row->is_hot ? "\033[1;31m" : "");
-	sn_text_table_cell(table, share);
+	sn_text_table_cell(table, sn_number_part(parts[is_own], outline->total).text);
 	sn_text_style(page, row->is_hot ? SN_PLAIN : "");
 	sn_text_cell(view, 0, parts[is_own], table);
 	sn_text_cell(view, 0, parts[!is_own], table);
@@ -280,26 +277,20 @@ static void print_place(const struct sn_outline *outline, const struct sn_termin
 	const struct sn_view *view = outline->view;
 	uint32_t id = chain->frames[chain->count - 1];
 	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
-	char text[SN_LABEL_CHARS] = "", quoted[SN_LABEL_CHARS + 4];
-	bool is_line = view->grouping != SN_GROUP_FUNCTION && outline->source &&
-		       sn_frame_is_user(view->db, frame) &&
-		       (frame->line == frame->function_line || view->grouping != SN_GROUP_AUTO ||
-			strcmp(sonde_frame_kind_name(frame->kind), "python") == 0);
-	const char *file = sonde_db_string(view->db, frame->file);
-	bool has_source =
-	    is_line && sn_source_line(outline->source, file, frame->line, text, sizeof(text));
-	if (!has_source)
-		sn_label_place(view->db, view->grouping, id, text);
+	char text[SN_LABEL_CHARS];
+	bool wants_line = view->grouping != SN_GROUP_FUNCTION &&
+			  (frame->line == frame->function_line || view->grouping != SN_GROUP_AUTO ||
+			   strcmp(sonde_frame_kind_name(frame->kind), "python") == 0);
+	bool is_source = sn_text_place(view, outline->source, id, wants_line, text);
 	if (*text == '\0')
 		return;
-	snprintf(quoted, sizeof(quoted), has_source ? "%s" : "[%s]", text);
 	if (!view->is_full) {
 		/* Half a name is of no use, the beginning of a line of source is. */
-		if (room < (int)sn_utf8_columns(quoted) && (!has_source || room < 16))
+		if (room < (int)sn_utf8_columns(text) && (!is_source || room < 16))
 			return;
-		sn_utf8_cut(quoted, (size_t)room);
+		sn_utf8_cut(text, (size_t)room);
 	}
-	sn_text_styled(page, SN_DIM, "  %s", quoted);
+	sn_text_styled(page, SN_DIM, "  %s", text);
 }
 
 static void print_row(const struct sn_outline *outline, const struct sn_terminal *page,

@@ -341,16 +341,14 @@ static void put_shown_sheet(const struct sn_sheet *sheet, struct sn_json *json)
 {
 	size_t rows = sn_sheet_rows(sheet);
 	sn_json_begin(json, '{');
-	sn_json_put_text(json, "key", sheet->key);
-	sn_json_put_text(json, "title", sheet->title);
-	sn_json_put_text(json, "shape", sheet->shape == SN_SHEET_SERIES ? "series" : "table");
+	sn_json_texts(json, {"key", sheet->key}, {"title", sheet->title},
+		      {"shape", sheet->shape == SN_SHEET_SERIES ? "series" : "table"});
 	sn_json_put_bool(json, "is_whole", sn_sheet_is_whole(sheet));
 	sn_json_open(json, "columns", '[');
 	for (size_t i = 0; i < sheet->column_count; i++) {
 		sn_json_begin(json, '{');
-		sn_json_put_text(json, "key", sheet->columns[i].key);
-		sn_json_put_text(json, "head", sheet->columns[i].head);
-		sn_json_put_text(json, "unit", sheet->columns[i].unit);
+		sn_json_texts(json, {"key", sheet->columns[i].key},
+			      {"head", sheet->columns[i].head}, {"unit", sheet->columns[i].unit});
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');

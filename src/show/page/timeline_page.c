@@ -71,9 +71,8 @@ static int put_picture(const struct sn_timeline_picture *picture, struct sn_json
 	const struct sn_timeline_window *window = &picture->window;
 	struct sn_table numbers = {0};
 	sn_json_open(json, "picture", '{');
-	sn_json_put_number(json, "length_ns", (double)(window->to_ns - window->from_ns));
-	sn_json_put_number(json, "columns", window->width);
-	sn_json_put_number(json, "left_out", picture->left_out);
+	sn_json_numbers(json, {"length_ns", window->to_ns - window->from_ns},
+			{"columns", window->width}, {"left_out", picture->left_out});
 	int result = put_frames(picture, &numbers, json);
 	if (!result)
 		put_tracks(picture, &numbers, json);
@@ -87,9 +86,8 @@ static int put_header(const struct sn_page *page, const char *title,
 {
 	struct sn_json json = {.out = out, .is_shown = true};
 	sn_json_begin(&json, '{');
-	sn_json_put_text(&json, "page", "timeline");
-	sn_json_put_text(&json, "title", title);
-	sn_json_put_text(&json, "program", sonde_db_property(picture->db, "program"));
+	sn_json_texts(&json, {"page", "timeline"}, {"title", title},
+		      {"program", sonde_db_property(picture->db, "program")});
 	sn_page_shown_json(page, &json);
 	int result = put_picture(picture, &json);
 	sn_json_end(&json, '}');

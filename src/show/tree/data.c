@@ -14,20 +14,17 @@ static const char *const view_names[] = {"top-down", "bottom-up", "flat", "threa
 
 void sn_view_json_stat(struct sn_json *json, const struct sonde_db_stat *stat)
 {
-	sn_json_put_number(json, "count", stat->count);
-	sn_json_put_number(json, "sum", stat->sum);
-	sn_json_put_number(json, "min", stat->min);
-	sn_json_put_number(json, "max", stat->max);
-	sn_json_put_number(json, "mean", sonde_db_stat_mean(stat));
-	sn_json_put_number(json, "std", sonde_db_stat_deviation(stat));
+	sn_json_numbers(json, {"count", stat->count}, {"sum", stat->sum}, {"min", stat->min},
+			{"max", stat->max}, {"mean", sonde_db_stat_mean(stat)},
+			{"std", sonde_db_stat_deviation(stat)});
 }
 
 void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat)
 {
 	double mean = sonde_db_stat_mean(stat);
 	sn_view_json_stat(json, stat);
-	sn_json_put_number(json, "cv", mean > 0 ? sonde_db_stat_deviation(stat) / mean : 0);
-	sn_json_put_number(json, "imbalance", mean > 0 ? stat->max / mean - 1 : 0);
+	sn_json_numbers(json, {"cv", mean > 0 ? sonde_db_stat_deviation(stat) / mean : 0},
+			{"imbalance", mean > 0 ? stat->max / mean - 1 : 0});
 }
 
 static void put_stat(struct sn_json *json, const char *key, const struct sonde_db_stat *stat)
@@ -71,11 +68,10 @@ static void write_values(const struct sn_view *view, struct sn_json *json, const
 static void write_frame(const struct sonde_db *db, struct sn_json *json, uint32_t id)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
-	sn_json_put_text(json, "kind", sonde_frame_kind_name(frame->kind));
-	sn_json_put_text(json, "name", sonde_db_string(db, frame->name));
-	sn_json_put_text(json, "module", sn_label_module(db, frame));
-	sn_json_put_text(json, "file",
-			 frame->file == SONDE_NONE ? NULL : sonde_db_string(db, frame->file));
+	const char *file = frame->file == SONDE_NONE ? NULL : sonde_db_string(db, frame->file);
+	sn_json_texts(json, {"kind", sonde_frame_kind_name(frame->kind)},
+		      {"name", sonde_db_string(db, frame->name)},
+		      {"module", sn_label_module(db, frame)}, {"file", file});
 	sn_json_put_known(json, "line", frame->line ? frame->line : (double)NAN);
 }
 
@@ -84,16 +80,12 @@ static void write_profile(const struct sonde_db *db, struct sn_json *json, uint3
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
 	char name[512];
 	sn_view_profile_name(db, id, name, sizeof(name));
-	sn_json_put_text(json, "kind", sonde_profile_kind_name(profile->kind));
-	sn_json_put_text(json, "name", name);
-	sn_json_put_text(json, "module", sonde_db_string(db, profile->program));
-	sn_json_put_text(json, "file", NULL);
+	sn_json_texts(json, {"kind", sonde_profile_kind_name(profile->kind)}, {"name", name},
+		      {"module", sonde_db_string(db, profile->program)}, {"file", NULL});
 	sn_json_put_known(json, "line", NAN);
 	sn_json_put_text(json, "host", sonde_db_string(db, profile->host));
-	sn_json_put_number(json, "rank", profile->rank);
-	sn_json_put_number(json, "pid", (double)profile->pid);
-	sn_json_put_number(json, "tid", (double)profile->tid);
-	sn_json_put_number(json, "samples", (double)profile->samples);
+	sn_json_numbers(json, {"rank", profile->rank}, {"pid", profile->pid}, {"tid", profile->tid},
+			{"samples", profile->samples});
 }
 
 struct json_sink {
@@ -151,15 +143,15 @@ int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error)
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[m]);
 		sn_json_begin(json, '{');
-		sn_json_put_text(json, "name", sonde_db_string(view->db, metric->name));
-		sn_json_put_text(json, "unit", sonde_db_string(view->db, metric->unit));
+		sn_json_texts(json, {"name", sonde_db_string(view->db, metric->name)},
+			      {"unit", sonde_db_string(view->db, metric->unit)});
 		sn_json_end(json, '}');
 	}
 	for (uint32_t f = 0; f < view->formula_count; f++) {
 		sn_json_begin(json, '{');
-		sn_json_put_text(json, "name", view->formulas[f]->name);
-		sn_json_put_text(json, "unit", view->formulas[f]->unit);
-		sn_json_put_text(json, "formula", view->formulas[f]->text);
+		sn_json_texts(json, {"name", view->formulas[f]->name},
+			      {"unit", view->formulas[f]->unit},
+			      {"formula", view->formulas[f]->text});
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');

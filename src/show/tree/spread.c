@@ -230,7 +230,7 @@ uint32_t sn_spread_words(const struct sn_spread *spread,
 	const struct sn_spread_cause *cause = &spread->cause;
 	const char *unit = sonde_db_string(
 	    spread->view->db, sonde_db_metric(spread->view->db, spread->view->metrics[0])->unit);
-	char who[300], share[SN_NUMBER_CHARS], each[SN_NUMBER_CHARS], sum[SN_NUMBER_CHARS];
+	char who[300];
 	uint32_t count = 0;
 	if (spread->count < 2)
 		return 0;
@@ -246,15 +246,14 @@ uint32_t sn_spread_words(const struct sn_spread *spread,
 	if (cause->axis != SN_AXIS_THREAD)
 		snprintf(words[count++], SN_SPREAD_WORD_CHARS,
 			 "it differs by %s: %s of the variance lies between them",
-			 group_word(cause->axis, 1), sn_number_share(cause->explained, share));
+			 group_word(cause->axis, 1), sn_number_part(cause->explained, 1).text);
 	double wait = all->stat.max - all->mean;
 	if (strcmp(unit, "ns") == 0)
 		snprintf(
 		    words[count++], SN_SPREAD_WORD_CHARS,
 		    "if the others wait for the slowest, waiting costs %s of its time: %s each, %s "
 		    "in all",
-		    sn_number_share(wait / all->stat.max, share),
-		    sn_number_format(wait, unit, each),
-		    sn_number_format(wait * spread->count, unit, sum));
+		    sn_number_part(wait, all->stat.max).text, sn_number_time(wait).text,
+		    sn_number_time(wait * spread->count).text);
 	return count;
 }

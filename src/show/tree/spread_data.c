@@ -16,9 +16,8 @@ static void put_place(struct sn_json *json, const struct sn_view *view)
 	sn_place_path(db, context, 0, path, sizeof(path));
 	sn_json_open(json, "context", '{');
 	sn_json_put_number(json, "id", context);
-	sn_json_put_text(json, "kind", sonde_frame_kind_name(frame->kind));
-	sn_json_put_text(json, "name", sonde_db_string(db, frame->name));
-	sn_json_put_text(json, "path", path);
+	sn_json_texts(json, {"kind", sonde_frame_kind_name(frame->kind)},
+		      {"name", sonde_db_string(db, frame->name)}, {"path", path});
 	sn_json_open(json, "contexts", '[');
 	for (uint32_t i = 0; i < view->place->count; i++)
 		sn_json_number(json, view->place->contexts[i]);
@@ -35,8 +34,8 @@ static void put_statistics(struct sn_json *json, const struct sn_spread *spread)
 			continue;
 		sn_json_open(json, sn_view_metric_name(spread->view, m), '{');
 		sn_view_json_across(json, &summary->stat);
-		sn_json_put_number(json, "min_profile", summary->least);
-		sn_json_put_number(json, "max_profile", summary->most);
+		sn_json_numbers(json, {"min_profile", summary->least},
+				{"max_profile", summary->most});
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, '}');
@@ -55,9 +54,8 @@ static void put_findings(struct sn_json *json, const struct sn_spread *spread)
 		return;
 	sn_json_open(json, "differs_by", '{');
 	sn_json_put_text(json, "axis", axes[spread->cause.axis]);
-	sn_json_put_number(json, "explained", spread->cause.explained);
-	sn_json_put_number(json, "profile", spread->cause.profile);
-	sn_json_put_number(json, "ratio", spread->cause.ratio);
+	sn_json_numbers(json, {"explained", spread->cause.explained},
+			{"profile", spread->cause.profile}, {"ratio", spread->cause.ratio});
 	sn_json_end(json, '}');
 }
 
@@ -73,12 +71,10 @@ static void put_who(struct sn_json *json, const struct sonde_db *db, uint32_t id
 	char name[512];
 	sn_view_profile_name(db, id, name, sizeof(name));
 	sn_json_put_number(json, "profile", id);
-	sn_json_put_text(json, "kind", sonde_profile_kind_name(profile->kind));
-	sn_json_put_text(json, "name", name);
-	sn_json_put_text(json, "host", sonde_db_string(db, profile->host));
-	sn_json_put_number(json, "rank", profile->rank);
-	sn_json_put_number(json, "pid", (double)profile->pid);
-	sn_json_put_number(json, "tid", (double)profile->tid);
+	sn_json_texts(json, {"kind", sonde_profile_kind_name(profile->kind)}, {"name", name},
+		      {"host", sonde_db_string(db, profile->host)});
+	sn_json_numbers(json, {"rank", profile->rank}, {"pid", profile->pid},
+			{"tid", profile->tid});
 	put_id(json, "device", profile->device);
 	put_id(json, "stream", profile->stream);
 }

@@ -21,11 +21,11 @@ static const char *metric_unit(const struct sn_spread *spread, uint32_t position
 static void print_header(const struct sn_spread *spread, const struct sn_terminal *page)
 {
 	const struct sn_view *view = spread->view;
-	char path[1200], value[SN_NUMBER_CHARS];
+	char path[1200];
 	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
 	uint32_t context = view->place->contexts[0];
-	sn_number_format(spread->metrics[0].stat.sum, metric_unit(spread, 0), value);
-	sn_text_styled(page, SN_BOLD, "%s %s", sn_text_metric(view, 0).text, value);
+	sn_text_styled(page, SN_BOLD, "%s %s", sn_text_metric(view, 0).text,
+		       sn_number_text(spread->metrics[0].stat.sum, metric_unit(spread, 0)).text);
 	fprintf(page->out, "%s%s%s%u of %u profiles%scontext %u", dot,
 		view->sort == SN_SORT_EXCLUSIVE ? "own" : "with all it calls", dot, spread->count,
 		sonde_db_profile_count(view->db), dot, context);
@@ -39,7 +39,6 @@ static void print_header(const struct sn_spread *spread, const struct sn_termina
 static void print_statistics(const struct sn_spread *spread, const struct sn_terminal *page)
 {
 	const struct sn_view *view = spread->view;
-	char text[SN_NUMBER_CHARS];
 	int width = 9;
 	for (uint32_t m = 0; m < view->metric_count; m++)
 		width =
@@ -62,9 +61,9 @@ static void print_statistics(const struct sn_spread *spread, const struct sn_ter
 		sn_text_table_cell(&table, sn_text_metric(view, m).text);
 		sn_text_table_format(&table, "%.0f", summary->stat.count);
 		for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-			sn_text_table_cell(
-			    &table, sn_number_format(values[i], metric_unit(spread, m), text));
-		sn_text_table_cell(&table, sn_number_share(summary->cv, text));
+			sn_text_table_cell(&table,
+					   sn_number_text(values[i], metric_unit(spread, m)).text);
+		sn_text_table_cell(&table, sn_number_part(summary->cv, 1).text);
 		sn_text_table_rest(&table);
 		sn_text_profile(view, summary->most, page->width - width - 64, &table);
 	}
@@ -161,6 +160,7 @@ static void print_histogram(const struct sn_spread *spread, const struct sn_term
 	const struct sn_spread_summary *all = &spread->metrics[0];
 	uint32_t counts[MOST_BINS] = {0}, most = 0;
 	double low = all->stat.min, range = all->stat.max - low;
+	const char *unit = metric_unit(spread, 0);
 	int bins = range > 0 ? (spread->count < 100 ? 6 : MOST_BINS) : 1;
 	for (uint32_t i = 0; i < spread->count; i++) {
 		int bin = range > 0 ? (int)((sn_spread_value(spread, i) - low) / range * bins) : 0;
@@ -169,13 +169,11 @@ static void print_histogram(const struct sn_spread *spread, const struct sn_term
 		most = *at > most ? *at : most;
 	}
 	for (int bin = 0; bin < bins; bin++) {
-		char from[SN_NUMBER_CHARS], to[SN_NUMBER_CHARS], count[SN_NUMBER_CHARS];
 		double eighths = (double)counts[bin] / most * BAR_COLUMNS * 8;
-		fprintf(
-		    page->out, " %9s to %9s %7s  ",
-		    sn_number_format(low + range * bin / bins, metric_unit(spread, 0), from),
-		    sn_number_format(low + range * (bin + 1) / bins, metric_unit(spread, 0), to),
-		    sn_number_count(counts[bin], count));
+		fprintf(page->out, " %9s to %9s %7s  ",
+			sn_number_text(low + range * bin / bins, unit).text,
+			sn_number_text(low + range * (bin + 1) / bins, unit).text,
+			sn_number_counted(counts[bin]).text);
 		for (int i = 0; i < (int)(eighths / 8); i++)
 			fputs(page->is_unicode ? "\xe2\x96\x88" : "#", page->out);
 		if (counts[bin] && eighths < 8)

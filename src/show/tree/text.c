@@ -3,8 +3,9 @@
 #include "text.h"
 
 #include "base/utf8.h"
-#include "show/label.h"
+#include "frame/user_frame.h"
 #include "show/number.h"
+#include "show/source/source.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -24,14 +25,6 @@ void sn_text_styled(const struct sn_terminal *page, const char *sequence, const 
 	vfprintf(page->out, format, arguments);
 	sn_text_style(page, SN_PLAIN);
 	va_end(arguments);
-}
-
-void sn_text_value(double value, const char *unit, char *text)
-{
-	if (value == 0)
-		memcpy(text, "-", 2);
-	else
-		sn_number_format(value, unit, text);
 }
 
 const char *sn_text_unit(const struct sn_view *view, uint32_t position)
@@ -77,19 +70,18 @@ void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_text_
 void sn_text_cell(const struct sn_view *view, uint32_t position, double value,
 		  struct sn_text_table *table)
 {
-	char text[SN_NUMBER_CHARS];
-	sn_text_value(value, sn_text_unit(view, position), text);
-	sn_text_table_cell(table, text);
+	sn_text_table_cell(
+	    table, value == 0 ? "-" : sn_number_text(value, sn_text_unit(view, position)).text);
 }
 
 void sn_text_formulas(const struct sn_view *view, const struct sn_derived *derived,
 		      bool is_exclusive, struct sn_text_table *table)
 {
-	char text[SN_NUMBER_CHARS];
 	for (uint32_t f = 0; f < view->formula_count; f++)
-		sn_text_table_cell(table, sn_number_format(is_exclusive ? derived[f].exclusive
-									: derived[f].inclusive,
-							   view->formulas[f]->unit, text));
+		sn_text_table_cell(table, sn_number_text(is_exclusive ? derived[f].exclusive
+								      : derived[f].inclusive,
+							 view->formulas[f]->unit)
+					      .text);
 }
 
 struct sn_text_table sn_text_begin_heads(const struct sn_terminal *page)
@@ -116,6 +108,22 @@ void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
 		sn_utf8_elide(name, room > 12 ? (size_t)room : 12);
 	fputs(name, table->out);
 	sn_text_table_end(table);
+}
+
+bool sn_text_place(const struct sn_view *view, struct sn_source *source, uint32_t id,
+		   bool wants_line, char text[SN_LABEL_CHARS])
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
+	const char *file = sonde_db_string(view->db, frame->file);
+	char place[SN_LABEL_CHARS];
+	text[0] = '\0';
+	if (wants_line && source && sn_frame_is_user(view->db, frame) &&
+	    sn_source_line(source, file, frame->line, text, SN_LABEL_CHARS))
+		return true;
+	sn_label_place(view->db, view->grouping, id, place);
+	if (*place)
+		snprintf(text, SN_LABEL_CHARS, "[%.1020s]", place);
+	return false;
 }
 
 uint64_t sn_text_measured_ns(const struct sonde_db *db)
@@ -198,24 +206,24 @@ static double number_of(const struct sonde_db *db, const char *key)
 static void print_missing_whole(const struct sonde_db *db, const struct sn_terminal *page,
 				bool *has_any)
 {
-	char processes[SN_NUMBER_CHARS], all[SN_NUMBER_CHARS], share[SN_NUMBER_CHARS];
 	double missing = number_of(db, "missing.processes");
 	double cpu_ns = number_of(db, "missing.cpu_ns");
 	double all_cpu_ns = number_of(db, "missing.of_cpu_ns");
 	if (missing <= 0)
 		return;
-	add_missing(page, has_any, "%s of %s processes", sn_number_count(missing, processes),
-		    sn_number_count(number_of(db, "missing.of_processes"), all));
+	add_missing(page, has_any, "%s of %s processes", sn_number_counted(missing).text,
+		    sn_number_counted(number_of(db, "missing.of_processes")).text);
 	if (all_cpu_ns > 0)
-		add_missing(page, has_any, "%s of the CPU time",
-			    sn_number_share(cpu_ns < all_cpu_ns ? cpu_ns / all_cpu_ns : 1, share));
+		add_missing(
+		    page, has_any, "%s of the CPU time",
+		    sn_number_part(cpu_ns < all_cpu_ns ? cpu_ns : all_cpu_ns, all_cpu_ns).text);
 }
 
 /* What the drops come to; shares below a thousandth are left to `info`. */
 static void print_missing(const struct sn_view *view, const struct sn_terminal *page)
 {
 	const struct sonde_db *db = view->db;
-	char text[SN_NUMBER_CHARS], cause[64], path[512];
+	char cause[64], path[512];
 	bool has_any = false;
 	print_missing_whole(db, page, &has_any);
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
@@ -224,10 +232,10 @@ static void print_missing(const struct sn_view *view, const struct sn_terminal *
 		const char *name = sonde_db_string(db, drop->cause);
 		sn_utf8_clean(cause_in_words(name), cause, sizeof(cause));
 		if (share >= 0.001)
-			add_missing(page, &has_any, "%s %s", sn_number_share(share, text), cause);
+			add_missing(page, &has_any, "%s %s", sn_number_part(share, 1).text, cause);
 		else if (share < 0 && drop->count > 0)
 			add_missing(page, &has_any, "%s %s",
-				    sn_number_count((double)drop->count, text), cause);
+				    sn_number_counted((double)drop->count).text, cause);
 	}
 	const char *unreadable = sonde_db_property(db, "processes.unreadable");
 	if (unreadable && strcmp(unreadable, "0") != 0)
@@ -262,28 +270,28 @@ bool sn_text_header(const struct sn_view *view, const struct sn_terminal *page, 
 {
 	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[0]);
 	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
-	char value[SN_NUMBER_CHARS], counted[SN_NUMBER_CHARS], line[512];
-	sn_number_format(total, sn_text_unit(view, 0), value);
-	sn_number_count(count, counted);
+	struct sn_number value = sn_number_text(total, sn_text_unit(view, 0));
+	char line[512];
 	uint32_t threads = sonde_db_profile_count(view->db), chosen = 0;
 	for (uint32_t i = 0; i < threads; i++)
 		chosen += !view->profiles || view->profiles[i];
-	char of_all[32] = "", all[SN_NUMBER_CHARS];
+	char of_all[32] = "";
 	if (chosen < threads)
 		snprintf(of_all, sizeof(of_all), "%u of ", chosen);
 	const char *met = sonde_db_property(view->db, "threads");
 	double known = met && chosen == threads ? strtod(met, NULL) : 0;
-	sn_number_count(known > threads ? known : threads, all);
-	snprintf(line, sizeof(line), "%s%s %s%s%s%s%s thread%s%s", dot, counted,
+	snprintf(line, sizeof(line), "%s%s %s%s%s%s%s thread%s%s", dot,
+		 sn_number_counted(count).text,
 		 !metric->period ? "measured"
 		 : count == 1	 ? "sample"
 				 : "samples",
-		 view->where_count > 0 ? " in the selection" : "", dot, of_all, all,
-		 threads == 1 ? "" : "s", dot);
+		 view->where_count > 0 ? " in the selection" : "", dot, of_all,
+		 sn_number_counted(known > threads ? known : threads).text, threads == 1 ? "" : "s",
+		 dot);
 	struct sn_text_name name = sn_text_metric(view, 0);
-	sn_text_styled(page, SN_BOLD, "%s %s", name.text, value);
+	sn_text_styled(page, SN_BOLD, "%s %s", name.text, value.text);
 	fputs(line, page->out);
-	size_t columns = strlen(name.text) + 1 + strlen(value) + sn_utf8_columns(line);
+	size_t columns = strlen(name.text) + 1 + strlen(value.text) + sn_utf8_columns(line);
 	print_command(view, page, view->is_full ? 0 : page->width - (int)columns);
 	putc('\n', page->out);
 	print_missing(view, page);

@@ -3,6 +3,7 @@
 #ifndef SN_SHOW_TEXT_H
 #define SN_SHOW_TEXT_H
 
+#include "show/label.h"
 #include "show/table.h"
 #include "view.h"
 
@@ -21,8 +22,6 @@ void sn_text_style(const struct sn_terminal *page, const char *sequence);
 void sn_text_styled(const struct sn_terminal *page, const char *sequence, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A value, "-" for zero. */
-void sn_text_value(double value, const char *unit, char *text);
 const char *sn_text_unit(const struct sn_view *view, uint32_t position);
 /* Its name as it is shown. */
 struct sn_text_name {
@@ -34,6 +33,7 @@ int sn_text_metric_width(const struct sn_view *view, uint32_t position);
 
 /* Columns for the metrics from `first` on and for all formulas; and their values at a row. */
 void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_text_table *table);
+/* "-" for zero. */
 void sn_text_cell(const struct sn_view *view, uint32_t position, double value,
 		  struct sn_text_table *table);
 void sn_text_formulas(const struct sn_view *view, const struct sn_derived *derived,
@@ -47,6 +47,12 @@ void sn_text_end_heads(const struct sn_terminal *page, struct sn_text_table *tab
 void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
 		     struct sn_text_table *table);
 
+/* The source line of a frame of the user's code, where `wants_line` and it is at hand; else where
+ * the frame is, in brackets; "" where its name has that. Whether it is source. */
+struct sn_source;
+bool sn_text_place(const struct sn_view *view, struct sn_source *source, uint32_t frame,
+		   bool wants_line, char text[SN_LABEL_CHARS]);
+
 /* What was measured, how much, how completely: one or two lines, then an empty one. False, and a
  * word about it, where there is nothing to go on with. */
 bool sn_text_header(const struct sn_view *view, const struct sn_terminal *page, double total,
@@ -58,7 +64,6 @@ void sn_text_footer(const struct sn_view *view, const struct sn_terminal *page, 
 uint64_t sn_text_measured_ns(const struct sonde_db *db);
 
 /* The source lines of the user's code that cost most; returns the lines printed, or an error. */
-struct sn_source;
 int sn_text_hot_lines(const struct sn_view *view, const struct sn_terminal *page,
 		      struct sn_source *source, uint32_t limit, struct sn_error *error);
 

@@ -3,8 +3,6 @@
 #include "base/sort.h"
 #include "base/utf8.h"
 #include "flat.h"
-#include "frame/user_frame.h"
-#include "show/label.h"
 #include "show/number.h"
 #include "show/source/source.h"
 #include "spread.h"
@@ -61,11 +59,10 @@ static bool holds_its_kind(const struct sn_view *view)
 static void print_counts(const struct sn_view *view, const struct sn_tree_value *value,
 			 struct sn_text_table *table)
 {
-	char count[SN_NUMBER_CHARS];
 	double events = value->inclusive.count;
 	if (holds_its_kind(view) && value->exclusive.count > 0)
 		events = value->exclusive.count;
-	sn_text_table_cell(table, sn_number_format(events, "1", count));
+	sn_text_table_cell(table, sn_number_text(events, "1").text);
 	sn_text_cell(view, 0, events ? value->inclusive.sum / events : 0, table);
 }
 
@@ -109,23 +106,12 @@ static bool is_line_table(const struct sn_view *view)
 	return view->grouping == SN_GROUP_SOURCE_LINE || view->grouping == SN_GROUP_USER_LINE;
 }
 
-/* The source line for tables of lines, else where the thing is. */
-static void describe(const struct sn_view *view, struct sn_source *source, uint32_t id, char *text)
+/* Tables of lines show their source, and so do rows of Python, which go by line. */
+static bool shows_source(const struct sn_view *view, uint32_t frame)
 {
-	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
-	bool is_python = strcmp(sonde_frame_kind_name(frame->kind), "python") == 0;
-	text[0] = '\0';
-	if ((is_line_table(view) || (is_python && view->grouping == SN_GROUP_AUTO)) &&
-	    sn_frame_is_user(view->db, frame) &&
-	    sn_source_line(source, sonde_db_string(view->db, frame->file), frame->line, text,
-			   SN_LABEL_CHARS))
-		return;
-	char place[SN_LABEL_CHARS - 8];
-	sn_label_place(view->db, view->grouping, id, text);
-	if (*text) {
-		snprintf(place, sizeof(place), "%s", text);
-		snprintf(text, SN_LABEL_CHARS, "[%s]", place);
-	}
+	const char *kind = sonde_frame_kind_name(sonde_db_frame(view->db, frame)->kind);
+	return is_line_table(view) ||
+	       (view->grouping == SN_GROUP_AUTO && strcmp(kind, "python") == 0);
 }
 
 /* Shortens name and place to the room there is. Returns the columns of blank between them. */
@@ -163,7 +149,7 @@ static void print_flat_row(const struct sn_view *view, const struct sn_terminal 
 		sn_label_full(view->db, view->grouping, id, name);
 	else
 		sn_label_name(view->db, view->grouping, id, name);
-	describe(view, source, id, place);
+	sn_text_place(view, source, id, shows_source(view, id), place);
 	int gap = fit_columns(view, room, name, place);
 	sn_text_styled(page, sn_label_color(view->db, id), "%s", name);
 	if (*place)
@@ -176,7 +162,6 @@ static void print_flat_rest(const struct sn_terminal *page, const struct sn_flat
 			    struct sn_text_table *table)
 {
 	double rest = 0;
-	char count[SN_NUMBER_CHARS];
 	for (uint32_t i = shown; i < flat->row_count; i++)
 		rest += flat->values[0][order[i]].exclusive.sum;
 	if (shown >= flat->row_count)
@@ -186,7 +171,7 @@ static void print_flat_rest(const struct sn_terminal *page, const struct sn_flat
 	for (int i = 0; i < 3; i++)
 		sn_text_table_cell(table, "");
 	sn_text_table_rest(table);
-	fprintf(page->out, "%s more", sn_number_count(flat->row_count - shown, count));
+	fprintf(page->out, "%s more", sn_number_counted(flat->row_count - shown).text);
 	sn_text_table_end(table);
 	sn_text_style(page, SN_PLAIN);
 }
@@ -358,7 +343,6 @@ static void print_thread(const struct thread_sink *self, const struct sn_termina
 	const struct sn_view *view = self->view;
 	const struct sonde_db_profile *profile = sonde_db_profile(view->db, row->profile);
 	double sum = row->values[0].inclusive.sum;
-	char text[SN_NUMBER_CHARS];
 	sn_text_table_cell(table, sn_number_part(sum, self->across.sum).text);
 	sn_text_cell(view, 0, sum, table);
 	sn_text_table_own_cell(table);
@@ -367,7 +351,7 @@ static void print_thread(const struct thread_sink *self, const struct sn_termina
 	for (uint32_t m = 1; m < view->metric_count; m++)
 		sn_text_cell(view, m, row->values[m].inclusive.sum, table);
 	sn_text_formulas(view, row->derived, false, table);
-	sn_text_table_cell(table, sn_number_count((double)profile->samples, text));
+	sn_text_table_cell(table, sn_number_counted((double)profile->samples).text);
 	sn_text_table_cell(table,
 			   sn_number_time((double)(profile->end_ns - profile->start_ns)).text);
 	sn_text_profile(view, row->profile, page->width - sn_text_table_rest(table), table);
@@ -378,16 +362,13 @@ static void print_across(const struct thread_sink *self, const struct sn_termina
 	const struct sonde_db_stat *across = &self->across;
 	const char *unit = sn_text_unit(self->view, 0);
 	double mean = sonde_db_stat_mean(across);
-	char least[SN_NUMBER_CHARS], middle[SN_NUMBER_CHARS], most[SN_NUMBER_CHARS];
-	char cv[SN_NUMBER_CHARS], imbalance[SN_NUMBER_CHARS];
-	sn_number_share(mean > 0 ? sonde_db_stat_deviation(across) / mean : 0, cv);
-	sn_number_share(mean > 0 ? across->max / mean - 1 : 0, imbalance);
 	fprintf(page->out, "\n %s across %u: min %s, mean %s, max %s\n",
 		sn_text_metric(self->view, 0).text, self->count,
-		sn_number_format(across->min, unit, least), sn_number_format(mean, unit, middle),
-		sn_number_format(across->max, unit, most));
-	fprintf(page->out, " coefficient of variation %s, imbalance %s (max / mean - 1)\n", cv,
-		imbalance);
+		sn_number_text(across->min, unit).text, sn_number_text(mean, unit).text,
+		sn_number_text(across->max, unit).text);
+	fprintf(page->out, " coefficient of variation %s, imbalance %s (max / mean - 1)\n",
+		sn_number_part(sonde_db_stat_deviation(across), mean).text,
+		sn_number_part(mean > 0 ? across->max / mean - 1 : 0, 1).text);
 }
 
 static int print_threads(struct thread_sink *self, const struct sn_terminal *page)
