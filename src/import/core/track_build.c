@@ -86,7 +86,8 @@ static int infer_link(struct sn_track_sink *sink, struct sn_sink_batch *batch,
 {
 	uint32_t category = sn_sink_name(sink, event->context).category;
 	bool is_operation = category >= SN_ACTIVITY_KERNEL && category <= SN_ACTIVITY_FILL;
-	if (is_operation != sink->tracks[batch->track].is_device ||
+	const struct sn_track *track = sink->tracks + batch->track;
+	if (track->nests || is_operation != track->is_device ||
 	    (!is_operation && category != SN_ACTIVITY_API))
 		return 0;
 	event->link =

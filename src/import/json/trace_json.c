@@ -25,7 +25,8 @@
 #define PROBE_BYTES (1u << 20)
 #define PIECE_BYTES (256u << 10)
 #define SLOTS_EACH  4u
-#define THREADS_MAX 8u /* one after the other, visitors take about as long as parsing */
+#define EVENTS_MAX  (32u << 10) /* of a piece at once; four arguments are as much */
+#define THREADS_MAX 8u		/* one after the other, visitors take about as long as parsing */
 
 /* Where in a file's structure parsing stands. */
 struct place {
@@ -243,19 +244,18 @@ static enum sn_json_result parse_after(struct sn_json_parse *parse)
 	return sn_json_wrong(parse);
 }
 
-/* Parses all of a piece's text, up to what is not whole or wrong. */
+/* Parses a piece's text from where it stands, up to what is not whole or wrong; or SN_JSON_DONE
+ * where that are more events than should lie in memory. */
 static void parse_text(struct piece *piece, struct sn_json_shapes *shapes)
 {
 	struct sn_json_window *text = &piece->text;
 	struct sn_json_parse parse;
-	piece->to = piece->from;
-	piece->event_count = piece->arg_count = piece->member_count = 0;
-	text->begin = text->consumed = text->scratch_count = 0;
+	piece->event_count = piece->arg_count = piece->member_count = text->scratch_count = 0;
 	/* texts without their escapes are shorter */
 	bool has_room = text->buffer &&
 			sn_vec_reserve(&text->scratch, &text->scratch_capacity, text->end + 1) == 0;
 	piece->result = has_room ? SN_JSON_DONE : SN_JSON_MEMORY;
-	while (!piece->result) {
+	while (!piece->result && piece->event_count + piece->arg_count / 4 < EVENTS_MAX) {
 		parse = sn_json_parse_begin(text);
 		piece->result = piece->to.state == EVENTS    ? parse_event(piece, &parse, shapes)
 				: piece->to.state == MEMBERS ? parse_member(piece, &parse)
@@ -273,10 +273,19 @@ static void parse_text(struct piece *piece, struct sn_json_shapes *shapes)
 	}
 }
 
+/* Parses a piece from its begin. */
+static void begin_text(struct piece *piece, struct place from, struct sn_json_shapes *shapes)
+{
+	piece->from = piece->to = from;
+	piece->text.begin = piece->text.consumed = 0;
+	parse_text(piece, shapes);
+}
+
 static int parse_piece(void *context, unsigned worker, size_t slot)
 {
 	struct reader *reader = context;
-	parse_text(reader->pieces + slot, reader->shapes + worker);
+	struct piece *piece = reader->pieces + slot;
+	begin_text(piece, piece->from, reader->shapes + worker);
 	return 0;
 }
 
@@ -342,25 +351,36 @@ static int go_on(struct reader *reader, const struct piece *piece)
 		   : 0;
 }
 
-static int visit_piece(void *context, unsigned worker, size_t slot)
+static int visit(const struct sn_trace_json_visitor *visitor, const struct piece *piece)
 {
-	struct reader *reader = context;
-	const struct sn_trace_json_visitor *visitor = reader->visitor;
-	struct piece *piece = reader->pieces + slot;
-	const struct place *from = &piece->from, *place = &reader->place;
-	int result = 0;
-	if (reader->rest.count || from->state != place->state || from->is_bare != place->is_bare ||
-	    from->is_first != place->is_first) {
-		result = join(reader, piece);
-		piece->from = *place;
-		parse_text(piece, reader->shapes + worker);
-	}
 	const struct member *member = piece->members, *end = member + piece->member_count;
+	int result = 0;
 	for (size_t i = 0; i <= piece->event_count && !result; i++) {
 		for (; member < end && member->event == i && visitor->member && !result; member++)
 			result = visitor->member(visitor->context, &member->member);
 		if (i < piece->event_count && visitor->event && !result)
 			result = visitor->event(visitor->context, piece->events + i);
+	}
+	return result;
+}
+
+static int visit_piece(void *context, unsigned worker, size_t slot)
+{
+	struct reader *reader = context;
+	struct piece *piece = reader->pieces + slot;
+	struct sn_json_shapes *shapes = reader->shapes + worker;
+	const struct place *from = &piece->from, *place = &reader->place;
+	int result = 0;
+	if (reader->rest.count || from->state != place->state || from->is_bare != place->is_bare ||
+	    from->is_first != place->is_first) {
+		result = join(reader, piece);
+		begin_text(piece, *place, shapes);
+	}
+	if (!result)
+		result = visit(reader->visitor, piece);
+	while (!result && piece->result == SN_JSON_DONE) {
+		parse_text(piece, shapes);
+		result = visit(reader->visitor, piece);
 	}
 	if (result)
 		return result == SN_ERR_MEMORY ? sn_fail_memory(reader->error) : result;

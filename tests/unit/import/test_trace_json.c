@@ -164,6 +164,32 @@ static void test_visitor_ends(void **state)
 	}
 }
 
+static int count_event(void *context, const struct sn_json_event *event)
+{
+	*(uint64_t *)context += 1 + event->arg_count;
+	return 0;
+}
+
+/* Behind a long text comes a long piece; of its many events not all lie in memory at once. */
+static void test_many_small(void **state)
+{
+	(void)state;
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "[{\"name\": \"%02000000d\"}", 0);
+	for (unsigned i = 0; i < 500000; i++)
+		fputs(i % 100 ? ",{}" : ",{\"args\":{\"a\":1,\"b\":2}}", file);
+	fputs("]", file);
+	fclose(file);
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		uint64_t count = 0;
+		struct sn_trace_json_visitor visitor = {.event = count_event, .context = &count};
+		struct sn_error error = {""};
+		assert_int_equal(sn_trace_json_read(path, threads, &visitor, &error), 0);
+		assert_int_equal(count, 1 + 500000 + 2 * 5000);
+	}
+}
+
 static void test_none(void **state)
 {
 	(void)state;
@@ -183,6 +209,7 @@ int main(void)
 	    cmocka_unit_test(test_events_in_order),
 	    cmocka_unit_test(test_damaged),
 	    cmocka_unit_test(test_visitor_ends),
+	    cmocka_unit_test(test_many_small),
 	    cmocka_unit_test(test_none),
 	};
 	int file = mkstemp(path);
