@@ -31,11 +31,11 @@ struct sn_python_frame {
 struct sn_adapter {
 	const char *name;    /* as `sonde doctor` prints it */
 	const char *purpose; /* half a line */
+	/* Any of these is NULL where not needed; without `attach` there is nothing to find. */
 	int (*attach)(void);
 	void (*detach)(void);
 	void (*after_fork)(void);
-	/* Thread life, on the thread itself; between sn_enter and sn_leave. NULL where not needed.
-	 */
+	/* Thread life, on the thread itself; between sn_enter and sn_leave. */
 	void (*thread_begin)(struct sn_thread *thread);
 	void (*thread_end)(struct sn_thread *thread);
 	/* One line: what is measured, or why nothing is. Written to the environment section. Static

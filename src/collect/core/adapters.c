@@ -33,7 +33,7 @@ static void attach_one(uint32_t slot)
 {
 	if (states[slot] != WAITING)
 		return;
-	int status = adapters[slot]->attach();
+	int status = adapters[slot]->attach ? adapters[slot]->attach() : 0;
 	if (!status)
 		states[slot] = ATTACHED;
 	else if (status != -EAGAIN)
@@ -58,34 +58,28 @@ void sn_adapters_retry(void)
 	atomic_store_explicit(&tried_generation, UINT32_MAX, memory_order_relaxed);
 }
 
-#define FOR_EACH_ATTACHED(slot)                                                                    \
+/* Of each adapter that has attached: its function, where it has one. */
+#define CALL_ALL(function, ...)                                                                    \
 	for (uint32_t slot = 0; slot < sn_adapter_count(); slot++)                                 \
-		if (states[slot] == ATTACHED)
+		if (states[slot] == ATTACHED && adapters[slot]->function)                          \
+			adapters[slot]->function(__VA_ARGS__);
 
 void sn_adapters_detach(void)
 {
-	FOR_EACH_ATTACHED(slot)
-	if (adapters[slot]->detach)
-		adapters[slot]->detach();
+	CALL_ALL(detach)
 }
 
 void sn_adapters_after_fork(void)
 {
-	FOR_EACH_ATTACHED(slot)
-	if (adapters[slot]->after_fork)
-		adapters[slot]->after_fork();
+	CALL_ALL(after_fork)
 }
 
 void sn_adapters_thread_begin(struct sn_thread *thread)
 {
-	FOR_EACH_ATTACHED(slot)
-	if (adapters[slot]->thread_begin)
-		adapters[slot]->thread_begin(thread);
+	CALL_ALL(thread_begin, thread)
 }
 
 void sn_adapters_thread_end(struct sn_thread *thread)
 {
-	FOR_EACH_ATTACHED(slot)
-	if (adapters[slot]->thread_end)
-		adapters[slot]->thread_end(thread);
+	CALL_ALL(thread_end, thread)
 }

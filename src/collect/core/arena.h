@@ -18,6 +18,9 @@
 /* Pages from the kernel, zeroed; NULL when there are none or the process's limit is reached. */
 void *sn_pages_map(size_t bytes);
 void sn_pages_unmap(void *pages, size_t bytes);
+/* What a pointer points to, mapped if it is NULL; NULL without memory. MT: its owner. */
+#define SN_PAGES_ONCE(pointer)                                                                     \
+	((pointer) ? (pointer) : ((pointer) = sn_pages_map(sizeof(*(pointer)))))
 /* Whether the limits that the process has now (RLIMIT_AS, RLIMIT_DATA) allow us to take so much
  * more: all of ours together is at most one part in SN_PAGES_SHARE of what the program leaves of
  * either. Counts it as ours until sn_pages_unclaim. sn_pages_map asks the same by itself: this is

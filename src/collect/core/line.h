@@ -32,6 +32,15 @@ static inline void sn_line_add(struct sn_line *line, const char *text)
 	line->text[line->length] = 0;
 }
 
+/* Several texts, without those that are NULL. */
+#define SN_LINE_ADD(line, ...)                                                                     \
+	do {                                                                                       \
+		const char *const parts[] = {__VA_ARGS__};                                         \
+		for (size_t at = 0; at < sizeof(parts) / sizeof(*parts); at++)                     \
+			if (parts[at])                                                             \
+				sn_line_add(line, parts[at]);                                      \
+	} while (0)
+
 static inline void sn_line_add_in_base(struct sn_line *line, uint64_t number, unsigned base)
 {
 	char digits[21], *digit = digits + sizeof(digits) - 1;

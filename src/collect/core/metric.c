@@ -39,6 +39,18 @@ uint32_t sn_metric(const char *name, const char *unit, const char *source, enum 
 	return metric;
 }
 
+uint32_t sn_metric_once(_Atomic uint32_t *known, const char *name, const char *unit,
+			const char *source, enum sn_metric_kind kind)
+{
+	uint32_t metric = atomic_load_explicit(known, memory_order_relaxed);
+	if (metric != SN_ID_NONE)
+		return metric;
+	metric = sn_metric(name, unit, source, kind, 0);
+	/* relaxed: threads that race store the same number */
+	atomic_store_explicit(known, metric, memory_order_relaxed);
+	return metric;
+}
+
 uint32_t sn_metric_count(void)
 {
 	uint32_t count = atomic_load_explicit(&claimed, memory_order_relaxed);

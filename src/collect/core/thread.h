@@ -210,6 +210,11 @@ const char *sn_drop_name(enum sn_drop cause);
 uint32_t sn_metric(const char *name, const char *unit, const char *source, enum sn_metric_kind kind,
 		   uint64_t period);
 
+/* The same, and its number kept in *known, SN_ID_NONE at first: reports show no metric that is not
+ * used. */
+uint32_t sn_metric_once(_Atomic uint32_t *known, const char *name, const char *unit,
+			const char *source, enum sn_metric_kind kind);
+
 /* What is registered. The records live for ever. */
 struct sn_metric_info {
 	const char *name, *unit, *source;

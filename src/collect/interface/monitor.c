@@ -192,11 +192,6 @@ void sn_monitor_tool_stop(void)
 
 /* ---- the adapter: threads and forks ---- */
 
-static int monitor_attach(void)
-{
-	return 0;
-}
-
 static void report_thread(struct sn_thread *thread, enum sonde_event_kind kind)
 {
 	if (sn_monitor_wants(SONDE_OS))
@@ -229,7 +224,6 @@ static const char *monitor_status(void)
 const struct sn_adapter sn_adapter_monitor = {
     .name = "monitor",
     .purpose = "other tools, through sonde/monitor.h",
-    .attach = monitor_attach,
     .after_fork = monitor_after_fork,
     .thread_begin = monitor_thread_begin,
     .thread_end = monitor_thread_end,

@@ -29,18 +29,6 @@
 static _Atomic uint32_t time_metric = SN_ID_NONE, mark_metric = SN_ID_NONE,
 			range_metric = SN_ID_NONE;
 
-static uint32_t metric_of(_Atomic uint32_t *slot, const char *name, const char *unit,
-			  enum sn_metric_kind kind)
-{
-	uint32_t metric = atomic_load_explicit(slot, memory_order_relaxed);
-	if (metric == SN_ID_NONE) {
-		metric = sn_metric(name, unit, "region", kind, 0);
-		/* relaxed: threads that race store the same number */
-		atomic_store_explicit(slot, metric, memory_order_relaxed);
-	}
-	return metric;
-}
-
 /* ---- where Python opened it ---- */
 
 /* Files whose functions open a region for their caller. */
@@ -198,9 +186,10 @@ static void add_time(struct sn_thread *thread, uint32_t index, const struct trac
 	sn_callpath(thread, NULL, 0);
 	trace(thread, shadow, end_ns, tracer);
 	if (shadow->node != SN_NODE_NONE)
-		sn_cct_add(&thread->cct, shadow->node,
-			   metric_of(&time_metric, "region-time", "ns", SN_METRIC_TIME),
-			   elapsed_ns > shadow->children_ns ? elapsed_ns - shadow->children_ns : 0);
+		sn_cct_add(
+		    &thread->cct, shadow->node,
+		    sn_metric_once(&time_metric, "region-time", "ns", "region", SN_METRIC_TIME),
+		    elapsed_ns > shadow->children_ns ? elapsed_ns - shadow->children_ns : 0);
 	while (index--)
 		if (thread->shadows[index].frame.kind == SN_FRAME_REGION) {
 			thread->shadows[index].children_ns += elapsed_ns;
@@ -258,8 +247,9 @@ void sn_region_mark(const char *name, size_t length)
 		return;
 	uint32_t node = context_of(thread, name, length);
 	if (node != SN_NODE_NONE)
-		sn_cct_add(&thread->cct, node,
-			   metric_of(&mark_metric, "marks", "marks", SN_METRIC_COUNT), 1);
+		sn_cct_add(
+		    &thread->cct, node,
+		    sn_metric_once(&mark_metric, "marks", "marks", "region", SN_METRIC_COUNT), 1);
 	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_REGIONS))
 		SN_TRACE_ADD(thread, .kind = SN_TRACE_INSTANT, .context = node,
 			     .start_ns = sn_now_ns());
@@ -285,9 +275,10 @@ void sn_range_end(const struct sn_range *range)
 		return;
 	uint64_t end_ns = sn_now_ns();
 	if (thread->index == range->thread)
-		sn_cct_add(&thread->cct, range->node,
-			   metric_of(&range_metric, "range-time", "ns", SN_METRIC_TIME),
-			   end_ns - range->start_ns);
+		sn_cct_add(
+		    &thread->cct, range->node,
+		    sn_metric_once(&range_metric, "range-time", "ns", "region", SN_METRIC_TIME),
+		    end_ns - range->start_ns);
 	else
 		sn_drop(thread, SN_DROP_REGION_UNBALANCED, 1);
 	sn_leave(thread);

@@ -25,9 +25,7 @@ static uint64_t start_ns;
 static size_t make_line(char *text, const char *key, const char *value)
 {
 	struct sn_line line = {text, SN_PROPERTY_LINE_BYTES, 0};
-	sn_line_add(&line, key);
-	sn_line_add(&line, "=");
-	sn_line_add(&line, value);
+	SN_LINE_ADD(&line, key, "=", value);
 	return line.length + 1;
 }
 
@@ -161,10 +159,8 @@ static void set_sources(void)
 	struct sn_line line = SN_LINE(sources);
 	sources[0] = 0;
 	for (unsigned i = 0; i < SN_SOURCE_COUNT; i++)
-		if (sn_config.sources & 1u << i) {
-			sn_line_add(&line, line.length ? "," : "");
-			sn_line_add(&line, sn_source_names[i]);
-		}
+		if (sn_config.sources & 1u << i)
+			SN_LINE_ADD(&line, line.length ? "," : NULL, sn_source_names[i]);
 	sn_property_set("call_path", sources);
 }
 
@@ -221,8 +217,7 @@ static size_t live_line(uint32_t index, const char *exit_text, char *line)
 		return 0;
 	char key[64];
 	struct sn_line name = SN_LINE(key);
-	sn_line_add(&name, "adapter.");
-	sn_line_add(&name, sn_adapter_at(adapter)->name);
+	SN_LINE_ADD(&name, "adapter.", sn_adapter_at(adapter)->name);
 	return make_line(line, key, sn_adapter_at(adapter)->status());
 }
 

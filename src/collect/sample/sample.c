@@ -466,8 +466,8 @@ int sn_sampling_init(void)
 static void describe(const struct sn_sample_event *driver, bool by_timer)
 {
 	struct sn_line line = SN_LINE(status);
-	sn_line_add(&line, driver->name);
-	sn_line_add(&line, by_timer ? ", POSIX CPU-time timer at " : ", perf task-clock at ");
+	SN_LINE_ADD(&line, driver->name,
+		    by_timer ? ", POSIX CPU-time timer at " : ", perf task-clock at ");
 	sn_line_add_number(&line, driver->rate);
 	sn_line_add(&line, " Hz");
 }

@@ -99,9 +99,7 @@ static const char *mpi_status(void)
 		return atomic_load_explicit(&is_there, memory_order_relaxed)
 			   ? "the program has made no call of MPI that is measured"
 			   : "no MPI in this process";
-	sn_line_add(&line, name);
-	if (reason)
-		sn_line_add(&line, reason);
+	SN_LINE_ADD(&line, name, reason);
 	if (world_size) {
 		sn_line_add(&line, ", rank ");
 		sn_line_add_number(&line, own_rank);

@@ -21,13 +21,6 @@ struct sn_mpi_epochs {
 	struct side exposed, accessed; /* whom this process has posted to, and started with */
 };
 
-static struct sn_mpi_epochs *epochs_of(struct sn_mpi_communicator *window)
-{
-	if (!window->epochs)
-		window->epochs = sn_pages_map(sizeof(*window->epochs));
-	return window->epochs;
-}
-
 static struct side *side_of(struct sn_mpi_communicator *window, uint8_t epoch)
 {
 	bool is_exposed = epoch == SN_MPI_POST || epoch == SN_MPI_WAIT;
@@ -37,9 +30,8 @@ static struct side *side_of(struct sn_mpi_communicator *window, uint8_t epoch)
 void sn_mpi_epoch_begins(struct sn_mpi_call *call)
 {
 	struct sn_mpi_communicator *window = call->is_part ? call->part.among : NULL;
-	if (!window || !epochs_of(window))
-		return;
-	call->window = window;
+	if (window && SN_PAGES_ONCE(window->epochs))
+		call->window = window;
 }
 
 /* The number of what two do: the n-th of that kind and side. */

@@ -176,8 +176,7 @@ static void find_name(void *unused)
 		if (!length || length >= sizeof(part) || !strncmp(word, "Version:", 8))
 			continue;
 		memcpy(part, word + is_version, length - is_version);
-		sn_line_add(&line, line.length ? " " : "");
-		sn_line_add(&line, part);
+		SN_LINE_ADD(&line, line.length ? " " : NULL, part);
 	}
 }
 

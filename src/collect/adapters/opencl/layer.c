@@ -88,12 +88,6 @@ SN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_ic
 
 /* ---- the adapter ---- */
 
-/* Nothing to look for: the loader comes to us. */
-static int opencl_attach(void)
-{
-	return 0;
-}
-
 static void opencl_detach(void)
 {
 	struct sn_thread *thread = sn_thread_self();
@@ -114,8 +108,7 @@ static const char *opencl_status(void)
 	for (uint32_t index = 0; (device = sn_cl_device_at(index)); index++) {
 		uint64_t error_ns =
 		    atomic_load_explicit(&device->clock.error_ns, memory_order_relaxed);
-		sn_line_add(&line, "; ");
-		sn_line_add(&line, device->name);
+		SN_LINE_ADD(&line, "; ", device->name);
 		if (error_ns == UINT64_MAX)
 			continue;
 		sn_line_add(&line, ", clock known to ");
@@ -135,7 +128,6 @@ static const char *opencl_status(void)
 const struct sn_adapter sn_adapter_opencl = {
     .name = "opencl",
     .purpose = "OpenCL calls, kernels and copies",
-    .attach = opencl_attach,
     .detach = opencl_detach,
     .after_fork = sn_cl_pending_after_fork,
     .thread_begin = sn_cl_thread_begin,

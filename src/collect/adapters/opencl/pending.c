@@ -106,19 +106,13 @@ static const struct {
     [OPERATION_BYTES + SN_CL_MAP] = {"map-bytes", "bytes", SN_METRIC_BYTES},
 };
 
-/* Registers a metric when it is first used, so that reports show no empty ones. */
 static void add(struct sn_thread *thread, uint32_t node, unsigned metric, uint64_t value)
 {
-	static _Atomic uint32_t numbers[METRIC_COUNT]; /* plus 1; 0 not registered */
-	/* relaxed: threads that race store the same number */
-	uint32_t number = atomic_load_explicit(&numbers[metric], memory_order_relaxed);
-	if (!number) {
-		number = 1 + sn_metric(metrics[metric].name, metrics[metric].unit, "opencl",
-				       metrics[metric].kind, 0);
-		atomic_store_explicit(&numbers[metric], number, memory_order_relaxed);
-	}
-	if (number != SN_ID_NONE + 1u)
-		sn_cct_add(&thread->cct, node, number - 1, value);
+	static _Atomic uint32_t numbers[METRIC_COUNT] = {[0 ... METRIC_COUNT - 1] = SN_ID_NONE};
+	uint32_t number = sn_metric_once(&numbers[metric], metrics[metric].name,
+					 metrics[metric].unit, "opencl", metrics[metric].kind);
+	if (number != SN_ID_NONE)
+		sn_cct_add(&thread->cct, node, number, value);
 }
 
 /* ---- a thread's state ---- */

@@ -39,10 +39,8 @@ static const char *openmp_status(void)
 		return "off: SONDE_OPENMP is 0";
 	if (!tool && !sn_gomp_count())
 		return "no OpenMP in this process";
-	sn_line_add(&line, "workers below the code that starts their regions: ");
-	sn_line_add(&line, tool ? tool : "");
-	if (sn_gomp_count())
-		sn_line_add(&line, tool ? ", libgomp" : "libgomp");
+	SN_LINE_ADD(&line, "workers below the code that starts their regions: ", tool,
+		    tool && sn_gomp_count() ? ", " : NULL, sn_gomp_count() ? "libgomp" : NULL);
 	return storage;
 }
 

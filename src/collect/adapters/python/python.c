@@ -164,16 +164,19 @@ static const char *python_status(void)
 	struct sn_line text = SN_LINE(storage);
 	if (!reason && !target)
 		return "no CPython in this process";
-	sn_line_add(&text, reason ? "off: " : "");
-	sn_line_add(&text, reason ? reason : "");
-	sn_line_add(&text, reason ? " (CPython " : "CPython ");
+	if (reason)
+		SN_LINE_ADD(&text, "off: ", reason, " (");
+	sn_line_add(&text, "CPython ");
 	sn_line_add_number(&text, hex >> 24);
 	sn_line_add(&text, ".");
 	sn_line_add_number(&text, hex >> 16 & 255);
-	sn_line_add(&text, reason ? ")" : " in ");
-	sn_line_add(&text, reason ? "" : target->module->path);
-	if (!reason && !atomic_load_explicit(&proved, memory_order_relaxed))
-		sn_line_add(&text, ", no frame seen yet");
+	if (reason)
+		sn_line_add(&text, ")");
+	else
+		SN_LINE_ADD(&text, " in ", target->module->path,
+			    atomic_load_explicit(&proved, memory_order_relaxed)
+				? NULL
+				: ", no frame seen yet");
 	return storage;
 }
 

@@ -266,10 +266,8 @@ static void remember(struct sn_torch_thread *self, struct entry *known, uint64_t
 static uint32_t context(struct sn_torch_thread *self, const struct base *base, uintptr_t stack,
 			uintptr_t pc, bool of_shadow)
 {
-	if (!self->memo)
-		self->memo = sn_pages_map(sizeof(*self->memo));
 	uint64_t key = 0;
-	if (self->memo && base->operator)
+	if (SN_PAGES_ONCE(self->memo) && base->operator)
 		key = inner_key(self->thread, base, stack, pc, of_shadow);
 	else if (self->memo)
 		key = path_key(self, base, stack, pc, of_shadow);

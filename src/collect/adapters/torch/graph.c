@@ -130,13 +130,6 @@ static uint32_t count_in_iteration(uint64_t key, uint64_t iteration)
 	return (uint32_t)(next & 0xffffff) - 1;
 }
 
-static struct sn_torch_graph *graph_of(struct sn_torch_thread *self)
-{
-	if (!self->graph)
-		self->graph = sn_pages_map(sizeof(*self->graph));
-	return self->graph;
-}
-
 static struct entry *top_of(struct sn_torch_graph *graph)
 {
 	return graph->depth && graph->depth <= DEPTH ? graph->entries + graph->depth - 1 : NULL;
@@ -236,7 +229,7 @@ static uint32_t node_of_operator(struct sn_torch_thread *self, const char *name,
 
 static void begin(struct sn_torch_thread *self, const void *function, const char *name)
 {
-	struct sn_torch_graph *graph = graph_of(self);
+	struct sn_torch_graph *graph = SN_PAGES_ONCE(self->graph);
 	if (!graph)
 		return;
 	struct entry *outer = top_of(graph);
@@ -318,7 +311,7 @@ static uint64_t sequence_key(uint64_t torch_id, uint64_t sequence)
 
 void sn_torch_graph_forward(struct sn_torch_thread *self, uint64_t sequence)
 {
-	struct sn_torch_graph *graph = graph_of(self);
+	struct sn_torch_graph *graph = SN_PAGES_ONCE(self->graph);
 	uint32_t depth = graph ? graph->depth : 0;
 	if (!depth || !self->torch_id)
 		return;
@@ -410,7 +403,7 @@ static void drop_stale(struct sn_torch_graph *graph, uintptr_t stack)
 void sn_torch_graph_backward(struct sn_torch_thread *self, const struct sn_torch_node *node,
 			     uintptr_t stack)
 {
-	struct sn_torch_graph *graph = graph_of(self);
+	struct sn_torch_graph *graph = SN_PAGES_ONCE(self->graph);
 	if (!graph)
 		return;
 	drop_stale(graph, stack);

@@ -154,9 +154,7 @@ static const struct entry_point *point_at(uintptr_t pc)
 
 static struct sn_torch_names *names_of(struct sn_torch_thread *self)
 {
-	if (!self->names)
-		self->names = sn_pages_map(sizeof(*self->names));
-	return self->names;
+	return SN_PAGES_ONCE(self->names);
 }
 
 struct naming {

@@ -157,19 +157,15 @@ static const char *status(void)
 			   : "PyTorch is loaded, but it calls none of the functions that are "
 			     "followed";
 	struct sn_line line = SN_LINE(status_line);
-	sn_line_add(&line, sn_module_at(torch_module)->path);
-	sn_line_add(&line, ": ");
-	sn_line_add(&line, backward_status());
+	SN_LINE_ADD(&line, sn_module_at(torch_module)->path, ": ", backward_status());
 	if (exact)
 		sn_line_add(&line, exact_failed
 				       ? "; exact operators not possible: it has no callback"
 				   : nodes ? "; exact operators that the program calls"
 					   : "; exact operators");
-	if (sn_config.graph) {
-		sn_line_add(&line, "; graph");
-		sn_line_add(&line, sn_torch_graph_lack() ? ": " : "");
-		sn_line_add(&line, sn_torch_graph_lack() ? sn_torch_graph_lack() : "");
-	}
+	if (sn_config.graph)
+		SN_LINE_ADD(&line, "; graph", sn_torch_graph_lack() ? ": " : NULL,
+			    sn_torch_graph_lack());
 	if (sn_config.tensor_memory)
 		sn_line_add(&line,
 			    memory_failed ? "; no room for tensor memory" : "; tensor memory");
