@@ -99,7 +99,7 @@ int sn_folder_open(struct sn_folder *folder, const char *path, const char *const
 	folder->path = strdup(path);
 	if (!folder->path) {
 		folder->place.folder = -1;
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	}
 	for (size_t length = strlen(path); length > 1 && folder->path[length - 1] == '/';)
 		folder->path[--length] = '\0';

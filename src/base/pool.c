@@ -29,7 +29,7 @@ unsigned sn_pool_threads(unsigned wanted)
 	return wanted < SN_POOL_THREADS ? wanted : SN_POOL_THREADS;
 }
 
-static void *take_items(void *argument)
+static void *run_items(void *argument)
 {
 	struct pool *pool = argument;
 	/* relaxed: what an item works on was complete before any thread was started, and is looked
@@ -52,9 +52,9 @@ int sn_pool_run(unsigned threads, size_t count, sn_pool_work *work, void *contex
 	pthread_t started[SN_POOL_THREADS];
 	unsigned others = 0;
 	while (others + 1 < threads && others + 1 < count && others + 1 < SN_POOL_THREADS &&
-	       !pthread_create(started + others, NULL, take_items, &pool))
+	       !pthread_create(started + others, NULL, run_items, &pool))
 		others++;
-	take_items(&pool);
+	run_items(&pool);
 	while (others)
 		pthread_join(started[--others], NULL);
 	return atomic_load(&pool.result);

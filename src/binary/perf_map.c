@@ -214,7 +214,8 @@ static const char *before_number(const char *text, const char *end)
 
 /* "NAME FILE:LINE:COLUMN", or of Node 18 and before "NAME FILE:LINE"; false where it is not of that
  * form. */
-static bool take_apart(const char *text, struct sn_string_pool *pool, struct sn_symbol_frame *frame)
+static bool parse_frame(const char *text, struct sn_string_pool *pool,
+			struct sn_symbol_frame *frame)
 {
 	const char *space = strchr(text, ' ');
 	const char *last = space ? before_number(space + 1, text + strlen(text)) : NULL;
@@ -248,7 +249,7 @@ static bool name_line(const struct line *line, struct sn_string_pool *pool,
 		      struct sn_symbol_frame *frame)
 {
 	const char *script = after_kind(line->name);
-	if (!script || !take_apart(script, pool, frame))
+	if (!script || !parse_frame(script, pool, frame))
 		frame->name = sn_string_pool_string(pool, line->name);
 	return frame->name;
 }

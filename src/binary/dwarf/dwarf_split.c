@@ -12,7 +12,7 @@ enum { COLUMN_INFO = 1, COLUMN_ABBREV = 3, COLUMN_STR_OFFSETS = 6, COLUMN_RNGLIS
 
 /* ---- sections ---- */
 
-static void take_sections(struct sn_dwarf_file *file, struct sn_elf_file *elf)
+static void copy_sections(struct sn_dwarf_file *file, struct sn_elf_file *elf)
 {
 	file->info = sn_elf_file_contents(elf, ".debug_info.dwo");
 	file->abbrev = sn_elf_file_contents(elf, ".debug_abbrev.dwo");
@@ -121,7 +121,7 @@ static struct sn_dwarf_split *open_unit(struct sn_elf_file *elf, bool is_package
 	if (!split)
 		return NULL;
 	split->file.budget = skeleton->file->budget;
-	take_sections(&split->file, elf);
+	copy_sections(&split->file, elf);
 	if ((!is_package || cut_to_unit(&split->file, elf, skeleton->dwo_id)) &&
 	    !sn_dwarf_file_list(&split->file))
 		split->unit = find_unit(&split->file, skeleton);

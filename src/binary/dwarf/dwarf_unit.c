@@ -461,9 +461,9 @@ static bool find_abbrev(struct sn_dwarf_unit *unit, uint64_t code, uint16_t *tag
 	return false;
 }
 
-static void take_unit_attribute(struct sn_dwarf_unit *unit, uint16_t name,
-				struct sn_dwarf_value value, struct sn_dwarf_value *ranges,
-				struct sn_dwarf_value *high)
+static void set_unit_attribute(struct sn_dwarf_unit *unit, uint16_t name,
+			       struct sn_dwarf_value value, struct sn_dwarf_value *ranges,
+			       struct sn_dwarf_value *high)
 {
 	switch (name) {
 	case DW_AT_name:
@@ -504,7 +504,7 @@ static void take_unit_attribute(struct sn_dwarf_unit *unit, uint16_t name,
 }
 
 /* The bases come first in a pass of their own: other attributes' forms refer to them. */
-static void take_base(struct sn_dwarf_unit *unit, uint16_t name, struct sn_dwarf_value value)
+static void set_base(struct sn_dwarf_unit *unit, uint16_t name, struct sn_dwarf_value value)
 {
 	if (name == DW_AT_str_offsets_base)
 		unit->str_offsets_base = value.number;
@@ -533,9 +533,9 @@ void sn_dwarf_unit_read(struct sn_dwarf_unit *unit, struct sn_dwarf_value *range
 			struct sn_dwarf_value value =
 			    sn_dwarf_read(unit, &values, attribute.form, attribute.implicit);
 			if (pass == 0)
-				take_base(unit, attribute.name, value);
+				set_base(unit, attribute.name, value);
 			else
-				take_unit_attribute(unit, attribute.name, value, ranges, &high);
+				set_unit_attribute(unit, attribute.name, value, ranges, &high);
 		}
 	}
 	if (high.class == SN_DWARF_ADDRESS)
@@ -546,9 +546,9 @@ void sn_dwarf_unit_read(struct sn_dwarf_unit *unit, struct sn_dwarf_value *range
 
 /* ---- ranges ---- */
 
-typedef bool take_range(void *data, uint64_t start, uint64_t end);
+typedef bool range_visitor(void *data, uint64_t start, uint64_t end);
 
-static void ranges_before_5(struct sn_dwarf_unit *unit, uint64_t offset, take_range *take,
+static void ranges_before_5(struct sn_dwarf_unit *unit, uint64_t offset, range_visitor *take,
 			    void *data)
 {
 	/* a skeleton says it for the unit it stands for */
@@ -607,7 +607,8 @@ static bool read_range(struct sn_dwarf_unit *unit, struct sn_cursor *cursor, uin
 	return ok && !cursor->failed;
 }
 
-static void ranges_of_5(struct sn_dwarf_unit *unit, uint64_t offset, take_range *take, void *data)
+static void ranges_of_5(struct sn_dwarf_unit *unit, uint64_t offset, range_visitor *take,
+			void *data)
 {
 	struct sn_cursor cursor = sn_cursor_at(unit->file->rnglists, offset);
 	uint64_t base = unit->low_pc, start, end;
@@ -616,7 +617,7 @@ static void ranges_of_5(struct sn_dwarf_unit *unit, uint64_t offset, take_range 
 			return;
 }
 
-void sn_dwarf_ranges(struct sn_dwarf_unit *unit, struct sn_dwarf_value ranges, take_range *take,
+void sn_dwarf_ranges(struct sn_dwarf_unit *unit, struct sn_dwarf_value ranges, range_visitor *take,
 		     void *data)
 {
 	if (ranges.class == SN_DWARF_INDEX) {

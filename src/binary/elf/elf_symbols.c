@@ -100,7 +100,7 @@ struct pass {
 	uint32_t covered;
 };
 
-static void take_sized(struct pass *pass, const Elf64_Sym *symbol, size_t first)
+static void add_sized(struct pass *pass, const Elf64_Sym *symbol, size_t first)
 {
 	uint64_t end = symbol->st_value + symbol->st_size;
 	const char *name = NULL;
@@ -126,7 +126,7 @@ static void take_sized(struct pass *pass, const Elf64_Sym *symbol, size_t first)
 	}
 }
 
-static void take_unsized(struct pass *pass, const Elf64_Sym *symbol, size_t first)
+static void add_unsized(struct pass *pass, const Elf64_Sym *symbol, size_t first)
 {
 	struct sn_elf_near *near = &pass->near[first];
 	if (near->name && near->start > symbol->st_value)
@@ -194,9 +194,9 @@ void sn_elf_symbols_resolve(struct sn_elf_file *file, struct sn_elf_section *tab
 		if (first == count)
 			continue;
 		if (symbol.st_size > 0)
-			take_sized(&pass, &symbol, first);
+			add_sized(&pass, &symbol, first);
 		else
-			take_unsized(&pass, &symbol, first);
+			add_unsized(&pass, &symbol, first);
 	}
 	settle_unsized(&pass);
 }

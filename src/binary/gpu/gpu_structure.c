@@ -69,8 +69,8 @@ static int place_block(struct work *work, uint32_t block)
 }
 
 /* Calls that come back; jumps to other functions are none. */
-static int take_calls(struct work *work, const struct sn_gpu_function *function,
-		      struct sn_structure_function *result)
+static int add_calls(struct work *work, const struct sn_gpu_function *function,
+		     struct sn_structure_function *result)
 {
 	const struct sn_gpu_binary *binary = work->locator.binary;
 	uint64_t length = binary->vendor == SN_GPU_NVIDIA ? 16 : 4;
@@ -113,7 +113,7 @@ static int write_function(struct work *work, const struct sn_gpu_function *funct
 					       .unresolved_count = function->has_unknown_jump};
 	for (uint32_t i = 0; i < work->locator.forest.loop_count; i++)
 		result.irreducible_count += work->locator.forest.loops[i].is_irreducible;
-	if (take_calls(work, function, &result) < 0)
+	if (add_calls(work, function, &result) < 0)
 		return SN_ERR_MEMORY;
 	writer->write(writer->data, &result, out);
 	return 0;

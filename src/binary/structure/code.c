@@ -156,7 +156,7 @@ static bool is_function_slot(const struct sn_code *code, uint32_t type)
 	return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
 }
 
-static int take_slots(struct sn_code *code, struct sn_elf_section *section, size_t *capacity)
+static int read_slots(struct sn_code *code, struct sn_elf_section *section, size_t *capacity)
 {
 	struct sn_elf_relocations relocations = sn_elf_relocations(code->file, section);
 	Elf64_Rela entry;
@@ -178,7 +178,7 @@ static int find_noreturn_slots(struct sn_code *code)
 	for (uint32_t i = 0; i < code->file->section_count; i++) {
 		struct sn_elf_section *section = &code->file->sections[i];
 		if (section->header.sh_type == SHT_RELA && section->header.sh_link > 0 &&
-		    take_slots(code, section, &capacity) < 0)
+		    read_slots(code, section, &capacity) < 0)
 			return SN_ERR_MEMORY;
 	}
 	sn_sort_u64(code->noreturn_slots, code->noreturn_slot_count);

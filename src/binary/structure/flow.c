@@ -168,8 +168,8 @@ static void add_call(struct sn_flow *flow, uint64_t at, uint8_t length, uint64_t
 }
 
 /* Notes a call, and where an exception from it goes, if that is in the function. */
-static uint8_t take_call(struct sn_flow *flow, uint64_t at, const struct sn_insn *insn,
-			 bool comes_back)
+static uint8_t follow_call(struct sn_flow *flow, uint64_t at, const struct sn_insn *insn,
+			   bool comes_back)
 {
 	const struct sn_flow_part *part;
 	uint64_t pad = 0;
@@ -188,7 +188,7 @@ static void add_jump(struct sn_flow *flow, uint64_t at)
 }
 
 /* What an instruction does to the flow: MARK_ENDS and MARK_WAYS. */
-static uint8_t take_insn(struct sn_flow *flow, uint64_t at, const struct sn_insn *insn)
+static uint8_t follow_insn(struct sn_flow *flow, uint64_t at, const struct sn_insn *insn)
 {
 	switch (insn->kind) {
 	case SN_INSN_JUMP:
@@ -201,9 +201,11 @@ static uint8_t take_insn(struct sn_flow *flow, uint64_t at, const struct sn_insn
 		add_jump(flow, at);
 		return MARK_ENDS;
 	case SN_INSN_CALL:
-		return take_call(flow, at, insn, sn_code_call_returns(flow->code, insn->target, 0));
+		return follow_call(flow, at, insn,
+				   sn_code_call_returns(flow->code, insn->target, 0));
 	case SN_INSN_CALL_INDIRECT:
-		return take_call(flow, at, insn, sn_code_call_returns(flow->code, 0, insn->target));
+		return follow_call(flow, at, insn,
+				   sn_code_call_returns(flow->code, 0, insn->target));
 	case SN_INSN_RETURN:
 	case SN_INSN_TRAP:
 		return MARK_ENDS;
@@ -227,7 +229,7 @@ static void follow(struct sn_flow *flow, uint64_t address)
 			return;
 		}
 		flow->marks[position] |= insn.length;
-		uint8_t marks = take_insn(flow, address, &insn);
+		uint8_t marks = follow_insn(flow, address, &insn);
 		flow->marks[position] |= marks;
 		address += insn.length;
 		position += insn.length;

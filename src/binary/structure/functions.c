@@ -373,7 +373,7 @@ static bool list_cold_names(const struct sn_code *code, struct cold_names *cold)
 }
 
 /* A local function's parts are of its own source file; else the name decides. */
-static void take_owner(struct sn_code *code, const struct symbol_walk *walk, uint32_t cold)
+static void set_owner(struct sn_code *code, const struct symbol_walk *walk, uint32_t cold)
 {
 	struct sn_code_function *part = &code->functions[cold];
 	uint32_t owner = sn_code_function_at(code, walk->symbol.st_value);
@@ -394,7 +394,7 @@ static int find_owners(struct sn_code *code, struct sn_elf_file *file, struct sn
 		uint32_t number = sn_intern_find(&cold.names, walk.name, strlen(walk.name));
 		uint32_t at = number == SN_INTERN_NONE ? SN_CODE_NONE : cold.first[number];
 		for (; at != SN_CODE_NONE; at = cold.next[at])
-			take_owner(code, &walk, at);
+			set_owner(code, &walk, at);
 	}
 	sn_intern_release(&cold.names);
 	free(cold.first);

@@ -94,7 +94,7 @@ static bool take(struct decoding *d, uint8_t *byte)
 }
 
 /* Prefixes in any order and number; REX only directly before the opcode counts. */
-static bool take_prefixes(struct decoding *d)
+static bool decode_prefixes(struct decoding *d)
 {
 	while (take(d, &d->opcode)) {
 		bool is_rex = (d->opcode & 0xf0) == 0x40;
@@ -130,7 +130,7 @@ static bool take_prefixes(struct decoding *d)
 }
 
 /* VEX, EVEX and XOP: the map is in the prefix. */
-static bool take_vector_prefix(struct decoding *d)
+static bool decode_vector_prefix(struct decoding *d)
 {
 	uint8_t first, skipped;
 	unsigned more = d->opcode == 0x62 ? 2 : d->opcode == 0xc5 ? 0 : 1;
@@ -148,13 +148,13 @@ static bool take_vector_prefix(struct decoding *d)
 }
 
 /* The opcode with its map. */
-static bool take_opcode(struct decoding *d)
+static bool decode_opcode(struct decoding *d)
 {
-	if (!take_prefixes(d))
+	if (!decode_prefixes(d))
 		return false;
 	bool is_xop = d->opcode == 0x8f && d->at < d->bytes && (d->code[d->at] & 0x1f) >= MAP_XOP8;
 	if (d->opcode == 0xc4 || d->opcode == 0xc5 || d->opcode == 0x62 || is_xop)
-		return take_vector_prefix(d);
+		return decode_vector_prefix(d);
 	if (d->opcode != 0x0f)
 		return true;
 	d->map = MAP_0F;
@@ -214,7 +214,7 @@ static bool skip(struct decoding *d, size_t bytes)
 	return d->at <= d->bytes;
 }
 
-static bool take_modrm(struct decoding *d)
+static bool decode_modrm(struct decoding *d)
 {
 	uint8_t sib = 0;
 	if (!take(d, &d->modrm))
@@ -334,10 +334,10 @@ static void classify_two(const struct decoding *d, uint64_t next, struct sn_insn
 bool sn_insn_decode_x86(const uint8_t *code, size_t bytes, uint64_t address, struct sn_insn *insn)
 {
 	struct decoding d = {.code = code, .bytes = bytes < LENGTH_MAX ? bytes : LENGTH_MAX};
-	if (!take_opcode(&d))
+	if (!decode_opcode(&d))
 		return false;
 	uint8_t form = form_of(&d);
-	if ((form & X) || ((form & M) && !take_modrm(&d)) || !skip(&d, immediate_bytes(&d, form)))
+	if ((form & X) || ((form & M) && !decode_modrm(&d)) || !skip(&d, immediate_bytes(&d, form)))
 		return false;
 	*insn = (struct sn_insn){.length = (uint8_t)d.at, .kind = SN_INSN_OTHER};
 	if (!d.has_vector_prefix && d.map == MAP_ONE)

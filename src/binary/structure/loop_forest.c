@@ -127,7 +127,7 @@ static uint32_t discover(struct building *b, uint32_t block, uint32_t parent)
 }
 
 /* An edge between two vertices that were both met before. */
-static void take_edge(struct building *b, uint32_t from, uint32_t to, const uint32_t *finished)
+static void follow_edge(struct building *b, uint32_t from, uint32_t to, const uint32_t *finished)
 {
 	if (!finished[to]) {
 		add_item(b, &b->backs[to], from, to);
@@ -157,7 +157,7 @@ static void search(struct building *b, uint32_t root, uint32_t *finished)
 		}
 		uint32_t to = b->successors[b->next[block]++];
 		if (b->vertex[to] != NONE) {
-			take_edge(b, vertex, b->vertex[to], finished);
+			follow_edge(b, vertex, b->vertex[to], finished);
 			continue;
 		}
 		uint32_t found = discover(b, to, vertex);

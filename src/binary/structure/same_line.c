@@ -221,7 +221,7 @@ static int by_source(const void *left, const void *right, void *loops)
 	return a->is_known ? compare_first(&a->first, &b->first, loops) : 0;
 }
 
-static void take_first(struct source_loop *of, const struct sn_same_line_place *place,
+static void keep_first(struct source_loop *of, const struct sn_same_line_place *place,
 		       const struct sn_nest_loop *loops)
 {
 	if (!of->is_known || compare_first(place, &of->first, loops) < 0)
@@ -249,14 +249,14 @@ static void number_all(struct sn_same_line *line, struct sn_nest_loop *loops, ui
 		same[i] = found[i].loop = i;
 	unite_nested(line, loops, count, spans, same);
 	for (size_t i = 0; i < line->place_count; i++)
-		take_first(&found[line->places[i].loop], &line->places[i], loops);
+		keep_first(&found[line->places[i].loop], &line->places[i], loops);
 	unite_all(line, same);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t one = one_of(same, i);
 		if (one == i)
 			continue;
 		if (found[i].is_known)
-			take_first(&found[one], &found[i].first, loops);
+			keep_first(&found[one], &found[i].first, loops);
 		found[i] = (struct source_loop){.loop = i};
 	}
 	qsort_r(found, count, sizeof(*found), by_source, loops);

@@ -257,7 +257,7 @@ int sn_graph_text(const struct sn_graph_view *view, FILE *out, struct sn_error *
 		print_title(view, sonde_graph_model(view->graph, i), out);
 		int result = print_times(view, i, out);
 		if (result)
-			return sn_fail(error, result, "out of memory");
+			return sn_fail_memory(error);
 		result = sn_graph_table(view->db, view->graph, i, view->by, &table, error);
 		if (!result)
 			print_rows(view, &table, out);

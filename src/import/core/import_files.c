@@ -62,7 +62,7 @@ static int list_entries(const char *folder, struct sn_import_files *all, struct 
 	closedir(open);
 	if (all->count)
 		qsort(all->paths, all->count, sizeof(*all->paths), compare);
-	return result ? sn_fail(error, result, "out of memory") : 0;
+	return result ? sn_fail_memory(error) : 0;
 }
 
 /* Adds what is of a known format in a folder. */

@@ -278,7 +278,7 @@ int sn_dataflow_match(struct sn_track_sink *sink, struct sn_execution_trace *tra
 		found = match_order(&match);
 	}
 	int result = found < 0
-			 ? sn_fail(error, found, "out of memory")
+			 ? sn_fail_memory(error)
 			 : sn_execution_trace_make(trace, source, sink->rank, sink->run, error);
 	if (!result && put_times(&match, untimed))
 		result = sn_fail_memory(error);

@@ -478,7 +478,7 @@ int sn_execution_trace_make(struct sn_execution_trace *reading, const char *sour
 	joining->reading = reading;
 	int result = join(joining);
 	free(joining);
-	return result ? sn_fail(error, result, "out of memory") : 0;
+	return result ? sn_fail_memory(error) : 0;
 }
 
 int sn_execution_trace_open(const char *path, struct sn_db_builder *builder,

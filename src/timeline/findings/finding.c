@@ -83,7 +83,7 @@ int sn_findings(const struct sn_answers *answers, struct sn_findings *findings,
 	for (int rule = 0; rule < SN_RULES && !result; rule++)
 		result = rules[rule].find(&input, findings, error);
 	if (!result && findings->has_failed)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	sn_critical_path_release(&path);
 	return result;
 }

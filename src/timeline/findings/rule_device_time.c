@@ -66,7 +66,7 @@ int sn_rule_device_time(const struct sn_rule_input *input, struct sn_findings *f
 	struct sn_node_sum *nodes =
 	    sn_node_sums_of_contexts(&answers->nodes, answers->times.context_ns, &count);
 	if (!nodes)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	struct sn_finding *finding = sn_findings_add(findings, SN_RULE_device_time, 0);
 	put_parts(answers, finding);
 	put_spread(answers, finding);

@@ -68,7 +68,5 @@ int sn_rule_device_waits(const struct sn_rule_input *input, struct sn_findings *
 		sn_finding_put(finding, "then_share", "ratio",
 			       reasons.ns[reasons.second] / reasons.all);
 	}
-	return put_host(input->answers, &reasons, finding)
-		   ? sn_fail(error, SN_ERR_MEMORY, "out of memory")
-		   : 0;
+	return put_host(input->answers, &reasons, finding) ? sn_fail_memory(error) : 0;
 }

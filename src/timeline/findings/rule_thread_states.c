@@ -34,7 +34,7 @@ int sn_rule_thread_states(const struct sn_rule_input *input, struct sn_findings 
 	size_t count;
 	const struct sn_thread_time **list = sn_threads_by_running(input->threads, false, &count);
 	if (!list)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	for (size_t i = 0; i < count && i < MOST_THREADS; i++)
 		put(input->threads, list[i], findings);
 	free(list);

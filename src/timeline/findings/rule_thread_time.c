@@ -38,14 +38,14 @@ int sn_rule_thread_time(const struct sn_rule_input *input, struct sn_findings *f
 	if (answers->times.count)
 		return 0;
 	double *times = calloc(contexts + 1ull, sizeof(*times));
-	int result = times ? sn_activity_times(&answers->processes, times, error)
-			   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result =
+	    times ? sn_activity_times(&answers->processes, times, error) : sn_fail_memory(error);
 	for (uint32_t i = 0; i < contexts && !result; i++)
 		all += times[i];
 	struct sn_node_sum *sums =
 	    result ? NULL : sn_node_sums_of_contexts(&answers->nodes, times, &count);
 	if (!result && !sums)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (count)
 		put(answers, all, sums, count, findings);
 	free(sums);
