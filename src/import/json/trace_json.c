@@ -84,8 +84,9 @@ static bool is_space(char character)
 /* Where an event ends, as far as can be told, as late in the text as possible; else its end. */
 static size_t guess_end(const char *text, size_t length)
 {
-	for (const char *open = text + length;
-	     (open = memrchr(text, '{', (size_t)(open - text)));) {
+	for (const char *open = text + length; open > text;) {
+		if (*--open != '{')
+			continue;
 		const char *next = open + 1, *before = open;
 		while (next < text + length && is_space(*next))
 			next++;

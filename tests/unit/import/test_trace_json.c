@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { EVENTS = 6000 };
+enum { EVENTS = 2500 };
 
 static char path[] = "/tmp/test-trace-json-XXXXXX";
 
