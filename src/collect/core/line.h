@@ -70,6 +70,14 @@ static inline const char *sn_parse_number(const char *text, unsigned base, uint6
 	return text;
 }
 
+/* An inode, which may take all 64 bits: up to 20 digits, always all of them. Where it ends. */
+static inline const char *sn_parse_inode(const char *text, uint64_t *inode)
+{
+	for (*inode = 0; *text >= '0' && *text <= '9'; text++)
+		*inode = *inode * 10 + (uint64_t)(*text - '0');
+	return text;
+}
+
 /* Bit n for each of names[n] that is in a list separated by commas; others are ignored. */
 static inline unsigned sn_parse_names(const char *list, const char *const *names, unsigned count)
 {
@@ -100,7 +108,8 @@ static inline size_t sn_read_text(int folder, const char *path, char *text, size
 {
 	int saved_errno = errno;
 	int fd = (int)syscall(SYS_openat, folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	long length = fd < 0 ? 0 : syscall(SYS_read, fd, text, bytes - 1);
+	/* not read(2): `path` may be a pipe of the program's, from which that would take bytes */
+	long length = fd < 0 ? 0 : syscall(SYS_pread64, fd, text, bytes - 1, 0L);
 	if (fd >= 0)
 		syscall(SYS_close, fd);
 	errno = saved_errno;

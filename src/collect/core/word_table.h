@@ -54,7 +54,7 @@ static inline struct sn_word_slot *sn_word_find(const struct sn_word_table *tabl
 static inline uintptr_t sn_word_get(const struct sn_word_table *table, uintptr_t word,
 				    uintptr_t otherwise)
 {
-	const struct sn_word_slot *slot = sn_word_find(table, word);
+	const struct sn_word_slot *slot = word ? sn_word_find(table, word) : NULL;
 	return slot ? atomic_load_explicit(&slot->value, memory_order_acquire) : otherwise;
 }
 

@@ -106,7 +106,7 @@ static bool parse_mapping(const char *line, struct mapping *mapping)
 	mapping->executable = line[0] && line[1] && line[2] == 'x';
 	line = sn_parse_number(skip_word(line), 16, &mapping->offset);
 	line = skip_word(skip_word(line)); /* now at the inode */
-	line = sn_parse_number(line, 10, &mapping->inode);
+	line = sn_parse_inode(line, &mapping->inode);
 	while (*line == ' ')
 		line++;
 	mapping->path = line;

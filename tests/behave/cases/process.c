@@ -551,6 +551,20 @@ CASE(environment)
 	say("spawned: %s\n", ended(child));
 }
 
+/* What is no program, and a pipe: nobody may read from it to find that out. */
+CASE(pipe_as_program)
+{
+	char path[32], text[8] = "";
+	int ends[2];
+	pid_t child;
+	char *arguments[] = {"pipe", NULL};
+	MUST(pipe(ends));
+	MUST(write(ends[1], "hello", 5));
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	say("spawned: %d\n", posix_spawn(&child, path, NULL, NULL, arguments, environ));
+	say("left: %zd bytes, %s\n", MUST(read(ends[0], text, sizeof(text) - 1)), text);
+}
+
 /* What it finds that nobody else gave it. */
 CASE(own_environment)
 {

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -52,6 +53,28 @@ static void test_characters(void **state)
 	}
 }
 
+static void test_inodes(void **state)
+{
+	uint64_t inode;
+	const char *text = "18446744073709551615   /usr/lib/libc.so.6";
+	assert_ptr_equal(sn_parse_inode(text, &inode), text + 20);
+	assert_true(inode == UINT64_MAX);
+}
+
+/* A pipe that somebody takes for a file keeps what is in it. */
+static void test_pipes(void **state)
+{
+	int ends[2];
+	char path[32], text[8];
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "hello", 5), 5);
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	assert_int_equal(sn_read_text(AT_FDCWD, path, text, sizeof(text)), 0);
+	assert_int_equal(read(ends[0], text, sizeof(text)), 5);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void test_files(void **state)
 {
 	char text[8] = "before";
@@ -67,10 +90,9 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_numbers),
-	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_characters),
-	    cmocka_unit_test(test_files),
+	    cmocka_unit_test(test_numbers),    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_characters), cmocka_unit_test(test_inodes),
+	    cmocka_unit_test(test_pipes),      cmocka_unit_test(test_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

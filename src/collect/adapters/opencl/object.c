@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define TABLE_BITS 13u
+#define TABLE_BITS 14u
 
 static struct sn_word_slot queue_slots[1u << TABLE_BITS], kernel_slots[1u << TABLE_BITS];
 static const struct sn_word_table queues = {queue_slots, TABLE_BITS},

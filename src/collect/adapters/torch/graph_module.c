@@ -74,6 +74,9 @@ static uintptr_t type_of(uintptr_t object)
 static void add(uintptr_t module, const char *path)
 {
 	size_t length = strlen(path);
+	/* a place first: a module that has none is added again at each call */
+	if (!sn_word_find(&modules, module) && !sn_word_add(&modules, module, 0))
+		return;
 	struct known *known = sn_bump_alloc(&memory, sizeof(*known) + length + 1);
 	if (!known)
 		return;

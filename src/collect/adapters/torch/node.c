@@ -180,12 +180,15 @@ static void add_class(uintptr_t vtable, enum class_kind kind, const char *name, 
 	/* another thread is adding: this class is asked again next time */
 	if (!sn_lock_try(SN_LOCK_TORCH_CLASSES))
 		return;
-	struct node_class *added = class_of(vtable) ? NULL : sn_keep(sizeof(*added) + length);
+	/* a place first: a class that has none is added again at each node */
+	bool has_place = sn_word_find(&classes, vtable) || sn_word_add(&classes, vtable, 0);
+	struct node_class *added =
+	    !has_place || class_of(vtable) ? NULL : sn_keep(sizeof(*added) + length);
 	if (added) {
 		added->kind = kind;
 		added->name_length = length;
 		memcpy(added->name, name, length);
-		sn_word_add(&classes, vtable, (uintptr_t)added);
+		sn_word_set(&classes, vtable, (uintptr_t)added);
 	}
 	sn_lock_release(SN_LOCK_TORCH_CLASSES);
 }
