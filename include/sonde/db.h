@@ -256,14 +256,15 @@ enum sonde_severity {				/* by the part of time that is at stake */
 		      SONDE_SEVERITY_MAJOR = 2,
 };
 struct sonde_db_finding {
-	const char *rule;	/* that found it: "device_waits", ... */
+	const char *rule;	/* that found it: "device_waits", ...; newer versions have others */
 	const char *suggestion; /* what to do, a clause; NULL where there is none */
 	uint32_t severity;	/* enum sonde_severity */
 	uint32_t evidence_count;
 };
 /* A number that a finding rests on, in "ns", as a "ratio" or a "count"; or the number of what its
  * unit names: a "context" or "profile" of the database, which is there, or a "wait" (a reason of
- * docs/design/answers.md). Ignore units that you do not know. */
+ * docs/design/answers.md). Ignore units that you do not know. Texts may hold any bytes, as all of a
+ * database may. */
 struct sonde_db_evidence {
 	const char *name, *unit;
 	double value; /* finite */

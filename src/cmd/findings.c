@@ -27,11 +27,11 @@ int sn_command_store_findings(const char *path, const char *name, bool wanted)
 	struct sn_error error = {""};
 	struct sn_findings findings = {0};
 	struct sonde_trace *trace = NULL;
-	struct sonde_db *db;
-	int status = sn_command_open(path, &db);
-	if (status)
-		return status;
-	int result = sonde_trace_open(db, &trace, &why);
+	struct sonde_db *db = NULL;
+	int status = SN_EXIT_DONE;
+	int result = sonde_db_open(path, &db, &why);
+	if (!result)
+		result = sonde_trace_open(db, &trace, &why);
 	uint64_t events = result ? 0 : sonde_trace_event_count(trace);
 	bool are_found = events && (wanted || events <= EVENTS_MAX);
 	if (result)

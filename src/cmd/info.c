@@ -11,6 +11,7 @@
 #include "show/number.h"
 #include "show/tree/view.h"
 #include "sonde/trace.h"
+#include "timeline/findings/finding.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -291,8 +292,10 @@ static void print_findings(const struct sonde_db *db)
 		major +=
 		    sonde_db_finding(db, i, &finding) && finding.severity == SONDE_SEVERITY_MAJOR;
 	}
-	if (count)
+	if (count && sonde_db_finding_rules(db) == SN_RULES_VERSION)
 		printf("  %-12s %u, %u of them major (sonde timeline)\n", "findings", count, major);
+	else if (count)
+		printf("  %-12s %u, by rules of another version of Sonde\n", "findings", count);
 }
 
 static void print_program(const struct sonde_db *db)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes JSON to a stream with its commas and escapes; nesting is the caller's. Bytes
- * that are not UTF-8 become U+FFFD, so the output is always valid.
+ * Writes JSON to a stream with its commas and escapes; nesting is the caller's. Bytes that are not
+ * UTF-8 become U+FFFD, or "?" where texts are shown (is_shown), so the output is always valid.
  */
 #ifndef SN_SHOW_JSON_H
 #define SN_SHOW_JSON_H

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 
+#include <dirent.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -77,20 +78,32 @@ static void add_interpreter(struct interpreters *list, const char *path)
 		list->items[list->count++] = found;
 }
 
+/* Not glob(3): a folder's name may hold what is a pattern there. */
+static int wants_name(const struct dirent *entry)
+{
+	return is_python_name(entry->d_name);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
 static void find_interpreters(struct interpreters *list)
 {
 	const char *path = getenv("PATH");
 	while (path && *path) {
-		char pattern[1200];
-		glob_t files = {0};
+		char folder[1024], file[1400];
 		size_t length = strcspn(path, ":");
-		snprintf(pattern, sizeof(pattern), "%.*s/python*", (int)length, path);
-		if (length > 0)
-			glob(pattern, 0, NULL, &files);
-		for (size_t i = 0; i < files.gl_pathc; i++)
-			if (is_python_name(sn_text_base_name(files.gl_pathv[i])))
-				add_interpreter(list, files.gl_pathv[i]);
-		globfree(&files);
+		snprintf(folder, sizeof(folder), "%.*s", (int)length, path);
+		struct dirent **entries = NULL;
+		int count = length > 0 ? scandir(folder, &entries, wants_name, by_name) : 0;
+		for (int i = 0; i < count; i++) {
+			snprintf(file, sizeof(file), "%s/%s", folder, entries[i]->d_name);
+			add_interpreter(list, file);
+			free(entries[i]);
+		}
+		free(entries);
 		path += length + (path[length] == ':');
 	}
 }

@@ -133,6 +133,8 @@ static int empty_folder(const struct sn_launch_request *launch, const char *fold
 			    "'%s' holds '%s', which is not of a measurement: choose another -o",
 			    folder, name);
 	entries = status ? NULL : open_entries(launch);
+	if (!status && !entries)
+		status = sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(errno));
 	for (const char *name; (name = next_name(entries));)
 		if (sn_frameworks_owns(name))
 			sn_path_remove_tree(launch->directory, name);

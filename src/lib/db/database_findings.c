@@ -64,7 +64,8 @@ bool sn_db_check_findings(const struct sonde_db *db)
 		return false;
 	for (uint32_t i = 0; i < layout.head->count; i++) {
 		const struct sn_database_finding *one = layout.findings + i;
-		if (!text_of(&layout, one->rule) || one->first_evidence != next ||
+		if (!text_of(&layout, one->rule) || one->severity > SONDE_SEVERITY_MAJOR ||
+		    one->first_evidence != next ||
 		    one->evidence_count > layout.head->evidence_count - next ||
 		    (one->suggestion != SONDE_NONE && !text_of(&layout, one->suggestion)))
 			return false;

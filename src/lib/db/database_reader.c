@@ -285,7 +285,7 @@ static int check_contents(struct sonde_db *db, struct sn_error *error)
 		part = check_table(db, tables + i) ? NULL : tables[i].name;
 	if (!part && !check_formulas(db))
 		part = "formulas";
-	else if (!sn_db_check_findings(db))
+	if (!part && !sn_db_check_findings(db))
 		part = "findings";
 	return part ? sn_fail(error, SN_ERR_FORMAT, "damaged (inconsistent %s)", part)
 		    : sn_db_find_values(db, error);

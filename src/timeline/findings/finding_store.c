@@ -98,12 +98,22 @@ static bool can_be_told(const struct sn_evidence *evidence)
 	double value = evidence->value;
 	if (!strcmp(evidence->unit, "wait"))
 		return value >= 0 && value < SN_WAITS && value == floor(value);
-	return isfinite(value) && (strcmp(evidence->unit, "count") != 0 || fabs(value) < 0x1p53);
+	if (!isfinite(value) || signbit(value))
+		return false;
+	return strcmp(evidence->unit, "count") != 0 || (value < 0x1p53 && value == floor(value));
+}
+
+/* Whether the rule's sentence ends with what to do. */
+static bool suggests(enum sn_rule rule)
+{
+	return rule == SN_RULE_unmarked_iterations || rule == SN_RULE_launching;
 }
 
 bool sn_finding_is_sound(const struct sn_finding *finding)
 {
 	size_t at = 0;
+	if (suggests(finding->rule) && !finding->suggestion)
+		return false;
 	const char *word = evidence_of[finding->rule];
 	while (*(word += strspn(word, "] "))) {
 		bool is_optional = *word == '[';

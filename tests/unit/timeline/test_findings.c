@@ -157,7 +157,14 @@ static void test_soundness(void **state)
 	assert_false(sn_finding_is_sound(&one));
 	one = whole, one.evidence[4].value = NAN;
 	assert_false(sn_finding_is_sound(&one));
-	one = findings.items[2], one.evidence[1].value = 0x1p60; /* no count */
+	static const double no_counts[] = {0x1p60, 0.5, -1, -0.0};
+	for (size_t i = 0; i < sizeof(no_counts) / sizeof(*no_counts); i++) {
+		one = findings.items[2], one.evidence[1].value = no_counts[i];
+		assert_false(sn_finding_is_sound(&one));
+	}
+	one = findings.items[2], one.evidence[0].value = -5; /* no duration */
+	assert_false(sn_finding_is_sound(&one));
+	one = findings.items[2], one.suggestion = NULL; /* its sentence ends with one */
 	assert_false(sn_finding_is_sound(&one));
 	one = (struct sn_finding){.rule = SN_RULE_device_waits};
 	sn_finding_put(&one, "without_computation", "ratio", 0.5);
@@ -233,6 +240,7 @@ static void test_hostile_sections(void **state)
 	    {FINDINGS, UINT32_MAX},		  /* a rule without a name */
 	    {FINDINGS, 100000},			  /* whose name lies behind the texts */
 	    {FINDINGS + 4, 100000},		  /* its suggestion */
+	    {FINDINGS + 8, 3},			  /* a severity */
 	    {FINDINGS + 12, 1},			  /* evidence that begins elsewhere */
 	    {FINDINGS + 16, UINT32_MAX},	  /* and has no end */
 	    {EVIDENCE, 100000},			  /* a name */
@@ -275,10 +283,6 @@ static void test_what_nobody_here_wrote(void **state)
 	change(8, SN_RULES_VERSION + 1);
 	struct sonde_db *db = open_database();
 	assert_int_equal(sonde_db_finding_count(db), 3);
-	assert_false(sn_findings_load(db, &loaded));
-	sonde_db_close(db);
-	change(16 + 8, 3); /* a severity */
-	db = open_database();
 	assert_false(sn_findings_load(db, &loaded));
 	sonde_db_close(db);
 	static const char *const texts[][2] = {{"thread_time", "thread_tide"},

@@ -114,7 +114,7 @@ export function createTimelinePage(timeline: Timeline, into: HTMLElement): Timel
 		sheets.update(store.state, new Set());
 		listenToKeys(app, tracks, sheets);
 		/* The place that the address names was not there yet when the browser looked for it. */
-		if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+		if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 	};
 	const ready = new Promise<void>((done) => {
 		requestAnimationFrame(() => setTimeout(() => {
