@@ -35,7 +35,7 @@ def tool(name: str, *options: str) -> str:
 
 def ptxas(folder: Path, target: str) -> Path:
     compiler = tool("ptxas", "--help")
-    source, output = folder / "binary/gpu.ptx", folder / f"{target}.cubin"
+    source, output = folder / "gpu.ptx", folder / f"{target}.cubin"
     for base in ("sm_70", "sm_75"):
         source.write_text(PTX.read_text().replace(".target TARGET", f".target {base}"))
         done = subprocess.run([compiler, "-lineinfo", f"-arch={target}", source, "-o", output],

@@ -72,7 +72,7 @@ def test_forward_nodes(marked):
     lines = [row["line"] for row in marked.forward]
     assert lines == [line_of("part")] * 4 + [line_of("head")] * 2 + [line_of("sum"), line_of("backward")] + \
         [line_of("update")] * 6
-    assert all(Path(row["file"]).name == "graph/graph_torch.py" for row in marked.forward)
+    assert all(Path(row["file"]).name == "graph_torch.py" for row in marked.forward)
 
 
 def test_counts(marked):
