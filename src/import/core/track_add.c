@@ -114,9 +114,9 @@ void sn_track_sink_set_track_tid(struct sn_track_sink *sink, uint32_t track, int
 void sn_track_sink_touch(struct sn_track_sink *sink, uint32_t number, int64_t time_ns)
 {
 	struct sn_track *track = sink->tracks + number;
-	uint64_t biased_ns = (uint64_t)(time_ns + SN_SINK_BIAS_NS);
 	if (time_ns < -SN_SINK_BIAS_NS || time_ns > SN_SINK_BIAS_NS)
 		return;
+	uint64_t biased_ns = (uint64_t)(time_ns + SN_SINK_BIAS_NS);
 	track->start_ns = biased_ns < track->start_ns ? biased_ns : track->start_ns;
 	track->end_ns = biased_ns > track->end_ns ? biased_ns : track->end_ns;
 }

@@ -18,8 +18,10 @@ uint64_t sn_sink_link(const struct sn_track_sink *sink, uint64_t correlation)
 
 uint64_t sn_sink_time(const struct sn_track_sink *sink, uint64_t raw_ns)
 {
-	int64_t time = (int64_t)raw_ns - SN_SINK_BIAS_NS + sink->base_ns;
-	return time > 0 ? (uint64_t)time : 0;
+	int64_t time;
+	bool is_far =
+	    __builtin_add_overflow((int64_t)raw_ns - SN_SINK_BIAS_NS, sink->base_ns, &time);
+	return time > 0 && !is_far ? (uint64_t)time : 0;
 }
 
 void sn_sink_profile(struct sn_track_sink *sink, struct sn_track *track)

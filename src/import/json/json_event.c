@@ -48,9 +48,9 @@ static bool parse_plain_time(struct sn_json_parse *parse, bool *has_time, int64_
 	bool is_negative = *at == '-';
 	at += is_negative;
 	uint64_t us = sn_json_digits(&at, &digit_count);
-	int64_t time = (int64_t)us * 1000;
 	if (!digit_count || digit_count > 18 || us > 4000000000000000)
 		return false;
+	int64_t time = (int64_t)us * 1000;
 	if (*at == '.')
 		for (int64_t place = 100; is_digit(++at, parse->end); place /= 10)
 			time += place * (*at - '0');

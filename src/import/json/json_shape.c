@@ -50,7 +50,9 @@ static bool note_step(struct sn_json_trail *trail, enum sn_json_field field,
 	struct sn_json_step *step = &trail->pending;
 	bool is_text = field != SN_JSON_FIELD_END && *value == '"';
 	size_t length = (size_t)(value - trail->from) + is_text;
-	if (length > SN_JSON_STEP_BYTES || trail->count == SN_JSON_TRAIL_MAX)
+	/* a text with a NUL would match the zeroes behind a piece, and what lies behind them */
+	if (length > SN_JSON_STEP_BYTES || trail->count == SN_JSON_TRAIL_MAX ||
+	    memchr(trail->from, 0, length))
 		return false;
 	if (field == SN_JSON_FIELD_ARG) {
 		/* one with escapes is not as it stands there */

@@ -352,7 +352,7 @@ enum sn_json_result sn_json_number_value(struct sn_json_parse *parse, struct sn_
 	value->text = (struct sn_json_text){begin, (size_t)(at - begin)};
 	/* 19 digits fit */
 	value->kind = is_whole && digit_count <= 19 ? SN_JSON_INTEGER : SN_JSON_REAL;
-	value->integer = *begin == '-' ? -(int64_t)digits : (int64_t)digits;
+	value->integer = (int64_t)(*begin == '-' ? 0 - digits : digits);
 	return SN_JSON_DONE;
 }
 

@@ -99,7 +99,7 @@ static inline bool sn_json_whole_number(struct sn_json_parse *parse, struct sn_j
 	    *at == 'E')
 		return false;
 	value->kind = SN_JSON_INTEGER;
-	value->integer = *begin == '-' ? -(int64_t)digits : (int64_t)digits;
+	value->integer = (int64_t)(*begin == '-' ? 0 - digits : digits);
 	value->text = (struct sn_json_text){begin, (size_t)(at - begin)};
 	parse->at = at;
 	return true;

@@ -5,7 +5,8 @@
  * The text is read in pieces, which are parsed by several threads and given to the visitor in their
  * order (base/pool.h). A piece should begin where an event ends, and only a parser that comes
  * from the file's begin knows where that is: so the end is guessed by what follows it ("}, {" and a
- * quote, which are together in no string), and the piece behind it parsed as if that were right.
+ * quote), and the piece behind it parsed as if that were right. It is wrong where a string or a list
+ * of objects in an argument has the same, which costs a second parse.
  * When it is that piece's turn, the place to which the pieces before it have led tells: a guess was
  * right if they came exactly to their end, among the events. Else the text that is left of them is
  * put before the piece, and it is parsed anew.
@@ -24,6 +25,7 @@
 
 #define PROBE_BYTES (1u << 20)
 #define PIECE_BYTES (256u << 10)
+#define REST_MAX    (4u << 20) /* of what is left, how much longer the next pieces are */
 #define SLOTS_EACH  4u
 #define EVENTS_MAX  (32u << 10) /* of a piece at once; four arguments are as much */
 #define THREADS_MAX 8u		/* one after the other, visitors take about as long as parsing */
@@ -50,8 +52,8 @@ struct piece {
 	struct sn_json_arg *args; /* of the events, one after the other */
 	struct member *members;
 	size_t event_count, event_capacity, arg_count, arg_capacity, member_count, member_capacity;
-	bool is_last;
-	int failed; /* reading behind it */
+	bool is_last, is_large; /* a value is larger than any may be */
+	int failed;		/* reading behind it */
 	struct sn_error why;
 };
 
@@ -113,8 +115,8 @@ static const char *begin_of(const char *text)
 static int fill(struct reader *reader, struct piece *piece)
 {
 	struct sn_json_window *text = &piece->text;
-	size_t wanted = reader->tail.count + PIECE_BYTES +
-			atomic_load_explicit(&reader->rest_bytes, memory_order_relaxed);
+	size_t rest = atomic_load_explicit(&reader->rest_bytes, memory_order_relaxed);
+	size_t wanted = reader->tail.count + PIECE_BYTES + (rest < REST_MAX ? rest : REST_MAX);
 	if (sn_vec_reserve(&text->buffer, &text->capacity, wanted + SN_JSON_SLACK) < 0)
 		return sn_fail_memory(&piece->why);
 	if (reader->tail.count)
@@ -152,7 +154,8 @@ static int read_piece(void *context, unsigned worker, size_t slot)
 		memset(text->buffer + end, 0, SN_JSON_SLACK);
 	if (!reader->is_begun)
 		reader->is_bare = text->buffer && *begin_of(text->buffer) == '[';
-	piece->from = (struct place){reader->is_begun ? EVENTS : BEFORE, reader->is_bare, false};
+	piece->from = (struct place){reader->is_begun ? EVENTS : BEFORE,
+				     reader->is_begun && reader->is_bare, false};
 	reader->is_begun = true;
 	reader->is_over = piece->is_last || piece->failed;
 	return 0;
@@ -252,6 +255,7 @@ static void parse_text(struct piece *piece, struct sn_json_shapes *shapes)
 	struct sn_json_window *text = &piece->text;
 	struct sn_json_parse parse;
 	piece->event_count = piece->arg_count = piece->member_count = text->scratch_count = 0;
+	piece->is_large = false;
 	/* texts without their escapes are shorter */
 	bool has_room = text->buffer &&
 			sn_vec_reserve(&text->scratch, &text->scratch_capacity, text->end + 1) == 0;
@@ -263,6 +267,10 @@ static void parse_text(struct piece *piece, struct sn_json_shapes *shapes)
 				: piece->to.state == BEFORE  ? parse_begin(piece, &parse)
 							     : parse_after(&parse);
 		piece->stopped = (size_t)(parse.at - text->buffer);
+		piece->is_large = piece->stopped - text->begin > SN_JSON_VALUE_BYTES_MAX;
+		if (!piece->result && piece->is_large)
+			piece->result =
+			    SN_JSON_SHORT; /* whole, but nobody else would see it whole */
 		if (!piece->result)
 			sn_json_parse_end(&parse);
 	}
@@ -335,6 +343,8 @@ static int go_on(struct reader *reader, const struct piece *piece)
 	if (piece->result == SN_JSON_WRONG)
 		return damaged(reader, piece,
 			       is_after ? "more follows its end," : "not the JSON of a trace");
+	if (piece->is_large)
+		return sn_json_too_large(reader->path, reader->consumed, reader->error);
 	if (piece->result == SN_JSON_SHORT && piece->failed)
 		return sn_fail(reader->error, piece->failed, "%s", piece->why.text);
 	if (piece->result == SN_JSON_SHORT && piece->is_last)
@@ -387,7 +397,10 @@ static int visit_piece(void *context, unsigned worker, size_t slot)
 		return result == SN_ERR_MEMORY ? sn_fail_memory(reader->error) : result;
 	reader->place = piece->to;
 	reader->consumed += piece->text.consumed;
-	return go_on(reader, piece);
+	result = go_on(reader, piece);
+	if (piece->text.capacity > 2 * REST_MAX) /* not each of them keeps room for a long value */
+		sn_json_window_close(&piece->text);
+	return result;
 }
 
 /* ---- the file ---- */

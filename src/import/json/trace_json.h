@@ -96,7 +96,8 @@ struct sn_trace_json_visitor {
  * Reads a file, by up to `threads` threads. 0; SN_ERR_FORMAT or SN_ERR_IO with a line that says
  * where the file is damaged, after what comes before that; or what a visitor has returned, whose
  * text is the visitor's affair where it is not SN_ERR_MEMORY. A file that ends within the events
- * (the program was killed while it wrote) is damaged as well.
+ * (the program was killed while it wrote) is damaged as well, but for an array without an object
+ * around it, which may end behind any event.
  */
 int sn_trace_json_read(const char *path, unsigned threads,
 		       const struct sn_trace_json_visitor *visitor, struct sn_error *error);

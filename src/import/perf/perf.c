@@ -386,7 +386,7 @@ static int read_records(struct sn_perf *perf, struct sn_error *error)
 static int resolve(struct sn_perf *perf, struct sn_error *error)
 {
 	struct sn_resolved resolved;
-	int result = sn_resolve(&perf->merge, perf->symbolizer, sn_pool_threads(0), &resolved);
+	int result = sn_resolve(&perf->merge, perf->symbolizer, perf->jobs, &resolved);
 	if (!result)
 		result = sn_expand(&perf->merge, &resolved);
 	sn_resolved_release(&resolved);
@@ -448,6 +448,7 @@ static int begin(struct sn_perf *perf, const struct sn_import_request *request,
 {
 	perf->builder = builder;
 	perf->sink = sn_track_sink_new("perf", builder, request);
+	perf->jobs = sn_pool_threads(request->jobs);
 	if (!perf->sink)
 		return sn_fail_memory(error);
 	perf->key_event = make_key(perf, "event", SONDE_ATTRIBUTE_STRING);

@@ -511,3 +511,14 @@ def test_kineto_real_traces_lose_nothing(sonde, tmp_path, path):
         if row["kind"] == "operator" and value:
             called[row["name"]] += value["count"]
     assert called == operators
+
+
+@pytest.mark.parametrize("length, is_read", [((64 << 20) - 100, True), ((64 << 20) + 100, False), (100 << 20, False)])
+def test_longest_value_is_the_same_for_any_number_of_threads(sonde, tmp_path, length, is_read):
+    path = tmp_path / "long.json"
+    path.write_text('{"schemaVersion":1,"note":"%s","traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,'
+                    '"ts":1,"dur":1}]}' % ("a" * length))
+    for jobs in (1, 2, 5):
+        result = sonde("import", "-j", jobs, path, "-o", tmp_path / "long.sdb")
+        assert (result.status == 0) == is_read, result.err
+        assert is_read or result.err == f"sonde: cannot read '{path}': the value at byte 18 is larger than 64 MiB\n"

@@ -293,6 +293,31 @@ static void test_known_again(void **state)
 	sn_json_shapes_release(&shapes);
 }
 
+/* Zeroes behind a text are what stops a search for one that is known: none with zeroes is learned.
+ */
+static void test_zeroes_are_not_learned(void **state)
+{
+	(void)state;
+	enum { BEFORE = 19, ZEROES = 40, CUT = BEFORE + 5 };
+	static const char event[BEFORE + ZEROES + 3] = "{\"name\":\"x\",\"cat\":\"";
+	char whole[sizeof(event)];
+	memcpy(whole, event, sizeof(event));
+	memcpy(whole + BEFORE + ZEROES, "\"}", 2);
+	struct sn_json_shapes shapes = {0};
+	struct sn_json_arg args[SN_JSON_ARGS_MAX];
+	struct sn_json_event found;
+	struct text text;
+	size_t taken;
+	open_text(&text, whole, BEFORE + ZEROES + 2);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(read_event(&text, &shapes, args, &found, &taken), SN_JSON_DONE);
+	text.length = CUT; /* behind it lies what was there before, as in a buffer used again */
+	assert_int_equal(read_event(&text, &shapes, args, &found, &taken), SN_JSON_SHORT);
+	assert_true(taken <= CUT);
+	close_text(&text);
+	sn_json_shapes_release(&shapes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +325,7 @@ int main(void)
 	    cmocka_unit_test(test_times),
 	    cmocka_unit_test(test_same_as_without),
 	    cmocka_unit_test(test_known_again),
+	    cmocka_unit_test(test_zeroes_are_not_learned),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
