@@ -22,6 +22,7 @@
 #include "collect/unwind/own_stack.h"
 #include "collect/record/property.h"
 #include "collect/sample/sample.h"
+#include "collect/sample/sample_signal.h"
 #include "collect/record/trace.h"
 #include "collect/sample/event.h"
 #include "collect/sample/go_program.h"
@@ -320,12 +321,48 @@ void sn_stop(const char *exit_text)
 	sn_checkpoint_now(exit_text);
 }
 
+/* Whether a thread makes calls of ours: in a hook; or in a handler of a sample, or soon in one. Only
+ * our handlers block their signal. */
+static bool is_at_work(struct sn_thread *thread)
+{
+	char path[48];
+	struct sn_line line = SN_LINE(path);
+	struct sn_status_line signals[] = {{"\nSigPnd:\t", 16}, {"\nSigBlk:\t", 16}};
+	sn_line_add(&line, "/proc/self/task/");
+	sn_line_add_number(&line, (uint64_t)thread->tid);
+	sn_line_add(&line, "/status");
+	if (sn_status_read(path, signals, 2))
+		return false; /* it has ended, or is the parent's */
+	return atomic_load(&thread->inside) ||
+	       (signals[0].number | signals[1].number) & sn_sample_signal_bit();
+}
+
+/*
+ * A filter may hold for all threads at once, and then end the process at the next call of a handler
+ * that is under way, of which the last is rt_sigreturn. On a busy machine a thread may lose its
+ * processor there for long.
+ */
+static void await_handlers(void)
+{
+	const struct timespec pause = {0, 1000000};
+	int patience = 2000;
+	while (sn_threads_at_edge() && patience-- > 0)
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+	sn_sampling_release(); /* those that began meanwhile */
+	for (uint32_t index = 0; index < sn_thread_count(); index++) {
+		struct sn_thread *thread = sn_thread_at(index);
+		while (thread != sn_thread_self() && patience-- > 0 && is_at_work(thread))
+			syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+}
+
 void sn_confine(void)
 {
 	if (!sn_measuring())
 		return;
 	sn_losses_note_unseen();
-	if (sn_is_measured_process()) {
+	bool has_threads = sn_is_measured_process();
+	if (has_threads) {
 		sn_drop(NULL, SN_DROP_CONFINED, 1);
 		sn_stop("confined");
 	} else if (!sn_losses_is_unseen()) {
@@ -334,6 +371,8 @@ void sn_confine(void)
 	sn_sampling_release();
 	sn_fatal_release();
 	atomic_store(&phase, CONFINED);
+	if (has_threads)
+		await_handlers();
 	sn_own_stacks_retire();
 	sn_environment_strip();
 }

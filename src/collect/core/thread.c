@@ -9,6 +9,7 @@
  */
 #include "thread.h"
 #include "lock.h"
+#include "collect/intercept/intercept.h"
 #include "collect/sample/sample.h"
 #include "collect/record/trace.h"
 
@@ -199,7 +200,9 @@ static void forget_work(struct sn_thread *thread)
 	thread->origin_depth = 0;
 }
 
-struct sn_thread *sn_thread_begin(size_t stack_bytes)
+static _Atomic int edges; /* threads that begin or end */
+
+static struct sn_thread *begin(size_t stack_bytes)
 {
 	if (self)
 		return self;
@@ -222,7 +225,32 @@ struct sn_thread *sn_thread_begin(size_t stack_bytes)
 	return thread;
 }
 
-void sn_thread_end(void)
+/* Whoever confines the process waits for those that went on before; the others make no call. */
+static bool enter_edge(void)
+{
+	atomic_fetch_add(&edges, 1);
+	if (!sn_confined())
+		return true;
+	atomic_fetch_sub(&edges, 1);
+	return false;
+}
+
+int sn_threads_at_edge(void)
+{
+	return atomic_load(&edges);
+}
+
+struct sn_thread *sn_thread_begin(size_t stack_bytes)
+{
+	struct sn_thread *thread = NULL;
+	if (enter_edge()) {
+		thread = begin(stack_bytes);
+		atomic_fetch_sub(&edges, 1);
+	}
+	return thread;
+}
+
+static void end(void)
 {
 	struct sn_thread *thread = self;
 	if (!thread)
@@ -241,10 +269,19 @@ void sn_thread_end(void)
 	atomic_store_explicit(&thread->ended, true, memory_order_release);
 }
 
+void sn_thread_end(void)
+{
+	if (enter_edge()) {
+		end();
+		atomic_fetch_sub(&edges, 1);
+	}
+}
+
 void sn_threads_after_fork(void)
 {
 	for (size_t cause = 0; cause < SN_DROP_COUNT; cause++)
 		atomic_store_explicit(&process_drops[cause], 0, memory_order_relaxed);
+	atomic_store(&edges, 0);
 	struct sn_thread *thread = self;
 	/* the other threads' records stay mapped, untouched and shared with the parent: freeing
 	 * them would cost every short-lived child a walk over all of them */

@@ -199,6 +199,8 @@ void sn_threads_ended(void (*act)(struct sn_thread *thread));
  * where a sanitizer has replaced malloc. AS-safe: no. MT: the thread itself. */
 struct sn_thread *sn_thread_begin(size_t stack_bytes);
 void sn_thread_end(void);
+/* How many threads begin or end now, and make calls for it. AS-safe: yes. MT: yes. */
+int sn_threads_at_edge(void);
 /* In the child of a fork: only the calling thread is left. MT: the only thread. */
 void sn_threads_after_fork(void);
 /* Drops by cause over all threads and the process. */

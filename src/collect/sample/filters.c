@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts system call filters by two lines of /proc/self/status. */
+/* Lines of /proc/self/status, by which filters of system calls are counted; see filters.h. */
 #include "filters.h"
 
 #include "collect/core/line.h"
@@ -14,18 +14,17 @@
 #define LINE_BYTES  64u /* a line that is looked for is shorter */
 
 /* The number of a line that is there whole. */
-static void look_for(const char *text, const char *key, int *number)
+static void look_for(const char *text, struct sn_status_line *wanted)
 {
-	const char *line = strstr(text, key);
-	uint64_t found;
+	const char *line = strstr(text, wanted->key);
 	if (!line || !strchr(line + 1, '\n'))
 		return;
-	sn_parse_number(line + strlen(key), 10, &found);
-	*number = (int)found;
+	sn_parse_number(line + strlen(wanted->key), wanted->base, &wanted->number);
+	wanted->is_there = true;
 }
 
 /* In pieces: the text is long where a process has many groups or a machine many processors. */
-static long read_status(int fd, int *mode, int *filters)
+static long read_lines(int fd, struct sn_status_line *lines, size_t count)
 {
 	char text[PIECE_BYTES + 1];
 	size_t kept = 0;
@@ -33,26 +32,32 @@ static long read_status(int fd, int *mode, int *filters)
 	while ((got = syscall(SYS_read, fd, text + kept, PIECE_BYTES - kept)) > 0) {
 		size_t bytes = kept + (size_t)got;
 		text[bytes] = 0;
-		look_for(text, "\nSeccomp:\t", mode);
-		look_for(text, "\nSeccomp_filters:\t", filters);
+		for (size_t i = 0; i < count; i++)
+			look_for(text, lines + i);
 		kept = bytes < LINE_BYTES ? bytes : LINE_BYTES;
 		memmove(text, text + bytes - kept, kept);
 	}
 	return got;
 }
 
-int sn_filters_in_force(void)
+int sn_status_read(const char *path, struct sn_status_line *lines, size_t count)
 {
-	int mode = -1, filters = -1;
-	int fd =
-	    (int)syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	long status = read_status(fd, &mode, &filters);
+	long got = read_lines(fd, lines, count);
 	syscall(SYS_close, fd);
-	if (status < 0)
-		return -EIO;
-	if (mode < 0)
+	return got < 0 ? -EIO : 0;
+}
+
+int sn_filters_in_force(void)
+{
+	struct sn_status_line lines[] = {{"\nSeccomp:\t", 10}, {"\nSeccomp_filters:\t", 10}};
+	const struct sn_status_line *mode = lines, *filters = lines + 1;
+	int result = sn_status_read("/proc/thread-self/status", lines, 2);
+	if (result)
+		return result;
+	if (!mode->is_there)
 		return 0; /* a kernel without seccomp */
-	return mode == 0 || filters < 0 ? mode != 0 : filters;
+	return mode->number && filters->is_there ? (int)filters->number : mode->number != 0;
 }

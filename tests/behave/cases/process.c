@@ -761,7 +761,7 @@ CASE(attached)
 
 /* ---- confinement ---- */
 
-static void filter(unsigned action, const int *calls, int count)
+static void filter(unsigned action, const int *calls, int count, bool all_threads)
 {
 	struct sock_filter code[64];
 	int length = 0;
@@ -775,7 +775,11 @@ static void filter(unsigned action, const int *calls, int count)
 	code[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	struct sock_fprog program = {(unsigned short)length, code};
 	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+	if (all_threads)
+		MUST((int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+				  &program));
+	else
+		MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
 }
 
 /* Calls that this program never makes once it works, but that a collector might. */
@@ -792,14 +796,14 @@ static void confined(unsigned action)
 		pid_t child = MUST(fork());
 		if (!child) {
 			work(4);
-			filter(action, &collector_calls[index], 1);
+			filter(action, &collector_calls[index], 1, false);
 			work(8);
 			_exit(5);
 		}
 		say("%d: %s;", collector_calls[index], ended(child));
 		child = MUST(fork());
 		if (!child) {
-			filter(action, &collector_calls[index], 1);
+			filter(action, &collector_calls[index], 1, false);
 			become("confined_part", NULL);
 		}
 		say(" %s\n", ended(child));
@@ -824,6 +828,37 @@ CASE(confined_error)
 CASE(confined_trap)
 {
 	confined(SECCOMP_RET_TRAP);
+}
+
+static void *spin_in_thread(void *unused)
+{
+	for (int i = 0; i < 4; i++)
+		spin();
+	return unused;
+}
+
+/* All threads at once, of which many wait for a processor, some of them in a handler. */
+CASE(confined_threads)
+{
+	enum { ROUNDS = 4, THREADS = 24 };
+	static const int calls[] = {SYS_rt_sigreturn, SYS_ioctl,	 SYS_close,
+				    SYS_prlimit64,    SYS_timer_delete,	 SYS_pwrite64,
+				    SYS_getrusage,    SYS_clock_gettime, SYS_process_vm_readv};
+	for (int round = 0; round < ROUNDS; round++) {
+		pid_t child = MUST(fork());
+		if (!child) {
+			pthread_t threads[THREADS];
+			for (int i = 0; i < THREADS; i++)
+				pthread_create(threads + i, NULL, spin_in_thread, NULL);
+			spin();
+			filter(SECCOMP_RET_KILL_PROCESS, calls, sizeof(calls) / sizeof(*calls),
+			       true);
+			for (int i = 0; i < THREADS; i++)
+				pthread_join(threads[i], NULL);
+			_exit(5);
+		}
+		say("%s\n", ended(child));
+	}
 }
 
 /* Only read, write, exit and sigreturn are left, and not even the processor's counter. */
