@@ -42,23 +42,32 @@ struct sn_trace_reader {
 
 /* ---- bytes ---- */
 
+/* A writer needs ten bytes at most: what is longer is damage, and so is all behind it. */
+static uint64_t get(struct sn_cursor *cursor)
+{
+	const unsigned char *first = cursor->at;
+	uint64_t number = sn_cursor_uleb(cursor);
+	cursor->failed |= cursor->at - first > 10;
+	return number;
+}
+
 static int64_t get_signed(struct sn_cursor *cursor)
 {
-	uint64_t number = sn_cursor_uleb(cursor);
+	uint64_t number = get(cursor);
 	return (int64_t)(number >> 1 ^ (0 - (number & 1)));
 }
 
 /* A number that was written plus one, so that there can be none. */
 static uint32_t get_id(struct sn_cursor *cursor)
 {
-	return (uint32_t)sn_cursor_uleb(cursor) - 1;
+	return (uint32_t)get(cursor) - 1;
 }
 
 /* A copy that lives as long as the reader. */
 static const char *get_text(struct sn_trace_reader *reader, struct sn_cursor *cursor,
 			    uint32_t *length)
 {
-	struct sn_cursor text = sn_cursor_take(cursor, sn_cursor_uleb(cursor));
+	struct sn_cursor text = sn_cursor_take(cursor, get(cursor));
 	*length = (uint32_t)sn_cursor_left(&text);
 	return sn_arena_copy(&reader->texts, (const char *)text.at, *length);
 }
@@ -68,10 +77,10 @@ static const char *get_text(struct sn_trace_reader *reader, struct sn_cursor *cu
 static int read_stream(struct sn_trace_reader *reader, struct sn_cursor *cursor, uint64_t number)
 {
 	struct sn_trace_directory *all = &reader->directory;
-	struct sn_trace_stream stream = {.kind = (uint32_t)sn_cursor_uleb(cursor)};
+	struct sn_trace_stream stream = {.kind = (uint32_t)get(cursor)};
 	stream.thread = get_id(cursor);
-	stream.pid = sn_cursor_uleb(cursor);
-	stream.tid = sn_cursor_uleb(cursor);
+	stream.pid = get(cursor);
+	stream.tid = get(cursor);
 	stream.device = get_id(cursor);
 	stream.device_context = get_id(cursor);
 	stream.queue = get_id(cursor);
@@ -91,7 +100,7 @@ static bool can_be_named(uint32_t frame_kind)
 static int read_name(struct sn_trace_reader *reader, struct sn_cursor *cursor, uint64_t number)
 {
 	struct sn_trace_directory *all = &reader->directory;
-	struct sn_trace_name name = {.frame_kind = (uint32_t)sn_cursor_uleb(cursor)};
+	struct sn_trace_name name = {.frame_kind = (uint32_t)get(cursor)};
 	name.parent = get_id(cursor);
 	name.text = get_text(reader, cursor, &name.text_length);
 	if (cursor->failed || number != all->name_count || !can_be_named(name.frame_kind) ||
@@ -104,7 +113,7 @@ static int read_quantity(struct sn_trace_reader *reader, struct sn_cursor *curso
 			 bool is_counter)
 {
 	struct sn_trace_directory *all = &reader->directory;
-	struct sn_trace_quantity quantity = {.type = (uint32_t)sn_cursor_uleb(cursor)};
+	struct sn_trace_quantity quantity = {.type = (uint32_t)get(cursor)};
 	quantity.name = get_text(reader, cursor, &quantity.name_length);
 	quantity.unit = get_text(reader, cursor, &quantity.unit_length);
 	/* both enumerations have four values, from 1 */
@@ -121,7 +130,7 @@ static int read_quantity(struct sn_trace_reader *reader, struct sn_cursor *curso
 static int read_definition(struct sn_trace_reader *reader, struct sn_cursor *cursor)
 {
 	unsigned kind = sn_cursor_u8(cursor);
-	uint64_t number = sn_cursor_uleb(cursor);
+	uint64_t number = get(cursor);
 	switch (kind) {
 	case SN_TRACE_DEFINE_STREAM:
 		return read_stream(reader, cursor, number);
@@ -326,12 +335,12 @@ static void decode_time(struct sn_trace_reader *reader, struct sn_trace_event *e
 {
 	struct sn_cursor *cursor = &reader->rest;
 	if (event->kind == SN_TRACE_SAMPLE)
-		reader->now_ns += sn_cursor_uleb(cursor) << SN_TRACE_SAMPLE_SHIFT;
+		reader->now_ns += get(cursor) << SN_TRACE_SAMPLE_SHIFT;
 	else
 		reader->now_ns += (uint64_t)get_signed(cursor);
 	event->start_ns = event->end_ns = reader->now_ns;
 	if (sn_trace_lasts(event->kind)) {
-		uint64_t length_ns = sn_cursor_uleb(cursor);
+		uint64_t length_ns = get(cursor);
 		cursor->failed |= length_ns > event->end_ns;
 		event->start_ns -= length_ns;
 	}
@@ -343,7 +352,7 @@ static void decode_context(struct sn_trace_reader *reader, struct sn_trace_event
 	const struct sn_trace_directory *all = &reader->directory;
 	struct sn_cursor *cursor = &reader->rest;
 	if (event->has_owner) {
-		event->context = (uint32_t)sn_cursor_uleb(cursor);
+		event->context = (uint32_t)get(cursor);
 	} else {
 		if (!(tag & SN_TRACE_SAME_CONTEXT))
 			reader->context += (uint32_t)get_signed(cursor);
@@ -356,13 +365,13 @@ static void decode_attributes(struct sn_trace_reader *reader, struct sn_trace_ev
 {
 	const struct sn_trace_directory *all = &reader->directory;
 	struct sn_cursor *cursor = &reader->rest;
-	uint64_t count = sn_cursor_uleb(cursor);
+	uint64_t count = get(cursor);
 	if (count > SN_TRACE_ATTRIBUTES_MAX) {
 		cursor->failed = true;
 		return;
 	}
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t key = sn_cursor_uleb(cursor), value = sn_cursor_uleb(cursor);
+		uint64_t key = get(cursor), value = get(cursor);
 		if (key >= all->key_count ||
 		    (all->keys[key].type == 4 && value >= all->name_count)) {
 			cursor->failed = true;
@@ -387,12 +396,12 @@ static bool decode(struct sn_trace_reader *reader, struct sn_trace_event *event)
 	if (event->kind < SN_TRACE_SAMPLE || event->kind > SN_TRACE_SYSTEM)
 		return false;
 	if (event->has_stream)
-		event->stream = (uint32_t)sn_cursor_uleb(cursor);
+		event->stream = (uint32_t)get(cursor);
 	if (event->has_owner)
 		event->owner = get_id(cursor);
 	decode_time(reader, event);
 	if (event->kind == SN_TRACE_COUNTER) {
-		event->counter = (uint32_t)sn_cursor_uleb(cursor);
+		event->counter = (uint32_t)get(cursor);
 		event->value = get_signed(cursor);
 		cursor->failed |= event->counter >= all->counter_count;
 	}
