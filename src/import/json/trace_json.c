@@ -353,7 +353,8 @@ static int go_on(struct reader *reader, const struct piece *piece)
 	if (piece->result == SN_JSON_MEMORY)
 		return sn_fail_memory(reader->error);
 	rest->count = 0;
-	sn_buffer_put(rest, text->buffer + text->begin, text->end - text->begin);
+	if (text->end > text->begin)
+		sn_buffer_put(rest, text->buffer + text->begin, text->end - text->begin);
 	atomic_store_explicit(&reader->rest_bytes, rest->count, memory_order_relaxed);
 	if (rest->failed)
 		return sn_fail_memory(reader->error);
