@@ -175,9 +175,10 @@ static int read_frames(struct frames *frames, struct sn_proto message)
 {
 	struct sn_proto_field field;
 	while (sn_proto_next(&message, &field)) {
+		if (field.number >= LISTS)
+			continue;
 		struct list *list = frames->lists + field.number;
-		if (field.number < LISTS &&
-		    sn_vec_push(&list->items, &list->capacity, &list->count, field))
+		if (sn_vec_push(&list->items, &list->capacity, &list->count, field))
 			return SN_ERR_MEMORY;
 	}
 	return message.failed ? SN_ERR_FORMAT : 0;

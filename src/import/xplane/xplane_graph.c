@@ -686,9 +686,10 @@ static int draw_function(struct sn_xplane *xplane, struct sn_hlo *hlo)
 	bool any_ran = false;
 	for (size_t i = 0; i < hlo->instruction_count && number != SN_INTERN_NONE; i++) {
 		uint32_t found = find_node(xplane, number, hlo->instructions[i].name);
+		if (found == SONDE_NONE)
+			continue;
 		const struct sn_xplane_node *node = xplane->programs.nodes + found;
-		any_ran |= found != SONDE_NONE && node->graph_node == SONDE_NONE && node->has_run &&
-			   !node->is_elsewhere;
+		any_ran |= node->graph_node == SONDE_NONE && node->has_run && !node->is_elsewhere;
 	}
 	if (!any_ran)
 		return 0;
