@@ -365,11 +365,13 @@ static int go_on(struct reader *reader, const struct piece *piece)
 
 static int visit(const struct sn_trace_json_visitor *visitor, const struct piece *piece)
 {
-	const struct member *member = piece->members, *end = member + piece->member_count;
+	size_t next = 0;
 	int result = 0;
 	for (size_t i = 0; i <= piece->event_count && !result; i++) {
-		for (; member < end && member->event == i && visitor->member && !result; member++)
-			result = visitor->member(visitor->context, &member->member);
+		for (; next < piece->member_count && piece->members[next].event == i &&
+		       visitor->member && !result;
+		     next++)
+			result = visitor->member(visitor->context, &piece->members[next].member);
 		if (i < piece->event_count && visitor->event && !result)
 			result = visitor->event(visitor->context, piece->events + i);
 	}
