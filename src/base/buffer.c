@@ -74,7 +74,7 @@ const char *sn_buffer_string(struct sn_buffer *buffer)
 	return (const char *)buffer->bytes;
 }
 
-char *sn_buffer_take(struct sn_buffer *buffer)
+char *sn_buffer_detach(struct sn_buffer *buffer)
 {
 	char *text = NULL;
 	sn_buffer_room(buffer, 0);

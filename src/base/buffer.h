@@ -90,7 +90,7 @@ static inline void sn_buffer_cut(struct sn_buffer *buffer, size_t count)
  * nothing was put. */
 const char *sn_buffer_string(struct sn_buffer *buffer);
 /* The same of the heap, now the caller's, and the buffer is empty. NULL where it has failed. */
-char *sn_buffer_take(struct sn_buffer *buffer);
+char *sn_buffer_detach(struct sn_buffer *buffer);
 
 /* What is left to decode. */
 struct sn_span {
@@ -99,22 +99,22 @@ struct sn_span {
 };
 
 /* The next `length` bytes, or NULL where there are fewer. */
-static inline const unsigned char *sn_span_take(struct sn_span *span, size_t length)
+static inline const unsigned char *sn_span_next(struct sn_span *span, size_t length)
 {
 	if (length > span->count)
 		return NULL;
-	const unsigned char *taken = span->bytes;
+	const unsigned char *next = span->bytes;
 	span->bytes += length;
 	span->count -= length;
-	return taken;
+	return next;
 }
 
 static inline bool sn_span_get(struct sn_span *span, void *to, size_t length)
 {
-	const unsigned char *taken = sn_span_take(span, length);
-	if (taken)
-		memcpy(to, taken, length);
-	return taken != NULL;
+	const unsigned char *next = sn_span_next(span, length);
+	if (next)
+		memcpy(to, next, length);
+	return next != NULL;
 }
 
 #endif

@@ -7,7 +7,7 @@
  *
  *	struct sn_cursor cursor = sn_cursor_at(section, offset);
  *	uint32_t version = sn_cursor_u32(&cursor);
- *	struct sn_cursor record = sn_cursor_take(&cursor, sn_cursor_uleb(&cursor));
+ *	struct sn_cursor record = sn_cursor_slice(&cursor, sn_cursor_uleb(&cursor));
  *	const char *name = sn_cursor_string(&record);
  *	if (record.failed) ...
  */
@@ -68,15 +68,15 @@ static inline void sn_cursor_skip(struct sn_cursor *cursor, uint64_t bytes)
 
 /* A cursor over the next bytes, which this one moves past. Where there are fewer both have failed.
  */
-static inline struct sn_cursor sn_cursor_take(struct sn_cursor *cursor, uint64_t bytes)
+static inline struct sn_cursor sn_cursor_slice(struct sn_cursor *cursor, uint64_t bytes)
 {
-	struct sn_cursor taken = *cursor;
+	struct sn_cursor slice = *cursor;
 	sn_cursor_skip(cursor, bytes);
-	taken.failed |= cursor->failed;
-	taken.end = cursor->at;
+	slice.failed |= cursor->failed;
+	slice.end = cursor->at;
 	if (cursor->failed)
-		taken.at = taken.end;
-	return taken;
+		slice.at = slice.end;
+	return slice;
 }
 
 /* An unsigned integer of 1 to 8 bytes. */

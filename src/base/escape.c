@@ -29,11 +29,11 @@ size_t sn_escape_next(enum sn_escape how, const char *text, char shown[SN_ESCAPE
 	if (strchr(signs[how], *text))
 		return write_sign(how, *text, shown);
 	if (how != SN_ESCAPE_JSON) {
-		size_t taken = sn_utf8_show(text, shown);
+		size_t consumed = sn_utf8_show(text, shown);
 		/* "\u202e" is to be read as these six letters, and not as what they stand for */
 		if (how == SN_ESCAPE_QUOTED && *shown == '\\')
 			memmove(shown + 1, shown, strlen(shown) + 1);
-		return taken;
+		return consumed;
 	}
 	size_t length = sn_utf8_length(text);
 	uint32_t hidden = sn_utf8_hidden(text);

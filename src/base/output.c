@@ -325,11 +325,11 @@ void sn_output_write(struct sn_output *output, const void *bytes, size_t length)
 	output->written += length;
 	while (length && !output->failed) {
 		size_t room = BUFFER_BYTES - output->buffered;
-		size_t taken = length < room ? length : room;
-		memcpy(output->buffer + output->buffered, bytes, taken);
-		output->buffered += taken;
-		bytes = (const unsigned char *)bytes + taken;
-		length -= taken;
+		size_t consumed = length < room ? length : room;
+		memcpy(output->buffer + output->buffered, bytes, consumed);
+		output->buffered += consumed;
+		bytes = (const unsigned char *)bytes + consumed;
+		length -= consumed;
 		if (output->buffered == BUFFER_BYTES)
 			flush(output);
 	}

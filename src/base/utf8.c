@@ -89,12 +89,12 @@ void sn_utf8_clean(const char *from, char *to, size_t size)
 			to[used++] = *from++;
 			continue;
 		}
-		size_t taken = sn_utf8_show(from, shown), length = strlen(shown);
+		size_t consumed = sn_utf8_show(from, shown), length = strlen(shown);
 		if (used + length >= size)
 			break;
 		memcpy(to + used, shown, length);
 		used += length;
-		from += taken;
+		from += consumed;
 	}
 	to[used] = '\0';
 }
@@ -128,7 +128,7 @@ void sn_utf8_elide(char *text, size_t columns)
 	size_t head_bytes = offset_of_column(text, head);
 	size_t tail_at = offset_of_column(text, length - tail);
 	size_t tail_bytes = strlen(text + tail_at);
-	/* The ellipsis has three bytes; two narrow characters taken out leave room for two. */
+	/* The ellipsis has three bytes; two narrow characters consumed out leave room for two. */
 	if (head_bytes + 3 > tail_at) {
 		if (head == 0) {
 			text[offset_of_column(text, columns)] = '\0';
@@ -145,7 +145,7 @@ void sn_utf8_cut(char *text, size_t columns)
 	if (sn_utf8_columns(text) <= columns || columns == 0)
 		return;
 	size_t end = offset_of_column(text, columns - 1), length = strlen(text);
-	/* What is taken off may be shorter than the ellipsis. */
+	/* What is consumed off may be shorter than the ellipsis. */
 	if (length - end < 3)
 		end = offset_of_column(text, columns - 2);
 	if (columns < 2 || length - end < 3) {

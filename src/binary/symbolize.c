@@ -80,26 +80,27 @@ int sn_symbolizer_new(const struct sn_symbolizer_options *options,
 {
 	static const struct sn_symbolizer_options defaults;
 	const char *debug_path = getenv("SONDE_DEBUG_PATH");
-	struct sn_symbolizer *made = calloc(1, sizeof(*made));
-	if (!made)
+	struct sn_symbolizer *created = calloc(1, sizeof(*created));
+	if (!created)
 		return sn_fail_memory(error);
 	if (!options)
 		options = &defaults;
 	if (options->debug_path)
 		debug_path = options->debug_path;
-	made->cache_folder =
+	created->cache_folder =
 	    options->cache_folder ? strdup(options->cache_folder) : default_cache_folder();
 	/* root with the home of another user: names in it lead where he wants */
-	if (made->cache_folder && *made->cache_folder && !sn_path_is_guarded(made->cache_folder))
-		*made->cache_folder = '\0';
-	made->debug_path = strdup(debug_path ? debug_path : DEBUG_PATH_DEFAULT);
-	made->sysroot = strdup(options->sysroot ? options->sysroot : "");
-	made->no_loops = options->no_loops;
-	if (!made->cache_folder || !made->debug_path || !made->sysroot) {
-		sn_symbolizer_free(made);
+	if (created->cache_folder && *created->cache_folder &&
+	    !sn_path_is_guarded(created->cache_folder))
+		*created->cache_folder = '\0';
+	created->debug_path = strdup(debug_path ? debug_path : DEBUG_PATH_DEFAULT);
+	created->sysroot = strdup(options->sysroot ? options->sysroot : "");
+	created->no_loops = options->no_loops;
+	if (!created->cache_folder || !created->debug_path || !created->sysroot) {
+		sn_symbolizer_free(created);
 		return sn_fail_memory(error);
 	}
-	*symbolizer = made;
+	*symbolizer = created;
 	return 0;
 }
 
@@ -141,24 +142,24 @@ int sn_symbolizer_module(struct sn_symbolizer *symbolizer, const char *path,
 			 const uint8_t *build_id, size_t build_id_bytes, uint32_t flags,
 			 uint32_t *module)
 {
-	struct module *made = calloc(1, sizeof(*made));
+	struct module *created = calloc(1, sizeof(*created));
 	struct module **grown =
 	    realloc(symbolizer->modules, (symbolizer->module_count + 1) * sizeof(struct module *));
 	if (grown)
 		symbolizer->modules = grown;
-	if (made)
-		made->path = strdup(path);
-	if (!grown || !made || !made->path) {
-		module_free(made);
+	if (created)
+		created->path = strdup(path);
+	if (!grown || !created || !created->path) {
+		module_free(created);
 		return SN_ERR_MEMORY;
 	}
-	made->build_id_bytes =
+	created->build_id_bytes =
 	    build_id_bytes < SN_BUILD_ID_BYTES_MAX ? build_id_bytes : SN_BUILD_ID_BYTES_MAX;
-	if (made->build_id_bytes > 0)
-		memcpy(made->build_id, build_id, made->build_id_bytes);
-	made->flags = flags;
+	if (created->build_id_bytes > 0)
+		memcpy(created->build_id, build_id, created->build_id_bytes);
+	created->flags = flags;
 	*module = symbolizer->module_count;
-	symbolizer->modules[symbolizer->module_count++] = made;
+	symbolizer->modules[symbolizer->module_count++] = created;
 	return 0;
 }
 

@@ -75,7 +75,7 @@ static int check_inputs(struct arguments *arguments, struct sn_error *error)
 	for (size_t i = 0; i < request->path_count && arguments->importer; i++) {
 		if (look_at(request->paths[i], &status, error))
 			return SN_ERR_IO;
-		if (!sn_importer_takes(arguments->importer, request->paths[i]))
+		if (!sn_importer_accepts(arguments->importer, request->paths[i]))
 			return sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': not of format %s",
 				       request->paths[i], arguments->importer->name);
 	}

@@ -49,7 +49,7 @@ static bool parse_name(struct sn_perf_record *record, struct sn_span body)
 /* { u64 id, lost } or, of LOST_SAMPLES, { u64 lost } */
 static bool parse_lost(struct sn_perf_record *record, struct sn_span body)
 {
-	return (record->type != PERF_RECORD_LOST || sn_span_take(&body, 8)) &&
+	return (record->type != PERF_RECORD_LOST || sn_span_next(&body, 8)) &&
 	       sn_span_get(&body, &record->lost, 8);
 }
 

@@ -62,7 +62,7 @@ struct sn_answers {
 int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct sn_error *error);
 void sn_answers_release(struct sn_answers *answers);
 
-/* What one thing that is sorted may take; see sn_runs_init. */
+/* What one thing that is sorted may take; see sn_external_sort_init. */
 size_t sn_answers_sorting(const struct sn_answers *answers);
 
 #endif

@@ -6,7 +6,7 @@
 #include "timeline/threads/activity_samples.h"
 
 SN_SORT_BY(sort_by_time, struct sn_depth_time, const void *,
-	   SN_ORDER(b->host_ns + b->device_ns, a->host_ns + a->device_ns)
+	   SN_ORDER(b->threads_ns + b->device_ns, a->threads_ns + a->device_ns)
 	       ?: SN_ORDER(a->context, b->context));
 
 /* Contexts are in pre-order, so that parents come first: from the last one up. */
@@ -16,9 +16,9 @@ static void roll_up(const struct sn_answers *answers, struct sn_depth_time *item
 		const struct sonde_db_context *context = sonde_db_context(answers->db, i);
 		if (context->depth <= answers->depth)
 			continue;
-		items[context->parent].host_ns += items[i].host_ns;
+		items[context->parent].threads_ns += items[i].threads_ns;
 		items[context->parent].device_ns += items[i].device_ns;
-		items[i].host_ns = items[i].device_ns = 0;
+		items[i].threads_ns = items[i].device_ns = 0;
 	}
 }
 
@@ -26,21 +26,23 @@ int sn_depth_times(const struct sn_answers *answers, struct sn_depth_times *time
 		   struct sn_error *error)
 {
 	uint32_t count = sonde_db_context_count(answers->db);
-	double *host = calloc(count + 1ull, sizeof(*host));
+	double *threads = calloc(count + 1ull, sizeof(*threads));
 	*times = (struct sn_depth_times){.items = malloc((count + 1ull) * sizeof(*times->items))};
-	int result = host && times->items ? sn_activity_times(&answers->processes, host, error)
-					  : sn_fail_memory(error);
+	int result = threads && times->items
+			 ? sn_activity_times(&answers->processes, threads, error)
+			 : sn_fail_memory(error);
 	for (uint32_t i = 0; i < count && !result; i++)
-		times->items[i] = (struct sn_depth_time){i, host[i], answers->times.context_ns[i]};
-	free(host);
+		times->items[i] =
+		    (struct sn_depth_time){i, threads[i], answers->times.context_ns[i]};
+	free(threads);
 	if (result)
 		return result;
 	roll_up(answers, times->items);
 	for (uint32_t i = 0; i < count; i++) {
 		struct sn_depth_time one = times->items[i];
-		times->host_ns += one.host_ns;
+		times->threads_ns += one.threads_ns;
 		times->device_ns += one.device_ns;
-		if (one.host_ns + one.device_ns > 0)
+		if (one.threads_ns + one.device_ns > 0)
 			times->items[times->count++] = one;
 	}
 	sort_by_time(times->items, times->count, NULL);

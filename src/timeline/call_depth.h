@@ -8,13 +8,13 @@
 /* What a context and, where it is as deep as is asked for, all below it took. */
 struct sn_depth_time {
 	uint32_t context;
-	double host_ns, device_ns;
+	double threads_ns, device_ns;
 };
 
 struct sn_depth_times {
 	struct sn_depth_time *items; /* most time first */
 	size_t count;
-	double host_ns, device_ns; /* all together */
+	double threads_ns, device_ns; /* all together */
 };
 
 /* To answers->depth. 0 or a negative enum sn_err; free the items in either case. */

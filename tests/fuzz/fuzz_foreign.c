@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char path[FUZZ_PATH_MAX];
 	int file = fuzz_file(data, size, path);
 	for (int i = 0; sn_importers[i]; i++)
-		if (sn_importer_takes(sn_importers[i], path))
+		if (sn_importer_accepts(sn_importers[i], path))
 			import(sn_importers[i], path);
 	close(file);
 	return 0;

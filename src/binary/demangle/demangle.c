@@ -343,7 +343,7 @@ char *sn_demangle_shorten(const char *name)
 	/* a shape not understood: better too long than wrong */
 	if (!out.failed && out.count == mark)
 		sn_buffer_text(&out, body);
-	return sn_buffer_take(&out);
+	return sn_buffer_detach(&out);
 }
 
 /*
@@ -379,7 +379,7 @@ static char *outline(const char *symbol)
 	if (out.count > 0 && *at != 'E' && *at != '\0')
 		sn_buffer_text(&out, "<...>");
 	out.failed |= !out.count;
-	return sn_buffer_take(&out);
+	return sn_buffer_detach(&out);
 }
 
 char *sn_demangle_short(const char *symbol)

@@ -93,7 +93,7 @@ static char *demangle_legacy(const char *symbol)
 		at = rest + length;
 	}
 	out.failed |= !has_hash || at[0] != 'E' || (at[1] != '\0' && at[1] != '.') || !out.count;
-	return sn_buffer_take(&out);
+	return sn_buffer_detach(&out);
 }
 
 /* ---- v0 ---- */
@@ -695,7 +695,7 @@ static char *demangle_v0(const char *symbol)
 		add_path(&v0, false);
 	}
 	v0.out.failed |= v0.failed || v0.at != v0.length || !v0.out.count;
-	return sn_buffer_take(&v0.out);
+	return sn_buffer_detach(&v0.out);
 }
 
 char *sn_demangle_rust(const char *symbol)

@@ -89,7 +89,7 @@ bool sn_dwarf_lines_read(struct sn_dwarf_unit *unit, struct sn_dwarf_lines *line
 	/* the assembler may write this section in another format than the compiler the others */
 	struct sn_dwarf_unit own_format = *unit;
 	uint64_t length = sn_dwarf_initial_length(&all, &own_format.offset_bytes);
-	*cursor = sn_cursor_take(&all, length);
+	*cursor = sn_cursor_slice(&all, length);
 	lines->version = sn_cursor_u16(cursor);
 	if (lines->version < 2 || lines->version > 5)
 		return false;
@@ -160,7 +160,7 @@ static void advance(struct sn_dwarf_run *run, uint64_t operations)
 static enum sn_dwarf_event run_extended(struct sn_dwarf_run *run)
 {
 	uint64_t length = sn_cursor_uleb(&run->cursor);
-	struct sn_cursor operands = sn_cursor_take(&run->cursor, length);
+	struct sn_cursor operands = sn_cursor_slice(&run->cursor, length);
 	if (operands.failed || length == 0)
 		return SN_DWARF_PROGRAM_END;
 	run->opcode = sn_cursor_u8(&operands);

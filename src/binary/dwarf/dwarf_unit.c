@@ -548,7 +548,7 @@ void sn_dwarf_unit_read(struct sn_dwarf_unit *unit, struct sn_dwarf_value *range
 
 typedef bool range_visitor(void *data, uint64_t start, uint64_t end);
 
-static void ranges_before_5(struct sn_dwarf_unit *unit, uint64_t offset, range_visitor *take,
+static void ranges_before_5(struct sn_dwarf_unit *unit, uint64_t offset, range_visitor *visit,
 			    void *data)
 {
 	/* a skeleton says it for the unit it stands for */
@@ -563,7 +563,7 @@ static void ranges_before_5(struct sn_dwarf_unit *unit, uint64_t offset, range_v
 			return;
 		if (start == all_ones)
 			base = end;
-		else if (start < end && !take(data, base + start, base + end))
+		else if (start < end && !visit(data, base + start, base + end))
 			return;
 	}
 }
@@ -607,17 +607,17 @@ static bool read_range(struct sn_dwarf_unit *unit, struct sn_cursor *cursor, uin
 	return ok && !cursor->failed;
 }
 
-static void ranges_of_5(struct sn_dwarf_unit *unit, uint64_t offset, range_visitor *take,
+static void ranges_of_5(struct sn_dwarf_unit *unit, uint64_t offset, range_visitor *visit,
 			void *data)
 {
 	struct sn_cursor cursor = sn_cursor_at(unit->file->rnglists, offset);
 	uint64_t base = unit->low_pc, start, end;
 	while (sn_dwarf_spend(unit->file, 1) && read_range(unit, &cursor, &base, &start, &end))
-		if (start < end && !take(data, start, end))
+		if (start < end && !visit(data, start, end))
 			return;
 }
 
-void sn_dwarf_ranges(struct sn_dwarf_unit *unit, struct sn_dwarf_value ranges, range_visitor *take,
+void sn_dwarf_ranges(struct sn_dwarf_unit *unit, struct sn_dwarf_value ranges, range_visitor *visit,
 		     void *data)
 {
 	if (ranges.class == SN_DWARF_INDEX) {
@@ -627,11 +627,11 @@ void sn_dwarf_ranges(struct sn_dwarf_unit *unit, struct sn_dwarf_value ranges, r
 		sn_cursor_skip(&cursor, ranges.number * unit->offset_bytes);
 		uint64_t offset = unit->rnglists_base + read_offset(unit, &cursor);
 		if (!cursor.failed)
-			ranges_of_5(unit, offset, take, data);
+			ranges_of_5(unit, offset, visit, data);
 	} else if (ranges.class == SN_DWARF_OFFSET || ranges.class == SN_DWARF_NUMBER) {
 		if (unit->version >= 5)
-			ranges_of_5(unit, ranges.number, take, data);
+			ranges_of_5(unit, ranges.number, visit, data);
 		else
-			ranges_before_5(unit, ranges.number, take, data);
+			ranges_before_5(unit, ranges.number, visit, data);
 	}
 }

@@ -140,9 +140,9 @@ static inline const struct sn_dwarf_abbrev *sn_dwarf_abbrev_of(const struct sn_d
 	return code < abbrevs->count && abbrevs->list[code].tag ? &abbrevs->list[code] : NULL;
 }
 
-/* Calls take(data, start, end) for each non-empty range of a DW_AT_ranges; take returns false to
+/* Calls visit(data, start, end) for each non-empty range of a DW_AT_ranges; visit returns false to
  * stop. */
 void sn_dwarf_ranges(struct sn_dwarf_unit *unit, struct sn_dwarf_value ranges,
-		     bool (*take)(void *data, uint64_t start, uint64_t end), void *data);
+		     bool (*visit)(void *data, uint64_t start, uint64_t end), void *data);
 
 #endif

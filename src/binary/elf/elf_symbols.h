@@ -53,7 +53,7 @@ struct sn_elf_frame {
 
 /* Each, by ascending start. */
 void sn_elf_unwind_each(struct sn_elf_file *file,
-			void (*take)(void *data, const struct sn_elf_frame *frame), void *data);
+			void (*visit)(void *data, const struct sn_elf_frame *frame), void *data);
 
 /* Gives addresses without a hit the start and end of the function that .eh_frame describes there.
  */

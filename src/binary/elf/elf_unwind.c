@@ -221,7 +221,7 @@ void sn_elf_unwind_resolve(struct sn_elf_file *file, const uint64_t *addresses, 
 }
 
 void sn_elf_unwind_each(struct sn_elf_file *file,
-			void (*take)(void *data, const struct sn_elf_frame *frame), void *data)
+			void (*visit)(void *data, const struct sn_elf_frame *frame), void *data)
 {
 	struct unwind_table table;
 	if (!open_table(file, &table))
@@ -233,6 +233,6 @@ void sn_elf_unwind_each(struct sn_elf_file *file,
 			continue;
 		frame.exceptions = exceptions_of(&table, i);
 		frame.in_frame = begins_in_frame(&table, i);
-		take(data, &frame);
+		visit(data, &frame);
 	}
 }

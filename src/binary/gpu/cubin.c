@@ -100,7 +100,7 @@ static void read_info(struct sn_gpu_private *private, struct sn_bytes info, uint
 		uint16_t size = sn_cursor_u16(&cursor);
 		if (format != INFO_SIZED)
 			continue;
-		struct sn_cursor value = sn_cursor_take(&cursor, size);
+		struct sn_cursor value = sn_cursor_slice(&cursor, size);
 		if (attribute == INFO_INDIRECT_TARGETS)
 			read_indirect_targets(private, value, base);
 	}

@@ -150,7 +150,7 @@ static int end_piece(struct piece *piece, const struct sn_structure_writer *writ
 {
 	int status = fclose(piece->out) == 0 ? 0 : SN_ERR_MEMORY;
 	if (status == 0 && piece->length > 0)
-		*goes_on = writer->take(writer->data, piece->text, piece->length);
+		*goes_on = writer->put(writer->data, piece->text, piece->length);
 	free(piece->text);
 	return status;
 }

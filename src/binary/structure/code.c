@@ -187,24 +187,24 @@ static int find_noreturn_slots(struct sn_code *code)
 
 int sn_code_open(struct sn_elf_file *file, struct sn_elf_file *symbols, struct sn_code **code)
 {
-	struct sn_code *made;
+	struct sn_code *created;
 	*code = NULL;
 	if (!sn_insn_decoder(file->machine))
 		return 0;
-	made = calloc(1, sizeof(*made));
-	if (!made)
+	created = calloc(1, sizeof(*created));
+	if (!created)
 		return SN_ERR_MEMORY;
-	made->file = file;
-	made->decode = sn_insn_decoder(file->machine);
-	made->alignment = sn_insn_alignment(made->decode);
-	if (find_sections(made) == 0 && find_pointers(made) == 0 &&
-	    find_noreturn_slots(made) == 0 && sn_code_find_functions(made, symbols) == 0)
-		made->returns = calloc(made->function_count + 1u, sizeof(*made->returns));
-	if (!made->returns) {
-		sn_code_free(made);
+	created->file = file;
+	created->decode = sn_insn_decoder(file->machine);
+	created->alignment = sn_insn_alignment(created->decode);
+	if (find_sections(created) == 0 && find_pointers(created) == 0 &&
+	    find_noreturn_slots(created) == 0 && sn_code_find_functions(created, symbols) == 0)
+		created->returns = calloc(created->function_count + 1u, sizeof(*created->returns));
+	if (!created->returns) {
+		sn_code_free(created);
 		return SN_ERR_MEMORY;
 	}
-	*code = made;
+	*code = created;
 	return 0;
 }
 

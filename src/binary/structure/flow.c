@@ -142,22 +142,23 @@ static void push(struct sn_flow *flow, uint64_t address)
 	    sn_vec_push(&flow->work, &flow->work_capacity, &flow->work_count, address) < 0;
 }
 
-static void add_any_way(struct sn_flow *flow, uint64_t from, uint64_t to, bool is_throw)
+static void add_any_transfer(struct sn_flow *flow, uint64_t from, uint64_t to, bool is_throw)
 {
 	size_t position = sn_flow_target_position(flow, to);
 	if (position == SIZE_MAX || (to & (flow->code->alignment - 1)))
 		return;
-	flow->failed |= sn_vec_push(&flow->ways, &flow->way_capacity, &flow->way_count,
-				    (struct sn_flow_way){from, to, is_throw}) < 0;
+	flow->failed |=
+	    sn_vec_push(&flow->transfers, &flow->transfer_capacity, &flow->transfer_count,
+			(struct sn_flow_transfer){from, to, is_throw}) < 0;
 	flow->marks[position] |= MARK_BLOCK;
 	if (!(flow->marks[position] & MARK_LENGTH))
 		push(flow, to);
 }
 
 /* Notes that `to` may follow `from`. */
-static void add_way(struct sn_flow *flow, uint64_t from, uint64_t to)
+static void add_transfer(struct sn_flow *flow, uint64_t from, uint64_t to)
 {
-	add_any_way(flow, from, to, false);
+	add_any_transfer(flow, from, to, false);
 }
 
 static void add_call(struct sn_flow *flow, uint64_t at, uint8_t length, uint64_t target)
@@ -177,8 +178,8 @@ static uint8_t follow_call(struct sn_flow *flow, uint64_t at, const struct sn_in
 	if (flow->landings.count > 0 && sn_flow_position(flow, at, &part) != SIZE_MAX)
 		pad = sn_landings_at(&flow->landings, part->first_landing, part->end_landing, at);
 	if (pad != 0)
-		add_any_way(flow, at, pad, true);
-	return !comes_back ? MARK_ENDS : pad != 0 ? MARK_WAYS : 0;
+		add_any_transfer(flow, at, pad, true);
+	return !comes_back ? MARK_ENDS : pad != 0 ? MARK_SPLITS : 0;
 }
 
 static void add_jump(struct sn_flow *flow, uint64_t at)
@@ -187,16 +188,16 @@ static void add_jump(struct sn_flow *flow, uint64_t at)
 				    (struct sn_flow_jump){.at = at}) < 0;
 }
 
-/* What an instruction does to the flow: MARK_ENDS and MARK_WAYS. */
+/* What an instruction does to the flow: MARK_ENDS and MARK_SPLITS. */
 static uint8_t follow_insn(struct sn_flow *flow, uint64_t at, const struct sn_insn *insn)
 {
 	switch (insn->kind) {
 	case SN_INSN_JUMP:
-		add_way(flow, at, insn->target);
+		add_transfer(flow, at, insn->target);
 		return MARK_ENDS;
 	case SN_INSN_BRANCH:
-		add_way(flow, at, insn->target);
-		return MARK_WAYS;
+		add_transfer(flow, at, insn->target);
+		return MARK_SPLITS;
 	case SN_INSN_JUMP_INDIRECT:
 		add_jump(flow, at);
 		return MARK_ENDS;
@@ -235,7 +236,7 @@ static void follow(struct sn_flow *flow, uint64_t address)
 		position += insn.length;
 		if ((marks & MARK_ENDS) || insn.length == left)
 			return;
-		if ((marks & MARK_WAYS) || (flow->marks[position] & MARK_LENGTH))
+		if ((marks & MARK_SPLITS) || (flow->marks[position] & MARK_LENGTH))
 			flow->marks[position] |= MARK_BLOCK;
 	}
 }
@@ -248,20 +249,20 @@ static void follow_all(struct sn_flow *flow)
 
 static int by_target(const void *a, const void *b)
 {
-	const struct sn_flow_way *left = a, *right = b;
+	const struct sn_flow_transfer *left = a, *right = b;
 	return sn_order_then(SN_ORDER(left->to, right->to), SN_ORDER(left->from, right->from));
 }
 
 static void sort_origins(struct sn_flow *flow)
 {
-	if (flow->way_count == flow->origin_count || flow->way_count == 0)
+	if (flow->transfer_count == flow->origin_count || flow->transfer_count == 0)
 		return;
-	if (sn_vec_reserve(&flow->origins, &flow->origin_capacity, flow->way_count) < 0) {
+	if (sn_vec_reserve(&flow->origins, &flow->origin_capacity, flow->transfer_count) < 0) {
 		flow->failed = true;
 		return;
 	}
-	memcpy(flow->origins, flow->ways, flow->way_count * sizeof(*flow->ways));
-	flow->origin_count = flow->way_count;
+	memcpy(flow->origins, flow->transfers, flow->transfer_count * sizeof(*flow->transfers));
+	flow->origin_count = flow->transfer_count;
 	qsort(flow->origins, flow->origin_count, sizeof(*flow->origins), by_target);
 }
 
@@ -289,7 +290,7 @@ static bool resolve_jumps(struct sn_flow *flow)
 		if (jump->is_resolved || jump->try_count == TRIES_MAX)
 			continue;
 		jump->try_count++;
-		bool is_resolved = sn_jump_table_resolve(flow, jump->at, add_way);
+		bool is_resolved = sn_jump_table_resolve(flow, jump->at, add_transfer);
 		flow->jumps[i].is_resolved = is_resolved;
 		is_any |= flow->jumps[i].is_resolved;
 	}
@@ -356,7 +357,7 @@ static void add_block(struct sn_flow *flow, const struct sn_flow_part *part, siz
 	do {
 		last = at;
 		at += marks[at] & MARK_LENGTH;
-	} while (!(marks[last] & (MARK_ENDS | MARK_WAYS)) && at < size &&
+	} while (!(marks[last] & (MARK_ENDS | MARK_SPLITS)) && at < size &&
 		 (marks[at] & MARK_LENGTH) && !(marks[at] & MARK_BLOCK));
 	flow->failed |= sn_vec_push(&graph->blocks, &flow->block_capacity, &graph->block_count,
 				    (struct sn_flow_block){part->start + start, part->start + at,
@@ -381,14 +382,14 @@ static uint32_t block_from(const struct sn_flow *flow, uint64_t start)
 
 static int by_origin(const void *a, const void *b)
 {
-	const struct sn_flow_way *left = a, *right = b;
+	const struct sn_flow_transfer *left = a, *right = b;
 	return sn_order_then(SN_ORDER(left->from, right->from), SN_ORDER(left->to, right->to));
 }
 
-/* The first way from `from`, or way_count. */
-static uint32_t ways_from(const struct sn_flow *flow, uint64_t from)
+/* The first transfer from `from`, or transfer_count. */
+static uint32_t transfers_from(const struct sn_flow *flow, uint64_t from)
 {
-	return sn_search(i, flow->way_count, flow->ways[i].from < from);
+	return sn_search(i, flow->transfer_count, flow->transfers[i].from < from);
 }
 
 static void add_edges_of(struct sn_flow *flow, uint32_t block)
@@ -401,13 +402,13 @@ static void add_edges_of(struct sn_flow *flow, uint32_t block)
 		if (next != SN_FLOW_NONE)
 			add_edge(flow, block, next, false);
 	}
-	for (uint32_t i = ways_from(flow, last); i < flow->way_count && flow->ways[i].from == last;
-	     i++) {
-		uint32_t to = block_from(flow, flow->ways[i].to);
-		bool is_repeated = i > 0 && flow->ways[i - 1].from == last &&
-				   flow->ways[i - 1].to == flow->ways[i].to;
+	for (uint32_t i = transfers_from(flow, last);
+	     i < flow->transfer_count && flow->transfers[i].from == last; i++) {
+		uint32_t to = block_from(flow, flow->transfers[i].to);
+		bool is_repeated = i > 0 && flow->transfers[i - 1].from == last &&
+				   flow->transfers[i - 1].to == flow->transfers[i].to;
 		if (to != SN_FLOW_NONE && !is_repeated)
-			add_edge(flow, block, to, flow->ways[i].is_throw);
+			add_edge(flow, block, to, flow->transfers[i].is_throw);
 	}
 }
 
@@ -462,8 +463,8 @@ static void make_graph(struct sn_flow *flow, uint64_t entry)
 				add_block(flow, part, at);
 		}
 	}
-	if (flow->way_count > 0)
-		qsort(flow->ways, flow->way_count, sizeof(*flow->ways), by_origin);
+	if (flow->transfer_count > 0)
+		qsort(flow->transfers, flow->transfer_count, sizeof(*flow->transfers), by_origin);
 	for (uint32_t i = 0; i < graph->block_count && !flow->failed; i++)
 		add_edges_of(flow, i);
 	graph->entry = block_from(flow, entry);
@@ -477,7 +478,7 @@ int sn_flow_build(struct sn_flow *flow, struct sn_code *code, uint32_t function)
 {
 	uint64_t entry = code->functions[function].start;
 	flow->code = code;
-	flow->part_count = flow->way_count = flow->work_count = 0;
+	flow->part_count = flow->transfer_count = flow->work_count = 0;
 	flow->jump_count = flow->unresolved_count = flow->call_count = 0;
 	flow->graph.block_count = flow->graph.edge_count = flow->graph.entry = 0;
 	flow->origin_count = flow->landings.count = 0;
@@ -504,7 +505,7 @@ void sn_flow_release(struct sn_flow *flow)
 	free(flow->marks);
 	free(flow->landings.list);
 	free(flow->jumps);
-	free(flow->ways);
+	free(flow->transfers);
 	free(flow->origins);
 	free(flow->work);
 	sn_jump_decoder_free(flow->decoder);

@@ -49,12 +49,12 @@ struct sn_flow {
 	uint8_t *marks; /* by position */
 	size_t size;
 	struct sn_flow_jump *jumps;
-	struct sn_flow_way *ways;
-	struct sn_flow_way *origins; /* the same by target, as of the last round */
+	struct sn_flow_transfer *transfers;
+	struct sn_flow_transfer *origins; /* the same by target, as of the last round */
 	uint32_t origin_count, steps_left;
 	uint64_t *work;
-	uint32_t way_count, work_count;
-	size_t mark_capacity, jump_capacity, way_capacity, work_capacity, block_capacity,
+	uint32_t transfer_count, work_count;
+	size_t mark_capacity, jump_capacity, transfer_capacity, work_capacity, block_capacity,
 	    edge_capacity, call_capacity, origin_capacity;
 	struct sn_jump_decoder *decoder;
 	bool failed;

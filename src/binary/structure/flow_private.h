@@ -14,8 +14,8 @@ struct sn_flow_jump {
 	bool is_resolved;
 };
 
-/* From an instruction to one that follows it but not in place. */
-struct sn_flow_way {
+/* A transfer of control: from a branch, jump or throwing call to its target. */
+struct sn_flow_transfer {
 	uint64_t from, to;
 	bool is_throw;
 };
@@ -23,17 +23,17 @@ struct sn_flow_way {
 /* What is known of the byte at a position: the low bits are the length of the instruction there. */
 enum {
 	MARK_LENGTH = 0x0f,
-	MARK_BLOCK = 0x10, /* begins a block */
-	MARK_ENDS = 0x20,  /* the instruction never goes on to the next */
-	MARK_WAYS = 0x40,  /* it ends a block */
-	MARK_DATA = 0x80,  /* not decodable */
+	MARK_BLOCK = 0x10,  /* begins a block */
+	MARK_ENDS = 0x20,   /* the instruction never goes on to the next */
+	MARK_SPLITS = 0x40, /* it ends a block */
+	MARK_DATA = 0x80,   /* not decodable */
 };
 
 /* The position of an address, or SIZE_MAX outside of all parts; *part may be NULL. */
 size_t sn_flow_position(const struct sn_flow *flow, uint64_t address,
 			const struct sn_flow_part **part);
 
-/* The same of a jump's target; takes in the split-off part that it may lie in. */
+/* The same of a jump's target; adds the split-off part that it may lie in to the flow. */
 size_t sn_flow_target_position(struct sn_flow *flow, uint64_t target);
 
 /* The first of the origins of `to`: instructions that jump there, as of the last round. */

@@ -133,22 +133,22 @@ static int by_place(const void *a, const void *b)
 /* What all starts at one place say together. */
 static struct sn_code_function unite(const struct start *starts, size_t count)
 {
-	struct sn_code_function made = {.start = starts[0].at,
-					.end = starts[0].at,
-					.name = starts[0].name,
-					.group = starts[0].group};
+	struct sn_code_function function = {.start = starts[0].at,
+					    .end = starts[0].at,
+					    .name = starts[0].name,
+					    .group = starts[0].group};
 	for (size_t i = 0; i < count; i++) {
-		if (made.end == made.start)
-			made.end = starts[i].end;
-		made.in_frame |= starts[i].in_frame;
+		if (function.end == function.start)
+			function.end = starts[i].end;
+		function.in_frame |= starts[i].in_frame;
 		if (starts[i].exceptions)
-			made.exceptions = starts[i].exceptions;
+			function.exceptions = starts[i].exceptions;
 		if (!starts[i].name)
 			continue;
-		made.is_cold |= strstr(starts[i].name, ".cold") != NULL;
+		function.is_cold |= strstr(starts[i].name, ".cold") != NULL;
 	}
-	made.is_sized = made.end > made.start;
-	return made;
+	function.is_sized = function.end > function.start;
+	return function;
 }
 
 static void append(struct finding *finding, struct sn_code_function *function)
@@ -171,20 +171,20 @@ static void settle(struct finding *finding)
 		for (next = i + 1;
 		     next < finding->count && finding->starts[next].at == finding->starts[i].at;)
 			next++;
-		struct sn_code_function made = unite(finding->starts + i, next - i);
+		struct sn_code_function function = unite(finding->starts + i, next - i);
 		struct sn_code_function *last =
 		    code->function_count ? &code->functions[code->function_count - 1] : NULL;
 		if (last && !last->is_sized) {
 			const struct sn_code_section *section =
 			    sn_code_section_at(code, last->start);
-			last->end = made.start < section->end ? made.start : section->end;
-		} else if (last && made.start < last->end) {
-			bool is_better = made.end > last->end || (made.name && !last->name);
-			if (!is_better || !made.is_sized)
+			last->end = function.start < section->end ? function.start : section->end;
+		} else if (last && function.start < last->end) {
+			bool is_better = function.end > last->end || (function.name && !last->name);
+			if (!is_better || !function.is_sized)
 				continue;
-			last->end = made.start;
+			last->end = function.start;
 		}
-		append(finding, &made);
+		append(finding, &function);
 	}
 	if (code->function_count > 0) {
 		struct sn_code_function *last = &code->functions[code->function_count - 1];

@@ -85,7 +85,7 @@ struct decoding {
 	bool is_relative;
 };
 
-static bool take(struct decoding *d, uint8_t *byte)
+static bool next_byte(struct decoding *d, uint8_t *byte)
 {
 	if (d->at >= d->bytes)
 		return false;
@@ -96,7 +96,7 @@ static bool take(struct decoding *d, uint8_t *byte)
 /* Prefixes in any order and number; REX only directly before the opcode counts. */
 static bool decode_prefixes(struct decoding *d)
 {
-	while (take(d, &d->opcode)) {
+	while (next_byte(d, &d->opcode)) {
 		bool is_rex = (d->opcode & 0xf0) == 0x40;
 		bool had_rex_w = d->has_rex_w;
 		d->has_rex_w = is_rex && (d->opcode & 8);
@@ -136,15 +136,15 @@ static bool decode_vector_prefix(struct decoding *d)
 	unsigned more = d->opcode == 0x62 ? 2 : d->opcode == 0xc5 ? 0 : 1;
 	unsigned mask = d->opcode == 0x62 ? 0x07 : 0x1f;
 	d->has_vector_prefix = true;
-	if (!take(d, &first))
+	if (!next_byte(d, &first))
 		return false;
 	d->map = d->opcode == 0xc5 ? MAP_0F : (enum map)(first & mask);
 	if (d->opcode != 0x8f && (d->map == 0 || d->map == 4 || d->map > MAP_6))
 		return false;
 	while (more-- > 0)
-		if (!take(d, &skipped))
+		if (!next_byte(d, &skipped))
 			return false;
-	return take(d, &d->opcode);
+	return next_byte(d, &d->opcode);
 }
 
 /* The opcode with its map. */
@@ -158,12 +158,12 @@ static bool decode_opcode(struct decoding *d)
 	if (d->opcode != 0x0f)
 		return true;
 	d->map = MAP_0F;
-	if (!take(d, &d->opcode))
+	if (!next_byte(d, &d->opcode))
 		return false;
 	if (d->opcode != 0x38 && d->opcode != 0x3a)
 		return true;
 	d->map = d->opcode == 0x38 ? MAP_0F38 : MAP_0F3A;
-	return take(d, &d->opcode);
+	return next_byte(d, &d->opcode);
 }
 
 static uint8_t vector_form(const struct decoding *d)
@@ -217,13 +217,13 @@ static bool skip(struct decoding *d, size_t bytes)
 static bool decode_modrm(struct decoding *d)
 {
 	uint8_t sib = 0;
-	if (!take(d, &d->modrm))
+	if (!next_byte(d, &d->modrm))
 		return false;
 	unsigned mode = d->modrm >> 6, rm = d->modrm & 7;
 	/* moves to and from control registers have a register there, whatever the mode says */
 	if (mode == 3 || (d->map == MAP_0F && !d->has_vector_prefix && (d->opcode & 0xfc) == 0x20))
 		return true;
-	if (rm == 4 && !take(d, &sib))
+	if (rm == 4 && !next_byte(d, &sib))
 		return false;
 	if (mode == 1)
 		return skip(d, 1);

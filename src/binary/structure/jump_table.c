@@ -180,9 +180,10 @@ static struct value value_from(struct search *search, const struct sn_step *step
 	return step->op == SN_STEP_LOAD ? loaded(flow, all, step) : all;
 }
 
-/* Whether a step gives what is wanted; then *value is it. */
-static bool takes(struct search *search, const struct wanted *wanted, const struct sn_step *step,
-		  uint64_t address, unsigned depth, struct value *value)
+/* Whether a step writes the wanted register or stack slot; then *value is what it writes. */
+static bool writes_wanted(struct search *search, const struct wanted *wanted,
+			  const struct sn_step *step, uint64_t address, unsigned depth,
+			  struct value *value)
 {
 	*value = (struct value){.kind = UNKNOWN};
 	if (wanted->reg == SN_STEP_NO_REGISTER) {
@@ -233,8 +234,9 @@ static void add_origins(const struct sn_flow *flow, struct trail *trail, uint64_
 }
 
 /*
- * Looks backwards for what is wanted along all ways, nearest first. The first writing that is met
- * decides: where a table's address was loaded once, before a loop, every way back leads there.
+ * Searches all paths backwards for the nearest write of the wanted register or stack slot. The
+ * first write that is found decides: all paths lead to it where a table's address was loaded once,
+ * before a loop.
  */
 static struct value value_of(struct search *search, struct wanted wanted, uint64_t before,
 			     unsigned depth)
@@ -251,7 +253,7 @@ static struct value value_of(struct search *search, struct wanted wanted, uint64
 		while ((at = before_in_place(flow, at)) != 0) {
 			if (!step_at(search, at, &step))
 				return value;
-			if (takes(search, &wanted, &step, at, depth, &value))
+			if (writes_wanted(search, &wanted, &step, at, depth, &value))
 				return value;
 			add_origins(flow, &trail, at);
 		}
@@ -317,14 +319,14 @@ static bool read_target(const struct sn_flow *flow, const struct value *table, u
  * table lead to the first of them, and only that to the targets.
  */
 static bool joins_other_jump(struct sn_flow *flow, const struct value *table, uint64_t jump,
-			     void (*take)(struct sn_flow *flow, uint64_t from, uint64_t to))
+			     void (*add)(struct sn_flow *flow, uint64_t from, uint64_t to))
 {
 	for (uint32_t i = 0; i < flow->jump_count; i++) {
 		const struct sn_flow_jump *other = &flow->jumps[i];
 		if (other->at == jump || other->table != table->base ||
 		    other->target != table->target)
 			continue;
-		take(flow, jump, other->at);
+		add(flow, jump, other->at);
 		return true;
 	}
 	return false;
@@ -341,7 +343,7 @@ static void remember(struct sn_flow *flow, const struct value *table, uint64_t j
 }
 
 bool sn_jump_table_resolve(struct sn_flow *flow, uint64_t jump,
-			   void (*take)(struct sn_flow *flow, uint64_t from, uint64_t to))
+			   void (*add)(struct sn_flow *flow, uint64_t from, uint64_t to))
 {
 	struct search search = {flow, STEPS_MAX};
 	struct sn_step step;
@@ -353,7 +355,7 @@ bool sn_jump_table_resolve(struct sn_flow *flow, uint64_t jump,
 	struct value table = value_from(&search, &step, jump, 0);
 	if (!(table.kind == ENTRY && table.size == 8) && table.kind != TARGET)
 		return false;
-	if (joins_other_jump(flow, &table, jump, take))
+	if (joins_other_jump(flow, &table, jump, add))
 		return true;
 	uint64_t limit = compared_limit(&search, jump);
 	if (limit == 0)
@@ -366,7 +368,7 @@ bool sn_jump_table_resolve(struct sn_flow *flow, uint64_t jump,
 		    target % flow->code->alignment != 0 ||
 		    sn_flow_target_position(flow, target) == SIZE_MAX)
 			break;
-		take(flow, jump, target);
+		add(flow, jump, target);
 	}
 	if (count > 0)
 		remember(flow, &table, jump);

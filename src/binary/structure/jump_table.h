@@ -40,11 +40,11 @@ struct sn_step {
 struct sn_jump_decoder;
 
 /*
- * Where the indirect jump at `jump` may lead: calls take for each target. False where it is not
- * understood. The ways found so far tell what comes before the jump.
+ * Where the indirect jump at `jump` may lead: calls add for each target. False where it is not
+ * understood. The transfers found so far tell what precedes the jump.
  */
 bool sn_jump_table_resolve(struct sn_flow *flow, uint64_t jump,
-			   void (*take)(struct sn_flow *flow, uint64_t from, uint64_t to));
+			   void (*add)(struct sn_flow *flow, uint64_t from, uint64_t to));
 void sn_jump_decoder_free(struct sn_jump_decoder *decoder);
 
 /* Whether this build has capstone. */

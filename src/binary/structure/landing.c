@@ -26,7 +26,7 @@ static bool open_table(const struct sn_code *code, const struct sn_code_function
 	if (sn_cursor_u8(&cursor) != SN_ENCODED_OMIT)
 		sn_cursor_uleb(&cursor); /* where its table of types ends */
 	table->encoding = sn_cursor_u8(&cursor);
-	table->sites = sn_cursor_take(&cursor, sn_cursor_uleb(&cursor));
+	table->sites = sn_cursor_slice(&cursor, sn_cursor_uleb(&cursor));
 	return !cursor.failed;
 }
 

@@ -123,7 +123,7 @@ static void add_latch(struct sn_nest_marks *marks, uint64_t address)
 	if (marks->all_count == SN_NEST_MARKS_MAX)
 		return;
 	marks->own |= 1ull << marks->all_count;
-	marks->turns |= 1ull << marks->all_count;
+	marks->controls |= 1ull << marks->all_count;
 	marks->addresses[marks->all_count++] = address;
 }
 
@@ -154,7 +154,7 @@ void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_fores
 		   struct sn_nest_marks *marks)
 {
 	for (uint32_t i = 0; i < forest->loop_count; i++)
-		marks[i].count = marks[i].own = marks[i].turns = marks[i].all_count = 0;
+		marks[i].count = marks[i].own = marks[i].controls = marks[i].all_count = 0;
 	if (forest->loop_count == 0)
 		return;
 	add_controls(graph, forest, marks);
@@ -162,7 +162,7 @@ void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_fores
 		if (marks[i].count == 0)
 			add_mark(&marks[i], graph->blocks[forest->loops[i].header].last, true);
 		marks[i].control_count = marks[i].count;
-		marks[i].turns = marks[i].own;
+		marks[i].controls = marks[i].own;
 		add_body(graph, forest, i, &marks[i]);
 	}
 	for (uint32_t i = 0; i < graph->edge_count; i++) {

@@ -54,7 +54,7 @@ struct sn_nest_marks {
 	/* Others, which only tell a loop from those on the same line. By bits: which of all lie in
 	 * no inner loop; which of these leave the loop or lead back to its header. */
 	uint32_t all_count;
-	uint64_t own, turns;
+	uint64_t own, controls;
 };
 /* Of all loops of the forest; marks has room for that many. */
 void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,

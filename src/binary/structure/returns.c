@@ -86,8 +86,8 @@ static bool call_returns(struct sn_code *code, uint64_t target, uint64_t slot, u
 	return !section || !section->is_plt || !is_noreturn_plt(code, target);
 }
 
-/* The ways through a small function that are still to be followed. */
-struct ways {
+/* A walk through the instructions of a small function: `work` holds those still to be followed. */
+struct walk {
 	uint64_t start;
 	size_t size;
 	uint8_t seen[BYTES_MAX];
@@ -95,15 +95,15 @@ struct ways {
 	unsigned count;
 };
 
-/* False where the way leaves the function. */
-static bool add_way(struct ways *ways, uint64_t address)
+/* False where the address lies outside the function. */
+static bool add_target(struct walk *walk, uint64_t address)
 {
-	uint64_t at = address - ways->start;
-	if (at >= ways->size)
+	uint64_t at = address - walk->start;
+	if (at >= walk->size)
 		return false;
-	if (!ways->seen[at]) {
-		ways->seen[at] = 1;
-		ways->work[ways->count++] = (uint16_t)at;
+	if (!walk->seen[at]) {
+		walk->seen[at] = 1;
+		walk->work[walk->count++] = (uint16_t)at;
 	}
 	return true;
 }
@@ -115,12 +115,12 @@ static bool leaves(struct sn_code *code, uint64_t target, unsigned level)
 }
 
 /* Follows one instruction; true as soon as it is certain that the function may return. */
-static bool follow(struct sn_code *code, struct ways *ways, const uint8_t *bytes, unsigned level)
+static bool follow(struct sn_code *code, struct walk *walk, const uint8_t *bytes, unsigned level)
 {
 	struct sn_insn insn;
-	size_t at = ways->work[--ways->count];
-	uint64_t address = ways->start + at;
-	if (!code->decode(bytes + at, ways->size - at, address, &insn))
+	size_t at = walk->work[--walk->count];
+	uint64_t address = walk->start + at;
+	if (!code->decode(bytes + at, walk->size - at, address, &insn))
 		return true;
 	uint64_t next = address + insn.length;
 	switch (insn.kind) {
@@ -131,9 +131,9 @@ static bool follow(struct sn_code *code, struct ways *ways, const uint8_t *bytes
 	case SN_INSN_JUMP_INDIRECT:
 		return insn.target == 0 || !is_noreturn_slot(code, insn.target);
 	case SN_INSN_JUMP:
-		return !add_way(ways, insn.target) && leaves(code, insn.target, level);
+		return !add_target(walk, insn.target) && leaves(code, insn.target, level);
 	case SN_INSN_BRANCH:
-		if (!add_way(ways, insn.target) && leaves(code, insn.target, level))
+		if (!add_target(walk, insn.target) && leaves(code, insn.target, level))
 			return true;
 		break;
 	case SN_INSN_CALL:
@@ -149,7 +149,7 @@ static bool follow(struct sn_code *code, struct ways *ways, const uint8_t *bytes
 	}
 	/* a function whose last call is believed to return, and is followed by nothing, was left
 	 * so by a compiler that knew better */
-	if (!add_way(ways, next))
+	if (!add_target(walk, next))
 		return insn.kind != SN_INSN_CALL && insn.kind != SN_INSN_CALL_INDIRECT;
 	return false;
 }
@@ -157,14 +157,14 @@ static bool follow(struct sn_code *code, struct ways *ways, const uint8_t *bytes
 static bool finds_return(struct sn_code *code, const struct sn_code_function *function,
 			 unsigned level)
 {
-	struct ways ways = {.start = function->start};
+	struct walk walk = {.start = function->start};
 	struct sn_bytes bytes = sn_code_bytes(code, function->start);
-	ways.size = (size_t)(function->end - function->start);
-	if (bytes.size < ways.size)
+	walk.size = (size_t)(function->end - function->start);
+	if (bytes.size < walk.size)
 		return true;
-	add_way(&ways, function->start);
-	while (ways.count > 0)
-		if (follow(code, &ways, bytes.data, level))
+	add_target(&walk, function->start);
+	while (walk.count > 0)
+		if (follow(code, &walk, bytes.data, level))
 			return true;
 	return false;
 }

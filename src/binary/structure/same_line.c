@@ -15,7 +15,7 @@ struct sn_same_line_place {
 	uint32_t depth;
 	uint32_t discriminator;
 	uint32_t loop;
-	bool is_turn; /* a branch that leaves the loop or leads back */
+	bool is_control; /* a branch that leaves the loop or leads back */
 };
 
 /* ---- places ---- */
@@ -61,7 +61,7 @@ int sn_same_line_add(struct sn_same_line *line, const struct sn_nest_loop *loops
 						.depth = loop->depth,
 						.discriminator = frame->discriminator,
 						.loop = index,
-						.is_turn = marks->turns >> i & 1};
+						.is_control = marks->controls >> i & 1};
 	}
 	return 0;
 }
@@ -126,7 +126,7 @@ static void unite_all(struct sn_same_line *line, uint32_t *same)
 	size_t count = 0;
 	unite_equal(line, same);
 	for (size_t i = 0; i < line->place_count; i++) {
-		if (!line->places[i].is_turn)
+		if (!line->places[i].is_control)
 			continue;
 		line->places[count] = line->places[i];
 		line->places[count++].depth = 0;
@@ -159,7 +159,7 @@ static bool are_two(struct span outer, struct span inner, uint32_t line)
 	    outer.places->candidates != inner.places->candidates)
 		return false;
 	for (uint32_t i = 0; i < outer.count; i++) {
-		if (!outer.places[i].is_turn || outer.places[i].line != line)
+		if (!outer.places[i].is_control || outer.places[i].line != line)
 			continue;
 		for (uint32_t j = 0; j < inner.count; j++) {
 			if (inner.places[j].line != line)
@@ -202,7 +202,7 @@ static int compare_first(const struct sn_same_line_place *a, const struct sn_sam
 			 const struct sn_nest_loop *loops)
 {
 	bool is_own_a = a->line == loops[a->loop].line, is_own_b = b->line == loops[b->loop].line;
-	COMPARE(!a->is_turn, !b->is_turn);
+	COMPARE(!a->is_control, !b->is_control);
 	COMPARE(!is_own_a, !is_own_b);
 	COMPARE(a->line, b->line);
 	COMPARE(a->column, b->column);

@@ -21,11 +21,11 @@ static uint32_t append(struct sn_scopes *scopes, uint32_t parent, const struct s
 		scopes->failed = true;
 		return 0;
 	}
-	struct sn_scope *made = &scopes->scopes[count];
-	*made = *like;
-	made->parent = parent;
-	made->first_child = made->next = SN_SCOPE_NONE;
-	made->first_range = made->last_range = SN_SCOPE_NONE;
+	struct sn_scope *scope = &scopes->scopes[count];
+	*scope = *like;
+	scope->parent = parent;
+	scope->first_child = scope->next = SN_SCOPE_NONE;
+	scope->first_range = scope->last_range = SN_SCOPE_NONE;
 	scopes->last_child[count] = SN_SCOPE_NONE;
 	if (parent != SN_SCOPE_NONE) {
 		uint32_t last = scopes->last_child[parent];

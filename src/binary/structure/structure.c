@@ -190,29 +190,29 @@ static int open_all(struct sn_structure *structure, struct sn_error *error)
 
 static struct sn_structure *make(const char *path, const struct sn_structure_options *options)
 {
-	struct sn_structure *made = calloc(1, sizeof(*made));
-	if (made)
-		made->path = strdup(path);
-	if (!made || !made->path) {
-		free(made);
+	struct sn_structure *created = calloc(1, sizeof(*created));
+	if (created)
+		created->path = strdup(path);
+	if (!created || !created->path) {
+		free(created);
 		return NULL;
 	}
 	if (options)
-		made->options = *options;
-	return made;
+		created->options = *options;
+	return created;
 }
 
 int sn_structure_open(const char *path, const struct sn_structure_options *options,
 		      struct sn_structure **structure, struct sn_error *error)
 {
-	struct sn_structure *made = make(path, options);
-	if (!made)
+	struct sn_structure *created = make(path, options);
+	if (!created)
 		return sn_fail_memory(error);
-	int result = open_all(made, error);
+	int result = open_all(created, error);
 	if (result < 0)
-		sn_structure_free(made);
+		sn_structure_free(created);
 	else
-		*structure = made;
+		*structure = created;
 	return result;
 }
 
@@ -220,20 +220,20 @@ int sn_structure_open_image(const void *image, size_t bytes, const char *name,
 			    const struct sn_structure_options *options,
 			    struct sn_structure **structure, struct sn_error *error)
 {
-	struct sn_structure *made = make(name, options);
-	if (!made)
+	struct sn_structure *created = make(name, options);
+	if (!created)
 		return sn_fail_memory(error);
-	int result = sn_elf_file_from_memory(image, bytes, false, &made->file, error);
+	int result = sn_elf_file_from_memory(image, bytes, false, &created->file, error);
 	if (result < 0)
 		result = sn_fail_prefix(error, result, "cannot read '%s'", name);
-	else if (!sn_gpu_is_binary(made->file))
+	else if (!sn_gpu_is_binary(created->file))
 		result = sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': not a GPU binary", name);
 	else
-		result = open_gpu(made, error);
+		result = open_gpu(created, error);
 	if (result < 0)
-		sn_structure_free(made);
+		sn_structure_free(created);
 	else
-		*structure = made;
+		*structure = created;
 	return result;
 }
 
@@ -557,7 +557,7 @@ static void hand_on(struct work *work)
 		struct written *written = &work->written[work->taken];
 		work->is_handing_on = true;
 		pthread_mutex_unlock(&work->lock);
-		bool goes_on = writer->take(writer->data, written->text, written->length);
+		bool goes_on = writer->put(writer->data, written->text, written->length);
 		free(written->text);
 		written->text = NULL;
 		pthread_mutex_lock(&work->lock);

@@ -100,13 +100,13 @@ const struct sn_structure_info *sn_structure_info(const struct sn_structure *str
 struct sn_structure_writer {
 	/* Writes one function; called by several threads at once. MT: must be. */
 	void (*write)(void *data, const struct sn_structure_function *function, FILE *out);
-	/* Takes what was written of the next functions; called by one thread at a time, which may
+	/* Receives the text of the next functions, in order; called by one thread at a time, which may
 	 * be any. False: stop. */
-	bool (*take)(void *data, const char *text, size_t length);
+	bool (*put)(void *data, const char *text, size_t length);
 	void *data;
 };
 
-/* SN_ERR_MEMORY or 0, also where the taker stopped it. */
+/* SN_ERR_MEMORY or 0, also where `put` stopped it. */
 int sn_structure_write(struct sn_structure *structure, const struct sn_structure_writer *writer,
 		       struct sn_error *error);
 

@@ -12,11 +12,11 @@
  * where the loop has a value of its own. Viewers show the former; both are as it writes them.
  *
  * No more than one profile's values are in memory: profiles are written one after the other, and
- * sorted by context in runs on disk (base/runs.h), from which contexts and statistics follow.
+ * sorted by context in runs on disk (base/external_sort.h), from which contexts and statistics follow.
  */
 #include "hpctoolkit.h"
 
-#include "base/runs.h"
+#include "base/external_sort.h"
 #include "base/sort.h"
 #include "base/vec.h"
 
@@ -63,8 +63,8 @@ struct writer {
 	struct sn_error *error;
 	struct sn_arena arena; /* of what is by profile and by context */
 	struct sums sums;
-	struct values values; /* of the profile being read, or statistics of a context */
-	struct sn_runs runs;  /* of all profiles: context and metric, profile, value */
+	struct values values;		/* of the profile being read, or statistics of a context */
+	struct sn_external_sort sorted; /* of all profiles: context and metric, profile, value */
 	struct blocks profiles, contexts, summary;
 	struct block *profile_blocks, *context_blocks;
 };
@@ -259,7 +259,7 @@ static int write_profile(struct writer *writer, uint32_t profile)
 		const struct value *one = values->items + i;
 		uint64_t record[3] = {(uint64_t)one->context << 16 | one->metric, profile + 1};
 		memcpy(record + 2, &one->value, sizeof(one->value));
-		code = sn_runs_add(&writer->runs, record, writer->error);
+		code = sn_external_sort_add(&writer->sorted, record, writer->error);
 		/* for statistics alone */
 		if (scope_of(one->metric) != SN_HPCX_LOOP_ALONE)
 			put_value(&writer->profiles, one->context, one->metric, one->value);
@@ -323,10 +323,11 @@ static int write_contexts(struct writer *writer)
 	struct statistics statistics = {0};
 	uint32_t context = UINT32_MAX;
 	uint64_t record[3];
-	int code = sn_runs_finish(&writer->runs, writer->error), more = 0;
+	int code = sn_external_sort_finish(&writer->sorted, writer->error), more = 0;
 	writer->values.count = 0;
 	begin_block(&writer->summary);
-	while (code == 0 && (more = sn_runs_next(&writer->runs, record, writer->error)) > 0) {
+	while (code == 0 &&
+	       (more = sn_external_sort_next(&writer->sorted, record, writer->error)) > 0) {
 		uint32_t next = (uint32_t)(record[0] >> 16);
 		uint16_t metric = (uint16_t)record[0];
 		double value;
@@ -465,7 +466,7 @@ static int write_values(struct writer *writer, const char *folder)
 int sn_hpcx_write_values(struct sn_hpcx_out *out, const char *folder, struct sn_error *error)
 {
 	struct writer writer = {.out = out, .error = error};
-	sn_runs_init(&writer.runs, 3, 2, SORTING_BYTES);
+	sn_external_sort_init(&writer.sorted, 3, 2, SORTING_BYTES);
 	blocks_init(&writer.profiles, folder, 4, 2);
 	blocks_init(&writer.summary, folder, 4, 2);
 	blocks_init(&writer.contexts, folder, 2, 4);
@@ -473,7 +474,7 @@ int sn_hpcx_write_values(struct sn_hpcx_out *out, const char *folder, struct sn_
 	blocks_release(&writer.profiles);
 	blocks_release(&writer.summary);
 	blocks_release(&writer.contexts);
-	sn_runs_release(&writer.runs);
+	sn_external_sort_release(&writer.sorted);
 	free(writer.values.items);
 	sn_arena_release(&writer.arena);
 	return code;

@@ -247,7 +247,7 @@ static bool get_core(struct sn_span span, const struct sn_block_entry *entry,
 {
 	uint64_t column[SN_BLOCK_EVENTS];
 	size_t count = entry->count;
-	const unsigned char *flags = sn_span_take(&span, 8);
+	const unsigned char *flags = sn_span_next(&span, 8);
 	if (!flags || !sn_column_decode(&span, block->starts_ns, count) ||
 	    (flags[0] && !sn_column_decode(&span, block->ends_ns, count)) ||
 	    !sn_column_decode(&span, column, count))
@@ -327,7 +327,7 @@ static int read_column(struct sn_span *span, size_t count, struct attribute_head
 	if (!sn_span_get(span, head, sizeof(*head)) || head->present_count > count)
 		return SN_ERR_FORMAT;
 	if (head->present_count < count) {
-		*bitmap = sn_span_take(span, BITMAP_BYTES(count));
+		*bitmap = sn_span_next(span, BITMAP_BYTES(count));
 		if (!*bitmap)
 			return SN_ERR_FORMAT;
 	}

@@ -58,7 +58,7 @@ SN_WIDE static void put_planes(const uint64_t *values, size_t count, uint64_t ba
 SN_WIDE static bool get_planes(struct sn_span *span, uint64_t *values, size_t count, uint64_t base,
 			       unsigned width)
 {
-	const unsigned char *planes = sn_span_take(span, count * width);
+	const unsigned char *planes = sn_span_next(span, count * width);
 	if (!planes)
 		return false;
 	for (size_t i = 0; i < count; i++)

@@ -67,7 +67,7 @@ static uint32_t get_id(struct sn_cursor *cursor)
 static const char *get_text(struct sn_trace_reader *reader, struct sn_cursor *cursor,
 			    uint32_t *length)
 {
-	struct sn_cursor text = sn_cursor_take(cursor, get(cursor));
+	struct sn_cursor text = sn_cursor_slice(cursor, get(cursor));
 	*length = (uint32_t)sn_cursor_left(&text);
 	return sn_arena_copy(&reader->texts, (const char *)text.at, *length);
 }

@@ -11,9 +11,9 @@ void sn_pack_bytes(struct sn_pack *pack, void *bytes, size_t length)
 		sn_buffer_put(pack->to, bytes, length);
 		return;
 	}
-	struct sn_cursor taken = sn_cursor_take(&pack->from, length);
+	struct sn_cursor slice = sn_cursor_slice(&pack->from, length);
 	memset(bytes, 0, length);
-	memcpy(bytes, taken.at, sn_cursor_left(&taken));
+	memcpy(bytes, slice.at, sn_cursor_left(&slice));
 }
 
 uint64_t sn_pack_items(struct sn_pack *pack, void **items, uint64_t count, size_t item_bytes)

@@ -317,7 +317,7 @@ static int append_slices(struct round *round, const struct sn_peer_part *part)
 		struct sn_buffer *bytes = &round->buckets[t].bytes;
 		uint64_t length = 0;
 		sn_span_get(&in, &length, sizeof(length));
-		const void *slices = sn_span_take(&in, length);
+		const void *slices = sn_span_next(&in, length);
 		if (slices)
 			sn_buffer_put(bytes, slices, length);
 		if (!slices || bytes->failed)

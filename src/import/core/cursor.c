@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const unsigned char *sn_import_cursor_take(struct sn_import_cursor *cursor, size_t length)
+const unsigned char *sn_import_cursor_next(struct sn_import_cursor *cursor, size_t length)
 {
 	if (cursor->failed || length > cursor->length - cursor->at) {
 		cursor->failed = true;
@@ -22,7 +22,7 @@ const unsigned char *sn_import_cursor_take(struct sn_import_cursor *cursor, size
 
 uint64_t sn_import_cursor_number(struct sn_import_cursor *cursor, unsigned bytes)
 {
-	const unsigned char *at = sn_import_cursor_take(cursor, bytes);
+	const unsigned char *at = sn_import_cursor_next(cursor, bytes);
 	uint64_t number = 0;
 	for (unsigned i = 0; at && i < bytes; i++)
 		number = number << 8 | at[cursor->big_endian ? i : bytes - 1 - i];

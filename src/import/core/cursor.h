@@ -24,7 +24,7 @@ struct sn_import_cursor {
 uint64_t sn_import_cursor_number(struct sn_import_cursor *cursor,
 				 unsigned bytes); /* 1, 2, 4 or 8 */
 /* The next bytes themselves, or NULL. */
-const unsigned char *sn_import_cursor_take(struct sn_import_cursor *cursor, size_t length);
+const unsigned char *sn_import_cursor_next(struct sn_import_cursor *cursor, size_t length);
 /* Goes to an absolute place. */
 void sn_import_cursor_seek(struct sn_import_cursor *cursor, uint64_t at);
 double sn_import_cursor_double(struct sn_import_cursor *cursor);

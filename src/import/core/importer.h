@@ -90,6 +90,6 @@ int sn_importer_read(const struct sn_importer *importer, const struct sn_import_
 size_t sn_import_event_memory(const char *const *paths, size_t count);
 
 /* Whether that importer takes the input at `path`; false as well where it cannot be opened. */
-bool sn_importer_takes(const struct sn_importer *importer, const char *path);
+bool sn_importer_accepts(const struct sn_importer *importer, const char *path);
 
 #endif

@@ -97,7 +97,7 @@ static int look(const char *path, unsigned char *head, struct sn_import_input *i
 	return 0;
 }
 
-bool sn_importer_takes(const struct sn_importer *importer, const char *path)
+bool sn_importer_accepts(const struct sn_importer *importer, const char *path)
 {
 	unsigned char head[SN_IMPORT_HEAD_BYTES];
 	struct sn_import_input input;
@@ -145,7 +145,7 @@ static bool is_in_hpctoolkit(const char *path, char folder[PATH_MAX])
 			*slash = '\0';
 		else
 			snprintf(folder, PATH_MAX, "%s", level == 0 ? "." : "..");
-		if (sn_importer_takes(sn_importer_find("hpctoolkit"), folder))
+		if (sn_importer_accepts(sn_importer_find("hpctoolkit"), folder))
 			return true;
 	}
 	return false;

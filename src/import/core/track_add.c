@@ -185,21 +185,21 @@ static inline bool make(struct sn_track_sink *sink, const struct sn_track_event 
 void sn_track_sink_add(struct sn_track_sink *sink, const struct sn_track_event *event,
 		       uint16_t kind, uint32_t metric)
 {
-	struct sn_event made;
-	if (make(sink, event, kind, metric, &made))
-		sort_in(sink, &made);
+	struct sn_event stored;
+	if (make(sink, event, kind, metric, &stored))
+		sort_in(sink, &stored);
 }
 
 /* The value is where samples have no link. */
 static void add_cost(struct sn_track_sink *sink, const struct sn_track_event *event, uint16_t kind,
 		     uint32_t metric, double value)
 {
-	struct sn_event made;
-	if (!make(sink, event, kind, metric, &made))
+	struct sn_event stored;
+	if (!make(sink, event, kind, metric, &stored))
 		return;
-	memcpy(&made.link, &value, sizeof(value));
+	memcpy(&stored.link, &value, sizeof(value));
 	sink->tracks[event->track].sample_count++;
-	sort_in(sink, &made);
+	sort_in(sink, &stored);
 }
 
 void sn_track_sink_weighted_sample(struct sn_track_sink *sink, const struct sn_track_event *event,
@@ -256,9 +256,9 @@ void sn_track_sink_counter(struct sn_track_sink *sink, uint32_t track, uint32_t 
 int sn_track_sink_begin(struct sn_track_sink *sink, const void *key, size_t key_bytes,
 			const struct sn_track_event *event)
 {
-	struct sn_event made;
-	return make(sink, event, SONDE_TRACK_INTERVALS, SONDE_NONE, &made)
-		   ? sn_begins_begin(&sink->begins, key, key_bytes, &made)
+	struct sn_event stored;
+	return make(sink, event, SONDE_TRACK_INTERVALS, SONDE_NONE, &stored)
+		   ? sn_begins_begin(&sink->begins, key, key_bytes, &stored)
 		   : 0;
 }
 

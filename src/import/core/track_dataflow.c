@@ -19,7 +19,7 @@ struct step {
 };
 
 struct node {
-	uint32_t made; /* builder's */
+	uint32_t graph_node; /* builder's */
 	uint32_t forward;
 	struct sonde_db_stat time, device, copy;
 };
@@ -36,7 +36,7 @@ struct counter_key {
 
 struct trace {
 	struct sn_execution_trace *trace;
-	bool is_made;
+	bool has_graph;
 };
 
 struct sn_dataflow {
@@ -121,7 +121,7 @@ static size_t trace_of(const struct sn_track_sink *sink)
 {
 	const struct sn_dataflow *dataflow = sink->dataflow;
 	for (size_t i = 0; i < dataflow->trace_count; i++)
-		if (!dataflow->traces[i].is_made &&
+		if (!dataflow->traces[i].has_graph &&
 		    sn_execution_trace_pid(dataflow->traces[i].trace) == sink->pid)
 			return i;
 	return SIZE_MAX;
@@ -205,7 +205,7 @@ static uint32_t make_node(struct sn_track_sink *sink, const struct sn_event *eve
 	node.context = context;
 	node.flags = sn_sink_is(sink, event->context, SN_TRAIT_BACKWARD) ? SONDE_NODE_BACKWARD : 0;
 	if (caller->node != SONDE_NONE)
-		node.parent = dataflow->nodes[caller->node].made;
+		node.parent = dataflow->nodes[caller->node].graph_node;
 	if (sn_sink_value(event, dataflow->shapes_key, &shapes))
 		node.detail = (uint32_t)shapes;
 	return sn_db_builder_graph_node(sink->builder, &node);
@@ -312,18 +312,19 @@ void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t ca
 static void put_node(struct sn_track_sink *sink, const struct node *node)
 {
 	struct sn_db_builder *builder = sink->builder;
-	sn_db_builder_graph_stat(builder, node->made, SONDE_NODE_TIME, &node->time);
+	sn_db_builder_graph_stat(builder, node->graph_node, SONDE_NODE_TIME, &node->time);
 	if (node->device.count > 0)
-		sn_db_builder_graph_stat(builder, node->made, SONDE_NODE_DEVICE_TIME,
+		sn_db_builder_graph_stat(builder, node->graph_node, SONDE_NODE_DEVICE_TIME,
 					 &node->device);
 	if (node->copy.count > 0)
-		sn_db_builder_graph_stat(builder, node->made, SONDE_NODE_COPY_TIME, &node->copy);
+		sn_db_builder_graph_stat(builder, node->graph_node, SONDE_NODE_COPY_TIME,
+					 &node->copy);
 	if (node->forward == SONDE_NONE)
 		return;
 	const struct sn_dataflow *dataflow = sink->dataflow;
 	sn_db_builder_graph_edge(
-	    builder, &(struct sonde_graph_edge){.from = dataflow->nodes[node->forward].made,
-						.to = node->made,
+	    builder, &(struct sonde_graph_edge){.from = dataflow->nodes[node->forward].graph_node,
+						.to = node->graph_node,
 						.index = SONDE_NONE,
 						.kind = SONDE_EDGE_SEQUENCE,
 						.count = (uint64_t)node->time.count});
@@ -339,7 +340,7 @@ int sn_dataflow_end(struct sn_track_sink *sink, struct sn_error *error)
 		result = sn_dataflow_match(sink, dataflow->traces[dataflow->trace].trace,
 					   dataflow->operations, dataflow->operation_count,
 					   &dataflow->untimed, error);
-		dataflow->traces[dataflow->trace].is_made = true;
+		dataflow->traces[dataflow->trace].has_graph = true;
 	}
 	release_file(dataflow);
 	return result;
@@ -350,9 +351,9 @@ int sn_track_sink_finish_graph(struct sn_track_sink *sink, struct sn_error *erro
 	struct sn_dataflow *dataflow = sink->dataflow;
 	int result = 0;
 	for (size_t i = 0; i < dataflow->trace_count && !result; i++) {
-		if (dataflow->traces[i].is_made)
+		if (dataflow->traces[i].has_graph)
 			continue;
-		dataflow->traces[i].is_made = true;
+		dataflow->traces[i].has_graph = true;
 		dataflow->untimed += sn_execution_trace_count(dataflow->traces[i].trace);
 		result = sn_execution_trace_make(dataflow->traces[i].trace, "execution trace", -1,
 						 (uint32_t)(sink->file_count + i), error);

@@ -241,16 +241,16 @@ static int put_times(const struct match *match, uint64_t *untimed)
 		sonde_db_stat_merge(&sum->copy, &one->copy);
 	}
 	for (size_t i = 0; i < match->node_count; i++) {
-		uint32_t made = sn_execution_trace_node(match->trace, i).made;
-		*untimed += made != SONDE_NONE && !(sums[i].time.count > 0);
-		if (made == SONDE_NONE || !(sums[i].time.count > 0))
+		uint32_t graph_node = sn_execution_trace_node(match->trace, i).graph_node;
+		*untimed += graph_node != SONDE_NONE && !(sums[i].time.count > 0);
+		if (graph_node == SONDE_NONE || !(sums[i].time.count > 0))
 			continue;
-		sn_db_builder_graph_stat(builder, made, SONDE_NODE_TIME, &sums[i].time);
+		sn_db_builder_graph_stat(builder, graph_node, SONDE_NODE_TIME, &sums[i].time);
 		if (sums[i].device.count > 0)
-			sn_db_builder_graph_stat(builder, made, SONDE_NODE_DEVICE_TIME,
+			sn_db_builder_graph_stat(builder, graph_node, SONDE_NODE_DEVICE_TIME,
 						 &sums[i].device);
 		if (sums[i].copy.count > 0)
-			sn_db_builder_graph_stat(builder, made, SONDE_NODE_COPY_TIME,
+			sn_db_builder_graph_stat(builder, graph_node, SONDE_NODE_COPY_TIME,
 						 &sums[i].copy);
 	}
 	free(sums);

@@ -55,7 +55,7 @@ static uint64_t get_u64(struct sn_import_cursor *cursor)
 static struct sn_hpcrun_text get_text(struct sn_import_cursor *cursor)
 {
 	uint32_t length = get_u32(cursor);
-	const char *text = (const char *)sn_import_cursor_take(cursor, length);
+	const char *text = (const char *)sn_import_cursor_next(cursor, length);
 	return (struct sn_hpcrun_text){text ? text : "", text ? length : 0};
 }
 
@@ -97,11 +97,11 @@ static int check_head(struct parser *parser, const char *magic, const char *vers
 		      const char *what)
 {
 	char found[VERSION_BYTES + 1] = "";
-	const unsigned char *head = sn_import_cursor_take(&parser->cursor, MAGIC_BYTES);
+	const unsigned char *head = sn_import_cursor_next(&parser->cursor, MAGIC_BYTES);
 	if (!head || memcmp(head, magic, MAGIC_BYTES) != 0)
 		return sn_fail(parser->error, SN_ERR_FORMAT, "cannot read '%s': not an %s",
 			       parser->path, what);
-	const unsigned char *number = sn_import_cursor_take(&parser->cursor, VERSION_BYTES);
+	const unsigned char *number = sn_import_cursor_next(&parser->cursor, VERSION_BYTES);
 	if (!number)
 		return damaged(parser, "cut short");
 	memcpy(found, number, VERSION_BYTES);
@@ -206,7 +206,7 @@ enum { FORMAT_INTEGER = 1, FORMAT_REAL = 2 };
 static unsigned read_flags(struct sn_import_cursor *cursor, struct sn_hpcrun_metric *metric)
 {
 	enum { FINAL = 2 };
-	const unsigned char *flags = sn_import_cursor_take(cursor, 16);
+	const unsigned char *flags = sn_import_cursor_next(cursor, 16);
 	static const unsigned char zeroes[8];
 	if (!flags)
 		return 0;
@@ -236,7 +236,7 @@ static int read_metrics(struct parser *parser, struct span span)
 		metric->period = get_u64(&cursor);
 		metric->formula = get_text(&cursor);
 		get_text(&cursor);			       /* how to print it */
-		sn_import_cursor_take(&cursor, 2 + 2 + 8 + 8); /* of how it was sampled */
+		sn_import_cursor_next(&cursor, 2 + 2 + 8 + 8); /* of how it was sampled */
 		/* one that is computed of others has no values of its own */
 		if (metric->formula.length == 0 && format != FORMAT_INTEGER &&
 		    format != FORMAT_REAL)

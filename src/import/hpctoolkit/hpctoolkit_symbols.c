@@ -170,7 +170,7 @@ static int expand(unsigned char **bytes, size_t *length, const char *path, struc
 static uint32_t read_string(struct sn_db_builder *builder, struct sn_import_cursor *cursor)
 {
 	uint32_t length = (uint32_t)sn_import_cursor_number(cursor, 4);
-	const char *text = (const char *)sn_import_cursor_take(cursor, length);
+	const char *text = (const char *)sn_import_cursor_next(cursor, length);
 	return text && length ? sn_db_builder_string_n(builder, text, length) : SONDE_NONE;
 }
 

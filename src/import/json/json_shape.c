@@ -91,7 +91,7 @@ static bool is_same(const struct sn_json_step *a, const struct sn_json_step *b)
 	       !memcmp(a->text, b->text, a->length);
 }
 
-/* The child of `parent` that is as `step`, made where there is none; 0: there is no room. */
+/* The child of `parent` that is as `step`, added where there is none; 0: there is no room. */
 static uint16_t child_of(struct sn_json_shapes *shapes, uint16_t parent,
 			 const struct sn_json_step *step)
 {
@@ -101,11 +101,11 @@ static uint16_t child_of(struct sn_json_shapes *shapes, uint16_t parent,
 			return i;
 	if (children >= CHILDREN_MAX || shapes->count >= SN_JSON_STEPS_MAX)
 		return 0;
-	uint16_t made = (uint16_t)shapes->count++;
-	shapes->steps[made] = *step;
-	shapes->steps[made].next = shapes->steps[parent].child;
-	shapes->steps[parent].child = made;
-	return made;
+	uint16_t added = (uint16_t)shapes->count++;
+	shapes->steps[added] = *step;
+	shapes->steps[added].next = shapes->steps[parent].child;
+	shapes->steps[parent].child = added;
+	return added;
 }
 
 void sn_json_shapes_learn(struct sn_json_shapes *shapes, const struct sn_json_trail *trail)

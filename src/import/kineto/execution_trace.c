@@ -39,7 +39,7 @@ struct node {
 	uint32_t name, schema; /* builder's strings */
 	bool is_backward, has_ended;
 	size_t first_input, input_count, first_output, output_count;
-	uint32_t made; /* builder's node */
+	uint32_t graph_node; /* builder's node */
 };
 
 struct sn_execution_trace {
@@ -190,7 +190,7 @@ static void parse_attributes(struct sn_execution_trace *reading, struct node *no
 
 static void parse_node(struct sn_execution_trace *reading, const struct sn_json_value *value)
 {
-	struct node node = {.name = SONDE_NONE, .schema = SONDE_NONE, .made = SONDE_NONE};
+	struct node node = {.name = SONDE_NONE, .schema = SONDE_NONE, .graph_node = SONDE_NONE};
 	struct sn_json_parse parse = within(reading, value);
 	struct sn_json_text name;
 	struct sn_json_value member;
@@ -345,10 +345,10 @@ static void end_node(struct joining *joining, struct node *node)
 		return;
 	node->has_ended = true;
 	const struct tensor *tensors = joining->reading->tensors + node->first_output;
-	for (size_t i = 0; i < node->output_count && node->made != SONDE_NONE; i++) {
+	for (size_t i = 0; i < node->output_count && node->graph_node != SONDE_NONE; i++) {
 		uint32_t number = tensor_number(joining, tensors + i);
 		if (number != SONDE_NONE)
-			joining->makers[number] = node->made;
+			joining->makers[number] = node->graph_node;
 	}
 }
 
@@ -371,12 +371,12 @@ static void begin_node(struct joining *joining, struct thread *thread, struct no
 		const struct tensor *tensor = reading->tensors + node->first_input + i;
 		uint32_t number = tensor_number(joining, tensor);
 		uint32_t maker = number == SONDE_NONE ? SONDE_NONE : joining->makers[number];
-		if (maker == SONDE_NONE || maker == node->made ||
+		if (maker == SONDE_NONE || maker == node->graph_node ||
 		    (caller && reads(reading, caller, tensor)))
 			continue;
 		sn_db_builder_graph_edge(reading->builder,
 					 &(struct sonde_graph_edge){.from = maker,
-								    .to = node->made,
+								    .to = node->graph_node,
 								    .index = tensor->index,
 								    .kind = SONDE_EDGE_DATA,
 								    .bytes = tensor->bytes,
@@ -412,17 +412,17 @@ static bool is_operator(const struct sn_execution_trace *reading, const struct n
 
 static void add_node(struct sn_execution_trace *reading, uint32_t model, struct node *node)
 {
-	struct sonde_graph_node made = SN_GRAPH_NODE;
+	struct sonde_graph_node created = SN_GRAPH_NODE;
 	const struct node *parent = find_node(reading, node->parent);
-	made.model = model;
-	made.name = made.type = node->name;
-	made.detail = node->schema;
-	made.id = (uint64_t)node->id;
-	made.flags = node->is_backward ? SONDE_NODE_BACKWARD : 0;
+	created.model = model;
+	created.name = created.type = node->name;
+	created.detail = node->schema;
+	created.id = (uint64_t)node->id;
+	created.flags = node->is_backward ? SONDE_NODE_BACKWARD : 0;
 	/* numbers ascend: what is not before it cannot have called it */
 	if (parent && parent < node)
-		made.parent = parent->made;
-	node->made = sn_db_builder_graph_node(reading->builder, &made);
+		created.parent = parent->graph_node;
+	node->graph_node = sn_db_builder_graph_node(reading->builder, &created);
 }
 
 static int join(struct joining *joining)
@@ -432,7 +432,7 @@ static int join(struct joining *joining)
 	for (size_t i = 0; i < reading->node_count && !reading->has_failed; i++) {
 		struct node *node = reading->nodes + i;
 		struct thread *thread = thread_of(joining, node->thread);
-		if (node->made == SONDE_NONE)
+		if (node->graph_node == SONDE_NONE)
 			continue;
 		if (last && last != thread)
 			hand_over(joining, last);
@@ -442,10 +442,11 @@ static int join(struct joining *joining)
 		begin_node(joining, thread, node);
 		const struct node *forward =
 		    node->forward ? find_node(reading, node->forward) : NULL;
-		if (forward && forward->made != SONDE_NONE && forward->made != node->made)
+		if (forward && forward->graph_node != SONDE_NONE &&
+		    forward->graph_node != node->graph_node)
 			sn_db_builder_graph_edge(reading->builder, &(struct sonde_graph_edge){
-								       .from = forward->made,
-								       .to = node->made,
+								       .from = forward->graph_node,
+								       .to = node->graph_node,
 								       .index = SONDE_NONE,
 								       .kind = SONDE_EDGE_SEQUENCE,
 								       .count = 1});
@@ -468,10 +469,10 @@ int sn_execution_trace_make(struct sn_execution_trace *reading, const char *sour
 	model.pid = (uint64_t)reading->pid;
 	model.rank = rank;
 	model.run = run;
-	uint32_t made = sn_db_builder_graph_model(reading->builder, &model);
+	uint32_t model_number = sn_db_builder_graph_model(reading->builder, &model);
 	for (size_t i = 0; i < reading->node_count; i++)
 		if (is_operator(reading, reading->nodes + i))
-			add_node(reading, made, reading->nodes + i);
+			add_node(reading, model_number, reading->nodes + i);
 	struct joining *joining = calloc(1, sizeof(*joining));
 	if (!joining)
 		return sn_fail_memory(error);
@@ -526,7 +527,7 @@ struct sn_execution_node sn_execution_trace_node(const struct sn_execution_trace
 					  .thread = node->thread,
 					  .name =
 					      is_operator(trace, node) ? node->name : SONDE_NONE,
-					  .made = node->made};
+					  .graph_node = node->graph_node};
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,

@@ -15,7 +15,7 @@ struct sn_execution_node {
 	int64_t record_function; /* of at::RecordFunction; 0 none */
 	int64_t thread;		 /* the trace's own number */
 	uint32_t name;		 /* builder's string; SONDE_NONE: no operator */
-	uint32_t made;		 /* builder's node, once the graph is made; SONDE_NONE */
+	uint32_t graph_node;	 /* builder's node, once the graph is made; SONDE_NONE */
 };
 
 /* Whether the importer of execution traces takes the file. */

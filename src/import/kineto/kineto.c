@@ -292,11 +292,11 @@ static uint32_t stream_of(struct kineto *kineto, const struct sn_json_event *eve
 static struct sn_json_text name_transfer(struct kineto *kineto, const struct sn_json_event *read,
 					 struct attributes *attributes, char *name, size_t size)
 {
-	const struct sn_json_value *way = sn_json_find_arg(read, "direction"),
+	const struct sn_json_value *direction = sn_json_find_arg(read, "direction"),
 				   *bytes = sn_json_find_arg(read, "size");
 	int length = snprintf(name, size, "%.*s %.*s", (int)read->name.length, read->name.text,
-			      way && way->text.text ? (int)way->text.length : 0,
-			      way && way->text.text ? way->text.text : "");
+			      direction && direction->text.text ? (int)direction->text.length : 0,
+			      direction && direction->text.text ? direction->text.text : "");
 	if (bytes && bytes->kind == SN_JSON_INTEGER)
 		put(attributes, kineto->keys[SN_TRACK_KEY_BYTES], (uint64_t)bytes->integer);
 	return (struct sn_json_text){name, (size_t)length < size ? (size_t)length : size - 1};

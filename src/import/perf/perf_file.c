@@ -67,7 +67,7 @@ static const char *copy_text(struct sn_perf_file *file, const struct sn_cursor *
 /* u32 length, text padded with zeroes. NULL where there is none, or no memory. */
 static const char *read_string(struct sn_perf_file *file, struct sn_cursor *cursor)
 {
-	struct sn_cursor text = sn_cursor_take(cursor, sn_cursor_u32(cursor));
+	struct sn_cursor text = sn_cursor_slice(cursor, sn_cursor_u32(cursor));
 	return text.failed ? NULL : copy_text(file, &text);
 }
 
@@ -99,7 +99,7 @@ static int read_attrs(struct sn_perf_file *file, uint64_t offset, uint64_t lengt
 	if (attr_bytes < PERF_ATTR_SIZE_VER0 + ATTR_IDS_SIZE || attrs.failed || !length)
 		return damaged(file, "events", error);
 	while (sn_cursor_left(&attrs) >= attr_bytes) {
-		struct sn_cursor attr = sn_cursor_take(&attrs, attr_bytes - ATTR_IDS_SIZE);
+		struct sn_cursor attr = sn_cursor_slice(&attrs, attr_bytes - ATTR_IDS_SIZE);
 		uint64_t ids_offset = sn_cursor_u64(&attrs), ids_bytes = sn_cursor_u64(&attrs);
 		struct sn_cursor ids = part(file, ids_offset, ids_bytes);
 		if (ids.failed)
@@ -118,7 +118,7 @@ static int read_attr(struct sn_perf_file *file, const struct sn_perf_raw *record
 	uint32_t bytes = sn_cursor_u32(&size);
 	if (bytes < PERF_ATTR_SIZE_VER0 || bytes > record->length)
 		return SN_ERR_FORMAT;
-	struct sn_cursor attr = sn_cursor_take(&cursor, bytes);
+	struct sn_cursor attr = sn_cursor_slice(&cursor, bytes);
 	return add_event(file, attr, cursor);
 }
 
@@ -139,7 +139,7 @@ static int read_build_id(struct sn_perf_file *file, struct sn_cursor cursor, uin
 {
 	struct sn_perf_build_id id = {.length = sizeof(id.bytes)};
 	sn_cursor_skip(&cursor, 4);
-	struct sn_cursor bytes = sn_cursor_take(&cursor, 20);
+	struct sn_cursor bytes = sn_cursor_slice(&cursor, 20);
 	uint8_t length = sn_cursor_u8(&cursor);
 	sn_cursor_skip(&cursor, 3);
 	if (cursor.failed || !sn_cursor_left(&cursor))
@@ -163,7 +163,7 @@ static int read_build_ids(struct sn_perf_file *file, struct sn_cursor *cursor)
 		sn_cursor_skip(cursor, sizeof(header));
 		if (header.size < sizeof(header))
 			return 0;
-		struct sn_cursor body = sn_cursor_take(cursor, header.size - sizeof(header));
+		struct sn_cursor body = sn_cursor_slice(cursor, header.size - sizeof(header));
 		if (body.failed)
 			return 0;
 		result = read_build_id(file, body, header.misc);

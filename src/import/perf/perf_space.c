@@ -142,7 +142,7 @@ static int add_mapping(struct sn_perf_space *space, const struct sn_perf_raw *re
 	uint64_t bytes = sn_cursor_u64(&cursor);
 	change.offset = sn_cursor_u64(&cursor);
 	if (record->header.type == PERF_RECORD_MMAP2) {
-		struct sn_cursor identity = sn_cursor_take(&cursor, 24);
+		struct sn_cursor identity = sn_cursor_slice(&cursor, 24);
 		uint32_t protection = sn_cursor_u32(&cursor);
 		sn_cursor_skip(&cursor, 4);
 		if (!identity.failed && record->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {

@@ -17,7 +17,7 @@ void sn_perf_tracepoints_release(struct sn_perf_tracepoints *tracepoints)
 static int add_format(struct sn_perf_tracepoints *tracepoints, const char *system,
 		      struct sn_cursor *cursor)
 {
-	struct sn_cursor text = sn_cursor_take(cursor, sn_cursor_u64(cursor));
+	struct sn_cursor text = sn_cursor_slice(cursor, sn_cursor_u64(cursor));
 	struct sn_error unused;
 	if (text.failed)
 		return 0;

@@ -40,9 +40,9 @@ int sn_view_depth(const struct sn_answers *answers, struct sn_page *page, struct
 	for (size_t i = 0; i < times.count; i++) {
 		const struct sn_depth_time *one = times.items + i;
 		sn_sheet_numbers(
-		    sheet, one->host_ns, times.host_ns > 0 ? one->host_ns / times.host_ns : 0,
-		    one->device_ns, times.device_ns > 0 ? one->device_ns / times.device_ns : 0,
-		    one->context);
+		    sheet, one->threads_ns,
+		    times.threads_ns > 0 ? one->threads_ns / times.threads_ns : 0, one->device_ns,
+		    times.device_ns > 0 ? one->device_ns / times.device_ns : 0, one->context);
 		name_call_path(answers->db, one->context, text);
 		sn_sheet_text(sheet, text);
 	}

@@ -11,7 +11,7 @@ static void show_overlaps(const struct sn_answers *answers, struct sn_page *page
 		unsigned of, beside;
 	} pairs[] = {{"communication", "computation", SN_STATE_COMMUNICATION, SN_STATE_COMPUTE},
 		     {"copies", "computation", SN_STATE_COPY, SN_STATE_COMPUTE},
-		     {"threads", "work of the device", SN_STATE_HOST,
+		     {"threads", "work of the device", SN_STATE_THREADS,
 		      SN_STATE_COMPUTE | SN_STATE_COMMUNICATION | SN_STATE_COPY}};
 	static const struct sn_column columns[] = {
 	    {"device", "device", ""},	   {"what", "what", ""},	{"time_ns", "time", "ns"},

@@ -10,7 +10,7 @@ struct sweep {
 	struct sn_device_time *time;
 	struct sn_launches *launches;
 	struct sn_running_set running;
-	struct sn_runs latencies;
+	struct sn_external_sort latencies;
 	struct sn_error *error;
 };
 
@@ -30,7 +30,7 @@ static int add_gap(struct sweep *sweep, uint64_t start_ns, const struct sn_opera
 		uint64_t latency = next->start_ns - launched_ns;
 		time->not_queued_ns += launched_ns - start_ns;
 		time->launch_ns += latency;
-		return sn_runs_add(&sweep->latencies, &latency, sweep->error);
+		return sn_external_sort_add(&sweep->latencies, &latency, sweep->error);
 	}
 	return 0;
 }
@@ -109,10 +109,10 @@ static int find_latency(struct sweep *sweep, const struct sonde_trace *trace)
 		return sn_device_times_walk(sweep->times, trace, sweep->times->count - 1,
 					    SONDE_NONE, find_least_latency, sweep, sweep->error);
 	}
-	int result = sn_runs_finish(&sweep->latencies, sweep->error);
+	int result = sn_external_sort_finish(&sweep->latencies, sweep->error);
 	while (!result && left--)
-		if (sn_runs_next(&sweep->latencies, &sweep->time->launch_latency_ns, sweep->error) <
-		    0)
+		if (sn_external_sort_next(&sweep->latencies, &sweep->time->launch_latency_ns,
+					  sweep->error) < 0)
 			result = SN_ERR_IO;
 	return result;
 }
@@ -236,11 +236,11 @@ static int measure_device(struct sn_device_times *times, const struct sonde_trac
 		time->stream_count +=
 		    !i || tracks[i].profile_number != tracks[i - 1].profile_number;
 	}
-	sn_runs_init(&sweep.latencies, 1, 1, memory_bytes);
+	sn_external_sort_init(&sweep.latencies, 1, 1, memory_bytes);
 	int result = sweep_device(&sweep, trace);
 	if (!result && time->has_work)
 		result = find_latency(&sweep, trace);
-	sn_runs_release(&sweep.latencies);
+	sn_external_sort_release(&sweep.latencies);
 	sn_running_release(&sweep.running);
 	/* a device of which only annotations were recorded did nothing that is known */
 	times->count -= !time->has_work;

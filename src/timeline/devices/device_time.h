@@ -58,7 +58,7 @@ struct sn_device_times {
 /* Whether the trace has streams of devices. */
 bool sn_has_devices(const struct sonde_db *db, const struct sonde_trace *trace);
 /* All devices of a trace; `launched_only`: without the operations whose launch is not recorded, as
- * some tools count. `memory_bytes` as of sn_runs_init. 0 or a negative enum sn_err; release in
+ * some tools count. `memory_bytes` as of sn_external_sort_init. 0 or a negative enum sn_err; release in
  * either case. */
 int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, bool launched_only,
 		    struct sn_launches *launches, size_t memory_bytes,

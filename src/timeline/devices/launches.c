@@ -25,13 +25,13 @@ void sn_launches_init(struct sn_launches *launches, size_t memory_bytes)
 	    .memory_bytes = memory_bytes,
 	    .last_page = SIZE_MAX,
 	};
-	sn_runs_init(&launches->sorted, WORDS, KEY_WORDS, launches->memory_bytes);
+	sn_external_sort_init(&launches->sorted, WORDS, KEY_WORDS, launches->memory_bytes);
 	launches->file = (struct sn_spill){.folder = launches->sorted.file.folder, .fd = -1};
 }
 
 void sn_launches_release(struct sn_launches *launches)
 {
-	sn_runs_release(&launches->sorted);
+	sn_external_sort_release(&launches->sorted);
 	if (launches->file.folder)
 		sn_spill_close(&launches->file);
 	free(launches->items);
@@ -54,7 +54,7 @@ int sn_launches_add(struct sn_launches *launches, uint32_t profile,
 		};
 		/* one that ended at the beginning of time is none */
 		if (record[LINK] && record[END])
-			result = sn_runs_add(&launches->sorted, record, error);
+			result = sn_external_sort_add(&launches->sorted, record, error);
 	}
 	return result;
 }
@@ -96,17 +96,17 @@ static int end_file(struct sn_launches *launches, struct sn_error *error)
 
 int sn_launches_finish(struct sn_launches *launches, struct sn_error *error)
 {
-	struct sn_runs *sorted = &launches->sorted;
+	struct sn_external_sort *sorted = &launches->sorted;
 	bool is_in_file = sorted->total * sizeof(*launches->items) > launches->memory_bytes / 2;
 	uint64_t record[WORDS], last = 0;
-	int result = sn_runs_finish(sorted, error), found = 0;
-	while (!result && (found = sn_runs_next(sorted, record, error)) > 0) {
+	int result = sn_external_sort_finish(sorted, error), found = 0;
+	while (!result && (found = sn_external_sort_next(sorted, record, error)) > 0) {
 		if (record[LINK] != last)
 			result = append(launches, record, is_in_file, error);
 		last = record[LINK];
 	}
 	result = result ? result : found;
-	sn_runs_release(sorted);
+	sn_external_sort_release(sorted);
 	return !result && is_in_file ? end_file(launches, error) : result;
 }
 

@@ -9,7 +9,7 @@
 #ifndef SN_TIMELINE_LAUNCHES_H
 #define SN_TIMELINE_LAUNCHES_H
 
-#include "base/runs.h"
+#include "base/external_sort.h"
 #include "sonde/trace.h"
 
 /* Of equal links the call that begins first, or of the lowest track. */
@@ -21,8 +21,8 @@ struct sn_launch {
 struct sn_launch_page;
 
 struct sn_launches {
-	struct sn_runs sorted; /* while they are added */
-	struct sn_spill file;  /* all of them, where they are not in memory */
+	struct sn_external_sort sorted; /* while they are added */
+	struct sn_spill file;		/* all of them, where they are not in memory */
 	struct sn_launch *items;
 	uint64_t *firsts; /* the first link of each page */
 	size_t count, capacity, page_count, page_capacity;

@@ -8,7 +8,7 @@
 enum { LENGTHS = 1 << 16 }; /* longer queues are counted as that long in quantiles */
 
 struct times {
-	struct sn_runs launches, starts, delays;
+	struct sn_external_sort launches, starts, delays;
 	uint64_t *at_length; /* time at each length */
 	struct sn_launches *all_launches;
 	struct sn_queue *queue;
@@ -30,9 +30,9 @@ static int add_operation(void *data, const struct sn_operation *one)
 	}
 	uint64_t launched_ns = launch->start_ns, delay = one->start_ns - launched_ns;
 	queue->count++;
-	return sn_runs_add(&times->launches, &launched_ns, times->error) ?:
-	       sn_runs_add(&times->starts, &one->start_ns, times->error) ?:
-	       sn_runs_add(&times->delays, &delay, times->error);
+	return sn_external_sort_add(&times->launches, &launched_ns, times->error) ?:
+	       sn_external_sort_add(&times->starts, &one->start_ns, times->error) ?:
+	       sn_external_sort_add(&times->delays, &delay, times->error);
 }
 
 /* The length has been what it is from `from` to `to`. */
@@ -59,8 +59,8 @@ static void pass(struct times *times, uint64_t length, uint64_t from, uint64_t t
 static int sweep(struct times *times, struct sn_error *error)
 {
 	uint64_t length = 0, now = 0, launch = 0, start = 0;
-	int has_launch = sn_runs_next(&times->launches, &launch, error);
-	int has_start = sn_runs_next(&times->starts, &start, error);
+	int has_launch = sn_external_sort_next(&times->launches, &launch, error);
+	int has_start = sn_external_sort_next(&times->starts, &start, error);
 	while (has_start > 0 && has_launch >= 0) {
 		bool launches = has_launch && launch <= start;
 		uint64_t time = launches ? launch : start;
@@ -69,9 +69,9 @@ static int sweep(struct times *times, struct sn_error *error)
 		now = time;
 		length = launches ? length + 1 : length - 1;
 		if (launches)
-			has_launch = sn_runs_next(&times->launches, &launch, error);
+			has_launch = sn_external_sort_next(&times->launches, &launch, error);
 		else
-			has_start = sn_runs_next(&times->starts, &start, error);
+			has_start = sn_external_sort_next(&times->starts, &start, error);
 	}
 	pass(times, 0, now, times->queue->end_ns);
 	return has_start < 0 ? has_start : has_launch < 0 ? has_launch : 0;
@@ -93,7 +93,7 @@ static int find_delays(struct times *times, struct sn_error *error)
 	struct sn_queue *queue = times->queue;
 	uint64_t delay;
 	for (size_t i = 0; i < queue->count && i <= queue->count * 95 / 100; i++) {
-		int result = sn_runs_next(&times->delays, &delay, error);
+		int result = sn_external_sort_next(&times->delays, &delay, error);
 		if (result < 0)
 			return result;
 		if (i == queue->count / 2)
@@ -110,16 +110,16 @@ int sn_queue(const struct sn_answers *answers, size_t device, uint32_t profile,
 			      .all_launches = answers->launches,
 			      .queue = queue,
 			      .error = error};
-	struct sn_runs *const all[] = {&times.launches, &times.starts, &times.delays};
+	struct sn_external_sort *const all[] = {&times.launches, &times.starts, &times.delays};
 	*queue = (struct sn_queue){0};
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		sn_runs_init(all[i], 1, 1, sn_answers_sorting(answers));
+		sn_external_sort_init(all[i], 1, 1, sn_answers_sorting(answers));
 	int result = times.at_length ? sn_device_times_walk(&answers->times, answers->trace, device,
 							    profile, add_operation, &times, error)
 				     : sn_fail_memory(error);
 	result = result ?: sn_launches_check(answers->launches, error);
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all) && !result; i++)
-		result = sn_runs_finish(all[i], error);
+		result = sn_external_sort_finish(all[i], error);
 	result = result ?: sweep(&times, error) ?: find_delays(&times, error);
 	if (!result) {
 		uint64_t whole = queue->end_ns - queue->start_ns;
@@ -128,7 +128,7 @@ int sn_queue(const struct sn_answers *answers, size_t device, uint32_t profile,
 		queue->p95 = quantile(&times, whole, 0.95);
 	}
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		sn_runs_release(all[i]);
+		sn_external_sort_release(all[i]);
 	free(times.at_length);
 	return result;
 }

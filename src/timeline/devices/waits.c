@@ -64,7 +64,7 @@ struct gap {
 struct sweep {
 	const struct sn_answers *answers;
 	const struct sn_intervals *other_ranks; /* when the device waited for them; may be NULL */
-	struct sn_intervals host_ranks;		/* when threads did */
+	struct sn_intervals thread_ranks;	/* when threads did */
 	const struct sn_device_time *time;
 	struct sn_waits *waits;
 	uint8_t *kinds; /* by context */
@@ -74,7 +74,7 @@ struct sweep {
 	struct sn_running_set running;
 	struct sn_activity_threads *threads;
 	struct sn_activity_part *parts; /* by thread: what it is in; end_ns 0: nothing */
-	size_t host_count;		/* threads that are in a call and do not wait */
+	size_t thread_count;		/* threads that are in a call and do not wait */
 	struct sn_blaming blaming;
 	struct gap gap;
 	bool is_in_gap;
@@ -109,7 +109,7 @@ static void pass(struct sweep *sweep, uint64_t time_ns)
 	if (time_ns <= sweep->now_ns)
 		return;
 	uint64_t passed = time_ns - sweep->now_ns;
-	waits->states_ns[(sweep->host_count ? SN_STATE_HOST : 0) | kinds * SN_STATE_COMPUTE] +=
+	waits->states_ns[(sweep->thread_count ? SN_STATE_THREADS : 0) | kinds * SN_STATE_COMPUTE] +=
 	    passed;
 	if (!(kinds & 1 << SN_WORK_COMPUTE)) {
 		waits->no_compute_ns += passed;
@@ -137,7 +137,7 @@ static void explain(struct sweep *sweep, const struct sn_activity_part *part)
 	bool dispatches = kind_of(sweep, part->context) & DISPATCHING;
 	uint64_t time = dispatches
 			    ? sn_interval_length_ns(in)
-			    : sn_intervals_within(&sweep->host_ranks, in.start_ns, in.end_ns);
+			    : sn_intervals_within(&sweep->thread_ranks, in.start_ns, in.end_ns);
 	reasons[dispatches ? SN_WAIT_DISPATCH : SN_WAIT_RANK] += time;
 	reasons[SN_WAIT_NO_WORK] -= time;
 }
@@ -181,7 +181,7 @@ static void begin_gap(struct sweep *sweep)
 
 static void end_part(struct sweep *sweep, const struct sn_activity_change *change)
 {
-	sweep->host_count -= !(kind_of(sweep, change->ended->context) & WAITING);
+	sweep->thread_count -= !(kind_of(sweep, change->ended->context) & WAITING);
 	sweep->parts[change->thread].end_ns = 0;
 	sn_blaming_end(&sweep->blaming, change->thread, change->time_ns);
 }
@@ -194,7 +194,7 @@ static void begin_part(struct sweep *sweep, const struct sn_activity_change *cha
 	    sn_interval_clip(part->start_ns, part->end_ns, 0, sweep->time->start_ns);
 	sweep->parts[change->thread] = *part;
 	if (!(kind & WAITING)) {
-		sweep->host_count++;
+		sweep->thread_count++;
 		sweep->waits->before[sweep->answers->nodes.of_context[part->context]] +=
 		    (double)sn_interval_length_ns(before);
 	}
@@ -245,8 +245,8 @@ static uint64_t next_time(const struct sweep *sweep)
 	uint64_t time = sweep->has_next ? sweep->next.start_ns : UINT64_MAX;
 	uint64_t end = sn_running_end_ns(&sweep->running);
 	time = end < time ? end : time;
-	uint64_t host = sn_activity_threads_peek(sweep->threads);
-	return host < time ? host : time;
+	uint64_t change = sn_activity_threads_peek(sweep->threads);
+	return change < time ? change : time;
 }
 
 /* What happens at one time is handled in this order: the end of the gap, threads, operations, the
@@ -282,10 +282,10 @@ static int prepare(struct sweep *sweep, size_t device, struct sn_error *error)
 	int result =
 	    sn_activity_threads_open(&answers->processes, profile, true, &sweep->threads, error)
 		?: sn_message_matching_waits(&answers->processes, &answers->messages, profile,
-					     &sweep->host_ranks);
+					     &sweep->thread_ranks);
 	if (result)
 		return result;
-	sn_intervals_settle(&sweep->host_ranks);
+	sn_intervals_settle(&sweep->thread_ranks);
 	if (participant != SONDE_NONE)
 		sweep->other_ranks = answers->ranks.waits + participant;
 	size_t count = sn_activity_threads_count(sweep->threads);
@@ -312,7 +312,7 @@ int sn_waits(const struct sn_answers *answers, size_t device, struct sn_waits *w
 	sn_operations_free(sweep.operations);
 	sn_blaming_release(&sweep.blaming);
 	sn_running_release(&sweep.running);
-	sn_intervals_release(&sweep.host_ranks);
+	sn_intervals_release(&sweep.thread_ranks);
 	free(sweep.kinds);
 	free(sweep.parts);
 	return sn_fail_code(error, result);

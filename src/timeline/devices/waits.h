@@ -40,7 +40,7 @@ const char *sn_wait_name(enum sn_wait wait);
 const char *sn_wait_meaning(enum sn_wait wait);
 
 /* States of a device and its process, as bits. */
-enum { SN_STATE_HOST = 1, SN_STATE_COMPUTE = 2, SN_STATE_COMMUNICATION = 4, SN_STATE_COPY = 8 };
+enum { SN_STATE_THREADS = 1, SN_STATE_COMPUTE = 2, SN_STATE_COMMUNICATION = 4, SN_STATE_COPY = 8 };
 
 struct sn_waits {
 	uint64_t reasons_ns[SN_WAITS]; /* add up to no_compute_ns */

@@ -32,8 +32,8 @@ static struct reasons sum_up(const struct sn_answers *answers)
 	return reasons;
 }
 
-static int put_host(const struct sn_answers *answers, const struct reasons *reasons,
-		    struct sn_finding *finding)
+static int put_thread_activity(const struct sn_answers *answers, const struct reasons *reasons,
+			       struct sn_finding *finding)
 {
 	size_t count;
 	struct sn_node_sum *sums =
@@ -68,5 +68,5 @@ int sn_rule_device_waits(const struct sn_rule_input *input, struct sn_findings *
 		sn_finding_put(finding, "then_share", "ratio",
 			       reasons.ns[reasons.second] / reasons.all);
 	}
-	return put_host(input->answers, &reasons, finding) ? sn_fail_memory(error) : 0;
+	return put_thread_activity(input->answers, &reasons, finding) ? sn_fail_memory(error) : 0;
 }

@@ -14,7 +14,7 @@
 const char *sn_path_kind_name(enum sn_path_kind kind)
 {
 	static const char *const names[SN_PATH_KINDS] = {
-	    [SN_PATH_HOST] = "threads",
+	    [SN_PATH_THREAD] = "threads",
 	    [SN_PATH_COMPUTE] = "computation",
 	    [SN_PATH_COMMUNICATION] = "communication",
 	    [SN_PATH_COPY] = "copies",

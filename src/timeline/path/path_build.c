@@ -92,7 +92,7 @@ static uint32_t add_part(struct sn_path_building *build, const struct sn_path_pa
 	    .context = part->context,
 	    .profile = part->profile,
 	    .node = part->node,
-	    .kind = SN_PATH_HOST,
+	    .kind = SN_PATH_THREAD,
 	    .rank = SN_PATH_RANK_OTHER,
 	    .ends = !part->is_quiet ||
 		    (build->window->is_marked && part->profile == build->window->profile),

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 enum sn_path_kind {
-	SN_PATH_HOST, /* activities */
+	SN_PATH_THREAD, /* activities */
 	SN_PATH_COMPUTE,
 	SN_PATH_COMMUNICATION,
 	SN_PATH_COPY,

@@ -31,7 +31,7 @@ static int list_activities(struct joining *joining)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < graph->count; i++) {
 		joining->tails[i] = SONDE_NONE;
-		if (graph->activities[i].kind == SN_PATH_HOST)
+		if (graph->activities[i].kind == SN_PATH_THREAD)
 			joining->order[joining->count++] = i;
 	}
 	sort_activities(joining->order, joining->count, graph->activities);

@@ -29,7 +29,7 @@ static bool is_own(const struct sn_answers *answers, const struct sn_path_step *
 {
 	if (step->context == SONDE_NONE)
 		return step->kind == SN_PATH_UNRECORDED;
-	return step->kind == SN_PATH_HOST &&
+	return step->kind == SN_PATH_THREAD &&
 	       sn_context_frame(answers->db, step->context)->flags & SN_FRAME_ITERATION;
 }
 

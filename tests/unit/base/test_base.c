@@ -11,7 +11,7 @@
 #include "base/intern.h"
 #include "base/output.h"
 #include "base/pool.h"
-#include "base/runs.h"
+#include "base/external_sort.h"
 #include "base/search.h"
 #include "base/sort_by.h"
 #include "base/spill.h"
@@ -250,20 +250,20 @@ static void test_sort_by(void **state)
 
 static void expect_sorted(size_t memory_bytes, size_t count, size_t runs_at_least)
 {
-	struct sn_runs runs;
+	struct sn_external_sort sort;
 	struct sn_error error = {""};
 	uint64_t random = 3, sum = 0, record[3], last[3] = {0};
 	size_t read = 0;
-	sn_runs_init(&runs, 3, 2, memory_bytes);
+	sn_external_sort_init(&sort, 3, 2, memory_bytes);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t added[] = {next_number(&random) % 100, next_number(&random), i};
 		sum += i;
-		assert_int_equal(sn_runs_add(&runs, added, &error), 0);
+		assert_int_equal(sn_external_sort_add(&sort, added, &error), 0);
 	}
-	assert_int_equal(sn_runs_finish(&runs, &error), 0);
-	assert_true(runs.run_count >= runs_at_least);
-	assert_int_equal(runs.total, count);
-	for (; sn_runs_next(&runs, record, &error) > 0; read++) {
+	assert_int_equal(sn_external_sort_finish(&sort, &error), 0);
+	assert_true(sort.run_count >= runs_at_least);
+	assert_int_equal(sort.total, count);
+	for (; sn_external_sort_next(&sort, record, &error) > 0; read++) {
 		assert_true(
 		    sn_order_then(SN_ORDER(last[0], record[0]), SN_ORDER(last[1], record[1])) <= 0);
 		memcpy(last, record, sizeof(last));
@@ -271,7 +271,7 @@ static void expect_sorted(size_t memory_bytes, size_t count, size_t runs_at_leas
 	}
 	assert_int_equal(read, count);
 	assert_int_equal(sum, 0);
-	sn_runs_release(&runs);
+	sn_external_sort_release(&sort);
 }
 
 static void test_runs(void **state)
@@ -309,11 +309,11 @@ static void test_buffer(void **state)
 	assert_int_equal(strlen(sn_buffer_string(&buffer)), buffer.count);
 	assert_int_equal(buffer.count, 10 + 2 * 90 + 3 * 900 + 2 * 1000 + 4 * 500 + 3 * 500);
 	sn_buffer_print(&buffer, "%5000d", 1);
-	char *text = sn_buffer_take(&buffer);
+	char *text = sn_buffer_detach(&buffer);
 	assert_string_equal(text + strlen(text) - 4, "   1");
 	free(text);
 	assert_null(buffer.bytes);
-	text = sn_buffer_take(&buffer);
+	text = sn_buffer_detach(&buffer);
 	assert_string_equal(text, "");
 	free(text);
 }
@@ -326,7 +326,7 @@ static void test_cursor(void **state)
 	assert_int_equal(sn_cursor_u16(&cursor), 0x1234);
 	assert_int_equal(sn_cursor_uleb(&cursor), 624485);
 	assert_int_equal(sn_cursor_sleb(&cursor), -128);
-	struct sn_cursor part = sn_cursor_take(&cursor, sn_cursor_u8(&cursor));
+	struct sn_cursor part = sn_cursor_slice(&cursor, sn_cursor_u8(&cursor));
 	assert_string_equal(sn_cursor_string(&part), "a");
 	assert_int_equal(sn_cursor_left(&part), 0);
 	assert_int_equal(sn_cursor_u8(&part), 0);
@@ -335,7 +335,7 @@ static void test_cursor(void **state)
 	/* of what there is too little both have failed, and a string that does not end is none */
 	part = cursor;
 	assert_null(sn_cursor_string(&part));
-	part = sn_cursor_take(&cursor, 2);
+	part = sn_cursor_slice(&cursor, 2);
 	assert_true(part.failed && cursor.failed);
 	assert_int_equal(sn_cursor_left(&part), 0);
 	assert_true(sn_cursor_at(all, sizeof(bytes) + 1).failed);
@@ -357,7 +357,7 @@ static void test_buffer_remembers_failure(void **state)
 	assert_null(sn_buffer_room(&buffer, SIZE_MAX / 2));
 	sn_buffer_text(&buffer, "lost or not");
 	assert_true(buffer.failed);
-	assert_null(sn_buffer_take(&buffer));
+	assert_null(sn_buffer_detach(&buffer));
 	assert_false(buffer.failed);
 }
 
@@ -651,7 +651,7 @@ static int use_buffers(void)
 	}
 	bool failed = arena.failed || buffer.failed;
 	sn_arena_release(&arena);
-	char *text = sn_buffer_take(&buffer);
+	char *text = sn_buffer_detach(&buffer);
 	failed |= !text;
 	free(text);
 	return failed ? SN_ERR_MEMORY : 0;
@@ -659,17 +659,17 @@ static int use_buffers(void)
 
 static int use_runs(void)
 {
-	struct sn_runs runs;
+	struct sn_external_sort sort;
 	uint64_t random = 4, record[2];
 	int result = 0;
-	sn_runs_init(&runs, 2, 1, 64 << 10);
+	sn_external_sort_init(&sort, 2, 1, 64 << 10);
 	for (int i = 0; i < 10000 && !result; i++)
-		result = sn_runs_add(&runs, (uint64_t[]){next_number(&random), 1}, NULL);
+		result = sn_external_sort_add(&sort, (uint64_t[]){next_number(&random), 1}, NULL);
 	if (!result)
-		result = sn_runs_finish(&runs, NULL);
+		result = sn_external_sort_finish(&sort, NULL);
 	for (int i = 0; i < 10000 && result >= 0; i++)
-		result = sn_runs_next(&runs, record, NULL);
-	sn_runs_release(&runs);
+		result = sn_external_sort_next(&sort, record, NULL);
+	sn_external_sort_release(&sort);
 	return result < 0 ? result : 0;
 }
 

@@ -12,7 +12,7 @@ static uint32_t mm, launch;
 static uint32_t activity(struct sn_path_graph *graph, uint64_t start, uint64_t stop, uint32_t node)
 {
 	struct sn_path_activity one = {
-	    .start_ns = start, .end_ns = stop, .node = node, .kind = SN_PATH_HOST, .ends = true};
+	    .start_ns = start, .end_ns = stop, .node = node, .kind = SN_PATH_THREAD, .ends = true};
 	return sn_path_graph_add(graph, &one);
 }
 
@@ -176,7 +176,7 @@ static void test_critical_path_of_blocking_calls(void **unused)
 	assert_true(path.length_ns == 190 * UNIT);
 	assert_true(path.kinds_ns[SN_PATH_COPY] == 90 * UNIT);
 	assert_true(path.kinds_ns[SN_PATH_LAUNCH] == 10 * UNIT);
-	assert_true(path.kinds_ns[SN_PATH_HOST] == (10 + 20 + 40 + 20) * UNIT);
+	assert_true(path.kinds_ns[SN_PATH_THREAD] == (10 + 20 + 40 + 20) * UNIT);
 	time = on_path(&path, "large copy", &gain);
 	assert_true(time == 90 * UNIT && gain == 90 * UNIT);
 	time = on_path(&path, "upload", &gain);

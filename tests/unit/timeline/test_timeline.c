@@ -163,23 +163,23 @@ static void test_runs(void **state)
 {
 	static const size_t memories[] = {1 << 20, 4096, 1};
 	for (size_t m = 0; m < 3; m++) {
-		struct sn_runs runs;
+		struct sn_external_sort sort;
 		struct sn_error error;
-		sn_runs_init(&runs, 2, 1, memories[m]);
+		sn_external_sort_init(&sort, 2, 1, memories[m]);
 		for (uint64_t i = 0; i < 3000; i++) {
 			uint64_t record[] = {i * 7919 % 3001, i};
-			assert_int_equal(sn_runs_add(&runs, record, &error), 0);
+			assert_int_equal(sn_external_sort_add(&sort, record, &error), 0);
 		}
-		assert_int_equal(sn_runs_finish(&runs, &error), 0);
+		assert_int_equal(sn_external_sort_finish(&sort, &error), 0);
 		uint64_t record[2], before = 0;
 		for (uint64_t i = 0; i < 3000; i++) {
-			assert_int_equal(sn_runs_next(&runs, record, &error), 1);
+			assert_int_equal(sn_external_sort_next(&sort, record, &error), 1);
 			assert_true(!i || record[0] > before);
 			assert_int_equal(record[0], record[1] * 7919 % 3001);
 			before = record[0];
 		}
-		assert_int_equal(sn_runs_next(&runs, record, &error), 0);
-		sn_runs_release(&runs);
+		assert_int_equal(sn_external_sort_next(&sort, record, &error), 0);
+		sn_external_sort_release(&sort);
 	}
 }
 
@@ -197,7 +197,7 @@ static void test_waits(void **state)
 	assert_int_equal(waits->no_compute_ns, 400);
 	/* 300 to 400; 450 lies before its gap */
 	assert_int_equal(answers.times.devices->launch_latency_ns, 100);
-	enum { HOST = SN_STATE_HOST, COMPUTE = SN_STATE_COMPUTE, COPY = SN_STATE_COPY };
+	enum { HOST = SN_STATE_THREADS, COMPUTE = SN_STATE_COMPUTE, COPY = SN_STATE_COPY };
 	assert_int_equal(waits->states_ns[HOST | COMPUTE], 150);
 	assert_int_equal(waits->states_ns[HOST | COMPUTE | COPY], 50);
 	assert_int_equal(waits->states_ns[HOST | COPY], 60);
@@ -711,7 +711,7 @@ static void test_critical_path_of_a_step(void **unused)
 	assert_int_equal(sn_critical_path(&answers, &path, &error), 0);
 	assert_string_equal(sn_name_path(answers.db, &path.extent).text,
 			    "iteration 1 of step (iterations)");
-	assert_true(path.length_ns == 1000 && path.kinds_ns[SN_PATH_HOST] == 1000);
+	assert_true(path.length_ns == 1000 && path.kinds_ns[SN_PATH_THREAD] == 1000);
 	sn_critical_path_release(&path);
 	answers.iteration = 2;
 	assert_int_equal(sn_critical_path(&answers, &path, &error), SN_ERR_ARGUMENT);

@@ -6,16 +6,16 @@
  * Records consist of 64-bit words, of which the first ones are what they are sorted by; records
  * equal in those come in any order. What comes in order already is never sorted.
  *
- *	sn_runs_init(&runs, 3, 2, 64 << 20);
- *	result = sn_runs_add(&runs, (uint64_t[]){major, minor, value}, error);	... for each
- *	result = sn_runs_finish(&runs, error);
- *	while ((result = sn_runs_next(&runs, record, error)) > 0) ...
- *	sn_runs_release(&runs);
+ *	sn_external_sort_init(&sort, 3, 2, 64 << 20);
+ *	result = sn_external_sort_add(&sort, (uint64_t[]){major, minor, value}, error);	... for each
+ *	result = sn_external_sort_finish(&sort, error);
+ *	while ((result = sn_external_sort_next(&sort, record, error)) > 0) ...
+ *	sn_external_sort_release(&sort);
  *
  * A record costs the sorting of a run and, where there are several, the logarithm of their number.
  */
-#ifndef SN_BASE_RUNS_H
-#define SN_BASE_RUNS_H
+#ifndef SN_BASE_EXTERNAL_SORT_H
+#define SN_BASE_EXTERNAL_SORT_H
 
 #include "error.h"
 #include "spill.h"
@@ -24,30 +24,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sn_run; /* in the file, and being read */
+struct sn_sorted_run; /* in the file, and being read */
 
-struct sn_runs {
+struct sn_external_sort {
 	size_t words, key_words; /* of a record */
 	size_t memory_bytes;	 /* about as much is used, sorting included */
 	uint64_t *items;	 /* the last run, in memory */
 	size_t count, capacity, at;
 	uint64_t total; /* records */
 	struct sn_spill file;
-	struct sn_run *runs;
+	struct sn_sorted_run *runs;
 	size_t run_count, run_capacity;
 	uint32_t *heap; /* of runs being read */
 	size_t heap_count;
 	bool is_ordered; /* of the last run */
 };
 
-void sn_runs_init(struct sn_runs *runs, size_t words, size_t key_words, size_t memory_bytes);
-void sn_runs_release(struct sn_runs *runs);
+void sn_external_sort_init(struct sn_external_sort *sort, size_t words, size_t key_words,
+			   size_t memory_bytes);
+void sn_external_sort_release(struct sn_external_sort *sort);
 
 /* 0 or a negative enum sn_err. */
-int sn_runs_add(struct sn_runs *runs, const uint64_t *record, struct sn_error *error);
+int sn_external_sort_add(struct sn_external_sort *sort, const uint64_t *record,
+			 struct sn_error *error);
 /* No more are added. 0 or a negative enum sn_err. */
-int sn_runs_finish(struct sn_runs *runs, struct sn_error *error);
+int sn_external_sort_finish(struct sn_external_sort *sort, struct sn_error *error);
 /* The next record, in ascending order. 1, 0 at the end, or a negative enum sn_err. */
-int sn_runs_next(struct sn_runs *runs, uint64_t *record, struct sn_error *error);
+int sn_external_sort_next(struct sn_external_sort *sort, uint64_t *record, struct sn_error *error);
 
 #endif
