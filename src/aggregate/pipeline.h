@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside an analysis: what its steps hand to each other. Nobody but the files of this folder
- * includes this; analyze.h is the interface, docs/design/analysis.md tells why it is so.
+ * The data that the steps of an analysis share. Private to this folder; analyze.h is the interface,
+ * docs/design/analysis.md gives the reasons.
  *
  *   acquire.c    every file is read once, by any thread of any rank: contexts go into the thread's
  *                tables, values into a spill, a block for each profile
@@ -48,8 +48,8 @@ struct sn_worker {
 	uint32_t file; /* that is being read */
 };
 
-/* What all ranks know besides the writer's axes, to find the numbers in them. Arrays from malloc.
- */
+/* Known to all ranks besides the writer's axes, in order to find ids in them. Arrays from
+ * malloc. */
 struct sn_numbering {
 	uint32_t node_count, metric_count, profile_count; /* of the unified tables */
 	uint32_t file_count;
@@ -99,9 +99,10 @@ int sn_acquire(struct sn_pipeline *pipeline);
 
 /* Merges all workers' tables into those of the first worker of rank 0. */
 int sn_unify_all(struct sn_pipeline *pipeline);
-/* On rank 0, from pipeline->ordered: what the others must know. 0 or a negative enum sn_err. */
+/* On rank 0, from pipeline->ordered: the data that the other ranks need. 0 or a negative enum
+ * sn_err. */
 int sn_numbering_assign(struct sn_pipeline *pipeline);
-/* Tells all ranks, translates their workers' numbers, and gives all tables back. */
+/* Sends it to all ranks, translates their workers' numbers, and frees all tables. */
 int sn_numbering_share(struct sn_pipeline *pipeline);
 void sn_numbering_release(struct sn_numbering *numbering);
 

@@ -29,8 +29,8 @@ struct sn_container_header {
 _Static_assert(sizeof(struct sn_container_header) == 48, "container header is on disk");
 
 enum sn_section_flags {
-	/* Many wrote it at once, and nobody need read it whole: its checksum is 0, and those of its
-	 * parts lie in another section, as the format's page says. */
+	/* Written by several at once and read in parts: its checksum is 0, and those of its parts
+	 * lie in another section, as the format's page says. */
 	SN_SECTION_INDEXED = 1,
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command lines without what is secret in them: the values of options, variables and parameters
- * that are called like secrets (--password X, TOKEN=X, url?sig=X), passwords in URLs, what follows
- * "Bearer", and words of the forms that GitHub, AWS and others give their tokens. It is found by
- * its look alone: what has none stays, and some that is harmless goes.
+ * Masks secrets in command lines: the values of options, variables and parameters with names of
+ * secrets (--password X, TOKEN=X, url?sig=X), passwords in URLs, words after "Bearer", and words in
+ * the token formats of GitHub, AWS and others. Only the form decides: a secret without such a form
+ * stays, and some harmless words are masked.
  *
  * Compiled into libsonde.so as well: it depends on nothing. docs/design/privilege.md lists the
  * rules.
@@ -17,7 +17,7 @@
 /* What stands in place of a secret. */
 #define SN_SECRET_MASK "***"
 
-/* What arguments have said of those that follow; zeroes before the first. */
+/* State from earlier arguments; zeroes before the first. */
 struct sn_secrets {
 	bool is_next;	     /* the next one is a secret */
 	const char *letters; /* the options of the program named last that take one; NULL: none */

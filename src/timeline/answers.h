@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a trace says, all together: loaded once, and what analyses start from.
- * docs/design/answers.md defines each number. What people see of it is in show/timeline.
+ * The loaded data of a trace that all analyses share. docs/design/answers.md defines each number.
+ * Presentation is in show/timeline.
  */
 #ifndef SN_TIMELINE_ANSWERS_H
 #define SN_TIMELINE_ANSWERS_H
@@ -17,8 +17,8 @@
 
 #include <stdlib.h>
 
-/* The calls that launch are sorted in one half of this memory; what else is sorted, up to three
- * things at a time, takes a sixth each. */
+/* Launching calls are sorted in one half of this memory; up to three other sorts at a time take a
+ * sixth each. */
 #define SN_ANSWERS_MEMORY (UINT64_C(48) << 20)
 
 /* Parts are loaded in this order. On a trace of 100 million events the first takes no time, each of
@@ -38,7 +38,7 @@ struct sn_answers {
 	bool launched_only;
 	uint32_t depth;		   /* of call stacks, for whoever asks */
 	uint64_t iteration;	   /* whose critical path: from 1; 0: the most usual one */
-	uint64_t memory_bytes;	   /* for what is sorted; the rest lies in files. 0: as is usual */
+	uint64_t memory_bytes;	   /* for sorting; the rest lies in files. 0: the default */
 	uint64_t start_ns, end_ns; /* of all events */
 	bool has_runs;		   /* of several runs, which are told apart */
 	struct sn_processes processes;
@@ -56,13 +56,13 @@ struct sn_answers {
 	struct sn_iterations iterations;
 };
 
-/* Loads what analyses share, up to `needed`; what is behind it stays empty. db and trace stay the
- * caller's, `answers` has its fields up to memory_bytes filled in. 0 or a negative enum sn_err;
- * release in either case. */
+/* Loads the shared parts up to `needed`; later parts stay empty. db and trace stay the caller's,
+ * `answers` has its fields up to memory_bytes filled in. 0 or a negative enum sn_err; release in
+ * either case. */
 int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct sn_error *error);
 void sn_answers_release(struct sn_answers *answers);
 
-/* What one thing that is sorted may take; see sn_external_sort_init. */
+/* Memory for one sort; see sn_external_sort_init. */
 size_t sn_answers_sorting(const struct sn_answers *answers);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "timeline/answers.h"
 
-/* What a context and, where it is as deep as is asked for, all below it took. */
+/* Time of a context; at the greatest depth including all contexts below. */
 struct sn_depth_time {
 	uint32_t context;
 	double threads_ns, device_ns;

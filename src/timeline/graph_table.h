@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the nodes of a model took over its iterations: the rows of `sonde graph`.
+ * Times of the nodes of a model over its iterations: the rows of `sonde graph`.
  *
- * A row is a node, or all nodes of one operator type or one module. Work that nodes gave to devices
- * is counted with them (Zins and Dagenais 2019, III.G.3): what the source says itself, or what was
- * measured below the contexts that are named after the node. No row and no time is counted twice:
- * `self_ns` leaves out nodes that are part of a node.
+ * A row is a node, or all nodes of one operator type or one module. Device work of a node is
+ * counted with it (Zins and Dagenais 2019, III.G.3): as recorded by the source, or as measured
+ * below the contexts that are named after the node. No time is counted twice: `self_ns` leaves out
+ * nodes that are part of a node.
  */
 #ifndef SN_TIMELINE_GRAPH_TABLE_H
 #define SN_TIMELINE_GRAPH_TABLE_H
@@ -38,8 +38,8 @@ int sn_graph_table(const struct sonde_db *db, const struct sonde_graph *graph, u
 		   enum sn_graph_by by, struct sn_graph_table *table, struct sn_error *error);
 void sn_graph_table_release(struct sn_graph_table *table);
 
-/* Median of the listed iterations' lengths, and how far from it one is unusual: five times the
- * median deviation from it, and five per cent of it at least. 0 or SN_ERR_MEMORY. */
+/* Median of the listed iterations' lengths, and the threshold of unusual ones: five times the
+ * median absolute deviation, at least five per cent of the median. 0 or SN_ERR_MEMORY. */
 struct sn_graph_iterations {
 	double median_ns, tolerance_ns;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes: what a reader of a timeline can change. A node is an operator that the program calls (the
- * outermost one above a kernel or call, so that aten::linear has the work of the aten::addmm in it,
- * and that of its gradient), in the function of the program that calls it. Where there is no
- * operator it is the function, the region, or the call itself.
+ * Nodes: the parts of a program that its author can change. A node is an operator that the program
+ * calls (the outermost one above a kernel or call, so that aten::linear has the work of the
+ * aten::addmm in it, and that of its gradient), in the function of the program that calls it. Where
+ * there is no operator it is the function, the region, or the call itself.
  */
 #ifndef SN_TIMELINE_NODE_H
 #define SN_TIMELINE_NODE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers by node, as the rows of a sheet that people read: greatest first. */
+/* Numbers by node, as rows of a table: greatest first. */
 #ifndef SN_TIMELINE_NODE_SUMS_H
 #define SN_TIMELINE_NODE_SUMS_H
 

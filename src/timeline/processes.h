@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which profiles are of one process: numbers for processes, and of each its profiles, tracks and
- * devices, so that nobody looks through those of all others. Made once for a trace.
+ * Groups profiles by process: numbers processes, and lists the profiles, tracks and devices of
+ * each, so that no analysis searches all of them. Built once for a trace.
  */
 #ifndef SN_TIMELINE_PROCESSES_H
 #define SN_TIMELINE_PROCESSES_H
@@ -21,7 +21,7 @@ struct sn_processes {
 	const struct sonde_trace *trace;
 	uint32_t count;
 	uint32_t *of_profile; /* the process's number, from 0, by profile */
-	uint32_t *callers;    /* its first thread, or else first profile, by which it is called */
+	uint32_t *callers;    /* its first thread, or else first profile, which gives its name */
 	uint32_t *all_tracks; /* 0, 1, 2, ... */
 	struct sn_process_lists profiles, tracks, devices;
 };

@@ -14,7 +14,8 @@
 struct sn_event_window {
 	uint64_t from_ns, to_ns; /* all for 0 and UINT64_MAX; more may come, as of a cursor */
 	unsigned flags;		 /* as of a cursor */
-	/* of sn_event_reader_new, for all tracks that are read by turns; NULL: one of its own */
+	/* of sn_event_reader_new, shared by all tracks that are read alternately; NULL: one of its
+	 * own */
 	struct sonde_event_cursor *reader;
 	const struct sn_attribute_wish *wishes; /* attributes that sn_event_merge reads as well */
 	size_t wish_count;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one clock showed, by another: from events of which it is known which happened first.
+ * Converts times of one clock to another, from events with a known order.
  *
- * A command is not begun before it was enqueued, nor ended after somebody saw it ended; a message
- * is not received before it was sent. Each such pair of times bounds the difference of the two
- * clocks from one side ("bound"). Of all straight lines between the lower and the upper bounds the
- * one with most room on both sides is taken, and all others say how wrong that may be. Only corners
- * of the convex hulls of the bounds matter (Poirier, Roy, Dagenais, "Accurate offline
- * synchronization of distributed traces using kernel-level events", 2010).
+ * A command does not begin before it was enqueued, nor end after its end was observed; a message is
+ * not received before it was sent. Each such pair of times bounds the difference of the two clocks
+ * from one side. Of all straight lines between the lower and the upper bounds the one in the middle
+ * is used; the others give its possible error. Only corners of the convex hulls of the bounds
+ * matter (Poirier, Roy, Dagenais, "Accurate offline synchronization of distributed traces using
+ * kernel-level events", 2010).
  *
  * Clocks do not drift evenly for long: where no line fits, the time is cut into windows with a line
  * each. Times are nanoseconds below 2^62; a clock's rate is right to one part in a thousand.
@@ -47,7 +47,7 @@ struct sn_clock {
 
 void sn_clock_release(struct sn_clock *clock);
 
-/* What happened at `at_ns` by this clock happened after `other_ns` by the other one. 0 or
+/* The event at `at_ns` by this clock happened after the one at `other_ns` by the other. 0 or
  * SN_ERR_MEMORY. */
 int sn_clock_after(struct sn_clock *clock, int64_t at_ns, int64_t other_ns);
 /* ... before `other_ns`. */
@@ -59,9 +59,9 @@ int sn_clock_fit(struct sn_clock *clock);
 
 /* The other clock's time when this one showed `at_ns`; never earlier for a later time. */
 int64_t sn_clock_convert(const struct sn_clock *clock, int64_t at_ns);
-/* How wrong that may be at most: the largest of the windows, SN_CLOCK_UNKNOWN where not bounded. */
+/* The largest possible error, over all windows; SN_CLOCK_UNKNOWN if not bounded. */
 uint64_t sn_clock_error(const struct sn_clock *clock);
-/* Bounds that are not kept to: none but where clocks jump. */
+/* The number of violated bounds: 0 unless clocks jump. */
 size_t sn_clock_violations(const struct sn_clock *clock);
 /* The largest drift of a window, in parts per billion. */
 double sn_clock_drift_ppb(const struct sn_clock *clock);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event on its way into a database, in the numbers of the builder that the database is made
- * with.
+ * An event to be written into a database, with ids of the database's builder.
  */
 #ifndef SN_TRACE_EVENT_H
 #define SN_TRACE_EVENT_H

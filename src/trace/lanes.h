@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which lane an interval goes to, so that those of one lane never overlap: the lowest that is free
- * when it starts. Nested calls come out by depth; concurrent kernels of a stream side by side.
+ * Assigns intervals to lanes so that those of one lane never overlap: to the lowest lane that is
+ * free at the start. Nested calls are then ordered by depth, and concurrent kernels of a stream lie
+ * side by side.
  *
- * Intervals must come in order of start, the longer first among equal ones. What finds no lane
- * free goes to one lane more, SN_LANES_MAX, in which intervals overlap.
+ * Intervals must come in order of start, the longer first among equal ones. If no lane is free the
+ * interval goes to one more lane, SN_LANES_MAX, in which intervals overlap.
  */
 #ifndef SN_TRACE_LANES_H
 #define SN_TRACE_LANES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of one stream (what will be one track, or the lanes of one) while they are sorted, and the
- * same as bytes in a file of the same process: numbers of variable length, as differences to the
- * record before. A record of 40 bytes and an attribute of 16 take about a quarter of that.
+ * Events of one stream (later one track, or the lanes of one) while they are sorted, and their
+ * encoding in a temporary file of the same process: numbers of variable length, as differences to
+ * the record before. A record of 40 bytes and an attribute of 16 take about a quarter of that.
  */
 #ifndef SN_TRACE_RECORD_H
 #define SN_TRACE_RECORD_H

@@ -29,8 +29,8 @@ const char *sn_sorter_folder(const struct sn_sorter *sorter);
 /* No more is added. 0 or the first failure, with its text. */
 int sn_sorter_finish(struct sn_sorter *sorter, struct sn_error *error);
 
-/* Sets about reading one profile's events; any profile, in any order, each once. Events come by
- * kind, metric, start, and for intervals the later end first. 0 or a negative enum sn_err. */
+/* Starts reading one profile's events; any profile, in any order, each once. Events come by kind,
+ * metric, start, and for intervals the later end first. 0 or a negative enum sn_err. */
 int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error *error);
 /* The next event, valid until the next call. 1, 0 at the end, or a negative enum sn_err. */
 int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_error *error);

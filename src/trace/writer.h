@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing events: they come in any order, and leave sorted, in lanes, blocks and summaries.
+ * Writes events, which come in any order, sorted, in lanes, blocks and summaries.
  *
  *   add -> sorter.h (by profile and time, spilling to disk) -> lanes.h (what overlaps is put
  *   apart) -> block.h (columns, compressed) + pyramid.h (what to draw) -> sections of a database

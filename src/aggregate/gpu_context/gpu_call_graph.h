@@ -5,8 +5,8 @@
  *
  * Functions that call each other in cycles are one strongly connected component (Tarjan, "Depth-
  * first search and linear graph algorithms", 1972); a function that is in no cycle is one of its
- * own. Calls inside a component lead nowhere. What calls from outside lead to, there are two rules
- * for, because HPCToolkit's own analysis differs from its paper.
+ * own. Calls inside a component are ignored. There are two rules for the targets of calls from
+ * outside, because HPCToolkit's own analysis differs from its paper.
  */
 #ifndef SN_AGGREGATE_GPU_CALL_GRAPH_H
 #define SN_AGGREGATE_GPU_CALL_GRAPH_H

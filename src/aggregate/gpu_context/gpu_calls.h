@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flat samples of GPU instructions to call paths, before a measurement is merged: of one thread,
- * the contexts "kernel > instruction" become "kernel > call > call > instruction", by the calling
- * contexts that gpu_context.h reconstructs from the kernel's binary, and their values are divided among
- * them.
+ * Flat samples of GPU instructions to call paths, before a measurement is merged: in one thread,
+ * contexts "kernel > instruction" become "kernel > call > call > instruction", by the calling
+ * contexts that gpu_context.h reconstructs from the kernel's binary, and their values are divided
+ * among them.
  *
- * Counts stay whole numbers and their totals the same, as those of all values do: what is left of a
- * division is owed to the next instruction of the function, so that many instructions with one
- * sample each are divided as one with many is. A kernel whose binary cannot be read, is of another
- * build, or is not told by the samples or by its name, stays as it is. Functions that call each
- * other in cycles stand beside each other where the cycle was entered; where no call is known or
- * too many are, the frame is marked: its callers are unknown (SN_FRAME_TRUNCATED).
+ * Counts stay whole numbers, and the totals of all values stay the same: the remainder of a
+ * division is carried over to the next instruction of the function, so that many instructions with
+ * one sample each are divided like one with many. A kernel stays as it is if its binary cannot be
+ * read or is of another build, or if neither the samples nor its name identify it. Functions of a
+ * cycle are siblings below the caller of the cycle. A frame with no known call, or with too many,
+ * is marked: its callers are unknown (SN_FRAME_TRUNCATED).
  */
 #ifndef SN_AGGREGATE_GPU_CALLS_H
 #define SN_AGGREGATE_GPU_CALLS_H

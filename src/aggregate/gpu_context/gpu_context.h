@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In which calling context a GPU function spent what was measured of it.
+ * Divides the samples of GPU functions among calling contexts.
  *
  * Samples of a GPU's program counter tell the instruction and the kernel, but not the callers. An
  * approximate calling context tree is reconstructed from them as by K. Zhou et al. ("Measurement
@@ -16,10 +16,10 @@
  *    weights, as gprof does, and again among the contexts of each caller.
  *
  * Two things differ from the paper. Step 3 comes before step 2, so that a recursive function whose
- * only measured call is its own is found too. And nothing is lost: a function with samples that no
- * known call leads to (one that was called through a pointer) is put directly under the kernel.
- * A call graph of n functions may have 2^n contexts, so their number is bounded: what does not fit
- * is told apart by function only, under one node.
+ * only measured call is its own is found too. And nothing is lost: a function with samples but
+ * without a known call (because it is called through a pointer) is placed directly below the
+ * kernel. A call graph of n functions may have 2^n contexts, so their number is bounded: the rest
+ * is distinguished by function only, below one node.
  *
  * The same input gives the same contexts in the same order. Knows nothing of databases or files.
  */
@@ -28,7 +28,7 @@
 
 #include "gpu_call_graph.h"
 
-/* Contexts of one kernel that are told apart, unless asked otherwise. */
+/* Default limit of the contexts of one kernel. */
 #define SN_GPU_CONTEXTS_MAX 65536
 
 enum sn_gpu_context_kind {
@@ -60,8 +60,8 @@ struct sn_gpu_contexts {
  * The contexts below a kernel whose code is the function `kernel`, of a graph by
  * SN_GPU_RECURSION_ALL. measured[function_count] is what was measured of each function,
  * weights[site_count] of each call, in the graph's order; both may be of any unit and are not
- * negative. `limit` is how many contexts are told apart; 0: SN_GPU_CONTEXTS_MAX. 0, SN_ERR_MEMORY
- * or SN_ERR_ARGUMENT; release in either case.
+ * negative. `limit` is the largest number of contexts; 0: SN_GPU_CONTEXTS_MAX. 0, SN_ERR_MEMORY or
+ * SN_ERR_ARGUMENT; release in either case.
  *
  * MT: one graph may be used by several threads at once.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clocks of the hosts whose trace files are analysed, brought to one: docs/design/clocks.md.
+ * Converts the times of several hosts' trace files to one clock: docs/design/clocks.md.
  *
  * Processes of one boot and time namespace have one CLOCK_MONOTONIC and one anchor to the calendar,
  * that of the first of their files. Different hosts' calendars may be wrong by seconds: hosts are
- * joined by the messages that their processes sent each other (messages.h, trace/clock.h), along
- * the tree with the smallest errors from the host that has most of them. What no message reaches
- * stays at its own calendar.
+ * joined by the messages between their processes (messages.h, trace/clock.h), along the tree with
+ * the smallest errors, whose root is the host with most messages. A host without messages keeps its
+ * own calendar.
  */
 #ifndef SN_AGGREGATE_CLOCKS_H
 #define SN_AGGREGATE_CLOCKS_H
@@ -26,10 +26,10 @@ int sn_clocks_begin_file(struct sn_clocks *clocks, uint32_t file,
 			 const struct sn_measurement *measurement);
 /* Nanoseconds since 1970 by the base's calendar; never earlier for a later time. */
 uint64_t sn_clocks_convert(const struct sn_clocks *clocks, uint32_t file, uint64_t at_ns);
-/* The link of a message of the file; 0 for what is none, or has no partner. */
+/* The link of a message of the file; 0 if the event is no message or has no partner. */
 uint64_t sn_clocks_link(const struct sn_clocks *clocks, uint32_t file,
 			const struct sn_trace_event *event);
-/* The value of an attribute of the file's: names of groups become the same in all files. */
+/* The value of an attribute of the file; a group's name is replaced by the one for all files. */
 uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t key,
 			 uint64_t value);
 /* Properties of the database, where there is more than one clock or any message:

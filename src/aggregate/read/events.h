@@ -4,8 +4,8 @@
  * form and before they have their final numbers. Rank 0 reads them, one process after the other, in
  * the order of the files, so that the same measurements give the same bytes.
  *
- * A process that is still running may have gone on since it was read: what it has met since then is
- * not in the database, nor are the events there.
+ * A process that is still running may have recorded more since its measurement was read. Events in
+ * contexts newer than that are left out.
  */
 #ifndef SN_AGGREGATE_EVENTS_H
 #define SN_AGGREGATE_EVENTS_H

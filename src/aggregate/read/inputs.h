@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that an analysis is asked to read, in the one order: by name (HOST-PID-START), whatever
- * the order in which their folders were given. Every rank comes to the same list.
+ * The input files of an analysis, ordered by name (HOST-PID-START), independent of the order of
+ * their folders. Every rank computes the same list.
  */
 #ifndef SN_AGGREGATE_INPUTS_H
 #define SN_AGGREGATE_INPUTS_H
@@ -20,7 +20,7 @@ struct sn_input {
 	uint64_t bytes;
 };
 
-/* What a `sonde run` of a folder says, and which run that is. */
+/* The record of one `sonde run` in a folder, and the number of the run. */
 struct sn_input_run {
 	struct sn_run_record record;
 	uint32_t run;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What processes sent each other, as their trace files have it, and which send is which receive.
+ * The messages in the trace files, and the matching of sends with receives.
  *
  * The n-th message that a rank sends to another with a tag is the n-th that the other receives from
  * it with that tag, in one communicator. The recorder numbers them (attribute `sequence`). Receives
- * from anybody may have their place in the order of posting instead (`order`): they take the
- * numbers that were sent and that no other receive has, if there are as many. Where nothing is
- * numbered, messages are counted here, if as many were sent as received. What is not there once as
- * sent and once as received, with the same number of bytes as far as both ends tell it, stays
- * without a partner: a wrong pair would be worse than none.
+ * from any source may have their place in the order of posting instead (`order`): they get the sent
+ * numbers that no other receive has, if there are as many. Messages without numbers are counted
+ * here, if as many were sent as received. A message is matched only if it occurs once as sent and
+ * once as received, with equal sizes if both ends record them: a wrong match would be worse than
+ * none.
  *
- * A group of processes may have another name in each of them (`group`): a message has it as its
- * sender and as its receiver call it, so that messages tell which names mean the same.
+ * A group of processes may have a different name in each process (`group`). A message has the
+ * sender's and the receiver's name, which shows that both mean the same group.
  */
 #ifndef SN_AGGREGATE_MESSAGES_H
 #define SN_AGGREGATE_MESSAGES_H

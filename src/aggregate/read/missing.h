@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What no measurement tells of: processes of which there is no file, or none to the end, and the
- * CPU time they used. docs/design/losses.md explains how it is known.
+ * Processes without a measurement, or with an incomplete one, and their CPU time.
+ * docs/design/losses.md explains how they are found.
  *
- * Processes are counted by what those beside them say: who executed a program and is followed by no
- * image of it, who made children of which none has a file, who met a child that could write
- * nothing. CPU time is counted by the kernel: what the children that a process waited for have used
- * in all, less what those of them that were measured say they and theirs have used. The sums are
- * of one host's clocks each, and do not depend on the order of the files.
+ * Such processes are counted from three observations: an image executed a program and no image of
+ * it follows; a process created children without files; a child could not write a file. Missing CPU
+ * time follows from the kernel's accounts: the time of all children that a process waited for, less
+ * the time that its measured children record for themselves and their descendants. The sums are of
+ * one host's clocks each, and do not depend on the order of the files.
  */
 #ifndef SN_AGGREGATE_MISSING_H
 #define SN_AGGREGATE_MISSING_H
@@ -49,7 +49,7 @@ int sn_missing_add(struct sn_missing *missing, const struct sn_measurement *meas
 /* The same with what `sonde run` saw. */
 int sn_missing_add_run(struct sn_missing *missing, const struct sn_run_record *record,
 		       uint32_t run);
-/* Adds up; all 0 where no measurement tells what this needs (written before version 1.3). 0 or
+/* Adds up; all 0 if no measurement has the needed data (written before version 1.3). 0 or
  * SN_ERR_MEMORY. */
 int sn_missing_find(struct sn_missing *missing, struct sn_missing_found *found);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was measured, how, and how completely: the properties and drops of a database, from what the
- * measurements of all processes say. The keys are listed in docs/format/database.md.
+ * The properties and drops of a database, from the measurements of all processes: what was
+ * measured, how, and how completely. The keys are listed in docs/format/database.md.
  *
  * What describes one process (its command, host, ...) is taken from the first: the one of lowest
- * rank that started first. What processes may differ in (the state of an adapter, ...) is given
- * with the number of processes for each answer. The order in which measurements come makes no
- * difference.
+ * rank that started first. Values that may differ between processes (the state of an adapter, ...)
+ * are given with their numbers of processes. The result does not depend on the order of the
+ * measurements.
  */
 #ifndef SN_AGGREGATE_PROVENANCE_H
 #define SN_AGGREGATE_PROVENANCE_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what the collector saw to what people read: the second half of analysis.
+ * The second half of analysis: turns measured addresses into functions, loops and operators.
  *
  * A native frame becomes its function followed by the loops and inlined functions it is in there,
  * outermost first; a GPU's instruction its function, inlined calls, loops and line. The entry
  * points of operators become operators (operators.h); a path whose callers are unknown begins with
- * a marker. Values go to the last frame that their context became.
+ * a marker. Values go to the innermost of the frames that replace their context.
  */
 #ifndef SN_AGGREGATE_EXPAND_H
 #define SN_AGGREGATE_EXPAND_H

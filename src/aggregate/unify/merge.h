@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many measurements, one tree: the first half of analysis.
+ * The first half of analysis: merges many measurements into one tree.
  *
  * Each process's and thread's calling contexts are translated to common numbers and merged, file by
  * file, so that memory holds one measurement at a time and the distinct contexts of all. Contexts
- * of all threads lie under one root; whose a value is, its profile says. Frames are still what the
- * collector saw (an offset in a module); expand.h makes functions of them.
+ * of all threads lie below one root; a value belongs to a profile. Frames are still as recorded (an
+ * offset in a module); expand.h turns them into functions.
  */
 #ifndef SN_AGGREGATE_MERGE_H
 #define SN_AGGREGATE_MERGE_H

@@ -2,10 +2,10 @@
 /*
  * Deep-learning operators in native call paths: PyTorch's dispatcher has one entry point for each
  * operator, `at::_ops::NAME::call`, and its backward graph one function for each kind of node,
- * `torch::autograd::generated::NAME::apply`. Where the collector was not called back for an
- * operator, its frame is recognised by that name, at no cost to the program.
+ * `torch::autograd::generated::NAME::apply`. An operator without a callback is recognised by that
+ * name, at no cost to the program.
  *
- * `at::_ops::NAME::redispatch` goes on with the operator that is running, and is no new one.
+ * `at::_ops::NAME::redispatch` continues the running operator and is not a new one.
  */
 #ifndef SN_AGGREGATE_OPERATORS_H
 #define SN_AGGREGATE_OPERATORS_H
@@ -25,8 +25,8 @@ struct sn_operator {
 bool sn_operator_from_symbol(const char *name, const char *linkage_name, struct sn_operator *found);
 
 /*
- * The region that a Python function stands for whatever it is called from, or NULL: a compilation
- * by torch.compile. `file` and `function` may be NULL.
+ * The region that a Python function stands for, or NULL: a compilation by torch.compile. `file` and
+ * `function` may be NULL.
  */
 const char *sn_region_from_python(const char *file, const char *function);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one worker has learned of its measurements, and how several workers' become one.
+ * The merged measurements of one worker, and merging those of several workers.
  *
  * Every thread of every rank merges its own files (merge.h) into tables of its own, without locks.
  * Then tables are merged two by two, as a tree: first those of a rank's threads, then those of the
- * ranks. Numbers in the one that is left depend on who came first; nothing after that does, because
+ * ranks. Ids in the resulting table depend on the order of merging; later results do not, because
  * everything is put into the canonical order of a database.
  */
 #ifndef SN_AGGREGATE_UNIFY_H
@@ -38,16 +38,15 @@ void sn_unified_release(struct sn_unified *unified);
 /* Adds a measurement, the file-th of all. 0, SN_ERR_MEMORY or what merge.on_thread returned. */
 int sn_unified_add(struct sn_unified *unified, const struct sn_measurement *measurement,
 		   uint32_t file);
-/* Counts a value: how much memory the rows of a context need is known by that. 0 or SN_ERR_MEMORY.
- */
+/* Counts a value, to compute the memory of the context's rows. 0 or SN_ERR_MEMORY. */
 int sn_unified_count(struct sn_unified *unified, uint32_t node, uint32_t metric, uint64_t sum);
 
 /* Adds all of `from`. 0 or SN_ERR_MEMORY. */
 int sn_unified_absorb(struct sn_unified *into, const struct sn_unified *from);
 /*
- * The number in `all` of each node and metric of `from`, which `all` has absorbed; or which it may
- * have a part of, where `is_partial`: SONDE_NONE for what it does not have. From malloc; NULL
- * without memory. MT: any number of threads at once, as long as nobody adds to `all`.
+ * The id in `all` of each node and metric of `from`. `all` has absorbed `from`; with `is_partial`
+ * it may lack parts, which get SONDE_NONE. From malloc; NULL without memory. MT: any number of
+ * threads at once, as long as nobody adds to `all`.
  */
 uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_unified *from,
 			       bool is_partial, uint32_t **metrics);

@@ -100,8 +100,8 @@ const struct sn_structure_info *sn_structure_info(const struct sn_structure *str
 struct sn_structure_writer {
 	/* Writes one function; called by several threads at once. MT: must be. */
 	void (*write)(void *data, const struct sn_structure_function *function, FILE *out);
-	/* Receives the text of the next functions, in order; called by one thread at a time, which may
-	 * be any. False: stop. */
+	/* Receives the text of the next functions, in order; called by one thread at a time, which
+	 * may be any thread. False: stop. */
 	bool (*put)(void *data, const char *text, size_t length);
 	void *data;
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A section behind a database that is already whole, with a new section table behind it: for what
- * is known only once all else is written. Those who write databases know nothing of it, and nothing
- * is written twice.
+ * Appends a section and a new section table to a complete database, for data that is known only
+ * after everything else is written. The writers of databases do not need to know it.
  */
 #ifndef SN_FORMAT_DATABASE_APPEND_H
 #define SN_FORMAT_DATABASE_APPEND_H
@@ -11,9 +10,9 @@
 #include "base/error.h"
 
 /*
- * Gives the database at `path` this section, in place of the one of its type that it has. It must
- * not be open elsewhere: write beside and rename. 0 or a negative enum sn_err, so where the buffer
- * has failed; then the file is as it was, or useless.
+ * Appends the section to the database at `path`, replacing one of its type. The file must not be
+ * open elsewhere: write beside and rename. 0 or a negative enum sn_err, also if the buffer has
+ * failed; the file is then unchanged or unusable.
  */
 int sn_db_append(const char *path, unsigned type, const struct sn_buffer *section,
 		 struct sn_error *error);

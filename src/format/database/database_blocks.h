@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the blocks of planes lie, and which checksums are of what (database.h): the same for those
- * who write them and those who read them, where they may be anything.
+ * The positions of the blocks of planes, and what each checksum covers (database.h), for writers
+ * and readers. A reader's data may be damaged in any way.
  */
 #ifndef SN_FORMAT_DATABASE_BLOCKS_H
 #define SN_FORMAT_DATABASE_BLOCKS_H

@@ -51,8 +51,8 @@ void sn_db_builder_property_number(struct sn_db_builder *builder, const char *ke
 /* Adds to an earlier count of the cause. */
 void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,
 			uint64_t count);
-/* Known by its name from then on, after those added before; see lib/db/formula.h. Nobody checks it
- * but its readers, who leave out what they cannot read. The same again is one. */
+/* Defines a formula by name, after those added before; see lib/db/formula.h. It is not checked
+ * here; readers ignore invalid formulas. Equal ones are one. */
 void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text);
 /* By how many threads it is written: 1, unless something else is said here. */
 void sn_db_builder_set_threads(struct sn_db_builder *builder, unsigned threads);
@@ -114,7 +114,7 @@ int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct 
  */
 void sn_db_builder_set_complete(struct sn_db_builder *builder,
 				int (*complete)(void *context, const char *path), void *context);
-/* The file is for others to read as the umask says; else for nobody but the user. */
+/* The umask determines who may read the file; else only the user. */
 void sn_db_builder_share(struct sn_db_builder *builder);
 
 #endif

@@ -6,8 +6,8 @@
 #include "sonde/db.h"
 
 bool sn_stat_is_finite(const struct sonde_db_stat *stat);
-/* Sums, and squares first of all, may be beyond what a double holds: they become the largest one.
- * False where something is no number at all, which becomes that as well. */
+/* Sums, above all of squares, that exceed the range of a double become the largest double. False if
+ * a field is NaN, which is replaced likewise. */
 bool sn_stat_bound(struct sonde_db_stat *stat);
 
 #endif

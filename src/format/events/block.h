@@ -80,8 +80,8 @@ int sn_block_decode_rest(struct sn_block_codec *codec, const struct sn_block_ent
  * 1: it is there; 0: no event of the block has it; or SN_ERR_FORMAT. */
 int sn_block_attribute(const struct sn_block_rest *rest, uint32_t key, size_t count,
 		       uint64_t *values, bool *is_present);
-/* The same of the next column of those that `rest` has left, which it then has no more, and its
- * key. For who wants all: each column is decoded once. */
+/* Decodes the next remaining column of `rest` and gives its key, for reading all columns, each
+ * once. */
 int sn_block_attribute_next(struct sn_block_rest *rest, size_t count, uint32_t *key,
 			    uint64_t *values, bool *is_present);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A column of integers as bytes: what a general compressor then finds easy.
+ * Encodes a column of integers as bytes that a general compressor compresses well.
  *
  * Times that advance, numbers that repeat and numbers from a small set all come out as few bytes a
  * value, in planes (first the lowest byte of all values, then the next, ...), because the bytes of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The summaries of a track: what to draw where events are narrower than a pixel.
+ * The summaries of a track, for drawing events narrower than a pixel.
  *
  * A summary stands for a group of consecutive events: when it begins and ends, what share of that
  * time was taken by any event, and which context took most of it. The lowest level has a summary

@@ -105,9 +105,9 @@ struct sn_commit_slot {
 _Static_assert(sizeof(struct sn_commit_slot) == 40, "commit slot is on disk");
 
 /*
- * Processes that have no file of their own to say anything in; since 1.3. The process that the file
- * is of shares the page with its children, and each is counted at the moment by whoever is there:
- * no checkpoint is needed, and none of its own.
+ * Counts of processes without a file of their own; since 1.3. A process shares this page of its
+ * file with its children, and each such process is counted at once, by itself or by its parent,
+ * without a checkpoint.
  */
 #define SN_LOSSES_OFFSET 2048u
 enum sn_loss {
@@ -125,7 +125,7 @@ struct sn_losses_record {
 };
 _Static_assert(sizeof(struct sn_losses_record) == 64, "losses are on disk");
 
-/* What `sonde run` saw from outside, a text KEY=VALUE of a line each: measurement.md. */
+/* The record of `sonde run`, lines KEY=VALUE: measurement.md. */
 #define SN_RUN_FILE_SUFFIX ".sonde-run"
 
 /* Sections of a snapshot. Those per thread carry the thread's number as their index. */
@@ -296,7 +296,7 @@ struct sn_node_record {
 };
 _Static_assert(sizeof(struct sn_node_record) == 24, "node is on disk");
 
-/* What one metric amounts to at one context itself, without its descendants. */
+/* The exclusive value of one metric at one context. */
 struct sn_value_record {
 	uint32_t node;
 	uint32_t metric;

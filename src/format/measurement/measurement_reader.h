@@ -3,9 +3,9 @@
  * Reading what one process measured (measurement.h): the newest whole snapshot of its file.
  *
  * The snapshot is copied into memory before it is checked, because the program may still be running
- * and overwrite the file meanwhile. Everything is checked then, in linear time: a measurement that
- * was opened refers to nothing that is not there. A snapshot that is damaged is passed over for the
- * older one; a file with neither is refused. Files of any bytes are safe to open.
+ * and overwrite the file meanwhile. Everything is then checked, in linear time: all references in
+ * an opened measurement are valid. A damaged snapshot is replaced by the older one; a file with no
+ * valid snapshot is refused. Any file contents are safe to open.
  */
 #ifndef SN_FORMAT_MEASUREMENT_READER_H
 #define SN_FORMAT_MEASUREMENT_READER_H

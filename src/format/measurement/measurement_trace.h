@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A measurement and the trace file beside it: what events of the one refer to in the other.
- * sn_measurement_open does all this by itself; whoever reads events asks here.
+ * Connects a measurement with the trace file beside it. sn_measurement_open adds the trace's
+ * definitions by itself; readers of events map their references here.
  */
 #ifndef SN_FORMAT_MEASUREMENT_TRACE_H
 #define SN_FORMAT_MEASUREMENT_TRACE_H

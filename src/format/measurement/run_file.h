@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `sonde run` saw of a program from outside, HOST-PID-START.sonde-run in the measurement
+ * The record that `sonde run` writes of a program, HOST-PID-START.sonde-run in the measurement
  * folder: docs/format/measurement.md. Each `sonde run` of a parallel job writes one.
  */
 #ifndef SN_FORMAT_RUN_FILE_H

@@ -2,15 +2,15 @@
 /*
  * The trace file: what happened when in one process, as `sonde run --trace` records it.
  *
- * It lies beside the process's measurement file, HOST-PID-START.sonde-trace, or alone where a tool
- * recorded what is no process's own (the scheduler). A file is a header page and chunks of one size
- * behind it. A chunk belongs to whoever fills it, a thread, which writes records, then the header
- * that counts them: a record counts from the moment that the chunk's `used` covers it. When the
- * file has reached its limit the oldest chunk is taken for the newest events. Reasons are in
- * docs/design/recording.md, the field tables in docs/format/trace-file.md.
+ * It lies beside the process's measurement file, HOST-PID-START.sonde-trace, or alone if it records
+ * no single process (the scheduler). A file is a header page and chunks of one size behind it. A
+ * chunk belongs to the thread that fills it. It writes records, then the header that counts them: a
+ * record is valid once the chunk's `used` covers it. When the file has reached its limit the oldest
+ * chunk is reused for the newest events. Reasons are in docs/design/recording.md, the field tables
+ * in docs/format/trace-file.md.
  *
  * Definitions (streams, names, counters, attributes) lie in chunks of their own, which are never
- * taken again. A stream is one line of a timeline: a thread, a queue of a device, a processor. The
+ * reused. A stream is one line of a timeline: a thread, a queue of a device, a processor. The
  * contexts of its events are nodes of the measured thread that the chunk or the record names, or
  * names of this file. How records are encoded is trace_encode.h's.
  *
@@ -61,9 +61,9 @@ _Static_assert(sizeof(struct sn_trace_identity) == 32, "identity is on disk");
 /* Events that are not in the file, by cause; written while recording, so without a checksum. */
 enum sn_trace_lost {
 	SN_TRACE_LOST_OVERWRITTEN, /* the limit was reached: older events made room for newer */
-	SN_TRACE_LOST_SPACE,	   /* no chunk was to be had: file system full, file gone, limits */
-	SN_TRACE_LOST_BUSY,	   /* the recorder was interrupted by itself, or out of memory */
-	SN_TRACE_LOST_SOURCE,	   /* whoever told us had lost them already (a kernel's buffer) */
+	SN_TRACE_LOST_SPACE,  /* no chunk could be allocated: file system full, file gone, limits */
+	SN_TRACE_LOST_BUSY,   /* the recorder was interrupted by itself, or out of memory */
+	SN_TRACE_LOST_SOURCE, /* lost by the source before recording (a kernel's buffer) */
 	SN_TRACE_LOST_COUNT
 };
 #define SN_TRACE_LOST_OFFSET 1024u

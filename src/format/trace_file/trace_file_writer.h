@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing a trace file (trace_file.h) from a program of ours, such as the launcher, which records
- * what it is told about other processes. One chunk is filled at a time, whatever the stream, so
- * that thousands of streams with few events each cost nothing.
+ * Writing a trace file (trace_file.h) from a program of Sonde, such as the launcher, which records
+ * other processes. One chunk is filled at a time with events of all streams, so that thousands of
+ * streams with few events each need no chunks of their own.
  *
  * Records are kept in memory and written when a chunk is full, by sn_trace_file_flush and at the
  * end: a file that others truncate, or a full disk, loses events and does no other harm. Whenever

@@ -6,11 +6,10 @@
  *
  * Profiles come in any order and are added up by many threads, yet the result must be the same. So
  * the squares are added without rounding: a sum becomes a whole number of 128 bits, in units of
- * 2^shift, and its square one of 256. The shift is the metric's: 0 where its values are whole and
- * all of them together have 127 bits at most; else what leaves that many. A sum then loses bits
- * only where it is below 2^-74 of what the metric's values could come to together. The sum itself
- * is not kept: it is the inclusive one. Contexts without descendants need nothing of this; their
- * rows tell.
+ * 2^shift, and its square one of 256. The shift belongs to the metric: 0 if its values are whole
+ * and their total has 127 bits at most; else such that the total has 127 bits. A sum then loses
+ * bits only if it is below 2^-74 of the largest possible total. The sum itself is not kept: it is
+ * the inclusive value. Contexts without descendants are not in here; their rows have the values.
  */
 #ifndef SN_FORMAT_ACROSS_H
 #define SN_FORMAT_ACROSS_H

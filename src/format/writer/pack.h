@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes that one rank puts together and another takes apart, both of the same program. One function
- * says what they consist of, and does both (as in XDR, RFC 4506): it appends the members of a
- * struct to a buffer, or fills them in.
+ * Serialisation between ranks of the same program. One function describes a struct for both
+ * directions (as in XDR, RFC 4506): it appends the members to a buffer, or fills them in.
  *
  *	struct sn_pack pack = {.to = &buffer};		or sn_unpack(bytes, length)
  *	sn_pack_member(&pack, table.depth);

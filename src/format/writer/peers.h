@@ -4,9 +4,9 @@
  * aggregate/comm.h knows and hands to a writer like this.
  *
  * Every function but rank, size and is_one_host is called by all of them, in the same order, by one
- * thread of each. One that has no memory for what it is sent ends the job, as one that dies does:
- * the others wait for it and cannot learn of it otherwise. Ranks agree on errors of the work itself
- * before any of them goes on. What sends parts is not there (NULL) where there is nobody else.
+ * thread of each. A rank without memory for a message ends the job, as a dying rank does, because
+ * the others wait for it and have no other notice. Ranks agree on errors of the work itself before
+ * any of them continues. The functions that send parts are NULL for a single process.
  */
 #ifndef SN_FORMAT_PEERS_H
 #define SN_FORMAT_PEERS_H

@@ -2,7 +2,7 @@
 /*
  * Writing a database: the values of profiles come in as blocks, in any order, and planes, rows and
  * summaries go out beside what describes them. By threads, by the ranks of a job, and in memory
- * that does not grow with the number of values. docs/design/database-writer.md tells why it is so.
+ * that does not grow with the number of values. docs/design/database-writer.md gives the reasons.
  *
  *	sn_db_writer_init(&writer, output, error);
  *	sn_db_writer_open, _describe, _axes	rank 0, from a builder that is in order
@@ -195,9 +195,9 @@ int sn_db_writer_finish(struct sn_db_writer *writer);
 /* ---- within the writer ---- */
 
 /*
- * Whether what cannot be spilled fits into the limit: what is known of the database, sums as they
- * are, and `more` bytes that are about to be asked for, of which buckets may take what
- * sn_db_writer_bucket_bytes says. 0, or SN_ERR_ARGUMENT with a text. MT.
+ * Whether the memory that cannot be spilled fits into the limit: metadata, current sums, and `more`
+ * bytes that are needed next, of which buckets may take sn_db_writer_bucket_bytes. 0, or
+ * SN_ERR_ARGUMENT with a text. MT.
  */
 int sn_db_writer_check_memory(struct sn_db_writer *writer, uint64_t more);
 /* What the threads' buckets may take together while rows are formed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the categories of torch.profiler, and of what `sonde export` writes, are to a recording. */
+/* Maps the category names of torch.profiler and of `sonde export` to categories of activities. */
 #ifndef SN_IMPORT_ACTIVITY_CATEGORY_H
 #define SN_IMPORT_ACTIVITY_CATEGORY_H
 

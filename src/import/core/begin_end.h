@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events that a file tells in two parts, begin and end. Those of one key nest: an end is that of
+ * Events that a file records in two parts, begin and end. Those of one key nest: an end belongs to
  * the last begin.
  */
 #ifndef SN_IMPORT_BEGIN_END_H
@@ -28,9 +28,9 @@ void sn_begins_release(struct sn_begins *pairs);
 /* Remembers a begin. 0 or SN_ERR_MEMORY. */
 int sn_begins_begin(struct sn_begins *pairs, const void *key, size_t key_bytes,
 		    const struct sn_event *event);
-/* The begin that this end is of, forgotten here; false: there is none. The last one; or where
- * begins and ends of one key need not nest, of the last SN_BEGINS_LOOK the last one that fits. The
- * caller frees pair->event.attributes. */
+/* Finds and removes the begin of this end; false: there is none. It is the last begin of the key;
+ * if begins and ends of one key need not nest, the last matching one among the last SN_BEGINS_LOOK.
+ * The caller frees pair->event.attributes. */
 #define SN_BEGINS_LOOK 64
 bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,
 		   bool (*fits)(const void *context, const struct sn_begin *begin),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading numbers of either byte order out of bytes that are not to be trusted, and files whole.
+ * Reads numbers of either byte order from untrusted bytes, and whole files.
  *
- * A cursor never leaves its bytes: what would, reads as zero and sets `failed`, so that a run of
- * fields is checked once at its end.
+ * A cursor never leaves its bytes: a read beyond them gives zero and sets `failed`, so that a
+ * sequence of fields is checked once at its end.
  */
 #ifndef SN_IMPORT_CURSOR_H
 #define SN_IMPORT_CURSOR_H

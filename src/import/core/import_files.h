@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what a user names to a database on disk: folders become the files in them, and one importer
- * reads them all.
+ * Imports the paths that a user names into a database: folders are replaced by their files, and one
+ * importer reads all.
  */
 #ifndef SN_IMPORT_IMPORT_FILES_H
 #define SN_IMPORT_IMPORT_FILES_H
@@ -14,10 +14,10 @@ struct sn_import_files {
 };
 
 /*
- * What these paths name: themselves, and for a folder that is not of a known format itself the
- * files in it that are, in the order of their names with numbers by value; what else lies there is
- * passed over, Sonde's databases too. 0 or a negative enum sn_err, so where a folder holds nothing
- * that can be read; to be released in each case.
+ * Expands the paths. A folder that is not itself of a known format is replaced by its files of
+ * known formats, ordered by name with numbers by value; other files are skipped, Sonde's databases
+ * too. 0 or a negative enum sn_err, also if a folder has no readable file; to be released in each
+ * case.
  */
 int sn_import_files_list(struct sn_import_files *files, const char *const *paths, size_t count,
 			 struct sn_error *error);

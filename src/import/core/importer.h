@@ -7,10 +7,10 @@
  *   3. tests/cli/import/test_import.py gets its case, docs/man/sonde-import.1 its paragraph.
  * A test fails until all of these are there.
  *
- * An importer recognises its inputs by what is in them and adds what they say to a database builder
+ * An importer recognises its inputs by their contents and adds their data to a database builder
  * (format/database/database_writer.h), several inputs to one. It neither names nor writes the
- * output. It is given one kind of input at a time and reads what it can in one pass; of what it
- * cannot use it adds a drop (sn_db_builder_drop), so that nothing is lost in silence.
+ * output. It gets one kind of input at a time and reads it in one pass if possible; it counts
+ * records that it cannot use as drops (sn_db_builder_drop).
  */
 #ifndef SN_IMPORT_IMPORTER_H
 #define SN_IMPORT_IMPORTER_H
@@ -33,7 +33,7 @@ struct sn_import_input {
 
 #define SN_IMPORT_HEAD_BYTES 4096
 
-/* What an importer left out of the inputs, though it could read the others; for the user. */
+/* Inputs or records that an importer left out while it read the others; for the user. */
 struct sn_import_notes {
 	uint64_t left_out;     /* files */
 	struct sn_error first; /* why the first of them could not be read */
@@ -80,16 +80,15 @@ const struct sn_importer *sn_importer_find(const char *name);
 const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,
 						struct sn_error *error);
 
-/* As importer->read; a refusal that should say nothing, which is a defect of the importer, says at
- * least which input it was. */
+/* As importer->read; an error without a text, which is a defect of the importer, at least names the
+ * input. */
 int sn_importer_read(const struct sn_importer *importer, const struct sn_import_request *request,
 		     struct sn_db_builder *builder, struct sn_error *error);
 
-/* Bytes that events of these inputs may take in memory before they are spilled: so much less than
- * the inputs themselves that they need not fit. */
+/* Memory for events of these inputs before they are spilled: a small share of the inputs' size. */
 size_t sn_import_event_memory(const char *const *paths, size_t count);
 
-/* Whether that importer takes the input at `path`; false as well where it cannot be opened. */
+/* Whether that importer accepts the input at `path`; false also if it cannot be opened. */
 bool sn_importer_accepts(const struct sn_importer *importer, const char *path);
 
 #endif

@@ -18,8 +18,8 @@ void sn_packed_file_close(void *file); /* NULL is nothing */
  * file that ends in the middle is one that fails, with SN_PACKED_FILE_CUT_OFF. */
 enum { SN_PACKED_FILE_CUT_OFF = -2 };
 int64_t sn_packed_file_read(void *file, void *bytes, size_t length, const char **why);
-/* Goes on without reading, by seeking where the file is not packed; past the end as well, which the
- * next reading finds. 0 or -1. */
+/* Skips bytes, by seeking if the file is not packed; also beyond the end, which the next read
+ * notices. 0 or -1. */
 int sn_packed_file_skip(void *file, uint64_t length);
 
 #endif

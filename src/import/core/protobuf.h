@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading protobuf's wire format (protobuf.dev/programming-guides/encoding) from bytes that are not
- * to be trusted. There is no schema here: who reads knows the numbers of the fields.
+ * Reading protobuf's wire format (protobuf.dev/programming-guides/encoding) from untrusted bytes.
+ * There is no schema here: the caller knows the numbers of the fields.
  *
  * Two readers give the same fields:
  *   sn_proto         a message that lies in memory
  *   sn_proto_stream  a file, packed by gzip or not, of any size through a window: messages are
- *                    entered and left, loaded whole, or skipped, so that one of many GB needs no
- *                    more memory than the largest message that its reader chose to load
+ * entered and left, loaded whole, or skipped, so that a file of many GB needs no more memory than
+ * the largest loaded message
  *
  * Groups (wire types 3 and 4, not written by anybody since 2008) are refused.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of the scheduler in any order, as files hold them processor by processor: they are sorted
- * by time, and then fed to the machine that makes states of them (system/scheduler.h).
+ * Sorts events of the scheduler, which files hold processor by processor, by time, and feeds them
+ * to the state machine in system/scheduler.h.
  */
 #ifndef SN_IMPORT_SCHED_SORTER_H
 #define SN_IMPORT_SCHED_SORTER_H
@@ -23,8 +23,8 @@ struct sn_sched_record {
 
 /* *sorter is NULL before the first one. 0 or SN_ERR_MEMORY. */
 int sn_sched_sorter_add(struct sn_sorter **sorter, const struct sn_sched_record *record);
-/* Feeds all of them. `name`, where it is not NULL, is told the name in each before it is fed, and
- * returns 0 or SN_ERR_MEMORY. */
+/* Feeds all of them. `name`, if not NULL, is called with the name in each event first, and returns
+ * 0 or SN_ERR_MEMORY. */
 int sn_sched_sorter_feed(struct sn_sorter *sorter, struct sn_sched *sched,
 			 int (*name)(void *context, uint32_t tid, uint32_t name), void *context,
 			 struct sn_error *error);

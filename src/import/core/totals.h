@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of one profile on their way into a builder: added up by context and metric here, because
- * a builder keeps what it is given until it is written, and a trace has a value for each event.
+ * Adds up the values of one profile by context and metric before they go to a builder, because a
+ * builder keeps all added values until it is written, and a trace has a value for each event.
  */
 #ifndef SN_IMPORT_TOTALS_H
 #define SN_IMPORT_TOTALS_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dataflow graph of a recording of PyTorch: what operators an iteration consists of.
+ * The dataflow graph of a recording of PyTorch: the operators of an iteration.
  *
- * Of a file alone: an operator is a node, and so are those that it calls. It is the same node in
- * the next iteration (torch.profiler's step) if it stands in the same calling context, is called by
- * the same node, and as many like it were before it in that. Without steps all operators of a
- * context that no other operator calls are one node. A backward node is known by its forward node,
- * to which the sequence number leads; other edges a recording does not tell.
+ * From a recording alone: an operator is a node, and so are those that it calls. It is the same
+ * node in the next iteration (torch.profiler's step) if it has the same calling context, the same
+ * calling node, and the same position among equal operators of that node. Without steps all
+ * outermost operators of a context are one node. A backward node is identified by its forward node,
+ * which the sequence number gives; a recording has no other edges.
  *
  * With an execution trace of the same process the graph is that one's, with its edges, and the
  * recording gives it times (track_match.c).
@@ -42,8 +42,8 @@ void sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t 
 /* Before and after the threads and devices of a file; by sn_sink_build. */
 void sn_dataflow_begin(struct sn_track_sink *sink);
 int sn_dataflow_end(struct sn_track_sink *sink, struct sn_error *error);
-/* An event of a thread in order of time. `place`: that of its caller; becomes its own, which is
- * another where it is an operator or a module. 0 or SN_ERR_MEMORY. */
+/* An event of a thread in order of time. `place`: that of its caller; replaced by its own, which
+ * differs if it is an operator or a module. 0 or SN_ERR_MEMORY. */
 int sn_dataflow_event(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
 		      uint32_t context, uint32_t forward, struct sn_dataflow_place *place);
 /* What a call in that node started on a device. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which call launched which operation of a device, where the file has no correlation for them:
- * they run in the order in which they were launched (Zins and Dagenais 2019, Algorithm 2), if one
- * queue has all of them. What is found so is marked as inferred.
+ * Matches calls with the device operations that they launched if the file has no correlation for
+ * them: operations of one queue run in the order of their launches (Zins and Dagenais 2019,
+ * Algorithm 2). Such matches are marked as inferred.
  *
- * Wrong guesses are worse than none. The recording is cut where a call has waited for the device:
- * all that was launched before has run by then. Between two such moments the kernels, the copies
- * or the fills are given to calls only if there are as many of them as of calls, all of these in
- * the same order, none starts before its call begins, and no two calls of different threads
- * overlap; else none of that stretch is. Nothing is
- * matched where several streams, or several processes, have operations without a correlation.
+ * Wrong matches are worse than none. The recording is divided where a call has waited for the
+ * device: everything launched before has run by then. Between two such moments the kernels, the
+ * copies or the fills are matched only if there are as many operations as calls, all in the same
+ * order, none starts before its call begins, and no two calls of different threads overlap; else
+ * none of that interval is matched. Nothing is matched if several streams, or several processes,
+ * have operations without a correlation.
  */
 #ifndef SN_IMPORT_RECORDING_ORDER_H
 #define SN_IMPORT_RECORDING_ORDER_H
@@ -37,7 +37,7 @@ struct sn_order {
 };
 
 void sn_order_release(struct sn_order *order);
-/* An event without correlation, before it is known what others there are. */
+/* Adds an event without correlation, before all of them are known. */
 void sn_order_add(struct sn_track_sink *sink, uint32_t track, uint32_t category,
 		  const struct sn_event *event);
 /* All events are there: matches. 0 or SN_ERR_MEMORY. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where importers say what a file holds: tracks, events, attributes, counters, states, links and
- * losses, in any order, in the clock of the file. The sink makes a database's calling contexts,
- * metrics and events of it.
+ * The interface through which importers add the contents of a file: tracks, events, attributes,
+ * counters, states, links and losses, in any order, in the clock of the file. The sink builds a
+ * database's calling contexts, metrics and events from them.
  *
  *   struct sn_track_sink *sink = sn_track_sink_new("nsys", builder, writer);
  *   for each file
@@ -12,14 +12,14 @@
  *       sn_track_sink_build
  *   sn_track_sink_finish, sn_track_sink_free
  *
- * A track is a row of a timeline: a thread, a stream of a device, a processor. Of a thread it is
- * told what ran when; what is nested in what gives calling contexts. A link is a number that an API
- * call and what it started on a device have in common: the operation goes below the call. Where the
- * file has none, the order of calls and operations tells (track_order.c); what a replayed graph
- * runs goes below the call that captured it (track_graph.c).
+ * A track is a row of a timeline: a thread, a stream of a device, a processor. The nesting of a
+ * thread's events gives calling contexts. A link is a number that an API call and the device
+ * operation that it started have in common: the operation goes below the call. If the file has
+ * none, they are matched by order (track_order.c); operations of a replayed graph go below the call
+ * that captured them (track_graph.c).
  *
- * Times are nanoseconds by the file's clock; sn_track_sink_set_base brings them to the Unix epoch
- * and may come last. What has no valid time, none within SN_TRACK_TIME_MAX, is left out and
+ * Times are nanoseconds of the file's clock; sn_track_sink_set_base converts them to the Unix epoch
+ * and may be called last. Events without a valid time (beyond SN_TRACK_TIME_MAX) are left out and
  * counted.
  *
  * Strings, frames, contexts and metrics are the builder's numbers, SONDE_NONE for none. Functions
@@ -40,19 +40,19 @@ struct sn_track_sink;
 
 /* ---- files ---- */
 
-/* `source`, which outlives the sink, is who measured: of all metrics. Events go where the request
- * says, by as many threads. NULL without memory. */
+/* `source`, which outlives the sink, is the source of all metrics. Events go to the request's
+ * writer, with its number of threads. NULL without memory. */
 struct sn_track_sink *sn_track_sink_new(const char *source, struct sn_db_builder *builder,
 					const struct sn_import_request *request);
 void sn_track_sink_free(struct sn_track_sink *sink);
-/* Sets about a file: numbers of tracks and names begin anew. */
+/* Begins a file: numbers of tracks and names start again. */
 int sn_track_sink_open(struct sn_track_sink *sink, const char *path, struct sn_error *error);
 /* Ends what is still open. */
 int sn_track_sink_close(struct sn_track_sink *sink);
 /* Makes profiles, contexts and events of the file; closes it where that is still to be done.
  * `path_count`: how many files there are. */
 int sn_track_sink_build(struct sn_track_sink *sink, size_t path_count, struct sn_error *error);
-/* After the last file: what is known of the whole, and what of it could not be read or placed. */
+/* After the last file: adds properties of the whole, and what could not be read or placed. */
 void sn_track_sink_finish(struct sn_track_sink *sink);
 
 /* Operators become a graph for `sonde graph`, in the steps that annotations tell. Reads the
@@ -81,8 +81,8 @@ void sn_track_sink_sign(const struct sn_track_sink *sink, struct sonde_graph_mod
 
 /* ---- tracks ---- */
 
-/* Which thread (process, thread, 0) or stream (device, context, stream) a track is. Streams of
- * several processes are told apart by `process`, where the file has several. */
+/* The thread (process, thread, 0) or stream (device, context, stream) of a track. `process`
+ * distinguishes streams of several processes in one file. */
 struct sn_track_place {
 	int64_t is_device, first, second, third, process;
 };
@@ -115,7 +115,7 @@ void sn_track_sink_set_track_program(struct sn_track_sink *sink, uint32_t track,
 void sn_track_sink_set_track_rank(struct sn_track_sink *sink, uint32_t track, int32_t rank);
 void sn_track_sink_set_track_pid(struct sn_track_sink *sink, uint32_t track, int64_t pid);
 void sn_track_sink_set_track_tid(struct sn_track_sink *sink, uint32_t track, int64_t tid);
-/* It was there at that time, whether an event says so or not. */
+/* The track existed at that time, even without an event. */
 void sn_track_sink_touch(struct sn_track_sink *sink, uint32_t track, int64_t time_ns);
 /* Of a device that runs a program by itself: its events contain each other. */
 void sn_track_sink_nest_track(struct sn_track_sink *sink, uint32_t track, bool nests);
@@ -147,15 +147,15 @@ int sn_track_sink_name(struct sn_track_sink *sink, enum sn_activity_category cat
 int sn_track_sink_name_string(struct sn_track_sink *sink, enum sn_activity_category category,
 			      uint32_t text, uint32_t *number);
 /*
- * The same for what stands below the frame of another name, whatever calls or launches it: an
- * operation of a compiled program. `within` is that name's number. What a call launched does not
- * bring it along where the call did already.
+ * The same for an event that is below the frame of another name, independent of its caller or
+ * launch: an operation of a compiled program. `within` is the number of that name. If the launching
+ * call already has that frame, the operation does not repeat it.
  */
 int sn_track_sink_name_within(struct sn_track_sink *sink, enum sn_activity_category category,
 			      uint32_t text, uint32_t within, uint32_t *number);
 /* The builder's string of a name. */
 uint32_t sn_track_sink_text(const struct sn_track_sink *sink, uint32_t name);
-/* The frame of a name, where it is not what its category makes of the text. */
+/* Sets the frame of a name, if it differs from what its category makes of the text. */
 void sn_track_sink_set_frame(struct sn_track_sink *sink, uint32_t name, uint32_t frame);
 
 /* ---- attributes ---- */
@@ -218,7 +218,7 @@ struct sn_track_event {
 	uint16_t attribute_count;
 };
 
-/* Any event: of a kind that has no intervals event->name is a context; `metric` of a counter, else
+/* Any event; for kinds without intervals event->name is a context; `metric` of a counter, else
  * SONDE_NONE. */
 void sn_track_sink_add(struct sn_track_sink *sink, const struct sn_track_event *event,
 		       uint16_t kind, uint32_t metric);
@@ -227,7 +227,7 @@ static inline void sn_track_sink_event(struct sn_track_sink *sink,
 {
 	sn_track_sink_add(sink, event, SONDE_TRACK_INTERVALS, SONDE_NONE);
 }
-/* A value of an operation of a device, which only adds to the place where that is. */
+/* Adds a value of a metric at the context of a device operation. */
 void sn_track_sink_value(struct sn_track_sink *sink, const struct sn_track_event *operation,
 			 uint32_t metric, uint32_t key, double value);
 /* A call path seen on a thread; event->name is a context. */
@@ -239,7 +239,7 @@ static inline void sn_track_sink_sample(struct sn_track_sink *sink,
 /* The same, which counts `value` of a metric in place of one sample. */
 void sn_track_sink_weighted_sample(struct sn_track_sink *sink, const struct sn_track_event *event,
 				   uint32_t metric, double value);
-/* A sample that is no event: only its value is added to the context. */
+/* A sample without an event: only its value is added to the context. */
 void sn_track_sink_cost(struct sn_track_sink *sink, uint32_t track, uint32_t context,
 			uint32_t metric, double value);
 /* Something that happened on a thread at a known call path; event->name is a context. */
@@ -254,8 +254,8 @@ void sn_track_sink_counter(struct sn_track_sink *sink, uint32_t track, uint32_t 
 			   int64_t time_ns, bool is_real, uint64_t bits);
 
 /*
- * An event that is told in two parts. Those of one key nest: an end is that of the last begin. What
- * has no end lasts until the end of the recording and is counted, as is an end without a begin.
+ * An event in two parts. Those of one key nest: an end belongs to the last begin. A begin without
+ * an end lasts until the end of the recording and is counted, as is an end without a begin.
  */
 int sn_track_sink_begin(struct sn_track_sink *sink, const void *key, size_t key_bytes,
 			const struct sn_track_event *event);
@@ -293,8 +293,8 @@ struct sn_track_threads {
 
 struct sn_sched;
 
-/* The machine (system/scheduler.h) that makes states of threads and processors out of switches and
- * wakeups, which come in order of time by the file's clock. NULL without memory. */
+/* The state machine (system/scheduler.h) that turns switches and wakeups, in order of time by the
+ * file's clock, into states of threads and processors. NULL without memory. */
 struct sn_sched *sn_track_sink_scheduler(struct sn_track_sink *sink,
 					 const struct sn_track_threads *threads);
 

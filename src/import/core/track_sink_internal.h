@@ -63,7 +63,8 @@ struct sn_track_name {
 	uint32_t within;   /* one more than the number of a name; see sn_track_sink_name_within */
 };
 
-/* What the text of a name says; found out once, as names are few and events are many. */
+/* Properties of a name's text; computed once for each name, because names are few and events are
+ * many. */
 enum sn_track_trait {
 	SN_TRAIT_BACKWARD = 1, /* an operator of a backward pass */
 	SN_TRAIT_MEMORY = 2,   /* an allocation or release */
@@ -141,7 +142,7 @@ struct sn_sink_batch {
 	const struct sn_event **ready; /* for the writer: some of these, and some in `more` */
 	size_t ready_count, ready_capacity;
 	struct sn_arena more; /* events and attributes that were not in the sorter so */
-	char apart[128]; /* another thread works on the next batch: not in one line of the cache */
+	char apart[128]; /* another thread works on the next batch: not in the same cache line */
 };
 
 #define SN_SINK_RECENT 16
@@ -261,7 +262,7 @@ struct sn_sink_gradient sn_sink_gradient(const struct sn_track_sink *sink,
 uint64_t sn_sink_time(const struct sn_track_sink *sink, uint64_t raw_ns);
 /* Makes the track's profile. */
 void sn_sink_profile(struct sn_track_sink *sink, struct sn_track *track);
-/* A number for what events of this file have in common; never 0, and of no other file. */
+/* A new link number for events of this file; never 0, and used in no other file. */
 uint64_t sn_sink_link(const struct sn_track_sink *sink, uint64_t correlation);
 
 /* track_graph.c. A call of a device's interface on a thread: begins or ends a capture, or is
@@ -273,9 +274,9 @@ unsigned sn_sink_graph_traits(const char *text);
 
 int sn_sink_replay_add(struct sn_sink_replay *replay, const struct sn_event *event);
 /*
- * Finds out what each event is of the captures. parents[i]: below which context it belongs: that of
- * its call at capture, below the launch; the launch itself where it was not captured in these
- * files. Events get an attribute that says how they were matched. 0 or SN_ERR_MEMORY.
+ * Matches each event with the captured calls. parents[i]: its parent context: that of its call at
+ * capture, below the launch; the launch itself if the graph was not captured in these files. Events
+ * get an attribute that says how they were matched. 0 or SN_ERR_MEMORY.
  */
 int sn_sink_replay_match(struct sn_track_sink *sink, struct sn_sink_replay *replay,
 			 uint32_t *parents);
@@ -283,7 +284,7 @@ void sn_sink_replay_release(struct sn_sink_replay *replay);
 
 /* Builder and writer get all events of the file, which is closed. */
 int sn_sink_build(struct sn_track_sink *sink, struct sn_error *error);
-/* For the functions below: an event, whose context is known, goes to the writer. It and its
+/* For the functions below: passes an event whose context is known to the writer. It and its
  * attributes lie in the batch, or in the batch's arena. */
 void sn_sink_write(struct sn_track_sink *sink, const struct sn_event *event);
 /* A copy in an arena, with room for one more attribute; NULL without memory. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Idleness blame (HPCToolkit, section 7.2): the time when a device had nothing to do is the fault
- * of what the host did meanwhile. At each such moment it is shared equally among the threads of the
- * device's process that were in some call, and charged to the innermost call of each. Threads that
- * wait for others are not at fault (sn_activity_is_waiting in thread_activity.h).
+ * Idleness blame (HPCToolkit, section 7.2): the idle time of a device is charged to the calls of
+ * the host at that time. Each moment is divided equally among the threads of the device's process
+ * that were in some call, and charged to the innermost call of each. Threads that wait for others
+ * are not charged (sn_activity_is_waiting in thread_activity.h).
  */
 #ifndef SN_TIMELINE_BLAME_H
 #define SN_TIMELINE_BLAME_H
@@ -28,8 +28,8 @@ struct sn_blame {
 void sn_blame_release(struct sn_blame *blame);
 
 /*
- * Sharing as time goes on: threads begin and end what they are in, the device becomes idle and is
- * so no longer. Calls must come in order of time; of equal times ends before begins.
+ * Accumulation in order of time: threads enter and leave calls, the device becomes idle and busy.
+ * The functions must be called in order of time; at equal times ends before begins.
  */
 struct sn_blame_thread {
 	uint32_t context; /* SONDE_NONE: it does nothing, or only waits */
@@ -53,7 +53,7 @@ void sn_blaming_end_idle(struct sn_blaming *blaming, uint64_t time_ns);
 void sn_blaming_begin(struct sn_blaming *blaming, size_t thread, uint32_t context,
 		      uint64_t time_ns);
 void sn_blaming_end(struct sn_blaming *blaming, size_t thread, uint64_t time_ns);
-/* The result, of a device that was idle for so long. 0 or SN_ERR_MEMORY. */
+/* The result, for a device with that idle time. 0 or SN_ERR_MEMORY. */
 int sn_blaming_finish(const struct sn_blaming *blaming, const struct sonde_db *db, uint64_t idle_ns,
 		      struct sn_blame *blame);
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "timeline/processes.h"
 
-/* From where to where a copy goes, by its name: tools say it in many ways. */
+/* The direction of a copy, by its name, which differs between tools. */
 enum sn_copy_direction {
 	SN_COPY_TO_DEVICE,
 	SN_COPY_TO_HOST,

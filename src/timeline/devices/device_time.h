@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the time of a device went: what it did, what ran beside what, and why it was idle.
+ * The time of a device: its work, overlaps, and the reasons of idle time.
  *
  * The device's streams are taken together. At every moment it computes, communicates with other
- * devices, copies, or several of these, or none. "Exposed" is what nothing better hides: time of
- * communication without computation; time of copying without either. While the device is idle, the
- * operation that ends the gap tells why: until the call that launched it began, nothing was queued
- * for the device (the host was late); from then on the launch was under way, or the operation
- * waited for something else than the device.
+ * devices, copies, or several of these, or none. "Exposed" is communication without computation,
+ * and copying without either. The operation that ends an idle gap gives the reason: until the call
+ * that launched it began, nothing was queued for the device (the host was late); from then on the
+ * launch was in progress, or the operation waited for something other than the device.
  */
 #ifndef SN_TIMELINE_DEVICE_TIME_H
 #define SN_TIMELINE_DEVICE_TIME_H
@@ -18,8 +17,8 @@
 /* Each has a queue of its own, which costs a pass over the device. */
 enum { SN_DEVICE_STREAMS = 64 };
 
-/* Each device costs a pass over all threads of its process, so that no more of one process are
- * looked at: those with the most operations. No process drives as many. */
+/* Each device costs a pass over all threads of its process. So at most this many of one process are
+ * analysed, those with the most operations; real processes have fewer. */
 enum { SN_PROCESS_DEVICES = 128 };
 
 struct sn_device_time {
@@ -58,8 +57,8 @@ struct sn_device_times {
 /* Whether the trace has streams of devices. */
 bool sn_has_devices(const struct sonde_db *db, const struct sonde_trace *trace);
 /* All devices of a trace; `launched_only`: without the operations whose launch is not recorded, as
- * some tools count. `memory_bytes` as of sn_external_sort_init. 0 or a negative enum sn_err; release in
- * either case. */
+ * some tools count. `memory_bytes` as in sn_external_sort_init. 0 or a negative enum sn_err;
+ * release in either case. */
 int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, bool launched_only,
 		    struct sn_launches *launches, size_t memory_bytes,
 		    struct sn_device_times *times, struct sn_error *error);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of threads by the number that ties them to what they launched. Few are kept in memory; many
- * lie in order in an unnamed file, of which what was used lately is kept: operations that follow
- * each other were mostly launched by calls that follow each other.
+ * Launching calls of threads by their link. A small number is kept in memory; a large one is sorted
+ * in an unnamed file with a cache of recently used parts, since consecutive operations are mostly
+ * launched by consecutive calls.
  *
- * A failure to read back is remembered: nothing is found any more, and sn_launches_check tells.
+ * A read error is remembered: nothing is found any more, and sn_launches_check returns it.
  */
 #ifndef SN_TIMELINE_LAUNCHES_H
 #define SN_TIMELINE_LAUNCHES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operations of a device in order of start: read anew by whoever needs them, and never held.
- * Memory is a block for each lane of its streams.
+ * The operations of a device in order of start, streamed from the trace for each analysis. Memory
+ * is a block for each lane of its streams.
  */
 #ifndef SN_TIMELINE_OPERATIONS_H
 #define SN_TIMELINE_OPERATIONS_H
@@ -20,8 +20,8 @@ enum sn_device_work {
 /* What a context of a device's stream does. */
 enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context);
 
-/* The same, found out once for each context; `launched_only`: those that nobody recorded has
- * launched are none. */
+/* The same, found out once for each context; `launched_only`: operations without a recorded launch
+ * do not count. */
 struct sn_device_works {
 	const struct sonde_db *db;
 	bool launched_only;

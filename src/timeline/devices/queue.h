@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much work lies ready for a device: operations whose launching call has begun and that have
- * not started. Operations whose launch is not recorded are left out and counted.
+ * The length of a device's queue: operations whose launching call has begun and that have not
+ * started. Operations without a recorded launch are left out and counted.
  */
 #ifndef SN_TIMELINE_QUEUE_H
 #define SN_TIMELINE_QUEUE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operations that run while a device is swept in order of time, by when they end; and how long
- * which kinds of work ran together.
+ * The running operations of a sweep over a device in order of time, by end; and how long each
+ * combination of kinds of work ran.
  */
 #ifndef SN_TIMELINE_RUNNING_H
 #define SN_TIMELINE_RUNNING_H
@@ -29,7 +29,7 @@ int sn_running_push(struct sn_running_set *set, const struct sn_operation *opera
 uint64_t sn_running_end_ns(const struct sn_running_set *set);
 /* Nothing begins or ends until then. */
 void sn_running_pass(struct sn_running_set *set, uint64_t time_ns);
-/* Ends those that end up to that time, and passes to the last of these. */
+/* Removes the operations that end up to that time, and moves to the last end. */
 void sn_running_end(struct sn_running_set *set, uint64_t time_ns);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device waits for while it does not compute: every nanosecond between its first and its
- * last operation without a kernel gets one reason, so that reasons add up to that time. And which
- * states the device and the threads of its process are in together.
+ * The reasons why a device does not compute: every nanosecond without a kernel between its first
+ * and its last operation gets one reason, so that reasons add up to that time. And the common
+ * states of the device and the threads of its process.
  */
 #ifndef SN_TIMELINE_WAITS_H
 #define SN_TIMELINE_WAITS_H
@@ -24,12 +24,12 @@ enum sn_wait {
 	 * in an operator that launches work for devices, or in the device's interface: it would
 	 * have to launch faster or less often. */
 	SN_WAIT_DISPATCH,
-	/* The same, but the thread does something else: nobody has asked for anything. */
+	/* The same, but the thread does something else: no work was requested. */
 	SN_WAIT_NO_WORK,
-	/* That call has begun: the usual time from there to the start. */
+	/* That call has begun: the usual launch latency. */
 	SN_WAIT_LAUNCH,
-	/* It has been launched for longer than that takes, and has not started: it waits for an
-	 * event, a transfer that is not recorded, another program on the device. */
+	/* The launch was longer ago than the usual latency: the operation waits for an event, a
+	 * transfer that is not recorded, or another program on the device. */
 	SN_WAIT_HELD,
 	/* The launch of what comes next is not recorded. */
 	SN_WAIT_UNKNOWN,
@@ -51,9 +51,9 @@ struct sn_waits {
 };
 
 struct sn_answers;
-/* Reads the operations of one device and the threads of its process once, and finds what the device
- * waited for and whose fault that was. Devices and ranks must be loaded. 0 or a negative enum
- * sn_err; release both in either case. */
+/* Reads the operations of one device and the threads of its process once, and computes reasons and
+ * blame. Devices and ranks must be loaded. 0 or a negative enum sn_err; release both in either
+ * case. */
 int sn_waits(const struct sn_answers *answers, size_t device, struct sn_waits *waits,
 	     struct sn_blame *blame, struct sn_error *error);
 /* How long the device was in any of the states `of`, and how much of that also in any of `beside`.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings: what the analyses of a trace conclude. A rule asks one question and, where the answer
- * tells the reader something, adds a finding: how much is at stake, the call paths concerned, the
- * numbers that it rests on, and what to do. docs/design/findings.md lists rules and their evidence.
- * What a finding says in words is in show/timeline/sentences.c.
+ * Findings: conclusions of the analyses of a trace. A rule answers one question and, if the answer
+ * is relevant, adds a finding: the time at stake, the call paths concerned, the evidence, and a
+ * suggestion. docs/design/findings.md lists rules and their evidence. The sentence of a finding is
+ * in show/timeline/sentences.c.
  *
  * To add a rule: a file rule_NAME.c with sn_rule_NAME, a line in rules.def, a function say_NAME in
  * show/timeline/sentences.c, a row in docs/design/findings.md.
@@ -81,8 +81,8 @@ void sn_findings_release(struct sn_findings *findings);
 #include "timeline/findings/rules.def"
 #undef SN_RULE
 
-/* A new finding, of which a part of all time is at stake; until the next call. Never NULL: without
- * memory one that nobody sees, and has_failed. */
+/* A new finding with the share of time at stake; valid until the next call. Never NULL: without
+ * memory a dummy, and has_failed is set. */
 struct sn_finding *sn_findings_add(struct sn_findings *findings, enum sn_rule rule, double stake);
 void sn_finding_put(struct sn_finding *finding, const char *name, const char *unit, double value);
 /* NAN where there is no such evidence. */

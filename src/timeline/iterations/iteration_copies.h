@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies that come again in each iteration: by node, how much each iteration copies and what part
- * of it that takes. A copy belongs to the iteration in which it starts.
+ * Copies that recur in each iteration: by node, the bytes for each iteration and the share of its
+ * time. A copy belongs to the iteration in which it starts.
  */
 #ifndef SN_TIMELINE_ITERATION_COPIES_H
 #define SN_TIMELINE_ITERATION_COPIES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each iteration begins with: from its begin to the moment when the device of its process
- * first has something to do, and what threads do in that time, which nothing hides. A device that
- * is still busy with what came before makes that time nothing.
+ * The start of each iteration: the time from its begin to the first work of the process's device,
+ * and what threads do in that time, which overlaps with nothing. It is 0 if the device is still
+ * busy with earlier work.
  */
 #ifndef SN_TIMELINE_ITERATION_STARTS_H
 #define SN_TIMELINE_ITERATION_STARTS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Iterations: events of contexts that are marked so (a profiler's steps, sonde_iteration), how long
- * each took, and which are unusual: further from the median than five times the median deviation
- * from it (a robust measure, because the first iterations are often ten times as long) and than
+ * each took, and which are unusual: further from the median than five times the median absolute
+ * deviation (a robust measure, because the first iterations are often ten times as long) and than
  * five per cent of the median.
  */
 #ifndef SN_TIMELINE_ITERATIONS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is different in unusual iterations: each node's own time on threads and on devices within
- * the iteration, less that in the iteration of median length. Threads and devices together, so that
- * parts may be more than the whole.
+ * Causes of unusual iterations: each node's exclusive time on threads and on devices in the
+ * iteration, less that in the iteration of median length. Threads and devices overlap, so parts may
+ * exceed the whole.
  */
 #ifndef SN_TIMELINE_UNUSUAL_H
 #define SN_TIMELINE_UNUSUAL_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory over time, by device: from allocations and releases with addresses, as torch.profiler
- * records them with profile_memory, and who owns what is held at the peak. They are read twice, in
- * order of time: for the totals, and for the curve and the owners. Of them only what is held at the
- * moment is kept.
+ * records them with profile_memory, and the owners of memory at the peak. They are read twice, in
+ * order of time: for the totals, and for the curve and the owners. Only live allocations are kept
+ * in memory.
  */
 #ifndef SN_TIMELINE_MEMORY_H
 #define SN_TIMELINE_MEMORY_H
@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 enum { SN_MEMORY_STEPS = 240 };
-/* No more devices are looked at: those that a trace has first. */
+/* At most this many devices are analysed, the first of the trace. */
 enum { SN_MEMORY_DEVICES = 1024 };
 
 struct sn_memory_device {

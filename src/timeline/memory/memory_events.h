@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocations and releases of all threads in order of time; of equal times releases first, so that
- * there is no peak where there is none. Memory is a block for each thread that has any.
+ * Allocations and releases of all threads in order of time; at equal times releases first, so that
+ * there are no false peaks. Memory is a block for each thread that has any.
  */
 #ifndef SN_TIMELINE_MEMORY_EVENTS_H
 #define SN_TIMELINE_MEMORY_EVENTS_H

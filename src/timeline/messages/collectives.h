@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who took part in which collective, and when: read in one pass over the streams (and, for those of
- * gloo and MPI, over threads), where the program has any; 64 bytes for each part.
+ * The participants of each collective, with times: read in one pass over the streams (for gloo and
+ * MPI also over threads), if the program has any; 64 bytes for each part.
  */
 #ifndef SN_TIMELINE_COLLECTIVES_H
 #define SN_TIMELINE_COLLECTIVES_H
@@ -26,7 +26,7 @@ struct sn_arrival {
 	uint32_t context, participant;
 	uint32_t profile; /* the stream's or thread's */
 	bool is_counted;  /* the number was found by counting; see ranks.h */
-	bool is_loose;	  /* may end before all have arrived: MPI_Bcast of who gives */
+	bool is_loose;	  /* may end before all have arrived: the root of MPI_Bcast */
 };
 
 struct sn_collectives {

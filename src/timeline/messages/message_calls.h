@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls that send, receive, or wait for either, each by itself: events of threads that name a peer,
- * as those of gloo, MPI and sonde_message_* do. By process, peer and the function that calls: how
- * many messages, how many bytes, and how long the process was in them; also where the trace has
- * one end of the messages alone.
+ * as those of gloo, MPI and sonde_message_* do. By process, peer and calling function: the number
+ * of messages, their bytes, and the time in the calls; also for messages with only one end in the
+ * trace.
  */
 #ifndef SN_TIMELINE_MESSAGE_CALLS_H
 #define SN_TIMELINE_MESSAGE_CALLS_H

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between ranks, each with both ends: who was late, and how long the other one waited.
+ * Messages between ranks with both ends: the late one, and how long the other one waited.
  *
  * The waiting states are those of Scalasca (Geimer and others, "The Scalasca performance toolset
  * architecture", 2010): a receiver that is in its call before the message is sent waits for a late
- * sender until then; a sender whose call, or whose later wait for it, lasts until the receive
- * is posted waits for a late receiver until then. From when both are there it is transfer. Waits in
- * collectives that threads do themselves are of the same kind (ranks.h), and both are listed as
- * one.
+ * sender until then; a sender whose call, or whose later wait for it, lasts until the receive is
+ * posted waits for a late receiver until then. The rest is transfer. Waits in collectives on
+ * threads are of the same kind (ranks.h), and are listed together.
  */
 #ifndef SN_TIMELINE_MESSAGE_MATCHING_H
 #define SN_TIMELINE_MESSAGE_MATCHING_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages, waits for other ranks and collectives added up, as people ask for them. */
+/* Sums of messages, waits for other ranks and collectives, as views show them. */
 #ifndef SN_TIMELINE_MESSAGE_SUMS_H
 #define SN_TIMELINE_MESSAGE_SUMS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The critical path of an iteration: the chain of activities of threads, streams and ranks, each of
- * which could not start before the one before it, from the iteration's begin to the end of the last
- * thing that it caused. And what all of it would gain by a faster node.
+ * which could not start before the one before it, from the iteration's begin to the end of its last
+ * effect. And the gain of the whole by a faster node.
  *
  * What waits for what:
  *   a thread's parts           for the part before
@@ -91,7 +91,7 @@ int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *p
 		    struct sn_error *error);
 /* From the clock of a profile's process to the common time. */
 int64_t sn_path_offset(const struct sn_answers *answers, uint32_t profile);
-/* path_ranks.c: what threads of one process do once another one's have sent or come. 0 or
+/* path_ranks.c: edges between threads of two processes, for messages and collectives. 0 or
  * SN_ERR_MEMORY. */
 int sn_path_join_ranks(const struct sn_answers *answers, const struct sn_path_window *windows,
 		       size_t count, struct sn_path_graph *graph);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activities and what each had to wait for: an acyclic graph from which the longest path follows,
- * and how long all would have taken had some activities been faster.
+ * Activities and their dependencies: an acyclic graph, from which the longest path follows, and the
+ * total time if some activities were faster.
  *
- * An edge says: `to` starts no earlier than the end (or the start) of `from` plus a lag. Lags are
- * found by sn_path_graph_settle such that the graph, played, gives exactly the times observed: of
- * the edges of an activity the one that allowed it to start last gets what is missing. Played again
- * with shorter activities it gives what would have been, as long as nothing but the activities gets
- * faster and everything else is done in the order observed.
+ * An edge says: `to` starts no earlier than the end (or the start) of `from` plus a lag.
+ * sn_path_graph_settle computes lags such that a simulation of the graph gives exactly the observed
+ * times: the edge that allowed an activity to start last gets the missing time. A simulation with
+ * shorter activities gives the hypothetical times, if only these activities get faster and
+ * everything else keeps its order.
  *
- * What was waited for may seem to end a little later than what waited goes on, for clocks differ
- * and are rounded: the lag is negative then, and the part of `from` before it is what the edge
- * stands for.
+ * An activity may seem to continue slightly before the one it waited for ends, because clocks
+ * differ and are rounded: the lag is then negative, and the edge stands for the part of `from`
+ * before it.
  */
 #ifndef SN_TIMELINE_PATH_GRAPH_H
 #define SN_TIMELINE_PATH_GRAPH_H

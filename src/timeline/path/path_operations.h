@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operations of devices that belong to a window of a process: of the whole trace only these are
- * held while a critical path is found.
+ * The operations of devices that belong to a window of a process. Only these are in memory while a
+ * critical path is computed.
  */
 #ifndef SN_TIMELINE_PATH_OPERATIONS_H
 #define SN_TIMELINE_PATH_OPERATIONS_H
@@ -37,19 +37,20 @@ struct sn_path_call {
 };
 
 /*
- * When the operation ended for which the call that launched it waited; 0: it waited for none.
+ * The end of the operation that its launching call waited for; 0: the call did not wait.
  *
  * Interfaces have many calls that may block (cudaMemcpy, of pageable memory cudaMemcpyAsync,
  * clEnqueueWriteBuffer by one of its arguments, every launch under CUDA_LAUNCH_BLOCKING), so times
- * tell, and not names. The operation must have ended before its call returned, and the call soon
- * after: within the time that it takes to wake a thread, or less than a quarter of the time from
- * its begin to that end. A call that does not wait has mostly returned before its operation begins;
- * where it was held up, by a lock or the scheduler, the operation ended at any time in it.
+ * decide, and not names. The operation must have ended before its call returned, and the call must
+ * have returned soon after: within the time that it takes to wake a thread, or less than a quarter
+ * of the time from its begin to that end. A call that does not wait has mostly returned before its
+ * operation begins; where it was held up, by a lock or the scheduler, the operation ended at any
+ * time in it.
  *
- * Kernels are often so short that they end while a launch returns that does not wait. So for a
- * kernel a call waits only where that took at least half of the call's time. Copies need not: a
- * call that waits for a copy is held back by all that was launched before it. Except for a copy
- * that seems to end after its call, by no more than clocks are apart.
+ * Kernels are often so short that they end before a launch that does not wait returns. So a call is
+ * taken to wait for a kernel only if the wait is at least half of the call's time. This does not
+ * apply to copies: a call that waits for a copy also waits for all work launched before it. One
+ * exception: a copy may seem to end after its call, by no more than clocks differ.
  */
 uint64_t sn_path_waited_for_own(const struct sn_path_operations *devices, size_t count,
 				const struct sn_path_call *call);

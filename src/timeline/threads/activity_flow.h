@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one thread did: its calls (activity_parts.h) and what its samples met between them, or where
- * the innermost call is a step of the program as such (SN_FRAME_ITERATION).
+ * The activity of one thread: its calls (activity_parts.h), and its samples between calls or where
+ * the innermost call is an iteration (SN_FRAME_ITERATION).
  *
- * A sample is taken when the thread has run for as long as samples are apart. So it stands for that
- * long before it, and for what is left until the next call where that is shorter; as long as no
- * call and no other sample has that time. What remains of a silence is nobody's: the thread waited.
+ * A sample is taken when the thread has run for one sampling period. So it stands for one period
+ * before it, and for the time until the next call if that is shorter, unless a call or another
+ * sample has that time. The rest of the time without calls is not charged: the thread waited.
  */
 #ifndef SN_TIMELINE_ACTIVITY_FLOW_H
 #define SN_TIMELINE_ACTIVITY_FLOW_H

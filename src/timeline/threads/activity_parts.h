@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of one thread, one by one: what thread_activity.h is made of.
+ * Reads the parts of one thread one by one, for thread_activity.h.
  *
- * At each moment a thread is in the call that began last of those that have not ended. So whoever
- * begins to read somewhere in the middle has, from there on, what a reader from the start has.
+ * At each moment a thread is in the call that began last of those that have not ended. So a reader
+ * that starts in the middle gets the same parts from there on as one that starts at the begin.
  */
 #ifndef SN_TIMELINE_ACTIVITY_PARTS_H
 #define SN_TIMELINE_ACTIVITY_PARTS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads did while they were in no recorded call, by their samples: code of Python between
- * operators above all. A thread in a call says more by that than by a sample.
+ * The activity of threads outside of recorded calls, by their samples: mainly Python code between
+ * operators. In a call, the call is more precise than a sample.
  *
- * Each sample counts as much as every other: the median distance of samples of one thread. That a
- * sample stood until the next would charge what a thread waits for to what it did before.
+ * Each sample has the same weight: the median distance of samples of one thread. Weighting a sample
+ * by the time until the next would charge waiting to the code before it.
  */
 #ifndef SN_TIMELINE_ACTIVITY_SAMPLES_H
 #define SN_TIMELINE_ACTIVITY_SAMPLES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The threads of a process as what they did innermost: each thread's nested calls, flattened into
- * parts of which each lies in one call and none of its callees. One thread after the other, or all
- * at once in order of time. Memory is a block for each lane of one thread, or of all that run.
+ * The innermost activity of the threads of a process: each thread's nested calls, flattened into
+ * parts that lie in one call and none of its callees. One thread after the other, or all at once in
+ * order of time. Memory is a block for each lane of one thread, or of all that run.
  */
 #ifndef SN_TIMELINE_THREAD_ACTIVITY_H
 #define SN_TIMELINE_THREAD_ACTIVITY_H
@@ -27,8 +27,8 @@ typedef int sn_visit_part(void *data, const struct sn_activity_part *part);
 int sn_activity_walk(const struct sn_processes *processes, uint32_t profile, unsigned flags,
 		     sn_visit_part *visit, void *data, struct sn_error *error);
 
-/* The same of what was in [from_ns, to_ns) alone, which costs what that has. Parts may reach beyond
- * and, outside of it, not be what they were. */
+/* The same for [from_ns, to_ns) only, at a cost that depends on that window. Parts may extend
+ * beyond it, and are not valid there. */
 int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,
 			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_visit_part *visit,
 			    void *data, struct sn_error *error);
@@ -63,8 +63,7 @@ int sn_activity_threads_next(struct sn_activity_threads *threads, struct sn_acti
 bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context);
 /* Whether a call of a device's interface waits for the device. */
 bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context);
-/* Whether it does neither. `known`, by context, is the caller's and zero at first: what has been
- * asked before. */
+/* Whether it does neither. `known`, by context, is the caller's cache, zero at first. */
 bool sn_activity_does_something(const struct sonde_db *db, uint8_t *known, uint32_t context);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads did with their time, as the operating system told it: running, ready but waiting for
- * a processor, blocked and in what; who ended the waiting; which system calls they made; and which
+ * The time of threads as recorded by the operating system: running, ready but waiting for a
+ * processor, blocked and in what; who ended the waiting; which system calls they made; and which
  * threads processors ran. Exact sums over all events of tracks of states and of the system.
  */
 #ifndef SN_TIMELINE_THREAD_STATES_H
@@ -33,7 +33,7 @@ struct sn_state_share {
 	uint64_t time_ns, longest_ns, count;
 };
 
-/* How often one thread ended another's waiting, and how long that had been. */
+/* How often one thread ended another's wait, and the total length of these waits. */
 struct sn_wakeup_sum {
 	uint32_t profile; /* who had waited */
 	uint32_t waker;	  /* a thread's number, 0 an interrupt */
