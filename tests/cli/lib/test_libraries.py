@@ -95,14 +95,14 @@ def test_the_collector_exports_what_headers_declare(declared):
 
 
 def test_the_reader_is_what_lies_in_its_folder():
-    """src/lib/db is its sources and nothing else; what it shares with other rooms is of base and format."""
+    """src/lib/db is its sources and nothing else; what it shares with other folders is of base and format."""
     commands = json.loads((BUILD / "compile_commands.json").read_text())
     compiled = {(Path(command["directory"]) / command["file"]).resolve() for command in commands
                 if re.match(r"src/lib/db/libsonde-db\.so\b", command.get("output", ""))}
     own = {path.resolve() for path in (ROOT / "src/lib/db").glob("*.c")}
     assert len(own) > 10 and own == {path for path in compiled if path.parent == (ROOT / "src/lib/db").resolve()}
-    rooms = {path.relative_to((ROOT / "src").resolve()).parts[0] for path in compiled - own}
-    assert rooms == {"base", "format"}
+    folders = {path.relative_to((ROOT / "src").resolve()).parts[0] for path in compiled - own}
+    assert folders == {"base", "format"}
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
