@@ -10,7 +10,7 @@ test="$build libcmocka-dev libxxhash-dev python3-pytest python3-numpy python3-pa
 test+=" libunwind-dev pocl-opencl-icd ocl-icd-libopencl1 libc6-dbg libpython3.11-dev python3-venv python3-pip"
 test+=" valgrind mandoc strace chromium gdb gcc-aarch64-linux-gnu libc6-dev-arm64-cross llvm-19 llvm dwz"
 test+=" libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran"
-test+=" linux-perf babeltrace2 lttng-tools liblttng-ust-dev"
+test+=" linux-perf babeltrace2 lttng-tools liblttng-ust-dev zsh fish"
 # For the tests of the exported page; a node from elsewhere brings its own npm, with which Debian's conflicts.
 command -v npm >/dev/null || test+=" nodejs npm"
 demo="$build pocl-opencl-icd ocl-icd-libopencl1"

@@ -41,7 +41,7 @@ static bool read_options(struct arguments *arguments, struct sn_options *options
 {
 	struct sn_analyze_options *analyze = &arguments->analyze;
 	const struct sn_option table[] = {
-	    {"output", 'o', .text = &arguments->output},
+	    {"output", 'o', .text = &arguments->output, .is_path = true},
 	    {"jobs", 'j', SN_OPTION_WHOLE(analyze->jobs, 1, JOBS_MAX)},
 	    {"no-cache", .flag = &analyze->no_cache},
 	    {"memory", .memory = &analyze->memory_bytes, .least = 64 << 20},

@@ -158,6 +158,9 @@ struct sn_option {
 	int (*parse)(void *context, const struct sn_options *options, const char *text);
 	void *context;
 	bool is_optional; /* the text is NULL where none is given, as in --os[=LIST] */
+	bool is_path;	  /* of a file or folder, for shells that complete it */
+	/* Words that shells offer where `parse` takes more than a list of choices; end with NULL. */
+	const char *const *hints;
 	const char *const *choices;
 	double least, most;
 	size_t whole_bytes;
@@ -172,6 +175,14 @@ struct sn_option {
 	}
 
 bool sn_options_read(struct sn_options *options, const struct sn_option *table);
+
+/* `sonde --complete WORD...`: what a shell may offer for the last word; the format is described in
+ * complete.c. It runs the command, whose sn_options_read then calls sn_complete_options with its
+ * table and returns false; so a command does nothing before it reads its options. */
+int sn_complete(int count, char **words);
+bool sn_is_completing(void);
+void sn_complete_options(const struct sn_options *options, const struct sn_option *table);
+
 /* Explains what the text that an option was given is; returns SN_EXIT_USAGE. */
 #define sn_options_refuse(options, option, text, is_what, ...)                                     \
 	sn_command_misuse((options)->command, "option '%s': '%s' is " is_what, option, text,       \

@@ -211,9 +211,9 @@ int sn_command_export_run(int argc, char **argv)
 	int to = -1;
 	const struct sn_option table[] = {
 	    {"to", .choice = &to, .choices = formats},
-	    {"output", 'o', .text = &wanted.output},
+	    {"output", 'o', .text = &wanted.output, .is_path = true},
 	    {"metric", .texts = &wanted.lists, .most = SN_CHOICE_LISTS_MAX},
-	    {"source", .parse = sn_sources_parse, .context = &wanted.sources},
+	    {"source", .parse = sn_sources_parse, .context = &wanted.sources, .is_path = true},
 	    {"no-source", .flag = &wanted.no_source},
 	    {0}};
 	if (!sn_options_read(&options, table))

@@ -39,9 +39,9 @@ static bool read_options(struct arguments *arguments, struct sn_options *options
 		formats[i] = sn_importers[i]->name;
 	int from = -1;
 	const struct sn_option table[] = {
-	    {"output", 'o', .text = &arguments->output},
+	    {"output", 'o', .text = &arguments->output, .is_path = true},
 	    {"from", .choice = &from, .choices = formats},
-	    {"structure", 'S', .parse = parse_structure, .context = arguments},
+	    {"structure", 'S', .parse = parse_structure, .context = arguments, .is_path = true},
 	    {"jobs", 'j', SN_OPTION_WHOLE(arguments->request.jobs, 1, JOBS_MAX)},
 	    {"findings", .flag = &arguments->wants_findings},
 	    {"no-structure", .flag = &arguments->request.no_structure},

@@ -68,6 +68,8 @@ static int run_command(int argc, char **argv)
 		puts("sonde " SN_VERSION);
 		return SN_EXIT_DONE;
 	}
+	if (strcmp(word, "--complete") == 0)
+		return sn_complete(argc - 2, argv + 2);
 	bool is_help = strcmp(word, "help") == 0;
 	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || (is_help && argc == 2)) {
 		print_overview();

@@ -308,6 +308,11 @@ bool sn_options_read(struct sn_options *options, const struct sn_option *table)
 {
 	struct option known[MAX_OPTIONS];
 	char letters[3 * MAX_OPTIONS];
+	if (sn_is_completing()) {
+		sn_complete_options(options, table);
+		options->status = SN_EXIT_DONE;
+		return false;
+	}
 	prepare(options, table, known, letters);
 	optind = 0;
 	opterr = 0;

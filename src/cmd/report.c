@@ -422,7 +422,7 @@ static bool read_options(struct request *request)
 	    {"limit", SN_OPTION_WHOLE(view->limit, 0, 1e9)},
 	    {"full", .flag = &view->is_full},
 	    {"format", SN_OPTION_CHOICE(request->form, "text", "json", "csv")},
-	    {"source", .parse = sn_sources_parse, .context = &request->sources},
+	    {"source", .parse = sn_sources_parse, .context = &request->sources, .is_path = true},
 	    {0}};
 	if (!sn_options_read(&request->options, table))
 		return false;

@@ -8,7 +8,7 @@ that take seconds."""
 from __future__ import annotations
 
 MADE = set("""
-    bad_input commands critical_path deep_paths disk_full export failing_disk findings formula gen_measurements gpu_binary
+    bad_input commands completion critical_path deep_paths disk_full export failing_disk findings formula gen_measurements gpu_binary
     gpu_structure graph graph_replay hostile_names import import_execution_trace import_hpctoolkit import_kineto import_kineto_graph
     import_nsys import_order import_perfetto import_rocpd import_rocprof import_xplane info libraries outputs
     python_database python_events python_package ranks report report_context split_dwarf structure suite symbols timeline timeline_answers timeline_memory
@@ -16,7 +16,7 @@ MADE = set("""
 """.split())
 
 CORE = set("""
-    commands deep_paths export gen_measurements graph hostile_names import_execution_trace import_hpctoolkit
+    commands completion deep_paths export gen_measurements graph hostile_names import_execution_trace import_hpctoolkit
     import_nsys import_perfetto import_rocpd import_rocprof import_xplane info report report_context run timeline
 """.split())
 

@@ -108,7 +108,7 @@ int sn_command_graph_run(int argc, char **argv)
 	struct sn_graph_view *view = &request.view;
 	int by = SN_GRAPH_BY_NODE;
 	const struct sn_option table[] = {
-	    {"output", 'o', .text = &request.output},
+	    {"output", 'o', .text = &request.output, .is_path = true},
 	    {"model", .text = &view->model},
 	    {"top", SN_OPTION_WHOLE(view->top, 0, TOP_MAX)},
 	    {"by", SN_OPTION_CHOICE(by, "node", "type", "module")},

@@ -26,6 +26,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { MAX_EVENT_NAMES = 64 };
+
 struct run {
 	struct sn_launch_request launch;
 	struct sn_run_os os;
@@ -137,18 +139,23 @@ static bool read_options(struct run *run, struct sn_options *options)
 	static const char *const call_paths[] = {"python", "operator", "native", NULL};
 	static const char *const sources[] = {"samples", "operators", "api",	  "gpu",
 					      "regions", "memory",    "messages", NULL};
+	static const char *const graphs[] = {"all", NULL};
+	const char *event_names[MAX_EVENT_NAMES], *os_sources[SN_OS_SOURCES + 1] = {NULL};
+	sn_event_names(event_names, MAX_EVENT_NAMES);
+	for (int i = 0; i < SN_OS_SOURCES; i++)
+		os_sources[i] = sn_os_source_name((enum sn_os_source)i);
 	struct sn_launch_request *launch = &run->launch;
 	struct sn_run_trace *trace = &run->trace;
 	const struct sn_option table[] = {
-	    {"output", 'o', .parse = parse_output, .context = run},
-	    {"event", 'e', .parse = parse_events, .context = run},
+	    {"output", 'o', .parse = parse_output, .context = run, .is_path = true},
+	    {"event", 'e', .parse = parse_events, .context = run, .hints = event_names},
 	    {"rate", 'F', .parse = parse_rate, .context = run},
 	    {"quiet", 'q', .flag = &run->quiet},
 	    {"call-path", .list = &launch->call_path, .choices = call_paths,
 	     .wrong = "not a source of call paths"},
 	    {"operators", .text = &launch->operators, .choices = operator_modes},
 	    {"memory", 'm', .flag = &launch->tensor_memory},
-	    {"graph", .parse = parse_graph, .context = run, .is_optional = true},
+	    {"graph", .parse = parse_graph, .context = run, .is_optional = true, .hints = graphs},
 	    {"no-analyze", .flag = &run->no_analyze},
 	    {"no-loops", .flag = &run->no_loops},
 	    {"checkpoint", SN_OPTION_WHOLE(launch->checkpoint_ms, 0.01, 86400), .unit = 1000},
@@ -156,8 +163,9 @@ static bool read_options(struct run *run, struct sn_options *options)
 	    {"shadow", .flag = &launch->shadow},
 	    {"share", .flag = &launch->is_shared},
 	    {"no-command", .flag = &launch->no_command},
-	    {"os", .parse = parse_os, .context = run, .is_optional = true},
-	    {"os-wide", .parse = parse_os_wide, .context = run, .is_optional = true},
+	    {"os", .parse = parse_os, .context = run, .is_optional = true, .hints = os_sources},
+	    {"os-wide", .parse = parse_os_wide, .context = run, .is_optional = true,
+	     .hints = os_sources},
 	    {"os-limit", SN_OPTION_WHOLE(run->os.limit_bytes, 1, 1 << 20), .unit = 1 << 20},
 	    {"trace", .list = &trace->sources, .choices = sources, .is_optional = true,
 	     .implied = "default", .wrong = "nothing that can be recorded"},

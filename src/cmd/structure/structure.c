@@ -41,7 +41,7 @@ static bool read_options(struct request *request, struct sn_options *options)
 	    &sn_structure_text, &sn_structure_json, &sn_structure_xml};
 	int form = 0;
 	const struct sn_option table[] = {
-	    {"output", 'o', .text = &request->output},
+	    {"output", 'o', .text = &request->output, .is_path = true},
 	    {"jobs", 'j', SN_OPTION_WHOLE(request->structure.jobs, 1, JOBS_MAX)},
 	    {"format", SN_OPTION_CHOICE(form, "text", "json", "xml")},
 	    {"function", .text = &request->structure.function},

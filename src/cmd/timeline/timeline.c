@@ -179,7 +179,7 @@ int sn_command_timeline_run(int argc, char **argv)
 	    .limit = DEFAULT_LIMIT, .from_s = -1, .to_s = -1, .answers.depth = 3};
 	struct sn_answers *answers = &timeline.answers;
 	const struct sn_option table[] = {
-	    {"output", 'o', .text = &timeline.picture},
+	    {"output", 'o', .text = &timeline.picture, .is_path = true},
 	    {"view", .choice = &timeline.view, .choices = views},
 	    {"depth", SN_OPTION_WHOLE(answers->depth, 1, MAX_DEPTH)},
 	    {"iteration", SN_OPTION_WHOLE(answers->iteration, 1, 1e9)},

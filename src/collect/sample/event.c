@@ -51,6 +51,17 @@ static const struct known_event known_events[] = {
 };
 #define KNOWN_COUNT (sizeof(known_events) / sizeof(known_events[0]))
 
+void sn_event_names(const char **names, size_t room)
+{
+	static const char *const own[] = {"cpu-time", "real-time", "none"};
+	size_t count = 0;
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own) && count + 1 < room; i++)
+		names[count++] = own[i];
+	for (size_t i = 0; i < KNOWN_COUNT && count + 1 < room; i++)
+		names[count++] = known_events[i].name;
+	names[count] = NULL;
+}
+
 /* A processor's own event as perf writes it: r and its hexadecimal number. */
 static bool parse_raw(struct sn_sample_event *event)
 {

@@ -38,5 +38,7 @@ int sn_events_parse(const char *list, struct sn_sample_event *events, const char
 
 /* True for "none": nothing is sampled; such a list has 0 events. */
 bool sn_events_are_none(const char *list);
+/* The names that are known, with NULL behind them, in an array with room for `room` pointers. */
+void sn_event_names(const char **names, size_t room);
 
 #endif
