@@ -240,8 +240,7 @@ int sn_torch_exact_start(enum sn_torch_exactness of)
 	if (!name_of || sn_torch_callbacks_add(callback))
 		return -ENOTSUP;
 	if (of != SN_TORCH_SAMPLED)
-		atomic_store(&metric,
-			     sn_metric("operator-time", "ns", "torch", SN_METRIC_TIME, 0));
+		atomic_store(&metric, sn_metric("operator-time", "ns", "torch", SN_METRIC_TIME, 0));
 	is_started = true;
 	return 0;
 }

@@ -17,11 +17,11 @@
 #include "collect/unwind/own_stack.h"
 #include "format/torch_name.h"
 
-#define PC_ENTRIES   512u
-#define TEXT_ENTRIES 1024u
-#define NAMED_BITS   12u
+#define PC_ENTRIES    512u
+#define TEXT_ENTRIES  1024u
+#define NAMED_BITS    12u
 #define NAMED_ENTRIES (1u << NAMED_BITS)
-#define COPY_BYTES   48u /* an entry is a line of the processor's cache */
+#define COPY_BYTES    48u /* an entry is a line of the processor's cache */
 
 struct entry_point {
 	uint32_t offset, bytes; /* in the module */
