@@ -35,6 +35,55 @@ static bool is_typed_in(const struct sonde_db *db, const char *file, const char 
 	       sn_text_begins(file, "<ipython-input");
 }
 
+/*
+ * What torch.compile writes: its files lie in a folder of two letters, the second and third of
+ * their own names, which are a "c" and digits of a checksum; wherever its cache is.
+ */
+static bool is_of_inductor(const char *file)
+{
+	enum { DIGITS = 40 };
+	const char *name = strrchr(file, '/');
+	if (strstr(file, "/torchinductor_"))
+		return true;
+	if (!name || name - file < 3 || name[-3] != '/' || name[1] != 'c' ||
+	    memcmp(name - 2, name + 2, 2) != 0)
+		return false;
+	return strspn(name + 2, "abcdefghijklmnopqrstuvwxyz234567") >= DIGITS;
+}
+
+/* Files that a compiler of the program's has written: the line that led there is the user's. */
+static bool is_generated(const char *file)
+{
+	return is_of_inductor(file) || strstr(file, "/.triton/") ||
+	       strstr(file, "/torch_compile_debug/");
+}
+
+/* Whether a Python of this database keeps its library in `folder` of `bytes`: "/opt/venv". */
+static bool is_python_home(const struct sonde_db *db, const char *folder, size_t bytes)
+{
+	static const char library[] = "/lib/python";
+	for (uint32_t i = 0; i < sonde_db_frame_count(db); i++) {
+		const struct sonde_db_frame *frame = sonde_db_frame(db, i);
+		const char *file = frame->kind == SN_FRAME_PYTHON && frame->file != SONDE_NONE
+				       ? sonde_db_string(db, frame->file)
+				       : "";
+		if (strncmp(file, folder, bytes) == 0 && sn_text_begins(file + bytes, library))
+			return true;
+	}
+	return false;
+}
+
+/* The few lines that an installer puts beside a Python for each of a package's commands. */
+static bool is_console_script(const struct sonde_db *db, const char *file, const char *function)
+{
+	const char *name = strrchr(file, '/');
+	if (!name || strchr(name, '.') || strcmp(function, "<module>") != 0)
+		return false;
+	size_t folder = (size_t)(name - file);
+	return folder > 4 && memcmp(name - 4, "/bin", 4) == 0 &&
+	       is_python_home(db, file, folder - 4);
+}
+
 /* Kineto and XLA take the folder of libraries off a path. */
 static bool is_bare_library(const struct sonde_db *db, const char *file)
 {
@@ -54,19 +103,22 @@ static bool is_user_python(const struct sonde_db *db, const char *file, const ch
 	if (*file == '<')
 		return is_typed_in(db, file, function);
 	return *file && !is_package_path(file) && !strstr(file, "/lib/python") &&
-	       !is_own_hook(file) && !is_bare_library(db, file);
+	       !is_own_hook(file) && !is_generated(file) && !is_bare_library(db, file) &&
+	       !is_console_script(db, file, function);
 }
 
 static bool is_system_path(const char *path)
 {
 	return sn_text_begins(path, "/usr/") || sn_text_begins(path, "/lib") ||
-	       sn_text_begins(path, "/opt/") || is_package_path(path) || *path == '[';
+	       sn_text_begins(path, "/opt/") || is_package_path(path) || is_generated(path) ||
+	       *path == '[';
 }
 
-/* The standard libraries and packages that a compiler built into the program. */
+/* The standard libraries and packages that a compiler built into the program: of headers, too. */
 static bool is_library_source(const char *file)
 {
-	return sn_text_begins(file, "/usr/") || sn_text_begins(file, "/rustc/") ||
+	return sn_text_begins(file, "/usr/") || is_package_path(file) || is_generated(file) ||
+	       strstr(file, "/include/python3.") || sn_text_begins(file, "/rustc/") ||
 	       sn_text_begins(file, "/rust/deps/") || strstr(file, "/.cargo/registry/") ||
 	       strstr(file, "/.cargo/git/") || strstr(file, "/.rustup/toolchains/");
 }

@@ -9,7 +9,8 @@
 
 /*
  * Whether a frame is the user's own code: a Python frame outside the interpreter's library and the
- * package folders, or a native frame with a source file in a module outside the system's folders.
+ * package folders, or a native frame with a source file in a module outside the system's folders. What
+ * a compiler of the program's has generated, headers of packages and console scripts are not.
  */
 bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame);
 

@@ -40,7 +40,9 @@ static bool from_backward_node(const char *name, struct sn_operator *found)
 		prefix = "torch::autograd::";
 		length = between(name, prefix, "::apply", &identifier);
 	}
-	if (!length || length > 200)
+	/* what runs Python's own functions: the collector has their names */
+	bool is_wrapper = length == strlen("PyNode") && memcmp(identifier, "PyNode", length) == 0;
+	if (!length || length > 200 || is_wrapper)
 		return false;
 	snprintf(found->name, sizeof(found->name), "%s%.*s", prefix, (int)length, identifier);
 	found->is_backward = true;

@@ -42,6 +42,7 @@ struct answer {
 };
 
 static struct sn_torch_callback ours[OURS_MAX];
+static uint64_t handles[OURS_MAX];
 static uint32_t ours_count;
 static bool needs_tensors;
 static bool is_learned;
@@ -95,14 +96,23 @@ int sn_torch_callbacks_add(struct sn_torch_callback callback)
 	    (uint64_t(*)(struct sn_torch_callback))sn_torch_symbol(SN_TORCH_ADD_GLOBAL);
 	if (!add)
 		return -ENOTSUP;
-	add(callback);
-	if (!callback.scopes[SN_TORCH_SCOPE_FUNCTION])
-		return 0;
-	if (ours_count == OURS_MAX)
+	bool is_counted = callback.scopes[SN_TORCH_SCOPE_FUNCTION];
+	if (is_counted && ours_count == OURS_MAX)
 		return -ENOSPC;
+	uint64_t handle = add(callback);
+	if (!is_counted)
+		return 0;
 	needs_tensors |= callback.needs_inputs;
+	handles[ours_count] = handle;
 	ours[ours_count++] = callback;
 	return 0;
+}
+
+void sn_torch_callbacks_withdraw(void)
+{
+	void (*take_back)(uint64_t) = (void (*)(uint64_t))sn_torch_symbol(SN_TORCH_REMOVE);
+	while (take_back && ours_count)
+		take_back(handles[--ours_count]);
 }
 
 void sn_torch_callbacks_ready(void)
@@ -134,10 +144,11 @@ void sn_torch_callbacks_others(int change)
 	atomic_fetch_add_explicit(&others, change, memory_order_relaxed);
 }
 
-/* What our callbacks want of an operator that begins in the calling thread, `stack` below it. */
-static enum sn_torch_wish wish_of(struct sn_torch_thread *self, uintptr_t stack)
+/* What our callbacks want of an operator that begins in the calling thread, `stack` below it. `self`
+ * is NULL where the thread had none yet. */
+static enum sn_torch_wish wish_of(const struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc)
 {
-	enum sn_torch_wish exact = sn_torch_exact_wish(self, stack);
+	enum sn_torch_wish exact = sn_torch_exact_wish(self, stack, pc);
 	enum sn_torch_wish graph = sn_torch_graph_wish(self, stack);
 	return exact > graph ? exact : graph;
 }
@@ -147,11 +158,11 @@ static bool is_alone(void)
 	return atomic_load_explicit(&others, memory_order_relaxed) <= 0;
 }
 
-static enum sn_torch_wish wish_at(uintptr_t stack)
+static enum sn_torch_wish wish_at(uintptr_t stack, uintptr_t pc)
 {
 	struct sn_thread *thread = sn_thread_self();
 	struct sn_torch_thread *self = thread ? thread->adapters[SN_ADAPTER_SLOT_torch] : NULL;
-	return self ? wish_of(self, stack) : SN_TORCH_WISH_TENSORS;
+	return wish_of(self, stack, pc);
 }
 
 /* An autograd node asks when it runs, which is all that is wanted of it. */
@@ -163,15 +174,17 @@ static void *answer_node(void *answer, void *(*function)(void *, uint8_t))
 	return function(answer, SN_TORCH_SCOPE_BACKWARD_FUNCTION);
 }
 
-void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack,
+void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack, uintptr_t pc,
 				void *(*function)(void *, uint8_t))
 {
 	uint8_t *bytes = answer;
 	if (scope == SN_TORCH_SCOPE_BACKWARD_FUNCTION)
 		return answer_node(answer, function);
-	if (scope || !is_alone())
+	if (scope)
 		return function(answer, scope);
-	enum sn_torch_wish wish = wish_at(stack);
+	enum sn_torch_wish wish = wish_at(stack, pc);
+	if (!is_alone())
+		return function(answer, scope);
 	if (wish == SN_TORCH_WISH_NOTHING) {
 		bytes[flag_at] = 0;
 		return answer;
@@ -186,7 +199,7 @@ uint8_t sn_torch_callbacks_scope(uint8_t scope, uintptr_t stack, uintptr_t pc)
 {
 	if (scope || !is_alone())
 		return scope;
-	if (pc - engine_start < engine_end - engine_start || !wish_at(stack))
+	if (pc - engine_start < engine_end - engine_start || !wish_at(stack, 0))
 		return QUIET_SCOPE;
 	return scope;
 }

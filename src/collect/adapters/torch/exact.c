@@ -5,6 +5,10 @@
  * inside it is added to its context when it ends, so that counts are exact. It costs several times
  * what sampling does.
  *
+ * By default the same callback hears only of operators that no entry point on the stack names:
+ * those that somebody else has registered, and all that are called boxed, as from Python's
+ * torch.ops. Each is a shadow frame, without its own context or time.
+ *
  * The callback is registered through at::addGlobalCallback, whose argument is a small structure
  * passed by value. Its C++ parts that matter here are stable: the start function returns an owning
  * pointer, which the platform returns through a hidden first argument and which stays empty.
@@ -19,7 +23,10 @@
 
 static const char *(*name_of)(const void *function);
 static _Atomic uint32_t metric = SN_ID_NONE;
-static bool nodes_only;
+static enum sn_torch_exactness exactness;
+static bool is_started;
+/* Whether the operator that this thread is about to announce has no name otherwise. */
+static __thread bool is_unnamed __attribute__((tls_model("initial-exec")));
 
 /* backward.c has a frame of its own for what this announces */
 #define NODE_PREFIX "autograd::engine::evaluate_function"
@@ -86,18 +93,29 @@ static uintptr_t entry_stack(const struct sn_thread *thread, const void *functio
 	return on_stack ? address : otherwise;
 }
 
-enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack)
+/* Whether the thread, at `stack`, is inside an operator or an autograd node. */
+static bool is_inside(const struct sn_thread *thread, uintptr_t stack)
 {
-	const struct sn_thread *thread = self->thread;
 	uint32_t depth = sn_shadow_count(thread);
-	if (sn_torch_exact_metric() == SN_ID_NONE)
-		return SN_TORCH_WISH_NOTHING;
 	/* what is nearer than `stack` was left by an exception */
-	while (nodes_only && depth--)
+	while (depth--)
 		if (sn_torch_is_ours(&thread->shadows[depth]) &&
 		    thread->shadows[depth].stack > stack)
-			return SN_TORCH_WISH_NOTHING;
-	return SN_TORCH_WISH_EVENT;
+			return true;
+	return false;
+}
+
+enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack,
+				       uintptr_t pc)
+{
+	if (!is_started)
+		return SN_TORCH_WISH_NOTHING;
+	if (exactness == SN_TORCH_SAMPLED)
+		is_unnamed = pc && !sn_torch_operator_is_named(pc);
+	bool is_wanted = exactness == SN_TORCH_SAMPLED ? is_unnamed
+			 : exactness == SN_TORCH_NODES ? !self || !is_inside(self->thread, stack)
+						       : true;
+	return is_wanted ? SN_TORCH_WISH_EVENT : SN_TORCH_WISH_NOTHING;
 }
 
 static void begin(struct sn_torch_thread *self, const void *function, const char *name,
@@ -113,15 +131,19 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 	if (!shadow)
 		return;
 	shadow->user = SN_TORCH_SHADOW;
+	if (exactness == SN_TORCH_SAMPLED)
+		return;
 	shadow->node = sn_torch_context(self, stack, pc, true);
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_prefetch_node(&thread->cct, shadow->node);
 	shadow->start_ns = sn_now_ns();
 }
 
-/* To tools that listen (sonde/monitor.h). */
+/* To tools that listen (sonde/monitor.h), of all operators or of none. */
 static void report(enum sonde_event_kind kind, const void *function)
 {
+	if (exactness == SN_TORCH_SAMPLED)
+		return;
 	const char *name = sn_monitor_wants(SONDE_FRAMEWORK) ? name_of(function) : NULL;
 	if (name)
 		SN_MONITOR_EMIT(.domain = SONDE_FRAMEWORK, .kind = kind, .name = name,
@@ -135,15 +157,29 @@ static inline bool is_node(const char *name)
 	       !strncmp(name, NODE_PREFIX, sizeof(NODE_PREFIX) - 1);
 }
 
+/* Whether it is one that the callback was registered for: it is told of others where somebody else
+ * listens too. */
+static bool is_for_us(const struct sn_torch_thread *self, const char *name, uintptr_t stack)
+{
+	if (is_node(name))
+		return false;
+	return exactness != SN_TORCH_NODES || !is_inside(self->thread, stack);
+}
+
 static void *on_start(void **context, const void *function)
 {
 	*context = NULL;
+	/* it is of this announcement alone */
+	bool is_without_name = is_unnamed;
+	is_unnamed = false;
+	if (exactness == SN_TORCH_SAMPLED && !is_without_name)
+		return context;
 	const char *name = name_of(function);
 	struct sn_thread *thread = name ? sn_enter() : NULL;
 	if (!thread)
 		return context;
 	struct sn_torch_thread *self = sn_torch_thread(thread);
-	if (self && !is_node(name) && (!nodes_only || sn_torch_exact_wish(self, SN_CALLER_STACK)))
+	if (self && is_for_us(self, name, SN_CALLER_STACK))
 		begin(self, function, name, SN_CALLER_STACK,
 		      (uintptr_t)__builtin_return_address(0));
 	sn_leave(thread);
@@ -194,16 +230,18 @@ static void on_end(const void *function, void *context)
 	sn_leave(thread);
 }
 
-int sn_torch_exact_start(bool of_nodes)
+int sn_torch_exact_start(enum sn_torch_exactness of)
 {
 	struct sn_torch_callback callback = {
 	    .start = on_start, .end = on_end, .sampling_probability = 1.0};
 	name_of = (const char *(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction4nameEv");
-	nodes_only = of_nodes;
+	exactness = of;
 	callback.scopes[SN_TORCH_SCOPE_FUNCTION] = 1;
 	if (!name_of || sn_torch_callbacks_add(callback))
 		return -ENOTSUP;
-	atomic_store(&metric, sn_metric("operator-time", "ns", "torch", SN_METRIC_TIME, 0));
+	if (of != SN_TORCH_SAMPLED)
+		atomic_store(&metric, sn_metric("operator-time", "ns", "torch", SN_METRIC_TIME, 0));
+	is_started = true;
 	return 0;
 }
 

@@ -81,7 +81,7 @@ static bool is_whole(uint64_t iteration, uint32_t *group)
 
 enum sn_torch_wish sn_torch_graph_wish(const struct sn_torch_thread *self, uintptr_t stack)
 {
-	const struct sn_torch_graph *graph = self->graph;
+	const struct sn_torch_graph *graph = self ? self->graph : NULL;
 	uint32_t depth = graph ? graph->depth : 0, group;
 	uint64_t iteration;
 	if (!is_on || depth > DEPTH)

@@ -115,7 +115,7 @@ SN_REPLACES(SN_TORCH_STEP_CALLBACKS, void *, sn_torch_step_callbacks, (void *ans
 	void *(*function)(void *, uint8_t) = SN_REAL_SYMBOL(SN_TORCH_STEP_CALLBACKS);
 	if (!sn_torch_callbacks_known())
 		return function(answer, scope);
-	return sn_torch_callbacks_answer(answer, scope, SN_CALLER_STACK, function);
+	return sn_torch_callbacks_answer(answer, scope, SN_CALLER_STACK, CALLER, function);
 }
 
 /* at::RecordFunction::RecordFunction(RecordScope): announces what is no operator of the dispatcher,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators recognised by address. Where native frames are part of the path, analysis finds
- * operators among them by their symbols and this file is not used. Where the user left native
- * frames out, the path's assembly asks here for each native frame whether it is a dispatcher entry
- * point (at::_ops::NAME::call), and keeps only those.
+ * operators among them by their symbols. Where the user left native frames out, the path's assembly
+ * asks here for each native frame whether it is a dispatcher entry point (at::_ops::NAME::call), and
+ * keeps only those. In both cases callbacks.c asks whether an operator was entered by one: those
+ * that were not (custom operators, and what is called boxed) have to be announced.
  *
  * The list is made once, outside handlers, from libtorch_cpu's dynamic symbols; asking is a look
  * into a small table of the thread, else a binary search.
@@ -16,9 +17,11 @@
 #include "collect/unwind/own_stack.h"
 #include "format/torch_name.h"
 
-#define PC_ENTRIES   512u
-#define TEXT_ENTRIES 1024u
-#define COPY_BYTES   48u /* an entry is a line of the processor's cache */
+#define PC_ENTRIES    512u
+#define TEXT_ENTRIES  1024u
+#define NAMED_BITS    12u
+#define NAMED_ENTRIES (1u << NAMED_BITS)
+#define COPY_BYTES    48u /* an entry is a line of the processor's cache */
 
 struct entry_point {
 	uint32_t offset, bytes; /* in the module */
@@ -150,6 +153,22 @@ static const struct entry_point *point_at(uintptr_t pc)
 	if (!low || offset - points[low - 1].offset >= points[low - 1].bytes)
 		return NULL;
 	return &points[low - 1];
+}
+
+/* By pc: it, doubled, and whether it lies in an entry point. */
+static _Atomic uint64_t named[NAMED_ENTRIES];
+
+bool sn_torch_operator_is_named(uintptr_t pc)
+{
+	if (pc < lowest || pc >= highest)
+		return false;
+	_Atomic uint64_t *entry = &named[(pc * 0x9E3779B97F4A7C15ull) >> (64 - NAMED_BITS)];
+	uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
+	if (__builtin_expect(known >> 1 == pc, 1))
+		return known & 1;
+	bool is_named = point_at(pc) != NULL;
+	atomic_store_explicit(entry, (uint64_t)pc << 1 | is_named, memory_order_relaxed);
+	return is_named;
 }
 
 static struct sn_torch_names *names_of(struct sn_torch_thread *self)

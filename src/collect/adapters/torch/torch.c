@@ -22,7 +22,7 @@ static _Atomic int decided;
 static _Atomic int calls_before_decision; /* from inside PyTorch: it is relocated and runs */
 static uint32_t torch_module = SN_MODULE_NONE;
 static const char *missing; /* why autograd is not followed */
-static bool exact, nodes, exact_failed, memory_failed;
+static bool exact, nodes, exact_failed, memory_failed, unnamed_failed;
 static char status_line[256];
 
 #define CALLS_MAX 16 /* then it is some other library that has these functions */
@@ -90,6 +90,24 @@ static void start_autograd(void)
 	atomic_store(&sn_torch_duties.autograd, true);
 }
 
+/* Operators that samples name by their entry points, and the others, which have to be announced. */
+static void start_sampled(const struct sn_module *module)
+{
+	bool can_tell = sn_torch_operators_init(module) > 0;
+	unnamed_failed = !can_tell || sn_torch_exact_start(SN_TORCH_SAMPLED) != 0;
+}
+
+/* How operators are announced is known, or not: then hearing of each would cost too much. */
+static void check_announced(void)
+{
+	sn_torch_callbacks_ready();
+	if (exact || unnamed_failed || sn_torch_callbacks_known())
+		return;
+	unnamed_failed = true;
+	if (!sn_config.graph)
+		sn_torch_callbacks_withdraw();
+}
+
 static int attach(void)
 {
 	uint32_t module = sn_module_by_name("libtorch_cpu.so", 0);
@@ -103,19 +121,14 @@ static int attach(void)
 	exact = nodes || !strcmp(sn_config.operators, "exact");
 	if (!off)
 		start_autograd();
-	if (exact || sn_config.graph)
-		sn_torch_callbacks_learn();
-	if (exact && sn_torch_exact_start(nodes))
+	sn_torch_callbacks_learn();
+	if (exact && sn_torch_exact_start(nodes ? SN_TORCH_NODES : SN_TORCH_EXACT))
 		exact_failed = true;
-	/* where operators are shadow frames, or analysis finds them among native frames, none is
-	 * needed */
-	if (!off && (!exact || exact_failed) && (sn_config.sources & SN_SOURCE_OPERATOR) &&
-	    !(sn_config.sources & SN_SOURCE_NATIVE))
-		sn_torch_operators_init(sn_module_at(module));
+	if (!off && (!exact || exact_failed) && (sn_config.sources & SN_SOURCE_OPERATOR))
+		start_sampled(sn_module_at(module));
 	if (sn_config.graph)
 		sn_torch_graph_start();
-	if (exact || sn_config.graph)
-		sn_torch_callbacks_ready();
+	check_announced();
 	if (exact && !exact_failed)
 		sn_torch_exact_announce_nodes();
 	if (sn_config.tensor_memory) {
@@ -163,6 +176,8 @@ static const char *status(void)
 				       ? "; exact operators not possible: it has no callback"
 				   : nodes ? "; exact operators that the program calls"
 					   : "; exact operators");
+	else if (unnamed_failed)
+		sn_line_add(&line, "; of operators only PyTorch's own");
 	if (sn_config.graph)
 		SN_LINE_ADD(&line, "; graph", sn_torch_graph_lack() ? ": " : NULL,
 			    sn_torch_graph_lack());

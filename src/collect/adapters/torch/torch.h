@@ -10,7 +10,7 @@
  *	node.c      reading an autograd node: its numbers and its name
  *	compile.c   what torch.compile compiles, and when
  *	operators.c operators recognised by address, where native frames are left out
- *	exact.c     a callback at every operator, on request
+ *	exact.c     a callback at every operator, on request; by default at those whose entry has no name
  *	callbacks.c which operators are announced to callbacks
  *	memory.c    tensor memory, on request
  *	gloo.c      messages of torch.distributed between processes
@@ -153,6 +153,9 @@ void sn_torch_compile_ends(void);
 /* Lists libtorch_cpu's dispatcher entry points. Their number. MT: once. */
 uint32_t sn_torch_operators_init(const struct sn_module *module);
 
+/* Whether an operator that asks from `pc` has a name by that: it lies in a listed entry point. */
+bool sn_torch_operator_is_named(uintptr_t pc);
+
 /* The id in `self`'s tree of a text that lives for ever at one address. AS-safe: yes. */
 uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t length);
 
@@ -177,6 +180,8 @@ enum { SN_TORCH_SCOPE_FUNCTION = 0, SN_TORCH_SCOPE_BACKWARD_FUNCTION = 1 };
 void sn_torch_callbacks_learn(void);
 /* Registers one. 0, or negative errno. */
 int sn_torch_callbacks_add(struct sn_torch_callback callback);
+/* Takes all of them back. MT: once. */
+void sn_torch_callbacks_withdraw(void);
 /* After the last one: from now on operators are announced as they are wanted. */
 void sn_torch_callbacks_ready(void);
 /* Whether that can be done. */
@@ -190,8 +195,8 @@ enum sn_torch_wish {
 	SN_TORCH_WISH_TENSORS, /* and its inputs and outputs */
 };
 /* In place of at::getStepCallbacksUnlessEmpty, which is `function`; where sn_torch_callbacks_known.
- */
-void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack,
+ * An operator asks from `pc`. */
+void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack, uintptr_t pc,
 				void *(*function)(void *, uint8_t));
 /* The scope that an announcement is to be made in which was to be made in `scope`, by code at `pc`;
  * where sn_torch_callbacks_known. */
@@ -199,11 +204,17 @@ uint8_t sn_torch_callbacks_scope(uint8_t scope, uintptr_t stack, uintptr_t pc);
 
 /* --- exact.c --- */
 
-/* Registers the callback: for all operators, or for those that the program calls itself. 0, or
- * negative errno. MT: once. */
-int sn_torch_exact_start(bool of_nodes);
-/* What it wants of an operator that the calling thread, at `stack`, is about to begin. */
-enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack);
+enum sn_torch_exactness {
+	SN_TORCH_SAMPLED, /* only operators whose entry has no name, and without their times */
+	SN_TORCH_NODES,	  /* only operators that the program calls itself */
+	SN_TORCH_EXACT,
+};
+/* Registers the callback. 0, or negative errno. MT: once. */
+int sn_torch_exact_start(enum sn_torch_exactness exactness);
+/* What it wants of an operator that the calling thread, at `stack`, is about to begin; `pc`: where it
+ * asks from, 0 for what is no operator of the dispatcher. */
+enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack,
+				       uintptr_t pc);
 /* The autograd node that `thread`, the calling one, evaluates runs. */
 void sn_torch_exact_node_runs(struct sn_thread *thread);
 /* Registers a callback that tells of it, where sn_torch_callbacks_known is false. MT: once. */
