@@ -135,7 +135,8 @@ uint32_t sonde_db_metric_by_name(const struct sonde_db *db, const char *name);
  */
 uint32_t sonde_db_metric_calls(const struct sonde_db *db, uint32_t metric);
 /* What the values of a metric are, whose number is a statistic's count: "samples", "calls" (it has
- * the metric above) or "events". Static. Since 2.3. */
+ * the metric above), "events", or "sums" of another tool that does not say how many values they are
+ * of. Static. Since 2.3. */
 const char *sonde_db_metric_counts(const struct sonde_db *db, uint32_t metric);
 
 /* Who was measured. */

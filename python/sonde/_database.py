@@ -215,7 +215,7 @@ class Plane:
 class Metric:
     """A measured quantity. `unit` is "ns", "bytes" or "1"; `period` the units between two samples, 0 where every
     event was measured; `kind` one of "time", "count", "bytes" and "ratio"; `counts` what its values are: "samples",
-    "calls" (which contain each other: a value is a call's own time) or "events"."""
+    "calls" (which contain each other: a value is a call's own time), "events" or "sums" (of what, is not known)."""
 
     def __init__(self, database: Database, number: int) -> None:
         record = database._metrics.at(number)

@@ -390,6 +390,9 @@ const char *sonde_db_metric_counts(const struct sonde_db *db, uint32_t metric)
 {
 	if (metric < db->metric_count && db->metrics[metric].period)
 		return "samples";
+	if (metric < db->metric_count &&
+	    !strcmp(sonde_db_string(db, db->metrics[metric].source), "hpctoolkit"))
+		return "sums"; /* its databases do not say of how many values a sum is */
 	return sonde_db_metric_calls(db, metric) == SONDE_NONE ? "events" : "calls";
 }
 

@@ -45,7 +45,8 @@ static int compare_rows(const void *left, const void *right, void *argument)
 /* Counts mean something to people where every event was measured. */
 static bool shows_counts(const struct sn_view *view)
 {
-	return sonde_db_metric(view->db, view->metrics[0])->period == 0;
+	const char *counts = sonde_db_metric_counts(view->db, view->metrics[0]);
+	return strcmp(counts, "calls") == 0 || strcmp(counts, "events") == 0;
 }
 
 /* What is no call itself has none. */

@@ -58,6 +58,9 @@ static bool is_folded(const struct builder *builder, uint32_t frame)
 	if (builder->request->fold_loops &&
 	    sonde_db_frame(builder->tree->db, frame)->kind == SN_FRAME_LOOP)
 		return true;
+	if (builder->request->fold_lines &&
+	    sn_frame_lies_in_function(sonde_db_frame(builder->tree->db, frame)))
+		return true;
 	return builder->groups.of_frame[frame] == SONDE_NONE;
 }
 

@@ -72,6 +72,8 @@ struct sn_tree_request {
 	bool needs_across;
 	/* What was measured in a loop is then its function's: no node is a loop. */
 	bool fold_loops;
+	/* Likewise lines and instructions. */
+	bool fold_lines;
 };
 
 int sn_tree_init(struct sn_tree *tree, const struct sonde_db *db,

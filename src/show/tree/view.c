@@ -179,6 +179,8 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 	    .profiles = view->profiles,
 	    /* callers are functions, not loops */
 	    .fold_loops = view->kind == SN_VIEW_BOTTOM_UP,
+	    .fold_lines =
+		view->kind == SN_VIEW_BOTTOM_UP && view->grouping == SN_GROUP_FUNCTION,
 	};
 	return sn_tree_init(tree, view->db, &request, error);
 }
