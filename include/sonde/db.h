@@ -111,6 +111,7 @@ enum sonde_metric_kind {
 	SONDE_METRIC_COUNT = 2,
 	SONDE_METRIC_BYTES = 3,
 	SONDE_METRIC_RATIO = 4,
+	SONDE_METRIC_CALLS = 5, /* see sonde_db_metric_calls */
 };
 
 struct sonde_db_metric {
@@ -124,6 +125,19 @@ uint32_t sonde_db_metric_count(const struct sonde_db *db);
 const struct sonde_db_metric *sonde_db_metric(const struct sonde_db *db, uint32_t metric);
 /* The metric of that name, or SONDE_NONE. */
 uint32_t sonde_db_metric_by_name(const struct sonde_db *db, const char *name);
+/*
+ * Calls contain each other: a context's values of "real-time" or "operator-time" are its calls' own
+ * times, so that they add up, and say nothing of how long a call takes. The metric given here has
+ * the lengths of whole calls: count is how often the context's frame was called from there, the mean
+ * is that of a call with all it called. Only its exclusive values mean anything: added up over
+ * contexts, time counts twice. It is not among sonde_db_metric_count. SONDE_NONE where the values of
+ * `metric` do not contain each other, or nobody recorded the calls. Since 2.3.
+ */
+uint32_t sonde_db_metric_calls(const struct sonde_db *db, uint32_t metric);
+/* What the values of a metric are, whose number is a statistic's count: "samples", "calls" (it has
+ * the metric above), "events", or "sums" of another tool that does not say how many values they are
+ * of. Static. Since 2.3. */
+const char *sonde_db_metric_counts(const struct sonde_db *db, uint32_t metric);
 
 /* Who was measured. */
 enum sonde_profile_kind {

@@ -214,7 +214,8 @@ class Plane:
 
 class Metric:
     """A measured quantity. `unit` is "ns", "bytes" or "1"; `period` the units between two samples, 0 where every
-    event was measured; `kind` one of "time", "count", "bytes" and "ratio"."""
+    event was measured; `kind` one of "time", "count", "bytes" and "ratio"; `counts` what its values are: "samples",
+    "calls" (which contain each other: a value is a call's own time), "events" or "sums" (of what, is not known)."""
 
     def __init__(self, database: Database, number: int) -> None:
         record = database._metrics.at(number)
@@ -226,6 +227,15 @@ class Metric:
         self.source = string(record.source)
         self.kind = _METRIC_KINDS[record.kind] if record.kind < len(_METRIC_KINDS) else ""
         self.period: int = record.period
+        handle = database._handle
+        self.counts: str = handle.library.sonde_db_metric_counts(handle.pointer, number).decode()
+
+    def _in(self, scope: str) -> tuple[int, int]:
+        """The metric and the scope that hold what is asked for: calls are a metric of their own."""
+        if scope != "calls":
+            return self.number, _position(c.SCOPES, scope)
+        handle = self._database._open()
+        return handle.library.sonde_db_metric_calls(handle.pointer, self.number), 0
 
     def __repr__(self) -> str:
         return f"<sonde.Metric {self.name} in {self.unit}>"
@@ -233,15 +243,18 @@ class Metric:
     def summary(self, scope: str = "inclusive", part: str = "sum") -> tuple[Array, Array]:
         """(contexts, numbers), sparse: uint32 ids ascending, and one float64 for each, both of shape (n,).
 
-        `scope` is "exclusive", "inclusive" or "across" (statistics of the profiles' inclusive sums); `part` is
-        "count", "sum", "min", "max" or "sum_squares".
+        `scope` is "exclusive", "inclusive", "across" (statistics of the profiles' inclusive sums) or "calls" (the
+        lengths of the context's own calls with all that they called; nothing of a metric that does not count calls);
+        `part` is "count", "sum", "min", "max" or "sum_squares". Inclusive values of a metric that counts calls are
+        all calls' own times here and below: their sum is the time, their count and extremes are of no one's calls.
         """
         handle = self._database._open()
-        plane = handle.library.sonde_db_summary_plane(handle.pointer, self.number)
+        number, position = self._in(scope)
+        plane = handle.library.sonde_db_summary_plane(handle.pointer, number)
         handle.check()
         numbers, address = _doubles(plane.count)
         handle.library.sonde_db_summary_numbers(
-            ctypes.byref(plane), _position(c.SCOPES, scope), _position(c.PARTS, part), 0, plane.count, address
+            ctypes.byref(plane), position, _position(c.PARTS, part), 0, plane.count, address
         )
         return _typed(handle.memory(plane.contexts, 4 * plane.count), "I"), _finished(numbers)
 
@@ -508,13 +521,13 @@ class Context:
             yield self._database.contexts[number]
 
     def stat(self, metric: Metric | str, scope: str = "inclusive") -> Stat:
-        """The statistic of a metric here over all profiles; all zero where nothing was measured."""
+        """The statistic of a metric here over all profiles; all zero where nothing was measured. `scope` is as in
+        `Metric.summary`: "calls" has how often this was called from here, and how long a call takes."""
         handle, summary = self._database._open(), c.Summary()
-        handle.library.sonde_db_summary(
-            handle.pointer, self.id, self._database._metric(metric).number, ctypes.byref(summary)
-        )
+        number, position = self._database._metric(metric)._in(scope)
+        handle.library.sonde_db_summary(handle.pointer, self.id, number, ctypes.byref(summary))
         handle.check()
-        return Stat._of(getattr(summary, c.SCOPES[_position(c.SCOPES, scope)]))
+        return Stat._of(getattr(summary, c.SCOPES[position]))
 
     def inclusive(self, metric: MetricLike) -> float:
         """The sum here and below, in the metric's unit, or a formula's value (NaN empty)."""

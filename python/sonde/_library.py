@@ -181,6 +181,8 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sonde_frame_kind_name": (c_char_p, [c_uint32]),
     "sonde_frame_kind_layer": (c_char_p, [c_uint32]),
     "sonde_db_metric_by_name": (c_uint32, [c_void_p, c_char_p]),
+    "sonde_db_metric_calls": (c_uint32, [c_void_p, c_uint32]),
+    "sonde_db_metric_counts": (c_char_p, [c_void_p, c_uint32]),
     "sonde_db_profile_plane": (Plane, [c_void_p, c_uint32, c_uint32]),
     "sonde_db_context_row": (Plane, [c_void_p, c_uint32, c_uint32]),
     "sonde_db_plane_numbers": (None, [POINTER(Plane), c_int, c_size_t, c_size_t, c_void_p]),

@@ -99,7 +99,7 @@ static void put_call(struct writer *writer, uint32_t caller, uint32_t callee)
 	put_module(writer, "cob", frame);
 	put_file(writer, "cfi", frame);
 	put_function(writer, "cfn", frame);
-	double count = tree->values[0][callee].inclusive.count;
+	double count = sn_value_counted(&tree->values[0][callee])->count;
 	fprintf(writer->out, "calls=%.0f %u\n%u", count > 1 ? count : 1,
 		sonde_db_frame(writer->db, frame)->function_line, line_of(writer, caller));
 	for (uint32_t m = 0; m < tree->metric_count; m++) {

@@ -347,6 +347,7 @@ struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame
 				     .frame = *frame,
 				     .prefix = SN_NODE_NONE,
 				     .node = SN_NODE_NONE,
+				     .again_node = SN_NODE_NONE,
 				     .python_frame = SN_PYTHON_UNKNOWN};
 	/* a sample between the two stores must not see a half-filled shadow */
 	atomic_signal_fence(memory_order_release);

@@ -68,6 +68,10 @@ struct sn_shadow {
 	struct sn_frame frame;
 	uint64_t start_ns;
 	uint64_t children_ns; /* time of shadows nested in it, for exclusive time */
+	/* Of an operator: how many operators it has called, and the only one so far, if that is of
+	 * its name; SN_NODE_NONE. */
+	uint32_t callees, again_node;
+	uint64_t again_ns;
 	uint32_t prefix; /* node under which the path continues instead of its callers (a backward
 			    operator's forward path); SN_NODE_NONE for none */
 	uint32_t node;	 /* cached context of this shadow, SN_NODE_NONE until asked for */

@@ -26,8 +26,8 @@
 #define BINDING_MODULES 2u
 #define WALK_MAX	256u
 
-static _Atomic uint32_t time_metric = SN_ID_NONE, mark_metric = SN_ID_NONE,
-			range_metric = SN_ID_NONE;
+static _Atomic uint32_t time_metric = SN_ID_NONE, calls_metric = SN_ID_NONE,
+			mark_metric = SN_ID_NONE, range_metric = SN_ID_NONE;
 
 /* ---- where Python opened it ---- */
 
@@ -169,6 +169,18 @@ static void trace(struct sn_thread *thread, const struct sn_shadow *shadow, uint
 		sn_trace_interval(thread, shadow->node, shadow->start_ns, end_ns);
 }
 
+/* Its own time, and the length of the whole. */
+static void add_times(struct sn_thread *thread, const struct sn_shadow *shadow, uint64_t elapsed_ns)
+{
+	sn_cct_add(&thread->cct, shadow->node,
+		   sn_metric_once(&time_metric, "region-time", "ns", "region", SN_METRIC_TIME),
+		   elapsed_ns > shadow->children_ns ? elapsed_ns - shadow->children_ns : 0);
+	sn_cct_add(&thread->cct, shadow->node,
+		   sn_metric_once(&calls_metric, "region-time" SN_METRIC_CALLS_SUFFIX, "ns",
+				  "region", SN_METRIC_CALLS),
+		   elapsed_ns);
+}
+
 static void add_time(struct sn_thread *thread, uint32_t index, const struct tracer *tracer)
 {
 	struct sn_shadow *shadow = &thread->shadows[index];
@@ -186,10 +198,7 @@ static void add_time(struct sn_thread *thread, uint32_t index, const struct trac
 	sn_callpath(thread, NULL, 0);
 	trace(thread, shadow, end_ns, tracer);
 	if (shadow->node != SN_NODE_NONE)
-		sn_cct_add(
-		    &thread->cct, shadow->node,
-		    sn_metric_once(&time_metric, "region-time", "ns", "region", SN_METRIC_TIME),
-		    elapsed_ns > shadow->children_ns ? elapsed_ns - shadow->children_ns : 0);
+		add_times(thread, shadow, elapsed_ns);
 	while (index--)
 		if (thread->shadows[index].frame.kind == SN_FRAME_REGION) {
 			thread->shadows[index].children_ns += elapsed_ns;

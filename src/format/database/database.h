@@ -23,7 +23,7 @@
 
 #define SN_DATABASE_MAGIC	  "SONDEDB" /* with its NUL, 8 bytes */
 #define SN_DATABASE_VERSION_MAJOR 3
-#define SN_DATABASE_VERSION_MINOR 2
+#define SN_DATABASE_VERSION_MINOR 3
 
 /* All have version 1 and index 0; the first ones, up to the count, are present, if empty. */
 enum sn_database_section {

@@ -27,7 +27,7 @@
 #define SN_PERF_MAP_SUFFIX	     ".map"
 #define SN_MEASUREMENT_MAGIC	     "SONDEMSR"
 #define SN_MEASUREMENT_VERSION_MAJOR 1
-#define SN_MEASUREMENT_VERSION_MINOR 3
+#define SN_MEASUREMENT_VERSION_MINOR 4
 #define SN_MEASUREMENT_PAGE_BYTES    4096u
 #define SN_SNAPSHOT_MAGIC	     "SONDESNP"
 
@@ -181,7 +181,11 @@ enum sn_metric_kind {
 	SN_METRIC_COUNT = 2,
 	SN_METRIC_BYTES = 3,
 	SN_METRIC_RATIO = 4,
+	/* Lengths of whole calls, with all that they called, of the metric whose name this one's is
+	 * but for SN_METRIC_CALLS_SUFFIX. They contain each other, so they are never added up. */
+	SN_METRIC_CALLS = 5,
 };
+#define SN_METRIC_CALLS_SUFFIX ".calls"
 
 /* The kind, a unit and a source for people ("timer", "perf", "opencl", ...). Process strings. */
 struct sn_metric_record {

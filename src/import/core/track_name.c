@@ -269,9 +269,11 @@ static const struct {
 	enum sn_metric_kind kind;
 } metrics[SN_ACTIVITY_METRICS] = {
     [SN_ACTIVITY_REAL_TIME] = {"real-time", "ns", SN_METRIC_TIME},
+    [SN_ACTIVITY_REAL_CALLS] = {"real-time" SN_METRIC_CALLS_SUFFIX, "ns", SN_METRIC_CALLS},
     [SN_ACTIVITY_API_TIME] = {"gpu-api-time", "ns", SN_METRIC_TIME},
     [SN_ACTIVITY_RANGE_TIME] = {"range-time", "ns", SN_METRIC_TIME},
     [SN_ACTIVITY_KERNEL_TIME] = {"kernel-time", "ns", SN_METRIC_TIME},
+    [SN_ACTIVITY_KERNEL_CALLS] = {"kernel-time" SN_METRIC_CALLS_SUFFIX, "ns", SN_METRIC_CALLS},
     [SN_ACTIVITY_COPY_TIME] = {"copy-time", "ns", SN_METRIC_TIME},
     [SN_ACTIVITY_FILL_TIME] = {"fill-time", "ns", SN_METRIC_TIME},
     [SN_ACTIVITY_COPY_BYTES] = {"copy-bytes", "bytes", SN_METRIC_BYTES},

@@ -23,12 +23,14 @@ static int close_until(struct sn_track_sink *sink, uint64_t time_ns)
 	for (; nested->count; nested->count--) {
 		const struct open_operation *top = nested->open + nested->count - 1;
 		uint64_t length = top->end_ns - top->start_ns;
+		double own = (double)(top->inner_ns < length ? length - top->inner_ns : 0);
 		if (top->end_ns > time_ns)
 			return 0;
 		if (top->has_time &&
-		    sn_totals_add(&sink->totals, top->context,
-				  sn_sink_metric(sink, SN_ACTIVITY_KERNEL_TIME),
-				  (double)(top->inner_ns < length ? length - top->inner_ns : 0)))
+		    (sn_totals_add(&sink->totals, top->context,
+				   sn_sink_metric(sink, SN_ACTIVITY_KERNEL_TIME), own) ||
+		     sn_totals_add(&sink->totals, top->context,
+				   sn_sink_metric(sink, SN_ACTIVITY_KERNEL_CALLS), (double)length)))
 			return SN_ERR_MEMORY;
 	}
 	return 0;

@@ -23,6 +23,12 @@ struct open_event {
 	uint64_t start_ns, end_ns, callee_ns;
 	uint32_t context;
 	uint32_t category;
+	uint32_t name;
+	uint32_t caller;  /* of those that are open; SONDE_NONE */
+	uint32_t callees; /* so far */
+	/* The only callee so far, where it has this one's name and is over; see add_call. */
+	uint32_t again_context; /* SONDE_NONE: there is none */
+	uint64_t again_ns;
 	uint64_t sequence; /* UINT64_MAX: none */
 	struct sn_dataflow_place place;
 };
@@ -35,6 +41,39 @@ struct sn_sink_thread {
 	size_t open_count, open_capacity;
 };
 
+static int add_call(struct sn_sink_thread *thread, uint32_t context, uint64_t length_ns)
+{
+	struct sn_track_sink *sink = thread->sink;
+	return sn_totals_add(&sink->totals, context, sn_sink_metric(sink, SN_ACTIVITY_REAL_CALLS),
+			     (double)length_ns);
+}
+
+/* An operator that does nothing but call another overload of itself is one call, as it is in
+ * PyTorch's own table. Whether it called anything else is known when it ends. */
+static int end_call(struct sn_sink_thread *thread, const struct open_event *event)
+{
+	struct open_event *caller =
+	    event->caller == SONDE_NONE ? NULL : thread->open + event->caller;
+	uint64_t length = event->end_ns - event->start_ns;
+	bool is_again = caller && event->category == SN_ACTIVITY_OPERATOR &&
+			caller->name == event->name && caller->callees == 1;
+	if (!is_again)
+		return add_call(thread, event->context, length);
+	caller->again_context = event->context;
+	caller->again_ns = length;
+	return 0;
+}
+
+/* It calls one more. */
+static int note_callee(struct sn_sink_thread *thread, struct open_event *caller, uint64_t length_ns)
+{
+	uint32_t again = caller->again_context;
+	caller->callee_ns += length_ns;
+	caller->callees++;
+	caller->again_context = SONDE_NONE;
+	return again == SONDE_NONE ? 0 : add_call(thread, again, caller->again_ns);
+}
+
 /* An event that is over: its own time is what those it called did not take. */
 static int close_event(struct sn_sink_thread *thread, const struct open_event *event)
 {
@@ -43,6 +82,8 @@ static int close_event(struct sn_sink_thread *thread, const struct open_event *e
 	double own = (double)(event->callee_ns < length ? length - event->callee_ns : 0);
 	int result = sn_totals_add(&sink->totals, event->context,
 				   sn_sink_metric(sink, SN_ACTIVITY_REAL_TIME), own);
+	if (!result)
+		result = end_call(thread, event);
 	if (!result && event->category == SN_ACTIVITY_API)
 		result = sn_totals_add(&sink->totals, event->context,
 				       sn_sink_metric(sink, SN_ACTIVITY_API_TIME), (double)length);
@@ -188,11 +229,12 @@ static int place_interval(struct sn_sink_thread *thread, struct sn_event *event,
 			  struct sn_sink_gradient gradient)
 {
 	struct sn_track_sink *sink = thread->sink;
-	uint32_t category = sn_sink_name(sink, event->context).category;
+	uint32_t name = event->context, category = sn_sink_name(sink, name).category;
 	uint64_t sequence = gradient.sequence;
 	if (close_until(thread, event->start_ns))
 		return SN_ERR_MEMORY;
 	struct open_event *caller = find_caller(thread, event->start_ns, event->end_ns);
+	uint32_t caller_number = caller ? (uint32_t)(caller - thread->open) : SONDE_NONE;
 	if (sequence != UINT64_MAX)
 		sequence ^= (uint64_t)sink->tracks[thread->number].process << 48;
 	const struct sn_sink_forward *forward =
@@ -201,10 +243,10 @@ static int place_interval(struct sn_sink_thread *thread, struct sn_event *event,
 				      forward  ? forward->context
 				      : caller ? caller->context
 					       : 0);
-	if (caller)
-		caller->callee_ns += event->end_ns - event->start_ns;
 	struct sn_dataflow_place place;
 	int result = find_place(thread, event, context, caller, forward, &place);
+	if (!result && caller)
+		result = note_callee(thread, caller, event->end_ns - event->start_ns);
 	if (!result && sequence != UINT64_MAX && !gradient.is_backward)
 		result = note_forward(thread, sequence, event, context, place.node);
 	if (!result && category == SN_ACTIVITY_API && event->link)
@@ -216,8 +258,16 @@ static int place_interval(struct sn_sink_thread *thread, struct sn_event *event,
 	if (result ||
 	    sn_vec_reserve(&thread->open, &thread->open_capacity, thread->open_count + 1) < 0)
 		return SN_ERR_MEMORY;
-	thread->open[thread->open_count++] = (struct open_event){
-	    event->start_ns, event->end_ns, 0, context, category, sequence, place};
+	thread->open[thread->open_count++] =
+	    (struct open_event){.start_ns = event->start_ns,
+				.end_ns = event->end_ns,
+				.context = context,
+				.category = category,
+				.name = name,
+				.caller = caller_number,
+				.again_context = SONDE_NONE,
+				.sequence = sequence,
+				.place = place};
 	event->context = context;
 	return 0;
 }

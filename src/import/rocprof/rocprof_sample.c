@@ -16,6 +16,7 @@
 static uint32_t line_frame(struct sn_db_builder *builder, const char *comment)
 {
 	struct sonde_db_frame frame = {.kind = SN_FRAME_GPU_LINE,
+				       .flags = SN_FRAME_CALLED, /* its function is not known */
 				       .linkage_name = SONDE_NONE,
 				       .module = SONDE_NONE,
 				       .file = SONDE_NONE};

@@ -33,7 +33,8 @@ _Static_assert((int)SONDE_DB_CANNOT_READ == SN_ERR_IO && (int)SONDE_DB_DAMAGED =
 _Static_assert((int)SONDE_METRIC_TIME == SN_METRIC_TIME &&
 		   (int)SONDE_METRIC_COUNT == SN_METRIC_COUNT &&
 		   (int)SONDE_METRIC_BYTES == SN_METRIC_BYTES &&
-		   (int)SONDE_METRIC_RATIO == SN_METRIC_RATIO,
+		   (int)SONDE_METRIC_RATIO == SN_METRIC_RATIO &&
+		   (int)SONDE_METRIC_CALLS == SN_METRIC_CALLS,
 	       "kinds of metrics are public");
 _Static_assert((int)SONDE_MODULE_MAIN == SN_MODULE_MAIN &&
 		   (int)SONDE_MODULE_VDSO == SN_MODULE_VDSO &&
@@ -345,16 +346,54 @@ size_t sonde_db_string_length(const struct sonde_db *db, uint32_t string)
 SN_DB_TABLE(sonde_db, module, modules, module_count)
 SN_DB_TABLE(sonde_db, frame, frames, frame_count)
 SN_DB_TABLE(sonde_db, context, contexts, context_count)
-SN_DB_TABLE(sonde_db, metric, metrics, metric_count)
 SN_DB_TABLE(sonde_db, profile, profiles, profile_count)
 SN_DB_TABLE(sonde_db, drop, drops, drop_count)
 
+/* Metrics of calls come last, and are no metrics to users. */
+uint32_t sonde_db_metric_count(const struct sonde_db *db)
+{
+	uint32_t count = db->metric_count;
+	while (count && db->metrics[count - 1].kind == SN_METRIC_CALLS)
+		count--;
+	return count;
+}
+
+const struct sonde_db_metric *sonde_db_metric(const struct sonde_db *db, uint32_t metric)
+{
+	return metric < db->metric_count ? db->metrics + metric : NULL;
+}
+
 uint32_t sonde_db_metric_by_name(const struct sonde_db *db, const char *name)
 {
-	for (uint32_t i = 0; i < db->metric_count; i++)
+	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++)
 		if (!strcmp(sonde_db_string(db, db->metrics[i].name), name))
 			return i;
 	return SONDE_NONE;
+}
+
+uint32_t sonde_db_metric_calls(const struct sonde_db *db, uint32_t metric)
+{
+	uint32_t first = sonde_db_metric_count(db);
+	if (metric >= first)
+		return SONDE_NONE;
+	const char *name = sonde_db_string(db, db->metrics[metric].name);
+	size_t length = strlen(name);
+	for (uint32_t i = first; i < db->metric_count; i++) {
+		const char *of = sonde_db_string(db, db->metrics[i].name);
+		if (!strncmp(of, name, length) && !strcmp(of + length, SN_METRIC_CALLS_SUFFIX))
+			return i;
+	}
+	return SONDE_NONE;
+}
+
+const char *sonde_db_metric_counts(const struct sonde_db *db, uint32_t metric)
+{
+	if (metric < db->metric_count && db->metrics[metric].period)
+		return "samples";
+	if (metric < db->metric_count &&
+	    !strcmp(sonde_db_string(db, db->metrics[metric].source), "hpctoolkit"))
+		return "sums"; /* its databases do not say of how many values a sum is */
+	return sonde_db_metric_calls(db, metric) == SONDE_NONE ? "events" : "calls";
 }
 
 const char *sonde_profile_kind_name(uint32_t kind)

@@ -26,8 +26,8 @@ double sn_formula_part_of(const struct sonde_db_stat *stat, enum sn_formula_part
 	return NAN;
 }
 
-static const struct sonde_db_stat *stat_of(const struct sn_formula_place *place,
-					   const struct sn_formula_step *step, bool is_exclusive)
+static const struct sonde_db_stat *set_of(const struct sn_formula_place *place,
+					  const struct sn_formula_step *step, bool is_exclusive)
 {
 	switch (step->scope) {
 	case SN_SCOPE_INCLUSIVE:
@@ -40,6 +40,18 @@ static const struct sonde_db_stat *stat_of(const struct sn_formula_place *place,
 		break;
 	}
 	return is_exclusive ? place->exclusive[step->input] : place->inclusive[step->input];
+}
+
+/* The set that a part is taken of. Inclusive times of calls that contain each other are added up,
+ * but count and mean are of the calls. */
+static const struct sonde_db_stat *stat_of(const struct sn_formula_place *place,
+					   const struct sn_formula_step *step, bool is_exclusive)
+{
+	bool is_inclusive = step->scope == SN_SCOPE_INCLUSIVE ||
+			    (step->scope == SN_SCOPE_PLACE && !is_exclusive);
+	if (is_inclusive && step->part != SN_PART_SUM && place->calls[step->input])
+		return place->calls[step->input];
+	return set_of(place, step, is_exclusive);
 }
 
 static double compare(enum sn_formula_operation operation, double a, double b)
@@ -155,7 +167,7 @@ static bool has_any(const struct sn_formula *formula, const struct sn_formula_pl
 		const struct sn_formula_step *step = formula->steps + i;
 		if (step->operation != SN_DO_METRIC)
 			continue;
-		const struct sonde_db_stat *stat = stat_of(place, step, is_exclusive);
+		const struct sonde_db_stat *stat = set_of(place, step, is_exclusive);
 		if (stat && stat->count > 0)
 			return true;
 	}
@@ -173,9 +185,13 @@ double sn_formula_evaluate(const struct sn_formula *formula, const struct sn_for
 double sn_formula_at_context(const struct sn_formula *formula, const struct sonde_db *db,
 			     uint32_t context, bool is_exclusive)
 {
-	struct sonde_db_summary summaries[SN_FORMULA_INPUTS_MAX];
+	struct sonde_db_summary summaries[SN_FORMULA_INPUTS_MAX], calls[SN_FORMULA_INPUTS_MAX];
 	struct sn_formula_place place = {0};
 	for (uint32_t i = 0; i < formula->input_count; i++) {
+		uint32_t of_calls = sonde_db_metric_calls(db, formula->inputs[i]);
+		sonde_db_summary(db, context, of_calls, &calls[i]);
+		if (of_calls != SONDE_NONE)
+			place.calls[i] = &calls[i].exclusive;
 		if (!sonde_db_summary(db, context, formula->inputs[i], &summaries[i]))
 			continue;
 		place.inclusive[i] = &summaries[i].inclusive;

@@ -68,6 +68,8 @@ struct sn_formula_place {
 	const struct sonde_db_stat *inclusive[SN_FORMULA_INPUTS_MAX];
 	const struct sonde_db_stat *exclusive[SN_FORMULA_INPUTS_MAX];
 	const struct sonde_db_stat *across[SN_FORMULA_INPUTS_MAX];
+	/* The lengths of calls (sonde_db_metric_calls); NULL where the metric has none. */
+	const struct sonde_db_stat *calls[SN_FORMULA_INPUTS_MAX];
 };
 /* NaN: empty. It is empty as well where none of its metrics has a value. MT: safe. */
 double sn_formula_evaluate(const struct sn_formula *formula, const struct sn_formula_place *place,

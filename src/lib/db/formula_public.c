@@ -62,11 +62,12 @@ double sonde_formula_value(const struct sonde_formula *formula, uint32_t context
 	return sn_formula_at_context(formula->formula, formula->db, context, is_exclusive);
 }
 
-/* An input's summaries, gone through once by ascending context. */
+/* An input's summaries, gone through once by ascending context, and those of its calls. */
 struct cursor {
-	struct sonde_db_summary_plane plane;
-	size_t position;
-	struct sonde_db_stat stats[SONDE_DB_SCOPES];
+	struct sonde_db_summary_plane plane, calls_plane;
+	size_t position, calls_position;
+	bool has_calls;
+	struct sonde_db_stat stats[SONDE_DB_SCOPES], calls;
 };
 
 static bool advance(struct cursor *cursor, uint32_t context, bool needs_across)
@@ -82,17 +83,36 @@ static bool advance(struct cursor *cursor, uint32_t context, bool needs_across)
 	return true;
 }
 
+static struct cursor cursor_of(const struct sonde_db *db, uint32_t metric)
+{
+	uint32_t calls = sonde_db_metric_calls(db, metric);
+	return (struct cursor){.plane = sonde_db_summary_plane(db, metric),
+			       .calls_plane = sonde_db_summary_plane(db, calls),
+			       .has_calls = calls != SONDE_NONE};
+}
+
+/* The calls of a context; NULL where the metric has none anywhere. */
+static const struct sonde_db_stat *calls_at(struct cursor *cursor, uint32_t context)
+{
+	cursor->calls = (struct sonde_db_stat){0};
+	if (cursor->calls_position < cursor->calls_plane.count &&
+	    cursor->calls_plane.contexts[cursor->calls_position] == context)
+		sonde_db_summary_stat(&cursor->calls_plane, cursor->calls_position++,
+				      SONDE_DB_EXCLUSIVE, &cursor->calls);
+	return cursor->has_calls ? &cursor->calls : NULL;
+}
+
 void sonde_formula_values(const struct sonde_formula *formula, bool is_exclusive, double *values)
 {
 	const struct sn_formula *f = formula->formula;
 	struct cursor cursors[SN_FORMULA_INPUTS_MAX];
 	for (uint32_t i = 0; i < f->input_count; i++)
-		cursors[i] =
-		    (struct cursor){.plane = sonde_db_summary_plane(formula->db, f->inputs[i])};
+		cursors[i] = cursor_of(formula->db, f->inputs[i]);
 	uint32_t count = sonde_db_context_count(formula->db);
 	for (uint32_t context = 0; context < count; context++) {
 		struct sn_formula_place place = {0};
 		for (uint32_t i = 0; i < f->input_count; i++) {
+			place.calls[i] = calls_at(&cursors[i], context);
 			if (!advance(&cursors[i], context, f->needs_across))
 				continue;
 			place.inclusive[i] = &cursors[i].stats[SONDE_DB_INCLUSIVE];
@@ -107,22 +127,26 @@ void sonde_formula_values(const struct sonde_formula *formula, bool is_exclusive
 /* The inputs' statistics at each of `count` places: contexts or profiles. */
 struct grid {
 	size_t count;
-	struct sonde_db_stat *inclusive, *exclusive; /* [input * count + place]; owned */
+	/* [input * count + place]; owned. calls: of inputs that have them, else zero */
+	struct sonde_db_stat *inclusive, *exclusive, *calls;
+	bool has_calls[SN_FORMULA_INPUTS_MAX];
 };
 
 static int grid_init(struct grid *grid, const struct sn_formula *formula, size_t count)
 {
 	size_t cells = formula->input_count * count + 1;
-	grid->count = count;
+	*grid = (struct grid){.count = count};
 	grid->inclusive = calloc(cells, sizeof(*grid->inclusive));
 	grid->exclusive = calloc(cells, sizeof(*grid->exclusive));
-	return grid->inclusive && grid->exclusive ? 0 : SN_ERR_MEMORY;
+	grid->calls = calloc(cells, sizeof(*grid->calls));
+	return grid->inclusive && grid->exclusive && grid->calls ? 0 : SN_ERR_MEMORY;
 }
 
 static void grid_release(struct grid *grid)
 {
 	free(grid->inclusive);
 	free(grid->exclusive);
+	free(grid->calls);
 }
 
 static void grid_evaluate(const struct grid *grid, const struct sn_formula *formula,
@@ -135,6 +159,8 @@ static void grid_evaluate(const struct grid *grid, const struct sn_formula *form
 			const struct sonde_db_stat *inclusive =
 			    &grid->inclusive[i * grid->count + at];
 			double sum = inclusive->sum;
+			if (grid->has_calls[i])
+				place.calls[i] = &grid->calls[i * grid->count + at];
 			if (inclusive->count <= 0)
 				continue;
 			across[i] = (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
@@ -146,15 +172,19 @@ static void grid_evaluate(const struct grid *grid, const struct sn_formula *form
 	}
 }
 
+static void load_plane(struct sonde_db_plane plane, struct sonde_db_stat *stats)
+{
+	for (size_t i = 0; i < plane.count; i++)
+		sonde_db_plane_stat(&plane, i, &stats[plane.ids[i]]);
+}
+
 /* One input's own values in a profile, carried up to the contexts above. */
 static void load_profile(const struct sonde_db *db, uint32_t profile, uint32_t metric,
 			 struct sonde_db_stat *inclusive, struct sonde_db_stat *exclusive)
 {
 	struct sonde_db_plane plane = sonde_db_profile_plane(db, profile, metric);
-	for (size_t i = 0; i < plane.count; i++) {
-		sonde_db_plane_stat(&plane, i, &exclusive[plane.ids[i]]);
-		inclusive[plane.ids[i]] = exclusive[plane.ids[i]];
-	}
+	load_plane(plane, exclusive);
+	load_plane(plane, inclusive);
 	for (uint32_t c = sonde_db_context_count(db); c-- > 1;)
 		if (inclusive[c].count > 0)
 			sonde_db_stat_merge(&inclusive[sonde_db_context(db, c)->parent],
@@ -169,9 +199,14 @@ int sonde_formula_profile_values(const struct sonde_formula *formula, uint32_t p
 	if (profile >= sonde_db_profile_count(formula->db))
 		return SN_ERR_ARGUMENT;
 	int code = grid_init(&grid, f, sonde_db_context_count(formula->db));
-	for (uint32_t i = 0; i < f->input_count && code == 0; i++)
+	for (uint32_t i = 0; i < f->input_count && code == 0; i++) {
+		uint32_t calls = sonde_db_metric_calls(formula->db, f->inputs[i]);
+		grid.has_calls[i] = calls != SONDE_NONE;
 		load_profile(formula->db, profile, f->inputs[i], grid.inclusive + i * grid.count,
 			     grid.exclusive + i * grid.count);
+		load_plane(sonde_db_profile_plane(formula->db, profile, calls),
+			   grid.calls + i * grid.count);
+	}
 	if (code == 0)
 		grid_evaluate(&grid, f, is_exclusive, values);
 	grid_release(&grid);
@@ -202,9 +237,14 @@ int sonde_formula_context_values(const struct sonde_formula *formula, uint32_t c
 	if (context >= sonde_db_context_count(formula->db))
 		return SN_ERR_ARGUMENT;
 	int code = grid_init(&grid, f, sonde_db_profile_count(formula->db));
-	for (uint32_t i = 0; i < f->input_count && code == 0; i++)
+	for (uint32_t i = 0; i < f->input_count && code == 0; i++) {
+		uint32_t calls = sonde_db_metric_calls(formula->db, f->inputs[i]);
+		grid.has_calls[i] = calls != SONDE_NONE;
 		load_context(formula->db, context, f->inputs[i], grid.inclusive + i * grid.count,
 			     grid.exclusive + i * grid.count);
+		load_plane(sonde_db_context_row(formula->db, context, calls),
+			   grid.calls + i * grid.count);
+	}
 	if (code == 0)
 		grid_evaluate(&grid, f, is_exclusive, values);
 	grid_release(&grid);

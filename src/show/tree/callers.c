@@ -65,6 +65,31 @@ static void add_pair(const struct sn_tree *tree, const struct sn_callers_pair *p
 		sonde_db_stat_merge(&values[m].exclusive, &from->exclusive);
 		if (pair->is_outermost)
 			sonde_db_stat_merge(&values[m].inclusive, &from->inclusive);
+		sn_value_add_calls(&values[m], from);
+	}
+}
+
+/* Values of nothing, with room for calls where the metric has them. 0 or SN_ERR_MEMORY. */
+static int clear_values(struct sn_callers *callers, struct sn_tree_value *values)
+{
+	const struct sn_tree *tree = callers->tree;
+	for (uint32_t m = 0; m < tree->metric_count; m++) {
+		values[m] = (struct sn_tree_value){0};
+		if (tree->values[m][0].calls &&
+		    !(values[m].calls = sn_arena_array(&callers->arena, struct sonde_db_stat, 1)))
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+static void copy_values(const struct sn_tree *tree, struct sn_tree_value *to,
+			const struct sn_tree_value *from)
+{
+	for (uint32_t m = 0; m < tree->metric_count; m++) {
+		to[m].inclusive = from[m].inclusive;
+		to[m].exclusive = from[m].exclusive;
+		if (to[m].calls && from[m].calls)
+			*to[m].calls = *from[m].calls;
 	}
 }
 
@@ -79,10 +104,10 @@ static int sum_from_end(struct sn_callers *callers, size_t first, size_t count)
 		return SN_ERR_MEMORY;
 	for (size_t i = count; i-- > 0;) {
 		struct sn_tree_value *sum = callers->sums + (first + i) * metrics;
+		if (clear_values(callers, sum))
+			return SN_ERR_MEMORY;
 		if (i + 1 < count)
-			memcpy(sum, sum + metrics, metrics * sizeof(*sum));
-		else
-			memset(sum, 0, metrics * sizeof(*sum));
+			copy_values(callers->tree, sum, sum + metrics);
 		add_pair(callers->tree, callers->pairs + first + i, sum);
 	}
 	return 0;
@@ -107,12 +132,13 @@ static int add_entry(struct sn_callers *callers, uint32_t parent, size_t first, 
 	};
 	struct sn_callers_entry *entry = &callers->entries[id];
 	struct sn_tree_value *values = &callers->values[(size_t)id * metrics];
-	memset(values, 0, metrics * sizeof(*values));
+	if (clear_values(callers, values))
+		return SN_ERR_MEMORY;
 	entry->is_long = level ? callers->entries[parent].is_long : pairs[count - 1].length > LONG;
 	if (entry->is_long && !level && sum_from_end(callers, first, count) != 0)
 		return SN_ERR_MEMORY;
 	if (entry->is_long)
-		memcpy(values, callers->sums + first * metrics, metrics * sizeof(*values));
+		copy_values(tree, values, callers->sums + first * metrics);
 	for (size_t i = 0; i < count && !entry->is_long; i++)
 		add_pair(tree, pairs + i, values);
 	return 0;

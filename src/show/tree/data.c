@@ -27,11 +27,14 @@ void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat)
 			{"imbalance", mean > 0 ? stat->max / mean - 1 : 0});
 }
 
-static void put_stat(struct sn_json *json, const char *key, const struct sonde_db_stat *stat)
+void sn_view_json_value(struct sn_json *json, const struct sn_tree_value *value)
 {
-	sn_json_open(json, key, '{');
-	sn_view_json_stat(json, stat);
-	sn_json_end(json, '}');
+	const struct sonde_db_stat *counted = sn_value_counted(value);
+	sn_json_numbers(json, {"count", counted->count}, {"sum", value->inclusive.sum});
+	if (counted->count > 0)
+		sn_json_numbers(json, {"min", counted->min}, {"max", counted->max},
+				{"mean", sonde_db_stat_mean(counted)},
+				{"std", sonde_db_stat_deviation(counted)});
 }
 
 /* {"inclusive": 0.42, "exclusive": 0.4}; what is empty is not there. */
@@ -56,8 +59,12 @@ static void write_values(const struct sn_view *view, struct sn_json *json, const
 		if (values[m].inclusive.count == 0 && values[m].exclusive.count == 0)
 			continue;
 		sn_json_open(json, sn_view_metric_name(view, m), '{');
-		put_stat(json, "inclusive", &values[m].inclusive);
-		put_stat(json, "exclusive", &values[m].exclusive);
+		sn_json_open(json, "inclusive", '{');
+		sn_view_json_value(json, &values[m]);
+		sn_json_end(json, '}');
+		sn_json_open(json, "exclusive", '{');
+		sn_view_json_stat(json, &values[m].exclusive);
+		sn_json_end(json, '}');
 		sn_json_end(json, '}');
 	}
 	for (uint32_t f = 0; f < view->formula_count; f++)
@@ -144,7 +151,8 @@ int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error)
 		const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[m]);
 		sn_json_begin(json, '{');
 		sn_json_texts(json, {"name", sonde_db_string(view->db, metric->name)},
-			      {"unit", sonde_db_string(view->db, metric->unit)});
+			      {"unit", sonde_db_string(view->db, metric->unit)},
+			      {"counts", sonde_db_metric_counts(view->db, view->metrics[m])});
 		sn_json_end(json, '}');
 	}
 	for (uint32_t f = 0; f < view->formula_count; f++) {
@@ -230,9 +238,9 @@ static int add_csv_row(struct sn_row_sink *sink, const struct sn_row *row)
 	for (uint32_t m = 0; m < self->view->metric_count; m++) {
 		char text[SN_NUMBER_CHARS];
 		const struct sn_tree_value *value = &row->values[m];
-		const double cells[] = {value->inclusive.sum, value->exclusive.sum,
-					value->inclusive.count, value->inclusive.min,
-					value->inclusive.max};
+		const struct sonde_db_stat *counted = sn_value_counted(value);
+		const double cells[] = {value->inclusive.sum, value->exclusive.sum, counted->count,
+					counted->min, counted->max};
 		for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
 			fprintf(self->out, ",%s", sn_number_exact(cells[i], text));
 	}

@@ -34,6 +34,10 @@ static void visit(struct pass *pass, uint32_t node)
 	struct sn_flat *flat = pass->flat;
 	uint32_t frame = tree->nodes[node].frame, group = pass->groups->of_frame[frame];
 	uint32_t row = node == 0 ? SONDE_NONE : pass->owner[tree->nodes[node].parent];
+	/* what is called in a file calls others there: a call would count within another */
+	bool is_called = pass->groups->grouping != SN_GROUP_FILE &&
+			 pass->groups->grouping != SN_GROUP_MODULE &&
+			 pass->groups->grouping != SN_GROUP_KIND;
 	if (group != SONDE_NONE) {
 		row = row_for(pass, group, frame);
 		bool is_outermost = node >= pass->open_until[row];
@@ -42,6 +46,8 @@ static void visit(struct pass *pass, uint32_t node)
 		for (uint32_t m = 0; is_outermost && m < tree->metric_count; m++)
 			sonde_db_stat_merge(&flat->values[m][row].inclusive,
 					    &tree->values[m][node].inclusive);
+		for (uint32_t m = 0; is_called && m < tree->metric_count; m++)
+			sn_value_add_calls(&flat->values[m][row], &tree->values[m][node]);
 	}
 	pass->owner[node] = row;
 	for (uint32_t m = 0; m < tree->metric_count; m++) {
@@ -81,6 +87,19 @@ static void drop_empty_rows(struct pass *pass)
 	}
 }
 
+static int make_room_for_calls(struct pass *pass, uint32_t position)
+{
+	uint32_t groups = pass->groups->count;
+	struct sn_tree_value *values = pass->flat->values[position];
+	struct sonde_db_stat *calls =
+	    sn_arena_array(&pass->flat->arena, struct sonde_db_stat, groups);
+	if (!values || !calls)
+		return SN_ERR_MEMORY;
+	for (uint32_t row = 0; row < groups; row++)
+		values[row].calls = calls + row;
+	return 0;
+}
+
 static int allocate(struct pass *pass)
 {
 	struct sn_flat *flat = pass->flat;
@@ -91,8 +110,11 @@ static int allocate(struct pass *pass)
 	flat->values = sn_arena_array(kept, struct sn_tree_value *, flat->metric_count);
 	flat->outside = sn_arena_array(kept, struct sonde_db_stat, flat->metric_count);
 	flat->row_of_frame = sn_arena_array(kept, uint32_t, sonde_db_frame_count(pass->tree->db));
-	for (uint32_t m = 0; m < flat->metric_count && flat->values; m++)
+	for (uint32_t m = 0; m < flat->metric_count && flat->values && !kept->failed; m++) {
 		flat->values[m] = sn_arena_array(kept, struct sn_tree_value, groups);
+		if (pass->tree->values[m][0].calls && make_room_for_calls(pass, m))
+			return SN_ERR_MEMORY;
+	}
 	pass->row_of = sn_arena_array(&pass->arena, uint32_t, groups);
 	pass->open_until = sn_arena_array(&pass->arena, uint32_t, groups);
 	pass->owner = sn_arena_array(&pass->arena, uint32_t, pass->tree->node_count);

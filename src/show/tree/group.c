@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { KEY_FIELDS = 6 };
+enum { KEY_FIELDS = 8 };
 
 struct key {
 	uint32_t fields[KEY_FIELDS];
@@ -24,8 +24,30 @@ static struct key function_key(const struct sonde_db_frame *frame)
 	uint32_t kind = is_native(frame) ? SN_FRAME_NATIVE : frame->kind;
 	uint32_t flags = frame->flags & (SN_FRAME_BACKWARD | SN_FRAME_ITERATION);
 	uint32_t file = frame->kind == SN_FRAME_PYTHON ? frame->file : SONDE_NONE;
-	return (struct key){
-	    {kind | flags << 8, frame->name, frame->module, file, frame->function_line, 0}};
+	struct key key = {
+	    {kind | flags << 8, frame->name, frame->module, file, frame->function_line}};
+	/* code without a symbol has nothing but its address */
+	if (frame->name == SONDE_NONE) {
+		key.fields[6] = (uint32_t)frame->offset;
+		key.fields[7] = (uint32_t)(frame->offset >> 32);
+	}
+	return key;
+}
+
+/* Some tools have lines that were called: they stand for the function that nobody named. */
+bool sn_frame_lies_in_function(const struct sonde_db_frame *frame)
+{
+	switch (frame->kind) {
+	case SN_FRAME_LOOP:
+	case SN_FRAME_GPU_LOOP:
+		return true;
+	case SN_FRAME_LINE:
+	case SN_FRAME_GPU_LINE:
+	case SN_FRAME_GPU_INSTRUCTION:
+		return !(frame->flags & SN_FRAME_CALLED);
+	default:
+		return false;
+	}
 }
 
 static struct key line_key(const struct sonde_db_frame *frame)
@@ -53,7 +75,7 @@ static bool make_key(const struct sonde_db *db, enum sn_grouping grouping, uint3
 		return true;
 	case SN_GROUP_FUNCTION:
 		*key = function_key(frame);
-		return frame->kind != SN_FRAME_LOOP;
+		return !sn_frame_lies_in_function(frame);
 	case SN_GROUP_LINE:
 		*key = line_key(frame);
 		return true;

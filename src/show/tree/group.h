@@ -11,7 +11,9 @@
 
 enum sn_grouping {
 	SN_GROUP_AUTO,	      /* Python by line, all else by function */
-	SN_GROUP_FUNCTION,    /* an inlined function and its out-of-line copies are one; no loops */
+	/* An inlined function and its out-of-line copies are one; loops, lines and instructions that
+	 * lie in a function are its. */
+	SN_GROUP_FUNCTION,
 	SN_GROUP_LINE,	      /* function and line, where the line is known */
 	SN_GROUP_INSTRUCTION, /* every frame for itself */
 	/* The following leave frames out: their cost belongs to the nearest frame above that is in.
@@ -37,5 +39,8 @@ struct sn_groups {
 int sn_groups_init(struct sn_groups *groups, const struct sonde_db *db, enum sn_grouping grouping,
 		   struct sn_error *error);
 void sn_groups_release(struct sn_groups *groups);
+
+/* Whether it is a part of the function above it: a loop, or a line or instruction in it. */
+bool sn_frame_lies_in_function(const struct sonde_db_frame *frame);
 
 #endif

@@ -30,9 +30,42 @@ static void add_row(struct reading *reading, uint32_t context, uint32_t column)
 	}
 }
 
+/* Those of the place itself. */
+static void add_calls(struct reading *reading, uint32_t context, uint32_t column)
+{
+	const struct sn_view *view = reading->view;
+	uint32_t calls = sonde_db_metric_calls(view->db, view->metrics[column]);
+	struct sonde_db_plane row = sonde_db_context_row(view->db, context, calls);
+	for (size_t i = 0; i < row.count; i++) {
+		struct sonde_db_stat stat;
+		sonde_db_plane_stat(&row, i, &stat);
+		sonde_db_stat_merge(
+		    reading->all[(size_t)row.ids[i] * reading->columns + column].calls, &stat);
+	}
+}
+
+/* 0 or SN_ERR_MEMORY. */
+static int make_room_for_calls(struct reading *reading, struct sn_arena *arena)
+{
+	const struct sn_view *view = reading->view;
+	uint32_t profiles = sonde_db_profile_count(view->db);
+	for (uint32_t column = 0; column < reading->columns; column++) {
+		if (sonde_db_metric_calls(view->db, view->metrics[column]) == SONDE_NONE)
+			continue;
+		struct sonde_db_stat *calls =
+		    sn_arena_array(arena, struct sonde_db_stat, profiles);
+		for (uint32_t p = 0; calls && p < profiles; p++)
+			reading->all[(size_t)p * reading->columns + column].calls = calls + p;
+	}
+	return arena->failed ? SN_ERR_MEMORY : 0;
+}
+
 static void add_place(struct reading *reading)
 {
 	const struct sn_view *view = reading->view;
+	for (uint32_t i = 0; i < view->place->count; i++)
+		for (uint32_t column = 0; column < reading->columns; column++)
+			add_calls(reading, view->place->contexts[i], column);
 	for (uint32_t i = 0; i < view->place->count; i++) {
 		uint32_t context = view->place->contexts[i];
 		uint32_t end =
@@ -54,8 +87,8 @@ static void keep_measured(struct sn_spread *spread, const struct reading *readin
 			continue;
 		struct sn_tree_value *to = &spread->values[(size_t)spread->count * columns];
 		for (uint32_t column = 0; column < columns; column++)
-			to[column] =
-			    (struct sn_tree_value){from[column].inclusive, from[column].inclusive};
+			to[column] = (struct sn_tree_value){
+			    from[column].inclusive, from[column].inclusive, from[column].calls};
 		sn_view_derive(view, to, NULL,
 			       &spread->derived[(size_t)spread->count * view->formula_count]);
 		spread->profiles[spread->count++] = p;
@@ -166,7 +199,8 @@ int sn_spread_init(struct sn_spread *spread, const struct sn_view *view, struct 
 	spread->values = sn_arena_array(arena, struct sn_tree_value, profiles * columns);
 	spread->derived = sn_arena_array(arena, struct sn_derived, profiles * view->formula_count);
 	spread->metrics = sn_arena_array(arena, struct sn_spread_summary, view->metric_count);
-	int code = arena->failed ? sn_fail_memory(error) : 0;
+	int code = arena->failed || make_room_for_calls(&reading, arena) ? sn_fail_memory(error)
+									 : 0;
 	if (code == 0)
 		add_place(&reading);
 	if (code == 0 && sonde_db_damage(view->db))

@@ -86,12 +86,12 @@ static void put_row(struct sn_json *json, const struct sn_spread *spread, uint32
 	put_who(json, view->db, spread->profiles[i]);
 	sn_json_open(json, "values", '{');
 	for (uint32_t m = 0; m < view->metric_count; m++) {
-		const struct sonde_db_stat *stat =
-		    &spread->values[(size_t)i * sn_view_columns(view) + m].inclusive;
-		if (stat->count == 0)
+		const struct sn_tree_value *value =
+		    &spread->values[(size_t)i * sn_view_columns(view) + m];
+		if (value->inclusive.count == 0)
 			continue;
 		sn_json_open(json, sn_view_metric_name(view, m), '{');
-		sn_view_json_stat(json, stat);
+		sn_view_json_value(json, value);
 		sn_json_end(json, '}');
 	}
 	for (uint32_t f = 0; f < view->formula_count; f++) {
@@ -144,11 +144,12 @@ static void write_csv_row(const struct sn_spread *spread, uint32_t i, FILE *out)
 	fprintf(out, ",%d,%llu,%llu", profile->rank, (unsigned long long)profile->pid,
 		(unsigned long long)profile->tid);
 	for (uint32_t m = 0; m < view->metric_count; m++) {
-		const struct sonde_db_stat *stat =
-		    &spread->values[(size_t)i * sn_view_columns(view) + m].inclusive;
-		const double cells[] = {stat->sum, stat->count, stat->min, stat->max};
+		const struct sn_tree_value *value =
+		    &spread->values[(size_t)i * sn_view_columns(view) + m];
+		const struct sonde_db_stat *stat = sn_value_counted(value);
+		const double cells[] = {value->inclusive.sum, stat->count, stat->min, stat->max};
 		for (size_t c = 0; c < sizeof(cells) / sizeof(*cells); c++)
-			sn_view_csv_cell(out, stat->count > 0 ? cells[c] : (double)NAN);
+			sn_view_csv_cell(out, value->inclusive.count > 0 ? cells[c] : (double)NAN);
 	}
 	for (uint32_t f = 0; f < view->formula_count; f++)
 		sn_view_csv_cell(out,

@@ -45,25 +45,22 @@ static int compare_rows(const void *left, const void *right, void *argument)
 /* Counts mean something to people where every event was measured. */
 static bool shows_counts(const struct sn_view *view)
 {
-	return sonde_db_metric(view->db, view->metrics[0])->period == 0;
+	const char *counts = sonde_db_metric_counts(view->db, view->metrics[0]);
+	return strcmp(counts, "calls") == 0 || strcmp(counts, "events") == 0;
 }
 
-/* Operators and regions hold others of their kind: only their own events are their calls. */
-static bool holds_its_kind(const struct sn_view *view)
-{
-	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[0]);
-	const char *name = sonde_db_string(view->db, metric->name);
-	return strcmp(name, "operator-time") == 0 || strcmp(name, "region-time") == 0;
-}
-
+/* What is no call itself has none. */
 static void print_counts(const struct sn_view *view, const struct sn_tree_value *value,
 			 struct sn_text_table *table)
 {
-	double events = value->inclusive.count;
-	if (holds_its_kind(view) && value->exclusive.count > 0)
-		events = value->exclusive.count;
-	sn_text_table_cell(table, sn_number_text(events, "1").text);
-	sn_text_cell(view, 0, events ? value->inclusive.sum / events : 0, table);
+	const struct sonde_db_stat *counted = sn_value_counted(value);
+	if (counted->count > 0) {
+		sn_text_table_cell(table, sn_number_text(counted->count, "1").text);
+		sn_text_cell(view, 0, sonde_db_stat_mean(counted), table);
+	} else {
+		sn_text_table_cell(table, "-");
+		sn_text_table_cell(table, "-");
+	}
 }
 
 static struct sn_text_table print_flat_heads(const struct sn_view *view,
@@ -75,7 +72,7 @@ static struct sn_text_table print_flat_heads(const struct sn_view *view,
 	sn_text_table_column(&table, "total%", 6);
 	sn_text_table_column(&table, "total", 9);
 	if (shows_counts(view)) {
-		sn_text_table_column(&table, "count", 9);
+		sn_text_table_column(&table, sonde_db_metric_counts(view->db, view->metrics[0]), 9);
 		sn_text_table_column(&table, "mean", 9);
 	}
 	sn_text_columns(view, 1, &table);

@@ -58,6 +58,9 @@ static bool is_folded(const struct builder *builder, uint32_t frame)
 	if (builder->request->fold_loops &&
 	    sonde_db_frame(builder->tree->db, frame)->kind == SN_FRAME_LOOP)
 		return true;
+	if (builder->request->fold_lines &&
+	    sn_frame_lies_in_function(sonde_db_frame(builder->tree->db, frame)))
+		return true;
 	return builder->groups.of_frame[frame] == SONDE_NONE;
 }
 
@@ -137,31 +140,67 @@ static void add_exclusive(struct builder *builder, struct sn_tree_value *values,
 		sonde_db_stat_merge(&values[builder->node_of[context]].exclusive, stat);
 }
 
+/* A context that has no node of its own is no call of the node it is folded into. */
+static void add_calls(struct builder *builder, struct sn_tree_value *values, uint32_t context,
+		      const struct sonde_db_stat *stat)
+{
+	bool is_folded_in =
+	    context > 0 &&
+	    is_folded(builder, sonde_db_context(builder->tree->db, context)->frame);
+	if (!is_folded_in && (!builder->keep || builder->keep[context]))
+		sonde_db_stat_merge(values[builder->node_of[context]].calls, stat);
+}
+
+typedef void add_value(struct builder *builder, struct sn_tree_value *values, uint32_t context,
+		       const struct sonde_db_stat *stat);
+
+/* Exclusive values of a metric, of all profiles or those that count. */
+static void visit_values(struct builder *builder, uint32_t metric, struct sn_tree_value *values,
+			 add_value *add)
+{
+	const struct sonde_db *db = builder->tree->db;
+	const bool *profiles = builder->request->profiles;
+	struct sonde_db_stat stat;
+	if (!profiles) {
+		struct sonde_db_summary_plane plane = sonde_db_summary_plane(db, metric);
+		for (size_t i = 0; i < plane.count; i++) {
+			sonde_db_summary_stat(&plane, i, SONDE_DB_EXCLUSIVE, &stat);
+			if (stat.count > 0)
+				add(builder, values, plane.contexts[i], &stat);
+		}
+		return;
+	}
+	for (uint32_t p = 0; p < sonde_db_profile_count(db); p++) {
+		struct sonde_db_plane plane = {0};
+		if (profiles[p])
+			plane = sonde_db_profile_plane(db, p, metric);
+		for (size_t i = 0; i < plane.count; i++) {
+			sonde_db_plane_stat(&plane, i, &stat);
+			add(builder, values, plane.ids[i], &stat);
+		}
+	}
+}
+
+static int load_calls(struct builder *builder, uint32_t metric, struct sn_tree_value *values)
+{
+	struct sn_tree *tree = builder->tree;
+	uint32_t calls = sonde_db_metric_calls(tree->db, metric);
+	if (calls == SONDE_NONE)
+		return 0;
+	struct sonde_db_stat *all =
+	    sn_arena_array(&tree->arena, struct sonde_db_stat, tree->node_count);
+	if (!all)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < tree->node_count; i++)
+		values[i].calls = all + i;
+	visit_values(builder, calls, values, add_calls);
+	return 0;
+}
+
 static void load_values(struct builder *builder, uint32_t metric, struct sn_tree_value *values)
 {
 	struct sn_tree *tree = builder->tree;
-	const bool *profiles = builder->request->profiles;
-	if (!profiles) {
-		struct sonde_db_summary_plane plane = sonde_db_summary_plane(tree->db, metric);
-		for (size_t i = 0; i < plane.count; i++) {
-			struct sonde_db_stat stat;
-			sonde_db_summary_stat(&plane, i, SONDE_DB_EXCLUSIVE, &stat);
-			if (stat.count > 0)
-				add_exclusive(builder, values, plane.contexts[i], &stat);
-		}
-	} else {
-		uint32_t count = sonde_db_profile_count(tree->db);
-		for (uint32_t p = 0; p < count; p++) {
-			struct sonde_db_plane plane = {0};
-			if (profiles[p])
-				plane = sonde_db_profile_plane(tree->db, p, metric);
-			for (size_t i = 0; i < plane.count; i++) {
-				struct sonde_db_stat stat;
-				sonde_db_plane_stat(&plane, i, &stat);
-				add_exclusive(builder, values, plane.ids[i], &stat);
-			}
-		}
-	}
+	visit_values(builder, metric, values, add_exclusive);
 	for (uint32_t i = tree->node_count; i-- > 0;) {
 		sonde_db_stat_merge(&values[i].inclusive, &values[i].exclusive);
 		if (i != 0)
@@ -239,6 +278,8 @@ static int load_all_values(struct builder *builder)
 			return SN_ERR_MEMORY;
 		tree->metric_count = m + 1;
 		load_values(builder, tree->metrics[m], tree->values[m]);
+		if (load_calls(builder, tree->metrics[m], tree->values[m]))
+			return SN_ERR_MEMORY;
 	}
 	return 0;
 }

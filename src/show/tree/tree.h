@@ -25,7 +25,23 @@ struct sn_tree_node {
 struct sn_tree_value {
 	struct sonde_db_stat exclusive;
 	struct sonde_db_stat inclusive;
+	/* Lengths of the calls of what the node or row itself stands for; NULL where the metric's
+	 * values do not contain each other (sonde_db_metric_calls). */
+	struct sonde_db_stat *calls;
 };
+
+/* What count, mean, least, greatest and deviation are of, beside the inclusive sum: the calls, or
+ * all values here and below. */
+static inline const struct sonde_db_stat *sn_value_counted(const struct sn_tree_value *value)
+{
+	return value->calls ? value->calls : &value->inclusive;
+}
+/* Takes the calls of another value of the same metric into one that has room for them. */
+static inline void sn_value_add_calls(struct sn_tree_value *to, const struct sn_tree_value *from)
+{
+	if (to->calls && from->calls)
+		sonde_db_stat_merge(to->calls, from->calls);
+}
 
 /* A set of one number: a sum as the statistics of itself. */
 static inline struct sonde_db_stat sn_stat_of(double sum)
@@ -56,6 +72,8 @@ struct sn_tree_request {
 	bool needs_across;
 	/* What was measured in a loop is then its function's: no node is a loop. */
 	bool fold_loops;
+	/* Likewise lines and instructions. */
+	bool fold_lines;
 };
 
 int sn_tree_init(struct sn_tree *tree, const struct sonde_db *db,

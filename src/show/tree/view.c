@@ -125,6 +125,7 @@ void sn_view_derive(const struct sn_view *view, const struct sn_tree_value *valu
 				continue;
 			place.inclusive[i] = &values[column].inclusive;
 			place.exclusive[i] = &values[column].exclusive;
+			place.calls[i] = values[column].calls;
 			place.across[i] = across ? &across[column] : NULL;
 		}
 		derived[f].inclusive = sn_formula_evaluate(formula, &place, false);
@@ -149,7 +150,7 @@ double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *
 	}
 	const struct sn_tree_value *value = &values[view->sort_position];
 	if (view->sort == SN_SORT_COUNT)
-		return value->inclusive.count;
+		return sn_value_counted(value)->count;
 	return sorts_exclusive(view) ? value->exclusive.sum : value->inclusive.sum;
 }
 
@@ -178,6 +179,8 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 	    .profiles = view->profiles,
 	    /* callers are functions, not loops */
 	    .fold_loops = view->kind == SN_VIEW_BOTTOM_UP,
+	    .fold_lines =
+		view->kind == SN_VIEW_BOTTOM_UP && view->grouping == SN_GROUP_FUNCTION,
 	};
 	return sn_tree_init(tree, view->db, &request, error);
 }
@@ -402,6 +405,7 @@ static int rows_threads(struct rows *rows, struct sn_error *error)
 {
 	const struct sn_view *view = rows->view;
 	struct sonde_db_stat across[SN_COLUMNS_MAX]; /* this profile alone */
+	struct sonde_db_stat no_calls = {0};	     /* a thread is not called */
 	bool *keep;
 	int code = sn_query_select(view->where, view->where_count, view->db, &keep, error);
 	for (uint32_t p = 0; p < sonde_db_profile_count(view->db) && code == 0; p++) {
@@ -410,7 +414,9 @@ static int rows_threads(struct rows *rows, struct sn_error *error)
 		for (uint32_t m = 0; m < sn_view_columns(view); m++) {
 			struct sonde_db_stat value =
 			    profile_value(view->db, keep, p, view->metrics[m]);
-			rows->values[m] = (struct sn_tree_value){value, value};
+			bool has_calls = sonde_db_metric_calls(view->db, view->metrics[m]) != SONDE_NONE;
+			rows->values[m] =
+			    (struct sn_tree_value){value, value, has_calls ? &no_calls : NULL};
 			across[m] =
 			    value.count > 0 ? sn_stat_of(value.sum) : (struct sonde_db_stat){0};
 		}

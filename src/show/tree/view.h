@@ -138,7 +138,9 @@ int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t
 /* The name of a metric that is shown, as the database has it. */
 const char *sn_view_metric_name(const struct sn_view *view, uint32_t position);
 
-/* Statistics as members of an open object; those of profiles have how much they differ. */
+/* Statistics as members of an open object; those of profiles have how much they differ, those of a
+ * value are the inclusive sum and what is counted. */
+void sn_view_json_value(struct sn_json *json, const struct sn_tree_value *value);
 void sn_view_json_stat(struct sn_json *json, const struct sonde_db_stat *stat);
 void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat);
 /* A comma and a number; NAN: an empty cell. */

@@ -361,8 +361,8 @@ def test_the_table_counts_a_regions_own_events(tmp_path: Path) -> None:
     table = subprocess.run([program.SONDE, "report", tmp_path / "run.sdb", "--view", "flat", "--metric", "region-time"],
                            capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in table.splitlines()]
-    heading = next(row for row in rows if "count" in row)
-    assert heading[4] == "count"
+    heading = next(row for row in rows if "calls" in row)
+    assert heading[4] == "calls"
     counts = {name: [row for row in rows if name in row][0] for name in ("outer", "inner")}
     assert "7" in counts["outer"] and "42" not in counts["outer"]
     assert "35" in counts["inner"]

@@ -273,3 +273,39 @@ def test_library_that_cannot_be_loaded(sonde, tmp_path, library):
         pytest.skip(done.err)
     assert done.status == 128 and done.err_lines == [f"sonde: cannot read '{recording}': lib{library} cannot be loaded"]
     assert sonde("--version", LD_LIBRARY_PATH=str(tmp_path)).status == 0
+
+
+def flat(database: Path, *options: str) -> dict[str, float]:
+    """Own cost by function, as shares of all."""
+    rows = json.loads(run_sonde("report", database, "--view", "flat", "--format", "json", *options).out)["rows"]
+    found: dict[str, float] = {}
+    for row in rows:
+        for value in row["values"].values():
+            found[row["name"]] = found.get(row["name"], 0) + value["exclusive"]["sum"]
+    return {name: round(own / sum(found.values()), 9) for name, own in found.items() if own}
+
+
+def test_hpctoolkits_lines_add_up_to_functions(tmp_path, small_db):
+    """Its costs lie at lines in loops in functions; a table of functions has none of these."""
+    path = import_to(tmp_path / "back.sdb", export_to(tmp_path / "out", small_db))
+    rows = json.loads(run_sonde("report", path, "--view", "flat", "--format", "json").out)["rows"]
+    assert not {row["kind"] for row in rows} & {"line", "loop", "gpu-line", "gpu-loop"}
+    assert "(instructions)" not in run_sonde("report", path, "--view", "flat").out
+    expected, found = flat(small_db, "--metric", "cpu-time"), flat(path, "--metric", "CPUTIME (sec)")
+    native = {row["name"] for row in json.loads(run_sonde("report", small_db, "--view", "flat", "--format", "json").out)["rows"]
+              if row["kind"] == "native"}
+    assert native & expected.keys() and all(found[name] == expected[name] for name in native & expected.keys())
+    text = run_sonde("report", path, "--view", "bottom-up", "--granularity", "function")
+    assert text.status == 0 and "[line]" not in text.out
+
+
+@needs_data
+def test_code_without_symbols_keeps_its_addresses(tmp_path):
+    """Of a database without structure: each address is a row, and all of them are the whole."""
+    path = import_to(tmp_path / "nostruct.sdb", DATA / "dbase/loops-cputime-t.nostruct.d")
+    rows = json.loads(run_sonde("report", path, "--view", "flat", "--format", "json", "--metric", "CPUTIME (sec)").out)["rows"]
+    nameless = [row["values"]["CPUTIME (sec)"]["exclusive"]["sum"] for row in rows if not row["name"] and row["values"]]
+    assert len([own for own in nameless if own]) > 20
+    text = run_sonde("report", path, "--view", "flat", "--limit", "0").out
+    addresses = re.findall(r"testmeas-loops\+0x([0-9a-f]+)", text)
+    assert len(addresses) == len(set(addresses)) > 20

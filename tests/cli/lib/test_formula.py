@@ -52,7 +52,7 @@ def test_metrics_that_are_only_looked_at_are_not_shown(sonde, small_db):
     head = next(line for line in result.out.splitlines() if line.endswith("call paths"))
     assert head.split() == ["share", "total", "self", "n", "call", "paths"]
     report = json.loads(sonde("report", "--format", "json", "--metric", "n=count(gpu-time)", small_db).out)
-    assert report["metrics"] == [{"name": "gpu-time", "unit": "ns"},
+    assert report["metrics"] == [{"name": "gpu-time", "unit": "ns", "counts": "events"},
                                  {"name": "n", "unit": "1", "formula": 'count("gpu-time")'}]
 
 

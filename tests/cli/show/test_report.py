@@ -91,7 +91,8 @@ def sums(row: dict, metric: str = "cpu-time") -> tuple[float, float]:
 def test_json_has_every_context(sonde, small_db):
     result = sonde("report", "--format", "json", small_db)
     document = json.loads(result.out)
-    assert document["metrics"] == [{"name": "cpu-time", "unit": "ns"}, {"name": "gpu-time", "unit": "ns"}]
+    assert document["metrics"] == [{"name": "cpu-time", "unit": "ns", "counts": "samples"},
+                                   {"name": "gpu-time", "unit": "ns", "counts": "events"}]
     rows = document["rows"]
     assert [row["id"] for row in rows] == list(range(15))
     for row in rows:

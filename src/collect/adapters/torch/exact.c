@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exact operators, on request: a callback of PyTorch's own at the start and the end of every
- * operator. Each operator is a shadow frame while it runs, and its time without the operators
- * inside it is added to its context when it ends, so that counts are exact. It costs several times
- * what sampling does.
+ * operator. Each operator is a shadow frame while it runs. When it ends, its time without the
+ * operators inside it is added to its context, and the length of the whole call, so that counts are
+ * exact. It costs several times what sampling does.
  *
  * By default the same callback hears only of operators that no entry point on the stack names:
  * those that somebody else has registered, and all that are called boxed, as from Python's
@@ -22,7 +22,7 @@
 #include <string.h>
 
 static const char *(*name_of)(const void *function);
-static _Atomic uint32_t metric = SN_ID_NONE;
+static _Atomic uint32_t metric = SN_ID_NONE, calls_metric = SN_ID_NONE;
 static enum sn_torch_exactness exactness;
 static bool is_started;
 /* Whether the operator that this thread is about to announce has no name otherwise. */
@@ -58,6 +58,33 @@ void sn_torch_exact_link(struct sn_torch_thread *self, uint64_t sequence)
 		shadow->link = sn_torch_link(self->torch_id, sequence);
 }
 
+static void add_call(struct sn_thread *thread, uint32_t node, uint64_t length_ns)
+{
+	sn_cct_add(&thread->cct, node,
+		   sn_metric_once(&calls_metric, "operator-time" SN_METRIC_CALLS_SUFFIX, "ns",
+				  "torch", SN_METRIC_CALLS),
+		   length_ns);
+}
+
+/* A call that is over. An operator that does nothing but call another overload of itself is one
+ * call, as it is in PyTorch's own table; whether it calls anything else is known when it ends. */
+static void end_call(struct sn_thread *thread, const struct sn_shadow *shadow,
+		     struct sn_shadow *outer, uint64_t length_ns)
+{
+	if (outer && outer->again_node != SN_NODE_NONE) {
+		add_call(thread, outer->again_node, outer->again_ns);
+		outer->again_node = SN_NODE_NONE;
+	}
+	bool is_again = outer && outer->callees++ == 0 && outer->frame.id == shadow->frame.id &&
+			outer->frame.flags == shadow->frame.flags;
+	if (is_again) {
+		outer->again_node = shadow->node;
+		outer->again_ns = length_ns;
+	} else {
+		add_call(thread, shadow->node, length_ns);
+	}
+}
+
 void sn_torch_exact_pop(struct sn_torch_thread *self)
 {
 	struct sn_shadow *shadow = sn_shadow_pop(self->thread);
@@ -77,10 +104,12 @@ void sn_torch_exact_pop(struct sn_torch_thread *self)
 	if (shadow->node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_OPERATORS))
 		SN_TRACE_ADD(self->thread, .kind = SN_TRACE_INTERVAL, .context = shadow->node,
 			     .start_ns = shadow->start_ns, .end_ns = end_ns, .link = shadow->link);
-	if (shadow->node != SN_NODE_NONE)
-		sn_cct_add(&self->thread->cct, shadow->node, exact, own);
-	else
+	if (shadow->node == SN_NODE_NONE) {
 		sn_drop(self->thread, SN_DROP_SAMPLE_MEMORY, 1);
+		return;
+	}
+	sn_cct_add(&self->thread->cct, shadow->node, exact, own);
+	end_call(self->thread, shadow, outer, duration);
 }
 
 /* An address in the frame of the function that is the operator: the object that announces it. */
