@@ -14,6 +14,8 @@
 #include "base/text.h"
 #include "import/core/track_sink.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 uint32_t sn_perf_thread(struct sn_perf *perf, uint32_t pid, uint32_t tid)
@@ -368,6 +370,34 @@ static void close_file(struct sn_perf *perf, struct sn_perf_file *file)
 	sn_perf_file_close(file);
 }
 
+/* perf writes the length of the records last. */
+static bool is_unfinished(const struct sn_perf_file *file)
+{
+	return !file->is_pipe && !file->data_length;
+}
+
+/* How much there is of a file that ends too early, the first one. */
+static void note_cut(struct sn_perf *perf)
+{
+	const struct sn_perf_file *file = perf->file;
+	struct sn_import_notes *notes = perf->notes;
+	uint64_t there = file->data_end - file->data;
+	if (*notes->cut)
+		return;
+	if (file->is_short)
+		snprintf(notes->cut, sizeof(notes->cut),
+			 "'%.400s' is cut: %" PRIu64 " of %" PRIu64
+			 " bytes of its records are there",
+			 file->path, there, file->data_length);
+	else if (is_unfinished(file))
+		snprintf(notes->cut, sizeof(notes->cut),
+			 "'%.400s' is unfinished: perf was stopped before all was written",
+			 file->path);
+	else
+		snprintf(notes->cut, sizeof(notes->cut), "'%.400s' is cut: it ends within a record",
+			 file->path);
+}
+
 static int read_records(struct sn_perf *perf, struct sn_error *error)
 {
 	bool is_cut;
@@ -379,6 +409,8 @@ static int read_records(struct sn_perf *perf, struct sn_error *error)
 	if (!result)
 		result = sn_perf_file_each(perf->file, &is_cut, read_record, perf, error);
 	perf->cut += !result && is_cut;
+	if (!result && (is_cut || is_unfinished(perf->file)))
+		note_cut(perf);
 	return result ? result : sn_perf_state_finish(perf, error);
 }
 
@@ -449,6 +481,7 @@ static int begin(struct sn_perf *perf, const struct sn_import_request *request,
 	perf->builder = builder;
 	perf->sink = sn_track_sink_new("perf", builder, request);
 	perf->jobs = sn_pool_threads(request->jobs);
+	perf->notes = request->notes;
 	if (!perf->sink)
 		return sn_fail_memory(error);
 	perf->key_event = make_key(perf, "event", SONDE_ATTRIBUTE_STRING);
