@@ -22,6 +22,7 @@
 #include <stdio.h>
 
 struct sn_error;
+struct sn_import_files;
 struct sn_import_notes;
 struct sn_options;
 struct sn_source_roots;
@@ -104,6 +105,8 @@ void sn_sources_tell_outside(const struct sn_source_roots *roots);
 int sn_command_open_trace(const char *const *paths, size_t count, struct sonde_db **db);
 /* Warns of what an importer left out. */
 void sn_command_import_notes(const struct sn_import_notes *notes);
+/* Warns of folders that were passed over. */
+void sn_command_import_skipped(const struct sn_import_files *inputs);
 /* Once a database has gone to `output`: where that is the pipe that is stdout, what is printed from
  * here on goes to stderr, for it must not get between the bytes. */
 void sn_command_speak_beside(const char *output);

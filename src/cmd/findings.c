@@ -4,6 +4,7 @@
 
 #include "sonde/trace.h"
 #include "timeline/answers.h"
+#include "timeline/evidence.h"
 #include "timeline/findings/finding_store.h"
 
 /* Takes some 0.1 s and 25 MB. */
@@ -32,9 +33,11 @@ int sn_command_store_findings(const char *path, const char *name, bool wanted)
 	int result = sonde_db_open(path, &db, &why);
 	if (!result)
 		result = sonde_trace_open(db, &trace, &why);
+	if (!result && sn_evidence_leave_out(db, trace, &error))
+		result = SN_ERR_MEMORY;
 	uint64_t events = result ? 0 : sonde_trace_event_count(trace);
 	bool are_found = events && (wanted || events <= EVENTS_MAX);
-	if (result)
+	if (result && !*error.text)
 		sn_fail(&error, result, "%s", why.text);
 	else if (are_found)
 		result = find(db, trace, &findings, &error);

@@ -101,6 +101,7 @@ static int import(struct arguments *arguments, struct sn_import_files *inputs,
 	if (code != 0)
 		return *error.text ? sn_command_fail("%s", error.text) : SN_EXIT_FAILED;
 	sn_command_import_notes(request->notes);
+	sn_command_import_skipped(inputs);
 	sn_command_speak_beside(arguments->output);
 	printf("%s: %" PRIu32 " contexts, %" PRIu64 " events from %zu input%s of %s\n",
 	       arguments->output, counts.contexts, counts.events, request->path_count,

@@ -103,12 +103,19 @@ static int load_ranks(struct sn_answers *answers, struct sn_error *error)
 				   error);
 }
 
+static uint32_t run_of(const struct sn_answers *answers, uint32_t track)
+{
+	return sonde_db_profile(answers->db, sonde_trace_track(answers->trace, track)->profile)
+	    ->run;
+}
+
 static int load_nodes(struct sn_answers *answers, struct sn_error *error)
 {
 	(void)error;
 	find_span(answers);
-	for (uint32_t i = 0; i < sonde_db_profile_count(answers->db); i++)
-		answers->has_runs |= sonde_db_profile(answers->db, i)->run;
+	uint32_t tracks = sonde_trace_track_count(answers->trace);
+	for (uint32_t i = 1; i < tracks; i++)
+		answers->has_runs |= run_of(answers, i) != run_of(answers, 0);
 	return sn_node_map(answers->db, &answers->nodes)
 		   ?: sn_processes_init(&answers->processes, answers->db, answers->trace);
 }

@@ -9,6 +9,7 @@
 #include "show/page/timeline_page.h"
 #include "show/page/timeline_svg.h"
 #include "show/label.h"
+#include "timeline/evidence.h"
 
 #include "sonde/db.h"
 
@@ -157,9 +158,12 @@ static int show(struct timeline *timeline, const char *path)
 	struct sonde_trace *trace;
 	if (sonde_trace_open(timeline->answers.db, &trace, &why))
 		return sn_command_fail("cannot read '%s': %s", path, why.text);
+	struct sn_error error = {""};
 	timeline->answers.trace = trace;
 	int status =
-	    sonde_trace_event_count(trace)
+	    sn_evidence_leave_out(timeline->answers.db, trace, &error)
+		? sn_command_fail("cannot read '%s': %s", path, error.text)
+	    : sonde_trace_event_count(trace)
 		? answer(timeline, path)
 		: sn_command_fail("'%s' has no events: it is a profile without a trace", path);
 	sonde_trace_close(trace);

@@ -24,7 +24,7 @@ static void device_title(const struct sn_answers *answers, const struct sn_devic
 	for (unsigned i = 0; i < SN_WORK_KINDS; i++)
 		operations += time->operation_counts[i];
 	printf("%s", style.bold);
-	if (answers->times.devices[answers->times.count - 1].run)
+	if (answers->has_runs)
 		printf("run %u · ", time->run);
 	if (time->rank >= 0)
 		printf("rank %d · ", (int)time->rank);

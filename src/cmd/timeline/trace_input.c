@@ -35,9 +35,20 @@ void sn_command_import_notes(const struct sn_import_notes *notes)
 {
 	if (*notes->unread)
 		sn_command_warn("not read: %s", notes->unread);
+	if (*notes->cut)
+		sn_command_warn("%s", notes->cut);
+	if (*notes->lost)
+		sn_command_warn("not read: %s", notes->lost);
 	if (notes->left_out)
 		sn_command_warn("%" PRIu64 " file%s left out; the first: %s", notes->left_out,
 				notes->left_out == 1 ? " was" : "s were", notes->first.text);
+}
+
+void sn_command_import_skipped(const struct sn_import_files *inputs)
+{
+	if (inputs->folder_count)
+		sn_command_warn("%zu folder%s not read: %s", inputs->folder_count,
+				inputs->folder_count == 1 ? " was" : "s were", inputs->folders);
 }
 
 /* The file has no name any more once it is open, so nothing is left whatever happens. */
@@ -72,6 +83,8 @@ int sn_command_open_trace(const char *const *paths, size_t count, struct sonde_d
 	int result = sn_import_files_list(&inputs, paths, count, &error);
 	if (!result)
 		result = import_and_open(&inputs, db, &error);
+	if (!result)
+		sn_command_import_skipped(&inputs);
 	sn_import_files_release(&inputs);
 	return result ? sn_command_fail("%s", error.text) : SN_EXIT_DONE;
 }

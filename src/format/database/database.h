@@ -110,6 +110,9 @@ struct sn_database_evidence {
 };
 _Static_assert(sizeof(struct sn_database_evidence) == 16, "evidence is on disk");
 
+/* The property of a run and rank (-1: none) that was recorded to explain another: what of it. */
+#define SN_EVIDENCE_PROPERTY "evidence.%u.%d"
+
 struct sn_database_property {
 	uint32_t key, value; /* strings */
 };

@@ -258,6 +258,18 @@ void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const 
 			   drop);
 }
 
+bool sn_db_builder_drop_at(const struct sn_db_builder *builder, size_t number, const char **cause,
+			   const char **text, uint64_t *count)
+{
+	if (number >= builder->drop_count)
+		return false;
+	const struct sonde_db_drop *drop = builder->drops + number;
+	*cause = sn_db_builder_text(builder, drop->cause);
+	*text = sn_db_builder_text(builder, drop->text);
+	*count = drop->count;
+	return true;
+}
+
 void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
 			 uint32_t metric, const struct sonde_db_stat *stat)
 {

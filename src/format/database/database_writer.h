@@ -51,8 +51,12 @@ void sn_db_builder_property_number(struct sn_db_builder *builder, const char *ke
 /* Adds to an earlier count of the cause. */
 void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,
 			uint64_t count);
-/* Defines a formula by name, after those added before; see lib/db/formula.h. It is not checked
- * here; readers ignore invalid formulas. Equal ones are one. */
+/* Whether there is a drop of that number, and what it is; the texts stay until the builder gets
+ * another string. */
+bool sn_db_builder_drop_at(const struct sn_db_builder *builder, size_t number, const char **cause,
+			   const char **text, uint64_t *count);
+/* Known by its name from then on, after those added before; see lib/db/formula.h. Nobody checks it
+ * but its readers, who leave out what they cannot read. The same again is one. */
 void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text);
 /* By how many threads it is written: 1, unless something else is said here. */
 void sn_db_builder_set_threads(struct sn_db_builder *builder, unsigned threads);

@@ -11,13 +11,16 @@
 struct sn_import_files {
 	char **paths;
 	size_t count, capacity;
+	/* Folders in the folders that stand for their files; they are passed over. */
+	size_t folder_count;
+	char folders[256]; /* "logs, old": the first of their names */
 };
 
 /*
- * Expands the paths. A folder that is not itself of a known format is replaced by its files of
- * known formats, ordered by name with numbers by value; other files are skipped, Sonde's databases
- * too. 0 or a negative enum sn_err, also if a folder has no readable file; to be released in each
- * case.
+ * What these paths name: themselves, and for a folder that is not of a known format itself the
+ * files in it that are, in the order of their names with numbers by value; what else lies there is
+ * passed over, Sonde's databases too, and folders are named. 0 or a negative enum sn_err, so where a folder holds nothing
+ * that can be read; to be released in each case.
  */
 int sn_import_files_list(struct sn_import_files *files, const char *const *paths, size_t count,
 			 struct sn_error *error);
@@ -36,7 +39,8 @@ struct sn_import_counts {
 
 /*
  * Reads the request's files and writes the database `output`, whole or not at all. The request
- * needs no `events`. 0 or a negative enum sn_err.
+ * needs no `events`. What an importer's library may not survive happens in a child process, with
+ * request->complete. 0 or a negative enum sn_err.
  */
 int sn_import(const struct sn_importer *importer, const struct sn_import_request *request,
 	      const char *output, struct sn_import_counts *counts, struct sn_error *error);

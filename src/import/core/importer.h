@@ -38,6 +38,8 @@ struct sn_import_notes {
 	uint64_t left_out;     /* files */
 	struct sn_error first; /* why the first of them could not be read */
 	char unread[512];      /* kinds of records that are not read, with their counts; "" none */
+	char cut[512];	       /* of a file that ends too early, how much there is of it; "" none */
+	char lost[1024];       /* what else could not be read; sn_import fills it in. "" nothing */
 };
 
 struct sn_import_request {
@@ -65,6 +67,9 @@ struct sn_importer {
 	/* All inputs are its own. 0 or a negative enum sn_err, with a line that names the input. */
 	int (*read)(const struct sn_import_request *request, struct sn_db_builder *builder,
 		    struct sn_error *error);
+	/* A library that reads for it and may end the process over what it finds, so that sn_import
+	 * lets it do so to another; NULL: none. */
+	const char *library;
 };
 
 /* In the order of importers.def; ends with NULL. */

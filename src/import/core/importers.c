@@ -2,11 +2,14 @@
 /* The list of importers, and which of them an input is for. */
 #include "importer.h"
 
+#include "import/sqlite/sqlite_cut.h"
+
 #include "format/database/database.h"
 #include "format/measurement/measurement.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -151,6 +154,22 @@ static bool is_in_hpctoolkit(const char *path, char folder[PATH_MAX])
 	return false;
 }
 
+/* A file of SQLite that no importer takes: as there is too little of it to tell whose it is, or it is
+ * of another program. */
+static void refuse_sqlite(const char *path, struct sn_error *error)
+{
+	uint64_t bytes, expected;
+	if (sn_sqlite_is_cut(path, &bytes, &expected))
+		sn_fail(error, SN_ERR_FORMAT,
+			"cannot import '%s': it is cut: %" PRIu64 " of %" PRIu64 " bytes are there",
+			path, bytes, expected);
+	else
+		sn_fail(error, SN_ERR_FORMAT,
+			"cannot import '%s': not of a known format: an SQLite file, but of neither "
+			"Nsight Systems nor rocprofv3",
+			path);
+}
+
 static const struct sn_importer *recognise(const char *path, struct sn_error *error)
 {
 	unsigned char head[SN_IMPORT_HEAD_BYTES];
@@ -160,6 +179,10 @@ static const struct sn_importer *recognise(const char *path, struct sn_error *er
 	for (int i = 0; sn_importers[i]; i++)
 		if (sn_importers[i]->probe(&input))
 			return sn_importers[i];
+	if (sn_sqlite_is_begin(input.head, input.head_bytes)) {
+		refuse_sqlite(path, error);
+		return NULL;
+	}
 	const char *own = own_format(&input);
 	if (own) {
 		sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': %s", path, own);

@@ -8,12 +8,19 @@
  * start, to the calls of that capture that explains most of them: by the kernel's name where calls
  * say it (ROCm), else one by one, provided that there are as many of each kind. Both are inferences
  * and are marked as such; what nothing explains stays below the launch, and is counted.
+ *
+ * A file that captured what another file of its process replays, and launched none of its graphs
+ * more than once, was recorded for its captures: the database says so, and the time of the program
+ * is that of the other (timeline/evidence.h).
  */
 #include "track_sink_internal.h"
 
 #include "base/sort.h"
+#include "base/vec.h"
+#include "format/database/database.h"
 #include "format/measurement/measurement.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define REPLAYED "[as captured]"
@@ -31,10 +38,57 @@ static int begin_capture(struct sn_sink_graphs *graphs, uint32_t context, uint32
 			   graphs->capture_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	*capture = (uint32_t)graphs->capture_count++;
-	graphs->captures[*capture] =
-	    (struct sn_sink_capture){(uint32_t)graphs->captured_count, 0, context};
+	graphs->captures[*capture] = (struct sn_sink_capture){
+	    (uint32_t)graphs->captured_count, 0, context, (uint32_t)graphs->file_count - 1};
+	graphs->files[graphs->file_count - 1].captured++;
 	return 0;
 }
+
+/* ---- files ---- */
+
+int sn_sink_graph_file(struct sn_track_sink *sink)
+{
+	struct sn_sink_graph_file file = {.rank = sink->rank, .pid = sink->pid, .run = sink->run};
+	return sn_vec_push(&sink->graphs.files, &sink->graphs.file_capacity,
+			   &sink->graphs.file_count, file)
+		   ? SN_ERR_MEMORY
+		   : 0;
+}
+
+static bool is_of_process(const struct sn_sink_graph_file *one,
+			  const struct sn_sink_graph_file *other)
+{
+	return one->rank == other->rank && (one->rank >= 0 || one->pid == other->pid);
+}
+
+/* The file of the same process that replays what others captured; NULL. */
+static const struct sn_sink_graph_file *find_replaying(const struct sn_sink_graphs *graphs,
+						       const struct sn_sink_graph_file *file)
+{
+	for (size_t i = 0; i < graphs->file_count; i++) {
+		const struct sn_sink_graph_file *one = graphs->files + i;
+		if (one != file && one->replays_others && is_of_process(one, file))
+			return one;
+	}
+	return NULL;
+}
+
+void sn_sink_graph_finish(struct sn_track_sink *sink)
+{
+	const struct sn_sink_graphs *graphs = &sink->graphs;
+	for (size_t i = 0; i < graphs->file_count; i++) {
+		const struct sn_sink_graph_file *file = graphs->files + i, *replaying;
+		char key[64], value[64];
+		if (!file->captured || file->launched > file->captured || file->replays_others ||
+		    !(replaying = find_replaying(graphs, file)))
+			continue;
+		snprintf(key, sizeof(key), SN_EVIDENCE_PROPERTY, file->run, (int)file->rank);
+		snprintf(value, sizeof(value), "graphs that run %u replays", replaying->run);
+		sn_db_builder_property(sink->builder, key, value);
+	}
+}
+
+/* ---- captures ---- */
 
 /* What a call would have started, or SN_ACTIVITY_OTHER: nothing. */
 static uint32_t category_of(const char *name)
@@ -56,7 +110,9 @@ int sn_sink_graph_call(struct sn_track_sink *sink, const struct sn_event *event,
 		return begin_capture(graphs, context, capture);
 	if (sn_sink_is(sink, event->context, SN_TRAIT_ENDS_CAPTURE))
 		*capture = SONDE_NONE;
-	if (*capture == SONDE_NONE || sn_sink_is(sink, event->context, SN_TRAIT_GRAPH_LAUNCH))
+	bool is_launch = sn_sink_is(sink, event->context, SN_TRAIT_GRAPH_LAUNCH);
+	graphs->files[graphs->file_count - 1].launched += is_launch;
+	if (*capture == SONDE_NONE || is_launch)
 		return 0;
 	uint64_t name = SONDE_NONE;
 	uint32_t category =
@@ -219,18 +275,24 @@ static int keep_used(struct match *match, uint32_t number, uint32_t count)
 static uint32_t find_capture(struct match *match, bool *by_name)
 {
 	const struct sn_sink_graphs *graphs = &match->sink->graphs;
+	const struct sn_sink_graph_file *file = graphs->files + graphs->file_count - 1;
 	size_t most = 0, largest = 0;
 	uint32_t best = SONDE_NONE;
+	bool is_own = false; /* of the same process */
 	for (uint32_t i = 0; i < graphs->capture_count; i++) {
 		const struct sn_sink_capture *capture = graphs->captures + i;
 		bool has_names = knows_names(graphs, capture);
 		recall_used(match, i, capture->count);
 		size_t matched =
 		    has_names ? match_by_name(match, capture) : match_by_order(match, capture);
-		/* of captures that explain as much, the one that has least beside it */
+		bool is_of_own = is_of_process(graphs->files + capture->file, file);
+		/* of captures that explain as much, the process's own, then the one that has least
+		 * beside it */
 		if (!matched || matched < most ||
-		    (matched == most && best != SONDE_NONE && capture->count >= largest))
+		    (matched == most && best != SONDE_NONE &&
+		     (is_of_own != is_own ? is_own : capture->count >= largest)))
 			continue;
+		is_own = is_of_own;
 		most = matched;
 		largest = capture->count;
 		best = i;
@@ -289,6 +351,14 @@ static void mark(struct sn_track_sink *sink, struct sn_event *event, const char 
 	    sink->graphs.how_key, 0, sn_db_builder_string(sink->builder, how)};
 }
 
+/* The file being read has an operation that was captured in that one. */
+static void note_source(struct sn_sink_graphs *graphs, uint32_t source)
+{
+	struct sn_sink_graph_file *file = graphs->files + graphs->file_count - 1;
+	file->replays_others |=
+	    source + 1 < graphs->file_count && is_of_process(graphs->files + source, file);
+}
+
 static void give_parents(struct match *match, uint32_t number, const char *how, uint32_t *parents)
 {
 	struct sn_track_sink *sink = match->sink;
@@ -306,6 +376,7 @@ static void give_parents(struct match *match, uint32_t number, const char *how, 
 				    capture->context);
 		mark(sink, replay->events[i], how);
 		sink->graphs.matched++;
+		note_source(&sink->graphs, capture->file);
 	}
 }
 

@@ -125,6 +125,8 @@ int sn_track_sink_build(struct sn_track_sink *sink, size_t path_count, struct sn
 	if (sn_track_sink_close(sink))
 		return sn_fail_memory(error);
 	note_file(sink, path_count);
+	if (sn_sink_graph_file(sink))
+		return sn_fail_memory(error);
 	if (sink->dataflow)
 		sn_dataflow_begin(sink);
 	int result = sn_sink_build(sink, error);
@@ -179,6 +181,7 @@ void sn_track_sink_finish(struct sn_track_sink *sink)
 		put_count(sink, "duration_ns", sink->end_ns - sink->start_ns);
 	if (sink->graphs.matched)
 		put_count(sink, "imported.replayed", sink->graphs.matched);
+	sn_sink_graph_finish(sink);
 	if (sink->order.matched)
 		put_count(sink, "inferred.launches", sink->order.matched);
 	put_losses(sink);
@@ -202,6 +205,7 @@ void sn_track_sink_free(struct sn_track_sink *sink)
 	sn_sink_states_release(sink);
 	free(sink->graphs.captures);
 	free(sink->graphs.captured);
+	free(sink->graphs.files);
 	free(sink->frames);
 	free(sink->traits);
 	free(sink->text_names);

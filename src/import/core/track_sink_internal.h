@@ -96,12 +96,23 @@ struct sn_sink_captured {
 struct sn_sink_capture {
 	uint32_t first, count; /* captured */
 	uint32_t context;      /* of the call that began it */
+	uint32_t file;	       /* of sn_sink_graphs.files */
+};
+
+/* What a file has to do with graphs. */
+struct sn_sink_graph_file {
+	int64_t rank, pid;
+	uint32_t run;
+	uint32_t captured, launched; /* graphs */
+	bool replays_others; /* it has operations that another file of its process captured */
 };
 
 struct sn_sink_graphs {
 	struct sn_sink_capture *captures;
 	struct sn_sink_captured *captured;
+	struct sn_sink_graph_file *files; /* the last is being read */
 	size_t capture_count, capture_capacity, captured_count, captured_capacity;
+	size_t file_count, file_capacity;
 	uint32_t kernel_key, node_key, how_key; /* attributes; the writer's */
 	uint64_t matched, unmatched;
 };
@@ -271,6 +282,10 @@ uint64_t sn_sink_link(const struct sn_track_sink *sink, uint64_t correlation);
  * captured. `capture`: of that thread, SONDE_NONE while there is none. 0 or SN_ERR_MEMORY. */
 int sn_sink_graph_call(struct sn_track_sink *sink, const struct sn_event *event, uint32_t context,
 		       uint32_t *capture);
+/* Before the calls of a file, whose rank, process and run are known. 0 or SN_ERR_MEMORY. */
+int sn_sink_graph_file(struct sn_track_sink *sink);
+/* After all files: tells the database which of them are there for their captures alone. */
+void sn_sink_graph_finish(struct sn_track_sink *sink);
 /* The traits that a text has of those. */
 unsigned sn_sink_graph_traits(const char *text);
 

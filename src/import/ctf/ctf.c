@@ -217,5 +217,6 @@ const struct sn_importer sn_importer_ctf = {
     .name = "ctf",
     .summary = "folders of CTF traces: LTTng, barectf",
     .probe = sn_ctf_probe,
+    .library = "libbabeltrace2",
     .read = read_all,
 };

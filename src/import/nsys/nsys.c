@@ -359,6 +359,7 @@ static void close_file(struct sn_nsys *nsys)
 	nsys->strings = NULL;
 	sn_sqlite_close(&nsys->file);
 	sn_table_release(&nsys->processes);
+	sn_table_release(&nsys->contexts);
 	sn_intern_release(&nsys->name_ids);
 	sn_intern_release(&nsys->domains);
 	nsys->program_count = 0;

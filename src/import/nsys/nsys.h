@@ -34,6 +34,7 @@ struct sn_nsys {
 	/* of the file being read */
 	struct sn_sqlite file;
 	sqlite3_stmt *strings;	   /* a string by its id; NULL without any */
+	struct sn_table contexts;  /* of processes: devices of contexts, by what ran there */
 	struct sn_table processes; /* numbers for the upper bits of global ids */
 	uint32_t *programs;	   /* builder's string by process */
 	size_t program_count, program_capacity;

@@ -9,13 +9,18 @@
 #define COMMON "start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"
 enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PROCESS, SPECIFIC };
 
-static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
-	       const struct sn_track_attributes *attributes)
+static uint64_t context_key(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	return (uint64_t)sn_nsys_process(nsys, sqlite3_column_int64(row, PROCESS)) << 32 |
+	       (sqlite3_column_int64(row, CONTEXT) & 0xffffffff);
+}
+
+static int add_on(struct sn_nsys *nsys, sqlite3_stmt *row, int64_t device, uint32_t name,
+		  const struct sn_track_attributes *attributes)
 {
 	int64_t global = sqlite3_column_int64(row, PROCESS);
-	uint32_t track =
-	    sn_nsys_stream(nsys, global, sqlite3_column_int64(row, DEVICE),
-			   sqlite3_column_int64(row, CONTEXT), sqlite3_column_int64(row, STREAM));
+	uint32_t track = sn_nsys_stream(nsys, global, device, sqlite3_column_int64(row, CONTEXT),
+					sqlite3_column_int64(row, STREAM));
 	return sn_nsys_add(
 	    nsys, track, name, sqlite3_column_int64(row, START), sqlite3_column_int64(row, END),
 	    sn_nsys_correlation(nsys, global, sqlite3_column_int64(row, CORRELATION)), attributes);
@@ -26,6 +31,24 @@ static void put(struct sn_track_attributes *attributes, sqlite3_stmt *row, int c
 	if (!sn_sqlite_is_null(row, column))
 		sn_track_attributes_put(attributes, key,
 					(uint64_t)sqlite3_column_int64(row, column));
+}
+
+/* What ran, which tells the device of its context. */
+static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
+	       const struct sn_track_attributes *attributes)
+{
+	int64_t device = sqlite3_column_int64(row, DEVICE);
+	if (sn_table_put(&nsys->contexts, context_key(nsys, row), (uint32_t)device))
+		return SN_ERR_MEMORY;
+	return add_on(nsys, row, device, name, attributes);
+}
+
+/* The device of a row's context; that of the row, which is always 0 where processes wait, only
+ * where nothing ran in the context. */
+static int64_t device_of(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	uint32_t device = sn_table_find(&nsys->contexts, context_key(nsys, row));
+	return device == SN_TABLE_NONE ? sqlite3_column_int64(row, DEVICE) : device;
 }
 
 /* ---- kernels ---- */
@@ -176,7 +199,7 @@ static int add_wait(void *context, sqlite3_stmt *row)
 	bool is_known = kind >= 0 && kind < (int64_t)(sizeof(kinds) / sizeof(*kinds));
 	if (named(nsys, SN_ACTIVITY_DEVICE_OTHER, kinds[is_known ? kind : 0], NULL, &name))
 		return SN_ERR_MEMORY;
-	return add(nsys, row, name, &attributes);
+	return add_on(nsys, row, device_of(nsys, row), name, &attributes);
 }
 
 /* ---- graphics ---- */

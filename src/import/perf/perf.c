@@ -14,6 +14,8 @@
 #include "base/text.h"
 #include "import/core/track_sink.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 uint32_t sn_perf_thread(struct sn_perf *perf, uint32_t pid, uint32_t tid)
@@ -327,16 +329,65 @@ static void put_properties(struct sn_perf *perf)
 		sn_track_sink_set_host(perf->sink, sn_db_builder_string(perf->builder, file->host));
 }
 
+/* Whether "perf record -a ..." says that it recorded all processors: -a among its options, alone or
+ * with others ("-ag"), before the program. */
+static bool has_all_option(const char *command)
+{
+	static const char with_value[] = "FecptoCmurjGkDWIsx";
+	const char *at = command ? strstr(command, " record ") : NULL;
+	for (at = at ? at + strlen(" record ") : NULL; at && *at == '-' && at[1] != ' ';) {
+		bool takes_next = false;
+		size_t length = strcspn(at, " ");
+		if (length == 10 && !memcmp(at, "--all-cpus", 10))
+			return true;
+		for (size_t i = 1; i < length && at[1] != '-' && !takes_next; i++) {
+			if (at[i] == 'a')
+				return true;
+			if (strchr(with_value, at[i])) {
+				takes_next = i + 1 == length;
+				break;
+			}
+		}
+		at += length + strspn(at + length, " ");
+		if (takes_next)
+			at += strcspn(at, " ") + strspn(at + strcspn(at, " "), " ");
+	}
+	return false;
+}
+
+/* All processors were recorded where the file says so, or where a processor's idle thread was
+ * sampled, which is in no program. */
+static bool is_of_machine(struct sn_perf *perf)
+{
+	for (uint32_t i = 0; i < sn_track_sink_count(perf->sink); i++) {
+		const struct sn_track *track = sn_track_sink_at(perf->sink, i);
+		if (!track->is_processor && !track->tid && !track->pid && track->sample_count)
+			return true;
+	}
+	return has_all_option(perf->file->command);
+}
+
+static void name_machine(struct sn_perf *perf)
+{
+	const char *host = perf->file->host;
+	perf->is_of_machine = true;
+	sn_track_sink_set_program(
+	    perf->sink, sn_db_builder_string(perf->builder, host && *host ? host : "machine"));
+}
+
 /* The program of a thread is what its process's first thread is called, that of the whole what the
- * thread with most samples is called. */
+ * thread with most samples is called, or the machine. */
 static void name_programs(struct sn_perf *perf)
 {
+	if (is_of_machine(perf))
+		name_machine(perf);
 	for (uint32_t i = 0; i < sn_track_sink_count(perf->sink); i++) {
 		const struct sn_track *track = sn_track_sink_at(perf->sink, i);
 		struct sn_track_place place = {0, track->pid, track->pid, 0, 0};
 		uint32_t first = sn_track_sink_find(perf->sink, &place);
 		uint32_t program = first == SONDE_NONE ? SONDE_NONE : name_of(perf, first);
-		if (track->sample_count > perf->most_samples && track->name != SONDE_NONE) {
+		if (!perf->is_of_machine && track->sample_count > perf->most_samples &&
+		    track->name != SONDE_NONE) {
 			perf->most_samples = track->sample_count;
 			sn_track_sink_set_program(perf->sink, track->name);
 		}
@@ -368,6 +419,34 @@ static void close_file(struct sn_perf *perf, struct sn_perf_file *file)
 	sn_perf_file_close(file);
 }
 
+/* perf writes the length of the records last. */
+static bool is_unfinished(const struct sn_perf_file *file)
+{
+	return !file->is_pipe && !file->data_length;
+}
+
+/* How much there is of a file that ends too early, the first one. */
+static void note_cut(struct sn_perf *perf)
+{
+	const struct sn_perf_file *file = perf->file;
+	struct sn_import_notes *notes = perf->notes;
+	uint64_t there = file->data_end - file->data;
+	if (*notes->cut)
+		return;
+	if (file->is_short)
+		snprintf(notes->cut, sizeof(notes->cut),
+			 "'%.400s' is cut: %" PRIu64 " of %" PRIu64
+			 " bytes of its records are there",
+			 file->path, there, file->data_length);
+	else if (is_unfinished(file))
+		snprintf(notes->cut, sizeof(notes->cut),
+			 "'%.400s' is unfinished: perf was stopped before all was written",
+			 file->path);
+	else
+		snprintf(notes->cut, sizeof(notes->cut), "'%.400s' is cut: it ends within a record",
+			 file->path);
+}
+
 static int read_records(struct sn_perf *perf, struct sn_error *error)
 {
 	bool is_cut;
@@ -379,6 +458,8 @@ static int read_records(struct sn_perf *perf, struct sn_error *error)
 	if (!result)
 		result = sn_perf_file_each(perf->file, &is_cut, read_record, perf, error);
 	perf->cut += !result && is_cut;
+	if (!result && (is_cut || is_unfinished(perf->file)))
+		note_cut(perf);
 	return result ? result : sn_perf_state_finish(perf, error);
 }
 
@@ -449,6 +530,7 @@ static int begin(struct sn_perf *perf, const struct sn_import_request *request,
 	perf->builder = builder;
 	perf->sink = sn_track_sink_new("perf", builder, request);
 	perf->jobs = sn_pool_threads(request->jobs);
+	perf->notes = request->notes;
 	if (!perf->sink)
 		return sn_fail_memory(error);
 	perf->key_event = make_key(perf, "event", SONDE_ATTRIBUTE_STRING);

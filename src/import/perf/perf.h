@@ -22,9 +22,11 @@ struct sn_perf {
 	struct sn_db_builder *builder;
 	struct sn_track_sink *sink;
 	struct sn_symbolizer *symbolizer;
+	struct sn_import_notes *notes;
 	unsigned jobs; /* threads that look up symbols */
 	uint64_t lost, lost_samples, unread, damaged, unwound_not, too_deep, cut;
 	uint64_t most_samples; /* of a thread, whose name is the program's */
+	bool is_of_machine;    /* all processors were recorded: no thread names it */
 	uint32_t key_event, key_period, key_cpu;
 	/* of the file being read */
 	const struct sn_perf_file *file;

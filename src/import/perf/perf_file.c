@@ -346,6 +346,7 @@ static int read_header(struct sn_perf_file *file, struct sn_error *error)
 	file->data_end =
 	    data_length && data_length <= file_bytes - data ? data + data_length : file_bytes;
 	file->is_short = data_length > file_bytes - data;
+	file->data_length = data_length;
 	int result = read_attrs(file, attrs, attrs_length, attr_bytes, error);
 	if (!result && features[FEATURE_DIR_FORMAT / 8] >> FEATURE_DIR_FORMAT % 8 & 1)
 		result = map_parts(file, error);

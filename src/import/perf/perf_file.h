@@ -51,6 +51,7 @@ struct sn_perf_file {
 	struct sn_arena texts;
 	bool is_pipe, is_short; /* is_short: records are missing at the end */
 	size_t data, data_end;
+	uint64_t data_length; /* as the header says; 0: it does not, perf was killed */
 	/* further records beside the file, of `perf record --threads`: data.0, data.1, ... */
 	struct sn_bytes *parts;
 	size_t part_count, part_capacity;

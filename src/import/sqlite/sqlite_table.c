@@ -2,15 +2,15 @@
 /* Tables of SQLite files; see sqlite_table.h. */
 #include "sqlite_table.h"
 
+#include "sqlite_cut.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAGIC "SQLite format 3"
-
 bool sn_sqlite_is_file(const struct sn_import_input *input)
 {
-	return !input->is_folder && input->head_bytes >= sizeof(MAGIC) &&
-	       !memcmp(input->head, MAGIC, sizeof(MAGIC));
+	return !input->is_folder && sn_sqlite_is_begin(input->head, input->head_bytes);
 }
 
 static int fail(const struct sn_sqlite *file, struct sn_error *error)
@@ -30,10 +30,17 @@ int sn_sqlite_load(const char *path, struct sn_error *error)
 
 int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *error)
 {
+	uint64_t bytes, expected;
 	*file = (struct sn_sqlite){NULL, path};
 	int result = sn_sqlite_load(path, error);
 	if (result)
 		return result;
+	/* SQLite says so only where it comes to what is missing */
+	if (sn_sqlite_is_cut(path, &bytes, &expected))
+		return sn_fail(error, SN_ERR_FORMAT,
+			       "cannot read '%s': it is cut: %" PRIu64 " of %" PRIu64
+			       " bytes are there",
+			       path, bytes, expected);
 	if (sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
 		return file->db ? fail(file, error) : sn_fail_memory(error);

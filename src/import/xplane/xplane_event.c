@@ -38,6 +38,7 @@ struct line {
 	bool is_open;
 	uint32_t number; /* the sink's */
 	enum manner manner;
+	bool has_copies_alone; /* a stream's "MemcpyOther" */
 	int64_t start_ns;
 	uint32_t device; /* builder's string; SONDE_NONE on the host */
 };
@@ -49,6 +50,7 @@ struct facts {
 	unsigned char types[SN_XPLANE_ROLES]; /* enum sonde_attribute_type */
 	uint64_t values[SN_XPLANE_ROLES];
 	struct sn_proto_field details;
+	char details_text[256]; /* of those that lie elsewhere, by reference */
 	int64_t start_ns, end_ns;
 	bool has_time;
 };
@@ -77,6 +79,19 @@ static bool is_attribute(enum sn_xplane_role role)
 	       role == SN_XPLANE_ALLOCATED || role >= SN_XPLANE_ID;
 }
 
+/* A reference is to a text of the builder, which moves when it gets another. */
+static void set_details(const struct sn_xplane *xplane, const struct sn_xplane_stat *stat,
+			struct facts *facts)
+{
+	facts->details = stat->contents;
+	if (stat->contents.number != 7 || stat->type != SONDE_ATTRIBUTE_STRING)
+		return;
+	snprintf(facts->details_text, sizeof(facts->details_text), "%s",
+		 sn_xplane_text(xplane, (uint32_t)stat->value));
+	facts->details.bytes = (const void *)facts->details_text;
+	facts->details.length = strlen(facts->details_text);
+}
+
 static void read_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		      struct sn_proto message, struct facts *facts)
 {
@@ -87,7 +102,7 @@ static void read_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	facts->types[stat.kind->role] = (unsigned char)stat.type;
 	facts->values[stat.kind->role] = stat.value;
 	if (stat.kind->role == SN_XPLANE_DETAILS)
-		facts->details = stat.contents;
+		set_details(xplane, &stat, facts);
 	if (is_attribute(stat.kind->role))
 		put(facts, key_of(xplane, stat.kind, stat.type), stat.value);
 }
@@ -165,7 +180,23 @@ static enum sn_activity_category host_category(const struct sn_xplane *xplane,
 	return facts->end_ns == facts->start_ns ? SN_ACTIVITY_INSTANT : SN_ACTIVITY_OTHER;
 }
 
+/* "CopyDeviceToDevice", as AMD's runtime names its copies. */
+static bool is_copy_name(const char *name)
+{
+	return !strncasecmp(name, "memcpy", 6) ||
+	       (!strncmp(name, "Copy", 4) && strstr(name + 4, "To"));
+}
+
+/* "Stream #8(MemcpyOther)": what a stream's operations are of, one after the other. */
+static bool are_copies(const char *line)
+{
+	const char *kinds = strchr(line, '(');
+	return kinds && !strncmp(kinds + 1, "Memcpy", 6) && !strstr(kinds, "Kernel") &&
+	       !strstr(kinds, "Compute") && !strstr(kinds, "Memset");
+}
+
 static enum sn_activity_category stream_category(const struct sn_xplane *xplane,
+						 const struct line *line,
 						 const struct sn_xplane_kind *kind,
 						 const struct facts *facts)
 {
@@ -173,22 +204,23 @@ static enum sn_activity_category stream_category(const struct sn_xplane *xplane,
 	uint64_t numbers[3];
 	if (!strncasecmp(name, "memset", 6))
 		return SN_ACTIVITY_FILL;
-	if (!strncasecmp(name, "memcpy", 6) ||
+	if (line->has_copies_alone || is_copy_name(name) ||
 	    sn_xla_numbers((const char *)facts->details.bytes, facts->details.length,
 			   "size:", numbers))
 		return SN_ACTIVITY_COPY;
 	return SN_ACTIVITY_KERNEL;
 }
 
-static enum sn_activity_category category_of(const struct sn_xplane *xplane, enum manner manner,
+static enum sn_activity_category category_of(const struct sn_xplane *xplane,
+					     const struct line *line,
 					     const struct sn_xplane_kind *kind,
 					     const struct facts *facts)
 {
-	switch (manner) {
+	switch (line->manner) {
 	case HOST:
 		return host_category(xplane, kind, facts);
 	case STREAM:
-		return stream_category(xplane, kind, facts);
+		return stream_category(xplane, line, kind, facts);
 	case OPERATIONS:
 		return SN_ACTIVITY_KERNEL;
 	case DERIVED:
@@ -486,7 +518,7 @@ static int add_to_graph(struct sn_xplane *xplane, const struct line *line,
 static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xplane_kind *kind,
 	       struct facts *facts)
 {
-	enum sn_activity_category category = category_of(xplane, line->manner, kind, facts);
+	enum sn_activity_category category = category_of(xplane, line, kind, facts);
 	uint32_t name;
 	if (!facts->has_time || facts->start_ns < -SN_TRACK_TIME_MAX ||
 	    facts->end_ns > SN_TRACK_TIME_MAX || facts->end_ns < facts->start_ns) {
@@ -622,6 +654,7 @@ static int open_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	/* times were since the epoch, and are since the profile's begin by now */
 	if (head->start_ns >= 0 && (uint64_t)head->start_ns < xplane->start_time_ns / 2)
 		line->start_ns += (int64_t)xplane->start_time_ns;
+	line->has_copies_alone = line->manner == STREAM && are_copies(head->name);
 	bool is_stream = sscanf(head->name, "Stream #%u", &stream) == 1;
 	struct sn_track_place place = {0, xplane->pid, head->id, 0, 0};
 	if (plane->is_device)

@@ -74,7 +74,28 @@ int sonde_trace_open(const struct sonde_db *db, struct sonde_trace **result,
 
 void sonde_trace_close(struct sonde_trace *trace)
 {
+	if (trace)
+		free(trace->kept);
 	free(trace);
+}
+
+int sn_trace_keep(struct sonde_trace *trace, const bool *profiles)
+{
+	struct sonde_track *kept = malloc((trace->track_count + 1) * sizeof(*kept));
+	uint64_t count = 0;
+	if (!kept)
+		return SN_ERR_MEMORY;
+	trace->event_count = 0;
+	for (uint64_t i = 0; i < trace->track_count; i++) {
+		if (!profiles[trace->tracks[i].profile])
+			continue;
+		kept[count++] = trace->tracks[i];
+		trace->event_count += trace->tracks[i].event_count;
+	}
+	free(trace->kept);
+	trace->tracks = trace->kept = kept;
+	trace->track_count = count;
+	return 0;
 }
 
 uint32_t sonde_trace_track_count(const struct sonde_trace *trace)

@@ -19,7 +19,12 @@ struct sonde_trace {
 	const unsigned char *data;
 	uint64_t track_count, key_count, block_count, summary_count, data_bytes;
 	uint64_t event_count;
+	struct sonde_track *kept; /* the tracks, where some were left out; NULL */
 };
+
+/* Leaves out the tracks of all other profiles: of this handle, before anything is read. 0 or
+ * SN_ERR_MEMORY. */
+int sn_trace_keep(struct sonde_trace *trace, const bool *profiles);
 
 /* The entry and bytes of a track's block; false where the file is damaged. */
 bool sn_trace_block(const struct sonde_trace *trace, const struct sonde_track *track,

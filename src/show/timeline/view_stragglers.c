@@ -47,12 +47,18 @@ static int show_participants(const struct sn_answers *answers, struct sn_page *p
 	free(order);
 	sn_sheet_note(sheet, "others waited: by all others together, while this one was the last; "
 			     "late by: behind the one before it");
-	if (ranks->is_shifted)
+	if (ranks->is_contradictory)
+		sn_sheet_note(sheet,
+			      "clocks contradict each other, and no offset of each rank mends "
+			      "that: collectives belong together by name, size and order, "
+			      "and waits are no better than clocks");
+	else if (ranks->is_shifted)
 		sn_sheet_note(sheet, "clocks contradict each other: brought together by the ends "
 				     "of collectives, so that waits are approximate");
 	if (ranks->is_overlapped)
-		sn_sheet_note(sheet, "recordings lack some of the collectives: those that overlap "
-				     "in time are taken to belong together");
+		sn_sheet_note(
+		    sheet, "recordings lack some of the collectives: those of a kind that overlap "
+			   "in time are taken to belong together");
 	if (ranks->alone_count)
 		sn_sheet_note(sheet,
 			      "%zu parts of collectives have no partner in the trace and are left "

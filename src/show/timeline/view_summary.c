@@ -36,6 +36,7 @@ static void list_devices(const struct sn_answers *answers, struct sn_page *page)
 int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	sn_show_inferred(answers, page);
+	sn_show_evidence(answers, page);
 	sn_show_findings(answers, &answers->findings, 1, page);
 	if (answers->times.count > SN_FEW_DEVICES)
 		list_devices(answers, page);

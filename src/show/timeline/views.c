@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of views, and what several of them show; see views.h. */
+#include "timeline/evidence.h"
 #include "views.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +36,31 @@ void sn_show_left_out(const struct sn_answers *answers, struct sn_page *page)
 		      "of one process the %d devices with the most operations are looked at; no "
 		      "number here has anything of the others",
 		      SN_PROCESS_DEVICES);
+}
+
+/* A run is in the list once, whatever its ranks. */
+void sn_show_evidence(const struct sn_answers *answers, struct sn_page *page)
+{
+	static const struct sn_column columns[] = {{"run", "run", ""}, {"has", "has", ""}};
+	const struct sonde_db *db = answers->db;
+	struct sn_sheet *sheet = NULL;
+	for (uint32_t i = 0, last = SONDE_NONE; i < sonde_db_profile_count(db); i++) {
+		const char *what = sn_evidence(db, i);
+		uint32_t run = sonde_db_profile(db, i)->run;
+		char key[32];
+		if (!what || run == last)
+			continue;
+		last = run;
+		snprintf(key, sizeof(key), "run.%u", run);
+		if (!sheet)
+			sheet =
+			    sn_page_table(page, "evidence", columns, "recorded to explain others");
+		sn_sheet_text(sheet, sonde_db_property(db, key) ? sonde_db_property(db, key) : key);
+		sn_sheet_text(sheet, what);
+	}
+	if (sheet)
+		sn_sheet_note(sheet, "they say which code the operations of others are of; no "
+				     "number here has anything of their time");
 }
 
 void sn_show_inferred(const struct sn_answers *answers, struct sn_page *page)

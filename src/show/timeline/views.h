@@ -43,6 +43,8 @@ static inline double sn_rate_of(double bytes, double ns)
 void sn_show_left_out(const struct sn_answers *answers, struct sn_page *page);
 /* What of the trace is inferred, as a sheet of the page; once, and only where anything is. */
 void sn_show_inferred(const struct sn_answers *answers, struct sn_page *page);
+/* The runs that were recorded to explain others, where there are any. */
+void sn_show_evidence(const struct sn_answers *answers, struct sn_page *page);
 
 /* What threads did, as a sheet. 0 or SN_ERR_MEMORY. */
 int sn_show_thread_times(const struct sn_thread_times *times, struct sn_page *page);

@@ -11,6 +11,7 @@ struct sweep {
 	struct sn_launches *launches;
 	struct sn_running_set running;
 	struct sn_external_sort latencies;
+	bool *is_stream; /* by profile: it has operations */
 	struct sn_error *error;
 };
 
@@ -35,11 +36,14 @@ static int add_gap(struct sweep *sweep, uint64_t start_ns, const struct sn_opera
 	return 0;
 }
 
-static void list_stream(struct sn_device_time *time, uint32_t profile)
+/* A track without operations, of annotations or synchronisation, is no stream. */
+static void count_stream(struct sweep *sweep, uint32_t profile)
 {
-	for (size_t i = time->listed_streams; i--;)
-		if (time->streams[i] == profile)
-			return;
+	struct sn_device_time *time = sweep->time;
+	if (sweep->is_stream[profile])
+		return;
+	sweep->is_stream[profile] = true;
+	time->stream_count++;
 	if (time->listed_streams < SN_DEVICE_STREAMS)
 		time->streams[time->listed_streams++] = profile;
 }
@@ -60,7 +64,7 @@ static int add_operation(void *data, const struct sn_operation *one)
 	time->operation_counts[one->work]++;
 	if (one->end_ns > time->end_ns)
 		time->end_ns = one->end_ns;
-	list_stream(time, one->profile);
+	count_stream(sweep, one->profile);
 	sweep->times->context_ns[one->context] += (double)(one->end_ns - one->start_ns);
 	return result ?: sn_running_push(running, one);
 }
@@ -231,15 +235,14 @@ static int measure_device(struct sn_device_times *times, const struct sonde_trac
 					.profile = tracks->profile_number,
 					.tracks = numbers,
 					.track_count = of->count};
-	for (size_t i = 0; i < of->count; i++) {
+	for (size_t i = 0; i < of->count; i++)
 		numbers[i] = tracks[i].track;
-		time->stream_count +=
-		    !i || tracks[i].profile_number != tracks[i - 1].profile_number;
-	}
+	sweep.is_stream = calloc(sonde_db_profile_count(times->works.db) + 1ull, sizeof(bool));
 	sn_external_sort_init(&sweep.latencies, 1, 1, memory_bytes);
-	int result = sweep_device(&sweep, trace);
+	int result = sweep.is_stream ? sweep_device(&sweep, trace) : sn_fail_memory(error);
 	if (!result && time->has_work)
 		result = find_latency(&sweep, trace);
+	free(sweep.is_stream);
 	sn_external_sort_release(&sweep.latencies);
 	sn_running_release(&sweep.running);
 	/* a device of which only annotations were recorded did nothing that is known */

@@ -9,10 +9,26 @@
 #include "frame/context_frame.h"
 #include "timeline/track_walk.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-enum wish { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, OWN_GROUP, OWN_NUMBER, POSTED, WISHES };
+enum wish {
+	BYTES,
+	RANKS,
+	GROUP,
+	COLLECTIVE,
+	NUMBER,
+	ELEMENTS_IN,
+	ELEMENTS_OUT,
+	ELEMENT_TYPE,
+	SOURCE,
+	TARGET,
+	OWN_GROUP,
+	OWN_NUMBER,
+	POSTED,
+	WISHES
+};
 
 /* What a context does: an enum sn_device_work, or a collective that threads do themselves. */
 enum { THREAD_COLLECTIVE = SN_WORK_KINDS + 1 };
@@ -35,6 +51,11 @@ static const struct sn_attribute_wish wishes[WISHES] = {
     [GROUP] = {"Process Group Name", SONDE_ATTRIBUTE_STRING},
     [COLLECTIVE] = {"Collective name", SONDE_ATTRIBUTE_STRING},
     [NUMBER] = {"Seq", SONDE_ATTRIBUTE_SIGNED},
+    [ELEMENTS_IN] = {"In msg nelems", SONDE_ATTRIBUTE_SIGNED},
+    [ELEMENTS_OUT] = {"Out msg nelems", SONDE_ATTRIBUTE_SIGNED},
+    [ELEMENT_TYPE] = {"dtype", SONDE_ATTRIBUTE_STRING},
+    [SOURCE] = {"Src Rank", SONDE_ATTRIBUTE_SIGNED},
+    [TARGET] = {"Dst Rank", SONDE_ATTRIBUTE_SIGNED},
     /* as our own recorder has them */
     [OWN_GROUP] = {"group", SONDE_ATTRIBUTE_UNSIGNED},
     [OWN_NUMBER] = {"collective", SONDE_ATTRIBUTE_UNSIGNED},
@@ -86,60 +107,149 @@ static void plain_name(const char *name, char *text, size_t size)
 		*(ring ? ring : tree) = 0;
 }
 
-/* Which participants can be compared, and the number among what they do; UINT64_MAX. */
-static void name_group(const struct collecting *collecting, const struct sn_walked_event *event,
-		       char *group, size_t size, uint64_t *number)
+/* What is done, by who has which part in it. */
+enum manner {
+	UNKNOWN, /* or all to all, of which one may have nothing to give */
+	ALIKE,	 /* all give and get as much, and none ends before all have arrived */
+	UNEVEN,	 /* the same, but what is given or got has another size */
+	ROOTED,	 /* one gives or gets all, as much on each rank; who only gives may end early */
+	SPREAD,	 /* the same, but the root has another size */
+	MESSAGE, /* of two */
+};
+
+static enum manner manner_of(const char *name)
 {
-	char kind[200];
-	uint64_t own;
-	const char *collective = text_of(collecting, event, COLLECTIVE);
-	*number = UINT64_MAX;
-	if (sn_walked_value(event, OWN_GROUP, &own) && sn_walked_value(event, OWN_NUMBER, number)) {
-		snprintf(group, size, "group %llu", (unsigned long long)own);
-		return;
-	}
-	bool is_numbered = sn_walked_value(event, NUMBER, number);
-	plain_name(sn_context_name(collecting->db, event->context), kind, sizeof(kind));
-	/* numbers count all that a group does, whatever it is */
-	snprintf(group, size, "%.400s|%.100s|%.200s", text_of(collecting, event, RANKS),
-		 text_of(collecting, event, GROUP),
-		 is_numbered   ? ""
-		 : *collective ? collective
-			       : kind);
+	/* the first that is part of the name */
+	static const struct {
+		const char *part;
+		enum manner manner;
+	} known[] = {{"sendrecv", UNKNOWN}, {"alltoall", UNKNOWN}, {"barrier", ALIKE},
+		     {"allreduce", ALIKE},  {"allgather", UNEVEN}, {"reducescatter", UNEVEN},
+		     {"broadcast", ROOTED}, {"bcast", ROOTED},	   {"reduce", ROOTED},
+		     {"gather", SPREAD},    {"scatter", SPREAD},   {"coalesced", SPREAD},
+		     {"send", MESSAGE},	    {"recv", MESSAGE}};
+	char plain[200];
+	size_t used = 0;
+	for (; *name && used + 1 < sizeof(plain); name++)
+		if (*name != '_')
+			plain[used++] = (char)tolower(*name);
+	plain[used] = 0;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strstr(plain, known[i].part))
+			return known[i].manner;
+	return UNKNOWN;
 }
 
-/* Whether a part may end before all have arrived: in those collectives of MPI that let a
- * participant through. */
-static bool is_loose(const char *name)
+/* Whether a part may end before all have arrived. MPI's calls may unless it is known that none
+ * can. */
+static bool is_loose(const char *name, enum manner manner)
 {
-	static const char *const firm[] = {"arrier", "llreduce", "llgather", "lltoall",
-					   "educe_scatter"};
-	bool is_firm = !sn_text_begins(name, "MPI_");
-	for (size_t i = 0; i < sizeof(firm) / sizeof(*firm); i++)
-		is_firm |= strstr(name, firm[i]) && !strstr(name, "eighbor");
-	return !is_firm;
+	bool is_mpi = sn_text_begins(name, "MPI_");
+	if (is_mpi && strstr(name, "eighbor"))
+		return true;
+	return manner == ROOTED || manner == SPREAD || manner == MESSAGE ||
+	       (manner == UNKNOWN && is_mpi && !strstr(name, "lltoall"));
+}
+
+/* " 1000 Float": what each participant's part says alike; "" where it does not. */
+static void name_size(const struct collecting *collecting, const struct sn_walked_event *event,
+		      enum manner manner, char *text, size_t size)
+{
+	uint64_t in = 0, out = 0;
+	bool is_there = sn_walked_value(event, ELEMENTS_IN, &in);
+	is_there |= sn_walked_value(event, ELEMENTS_OUT, &out);
+	*text = 0;
+	if (is_there && (manner == ALIKE || manner == UNEVEN || manner == ROOTED))
+		snprintf(text, size, " %llu %.40s",
+			 (unsigned long long)(manner == UNEVEN && out > in ? out : in),
+			 text_of(collecting, event, ELEMENT_TYPE));
+}
+
+/* What the names of a part are. */
+struct names {
+	char line[600], group[900];
+	uint64_t number;
+	bool is_told, is_loose;
+};
+
+/* A message is of the two ranks that it names; without them, of nobody else. */
+static void name_message(const struct collecting *collecting, const struct sn_walked_event *event,
+			 struct names *names)
+{
+	uint64_t source, target;
+	size_t used = strlen(names->line);
+	bool is_known = sn_walked_value(event, SOURCE, &source);
+	is_known &= sn_walked_value(event, TARGET, &target);
+	const char *comma = strchr(names->line, ',');
+	bool is_pair = comma && !strchr(comma + 1, ',');
+	if (is_known)
+		snprintf(names->line + used, sizeof(names->line) - used, "|%lld to %lld",
+			 (long long)source, (long long)target);
+	else if (is_pair)
+		snprintf(names->line + used, sizeof(names->line) - used, "|messages");
+	else
+		snprintf(names->line + used, sizeof(names->line) - used, "|messages of %u",
+			 collecting->participant);
+	/* a process numbers its messages whoever they are for */
+	names->number = UINT64_MAX;
+	snprintf(names->group, sizeof(names->group), "%s", names->line);
+}
+
+/* Which participants can be compared, and the number among what they do; UINT64_MAX. */
+static void name_part(const struct collecting *collecting, const struct sn_walked_event *event,
+		      struct names *names)
+{
+	char kind[200], size[64];
+	uint64_t own;
+	const char *collective = text_of(collecting, event, COLLECTIVE);
+	const char *ranks = text_of(collecting, event, RANKS),
+		   *group = text_of(collecting, event, GROUP);
+	plain_name(sn_context_name(collecting->db, event->context), kind, sizeof(kind));
+	const char *name = *collective ? collective : kind;
+	enum manner manner = manner_of(name);
+	names->is_told = *collective && (*ranks || *group);
+	names->is_loose = is_loose(name, manner);
+	names->number = UINT64_MAX;
+	if (sn_walked_value(event, OWN_GROUP, &own) &&
+	    sn_walked_value(event, OWN_NUMBER, &names->number)) {
+		snprintf(names->line, sizeof(names->line), "group %llu", (unsigned long long)own);
+		snprintf(names->group, sizeof(names->group), "%s", names->line);
+		return;
+	}
+	snprintf(names->line, sizeof(names->line), "%.400s|%.100s", ranks, group);
+	if (manner == MESSAGE && names->is_told) {
+		name_message(collecting, event, names);
+		return;
+	}
+	name_size(collecting, event, manner, size, sizeof(size));
+	/* numbers count all that a group does, whatever it is */
+	if (sn_walked_value(event, NUMBER, &names->number))
+		snprintf(names->group, sizeof(names->group), "%s|", names->line);
+	else
+		snprintf(names->group, sizeof(names->group), "%s|%.200s%s", names->line, name,
+			 size);
 }
 
 static int add_arrival(struct collecting *collecting, const struct sn_walked_event *event)
 {
 	struct sn_collectives *collectives = collecting->collectives;
-	char group[800];
-	uint64_t number;
-	name_group(collecting, event, group, sizeof(group), &number);
-	uint32_t group_number = sn_intern_add(&collectives->groups, group, strlen(group) + 1);
+	struct names names;
+	name_part(collecting, event, &names);
 	struct sn_arrival arrival = {
 	    .start_ns = event->start_ns - sn_walked_number(event, POSTED),
 	    .end_ns = event->end_ns,
 	    .called_ns = event->start_ns,
-	    .number = number,
+	    .number = names.number,
 	    .bytes = sn_walked_number(event, BYTES),
-	    .group = group_number,
+	    .group = sn_intern_add(&collectives->groups, names.group, strlen(names.group) + 1),
+	    .line = sn_intern_add(&collectives->lines, names.line, strlen(names.line) + 1),
 	    .context = event->context,
 	    .participant = collecting->participant,
 	    .profile = event->track->profile,
-	    .is_loose = is_loose(sn_context_name(collecting->db, event->context)),
+	    .is_loose = names.is_loose,
+	    .is_told = names.is_told,
 	};
-	if (group_number == SN_INTERN_NONE)
+	if (arrival.group == SN_INTERN_NONE || arrival.line == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	return sn_vec_push(&collectives->arrivals, &collectives->arrival_capacity,
 			   &collectives->arrival_count, arrival);
@@ -236,6 +346,7 @@ int sn_collectives(const struct sn_processes *processes, const struct sn_device_
 void sn_collectives_release(struct sn_collectives *collectives)
 {
 	sn_intern_release(&collectives->groups);
+	sn_intern_release(&collectives->lines);
 	free(collectives->participants);
 	free(collectives->arrivals);
 	free(collectives->of_devices);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The participants of each collective, with times: read in one pass over the streams (for gloo and
- * MPI also over threads), if the program has any; 64 bytes for each part.
+ * Who took part in which collective, and when: read in one pass over the streams (and, for those of
+ * gloo and MPI, over threads), where the program has any; 72 bytes for each part.
  */
 #ifndef SN_TIMELINE_COLLECTIVES_H
 #define SN_TIMELINE_COLLECTIVES_H
@@ -23,10 +23,13 @@ struct sn_arrival {
 	uint64_t number;    /* in the group, as recorded; UINT64_MAX not */
 	uint64_t bytes;	    /* 0: not known */
 	uint32_t group;	    /* of which participants can be compared: sn_collectives.groups */
+	uint32_t line;	    /* what its group does in one order, whatever it is: see ranks.h */
 	uint32_t context, participant;
 	uint32_t profile; /* the stream's or thread's */
 	bool is_counted;  /* the number was found by counting; see ranks.h */
-	bool is_loose;	  /* may end before all have arrived: the root of MPI_Bcast */
+	bool is_loose;	  /* may end before all have arrived: a broadcast of who gives */
+	bool is_told;	  /* the recording says what it is, and of which process group */
+	bool is_sure;	  /* told, and all participants did the same in the same order */
 };
 
 struct sn_collectives {
@@ -34,7 +37,8 @@ struct sn_collectives {
 	size_t participant_count, participant_capacity;
 	struct sn_arrival *arrivals; /* by track, in order of start */
 	size_t arrival_count, arrival_capacity;
-	struct sn_intern groups; /* "[0, 1] allreduce": ranks and kind */
+	struct sn_intern groups; /* "[0, 1] allreduce 500": ranks, kind and size */
+	struct sn_intern lines;	 /* "[0, 1]" */
 	uint32_t *of_devices;	 /* by position in sn_device_times the participant, SONDE_NONE */
 };
 

@@ -16,14 +16,58 @@ SN_SORT_BY(sort_by_collective, struct sn_arrival, const void *,
 	   SN_ORDER(a->group, b->group) ?: SN_ORDER(a->number, b->number) ?:
 	   SN_ORDER(a->start_ns, b->start_ns) ?: SN_ORDER(a->participant, b->participant));
 
+/* The end of the collective that begins there. */
+static size_t end_of(const struct sn_arrival *arrivals, size_t count, size_t first)
+{
+	size_t next = first + 1;
+	while (next < count && arrivals[next].group == arrivals[first].group &&
+	       arrivals[next].number == arrivals[first].number)
+		next++;
+	return next;
+}
+
+/* How many collectives there are of several parts that must all run at one moment, and of how many
+ * that cannot be. */
+struct contradictions {
+	size_t all, impossible;
+};
+
+static struct contradictions contradictions(const struct sn_arrival *arrivals, size_t count,
+					    bool is_sure)
+{
+	struct contradictions found = {0, 0};
+	for (size_t first = 0, next; first < count; first = next) {
+		uint64_t last = 0, first_end = UINT64_MAX;
+		next = end_of(arrivals, count, first);
+		if (arrivals[first].is_loose || (is_sure && !arrivals[first].is_sure))
+			continue;
+		for (size_t i = first; i < next; i++) {
+			const struct sn_arrival *one = arrivals + i;
+			last = one->start_ns > last ? one->start_ns : last;
+			first_end = one->end_ns < first_end ? one->end_ns : first_end;
+		}
+		found.all += next - first > 1;
+		found.impossible += next - first > 1 && last > first_end + TOLERANCE_NS;
+	}
+	return found;
+}
+
+/* One in ten. */
+static bool are_apart(const struct sn_arrival *arrivals, size_t count)
+{
+	struct contradictions found = contradictions(arrivals, count, false);
+	return found.impossible * 10 > found.all;
+}
+
 /* In order of time: what begins before all before it have ended is of the same collective, each
  * participant once. */
-static int number_by_time(struct sn_arrival *arrivals, size_t count)
+static int number_by_time(struct sn_arrival *arrivals, size_t count, bool *is_done)
 {
 	uint64_t number = 0, first_end = UINT64_MAX;
 	uint32_t most = 0;
-	if (!arrivals->is_counted)
+	if (!arrivals->is_counted || arrivals->is_sure || !are_apart(arrivals, count))
 		return 0;
+	*is_done = true;
 	for (size_t i = 0; i < count; i++) {
 		arrivals[i].number = 0;
 		most = arrivals[i].participant > most ? arrivals[i].participant : most;
@@ -47,9 +91,10 @@ static int number_by_time(struct sn_arrival *arrivals, size_t count)
 }
 
 /* Numbers those of a group where the recording does not: the n-th of each participant. */
-static int number_group(struct sn_arrival *arrivals, size_t count)
+static int number_group(struct sn_arrival *arrivals, size_t count, bool *is_done)
 {
 	bool is_numbered = true;
+	(void)is_done;
 	for (size_t i = 0; i < count; i++)
 		is_numbered &= arrivals[i].number != UINT64_MAX;
 	for (size_t i = 0; i < count && !is_numbered; i++) {
@@ -60,51 +105,71 @@ static int number_group(struct sn_arrival *arrivals, size_t count)
 	return 0;
 }
 
-typedef int (*number_function)(struct sn_arrival *arrivals, size_t count);
+/* Numbers the arrivals of one group; whether it did. */
+typedef int (*number_function)(struct sn_arrival *arrivals, size_t count, bool *is_done);
 
-static int each_group(struct sn_collectives *collectives, number_function number)
+static int each_group(struct sn_collectives *collectives, number_function number, bool *is_done)
 {
 	int result = 0;
 	for (size_t first = 0, next; first < collectives->arrival_count && !result; first = next) {
 		for (next = first + 1; next < collectives->arrival_count; next++)
 			if (collectives->arrivals[next].group != collectives->arrivals[first].group)
 				break;
-		result = number(collectives->arrivals + first, next - first);
+		result = number(collectives->arrivals + first, next - first, is_done);
 	}
 	sort_by_collective(collectives->arrivals, collectives->arrival_count, NULL);
 	return result;
 }
 
-/* ---- clocks ---- */
+/* ---- what is sure ---- */
 
-static size_t end_of(const struct sn_collectives *collectives, size_t first)
-{
-	size_t next = first + 1;
-	while (next < collectives->arrival_count &&
-	       collectives->arrivals[next].group == collectives->arrivals[first].group &&
-	       collectives->arrivals[next].number == collectives->arrivals[first].number)
-		next++;
-	return next;
-}
+SN_SORT_BY(sort_by_line, uint32_t, const struct sn_arrival *,
+	   SN_ORDER(of[*a].line, of[*b].line) ?: SN_ORDER(of[*a].participant, of[*b].participant) ?:
+	   SN_ORDER(of[*a].start_ns, of[*b].start_ns) ?: SN_ORDER(*a, *b));
 
-static bool are_clocks_apart(const struct sn_collectives *collectives)
+/* Whether all participants of a line, which come one after the other in it, did the same. */
+static bool is_in_order(const struct sn_arrival *arrivals, const uint32_t *line, size_t count)
 {
-	size_t all = 0, impossible = 0;
-	for (size_t first = 0, next; first < collectives->arrival_count; first = next) {
-		uint64_t last = 0, first_end = UINT64_MAX;
-		next = end_of(collectives, first);
-		if (collectives->arrivals[first].is_loose)
-			continue;
-		for (size_t i = first; i < next; i++) {
-			const struct sn_arrival *one = collectives->arrivals + i;
-			last = one->start_ns > last ? one->start_ns : last;
-			first_end = one->end_ns < first_end ? one->end_ns : first_end;
-		}
-		all += next - first > 1;
-		impossible += next - first > 1 && last > first_end + TOLERANCE_NS;
+	size_t each = 1;
+	while (each < count && arrivals[line[each]].participant == arrivals[*line].participant)
+		each++;
+	if (each == count || count % each)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct sn_arrival *one = arrivals + line[i],
+					*same = arrivals + line[i % each];
+		const struct sn_arrival *first = arrivals + line[i - i % each];
+		if (!one->is_told || !one->is_counted || one->group != same->group ||
+		    one->number != same->number || one->participant != first->participant)
+			return false;
 	}
-	return impossible * 10 > all;
+	return true;
 }
+
+/* Numbers are given; the arrivals stay where they are. */
+static int find_sure(struct sn_collectives *collectives)
+{
+	size_t count = collectives->arrival_count;
+	struct sn_arrival *arrivals = collectives->arrivals;
+	uint32_t *order = malloc((count + 1) * sizeof(*order));
+	if (!order)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	sort_by_line(order, count, arrivals);
+	for (size_t first = 0, next; first < count; first = next) {
+		for (next = first + 1; next < count; next++)
+			if (arrivals[order[next]].line != arrivals[order[first]].line)
+				break;
+		bool is_sure = is_in_order(arrivals, order + first, next - first);
+		for (size_t i = first; i < next; i++)
+			arrivals[order[i]].is_sure = is_sure;
+	}
+	free(order);
+	return 0;
+}
+
+/* ---- clocks ---- */
 
 /* What a participant ends earlier than another in a collective of both. */
 struct distance {
@@ -134,7 +199,7 @@ static void add_distances(struct placing *placing, uint32_t base, uint32_t first
 {
 	const struct sn_arrival *arrivals = placing->collectives->arrivals;
 	const struct sn_arrival *of_base = NULL;
-	uint32_t end = (uint32_t)end_of(placing->collectives, first);
+	uint32_t end = (uint32_t)end_of(arrivals, placing->collectives->arrival_count, first);
 	size_t known = placing->count;
 	placing->is_done[first] = true;
 	if (arrivals[first].is_loose)
@@ -208,7 +273,7 @@ static int find_offsets(const struct sn_collectives *collectives, struct sn_rank
 	};
 	int result = arena.failed ? SN_ERR_MEMORY : 0;
 	for (size_t first = 0, next; first < count && !result; first = next) {
-		next = end_of(collectives, first);
+		next = end_of(collectives->arrivals, count, first);
 		for (size_t i = first; i < next; i++) {
 			placing.firsts[i] = (uint32_t)first;
 			placing.order[i] = (uint32_t)i;
@@ -235,21 +300,39 @@ static void move(struct sn_collectives *collectives, const struct sn_ranks *rank
 	sort_by_collective(collectives->arrivals, collectives->arrival_count, NULL);
 }
 
-static int reconcile(struct sn_collectives *collectives, struct sn_ranks *ranks)
+/* Brings clocks together by the ends of collectives, if that helps: those that are sure decide, or
+ * all where none is. */
+static int shift(struct sn_collectives *collectives, struct sn_ranks *ranks)
 {
-	if (!are_clocks_apart(collectives))
-		return 0;
+	const struct sn_arrival *arrivals = collectives->arrivals;
+	size_t count = collectives->arrival_count;
+	struct contradictions before = contradictions(arrivals, count, true);
+	bool is_any_sure = before.all > 0;
 	if (find_offsets(collectives, ranks))
 		return SN_ERR_MEMORY;
 	move(collectives, ranks, true);
-	ranks->is_shifted = !are_clocks_apart(collectives);
+	struct contradictions after = contradictions(arrivals, count, is_any_sure);
+	ranks->is_contradictory = is_any_sure && after.impossible * 10 > after.all;
+	/* what is sure needs other clocks, though no offset is right all the time */
+	ranks->is_shifted =
+	    is_any_sure ? after.impossible < before.impossible : after.impossible * 10 <= after.all;
 	if (ranks->is_shifted)
 		return 0;
 	move(collectives, ranks, false);
 	for (size_t i = 0; i < ranks->participant_count; i++)
 		ranks->sums[i].offset_ns = 0;
-	ranks->is_overlapped = true;
-	return each_group(collectives, number_by_time);
+	return 0;
+}
+
+static int reconcile(struct sn_collectives *collectives, struct sn_ranks *ranks)
+{
+	if (!are_apart(collectives->arrivals, collectives->arrival_count))
+		return 0;
+	if (shift(collectives, ranks))
+		return SN_ERR_MEMORY;
+	if (!are_apart(collectives->arrivals, collectives->arrival_count))
+		return 0;
+	return each_group(collectives, number_by_time, &ranks->is_overlapped);
 }
 
 /* ---- who waited ---- */
@@ -291,7 +374,7 @@ static bool is_alone(const struct sn_arrival *arrivals, size_t count)
 static int add_collectives(struct sn_collectives *collectives, struct sn_ranks *ranks)
 {
 	for (size_t first = 0, next; first < collectives->arrival_count; first = next) {
-		next = end_of(collectives, first);
+		next = end_of(collectives->arrivals, collectives->arrival_count, first);
 		if (is_alone(collectives->arrivals + first, next - first))
 			ranks->alone_count += next - first;
 		else if (add_collective(collectives, first, next - first, ranks))
@@ -314,8 +397,10 @@ int sn_ranks(struct sn_collectives *collectives, struct sn_ranks *ranks, struct 
 	};
 	int result = ranks->collectives && ranks->sums && ranks->waits ? 0 : SN_ERR_MEMORY;
 	sort_by_participant(collectives->arrivals, collectives->arrival_count, NULL);
-	result = result ?: each_group(collectives, number_group) ?:
-		 reconcile(collectives, ranks) ?: add_collectives(collectives, ranks);
+	bool is_numbered;
+	result = result ?: each_group(collectives, number_group, &is_numbered) ?:
+		 find_sure(collectives) ?: reconcile(collectives, ranks) ?:
+		 add_collectives(collectives, ranks);
 	return sn_fail_code(error, result);
 }
 

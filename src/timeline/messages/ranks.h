@@ -3,16 +3,19 @@
  * Collectives over ranks: arrival times, the last rank, and the waits of the others.
  *
  * A collective's parts are found on the ranks by process group and number where both are recorded
- * (PyTorch: "Process Group Ranks", "Seq"), else as the n-th of its kind in the group. A rank
- * arrives when its part starts; until the last has arrived the others wait, and nothing is
- * transferred. A nonblocking one (MPI_Iallreduce) waits from its call for completion.
+ * (PyTorch: "Process Group Ranks", "Seq"), else as the n-th of its kind and size in the group. A
+ * rank arrives when its part starts; until the last has arrived the others wait, and nothing is
+ * transferred. One that goes on meanwhile (MPI_Iallreduce) waits from when it calls for the end.
  *
- * This compares clocks of several processes. All parts of one collective run at the moment when the
- * last one starts, except those that may end earlier (sn_arrival.is_loose). If one collective in
- * ten contradicts this, clocks differ: then ranks are shifted by the median difference of the
- * parts' ends, which differ least. If that does not help, recordings lack some parts, so that
- * counting was wrong: then parts that overlap in time are matched, and parts without overlap are
- * left out.
+ * That compares clocks of several processes. Parts of one collective all run at the moment when
+ * the last one starts, but for those that may end before (sn_arrival.is_loose: the root of a
+ * broadcast). Where one collective in ten contradicts this, either clocks are apart: then ranks are
+ * brought together by the median difference of the parts' ends, which differ least. Or, where that
+ * does not help, recordings lack some parts, so that counting them was wrong: then those belong
+ * together that overlap in time, and what overlaps with nothing is left out.
+ *
+ * Times do not undo what the recording says: where it names a process group's collectives, and all
+ * of its ranks did the same ones of the same sizes in the same order, nothing is missing.
  */
 #ifndef SN_TIMELINE_RANKS_H
 #define SN_TIMELINE_RANKS_H
@@ -43,9 +46,10 @@ struct sn_ranks {
 	struct sn_rank_sum *sums;   /* by participant */
 	struct sn_intervals *waits; /* by participant, in its own time */
 	size_t participant_count;
-	size_t alone_count; /* arrivals without a partner */
-	bool is_shifted;    /* clocks were apart */
-	bool is_overlapped; /* recordings lack parts: those that overlap belong together */
+	size_t alone_count;    /* arrivals without a partner */
+	bool is_shifted;       /* clocks were apart */
+	bool is_contradictory; /* and still are: no offset brings together what is sure */
+	bool is_overlapped;    /* recordings lack parts: those that overlap belong together */
 };
 
 /* 0 or a negative enum sn_err; release in either case. Orders collectives->arrivals anew. */

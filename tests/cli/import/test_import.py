@@ -80,14 +80,15 @@ def test_a_folder_stands_for_what_is_in_it(tmp_path):
     (folder / "notes.txt").write_text("what was tried")
     assert run_sonde("import", folder, "-o", folder / "all.sdb").status == 0
     again = run_sonde("import", folder, "-o", tmp_path / "all.sdb")
-    assert again.status == 0 and "2 events from 2 inputs of kineto" in again.out and not again.err
+    assert again.status == 0 and "2 events from 2 inputs of kineto" in again.out
+    assert again.err == "sonde: 1 folder was not read: deeper\n"
     each = run_sonde("import", folder / "rank9.json", folder / "rank10.json", "-o", tmp_path / "each.sdb")
     assert each.status == 0
     assert (tmp_path / "all.sdb").read_bytes() == (tmp_path / "each.sdb").read_bytes()
     for path in folder.glob("rank*"):
         path.unlink()
     assert refused(tmp_path, folder) == f"sonde: cannot import '{folder}': nothing in that folder is " \
-        f"of a known format ({', '.join(FORMATS)})\n"
+        f"of a known format ({', '.join(FORMATS)}); folders in it: deeper\n"
 
 
 def test_own_files_name_their_command(tmp_path):

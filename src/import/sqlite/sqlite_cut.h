@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether all of an SQLite file is there, by its header; without SQLite itself. */
+#ifndef SN_IMPORT_SQLITE_CUT_H
+#define SN_IMPORT_SQLITE_CUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether a file begins as one of SQLite does. */
+bool sn_sqlite_is_begin(const unsigned char *head, size_t length);
+/* Whether the file at `path` is one and shorter than it says: how long it is and should be. */
+bool sn_sqlite_is_cut(const char *path, uint64_t *bytes, uint64_t *expected);
+
+#endif
