@@ -62,6 +62,7 @@ static void json_iterations(const struct sn_answers *answers, struct sn_json *js
 		sn_json_begin(json, '{');
 		sn_json_put_number(json, "context", one->context);
 		sn_json_put_text(json, "name", sonde_db_string(answers->db, frame->name));
+		sn_json_put_unsigned(json, "number", one->number);
 		sn_json_put_number(json, "profile", one->profile);
 		sn_json_put_unsigned(json, "start_ns", one->start_ns);
 		sn_json_put_number(json, "duration_ns", (double)(one->end_ns - one->start_ns));

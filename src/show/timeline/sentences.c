@@ -54,7 +54,7 @@ static struct sn_path_name path(const struct sentence *sentence)
 	struct sn_path_extent extent = {SONDE_NONE, 0, has(sentence, "is_cut")};
 	if (has(sentence, "iteration_of")) {
 		extent.context = number(sentence, "iteration_of");
-		extent.iteration = (size_t)value(sentence, "iteration");
+		extent.iteration = (uint64_t)value(sentence, "iteration");
 	}
 	return sn_name_path(sentence->answers->db, &extent);
 }

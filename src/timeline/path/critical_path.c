@@ -52,46 +52,46 @@ static int add_window(const struct sn_answers *answers, struct windows *windows,
 	return sn_vec_push(&windows->items, &windows->capacity, &windows->count, window);
 }
 
-/* The context with the most iterations: first .. end - 1. */
-static void find_iterations(const struct sn_iterations *all, size_t *first, size_t *end)
+/* Of first .. end - 1 the one with that number; SIZE_MAX. */
+static size_t find_number(const struct sn_iteration *items, size_t first, size_t end,
+			  uint64_t number)
 {
-	*first = *end = 0;
-	for (size_t from = 0, next; from < all->count; from = next) {
-		next = sn_iterations_end_of_context(all, from);
-		if (next - from > *end - *first) {
-			*first = from;
-			*end = next;
-		}
-	}
+	for (size_t i = first; i < end; i++)
+		if (items[i].number == number)
+			return i;
+	return SIZE_MAX;
 }
 
-/* The same iteration of each process. 1; 0: there are none; or negative. */
+static int refuse_number(const struct sn_iteration *items, size_t count, uint64_t number,
+			 struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_ARGUMENT, "there is no iteration %llu, but %zu from %llu on",
+		       (unsigned long long)number, count, (unsigned long long)items->number);
+}
+
+/* The iteration of the same number of each process. 1; 0: there are none; or negative. */
 static int choose_iteration(const struct sn_answers *answers, struct windows *windows,
 			    struct sn_critical_path *path, struct sn_error *error)
 {
 	const struct sn_iteration *items = answers->iterations.items;
-	size_t first, end, number = 0;
-	find_iterations(&answers->iterations, &first, &end);
+	size_t first, end;
+	sn_iterations_most(&answers->iterations, &first, &end);
 	if (first == end)
 		return 0;
-	for (size_t from = first, next; from < end; from = next) {
+	size_t next = sn_iterations_end_of_thread(&answers->iterations, first);
+	uint64_t number = answers->iteration
+			      ? answers->iteration - 1
+			      : items[first + sn_iterations_usual(items + first, next - first)].number;
+	if (find_number(items, first, next, number) == SIZE_MAX)
+		return refuse_number(items + first, next - first, number, error);
+	for (size_t from = first; from < end; from = next) {
 		next = sn_iterations_end_of_thread(&answers->iterations, from);
-		if (from == first)
-			number = answers->iteration
-				     ? answers->iteration - 1
-				     : sn_iterations_usual(items + from, next - from);
-		if (number >= next - from) {
-			if (from == first)
-				return sn_fail(error, SN_ERR_ARGUMENT,
-					       "there are %zu iterations, not %zu", next - from,
-					       number + 1);
-			continue;
-		}
-		if (add_window(answers, windows, items[from].profile, items[from + number].start_ns,
-			       items[from + number].end_ns, true))
+		size_t at = find_number(items, from, next, number);
+		if (at != SIZE_MAX && add_window(answers, windows, items[at].profile,
+						 items[at].start_ns, items[at].end_ns, true))
 			return sn_fail_memory(error);
 	}
-	path->extent = (struct sn_path_extent){items[first].context, number + 1, false};
+	path->extent = (struct sn_path_extent){items[first].context, number, false};
 	return 1;
 }
 

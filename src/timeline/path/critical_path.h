@@ -49,9 +49,9 @@ enum { SN_PATH_SHARES = 24 };
 
 /* What the path is of. */
 struct sn_path_extent {
-	uint32_t context; /* of iterations; SONDE_NONE: the trace */
-	size_t iteration; /* from 1 */
-	bool is_cut;	  /* the trace is too long without iterations: its first part */
+	uint32_t context;   /* of iterations; SONDE_NONE: the trace */
+	uint64_t iteration; /* its number */
+	bool is_cut;	    /* the trace is too long without iterations: its first part */
 };
 
 struct sn_critical_path {
