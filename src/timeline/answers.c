@@ -128,12 +128,37 @@ static int load_nodes(struct sn_answers *answers, struct sn_error *error)
 		   ?: sn_processes_init(&answers->processes, answers->db, answers->trace);
 }
 
+/* From the first iteration of each process to its last, of the context that has most; the caller
+ * frees them. NULL without memory. */
+static struct sn_interval *span_iterations(const struct sn_answers *answers)
+{
+	struct sn_interval *spans = calloc(answers->processes.count + 1ull, sizeof(*spans));
+	size_t first, end;
+	sn_iterations_most(&answers->iterations, &first, &end);
+	for (size_t i = first; i < end && spans; i++) {
+		const struct sn_iteration *one = answers->iterations.items + i;
+		struct sn_interval *span =
+		    spans + answers->processes.of_profile[one->profile];
+		if (!span->end_ns || one->start_ns < span->start_ns)
+			span->start_ns = one->start_ns;
+		if (one->end_ns > span->end_ns)
+			span->end_ns = one->end_ns;
+	}
+	return spans;
+}
+
+/* Tools whose counts leave out what nobody launched know no iterations either. */
 static int load_times(struct sn_answers *answers, struct sn_error *error)
 {
-	return sn_device_times(answers->db, answers->trace, answers->launched_only,
-			       answers->launches, sn_answers_sorting(answers), &answers->times,
-			       error)
-		   ?: sn_processes_set_devices(&answers->processes, &answers->times);
+	struct sn_interval *items = span_iterations(answers);
+	struct sn_device_spans spans = {items, answers->processes.of_profile};
+	int result =
+	    items ? sn_device_times(answers->db, answers->trace, answers->launched_only,
+				    answers->launches, answers->launched_only ? NULL : &spans,
+				    sn_answers_sorting(answers), &answers->times, error)
+		  : SN_ERR_MEMORY;
+	free(items);
+	return result ?: sn_processes_set_devices(&answers->processes, &answers->times);
 }
 
 /* Those that are stored are of the whole trace, without options. */

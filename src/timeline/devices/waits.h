@@ -28,6 +28,8 @@ enum sn_wait {
 	SN_WAIT_NO_WORK,
 	/* That call has begun: the usual time from there to the start. */
 	SN_WAIT_LAUNCH,
+	/* That call has begun, and does not return, for longer than that. */
+	SN_WAIT_CALL,
 	/* It has been launched for longer than that takes, and has not started: it waits for an
 	 * event, a transfer that is not recorded, another program on the device. */
 	SN_WAIT_HELD,

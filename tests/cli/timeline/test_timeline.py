@@ -141,7 +141,7 @@ def test_unusual_iterations(sonde, tmp_path):
     assert len(iterations) == 20
     assert [number for number, one in enumerate(iterations) if one["unusual"]] == [7]
     text = sonde("timeline", tmp_path / "trace.sdb").out
-    assert "unusual: number 8, 900 us" in text
+    assert "unusual: number 7, 900 us" in text
 
 
 @needs("kineto/expected")
