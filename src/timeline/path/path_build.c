@@ -83,6 +83,26 @@ static uint32_t end_of_thread(const struct sn_path_building *build, uint32_t fir
 	return end;
 }
 
+uint32_t sn_path_part_before(const struct sn_path_building *build, uint32_t profile,
+			     uint64_t time_ns)
+{
+	const struct sn_path_part *parts = build->parts;
+	const struct sn_path_graph *graph = build->graph;
+	size_t end = sn_search(i, build->part_count,
+			       parts[i].profile < profile ||
+				   (parts[i].profile == profile && parts[i].start_ns < time_ns));
+	if (!end || parts[end - 1].profile != profile)
+		return SONDE_NONE;
+	/* a part that waited is several activities, one after the other */
+	uint32_t found = parts[end - 1].activity;
+	while (found != SONDE_NONE && found + 1 < graph->count &&
+	       graph->activities[found + 1].profile == profile &&
+	       graph->activities[found + 1].start_ns < time_ns &&
+	       graph->activities[found].end_ns < time_ns)
+		found++;
+	return found;
+}
+
 static uint32_t add_part(struct sn_path_building *build, const struct sn_path_part *part,
 			 uint64_t start, uint64_t end)
 {

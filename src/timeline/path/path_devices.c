@@ -9,9 +9,14 @@
 #include "base/search.h"
 #include "base/sort_by.h"
 
-static uint32_t add_operation(struct sn_path_building *build, const struct sn_operation *one,
+/* Calls that launch take some 10 us; what takes longer than this was held up: by a full queue, by
+ * code that is loaded or compiled, by memory that is copied aside. */
+enum { HELD_UP_NS = 100000 };
+
+static uint32_t add_operation(struct sn_path_building *build, const struct sn_path_operation *placed,
 			      uint64_t start, uint64_t end, unsigned rank)
 {
+	const struct sn_operation *one = &placed->operation;
 	static const uint8_t kinds[] = {SN_PATH_COMPUTE, SN_PATH_COMMUNICATION, SN_PATH_COPY};
 	struct sn_path_activity activity = {
 	    .start_ns = start,
@@ -21,7 +26,8 @@ static uint32_t add_operation(struct sn_path_building *build, const struct sn_op
 	    .node = build->answers->nodes.of_context[one->context],
 	    .kind = kinds[one->work],
 	    .rank = (uint8_t)rank,
-	    .ends = true,
+	    .begun_ns = sn_path_common(build, one->start_ns),
+	    .ends = !placed->is_earlier,
 	};
 	return sn_path_graph_add(build->graph, &activity);
 }
@@ -82,9 +88,10 @@ static uint32_t find_collective(const struct sn_path_building *build, size_t dev
 }
 
 /* A collective as an arrival, the meeting of all, and the transfer. Gives the first and last. */
-static int add_collective(struct sn_path_building *build, const struct sn_operation *one,
+static int add_collective(struct sn_path_building *build, const struct sn_path_operation *placed,
 			  uint32_t number, uint32_t *first, uint32_t *last)
 {
+	const struct sn_operation *one = &placed->operation;
 	const struct sn_collective *collective = build->answers->ranks.collectives + number;
 	uint64_t start = sn_path_common(build, one->start_ns),
 		 end = sn_path_common(build, one->end_ns);
@@ -103,8 +110,8 @@ static int add_collective(struct sn_path_building *build, const struct sn_operat
 		};
 		*met_activity = sn_path_graph_add(build->graph, &meeting);
 	}
-	*first = add_operation(build, one, start, start, SN_PATH_RANK_ARRIVAL);
-	*last = add_operation(build, one, met, end, SN_PATH_RANK_OTHER);
+	*first = add_operation(build, placed, start, start, SN_PATH_RANK_ARRIVAL);
+	*last = add_operation(build, placed, met, end, SN_PATH_RANK_OTHER);
 	if (*first == SONDE_NONE || *last == SONDE_NONE || *met_activity == SONDE_NONE)
 		return SN_ERR_MEMORY;
 	return sn_path_edge(build, *first, *last, false, 0, SN_PATH_HELD) ?:
@@ -177,21 +184,39 @@ static uint32_t launcher_of(const struct sn_path_building *build, uint64_t link)
 	return link ? sn_table_find(&build->launchers, link) : SONDE_NONE;
 }
 
+/* When its launch allowed an operation to start; 0: it is not known. A call that is held up has let
+ * it start only at its end, or where it got on shortly before. */
+static int connect_launch(struct sn_path_building *build, const struct sn_operation *one,
+			  uint32_t first, uint64_t latency, uint64_t *explained)
+{
+	const struct sn_launch *launch = sn_launches_find(build->answers->launches, one->link);
+	uint32_t launcher = launcher_of(build, one->link);
+	*explained = 0;
+	if (launcher == SONDE_NONE || !launch)
+		return 0;
+	uint64_t start = sn_path_common(build, one->start_ns);
+	uint64_t called = build->graph->activities[launcher].start_ns;
+	uint64_t returned = sn_path_common(build, launch->end_ns);
+	uint64_t until = returned < start ? returned : start;
+	uint64_t held_up = 2 * latency > HELD_UP_NS ? 2 * latency : HELD_UP_NS;
+	bool is_held_up = until > called + held_up;
+	uint64_t base = is_held_up ? until : called;
+	uint64_t least = start > base ? start - base : 0;
+	least = least > latency ? latency : least;
+	*explained = base + least;
+	if (is_held_up)
+		launcher = sn_path_part_before(build, launch->profile, until);
+	return sn_path_edge(build, launcher, first, !is_held_up, (int64_t)least, SN_PATH_LAUNCH);
+}
+
 /* What an operation had to wait for. */
 static int connect_operation(struct sn_path_building *build, const struct sn_operation *one,
 			     uint32_t first, uint64_t latency, struct streams *streams,
 			     const struct stream *before)
 {
-	uint64_t start = sn_path_common(build, one->start_ns), explained = 0;
-	uint32_t launcher = launcher_of(build, one->link);
-	if (launcher != SONDE_NONE) {
-		uint64_t called = build->graph->activities[launcher].start_ns;
-		uint64_t least = start > called ? start - called : 0;
-		least = least > latency ? latency : least;
-		explained = called + least;
-		if (sn_path_edge(build, launcher, first, true, (int64_t)least, SN_PATH_LAUNCH))
-			return SN_ERR_MEMORY;
-	}
+	uint64_t start = sn_path_common(build, one->start_ns), explained;
+	if (connect_launch(build, one, first, latency, &explained))
+		return SN_ERR_MEMORY;
 	if (before->is_begun) {
 		bool overlaps = before->end_ns > start;
 		explained = before->end_ns > explained && !overlaps ? before->end_ns : explained;
@@ -208,9 +233,10 @@ static int connect_operation(struct sn_path_building *build, const struct sn_ope
 SN_SORT_BY(sort_ends, struct sn_path_ending, const void *,
 	   SN_ORDER(a->end_ns, b->end_ns) ?: SN_ORDER(a->activity, b->activity));
 
-static int add_one(struct sn_path_building *build, const struct sn_operation *one, size_t device,
-		   struct streams *streams)
+static int add_one(struct sn_path_building *build, const struct sn_path_operation *placed,
+		   size_t device, struct streams *streams)
 {
+	const struct sn_operation *one = &placed->operation;
 	uint64_t start = sn_path_common(build, one->start_ns),
 		 end = sn_path_common(build, one->end_ns);
 	uint64_t latency = build->answers->times.devices[device].launch_latency_ns;
@@ -224,14 +250,13 @@ static int add_one(struct sn_path_building *build, const struct sn_operation *on
 		return SN_ERR_MEMORY;
 	struct stream *stream = streams->items + at;
 	if (number != SONDE_NONE) {
-		if (add_collective(build, one, number, &first, &last))
+		if (add_collective(build, placed, number, &first, &last))
 			return SN_ERR_MEMORY;
 	} else {
-		first = last = add_operation(build, one, start, end, SN_PATH_RANK_OTHER);
+		first = last = add_operation(build, placed, start, end, SN_PATH_RANK_OTHER);
 	}
 	if (first == SONDE_NONE ||
-	    connect_operation(build, one, first, latency > INT64_MAX / 4 ? 0 : latency, streams,
-			      stream) ||
+	    connect_operation(build, one, first, latency, streams, stream) ||
 	    sn_vec_push(&build->ends, &build->end_capacity, &build->end_count,
 			(struct sn_path_ending){end, one->link, last}))
 		return SN_ERR_MEMORY;
@@ -251,8 +276,8 @@ int sn_path_add_operations(struct sn_path_building *build)
 		struct streams streams = no_streams();
 		for (size_t i = 0; i < device->count && !result; i++)
 			if (device->items[i].is_in_window)
-				result = add_one(build, &device->items[i].operation,
-						 build->numbers[d], &streams);
+				result = add_one(build, device->items + i, build->numbers[d],
+						 &streams);
 		streams_release(&streams);
 	}
 	sort_ends(build->ends, build->end_count, NULL);
