@@ -184,22 +184,44 @@ static uint32_t launcher_of(const struct sn_path_building *build, uint64_t link)
 	return link ? sn_table_find(&build->launchers, link) : SONDE_NONE;
 }
 
-/* When its launch allowed an operation to start; 0: it is not known. A call that is held up has let
- * it start only at its end, or where it got on shortly before. */
+/* What the device was doing when an operation started. */
+struct situation {
+	uint64_t start_ns, latency_ns;
+	uint64_t idle_since_ns; /* no operation ran; start_ns: one did */
+	struct pending other;	/* what ended last on another stream */
+};
+
+static struct situation situation_at(struct streams *streams, const struct stream *before,
+				     uint64_t start_ns, uint64_t latency_ns)
+{
+	struct situation found = {.start_ns = start_ns, .latency_ns = latency_ns};
+	found.other = other_stream(streams, (uint32_t)(before - streams->items), start_ns);
+	if (streams->heap_count)
+		found.idle_since_ns = start_ns;
+	else if (streams->last[0].activity != SONDE_NONE)
+		found.idle_since_ns = streams->last[0].end_ns;
+	return found;
+}
+
+/*
+ * When its launch allowed an operation to start; 0: it is not known. Usually that is some time after
+ * the begin of the call. A call that is held up on an idle device has let the operation start only
+ * at its end, or where it got on shortly before; on a busy one it waited for what ran there.
+ */
 static int connect_launch(struct sn_path_building *build, const struct sn_operation *one,
-			  uint32_t first, uint64_t latency, uint64_t *explained)
+			  uint32_t first, const struct situation *at, uint64_t *explained)
 {
 	const struct sn_launch *launch = sn_launches_find(build->answers->launches, one->link);
 	uint32_t launcher = launcher_of(build, one->link);
+	uint64_t latency = at->latency_ns, start = at->start_ns;
 	*explained = 0;
 	if (launcher == SONDE_NONE || !launch)
 		return 0;
-	uint64_t start = sn_path_common(build, one->start_ns);
 	uint64_t called = build->graph->activities[launcher].start_ns;
 	uint64_t returned = sn_path_common(build, launch->end_ns);
 	uint64_t until = returned < start ? returned : start;
-	uint64_t held_up = 2 * latency > HELD_UP_NS ? 2 * latency : HELD_UP_NS;
-	bool is_held_up = until > called + held_up;
+	uint64_t idle = at->idle_since_ns > called ? at->idle_since_ns : called;
+	bool is_held_up = until > idle + (2 * latency > HELD_UP_NS ? 2 * latency : HELD_UP_NS);
 	uint64_t base = is_held_up ? until : called;
 	uint64_t least = start > base ? start - base : 0;
 	least = least > latency ? latency : least;
@@ -211,22 +233,22 @@ static int connect_launch(struct sn_path_building *build, const struct sn_operat
 
 /* What an operation had to wait for. */
 static int connect_operation(struct sn_path_building *build, const struct sn_operation *one,
-			     uint32_t first, uint64_t latency, struct streams *streams,
+			     uint32_t first, const struct situation *at,
 			     const struct stream *before)
 {
-	uint64_t start = sn_path_common(build, one->start_ns), explained;
-	if (connect_launch(build, one, first, latency, &explained))
+	uint64_t explained;
+	if (connect_launch(build, one, first, at, &explained))
 		return SN_ERR_MEMORY;
 	if (before->is_begun) {
-		bool overlaps = before->end_ns > start;
+		bool overlaps = before->end_ns > at->start_ns;
 		explained = before->end_ns > explained && !overlaps ? before->end_ns : explained;
 		if (sn_path_edge(build, before->activity, first, overlaps, 0, SN_PATH_HELD))
 			return SN_ERR_MEMORY;
 	}
 	/* an event of another stream, which is not recorded */
-	struct pending other = other_stream(streams, (uint32_t)(before - streams->items), start);
-	if (other.activity != SONDE_NONE && other.end_ns > explained && start > explained + latency)
-		return sn_path_edge(build, other.activity, first, false, 0, SN_PATH_HELD);
+	if (at->other.activity != SONDE_NONE && at->other.end_ns > explained &&
+	    at->start_ns > explained + at->latency_ns)
+		return sn_path_edge(build, at->other.activity, first, false, 0, SN_PATH_HELD);
 	return 0;
 }
 
@@ -255,8 +277,8 @@ static int add_one(struct sn_path_building *build, const struct sn_path_operatio
 	} else {
 		first = last = add_operation(build, placed, start, end, SN_PATH_RANK_OTHER);
 	}
-	if (first == SONDE_NONE ||
-	    connect_operation(build, one, first, latency, streams, stream) ||
+	struct situation situation = situation_at(streams, stream, start, latency);
+	if (first == SONDE_NONE || connect_operation(build, one, first, &situation, stream) ||
 	    sn_vec_push(&build->ends, &build->end_capacity, &build->end_count,
 			(struct sn_path_ending){end, one->link, last}))
 		return SN_ERR_MEMORY;
