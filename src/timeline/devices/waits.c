@@ -42,19 +42,6 @@ const char *sn_wait_meaning(enum sn_wait wait)
 /* What a context is; waiting for a thread is blameless, for the device it is not. */
 enum { KNOWN = 1, WAITING = 2, DISPATCHING = 4, BLAMELESS = 8 };
 
-static bool launches_work(const struct sonde_db *db, uint32_t context)
-{
-	static const char *const metrics[] = {"kernel-time", "copy-time", "fill-time"};
-	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
-		struct sonde_db_summary summary;
-		uint32_t metric = sonde_db_metric_by_name(db, metrics[i]);
-		if (metric != SONDE_NONE && sonde_db_summary(db, context, metric, &summary) &&
-		    summary.inclusive.count > 0)
-			return true;
-	}
-	return false;
-}
-
 /* Time when nothing runs, and what comes next. */
 struct gap {
 	uint64_t start_ns, end_ns;
@@ -89,15 +76,13 @@ static unsigned kind_of(struct sweep *sweep, uint32_t context)
 {
 	if (sweep->kinds[context])
 		return sweep->kinds[context];
-	const struct sonde_db_frame *frame = sn_context_frame(sweep->answers->db, context);
 	unsigned kind = KNOWN;
 	bool is_blameless = sn_activity_is_waiting(sweep->answers->db, context);
 	if (is_blameless)
 		kind |= BLAMELESS;
 	if (is_blameless || sn_activity_is_synchronizing(sweep->answers->db, context))
 		kind |= WAITING;
-	else if (frame->kind == SN_FRAME_GPU_API ||
-		 (frame->kind == SN_FRAME_OPERATOR && launches_work(sweep->answers->db, context)))
+	else if (sn_activity_is_dispatching(sweep->answers->db, context))
 		kind |= DISPATCHING;
 	return sweep->kinds[context] = (uint8_t)kind;
 }

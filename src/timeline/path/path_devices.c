@@ -9,10 +9,6 @@
 #include "base/search.h"
 #include "base/sort_by.h"
 
-/* Calls that launch take some 10 us; what takes longer than this was held up: by a full queue, by
- * code that is loaded or compiled, by memory that is copied aside. */
-enum { HELD_UP_NS = 100000 };
-
 static uint32_t add_operation(struct sn_path_building *build, const struct sn_path_operation *placed,
 			      uint64_t start, uint64_t end, unsigned rank)
 {
@@ -221,7 +217,8 @@ static int connect_launch(struct sn_path_building *build, const struct sn_operat
 	uint64_t returned = sn_path_common(build, launch->end_ns);
 	uint64_t until = returned < start ? returned : start;
 	uint64_t idle = at->idle_since_ns > called ? at->idle_since_ns : called;
-	bool is_held_up = until > idle + (2 * latency > HELD_UP_NS ? 2 * latency : HELD_UP_NS);
+	bool is_held_up = until > idle + (2 * latency > SN_PATH_HELD_UP_NS ? 2 * latency
+								     : SN_PATH_HELD_UP_NS);
 	uint64_t base = is_held_up ? until : called;
 	uint64_t least = start > base ? start - base : 0;
 	least = least > latency ? latency : least;
