@@ -170,13 +170,12 @@ static void write_call(const struct sentence *t, const char *name)
 		fprintf(t->out, "%s", of.text + strlen(call.text));
 }
 
-/* A wait or a copy that is most of them. */
-static void write_longest(const struct sentence *t, enum sn_path_cause cause)
+/* "463 ms in hipMemcpyWithStream of aten::copy_". */
+static void write_longest(const struct sentence *t, bool is_copy)
 {
-	fprintf(t->out, "one %s of %s", cause == SN_CAUSE_COPIES ? "copy" : "wait",
-		time_of(t, "longest").text);
+	fprintf(t->out, "%s", time_of(t, "longest").text);
 	if (has(t, "in")) {
-		fprintf(t->out, cause == SN_CAUSE_COPIES ? ", " : " in ");
+		fprintf(t->out, is_copy ? ", " : " in ");
 		write_call(t, "in");
 	} else if (has(t, "within")) {
 		fprintf(t->out, " in ");
@@ -184,22 +183,27 @@ static void write_longest(const struct sentence *t, enum sn_path_cause cause)
 	} else {
 		fprintf(t->out, " for what is not recorded");
 	}
-	if (cause == SN_CAUSE_COPIES)
-		fprintf(t->out, "; copies are");
-	else
-		fprintf(t->out, "; waiting is");
 }
 
 static void write_path_cause(const struct sentence *t)
 {
 	enum sn_path_cause cause = (enum sn_path_cause)value(t, "cause");
+	bool is_copy = cause == SN_CAUSE_COPIES;
+	bool is_one = has(t, "longest") && value(t, "longest") >= 0.5 * value(t, "time");
 	fprintf(t->out, "What limits it: ");
-	if (has(t, "longest"))
-		write_longest(t, cause);
-	else
+	if (is_one) {
+		fprintf(t->out, "one %s of ", is_copy ? "copy" : "wait");
+		write_longest(t, is_copy);
+		fprintf(t->out, "; %s", is_copy ? "copies are" : "waiting is");
+	} else {
 		fprintf(t->out, "%s,", sn_path_cause_name(cause));
+	}
 	fprintf(t->out, " %s of the %s of the critical path of %s", share(t, "share").text,
 		time_of(t, "path").text, path(t).text);
+	if (has(t, "longest") && !is_one) {
+		fprintf(t->out, ", the longest ");
+		write_longest(t, is_copy);
+	}
 	if (has(t, "most"))
 		fprintf(t->out, ", most of it in %s (%s)",
 			sn_name_context(t->answers->db, number(t, "most")).text,

@@ -39,6 +39,16 @@ static const struct sn_path_share *best_of(const struct sn_rule_input *input, bo
 	return best;
 }
 
+/* Whether what a node has of the path is mostly one call that waits: a call that does not return is
+ * not made faster by a tenth. */
+static bool is_one_wait(const struct sn_rule_input *input, const struct sn_path_share *share)
+{
+	const struct sn_path_longest *longest = input->path->causes.longest + SN_CAUSE_WAITING;
+	return longest->context != SONDE_NONE &&
+	       input->answers->nodes.of_context[longest->context] == share->node &&
+	       longest->time_ns > 0.5 * share->time_ns;
+}
+
 struct sn_path_choice sn_path_choose(const struct sn_rule_input *input)
 {
 	const struct sn_critical_path *path = input->path;
@@ -46,7 +56,8 @@ struct sn_path_choice sn_path_choose(const struct sn_rule_input *input)
 	const struct sn_path_share *best = best_of(input, false), *step = best_of(input, true);
 	struct sn_path_choice choice = {.best = best};
 	choice.is_too_short = path->extent.is_cut && path->length_ns < 0.1 * whole;
-	choice.gains = best && best->gain_ns >= LEAST_GAIN * path->length_ns;
+	choice.gains = best && best->gain_ns >= LEAST_GAIN * path->length_ns &&
+		       !is_one_wait(input, best);
 	choice.is_mostly_own =
 	    path->own_ns > 0.2 * path->length_ns &&
 	    (!best || best->time_ns < path->own_ns || (step && step->gain_ns > best->gain_ns));

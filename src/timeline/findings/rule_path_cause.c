@@ -23,13 +23,6 @@ static void put_longest(const struct sn_path_longest *longest, struct sn_finding
 		sn_finding_put(finding, "within", "context", longest->within);
 }
 
-/* Copies and waits are told one by one, if one is most of them. */
-static bool is_one(const struct sn_path_causes *causes, enum sn_path_cause cause)
-{
-	return (cause == SN_CAUSE_COPIES || cause == SN_CAUSE_WAITING) &&
-	       causes->longest[cause].time_ns >= 0.5 * causes->time_ns[cause];
-}
-
 int sn_rule_path_cause(const struct sn_rule_input *input, struct sn_findings *findings,
 		       struct sn_error *error)
 {
@@ -46,7 +39,7 @@ int sn_rule_path_cause(const struct sn_rule_input *input, struct sn_findings *fi
 	sn_finding_put(finding, "cause", "cause", cause);
 	sn_finding_put(finding, "time", "ns", time);
 	sn_finding_put(finding, "share", "ratio", sn_share(time, path->length_ns));
-	if (is_one(causes, cause))
+	if (cause == SN_CAUSE_COPIES || cause == SN_CAUSE_WAITING)
 		put_longest(causes->longest + cause, finding);
 	if (cause == SN_CAUSE_COMMUNICATION && causes->most_contexts[cause] != SONDE_NONE) {
 		sn_finding_put(finding, "most", "context", causes->most_contexts[cause]);

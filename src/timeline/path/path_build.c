@@ -397,9 +397,13 @@ static int chain_thread(struct sn_path_building *build, uint32_t first, uint32_t
 		struct sn_path_part *part = build->parts + i;
 		int result;
 		struct wait wait = wait_of(build, part);
-		/* the first part that goes on after the giver fell silent */
+		/* the first part that goes on after the giver fell silent; what it waits for in it is
+		 * the later reason */
+		const struct handover *handover = NULL;
 		if (at < handover_count && part->end_ns > handovers[at].time_ns)
-			result = add_handover(build, &chain, part, handovers + at++, threads);
+			handover = handovers + at++;
+		if (handover && wait.ended_ns <= handover->time_ns)
+			result = add_handover(build, &chain, part, handover, threads);
 		else if (wait.ended_ns)
 			result = add_wait(build, &chain, part, wait, threads);
 		else
