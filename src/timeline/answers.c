@@ -33,10 +33,9 @@ static int add_calls(void *data, const struct sonde_track *track, struct sonde_e
 	/* a stream's copy of an annotation says when its kernels ran */
 	bool is_thread =
 	    sonde_db_profile(answers->db, track->profile)->kind == SONDE_PROFILE_THREAD;
-	return (is_thread
-		    ? sn_iterations_add(&answers->iterations, answers->db, track->profile, cursor,
-					block, &calls->numbers)
-		    : 0)
+	return (is_thread ? sn_iterations_add(&answers->iterations, answers->db, track->profile,
+					      cursor, block, &calls->numbers)
+			  : 0)
 		   ?: sn_launches_add(answers->launches, track->profile, block, calls->error);
 }
 
@@ -61,9 +60,10 @@ static int load_calls(struct sn_answers *answers, struct sn_error *error)
 	answers->launches = calloc(1, sizeof(*answers->launches));
 	if (answers->launches)
 		sn_launches_init(answers->launches, 3 * sn_answers_sorting(answers));
-	int result = answers->launches ? sn_attributes_init(&calls.numbers, answers->db, trace,
-							    numbers, sizeof(numbers) / sizeof(*numbers))
-				       : SN_ERR_MEMORY;
+	int result = answers->launches
+			 ? sn_attributes_init(&calls.numbers, answers->db, trace, numbers,
+					      sizeof(numbers) / sizeof(*numbers))
+			 : SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
 		if (track->kind == SONDE_TRACK_INTERVALS &&
@@ -137,8 +137,7 @@ static struct sn_interval *span_iterations(const struct sn_answers *answers)
 	sn_iterations_most(&answers->iterations, &first, &end);
 	for (size_t i = first; i < end && spans; i++) {
 		const struct sn_iteration *one = answers->iterations.items + i;
-		struct sn_interval *span =
-		    spans + answers->processes.of_profile[one->profile];
+		struct sn_interval *span = spans + answers->processes.of_profile[one->profile];
 		if (!span->end_ns || one->start_ns < span->start_ns)
 			span->start_ns = one->start_ns;
 		if (one->end_ns > span->end_ns)

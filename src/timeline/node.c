@@ -20,7 +20,7 @@ struct ancestry {
 };
 
 static const struct ancestry no_ancestry = {SONDE_NONE, SONDE_NONE, SONDE_NONE, SONDE_NONE,
-					     SONDE_NONE};
+					    SONDE_NONE};
 
 static bool is_call(unsigned kind)
 {
@@ -76,8 +76,7 @@ static struct ancestry descend(const struct sonde_db *db, struct functions *func
 		if (sn_frame_is_user(db, frame))
 			above.own_function = above.function;
 	}
-	bool is_operator =
-	    frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_GRAPH_NODE;
+	bool is_operator = frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_GRAPH_NODE;
 	if (is_operator && sn_node_is_wrapper(db, frame)) {
 		if (above.operator_frame == SONDE_NONE)
 			above.wrapper = number;

@@ -182,7 +182,8 @@ static void print_iterations(const struct sn_answers *answers, size_t limit)
 				continue;
 			double length = (double)(one->end_ns - one->start_ns);
 			printf("  unusual: number %llu, %s, %.1f times the median\n",
-			       (unsigned long long)one->number, sn_number_time(length).text, length / sum.median_ns);
+			       (unsigned long long)one->number, sn_number_time(length).text,
+			       length / sum.median_ns);
 			shown++;
 		}
 	}

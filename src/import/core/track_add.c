@@ -155,8 +155,8 @@ static void sort_iteration(struct sn_track_sink *sink, const struct sn_event *ev
 	if (attributes && count < UINT16_MAX) {
 		if (count)
 			memcpy(attributes, event->attributes, count * sizeof(*attributes));
-		attributes[count] = (struct sn_attribute){sink->keys[SN_TRACK_KEY_ITERATION], 0,
-							  number};
+		attributes[count] =
+		    (struct sn_attribute){sink->keys[SN_TRACK_KEY_ITERATION], 0, number};
 		numbered.attributes = attributes;
 		numbered.attribute_count++;
 	}

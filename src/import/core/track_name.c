@@ -211,8 +211,7 @@ static uint8_t traits_of(const char *text)
 {
 	return (uint8_t)((is_backward_name(text) ? SN_TRAIT_BACKWARD : 0) |
 			 (!strcmp(text, "[memory]") ? SN_TRAIT_MEMORY : 0) |
-			 (is_step(text) ? SN_TRAIT_STEP : 0) |
-			 sn_sink_graph_traits(text));
+			 (is_step(text) ? SN_TRAIT_STEP : 0) | sn_sink_graph_traits(text));
 }
 
 static int number_of(struct sn_track_sink *sink, const struct sn_track_name *name, uint32_t *number)

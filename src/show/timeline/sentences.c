@@ -231,8 +231,7 @@ static void write_critical_node(const struct sentence *t)
 		" Which node to change: %s is on the critical path for %s (%s); 10%% faster it "
 		"would gain %s (%s), and were it free %s.",
 		node(t, "node").text, time_of(t, "time").text, share(t, "share").text,
-		time_of(t, "gain").text, share(t, "gain_share").text,
-		time_of(t, "gain_all").text);
+		time_of(t, "gain").text, share(t, "gain_share").text, time_of(t, "gain_all").text);
 }
 
 static void write_own_code(const struct sentence *t)

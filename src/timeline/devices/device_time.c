@@ -77,8 +77,8 @@ bool sn_device_time_clip(const struct sn_device_time *time, struct sn_operation 
 {
 	if (!time->is_of_iterations)
 		return true;
-	struct sn_interval in = sn_interval_clip(operation->start_ns, operation->end_ns,
-						 time->start_ns, time->end_ns);
+	struct sn_interval in =
+	    sn_interval_clip(operation->start_ns, operation->end_ns, time->start_ns, time->end_ns);
 	bool is_in = operation->start_ns < time->end_ns && operation->end_ns > time->start_ns;
 	operation->start_ns = in.start_ns;
 	operation->end_ns = in.end_ns;

@@ -22,8 +22,9 @@ static const struct {
 			  "the host is in operators and calls that launch, too slowly"},
     [SN_WAIT_NO_WORK] = {"no work queued", "the host does something else: nothing is asked for"},
     [SN_WAIT_LAUNCH] = {"launching", "from the call to the start, as long as that usually takes"},
-    [SN_WAIT_CALL] = {"in a launch that does not return",
-		      "the call that launches has begun, and is held up: a full queue, memory, code"},
+    [SN_WAIT_CALL] =
+	{"in a launch that does not return",
+	 "the call that launches has begun, and is held up: a full queue, memory, code"},
     [SN_WAIT_HELD] = {"held back", "launched in time, but kept from starting by something else"},
     [SN_WAIT_UNKNOWN] = {"launch not recorded",
 			 "what came next was launched by nobody that is recorded"},

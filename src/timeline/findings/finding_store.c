@@ -2,7 +2,6 @@
 /* To the section of findings and back; see finding_store.h. */
 #include "finding_store.h"
 
-
 #include "base/intern.h"
 #include "base/utf8.h"
 #include "base/vec.h"

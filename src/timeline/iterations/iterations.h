@@ -26,7 +26,11 @@ struct sn_iterations {
 };
 
 /* The attributes that number an iteration, of which it may have one. */
-#define SN_ITERATION_NUMBERS {"iteration", SONDE_ATTRIBUTE_SIGNED}, {"step_num", SONDE_ATTRIBUTE_SIGNED}
+#define SN_ITERATION_NUMBERS                                                                       \
+	{"iteration", SONDE_ATTRIBUTE_SIGNED},                                                     \
+	{                                                                                          \
+		"step_num", SONDE_ATTRIBUTE_SIGNED                                                 \
+	}
 
 /* Adds those of the block of a thread's track at which the cursor stands; then
  * sn_iterations_settle. `numbers` are SN_ITERATION_NUMBERS. 0 or SN_ERR_MEMORY. */

@@ -54,8 +54,7 @@ static int collect(struct inside *inside, struct sn_error *error)
 					 SONDE_EVENTS_BRIEF, add_part, inside, error);
 }
 
-static int add_causes(const struct inside *inside, size_t number,
-		      struct sn_unusuals *unusuals)
+static int add_causes(const struct inside *inside, size_t number, struct sn_unusuals *unusuals)
 {
 	const double *usual = inside->values + (inside->count - 1) * inside->nodes;
 	double *values = inside->values + number * inside->nodes;
@@ -71,8 +70,8 @@ static int add_causes(const struct inside *inside, size_t number,
 	    sums && !sn_vec_reserve(&unusuals->items, &unusuals->capacity, unusuals->count + count);
 	for (size_t i = 0; i < count && has_memory; i++)
 		unusuals->items[unusuals->count++] =
-		    (struct sn_unusual){inside->items[number]->number, length, length - usual_length,
-					sign * sums[i].value, sums[i].node};
+		    (struct sn_unusual){inside->items[number]->number, length,
+					length - usual_length, sign * sums[i].value, sums[i].node};
 	free(sums);
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }

@@ -80,9 +80,10 @@ static int choose_iteration(const struct sn_answers *answers, struct windows *wi
 	if (first == end)
 		return 0;
 	size_t next = sn_iterations_end_of_thread(&answers->iterations, first);
-	uint64_t number = answers->iteration
-			      ? answers->iteration - 1
-			      : items[first + sn_iterations_usual(items + first, next - first)].number;
+	uint64_t number =
+	    answers->iteration
+		? answers->iteration - 1
+		: items[first + sn_iterations_usual(items + first, next - first)].number;
 	if (find_number(items, first, next, number) == SIZE_MAX)
 		return refuse_number(items + first, next - first, number, error);
 	for (size_t from = first; from < end; from = next) {
@@ -148,8 +149,7 @@ static int add_held(struct walk *walk, uint64_t from_ns, uint64_t until_ns, uint
 {
 	while (until_ns > from_ns) {
 		uint64_t ended, from = from_ns;
-		uint32_t by =
-		    sn_path_occupied_by(&walk->occupied, profile, until_ns, &ended);
+		uint32_t by = sn_path_occupied_by(&walk->occupied, profile, until_ns, &ended);
 		if (by != SONDE_NONE) {
 			uint64_t begun = walk->graph->activities[by].begun_ns;
 			from = begun > from_ns ? begun : from_ns;

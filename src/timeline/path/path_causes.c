@@ -14,12 +14,9 @@
 const char *sn_path_cause_name(enum sn_path_cause cause)
 {
 	static const char *const names[SN_PATH_CAUSES] = {
-	    [SN_CAUSE_COMPUTATION] = "computation",
-	    [SN_CAUSE_COMMUNICATION] = "communication",
-	    [SN_CAUSE_COPIES] = "copies",
-	    [SN_CAUSE_LAUNCHING] = "launching",
-	    [SN_CAUSE_HOST] = "the host",
-	    [SN_CAUSE_WAITING] = "waiting",
+	    [SN_CAUSE_COMPUTATION] = "computation", [SN_CAUSE_COMMUNICATION] = "communication",
+	    [SN_CAUSE_COPIES] = "copies",	    [SN_CAUSE_LAUNCHING] = "launching",
+	    [SN_CAUSE_HOST] = "the host",	    [SN_CAUSE_WAITING] = "waiting",
 	};
 	return names[cause];
 }
@@ -43,7 +40,8 @@ static bool is_collective(const struct sonde_db *db, uint32_t context)
 }
 
 /* What a thread does in a context for so long in one piece. */
-static enum sn_path_cause cause_of_call(const struct sonde_db *db, uint32_t context, uint64_t time_ns)
+static enum sn_path_cause cause_of_call(const struct sonde_db *db, uint32_t context,
+					uint64_t time_ns)
 {
 	bool is_call = sn_context_frame(db, context)->kind == SN_FRAME_GPU_API;
 	if (sn_activity_is_waiting(db, context) || sn_activity_is_synchronizing(db, context))
@@ -89,8 +87,8 @@ static uint32_t find_within(const struct causing *causing, const struct sn_path_
 		    process[one->profile] != process[held->profile] ||
 		    sn_context_frame(causing->answers->db, one->context)->kind != SN_FRAME_GPU_API)
 			continue;
-		uint64_t within = sn_interval_length_ns(sn_interval_clip(
-		    one->start_ns, one->end_ns, held->start_ns, held->end_ns));
+		uint64_t within = sn_interval_length_ns(
+		    sn_interval_clip(one->start_ns, one->end_ns, held->start_ns, held->end_ns));
 		if (within > most) {
 			most = within;
 			found = one->context;
@@ -147,11 +145,10 @@ static void count_launches(struct causing *causing)
 		const struct sn_path_activity *call = graph->activities + edge->from;
 		if (edge->kind != SN_PATH_LAUNCH || call->kind != SN_PATH_HOST)
 			continue;
-		size_t at =
-		    sn_search(k, path->step_count, path->steps[k].end_ns <= call->start_ns);
-		causing->path->causes.launch_count +=
-		    at < path->step_count && path->steps[at].start_ns <= call->start_ns &&
-		    path->steps[at].profile == call->profile;
+		size_t at = sn_search(k, path->step_count, path->steps[k].end_ns <= call->start_ns);
+		causing->path->causes.launch_count += at < path->step_count &&
+						      path->steps[at].start_ns <= call->start_ns &&
+						      path->steps[at].profile == call->profile;
 	}
 }
 

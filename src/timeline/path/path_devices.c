@@ -9,8 +9,9 @@
 #include "base/search.h"
 #include "base/sort_by.h"
 
-static uint32_t add_operation(struct sn_path_building *build, const struct sn_path_operation *placed,
-			      uint64_t start, uint64_t end, unsigned rank)
+static uint32_t add_operation(struct sn_path_building *build,
+			      const struct sn_path_operation *placed, uint64_t start, uint64_t end,
+			      unsigned rank)
 {
 	const struct sn_operation *one = &placed->operation;
 	static const uint8_t kinds[] = {SN_PATH_COMPUTE, SN_PATH_COMMUNICATION, SN_PATH_COPY};
@@ -217,8 +218,8 @@ static int connect_launch(struct sn_path_building *build, const struct sn_operat
 	uint64_t returned = sn_path_common(build, launch->end_ns);
 	uint64_t until = returned < start ? returned : start;
 	uint64_t idle = at->idle_since_ns > called ? at->idle_since_ns : called;
-	bool is_held_up = until > idle + (2 * latency > SN_PATH_HELD_UP_NS ? 2 * latency
-								     : SN_PATH_HELD_UP_NS);
+	bool is_held_up =
+	    until > idle + (2 * latency > SN_PATH_HELD_UP_NS ? 2 * latency : SN_PATH_HELD_UP_NS);
 	uint64_t base = is_held_up ? until : called;
 	uint64_t least = start > base ? start - base : 0;
 	least = least > latency ? latency : least;
@@ -295,8 +296,8 @@ int sn_path_add_operations(struct sn_path_building *build)
 		struct streams streams = no_streams();
 		for (size_t i = 0; i < device->count && !result; i++)
 			if (device->items[i].is_in_window)
-				result = add_one(build, device->items + i, build->numbers[d],
-						 &streams);
+				result =
+				    add_one(build, device->items + i, build->numbers[d], &streams);
 		streams_release(&streams);
 	}
 	sort_ends(build->ends, build->end_count, NULL);

@@ -79,10 +79,10 @@ uint32_t sn_path_occupied_by(const struct sn_path_occupied *occupied, uint32_t p
 	*ended_ns = 0;
 	if (device == SONDE_NONE)
 		return SONDE_NONE;
-	size_t end = sn_search(i, occupied->count,
-			       device_of(occupied, i) < device ||
-				   (device_of(occupied, i) == device &&
-				    all[occupied->order[i]].begun_ns < time_ns));
+	size_t end = sn_search(
+	    i, occupied->count,
+	    device_of(occupied, i) < device ||
+		(device_of(occupied, i) == device && all[occupied->order[i]].begun_ns < time_ns));
 	if (end && device_of(occupied, end - 1) == device)
 		*ended_ns = occupied->until_ns[end - 1];
 	for (size_t i = end; i-- && end - i <= LOOK_BACK && device_of(occupied, i) == device &&
