@@ -276,8 +276,8 @@ struct sonde_db_finding {
 	uint32_t evidence_count;
 };
 /* A number that a finding rests on, in "ns", as a "ratio" or a "count"; or the number of what its
- * unit names: a "context" or "profile" of the database, which is there, or a "wait" (a reason of
- * docs/design/answers.md). Ignore units that you do not know. Texts may hold any bytes, as all of a
+ * unit names: a "context" or "profile" of the database, which is there, a "wait" (a reason of
+ * docs/design/answers.md), or a "cause" (of a critical path, there too). Ignore units that you do not know. Texts may hold any bytes, as all of a
  * database may. */
 struct sonde_db_evidence {
 	const char *name, *unit;

@@ -605,7 +605,7 @@ class _Metrics(Mapping[str, Metric]):
 @dataclass(frozen=True)
 class Evidence:
     """A number that a finding rests on, in "ns", as a "ratio" or a "count"; or the number of what its unit names: a
-    "context", a "profile", a "wait" (a reason of `sonde timeline`)."""
+    "context", a "profile", a "wait" or a "cause" (of `sonde timeline`)."""
 
     name: str
     unit: str

@@ -312,6 +312,22 @@ static void join_path(const struct sn_trace_export *export, uint32_t context, ch
 		 sonde_db_string(export->db, sn_trace_export_frame(export, context)->name));
 }
 
+/* The iteration's own number, which whoever imported it has made an attribute. */
+static bool own_number(const struct sn_trace_export *export, const struct sn_walk_event *event,
+		       uint64_t *number)
+{
+	for (uint32_t i = 0; i < event->attribute_count; i++) {
+		const struct sonde_attribute_key *key =
+		    sonde_trace_key(export->trace, event->attributes[i].key);
+		const char *name = sonde_db_string(export->db, key->name);
+		*number = event->attributes[i].value;
+		if ((!strcmp(name, "iteration") || !strcmp(name, "step_num")) &&
+		    (key->type == SONDE_ATTRIBUTE_SIGNED || key->type == SONDE_ATTRIBUTE_UNSIGNED))
+			return true;
+	}
+	return false;
+}
+
 /* How many of that frame came before in the profile. Without memory: none. */
 static uint64_t next_iteration(struct sn_trace_export *export, uint32_t frame)
 {
@@ -322,7 +338,7 @@ static uint64_t next_iteration(struct sn_trace_export *export, uint32_t frame)
 		return 0;
 	if (number == before)
 		export->iterations[number] = 0;
-	return export->iterations[number]++;
+	return ++export->iterations[number];
 }
 
 void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,
@@ -338,9 +354,11 @@ void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_e
 		snprintf(text, size, "%s(%u): %s", sonde_db_string(export->db, frame->file),
 			 frame->function_line, name);
 	} else if (frame->flags & SN_FRAME_ITERATION) {
-		uint32_t number = sonde_db_context(export->db, event->context)->frame;
-		snprintf(text, size, "%s#%llu", name,
-			 (unsigned long long)next_iteration(export, number));
+		uint64_t number;
+		if (!own_number(export, event, &number))
+			number = next_iteration(
+			    export, sonde_db_context(export->db, event->context)->frame);
+		snprintf(text, size, "%s#%llu", name, (unsigned long long)number);
 	} else {
 		snprintf(text, size, "%s", name);
 	}

@@ -2,6 +2,7 @@
 /* Each part after what it needs; see answers.h. */
 #include "answers.h"
 
+#include "format/measurement/measurement.h"
 #include "timeline/findings/finding_store.h"
 #include "track_blocks.h"
 
@@ -20,36 +21,49 @@ static int load_devices(struct sn_answers *answers, struct sn_error *error)
 
 struct calls {
 	struct sn_answers *answers;
+	struct sn_attributes numbers; /* of iterations */
 	struct sn_error *error;
 };
 
 static int add_calls(void *data, const struct sonde_track *track, struct sonde_event_cursor *cursor,
 		     const struct sonde_event_block *block)
 {
-	const struct calls *calls = data;
+	struct calls *calls = data;
 	struct sn_answers *answers = calls->answers;
-	(void)cursor;
 	/* a stream's copy of an annotation says when its kernels ran */
 	bool is_thread =
 	    sonde_db_profile(answers->db, track->profile)->kind == SONDE_PROFILE_THREAD;
-	return (is_thread
-		    ? sn_iterations_add(&answers->iterations, answers->db, track->profile, block)
-		    : 0)
+	return (is_thread ? sn_iterations_add(&answers->iterations, answers->db, track->profile,
+					      cursor, block, &calls->numbers)
+			  : 0)
 		   ?: sn_launches_add(answers->launches, track->profile, block, calls->error);
+}
+
+static bool has_iterations(const struct sonde_db *db)
+{
+	for (uint32_t i = 0; i < sonde_db_frame_count(db); i++)
+		if (sonde_db_frame(db, i)->flags & SN_FRAME_ITERATION)
+			return true;
+	return false;
 }
 
 /* Iterations, and where there are devices the calls that launch: one pass over threads. */
 static int load_calls(struct sn_answers *answers, struct sn_error *error)
 {
 	const struct sonde_trace *trace = answers->trace;
-	unsigned flags = sn_has_devices(answers->db, trace) ? 0 : SONDE_EVENTS_BRIEF;
+	bool is_brief = !sn_has_devices(answers->db, trace) && !has_iterations(answers->db);
+	unsigned flags = is_brief ? SONDE_EVENTS_BRIEF : 0;
 	struct sn_event_window window = {0, UINT64_MAX, flags,
 					 .reader = sn_event_reader_new(trace)};
-	struct calls calls = {answers, error};
+	static const struct sn_attribute_wish numbers[] = {SN_ITERATION_NUMBERS};
+	struct calls calls = {.answers = answers, .error = error};
 	answers->launches = calloc(1, sizeof(*answers->launches));
 	if (answers->launches)
 		sn_launches_init(answers->launches, 3 * sn_answers_sorting(answers));
-	int result = answers->launches ? 0 : SN_ERR_MEMORY;
+	int result = answers->launches
+			 ? sn_attributes_init(&calls.numbers, answers->db, trace, numbers,
+					      sizeof(numbers) / sizeof(*numbers))
+			 : SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
 		if (track->kind == SONDE_TRACK_INTERVALS &&
@@ -57,6 +71,7 @@ static int load_calls(struct sn_answers *answers, struct sn_error *error)
 			result = sn_track_blocks(trace, i, &window, add_calls, &calls, error);
 	}
 	sonde_event_cursor_free(window.reader);
+	sn_attributes_release(&calls.numbers);
 	return result ?: sn_iterations_settle(&answers->iterations)
 		      ?: sn_launches_finish(answers->launches, error);
 }
@@ -120,12 +135,36 @@ static int load_nodes(struct sn_answers *answers, struct sn_error *error)
 		   ?: sn_processes_init(&answers->processes, answers->db, answers->trace);
 }
 
+/* From the first iteration of each process to its last, of the context that has most; the caller
+ * frees them. NULL without memory. */
+static struct sn_interval *span_iterations(const struct sn_answers *answers)
+{
+	struct sn_interval *spans = calloc(answers->processes.count + 1ull, sizeof(*spans));
+	size_t first, end;
+	sn_iterations_most(&answers->iterations, &first, &end);
+	for (size_t i = first; i < end && spans; i++) {
+		const struct sn_iteration *one = answers->iterations.items + i;
+		struct sn_interval *span = spans + answers->processes.of_profile[one->profile];
+		if (!span->end_ns || one->start_ns < span->start_ns)
+			span->start_ns = one->start_ns;
+		if (one->end_ns > span->end_ns)
+			span->end_ns = one->end_ns;
+	}
+	return spans;
+}
+
+/* Tools whose counts leave out what nobody launched know no iterations either. */
 static int load_times(struct sn_answers *answers, struct sn_error *error)
 {
-	return sn_device_times(answers->db, answers->trace, answers->launched_only,
-			       answers->launches, sn_answers_sorting(answers), &answers->times,
-			       error)
-		   ?: sn_processes_set_devices(&answers->processes, &answers->times);
+	struct sn_interval *items = span_iterations(answers);
+	struct sn_device_spans spans = {items, answers->processes.of_profile};
+	int result =
+	    items ? sn_device_times(answers->db, answers->trace, answers->launched_only,
+				    answers->launches, answers->launched_only ? NULL : &spans,
+				    sn_answers_sorting(answers), &answers->times, error)
+		  : SN_ERR_MEMORY;
+	free(items);
+	return result ?: sn_processes_set_devices(&answers->processes, &answers->times);
 }
 
 /* Those that are stored are of the whole trace, without options. */

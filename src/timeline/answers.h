@@ -37,8 +37,8 @@ struct sn_answers {
 	const struct sonde_trace *trace;
 	bool launched_only;
 	uint32_t depth;		   /* of call stacks, for whoever asks */
-	uint64_t iteration;	   /* whose critical path: from 1; 0: the most usual one */
-	uint64_t memory_bytes;	   /* for sorting; the rest lies in files. 0: the default */
+	uint64_t iteration;	   /* whose critical path: 1 + its number; 0: the most usual one */
+	uint64_t memory_bytes;	   /* for what is sorted; the rest lies in files. 0: as is usual */
 	uint64_t start_ns, end_ns; /* of all events */
 	bool has_runs;		   /* of several runs, which are told apart */
 	struct sn_processes processes;

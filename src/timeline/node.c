@@ -3,6 +3,7 @@
 #include "node.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "format/measurement/measurement.h"
 #include "frame/user_frame.h"
 
@@ -12,17 +13,31 @@
 /* What the contexts above one, and itself, are. */
 struct ancestry {
 	uint32_t operator_frame; /* outermost of those that follow each other; SONDE_NONE */
+	uint32_t wrapper;	 /* innermost one around that; SONDE_NONE */
 	uint32_t caller;	 /* innermost function of the program; SONDE_NONE */
 	uint32_t function;	 /* innermost one of machine code, loops and lines left out */
 	uint32_t own_function;	 /* the same, of the program's own; SONDE_NONE */
 };
 
-static const struct ancestry no_ancestry = {SONDE_NONE, SONDE_NONE, SONDE_NONE, SONDE_NONE};
+static const struct ancestry no_ancestry = {SONDE_NONE, SONDE_NONE, SONDE_NONE, SONDE_NONE,
+					    SONDE_NONE};
 
 static bool is_call(unsigned kind)
 {
 	return kind == SN_FRAME_KERNEL || kind == SN_FRAME_GPU_OP || kind == SN_FRAME_GPU_API ||
 	       kind == SN_FRAME_OS;
+}
+
+bool sn_node_is_wrapper(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	static const char *const names[] = {"autograd::engine::", "torch::autograd::AccumulateGrad",
+					    "CompiledFunction",	  "Torch-Compiled Region",
+					    "nn.Module: ",	  "record_param_comms"};
+	const char *name = sonde_db_string(db, frame->name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (sn_text_begins(name, names[i]))
+			return frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_REGION;
+	return false;
 }
 
 /* Machine code of the interpreter or a library: its caller can change the call. */
@@ -61,7 +76,11 @@ static struct ancestry descend(const struct sonde_db *db, struct functions *func
 		if (sn_frame_is_user(db, frame))
 			above.own_function = above.function;
 	}
-	if (frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_GRAPH_NODE) {
+	bool is_operator = frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_GRAPH_NODE;
+	if (is_operator && sn_node_is_wrapper(db, frame)) {
+		if (above.operator_frame == SONDE_NONE)
+			above.wrapper = number;
+	} else if (is_operator) {
 		if (above.operator_frame == SONDE_NONE)
 			above.operator_frame = number;
 	} else if (!is_call(frame->kind)) {
@@ -71,17 +90,35 @@ static struct ancestry descend(const struct sonde_db *db, struct functions *func
 				 above.operator_frame == SONDE_NONE &&
 				 !(frame->flags & SN_FRAME_ITERATION);
 		if (is_own)
-			above.operator_frame = SONDE_NONE;
+			above.operator_frame = above.wrapper = SONDE_NONE;
 		if (is_own || is_region)
 			above.caller = number;
 	}
 	return above;
 }
 
+/* Of a wrapper and no operator in it: what devices do, and regions, by themselves; all else is the
+ * wrapper's. */
+static struct sn_node node_in_wrapper(const struct sonde_db *db, const struct ancestry *above,
+				      uint32_t number)
+{
+	unsigned kind = sonde_db_frame(db, number)->kind;
+	bool is_work = kind == SN_FRAME_KERNEL || kind == SN_FRAME_GPU_OP;
+	bool is_itself = is_work || kind == SN_FRAME_REGION;
+	struct sn_node node = {is_itself ? number : above->wrapper, above->caller};
+	if (is_work && node.caller == SONDE_NONE)
+		node.caller = above->wrapper;
+	if (node.caller == node.frame)
+		node.caller = SONDE_NONE;
+	return node;
+}
+
 static struct sn_node node_of(const struct sonde_db *db, const struct ancestry *above,
 			      uint32_t frame)
 {
 	struct sn_node node = {above->operator_frame, above->caller};
+	if (node.frame == SONDE_NONE && above->wrapper != SONDE_NONE)
+		return node_in_wrapper(db, above, frame);
 	if (node.frame == SONDE_NONE && !is_native(db, frame)) {
 		node.frame = frame;
 	} else if (node.frame == SONDE_NONE && above->caller != SONDE_NONE) {

@@ -11,11 +11,17 @@
 #include "base/intern.h"
 #include "sonde/db.h"
 
+#include <stdbool.h>
+
 struct sn_node {
 	uint32_t frame; /* of the operator */
 	uint32_t
 	    caller; /* frame of the program's function; SONDE_NONE unknown or the node itself */
 };
+
+/* Whether an operator or region only calls what others have written: the engine of backward passes,
+ * compiled graphs, a call of a module. Nodes are what is in it. */
+bool sn_node_is_wrapper(const struct sonde_db *db, const struct sonde_db_frame *frame);
 
 struct sn_node_map {
 	const struct sonde_db *db;

@@ -182,11 +182,12 @@ int sn_command_timeline_run(int argc, char **argv)
 	struct timeline timeline = {
 	    .limit = DEFAULT_LIMIT, .from_s = -1, .to_s = -1, .answers.depth = 3};
 	struct sn_answers *answers = &timeline.answers;
+	uint64_t iteration = UINT64_MAX;
 	const struct sn_option table[] = {
 	    {"output", 'o', .text = &timeline.picture, .is_path = true},
 	    {"view", .choice = &timeline.view, .choices = views},
 	    {"depth", SN_OPTION_WHOLE(answers->depth, 1, MAX_DEPTH)},
-	    {"iteration", SN_OPTION_WHOLE(answers->iteration, 1, 1e9)},
+	    {"iteration", SN_OPTION_WHOLE(iteration, 0, 1e15)},
 	    {"from", .number = &timeline.from_s, .most = 1e9},
 	    {"to", .number = &timeline.to_s, .most = 1e9},
 	    {"format", SN_OPTION_CHOICE(timeline.form, "text", "json")},
@@ -196,6 +197,7 @@ int sn_command_timeline_run(int argc, char **argv)
 	    {0}};
 	if (!sn_options_read(&options, table))
 		return options.status;
+	answers->iteration = iteration + 1;
 	if (timeline.view == view_count)
 		timeline.view = -1;
 	struct sonde_db *db;

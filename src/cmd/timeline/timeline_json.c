@@ -2,6 +2,8 @@
 /* Findings, devices and iterations of a trace as JSON; see timeline.h. */
 #include "timeline.h"
 
+#include "timeline/path/path_causes.h"
+
 #include <string.h>
 
 static void json_blame(const struct sn_answers *answers, const struct sn_blame *blame,
@@ -62,6 +64,7 @@ static void json_iterations(const struct sn_answers *answers, struct sn_json *js
 		sn_json_begin(json, '{');
 		sn_json_put_number(json, "context", one->context);
 		sn_json_put_text(json, "name", sonde_db_string(answers->db, frame->name));
+		sn_json_put_unsigned(json, "number", one->number);
 		sn_json_put_number(json, "profile", one->profile);
 		sn_json_put_unsigned(json, "start_ns", one->start_ns);
 		sn_json_put_number(json, "duration_ns", (double)(one->end_ns - one->start_ns));
@@ -89,6 +92,9 @@ static void json_finding(const struct sn_answers *answers, const struct sn_findi
 					 sn_name_context(answers->db, (uint32_t)one->value).text);
 		} else if (!strcmp(one->unit, "wait")) {
 			sn_json_put_text(json, "text", sn_wait_name((enum sn_wait)one->value));
+		} else if (!strcmp(one->unit, "cause")) {
+			sn_json_put_text(json, "text",
+					 sn_path_cause_name((enum sn_path_cause)one->value));
 		}
 		sn_json_end(json, '}');
 	}

@@ -181,8 +181,9 @@ static void print_iterations(const struct sn_answers *answers, size_t limit)
 			if (!one->is_unusual || (limit && shown == limit))
 				continue;
 			double length = (double)(one->end_ns - one->start_ns);
-			printf("  unusual: number %zu, %s, %.1f times the median\n", i - first + 1,
-			       sn_number_time(length).text, length / sum.median_ns);
+			printf("  unusual: number %llu, %s, %.1f times the median\n",
+			       (unsigned long long)one->number, sn_number_time(length).text,
+			       length / sum.median_ns);
 			shown++;
 		}
 	}

@@ -145,10 +145,35 @@ static void note_interval(struct sn_track_sink *sink, struct sn_track *track,
 		sn_dataflow_step(sink->dataflow, event->start_ns, event->end_ns);
 }
 
+/* All iterations are one context, so that the event has the number that was in its name. */
+static void sort_iteration(struct sn_track_sink *sink, const struct sn_event *event,
+			   uint64_t number)
+{
+	struct sn_event numbered = *event;
+	size_t count = event->attribute_count;
+	struct sn_attribute *attributes = malloc((count + 1) * sizeof(*attributes));
+	if (attributes && count < UINT16_MAX) {
+		if (count)
+			memcpy(attributes, event->attributes, count * sizeof(*attributes));
+		attributes[count] =
+		    (struct sn_attribute){sink->keys[SN_TRACK_KEY_ITERATION], 0, number};
+		numbered.attributes = attributes;
+		numbered.attribute_count++;
+	}
+	sn_sorter_add(sink->sorter, &numbered);
+	free(attributes);
+}
+
 static void sort_in(struct sn_track_sink *sink, const struct sn_event *event)
 {
 	struct sn_track *track = sink->tracks + event->profile;
-	sn_sorter_add(sink->sorter, event);
+	uint64_t number, told;
+	if (event->kind == SONDE_TRACK_INTERVALS && event->metric == SONDE_NONE &&
+	    sn_sink_iteration(sink, event->context, &number) &&
+	    !sn_sink_attribute(sink, event, SN_TRACK_KEY_ITERATION, &told))
+		sort_iteration(sink, event, number);
+	else
+		sn_sorter_add(sink->sorter, event);
 	track->event_count++;
 	bool is_interval = event->kind == SONDE_TRACK_INTERVALS;
 	if (is_interval && event->metric != SONDE_NONE)

@@ -5,6 +5,7 @@
 #include "format/measurement/measurement.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static size_t at_most(size_t length)
@@ -35,18 +36,40 @@ static struct sonde_db_frame python_frame(struct sn_track_sink *sink, const char
 	return frame;
 }
 
+/* The '#' of "ProfilerStep#7", behind which there are digits alone; NULL. */
+static const char *iteration_mark(const char *text)
+{
+	const char *mark = strchr(text, '#');
+	size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
+	return digits && digits < 19 && !mark[1 + digits] ? mark : NULL;
+}
+
 /* "ProfilerStep#7" is an iteration, of which all are one context. */
 static struct sonde_db_frame annotation_frame(struct sn_track_sink *sink, const char *text)
 {
 	struct sonde_db_frame frame = {.kind = SN_FRAME_REGION};
-	const char *number = strchr(text, '#');
-	size_t length = strlen(text);
-	if (number && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1)) {
-		length = (size_t)(number - text);
+	const char *mark = iteration_mark(text);
+	size_t length = mark ? (size_t)(mark - text) : strlen(text);
+	if (mark)
 		frame.flags = SN_FRAME_ITERATION;
-	}
 	frame.name = sn_db_builder_string_n(sink->builder, text, at_most(length));
 	return frame;
+}
+
+static bool is_annotation(uint32_t category)
+{
+	return category == SN_ACTIVITY_ANNOTATION || category == SN_ACTIVITY_DEVICE_ANNOTATION;
+}
+
+bool sn_sink_iteration(const struct sn_track_sink *sink, uint32_t name, uint64_t *number)
+{
+	struct sn_track_name of = sn_sink_name(sink, name);
+	if (!is_annotation(of.category))
+		return false;
+	const char *mark = iteration_mark(sn_db_builder_text(sink->builder, of.text));
+	if (mark)
+		*number = strtoull(mark + 1, NULL, 10);
+	return mark;
 }
 
 static bool is_backward_name(const char *text)
@@ -89,8 +112,7 @@ uint32_t sn_sink_frame(struct sn_track_sink *sink, uint32_t number)
 	struct sonde_db_frame frame;
 	if (name.category == SN_ACTIVITY_PYTHON)
 		frame = python_frame(sink, text);
-	else if (name.category == SN_ACTIVITY_ANNOTATION ||
-		 name.category == SN_ACTIVITY_DEVICE_ANNOTATION)
+	else if (is_annotation(name.category))
 		frame = annotation_frame(sink, text);
 	else
 		frame = plain_frame(sink, name.category, text);
@@ -130,6 +152,7 @@ static const char *const known_keys[SN_TRACK_KEYS] = {
     [SN_TRACK_KEY_SHARED] = "shared memory",
     [SN_TRACK_KEY_ALLOCATED] = "Total Allocated",
     [SN_TRACK_KEY_RESERVED] = "Total Reserved",
+    [SN_TRACK_KEY_ITERATION] = "iteration",
 };
 
 uint32_t sn_track_sink_key(struct sn_track_sink *sink, const char *name, size_t length,
@@ -178,12 +201,17 @@ uint32_t sn_sink_under(struct sn_track_sink *sink, uint32_t parent, uint32_t nam
 				     sn_sink_frame(sink, within - 1));
 }
 
+/* The profiler's own mark of an iteration. */
+static bool is_step(const char *text)
+{
+	return !strncmp(text, "ProfilerStep#", 13) && iteration_mark(text);
+}
+
 static uint8_t traits_of(const char *text)
 {
 	return (uint8_t)((is_backward_name(text) ? SN_TRAIT_BACKWARD : 0) |
 			 (!strcmp(text, "[memory]") ? SN_TRAIT_MEMORY : 0) |
-			 (!strncmp(text, "ProfilerStep#", 13) && text[13] ? SN_TRAIT_STEP : 0) |
-			 sn_sink_graph_traits(text));
+			 (is_step(text) ? SN_TRAIT_STEP : 0) | sn_sink_graph_traits(text));
 }
 
 static int number_of(struct sn_track_sink *sink, const struct sn_track_name *name, uint32_t *number)
@@ -205,6 +233,10 @@ static int number_of(struct sn_track_sink *sink, const struct sn_track_name *nam
 int sn_track_sink_name_string(struct sn_track_sink *sink, enum sn_activity_category category,
 			      uint32_t text, uint32_t *number)
 {
+	/* until 2021 PyTorch recorded it as an operator */
+	if (category < SN_ACTIVITY_RANGE && text != SONDE_NONE &&
+	    is_step(sn_db_builder_text(sink->builder, text)))
+		category = SN_ACTIVITY_ANNOTATION;
 	struct sn_track_name name = {category, text, 0};
 	size_t count = sink->text_name_count;
 	if (text < count && sink->text_names[text]) {

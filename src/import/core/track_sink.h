@@ -176,6 +176,7 @@ enum sn_track_key {
 	SN_TRACK_KEY_SHARED,
 	SN_TRACK_KEY_ALLOCATED,
 	SN_TRACK_KEY_RESERVED,
+	SN_TRACK_KEY_ITERATION, /* the sink puts it: the number that the name of an iteration has */
 	SN_TRACK_KEYS
 };
 

@@ -253,6 +253,8 @@ static inline bool sn_sink_is(const struct sn_track_sink *sink, uint32_t name,
 }
 /* The builder's frame for a name. */
 uint32_t sn_sink_frame(struct sn_track_sink *sink, uint32_t name);
+/* The number of the iteration that a name marks, as "ProfilerStep#7" does; false: it marks none. */
+bool sn_sink_iteration(const struct sn_track_sink *sink, uint32_t name, uint64_t *number);
 /* The value of an attribute of the event, by the writer's key; false without. */
 static inline bool sn_sink_value(const struct sn_event *event, uint32_t key, uint64_t *value)
 {

@@ -122,12 +122,22 @@ struct sn_node_name sn_mention_node(const struct sn_node_map *nodes, uint32_t nu
 	return name_node(nodes, number, 80, 60);
 }
 
+struct sn_context_name sn_name_iterations(const struct sonde_db *db, uint32_t context)
+{
+	struct sn_context_name name;
+	uint32_t frame = sonde_db_context(db, context)->frame;
+	snprintf(name.text, sizeof(name.text), "%s",
+		 sonde_db_string(db, sonde_db_frame(db, frame)->name));
+	return name;
+}
+
 struct sn_path_name sn_name_path(const struct sonde_db *db, const struct sn_path_extent *extent)
 {
 	struct sn_path_name name;
 	if (extent->context != SONDE_NONE)
-		snprintf(name.text, sizeof(name.text), "iteration %zu of %.150s", extent->iteration,
-			 sn_name_context(db, extent->context).text);
+		snprintf(name.text, sizeof(name.text), "iteration %llu of %.150s",
+			 (unsigned long long)extent->iteration,
+			 sn_name_iterations(db, extent->context).text);
 	else
 		snprintf(name.text, sizeof(name.text), "%s",
 			 extent->is_cut ? "the begin of the trace" : "the trace");

@@ -32,6 +32,8 @@ struct sn_context_name {
 	char text[SN_LABEL_CHARS];
 };
 struct sn_context_name sn_name_context(const struct sonde_db *db, uint32_t context);
+/* "ProfilerStep", of a context of iterations. */
+struct sn_context_name sn_name_iterations(const struct sonde_db *db, uint32_t context);
 
 /* "aten::linear in model.py:33 forward"; names of kernels may take 200 columns each. */
 struct sn_node_name {

@@ -2,7 +2,10 @@
 /* Findings in words: one function for each rule, from the finding's evidence alone. */
 #include "views.h"
 
+#include "timeline/path/path_causes.h"
+
 #include <stdio.h>
+#include <string.h>
 
 /* A finding, and where its sentence is written. */
 struct sentence {
@@ -54,32 +57,46 @@ static struct sn_path_name path(const struct sentence *sentence)
 	struct sn_path_extent extent = {SONDE_NONE, 0, has(sentence, "is_cut")};
 	if (has(sentence, "iteration_of")) {
 		extent.context = number(sentence, "iteration_of");
-		extent.iteration = (size_t)value(sentence, "iteration");
+		extent.iteration = (uint64_t)value(sentence, "iteration");
 	}
 	return sn_name_path(sentence->answers->db, &extent);
 }
 
 /* ---- rules ---- */
 
+/* "82.5% communicating (64.0% with nothing beside it)". */
+static void write_work(const struct sentence *t, const char *what, const char *name,
+		       const char *alone)
+{
+	fprintf(t->out, " %s %s", share(t, name).text, what);
+	if (value(t, name) > 0)
+		fprintf(t->out, " (%s with nothing beside it)", share(t, alone).text);
+}
+
 static void write_device_time(const struct sentence *t)
 {
-	fprintf(t->out, "Where the time goes: of %s, ", time_of(t, "time").text);
+	fprintf(t->out, "Where the time goes: of %s", time_of(t, "time").text);
+	if (has(t, "iterations")) {
+		double count = value(t, "iterations");
+		fprintf(t->out, ", %.0f iteration%s of %s", count, count == 1 ? "" : "s",
+			sn_name_iterations(t->answers->db, number(t, "iterations_of")).text);
+	}
 	if (has(t, "device"))
-		fprintf(t->out, "%s spends", device(t, "device").text);
+		fprintf(t->out, ", %s spends", device(t, "device").text);
 	else
-		fprintf(t->out, "%.0f devices spend", value(t, "devices"));
-	fprintf(
-	    t->out,
-	    " %s computing, %s communicating and %s copying with nothing beside it, and %s idle",
-	    share(t, "computing").text, share(t, "communicating").text, share(t, "copying").text,
-	    share(t, "idle").text);
+		fprintf(t->out, ", %.0f devices spend", value(t, "devices"));
+	fprintf(t->out, " %s computing,", share(t, "computing").text);
+	write_work(t, "communicating", "communicating", "alone");
+	fprintf(t->out, " and");
+	write_work(t, "copying", "copying", "copying_alone");
+	fprintf(t->out, ", and %s idle", share(t, "idle").text);
 	if (has(t, "most_idle"))
 		fprintf(t->out, " (from %s on %s to %s on %s)", share(t, "least_idle").text,
 			device(t, "least_idle_device").text, share(t, "most_idle").text,
 			device(t, "most_idle_device").text);
 	putc('.', t->out);
 	if (has(t, "node"))
-		fprintf(t->out, " Most work: %s, %s of it.", node(t, "node").text,
+		fprintf(t->out, " Most work: %s, %s of all work.", node(t, "node").text,
 			share(t, "node_share").text);
 }
 
@@ -140,13 +157,69 @@ static void write_unmarked_iterations(const struct sentence *t)
 		t->finding->suggestion);
 }
 
+/* "cudaMemcpyAsync", and the node that it is in. */
+static void write_call(const struct sentence *t, const char *name)
+{
+	uint32_t context = number(t, name);
+	struct sn_context_name call = sn_name_context(t->answers->db, context);
+	struct sn_node_name of = node(t, name);
+	fprintf(t->out, "%s", call.text);
+	if (strncmp(of.text, call.text, strlen(call.text)) != 0)
+		fprintf(t->out, " of %s", of.text);
+	else
+		fprintf(t->out, "%s", of.text + strlen(call.text));
+}
+
+/* "463 ms in hipMemcpyWithStream of aten::copy_". */
+static void write_longest(const struct sentence *t, bool is_copy)
+{
+	fprintf(t->out, "%s", time_of(t, "longest").text);
+	if (has(t, "in")) {
+		fprintf(t->out, is_copy ? ", " : " in ");
+		write_call(t, "in");
+	} else if (has(t, "within")) {
+		fprintf(t->out, " in ");
+		write_call(t, "within");
+	} else {
+		fprintf(t->out, " for what is not recorded");
+	}
+}
+
+static void write_path_cause(const struct sentence *t)
+{
+	enum sn_path_cause cause = (enum sn_path_cause)value(t, "cause");
+	bool is_copy = cause == SN_CAUSE_COPIES;
+	bool is_one = has(t, "longest") && value(t, "longest") >= 0.5 * value(t, "time");
+	fprintf(t->out, "What limits it: ");
+	if (is_one) {
+		fprintf(t->out, "one %s of ", is_copy ? "copy" : "wait");
+		write_longest(t, is_copy);
+		fprintf(t->out, "; %s", is_copy ? "copies are" : "waiting is");
+	} else {
+		fprintf(t->out, "%s,", sn_path_cause_name(cause));
+	}
+	fprintf(t->out, " %s of the %s of the critical path of %s", share(t, "share").text,
+		time_of(t, "path").text, path(t).text);
+	if (has(t, "longest") && !is_one) {
+		fprintf(t->out, ", the longest ");
+		write_longest(t, is_copy);
+	}
+	if (has(t, "most"))
+		fprintf(t->out, ", most of it in %s (%s)",
+			sn_name_context(t->answers->db, number(t, "most")).text,
+			share(t, "most_share").text);
+	if (t->finding->suggestion)
+		fprintf(t->out, ", with %.0f launches: %s", value(t, "launches"),
+			t->finding->suggestion);
+	putc('.', t->out);
+}
+
 static void write_sampled_node(const struct sentence *t)
 {
 	fprintf(t->out,
-		"Which node to change: %s, in no recorded call: by samples it has %s of the %s of "
-		"the critical path of %s (%s).",
-		node(t, "node").text, time_of(t, "time").text, time_of(t, "path").text,
-		path(t).text, share(t, "share").text);
+		" Which node to change: %s, in no recorded call: by samples it has %s of the "
+		"critical path (%s).",
+		node(t, "node").text, time_of(t, "time").text, share(t, "share").text);
 	if (has(t, "recorded"))
 		fprintf(t->out, " Of recorded calls %s has most of it (%s).",
 			node(t, "recorded").text, share(t, "recorded_share").text);
@@ -154,19 +227,11 @@ static void write_sampled_node(const struct sentence *t)
 
 static void write_critical_node(const struct sentence *t)
 {
-	fprintf(
-	    t->out,
-	    "Which node to change: %s is on the critical path of %s for %s of its %s (%s); 10%% "
-	    "faster it would gain %s (%s), and were it free %s.",
-	    node(t, "node").text, path(t).text, time_of(t, "time").text, time_of(t, "path").text,
-	    share(t, "share").text, time_of(t, "gain").text, share(t, "gain_share").text,
-	    time_of(t, "gain_all").text);
-}
-
-static void write_launching(const struct sentence *t)
-{
-	fprintf(t->out, " Launching is %s of that path: %s.", share(t, "share").text,
-		t->finding->suggestion);
+	fprintf(t->out,
+		" Which node to change: %s is on the critical path for %s (%s); 10%% faster it "
+		"would gain %s (%s), and were it free %s.",
+		node(t, "node").text, time_of(t, "time").text, share(t, "share").text,
+		time_of(t, "gain").text, share(t, "gain_share").text, time_of(t, "gain_all").text);
 }
 
 static void write_own_code(const struct sentence *t)

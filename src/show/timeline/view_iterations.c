@@ -30,16 +30,12 @@ static void list(const struct sn_answers *answers, const struct sn_iteration_wor
 						   {"idle_ns", "device idle", "ns"}};
 	const struct sn_iterations *all = &answers->iterations;
 	struct sn_sheet *sheet = sn_page_table(page, "iteration_list", columns, "iterations");
-	size_t number = 0;
 	for (size_t i = 0; i < all->count; i++) {
 		const struct sn_iteration *one = all->items + i;
 		const uint64_t *ns = works[i].times_ns;
-		bool follows =
-		    i && one[-1].context == one->context && one[-1].profile == one->profile;
-		number = follows ? number + 1 : 1;
 		sn_sheet_text(sheet, sn_name_context(answers->db, one->context).text);
 		sn_sheet_text(sheet, name_owner(answers->db, one).text);
-		sn_sheet_numbers(sheet, number, one->start_ns - answers->start_ns,
+		sn_sheet_numbers(sheet, one->number, one->start_ns - answers->start_ns,
 				 sn_iteration_length_ns(one));
 		sn_sheet_text(sheet, one->is_unusual ? "unusual" : "");
 		if (sn_iteration_device(answers, one) == SIZE_MAX)

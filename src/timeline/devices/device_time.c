@@ -31,7 +31,8 @@ static int add_gap(struct sweep *sweep, uint64_t start_ns, const struct sn_opera
 		uint64_t latency = next->start_ns - launched_ns;
 		time->not_queued_ns += launched_ns - start_ns;
 		time->launch_ns += latency;
-		return sn_external_sort_add(&sweep->latencies, &latency, sweep->error);
+		if (latency <= SN_LAUNCH_MOST_NS)
+			return sn_external_sort_add(&sweep->latencies, &latency, sweep->error);
 	}
 	return 0;
 }
@@ -48,25 +49,57 @@ static void count_stream(struct sweep *sweep, uint32_t profile)
 		time->streams[time->listed_streams++] = profile;
 }
 
-static int add_operation(void *data, const struct sn_operation *one)
+static int add_operation(void *data, const struct sn_operation *whole)
 {
 	struct sweep *sweep = data;
 	struct sn_device_time *time = sweep->time;
 	struct sn_running_set *running = &sweep->running;
+	struct sn_operation one = *whole;
 	int result = 0;
-	sn_running_end(running, one->start_ns);
-	if (!time->has_work)
-		time->start_ns = running->now_ns = one->start_ns;
-	else if (!running->count && running->now_ns < one->start_ns)
-		result = add_gap(sweep, running->now_ns, one);
+	sweep->times->context_ns[one.context] += (double)(one.end_ns - one.start_ns);
+	time->operation_counts[one.work]++;
+	count_stream(sweep, one.profile);
+	if (!time->has_work) {
+		time->first_ns = one.start_ns;
+		if (!time->is_of_iterations)
+			time->start_ns = one.start_ns;
+		running->now_ns = time->start_ns;
+	}
 	time->has_work = true;
-	sn_running_pass(running, one->start_ns);
-	time->operation_counts[one->work]++;
-	if (one->end_ns > time->end_ns)
-		time->end_ns = one->end_ns;
-	count_stream(sweep, one->profile);
-	sweep->times->context_ns[one->context] += (double)(one->end_ns - one->start_ns);
-	return result ?: sn_running_push(running, one);
+	if (!time->is_of_iterations && one.end_ns > time->end_ns)
+		time->end_ns = one.end_ns;
+	if (!sn_device_time_clip(time, &one))
+		return 0;
+	sn_running_end(running, one.start_ns);
+	if (!running->count && running->now_ns < one.start_ns)
+		result = add_gap(sweep, running->now_ns, &one);
+	sn_running_pass(running, one.start_ns);
+	return result ?: sn_running_push(running, &one);
+}
+
+bool sn_device_time_clip(const struct sn_device_time *time, struct sn_operation *operation)
+{
+	if (!time->is_of_iterations)
+		return true;
+	struct sn_interval in =
+	    sn_interval_clip(operation->start_ns, operation->end_ns, time->start_ns, time->end_ns);
+	bool is_in = operation->start_ns < time->end_ns && operation->end_ns > time->start_ns;
+	operation->start_ns = in.start_ns;
+	operation->end_ns = in.end_ns;
+	return is_in;
+}
+
+/* The device has nothing more to do, and is still looked at. */
+static void add_rest(struct sweep *sweep)
+{
+	struct sn_device_time *time = sweep->time;
+	struct sn_running_set *running = &sweep->running;
+	sn_running_end(running, time->end_ns);
+	if (running->now_ns >= time->end_ns)
+		return;
+	time->gap_count++;
+	time->not_queued_ns += time->end_ns - running->now_ns;
+	sn_running_pass(running, time->end_ns);
 }
 
 /* What ran beside what, from how long which kinds of work ran together. */
@@ -86,7 +119,7 @@ static int sweep_device(struct sweep *sweep, const struct sonde_trace *trace)
 	int result = sn_device_times_walk(sweep->times, trace, sweep->times->count - 1, SONDE_NONE,
 					  add_operation, sweep, sweep->error);
 	if (!result && sweep->time->has_work)
-		sn_running_end(&sweep->running, sweep->time->end_ns);
+		add_rest(sweep);
 	sum_work(sweep->time, sweep->running.times_ns);
 	return result;
 }
@@ -104,21 +137,79 @@ static int find_least_latency(void *data, const struct sn_operation *one)
 	return 0;
 }
 
+/* Where nothing was launched while the device was idle, all launches were in time; the least delay
+ * is at least not less than launching takes. */
+static int guess_latency(struct sweep *sweep, const struct sonde_trace *trace)
+{
+	uint64_t *latency = &sweep->time->launch_latency_ns;
+	*latency = UINT64_MAX;
+	int result = sn_device_times_walk(sweep->times, trace, sweep->times->count - 1, SONDE_NONE,
+					  find_least_latency, sweep, sweep->error);
+	*latency = *latency <= SN_LAUNCH_MOST_NS ? *latency : 0;
+	return result;
+}
+
 /* The median of begin of the call to start where the device had nothing to do meanwhile. */
 static int find_latency(struct sweep *sweep, const struct sonde_trace *trace)
 {
 	uint64_t left = sweep->latencies.total / 2 + 1;
-	if (!sweep->latencies.total) {
-		sweep->time->launch_latency_ns = UINT64_MAX;
-		return sn_device_times_walk(sweep->times, trace, sweep->times->count - 1,
-					    SONDE_NONE, find_least_latency, sweep, sweep->error);
-	}
+	if (!sweep->latencies.total)
+		return guess_latency(sweep, trace);
 	int result = sn_external_sort_finish(&sweep->latencies, sweep->error);
 	while (!result && left--)
 		if (sn_external_sort_next(&sweep->latencies, &sweep->time->launch_latency_ns,
 					  sweep->error) < 0)
 			result = SN_ERR_IO;
 	return result;
+}
+
+/* ---- iterations ---- */
+
+/* What of a device's work belongs to a span. */
+struct spanning {
+	struct sn_launches *launches;
+	struct sn_interval span;
+	uint64_t end_ns; /* of what was launched in it */
+	double within_ns, all_ns;
+};
+
+static int add_to_span(void *data, const struct sn_operation *one)
+{
+	struct spanning *spanning = data;
+	const struct sn_interval *span = &spanning->span;
+	const struct sn_launch *launch = sn_launches_find(spanning->launches, one->link);
+	struct sn_interval in =
+	    sn_interval_clip(one->start_ns, one->end_ns, span->start_ns, span->end_ns);
+	double length = (double)(one->end_ns - one->start_ns);
+	bool is_of_it =
+	    launch && launch->start_ns >= span->start_ns && launch->start_ns < span->end_ns;
+	spanning->all_ns += length;
+	spanning->within_ns += is_of_it ? length : (double)sn_interval_length_ns(in);
+	if (is_of_it && one->end_ns > spanning->end_ns)
+		spanning->end_ns = one->end_ns;
+	return 0;
+}
+
+/* The device's time is that of iterations, if they are what it mostly works for. */
+static int find_span(const struct sn_device_times *times, const struct sonde_trace *trace,
+		     const struct sn_device_spans *spans, struct sn_launches *launches,
+		     struct sn_error *error)
+{
+	struct sn_device_time *time = times->devices + times->count - 1;
+	struct sn_interval span = {0};
+	if (spans)
+		span = spans->items[spans->of_profile[time->profile]];
+	if (!span.end_ns)
+		return 0;
+	struct spanning spanning = {launches, span, span.end_ns, 0, 0};
+	int result = sn_device_times_walk(times, trace, times->count - 1, SONDE_NONE, add_to_span,
+					  &spanning, error);
+	if (result || spanning.all_ns <= 0 || spanning.within_ns < spanning.all_ns / 2)
+		return result;
+	time->is_of_iterations = true;
+	time->start_ns = span.start_ns;
+	time->end_ns = spanning.end_ns;
+	return 0;
 }
 
 /* ---- devices ---- */
@@ -224,7 +315,8 @@ static struct device_tracks *list_devices(const struct sonde_trace *trace,
 
 static int measure_device(struct sn_device_times *times, const struct sonde_trace *trace,
 			  const struct device_tracks *of, uint32_t *numbers,
-			  struct sn_launches *launches, size_t memory_bytes, struct sn_error *error)
+			  struct sn_launches *launches, const struct sn_device_spans *spans,
+			  size_t memory_bytes, struct sn_error *error)
 {
 	const struct stream_track *tracks = of->tracks;
 	struct sn_device_time *time = times->devices + times->count++;
@@ -239,7 +331,10 @@ static int measure_device(struct sn_device_times *times, const struct sonde_trac
 		numbers[i] = tracks[i].track;
 	sweep.is_stream = calloc(sonde_db_profile_count(times->works.db) + 1ull, sizeof(bool));
 	sn_external_sort_init(&sweep.latencies, 1, 1, memory_bytes);
-	int result = sweep.is_stream ? sweep_device(&sweep, trace) : sn_fail_memory(error);
+	int result = sweep.is_stream ? find_span(times, trace, spans, launches, error)
+				     : sn_fail_memory(error);
+	if (!result)
+		result = sweep_device(&sweep, trace);
 	if (!result && time->has_work)
 		result = find_latency(&sweep, trace);
 	free(sweep.is_stream);
@@ -251,8 +346,8 @@ static int measure_device(struct sn_device_times *times, const struct sonde_trac
 }
 
 int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, bool launched_only,
-		    struct sn_launches *launches, size_t memory_bytes,
-		    struct sn_device_times *times, struct sn_error *error)
+		    struct sn_launches *launches, const struct sn_device_spans *spans,
+		    size_t memory_bytes, struct sn_device_times *times, struct sn_error *error)
 {
 	size_t count;
 	struct stream_track *tracks = list_tracks(db, trace, &count);
@@ -271,7 +366,7 @@ int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, 
 		else
 			result = measure_device(times, trace, devices + i,
 						times->tracks + (devices[i].tracks - tracks),
-						launches, memory_bytes, error);
+						launches, spans, memory_bytes, error);
 	}
 	free(devices);
 	free(tracks);

@@ -13,6 +13,11 @@
 
 #include "launches.h"
 #include "operations.h"
+#include "timeline/intervals.h"
+
+/* No interface takes longer from a call to the start of an operation on an idle device: what does,
+ * waits for something else. */
+enum { SN_LAUNCH_MOST_NS = 1000000 };
 
 /* Each has a queue of its own, which costs a pass over the device. */
 enum { SN_DEVICE_STREAMS = 64 };
@@ -29,7 +34,9 @@ struct sn_device_time {
 	const uint32_t *tracks; /* of the device, for sn_operations_new */
 	size_t track_count;
 	bool has_work;			    /* false only while it is measured */
-	uint64_t start_ns, end_ns;	    /* first operation to last */
+	bool is_of_iterations;		    /* start_ns and end_ns are theirs */
+	uint64_t start_ns, end_ns;	    /* first operation to last, unless of iterations */
+	uint64_t first_ns;		    /* first operation */
 	uint64_t work_ns[SN_WORK_KINDS];    /* at least one such runs */
 	uint64_t exposed_ns[SN_WORK_KINDS]; /* no lower-numbered kind runs beside it */
 	uint64_t busy_ns, idle_ns;
@@ -37,8 +44,8 @@ struct sn_device_time {
 	/* idle_ns, split */
 	uint64_t not_queued_ns, launch_ns, unexplained_ns;
 	size_t gap_count;
-	/* begin of the call to start, usually: the median of gaps that began before the call did,
-	 * the least of all operations where there are none */
+	/* begin of the call to start, usually: the median of what was launched while the device was
+	 * idle; else the least of all operations; 0: nobody knows, since all of them were queued */
 	uint64_t launch_latency_ns;
 	/* the first streams, by their first operations */
 	uint32_t streams[SN_DEVICE_STREAMS];
@@ -54,14 +61,23 @@ struct sn_device_times {
 	double *context_ns; /* time of all devices' operations by context, added up */
 };
 
+/* From the begin of a process's first iteration to the end of its last: end_ns 0 where it has none. */
+struct sn_device_spans {
+	const struct sn_interval *items; /* by process */
+	const uint32_t *of_profile;	 /* the process */
+};
+
 /* Whether the trace has streams of devices. */
 bool sn_has_devices(const struct sonde_db *db, const struct sonde_trace *trace);
 /* All devices of a trace; `launched_only`: without the operations whose launch is not recorded, as
- * some tools count. `memory_bytes` as in sn_external_sort_init. 0 or a negative enum sn_err;
- * release in either case. */
+ * some tools count. Where a process has a span in which its device does at least half of its work,
+ * times are of that span, and of what was launched in it and runs longer; spans may be NULL.
+ * `memory_bytes` as of sn_external_sort_init. 0 or a negative enum sn_err; release in either case. */
 int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, bool launched_only,
-		    struct sn_launches *launches, size_t memory_bytes,
-		    struct sn_device_times *times, struct sn_error *error);
+		    struct sn_launches *launches, const struct sn_device_spans *spans,
+		    size_t memory_bytes, struct sn_device_times *times, struct sn_error *error);
+/* The part of an operation that lies in the device's time; false: none does. */
+bool sn_device_time_clip(const struct sn_device_time *time, struct sn_operation *operation);
 void sn_device_times_release(struct sn_device_times *times);
 
 /* The operations of a device; see sn_operations_new. */

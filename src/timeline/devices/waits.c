@@ -22,6 +22,9 @@ static const struct {
 			  "the host is in operators and calls that launch, too slowly"},
     [SN_WAIT_NO_WORK] = {"no work queued", "the host does something else: nothing is asked for"},
     [SN_WAIT_LAUNCH] = {"launching", "from the call to the start, as long as that usually takes"},
+    [SN_WAIT_CALL] =
+	{"in a launch that does not return",
+	 "the call that launches has begun, and is held up: a full queue, memory, code"},
     [SN_WAIT_HELD] = {"held back", "launched in time, but kept from starting by something else"},
     [SN_WAIT_UNKNOWN] = {"launch not recorded",
 			 "what came next was launched by nobody that is recorded"},
@@ -39,19 +42,6 @@ const char *sn_wait_meaning(enum sn_wait wait)
 
 /* What a context is; waiting for a thread is blameless, for the device it is not. */
 enum { KNOWN = 1, WAITING = 2, DISPATCHING = 4, BLAMELESS = 8 };
-
-static bool launches_work(const struct sonde_db *db, uint32_t context)
-{
-	static const char *const metrics[] = {"kernel-time", "copy-time", "fill-time"};
-	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
-		struct sonde_db_summary summary;
-		uint32_t metric = sonde_db_metric_by_name(db, metrics[i]);
-		if (metric != SONDE_NONE && sonde_db_summary(db, context, metric, &summary) &&
-		    summary.inclusive.count > 0)
-			return true;
-	}
-	return false;
-}
 
 /* Time when nothing runs, and what comes next. */
 struct gap {
@@ -78,6 +68,8 @@ struct sweep {
 	struct sn_blaming blaming;
 	struct gap gap;
 	bool is_in_gap;
+	bool has_begun;	 /* the device's time; before that, threads alone do anything */
+	size_t launcher; /* the thread that launched last, SIZE_MAX none */
 	uint64_t now_ns;
 };
 
@@ -85,15 +77,13 @@ static unsigned kind_of(struct sweep *sweep, uint32_t context)
 {
 	if (sweep->kinds[context])
 		return sweep->kinds[context];
-	const struct sonde_db_frame *frame = sn_context_frame(sweep->answers->db, context);
 	unsigned kind = KNOWN;
 	bool is_blameless = sn_activity_is_waiting(sweep->answers->db, context);
 	if (is_blameless)
 		kind |= BLAMELESS;
 	if (is_blameless || sn_activity_is_synchronizing(sweep->answers->db, context))
 		kind |= WAITING;
-	else if (frame->kind == SN_FRAME_GPU_API ||
-		 (frame->kind == SN_FRAME_OPERATOR && launches_work(sweep->answers->db, context)))
+	else if (sn_activity_is_dispatching(sweep->answers->db, context))
 		kind |= DISPATCHING;
 	return sweep->kinds[context] = (uint8_t)kind;
 }
@@ -142,6 +132,11 @@ static void explain(struct sweep *sweep, const struct sn_activity_part *part)
 	reasons[SN_WAIT_NO_WORK] -= time;
 }
 
+static uint64_t between(uint64_t time_ns, uint64_t from_ns, uint64_t to_ns)
+{
+	return time_ns < from_ns ? from_ns : time_ns < to_ns ? time_ns : to_ns;
+}
+
 /* Splits the gap at the moment when what ends it is launched. */
 static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
 {
@@ -149,16 +144,25 @@ static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
 	uint64_t *reasons = sweep->waits->reasons_ns, launched = launch->start_ns;
 	uint64_t from = launched > gap->start_ns ? launched : gap->start_ns;
 	uint64_t latency = sweep->time->launch_latency_ns;
-	/* a call that takes longer than others is still launching */
-	uint64_t usual = latency > UINT64_MAX / 4 ? UINT64_MAX : launched + 2 * latency;
-	if (launch->end_ns > usual)
-		usual = launch->end_ns;
-	uint64_t until = usual < from ? from : usual < gap->end_ns ? usual : gap->end_ns;
+	uint64_t until = between(launched + 2 * latency, from, gap->end_ns);
+	uint64_t returned = between(launch->end_ns, until, gap->end_ns);
 	reasons[SN_WAIT_NO_WORK] += from - gap->start_ns;
 	reasons[SN_WAIT_LAUNCH] += until - from;
-	reasons[SN_WAIT_HELD] += gap->end_ns - until;
+	reasons[SN_WAIT_CALL] += returned - until;
+	reasons[SN_WAIT_HELD] += gap->end_ns - returned;
 	gap->late_ns = launched;
-	gap->thread = sn_activity_threads_find(sweep->threads, launch->profile);
+	sweep->launcher = gap->thread = sn_activity_threads_find(sweep->threads, launch->profile);
+	if (gap->thread != SIZE_MAX && sweep->parts[gap->thread].end_ns)
+		explain(sweep, sweep->parts + gap->thread);
+}
+
+/* Nothing comes any more in the device's time: nothing was asked for. */
+static void begin_rest(struct sweep *sweep)
+{
+	struct gap *gap = &sweep->gap;
+	gap->late_ns = gap->end_ns;
+	gap->thread = sweep->launcher;
+	sweep->waits->reasons_ns[SN_WAIT_NO_WORK] += gap->end_ns - gap->start_ns;
 	if (gap->thread != SIZE_MAX && sweep->parts[gap->thread].end_ns)
 		explain(sweep, sweep->parts + gap->thread);
 }
@@ -166,11 +170,14 @@ static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
 static void begin_gap(struct sweep *sweep)
 {
 	const struct sn_launch *launch =
-	    sn_launches_find(sweep->answers->launches, sweep->next.link);
-	sweep->gap = (struct gap){sweep->now_ns, sweep->next.start_ns, 0, SIZE_MAX};
+	    sweep->has_next ? sn_launches_find(sweep->answers->launches, sweep->next.link) : NULL;
+	uint64_t end = sweep->has_next ? sweep->next.start_ns : sweep->time->end_ns;
+	sweep->gap = (struct gap){sweep->now_ns, end, 0, SIZE_MAX};
 	sweep->is_in_gap = true;
 	sn_blaming_begin_idle(&sweep->blaming, sweep->now_ns);
-	if (launch && launch->start_ns && launch->start_ns < sweep->gap.end_ns)
+	if (!sweep->has_next)
+		begin_rest(sweep);
+	else if (launch && launch->start_ns && launch->start_ns < sweep->gap.end_ns)
 		split_gap(sweep, launch);
 	else
 		sweep->waits->reasons_ns[SN_WAIT_UNKNOWN] +=
@@ -191,7 +198,7 @@ static void begin_part(struct sweep *sweep, const struct sn_activity_change *cha
 	const struct sn_activity_part *part = change->begun;
 	unsigned kind = kind_of(sweep, part->context);
 	struct sn_interval before =
-	    sn_interval_clip(part->start_ns, part->end_ns, 0, sweep->time->start_ns);
+	    sn_interval_clip(part->start_ns, part->end_ns, 0, sweep->time->first_ns);
 	sweep->parts[change->thread] = *part;
 	if (!(kind & WAITING)) {
 		sweep->thread_count++;
@@ -221,7 +228,10 @@ static int change_threads(struct sweep *sweep, uint64_t time_ns, struct sn_error
 
 static int read_next(struct sweep *sweep, struct sn_error *error)
 {
-	int result = sn_operations_next(sweep->operations, &sweep->next, error);
+	int result;
+	do
+		result = sn_operations_next(sweep->operations, &sweep->next, error);
+	while (result > 0 && !sn_device_time_clip(sweep->time, &sweep->next));
 	sweep->has_next = result > 0;
 	return result < 0 ? result : 0;
 }
@@ -239,14 +249,26 @@ static int begin_operations(struct sweep *sweep, uint64_t time_ns, struct sn_err
 	return result;
 }
 
-/* When anything next begins or ends; UINT64_MAX once the device has nothing more. */
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/* When anything next begins or ends. */
 static uint64_t next_time(const struct sweep *sweep)
 {
-	uint64_t time = sweep->has_next ? sweep->next.start_ns : UINT64_MAX;
-	uint64_t end = sn_running_end_ns(&sweep->running);
-	time = end < time ? end : time;
-	uint64_t change = sn_activity_threads_peek(sweep->threads);
-	return change < time ? change : time;
+	uint64_t time = sweep->has_begun ? sweep->time->end_ns : sweep->time->start_ns;
+	if (sweep->has_next)
+		time = earlier(time, sweep->next.start_ns);
+	if (sweep->is_in_gap)
+		time = earlier(time, sweep->gap.end_ns);
+	time = earlier(time, sn_running_end_ns(&sweep->running));
+	return earlier(time, sn_activity_threads_peek(sweep->threads));
+}
+
+static bool is_over(const struct sweep *sweep)
+{
+	return !sweep->has_next && !sweep->running.count && sweep->now_ns >= sweep->time->end_ns;
 }
 
 /* What happens at one time is handled in this order: the end of the gap, threads, operations, the
@@ -254,9 +276,8 @@ static uint64_t next_time(const struct sweep *sweep)
 static int run(struct sweep *sweep, struct sn_error *error)
 {
 	int result = read_next(sweep, error);
-	bool has_begun = false;
 	sweep->now_ns = sweep->time->start_ns;
-	while (!result && (sweep->has_next || sweep->running.count)) {
+	while (!result && !is_over(sweep)) {
 		uint64_t time = next_time(sweep);
 		pass(sweep, time);
 		if (sweep->is_in_gap && time >= sweep->gap.end_ns) {
@@ -265,10 +286,11 @@ static int run(struct sweep *sweep, struct sn_error *error)
 		}
 		result = change_threads(sweep, time, error);
 		sn_running_end(&sweep->running, time);
-		has_begun |= sweep->has_next && sweep->next.start_ns <= time;
 		if (!result)
 			result = begin_operations(sweep, time, error);
-		if (has_begun && !sweep->running.count && sweep->has_next && !sweep->is_in_gap)
+		sweep->has_begun |= time >= sweep->time->start_ns;
+		if (sweep->has_begun && time < sweep->time->end_ns && !sweep->running.count &&
+		    !sweep->is_in_gap)
 			begin_gap(sweep);
 	}
 	return result ?: sn_launches_check(sweep->answers->launches, error);
@@ -303,7 +325,8 @@ int sn_waits(const struct sn_answers *answers, size_t device, struct sn_waits *w
 	     struct sn_blame *blame, struct sn_error *error)
 {
 	const struct sn_device_time *time = answers->times.devices + device;
-	struct sweep sweep = {.answers = answers, .time = time, .waits = waits};
+	struct sweep sweep = {
+	    .answers = answers, .time = time, .waits = waits, .launcher = SIZE_MAX};
 	*waits = (struct sn_waits){.before = NULL};
 	*blame = (struct sn_blame){0};
 	int result = prepare(&sweep, device, error) ?: run(&sweep, error) ?:

@@ -28,8 +28,10 @@ enum sn_wait {
 	SN_WAIT_NO_WORK,
 	/* That call has begun: the usual launch latency. */
 	SN_WAIT_LAUNCH,
-	/* The launch was longer ago than the usual latency: the operation waits for an event, a
-	 * transfer that is not recorded, or another program on the device. */
+	/* That call has begun, and does not return, for longer than that. */
+	SN_WAIT_CALL,
+	/* It has been launched for longer than that takes, and has not started: it waits for an
+	 * event, a transfer that is not recorded, another program on the device. */
 	SN_WAIT_HELD,
 	/* The launch of what comes next is not recorded. */
 	SN_WAIT_UNKNOWN,

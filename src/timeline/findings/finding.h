@@ -28,7 +28,7 @@ enum sn_rule {
 	SN_RULES
 };
 /* Of what rules find, as it is stored: see rules.def. */
-#define SN_RULES_VERSION 1u
+#define SN_RULES_VERSION 2u
 /* "device_time". */
 const char *sn_rule_name(enum sn_rule rule);
 
@@ -38,13 +38,13 @@ enum sn_severity sn_severity_of(double stake);
 const char *sn_severity_name(enum sn_severity severity);
 
 /* A number, in the unit "ns", "ratio" or "count"; or the number of what it names: "context",
- * "profile", "wait" (enum sn_wait). Texts are not copied. */
+ * "profile", "wait" (enum sn_wait), "cause" (enum sn_path_cause). Texts are not copied. */
 struct sn_evidence {
 	const char *name, *unit;
 	double value;
 };
 
-enum { SN_FINDING_EVIDENCE = 16 };
+enum { SN_FINDING_EVIDENCE = 20 };
 
 struct sn_finding {
 	enum sn_rule rule;

@@ -8,6 +8,7 @@
 #include "format/database/database.h"
 #include "format/database/database_append.h"
 #include "timeline/devices/waits.h"
+#include "timeline/path/path_causes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -98,6 +99,8 @@ static bool can_be_told(const struct sn_evidence *evidence)
 	double value = evidence->value;
 	if (!strcmp(evidence->unit, "wait"))
 		return value >= 0 && value < SN_WAITS && value == floor(value);
+	if (!strcmp(evidence->unit, "cause"))
+		return value >= 0 && value < SN_PATH_CAUSES && value == floor(value);
 	if (!isfinite(value) || signbit(value))
 		return false;
 	return strcmp(evidence->unit, "count") != 0 || (value < 0x1p53 && value == floor(value));
@@ -106,7 +109,7 @@ static bool can_be_told(const struct sn_evidence *evidence)
 /* Whether the rule's sentence ends with what to do. */
 static bool suggests(enum sn_rule rule)
 {
-	return rule == SN_RULE_unmarked_iterations || rule == SN_RULE_launching;
+	return rule == SN_RULE_unmarked_iterations;
 }
 
 bool sn_finding_is_sound(const struct sn_finding *finding)

@@ -3,12 +3,27 @@
 #include "path_choice.h"
 
 #include "format/measurement/measurement.h"
+#include "timeline/threads/thread_activity.h"
+
+/* A node that gains less is not worth a sentence. */
+#define LEAST_GAIN 0.01
 
 /* A step as such is only what nobody else has recorded. */
 static bool is_step(const struct sn_answers *answers, uint32_t node)
 {
 	uint32_t frame = sn_node_map_at(&answers->nodes, node).frame;
 	return sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION;
+}
+
+/* What nobody can make faster: a call that waits for something else, a call of a module as such. */
+static bool is_passing(const struct sn_answers *answers, uint32_t node)
+{
+	uint32_t context = sn_node_map_context(&answers->nodes, node);
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(answers->db, sn_node_map_at(&answers->nodes, node).frame);
+	return sn_activity_is_waiting(answers->db, context) ||
+	       sn_activity_is_synchronizing(answers->db, context) ||
+	       sn_node_is_wrapper(answers->db, frame);
 }
 
 /* The step's own code, or else all but that: what would gain most. */
@@ -18,9 +33,20 @@ static const struct sn_path_share *best_of(const struct sn_rule_input *input, bo
 	const struct sn_path_share *best = NULL;
 	for (size_t i = 0; i < path->share_count && i < SN_PATH_SHARES; i++)
 		if (is_step(input->answers, path->shares[i].node) == are_steps &&
+		    !is_passing(input->answers, path->shares[i].node) &&
 		    (!best || path->shares[i].gain_ns > best->gain_ns))
 			best = path->shares + i;
 	return best;
+}
+
+/* Whether what a node has of the path is mostly one call that waits: a call that does not return is
+ * not made faster by a tenth. */
+static bool is_one_wait(const struct sn_rule_input *input, const struct sn_path_share *share)
+{
+	const struct sn_path_longest *longest = input->path->causes.longest + SN_CAUSE_WAITING;
+	return longest->context != SONDE_NONE &&
+	       input->answers->nodes.of_context[longest->context] == share->node &&
+	       longest->time_ns > 0.5 * share->time_ns;
 }
 
 struct sn_path_choice sn_path_choose(const struct sn_rule_input *input)
@@ -30,6 +56,8 @@ struct sn_path_choice sn_path_choose(const struct sn_rule_input *input)
 	const struct sn_path_share *best = best_of(input, false), *step = best_of(input, true);
 	struct sn_path_choice choice = {.best = best};
 	choice.is_too_short = path->extent.is_cut && path->length_ns < 0.1 * whole;
+	choice.gains =
+	    best && best->gain_ns >= LEAST_GAIN * path->length_ns && !is_one_wait(input, best);
 	choice.is_mostly_own =
 	    path->own_ns > 0.2 * path->length_ns &&
 	    (!best || best->time_ns < path->own_ns || (step && step->gain_ns > best->gain_ns));
@@ -40,7 +68,7 @@ struct sn_path_choice sn_path_choose(const struct sn_rule_input *input)
 
 bool sn_path_tells_best(const struct sn_path_choice *choice)
 {
-	return choice->best && !choice->is_too_short && !choice->is_mostly_sampled;
+	return choice->best && choice->gains && !choice->is_too_short && !choice->is_mostly_sampled;
 }
 
 void sn_path_put_extent(const struct sn_critical_path *path, struct sn_finding *finding)

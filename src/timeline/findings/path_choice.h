@@ -12,8 +12,9 @@ struct sn_path_choice {
 	bool is_too_short;
 	/* The node whose work, a tenth faster, would gain most; NULL: none. */
 	const struct sn_path_share *best;
-	/* Code without recorded calls is more important than that node; and a sampled node in that
-	 * code has more of the path. */
+	bool gains; /* a hundredth of the path or more, were it a tenth faster */
+	/* Code that no call is recorded of is more to the point than that node; and a node that
+	 * samples met in it has more of the path. */
 	bool is_mostly_own, is_mostly_sampled;
 };
 

@@ -10,26 +10,45 @@ static double length_of(const struct sn_device_time *device)
 	return (double)(device->end_ns - device->start_ns);
 }
 
+/* How many iterations the time of all devices is, of one process. */
+static void put_iterations(const struct sn_answers *answers, struct sn_finding *finding)
+{
+	size_t first, end;
+	for (size_t i = 0; i < answers->times.count; i++)
+		if (!answers->times.devices[i].is_of_iterations)
+			return;
+	sn_iterations_most(&answers->iterations, &first, &end);
+	size_t next = sn_iterations_end_of_thread(&answers->iterations, first);
+	sn_finding_put(finding, "iterations", "count", (double)(next - first));
+	sn_finding_put(finding, "iterations_of", "context",
+		       answers->iterations.items[first].context);
+}
+
 static void put_parts(const struct sn_answers *answers, struct sn_finding *finding)
 {
 	size_t count = answers->times.count;
-	double time = 0, computing = 0, communicating = 0, copying = 0, idle = 0;
+	double time = 0, computing = 0, communicating = 0, copying = 0, idle = 0, alone[2] = {0};
 	for (size_t i = 0; i < count; i++) {
 		const struct sn_device_time *one = answers->times.devices + i;
 		time += length_of(one);
 		computing += (double)one->work_ns[SN_WORK_COMPUTE];
-		communicating += (double)one->exposed_ns[SN_WORK_COMMUNICATION];
-		copying += (double)one->exposed_ns[SN_WORK_COPY];
+		communicating += (double)one->work_ns[SN_WORK_COMMUNICATION];
+		copying += (double)one->work_ns[SN_WORK_COPY];
+		alone[0] += (double)one->exposed_ns[SN_WORK_COMMUNICATION];
+		alone[1] += (double)one->exposed_ns[SN_WORK_COPY];
 		idle += (double)one->idle_ns;
 	}
 	finding->severity = sn_severity_of(sn_share(idle, time));
 	sn_finding_put(finding, "time", "ns", time / (double)count);
+	put_iterations(answers, finding);
 	sn_finding_put(finding, "devices", "count", (double)count);
 	if (count == 1)
 		sn_finding_put(finding, "device", "profile", answers->times.devices->profile);
 	sn_finding_put(finding, "computing", "ratio", sn_share(computing, time));
 	sn_finding_put(finding, "communicating", "ratio", sn_share(communicating, time));
+	sn_finding_put(finding, "alone", "ratio", sn_share(alone[0], time));
 	sn_finding_put(finding, "copying", "ratio", sn_share(copying, time));
+	sn_finding_put(finding, "copying_alone", "ratio", sn_share(alone[1], time));
 	sn_finding_put(finding, "idle", "ratio", sn_share(idle, time));
 }
 

@@ -7,7 +7,7 @@ int sn_rule_own_code(const struct sn_rule_input *input, struct sn_findings *find
 {
 	struct sn_path_choice choice = sn_path_choose(input);
 	(void)error;
-	if (!sn_path_tells_best(&choice) || !choice.is_mostly_own)
+	if (choice.is_too_short || choice.is_mostly_sampled || !choice.is_mostly_own)
 		return 0;
 	double share = sn_share(input->path->own_ns, input->path->length_ns);
 	struct sn_finding *finding = sn_findings_add(findings, SN_RULE_own_code, share);

@@ -9,14 +9,29 @@
 
 #include <math.h>
 
-int sn_iterations_add(struct sn_iterations *iterations, const struct sonde_db *db, uint32_t profile,
-		      const struct sonde_event_block *block)
+static void read_number(struct sn_iteration *one, const struct sn_attributes *numbers, size_t event)
 {
+	for (size_t which = 0; which < numbers->count && !one->is_numbered; which++)
+		one->is_numbered = sn_attributes_get(numbers, which, event, &one->number);
+}
+
+int sn_iterations_add(struct sn_iterations *iterations, const struct sonde_db *db, uint32_t profile,
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block,
+		      struct sn_attributes *numbers)
+{
+	bool is_read = false;
 	for (size_t i = 0; i < block->count; i++) {
-		struct sn_iteration one = {block->starts_ns[i], block->ends_ns[i], profile,
-					   block->contexts[i], false};
-		if (sn_context_frame(db, one.context)->flags & SN_FRAME_ITERATION &&
-		    sn_vec_push(&iterations->items, &iterations->capacity, &iterations->count, one))
+		struct sn_iteration one = {.start_ns = block->starts_ns[i],
+					   .end_ns = block->ends_ns[i],
+					   .profile = profile,
+					   .context = block->contexts[i]};
+		if (!(sn_context_frame(db, one.context)->flags & SN_FRAME_ITERATION))
+			continue;
+		if (!is_read)
+			sn_attributes_read(numbers, cursor, block->count);
+		is_read = true;
+		read_number(&one, numbers, i);
+		if (sn_vec_push(&iterations->items, &iterations->capacity, &iterations->count, one))
 			return SN_ERR_MEMORY;
 	}
 	return 0;
@@ -50,12 +65,36 @@ size_t sn_iterations_end_of_thread(const struct sn_iterations *iterations, size_
 	return next;
 }
 
+void sn_iterations_most(const struct sn_iterations *iterations, size_t *first, size_t *end)
+{
+	*first = *end = 0;
+	for (size_t from = 0, next; from < iterations->count; from = next) {
+		next = sn_iterations_end_of_context(iterations, from);
+		if (next - from > *end - *first) {
+			*first = from;
+			*end = next;
+		}
+	}
+}
+
 double sn_iterations_tolerance_ns(double *lengths_ns, size_t count, double *median_ns)
 {
 	*median_ns = sn_sort_median(lengths_ns, count);
 	for (size_t i = 0; i < count; i++)
 		lengths_ns[i] = fabs(lengths_ns[i] - *median_ns);
 	return fmax(5 * sn_sort_median(lengths_ns, count), 0.05 * *median_ns);
+}
+
+/* Those without a number are counted in their context and thread. */
+static void number(struct sn_iterations *iterations)
+{
+	struct sn_iteration *items = iterations->items;
+	for (size_t first = 0, next; first < iterations->count; first = next) {
+		next = sn_iterations_end_of_thread(iterations, first);
+		for (size_t i = first; i < next; i++)
+			if (!items[i].is_numbered)
+				items[i].number = i - first + 1;
+	}
 }
 
 /* Marks the unusual ones of one context. */
@@ -77,6 +116,7 @@ static int mark(struct sn_iteration *items, size_t count)
 int sn_iterations_settle(struct sn_iterations *iterations)
 {
 	sort_iterations(iterations->items, iterations->count, NULL);
+	number(iterations);
 	for (size_t first = 0, next; first < iterations->count; first = next) {
 		next = sn_iterations_end_of_context(iterations, first);
 		if (mark(iterations->items + first, next - first))

@@ -10,11 +10,13 @@
 
 #include "base/error.h"
 #include "sonde/trace.h"
+#include "timeline/attributes.h"
 
 struct sn_iteration {
 	uint64_t start_ns, end_ns;
+	uint64_t number; /* the trace's own, else from 1 in its context and thread */
 	uint32_t profile, context;
-	bool is_unusual;
+	bool is_numbered, is_unusual;
 };
 
 /* All zeroes: none. */
@@ -23,15 +25,26 @@ struct sn_iterations {
 	size_t count, capacity;
 };
 
-/* Adds those of a block of a thread's track; then sn_iterations_settle. 0 or SN_ERR_MEMORY. */
+/* The attributes that number an iteration, of which it may have one. */
+#define SN_ITERATION_NUMBERS                                                                       \
+	{"iteration", SONDE_ATTRIBUTE_SIGNED},                                                     \
+	{                                                                                          \
+		"step_num", SONDE_ATTRIBUTE_SIGNED                                                 \
+	}
+
+/* Adds those of the block of a thread's track at which the cursor stands; then
+ * sn_iterations_settle. `numbers` are SN_ITERATION_NUMBERS. 0 or SN_ERR_MEMORY. */
 int sn_iterations_add(struct sn_iterations *iterations, const struct sonde_db *db, uint32_t profile,
-		      const struct sonde_event_block *block);
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block,
+		      struct sn_attributes *numbers);
 int sn_iterations_settle(struct sn_iterations *iterations);
 void sn_iterations_release(struct sn_iterations *iterations);
 
 /* The number behind those of the same context, or of the same context and thread. */
 size_t sn_iterations_end_of_context(const struct sn_iterations *iterations, size_t first);
 size_t sn_iterations_end_of_thread(const struct sn_iterations *iterations, size_t first);
+/* Those of the context that has most: first .. end - 1. */
+void sn_iterations_most(const struct sn_iterations *iterations, size_t *first, size_t *end);
 double sn_iteration_length_ns(const struct sn_iteration *iteration);
 
 /* The lengths of the iterations of one context: mean, population deviation, median, in ns. */

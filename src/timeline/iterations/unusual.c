@@ -54,8 +54,7 @@ static int collect(struct inside *inside, struct sn_error *error)
 					 SONDE_EVENTS_BRIEF, add_part, inside, error);
 }
 
-static int add_causes(const struct inside *inside, size_t number, size_t shown_number,
-		      struct sn_unusuals *unusuals)
+static int add_causes(const struct inside *inside, size_t number, struct sn_unusuals *unusuals)
 {
 	const double *usual = inside->values + (inside->count - 1) * inside->nodes;
 	double *values = inside->values + number * inside->nodes;
@@ -71,8 +70,8 @@ static int add_causes(const struct inside *inside, size_t number, size_t shown_n
 	    sums && !sn_vec_reserve(&unusuals->items, &unusuals->capacity, unusuals->count + count);
 	for (size_t i = 0; i < count && has_memory; i++)
 		unusuals->items[unusuals->count++] =
-		    (struct sn_unusual){shown_number, length, length - usual_length,
-					sign * sums[i].value, sums[i].node};
+		    (struct sn_unusual){inside->items[number]->number, length,
+					length - usual_length, sign * sums[i].value, sums[i].node};
 	free(sums);
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
@@ -82,19 +81,16 @@ static int explain(const struct sn_answers *answers, const struct sn_iteration *
 		   struct sn_unusuals *unusuals, struct sn_error *error)
 {
 	struct inside inside = {.answers = answers, .nodes = answers->nodes.table.count};
-	size_t numbers[EXPLAINED];
 	for (size_t i = 0; i < count && inside.count < EXPLAINED; i++)
-		if (items[i].is_unusual) {
-			numbers[inside.count] = i;
+		if (items[i].is_unusual)
 			inside.items[inside.count++] = items + i;
-		}
 	if (!inside.count)
 		return 0;
 	inside.items[inside.count++] = items + sn_iterations_usual(items, count);
 	inside.values = calloc(inside.count * inside.nodes + 1, sizeof(*inside.values));
 	int result = inside.values ? collect(&inside, error) : sn_fail_memory(error);
 	for (size_t i = 0; i + 1 < inside.count && !result; i++)
-		if (add_causes(&inside, i, numbers[i] + 1, unusuals))
+		if (add_causes(&inside, i, unusuals))
 			result = sn_fail_memory(error);
 	free(inside.values);
 	return result;

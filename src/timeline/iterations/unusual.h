@@ -11,7 +11,7 @@
 
 /* A node that has part in the difference. */
 struct sn_unusual {
-	size_t number;		   /* of the iteration, from 1, in its context and thread */
+	uint64_t number;	   /* of the iteration */
 	double length_ns, more_ns; /* of it, and than usual; negative where it is shorter */
 	double node_more_ns;	   /* of that */
 	uint32_t node;

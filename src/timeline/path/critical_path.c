@@ -3,6 +3,7 @@
 #include "critical_path.h"
 
 #include "base/vec.h"
+#include "path_occupied.h"
 #include "timeline/threads/thread_activity.h"
 #include "timeline/node_sums.h"
 
@@ -52,46 +53,47 @@ static int add_window(const struct sn_answers *answers, struct windows *windows,
 	return sn_vec_push(&windows->items, &windows->capacity, &windows->count, window);
 }
 
-/* The context with the most iterations: first .. end - 1. */
-static void find_iterations(const struct sn_iterations *all, size_t *first, size_t *end)
+/* Of first .. end - 1 the one with that number; SIZE_MAX. */
+static size_t find_number(const struct sn_iteration *items, size_t first, size_t end,
+			  uint64_t number)
 {
-	*first = *end = 0;
-	for (size_t from = 0, next; from < all->count; from = next) {
-		next = sn_iterations_end_of_context(all, from);
-		if (next - from > *end - *first) {
-			*first = from;
-			*end = next;
-		}
-	}
+	for (size_t i = first; i < end; i++)
+		if (items[i].number == number)
+			return i;
+	return SIZE_MAX;
 }
 
-/* The same iteration of each process. 1; 0: there are none; or negative. */
+static int refuse_number(const struct sn_iteration *items, size_t count, uint64_t number,
+			 struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_ARGUMENT, "there is no iteration %llu, but %zu from %llu on",
+		       (unsigned long long)number, count, (unsigned long long)items->number);
+}
+
+/* The iteration of the same number of each process. 1; 0: there are none; or negative. */
 static int choose_iteration(const struct sn_answers *answers, struct windows *windows,
 			    struct sn_critical_path *path, struct sn_error *error)
 {
 	const struct sn_iteration *items = answers->iterations.items;
-	size_t first, end, number = 0;
-	find_iterations(&answers->iterations, &first, &end);
+	size_t first, end;
+	sn_iterations_most(&answers->iterations, &first, &end);
 	if (first == end)
 		return 0;
-	for (size_t from = first, next; from < end; from = next) {
+	size_t next = sn_iterations_end_of_thread(&answers->iterations, first);
+	uint64_t number =
+	    answers->iteration
+		? answers->iteration - 1
+		: items[first + sn_iterations_usual(items + first, next - first)].number;
+	if (find_number(items, first, next, number) == SIZE_MAX)
+		return refuse_number(items + first, next - first, number, error);
+	for (size_t from = first; from < end; from = next) {
 		next = sn_iterations_end_of_thread(&answers->iterations, from);
-		if (from == first)
-			number = answers->iteration
-				     ? answers->iteration - 1
-				     : sn_iterations_usual(items + from, next - from);
-		if (number >= next - from) {
-			if (from == first)
-				return sn_fail(error, SN_ERR_ARGUMENT,
-					       "there are %zu iterations, not %zu", next - from,
-					       number + 1);
-			continue;
-		}
-		if (add_window(answers, windows, items[from].profile, items[from + number].start_ns,
-			       items[from + number].end_ns, true))
+		size_t at = find_number(items, from, next, number);
+		if (at != SIZE_MAX && add_window(answers, windows, items[at].profile,
+						 items[at].start_ns, items[at].end_ns, true))
 			return sn_fail_memory(error);
 	}
-	path->extent = (struct sn_path_extent){items[first].context, number + 1, false};
+	path->extent = (struct sn_path_extent){items[first].context, number, false};
 	return 1;
 }
 
@@ -124,49 +126,99 @@ static int add_step(struct sn_critical_path *path, size_t *capacity, struct sn_p
 	return sn_vec_push(&path->steps, capacity, &path->step_count, step);
 }
 
-/* From the last activity back to one that waited for nothing. */
-static int walk(const struct sn_path_graph *graph, struct sn_critical_path *path, double *values)
+struct walk {
+	const struct sn_path_graph *graph;
+	struct sn_critical_path *path;
+	struct sn_path_occupied occupied;
+	size_t capacity;
+	double *values; /* by node */
+};
+
+static int add_activity(struct walk *walk, uint32_t number, uint64_t from_ns, uint64_t until_ns)
 {
-	size_t capacity = 0;
-	uint32_t at = graph->last;
-	uint64_t until = graph->activities[at].end_ns;
-	for (;;) {
-		const struct sn_path_activity *one = graph->activities + at;
-		struct sn_path_step step = {one->start_ns, until, one->context, one->profile,
-					    one->kind};
-		if (until > one->start_ns && one->node != SONDE_NONE)
-			values[one->node] += (double)(until - one->start_ns);
-		if (add_step(path, &capacity, step))
-			return SN_ERR_MEMORY;
-		until = until < one->start_ns ? until : one->start_ns;
-		path->start_ns = until;
-		if (graph->binding[at] == SONDE_NONE)
-			break;
-		const struct sn_path_edge *edge = graph->edges + graph->binding[at];
-		const struct sn_path_activity *from = graph->activities + edge->from;
-		uint64_t base = edge->from_start ? from->start_ns : from->end_ns;
-		if (base < until) {
-			/* what launching takes longer than usual is something else */
-			uint64_t usual = base + (uint64_t)edge->least_ns;
-			usual = edge->kind == SN_PATH_LAUNCH && usual < until ? usual : until;
-			struct sn_path_step held = {usual, until, SONDE_NONE, one->profile,
-						    SN_PATH_HELD};
-			struct sn_path_step lag = {base, usual, SONDE_NONE, one->profile,
-						   edge->kind};
-			if (add_step(path, &capacity, held) || add_step(path, &capacity, lag))
+	const struct sn_path_activity *one = walk->graph->activities + number;
+	struct sn_path_step step = {from_ns, until_ns, one->context, one->profile, one->kind};
+	if (until_ns > from_ns && one->node != SONDE_NONE)
+		walk->values[one->node] += (double)(until_ns - from_ns);
+	return add_step(walk->path, &walk->capacity, step);
+}
+
+/* Nothing recorded kept the operation from starting: what the device was occupied by meanwhile, and
+ * what is left of that time. */
+static int add_held(struct walk *walk, uint64_t from_ns, uint64_t until_ns, uint32_t profile)
+{
+	while (until_ns > from_ns) {
+		uint64_t ended, from = from_ns;
+		uint32_t by = sn_path_occupied_by(&walk->occupied, profile, until_ns, &ended);
+		if (by != SONDE_NONE) {
+			uint64_t begun = walk->graph->activities[by].begun_ns;
+			from = begun > from_ns ? begun : from_ns;
+			if (add_activity(walk, by, from, until_ns))
 				return SN_ERR_MEMORY;
-			until = base;
+		} else {
+			from = ended > from_ns && ended < until_ns ? ended : from_ns;
+			struct sn_path_step held = {from, until_ns, SONDE_NONE, profile,
+						    SN_PATH_HELD};
+			if (add_step(walk->path, &walk->capacity, held))
+				return SN_ERR_MEMORY;
 		}
-		/* of an activity that something started from within, only the part before */
-		if (edge->from_start)
-			until = until < from->start_ns ? until : from->start_ns;
-		at = edge->from;
+		until_ns = from;
 	}
+	return 0;
+}
+
+/* The time between what was waited for and the activity that waited. What launching takes longer
+ * than usual is something else. */
+static int add_lag(struct walk *walk, const struct sn_path_edge *edge, uint64_t base_ns,
+		   uint64_t until_ns)
+{
+	uint32_t profile = walk->graph->activities[edge->to].profile;
+	uint64_t usual = base_ns;
+	if (edge->kind == SN_PATH_LAUNCH)
+		usual += (uint64_t)edge->least_ns;
+	else if (edge->kind != SN_PATH_HELD)
+		usual = until_ns;
+	usual = usual < until_ns ? usual : until_ns;
+	struct sn_path_step lag = {base_ns, usual, SONDE_NONE, profile, edge->kind};
+	return add_held(walk, usual, until_ns, profile)
+		   ?: add_step(walk->path, &walk->capacity, lag);
+}
+
+static void reverse_steps(struct sn_critical_path *path)
+{
 	for (size_t i = 0; i < path->step_count / 2; i++) {
 		struct sn_path_step swapped = path->steps[i];
 		path->steps[i] = path->steps[path->step_count - 1 - i];
 		path->steps[path->step_count - 1 - i] = swapped;
 	}
+}
+
+/* From the last activity back to one that waited for nothing. */
+static int walk_back(struct walk *walk)
+{
+	const struct sn_path_graph *graph = walk->graph;
+	uint32_t at = graph->last;
+	uint64_t until = graph->activities[at].end_ns;
+	for (;;) {
+		const struct sn_path_activity *one = graph->activities + at;
+		if (add_activity(walk, at, one->start_ns, until))
+			return SN_ERR_MEMORY;
+		until = until < one->start_ns ? until : one->start_ns;
+		walk->path->start_ns = until;
+		if (graph->binding[at] == SONDE_NONE)
+			break;
+		const struct sn_path_edge *edge = graph->edges + graph->binding[at];
+		const struct sn_path_activity *from = graph->activities + edge->from;
+		uint64_t base = edge->from_start ? from->start_ns : from->end_ns;
+		if (base < until && add_lag(walk, edge, base, until))
+			return SN_ERR_MEMORY;
+		until = base < until ? base : until;
+		/* of an activity that something started from within, only the part before */
+		if (edge->from_start)
+			until = until < from->start_ns ? until : from->start_ns;
+		at = edge->from;
+	}
+	reverse_steps(walk->path);
 	return 0;
 }
 
@@ -207,10 +259,13 @@ static int find_path(const struct sn_answers *answers, struct sn_path_graph *gra
 	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
 	int result = values ? sn_path_graph_settle(graph) : SN_ERR_MEMORY;
 	if (!result && graph->count) {
-		result = walk(graph, path, values);
+		struct walk walk = {.graph = graph, .path = path, .values = values};
+		result = sn_path_occupied(answers, graph, &walk.occupied) ?: walk_back(&walk);
+		sn_path_occupied_release(&walk.occupied);
 		path->length_ns = (double)(graph->activities[graph->last].end_ns - path->start_ns);
 		path->activity_count = graph->count;
-		result = result ?: find_shares(answers, graph, values, path);
+		result = result ?: find_shares(answers, graph, values, path) ?:
+			 sn_path_find_causes(answers, graph, path);
 	}
 	free(values);
 	return result;

@@ -24,6 +24,7 @@
 #define SN_TIMELINE_CRITICAL_PATH_H
 
 #include "timeline/answers.h"
+#include "path_causes.h"
 #include "path_graph.h"
 
 struct sn_path_share {
@@ -47,11 +48,16 @@ struct sn_path_sampled {
 
 enum { SN_PATH_SHARES = 24 };
 
+/* Calls that launch take some 10 us; what takes longer than this was held up: by a full queue, by
+ * code that is loaded or compiled, by memory that is copied aside. What an operator does for longer
+ * is work of its own. */
+enum { SN_PATH_HELD_UP_NS = 100000 };
+
 /* What the path is of. */
 struct sn_path_extent {
-	uint32_t context; /* of iterations; SONDE_NONE: the trace */
-	size_t iteration; /* from 1 */
-	bool is_cut;	  /* the trace is too long without iterations: its first part */
+	uint32_t context;   /* of iterations; SONDE_NONE: the trace */
+	uint64_t iteration; /* its number */
+	bool is_cut;	    /* the trace is too long without iterations: its first part */
 };
 
 struct sn_critical_path {
@@ -60,6 +66,7 @@ struct sn_critical_path {
 	double length_ns;  /* from there to the end of the last activity */
 	double kinds_ns[SN_PATH_KINDS];
 	double kind_gains_ns[SN_PATH_KINDS]; /* lags: were they 10 % shorter */
+	struct sn_path_causes causes;
 	struct sn_path_share *shares; /* most time first; gains of the first SN_PATH_SHARES */
 	size_t share_count;
 	struct sn_path_step *steps; /* in order of time */
@@ -89,6 +96,9 @@ int sn_path_build(const struct sn_answers *answers, const struct sn_path_window 
  * and what sn_path_offset says. 0 or a negative enum sn_err. */
 int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *path,
 		    struct sn_error *error);
+/* path_causes.c: `causes` of a path that has its steps. 0 or SN_ERR_MEMORY. */
+int sn_path_find_causes(const struct sn_answers *answers, const struct sn_path_graph *graph,
+			struct sn_critical_path *path);
 /* From the clock of a profile's process to the common time. */
 int64_t sn_path_offset(const struct sn_answers *answers, uint32_t profile);
 /* path_ranks.c: edges between threads of two processes, for messages and collectives. 0 or

@@ -83,6 +83,26 @@ static uint32_t end_of_thread(const struct sn_path_building *build, uint32_t fir
 	return end;
 }
 
+uint32_t sn_path_part_before(const struct sn_path_building *build, uint32_t profile,
+			     uint64_t time_ns)
+{
+	const struct sn_path_part *parts = build->parts;
+	const struct sn_path_graph *graph = build->graph;
+	size_t end = sn_search(i, build->part_count,
+			       parts[i].profile < profile ||
+				   (parts[i].profile == profile && parts[i].start_ns < time_ns));
+	if (!end || parts[end - 1].profile != profile)
+		return SONDE_NONE;
+	/* a part that waited is several activities, one after the other */
+	uint32_t found = parts[end - 1].activity;
+	while (found != SONDE_NONE && found + 1 < graph->count &&
+	       graph->activities[found + 1].profile == profile &&
+	       graph->activities[found + 1].start_ns < time_ns &&
+	       graph->activities[found].end_ns < time_ns)
+		found++;
+	return found;
+}
+
 static uint32_t add_part(struct sn_path_building *build, const struct sn_path_part *part,
 			 uint64_t start, uint64_t end)
 {
@@ -377,9 +397,13 @@ static int chain_thread(struct sn_path_building *build, uint32_t first, uint32_t
 		struct sn_path_part *part = build->parts + i;
 		int result;
 		struct wait wait = wait_of(build, part);
-		/* the first part that goes on after the giver fell silent */
+		/* the first part that goes on after the giver fell silent; what it waits for in it is
+		 * the later reason */
+		const struct handover *handover = NULL;
 		if (at < handover_count && part->end_ns > handovers[at].time_ns)
-			result = add_handover(build, &chain, part, handovers + at++, threads);
+			handover = handovers + at++;
+		if (handover && wait.ended_ns <= handover->time_ns)
+			result = add_handover(build, &chain, part, handover, threads);
 		else if (wait.ended_ns)
 			result = add_wait(build, &chain, part, wait, threads);
 		else

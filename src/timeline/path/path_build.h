@@ -60,6 +60,9 @@ static inline int sn_path_edge(struct sn_path_building *build, uint32_t from, ui
 	return sn_path_graph_edge(build->graph, &edge);
 }
 
+/* The activity that a thread was in, or came from, right before that common time; SONDE_NONE. */
+uint32_t sn_path_part_before(const struct sn_path_building *build, uint32_t profile,
+			     uint64_t time_ns);
 /* All of these: 0 or SN_ERR_MEMORY. */
 int sn_path_meetings_init(struct sn_path_building *build);
 void sn_path_meetings_release(struct sn_path_meetings *meetings);

@@ -9,9 +9,11 @@
 #include "base/search.h"
 #include "base/sort_by.h"
 
-static uint32_t add_operation(struct sn_path_building *build, const struct sn_operation *one,
-			      uint64_t start, uint64_t end, unsigned rank)
+static uint32_t add_operation(struct sn_path_building *build,
+			      const struct sn_path_operation *placed, uint64_t start, uint64_t end,
+			      unsigned rank)
 {
+	const struct sn_operation *one = &placed->operation;
 	static const uint8_t kinds[] = {SN_PATH_COMPUTE, SN_PATH_COMMUNICATION, SN_PATH_COPY};
 	struct sn_path_activity activity = {
 	    .start_ns = start,
@@ -21,7 +23,8 @@ static uint32_t add_operation(struct sn_path_building *build, const struct sn_op
 	    .node = build->answers->nodes.of_context[one->context],
 	    .kind = kinds[one->work],
 	    .rank = (uint8_t)rank,
-	    .ends = true,
+	    .begun_ns = sn_path_common(build, one->start_ns),
+	    .ends = !placed->is_earlier,
 	};
 	return sn_path_graph_add(build->graph, &activity);
 }
@@ -82,9 +85,10 @@ static uint32_t find_collective(const struct sn_path_building *build, size_t dev
 }
 
 /* A collective as an arrival, the meeting of all, and the transfer. Gives the first and last. */
-static int add_collective(struct sn_path_building *build, const struct sn_operation *one,
+static int add_collective(struct sn_path_building *build, const struct sn_path_operation *placed,
 			  uint32_t number, uint32_t *first, uint32_t *last)
 {
+	const struct sn_operation *one = &placed->operation;
 	const struct sn_collective *collective = build->answers->ranks.collectives + number;
 	uint64_t start = sn_path_common(build, one->start_ns),
 		 end = sn_path_common(build, one->end_ns);
@@ -103,8 +107,8 @@ static int add_collective(struct sn_path_building *build, const struct sn_operat
 		};
 		*met_activity = sn_path_graph_add(build->graph, &meeting);
 	}
-	*first = add_operation(build, one, start, start, SN_PATH_RANK_ARRIVAL);
-	*last = add_operation(build, one, met, end, SN_PATH_RANK_OTHER);
+	*first = add_operation(build, placed, start, start, SN_PATH_RANK_ARRIVAL);
+	*last = add_operation(build, placed, met, end, SN_PATH_RANK_OTHER);
 	if (*first == SONDE_NONE || *last == SONDE_NONE || *met_activity == SONDE_NONE)
 		return SN_ERR_MEMORY;
 	return sn_path_edge(build, *first, *last, false, 0, SN_PATH_HELD) ?:
@@ -177,40 +181,82 @@ static uint32_t launcher_of(const struct sn_path_building *build, uint64_t link)
 	return link ? sn_table_find(&build->launchers, link) : SONDE_NONE;
 }
 
+/* What the device was doing when an operation started. */
+struct situation {
+	uint64_t start_ns, latency_ns;
+	uint64_t idle_since_ns; /* no operation ran; start_ns: one did */
+	struct pending other;	/* what ended last on another stream */
+};
+
+static struct situation situation_at(struct streams *streams, const struct stream *before,
+				     uint64_t start_ns, uint64_t latency_ns)
+{
+	struct situation found = {.start_ns = start_ns, .latency_ns = latency_ns};
+	found.other = other_stream(streams, (uint32_t)(before - streams->items), start_ns);
+	if (streams->heap_count)
+		found.idle_since_ns = start_ns;
+	else if (streams->last[0].activity != SONDE_NONE)
+		found.idle_since_ns = streams->last[0].end_ns;
+	return found;
+}
+
+/*
+ * When its launch allowed an operation to start; 0: it is not known. Usually that is some time after
+ * the begin of the call. A call that is held up on an idle device has let the operation start only
+ * at its end, or where it got on shortly before; on a busy one it waited for what ran there.
+ */
+static int connect_launch(struct sn_path_building *build, const struct sn_operation *one,
+			  uint32_t first, const struct situation *at, uint64_t *explained)
+{
+	const struct sn_launch *launch = sn_launches_find(build->answers->launches, one->link);
+	uint32_t launcher = launcher_of(build, one->link);
+	uint64_t latency = at->latency_ns, start = at->start_ns;
+	*explained = 0;
+	if (launcher == SONDE_NONE || !launch)
+		return 0;
+	uint64_t called = build->graph->activities[launcher].start_ns;
+	uint64_t returned = sn_path_common(build, launch->end_ns);
+	uint64_t until = returned < start ? returned : start;
+	uint64_t idle = at->idle_since_ns > called ? at->idle_since_ns : called;
+	bool is_held_up =
+	    until > idle + (2 * latency > SN_PATH_HELD_UP_NS ? 2 * latency : SN_PATH_HELD_UP_NS);
+	uint64_t base = is_held_up ? until : called;
+	uint64_t least = start > base ? start - base : 0;
+	least = least > latency ? latency : least;
+	*explained = base + least;
+	if (is_held_up)
+		launcher = sn_path_part_before(build, launch->profile, until);
+	return sn_path_edge(build, launcher, first, !is_held_up, (int64_t)least, SN_PATH_LAUNCH);
+}
+
 /* What an operation had to wait for. */
 static int connect_operation(struct sn_path_building *build, const struct sn_operation *one,
-			     uint32_t first, uint64_t latency, struct streams *streams,
+			     uint32_t first, const struct situation *at,
 			     const struct stream *before)
 {
-	uint64_t start = sn_path_common(build, one->start_ns), explained = 0;
-	uint32_t launcher = launcher_of(build, one->link);
-	if (launcher != SONDE_NONE) {
-		uint64_t called = build->graph->activities[launcher].start_ns;
-		uint64_t least = start > called ? start - called : 0;
-		least = least > latency ? latency : least;
-		explained = called + least;
-		if (sn_path_edge(build, launcher, first, true, (int64_t)least, SN_PATH_LAUNCH))
-			return SN_ERR_MEMORY;
-	}
+	uint64_t explained;
+	if (connect_launch(build, one, first, at, &explained))
+		return SN_ERR_MEMORY;
 	if (before->is_begun) {
-		bool overlaps = before->end_ns > start;
+		bool overlaps = before->end_ns > at->start_ns;
 		explained = before->end_ns > explained && !overlaps ? before->end_ns : explained;
 		if (sn_path_edge(build, before->activity, first, overlaps, 0, SN_PATH_HELD))
 			return SN_ERR_MEMORY;
 	}
 	/* an event of another stream, which is not recorded */
-	struct pending other = other_stream(streams, (uint32_t)(before - streams->items), start);
-	if (other.activity != SONDE_NONE && other.end_ns > explained && start > explained + latency)
-		return sn_path_edge(build, other.activity, first, false, 0, SN_PATH_HELD);
+	if (at->other.activity != SONDE_NONE && at->other.end_ns > explained &&
+	    at->start_ns > explained + at->latency_ns)
+		return sn_path_edge(build, at->other.activity, first, false, 0, SN_PATH_HELD);
 	return 0;
 }
 
 SN_SORT_BY(sort_ends, struct sn_path_ending, const void *,
 	   SN_ORDER(a->end_ns, b->end_ns) ?: SN_ORDER(a->activity, b->activity));
 
-static int add_one(struct sn_path_building *build, const struct sn_operation *one, size_t device,
-		   struct streams *streams)
+static int add_one(struct sn_path_building *build, const struct sn_path_operation *placed,
+		   size_t device, struct streams *streams)
 {
+	const struct sn_operation *one = &placed->operation;
 	uint64_t start = sn_path_common(build, one->start_ns),
 		 end = sn_path_common(build, one->end_ns);
 	uint64_t latency = build->answers->times.devices[device].launch_latency_ns;
@@ -224,14 +270,13 @@ static int add_one(struct sn_path_building *build, const struct sn_operation *on
 		return SN_ERR_MEMORY;
 	struct stream *stream = streams->items + at;
 	if (number != SONDE_NONE) {
-		if (add_collective(build, one, number, &first, &last))
+		if (add_collective(build, placed, number, &first, &last))
 			return SN_ERR_MEMORY;
 	} else {
-		first = last = add_operation(build, one, start, end, SN_PATH_RANK_OTHER);
+		first = last = add_operation(build, placed, start, end, SN_PATH_RANK_OTHER);
 	}
-	if (first == SONDE_NONE ||
-	    connect_operation(build, one, first, latency > INT64_MAX / 4 ? 0 : latency, streams,
-			      stream) ||
+	struct situation situation = situation_at(streams, stream, start, latency);
+	if (first == SONDE_NONE || connect_operation(build, one, first, &situation, stream) ||
 	    sn_vec_push(&build->ends, &build->end_capacity, &build->end_count,
 			(struct sn_path_ending){end, one->link, last}))
 		return SN_ERR_MEMORY;
@@ -251,8 +296,8 @@ int sn_path_add_operations(struct sn_path_building *build)
 		struct streams streams = no_streams();
 		for (size_t i = 0; i < device->count && !result; i++)
 			if (device->items[i].is_in_window)
-				result = add_one(build, &device->items[i].operation,
-						 build->numbers[d], &streams);
+				result =
+				    add_one(build, device->items + i, build->numbers[d], &streams);
 		streams_release(&streams);
 	}
 	sort_ends(build->ends, build->end_count, NULL);

@@ -34,7 +34,9 @@ enum sn_path_kind {
 
 struct sn_path_activity {
 	uint64_t start_ns, end_ns;
-	uint32_t context; /* SONDE_NONE: a meeting of others */
+	uint64_t begun_ns; /* of devices: when the operation did; start_ns may be the part behind
+			      a wait for other ranks */
+	uint32_t context;  /* SONDE_NONE: a meeting of others */
 	uint32_t profile;
 	uint32_t node;
 	uint8_t kind;

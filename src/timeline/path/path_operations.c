@@ -13,15 +13,18 @@ enum { WAKING_NS = 25000 };
 /* A call is compared with so many of the operations that start during it. */
 enum { MOST_WITHIN = 4 * SN_PATH_LOOK_BACK };
 
-static bool is_in_window(const struct sn_answers *answers, const struct sn_path_window *window,
-			 const struct sn_operation *one)
+static struct sn_path_operation place(const struct sn_answers *answers,
+				      const struct sn_path_window *window,
+				      const struct sn_operation *one)
 {
 	const struct sn_launch *launch = sn_launches_find(answers->launches, one->link);
+	struct sn_path_operation placed = {.operation = *one};
 	if (launch && launch->start_ns >= window->to_ns)
-		return false;
-	if (launch && launch->start_ns >= window->from_ns)
-		return true;
-	return one->start_ns < window->to_ns && one->end_ns > window->from_ns;
+		return placed;
+	placed.is_in_window = (launch && launch->start_ns >= window->from_ns) ||
+			      (one->start_ns < window->to_ns && one->end_ns > window->from_ns);
+	placed.is_earlier = launch && launch->start_ns < window->from_ns;
+	return placed;
 }
 
 /* The operations before the window, of which only the last are kept. */
@@ -52,8 +55,7 @@ static int add_operation(void *data, const struct sn_operation *operation)
 {
 	struct reading *reading = data;
 	const struct sn_path_window *window = reading->window;
-	struct sn_path_operation one = {*operation,
-					is_in_window(reading->answers, window, operation)};
+	struct sn_path_operation one = place(reading->answers, window, operation);
 	if (operation->start_ns < window->from_ns) {
 		size_t number = reading->before_count++;
 		struct sn_path_operation *place = reading->before + number % SN_PATH_LOOK_BACK;
@@ -66,9 +68,26 @@ static int add_operation(void *data, const struct sn_operation *operation)
 	}
 	if (flush(reading))
 		return SN_ERR_MEMORY;
-	return one.is_in_window || operation->start_ns < window->to_ns
+	return one.is_in_window || one.is_earlier || operation->start_ns < window->to_ns
 		   ? keep(reading->operations, &one)
 		   : 0;
+}
+
+/* What was launched before may keep the device from what is launched in the window: of the earlier
+ * ones those count that begin before one of the window does. */
+static void settle_earlier(struct sn_path_operations *operations, uint64_t to_ns)
+{
+	bool has_later = false;
+	size_t kept = operations->count;
+	for (size_t i = operations->count; i--;) {
+		struct sn_path_operation *one = operations->items + i;
+		has_later |= one->is_in_window;
+		bool is_behind = one->is_earlier && one->operation.start_ns >= to_ns;
+		if (is_behind && !has_later)
+			kept = i;
+		one->is_in_window |= is_behind && has_later;
+	}
+	operations->count = kept;
 }
 
 int sn_path_operations(const struct sn_answers *answers, size_t device,
@@ -79,8 +98,9 @@ int sn_path_operations(const struct sn_answers *answers, size_t device,
 	*operations = (struct sn_path_operations){0};
 	int result = sn_device_times_walk(&answers->times, answers->trace, device, SONDE_NONE,
 					  add_operation, &reading, error);
-	return result ?: sn_fail_code(error, flush(&reading)) ?:
-	       sn_launches_check(answers->launches, error);
+	result = result ?: sn_fail_code(error, flush(&reading));
+	settle_earlier(operations, window->to_ns);
+	return result ?: sn_launches_check(answers->launches, error);
 }
 
 size_t sn_path_operations_before(const struct sn_path_operations *operations, uint64_t time_ns)

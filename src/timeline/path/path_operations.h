@@ -13,7 +13,8 @@ enum { SN_PATH_LOOK_BACK = 64 };
 
 struct sn_path_operation {
 	struct sn_operation operation;
-	bool is_in_window; /* launched in it, or where that is not known running in it */
+	bool is_in_window; /* launched in it, or running in it, or before one of these begins */
+	bool is_earlier;   /* launched before it */
 };
 
 /* The operations of one device in order of start: all that start in the window, SN_PATH_LOOK_BACK

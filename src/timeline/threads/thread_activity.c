@@ -39,6 +39,26 @@ bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context)
 		strstr(name, "clWaitForEvents"));
 }
 
+static bool launches_work(const struct sonde_db *db, uint32_t context)
+{
+	static const char *const metrics[] = {"kernel-time", "copy-time", "fill-time"};
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
+		struct sonde_db_summary summary;
+		uint32_t metric = sonde_db_metric_by_name(db, metrics[i]);
+		if (metric != SONDE_NONE && sonde_db_summary(db, context, metric, &summary) &&
+		    summary.inclusive.count > 0)
+			return true;
+	}
+	return false;
+}
+
+bool sn_activity_is_dispatching(const struct sonde_db *db, uint32_t context)
+{
+	unsigned kind = sn_context_frame(db, context)->kind;
+	return kind == SN_FRAME_GPU_API ||
+	       (kind == SN_FRAME_OPERATOR && launches_work(db, context));
+}
+
 int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,
 			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_visit_part *visit,
 			    void *data, struct sn_error *error)

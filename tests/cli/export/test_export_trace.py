@@ -108,7 +108,7 @@ def test_chrome_as_torch_profiler(known, tmp_path):
     assert starts[2]["ts"] == launch["ts"] and ends[2]["ts"] == kernel["ts"] and ends[2]["bp"] == "e"
     product = next(event for event in events if event["name"].startswith("aten::mm \""))
     assert product["dur"] == 90.123 and product["args"]["whole"] == 2.0 and isinstance(product["args"]["whole"], float)
-    assert {event["name"] for event in events if "ProfilerStep" in event["name"]} == {"ProfilerStep#0", "ProfilerStep#1"}
+    assert {event["name"] for event in events if "ProfilerStep" in event["name"]} == {"ProfilerStep#4", "ProfilerStep#5"}
     names = {(event["name"], event["pid"], event["tid"]): event["args"] for event in events if event["ph"] == "M"}
     assert names["thread_name", 5, 10] == {"name": "main thread"}
     frames = content["stackFrames"]

@@ -205,6 +205,45 @@ def test_which_iteration(sonde, tmp_path):
     trace.operation("kernel", "k", 10, 11, 1)
     file = trace.write(tmp_path / "t.json")
     assert "aten::op2" in nodes(path(sonde, file), "time_ns")
-    assert nodes(path(sonde, file, options=("--iteration", "5")), "time_ns")["aten::op4"] == 900 * US
+    assert nodes(path(sonde, file, options=("--iteration", "4")), "time_ns")["aten::op4"] == 900 * US
+    assert nodes(path(sonde, file, options=("--iteration", "0")), "time_ns")["aten::op0"] == 100 * US
     result = sonde("timeline", file, "--view", "critical-path", "--iteration", "6")
-    assert result.status == 128 and "there are 5 iterations, not 6" in result.err
+    assert result.status == 128 and "there is no iteration 6, but 5 from 0 on" in result.err
+
+
+def steps(category: str, first: int = 15) -> Trace:
+    """Three steps of which the second is of median length, the third unusual."""
+    trace = Trace()
+    for number, (start, length) in enumerate([(0, 190), (1000, 200), (2000, 900)]):
+        trace.call(category, f"ProfilerStep#{first + number}", start, start + length)
+        trace.call("cpu_op", "aten::op", start, start + length)
+    trace.operation("kernel", "k", 10, 11, 1)
+    return trace
+
+
+@pytest.mark.parametrize("category", ["user_annotation", "Operator", "cpu_op", "whatever"])
+def test_iterations_keep_their_numbers(sonde, tmp_path, category):
+    """Whatever category marks them: in views, in sentences, and on the way through a database and an export."""
+    file = steps(category).write(tmp_path / "t.json")
+    assert sonde("import", file, "-o", tmp_path / "t.sdb").status == 0
+    assert sonde("export", "--to", "chrome", "-o", tmp_path / "again.json", tmp_path / "t.sdb").status == 0
+    names = {event.get("name") for event in json.loads((tmp_path / "again.json").read_text())["traceEvents"]}
+    assert {f"ProfilerStep#{number}" for number in (15, 16, 17)} == {name for name in names if name and "Step" in name}
+    for source in (file, tmp_path / "t.sdb", tmp_path / "again.json"):
+        result = sonde("timeline", source, "--view", "all", "--format", "json")
+        answer = json.loads(result.out)
+        assert [row["number"] for row in answer["iteration_list"]["rows"]] == [15, 16, 17]
+        assert [row["number"] for row in answer["iterations"]] == [15, 16, 17]
+        assert {row["number"] for row in answer["unusual"]["rows"]} == {17}
+        assert "iteration 16 of ProfilerStep" in answer["sentences"][-1]
+        assert "unusual: number 17" in sonde("timeline", source).out
+
+
+def test_iterations_without_numbers_are_counted(sonde, tmp_path):
+    """What only looks like a number is none."""
+    trace = Trace()
+    trace.call("user_annotation", "ProfilerStep#last", 0, 100)
+    trace.call("user_annotation", "ProfilerStep#", 100, 200)
+    trace.call("cpu_op", "op#3", 200, 300)
+    answer = json.loads(sonde("timeline", trace.write(tmp_path / "t.json"), "--format", "json").out)
+    assert answer["iterations"] == []

@@ -57,9 +57,9 @@ def nothing_that_lasts() -> Trace:
 
 
 PLANTED = {
-    "idle": ([idle_device()], ["device_time", "device_waits", "critical_node", "own_code"]),
-    "threads": ([threads_only()], ["thread_time", "critical_node"]),
-    "ranks": ([late_rank(rank) for rank in range(3)], ["thread_time", "rank_waits", "critical_node"]),
+    "idle": ([idle_device()], ["device_time", "device_waits", "path_cause", "critical_node", "own_code"]),
+    "threads": ([threads_only()], ["thread_time", "path_cause", "critical_node"]),
+    "ranks": ([late_rank(rank) for rank in range(3)], ["thread_time", "rank_waits", "path_cause", "critical_node"]),
     "nothing": ([nothing_that_lasts()], []),
 }
 
@@ -84,7 +84,7 @@ def test_what_is_planted_is_stored(sonde, tmp_path, name):
     files, rules = planted(name, tmp_path)
     path = imported(sonde, tmp_path, *files)
     with api.open(path) as database:
-        assert [finding.rule for finding in database.findings] == rules and database.finding_rules == 1
+        assert [finding.rule for finding in database.findings] == rules and database.finding_rules == 2
     said = sonde("info", path).out
     assert (f"findings     {len(rules)}, " in said) == bool(rules)
     assert json.loads(sonde("info", "--format", "json", path).out)["findings"] == len(rules)
@@ -120,7 +120,7 @@ def test_the_json_has_what_is_stored(sonde, tmp_path):
 def test_real_traces_say_the_same(sonde, tmp_path, path):
     database = imported(sonde, tmp_path, path, options=["--findings"])
     with api.open(database) as opened:
-        assert opened.finding_rules == 1 and opened.findings
+        assert opened.finding_rules == 2 and opened.findings
     assert told(sonde, database) == told(sonde, path)
 
 
@@ -139,7 +139,7 @@ def test_a_long_trace_has_them_if_asked(sonde, tmp_path):
     long = trace.write(tmp_path / "long.json")
     trace.events.pop()
     short = trace.write(tmp_path / "short.json")
-    for file, options, stored in ((long, [], None), (long, ["--findings"], 2), (short, [], 2)):
+    for file, options, stored in ((long, [], None), (long, ["--findings"], 3), (short, [], 3)):
         database = imported(sonde, tmp_path, file, options=options)
         assert json.loads(sonde("info", "--format", "json", database).out)["findings"] == stored
         assert sonde("timeline", database).out == sonde("timeline", file).out
@@ -182,7 +182,7 @@ def test_a_run_stores_them(sonde, tmp_path):
                    "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass")
     assert result.status == 0, result.err
     with api.open(tmp_path / "x.sdb") as database:
-        assert database.finding_rules == 1
+        assert database.finding_rules == 2
     again = sonde("analyze", tmp_path / "x.sonde", "-o", tmp_path / "again.sdb")
     assert again.status == 0
     assert told(sonde, tmp_path / "x.sdb") == told(sonde, tmp_path / "again.sdb")

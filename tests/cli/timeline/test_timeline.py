@@ -32,7 +32,7 @@ def simple() -> Trace:
     The collective is launched at 300 by thread 10; the last kernel at 450, before the device is idle.
     """
     trace = Trace()
-    trace.call("user_annotation", "ProfilerStep#3", 0, 1000)
+    trace.call("user_annotation", "train step", 0, 1000)
     trace.call("cpu_op", "aten::mm", 10, 90)
     trace.launch(1, 20, 30)
     trace.call("cuda_runtime", "cudaMemcpyAsync", 40, 50, correlation=2)
@@ -65,7 +65,7 @@ def test_blame_goes_to_the_innermost_calls(sonde, tmp_path, simple):
     blame = {entry["name"]: entry["time_ns"] for entry in device["idle"]["blame"]}
     # idle 260..400: relu to 350 but for its launch 300..320, then the step; 500..600: the step, shared with save
     assert blame == {"aten::relu": 70_000, "cudaLaunchKernel": 20_000, "aten::save": 20_000,
-                     "ProfilerStep (iterations)": 50_000 + 60_000 + 20_000}
+                     "train step": 50_000 + 60_000 + 20_000}
     assert sum(blame.values()) == device["idle_ns"] and device["idle"]["nobody_ns"] == 0
 
 
@@ -141,7 +141,7 @@ def test_unusual_iterations(sonde, tmp_path):
     assert len(iterations) == 20
     assert [number for number, one in enumerate(iterations) if one["unusual"]] == [7]
     text = sonde("timeline", tmp_path / "trace.sdb").out
-    assert "unusual: number 8, 900 us" in text
+    assert "unusual: number 7, 900 us" in text
 
 
 @needs("kineto/expected")
@@ -219,7 +219,7 @@ def test_picture(sonde, tmp_path, simple):
     assert sonde("timeline", path, "-o", tmp_path / "t.svg").status == 0
     found = boxes(tmp_path / "t.svg")
     # 1,400 pixels for 1,000 us, behind the names
-    (left, right), = found["ProfilerStep (iterations)"]
+    (left, right), = found["train step"]
     assert right - left == 1400
     for name, start, end in [("gemm", 100, 200), ("aten::relu", 200, 350), ("ncclDevKernel_AllReduce_Sum_f32", 400, 500)]:
         assert min(box[0] for box in found[name]) == pytest.approx(left + 1.4 * start, abs=1), name

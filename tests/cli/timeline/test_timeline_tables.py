@@ -138,7 +138,7 @@ def test_copies_of_iterations(sonde, tmp_path):
 
 
 def test_why_an_iteration_is_unusual(sonde, tmp_path):
-    """Iteration 8 loads data for 700 us where others do for 100, and its kernel takes 200 instead of 50."""
+    """Iteration 7 loads data for 700 us where others do for 100, and its kernel takes 200 instead of 50."""
     trace = Trace()
     for number in range(12):
         at, slow = 2000 * number, number == 7
@@ -151,7 +151,7 @@ def test_why_an_iteration_is_unusual(sonde, tmp_path):
         trace.operation("kernel", "gemm", load_end + 10, load_end + (210 if slow else 60), number + 1)
     answer = view(sonde, "iterations", trace.write(tmp_path / "t.json"))
     rows = answer["iteration_list"]["rows"]
-    assert [row["number"] for row in rows if row["unusual"]] == [8] and len(rows) == 12
+    assert [row["number"] for row in rows if row["unusual"]] == [7] and len(rows) == 12
     assert (rows[7]["time_ns"], rows[7]["computation_ns"], rows[7]["idle_ns"]) == (1000 * US, 200 * US, 800 * US)
     causes = {row["node"]: row["node_more_ns"] for row in answer["unusual"]["rows"]}
     assert next(iter(causes)) == "data::load"

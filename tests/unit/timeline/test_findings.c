@@ -325,7 +325,8 @@ static void assert_rules(bool launched_only, uint64_t iteration, const enum sn_r
 /* A thread that is in one call: what is found of it, and what the file says instead. */
 static void test_answers(void **state)
 {
-	static const enum sn_rule found[] = {SN_RULE_thread_time, SN_RULE_critical_node};
+	static const enum sn_rule found[] = {SN_RULE_thread_time, SN_RULE_path_cause,
+					     SN_RULE_critical_node};
 	static const enum sn_rule stored[] = {SN_RULE_own_code};
 	struct sn_error error = {""};
 	struct sonde_db_error why = {""};
@@ -334,7 +335,7 @@ static void test_answers(void **state)
 	assert_int_equal(sn_db_builder_write(fixture.builder, path, &error), 0);
 	assert_int_equal(sonde_db_open(path, &fixture.db, &why), 0);
 	assert_int_equal(sonde_trace_open(fixture.db, &fixture.trace, &why), 0);
-	assert_rules(false, 0, found, 2);
+	assert_rules(false, 0, found, 3);
 	sonde_trace_close(fixture.trace);
 	sonde_db_close(fixture.db);
 	struct sn_findings findings = {0};
@@ -344,8 +345,8 @@ static void test_answers(void **state)
 	assert_int_equal(sonde_db_open(path, &fixture.db, &why), 0);
 	assert_int_equal(sonde_trace_open(fixture.db, &fixture.trace, &why), 0);
 	assert_rules(false, 0, stored, 1);
-	assert_rules(true, 0, found, 2); /* other questions have other answers */
-	assert_rules(false, 1, found, 2);
+	assert_rules(true, 0, found, 3); /* other questions have other answers */
+	assert_rules(false, 1, found, 3);
 	trace_fixture_release(&fixture);
 }
 

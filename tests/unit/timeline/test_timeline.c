@@ -70,8 +70,11 @@ static void test_device_time(void **state)
 	assert_int_equal(answers.times.count, 1);
 	const struct sn_device_time *time = answers.times.devices;
 	assert_int_equal(time->stream_count, 2);
-	assert_int_equal(time->start_ns, BEGIN_NS + 100);
-	assert_int_equal(time->end_ns, BEGIN_NS + 700);
+	/* of the iteration */
+	assert_true(time->is_of_iterations);
+	assert_int_equal(time->start_ns, BEGIN_NS);
+	assert_int_equal(time->end_ns, BEGIN_NS + 1000);
+	assert_int_equal(time->first_ns, BEGIN_NS + 100);
 	assert_int_equal(time->work_ns[SN_WORK_COMPUTE], 200);
 	assert_int_equal(time->work_ns[SN_WORK_COMMUNICATION], 100);
 	assert_int_equal(time->work_ns[SN_WORK_COPY], 110);
@@ -79,10 +82,10 @@ static void test_device_time(void **state)
 	assert_int_equal(time->exposed_ns[SN_WORK_COPY], 60); /* 200..260 */
 	assert_int_equal(time->operation_counts[SN_WORK_COMPUTE], 2);
 	assert_int_equal(time->busy_ns, 360);
-	assert_int_equal(time->idle_ns, 240);
-	assert_int_equal(time->gap_count, 2);	   /* 260..400, 500..600 */
-	assert_int_equal(time->not_queued_ns, 40); /* 260..300 */
-	assert_int_equal(time->launch_ns, 200);
+	assert_int_equal(time->idle_ns, 640);
+	assert_int_equal(time->gap_count, 4);	    /* 0..100, 260..400, 500..600, 700..1000 */
+	assert_int_equal(time->not_queued_ns, 360); /* 0..20, 260..300, 700..1000 */
+	assert_int_equal(time->launch_ns, 280);
 	assert_int_equal(time->unexplained_ns, 0);
 }
 
@@ -187,22 +190,23 @@ static void test_waits(void **state)
 {
 	make_simple();
 	const struct sn_waits *waits = answers.waits;
-	/* before 300 the thread is in the step until 270, then in what launches */
+	/* before 20 the thread is in the step until 10, before 300 until 270, then in what launches;
+	 * after 700 nothing is asked for */
 	const uint64_t reasons[SN_WAITS] = {
-	    [SN_WAIT_COPY] = 60,     [SN_WAIT_COMMUNICATION] = 100, [SN_WAIT_NO_WORK] = 10,
-	    [SN_WAIT_DISPATCH] = 30, [SN_WAIT_LAUNCH] = 200,
+	    [SN_WAIT_COPY] = 60,     [SN_WAIT_COMMUNICATION] = 100, [SN_WAIT_NO_WORK] = 320,
+	    [SN_WAIT_DISPATCH] = 40, [SN_WAIT_LAUNCH] = 280,
 	};
 	for (unsigned i = 0; i < SN_WAITS; i++)
 		assert_int_equal(waits->reasons_ns[i], reasons[i]);
-	assert_int_equal(waits->no_compute_ns, 400);
-	/* 300 to 400; 450 lies before its gap */
+	assert_int_equal(waits->no_compute_ns, 800);
+	/* of 80 and 100 the greater; 450 lies before its gap */
 	assert_int_equal(answers.times.devices->launch_latency_ns, 100);
 	enum { HOST = SN_STATE_THREADS, COMPUTE = SN_STATE_COMPUTE, COPY = SN_STATE_COPY };
 	assert_int_equal(waits->states_ns[HOST | COMPUTE], 150);
 	assert_int_equal(waits->states_ns[HOST | COMPUTE | COPY], 50);
 	assert_int_equal(waits->states_ns[HOST | COPY], 60);
 	assert_int_equal(waits->states_ns[HOST | SN_STATE_COMMUNICATION], 100);
-	assert_int_equal(waits->states_ns[HOST], 240);
+	assert_int_equal(waits->states_ns[HOST], 640);
 }
 
 static double blamed(const char *name)
@@ -216,11 +220,13 @@ static double blamed(const char *name)
 static void test_blame(void **state)
 {
 	make_simple();
-	assert_int_equal(answers.blames->count, 3);
-	assert_true(blamed("step") == 10 + 50 + 100); /* 260..270, 350..400, 500..600 */
+	assert_int_equal(answers.blames->count, 6);
+	/* 0..10, 90..100, 260..270, 350..400, 500..600, 700..1000 */
+	assert_true(blamed("step") == 10 + 10 + 10 + 50 + 100 + 300);
+	assert_true(blamed("aten::mm") == 10 + 10 + 40 && blamed("cudaMemcpyAsync") == 10);
 	assert_true(blamed("aten::relu") == 30 + 30);
 	assert_true(blamed("cudaLaunchKernelExC") == 20);
-	assert_true(answers.blames->blamed_ns == 240 && answers.blames->nobody_ns == 0);
+	assert_true(answers.blames->blamed_ns == 640 && answers.blames->nobody_ns == 0);
 }
 
 /* Of two threads each has half of what both are in; who waits has none, and who is not there. */
@@ -709,13 +715,12 @@ static void test_critical_path_of_a_step(void **unused)
 	struct sn_error error;
 	make_simple();
 	assert_int_equal(sn_critical_path(&answers, &path, &error), 0);
-	assert_string_equal(sn_name_path(answers.db, &path.extent).text,
-			    "iteration 1 of step (iterations)");
+	assert_string_equal(sn_name_path(answers.db, &path.extent).text, "iteration 1 of step");
 	assert_true(path.length_ns == 1000 && path.kinds_ns[SN_PATH_THREAD] == 1000);
 	sn_critical_path_release(&path);
-	answers.iteration = 2;
+	answers.iteration = 1 + 2;
 	assert_int_equal(sn_critical_path(&answers, &path, &error), SN_ERR_ARGUMENT);
-	assert_string_equal(error.text, "there are 1 iterations, not 2");
+	assert_string_equal(error.text, "there is no iteration 2, but 1 from 1 on");
 	sn_critical_path_release(&path);
 }
 

@@ -33,8 +33,12 @@ static int add_findings(const char *path, struct sn_error *error)
 	sn_finding_put(one, "last", "count", 2);
 	sn_finding_put(one, "node", "context", 3);
 	sn_finding_put(one, "node_share", "ratio", 0.25);
-	one = sn_findings_add(&findings, SN_RULE_launching, 0);
+	one = sn_findings_add(&findings, SN_RULE_path_cause, 0);
+	sn_finding_put(one, "path", "ns", 1e6);
+	sn_finding_put(one, "cause", "cause", 3);
+	sn_finding_put(one, "time", "ns", 2e5);
 	sn_finding_put(one, "share", "ratio", 0.2);
+	sn_finding_put(one, "launches", "count", 100);
 	one->suggestion = "fewer, larger kernels or graphs help";
 	int result = sn_findings_store(&findings, path, error);
 	sn_findings_release(&findings);

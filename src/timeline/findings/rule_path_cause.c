@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a critical path is mostly spent on; and what has most of that, or the one wait that it is. */
+#include "path_choice.h"
+
+/* Fewer launches, or longer between two of them, are no matter of their number. */
+enum { MANY_LAUNCHES = 64, LAUNCH_NS = 100000 };
+
+static enum sn_path_cause first_cause(const struct sn_path_causes *causes)
+{
+	enum sn_path_cause first = 0;
+	for (unsigned i = 1; i < SN_PATH_CAUSES; i++)
+		if (causes->time_ns[i] > causes->time_ns[first])
+			first = i;
+	return first;
+}
+
+static void put_longest(const struct sn_path_longest *longest, struct sn_finding *finding)
+{
+	sn_finding_put(finding, "longest", "ns", longest->time_ns);
+	if (longest->context != SONDE_NONE)
+		sn_finding_put(finding, "in", "context", longest->context);
+	if (longest->within != SONDE_NONE)
+		sn_finding_put(finding, "within", "context", longest->within);
+}
+
+int sn_rule_path_cause(const struct sn_rule_input *input, struct sn_findings *findings,
+		       struct sn_error *error)
+{
+	const struct sn_critical_path *path = input->path;
+	const struct sn_path_causes *causes = &path->causes;
+	enum sn_path_cause cause = first_cause(causes);
+	double time = causes->time_ns[cause];
+	(void)error;
+	if (time <= 0 || sn_path_choose(input).is_too_short)
+		return 0;
+	struct sn_finding *finding =
+	    sn_findings_add(findings, SN_RULE_path_cause, sn_share(time, path->length_ns));
+	sn_path_put_extent(path, finding);
+	sn_finding_put(finding, "cause", "cause", cause);
+	sn_finding_put(finding, "time", "ns", time);
+	sn_finding_put(finding, "share", "ratio", sn_share(time, path->length_ns));
+	if (cause == SN_CAUSE_COPIES || cause == SN_CAUSE_WAITING)
+		put_longest(causes->longest + cause, finding);
+	if (cause == SN_CAUSE_COMMUNICATION && causes->most_contexts[cause] != SONDE_NONE) {
+		sn_finding_put(finding, "most", "context", causes->most_contexts[cause]);
+		sn_finding_put(finding, "most_share", "ratio",
+			       sn_share(causes->most_ns[cause], path->length_ns));
+	}
+	if (cause == SN_CAUSE_LAUNCHING) {
+		sn_finding_put(finding, "launches", "count", (double)causes->launch_count);
+		if (causes->launch_count >= MANY_LAUNCHES &&
+		    time / (double)causes->launch_count <= LAUNCH_NS)
+			finding->suggestion = "fewer, larger kernels or graphs help";
+	}
+	return 0;
+}

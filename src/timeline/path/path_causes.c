@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of a path by cause; see path_causes.h. */
+#include "path_causes.h"
+
+#include "base/search.h"
+#include "base/text.h"
+#include "critical_path.h"
+#include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
+#include "timeline/threads/thread_activity.h"
+
+#include <stdlib.h>
+
+const char *sn_path_cause_name(enum sn_path_cause cause)
+{
+	static const char *const names[SN_PATH_CAUSES] = {
+	    [SN_CAUSE_COMPUTATION] = "computation", [SN_CAUSE_COMMUNICATION] = "communication",
+	    [SN_CAUSE_COPIES] = "copies",	    [SN_CAUSE_LAUNCHING] = "launching",
+	    [SN_CAUSE_HOST] = "the host",	    [SN_CAUSE_WAITING] = "waiting",
+	};
+	return names[cause];
+}
+
+struct causing {
+	const struct sn_answers *answers;
+	const struct sn_path_graph *graph;
+	struct sn_critical_path *path;
+	double *values; /* by cause and frame */
+	uint32_t frames;
+};
+
+static bool is_collective(const struct sonde_db *db, uint32_t context)
+{
+	static const char *const names[] = {"MPI_", "mpi:", "gloo:", "nccl:", "c10d::"};
+	const char *name = sn_context_name(db, context);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (sn_text_begins(name, names[i]))
+			return true;
+	return false;
+}
+
+/* What a thread does in a context for so long in one piece. */
+static enum sn_path_cause cause_of_call(const struct sonde_db *db, uint32_t context,
+					uint64_t time_ns)
+{
+	bool is_call = sn_context_frame(db, context)->kind == SN_FRAME_GPU_API;
+	if (sn_activity_is_waiting(db, context) || sn_activity_is_synchronizing(db, context))
+		return SN_CAUSE_WAITING;
+	if (is_collective(db, context))
+		return SN_CAUSE_COMMUNICATION;
+	if (time_ns > SN_PATH_HELD_UP_NS)
+		return is_call ? SN_CAUSE_WAITING : SN_CAUSE_HOST;
+	return is_call || sn_activity_is_dispatching(db, context) ? SN_CAUSE_LAUNCHING
+								  : SN_CAUSE_HOST;
+}
+
+static enum sn_path_cause cause_of(const struct sonde_db *db, const struct sn_path_step *step)
+{
+	switch (step->kind) {
+	case SN_PATH_COMPUTE:
+		return SN_CAUSE_COMPUTATION;
+	case SN_PATH_COMMUNICATION:
+		return SN_CAUSE_COMMUNICATION;
+	case SN_PATH_COPY:
+		return SN_CAUSE_COPIES;
+	case SN_PATH_LAUNCH:
+		return SN_CAUSE_LAUNCHING;
+	case SN_PATH_HELD:
+		return SN_CAUSE_WAITING;
+	case SN_PATH_THREAD:
+		return cause_of_call(db, step->context, step->end_ns - step->start_ns);
+	default:
+		return SN_CAUSE_HOST;
+	}
+}
+
+/* The call of the step's process that waits most of the time in which an operation is held back. */
+static uint32_t find_within(const struct causing *causing, const struct sn_path_step *held)
+{
+	const struct sn_path_graph *graph = causing->graph;
+	const uint32_t *process = causing->answers->processes.of_profile;
+	uint64_t most = (held->end_ns - held->start_ns) / 2;
+	uint32_t found = SONDE_NONE;
+	for (size_t i = 0; i < graph->count; i++) {
+		const struct sn_path_activity *one = graph->activities + i;
+		if (one->kind != SN_PATH_THREAD || one->context == SONDE_NONE ||
+		    process[one->profile] != process[held->profile] ||
+		    sn_context_frame(causing->answers->db, one->context)->kind != SN_FRAME_GPU_API)
+			continue;
+		uint64_t within = sn_interval_length_ns(
+		    sn_interval_clip(one->start_ns, one->end_ns, held->start_ns, held->end_ns));
+		if (within > most) {
+			most = within;
+			found = one->context;
+		}
+	}
+	return found;
+}
+
+static void add_most(struct causing *causing, enum sn_path_cause cause, uint32_t context,
+		     double time)
+{
+	struct sn_path_causes *causes = &causing->path->causes;
+	uint32_t frame = sonde_db_context(causing->answers->db, context)->frame;
+	double *value = causing->values + (size_t)cause * causing->frames + frame;
+	*value += time;
+	if (*value <= causes->most_ns[cause])
+		return;
+	causes->most_ns[cause] = *value;
+	causes->most_contexts[cause] = context;
+}
+
+static void add_step(struct causing *causing, struct sn_path_step *step)
+{
+	const struct sonde_db *db = causing->answers->db;
+	struct sn_path_causes *causes = &causing->path->causes;
+	enum sn_path_cause cause = cause_of(db, step);
+	double time = (double)(step->end_ns - step->start_ns);
+	struct sn_path_longest *longest = causes->longest + cause;
+	causes->time_ns[cause] += time;
+	if (step->context != SONDE_NONE)
+		add_most(causing, cause, step->context, time);
+	if (time <= longest->time_ns)
+		return;
+	*longest = (struct sn_path_longest){time, step->context, SONDE_NONE};
+	if (step->kind == SN_PATH_HELD && time > SN_PATH_HELD_UP_NS)
+		longest->within = find_within(causing, step);
+}
+
+/* Of an activity that something started from within, the steps of one call follow each other. */
+static bool continues(const struct sn_path_step *before, const struct sn_path_step *step)
+{
+	return before->context == step->context && before->profile == step->profile &&
+	       before->kind == step->kind && before->end_ns == step->start_ns &&
+	       step->kind == SN_PATH_THREAD;
+}
+
+/* What threads launch while they are the path. */
+static void count_launches(struct causing *causing)
+{
+	const struct sn_critical_path *path = causing->path;
+	const struct sn_path_graph *graph = causing->graph;
+	for (size_t i = 0; i < graph->edge_count; i++) {
+		const struct sn_path_edge *edge = graph->edges + i;
+		const struct sn_path_activity *call = graph->activities + edge->from;
+		if (edge->kind != SN_PATH_LAUNCH || call->kind != SN_PATH_THREAD)
+			continue;
+		size_t at = sn_search(k, path->step_count, path->steps[k].end_ns <= call->start_ns);
+		causing->path->causes.launch_count += at < path->step_count &&
+						      path->steps[at].start_ns <= call->start_ns &&
+						      path->steps[at].profile == call->profile;
+	}
+}
+
+int sn_path_find_causes(const struct sn_answers *answers, const struct sn_path_graph *graph,
+			struct sn_critical_path *path)
+{
+	struct causing causing = {answers, graph, path, NULL, sonde_db_frame_count(answers->db)};
+	causing.values = calloc(SN_PATH_CAUSES * (causing.frames + 1ull), sizeof(double));
+	if (!causing.values)
+		return SN_ERR_MEMORY;
+	for (unsigned cause = 0; cause < SN_PATH_CAUSES; cause++)
+		path->causes.most_contexts[cause] = SONDE_NONE;
+	for (size_t i = 0, next; i < path->step_count; i = next) {
+		struct sn_path_step step = path->steps[i];
+		for (next = i + 1; next < path->step_count && continues(&step, path->steps + next);
+		     next++)
+			step.end_ns = path->steps[next].end_ns;
+		add_step(&causing, &step);
+	}
+	count_launches(&causing);
+	free(causing.values);
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a device was occupied by at a time, on any stream: where an operation was held back and
+ * nothing recorded says why, that is what it shared the device with.
+ */
+#ifndef SN_TIMELINE_PATH_OCCUPIED_H
+#define SN_TIMELINE_PATH_OCCUPIED_H
+
+#include "critical_path.h"
+
+struct sn_path_occupied {
+	const struct sn_path_graph *graph;
+	uint32_t *of_profile; /* the device, SONDE_NONE */
+	uint32_t *order;      /* operations by device and begin */
+	uint64_t *until_ns;   /* by place in the order: until when that or one before it ran */
+	size_t count;
+};
+
+/* Of a settled graph, which must outlive it. 0 or SN_ERR_MEMORY; release in either case. */
+int sn_path_occupied(const struct sn_answers *answers, const struct sn_path_graph *graph,
+		     struct sn_path_occupied *occupied);
+void sn_path_occupied_release(struct sn_path_occupied *occupied);
+
+/* The operation that ran on the device of a stream right before that time, of several the one that
+ * began first; SONDE_NONE: none, and *ended_ns is when the last one had ended (0: never). */
+uint32_t sn_path_occupied_by(const struct sn_path_occupied *occupied, uint32_t profile,
+			     uint64_t time_ns, uint64_t *ended_ns);
+
+#endif

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What limits a program, in the sentence about its critical path: causes that were planted, each first and in words; and
+what must not be said where it is not so."""
+from __future__ import annotations
+
+import json
+
+import planted
+import pytest
+from kineto_traces import Trace
+
+MS = 1e6
+
+
+def summary(sonde, path) -> dict:
+    result = sonde("timeline", path, "--view", "summary", "--format", "json")
+    assert result.status == 0, result.err
+    return json.loads(result.out)
+
+
+def limit(answer: dict) -> str:
+    sentence, = [one for one in answer["sentences"] if one.startswith("What limits it: ")]
+    return sentence
+
+
+def evidence(answer: dict, rule: str) -> dict:
+    one, = [finding for finding in answer["findings"] if finding["rule"] == rule]
+    return {entry["name"]: entry.get("text", entry["value"]) for entry in one["evidence"]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("cause", planted.CAUSES)
+def test_the_planted_cause_is_first(sonde, tmp_path, cause, ranks, seed):
+    answer = summary(sonde, planted.write(tmp_path / "ranks", cause, ranks, seed))
+    text, found = limit(answer), evidence(answer, "path_cause")
+    assert found["cause"] == planted.CAUSES[cause] and found["share"] > 0.6, text
+    assert text.startswith("What limits it: one " if cause in ("wait", "copies") else f"What limits it: {found['cause']}, ")
+    assert "of ProfilerStep" in text and found["iteration"] in range(40, 43)
+    # a piece of advice where it helps, and nowhere else
+    assert ("graphs help" in text) == (cause == "launching")
+    named = {"computation": "aten::linear is on", "host": "augment is on", "copies": "Memcpy HtoD",
+             "wait": "cudaEventSynchronize", "communication": "most of it in ncclDevKernel_AllReduce"}
+    assert named.get(cause, "launches") in text
+    # a call that waits cannot be made faster
+    assert "Which node to change: cuda" not in text
+
+
+def test_iterations_are_what_the_first_sentence_is_about(sonde, tmp_path):
+    """The device works for 100 of 400 us, all of them between its first operation and its last."""
+    trace = Trace()
+    trace.call("user_annotation", "ProfilerStep#3", 1000, 1400)
+    trace.call("python_function", "train.py(7): augment", 1000, 1280)
+    trace.launch(1, 1280, 1290)
+    trace.operation("kernel", "k", 1290, 1390, 1)
+    answer = summary(sonde, trace.write(tmp_path / "t.json"))
+    first, second = answer["sentences"][:2]
+    assert first.startswith("Where the time goes: of 400 us, 1 iteration of ProfilerStep, device 0 spends 25.0% computing")
+    assert "75.0% idle" in first and "of the 75.0% without computation mostly no work queued" in second
+    device, = answer["devices"]
+    assert (device["total_ns"], device["idle_ns"], device["idle"]["not_queued_ns"]) == (400_000, 300_000, 290_000)
+    # other tools' time of devices is that between operations
+    result = json.loads(sonde("timeline", tmp_path / "t.json", "--launched-only", "--format", "json").out)
+    assert result["devices"][0]["total_ns"] == 100_000
+
+
+def test_an_iteration_in_which_little_happens(sonde, tmp_path):
+    """What is marked has a tenth of the device's work: the time is that of all of it."""
+    trace = Trace()
+    trace.call("user_annotation", "warmup#1", 0, 100)
+    for number, (start, end) in enumerate([(10, 60), (500, 950)]):
+        trace.launch(number + 1, start - 5, start - 2)
+        trace.operation("kernel", "k", start, end, number + 1)
+    answer = summary(sonde, trace.write(tmp_path / "t.json"))
+    assert answer["sentences"][0].startswith("Where the time goes: of 940 us, device 0 spends 53.2% computing")
+
+
+def test_copies_of_the_first_sentence_are_all(sonde, tmp_path):
+    """40 us of copies, of which 30 are beside a kernel."""
+    trace = Trace()
+    trace.launch(1, 0, 2)
+    trace.call("cuda_runtime", "cudaMemcpyAsync", 2, 4, correlation=2)
+    trace.operation("kernel", "k", 10, 100, 1)
+    trace.operation("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 70, 110, 2, stream=8, bytes=10)
+    text = summary(sonde, trace.write(tmp_path / "t.json"))["sentences"][0]
+    assert "40.0% copying (10.0% with nothing beside it)" in text
+
+
+def queued(launches: int, lag: float) -> Trace:
+    """A device that is `lag` behind: each operation is launched long before it starts, the first before the recording."""
+    trace = Trace()
+    trace.call("user_annotation", "ProfilerStep#1", 0, 10 * launches)
+    trace.operation("kernel", "ncclDevKernel_AllReduce", 0, lag, 999, stream=9)
+    for number in range(launches):
+        trace.call("cpu_op", "aten::mm", 10 * number, 10 * number + 9)
+        trace.launch(number + 1, 10 * number + 2, 10 * number + 6)
+        trace.operation("kernel", "gemm", lag + 20 * number, lag + 20 * number + 20, number + 1)
+    return trace
+
+
+def test_what_was_queued_was_not_launching(sonde, tmp_path):
+    """Nothing is launched on an idle device, and each operation starts 30 ms after its call."""
+    file = queued(200, 30_000).write(tmp_path / "t.json")
+    answer = summary(sonde, file)
+    assert limit(answer).startswith("What limits it: communication, 88.2% of the 34.0 ms"), limit(answer)
+    parts = json.loads(sonde("timeline", file, "--view", "critical-path", "--format", "json").out)["path_parts"]["rows"]
+    assert "launching" not in {row["part"] for row in parts}
+
+
+def test_a_launch_that_does_not_return(sonde, tmp_path):
+    """One call of 200 ms on an idle device has its own name, on the path and among the reasons."""
+    trace = Trace()
+    trace.call("user_annotation", "ProfilerStep#1", 0, 220_000)
+    trace.call("cpu_op", "aten::mm", 5, 200_020)
+    for number, (call, returned, start) in enumerate([(10, 15, 20), (50, 200_010, 200_005), (200_030, 200_035, 200_040)]):
+        trace.launch(number + 1, call, returned)
+        trace.operation("kernel", "gemm", start, start + 10, number + 1)
+    trace.call("cuda_runtime", "cudaDeviceSynchronize", 200_036, 200_055)
+    answer = summary(sonde, trace.write(tmp_path / "t.json"))
+    assert limit(answer).startswith("What limits it: one wait of 200 ms in cudaLaunchKernel of aten::mm; waiting is 9")
+    assert "graphs" not in " ".join(answer["sentences"])
+    waits = json.loads(sonde("timeline", tmp_path / "t.json", "--view", "idle", "--format", "json").out)["waits"]["rows"]
+    times = {row["reason"]: row["time_ns"] for row in waits}
+    assert times["in a launch that does not return"] == pytest.approx(200 * MS, rel=0.01)
+    assert times["launching"] < 1 * MS
+
+
+def test_no_node_where_none_would_gain(sonde, tmp_path):
+    """A copy that blocks for 463 ms, and a hundred operators of which each has a thousandth of the rest."""
+    trace = Trace()
+    trace.call("cpu_op", "aten::copy_", 0, 463_010)
+    trace.call("cuda_runtime", "cudaMemcpyAsync", 5, 463_005, correlation=1)
+    trace.operation("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 462_990, 463_000, 1, bytes=8)
+    for number in range(100):
+        trace.call("cpu_op", f"aten::op{number}", 463_010 + 50 * number, 463_060 + 50 * number)
+    text = limit(summary(sonde, trace.write(tmp_path / "t.json")))
+    assert text.startswith("What limits it: one wait of 463 ms in cudaMemcpyAsync of aten::copy_; ")
+    assert "Which node to change" not in text
+
+
+def test_wrappers_are_not_named(sonde, tmp_path):
+    """Of the engine and of compiled functions the operators and kernels in them are told, of a reducer the collective."""
+    trace = Trace()
+    outer = [("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", "c10d::allreduce_"),
+             ("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", None), ("CompiledFunction", None)]
+    kernels = ["ncclDevKernel_AllReduce", "ncclDevKernel_Broadcast", "triton_fused_gelu"]
+    for number, ((wrapper, inner), kernel) in enumerate(zip(outer, kernels)):
+        at = 1000 * number
+        trace.call("cpu_op", wrapper, at, at + 100)
+        if inner:
+            trace.call("cpu_op", inner, at + 10, at + 90)
+        trace.launch(number + 1, at + 20, at + 30)
+        trace.operation("kernel", kernel, at + 30, at + 830, number + 1)
+        trace.call("cuda_runtime", "cudaDeviceSynchronize", at + 100, at + 840)
+    answer = json.loads(sonde("timeline", trace.write(tmp_path / "t.json"), "--view", "critical-path", "--format", "json").out)
+    times = {row["node"]: row["time_ns"] for row in answer["critical_path"]["rows"]}
+    work = {name: time for name, time in times.items() if time > 0.5 * MS}
+    assert [name.split(" in ")[0].split(" (")[0] for name in sorted(work)] == \
+        ["c10d::allreduce_", "ncclDevKernel_Broadcast", "triton_fused_gelu"]
