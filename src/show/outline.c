@@ -48,7 +48,7 @@ uint32_t sn_outline_add(struct sn_outline *outline, uint32_t parent, struct sn_t
 	return id;
 }
 
-void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *across)
+void sn_outline_derive(struct sn_outline *outline, const struct sn_tree_sets *across)
 {
 	size_t row = outline->row_count - 1;
 	sn_view_derive(outline->view, &outline->values[outline->rows[row].values], across,

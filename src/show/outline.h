@@ -39,7 +39,7 @@ void sn_outline_release(struct sn_outline *outline);
  * memory. */
 uint32_t sn_outline_add(struct sn_outline *outline, uint32_t parent, struct sn_tree_value **values);
 /* Evaluates the formulas at the newest row, whose values are filled in; see sn_view_derive. */
-void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *across);
+void sn_outline_derive(struct sn_outline *outline, const struct sn_tree_sets *across);
 /* Appends a frame to the newest row. 0 or SN_ERR_MEMORY. */
 int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame);
 

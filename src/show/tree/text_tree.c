@@ -93,7 +93,7 @@ static int add_node_row(struct sn_outline *outline, const struct sn_tree *tree, 
 			uint32_t node, uint32_t *tail)
 {
 	struct sn_tree_value *values;
-	const struct sonde_db_stat *across =
+	const struct sn_tree_sets *across =
 	    tree->across ? &tree->across[(size_t)node * tree->metric_count] : NULL;
 	if (sn_outline_add(outline, parent, &values) == SONDE_NONE)
 		return SN_ERR_MEMORY;
