@@ -20,6 +20,7 @@ struct sn_tree_node {
 	uint32_t parent;
 	uint32_t end;
 	uint32_t depth;
+	uint32_t alike; /* frames that were folded into it (alike.h); 0 or 1: its own alone */
 };
 
 struct sn_tree_value {
