@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "label.h"
 #include "number.h"
+#include "show/tree/alike.h"
 #include "show/tree/text.h"
 
 #include <stdlib.h>
@@ -48,16 +49,17 @@ uint32_t sn_outline_add(struct sn_outline *outline, uint32_t parent, struct sn_t
 	return id;
 }
 
-void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *across)
+void sn_outline_derive(struct sn_outline *outline, const struct sn_tree_sets *across)
 {
 	size_t row = outline->row_count - 1;
 	sn_view_derive(outline->view, &outline->values[outline->rows[row].values], across,
 		       &outline->derived[row * outline->view->formula_count]);
 }
 
-int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame)
+int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame, uint32_t alike)
 {
-	if (sn_vec_push(&outline->frames, &outline->frame_capacity, &outline->frame_count, frame))
+	struct sn_outline_frame added = {frame, alike};
+	if (sn_vec_push(&outline->frames, &outline->frame_capacity, &outline->frame_count, added))
 		return SN_ERR_MEMORY;
 	outline->rows[outline->row_count - 1].count++;
 	return 0;
@@ -69,8 +71,8 @@ static int compare_rows(const void *left, const void *right, void *argument)
 	uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
 	const struct sn_outline_row *a = &outline->rows[l], *b = &outline->rows[r];
 	if (outline->view->sort == SN_SORT_NAME) {
-		int order = sn_view_compare_names(outline->view, outline->frames[a->frames],
-						  outline->frames[b->frames]);
+		int order = sn_view_compare_names(outline->view, outline->frames[a->frames].frame,
+						  outline->frames[b->frames].frame);
 		if (order != 0)
 			return order;
 	}
@@ -163,6 +165,19 @@ struct chain {
 	char labels[MAX_PARTS][SN_LABEL_CHARS];
 };
 
+/* "nn.Module: DecoderLayer_* (24 alike)". Returns its weight: what was folded is said. */
+static int label_alike(const struct sonde_db *db, const struct sn_outline_frame *part,
+		       char label[SN_LABEL_CHARS])
+{
+	enum { STAYS = 100 };
+	char name[SN_LABEL_CHARS];
+	if (sn_alike_name(db, part->frame, name, sizeof(name))) {
+		sn_utf8_clean(name, label, SN_LABEL_CHARS - 24);
+		snprintf(label + strlen(label), 24, " (%u alike)", part->alike);
+	}
+	return STAYS;
+}
+
 static void fill_chain(const struct sn_outline *outline, const struct sn_outline_row *row,
 		       struct chain *chain)
 {
@@ -171,13 +186,16 @@ static void fill_chain(const struct sn_outline *outline, const struct sn_outline
 	for (uint32_t i = 0; i < chain->count; i++) {
 		/* The middle of a longer chain is never shown. */
 		uint32_t at = i < MAX_PARTS / 2 ? i : row->count - (chain->count - i);
-		chain->frames[i] = outline->frames[row->frames + at];
+		const struct sn_outline_frame *part = &outline->frames[row->frames + at];
+		chain->frames[i] = part->frame;
 		chain->weights[i] = sn_label_weight(view->db, chain->frames[i]);
 		chain->shown[i] = true;
 		if (view->is_full)
 			sn_label_full(view->db, view->grouping, chain->frames[i], chain->labels[i]);
 		else
 			sn_label_name(view->db, view->grouping, chain->frames[i], chain->labels[i]);
+		if (part->alike > 1)
+			chain->weights[i] = label_alike(view->db, part, chain->labels[i]);
 	}
 	chain->part_columns = SN_LABEL_CHARS;
 }

@@ -18,10 +18,15 @@ struct sn_outline_row {
 	uint32_t first_child, next_sibling, level;
 };
 
+struct sn_outline_frame {
+	uint32_t frame;
+	uint32_t alike; /* as many frames like this; 0 or 1: it alone */
+};
+
 struct sn_outline {
 	const struct sn_view *view;
 	struct sn_outline_row *rows;
-	uint32_t *frames;
+	struct sn_outline_frame *frames;
 	struct sn_tree_value *values; /* a value of each column for each row */
 	struct sn_derived *derived;   /* a value of each formula for each row */
 	uint32_t row_count, frame_count;
@@ -39,9 +44,9 @@ void sn_outline_release(struct sn_outline *outline);
  * memory. */
 uint32_t sn_outline_add(struct sn_outline *outline, uint32_t parent, struct sn_tree_value **values);
 /* Evaluates the formulas at the newest row, whose values are filled in; see sn_view_derive. */
-void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *across);
+void sn_outline_derive(struct sn_outline *outline, const struct sn_tree_sets *across);
 /* Appends a frame to the newest row. 0 or SN_ERR_MEMORY. */
-int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame);
+int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame, uint32_t alike);
 
 /* Sorts siblings by the view's order and prints headings and rows. 0 or SN_ERR_MEMORY. */
 int sn_outline_print(struct sn_outline *outline, const struct sn_terminal *page,

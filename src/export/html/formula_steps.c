@@ -27,6 +27,7 @@ static const char *const scopes[] = {
     [SN_SCOPE_INCLUSIVE] = "inclusive",
     [SN_SCOPE_EXCLUSIVE] = "exclusive",
     [SN_SCOPE_ACROSS] = "across",
+    [SN_SCOPE_RANKS] = "ranks",
 };
 
 static const char *const parts[] = {

@@ -2,6 +2,8 @@
 /* Evaluating formulas; see formula.h. */
 #include "formula_code.h"
 
+#include "ranks.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,8 @@ static const struct sonde_db_stat *set_of(const struct sn_formula_place *place,
 		return place->exclusive[step->input];
 	case SN_SCOPE_ACROSS:
 		return place->across[step->input];
+	case SN_SCOPE_RANKS:
+		return place->ranks[step->input];
 	case SN_SCOPE_PLACE:
 		break;
 	}
@@ -186,7 +190,10 @@ double sn_formula_at_context(const struct sn_formula *formula, const struct sond
 			     uint32_t context, bool is_exclusive)
 {
 	struct sonde_db_summary summaries[SN_FORMULA_INPUTS_MAX], calls[SN_FORMULA_INPUTS_MAX];
+	struct sonde_db_stat ranks[SN_FORMULA_INPUTS_MAX];
 	struct sn_formula_place place = {0};
+	struct sn_db_ranks all;
+	bool has_ranks = formula->needs_ranks && !sn_db_ranks_init(&all, db, NULL);
 	for (uint32_t i = 0; i < formula->input_count; i++) {
 		uint32_t of_calls = sonde_db_metric_calls(db, formula->inputs[i]);
 		sonde_db_summary(db, context, of_calls, &calls[i]);
@@ -197,7 +204,13 @@ double sn_formula_at_context(const struct sn_formula *formula, const struct sond
 		place.inclusive[i] = &summaries[i].inclusive;
 		place.exclusive[i] = &summaries[i].exclusive;
 		place.across[i] = &summaries[i].across;
+		if (has_ranks) {
+			ranks[i] = sn_db_ranks_at(&all, db, formula->inputs[i], context);
+			place.ranks[i] = &ranks[i];
+		}
 	}
+	if (formula->needs_ranks)
+		sn_db_ranks_release(&all);
 	return sn_formula_evaluate(formula, &place, is_exclusive);
 }
 

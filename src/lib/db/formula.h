@@ -30,6 +30,7 @@ enum sn_formula_scope {
 	SN_SCOPE_INCLUSIVE,
 	SN_SCOPE_EXCLUSIVE,
 	SN_SCOPE_ACROSS, /* the profiles' inclusive sums as one set */
+	SN_SCOPE_RANKS,	 /* the ranks' (ranks.h) */
 };
 
 struct sn_formula_step;
@@ -40,7 +41,8 @@ struct sn_formula {
 	char unit[SN_FORMULA_UNIT_CHARS]; /* "ns", "bytes", "bytes/s", "ratio", "1", "" unknown */
 	uint32_t input_count;
 	uint32_t inputs[SN_FORMULA_INPUTS_MAX]; /* the metrics it looks at */
-	bool needs_across;			/* of its inputs; else it is not looked at */
+	bool needs_across;			/* of its inputs, or ranks; else not looked at */
+	bool needs_ranks;			/* likewise */
 	double scale;				/* to the unit */
 	struct sn_formula_step *steps;		/* owned */
 	uint32_t step_count;
@@ -68,6 +70,7 @@ struct sn_formula_place {
 	const struct sonde_db_stat *inclusive[SN_FORMULA_INPUTS_MAX];
 	const struct sonde_db_stat *exclusive[SN_FORMULA_INPUTS_MAX];
 	const struct sonde_db_stat *across[SN_FORMULA_INPUTS_MAX];
+	const struct sonde_db_stat *ranks[SN_FORMULA_INPUTS_MAX];
 	/* The lengths of calls (sonde_db_metric_calls); NULL where the metric has none. */
 	const struct sonde_db_stat *calls[SN_FORMULA_INPUTS_MAX];
 };

@@ -6,6 +6,7 @@
  */
 #include "formula_code.h"
 #include "formula_unit.h"
+#include "ranks.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -64,6 +65,28 @@ static uint32_t input_for(struct sn_formula_parser *parser, const struct sn_form
 	return formula->input_count++;
 }
 
+/* A metric of the whole program, in the scope that holds. */
+static struct sonde_db_stat total_of(const struct sn_formula_parser *parser, uint32_t metric)
+{
+	struct sonde_db_summary summary;
+	struct sn_db_ranks ranks;
+	struct sonde_db_stat across = {0};
+	sonde_db_summary(parser->db, 0, metric, &summary); /* else all zeroes */
+	switch (parser->scope) {
+	case SN_SCOPE_EXCLUSIVE:
+		return summary.exclusive;
+	case SN_SCOPE_ACROSS:
+		return summary.across;
+	case SN_SCOPE_RANKS:
+		if (!sn_db_ranks_init(&ranks, parser->db, NULL))
+			across = sn_db_ranks_at(&ranks, parser->db, metric, 0);
+		sn_db_ranks_release(&ranks);
+		return across;
+	default:
+		return summary.inclusive;
+	}
+}
+
 static struct sn_dimension emit_metric(struct sn_formula_parser *parser,
 				       const struct sn_formula_name *name,
 				       enum sn_formula_part part)
@@ -75,16 +98,13 @@ static struct sn_dimension emit_metric(struct sn_formula_parser *parser,
 	if (metric->kind == 4 && part != SN_PART_COUNT) /* a ratio of the measurement format */
 		dimension.is_ratio = dimension.count == 0;
 	if (parser->is_total) {
-		struct sonde_db_summary summary;
-		sonde_db_summary(parser->db, 0, name->metric, &summary); /* else all zeroes */
-		const struct sonde_db_stat *stat =
-		    parser->scope == SN_SCOPE_EXCLUSIVE ? &summary.exclusive
-		    : parser->scope == SN_SCOPE_ACROSS	? &summary.across
-							: &summary.inclusive;
-		emit_number(parser, sn_formula_part_of(stat, part));
+		struct sonde_db_stat stat = total_of(parser, name->metric);
+		emit_number(parser, sn_formula_part_of(&stat, part));
 		return dimension;
 	}
-	parser->formula->needs_across |= parser->scope == SN_SCOPE_ACROSS;
+	parser->formula->needs_ranks |= parser->scope == SN_SCOPE_RANKS;
+	parser->formula->needs_across |=
+	    parser->scope == SN_SCOPE_ACROSS || parser->scope == SN_SCOPE_RANKS;
 	emit(parser, (struct sn_formula_step){.operation = SN_DO_METRIC,
 					      .scope = parser->scope,
 					      .part = part,
@@ -280,14 +300,14 @@ static struct sn_dimension parse_fact(struct sn_formula_parser *parser,
 	return sn_dimension_of(function->code == 't' ? "ns" : "1");
 }
 
-/* cv(m) and imbalance(m) are of the profiles' sums. */
+/* cv(m) and imbalance(m) are of the ranks' sums. */
 static struct sn_dimension parse_spread(struct sn_formula_parser *parser,
 					const struct function *function, const char *start)
 {
 	enum sn_formula_scope scope = parser->scope;
 	bool is_cv = function->code == 'c';
 	const char *again = parser->at;
-	parser->scope = SN_SCOPE_ACROSS;
+	parser->scope = SN_SCOPE_RANKS;
 	parse_part(parser, is_cv ? SN_PART_DEV : SN_PART_MAX);
 	const char *end = parser->at;
 	char *plain = parser->plain;
@@ -327,6 +347,7 @@ static const struct function functions[] = {
     {"inclusive", parse_scope, SN_SCOPE_INCLUSIVE},
     {"exclusive", parse_scope, SN_SCOPE_EXCLUSIVE},
     {"across", parse_scope, SN_SCOPE_ACROSS},
+    {"ranks", parse_scope, SN_SCOPE_RANKS},
     {"cv", parse_spread, 'c'},
     {"imbalance", parse_spread, 'i'},
     {"profiles", parse_fact, 'p'},

@@ -3,6 +3,7 @@
 #include "sonde/formula.h"
 
 #include "formula.h"
+#include "ranks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -102,6 +103,23 @@ static const struct sonde_db_stat *calls_at(struct cursor *cursor, uint32_t cont
 	return cursor->has_calls ? &cursor->calls : NULL;
 }
 
+/* How ranks differ, [input * contexts + context]; NULL without memory: then formulas are empty. */
+static struct sonde_db_stat *compare_ranks(const struct sonde_formula *formula)
+{
+	const struct sn_formula *f = formula->formula;
+	size_t count = sonde_db_context_count(formula->db);
+	struct sonde_db_stat *all = calloc(f->input_count * count + 1, sizeof(*all));
+	struct sn_db_ranks ranks;
+	int code = sn_db_ranks_init(&ranks, formula->db, NULL);
+	for (uint32_t i = 0; all && i < f->input_count && code == 0; i++)
+		code = sn_db_ranks_compare(&ranks, formula->db, f->inputs[i], all + i * count);
+	sn_db_ranks_release(&ranks);
+	if (code == 0)
+		return all;
+	free(all);
+	return NULL;
+}
+
 void sonde_formula_values(const struct sonde_formula *formula, bool is_exclusive, double *values)
 {
 	const struct sn_formula *f = formula->formula;
@@ -109,6 +127,7 @@ void sonde_formula_values(const struct sonde_formula *formula, bool is_exclusive
 	for (uint32_t i = 0; i < f->input_count; i++)
 		cursors[i] = cursor_of(formula->db, f->inputs[i]);
 	uint32_t count = sonde_db_context_count(formula->db);
+	struct sonde_db_stat *ranks = f->needs_ranks ? compare_ranks(formula) : NULL;
 	for (uint32_t context = 0; context < count; context++) {
 		struct sn_formula_place place = {0};
 		for (uint32_t i = 0; i < f->input_count; i++) {
@@ -119,9 +138,11 @@ void sonde_formula_values(const struct sonde_formula *formula, bool is_exclusive
 			place.exclusive[i] = &cursors[i].stats[SONDE_DB_EXCLUSIVE];
 			place.across[i] =
 			    f->needs_across ? &cursors[i].stats[SONDE_DB_ACROSS] : NULL;
+			place.ranks[i] = ranks ? &ranks[(size_t)i * count + context] : NULL;
 		}
 		values[context] = sn_formula_evaluate(f, &place, is_exclusive);
 	}
+	free(ranks);
 }
 
 /* The inputs' statistics at each of `count` places: contexts or profiles. */
@@ -166,7 +187,7 @@ static void grid_evaluate(const struct grid *grid, const struct sn_formula *form
 			across[i] = (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
 			place.inclusive[i] = inclusive;
 			place.exclusive[i] = &grid->exclusive[i * grid->count + at];
-			place.across[i] = &across[i];
+			place.across[i] = place.ranks[i] = &across[i];
 		}
 		values[at] = sn_formula_evaluate(formula, &place, is_exclusive);
 	}

@@ -5,6 +5,7 @@
 #include "show/csv.h"
 #include "show/label.h"
 #include "show/number.h"
+#include "rank_sums.h"
 #include "spread.h"
 
 #include <math.h>
@@ -99,7 +100,7 @@ struct json_sink {
 	struct sn_row_sink sink;
 	const struct sn_view *view;
 	struct sn_json json;
-	struct sonde_db_stat across[SN_COLUMNS_MAX];
+	struct sn_rank_sums ranks; /* of the threads view */
 };
 
 static int add_json_row(struct sn_row_sink *sink, const struct sn_row *row)
@@ -117,10 +118,8 @@ static int add_json_row(struct sn_row_sink *sink, const struct sn_row *row)
 	write_values(self->view, json, row);
 	sn_json_end(json, '}');
 	putc_unlocked('\n', json->out);
-	for (uint32_t m = 0; m < self->view->metric_count; m++) {
-		struct sonde_db_stat one = sn_stat_of(row->values[m].inclusive.sum);
-		sonde_db_stat_merge(&self->across[m], &one);
-	}
+	for (uint32_t m = 0; row->frame == SONDE_NONE && m < self->view->metric_count; m++)
+		sn_rank_sums_add(&self->ranks, row->profile, m, &row->values[m].inclusive);
 	return ferror(json->out) ? SN_ERR_IO : 0;
 }
 
@@ -129,10 +128,11 @@ static void write_across(struct json_sink *self)
 	struct sn_json *json = &self->json;
 	sn_json_open(json, "across", '{');
 	for (uint32_t m = 0; m < self->view->metric_count; m++) {
-		if (self->across[m].count == 0)
+		struct sonde_db_stat across = sn_rank_sums_set(&self->ranks, m);
+		if (across.count == 0)
 			continue;
 		sn_json_open(json, sn_view_metric_name(self->view, m), '{');
-		sn_view_json_across(json, &self->across[m]);
+		sn_view_json_across(json, &across);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, '}');
@@ -144,6 +144,11 @@ int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error)
 		return sn_spread_json(view, out, error);
 	struct json_sink self = {.sink = {add_json_row}, .view = view, .json = {.out = out}};
 	struct sn_json *json = &self.json;
+	int code = sn_rank_sums_init(&self.ranks, view->db, view->profiles, view->metric_count);
+	if (code != 0) {
+		sn_rank_sums_release(&self.ranks);
+		return sn_fail_code(error, code);
+	}
 	sn_json_begin(json, '{');
 	sn_json_put_text(json, "view", view_names[view->kind]);
 	sn_json_open(json, "metrics", '[');
@@ -165,10 +170,14 @@ int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error)
 	sn_json_end(json, ']');
 	sn_json_open(json, "rows", '[');
 	putc_unlocked('\n', out);
-	int code = sn_view_rows(view, &self.sink, error);
+	code = sn_view_rows(view, &self.sink, error);
 	sn_json_end(json, ']');
-	if (view->kind == SN_VIEW_THREADS)
+	if (view->kind == SN_VIEW_THREADS) {
+		sn_json_put_text(json, "across_what",
+				 self.ranks.ranks.are_ranks ? "ranks" : "threads");
 		write_across(&self);
+	}
+	sn_rank_sums_release(&self.ranks);
 	sn_json_end(json, '}');
 	putc_unlocked('\n', out);
 	return code;

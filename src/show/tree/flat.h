@@ -20,9 +20,9 @@ struct sn_flat {
 	struct sn_tree_value **values; /* [position][row] */
 	struct sonde_db_stat *outside; /* [position]: cost of contexts below no grouped frame */
 	uint32_t *row_of_frame;	       /* [frame]: SONDE_NONE where it is in no row */
-	/* [row * metric_count + position]: the profiles' inclusive sums; NULL if not asked for */
-	struct sonde_db_stat *across; /* see sn_across_compare */
-	struct sn_arena arena;	      /* all of these */
+	/* [row * metric_count + position]; NULL if not asked for */
+	struct sn_tree_sets *across; /* see sn_across_compare */
+	struct sn_arena arena;	     /* all of these */
 };
 
 /* Rows without any value are left out; the order is that of first appearance in the tree. */

@@ -83,7 +83,7 @@ static void keep_measured(struct sn_spread *spread, const struct reading *readin
 	uint32_t columns = reading->columns, profiles = sonde_db_profile_count(view->db);
 	for (uint32_t p = 0; p < profiles; p++) {
 		const struct sn_tree_value *from = &reading->all[(size_t)p * columns];
-		if (from[0].inclusive.count == 0)
+		if (from[0].inclusive.count == 0 || spread->ranks.of_profile[p] == SONDE_NONE)
 			continue;
 		struct sn_tree_value *to = &spread->values[(size_t)spread->count * columns];
 		for (uint32_t column = 0; column < columns; column++)
@@ -95,22 +95,36 @@ static void keep_measured(struct sn_spread *spread, const struct reading *readin
 	}
 }
 
+/* The value of a rank, or of a profile that is compared by itself, to the others. */
+static void take(struct sn_spread_summary *summary, double sum, uint32_t profile)
+{
+	struct sonde_db_stat one = sn_stat_of(sum);
+	if (summary->least == SONDE_NONE || sum < summary->stat.min)
+		summary->least = profile;
+	if (summary->most == SONDE_NONE || sum > summary->stat.max)
+		summary->most = profile;
+	sonde_db_stat_merge(&summary->stat, &one);
+}
+
+/* Profiles of a rank lie together, because the database orders them so. */
 static void summarize(struct sn_spread *spread, uint32_t column)
 {
 	struct sn_spread_summary *summary = &spread->metrics[column];
 	uint32_t columns = sn_view_columns(spread->view);
+	const uint32_t *rank_of = spread->ranks.of_profile;
 	summary->least = summary->most = SONDE_NONE;
-	for (uint32_t i = 0; i < spread->count; i++) {
-		const struct sonde_db_stat *stat =
-		    &spread->values[(size_t)i * columns + column].inclusive;
-		if (stat->count == 0)
-			continue;
-		struct sonde_db_stat one = sn_stat_of(stat->sum);
-		if (summary->least == SONDE_NONE || stat->sum < summary->stat.min)
-			summary->least = spread->profiles[i];
-		if (summary->most == SONDE_NONE || stat->sum > summary->stat.max)
-			summary->most = spread->profiles[i];
-		sonde_db_stat_merge(&summary->stat, &one);
+	for (uint32_t i = 0; i < spread->count;) {
+		uint32_t first = SONDE_NONE, rank = rank_of[spread->profiles[i]];
+		double sum = 0;
+		for (; i < spread->count && rank_of[spread->profiles[i]] == rank; i++) {
+			const struct sonde_db_stat *stat =
+			    &spread->values[(size_t)i * columns + column].inclusive;
+			if (stat->count > 0 && first == SONDE_NONE)
+				first = spread->profiles[i];
+			sum += stat->sum;
+		}
+		if (first != SONDE_NONE)
+			take(summary, sum, first);
 	}
 	summary->mean = sonde_db_stat_mean(&summary->stat);
 	summary->deviation = sonde_db_stat_deviation(&summary->stat);
@@ -139,9 +153,9 @@ static bool is_same_group(const struct sonde_db *db, enum sn_spread_axis axis, u
 /* Profiles of a group lie together, because the database orders them so. */
 static struct sn_spread_cause explain(const struct sn_spread *spread, enum sn_spread_axis axis)
 {
-	const struct sn_spread_summary *all = &spread->metrics[0];
 	struct sn_spread_cause cause = {.axis = axis};
-	double between = 0, greatest = -1;
+	double between = 0, greatest = -1, all_mean = sonde_db_stat_mean(&spread->profile_set);
+	double deviation = sonde_db_stat_deviation(&spread->profile_set);
 	for (uint32_t i = 0; i < spread->count;) {
 		uint32_t first = i;
 		double sum = 0;
@@ -152,7 +166,7 @@ static struct sn_spread_cause explain(const struct sn_spread *spread, enum sn_sp
 			sum += sn_spread_value(spread, i);
 		if (i == first)
 			sum = sn_spread_value(spread, i++);
-		double mean = sum / (i - first), away = mean - all->mean;
+		double mean = sum / (i - first), away = mean - all_mean;
 		between += (i - first) * away * away;
 		cause.groups++;
 		if (mean > greatest) {
@@ -160,13 +174,22 @@ static struct sn_spread_cause explain(const struct sn_spread *spread, enum sn_sp
 			cause.profile = spread->profiles[first];
 		}
 	}
-	double total = all->deviation * all->deviation * spread->count;
+	double total = deviation * deviation * spread->count;
 	/* Groups of a few explain much by chance alone: less what chance does (Kelley's epsilon
 	 * squared) */
 	double share = total > 0 ? between / total : 0;
 	double spare = (double)spread->count - cause.groups;
 	cause.explained = spare > 0 ? 1 - (1 - share) * (spread->count - 1) / spare : share;
-	cause.ratio = all->mean > 0 ? greatest / all->mean : 0;
+	cause.ratio = all_mean > 0 ? greatest / all_mean : 0;
+	return cause;
+}
+
+/* Ranks are compared by what each has in all its threads. */
+static struct sn_spread_cause explain_by_rank(const struct sn_spread *spread)
+{
+	struct sn_spread_cause cause = explain(spread, SN_AXIS_RANK);
+	cause.profile = spread->metrics[0].most;
+	cause.ratio = 1 + spread->metrics[0].imbalance;
 	return cause;
 }
 
@@ -176,12 +199,15 @@ static void find_cause(struct sn_spread *spread)
 	static const enum sn_spread_axis axes[] = {SN_AXIS_HOST, SN_AXIS_RANK, SN_AXIS_PROCESS};
 	spread->cause = (struct sn_spread_cause){0};
 	for (size_t i = 0; i < sizeof(axes) / sizeof(*axes) && !spread->cause.axis; i++) {
-		struct sn_spread_cause cause = explain(spread, axes[i]);
+		struct sn_spread_cause cause = axes[i] == SN_AXIS_RANK && spread->ranks.are_ranks
+						   ? explain_by_rank(spread)
+						   : explain(spread, axes[i]);
 		if (cause.groups > 1 && cause.groups < spread->count && cause.explained > 0.5)
 			spread->cause = cause;
 	}
 	if (!spread->cause.axis)
-		spread->cause = explain(spread, SN_AXIS_THREAD);
+		spread->cause = spread->ranks.are_ranks ? explain_by_rank(spread)
+							: explain(spread, SN_AXIS_THREAD);
 }
 
 int sn_spread_init(struct sn_spread *spread, const struct sn_view *view, struct sn_error *error)
@@ -201,6 +227,8 @@ int sn_spread_init(struct sn_spread *spread, const struct sn_view *view, struct 
 	spread->metrics = sn_arena_array(arena, struct sn_spread_summary, view->metric_count);
 	int code = arena->failed || make_room_for_calls(&reading, arena) ? sn_fail_memory(error)
 									 : 0;
+	if (code == 0 && sn_db_ranks_init(&spread->ranks, view->db, view->profiles))
+		code = sn_fail_memory(error);
 	if (code == 0)
 		add_place(&reading);
 	if (code == 0 && sonde_db_damage(view->db))
@@ -212,6 +240,10 @@ int sn_spread_init(struct sn_spread *spread, const struct sn_view *view, struct 
 	keep_measured(spread, &reading);
 	for (uint32_t m = 0; m < view->metric_count; m++)
 		summarize(spread, m);
+	for (uint32_t i = 0; i < spread->count; i++) {
+		struct sonde_db_stat one = sn_stat_of(sn_spread_value(spread, i));
+		sonde_db_stat_merge(&spread->profile_set, &one);
+	}
 	if (spread->count > 0)
 		find_cause(spread);
 	return 0;
@@ -219,6 +251,7 @@ int sn_spread_init(struct sn_spread *spread, const struct sn_view *view, struct 
 
 void sn_spread_release(struct sn_spread *spread)
 {
+	sn_db_ranks_release(&spread->ranks);
 	sn_arena_release(&spread->arena);
 	*spread = (struct sn_spread){0};
 }
@@ -266,7 +299,7 @@ uint32_t sn_spread_words(const struct sn_spread *spread,
 	    spread->view->db, sonde_db_metric(spread->view->db, spread->view->metrics[0])->unit);
 	char who[300];
 	uint32_t count = 0;
-	if (spread->count < 2)
+	if (all->stat.count < 2)
 		return 0;
 	if (all->imbalance < least_imbalance) {
 		snprintf(words[count++], SN_SPREAD_WORD_CHARS,
@@ -277,7 +310,7 @@ uint32_t sn_spread_words(const struct sn_spread *spread,
 	snprintf(words[count++], SN_SPREAD_WORD_CHARS,
 		 "imbalanced: %s takes %.2fx the mean of all %u %s", who, cause->ratio,
 		 cause->groups, group_word(cause->axis, cause->groups));
-	if (cause->axis != SN_AXIS_THREAD)
+	if (cause->axis != SN_AXIS_THREAD && cause->explained > 0.5)
 		snprintf(words[count++], SN_SPREAD_WORD_CHARS,
 			 "it differs by %s: %s of the variance lies between them",
 			 group_word(cause->axis, 1), sn_number_part(cause->explained, 1).text);
@@ -288,6 +321,6 @@ uint32_t sn_spread_words(const struct sn_spread *spread,
 		    "if the others wait for the slowest, waiting costs %s of its time: %s each, %s "
 		    "in all",
 		    sn_number_part(wait, all->stat.max).text, sn_number_time(wait).text,
-		    sn_number_time(wait * spread->count).text);
+		    sn_number_time(wait * all->stat.count).text);
 	return count;
 }

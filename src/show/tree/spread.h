@@ -9,15 +9,16 @@
 #ifndef SN_SHOW_SPREAD_H
 #define SN_SHOW_SPREAD_H
 
+#include "lib/db/ranks.h"
 #include "place.h"
 #include "view.h"
 
 /* Statistics of a set of numbers, and whose the extremes are. */
 struct sn_spread_summary {
-	struct sonde_db_stat stat;  /* of the profiles' values; count is the profiles */
+	struct sonde_db_stat stat;  /* of the sums of the ranks (lib/db/ranks.h), or of profiles */
 	double mean, deviation, cv; /* cv: deviation / mean; 0 where the mean is 0 */
 	double imbalance;	    /* max / mean - 1 */
-	uint32_t least, most;	    /* profiles; SONDE_NONE without any */
+	uint32_t least, most;	    /* the profile, a rank's first; SONDE_NONE without any */
 };
 
 enum sn_spread_axis { SN_AXIS_NONE, SN_AXIS_HOST, SN_AXIS_RANK, SN_AXIS_PROCESS, SN_AXIS_THREAD };
@@ -34,12 +35,14 @@ struct sn_spread_cause {
 
 struct sn_spread {
 	const struct sn_view *view;
-	uint32_t count;	    /* profiles that have a value of the first metric */
+	uint32_t count;	    /* profiles that are compared and have a value of the first metric */
 	uint32_t *profiles; /* [i], ascending: by host, rank, process, thread */
 	/* [i * columns + column], inclusive and exclusive alike: what was asked for */
 	struct sn_tree_value *values;
 	struct sn_derived *derived;	   /* [i * formulas + formula] */
-	struct sn_spread_summary *metrics; /* [shown metric], over the profiles that have it */
+	struct sn_spread_summary *metrics; /* [shown metric], over those that have it */
+	struct sonde_db_stat profile_set;  /* the first metric of the profiles */
+	struct sn_db_ranks ranks;		   /* a profile of none is left out */
 	struct sn_spread_cause cause;	   /* of the first metric */
 	struct sn_arena arena;		   /* all of these */
 };

@@ -45,7 +45,7 @@ static void print_statistics(const struct sn_spread *spread, const struct sn_ter
 		    sn_text_metric_width(view, m) > width ? sn_text_metric_width(view, m) : width;
 	struct sn_text_table table = sn_text_begin_heads(page);
 	sn_text_table_column(&table, "across", -width);
-	sn_text_table_column(&table, "profiles", 8);
+	sn_text_table_column(&table, spread->ranks.are_ranks ? "ranks" : "profiles", 8);
 	sn_text_table_column(&table, "min", 9);
 	sn_text_table_column(&table, "mean", 9);
 	sn_text_table_column(&table, "max", 9);
@@ -65,7 +65,12 @@ static void print_statistics(const struct sn_spread *spread, const struct sn_ter
 					   sn_number_text(values[i], metric_unit(spread, m)).text);
 		sn_text_table_cell(&table, sn_number_part(summary->cv, 1).text);
 		sn_text_table_rest(&table);
-		sn_text_profile(view, summary->most, page->width - width - 64, &table);
+		if (!spread->ranks.are_ranks) {
+			sn_text_profile(view, summary->most, page->width - width - 64, &table);
+			continue;
+		}
+		fprintf(page->out, "rank %d", sonde_db_profile(view->db, summary->most)->rank);
+		sn_text_table_end(&table);
 	}
 }
 
@@ -157,9 +162,9 @@ static void name_end(const struct sn_spread *spread, uint32_t i, char *text, siz
 
 static void print_histogram(const struct sn_spread *spread, const struct sn_terminal *page)
 {
-	const struct sn_spread_summary *all = &spread->metrics[0];
+	const struct sonde_db_stat *all = &spread->profile_set;
 	uint32_t counts[MOST_BINS] = {0}, most = 0;
-	double low = all->stat.min, range = all->stat.max - low;
+	double low = all->min, range = all->max - low;
 	const char *unit = metric_unit(spread, 0);
 	int bins = range > 0 ? (spread->count < 100 ? 6 : MOST_BINS) : 1;
 	for (uint32_t i = 0; i < spread->count; i++) {
@@ -220,7 +225,7 @@ static int print_plot(const struct sn_spread *spread, const struct sn_terminal *
 static int compare_far(const void *left, const void *right, void *argument)
 {
 	const struct sn_spread *spread = argument;
-	double mean = spread->metrics[0].mean;
+	double mean = sonde_db_stat_mean(&spread->profile_set);
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	return sn_order_then(SN_ORDER(fabs(sn_spread_value(spread, b) - mean),
 				      fabs(sn_spread_value(spread, a) - mean)),
@@ -230,7 +235,8 @@ static int compare_far(const void *left, const void *right, void *argument)
 static int print_far(const struct sn_spread *spread, const struct sn_terminal *page, uint32_t limit)
 {
 	const struct sn_view *view = spread->view;
-	const struct sn_spread_summary *all = &spread->metrics[0];
+	double mean = sonde_db_stat_mean(&spread->profile_set);
+	double deviation = sonde_db_stat_deviation(&spread->profile_set);
 	uint32_t *order = malloc((spread->count + 1ull) * sizeof(*order));
 	if (!order)
 		return SN_ERR_MEMORY;
@@ -250,9 +256,9 @@ static int print_far(const struct sn_spread *spread, const struct sn_terminal *p
 		char who[512];
 		double value = sn_spread_value(spread, i);
 		sn_text_cell(view, 0, value, &table);
-		sn_text_table_format(&table, "%.2f", all->mean > 0 ? value / all->mean : 0);
+		sn_text_table_format(&table, "%.2f", mean > 0 ? value / mean : 0);
 		sn_text_table_format(&table, "%+.1f",
-				     all->deviation > 0 ? (value - all->mean) / all->deviation : 0);
+				     deviation > 0 ? (value - mean) / deviation : 0);
 		for (uint32_t m = 1; m < view->metric_count; m++)
 			sn_text_cell(view, m, spread->values[(size_t)i * columns + m].inclusive.sum,
 				     &table);

@@ -3,6 +3,7 @@
 #include "base/sort.h"
 #include "base/utf8.h"
 #include "flat.h"
+#include "rank_sums.h"
 #include "show/number.h"
 #include "show/source/source.h"
 #include "spread.h"
@@ -292,7 +293,8 @@ struct thread_sink {
 	struct sn_arena arena;
 	struct thread_row *rows;
 	uint32_t count;
-	struct sonde_db_stat across;
+	struct sn_rank_sums ranks; /* of the first metric */
+	double sum, most;	   /* of the rows */
 };
 
 static int add_thread(struct sn_row_sink *sink, const struct sn_row *row)
@@ -307,8 +309,10 @@ static int add_thread(struct sn_row_sink *sink, const struct sn_row *row)
 		return SN_ERR_MEMORY;
 	memcpy(kept->values, row->values, metrics * sizeof(*row->values));
 	memcpy(kept->derived, row->derived, formulas * sizeof(*row->derived));
-	struct sonde_db_stat one = sn_stat_of(row->values[0].inclusive.sum);
-	sonde_db_stat_merge(&self->across, &one);
+	const struct sonde_db_stat *value = &row->values[0].inclusive;
+	sn_rank_sums_add(&self->ranks, row->profile, 0, value);
+	self->sum += value->sum;
+	self->most = value->sum > self->most ? value->sum : self->most;
 	return 0;
 }
 
@@ -340,11 +344,11 @@ static void print_thread(const struct thread_sink *self, const struct sn_termina
 	const struct sn_view *view = self->view;
 	const struct sonde_db_profile *profile = sonde_db_profile(view->db, row->profile);
 	double sum = row->values[0].inclusive.sum;
-	sn_text_table_cell(table, sn_number_part(sum, self->across.sum).text);
+	sn_text_table_cell(table, sn_number_part(sum, self->sum).text);
 	sn_text_cell(view, 0, sum, table);
 	sn_text_table_own_cell(table);
 	if (page->width >= WIDTH_FOR_BARS)
-		print_bar(page, self->across.max > 0 ? sum / self->across.max : 0);
+		print_bar(page, self->most > 0 ? sum / self->most : 0);
 	for (uint32_t m = 1; m < view->metric_count; m++)
 		sn_text_cell(view, m, row->values[m].inclusive.sum, table);
 	sn_text_formulas(view, row->derived, false, table);
@@ -356,16 +360,20 @@ static void print_thread(const struct thread_sink *self, const struct sn_termina
 
 static void print_across(const struct thread_sink *self, const struct sn_terminal *page)
 {
-	const struct sonde_db_stat *across = &self->across;
+	struct sonde_db_stat across = sn_rank_sums_set(&self->ranks, 0);
+	const struct sn_db_ranks *ranks = &self->ranks.ranks;
 	const char *unit = sn_text_unit(self->view, 0);
-	double mean = sonde_db_stat_mean(across);
-	fprintf(page->out, "\n %s across %u: min %s, mean %s, max %s\n",
-		sn_text_metric(self->view, 0).text, self->count,
-		sn_number_text(across->min, unit).text, sn_number_text(mean, unit).text,
-		sn_number_text(across->max, unit).text);
+	double mean = sonde_db_stat_mean(&across);
+	fprintf(page->out, "\n %s across %.0f %s%s: min %s, mean %s, max %s\n",
+		sn_text_metric(self->view, 0).text, across.count,
+		ranks->are_ranks ? "rank" : "thread", across.count == 1 ? "" : "s",
+		sn_number_text(across.min, unit).text, sn_number_text(mean, unit).text,
+		sn_number_text(across.max, unit).text);
 	fprintf(page->out, " coefficient of variation %s, imbalance %s (max / mean - 1)\n",
-		sn_number_part(sonde_db_stat_deviation(across), mean).text,
-		sn_number_part(mean > 0 ? across->max / mean - 1 : 0, 1).text);
+		sn_number_part(sonde_db_stat_deviation(&across), mean).text,
+		sn_number_part(mean > 0 ? across.max / mean - 1 : 0, 1).text);
+	if (!ranks->are_all)
+		fprintf(page->out, " without what is of no rank (launchers, other programs)\n");
 }
 
 static int print_threads(struct thread_sink *self, const struct sn_terminal *page)
@@ -374,7 +382,7 @@ static int print_threads(struct thread_sink *self, const struct sn_terminal *pag
 	double count = 0;
 	for (uint32_t i = 0; i < self->count; i++)
 		count += self->rows[i].values[0].inclusive.count;
-	if (!sn_text_header(view, page, self->across.sum, count))
+	if (!sn_text_header(view, page, self->sum, count))
 		return SN_TEXT_NOTHING;
 	struct sn_text_table table = sn_text_begin_heads(page);
 	sn_text_table_column(&table, "share", 6);
@@ -402,11 +410,14 @@ int sn_view_text_threads(const struct sn_view *view, const struct sn_terminal *p
 	struct thread_sink self = {.sink = {add_thread}, .view = view};
 	self.rows =
 	    sn_arena_array(&self.arena, struct thread_row, sonde_db_profile_count(view->db));
-	int code = self.rows ? sn_view_rows(view, &self.sink, error) : SN_ERR_MEMORY;
+	int code = sn_rank_sums_init(&self.ranks, view->db, view->profiles, 1);
+	if (code == 0)
+		code = self.rows ? sn_view_rows(view, &self.sink, error) : SN_ERR_MEMORY;
 	if (code == 0) {
 		qsort_r(self.rows, self.count, sizeof(*self.rows), compare_threads, (void *)view);
 		code = print_threads(&self, page);
 	}
+	sn_rank_sums_release(&self.ranks);
 	sn_arena_release(&self.arena);
 	return sn_fail_code(error, code);
 }

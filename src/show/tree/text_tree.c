@@ -6,6 +6,7 @@
  */
 #include "base/heap.h"
 #include "base/vec.h"
+#include "alike.h"
 #include "callers.h"
 #include "show/outline.h"
 #include "show/source/source.h"
@@ -93,7 +94,7 @@ static int add_node_row(struct sn_outline *outline, const struct sn_tree *tree, 
 			uint32_t node, uint32_t *tail)
 {
 	struct sn_tree_value *values;
-	const struct sonde_db_stat *across =
+	const struct sn_tree_sets *across =
 	    tree->across ? &tree->across[(size_t)node * tree->metric_count] : NULL;
 	if (sn_outline_add(outline, parent, &values) == SONDE_NONE)
 		return SN_ERR_MEMORY;
@@ -106,7 +107,8 @@ static int add_node_row(struct sn_outline *outline, const struct sn_tree *tree, 
 		uint32_t next = outline->view->is_full ? SONDE_NONE : greatest_child(tree, node);
 		bool goes_on = next != SONDE_NONE && hands_on(tree, node, next);
 		if (!(node == 0 && goes_on) &&
-		    sn_outline_add_frame(outline, tree->nodes[node].frame) != 0)
+		    sn_outline_add_frame(outline, tree->nodes[node].frame,
+					 tree->nodes[node].alike) != 0)
 			return SN_ERR_MEMORY;
 		*tail = node;
 		if (!goes_on) {
@@ -170,8 +172,12 @@ int sn_view_text_top_down(const struct sn_view *view, const struct sn_terminal *
 {
 	struct sn_tree tree;
 	int code = sn_view_tree(view, view->grouping, &tree, error);
-	if (code != 0)
+	if (code == 0 && view->grouping == SN_GROUP_AUTO && !view->is_full)
+		code = sn_tree_fold(&tree, error);
+	if (code != 0) {
+		sn_tree_release(&tree);
 		return code;
+	}
 	struct sn_source source;
 	struct sn_outline outline;
 	sn_source_init(&source, view->db, view->sources, sn_text_measured_ns(view->db));
@@ -234,7 +240,7 @@ static int add_entry_row(struct sn_outline *outline, struct sn_callers *callers,
 	/* A function stands alone on its row: its callers are the rows below. */
 	bool is_chain = candidate->parent != SONDE_NONE && !outline->view->is_full;
 	for (;;) {
-		if (sn_outline_add_frame(outline, callers->entries[entry].frame) != 0)
+		if (sn_outline_add_frame(outline, callers->entries[entry].frame, 1) != 0)
 			return sn_fail_memory(error);
 		*tail = entry;
 		uint32_t caller = SONDE_NONE;

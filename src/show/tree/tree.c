@@ -8,6 +8,7 @@
 #include "across.h"
 #include "base/table.h"
 #include "format/measurement/measurement.h"
+#include "linked.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,36 +23,17 @@ double sn_tree_exclusive(const struct sn_tree *tree, uint32_t position, uint32_t
 	return tree->values[position][node].exclusive.sum;
 }
 
-/* While the tree is built: contexts to nodes, nodes linked to their siblings in order of arrival.
- */
+/* While the tree is built: contexts to nodes. */
 struct builder {
 	struct sn_tree *tree;
 	const struct sn_tree_request *request;
 	struct sn_arena arena;
-	bool *keep;		    /* [context], NULL: all */
-	struct sn_tree_node *nodes; /* in order of arrival */
-	uint32_t *node_of;	    /* [context] */
-	uint32_t *first_child, *last_child, *next_sibling;
+	bool *keep; /* [context], NULL: all */
+	struct sn_linked links;
+	uint32_t *node_of; /* [context] */
 	struct sn_groups groups;
 	struct sn_table children; /* (parent, group) to the node, the root left out */
 };
-
-/* Appends a node for `frame` below `parent`; the first one is the root. */
-static uint32_t add_node(struct builder *builder, uint32_t parent, uint32_t frame)
-{
-	uint32_t id = builder->tree->node_count++;
-	builder->nodes[id] = (struct sn_tree_node){.frame = frame, .parent = parent};
-	builder->first_child[id] = builder->last_child[id] = SONDE_NONE;
-	builder->next_sibling[id] = SONDE_NONE;
-	if (id == 0)
-		return id;
-	if (builder->first_child[parent] == SONDE_NONE)
-		builder->first_child[parent] = id;
-	else
-		builder->next_sibling[builder->last_child[parent]] = id;
-	builder->last_child[parent] = id;
-	return id;
-}
 
 static bool is_folded(const struct builder *builder, uint32_t frame)
 {
@@ -77,7 +59,8 @@ static int assign_nodes(struct builder *builder)
 			continue;
 		}
 		if (!is_merging || i == 0) {
-			builder->node_of[i] = add_node(builder, parent, context->frame);
+			builder->node_of[i] =
+			    sn_linked_add(&builder->links, parent, context->frame);
 			continue;
 		}
 		uint32_t group = builder->groups.of_frame[context->frame];
@@ -85,8 +68,8 @@ static int assign_nodes(struct builder *builder)
 		if (child == SN_TABLE_NONE)
 			return SN_ERR_MEMORY;
 		/* They count up with the nodes: the root is node 0, the first child is node 1. */
-		if (child + 1 == builder->tree->node_count)
-			add_node(builder, parent, context->frame);
+		if (child + 1 == builder->links.count)
+			sn_linked_add(&builder->links, parent, context->frame);
 		builder->node_of[i] = child + 1;
 	}
 	return 0;
@@ -96,40 +79,14 @@ static int assign_nodes(struct builder *builder)
 static int order_nodes(struct builder *builder)
 {
 	struct sn_tree *tree = builder->tree;
-	uint32_t *place = sn_arena_array(&builder->arena, uint32_t, tree->node_count);
-	struct sn_tree_node *ordered =
-	    sn_arena_array(&tree->arena, struct sn_tree_node, tree->node_count);
-	if (!place || !ordered)
+	uint32_t *place = sn_arena_array(&builder->arena, uint32_t, builder->links.count);
+	tree->node_count = builder->links.count;
+	tree->nodes = sn_arena_array(&tree->arena, struct sn_tree_node, tree->node_count);
+	if (!place || !tree->nodes)
 		return SN_ERR_MEMORY;
-	uint32_t next = 0, node = 0, depth = 0;
-	for (bool is_done = false; !is_done;) {
-		place[node] = next;
-		ordered[next] = builder->nodes[node];
-		ordered[next].parent = next == 0 ? 0 : place[builder->nodes[node].parent];
-		ordered[next++].depth = depth;
-		if (builder->first_child[node] != SONDE_NONE) {
-			node = builder->first_child[node];
-			depth++;
-			continue;
-		}
-		/* Leaves closed subtrees until one has a sibling to go on with. */
-		for (;;) {
-			ordered[place[node]].end = next;
-			is_done = node == 0;
-			if (is_done)
-				break;
-			if (builder->next_sibling[node] != SONDE_NONE) {
-				node = builder->next_sibling[node];
-				break;
-			}
-			node = builder->nodes[node].parent;
-			depth--;
-		}
-	}
-	uint32_t count = sonde_db_context_count(tree->db);
-	for (uint32_t i = 0; i < count; i++)
+	sn_linked_order(&builder->links, tree->nodes, place);
+	for (uint32_t i = 0; i < sonde_db_context_count(tree->db); i++)
 		builder->node_of[i] = place[builder->node_of[i]];
-	tree->nodes = ordered;
 	return 0;
 }
 
@@ -255,12 +212,8 @@ static int allocate(struct builder *builder)
 	uint32_t count = sonde_db_context_count(tree->db);
 	tree->metrics = sn_arena_array(&tree->arena, uint32_t, request->metric_count);
 	tree->values = sn_arena_array(&tree->arena, struct sn_tree_value *, request->metric_count);
-	builder->nodes = sn_arena_array(&builder->arena, struct sn_tree_node, count);
 	builder->node_of = sn_arena_array(&builder->arena, uint32_t, count);
-	builder->first_child = sn_arena_array(&builder->arena, uint32_t, count);
-	builder->last_child = sn_arena_array(&builder->arena, uint32_t, count);
-	builder->next_sibling = sn_arena_array(&builder->arena, uint32_t, count);
-	if (tree->arena.failed || builder->arena.failed)
+	if (sn_linked_init(&builder->links, &builder->arena, count) || tree->arena.failed)
 		return SN_ERR_MEMORY;
 	if (request->metric_count > 0)
 		memcpy(tree->metrics, request->metrics,

@@ -20,6 +20,7 @@ struct sn_tree_node {
 	uint32_t parent;
 	uint32_t end;
 	uint32_t depth;
+	uint32_t alike; /* frames that were folded into it (alike.h); 0 or 1: its own alone */
 };
 
 struct sn_tree_value {
@@ -49,6 +50,11 @@ static inline struct sonde_db_stat sn_stat_of(double sum)
 	return (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
 }
 
+/* The inclusive sums of the profiles, and of the ranks (lib/db/ranks.h), as sets. */
+struct sn_tree_sets {
+	struct sonde_db_stat profiles, ranks;
+};
+
 struct sn_tree {
 	const struct sonde_db *db;
 	enum sn_grouping grouping;
@@ -57,8 +63,8 @@ struct sn_tree {
 	uint32_t node_count;
 	struct sn_tree_node *nodes;
 	struct sn_tree_value **values; /* [position][node] */
-	/* [node * metric_count + position]: the profiles' inclusive sums; NULL if not asked for */
-	struct sonde_db_stat *across;
+	/* [node * metric_count + position]; NULL if not asked for */
+	struct sn_tree_sets *across;
 	struct sn_arena arena; /* all of these */
 };
 

@@ -111,7 +111,7 @@ double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop 
 }
 
 void sn_view_derive(const struct sn_view *view, const struct sn_tree_value *values,
-		    const struct sonde_db_stat *across, struct sn_derived *derived)
+		    const struct sn_tree_sets *across, struct sn_derived *derived)
 {
 	uint32_t columns = sn_view_columns(view);
 	for (uint32_t f = 0; f < view->formula_count; f++) {
@@ -126,7 +126,8 @@ void sn_view_derive(const struct sn_view *view, const struct sn_tree_value *valu
 			place.inclusive[i] = &values[column].inclusive;
 			place.exclusive[i] = &values[column].exclusive;
 			place.calls[i] = values[column].calls;
-			place.across[i] = across ? &across[column] : NULL;
+			place.across[i] = across ? &across[column].profiles : NULL;
+			place.ranks[i] = across ? &across[column].ranks : NULL;
 		}
 		derived[f].inclusive = sn_formula_evaluate(formula, &place, false);
 		derived[f].exclusive = sn_formula_evaluate(formula, &place, true);
@@ -203,7 +204,7 @@ int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct 
 	return code;
 }
 
-const struct sonde_db_stat *sn_view_flat_across(const struct sn_flat *flat, uint32_t row)
+const struct sn_tree_sets *sn_view_flat_across(const struct sn_flat *flat, uint32_t row)
 {
 	return flat->across ? &flat->across[(size_t)row * flat->metric_count] : NULL;
 }
@@ -219,7 +220,7 @@ struct rows {
 	struct sn_derived *derived;   /* [formula] */
 };
 
-static int add_row(struct rows *rows, const struct sonde_db_stat *across, struct sn_row row)
+static int add_row(struct rows *rows, const struct sn_tree_sets *across, struct sn_row row)
 {
 	row.derived = rows->derived;
 	sn_view_derive(rows->view, row.values, across, row.derived);
@@ -265,7 +266,7 @@ static int compare_keyed(const void *left, const void *right)
 }
 
 static double key_of(struct rows *rows, const struct sn_tree_value *values,
-		     const struct sonde_db_stat *across)
+		     const struct sn_tree_sets *across)
 {
 	sn_view_derive(rows->view, values, across, rows->derived);
 	return rows->view->metric_count ? sn_view_sort_key(rows->view, values, rows->derived) : 0;
@@ -404,7 +405,7 @@ static struct sonde_db_stat profile_value(const struct sonde_db *db, const bool 
 static int rows_threads(struct rows *rows, struct sn_error *error)
 {
 	const struct sn_view *view = rows->view;
-	struct sonde_db_stat across[SN_COLUMNS_MAX]; /* this profile alone */
+	struct sn_tree_sets across[SN_COLUMNS_MAX]; /* this profile alone */
 	struct sonde_db_stat no_calls = {0};	     /* a thread is not called */
 	bool *keep;
 	int code = sn_query_select(view->where, view->where_count, view->db, &keep, error);
@@ -417,8 +418,9 @@ static int rows_threads(struct rows *rows, struct sn_error *error)
 			bool has_calls = sonde_db_metric_calls(view->db, view->metrics[m]) != SONDE_NONE;
 			rows->values[m] =
 			    (struct sn_tree_value){value, value, has_calls ? &no_calls : NULL};
-			across[m] =
-			    value.count > 0 ? sn_stat_of(value.sum) : (struct sonde_db_stat){0};
+			across[m] = (struct sn_tree_sets){0};
+			if (value.count > 0)
+				across[m].profiles = across[m].ranks = sn_stat_of(value.sum);
 		}
 		code = add_row(rows, across,
 			       (struct sn_row){.id = p,

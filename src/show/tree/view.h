@@ -102,7 +102,7 @@ struct sn_derived {
 /* All formulas at a row: derived[formula]. values[column]; across[column] is the profiles'
  * inclusive sums as sets, NULL where they are not known. */
 void sn_view_derive(const struct sn_view *view, const struct sn_tree_value *values,
-		    const struct sonde_db_stat *across, struct sn_derived *derived);
+		    const struct sn_tree_sets *across, struct sn_derived *derived);
 
 /* A row of any view as data. */
 struct sn_row {
@@ -127,7 +127,7 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct sn_flat *flat,
 		 struct sn_error *error);
 /* For sn_view_derive: how profiles differ at a row, NULL without a formula that asks. */
-const struct sonde_db_stat *sn_view_flat_across(const struct sn_flat *flat, uint32_t row);
+const struct sn_tree_sets *sn_view_flat_across(const struct sn_flat *flat, uint32_t row);
 
 /* What to sort by: the greater goes first, what is empty last. Names are compared with
  * sn_view_compare_names. `derived` may be NULL without formulas. */

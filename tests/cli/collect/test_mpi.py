@@ -5,6 +5,7 @@ Without an implementation its tests are skipped. What is lost is counted and nev
 """
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -163,3 +164,41 @@ def test_killed_rank(mpi, tmp_path):
     assert sizes(found) == Counter((0, 1, 3, DOUBLE * 10 * (i + 1)) for i in range(5))
     assert program.info(tmp_path)["properties"]["messages.unmatched"] == "1"
     assert "of rank 0 1 sent and 0 received" in " ".join(view(tmp_path, "messages")["messages"]["notes"])
+
+
+def imbalances(database: Path) -> dict[str, float]:
+    """That of CPU time in each view that tells it."""
+    def data(*options: str) -> dict:
+        return json.loads(program.sonde("report", database, "--format", "json", "--metric", "cpu-time,i=imbalance(cpu-time)", *options))
+
+    threads = data("--view", "threads")
+    assert threads["across_what"] == "ranks" and threads["across"]["cpu-time"]["count"] == 4
+    place = data("--context", "0")["across"]["cpu-time"]
+    assert place["count"] == 4
+    info = json.loads(program.sonde("info", database, "--format", "json"))["formulas"]
+    by_kind = {row["kind"]: row["values"] for row in data("--view", "flat", "--by", "kind")["rows"]}
+    return {"threads": threads["across"]["cpu-time"]["imbalance"], "place": place["imbalance"],
+            "tree": data()["rows"][0]["values"]["i"]["inclusive"],
+            "function": data("--granularity", "function")["rows"][0]["values"]["i"]["inclusive"],
+            "flat": by_kind["thread"]["i"]["inclusive"],
+            "info": next(formula["value"] for formula in info if formula["name"] == "cpu_time_imbalance")}
+
+
+@pytest.mark.parametrize("times", [1, 3], ids=["equal", "slow"])
+def test_imbalance_is_that_of_the_ranks(mpi, tmp_path, times):
+    """Launcher, proxies and the implementation's own threads are measured, and no view counts them."""
+    shares = program.compiled("mpi/mpi_shares.c", "-O1", compiler=f"mpicc.{mpi}")
+    done = subprocess.run([program.SONDE, "run", "-q", "-o", tmp_path / "run", "--", f"mpirun.{mpi}", "-n", "4", shares, "0.6",
+                           str(times)], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=240,
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    found = imbalances(tmp_path / "run.sdb")
+    assert max(found.values()) - min(found.values()) < 1e-9, found
+    # starting up takes CPU time, too, that is not the same in all; of three times as much one rank has 3 of 6 parts
+    least, most = (0, 0.35) if times == 1 else (0.6, 1.01)
+    assert least <= found["threads"] <= most, found
+    text = program.sonde("report", tmp_path / "run.sdb", "--view", "threads")
+    assert "across 4 ranks:" in text and "without what is of no rank" in text
+    own = program.sonde("report", tmp_path / "run.sdb", "--context", "compute", "--metric", "cpu-time")
+    assert "balanced: the most is" in own if times == 1 else "imbalanced: rank 2 takes" in own
+    assert "mean of all 4 ranks" in own or times == 1

@@ -40,20 +40,28 @@ def test_the_slow_rank_is_found(sonde, made):
         # gen_measurements_file.c: 100 to 103 samples, 1.8 times as many in rank 3
         assert 180 <= samples <= 185 if row["rank"] == 3 else 100 <= samples <= 103
         assert row["values"]["cpu-time"]["sum"] == samples * 5 * MS
-        values[row["profile"]] = samples * 5 * MS
+        values[row["rank"]] = values.get(row["rank"], 0) + samples * 5 * MS
+    # ranks are compared, each with all its threads
     across = found["across"]["cpu-time"]
-    assert across["count"] == 48 and across["sum"] == sum(values.values())
+    assert across["count"] == 12 and across["sum"] == sum(values.values())
     assert across["mean"] == pytest.approx(statistics.fmean(values.values()))
     assert across["std"] == pytest.approx(statistics.pstdev(values.values()))
     assert across["cv"] == pytest.approx(across["std"] / across["mean"])
-    assert values[across["max_profile"]] == across["max"] == max(values.values())
-    assert values[across["min_profile"]] == across["min"] == min(values.values())
+    ranks = {row["profile"]: row["rank"] for row in found["rows"]}
+    assert ranks[across["max_profile"]] == 3 and values[3] == across["max"] == max(values.values())
+    assert values[ranks[across["min_profile"]]] == across["min"] == min(values.values())
     assert found["differs_by"]["axis"] == "rank" and found["differs_by"]["explained"] > 0.98
-    slow = [value for row, value in zip(found["rows"], values.values()) if row["rank"] == 3]
-    ratio = statistics.fmean(slow) / across["mean"]
+    ratio = values[3] / across["mean"]
     assert found["differs_by"]["ratio"] == pytest.approx(ratio)
     assert found["findings"][0] == f"imbalanced: rank 3 takes {ratio:.2f}x the mean of all 12 ranks"
     assert f"{(across['max'] - across['mean']) / across['max']:.1%}" in found["findings"][2]
+
+
+def test_threads_are_compared_within_one_rank(sonde, made):
+    found = spread(sonde, made, "exchange", "--metric", "cpu-time", "--thread", "rank 3 *")
+    across = found["across"]["cpu-time"]
+    assert across["count"] == 4 == len(found["rows"])
+    assert across["max"] == max(row["values"]["cpu-time"]["sum"] for row in found["rows"])
 
 
 def test_inclusive_values_are_those_of_the_whole_subtree(sonde, made):
