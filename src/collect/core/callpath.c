@@ -238,17 +238,21 @@ emit_shadow_of_other(struct path *path, const struct sn_shadow *shadow)
 		emit(path, &frame);
 }
 
+static void __attribute__((noinline)) begin_at_copied_prefix(struct path *path, uint32_t prefix)
+{
+	struct prefix it = {.path = path, .prefix = prefix};
+	sn_on_own_stack(copy_prefix, &it);
+	path->node = it.copy;
+}
+
 /* Of this thread. Its context is known for later where it is that of the user's sources. */
 static void emit_own_shadow(struct path *path, struct sn_shadow *shadow)
 {
 	bool by_default = is_by_default(path);
-	if (shadow->prefix != SN_NODE_NONE && by_default) {
+	if (shadow->prefix != SN_NODE_NONE && by_default)
 		path->node = shadow->prefix;
-	} else if (shadow->prefix != SN_NODE_NONE) {
-		struct prefix it = {.path = path, .prefix = shadow->prefix};
-		sn_on_own_stack(copy_prefix, &it);
-		path->node = it.copy;
-	}
+	else if (shadow->prefix != SN_NODE_NONE)
+		begin_at_copied_prefix(path, shadow->prefix);
 	if (is_wanted(path, shadow->frame.kind))
 		emit(path, &shadow->frame);
 	if (by_default)
@@ -582,7 +586,7 @@ static bool has_shadows(const struct path *path, const struct stage *stage, uint
 }
 
 /* Goes on behind the native frames of the path before; how many these are. */
-static uint32_t begin_at_stage(struct path *path)
+static uint32_t __attribute__((noinline)) begin_at_stage(struct path *path)
 {
 	struct stages *stages = &path->frames->stages;
 	uint32_t count = path->native.repeated, most = path->native.count - path->first_native;
@@ -606,7 +610,7 @@ static uint32_t begin_at_stage(struct path *path)
 }
 
 /* Native frame `place`, counted from the outermost, has been emitted. */
-static void keep_stage(struct path *path, uint32_t place)
+static void __attribute__((noinline)) keep_stage(struct path *path, uint32_t place)
 {
 	struct stages *stages = &path->frames->stages;
 	if (place != stages->count || path->node == SN_NODE_NONE ||
@@ -616,7 +620,7 @@ static void keep_stage(struct path *path, uint32_t place)
 	stages->count = place + 1;
 }
 
-static void keep_stage_shadows(struct path *path)
+static void __attribute__((noinline)) keep_stage_shadows(struct path *path)
 {
 	for (uint32_t index = 0; index < path->shadows; index++)
 		path->frames->stages.shadows[index] = (struct stage_shadow){
