@@ -76,7 +76,7 @@ struct path {
 	uint32_t unpaired_evals; /* outermost evaluation frames without a group */
 	uint32_t last_eval;	 /* index of the innermost paired evaluation frame */
 	uint32_t outer_start;	 /* native frames from here outwards only start the interpreter */
-	bool native_emitted;
+	bool native_emitted, staged;
 	/* work that the walked thread started: its next start, and that whose runtime frames are
 	 * being passed, from `runtime_from` inwards */
 	uint32_t origin_count, next_origin, runtime_from;
@@ -590,6 +590,9 @@ static uint32_t __attribute__((noinline)) begin_at_stage(struct path *path)
 {
 	struct stages *stages = &path->frames->stages;
 	uint32_t count = path->native.repeated, most = path->native.count - path->first_native;
+	path->staged = is_staged(path);
+	if (!path->staged)
+		return 0;
 	count = count < stages->count ? count : stages->count;
 	count = count < most ? count : most;
 	if (stages->sources != path->sources)
@@ -609,11 +612,12 @@ static uint32_t __attribute__((noinline)) begin_at_stage(struct path *path)
 	return count;
 }
 
-/* Native frame `place`, counted from the outermost, has been emitted. */
-static void __attribute__((noinline)) keep_stage(struct path *path, uint32_t place)
+/* Native frame `index`, counted from the innermost, has been emitted. */
+static void __attribute__((noinline)) keep_stage(struct path *path, uint32_t index)
 {
 	struct stages *stages = &path->frames->stages;
-	if (place != stages->count || path->node == SN_NODE_NONE ||
+	uint32_t place = path->native.count - 1 - index;
+	if (!path->staged || place != stages->count || path->node == SN_NODE_NONE ||
 	    !GROW(&stages->at, &stages->room, place + 1, place))
 		return;
 	stages->at[place] = (struct stage){path->node, path->emitted, path->next_shadow};
@@ -622,7 +626,7 @@ static void __attribute__((noinline)) keep_stage(struct path *path, uint32_t pla
 
 static void __attribute__((noinline)) keep_stage_shadows(struct path *path)
 {
-	for (uint32_t index = 0; index < path->shadows; index++)
+	for (uint32_t index = 0; path->staged && index < path->shadows; index++)
 		path->frames->stages.shadows[index] = (struct stage_shadow){
 		    path->thread->shadows[index].stack, path->thread->shadows[index].node};
 }
@@ -644,14 +648,14 @@ static void emit_level(struct path *path, uint32_t index, bool pairs)
 static void emit_path(struct path *path)
 {
 	const struct sn_native_frame *native = path->native_frames;
-	bool pairs = path->eval_count && path->group_count, staged = is_staged(path);
+	bool pairs = path->eval_count && path->group_count;
 	uint32_t evals_seen = 0;
 	uint32_t groups_left = path->group_count;
-	uint32_t begun = staged ? begin_at_stage(path) : 0;
+	uint32_t index = path->native.count - begin_at_stage(path);
 	/* groups whose evaluation frames lie beyond the end of the native path come first */
 	for (; groups_left > path->eval_count; groups_left--)
 		emit_python_group(path);
-	for (uint32_t index = path->native.count - begun; index-- > path->first_native;) {
+	while (index-- > path->first_native) {
 		emit_shadows_above(path, native[index].cfa);
 		if (is_in_runtime(path, index))
 			continue;
@@ -662,14 +666,12 @@ static void emit_path(struct path *path)
 			continue;
 		}
 		emit_level(path, index, pairs);
-		if (staged)
-			keep_stage(path, path->native.count - 1 - index);
+		keep_stage(path, index);
 	}
 	/* entered by a function that has returned, and still open */
 	while (path->next_shadow < path->shadows)
 		emit_shadow(path);
-	if (staged)
-		keep_stage_shadows(path);
+	keep_stage_shadows(path);
 	if (path->runtime)
 		emit_runtime(path);
 }
