@@ -162,8 +162,7 @@ static void emit(struct path *path, const struct sn_frame *frame)
 	uint32_t place = path->emitted++;
 	if (path->node == SN_NODE_NONE)
 		return;
-	if (place >= path->frames->memo_room &&
-	    !GROW(&path->frames->memo, &path->frames->memo_room, place + 1, place)) {
+	if (place >= path->frames->memo_room) {
 		path->node = sn_cct_child(&path->thread->cct, path->node, frame);
 		return;
 	}
@@ -213,17 +212,6 @@ static uint32_t __attribute__((noinline)) copied_prefix(struct path *path, uint3
 
 _Static_assert(SN_FRAME_KIND_COUNT <= 64, "a bit for each kind");
 
-struct prefix {
-	struct path *path;
-	uint32_t prefix, copy;
-};
-
-static void copy_prefix(void *argument)
-{
-	struct prefix *it = argument;
-	it->copy = copied_prefix(it->path, it->prefix);
-}
-
 /* A shadow of another thread, whose ids and nodes are not ours; on our own stack always, see
  * begin_below_work. */
 static void __attribute__((noinline))
@@ -238,24 +226,28 @@ emit_shadow_of_other(struct path *path, const struct sn_shadow *shadow)
 		emit(path, &frame);
 }
 
-static void __attribute__((noinline)) begin_at_copied_prefix(struct path *path, uint32_t prefix)
+/* From path->node, which is a shadow's prefix. */
+static void begin_at_copied_prefix(void *argument)
 {
-	struct prefix it = {.path = path, .prefix = prefix};
-	sn_on_own_stack(copy_prefix, &it);
-	path->node = it.copy;
+	struct path *path = argument;
+	path->node = copied_prefix(path, path->node);
+}
+
+static void __attribute__((noinline)) begin_at_prefix(struct path *path, uint32_t prefix)
+{
+	path->node = prefix;
+	if (!is_by_default(path))
+		sn_on_own_stack(begin_at_copied_prefix, path);
 }
 
 /* Of this thread. Its context is known for later where it is that of the user's sources. */
 static void emit_own_shadow(struct path *path, struct sn_shadow *shadow)
 {
-	bool by_default = is_by_default(path);
-	if (shadow->prefix != SN_NODE_NONE && by_default)
-		path->node = shadow->prefix;
-	else if (shadow->prefix != SN_NODE_NONE)
-		begin_at_copied_prefix(path, shadow->prefix);
+	if (shadow->prefix != SN_NODE_NONE)
+		begin_at_prefix(path, shadow->prefix);
 	if (is_wanted(path, shadow->frame.kind))
 		emit(path, &shadow->frame);
-	if (by_default)
+	if (is_by_default(path))
 		shadow->node = path->node;
 }
 
@@ -339,29 +331,45 @@ static void set_python(struct path *path, int count)
 		path->group_count++;
 }
 
-/* The Python frames of this thread, or where `origin` is given of the thread that it names, in
- * scratch->python, which grows until it holds them all; their number, or negative errno. */
-static inline __attribute__((always_inline)) int
-python_frames(struct sn_thread *thread, struct scratch *scratch, const struct sn_origin *origin)
+/* After a walk that gave so many frames: whether it is to be repeated, with more room. */
+static bool __attribute__((noinline)) is_cut(struct sn_thread *thread, int count)
 {
-	for (;;) {
-		uint32_t room = scratch->python_room;
-		int count = origin ? sn_python_walk_other(thread, origin->python, origin->self,
-							  scratch->python, room)
-				   : sn_python_walk(thread, scratch->python, room);
-		if (count < (int)room)
-			return count;
-		if (!GROW(&scratch->python, &scratch->python_room, room + 1, 0)) {
-			sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
-			return count;
-		}
-	}
+	struct scratch *scratch = thread->scratch;
+	if (count < (int)scratch->python_room)
+		return false;
+	bool grown = GROW(&scratch->python, &scratch->python_room, scratch->python_room + 1, 0);
+	if (!grown)
+		sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
+	return grown;
+}
+
+/* This thread's Python frames, in scratch->python, which grows until it holds them all; their number,
+ * or negative errno. */
+static inline int python_frames(struct sn_thread *thread, struct scratch *scratch)
+{
+	int count;
+	do
+		count = sn_python_walk(thread, scratch->python, scratch->python_room);
+	while (is_cut(thread, count));
+	return count;
+}
+
+/* The same of the thread that waits at `origin`, into this one's tree. */
+static int python_frames_of_other(struct sn_thread *thread, struct scratch *scratch,
+				  const struct sn_origin *origin)
+{
+	int count;
+	do
+		count = sn_python_walk_other(thread, origin->python, origin->self, scratch->python,
+					     scratch->python_room);
+	while (is_cut(thread, count));
+	return count;
 }
 
 int sn_callpath_python(struct sn_thread *thread, const struct sn_python_frame **frames)
 {
 	struct scratch *scratch = scratch_of(thread);
-	int count = scratch ? python_frames(thread, scratch, NULL) : -ENOMEM;
+	int count = scratch ? python_frames(thread, scratch) : -ENOMEM;
 	*frames = scratch ? scratch->python : NULL;
 	return count;
 }
@@ -371,7 +379,7 @@ static void walk_python(struct path *path, bool interrupted)
 	if (!(path->sources & SN_SOURCE_PYTHON))
 		return;
 	path->thread->interrupted = interrupted;
-	set_python(path, python_frames(path->thread, path->frames, NULL));
+	set_python(path, python_frames(path->thread, path->frames));
 	path->thread->interrupted = false;
 }
 
@@ -704,7 +712,7 @@ static void begin_below(struct path *path, const struct sn_work *work, uint32_t 
 	if (is_worker)
 		cut_runtime(&other, origin->work.origin);
 	if (path->sources & SN_SOURCE_PYTHON)
-		set_python(&other, python_frames(path->thread, path->frames, origin));
+		set_python(&other, python_frames_of_other(path->thread, path->frames, origin));
 	pair_groups(&other);
 	emit_path(&other);
 	path->node = other.node;
@@ -716,7 +724,7 @@ struct below {
 	const struct sn_work *work;
 };
 
-/* As many paths at a time as threads work for each other: too much for the program's stack. */
+/* As many paths at a time as threads work for each other: too much for the stack. */
 static void begin_below_work(void *argument)
 {
 	struct below *below = argument;
@@ -750,6 +758,13 @@ static bool place_work(struct path *path)
 	return false;
 }
 
+/* For the next path that is as long as this one. */
+static void __attribute__((noinline)) grow_memo(struct path *path)
+{
+	struct scratch *scratch = path->frames;
+	(void)GROW(&scratch->memo, &scratch->memo_room, path->emitted, scratch->memo_room);
+}
+
 uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources)
 {
 	struct scratch *scratch = scratch_of(thread);
@@ -774,5 +789,7 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 	walk_python(path, context != NULL);
 	pair_groups(path);
 	emit_path(path);
+	if (path->emitted > path->frames->memo_room)
+		grow_memo(path);
 	return path->node;
 }
