@@ -22,11 +22,11 @@
 #include <string.h>
 #include <time.h>
 
-#define ROUNDS 41
-#define DEPTH  32
+#define ROUNDS	    41
+#define DEPTH	    32
+#define FRAMES_MOST 1024
 
 static struct sn_unwinder unwinder;
-static struct sn_native_frame frames[SN_UNWIND_MAX];
 static uintptr_t stack_low, stack_high;
 static unsigned mismatches, unwinds;
 
@@ -42,19 +42,18 @@ static double now_ns(void)
 static unsigned by_walk(void)
 {
 	sn_unwind_set_reuse(false);
-	return sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX).count;
+	return sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL).count;
 }
 
 static unsigned by_reuse(void)
 {
 	sn_unwind_set_reuse(true);
-	return sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX).count;
+	return sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL).count;
 }
 
 static unsigned __attribute__((noinline)) one_way(void)
 {
-	unsigned count =
-	    sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX).count;
+	unsigned count = sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL).count;
 	__asm__ volatile("");
 	return count;
 }
@@ -75,11 +74,13 @@ static unsigned by_reuse_top(void)
 
 static unsigned by_compiling(void)
 {
-	unsigned count = by_reuse();
+	sn_unwind_set_reuse(true);
+	struct sn_unwind_result result =
+	    sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL);
 	bool lasting;
-	for (unsigned index = 0; index < count; index++)
-		sn_rule_compile(frames[index].pc - 1, &lasting);
-	return count;
+	for (unsigned index = 0; index < result.count; index++)
+		sn_rule_compile(result.frames[index].pc - 1, &lasting);
+	return result.count;
 }
 
 #ifdef SN_HAVE_LIBUNWIND
@@ -100,28 +101,28 @@ static unsigned by_unw_step(void)
 
 static unsigned by_unw_backtrace(void)
 {
-	static void *addresses[SN_UNWIND_MAX];
-	return (unsigned)unw_backtrace(addresses, SN_UNWIND_MAX);
+	static void *addresses[FRAMES_MOST];
+	return (unsigned)unw_backtrace(addresses, FRAMES_MOST);
 }
 #endif
 
 static unsigned by_backtrace(void)
 {
-	static void *addresses[SN_UNWIND_MAX];
+	static void *addresses[FRAMES_MOST];
 	/* libunwind has a function of this name as well */
 	static int (*real)(void **, int);
 	if (!real)
 		*(void **)&real = dlsym(dlopen("libc.so.6", RTLD_LAZY), "backtrace");
-	return (unsigned)real(addresses, SN_UNWIND_MAX);
+	return (unsigned)real(addresses, FRAMES_MOST);
 }
 
 /* Right only where all code keeps frame pointers; what it costs is the same where it is wrong. */
 static unsigned by_frame_pointer(void)
 {
-	static uintptr_t addresses[SN_UNWIND_MAX];
+	static uintptr_t addresses[FRAMES_MOST];
 	const uintptr_t *frame = __builtin_frame_address(0);
 	unsigned count = 0;
-	while (count < SN_UNWIND_MAX && (uintptr_t)frame > stack_low &&
+	while (count < FRAMES_MOST && (uintptr_t)frame > stack_low &&
 	       (uintptr_t)frame < stack_high - 16 && frame[1]) {
 		addresses[count++] = frame[1];
 		if (frame[0] <= (uintptr_t)frame)
@@ -169,7 +170,7 @@ static unsigned agreement(void)
 	sn_unwind_set_shadow(true);
 	for (unsigned index = 0; index < 20; index++, unwinds++) {
 		struct sn_unwind_result result =
-		    sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+		    sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL);
 		mismatches += result.mismatch || !result.complete;
 	}
 	sn_unwind_set_shadow(false);

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Prints the path of a Python with what PyPI has of a framework, for the tests: Debian's is years older, or missing.
-# Usage: tests/python_env.sh torch|jax [VERSION]. It is installed once, under ~/.cache/sonde-test (SONDE_TEST_CACHE).
+# Usage: tests/python_env.sh torch|jax|sycl [VERSION]. It is installed once, under ~/.cache/sonde-test (SONDE_TEST_CACHE).
 # PyTorch takes 5 GB and some two minutes, since its wheel wants the CUDA libraries also where there is no GPU; JAX
-# 0.6 GB and half a minute. TensorFlow would take 2 GB more and is tested only where SONDE_XLA_PYTHONS names a Python
-# that has it. Status 77, with the reason on stderr, where it cannot be had.
+# 0.6 GB and half a minute; sycl, Intel's OpenCL for processors, a current OpenCL loader and SYCL with its compiler as a
+# library, 1.7 GB. TensorFlow would take 2 GB more and is tested only where SONDE_XLA_PYTHONS names a Python that has it.
+# Status 77, with the reason on stderr, where it cannot be had.
 set -u
 framework=${1:-}
 case $framework in
@@ -14,7 +15,11 @@ torch)
 jax)
 	name=JAX version=${2:-${SONDE_JAX_VERSION:-0.10.2}} python=${SONDE_XLA_BASE:-python3}
 	packages="jax==$version" room_gib=2 seconds=${SONDE_JAX_TIMEOUT:-300} ;;
-*) echo "usage: tests/python_env.sh torch|jax [VERSION]" >&2; exit 129 ;;
+sycl)
+	name=SYCL version=${2:-${SONDE_SYCL_VERSION:-2026.2.0}} python=${SONDE_SYCL_BASE:-python3}
+	packages="intel-opencl-rt==$version intel-sycl-rt==$version" room_gib=4 seconds=${SONDE_SYCL_TIMEOUT:-300}
+	proof="import ctypes, sys; ctypes.CDLL(sys.prefix + '/lib/libsycl.so')" ;;
+*) echo "usage: tests/python_env.sh torch|jax|sycl [VERSION]" >&2; exit 129 ;;
 esac
 cache=${SONDE_TEST_CACHE:-$HOME/.cache/sonde-test}
 folder=$cache/$framework-$version
@@ -36,6 +41,6 @@ rm -rf "$folder"
 # shellcheck disable=SC2086
 timeout "$seconds" "$folder/bin/pip" install -q --no-cache-dir --disable-pip-version-check $packages >>"$log" 2>&1 ||
 	{ rm -rf "$folder"; unavailable "$(tail -1 "$log")"; }
-"$folder/bin/python3" -c "import $framework" >>"$log" 2>&1 || unavailable "$(tail -1 "$log")"
+"$folder/bin/python3" -c "${proof:-import $framework}" >>"$log" 2>&1 || unavailable "$(tail -1 "$log")"
 touch "$folder/complete"
 echo "$folder/bin/python3"

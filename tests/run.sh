@@ -142,6 +142,11 @@ if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_JAX:-}" ]; } && wanted cli; then
 	jax=$(tests/python_env.sh jax) && export SONDE_XLA_PYTHONS=$jax${SONDE_XLA_PYTHONS:+:$SONDE_XLA_PYTHONS}
 fi
 
+# And Intel's SYCL and OpenCL for processors.
+if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_SYCL:-}" ]; } && wanted cli; then
+	sycl=$(tests/python_env.sh sycl) && export SONDE_SYCL_PYTHONS=$sycl${SONDE_SYCL_PYTHONS:+:$SONDE_SYCL_PYTHONS}
+fi
+
 # The same for what GPU binaries are compared with.
 if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_GPU_TOOLS:-}" ]; } && wanted cli; then
 	gpu_tools=$(tests/gpu_tools.sh) && export SONDE_GPU_TOOLS=$gpu_tools${SONDE_GPU_TOOLS:+:$SONDE_GPU_TOOLS}

@@ -109,7 +109,7 @@ def records(layout: str, data: bytes) -> Iterator[tuple]:
 def read_thread(found: dict, index: int, metrics: list[str], modules: list[str]) -> list[Context]:
     names = strings(found[2, index])
     codes = [(names[file], names[name]) for file, name, _, _ in records("<4I", found.get((7, index), b""))]
-    paths: list[list[Frame]] = []
+    nodes: list[tuple[int, Frame]] = []
     for parent, _, kind, flags, _, ident, value in records("<IIBBHIQ", found[8, index]):
         frame = Frame(KINDS[kind], "", value, flags=flags)
         if frame.kind == "native":
@@ -118,10 +118,18 @@ def read_thread(found: dict, index: int, metrics: list[str], modules: list[str])
             frame.file, frame.name = codes[ident]
         elif frame.kind != "thread":
             frame.name = names[ident]
-        paths.append((paths[parent] if paths else []) + [frame])
+        nodes.append((parent, frame))
+
+    def path_of(node: int) -> list[Frame]:
+        path = [nodes[node][1]]
+        while node:
+            node = nodes[node][0]
+            path.append(nodes[node][1])
+        return path[::-1]
+
     contexts: dict[int, Context] = {}
     for node, metric, count, total, least, most, _ in records("<IIQQQQd", found.get((9, index), b"")):
-        context = contexts.setdefault(node, Context(paths[node], {}))
+        context = contexts[node] = contexts.get(node) or Context(path_of(node), {})
         context.values[metrics[metric]] = Value(count, total, least, most)
     return list(contexts.values())
 

@@ -19,12 +19,14 @@
 #include "callpath.h"
 #include "cct_copy.h"
 
+#include <errno.h>
 #include <string.h>
 
-#define PYTHON_MAX 1024u
-
-/* Frames of one path whose contexts are remembered by their place in it. */
-#define MEMO_MAX 256u
+/* Buffers double where a path is longer: these many Python frames, and frames of a path whose contexts
+ * are remembered by their place in it. */
+#define PYTHON_FIRST SN_CALLPATH_FRAMES
+#define MEMO_FIRST   256u
+#define ROOM_MOST    (1u << 22)
 
 /* Where the frames below another thread's path have theirs, so that they do not displace its. */
 #define MEMO_OF_WORK 128u
@@ -36,6 +38,26 @@ struct memo {
 	uint32_t parent, node;
 };
 
+/* After a native frame of the thread's path was emitted, which had no Python frame and no work in it:
+ * a path with the same native frames up to there, and the same shadows, goes on from here. */
+struct stage {
+	uint32_t node, emitted, shadows;
+};
+
+/* A shadow as it was when it was emitted: its context tells all but where it lies. */
+struct stage_shadow {
+	uintptr_t stack;
+	uint32_t node;
+};
+
+/* By native frame, outermost first. */
+struct stages {
+	uint32_t count, room;
+	unsigned sources;
+	struct stage *at;
+	struct stage_shadow shadows[SN_SHADOW_DEPTH];
+};
+
 struct scratch;
 
 struct path {
@@ -43,7 +65,7 @@ struct path {
 	const struct sn_thread *walked; /* whose path it is */
 	unsigned sources;
 	struct scratch *frames;
-	struct sn_native_frame *native_frames;
+	const struct sn_native_frame *native_frames; /* native.frames */
 	uint32_t node;
 	uint32_t emitted; /* frames so far: the place of the next in the memo */
 	uint32_t shadows, next_shadow;
@@ -54,7 +76,7 @@ struct path {
 	uint32_t unpaired_evals; /* outermost evaluation frames without a group */
 	uint32_t last_eval;	 /* index of the innermost paired evaluation frame */
 	uint32_t outer_start;	 /* native frames from here outwards only start the interpreter */
-	bool native_emitted;
+	bool native_emitted, staged;
 	/* work that the walked thread started: its next start, and that whose runtime frames are
 	 * being passed, from `runtime_from` inwards */
 	uint32_t origin_count, next_origin, runtime_from;
@@ -62,28 +84,49 @@ struct path {
 };
 
 struct scratch {
-	struct memo memo[MEMO_MAX];
-	struct sn_native_frame native[SN_UNWIND_MAX];
-	struct sn_native_frame native_of_other[SN_UNWIND_MAX];
-	struct sn_python_frame python[PYTHON_MAX];
-	uint32_t copied[SN_COPY_NODES];
+	struct memo *memo;
+	struct sn_python_frame *python;
+	uint32_t memo_room, python_room;
+	struct stages stages;
+	struct sn_unwinder of_others; /* for paths of other threads, so that ours is still known */
+	struct sn_copy_room copied;
 	struct path path; /* of the call path under way */
 };
 
-static struct scratch *scratch_of(struct sn_thread *thread)
+/* Room for `wanted` elements at least, where the first `kept` stay. False without memory: then all is
+ * as before. */
+static bool __attribute__((noinline))
+grow(void **array, uint32_t *room, size_t element_bytes, uint32_t wanted, uint32_t kept)
 {
-	if (!thread->scratch)
-		thread->scratch = sn_pages_map(sizeof(struct scratch));
-	return thread->scratch;
+	uint32_t larger = *room ? *room : wanted;
+	while (larger < wanted && larger < ROOM_MOST)
+		larger *= 2;
+	void *pages = larger < wanted ? NULL : sn_pages_map(larger * element_bytes);
+	if (!pages)
+		return false;
+	if (kept)
+		memcpy(pages, *array, kept * element_bytes);
+	sn_pages_unmap(*array, *room * element_bytes);
+	*array = pages;
+	*room = larger;
+	return true;
 }
 
-_Static_assert(PYTHON_MAX >= SN_CALLPATH_FRAMES && SN_UNWIND_MAX >= SN_CALLPATH_FRAMES,
-	       "room for whoever asks");
+#define GROW(array, room, wanted, kept)                                                            \
+	((wanted) <= *(room) || grow((void **)(array), room, sizeof(**(array)), wanted, kept))
 
-struct sn_native_frame *sn_callpath_native_frames(struct sn_thread *thread)
+static struct scratch *scratch_of(struct sn_thread *thread)
 {
-	struct scratch *scratch = scratch_of(thread);
-	return scratch ? scratch->native : NULL;
+	if (thread->scratch)
+		return thread->scratch;
+	struct scratch *scratch = sn_pages_map(sizeof(*scratch));
+	if (!scratch)
+		return NULL;
+	thread->scratch = scratch;
+	if (!GROW(&scratch->memo, &scratch->memo_room, MEMO_FIRST, 0) ||
+	    !GROW(&scratch->python, &scratch->python_room, PYTHON_FIRST, 0))
+		sn_callpath_release(thread);
+	return thread->scratch;
 }
 
 struct sn_python_frame *sn_callpath_python_frames(struct sn_thread *thread)
@@ -94,7 +137,15 @@ struct sn_python_frame *sn_callpath_python_frames(struct sn_thread *thread)
 
 void sn_callpath_release(struct sn_thread *thread)
 {
-	sn_pages_unmap(thread->scratch, sizeof(struct scratch));
+	struct scratch *scratch = thread->scratch;
+	if (!scratch)
+		return;
+	sn_pages_unmap(scratch->memo, scratch->memo_room * sizeof(*scratch->memo));
+	sn_pages_unmap(scratch->python, scratch->python_room * sizeof(*scratch->python));
+	sn_pages_unmap(scratch->stages.at, scratch->stages.room * sizeof(*scratch->stages.at));
+	sn_copy_room_release(&scratch->copied);
+	sn_unwinder_release(&scratch->of_others);
+	sn_pages_unmap(scratch, sizeof(*scratch));
 	thread->scratch = NULL;
 }
 
@@ -111,7 +162,7 @@ static void emit(struct path *path, const struct sn_frame *frame)
 	uint32_t place = path->emitted++;
 	if (path->node == SN_NODE_NONE)
 		return;
-	if (place >= MEMO_MAX) {
+	if (place >= path->frames->memo_room) {
 		path->node = sn_cct_child(&path->thread->cct, path->node, frame);
 		return;
 	}
@@ -127,11 +178,16 @@ static void emit(struct path *path, const struct sn_frame *frame)
 /* ---- shadow frames ---- */
 
 /* Calls of a device's interface are always part of a path: what the device did hangs below them. */
-static bool is_wanted(const struct path *path, const struct sn_shadow *shadow)
+static bool is_wanted(const struct path *path, uint8_t kind)
 {
-	switch (shadow->frame.kind) {
+	switch (kind) {
 	case SN_FRAME_GPU_API:
+	case SN_FRAME_IDLE:
 		return true;
+	case SN_FRAME_NATIVE:
+		return path->sources & SN_SOURCE_NATIVE;
+	case SN_FRAME_PYTHON:
+		return path->sources & SN_SOURCE_PYTHON;
 	case SN_FRAME_REGION:
 		return path->sources & SN_SOURCE_REGION;
 	default:
@@ -139,8 +195,25 @@ static bool is_wanted(const struct path *path, const struct sn_shadow *shadow)
 	}
 }
 
-/* The same for a shadow of another thread, whose ids and nodes are not ours; on our own stack
- * always, see begin_below_work. */
+static bool is_by_default(const struct path *path)
+{
+	return path->sources == sn_config.sources;
+}
+
+/* A path that was made of what the user chose, made of what this one is made of. */
+static uint32_t __attribute__((noinline)) copied_prefix(struct path *path, uint32_t prefix)
+{
+	uint64_t kinds = 0;
+	for (uint8_t kind = 0; kind < SN_FRAME_KIND_COUNT; kind++)
+		kinds |= (uint64_t)(is_by_default(path) || is_wanted(path, kind)) << kind;
+	return sn_cct_copy_path(&path->thread->cct, &path->walked->cct, prefix, kinds,
+				&path->frames->copied);
+}
+
+_Static_assert(SN_FRAME_KIND_COUNT <= 64, "a bit for each kind");
+
+/* A shadow of another thread, whose ids and nodes are not ours; on our own stack always, see
+ * begin_below_work. */
 static void __attribute__((noinline))
 emit_shadow_of_other(struct path *path, const struct sn_shadow *shadow)
 {
@@ -148,22 +221,43 @@ emit_shadow_of_other(struct path *path, const struct sn_shadow *shadow)
 	const struct sn_cct *from = &path->walked->cct;
 	struct sn_frame frame = shadow->frame;
 	if (shadow->prefix != SN_NODE_NONE)
-		path->node = sn_cct_copy_path(to, from, shadow->prefix, path->frames->copied);
-	if (is_wanted(path, shadow) && sn_cct_copy_frame(to, from, &frame))
+		path->node = copied_prefix(path, shadow->prefix);
+	if (is_wanted(path, frame.kind) && sn_cct_copy_frame(to, from, &frame))
 		emit(path, &frame);
+}
+
+/* From path->node, which is a shadow's prefix. */
+static void begin_at_copied_prefix(void *argument)
+{
+	struct path *path = argument;
+	path->node = copied_prefix(path, path->node);
+}
+
+static void __attribute__((noinline)) begin_at_prefix(struct path *path, uint32_t prefix)
+{
+	path->node = prefix;
+	if (!is_by_default(path))
+		sn_on_own_stack(begin_at_copied_prefix, path);
+}
+
+/* Of this thread. Its context is known for later where it is that of the user's sources. */
+static void emit_own_shadow(struct path *path, struct sn_shadow *shadow)
+{
+	if (shadow->prefix != SN_NODE_NONE)
+		begin_at_prefix(path, shadow->prefix);
+	if (is_wanted(path, shadow->frame.kind))
+		emit(path, &shadow->frame);
+	if (is_by_default(path))
+		shadow->node = path->node;
 }
 
 static void emit_shadow(struct path *path)
 {
 	uint32_t index = path->next_shadow++;
-	if (path->walked != path->thread)
-		return emit_shadow_of_other(path, &path->walked->shadows[index]);
-	struct sn_shadow *shadow = &path->thread->shadows[index];
-	if (shadow->prefix != SN_NODE_NONE)
-		path->node = shadow->prefix;
-	if (is_wanted(path, shadow))
-		emit(path, &shadow->frame);
-	shadow->node = path->node;
+	if (path->walked == path->thread)
+		emit_own_shadow(path, &path->thread->shadows[index]);
+	else
+		emit_shadow_of_other(path, &path->walked->shadows[index]);
 }
 
 static void emit_shadows_above(struct path *path, uintptr_t cfa)
@@ -237,12 +331,55 @@ static void set_python(struct path *path, int count)
 		path->group_count++;
 }
 
+/* After a walk that gave so many frames: whether it is to be repeated, with more room. */
+static bool __attribute__((noinline)) is_cut(struct sn_thread *thread, int count)
+{
+	struct scratch *scratch = thread->scratch;
+	if (count < (int)scratch->python_room)
+		return false;
+	bool grown = GROW(&scratch->python, &scratch->python_room, scratch->python_room + 1, 0);
+	if (!grown)
+		sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
+	return grown;
+}
+
+/* This thread's Python frames, in scratch->python, which grows until it holds them all; their number,
+ * or negative errno. */
+static inline int python_frames(struct sn_thread *thread, struct scratch *scratch)
+{
+	int count;
+	do
+		count = sn_python_walk(thread, scratch->python, scratch->python_room);
+	while (is_cut(thread, count));
+	return count;
+}
+
+/* The same of the thread that waits at `origin`, into this one's tree. */
+static int python_frames_of_other(struct sn_thread *thread, struct scratch *scratch,
+				  const struct sn_origin *origin)
+{
+	int count;
+	do
+		count = sn_python_walk_other(thread, origin->python, origin->self, scratch->python,
+					     scratch->python_room);
+	while (is_cut(thread, count));
+	return count;
+}
+
+int sn_callpath_python(struct sn_thread *thread, const struct sn_python_frame **frames)
+{
+	struct scratch *scratch = scratch_of(thread);
+	int count = scratch ? python_frames(thread, scratch) : -ENOMEM;
+	*frames = scratch ? scratch->python : NULL;
+	return count;
+}
+
 static void walk_python(struct path *path, bool interrupted)
 {
 	if (!(path->sources & SN_SOURCE_PYTHON))
 		return;
 	path->thread->interrupted = interrupted;
-	set_python(path, sn_python_walk(path->thread, path->frames->python, PYTHON_MAX));
+	set_python(path, python_frames(path->thread, path->frames));
 	path->thread->interrupted = false;
 }
 
@@ -251,24 +388,33 @@ static void walk_python(struct path *path, bool interrupted)
 static void count_drops(const struct path *path)
 {
 	struct sn_thread *thread = path->thread;
-	if (!path->native.complete)
+	if (path->native.too_deep)
+		sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
+	else if (!path->native.complete)
 		sn_drop(thread, SN_DROP_UNWIND_TRUNCATED, 1);
 	if (path->native.scanned)
 		sn_drop(thread, SN_DROP_UNWIND_SCANNED, 1);
 	if (path->native.mismatch)
 		sn_drop(thread, SN_DROP_UNWIND_MISMATCH, 1);
-	if (path->native.too_deep)
-		sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
+}
+
+/* Of the path before, what this one does not have. */
+static void forget_stages(struct path *path)
+{
+	struct stages *stages = &path->frames->stages;
+	if (path->native.is_kept && stages->count > path->native.repeated)
+		stages->count = path->native.repeated;
 }
 
 static void walk_native(struct path *path, const ucontext_t *context)
 {
 	struct sn_thread *thread = path->thread;
-	struct sn_native_frame *frames = path->native_frames;
 	path->native = context ? sn_unwind(&thread->unwinder, context, thread->stack_low,
-					   thread->stack_high, frames, SN_UNWIND_MAX)
+					   thread->stack_high, SN_UNWIND_ALL)
 			       : sn_unwind_here(&thread->unwinder, thread->stack_low,
-						thread->stack_high, frames, SN_UNWIND_MAX);
+						thread->stack_high, SN_UNWIND_ALL);
+	const struct sn_native_frame *frames = path->native_frames = path->native.frames;
+	forget_stages(path);
 	if (!context)
 		while (path->first_native < path->native.count &&
 		       (frames[path->first_native].cfa <= thread->hidden_stack ||
@@ -423,39 +569,117 @@ static void emit_runtime(struct path *path)
 			emit_native(path, &path->native_frames[index]);
 }
 
+/* ---- what the path before has of this one ---- */
+
+/* Whether native frames and shadows alone decide what is emitted. */
+static bool is_staged(const struct path *path)
+{
+	return path->native.is_kept && path->walked == path->thread && !path->python_count &&
+	       !path->origin_count && !path->thread->work.origin;
+}
+
+static bool has_shadows(const struct path *path, const struct stage *stage, uintptr_t cfa)
+{
+	const struct sn_shadow *shadows = path->thread->shadows;
+	const struct stages *stages = &path->frames->stages;
+	if (stage->shadows > path->shadows ||
+	    (stage->shadows < path->shadows && cfa <= shadows[stage->shadows].stack))
+		return false;
+	for (uint32_t index = 0; index < stage->shadows; index++)
+		if (shadows[index].stack != stages->shadows[index].stack ||
+		    shadows[index].node != stages->shadows[index].node ||
+		    shadows[index].node == SN_NODE_NONE)
+			return false;
+	return true;
+}
+
+/* Goes on behind the native frames of the path before; how many these are. */
+static uint32_t __attribute__((noinline)) begin_at_stage(struct path *path)
+{
+	struct stages *stages = &path->frames->stages;
+	uint32_t count = path->native.repeated, most = path->native.count - path->first_native;
+	path->staged = is_staged(path);
+	if (!path->staged)
+		return 0;
+	count = count < stages->count ? count : stages->count;
+	count = count < most ? count : most;
+	if (stages->sources != path->sources)
+		count = 0;
+	stages->sources = path->sources;
+	stages->count = 0;
+	if (!count)
+		return 0;
+	const struct stage *stage = &stages->at[count - 1];
+	if (!has_shadows(path, stage, path->native_frames[path->native.count - count].cfa))
+		return 0;
+	stages->count = count;
+	path->node = stage->node;
+	path->emitted = stage->emitted;
+	path->next_shadow = stage->shadows;
+	path->native_emitted = true;
+	return count;
+}
+
+/* Native frame `index`, counted from the innermost, has been emitted. */
+static void __attribute__((noinline)) keep_stage(struct path *path, uint32_t index)
+{
+	struct stages *stages = &path->frames->stages;
+	uint32_t place = path->native.count - 1 - index;
+	if (!path->staged || place != stages->count || path->node == SN_NODE_NONE ||
+	    !GROW(&stages->at, &stages->room, place + 1, place))
+		return;
+	stages->at[place] = (struct stage){path->node, path->emitted, path->next_shadow};
+	stages->count = place + 1;
+}
+
+static void __attribute__((noinline)) keep_stage_shadows(struct path *path)
+{
+	for (uint32_t index = 0; path->staged && index < path->shadows; index++)
+		path->frames->stages.shadows[index] = (struct stage_shadow){
+		    path->thread->shadows[index].stack, path->thread->shadows[index].node};
+}
+
+/* ---- the whole ---- */
+
+/* A native frame that stands for itself, unless it is the interpreter's and Python frames stand for it.
+ */
+static void emit_level(struct path *path, uint32_t index, bool pairs)
+{
+	const struct sn_native_frame *native = &path->native_frames[index];
+	if (!(path->sources & SN_SOURCE_NATIVE))
+		emit_operator(path, native->pc);
+	else if (!pairs || (index < path->outer_start &&
+			    (index <= path->last_eval || !sn_python_is_interpreter(native->pc))))
+		emit_native(path, native);
+}
+
 static void emit_path(struct path *path)
 {
 	const struct sn_native_frame *native = path->native_frames;
 	bool pairs = path->eval_count && path->group_count;
 	uint32_t evals_seen = 0;
 	uint32_t groups_left = path->group_count;
+	uint32_t index = path->native.count - begin_at_stage(path);
 	/* groups whose evaluation frames lie beyond the end of the native path come first */
 	for (; groups_left > path->eval_count; groups_left--)
 		emit_python_group(path);
-	for (uint32_t index = path->native.count; index-- > path->first_native;) {
+	while (index-- > path->first_native) {
 		emit_shadows_above(path, native[index].cfa);
 		if (is_in_runtime(path, index))
 			continue;
-		if (pairs && sn_python_is_eval(native[index].pc)) {
-			if (++evals_seen > path->unpaired_evals && groups_left) {
-				emit_python_group(path);
-				groups_left--;
-				continue;
-			}
-		}
-		if (!(path->sources & SN_SOURCE_NATIVE)) {
-			emit_operator(path, native[index].pc);
+		if (pairs && sn_python_is_eval(native[index].pc) &&
+		    ++evals_seen > path->unpaired_evals && groups_left) {
+			emit_python_group(path);
+			groups_left--;
 			continue;
 		}
-		if (pairs &&
-		    (index >= path->outer_start ||
-		     (index > path->last_eval && sn_python_is_interpreter(native[index].pc))))
-			continue;
-		emit_native(path, &native[index]);
+		emit_level(path, index, pairs);
+		keep_stage(path, index);
 	}
 	/* entered by a function that has returned, and still open */
 	while (path->next_shadow < path->shadows)
 		emit_shadow(path);
+	keep_stage_shadows(path);
 	if (path->runtime)
 		emit_runtime(path);
 }
@@ -471,7 +695,6 @@ static void begin_below(struct path *path, const struct sn_work *work, uint32_t 
 			     .walked = origin->thread,
 			     .sources = path->sources,
 			     .frames = path->frames,
-			     .native_frames = path->frames->native_of_other,
 			     .node = SN_NODE_ROOT,
 			     .shadows = origin->shadow_depth,
 			     .origin_count = (uint32_t)(origin - origin->thread->origins)};
@@ -482,15 +705,14 @@ static void begin_below(struct path *path, const struct sn_work *work, uint32_t 
 		begin_below(&other, &origin->work, levels - 1);
 	other.native.complete = true;
 	if ((path->sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR)) || other.shadows) {
-		other.native = sn_unwind_origin(&path->thread->unwinder, origin,
-						other.native_frames, SN_UNWIND_MAX);
+		other.native = sn_unwind_origin(&path->frames->of_others, origin);
+		other.native_frames = other.native.frames;
 		count_drops(&other);
 	}
 	if (is_worker)
 		cut_runtime(&other, origin->work.origin);
 	if (path->sources & SN_SOURCE_PYTHON)
-		set_python(&other, sn_python_walk_other(path->thread, origin->python, origin->self,
-							path->frames->python, PYTHON_MAX));
+		set_python(&other, python_frames_of_other(path->thread, path->frames, origin));
 	pair_groups(&other);
 	emit_path(&other);
 	path->node = other.node;
@@ -502,7 +724,7 @@ struct below {
 	const struct sn_work *work;
 };
 
-/* As many paths at a time as threads work for each other: too much for the program's stack. */
+/* As many paths at a time as threads work for each other: too much for the stack. */
 static void begin_below_work(void *argument)
 {
 	struct below *below = argument;
@@ -515,7 +737,7 @@ static bool place_work(struct path *path)
 {
 	struct sn_work *work = &path->thread->work;
 	uint32_t whole = path->native.count;
-	bool by_default = path->sources == sn_config.sources;
+	bool by_default = is_by_default(path);
 	cut_runtime(path, work->origin);
 	if (path->native.count == path->first_native) {
 		emit_idle(path);
@@ -536,6 +758,13 @@ static bool place_work(struct path *path)
 	return false;
 }
 
+/* For the next path that is as long as this one. */
+static void __attribute__((noinline)) grow_memo(struct path *path)
+{
+	struct scratch *scratch = path->frames;
+	(void)GROW(&scratch->memo, &scratch->memo_room, path->emitted, scratch->memo_room);
+}
+
 uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources)
 {
 	struct scratch *scratch = scratch_of(thread);
@@ -547,7 +776,6 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 			      .walked = thread,
 			      .sources = sources ? sources : sn_config.sources,
 			      .frames = scratch,
-			      .native_frames = scratch->native,
 			      .node = SN_NODE_ROOT,
 			      .native.complete = true,
 			      .origin_count = thread->origin_depth};
@@ -561,5 +789,7 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 	walk_python(path, context != NULL);
 	pair_groups(path);
 	emit_path(path);
+	if (path->emitted > path->frames->memo_room)
+		grow_memo(path);
 	return path->node;
 }

@@ -9,12 +9,12 @@
 
 #include "thread.h"
 
-/* Room for the frames of one walk, for hooks that walk by themselves: the program's stack may be
- * small. NULL without memory. Void once this thread's call path is asked for. Between sn_enter and
- * sn_leave. */
+/* Room for the frames of a walk, for hooks that walk by themselves: the program's stack may be small.
+ * NULL without memory. Void once this thread's call path is asked for. Between sn_enter and sn_leave. */
 #define SN_CALLPATH_FRAMES 1024u
-struct sn_native_frame *sn_callpath_native_frames(struct sn_thread *thread);
 struct sn_python_frame *sn_callpath_python_frames(struct sn_thread *thread);
+/* All of this thread's Python frames, as sn_python_walk gives them, and as long valid. */
+int sn_callpath_python(struct sn_thread *thread, const struct sn_python_frame **frames);
 
 /* True where `pc` lies in libsonde.so itself. MT: yes. */
 bool sn_module_is_own(uintptr_t pc);

@@ -36,20 +36,52 @@ bool sn_cct_copy_frame(struct sn_cct *to, const struct sn_cct *from, struct sn_f
 	}
 }
 
-uint32_t sn_cct_copy_path(struct sn_cct *to, const struct sn_cct *from, uint32_t node,
-			  uint32_t storage[SN_COPY_NODES])
+/* The number of frames above `node`, itself included; UINT32_MAX where it is none of the tree. */
+static uint32_t depth_of(const struct sn_cct *cct, uint32_t node)
 {
 	uint32_t depth = 0;
 	for (; node != SN_NODE_ROOT; depth++) {
-		if (depth == SN_COPY_NODES || node >= sn_array_count(&from->nodes))
-			return SN_NODE_NONE;
-		storage[depth] = node;
+		if (node >= sn_array_count(&cct->nodes))
+			return UINT32_MAX;
+		node = ((const struct sn_cct_node *)sn_array_at(&cct->nodes, node))->record.parent;
+	}
+	return depth;
+}
+
+void sn_copy_room_release(struct sn_copy_room *room)
+{
+	sn_pages_unmap(room->nodes, room->room * sizeof(*room->nodes));
+	*room = (struct sn_copy_room){0};
+}
+
+static bool make_room(struct sn_copy_room *room, uint32_t wanted)
+{
+	uint32_t larger = room->room ? room->room : 1024;
+	if (wanted <= room->room)
+		return true;
+	while (larger < wanted)
+		larger *= 2;
+	sn_copy_room_release(room);
+	room->nodes = sn_pages_map(larger * sizeof(*room->nodes));
+	room->room = room->nodes ? larger : 0;
+	return room->nodes;
+}
+
+uint32_t sn_cct_copy_path(struct sn_cct *to, const struct sn_cct *from, uint32_t node,
+			  uint64_t kinds, struct sn_copy_room *room)
+{
+	uint32_t depth = depth_of(from, node), copy = SN_NODE_ROOT;
+	if (depth > UINT32_MAX / 2 || !make_room(room, depth))
+		return SN_NODE_NONE;
+	for (uint32_t place = 0; node != SN_NODE_ROOT; place++) {
+		room->nodes[place] = node;
 		node = ((const struct sn_cct_node *)sn_array_at(&from->nodes, node))->record.parent;
 	}
-	uint32_t copy = SN_NODE_ROOT;
 	while (depth-- && copy != SN_NODE_NONE) {
-		const struct sn_cct_node *source = sn_array_at(&from->nodes, storage[depth]);
+		const struct sn_cct_node *source = sn_array_at(&from->nodes, room->nodes[depth]);
 		struct sn_frame frame = source->record.frame;
+		if (!(kinds >> frame.kind & 1))
+			continue;
 		if (!sn_cct_copy_frame(to, from, &frame))
 			return SN_NODE_NONE;
 		copy = sn_cct_child(to, copy, &frame);

@@ -10,14 +10,20 @@
 
 #include "cct.h"
 
-#define SN_COPY_NODES 2048u
+/* For the work; grows with the longest path. Zeroed at first. */
+struct sn_copy_room {
+	uint32_t *nodes;
+	uint32_t room;
+};
+void sn_copy_room_release(struct sn_copy_room *room);
 
 /* Turns the ids in a frame of `from` into those of `to`. False without memory or for a bad id. */
 bool sn_cct_copy_frame(struct sn_cct *to, const struct sn_cct *from, struct sn_frame *frame);
 
-/* The path to `node` of `from`, in `to`; SN_NODE_NONE where it cannot be made. `storage` is for the
- * work. */
+/* The path to `node` of `from`, in `to`, without the frames whose kind's bit is not in `kinds`. Both
+ * may be one tree. SN_NODE_NONE where it cannot be made. */
+#define SN_COPY_ALL UINT64_MAX
 uint32_t sn_cct_copy_path(struct sn_cct *to, const struct sn_cct *from, uint32_t node,
-			  uint32_t storage[SN_COPY_NODES]);
+			  uint64_t kinds, struct sn_copy_room *room);
 
 #endif

@@ -57,9 +57,8 @@ struct place {
 
 static struct place python_place(struct sn_thread *thread)
 {
-	struct sn_python_frame *frames = sn_callpath_python_frames(thread);
-	int count = frames ? sn_python_walk(thread, frames, SN_CALLPATH_FRAMES) : 0;
-	int helpers = 0;
+	const struct sn_python_frame *frames;
+	int count = sn_callpath_python(thread, &frames), helpers = 0;
 	while (helpers < count && frames[helpers].code != SN_ID_NONE &&
 	       is_helper(&thread->cct, frames[helpers].code))
 		helpers++;
@@ -74,15 +73,12 @@ static struct place python_place(struct sn_thread *thread)
  */
 static bool called_by_binding(struct sn_thread *thread)
 {
-	struct sn_native_frame *frames = sn_callpath_native_frames(thread);
-	struct sn_unwind_result path = {0};
-	if (frames)
-		path = sn_unwind_here(&thread->unwinder, thread->stack_low, thread->stack_high,
-				      frames, WALK_MAX);
+	struct sn_unwind_result path =
+	    sn_unwind_here(&thread->unwinder, thread->stack_low, thread->stack_high, WALK_MAX);
 	uint32_t own = sn_module_find((uintptr_t)called_by_binding);
 	uint32_t last = own, changes = 0, others = 0;
 	for (uint32_t index = 0; index < path.count; index++) {
-		const struct sn_native_frame *frame = &frames[index];
+		const struct sn_native_frame *frame = &path.frames[index];
 		if (sn_python_is_eval(frame->pc))
 			return true;
 		if (frame->module == own || sn_python_is_interpreter(frame->pc))

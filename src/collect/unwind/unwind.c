@@ -14,6 +14,7 @@
 #include "module_list.h"
 #include "collect/core/arena.h"
 #include "origin.h"
+#include "path_store.h"
 #include "rule.h"
 #include "step.h"
 
@@ -33,35 +34,26 @@ struct cached_rule {
 	struct cached_rule *caller;
 };
 
-/* How a frame of the walk under way was left; its pc, CFA, module and flags are in the caller's
- * array. */
-struct walked {
-	uintptr_t fp;
-	uint64_t rule; /* as applied: a guess by frame pointer is noted as the rule it amounts to */
-};
+/* Steps that lead to no higher address: to another stack, or round in circles. */
+#define JUMPS_MOST 1024u
 
-/* A word of the stack that the previous path was computed from. */
-struct input {
-	uintptr_t slot, word;
+/* Where one of these led, kept for twice as many as the one before (Brent, "An improved Monte Carlo
+ * factorization algorithm", 1980): a walk that comes there again goes round for ever. */
+struct ring {
+	uintptr_t pc, sp, fp;
+	uint32_t change;
 };
-
-/* A frame of the previous path, besides what is in state.path. */
-struct known {
-	uintptr_t sp, fp;
-	uintptr_t lowest;    /* slot among the inputs of this frame and those further out */
-	uint32_t inputs_end; /* inputs[0..inputs_end) are those of this frame and all further out */
-	bool fp_matters;     /* this frame or one further out is computed from fp */
-	bool repeatable;     /* this frame and all further out depend on the inputs alone */
-};
-
-#define INPUTS_A_FRAME 3u
 
 /* One unwind under way. In the thread's state, for there may be little of a stack. */
 struct walk {
 	struct state *state;
 	struct sn_stack stack;
-	struct sn_native_frame *frames;
-	uint32_t count, max;
+	struct sn_native_frame *frames; /* store.fresh */
+	uint32_t count;			/* of frames, there or in store.path */
+	uint32_t room;			/* no more than these now, */
+	uint32_t max;			/* and than these at all */
+	uint32_t jumps;
+	struct ring ring;
 	uintptr_t pc, sp, fp;	    /* of the frame that comes next */
 	uint32_t flags;		    /* of it */
 	struct cached_rule *callee; /* rule of the frame before, to learn where this one's is */
@@ -88,17 +80,13 @@ struct state {
 	struct walk walk;
 	struct sn_window window;
 	struct cached_rule cache[CACHE_ENTRIES];
-	struct walked walked[SN_UNWIND_MAX];
-	/* the previous path, innermost first, at the array's end; the rest outermost first */
-	struct sn_native_frame path[SN_UNWIND_MAX];
-	struct known known[SN_UNWIND_MAX];
-	struct input inputs[SN_UNWIND_MAX * INPUTS_A_FRAME];
+	struct sn_path_store store;
 };
 
 /* The previous path's frame that known[index] belongs to. */
 static struct sn_native_frame *path_at(struct state *state, uint32_t index)
 {
-	return &state->path[SN_UNWIND_MAX - 1 - index];
+	return &state->store.path[state->store.room - 1 - index];
 }
 
 static _Atomic bool shadow_mode;
@@ -121,8 +109,29 @@ void sn_unwind_set_reuse(bool on)
 
 void sn_unwinder_release(struct sn_unwinder *unwinder)
 {
-	sn_pages_unmap(unwinder->state, sizeof(struct state));
+	struct state *state = unwinder->state;
+	if (state)
+		sn_path_store_release(&state->store);
+	sn_pages_unmap(state, sizeof(struct state));
 	unwinder->state = NULL;
+}
+
+/* ---- room ---- */
+
+static void set_room(struct walk *walk)
+{
+	const struct sn_path_store *store = &walk->state->store;
+	walk->frames = store->fresh;
+	walk->room = store->room < walk->max ? store->room : walk->max;
+}
+
+static bool __attribute__((noinline)) grow(struct walk *walk)
+{
+	struct state *state = walk->state;
+	if (!sn_path_store_grow(&state->store, state->known_count, walk->count))
+		return false;
+	set_room(walk);
+	return true;
 }
 
 static uintptr_t inside_of(const struct walk *walk)
@@ -158,10 +167,10 @@ static uint32_t module_of(uint64_t rule)
 /* inputs[0..end) still hold. They lie on this thread's stack, which the caller has made sure of. */
 __attribute__((no_sanitize("address"))) static bool verify(struct walk *walk, uint32_t end)
 {
-	const struct input *inputs = walk->state->inputs;
+	const struct sn_path_input *inputs = walk->state->store.inputs;
 	uint32_t index = walk->verified;
 	for (; index + 4 <= end; index += 4) {
-		const struct input *four = &inputs[index];
+		const struct sn_path_input *four = &inputs[index];
 		if ((sn_word_at(four[0].slot) ^ four[0].word) |
 		    (sn_word_at(four[1].slot) ^ four[1].word) |
 		    (sn_word_at(four[2].slot) ^ four[2].word) |
@@ -177,27 +186,53 @@ __attribute__((no_sanitize("address"))) static bool verify(struct walk *walk, ui
 static void await(struct walk *walk, uint32_t meeting)
 {
 	walk->meeting = meeting;
-	walk->meeting_sp = meeting ? walk->state->known[meeting - 1].sp : UINTPTR_MAX;
+	walk->meeting_sp = meeting ? walk->state->store.known[meeting - 1].sp : UINTPTR_MAX;
 }
 
-/* Copies the rest of the previous path behind the frames walked. */
-static void reuse_known(struct walk *walk, uint32_t count)
+/* Makes sure of room for so many frames behind those walked. */
+static bool has_room(struct walk *walk, uint32_t more)
 {
-	uint32_t room = walk->max - walk->count, taken = count < room ? count : room;
+	while (walk->count + more > walk->state->store.room)
+		if (!grow(walk)) {
+			walk->result.too_deep = true;
+			return false;
+		}
+	return true;
+}
+
+/* Copies as much of the previous path behind the frames walked as is asked for. */
+static void copy_some(struct walk *walk, uint32_t count)
+{
+	uint32_t left = walk->max - walk->count, taken = count < left ? count : left;
+	if (!has_room(walk, taken))
+		return;
 	struct sn_native_frame *frames = &walk->frames[walk->count];
 	memcpy(frames, path_at(walk->state, count - 1), taken * sizeof(*frames));
 	frames[0].flags = walk->flags; /* how this walk found it */
 	walk->count += taken;
-	walk->reused = count;
-	walk->done = true;
 	walk->result.complete = taken == count;
 	walk->result.too_deep = taken < count;
+}
+
+/* The rest of the previous path is the rest of this one: it stays where it is, and the frames walked
+ * will be put on top of it. */
+static void reuse_known(struct walk *walk, uint32_t count)
+{
+	walk->done = true;
+	if (walk->max != SN_UNWIND_ALL)
+		return copy_some(walk, count);
+	if (!has_room(walk, count))
+		return;
+	path_at(walk->state, count - 1)->flags = walk->flags;
+	walk->count += count;
+	walk->reused = count;
+	walk->result.complete = true;
 }
 
 /* The walk is where the known frame was, with all that matters for what comes then. */
 static bool is_at(const struct walk *walk, uint32_t index)
 {
-	const struct known *known = &walk->state->known[index];
+	const struct sn_known *known = &walk->state->store.known[index];
 	const struct sn_native_frame *frame = path_at(walk->state, index);
 	return known->sp == walk->sp && frame->pc == walk->pc &&
 	       !((frame->flags ^ walk->flags) & SN_NATIVE_RETURN_ADDRESS) && known->repeatable &&
@@ -208,7 +243,7 @@ static bool is_at(const struct walk *walk, uint32_t index)
 /* The walk has come to or beyond the stack pointer of the known frame awaited. True: it is met. */
 static bool __attribute__((noinline)) meet(struct walk *walk)
 {
-	const struct known *known = walk->state->known;
+	const struct sn_known *known = walk->state->store.known;
 	uint32_t at = walk->meeting;
 	while (at && known[at - 1].sp < walk->sp)
 		at--;
@@ -233,27 +268,49 @@ static bool __attribute__((noinline)) meet(struct walk *walk)
 
 static void put_frame(struct walk *walk, uintptr_t cfa, uint64_t rule)
 {
-	walk->state->walked[walk->count] = (struct walked){walk->fp, rule};
+	walk->state->store.walked[walk->count] = (struct sn_walked){walk->fp, rule};
 	walk->frames[walk->count++] =
 	    (struct sn_native_frame){walk->pc, cfa, module_of(rule), walk->flags};
-}
-
-static void enter(struct walk *walk, const struct sn_unwind_cursor *cursor,
-		  const struct sn_step_result *result)
-{
-	walk->pc = cursor->registers.value[SN_REG_PC];
-	walk->sp = cursor->registers.value[SN_REG_SP];
-	if (cursor->registers.known & SN_KNOWN(SN_REG_FP))
-		walk->fp = cursor->registers.value[SN_REG_FP];
-	walk->flags = (cursor->is_return ? SN_NATIVE_RETURN_ADDRESS : 0) | result->caller_flags;
-	if (result->caller_flags & SN_NATIVE_SCANNED)
-		walk->result.scanned = true;
 }
 
 static void finish(struct walk *walk, enum sn_step step)
 {
 	walk->done = true;
 	walk->result.complete = step == SN_STEP_END;
+}
+
+static bool is_ring(struct walk *walk)
+{
+	struct ring *ring = &walk->ring;
+	if (walk->pc == ring->pc && walk->sp == ring->sp && walk->fp == ring->fp)
+		return true;
+	if (walk->jumps > ring->change)
+		*ring = (struct ring){walk->pc, walk->sp, walk->fp, 2 * walk->jumps};
+	return false;
+}
+
+/* A frame was entered from one at `callee_sp`. What leads upwards ends at the latest where the stack
+ * does; the rest must be watched, for the walk to end. */
+static void check_progress(struct walk *walk, uintptr_t callee_sp)
+{
+	if (walk->sp <= callee_sp && (++walk->jumps > JUMPS_MOST || is_ring(walk)))
+		finish(walk, SN_STEP_LOST);
+}
+
+static void enter(struct walk *walk, const struct sn_unwind_cursor *cursor,
+		  const struct sn_step_result *result)
+{
+	uintptr_t callee_sp = walk->sp;
+	walk->pc = cursor->registers.value[SN_REG_PC];
+	walk->sp = cursor->registers.value[SN_REG_SP];
+	if (cursor->registers.known & SN_KNOWN(SN_REG_FP))
+		walk->fp = cursor->registers.value[SN_REG_FP];
+	walk->flags = (cursor->is_return ? SN_NATIVE_RETURN_ADDRESS : 0) | result->caller_flags;
+	if (result->caller_flags & SN_NATIVE_SCANNED) {
+		walk->result.scanned = true;
+		walk->jumps++; /* whatever it finds: a long path of these is none */
+	}
+	check_progress(walk, callee_sp);
 }
 
 static struct sn_unwind_cursor cursor_at(struct walk *walk)
@@ -305,7 +362,7 @@ static void step_by_guess(struct walk *walk, uint64_t rule)
 	bool was_return = walk->flags & SN_NATIVE_RETURN_ADDRESS;
 	enter(walk, &cursor, &result);
 	if (was_return && result.caller_flags == SN_NATIVE_FRAME_POINTER && result.cfa == fp + 16)
-		walk->state->walked[walk->count - 1].rule =
+		walk->state->store.walked[walk->count - 1].rule =
 		    (rule & ~7ull) | SN_RULE_FP | SN_RULE_SAVED | SN_RULE_SAVED_BY_FP;
 }
 
@@ -339,10 +396,12 @@ static void step_by_rule(struct walk *walk, uint64_t rule)
 	if (!found || !grows || !sn_stack_read(&walk->stack, cfa - SN_RETURN_SLOT, &pc) ||
 	    ((rule & SN_RULE_SAVED) && !sn_stack_read(&walk->stack, slot, &fp)))
 		return finish(walk, SN_STEP_LOST);
+	uintptr_t callee_sp = walk->sp;
 	walk->pc = pc;
 	walk->sp = cfa;
 	walk->fp = fp;
 	walk->flags = SN_NATIVE_RETURN_ADDRESS;
+	check_progress(walk, callee_sp);
 }
 
 struct slow_step {
@@ -412,8 +471,8 @@ __attribute__((no_sanitize("address"))) static uint64_t walk_plain(struct walk *
 	uintptr_t pc = walk->pc, sp = walk->sp, fp = walk->fp, meeting_sp = walk->meeting_sp;
 	uintptr_t inside = inside_of(walk);
 	uint32_t count = walk->count, flags = walk->flags;
-	struct sn_native_frame *frame = &walk->frames[count], *end = &walk->frames[walk->max];
-	struct walked *walked = &state->walked[count];
+	struct sn_native_frame *frame = &walk->frames[count], *end = &walk->frames[walk->room];
+	struct sn_walked *walked = &state->store.walked[count];
 	struct cached_rule *cached = cache_slot(state, inside);
 	uint64_t rule = 0;
 	for (; frame < end && sp < meeting_sp; frame++, walked++) {
@@ -429,7 +488,7 @@ __attribute__((no_sanitize("address"))) static uint64_t walk_plain(struct walk *
 		if (__builtin_expect(
 			SN_RULE_IS_SPECIAL(rule) || cfa <= sp || cfa > high || slot < low, 0))
 			break;
-		*walked = (struct walked){fp, rule};
+		*walked = (struct sn_walked){fp, rule};
 		*frame = (struct sn_native_frame){pc, cfa, SN_RULE_MODULE(rule), flags};
 		pc = sn_word_at(cfa - SN_RETURN_SLOT);
 		if (rule & SN_RULE_SAVED)
@@ -452,7 +511,9 @@ static void walk_frames(struct walk *walk)
 {
 	while (!walk->done) {
 		uint64_t rule = walk_plain(walk);
-		if (walk->count == walk->max) {
+		if (walk->count == walk->room) {
+			if (walk->room < walk->max && grow(walk))
+				continue;
 			walk->result.too_deep = true;
 			return;
 		}
@@ -483,17 +544,17 @@ static bool is_repeatable(const struct walk *walk, uintptr_t cfa, uint64_t rule)
 	}
 }
 
-static void add_input(struct walk *walk, struct known *known, uintptr_t slot, uintptr_t word)
+static void add_input(struct walk *walk, struct sn_known *known, uintptr_t slot, uintptr_t word)
 {
-	walk->state->inputs[known->inputs_end++] = (struct input){slot, word};
+	walk->state->store.inputs[known->inputs_end++] = (struct sn_path_input){slot, word};
 	if (slot < known->lowest)
 		known->lowest = slot;
 	known->repeatable &= sn_stack_is_own(&walk->stack, slot);
 }
 
 /* What a frame's caller was computed from. `outer` is the caller, NULL for none. */
-static void describe(struct walk *walk, struct known *known, uintptr_t cfa,
-		     const struct known *outer, uint64_t rule)
+static void describe(struct walk *walk, struct sn_known *known, uintptr_t cfa,
+		     const struct sn_known *outer, uint64_t rule)
 {
 	enum sn_rule_kind kind = SN_RULE_KIND(rule);
 	bool outer_matters = outer && outer->fp_matters, saved = rule & SN_RULE_SAVED;
@@ -507,7 +568,7 @@ static void describe(struct walk *walk, struct known *known, uintptr_t cfa,
 	if (kind > SN_RULE_WORD_FP)
 		return;
 	const struct sn_native_frame *caller =
-	    path_at(walk->state, (uint32_t)(known - walk->state->known)) + 1;
+	    path_at(walk->state, (uint32_t)(known - walk->state->store.known)) + 1;
 	add_input(walk, known, cfa - SN_RETURN_SLOT, outer ? caller->pc : 0);
 	if (outer_matters && saved)
 		add_input(walk, known,
@@ -518,43 +579,51 @@ static void describe(struct walk *walk, struct known *known, uintptr_t cfa,
 			  cfa - (uintptr_t)SN_RULE_ADDED(rule));
 }
 
-/* Puts the frames walked on top of those reused. Only complete paths are worth it. */
+/* Puts the frames walked on top of those reused. Only whole paths are worth it. */
 static void remember(struct walk *walk, uintptr_t first_sp)
 {
 	struct state *state = walk->state;
 	uint32_t walked = walk->count - walk->reused;
-	if (!walk->result.complete) {
-		state->known_count = 0;
-		return;
-	}
 	for (uint32_t index = walked; index-- > 0;) {
 		uint32_t place = walk->count - 1 - index;
-		struct known *known = &state->known[place];
+		struct sn_known *known = &state->store.known[place];
 		*path_at(state, place) = walk->frames[index];
 		known->sp = index ? walk->frames[index - 1].cfa : first_sp;
-		known->fp = state->walked[index].fp;
+		known->fp = state->store.walked[index].fp;
 		describe(walk, known, walk->frames[index].cfa, place ? known - 1 : NULL,
-			 state->walked[index].rule);
+			 state->store.walked[index].rule);
 	}
 	state->known_count = walk->count;
 	state->stack_high = walk->stack.high;
+	walk->result.is_kept = true;
+	walk->result.repeated = walk->reused;
+	walk->result.frames = path_at(state, walk->count - 1);
 }
 
 /* ---- an unwind ---- */
 
-/* NULL without memory, or where no frame is wanted. */
-static struct walk *begin(struct sn_unwinder *unwinder, struct sn_native_frame *frames,
-			  uint32_t max)
+static bool begin_state(struct sn_unwinder *unwinder)
 {
-	if (!unwinder->state)
-		unwinder->state = sn_pages_map(sizeof(struct state));
 	struct state *state = unwinder->state;
-	if (!state || !max)
+	if (state)
+		return true;
+	state = sn_pages_map(sizeof(struct state));
+	if (!state || !sn_path_store_init(&state->store)) {
+		sn_pages_unmap(state, sizeof(struct state));
+		return false;
+	}
+	unwinder->state = state;
+	return true;
+}
+
+/* NULL without memory, or where no frame is wanted. */
+static struct walk *begin(struct sn_unwinder *unwinder, uint32_t max)
+{
+	if (!max || !begin_state(unwinder))
 		return NULL;
-	state->walk = (struct walk){.state = state,
-				    .deep.stack = &state->walk.stack,
-				    .frames = frames,
-				    .max = max < SN_UNWIND_MAX ? max : SN_UNWIND_MAX};
+	struct state *state = unwinder->state;
+	state->walk = (struct walk){.state = state, .deep.stack = &state->walk.stack, .max = max};
+	set_room(&state->walk);
 	return &state->walk;
 }
 
@@ -592,7 +661,7 @@ static bool agrees(const struct walk *walk, struct sn_unwind_cursor cursor)
 	struct sn_stack stack = walk->stack;
 	cursor.stack = &stack;
 	for (uint32_t index = 0; index < walk->count; index++) {
-		const struct sn_native_frame *frame = &walk->frames[index];
+		const struct sn_native_frame *frame = &walk->result.frames[index];
 		struct sn_step_result result;
 		uintptr_t pc = cursor.registers.value[SN_REG_PC];
 		uint32_t flags = cursor.is_return ? SN_NATIVE_RETURN_ADDRESS : 0;
@@ -621,9 +690,10 @@ static void run(struct walk *walk)
 	await(walk, walk->state->known_count);
 	walk_frames(walk);
 	walk->result.count = walk->count;
-	if (atomic_load_explicit(&reuse_off, memory_order_relaxed))
-		return;
-	remember(walk, first_sp);
+	walk->result.frames = walk->frames;
+	if (walk->count && walk->result.complete && walk->max == SN_UNWIND_ALL &&
+	    !atomic_load_explicit(&reuse_off, memory_order_relaxed))
+		remember(walk, first_sp);
 }
 
 /* The shadow check of a walk, and of one that began in a function of ours. */
@@ -643,10 +713,9 @@ static void check_from_here(void *argument)
 }
 
 struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t *context,
-				  uintptr_t stack_low, uintptr_t stack_high,
-				  struct sn_native_frame *frames, uint32_t max)
+				  uintptr_t stack_low, uintptr_t stack_high, uint32_t max)
 {
-	struct walk *walk = begin(unwinder, frames, max);
+	struct walk *walk = begin(unwinder, max);
 	if (!walk)
 		return (struct sn_unwind_result){0};
 	sn_machine_from_context(context, &walk->deep.registers);
@@ -665,11 +734,11 @@ struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t
 
 struct sn_unwind_result __attribute__((noinline))
 sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t stack_low, uintptr_t stack_high,
-	       struct sn_native_frame *frames, uint32_t max)
+	       uint32_t max)
 {
 	/* asking for this makes the compiler give this function a frame pointer */
 	const uintptr_t *frame = __builtin_frame_address(0);
-	struct walk *walk = begin(unwinder, frames, max);
+	struct walk *walk = begin(unwinder, max);
 	if (!walk)
 		return (struct sn_unwind_result){0};
 	walk->pc = frame[1];
@@ -691,10 +760,9 @@ sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t stack_low, uintptr_t stac
 }
 
 struct sn_unwind_result sn_unwind_origin(struct sn_unwinder *unwinder,
-					 const struct sn_origin *origin,
-					 struct sn_native_frame *frames, uint32_t max)
+					 const struct sn_origin *origin)
 {
-	struct walk *walk = begin(unwinder, frames, max);
+	struct walk *walk = begin(unwinder, SN_UNWIND_ALL);
 	if (!walk)
 		return (struct sn_unwind_result){0};
 	walk->pc = origin->pc;

@@ -6,8 +6,9 @@
  * A frame's rule (how to find its caller) comes from the module's .eh_frame, is compiled once per
  * pc and kept in a direct-mapped cache of the thread. The path that the previous unwind found is
  * kept with the stack slots its return addresses lay in: as soon as the new path meets it and the
- * slots still hold the same addresses, the rest is reused. Code without tables falls back to frame
- * pointers, then to a bounded scan. docs/design/unwinding.md gives reasons and costs.
+ * slots still hold the same addresses, the rest is reused where it lies, so that a deep path costs
+ * what is new of it, and the comparison. Code without tables falls back to frame pointers, then to a
+ * bounded scan. docs/design/unwinding.md gives reasons and costs.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
@@ -20,7 +21,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-#define SN_UNWIND_MAX 1024
+/* The whole path, however long. */
+#define SN_UNWIND_ALL UINT32_MAX
 
 struct sn_native_frame {
 	uintptr_t pc;
@@ -31,11 +33,15 @@ struct sn_native_frame {
 };
 
 struct sn_unwind_result {
+	const struct sn_native_frame *frames; /* innermost first; until the next unwind */
 	uint32_t count;
+	/* The outermost frames that are those of the last unwind that said is_kept. */
+	uint32_t repeated;
+	bool is_kept;  /* the next unwind can repeat this one's frames */
 	bool complete; /* ended at the thread's first frame */
 	bool scanned;
 	bool mismatch; /* shadow check: the slow way disagreed */
-	bool too_deep;
+	bool too_deep; /* there are more frames than were asked for, or than there is memory for */
 };
 
 /* A thread's caches; opaque but for its size. */
@@ -45,17 +51,15 @@ struct sn_unwinder {
 
 void sn_unwinder_release(struct sn_unwinder *unwinder);
 
-/* Unwinds the calling thread from `context`, innermost first, into frames[0..max). `stack_low` and
+/* Unwinds the calling thread from `context`: all frames, or the innermost `max`. `stack_low` and
  * `stack_high` bound the thread's own stack (0: unknown); other stacks are read through the
- * kernel, so nothing faults. At most SN_UNWIND_MAX frames. */
+ * kernel, so nothing faults. */
 struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t *context,
-				  uintptr_t stack_low, uintptr_t stack_high,
-				  struct sn_native_frame *frames, uint32_t max);
+				  uintptr_t stack_low, uintptr_t stack_high, uint32_t max);
 
 /* As sn_unwind, from the caller of this function, without a ucontext. */
 struct sn_unwind_result sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t stack_low,
-				       uintptr_t stack_high, struct sn_native_frame *frames,
-				       uint32_t max);
+				       uintptr_t stack_high, uint32_t max);
 
 /*
  * As sn_unwind_here, for code that waits in another thread: pc, sp and fp are its own, `inner` the
@@ -65,8 +69,7 @@ struct sn_unwind_result sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t s
  */
 struct sn_origin;
 struct sn_unwind_result sn_unwind_origin(struct sn_unwinder *unwinder,
-					 const struct sn_origin *origin,
-					 struct sn_native_frame *frames, uint32_t max);
+					 const struct sn_origin *origin);
 
 /* Every unwind is repeated the slow, sure way and compared (SONDE_SHADOW=1). MT: once, at the
  * start. */

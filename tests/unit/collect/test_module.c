@@ -41,28 +41,27 @@ static void unload(struct library library)
 }
 
 static struct sn_unwinder unwinder;
-static struct sn_native_frame frames[64];
 static struct sn_unwind_result result;
 
 static void __attribute__((noinline)) look(void)
 {
-	result = sn_unwind_here(&unwinder, 0, 0, frames, 64);
+	result = sn_unwind_here(&unwinder, 0, 0, 64);
 	__asm__ volatile("" ::: "memory");
 }
 
-/* frames[0] is look, [1] the library's, [2] this function. */
+/* result.frames[0] is look, [1] the library's, [2] this function. */
 static void __attribute__((noinline)) unwind_through(struct library library)
 {
 	library.call(look);
 	assert_true(result.complete);
 	assert_false(result.scanned);
 	Dl_info info;
-	assert_true(dladdr((void *)frames[1].pc, &info));
+	assert_true(dladdr((void *)result.frames[1].pc, &info));
 	assert_string_equal(info.dli_sname, "module_call");
-	assert_true(dladdr((void *)(frames[2].pc - 1), &info));
-	assert_true(frames[2].pc > (uintptr_t)unwind_through &&
-		    frames[2].pc < (uintptr_t)unwind_through + 4096);
-	assert_non_null(strstr(sn_module_at(frames[1].module)->path, "module-"));
+	assert_true(dladdr((void *)(result.frames[2].pc - 1), &info));
+	assert_true(result.frames[2].pc > (uintptr_t)unwind_through &&
+		    result.frames[2].pc < (uintptr_t)unwind_through + 4096);
+	assert_non_null(strstr(sn_module_at(result.frames[1].module)->path, "module-"));
 }
 
 static int set_up(void **state)
@@ -78,13 +77,13 @@ static void test_another_at_the_same_address(void **state)
 	for (unsigned round = 0; round < 20; round++) {
 		struct library first = load(MODULE_SMALL);
 		unwind_through(first);
-		uint32_t first_module = frames[1].module;
+		uint32_t first_module = result.frames[1].module;
 		unload(first);
 		struct library second = load(MODULE_LARGE);
 		met += second.call == first.call;
 		unwind_through(second);
-		assert_int_not_equal(frames[1].module, first_module);
-		assert_string_equal(sn_module_at(frames[1].module)->path, MODULE_LARGE);
+		assert_int_not_equal(result.frames[1].module, first_module);
+		assert_string_equal(sn_module_at(result.frames[1].module)->path, MODULE_LARGE);
 		unload(second);
 	}
 	if (!met)
@@ -171,14 +170,14 @@ static void test_code_moved_to_other_memory(void **state)
 		struct library library = load(MODULE_SMALL);
 		if (known_before)
 			unwind_through(library);
-		uint32_t module = known_before ? frames[1].module : SN_MODULE_NONE;
+		uint32_t module = known_before ? result.frames[1].module : SN_MODULE_NONE;
 		move_code((uintptr_t)library.call);
 		sn_modules_stale();
 		unwind_through(library);
-		assert_string_equal(sn_module_at(frames[1].module)->path, MODULE_SMALL);
-		assert_false(sn_module_at(frames[1].module)->flags & 8 /* anonymous */);
+		assert_string_equal(sn_module_at(result.frames[1].module)->path, MODULE_SMALL);
+		assert_false(sn_module_at(result.frames[1].module)->flags & 8 /* anonymous */);
 		if (known_before)
-			assert_int_equal(frames[1].module, module);
+			assert_int_equal(result.frames[1].module, module);
 		unload(library);
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Call chains of known shape against the unwinder: calls, reuse of the previous path, signals,
  * other stacks. */
+#include "collect/core/arena.h"
 #include "collect/unwind/module_list.h"
 #include "collect/unwind/unwind.h"
 
@@ -23,7 +24,6 @@
 
 static struct sn_unwinder unwinder;
 static uintptr_t stack_low, stack_high;
-static struct sn_native_frame frames[SN_UNWIND_MAX];
 static struct sn_unwind_result result;
 
 static void find_stack(void)
@@ -63,22 +63,22 @@ static void assert_good(void)
 	assert_false(result.too_deep);
 }
 
-/* frames[first] and outwards are the return addresses on the chain, innermost first. */
+/* result.frames[first] and outwards are the return addresses on the chain, innermost first. */
 static void assert_chain(unsigned first)
 {
 	for (unsigned index = 0; index < chain_length; index++) {
 		assert_true(first + index < result.count);
-		assert_int_equal(frames[first + index].pc, chain[chain_length - 1 - index]);
-		assert_int_equal(frames[first + index].flags & SN_NATIVE_RETURN_ADDRESS, 1);
+		assert_int_equal(result.frames[first + index].pc, chain[chain_length - 1 - index]);
+		assert_int_equal(result.frames[first + index].flags & SN_NATIVE_RETURN_ADDRESS, 1);
 	}
 }
 
 static void NOINLINE look(void)
 {
 	ENTER();
-	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	result = sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL);
 	assert_good();
-	assert_chain(1); /* frames[0] is in this function */
+	assert_chain(1); /* result.frames[0] is in this function */
 	LEAVE();
 }
 
@@ -134,7 +134,7 @@ static uintptr_t array_slack; /* what the compiler takes more than it is asked f
 
 static void NOINLINE bare_leaf(void)
 {
-	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	result = sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL);
 	STAY();
 }
 
@@ -143,7 +143,7 @@ static void NOINLINE framed_leaf(void)
 	volatile char *array =
 	    alloca((size_t)(array_at % 16 + 32)); /* makes it keep a frame pointer */
 	array[0] = 1;
-	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	result = sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL);
 	STAY();
 	array[1] = 2;
 }
@@ -269,35 +269,138 @@ static void test_longjmp(void **state)
 	}
 }
 
-/* ---- limits ---- */
+/* ---- depth ---- */
+
+static unsigned wanted_most; /* 0: the whole path */
 
 static void NOINLINE deep(unsigned depth)
 {
 	if (depth)
 		deep(depth - 1);
 	else
-		result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+		result = sn_unwind_here(&unwinder, stack_low, stack_high,
+					wanted_most ? wanted_most : SN_UNWIND_ALL);
 	STAY();
 }
 
-static void test_too_deep(void **state)
+/* The same depth by two functions, whose frames differ in size. */
+static void NOINLINE mutual(unsigned depth);
+static void NOINLINE mutual_large(unsigned depth)
+{
+	volatile char room[200];
+	room[depth % 200] = 1;
+	mutual(depth);
+	STAY();
+	room[1] = room[0];
+}
+
+static void NOINLINE mutual(unsigned depth)
+{
+	if (depth)
+		mutual_large(depth - 1);
+	else
+		deep(0);
+	STAY();
+}
+
+/* However deep, with all of its outer end, and again after it was shallow. */
+static void test_deep(void **state)
 {
 	(void)state;
-	deep(2000);
-	assert_true(result.too_deep);
-	assert_false(result.complete);
-	assert_false(result.mismatch);
-	assert_int_equal(result.count, SN_UNWIND_MAX);
-	deep(10);
+	const unsigned depths[] = {10, 1020, 1024, 5000, 50000, 3, 40000, 50001};
+	deep(0);
+	uint32_t shallow = result.count;
+	uintptr_t first = result.frames[shallow - 1].pc;
+	for (unsigned index = 0; index < sizeof(depths) / sizeof(*depths); index++) {
+		deep(depths[index]);
+		assert_good();
+		assert_int_equal(result.count, shallow + depths[index]);
+		assert_int_equal(result.frames[result.count - 1].pc, first);
+		for (unsigned frame = 2; frame < depths[index]; frame++)
+			assert_int_equal(result.frames[frame].pc, result.frames[2].pc);
+	}
+	mutual(20000);
 	assert_good();
+	assert_int_equal(result.count, shallow + 2 * 20000 + 1);
+}
+
+/* Who asks for the innermost frames alone gets these, and spoils nothing that is known. */
+static void test_innermost(void **state)
+{
+	(void)state;
+	deep(10);
 	uint32_t whole = result.count;
-	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, 3);
-	assert_int_equal(result.count, 3);
+	assert_true(result.is_kept);
+	for (wanted_most = 1; wanted_most <= whole + 2; wanted_most++) {
+		deep(10);
+		assert_int_equal(result.count, wanted_most < whole ? wanted_most : whole);
+		assert_int_equal(result.too_deep, wanted_most <= whole && !result.complete);
+		assert_false(result.mismatch);
+		assert_false(result.is_kept);
+	}
+	wanted_most = 1500; /* more than there is room for at first */
+	deep(3000);
+	assert_int_equal(result.count, 1500);
 	assert_true(result.too_deep);
-	assert_false(result.complete);
+	wanted_most = 0;
 	deep(10);
 	assert_good();
 	assert_int_equal(result.count, whole);
+}
+
+static void NOINLINE twice_here(struct sn_unwind_result results[3], unsigned turns)
+{
+	for (unsigned turn = 0; turn < turns; turn++) {
+		deep(turn * 3);
+		results[turn] = result;
+	}
+	STAY();
+}
+
+static void NOINLINE twice_below(unsigned depth, struct sn_unwind_result results[3])
+{
+	if (depth)
+		twice_below(depth - 1, results);
+	else
+		twice_here(results, 3);
+	STAY();
+}
+
+/* A path says how much of it is that of the one before. */
+static void test_repeated(void **state)
+{
+	(void)state;
+	struct sn_unwind_result results[3];
+	twice_below(2000, results);
+	for (unsigned turn = 0; turn < 3; turn++) {
+		assert_true(results[turn].complete && results[turn].is_kept);
+		assert_int_equal(results[turn].count, results[0].count + 3 * turn);
+	}
+	assert_in_range(results[0].repeated, 0, results[0].count - 2000);
+	assert_in_range(results[1].repeated, 2000, results[0].count);
+	/* the same call of deep() is not the same frame where it has gone on inside */
+	assert_in_range(results[2].repeated, 2000, results[1].count);
+}
+
+/* Without memory for more, a path is what there is room for, and later paths are whole again. */
+static void test_without_memory(void **state)
+{
+	(void)state;
+	sn_unwinder_release(&unwinder);
+	deep(0);
+	uint32_t shallow = result.count;
+	sn_pages_set_limit(1);
+	deep(3000);
+	assert_true(result.too_deep);
+	assert_false(result.complete);
+	assert_in_range(result.count, 1000, 2000);
+	deep(0);
+	assert_good();
+	assert_int_equal(result.count, shallow);
+	sn_pages_set_limit(0);
+	deep(3000);
+	assert_good();
+	assert_int_equal(result.count, shallow + 3000);
 }
 
 /* ---- signals ---- */
@@ -306,22 +409,22 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	(void)signal, (void)info;
 	/* from the interrupted state */
-	result = sn_unwind(&unwinder, context, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	result = sn_unwind(&unwinder, context, stack_low, stack_high, SN_UNWIND_ALL);
 	assert_good();
-	assert_int_equal(frames[0].flags, 0);
+	assert_int_equal(result.frames[0].flags, 0);
 	/* and through the signal frame */
-	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	result = sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL);
 	assert_good();
 	unsigned trampolines = 0, first = 0;
 	for (unsigned index = 0; index < result.count; index++)
-		if (frames[index].flags & SN_NATIVE_SIGNAL) {
+		if (result.frames[index].flags & SN_NATIVE_SIGNAL) {
 			trampolines++;
 			first = index;
 		}
 	assert_int_equal(trampolines, 1);
-	assert_int_equal(frames[first + 1].flags, 0);
+	assert_int_equal(result.frames[first + 1].flags, 0);
 	/* raise() has frames of its own below ours; find where the chain begins */
-	while (first < result.count && frames[first].pc != chain[chain_length - 1])
+	while (first < result.count && result.frames[first].pc != chain[chain_length - 1])
 		first++;
 	assert_chain(first);
 }
@@ -444,9 +547,9 @@ static void try_context(uintptr_t pc, uintptr_t sp, uintptr_t fp)
 	context.uc_mcontext.gregs[REG_RIP] = (long long)pc;
 	context.uc_mcontext.gregs[REG_RSP] = (long long)sp;
 	context.uc_mcontext.gregs[REG_RBP] = (long long)fp;
-	result = sn_unwind(&unwinder, &context, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	result = sn_unwind(&unwinder, &context, stack_low, stack_high, SN_UNWIND_ALL);
 	assert_false(result.mismatch);
-	assert_true(result.count <= SN_UNWIND_MAX);
+	assert_true(result.count <= 1024);
 }
 
 /* Nonsense in registers and on the stack ends the walk and does no harm. */
@@ -474,6 +577,29 @@ static void test_nonsense(void **state)
 	}
 }
 
+/* A chain of frame pointers, in code without information, that comes back to where it began: upwards on
+ * one stack and down again by another. Only a count ends it. */
+static void test_rings(void **state)
+{
+	(void)state;
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(code, MAP_FAILED);
+	memset(code, 0x90, 4096);
+	code[95] = 0xe8; /* call: so that code + 100 is where one returns to */
+	uintptr_t *stack = calloc(512, sizeof(*stack)), at = (uintptr_t)stack;
+	for (unsigned index = 0; index < 4; index++) {
+		stack[index * 64] = (uintptr_t)&stack[(index + 1) % 4 * 64];
+		stack[index * 64 + 1] = (uintptr_t)code + 100;
+	}
+	sn_unwind_set_other_stacks(true);
+	try_context((uintptr_t)code + 100, at, at);
+	try_context((uintptr_t)code + 100, at + 64 * 8 + 16, at);
+	sn_unwind_set_other_stacks(false);
+	free(stack);
+	munmap(code, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -482,7 +608,11 @@ int main(void)
 	    cmocka_unit_test_setup(test_remains, set_up),
 	    cmocka_unit_test_setup(test_realigned, set_up),
 	    cmocka_unit_test_setup(test_longjmp, set_up),
-	    cmocka_unit_test_setup(test_too_deep, set_up),
+	    cmocka_unit_test_setup(test_deep, set_up),
+	    cmocka_unit_test_setup(test_innermost, set_up),
+	    cmocka_unit_test_setup(test_repeated, set_up),
+	    cmocka_unit_test_setup(test_without_memory, set_up),
+	    cmocka_unit_test_setup(test_rings, set_up),
 	    cmocka_unit_test_setup(test_signal, set_up),
 	    cmocka_unit_test_setup(test_signal_alternate_stack, set_up),
 	    cmocka_unit_test_setup(test_coroutine, set_up),

@@ -38,9 +38,10 @@
 #define CALLS_MAX 512
 #define WRONG_MAX 512
 
+#define OUTER_MOST 1024
+
 static struct sn_unwinder unwinder;
 static uintptr_t stack_low, stack_high;
-static struct sn_native_frame frames[SN_UNWIND_MAX];
 
 /* What is stepped at the moment. */
 static struct {
@@ -50,8 +51,7 @@ static struct {
 		uintptr_t slot, pc;
 	} calls[CALLS_MAX];
 	unsigned call_count;
-	uintptr_t
-	    outer[SN_UNWIND_MAX]; /* return addresses outside of the stepper, innermost first */
+	uintptr_t outer[OUTER_MOST]; /* return addresses outside of the stepper, innermost first */
 	unsigned outer_count;
 	uintptr_t outer_sp;
 	unsigned long steps, wrong, mismatches, incomplete;
@@ -117,13 +117,13 @@ static void compare(const struct sn_unwind_result *result, uintptr_t pc)
 {
 	unsigned count = 1 + step.call_count + step.outer_count;
 	for (unsigned index = 0; index < count && index < result->count; index++)
-		if (frames[index].pc != expected(index, pc))
-			return note(pc, frames[index].pc, "a frame");
+		if (result->frames[index].pc != expected(index, pc))
+			return note(pc, result->frames[index].pc, "a frame");
 	if (result->count != count || !result->complete)
 		return note(pc, result->count, "the end");
 	for (unsigned index = 0; index < step.call_count; index++)
-		if (frames[index].cfa != step.calls[step.call_count - 1 - index].slot + 8)
-			return note(pc, frames[index].cfa, "a CFA");
+		if (result->frames[index].cfa != step.calls[step.call_count - 1 - index].slot + 8)
+			return note(pc, result->frames[index].cfa, "a CFA");
 }
 
 /* On another stack only the chain's outer end is known. */
@@ -132,7 +132,8 @@ static void compare_end(const struct sn_unwind_result *result, uintptr_t pc)
 	if (!result->complete || result->count < step.outer_count + 1)
 		return note(pc, result->count, "the end");
 	for (unsigned index = 0; index < step.outer_count; index++)
-		if (frames[result->count - step.outer_count + index].pc != step.outer[index])
+		if (result->frames[result->count - step.outer_count + index].pc !=
+		    step.outer[index])
 			return note(pc, 0, "the end");
 }
 
@@ -147,7 +148,7 @@ static void on_trap(int signal, siginfo_t *info, void *opaque)
 		return;
 	}
 	struct sn_unwind_result result =
-	    sn_unwind(&unwinder, context, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	    sn_unwind(&unwinder, context, stack_low, stack_high, SN_UNWIND_ALL);
 	step.steps++;
 	step.mismatches += result.mismatch;
 	if (step.other_stack) {
@@ -177,11 +178,12 @@ static void NOINLINE run_stepped(void (*function)(void))
 {
 	/* its own frame changes its pc while it runs; it is left to the call that is followed */
 	struct sn_unwind_result result =
-	    sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	    sn_unwind_here(&unwinder, stack_low, stack_high, SN_UNWIND_ALL);
 	assert_true(result.complete);
+	assert_in_range(result.count, 1, OUTER_MOST);
 	step.outer_count = result.count - 1;
 	for (unsigned index = 0; index < step.outer_count; index++)
-		step.outer[index] = frames[index + 1].pc;
+		step.outer[index] = result.frames[index + 1].pc;
 	step.call_count = 0;
 	step.previous_pc = 0;
 	step.stepping = true;

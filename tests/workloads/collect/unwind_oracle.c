@@ -37,12 +37,11 @@ static pid_t process;
 
 static void by_ours(const ucontext_t *context, struct path *path)
 {
-	static struct sn_native_frame frames[FRAMES_MAX];
 	struct sn_unwind_result result =
-	    sn_unwind(&unwinder, context, stack_low, stack_high, frames, FRAMES_MAX);
+	    sn_unwind(&unwinder, context, stack_low, stack_high, FRAMES_MAX);
 	path->count = result.count;
 	for (unsigned index = 0; index < result.count; index++)
-		path->pcs[index] = frames[index].pc;
+		path->pcs[index] = result.frames[index].pc;
 }
 
 static void by_libunwind(const ucontext_t *context, struct path *path)

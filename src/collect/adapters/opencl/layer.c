@@ -46,7 +46,7 @@ SN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, siz
 	return CL_SUCCESS;
 }
 
-static void at_exit(void)
+static void finish(void)
 {
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
@@ -61,12 +61,11 @@ void sn_cl_finish_at_exit(void)
 {
 	static _Atomic bool registered;
 	if (!atomic_exchange_explicit(&registered, true, memory_order_relaxed))
-		atexit(at_exit);
+		atexit(finish);
 }
 
-SN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *target,
-						      cl_uint *count_ret,
-						      const cl_icd_dispatch **layer)
+static cl_int init_layer(cl_uint count, const cl_icd_dispatch *target, cl_uint *count_ret,
+			 const cl_icd_dispatch **layer)
 {
 	if (!target || !count_ret || !layer)
 		return CL_INVALID_VALUE;
@@ -79,10 +78,36 @@ SN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_ic
 		sn_cl_fill_enqueue(&table.functions);
 		sn_cl_fill_queue(&table.functions);
 		sn_cl_fill_calls(&table.functions);
+		sn_cl_open();
 	}
 	*count_ret = count;
 	*layer = &table.functions;
 	atomic_store_explicit(&initialised, true, memory_order_release);
+	return CL_SUCCESS;
+}
+
+/* Loaders before 2025 call this one. */
+SN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *target,
+						      cl_uint *count_ret,
+						      const cl_icd_dispatch **layer)
+{
+	return init_layer(count, target, count_ret, layer);
+}
+
+/* Later ones this, and never the one above. No property is defined yet. */
+SN_EXPORT CL_API_ENTRY cl_int CL_API_CALL
+clInitLayerWithProperties(cl_uint count, const cl_icd_dispatch *target, cl_uint *count_ret,
+			  const cl_icd_dispatch **layer, const cl_layer_properties *properties)
+{
+	if (properties && *properties)
+		return CL_INVALID_PROPERTY;
+	return init_layer(count, target, count_ret, layer);
+}
+
+/* What the table leads to is about to be gone, at the program's end or as the loader is unloaded. */
+SN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clDeinitLayer(void)
+{
+	finish();
 	return CL_SUCCESS;
 }
 

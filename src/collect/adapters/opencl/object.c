@@ -11,6 +11,7 @@
 #include "collect/core/word_table.h"
 #include "collect/core/keep.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define TABLE_BITS 14u
@@ -26,13 +27,30 @@ static _Atomic uint32_t device_count;
 /* ---- devices ---- */
 
 /*
+ * Whether the device's runtime has the functions of OpenCL `major`.`minor`. A loader has an entry for
+ * each that it knows itself; for a runtime that is older, ocl-icd's calls what lies beyond the end of
+ * the runtime's table, and does not return.
+ */
+static bool has_version(cl_device_id id, unsigned long major, unsigned long minor)
+{
+	char text[64] = "", *end = text;
+	static const char prefix[] = "OpenCL ";
+	if (sn_cl_real.clGetDeviceInfo(id, CL_DEVICE_VERSION, sizeof(text) - 1, text, NULL) ||
+	    strncmp(text, prefix, sizeof(prefix) - 1))
+		return false;
+	unsigned long found = strtoul(text + sizeof(prefix) - 1, &end, 10);
+	return found > major ||
+	       (found == major && *end == '.' && strtoul(end + 1, NULL, 10) >= minor);
+}
+
+/*
  * Where the runtime can read both clocks at once its answer is one more bound. The host clock it
  * reads has no defined epoch, so only the device's time is taken.
  */
 static void read_clock(struct sn_cl_device *device)
 {
 	cl_ulong device_ns, host_ns;
-	if (!sn_cl_real.clGetDeviceAndHostTimer)
+	if (!device->has_timer)
 		return;
 	uint64_t before_ns = sn_now_ns();
 	if (!sn_cl_real.clGetDeviceAndHostTimer(device->id, &device_ns, &host_ns))
@@ -57,6 +75,7 @@ static struct sn_cl_device *device_of(cl_device_id id)
 	sn_cl_clock_init(&device->clock);
 	sn_cl_real.clGetDeviceInfo(id, CL_DEVICE_NAME, sizeof(device->name) - 1, device->name,
 				   NULL);
+	device->has_timer = sn_cl_real.clGetDeviceAndHostTimer && has_version(id, 2, 1);
 	read_clock(device);
 	uint32_t expected = index;
 	/* in order, so that every record below the count is complete; only waits for a claim before

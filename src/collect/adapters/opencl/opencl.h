@@ -20,6 +20,17 @@
 
 #include <CL/cl_layer.h>
 
+/* Headers before 2025 know of no initialisation with properties. */
+#ifndef CL_LAYER_PROPERTIES_LIST_END
+typedef cl_properties cl_layer_properties;
+CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count,
+							  const cl_icd_dispatch *target,
+							  cl_uint *count_ret,
+							  const cl_icd_dispatch **layer,
+							  const cl_layer_properties *properties);
+CL_API_ENTRY cl_int CL_API_CALL clDeinitLayer(void);
+#endif
+
 /* Calls that get a frame and are timed; the names are what reports show. */
 enum sn_cl_api {
 #define SN_CL_ENQUEUE(name) SN_CL_##name,
@@ -72,6 +83,7 @@ uint64_t sn_cl_clock_host_ns(struct sn_cl_clock *clock, uint64_t device_ns);
 struct sn_cl_device {
 	cl_device_id id;
 	struct sn_cl_clock clock;
+	bool has_timer; /* clGetDeviceAndHostTimer may be asked */
 	char name[64];
 };
 
@@ -147,6 +159,8 @@ cl_uint sn_cl_references(cl_event event);
 /* Collects what is left, of ended threads too, waiting for a bounded time; then touches OpenCL no
  * more. Between sn_enter and sn_leave of `thread`, the calling one. */
 void sn_cl_finish(struct sn_thread *thread);
+/* A loader is there, perhaps once more after sn_cl_finish. */
+void sn_cl_open(void);
 /* To be called when the runtime is certainly at work: arranges for sn_cl_finish at exit. */
 void sn_cl_finish_at_exit(void);
 void sn_cl_thread_begin(struct sn_thread *thread);

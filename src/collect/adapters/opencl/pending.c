@@ -682,6 +682,11 @@ void sn_cl_finish(struct sn_thread *thread)
 		sn_drop(NULL, SN_DROP_GPU_LOST, left);
 }
 
+void sn_cl_open(void)
+{
+	atomic_store_explicit(&closed, false, memory_order_relaxed);
+}
+
 void sn_cl_pending_after_fork(void)
 {
 	/* the runtime's threads are not in the child: its events will never end */

@@ -7,7 +7,7 @@
  *  2. Nothing is taken for a code object, a string or a table whose type pointer does not say so.
  *  3. The newest frame may be half made or half gone: where it is not a frame with code, it is left
  *     out. Anywhere further up that means that the chain is torn: the walk fails as a whole.
- *  4. The number of steps is bounded, so that a chain bent into a ring ends.
+ *  4. A chain bent into a ring ends: a frame met again makes the walk fail, whatever its limit.
  *  5. In 3.11 and 3.12 each native evaluation call has a record (cframe) of its newest frame. The
  *     newest call's frames must end where those of the call around it begin: a frame just linked
  * may not yet say who called it but still who called its predecessor at that address.
@@ -362,16 +362,34 @@ static void distrust_newest(struct walk *walk, uintptr_t frame)
 	sn_guard_forget(guard, code, layout->code_bytes);
 }
 
+/* Finds rings with one comparison a step: a frame is kept for twice as many steps as the one before
+ * (Brent, "An improved Monte Carlo factorization algorithm", 1980). */
+struct ring {
+	uintptr_t kept;
+	uint32_t steps, change;
+};
+
+static inline bool is_ring(struct ring *ring, uintptr_t frame)
+{
+	if (frame == ring->kept)
+		return true;
+	if (ring->steps++ == ring->change) {
+		ring->kept = frame;
+		ring->change = 2 * ring->steps;
+	}
+	return false;
+}
+
 static int walk_chain(struct walk *walk, uintptr_t frame)
 {
 	const struct sn_python_layout *layout = walk->layout;
-	uint32_t steps_left = 4 * walk->max + 64;
+	struct ring ring = {0};
 	/* A frame that is being left may have been given back to the system already, with the page
 	 * it lay in, and so may its code; both once were readable. Frames further up are alive. */
 	if (walk->cache->interrupted)
 		distrust_newest(walk, frame);
 	for (bool newest = true; frame && walk->count < walk->max; newest = false) {
-		if ((frame & 7) || steps_left-- == 0 ||
+		if ((frame & 7) || is_ring(&ring, frame) ||
 		    !sn_guard_readable(&walk->cache->guard, frame, layout->frame_bytes))
 			return -EFAULT;
 		uintptr_t previous = sn_python_pointer(frame, layout->frame_previous);

@@ -46,7 +46,6 @@ struct sn_torch_memo {
 	uint32_t count, last;				 /* entries used; the one found last */
 	uint32_t next_victim;
 	struct sn_python_frame python[PYTHON_MAX];
-	struct sn_native_frame native[NATIVE_MAX];
 };
 
 /* The n-th of many values to add up: independent of the others, so that they can be computed at
@@ -158,17 +157,17 @@ static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintpt
 		       uintptr_t end)
 {
 	struct sn_thread *thread = self->thread;
-	struct sn_native_frame *frames = self->memo->native;
-	struct sn_unwind_result result = sn_unwind_here(&thread->unwinder, thread->stack_low,
-							thread->stack_high, frames, NATIVE_MAX);
+	struct sn_unwind_result result =
+	    sn_unwind_here(&thread->unwinder, thread->stack_low, thread->stack_high, NATIVE_MAX);
 	entry->slot_count = 0;
 	uint32_t index = 0;
 	for (; index < result.count && entry->slot_count < SLOT_MAX; index++) {
 		/* what lies further out are the native halves of Python frames: the Python frames
 		 * and the stack address, both part of the key, tell them apart */
-		if ((sn_config.sources & SN_SOURCE_PYTHON) && sn_python_is_eval(frames[index].pc))
+		if ((sn_config.sources & SN_SOURCE_PYTHON) &&
+		    sn_python_is_eval(result.frames[index].pc))
 			break;
-		uintptr_t slot = frames[index].cfa - sizeof(uintptr_t);
+		uintptr_t slot = result.frames[index].cfa - sizeof(uintptr_t);
 		if (slot >= end)
 			break;
 		if (slot < stack || (slot - stack) / sizeof(uintptr_t) > UINT16_MAX)

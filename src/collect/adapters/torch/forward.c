@@ -28,7 +28,7 @@ struct sn_torch_copy {
 	struct {
 		uint32_t owner, node, copy;
 	} entries[COPY_ENTRIES];
-	uint32_t path[SN_COPY_NODES];
+	struct sn_copy_room room;
 };
 
 /* By PyTorch's thread number; a later thread may displace one 4,096 numbers older. */
@@ -119,7 +119,7 @@ static uint32_t copied(struct sn_torch_thread *self, const struct sn_torch_threa
 	typeof(&self->copies->entries[0]) entry = &self->copies->entries[place % COPY_ENTRIES];
 	if (entry->owner != owner || entry->node != node) {
 		uint32_t copy = sn_cct_copy_path(&self->thread->cct, &other->thread->cct, node,
-						 self->copies->path);
+						 SN_COPY_ALL, &self->copies->room);
 		if (copy == SN_NODE_NONE)
 			return SN_NODE_NONE;
 		entry->owner = owner;

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an unwinder keeps of paths: the frames of the walk under way, and the previous path with all
+ * that it was computed from. unwind.c fills it.
+ *
+ * All functions here: AS-safe: yes. MT: the thread itself.
+ */
+#ifndef SN_COLLECT_PATH_STORE_H
+#define SN_COLLECT_PATH_STORE_H
+
+#include "unwind.h"
+
+#include <stddef.h>
+
+/* How a frame of the walk under way was left; its pc, CFA, module and flags are in `fresh`. */
+struct sn_walked {
+	uintptr_t fp;
+	uint64_t rule; /* as applied: a guess by frame pointer is noted as the rule it amounts to */
+};
+
+/* A word of the stack that the previous path was computed from. */
+struct sn_path_input {
+	uintptr_t slot, word;
+};
+
+/* A frame of the previous path, besides what is in `path`. */
+struct sn_known {
+	uintptr_t sp, fp;
+	uintptr_t lowest;    /* slot among the inputs of this frame and those further out */
+	uint32_t inputs_end; /* inputs[0..inputs_end) are those of this frame and all further out */
+	bool fp_matters;     /* this frame or one further out is computed from fp */
+	bool repeatable;     /* this frame and all further out depend on the inputs alone */
+};
+
+#define SN_INPUTS_A_FRAME 3u
+
+/*
+ * Room for paths of so many frames: each array has one for each, `inputs` has three. It doubles where a
+ * path has more, so that only threads that recurse deeply pay for it.
+ */
+struct sn_path_store {
+	uint32_t room;
+	size_t bytes; /* of the mapping, which begins at `walked` */
+	struct sn_walked *walked;
+	struct sn_native_frame *fresh; /* frames of the walk under way, innermost first */
+	/* the previous path, innermost first, at the array's end; the rest outermost first */
+	struct sn_native_frame *path;
+	struct sn_known *known;
+	struct sn_path_input *inputs;
+};
+
+/* False without memory. */
+bool sn_path_store_init(struct sn_path_store *store);
+void sn_path_store_release(struct sn_path_store *store);
+/* Twice the room, with `known` frames of the previous path and `fresh` of the walk under way in it.
+ * False without memory: then all is as before. */
+bool sn_path_store_grow(struct sn_path_store *store, uint32_t known, uint32_t fresh);
+
+#endif
