@@ -121,7 +121,7 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static int open_bracket(struct rewriting *rewriting, const char *function)
 {
-	static const char *const across[] = {"across", "ranks",    "cv",
+	static const char *const across[] = {"across",	  "ranks",    "cv",
 					     "imbalance", "profiles", NULL};
 	struct sn_formula_parser *parser = &rewriting->parser;
 	sn_formula_skip_blanks(parser);

@@ -23,10 +23,8 @@ static const char *const operations[] = {
 };
 
 static const char *const scopes[] = {
-    [SN_SCOPE_PLACE] = "place",
-    [SN_SCOPE_INCLUSIVE] = "inclusive",
-    [SN_SCOPE_EXCLUSIVE] = "exclusive",
-    [SN_SCOPE_ACROSS] = "across",
+    [SN_SCOPE_PLACE] = "place",		[SN_SCOPE_INCLUSIVE] = "inclusive",
+    [SN_SCOPE_EXCLUSIVE] = "exclusive", [SN_SCOPE_ACROSS] = "across",
     [SN_SCOPE_RANKS] = "ranks",
 };
 

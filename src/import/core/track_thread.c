@@ -258,16 +258,15 @@ static int place_interval(struct sn_sink_thread *thread, struct sn_event *event,
 	if (result ||
 	    sn_vec_reserve(&thread->open, &thread->open_capacity, thread->open_count + 1) < 0)
 		return SN_ERR_MEMORY;
-	thread->open[thread->open_count++] =
-	    (struct open_event){.start_ns = event->start_ns,
-				.end_ns = event->end_ns,
-				.context = context,
-				.category = category,
-				.name = name,
-				.caller = caller_number,
-				.again_context = SONDE_NONE,
-				.sequence = sequence,
-				.place = place};
+	thread->open[thread->open_count++] = (struct open_event){.start_ns = event->start_ns,
+								 .end_ns = event->end_ns,
+								 .context = context,
+								 .category = category,
+								 .name = name,
+								 .caller = caller_number,
+								 .again_context = SONDE_NONE,
+								 .sequence = sequence,
+								 .place = place};
 	event->context = context;
 	return 0;
 }

@@ -51,8 +51,8 @@ static const struct sonde_db_stat *set_of(const struct sn_formula_place *place,
 static const struct sonde_db_stat *stat_of(const struct sn_formula_place *place,
 					   const struct sn_formula_step *step, bool is_exclusive)
 {
-	bool is_inclusive = step->scope == SN_SCOPE_INCLUSIVE ||
-			    (step->scope == SN_SCOPE_PLACE && !is_exclusive);
+	bool is_inclusive =
+	    step->scope == SN_SCOPE_INCLUSIVE || (step->scope == SN_SCOPE_PLACE && !is_exclusive);
 	if (is_inclusive && step->part != SN_PART_SUM && place->calls[step->input])
 		return place->calls[step->input];
 	return set_of(place, step, is_exclusive);

@@ -35,7 +35,8 @@ static int number_ranks(struct sn_db_ranks *ranks, const struct sonde_db *db, co
 }
 
 /* Each profile stands for itself: those of the only rank, or all that count. */
-static void number_profiles(struct sn_db_ranks *ranks, const struct sonde_db *db, const bool *profiles)
+static void number_profiles(struct sn_db_ranks *ranks, const struct sonde_db *db,
+			    const bool *profiles)
 {
 	bool is_one_rank = ranks->count == 1;
 	ranks->count = 0;
@@ -68,7 +69,7 @@ int sn_db_ranks_init(struct sn_db_ranks *ranks, const struct sonde_db *db, const
 {
 	uint32_t count = sonde_db_profile_count(db), counted = 0;
 	*ranks = (struct sn_db_ranks){.of_profile = calloc(count + 1ull, sizeof(uint32_t)),
-				   .order = calloc(count + 1ull, sizeof(uint32_t))};
+				      .order = calloc(count + 1ull, sizeof(uint32_t))};
 	if (!ranks->of_profile || !ranks->order || number_ranks(ranks, db, profiles))
 		return SN_ERR_MEMORY;
 	ranks->are_ranks = ranks->count > 1;
@@ -90,8 +91,8 @@ void sn_db_ranks_release(struct sn_db_ranks *ranks)
 
 static bool is_last_of_rank(const struct sn_db_ranks *ranks, uint32_t at)
 {
-	return at + 1 == ranks->order_count || ranks->of_profile[ranks->order[at + 1]] !=
-						   ranks->of_profile[ranks->order[at]];
+	return at + 1 == ranks->order_count ||
+	       ranks->of_profile[ranks->order[at + 1]] != ranks->of_profile[ranks->order[at]];
 }
 
 static void take(struct sonde_db_stat *across, const struct sonde_db_stat *of_one)
@@ -103,7 +104,7 @@ static void take(struct sonde_db_stat *across, const struct sonde_db_stat *of_on
 }
 
 struct sonde_db_stat sn_db_ranks_at(const struct sn_db_ranks *ranks, const struct sonde_db *db,
-				 uint32_t metric, uint32_t context)
+				    uint32_t metric, uint32_t context)
 {
 	uint32_t end = sonde_db_context(db, context)->end;
 	struct sonde_db_stat across = {0}, rank = {0}, one;
@@ -137,7 +138,7 @@ static void close_rank(const struct sonde_db *db, struct sonde_db_stat *sums,
 }
 
 int sn_db_ranks_compare(const struct sn_db_ranks *ranks, const struct sonde_db *db, uint32_t metric,
-		     struct sonde_db_stat *across)
+			struct sonde_db_stat *across)
 {
 	struct sonde_db_stat *sums = calloc(sonde_db_context_count(db) + 1ull, sizeof(*sums)), one;
 	if (!sums)

@@ -26,9 +26,9 @@ void sn_db_ranks_release(struct sn_db_ranks *ranks);
 /* How they differ at a context: the set of their inclusive sums of a metric, of those that have
  * any. */
 struct sonde_db_stat sn_db_ranks_at(const struct sn_db_ranks *ranks, const struct sonde_db *db,
-				 uint32_t metric, uint32_t context);
+				    uint32_t metric, uint32_t context);
 /* The same at all contexts: across[context], zero before. 0 or SN_ERR_MEMORY. */
 int sn_db_ranks_compare(const struct sn_db_ranks *ranks, const struct sonde_db *db, uint32_t metric,
-		     struct sonde_db_stat *across);
+			struct sonde_db_stat *across);
 
 #endif

@@ -64,11 +64,11 @@ struct fold {
 	bool *folds; /* [stem] */
 	struct sn_arena arena;
 	struct sn_linked links;
-	uint32_t *node_of;	/* [old node] */
-	bool *is_inside;	/* [new node]: it is or lies in one that was folded */
-	struct sn_table ranks;	/* (stem, which of its siblings) */
-	struct sn_table places; /* (old parent, stem): see next_rank */
-	uint32_t *next_rank;	/* [place] */
+	uint32_t *node_of;	  /* [old node] */
+	bool *is_inside;	  /* [new node]: it is or lies in one that was folded */
+	struct sn_table ranks;	  /* (stem, which of its siblings) */
+	struct sn_table places;	  /* (old parent, stem): see next_rank */
+	uint32_t *next_rank;	  /* [place] */
 	struct sn_table children; /* (new parent, key) to the new node, the root left out */
 	struct sn_table merged;	  /* (new node, group) */
 };
@@ -159,8 +159,7 @@ static uint32_t rank_key(struct fold *fold, uint32_t old_parent, uint32_t stem)
 	uint32_t at = sn_table_add(&fold->places, sn_table_pair(old_parent, stem));
 	if (at == SN_TABLE_NONE)
 		return SN_TABLE_NONE;
-	uint32_t rank =
-	    sn_table_add(&fold->ranks, sn_table_pair(stem, fold->next_rank[at]++));
+	uint32_t rank = sn_table_add(&fold->ranks, sn_table_pair(stem, fold->next_rank[at]++));
 	return rank == SN_TABLE_NONE ? rank : fold->groups.count + fold->stem_count + rank;
 }
 

@@ -10,7 +10,7 @@
 #include "sonde/db.h"
 
 enum sn_grouping {
-	SN_GROUP_AUTO,	      /* Python by line, all else by function */
+	SN_GROUP_AUTO, /* Python by line, all else by function */
 	/* An inlined function and its out-of-line copies are one; loops, lines and instructions that
 	 * lie in a function are its. */
 	SN_GROUP_FUNCTION,

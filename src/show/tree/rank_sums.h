@@ -8,7 +8,7 @@
 struct sn_rank_sums {
 	struct sn_db_ranks ranks;
 	uint32_t metric_count;
-	double *sums;	/* [rank * metric_count + metric] */
+	double *sums;	 /* [rank * metric_count + metric] */
 	bool *has_value; /* likewise */
 };
 

@@ -52,8 +52,7 @@ static int make_room_for_calls(struct reading *reading, struct sn_arena *arena)
 	for (uint32_t column = 0; column < reading->columns; column++) {
 		if (sonde_db_metric_calls(view->db, view->metrics[column]) == SONDE_NONE)
 			continue;
-		struct sonde_db_stat *calls =
-		    sn_arena_array(arena, struct sonde_db_stat, profiles);
+		struct sonde_db_stat *calls = sn_arena_array(arena, struct sonde_db_stat, profiles);
 		for (uint32_t p = 0; calls && p < profiles; p++)
 			reading->all[(size_t)p * reading->columns + column].calls = calls + p;
 	}
@@ -225,8 +224,8 @@ int sn_spread_init(struct sn_spread *spread, const struct sn_view *view, struct 
 	spread->values = sn_arena_array(arena, struct sn_tree_value, profiles * columns);
 	spread->derived = sn_arena_array(arena, struct sn_derived, profiles * view->formula_count);
 	spread->metrics = sn_arena_array(arena, struct sn_spread_summary, view->metric_count);
-	int code = arena->failed || make_room_for_calls(&reading, arena) ? sn_fail_memory(error)
-									 : 0;
+	int code =
+	    arena->failed || make_room_for_calls(&reading, arena) ? sn_fail_memory(error) : 0;
 	if (code == 0 && sn_db_ranks_init(&spread->ranks, view->db, view->profiles))
 		code = sn_fail_memory(error);
 	if (code == 0)

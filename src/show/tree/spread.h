@@ -42,7 +42,7 @@ struct sn_spread {
 	struct sn_derived *derived;	   /* [i * formulas + formula] */
 	struct sn_spread_summary *metrics; /* [shown metric], over those that have it */
 	struct sonde_db_stat profile_set;  /* the first metric of the profiles */
-	struct sn_db_ranks ranks;		   /* a profile of none is left out */
+	struct sn_db_ranks ranks;	   /* a profile of none is left out */
 	struct sn_spread_cause cause;	   /* of the first metric */
 	struct sn_arena arena;		   /* all of these */
 };

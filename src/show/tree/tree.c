@@ -102,8 +102,7 @@ static void add_calls(struct builder *builder, struct sn_tree_value *values, uin
 		      const struct sonde_db_stat *stat)
 {
 	bool is_folded_in =
-	    context > 0 &&
-	    is_folded(builder, sonde_db_context(builder->tree->db, context)->frame);
+	    context > 0 && is_folded(builder, sonde_db_context(builder->tree->db, context)->frame);
 	if (!is_folded_in && (!builder->keep || builder->keep[context]))
 		sonde_db_stat_merge(values[builder->node_of[context]].calls, stat);
 }

@@ -180,8 +180,7 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 	    .profiles = view->profiles,
 	    /* callers are functions, not loops */
 	    .fold_loops = view->kind == SN_VIEW_BOTTOM_UP,
-	    .fold_lines =
-		view->kind == SN_VIEW_BOTTOM_UP && view->grouping == SN_GROUP_FUNCTION,
+	    .fold_lines = view->kind == SN_VIEW_BOTTOM_UP && view->grouping == SN_GROUP_FUNCTION,
 	};
 	return sn_tree_init(tree, view->db, &request, error);
 }
@@ -406,7 +405,7 @@ static int rows_threads(struct rows *rows, struct sn_error *error)
 {
 	const struct sn_view *view = rows->view;
 	struct sn_tree_sets across[SN_COLUMNS_MAX]; /* this profile alone */
-	struct sonde_db_stat no_calls = {0};	     /* a thread is not called */
+	struct sonde_db_stat no_calls = {0};	    /* a thread is not called */
 	bool *keep;
 	int code = sn_query_select(view->where, view->where_count, view->db, &keep, error);
 	for (uint32_t p = 0; p < sonde_db_profile_count(view->db) && code == 0; p++) {
@@ -415,7 +414,8 @@ static int rows_threads(struct rows *rows, struct sn_error *error)
 		for (uint32_t m = 0; m < sn_view_columns(view); m++) {
 			struct sonde_db_stat value =
 			    profile_value(view->db, keep, p, view->metrics[m]);
-			bool has_calls = sonde_db_metric_calls(view->db, view->metrics[m]) != SONDE_NONE;
+			bool has_calls =
+			    sonde_db_metric_calls(view->db, view->metrics[m]) != SONDE_NONE;
 			rows->values[m] =
 			    (struct sn_tree_value){value, value, has_calls ? &no_calls : NULL};
 			across[m] = (struct sn_tree_sets){0};
