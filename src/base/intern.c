@@ -33,9 +33,8 @@ static inline uint64_t read_32(const unsigned char *bytes)
 #define KEY_1 0xA0761D6478BD642Full
 #define KEY_2 0xE7037ED1A0B428DBull
 
-/* Sixteen bytes at a time, and what is left as two words that may overlap. A NUL at the end is left
- * out, so that a text has the same hash with it and without. */
-static uint64_t hash_bytes(const unsigned char *bytes, size_t length)
+/* Sixteen bytes at a time, and what is left as two words that may overlap. */
+static inline uint64_t hash_bytes(const unsigned char *bytes, size_t length)
 {
 	length -= length && !bytes[length - 1];
 	uint64_t hash = KEY_2 ^ length, first = 0, last = 0;
@@ -52,6 +51,11 @@ static uint64_t hash_bytes(const unsigned char *bytes, size_t length)
 		    (uint64_t)bytes[0] << 16 | (uint64_t)bytes[length / 2] << 8 | bytes[length - 1];
 	}
 	return mix(KEY_1, mix(first ^ KEY_1, last ^ hash));
+}
+
+uint64_t sn_intern_hash(const void *bytes, size_t length)
+{
+	return hash_bytes(bytes, length);
 }
 
 static uint64_t start_of(const struct sn_intern *intern, uint32_t number)

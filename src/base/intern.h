@@ -29,6 +29,10 @@ struct sn_intern {
 	uint32_t count, capacity, slot_count;
 };
 
+/* A hash of these bytes, all of whose bits are good. A NUL at the end does not count: a text has the
+ * same hash with it and without. */
+uint64_t sn_intern_hash(const void *bytes, size_t length);
+
 /* All zeroes is an empty table as well. */
 void sn_intern_init(struct sn_intern *intern);
 void sn_intern_release(struct sn_intern *intern);

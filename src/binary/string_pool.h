@@ -7,6 +7,7 @@
 #define SN_BINARY_STRING_POOL_H
 
 #include "base/arena.h"
+#include "base/table.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,16 +17,15 @@
 
 struct sn_pooled {
 	const char *derived; /* the user's; NULL at first */
-	uint32_t hash;
-	uint32_t length;
+	size_t length;
 	char text[];
 };
 
 struct sn_string_pool {
 	struct sn_arena arena;
-	struct sn_pooled **slots; /* open addressing */
-	uint32_t slot_count;	  /* a power of two, or 0 */
-	uint32_t count;
+	struct sn_table numbers; /* of strings, by hash */
+	struct sn_pooled **strings;
+	size_t count, capacity;
 };
 
 void sn_string_pool_release(struct sn_string_pool *pool);

@@ -6,7 +6,8 @@
  */
 #include "symbolize.h"
 #include "base/safe_path.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
+#include "base/vec.h"
 #include "binary/elf/debug_file.h"
 #include "binary/demangle/demangle.h"
 #include "binary/dwarf/dwarf.h"
@@ -43,14 +44,14 @@ struct module {
 	struct sn_gpu_binary *gpu;  /* what the module's own file is, or NULL */
 	struct sn_string_pool pool;
 	struct sn_symbol_known *known; /* by ascending address */
-	size_t known_count;
+	size_t known_count, known_capacity;
 	bool is_cache_read;
 	bool is_changed; /* since the cache was read or written */
 	struct sn_symbol_cache
 	    cache; /* what its frames and strings stay in; its `known` is ours now */
 	/* files read or looked for, as they were; paths are the pool's or the cache's */
 	struct sn_symbol_dependency *dependencies;
-	size_t dependency_count;
+	size_t dependency_count, dependency_capacity;
 };
 
 struct sn_symbolizer {
@@ -59,6 +60,7 @@ struct sn_symbolizer {
 	char *sysroot;
 	bool no_loops;
 	struct module **modules;
+	size_t module_capacity;
 	uint32_t module_count;
 };
 
@@ -143,13 +145,11 @@ int sn_symbolizer_module(struct sn_symbolizer *symbolizer, const char *path,
 			 uint32_t *module)
 {
 	struct module *created = calloc(1, sizeof(*created));
-	struct module **grown =
-	    realloc(symbolizer->modules, (symbolizer->module_count + 1) * sizeof(struct module *));
-	if (grown)
-		symbolizer->modules = grown;
 	if (created)
 		created->path = strdup(path);
-	if (!grown || !created || !created->path) {
+	if (!created || !created->path ||
+	    sn_vec_reserve(&symbolizer->modules, &symbolizer->module_capacity,
+			   symbolizer->module_count + 1ull) < 0) {
 		module_free(created);
 		return SN_ERR_MEMORY;
 	}
@@ -204,7 +204,7 @@ static void read_cache(const struct sn_symbolizer *symbolizer, struct module *mo
 	if (cache_key(symbolizer, module, &key, path, &options) &&
 	    sn_symbol_cache_load(&key, &module->cache)) {
 		module->known = module->cache.known;
-		module->known_count = module->cache.known_count;
+		module->known_count = module->known_capacity = module->cache.known_count;
 		module->cache.known = NULL;
 		module->info.status = module->cache.status;
 		module->info.debug_file = module->cache.debug_file;
@@ -216,17 +216,13 @@ static void read_cache(const struct sn_symbolizer *symbolizer, struct module *mo
 static void add_dependency(void *data, const char *path)
 {
 	struct module *module = data;
-	struct sn_symbol_dependency *grown =
-	    realloc(module->dependencies, (module->dependency_count + 1) * sizeof(*grown));
-	if (!grown)
+	struct sn_symbol_dependency dependency = {.path =
+						      sn_string_pool_string(&module->pool, path)};
+	if (!dependency.path)
 		return;
-	module->dependencies = grown;
-	grown += module->dependency_count;
-	grown->path = sn_string_pool_string(&module->pool, path);
-	if (!grown->path)
-		return;
-	sn_symbol_dependency_read(grown);
-	module->dependency_count++;
+	sn_symbol_dependency_read(&dependency);
+	(void)sn_vec_push(&module->dependencies, &module->dependency_capacity,
+			  &module->dependency_count, dependency);
 }
 
 static int write_cache(const struct sn_symbolizer *symbolizer, struct module *module,
@@ -623,11 +619,7 @@ static int without_loops(struct module *module, struct sn_symbol_location *locat
 	return 0;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct sn_symbol_known *left = a, *right = b;
-	return SN_ORDER(left->address, right->address);
-}
+SN_SORT_BY(sort_known, struct sn_symbol_known, const void *, SN_ORDER(a->address, b->address));
 
 /* Resolves what of addresses[count] is not known and makes it known. */
 static int learn(const struct sn_symbolizer *symbolizer, struct module *module,
@@ -648,15 +640,13 @@ static int learn(const struct sn_symbolizer *symbolizer, struct module *module,
 			missing[missing_count++] = addresses[i];
 	}
 	if (missing_count > 0) {
-		struct sn_symbol_known *grown =
-		    realloc(module->known, (module->known_count + missing_count) * sizeof(*grown));
 		if (!module->is_open)
 			open_files(symbolizer, module);
-		if (grown)
-			module->known = grown;
-		result = grown
-			     ? resolve(module, missing, missing_count, grown + module->known_count)
-			     : SN_ERR_MEMORY;
+		result = sn_vec_reserve(&module->known, &module->known_capacity,
+					module->known_count + missing_count) < 0
+			     ? SN_ERR_MEMORY
+			     : resolve(module, missing, missing_count,
+				       module->known + module->known_count);
 		bool wants_loops = !symbolizer->no_loops || symbolizer->cache_folder[0] != '\0';
 		if (result == 0 && wants_loops)
 			result = add_loops(module, missing, missing_count,
@@ -664,7 +654,7 @@ static int learn(const struct sn_symbolizer *symbolizer, struct module *module,
 		if (result == 0) {
 			module->known_count += missing_count;
 			module->is_changed = true;
-			qsort(module->known, module->known_count, sizeof(*grown), by_address);
+			sort_known(module->known, module->known_count, NULL);
 		}
 	}
 	free(missing);
@@ -707,7 +697,7 @@ void sn_symbolizer_forget(struct sn_symbolizer *symbolizer, uint32_t module)
 		sn_dwarf_forget(of->dwarf);
 	free(of->known);
 	of->known = NULL;
-	of->known_count = 0;
+	of->known_count = of->known_capacity = 0;
 	of->dependency_count = 0;
 	of->info.debug_file = NULL;
 	sn_string_pool_release(&of->pool);

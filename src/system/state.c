@@ -17,7 +17,7 @@
 /* First arguments that are no more than that are told: file descriptors, and not addresses. */
 #define ARGUMENT_MAX 65536
 
-enum { NAME_BYTES = 32, NEST_MAX = 8, REQUEST_SLOTS = 4096, REQUEST_PROBES = 16, CPUS_MAX = 65536 };
+enum { NAME_BYTES = 32, NEST_MAX = 8, REQUESTS_MAX = 4096, CPUS_MAX = 65536 };
 
 /* Of what system call: none, or not known because its begin was not seen. */
 enum { SYSCALL_NONE = -1, SYSCALL_UNKNOWN = -2 };
@@ -52,7 +52,6 @@ struct request {
 	uint64_t sector, start_ns, bytes;
 	uint32_t device;
 	int32_t pid, tid;
-	bool is_used;
 };
 
 struct sn_os_states {
@@ -70,7 +69,8 @@ struct sn_os_states {
 	struct sn_table by_tid, by_kernel_tid; /* numbers of threads */
 	struct cpu *cpus;
 	size_t cpu_capacity, cpu_count;
-	struct request requests[REQUEST_SLOTS];
+	struct request requests[REQUESTS_MAX]; /* that are not done yet */
+	struct sn_table by_place;	       /* numbers of requests */
 	uint64_t last_link;
 	uint64_t losses[SN_OS_LOSSES];
 };
@@ -539,43 +539,56 @@ static void on_interrupt_exit(struct sn_os_states *states, const struct sn_os_ev
 
 /* ---- disks and networks ---- */
 
-/* The request's slot, or with `is_new` one to put it into; NULL: there is none. */
-static struct request *request_of(struct sn_os_states *states, const struct sn_os_event *event,
-				  bool is_new)
+/* A number of 64 bits for the 96 of a sector and its device: others may have it, too. */
+static uint64_t place_of(const struct request *request)
 {
-	uint64_t sector = (uint64_t)event->number;
-	uint32_t device = (uint32_t)event->other;
-	uint64_t hash = (sector ^ (uint64_t)device << 40) * 0x9e3779b97f4a7c15u;
-	struct request *vacant = NULL;
-	for (unsigned i = 0; i < REQUEST_PROBES; i++) {
-		struct request *slot = states->requests + ((hash >> 32) + i) % REQUEST_SLOTS;
-		if (slot->is_used && slot->sector == sector && slot->device == device)
-			return slot;
-		if (!slot->is_used && !vacant)
-			vacant = slot;
-	}
-	return is_new ? vacant : NULL;
+	return request->sector + request->device * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* What has been asked of a place; NULL: nothing. */
+static struct request *find_request(struct sn_os_states *states, const struct request *wanted)
+{
+	uint32_t number = sn_table_find(&states->by_place, place_of(wanted));
+	return number == SN_TABLE_NONE ? NULL : states->requests + number;
+}
+
+static bool is_same_place(const struct request *a, const struct request *b)
+{
+	return a->sector == b->sector && a->device == b->device;
 }
 
 static void on_request(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *thread = event->in_interrupt ? NULL : runner(states, event, false);
-	struct request *request = thread ? request_of(states, event, true) : NULL;
 	if (!thread)
 		return;
-	if (!request) {
+	struct request request = {.sector = (uint64_t)event->number,
+				  .start_ns = event->time_ns,
+				  .bytes = (uint64_t)event->value,
+				  .device = (uint32_t)event->other,
+				  .pid = thread->pid,
+				  .tid = (int32_t)thread->sched.tid};
+	const struct request *known = find_request(states, &request);
+	if (known && is_same_place(known, &request)) /* queued before it was issued */
+		return;
+	uint32_t number = states->by_place.count;
+	if (known || number == REQUESTS_MAX ||
+	    sn_table_put(&states->by_place, place_of(&request), number))
 		states->losses[SN_OS_LOSS_REQUESTS]++;
-		return;
+	else
+		states->requests[number] = request;
+}
+
+/* The last request takes its place. */
+static void drop_request(struct sn_os_states *states, struct request *request)
+{
+	sn_table_remove(&states->by_place, place_of(request));
+	const struct request *last = states->requests + states->by_place.count;
+	if (last != request) {
+		sn_table_probe(&states->by_place, place_of(last))->number =
+		    (uint32_t)(request - states->requests) + 1;
+		*request = *last;
 	}
-	if (request->is_used) /* queued before it was issued */
-		return;
-	*request = (struct request){.sector = (uint64_t)event->number,
-				    .start_ns = event->time_ns,
-				    .bytes = (uint64_t)event->value,
-				    .device = (uint32_t)event->other,
-				    .pid = thread->pid,
-				    .tid = (int32_t)thread->sched.tid,
-				    .is_used = true};
 }
 
 static const char *request_name(const struct sn_os_event *event)
@@ -592,8 +605,10 @@ static const char *request_name(const struct sn_os_event *event)
 
 static void on_request_done(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	struct request *request = request_of(states, event, false);
-	if (!request)
+	struct request place = {.sector = (uint64_t)event->number,
+				.device = (uint32_t)event->other};
+	struct request *request = find_request(states, &place);
+	if (!request || !is_same_place(request, &place))
 		return;
 	struct sn_os_item item = {.layer = SN_OS_LAYER_BLOCK,
 				  .pid = request->pid,
@@ -602,10 +617,10 @@ static void on_request_done(struct sn_os_states *states, const struct sn_os_even
 				  .end_ns = event->time_ns,
 				  .group = "disk",
 				  .name = request_name(event)};
-	request->is_used = false;
 	put_value(&item, SN_OS_KEY_BYTES, (int64_t)request->bytes);
 	put_value(&item, SN_OS_KEY_DEVICE, request->device);
 	put_value(&item, SN_OS_KEY_SECTOR, (int64_t)request->sector);
+	drop_request(states, request);
 	if (event->value)
 		put_value(&item, SN_OS_KEY_ERROR, event->value);
 	if (item.end_ns >= item.start_ns)
@@ -690,6 +705,7 @@ void sn_os_states_free(struct sn_os_states *states)
 	free(states->threads);
 	sn_table_release(&states->by_tid);
 	sn_table_release(&states->by_kernel_tid);
+	sn_table_release(&states->by_place);
 	free(states->cpus);
 	free(states);
 }

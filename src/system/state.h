@@ -75,7 +75,7 @@ enum sn_os_loss {
 	SN_OS_LOSS_RECORDS,  /* the kernel's buffer was full */
 	SN_OS_LOSS_DISORDER, /* came later than what it should precede */
 	SN_OS_LOSS_THREADS,  /* more than SN_OS_THREADS_MAX, or no memory */
-	SN_OS_LOSS_REQUESTS, /* block requests in flight beyond what is kept */
+	SN_OS_LOSS_REQUESTS, /* block requests in flight beyond 4,096 */
 	SN_OS_LOSS_DAMAGED,  /* records that could not be read */
 	SN_OS_LOSSES
 };

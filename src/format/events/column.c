@@ -2,6 +2,7 @@
 /* Byte planes of differences; see column.h. */
 #include "column.h"
 
+#include "base/fixed_table.h"
 #include "base/sort.h"
 #include "base/wide.h"
 
@@ -69,48 +70,29 @@ SN_WIDE static bool get_planes(struct sn_span *span, uint64_t *values, size_t co
 	return true;
 }
 
-#define TABLE_SLOTS (2 * SN_COLUMN_MAX)
-
-/* The distinct values of a column, and where each value is found among them. */
-struct dictionary {
-	uint64_t values[SN_COLUMN_MAX];
-	size_t count;
-	uint64_t keys[TABLE_SLOTS];
-	uint16_t places[TABLE_SLOTS]; /* + 1; 0 is free */
-};
-
-static size_t slot_of(const struct dictionary *dictionary, uint64_t value)
-{
-	size_t slot = (size_t)((value * 0x9e3779b97f4a7c15u) >> 51) % TABLE_SLOTS;
-	while (dictionary->places[slot] && dictionary->keys[slot] != value)
-		slot = (slot + 1) % TABLE_SLOTS;
-	return slot;
-}
+/* The distinct values of a column. */
+SN_FIXED_TABLE(dictionary, uint64_t, uint16_t, 12);
+_Static_assert(SN_COLUMN_MAX <= 1 << 12, "a column's values fit");
 
 /* False where there are more than `limit` distinct values. */
 static bool collect(struct dictionary *dictionary, const uint64_t *values, size_t count,
 		    size_t limit)
 {
-	dictionary->count = 0;
-	memset(dictionary->places, 0, sizeof(dictionary->places));
-	for (size_t i = 0; i < count; i++) {
-		size_t slot = slot_of(dictionary, values[i]);
-		if (dictionary->places[slot])
-			continue;
-		if (dictionary->count == limit)
+	dictionary_clear(dictionary);
+	for (size_t i = 0; i < count; i++)
+		if (dictionary_add(dictionary, values[i]) >= limit)
 			return false;
-		dictionary->keys[slot] = values[i];
-		dictionary->places[slot] = 1;
-		dictionary->values[dictionary->count++] = values[i];
-	}
 	return true;
 }
 
+/* Numbers the values in their order. */
 static void sort_values(struct dictionary *dictionary)
 {
-	sn_sort_u64(dictionary->values, dictionary->count);
-	for (size_t i = 0; i < dictionary->count; i++)
-		dictionary->places[slot_of(dictionary, dictionary->values[i])] = (uint16_t)(i + 1);
+	size_t count = dictionary->count;
+	sn_sort_u64(dictionary->keys, count);
+	dictionary_clear(dictionary);
+	for (size_t i = 0; i < count; i++)
+		dictionary_add(dictionary, dictionary->keys[i]);
 }
 
 static void put_head(struct sn_buffer *buffer, enum encoding encoding, unsigned width,
@@ -145,16 +127,16 @@ static bool put_dictionary(const uint64_t *values, size_t count, size_t other_co
 	    !collect(&dictionary, values, count, count / 2))
 		return false;
 	unsigned width = dictionary.count > 256 ? 2 : 1;
-	uint64_t base = least(dictionary.values, dictionary.count);
+	uint64_t base = least(dictionary.keys, dictionary.count);
 	size_t cost;
-	unsigned value_width = measure(dictionary.values, dictionary.count, base, &cost);
+	unsigned value_width = measure(dictionary.keys, dictionary.count, base, &cost);
 	if (count * width + dictionary.count * value_width >= other_cost)
 		return false;
 	sort_values(&dictionary);
 	for (size_t i = 0; i < count; i++)
-		places[i] = dictionary.places[slot_of(&dictionary, values[i])] - 1u;
+		places[i] = dictionary_add(&dictionary, values[i]);
 	put_head(buffer, DICTIONARY, value_width, base, dictionary.count);
-	put_planes(dictionary.values, dictionary.count, base, value_width, buffer);
+	put_planes(dictionary.keys, dictionary.count, base, value_width, buffer);
 	put_planes(places, count, 0, width, buffer);
 	return true;
 }

@@ -3,9 +3,8 @@
 #include "pyramid.h"
 
 #include "base/error.h"
+#include "base/fixed_table.h"
 #include "base/vec.h"
-
-#include <string.h>
 
 #define LEAF_EVENTS 32u
 
@@ -30,37 +29,27 @@ void sn_pyramid_shape(unsigned kind, uint64_t event_count, struct sn_pyramid_sha
 	}
 }
 
-#define TABLE_BITS  7
-#define TABLE_SLOTS (1u << TABLE_BITS)
-_Static_assert(TABLE_SLOTS > SN_PYRAMID_LEAF_MAX, "some slot is always free");
+SN_FIXED_TABLE(contexts, uint32_t, uint8_t, 6);
+_Static_assert(SN_PYRAMID_LEAF_MAX <= 1 << 6, "a group's contexts fit");
 
 /* Time by context within a group. */
 struct shares {
-	unsigned count;
-	uint8_t places[TABLE_SLOTS]; /* by hash: among the contexts, + 1; 0 is free */
-	uint32_t contexts[SN_PYRAMID_LEAF_MAX];
+	struct contexts contexts;
 	double weights[SN_PYRAMID_LEAF_MAX];
 	double busy;
 };
 
 static void shares_begin(struct shares *shares)
 {
-	shares->count = 0;
+	contexts_clear(&shares->contexts);
 	shares->busy = 0;
-	memset(shares->places, 0, sizeof(shares->places));
 }
 
 static void weigh(struct shares *shares, uint32_t context, double weight)
 {
-	unsigned slot = context * 0x9e3779b1u >> (32 - TABLE_BITS);
-	while (shares->places[slot] && shares->contexts[shares->places[slot] - 1u] != context)
-		slot = (slot + 1) % TABLE_SLOTS;
-	if (!shares->places[slot]) {
-		shares->contexts[shares->count] = context;
-		shares->weights[shares->count++] = 0;
-		shares->places[slot] = (uint8_t)shares->count;
-	}
-	shares->weights[shares->places[slot] - 1u] += weight;
+	uint32_t before = shares->contexts.count;
+	uint32_t number = contexts_add(&shares->contexts, context);
+	shares->weights[number] = weight + (number == before ? 0 : shares->weights[number]);
 	shares->busy += weight;
 }
 
@@ -75,10 +64,10 @@ static uint16_t share_of(double part, double whole)
 static int push(struct sn_pyramid *pyramid, struct sn_summary *summary, const struct shares *shares)
 {
 	unsigned best = 0;
-	for (unsigned i = 1; i < shares->count; i++)
+	for (unsigned i = 1; i < shares->contexts.count; i++)
 		if (shares->weights[i] > shares->weights[best])
 			best = i;
-	summary->context = shares->contexts[best];
+	summary->context = shares->contexts.keys[best];
 	summary->busy_share = share_of(shares->busy, (double)(summary->end_ns - summary->start_ns));
 	summary->context_share = share_of(shares->weights[best], shares->busy);
 	return sn_vec_push(&pyramid->summaries, &pyramid->capacity, &pyramid->count, *summary)

@@ -2,11 +2,11 @@
 /* Protobuf's wire format, of memory and of files; see protobuf.h. */
 #include "protobuf.h"
 
+#include "base/vec.h"
 #include "format/database/database_writer.h"
 #include "packed_file.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WINDOW_BYTES	 (1u << 20)
@@ -165,9 +165,7 @@ int sn_proto_stream_open(struct sn_proto_stream *stream, const char *path, struc
 	stream->file = sn_packed_file_open(path);
 	if (!stream->file)
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-	stream->capacity = WINDOW_BYTES;
-	stream->buffer = malloc(stream->capacity);
-	if (stream->buffer)
+	if (sn_vec_reserve(&stream->buffer, &stream->capacity, WINDOW_BYTES) == 0)
 		return 0;
 	sn_proto_stream_close(stream);
 	return sn_fail_memory(error);
@@ -198,13 +196,9 @@ static int fill(struct sn_proto_stream *stream, size_t wanted, struct sn_error *
 			stream->end -= stream->begin;
 			stream->begin = 0;
 		}
-		if (stream->end == stream->capacity) {
-			unsigned char *grown = realloc(stream->buffer, 2 * stream->capacity);
-			if (!grown)
-				return sn_fail_memory(error);
-			stream->buffer = grown;
-			stream->capacity *= 2;
-		}
+		if (stream->end == stream->capacity &&
+		    sn_vec_reserve(&stream->buffer, &stream->capacity, 2 * stream->capacity) < 0)
+			return sn_fail_memory(error);
 		int64_t got = sn_packed_file_read(stream->file, stream->buffer + stream->end,
 						  stream->capacity - stream->end, &why);
 		if (got < 0)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define WINDOW_BYTES (1u << 20)
+#define WINDOW_BYTES ((1u << 20) + SN_JSON_SLACK)
 #define DEPTH_MAX    64u /* arrays in arrays */
 
 int64_t sn_json_file_read(void *file, const char *path, char *bytes, size_t length,
@@ -36,9 +36,7 @@ int sn_json_window_open(struct sn_json_window *window, const char *path, struct 
 	*window = (struct sn_json_window){.path = path, .file = sn_packed_file_open(path)};
 	if (!window->file)
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-	window->capacity = WINDOW_BYTES;
-	window->buffer = calloc(window->capacity + SN_JSON_SLACK, 1);
-	if (window->buffer)
+	if (sn_vec_reserve_zeroed(&window->buffer, &window->capacity, WINDOW_BYTES) == 0)
 		return 0;
 	sn_json_window_close(window);
 	return sn_fail_memory(error);
@@ -59,18 +57,22 @@ int sn_json_too_large(const char *path, uint64_t at, struct sn_error *error)
 		       (unsigned long long)at);
 }
 
+/* How many bytes of the text it holds. */
+static size_t room(const struct sn_json_window *window)
+{
+	return window->capacity - SN_JSON_SLACK;
+}
+
 static int grow(struct sn_json_window *window, struct sn_error *error)
 {
-	if (window->end < window->capacity)
+	if (window->end < room(window))
 		return 0;
-	if (window->capacity >= SN_JSON_VALUE_BYTES_MAX)
+	if (room(window) >= SN_JSON_VALUE_BYTES_MAX)
 		return sn_json_too_large(window->path, window->consumed, error);
-	char *grown = realloc(window->buffer, 2 * window->capacity + SN_JSON_SLACK);
-	if (!grown)
-		return sn_fail_memory(error);
-	window->buffer = grown;
-	window->capacity *= 2;
-	return 0;
+	size_t wanted = 2 * room(window) + SN_JSON_SLACK;
+	return sn_vec_reserve(&window->buffer, &window->capacity, wanted) < 0
+		   ? sn_fail_memory(error)
+		   : 0;
 }
 
 int sn_json_window_more(struct sn_json_window *window, struct sn_error *error)
@@ -84,7 +86,7 @@ int sn_json_window_more(struct sn_json_window *window, struct sn_error *error)
 	if (result)
 		return result;
 	int64_t got = sn_json_file_read(window->file, window->path, window->buffer + window->end,
-					window->capacity - window->end, error);
+					room(window) - window->end, error);
 	if (got < 0)
 		return (int)got;
 	window->end += (size_t)got;

@@ -9,13 +9,11 @@
  */
 #include "trace_reader.h"
 
+#include "base/fixed_table.h"
 #include "base/vec.h"
 
-/* Contexts told apart within a pixel: a table by their hash, of which `used` lists the places
- * taken. */
-#define NEAR_BITS  6
-#define NEAR	   (1u << NEAR_BITS)
-#define NEAR_STEPS 4u /* places tried; what finds none is not told apart */
+/* Contexts that are told apart within a pixel; what more come are not. */
+SN_FIXED_TABLE(contexts, uint32_t, uint8_t, 6);
 
 /* A group of events that is not wider than this is drawn as a whole: to decode a block of thousands
  * for its few, each an eighth of a pixel, is what would make some windows slow. */
@@ -33,11 +31,8 @@ struct drawing {
 	size_t at;
 	double left, right; /* of its time, from the start of the window */
 	double busy_ns;
-	unsigned used_count;
-	uint8_t used[NEAR];
-	bool is_used[NEAR];
-	uint32_t contexts[NEAR];
-	double weights[NEAR];
+	struct contexts contexts;
+	double weights[1 << 6];
 	/* the block decoded last */
 	struct sn_block_codec codec;
 	struct sn_block block;
@@ -48,21 +43,18 @@ struct drawing {
 /* The pixel that is finished gets the context that took most of it; of equals, the first. */
 static void settle(struct drawing *drawing)
 {
-	if (!drawing->used_count)
+	if (!drawing->contexts.count)
 		return;
 	struct sonde_pixel *pixel = drawing->pixels + drawing->at;
-	unsigned best = drawing->used[0];
-	for (unsigned i = 0; i < drawing->used_count; i++) {
-		unsigned place = drawing->used[i];
-		drawing->is_used[place] = false;
-		if (drawing->weights[place] > drawing->weights[best])
-			best = place;
-	}
-	pixel->context = drawing->contexts[best];
+	unsigned best = 0;
+	for (unsigned i = 1; i < drawing->contexts.count; i++)
+		if (drawing->weights[i] > drawing->weights[best])
+			best = i;
+	pixel->context = drawing->contexts.keys[best];
 	pixel->busy += (float)(drawing->busy_ns / drawing->pixel_ns);
 	if (pixel->busy > 1)
 		pixel->busy = 1;
-	drawing->used_count = 0;
+	contexts_clear(&drawing->contexts);
 	drawing->busy_ns = 0;
 }
 
@@ -87,21 +79,10 @@ static void enter_pixel_at(struct drawing *drawing, double time)
 
 static void weigh(struct drawing *drawing, uint32_t context, double weight)
 {
-	unsigned first = context * 0x9e3779b1u >> (32 - NEAR_BITS);
-	for (unsigned i = 0; i < NEAR_STEPS; i++) {
-		unsigned place = (first + i) % NEAR;
-		if (!drawing->is_used[place]) {
-			drawing->is_used[place] = true;
-			drawing->used[drawing->used_count++] = (uint8_t)place;
-			drawing->contexts[place] = context;
-			drawing->weights[place] = weight;
-			return;
-		}
-		if (drawing->contexts[place] == context) {
-			drawing->weights[place] += weight;
-			return;
-		}
-	}
+	uint32_t before = drawing->contexts.count;
+	uint32_t number = contexts_add(&drawing->contexts, context);
+	if (number != SN_FIXED_TABLE_NONE)
+		drawing->weights[number] = weight + (number == before ? 0 : drawing->weights[number]);
 }
 
 /* [start, end) of which `busy_share` was taken, mostly by `context`; never wholly outside. */

@@ -7,6 +7,7 @@
 #include "base/cursor.h"
 #include "base/escape.h"
 #include "base/file_at.h"
+#include "base/fixed_table.h"
 #include "base/heap.h"
 #include "base/intern.h"
 #include "base/output.h"
@@ -87,6 +88,31 @@ static void test_table_removes(void **state)
 			assert_int_equal(sn_table_find(&table, key_of(i)), i);
 		sn_table_release(&table);
 	}
+}
+
+SN_FIXED_TABLE(few, uint64_t, uint8_t, 7);
+SN_FIXED_TABLE(one, uint32_t, uint8_t, 0);
+
+/* All keys that fit are told apart, however they hash, and those that are there are found in a full
+ * table. */
+static void test_fixed_table(void **state)
+{
+	struct few table;
+	struct one single;
+	memset(&table, 0xff, sizeof(table));
+	for (int round = 0; round < 2; round++) {
+		few_clear(&table);
+		for (int again = 0; again < 2; again++)
+			for (uint32_t i = 0; i < 128; i++)
+				assert_int_equal(few_add(&table, key_of(i)), i);
+		assert_int_equal(few_add(&table, key_of(128)), SN_FIXED_TABLE_NONE);
+		assert_int_equal(table.count, 128);
+		assert_true(table.keys[127] == key_of(127));
+	}
+	one_clear(&single);
+	assert_int_equal(one_add(&single, UINT32_MAX), 0);
+	assert_int_equal(one_add(&single, 0), SN_FIXED_TABLE_NONE);
+	assert_int_equal(one_add(&single, UINT32_MAX), 0);
 }
 
 /* ---- order ---- */
@@ -702,6 +728,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_table_numbers),
 	    cmocka_unit_test(test_table_removes),
+	    cmocka_unit_test(test_fixed_table),
 	    cmocka_unit_test(test_intern_items),
 	    cmocka_unit_test(test_search),
 	    cmocka_unit_test(test_heap),

@@ -509,6 +509,32 @@ static void test_interrupts_and_requests(void **state)
 	sn_os_states_free(states);
 }
 
+/* Of requests in flight as many are kept as the header says, wherever on the disks they lie. */
+static void test_requests_in_flight(void **state)
+{
+	enum { KEPT = 4096, ALL = 5000 };
+	struct seen seen;
+	struct sn_os_states *states = begin(&seen, false);
+	tell(states, 100, SN_OS_SWITCH_IN, 11, 0, 0, 0);
+	for (int round = 0; round < 3; round++) {
+		seen.count = 0;
+		for (int i = 0; i < ALL; i++)
+			tell(states, 200, SN_OS_BLOCK_QUEUE, 11, i % 3, 8 * (i / 3), i);
+		for (int i = ALL; i--;) { /* the last come first, and others by turns */
+			int of = i % 2 ? i : ALL - 2 - i;
+			uint32_t before = seen.count;
+			tell(states, 300, SN_OS_BLOCK_COMPLETE, 0, of % 3, 8 * (of / 3), 0);
+			assert_int_equal(seen.count - before, of < KEPT);
+			if (of < KEPT)
+				assert_int_equal(seen.items[before].values[SN_OS_KEY_BYTES], of);
+			seen.count = before;
+		}
+		assert_int_equal(sn_os_states_losses(states)[SN_OS_LOSS_REQUESTS],
+				 (round + 1) * (ALL - KEPT));
+	}
+	sn_os_states_free(states);
+}
+
 /* Of the whole machine threads are known from being switched to, and gone when they are dead. */
 static void test_whole_machine(void **state)
 {
@@ -670,6 +696,7 @@ int main(void)
 	    cmocka_unit_test(test_switches_alone),
 	    cmocka_unit_test(test_other_numbers),
 	    cmocka_unit_test(test_interrupts_and_requests),
+	    cmocka_unit_test(test_requests_in_flight),
 	    cmocka_unit_test(test_whole_machine),
 	    cmocka_unit_test(test_switches_told_twice),
 	    cmocka_unit_test(test_disorder),
