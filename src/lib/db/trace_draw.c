@@ -82,7 +82,8 @@ static void weigh(struct drawing *drawing, uint32_t context, double weight)
 	uint32_t before = drawing->contexts.count;
 	uint32_t number = contexts_add(&drawing->contexts, context);
 	if (number != SN_FIXED_TABLE_NONE)
-		drawing->weights[number] = weight + (number == before ? 0 : drawing->weights[number]);
+		drawing->weights[number] =
+		    weight + (number == before ? 0 : drawing->weights[number]);
 }
 
 /* [start, end) of which `busy_share` was taken, mostly by `context`; never wholly outside. */

@@ -621,6 +621,43 @@ static void pixels_at_the_edges(void **unused)
 	end(&traced);
 }
 
+/* What takes most of a pixel is shown, also where it comes after many others. */
+static void crowded_pixels(void **unused)
+{
+	enum { GROUPS = 400, EVENTS = 32, PIXEL_NS = 100, PIXELS = 10 };
+	struct traced traced;
+	struct sonde_db_error why;
+	char name[16];
+	begin(&traced);
+	for (int i = 0; i < GROUPS * EVENTS; i++) {
+		int place = i % EVENTS;
+		bool is_long = place == EVENTS - 2, is_far = place == EVENTS - 1;
+		snprintf(name, sizeof(name), is_long ? "long %d" : "f %d", i);
+		struct sn_event event = {
+		    .start_ns = 1000000 + i / EVENTS * PIXEL_NS * PIXELS +
+				(is_far ? PIXEL_NS * (PIXELS - 1) : place),
+		    .profile = traced.profiles[0],
+		    .context = sn_db_builder_context(
+			traced.builder, 0, sn_db_builder_named_frame(traced.builder, 4, name)),
+		    .metric = SONDE_NONE,
+		    .kind = SONDE_TRACK_INTERVALS,
+		};
+		event.end_ns = event.start_ns + (is_long ? 5 : 1);
+		sn_trace_writer_add(traced.writer, &event);
+	}
+	write_and_open(&traced);
+	for (int group = 0; group < GROUPS; group++) {
+		uint64_t from = 1000000 + group * PIXEL_NS * PIXELS;
+		struct sonde_pixel pixels[PIXELS];
+		assert_int_equal(sonde_trace_draw(traced.trace, 0, from, from + PIXEL_NS * PIXELS,
+						  pixels, PIXELS, &why),
+				 0);
+		snprintf(name, sizeof(name), "long %d", group * EVENTS + EVENTS - 2);
+		assert_string_equal(context_name(&traced, pixels[0].context), name);
+	}
+	end(&traced);
+}
+
 /* The last sample of a block lasts until the first of the next, and is read with it. */
 static void samples_across_blocks(void **unused)
 {
@@ -841,6 +878,7 @@ int main(void)
 	    cmocka_unit_test(events_through_a_database),
 	    cmocka_unit_test(pictures_tell_the_truth),
 	    cmocka_unit_test(pixels_at_the_edges),
+	    cmocka_unit_test(crowded_pixels),
 	    cmocka_unit_test(samples_across_blocks),
 	    cmocka_unit_test(counters_have_their_own_tracks),
 	    cmocka_unit_test(events_that_overlap_are_found),
