@@ -25,6 +25,21 @@ static bool is_hash(const char *part, size_t length)
 	return true;
 }
 
+static void add_utf8(struct sn_buffer *out, uint32_t c)
+{
+	unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+	unsigned first = more ? 0xff00u >> (more + 1) & 0xff : 0; /* says how many follow */
+	sn_buffer_byte(out, (unsigned char)(first | c >> 6 * more));
+	while (more-- > 0)
+		sn_buffer_byte(out, (unsigned char)(0x80 | (c >> 6 * more & 63)));
+}
+
+/* Of Unicode, and nothing that a terminal would obey. */
+static bool is_shown(uint64_t c)
+{
+	return c >= 0x20 && (c < 0x7f || c > 0x9f) && (c < 0xd800 || c > 0xdfff) && c <= 0x10ffff;
+}
+
 static size_t add_legacy_escape(struct sn_buffer *out, const char *at, size_t length)
 {
 	static const struct {
@@ -47,10 +62,9 @@ static size_t add_legacy_escape(struct sn_buffer *out, const char *at, size_t le
 		value = value * 16 +
 			(unsigned)(isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10);
 	}
-	if (digits == 0 || 2 + digits >= length || at[2 + digits] != '$' || value < 32 ||
-	    value > 126)
+	if (digits == 0 || 2 + digits >= length || at[2 + digits] != '$' || !is_shown(value))
 		return 0;
-	sn_buffer_byte(out, (unsigned char)value);
+	add_utf8(out, value);
 	return digits + 3;
 }
 
@@ -218,15 +232,6 @@ static struct identifier read_identifier(struct v0 *v0)
 	id.length = length;
 	v0->at += length;
 	return id;
-}
-
-static void add_utf8(struct sn_buffer *out, uint32_t c)
-{
-	unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-	unsigned first = more ? 0xff00u >> (more + 1) & 0xff : 0; /* says how many follow */
-	sn_buffer_byte(out, (unsigned char)(first | c >> 6 * more));
-	while (more-- > 0)
-		sn_buffer_byte(out, (unsigned char)(0x80 | (c >> 6 * more & 63)));
 }
 
 static uint32_t punycode_adapt(uint32_t delta, uint32_t count, bool is_first)
@@ -628,6 +633,21 @@ static void add_type(struct v0 *v0)
 	v0->depth--;
 }
 
+/* A character as Rust writes it within its quotes. */
+static void add_const_char(struct v0 *v0, uint64_t c)
+{
+	static const char escapes[] = {
+	    ['\0'] = '0', ['\t'] = 't', ['\n'] = 'n', ['\r'] = 'r', ['\''] = '\'', ['\\'] = '\\'};
+	sn_buffer_byte(&v0->out, '\'');
+	if (c < sizeof(escapes) && escapes[c])
+		sn_buffer_print(&v0->out, "\\%c", escapes[c]);
+	else if (is_shown(c))
+		add_utf8(&v0->out, (uint32_t)c);
+	else
+		sn_buffer_print(&v0->out, "\\u{%llx}", (unsigned long long)c);
+	sn_buffer_byte(&v0->out, '\'');
+}
+
 static void add_const_number(struct v0 *v0, char type)
 {
 	bool is_negative = eat(v0, 'n');
@@ -656,13 +676,10 @@ static void add_const_number(struct v0 *v0, char type)
 	}
 	if (v0->is_silent)
 		return;
-	if (type == 'c') {
-		sn_buffer_byte(&v0->out, '\'');
-		add_utf8(&v0->out, (uint32_t)value & 0x1fffff);
-		sn_buffer_byte(&v0->out, '\'');
-		return;
-	}
-	sn_buffer_print(&v0->out, "%llu", (unsigned long long)value);
+	if (type == 'c')
+		add_const_char(v0, value);
+	else
+		sn_buffer_print(&v0->out, "%llu", (unsigned long long)value);
 }
 
 static void add_const(struct v0 *v0)

@@ -112,6 +112,20 @@ static void rust_names_of_both_schemes(void **state)
 	     "ECs1iopQbuBiw2_"
 	     "3std",
 	     "alloc::alloc::box_free::<dyn alloc::boxed::FnBox<(), Output = ()>>"},
+	    /* of rustc 1.95 and its constants as Rust shows them; names that are no ASCII */
+	    {"_RNvYINtCs56HGsqMBDvY_4prog6SquareKj5_Kb0_Kca_ENtB5_5Shape4nameB5_",
+	     "<prog::Square<5, false, '\\n'> as prog::Shape>::name"},
+	    {"_RNvXCs56HGsqMBDvY_4progINtB2_6SquareKj3_Kb1_Kce9_ENtB2_5Shape4areaB2_",
+	     "<prog::Square<3, true, '\u00e9'> as prog::Shape>::area"},
+	    {"_RNvMs_C1aINtB4_1bKc27_Kc7_Kc9b_E1c", "<a::b<'\\'', '\\u{7}', '\\u{9b}'>>::c"},
+	    {"_RNvMs_Cs56HGsqMBDvY_4progINtB4_6SignedKan5_Knn80000000000000000000000000000000_"
+	     "Koffffffffffffffffffffffffffffffff_E2goB4_",
+	     "<prog::Signed<-5, -0x80000000000000000000000000000000, "
+	     "0xffffffffffffffffffffffffffffffff>>::go"},
+	    {"_ZN4prog15_$u540d$$u524d$31_$u69cb$$u9020$$u4f53$$LT$T$GT$15_$u8868$$u793a$"
+	     "17hce74a840670698daE",
+	     "prog::\u540d\u524d::\u69cb\u9020\u4f53<T>::\u8868\u793a"},
+	    {"_ZN1a18_$u1b$$ud800$$u80$17h0123456789abcdefE", "a::$u1b$$ud800$$u80$"},
 	    {"_RNvMC0INtC8arrayvec8ArrayVechKj7b_E3new", "<arrayvec::ArrayVec<u8, 123>>::new"},
 	};
 	CHECK(rows, sn_demangle_rust);
@@ -173,6 +187,17 @@ static void damaged_symbols_do_no_harm(void **state)
 	}
 }
 
+/* Each tuple is of two references to the one before: the name would have a gigabyte. */
+static void names_have_a_bound(void **state)
+{
+	static const char doubling[] = "_RINvC1a1fTuuETB7_B7_ETBb_Bb_ETBj_Bj_ETBr_Br_ETBz_Bz_ETBH_"
+				       "BH_ETBP_BP_ETBX_BX_ETB15_B15_ETB1d_B1d_ETB1n_B1n_ETB1x_B1x"
+				       "_ETB1H_B1H_ETB1R_B1R_ETB21_B21_ETB2b_B2b_ETB2l_B2l_ETB2v_B"
+				       "2v_ETB2F_B2F_ETB2P_B2P_ETB2Z_B2Z_ETB39_B39_ETB3j_B3j_ETB3t"
+				       "_B3t_ETB3D_B3D_ETB3N_B3N_EE";
+	assert_null(sn_demangle_rust(doubling));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +208,7 @@ int main(void)
 	    cmocka_unit_test(swift_names_are_the_runtimes),
 	    cmocka_unit_test(what_is_not_mangled_is_left_alone),
 	    cmocka_unit_test(damaged_symbols_do_no_harm),
+	    cmocka_unit_test(names_have_a_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
