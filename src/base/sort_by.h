@@ -12,7 +12,8 @@
  *
  *	SN_SORT_BY(sort_numbers, uint32_t, const struct row *, SN_ORDER(of[*a].name, of[*b].name))
  *
- * Items may be NULL where there are none. Costs what qsort costs.
+ * Items may be NULL where there are none. Costs what qsort costs. The order itself, to search what
+ * is sorted: sort_rows_order(row, &wanted, NULL) < 0.
  */
 #ifndef SN_BASE_SORT_BY_H
 #define SN_BASE_SORT_BY_H

@@ -2,7 +2,7 @@
 /* The symbol cache's files; see symbol_cache.h. All numbers are little endian. */
 #include "symbol_cache.h"
 #include "base/buffer.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "format/checksum.h"
 
@@ -422,11 +422,7 @@ struct kept_file {
 	uint64_t bytes;
 };
 
-static int by_use(const void *a, const void *b)
-{
-	const struct kept_file *left = a, *right = b;
-	return SN_ORDER(left->used_s, right->used_s);
-}
+SN_SORT_BY(sort_by_use, struct kept_file, const void *, SN_ORDER(a->used_s, b->used_s));
 
 /* Removes the files longest unused until the rest is small enough. */
 static void trim_folder(const char *folder)
@@ -450,7 +446,7 @@ static void trim_folder(const char *folder)
 		total += file.bytes;
 	}
 	if (total > SN_SYMBOL_CACHE_BYTES_MAX) {
-		qsort(files, count, sizeof(*files), by_use);
+		sort_by_use(files, count, NULL);
 		for (size_t i = 0; i < count && total > SN_SYMBOL_CACHE_BYTES_MAX; i++)
 			if (unlinkat(dirfd(directory), files[i].name, 0) == 0)
 				total -= files[i].bytes;

@@ -4,7 +4,7 @@
  */
 #include "command.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "lib/db/formula.h"
 #include "show/json.h"
@@ -454,13 +454,9 @@ static void print_formulas(const struct sonde_db *db)
 	sn_formulas_release(&known);
 }
 
-static int compare_cpu(const void *left, const void *right, void *argument)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	return sn_order_then(
-	    SN_ORDER(sonde_db_profile(argument, b)->cpu_ns, sonde_db_profile(argument, a)->cpu_ns),
-	    SN_ORDER(a, b));
-}
+SN_SORT_BY(sort_by_cpu, uint32_t, struct sonde_db *,
+	   SN_ORDER(sonde_db_profile(of, *b)->cpu_ns, sonde_db_profile(of, *a)->cpu_ns)
+	       ?: SN_ORDER(*a, *b));
 
 /* All profiles but processors, the one with most CPU time first; those are only lines of timelines,
  * but where the trace tells of nothing else. NULL without memory. */
@@ -475,7 +471,7 @@ static uint32_t *order_profiles(struct sonde_db *db, uint32_t *count)
 		if (!has_others || sonde_db_profile(db, i)->kind != SONDE_PROFILE_PROCESSOR)
 			order[(*count)++] = i;
 	if (order)
-		qsort_r(order, *count, sizeof(*order), compare_cpu, db);
+		sort_by_cpu(order, *count, db);
 	return order;
 }
 

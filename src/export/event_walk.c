@@ -3,7 +3,7 @@
 #include "event_walk.h"
 
 #include "base/heap.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "lib/db/trace_reader.h"
 
@@ -113,18 +113,14 @@ static int order_attributes(struct source *source, const struct sn_walk_attribut
 	return 0;
 }
 
-static int compare_columns(const void *left, const void *right)
-{
-	const struct walk_column *a = left, *b = right;
-	return SN_ORDER(a->place, b->place);
-}
+SN_SORT_BY(sort_columns, struct walk_column, const void *, SN_ORDER(a->place, b->place));
 
 /* Columns come by key; they are wanted by name. */
 static int order_columns(struct walk *walk, size_t column_count, size_t count)
 {
 	if (sn_vec_reserve(&walk->sorted, &walk->sorted_capacity, count) < 0)
 		return SN_ERR_MEMORY;
-	qsort(walk->columns, column_count, sizeof(*walk->columns), compare_columns);
+	sort_columns(walk->columns, column_count, NULL);
 	size_t at = 0;
 	for (size_t i = 0; i < column_count; i++) {
 		const struct walk_column *one = walk->columns + i;

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,21 +12,11 @@
 
 #define NONE SN_GPU_CONTEXT_NONE
 
-static int compare_by_caller(const void *left, const void *right)
-{
-	const struct sn_gpu_call_site *a = left, *b = right;
-	return sn_order_then(
-	    SN_ORDER(a->caller, b->caller),
-	    sn_order_then(SN_ORDER(a->address, b->address), SN_ORDER(a->callee, b->callee)));
-}
+SN_SORT_BY(sort_by_caller, struct sn_gpu_call_site, const void *,
+	   SN_ORDER_BY(a, b, caller, address, callee));
 
-static int compare_by_callee(const void *left, const void *right)
-{
-	const struct sn_gpu_call_site *a = left, *b = right;
-	return sn_order_then(
-	    SN_ORDER(a->callee, b->callee),
-	    sn_order_then(SN_ORDER(a->address, b->address), SN_ORDER(a->caller, b->caller)));
-}
+SN_SORT_BY(sort_by_callee, struct sn_gpu_call_site, const void *,
+	   SN_ORDER_BY(a, b, callee, address, caller));
 
 /* Calls as edges from callers to callees, or the other way round, by where they start. */
 struct edges {
@@ -56,8 +46,10 @@ static struct edges make_edges(struct sn_arena *arena, uint32_t function_count,
 	if (!edges.sites || !edges.first || count == 0)
 		return edges;
 	memcpy(edges.sites, sites, count * sizeof(*sites));
-	qsort(edges.sites, count, sizeof(*sites),
-	      is_reversed ? compare_by_callee : compare_by_caller);
+	if (is_reversed)
+		sort_by_callee(edges.sites, count, NULL);
+	else
+		sort_by_caller(edges.sites, count, NULL);
 	size_t site = 0;
 	for (uint32_t i = 0; i <= function_count; i++) {
 		while (site < count && edge_start(&edges, site) < i)
@@ -185,7 +177,7 @@ static void lead_by_roots(struct sn_gpu_call_graph *graph, struct sn_arena *scra
 			is_called[graph->sites[i].callee] = true;
 	for (size_t i = 0; i < graph->site_count && !scratch->failed; i++) {
 		uint32_t callee = graph->sites[i].callee, root = roots[component[callee]];
-		if (i > 0 && compare_by_caller(&graph->sites[i - 1], &graph->sites[i]) == 0)
+		if (i > 0 && !sort_by_caller_order(&graph->sites[i - 1], &graph->sites[i], NULL))
 			graph->targets[i] = NONE;
 		else if (graph->targets[i] != NONE && is_called[root] && callee != root)
 			graph->targets[i] = graph->component_count + callee;

@@ -3,7 +3,7 @@
 #include "gpu_calls.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "binary/demangle/demangle.h"
 #include "binary/gpu/gpu_binary.h"
@@ -137,13 +137,8 @@ static const struct sn_gpu_calls_binary *binary_of(struct applying *applying, ui
 	return found && found->graph && is_build(found->file, record) ? found : NULL;
 }
 
-static int compare_samples(const void *left, const void *right)
-{
-	const struct sample *a = left, *b = right;
-	int order = sn_order_then(SN_ORDER(a->parent, b->parent), SN_ORDER(a->module, b->module));
-	return sn_order_then(
-	    order, sn_order_then(SN_ORDER(a->address, b->address), SN_ORDER(a->node, b->node)));
-}
+SN_SORT_BY(sort_samples, struct sample, const void *,
+	   SN_ORDER_BY(a, b, parent, module, address, node));
 
 /* Instructions that have nothing below them, by what launched them. */
 static int find_samples(struct applying *applying)
@@ -162,9 +157,7 @@ static int find_samples(struct applying *applying)
 			applying->samples[applying->sample_count++] = (struct sample){
 			    i, node->parent, node->frame.id, node->frame.value, NONE};
 	}
-	if (applying->sample_count > 0)
-		qsort(applying->samples, applying->sample_count, sizeof(*applying->samples),
-		      compare_samples);
+	sort_samples(applying->samples, applying->sample_count, NULL);
 	return 0;
 }
 

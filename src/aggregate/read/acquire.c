@@ -9,7 +9,7 @@
 #include "aggregate/pipeline.h"
 
 #include "base/pool.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -167,12 +167,9 @@ static int read_one(void *context, unsigned number, size_t item)
 	return result;
 }
 
-static int compare_sizes(const void *left, const void *right)
-{
-	const struct sn_input *const *a = left, *const *b = right;
-	/* they lie in one array */
-	return SN_ORDER((*b)->bytes, (*a)->bytes) ?: SN_ORDER(*a, *b);
-}
+/* They lie in one array. */
+SN_SORT_BY(sort_largest, const struct sn_input *, const void *,
+	   SN_ORDER((*b)->bytes, (*a)->bytes) ?: SN_ORDER(*a, *b));
 
 /* This rank's inputs, the largest first. */
 static int choose_share(struct sn_pipeline *pipeline, struct share *share)
@@ -186,7 +183,7 @@ static int choose_share(struct sn_pipeline *pipeline, struct share *share)
 	for (size_t i = 0; i < count && has_memory; i++)
 		sorted[i] = pipeline->inputs.items + i;
 	if (has_memory)
-		qsort(sorted, count, sizeof(*sorted), compare_sizes);
+		sort_largest(sorted, count, NULL);
 	for (size_t i = 0; i < count && has_memory; i++) {
 		unsigned least = 0;
 		for (unsigned r = 1; r < ranks; r++)

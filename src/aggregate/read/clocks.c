@@ -3,7 +3,7 @@
 #include "clocks.h"
 
 #include "base/arena.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "format/measurement/measurement_trace.h"
 #include "trace/clock.h"
@@ -170,11 +170,7 @@ struct passed {
 	const struct sn_message_pair *pair;
 };
 
-static int compare_passed(const void *left, const void *right)
-{
-	const struct passed *a = left, *b = right;
-	return SN_ORDER_BY(a, b, low, high, pair);
-}
+SN_SORT_BY(sort_by_hosts, struct passed, const void *, SN_ORDER_BY(a, b, low, high, pair));
 
 /* By hosts. */
 static size_t sort_passed(const struct sn_clocks *clocks, struct passed *passed)
@@ -187,7 +183,7 @@ static size_t sort_passed(const struct sn_clocks *clocks, struct passed *passed)
 			passed[count++] =
 			    (struct passed){from < to ? from : to, from < to ? to : from, pair};
 	}
-	qsort(passed, count, sizeof(*passed), compare_passed);
+	sort_by_hosts(passed, count, NULL);
 	return count;
 }
 

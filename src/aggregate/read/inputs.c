@@ -2,6 +2,7 @@
 /* Listing and sorting; see inputs.h. */
 #include "inputs.h"
 
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "format/measurement/measurement_reader.h"
@@ -10,12 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int compare_inputs(const void *left, const void *right)
-{
-	const struct sn_input *a = left, *b = right;
-	return strcmp(sn_text_base_name(a->path), sn_text_base_name(b->path))
-		   ?: strcmp(a->path, b->path);
-}
+SN_SORT_BY(sort_inputs, struct sn_input, const void *,
+	   strcmp(sn_text_base_name(a->path), sn_text_base_name(b->path))
+	       ?: strcmp(a->path, b->path));
 
 /* A folder's name: "out/train.sonde/" is "train". */
 static const char *run_name(struct sn_arena *arena, const char *path)
@@ -35,11 +33,8 @@ struct run {
 	uint32_t folder;
 };
 
-static int compare_runs(const void *left, const void *right)
-{
-	const struct run *a = left, *b = right;
-	return strcmp(a->name, b->name) ?: strcmp(a->path, b->path);
-}
+SN_SORT_BY(sort_runs, struct run, const void *,
+	   strcmp(a->name, b->name) ?: strcmp(a->path, b->path));
 
 /* Names and numbers the runs; numbers[folder], NULL without memory. */
 static uint32_t *number_runs(struct sn_inputs *inputs, const char *const *folders, size_t count)
@@ -52,7 +47,7 @@ static uint32_t *number_runs(struct sn_inputs *inputs, const char *const *folder
 		runs[i] = (struct run){run_name(arena, folders[i]), folders[i], (uint32_t)i};
 	if (arena->failed)
 		return NULL;
-	qsort(runs, count, sizeof(*runs), compare_runs);
+	sort_runs(runs, count, NULL);
 	for (size_t i = 0; i < count; i++) {
 		bool is_ambiguous = (i && !strcmp(runs[i].name, runs[i - 1].name)) ||
 				    (i + 1 < count && !strcmp(runs[i].name, runs[i + 1].name));
@@ -106,7 +101,7 @@ int sn_inputs_list(struct sn_inputs *inputs, const char *const *folders, size_t 
 			result = sn_fail_memory(error);
 	}
 	if (!result)
-		qsort(inputs->items, inputs->count, sizeof(*inputs->items), compare_inputs);
+		sort_inputs(inputs->items, inputs->count, NULL);
 	return result;
 }
 

@@ -2,7 +2,8 @@
 /* Sends and receives; see messages.h. */
 #include "messages.h"
 
-#include "base/sort.h"
+#include "base/search.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -90,36 +91,21 @@ static int compare_kinds(const struct sn_recorded_message *a, const struct sn_re
 }
 
 /* Those of one file and direction, in the order in which they were done. */
-static int compare_order(const void *left, const void *right)
-{
-	const struct sn_recorded_message *a = left, *b = right;
-	return SN_ORDER_BY(a, b, from, to, communicator, tag, is_sent, file, order, end_ns,
-			   start_ns);
-}
+SN_SORT_BY(sort_in_order, struct sn_recorded_message, const void *,
+	   SN_ORDER_BY(a, b, from, to, communicator, tag, is_sent, file, order, end_ns, start_ns));
 
 /* Those with a number before those without, and what was sent before what was received. */
-static int compare_numbers(const void *left, const void *right)
-{
-	const struct sn_recorded_message *a = left, *b = right;
-	return compare_kinds(a, b) ?: SN_ORDER(b->is_numbered, a->is_numbered)
-				   ?: SN_ORDER(a->number, b->number)
-				   ?: SN_ORDER(b->is_sent, a->is_sent)
-				   ?: SN_ORDER_BY(a, b, file, end_ns);
-}
+SN_SORT_BY(sort_by_number, struct sn_recorded_message, const void *,
+	   compare_kinds(a, b)
+	       ?: SN_ORDER(b->is_numbered, a->is_numbered)
+	       ?: SN_ORDER(a->number, b->number)
+	       ?: SN_ORDER(b->is_sent, a->is_sent)
+	       ?: SN_ORDER_BY(a, b, file, end_ns));
 
 /* One call may have waited for many: by what else tells them apart. */
-static int compare_places(const void *left, const void *right)
-{
-	const struct sn_recorded_message *a = left, *b = right;
-	return SN_ORDER_BY(a, b, file, end_ns, start_ns, is_sent, recorded, order, from, to,
-			   communicator, tag);
-}
-
-static void sort(struct sn_messages *messages, int (*compare)(const void *, const void *))
-{
-	if (messages->count)
-		qsort(messages->items, messages->count, sizeof(*messages->items), compare);
-}
+SN_SORT_BY(sort_by_place, struct sn_recorded_message, const void *,
+	   SN_ORDER_BY(a, b, file, end_ns, start_ns, is_sent, recorded, order, from, to,
+		       communicator, tag));
 
 /* Messages of one kind, those received before those sent, each in order. */
 struct kind {
@@ -198,7 +184,7 @@ static int number_kind(const struct kind *kind)
 static int number(struct sn_messages *messages)
 {
 	int result = 0;
-	sort(messages, compare_order);
+	sort_in_order(messages->items, messages->count, NULL);
 	for (size_t first = 0, end; first < messages->count && !result; first = end) {
 		struct kind kind = {.items = messages->items + first};
 		for (end = first;
@@ -213,19 +199,16 @@ static int number(struct sn_messages *messages)
 
 /* ---- groups ---- */
 
-static int compare_groups(const void *left, const void *right)
-{
-	const struct sn_message_group *a = left, *b = right;
-	return SN_ORDER_BY(a, b, file, name);
-}
+SN_SORT_BY(sort_groups, struct sn_message_group, const void *, SN_ORDER_BY(a, b, file, name));
 
 static struct sn_message_group *find_group(const struct sn_messages *messages, uint32_t file,
 					   uint64_t name)
 {
 	struct sn_message_group wanted = {.file = file, .name = name};
-	return messages->group_count ? bsearch(&wanted, messages->groups, messages->group_count,
-					       sizeof(wanted), compare_groups)
-				     : NULL;
+	size_t count = messages->group_count;
+	struct sn_message_group *groups = messages->groups;
+	size_t at = sn_search(i, count, sort_groups_order(groups + i, &wanted, NULL) < 0);
+	return at < count && !sort_groups_order(groups + at, &wanted, NULL) ? groups + at : NULL;
 }
 
 /* Those that a message names, each once. */
@@ -240,11 +223,10 @@ static int list_groups(struct sn_messages *messages)
 				(struct sn_message_group){.file = one->file, .name = one->group}))
 			return SN_ERR_MEMORY;
 	}
-	if (messages->group_count)
-		qsort(messages->groups, messages->group_count, sizeof(*messages->groups),
-		      compare_groups);
+	sort_groups(messages->groups, messages->group_count, NULL);
 	for (size_t i = 0; i < messages->group_count; i++)
-		if (!kept || compare_groups(messages->groups + kept - 1, messages->groups + i))
+		if (!kept ||
+		    sort_groups_order(messages->groups + kept - 1, messages->groups + i, NULL))
 			messages->groups[kept++] = messages->groups[i];
 	messages->group_count = kept;
 	for (size_t i = 0; i < kept; i++)
@@ -303,7 +285,7 @@ int sn_messages_match(struct sn_messages *messages, uint64_t first_link)
 	int result = number(messages);
 	if (result)
 		return result;
-	sort(messages, compare_numbers);
+	sort_by_number(messages->items, messages->count, NULL);
 	for (size_t first = 0, end; first < messages->count && !result; first = end) {
 		struct sn_recorded_message *one = messages->items + first;
 		for (end = first + 1;
@@ -317,16 +299,16 @@ int sn_messages_match(struct sn_messages *messages, uint64_t first_link)
 		     one[1].bytes == NO_BYTES))
 			result = add_pair(messages, one, one + 1, first_link);
 	}
-	sort(messages, compare_places);
+	sort_by_place(messages->items, messages->count, NULL);
 	return result ? result : join_groups(messages);
 }
 
 uint64_t sn_messages_link(const struct sn_messages *messages,
 			  const struct sn_recorded_message *message)
 {
-	const struct sn_recorded_message *found =
-	    messages->count ? bsearch(message, messages->items, messages->count,
-				      sizeof(*messages->items), compare_places)
-			    : NULL;
-	return found ? found->link : 0;
+	const struct sn_recorded_message *items = messages->items;
+	size_t at =
+	    sn_search(i, messages->count, sort_by_place_order(items + i, message, NULL) < 0);
+	bool is_it = at < messages->count && !sort_by_place_order(items + at, message, NULL);
+	return is_it ? items[at].link : 0;
 }

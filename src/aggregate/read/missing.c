@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -110,11 +110,8 @@ int sn_missing_add_run(struct sn_missing *missing, const struct sn_run_record *r
 /* ---- processes ---- */
 
 /* By process, then by time. */
-static int compare_images(const void *left, const void *right)
-{
-	const struct sn_missing_image *a = left, *b = right;
-	return SN_ORDER_BY(a, b, run, host, pid, start_ns);
-}
+SN_SORT_BY(sort_images, struct sn_missing_image, const void *,
+	   SN_ORDER_BY(a, b, run, host, pid, start_ns));
 
 /* The same process that has become another program; numbers are given again. */
 static bool follows(const struct sn_missing_image *before, const struct sn_missing_image *image)
@@ -143,7 +140,8 @@ static size_t process_at(const struct process *processes, size_t count,
 {
 	struct sn_missing_image wanted = *where;
 	wanted.pid = pid;
-	size_t later = sn_search(i, count, compare_images(processes[i].first, &wanted) <= 0);
+	size_t later =
+	    sn_search(i, count, sort_images_order(processes[i].first, &wanted, NULL) <= 0);
 	if (!later)
 		return NONE;
 	const struct sn_missing_image *found = processes[later - 1].first;
@@ -186,12 +184,9 @@ static uint64_t beyond(uint64_t all, uint64_t part)
 	return all > part ? all - part : 0;
 }
 
-static int compare_starts(const void *left, const void *right)
-{
-	const struct process *const *a = left, *const *b = right;
-	/* the latest first: children before their parents */
-	return SN_ORDER((*b)->first->start_ns, (*a)->first->start_ns);
-}
+/* The latest first: children before their parents. */
+SN_SORT_BY(sort_latest, struct process *, const void *,
+	   SN_ORDER((*b)->first->start_ns, (*a)->first->start_ns));
 
 /* The process ended where its last image did, and not in another program or unseen. */
 static bool is_over(const struct process *process)
@@ -252,7 +247,7 @@ static void add_time(const struct sn_missing *missing, struct process *processes
 {
 	for (size_t i = 0; i < count; i++)
 		by_start[i] = processes + i;
-	qsort(by_start, count, sizeof(*by_start), compare_starts);
+	sort_latest(by_start, count, NULL);
 	for (size_t i = 0; i < count; i++)
 		if (by_start[i]->parent != NONE)
 			hand_up(processes + by_start[i]->parent, by_start[i]);
@@ -365,8 +360,7 @@ int sn_missing_find(struct sn_missing *missing, struct sn_missing_found *found)
 	struct process *processes = calloc(missing->image_count, sizeof(*processes));
 	struct process **by_start = calloc(missing->image_count, sizeof(*by_start));
 	if (processes && by_start) {
-		qsort(missing->images, missing->image_count, sizeof(*missing->images),
-		      compare_images);
+		sort_images(missing->images, missing->image_count, NULL);
 		add_up(missing, processes, by_start, found);
 	}
 	int result = processes && by_start ? 0 : SN_ERR_MEMORY;

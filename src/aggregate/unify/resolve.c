@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/pool.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,11 +36,7 @@ static uint64_t address_of(const struct sn_frame *frame)
 	return frame->value - is_return;
 }
 
-static int compare_requests(const void *left, const void *right)
-{
-	const struct request *a = left, *b = right;
-	return SN_ORDER_BY(a, b, module, address);
-}
+SN_SORT_BY(sort_requests, struct request, const void *, SN_ORDER_BY(a, b, module, address));
 
 /* All native frames with a module, by module and address. */
 static size_t collect(const struct sn_merge *merge, struct request *requests)
@@ -54,7 +50,7 @@ static size_t collect(const struct sn_merge *merge, struct request *requests)
 		if (is_code && frame.id != SONDE_NONE)
 			requests[count++] = (struct request){frame.id, i, address_of(&frame)};
 	}
-	qsort(requests, count, sizeof(*requests), compare_requests);
+	sort_requests(requests, count, NULL);
 	return count;
 }
 
@@ -104,11 +100,7 @@ static int look_up(void *context, unsigned worker, size_t item)
 }
 
 /* The largest module first: it decides when the last thread is done. */
-static int compare_batches(const void *left, const void *right)
-{
-	const struct batch *a = left, *b = right;
-	return SN_ORDER(b->count, a->count);
-}
+SN_SORT_BY(sort_batches, struct batch, const void *, SN_ORDER(b->count, a->count));
 
 /* What is missing of maps of generated code. */
 static void note_maps(const struct sn_merge *merge, const struct sn_symbolizer *symbolizer,
@@ -149,7 +141,7 @@ int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, u
 		result = form_batches(merge, requests, count, addresses, resolved, &work);
 	}
 	if (!result) {
-		qsort(work.batches, work.batch_count, sizeof(*work.batches), compare_batches);
+		sort_batches(work.batches, work.batch_count, NULL);
 		result = sn_pool_run(jobs, work.batch_count, look_up, &work);
 	}
 	if (!result)

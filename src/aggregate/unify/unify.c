@@ -2,7 +2,7 @@
 /* Tables into tables; see unify.h. */
 #include "unify.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "graphs.h"
 #include "format/database/database_builder.h"
@@ -111,11 +111,7 @@ int sn_unified_add(struct sn_unified *unified, const struct sn_measurement *meas
 	return unified->processes.failed || unified->builder->failed ? SN_ERR_MEMORY : 0;
 }
 
-static int compare_processes(const void *left, const void *right)
-{
-	const struct process *a = left, *b = right;
-	return SN_ORDER(a->file, b->file);
-}
+SN_SORT_BY(sort_processes, struct process, const void *, SN_ORDER(a->file, b->file));
 
 int sn_unified_provenance(const struct sn_unified *unified, struct sn_provenance *provenance)
 {
@@ -129,8 +125,7 @@ int sn_unified_provenance(const struct sn_unified *unified, struct sn_provenance
 			pack_process(&pack, processes + count - 1);
 		result |= pack.from.failed;
 	}
-	if (count)
-		qsort(processes, count, sizeof(*processes), compare_processes);
+	sort_processes(processes, count, NULL);
 	for (size_t i = 0; i < count && !result; i++) {
 		const struct process *process = processes + i;
 		result = sn_provenance_add(provenance, &process->measurement, &process->totals,

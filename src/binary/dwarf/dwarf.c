@@ -3,7 +3,7 @@
 #include "dwarf.h"
 #include "base/pool.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "dwarf_function.h"
 #include "dwarf_split.h"
@@ -55,12 +55,7 @@ static bool add_unit_range(void *data, uint64_t start, uint64_t end)
 	return !dwarf->failed;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct unit_range *left = a, *right = b;
-	return sn_order_then(SN_ORDER(left->start, right->start),
-			     SN_ORDER(left->unit, right->unit));
-}
+SN_SORT_BY(sort_by_start, struct unit_range, const void *, SN_ORDER_BY(a, b, start, unit));
 
 static void index_units(struct sn_dwarf *dwarf)
 {
@@ -77,8 +72,7 @@ static void index_units(struct sn_dwarf *dwarf)
 		else if (high_pc > unit->low_pc)
 			add_unit_range(dwarf, unit->low_pc, high_pc);
 	}
-	if (dwarf->range_count > 0)
-		qsort(dwarf->ranges, dwarf->range_count, sizeof(*dwarf->ranges), by_start);
+	sort_by_start(dwarf->ranges, dwarf->range_count, NULL);
 	uint64_t furthest = 0;
 	for (size_t i = 0; i < dwarf->range_count; i++) {
 		if (dwarf->ranges[i].end > furthest)
@@ -233,12 +227,7 @@ static int locate(struct sn_dwarf *dwarf, const struct sn_dwarf_target *target,
 	return 0;
 }
 
-static int by_unit(const void *a, const void *b)
-{
-	const struct sn_dwarf_target *left = a, *right = b;
-	return sn_order_then(SN_ORDER(left->unit, right->unit),
-			     SN_ORDER(left->address, right->address));
-}
+SN_SORT_BY(sort_by_unit, struct sn_dwarf_target, const void *, SN_ORDER_BY(a, b, unit, address));
 
 /* The targets in one unit. */
 struct group {
@@ -353,8 +342,7 @@ int sn_dwarf_resolve(struct sn_dwarf *dwarf, const uint64_t *addresses, size_t c
 						     .index = (uint32_t)i,
 						     .node = SN_DWARF_NO_NODE};
 	}
-	if (target_count > 0)
-		qsort(targets, target_count, sizeof(*targets), by_unit);
+	sort_by_unit(targets, target_count, NULL);
 	struct group *groups = calloc(target_count + 1, sizeof(*groups));
 	struct job job = {.dwarf = dwarf, .groups = groups};
 	for (size_t i = 0; i < target_count && groups; i++) {

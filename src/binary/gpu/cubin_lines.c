@@ -10,7 +10,7 @@
  * inlined function itself. Addresses are relocated by .rel.debug_line or .rela.debug_line.
  */
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "binary/dwarf/dwarf_line.h"
 #include "gpu_private.h"
@@ -47,11 +47,7 @@ struct lines {
 	bool failed;
 };
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct relocation *x = a, *y = b;
-	return SN_ORDER(x->offset, y->offset);
-}
+SN_SORT_BY(sort_by_offset, struct relocation, const void *, SN_ORDER(a->offset, b->offset));
 
 static void read_relocations(struct lines *lines, const char *name)
 {
@@ -188,9 +184,7 @@ int sn_cubin_lines(struct sn_gpu_binary *binary)
 	lines.file.str = sn_elf_section_strings(file, sn_elf_file_section(file, ".debug_str"));
 	read_relocations(&lines, ".rel.debug_line");
 	read_relocations(&lines, ".rela.debug_line");
-	if (lines.relocation_count > 0)
-		qsort(lines.relocations, lines.relocation_count, sizeof(*lines.relocations),
-		      by_offset);
+	sort_by_offset(lines.relocations, lines.relocation_count, NULL);
 	struct sn_cursor units = sn_cursor_at(lines.file.line, 0);
 	while (sn_cursor_left(&units) > 4 && !lines.failed) {
 		uint64_t offset = (uint64_t)(units.at - lines.file.line.data);

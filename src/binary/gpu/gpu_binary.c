@@ -2,7 +2,7 @@
 /* GPU binaries of both vendors; see gpu_binary.h. Who owns which code is decided here. */
 #include "gpu_binary.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "gpu_private.h"
 
@@ -50,20 +50,15 @@ void sn_gpu_add_function(struct sn_gpu_binary *binary, const char *symbol, uint6
 						 .is_kernel = is_kernel}) < 0;
 }
 
-static int by_section_start(const void *a, const void *b)
-{
-	const struct sn_gpu_section *x = a, *y = b;
-	return sn_order_then(SN_ORDER(x->start, y->start), SN_ORDER(x->index, y->index));
-}
+SN_SORT_BY(sort_by_section_start, struct sn_gpu_section, const void *,
+	   SN_ORDER_BY(a, b, start, index));
 
 /* Of sections that overlap, as only damaged files have them, the first stays. */
 static void sort_sections(struct sn_gpu_private *private)
 {
 	uint64_t end = 0;
 	size_t kept = 0;
-	if (private->section_count > 0)
-		qsort(private->sections, private->section_count, sizeof(*private->sections),
-		      by_section_start);
+	sort_by_section_start(private->sections, private->section_count, NULL);
 	for (size_t i = 0; i < private->section_count; i++) {
 		struct sn_gpu_section section = private->sections[i];
 		if (kept > 0 && section.start < end)
@@ -85,21 +80,16 @@ const struct sn_gpu_section *sn_gpu_section_at(const struct sn_gpu_binary *binar
 }
 
 /* Aliases: kernels before device functions, then by name, so that the order is always one. */
-static int by_function_start(const void *a, const void *b)
-{
-	const struct sn_gpu_function *x = a, *y = b;
-	return sn_order_then(
-	    SN_ORDER(x->start, y->start),
-	    sn_order_then(SN_ORDER(y->is_kernel, x->is_kernel), strcmp(x->symbol, y->symbol)));
-}
+SN_SORT_BY(sort_by_function_start, struct sn_gpu_function, const void *,
+	   SN_ORDER(a->start, b->start)
+	       ?: SN_ORDER(b->is_kernel, a->is_kernel)
+	       ?: strcmp(a->symbol, b->symbol));
 
 /* Leaves one function of those that begin at the same place, and none outside code. */
 static void sort_functions(struct sn_gpu_binary *binary)
 {
 	uint32_t kept = 0;
-	if (binary->function_count > 0)
-		qsort(binary->functions, binary->function_count, sizeof(*binary->functions),
-		      by_function_start);
+	sort_by_function_start(binary->functions, binary->function_count, NULL);
 	for (uint32_t i = 0; i < binary->function_count; i++) {
 		struct sn_gpu_function *function = &binary->functions[i];
 		if (kept > 0 && binary->functions[kept - 1].start == function->start)
@@ -136,17 +126,10 @@ static void find_ends(struct sn_gpu_binary *binary)
 	}
 }
 
-static int by_jump(const void *a, const void *b)
-{
-	const struct sn_gpu_jump *x = a, *y = b;
-	return sn_order_then(SN_ORDER(x->from, y->from), SN_ORDER(x->to, y->to));
-}
+SN_SORT_BY(sort_by_jump, struct sn_gpu_jump, const void *, SN_ORDER_BY(a, b, from, to));
 
-static int by_relocation(const void *a, const void *b)
-{
-	const struct sn_gpu_relocation *x = a, *y = b;
-	return sn_order_then(SN_ORDER(x->at, y->at), SN_ORDER(x->value, y->value));
-}
+SN_SORT_BY(sort_by_relocation, struct sn_gpu_relocation, const void *,
+	   SN_ORDER_BY(a, b, at, value));
 
 static int read_all(struct sn_gpu_binary *binary, struct sn_error *error)
 {
@@ -157,11 +140,8 @@ static int read_all(struct sn_gpu_binary *binary, struct sn_error *error)
 		return status ? status : SN_ERR_MEMORY;
 	sort_sections(private);
 	sort_functions(binary);
-	if (private->jump_count > 0)
-		qsort(private->jumps, private->jump_count, sizeof(*private->jumps), by_jump);
-	if (private->relocation_count > 0)
-		qsort(private->relocations, private->relocation_count,
-		      sizeof(*private->relocations), by_relocation);
+	sort_by_jump(private->jumps, private->jump_count, NULL);
+	sort_by_relocation(private->relocations, private->relocation_count, NULL);
 	find_ends(binary);
 	sn_gpu_build_flow(binary);
 	return private->failed ? SN_ERR_MEMORY : 0;
@@ -231,12 +211,8 @@ uint32_t sn_gpu_add_inlined(struct sn_gpu_binary *binary, uint32_t parent, const
 	return number;
 }
 
-static int by_line_start(const void *a, const void *b)
-{
-	const struct sn_gpu_line *x = a, *y = b;
-	return sn_order_then(SN_ORDER(x->start, y->start),
-			     sn_order_then(SN_ORDER(x->end, y->end), SN_ORDER(x->line, y->line)));
-}
+SN_SORT_BY(sort_by_line_start, struct sn_gpu_line, const void *,
+	   SN_ORDER_BY(a, b, start, end, line));
 
 /* Two sequences of one function (which only damaged files have): the first keeps its code. */
 static void make_disjoint(struct sn_gpu_binary *binary)
@@ -264,8 +240,7 @@ int sn_gpu_binary_read_lines(struct sn_gpu_binary *binary)
 	/* all of one size, they lie as an array */
 	binary->inlined = (struct sn_gpu_inlined *)binary->private->inlined.bytes;
 	binary->inlined_count = binary->private->inlined.count;
-	if (binary->line_count > 0)
-		qsort(binary->lines, binary->line_count, sizeof(*binary->lines), by_line_start);
+	sort_by_line_start(binary->lines, binary->line_count, NULL);
 	make_disjoint(binary);
 	return 0;
 }

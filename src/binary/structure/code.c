@@ -2,7 +2,7 @@
 /* Sections, loaded data and lookups; see code.h. */
 #include "code.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "code_private.h"
 
@@ -13,11 +13,8 @@
 #define R_AARCH64_RELATIVE 1027
 #endif
 
-static int by_section_start(const void *a, const void *b)
-{
-	const struct sn_code_section *left = a, *right = b;
-	return sn_order_then(SN_ORDER(left->start, right->start), SN_ORDER(left->end, right->end));
-}
+SN_SORT_BY(sort_by_section_start, struct sn_code_section, const void *,
+	   SN_ORDER_BY(a, b, start, end));
 
 static int find_sections(struct sn_code *code)
 {
@@ -39,9 +36,7 @@ static int find_sections(struct sn_code *code)
 		    (struct sn_code_section){header->sh_addr, header->sh_addr + bytes.size,
 					     bytes.data, sn_elf_section_is_plt(section)};
 	}
-	if (code->section_count > 0)
-		qsort(code->sections, code->section_count, sizeof(*code->sections),
-		      by_section_start);
+	sort_by_section_start(code->sections, code->section_count, NULL);
 	/* no linker lays sections over each other; a file that does keeps the first */
 	for (uint32_t i = 0; i < code->section_count; i++)
 		if (kept == 0 || code->sections[i].start >= code->sections[kept - 1].end)
@@ -94,11 +89,7 @@ struct sn_bytes sn_code_data(const struct sn_code *code, uint64_t address)
 
 /* ---- words that the loader writes ---- */
 
-static int by_place(const void *a, const void *b)
-{
-	const struct sn_code_pointer *left = a, *right = b;
-	return SN_ORDER(left->at, right->at);
-}
+SN_SORT_BY(sort_by_place, struct sn_code_pointer, const void *, SN_ORDER(a->at, b->at));
 
 static uint32_t relative_type(const struct sn_code *code)
 {
@@ -130,7 +121,7 @@ static int find_pointers(struct sn_code *code)
 		}
 	}
 	if (!is_sorted)
-		qsort(code->pointers, code->pointer_count, sizeof(*code->pointers), by_place);
+		sort_by_place(code->pointers, code->pointer_count, NULL);
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /* See flow.h. */
 #include "flow.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include "flow_private.h"
@@ -247,11 +247,7 @@ static void follow_all(struct sn_flow *flow)
 		follow(flow, flow->work[--flow->work_count]);
 }
 
-static int by_target(const void *a, const void *b)
-{
-	const struct sn_flow_transfer *left = a, *right = b;
-	return sn_order_then(SN_ORDER(left->to, right->to), SN_ORDER(left->from, right->from));
-}
+SN_SORT_BY(sort_by_target, struct sn_flow_transfer, const void *, SN_ORDER_BY(a, b, to, from));
 
 static void sort_origins(struct sn_flow *flow)
 {
@@ -263,7 +259,7 @@ static void sort_origins(struct sn_flow *flow)
 	}
 	memcpy(flow->origins, flow->transfers, flow->transfer_count * sizeof(*flow->transfers));
 	flow->origin_count = flow->transfer_count;
-	qsort(flow->origins, flow->origin_count, sizeof(*flow->origins), by_target);
+	sort_by_target(flow->origins, flow->origin_count, NULL);
 }
 
 uint32_t sn_flow_origins_of(const struct sn_flow *flow, uint64_t to)
@@ -343,11 +339,7 @@ static void follow_rest(struct sn_flow *flow)
 
 /* ---- blocks and edges ---- */
 
-static int by_part_start(const void *a, const void *b)
-{
-	const struct sn_flow_part *left = a, *right = b;
-	return SN_ORDER(left->start, right->start);
-}
+SN_SORT_BY(sort_by_part_start, struct sn_flow_part, const void *, SN_ORDER(a->start, b->start));
 
 static void add_block(struct sn_flow *flow, const struct sn_flow_part *part, size_t at)
 {
@@ -380,11 +372,7 @@ static uint32_t block_from(const struct sn_flow *flow, uint64_t start)
 										 : SN_FLOW_NONE;
 }
 
-static int by_origin(const void *a, const void *b)
-{
-	const struct sn_flow_transfer *left = a, *right = b;
-	return sn_order_then(SN_ORDER(left->from, right->from), SN_ORDER(left->to, right->to));
-}
+SN_SORT_BY(sort_by_origin, struct sn_flow_transfer, const void *, SN_ORDER_BY(a, b, from, to));
 
 /* The first transfer from `from`, or transfer_count. */
 static uint32_t transfers_from(const struct sn_flow *flow, uint64_t from)
@@ -453,7 +441,7 @@ static void find_unwinding(struct sn_flow *flow)
 static void make_graph(struct sn_flow *flow, uint64_t entry)
 {
 	struct sn_flow_graph *graph = &flow->graph;
-	qsort(flow->parts, flow->part_count, sizeof(flow->parts[0]), by_part_start);
+	sort_by_part_start(flow->parts, flow->part_count, NULL);
 	for (uint32_t i = 0; i < flow->part_count; i++) {
 		const struct sn_flow_part *part = &flow->parts[i];
 		size_t size = (size_t)(part->end - part->start);
@@ -463,8 +451,7 @@ static void make_graph(struct sn_flow *flow, uint64_t entry)
 				add_block(flow, part, at);
 		}
 	}
-	if (flow->transfer_count > 0)
-		qsort(flow->transfers, flow->transfer_count, sizeof(*flow->transfers), by_origin);
+	sort_by_origin(flow->transfers, flow->transfer_count, NULL);
 	for (uint32_t i = 0; i < graph->block_count && !flow->failed; i++)
 		add_edges_of(flow, i);
 	graph->entry = block_from(flow, entry);

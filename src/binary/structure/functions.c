@@ -4,7 +4,7 @@
 #include "code_private.h"
 
 #include "base/intern.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "binary/elf/elf_symbols.h"
 
@@ -119,14 +119,9 @@ static void add_frame(void *data, const struct sn_elf_frame *frame)
 				       .in_frame = frame->in_frame});
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct start *left = a, *right = b;
-	int order = sn_order_then(SN_ORDER(left->at, right->at),
-				  sn_order_then(SN_ORDER(left->rank, right->rank),
-						SN_ORDER(left->is_local, right->is_local)));
-	return order || !left->name || !right->name ? order : strcmp(left->name, right->name);
-}
+SN_SORT_BY(sort_starts, struct start, const void *,
+	   SN_ORDER_BY(a, b, at, rank, is_local)
+	       ?: (a->name && b->name ? strcmp(a->name, b->name) : 0));
 
 /* ---- from starts to functions ---- */
 
@@ -402,12 +397,6 @@ static int find_owners(struct sn_code *code, struct sn_elf_file *file, struct sn
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
-static void sort_starts(struct finding *finding)
-{
-	if (finding->count > 0)
-		qsort(finding->starts, finding->count, sizeof(*finding->starts), by_place);
-}
-
 int sn_code_find_functions(struct sn_code *code, struct sn_elf_file *symbols)
 {
 	struct finding finding = {.code = code};
@@ -415,13 +404,13 @@ int sn_code_find_functions(struct sn_code *code, struct sn_elf_file *symbols)
 	struct sn_elf_section *table = sn_code_symbol_table(code->file, symbols, &of);
 	add_symbols(&finding, of, table);
 	sn_elf_unwind_each(code->file, add_frame, &finding);
-	sort_starts(&finding);
+	sort_starts(finding.starts, finding.count, NULL);
 	settle(&finding);
 	size_t described = finding.count;
 	add_entry(&finding);
 	find_undescribed(&finding);
 	if (finding.count > described) {
-		sort_starts(&finding);
+		sort_starts(finding.starts, finding.count, NULL);
 		settle(&finding);
 	}
 	int result = finding.failed ? SN_ERR_MEMORY : find_owners(code, of, table);

@@ -3,7 +3,7 @@
 #include "nest.h"
 #include "base/error.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "same_line.h"
 
@@ -382,12 +382,7 @@ struct nesting {
 	uint32_t *of_address; /* the innermost loop */
 };
 
-static int by_function(const void *a, const void *b)
-{
-	const struct place *left = a, *right = b;
-	return sn_order_then(SN_ORDER(left->function, right->function),
-			     SN_ORDER(left->index, right->index));
-}
+SN_SORT_BY(sort_by_function, struct place, const void *, SN_ORDER_BY(a, b, function, index));
 
 /* All loops of the function, asked for or not: which of a line they are takes all of them. */
 static int add_loops(struct nesting *nesting, uint32_t function)
@@ -436,7 +431,7 @@ static int look_into_all(struct nesting *nesting, const uint64_t *addresses, siz
 		places[i] = (struct place){function, (uint32_t)i};
 	}
 	if (result == 0)
-		qsort(places, count, sizeof(*places), by_function);
+		sort_by_function(places, count, NULL);
 	for (size_t i = 0, next; i < count && result == 0; i = next) {
 		for (next = i + 1; next < count && places[next].function == places[i].function;)
 			next++;

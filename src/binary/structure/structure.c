@@ -2,7 +2,7 @@
 /* Batches of functions, their threads, and the order of what they write; see structure.h. */
 #include "structure.h"
 #include "base/pool.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "binary/demangle/demangle.h"
@@ -318,17 +318,9 @@ static int add_loops(struct worker *worker, uint32_t function)
 	return 0;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct item *left = a, *right = b;
-	return SN_ORDER(left->start, right->start);
-}
+SN_SORT_BY(sort_by_start, struct item, const void *, SN_ORDER(a->start, b->start));
 
-static int by_call(const void *a, const void *b)
-{
-	const struct sn_structure_call *left = a, *right = b;
-	return SN_ORDER(left->start, right->start);
-}
+SN_SORT_BY(sort_by_call, struct sn_structure_call, const void *, SN_ORDER(a->start, b->start));
 
 static int add_calls(struct worker *worker)
 {
@@ -340,8 +332,7 @@ static int add_calls(struct worker *worker)
 	for (uint32_t i = 0; i < flow->call_count; i++)
 		calls[i] = (struct sn_structure_call){flow->calls[i].at, flow->calls[i].end,
 						      flow->calls[i].target};
-	if (flow->call_count > 0)
-		qsort(calls, flow->call_count, sizeof(*calls), by_call);
+	sort_by_call(calls, flow->call_count, NULL);
 	worker->call_count += flow->call_count;
 	return 0;
 }
@@ -367,8 +358,7 @@ static int add_function(struct worker *worker, uint32_t function)
 	}
 	entry.item_count = worker->item_count - entry.first_item;
 	if (entry.item_count > 0)
-		qsort(worker->items + entry.first_item, entry.item_count, sizeof(struct item),
-		      by_start);
+		sort_by_start(worker->items + entry.first_item, entry.item_count, NULL);
 	entry.result = (struct sn_structure_function){
 	    .end = code->functions[function].end,
 	    .part_count = worker->flow.part_count,

@@ -2,7 +2,7 @@
 /* Devices and iterations of a trace as text; see timeline.h. */
 #include "timeline.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/utf8.h"
 #include "cmd/command.h"
 #include "format/measurement/measurement.h"
@@ -81,11 +81,8 @@ struct frame_share {
 	double time_ns, largest_ns;
 };
 
-static int compare_frames(const void *left, const void *right)
-{
-	const struct frame_share *a = left, *b = right;
-	return sn_order_then(SN_ORDER(b->time_ns, a->time_ns), SN_ORDER(a->frame, b->frame));
-}
+SN_SORT_BY(sort_frames, struct frame_share, const void *,
+	   SN_ORDER(b->time_ns, a->time_ns) ?: SN_ORDER(a->frame, b->frame));
 
 /* What a call is; of machine code, which samples meet, the function or what it belongs to. */
 static uint32_t frame_of(const struct sn_answers *answers, uint32_t context)
@@ -117,7 +114,7 @@ static struct frame_share *by_frame(const struct sn_answers *answers, const stru
 			frames[frame].context = share->context;
 		}
 	}
-	qsort(frames, frame_count, sizeof(*frames), compare_frames);
+	sort_frames(frames, frame_count, NULL);
 	while (*count < frame_count && frames[*count].time_ns > 0)
 		(*count)++;
 	return frames;

@@ -6,7 +6,7 @@
 #include "hpctoolkit.h"
 
 #include "base/intern.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -61,11 +61,8 @@ struct writer {
 	struct sn_arena arena;
 };
 
-static int compare_strings(const void *left, const void *right, void *db)
-{
-	return strcmp(sonde_db_string(db, *(const uint32_t *)left),
-		      sonde_db_string(db, *(const uint32_t *)right));
-}
+SN_SORT_BY(sort_strings, uint32_t, const struct sonde_db *,
+	   strcmp(sonde_db_string(of, *a), sonde_db_string(of, *b)));
 
 static void list_init(struct writer *writer, struct list *list)
 {
@@ -86,8 +83,7 @@ static void list_add(struct list *list, uint32_t string)
 
 static void list_sort(struct writer *writer, struct list *list)
 {
-	qsort_r(list->items, list->count, sizeof(*list->items), compare_strings,
-		(void *)(uintptr_t)writer->out->db);
+	sort_strings(list->items, list->count, writer->out->db);
 	for (size_t i = 0; i < list->count; i++)
 		list->position[list->items[i]] = (uint32_t)i;
 }

@@ -7,7 +7,7 @@
  */
 #include "hpctoolkit.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -226,11 +226,8 @@ static bool has_counts(const struct sonde_db *db, uint32_t metric)
 	return false;
 }
 
-static int compare_metrics(const void *left, const void *right)
-{
-	const struct sn_hpcx_out_metric *a = left, *b = right;
-	return sn_order_then(strcmp(a->name, b->name), SN_ORDER(a->metric, b->metric));
-}
+SN_SORT_BY(sort_metrics, struct sn_hpcx_out_metric, const void *,
+	   strcmp(a->name, b->name) ?: SN_ORDER(a->metric, b->metric));
 
 int sn_hpcx_metrics_build(struct sn_hpcx_out *out, const struct sn_export_request *request)
 {
@@ -250,6 +247,6 @@ int sn_hpcx_metrics_build(struct sn_hpcx_out *out, const struct sn_export_reques
 				return SN_ERR_MEMORY;
 		}
 	}
-	qsort(out->metrics, out->metric_count, sizeof(*out->metrics), compare_metrics);
+	sort_metrics(out->metrics, out->metric_count, NULL);
 	return 0;
 }

@@ -8,7 +8,7 @@
  */
 #include "hpctoolkit.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "sonde/trace.h"
 
 #include <stdlib.h>
@@ -84,13 +84,8 @@ static int collect_intervals(struct sonde_event_cursor *cursor, uint32_t lane,
 	return more < 0 ? damaged(error, &found) : 0;
 }
 
-static int compare_intervals(const void *left, const void *right)
-{
-	const struct interval *a = left, *b = right;
-	return sn_order_then(
-	    SN_ORDER(a->start_ns, b->start_ns),
-	    sn_order_then(SN_ORDER(a->lane, b->lane), SN_ORDER(b->end_ns, a->end_ns)));
-}
+SN_SORT_BY(sort_intervals, struct interval, const void *,
+	   SN_ORDER_BY(a, b, start_ns, lane) ?: SN_ORDER(b->end_ns, a->end_ns));
 
 /* Closes what ends up to `time_ns`; what is below it goes on where it is still open. */
 static int close_until(const struct sn_hpcx_out *out, struct line *line, struct open_interval *open,
@@ -112,7 +107,7 @@ static int flatten(const struct sn_hpcx_out *out, struct interval *intervals, si
 	struct open_interval *open = malloc((count + 1) * sizeof(*open));
 	size_t depth = 0;
 	int code = open ? 0 : SN_ERR_MEMORY;
-	qsort(intervals, count, sizeof(*intervals), compare_intervals);
+	sort_intervals(intervals, count, NULL);
 	for (size_t i = 0; i < count && code == 0; i++) {
 		code = close_until(out, line, open, &depth, intervals[i].start_ns);
 		open[depth++] = (struct open_interval){intervals[i].end_ns, intervals[i].context};

@@ -17,7 +17,7 @@
 #include "hpctoolkit.h"
 
 #include "base/external_sort.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -143,11 +143,7 @@ static void touch(struct writer *writer, uint32_t context)
 	}
 }
 
-static int compare_down(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	return SN_ORDER(b, a);
-}
+SN_SORT_BY(sort_down, uint32_t, const void *, SN_ORDER(*b, *a));
 
 static int add_value(struct writer *writer, uint32_t context, size_t metric, unsigned scope,
 		     double value)
@@ -165,7 +161,7 @@ static int propagate(struct writer *writer, size_t metric)
 	struct sums *sums = &writer->sums;
 	const struct sn_hpcx_out_tree *tree = &writer->out->tree;
 	int code = 0;
-	qsort(sums->touched, sums->count, sizeof(*sums->touched), compare_down);
+	sort_down(sums->touched, sums->count, NULL);
 	for (size_t i = 0; i < sums->count; i++) {
 		uint32_t context = sums->touched[i], parent = tree->parent_of[context];
 		uint8_t flags = tree->flags[context];
@@ -233,17 +229,7 @@ static unsigned scope_of(uint16_t metric)
 	return metric % SN_HPCX_IDS_PER_METRIC;
 }
 
-static int compare_values(const void *left, const void *right)
-{
-	const struct value *a = left, *b = right;
-	return sn_order_then(SN_ORDER(a->context, b->context), SN_ORDER(a->metric, b->metric));
-}
-
-static void sort_values(struct values *values)
-{
-	if (values->count)
-		qsort(values->items, values->count, sizeof(*values->items), compare_values);
-}
+SN_SORT_BY(sort_values, struct value, const void *, SN_ORDER_BY(a, b, context, metric));
 
 /* The values of a profile into its block, and to those of all. */
 static int write_profile(struct writer *writer, uint32_t profile)
@@ -253,7 +239,7 @@ static int write_profile(struct writer *writer, uint32_t profile)
 	values->count = 0;
 	for (size_t metric = 0; metric < writer->out->metric_count && code == 0; metric++)
 		code = read_plane(writer, profile, metric);
-	sort_values(values);
+	sort_values(values->items, values->count, NULL);
 	begin_block(&writer->profiles);
 	for (size_t i = 0; i < values->count && code == 0; i++) {
 		const struct value *one = values->items + i;
@@ -310,7 +296,7 @@ static void end_context(struct writer *writer, uint32_t context)
 {
 	struct values *values = &writer->values;
 	writer->context_blocks[context] = end_block(&writer->contexts);
-	sort_values(values);
+	sort_values(values->items, values->count, NULL);
 	for (size_t i = 0; i < values->count; i++)
 		put_value(&writer->summary, context, values->items[i].metric,
 			  values->items[i].value);

@@ -2,7 +2,7 @@
 /* Collecting dataflow graphs and putting them in order; see database_graph_builder.h. */
 #include "database_graph_builder.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "database_builder.h"
 #include "statistics.h"
 
@@ -95,24 +95,15 @@ uint32_t sn_db_builder_graph_count(const struct sn_db_builder *builder)
 
 /* Nodes of one model lie together. A node of model m has a number below one of a later model, so
  * ordering edges by their nodes orders them by model. */
-static int compare_edges(const void *left, const void *right)
-{
-	const struct sonde_graph_edge *a = left, *b = right;
-	return SN_ORDER_BY(a, b, to, index, from, kind, bytes, count);
-}
+SN_SORT_BY(sort_edges, struct sonde_graph_edge, const void *,
+	   SN_ORDER_BY(a, b, to, index, from, kind, bytes, count));
 
 /* By sum and count as well, so that merging is in one order. */
-static int compare_stats(const void *left, const void *right)
-{
-	const struct sonde_graph_stat *a = left, *b = right;
-	return SN_ORDER_BY(a, b, node, kind, stat.sum, stat.count);
-}
+SN_SORT_BY(sort_stats, struct sonde_graph_stat, const void *,
+	   SN_ORDER_BY(a, b, node, kind, stat.sum, stat.count));
 
-static int compare_iterations(const void *left, const void *right)
-{
-	const struct sonde_graph_iteration *a = left, *b = right;
-	return SN_ORDER_BY(a, b, model, start_ns, number, end_ns);
-}
+SN_SORT_BY(sort_iterations, struct sonde_graph_iteration, const void *,
+	   SN_ORDER_BY(a, b, model, start_ns, number, end_ns));
 
 static uint32_t string_of(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
 			  uint32_t string)
@@ -178,7 +169,7 @@ static void order_edges(struct sn_graph_parts *parts, const uint32_t *rank)
 		edges[i].from = rank[edges[i].from];
 		edges[i].to = rank[edges[i].to];
 	}
-	qsort(edges, parts->edge_count, sizeof(*edges), compare_edges);
+	sort_edges(edges, parts->edge_count, NULL);
 	for (size_t i = 0; i < parts->edge_count; i++) {
 		struct sonde_graph_edge *last = kept ? edges + kept - 1 : NULL;
 		if (last && last->from == edges[i].from && last->to == edges[i].to &&
@@ -199,7 +190,7 @@ static void order_stats(struct sn_graph_parts *parts, const uint32_t *rank)
 	size_t kept = 0;
 	for (size_t i = 0; i < parts->stat_count; i++)
 		stats[i].node = rank[stats[i].node];
-	qsort(stats, parts->stat_count, sizeof(*stats), compare_stats);
+	sort_stats(stats, parts->stat_count, NULL);
 	for (size_t i = 0; i < parts->stat_count; i++) {
 		struct sonde_graph_stat *last = kept ? stats + kept - 1 : NULL;
 		if (last && last->node == stats[i].node && last->kind == stats[i].kind)
@@ -260,8 +251,7 @@ int sn_graph_lay(const struct sn_db_builder *builder, const struct sn_db_ordered
 	if (!result) {
 		order_edges(parts, rank);
 		order_stats(parts, rank);
-		qsort(parts->iterations, parts->iteration_count, sizeof(*parts->iterations),
-		      compare_iterations);
+		sort_iterations(parts->iterations, parts->iteration_count, NULL);
 		order_models(builder, ordered, parts);
 	}
 	free(rank);

@@ -7,7 +7,7 @@
  * profiles by host, rank, process, kind, start and thread.
  * Nothing depends on the order of insertion.
  */
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "database_builder.h"
 
 #include <stddef.h>
@@ -109,11 +109,7 @@ struct child {
 	uint32_t parent, frame, number;
 };
 
-static int compare_children(const void *left, const void *right)
-{
-	const struct child *a = left, *b = right;
-	return SN_ORDER_BY(a, b, parent, frame);
-}
+SN_SORT_BY(sort_by_parent, struct child, const void *, SN_ORDER_BY(a, b, parent, frame));
 
 static int order_strings(const struct sn_db_builder *builder, struct ranks *ranks,
 			 struct sn_db_ordered *ordered)
@@ -177,7 +173,7 @@ static struct child *sort_children(const struct sn_db_builder *builder, const st
 		memcpy(&key, sn_intern_at(&builder->contexts, i + 1, NULL), sizeof(key));
 		children[i] = (struct child){key.parent, ranks->frame[key.frame], i + 1};
 	}
-	qsort(children, count, sizeof(*children), compare_children);
+	sort_by_parent(children, count, NULL);
 	return children;
 }
 

@@ -3,6 +3,7 @@
 #include "measurement_reader.h"
 #include "format/trace_file/trace_file.h"
 
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -45,10 +46,7 @@ static bool is_lone_trace(const char *folder, const char *name)
 	return is_alone;
 }
 
-static int compare_names(const void *left, const void *right)
-{
-	return strcmp(*(char *const *)left, *(char *const *)right);
-}
+SN_SORT_BY(sort_names, char *, const void *, strcmp(*a, *b));
 
 static int list_folder(const char *path, struct list *list, struct sn_error *error)
 {
@@ -66,7 +64,7 @@ static int list_folder(const char *path, struct list *list, struct sn_error *err
 	if (!list->count)
 		return sn_fail(error, SN_ERR_MISSING, "cannot read '%s': no measurement in it",
 			       path);
-	qsort(list->files, list->count, sizeof(*list->files), compare_names);
+	sort_names(list->files, list->count, NULL);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "measurement_trace.h"
 
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -146,11 +146,7 @@ struct known {
 	size_t count, capacity;
 };
 
-static int compare_keys(const void *left, const void *right)
-{
-	const struct thread_key *a = left, *b = right;
-	return SN_ORDER_BY(a, b, pid, tid);
-}
+SN_SORT_BY(sort_keys, struct thread_key, const void *, SN_ORDER_BY(a, b, pid, tid));
 
 /* Of no measured thread, or of one that came too late for the last checkpoint. */
 static bool is_added(const struct sn_measurement *m, const struct known *known,
@@ -159,8 +155,10 @@ static bool is_added(const struct sn_measurement *m, const struct known *known,
 	const struct thread_key key = {stream->pid, stream->tid};
 	if (stream->thread != SN_ID_NONE)
 		return sn_measurement_thread_at(m, stream->thread) == SN_ID_NONE;
-	return stream->kind != SN_TRACE_STREAM_THREAD || !known->count ||
-	       !bsearch(&key, known->keys, known->count, sizeof(key), compare_keys);
+	if (stream->kind != SN_TRACE_STREAM_THREAD)
+		return true;
+	size_t at = sn_search(i, known->count, sort_keys_order(known->keys + i, &key, NULL) < 0);
+	return at == known->count || sort_keys_order(known->keys + at, &key, NULL);
 }
 
 struct added {
@@ -339,8 +337,7 @@ static int find_known(const char *path, struct known *known)
 	if (!folder)
 		result = SN_ERR_MEMORY;
 	free(folder);
-	if (known->count)
-		qsort(known->keys, known->count, sizeof(*known->keys), compare_keys);
+	sort_keys(known->keys, known->count, NULL);
 	return result;
 }
 

@@ -2,7 +2,7 @@
 /* Finding, checking and decoding the chunks of a trace file; see trace_file_reader.h. */
 #include "trace_file_reader.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/arena.h"
 #include "base/cursor.h"
 #include "base/file_at.h"
@@ -174,11 +174,7 @@ static int open_chunk(struct sn_trace_reader *reader, const struct place *place)
 	return 0;
 }
 
-static int compare_places(const void *left, const void *right)
-{
-	const struct place *a = left, *b = right;
-	return SN_ORDER_BY(a, b, sequence, number);
-}
+SN_SORT_BY(sort_places, struct place, const void *, SN_ORDER_BY(a, b, sequence, number));
 
 static int note_chunk(struct sn_trace_reader *reader, uint64_t number)
 {
@@ -210,11 +206,8 @@ static int find_chunks(struct sn_trace_reader *reader, uint64_t file_bytes)
 		if (result)
 			return result;
 	}
-	if (reader->place_count)
-		qsort(reader->places, reader->place_count, sizeof(*reader->places), compare_places);
-	if (reader->definition_count)
-		qsort(reader->definitions, reader->definition_count, sizeof(*reader->definitions),
-		      compare_places);
+	sort_places(reader->places, reader->place_count, NULL);
+	sort_places(reader->definitions, reader->definition_count, NULL);
 	return 0;
 }
 

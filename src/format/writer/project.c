@@ -12,7 +12,7 @@
 #include "base/file_at.h"
 #include "base/pool.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "format/database/database_plane.h"
 
@@ -156,11 +156,8 @@ static const struct set *find_set(struct scratch *scratch, const struct sn_datab
 	return set;
 }
 
-static int compare_stats(const void *left, const void *right)
-{
-	const struct sonde_db_stat *a = left, *b = right;
-	return SN_ORDER_BY(a, b, sum, sum_squares, count);
-}
+SN_SORT_BY(sort_stats, struct sonde_db_stat, const void *,
+	   SN_ORDER_BY(a, b, sum, sum_squares, count));
 
 /* Several nodes that became one context: added in the order that the builder adds them in
  * (database_order.c), not in that of the measurement. */
@@ -173,7 +170,7 @@ static int merge_nodes(const struct sonde_db_columns *columns, const uint32_t *o
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count; i++)
 		sn_columns_stat(columns, order[i], stats + i);
-	qsort(stats, count, sizeof(*stats), compare_stats);
+	sort_stats(stats, count, NULL);
 	*merged = stats[0];
 	for (uint32_t i = 1; i < count; i++)
 		sonde_db_stat_merge(merged, stats + i);

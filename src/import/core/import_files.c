@@ -3,6 +3,7 @@
 #include "import_files.h"
 
 #include "base/pool.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "format/database/database.h"
@@ -40,10 +41,7 @@ int sn_import_files_add(struct sn_import_files *files, const char *folder, const
 	return 0;
 }
 
-static int compare(const void *left, const void *right)
-{
-	return strverscmp(*(char *const *)left, *(char *const *)right);
-}
+SN_SORT_BY(sort_paths, char *, const void *, strverscmp(*a, *b));
 
 bool sn_is_database(const char *path)
 {
@@ -67,8 +65,7 @@ static int list_entries(const char *folder, struct sn_import_files *all, struct 
 		if (entry->d_name[0] != '.')
 			result = sn_import_files_add(all, folder, entry->d_name);
 	closedir(open);
-	if (all->count)
-		qsort(all->paths, all->count, sizeof(*all->paths), compare);
+	sort_paths(all->paths, all->count, NULL);
 	return result ? sn_fail_memory(error) : 0;
 }
 

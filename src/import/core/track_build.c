@@ -10,7 +10,7 @@
 #include "track_sink_internal.h"
 
 #include "base/pool.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 
 #include <string.h>
 
@@ -175,14 +175,10 @@ static int write_batch(void *context, unsigned worker, size_t slot)
 
 /* ---- the file ---- */
 
-static int compare_tracks(const void *left, const void *right, void *tracks)
-{
-	const struct sn_track *a = (struct sn_track *)tracks + *(const uint32_t *)left;
-	const struct sn_track *b = (struct sn_track *)tracks + *(const uint32_t *)right;
-	int by_kind = sn_order_then(SN_ORDER(a->is_device, b->is_device),
-				    SN_ORDER(b->forward_count, a->forward_count));
-	return sn_order_then(by_kind, SN_ORDER(a, b));
-}
+SN_SORT_BY(sort_tracks, uint32_t, const struct sn_track *,
+	   SN_ORDER(of[*a].is_device, of[*b].is_device)
+	       ?: SN_ORDER(of[*b].forward_count, of[*a].forward_count)
+	       ?: SN_ORDER(*a, *b));
 
 static int run(struct building *building)
 {
@@ -201,8 +197,7 @@ static int run(struct building *building)
 		/* others are only named */
 		if (sink->tracks[i].event_count || sink->tracks[i].start_ns != UINT64_MAX)
 			building->order[building->count++] = i;
-	qsort_r(building->order, building->count, sizeof(*building->order), compare_tracks,
-		sink->tracks);
+	sort_tracks(building->order, building->count, sink->tracks);
 	unsigned threads = sn_pool_threads(sink->jobs);
 	return sn_stages_run(threads < STAGES ? threads : STAGES, stages, STAGES,
 			     threads > 1 ? BATCHES : 1, building);

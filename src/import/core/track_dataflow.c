@@ -3,7 +3,7 @@
 #include "track_dataflow.h"
 
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "format/database/database_graph_builder.h"
 #include "format/measurement/measurement.h"
@@ -110,11 +110,7 @@ void sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t 
 
 /* ---- a file ---- */
 
-static int compare_steps(const void *left, const void *right)
-{
-	const struct step *a = left, *b = right;
-	return SN_ORDER(a->start_ns, b->start_ns);
-}
+SN_SORT_BY(sort_steps, struct step, const void *, SN_ORDER(a->start_ns, b->start_ns));
 
 /* The execution trace of the process that was recorded, which is not made yet. */
 static size_t trace_of(const struct sn_track_sink *sink)
@@ -135,9 +131,7 @@ void sn_dataflow_begin(struct sn_track_sink *sink)
 		step->start_ns = sn_sink_time(sink, step->start_ns);
 		step->end_ns = sn_sink_time(sink, step->end_ns);
 	}
-	if (dataflow->step_count)
-		qsort(dataflow->steps, dataflow->step_count, sizeof(*dataflow->steps),
-		      compare_steps);
+	sort_steps(dataflow->steps, dataflow->step_count, NULL);
 	dataflow->trace = trace_of(sink);
 	dataflow->model = SONDE_NONE;
 	dataflow->instances = 0;

@@ -15,7 +15,7 @@
  */
 #include "track_sink_internal.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "format/database/database.h"
 #include "format/measurement/measurement.h"
@@ -150,11 +150,7 @@ struct numbered {
 	uint32_t event;
 };
 
-static int compare_nodes(const void *left, const void *right)
-{
-	const struct numbered *a = left, *b = right;
-	return sn_order_then(SN_ORDER(a->node, b->node), SN_ORDER(a->event, b->event));
-}
+SN_SORT_BY(sort_nodes, struct numbered, const void *, SN_ORDER_BY(a, b, node, event));
 
 /* The order in which they were captured, as far as known; whether nodes tell it. */
 static bool order_events(const struct sn_track_sink *sink, const struct sn_sink_replay *replay,
@@ -169,7 +165,7 @@ static bool order_events(const struct sn_track_sink *sink, const struct sn_sink_
 	if (with_node < replay->count)
 		for (uint32_t i = 0; i < replay->count; i++)
 			order[i].node = 0;
-	qsort(order, replay->count, sizeof(*order), compare_nodes);
+	sort_nodes(order, replay->count, NULL);
 	return with_node == replay->count;
 }
 

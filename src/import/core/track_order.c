@@ -3,7 +3,7 @@
 #include "track_order.h"
 
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "track_sink_internal.h"
 
 #include <stdlib.h>
@@ -57,13 +57,11 @@ void sn_order_add(struct sn_track_sink *sink, uint32_t track, uint32_t category,
 		order->has_failed = true;
 }
 
-static int compare_items(const void *left, const void *right)
-{
-	const struct sn_order_item *a = left, *b = right;
-	int by_time = sn_order_then(SN_ORDER(a->start_ns, b->start_ns),
-				    SN_ORDER(b->end_ns, a->end_ns)); /* the outer one first */
-	return sn_order_then(by_time, SN_ORDER(a->track, b->track));
-}
+/* Of two that begin at once the outer one comes first. */
+SN_SORT_BY(sort_items, struct sn_order_item, const void *,
+	   SN_ORDER(a->start_ns, b->start_ns)
+	       ?: SN_ORDER(b->end_ns, a->end_ns)
+	       ?: SN_ORDER(a->track, b->track));
 
 /* Of a call and those that it is made of, the outer one. */
 static void drop_inner(struct sn_order *order)
@@ -219,7 +217,7 @@ static void match_all(struct sn_order *order)
 static void drop_equal(struct sn_order_item *items, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
-		if (!compare_items(items + i - 1, items + i))
+		if (!sort_items_order(items + i - 1, items + i, NULL))
 			items[i - 1].correlation = items[i].correlation = 0;
 }
 
@@ -232,8 +230,8 @@ int sn_order_match(struct sn_track_sink *sink)
 		order->refused += order->call_count ? order->operation_count : 0;
 		return 0;
 	}
-	qsort(order->calls, order->call_count, sizeof(*order->calls), compare_items);
-	qsort(order->operations, order->operation_count, sizeof(*order->operations), compare_items);
+	sort_items(order->calls, order->call_count, NULL);
+	sort_items(order->operations, order->operation_count, NULL);
 	drop_inner(order);
 	match_all(order);
 	drop_equal(order->calls, order->call_count);
@@ -247,6 +245,7 @@ uint64_t sn_order_find(const struct sn_order *order, bool is_operation, uint32_t
 	const struct sn_order_item *items = is_operation ? order->operations : order->calls;
 	struct sn_order_item wanted = {start_ns, end_ns, 0, track, 0};
 	size_t count = is_operation ? order->operation_count : order->call_count;
-	size_t at = sn_search(i, count, compare_items(items + i, &wanted) < 0);
-	return at < count && !compare_items(items + at, &wanted) ? items[at].correlation : 0;
+	size_t at = sn_search(i, count, sort_items_order(items + i, &wanted, NULL) < 0);
+	return at < count && !sort_items_order(items + at, &wanted, NULL) ? items[at].correlation
+									  : 0;
 }

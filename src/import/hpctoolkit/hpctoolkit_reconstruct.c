@@ -4,7 +4,7 @@
 
 #include "aggregate/gpu_context/gpu_context.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -141,13 +141,8 @@ struct sample {
 	double value;
 };
 
-static int compare_samples(const void *left, const void *right)
-{
-	const struct sample *a = left, *b = right;
-	int order = sn_order_then(SN_ORDER(a->root, b->root), SN_ORDER(a->module, b->module));
-	return sn_order_then(
-	    order, sn_order_then(SN_ORDER(a->address, b->address), SN_ORDER(a->metric, b->metric)));
-}
+SN_SORT_BY(sort_samples, struct sample, const void *,
+	   SN_ORDER_BY(a, b, root, module, address, metric));
 
 /* The samples in order, from malloc; those of a group, whose root is not known, have root 0. NULL
  * without memory. */
@@ -164,8 +159,8 @@ static struct sample *list_samples(const struct sn_hpct_reconstruction *all,
 		samples[i] = (struct sample){pair[1],	 address->module,  address->function,
 					     sum->minor, address->address, sum->value};
 	}
-	if (samples && sums->count)
-		qsort(samples, sums->count, sizeof(*samples), compare_samples);
+	if (samples)
+		sort_samples(samples, sums->count, NULL);
 	return samples;
 }
 

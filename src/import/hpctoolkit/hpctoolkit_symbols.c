@@ -3,7 +3,7 @@
 #include "hpctoolkit_symbols.h"
 
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "binary/elf/elf_file.h"
@@ -29,18 +29,7 @@ static bool is_in(const char *path, const char *folder)
 	return memcmp(start, folder, length) == 0 && (start == path || start[-1] == '/');
 }
 
-static int compare_symbols(const void *left, const void *right)
-{
-	const struct sn_hpct_symbol *a = left, *b = right;
-	return SN_ORDER(a->address, b->address);
-}
-
-static void sort_symbols(struct sn_hpct_module *module)
-{
-	if (module->symbol_count)
-		qsort(module->symbols, module->symbol_count, sizeof(*module->symbols),
-		      compare_symbols);
-}
+SN_SORT_BY(sort_symbols, struct sn_hpct_symbol, const void *, SN_ORDER(a->address, b->address));
 
 static int add_symbol(struct sn_db_builder *builder, struct sn_hpct_module *module,
 		      size_t *capacity, uint64_t address, uint64_t end, const char *name)
@@ -73,7 +62,7 @@ static int read_kernel(struct sn_db_builder *builder, struct sn_hpct_module *mod
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
 		if (read_symbol(builder, module, &capacity, line) < 0)
 			return -1;
-	sort_symbols(module);
+	sort_symbols(module->symbols, module->symbol_count, NULL);
 	return 0;
 }
 
@@ -116,7 +105,7 @@ static int read_vdso(struct sn_db_builder *builder, struct sn_hpct_module *modul
 		if (name)
 			code = add_vdso_symbol(builder, module, &capacity, &symbol, name);
 	}
-	sort_symbols(module);
+	sort_symbols(module->symbols, module->symbol_count, NULL);
 	sn_elf_file_free(file);
 	return code;
 }
@@ -174,11 +163,7 @@ static uint32_t read_string(struct sn_db_builder *builder, struct sn_import_curs
 	return text && length ? sn_db_builder_string_n(builder, text, length) : SONDE_NONE;
 }
 
-static int compare_logicals(const void *left, const void *right)
-{
-	const struct sn_hpct_logical *a = left, *b = right;
-	return SN_ORDER(a->id, b->id);
-}
+SN_SORT_BY(sort_logicals, struct sn_hpct_logical, const void *, SN_ORDER(a->id, b->id));
 
 /* "/.../logical/python.123" and its like are all of "<logical python>". */
 static void name_logical(struct sn_db_builder *builder, struct sn_hpct_module *module)
@@ -213,9 +198,7 @@ static int read_logical(struct sn_db_builder *builder, struct sn_hpct_module *mo
 		if (sn_vec_push(&module->logicals, &capacity, &module->logical_count, entry) < 0)
 			return -1;
 	}
-	if (module->logical_count)
-		qsort(module->logicals, module->logical_count, sizeof(*module->logicals),
-		      compare_logicals);
+	sort_logicals(module->logicals, module->logical_count, NULL);
 	return 0;
 }
 

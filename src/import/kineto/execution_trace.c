@@ -13,7 +13,8 @@
 #include "execution_trace.h"
 
 #include "base/intern.h"
-#include "base/sort.h"
+#include "base/search.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "format/database/database_graph_builder.h"
@@ -296,16 +297,12 @@ static int read_nodes(struct sn_execution_trace *reading, struct sn_error *error
 
 /* ---- the graph ---- */
 
-static int compare_nodes(const void *left, const void *right)
-{
-	const struct node *a = left, *b = right;
-	return SN_ORDER(a->id, b->id);
-}
+SN_SORT_BY(sort_nodes, struct node, const void *, SN_ORDER(a->id, b->id));
 
 static struct node *find_node(const struct sn_execution_trace *reading, int64_t id)
 {
-	struct node wanted = {.id = id};
-	return bsearch(&wanted, reading->nodes, reading->node_count, sizeof(wanted), compare_nodes);
+	size_t at = sn_search(i, reading->node_count, reading->nodes[i].id < id);
+	return at < reading->node_count && reading->nodes[at].id == id ? reading->nodes + at : NULL;
 }
 
 /* What runs on a thread, outermost first, and who made each tensor last. */
@@ -495,8 +492,7 @@ int sn_execution_trace_open(const char *path, struct sn_db_builder *builder,
 		sn_execution_trace_close(reading);
 		return result;
 	}
-	if (reading->node_count)
-		qsort(reading->nodes, reading->node_count, sizeof(*reading->nodes), compare_nodes);
+	sort_nodes(reading->nodes, reading->node_count, NULL);
 	*trace = reading;
 	return 0;
 }

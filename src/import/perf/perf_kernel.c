@@ -3,7 +3,7 @@
 #include "perf_kernel.h"
 
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <inttypes.h>
@@ -55,11 +55,8 @@ static int add(struct sn_perf_kernel *kernel, uint64_t address, const char *name
 	return 0;
 }
 
-static int compare(const void *left, const void *right)
-{
-	const struct sn_perf_kernel_symbol *a = left, *b = right;
-	return SN_ORDER(a->address, b->address);
-}
+SN_SORT_BY(sort_symbols, struct sn_perf_kernel_symbol, const void *,
+	   SN_ORDER(a->address, b->address));
 
 /* A kernel lies elsewhere after each boot: the recording says where its reference symbol was. */
 static void shift(struct sn_perf_kernel *kernel, const struct sn_perf_space *space)
@@ -89,8 +86,7 @@ int sn_perf_kernel_load(struct sn_perf_kernel *kernel, const struct sn_perf_spac
 			result = add(kernel, address, name);
 	if (file)
 		fclose(file);
-	if (kernel->count)
-		qsort(kernel->symbols, kernel->count, sizeof(*kernel->symbols), compare);
+	sort_symbols(kernel->symbols, kernel->count, NULL);
 	shift(kernel, space);
 	return result;
 }

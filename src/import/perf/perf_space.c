@@ -3,7 +3,7 @@
 #include "perf_space.h"
 
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <limits.h>
@@ -215,19 +215,15 @@ static bool is_before(struct sn_perf_moment a, struct sn_perf_moment b)
 	return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.order < b.order;
 }
 
-static int compare_changes(const void *left, const void *right)
-{
-	const struct sn_perf_change *a = left, *b = right;
-	return sn_order_then(SN_ORDER(a->when.time_ns, b->when.time_ns),
-			     SN_ORDER(a->when.order, b->when.order));
-}
+SN_SORT_BY(sort_changes, struct sn_perf_change, const void *,
+	   SN_ORDER_BY(a, b, when.time_ns, when.order));
 
 void sn_perf_space_sort(struct sn_perf_space *space)
 {
 	for (uint32_t i = 0; i < space->pids.count; i++)
 		if (space->processes[i]->count)
-			qsort(space->processes[i]->changes, space->processes[i]->count,
-			      sizeof(struct sn_perf_change), compare_changes);
+			sort_changes(space->processes[i]->changes, space->processes[i]->count,
+				     NULL);
 }
 
 /* ---- looking up ---- */

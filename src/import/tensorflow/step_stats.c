@@ -12,7 +12,7 @@
  */
 #include "import/core/importer.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/table.h"
 #include "base/vec.h"
 #include "format/database/database_graph_builder.h"
@@ -491,13 +491,10 @@ static int read_file(struct reading *reading, const char *path, struct sn_error 
 
 /* ---- what is made of it ---- */
 
-static int compare_executions(const void *left, const void *right)
-{
-	const struct execution *a = left, *b = right;
-	return sn_order_then(
-	    SN_ORDER(a->start_ns, b->start_ns),
-	    sn_order_then(SN_ORDER(b->end_ns, a->end_ns), SN_ORDER(a->node, b->node)));
-}
+SN_SORT_BY(sort_executions, struct execution, const void *,
+	   SN_ORDER(a->start_ns, b->start_ns)
+	       ?: SN_ORDER(b->end_ns, a->end_ns)
+	       ?: SN_ORDER(a->node, b->node));
 
 static void add_up(struct reading *reading)
 {
@@ -676,8 +673,7 @@ static int make(struct reading *reading, const struct sn_import_request *request
 		return sn_fail(error, SN_ERR_FORMAT,
 			       "'%s' has no run of TensorFlow that says what it ran",
 			       request->paths[0]);
-	qsort(reading->executions, reading->execution_count, sizeof(*reading->executions),
-	      compare_executions);
+	sort_executions(reading->executions, reading->execution_count, NULL);
 	add_up(reading);
 	if (add_events(reading))
 		return sn_fail_memory(error);

@@ -6,6 +6,7 @@
  */
 #include "xplane.h"
 
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "import/core/import_files.h"
 #include "xplane_graphs.h"
@@ -52,10 +53,7 @@ static int find_files(struct sn_import_files *files, const char *folder, unsigne
 	return result;
 }
 
-static int compare_paths(const void *left, const void *right)
-{
-	return strcmp(*(char *const *)left, *(char *const *)right);
-}
+SN_SORT_BY(sort_paths, char *, const void *, strcmp(*a, *b));
 
 /*
  * The head of an XSpace: its first field is a plane, whose first fields are a number or a name. A
@@ -191,8 +189,7 @@ static int list_files(const struct sn_import_request *request, struct sn_import_
 		result = is_folder ? find_files(files, request->paths[i], DEPTH_MAX)
 				   : sn_import_files_add(files, "", request->paths[i]);
 	}
-	if (files->count)
-		qsort(files->paths, files->count, sizeof(*files->paths), compare_paths);
+	sort_paths(files->paths, files->count, NULL);
 	return result;
 }
 
@@ -252,8 +249,7 @@ int sn_xplane_add_graphs(const char *folder, struct sn_db_builder *builder, stru
 		xplane->graphs_only = true;
 		xplane->beside = folder;
 	}
-	if (files.count)
-		qsort(files.paths, files.count, sizeof(*files.paths), compare_paths);
+	sort_paths(files.paths, files.count, NULL);
 	result = read_files(xplane, &files, result, error);
 	sn_trace_writer_free(writer);
 	return result;

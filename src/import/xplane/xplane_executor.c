@@ -14,7 +14,7 @@
 #include "xplane.h"
 
 #include "base/intern.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -94,13 +94,8 @@ struct operations {
 	struct table last;	/* by execution and name: one more than the operation's place */
 };
 
-static int compare_marks(const void *left, const void *right)
-{
-	const struct sn_xplane_mark *a = left, *b = right;
-	return sn_order_then(
-	    sn_order_then(SN_ORDER(a->line, b->line), SN_ORDER(a->start_ns, b->start_ns)),
-	    sn_order_then(SN_ORDER(a->kind, b->kind), SN_ORDER(b->end_ns, a->end_ns)));
-}
+SN_SORT_BY(sort_marks, struct sn_xplane_mark, const void *,
+	   SN_ORDER_BY(a, b, line, start_ns, kind) ?: SN_ORDER(b->end_ns, a->end_ns));
 
 /* What threads tell of each other. */
 static int learn(struct sn_xplane *xplane, struct operations *on)
@@ -243,13 +238,8 @@ static int go_through(struct sn_xplane *xplane, struct operations *on)
 
 /* ---- what ran ---- */
 
-static int compare_operations(const void *left, const void *right)
-{
-	const struct sn_xplane_ran *a = left, *b = right;
-	return sn_order_then(
-	    sn_order_then(SN_ORDER(a->has_run, b->has_run), SN_ORDER(a->run, b->run)),
-	    sn_order_then(SN_ORDER(a->start_ns, b->start_ns), SN_ORDER(b->end_ns, a->end_ns)));
-}
+SN_SORT_BY(sort_operations, struct sn_xplane_ran, const void *,
+	   SN_ORDER_BY(a, b, has_run, run, start_ns) ?: SN_ORDER(b->end_ns, a->end_ns));
 
 /* How many operations back in an execution one is looked for. */
 #define WITHIN_MAX 64u
@@ -275,8 +265,7 @@ static void merge_same(struct operations *on, size_t number)
 static int add_up(struct sn_xplane *xplane, struct operations *on)
 {
 	int result = 0;
-	if (on->count)
-		qsort(on->items, on->count, sizeof(*on->items), compare_operations);
+	sort_operations(on->items, on->count, NULL);
 	for (size_t i = 0; i < on->count; i++)
 		merge_same(on, i);
 	for (size_t i = 0; i < on->count && !result; i++) {
@@ -295,8 +284,7 @@ static int add_up(struct sn_xplane *xplane, struct operations *on)
 int sn_xplane_executions(struct sn_xplane *xplane)
 {
 	struct operations on = {0};
-	if (xplane->mark_count)
-		qsort(xplane->marks, xplane->mark_count, sizeof(*xplane->marks), compare_marks);
+	sort_marks(xplane->marks, xplane->mark_count, NULL);
 	int result = learn(xplane, &on);
 	if (!result)
 		result = sn_xplane_describe_functions(xplane);

@@ -10,7 +10,7 @@
  */
 #include "xplane.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "import/core/cursor.h"
@@ -566,11 +566,7 @@ static void draw_seen(struct sn_xplane *xplane, uint32_t number, uint32_t model)
 	}
 }
 
-static int compare_runs(const void *left, const void *right)
-{
-	const struct sn_xplane_run *a = left, *b = right;
-	return SN_ORDER(a->start_ns, b->start_ns);
-}
+SN_SORT_BY(sort_runs, struct sn_xplane_run, const void *, SN_ORDER(a->start_ns, b->start_ns));
 
 /* Times of runs are the file's plus SN_TRACK_TIME_MAX. */
 static uint64_t time_of(const struct sn_xplane *xplane, uint64_t raw_ns)
@@ -581,8 +577,7 @@ static uint64_t time_of(const struct sn_xplane *xplane, uint64_t raw_ns)
 static void add_iterations(struct sn_xplane *xplane, struct sn_xplane_run *runs, size_t count,
 			   uint32_t model)
 {
-	if (count)
-		qsort(runs, count, sizeof(*runs), compare_runs);
+	sort_runs(runs, count, NULL);
 	for (size_t i = 0; i < count; i++) {
 		struct sonde_graph_iteration created = {
 		    .model = model,

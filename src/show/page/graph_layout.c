@@ -3,7 +3,7 @@
 #include "graph_layout.h"
 
 #include "base/arena.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 
 #include <stdlib.h>
 
@@ -14,23 +14,15 @@ struct entry {
 	uint32_t box;
 };
 
-static int compare_entries(const void *left, const void *right)
-{
-	const struct entry *a = left, *b = right;
-	return sn_order_then(SN_ORDER(a->mean, b->mean), SN_ORDER(a->box, b->box));
-}
+SN_SORT_BY(sort_entries, struct entry, const void *, SN_ORDER_BY(a, b, mean, box));
 
 /* Boxes are numbered in an order in which every line leads forward, so one pass over the lines by
  * where they end is enough once they are sorted. */
-static int compare_lines(const void *left, const void *right)
-{
-	const struct sn_graph_line *a = left, *b = right;
-	return sn_order_then(SN_ORDER(a->to, b->to), SN_ORDER(a->from, b->from));
-}
+SN_SORT_BY(sort_lines, struct sn_graph_line, const void *, SN_ORDER_BY(a, b, to, from));
 
 static void place_layer(struct entry *entries, size_t count, struct sn_graph_layout_place *places)
 {
-	qsort(entries, count, sizeof(*entries), compare_entries);
+	sort_entries(entries, count, NULL);
 	for (size_t i = 0; i < count; i++)
 		places[entries[i].box].place = (uint32_t)i;
 }
@@ -90,7 +82,7 @@ int sn_graph_layout(uint32_t box_count, const struct sn_graph_line *given, size_
 	if (!result) {
 		for (size_t i = 0; i < line_count; i++)
 			lines[i] = given[i];
-		qsort(lines, line_count, sizeof(*lines), compare_lines);
+		sort_lines(lines, line_count, NULL);
 		for (uint32_t i = 0; i < box_count; i++)
 			places[i] = (struct sn_graph_layout_place){0, 0};
 		*layer_count = find_layers(box_count, lines, line_count, places);

@@ -11,7 +11,7 @@
  */
 #include "callers.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -41,13 +41,8 @@ static int reserve_entries(struct sn_callers *callers, size_t more)
 		   : 0;
 }
 
-static int compare_pairs(const void *left, const void *right)
-{
-	const struct sn_callers_pair *a = left, *b = right;
-	return sn_order_then(
-	    SN_ORDER(a->group, b->group),
-	    sn_order_then(SN_ORDER(a->length, b->length), SN_ORDER(a->origin, b->origin)));
-}
+SN_SORT_BY(sort_pairs, struct sn_callers_pair, const void *,
+	   SN_ORDER_BY(a, b, group, length, origin));
 
 /* A context's caller that many calls before, in a recursion. */
 static uint32_t ancestor(const struct sn_callers *callers, uint32_t node, uint32_t level)
@@ -147,7 +142,7 @@ static int add_entry(struct sn_callers *callers, uint32_t parent, size_t first, 
 static bool are_sorted(const struct sn_callers_pair *pairs, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
-		if (compare_pairs(pairs + i - 1, pairs + i) > 0)
+		if (sort_pairs_order(pairs + i - 1, pairs + i, NULL) > 0)
 			return false;
 	return true;
 }
@@ -165,7 +160,7 @@ static int add_entries(struct sn_callers *callers, uint32_t parent, size_t first
 {
 	const struct sn_callers_pair *pairs = callers->pairs + first;
 	if (!are_sorted(pairs, count))
-		qsort(callers->pairs + first, count, sizeof(*pairs), compare_pairs);
+		sort_pairs(callers->pairs + first, count, NULL);
 	uint32_t runs = 1;
 	int code = 0;
 	for (size_t i = 0; i < count; i++)

@@ -3,7 +3,7 @@
  * The hottest lines of the user's own code: every cost belongs to the innermost such line on its
  * path, so that the shares add up and library code does not bury the line that called it.
  */
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/utf8.h"
 #include "flat.h"
 #include "show/label.h"
@@ -40,14 +40,8 @@ static double importance(const struct hot_lines *lines, uint32_t row)
 	return most;
 }
 
-static int compare_rows(const void *left, const void *right, void *argument)
-{
-	const struct hot_lines *lines = argument;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	return sn_order_then(SN_ORDER(lines->flat.values[0][b].exclusive.sum,
-				      lines->flat.values[0][a].exclusive.sum),
-			     SN_ORDER(a, b));
-}
+SN_SORT_BY(sort_rows, uint32_t, const struct sn_tree_value *,
+	   SN_ORDER(of[*b].exclusive.sum, of[*a].exclusive.sum) ?: SN_ORDER(*a, *b));
 
 /* "train.py:42 train_step", "solver.c:10 step" */
 static void make_label(const struct hot_lines *lines, uint32_t row, char label[SN_LABEL_CHARS])
@@ -71,7 +65,7 @@ static void choose(struct hot_lines *lines, uint32_t limit)
 	for (uint32_t i = 0; i < lines->flat.row_count; i++)
 		if (importance(lines, i) >= least_share)
 			lines->order[count++] = i;
-	qsort_r(lines->order, count, sizeof(*lines->order), compare_rows, lines);
+	sort_rows(lines->order, count, lines->flat.values[0]);
 	lines->shown = count < limit ? count : limit;
 	lines->label_width = 12;
 	for (uint32_t i = 0; i < lines->shown; i++) {

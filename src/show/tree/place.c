@@ -6,7 +6,7 @@
 #include "place.h"
 
 #include "base/arena.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/table.h"
 #include "base/utf8.h"
 #include "base/vec.h"
@@ -77,11 +77,8 @@ static int add_matches(struct sn_places *places, struct search *search)
 }
 
 /* The most expensive first, of equal ones that which was met first. */
-static int compare_places(const void *left, const void *right)
-{
-	const struct sn_place *a = left, *b = right;
-	return sn_order_then(SN_ORDER(b->cost, a->cost), SN_ORDER(a->contexts[0], b->contexts[0]));
-}
+SN_SORT_BY(sort_places, struct sn_place, const void *,
+	   SN_ORDER(b->cost, a->cost) ?: SN_ORDER(a->contexts[0], b->contexts[0]));
 
 /* Keeps the contexts whose name is exactly the text: `main` means main and not the
  * __libc_start_main above it. False without any. */
@@ -116,7 +113,7 @@ static int find_matches(struct sn_places *places, struct search *search,
 	if (code == 0)
 		code = add_matches(places, search);
 	if (code == 0 && places->count > 0)
-		qsort(places->items, places->count, sizeof(*places->items), compare_places);
+		sort_places(places->items, places->count, NULL);
 	return code;
 }
 

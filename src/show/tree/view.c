@@ -3,7 +3,7 @@
 #include "view.h"
 
 #include "across.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 #include "callers.h"
 #include "flat.h"
@@ -258,11 +258,8 @@ struct keyed {
 	uint32_t index;
 };
 
-static int compare_keyed(const void *left, const void *right)
-{
-	const struct keyed *a = left, *b = right;
-	return sn_order_then(SN_ORDER(b->key, a->key), SN_ORDER(a->index, b->index));
-}
+SN_SORT_BY(sort_keyed, struct keyed, const void *,
+	   SN_ORDER(b->key, a->key) ?: SN_ORDER(a->index, b->index));
 
 static double key_of(struct rows *rows, const struct sn_tree_value *values,
 		     const struct sn_tree_sets *across)
@@ -284,7 +281,7 @@ static int rows_flat(struct rows *rows, struct sn_error *error)
 		    (struct keyed){key_of(rows, rows->values, sn_view_flat_across(&flat, i)), i};
 	}
 	if (order)
-		qsort(order, flat.row_count, sizeof(*order), compare_keyed);
+		sort_keyed(order, flat.row_count, NULL);
 	else
 		code = sn_fail_memory(error);
 	uint32_t id = 0;
@@ -333,7 +330,7 @@ static int enter(struct walk *walk, uint32_t first, uint32_t count, uint32_t par
 		entered.order[i] = (struct keyed){
 		    key_of(walk->rows, sn_callers_value(&walk->callers, first + i, 0), NULL),
 		    first + i};
-	qsort(entered.order, count, sizeof(*entered.order), compare_keyed);
+	sort_keyed(entered.order, count, NULL);
 	return 0;
 }
 
