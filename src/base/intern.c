@@ -63,17 +63,12 @@ static uint64_t start_of(const struct sn_intern *intern, uint32_t number)
 	return number ? intern->ends[number - 1] : 0;
 }
 
-void sn_intern_init(struct sn_intern *intern)
-{
-	*intern = (struct sn_intern){0};
-}
-
 void sn_intern_release(struct sn_intern *intern)
 {
 	free(intern->bytes);
 	free(intern->ends);
 	free(intern->slots);
-	sn_intern_init(intern);
+	*intern = (struct sn_intern){0};
 }
 
 /* Keys are short: they are compared as they are hashed. */

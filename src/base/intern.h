@@ -21,6 +21,7 @@ struct sn_intern_slot {
 	uint32_t number; /* + 1; 0 is free */
 };
 
+/* All zeroes is an empty table. */
 struct sn_intern {
 	unsigned char *bytes;
 	uint64_t *ends; /* ends[i] is one past the last byte of sequence i */
@@ -33,8 +34,6 @@ struct sn_intern {
  * same hash with it and without. */
 uint64_t sn_intern_hash(const void *bytes, size_t length);
 
-/* All zeroes is an empty table as well. */
-void sn_intern_init(struct sn_intern *intern);
 void sn_intern_release(struct sn_intern *intern);
 
 /* The number of these bytes, new where they are; SN_INTERN_NONE without memory. */

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 size_t sn_utf8_length(const char *text)
@@ -97,16 +96,6 @@ void sn_utf8_clean(const char *from, char *to, size_t size)
 		from += consumed;
 	}
 	to[used] = '\0';
-}
-
-/* The longest of a byte's forms is that of a mark of two bytes. */
-char *sn_utf8_cleaned(const char *text)
-{
-	size_t size = strlen(text) * 3 + SN_UTF8_SHOWN;
-	char *to = malloc(size);
-	if (to)
-		sn_utf8_clean(text, to, size);
-	return to;
 }
 
 static size_t offset_of_column(const char *text, size_t column)

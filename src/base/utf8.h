@@ -23,8 +23,6 @@ enum { SN_UTF8_SHOWN = 8 };
 size_t sn_utf8_show(const char *text, char shown[SN_UTF8_SHOWN]);
 /* Copies as sn_utf8_show has it; whole characters only. */
 void sn_utf8_clean(const char *from, char *to, size_t size);
-/* The same of a text of any length: of the heap, NULL without memory. */
-char *sn_utf8_cleaned(const char *text);
 /* Shortens `text` in place to at most `columns` by taking out its middle and putting in an
  * ellipsis. */
 void sn_utf8_elide(char *text, size_t columns);

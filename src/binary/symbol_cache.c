@@ -2,6 +2,7 @@
 /* The symbol cache's files; see symbol_cache.h. All numbers are little endian. */
 #include "symbol_cache.h"
 #include "base/buffer.h"
+#include "base/file_at.h"
 #include "base/sort_by.h"
 #include "base/vec.h"
 #include "format/checksum.h"
@@ -288,21 +289,6 @@ static uint32_t add_string(struct writer *writer, const char *string)
 	return (uint32_t)(uintptr_t)pooled->derived;
 }
 
-static int write_all(int fd, const void *data, size_t bytes)
-{
-	const char *at = data;
-	while (bytes > 0) {
-		ssize_t written = write(fd, at, bytes);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return -1;
-		at += written;
-		bytes -= (size_t)written;
-	}
-	return 0;
-}
-
 static int write_beside(const char *path, const void *data, size_t bytes, struct sn_error *error)
 {
 	char temporary[PATH_MAX + 32];
@@ -312,12 +298,11 @@ static int write_beside(const char *path, const void *data, size_t bytes, struct
 	int fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
-	int failed = write_all(fd, data, bytes);
-	int code = errno;
+	int code = sn_write_at(fd, data, bytes, 0);
 	close(fd);
-	if (failed == 0 && rename(temporary, path) == 0)
+	if (!code && rename(temporary, path) == 0)
 		return 0;
-	if (failed == 0)
+	if (!code)
 		code = errno;
 	unlink(temporary);
 	return sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(code));

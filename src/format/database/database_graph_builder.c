@@ -32,11 +32,6 @@ uint32_t sn_db_builder_graph_node(struct sn_db_builder *builder,
 				  *node);
 }
 
-struct sonde_graph_node *sn_db_builder_graph_node_at(struct sn_db_builder *builder, uint32_t node)
-{
-	return node < builder->graph.node_count ? builder->graph.nodes + node : NULL;
-}
-
 void sn_db_builder_graph_edge(struct sn_db_builder *builder, const struct sonde_graph_edge *edge)
 {
 	struct sn_graph_parts *graph = &builder->graph;
@@ -84,11 +79,6 @@ void sn_db_builder_graph_iteration(struct sn_db_builder *builder,
 	else
 		SN_DB_BUILDER_PUSH(builder, graph->iterations, graph->iteration_count,
 				   graph->iteration_capacity, *iteration);
-}
-
-uint32_t sn_db_builder_graph_count(const struct sn_db_builder *builder)
-{
-	return (uint32_t)builder->graph.model_count;
 }
 
 /* ---- ordering ---- */

@@ -46,8 +46,6 @@ uint32_t sn_db_builder_graph_model(struct sn_db_builder *builder,
 /* A new node of a model; its number. Its parent, if it has one, was added before. */
 uint32_t sn_db_builder_graph_node(struct sn_db_builder *builder,
 				  const struct sonde_graph_node *node);
-/* Changes a node that was added; valid until the next one is. NULL for none. */
-struct sonde_graph_node *sn_db_builder_graph_node_at(struct sn_db_builder *builder, uint32_t node);
 /* Between nodes of one model. Edges that only differ in count and bytes are one: counts are added,
  * the larger bytes are kept. */
 void sn_db_builder_graph_edge(struct sn_db_builder *builder, const struct sonde_graph_edge *edge);
@@ -61,8 +59,6 @@ void sn_db_builder_graph_value(struct sn_db_builder *builder, uint32_t node,
  * unless that has count 0: then it is that of this list. */
 void sn_db_builder_graph_iteration(struct sn_db_builder *builder,
 				   const struct sonde_graph_iteration *iteration);
-/* How many models there are. */
-uint32_t sn_db_builder_graph_count(const struct sn_db_builder *builder);
 
 /* ---- for database_builder.c and the writers ---- */
 

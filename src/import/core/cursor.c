@@ -2,6 +2,8 @@
 /* See cursor.h. */
 #include "cursor.h"
 
+#include "base/file_at.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -37,34 +39,11 @@ void sn_import_cursor_seek(struct sn_import_cursor *cursor, uint64_t at)
 		cursor->at = (size_t)at;
 }
 
-double sn_import_cursor_double(struct sn_import_cursor *cursor)
-{
-	uint64_t bits = sn_import_cursor_number(cursor, 8);
-	double value;
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
-static int read_all(int fd, unsigned char *bytes, size_t length)
-{
-	for (size_t used = 0; used < length;) {
-		ssize_t got = read(fd, bytes + used, length - used);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got == 0)
-			errno = EIO; /* it shrank while we read it */
-		if (got <= 0)
-			return -1;
-		used += (size_t)got;
-	}
-	return 0;
-}
-
 int sn_import_cursor_load(const char *path, unsigned char **bytes, size_t *length,
 			  struct sn_error *error)
 {
 	struct stat status;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), code = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), code = 0, why;
 	*bytes = NULL;
 	if (fd < 0 || fstat(fd, &status) < 0) {
 		code = sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
@@ -75,9 +54,9 @@ int sn_import_cursor_load(const char *path, unsigned char **bytes, size_t *lengt
 		*bytes = malloc(*length + 1);
 		if (!*bytes)
 			code = sn_fail_memory(error);
-		else if (read_all(fd, *bytes, *length) < 0)
-			code = sn_fail(error, SN_ERR_IO, "cannot read '%s': %s", path,
-				       strerror(errno));
+		else if ((why = sn_read_at(fd, *bytes, *length, 0)))
+			code =
+			    sn_fail(error, SN_ERR_IO, "cannot read '%s': %s", path, strerror(why));
 		else
 			(*bytes)[*length] = 0;
 	}

@@ -27,7 +27,6 @@ uint64_t sn_import_cursor_number(struct sn_import_cursor *cursor,
 const unsigned char *sn_import_cursor_next(struct sn_import_cursor *cursor, size_t length);
 /* Goes to an absolute place. */
 void sn_import_cursor_seek(struct sn_import_cursor *cursor, uint64_t at);
-double sn_import_cursor_double(struct sn_import_cursor *cursor);
 
 /* A whole regular file. Free *bytes with free(); a NUL follows the last byte. */
 int sn_import_cursor_load(const char *path, unsigned char **bytes, size_t *length,

@@ -131,23 +131,10 @@ uint32_t sn_proto_string(struct sn_db_builder *builder, const struct sn_proto_fi
 				      field->bytes ? field->length : 0);
 }
 
-int64_t sn_proto_zigzag(uint64_t value)
-{
-	return (int64_t)(value >> 1 ^ (0 - (value & 1)));
-}
-
 double sn_proto_double(uint64_t value)
 {
 	double real;
 	memcpy(&real, &value, sizeof(real));
-	return real;
-}
-
-float sn_proto_float(uint64_t value)
-{
-	uint32_t bits = (uint32_t)value;
-	float real;
-	memcpy(&real, &bits, sizeof(real));
 	return real;
 }
 

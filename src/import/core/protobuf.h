@@ -71,10 +71,8 @@ struct sn_db_builder;
 /* The builder's string of a text, "" where the field is not there. */
 uint32_t sn_proto_string(struct sn_db_builder *builder, const struct sn_proto_field *field);
 
-/* What a number means by its declared type. */
-int64_t sn_proto_zigzag(uint64_t value); /* sint32, sint64 */
-double sn_proto_double(uint64_t value);	 /* of SN_PROTO_FIXED64 */
-float sn_proto_float(uint64_t value);	 /* of SN_PROTO_FIXED32 */
+/* What a number of SN_PROTO_FIXED64 means where it is a double. */
+double sn_proto_double(uint64_t value);
 
 /* Messages within messages that can be open. */
 #define SN_PROTO_DEPTH_MAX 16

@@ -3,6 +3,7 @@
 #include "xplane.h"
 
 #include "base/vec.h"
+#include "import/core/protobuf.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -271,12 +272,10 @@ static void describe(struct sn_xplane *xplane, const struct sn_xplane_stat *stat
 		     size_t size)
 {
 	const struct sn_db_builder *builder = xplane->builder;
-	double real;
-	memcpy(&real, &stat->value, sizeof(real));
 	if (stat->type == SONDE_ATTRIBUTE_STRING)
 		snprintf(text, size, "%s", sn_db_builder_text(builder, (uint32_t)stat->value));
 	else if (stat->type == SONDE_ATTRIBUTE_REAL)
-		snprintf(text, size, "%g", real);
+		snprintf(text, size, "%g", sn_proto_double(stat->value));
 	else
 		snprintf(text, size, "%lld", (long long)stat->value);
 	for (char *at = text; *at; at++) /* one line */

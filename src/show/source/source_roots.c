@@ -21,11 +21,6 @@
 
 /* ---- folders ---- */
 
-void sn_source_roots_init(struct sn_source_roots *roots)
-{
-	*roots = (struct sn_source_roots){0};
-}
-
 void sn_source_roots_release(struct sn_source_roots *roots)
 {
 	for (size_t i = 0; i < roots->count; i++) {

@@ -20,6 +20,7 @@ struct sn_source_root {
 	char *path; /* without links; ends with a slash */
 };
 
+/* All zeroes: none, nothing is read. */
 struct sn_source_roots {
 	struct sn_source_root *roots;
 	size_t count, capacity;
@@ -28,8 +29,6 @@ struct sn_source_roots {
 	char *first_outside;
 };
 
-/* None: nothing is read. */
-void sn_source_roots_init(struct sn_source_roots *roots);
 void sn_source_roots_release(struct sn_source_roots *roots);
 /* A folder that the user named. 0, SN_ERR_IO or SN_ERR_MEMORY. */
 int sn_source_roots_add(struct sn_source_roots *roots, const char *folder, struct sn_error *error);

@@ -52,7 +52,7 @@ static void test_fields(void **state)
 	assert_int_equal(field.length, 3);
 	assert_memory_equal(field.bytes, "abc", 3);
 	assert_true(sn_proto_next(&message, &field));
-	assert_true(sn_proto_float(field.value) == 1.0f);
+	assert_int_equal(field.value, 0x3f800000); /* 1 as float */
 	assert_true(sn_proto_next(&message, &field));
 	assert_true(sn_proto_double(field.value) == 1.0);
 	assert_true(sn_proto_next(&message, &field));
@@ -70,8 +70,6 @@ static void test_fields(void **state)
 	assert_int_equal(field.length, 0);
 	assert_false(sn_proto_next(&message, &field));
 	assert_false(message.failed);
-	assert_int_equal(sn_proto_zigzag(3), -2);
-	assert_int_equal(sn_proto_zigzag(UINT64_MAX), INT64_MIN);
 }
 
 /* A message in memory fails at its end, and nothing is read behind it. */
