@@ -23,9 +23,9 @@ enum { NAME_BYTES = 256, NAMES_BYTES = 512, MOST_FILE_BYTES = 16 << 20 };
 
 struct naming {
 	struct sn_db_builder *builder;
-	struct sn_table calls;	 /* (file, line): which of names */
-	uint32_t *names;	 /* [call]: builder's string; SONDE_NONE: it calls no kernel */
-	uint32_t *names_of;	 /* [module]: builder's string; SONDE_NONE */
+	struct sn_table calls; /* (file, line): which of names */
+	uint32_t *names;       /* [call]: builder's string; SONDE_NONE: it calls no kernel */
+	uint32_t *names_of;    /* [module]: builder's string; SONDE_NONE */
 	struct sn_arena arena;
 	uint32_t read_file; /* builder's string: the last that was read */
 	char *text;	    /* of it; NULL */
