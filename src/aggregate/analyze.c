@@ -14,6 +14,7 @@
 #include "comm.h"
 #include "aggregate/read/events.h"
 #include "aggregate/unify/expand.h"
+#include "aggregate/unify/inductor.h"
 #include "aggregate/read/inputs.h"
 #include "pipeline.h"
 #include "aggregate/unify/resolve.h"
@@ -126,6 +127,8 @@ static int resolve_and_expand(struct sn_pipeline *pipeline)
 		note_nameless(pipeline, symbolizer, &resolved);
 		result = sn_expand(merge, &resolved);
 	}
+	if (!result)
+		result = sn_name_inductor_kernels(pipeline->workers->unified.builder);
 	sn_resolved_release(&resolved);
 	sn_symbolizer_free(symbolizer);
 	if (result == SN_ERR_MEMORY)

@@ -28,7 +28,9 @@ export interface SampleMetric {
 	source: string;
 	kind: string;
 	period: number;
+	counts?: string;
 	values: SampleValue[];
+	calls?: SampleValue[]; /* where counts is "calls" */
 }
 
 export interface Sample {
@@ -131,13 +133,17 @@ export function encode(sample: Sample): Uint8Array {
 	writer.add('string.bytes', 'u8', bytes, bytes.length);
 	writer.numbers('context.frame', contexts.map((c) => c.frame));
 	writer.numbers('context.depth', contexts.map((c) => c.depth));
-	metrics.forEach(({ values }, i) => {
-		writer.numbers(`metric.${i}.context`, values.map((v) => v.context), true);
-		writer.numbers(`metric.${i}.count`, values.map((v) => v.count));
-		writer.numbers(`metric.${i}.sum`, values.map((v) => v.sum));
-		writer.numbers(`metric.${i}.min`, values.map((v) => v.min));
-		writer.numbers(`metric.${i}.max`, values.map((v) => v.max));
-		writer.add(`metric.${i}.sum_squares`, 'f64', doubles(values.map((v) => v.sumSquares)), values.length);
+	const addValues = (owner: string, values: SampleValue[]): void => {
+		writer.numbers(`${owner}.context`, values.map((v) => v.context), true);
+		writer.numbers(`${owner}.count`, values.map((v) => v.count));
+		writer.numbers(`${owner}.sum`, values.map((v) => v.sum));
+		writer.numbers(`${owner}.min`, values.map((v) => v.min));
+		writer.numbers(`${owner}.max`, values.map((v) => v.max));
+		writer.add(`${owner}.sum_squares`, 'f64', doubles(values.map((v) => v.sumSquares)), values.length);
+	};
+	metrics.forEach(({ values, calls }, i) => {
+		addValues(`metric.${i}`, values);
+		if (calls) addValues(`metric.${i}.calls`, calls);
 	});
 	return writer.finish({
 		metric: 0,
@@ -147,7 +153,7 @@ export function encode(sample: Sample): Uint8Array {
 		samples: sample.profiles.reduce((sum: number, profile) => sum + (profile as { samples: number }).samples, 0),
 		drops: sample.drops,
 		kinds: KINDS.map(([name, layer], number) => ({ number, name, layer })),
-		metrics: metrics.map(({ values: _, ...rest }) => rest),
+		metrics: metrics.map(({ values: _, calls: __, ...rest }) => rest),
 		columns: writer.columns,
 	});
 }

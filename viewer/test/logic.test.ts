@@ -184,6 +184,27 @@ test('statistics of a node, inclusive and exclusive', () => {
 	assert.equal(statsOf(up, up.children(ROOT).first, profile.metrics[0]!).exclusive.sum, 40);
 });
 
+test('calls are counted where values contain each other', () => {
+	const sample = sampleOf(py('main', 1, [{ frame: { kind: 'operator', name: 'aten::linear' }, values: { 'real-time': [4] },
+		children: [{ frame: { kind: 'operator', name: 'aten::addmm' }, values: { 'real-time': [10, 12] } }] }]), ['real-time']);
+	const [linear, addmm] = [sample.contexts.length - 2, sample.contexts.length - 1];
+	sample.metrics[0]!.counts = 'calls';
+	sample.metrics[0]!.calls = [
+		{ context: linear, count: 1, sum: 26, min: 26, max: 26, sumSquares: 676 },
+		{ context: addmm, count: 2, sum: 22, min: 10, max: 12, sumSquares: 244 }];
+	const profile = decode(encode(sample));
+	const tree = treeOf(profile, 'top-down', 'function');
+	const outer = tree.children(ROOT).first;
+	const { inclusive, counted } = statsOf(tree, outer, profile.metrics[0]!);
+	assert.deepEqual([inclusive.sum, inclusive.count], [26, 3]);
+	assert.deepEqual([counted.count, meanOf(counted), counted.min], [1, 26, 26]);
+	assert.equal(statsOf(tree, ROOT, profile.metrics[0]!).counted.count, 0);
+	const mean = { name: 'm', text: '', about: '', unit: 'ns', scale: 1, steps: [[0, 'place', 'mean']] } as unknown as Formula;
+	assert.equal(formulaAt(tree, outer, mean, false), 26);
+	assert.equal(formulaAt(tree, outer, mean, true), 4);
+	assert.ok(Number.isNaN(formulaAt(tree, ROOT, mean, false)));
+});
+
 test('weights by count', () => {
 	const profile = small();
 	assert.equal(weigh(profile, profile.metrics[0], 'count').total, 5);

@@ -12,6 +12,7 @@ export interface Node {
 
 const METRICS: Record<string, Omit<SampleMetric, 'values' | 'name'>> = {
 	'cpu-time': { unit: 'ns', source: 'timer', kind: 'time', period: 5e6 },
+	'real-time': { unit: 'ns', source: 'kineto', kind: 'time', period: 0 },
 	'gpu-time': { unit: 'ns', source: 'opencl', kind: 'time', period: 0 },
 	allocated: { unit: 'bytes', source: 'torch', kind: 'bytes', period: 0 },
 	'page-faults': { unit: '1', source: 'perf', kind: 'count', period: 0 },

@@ -188,7 +188,7 @@ static void put_contexts(struct payload *payload)
 }
 
 /* One number of every exclusive statistic, as varints where all of them are whole. */
-static void put_stat_part(struct payload *payload, const double *values, uint32_t metric,
+static void put_stat_part(struct payload *payload, const double *values, const char *owner,
 			  size_t part, size_t entries)
 {
 	static const char *const names[] = {"count", "sum", "min", "max", "sum_squares"};
@@ -203,7 +203,7 @@ static void put_stat_part(struct payload *payload, const double *values, uint32_
 		else
 			sn_buffer_put(&payload->data, values + i, sizeof(*values));
 	char name[64];
-	snprintf(name, sizeof(name), "metric.%" PRIu32 ".%s", metric, names[part]);
+	snprintf(name, sizeof(name), "%s.%s", owner, names[part]);
 	end_column(payload, name, whole ? "varint" : "f64", start, entries);
 }
 
@@ -217,7 +217,8 @@ static size_t pack(const double *counts, size_t count, double *values)
 	return packed;
 }
 
-static void put_metric_values(struct payload *payload, uint32_t metric)
+/* Exclusive values of a metric as the columns of `owner`. */
+static void put_metric_values(struct payload *payload, uint32_t metric, const char *owner)
 {
 	struct sonde_db_summary_plane plane = sonde_db_summary_plane(payload->db, metric);
 	size_t start = payload->data.count, entries = 0;
@@ -236,11 +237,11 @@ static void put_metric_values(struct payload *payload, uint32_t metric)
 		entries++;
 	}
 	char name[64];
-	snprintf(name, sizeof(name), "metric.%" PRIu32 ".context", metric);
+	snprintf(name, sizeof(name), "%s.context", owner);
 	end_column(payload, name, "delta", start, entries);
 	for (size_t part = 0; part < 5 && !payload->data.failed; part++) {
 		sonde_db_summary_numbers(&plane, SONDE_DB_EXCLUSIVE, part, 0, plane.count, values);
-		put_stat_part(payload, values, metric, part, pack(counts, plane.count, values));
+		put_stat_part(payload, values, owner, part, pack(counts, plane.count, values));
 	}
 	free(counts);
 	free(values);
@@ -336,8 +337,15 @@ static void put_metrics(struct payload *payload)
 		put_member(out, "unit", sonde_db_string(payload->db, metric->unit));
 		put_member(out, "source", sonde_db_string(payload->db, metric->source));
 		put_member(out, "kind", metric_kind_name(metric->kind));
+		put_member(out, "counts", sonde_db_metric_counts(payload->db, i));
 		sn_buffer_print(out, "\"period\":%" PRIu64 "},", metric->period);
-		put_metric_values(payload, i);
+		uint32_t calls = sonde_db_metric_calls(payload->db, i);
+		char owner[32], owner_of_calls[40];
+		snprintf(owner, sizeof(owner), "metric.%" PRIu32, i);
+		snprintf(owner_of_calls, sizeof(owner_of_calls), "%s.calls", owner);
+		put_metric_values(payload, i, owner);
+		if (calls != SONDE_NONE)
+			put_metric_values(payload, calls, owner_of_calls);
 	}
 	put_end(out, ']');
 }

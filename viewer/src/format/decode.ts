@@ -27,15 +27,21 @@ export interface Stats {
 	readonly sumSquares: Float64Array;
 }
 
-export interface Metric {
+/* Contexts with a value, ascending; the statistics run parallel to them. */
+export interface Values {
+	readonly contexts: Uint32Array;
+	readonly stats: Stats;
+}
+
+export interface Metric extends Values {
 	readonly name: string;
 	readonly unit: string;
 	readonly source: string;
 	readonly kind: string;
 	readonly period: number;
-	/* Contexts with a value, ascending; the statistics run parallel to them. */
-	readonly contexts: Uint32Array;
-	readonly stats: Stats;
+	readonly counts: string; /* what a value is: "samples", "events", "calls" or "sums" */
+	/* Of one that counts calls: their whole lengths, which are never added up over contexts. */
+	readonly calls: Values | null;
 }
 
 /* One step of a formula in postfix order: a number (null: empty), an operation, or a metric's value. */
@@ -134,7 +140,7 @@ interface Header {
 	readonly samples: number;
 	readonly drops: readonly Drop[];
 	readonly kinds: readonly { number: number; name: string; layer: string }[];
-	readonly metrics: readonly { name: string; unit: string; source: string; kind: string; period: number }[];
+	readonly metrics: readonly { name: string; unit: string; source: string; kind: string; counts: string; period: number }[];
 	readonly formulas?: readonly Formula[];
 	readonly formula?: number;
 	readonly columns: Record<string, ColumnEntry>;
@@ -241,11 +247,10 @@ export function linkContexts(frame: Uint32Array, depth: Uint32Array): Contexts {
 	return { count, frame, depth, parent, end };
 }
 
-function readMetric(columns: Columns, index: number, header: Header): Metric {
-	const column = (part: string): Float64Array => columns.read(`metric.${index}.${part}`, f64);
+function readValues(columns: Columns, owner: string): Values {
+	const column = (part: string): Float64Array => columns.read(`${owner}.${part}`, f64);
 	return {
-		...header.metrics[index]!,
-		contexts: columns.read(`metric.${index}.context`, u32),
+		contexts: columns.read(`${owner}.context`, u32),
 		stats: {
 			count: column('count'),
 			sum: column('sum'),
@@ -254,6 +259,12 @@ function readMetric(columns: Columns, index: number, header: Header): Metric {
 			sumSquares: column('sum_squares'),
 		},
 	};
+}
+
+function readMetric(columns: Columns, index: number, header: Header): Metric {
+	const metric = header.metrics[index]!;
+	const calls = metric.counts === 'calls' ? readValues(columns, `metric.${index}.calls`) : null;
+	return { ...metric, calls, ...readValues(columns, `metric.${index}`) };
 }
 
 /* The parts of a payload. Throws an Error that says what is wrong with it. */

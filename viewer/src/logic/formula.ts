@@ -54,9 +54,10 @@ type MetricStep = readonly [metric: number, scope: string, part: string];
 
 const isMetricStep = (step: Step): step is MetricStep => Array.isArray(step);
 
-function statFor(step: MetricStep, stats: (metric: number) => NodeStats, exclusive: boolean): Stat {
-	const { inclusive, exclusive: own } = stats(step[0]);
-	return step[1] === 'exclusive' || (step[1] === 'place' && exclusive) ? own : inclusive;
+function statFor(step: MetricStep, stats: (metric: number) => NodeStats, exclusive: boolean, part = 'sum'): Stat {
+	const { inclusive, exclusive: own, counted } = stats(step[0]);
+	if (step[1] === 'exclusive' || (step[1] === 'place' && exclusive)) return own;
+	return part === 'sum' ? inclusive : counted;
 }
 
 function operate(name: string, stack: number[]): number {
@@ -76,7 +77,7 @@ export function evaluate(formula: Formula, stats: (metric: number) => NodeStats,
 	if (metrics.length > 0 && !metrics.some((step) => statFor(step, stats, exclusive).count > 0)) return NaN;
 	const stack: number[] = [];
 	for (const step of steps) {
-		if (isMetricStep(step)) stack.push(PARTS[step[2]]!(statFor(step, stats, exclusive)));
+		if (isMetricStep(step)) stack.push(PARTS[step[2]]!(statFor(step, stats, exclusive, step[2])));
 		else stack.push(typeof step === 'string' ? operate(step, stack) : (step ?? NaN));
 	}
 	return finite(stack[0]! * formula.scale);

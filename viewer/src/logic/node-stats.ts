@@ -31,6 +31,8 @@ function ownContexts(tree: Tree, node: number): Set<number> {
 export interface NodeStats {
 	readonly inclusive: Stat;
 	readonly exclusive: Stat;
+	/* What count, mean and extremes are of beside the inclusive sum: the calls of what the node stands for, or all values. */
+	readonly counted: Stat;
 }
 
 /* Kept per tree: the root's and the caller's are asked for again with every frame. */
@@ -47,6 +49,8 @@ export function statsOf(tree: Tree, node: number, metric: Metric): NodeStats {
 
 function computeStats(tree: Tree, node: number, metric: Metric): NodeStats {
 	const exclusive = ownStat(metric, ownContexts(tree, node));
-	if (tree.direction === 'bottom-up' && node !== ROOT) return { inclusive: exclusive, exclusive };
-	return { inclusive: statOfContexts(tree.profile.contexts, metric, tree.contextsOf(node)), exclusive };
+	const calls = metric.calls && ownStat(metric.calls, new Set(tree.contextsOf(node)));
+	if (tree.direction === 'bottom-up' && node !== ROOT) return { inclusive: exclusive, exclusive, counted: calls ?? exclusive };
+	const inclusive = statOfContexts(tree.profile.contexts, metric, tree.contextsOf(node));
+	return { inclusive, exclusive, counted: calls ?? inclusive };
 }

@@ -3,7 +3,7 @@
  * Values of metrics: weights of every context for one metric, and full statistics of sets of
  * contexts. Exclusive values are given; inclusive ones are merged from the descendants' values.
  */
-import type { Contexts, Metric, Profile } from '../format/decode.ts';
+import type { Contexts, Metric, Profile, Values } from '../format/decode.ts';
 
 export type Measure = 'sum' | 'count';
 
@@ -51,7 +51,7 @@ export function deviationOf(stat: Stat): number {
 	return Math.sqrt(Math.max(0, stat.sumSquares / stat.count - mean * mean));
 }
 
-function take(into: Stat, metric: Metric, i: number): void {
+function take(into: Stat, metric: Values, i: number): void {
 	const { count, sum, min, max, sumSquares } = metric.stats;
 	into.count += count[i]!;
 	into.sum += sum[i]!;
@@ -73,7 +73,7 @@ export function lowerBound(sorted: ArrayLike<number>, value: number): number {
 }
 
 /* Merges the exclusive values of the contexts first .. end - 1 into `into`. */
-export function mergeRange(into: Stat, metric: Metric, first: number, end: number): void {
+export function mergeRange(into: Stat, metric: Values, first: number, end: number): void {
 	const { contexts } = metric;
 	for (let i = lowerBound(contexts, first); i < contexts.length && contexts[i]! < end; i++) take(into, metric, i);
 }
@@ -86,7 +86,7 @@ export function statOfContexts(contexts: Contexts, metric: Metric, set: Iterable
 }
 
 /* Exclusive values of a metric at any set of contexts. */
-export function ownStat(metric: Metric, set: Iterable<number>): Stat {
+export function ownStat(metric: Values, set: Iterable<number>): Stat {
 	const stat = emptyStat();
 	for (const c of set) mergeRange(stat, metric, c, c + 1);
 	return stat;

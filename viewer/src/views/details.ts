@@ -37,13 +37,13 @@ function cell(stat: Stat, raw: (stat: Stat) => number, value: (raw: number) => s
 
 /* One metric's table, or null where the node has none of it. */
 function metricBlock(tree: Tree, node: number, metric: Metric, current: boolean): HTMLElement | null {
-	const { inclusive, exclusive } = statsOf(tree, node, metric);
+	const { inclusive, exclusive, counted } = statsOf(tree, node, metric);
 	if (inclusive.count === 0) return null;
 	const whole = statsOf(tree, ROOT, metric).inclusive;
 	const parent = node === ROOT ? null : statsOf(tree, tree.parent[node]!, metric).inclusive;
 	const single = tree.direction === 'bottom-up' && node !== ROOT;
-	const line = (name: string, raw: (stat: Stat) => number, value: (raw: number) => string): HTMLElement =>
-		h('tr', {}, h('th', { scope: 'row' }, name), ...(single ? [] : [cell(inclusive, raw, value)]), cell(exclusive, raw, value));
+	const line = (name: string, raw: (stat: Stat) => number, value: (raw: number) => string, whole = inclusive): HTMLElement =>
+		h('tr', {}, h('th', { scope: 'row' }, name), ...(single ? [] : [cell(whole, raw, value)]), cell(exclusive, raw, value));
 	const share = (name: string, of: Stat): HTMLElement =>
 		line(name, (stat) => stat.sum, (sum) => formatShare(sum, of.sum));
 	return h('table', { class: current ? 'metric current' : 'metric', 'data-metric': metric.name },
@@ -52,7 +52,8 @@ function metricBlock(tree: Tree, node: number, metric: Metric, current: boolean)
 				: [h('th', { scope: 'col' }, 'Total'), h('th', { scope: 'col' }, 'Own')]))),
 		h('tbody', {},
 			...ROWS.map(([name, raw]) =>
-				line(name, raw, (value) => (name === 'Count' ? grouped(value) : formatValue(value, metric.unit)))),
+				line(name === 'Count' && metric.calls ? 'Calls' : name, raw,
+					(value) => (name === 'Count' ? grouped(value) : formatValue(value, metric.unit)), name === 'Sum' ? inclusive : counted)),
 			share('Of everything', whole),
 			parent && share(single ? 'Of the callee' : 'Of the caller', parent)));
 }
