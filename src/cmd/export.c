@@ -126,7 +126,7 @@ struct wanted {
 	const char *output;
 	struct sn_texts lists;
 	struct sn_source_roots sources;
-	bool no_source;
+	bool no_source, collapse_recursion;
 };
 
 /* Where it goes: a stream, a file or a folder, which without a name has the database's. */
@@ -188,6 +188,7 @@ static int export(void *context, struct sonde_db *db, const char *path)
 	    .cut = &cut,
 	    .loss = &loss,
 	    .known = &choice.known,
+	    .collapse_recursion = wanted->collapse_recursion,
 	    .sources = exporter->has_sources && !wanted->no_source ? &wanted->sources : NULL,
 	};
 	if (status == 0 && choice.metric_count == 0 && !exporter->has_events)
@@ -215,6 +216,7 @@ int sn_command_export_run(int argc, char **argv)
 	    {"metric", .texts = &wanted.lists, .most = SN_CHOICE_LISTS_MAX},
 	    {"source", .parse = sn_sources_parse, .context = &wanted.sources, .is_path = true},
 	    {"no-source", .flag = &wanted.no_source},
+	    {"collapse-recursion", .flag = &wanted.collapse_recursion},
 	    {0}};
 	if (!sn_options_read(&options, table))
 		return options.status;
@@ -225,6 +227,11 @@ int sn_command_export_run(int argc, char **argv)
 	wanted.exporter = sn_exporters[to];
 	if (!wanted.exporter->has_sources && (wanted.no_source || wanted.sources.count > 0))
 		return sn_command_misuse(options.command, "format %s holds no source lines",
+					 wanted.exporter->name);
+	if (!wanted.exporter->collapses && wanted.collapse_recursion)
+		return sn_command_misuse(options.command,
+					 "format %s shows recursions as they are; folded and "
+					 "speedscope can collapse them",
 					 wanted.exporter->name);
 	sn_sources_add_usual(&wanted.sources);
 	int status = sn_command_read(&options, "database", export, &wanted);

@@ -19,6 +19,11 @@ enum { MAX_WHERE = 16, DEFAULT_LIMIT = 30 };
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
 #define LIMIT_DEFAULT UINT32_MAX
 
+/* --granularity, and what it groups by. */
+static const enum sn_grouping granularities[] = {SN_GROUP_AUTO, SN_GROUP_FUNCTION, SN_GROUP_LINE,
+						 SN_GROUP_INSTRUCTION};
+enum { GRANULARITY_INSTRUCTION = 3 };
+
 /* --by, and what it groups by. */
 static const char *const bys[] = {"function", "line",	"file",	    "module", "kind",
 				  "operator", "kernel", "any-line", "loop",   NULL};
@@ -275,8 +280,6 @@ static bool has_user_code(const struct sonde_db *db)
 /* What was not asked for takes the form that suits the view. */
 static void choose_defaults(struct request *request)
 {
-	static const enum sn_grouping granularities[] = {SN_GROUP_AUTO, SN_GROUP_FUNCTION,
-							 SN_GROUP_LINE, SN_GROUP_INSTRUCTION};
 	struct sn_view *view = &request->view;
 	bool is_text = request->form == FORM_TEXT, is_flat = view->kind == SN_VIEW_FLAT;
 	if (request->by >= 0)
@@ -286,7 +289,8 @@ static void choose_defaults(struct request *request)
 	else if (is_flat)
 		view->grouping = SN_GROUP_FUNCTION;
 	else if (view->kind == SN_VIEW_TOP_DOWN && !is_text)
-		view->grouping = SN_GROUP_INSTRUCTION;
+		view->grouping =
+		    view->collapse_recursion ? SN_GROUP_FUNCTION : SN_GROUP_INSTRUCTION;
 	if (view->grouping == SN_GROUP_USER_LINE && !has_user_code(view->db))
 		view->grouping = SN_GROUP_SOURCE_LINE;
 	view->by = bys[request->by >= 0 ? request->by : 0];
@@ -421,6 +425,7 @@ static bool read_options(struct request *request)
 	    {"by", .choice = &request->by, .choices = bys},
 	    {"limit", SN_OPTION_WHOLE(view->limit, 0, 1e9)},
 	    {"full", .flag = &view->is_full},
+	    {"collapse-recursion", .flag = &view->collapse_recursion},
 	    {"format", SN_OPTION_CHOICE(request->form, "text", "json", "csv")},
 	    {"source", .parse = sn_sources_parse, .context = &request->sources, .is_path = true},
 	    {0}};
@@ -445,6 +450,10 @@ int sn_command_report_run(int argc, char **argv)
 	if (request.context && request.by >= 0)
 		return sn_command_misuse(&sn_command_report,
 					 "'--context' and '--by' exclude each other");
+	if (request.view.collapse_recursion && request.granularity == GRANULARITY_INSTRUCTION)
+		return sn_command_misuse(
+		    &sn_command_report, "a recursion has many instructions: '--collapse-recursion' "
+					"and '--granularity instruction' exclude each other");
 	if (request.context && request.where.count > 0)
 		return sn_command_misuse(&sn_command_report,
 					 "'--context' and '--where' exclude each other: say a > b");

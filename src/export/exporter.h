@@ -42,6 +42,7 @@ struct sn_export_request {
 	uint32_t formula_count, hidden_count;
 	/* Where lines of source may come from, for exporters that hold such; NULL: none. */
 	struct sn_source_roots *sources;
+	bool collapse_recursion; /* for exporters that have it (collapses) */
 	/* What formats of whole stacks had to cut; see stack.h. */
 	struct sn_stack_cut *cut;
 	struct sn_export_loss *loss; /* never NULL */
@@ -59,6 +60,7 @@ struct sn_exporter {
 	bool has_formulas; /* holds values that its readers do not add up */
 	bool has_sources;  /* holds lines of source files */
 	bool has_events;   /* holds the trace, and no metrics */
+	bool collapses;	   /* writes each path, where asked for with no function twice in it */
 	/* Of formats that are a folder of files, in place of the other: fills an empty folder. */
 	int (*write_folder)(const struct sn_export_request *request, const char *folder,
 			    struct sn_error *error);

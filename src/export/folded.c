@@ -70,8 +70,10 @@ static int write_tree(const struct sn_tree *tree, const struct sn_stack_cut *cut
 static int write_folded(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {
 	struct sn_tree tree;
-	struct sn_tree_request wanted = {
-	    .grouping = SN_GROUP_AUTO, .metrics = request->metrics, .metric_count = 1};
+	struct sn_tree_request wanted = {.grouping = SN_GROUP_AUTO,
+					 .metrics = request->metrics,
+					 .metric_count = 1,
+					 .collapse_recursion = request->collapse_recursion};
 	int code = sn_tree_init(&tree, request->db, &wanted, error);
 	if (code != 0)
 		return code;
@@ -86,4 +88,5 @@ static int write_folded(const struct sn_export_request *request, FILE *out, stru
 }
 
 const struct sn_exporter sn_exporter_folded = {
-    "folded", "folded stacks of one metric, for flamegraph.pl and inferno", "folded", write_folded};
+    "folded", "folded stacks of one metric, for flamegraph.pl and inferno", "folded", write_folded,
+    .collapses = true};

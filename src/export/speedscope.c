@@ -126,7 +126,8 @@ static int write_speedscope(const struct sn_export_request *request, FILE *out,
 	struct sn_groups groups;
 	struct sn_tree_request wanted = {.grouping = SN_GROUP_AUTO,
 					 .metrics = request->metrics,
-					 .metric_count = request->metric_count};
+					 .metric_count = request->metric_count,
+					 .collapse_recursion = request->collapse_recursion};
 	int code = sn_tree_init(&tree, request->db, &wanted, error);
 	if (code != 0)
 		return code;
@@ -152,6 +153,6 @@ static int write_speedscope(const struct sn_export_request *request, FILE *out,
 	return code;
 }
 
-const struct sn_exporter sn_exporter_speedscope = {"speedscope",
-						   "for www.speedscope.app, a flame graph viewer",
-						   "speedscope.json", write_speedscope};
+const struct sn_exporter sn_exporter_speedscope = {
+    "speedscope", "for www.speedscope.app, a flame graph viewer", "speedscope.json",
+    write_speedscope, .collapses = true};

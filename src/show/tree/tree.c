@@ -46,6 +46,23 @@ static bool is_folded(const struct builder *builder, uint32_t frame)
 	return builder->groups.of_frame[frame] == SONDE_NONE;
 }
 
+/* The node of `group` on the path down to `node`; SONDE_NONE without one. Each is there once, so that
+ * a recursion of any depth takes as many steps as it has functions. */
+static uint32_t find_above(const struct builder *builder, uint32_t node, uint32_t group)
+{
+	while (node != 0 && builder->groups.of_frame[builder->nodes[node].frame] != group)
+		node = builder->nodes[node].parent;
+	return node == 0 ? SONDE_NONE : node;
+}
+
+static uint32_t recursion_of(const struct builder *builder, uint32_t parent, uint32_t frame)
+{
+	if (!builder->request->collapse_recursion ||
+	    sn_frame_lies_in_function(sonde_db_frame(builder->tree->db, frame)))
+		return SONDE_NONE;
+	return find_above(builder, parent, builder->groups.of_frame[frame]);
+}
+
 static int assign_nodes(struct builder *builder)
 {
 	const struct sonde_db *db = builder->tree->db;
@@ -63,6 +80,9 @@ static int assign_nodes(struct builder *builder)
 			    sn_linked_add(&builder->links, parent, context->frame);
 			continue;
 		}
+		builder->node_of[i] = recursion_of(builder, parent, context->frame);
+		if (builder->node_of[i] != SONDE_NONE)
+			continue;
 		uint32_t group = builder->groups.of_frame[context->frame];
 		uint32_t child = sn_table_add(&builder->children, sn_table_pair(parent, group));
 		if (child == SN_TABLE_NONE)

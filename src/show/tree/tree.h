@@ -80,6 +80,9 @@ struct sn_tree_request {
 	bool fold_loops;
 	/* Likewise lines and instructions. */
 	bool fold_lines;
+	/* What lies on a path already is not added again: a recursion is one node, and functions that
+	 * call each other are one each. Not with INSTRUCTION. */
+	bool collapse_recursion;
 };
 
 int sn_tree_init(struct sn_tree *tree, const struct sonde_db *db,

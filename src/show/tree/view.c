@@ -168,10 +168,13 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 		 struct sn_error *error)
 {
 	bool needs_across = false;
+	bool collapses = view->collapse_recursion &&
+			 (view->kind == SN_VIEW_TOP_DOWN || view->kind == SN_VIEW_BOTTOM_UP);
 	for (uint32_t f = 0; f < view->formula_count; f++)
 		needs_across |= view->formulas[f]->needs_across;
 	struct sn_tree_request request = {
-	    .grouping = grouping,
+	    .grouping = collapses ? view->grouping : grouping,
+	    .collapse_recursion = collapses,
 	    .metrics = view->metrics,
 	    .metric_count = sn_view_columns(view),
 	    .needs_across = needs_across && view->kind == SN_VIEW_TOP_DOWN,

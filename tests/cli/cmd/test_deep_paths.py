@@ -84,6 +84,73 @@ def test_bottom_up_is_top_down_read_backwards(tmp_path: Path) -> None:
         assert found == expected
 
 
+def collapsed(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Each name once: what comes again is the one that is there."""
+    out: list[str] = []
+    for name in path:
+        out = out[:out.index(name) + 1] if name in out else [*out, name]
+    return tuple(out)
+
+
+def test_recursion_can_be_collapsed(tmp_path: Path) -> None:
+    """Random recursions of four functions: rows and stacks are those of the paths with each function once."""
+    random.seed(7)
+    profile = Profile(thread(), [Metric("time (sec)")])
+    modules = [profile.module(f"/lib/{name}.so") for name in "abcd"]
+    nodes = [profile.node(0, 0, PRIMARY)]
+    for _ in range(80):
+        at = random.choice(nodes)
+        for _ in range(random.choice([1, 2, 5, 30])):
+            at = profile.node(at, modules[random.randrange(4)], 16)
+            nodes.append(at)
+            if random.random() < 0.7:
+                profile.value(at, 0, random.randrange(1, 9))
+    profile.write(tmp_path / "m/p.hpcrun")
+    database = tmp_path / "a.sdb"
+    assert run_sonde("import", tmp_path / "m", "-o", database).status == 0
+
+    def rows(*options: str) -> list[tuple[tuple[str, ...], float, float]]:
+        found, paths = [], {None: ()}
+        for row in json.loads(run_sonde("report", "--format", "json", "--granularity", "function", "--min-share", "0", *options,
+                                        database).out)["rows"]:
+            paths[row["id"]] = (*paths[row["parent"]], called(row)) if row["parent"] is not None else ()
+            sums = {"exclusive": 0, "inclusive": 0}
+            for value in row["values"].values():
+                sums = {kind: value[kind]["sum"] for kind in sums}
+            found.append((paths[row["id"]], sums["exclusive"], sums["inclusive"]))
+        return found
+
+    expected: dict[tuple, float] = {}
+    for path, own, _ in rows():
+        expected[collapsed(path)] = expected.get(collapsed(path), 0) + own
+    found = rows("--collapse-recursion")
+    assert len(found) > 15 and max(len(path) for path, *_ in found) == 5  # the entry, and four functions
+    assert {path: own for path, own, _ in found} == pytest.approx(expected)
+    for path, _, whole in found:
+        assert whole == pytest.approx(sum(own for other, own in expected.items() if other[:len(path)] == path))
+
+    lines = run_sonde("export", "--to", "folded", "--collapse-recursion", database, "-o", "-").out.splitlines()
+    stacks = {tuple(line.rsplit(" ", 1)[0].split(";")[1:]) for line in lines}
+    assert all(len(set(stack)) == len(stack) for stack in stacks)
+    assert len(stacks) == sum(1 for value in expected.values() if value)
+    speedscope = json.loads(run_sonde("export", "--to", "speedscope", "--collapse-recursion", database, "-o", "-").out)
+    assert all(len(set(sample)) == len(sample) for sample in speedscope["profiles"][0]["samples"])
+
+
+def test_deep_recursion_collapsed(deep_db: Path) -> None:
+    for view in ("top-down", "bottom-up"):
+        result = run_sonde("report", "--collapse-recursion", "--format", "csv", "--view", view, deep_db)
+        assert (result.status, result.err) == (0, "")
+        rows = [row for row in csv.DictReader(io.StringIO(result.out)) if row["name"] == "down"]
+        assert [float(row["cpu-time:exclusive"]) for row in rows] == [DEPTH * 5_000_000]
+    assert run_sonde("export", "--to", "folded", "--collapse-recursion", deep_db, "-o", "-").err == ""
+
+
+def test_what_excludes_collapsing(deep_db: Path) -> None:
+    assert run_sonde("report", "--collapse-recursion", "--granularity", "instruction", deep_db).status == 129
+    assert run_sonde("export", "--to", "csv", "--collapse-recursion", deep_db, "-o", "-").status == 129
+
+
 @pytest.mark.parametrize("kind", ["html", "callgrind", "hatchet", "csv"])
 def test_formats_of_trees(deep_db: Path, tmp_path: Path, kind: str) -> None:
     result = run_sonde("export", "--to", kind, deep_db, "-o", tmp_path / "out")
