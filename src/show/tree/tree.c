@@ -50,8 +50,8 @@ static bool is_folded(const struct builder *builder, uint32_t frame)
  * a recursion of any depth takes as many steps as it has functions. */
 static uint32_t find_above(const struct builder *builder, uint32_t node, uint32_t group)
 {
-	while (node != 0 && builder->groups.of_frame[builder->nodes[node].frame] != group)
-		node = builder->nodes[node].parent;
+	while (node != 0 && builder->groups.of_frame[builder->links.nodes[node].frame] != group)
+		node = builder->links.nodes[node].parent;
 	return node == 0 ? SONDE_NONE : node;
 }
 
