@@ -481,6 +481,10 @@ void sn_cl_call_enter(struct sn_cl_call *call, enum sn_cl_api api, uintptr_t sta
 	if (has_listener)
 		report_call(call, SONDE_GPU_CALL_ENTER);
 	call->start_ns = sn_now_ns();
+	if (sn_trace_wants(SN_TRACE_SOURCE_API) && sn_enter()) {
+		sn_trace_enters(thread, SN_TRACE_SOURCE_API, call->start_ns);
+		sn_leave(thread);
+	}
 }
 
 /* True between a call's beginning and end: the thread is the same, so is its state. */
