@@ -7,6 +7,7 @@
 #include "base/sort_by.h"
 #include "base/text.h"
 #include "lib/db/formula.h"
+#include "lib/db/ranks.h"
 #include "show/json.h"
 #include "show/number.h"
 #include "show/tree/view.h"
@@ -636,14 +637,27 @@ struct request {
 	bool is_verifying;
 };
 
+/* Has the values read that will be printed, also those that formulas compare over ranks, so that damage
+ * is known before anything is. */
+static void check_values(const struct sonde_db *db)
+{
+	struct sn_db_ranks ranks;
+	bool has_ranks = sn_db_ranks_init(&ranks, db, NULL) == 0;
+	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++) {
+		sonde_db_summary_plane(db, i);
+		if (has_ranks)
+			sn_db_ranks_at(&ranks, db, i, 0);
+	}
+	sn_db_ranks_release(&ranks);
+}
+
 static int show(void *context, struct sonde_db *db, const char *path)
 {
 	const struct request *request = context;
 	struct sonde_db_error error = {""};
 	if (request->is_verifying && sonde_db_verify(db, &error))
 		return sn_command_fail("%s", error.text);
-	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++)
-		sonde_db_summary_plane(db, i); /* checks what will be printed */
+	check_values(db);
 	if (!sonde_db_damage(db))
 		(request->form ? print_json : print_text)(db, path);
 	return SN_EXIT_DONE;
