@@ -206,7 +206,8 @@ static int write_callgrind(const struct sn_export_request *request, FILE *out,
 	struct sn_tree_request wanted = {.grouping = SN_GROUP_LINE,
 					 .metrics = request->metrics,
 					 .metric_count = request->metric_count,
-					 .fold_loops = true};
+					 .fold_loops = true,
+					 .fold_lines = true};
 	int code = sn_tree_init(&writer.tree, request->db, &wanted, error);
 	if (code != 0)
 		return code;

@@ -300,6 +300,17 @@ def test_hpctoolkits_lines_add_up_to_functions(tmp_path, small_db):
     assert text.status == 0 and "[line]" not in text.out
 
 
+def test_hpctoolkits_lines_as_callgrind(tmp_path, small_db):
+    """A line is no function of its own there either."""
+    path = import_to(tmp_path / "back.sdb", export_to(tmp_path / "out", small_db))
+    written = tmp_path / "back.callgrind"
+    assert run_sonde("export", "--to", "callgrind", "-o", written, path).status == 0
+    rows = json.loads(run_sonde("report", path, "--view", "flat", "--format", "json").out)["rows"]
+    functions = set(re.findall(r"^c?fn=\(\d+\) (.*)$", written.read_text(), re.M))
+    named = {row["name"] for row in rows if row["name"]}
+    assert len(named) > 5 and named <= functions
+
+
 @needs_data
 def test_code_without_symbols_keeps_its_addresses(tmp_path):
     """Of a database without structure: each address is a row, and all of them are the whole."""
