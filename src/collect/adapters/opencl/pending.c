@@ -454,8 +454,9 @@ static uint32_t add_value(struct sonde_value *values, uint32_t count, const char
 }
 
 /* The end of a call that started an operation, for who wants to know its arguments. */
-static void report_arguments(const struct sn_cl_call *call, cl_command_queue queue,
-			     const struct sn_cl_operation *operation)
+static void __attribute__((noinline))
+report_arguments(const struct sn_cl_call *call, cl_command_queue queue,
+		 const struct sn_cl_operation *operation)
 {
 	struct sonde_value values[4];
 	uint32_t count = add_value(values, 0, "queue", (uintptr_t)queue);
