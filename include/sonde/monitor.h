@@ -5,7 +5,8 @@
  *
  * A tool is a shared object. It is loaded into the program by
  *	SONDE_TOOL=/path/tool.so LD_PRELOAD=libsonde.so PROGRAM...
- * (with SONDE_OUTPUT set, Sonde measures as well; without, nothing is written), and then
+ * (with SONDE_OUTPUT set, Sonde measures as well; without, nothing is written; who listens to
+ * SONDE_GPU has OPENCL_LAYERS set for the program), and then
  *	1. Sonde calls `int sonde_tool_start(void)` of the tool, before the program's main function;
  *	2. the tool calls sonde_monitor_init and registers callbacks;
  *	3. callbacks run on the thread on which the thing happens, and may ask for the call path;
@@ -65,6 +66,20 @@ enum sonde_event_kind {
 	SONDE_EXEC,		 /* the program is about to be replaced, unless that fails */
 };
 
+/*
+ * What an operator reads or makes, or an argument of a device call; only for who asks
+ * (sonde_monitor_want_values).
+ */
+struct sonde_value {
+	const char *
+	    name; /* of an argument: "queue", "bytes", "work-items", "work-group"; NULL: a tensor */
+	uint32_t name_length;
+	uint32_t index; /* tensors: of the argument or result it is, or is in a list of */
+	uint64_t value; /* the number, or the handle; tensors: the address of the tensor's object */
+	uint64_t storage; /* tensors: the address of what its memory belongs to; views share it */
+	uint64_t bytes;	  /* tensors: of that memory */
+};
+
 struct sonde_event {
 	uint32_t struct_bytes; /* sizeof(struct sonde_event) of the library that calls */
 	uint32_t domain;       /* enum sonde_domain */
@@ -75,6 +90,14 @@ struct sonde_event {
 	uint64_t id;
 	uint64_t bytes;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, as near as the device's clock is known */
+	/*
+	 * Valid during the callback. SONDE_OPERATOR_BEGIN: the tensors it reads, 64 at most;
+	 * SONDE_OPERATOR_END: those it makes; SONDE_GPU_CALL_EXIT of a call that started an
+	 * operation: its arguments.
+	 */
+	const struct sonde_value *values;
+	uint32_t value_count;
+	uint32_t reserved;
 };
 
 /* One level of a call path. */
@@ -101,7 +124,11 @@ enum sonde_frame_kind {
 	SONDE_FRAME_GPU_OP = 18,
 };
 
-/* What a call path is made of; leaving native frames out is cheapest. 0: what the user chose. */
+/*
+ * What a call path is made of; leaving native frames out is cheapest. 0: what the user chose. That is
+ * all there is for the forward part of a backward operator's path, which was kept when the forward
+ * operator ran: of it, the frames asked for.
+ */
 enum sonde_source {
 	SONDE_SOURCE_PYTHON = 1,
 	SONDE_SOURCE_OPERATOR = 2,
@@ -124,6 +151,12 @@ int sonde_monitor_init(uint32_t version);
  * unknown domain, -ENOSPC beyond eight callbacks in one. Thread-safe.
  */
 int sonde_monitor_register(enum sonde_domain domain, sonde_callback *callback, void *user);
+
+/*
+ * From now on events of SONDE_FRAMEWORK or SONDE_GPU have values. Register before the program loads
+ * the framework, as above. 0, or -EINVAL for a domain that has none. Thread-safe.
+ */
+int sonde_monitor_want_values(enum sonde_domain domain);
 
 /*
  * The calling thread's call path, outermost first, into frames[0..max): of the program alone,

@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ struct listener {
 	void *user;
 };
 
-_Atomic uint32_t sn_monitored;
+_Atomic uint32_t sn_monitored, sn_values_monitored;
 
 static struct {
 	_Atomic uint32_t count;
@@ -43,12 +44,38 @@ SN_EXPORT int sonde_monitor_init(uint32_t version)
 	return sn_measuring() ? 0 : -ENODEV;
 }
 
+/* Puts this library into OPENCL_LAYERS, where `sonde run` has not: a loader reads it at the program's
+ * first call. */
+static void name_layer(void)
+{
+	const char *before = getenv("OPENCL_LAYERS");
+	Dl_info info;
+	char *value = NULL;
+	if (!dladdr((void *)name_layer, &info) || (before && strstr(before, info.dli_fname)))
+		return;
+	if (asprintf(&value, "%s%s%s", info.dli_fname, before && *before ? ":" : "",
+		     before ? before : "") < 0)
+		return;
+	setenv("OPENCL_LAYERS", value, 1);
+	free(value);
+}
+
+SN_EXPORT int sonde_monitor_want_values(enum sonde_domain domain)
+{
+	if (domain != SONDE_FRAMEWORK && domain != SONDE_GPU)
+		return -EINVAL;
+	atomic_fetch_or_explicit(&sn_values_monitored, 1u << domain, memory_order_relaxed);
+	return 0;
+}
+
 SN_EXPORT int sonde_monitor_register(enum sonde_domain domain, sonde_callback *callback, void *user)
 {
 	if ((unsigned)domain >= SONDE_DOMAIN_COUNT || !callback)
 		return -EINVAL;
 	if (domain == SONDE_FRAMEWORK)
 		sn_config.operators = "exact";
+	if (domain == SONDE_GPU)
+		name_layer();
 	if (domain == SONDE_MEMORY)
 		sn_config.tensor_memory = true;
 	uint32_t place = atomic_fetch_add_explicit(&domains[domain].count, 1, memory_order_relaxed);
@@ -67,6 +94,7 @@ SN_EXPORT int sonde_monitor_register(enum sonde_domain domain, sonde_callback *c
 SN_EXPORT void sonde_monitor_finalize(void)
 {
 	atomic_store_explicit(&sn_monitored, 0, memory_order_relaxed);
+	atomic_store_explicit(&sn_values_monitored, 0, memory_order_relaxed);
 	for (unsigned domain = 0; domain < SONDE_DOMAIN_COUNT; domain++)
 		for (uint32_t place = 0; place < CALLBACK_MAX; place++)
 			atomic_store_explicit(&domains[domain].listeners[place].callback, NULL,

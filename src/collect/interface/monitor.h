@@ -13,8 +13,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Bit for each domain that somebody listens to. */
-extern _Atomic uint32_t sn_monitored;
+/* Bit for each domain that somebody listens to, and whose values somebody wants. */
+extern _Atomic uint32_t sn_monitored, sn_values_monitored;
 
 /* AS-safe: yes. */
 static inline bool sn_monitor_wants(enum sonde_domain domain)
@@ -22,6 +22,12 @@ static inline bool sn_monitor_wants(enum sonde_domain domain)
 	/* relaxed: a listener sees events from some moment on */
 	return __builtin_expect(
 	    atomic_load_explicit(&sn_monitored, memory_order_relaxed) >> domain & 1, 0);
+}
+
+/* AS-safe: yes. */
+static inline bool sn_monitor_wants_values(enum sonde_domain domain)
+{
+	return atomic_load_explicit(&sn_values_monitored, memory_order_relaxed) >> domain & 1;
 }
 
 /*

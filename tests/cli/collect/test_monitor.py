@@ -35,8 +35,8 @@ def tool(tmp_path):
 def run(tool: Path, *command, **settings):
     out = tool.parent / "events"
     env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE")}
-    env.update(SONDE_TOOL=str(tool), LD_PRELOAD=str(measured.LIBRARY), OPENCL_LAYERS=str(measured.LIBRARY),
-               MONITOR_OUT=str(out), **settings)
+    # nothing but what sonde/monitor.h says
+    env.update(SONDE_TOOL=str(tool), LD_PRELOAD=str(measured.LIBRARY), MONITOR_OUT=str(out), **settings)
     done = subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, timeout=120)
     return done, out.read_text().splitlines()
 
@@ -105,6 +105,72 @@ def test_gpu_calls_and_paths(tool):
         assert "libsonde" not in frames[-1]
         if name == "clEnqueueNDRangeKernel":
             assert any("opencl-known" in frame for frame in frames)
+
+
+@pytest.fixture
+def values_tool(tmp_path):
+    return build(tmp_path, ROOT / "tests/workloads/collect/monitor_values.c", "-shared", "-fPIC")
+
+
+def with_values(lines):
+    """(kind, name, values, frames of the path) of each event; a value is name, index, value, storage, bytes."""
+    assert lines[0] == f"want 0 0 {-errno.EINVAL}"
+    for line in lines[1:]:
+        kind, name, *rest = line.split("\t")
+        frames = [word.split(":", 1) for word in rest.pop().split()[1:]] if rest and rest[-1].startswith("path") else []
+        yield int(kind), name, [value.split(",") for value in rest], [(int(kind), name) for kind, name in frames]
+
+
+def test_arguments_of_device_calls(values_tool):
+    program = measured.BUILD / "tests/opencl-known"
+    if not program.exists() or subprocess.run([program], capture_output=True).returncode == 77:
+        pytest.skip("no OpenCL device here")
+    done, lines = run(values_tool, program)
+    assert (done.returncode, done.stderr) == (0, "")
+    seen = Counter()
+    for kind, name, values, _ in with_values(lines):
+        if kind == CALL_EXIT:
+            numbers = {value[0]: int(value[2], 16) for value in values}
+            assert numbers.pop("queue", 1)
+            seen[name, *numbers.items()] += 1
+    assert seen["clEnqueueNDRangeKernel", ("work-items", 1024), ("work-group", 64)] == 125 + 18
+    assert seen["clEnqueueWriteBuffer", ("bytes", 4096)] == 5
+    assert seen["clEnqueueReadBuffer", ("bytes", 8192)] == 3
+    assert seen["clBuildProgram",] == 1
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_values_and_sources_of_operators(tmp_path, values_tool, python):
+    """Inputs and outputs of operators, and no native frame in any path, not in the forward part of a backward one either."""
+    if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode:
+        pytest.skip("no PyTorch here")
+    program = tmp_path / "program.py"
+    program.write_text("import torch\n"
+                       "a = torch.ones(30, 40, requires_grad=True)\n"
+                       "b = torch.ones(40, 50)\n"
+                       "def forward(a, b):\n"
+                       "    return torch.mm(a, b)\n"
+                       "forward(a, b).sum().backward()\n"
+                       "torch.cat([b, b, b])\n")
+    done, lines = run(values_tool, python, program)
+    assert done.returncode == 0, done.stderr
+    begins, ends, backward = {}, {}, 0
+    for kind, name, values, frames in with_values(lines):
+        if kind == 1:
+            begins.setdefault(name, values)
+            assert all(frame in (2, 3, 4) for frame, _ in frames), (name, frames)
+            names = [frame for _, frame in frames]
+            if name == "aten::mm" and any(frame.startswith("aten::mm") or frame == "MmBackward0" for frame in names[:-1]):
+                backward += "forward" in names
+        elif kind == 2:
+            ends.setdefault(name, values)
+    assert backward >= 1
+    sizes = {name: [(int(index), int(size)) for _, index, _, _, size in values] for name, values in begins.items()}
+    assert sizes["aten::mm"] == [(0, 30 * 40 * 4), (1, 40 * 50 * 4)]
+    assert sizes["aten::cat"] == [(0, 40 * 50 * 4)] * 3
+    assert [int(value[4]) for value in ends["aten::mm"]] == [30 * 50 * 4]
+    # what mm made is what sum reads: one storage
+    assert begins["aten::sum"][0][3] == ends["aten::mm"][0][3]
 
 
 @pytest.mark.parametrize("python", PYTHONS)

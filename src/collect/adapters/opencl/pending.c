@@ -431,11 +431,42 @@ void sn_cl_thread_begin(struct sn_thread *thread)
 
 static _Atomic uint64_t next_call = 1;
 
-static void report_call(const struct sn_cl_call *call, enum sonde_event_kind kind)
+static void report_call_with(const struct sn_cl_call *call, enum sonde_event_kind kind,
+			     const struct sonde_value *values, uint32_t count)
 {
 	const char *name = api_names[call->api];
 	SN_MONITOR_EMIT(.domain = SONDE_GPU, .kind = kind, .id = call->number, .name = name,
-			.name_length = (uint32_t)strlen(name));
+			.name_length = (uint32_t)strlen(name), .values = values,
+			.value_count = count);
+}
+
+static void report_call(const struct sn_cl_call *call, enum sonde_event_kind kind)
+{
+	report_call_with(call, kind, NULL, 0);
+}
+
+static uint32_t add_value(struct sonde_value *values, uint32_t count, const char *name,
+			  uint64_t value)
+{
+	values[count] = (struct sonde_value){
+	    .name = name, .name_length = (uint32_t)strlen(name), .index = count, .value = value};
+	return count + 1;
+}
+
+/* The end of a call that started an operation, for who wants to know its arguments. */
+static void __attribute__((noinline))
+report_arguments(const struct sn_cl_call *call, cl_command_queue queue,
+		 const struct sn_cl_operation *operation)
+{
+	struct sonde_value values[4];
+	uint32_t count = add_value(values, 0, "queue", (uintptr_t)queue);
+	if (operation->kind != SN_CL_KERNEL)
+		count = add_value(values, count, "bytes", operation->bytes);
+	if (operation->work_items)
+		count = add_value(values, count, "work-items", operation->work_items);
+	if (operation->work_group)
+		count = add_value(values, count, "work-group", operation->work_group);
+	report_call_with(call, SONDE_GPU_CALL_EXIT, values, count);
 }
 
 /* Below it go the samples that fall into the call, as does what the device did. */
@@ -483,11 +514,14 @@ void sn_cl_call_enter(struct sn_cl_call *call, enum sn_cl_api api, uintptr_t sta
 	call->start_ns = sn_now_ns();
 }
 
+static bool is_reported(const struct sn_cl_call *call)
+{
+	return call->thread && call->number && sn_monitor_wants(SONDE_GPU);
+}
+
 /* True between a call's beginning and end: the thread is the same, so is its state. */
 static struct state *enter_again(struct sn_cl_call *call, uint64_t end_ns)
 {
-	if (call->thread && call->number && sn_monitor_wants(SONDE_GPU))
-		report_call(call, SONDE_GPU_CALL_EXIT);
 	if (!call->thread || !sn_enter())
 		return NULL;
 	/* with whatever the program's own callbacks left open in between */
@@ -503,7 +537,10 @@ static struct state *enter_again(struct sn_cl_call *call, uint64_t end_ns)
 
 void sn_cl_call_end(struct sn_cl_call *call, bool waits)
 {
-	struct state *state = enter_again(call, call->thread ? sn_now_ns() : 0);
+	uint64_t end_ns = call->thread ? sn_now_ns() : 0;
+	if (is_reported(call))
+		report_call(call, SONDE_GPU_CALL_EXIT);
+	struct state *state = enter_again(call, end_ns);
 	if (!state)
 		return;
 	if (!atomic_load_explicit(&closed, memory_order_relaxed)) {
@@ -564,6 +601,10 @@ void sn_cl_call_end_operation(struct sn_cl_call *call, cl_command_queue queue, c
 			      const struct sn_cl_operation *operation)
 {
 	uint64_t end_ns = call->thread ? sn_now_ns() : 0;
+	if (is_reported(call) && sn_monitor_wants_values(SONDE_GPU))
+		report_arguments(call, queue, operation);
+	else if (is_reported(call))
+		report_call(call, SONDE_GPU_CALL_EXIT);
 	struct state *state = enter_again(call, end_ns);
 	bool open = !atomic_load_explicit(&closed, memory_order_relaxed);
 	if (!state) {

@@ -13,7 +13,7 @@
  * passed by value. Its C++ parts that matter here are stable: the start function returns an owning
  * pointer, which the platform returns through a hidden first argument and which stays empty.
  */
-#include "torch.h"
+#include "graph.h"
 
 #include "collect/interface/monitor.h"
 #include "collect/record/trace.h"
@@ -24,7 +24,7 @@
 static const char *(*name_of)(const void *function);
 static _Atomic uint32_t metric = SN_ID_NONE, calls_metric = SN_ID_NONE;
 static enum sn_torch_exactness exactness;
-static bool is_started;
+static bool is_started, has_values;
 /* Whether the operator that this thread is about to announce has no name otherwise. */
 static __thread bool is_unnamed __attribute__((tls_model("initial-exec")));
 
@@ -144,7 +144,9 @@ enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintp
 	bool is_wanted = exactness == SN_TORCH_SAMPLED ? is_unnamed
 			 : exactness == SN_TORCH_NODES ? !self || !is_inside(self->thread, stack)
 						       : true;
-	return is_wanted ? SN_TORCH_WISH_EVENT : SN_TORCH_WISH_NOTHING;
+	if (!is_wanted)
+		return SN_TORCH_WISH_NOTHING;
+	return has_values ? SN_TORCH_WISH_TENSORS : SN_TORCH_WISH_EVENT;
 }
 
 static void begin(struct sn_torch_thread *self, const void *function, const char *name,
@@ -168,15 +170,55 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 	shadow->start_ns = sn_now_ns();
 }
 
+/* Room for the tensors of one operator, of which hooks have none on the program's stack. */
+struct sn_torch_values {
+	struct sn_torch_tensor tensors[SN_TORCH_TENSORS];
+	struct sonde_value values[SN_TORCH_TENSORS];
+};
+
+static struct sn_torch_values *values_of_thread(void)
+{
+	struct sn_thread *thread = sn_enter();
+	struct sn_torch_thread *self = thread ? sn_torch_thread(thread) : NULL;
+	struct sn_torch_values *values = self ? SN_PAGES_ONCE(self->values) : NULL;
+	if (thread)
+		sn_leave(thread);
+	return values;
+}
+
+static void add_values(struct sonde_event *event, const void *function)
+{
+	struct sn_torch_values *room = values_of_thread();
+	if (!room)
+		return;
+	event->value_count = event->kind == SONDE_OPERATOR_BEGIN
+				 ? sn_torch_inputs(function, event->name, room->tensors)
+				 : sn_torch_outputs(function, room->tensors);
+	for (uint32_t i = 0; i < event->value_count; i++) {
+		const struct sn_torch_tensor *tensor = &room->tensors[i];
+		room->values[i] = (struct sonde_value){.index = tensor->index,
+						       .value = tensor->impl,
+						       .storage = tensor->storage,
+						       .bytes = tensor->bytes};
+	}
+	event->values = room->values;
+}
+
 /* To tools that listen (sonde/monitor.h), of all operators or of none. */
 static void report(enum sonde_event_kind kind, const void *function)
 {
 	if (exactness == SN_TORCH_SAMPLED)
 		return;
 	const char *name = sn_monitor_wants(SONDE_FRAMEWORK) ? name_of(function) : NULL;
-	if (name)
-		SN_MONITOR_EMIT(.domain = SONDE_FRAMEWORK, .kind = kind, .name = name,
-				.name_length = (uint32_t)strlen(name));
+	if (!name)
+		return;
+	struct sonde_event event = {.domain = SONDE_FRAMEWORK,
+				    .kind = kind,
+				    .name = name,
+				    .name_length = (uint32_t)strlen(name)};
+	if (has_values)
+		add_values(&event, function);
+	sn_monitor_emit(event);
 }
 
 /* Most are "aten::...". */
@@ -265,6 +307,9 @@ int sn_torch_exact_start(enum sn_torch_exactness of)
 	    .start = on_start, .end = on_end, .sampling_probability = 1.0};
 	name_of = (const char *(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction4nameEv");
 	exactness = of;
+	has_values = of != SN_TORCH_SAMPLED && sn_monitor_wants_values(SONDE_FRAMEWORK) &&
+		     sn_torch_tensor_init();
+	callback.needs_inputs = callback.needs_outputs = has_values;
 	callback.scopes[SN_TORCH_SCOPE_FUNCTION] = 1;
 	if (!name_of || sn_torch_callbacks_add(callback))
 		return -ENOTSUP;

@@ -59,6 +59,8 @@ static size_t find_count(uint64_t (*count)(const void *), uint32_t shift)
 
 bool sn_torch_tensor_init(void)
 {
+	if (by_impl && by_storage)
+		return inputs_size_at && outputs_end_at;
 	num_inputs =
 	    (uint64_t(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction10num_inputsEv");
 	num_outputs =

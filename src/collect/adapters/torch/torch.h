@@ -68,6 +68,7 @@ struct sn_torch_thread {
 	struct sn_torch_memo *memo;	   /* of context.c */
 	struct sn_torch_copy *copies;	   /* of forward.c */
 	struct sn_torch_names *names;	   /* of operators.c */
+	struct sn_torch_values *values;	   /* of exact.c */
 	struct sn_torch_graph *graph;	   /* of graph.c */
 	struct sn_torch_code *graph_codes; /* of graph_module.c */
 	struct sn_torch_place *graph_places;
