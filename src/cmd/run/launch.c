@@ -425,9 +425,9 @@ static void pass_on(int signal, siginfo_t *info, void *unused)
  * those that a terminal sends to it as well. */
 static void guard_signals(struct sigaction old[NSIG])
 {
-	static const int guarded[] = {SIGINT,  SIGQUIT,	  SIGTERM, SIGHUP,    SIGUSR1, SIGUSR2,
-				      SIGALRM, SIGVTALRM, SIGPROF, SIGSTKFLT, SIGIO,   SIGPWR,
-				      SIGTSTP};
+	static const int guarded[] = {SIGINT,  SIGQUIT, SIGTERM,   SIGHUP,  SIGUSR1,
+				      SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGSTKFLT,
+				      SIGIO,   SIGPWR,	SIGTSTP};
 	sigset_t all;
 	sigemptyset(&all);
 	for (size_t i = 0; i < sizeof(guarded) / sizeof(*guarded); i++)
