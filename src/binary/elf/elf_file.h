@@ -70,8 +70,8 @@ struct sn_elf_symbols {
 	size_t count;
 };
 
-/* Of a section, which may be NULL: then there are none. */ struct sn_elf_symbols *
-sn_elf_symbols(struct sn_elf_file *file, struct sn_elf_section *table);
+/* Of a section, which may be NULL: then there are none. */
+struct sn_elf_symbols sn_elf_symbols(struct sn_elf_file *file, struct sn_elf_section *table);
 /* False if `index` is beyond the table. */
 static inline bool sn_elf_symbol_at(const struct sn_elf_symbols *table, uint64_t index,
 				    Elf64_Sym *symbol)

@@ -685,8 +685,9 @@ static void emit_path(struct path *path)
 }
 
 /*
- * Where another thread started the work that `work` names, in this thread's tree. The other waits:
- * what lies further out than its start stands still, and so does whoever it worked for itself.
+ * Where another thread started the work that `work` names, in this thread's tree. The other thread
+ * waits: its frames further out than the start do not change, nor do those of the thread for which
+ * it works.
  */
 static void begin_below(struct path *path, const struct sn_work *work, uint32_t levels)
 {

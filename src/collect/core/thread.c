@@ -225,7 +225,8 @@ static struct sn_thread *begin(size_t stack_bytes)
 	return thread;
 }
 
-/* Whoever confines the process waits for those that went on before; the others make no call. */
+/* The thread that confines the process waits for those that went on before; the others make no
+ * call. */
 static bool enter_edge(void)
 {
 	atomic_fetch_add(&edges, 1);

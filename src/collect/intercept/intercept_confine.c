@@ -3,9 +3,9 @@
  * System calls by number, and what takes calls from a process. One that confines itself (seccomp)
  * lists the calls that it will make, and ours are not among them: the kernel would kill it at the
  * next sample. One that has its calls dispatched to itself (Wine) would be handed ours. What was
- * measured is therefore written just before, and measuring ends for good. Nobody can tell here
- * which calls a filter lets pass, so every filter counts; a program that starts inside one is
- * looked at in init.c.
+ * measured is therefore written just before, and measuring ends for good. Which calls a filter
+ * allows cannot be determined here, so every filter counts; init.c handles a program that starts
+ * inside one.
  *
  * Through syscall() a program also forks, executes and ends behind the C library's back.
  */

@@ -562,7 +562,7 @@ SN_EXPORT pid_t _Fork(void)
 	return child;
 }
 
-/* The C library ends the parent by itself, where nobody is asked. If there is no child, measuring
+/* The C library ends the parent itself, without calling a wrapper. If there is no child, measuring
  * goes on. */
 SN_EXPORT int daemon(int stays, int keeps)
 {

@@ -74,8 +74,7 @@ static bool was_cut(int fd, const off_t *at, ssize_t done, size_t wanted)
 }
 
 /* The result of a transfer of which `done` bytes went, continued by `again`, which sees `done`. Of
- * a file `at` is the position in it, NULL: its own. The errno of what follows a success is
- * nobody's.
+ * a file `at` is the position in it, NULL: its own. errno after a success has no meaning.
  */
 #define TRANSFER_AT_ON(fd, at, wanted, first, again)                                               \
 	({                                                                                         \

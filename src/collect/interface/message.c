@@ -65,7 +65,7 @@ bool sn_messages_are_wanted(void)
 
 /* ---- what is sent and posted ---- */
 
-/* Receives posted so far, and those of them from anybody, or behind such, that are not done. */
+/* Receives posted so far, and the incomplete ones among them from any sender, or after such. */
 static _Atomic uint64_t posts, unsettled;
 
 void sn_message_send(struct sn_message *message)

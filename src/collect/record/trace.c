@@ -234,8 +234,8 @@ static int put(const void *bytes, size_t length, uint64_t offset)
 	return done == (ssize_t)length ? 0 : done < 0 ? -errno : -ENOSPC;
 }
 
-/* That the descriptor is our file, that nobody else has changed its size, and that the program may
- * write so far: more would end it by SIGXFSZ. 0 or negative errno. */
+/* That the descriptor is our file, that no other process has changed its size, and that the program
+ * may write so far: more would end it by SIGXFSZ. 0 or negative errno. */
 static int check_file(uint64_t end)
 {
 	struct stat status;
@@ -296,7 +296,7 @@ static void define_all(void)
 	for (uint32_t i = 0; i < SN_TRACE_KEY_COUNT; i++)
 		sn_trace_define_quantity(&file.definitions.cursor, SN_TRACE_DEFINE_KEY, i,
 					 ATTRIBUTE_UNSIGNED, keys[i].name, keys[i].unit);
-	/* a counter that nobody raises would be listed all the same */
+	/* a counter that is never raised would be listed as well */
 	if (!(config.sources & SN_TRACE_SOURCE_MEMORY))
 		return;
 	for (uint32_t i = 0; i < SN_TRACE_COUNTER_COUNT; i++)
