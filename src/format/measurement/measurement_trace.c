@@ -273,8 +273,8 @@ static int use_trace(struct sn_measurement *m, const char *path, const struct kn
 
 int sn_measurement_use_trace(struct sn_measurement *m, const char *path)
 {
-	const struct known nobody = {0};
-	return use_trace(m, path, &nobody);
+	const struct known no_threads = {0};
+	return use_trace(m, path, &no_threads);
 }
 
 /* ---- alone ---- */
