@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sonde graph` for people: what each model is, and its nodes by time. */
+/* `sonde graph` as text: each model, and its nodes by time. */
 #include "graph_write.h"
 
 #include "base/text.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations that were started and not yet seen to end, and what is recorded when they end.
+ * Operations that are not known to have ended, and recording them when they end.
  *
- * A thread keeps its operations in a ring, oldest first, and looks itself, at later API calls,
- * whether they have ended: no callback runs on the runtime's threads and nothing is passed between
- * threads. An operation whose thread has ended is collected by another thread's API call or at
- * exit. The ring is bounded; what does not fit is counted as lost. docs/design/opencl.md has the
- * figures that decided for this.
+ * A thread keeps its operations in a ring, oldest first, and polls them itself at later API calls:
+ * no callback runs on the runtime's threads and no data is passed between threads. An operation
+ * whose thread has ended is collected by another thread's API call or at exit. The ring is bounded;
+ * operations that do not fit are counted as lost. docs/design/opencl.md has the figures for this
+ * decision.
  */
 #include "opencl.h"
 
