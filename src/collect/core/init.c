@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The collector's life in a process image: reads what it is told from the environment, starts,
- * stops.
+ * Starts and stops the collector in a process image; reads its settings from the environment.
  *
  * `sonde run` sets the environment (libsonde(7) names it) and preloads the library; without
- * SONDE_OUTPUT and SONDE_TOOL the library does nothing at all. Whatever goes wrong here, the
- * program runs on unmeasured.
+ * SONDE_OUTPUT and SONDE_TOOL the library does nothing. After any failure here the program
+ * continues unmeasured.
  */
 #include "adapters.h"
 #include "collect/record/checkpoint.h"

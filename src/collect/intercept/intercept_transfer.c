@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that transfer bytes and come back early where a signal arrives in the middle: a blocking
- * write of 4 MB to a pipe would return what the pipe held when a sample came. They go on where only
- * a sample cut them (interrupted_call.h): on pipes, sockets and devices; nothing else is cut.
+ * Calls that transfer bytes and return early if a signal arrives meanwhile: a blocking write of 4
+ * MB to a pipe would return the bytes written before a sample. If only a sample cut them
+ * (interrupted_call.h), they continue: on pipes, sockets and devices; no other transfers are cut.
  */
 #include "intercept.h"
 #include "collect/sample/interrupted_call.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of messages, receives that are not done, and what of them is recorded; see message.h. */
+/* Numbers of messages, incomplete receives, and recording of both; see message.h. */
 #include "message.h"
 
 #include "collect/core/adapter.h"

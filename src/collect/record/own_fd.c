@@ -2,8 +2,8 @@
 /*
  * The collector's descriptors: their numbers, and whether they are still ours; see own_fd.h.
  *
- * A table of fixed size has a place for each number modulo its length, so that looking one up is a
- * load. A number whose place is taken is not used: the next one is asked for.
+ * A table of fixed size has a place for each number modulo its length, so a lookup is one load. A
+ * number whose place is taken is not used: the next one is requested.
  */
 #include "own_fd.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trace file's chunks and who fills them; see trace.h.
+ * The trace file's chunks and the threads that fill them; see trace.h.
  *
- * Chunks are taken in the order of their places. Once the file has reached its limit the place next
- * to the one taken last is the oldest: it is taken if its owner has filled it, else the one behind
- * it. `places` says which are filled. A thread keeps its chunk when it ends, for the next thread
+ * Chunks are taken in the order of their places. When the file has reached its limit, the place
+ * after the last taken one is the oldest: it is taken if its owner has filled it, else the next
+ * one. `places` says which are filled. A thread keeps its chunk when it ends, for the next thread
  * that continues its record.
  */
 #include "trace.h"

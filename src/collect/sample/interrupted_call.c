@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting interrupted system calls again; see interrupted_call.h. */
+/* Restarting interrupted system calls; see interrupted_call.h. */
 #include "interrupted_call.h"
 
 #include "collect/intercept/intercept.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing and giving up real-time signals, and what the program believes of them; see
+/* Choosing and giving up real-time signals, and the program's view of its mask; see
  * sample_signal.h. */
 #include "sample_signal.h"
 
