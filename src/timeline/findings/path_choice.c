@@ -8,14 +8,15 @@
 /* A node that gains less is not worth a sentence. */
 #define LEAST_GAIN 0.01
 
-/* A step as such is only what nobody else has recorded. */
+/* A step as such has only the time without other records. */
 static bool is_step(const struct sn_answers *answers, uint32_t node)
 {
 	uint32_t frame = sn_node_map_at(&answers->nodes, node).frame;
 	return sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION;
 }
 
-/* What nobody can make faster: a call that waits for something else, a call of a module as such. */
+/* Nodes that cannot be made faster: a call that waits for something else, a call of a module as
+ * such. */
 static bool is_passing(const struct sn_answers *answers, uint32_t node)
 {
 	uint32_t context = sn_node_map_context(&answers->nodes, node);
