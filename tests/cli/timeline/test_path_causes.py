@@ -157,3 +157,48 @@ def test_wrappers_are_not_named(sonde, tmp_path):
     work = {name: time for name, time in times.items() if time > 0.5 * MS}
     assert [name.split(" in ")[0].split(" (")[0] for name in sorted(work)] == \
         ["c10d::allreduce_", "ncclDevKernel_Broadcast", "triton_fused_gelu"]
+
+
+def unrecorded(ends: float, annotation: str | None) -> Trace:
+    """Ten kernels, each launched by a thread of which nothing is recorded in the 1,000 us after it, and over so long before the
+    thread goes on."""
+    trace = Trace()
+    for number in range(11):
+        at = 1010 * number
+        if annotation:
+            trace.call("user_annotation", annotation, at - 2, at + 1008)
+        trace.launch(number + 1, at, at + 5)
+        if number < 10:
+            trace.operation("kernel", "gemm", at + 15, at + 1010 - ends, number + 1)
+    trace.operation("kernel", "last", 10_115, 10_120, 11)
+    return trace
+
+
+@pytest.mark.parametrize("annotation", [None, "dispatch(F)"])
+@pytest.mark.parametrize("ends", [3, 60, -10])
+def test_waits_that_are_not_recorded(sonde, tmp_path, ends, annotation):
+    """The thread goes on when its stream has run out of work: a device that is busy for nine tenths of the time is the limit,
+    and not what the thread seems to do meanwhile."""
+    text = limit(summary(sonde, unrecorded(ends, annotation).write(tmp_path / "t.json")))
+    assert text.startswith("What limits it: computation, 9"), text
+    assert "Which node to change: gemm " in text and "own code" not in text
+
+
+def test_silence_in_which_a_device_ends_early(sonde, tmp_path):
+    """A thread that goes on long after its kernel computed itself."""
+    for annotation in (None, "dispatch(F)"):
+        text = limit(summary(sonde, unrecorded(400, annotation).write(tmp_path / "t.json")))
+        assert text.startswith("What limits it: the host, 9"), text
+
+
+def test_silence_while_a_device_has_more_to_do(sonde, tmp_path):
+    """Kernels of 100 us in one stream, all launched at once; the thread goes on by chance as one of them ends."""
+    trace = Trace()
+    for number in range(30):
+        trace.launch(number + 1, number, number + 1)
+        trace.operation("kernel", "gemm", 45 + 100 * number, 140 + 100 * number, number + 1)
+    trace.launch(99, 2041, 2045)
+    trace.operation("kernel", "other", 2050, 5000, 99, stream=8)
+    file = trace.write(tmp_path / "t.json")
+    parts = json.loads(sonde("timeline", file, "--view", "critical-path", "--format", "json").out)["path_parts"]["rows"]
+    assert {row["part"]: row["time_ns"] for row in parts}["between recorded calls"] == 2_011_000
