@@ -121,7 +121,7 @@ def test_a_launch_that_does_not_return(sonde, tmp_path):
     assert "graphs" not in " ".join(answer["sentences"])
     waits = json.loads(sonde("timeline", tmp_path / "t.json", "--view", "idle", "--format", "json").out)["waits"]["rows"]
     times = {row["reason"]: row["time_ns"] for row in waits}
-    assert times["in a launch that does not return"] == pytest.approx(200 * MS, rel=0.01)
+    assert times["in a call that does not return"] == pytest.approx(200 * MS, rel=0.01)
     assert times["launching"] < 1 * MS
 
 

@@ -89,7 +89,24 @@ def test_a_slow_call_is_not_held_back(sonde, tmp_path):
         trace.operation("kernel", "k", 1000 * number + slow, 1000 * number + slow + 100, number + 1)
     found = rows(view(sonde, "idle", trace.write(tmp_path / "t.json")), "waits", "reason", "time_ns")
     assert found == {"no work queued": 4 * 890 * US + 600 * US, "launching": 4 * 10 * US + 20 * US,
-                     "in a launch that does not return": 275 * US, "held back": 5 * US}
+                     "in a call that does not return": 275 * US, "held back": 5 * US}
+
+
+def test_long_calls_are_not_launching(sonde, tmp_path):
+    """A call that frees memory for 400 us is held up; an operator that computes for 300 us is busy with something else; what is
+    short in both launches."""
+    trace = Trace()
+    trace.call("cpu_op", "aten::mm", 100, 1000)
+    trace.call("cuda_runtime", "cudaFree", 150, 550)
+    trace.call("cuda_runtime", "cudaMalloc", 560, 590)
+    trace.call("cpu_op", "aten::empty", 890, 950)
+    for number, (call, start) in enumerate([(0, 10), (960, 970)]):
+        trace.launch(number + 1, call, call + 4)
+        trace.operation("kernel", "k", start, start + 90, number + 1)
+    found = rows(view(sonde, "idle", trace.write(tmp_path / "t.json")), "waits", "reason", "time_ns")
+    # of aten::mm 590..890 is one piece; aten::empty launches nothing
+    assert found == {"in a call that does not return": 400 * US, "no work queued": 360 * US,
+                     "launch-bound": (50 + 10 + 30 + 10) * US, "launching": 10 * US}
 
 
 def test_only_who_launches_is_too_slow(sonde, simple):
