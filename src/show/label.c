@@ -164,7 +164,7 @@ void sn_label_shorten(const char *name, char *text, size_t size)
 /* What a kernel computes is often in its template arguments alone, so they stay. */
 static bool is_kernel(enum sn_frame_kind kind)
 {
-	return kind == SN_FRAME_KERNEL || kind == SN_FRAME_GPU_FUNCTION || kind == SN_FRAME_GPU_OP;
+	return kind == SN_FRAME_KERNEL || kind == SN_FRAME_GPU_FUNCTION;
 }
 
 static void remove_all(char *text, const char *what)

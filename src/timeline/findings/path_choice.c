@@ -5,6 +5,8 @@
 #include "format/measurement/measurement.h"
 #include "timeline/threads/thread_activity.h"
 
+#include <string.h>
+
 /* A node that gains less is not worth a sentence. */
 #define LEAST_GAIN 0.01
 
@@ -15,7 +17,20 @@ static bool is_step(const struct sn_answers *answers, uint32_t node)
 	return sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION;
 }
 
-/* What nobody can make faster: a call that waits for something else, a call of a module as such. */
+/* What the recorder itself did, as Nsight Systems and CUPTI tell. */
+static bool is_recorder(const struct sn_answers *answers, const struct sonde_db_frame *frame)
+{
+	static const char *const names[] = {"CUPTI",	   "profiling",	      "uffer flush",
+					    "uffer Flush", "Instrumentation", "Activity Buffer"};
+	const char *name = sonde_db_string(answers->db, frame->name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (frame->kind == SN_FRAME_OS && strstr(name, names[i]))
+			return true;
+	return false;
+}
+
+/* What nobody can make faster: a call that waits for something else, a call of a module as such,
+ * the recorder's own work. */
 static bool is_passing(const struct sn_answers *answers, uint32_t node)
 {
 	uint32_t context = sn_node_map_context(&answers->nodes, node);
@@ -23,7 +38,7 @@ static bool is_passing(const struct sn_answers *answers, uint32_t node)
 	    sonde_db_frame(answers->db, sn_node_map_at(&answers->nodes, node).frame);
 	return sn_activity_is_waiting(answers->db, context) ||
 	       sn_activity_is_synchronizing(answers->db, context) ||
-	       sn_node_is_wrapper(answers->db, frame);
+	       sn_node_is_wrapper(answers->db, frame) || is_recorder(answers, frame);
 }
 
 /* The step's own code, or else all but that: what would gain most. */

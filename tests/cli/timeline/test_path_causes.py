@@ -8,6 +8,7 @@ import json
 import planted
 import pytest
 from kineto_traces import Trace
+from test_import_nsys import Export
 
 MS = 1e6
 
@@ -39,11 +40,43 @@ def test_the_planted_cause_is_first(sonde, tmp_path, cause, ranks, seed):
     assert "of ProfilerStep" in text and found["iteration"] in range(40, 43)
     # a piece of advice where it helps, and nowhere else
     assert ("graphs help" in text) == (cause == "launching")
-    named = {"computation": "aten::linear is on", "host": "augment is on", "copies": "Memcpy HtoD",
+    named = {"computation": "aten::linear is on", "host": "augment is on", "copies": "Memcpy HtoD (Pinned -> Device) of",
              "wait": "cudaEventSynchronize", "communication": "most of it in ncclDevKernel_AllReduce"}
     assert named.get(cause, "launches") in text
     # a call that waits cannot be made faster
     assert "Which node to change: cuda" not in text
+
+
+@pytest.mark.parametrize("cause", planted.CAUSES)
+def test_the_sentence_and_the_table_agree(sonde, tmp_path, cause):
+    """Causes add up to the path, and the sentence's is the largest of them."""
+    folder = planted.write(tmp_path / "ranks", cause, 1, 5)
+    found = evidence(summary(sonde, folder), "path_cause")
+    answer = json.loads(sonde("timeline", folder, "--view", "critical-path", "--format", "json").out)
+    causes = {row["cause"]: row["time_ns"] for row in answer["path_causes"]["rows"]}
+    assert sum(causes.values()) == pytest.approx(found["path"])
+    assert max(causes, key=causes.get) == found["cause"] and causes[found["cause"]] == pytest.approx(found["time"])
+    assert "launching" not in {row["part"] for row in answer["path_parts"]["rows"]}  # one word for one thing
+
+
+def test_advice_fits_the_recorder(sonde, tmp_path):
+    """with_stack is torch.profiler's, and there is none in Nsight Systems."""
+    export = Export(tmp_path / "t.sqlite")
+    for number, start in enumerate((0, 900_000)):
+        export.api("cudaLaunchKernel", start, start + 5000, number + 1)
+        export.kernel("k", start + 9000, start + 90_000, number + 1)
+    text = limit(summary(sonde, export.close()))
+    assert "own code, in no recorded call: samples tell which." in text and "with_stack" not in text
+
+
+def test_what_the_recorder_did_is_not_to_be_changed(sonde, tmp_path):
+    """Half of the path is the recorder's, a third a function of the program."""
+    trace = Trace()
+    trace.call("overhead", "Activity Buffer Request", 0, 500)
+    trace.call("python_function", "train.py(7): augment", 500, 800)
+    trace.launch(1, 900, 905)
+    trace.operation("kernel", "k", 910, 1000, 1)
+    assert "Which node to change: train.py:7 augment is on" in limit(summary(sonde, trace.write(tmp_path / "t.json")))
 
 
 def test_iterations_are_what_the_first_sentence_is_about(sonde, tmp_path):
@@ -104,7 +137,7 @@ def test_what_was_queued_was_not_launching(sonde, tmp_path):
     answer = summary(sonde, file)
     assert limit(answer).startswith("What limits it: communication, 88.2% of the 34.0 ms"), limit(answer)
     parts = json.loads(sonde("timeline", file, "--view", "critical-path", "--format", "json").out)["path_parts"]["rows"]
-    assert "launching" not in {row["part"] for row in parts}
+    assert "from call to start" not in {row["part"] for row in parts}
 
 
 def test_a_launch_that_does_not_return(sonde, tmp_path):

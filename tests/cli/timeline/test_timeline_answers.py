@@ -397,9 +397,24 @@ def test_ranks_without_devices(sonde, tmp_path):
     assert evidence["node"]["text"].startswith("ProfilerStep")
     # 3 * 5.4 ms of 12 ranks for some 2.8 ms
     assert findings["rank_waits"]["severity"] == "major" and findings["rank_waits"]["suggestion"] is None
-    assert "with_stack=True" in findings["own_code"]["suggestion"]
+    assert findings["own_code"]["suggestion"] == "samples, or torch.profiler's with_stack=True, tell which"
     first = next(line for line in sonde("timeline", tmp_path / "ranks", "--view", "stragglers").out.splitlines() if line.startswith("  rank"))
     assert first.split()[:5] == ["rank", "11", "3", "3", "0"]  # of many only the first are shown
+
+
+@pytest.mark.parametrize("name, communicates", [
+    ("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, int)", True),
+    ("void deep_ep::intranode::dispatch<8, 768>(int4*, float*)", True),
+    ("void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<float>(Params)", True),
+    ("void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)", True),
+    ("void unpack<deep_ep::internode::SourceMeta>(deep_ep::internode::SourceMeta*)", False),
+    ("void gather(ncclDevKernelArgs, int)", False)])
+def test_what_communicates(sonde, tmp_path, name, communicates):
+    trace = Trace()
+    trace.launch(1, 0, 5)
+    trace.operation("kernel", name, 10, 20, 1)
+    device, = view(sonde, "summary", trace.write(tmp_path / "t.json"))["devices"]
+    assert device["communication_ns" if communicates else "computation_ns"] == 10 * US
 
 
 def test_samples_count_alike(sonde, tmp_path):
