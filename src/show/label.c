@@ -15,6 +15,11 @@ const char *sn_label_base(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+const char *sn_label_program(const char *program)
+{
+	return *program == '/' || *program == '.' ? sn_label_base(program) : program;
+}
+
 const char *sn_label_module(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
 	return frame->module == SONDE_NONE
