@@ -13,5 +13,7 @@
  * a compiler of the program's has generated, headers of packages and console scripts are not.
  */
 bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame);
+/* Whether it is a Python function that a compiler of the program's has generated. */
+bool sn_frame_is_generated(const struct sonde_db *db, const struct sonde_db_frame *frame);
 
 #endif

@@ -3,6 +3,7 @@
 #include "path_choice.h"
 
 #include "format/measurement/measurement.h"
+#include "frame/user_frame.h"
 #include "timeline/threads/thread_activity.h"
 
 #include <string.h>
@@ -29,16 +30,20 @@ static bool is_recorder(const struct sn_answers *answers, const struct sonde_db_
 	return false;
 }
 
-/* What nobody can make faster: a call that waits for something else, a call of a module as such,
- * the recorder's own work. */
-static bool is_passing(const struct sn_answers *answers, uint32_t node)
+/* What nobody can change: a call that waits for something else, a call of a module as such, the
+ * recorder's own work, and of generated code that it launches. */
+static bool is_passing(const struct sn_rule_input *input, uint32_t node)
 {
+	const struct sn_answers *answers = input->answers;
+	const double *times = input->path->causes.time_ns;
 	uint32_t context = sn_node_map_context(&answers->nodes, node);
 	const struct sonde_db_frame *frame =
 	    sonde_db_frame(answers->db, sn_node_map_at(&answers->nodes, node).frame);
 	return sn_activity_is_waiting(answers->db, context) ||
 	       sn_activity_is_synchronizing(answers->db, context) ||
-	       sn_node_is_wrapper(answers->db, frame) || is_recorder(answers, frame);
+	       sn_node_is_wrapper(answers->db, frame) || is_recorder(answers, frame) ||
+	       (times[SN_CAUSE_LAUNCHING] > times[SN_CAUSE_HOST] &&
+		sn_frame_is_generated(answers->db, frame));
 }
 
 /* The step's own code, or else all but that: what would gain most. */
@@ -48,7 +53,7 @@ static const struct sn_path_share *best_of(const struct sn_rule_input *input, bo
 	const struct sn_path_share *best = NULL;
 	for (size_t i = 0; i < path->share_count && i < SN_PATH_SHARES; i++)
 		if (is_step(input->answers, path->shares[i].node) == are_steps &&
-		    !is_passing(input->answers, path->shares[i].node) &&
+		    !is_passing(input, path->shares[i].node) &&
 		    (!best || path->shares[i].gain_ns > best->gain_ns))
 			best = path->shares + i;
 	return best;

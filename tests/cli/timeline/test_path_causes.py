@@ -59,6 +59,21 @@ def test_the_sentence_and_the_table_agree(sonde, tmp_path, cause):
     assert "launching" not in {row["part"] for row in answer["path_parts"]["rows"]}  # one word for one thing
 
 
+def test_generated_code_launches(sonde, tmp_path):
+    """The function that torch.compile generates has no work but to launch: it is as an operator, and nobody edits it."""
+    for file, cause in ((f"/tmp/torchinductor_me/ab/cab{'q' * 48}.py(12): call", "launching"), ("train.py(12): call", "the host")):
+        trace = Trace()
+        trace.call("user_annotation", "ProfilerStep#1", 0, 4020)
+        trace.call("python_function", file, 5, 4010)
+        for number in range(100):
+            at = 10 + 40 * number
+            trace.launch(number + 1, at, at + 4)
+            trace.operation("kernel", f"triton_poi_{number % 7}", at + 8, at + 18, number + 1)
+        text = limit(summary(sonde, trace.write(tmp_path / "t.json")))
+        assert text.startswith(f"What limits it: {cause}, 9"), text
+        assert ("graphs help" in text) == (cause == "launching") and ("call is on" in text) == (cause == "the host")
+
+
 def test_advice_fits_the_recorder(sonde, tmp_path):
     """with_stack is torch.profiler's, and there is none in Nsight Systems."""
     export = Export(tmp_path / "t.sqlite")
