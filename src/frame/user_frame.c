@@ -58,6 +58,11 @@ static bool is_generated(const char *file)
 	       strstr(file, "/torch_compile_debug/");
 }
 
+bool sn_frame_is_generated(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	return frame->kind == SN_FRAME_PYTHON && is_generated(sonde_db_string(db, frame->file));
+}
+
 /* Whether a Python of this database keeps its library in `folder` of `bytes`: "/opt/venv". */
 static bool is_python_home(const struct sonde_db *db, const char *folder, size_t bytes)
 {

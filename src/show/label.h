@@ -27,6 +27,8 @@ void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32
 		    char text[SN_LABEL_CHARS]);
 /* The part of a path after the last slash. */
 const char *sn_label_base(const char *path);
+/* The same of a program's path; "kworker/0:1" is none, but a name. */
+const char *sn_label_program(const char *program);
 
 /* The path of the load module that a frame is in; NULL without one. */
 const char *sn_label_module(const struct sonde_db *db, const struct sonde_db_frame *frame);

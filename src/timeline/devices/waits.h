@@ -21,14 +21,15 @@ enum sn_wait {
 	/* Copies run, and nothing else. */
 	SN_WAIT_COPY,
 	/* Nothing runs. The call that launches what comes next has not begun, and its thread is
-	 * in an operator that launches work for devices, or in the device's interface: it would
-	 * have to launch faster or less often. */
+	 * in an operator that launches work for devices, or in the device's interface, for up to
+	 * SN_PATH_HELD_UP_NS at a time: it would have to launch faster or less often. */
 	SN_WAIT_DISPATCH,
 	/* The same, but the thread does something else: no work was requested. */
 	SN_WAIT_NO_WORK,
 	/* That call has begun: the usual launch latency. */
 	SN_WAIT_LAUNCH,
-	/* That call has begun, and does not return, for longer than that. */
+	/* That call has begun, and does not return, for longer than that; or another call of the
+	 * device's interface before it does not. */
 	SN_WAIT_CALL,
 	/* It has been launched for longer than that takes, and has not started: it waits for an
 	 * event, a transfer that is not recorded, another program on the device. */

@@ -39,6 +39,7 @@ struct sn_path_building {
 	struct sn_path_ending *ends; /* of the process's operations, ascending: what calls may wait
 					for */
 	size_t end_count, end_capacity;
+	bool *is_sampled; /* by profile */
 	/* of its threads, for path_build.c */
 	struct sn_path_part *parts;
 	size_t part_count, part_capacity;
