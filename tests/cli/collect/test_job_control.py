@@ -37,7 +37,7 @@ SHELL = """
 
 
 def shown(command: list[str | Path], ready: bytes, typed: bytes) -> list[str]:
-    """The terminal's lines; `typed` is typed as soon as `ready` is shown."""
+    """The terminal's lines; `typed` is typed as soon as `ready` is shown, with its end of line: Python writes that by itself."""
     words = [sys.executable, "-c", textwrap.dedent(SHELL), *map(str, command)]
     pid, terminal = pty.fork()
     if not pid:
@@ -71,7 +71,7 @@ def test_control_z_stops_when_the_program_does(tmp_path: Path) -> None:
     seen = []
     for before in ("pass", "signal.signal(signal.SIGTSTP, lambda *_: (time.sleep(0.3), print('tidy', flush=True), "
                    "os.kill(os.getpid(), signal.SIGSTOP)))", "signal.signal(signal.SIGTSTP, signal.SIG_IGN)"):
-        seen.append(shown(measured(tmp_path, sys.executable, "-c", code.format(before)), b"ready", b"\x1a"))
+        seen.append(shown(measured(tmp_path, sys.executable, "-c", code.format(before)), b"ready\r\n", b"\x1a"))
     assert seen == [["ready", "job stopped", "after", "job ended 0"], ["ready", "tidy", "job stopped", "after", "job ended 0"],
                     ["ready", "after", "job ended 0"]]
 
