@@ -212,9 +212,23 @@ void sn_bus_error_init(void);
 /* For a child that becomes another program: signals mean again what they meant when sonde began. */
 void sn_command_signals_restore(void);
 
+/*
+ * What a command that takes long is doing (base/progress.h), as one line of stderr:
+ *	sonde: reading, 45%, 3 s
+ * It begins after a second, erases itself, and is for a terminal only. A command that
+ * `prints_meanwhile` has it only where what it prints goes to a file. Messages go before the line;
+ * whatever else is printed comes after sn_progress_end, which main calls where a command has not.
+ */
+void sn_progress_show(bool prints_meanwhile);
+void sn_progress_end(void);
+/* Erases the line, which may come again. AS-safe: yes. */
+void sn_progress_erase(void);
+
 /* Columns: COLUMNS, else the terminal's, else 100. */
 int sn_terminal_width(void);
-/* Whether bold and colours belong on `stream`: a terminal, not "dumb", NO_COLOR not set. */
+/* Whether `stream` is a terminal that obeys control sequences: not "dumb". */
+bool sn_terminal_obeys(FILE *stream);
+/* Whether bold and colours belong on `stream`: such a terminal, NO_COLOR not set. */
 bool sn_terminal_has_color(FILE *stream);
 /* What begins and ends such text there; "" where it does not belong. */
 struct sn_style {

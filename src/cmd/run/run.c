@@ -281,7 +281,11 @@ static int analyze(struct run *run)
 		return sn_command_fail("'%s' is another folder by now than the one that was "
 				       "measured into",
 				       run->folder);
-	if (sn_analyze(folders, 1, run->database, &options, &result, &error))
+	if (!run->quiet)
+		sn_progress_show(false);
+	int failed = sn_analyze(folders, 1, run->database, &options, &result, &error);
+	sn_progress_end();
+	if (failed)
 		return *error.text ? sn_command_fail("%s", error.text) : SN_EXIT_FAILED;
 	return 0;
 }
