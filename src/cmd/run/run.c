@@ -140,6 +140,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	static const char *const sources[] = {"samples", "operators", "api",	  "gpu",
 					      "regions", "memory",    "messages", NULL};
 	static const char *const graphs[] = {"all", NULL};
+	static const char *const signals[] = {"USR1", "USR2", "WINCH", NULL};
 	const char *event_names[MAX_EVENT_NAMES], *os_sources[SN_OS_SOURCES + 1] = {NULL};
 	sn_event_names(event_names, MAX_EVENT_NAMES);
 	for (int i = 0; i < SN_OS_SOURCES; i++)
@@ -171,7 +172,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	     .implied = "default", .wrong = "nothing that can be recorded"},
 	    {"trace-limit", .parse = sn_run_trace_limit, .context = trace},
 	    {"trace-window", .parse = sn_run_trace_window, .context = trace},
-	    {"trace-signal", .parse = sn_run_trace_signal, .context = trace},
+	    {"trace-signal", .parse = sn_run_trace_signal, .context = trace, .hints = signals},
 	    {"trace-paused", .flag = &trace->is_paused},
 	    {0}};
 	return sn_options_read(options, table);
