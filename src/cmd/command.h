@@ -213,7 +213,7 @@ void sn_bus_error_init(void);
 void sn_command_signals_restore(void);
 
 /*
- * What a command that takes long is doing (base/progress.h), as one line of stderr:
+ * What a command that takes long is doing (base/progress/progress.h), as one line of stderr:
  *	sonde: reading, 45%, 3 s
  * It begins after a second, erases itself, and is for a terminal only. A command that
  * `prints_meanwhile` has it only where what it prints goes to a file. Messages go before the line;

@@ -5,7 +5,7 @@
  */
 #include "command.h"
 
-#include "base/progress.h"
+#include "base/progress/progress.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "event_walk.h"
 
 #include "base/intern.h"
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/sort.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"

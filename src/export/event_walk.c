@@ -3,7 +3,7 @@
 #include "event_walk.h"
 
 #include "base/heap.h"
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 #include "base/vec.h"
 #include "lib/db/trace_reader.h"

@@ -2,7 +2,7 @@
 /* Each part after what it needs; see answers.h. */
 #include "answers.h"
 
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "format/measurement/measurement.h"
 #include "timeline/findings/finding_store.h"
 #include "track_blocks.h"

@@ -9,7 +9,7 @@
 #include "aggregate/pipeline.h"
 
 #include "base/pool.h"
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 #include "base/vec.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/pool.h"
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Batches of functions, their threads, and the order of what they write; see structure.h. */
 #include "structure.h"
 #include "base/pool.h"
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"

@@ -5,7 +5,7 @@
  */
 #include "timeline.h"
 
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "cmd/command.h"
 #include "show/page/timeline_page.h"
 #include "show/page/timeline_svg.h"

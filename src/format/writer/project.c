@@ -11,7 +11,7 @@
 
 #include "base/file_at.h"
 #include "base/pool.h"
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/search.h"
 #include "base/sort_by.h"
 #include "base/vec.h"

@@ -3,7 +3,7 @@
 #include "import_files.h"
 
 #include "base/pool.h"
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"

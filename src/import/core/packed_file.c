@@ -2,7 +2,7 @@
 /* Files of gzip or not; see packed_file.h. */
 #include "packed_file.h"
 
-#include "base/progress.h"
+#include "base/progress/progress.h"
 
 #include <errno.h>
 #include <limits.h>

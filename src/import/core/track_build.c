@@ -10,7 +10,7 @@
 #include "track_sink_internal.h"
 
 #include "base/pool.h"
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 
 #include <string.h>

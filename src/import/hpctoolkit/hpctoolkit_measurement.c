@@ -2,7 +2,7 @@
 /* See hpctoolkit_measurement.h. */
 #include "hpctoolkit_measurement.h"
 
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/text.h"
 
 #include <dirent.h>

@@ -3,7 +3,7 @@
  * used. */
 #include "perf_file.h"
 
-#include "base/progress.h"
+#include "base/progress/progress.h"
 #include "base/vec.h"
 #include "import/core/importer.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What long work tells: nothing before somebody watches, then each step and its share, from child
  * processes too. */
-#include "base/progress.h"
+#include "base/progress/progress.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

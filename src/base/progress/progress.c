@@ -2,7 +2,7 @@
 /* A few numbers in memory that child processes share; see progress.h. */
 #include "progress.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
