@@ -104,6 +104,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 		return;
 	}
 	sn_output_tidy();
+	sn_progress_erase();
 	say("sonde: cannot read '");
 	say(mapping.path);
 	say(is_shorter(&mapping, address) ? "': it became shorter while it was read\n"

@@ -98,6 +98,7 @@ void sn_command_signals_restore(void)
 static void end_tidily(int number)
 {
 	sn_output_tidy();
+	sn_progress_erase();
 	signal(number, SIG_DFL);
 	raise(number);
 }
@@ -122,6 +123,7 @@ int main(int argc, char **argv)
 	/* a write beyond the limit of a file's size fails as on a full disk: said, and tidied up */
 	file_limit_action = signal(SIGXFSZ, SIG_IGN);
 	int status = run_command(argc, argv);
+	sn_progress_end();
 	errno = 0;
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status != SN_EXIT_FAILED) {
 		/* A reader that has seen enough (| head) is no failure worth a message. */

@@ -93,14 +93,16 @@ static int sort_by_name(struct request *request)
 	return 0;
 }
 
+/* Beside metrics and formulas; as enum sn_view_sort. */
+static const char *const sort_keys[] = {"default", "inclusive", "exclusive", "count", "name", NULL};
+
 static int choose_sort(struct request *request)
 {
-	static const char *const keys[] = {"default", "inclusive", "exclusive", "count", "name"};
-	enum { KEYS = sizeof(keys) / sizeof(*keys) };
+	enum { KEYS = sizeof(sort_keys) / sizeof(*sort_keys) - 1 };
 	struct sn_view *view = &request->view;
 	struct sn_metric_choice *choice = &request->choice;
 	int key = 0;
-	while (request->sort && key < KEYS && strcmp(keys[key], request->sort) != 0)
+	while (request->sort && key < KEYS && strcmp(sort_keys[key], request->sort) != 0)
 		key++;
 	if (key < KEYS)
 		view->sort = (enum sn_view_sort)key;
@@ -415,7 +417,7 @@ static bool read_options(struct request *request)
 	    {"metric", .texts = &request->metrics, .most = SN_CHOICE_LISTS_MAX},
 	    {"depth", SN_OPTION_WHOLE(view->max_depth, 0, 1e9)},
 	    {"min-share", .number = &request->min_percent, .most = 100},
-	    {"sort", .text = &request->sort},
+	    {"sort", .text = &request->sort, .hints = sort_keys},
 	    {"where", .texts = &request->where, .most = MAX_WHERE},
 	    {"thread", .text = &request->thread},
 	    {"context", .text = &request->context},

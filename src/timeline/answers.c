@@ -2,6 +2,7 @@
 /* Each part after what it needs; see answers.h. */
 #include "answers.h"
 
+#include "base/progress/progress.h"
 #include "format/measurement/measurement.h"
 #include "timeline/findings/finding_store.h"
 #include "track_blocks.h"
@@ -189,9 +190,19 @@ int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct s
 	    [SN_ANSWERS_DEVICES] = load_times, [SN_ANSWERS_RANKS] = load_ranks,
 	    [SN_ANSWERS_WAITS] = load_devices, [SN_ANSWERS_FINDINGS] = load_findings,
 	};
+	static const char *const steps[] = {
+	    [SN_ANSWERS_NODES] = "reading names",
+	    [SN_ANSWERS_ITERATIONS] = "finding iterations and launches",
+	    [SN_ANSWERS_DEVICES] = "adding up what devices did",
+	    [SN_ANSWERS_RANKS] = "comparing ranks",
+	    [SN_ANSWERS_WAITS] = "finding what devices waited for",
+	    [SN_ANSWERS_FINDINGS] = "finding what limits the program",
+	};
 	int result = 0;
-	for (unsigned part = 0; part <= needed && !result; part++)
+	for (unsigned part = 0; part <= needed && !result; part++) {
+		sn_progress_begin(steps[part], 0);
 		result = loads[part](answers, error);
+	}
 	return sn_fail_code(error, result);
 }
 
