@@ -13,7 +13,7 @@ static bool is_package_path(const char *path)
 	return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
 }
 
-/* Whether a script was run: what else is given to exec is then somebody's on its behalf. */
+/* Whether a script was run: other code that is passed to exec is then not the user's. */
 static bool has_script(const struct sonde_db *db)
 {
 	const char *at = sonde_db_property(db, "command");

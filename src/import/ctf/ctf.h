@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the importer of CTF traces: ctf.c finds traces and has libbabeltrace2 read them, ctf_any.c
- * makes of their events a recording, ctf_field.c gets values out of events.
+ * Private to the importer of CTF traces: ctf.c finds traces, which libbabeltrace2 reads, ctf_any.c
+ * turns their events into a recording, ctf_field.c reads fields of events.
  */
 #ifndef SN_IMPORT_CTF_H
 #define SN_IMPORT_CTF_H

@@ -27,7 +27,7 @@ static const struct {
 		      "a call of the device's interface is held up: a full queue, memory, code"},
     [SN_WAIT_HELD] = {"held back", "launched in time, but kept from starting by something else"},
     [SN_WAIT_UNKNOWN] = {"launch not recorded",
-			 "what came next was launched by nobody that is recorded"},
+			 "the call that launches the next operation is not in the trace"},
 };
 
 const char *sn_wait_name(enum sn_wait wait)

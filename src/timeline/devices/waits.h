@@ -34,11 +34,11 @@ enum sn_wait {
 	/* It has been launched for longer than that takes, and has not started: it waits for an
 	 * event, a transfer that is not recorded, another program on the device. */
 	SN_WAIT_HELD,
-	/* The launch of what comes next is not recorded. */
+	/* The launch of the next operation is not recorded. */
 	SN_WAIT_UNKNOWN,
 	SN_WAITS
 };
-/* "launch-bound", and one line of what it means. */
+/* "launch-bound", and a description of one line. */
 const char *sn_wait_name(enum sn_wait wait);
 const char *sn_wait_meaning(enum sn_wait wait);
 
@@ -49,7 +49,7 @@ struct sn_waits {
 	uint64_t reasons_ns[SN_WAITS]; /* add up to no_compute_ns */
 	uint64_t no_compute_ns;
 	uint64_t states_ns[16]; /* by combination; add up to the device's whole time */
-	/* time before the first operation of the device, by node of what threads did then */
+	/* time before the first operation of the device, by node of the threads' activity */
 	double *before; /* of all nodes */
 };
 

@@ -11,7 +11,7 @@
 /* A node that gains less is not worth a sentence. */
 #define LEAST_GAIN 0.01
 
-/* A step as such is only what nobody else has recorded. */
+/* A step as such has only the time without other records. */
 static bool is_step(const struct sn_answers *answers, uint32_t node)
 {
 	uint32_t frame = sn_node_map_at(&answers->nodes, node).frame;

@@ -258,7 +258,8 @@ struct threads {
 	size_t handover_count, handover_capacity;
 	struct wait *waits;
 	size_t wait_count, wait_capacity;
-	uint32_t *beginnings; /* activities for which no reason is known: somebody asked for them */
+	uint32_t *
+	    beginnings; /* activities without a known cause: another activity must have requested them */
 	size_t beginning_count, beginning_capacity;
 	uint32_t main_first, main_end; /* parts of the thread that did most */
 };
@@ -301,8 +302,8 @@ static int add_wait(struct sn_path_building *build, struct chain *chain, struct 
 				  wait);
 }
 
-/* A part of a thread beside the main one that was silent before, or has waited, though no thread
- * fell silent for it: whoever asked for it went on. */
+/* A part of a thread other than the main one that was idle before, or has waited, although no
+ * thread became idle for it: the thread that requested it continued. */
 static bool is_beginning(const struct sn_path_building *build, const struct chain *chain,
 			 const struct sn_path_part *part, const struct threads *threads)
 {
