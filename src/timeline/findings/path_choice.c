@@ -30,7 +30,7 @@ static bool is_recorder(const struct sn_answers *answers, const struct sonde_db_
 	return false;
 }
 
-/* What nobody can change: a call that waits for something else, a call of a module as such, the
+/* Nodes that cannot be made faster: a call that waits for something else, a call of a module as such, the
  * recorder's own work, and of generated code that it launches. */
 static bool is_passing(const struct sn_rule_input *input, uint32_t node)
 {
