@@ -141,7 +141,7 @@ int sn_activity_times(const struct sn_processes *processes, double *times_ns,
 	if (!result)
 		result = sn_activity_samples(processes, SONDE_NONE, count_sample, counts, &each_ns,
 					     error);
-	for (uint32_t i = 0; !result && i < contexts; i++)
+	for (uint32_t i = 0; !result && each_ns > 1 && i < contexts; i++)
 		times_ns[i] += (double)each_ns * counts[i];
 	free(counts);
 	return result;

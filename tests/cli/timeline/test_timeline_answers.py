@@ -427,6 +427,13 @@ def test_samples_count_alike(sonde, tmp_path):
         "Where the time goes: no device is recorded; of 400 us of threads (7.6% of the 5.29 ms that the trace covers) most are in g (75.0%), then in f (25.0%)")
 
 
+def test_a_sample_alone_has_no_time(sonde, tmp_path):
+    """Nothing tells how long it stands for: a sentence about 1 ns would be invented."""
+    (tmp_path / "t.json").write_text(json.dumps({"stackFrames": {"1": {"name": "f"}}, "traceEvents": [
+        {"ph": "P", "name": "cpu", "pid": 5, "tid": thread, "ts": 10, "sf": "1"} for thread in (5, 6)]}))
+    assert view(sonde, "summary", tmp_path / "t.json")["sentences"] == []
+
+
 @pytest.mark.parametrize("form", ["html", "svg"])
 def test_a_moment_alone_has_a_picture(sonde, tmp_path, form):
     trace = Trace()
