@@ -453,7 +453,9 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 	created.line = instruction->line;
 	created.function = instruction->function;
 	created.parent = parent;
-	created.detail = drawing->is_tensorflow ? SONDE_NONE : instruction->target;
+	created.detail = drawing->is_tensorflow		     ? SONDE_NONE
+			 : instruction->target != SONDE_NONE ? instruction->target
+							     : instruction->callers;
 	created.id = instruction->id;
 	created.flags = (is_input(xplane, instruction) ? SONDE_NODE_INPUT : 0) |
 			(is_this && node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0);
@@ -651,6 +653,74 @@ static int read_program(struct sn_xplane *xplane, const char *path, struct sn_hl
 	result = sn_hlo_read(hlo, xplane->builder, bytes, length);
 	free(bytes);
 	return result;
+}
+
+/* ---- programs as texts ---- */
+
+/* Where an instruction comes from; of a fusion without a place of its own, what it yields. */
+static const struct sn_hlo_instruction *placed(const struct sn_hlo *hlo,
+					       const struct sn_hlo_instruction *instruction)
+{
+	uint32_t called = instruction->file == SONDE_NONE && instruction->called_count
+			      ? sn_hlo_computation(hlo, hlo->ids[instruction->first_called])
+			      : SN_INTERN_NONE;
+	const struct sn_hlo_computation *computation = hlo->computations + called;
+	return called == SN_INTERN_NONE || !computation->count
+		   ? instruction
+		   : hlo->instructions + computation->first + computation->count - 1;
+}
+
+/* A measured frame "MODULE/INSTRUCTION": its line, and the module is one that ran. */
+static void place_frame(void *context, const char *name, uint32_t *file, uint32_t *line)
+{
+	struct sn_xplane *xplane = context;
+	struct sn_xplane_programs *programs = &xplane->programs;
+	const char *slash = strchr(name, '/');
+	uint32_t length = slash ? (uint32_t)(slash - name) : 0, instruction = SONDE_NONE;
+	if (length)
+		instruction = sn_db_builder_string(xplane->builder, slash + 1);
+	for (uint32_t i = 0; length && i < programs->module_ids.count; i++) {
+		struct sn_xplane_module *module = programs->modules + i;
+		const char *text = sn_xplane_text(xplane, module->name);
+		if (strncmp(text, name, length) != 0 || text[length])
+			continue;
+		uint32_t found = find_node(xplane, i, instruction);
+		if (found == SONDE_NONE)
+			continue;
+		struct sn_xplane_node *node = programs->nodes + found;
+		const struct sn_hlo_instruction *place =
+		    placed(&module->hlo, module->hlo.instructions + node->instruction);
+		module->execution_count = 1;
+		node->frame = 0; /* there is one */
+		*file = place->file;
+		*line = place->file == SONDE_NONE ? 0 : place->line;
+		return;
+	}
+}
+
+int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *end, bool is_drawn)
+{
+	struct sn_xplane_programs *programs = &xplane->programs;
+	bool any_ran = false;
+	while (text < end) {
+		struct sn_hlo hlo;
+		int result = sn_hlo_read_text(&hlo, xplane->builder, &text, end);
+		/* two programs may have one name */
+		uint32_t number =
+		    result ? SONDE_NONE
+			   : module_of(xplane, true, programs->module_ids.count, hlo.name);
+		if (number != SONDE_NONE)
+			result = adopt(xplane, number, &hlo);
+		sn_hlo_release(&hlo);
+		if (result == SN_ERR_FORMAT)
+			xplane->damaged_programs++;
+		else if (result || number == SONDE_NONE)
+			return SN_ERR_MEMORY;
+	}
+	sn_db_builder_place_frames(xplane->builder, SN_FRAME_GRAPH_NODE, place_frame, xplane);
+	for (uint32_t i = 0; i < programs->module_ids.count; i++)
+		any_ran |= programs->modules[i].execution_count > 0;
+	return any_ran && is_drawn ? sn_xplane_graphs(xplane) : 0;
 }
 
 /* A program that ran is a model beside it, as it was: "NAME before XLA's passes". */

@@ -21,7 +21,7 @@
 
 #define PROGRAM_BITS 12u /* names of functions */
 #define QUEUE	     64u /* JAX lets 32 executions of a device wait */
-#define NAME_MAX_    1024u
+#define NAME_MOST    1024u
 
 struct waiting {
 	struct sn_xla_context context;
@@ -189,7 +189,7 @@ struct sn_xla_call sn_xla_call_begin(struct sn_xla_text name, size_t devices, ui
 				     uintptr_t pc)
 {
 	struct sn_xla_call call = {.token = SN_XLA_NOT_PUSHED};
-	struct sn_thread *thread = name.text && name.length <= NAME_MAX_ ? sn_enter() : NULL;
+	struct sn_thread *thread = name.length && name.length <= NAME_MOST ? sn_enter() : NULL;
 	if (!thread)
 		return call;
 	struct sn_xla_thread *self = sn_xla_thread(thread);

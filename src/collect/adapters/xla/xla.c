@@ -51,6 +51,7 @@ static int attach(void)
 			   : -EAGAIN; /* the loader has just mapped it */
 	if (!sn_xla_function(SN_XLA_NAME) || sn_xla_entries(SN_XLA_LAUNCH) > 1)
 		return give_up("its executables are not as known");
+	sn_xla_programs_init();
 	if (!sn_xla_entries_replace(sn_xla_hooks))
 		return give_up("its virtual tables cannot be written");
 	return 0;
@@ -116,6 +117,12 @@ static void thread_begin(struct sn_thread *thread)
 		self->calls = NULL;
 }
 
+static void after_fork(void)
+{
+	sn_xla_calls_after_fork();
+	sn_xla_programs_after_fork();
+}
+
 static void detach(void)
 {
 	sn_xla_entries_restore();
@@ -147,7 +154,7 @@ const struct sn_adapter sn_adapter_xla = {
     .purpose = "functions that JAX has compiled, and what they run on CPUs",
     .attach = attach,
     .detach = detach,
-    .after_fork = sn_xla_calls_after_fork,
+    .after_fork = after_fork,
     .thread_begin = thread_begin,
     .status = status,
 };

@@ -166,7 +166,11 @@ void sn_xla_task_follow(struct sn_xla_task *task);
 
 /* --- program.c --- */
 
+/* Room to know which have been seen. MT: once. */
+void sn_xla_programs_init(void);
 /* Keeps the program of an executable that is called for the first time. Outside sn_enter. */
-void sn_xla_program_keep(const void *executable);
+void sn_xla_program_keep(const void *executable, struct sn_xla_text name);
+/* The child of a fork keeps its own. */
+void sn_xla_programs_after_fork(void);
 
 #endif
