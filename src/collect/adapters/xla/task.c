@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A computation may be done in parts, by tasks that it hands to a pool of threads. Such a task is
- * put into a cell together with the computation that handed it over, and the pool gets a task that
- * runs the cell's: below the computation's frame, under the same path.
+ * What a thread hands to a pool of threads is done below the path of that thread: parts of a
+ * computation below the computation, compilation below the line that first called the function. Such
+ * a task is put into a cell together with the context, and the pool gets a task that runs the
+ * cell's.
  *
  * A std::function of libstdc++ may be moved by copying its bytes, which is how it moves itself.
  */
 #include "xla.h"
+
+#include "collect/core/callpath.h"
 
 #include <string.h>
 
@@ -16,9 +19,8 @@ enum { GET_TYPE, GET_POINTER, CLONE, DESTROY }; /* what a manager is asked for *
 
 struct cell {
 	struct sn_xla_task task;
-	struct sn_xla_context prefix;
-	struct sn_frame frame; /* ids are those of the prefix's thread */
-	uint32_t next;	       /* number + 1 of the next free one */
+	struct sn_xla_context context;
+	uint32_t next; /* number + 1 of the next free one */
 	_Atomic uint32_t users;
 };
 
@@ -74,16 +76,15 @@ static uint32_t begin_part(const struct cell *cell, uintptr_t stack)
 	if (!thread)
 		return token;
 	struct sn_xla_thread *self = sn_xla_thread(thread);
-	const struct sn_thread *other = sn_thread_at(cell->prefix.thread);
-	struct sn_frame frame = cell->frame;
-	uint32_t prefix = self ? sn_xla_own_context(self, cell->prefix) : SN_NODE_NONE;
-	if (prefix != SN_NODE_NONE && sn_cct_copy_frame(&thread->cct, &other->cct, &frame)) {
+	uint32_t node = self ? sn_xla_own_context(self, cell->context) : SN_NODE_NONE;
+	if (node != SN_NODE_NONE && node != SN_NODE_ROOT) {
+		const struct sn_cct_node *whole = sn_array_at(&thread->cct.nodes, node);
 		sn_xla_drop_stale(thread, stack);
 		token = thread->shadow_depth;
-		struct sn_shadow *shadow = sn_shadow_push(thread, &frame, stack);
+		struct sn_shadow *shadow = sn_shadow_push(thread, &whole->record.frame, stack);
 		if (shadow) {
-			shadow->user = SN_XLA_COMPUTATION;
-			shadow->prefix = prefix;
+			shadow->user = SN_XLA_PART;
+			shadow->prefix = whole->record.parent;
 		}
 	}
 	sn_leave(thread);
@@ -108,8 +109,7 @@ static struct cell *clone(struct cell *cell)
 	}
 	made->task.manager = cell->task.manager;
 	made->task.invoker = cell->task.invoker;
-	made->prefix = cell->prefix;
-	made->frame = cell->frame;
+	made->context = cell->context;
 	atomic_store(&made->users, 1);
 	cell->task.manager(made->task.words, cell->task.words, CLONE);
 	return made;
@@ -133,18 +133,31 @@ static void *manage(void *to, const void *from, int operation)
 	}
 }
 
+/* Where the calling thread is; what runs no Python, and nothing for a thread that does, has no
+ * context worth following. */
+static uint32_t context_here(struct sn_thread *thread)
+{
+	const struct sn_xla_thread *self = thread->adapters[SN_ADAPTER_SLOT_xla];
+	const struct sn_shadow *top = sn_shadow_top(thread);
+	if (top && top->user == SN_XLA_CALL && self)
+		return self->call_node;
+	if (top && sn_xla_is_ours(top))
+		return top->prefix == SN_NODE_NONE
+			   ? SN_NODE_NONE
+			   : sn_cct_child(&thread->cct, top->prefix, &top->frame);
+	return sn_python_state() ? sn_callpath(thread, NULL, 0) : SN_NODE_NONE;
+}
+
 void sn_xla_task_follow(struct sn_xla_task *task)
 {
 	struct sn_thread *thread = task->manager && task->invoker ? sn_enter() : NULL;
 	if (!thread)
 		return;
-	const struct sn_shadow *top = sn_shadow_top(thread);
-	bool is_part = top && top->user == SN_XLA_COMPUTATION && top->prefix != SN_NODE_NONE;
-	struct cell *cell = is_part ? cell_new() : NULL;
+	uint32_t node = context_here(thread);
+	struct cell *cell = node == SN_NODE_NONE ? NULL : cell_new();
 	if (cell) {
 		cell->task = *task;
-		cell->prefix = (struct sn_xla_context){thread->index, top->prefix};
-		cell->frame = top->frame;
+		cell->context = (struct sn_xla_context){thread->index, node};
 		atomic_store_explicit(&cell->users, 1, memory_order_relaxed);
 		*task = (struct sn_xla_task){{(uintptr_t)cell, 0}, manage, run};
 	}

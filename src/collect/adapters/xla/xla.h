@@ -23,14 +23,16 @@
 #include "collect/core/adapters.h"
 #include "collect/core/cct_copy.h"
 
-/* In the `user` of a shadow: a function that is called, a computation. */
+/* In the `user` of a shadow: a function that is called, a computation, what a pool of threads runs
+ * for either. */
 #define SN_XLA_CALL	   0x786c6163u
 #define SN_XLA_COMPUTATION 0x786c6164u
+#define SN_XLA_PART	   0x786c6165u
 
 /* AS-safe: yes. */
 static inline bool sn_xla_is_ours(const struct sn_shadow *shadow)
 {
-	return (shadow->user == SN_XLA_CALL || shadow->user == SN_XLA_COMPUTATION);
+	return shadow->user >= SN_XLA_CALL && shadow->user <= SN_XLA_PART;
 }
 
 /* A text as std::string_view holds it, which is returned in two registers. */
@@ -160,8 +162,7 @@ struct sn_xla_task {
 	void *(*manager)(void *to, const void *from, int operation);
 	void (*invoker)(void *words);
 };
-/* The calling thread hands a task to a pool: where it runs a computation the task becomes one that
- * runs as a part of it. */
+/* The calling thread hands a task to a pool: it becomes one that runs below this thread's path. */
 void sn_xla_task_follow(struct sn_xla_task *task);
 
 /* --- program.c --- */
