@@ -110,28 +110,28 @@ static int is_programs(const struct dirent *entry)
 	return sn_text_ends(entry->d_name, SN_PROGRAMS_FILE_SUFFIX);
 }
 
-/* Whether the process that a file HOST-PID-NUMBER is of has been profiled by JAX. */
-static bool has_profile(const char *folder, const char *name)
-{
-	char path[4096];
-	const char *number = strrchr(name, '-'), *pid = number;
-	struct stat status;
-	while (pid && pid > name && pid[-1] != '-')
-		pid--;
-	return pid &&
-	       snprintf(path, sizeof(path), "%s/xla-%.*s/jax", folder, (int)(number - pid), pid) <
-		   (int)sizeof(path) &&
-	       !stat(path, &status);
-}
-
-/* The programs of one process. */
+/* The programs of one process, in a file HOST-PID-NUMBER. */
 static int extend_by_programs(struct sn_db_builder *builder, const char *folder, const char *name,
 			      struct sn_error *error)
 {
-	char path[4096];
-	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+	char path[4096], profile[4096], host[NAME_MAX + 1];
+	struct stat status;
+	snprintf(host, sizeof(host), "%.*s", (int)(strlen(name) - strlen(SN_PROGRAMS_FILE_SUFFIX)),
+		 name);
+	struct sn_xplane_programs_file file = {.path = path, .host = host, .pid = -1};
+	for (int i = 0; i < 2; i++) { /* off with the number, then with the pid */
+		char *dash = strrchr(host, '-');
+		if (!dash)
+			return 0;
+		*dash = 0;
+		file.pid = strtol(dash + 1, NULL, 10);
+	}
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path) ||
+	    snprintf(profile, sizeof(profile), "%s/xla-%lld/jax", folder, (long long)file.pid) >=
+		(int)sizeof(profile))
 		return 0;
-	int result = sn_xplane_add_programs(path, has_profile(folder, name), builder, error);
+	file.has_profile = !stat(profile, &status);
+	int result = sn_xplane_add_programs(&file, builder, error);
 	if (result && result != SN_ERR_MEMORY) {
 		sn_db_builder_drop(builder, "graph-unread",
 				   "profiles of JAX or TensorFlow that could not be read", 1);

@@ -261,32 +261,21 @@ int sn_xplane_add_graphs(const char *folder, struct sn_db_builder *builder, stru
 	return result;
 }
 
-/* HOST-PID-NUMBER and the suffix. */
-static void read_name(struct sn_xplane *xplane, const char *path)
-{
-	const char *name = sn_text_base_name(path), *end = strrchr(name, '-'), *dash = end;
-	while (dash && dash > name && dash[-1] != '-')
-		dash--;
-	xplane->pid = dash ? strtol(dash, NULL, 10) : -1;
-	xplane->host = dash && dash > name ? sn_db_builder_string_n(xplane->builder, name,
-								    (size_t)(dash - 1 - name))
-					   : sn_db_builder_string(xplane->builder, "");
-}
-
-int sn_xplane_add_programs(const char *path, bool has_profile, struct sn_db_builder *builder,
-			   struct sn_error *error)
+int sn_xplane_add_programs(const struct sn_xplane_programs_file *file,
+			   struct sn_db_builder *builder, struct sn_error *error)
 {
 	struct sn_trace_writer *writer = sn_trace_writer_new(1 << 16, NULL);
 	struct sn_import_request request = {.events = writer};
 	struct sn_xplane *xplane = writer ? new (builder, &request) : NULL;
 	unsigned char *bytes = NULL;
 	size_t length = 0;
-	int result = xplane ? sn_import_cursor_load(path, &bytes, &length, error) : 0;
+	int result = xplane ? sn_import_cursor_load(file->path, &bytes, &length, error) : 0;
 	if (xplane && !result) {
-		read_name(xplane, path);
+		xplane->pid = file->pid;
+		xplane->host = sn_db_builder_string(builder, file->host);
 		xplane->graphs_only = true;
 		result = sn_xplane_programs(xplane, (const char *)bytes,
-					    (const char *)bytes + length, !has_profile);
+					    (const char *)bytes + length, !file->has_profile);
 		release_file(xplane);
 	} else if (!xplane)
 		result = sn_fail_memory(error);
