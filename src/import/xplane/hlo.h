@@ -41,6 +41,7 @@ struct sn_hlo {
 	uint32_t entry_name; /* builder's string, of what is run; SONDE_NONE */
 	uint64_t id;	     /* what profiles call the program's id */
 	uint64_t entry;
+	bool is_text; /* ids of instructions are ours, not the program's */
 	struct sn_hlo_computation *computations;
 	struct sn_hlo_instruction *instructions;
 	uint64_t *ids;

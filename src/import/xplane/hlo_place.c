@@ -43,12 +43,17 @@ static uint32_t parent_shift(const struct sn_hlo_places *places)
 	return 0;
 }
 
-static void put_frame(struct sn_buffer *text, const struct sn_db_builder *builder,
-		      const struct sn_hlo_places *places, uint32_t frame)
+/* Columns of one line are locations of their own. */
+static bool is_same_line(const struct sn_hlo_location *left, const struct sn_hlo_location *right)
 {
-	const struct sn_hlo_location *location = location_of(places, frame);
-	uint32_t file =
-	    location ? element(places->files, places->file_count, location->file) : SONDE_NONE;
+	return left->file == right->file && left->line == right->line &&
+	       left->function == right->function;
+}
+
+static void put_location(struct sn_buffer *text, const struct sn_db_builder *builder,
+			 const struct sn_hlo_places *places, const struct sn_hlo_location *location)
+{
+	uint32_t file = element(places->files, places->file_count, location->file);
 	if (file == SONDE_NONE)
 		return;
 	uint32_t function = element(places->functions, places->function_count, location->function);
@@ -70,8 +75,13 @@ static uint32_t callers_of(struct sn_db_builder *builder, const struct sn_hlo_pl
 			break;
 		frame = parent - shift;
 	}
-	while (count)
-		put_frame(&text, builder, places, frames[--count]);
+	const struct sn_hlo_location *before = NULL;
+	while (count) {
+		const struct sn_hlo_location *location = location_of(places, frames[--count]);
+		if (location && !(before && is_same_line(before, location)))
+			put_location(&text, builder, places, location);
+		before = location;
+	}
 	uint32_t callers =
 	    text.count && !text.failed
 		? sn_db_builder_string_n(builder, (const char *)text.bytes, text.count)

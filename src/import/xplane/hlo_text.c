@@ -387,7 +387,7 @@ int sn_hlo_read_text(struct sn_hlo *hlo, struct sn_db_builder *builder, const ch
 		     const char *end)
 {
 	struct reading reading = {.hlo = hlo, .builder = builder};
-	*hlo = (struct sn_hlo){.name = SONDE_NONE, .entry_name = SONDE_NONE};
+	*hlo = (struct sn_hlo){.name = SONDE_NONE, .entry_name = SONDE_NONE, .is_text = true};
 	int result = read_lines(&reading, text, end);
 	/* behind what is damaged the next one begins */
 	while (result == SN_ERR_FORMAT && *text < end &&

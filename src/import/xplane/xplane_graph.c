@@ -456,7 +456,7 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 	created.detail = drawing->is_tensorflow		     ? SONDE_NONE
 			 : instruction->target != SONDE_NONE ? instruction->target
 							     : instruction->callers;
-	created.id = instruction->id;
+	created.id = hlo->is_text ? 0 : instruction->id;
 	created.flags = (is_input(xplane, instruction) ? SONDE_NODE_INPUT : 0) |
 			(is_this && node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0);
 	drawing->graph_nodes[index] = sn_db_builder_graph_node(builder, &created);

@@ -103,6 +103,11 @@ def test_a_fused_computation_tells_its_operations(tmp_path, python):
     measured(tmp_path, python, "two", 10)
     row = next(row for row in program.rows(tmp_path) if row["name"] == "jit_seven/cosine_add_fusion")
     assert (row["file"], row["line"]) == (str(WORKLOAD), line_of("the fused operations"))
+    operations = row["operations"]
+    assert [operation["name"] for operation in operations] == ["sin", "mul", "cos", "add"]
+    assert [operation["type"] for operation in operations] == ["sine", "multiply", "cosine", "add"]
+    assert {(operation["file"], operation["line"]) for operation in operations} == {(row["file"], row["line"])}
+    assert f"[sin, mul, cos, add {WORKLOAD.name}:{row['line']}]" in program.sonde("report", "--full", tmp_path / "run.sdb")
     graph = json.loads(program.sonde("graph", tmp_path / "run.sdb", "--format", "json", "--top", 0))
     model = next(model for model in graph["models"] if model["name"] == "jit_seven")
     fusion = next(node for node in model["rows"] if node["name"] == "cosine_add_fusion")
