@@ -126,7 +126,7 @@ struct sn_losses_record {
 _Static_assert(sizeof(struct sn_losses_record) == 64, "losses are on disk");
 
 /* The record of `sonde run`, lines KEY=VALUE: measurement.md. */
-#define SN_RUN_FILE_SUFFIX ".sonde-run"
+#define SN_RUN_FILE_SUFFIX	".sonde-run"
 /* Of a process HOST-PID-NUMBER: the text of each program that XLA compiled and the process called. */
 #define SN_PROGRAMS_FILE_SUFFIX ".sonde-programs"
 

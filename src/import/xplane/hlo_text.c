@@ -208,8 +208,8 @@ static int add_called(struct reading *reading, struct piece rest,
 		if (!at)
 			continue;
 		at += strlen(keys[i]);
-		struct piece list = {at, *at == '{' ? close_of(at, rest.end)
-						    : name_at(at, rest.end).end};
+		struct piece list = {at, at < rest.end && *at == '{' ? close_of(at, rest.end)
+								     : name_at(at, rest.end).end};
 		result =
 		    add_ids(reading, list, &instruction->first_called, &instruction->called_count);
 	}

@@ -2,7 +2,7 @@
 /* Reports as JSON and CSV: the rows of view.c with raw numbers. */
 #include "view.h"
 
-#include "operations.h"
+#include "computation.h"
 #include "show/csv.h"
 #include "show/label.h"
 #include "show/number.h"
@@ -87,13 +87,13 @@ static void write_frame(const struct sonde_db *db, struct sn_json *json, uint32_
 /* Of a compiled computation, what the program wrote. */
 static void write_operations(const struct sn_view *view, struct sn_json *json, uint32_t frame)
 {
-	struct sn_operation operations[SN_OPERATIONS_MAX];
-	uint32_t count = sn_operations(view->graph, view->db, frame, operations);
+	struct sn_computation_part operations[SN_COMPUTATION_PARTS_MAX];
+	uint32_t count = sn_computation_parts(view->graph, view->db, frame, operations);
 	if (!count)
 		return;
 	sn_json_open(json, "operations", '[');
 	for (uint32_t i = 0; i < count; i++) {
-		const struct sn_operation *operation = operations + i;
+		const struct sn_computation_part *operation = operations + i;
 		sn_json_begin(json, '{');
 		sn_json_texts(json, {"name", operation->name}, {"path", operation->path},
 			      {"type", operation->type}, {"file", operation->file},

@@ -4,7 +4,7 @@
 
 #include "base/utf8.h"
 #include "frame/user_frame.h"
-#include "operations.h"
+#include "computation.h"
 #include "show/number.h"
 #include "show/source/source.h"
 
@@ -116,9 +116,9 @@ void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
 static bool put_operations(const struct sn_view *view, uint32_t id, char text[SN_LABEL_CHARS])
 {
 	enum { SHOWN = 8 };
-	struct sn_operation operations[SN_OPERATIONS_MAX];
+	struct sn_computation_part operations[SN_COMPUTATION_PARTS_MAX];
 	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
-	uint32_t count = sn_operations(view->graph, view->db, id, operations);
+	uint32_t count = sn_computation_parts(view->graph, view->db, id, operations);
 	char name[64], file[128];
 	size_t used = 0;
 	for (uint32_t i = 0; i < count && i < SHOWN && used < SN_LABEL_CHARS; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations of computations; see operations.h. */
-#include "operations.h"
+/* Operations of computations; see computation.h. */
+#include "computation.h"
 
 #include "format/measurement/measurement.h"
 
@@ -30,10 +30,10 @@ static const struct sonde_graph_model *model_of(const struct sonde_graph *graph,
 }
 
 static uint32_t add(const struct sonde_db *db, const struct sonde_graph_node *node,
-		    struct sn_operation *operations, uint32_t count)
+		    struct sn_computation_part *operations, uint32_t count)
 {
 	const char *path = text_of(db, node->module), *file = text_of(db, node->file);
-	if (!path || count == SN_OPERATIONS_MAX || (node->flags & SONDE_NODE_INPUT))
+	if (!path || count == SN_COMPUTATION_PARTS_MAX || (node->flags & SONDE_NODE_INPUT))
 		return count;
 	const char *slash = strrchr(path, '/');
 	for (uint32_t i = 0; i < count; i++)
@@ -42,17 +42,17 @@ static uint32_t add(const struct sonde_db *db, const struct sonde_graph_node *no
 			operations[i].type = sonde_db_string(db, node->type);
 			return count;
 		}
-	operations[count] = (struct sn_operation){.name = slash ? slash + 1 : path,
-						  .path = path,
-						  .type = sonde_db_string(db, node->type),
-						  .file = file,
-						  .line = node->line,
-						  .callers = text_of(db, node->detail)};
+	operations[count] = (struct sn_computation_part){.name = slash ? slash + 1 : path,
+							 .path = path,
+							 .type = sonde_db_string(db, node->type),
+							 .file = file,
+							 .line = node->line,
+							 .callers = text_of(db, node->detail)};
 	return count + 1;
 }
 
-uint32_t sn_operations(const struct sonde_graph *graph, const struct sonde_db *db, uint32_t id,
-		       struct sn_operation *operations)
+uint32_t sn_computation_parts(const struct sonde_graph *graph, const struct sonde_db *db,
+			      uint32_t id, struct sn_computation_part *operations)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
 	const char *name = "";
