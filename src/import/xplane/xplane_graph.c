@@ -20,6 +20,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Iterations of a program that are listed. */
@@ -664,38 +665,47 @@ static const struct sn_hlo_instruction *placed(const struct sn_hlo *hlo,
 	uint32_t called = instruction->file == SONDE_NONE && instruction->called_count
 			      ? sn_hlo_computation(hlo, hlo->ids[instruction->first_called])
 			      : SN_INTERN_NONE;
+	if (called == SN_INTERN_NONE || !hlo->computations[called].count)
+		return instruction;
 	const struct sn_hlo_computation *computation = hlo->computations + called;
-	return called == SN_INTERN_NONE || !computation->count
-		   ? instruction
-		   : hlo->instructions + computation->first + computation->count - 1;
+	return hlo->instructions + computation->first + computation->count - 1;
 }
 
-/* A measured frame "MODULE/INSTRUCTION": its line, and the module is one that ran. */
+/* The node "MODULE/INSTRUCTION" of the first program that has it, or SONDE_NONE. */
+static uint32_t node_named(struct sn_xplane *xplane, const char *name)
+{
+	const struct sn_xplane_programs *programs = &xplane->programs;
+	const char *slash = strchr(name, '/');
+	size_t length = slash ? (size_t)(slash - name) : 0;
+	uint32_t found = SONDE_NONE;
+	uint32_t instruction =
+	    slash ? sn_db_builder_string(xplane->builder, slash + 1) : SONDE_NONE;
+	for (uint32_t i = 0; slash && found == SONDE_NONE && i < programs->module_ids.count; i++) {
+		const char *text = sn_xplane_text(xplane, programs->modules[i].name);
+		if (strncmp(text, name, length) == 0 && !text[length])
+			found = find_node(xplane, i, instruction);
+	}
+	return found;
+}
+
+/* A measured frame that names a node: its line, and the module is one that ran. */
 static void place_frame(void *context, const char *name, uint32_t *file, uint32_t *line)
 {
 	struct sn_xplane *xplane = context;
 	struct sn_xplane_programs *programs = &xplane->programs;
-	const char *slash = strchr(name, '/');
-	uint32_t length = slash ? (uint32_t)(slash - name) : 0, instruction = SONDE_NONE;
-	if (length)
-		instruction = sn_db_builder_string(xplane->builder, slash + 1);
-	for (uint32_t i = 0; length && i < programs->module_ids.count; i++) {
-		struct sn_xplane_module *module = programs->modules + i;
-		const char *text = sn_xplane_text(xplane, module->name);
-		if (strncmp(text, name, length) != 0 || text[length])
-			continue;
-		uint32_t found = find_node(xplane, i, instruction);
-		if (found == SONDE_NONE)
-			continue;
-		struct sn_xplane_node *node = programs->nodes + found;
-		const struct sn_hlo_instruction *place =
-		    placed(&module->hlo, module->hlo.instructions + node->instruction);
-		module->execution_count = 1;
-		node->frame = 0; /* there is one */
-		*file = place->file;
-		*line = place->file == SONDE_NONE ? 0 : place->line;
+	char *copy = strdup(name); /* adding strings moves what the builder has of it */
+	uint32_t found = copy ? node_named(xplane, copy) : SONDE_NONE;
+	free(copy);
+	if (found == SONDE_NONE)
 		return;
-	}
+	struct sn_xplane_node *node = programs->nodes + found;
+	struct sn_xplane_module *module = programs->modules + node->module;
+	const struct sn_hlo_instruction *place =
+	    placed(&module->hlo, module->hlo.instructions + node->instruction);
+	module->execution_count = 1;
+	node->frame = 0; /* there is one */
+	*file = place->file;
+	*line = place->file == SONDE_NONE ? 0 : place->line;
 }
 
 int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *end, bool is_drawn)
