@@ -156,6 +156,7 @@ void sn_xla_calls_after_fork(void)
 		if (program) {
 			program->held = 0;
 			program->count = 0;
+			program->last.thread = SN_ID_NONE;
 		}
 	}
 }

@@ -199,6 +199,12 @@ static struct sn_xla_context context_of(const struct sn_xla_thread *self,
 	return context;
 }
 
+void sn_xla_executions_after_fork(void)
+{
+	for (uint32_t i = 0; i < 1u << EXECUTION_BITS; i++)
+		atomic_store(&executions[i].key, 0);
+}
+
 uint32_t sn_xla_thunk_begin(const void *object, const void *parameters, uintptr_t stack)
 {
 	struct sn_thread *thread = sn_xla_thunks_readable() ? sn_enter() : NULL;

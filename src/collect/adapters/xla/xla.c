@@ -119,7 +119,12 @@ static void thread_begin(struct sn_thread *thread)
 
 static void after_fork(void)
 {
+	struct sn_thread *thread = sn_thread_self();
+	struct sn_xla_thread *self = thread ? thread->adapters[SN_ADAPTER_SLOT_xla] : NULL;
+	if (self)
+		memset(self->copies, 0xff, sizeof(self->copies));
 	sn_xla_calls_after_fork();
+	sn_xla_executions_after_fork();
 	sn_xla_programs_after_fork();
 }
 

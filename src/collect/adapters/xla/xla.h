@@ -151,6 +151,8 @@ void sn_xla_calls_after_fork(void);
 
 /* Around a cpu::Thunk's Execute. A token for sn_xla_pop. */
 uint32_t sn_xla_thunk_begin(const void *thunk, const void *parameters, uintptr_t stack);
+/* Contexts of the parent's threads are none of the child's. */
+void sn_xla_executions_after_fork(void);
 /* False once it has turned out that a computation's description lies elsewhere. AS-safe: yes. */
 bool sn_xla_thunks_readable(void);
 
