@@ -276,6 +276,10 @@ int sn_xplane_add_programs(const struct sn_xplane_programs_file *file,
 		xplane->graphs_only = true;
 		result = sn_xplane_programs(xplane, (const char *)bytes,
 					    (const char *)bytes + length, !file->has_profile);
+		if (xplane->damaged_programs)
+			sn_db_builder_drop(builder, "import-program",
+					   "compiled programs that could not be read",
+					   xplane->damaged_programs);
 		release_file(xplane);
 	} else if (!xplane)
 		result = sn_fail_memory(error);

@@ -12,6 +12,7 @@ import pytest
 
 import program
 from conftest import run_sonde
+from test_trace_record import intervals
 from test_xla import QUIET, pythons
 
 WORKLOAD = program.WORKLOADS / "tensorflow/jax_functions.py"
@@ -123,6 +124,18 @@ def test_a_fused_computation_tells_its_operations(tmp_path, python):
 
 
 @pytest.mark.parametrize("python", pythons("jax"))
+def test_a_damaged_program_is_said(tmp_path, python):
+    measured(tmp_path, python, "two", 3)
+    assert "import-program" not in program.info(tmp_path)["drops"]
+    programs, = tmp_path.glob("run.sonde/*.sonde-programs")
+    programs.write_text("HloModule jit_seven, is_scheduled=true\nnothing of a program\n" + programs.read_text())
+    program.sonde("analyze", tmp_path / "run.sonde", "-o", tmp_path / "run.sdb")
+    assert program.info(tmp_path)["drops"]["import-program"] == 1
+    row = next(row for row in program.rows(tmp_path) if row["name"] == "jit_seven/cosine_add_fusion")
+    assert row["line"] == line_of("the fused operations")
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
 def test_a_profile_of_jax_has_the_same_names(tmp_path, python):
     """With --graph JAX's own profiler tells times of nodes: they are those of the call paths."""
     measured(tmp_path, python, "two", 10, "--graph")
@@ -151,3 +164,11 @@ def test_programs_without_jax(tmp_path):
     assert status(tmp_path).strip() == "JAX is not loaded"
     assert all(row["kind"] not in ("operator", "graph-node") for row in program.rows(tmp_path))
     assert run_sonde("graph", tmp_path / "run.sdb").status == 128
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_each_call_and_computation_is_an_event(tmp_path, python):
+    measured(tmp_path, python, "two", 5, "--trace=operators")
+    found = intervals(tmp_path)
+    assert (found["jit_seven"], found["jit_three"]) == (5, 5)
+    assert (found["jit_seven/cosine_add_fusion"], found["jit_three/cosine_add_fusion"]) == (5 * 70, 5 * 30)

@@ -12,6 +12,7 @@
 
 #include "collect/core/hash.h"
 #include "collect/core/keep.h"
+#include "collect/record/trace.h"
 
 #include <string.h>
 
@@ -222,6 +223,8 @@ uint32_t sn_xla_thunk_begin(const void *object, const void *parameters, uintptr_
 		if (shadow) {
 			shadow->user = SN_XLA_COMPUTATION;
 			shadow->prefix = prefix;
+			if (sn_trace_wants(SN_TRACE_SOURCE_OPERATORS))
+				shadow->start_ns = sn_now_ns();
 		}
 	}
 	sn_leave(thread);

@@ -7,6 +7,7 @@
 
 #include "collect/core/hash.h"
 #include "collect/core/line.h"
+#include "collect/record/trace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -99,13 +100,26 @@ void sn_xla_drop_stale(struct sn_thread *thread, uintptr_t stack)
 		sn_shadow_pop(thread);
 }
 
+/* The interval of a call or a computation that ends, where it was timed. */
+static void trace_end(struct sn_thread *thread, const struct sn_shadow *shadow)
+{
+	uint32_t node = shadow->node;
+	if (node == SN_NODE_NONE && shadow->prefix != SN_NODE_NONE)
+		node = sn_cct_child(&thread->cct, shadow->prefix, &shadow->frame);
+	if (node != SN_NODE_NONE)
+		sn_trace_interval(thread, node, shadow->start_ns, sn_now_ns());
+}
+
 void sn_xla_pop(uint32_t token)
 {
 	struct sn_thread *thread = token == SN_XLA_NOT_PUSHED ? NULL : sn_enter();
 	if (!thread)
 		return;
-	while (thread->shadow_depth > token)
-		sn_shadow_pop(thread);
+	while (thread->shadow_depth > token) {
+		const struct sn_shadow *shadow = sn_shadow_pop(thread);
+		if (shadow && sn_xla_is_ours(shadow) && shadow->start_ns)
+			trace_end(thread, shadow);
+	}
 	sn_leave(thread);
 }
 
