@@ -4,8 +4,8 @@
  * thread.h.
  *
  * A thread's record outlives it: its values are written with every later snapshot. A process that
- * makes threads for ever would grow for ever, so beyond SEPARATE_THREADS a new thread continues in
- * the record of one that has ended, and the record says that it stands for several.
+ * creates threads without end would grow without end, so beyond SEPARATE_THREADS a new thread
+ * continues the record of one that has ended, and the record says that it stands for several.
  */
 #include "thread.h"
 #include "lock.h"
@@ -225,7 +225,8 @@ static struct sn_thread *begin(size_t stack_bytes)
 	return thread;
 }
 
-/* Whoever confines the process waits for those that went on before; the others make no call. */
+/* The thread that confines the process waits for those that went on before; the others make no
+ * call. */
 static bool enter_edge(void)
 {
 	atomic_fetch_add(&edges, 1);

@@ -2,8 +2,8 @@
 /*
  * The collector's descriptors: their numbers, and whether they are still ours; see own_fd.h.
  *
- * A table of fixed size has a place for each number modulo its length, so that looking one up is a
- * load. A number whose place is taken is not used: the next one is asked for.
+ * A table of fixed size has a place for each number modulo its length, so a lookup is one load. A
+ * number whose place is taken is not used: the next one is requested.
  */
 #include "own_fd.h"
 
@@ -84,7 +84,7 @@ static bool note(int fd)
 	atomic_store_explicit(&place->id, event_id(fd), memory_order_relaxed);
 	atomic_store_explicit(&place->device, is_known ? status.st_dev : 0, memory_order_relaxed);
 	atomic_store_explicit(&place->inode, is_known ? status.st_ino : 0, memory_order_relaxed);
-	/* release: whoever sees the number sees who it is */
+	/* release: a thread that sees the number sees the identity */
 	atomic_store_explicit(&place->number, fd + 1, memory_order_release);
 	return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What threads were in where the critical path has none of their calls: between two of them, or in
- * a step as such. The samples of the thread in a part of the path share out that part's time; parts
- * without any stay nobody's.
+ * a step as such. The samples of the thread in a part of the path divide that part's time; parts
+ * without samples are charged to no node.
  */
 #include "base/vec.h"
 #include "critical_path.h"

@@ -63,8 +63,8 @@ static bool is_background(const struct sn_activity_flow *flow)
 	return sn_context_frame(flow->db, flow->call.context)->flags & SN_FRAME_ITERATION;
 }
 
-/* What the sample at hand stands for, not before `from_ns`; nobody else has the time up to `to_ns`.
- * Perhaps of no length. */
+/* The time that the present sample represents, not before `from_ns`; no other record has the time
+ * up to `to_ns`. Perhaps of no length. */
 static struct sn_activity_part part_of_sample(const struct sn_activity_flow *flow, uint64_t from_ns,
 					      uint64_t to_ns)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of the program's queues, kernels and devices, by handle. A handle is added and
- * removed only by the call that makes or ends the object. Where a table (word_table.h) is full an
- * object is not known: a queue's operations have no times then, a kernel's name is asked for at
- * every launch.
+ * Records of the program's queues, kernels and devices, by handle. A handle is added and removed
+ * only by the call that creates or releases the object. If a table (word_table.h) is full an object
+ * has no record: a queue's operations then have no times, a kernel's name is queried at each
+ * launch.
  */
 #include "opencl.h"
 
