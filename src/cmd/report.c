@@ -10,6 +10,7 @@
 #include "show/source/source_roots.h"
 #include "show/tree/place.h"
 #include "show/tree/view.h"
+#include "sonde/graph.h"
 
 #include <locale.h>
 #include <stdlib.h>
@@ -466,13 +467,19 @@ int sn_command_report_run(int argc, char **argv)
 		return SN_EXIT_USAGE;
 	int status = parse_where(&request);
 	struct sonde_db *db = NULL;
+	struct sonde_graph *graph = NULL;
 	if (status == 0)
 		status = sn_command_open(request.view.path, &db);
 	if (status == 0) {
 		sn_sources_add_usual(&request.sources);
 		request.view.sources = &request.sources;
 		request.view.db = db;
+		/* a damaged graph is a matter of 'sonde graph' */
+		struct sonde_db_error ignored;
+		sonde_graph_open(db, &graph, &ignored);
+		request.view.graph = graph;
 		status = run_request(&request);
+		sonde_graph_close(graph);
 		status = sn_command_close(db, status);
 	}
 	for (size_t i = 0; i < request.where.count; i++)
