@@ -13,5 +13,8 @@
  * a compiler of the program's has generated, headers of packages and console scripts are not.
  */
 bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame);
+/* The same, and a native function of which no source line is known: of a program without debugging
+ * information. Not its _start. */
+bool sn_frame_is_program(const struct sonde_db *db, const struct sonde_db_frame *frame);
 
 #endif

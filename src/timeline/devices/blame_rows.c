@@ -42,7 +42,7 @@ uint32_t sn_blame_caller(const struct sonde_db *db, uint32_t context, uint32_t f
 	for (; context && context != SONDE_NONE; context = sonde_db_context(db, context)->parent) {
 		uint32_t number = sonde_db_context(db, context)->frame;
 		const struct sonde_db_frame *frame = sonde_db_frame(db, number);
-		if (is_function(frame) && sn_frame_is_user(db, frame) &&
+		if (is_function(frame) && sn_frame_is_program(db, frame) &&
 		    !is_same(function_of(db, number), own))
 			return context;
 	}
@@ -82,7 +82,7 @@ static int number_chains(struct making *making)
 		const struct sonde_db_frame *frame = sonde_db_frame(db, context->frame);
 		struct chain chain = {function_of(db, context->frame), above}, last;
 		making->chain_of[i] = above;
-		if (!is_function(frame) || !sn_frame_is_user(db, frame))
+		if (!is_function(frame) || !sn_frame_is_program(db, frame))
 			continue;
 		if (above != SN_INTERN_NONE) {
 			memcpy(&last, sn_intern_at(&making->chains, above, NULL), sizeof(last));
