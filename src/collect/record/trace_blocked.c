@@ -15,8 +15,11 @@
 /* Less than that is not worth asking, and not worth telling. */
 #define LEAST_NS	 200000u
 #define LEAST_BLOCKED_NS 20000u
-/* Less is not worth a look at a file of the kernel's, which takes some microseconds. */
-#define LEAST_READY_NS	 100000u
+/* Less in all is not worth a look at a file of the kernel's, which takes 5 us. */
+#define LEAST_READY_NS	 1000000u
+/* A thread that does not wait is asked for its CPU time that often: of a virtual machine the time
+ * without CPU grows by what other machines had. */
+#define REFRESH_NS	 20000000u
 
 /* How often the calling thread has given up its processor to wait. */
 static uint64_t yields_now(struct sn_trace_blocked *blocked)
@@ -55,24 +58,26 @@ static uint64_t since(uint64_t now, uint64_t before)
 static uint64_t without_ready(struct sn_trace_blocked *blocked, uint64_t without_ns)
 {
 	uint64_t before_ns = blocked->ready_ns, told_ns = blocked->unasked_ns;
-	if (without_ns < LEAST_READY_NS) {
-		blocked->unasked_ns += without_ns;
+	blocked->unasked_ns += without_ns;
+	blocked->guessed_ns += without_ns;
+	if (blocked->guessed_ns < LEAST_READY_NS)
 		return without_ns;
-	}
 	blocked->ready_ns = ready_now();
-	blocked->unasked_ns = 0;
+	blocked->unasked_ns = blocked->guessed_ns = 0;
 	return since(without_ns, since(since(blocked->ready_ns, before_ns), told_ns));
 }
 
 static uint64_t ask(struct sn_trace_blocked *blocked, uint64_t now_ns)
 {
-	uint64_t cpu_ns = sn_thread_cpu_ns(), yields = yields_now(blocked);
-	uint64_t used_ns = since(cpu_ns, blocked->cpu_ns);
-	uint64_t without_ns = since(now_ns - blocked->asked_ns, used_ns);
+	uint64_t yields = yields_now(blocked);
 	bool is_first = !blocked->asked_ns, has_waited = yields != blocked->yields;
+	blocked->yields = yields;
+	if (!is_first && !has_waited && now_ns - blocked->asked_ns < REFRESH_NS)
+		return 0;
+	uint64_t cpu_ns = sn_thread_cpu_ns();
+	uint64_t without_ns = since(now_ns - blocked->asked_ns, since(cpu_ns, blocked->cpu_ns));
 	blocked->asked_ns = now_ns;
 	blocked->cpu_ns = cpu_ns;
-	blocked->yields = yields;
 	if (is_first)
 		blocked->ready_ns = ready_now();
 	else if (has_waited)

@@ -6,8 +6,9 @@
  * did.
  *
  * The kernel is asked at begins and ends of calls and at samples, but only where the one before is
- * LEAST_NS ago or more: two system calls for that long. What was blocked in shorter times counts
- * where the kernel is asked next, as far as there is room.
+ * LEAST_NS ago or more: one system call, a second one where the thread has waited, and once a
+ * millisecond of waiting a file of the kernel's. What was blocked in shorter times counts where the
+ * kernel is asked next, as far as there is room.
  *
  * All functions here: AS-safe: yes. MT: the thread itself.
  */
@@ -23,8 +24,9 @@ enum { SN_TRACE_BLOCKED_BEGINS = 8 };
 struct sn_trace_blocked {
 	uint64_t boundary_ns;		   /* the latest begin, end or sample */
 	uint64_t asked_ns, cpu_ns, yields; /* when the kernel was asked, and what it said */
-	uint64_t ready_ns;		   /* what it said last of the time without a processor, */
-	uint64_t unasked_ns; /* and how much that may have grown in times that are told */
+	uint64_t ready_ns;		   /* what it said last of the time without a processor */
+	uint64_t unasked_ns;		   /* without CPU since then, in times that are told; */
+	uint64_t guessed_ns; /* of these, what was taken to be blocked without asking */
 	/* calls that have begun after a time in which the thread was blocked, and not ended */
 	struct {
 		uint64_t start_ns, blocked_ns;
