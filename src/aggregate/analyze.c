@@ -2,8 +2,8 @@
 /*
  * The steps of analysis in order, by all ranks together; see analyze.h and pipeline.h.
  *
- * After each step the ranks agree on whether anybody has failed, so that none of them waits for one
- * that has given up.
+ * After each step the ranks agree on whether any of them has failed, so that none waits for one
+ * that has ended.
  */
 #include "analyze.h"
 
@@ -136,8 +136,8 @@ static int resolve_and_expand(struct sn_pipeline *pipeline)
 	return result ? sn_pipeline_fail(pipeline, result, "cannot look up symbols") : 0;
 }
 
-/* Profiles in the order of their files, whoever has read them: what sn_numbering_assign expects,
- * and what decides between two that are alike. */
+/* Profiles in the order of their files, independent of the thread that has read them: what
+ * sn_numbering_assign expects, and what decides between two that are alike. */
 static int sort_profiles(struct sn_unified *all)
 {
 	size_t count = all->builder->profile_count;

@@ -31,7 +31,7 @@ struct sn_analyze_options {
 	/* See struct sn_db_writer; by the first rank. */
 	int (*complete)(void *context, const char *path);
 	void *complete_context;
-	bool is_shared; /* the user's umask says who may read it; else nobody but the user */
+	bool is_shared; /* permissions by the user's umask; else only the user may read it */
 };
 
 #define SN_ANALYZE_NAMELESS_MAX 8
@@ -39,7 +39,7 @@ struct sn_analyze_options {
 /* A module whose symbols could not be read, though it was measured. */
 struct sn_analyze_nameless {
 	char module[256]; /* its path, cut */
-	const char *why;  /* for people; static */
+	const char *why;  /* static */
 };
 
 struct sn_analyze_result {
@@ -49,7 +49,7 @@ struct sn_analyze_result {
 	struct sn_error first_problem; /* why the first of them could not; "" without */
 	uint64_t addresses;	       /* distinct native ones */
 	uint32_t contexts;
-	uint32_t lone_hosts; /* whose clock no message joins to the others' */
+	uint32_t lone_hosts; /* whose clocks are not joined to the others' by messages */
 	char first_lone_host[64];
 	uint32_t nameless_count; /* modules without symbols; the first of them: */
 	struct sn_analyze_nameless nameless[SN_ANALYZE_NAMELESS_MAX];

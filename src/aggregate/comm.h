@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The processes of one analysis: one alone (comm_self.c), or the ranks of an MPI job (comm_mpi.c).
- * Which of the two a program has is decided when it is linked; nothing else knows of MPI.
+ * The linker selects one of the two; no other code knows MPI.
  *
  * They communicate by the functions of struct sn_peers (format/writer/peers.h), which the
  * database's writer uses as well. The functions here follow the same rules: all but rank, size and

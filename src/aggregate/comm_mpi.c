@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An analysis by the ranks of an MPI job; see comm.h. MPI counts in int, so that longer messages go
- * in parts. An error of MPI itself ends the job, which is what MPI does unless asked not to.
+ * An analysis by the ranks of an MPI job; see comm.h. MPI counts in int, so longer messages are
+ * sent in parts. An error of MPI itself ends the job, which is MPI's default.
  */
 #include "comm.h"
 
@@ -143,8 +143,8 @@ static struct sn_peer_part *comm_gather(const void *bytes, size_t length)
 	return parts;
 }
 
-/* In size steps: in step i every rank sends to the i-th after it and receives from the i-th before
- * it, so that nobody waits for more than one. */
+/* In `size` steps: in step i each rank sends to the i-th after it and receives from the i-th before
+ * it, so that no rank waits for more than one. */
 static void comm_exchange(const struct sn_peer_part *out, struct sn_peer_part *in)
 {
 	for (int step = 0; step < size; step++) {
@@ -158,7 +158,7 @@ static void comm_exchange(const struct sn_peer_part *out, struct sn_peer_part *i
 			       take = at < coming ? coming - at : 0;
 			give = give < PART_BYTES ? give : PART_BYTES;
 			take = take < PART_BYTES ? take : PART_BYTES;
-			/* nobody waits for a part that is not there */
+			/* no rank waits for a missing part */
 			MPI_Sendrecv((char *)out[to].bytes + (give ? at : 0), (int)give, MPI_BYTE,
 				     give ? to : MPI_PROC_NULL, TAG_EXCHANGE,
 				     (char *)in[from].bytes + (take ? at : 0), (int)take, MPI_BYTE,

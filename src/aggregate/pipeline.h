@@ -33,7 +33,7 @@ struct sn_spilled_profile {
 	uint64_t data_bytes;
 };
 
-/* What one thread has for itself. */
+/* The data of one thread. */
 struct sn_worker {
 	struct sn_pipeline *pipeline;
 	struct sn_unified unified;
@@ -67,7 +67,7 @@ struct sn_problem {
 
 struct sn_pipeline {
 	const struct sn_analyze_options *options;
-	struct sn_db_writer writer; /* its threads, memory and error are everybody's */
+	struct sn_db_writer writer; /* its threads, memory and error are shared */
 	const char *const *folders;
 	size_t folder_count;
 	struct sn_inputs inputs;

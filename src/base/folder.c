@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See folder.h. */
+/* Output folders, filled under a temporary name and then renamed; see folder.h. */
 #include "folder.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@ static bool is_one_of(const char *name, const char *const *own)
 	return *own || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Somebody's own file between ours must not vanish with them. */
+/* A user's file in the folder must not be removed with ours. */
 static int check_entries(int fd, const char *path, const char *const *own, struct sn_error *error)
 {
 	int code = 0;
@@ -83,7 +83,7 @@ static int make_beside(struct sn_folder *folder)
 		folder->fd = openat(folder->place.folder, folder->beside,
 				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		struct stat status;
-		/* one that somebody put in its place was made by him */
+		/* one that another user put in its place has that owner */
 		if (folder->fd >= 0 && !fstat(folder->fd, &status) && status.st_uid == geteuid())
 			return 0;
 		errno = EAGAIN;

@@ -88,7 +88,7 @@ static int open_nameless(int folder)
 	return openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 }
 
-/* Calls `make` with names that nobody can foresee until one is free; its result, or -1. */
+/* Calls `make` with unpredictable names until one is free; its result, or -1. */
 static int with_new_name(struct sn_output *output, int (*make)(struct sn_output *output))
 {
 	for (unsigned attempt = 0; attempt < 100; attempt++) {
@@ -167,7 +167,7 @@ const char *sn_output_name(struct sn_output *output)
 static void make_private(struct sn_output *output)
 {
 	if (output->temporary && fchmod(output->fd, 0600) < 0) {
-		/* a file system without permissions has nobody to keep out */
+		/* a file system without permissions */
 	}
 }
 
@@ -183,8 +183,8 @@ static bool is_named_pipe(const char *path, const struct stat *status)
 static int check_direct(const char *path, const struct stat *status, bool is_database)
 {
 	bool is_pipe = is_named_pipe(path, status);
-	/* somebody else's would get what is ours alone; one without a name is ours to write to,
-	 * whoever made it */
+	/* another user's file would receive private data; one without a name may be written to,
+	 * independent of its owner */
 	if (is_pipe && !sn_path_is_own(status))
 		return EPERM;
 	if (is_pipe && is_database)

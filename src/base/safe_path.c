@@ -205,7 +205,7 @@ bool sn_path_is_guarded(const char *folder)
 	struct stat nearest;
 	bool is_whole, is_root = false;
 	int fd = open_nearest(folder, &is_whole);
-	/* where all may make names, what is missing may be somebody else's by the time we make it
+	/* where all may create names, a missing one may be another user's by the time we create it
 	 */
 	bool is_guarded =
 	    fd >= 0 && !fstat(fd, &nearest) && (is_whole || !(nearest.st_mode & S_IWOTH));

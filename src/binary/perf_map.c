@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading perf-PID.map; see perf_map.h. The file is read once, from its beginning to its end, and
- * never held: what is kept grows with the addresses asked for, not with the file.
+ * not stored: memory grows with the requested addresses, not with the file.
  *
  * The addresses are the leaves of a segment tree in their order. A line covers a range of them, and
- * is noted in the O(log n) nodes that make up the range, over what was noted there before. The line
- * that holds for an address is the latest one on the way from its leaf to the root.
+ * is stored in the O(log n) nodes of the range, replacing earlier ones. The line of an address is
+ * the latest one on the path from its leaf to the root.
  */
 #include "perf_map.h"
 #include "base/search.h"
@@ -60,8 +60,9 @@ static bool parse_line(const char *text, struct line *line)
 	return true;
 }
 
-/* Whoever may write to /tmp could rename another's code: perf takes no map but one's own or root's
- * either. In a folder of somebody's, a measurement's, that one writes as he likes anyway. */
+/* Any user who may write to /tmp could rename another user's code, so, as in perf, only a map of
+ * the user or root is accepted. The owner of a measurement's folder can change all files in it
+ * anyway. */
 static bool is_foreign(const char *path, const struct stat *file)
 {
 	char folder[PATH_MAX];
@@ -148,8 +149,8 @@ static size_t read_block(const struct sn_perf_map *map, uint64_t offset, char *b
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* A line longer than a block; returns where the next one begins. One that has no end counts for
- * nothing: whoever writes it was interrupted in it. */
+/* A line longer than a block; returns where the next one begins. A line without an end is ignored:
+ * its writer was interrupted. */
 static uint64_t note_long_line(const struct sn_perf_map *map, struct search *search, char *block,
 			       uint64_t offset)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locations already resolved, kept in one file per module between runs, so that a second analysis
- * opens neither symbol tables nor debug information.
+ * Resolved locations, stored in one file per module, so that a second analysis opens neither symbol
+ * tables nor debug information.
  *
- * A file is named by the module's build id (without one, by its path) and says what its contents
- * were made of: each file that was read or looked for, with size and time. It is believed only
- * while all of that is unchanged, so that debug symbols installed later are found. Files are
- * checksummed, written beside and renamed; anything wrong with one makes it as if it were not
- * there. Writers may race: one of them wins, and what the other learned is learned again.
+ * A file is named by the module's build id (without one, by its path) and lists each file that was
+ * read or searched for, with size and time. It is used only while all of these are unchanged, so
+ * that debug symbols installed later are found. Files are checksummed and renamed into place; a
+ * damaged one is ignored. If two processes write at once, one wins, and the other's locations are
+ * resolved again.
  */
 #ifndef SN_BINARY_SYMBOL_CACHE_H
 #define SN_BINARY_SYMBOL_CACHE_H
@@ -15,9 +15,10 @@
 #include "string_pool.h"
 #include "symbolize.h"
 
-/* The whole folder is kept below this: the files longest unused are removed when one is written. */
+/* The limit of the whole folder: when a file is written, the least recently used ones are removed.
+ * */
 #define SN_SYMBOL_CACHE_BYTES_MAX     (512ull << 20)
-/* A module whose locations grow beyond this starts anew. */
+/* If a module's locations exceed this, its cache starts again from empty. */
 #define SN_SYMBOL_CACHE_LOCATIONS_MAX 2000000u
 
 struct sn_symbol_known {
@@ -25,7 +26,7 @@ struct sn_symbol_known {
 	struct sn_symbol_location location;
 };
 
-/* A file that the contents depend on, as it was then. */
+/* The state of a file on which the contents depend. */
 struct sn_symbol_dependency {
 	const char *path;
 	int64_t modified_ns;
@@ -34,7 +35,7 @@ struct sn_symbol_dependency {
 
 struct sn_symbol_cache_key {
 	const char *folder;
-	const char *options; /* what else decides the outcome: search paths */
+	const char *options; /* other inputs of the result: search paths */
 	const char *path;    /* the module's, with sysroot */
 	const uint8_t *build_id;
 	size_t build_id_bytes;
@@ -47,17 +48,18 @@ struct sn_symbol_cache {
 	size_t known_count;
 	struct sn_symbol_dependency *dependencies; /* malloc'ed */
 	size_t dependency_count;
-	void *image; /* what names and frames point into; malloc'ed */
+	void *image; /* holds names and frames; malloc'ed */
 	struct sn_symbol_frame *frames;
 };
 
-/* The file's state now. */
+/* Reads the file's present state. */
 void sn_symbol_dependency_read(struct sn_symbol_dependency *dependency);
 
-/* False where nothing usable is kept; `cache` is then all zero. */
+/* False if there is no usable file; `cache` is then all zero. */
 bool sn_symbol_cache_load(const struct sn_symbol_cache_key *key, struct sn_symbol_cache *cache);
 void sn_symbol_cache_release(struct sn_symbol_cache *cache);
-/* Writes `cache`, with what another process has written meanwhile. SN_ERR_IO, SN_ERR_MEMORY. */
+/* Writes `cache`, merged with locations that another process has written meanwhile. SN_ERR_IO,
+ * SN_ERR_MEMORY. */
 int sn_symbol_cache_save(const struct sn_symbol_cache_key *key, const struct sn_symbol_cache *cache,
 			 struct sn_error *error);
 

@@ -598,7 +598,7 @@ static int add_loops(struct module *module, const uint64_t *addresses, size_t co
 	return result;
 }
 
-/* The cache keeps loops, whoever asked: they are left out of what is given. */
+/* The cache always stores loops; they are removed from results if not requested. */
 static int without_loops(struct module *module, struct sn_symbol_location *location)
 {
 	uint32_t kept = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a subcommand of `sonde` is, and the few things all of them share: option parsing with
- * helpful mistakes, one-line failures, exit statuses, and what is known about the terminal.
+ * The interface of a subcommand of `sonde`, and functions that all of them share: option parsing
+ * with helpful messages, one-line failures, exit statuses, and properties of the terminal.
  *
  * To add the command `sonde NAME`:
  *   1. src/cmd/NAME.c defines sn_command_NAME_run and is listed in meson.build, as is
@@ -30,14 +30,14 @@ struct sonde_db;
 
 enum sn_exit {
 	SN_EXIT_DONE = 0,
-	SN_EXIT_FINDING = 1, /* the command asks a question, and this is a finding or "no" */
+	SN_EXIT_FINDING = 1, /* of a command that answers a question: a finding, or "no" */
 	SN_EXIT_FAILED = 128,
 	SN_EXIT_USAGE = 129,
 };
 
 struct sn_command {
 	const char *name;
-	const char *summary; /* what it does, in the words of `sonde -h`; one line, no full stop */
+	const char *summary; /* for `sonde -h`; one line, no full stop */
 	/* The text of -h below the line "sonde NAME - summary", laid out like a man page: headings
 	 * at the margin in capitals (printed bold on a terminal), the text indented by four spaces.
 	 */
@@ -46,7 +46,7 @@ struct sn_command {
 	int (*run)(int argc, char **argv);
 };
 
-/* sn_usage_NAME is usage/NAME.txt, made a C array by export/html/embed.py. */
+/* sn_usage_NAME is usage/NAME.txt, converted to a C array by export/html/embed.py. */
 #define SN_COMMAND(name, its_summary)                                                              \
 	extern const struct sn_command sn_command_##name;                                          \
 	extern const char sn_usage_##name[];                                                       \
@@ -60,55 +60,55 @@ extern const struct sn_command *const sn_commands[];
 /* The text of -h. */
 void sn_command_help(const struct sn_command *command, FILE *out);
 
-/* Prints "sonde: ..." on stderr, one line whatever is in the arguments, and returns SN_EXIT_FAILED.
+/* Prints "sonde: ..." on stderr, always one line, and returns SN_EXIT_FAILED.
  */
 int sn_command_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for things that do not end the command. */
+/* The same for failures that do not end the command. */
 #define sn_command_warn(...) ((void)sn_command_fail(__VA_ARGS__))
 /* The same with a pointer to -h at the end of the line; returns SN_EXIT_USAGE. */
 int sn_command_misuse(const struct sn_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Opens a database; prints the reason and returns SN_EXIT_FAILED where it cannot, else 0. */
+/* Opens a database. 0, or SN_EXIT_FAILED after printing the reason. */
 int sn_command_open(const char *path, struct sonde_db **db);
-/* Opens the one operand, which a mistake calls `what`, has it read, and closes it. Returns the exit
- * status, which is that of `read` unless one of the others fails. */
+/* Opens the one operand, which messages call `what`, passes it to `read`, and closes it. Returns
+ * the exit status, which is that of `read` unless another step fails. */
 int sn_command_read(const struct sn_options *options, const char *what,
 		    int (*read)(void *context, struct sonde_db *db, const char *path),
 		    void *context);
-/* Closes it; where values that were read turned out to be damaged, prints that and returns
- * SN_EXIT_FAILED, else `status`. */
+/* Closes it and returns `status`; if values that were read are damaged, prints that and returns
+ * SN_EXIT_FAILED. */
 int sn_command_close(struct sonde_db *db, int status);
 /* Writes a file, which appears under its name only when it is whole (base/output.h). 0 or a
- * negative enum sn_err, so what `write` returns. */
+ * negative enum sn_err, as returned by `write`. */
 int sn_command_write_file(const char *path,
 			  int (*write)(void *context, FILE *out, struct sn_error *error),
 			  void *context, struct sn_error *error);
 /*
- * Stores what the events of a database say in the database, which nobody else has open; messages
- * call it `name`. Only of a trace so short that nobody notices how long it takes, unless they are
- * `wanted` (docs/design/findings.md). Where events cannot be analysed a line says so, and the
- * database is as it was. Prints what is wrong and returns SN_EXIT_FAILED where it cannot be
- * written, else 0.
+ * Analyses the events of a database and stores the findings in it; no other process may have it
+ * open. Messages call it `name`. Unless they are `wanted`, findings are only stored for a trace so
+ * short that the analysis takes no noticeable time (docs/design/findings.md). If events cannot be
+ * analysed, prints a line and leaves the database unchanged. 0, or SN_EXIT_FAILED after printing
+ * why it cannot be written.
  */
 int sn_command_store_findings(const char *path, const char *name, bool wanted);
-/* From where commands read source files that a database names (show/source/source_roots.h):
- * --source DIR, for a struct sn_option, whose `roots` is a struct sn_source_roots; what needs no
- * option, which is the working tree and the folders of SONDE_SOURCE; and a line about files that
- * are not shown because they lie elsewhere, if there are any. */
+/* The folders from which commands read source files that a database names
+ * (show/source/source_roots.h): parsing --source DIR, for a struct sn_option, where `roots` is a
+ * struct sn_source_roots; adding the working tree and the folders of SONDE_SOURCE; and a line about
+ * files that are not shown because they lie elsewhere, if there are any. */
 int sn_sources_parse(void *roots, const struct sn_options *options, const char *folder);
 void sn_sources_add_usual(struct sn_source_roots *roots);
 void sn_sources_tell_outside(const struct sn_source_roots *roots);
-/* The trace that a command is asked about: a database, or files of other tools, or a folder of
- * them, which are imported on the way into a database that nobody sees. Prints the reason and
- * returns SN_EXIT_FAILED where it cannot, else 0; then close the database with sn_command_close. */
+/* Opens the trace of a command: a database, or files of other tools, or a folder of them, which are
+ * imported into a temporary database. 0, then close the database with sn_command_close; or
+ * SN_EXIT_FAILED after printing the reason. */
 int sn_command_open_trace(const char *const *paths, size_t count, struct sonde_db **db);
-/* Warns of what an importer left out. */
+/* Warns about data that an importer left out. */
 void sn_command_import_notes(const struct sn_import_notes *notes);
-/* Warns of folders that were passed over. */
+/* Warns about folders that were skipped. */
 void sn_command_import_skipped(const struct sn_import_files *inputs);
-/* Once a database has gone to `output`: where that is the pipe that is stdout, what is printed from
- * here on goes to stderr, for it must not get between the bytes. */
+/* After a database was written to `output`: if that is the pipe that is stdout, redirects further
+ * output to stderr, because it must not mix with the database. */
 void sn_command_speak_beside(const char *output);
 
 /*
@@ -125,8 +125,8 @@ void sn_command_speak_beside(const char *output);
  *	if (!sn_options_read(&options, table))
  *		return options.status;
  *
- * -h is answered and mistakes are explained here. Options and operands may be mixed unless
- * `is_ordered`; operands begin at optind afterwards.
+ * Handles -h and explains mistakes. Options and operands may be mixed unless `is_ordered`; operands
+ * begin at optind afterwards.
  */
 struct sn_options {
 	const struct sn_command *command;
@@ -136,7 +136,7 @@ struct sn_options {
 	int status;	 /* of the process, after sn_options_read has returned false */
 };
 
-/* What an option is given each time that it comes. */
+/* The values of an option that may be repeated. */
 struct sn_texts {
 	const char *items[64];
 	size_t count;
@@ -153,21 +153,21 @@ struct sn_option {
 	void *whole;		/* the same in an unsigned integer; see below */
 	uint64_t *memory;	/* bytes of "800M" and the like, at least `least` */
 	struct sn_texts *texts; /* may be given `most` times */
-	/* `choices` with commas between them, `implied` where none is given; `wrong` says what
-	 * others are */
+	/* `choices` with commas between them, `implied` if none is given; `wrong` describes invalid
+	 * ones */
 	const char **list;
 	const char *implied, *wrong;
 	/* Beside these or alone: 0, or the exit status after having explained the mistake. */
 	int (*parse)(void *context, const struct sn_options *options, const char *text);
 	void *context;
-	bool is_optional; /* the text is NULL where none is given, as in --os[=LIST] */
+	bool is_optional; /* the text is NULL if none is given, as in --os[=LIST] */
 	bool is_path;	  /* of a file or folder, for shells that complete it */
-	/* Words that shells offer where `parse` takes more than a list of choices; end with NULL. */
+	/* Words that shells offer if `parse` takes more than a list of choices; end with NULL. */
 	const char *const *hints;
 	const char *const *choices;
 	double least, most;
 	size_t whole_bytes;
-	double unit; /* what is written is in: 1 << 20 of a size in MiB; 0: 1 */
+	double unit; /* of the written number: 1 << 20 for a size in MiB; 0: 1 */
 };
 #define SN_OPTION_WHOLE(variable, from, to)                                                        \
 	.whole = &(variable), .whole_bytes = sizeof(variable), .least = (from), .most = (to)
@@ -186,14 +186,14 @@ int sn_complete(int count, char **words);
 bool sn_is_completing(void);
 void sn_complete_options(const struct sn_options *options, const struct sn_option *table);
 
-/* Explains what the text that an option was given is; returns SN_EXIT_USAGE. */
+/* Explains why the text of an option is invalid; returns SN_EXIT_USAGE. */
 #define sn_options_refuse(options, option, text, is_what, ...)                                     \
 	sn_command_misuse((options)->command, "option '%s': '%s' is " is_what, option, text,       \
 			  ##__VA_ARGS__)
 /* A number from min to max; 0, or SN_EXIT_USAGE after having explained the mistake. */
 int sn_options_number(const struct sn_options *options, const char *option, const char *text,
 		      double min, double max, double *value);
-/* The bytes of "800M", "2G" or a plain number, or -1 where the text is no amount. */
+/* The bytes of "800M", "2G" or a plain number, or -1 if the text is no size. */
 double sn_options_bytes(const char *text);
 /* The one operand (optind must be past the options), or NULL after having explained the mistake. */
 const char *sn_options_operand(const struct sn_options *options, const char *what);
@@ -202,21 +202,22 @@ const char *sn_options_operand(const struct sn_options *options, const char *wha
  * NULL; returns SN_EXIT_USAGE. */
 int sn_options_unknown(const struct sn_command *command, const char *what, const char *word,
 		       const char *const *names);
-/* The candidate most like `word` (ends with NULL) if one is like it, else NULL. */
+/* The candidate (the list ends with NULL) most similar to `word`, or NULL if none is similar. */
 const char *sn_options_nearest(const char *word, const char *const *candidates);
 
-/* From now on a mapped file that somebody truncates, which the kernel answers by SIGBUS, ends the
- * command as any other bad input: "sonde: ..." on stderr, unfinished outputs removed,
- * SN_EXIT_FAILED. A signal that no mapped file caused ends it as before. */
+/* From now on SIGBUS, caused by a mapped file that another process truncates, ends the command as
+ * any other bad input does: "sonde: ..." on stderr, unfinished outputs removed, SN_EXIT_FAILED. A
+ * SIGBUS without a mapped file ends it as before. */
 void sn_bus_error_init(void);
-/* For a child that becomes another program: signals mean again what they meant when sonde began. */
+/* For a child that executes another program: restores the dispositions of signals at sonde's start.
+ * */
 void sn_command_signals_restore(void);
 
 /* Columns: COLUMNS, else the terminal's, else 100. */
 int sn_terminal_width(void);
-/* Whether bold and colours belong on `stream`: a terminal, not "dumb", NO_COLOR not set. */
+/* Whether to use bold and colours on `stream`: a terminal, not "dumb", NO_COLOR not set. */
 bool sn_terminal_has_color(FILE *stream);
-/* What begins and ends such text there; "" where it does not belong. */
+/* The sequences that begin and end such text; "" without colours. */
 struct sn_style {
 	const char *bold, *dim, *plain;
 };

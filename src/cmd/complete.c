@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a shell offers for an unfinished command line: `sonde --complete WORD...`, which the scripts
- * in share/completions ask. Commands come from commands.def, options from the tables that parse
- * them, what is said of each from the text of -h: nothing is listed a second time.
+ * Completions of an unfinished command line: `sonde --complete WORD...`, called by the scripts in
+ * share/completions. Commands come from commands.def, options from the tables that parse them,
+ * descriptions from the text of -h: no list exists twice.
  *
  * Each candidate is a line, WORD and what it means with a tab between them. A last line that begins
- * with a colon says what the shell should add from what it knows itself: `:files`, `:programs`, or
- * `:command N`, where word N, counted from 0, begins a command line of its own.
+ * with a colon says what the shell should add itself: `:files`, `:programs`, or `:command N`, where
+ * word N, counted from 0, begins a command line of its own.
  */
 #include "command.h"
 

@@ -94,7 +94,7 @@ static struct sn_shown property(const struct sonde_db *db, const char *key)
 	return sn_shown(value ? value : "");
 }
 
-/* Of a trace; 0 where it is damaged, which whoever reads the events will say. */
+/* Of a trace; 0 if it is damaged, which is reported when the events are read. */
 static double event_count(const struct sonde_db *db)
 {
 	struct sonde_trace *trace;
@@ -369,7 +369,8 @@ static int metric_columns(const struct sonde_db *db)
 	return columns > MOST ? MOST : (int)columns;
 }
 
-/* Another tool's list of all that it could measure is no news: a line for what nobody has. */
+/* Another tool's list of all that it could measure is not shown: one line for what no profile has.
+ * */
 static void print_valueless(const struct sonde_db *db)
 {
 	enum { COLUMNS = 96 };

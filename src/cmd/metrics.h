@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metrics and formulas that a user asks for with --metric: names and definitions.
+ * The metrics and formulas that a user requests with --metric: names and definitions.
  */
 #ifndef SN_CMD_METRICS_H
 #define SN_CMD_METRICS_H
@@ -12,37 +12,38 @@
 
 enum { SN_CHOICE_LISTS_MAX = 64 }; /* times that --metric may be given */
 
-/* Filled in order: take each list, maybe the metric to sort by, finish. Release in any case. */
+/* Call in order: init, add for each list and for the metric to sort by, finish. Release in any
+ * case. */
 struct sn_metric_choice {
 	const struct sonde_db *db;
 	struct sn_formulas known;
-	/* Those shown, then those that the formulas need besides. */
+	/* Those shown, then further ones that the formulas need. */
 	uint32_t metrics[SN_COLUMNS_MAX];
 	uint32_t metric_count, hidden_count;
 	const struct sn_formula *formulas[SN_FORMULAS_SHOWN_MAX];
 	uint32_t formula_count;
 };
 
-/* All of these print what is wrong and return SN_EXIT_FAILED, or 0. */
+/* All of these return 0, or SN_EXIT_FAILED after printing the error. */
 int sn_choice_init(struct sn_metric_choice *choice, const struct sonde_db *db);
 void sn_choice_release(struct sn_metric_choice *choice);
 /* "NAME,NAME", each a metric, a formula's name or NAME=FORMULA. */
 int sn_choice_add(struct sn_metric_choice *choice, const char *list);
-/* All metrics of the database, the most telling first. */
+/* Adds all metrics of the database, the most important first. */
 void sn_choice_add_all(struct sn_metric_choice *choice);
-/* Makes sure that a metric comes first, which decides shares and order, and that formulas have what
- * they need. */
+/* Ensures that a metric comes first, which decides shares and order, and adds the metrics that
+ * formulas need. */
 int sn_choice_finish(struct sn_metric_choice *choice);
 
-/* Stores NAME=FORMULA definitions, in their order, in a database that nobody else has open, which
- * messages call `name`. Prints what is wrong and returns SN_EXIT_FAILED, else 0. */
+/* Stores NAME=FORMULA definitions, in their order, in a database that no other process has open,
+ * and that messages call `name`. 0, or SN_EXIT_FAILED after printing the error. */
 int sn_command_store_formulas(const char *path, const char *name, const char *const *definitions,
 			      size_t count);
 
-/* Says what is wrong in a formula, the text near it below, and a mark under the place. Returns
+/* Prints an error in a formula, below it the text around the place, with a mark. Returns
  * SN_EXIT_FAILED. */
 int sn_command_fail_formula(const char *name, const char *text, size_t position, const char *why);
-/* The same of a text that is not NAME=FORMULA: it has no name, or none that can be one. */
+/* The same for a text that is not NAME=FORMULA: its name is missing or invalid. */
 int sn_command_fail_definition(const char *text);
 
 #endif

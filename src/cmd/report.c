@@ -178,7 +178,7 @@ static int fail_ambiguous(const struct request *request)
 	return SN_EXIT_FAILED;
 }
 
-/* Whether anybody has a value of the metric at the places. */
+/* Whether any profile has a value of the metric at the places. */
 static bool is_measured(const struct request *request, uint32_t metric)
 {
 	const struct sn_places *places = &request->places;

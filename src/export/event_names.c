@@ -312,7 +312,7 @@ static void join_path(const struct sn_trace_export *export, uint32_t context, ch
 		 sonde_db_string(export->db, sn_trace_export_frame(export, context)->name));
 }
 
-/* The iteration's own number, which whoever imported it has made an attribute. */
+/* The iteration's own number, which the importer has stored as an attribute. */
 static bool own_number(const struct sn_trace_export *export, const struct sn_walk_event *event,
 		       uint64_t *number)
 {

@@ -7,8 +7,8 @@
  *   3. tests/cli/export/test_export.py gets its golden case, docs/man/sonde-export.1 its paragraph.
  * A test fails until all of these are there.
  *
- * An exporter writes to a stream and knows nothing of files: naming, writing beside and renaming
- * are the command's. It must cope with 100,000 contexts in about a second.
+ * An exporter writes to a stream; the command names, creates and renames files. It must cope with
+ * 100,000 contexts in about a second.
  */
 #ifndef SN_EXPORT_EXPORTER_H
 #define SN_EXPORT_EXPORTER_H
@@ -22,7 +22,7 @@
 
 struct sn_source_roots;
 
-/* What a format cannot hold, for the user; `count` is 0 where there is nothing. */
+/* What a format cannot hold, for the user; `count` is 0 if there is nothing. */
 struct sn_export_loss {
 	uint32_t count;	 /* formulas of the database */
 	char first[120]; /* the first one's name */
@@ -32,21 +32,21 @@ struct sn_export_loss {
 struct sn_export_request {
 	const struct sonde_db *db;
 	const char *path; /* of the database, as the user gave it */
-	/* What to export, the most telling first; at least one. Formats that hold one metric take
-	 * the first. */
+	/* What to export, the most important first; at least one. Formats with one metric use the
+	 * first. */
 	const uint32_t *metrics;
 	uint32_t metric_count;
 	/* For exporters that take them (has_formulas); metrics that they need besides follow in
 	 * `metrics`. */
 	const struct sn_formula *const *formulas;
 	uint32_t formula_count, hidden_count;
-	/* Where lines of source may come from, for exporters that hold such; NULL: none. */
+	/* Where lines of source may be read, for exporters that include them; NULL: nowhere. */
 	struct sn_source_roots *sources;
 	bool collapse_recursion; /* for exporters that have it (collapses) */
 	/* What formats of whole stacks had to cut; see stack.h. */
 	struct sn_stack_cut *cut;
 	struct sn_export_loss *loss; /* never NULL */
-	/* All that have a name in the database, for exporters whose readers choose. */
+	/* All named formulas of the database, for exporters whose readers choose. */
 	const struct sn_formulas *known;
 };
 

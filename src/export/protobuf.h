@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * As much of protobuf's encoding as the exporters need: varint, fixed and length-delimited fields
- * into a buffer, which remembers that memory ran out.
+ * into a buffer, whose failure is sticky.
  */
 #ifndef SN_EXPORT_PROTOBUF_H
 #define SN_EXPORT_PROTOBUF_H
@@ -35,7 +35,7 @@ static inline void sn_protobuf_text(struct sn_buffer *to, unsigned field, const 
 	sn_buffer_put(to, text, length);
 }
 
-/* Moves the message there, so that the next one can be put together in it. */
+/* Appends the message and empties it for the next one. */
 static inline void sn_protobuf_message(struct sn_buffer *to, unsigned field,
 				       struct sn_buffer *message)
 {

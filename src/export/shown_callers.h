@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which events' call paths a reader of a trace cannot tell by what they lie in. Formats of slices
- * show an interval's caller as the slice around it. Recordings know more: an operator has callers
- * in Python and C of which there are no events, states and system calls are of no call at all.
- * Those are exported with their whole path.
+ * Finds the events whose call paths a reader cannot derive from the enclosing slices. In formats of
+ * slices an interval's caller is the slice around it. In recordings an operator may have callers in
+ * Python and C without events, and states and system calls belong to no call. Those are exported
+ * with their whole path.
  *
- * This repeats how src/import/core/track_thread.c finds the callers of a thread's events, with
- * its tolerance, so that what is left out is what that will find. Single-threaded.
+ * Uses the rule and tolerance by which src/import/core/track_thread.c finds the callers of a
+ * thread's events, so that exactly the paths that it finds are left out. Single-threaded.
  */
 #ifndef SN_EXPORT_SHOWN_CALLERS_H
 #define SN_EXPORT_SHOWN_CALLERS_H

@@ -9,8 +9,8 @@
  * SN_STACK_LIMIT_LEAST frames: no path that a collector unwinds in one go loses anything in a
  * profile of usual size.
  *
- * Names: what the formats that know only a name for a frame call it: "train_step (train.py:42)" for
- * Python, the whole function name for native code.
+ * Names of frames in formats that have only a name for each: "train_step (train.py:42)" for Python,
+ * the whole function name for native code.
  */
 #ifndef SN_EXPORT_STACK_H
 #define SN_EXPORT_STACK_H

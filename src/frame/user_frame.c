@@ -13,7 +13,7 @@ static bool is_package_path(const char *path)
 	return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
 }
 
-/* Whether a script was run: what else is given to exec is then somebody's on its behalf. */
+/* Whether a script was run: other code that is passed to exec is then not the user's. */
 static bool has_script(const struct sonde_db *db)
 {
 	const char *at = sonde_db_property(db, "command");
@@ -56,6 +56,11 @@ static bool is_generated(const char *file)
 {
 	return is_of_inductor(file) || strstr(file, "/.triton/") ||
 	       strstr(file, "/torch_compile_debug/");
+}
+
+bool sn_frame_is_generated(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	return frame->kind == SN_FRAME_PYTHON && is_generated(sonde_db_string(db, frame->file));
 }
 
 /* Whether a Python of this database keeps its library in `folder` of `bytes`: "/opt/venv". */

@@ -12,7 +12,7 @@
 
 /* The text as a whole cell, in quotes where it needs them; NULL is an empty one. */
 void sn_csv_text(FILE *out, const char *text);
-/* In quotes always. */
+/* Always in quotes. */
 void sn_csv_quoted(FILE *out, const char *text);
 /* A comma, and the head of a column: "NAME:STATISTIC". */
 void sn_csv_head(FILE *out, const char *name, const char *statistic);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes JSON to a stream with its commas and escapes; nesting is the caller's. Bytes that are not
+ * Writes JSON to a stream with commas and escapes; the caller nests correctly. Bytes that are not
  * UTF-8 become U+FFFD, or "?" where texts are shown (is_shown), so the output is always valid.
  */
 #ifndef SN_SHOW_JSON_H
@@ -13,7 +13,7 @@
 struct sn_json {
 	FILE *out;
 	bool needs_comma;
-	bool is_shown; /* texts are shown as they are: as sn_utf8_show has them */
+	bool is_shown; /* texts in the form of sn_utf8_show */
 };
 
 void sn_json_begin(struct sn_json *json, char bracket); /* '{' or '[' */
@@ -54,7 +54,7 @@ void sn_json_put_numbers(struct sn_json *json, const struct sn_json_keyed_number
 			    sizeof((const struct sn_json_keyed_number[]){__VA_ARGS__}) /           \
 				sizeof(struct sn_json_keyed_number))
 
-/* The text with quotes and escapes, for writers that have their own idea of commas. */
+/* The text with quotes and escapes, for writers that put commas themselves. */
 void sn_json_quote(FILE *out, const char *text);
 
 #endif

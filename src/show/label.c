@@ -15,6 +15,11 @@ const char *sn_label_base(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+const char *sn_label_program(const char *program)
+{
+	return *program == '/' || *program == '.' ? sn_label_base(program) : program;
+}
+
 const char *sn_label_module(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
 	return frame->module == SONDE_NONE
@@ -164,7 +169,7 @@ void sn_label_shorten(const char *name, char *text, size_t size)
 /* What a kernel computes is often in its template arguments alone, so they stay. */
 static bool is_kernel(enum sn_frame_kind kind)
 {
-	return kind == SN_FRAME_KERNEL || kind == SN_FRAME_GPU_FUNCTION || kind == SN_FRAME_GPU_OP;
+	return kind == SN_FRAME_KERNEL || kind == SN_FRAME_GPU_FUNCTION;
 }
 
 static void remove_all(char *text, const char *what)

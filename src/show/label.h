@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What frames are called in front of people. Data formats use the database's own strings instead.
+ * Displayed names of frames. Data formats use the database's own strings instead.
  */
 #ifndef SN_SHOW_LABEL_H
 #define SN_SHOW_LABEL_H
@@ -22,12 +22,13 @@ void sn_label_name(const struct sonde_db *db, enum sn_grouping grouping, uint32_
 /* As above, but whole: all of a C++ function's parameters. */
 void sn_label_full(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
 		   char text[SN_LABEL_CHARS]);
-/* Where it is: "libtorch_cpu.so", "conv.cpp:120 libfoo.so", "kernel"; "" where the name has it
- * all. */
+/* Its place: "libtorch_cpu.so", "conv.cpp:120 libfoo.so", "kernel"; "" if the name contains it. */
 void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
 		    char text[SN_LABEL_CHARS]);
 /* The part of a path after the last slash. */
 const char *sn_label_base(const char *path);
+/* The same of a program's path; "kworker/0:1" is none, but a name. */
+const char *sn_label_program(const char *program);
 
 /* The path of the load module that a frame is in; NULL without one. */
 const char *sn_label_module(const struct sonde_db *db, const struct sonde_db_frame *frame);

@@ -20,7 +20,7 @@ struct sn_outline_row {
 
 struct sn_outline_frame {
 	uint32_t frame;
-	uint32_t alike; /* as many frames like this; 0 or 1: it alone */
+	uint32_t alike; /* number of frames folded into it; 0 or 1: it alone */
 };
 
 struct sn_outline {

@@ -50,13 +50,13 @@ void sn_page_sentence(struct sn_page *page, const char *format, ...)
 
 struct sn_sheet *sn_page_sheet(struct sn_page *page, const char *key, const char *format, ...)
 {
-	static struct sn_sheet nobodys;
+	static struct sn_sheet unowned;
 	struct sn_sheet *sheet = calloc(1, sizeof(*sheet));
 	va_list arguments;
 	if (!sheet || sn_vec_push(&page->sheets, &page->capacity, &page->count, sheet) < 0) {
 		free(sheet);
 		page->has_failed = true;
-		return &nobodys;
+		return &unowned;
 	}
 	va_start(arguments, format);
 	sheet->title = keep(page, format, arguments);

@@ -45,7 +45,7 @@ struct sn_cell {
 };
 
 struct sn_sheet {
-	struct sn_page *page; /* NULL: it is nobody's and takes nothing */
+	struct sn_page *page; /* NULL: belongs to no page and stores nothing */
 	char key[40];
 	const char *title;
 	enum sn_sheet_shape shape;
@@ -56,7 +56,7 @@ struct sn_sheet {
 	const char **notes; /* whole sentences below the table */
 	size_t note_count, note_capacity;
 	bool is_whole;	 /* up to SN_SHEET_WHOLE rows are shown, whatever the limit */
-	size_t left_out; /* cells: beyond SN_SHEET_ROWS, and of rows that were never made */
+	size_t left_out; /* cells: beyond SN_SHEET_ROWS, and of rows that were not added */
 };
 
 struct sn_page {
@@ -72,7 +72,7 @@ struct sn_page {
 void sn_page_release(struct sn_page *page);
 void sn_page_sentence(struct sn_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Never NULL: without memory a sheet that takes nothing. Owned by the page. */
+/* Never NULL: without memory a sheet that stores nothing. Owned by the page. */
 struct sn_sheet *sn_page_sheet(struct sn_page *page, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -95,7 +95,7 @@ void sn_sheet_number_cells(struct sn_sheet *sheet, const double *values, size_t 
 void sn_sheet_note(struct sn_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 size_t sn_sheet_rows(const struct sn_sheet *sheet);
-/* Says of rows that they are left out. */
+/* Counts rows as left out. */
 void sn_sheet_leave_out(struct sn_sheet *sheet, size_t rows);
 /* Rows that the sheet did not take. */
 size_t sn_sheet_left_out(const struct sn_sheet *sheet);

@@ -5,7 +5,7 @@
  * columns of the terminal.
  *
  * Rows are written cell by cell: each column has a gap before it, numbers stand right and texts
- * left. What follows the last column in a row, such as a name of any length, is the caller's: see
+ * left. The caller writes the text after the last column, such as a name of any length: see
  * sn_text_table_rest.
  */
 #ifndef SN_SHOW_TABLE_H
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* As many columns as a report may have, and then some. */
+/* More columns than a report may have. */
 enum { SN_TABLE_COLUMNS = 600 };
 
 /* All zeroes but for `out` and `gap`: without columns. */
@@ -27,7 +27,7 @@ struct sn_text_table {
 	int widths[SN_TABLE_COLUMNS]; /* negative ones of texts */
 	size_t count;
 	size_t at; /* the next cell's column */
-	int owed;  /* blanks behind the last cell, which end no row */
+	int owed;  /* blanks after the last cell, not written at the end of a row */
 	int used;  /* columns of the terminal that the row has taken */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a record of perf to an event: which fields of which tracepoint say what is
- * tracepoints.def's, where they lie the kernel tells (tracepoint.h).
+ * Decodes a record of perf to an event: tracepoints.def gives the meaning of the tracepoints'
+ * fields, the kernel their offsets (tracepoint.h).
  */
 #ifndef SN_SYSTEM_DECODE_H
 #define SN_SYSTEM_DECODE_H
@@ -10,7 +10,7 @@
 #include "perf_record.h"
 #include "tracepoint.h"
 
-/* How to read one tracepoint; a field that this kernel has not has `bytes` 0 and reads as 0. */
+/* How to read one tracepoint; a field that this kernel lacks has `bytes` 0 and reads as 0. */
 struct sn_os_layout {
 	struct sn_tracepoint_field flags, thread; /* common_flags, common_pid */
 	struct sn_tracepoint_field other, number, value, text;
@@ -30,7 +30,7 @@ void sn_os_layout_init(struct sn_os_layout *layout, enum sn_os_event_kind kind,
 /* A sample of that tracepoint. False: it is damaged. */
 bool sn_os_decode_sample(const struct sn_os_layout *layout, enum sn_os_event_kind kind,
 			 const struct sn_perf_record *record, struct sn_os_event *event);
-/* A sample of a page fault, or a record that is no sample. False: it is none that matters. */
+/* Decodes a sample of a page fault, or a record that is no sample. False: it is not needed. */
 bool sn_os_decode_record(enum sn_os_event_kind fault, const struct sn_perf_record *record,
 			 struct sn_os_event *event);
 

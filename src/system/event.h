@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel told, in our words: a record of perf with its tracepoint's fields read.
+ * An event of the kernel: a record of perf with its tracepoint's fields decoded.
  */
 #ifndef SN_SYSTEM_EVENT_H
 #define SN_SYSTEM_EVENT_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What can be asked for (`--os=...`), and what each needs. */
+/* The sources that can be requested (`--os=...`), and what each needs. */
 enum sn_os_source {
 	SN_OS_SOURCE_SCHEDULER,
 	SN_OS_SOURCE_SYSCALLS,
@@ -29,10 +29,10 @@ enum sn_os_event_kind {
 #undef SN_TRACEPOINT
 	SN_OS_TRACEPOINTS,
 	/* perf's own, for which no tracefs is needed */
-	SN_OS_SWITCH_OUT = SN_OS_TRACEPOINTS, /* number: 1 it could have gone on */
+	SN_OS_SWITCH_OUT = SN_OS_TRACEPOINTS, /* number: 1 it was preempted */
 	SN_OS_SWITCH_IN,
 	SN_OS_FAULT_MINOR,  /* number: the address */
-	SN_OS_FAULT_MAJOR,  /* the same; something had to be read */
+	SN_OS_FAULT_MAJOR,  /* the same; with a read from disk */
 	SN_OS_NAMED,	    /* other: the thread, number: its process; text */
 	SN_OS_THREAD_BEGIN, /* the same, by `tid` */
 	SN_OS_THREAD_END,
@@ -45,8 +45,8 @@ struct sn_os_event {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t kind;	  /* enum sn_os_event_kind */
 	uint32_t cpu;
-	/* Who ran then, as our pid namespace numbers it; kernel_tid as the kernel does, as `other`
-	 * of the scheduler's tracepoints: -1 not told. */
+	/* The running thread, in our pid namespace; kernel_tid is the kernel's number, as is
+	 * `other` of the scheduler's tracepoints: -1 unknown. */
 	int32_t pid, tid, kernel_tid;
 	bool in_interrupt;
 	int32_t other;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking the kernel: perf events for what was chosen, on every processor, into one ring for each.
+ * Opens perf events for the requested sources, on every processor, with one ring for each.
  *
- * A program is followed from the moment it is executed, with all threads and processes that come of
- * it; or the whole machine is. What is refused or not there is said for each source, and the rest
- * goes on: a program's own context switches and page faults need no privilege.
+ * Records a program from the moment of exec, with all its future threads and processes; or the
+ * whole machine. Refused or missing sources are reported, and the others are recorded: a program's
+ * own context switches and page faults need no privilege.
  */
 #ifndef SN_SYSTEM_PERF_H
 #define SN_SYSTEM_PERF_H
@@ -18,10 +18,10 @@
 
 #define SN_OS_SOURCES_ALL ((1u << SN_OS_SOURCES) - 1)
 
-/* "scheduler", "syscalls", ...; what it is for people. */
+/* "scheduler", "syscalls", ...; and a description. */
 const char *sn_os_source_name(enum sn_os_source source);
 const char *sn_os_source_text(enum sn_os_source source);
-/* A list of names, separated by commas. 0 where one is unknown: *wrong is where it begins. */
+/* Parses a list of names, separated by commas. 0 if one is unknown: *wrong is its begin. */
 uint32_t sn_os_sources_parse(const char *list, const char **wrong);
 
 struct sn_os_options {
@@ -30,7 +30,7 @@ struct sn_os_options {
 	size_t ring_bytes; /* of each processor; 0: as much as is sensible and allowed */
 };
 
-/* What of the sources asked for cannot be had, why, and how it could ("" unknown). */
+/* The requested sources that are not available, why, and how to enable them ("" unknown). */
 struct sn_os_gap {
 	bool is_missing;
 	char why[200], fix[200];
@@ -44,16 +44,16 @@ struct sn_os_coverage {
 struct sn_os_perf;
 
 /*
- * `pid`: the process that is about to execute the program; of the whole machine ignored. 0 or a
- * negative enum sn_err where nothing at all can be recorded. *perf is set only on success.
+ * `pid`: the process that is about to execute the program; ignored for the whole machine. 0, or a
+ * negative enum sn_err if nothing can be recorded. *perf is set only on success.
  */
 int sn_os_perf_open(const struct sn_os_options *options, pid_t pid, struct sn_os_perf **perf,
 		    struct sn_os_coverage *coverage, struct sn_error *error);
 void sn_os_perf_close(struct sn_os_perf *perf);
-/* Nothing is written into the rings from now on. */
+/* Stops writing into the rings. */
 void sn_os_perf_disable(struct sn_os_perf *perf);
 
-/* Waits until rings fill or the time is over. `wake_fd` ends it as well. */
+/* Waits until rings fill or the time is over; `wake_fd` ends the wait as well. */
 void sn_os_perf_wait(struct sn_os_perf *perf, int wake_fd, int timeout_ms);
 /* Calls `handle` with each event up to that time, in order. */
 void sn_os_perf_read(struct sn_os_perf *perf, uint64_t until_ns,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record as the kernel puts it into a ring of perf_event_open(2), taken apart.
+ * Parses a record from a ring of perf_event_open(2).
  */
 #ifndef SN_SYSTEM_PERF_RECORD_H
 #define SN_SYSTEM_PERF_RECORD_H
@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What every event of ours has in its records... */
+/* The fields of all of Sonde's events... */
 #define SN_PERF_COMMON                                                                             \
 	((uint64_t)PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
-/* ... and with something more. */
+/* ... and with further ones. */
 #define SN_PERF_TRACEPOINT (SN_PERF_COMMON | PERF_SAMPLE_RAW)
 #define SN_PERF_FAULT	   (SN_PERF_COMMON | PERF_SAMPLE_ADDR)
 
@@ -37,11 +37,11 @@ struct sn_perf_record {
 
 /* The id of a sample's event, which decides its layout; 0 for every other record. */
 uint64_t sn_perf_record_sample_id(const unsigned char *bytes, size_t length);
-/* Takes apart what begins at `bytes`: a header and all that it says follows. `is_fault`: a sample
- * is of SN_PERF_FAULT. False: it is shorter than its kind must be. */
+/* Parses the record at `bytes`: a header and its body. `is_fault`: a sample is of SN_PERF_FAULT.
+ * False: it is too short for its kind. */
 bool sn_perf_record_parse(const unsigned char *bytes, size_t length, bool is_fault,
 			  struct sn_perf_record *record);
-/* What a tracepoint put there: *length bytes, of a sample of SN_PERF_TRACEPOINT. NULL: damaged. */
+/* The tracepoint's data, *length bytes, in a sample of SN_PERF_TRACEPOINT. NULL: damaged. */
 const unsigned char *sn_perf_record_raw(const struct sn_perf_record *record, size_t *length);
 
 #endif

@@ -3,8 +3,8 @@
  * The rings that the kernel writes records into, one for each processor, and reading them as one
  * sequence in order of time.
  *
- * Records are read where they lie and given back to the kernel when they have been taken; what came
- * too recently to be sure that no other processor has something earlier stays in its ring.
+ * Records are read in place and released to the kernel afterwards. A record that is so recent that
+ * another processor may still write an earlier one stays in its ring.
  */
 #ifndef SN_SYSTEM_RING_H
 #define SN_SYSTEM_RING_H
@@ -15,12 +15,12 @@ struct sn_ring {
 	struct perf_event_mmap_page *page; /* NULL: not mapped */
 	const unsigned char *data;
 	size_t bytes;	     /* of data, a power of two */
-	uint64_t head, tail; /* what the kernel wrote, what was taken */
+	uint64_t head, tail; /* the ends of what the kernel wrote and of what was read */
 	/* the record at `tail` */
 	bool has_record;
 	struct sn_perf_record record;
 	uint64_t record_bytes;
-	unsigned char *copy; /* of a record that goes over the end */
+	unsigned char *copy; /* of a record that wraps around the end */
 	uint64_t last_ns;    /* of the record taken last */
 	uint64_t damaged;    /* records that could not be read */
 };

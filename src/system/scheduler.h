@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads and processors did, out of the scheduler's events: a thread runs, is ready, or is
+ * States of threads and processors from the scheduler's events: a thread runs, is ready, or is
  * blocked; a processor runs a thread.
  *
  *            switched in                       woken
@@ -10,13 +10,13 @@
  *          could go on
  *
  * A thread that is switched out is blocked until it is woken; without a wakeup, until it runs
- * again. UNKNOWN is what a thread did before its first event, after its last one, and where events
- * were lost. Nothing is guessed across it.
+ * again. A thread's state is UNKNOWN before its first event, after its last one, and where events
+ * were lost; it is never guessed.
  *
- * There are two ways in. Files of other tools hold switches and wakeups by number of thread and
- * processor, in order of time: sn_sched_switch and its like keep the threads and processors.
- * Recordings of our own know more of a thread (state.h), and keep their threads themselves:
- * sn_sched_run and its like are told the thread.
+ * There are two interfaces. Files of other tools have switches and wakeups by number of thread and
+ * processor, in order of time: sn_sched_switch and similar functions keep the threads and
+ * processors. Sonde's recordings have more data of a thread (state.h), and keep their threads
+ * themselves: they pass the thread to sn_sched_run and similar functions.
  */
 #ifndef SN_SYSTEM_SCHEDULER_H
 #define SN_SYSTEM_SCHEDULER_H
@@ -33,7 +33,7 @@ enum sn_sched_state { SN_SCHED_UNKNOWN, SN_SCHED_RUNNING, SN_SCHED_READY, SN_SCH
 const char *sn_sched_state_name(enum sn_sched_state state);
 /* "interruptible", "uninterruptible", "stopped", ...: why a thread is blocked. */
 const char *sn_sched_reason(char why);
-/* What the kernel calls prev_state in sched_switch: 0 could go on; else the letter. */
+/* The letter of prev_state in sched_switch; 0 could continue. */
 char sn_sched_letter(uint64_t state, bool *could_go_on);
 
 struct sn_sched_thread {
@@ -42,7 +42,7 @@ struct sn_sched_thread {
 	char why; /* of BLOCKED: 'S' can be interrupted, 'D' not, 'T', 't', 'X', 'Z', 'P', 'I' */
 	uint32_t cpu;	   /* of RUNNING */
 	uint32_t waker;	   /* of READY, if it was woken: by which thread; 0 unknown */
-	uint64_t since_ns; /* 0: nothing is known yet */
+	uint64_t since_ns; /* 0: unknown */
 };
 
 struct sn_sched_processor {
@@ -57,12 +57,12 @@ struct sn_sched_interval {
 	uint64_t start_ns, end_ns;
 };
 
-/* All zeroes but for the callback and its context is ready. */
+/* Initialised by zeroes, the callback and its context. */
 struct sn_sched {
 	/* Called with each interval. 0, or a negative number that the caller gets. */
 	int (*interval)(void *context, const struct sn_sched_interval *interval);
 	void *context;
-	bool has_unknown; /* intervals of UNKNOWN count as well, where something was known before */
+	bool has_unknown; /* also report intervals of UNKNOWN after a known state */
 	struct sn_table tids;
 	struct sn_sched_thread *threads;
 	struct sn_sched_processor *processors;
@@ -71,7 +71,7 @@ struct sn_sched {
 };
 
 #define SN_SCHED_PROCESSORS_MAX 65536u
-/* The thread that leaves a processor where its event does not tell: the one that ran there. */
+/* A switch without the previous thread: the processor's last thread leaves it. */
 #define SN_SCHED_UNTOLD		UINT32_MAX
 
 void sn_sched_release(struct sn_sched *sched);
@@ -82,12 +82,12 @@ void sn_sched_release(struct sn_sched *sched);
  * preempted; else it waits, `why` as above. */
 int sn_sched_switch(struct sn_sched *sched, uint64_t time_ns, uint32_t cpu, uint32_t from,
 		    bool could_go_on, char why, uint32_t to);
-/* One of the two alone, where both are not known. */
+/* Only one of the two, if the other is unknown. */
 int sn_sched_out(struct sn_sched *sched, uint64_t time_ns, uint32_t cpu, uint32_t tid,
 		 bool could_go_on, char why);
 int sn_sched_in(struct sn_sched *sched, uint64_t time_ns, uint32_t cpu, uint32_t tid);
 int sn_sched_wake(struct sn_sched *sched, uint64_t time_ns, uint32_t tid, uint32_t waker);
-/* Ends what has not ended with the last event. */
+/* Ends all open intervals at the last event. */
 int sn_sched_finish(struct sn_sched *sched);
 
 /* ---- by thread, which is the caller's; each 0 or what the callback returned ---- */
@@ -98,7 +98,7 @@ int sn_sched_leave(struct sn_sched *sched, struct sn_sched_thread *thread, uint6
 		   bool could_go_on, char why);
 int sn_sched_ready(struct sn_sched *sched, struct sn_sched_thread *thread, uint64_t time_ns,
 		   uint32_t waker);
-/* From now on nothing is known of it. */
+/* From now on its state is unknown. */
 int sn_sched_forget(struct sn_sched *sched, struct sn_sched_thread *thread, uint64_t time_ns);
 
 #endif

@@ -251,7 +251,7 @@ static int32_t tid_of(const struct sn_os_event *event)
 	return event->tid > 0 ? event->tid : event->kernel_tid;
 }
 
-/* The thread that a record is of: it ran at that moment. NULL: not one of ours, or nobody. */
+/* The thread that a record is of: it ran at that moment. NULL: not a followed thread, or none. */
 static struct thread *runner(struct sn_os_states *states, const struct sn_os_event *event,
 			     bool is_ours)
 {

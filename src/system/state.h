@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads did, out of what the kernel told: intervals of running, ready and blocked, system
- * calls, interrupts and I/O.
+ * Intervals from the kernel's events: threads running, ready and blocked, system calls, interrupts
+ * and I/O.
  *
- * The states of threads are those of scheduler.h, which is told here the thread of each event: by
- * our number or the kernel's, from switches that are told twice, once or by what follows from them.
- * A blocked thread is in the system call that it was in, outside of one in a page fault.
+ * The states are those of scheduler.h. This file finds the thread of each event, by our number or
+ * the kernel's; a switch may be recorded twice, once, or only follow from other events. A blocked
+ * thread is in its present system call, or outside of one in a page fault.
  *
  * UNKNOWN is where records were lost: from the last record before the loss to the thread's next
  * one. Without the scheduler's tracepoints there are no wakeups, and BLOCKED lasts until the thread
  * runs again.
  *
- * What is found goes to the sink as soon as it ended. Memory is proportional to the threads alive
- * and bounded (SN_OS_THREADS_MAX); what is beyond is counted. Single-threaded.
+ * An interval is passed to the sink when it ends. Memory is proportional to the threads alive and
+ * bounded (SN_OS_THREADS_MAX); further threads are counted. Single-threaded.
  */
 #ifndef SN_SYSTEM_STATE_H
 #define SN_SYSTEM_STATE_H
@@ -23,7 +23,7 @@
 
 #define SN_OS_THREADS_MAX (1u << 20)
 
-/* What a line of a timeline shows of its thread or processor. */
+/* The layers of a thread or processor, each a line of a timeline. */
 enum sn_os_layer {
 	SN_OS_LAYER_STATE,     /* of a thread, without gaps while it lives */
 	SN_OS_LAYER_SYSCALL,   /* of a thread */
@@ -51,7 +51,7 @@ enum sn_os_key {
 	SN_OS_KEYS
 };
 
-/* What happened, under which name. The names are two levels: `group` may be NULL. */
+/* An interval, instant or value, with a name of two levels: `group` may be NULL. */
 struct sn_os_item {
 	enum sn_os_layer layer;
 	int32_t pid, tid;	      /* of a processor's layers tid is its number */
@@ -73,7 +73,7 @@ struct sn_os_sink {
 
 enum sn_os_loss {
 	SN_OS_LOSS_RECORDS,  /* the kernel's buffer was full */
-	SN_OS_LOSS_DISORDER, /* came later than what it should precede */
+	SN_OS_LOSS_DISORDER, /* came after later events */
 	SN_OS_LOSS_THREADS,  /* more than SN_OS_THREADS_MAX, or no memory */
 	SN_OS_LOSS_REQUESTS, /* block requests in flight beyond 4,096 */
 	SN_OS_LOSS_DAMAGED,  /* records that could not be read */
@@ -82,15 +82,15 @@ enum sn_os_loss {
 
 struct sn_os_states;
 
-/* `is_wide`: every thread is wanted, not only those that perf follows. NULL without memory. */
+/* `is_wide`: all threads, not only those that perf follows. NULL without memory. */
 struct sn_os_states *sn_os_states_new(const struct sn_os_sink *sink, bool is_wide);
 void sn_os_states_free(struct sn_os_states *states);
 
 /* The next event, in order of time, as far as records came in order. */
 void sn_os_states_add(struct sn_os_states *states, const struct sn_os_event *event);
-/* Ends what still lasts, at that time. */
+/* Ends all open intervals at that time. */
 void sn_os_states_finish(struct sn_os_states *states, uint64_t end_ns);
-/* How often, by enum sn_os_loss; the caller adds what it lost itself. */
+/* Counts by enum sn_os_loss; the caller adds its own losses. */
 uint64_t *sn_os_states_losses(struct sn_os_states *states);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the operating system told, into a trace file: the sink of state.h.
+ * Writes the operating system's events into a trace file: the sink of state.h.
  *
- * Each thread and each processor is a stream. States and what the kernel does for a thread are
+ * Each thread and each processor is a stream. States and the kernel's operations for a thread are
  * kinds of events of their own; contexts are names of one or two levels: "running", "blocked" and
  * below it "futex", "system call" and below it "read" (docs/design/os.md).
  */
@@ -21,7 +21,7 @@ void sn_os_trace_free(struct sn_os_trace *trace);
 
 /* To be given to sn_os_states_new. */
 struct sn_os_sink sn_os_trace_sink(struct sn_os_trace *trace);
-/* How many events went into the file. */
+/* The number of events in the file. */
 uint64_t sn_os_trace_count(const struct sn_os_trace *trace);
 
 #endif

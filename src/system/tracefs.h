@@ -2,8 +2,8 @@
 /*
  * Finding tracefs, where the kernel describes its tracepoints.
  *
- * Usually it is mounted on /sys/kernel/tracing; where it is not and we may mount, it is mounted for
- * ourselves alone, at no place: no other process sees it, and it goes with the descriptor.
+ * Usually it is mounted on /sys/kernel/tracing. If not, and the process may mount, it is mounted
+ * without a mount point: no other process sees it, and it vanishes with the descriptor.
  */
 #ifndef SN_SYSTEM_TRACEFS_H
 #define SN_SYSTEM_TRACEFS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the records of a kernel tracepoint look like: tracefs tells, in a text for each of them
- * (events/SYSTEM/NAME/format), which perf puts into its files. Where a field lies differs between
- * kernels, so offsets come from there and from nowhere else.
+ * The layout of a kernel tracepoint's records, from its format text in tracefs
+ * (events/SYSTEM/NAME/format), which perf's files contain too. Offsets of fields differ between
+ * kernels, so they are only taken from there.
  */
 #ifndef SN_SYSTEM_TRACEPOINT_H
 #define SN_SYSTEM_TRACEPOINT_H
@@ -20,9 +20,9 @@ struct sn_tracepoint_field {
 	char name[SN_TRACEPOINT_NAME];
 	uint32_t offset, bytes;
 	bool is_signed;
-	bool is_text; /* characters, or a text that lies elsewhere */
-	/* The field holds where a text of varying length lies: offset | length << 16; of the
-	 * record, or `is_relative` of the field's end. */
+	bool is_text; /* characters, or a reference to a text */
+	/* The field refers to a text of varying length: offset | length << 16; from the begin of
+	 * the record, or if `is_relative` from the end of the field. */
 	bool is_elsewhere, is_relative;
 };
 
@@ -37,17 +37,17 @@ struct sn_tracepoint {
 int sn_tracepoint_parse(const char *text, size_t length, struct sn_tracepoint *tracepoint,
 			struct sn_error *error);
 
-/* NULL where there is none of that name. */
+/* NULL if there is none of that name. */
 const struct sn_tracepoint_field *sn_tracepoint_field(const struct sn_tracepoint *tracepoint,
 						      const char *name);
 
 /* A record of that length has the field. */
 bool sn_tracepoint_holds(const struct sn_tracepoint_field *field, size_t length);
-/* The number in a record; of an array its first 8 bytes at most. 0 where the record ends before it.
+/* The number in a record; of an array at most its first 8 bytes. 0 if the record ends before it.
  */
 int64_t sn_tracepoint_number(const struct sn_tracepoint_field *field, const unsigned char *record,
 			     size_t length);
-/* The text in a record, up to its NUL; *text_length bytes, none where the record ends before it. */
+/* The text in a record, up to its NUL; *text_length bytes, 0 if the record ends before it. */
 const char *sn_tracepoint_text(const struct sn_tracepoint_field *field, const unsigned char *record,
 			       size_t length, size_t *text_length);
 

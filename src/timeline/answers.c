@@ -153,7 +153,7 @@ static struct sn_interval *span_iterations(const struct sn_answers *answers)
 	return spans;
 }
 
-/* Tools whose counts leave out what nobody launched know no iterations either. */
+/* Tools whose counts leave out operations without a launch know no iterations either. */
 static int load_times(struct sn_answers *answers, struct sn_error *error)
 {
 	struct sn_interval *items = span_iterations(answers);

@@ -36,22 +36,22 @@ struct sn_answers {
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
 	bool launched_only;
-	uint32_t depth;		   /* of call stacks, for whoever asks */
+	uint32_t depth;		   /* of call stacks, for callers that need it */
 	uint64_t iteration;	   /* whose critical path: 1 + its number; 0: the most usual one */
-	uint64_t memory_bytes;	   /* for what is sorted; the rest lies in files. 0: as is usual */
+	uint64_t memory_bytes;	   /* for sorting; the rest is in files. 0: the default */
 	uint64_t start_ns, end_ns; /* of all events */
-	bool has_runs;		   /* of several runs, which are told apart */
+	bool has_runs;		   /* of several runs, which are distinguished */
 	struct sn_processes processes;
 	struct sn_launches *launches;
 	struct sn_device_times times;
 	struct sn_node_map nodes;
 	struct sn_collectives collectives;
 	struct sn_ranks ranks;
-	int64_t *offsets_ns; /* by process: what its times need to be in the time of all */
+	int64_t *offsets_ns; /* by process: added to its times to get common times */
 	struct sn_message_matching messages;
 	struct sn_waits *waits; /* by device, as is `blames` */
 	struct sn_blame *blames;
-	struct sn_thread_times threads; /* empty where the operating system told nothing */
+	struct sn_thread_times threads; /* empty without events of the operating system */
 	struct sn_findings findings;
 	struct sn_iterations iterations;
 };

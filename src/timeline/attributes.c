@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See attributes.h. */
+/* Columns of several attributes of one block; see attributes.h. */
 #include "attributes.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several attributes of a block of events at once: a cursor has place for one. */
+/* Several attributes of a block of events at once: a cursor has space for one. */
 #ifndef SN_TIMELINE_ATTRIBUTES_H
 #define SN_TIMELINE_ATTRIBUTES_H
 
@@ -28,7 +28,7 @@ void sn_attributes_release(struct sn_attributes *attributes);
 /* Those of the block the cursor stands at, of so many events. */
 void sn_attributes_read(struct sn_attributes *attributes, struct sonde_event_cursor *cursor,
 			size_t count);
-/* The attribute of one event of that block; false where it has none. */
+/* The attribute of one event of that block; false if it has none. */
 bool sn_attributes_get(const struct sn_attributes *attributes, size_t which, size_t event,
 		       uint64_t *value);
 

@@ -19,8 +19,8 @@ struct sn_node {
 	    caller; /* frame of the program's function; SONDE_NONE unknown or the node itself */
 };
 
-/* Whether an operator or region only calls what others have written: the engine of backward passes,
- * compiled graphs, a call of a module. Nodes are what is in it. */
+/* Whether an operator or region is a wrapper: the engine of backward passes, compiled graphs, a
+ * call of a module. Nodes are inside of it. */
 bool sn_node_is_wrapper(const struct sonde_db *db, const struct sonde_db_frame *frame);
 
 struct sn_node_map {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See track_blocks.h. */
+/* A track's blocks one after the other; see track_blocks.h. */
 #include "track_blocks.h"
 
 int sn_track_blocks(const struct sonde_trace *trace, uint32_t track,

@@ -26,8 +26,8 @@ struct sn_event_window {
 		.to_ns = UINT64_MAX, .flags = its_flags                                            \
 	}
 
-/* Handles a block. The block, and what `cursor` tells of it, are valid until it returns. Returns 0
- * to go on, 1 to end, or a negative enum sn_err: SN_ERR_MEMORY, or another one that has its text
+/* Handles a block. The block and the cursor's data of it are valid until it returns. Returns 0 to
+ * go on, 1 to end, or a negative enum sn_err: SN_ERR_MEMORY, or another one that has its text
  * already. */
 typedef int sn_visit_block(void *data, const struct sonde_track *track,
 			   struct sonde_event_cursor *cursor,

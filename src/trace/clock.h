@@ -9,7 +9,7 @@
  * matter (Poirier, Roy, Dagenais, "Accurate offline synchronization of distributed traces using
  * kernel-level events", 2010).
  *
- * Clocks do not drift evenly for long: where no line fits, the time is cut into windows with a line
+ * Drift is not constant for long: if no line fits, the time is divided into windows with a line
  * each. Times are nanoseconds below 2^62; a clock's rate is right to one part in a thousand.
  */
 #ifndef SN_TRACE_CLOCK_H
@@ -33,11 +33,11 @@ struct sn_clock_window {
 	int64_t from_ns, to_ns; /* of the bounds it fits */
 	int64_t offset_ns;	/* of the other clock, at from_ns */
 	double slope;		/* of the offset */
-	uint64_t error_ns;	/* the offset within the window is right to that; or unknown */
+	uint64_t error_ns;	/* the largest error of the offset in the window; or unknown */
 	int64_t least_ns;	/* what the window before has come to, by the other clock */
 };
 
-/* All zeroes is a clock of which nothing is known. */
+/* All zeroes is a clock without bounds. */
 struct sn_clock {
 	struct sn_clock_bound *bounds;
 	size_t bound_count, bound_capacity;
@@ -53,8 +53,8 @@ int sn_clock_after(struct sn_clock *clock, int64_t at_ns, int64_t other_ns);
 /* ... before `other_ns`. */
 int sn_clock_before(struct sn_clock *clock, int64_t at_ns, int64_t other_ns);
 
-/* Makes the windows. With bounds from one side only the offset is taken from those and its error is
- * unknown; without any it is 0. 0 or SN_ERR_MEMORY. */
+/* Computes the windows. With bounds from only one side the offset is taken from those and its error
+ * is unknown; without bounds it is 0. 0 or SN_ERR_MEMORY. */
 int sn_clock_fit(struct sn_clock *clock);
 
 /* The other clock's time when this one showed `at_ns`; never earlier for a later time. */
@@ -68,7 +68,7 @@ double sn_clock_drift_ppb(const struct sn_clock *clock);
 
 /* ---- many clocks ---- */
 
-/* Two hosts whose messages went both ways, and how well their clocks are known to each other. */
+/* Two hosts with messages in both directions, and the error between their clocks. */
 struct sn_clock_pair {
 	uint32_t from, to;
 	uint64_t error_ns;

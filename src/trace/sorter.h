@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events by profile and time, however many: sorted in memory in runs, runs spilled to unnamed
- * files, and merged profile by profile.
+ * Sorts any number of events by profile and time: in memory in runs, which are spilled to unnamed
+ * files and merged profile by profile.
  *
  * Events that come nearly in order (as those of a thread do) cost a pass and a copy: a run is
- * sorted by merging the ascending stretches that are there already. Sorting is stable, so that
- * what is equal stays in the order of arrival.
+ * sorted by merging the ascending stretches that are there already. Sorting is stable: equal events
+ * stay in the order of arrival.
  *
- * Single-threaded, but for readers. Failures are remembered and returned by sn_sorter_finish.
+ * Single-threaded, but for readers. sn_sorter_finish returns the first failure.
  */
 #ifndef SN_TRACE_SORTER_H
 #define SN_TRACE_SORTER_H
@@ -26,7 +26,7 @@ uint64_t sn_sorter_count(const struct sn_sorter *sorter);
 /* Where spills go; lives as long as the sorter. */
 const char *sn_sorter_folder(const struct sn_sorter *sorter);
 
-/* No more is added. 0 or the first failure, with its text. */
+/* Ends adding. 0 or the first failure, with its text. */
 int sn_sorter_finish(struct sn_sorter *sorter, struct sn_error *error);
 
 /* Starts reading one profile's events; any profile, in any order, each once. Events come by kind,

@@ -9,7 +9,7 @@
  * of one profile that start together stay in the order in which they came, but for intervals, of
  * which the longer comes first: a call before what it calls.
  *
- * Single-threaded. A failure is remembered: adding then does nothing, and finishing reports it.
+ * Single-threaded. After a failure adding does nothing, and finishing reports it.
  */
 #ifndef SN_TRACE_WRITER_H
 #define SN_TRACE_WRITER_H

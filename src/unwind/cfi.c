@@ -200,7 +200,7 @@ static bool entry_extent(struct cursor *cursor, struct cursor *entry)
 	return true;
 }
 
-/* The letters of the augmentation, ended by 0; false where they are more than anybody has. */
+/* The letters of the augmentation, ended by 0; false if there are too many. */
 static bool read_letters(struct cursor *entry, char letters[LETTERS_MAX])
 {
 	for (unsigned count = 0; count < LETTERS_MAX; count++) {
@@ -248,7 +248,7 @@ static bool read_cie(struct window *window, uintptr_t at, uintptr_t high, struct
 	if (!read_letters(&entry, letters) || (version != 1 && version != 3 && version != 4))
 		return false;
 	if (letters[0] && letters[0] != 'z')
-		return false; /* gcc 2's "eh", or nobody's */
+		return false; /* gcc 2's "eh", or unknown */
 	if (version == 4 && read_fixed(&entry, 2) != sizeof(void *))
 		return false; /* size of an address, size of a segment selector */
 	cie->code_align = read_uleb(&entry);
@@ -289,7 +289,7 @@ static int64_t factored(const struct machine *machine, uint64_t offset)
 
 static void set_rule(struct machine *machine, uint64_t number, enum sn_cfi_kind kind, int64_t value)
 {
-	/* vector registers and the like are nobody's concern here */
+	/* vector registers and the like are not needed here */
 	if (number >= SN_REG_COUNT)
 		return;
 	machine->row->kinds[number] = kind;

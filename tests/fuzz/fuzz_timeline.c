@@ -192,8 +192,8 @@ static void check_blame(const struct sn_answers *answers, size_t number)
 		shares += blame->shares[i].time_ns;
 	}
 	CHECK(is_near(shares, blame->blamed_ns));
-	CHECK(is_near(blame->blamed_ns + blame->nobody_ns, idle));
-	CHECK(blame->nobody_ns > -1e-3);
+	CHECK(is_near(blame->blamed_ns + blame->unblamed_ns, idle));
+	CHECK(blame->unblamed_ns > -1e-3);
 }
 
 static void check_waits(const struct sn_answers *answers, size_t number)

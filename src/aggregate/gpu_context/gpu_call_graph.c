@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See gpu_call_graph.h. */
+/* Call graphs of GPU functions, their cycles and paths; see gpu_call_graph.h. */
 #include "gpu_call_graph.h"
 
 #include "base/error.h"

@@ -52,7 +52,7 @@ struct sn_gpu_call_graph {
 
 /*
  * `sites` may come in any order and are copied; a call to itself and equal calls are allowed.
- * 0, SN_ERR_MEMORY, or SN_ERR_ARGUMENT where a site names a function that is none.
+ * 0, SN_ERR_MEMORY, or SN_ERR_ARGUMENT if a site names an invalid function.
  */
 int sn_gpu_call_graph_new(uint32_t function_count, const struct sn_gpu_call_site *sites,
 			  size_t site_count, enum sn_gpu_recursion recursion,
@@ -63,7 +63,7 @@ void sn_gpu_call_graph_free(struct sn_gpu_call_graph *graph);
 const uint32_t *sn_gpu_call_graph_members(const struct sn_gpu_call_graph *graph, uint32_t target,
 					  uint32_t *count);
 
-/* By function, from the functions that nobody calls: how many paths of calls lead to it, counted up
+/* By function: the number of call paths that lead to it from functions without callers, counted up
  * to `limit` + 1, which also stands for paths of more than `depth` calls. counts[function_count] is
  * filled in. 0 or SN_ERR_MEMORY. */
 int sn_gpu_call_graph_count_paths(const struct sn_gpu_call_graph *graph, uint32_t limit,

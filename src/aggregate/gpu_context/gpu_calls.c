@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See gpu_calls.h. */
+/* Divides the flat GPU samples of a measurement among calling contexts; see gpu_calls.h. */
 #include "gpu_calls.h"
 #include "base/arena.h"
 #include "base/error.h"

@@ -2,8 +2,8 @@
 /*
  * Reading measurements, the first step of analysis; see pipeline.h.
  *
- * A file is an item of work. Ranks take files by size, the largest first to the one that has least,
- * which every rank works out by itself; a rank's threads get them from a counter.
+ * A file is an item of work. Files are assigned to ranks by size, the largest first to the rank
+ * that has least; each rank computes this itself. A rank's threads get its files from a counter.
  */
 #include "aggregate/comm.h"
 #include "aggregate/pipeline.h"

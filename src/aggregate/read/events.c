@@ -4,7 +4,7 @@
  *
  * Events name streams, nodes of threads, counters and attributes by numbers of their file. A
  * measurement is read once more and merged into tables of its own, whose numbers are then looked up
- * in the tables of all: what is kept meanwhile is a number for each node of one process.
+ * in the common tables: only a number for each node of one process is kept meanwhile.
  */
 #include "events.h"
 

@@ -40,7 +40,7 @@ struct sn_message_pair {
 	uint64_t from_group, to_group; /* or 0 */
 };
 
-/* What a file calls a group. */
+/* A file's name of a group. */
 struct sn_message_group {
 	uint32_t file;
 	uint32_t same; /* position of another name for it, or the own one */
@@ -74,7 +74,7 @@ int sn_messages_match(struct sn_messages *messages, uint64_t first_link);
 uint64_t sn_messages_link(const struct sn_messages *messages,
 			  const struct sn_recorded_message *message);
 
-/* One name in all files for what this one calls a group, after matching. */
+/* The name of a group of this file that is the same in all files, after matching. */
 uint64_t sn_messages_group(const struct sn_messages *messages, uint32_t file, uint64_t name);
 
 #endif

@@ -165,7 +165,8 @@ static struct sn_missing_run *run_of(const struct sn_missing *missing,
 
 /* ---- time ---- */
 
-/* All that a process accounts for: its own, and its children's by whoever knows more of them. */
+/* All CPU time that a process accounts for: its own, and its children's by the larger of two
+ * accounts. */
 static uint64_t accounted_ns(const struct process *process)
 {
 	uint64_t children = process->last->children_cpu_ns;

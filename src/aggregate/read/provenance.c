@@ -285,7 +285,7 @@ static const char *why_incomplete(const struct sn_provenance *provenance,
 	return NULL;
 }
 
-/* Processes without a measurement are drops as well, though nobody could count them in one. */
+/* Processes without a measurement are drops as well, although no measurement counts them. */
 static void put_missing(const struct sn_missing_found *found, struct sn_db_builder *builder)
 {
 	const struct {

@@ -48,7 +48,7 @@ struct sn_process_totals sn_process_totals(const struct sn_measurement *measurem
  * or SN_ERR_MEMORY. */
 int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
 		      const struct sn_process_totals *totals, uint32_t run);
-/* What a cause of collect/core/errors.def means, for people. Static. */
+/* A description of a cause of collect/core/errors.def. Static. */
 const char *sn_provenance_drop_text(const char *cause);
 /*
  * Writes all properties, and names the root context by the program that used most CPU time, with

@@ -35,7 +35,7 @@ static struct sonde_db_stat stat_of(const struct sn_graph_statistic *stat)
 				      (double)stat->max, stat->sum_squares};
 }
 
-/* Whether anything of a model ran here, or somebody described it. */
+/* Whether a node of a model ran here, or the model was described. */
 static bool is_wanted(const struct adding *adding, uint32_t model)
 {
 	const char *source =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contexts of a merged tree: (parent, frame) to one small number, numbered from 0 in the order
- * they came.
+ * The contexts of a merged tree: (parent, frame) to one small number, from 0 in the order of
+ * addition.
  */
 #ifndef SN_AGGREGATE_NODES_H
 #define SN_AGGREGATE_NODES_H
@@ -30,7 +30,7 @@ static inline void sn_nodes_release(struct sn_nodes *nodes)
 	*nodes = (struct sn_nodes){0};
 }
 
-/* Its number, new where it is; SN_NODE_NONE without memory. */
+/* Its number, added if missing; SN_NODE_NONE without memory. */
 static inline uint32_t sn_nodes_add(struct sn_nodes *nodes, struct sn_merged_node node)
 {
 	if (sn_vec_reserve(&nodes->items, &nodes->capacity, nodes->count + 1ull) < 0)
@@ -41,7 +41,7 @@ static inline uint32_t sn_nodes_add(struct sn_nodes *nodes, struct sn_merged_nod
 	return number;
 }
 
-/* Its number, or SN_NODE_NONE. MT: any number of threads while nobody adds. */
+/* Its number, or SN_NODE_NONE. MT: any number of threads while no thread adds. */
 static inline uint32_t sn_nodes_find(const struct sn_nodes *nodes, struct sn_merged_node node)
 {
 	return sn_table_find(&nodes->table, sn_table_pair(node.parent, node.frame));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From everybody's tables to one set of numbers that all ranks know; see pipeline.h.
+ * From the tables of all threads to one set of numbers that all ranks share; see pipeline.h.
  *
- * Tables are merged as a tree, in place: the numbers that a worker has given out stay the same, so
+ * Tables are merged as a tree, in place: the numbers that a worker has assigned stay the same, so
  * that they can be translated later.
  */
 #include "aggregate/comm.h"

@@ -14,7 +14,7 @@
 #include "aggregate/read/provenance.h"
 #include "format/writer/pack.h"
 
-/* Which of all inputs a profile comes from: the same whoever has read it. */
+/* The input of a profile, independent of the thread that has read it. */
 struct sn_input_thread {
 	uint32_t file, thread; /* position in the sorted list of files; of its threads */
 };
@@ -23,7 +23,7 @@ struct sn_unified {
 	struct sn_db_builder *builder; /* owned; of the merge */
 	struct sn_merge merge;
 	uint32_t profile_thread;    /* for merge.on_thread: of its file, the profile being added */
-	struct sn_buffer processes; /* what provenance wants of each measurement, packed */
+	struct sn_buffer processes; /* each measurement's data for provenance, packed */
 	uint64_t *value_counts;	    /* [node]: values measured there, over all profiles */
 	struct sn_input_thread *origins; /* [profile] */
 	unsigned __int128 *totals;	 /* [metric]: all sums */
@@ -46,7 +46,7 @@ int sn_unified_absorb(struct sn_unified *into, const struct sn_unified *from);
 /*
  * The id in `all` of each node and metric of `from`. `all` has absorbed `from`; with `is_partial`
  * it may lack parts, which get SONDE_NONE. From malloc; NULL without memory. MT: any number of
- * threads at once, as long as nobody adds to `all`.
+ * threads at once, while no thread adds to `all`.
  */
 uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_unified *from,
 			       bool is_partial, uint32_t **metrics);

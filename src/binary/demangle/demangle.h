@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readable names from linkers' symbols: C++, Rust (both schemes), and Swift where its runtime is
+ * Readable names from linkers' symbols: C++, Rust (both schemes), and Swift if its runtime is
  * installed.
  *
- * Two forms: the full one says all that the symbol says; the short one is what a profile shows,
- * without return types and parameter lists, and with long template argument lists as <...>. Symbols
- * of no known scheme come back unchanged. All functions are MT-safe and bounded on any input.
+ * Two forms: the full one has all parts of the symbol; the short one is shown in profiles, without
+ * return types and parameter lists, and with long template argument lists as <...>. Symbols of no
+ * known scheme are returned unchanged. All functions are MT-safe and bounded on any input.
  */
 #ifndef SN_BINARY_DEMANGLE_H
 #define SN_BINARY_DEMANGLE_H
@@ -19,9 +19,9 @@
 /* The full readable name, to be freed by the caller; NULL if `symbol` is not mangled. */
 char *sn_demangle(const char *symbol);
 /*
- * The name for people, to be freed by the caller; NULL only for lack of memory. Parts that a
- * compiler split off (foo.cold, foo.part.0, foo.isra.0, foo.llvm.123) and versions (foo@@V_2) carry
- * their function's name.
+ * The short name, to be freed by the caller; NULL only without memory. Parts that a compiler split
+ * off (foo.cold, foo.part.0, foo.isra.0, foo.llvm.123) and versions (foo@@V_2) get their function's
+ * name.
  */
 char *sn_demangle_short(const char *symbol);
 
@@ -29,7 +29,7 @@ char *sn_demangle_short(const char *symbol);
 char *sn_demangle_cplus(const char *symbol);
 char *sn_demangle_rust(const char *symbol);
 char *sn_demangle_swift(const char *symbol);
-/* Cuts a full C++ or Rust name down; to be freed by the caller. */
+/* Shortens a full C++ or Rust name; to be freed by the caller. */
 char *sn_demangle_shorten(const char *name);
 
 #endif

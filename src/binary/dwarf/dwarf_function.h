@@ -37,8 +37,8 @@ struct sn_dwarf_function {
 	uint32_t line;			 /* where it is declared */
 };
 
-/* What a function is called: follows abstract origins and specifications, and puts the scopes in
- * front of a name that has no symbol to say them. */
+/* The names of a function: follows abstract origins and specifications, and puts the scopes in
+ * front of a name without a symbol. */
 struct sn_dwarf_function sn_dwarf_function_at(struct sn_dwarf_unit *unit, uint64_t die,
 					      struct sn_string_pool *pool);
 

@@ -13,7 +13,7 @@
 struct sn_dwarf_source {
 	const char *name; /* NULL unknown */
 	uint64_t folder;
-	const char *path; /* once asked for, the pool's */
+	const char *path; /* after its first use; the pool's */
 };
 
 /* The header of a program, with its folders and files. */
@@ -30,8 +30,8 @@ struct sn_dwarf_lines {
 	bool failed; /* some are missing for lack of memory */
 };
 
-/* Reads the header of the unit's program. False where there is none that could be run. `rest` is
- * what follows the tables; a table that is cut short has what is before the cut. */
+/* Reads the header of the unit's program. False if there is none that can be run. `rest` is the
+ * data after the tables; a truncated table has its complete entries. */
 bool sn_dwarf_lines_read(struct sn_dwarf_unit *unit, struct sn_dwarf_lines *lines,
 			 struct sn_cursor *rest);
 void sn_dwarf_lines_release(struct sn_dwarf_lines *lines);
@@ -61,10 +61,10 @@ enum sn_dwarf_event {
 	SN_DWARF_EXTENDED, /* an opcode that this does not know */
 };
 
-/* Runs to the next event. A step for each opcode is taken from the file's budget. */
+/* Runs to the next event. Each opcode takes a step from the file's budget. */
 enum sn_dwarf_event sn_dwarf_run_next(struct sn_dwarf_run *run, struct sn_dwarf_file *file);
 
-/* An address that is sought, and what was found. A unit's targets ascend. */
+/* An address to look up, and its results. A unit's targets ascend. */
 struct sn_dwarf_target {
 	uint64_t address;
 	uint32_t unit;
@@ -82,10 +82,10 @@ size_t sn_dwarf_target_at(const struct sn_dwarf_target *targets, size_t count, u
 /* Runs the unit's line program; fills in file, line and has_line. */
 void sn_dwarf_lines_resolve(struct sn_dwarf_unit *unit, const struct sn_elf_file *code,
 			    struct sn_dwarf_target *targets, size_t count);
-/* The path of a file of the unit's line program, tidied and kept in the pool; NULL unknown. */
+/* The normalised path of a file of the unit's line program, in the pool; NULL unknown. */
 const char *sn_dwarf_lines_file(struct sn_dwarf_unit *unit, uint64_t file,
 				struct sn_string_pool *pool);
-/* Forgets the unit's program and paths. */
+/* Frees the unit's program and paths. */
 void sn_dwarf_lines_free(struct sn_dwarf_unit *unit);
 
 #endif

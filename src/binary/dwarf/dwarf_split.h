@@ -11,7 +11,7 @@
 #include "binary/elf/debug_file.h"
 #include "dwarf_unit.h"
 
-/* Where the split files of a module are looked for. */
+/* The search for the split files of a module. */
 struct sn_dwarf_places {
 	struct sn_debug_search search; /* folders are not used */
 	char *path;		       /* of the file with the skeletons; owned; NULL: nowhere */
@@ -20,12 +20,12 @@ struct sn_dwarf_places {
 };
 
 struct sn_dwarf_split {
-	struct sn_elf_file *elf; /* owned; NULL where it is in the package */
+	struct sn_elf_file *elf; /* owned; NULL if it is in the package */
 	struct sn_dwarf_file file;
 	struct sn_dwarf_unit *unit; /* in `file` */
 };
 
-/* Finds what a skeleton leaves out (once): sets skeleton->split, which stays NULL where there is
+/* Finds the split unit of a skeleton (once): sets skeleton->split, which stays NULL if there is
  * none. */
 void sn_dwarf_split_open(struct sn_dwarf_places *places, struct sn_dwarf_unit *skeleton);
 void sn_dwarf_split_free(struct sn_dwarf_split *split);

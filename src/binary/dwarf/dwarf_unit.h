@@ -54,7 +54,7 @@ struct sn_dwarf_unit {
 	uint64_t dwo_id, ranges_base;
 	struct sn_dwarf_split *split; /* NULL: not found */
 	bool has_tried_split;
-	bool is_split; /* what a skeleton stands for */
+	bool is_split; /* the split unit of a skeleton */
 	struct sn_dwarf_abbrevs *abbrevs;
 	struct sn_dwarf_lines *lines; /* dwarf_line.c's */
 };
@@ -67,7 +67,7 @@ struct sn_dwarf_file {
 	struct sn_table abbrevs;      /* by offset and the format of units */
 	struct sn_dwarf_abbrevs **abbrev_lists;
 	size_t abbrev_capacity;
-	/* What is left of the work that one resolve may do, in steps of some nanoseconds. */
+	/* The remaining work that one resolve may do, in steps of some nanoseconds. */
 	uint64_t *budget;
 };
 
@@ -99,9 +99,9 @@ static inline bool sn_dwarf_spend(struct sn_dwarf_file *file, uint64_t steps)
 	return true;
 }
 
-/* The length at the beginning of a unit or line program, and what it says of offsets in there. */
+/* The length at the beginning of a unit or line program, and the size of offsets in it. */
 uint64_t sn_dwarf_initial_length(struct sn_cursor *cursor, uint8_t *offset_bytes);
-/* 0 or SN_ERR_MEMORY. Lists the units; stops where a header makes no sense. */
+/* 0 or SN_ERR_MEMORY. Lists the units; stops at an invalid header. */
 int sn_dwarf_file_init(struct sn_dwarf_file *file, struct sn_elf_file *elf, uint64_t *budget);
 /* The second half of it: lists the units of sections that are set. */
 int sn_dwarf_file_list(struct sn_dwarf_file *file);
@@ -125,7 +125,7 @@ void sn_dwarf_skip_value(struct sn_dwarf_unit *unit, struct sn_cursor *cursor, u
 /* Moves past the attributes of an entry. */
 void sn_dwarf_skip(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
 		   const struct sn_dwarf_abbrev *abbrev);
-/* Reads the unit's own entry (once); *ranges its DW_AT_ranges, high_pc where it has them instead.
+/* Reads the unit's own entry (once); stores its DW_AT_ranges in *ranges, or its end in *high_pc.
  */
 void sn_dwarf_unit_read(struct sn_dwarf_unit *unit, struct sn_dwarf_value *ranges,
 			uint64_t *high_pc);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pointers of .eh_frame and of exception tables, in one of the ways DW_EH_PE_* (Linux Standard
- * Base, Core, "DWARF Exception Header Encoding"): a format in the low bits, and from where it
- * counts. Those that compilers write.
+ * Pointers of .eh_frame and of exception tables, with an encoding DW_EH_PE_* (Linux Standard Base,
+ * Core, "DWARF Exception Header Encoding"): a format in the low bits, and the base. Supports those
+ * that compilers write.
  */
 #ifndef SN_BINARY_ENCODED_H
 #define SN_BINARY_ENCODED_H
@@ -21,7 +21,7 @@ enum {
 	SN_ENCODED_SDATA4 = 0x0b,
 };
 
-/* Of one of fixed size; 0 for others. */
+/* The size of a fixed-size encoding; 0 for others. */
 static inline unsigned sn_encoded_bytes(uint8_t encoding)
 {
 	switch (encoding & SN_ENCODED_FORMAT) {
@@ -39,8 +39,8 @@ static inline unsigned sn_encoded_bytes(uint8_t encoding)
 	return 0;
 }
 
-/* Reads one that lies at the address `at`; fails the cursor where it cannot. A 0 is none, relative
- * or not. */
+/* Reads a pointer at the address `at`; sets the cursor to failed if the encoding is unsupported. A
+ * 0 is no pointer, relative or not. */
 static inline uint64_t sn_encoded_read(struct sn_cursor *cursor, uint8_t encoding, uint64_t at)
 {
 	unsigned bytes = sn_encoded_bytes(encoding);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding separate debug files, where gdb finds them: by build id, by .gnu_debuglink, and the file
+ * Finds separate debug files in the places of gdb: by build id, by .gnu_debuglink, and the file
  * shared between several (dwz) by .gnu_debugaltlink. Every candidate is verified: build id or
  * checksum.
  */
@@ -14,7 +14,8 @@
 struct sn_debug_search {
 	const char *folders; /* separated by ':' */
 	const char *sysroot; /* put before every folder; "" none */
-	/* Told every path that is tried, found or not: what the outcome depends on. May be NULL. */
+	/* Called for every path that is tried, found or not: the result depends on it. May be NULL.
+	 * */
 	void (*tried)(void *data, const char *path);
 	void *data;
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A 64-bit little-endian ELF file, mapped and checked: its sections, its build id, what it loads,
- * the entries of its tables of symbols and relocations.
+ * A 64-bit little-endian ELF file, mapped and checked: its sections, build id, segments, and the
+ * entries of its tables of symbols and relocations.
  *
- * Nothing is trusted: sections that reach beyond the file are empty. Compressed sections are
- * unpacked when first asked for. What symbols and relocations mean is not known here.
+ * The file is not trusted: sections that extend beyond it are empty. Compressed sections are
+ * unpacked at their first use. Symbols and relocations are not interpreted here.
  *
- * A file that is truncated by somebody else while it is mapped here raises SIGBUS, as in every
- * program that maps files; installers replace files by renaming, which is safe.
+ * If a mapped file is truncated by another process, reading it raises SIGBUS, as in every program
+ * that maps files; installers replace files by renaming, which is safe.
  */
 #ifndef SN_BINARY_ELF_FILE_H
 #define SN_BINARY_ELF_FILE_H
@@ -39,14 +39,14 @@ struct sn_elf_file {
 	uint32_t segment_count;
 	uint8_t build_id[SN_BUILD_ID_BYTES_MAX];
 	uint32_t build_id_bytes; /* 0: has none */
-	bool is_truncated;	 /* says where its sections are, and ends before that */
+	bool is_truncated;	 /* ends before its table of sections */
 };
 
 /* SN_ERR_IO, SN_ERR_FORMAT, SN_ERR_MEMORY. *file is set only on success; free it with
  * sn_elf_file_free. */
 int sn_elf_file_open(const char *path, struct sn_elf_file **file, struct sn_error *error);
-/* An image in memory that the caller keeps (is_heap false) or hands over (malloc'ed; also freed
- * when this fails). */
+/* An image in memory that stays the caller's (is_heap false), or from malloc whose ownership passes
+ * to the file (also freed on failure). */
 int sn_elf_file_from_memory(const void *image, size_t bytes, bool is_heap,
 			    struct sn_elf_file **file, struct sn_error *error);
 void sn_elf_file_free(struct sn_elf_file *file);
@@ -55,11 +55,11 @@ void sn_elf_file_free(struct sn_elf_file *file);
 struct sn_elf_section *sn_elf_file_section(struct sn_elf_file *file, const char *name);
 /* The first section of that type (SHT_SYMTAB, ...), or NULL. */
 struct sn_elf_section *sn_elf_file_section_of_type(struct sn_elf_file *file, uint32_t type);
-/* The section's bytes, unpacked; empty where there is none (section NULL, SHT_NOBITS, damaged). */
+/* The section's bytes, unpacked; empty for none (section NULL, SHT_NOBITS, damaged). */
 struct sn_bytes sn_elf_section_contents(struct sn_elf_file *file, struct sn_elf_section *section);
-/* The same of a string table: cut after its last NUL. */
+/* The same for a string table: truncated after its last NUL. */
 struct sn_bytes sn_elf_section_strings(struct sn_elf_file *file, struct sn_elf_section *section);
-/* Whether it holds entries of the procedure linkage table. */
+/* Whether it contains entries of the procedure linkage table. */
 bool sn_elf_section_is_plt(const struct sn_elf_section *section);
 /* The contents of the section of that name. */
 struct sn_bytes sn_elf_file_contents(struct sn_elf_file *file, const char *name);
@@ -72,7 +72,7 @@ struct sn_elf_symbols {
 
 /* Of a section, which may be NULL: then there are none. */
 struct sn_elf_symbols sn_elf_symbols(struct sn_elf_file *file, struct sn_elf_section *table);
-/* False where there are not so many. */
+/* False if `index` is beyond the table. */
 static inline bool sn_elf_symbol_at(const struct sn_elf_symbols *table, uint64_t index,
 				    Elf64_Sym *symbol)
 {
@@ -81,14 +81,14 @@ static inline bool sn_elf_symbol_at(const struct sn_elf_symbols *table, uint64_t
 	memcpy(symbol, table->symbols.data + index * sizeof(*symbol), sizeof(*symbol));
 	return true;
 }
-/* NULL where it is not in the table of names. */
+/* NULL if it is outside the table of names. */
 static inline const char *sn_elf_symbol_name(const struct sn_elf_symbols *table,
 					     const Elf64_Sym *symbol)
 {
 	return sn_bytes_string(table->names, symbol->st_name);
 }
 
-/* Relocations one after the other, with or without addends, and the symbols they refer to. */
+/* Iterates over relocations, with or without addends, and the symbols to which they refer. */
 struct sn_elf_relocations {
 	struct sn_cursor cursor;
 	struct sn_elf_symbols symbols;
@@ -98,7 +98,7 @@ struct sn_elf_relocations {
 /* Of a section, which may be NULL: then there are none. */
 struct sn_elf_relocations sn_elf_relocations(struct sn_elf_file *file,
 					     struct sn_elf_section *section);
-/* An addend that there is not is 0. False at the end. */
+/* A missing addend is 0. False at the end. */
 static inline bool sn_elf_relocations_next(struct sn_elf_relocations *relocations,
 					   Elf64_Rela *entry)
 {

@@ -43,7 +43,7 @@ struct lines {
 	struct row *rows;
 	size_t row_count, row_capacity;
 	uint64_t context, name; /* of INLINED_CALL */
-	bool has_address;	/* a relocated one: without, nobody knows whose lines these are */
+	bool has_address; /* a relocated one: without it the function of these lines is unknown */
 	bool failed;
 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a GPU binary consists of: its functions, their basic blocks, calls and lines. NVIDIA's cubin
+ * The contents of a GPU binary: functions, their basic blocks, calls and lines. NVIDIA's cubin
  * (compute capability 7.0 on) and AMD's code objects (gfx9 to gfx12).
  *
- * One address space for the whole binary: in a cubin every function begins at 0 of a section of
- * its own, so each is given the place that its section has in the file (K. Zhou et al., HPCToolkit,
- * section 5); a sample at `pc` in function F has the address sn_gpu_binary_address(binary, F, pc).
- * AMD's code objects have addresses already. Device functions lie behind the kernel that they were
- * compiled with, and inside what its symbol says is the kernel: each function ends where the next
- * one begins.
+ * One address space for the whole binary: in a cubin each function begins at 0 of a section of its
+ * own, so addresses are offsets in the file (K. Zhou et al., HPCToolkit, section 5); a sample at
+ * `pc` in function F has the address sn_gpu_binary_address(binary, F, pc). AMD's code objects have
+ * addresses already. Device functions follow the kernel with which they were compiled, inside the
+ * range of its symbol: each function ends where the next one begins.
  *
- * Reading is bounded and checks everything: a damaged file gives an error or less, never a crash.
+ * Reading is bounded and checks everything: a damaged file gives an error or fewer results, never a
+ * crash.
  */
 #ifndef SN_BINARY_GPU_BINARY_H
 #define SN_BINARY_GPU_BINARY_H
@@ -35,11 +35,11 @@ struct sn_gpu_call {
 
 struct sn_gpu_function {
 	const char *symbol;
-	const char *name; /* the symbol without what the compiler put around it; still mangled */
+	const char *name; /* the symbol without the compiler's additions; still mangled */
 	uint64_t start;	  /* where it is entered */
 	uint64_t end;	  /* one past its code, padding included */
-	uint64_t base; /* of the section it lies in: what a pc of the vendor's tools counts from */
-	uint32_t kernel; /* the one it was compiled into; SN_GPU_NONE where it stands for itself */
+	uint64_t base;	  /* of its section: the origin of pcs in the vendor's tools */
+	uint32_t kernel;  /* the one into which it was compiled; SN_GPU_NONE for none */
 	bool is_kernel;
 	bool has_unknown_jump; /* an indirect jump without a table: blocks may lack edges */
 	struct sn_flow_graph
@@ -48,7 +48,7 @@ struct sn_gpu_function {
 	uint32_t call_count;
 };
 
-/* The source of a stretch of code. Stretches ascend and do not overlap. */
+/* The source of a range of code. Ranges ascend and do not overlap. */
 struct sn_gpu_line {
 	uint64_t start, end;
 	const char *file; /* NULL unknown */
@@ -75,28 +75,27 @@ struct sn_gpu_binary {
 	struct sn_gpu_private *private;
 };
 
-/* Whether a file is for a GPU that this reads: by its machine. */
+/* Whether a file is for a supported GPU, by its machine. */
 bool sn_gpu_is_binary(const struct sn_elf_file *file);
 
 /*
- * Reads functions, blocks and calls. `file` is kept by the caller and outlives the result.
- * SN_ERR_FORMAT, SN_ERR_UNSUPPORTED (an architecture older than is read), SN_ERR_MEMORY.
+ * Reads functions, blocks and calls. `file` stays the caller's and must outlive the result.
+ * SN_ERR_FORMAT, SN_ERR_UNSUPPORTED (an older architecture), SN_ERR_MEMORY.
  */
 int sn_gpu_binary_read(struct sn_elf_file *file, struct sn_gpu_binary **binary,
 		       struct sn_error *error);
-/* Fills in lines and inlined calls from what debug information there is, which may be none. 0 or
- * SN_ERR_MEMORY. */
+/* Fills in lines and inlined calls from debug information, if there is any. 0 or SN_ERR_MEMORY. */
 int sn_gpu_binary_read_lines(struct sn_gpu_binary *binary);
 void sn_gpu_binary_free(struct sn_gpu_binary *binary);
 
-/* The function whose code an address is, or SN_GPU_NONE. */
+/* The function whose code contains an address, or SN_GPU_NONE. */
 uint32_t sn_gpu_binary_function_at(const struct sn_gpu_binary *binary, uint64_t address);
 /* The line of an address, or NULL. */
 const struct sn_gpu_line *sn_gpu_binary_line_at(const struct sn_gpu_binary *binary,
 						uint64_t address);
 /* The function of that symbol or, failing that, name; or SN_GPU_NONE. */
 uint32_t sn_gpu_binary_find(const struct sn_gpu_binary *binary, const char *name);
-/* The address of what a vendor's tool calls `pc` in a function. */
+/* The address of a vendor tool's `pc` in a function. */
 static inline uint64_t sn_gpu_binary_address(const struct sn_gpu_binary *binary, uint32_t function,
 					     uint64_t pc)
 {

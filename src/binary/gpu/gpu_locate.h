@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs at an address of a GPU binary, in the form that symbolize.h has for CPUs: function,
- * inlined calls, loops, line.
+ * The location of an address of a GPU binary, as symbolize.h has it for CPUs: function, inlined
+ * calls, loops, line.
  */
 #ifndef SN_BINARY_GPU_LOCATE_H
 #define SN_BINARY_GPU_LOCATE_H
@@ -11,7 +11,7 @@
 #include "binary/string_pool.h"
 #include "binary/structure/nest.h"
 
-/* One function at a time; only its own files look inside. Zeroed but for binary and pool. */
+/* For one function at a time; private to its files. Zeroed but for binary and pool. */
 struct sn_gpu_locator {
 	const struct sn_gpu_binary *binary; /* its lines have been read */
 	struct sn_string_pool *pool;	    /* gets all texts and frames */
@@ -25,8 +25,8 @@ struct sn_gpu_locator {
 	size_t loop_capacity, mark_capacity;
 };
 
-/* Enters a function: finds its loops and what they are in the source. What the pool had for an
- * earlier function is not needed any more. SN_ERR_MEMORY or 0, as below. */
+/* Enters a function: finds its loops and their source. The pool's data for an earlier function is
+ * no longer needed. SN_ERR_MEMORY or 0, as below. */
 int sn_gpu_locator_enter(struct sn_gpu_locator *locator, uint32_t function);
 /* The place of an address of the function, without loops. */
 int sn_gpu_locator_line(struct sn_gpu_locator *locator, uint64_t address,
@@ -39,8 +39,8 @@ int sn_gpu_locator_insert_loops(struct sn_gpu_locator *locator, uint32_t loop,
 void sn_gpu_locator_release(struct sn_gpu_locator *locator);
 
 /*
- * Resolves ascending addresses into out[count], as sn_symbolizer_lookup; those that are no code get
- * depth 0. Frames and texts are the pool's. SN_ERR_MEMORY or 0.
+ * Resolves ascending addresses into out[count], as sn_symbolizer_lookup; those outside of code get
+ * depth 0. Frames and texts belong to the pool. SN_ERR_MEMORY or 0.
  */
 int sn_gpu_locate(const struct sn_gpu_binary *binary, bool with_loops, const uint64_t *addresses,
 		  size_t count, struct sn_string_pool *pool, struct sn_symbol_location *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the readers of the two vendors' files and the builder of blocks share. Internal to gpu/.
+ * Shared by the readers of the two vendors' files and the builder of blocks. Internal to gpu/.
  */
 #ifndef SN_BINARY_GPU_PRIVATE_H
 #define SN_BINARY_GPU_PRIVATE_H
@@ -36,18 +36,17 @@ struct sn_gpu_private {
 	size_t section_count, section_capacity, jump_count, jump_capacity;
 	size_t relocation_count, relocation_capacity, function_capacity, line_capacity;
 	struct sn_intern inlined; /* struct sn_gpu_inlined */
-	bool failed;		  /* something is missing for lack of memory */
+	bool failed;		  /* memory was exhausted: some data is missing */
 };
 
-/* What is added is missing for lack of memory where private->failed is set, which is looked at
- * once.
+/* Without memory, the functions that add set private->failed, which is tested once.
  *
- * A function that a symbol table names. `symbol` is copied; where it ends is found later. */
+ * Adds a function of a symbol table. `symbol` is copied; the function's end is found later. */
 void sn_gpu_add_function(struct sn_gpu_binary *binary, const char *symbol, uint64_t start,
 			 uint64_t base, bool is_kernel);
 void sn_gpu_add_section(struct sn_gpu_binary *binary, uint64_t start, struct sn_bytes code,
 			uint32_t index);
-/* Joins the last one where it is of the same source and goes on from there. */
+/* Extends the last one if it has the same source and is adjacent. */
 void sn_gpu_add_line(struct sn_gpu_binary *binary, const struct sn_gpu_line *line);
 /* The number of an inlined call, new or not. */
 uint32_t sn_gpu_add_inlined(struct sn_gpu_binary *binary, uint32_t parent, const char *call_file,
@@ -61,7 +60,7 @@ const struct sn_gpu_section *sn_gpu_section_at(const struct sn_gpu_binary *binar
 int sn_cubin_read(struct sn_gpu_binary *binary, struct sn_error *error);
 int sn_code_object_read(struct sn_gpu_binary *binary, struct sn_error *error);
 
-/* Makes the blocks and calls of all functions. */
+/* Builds the blocks and calls of all functions. */
 void sn_gpu_build_flow(struct sn_gpu_binary *binary);
 
 /* Add lines and inlined calls. 0 or SN_ERR_MEMORY. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See gpu_structure.h. */
+/* GPU binaries in the form of structure.h; see gpu_structure.h. */
 #include "gpu_structure.h"
 #include "base/vec.h"
 #include "binary/demangle/demangle.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one GPU instruction does to the flow of control, and how long it is. Nothing else about
- * instructions is decoded: that is enough for basic blocks, loops and calls, and it is what does
- * not change from one chip to the next.
+ * The effect of one GPU instruction on control flow, and its length. Nothing else is decoded: this
+ * is enough for basic blocks, loops and calls, and does not change from chip to chip.
  *
- * The facts were measured: instructions were assembled, disassembled and changed bit by bit with
- * NVIDIA's and LLVM's tools (docs/design/gpu-structure.md has the tables), and tests compare with
- * those tools where they are installed.
+ * The encodings were found by assembling, disassembling and changing instructions bit by bit with
+ * NVIDIA's and LLVM's tools (docs/design/gpu-structure.md has the tables); tests compare with those
+ * tools if they are installed.
  */
 #ifndef SN_BINARY_GPU_INSTRUCTION_H
 #define SN_BINARY_GPU_INSTRUCTION_H
@@ -18,13 +17,12 @@
 enum sn_gpu_flow {
 	SN_GPU_NEXT,	 /* goes on with the next instruction, as most do */
 	SN_GPU_BRANCH,	 /* jumps to `target` */
-	SN_GPU_INDIRECT, /* jumps to what a register or a table says */
-	SN_GPU_CALL,	 /* to `target`, or to what a register says; returns to the next */
+	SN_GPU_INDIRECT, /* jumps through a register or a table */
+	SN_GPU_CALL,	 /* to `target`, or through a register; returns to the next */
 	SN_GPU_RETURN,
-	SN_GPU_EXIT,  /* the thread ends */
-	SN_GPU_MEET,  /* goes on, and says that diverged threads will meet at `target`, which
-			 therefore begins a block */
-	SN_GPU_BREAK, /* goes on; ends a block: threads wait for others or leave their group */
+	SN_GPU_EXIT, /* the thread ends */
+	SN_GPU_MEET, /* continues; diverged threads reconverge at `target`, which therefore begins a block */
+	SN_GPU_BREAK, /* continues; ends a block: threads wait for others or leave their group */
 };
 
 struct sn_gpu_instruction {
@@ -34,8 +32,8 @@ struct sn_gpu_instruction {
 	uint8_t flow;	 /* enum sn_gpu_flow */
 	bool has_target;
 	bool is_conditional;	  /* some threads may go on with the next instruction instead */
-	bool is_padding;	  /* fills space between functions; is not code of any */
-	uint8_t target_register;  /* of a call or jump that a register decides; 255: none */
+	bool is_padding;	  /* fills space between functions */
+	uint8_t target_register;  /* of a call or jump through a register; 255: none */
 	uint8_t written_register; /* general register that may hold a code address; 255: none */
 };
 
@@ -52,13 +50,13 @@ void sn_sass_decode(const uint8_t bytes[16], uint32_t compute_capability, uint64
 enum sn_gcn_isa { SN_GCN_9 = 9, SN_GCN_10 = 10, SN_GCN_11 = 11, SN_GCN_12 = 12 };
 
 /*
- * False where the bytes are no instruction, or one that does not end before `left` bytes do;
- * instruction->length is then 4, for going on.
+ * False if the bytes are no instruction, or one longer than `left` bytes; instruction->length is
+ * then 4, to continue after it.
  */
 bool sn_gcn_decode(const uint8_t *bytes, size_t left, enum sn_gcn_isa isa, uint64_t address,
 		   struct sn_gpu_instruction *instruction);
 
-/* What is known of scalar registers, to find out where s_swappc_b64 calls. */
+/* Known values of scalar registers, to find the targets of s_swappc_b64. */
 struct sn_gcn_registers {
 	uint32_t value[128];
 	uint64_t known[2]; /* a bit for each register */
@@ -66,10 +64,10 @@ struct sn_gcn_registers {
 };
 
 /*
- * Follows the decoded instruction through the registers: addresses made of s_getpc_b64, additions
- * and moves are known afterwards. Before that, gives a call or jump through a known pair of
- * registers its target. Passing instructions in order of address, without a look at branches, is
- * what compilers' code needs: callers accept only targets where a function begins.
+ * Sets the target of a call or jump through two known registers; then applies the instruction to
+ * the registers: addresses computed by s_getpc_b64, additions and moves become known. Instructions
+ * are passed in order of address, regardless of branches, which suffices for compilers' code:
+ * callers accept only targets where a function begins.
  */
 void sn_gcn_follow(struct sn_gcn_registers *registers, const uint8_t *bytes, enum sn_gcn_isa isa,
 		   struct sn_gpu_instruction *instruction);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code of a load module: where its bytes are, and where its functions begin and end.
+ * The code of a load module: its bytes, and the begin and end of its functions.
  *
- * Functions come from the symbol table, from .eh_frame (which is there in stripped files too), and,
- * for code that neither covers, from the entry point, from calls that lead there and from what
- * begins after padding. Parts that a compiler split off (foo.cold) belong to their function.
- * Which functions never return is found here too, because what follows a call of one is no
- * continuation. PLT entries are no functions.
+ * Functions come from the symbol table, from .eh_frame (which stripped files have too), and, for
+ * code that neither covers, from the entry point, from targets of calls and from code after
+ * padding. Parts that a compiler split off (foo.cold) belong to their function. Functions that
+ * never return are found here too, because control does not continue after their calls. PLT entries
+ * are no functions.
  *
- * Everything found depends on the file alone, never on what was asked before.
+ * Results depend on the file alone, never on earlier calls.
  *
- * MT: a code may be used by several threads at once, but for sn_code_open and sn_code_free.
+ * MT: all functions but sn_code_open and sn_code_free may be called by several threads at once on
+ * one code.
  */
 #ifndef SN_BINARY_STRUCTURE_CODE_H
 #define SN_BINARY_STRUCTURE_CODE_H
@@ -27,11 +28,11 @@ struct sn_code_function {
 	uint64_t start, end;
 	uint64_t exceptions; /* the address of what says where they land; 0 none */
 	const char *name;    /* a symbol, in the file's string table; NULL none */
-	uint32_t owner;	     /* the function that it is part of; itself for a function */
+	uint32_t owner;	     /* the function of a part; itself for a function */
 	uint32_t group;	     /* of symbols of one source file */
 	bool is_sized;	     /* the file says where it ends */
 	bool is_cold;	     /* named as a split-off part */
-	bool in_frame;	     /* entered with a frame that another piece made */
+	bool in_frame;	     /* entered with a frame that another piece created */
 };
 
 /* A section of code. */
@@ -49,10 +50,10 @@ struct sn_code {
 	uint32_t section_count;
 	struct sn_code_function *functions; /* by ascending start; they do not overlap */
 	uint32_t function_count;
-	/* What code.c and returns.c keep to themselves. */
+	/* Private to code.c and returns.c. */
 	uint64_t *noreturn_slots; /* sorted: addresses of pointers to functions that never return */
 	uint32_t noreturn_slot_count;
-	_Atomic uint16_t *returns;	  /* by function: what returns.c found out */
+	_Atomic uint16_t *returns;	  /* by function: results of returns.c */
 	struct sn_code_pointer *pointers; /* sorted; see sn_code_pointer_at */
 	size_t pointer_count;
 };
@@ -64,8 +65,7 @@ struct sn_code_pointer {
 
 /*
  * `file` is the module's own; `symbols` a file with its symbol table (the same, or its debug file),
- * or NULL. Both outlive the code. *code is NULL where the machine is none that is known.
- * SN_ERR_MEMORY or 0.
+ * or NULL. Both must outlive the code. *code is NULL for an unknown machine. SN_ERR_MEMORY or 0.
  */
 int sn_code_open(struct sn_elf_file *file, struct sn_elf_file *symbols, struct sn_code **code);
 void sn_code_free(struct sn_code *code);
@@ -74,12 +74,12 @@ void sn_code_free(struct sn_code *code);
 uint32_t sn_code_function_at(const struct sn_code *code, uint64_t address);
 /* The bytes from `address` to the end of its section; empty outside of code. */
 struct sn_bytes sn_code_bytes(const struct sn_code *code, uint64_t address);
-/* The bytes of what is loaded at `address`, code or data; empty where there are none. */
+/* The bytes loaded at `address`, code or data; empty if there are none. */
 struct sn_bytes sn_code_data(const struct sn_code *code, uint64_t address);
 /* The address in the word at `at`, as the loader leaves it; 0 unknown. */
 uint64_t sn_code_pointer_at(const struct sn_code *code, uint64_t at);
 
-/* Whether a call to `target`, or through the slot at `slot` (0: none), may come back. */
+/* Whether a call to `target`, or through the slot at `slot` (0: none), may return. */
 bool sn_code_call_returns(struct sn_code *code, uint64_t target, uint64_t slot);
 /* Whether a function of that name is known never to return. */
 bool sn_code_name_is_noreturn(const char *symbol);

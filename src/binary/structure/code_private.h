@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What code.c, functions.c and returns.c know of each other; see code.h. */
+/* Shared by code.c, functions.c and returns.c; see code.h. */
 #ifndef SN_BINARY_STRUCTURE_CODE_PRIVATE_H
 #define SN_BINARY_STRUCTURE_CODE_PRIVATE_H
 
@@ -7,7 +7,8 @@
 
 /* Fills in the functions. SN_ERR_MEMORY or 0. */
 int sn_code_find_functions(struct sn_code *code, struct sn_elf_file *symbols);
-/* The table of function symbols to use: of `symbols` or the dynamic one of `file`; *of is whose. */
+/* The table of function symbols to use: of `symbols` or the dynamic one of `file`; *of is its file.
+ * */
 struct sn_elf_section *sn_code_symbol_table(struct sn_elf_file *file, struct sn_elf_file *symbols,
 					    struct sn_elf_file **of);
 /* The section of code that holds an address, or NULL. */

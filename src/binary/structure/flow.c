@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See flow.h. */
+/* Follows instructions, jump tables and exceptions to basic blocks; see flow.h. */
 #include "flow.h"
 #include "base/search.h"
 #include "base/sort_by.h"

@@ -3,11 +3,10 @@
  * The control flow of one function of a CPU binary, recovered from its instructions.
  *
  * Instructions are followed from the function's entry through branches, jump tables
- * (jump_table.h), calls that come back, and exceptions that land in the function (landing.h). What
- * nothing leads to (targets of jumps that are not understood) is followed afterwards, from where
- * each stretch of it begins. Jumps to other functions leave; jumps into the function's own
- * split-off parts do not. Instructions that overlap (a jump over a lock prefix) are blocks that
- * overlap.
+ * (jump_table.h), calls that return, and exceptions that land in the function (landing.h). Code
+ * that is not reached (targets of unresolved jumps) is followed afterwards, from the begin of each
+ * such range. Jumps to other functions leave; jumps into the function's own split-off parts do not.
+ * Overlapping instructions (a jump over a lock prefix) are overlapping blocks.
  *
  * A flow is the memory of one thread, used for one function after another.
  */
@@ -17,7 +16,7 @@
 #include "flow_graph.h"
 #include "landing.h"
 
-/* What is larger is not looked into: no compiler writes such a function. */
+/* Larger functions are not analysed: no compiler writes them. */
 #define SN_FLOW_BYTES_MAX (16u << 20)
 #define SN_FLOW_PARTS_MAX 64
 
@@ -36,14 +35,14 @@ struct sn_flow_call {
 };
 
 struct sn_flow {
-	struct sn_flow_graph graph; /* what was asked for; blocks and edges belong to the flow */
+	struct sn_flow_graph graph; /* the result; blocks and edges belong to the flow */
 	struct sn_flow_part parts[SN_FLOW_PARTS_MAX]; /* the function itself first */
 	uint32_t part_count;
-	struct sn_flow_call *calls; /* by the order in which they were met */
+	struct sn_flow_call *calls; /* in the order in which they were found */
 	uint32_t call_count;
-	uint32_t jump_count, unresolved_count; /* indirect jumps, and those not understood */
+	uint32_t jump_count, unresolved_count; /* indirect jumps, and the unresolved ones */
 	bool wants_calls;		       /* set by the caller: fill in `calls` */
-	/* The rest is flow.c's and jump_table.c's. */
+	/* Private to flow.c and jump_table.c. */
 	struct sn_code *code;
 	struct sn_landings landings;
 	uint8_t *marks; /* by position */
@@ -61,8 +60,8 @@ struct sn_flow {
 };
 
 /*
- * Recovers the flow of functions[function] of the code, which must be its own owner. A function too
- * large has no blocks. SN_ERR_MEMORY or 0.
+ * Recovers the flow of functions[function] of the code, which must be its own owner. A function
+ * that is too large has no blocks. SN_ERR_MEMORY or 0.
  */
 int sn_flow_build(struct sn_flow *flow, struct sn_code *code, uint32_t function);
 void sn_flow_release(struct sn_flow *flow);
@@ -70,7 +69,7 @@ void sn_flow_release(struct sn_flow *flow);
 /* The block that holds an address, or SN_FLOW_NONE. */
 uint32_t sn_flow_block_at(const struct sn_flow *flow, uint64_t address);
 
-/* The function that functions[index] is part of: known by name, or by where it jumps. */
+/* The function to which the part functions[index] belongs, by its name or its jumps. */
 uint32_t sn_flow_owner(const struct sn_code *code, uint32_t index);
 
 #endif

@@ -2,10 +2,9 @@
 /*
  * The control flow of one function, of any machine: basic blocks and the edges between them.
  *
- * Whoever decodes instructions makes one of these (for CPUs flow.c, for GPUs the decoders of
- * their instruction sets); whoever asks for loops (loop_forest.h) needs no more. Calls are no
- * edges: a call that returns is in the middle of its block, one that does not ends its block
- * without an edge, as a return does. A jump to another function is no edge either.
+ * flow.c builds it for CPUs, gpu/ for GPUs; loop_forest.h finds loops in it. Calls are no edges: a
+ * call that returns is in the middle of its block, one that does not ends its block without an
+ * edge, as a return does. A jump to another function is no edge either.
  */
 #ifndef SN_BINARY_FLOW_GRAPH_H
 #define SN_BINARY_FLOW_GRAPH_H
@@ -18,7 +17,7 @@
 struct sn_flow_block {
 	uint64_t start, end; /* addresses of code; end is one past the last byte */
 	uint64_t last;	     /* of the last instruction: the branch, where the block ends in one */
-	bool is_unwinding;   /* nothing but exceptions leads there, and it never goes on */
+	bool is_unwinding;   /* reached only by exceptions, and never left to other code */
 };
 
 struct sn_flow_edge {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What flow.c and jump_table.c know of each other; see flow.h. */
+/* Shared by flow.c and jump_table.c; see flow.h. */
 #ifndef SN_BINARY_STRUCTURE_FLOW_PRIVATE_H
 #define SN_BINARY_STRUCTURE_FLOW_PRIVATE_H
 
@@ -9,7 +9,7 @@
 struct sn_flow_jump {
 	uint64_t at;
 	uint64_t table,
-	    target; /* what it jumps through; 0 unknown. Set where it leads to all of them */
+	    target; /* what it jumps through; 0 unknown. Set if it leads to all of them */
 	uint8_t try_count;
 	bool is_resolved;
 };
@@ -20,11 +20,11 @@ struct sn_flow_transfer {
 	bool is_throw;
 };
 
-/* What is known of the byte at a position: the low bits are the length of the instruction there. */
+/* Marks of the byte at a position: the low bits are the length of the instruction there. */
 enum {
 	MARK_LENGTH = 0x0f,
 	MARK_BLOCK = 0x10,  /* begins a block */
-	MARK_ENDS = 0x20,   /* the instruction never goes on to the next */
+	MARK_ENDS = 0x20,   /* control never continues with the next instruction */
 	MARK_SPLITS = 0x40, /* it ends a block */
 	MARK_DATA = 0x80,   /* not decodable */
 };

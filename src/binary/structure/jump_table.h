@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where indirect jumps lead that go through a table: switch statements and computed gotos.
+ * The targets of indirect jumps through a table: switch statements and computed gotos.
  *
- * The register that is jumped to is followed backwards, through copies, sums and spills, to a load
- * from constant + unknown x stride: that is the table. Its entries are addresses (absolute, or
- * written by the loader) or distances from a constant. How many there are says the comparison
- * before the jump, or the mask on the index; without either, as many as lead into the function.
- * That covers what gcc and clang write at all levels on x86-64 and AArch64, and jumps of threaded
- * interpreters. What is not understood is said to be so, never guessed.
+ * The jump's register is followed backwards, through copies, sums and spills, to a load from
+ * constant + unknown x stride: that is the table. Its entries are addresses (absolute, or written
+ * by the loader) or distances from a constant. The comparison before the jump, or the mask on the
+ * index, gives their number; without either, entries count as long as they lead into the function.
+ * This covers the code of gcc and clang at all levels on x86-64 and AArch64, and jumps of threaded
+ * interpreters. Other jumps are reported as unresolved, never guessed.
  *
- * Operands come from capstone; without it nothing is understood.
+ * Operands come from capstone; without it no jump is resolved.
  */
 #ifndef SN_BINARY_STRUCTURE_JUMP_TABLE_H
 #define SN_BINARY_STRUCTURE_JUMP_TABLE_H
 
 #include "flow.h"
 
-/* What an instruction does to registers, of any machine. Registers are 0 to 31. */
+/* The effect of an instruction on registers, for any machine. Registers are 0 to 31. */
 enum { SN_STEP_NO_REGISTER = 0xff };
 struct sn_step {
 	enum {
-		SN_STEP_OTHER, /* writes what cannot be known */
+		SN_STEP_OTHER, /* writes an unknown value */
 		SN_STEP_SUM,   /* dest = addend + a + (b << shift) */
 		SN_STEP_LOAD,  /* dest = memory at that sum */
 		SN_STEP_STORE, /* memory at that sum = dest, eight bytes */
@@ -40,8 +40,8 @@ struct sn_step {
 struct sn_jump_decoder;
 
 /*
- * Where the indirect jump at `jump` may lead: calls add for each target. False where it is not
- * understood. The transfers found so far tell what precedes the jump.
+ * Calls add for each target of the indirect jump at `jump`. False if it cannot be resolved. The
+ * transfers found so far give the code before the jump.
  */
 bool sn_jump_table_resolve(struct sn_flow *flow, uint64_t jump,
 			   void (*add)(struct sn_flow *flow, uint64_t from, uint64_t to));
@@ -50,7 +50,7 @@ void sn_jump_decoder_free(struct sn_jump_decoder *decoder);
 /* Whether this build has capstone. */
 bool sn_jump_table_is_available(void);
 
-/* jump_steps.c: NULL for lack of memory, or without capstone. */
+/* jump_steps.c: NULL without memory, or without capstone. */
 struct sn_jump_decoder *sn_jump_decoder_new(uint16_t machine);
 bool sn_jump_decoder_step(struct sn_jump_decoder *decoder, const uint8_t *bytes, size_t size,
 			  uint64_t address, struct sn_step *step);

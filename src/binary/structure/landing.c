@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See landing.h. */
+/* Reads the call-site tables of exceptions; see landing.h. */
 #include "landing.h"
 #include "base/error.h"
 #include "base/search.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where exceptions land: the call-site table of a function's language-specific data, in
- * .gcc_except_table, which gcc and clang write for C++ and all else that unwinds. It says of which
- * calls an exception goes to which place in the function. (The layout is that of the C++ ABI for
- * Itanium, "Exception Handling Tables", which ELF systems follow.)
+ * Landing pads of exceptions: the call-site table of a function's language-specific data, in
+ * .gcc_except_table, which gcc and clang write for C++ and other languages that unwind. It maps
+ * calls to the place in the function that an exception reaches. (The layout is that of the C++ ABI
+ * for Itanium, "Exception Handling Tables", which ELF systems follow.)
  */
 #ifndef SN_BINARY_STRUCTURE_LANDING_H
 #define SN_BINARY_STRUCTURE_LANDING_H
 
 #include "code.h"
 
-/* An exception thrown by a call in [start, end) goes on at `pad`. */
+/* An exception thrown by a call in [start, end) continues at `pad`. */
 struct sn_landing {
 	uint64_t start, end, pad;
 };
@@ -21,11 +21,11 @@ struct sn_landings {
 	size_t capacity;
 };
 
-/* Appends those of a function or part; a damaged table ends where it is. SN_ERR_MEMORY or 0. */
+/* Appends those of a function or part; a damaged table ends at the damage. SN_ERR_MEMORY or 0. */
 int sn_landings_read(struct sn_landings *landings, const struct sn_code *code,
 		     const struct sn_code_function *function);
-/* Where an exception from the call at an address goes, of list[first] up to list[end]; 0: out of
- * the function. */
+/* The landing pad for the call at an address, among list[first] up to list[end]; 0: the exception
+ * leaves the function. */
 uint64_t sn_landings_at(const struct sn_landings *landings, uint32_t first, uint32_t end,
 			uint64_t address);
 

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which loops a function has, and how they nest, irreducible ones (entered at several places)
- * included.
+ * The loops of a function and their nesting, including irreducible ones (entered at several
+ * places).
  *
  * The forest is that of P. Havlak, "Nesting of reducible and irreducible loops" (TOPLAS 19(4),
  * 1997), found in almost linear time as G. Ramalingam shows ("Identifying loops in almost linear
  * time", TOPLAS 21(2), 1999, section 5): a depth-first search; then headers innermost first, each
- * collapsing its loop's body into itself, where an edge that is neither a tree edge nor a back
- * edge is put in only once the least common ancestor of its ends is reached. All back edges to one
- * block make one loop. Of the entries of an irreducible loop, the one that the search meets first
- * is its header.
+ * collapsing its loop's body into itself; an edge that is neither a tree edge nor a back edge is
+ * inserted when the least common ancestor of its ends is reached. All back edges to one block form
+ * one loop. The header of an irreducible loop is the entry that the search reaches first.
  *
- * Blocks that are not reached from the entry (landing pads of exceptions, targets of jumps that
- * were not understood) are searched from afterwards: first those without predecessors, then the
- * rest, each in ascending order. Their edges into loops of reached blocks make none irreducible.
- * The same graph gives the same forest, always.
+ * Afterwards the search continues from blocks that are not reached from the entry (landing pads of
+ * exceptions, targets of unresolved jumps): first those without predecessors, then the rest, each
+ * in ascending order. Their edges into loops of reached blocks make no loop irreducible. The same
+ * graph always gives the same forest.
  */
 #ifndef SN_BINARY_LOOP_FOREST_H
 #define SN_BINARY_LOOP_FOREST_H
@@ -31,7 +30,7 @@ struct sn_loop {
 	bool is_irreducible;
 };
 
-/* Zeroed at first; may be built again and again, which reuses its memory. */
+/* Zeroed at first; may be built repeatedly, which reuses its memory. */
 struct sn_loop_forest {
 	struct sn_loop *loops; /* outer before inner */
 	uint32_t *block_loops; /* by block: the innermost loop, or SN_FLOW_NONE */
@@ -40,7 +39,7 @@ struct sn_loop_forest {
 	uint32_t *scratch;
 };
 
-/* 0, SN_ERR_MEMORY, or SN_ERR_ARGUMENT where an edge or the entry names no block. */
+/* 0, SN_ERR_MEMORY, or SN_ERR_ARGUMENT if an edge or the entry is no block. */
 int sn_loop_forest_build(struct sn_loop_forest *forest, const struct sn_flow_graph *graph);
 void sn_loop_forest_release(struct sn_loop_forest *forest);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See nest.h. */
+/* Home, file and line of loops, and loops in locations; see nest.h. */
 #include "nest.h"
 #include "base/error.h"
 #include "base/search.h"
@@ -130,7 +130,8 @@ static void add_latch(struct sn_nest_marks *marks, uint64_t address)
 static void add_controls(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
 			 struct sn_nest_marks *marks)
 {
-	/* not calls that may throw, nor, if there are others, what finds nobody to catch */
+	/* not calls that may throw, nor, if there are others, branches that only lead to unwinding
+	 * */
 	for (uint32_t i = 0; i < graph->edge_count; i++)
 		if (!graph->edges[i].is_throw && !graph->blocks[graph->edges[i].to].is_unwinding)
 			add_exits(graph, forest, &graph->edges[i], false, marks);

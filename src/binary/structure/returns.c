@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which calls come back; see code.h.
+ * Which calls return; see code.h.
  *
- * A function never returns if all ways through it end in a trap, an endless loop or a call or tail
- * call of another that never returns. Known names are the beginning; from there knowledge spreads
- * upwards LEVELS times, and only through functions of at most BYTES_MAX: wrappers that report an
- * error and give up are small. So an answer needs no analysis of the whole module, and does not
- * depend on what was asked before.
+ * A function never returns if all paths through it end in a trap, an endless loop or a call or tail
+ * call of another that never returns. Known names are the start; from there the property is
+ * propagated to callers LEVELS times, and only through functions of at most BYTES_MAX: wrappers
+ * that report an error and give up are small. So an answer needs no analysis of the whole module,
+ * and does not depend on what was asked before.
  */
 #include "code.h"
 #include "base/search.h"
@@ -189,7 +189,7 @@ static bool function_returns(struct sn_code *code, uint32_t index, unsigned leve
 		return false;
 	if (level == 0 || function->end - function->start > BYTES_MAX)
 		return true;
-	/* relaxed: whoever comes to an answer comes to the same one */
+	/* relaxed: all threads compute the same answer */
 	_Atomic uint16_t *kept = &code->returns[index];
 	unsigned shift = 2 * level;
 	enum answer answer = atomic_load_explicit(kept, memory_order_relaxed) >> shift & 3;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See scopes.h. */
+/* Builds a function's tree of scopes; see scopes.h. */
 #include "scopes.h"
 #include "base/vec.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One function's tree of scopes, while it is made; see structure.h. */
+/* Builds one function's tree of scopes; see structure.h. */
 #ifndef SN_BINARY_STRUCTURE_SCOPES_H
 #define SN_BINARY_STRUCTURE_SCOPES_H
 
@@ -17,18 +17,18 @@ struct sn_scopes {
 	bool failed;
 };
 
-/* Begins anew with the function, of which `location` is an address. */
+/* Starts a new tree for the function of `location`. */
 void sn_scopes_begin(struct sn_scopes *scopes, const struct sn_symbol_location *location,
 		     uint64_t start);
 /*
- * Puts the instructions in [start, end) where `location`, which has its loops, says. Addresses
- * ascend from call to call. `with_line`: in a scope for their line. Returns their scope.
+ * Adds the instructions in [start, end) at `location`, which includes loops. Addresses ascend from
+ * call to call. `with_line`: in a scope for their line. Returns their scope.
  */
 uint32_t sn_scopes_add(struct sn_scopes *scopes, const struct sn_symbol_location *location,
 		       uint64_t start, uint64_t end, bool with_line);
 /* Counts a loop of the binary, whose header is in `scope`. */
 void sn_scopes_count_loop(struct sn_scopes *scopes, uint32_t scope, bool is_irreducible);
-/* Sums up sizes and lines from below. */
+/* Accumulates sizes and lines upwards. */
 void sn_scopes_finish(struct sn_scopes *scopes);
 void sn_scopes_release(struct sn_scopes *scopes);
 

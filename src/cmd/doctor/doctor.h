@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `sonde doctor` finds out: a list of checks, each with its verdict, the reason and one
- * command that would change it. Checks look, and change nothing.
+ * The results of `sonde doctor`: a list of checks, each with its verdict, the reason and one
+ * command that would change it. Checks change nothing.
  */
 #ifndef SN_CMD_DOCTOR_H
 #define SN_CMD_DOCTOR_H
@@ -20,7 +20,7 @@ struct sn_check {
 	char name[96];	   /* "CPU timers" */
 	enum sn_verdict verdict;
 	bool is_essential; /* without it nothing can be measured */
-	char text[320];	   /* what there is, or why there is nothing */
+	char text[320];	   /* what works, or why it does not */
 	char fix[200];	   /* a command, or "" */
 };
 
@@ -34,7 +34,7 @@ struct sn_diagnosis {
 	bool is_essential;
 };
 
-/* Appends a check; the text is formatted, `fix` may be NULL. What the list has no room for is left
+/* Appends a check; the text is formatted, `fix` may be NULL. Checks beyond the list's size are left
  * out. */
 void sn_diagnose(struct sn_diagnosis *diagnosis, const char *name, enum sn_verdict verdict,
 		 const char *fix, const char *format, ...) __attribute__((format(printf, 5, 6)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sonde graph` for people: what each model is, and its nodes by time. */
+/* `sonde graph` as text: each model, and its nodes by time. */
 #include "graph_write.h"
 
 #include "base/text.h"
@@ -144,7 +144,7 @@ static void print_heads(const struct sn_graph_table *rows, enum sn_graph_by by,
 	sn_text_table_end(table);
 }
 
-/* Names are whole in files and pipes, where nobody asks for a width. */
+/* Names are not shortened in files and pipes, which have no width. */
 static size_t columns_of(FILE *out)
 {
 	const char *columns = getenv("COLUMNS");

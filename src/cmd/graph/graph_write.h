@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sonde graph` prints, to each other: graph.c decides, the others write. */
+/* Shared by the files of `sonde graph`: graph.c selects, the others write. */
 #ifndef SN_CMD_GRAPH_WRITE_H
 #define SN_CMD_GRAPH_WRITE_H
 
@@ -18,7 +18,7 @@ struct sn_graph_view {
 	bool wants_iterations;
 };
 
-/* Whether the model is one of those that were asked for. */
+/* Whether the model was requested. */
 bool sn_graph_is_wanted(const struct sn_graph_view *view, uint32_t model);
 /* 0, or SN_ERR_MEMORY with its text. */
 int sn_graph_text(const struct sn_graph_view *view, FILE *out, struct sn_error *error);

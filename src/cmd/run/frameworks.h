@@ -13,14 +13,15 @@
 
 #include <stdbool.h>
 
-/* What of a measurement's folder is of this, and may be removed with it: "xla-PID", "xla-hook". */
+/* Whether an entry of a measurement's folder belongs to these files, and may be removed with it:
+ * "xla-PID", "xla-hook". */
 bool sn_frameworks_owns(const char *name);
 
-/* Sets the environment for a program that is started after this. Where others can change what the
- * folder's path leads to they could have the program's Pythons run their code: then a line says so,
- * and there will be no such graphs. */
+/* Sets the environment for a program that is started afterwards. If other users can change what the
+ * folder's path leads to, they could make the program's Pythons run their code: then prints a line
+ * and captures no such graphs. */
 int sn_frameworks_begin(const struct sn_launch_request *launch, struct sn_error *error);
-/* Removes what only the running program needed. */
+/* Removes the files that only the running program needed. */
 void sn_frameworks_end(const struct sn_launch_request *launch);
 
 /* Measurement folders whose graphs are added to a database; the context of what follows. */

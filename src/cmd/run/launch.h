@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting a program under the collector: the environment that preloads it, and waiting as a shell
- * would. Used by `sonde run`. Prints nothing.
+ * Starts a program with the collector: sets the environment that preloads it, and waits as a shell
+ * does. Used by `sonde run`. Prints nothing.
  */
 #ifndef SN_CMD_LAUNCH_H
 #define SN_CMD_LAUNCH_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the collector is told; NULL and 0 leave its defaults (src/collect/core/init.c). */
+/* Settings of the collector; NULL and 0 leave its defaults (src/collect/core/init.c). */
 struct sn_launch_request {
 	const char *events;    /* SONDE_EVENTS */
 	const char *call_path; /* SONDE_CALL_PATH */

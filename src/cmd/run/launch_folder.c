@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making the measurement folder, or taking one that is there, where others may have had their hands
- * on names; see launch.h and docs/design/privilege.md.
+ * Creates the measurement folder, or uses an existing one, where other users may have changed
+ * names; see launch.h and docs/design/privilege.md.
  */
 #include "launch.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The forms in which `sonde structure` writes what src/binary/structure finds: text for people,
- * JSON, and HPCToolkit's structure XML.
+ * The formats in which `sonde structure` writes the results of src/binary/structure: text, JSON,
+ * and HPCToolkit's structure XML.
  *
  * A form writes a head and a foot for each binary and its functions in between. Functions are
- * written by several threads at once; where a number must count up through the whole file, they
- * leave SN_STRUCTURE_NUMBER, and it is put in when all is in order.
+ * written by several threads at once; for a number that counts up through the whole file they write
+ * SN_STRUCTURE_NUMBER, which is replaced when the functions are in order.
  */
 #ifndef SN_CMD_STRUCTURE_WRITE_H
 #define SN_CMD_STRUCTURE_WRITE_H
@@ -24,12 +24,12 @@ struct sn_structure_counts {
 
 struct sn_structure_form {
 	const char *name;
-	bool wants_lines; /* of all functions, not only of one that was asked for */
+	bool wants_lines; /* of all functions, not only of a requested one */
 	bool wants_calls;
 	void (*begin)(FILE *out);
 	void (*begin_binary)(const char *path, const struct sn_structure_info *info, bool is_first,
 			     FILE *out);
-	/* MT. `is_full`: everything, not only what has loops. */
+	/* MT. `is_full`: everything, not only functions with loops. */
 	void (*write)(const struct sn_structure_function *function, bool is_full, FILE *out);
 	void (*end_binary)(const struct sn_structure_info *info,
 			   const struct sn_structure_counts *counts, FILE *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sonde timeline`: what a trace says about time. Three sentences first; then what they rest on,
- * view by view.
+ * `sonde timeline`: what a trace says about time. Three sentences first; then their evidence, view
+ * by view.
  */
 #include "timeline.h"
 

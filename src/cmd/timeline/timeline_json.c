@@ -47,7 +47,7 @@ static void json_device(const struct sn_answers *answers, size_t number, struct 
 			{"not_queued_ns", (double)time->not_queued_ns},
 			{"launching_ns", (double)time->launch_ns},
 			{"launch_not_recorded_ns", (double)time->unexplained_ns},
-			{"nobody_ns", answers->blames[number].nobody_ns});
+			{"nobody_ns", answers->blames[number].unblamed_ns});
 	json_blame(answers, answers->blames + number, json);
 	sn_json_end(json, '}');
 	sn_json_end(json, '}');

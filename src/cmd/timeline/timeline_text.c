@@ -92,8 +92,8 @@ static void print_blame(const struct sn_answers *answers, size_t limit,
 		print_share(rest, time, "");
 		printf("%zu more\n", count - shown);
 	}
-	if (count && blame->nobody_ns > 0.005 * (double)time->idle_ns)
-		print_share(blame->nobody_ns, time,
+	if (count && blame->unblamed_ns > 0.005 * (double)time->idle_ns)
+		print_share(blame->unblamed_ns, time,
 			    "nothing that is recorded, or it only waited\n");
 	free(rows);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One call path through every layer (design, section 3): the native frames of the unwinder, the
- * Python frames of the interpreter and the shadow frames of operators and regions, put in their
+ * One call path through every layer (docs/design/call-paths.md): the native frames of the unwinder,
+ * the Python frames of the interpreter and the shadow frames of operators and regions, put in their
  * true order and inserted in the thread's calling context tree.
  *
  * The native path is the backbone. Each evaluation-loop frame on it stands for a group of Python
  * frames, which replaces it; the interpreter's other frames between two groups are left out, those
  * below the last one are kept, since they are what the Python line was doing. A shadow frame goes
  * above the first native frame that was deeper than the shadow's entry, or, if Python entered it,
- * below the Python frame that did. Which frames exist is decided elsewhere; this file only orders.
+ * below the Python frame that did. This file does not decide which frames exist; it only orders
+ * them.
  *
- * A thread that works for another begins below the other's path, which is put together in the same
- * way from where the other waits (origin.h). The frames of the runtime between the two are left
- * out, in the starting thread as well, so that both have the same path.
+ * A thread that works for another begins below the other's path, which is assembled in the same way
+ * from the place where the other waits (origin.h). The frames of the runtime between the two are
+ * left out, in the starting thread as well, so that both have the same path.
  */
 #include "collect/unwind/own_stack.h"
 #include "adapter.h"
@@ -685,8 +686,9 @@ static void emit_path(struct path *path)
 }
 
 /*
- * Where another thread started the work that `work` names, in this thread's tree. The other waits:
- * what lies further out than its start stands still, and so does whoever it worked for itself.
+ * Where another thread started the work that `work` names, in this thread's tree. The other thread
+ * waits: its frames further out than the start do not change, nor do those of the thread for which
+ * it works.
  */
 static void begin_below(struct path *path, const struct sn_work *work, uint32_t levels)
 {

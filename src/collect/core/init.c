@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The collector's life in a process image: reads what it is told from the environment, starts,
- * stops.
+ * Starts and stops the collector in a process image; reads its settings from the environment.
  *
  * `sonde run` sets the environment (libsonde(7) names it) and preloads the library; without
- * SONDE_OUTPUT and SONDE_TOOL the library does nothing at all. Whatever goes wrong here, the
- * program runs on unmeasured.
+ * SONDE_OUTPUT and SONDE_TOOL the library does nothing. After any failure here the program
+ * continues unmeasured.
  */
 #include "adapters.h"
 #include "collect/record/checkpoint.h"
@@ -226,10 +225,10 @@ static bool is_wanted(void)
 }
 
 /*
- * Somebody between `sonde run` and this program installed a filter of system calls. Nobody can tell
- * here which it lets pass, and asking by trial would end the program: so until this is known no
- * call may be made but those with which the loader has just brought us here. The filters that
- * `sonde run` itself is under (a container's) let measuring pass, or it would not have begun.
+ * Whether a filter of system calls was installed between `sonde run` and this program. Which calls
+ * it allows cannot be determined here, and trying would end the program: so until this is known
+ * only those calls may be made that the loader has just made. The filters of `sonde run` itself (a
+ * container's) allow measuring, else it would not have begun.
  */
 static bool is_filtered(void)
 {

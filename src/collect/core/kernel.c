@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this library asks of the kernel, under the C library's names and hidden: a program may
- * export clock_gettime() or getpid() of its own (libfaketime), take a lock there, and our handler
- * would wait for ever for the thread that it interrupted. A sanitizer stands in front of mmap().
+ * The collector's system calls, as hidden functions with the C library's names: a program may
+ * export clock_gettime() or getpid() of its own (libfaketime) and take a lock there, and the
+ * handler would wait for ever for the thread that it interrupted. A sanitizer intercepts mmap().
  */
 #include "kernel.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of the C library that this library has for itself, hidden: those that others stand in
- * front of and draw conclusions from. A sanitizer's memcpy() tells it who reads and writes what;
- * the collector's threads order their accesses by means it cannot see (a handler, a snapshot of
- * another thread's tree), and it would report races in a program that has none. What is also
- * gained: no function of the program's own making runs in our handler. kernel.c has the calls.
+ * Hidden copies of C library functions that others intercept. A sanitizer learns of accesses by its
+ * memcpy(); the collector orders accesses by means that it cannot see (a handler, a snapshot of
+ * another thread's tree), so it would report races in a program that has none. Also, no function of
+ * the program then runs in the collector's handler. kernel.c has the system calls.
  *
- * The compiler calls some of these on its own; such calls come here as well. This file is
- * compiled so that it does not make a loop into a call of the function that the loop is in.
+ * The compiler generates calls of some of these, which come here as well. This file is compiled so
+ * that a loop is not replaced by a call of the function that contains it.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * thread.h.
  *
  * A thread's record outlives it: its values are written with every later snapshot. A process that
- * makes threads for ever would grow for ever, so beyond SEPARATE_THREADS a new thread continues in
- * the record of one that has ended, and the record says that it stands for several.
+ * creates threads without end would grow without end, so beyond SEPARATE_THREADS a new thread
+ * continues the record of one that has ended, and the record says that it stands for several.
  */
 #include "thread.h"
 #include "lock.h"
@@ -104,6 +104,15 @@ static void bounds_of_first_thread(struct sn_thread *thread)
 	pthread_attr_destroy(&attributes);
 }
 
+/* A new record's is done before it is registered: a snapshot reads whatever the registry has. */
+static void thread_identify(struct sn_thread *thread)
+{
+	thread->tid = (int32_t)syscall(SYS_gettid);
+	if (thread->tid == getpid())
+		thread->flags |= SN_THREAD_FIRST;
+	prctl(PR_GET_NAME, thread->name);
+}
+
 static struct sn_thread *thread_new(void)
 {
 	struct sn_thread *thread = sn_pages_map(sizeof(*thread));
@@ -113,6 +122,8 @@ static struct sn_thread *thread_new(void)
 		sn_pages_unmap(thread, sizeof(*thread));
 		return NULL;
 	}
+	thread->start_ns = sn_now_ns();
+	thread_identify(thread);
 	return thread;
 }
 
@@ -149,8 +160,10 @@ static struct sn_thread *claim_record(void)
 	sn_lock_acquire(SN_LOCK_THREADS);
 	struct sn_thread *thread = adopt_ended();
 	sn_lock_release(SN_LOCK_THREADS);
-	if (thread)
+	if (thread) {
+		thread_identify(thread);
 		return thread;
+	}
 	thread = thread_new();
 	if (!thread)
 		return NULL;
@@ -180,14 +193,6 @@ void sn_threads_ended(void (*act)(struct sn_thread *thread))
 	sn_lock_release(SN_LOCK_THREADS);
 }
 
-static void thread_identify(struct sn_thread *thread)
-{
-	thread->tid = (int32_t)syscall(SYS_gettid);
-	if (thread->tid == getpid())
-		thread->flags |= SN_THREAD_FIRST;
-	prctl(PR_GET_NAME, thread->name);
-}
-
 /* What the record's last thread had started and never ended, or worked for. */
 static void forget_work(struct sn_thread *thread)
 {
@@ -211,9 +216,6 @@ static struct sn_thread *begin(size_t stack_bytes)
 		sn_drop(NULL, SN_DROP_THREAD_MEMORY, 1);
 		return NULL;
 	}
-	if (!(thread->flags & SN_THREAD_SEVERAL))
-		thread->start_ns = sn_now_ns();
-	thread_identify(thread);
 	if (stack_bytes)
 		bounds_of_new_thread(thread, stack_bytes);
 	else
@@ -225,7 +227,8 @@ static struct sn_thread *begin(size_t stack_bytes)
 	return thread;
 }
 
-/* Whoever confines the process waits for those that went on before; the others make no call. */
+/* The thread that confines the process waits for those that went on before; the others make no
+ * call. */
 static bool enter_edge(void)
 {
 	atomic_fetch_add(&edges, 1);

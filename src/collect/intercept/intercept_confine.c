@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls by number, and what takes calls from a process. One that confines itself (seccomp)
- * lists the calls that it will make, and ours are not among them: the kernel would kill it at the
- * next sample. One that has its calls dispatched to itself (Wine) would be handed ours. What was
- * measured is therefore written just before, and measuring ends for good. Nobody can tell here
- * which calls a filter lets pass, so every filter counts; a program that starts inside one is
- * looked at in init.c.
+ * System calls by number, and calls that confine a process. A process that confines itself
+ * (seccomp) allows the calls that it will make, but not the collector's: the kernel would kill it
+ * at the next sample. A process that has its calls dispatched to itself (Wine) would get the
+ * collector's. Therefore the data is written just before, and measuring ends for good. Which calls
+ * a filter allows cannot be determined here, so every filter counts; init.c handles a program that
+ * starts inside one.
  *
- * Through syscall() a program also forks, executes and ends behind the C library's back.
+ * Through syscall() a program can also fork, execute and end without the C library's functions.
  */
 #include "intercept.h"
 #include "collect/sample/interrupted_call.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dlclose: what was known of the addresses unloaded no longer holds. dlopen is left alone, because
- * the loader looks at who calls it to decide where to search; new modules are found when a pc of
- * theirs is met (module_list.c).
+ * dlclose: cached data of the unloaded addresses becomes invalid. dlopen is not wrapped, because
+ * the loader searches by its caller; new modules are found by their pcs (module_list.c).
  */
 #include "intercept.h"
 #include "collect/unwind/module_list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors. A program that closes everything it did not open would close ours; for it they are
- * not open, as without us.
+ * Descriptors. A program that closes all descriptors that it did not open would close the
+ * collector's; the wrappers report these as not open.
  */
 #include "intercept.h"
 #include "collect/record/own_fd.h"

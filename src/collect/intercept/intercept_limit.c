@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits. Where a user has no room left for pending signals (RLIMIT_SIGPENDING) the kernel sends
- * SIGIO instead of the signal that a perf event asks for, and that may be the program's. So perf's
- * signals end before the program takes that room from itself.
+ * Limits. If a user has no room left for pending signals (RLIMIT_SIGPENDING) the kernel sends SIGIO
+ * instead of a perf event's signal, and SIGIO may be the program's. So perf's signals end before
+ * the program lowers that limit.
  */
 #include "intercept.h"
 #include "collect/sample/program_memory.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that become other programs: exec and posix_spawn carry the collector's environment along
- * even when the caller passes another one, and what was measured is written before an image is
- * replaced; _exit ends measuring like exit. fork is followed by pthread_atfork (init.c). Children
- * of which no image of ours will tell are counted (losses.h).
+ * Executing other programs: exec and posix_spawn pass the collector's environment on even if the
+ * caller passes another one, and the data is written before an image is replaced; _exit ends
+ * measuring like exit. fork is handled by pthread_atfork (init.c). Children that will write no
+ * measurement are counted (losses.h).
  *
  * Everything here may run in the child of a vfork, on its parent's memory: nothing is allocated
  * that the parent's thread does not keep.
@@ -562,7 +562,7 @@ SN_EXPORT pid_t _Fork(void)
 	return child;
 }
 
-/* The C library ends the parent by itself, where nobody is asked. If there is no child, measuring
+/* The C library ends the parent itself, without calling a wrapper. If there is no child, measuring
  * goes on. */
 SN_EXPORT int daemon(int stays, int keeps)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signals. The program sees its dispositions and masks as if the sample signal were not in use, and
- * cannot block it by accident (many programs fill a mask); where it means that signal, it gets it
- * (sample_signal.h). Where a signal's default action would end the program, a handler writes the
- * last snapshot and then lets that action happen.
+ * cannot block it by accident (many programs fill a mask); if it means that signal, the signal is
+ * given to it (sample_signal.h). If a signal's default action would end the program, a handler
+ * writes the last snapshot and then lets that action happen.
  */
 #include "intercept.h"
 #include "collect/core/line.h"

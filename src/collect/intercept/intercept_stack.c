@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigaltstack: the program's signal stacks, as if there were none of ours (own_stack.h). On one
- * that has no room for a signal nothing is sampled: the kernel would end the program.
+ * sigaltstack: the program's signal stacks, as without the collector's (own_stack.h). On one that
+ * has no room for a signal no samples are taken: the kernel would end the program.
  */
 #include "collect/sample/go_program.h"
 #include "intercept.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that transfer bytes and come back early where a signal arrives in the middle: a blocking
- * write of 4 MB to a pipe would return what the pipe held when a sample came. They go on where only
- * a sample cut them (interrupted_call.h): on pipes, sockets and devices; nothing else is cut.
+ * Calls that transfer bytes and return early if a signal arrives meanwhile: a blocking write of 4
+ * MB to a pipe would return the bytes written before a sample. If only a sample cut them
+ * (interrupted_call.h), they continue: on pipes, sockets and devices; no other transfers are cut.
  */
 #include "intercept.h"
 #include "collect/sample/interrupted_call.h"
@@ -74,8 +74,7 @@ static bool was_cut(int fd, const off_t *at, ssize_t done, size_t wanted)
 }
 
 /* The result of a transfer of which `done` bytes went, continued by `again`, which sees `done`. Of
- * a file `at` is the position in it, NULL: its own. The errno of what follows a success is
- * nobody's.
+ * a file `at` is the position in it, NULL: its own. errno after a success has no meaning.
  */
 #define TRANSFER_AT_ON(fd, at, wanted, first, again)                                               \
 	({                                                                                         \

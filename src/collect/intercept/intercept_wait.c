@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that wait. Where real time is measured, the time spent waiting is charged to the call path
- * that waits, with the call as an os frame below it: a sleeping thread cannot be sampled without
- * waking it.
+ * Calls that wait. If real time is measured, the waiting time is charged to the call path, with the
+ * call as an os frame below it: a sleeping thread cannot be sampled without waking it.
  *
- * A sample that falls just as a thread goes to sleep starts the call again (interrupted_call.h),
- * with the timeout it was given: calls whose timeout neither the kernel nor an absolute time keeps
- * are told here when they end.
+ * A sample that arrives just as a thread goes to sleep restarts the call (interrupted_call.h) with
+ * its full timeout. For calls whose timeout is neither kept by the kernel nor an absolute time, the
+ * deadline is recorded here.
  */
 #include "intercept.h"
 #include "collect/sample/interrupted_call.h"

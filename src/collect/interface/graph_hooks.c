@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public graph interface of sonde.h: what a program describes, and the nodes it says it runs. A
- * node that runs is a frame of every call path below it, like a region (region.c).
+ * The public graph interface of sonde.h: described models, and running nodes. A running node is a
+ * frame of every call path below it, like a region (region.c).
  *
  * Numbers that programs get are one more than those of graph.h, so that 0 is none.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of messages, receives that are not done, and what of them is recorded; see message.h. */
+/* Numbers of messages, incomplete receives, and recording of both; see message.h. */
 #include "message.h"
 
 #include "collect/core/adapter.h"
@@ -65,7 +65,7 @@ bool sn_messages_are_wanted(void)
 
 /* ---- what is sent and posted ---- */
 
-/* Receives posted so far, and those of them from anybody, or behind such, that are not done. */
+/* Receives posted so far, and the incomplete ones among them from any sender, or after such. */
 static _Atomic uint64_t posts, unsettled;
 
 void sn_message_send(struct sn_message *message)

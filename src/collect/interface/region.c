@@ -445,7 +445,7 @@ static int region_attach(void)
 	return 0;
 }
 
-/* Regions that nobody ended. */
+/* Regions that were never ended. */
 static void region_thread_end(struct sn_thread *thread)
 {
 	thread->shadow_depth = sn_shadow_count(thread);

@@ -10,7 +10,7 @@
 
 enum { NODE_HEADS = 4096, EDGE_HEADS = 8192, TEXT_HEADS = 1024, MODELS_MAX = 64 };
 
-/* Written with atomic additions by whoever runs the node. */
+/* Written with atomic additions by the threads that run the node. */
 struct live_stat {
 	_Atomic uint64_t count, sum, min, max, square_bits;
 };

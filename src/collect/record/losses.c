@@ -57,7 +57,7 @@ void sn_losses_add(enum sn_loss loss, int by)
 		return;
 	int saved_errno = errno;
 	uint32_t *counter = (uint32_t *)(page + SN_LOSSES_OFFSET) + loss;
-	/* wakes nobody: it is the addition that is wanted */
+	/* wakes no thread: only the addition is needed */
 	syscall(SYS_futex, counter, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, counter,
 		FUTEX_OP(FUTEX_OP_ADD, by & 0xfff, FUTEX_OP_CMP_EQ, 0));
 	errno = saved_errno;

@@ -194,7 +194,8 @@ void sn_own_file_close(struct sn_own_file *file)
 	file->fd = -1;
 }
 
-/* What has the name may be somebody else's by now: opening it does nothing, and it is closed. */
+/* The name may belong to another user's file by now: opening that has no effect, and it is closed.
+ * */
 static bool open_again(struct sn_own_file *file)
 {
 	struct stat status;

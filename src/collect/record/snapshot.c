@@ -2,10 +2,10 @@
 /*
  * Writes a snapshot; see snapshot.h.
  *
- * Other threads go on measuring meanwhile. What is written of each thread is fixed at the
- * beginning: first the number of values, then of contexts, codes and strings, each of which is
- * published after what it refers to, so that every reference written can be followed. Contexts
- * under which nothing was measured are left out and the rest renumbered.
+ * Other threads continue measuring meanwhile. The amount of data of each thread is fixed at the
+ * beginning: first the number of values, then of contexts, codes and strings. Each of these is
+ * published after the data to which it refers, so every written reference is valid. Contexts
+ * without values at or below them are left out, and the rest is renumbered.
  */
 #include "snapshot.h"
 #include "graph.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trace file's chunks and who fills them; see trace.h.
+ * The trace file's chunks and the threads that fill them; see trace.h.
  *
- * Chunks are taken in the order of their places. Once the file has reached its limit the place next
- * to the one taken last is the oldest: it is taken if its owner has filled it, else the one behind
- * it. `places` says which are filled. A thread keeps its chunk when it ends, for the next thread
+ * Chunks are taken in the order of their places. When the file has reached its limit, the place
+ * after the last taken one is the oldest: it is taken if its owner has filled it, else the next
+ * one. `places` says which are filled. A thread keeps its chunk when it ends, for the next thread
  * that continues its record.
  */
 #include "trace.h"
@@ -235,8 +235,8 @@ static int put(const void *bytes, size_t length, uint64_t offset)
 	return done == (ssize_t)length ? 0 : done < 0 ? -errno : -ENOSPC;
 }
 
-/* That the descriptor is our file, that nobody else has changed its size, and that the program may
- * write so far: more would end it by SIGXFSZ. 0 or negative errno. */
+/* That the descriptor is our file, that no other process has changed its size, and that the program
+ * may write so far: more would end it by SIGXFSZ. 0 or negative errno. */
 static int check_file(uint64_t end)
 {
 	struct stat status;
@@ -297,7 +297,7 @@ static void define_all(void)
 	for (uint32_t i = 0; i < SN_TRACE_KEY_COUNT; i++)
 		sn_trace_define_quantity(&file.definitions.cursor, SN_TRACE_DEFINE_KEY, i,
 					 ATTRIBUTE_UNSIGNED, keys[i].name, keys[i].unit);
-	/* a counter that nobody raises would be listed all the same */
+	/* a counter that is never raised would be listed as well */
 	if (!(config.sources & SN_TRACE_SOURCE_MEMORY))
 		return;
 	for (uint32_t i = 0; i < SN_TRACE_COUNTER_COUNT; i++)

@@ -72,7 +72,7 @@ int sn_trace_buffer_write(struct sn_trace_buffer *buffer, int fd, uint64_t offse
 	uint32_t written = buffer->written;
 	int error = write_all(fd, (const unsigned char *)(chunk + 1) + written,
 			      header.used - written, offset + sizeof(header) + written);
-	/* a reader, or whoever comes after a kill, finds the records before the header counts them
+	/* a reader, also after a kill, finds the records before the header counts them
 	 */
 	if (!error)
 		error = write_all(fd, &header, sizeof(header), offset);

@@ -48,7 +48,7 @@ static void charge_cpu(struct sn_thread *thread, struct sn_sampling *sampling, u
 
 /*
  * Real time is what the measured waits have not claimed already (see intercept_wait.c): running, or
- * waiting for a processor, or a wait nobody saw.
+ * waiting for a processor, or an unmeasured wait.
  */
 static void charge_real(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node,
 			uint64_t now_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting interrupted system calls again; see interrupted_call.h. */
+/* Restarting interrupted system calls; see interrupted_call.h. */
 #include "interrupted_call.h"
 
 #include "collect/intercept/intercept.h"
@@ -194,9 +194,9 @@ void sn_interrupted_call_mend(ucontext_t *context)
 }
 
 /*
- * The register that tells of the call's end is nobody's after a call, and comes back as it is here
- * when the handler returns. A call that begins again although the handler does not want that does
- * so for a sample, which came before the handler's signal did.
+ * The register that holds the address after the call has no meaning after a call, and comes back as
+ * it is here when the handler returns. A call that begins again although the handler does not want
+ * that does so for a sample, which came before the handler's signal did.
  */
 void sn_interrupted_call_handled(ucontext_t *context, int signal)
 {

@@ -79,7 +79,8 @@ static int perf_start(const struct sn_sample_event *event, const struct sn_threa
 {
 	struct perf_event_attr attributes = attributes_of(event);
 	int signal = ((struct sn_sampling *)thread->sampling)->signal;
-	/* Go executes programs by system calls that nobody sees: a pending signal would kill those
+	/* Go executes programs by system calls that cannot be intercepted: a pending signal would
+	 * kill those
 	 */
 	if (event->rate && (!signal || sn_go_program() == SN_GO_CGO || !queue_has_room()))
 		return -ENOTSUP;
@@ -303,7 +304,7 @@ static void record_sample(struct sn_thread *thread, const ucontext_t *context)
 		watch_driver(sampling, start_cpu_ns);
 	thread->samples++;
 	sn_checkpoint_if_due(start_ns);
-	/* CPU time: a thread that waits for a processor here costs nobody anything */
+	/* CPU time: a thread that waits for a processor here costs nothing */
 	sampling->done_ns = sn_thread_cpu_ns();
 	sampling->cost_ns = sampling->done_ns - start_cpu_ns;
 	thread->own_ns += sampling->cost_ns;
@@ -360,7 +361,7 @@ static void handle_sample(void *context)
 }
 
 /* The same signal once more, as it was sent. Only the main thread may send the process what kill(2)
- * sent; from another, a signal of somebody else's comes as by sigqueue(3). */
+ * sent; from another, a signal of another sender comes as by sigqueue(3). */
 static void send_again(int signal, siginfo_t *info)
 {
 	pid_t process = (pid_t)syscall(SYS_getpid);
@@ -380,9 +381,9 @@ static void send_again(int signal, siginfo_t *info)
 }
 
 /*
- * Somebody else uses our signal: it is the program's from now on. A thread that believes it blocked
- * blocks it, and it stays pending for whoever waits for it; else its default action ends the
- * program.
+ * Another sender uses the sample signal: it is the program's from now on. A thread that believes it
+ * blocked blocks it, and it stays pending until a thread waits for it; else its default action ends
+ * the program.
  */
 static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 {
@@ -629,7 +630,7 @@ void sn_sampling_renew(ucontext_t *context)
 	sn_signal_wait_complete(0);
 	if (!sampling || sampling->signal == sn_sample_signal() || !sampling->signal ||
 	    !sn_is_measured_process())
-		return; /* in a child that nobody saw begin, timers and events are its parent's */
+		return; /* in a child whose begin was not seen, timers and events are its parent's */
 	int saved_errno = errno;
 	disarm(sampling);
 	int before = sampling->signal;

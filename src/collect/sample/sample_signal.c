@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing and giving up real-time signals, and what the program believes of them; see
+/* Choosing and giving up real-time signals, and the program's view of its mask; see
  * sample_signal.h. */
 #include "sample_signal.h"
 
@@ -63,7 +63,7 @@ static uint64_t kernel_mask(void)
 
 /* ---- choosing ---- */
 
-/* Of the calling thread's mask and what waits behind it: a set that was filled means nobody. */
+/* Blocked or pending signals of the calling thread; a filled mask is ignored. */
 static uint64_t blocked_or_pending(void)
 {
 	uint64_t pending = 0, mask = kernel_mask();
@@ -87,8 +87,7 @@ static int claim_signal(int highest, int lowest)
 	for (int signal = highest; signal >= lowest; signal--) {
 		if (in_use & SN_SIGNAL_BIT(signal) || !is_free(signal))
 			continue;
-		/* first served, then handled: nobody may find our handler and take it for another
-		 */
+		/* first served, then handled: no thread may see the handler without this mark */
 		atomic_fetch_or_explicit(&served, SN_SIGNAL_BIT(signal), memory_order_relaxed);
 		if (!sn_real_sigaction(signal, &action, NULL))
 			return signal;
@@ -105,7 +104,7 @@ int sn_sample_signal_init(void (*handler)(int, siginfo_t *, void *))
 	static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 	for (size_t index = 0; index < sizeof(synchronous) / sizeof(*synchronous); index++)
 		sigdelset(&action.sa_mask, synchronous[index]);
-	/* Go's runtime handles all signals but one, by system calls that nobody sees */
+	/* Go's runtime handles all signals but one, by system calls that cannot be intercepted */
 	bool is_go = sn_go_program() == SN_GO_CGO;
 	int signal = is_go ? claim_signal(GO_SIGNAL, GO_SIGNAL)
 			   : claim_signal(HIGHEST_SIGNAL, LOWEST_SIGNAL);

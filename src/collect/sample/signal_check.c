@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands in front of the functions that the collector must not reach from a signal handler; see
- * signal_check.h. The list is of what the C library's manual marks unsafe and a collector is
- * tempted by: memory, locks, the loader, standard input and output, the environment, time zones.
+ * Wraps functions that the collector must not call from a signal handler; see signal_check.h. The
+ * list has functions that the C library's manual marks unsafe and that a collector is likely to
+ * call: memory, locks, the loader, standard input and output, the environment, time zones.
  */
 #include "signal_check.h"
 

@@ -61,7 +61,7 @@ static bool pack_saved(const struct sn_cfi_row *row, uintptr_t inside, uint64_t 
 	switch (row->kinds[SN_REG_FP]) {
 	case SN_CFI_UNSET:
 	case SN_CFI_SAME:
-	case SN_CFI_UNDEFINED: /* then nobody asks for it */
+	case SN_CFI_UNDEFINED: /* then it is not needed */
 		return true;
 	case SN_CFI_OFFSET:
 		if (distance < 8)

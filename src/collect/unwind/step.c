@@ -153,7 +153,7 @@ static bool is_frame_pointer(const struct sn_unwind_cursor *cursor)
 	       atomic_load_explicit(&other_stacks, memory_order_relaxed);
 }
 
-/* True where this frame's frame pointer leads to a saved one of 0: nobody called it, whatever its
+/* True where this frame's frame pointer leads to a saved one of 0: it has no caller, whatever its
  * return address (Go's is in the middle of a function made for the purpose). */
 static bool is_last_by_frame_pointer(const struct sn_unwind_cursor *cursor)
 {

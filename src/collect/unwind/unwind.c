@@ -54,10 +54,10 @@ struct walk {
 	uint32_t max;			/* and than these at all */
 	uint32_t jumps;
 	struct ring ring;
-	uintptr_t pc, sp, fp;	    /* of the frame that comes next */
-	uint32_t flags;		    /* of it */
-	struct cached_rule *callee; /* rule of the frame before, to learn where this one's is */
-	struct cached_rule nobody;  /* the first frame's callee */
+	uintptr_t pc, sp, fp;	      /* of the frame that comes next */
+	uint32_t flags;		      /* of it */
+	struct cached_rule *callee;   /* rule of the frame before, to learn where this one's is */
+	struct cached_rule no_callee; /* the first frame's callee */
 	bool done;
 	struct sn_unwind_result result;
 
@@ -686,7 +686,7 @@ static void run(struct walk *walk)
 {
 	uintptr_t first_sp = walk->sp;
 	check_state(walk);
-	walk->callee = &walk->nobody;
+	walk->callee = &walk->no_callee;
 	await(walk, walk->state->known_count);
 	walk_frames(walk);
 	walk->result.count = walk->count;

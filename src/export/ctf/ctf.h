@@ -27,10 +27,10 @@ struct sn_ctf_stream {
 	struct sn_output output;
 	unsigned char uuid[16];
 	uint32_t stream_class;
-	struct sn_buffer context; /* what the packet context ends with, the same in all packets */
+	struct sn_buffer context; /* the end of the packet context, the same in all packets */
 	struct sn_buffer packet;  /* events of the open packet */
-	struct sn_buffer event;	  /* the event being put together */
-	/* what each event begins with behind its header */
+	struct sn_buffer event;	  /* the event being encoded */
+	/* the begin of each event after its header */
 	unsigned char event_context[12];
 	uint32_t event_context_bytes;
 	uint64_t begin_ns, end_ns, sequence;
@@ -48,19 +48,19 @@ int sn_ctf_close(struct sn_ctf_stream *stream, struct sn_error *error);
 void sn_ctf_abandon(struct sn_ctf_stream *stream);
 
 /* Metadata is text in a buffer. */
-/* What all of them begin with: types, the trace, its clock (nanoseconds since 1970). */
+/* The begin of all metadata: types, the trace, its clock (nanoseconds since 1970). */
 void sn_ctf_head(struct sn_buffer *text, const unsigned char *uuid);
-/* A stream's declaration: how packets and events begin. `more`: what the packet context ends with;
- * `each`: what each event begins with, "" nothing. */
+/* A stream's declaration: the begin of packets and events. `more`: the end of the packet context;
+ * `each`: the begin of each event, "" nothing. */
 void sn_ctf_declare_stream(struct sn_buffer *text, uint32_t stream_class, const char *more,
 			   const char *each);
 /* Writes the metadata of a folder. Releases the text. */
 int sn_ctf_save(struct sn_buffer *text, const char *folder, struct sn_error *error);
 
-/* A 128-bit number for what is exported, the same for the same events. */
+/* A 128-bit identifier of the export, the same for the same events. */
 void sn_ctf_uuid(const struct sn_trace_export *export, uint32_t part, unsigned char *uuid);
 
-/* The kernel's trace, into a folder that it creates; nothing where the database has no states of
+/* The kernel's trace, in a folder that it creates; nothing if the database has no states of
  * threads. 0 or a negative enum sn_err. */
 int sn_ctf_write_kernel(struct sn_trace_export *export, const char *folder, struct sn_error *error);
 

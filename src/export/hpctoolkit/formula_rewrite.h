@@ -5,16 +5,16 @@
 
 #include "lib/db/formula.h"
 
-/* What a metric is called elsewhere, where a value is the sum of those of its context. */
+/* The names of a metric in another program, where a value is the sum of those of its context. */
 struct sn_formula_rename {
-	const char *sum;   /* NULL: it is not there */
-	const char *count; /* how many values there were, where that is a metric there; NULL: values
-			      were single ones */
+	const char *sum; /* NULL: none */
+	const char *
+	    count; /* of the number of values, if that is a metric there; NULL: values were single ones */
 };
 /*
- * The text of a known formula in the names of elsewhere, with the formulas that it uses in place of
- * their names. What was rewritten once does not change any more. 0, SN_ERR_UNSUPPORTED with the
- * reason ("it needs ...") where it would not mean the same there, or SN_ERR_MEMORY.
+ * The text of a known formula in the other program's names, with the formulas that it uses
+ * expanded. Rewriting again changes nothing. 0, SN_ERR_UNSUPPORTED with the reason ("it needs ...")
+ * if its meaning would differ there, or SN_ERR_MEMORY.
  */
 int sn_formula_rewrite(const struct sn_formulas *known, uint32_t number,
 		       const struct sn_formula_rename *renames, char *text, size_t size,

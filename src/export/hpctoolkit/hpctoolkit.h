@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the HPCToolkit exporter: its tree, its profiles, its values and its files.
- * Nobody else includes this. See docs/design/hpctoolkit.md.
+ * Private to the HPCToolkit exporter: its tree, profiles, values and files. See
+ * docs/design/hpctoolkit.md.
  *
- * The same database gives the same bytes, and so does what is imported from them and exported
- * again: everything is ordered by what it is, never by numbers that an import would change.
+ * The same database gives the same bytes, also after importing and exporting them again: everything
+ * is ordered by its contents, never by numbers that an import would change.
  */
 #ifndef SN_EXPORT_HPCTOOLKIT_H
 #define SN_EXPORT_HPCTOOLKIT_H
@@ -20,8 +20,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* How a description begins, so that `sonde import` knows how it numbers contexts. Formulas
- * follow, which the format has no other place for: a line each, as Markdown has what is literal. */
+/* The begin of the description, by which `sonde import` recognises the numbering of contexts.
+ * Formulas follow, because the format has no other place for them: a line each, as literal text in
+ * Markdown. */
 #define SN_HPCX_DESCRIPTION "Written by Sonde: sonde export --to hpctoolkit."
 #define SN_HPCX_FORMULA	    "\n    %s = %s"
 
@@ -32,7 +33,7 @@ enum sn_hpcx_scope {
 	SN_HPCX_EXECUTION,
 	SN_HPCX_SCOPES
 };
-/* Hatchet takes the last of those that are sums for the sum, whatever it is of. */
+/* Hatchet takes the last of those that add up for the sum. */
 enum sn_hpcx_statistic {
 	SN_HPCX_COUNT,
 	SN_HPCX_SQUARES,
@@ -70,7 +71,7 @@ static inline void sn_hpcx_put_room(struct sn_buffer *out, size_t bytes)
 	if (room)
 		memset(room, 0, bytes);
 }
-/* The same as sn_buffer_number and sn_buffer_align, of what is too much for memory. */
+/* As sn_buffer_number and sn_buffer_align, for data that is too large for memory. */
 static inline void sn_hpcx_spill_number(struct sn_spill *out, uint64_t number, unsigned bytes)
 {
 	sn_spill_write(out, &number, bytes); /* little endian, as all we support */
@@ -79,9 +80,9 @@ static inline void sn_hpcx_spill_align(struct sn_spill *out, unsigned alignment)
 {
 	sn_hpcx_spill_number(out, 0, (unsigned)(-out->length % alignment));
 }
-/* The start of a file: names its format and leaves room for `sections` sizes and positions. */
+/* The start of a file: its format and space for `sections` sizes and positions. */
 void sn_hpcx_begin_file(struct sn_buffer *out, const char *format, unsigned sections);
-/* Notes a section that lies from `start` to the end of what is there. */
+/* Records a section from `start` to the present end. */
 void sn_hpcx_end_section(struct sn_buffer *out, unsigned section, size_t start);
 
 /* A function as HPCToolkit describes it; strings are the database's. */
@@ -107,11 +108,11 @@ struct sn_hpcx_node {
 	uint8_t entry_kind; /* 1 of the main thread, 2 of another, 0 unknown */
 	bool is_entry, has_function, has_line, has_point, has_hidden;
 	struct sn_hpcx_function function; /* entry: the name */
-	uint32_t letters;    /* string: of a placeholder; only tells apart what has the same name */
-	uint32_t file, line; /* string; has_line */
-	uint32_t module;     /* string; has_point */
+	uint32_t letters;		  /* string: of a placeholder; distinguishes equal names */
+	uint32_t file, line;		  /* string; has_line */
+	uint32_t module;		  /* string; has_point */
 	uint64_t offset;
-	uint32_t id;			   /* in the file; what is hidden in it has the next one */
+	uint32_t id;			   /* in the file; its hidden values have the next one */
 	uint32_t first_child, child_count; /* in `children` */
 };
 
@@ -122,7 +123,7 @@ struct sn_hpcx_out_tree {
 	uint32_t *node_of;  /* of each database context: where its values are */
 	bool *is_hidden;    /* of each database context: hidden in that node */
 	uint32_t id_count;
-	/* by id: the parent's id, and what of it counts where */
+	/* by id: the parent's id, and the scopes in which it counts */
 	uint32_t *parent_of;
 	uint8_t *flags;
 };
@@ -135,7 +136,7 @@ const char *sn_hpcx_entry_name(const struct sonde_db *db, const struct sn_hpcx_n
 struct sn_hpcx_out_metric {
 	const char *name;
 	uint32_t metric; /* of the database */
-	bool is_count;	 /* how many values, not their sum */
+	bool is_count;	 /* the number of values, not their sum */
 	double divisor;	 /* from the database's unit to the file's */
 };
 
@@ -182,7 +183,7 @@ int sn_hpcx_save(const char *folder, const char *name, const struct sn_buffer *h
 void sn_hpcx_write_meta(struct sn_hpcx_out *out, struct sn_buffer *meta);
 /* profile.db and cct.db. */
 int sn_hpcx_write_values(struct sn_hpcx_out *out, const char *folder, struct sn_error *error);
-/* trace.db, where anything was traced. */
+/* trace.db, if the database has events. */
 int sn_hpcx_write_trace(struct sn_hpcx_out *out, const char *folder, struct sn_error *error);
 void sn_hpcx_write_yaml(const struct sn_hpcx_out *out, struct sn_buffer *yaml);
 

@@ -9,7 +9,7 @@
 static const char *title_of(const struct sonde_db *db)
 {
 	const char *program = sonde_db_property(db, "program");
-	return program && *program ? sn_label_base(program) : "Profile";
+	return program && *program ? sn_label_program(program) : "Profile";
 }
 
 static int write_html(const struct sn_export_request *request, FILE *out, struct sn_error *error)

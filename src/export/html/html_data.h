@@ -13,12 +13,12 @@
 
 struct sn_source_roots;
 
-/* What the page knows besides the database's values. */
+/* The page's contents besides the database's values. */
 struct sn_html_shown {
 	uint32_t metric;		    /* the one that is shown first */
 	const struct sn_formulas *formulas; /* NULL: none */
 	const struct sn_formula *formula;   /* one of them that is shown first; or NULL */
-	struct sn_source_roots *sources;    /* where lines of source may come from; or NULL */
+	struct sn_source_roots *sources;    /* where lines of source may be read; or NULL */
 };
 
 /* Into an empty buffer, to be released in either case. 0 or SN_ERR_MEMORY. */

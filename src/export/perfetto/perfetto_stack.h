@@ -24,8 +24,8 @@ struct sn_perfetto_stack {
 void sn_perfetto_stack_release(struct sn_perfetto_stack *stack);
 /* Another sequence begins. */
 void sn_perfetto_stack_forget(struct sn_perfetto_stack *stack);
-/* The number of a context's path; what of it is new goes to `interned`, which fails without memory.
- * 0 for the root. */
+/* The number of a context's path; its new parts are appended to `interned`, which fails without
+ * memory. 0 for the root. */
 uint32_t sn_perfetto_stack_iid(struct sn_perfetto_stack *stack, uint32_t context,
 			       struct sn_buffer *interned);
 

@@ -11,8 +11,8 @@
 
 /*
  * Appends the section to the database at `path`, replacing one of its type. The file must not be
- * open elsewhere: write beside and rename. 0 or a negative enum sn_err, also if the buffer has
- * failed; the file is then unchanged or unusable.
+ * open elsewhere: use it before the file is renamed to its final name. 0 or a negative enum sn_err,
+ * also if the buffer has failed; the file is then unchanged or unusable.
  */
 int sn_db_append(const char *path, unsigned type, const struct sn_buffer *section,
 		 struct sn_error *error);

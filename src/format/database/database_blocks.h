@@ -30,14 +30,14 @@ struct sn_plane_place {
 size_t sn_planes_entry_bytes(unsigned scopes);
 /* An entry; a plane of values has one scope, and 0 as the forms of others. */
 struct sn_database_summary sn_planes_entry(const struct sn_planes *planes, uint64_t number);
-/* Whether a block has a checksum of its own, directly behind it, and whether that is right. */
+/* Whether a block is followed by a checksum of its own, and whether that is right. */
 bool sn_block_is_large(uint64_t words);
 bool sn_block_is_sound(const struct sn_planes *planes, uint64_t first, uint64_t words);
 /* Finds the blocks of a plane that begins at the word `begin`; NULL, or what is wrong with it. */
 const char *sn_planes_place(const struct sn_planes *planes, const struct sn_database_summary *entry,
 			    uint64_t begin, struct sn_plane_place *place);
-/* The checksum that the index has of them: NULL, or what is wrong with the places. Reads no large
- * block. `expect`, where there is one, is called before bytes are read. */
+/* The checksum for the index: NULL, or the text of an error in the places. Reads no large block.
+ * `expect`, if not NULL, is called before bytes are read. */
 const char *sn_planes_checksum(const struct sn_planes *planes,
 			       void (*expect)(const unsigned char *bytes, uint64_t length),
 			       uint64_t *checksum);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the builder: what database_builder.c collects and database_order.c puts in canonical order
- * for the writer (format/writer). Analysis (src/aggregate) looks inside too, because it has values
- * by itself; nobody else includes this.
+ * Internals of the builder: database_builder.c collects, database_order.c puts everything in
+ * canonical order for the writer (format/writer). Also used by analysis (src/aggregate), which has
+ * values of its own; private to these.
  */
 #ifndef SN_FORMAT_DATABASE_BUILDER_H
 #define SN_FORMAT_DATABASE_BUILDER_H
@@ -45,7 +45,7 @@ struct sn_db_builder {
 	size_t metric_capacity, profile_capacity, drop_capacity, property_capacity;
 };
 
-/* Remembers the first failure. SONDE_NONE. */
+/* Stores the first failure; returns SONDE_NONE. */
 uint32_t sn_db_builder_fail(struct sn_db_builder *builder, enum sn_err code);
 /* Appends to one of the builder's arrays. The item's number; SONDE_NONE without memory. */
 #define SN_DB_BUILDER_PUSH(builder, items, count, capacity, item)                                  \

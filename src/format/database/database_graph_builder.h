@@ -9,9 +9,9 @@
  *...}); sn_db_builder_graph_edge(builder, &(struct sonde_graph_edge){.from = a, .to = b, ...});
  *	sn_db_builder_graph_value(builder, a, SONDE_NODE_TIME, duration_ns);
  *
- * Start from SN_GRAPH_MODEL and SN_GRAPH_NODE, in which all that may be missing is. Models stay in
- * the order in which they were added, and so do the nodes of each; edges, statistics and iterations
- * may come in any order. Failures are remembered, as in database_writer.h. Single-threaded.
+ * Start from SN_GRAPH_MODEL and SN_GRAPH_NODE, in which all optional fields are missing. Models
+ * stay in the order in which they were added, and so do the nodes of each; edges, statistics and
+ * iterations may come in any order. Failures are sticky, as in database_writer.h. Single-threaded.
  */
 #ifndef SN_FORMAT_DATABASE_GRAPH_BUILDER_H
 #define SN_FORMAT_DATABASE_GRAPH_BUILDER_H
@@ -49,7 +49,7 @@ uint32_t sn_db_builder_graph_node(struct sn_db_builder *builder,
 /* Between nodes of one model. Edges that only differ in count and bytes are one: counts are added,
  * the larger bytes are kept. */
 void sn_db_builder_graph_edge(struct sn_db_builder *builder, const struct sonde_graph_edge *edge);
-/* Takes a statistic into what is known of the node. */
+/* Merges a statistic into the node's. */
 void sn_db_builder_graph_stat(struct sn_db_builder *builder, uint32_t node,
 			      enum sonde_node_stat kind, const struct sonde_db_stat *stat);
 /* The same for a single value. */
@@ -62,7 +62,7 @@ void sn_db_builder_graph_iteration(struct sn_db_builder *builder,
 
 /* ---- for database_builder.c and the writers ---- */
 
-/* What was added; embedded in the builder. */
+/* The added records; embedded in the builder. */
 struct sn_graph_parts {
 	struct sonde_graph_model *models;
 	struct sonde_graph_node *nodes;
@@ -74,7 +74,7 @@ struct sn_graph_parts {
 };
 
 enum { SN_GRAPH_SECTIONS = 5 };
-/* The sections from SN_DATABASE_GRAPH_MODELS on, as they lie in the file. */
+/* The sections from SN_DATABASE_GRAPH_MODELS on, as in the file. */
 struct sn_graph_layout {
 	struct sn_graph_parts parts; /* ordered, with final numbers */
 	struct {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The planes of one profile, context or metric as bytes: what one entry of an index stands for
+ * The planes of one profile, context or metric as bytes: the data of one entry of an index
  * (database.h).
  *
- * Positions in them count from their own beginning, so that any thread can encode them before
- * it is known where in the file they will lie.
+ * Positions in them are relative to their own beginning, so that any thread can encode them before
+ * their place in the file is known.
  */
 #ifndef SN_FORMAT_DATABASE_MAJOR_H
 #define SN_FORMAT_DATABASE_MAJOR_H
@@ -26,7 +26,7 @@ struct sn_major {
 	size_t id_capacity, number_capacity, end_capacity;
 };
 
-/* What a profile has of a metric at a context; numbers of whoever collects values. */
+/* A profile's value of a metric at a context, with the collector's numbers. */
 struct sn_db_value {
 	uint32_t profile, metric, context;
 	struct sonde_db_stat stat;
@@ -35,7 +35,7 @@ struct sn_db_value {
 /* Summaries have SONDE_DB_SCOPES statistics, values 1. */
 void sn_major_init(struct sn_major *major, unsigned scopes);
 void sn_major_release(struct sn_major *major);
-/* Forgets all planes, and keeps the memory. */
+/* Removes all planes, and keeps the memory. */
 void sn_major_clear(struct sn_major *major);
 
 size_t sn_major_entry_bytes(const struct sn_major *major);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building a database: things are added in any order, and written in the one canonical order.
+ * Building a database: records are added in any order, and written in one canonical order.
  *
- * Equal things are one: adding a string, module, frame, metric or context again returns the number
- * it has. Numbers given out here are the builder's own; the file renumbers everything (strings by
- * their bytes, frames by content, contexts in pre-order, ...), so that the same input gives the
- * same bytes whatever the order in which it came.
+ * Equal records are one: adding a string, module, frame, metric or context again returns its
+ * number. These numbers are the builder's own; the file renumbers everything (strings by their
+ * bytes, frames by content, contexts in pre-order, ...), so that the same input gives the same
+ * bytes whatever the order in which it came.
  *
- * Failures are remembered: an addition that failed returns SONDE_NONE, accepts SONDE_NONE from
+ * Failures are sticky: a failed addition returns SONDE_NONE, additions accept SONDE_NONE from
  * earlier ones, and sn_db_builder_write reports the first. Single-threaded.
  */
 #ifndef SN_FORMAT_DATABASE_WRITER_H
@@ -32,12 +32,12 @@ uint32_t sn_db_builder_module(struct sn_db_builder *builder, const struct sonde_
 uint32_t sn_db_builder_frame(struct sn_db_builder *builder, const struct sonde_db_frame *frame);
 /* A frame that has only a kind and a name. */
 uint32_t sn_db_builder_named_frame(struct sn_db_builder *builder, unsigned kind, const char *name);
-/* The frame of the root, context 0, which is there from the start as a nameless thread. */
+/* Sets the frame of the root, context 0, which exists from the start as a nameless thread. */
 void sn_db_builder_set_root(struct sn_db_builder *builder, uint32_t frame);
 /* The child of `parent` for `frame`. */
 uint32_t sn_db_builder_context(struct sn_db_builder *builder, uint32_t parent, uint32_t frame);
-/* A metric is known by its name; where the others of its fields differ, one of them is kept, the
- * same whatever their order. */
+/* A metric is identified by its name; if other fields differ, one of them is kept, independent of
+ * the order. */
 uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_db_metric *metric);
 /* The metric of that name, or SONDE_NONE. */
 uint32_t sn_db_builder_find_metric(const struct sn_db_builder *builder, uint32_t name);
@@ -51,27 +51,27 @@ void sn_db_builder_property_number(struct sn_db_builder *builder, const char *ke
 /* Adds to an earlier count of the cause. */
 void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,
 			uint64_t count);
-/* Whether there is a drop of that number, and what it is; the texts stay until the builder gets
- * another string. */
+/* Stores the drop of that number; false if there is none. The texts are valid until the builder
+ * gets another string. */
 bool sn_db_builder_drop_at(const struct sn_db_builder *builder, size_t number, const char **cause,
 			   const char **text, uint64_t *count);
-/* Known by its name from then on, after those added before; see lib/db/formula.h. Nobody checks it
- * but its readers, who leave out what they cannot read. The same again is one. */
+/* Adds a named formula, after earlier ones; see lib/db/formula.h. Only readers check it, and leave
+ * out invalid ones. An equal one is not added again. */
 void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text);
-/* By how many threads it is written: 1, unless something else is said here. */
+/* The number of threads that write; 1 by default. */
 void sn_db_builder_set_threads(struct sn_db_builder *builder, unsigned threads);
 
-/* Exclusive. Values of one profile, context and metric are merged. What is beyond a double becomes
- * the largest one; what is no number at all is a failure. */
+/* Exclusive. Values of one profile, context and metric are merged. Values beyond a double become
+ * the largest one; NaN is a failure. */
 void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
 			 uint32_t metric, const struct sonde_db_stat *stat);
 
 /*
- * Events are too many to pass through the builder. Their source (src/trace) is asked for them as
+ * Events are too many to pass through the builder. Their source (src/trace) provides them as
  * sections while the file is written, when final numbers are known.
  */
 
-/* From the builder's numbers to those of the file; profile_at the other way round. */
+/* From the builder's numbers to those of the file; profile_at is the inverse. */
 struct sn_db_numbers {
 	const uint32_t *strings, *contexts, *metrics, *profiles, *profile_at;
 	uint32_t string_count, context_count, metric_count, profile_count;
@@ -82,8 +82,8 @@ struct sn_db_extract {
 	int fd;
 	uint64_t offset, length;
 };
-/* The bytes of a section: at `data`, or where that is NULL those of extracts, one after the other.
- * The events' source owns both. */
+/* The bytes of a section: at `data`, or if that is NULL those of extracts, one after the other. The
+ * events' source owns both. */
 struct sn_db_section {
 	const void *data;
 	const struct sn_db_extract *extracts;
@@ -104,7 +104,8 @@ struct sn_db_events {
 			unsigned threads, struct sn_db_section *sections, struct sn_error *error);
 	void (*free)(struct sn_db_events *events);
 };
-/* The builder's from then on: asked once, by sn_db_builder_write, and freed with the builder. */
+/* Transfers ownership to the builder: used once, by sn_db_builder_write, and freed with the
+ * builder. */
 void sn_db_builder_set_events(struct sn_db_builder *builder, struct sn_db_events *events);
 
 uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder);
@@ -112,9 +113,10 @@ uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder);
 bool sn_db_builder_context_at(const struct sn_db_builder *builder, uint32_t context,
 			      uint32_t *parent, uint32_t *frame);
 
-/* Computes the summaries and writes the file (beside, then renamed). The builder stays as it is. */
+/* Computes the summaries and writes the file (under a temporary name, then renamed). The builder
+ * stays as it is. */
 int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct sn_error *error);
-/* What the writer calls with the whole database, before it gets its name (format/writer/writer.h).
+/* Called by the writer with the whole database, before it gets its name (format/writer/writer.h).
  */
 void sn_db_builder_set_complete(struct sn_db_builder *builder,
 				int (*complete)(void *context, const char *path), void *context);

@@ -26,7 +26,7 @@ struct attribute_head {
 _Static_assert(sizeof(struct attribute_head) == 8, "attribute head is on disk");
 
 /* No frame is larger before compression: a column is at most its values and a little more, and
- * nobody gives events a thousand attributes. */
+ * events never have a thousand attributes. */
 #define FRAME_BYTES_MAX (64u << 20)
 
 #define BITMAP_BYTES(count) (((count) + 7) / 8)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the trace file beside a measurement (trace_file.h) adds to it before any event is read:
- * streams that are no measured thread become threads without values, counters become metrics, and
- * what was not recorded becomes drops. So whoever merges measurements knows of them. Contexts that
- * are names of the trace lie in the first of those threads.
+ * Adds the definitions of the trace file beside a measurement (trace_file.h) to it before any event
+ * is read: streams that are no measured thread become threads without values, counters become
+ * metrics, and losses become drops. So merging needs to know no traces. Contexts that are names of
+ * the trace lie in the first of those threads.
  *
  * A trace that lies alone is a measurement with nothing but that.
  */
@@ -273,8 +273,8 @@ static int use_trace(struct sn_measurement *m, const char *path, const struct kn
 
 int sn_measurement_use_trace(struct sn_measurement *m, const char *path)
 {
-	const struct known nobody = {0};
-	return use_trace(m, path, &nobody);
+	const struct known no_threads = {0};
+	return use_trace(m, path, &no_threads);
 }
 
 /* ---- alone ---- */

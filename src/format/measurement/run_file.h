@@ -18,8 +18,8 @@ struct sn_run_record {
 };
 
 /*
- * All of a folder, by file name, from malloc: *records is NULL where there are none, or `folder` is
- * no folder. A file that is not one of ours is passed over. 0 or SN_ERR_MEMORY.
+ * Reads all of a folder, by file name, into an array from malloc: *records is NULL if there are
+ * none, or `folder` is no folder. Other files are ignored. 0 or SN_ERR_MEMORY.
  */
 int sn_run_files_read(const char *folder, struct sn_run_record **records, size_t *count);
 

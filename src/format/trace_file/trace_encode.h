@@ -12,7 +12,7 @@
  *   attributes: their number, then key and value of each.
  * Time, context and link begin at the chunk's base time, 0 and 0.
  *
- * All AS-safe: yes. MT: whoever owns the chunk.
+ * All AS-safe: yes. MT: the owner of the chunk.
  */
 #ifndef SN_FORMAT_TRACE_ENCODE_H
 #define SN_FORMAT_TRACE_ENCODE_H
@@ -50,7 +50,7 @@ struct sn_trace_cursor {
 	struct sn_trace_chunk *chunk; /* NULL: none yet */
 	unsigned char *at, *end;      /* where the next record goes; the chunk's end */
 	uint64_t now_ns, link;
-	uint64_t place; /* the writer's own: which chunk of the file it is */
+	uint64_t place; /* for the writer: the chunk's number in the file */
 	uint32_t context;
 };
 
@@ -78,7 +78,7 @@ static inline unsigned char *sn_trace_put_text(unsigned char *at, const char *te
 	return at + length;
 }
 
-/* Whether any record fits; else the chunk is full. */
+/* True if any record fits; else the chunk is full. */
 static inline bool sn_trace_has_room(const struct sn_trace_cursor *cursor)
 {
 	return cursor->chunk && (size_t)(cursor->end - cursor->at) >= SN_TRACE_RECORD_MAX;

@@ -2,8 +2,8 @@
 /*
  * The steps of writing in order, by all ranks together; see writer.h.
  *
- * After each step the ranks agree on whether anybody has failed, so that none of them waits for one
- * that has given up.
+ * After each step the ranks agree on whether any of them has failed, so that none waits for one
+ * that has ended.
  */
 #include "writer.h"
 

@@ -134,10 +134,10 @@ struct sn_db_writer {
 	const char *output;
 	unsigned threads;	      /* 1 */
 	uint64_t memory;	      /* bytes of this process; UINT64_MAX: no limit */
-	const struct sn_peers *peers; /* nobody else */
-	bool is_shared;		      /* the user's umask says who may read the file */
+	const struct sn_peers *peers; /* a single process */
+	bool is_shared;		      /* the user's umask determines who may read the file */
 	/* Called with the whole database before it gets its name or goes into a pipe, unless it
-	 * goes to a device. May add to it. Not 0: there will be none; whoever is called has said
+	 * goes to a device. May add to it. Not 0: no database is written; the callback has reported
 	 * why, and the text is "". */
 	int (*complete)(void *context, const char *path);
 	void *complete_context;
@@ -148,7 +148,7 @@ struct sn_db_writer {
 	struct sn_db_file file;
 	struct sn_output named; /* rank 0 */
 	bool is_open;
-	struct sn_spill pipe; /* rank 0: where the output is no file, until it is whole */
+	struct sn_spill pipe; /* rank 0: if the output is no file, the data until it is whole */
 	int shared_fd;	      /* other ranks: the output */
 	struct sn_spill planes, slices;
 	struct sn_db_worker *workers;	     /* [threads] */
@@ -161,7 +161,7 @@ struct sn_db_writer {
 };
 
 void sn_db_writer_init(struct sn_db_writer *writer, const char *output, struct sn_error *error);
-/* Also after a failure: then nothing is left of the output. */
+/* Also after a failure: then no output is left. */
 void sn_db_writer_release(struct sn_db_writer *writer);
 
 /* Keeps the text of the first failure of all threads, and returns the code. MT. */
@@ -179,8 +179,8 @@ int sn_db_writer_open(struct sn_db_writer *writer);
 /* Strings to profiles, graphs and events. */
 int sn_db_writer_describe(struct sn_db_writer *writer, const struct sn_db_builder *builder,
 			  const struct sn_db_ordered *ordered);
-/* What values will be of: moves ordered->contexts. The caller then fills in axes.value_counts and
- * axes.shifts, which are zero, and has the contexts divided into buckets by them. */
+/* Sets the axes of the values: moves ordered->contexts. The caller then fills in axes.value_counts
+ * and axes.shifts, which are zero, and divides the contexts into buckets by them. */
 int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered,
 		      uint32_t metric_count, uint32_t profile_count);
 void sn_db_writer_divide(struct sn_db_writer *writer);
@@ -206,7 +206,7 @@ uint64_t sn_db_writer_bucket_bytes(const struct sn_db_writer *writer);
 /* Blocks to their final contexts: fills in workers' `spilled`, `across` and `buckets`, and the bits
  * of rows of this rank. */
 int sn_project(struct sn_db_writer *writer, const struct sn_block_source *source);
-/* Writes this rank's planes where `index` says that they lie. */
+/* Writes this rank's planes at their places in `index`. */
 int sn_project_write(struct sn_db_writer *writer, const struct sn_database_index *index,
 		     uint64_t entries_at, uint64_t data_at);
 

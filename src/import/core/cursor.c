@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See cursor.h. */
+/* Bounded reading of numbers and of whole files; see cursor.h. */
 #include "cursor.h"
 
 #include "base/file_at.h"

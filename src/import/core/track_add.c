@@ -128,6 +128,19 @@ void sn_track_sink_nest_track(struct sn_track_sink *sink, uint32_t track, bool n
 
 /* ---- events ---- */
 
+/* The process of most calls, by the majority vote of Boyer and Moore. */
+static void vote_for_process(struct sn_track_sink *sink, int64_t pid)
+{
+	if (sink->pid == pid) {
+		sink->pid_votes++;
+	} else if (sink->pid_votes) {
+		sink->pid_votes--;
+	} else {
+		sink->pid = pid;
+		sink->pid_votes = 1;
+	}
+}
+
 /* What an interval tells of its file, beside what its track does. */
 static void note_interval(struct sn_track_sink *sink, struct sn_track *track,
 			  const struct sn_event *event)
@@ -136,7 +149,7 @@ static void note_interval(struct sn_track_sink *sink, struct sn_track *track,
 	struct sn_sink_gradient gradient = sn_sink_gradient(sink, event);
 	track->forward_count += gradient.sequence != UINT64_MAX && !gradient.is_backward;
 	if (category == SN_ACTIVITY_OPERATOR || category == SN_ACTIVITY_API)
-		sink->pid = track->pid;
+		vote_for_process(sink, track->pid);
 	if (!event->link && (category == SN_ACTIVITY_API || category == SN_ACTIVITY_KERNEL ||
 			     category == SN_ACTIVITY_COPY || category == SN_ACTIVITY_FILL))
 		sn_order_add(sink, event->profile, category, event);

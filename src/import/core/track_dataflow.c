@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* More in one file are not a graph that anybody looks at; they are counted. */
+/* More nodes in one file are no useful graph; they are counted. */
 enum { NODES_MOST = 1 << 16 };
 
 struct step {

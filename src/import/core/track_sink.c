@@ -63,6 +63,7 @@ int sn_track_sink_open(struct sn_track_sink *sink, const char *path, struct sn_e
 	sink->rank = -1;
 	sink->base_ns = 0;
 	sink->pid = -1;
+	sink->pid_votes = 0;
 	sink->last_ns = 0;
 	sink->contexts = NULL;
 	sink->is_closed = false;

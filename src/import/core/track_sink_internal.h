@@ -219,6 +219,7 @@ struct sn_track_sink {
 	int32_t rank;
 	uint32_t run;
 	int64_t pid; /* of most operators and API calls; -1 unknown */
+	uint64_t pid_votes;
 };
 
 /* The context below which events of that name stand, of one that calls or launches them. */

@@ -35,20 +35,30 @@ static void deliver_event(struct run *run, const bt_message *message)
 		bt_message_event_borrow_default_clock_snapshot_const(message), &time_ns) !=
 		BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK ||
 	    time_ns < 0)
-		sn_ctf_any_lose(run->any, 1, 0);
+		sn_ctf_any_lose(run->any, SN_CTF_UNTIMED, 1);
 	else
 		run->result = sn_ctf_any_add(run->any, event, (uint64_t)time_ns);
 }
 
+/* Where the trace does not say how many were lost, it is one at least. */
 static void deliver(struct run *run, const bt_message *message)
 {
-	uint64_t count;
-	if (bt_message_get_type(message) == BT_MESSAGE_TYPE_EVENT)
+	uint64_t count = 1;
+	switch (bt_message_get_type(message)) {
+	case BT_MESSAGE_TYPE_EVENT:
 		deliver_event(run, message);
-	else if (bt_message_get_type(message) == BT_MESSAGE_TYPE_DISCARDED_EVENTS &&
-		 bt_message_discarded_events_get_count(message, &count) ==
-		     BT_PROPERTY_AVAILABILITY_AVAILABLE)
-		sn_ctf_any_lose(run->any, 0, count);
+		break;
+	case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
+		bt_message_discarded_events_get_count(message, &count);
+		sn_ctf_any_lose(run->any, SN_CTF_EVENTS, count);
+		break;
+	case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
+		bt_message_discarded_packets_get_count(message, &count);
+		sn_ctf_any_lose(run->any, SN_CTF_PACKETS, count);
+		break;
+	default:
+		break;
+	}
 }
 
 static bt_graph_simple_sink_component_consume_func_status consume(bt_message_iterator *iterator,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the importer of CTF traces: ctf.c finds traces and has libbabeltrace2 read them, ctf_any.c
- * makes of their events a recording, ctf_field.c gets values out of events.
+ * Private to the importer of CTF traces: ctf.c finds traces, which libbabeltrace2 reads, ctf_any.c
+ * turns their events into a recording, ctf_field.c reads fields of events.
  */
 #ifndef SN_IMPORT_CTF_H
 #define SN_IMPORT_CTF_H
@@ -33,10 +33,11 @@ struct sn_ctf_any *sn_ctf_any_new(const struct sn_import_request *request,
 				  struct sn_db_builder *builder);
 void sn_ctf_any_free(struct sn_ctf_any *any);
 /* Of a path's traces: the begin, each event in order of time, what is missing (events without a
- * clock, and those that the tracer lost), the end. 0 or a negative enum sn_err. */
+ * clock, events and whole packets that the tracer lost), the end. 0 or a negative enum sn_err. */
 int sn_ctf_any_begin(struct sn_ctf_any *any, const char *path, struct sn_error *error);
 int sn_ctf_any_add(struct sn_ctf_any *any, const bt_event *event, uint64_t time_ns);
-void sn_ctf_any_lose(struct sn_ctf_any *any, uint64_t untimed, uint64_t discarded);
+enum sn_ctf_loss { SN_CTF_UNTIMED, SN_CTF_EVENTS, SN_CTF_PACKETS };
+void sn_ctf_any_lose(struct sn_ctf_any *any, enum sn_ctf_loss what, uint64_t count);
 int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, struct sn_error *error);
 void sn_ctf_any_finish(struct sn_ctf_any *any);
 

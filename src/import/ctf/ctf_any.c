@@ -30,7 +30,7 @@ struct sn_ctf_any {
 		uint32_t pid, name; /* name: builder's string, SONDE_NONE not known */
 	} * threads;		    /* by number of the tid */
 	size_t thread_capacity;
-	uint64_t discarded;
+	uint64_t lost[SN_CTF_PACKETS + 1]; /* by enum sn_ctf_loss */
 };
 
 /* The thread and processor of an event, as far as it says. */
@@ -402,10 +402,11 @@ static void name_programs(struct sn_ctf_any *any)
 	sn_track_sink_set_busiest_program(any->sink);
 }
 
-void sn_ctf_any_lose(struct sn_ctf_any *any, uint64_t untimed, uint64_t discarded)
+void sn_ctf_any_lose(struct sn_ctf_any *any, enum sn_ctf_loss what, uint64_t count)
 {
-	sn_track_sink_untimed(any->sink, untimed);
-	any->discarded += discarded;
+	if (what == SN_CTF_UNTIMED)
+		sn_track_sink_untimed(any->sink, count);
+	any->lost[what] += count;
 }
 
 int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, struct sn_error *error)
@@ -420,5 +421,8 @@ void sn_ctf_any_finish(struct sn_ctf_any *any)
 {
 	sn_track_sink_finish(any->sink);
 	sn_track_sink_lost(any->sink, "ctf-discarded", "events that the tracer had no room for",
-			   any->discarded);
+			   any->lost[SN_CTF_EVENTS]);
+	sn_track_sink_lost(any->sink, "ctf-packets",
+			   "packets of events that the tracer had no room for",
+			   any->lost[SN_CTF_PACKETS]);
 }

@@ -359,7 +359,7 @@ static void begin_call(struct parser *parser, const XML_Char **attributes)
 	const char *target = attribute(attributes, "t");
 	size_t count = structure->call_count;
 	if (parser->code != 0 || !*target)
-		return; /* nobody knows whom it calls */
+		return; /* its target is unknown */
 	uint32_t caller = parser->levels[parser->level_count - 1].function;
 	if (sn_vec_push(&parser->targets, &parser->target_capacity, &count,
 			strtoull(target, NULL, 16)) < 0 ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hpctoolkit_code.h. */
+/* Load modules, and contexts for their addresses; see hpctoolkit_code.h. */
 #include "hpctoolkit_code.h"
 
 #include "hpctoolkit_names.h"

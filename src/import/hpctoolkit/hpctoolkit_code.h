@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The load modules of HPCToolkit measurements and what is known of the addresses in them: program
- * structure (hpcstruct.h), kernel symbols, tables of logical code (an interpreter's functions).
+ * The load modules of HPCToolkit measurements and the data of their addresses: program structure
+ * (hpcstruct.h), kernel symbols, tables of logical code (an interpreter's functions).
  *
- * Structure is found by the module's path and read when the module is first met. Binaries on this
- * machine are not looked at: measurements do not say of which build they are, and a wrong name is
- * worse than none. The vdso is no file anywhere else: hpcrun keeps a copy (vdso/HASH.vdso), and its
- * functions are named by that copy's symbols where there is no structure of it or none is wanted.
- * Where the copy is gone, structure of the vdso is taken for the functions' names and nothing else.
+ * Structure is found by the module's path and read when the module is first used. Binaries on this
+ * machine are not read: measurements have no build ids, and a wrong name is worse than none. The
+ * vdso has no file: hpcrun keeps a copy (vdso/HASH.vdso), whose symbols name its functions if there
+ * is no structure of it or none is requested. If the copy is missing, structure of the vdso is only
+ * used for the functions' names.
  */
 #ifndef SN_IMPORT_HPCTOOLKIT_CODE_H
 #define SN_IMPORT_HPCTOOLKIT_CODE_H
@@ -36,7 +36,7 @@ struct sn_hpct_module {
 	char *file; /* the file in the measurement that has its symbols; path: maybe the same */
 	uint32_t module; /* builder's */
 	bool is_gpu;
-	bool is_read; /* what follows has been looked for */
+	bool is_read; /* the following fields have been read */
 	bool has_structure;
 	bool is_symbols_only; /* of the structure, names of functions alone are used */
 	struct sn_hpcstruct structure;
@@ -76,7 +76,7 @@ int sn_hpct_code_structures(struct sn_hpct_code *code, const char *path, const c
 /* The number of a module: `path` as a profile in the folder `base` (absolute) has it. */
 int sn_hpct_code_module(struct sn_hpct_code *code, const char *base, const char *path,
 			uint32_t *module, struct sn_error *error);
-/* Reads what there is about a module, once. Numbers stay, pointers to modules only until the next
+/* Reads all data of a module, once. Numbers stay valid, pointers to modules only until the next
  * module is added. */
 int sn_hpct_code_load(struct sn_hpct_code *code, uint32_t module, struct sn_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hpctoolkit_measurement.h. */
+/* Reads all profiles of an import into the builder; see hpctoolkit_measurement.h. */
 #include "hpctoolkit_measurement.h"
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hpctoolkit_names.h. */
+/* Tables of HPCToolkit's names; see hpctoolkit_names.h. */
 #include "hpctoolkit_names.h"
 
 #include "base/sort.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What HPCToolkit calls things, and what they are in Sonde: placeholders that stand in a call path
- * for what is not code, units of metrics, identifiers of threads and streams.
+ * Translates HPCToolkit's names: placeholders in call paths, units of metrics, identifiers of
+ * threads and streams.
  */
 #ifndef SN_IMPORT_HPCTOOLKIT_NAMES_H
 #define SN_IMPORT_HPCTOOLKIT_NAMES_H
@@ -28,7 +28,7 @@ const char *sn_hpct_placeholder(uint64_t letters, unsigned *kind, char text[40])
 /* The frame's kind for the name of a placeholder in a database: "<gpu kernel>". */
 unsigned sn_hpct_placeholder_kind(const char *name);
 
-/* The names of the top of a tree, and the number HPCToolkit has for each: 0 where it is none. */
+/* The names of the top of a tree, and HPCToolkit's number of each: 0 for none. */
 #define SN_HPCT_ENTRY_UNKNOWN "unknown entry"
 #define SN_HPCT_ENTRY_MAIN    "main thread"
 #define SN_HPCT_ENTRY_THREAD  "application thread"
@@ -36,10 +36,10 @@ unsigned sn_hpct_placeholder_kind(const char *name);
 /* Whether a module holds code of a device. */
 bool sn_hpct_is_gpu_module(const char *path);
 
-/* Notes the program: `path` is of its executable, or its name. */
+/* Records the program: `path` is that of its executable, or its name. */
 void sn_hpct_program(struct sn_db_builder *builder, const char *name, const char *path);
 
-/* A metric by its name, of which the ending tells the unit: "CPUTIME (sec)". */
+/* A metric by its name, whose ending gives the unit: "CPUTIME (sec)". */
 uint32_t sn_hpct_metric(struct sn_db_builder *builder, const char *name, uint64_t period);
 
 /* An identifier of a thread or a stream: a level of "NODE 0x7f00 RANK 3 THREAD 0". */
@@ -48,8 +48,8 @@ struct sn_hpct_id {
 	bool is_physical; /* `number` names a thing of the machine, and is shown in hexadecimal */
 	uint64_t number;
 };
-/* The profile of a tuple. The identifiers are kept, all of them, in its thread's name, because
- * `sonde export --to hpctoolkit` writes them again; host, rank, ... are filled in from them. */
+/* The profile of a tuple. All identifiers are stored in its thread's name, because `sonde export
+ * --to hpctoolkit` writes them again; host, rank, ... are filled in from them. */
 struct sonde_db_profile sn_hpct_profile(struct sn_db_builder *builder, const struct sn_hpct_id *ids,
 					size_t count);
 

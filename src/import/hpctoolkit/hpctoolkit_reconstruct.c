@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hpctoolkit_reconstruct.h. */
+/* Divides samples without a call stack among contexts; see hpctoolkit_reconstruct.h. */
 #include "hpctoolkit_reconstruct.h"
 
 #include "aggregate/gpu_context/gpu_context.h"

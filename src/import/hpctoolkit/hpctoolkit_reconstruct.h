@@ -21,7 +21,7 @@
 
 #define SN_HPCT_NO_CALLERS UINT32_MAX
 
-/* Where samples without a call stack were measured. */
+/* The address of samples without a call stack. */
 struct sn_hpct_address {
 	uint64_t address;
 	uint32_t module;
@@ -36,7 +36,7 @@ struct sn_hpct_calls {
 	uint32_t *path_counts;		 /* by function: of paths that lead to it */
 };
 
-/* What all threads share. */
+/* Data shared by all threads. */
 struct sn_hpct_reconstruction {
 	struct sn_hpct_code *code;
 	struct sn_hpct_calls *calls; /* by module */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hpctoolkit_symbols.h. */
+/* Reads symbols of the kernel, the vdso and interpreters; see hpctoolkit_symbols.h. */
 #include "hpctoolkit_symbols.h"
 
 #include "base/search.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hpctoolkit_transpose.h. */
+/* Compares profile.db and cct.db by sums of hashes; see hpctoolkit_transpose.h. */
 #include "hpctoolkit_transpose.h"
 
 enum { SECTION = 0x18 };

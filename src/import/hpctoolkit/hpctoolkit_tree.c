@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hpctoolkit_tree.h. */
+/* HPCToolkit's contexts as frames; see hpctoolkit_tree.h. */
 #include "hpctoolkit_tree.h"
 
 #include "hpctoolkit_names.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HPCToolkit's contexts as frames of ours. Its trees nest function, loop, line and instruction as
- * contexts of their own, and note of each whether it was called, inlined or only lies in its
+ * contexts of their own, and record for each whether it was called, inlined or only lies in its
  * parent.
  *
  *   its context                          our frame
@@ -71,8 +71,8 @@ uint32_t sn_hpct_tree_line(struct sn_hpct_tree *tree, uint32_t parent,
 /* An instruction that was called. */
 uint32_t sn_hpct_tree_instruction(struct sn_hpct_tree *tree, uint32_t parent,
 				  const struct sn_hpct_place *place);
-/* Something below `parent` that is not shown and has no place: HPCToolkit's databases leave out the
- * instructions in a line, but not what belongs to each of them. `number` tells several apart. */
+/* A hidden context below `parent` without a place: HPCToolkit's databases leave out the
+ * instructions in a line, but not their values and callees. `number` distinguishes several. */
 uint32_t sn_hpct_tree_hidden(struct sn_hpct_tree *tree, uint32_t parent, uint64_t number);
 
 /* The frames themselves, as the child of `parent` that they would be, and the child. */

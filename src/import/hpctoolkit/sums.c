@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See sums.h. */
+/* Sums by a key of two numbers; see sums.h. */
 #include "sums.h"
 
 #include "base/vec.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One event of a trace out of a window of JSON; see trace_json.h for what it holds. */
+/* Parses one event of a trace from a window of JSON; trace_json.h describes its fields. */
 #ifndef SN_IMPORT_JSON_EVENT_H
 #define SN_IMPORT_JSON_EVENT_H
 

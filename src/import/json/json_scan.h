@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the next character of JSON that matters is, and what digits say: looked at in as many bytes
- * at a time as the processor compares at once. No branch depends on how long a text is until it
- * exceeds those. SSE2 is part of x86-64; strings and numbers of events are shorter than what wider
- * registers would gain from.
+ * Finds the next special character of JSON and reads digits, in as many bytes at a time as the
+ * processor compares at once. No branch depends on the length of a text until it exceeds those.
+ * SSE2 is part of x86-64; strings and numbers of events are too short to gain from wider registers.
  *
  * A text must be followed by SN_JSON_SLACK zeroes, as up to so many bytes behind it are read.
  */
@@ -26,7 +25,7 @@ static inline __m128i sn_json_equal(__m128i bytes, char character)
 	return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(character));
 }
 
-/* The first quote or backslash at or after `at`; not before `end` where there is none. */
+/* The first quote or backslash at or after `at`; not before `end` if there is none. */
 static inline const char *sn_json_special(const char *at, const char *end)
 {
 	for (; at < end; at += 16) {
@@ -40,7 +39,7 @@ static inline const char *sn_json_special(const char *at, const char *end)
 	return at;
 }
 
-/* What of sixteen bytes is which character, a bit for each, the first the lowest. */
+/* The characters among sixteen bytes, a bit for each byte, the first the lowest. */
 struct sn_json_bits {
 	unsigned quotes, opening, closing;
 	unsigned odd; /* backslashes and NULs, which make quotes and the text's end doubtful */
@@ -131,9 +130,9 @@ static inline unsigned sn_json_inside(unsigned quotes)
 }
 
 /*
- * The number that up to eight decimal digits are, and how many those are. Digits are moved to the
- * upper end of a word, below them zeroes, so that their number changes nothing; then neighbours are
- * added up, as pairs, fours and eight.
+ * The value of up to eight decimal digits, and their number. Digits are moved to the upper end of a
+ * word, below them zeroes, so that their number changes nothing; then neighbours are added up, as
+ * pairs, fours and eight.
  */
 static inline uint64_t sn_json_digits_8(const char *at, unsigned *count)
 {
@@ -152,7 +151,7 @@ static inline uint64_t sn_json_digits_8(const char *at, unsigned *count)
 	       32;
 }
 
-/* Takes all decimal digits at *at; what they say is exact where they are at most 19. */
+/* Reads all decimal digits at *at; the value is exact for at most 19. */
 static inline uint64_t sn_json_digits(const char **at, unsigned *count)
 {
 	static const uint32_t powers[] = {1,	  10,	   100,	     1000,     10000,

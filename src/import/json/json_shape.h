@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands between the values of events, so that of an event like one before only the values are
- * parsed: a program that writes JSON writes the same members in the same order again and again,
- * with the same white space.
+ * The texts between the values of events, so that of an event that resembles an earlier one only
+ * the values are parsed: a program writes the same members in the same order again and again, with
+ * the same white space.
  *
- * Shapes are a tree. A step is a text up to where a value begins, as
+ * Shapes are a tree. A step is a text up to the begin of a value, as
  *
  *     ", "pid":               after which a number comes
  *     , "args": {"stream":
  *     }}                      after which the event is over
  *
- * and its children are what came after that value so far; the values of "ph" and "cat", of which
- * there are few, are part of the text, so that events of different categories are told apart at
- * once. What a text says about its value was found out by the general parser, which depends on
- * nothing but the texts: where all texts of an event are known, the result is the same. Where one
- * is not, the event is left to that parser and learned. (The idea is that of the pattern trees of
+ * and its children are the texts that have followed that value so far; the values of "ph" and
+ * "cat", of which there are few, are part of the text, so that events of different categories are
+ * distinguished at once. The general parser determines what a text says about its value, by the
+ * texts alone: if all texts of an event are known, the result is the same. If one is not, that
+ * parser parses the event, and its texts are added. (The idea is that of the pattern trees of
  * Mison: Li et al., A Fast JSON Parser for Data Analytics, VLDB 2017, which finds fields of queries
  * by their positions in an index of colons; here all values are wanted and no index is made.)
  */
@@ -76,7 +76,7 @@ struct sn_json_shapes {
 /* An event while the general parser takes it: its steps, still without children. */
 struct sn_json_trail {
 	const char *from; /* where the text of the next step begins */
-	bool is_lost;	  /* the event cannot be learned */
+	bool is_lost;	  /* the event's texts cannot be added */
 	size_t count;
 	struct sn_json_step pending; /* what is known of the next step: phase and category */
 	struct sn_json_step steps[SN_JSON_TRAIL_MAX];
@@ -86,12 +86,12 @@ void sn_json_shapes_release(struct sn_json_shapes *shapes);
 
 void sn_json_trail_begin(struct sn_json_trail *trail, const char *at);
 /*
- * Notes a value that was taken: it begins at `value`, and ends before `end`. `name` is its name, in
- * the file's text or elsewhere. At the end of the event value and end are the same.
+ * Records a parsed value: it begins at `value`, and ends before `end`. `name` is its name, in the
+ * file's text or elsewhere. At the end of the event value and end are the same.
  */
 void sn_json_trail_note(struct sn_json_trail *trail, enum sn_json_field field,
 			struct sn_json_text name, const char *value, const char *end);
-/* Adds what is new. Does nothing where the event cannot be learned or there is no more room. */
+/* Adds new texts. Does nothing if the event's texts cannot be added or there is no more room. */
 void sn_json_shapes_learn(struct sn_json_shapes *shapes, const struct sn_json_trail *trail);
 
 static inline bool sn_json_step_fits(const struct sn_json_step *step, const char *at)
@@ -105,7 +105,7 @@ static inline bool sn_json_step_fits(const struct sn_json_step *step, const char
 	return step->kind == SN_JSON_STEP_NUMBER ? is_number : !is_number && first != '"';
 }
 
-/* The step after `step` whose text is at `at`; 0: none that is known. */
+/* The step after `step` whose text is at `at`; 0: none is known. */
 static inline uint16_t sn_json_shapes_follow(const struct sn_json_shapes *shapes, uint16_t step,
 					     const char *at)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JSON text of any size through a window of bounded memory, and values out of it.
+ * Reads a JSON text of any size through a window of bounded memory, and parses its values.
  *
- * A value is parsed at the window's begin and lies in it as a whole: where the window ends within
- * one, more of the file is read and the value parsed anew, which happens once in a megabyte.
- * Escapes are resolved into a scratch buffer that lasts until sn_json_window_forget. Parsing is
- * strict in structure, so that a damaged file is noticed, and lenient in what it skips.
+ * A value is parsed at the window's begin and is in it as a whole: if the window ends within one,
+ * more of the file is read and the value parsed again, once in a megabyte. Escapes are resolved
+ * into a scratch buffer that lasts until sn_json_window_forget. Parsing is strict in structure, so
+ * that a damaged file is noticed, and lenient in what it skips.
  */
 #ifndef SN_IMPORT_JSON_WINDOW_H
 #define SN_IMPORT_JSON_WINDOW_H
@@ -15,7 +15,7 @@
 
 struct sn_json_window {
 	const char *path; /* as opened; not owned */
-	void *file;	  /* sn_packed_file_open's; NULL: all of the text is there */
+	void *file;	  /* sn_packed_file_open's; NULL: all of the text is in memory */
 	char *buffer; /* its bytes begin .. end - 1 are the window; SN_JSON_SLACK zeroes follow */
 	size_t begin, end, capacity;
 	uint64_t consumed; /* bytes of the text before the window */
@@ -39,7 +39,7 @@ struct sn_json_parse {
 
 /* No value is larger in a sound file; an unclosed string must not fill the memory. */
 #define SN_JSON_VALUE_BYTES_MAX (64u << 20)
-/* What is said of one that is; returns SN_ERR_FORMAT. */
+/* Writes the error for a larger one; returns SN_ERR_FORMAT. */
 int sn_json_too_large(const char *path, uint64_t at, struct sn_error *error);
 
 /* As sn_packed_file_read, with a line for the user; a packed file that is cut off ends there. */
@@ -56,7 +56,7 @@ int sn_json_window_more(struct sn_json_window *window, struct sn_error *error);
 void sn_json_window_forget(struct sn_json_window *window);
 
 struct sn_json_parse sn_json_parse_begin(struct sn_json_window *window);
-/* Takes what was parsed off the window. */
+/* Removes the parsed text from the window. */
 void sn_json_parse_end(const struct sn_json_parse *parse);
 
 /* The next character that is no white space, left where it is; 0 at the window's end. */

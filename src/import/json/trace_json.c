@@ -269,8 +269,7 @@ static void parse_text(struct piece *piece, struct sn_json_shapes *shapes)
 		piece->stopped = (size_t)(parse.at - text->buffer);
 		piece->is_large = piece->stopped - text->begin > SN_JSON_VALUE_BYTES_MAX;
 		if (!piece->result && piece->is_large)
-			piece->result =
-			    SN_JSON_SHORT; /* whole, but nobody else would see it whole */
+			piece->result = SN_JSON_SHORT; /* whole here, but not for the next reader */
 		if (!piece->result)
 			sn_json_parse_end(&parse);
 	}

@@ -5,7 +5,7 @@
  *
  * A parser of its own because events are small: parsing each with simdjson took twice as long where
  * the processor has AVX2 and more where it does not, and its numbers lose the digits of a time that
- * is counted from 1970 (docs/results/import.md). What an event means is the importers' business.
+ * is counted from 1970 (docs/results/import.md). Importers interpret the events.
  */
 #ifndef SN_IMPORT_TRACE_JSON_H
 #define SN_IMPORT_TRACE_JSON_H
@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Text that ends with no NUL; valid while its event or member is. text is NULL where it is missing.
+/* Text without a NUL; valid as long as its event or member. text is NULL if it is missing.
  */
 struct sn_json_text {
 	const char *text;
@@ -53,8 +53,8 @@ double sn_json_real(struct sn_json_text text);
 
 struct sn_json_arg {
 	struct sn_json_text name;
-	/* Where it is not 0: all arguments of the file with this number, which is below
-	 * sn_trace_json_steps, have the same name. */
+	/* If not 0: all arguments of the file with this number, which is below sn_trace_json_steps,
+	 * have the same name. */
 	uint32_t step;
 	struct sn_json_value value;
 };
@@ -83,9 +83,9 @@ struct sn_json_member {
 	struct sn_json_value value;
 };
 
-/* What is done with a file's events and members, in the order of the file and one at a time, though
- * not by one thread. Either may be NULL. They return 0, or a negative enum sn_err that ends the
- * reading. What they are given is gone when they return. */
+/* Called with a file's events and members, in the order of the file and one at a time, but by
+ * several threads. Either may be NULL. They return 0, or a negative enum sn_err that ends the
+ * reading. Their arguments are valid until they return. */
 struct sn_trace_json_visitor {
 	int (*event)(void *context, const struct sn_json_event *event);
 	int (*member)(void *context, const struct sn_json_member *member);
@@ -94,20 +94,20 @@ struct sn_trace_json_visitor {
 
 /*
  * Reads a file, by up to `threads` threads. 0; SN_ERR_FORMAT or SN_ERR_IO with a line that says
- * where the file is damaged, after what comes before that; or what a visitor has returned, whose
- * text is the visitor's affair where it is not SN_ERR_MEMORY. A file that ends within the events
- * (the program was killed while it wrote) is damaged as well, but for an array without an object
- * around it, which may end behind any event.
+ * where the file is damaged, after the events before that place; or the result of a visitor, which
+ * sets its text unless it is SN_ERR_MEMORY. A file that ends within the events (the program was
+ * killed while it wrote) is damaged as well, except for an array without an object around it, which
+ * may end after any event.
  */
 int sn_trace_json_read(const char *path, unsigned threads,
 		       const struct sn_trace_json_visitor *visitor, struct sn_error *error);
 /* The numbers of steps that so many threads use. */
 size_t sn_trace_json_steps(unsigned threads);
 
-/* Whether the file looks like such JSON; false as well where it cannot be read. */
+/* Whether the file looks like such JSON; false also if it cannot be read. */
 bool sn_trace_json_probe(const char *path);
 
-/* A decimal number of microseconds, as written, as nanoseconds; false where it is none. */
+/* Converts a decimal number of microseconds to nanoseconds; false if it is none. */
 bool sn_trace_json_time(struct sn_json_text text, int64_t *time_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file of Chrome's JSON says of its processes beside their events: their names.
+ * The names of processes in a file of Chrome's JSON.
  */
 #ifndef SN_IMPORT_KINETO_PROCESS_H
 #define SN_IMPORT_KINETO_PROCESS_H
@@ -22,15 +22,15 @@ struct sn_kineto_processes {
 };
 
 void sn_kineto_processes_release(struct sn_kineto_processes *processes);
-/* The process of that number, new where it is; NULL without memory. Valid until the next. */
+/* The process of that number, added if missing; NULL without memory. Valid until the next call. */
 struct sn_kineto_process *sn_kineto_processes_add(struct sn_kineto_processes *processes,
 						  int64_t pid);
-/* The same, NULL where it is not known. */
+/* The same, NULL if it is not known. */
 const struct sn_kineto_process *
 sn_kineto_processes_find(const struct sn_kineto_processes *processes, int64_t pid);
 /*
- * Tells the tracks of a file what is known of their processes, and forgets these. The program of
- * the whole is that of the process with most events.
+ * Passes the processes' names to the tracks of a file, and removes the processes. The program of
+ * the database is that of the process with most events.
  */
 void sn_kineto_processes_apply(struct sn_kineto_processes *processes, struct sn_track_sink *sink);
 

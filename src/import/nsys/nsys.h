@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the importer of Nsight Systems' exports: nsys.c reads who was measured and the calls on
- * threads, nsys_device.c what ran on devices, nsys_range.c NVTX, nsys_sample.c call-path samples.
- * All of them say it to one sink.
+ * Private to the importer of Nsight Systems' exports: nsys.c reads processes, threads and their
+ * calls, nsys_device.c operations of devices, nsys_range.c NVTX, nsys_sample.c call-path samples.
+ * All use one sink.
  */
 #ifndef SN_IMPORT_NSYS_H
 #define SN_IMPORT_NSYS_H
@@ -47,7 +47,7 @@ struct sn_nsys {
 	int64_t end_ns; /* of the session; 0 unknown */
 };
 
-/* A string of the file; valid until the next one is asked for. */
+/* A string of the file; valid until the next call. */
 const char *sn_nsys_string(struct sn_nsys *nsys, int64_t id);
 /* The number of the process of a global id. */
 uint32_t sn_nsys_process(struct sn_nsys *nsys, int64_t global);
@@ -60,10 +60,10 @@ uint64_t sn_nsys_correlation(struct sn_nsys *nsys, int64_t global, int64_t corre
 /* The sink's number of a string of the file. 0 or SN_ERR_MEMORY. */
 int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64_t id,
 		 uint32_t *number);
-/* Says an interval. A track of SONDE_NONE is SN_ERR_MEMORY. */
+/* Adds an interval. A track of SONDE_NONE gives SN_ERR_MEMORY. */
 int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t start_ns,
 		int64_t end_ns, uint64_t link, const struct sn_track_attributes *attributes);
-/* What graphics ran on devices: a table of such a kind. */
+/* Adds the graphics operations of devices, from a table of this kind. */
 int sn_nsys_workloads(struct sn_nsys *nsys, const char *table, struct sn_error *error);
 int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error);
 int sn_nsys_ranges(struct sn_nsys *nsys, struct sn_error *error);

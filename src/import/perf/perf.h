@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the importer of perf.data: perf.c reads records and gives what they tell to the track
- * sink, perf_path.c makes nodes of call paths, perf_state.c feeds the scheduler's events.
+ * Private to the importer of perf.data: perf.c reads records and passes their data to the track
+ * sink, perf_path.c creates nodes for call paths, perf_state.c handles the scheduler's events.
  *
  * Call paths are nodes of a merge (aggregate/unify/merge.h) until a file is read, because symbols
  * are looked up for all addresses of a module at once; then they become the builder's contexts.
@@ -55,13 +55,13 @@ uint32_t sn_perf_path(struct sn_perf *perf, const struct sn_perf_raw *record,
 /* The child of a node for a name. */
 uint32_t sn_perf_named_node(struct sn_perf *perf, uint32_t parent, unsigned kind, const char *name);
 
-/* Keeps what a tracepoint of the scheduler says. 0 or SN_ERR_MEMORY. */
+/* Stores an event of a tracepoint of the scheduler. 0 or SN_ERR_MEMORY. */
 int sn_perf_state_sample(struct sn_perf *perf, const struct sn_perf_tracepoint *tracepoint,
 			 const struct sn_perf_sample *sample);
-/* PERF_RECORD_SWITCH and its like. */
+/* PERF_RECORD_SWITCH and PERF_RECORD_SWITCH_CPU_WIDE. */
 int sn_perf_state_switch(struct sn_perf *perf, const struct sn_perf_raw *record,
 			 const struct sn_perf_sample *id);
-/* Feeds the scheduler's machine with all of them, at the end of a file. */
+/* Passes all of them to the scheduler's state machine, at the end of a file. */
 int sn_perf_state_finish(struct sn_perf *perf, struct sn_error *error);
 
 #endif

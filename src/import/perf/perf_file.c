@@ -336,7 +336,7 @@ static int read_header(struct sn_perf_file *file, struct sn_error *error)
 	uint64_t attr_bytes = sn_cursor_u64(&cursor), attrs = sn_cursor_u64(&cursor);
 	uint64_t attrs_length = sn_cursor_u64(&cursor);
 	uint64_t data = sn_cursor_u64(&cursor), data_length = sn_cursor_u64(&cursor);
-	sn_cursor_skip(&cursor, 16); /* event types, which nobody writes any more */
+	sn_cursor_skip(&cursor, 16); /* event types, no longer written */
 	const unsigned char *features = cursor.at;
 	sn_cursor_skip(&cursor, FEATURE_COUNT / 8);
 	if (cursor.failed || size < (uint64_t)(cursor.at - file->bytes.data) || data > file_bytes)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the importer of rocprofv3's files: rocprof_csv.c, rocprof_json.c and rocpd.c read,
- * rocprof.c makes of what they read one recording.
+ * Private to the importer of rocprofv3's files: rocprof_csv.c, rocprof_json.c and rocpd.c read,
+ * rocprof.c joins their data to one recording.
  *
- * Times are of the clock since boot; the files do not say when that was. Sizes of grids are in
- * work-items there and in workgroups here.
+ * Times are of the clock since boot; the files do not contain the time of boot. Sizes of grids are
+ * in work-items there and in workgroups here.
  */
 #ifndef SN_IMPORT_ROCPROF_H
 #define SN_IMPORT_ROCPROF_H
@@ -24,7 +24,7 @@ enum sn_rocprof_key {
 	SN_ROCPROF_KEYS
 };
 
-/* What a sample of program counters has beside its instruction; the first of them are texts. */
+/* Fields of a sample of program counters beside its instruction; the first of them are texts. */
 enum sn_rocprof_sample_field {
 	SN_ROCPROF_SAMPLE_TYPE,
 	SN_ROCPROF_SAMPLE_STALL,
@@ -40,7 +40,7 @@ enum sn_rocprof_sample_field {
 /* Texts as the file has them, "" for none. */
 struct sn_rocprof_sample {
 	int64_t time_ns;
-	const char *instruction, *comment; /* comment: where in the source */
+	const char *instruction, *comment; /* comment: its place in the source */
 	const char *fields[SN_ROCPROF_SAMPLE_FIELDS];
 };
 
@@ -52,7 +52,7 @@ struct sn_rocprof {
 	/* of the recording being read */
 	struct sn_table dispatches; /* those that counters made events of */
 	bool has_kernels; /* the dispatches themselves are read from a file of their own */
-	uint32_t process; /* whose streams they are, where a file has several */
+	uint32_t process; /* owner of the streams, if a file has several */
 	struct sn_intern addresses;
 	int64_t *sizes; /* of what was allocated there */
 	size_t size_capacity;
@@ -61,7 +61,7 @@ struct sn_rocprof {
 	size_t plain_files; /* files without any activity */
 };
 
-/* What the files say of an activity; 0 what they do not. */
+/* The files' data of an activity; 0 if missing. */
 struct sn_rocprof_activity {
 	int64_t start_ns, end_ns, correlation;
 	int64_t pid, tid;
@@ -87,7 +87,7 @@ int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const cha
 int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t address,
 			  int64_t bytes, const struct sn_rocprof_activity *activity);
 int sn_rocprof_sample(struct sn_rocprof *rocprof, const struct sn_rocprof_sample *sample);
-/* What kind of calls a domain has: "HIP_RUNTIME_API", "MARKER_CORE_API", ... */
+/* The category of a domain's calls: "HIP_RUNTIME_API", "MARKER_CORE_API", ... */
 enum sn_activity_category sn_rocprof_category(const char *domain);
 
 bool sn_rocprof_is_csv(const char *head, size_t length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether all of an SQLite file is there, by its header; without SQLite itself. */
+/* Whether an SQLite file is complete, by its header; without SQLite itself. */
 #ifndef SN_IMPORT_SQLITE_CUT_H
 #define SN_IMPORT_SQLITE_CUT_H
 
@@ -9,7 +9,8 @@
 
 /* Whether a file begins as one of SQLite does. */
 bool sn_sqlite_is_begin(const unsigned char *head, size_t length);
-/* Whether the file at `path` is one and shorter than it says: how long it is and should be. */
+/* Whether the file at `path` is one and shorter than its header says; stores its size and the
+ * expected one. */
 bool sn_sqlite_is_cut(const char *path, uint64_t *bytes, uint64_t *expected);
 
 #endif

@@ -3,8 +3,8 @@
  * Tables of SQLite files that other tools export, row by row.
  *
  * Which tables and columns there are depends on the version of the tool and on what it measured, so
- * a query names the columns that it would like, and those that are missing read as NULL. Files are
- * not trusted: only plain tables are read, nothing that a schema may define is run.
+ * a query names the columns that it needs, and missing ones read as NULL. Files are not trusted:
+ * only plain tables are read, and no code of a schema is executed.
  */
 #ifndef SN_IMPORT_SQLITE_TABLE_H
 #define SN_IMPORT_SQLITE_TABLE_H
@@ -23,8 +23,8 @@ struct sn_sqlite {
 /* Whether a file begins as SQLite's do. */
 bool sn_sqlite_is_file(const struct sn_import_input *input);
 
-/* Before anything else of SQLite's. SN_ERR_UNSUPPORTED where its library cannot be loaded, which is
- * said of `path`. */
+/* Before any other call of SQLite. SN_ERR_UNSUPPORTED, with a text that names `path`, if its
+ * library cannot be loaded. */
 int sn_sqlite_load(const char *path, struct sn_error *error);
 /* Does that, and opens a file read-only. 0 or a negative enum sn_err; close it in either case. */
 int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *error);
@@ -39,7 +39,7 @@ bool sn_sqlite_find(const struct sn_sqlite *file, const char *prefix, char *name
 
 /*
  * SELECT of the columns of a table, in that order; `rest` is what follows FROM (WHERE, ORDER BY) or
- * "". *rows is NULL where there is no such table. Free it with sqlite3_finalize.
+ * "". *rows is NULL if there is no such table. Free it with sqlite3_finalize.
  */
 int sn_sqlite_select(const struct sn_sqlite *file, const char *table, const char *const *columns,
 		     const char *rest, sqlite3_stmt **rows, struct sn_error *error);

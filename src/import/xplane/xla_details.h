@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What XLA's profiler says of a kernel or a copy in one text, in its protobuf as well as in the
- * JSON that it writes beside: "regs:32 static_shared:0 dynamic_shared:64 grid:16,1,1
- * block:128,1,1", "kind_src:pinned kind_dst:device size:64".
+ * Parses the text of XLA's profiler about a kernel or a copy, in its protobuf and in its JSON:
+ * "regs:32 static_shared:0 dynamic_shared:64 grid:16,1,1 block:128,1,1", "kind_src:pinned
+ * kind_dst:device size:64".
  */
 #ifndef SN_IMPORT_XLA_DETAILS_H
 #define SN_IMPORT_XLA_DETAILS_H

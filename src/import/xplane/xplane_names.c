@@ -86,7 +86,7 @@ bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		const struct sn_xplane_stat_kind *named = kind_of_stat(plane, stat->value);
 		stat->value = named ? named->name : SONDE_NONE;
 	}
-	/* counts that fit are signed, so that one statistic is one attribute whoever wrote it */
+	/* counts that fit are signed, so that one statistic is always one attribute */
 	if (stat->type == SONDE_ATTRIBUTE_UNSIGNED && stat->value <= INT64_MAX)
 		stat->type = SONDE_ATTRIBUTE_SIGNED;
 	return stat->type != SONDE_ATTRIBUTE_STRING || stat->value != SONDE_NONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Sonde itself asks of an open database beyond sonde/db.h. Nothing of it is exported.
+ * Sonde's own functions on an open database beyond sonde/db.h. None is exported.
  *
  * MT: safe, as all of sonde/db.h.
  */
@@ -11,18 +11,18 @@
 
 #include <sys/types.h>
 
-/* The bytes of a section (enum sn_database_section), which are the database's; NULL and 0 where it
- * is missing. Aligned to 8 bytes; checked for nothing but lying within the file, and its checksum
- * where it has one. */
+/* The bytes of a section (enum sn_database_section), which are the database's; NULL and 0 if it is
+ * missing. Aligned to 8 bytes; only its place in the file and its checksum, if it has one, have
+ * been checked. */
 const void *sn_db_section(const struct sonde_db *db, unsigned type, uint64_t *length);
 
-/* The same as records of so many bytes, *(const RECORD **)array_pointer; false where the section
- * has a part of one, or too many. */
+/* The same as records of so many bytes, *(const RECORD **)array_pointer; false if the section has
+ * an incomplete record, or too many. */
 bool sn_db_table(const struct sonde_db *db, unsigned type, size_t record_bytes,
 		 const void *array_pointer, uint32_t *count);
 
-/* Functions of the interface that give out a table: how many records it has, and one of them, NULL
- * where there is none. */
+/* Defines the interface's functions for a table: the number of its records, and one of them, NULL
+ * for an invalid number. */
 #define SN_DB_TABLE(owner, record, array, number)                                                  \
 	uint32_t owner##_##record##_count(const struct owner *from)                                \
 	{                                                                                          \

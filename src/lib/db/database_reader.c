@@ -122,7 +122,7 @@ static int check_section(struct sonde_db *db, const struct sn_section_entry *ent
 	    entry->length > length - entry->offset)
 		return sn_fail(error, SN_ERR_FORMAT, "damaged (section %u outside the file)",
 			       entry->type);
-	/* another index, or a type this program does not know, is somebody else's */
+	/* another index, or a type this program does not know, is ignored */
 	if (entry->type == 0 || entry->type >= SN_DATABASE_TYPE_END || entry->index != 0)
 		return 0;
 	if (entry->version != 1)

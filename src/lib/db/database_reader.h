@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside an open database: what database_reader.c finds on opening, database_values.c gives out and
- * database_verify.c checks from end to end. Nobody else includes this.
+ * Internals of an open database: database_reader.c opens it, database_values.c returns its values
+ * and database_verify.c checks all of it. Private to these files.
  */
 #ifndef SN_LIB_DATABASE_READER_H
 #define SN_LIB_DATABASE_READER_H
@@ -17,11 +17,11 @@
 
 enum sn_db_directories { SN_DB_PLANES, SN_DB_ROWS, SN_DB_SUMMARIES, SN_DB_DIRECTORIES };
 
-/* What is known of the planes of a profile, context or metric: nothing before they are asked for.
+/* The state of the planes of a profile, context or metric: unknown before their first use.
  */
 enum sn_db_checked { SN_DB_UNKNOWN, SN_DB_SOUND, SN_DB_DAMAGED };
 
-/* "Major" is what a directory is ordered by: profiles, contexts or metrics. */
+/* A directory is ordered by its "majors": profiles, contexts or metrics. */
 struct sn_db_directory {
 	const char *name; /* for texts */
 	const struct sn_database_index *index;
@@ -33,7 +33,7 @@ struct sn_db_directory {
 	unsigned scopes;
 	/* enum sn_db_checked of each major, and of each plane with large blocks */
 	_Atomic unsigned char *checked, *planes_checked;
-	struct sonde_db_error damage; /* what is said when one is damaged */
+	struct sonde_db_error damage; /* the text if one is damaged */
 };
 
 struct sonde_db {
@@ -55,21 +55,21 @@ struct sonde_db {
 	uint32_t module_count, frame_count, context_count, metric_count, profile_count, drop_count,
 	    property_count;
 	struct sn_db_directory directories[SN_DB_DIRECTORIES];
-	_Atomic(const char *) damage; /* the first directory's that was found damaged */
+	_Atomic(const char *) damage; /* of the first directory that was found damaged */
 };
 
-/* The records of a section; false where its length is not a multiple of theirs. */
+/* The records of a section; false if its length is not a multiple of theirs. */
 bool sn_db_records(const struct sonde_db *db, unsigned type, size_t record_bytes,
 		   const void *array_pointer, size_t *count);
-/* Whether the section of findings, which may be missing, is whole and refers to what is there. */
+/* Whether the section of findings, which may be missing, is whole and its references are valid. */
 bool sn_db_check_findings(const struct sonde_db *db);
 /* Finds the sections of values. 0 or a negative enum sn_err. */
 int sn_db_find_values(struct sonde_db *db, struct sn_error *error);
-/* The planes of a major, which may be anything, and one of them, counted over all. */
+/* The planes of a major, which may be invalid, and one of them, counted over all. */
 struct sn_planes sn_db_planes(const struct sn_db_directory *directory, uint32_t major);
 struct sn_database_summary sn_db_entry(const struct sn_db_directory *directory, uint64_t plane);
-/* NULL, or what is wrong with the planes of a major: their checksum, order, places or ids. The
- * large blocks are not read. */
+/* NULL, or the text of an error in the planes of a major: their checksum, order, places or ids.
+ * Large blocks are not read. */
 const char *sn_db_check_major(const struct sonde_db *db, const struct sn_db_directory *directory,
 			      uint32_t major);
 /* Likewise of the large blocks of a plane, of a major that is sound. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside formulas: what formula_parse.c and formula_name.c make and formula.c runs. Besides these,
- * only exporters include this that write formulas in another form.
+ * Internals of formulas: the code that formula_parse.c and formula_name.c generate and formula.c
+ * runs. Also used by exporters that write formulas in another form.
  */
 #ifndef SN_LIB_FORMULA_CODE_H
 #define SN_LIB_FORMULA_CODE_H
@@ -33,7 +33,7 @@ enum sn_formula_operation {
 	SN_DO_LOG,
 	SN_DO_EXP,
 	SN_DO_IF,      /* condition, then, else */
-	SN_DO_IFEMPTY, /* value, what it is instead */
+	SN_DO_IFEMPTY, /* value, replacement */
 };
 
 enum sn_formula_part {
@@ -67,7 +67,7 @@ struct sn_formula_parser {
 	size_t position;
 	unsigned depth;	 /* of brackets and formulas */
 	unsigned nested; /* formulas that are being parsed in place */
-	/* What metrics stand for here. */
+	/* The scope of metrics here. */
 	enum sn_formula_scope scope;
 	bool is_total;
 	/* The text with plain names; NULL while in another formula. */
@@ -75,7 +75,7 @@ struct sn_formula_parser {
 	const char *copied; /* the text up to here is in it */
 };
 
-/* A name as it stands in the text, and what it is: a metric, a formula, or neither. */
+/* A name in the text, and its meaning: a metric, a formula, or neither. */
 struct sn_formula_name {
 	char text[SN_FORMULA_NAME_BYTES];
 	const char *start;
@@ -83,15 +83,15 @@ struct sn_formula_name {
 	uint32_t metric, formula; /* SONDE_NONE */
 };
 
-/* Notes the first failure, and where; returns it. */
+/* Stores the first failure and its place; returns it. */
 int sn_formula_fail_at(struct sn_formula_parser *parser, const char *at, enum sn_err code,
 		       const char *format, ...) __attribute__((format(printf, 4, 5)));
 void sn_formula_skip_blanks(struct sn_formula_parser *parser);
-/* The name that stands here, "" without one. */
+/* The name at this place, "" without one. */
 void sn_formula_read_name(struct sn_formula_parser *parser, struct sn_formula_name *name);
 /* The name is neither a metric nor a formula. */
 int sn_formula_fail_unknown(struct sn_formula_parser *parser, const struct sn_formula_name *name);
-/* Puts the metric's own name into the plain text, instead of what stands from name->start to here.
+/* Puts the metric's own name into the plain text, instead of the text from name->start to here.
  */
 void sn_formula_copy_name(struct sn_formula_parser *parser, const struct sn_formula_name *name);
 const char *sn_formula_metric_name(const struct sn_formula_parser *parser, uint32_t metric);
@@ -99,7 +99,7 @@ bool sn_formula_is_name_start(char c);
 bool sn_formula_is_name_part(char c);
 bool sn_formula_is_function(const char *name);
 
-/* A part of a statistic; NaN for the least, greatest, mean and deviation of nothing. */
+/* A part of a statistic; NaN for the least, greatest, mean and deviation without values. */
 double sn_formula_part_of(const struct sonde_db_stat *stat, enum sn_formula_part part);
 
 #endif

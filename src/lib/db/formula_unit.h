@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Units of formulas, by the rules of dimensions: what is added must be alike, what is multiplied
- * multiplies its units. Inside formulas only.
+ * Units of formulas, by the rules of dimensions: summands must have the same unit, a product has
+ * the product of the units. Private to formulas.
  */
 #ifndef SN_LIB_FORMULA_UNIT_H
 #define SN_LIB_FORMULA_UNIT_H
@@ -19,8 +19,8 @@ struct sn_dimension {
 	} bases[SN_DIMENSION_BASES];
 	int count;
 	bool is_unknown;
-	bool is_literal; /* a bare number, which takes on any unit it is added to */
-	bool is_ratio;	 /* one quantity in parts of another: people read it in percent */
+	bool is_literal; /* a plain number, which takes the unit of its other summand */
+	bool is_ratio;	 /* one quantity in parts of another: shown in percent */
 };
 
 /* Of a metric's unit: "1" and "" are none. */
@@ -29,11 +29,11 @@ struct sn_dimension sn_dimension_of(const char *unit);
 struct sn_dimension sn_dimension_sum(struct sn_dimension a, struct sn_dimension b);
 /* a * b ^ power, power being 1 or -1. */
 struct sn_dimension sn_dimension_product(struct sn_dimension a, struct sn_dimension b, int power);
-/* a ^ exponent; unknown where that is not a power of whole numbers. */
+/* a ^ exponent; unknown if that is not a product of whole powers. */
 struct sn_dimension sn_dimension_power(struct sn_dimension a, double exponent);
 
-/* Writes the unit as reports have it; returns what values are to be multiplied by, because rates
- * are per second and times are nanoseconds. "" is unknown. */
+/* Writes the unit as in reports; returns the factor for values, because rates are per second and
+ * times are nanoseconds. "" is unknown. */
 double sn_dimension_unit(const struct sn_dimension *dimension, char *unit, size_t size);
 
 #endif

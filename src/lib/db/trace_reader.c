@@ -212,7 +212,7 @@ static int decode(struct sonde_event_cursor *cursor, const struct sn_block_entry
 }
 
 /* What has been read stays in the system's cache, but not in the process: else its memory would
- * grow with the file. Whoever still needs those pages gets them again. */
+ * grow with the file. Pages that are still needed are read again. */
 static void forget(struct sn_event_place *place)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the boxes of a picture of a graph go: layers from top to bottom so that edges lead down,
- * and within a layer near what they are joined to.
+ * Places the boxes of a picture of a graph: in layers from top to bottom so that edges lead down,
+ * and within a layer near their neighbours.
  *
  * Layers by the longest path (Sugiyama's method), without the edges that lead back to an earlier
  * box: those go to the next iteration. Order within a layer by the mean place of the neighbours, a

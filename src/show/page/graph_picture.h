@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pictures of a model: its nodes as boxes in layers, joined by its edges, darker the more time they
- * took. A model with more nodes than can be seen is drawn by larger parts: outermost nodes, then
- * modules, then the first parts of their paths, then operator types.
+ * took. A model with too many nodes is drawn by larger parts: outermost nodes, then modules, then
+ * the first parts of their paths, then operator types.
  */
 #ifndef SN_SHOW_GRAPH_PICTURE_H
 #define SN_SHOW_GRAPH_PICTURE_H
@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 struct sn_graph_box {
-	char *name;	     /* of the node, or of what its nodes have in common; owned */
+	char *name;	     /* of the node, or the common part of its nodes' names; owned */
 	const char *detail;  /* operator type, or ""; a string of the database */
 	uint32_t node_count; /* in it */
 	double cost_ns, count;
@@ -38,7 +38,7 @@ void sn_graph_picture_release(struct sn_graph_picture *picture);
 
 /* For Graphviz. */
 void sn_graph_dot(const struct sn_graph_picture *picture, const char *title, FILE *out);
-/* A file that any browser shows; what is under the pointer is named in full. 0 or SN_ERR_MEMORY. */
+/* An SVG file with full names as tooltips. 0 or SN_ERR_MEMORY. */
 int sn_graph_svg(const struct sn_graph_picture *picture, const char *title, FILE *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page of `sonde timeline`: sentences, a picture, and the sheets as tables and curves, drawn by
- * the viewer (viewer.h), which is given them as data.
+ * the viewer (viewer.h) from data.
  */
 #ifndef SN_SHOW_TIMELINE_PAGE_H
 #define SN_SHOW_TIMELINE_PAGE_H
@@ -9,7 +9,7 @@
 #include "show/sheet.h"
 #include "timeline_picture.h"
 
-/* Writes the file beside and renames it. 0 or a negative enum sn_err. */
+/* Writes a temporary file and renames it. 0 or a negative enum sn_err. */
 int sn_timeline_page(const struct sn_page *page, const char *title,
 		     const struct sn_timeline_picture *picture, const char *path,
 		     struct sn_error *error);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A window of a trace as a picture: rows of boxes, a row for each track, devices first, because
- * below the threads that feed them they would be far away. How they are drawn is another's:
- * timeline_svg.h, timeline_page.h.
+ * below all threads they would be far down. timeline_svg.h and timeline_page.h draw it.
  */
 #ifndef SN_SHOW_TIMELINE_PICTURE_H
 #define SN_SHOW_TIMELINE_PICTURE_H
@@ -16,7 +15,7 @@ struct sn_timeline_window {
 	unsigned rows;		 /* at most; the others are counted */
 };
 
-/* Columns first .. end - 1: one frame, busy for about the same part of each. */
+/* Columns first .. end - 1: one frame, busy for about the same part of each column. */
 struct sn_timeline_box {
 	uint32_t first, end;
 	uint32_t frame;

@@ -172,7 +172,7 @@ static void put_head(const struct drawing *drawing)
 	const struct sn_timeline_window *window = &drawing->picture->window;
 	const char *program = sonde_db_property(drawing->picture->db, "program");
 	unsigned width = LEFT + window->width + MARGIN, height = drawing->height + BOTTOM;
-	program = program ? sn_label_base(program) : "";
+	program = program ? sn_label_program(program) : "";
 	fprintf(drawing->out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"timeline\" width=\"%u\" "
 		"height=\"%u\" viewBox=\"0 0 %u %u\">\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of source files, as long as the files on this machine are those that were measured.
+ * Lines of source files, if the files on this machine are unchanged since the measurement.
  */
 #ifndef SN_SHOW_SOURCE_H
 #define SN_SHOW_SOURCE_H
@@ -23,7 +23,7 @@ struct sn_source {
 	size_t count, capacity;
 };
 
-/* Of what a database names, files in `roots` are shown. */
+/* Of the files that a database names, those in `roots` are shown. */
 void sn_source_init(struct sn_source *source, const struct sonde_db *db,
 		    struct sn_source_roots *roots, uint64_t measured_ns);
 void sn_source_release(struct sn_source *source);

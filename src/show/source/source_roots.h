@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From where source files may be read. The names of files come from a database, which may be
- * hostile. A file is read only if it is in the working tree or in a folder that the user named, has
- * the name of a source file, no link leads out of there, and no part of its path is hidden. See
- * docs/design/privilege.md.
+ * The folders from which source files may be read. The names of files come from a database, which
+ * may be hostile. A file is read only if it is in the working tree or in a folder that the user
+ * named, has the name of a source file, no link leads out of there, and no part of its path is
+ * hidden. See docs/design/privilege.md.
  */
 #ifndef SN_SHOW_SOURCE_ROOTS_H
 #define SN_SHOW_SOURCE_ROOTS_H
@@ -24,7 +24,7 @@ struct sn_source_root {
 struct sn_source_roots {
 	struct sn_source_root *roots;
 	size_t count, capacity;
-	/* Files that are there but lie outside of all of these. */
+	/* Existing files outside of all of these. */
 	size_t outside_count;
 	char *first_outside;
 };
@@ -32,16 +32,16 @@ struct sn_source_roots {
 void sn_source_roots_release(struct sn_source_roots *roots);
 /* A folder that the user named. 0, SN_ERR_IO or SN_ERR_MEMORY. */
 int sn_source_roots_add(struct sn_source_roots *roots, const char *folder, struct sn_error *error);
-/* Folders separated by colons; those that are not there are passed over. NULL: none. */
+/* Folders separated by colons; missing ones are skipped. NULL: none. */
 void sn_source_roots_add_list(struct sn_source_roots *roots, const char *folders);
-/* The current folder, unless it is the root of all, and the top of the git tree that it lies in,
- * if that is the user's own. What cannot be opened is passed over. */
+/* The current folder, unless it is /, and the top of its git tree, if the user owns that. Folders
+ * that cannot be opened are skipped. */
 void sn_source_roots_add_working_tree(struct sn_source_roots *roots);
 
 /*
- * Opens a source file for reading; -1 where it is none, is not allowed or cannot be read. `owner`
- * is the database's: what that user could not read is not opened for him. *bytes and *changed_ns
- * are set on success.
+ * Opens a source file for reading; -1 if it is no source file, is not allowed or cannot be read.
+ * `owner` is the database's: files that this user could not read are not opened. *bytes and
+ * *changed_ns are set on success.
  */
 int sn_source_roots_open(struct sn_source_roots *roots, const char *path, uid_t owner,
 			 size_t *bytes, uint64_t *changed_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of a timeline are called in front of people; by value: sn_name_device(...).text.
+/* Displayed names of the parts of a timeline; by value: sn_name_device(...).text.
  */
 #ifndef SN_SHOW_TIMELINE_NAMES_H
 #define SN_SHOW_TIMELINE_NAMES_H
@@ -15,11 +15,10 @@ struct sn_place_name {
 /* "rank 3 · REST"; the rest alone of a profile without a rank. */
 struct sn_place_name sn_name_in_rank(const struct sonde_db_profile *profile, const char *rest, ...)
     __attribute__((format(printf, 2, 3)));
-/* "rank 3 · device 0", as short as tells devices apart. */
+/* "rank 3 · device 0", the shortest form that distinguishes devices. */
 struct sn_place_name sn_name_device(const struct sn_answers *answers, size_t device);
 struct sn_place_name sn_name_participant(const struct sn_answers *answers, size_t participant);
-/* The same by a profile: of the device whose stream it is, and of the participant that is that
- * stream or thread. */
+/* The same for a profile: the device of a stream, and the participant of a stream or thread. */
 struct sn_place_name sn_name_stream_device(const struct sn_answers *answers, uint32_t profile);
 struct sn_place_name sn_name_member(const struct sn_answers *answers, uint32_t profile);
 /* "rank 3", of a profile's process. */

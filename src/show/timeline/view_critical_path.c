@@ -45,6 +45,22 @@ static void show_kinds(const struct sn_critical_path *path, struct sn_page *page
 	}
 }
 
+/* The same by cause, as the sentence has it: what threads do has several. */
+static void show_causes(const struct sn_critical_path *path, struct sn_page *page)
+{
+	static const struct sn_column columns[] = {
+	    {"cause", "cause", ""}, {"time_ns", "time", "ns"}, {"share", "share", "ratio"}};
+	struct sn_sheet *sheet = sn_page_table(page, "path_causes", columns, "what limits it");
+	sheet->is_whole = true;
+	for (unsigned i = 0; i < SN_PATH_CAUSES; i++) {
+		double time_ns = path->causes.time_ns[i];
+		if (time_ns <= 0)
+			continue;
+		sn_sheet_text(sheet, sn_path_cause_name(i));
+		sn_sheet_numbers(sheet, time_ns, time_ns / path->length_ns);
+	}
+}
+
 /* What threads did in no recorded call. */
 static void show_sampled(const struct sn_answers *answers, const struct sn_critical_path *path,
 			 struct sn_page *page)
@@ -113,6 +129,7 @@ int sn_view_critical_path(const struct sn_answers *answers, struct sn_page *page
 	if (!result && path.length_ns > 0) {
 		show_shares(answers, &path, page);
 		show_kinds(&path, page);
+		show_causes(&path, page);
 		show_sampled(answers, &path, page);
 		show_steps(answers, &path, page);
 	} else if (!result) {

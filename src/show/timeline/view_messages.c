@@ -46,7 +46,7 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 	free(routes);
 	sn_sheet_note(sheet,
 		      "receiver waited: in its call before the message was sent; sender "
-		      "waited: in its call until somebody wanted the message; transfer: from "
+		      "waited: in its call until a receiver asked for the message; transfer: from "
 		      "when both were there until the receiver had it");
 	note_lone(answers, sheet);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What analyses of a timeline find, as sheets (show/sheet.h): a view for each question. A view lays
- * out and computes nothing.
+ * Results of the analyses of a timeline as sheets (show/sheet.h): a view for each question. A view
+ * only lays out and computes nothing.
  *
  * To add a view: a file view_NAME.c with sn_view_NAME, a line in views.def, a paragraph in
  * docs/man/sonde-timeline.1.
@@ -27,7 +27,7 @@ struct sn_timeline_view {
 /* In the order of views.def; ends with a NULL name. */
 extern const struct sn_timeline_view sn_timeline_views[];
 
-/* Bytes a second; NAN where it took no time. */
+/* Bytes a second; NAN if it took no time. */
 static inline double sn_rate_of(double bytes, double ns)
 {
 	return ns > 0 ? bytes / ns * 1e9 : (double)NAN;
@@ -39,14 +39,15 @@ static inline double sn_rate_of(double bytes, double ns)
 #include "show/timeline/views.def"
 #undef SN_VIEW
 
-/* What of the trace is looked at only in part, as a sheet; once, and only where anything is. */
+/* A sheet of the parts of the trace that were not analysed completely; once, and only if there are
+ * any. */
 void sn_show_left_out(const struct sn_answers *answers, struct sn_page *page);
-/* What of the trace is inferred, as a sheet of the page; once, and only where anything is. */
+/* A sheet of the inferred data of the trace; once, and only if there is any. */
 void sn_show_inferred(const struct sn_answers *answers, struct sn_page *page);
-/* The runs that were recorded to explain others, where there are any. */
+/* The runs that were recorded to explain others, if there are any. */
 void sn_show_evidence(const struct sn_answers *answers, struct sn_page *page);
 
-/* What threads did, as a sheet. 0 or SN_ERR_MEMORY. */
+/* The activities of threads, as a sheet. 0 or SN_ERR_MEMORY. */
 int sn_show_thread_times(const struct sn_thread_times *times, struct sn_page *page);
 
 /* Findings as sentences of the page, of each rule at most so many. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How profiles differ: of each what it has at a node of a tree, or at a row of a table, and below;
- * then statistics of these sums, as the database has them for whole contexts. Nodes and rows stand
- * for several contexts or a selection as well.
+ * How profiles differ: the inclusive sum of each profile at a node of a tree, or at a row of a
+ * table; then statistics of these sums, as the database has them for whole contexts. Nodes and rows
+ * may stand for several contexts or a selection.
  */
 #ifndef SN_SHOW_ACROSS_H
 #define SN_SHOW_ACROSS_H

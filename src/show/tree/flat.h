@@ -2,11 +2,11 @@
 /*
  * A tree as a table: a row per group of frames.
  *
- * A row's exclusive value is the cost of the contexts that belong to it: of the group's own frames,
- * and where the grouping leaves frames out, of those whose nearest grouped frame above is the
- * group's. So exclusive values never count a cost twice, and add up to the whole less `outside`. A
- * row's inclusive value is the cost of all contexts that have the group on their path, each counted
- * once however deep a recursion is.
+ * A row's exclusive value is the cost of its contexts: those of the group's own frames, and, if the
+ * grouping leaves frames out, those whose nearest grouped frame above is the group's. So exclusive
+ * values never count a cost twice, and add up to the whole minus `outside`. A row's inclusive value
+ * is the cost of all contexts that have the group on their path, each counted once however deep a
+ * recursion is.
  */
 #ifndef SN_SHOW_FLAT_H
 #define SN_SHOW_FLAT_H
@@ -19,10 +19,10 @@ struct sn_flat {
 	uint32_t metric_count;
 	struct sn_tree_value **values; /* [position][row] */
 	struct sonde_db_stat *outside; /* [position]: cost of contexts below no grouped frame */
-	uint32_t *row_of_frame;	       /* [frame]: SONDE_NONE where it is in no row */
-	/* [row * metric_count + position]; NULL if not asked for */
-	struct sn_tree_sets *across; /* see sn_across_compare */
-	struct sn_arena arena;	     /* all of these */
+	uint32_t *row_of_frame;	       /* [frame]: SONDE_NONE if it is in no row */
+	/* [row * metric_count + position]; NULL if not requested */ struct sn_tree_sets *across; /*
+	 * see sn_across_compare */
+	struct sn_arena arena; /* all of these */
 };
 
 /* Rows without any value are left out; the order is that of first appearance in the tree. */

@@ -34,7 +34,7 @@ static struct key function_key(const struct sonde_db_frame *frame)
 	return key;
 }
 
-/* Some tools have lines that were called: they stand for the function that nobody named. */
+/* Some tools have lines that were called: they stand for the unnamed function. */
 bool sn_frame_lies_in_function(const struct sonde_db_frame *frame)
 {
 	switch (frame->kind) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which frames count as the same thing: the same function, source line, file, operator and so on.
- * Tables have a row per group; trees merge siblings of the same group.
+ * Groups of frames: the same function, source line, file, operator and so on. Tables have a row per
+ * group; trees merge siblings of the same group.
  */
 #ifndef SN_SHOW_GROUP_H
 #define SN_SHOW_GROUP_H
@@ -11,10 +11,10 @@
 
 enum sn_grouping {
 	SN_GROUP_AUTO, /* Python by line, all else by function */
-	/* An inlined function and its out-of-line copies are one; loops, lines and instructions that
-	 * lie in a function are its. */
+	/* An inlined function and its out-of-line copies are one; loops, lines and instructions in
+	 * a function belong to it. */
 	SN_GROUP_FUNCTION,
-	SN_GROUP_LINE,	      /* function and line, where the line is known */
+	SN_GROUP_LINE,	      /* function and line, if the line is known */
 	SN_GROUP_INSTRUCTION, /* every frame for itself */
 	/* The following leave frames out: their cost belongs to the nearest frame above that is in.
 	 */
@@ -24,7 +24,7 @@ enum sn_grouping {
 	SN_GROUP_OPERATOR,
 	SN_GROUP_KERNEL, /* kernels, and device copies and sets */
 	SN_GROUP_LOOP,	 /* of native code */
-	/* Every frame is in one of these again. */
+	/* The following contain every frame. */
 	SN_GROUP_MODULE,
 	SN_GROUP_KIND,
 };
@@ -32,7 +32,7 @@ enum sn_grouping {
 struct sn_groups {
 	enum sn_grouping grouping;
 	uint32_t count;
-	uint32_t *of_frame; /* [frame]: its group, or SONDE_NONE where it is left out */
+	uint32_t *of_frame; /* [frame]: its group, or SONDE_NONE if it is left out */
 	uint32_t *frame;    /* [group]: the first frame of the group */
 };
 

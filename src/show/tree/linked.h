@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes of a tree as they arrive, each below one that is there, and then in pre-order. */
+/* Collects nodes of a tree, each below an earlier one, and then puts them in pre-order. */
 #ifndef SN_SHOW_LINKED_H
 #define SN_SHOW_LINKED_H
 

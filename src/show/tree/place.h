@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One place of the program as users name it: a context by its number, or all contexts that a
- * pattern (query.h) finds and that are the same calls of the same functions. Where contexts are
- * called exactly as the text, these are meant, and not those that have it in their name.
+ * One place of the program as users name it: a context by its number, or all contexts that match a
+ * pattern (query.h) and are the same calls of the same functions. Contexts whose name equals the
+ * text have precedence over those that contain it.
  */
 #ifndef SN_SHOW_PLACE_H
 #define SN_SHOW_PLACE_H
@@ -25,14 +25,14 @@ struct sn_places {
 
 /*
  * All places that `text` names: one for a number, none or several for a pattern. The outermost
- * matches count: a recursion is one place. 0, SN_ERR_ARGUMENT (the pattern is no pattern, or there
- * is no such context) or SN_ERR_MEMORY. Release in either case.
+ * matches count: a recursion is one place. 0, SN_ERR_ARGUMENT (an invalid pattern or context) or
+ * SN_ERR_MEMORY. Release in either case.
  */
 int sn_places_find(struct sn_places *places, const struct sonde_db *db, const char *text,
 		   uint32_t metric, struct sn_error *error);
 void sn_places_release(struct sn_places *places);
 
-/* "main > solve > exchange", cut from the left to `columns`; 0 is whole. */
+/* "main > solve > exchange", truncated at the left to `columns`; 0: not truncated. */
 void sn_place_path(const struct sonde_db *db, uint32_t context, size_t columns, char *text,
 		   size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of profiles, one after the other, to the set of what is compared: see lib/db/ranks.h. */
+/* Sums the values of profiles by the units that are compared: see lib/db/ranks.h. */
 #ifndef SN_SHOW_RANK_SUMS_H
 #define SN_SHOW_RANK_SUMS_H
 
@@ -19,7 +19,7 @@ void sn_rank_sums_release(struct sn_rank_sums *sums);
 /* A profile's inclusive value, if it has one. */
 void sn_rank_sums_add(struct sn_rank_sums *sums, uint32_t profile, uint32_t metric,
 		      const struct sonde_db_stat *value);
-/* The sums of those that have a value, as a set. */
+/* The statistic of the sums of those that have a value. */
 struct sonde_db_stat sn_rank_sums_set(const struct sn_rank_sums *sums, uint32_t metric);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One place over all profiles (HPCToolkit's thread-centric view, section 7.1): what each thread and
- * stream has there, how much they differ, and what they differ by.
+ * One place over all profiles (HPCToolkit's thread-centric view, section 7.1): the values of each
+ * thread and stream there, how much they differ, and along which axis.
  *
- * The values of a context lie together in the database, by profile, and those of its descendants
+ * The values of a context are contiguous in the database, by profile, and those of its descendants
  * follow: the cost of reading them does not depend on the rest of the database.
  */
 #ifndef SN_SHOW_SPREAD_H
@@ -13,17 +13,17 @@
 #include "place.h"
 #include "view.h"
 
-/* Statistics of a set of numbers, and whose the extremes are. */
+/* Statistics of a set of numbers, and the profiles of the extremes. */
 struct sn_spread_summary {
 	struct sonde_db_stat stat;  /* of the sums of the ranks (lib/db/ranks.h), or of profiles */
-	double mean, deviation, cv; /* cv: deviation / mean; 0 where the mean is 0 */
+	double mean, deviation, cv; /* cv: deviation / mean; 0 if the mean is 0 */
 	double imbalance;	    /* max / mean - 1 */
 	uint32_t least, most;	    /* the profile, a rank's first; SONDE_NONE without any */
 };
 
 enum sn_spread_axis { SN_AXIS_NONE, SN_AXIS_HOST, SN_AXIS_RANK, SN_AXIS_PROCESS, SN_AXIS_THREAD };
 
-/* What the profiles differ by: the coarsest axis that explains most of the variance. */
+/* The axis along which profiles differ: the coarsest that explains most of the variance. */
 struct sn_spread_cause {
 	enum sn_spread_axis axis;
 	double explained; /* share of the variance that lies between the groups of the axis, less
@@ -37,7 +37,7 @@ struct sn_spread {
 	const struct sn_view *view;
 	uint32_t count;	    /* profiles that are compared and have a value of the first metric */
 	uint32_t *profiles; /* [i], ascending: by host, rank, process, thread */
-	/* [i * columns + column], inclusive and exclusive alike: what was asked for */
+	/* [i * columns + column], inclusive and exclusive both the requested value */
 	struct sn_tree_value *values;
 	struct sn_derived *derived;	   /* [i * formulas + formula] */
 	struct sn_spread_summary *metrics; /* [shown metric], over those that have it */
@@ -57,7 +57,7 @@ static inline double sn_spread_value(const struct sn_spread *spread, uint32_t i)
 	return spread->values[(size_t)i * sn_view_columns(spread->view)].inclusive.sum;
 }
 
-/* What was found, in sentences; returns how many there are (at most SN_SPREAD_WORDS). */
+/* The results as sentences; returns their number (at most SN_SPREAD_WORDS). */
 enum { SN_SPREAD_WORDS = 4, SN_SPREAD_WORD_CHARS = 400 };
 uint32_t sn_spread_words(const struct sn_spread *spread,
 			 char words[SN_SPREAD_WORDS][SN_SPREAD_WORD_CHARS]);

@@ -47,14 +47,14 @@ void sn_text_end_heads(const struct sn_terminal *page, struct sn_text_table *tab
 void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
 		     struct sn_text_table *table);
 
-/* The source line of a frame of the user's code, where `wants_line` and it is at hand; else where
- * the frame is, in brackets; "" where its name has that. Whether it is source. */
+/* The source line of a frame of the user's code, if `wants_line` and it is available; else the
+ * frame's place, in brackets; "" if its name contains that. Returns whether it is source. */
 struct sn_source;
 bool sn_text_place(const struct sn_view *view, struct sn_source *source, uint32_t frame,
 		   bool wants_line, char text[SN_LABEL_CHARS]);
 
-/* What was measured, how much, how completely: one or two lines, then an empty one. False, and a
- * word about it, where there is nothing to go on with. */
+/* What was measured, how much, how completely: one or two lines, then an empty one. False, with a
+ * message, if there is nothing to show. */
 bool sn_text_header(const struct sn_view *view, const struct sn_terminal *page, double total,
 		    double count);
 /* "Next: ..." below an empty line. `frame` is the most expensive one, or SONDE_NONE. */

@@ -252,7 +252,7 @@ void sn_view_profile_name(const struct sonde_db *db, uint32_t id, char *text, si
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
 	const char *thread = sonde_db_string(db, profile->thread);
-	const char *program = sn_label_base(sonde_db_string(db, profile->program));
+	const char *program = sn_label_program(sonde_db_string(db, profile->program));
 	char rank[160] = "", raw[768], key[32];
 	size_t used = 0;
 	snprintf(key, sizeof(key), "run.%u", profile->run);

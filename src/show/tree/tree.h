@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a report or an exporter works on: the calling context tree with the values of the metrics
- * that were asked for, restricted to some threads and paths, siblings of the same group merged.
+ * The tree of a report or an exporter: the calling context tree with the values of the requested
+ * metrics, restricted to some threads and paths, siblings of the same group merged.
  *
  * Nodes are numbered in pre-order as contexts are: the descendants of n are n + 1 .. nodes[n].end
  * - 1. A tree that merges nothing and leaves nothing out has the database's own numbers.
@@ -26,18 +26,18 @@ struct sn_tree_node {
 struct sn_tree_value {
 	struct sonde_db_stat exclusive;
 	struct sonde_db_stat inclusive;
-	/* Lengths of the calls of what the node or row itself stands for; NULL where the metric's
-	 * values do not contain each other (sonde_db_metric_calls). */
+	/* Durations of the calls of the node or row itself; NULL if the metric's values do not
+	 * contain each other (sonde_db_metric_calls). */
 	struct sonde_db_stat *calls;
 };
 
-/* What count, mean, least, greatest and deviation are of, beside the inclusive sum: the calls, or
- * all values here and below. */
+/* The statistic for count, mean, least, greatest and deviation: of the calls, or of all values here
+ * and below. */
 static inline const struct sonde_db_stat *sn_value_counted(const struct sn_tree_value *value)
 {
 	return value->calls ? value->calls : &value->inclusive;
 }
-/* Takes the calls of another value of the same metric into one that has room for them. */
+/* Adds the calls of another value of the same metric to one that has `calls`. */
 static inline void sn_value_add_calls(struct sn_tree_value *to, const struct sn_tree_value *from)
 {
 	if (to->calls && from->calls)
@@ -63,7 +63,7 @@ struct sn_tree {
 	uint32_t node_count;
 	struct sn_tree_node *nodes;
 	struct sn_tree_value **values; /* [position][node] */
-	/* [node * metric_count + position]; NULL if not asked for */
+	/* [node * metric_count + position]; NULL if not requested */
 	struct sn_tree_sets *across;
 	struct sn_arena arena; /* all of these */
 };
@@ -76,12 +76,12 @@ struct sn_tree_request {
 	size_t where_count;
 	const bool *profiles; /* [profile]: whether it counts; NULL for all */
 	bool needs_across;
-	/* What was measured in a loop is then its function's: no node is a loop. */
+	/* Charges the cost of loops to their functions: no node is a loop. */
 	bool fold_loops;
 	/* Likewise lines and instructions. */
 	bool fold_lines;
-	/* What lies on a path already is not added again: a recursion is one node, and functions that
-	 * call each other are one each. Not with INSTRUCTION. */
+	/* A function that is already on the path is not added again: a recursion is one node, and
+	 * functions that call each other are one node each. Not with INSTRUCTION. */
 	bool collapse_recursion;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report: what to show of a database, and the forms it can be shown in. The command fills in a
- * struct sn_view; everything here writes to the stream it is given.
+ * A report: what to show of a database, and its forms. The command fills in a struct sn_view; all
+ * functions write to the given stream.
  */
 #ifndef SN_SHOW_VIEW_H
 #define SN_SHOW_VIEW_H
@@ -22,7 +22,7 @@ enum sn_view_sort {
 	SN_SORT_NAME,
 };
 
-/* What the plot of a place over all profiles shows: them in order, sorted, or how many have what.
+/* The plot of a place over all profiles: in order, sorted, or as a histogram.
  */
 enum sn_plot { SN_PLOT_ORDER, SN_PLOT_SORTED, SN_PLOT_HISTOGRAM, SN_PLOT_NONE };
 
@@ -37,7 +37,7 @@ struct sn_view {
 	const char *by;		   /* the grouping's name, for headings */
 	uint32_t metric_count;
 	const uint32_t *metrics; /* the first decides shares and order */
-	/* Metrics that are not shown, but that formulas need, follow in `metrics`. */
+	/* Metrics that only formulas need follow in `metrics`. */
 	uint32_t hidden_count;
 	const struct sn_formula *const *formulas; /* shown beside the metrics */
 	uint32_t formula_count;
@@ -54,13 +54,13 @@ struct sn_view {
 	const struct sn_place
 	    *place; /* threads: this one over all profiles (spread.h); NULL: all */
 	enum sn_plot plot;
-	struct sn_source_roots *sources; /* where source lines may come from; NULL: none */
+	struct sn_source_roots *sources; /* where source lines may be read; NULL: nowhere */
 	bool is_full;			 /* text: nothing collapsed, names whole */
 	bool collapse_recursion;	 /* top-down and bottom-up: see sn_tree_request */
 	bool is_restricted;		 /* --where or --thread is in force */
 };
 
-/* What a text report is laid out for. */
+/* The terminal of a text report. */
 struct sn_terminal {
 	FILE *out;
 	int width;
@@ -73,11 +73,11 @@ int sn_view_text(const struct sn_view *view, const struct sn_terminal *page,
 int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error);
 int sn_view_csv(const struct sn_view *view, FILE *out, struct sn_error *error);
 
-/* The metrics to show where the user names none: CPU time or the best in its place, and the time on
- * devices beside it. Writes at most `size` numbers and returns how many. */
+/* The metrics to show if the user names none: CPU time or the best substitute, and the time on
+ * devices. Writes at most `size` numbers and returns how many. */
 uint32_t sn_view_default_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size);
 
-/* Those of time on devices alone, the kernels' first; none where nothing ran on a device. */
+/* Only those of time on devices, the kernels' first; none if nothing ran on a device. */
 uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size);
 
 /* The share of a drop: lost samples of all samples, flawed call paths of the samples; negative for
@@ -120,17 +120,19 @@ struct sn_row_sink {
 /* Passes all rows to the sink, parents before children. */
 int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn_error *error);
 
-/* The tree as the view restricts it; top-down merges by the view's grouping, the others do not. */
+/* The tree with the view's restrictions; top-down merges by the view's grouping, the others do not.
+ * */
 int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct sn_tree *tree,
 		 struct sn_error *error);
 
-/* The rows of a table of that tree, by the view's grouping, and what its formulas need. */
+/* The rows of a table of that tree, by the view's grouping, with the values that its formulas need.
+ * */
 int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct sn_flat *flat,
 		 struct sn_error *error);
-/* For sn_view_derive: how profiles differ at a row, NULL without a formula that asks. */
+/* For sn_view_derive: how profiles differ at a row, NULL if no formula needs it. */
 const struct sn_tree_sets *sn_view_flat_across(const struct sn_flat *flat, uint32_t row);
 
-/* What to sort by: the greater goes first, what is empty last. Names are compared with
+/* The key to sort by: greater keys first, empty ones last. Names are compared with
  * sn_view_compare_names. `derived` may be NULL without formulas. */
 double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values,
 			const struct sn_derived *derived);
@@ -139,8 +141,8 @@ int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t
 /* The name of a metric that is shown, as the database has it. */
 const char *sn_view_metric_name(const struct sn_view *view, uint32_t position);
 
-/* Statistics as members of an open object; those of profiles have how much they differ, those of a
- * value are the inclusive sum and what is counted. */
+/* Statistics as members of an open object; those of profiles include how much they differ, those of
+ * a value are the inclusive sum and what is counted. */
 void sn_view_json_value(struct sn_json *json, const struct sn_tree_value *value);
 void sn_view_json_stat(struct sn_json *json, const struct sonde_db_stat *stat);
 void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat);

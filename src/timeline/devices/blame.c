@@ -105,7 +105,7 @@ int sn_blaming_finish(const struct sn_blaming *blaming, const struct sonde_db *d
 	*blame = (struct sn_blame){
 	    .shares = malloc((context_count + 1ull) * sizeof(*blame->shares)),
 	    .blamed_ns = blaming->blamed_ns,
-	    .nobody_ns = (double)idle_ns - blaming->blamed_ns,
+	    .unblamed_ns = (double)idle_ns - blaming->blamed_ns,
 	};
 	if (!blame->shares)
 		return SN_ERR_MEMORY;

@@ -23,7 +23,7 @@ struct sn_blame {
 	struct sn_blame_share *shares; /* most first */
 	size_t count;
 	double blamed_ns;
-	double nobody_ns; /* idle time when no thread was in any call */
+	double unblamed_ns; /* idle time when no thread was in any call */
 };
 void sn_blame_release(struct sn_blame *blame);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See copies.h. */
+/* Visits the copies of devices; see copies.h. */
 #include "copies.h"
 
 #include "frame/context_frame.h"

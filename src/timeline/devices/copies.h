@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of devices, with the bytes that they carry: walked over, and never held. */
+/* Visits the copies of devices, with their bytes, without storing them. */
 #ifndef SN_TIMELINE_COPIES_H
 #define SN_TIMELINE_COPIES_H
 

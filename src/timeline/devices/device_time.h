@@ -44,8 +44,9 @@ struct sn_device_time {
 	/* idle_ns, split */
 	uint64_t not_queued_ns, launch_ns, unexplained_ns;
 	size_t gap_count;
-	/* begin of the call to start, usually: the median of what was launched while the device was
-	 * idle; else the least of all operations; 0: nobody knows, since all of them were queued */
+	/* usual time from the begin of the call to the start: the median over operations that were
+	 * launched while the device was idle; else the least of all operations; 0: unknown, since
+	 * all of them were queued */
 	uint64_t launch_latency_ns;
 	/* the first streams, by their first operations */
 	uint32_t streams[SN_DEVICE_STREAMS];

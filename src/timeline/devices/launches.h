@@ -40,8 +40,7 @@ int sn_launches_add(struct sn_launches *launches, uint32_t profile,
 		    const struct sonde_event_block *block, struct sn_error *error);
 int sn_launches_finish(struct sn_launches *launches, struct sn_error *error);
 
-/* The launch with that link; NULL for 0, or where it is not recorded. Valid until the next one is
- * looked for. */
+/* The launch with that link; NULL for 0, or if it is not recorded. Valid until the next call. */
 const struct sn_launch *sn_launches_find(struct sn_launches *launches, uint64_t link);
 /* 0, or the first failure. */
 int sn_launches_check(const struct sn_launches *launches, struct sn_error *error);

@@ -9,14 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kernels that move data between devices: the collectives of the vendors' libraries. */
+/*
+ * Kernels that move data between devices: the collectives of the vendors' libraries; those of
+ * PyTorch's symmetric memory, vLLM, FlashInfer and aiter; DeepEP's exchange of experts' tokens. Their
+ * own names tell, template arguments and parameters do not: a reduction within a block may have
+ * such a type there.
+ */
 static bool is_communication(const char *name)
 {
-	static const char *const parts[] = {
-	    "ncclKernel", "ncclDevKernel", "ncclSymk",	 "rcclGenericKernel",	"nccl:",
-	    "oneccl",	  "nvshmem",	   "AllReduce_", "cross_device_reduce", "mscclKernel"};
+	static const char *const parts[] = {"ncclKernel",	 "ncclDevKernel", "ncclSymk",
+					    "rcclGenericKernel", "nccl:",	  "oneccl",
+					    "nvshmem",		 "AllReduce_",	  "cross_device_",
+					    "mscclKernel",	 "multimem_",	  "_shot_all_",
+					    "allreduce_fusion",	 "::internode",	  "::intranode"};
+	static const char unnamed[] = "(anonymous namespace)";
+	size_t length = strcspn(name, "<(");
+	while (!strncmp(name + length, unnamed, sizeof(unnamed) - 1))
+		length += 1 + strcspn(name + length + 1, "<(");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (strstr(name, parts[i]))
+		if (memmem(name, length, parts[i], strlen(parts[i])))
 			return true;
 	return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See running.h. */
+/* A heap of running operations by end; see running.h. */
 #include "running.h"
 
 #include "base/heap.h"

@@ -6,6 +6,7 @@
 #include "frame/context_frame.h"
 #include "running.h"
 #include "timeline/answers.h"
+#include "timeline/path/critical_path.h"
 #include "timeline/threads/thread_activity.h"
 
 #include <stdlib.h>
@@ -22,12 +23,11 @@ static const struct {
 			  "the host is in operators and calls that launch, too slowly"},
     [SN_WAIT_NO_WORK] = {"no work queued", "the host does something else: nothing is asked for"},
     [SN_WAIT_LAUNCH] = {"launching", "from the call to the start, as long as that usually takes"},
-    [SN_WAIT_CALL] =
-	{"in a launch that does not return",
-	 "the call that launches has begun, and is held up: a full queue, memory, code"},
+    [SN_WAIT_CALL] = {"in a call that does not return",
+		      "a call of the device's interface is held up: a full queue, memory, code"},
     [SN_WAIT_HELD] = {"held back", "launched in time, but kept from starting by something else"},
     [SN_WAIT_UNKNOWN] = {"launch not recorded",
-			 "what came next was launched by nobody that is recorded"},
+			 "the call that launches the next operation is not in the trace"},
 };
 
 const char *sn_wait_name(enum sn_wait wait)
@@ -128,6 +128,19 @@ static void pass(struct sweep *sweep, uint64_t time_ns)
 
 /* ---- gaps ---- */
 
+/* What a part of the launching thread is: many short ones are launched too slowly. A long one is a
+ * call that is held up, or an operator's own work. */
+static enum sn_wait reason_of(struct sweep *sweep, const struct sn_activity_part *part)
+{
+	if (!(kind_of(sweep, part->context) & DISPATCHING))
+		return SN_WAIT_NO_WORK;
+	if (part->end_ns - part->start_ns <= SN_PATH_HELD_UP_NS)
+		return SN_WAIT_DISPATCH;
+	bool is_call =
+	    sn_context_frame(sweep->answers->db, part->context)->kind == SN_FRAME_GPU_API;
+	return is_call ? SN_WAIT_CALL : SN_WAIT_NO_WORK;
+}
+
 /* What the launching thread does in the gap before it launches what ends it. */
 static void explain(struct sweep *sweep, const struct sn_activity_part *part)
 {
@@ -135,11 +148,11 @@ static void explain(struct sweep *sweep, const struct sn_activity_part *part)
 	uint64_t *reasons = sweep->waits->reasons_ns;
 	struct sn_interval in =
 	    sn_interval_clip(part->start_ns, part->end_ns, gap->start_ns, gap->late_ns);
-	bool dispatches = kind_of(sweep, part->context) & DISPATCHING;
-	uint64_t time = dispatches
+	enum sn_wait reason = reason_of(sweep, part);
+	uint64_t time = reason != SN_WAIT_NO_WORK
 			    ? sn_interval_length_ns(in)
 			    : sn_intervals_within(&sweep->thread_ranks, in.start_ns, in.end_ns);
-	reasons[dispatches ? SN_WAIT_DISPATCH : SN_WAIT_RANK] += time;
+	reasons[reason != SN_WAIT_NO_WORK ? reason : SN_WAIT_RANK] += time;
 	reasons[SN_WAIT_NO_WORK] -= time;
 }
 

@@ -21,23 +21,24 @@ enum sn_wait {
 	/* Copies run, and nothing else. */
 	SN_WAIT_COPY,
 	/* Nothing runs. The call that launches what comes next has not begun, and its thread is
-	 * in an operator that launches work for devices, or in the device's interface: it would
-	 * have to launch faster or less often. */
+	 * in an operator that launches work for devices, or in the device's interface, for up to
+	 * SN_PATH_HELD_UP_NS at a time: it would have to launch faster or less often. */
 	SN_WAIT_DISPATCH,
 	/* The same, but the thread does something else: no work was requested. */
 	SN_WAIT_NO_WORK,
 	/* That call has begun: the usual launch latency. */
 	SN_WAIT_LAUNCH,
-	/* That call has begun, and does not return, for longer than that. */
+	/* That call has begun, and does not return, for longer than that; or another call of the
+	 * device's interface before it does not. */
 	SN_WAIT_CALL,
 	/* It has been launched for longer than that takes, and has not started: it waits for an
 	 * event, a transfer that is not recorded, another program on the device. */
 	SN_WAIT_HELD,
-	/* The launch of what comes next is not recorded. */
+	/* The launch of the next operation is not recorded. */
 	SN_WAIT_UNKNOWN,
 	SN_WAITS
 };
-/* "launch-bound", and one line of what it means. */
+/* "launch-bound", and a description of one line. */
 const char *sn_wait_name(enum sn_wait wait);
 const char *sn_wait_meaning(enum sn_wait wait);
 
@@ -48,7 +49,7 @@ struct sn_waits {
 	uint64_t reasons_ns[SN_WAITS]; /* add up to no_compute_ns */
 	uint64_t no_compute_ns;
 	uint64_t states_ns[16]; /* by combination; add up to the device's whole time */
-	/* time before the first operation of the device, by node of what threads did then */
+	/* time before the first operation of the device, by node of the threads' activity */
 	double *before; /* of all nodes */
 };
 

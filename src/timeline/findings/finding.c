@@ -38,8 +38,8 @@ const char *sn_severity_name(enum sn_severity severity)
 
 struct sn_finding *sn_findings_add(struct sn_findings *findings, enum sn_rule rule, double stake)
 {
-	static struct sn_finding nobody;
-	struct sn_finding *finding = &nobody;
+	static struct sn_finding discarded;
+	struct sn_finding *finding = &discarded;
 	if (sn_vec_reserve(&findings->items, &findings->capacity, findings->count + 1) < 0)
 		findings->has_failed = true;
 	else

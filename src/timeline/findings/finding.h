@@ -28,7 +28,7 @@ enum sn_rule {
 	SN_RULES
 };
 /* Of what rules find, as it is stored: see rules.def. */
-#define SN_RULES_VERSION 2u
+#define SN_RULES_VERSION 3u
 /* "device_time". */
 const char *sn_rule_name(enum sn_rule rule);
 
@@ -65,7 +65,7 @@ struct sn_findings {
 struct sn_rule_input {
 	const struct sn_answers *answers;
 	const struct sn_critical_path *path;
-	const struct sn_thread_times *threads; /* what the operating system told */
+	const struct sn_thread_times *threads; /* from the operating system's events */
 };
 
 /* All rules. answers has all parts before the findings. 0 or a negative enum sn_err; release in

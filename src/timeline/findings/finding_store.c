@@ -134,7 +134,7 @@ bool sn_finding_is_sound(const struct sn_finding *finding)
 	return at == finding->evidence_count;
 }
 
-/* What a newer version found, or a text that nobody here would have written. */
+/* A finding of a newer version, or a text that this version would not write. */
 static bool is_printable(const char *text)
 {
 	while (*text && sn_utf8_length(text) && !sn_utf8_hidden(text))

@@ -18,7 +18,7 @@ int sn_findings_store(const struct sn_findings *findings, const char *path, stru
 /* The stored findings, with texts of the database. False, and none, if it has none of this version
  * of the rules, or invalid ones; then the rules must be evaluated. */
 bool sn_findings_load(const struct sonde_db *db, struct sn_findings *findings);
-/* Whether its evidence is what rules.def declares for the rule, and its numbers can be shown. */
+/* Whether its evidence is that declared in rules.def for the rule, and its numbers are valid. */
 bool sn_finding_is_sound(const struct sn_finding *finding);
 
 #endif

@@ -3,27 +3,47 @@
 #include "path_choice.h"
 
 #include "format/measurement/measurement.h"
+#include "frame/user_frame.h"
 #include "timeline/threads/thread_activity.h"
+
+#include <string.h>
 
 /* A node that gains less is not worth a sentence. */
 #define LEAST_GAIN 0.01
 
-/* A step as such is only what nobody else has recorded. */
+/* A step as such has only the time without other records. */
 static bool is_step(const struct sn_answers *answers, uint32_t node)
 {
 	uint32_t frame = sn_node_map_at(&answers->nodes, node).frame;
 	return sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION;
 }
 
-/* What nobody can make faster: a call that waits for something else, a call of a module as such. */
-static bool is_passing(const struct sn_answers *answers, uint32_t node)
+/* What the recorder itself did, as Nsight Systems and CUPTI tell. */
+static bool is_recorder(const struct sn_answers *answers, const struct sonde_db_frame *frame)
 {
+	static const char *const names[] = {"CUPTI",	   "profiling",	      "uffer flush",
+					    "uffer Flush", "Instrumentation", "Activity Buffer"};
+	const char *name = sonde_db_string(answers->db, frame->name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (frame->kind == SN_FRAME_OS && strstr(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Nodes that cannot be made faster: a call that waits for something else, a call of a module as such, the
+ * recorder's own work, and of generated code that it launches. */
+static bool is_passing(const struct sn_rule_input *input, uint32_t node)
+{
+	const struct sn_answers *answers = input->answers;
+	const double *times = input->path->causes.time_ns;
 	uint32_t context = sn_node_map_context(&answers->nodes, node);
 	const struct sonde_db_frame *frame =
 	    sonde_db_frame(answers->db, sn_node_map_at(&answers->nodes, node).frame);
 	return sn_activity_is_waiting(answers->db, context) ||
 	       sn_activity_is_synchronizing(answers->db, context) ||
-	       sn_node_is_wrapper(answers->db, frame);
+	       sn_node_is_wrapper(answers->db, frame) || is_recorder(answers, frame) ||
+	       (times[SN_CAUSE_LAUNCHING] > times[SN_CAUSE_HOST] &&
+		sn_frame_is_generated(answers->db, frame));
 }
 
 /* The step's own code, or else all but that: what would gain most. */
@@ -33,7 +53,7 @@ static const struct sn_path_share *best_of(const struct sn_rule_input *input, bo
 	const struct sn_path_share *best = NULL;
 	for (size_t i = 0; i < path->share_count && i < SN_PATH_SHARES; i++)
 		if (is_step(input->answers, path->shares[i].node) == are_steps &&
-		    !is_passing(input->answers, path->shares[i].node) &&
+		    !is_passing(input, path->shares[i].node) &&
 		    (!best || path->shares[i].gain_ns > best->gain_ns))
 			best = path->shares + i;
 	return best;

@@ -2,6 +2,8 @@
 /* A critical path on which the program's own code, in no recorded call, is more than the node. */
 #include "path_choice.h"
 
+#include <string.h>
+
 int sn_rule_own_code(const struct sn_rule_input *input, struct sn_findings *findings,
 		     struct sn_error *error)
 {
@@ -12,7 +14,11 @@ int sn_rule_own_code(const struct sn_rule_input *input, struct sn_findings *find
 	double share = sn_share(input->path->own_ns, input->path->length_ns);
 	struct sn_finding *finding = sn_findings_add(findings, SN_RULE_own_code, share);
 	sn_finding_put(finding, "share", "ratio", share);
+	const char *from = sonde_db_property(input->answers->db, "imported.from");
 	if (!input->path->sampled_count)
-		finding->suggestion = "samples, or torch.profiler's with_stack=True, tell which";
+		finding->suggestion =
+		    from && !strcmp(from, "kineto")
+			? "samples, or torch.profiler's with_stack=True, tell which"
+			: "samples tell which";
 	return 0;
 }

@@ -29,7 +29,7 @@ struct sn_memory_device {
 	double *owners;	     /* of those, bytes by node */
 	uint32_t *owner_counts;
 	uint64_t start_ns, end_ns;
-	uint32_t first_track; /* where it is met first, and the position there */
+	uint32_t first_track; /* of its first event, and the position there */
 	uint64_t first_position;
 	double allocated[SN_MEMORY_STEPS], reserved[SN_MEMORY_STEPS]; /* most in each step */
 };

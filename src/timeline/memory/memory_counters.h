@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Peaks of counters of bytes: what is known of memory where no allocation has an address. */
+/* Peaks of counters of bytes, for memory without addresses of allocations. */
 #ifndef SN_TIMELINE_MEMORY_COUNTERS_H
 #define SN_TIMELINE_MEMORY_COUNTERS_H
 

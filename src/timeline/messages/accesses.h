@@ -20,7 +20,7 @@ enum sn_access_kind {
 };
 
 struct sn_access {
-	uint64_t peer;			 /* a rank; UINT64_MAX: nobody by himself */
+	uint64_t peer;			 /* a rank; UINT64_MAX: no single rank */
 	uint32_t process, frame, number; /* process: a profile of it; number: in order of begin */
 	enum sn_access_kind kind;
 	double count, bytes, time_ns, apart_ns, longest_ns; /* apart: under way beside other work */

@@ -172,7 +172,7 @@ struct names {
 	bool is_told, is_loose;
 };
 
-/* A message is of the two ranks that it names; without them, of nobody else. */
+/* A message belongs only to the two ranks that it names. */
 static void name_message(const struct collecting *collecting, const struct sn_walked_event *event,
 			 struct names *names)
 {
@@ -190,7 +190,7 @@ static void name_message(const struct collecting *collecting, const struct sn_wa
 	else
 		snprintf(names->line + used, sizeof(names->line) - used, "|messages of %u",
 			 collecting->participant);
-	/* a process numbers its messages whoever they are for */
+	/* a process numbers its messages independent of the receiver */
 	names->number = UINT64_MAX;
 	snprintf(names->group, sizeof(names->group), "%s", names->line);
 }

@@ -23,13 +23,13 @@ struct sn_arrival {
 	uint64_t number;    /* in the group, as recorded; UINT64_MAX not */
 	uint64_t bytes;	    /* 0: not known */
 	uint32_t group;	    /* of which participants can be compared: sn_collectives.groups */
-	uint32_t line;	    /* what its group does in one order, whatever it is: see ranks.h */
+	uint32_t line;	    /* the sequence of its group's collectives of any kind: see ranks.h */
 	uint32_t context, participant;
 	uint32_t profile; /* the stream's or thread's */
 	bool is_counted;  /* the number was found by counting; see ranks.h */
-	bool is_loose;	  /* may end before all have arrived: a broadcast of who gives */
-	bool is_told;	  /* the recording says what it is, and of which process group */
-	bool is_sure;	  /* told, and all participants did the same in the same order */
+	bool is_loose;	  /* may end before all have arrived: the root's part of a broadcast */
+	bool is_told;	  /* the recording names its kind and process group */
+	bool is_sure;	  /* is_told, and all participants did the same in the same order */
 };
 
 struct sn_collectives {

@@ -33,7 +33,7 @@ struct sn_lone_messages {
 
 /* A thread that waits for another rank. */
 struct sn_rank_wait {
-	uint64_t from_ns, until_ns; /* what it waited for happened then */
+	uint64_t from_ns, until_ns; /* the time of the event for which it waited */
 	uint64_t end_ns;	    /* of the call */
 	uint64_t cause_ns;	    /* the same as until_ns by the other rank's clock */
 	uint32_t profile, cause;    /* threads */
@@ -49,7 +49,7 @@ struct sn_message_matching {
 	size_t wait_count, wait_capacity;
 };
 
-/* How long the receiver waited for the sender, the sender for the receiver, and what was left. */
+/* How long the receiver waited for the sender, the sender for the receiver, and the rest. */
 uint64_t sn_matched_message_late_sender_ns(const struct sn_matched_message *message);
 uint64_t sn_matched_message_late_receiver_ns(const struct sn_matched_message *message);
 uint64_t sn_matched_message_transfer_ns(const struct sn_matched_message *message);

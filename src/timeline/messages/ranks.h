@@ -9,10 +9,10 @@
  *
  * That compares clocks of several processes. Parts of one collective all run at the moment when
  * the last one starts, but for those that may end before (sn_arrival.is_loose: the root of a
- * broadcast). Where one collective in ten contradicts this, either clocks are apart: then ranks are
- * brought together by the median difference of the parts' ends, which differ least. Or, where that
- * does not help, recordings lack some parts, so that counting them was wrong: then those belong
- * together that overlap in time, and what overlaps with nothing is left out.
+ * broadcast). If one collective in ten contradicts this, either the clocks differ: then ranks are
+ * shifted by the median difference of the parts' ends, which differ least. Or, where that does not
+ * help, recordings lack some parts, so that counting them was wrong: then those belong together
+ * that overlap in time, and what overlaps with nothing is left out.
  *
  * Times do not undo what the recording says: where it names a process group's collectives, and all
  * of its ranks did the same ones of the same sizes in the same order, nothing is missing.
@@ -36,7 +36,7 @@ struct sn_rank_sum {
 	uint64_t waited_ns;  /* for others */
 	uint64_t delayed_ns; /* others for it, when it was last */
 	uint64_t late_ns;    /* behind the one before it, when it was last */
-	int64_t offset_ns;   /* what was added to its times */
+	int64_t offset_ns;   /* added to its times */
 };
 
 struct sn_ranks {
@@ -48,7 +48,7 @@ struct sn_ranks {
 	size_t participant_count;
 	size_t alone_count;    /* arrivals without a partner */
 	bool is_shifted;       /* clocks were apart */
-	bool is_contradictory; /* and still are: no offset brings together what is sure */
+	bool is_contradictory; /* and still are: no offset satisfies the reliable ones */
 	bool is_overlapped;    /* recordings lack parts: those that overlap belong together */
 };
 

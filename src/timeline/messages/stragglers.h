@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which participants come late to collectives, what they did instead, and where the others waited.
+/* Participants that are late at collectives, their activity meanwhile, and where the others waited.
  * */
 #ifndef SN_TIMELINE_STRAGGLERS_H
 #define SN_TIMELINE_STRAGGLERS_H
@@ -7,14 +7,14 @@
 #include "timeline/answers.h"
 #include "timeline/node_sums.h"
 
-/* The participant that others waited for most, and what it was in meanwhile. */
+/* The participant that others waited for most, and its activity meanwhile. */
 struct sn_latest {
 	size_t participant;
 	struct sn_node_sum *nodes; /* most first; the caller's to free in either case */
 	size_t count;
 	double whole_ns; /* for which all others waited */
 };
-/* Where there are collectives. 0 or a negative enum sn_err. */
+/* If there are collectives. 0 or a negative enum sn_err. */
 int sn_latest(const struct sn_answers *answers, struct sn_latest *latest, struct sn_error *error);
 
 /* Participants: as they are, and of many those first for whom others waited most. The caller's;

@@ -19,7 +19,7 @@ const char *sn_path_kind_name(enum sn_path_kind kind)
 	    [SN_PATH_COMPUTE] = "computation",
 	    [SN_PATH_COMMUNICATION] = "communication",
 	    [SN_PATH_COPY] = "copies",
-	    [SN_PATH_LAUNCH] = "launching",
+	    [SN_PATH_LAUNCH] = "from call to start",
 	    [SN_PATH_HELD] = "held back",
 	    [SN_PATH_UNRECORDED] = "between recorded calls",
 	    [SN_PATH_HANDOVER] = "from thread to thread",

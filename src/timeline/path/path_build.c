@@ -21,7 +21,8 @@ struct sn_path_part {
 	struct sn_path_call call; /* that it is a part of */
 	uint32_t context, profile, node;
 	uint32_t activity;
-	bool is_quiet; /* no operator and no call of a device: perhaps only waiting */
+	bool is_quiet;	 /* no operator and no call of a device: perhaps only waiting */
+	bool is_unknown; /* of quiet ones: an annotation, and no call within it */
 };
 
 /* A thread between two things that it certainly did itself. */
@@ -61,6 +62,8 @@ static int read_part(void *data, const struct sn_activity_part *read)
 	    .node = build->answers->nodes.of_context[read->context],
 	    .activity = SONDE_NONE,
 	    .is_quiet = is_quiet(build, read->context),
+	    .is_unknown =
+		sn_context_frame(build->answers->db, read->context)->kind == SN_FRAME_REGION,
 	};
 	struct sn_path_part *last = build->part_count ? build->parts + build->part_count - 1 : NULL;
 	/* nothing can come between parts of one node that nothing is launched in */
@@ -190,6 +193,7 @@ static const struct sn_path_silence *find_giver(const struct sn_path_building *b
 struct chain {
 	uint32_t last;	 /* activity, SONDE_NONE at the begin */
 	bool is_waiting; /* what is before is not what counts: it waited from there on */
+	bool is_sampled; /* samples tell what the thread does where it is in no call */
 };
 
 static int link_chain(struct sn_path_building *build, struct chain *chain, uint32_t next)
@@ -209,7 +213,8 @@ static int split_part(struct sn_path_building *build, struct chain *chain,
 	build->graph->activities[head].ends = false; /* it would have waited for less */
 	if (part->activity == SONDE_NONE)
 		part->activity = head;
-	*chain = (struct chain){head, true};
+	chain->last = head;
+	chain->is_waiting = true;
 	return add_launcher(build, part);
 }
 
@@ -219,7 +224,8 @@ static int finish_part(struct sn_path_building *build, struct chain *chain,
 	uint32_t added = *activity = add_part(build, part, start, part->end_ns);
 	if (added == SONDE_NONE || link_chain(build, chain, added))
 		return SN_ERR_MEMORY;
-	*chain = (struct chain){added, false};
+	chain->last = added;
+	chain->is_waiting = false;
 	if (part->activity != SONDE_NONE)
 		return 0;
 	part->activity = added;
@@ -244,6 +250,7 @@ struct wait {
 	uint64_t begin_ns, ended_ns; /* 0: it waited for nothing */
 	uint64_t link;		     /* of the operation; 0: what ended last */
 	bool is_for_all;	     /* streams */
+	bool is_before;		     /* it waited in no call, before this one */
 };
 
 struct threads {
@@ -251,7 +258,8 @@ struct threads {
 	size_t handover_count, handover_capacity;
 	struct wait *waits;
 	size_t wait_count, wait_capacity;
-	uint32_t *beginnings; /* activities for which no reason is known: somebody asked for them */
+	uint32_t *
+	    beginnings; /* activities without a known cause: another activity must have requested them */
 	size_t beginning_count, beginning_capacity;
 	uint32_t main_first, main_end; /* parts of the thread that did most */
 };
@@ -283,13 +291,19 @@ static int add_wait(struct sn_path_building *build, struct chain *chain, struct 
 		    struct wait wait, struct threads *threads)
 {
 	uint64_t time = wait.ended_ns < part->end_ns ? wait.ended_ns : part->end_ns;
-	return split_part(build, chain, part, time) ?:
-	       finish_part(build, chain, part, time, &wait.to) ?:
-	       sn_vec_push(&threads->waits, &threads->wait_capacity, &threads->wait_count, wait);
+	if (wait.is_before) {
+		chain->is_waiting = true;
+		time = part->start_ns;
+	} else if (split_part(build, chain, part, time)) {
+		return SN_ERR_MEMORY;
+	}
+	return finish_part(build, chain, part, time, &wait.to)
+		   ?: sn_vec_push(&threads->waits, &threads->wait_capacity, &threads->wait_count,
+				  wait);
 }
 
-/* A part of a thread beside the main one that was silent before, or has waited, though no thread
- * fell silent for it: whoever asked for it went on. */
+/* A part of a thread other than the main one that was idle before, or has waited, although no
+ * thread became idle for it: the thread that requested it continued. */
 static bool is_beginning(const struct sn_path_building *build, const struct chain *chain,
 			 const struct sn_path_part *part, const struct threads *threads)
 {
@@ -335,8 +349,21 @@ static uint64_t waited_until(const struct sn_path_building *build, const struct 
 	return latest;
 }
 
-/* What the thread did not go on before, in this part. */
-static struct wait wait_of(const struct sn_path_building *build, const struct sn_path_part *part)
+/* Until when the thread waited for a device in a time in which nothing of it is recorded. */
+static uint64_t silent_until(const struct sn_path_building *build, uint64_t from, uint64_t to)
+{
+	uint64_t offset = (uint64_t)build->window->offset_ns;
+	uint64_t ended =
+	    to > from + SN_PATH_HELD_UP_NS
+		? sn_path_waited_for_stream(build->devices, build->device_count,
+					    build->answers->launches, from - offset, to - offset)
+		: 0;
+	return ended ? sn_path_common(build, ended) : 0;
+}
+
+/* What the thread did not go on before, in this part or between it and the one before it. */
+static struct wait wait_of(const struct sn_path_building *build, const struct chain *chain,
+			   const struct sn_path_part *part)
 {
 	struct wait wait = {.begin_ns = part->start_ns};
 	if (sn_activity_is_synchronizing(build->answers->db, part->context)) {
@@ -351,6 +378,15 @@ static struct wait wait_of(const struct sn_path_building *build, const struct sn
 	    (is_last || sn_path_common(build, ended) <= part->end_ns)) {
 		wait.ended_ns = sn_path_common(build, ended);
 		wait.link = part->call.link;
+	}
+	if (wait.ended_ns || chain->is_sampled)
+		return wait;
+	if (part->is_unknown)
+		wait.ended_ns = silent_until(build, part->start_ns, part->end_ns);
+	if (!wait.ended_ns && chain->last != SONDE_NONE) {
+		wait.begin_ns = part[-1].end_ns;
+		wait.ended_ns = silent_until(build, part[-1].end_ns, part->start_ns);
+		wait.is_before = true;
 	}
 	return wait;
 }
@@ -391,12 +427,13 @@ static int chain_thread(struct sn_path_building *build, uint32_t first, uint32_t
 			const struct handover *handovers, size_t handover_count,
 			struct threads *threads)
 {
-	struct chain chain = {.last = SONDE_NONE};
+	struct chain chain = {.last = SONDE_NONE,
+			      .is_sampled = build->is_sampled[build->parts[first].profile]};
 	size_t at = 0;
 	for (uint32_t i = first; i < end; i++) {
 		struct sn_path_part *part = build->parts + i;
 		int result;
-		struct wait wait = wait_of(build, part);
+		struct wait wait = wait_of(build, &chain, part);
 		/* the first part that goes on after the giver fell silent; what it waits for in it is
 		 * the later reason */
 		const struct handover *handover = NULL;
@@ -466,7 +503,8 @@ static int connect_wait(struct sn_path_building *build, const struct wait *wait)
 		if (is_known)
 			continue;
 		streams[count++] = stream;
-		if (sn_path_edge(build, one->activity, wait->to, false, 0, SN_PATH_HELD))
+		if (sn_path_edge(build, one->activity, wait->to, false, 0,
+				 wait->is_before ? SN_PATH_UNRECORDED : SN_PATH_HELD))
 			return SN_ERR_MEMORY;
 	}
 	return 0;
@@ -557,15 +595,28 @@ static int build_process(struct sn_path_building *build, struct sn_error *error)
 	return result;
 }
 
+/* Which profiles have samples; NULL without memory. */
+static bool *find_sampled(const struct sn_answers *answers)
+{
+	bool *is_sampled = calloc(sonde_db_profile_count(answers->db) + 1ull, sizeof(bool));
+	for (uint32_t i = 0; is_sampled && i < sonde_trace_track_count(answers->trace); i++) {
+		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
+		is_sampled[track->profile] |= track->kind == SONDE_TRACK_SAMPLES;
+	}
+	return is_sampled;
+}
+
 int sn_path_build(const struct sn_answers *answers, const struct sn_path_window *windows,
 		  size_t count, struct sn_path_graph *graph, struct sn_error *error)
 {
-	struct sn_path_building build = {.answers = answers, .graph = graph};
-	int result = sn_path_meetings_init(&build);
+	struct sn_path_building build = {
+	    .answers = answers, .graph = graph, .is_sampled = find_sampled(answers)};
+	int result = build.is_sampled ? sn_path_meetings_init(&build) : SN_ERR_MEMORY;
 	for (size_t i = 0; i < count && !result; i++) {
 		build.window = windows + i;
 		result = build_process(&build, error);
 	}
+	free(build.is_sampled);
 	free(build.parts);
 	free(build.silences);
 	release_devices(&build);

@@ -21,7 +21,7 @@ struct sn_path_ending {
 
 /* Which operations are arrivals at which collective. */
 struct sn_path_meetings {
-	uint32_t *activities;  /* by collective: its meeting, SONDE_NONE: not made yet */
+	uint32_t *activities;  /* by collective: its meeting, SONDE_NONE: not created yet */
 	uint32_t *collectives; /* by arrival: its collective */
 	uint32_t *arrivals;    /* by participant and own start */
 };
@@ -39,6 +39,7 @@ struct sn_path_building {
 	struct sn_path_ending *ends; /* of the process's operations, ascending: what calls may wait
 					for */
 	size_t end_count, end_capacity;
+	bool *is_sampled; /* by profile */
 	/* of its threads, for path_build.c */
 	struct sn_path_part *parts;
 	size_t part_count, part_capacity;
@@ -66,7 +67,8 @@ uint32_t sn_path_part_before(const struct sn_path_building *build, uint32_t prof
 /* All of these: 0 or SN_ERR_MEMORY. */
 int sn_path_meetings_init(struct sn_path_building *build);
 void sn_path_meetings_release(struct sn_path_meetings *meetings);
-/* The operations in the window, what they had to wait for, and `ends`; threads are there already.
+/* Adds the operations in the window, their dependencies, and `ends`; threads have been added
+ * before.
  */
 int sn_path_add_operations(struct sn_path_building *build);
 

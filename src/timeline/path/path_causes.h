@@ -25,7 +25,7 @@ const char *sn_path_cause_name(enum sn_path_cause cause);
 struct sn_path_longest {
 	double time_ns;
 	uint32_t context; /* SONDE_NONE: of no call: an operation held back, nothing recorded */
-	uint32_t within;  /* where it is held back: what a thread waits in meanwhile; SONDE_NONE */
+	uint32_t within;  /* while it is held back: the call in which a thread waits; SONDE_NONE */
 };
 
 struct sn_path_causes {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See path_graph.h. */
+/* Lags, the longest path and simulation of the graph; see path_graph.h. */
 #include "path_graph.h"
 
 #include "base/error.h"

@@ -150,6 +150,58 @@ uint64_t sn_path_waited_for_own(const struct sn_path_operations *devices, size_t
 	return last && has_waited_for(call, last) ? last->end_ns : 0;
 }
 
+/* Whether what comes next in the stream of an operation, from that place on, was launched only
+ * then. */
+static bool has_run_out(const struct sn_path_operations *device, size_t place,
+			struct sn_launches *launches, const struct sn_operation *last,
+			uint64_t time_ns)
+{
+	for (size_t i = place; i < device->count && i - place < SN_PATH_LOOK_BACK; i++) {
+		const struct sn_operation *next = &device->items[i].operation;
+		if (next->profile != last->profile)
+			continue;
+		const struct sn_launch *launch = sn_launches_find(launches, next->link);
+		return launch && launch->start_ns >= time_ns;
+	}
+	return true;
+}
+
+static bool is_waited_for(struct sn_launches *launches, const struct sn_operation *one,
+			  uint64_t from_ns, uint64_t to_ns)
+{
+	if (one->end_ns <= from_ns || one->end_ns > to_ns + (to_ns - from_ns) / 64 ||
+	    to_ns > one->end_ns + (one->end_ns - from_ns) / 8)
+		return false;
+	const struct sn_launch *launch = sn_launches_find(launches, one->link);
+	return launch && launch->start_ns <= from_ns;
+}
+
+uint64_t sn_path_waited_for_stream(const struct sn_path_operations *devices, size_t count,
+				   struct sn_launches *launches, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t latest = 0;
+	for (size_t d = 0; d < count; d++) {
+		const struct sn_path_operations *device = devices + d;
+		uint32_t streams[SN_PATH_LOOK_BACK];
+		size_t seen = 0, end = sn_path_operations_before(device, to_ns);
+		for (size_t i = end; i-- && end - i <= SN_PATH_LOOK_BACK;) {
+			const struct sn_operation *one = &device->items[i].operation;
+			size_t k = 0;
+			while (k < seen && streams[k] != one->profile)
+				k++;
+			if (k < seen)
+				continue;
+			streams[seen++] = one->profile;
+			if (one->end_ns > latest && device->items[i].is_in_window &&
+			    is_waited_for(launches, one, from_ns, to_ns) &&
+			    has_run_out(device, end, launches, one,
+					one->end_ns < to_ns ? one->end_ns : to_ns))
+				latest = one->end_ns;
+		}
+	}
+	return latest;
+}
+
 void sn_path_operations_release(struct sn_path_operations *operations)
 {
 	free(operations->items);

@@ -56,4 +56,17 @@ struct sn_path_call {
 uint64_t sn_path_waited_for_own(const struct sn_path_operations *devices, size_t count,
 				const struct sn_path_call *call);
 
+/*
+ * Until when a thread waited for a device though no call says so, between two times in which it is
+ * in no call; 0: it did not.
+ *
+ * A program may wait by reading what a kernel writes, or in a library of which nothing is recorded.
+ * Then a stream has run out of work: its last operation was launched before and ended in the last
+ * ninth of that time, or just after it, since a kernel may go on when it has written; and the next
+ * one in it was launched afterwards. A program that computes meanwhile meets such a moment only by
+ * chance, and then the device is as much the limit as it is.
+ */
+uint64_t sn_path_waited_for_stream(const struct sn_path_operations *devices, size_t count,
+				   struct sn_launches *launches, uint64_t from_ns, uint64_t to_ns);
+
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What threads were in where the critical path has none of their calls: between two of them, or in
- * a step as such. What the thread's samples stand for (threads/activity_flow.h) of such a part of
- * the path is theirs; what the thread was blocked is nobody's.
+ * a step as such. Such a part of the path is charged to what the thread's samples stand for
+ * (threads/activity_flow.h); time in which the thread was blocked is charged to no node.
  */
 #include "critical_path.h"
 #include "format/measurement/measurement.h"

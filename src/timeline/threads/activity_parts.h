@@ -45,7 +45,7 @@ struct sn_activity_parts {
 	struct sn_event_merge *merge;
 	struct sn_activity_call next; /* to begin, where has_event */
 	bool has_event;
-	uint64_t now_ns, to_ns; /* until when time has been handed out; where it ends */
+	uint64_t now_ns, to_ns; /* time is assigned up to now_ns; the end */
 	uint32_t profile;
 	struct sn_activity_call *calls; /* that are open */
 	size_t depth, capacity;

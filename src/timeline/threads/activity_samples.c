@@ -103,7 +103,7 @@ int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
 					thread == SIZE_MAX ? NULL : threads + thread, &samples);
 	}
 	*each_ns = result ? 0 : sn_activity_flow_median(samples.gaps_ns, samples.gap_count);
-	if (!*each_ns) /* a sample alone has no length that anybody knows */
+	if (!*each_ns) /* a single sample has no known length */
 		*each_ns = 1;
 	sn_activity_lanes_free(threads);
 	free(samples.gaps_ns);

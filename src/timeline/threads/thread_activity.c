@@ -5,6 +5,7 @@
 #include "activity_parts.h"
 #include "format/measurement/measurement.h"
 #include "frame/context_frame.h"
+#include "frame/user_frame.h"
 #include "lib/db/trace_reader.h"
 
 #include <string.h>
@@ -54,9 +55,9 @@ static bool launches_work(const struct sonde_db *db, uint32_t context)
 
 bool sn_activity_is_dispatching(const struct sonde_db *db, uint32_t context)
 {
-	unsigned kind = sn_context_frame(db, context)->kind;
-	return kind == SN_FRAME_GPU_API ||
-	       (kind == SN_FRAME_OPERATOR && launches_work(db, context));
+	const struct sonde_db_frame *frame = sn_context_frame(db, context);
+	bool may_launch = frame->kind == SN_FRAME_OPERATOR || sn_frame_is_generated(db, frame);
+	return frame->kind == SN_FRAME_GPU_API || (may_launch && launches_work(db, context));
 }
 
 int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,

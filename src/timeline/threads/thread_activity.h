@@ -69,10 +69,10 @@ int sn_activity_threads_next(struct sn_activity_threads *threads, struct sn_acti
 bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context);
 /* Whether a call of a device's interface waits for the device. */
 bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context);
-/* Whether a call is of a device's interface, or an operator below which there is work of devices. */
+/* Whether a call is of a device's interface, or an operator or generated function below which there
+ * is work of devices. */
 bool sn_activity_is_dispatching(const struct sonde_db *db, uint32_t context);
-/* Whether it does neither. `known`, by context, is the caller's and zero at first: what has been
- * asked before. */
+/* Whether it does neither. `known`, by context, is the caller's cache, zero at first. */
 bool sn_activity_does_something(const struct sonde_db *db, uint8_t *known, uint32_t context);
 
 #endif

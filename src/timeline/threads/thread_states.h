@@ -45,7 +45,7 @@ struct sn_wakeup_sum {
 struct sn_system_sum {
 	uint32_t context;
 	uint64_t count, error_count, time_ns, longest_ns, bytes;
-	uint64_t results; /* of calls: what those without error returned, added up */
+	uint64_t results; /* of calls: the sum of results without error */
 };
 
 struct sn_thread_times {
@@ -70,7 +70,7 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 bool sn_is_page_fault(const struct sonde_db *db, uint32_t context);
 void sn_thread_times_release(struct sn_thread_times *times);
 
-/* Whether the operating system told of threads. */
+/* Whether there are events of threads from the operating system. */
 bool sn_threads_are_known(const struct sonde_trace *trace);
 /* Which state a context of a track of states says. */
 enum sn_thread_state sn_state_of(const struct sonde_db *db, uint32_t context);
@@ -81,8 +81,8 @@ bool sn_is_blocked(const struct sonde_db *db, uint32_t context);
 const char *sn_state_name(const struct sonde_db *db, uint32_t context);
 const char *sn_state_group(const struct sonde_db *db, uint32_t context);
 
-/* Threads, or processors, in order of what they ran, most first; the caller frees them. NULL
- * without memory. */
+/* Threads, or processors, by their running time, most first; the caller frees them. NULL without
+ * memory. */
 const struct sn_thread_time **sn_threads_by_running(const struct sn_thread_times *times,
 						    bool are_processors, size_t *count);
 /* All states together. */

@@ -104,10 +104,30 @@ def test_ctf_of_another_tracer(sonde, tmp_path, has_library):
     assert [row["values"]["real-time"]["exclusive"]["sum"] for row in frames] == [80000, 30000]
 
 
-def test_ctf_programs_are_named_by_their_threads(sonde, tmp_path, has_library):
-    database = imported(sonde, tmp_path, bare(tmp_path / "bare", "u32 tid; u32 pid; string procname;", b"app\0"))
+@pytest.mark.parametrize("name", ["app", "kworker/0:1H"])
+def test_ctf_programs_are_named_by_their_threads(sonde, tmp_path, has_library, name):
+    database = imported(sonde, tmp_path, bare(tmp_path / "bare", "u32 tid; u32 pid; string procname;", name.encode() + b"\0"))
     about = info(sonde, database)
-    assert about["program"] == "app" and {profile["program"] for profile in about["profiles"]} == {"app"}
+    assert about["program"] == name and {profile["program"] for profile in about["profiles"]} == {name}
+    assert f" {name} 5/7" in sonde("info", database).out
+
+
+def test_ctf_packets_that_the_tracer_lost(sonde, tmp_path, has_library):
+    """Of seven packets, numbered, there are four."""
+    folder = tmp_path / "numbered"
+    folder.mkdir()
+    context = "u64 packet_size; u64 content_size;"
+    (folder / "metadata").write_text(METADATA.replace(context, "stamp timestamp_begin; stamp timestamp_end; u64 packet_seq_num; " + context))
+    packets = []
+    for number in (0, 1, 4, 6):
+        event = struct.pack(">BQII", 3, 100 * number + 5, 7, 5) + b"\0"
+        size = 8 * (8 + 44 + len(event))
+        packets.append(struct.pack(">IIQQQQQI", 0xC1FC1FC1, 0, 100 * number, 100 * number + 10, number, size, size, 0) + event)
+    (folder / "stream").write_bytes(b"".join(packets))
+    done = sonde("import", folder, "-o", tmp_path / "out.sdb")
+    assert done.status == 0, done.err
+    about = info(sonde, tmp_path / "out.sdb")
+    assert about["events"] == 4 and about["drops"]["ctf-packets"] == 3
 
 
 def test_ctf_without_threads_has_processors(sonde, tmp_path, has_library):

@@ -228,12 +228,14 @@ def test_accelerators_of_meta(sonde, tmp_path):
                                    ("dma_request", 100, 107, {"direction": "DEVICE_TO_HOST", "size": 1024})]:
         trace.events.append({"ph": "X", "cat": "mtia_ccp_events", "name": name, "pid": 17, "tid": 3910, "ts": start, "dur": end - start,
                              "args": {"stream": 2, **args}})
+    # its queue has calls, too; the device is the process's that calls most
+    trace.events.append({"ph": "X", "cat": "mtia_runtime", "name": "synchronize", "pid": 17, "tid": 3568, "ts": 110, "dur": 1, "args": {}})
     path = imported(sonde, tmp_path, trace.write(tmp_path / "t.json"))
     rows = report(sonde, path, "--metric", "kernel-time,copy-bytes,copy-time")
     assert paths(rows, "kernel-time") == {"aten::mul > launchKernel > aten::mul.out-dtype_Float": (1, 60_000)}
     assert [(names.split(" > ")[-1], value) for names, value in paths(rows, "copy-bytes").items()] == [("dma_request DEVICE_TO_HOST", (1, 1024))]
     stream, = [profile for profile in info(sonde, path)["profiles"] if profile["kind"] == "stream"]
-    assert (stream["device"], stream["stream"]) == (17, 2)
+    assert (stream["device"], stream["stream"], stream["pid"]) == (17, 2, 5)
     transfers = sonde("timeline", path, "--view", "transfers").out
     assert "device to host" in transfers and "1.00 KiB" in transfers
 

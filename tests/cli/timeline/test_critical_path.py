@@ -44,13 +44,13 @@ def test_a_device_that_is_fed_in_time(sonde, tmp_path):
     # 1000..1010 the step, 1010..1015 in aten::a until the launch, 15 launching, kernels, the rest of the waiting call
     assert times["aten::a"] == (5 + 300) * US and times["aten::b"] == 500 * US and times["aten::c"] == 100 * US
     assert times["cudaDeviceSynchronize"] == 10 * US and times["ProfilerStep (iterations)"] == (10 + 60) * US
-    assert parts(answer)["launching"] == 15 * US
+    assert parts(answer)["from call to start"] == 15 * US
     assert sum(parts(answer).values()) == 1000 * US
     gains = nodes(answer, "gain_ns")
     assert gains["aten::b"] == pytest.approx(50 * US) and gains["aten::c"] == pytest.approx(10 * US)
     assert nodes(answer, "gain_all_ns")["aten::b"] == pytest.approx(500 * US)
     steps = [row["what"] for row in answer["path_steps"]["rows"]]
-    assert steps == ["ProfilerStep (iterations)", "aten::a", "[launching]", "a", "b", "c", "cudaDeviceSynchronize",
+    assert steps == ["ProfilerStep (iterations)", "aten::a", "[from call to start]", "a", "b", "c", "cudaDeviceSynchronize",
                      "ProfilerStep (iterations)"]
 
 

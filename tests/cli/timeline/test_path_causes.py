@@ -8,6 +8,7 @@ import json
 import planted
 import pytest
 from kineto_traces import Trace
+from test_import_nsys import Export
 
 MS = 1e6
 
@@ -39,11 +40,58 @@ def test_the_planted_cause_is_first(sonde, tmp_path, cause, ranks, seed):
     assert "of ProfilerStep" in text and found["iteration"] in range(40, 43)
     # a piece of advice where it helps, and nowhere else
     assert ("graphs help" in text) == (cause == "launching")
-    named = {"computation": "aten::linear is on", "host": "augment is on", "copies": "Memcpy HtoD",
+    named = {"computation": "aten::linear is on", "host": "augment is on", "copies": "Memcpy HtoD (Pinned -> Device) of",
              "wait": "cudaEventSynchronize", "communication": "most of it in ncclDevKernel_AllReduce"}
     assert named.get(cause, "launches") in text
     # a call that waits cannot be made faster
     assert "Which node to change: cuda" not in text
+
+
+@pytest.mark.parametrize("cause", planted.CAUSES)
+def test_the_sentence_and_the_table_agree(sonde, tmp_path, cause):
+    """Causes add up to the path, and the sentence's is the largest of them."""
+    folder = planted.write(tmp_path / "ranks", cause, 1, 5)
+    found = evidence(summary(sonde, folder), "path_cause")
+    answer = json.loads(sonde("timeline", folder, "--view", "critical-path", "--format", "json").out)
+    causes = {row["cause"]: row["time_ns"] for row in answer["path_causes"]["rows"]}
+    assert sum(causes.values()) == pytest.approx(found["path"])
+    assert max(causes, key=causes.get) == found["cause"] and causes[found["cause"]] == pytest.approx(found["time"])
+    assert "launching" not in {row["part"] for row in answer["path_parts"]["rows"]}  # one word for one thing
+
+
+def test_generated_code_launches(sonde, tmp_path):
+    """The function that torch.compile generates has no work but to launch: it is as an operator, and nobody edits it."""
+    for file, cause in ((f"/tmp/torchinductor_me/ab/cab{'q' * 48}.py(12): call", "launching"), ("train.py(12): call", "the host")):
+        trace = Trace()
+        trace.call("user_annotation", "ProfilerStep#1", 0, 4020)
+        trace.call("python_function", file, 5, 4010)
+        for number in range(100):
+            at = 10 + 40 * number
+            trace.launch(number + 1, at, at + 4)
+            trace.operation("kernel", f"triton_poi_{number % 7}", at + 8, at + 18, number + 1)
+        text = limit(summary(sonde, trace.write(tmp_path / "t.json")))
+        assert text.startswith(f"What limits it: {cause}, 9"), text
+        assert ("graphs help" in text) == (cause == "launching") and ("call is on" in text) == (cause == "the host")
+
+
+def test_advice_fits_the_recorder(sonde, tmp_path):
+    """with_stack is torch.profiler's, and there is none in Nsight Systems."""
+    export = Export(tmp_path / "t.sqlite")
+    for number, start in enumerate((0, 900_000)):
+        export.api("cudaLaunchKernel", start, start + 5000, number + 1)
+        export.kernel("k", start + 9000, start + 90_000, number + 1)
+    text = limit(summary(sonde, export.close()))
+    assert "own code, in no recorded call: samples tell which." in text and "with_stack" not in text
+
+
+def test_what_the_recorder_did_is_not_to_be_changed(sonde, tmp_path):
+    """Half of the path is the recorder's, a third a function of the program."""
+    trace = Trace()
+    trace.call("overhead", "Activity Buffer Request", 0, 500)
+    trace.call("python_function", "train.py(7): augment", 500, 800)
+    trace.launch(1, 900, 905)
+    trace.operation("kernel", "k", 910, 1000, 1)
+    assert "Which node to change: train.py:7 augment is on" in limit(summary(sonde, trace.write(tmp_path / "t.json")))
 
 
 def test_iterations_are_what_the_first_sentence_is_about(sonde, tmp_path):
@@ -104,7 +152,7 @@ def test_what_was_queued_was_not_launching(sonde, tmp_path):
     answer = summary(sonde, file)
     assert limit(answer).startswith("What limits it: communication, 88.2% of the 34.0 ms"), limit(answer)
     parts = json.loads(sonde("timeline", file, "--view", "critical-path", "--format", "json").out)["path_parts"]["rows"]
-    assert "launching" not in {row["part"] for row in parts}
+    assert "from call to start" not in {row["part"] for row in parts}
 
 
 def test_a_launch_that_does_not_return(sonde, tmp_path):
@@ -121,7 +169,7 @@ def test_a_launch_that_does_not_return(sonde, tmp_path):
     assert "graphs" not in " ".join(answer["sentences"])
     waits = json.loads(sonde("timeline", tmp_path / "t.json", "--view", "idle", "--format", "json").out)["waits"]["rows"]
     times = {row["reason"]: row["time_ns"] for row in waits}
-    assert times["in a launch that does not return"] == pytest.approx(200 * MS, rel=0.01)
+    assert times["in a call that does not return"] == pytest.approx(200 * MS, rel=0.01)
     assert times["launching"] < 1 * MS
 
 
@@ -157,3 +205,48 @@ def test_wrappers_are_not_named(sonde, tmp_path):
     work = {name: time for name, time in times.items() if time > 0.5 * MS}
     assert [name.split(" in ")[0].split(" (")[0] for name in sorted(work)] == \
         ["c10d::allreduce_", "ncclDevKernel_Broadcast", "triton_fused_gelu"]
+
+
+def unrecorded(ends: float, annotation: str | None) -> Trace:
+    """Ten kernels, each launched by a thread of which nothing is recorded in the 1,000 us after it, and over so long before the
+    thread goes on."""
+    trace = Trace()
+    for number in range(11):
+        at = 1010 * number
+        if annotation:
+            trace.call("user_annotation", annotation, at - 2, at + 1008)
+        trace.launch(number + 1, at, at + 5)
+        if number < 10:
+            trace.operation("kernel", "gemm", at + 15, at + 1010 - ends, number + 1)
+    trace.operation("kernel", "last", 10_115, 10_120, 11)
+    return trace
+
+
+@pytest.mark.parametrize("annotation", [None, "dispatch(F)"])
+@pytest.mark.parametrize("ends", [3, 60, -10])
+def test_waits_that_are_not_recorded(sonde, tmp_path, ends, annotation):
+    """The thread goes on when its stream has run out of work: a device that is busy for nine tenths of the time is the limit,
+    and not what the thread seems to do meanwhile."""
+    text = limit(summary(sonde, unrecorded(ends, annotation).write(tmp_path / "t.json")))
+    assert text.startswith("What limits it: computation, 9"), text
+    assert "Which node to change: gemm " in text and "own code" not in text
+
+
+def test_silence_in_which_a_device_ends_early(sonde, tmp_path):
+    """A thread that goes on long after its kernel computed itself."""
+    for annotation in (None, "dispatch(F)"):
+        text = limit(summary(sonde, unrecorded(400, annotation).write(tmp_path / "t.json")))
+        assert text.startswith("What limits it: the host, 9"), text
+
+
+def test_silence_while_a_device_has_more_to_do(sonde, tmp_path):
+    """Kernels of 100 us in one stream, all launched at once; the thread goes on by chance as one of them ends."""
+    trace = Trace()
+    for number in range(30):
+        trace.launch(number + 1, number, number + 1)
+        trace.operation("kernel", "gemm", 45 + 100 * number, 140 + 100 * number, number + 1)
+    trace.launch(99, 2041, 2045)
+    trace.operation("kernel", "other", 2050, 5000, 99, stream=8)
+    file = trace.write(tmp_path / "t.json")
+    parts = json.loads(sonde("timeline", file, "--view", "critical-path", "--format", "json").out)["path_parts"]["rows"]
+    assert {row["part"]: row["time_ns"] for row in parts}["between recorded calls"] == 2_011_000

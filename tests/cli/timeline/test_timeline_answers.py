@@ -89,7 +89,24 @@ def test_a_slow_call_is_not_held_back(sonde, tmp_path):
         trace.operation("kernel", "k", 1000 * number + slow, 1000 * number + slow + 100, number + 1)
     found = rows(view(sonde, "idle", trace.write(tmp_path / "t.json")), "waits", "reason", "time_ns")
     assert found == {"no work queued": 4 * 890 * US + 600 * US, "launching": 4 * 10 * US + 20 * US,
-                     "in a launch that does not return": 275 * US, "held back": 5 * US}
+                     "in a call that does not return": 275 * US, "held back": 5 * US}
+
+
+def test_long_calls_are_not_launching(sonde, tmp_path):
+    """A call that frees memory for 400 us is held up; an operator that computes for 300 us is busy with something else; what is
+    short in both launches."""
+    trace = Trace()
+    trace.call("cpu_op", "aten::mm", 100, 1000)
+    trace.call("cuda_runtime", "cudaFree", 150, 550)
+    trace.call("cuda_runtime", "cudaMalloc", 560, 590)
+    trace.call("cpu_op", "aten::empty", 890, 950)
+    for number, (call, start) in enumerate([(0, 10), (960, 970)]):
+        trace.launch(number + 1, call, call + 4)
+        trace.operation("kernel", "k", start, start + 90, number + 1)
+    found = rows(view(sonde, "idle", trace.write(tmp_path / "t.json")), "waits", "reason", "time_ns")
+    # of aten::mm 590..890 is one piece; aten::empty launches nothing
+    assert found == {"in a call that does not return": 400 * US, "no work queued": 360 * US,
+                     "launch-bound": (50 + 10 + 30 + 10) * US, "launching": 10 * US}
 
 
 def test_only_who_launches_is_too_slow(sonde, simple):
@@ -380,9 +397,24 @@ def test_ranks_without_devices(sonde, tmp_path):
     assert evidence["node"]["text"].startswith("ProfilerStep")
     # 3 * 5.4 ms of 12 ranks for some 2.8 ms
     assert findings["rank_waits"]["severity"] == "major" and findings["rank_waits"]["suggestion"] is None
-    assert "with_stack=True" in findings["own_code"]["suggestion"]
+    assert findings["own_code"]["suggestion"] == "samples, or torch.profiler's with_stack=True, tell which"
     first = next(line for line in sonde("timeline", tmp_path / "ranks", "--view", "stragglers").out.splitlines() if line.startswith("  rank"))
     assert first.split()[:5] == ["rank", "11", "3", "3", "0"]  # of many only the first are shown
+
+
+@pytest.mark.parametrize("name, communicates", [
+    ("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, int)", True),
+    ("void deep_ep::intranode::dispatch<8, 768>(int4*, float*)", True),
+    ("void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<float>(Params)", True),
+    ("void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)", True),
+    ("void unpack<deep_ep::internode::SourceMeta>(deep_ep::internode::SourceMeta*)", False),
+    ("void gather(ncclDevKernelArgs, int)", False)])
+def test_what_communicates(sonde, tmp_path, name, communicates):
+    trace = Trace()
+    trace.launch(1, 0, 5)
+    trace.operation("kernel", name, 10, 20, 1)
+    device, = view(sonde, "summary", trace.write(tmp_path / "t.json"))["devices"]
+    assert device["communication_ns" if communicates else "computation_ns"] == 10 * US
 
 
 def test_samples_count_alike(sonde, tmp_path):

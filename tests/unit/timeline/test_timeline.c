@@ -226,7 +226,7 @@ static void test_blame(void **state)
 	assert_true(blamed("aten::mm") == 10 + 10 + 40 && blamed("cudaMemcpyAsync") == 10);
 	assert_true(blamed("aten::relu") == 30 + 30);
 	assert_true(blamed("cudaLaunchKernelExC") == 20);
-	assert_true(answers.blames->blamed_ns == 640 && answers.blames->nobody_ns == 0);
+	assert_true(answers.blames->blamed_ns == 640 && answers.blames->unblamed_ns == 0);
 }
 
 /* Of two threads each has half of what both are in; who waits has none, and who is not there. */
@@ -247,7 +247,7 @@ static void test_blame_is_shared(void **state)
 	assert_true(blamed("a") == 100 + 50);
 	assert_true(blamed("b") == 50 + 50);
 	assert_int_equal(answers.blames->count, 2);
-	assert_true(answers.blames->blamed_ns == 250 && answers.blames->nobody_ns == 50);
+	assert_true(answers.blames->blamed_ns == 250 && answers.blames->unblamed_ns == 50);
 	/* nobody is recorded to have launched what ends the gap */
 	assert_int_equal(answers.times.devices->unexplained_ns, 300);
 	assert_int_equal(answers.waits->reasons_ns[SN_WAIT_UNKNOWN], 300);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sonde info` says of MPI: which one, which rank of how many, and what was seen; see mpi.h.
+/* The status line of MPI for `sonde info`: implementation, rank, size and recorded calls; see
+ * mpi.h.
  */
 #include "mpi.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many bytes a call moves, from counts and types that it has accepted; see calls.def. */
+/* The number of bytes that a call moves, from counts and types that it has accepted; see calls.def.
+ * */
 #include "mpi.h"
 
 #include <string.h>

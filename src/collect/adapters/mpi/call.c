@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call of MPI: a region of the thread, in the profile as in the trace, and what is recorded of
- * the messages, collectives and accesses that it begins or ends. An operation that an earlier call
+ * A call of MPI: a region of the thread, in the profile as in the trace, and the events of the
+ * messages, collectives and accesses that it begins or ends. An operation that an earlier call
  * began and this one ends is shown by its own name below this one's.
  */
 #include "mpi.h"

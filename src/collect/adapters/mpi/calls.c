@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entry points of the functions in calls.def. Each does the real work, of the next definition
- * of its name, whatever happens to ours; see mpi.h. What is left out is not lost: its samples have
- * their native frames.
+ * The entry points of the functions in calls.def. Each calls the next definition of its name, even
+ * if the collector fails; see mpi.h. Samples in functions that are not wrapped have their native
+ * frames.
  *
- * Functions that only look whether something is there (MPI_Test, MPI_Iprobe) are called in loops:
- * they are no regions, and are recorded where they find something done.
+ * Functions that only poll (MPI_Test, MPI_Iprobe) are called in loops: they are no regions, and are
+ * recorded only if they find a message or a completed request.
  */
 #include "mpi.h"
 

@@ -13,7 +13,7 @@
 
 #define COMMUNICATORS 1024u
 #define PROBES	      16u
-#define GONE	      1u /* of a handle: somebody else may have the place */
+#define GONE	      1u /* of a handle: the place may be reused */
 
 static struct sn_mpi_communicator all[COMMUNICATORS];
 
@@ -52,7 +52,7 @@ static struct sn_mpi_communicator *find_place(sn_word handle)
 
 /* ---- members ---- */
 
-/* What was there is kept: somebody may be looking at it. */
+/* The old record is kept: a thread may be reading it. */
 static bool make_room(struct sn_mpi_communicator *one, uint32_t size)
 {
 	if (size > one->capacity) {
@@ -100,7 +100,7 @@ static uint64_t count_before(uint64_t members)
 		member_counts[place].members = members;
 		return member_counts[place].count++;
 	}
-	return UINT64_MAX; /* more than anybody will have */
+	return UINT64_MAX; /* more than there will ever be */
 }
 
 /* `reserved`: the place that was counted before; SN_MPI_NOT_RESERVED: now. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out which MPI it is, and with that how large handles and statuses are. */
+/* Determines the MPI implementation, and so the sizes of handles and statuses. */
 #include "collect/unwind/own_stack.h"
 #include "mpi.h"
 

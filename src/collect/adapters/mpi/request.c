@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls about requests, and messages that are looked for before they are received; see mpi.h. */
+/* Calls about requests, and messages that are probed before they are received; see mpi.h. */
 #include "mpi.h"
 
 #include "collect/core/arena.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a call of MPI and reads its arguments as calls.def describes them: messages are counted
- * before the call, sizes are read once it has accepted its arguments. MPI is asked about a
- * communicator that is new only then.
+ * before the call, sizes are read once it has accepted its arguments. Only then is MPI queried
+ * about a new communicator.
  */
 #include "mpi.h"
 
 /* ---- messages ---- */
 
-/* Who sends to whom, among whom, with which tag. False for nobody, and where it is not known. */
+/* Sender, receiver, communicator and tag. False for MPI_PROC_NULL, and if they are unknown. */
 static bool address(const struct sn_mpi_entry *entry, const struct sn_mpi_envelope *envelope,
 		    bool is_accepted, struct sn_message *message)
 {
@@ -153,7 +153,7 @@ static void __attribute__((noinline)) before(struct sn_mpi_call *call)
 		sn_mpi_freed(handle_at(call->entry, of->freed), kind_of(of));
 }
 
-/* Kept until somebody waits for it. */
+/* Kept until a call waits for it. */
 static void keep(struct sn_mpi_call *call)
 {
 	const struct sn_mpi_function *of = call->function;

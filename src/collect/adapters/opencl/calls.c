@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that start nothing on a device but take the host's time: waiting, building, making and
- * releasing objects; and those after which a kernel's handle means another kernel.
+ * Calls that start no operation on a device but take the host's time: waiting, building, creating
+ * and releasing objects; and those after which a kernel's handle means another kernel.
  */
 #include "opencl.h"
 

@@ -2,11 +2,11 @@
 /*
  * A device's clock against the host's, from bounds alone; see opencl.h.
  *
- * The offset of two clocks that run evenly is a line: an offset at some moment, and a slope. Each
- * observation says of all lines that they pass between two points, so it cuts the polygon of the
- * lines that are possible (offset by slope) along two straight edges. The corners left are the dual
- * of the convex hulls of Duda et al., "Estimating global time in distributed systems" (ICDCS 1987),
- * in constant memory. When nothing is left the drift has changed, and the polygon begins anew.
+ * The offset of two clocks with constant drift is a line: an offset at some moment, and a slope.
+ * Each observation requires that the line passes between two points, so it cuts the polygon of the
+ * possible lines (offset by slope) along two straight edges. The remaining corners are the dual of
+ * the convex hulls of Duda et al., "Estimating global time in distributed systems" (ICDCS 1987), in
+ * constant memory. If the polygon becomes empty, the drift has changed, and a new polygon begins.
  */
 #include "opencl.h"
 

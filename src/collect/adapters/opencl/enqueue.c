@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that start an operation on a device: what it is, how large, and the event that will tell
- * when it ran. Every function passes its arguments on untouched but for the event: one of our own
- * where the program wants none, and a reference of our own to the program's where it does.
+ * Calls that start an operation on a device: its kind, size, and the event with its times. Every
+ * function passes its arguments on unchanged but for the event: if the program passes none, an
+ * event of the adapter; else the adapter keeps a reference to the program's.
  */
 #include "opencl.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations that were started and not yet seen to end, and what is recorded when they end.
+ * Operations that are not known to have ended, and recording them when they end.
  *
- * A thread keeps its operations in a ring, oldest first, and looks itself, at later API calls,
- * whether they have ended: no callback runs on the runtime's threads and nothing is passed between
- * threads. An operation whose thread has ended is collected by another thread's API call or at
- * exit. The ring is bounded; what does not fit is counted as lost. docs/design/opencl.md has the
- * figures that decided for this.
+ * A thread keeps its operations in a ring, oldest first, and polls them itself at later API calls:
+ * no callback runs on the runtime's threads and no data is passed between threads. An operation
+ * whose thread has ended is collected by another thread's API call or at exit. The ring is bounded;
+ * operations that do not fit are counted as lost. docs/design/opencl.md has the figures for this
+ * decision.
  */
 #include "opencl.h"
 
@@ -661,8 +661,8 @@ cl_uint sn_cl_references(cl_event event)
 
 /*
  * Takes the guard of another thread that still runs, so that its tree may be written from here. The
- * guard is made for one thread alone: whoever was entering when we took it leaves within the pause,
- * and takes our mark away with his.
+ * guard is made for one thread alone: a thread that was entering when it was taken leaves within
+ * the pause, and takes our mark away with his.
  */
 static bool borrow(struct sn_thread *thread)
 {
@@ -717,7 +717,7 @@ void sn_cl_finish(struct sn_thread *thread)
 		if (left != left_before || progress == STILL_RUNNING)
 			moved_ns = now_ns;
 		left_before = left;
-		/* an operation behind a user event that nobody will set is not waited for */
+		/* an operation behind a user event that will not be set is not waited for */
 		if (progress == COLLECTED || now_ns - start_ns > EXIT_WAIT_NS ||
 		    now_ns - moved_ns > EXIT_STILL_NS)
 			break;

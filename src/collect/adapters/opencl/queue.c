@@ -49,7 +49,7 @@ static cl_command_queue CL_API_CALL layer_clCreateCommandQueue(cl_context contex
 
 /*
  * Copies a property list, its end included, with profiling added; its length, or 0 where it is too
- * long or of a queue on the device, which nobody here can observe. `asked` tells what it said.
+ * long or of a queue on the device, which cannot be observed here. `asked` tells what it said.
  */
 static uint32_t add_profiling(const cl_queue_properties *list, cl_queue_properties *copy,
 			      bool *asked)

@@ -2,12 +2,12 @@
 /*
  * The functions of libgomp that start a parallel region. Compilers call them through the linkage
  * table, so this preloaded library's are found first, whatever the libgomp is called: the one of
- * the distribution, or a private copy that a Python wheel brings along. Each notes where the region
- * is started, hands the runtime a body of ours that says who works for whom and then runs the
- * program's, and calls the runtime.
+ * the distribution, or a private copy that a Python wheel brings along. Each records where the
+ * region is started and calls the runtime with a body of the adapter, which records for which
+ * thread it works and then runs the program's body.
  *
  * The program's function and its data lie in the start's record, which outlives the region: code
- * of before GCC 4.9 starts a region and leaves the function again while the region goes on.
+ * compiled before GCC 4.9 starts a region and leaves the function while the region still runs.
  */
 #include "openmp.h"
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which libgomp a caller belongs to. A process may hold several: the distribution's, and copies
- * that Python wheels bring along under names of their own. Each keeps its threads' numbers and
- * barriers for itself, so a region must run in the one that the rest of its module's calls go to,
- * or the program computes something else. The body of a region always lies in the module that
- * starts it.
+ * that Python wheels bring along under names of their own. Each has its own threads' numbers and
+ * barriers, so a region must run in the one that the other calls of its module use, or the program
+ * computes a wrong result. The body of a region always lies in the module that starts it.
  *
  *	one libgomp in the process: that one
  *	several: the one that the module's other references to it are bound to already; else the
  *	first that is visible to all; else the one that the module itself was linked with. This is
  *	what the dynamic linker does with those references when it comes to them.
  *
- * The answer is kept by the body's address until something is unloaded.
+ * The result is cached by the body's address until a module is unloaded.
  */
 #include "openmp.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LLVM's and Intel's OpenMP (clang -fopenmp, MKL's own threads, numba) by the interface for tools
- * of OpenMP 5.0, chapter 4: the runtime asks for ompt_start_tool() when it starts, and tells us
- * when a region begins and ends and when a thread begins its part. Where another tool is there, or
- * the user names one in OMP_TOOL_LIBRARIES, it is left to that.
+ * of OpenMP 5.0, chapter 4: the runtime looks for ompt_start_tool() when it starts, and reports
+ * when a region begins and ends and when a thread begins its part. If there is another tool, or the
+ * user names one in OMP_TOOL_LIBRARIES, that one has precedence.
  *
  * The declarations are those of the standard, as far as they are used: nothing is linked.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenMP: what the worker threads of a parallel region do stands below the code that started it.
- * The adapter has nothing to attach: regions are seen by the functions that start them (gomp.c) or
- * reported by the runtime (ompt.c). SONDE_OPENMP=0 leaves them alone.
+ * OpenMP: work of the worker threads of a parallel region is below the code that started it. The
+ * adapter need not attach: regions are detected by the functions that start them (gomp.c) or
+ * reported by the runtime (ompt.c). SONDE_OPENMP=0 disables this.
  */
 #include "openmp.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Explicit tasks of OpenMP as a dataflow graph, on request: a node for each place in the code that
- * makes tasks, edges from depend clauses.
+ * creates tasks, edges from depend clauses.
  *
  * Which tasks depend on each other is computed from the clauses as they are reported, in the order
- * in which tasks are made, as the standard defines it (OpenMP 5.0, 2.17.11): the runtime itself
- * tells only of dependences that were not fulfilled yet, which differ from run to run. A task's
- * time is from its begin to its end, what it waits for included.
+ * in which tasks are created, as the standard defines it (OpenMP 5.0, 2.17.11): the runtime itself
+ * reports only dependences that were not fulfilled yet, which differ from run to run. A task's time
+ * is from its begin to its end, including its waits.
  */
 #include "openmp.h"
 

@@ -4,8 +4,8 @@
  * over processes (RecvTensor) and for its collectives (RecvBuf). Recorded over time alone
  * (interface/message.h).
  *
- * The receiver asks, and the answer is the tensor. Each request has a number that no other has, so
- * that both ends know which message it is. We stand in front of
+ * The receiver sends a request, and the answer is the tensor. Each request has a unique number, so
+ * both ends can identify the message. Wrapped are
  *
  *	GrpcRemoteWorker::Recv..Async	the receiver asks
  *	GrpcMaybeParse..		it has the answer: known by where the answer goes
@@ -17,8 +17,8 @@
  * as gloo does (adapters/torch/gloo.c). Nothing of TensorFlow's objects is read: a request is
  * written out by its own public function and decoded as protobuf, an answer is an address. The
  * names of types in the symbols are the check of the release: another one has other symbols, and
- * then nothing is recorded. Arguments are handed on as the registers hold them, because what a
- * function returns is not in its name and may take the first of them.
+ * then nothing is recorded. Arguments are passed on in their registers, because a function's
+ * mangled name does not contain its result, which may take the first register.
  */
 #include "tensorflow.h"
 
