@@ -152,20 +152,33 @@ static bool is_library_source(const char *file)
 	       strstr(file, "/.cargo/git/") || strstr(file, "/.rustup/toolchains/");
 }
 
-bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame)
+/* Machine code of a module that is no library of the system's or of a language's. */
+static bool is_program_code(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
-	if (frame->file == SONDE_NONE)
-		return false;
-	const char *file = sonde_db_string(db, frame->file);
-	if (frame->kind == SN_FRAME_PYTHON)
-		return is_user_python(db, file, sonde_db_string(db, frame->name));
 	bool is_code = frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED ||
 		       frame->kind == SN_FRAME_LOOP;
-	if (!is_code || frame->module == SONDE_NONE || frame->line == 0)
+	if (!is_code || frame->module == SONDE_NONE)
 		return false;
-	const struct sonde_db_module *module = sonde_db_module(db, frame->module);
-	const char *path = sonde_db_string(db, module->path);
+	const char *path = sonde_db_string(db, sonde_db_module(db, frame->module)->path);
 	return !is_system_path(path) && !strstr(path, "/.pyenv/") && !strstr(path, "/libpython") &&
 	       !strstr(path, "/libsonde.so") && !strstr(path, "/bin/python") &&
-	       !is_library_source(file);
+	       (frame->file == SONDE_NONE || !is_library_source(sonde_db_string(db, frame->file)));
+}
+
+bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	if (frame->kind == SN_FRAME_PYTHON)
+		return sn_frame_is_program(db, frame);
+	return frame->file != SONDE_NONE && frame->line && is_program_code(db, frame);
+}
+
+bool sn_frame_is_program(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	if (frame->name == SONDE_NONE)
+		return false;
+	const char *name = sonde_db_string(db, frame->name);
+	if (frame->kind == SN_FRAME_PYTHON)
+		return frame->file != SONDE_NONE &&
+		       is_user_python(db, sonde_db_string(db, frame->file), name);
+	return strcmp(name, "_start") != 0 && is_program_code(db, frame);
 }
