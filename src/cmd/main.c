@@ -87,11 +87,12 @@ static int run_command(int argc, char **argv)
 	return command->run(argc - 1, argv + 1);
 }
 
-static void (*file_limit_action)(int);
+static void (*file_limit_action)(int), (*child_action)(int);
 
 void sn_command_signals_restore(void)
 {
 	signal(SIGXFSZ, file_limit_action);
+	signal(SIGCHLD, child_action);
 }
 
 /* Outputs that have a name already are gone with the program, as they are after an error. */
@@ -122,6 +123,8 @@ int main(int argc, char **argv)
 	sn_bus_error_init();
 	/* a write beyond the limit of a file's size fails as on a full disk: said, and tidied up */
 	file_limit_action = signal(SIGXFSZ, SIG_IGN);
+	/* where it is ignored no process can wait for its children */
+	child_action = signal(SIGCHLD, SIG_DFL);
 	int status = run_command(argc, argv);
 	sn_progress_end();
 	errno = 0;

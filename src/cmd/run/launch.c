@@ -413,10 +413,11 @@ static void set_environment(const struct sn_launch_request *launch)
 
 static pid_t program_pid;
 
-/* What the program sends to its group it has got itself. */
+/* What the program sends to its group it has got itself, and so it has what a terminal sends. */
 static void pass_on(int signal, siginfo_t *info, void *unused)
 {
-	if (info->si_pid != program_pid)
+	bool is_from_terminal = signal == SIGTSTP && info->si_code == SI_KERNEL;
+	if (info->si_pid != program_pid && !is_from_terminal)
 		kill(program_pid, signal);
 }
 
@@ -424,8 +425,9 @@ static void pass_on(int signal, siginfo_t *info, void *unused)
  * those that a terminal sends to it as well. */
 static void guard_signals(struct sigaction old[NSIG])
 {
-	static const int guarded[] = {SIGINT,  SIGQUIT,	  SIGTERM, SIGHUP,    SIGUSR1, SIGUSR2,
-				      SIGALRM, SIGVTALRM, SIGPROF, SIGSTKFLT, SIGIO,   SIGPWR};
+	static const int guarded[] = {SIGINT,  SIGQUIT, SIGTERM,   SIGHUP,  SIGUSR1,
+				      SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGSTKFLT,
+				      SIGIO,   SIGPWR,	SIGTSTP};
 	sigset_t all;
 	sigemptyset(&all);
 	for (size_t i = 0; i < sizeof(guarded) / sizeof(*guarded); i++)
@@ -496,12 +498,37 @@ static void write_run(const struct sn_launch_request *launch, uint64_t start_ns,
 		unlinkat(launch->directory, name, 0);
 }
 
+/*
+ * The program has stopped. A shell with job control waits for this process: it sees the stop if
+ * this process stops too. Nobody else would continue it.
+ */
+static void stop_with_program(void)
+{
+	siginfo_t continued = {0};
+	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	if (terminal < 0)
+		return;
+	close(terminal);
+	if (getsid(getppid()) != getsid(0) || getpgid(getppid()) == getpgrp())
+		return;
+	raise(SIGSTOP);
+	waitid(P_PID, (id_t)program_pid, &continued, WCONTINUED | WNOHANG | WNOWAIT);
+	if (!continued.si_pid) /* whoever continued this process did not mean the group */
+		kill(program_pid, SIGCONT);
+}
+
 static int wait_for_program(int *status, struct rusage *used)
 {
 	int ended;
-	while (wait4(program_pid, &ended, 0, used) < 0)
-		if (errno != EINTR)
+	for (;;) {
+		pid_t seen = wait4(program_pid, &ended, WUNTRACED, used);
+		if (seen < 0 && errno != EINTR)
 			return -1;
+		if (seen == program_pid && !WIFSTOPPED(ended))
+			break;
+		if (seen == program_pid)
+			stop_with_program();
+	}
 	ended_by = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
 	*status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
 	return 0;

@@ -665,6 +665,31 @@ CASE(signal_queue)
 	say("none stays: %d\n", signals_queued() - before < 100);
 }
 
+static void *waits(void *unused)
+{
+	pause();
+	return unused;
+}
+
+/* The limit leaves room for 40 signals more; plain, threads take none of it. */
+CASE(signals_beside_threads)
+{
+	struct rlimit limit;
+	pthread_t thread;
+	int sent = 0;
+	sigset_t only = set_of(SIGRTMIN + 3, 0);
+	pthread_sigmask(SIG_BLOCK, &only, NULL);
+	getrlimit(RLIMIT_SIGPENDING, &limit);
+	limit.rlim_cur = (rlim_t)signals_queued() + 40;
+	MUST(setrlimit(RLIMIT_SIGPENDING, &limit));
+	for (int i = 0; i < 30; i++)
+		pthread_create(&thread, NULL, waits, NULL);
+	work(50);
+	while (sent < 30 && !sigqueue(getpid(), SIGRTMIN + 3, (union sigval){0}))
+		sent++;
+	say("%d\n", sent);
+}
+
 /* What one thread has unmapped stays free until it maps it again. */
 #define HOLES		 64
 #define HOLE_BYTES(hole) ((size_t)4096 << ((hole) % 8))
