@@ -4,9 +4,6 @@
 
 #include "base/error.h"
 #include "base/intern.h"
-#include "format/measurement/measurement.h"
-
-#include <string.h>
 
 struct process_key {
 	uint64_t pid; /* 0 of ranks */

@@ -9,7 +9,6 @@
  * The compiler calls some of these on its own; such calls come here as well. This file is
  * compiled so that it does not make a loop into a call of the function that the loop is in.
  */
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -8,14 +8,12 @@
 
 #include "base/arena.h"
 #include "base/search.h"
-#include "base/sort.h"
 #include "base/table.h"
 #include "base/vec.h"
 #include "import/core/packed_file.h"
 
 #include <errno.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

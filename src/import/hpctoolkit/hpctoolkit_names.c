@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "format/measurement/measurement.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

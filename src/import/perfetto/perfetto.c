@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #ifdef SN_HAVE_ZLIB
 #include <zlib.h>
 #endif
