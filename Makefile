@@ -6,7 +6,7 @@
 PREFIX ?= /usr/local
 BUILD  ?= build
 
-.PHONY: all deps demo test check bench install lint format clean
+.PHONY: all deps demo test check nightly bench install lint format clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -37,6 +37,12 @@ check:
 	meson configure $(BUILD) -Dtests=enabled
 	$(MAKE) all
 	tests/run.sh $(BUILD) unit lint core
+
+# What takes a night: hostile programs under all options and real software's own tests, plain and measured; long fuzzing.
+nightly: test
+	tests/behave/run.py --each --rounds 100
+	tests/behave/real.py
+	tests/fuzz/run.sh 600
 
 bench: all
 	bench/run.sh $(BUILD)

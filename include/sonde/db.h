@@ -3,18 +3,17 @@
  * Reading a Sonde database (.sdb): the C interface that every report, exporter and binding uses.
  * Library: libsonde-db.so (pkg-config sonde-db).
  *
- * A database is memory-mapped and immutable; every pointer given out is the database's and stays
- * valid until sonde_db_close. The file must not be truncated meanwhile: reading what is gone raises
- * SIGBUS. MT: all functions may be called by several threads at once on one database, but for
- * sonde_db_close.
+ * A database is memory-mapped and immutable; all returned pointers belong to the database and stay
+ * valid until sonde_db_close. The file must not be truncated meanwhile: reading the missing part
+ * raises SIGBUS. MT: all functions but sonde_db_close may be called by several threads at once on
+ * one database.
  *
  * Contexts are numbered in pre-order from 0, the root: the descendants of context c are exactly
  * c + 1 .. sonde_db_context(db, c)->end - 1. Strings, records and metrics are numbered from 0 as
- * well. Of a number that is none, a record is NULL, a string "", a plane empty. Times are
- * nanoseconds.
+ * well. For an invalid number, a record is NULL, a string "", a plane empty. Times are nanoseconds.
  *
- * Functions that can fail return 0 or a negative enum sonde_db_code, and fill in an optional text
- * of one line (`error` may be NULL).
+ * Functions that can fail return 0 or a negative enum sonde_db_code, and store a text of one line
+ * in `error`, which may be NULL.
  */
 #ifndef SONDE_DB_H
 #define SONDE_DB_H
@@ -29,14 +28,14 @@ extern "C" {
 
 struct sonde_db;
 
-#define SONDE_NONE UINT32_MAX /* instead of a number: there is none */
+#define SONDE_NONE UINT32_MAX /* the number of nothing */
 
 enum sonde_db_code {
 	SONDE_DB_CANNOT_READ = -1, /* the system refused */
 	SONDE_DB_DAMAGED = -2,	   /* not a database, or damaged */
 	SONDE_DB_NEWER = -3,	   /* made by a newer version */
 	SONDE_DB_NO_MEMORY = -4,
-	SONDE_DB_MISTAKE = -5,	 /* the caller's: a formula that means nothing, a wrong number */
+	SONDE_DB_MISTAKE = -5,	 /* the caller's: an invalid formula or number */
 	SONDE_DB_CANNOT_DO = -7, /* events are compressed, and this build cannot decompress */
 };
 
@@ -44,8 +43,8 @@ struct sonde_db_error {
 	char text[512]; /* ends with NUL; lower case, no full stop */
 };
 
-/* Opens a database and checks it but for its values (see sonde_db_damage). *db is set only on
- * success; free it with sonde_db_close, to which NULL is nothing. */
+/* Opens a database and checks all but its values (see sonde_db_damage). *db is set only on success;
+ * free it with sonde_db_close, which ignores NULL. */
 int sonde_db_open(const char *path, struct sonde_db **db, struct sonde_db_error *error);
 void sonde_db_close(struct sonde_db *db);
 
@@ -78,21 +77,21 @@ struct sonde_db_frame {
 	 * others. */
 	uint8_t flags;
 	uint16_t reserved;
-	uint32_t name;		/* string: function (demangled), operator, kernel, region, ... */
-	uint32_t linkage_name;	/* string: the function's symbol, SONDE_NONE where it is the name */
-	uint32_t module;	/* native, inlined: its module; else SONDE_NONE */
-	uint32_t file;		/* string: source file; SONDE_NONE unknown */
-	uint32_t line;		/* in the source file: of the call or the sample; 0 unknown */
+	uint32_t name;	       /* string: function (demangled), operator, kernel, region, ... */
+	uint32_t linkage_name; /* string: the function's symbol; SONDE_NONE if it equals the name */
+	uint32_t module;       /* native, inlined: its module; else SONDE_NONE */
+	uint32_t file;	       /* string: source file; SONDE_NONE unknown */
+	uint32_t line;	       /* in the source file: of the call or the sample; 0 unknown */
 	uint32_t function_line; /* where the function begins in its file; 0 unknown */
-	uint32_t loop_number;	/* of several loops of one line: which, from 1; 0 the only one */
+	uint32_t loop_number;	/* among several loops of one line, from 1; 0 the only one */
 	uint64_t offset;	/* native: ELF virtual address of the instruction; else 0 */
 };
 /* "thread", "python", "operator", "region", "graph-node", "native", "inlined", "loop", "line",
  * "gpu-api", "kernel", "gpu-function", "gpu-loop", "gpu-line", "gpu-instruction", "os", "idle",
  * "gpu-op"; "unknown" for a kind of a later version. Static, as is the layer. */
 const char *sonde_frame_kind_name(unsigned kind);
-/* What pictures colour by: "python", "operator", "native", "gpu-api", "gpu", "region", "os",
- * "thread", "idle"; "unknown". */
+/* The layer, by which pictures are coloured: "python", "operator", "native", "gpu-api", "gpu",
+ * "region", "os", "thread", "idle"; "unknown". */
 const char *sonde_frame_kind_layer(unsigned kind);
 uint32_t sonde_db_frame_count(const struct sonde_db *db);
 const struct sonde_db_frame *sonde_db_frame(const struct sonde_db *db, uint32_t frame);
@@ -119,7 +118,7 @@ struct sonde_db_metric {
 	uint32_t unit;	 /* string: "ns", "bytes", "1" */
 	uint32_t source; /* string: what measured it */
 	uint32_t kind;	 /* enum sonde_metric_kind */
-	uint64_t period; /* units between two samples; 0 where every event is measured */
+	uint64_t period; /* units between two samples; 0 if every event is measured */
 };
 uint32_t sonde_db_metric_count(const struct sonde_db *db);
 const struct sonde_db_metric *sonde_db_metric(const struct sonde_db *db, uint32_t metric);
@@ -127,19 +126,18 @@ const struct sonde_db_metric *sonde_db_metric(const struct sonde_db *db, uint32_
 uint32_t sonde_db_metric_by_name(const struct sonde_db *db, const char *name);
 /*
  * Calls contain each other: a context's values of "real-time" or "operator-time" are its calls' own
- * times, so that they add up, and say nothing of how long a call takes. The metric given here has
- * the lengths of whole calls: count is how often the context's frame was called from there, the mean
- * is that of a call with all it called. Only its exclusive values mean anything: added up over
- * contexts, time counts twice. It is not among sonde_db_metric_count. SONDE_NONE where the values of
- * `metric` do not contain each other, or nobody recorded the calls. Since 2.3.
+ * times, so that they can be added up, and do not give the duration of a call. The metric returned
+ * here has the durations of whole calls: count is the number of calls of the context's frame from
+ * there, the mean that of a call including its callees. Only its exclusive values are meaningful:
+ * added up over contexts, time counts twice. It is not among sonde_db_metric_count. SONDE_NONE if
+ * values of `metric` do not contain each other, or calls were not recorded. Since 2.3.
  */
 uint32_t sonde_db_metric_calls(const struct sonde_db *db, uint32_t metric);
-/* What the values of a metric are, whose number is a statistic's count: "samples", "calls" (it has
- * the metric above), "events", or "sums" of another tool that does not say how many values they are
- * of. Static. Since 2.3. */
+/* What a statistic's count counts: "samples", "calls" (the metric above exists), "events", or
+ * "sums" of another tool that does not say how many values they have. Static. Since 2.3. */
 const char *sonde_db_metric_counts(const struct sonde_db *db, uint32_t metric);
 
-/* Who was measured. */
+/* Kinds of profiles. */
 enum sonde_profile_kind {
 	SONDE_PROFILE_THREAD = 0,
 	SONDE_PROFILE_STREAM = 1,    /* a queue of a device */
@@ -166,13 +164,13 @@ struct sonde_db_profile {
 uint32_t sonde_db_profile_count(const struct sonde_db *db);
 const struct sonde_db_profile *sonde_db_profile(const struct sonde_db *db, uint32_t profile);
 
-/* What a metric amounts to: of `count` values, their sum, least, greatest and sum of squares. */
+/* A statistic of `count` values: their sum, least, greatest and sum of squares. */
 struct sonde_db_stat {
 	double count, sum, min, max, sum_squares;
 };
-double sonde_db_stat_mean(const struct sonde_db_stat *stat);	  /* 0 of nothing */
+double sonde_db_stat_mean(const struct sonde_db_stat *stat);	  /* 0 without values */
 double sonde_db_stat_deviation(const struct sonde_db_stat *stat); /* of the population; likewise */
-/* Takes `other` into `stat`; a stat of all zeroes is empty. */
+/* Merges `other` into `stat`; a stat of all zeroes is empty. */
 void sonde_db_stat_merge(struct sonde_db_stat *stat, const struct sonde_db_stat *other);
 
 /* The five numbers of a statistic, in the order in which struct sonde_db_stat has them. */
@@ -185,7 +183,7 @@ enum sonde_db_part {
 	SONDE_DB_PART_COUNT
 };
 
-/* Numbers as they lie in the file: in 1 to 8 bytes each, or implied by others. Not for callers. */
+/* Numbers as stored in the file: in 1 to 8 bytes each, or implied by others. Not for callers. */
 struct sonde_db_columns {
 	const unsigned char *numbers[SONDE_DB_PART_COUNT];
 	uint32_t forms;
@@ -194,18 +192,17 @@ struct sonde_db_columns {
 
 /*
  * Exclusive values of one metric along one axis: of one profile by ascending context, or of one
- * context by ascending profile. What is zero is left out. Reading an element costs the same
- * wherever it is.
+ * context by ascending profile. Zeroes are left out. Reading any element takes constant time.
  */
 struct sonde_db_plane {
 	size_t count;
 	const uint32_t *ids; /* contexts or profiles */
 	struct sonde_db_columns columns;
 };
-/* The contexts of a profile. Empty where the metric was not measured there. */
+/* The contexts of a profile. Empty if the metric was not measured there. */
 struct sonde_db_plane sonde_db_profile_plane(const struct sonde_db *db, uint32_t profile,
 					     uint32_t metric);
-/* The profiles of a context: the same values the other way round, bit by bit. */
+/* The profiles of a context: the transpose, with equal values bit by bit. */
 struct sonde_db_plane sonde_db_context_row(const struct sonde_db *db, uint32_t context,
 					   uint32_t metric);
 /* The position of an id, or plane->count. Binary search. */
@@ -215,7 +212,7 @@ double sonde_db_plane_sum(const struct sonde_db_plane *plane, size_t position);
 void sonde_db_plane_stat(const struct sonde_db_plane *plane, size_t position,
 			 struct sonde_db_stat *stat);
 /* One part of `count` elements from `first`, all within the plane, as an array numbers[count]:
- * faster than one by one. */
+ * faster than single calls. */
 void sonde_db_plane_numbers(const struct sonde_db_plane *plane, enum sonde_db_part part,
 			    size_t first, size_t count, double *numbers);
 
@@ -234,59 +231,59 @@ struct sonde_db_summary_plane {
 	struct sonde_db_columns columns[SONDE_DB_SCOPES];
 };
 struct sonde_db_summary_plane sonde_db_summary_plane(const struct sonde_db *db, uint32_t metric);
-/* One of the three statistics of an element; the others are not looked at. */
+/* One of the three statistics of an element; the others are not read. */
 void sonde_db_summary_stat(const struct sonde_db_summary_plane *plane, size_t position,
 			   enum sonde_db_scope scope, struct sonde_db_stat *stat);
 /* One part of `count` elements from `first`, all within the plane, as an array numbers[count]. */
 void sonde_db_summary_numbers(const struct sonde_db_summary_plane *plane, enum sonde_db_scope scope,
 			      enum sonde_db_part part, size_t first, size_t count, double *numbers);
-/* The summary of one context; false, and all zeroes, where there is none. Binary search. */
+/* The summary of one context; false, and all zeroes, if there is none. Binary search. */
 bool sonde_db_summary(const struct sonde_db *db, uint32_t context, uint32_t metric,
 		      struct sonde_db_summary *summary);
 
 /*
- * Opening checks everything but the values, so that it takes no longer for a large file; values are
- * checked where they are used. A plane that turns out to be damaged reads as empty, and the first
- * such text stays here: NULL, or "cannot read 'x.sdb': damaged (values by profile)". A command asks
- * once it has read all it needs.
+ * Opening checks everything but the values, so that its time does not grow with them; values are
+ * checked when they are first used. A damaged plane reads as empty, and the text of the first one
+ * is stored here: NULL, or "cannot read 'x.sdb': damaged (values by profile)". Call it after the
+ * last value has been read.
  */
 const char *sonde_db_damage(const struct sonde_db *db);
-/* Reads the whole file and checks all of it: checksums, values, and that the values by context are
- * those by profile. 0, or a negative code with the first thing that is wrong. */
+/* Reads and checks the whole file: checksums, values, and that values by context equal those by
+ * profile. 0, or a negative code with the first error. */
 int sonde_db_verify(const struct sonde_db *db, struct sonde_db_error *error);
 
-/* Formulas that are stored by name, numbered from 0 in the order in which they may use each other
- * (sonde-formula(7)). False, and nothing is set, where there is no such one. Both end with NUL. */
+/* Formulas that are stored by name, numbered from 0; each may use earlier ones (sonde-formula(7)).
+ * False, and nothing is set, for an invalid number. Both texts end with NUL. */
 bool sonde_db_formula(const struct sonde_db *db, uint32_t formula, const char **name,
 		      const char **text);
 
 /*
- * Findings: what analyses of the events concluded when the database was written
- * (docs/design/findings.md), numbered from 0 in the order in which they are told. Since 2.2.
+ * Findings: conclusions of the analyses of events when the database was written
+ * (docs/design/findings.md), numbered from 0 in the order of output. Since 2.2.
  */
-enum sonde_severity {				/* by the part of time that is at stake */
+enum sonde_severity {				/* by the affected part of the time */
 		      SONDE_SEVERITY_NOTE = 0,	/* below 5 % */
 		      SONDE_SEVERITY_MINOR = 1, /* below 25 % */
 		      SONDE_SEVERITY_MAJOR = 2,
 };
 struct sonde_db_finding {
 	const char *rule;	/* that found it: "device_waits", ...; newer versions have others */
-	const char *suggestion; /* what to do, a clause; NULL where there is none */
+	const char *suggestion; /* what to do, a clause; NULL for none */
 	uint32_t severity;	/* enum sonde_severity */
 	uint32_t evidence_count;
 };
-/* A number that a finding rests on, in "ns", as a "ratio" or a "count"; or the number of what its
- * unit names: a "context" or "profile" of the database, which is there, a "wait" (a reason of
- * docs/design/answers.md), or a "cause" (of a critical path, there too). Ignore units that you do not know. Texts may hold any bytes, as all of a
- * database may. */
+/* A number on which a finding is based, in "ns", as a "ratio" or a "count"; or the number of what
+ * its unit names: an existing "context" or "profile" of the database, a "wait" (a reason of
+ * docs/design/answers.md), or a "cause" (of a critical path, also there). Ignore unknown units.
+ * Texts may hold any bytes, like all texts of a database. */
 struct sonde_db_evidence {
 	const char *name, *unit;
 	double value; /* finite */
 };
-/* The version of the rules by which findings were looked for; 0: none are stored. */
+/* The version of the rules that were applied; 0: no findings are stored. */
 uint32_t sonde_db_finding_rules(const struct sonde_db *db);
 uint32_t sonde_db_finding_count(const struct sonde_db *db);
-/* False, and nothing is set, where there is no such one. */
+/* False, and nothing is set, for an invalid number. */
 bool sonde_db_finding(const struct sonde_db *db, uint32_t finding, struct sonde_db_finding *found);
 bool sonde_db_evidence(const struct sonde_db *db, uint32_t finding, uint32_t number,
 		       struct sonde_db_evidence *evidence);
@@ -295,7 +292,7 @@ bool sonde_db_evidence(const struct sonde_db *db, uint32_t finding, uint32_t num
 struct sonde_db_drop {
 	uint32_t cause; /* string: stable name */
 	uint32_t text;	/* string: what it means */
-	uint64_t count; /* how often; of what, the text says */
+	uint64_t count; /* in the unit that the text says */
 };
 uint32_t sonde_db_drop_count(const struct sonde_db *db);
 const struct sonde_db_drop *sonde_db_drop(const struct sonde_db *db, uint32_t drop);

@@ -3,10 +3,10 @@
  * Regions and iterations: names that a C or C++ program gives to parts of its work.
  *
  *	sonde_region_begin("assemble");		SONDE_REGION("assemble");    until the scope ends
- *	...					SONDE_ITERATION("step");     one turn of a loop
+ *	...					SONDE_ITERATION("step");     one iteration
  *	sonde_region_end();			sonde::region r{"assemble"}; the same in C++
  *
- * and dataflow graphs: what computes what out of what, and when it ran.
+ * and dataflow graphs: nodes, the data between them, and their executions.
  *
  *	uint32_t model = sonde_model("pipeline");
  *	uint32_t load = SONDE_NODE(model, "load", .type = "read");
@@ -19,10 +19,10 @@
  *		sonde_model_iteration_end(model);
  *	}
  *
- * `sonde graph` then tells what each node took, and what it waited for. A node that runs is a frame
- * of every call path below it, so that work it gives to a GPU is counted with it. Any thread may
- * run any node, and several at once; one that begins a node ends it. Where the program marks no
- * iterations of a model, those of sonde_iteration_begin are taken.
+ * `sonde graph` then shows each node's time and latency. A running node is a frame of every call
+ * path below it, so that its work on a GPU is charged to it. Any thread may run any node, and
+ * several threads at once; the thread that begins a node ends it. If the program marks no
+ * iterations of a model, those of sonde_iteration_begin are used.
  *
  * and which part of a run is recorded over time, under `sonde run --trace --trace-paused`:
  *
@@ -34,22 +34,22 @@
  *	... send, or receive and wait ...
  *	sonde_message_sent(begun, peer, tag, bytes);	sonde_message_received(begun, peer, ...);
  *
- * By these the clocks of the hosts are joined: see sonde_message_sent.
+ * The clocks of several hosts are joined by these messages: see sonde_message_sent.
  *
- * Including this header is all there is to do: nothing is linked and nothing has to be installed
- * where the program runs. A region costs the test of one variable when the program is not profiled.
- * Regions nest, belong to the thread that began them, and end in the reverse order; one that is
- * ended by nobody, or twice, is counted as unbalanced and harms nothing. Names may be any text;
- * they are copied. MT: all functions are safe; none may be called from a signal handler.
+ * Including this header is sufficient: no library is linked, and none has to be installed where the
+ * program runs. If the program is not profiled, a region costs the test of one variable. Regions
+ * nest, belong to the thread that began them, and end in reverse order; one that is never ended, or
+ * ended twice, is counted as unbalanced and does no harm. Names may be any text; they are copied.
+ * MT: all functions are safe; none may be called from a signal handler.
  *
  * Library: libsonde.so, which is preloaded, exports functions of the same names for languages that
  * cannot include this; a program that includes it needs none.
  *
- * How it is found: each program or library that includes this header carries an ELF note that says
- * where its pointer sonde_hooks_v1 lies. The collector reads the notes of all that is loaded and
- * sets the pointers. No dynamic symbol is involved, so this works in position-independent and fixed
- * programs, in shared and dlopened libraries and with any linker; in a static program it does
- * nothing.
+ * How the collector finds the program: each program or library that includes this header carries an
+ * ELF note with the place of its pointer sonde_hooks_v1. The collector reads the notes of all
+ * loaded modules and sets the pointers. No dynamic symbol is involved, so this works in
+ * position-independent and fixed programs, in shared and dlopened libraries and with any linker; in
+ * a static program it does nothing.
  */
 #ifndef SONDE_SONDE_H
 #define SONDE_SONDE_H
@@ -61,20 +61,20 @@ extern "C" {
 #endif
 
 enum sonde_region_flags {
-	SONDE_REGION_ITERATION = 1, /* one turn of a loop; reports count and compare them */
+	SONDE_REGION_ITERATION = 1, /* one iteration of a loop; reports count and compare them */
 };
 
-/* What the collector provides. Later versions add fields at the end under a new note type. */
+/* The collector's functions. Later versions add fields at the end under a new note type. */
 struct sonde_hooks {
-	/* `frame` is __builtin_frame_address(0) of the function that the region begins in. */
+	/* `frame` is __builtin_frame_address(0) of the function in which the region begins. */
 	void (*region_begin)(const char *name, const void *frame, unsigned flags);
 	void (*region_end)(void);
 };
 
-/* A node of a graph; NULL and 0 for what there is nothing to say about. Texts are copied. */
+/* A node of a graph; unknown fields are NULL and 0. Texts are copied. */
 struct sonde_node_description {
-	const char *name;   /* one of each name in a model; a second one is the same node */
-	const char *type;   /* what kind of work: nodes of one type are added up */
+	const char *name;   /* identifies the node in its model */
+	const char *type;   /* the kind of work: nodes of one type are added up */
 	const char *module; /* the part of the model it belongs to: "encoder.layer1" */
 	const char *device;
 	const char *file; /* where in the source */
@@ -104,13 +104,13 @@ struct sonde_message_hooks {
 	void (*end)(uint64_t begun, int is_sent, uint32_t peer, uint64_t tag, uint64_t bytes);
 };
 
-#ifndef SONDE_TYPES_ONLY /* for who only wants the struct */
+#ifndef SONDE_TYPES_ONLY /* defined by users of the structs alone */
 
 #if defined(__ELF__) && defined(__LP64__) && defined(__GNUC__) && !defined(SONDE_DISABLE)
 
 /*
- * One for each program or library, whatever the number of files that include this. Volatile,
- * because link-time optimisation sees that nothing in the program ever writes it.
+ * One for each program or library, for any number of files that include this. Volatile, because
+ * link-time optimisation sees that the program never writes it.
  */
 extern const struct sonde_hooks *volatile sonde_hooks_v1;
 __attribute__((weak, visibility("hidden"), used))
@@ -173,7 +173,7 @@ static __attribute__((constructor, used)) void sonde_register_(void)
 #define SONDE_MESSAGE_HOOKS_() ((const struct sonde_message_hooks *)0)
 #endif
 
-/* Always inlined, also without optimisation, so that the frame is that of the function that calls.
+/* Always inlined, also without optimisation, so that the frame is the caller's.
  */
 #define SONDE_INLINE_ static inline __attribute__((always_inline, unused))
 
@@ -198,7 +198,7 @@ SONDE_INLINE_ void sonde_region_end(void)
 		hooks->region_end();
 }
 
-/* One turn of a loop: a region whose entries reports take for repetitions of the same work. */
+/* One iteration of a loop: a region whose entries are reported as repetitions of the same work. */
 SONDE_INLINE_ void sonde_iteration_begin(const char *name)
 {
 	sonde_begin_(name, SONDE_REGION_ITERATION);
@@ -215,7 +215,7 @@ SONDE_INLINE_ void sonde_scope_end_(const char *scope)
 	sonde_region_end();
 }
 
-/* A region, an iteration, that ends where the enclosing scope is left, in whatever way. */
+/* A region, an iteration, that ends when the enclosing scope is left, in any way. */
 #define SONDE_JOIN_(a, b) a##b
 #define SONDE_SCOPE_(begin, name, line)                                                            \
 	__attribute__((cleanup(sonde_scope_end_), unused)) char SONDE_JOIN_(sonde_scope_, line) =  \
@@ -225,14 +225,14 @@ SONDE_INLINE_ void sonde_scope_end_(const char *scope)
 
 /* ---- graphs ---- */
 
-/* The model of that name; 0 where nothing is measured, which all functions below accept. */
+/* The model of that name; 0 if the program is not measured, which all functions below accept. */
 SONDE_INLINE_ uint32_t sonde_model(const char *name)
 {
 	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
 	return __builtin_expect(hooks != 0, 0) ? hooks->model(name) : 0;
 }
 
-/* The node of that name; what else is said of it counts the first time. */
+/* The node of that name; its other fields are only used the first time. */
 SONDE_INLINE_ uint32_t sonde_model_node(uint32_t model, const struct sonde_node_description *node)
 {
 	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
@@ -243,7 +243,7 @@ SONDE_INLINE_ uint32_t sonde_model_node(uint32_t model, const struct sonde_node_
 #define SONDE_NODE(model, ...)                                                                     \
 	sonde_model_node(model, &(const struct sonde_node_description){__VA_ARGS__})
 
-/* Input `index` of `to` is what `from` made, of `bytes` bytes (0 unknown). */
+/* Input `index` of `to` is the output of `from`, of `bytes` bytes (0 unknown). */
 SONDE_INLINE_ void sonde_model_edge(uint32_t from, uint32_t to, unsigned index, uint64_t bytes)
 {
 	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
@@ -281,8 +281,8 @@ SONDE_INLINE_ void sonde_model_iteration_end(uint32_t model)
 		hooks->iteration_end(model);
 }
 
-/* From now on what happens is recorded, or no more, where --trace asks for recording at all. What
- * is under way is recorded if recording is on when it ends. */
+/* Starts or stops recording events, if --trace enables it. An interval is recorded if recording is
+ * on when it ends. */
 SONDE_INLINE_ void sonde_trace_start(void)
 {
 	const struct sonde_trace_hooks *hooks = SONDE_TRACE_HOOKS_();
@@ -299,7 +299,8 @@ SONDE_INLINE_ void sonde_trace_stop(void)
 
 /* ---- messages between processes ---- */
 
-/* Before a message is sent, or is waited for; what it returns is told when that is done. */
+/* Before a message is sent, or waited for; its result is passed to the functions below afterwards.
+ * */
 SONDE_INLINE_ uint64_t sonde_message_begin(void)
 {
 	const struct sonde_message_hooks *hooks = SONDE_MESSAGE_HOOKS_();
@@ -307,9 +308,9 @@ SONDE_INLINE_ uint64_t sonde_message_begin(void)
 }
 
 /*
- * A message of `bytes` bytes to rank `peer` is sent. The n-th that one rank sends to another with
- * a tag is the n-th that the other one receives with it: tags are anything that makes this true.
- * A rank is what the launcher says (OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, RANK, ...).
+ * A message of `bytes` bytes has been sent to rank `peer`. The n-th message that one rank sends to
+ * another with a tag must be the n-th that the other one receives with it: choose tags accordingly.
+ * Ranks are the launcher's (OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, RANK, ...).
  */
 SONDE_INLINE_ void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
 {
@@ -318,7 +319,7 @@ SONDE_INLINE_ void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t ta
 		hooks->end(begun, 1, peer, tag, bytes);
 }
 
-/* ... from rank `peer` has been received. */
+/* A message from rank `peer` has been received. */
 SONDE_INLINE_ void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag,
 					  uint64_t bytes)
 {
@@ -336,7 +337,7 @@ SONDE_INLINE_ void sonde_message_received(uint64_t begun, uint32_t peer, uint64_
 namespace sonde
 {
 
-/* Begins where it is made and ends where it is destroyed. */
+/* A region that begins with its construction and ends with its destruction. */
 class region
 {
       public:

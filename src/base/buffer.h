@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growing run of bytes to encode or write into, and a bounded one to decode from.
+ * A growing buffer of bytes to encode into, and a bounded span to decode from.
  *
- * Failure for lack of memory is remembered: writers need no checks, whoever takes the bytes looks
- * at `failed` once. Appending costs constant time on average.
+ * Failure for lack of memory is sticky: writers need no checks, the user of the bytes tests
+ * `failed` once. Appending takes constant time on average.
  *
  *	struct sn_buffer buffer = {0};
  *	sn_buffer_varint(&buffer, count);
@@ -23,17 +23,17 @@
 struct sn_buffer {
 	unsigned char *bytes; /* from malloc */
 	size_t count, capacity;
-	bool failed; /* bytes put are missing */
+	bool failed; /* some appended bytes are missing */
 };
 
 void sn_buffer_release(struct sn_buffer *buffer);
-/* Only for sn_buffer_room: the same where the buffer must grow. */
+/* Only for sn_buffer_room: the same if the buffer must grow. */
 unsigned char *sn_buffer_grow(struct sn_buffer *buffer, size_t length);
 
-/* Room for `length` more bytes, which the caller fills and which count as put. NULL on failure. */
+/* Appends `length` bytes, which the caller fills. NULL on failure. */
 static inline unsigned char *sn_buffer_room(struct sn_buffer *buffer, size_t length)
 {
-	/* a byte is left for the NUL of sn_buffer_string */
+	/* one byte is kept for the NUL of sn_buffer_string */
 	if (__builtin_expect(length >= buffer->capacity - buffer->count, 0))
 		return sn_buffer_grow(buffer, length);
 	unsigned char *room = buffer->bytes + buffer->count;
@@ -69,14 +69,14 @@ static inline void sn_buffer_number(struct sn_buffer *buffer, uint64_t number, u
 		room[i] = (unsigned char)(number >> 8 * i);
 }
 
-/* LEB128: seven bits a byte, the lowest first; the upper bit says that more follow. */
+/* LEB128: seven bits a byte, the lowest first; the upper bit means that more follow. */
 void sn_buffer_varint(struct sn_buffer *buffer, uint64_t number);
 /* As printf, of any length. */
 void sn_buffer_print(struct sn_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Zeroes up to a multiple of `alignment`, a power of two. */
 void sn_buffer_align(struct sn_buffer *buffer, size_t alignment);
-/* Overwrites bytes that are there, as sn_buffer_number writes them. */
+/* Overwrites existing bytes, as sn_buffer_number writes them. */
 void sn_buffer_patch(struct sn_buffer *buffer, size_t at, uint64_t number, unsigned bytes);
 
 /* Keeps the first `count` bytes, and the memory. */
@@ -86,19 +86,20 @@ static inline void sn_buffer_cut(struct sn_buffer *buffer, size_t count)
 		buffer->count = count;
 }
 
-/* The bytes as a text, valid until more are put: a NUL follows them, which does not count. "" where
- * nothing was put. */
+/* The bytes as a text, valid until more are appended: they are followed by a NUL, which is not
+ * counted. "" for an empty buffer. */
 const char *sn_buffer_string(struct sn_buffer *buffer);
-/* The same of the heap, now the caller's, and the buffer is empty. NULL where it has failed. */
+/* The same as a text from malloc that the caller owns; empties the buffer. NULL if it has failed.
+ * */
 char *sn_buffer_detach(struct sn_buffer *buffer);
 
-/* What is left to decode. */
+/* The bytes left to decode. */
 struct sn_span {
 	const unsigned char *bytes;
 	size_t count;
 };
 
-/* The next `length` bytes, or NULL where there are fewer. */
+/* The next `length` bytes, or NULL if there are fewer. */
 static inline const unsigned char *sn_span_next(struct sn_span *span, size_t length)
 {
 	if (length > span->count)

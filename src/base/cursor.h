@@ -2,8 +2,8 @@
 /*
  * A bounded cursor over untrusted bytes, for readers of binary formats.
  *
- * Every read checks the bound; a read past the end gives 0, moves to the end and sets `failed`, so
- * that a reader checks once per record instead of once per field. Little endian.
+ * Every read checks the bound; a read past the end returns 0, moves to the end and sets `failed`,
+ * so a reader checks once per record instead of once per field. Little endian.
  *
  *	struct sn_cursor cursor = sn_cursor_at(section, offset);
  *	uint32_t version = sn_cursor_u32(&cursor);
@@ -30,7 +30,7 @@ struct sn_cursor {
 	bool failed;
 };
 
-/* `size` bytes at an offset; none where they do not all lie in `bytes`. */
+/* `size` bytes at an offset; none if they do not all lie in `bytes`. */
 static inline struct sn_bytes sn_bytes_slice(struct sn_bytes bytes, uint64_t offset, uint64_t size)
 {
 	if (!bytes.data || offset > bytes.size || size > bytes.size - offset)
@@ -66,7 +66,7 @@ static inline void sn_cursor_skip(struct sn_cursor *cursor, uint64_t bytes)
 		cursor->at += bytes;
 }
 
-/* A cursor over the next bytes, which this one moves past. Where there are fewer both have failed.
+/* A cursor over the next bytes; this one moves past them. If there are fewer, both fail.
  */
 static inline struct sn_cursor sn_cursor_slice(struct sn_cursor *cursor, uint64_t bytes)
 {

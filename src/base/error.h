@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the libraries of the analysis half report failure: a function returns 0 or a negative enum
- * sn_err, and writes one line for people into an optional struct sn_error. Nobody here prints.
+ * sn_err, and writes a message of one line to an optional struct sn_error. These libraries print
+ * nothing.
  */
 #ifndef SN_BASE_ERROR_H
 #define SN_BASE_ERROR_H
@@ -14,7 +15,7 @@ enum sn_err {
 	SN_ERR_VERSION = -3,	 /* made by a newer version */
 	SN_ERR_MEMORY = -4,	 /* allocation failed */
 	SN_ERR_ARGUMENT = -5,	 /* the caller's or the user's mistake */
-	SN_ERR_MISSING = -6,	 /* what was asked for is not there */
+	SN_ERR_MISSING = -6,	 /* the requested object does not exist */
 	SN_ERR_UNSUPPORTED = -7, /* known, but not in this build */
 };
 
@@ -22,8 +23,8 @@ struct sn_error {
 	char text[512]; /* one line, lower case, no full stop; "" while nothing failed */
 };
 
-/* Names out of files may hold anything: control characters, those of several bytes too, become '?',
- * so that no text makes a second line or is obeyed by a terminal. */
+/* Replaces control characters, also those of several bytes, by '?', because names from files may
+ * hold any bytes: so no text has a second line or controls a terminal. */
 void sn_one_line(char *text);
 /* Writes the text as one line (error may be NULL) and returns `code`, so that
  * `return sn_fail(...)` reads well. */
@@ -31,12 +32,13 @@ int sn_fail(struct sn_error *error, enum sn_err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* "out of memory"; returns SN_ERR_MEMORY. */
 int sn_fail_memory(struct sn_error *error);
-/* Returns `code`, of a function that writes no text: where it is SN_ERR_MEMORY, writes that text.
+/* Returns `code`, the result of a function that writes no text; if it is SN_ERR_MEMORY, writes "out
+ * of memory".
  */
 int sn_fail_code(struct sn_error *error, int code);
-/* Puts `to` for each `from` in the text: a path that the user gave for one that we made. */
+/* Replaces each `from` in the text by `to`: a temporary path by the one that the user gave. */
 void sn_error_rename(struct sn_error *error, const char *from, const char *to);
-/* Puts "format: " in front of a text already there. */
+/* Puts "format: " in front of the existing text. */
 int sn_fail_prefix(struct sn_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

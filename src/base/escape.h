@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts that come from files and programs, within a format that has signs of its own. Whatever the
- * format, what is hidden or malformed in the text is made harmless (utf8.h), so that it acts on no
- * terminal, page or parser.
+ * Escapes texts from files and programs for a format with special characters. In every format,
+ * hidden and malformed characters are replaced (utf8.h), so that no text controls a terminal, page
+ * or parser.
  *
  *	sn_escape_write(out, SN_ESCAPE_JSON, name);		into a stream
  *	sn_escape_put(&buffer, SN_ESCAPE_QUOTED, name);		into a buffer
@@ -11,8 +11,8 @@
  *		sn_output_write(output, shown, strlen(shown));
  *	}
  *
- * Quotes around a text are the caller's, except in functions that are called quote. What stands for
- * itself is copied in stretches.
+ * The caller writes the quotes around a text, except in functions called quote. Characters that
+ * need no escape are copied in runs.
  */
 #ifndef SN_BASE_ESCAPE_H
 #define SN_BASE_ESCAPE_H
@@ -26,14 +26,15 @@ enum sn_escape {
 	SN_ESCAPE_QUOTED, /* the same within quotes, with \ before " and \: DOT, CTF, C */
 	SN_ESCAPE_CELL,	  /* the same within quotes, with "" for ": CSV */
 	SN_ESCAPE_MARKUP, /* the same with entities for & < > and ": XML, HTML */
-	SN_ESCAPE_JSON,	  /* within quotes: \u001b for what is hidden, U+FFFD for malformed bytes */
+	SN_ESCAPE_JSON, /* within quotes: \u001b for hidden characters, U+FFFD for malformed bytes */
 };
 
 enum { SN_ESCAPED = 8 };
 
-/* The character at `text`, which does not end there, as it is written. Returns its bytes. */
+/* Escapes the character at `text`, which must not be its end. Returns the number of bytes of the
+ * character. */
 size_t sn_escape_next(enum sn_escape how, const char *text, char shown[SN_ESCAPED]);
-/* How many bytes at `text` are written as they are: ASCII only, there may be more. */
+/* The number of bytes at `text` that need no escape: ASCII only, so there may be more. */
 size_t sn_escape_plain(enum sn_escape how, const char *text);
 void sn_escape_write(FILE *out, enum sn_escape how, const char *text);
 void sn_escape_put(struct sn_buffer *buffer, enum sn_escape how, const char *text);

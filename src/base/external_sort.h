@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * External sort: records in order, however many. What does not fit into memory is sorted in runs,
- * which lie in an unnamed file and are merged when they are read.
+ * External sort of any number of records. Records that do not fit into memory are sorted in runs,
+ * which are stored in an unnamed file and merged when they are read.
  *
- * Records consist of 64-bit words, of which the first ones are what they are sorted by; records
- * equal in those come in any order. What comes in order already is never sorted.
+ * Records consist of 64-bit words; the first ones are the key. Records with equal keys come in any
+ * order. Input that is in order already is not sorted.
  *
  *	sn_external_sort_init(&sort, 3, 2, 64 << 20);
  *	result = sn_external_sort_add(&sort, (uint64_t[]){major, minor, value}, error);	... for each
@@ -12,7 +12,7 @@
  *	while ((result = sn_external_sort_next(&sort, record, error)) > 0) ...
  *	sn_external_sort_release(&sort);
  *
- * A record costs the sorting of a run and, where there are several, the logarithm of their number.
+ * A record costs its part of sorting a run and, with several runs, the logarithm of their number.
  */
 #ifndef SN_BASE_EXTERNAL_SORT_H
 #define SN_BASE_EXTERNAL_SORT_H
@@ -24,11 +24,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sn_sorted_run; /* in the file, and being read */
+struct sn_sorted_run; /* a run in the file that is being read */
 
 struct sn_external_sort {
 	size_t words, key_words; /* of a record */
-	size_t memory_bytes;	 /* about as much is used, sorting included */
+	size_t memory_bytes;	 /* approximate use, sorting included */
 	uint64_t *items;	 /* the last run, in memory */
 	size_t count, capacity, at;
 	uint64_t total; /* records */
@@ -47,7 +47,7 @@ void sn_external_sort_release(struct sn_external_sort *sort);
 /* 0 or a negative enum sn_err. */
 int sn_external_sort_add(struct sn_external_sort *sort, const uint64_t *record,
 			 struct sn_error *error);
-/* No more are added. 0 or a negative enum sn_err. */
+/* Ends adding. 0 or a negative enum sn_err. */
 int sn_external_sort_finish(struct sn_external_sort *sort, struct sn_error *error);
 /* The next record, in ascending order. 1, 0 at the end, or a negative enum sn_err. */
 int sn_external_sort_next(struct sn_external_sort *sort, uint64_t *record, struct sn_error *error);

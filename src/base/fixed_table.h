@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hash tables of a fixed size, for what is told apart again and again within small groups: the
- * values of a column, the contexts of a pixel. SN_FIXED_TABLE makes a struct and its functions:
+ * Hash tables of a fixed size, for distinct values within small groups: the values of a column, the
+ * contexts of a pixel. SN_FIXED_TABLE defines a struct and its functions:
  *
  *	SN_FIXED_TABLE(contexts, uint32_t, uint8_t, 6);
  *
@@ -9,9 +9,9 @@
  *	contexts_clear(&table);
  *	uint32_t number = contexts_add(&table, context);
  *
- * holds 2^6 contexts at most. Keys are integers and lie at their numbers, in the order they came.
+ * holds 2^6 contexts at most. Keys are integers, numbered in the order in which they were added.
  *
- * Allocates nothing. Clearing writes twice as many numbers as there may be keys, and no key.
+ * Allocates nothing. Clearing writes only the slots, twice as many as the most keys.
  */
 #ifndef SN_BASE_FIXED_TABLE_H
 #define SN_BASE_FIXED_TABLE_H
@@ -29,7 +29,7 @@
 		key_type keys[1u << (bits)];                                                         \
 		number_type slots[2u << (bits)]; /* numbers + 1; 0: free */                          \
 	};                                                                                           \
-	/* Makes an empty table, of any bytes. */                                                    \
+	/* Initialises an empty table. */                                                            \
 	static inline void name##_clear(struct name *table)                                          \
 	{                                                                                            \
 		table->count = 0;                                                                    \

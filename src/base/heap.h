@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Binary heaps: an array and a count of the caller's, whose item 0 goes before all others. What
- * goes before what is an expression, which is compiled into the functions that SN_HEAP makes:
+ * Binary heaps in an array and a count of the caller's; item 0 goes before all others. The order is
+ * an expression, which is compiled into the functions that SN_HEAP defines:
  *
  *	SN_HEAP(ends, struct interval, const void *, a->end_ns < b->end_ns)
  *
@@ -10,14 +10,14 @@
  *	while (count && heap[0].end_ns <= now)
  *		ends_pop(heap, &count, NULL);
  *
- * To merge feeds: items are the feeds' numbers, `of` is what holds them,
+ * To merge feeds: items are the feeds' numbers, `of` is the struct that holds them,
  *
  *	SN_HEAP(feeds, uint32_t, const struct merge *, of->heads[*a] < of->heads[*b])
  *
- * ends_sink(heap, count, 0, of) when the first feed has gone on to its next head, and ends_pop when
- * it has none. Items of which none goes before the other come in any order.
+ * feeds_sink(heap, count, 0, of) when the first feed has advanced to its next head, and feeds_pop
+ * when it has none. Items that are equal in the order come in any order.
  *
- * Push, pop and sink cost the logarithm of the count, build (from any order) the count.
+ * Push, pop and sink take time logarithmic in the count, build (from any order) linear time.
  */
 #ifndef SN_BASE_HEAP_H
 #define SN_BASE_HEAP_H
@@ -32,7 +32,7 @@
 		(void)of;                                                                          \
 		return is_before;                                                                  \
 	}                                                                                          \
-	/* Item `place` may have come to go behind its children: it is put where it belongs. */    \
+	/* Restores the order after item `place` has moved back in it. */                          \
 	__attribute__((unused)) static inline void name##_sink(type *heap, size_t count,           \
 							       size_t place, of_type of)           \
 	{                                                                                          \

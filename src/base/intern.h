@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interning: equal byte sequences to one small number, numbered from 0 in the order they came.
+ * Interning: equal byte sequences get one small number, from 0 in the order of addition.
  *
  * Used for strings, and for any fixed-size key without padding. An insertion costs one hash and, on
- * average, less than two probes, which compare hashes before they compare bytes; a sequence costs
- * its bytes plus some 24. Nothing is ever removed.
+ * average, less than two probes, which compare hashes before they compare bytes; a sequence takes
+ * its bytes plus some 24. Sequences are never removed.
  */
 #ifndef SN_BASE_INTERN_H
 #define SN_BASE_INTERN_H
@@ -30,21 +30,21 @@ struct sn_intern {
 	uint32_t count, capacity, slot_count;
 };
 
-/* A hash of these bytes, all of whose bits are good. A NUL at the end does not count: a text has the
- * same hash with it and without. */
+/* A hash of these bytes, all of whose bits are well distributed. A NUL at the end is ignored: a
+ * text has the same hash with and without it. */
 uint64_t sn_intern_hash(const void *bytes, size_t length);
 
 void sn_intern_release(struct sn_intern *intern);
 
-/* The number of these bytes, new where they are; SN_INTERN_NONE without memory. */
+/* The number of these bytes, added if missing; SN_INTERN_NONE without memory. */
 uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t length);
-/* The same of these bytes and a NUL behind them, which need not be there. */
+/* The same for these bytes followed by a NUL, which need not be in memory. */
 uint32_t sn_intern_add_text(struct sn_intern *intern, const char *text, size_t length);
 /* The number of these bytes, or SN_INTERN_NONE. */
 uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_t length);
 /*
- * The number of a key, whose item lies at that number in a growing array (vec.h) of the caller's; a
- * new key's item is set to the last argument. SN_INTERN_NONE without memory.
+ * The number of a key whose item is at that index of a growing array (vec.h) of the caller's; a new
+ * key's item is set to the last argument. SN_INTERN_NONE without memory.
  *
  *	number = sn_intern_item(&pids, &pid, sizeof(pid), &processes, &capacity, {.name = "?"});
  */
@@ -57,7 +57,7 @@ uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_
 			(*(items))[sn_number] = (__typeof__(**(items)))__VA_ARGS__;                \
 		sn_number;                                                                         \
 	})
-/* What the table takes of memory. */
+/* The memory of the table. */
 static inline uint64_t sn_intern_memory_bytes(const struct sn_intern *intern)
 {
 	return intern->bytes_capacity + intern->capacity * sizeof(*intern->ends) +

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sorting by what an expression says: SN_SORT_BY makes a function that sorts an array of one type.
- * The expression is below, equal to or above 0 where *a comes before, with or behind *b:
+ * Sorting by an expression: SN_SORT_BY defines a function that sorts an array of one type. The
+ * expression is below, equal to or above 0 if *a comes before, is equal to or comes after *b:
  *
  *	SN_SORT_BY(sort_rows, struct row, const void *,
  *		   SN_ORDER(b->time_ns, a->time_ns) ?: SN_ORDER(a->number, b->number))
  *
  *	sort_rows(rows, count, NULL);
  *
- * To sort numbers of things, `of` is where the things lie:
+ * To sort indices of items, `of` is the array of the items:
  *
  *	SN_SORT_BY(sort_numbers, uint32_t, const struct row *, SN_ORDER(of[*a].name, of[*b].name))
  *
- * Items may be NULL where there are none. Costs what qsort costs. The order itself, to search what
- * is sorted: sort_rows_order(row, &wanted, NULL) < 0.
+ * Items may be NULL if there are none. Costs as much as qsort. The order itself, for a binary
+ * search: sort_rows_order(row, &wanted, NULL) < 0.
  */
 #ifndef SN_BASE_SORT_BY_H
 #define SN_BASE_SORT_BY_H

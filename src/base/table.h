@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hash table of 64-bit keys to 32-bit numbers: one key, or a pair of 32-bit ones. What belongs to
- * a key lies in an array of the caller's, at its number.
+ * A hash table from 64-bit keys, or two 32-bit ones, to 32-bit numbers. A key's data is in an array
+ * of the caller's, at its number.
  *
  *	uint32_t number = sn_table_add(&table, sn_table_pair(parent, frame));
- *	if (number == table.count - 1) ... it may be new: items[number] is to be filled in
+ *	if (number == table.count - 1) ... it may be new: fill in items[number]
  *
  * Open addressing with the keys in the slots: a search costs a multiplication and mostly one cache
- * miss, a key 18 to 36 bytes. For texts, and keys of more bytes, there is intern.h.
+ * miss, a key takes 18 to 36 bytes. For texts and longer keys use intern.h.
  *
- * MT: any number of threads may search while nobody changes the table.
+ * MT: any number of threads may search while no thread changes the table.
  */
 #ifndef SN_BASE_TABLE_H
 #define SN_BASE_TABLE_H
@@ -30,7 +30,7 @@ struct sn_table {
 	struct sn_table_slot *slots;
 	uint32_t slot_count, count;
 	uint32_t room;	/* keys that can be added before it grows */
-	uint32_t shift; /* of a hash, to make it the number of a slot */
+	uint32_t shift; /* of a hash, to get the number of a slot */
 };
 
 static inline uint64_t sn_table_pair(uint32_t high, uint32_t low)
@@ -39,11 +39,11 @@ static inline uint64_t sn_table_pair(uint32_t high, uint32_t low)
 }
 
 void sn_table_release(struct sn_table *table);
-/* Forgets all keys and keeps the memory. */
+/* Removes all keys and keeps the memory. */
 void sn_table_clear(struct sn_table *table);
-/* Removes the key. Whether it was there. */
+/* Removes the key; true if it was in the table. */
 bool sn_table_remove(struct sn_table *table, uint64_t key);
-/* Only for the functions below: twice as many slots; -1 without memory, then nothing has changed.
+/* Only for the functions below: doubles the slots; -1 without memory, then nothing has changed.
  */
 int sn_table_grow(struct sn_table *table);
 
@@ -52,7 +52,7 @@ static inline uint32_t sn_table_home(const struct sn_table *table, uint64_t key)
 	return (uint32_t)(key * UINT64_C(0x9fb21c651e98df25) >> table->shift);
 }
 
-/* The slot that holds the key, or the free one where it belongs. There must be slots. */
+/* The slot of the key, or the free one for it. There must be slots. */
 static inline struct sn_table_slot *sn_table_probe(const struct sn_table *table, uint64_t key)
 {
 	uint32_t mask = table->slot_count - 1;
@@ -71,7 +71,7 @@ static inline uint32_t sn_table_find(const struct sn_table *table, uint64_t key)
 }
 
 /* The key's number; a new key's is the count of keys before it. SN_TABLE_NONE without memory. Not
- * for a table from which keys are removed: there numbers are given by sn_table_put. */
+ * for a table from which keys are removed: use sn_table_put there. */
 static inline uint32_t sn_table_add(struct sn_table *table, uint64_t key)
 {
 	if (!table->room && sn_table_grow(table) < 0)
@@ -84,7 +84,7 @@ static inline uint32_t sn_table_add(struct sn_table *table, uint64_t key)
 	return slot->number - 1;
 }
 
-/* Gives the key this number (not SN_TABLE_NONE), whether it has one or not. -1 without memory. */
+/* Sets the number of a new or existing key (not SN_TABLE_NONE). -1 without memory. */
 static inline int sn_table_put(struct sn_table *table, uint64_t key, uint32_t number)
 {
 	if (!table->room && sn_table_grow(table) < 0)

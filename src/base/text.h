@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small questions about texts, and short texts by value, so that several can be arguments of one
- * printf and none lies in a static array:
+ * Tests of texts, and short texts by value, so that several can be arguments of one printf and none
+ * is in a static array:
  *
  *	printf("%s of %s\n", sn_shown(name).text, sn_shown(other).text);
  */
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A name as it may be printed (sn_utf8_clean), cut to what has room. */
+/* A name that is safe to print (sn_utf8_clean), truncated to the array. */
 struct sn_shown {
 	char text[1024];
 };
@@ -35,7 +35,7 @@ static inline bool sn_text_ends(const char *text, const char *with)
 	return length >= ending && !strcmp(text + length - ending, with);
 }
 
-/* What is behind the last slash. */
+/* The part after the last slash. */
 static inline const char *sn_text_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Growing arrays: a typed pointer, its capacity and a count that the caller keeps.
+ * Growing arrays: a typed pointer, its capacity and a count, all kept by the caller.
  *
- * Deliberately no container type: the array stays an ordinary C array that anybody can read.
+ * Deliberately no container type: the array is an ordinary C array.
  */
 #ifndef SN_BASE_VEC_H
 #define SN_BASE_VEC_H
@@ -15,8 +15,7 @@
 #include <string.h>
 
 /* Grows *items (an array from malloc, or NULL) to at least `needed` elements; -1 without memory,
- * then nothing has changed. Growth is by half again, so that appending costs constant time on
- * average. */
+ * then nothing has changed. It grows by half, so that appending takes constant time on average. */
 static inline int sn_vec_reserve_bytes(void **items, size_t *capacity, size_t needed,
 				       size_t item_bytes)
 {
@@ -38,7 +37,7 @@ static inline int sn_vec_reserve_bytes(void **items, size_t *capacity, size_t ne
 #define sn_vec_reserve(items, capacity, needed)                                                    \
 	sn_vec_reserve_bytes((void **)(items), capacity, needed, sizeof(**(items)))
 
-/* The same of an array by the numbers of something else: what it has grown by is zero. */
+/* The same for an array indexed by other objects' numbers: new elements are zeroed. */
 static inline int sn_vec_reserve_zeroed_bytes(void **items, size_t *capacity, size_t needed,
 					      size_t item_bytes)
 {
@@ -52,8 +51,8 @@ static inline int sn_vec_reserve_zeroed_bytes(void **items, size_t *capacity, si
 #define sn_vec_reserve_zeroed(items, capacity, needed)                                             \
 	sn_vec_reserve_zeroed_bytes((void **)(items), capacity, needed, sizeof(**(items)))
 
-/* Appends an item and counts it, in this order: sn_vec_push(&items, &capacity, &count, (struct
- * item){a, b}). 0 or SN_ERR_MEMORY. */
+/* Appends an item and counts it: sn_vec_push(&items, &capacity, &count, (struct item){a, b}). 0 or
+ * SN_ERR_MEMORY. */
 #define sn_vec_push(items, capacity, count, ...)                                                   \
 	(sn_vec_reserve(items, capacity, (size_t) * (count) + 1) < 0                               \
 	     ? SN_ERR_MEMORY                                                                       \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SN_WIDE before a function whose loops go over arrays of numbers: the compiler makes it several
- * times, for processors with wider vectors as well (AVX2, AVX-512), and the one that this processor
- * can run is taken when the program starts. Elsewhere the function is what it would be without.
+ * SN_WIDE before a function with loops over arrays of numbers: the compiler generates several
+ * versions, also for wider vectors (AVX2, AVX-512), and the best one for the processor is chosen
+ * when the program starts. Elsewhere it has no effect.
  *
- * Only GCC with the GNU C library on x86-64 does so; sanitizers do not bear it.
+ * Only for GCC with the GNU C library on x86-64; sanitizers do not support it.
  */
 #ifndef SN_BASE_WIDE_H
 #define SN_BASE_WIDE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame that a calling context ends with, and its name. The database's. */
+/* The last frame of a calling context, and its name. Both belong to the database. */
 #ifndef SN_FRAME_CONTEXT_FRAME_H
 #define SN_FRAME_CONTEXT_FRAME_H
 

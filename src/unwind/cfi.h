@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call frame information: from a module's .eh_frame, how to find the caller's registers at a pc.
+ * Call frame information: decodes from a module's .eh_frame how to find the caller's registers at a
+ * pc.
  *
- * The format is DWARF 5, section 6.4, as the Linux Standard Base's .eh_frame varies it. Pure
- * decoding: bytes in, a row out; nothing is cached and no register or stack is read here. Every
- * read is checked against the readable segment that holds it, so that damaged tables give an error
- * and nothing else. Tables of modules that can be unloaded are copied by the kernel, a stretch at a
- * time: another thread may unmap them at any moment.
+ * The format is DWARF 5, section 6.4, in the .eh_frame variant of the Linux Standard Base. Only
+ * decodes bytes to a row; caches nothing and reads no register or stack. Every read is checked
+ * against its readable segment, so that damaged tables only give an error. The kernel copies tables
+ * of modules that can be unloaded, a piece at a time, because another thread may unmap them at any
+ * moment.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -20,14 +21,14 @@
 #include <stdint.h>
 
 enum sn_cfi_kind {
-	SN_CFI_UNSET,		 /* nothing is said: what the ABI says holds */
+	SN_CFI_UNSET,		 /* no rule: the ABI's default */
 	SN_CFI_SAME,		 /* the caller's value is this frame's */
 	SN_CFI_UNDEFINED,	 /* lost */
 	SN_CFI_OFFSET,		 /* at CFA + value */
 	SN_CFI_VALUE_OFFSET,	 /* is CFA + value */
 	SN_CFI_REGISTER,	 /* in register `value` */
-	SN_CFI_EXPRESSION,	 /* at the address the expression gives */
-	SN_CFI_VALUE_EXPRESSION, /* is what the expression gives */
+	SN_CFI_EXPRESSION,	 /* at the address computed by the expression */
+	SN_CFI_VALUE_EXPRESSION, /* the value of the expression */
 };
 
 struct sn_cfi_expression {
@@ -35,7 +36,7 @@ struct sn_cfi_expression {
 	uint32_t length;
 };
 
-/* One row of the table that the information describes: the rules in force at a pc. */
+/* One row of the described table: the rules at a pc. */
 struct sn_cfi_row {
 	bool cfa_is_expression;
 	bool is_signal_frame; /* the caller was interrupted, not calling */
@@ -47,14 +48,14 @@ struct sn_cfi_row {
 	int64_t values[SN_REG_COUNT]; /* of an expression, its address */
 };
 
-/* The expression that a register's rule consists of. */
+/* The expression of a register's rule. */
 static inline struct sn_cfi_expression sn_cfi_expression_of(const struct sn_cfi_row *row,
 							    unsigned number)
 {
 	return (struct sn_cfi_expression){(uintptr_t)row->values[number], row->lengths[number]};
 }
 
-/* 0; -ENOENT where no information covers `pc`; -EINVAL where it is damaged. */
+/* 0; -ENOENT if no information covers `pc`; -EINVAL if it is damaged. */
 int sn_cfi_find(const struct sn_module *module, uintptr_t pc, struct sn_cfi_row *row);
 
 /* The same from one FDE; nothing outside [low, high) is read. For tests and fuzzers. */

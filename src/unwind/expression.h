@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DWARF expressions (DWARF 5, section 2.5) as call frame information uses them.
+ * DWARF expressions (DWARF 5, section 2.5) in call frame information.
  *
- * One evaluator serves twice. With registers and a stack it computes a number. Without them it
- * computes a form, such as "the word at rbp - 8": most expressions in real files reduce to one, and
- * a form can be cached where a number cannot.
+ * With registers and a stack the evaluator computes a number. Without them it computes a form, such
+ * as "the word at rbp - 8": most expressions in real files reduce to one, and unlike a number a
+ * form can be cached.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -29,11 +29,11 @@ struct sn_value {
 struct sn_expression_input {
 	const struct sn_registers *registers; /* NULL: compute a form */
 	struct sn_stack *stack;		      /* with registers */
-	uintptr_t pc;	      /* without registers: the one that is known all the same */
-	const uintptr_t *cfa; /* pushed first, where not NULL */
+	uintptr_t pc;			      /* known also without registers */
+	const uintptr_t *cfa;		      /* pushed first, where not NULL */
 };
 
-/* False where it needs something unknown, is damaged, too long, or has no such form. */
+/* False if it needs an unknown value, is damaged, too long, or has no such form. */
 bool sn_expression_evaluate(struct sn_cfi_expression expression,
 			    const struct sn_expression_input *input, struct sn_value *result);
 

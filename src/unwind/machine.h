@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What unwinding needs to know of the processor: its registers by DWARF number, how they are taken
- * from a signal's context, what a call and a signal return look like in memory. Everything else of
- * the unwinder speaks of a stack pointer, a frame pointer and a program counter only. Another
- * processor is another machine_*.c and another block below.
+ * The processor-specific part of unwinding: registers by DWARF number, reading them from a signal's
+ * context, the code of calls and signal returns. The rest of the unwinder only knows a stack
+ * pointer, a frame pointer and a program counter. A further processor needs another machine_*.c and
+ * another block below.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -57,12 +57,12 @@ struct sn_registers {
 	uint32_t known; /* bit n: value[n] is this frame's */
 };
 
-/* Registers that a called function must give back as it found them, as bits. */
+/* The call-preserved registers, as bits. */
 extern const uint32_t sn_machine_preserved;
 
 void sn_machine_from_context(const ucontext_t *context, struct sn_registers *registers);
 
-/* Code that is known by what it looks like, because it may have no call frame information. */
+/* Code that is recognised by its bytes, because it may have no call frame information. */
 enum sn_code {
 	SN_CODE_OTHER,
 	SN_CODE_SIGNAL_RETURN, /* where a signal handler returns to */
@@ -72,52 +72,52 @@ enum sn_code {
 #define SN_MACHINE_CODE_BYTES 16u
 enum sn_code sn_machine_code(const unsigned char *code, size_t bytes);
 
-/* True where compilers forget to say that the frame pointer is the caller's again: before the last
+/* True where compilers' tables fail to say that the frame pointer is restored: before the last
  * instructions of a function that realigned its stack. */
 bool sn_machine_has_restored_fp(const unsigned char *code, size_t bytes);
 
-/* True where the SN_CALL_BYTES bytes that end at `end` end with a call instruction. A direct call's
- * displacement from the return address goes to *target, else 0. */
+/* True if the SN_CALL_BYTES bytes before `end` end with a call instruction. Stores a direct call's
+ * displacement from the return address in *target, else 0. */
 #define SN_CALL_BYTES 8u
 bool sn_machine_ends_with_call(const unsigned char *end, int64_t *target);
 
-/* Where an instruction about to be run says that the return address lies, in code that keeps a
- * frame pointer: at a function's entry and return, between its two first instructions, or anywhere
- * else. */
+/* The stage of a frame, by its next instruction, in code that keeps a frame pointer; it determines
+ * where the return address is: at a function's entry and return, between its two first
+ * instructions, or anywhere else. */
 enum sn_frame_stage { SN_STAGE_BODY, SN_STAGE_ENTRY, SN_STAGE_PUSHED };
 enum sn_frame_stage sn_machine_stage(const unsigned char *code, size_t bytes);
 
-/* True where a function begins that keeps a frame pointer: nothing but the return address is
- * pushed. */
+/* True at the begin of a function that keeps a frame pointer: only the return address is on the
+ * stack. */
 bool sn_machine_is_prologue(const unsigned char *code, size_t bytes);
 
 #if defined(__x86_64__)
 #define SN_MACHINE_SYSCALL_LENGTH 2u
-/* Where the last system call of an interrupted thread ended, if that was the last instruction to
- * change the register that tells so: the processor leaves it there. */
+/* The address after the interrupted thread's last system call, which the processor left in a
+ * register, if no later instruction has changed that register. */
 static inline uintptr_t sn_machine_syscall_end(const ucontext_t *context)
 {
 	return (uintptr_t)context->uc_mcontext.gregs[REG_RCX];
 }
 
-/* It tells so no more once the thread goes on from `context`. */
+/* Clears that register in `context`. */
 static inline void sn_machine_forget_syscall(ucontext_t *context)
 {
 	context->uc_mcontext.gregs[REG_RCX] = 0;
 }
 #endif
-/* How far back the instruction is that loads a system call's number. */
+/* How many bytes before a system call the instruction that loads its number may be. */
 #define SN_MACHINE_SYSCALL_BYTES 32u
 bool sn_machine_is_syscall(const unsigned char *code);
 /* The number of the system call whose instruction ends at `end` and that has just returned to
- * `context`: a constant loaded just before, or in a register that still holds it; -1 where it is
- * not plain to see. Reads SN_MACHINE_SYSCALL_BYTES bytes before `end`. */
+ * `context`: a constant loaded just before, or in a register that still holds it; -1 if it cannot
+ * be determined. Reads SN_MACHINE_SYSCALL_BYTES bytes before `end`. */
 long sn_machine_syscall_number(const unsigned char *end, const ucontext_t *context);
 
 /*
- * Begins a handler of ours: the program's flag that makes unaligned accesses fault (EFLAGS.AC)
- * stays set in handlers, and code that compilers make has such accesses. Returns the flags for
- * sn_machine_flags_restore, where what goes on is the program's.
+ * For the begin of a handler of the collector: clears the program's flag that makes unaligned
+ * accesses fault (EFLAGS.AC), because compiled code has such accesses. Returns the flags for
+ * sn_machine_flags_restore, before the program's code continues.
  */
 #if defined(__x86_64__)
 #define SN_ALIGNMENT_CHECK (1ull << 18)
@@ -136,8 +136,7 @@ static inline void sn_machine_flags_restore(uint64_t flags)
 }
 #endif
 
-/* Takes the registers that a call preserves, with stack pointer and program counter, as they are
- * here. */
+/* Captures the call-preserved registers, stack pointer and program counter at this place. */
 #if defined(__x86_64__)
 #define SN_MACHINE_CAPTURE(registers)                                                              \
 	do {                                                                                       \

@@ -2,9 +2,9 @@
 /*
  * Reading this process's own memory without ever faulting.
  *
- * Memory that is surely mapped (the thread's own stack, from the interrupted stack pointer up) is
- * read directly. Everything else (a coroutine's stack, a signal handler's, code, headers of files)
- * is copied by the kernel, which answers with an error where there is nothing.
+ * Memory that is certainly mapped (the thread's own stack, from the interrupted stack pointer up)
+ * is read directly. Everything else (a coroutine's stack, a signal handler's, code, headers of
+ * files) is copied by the kernel, which returns an error for unmapped memory.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -15,13 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Copies as much of [address, address + bytes) as is mapped and readable, from its start; the
- * number of bytes copied. Leaves errno alone. */
+/* Copies the readable bytes at the start of [address, address + bytes); returns their number. Keeps
+ * errno. */
 size_t sn_memory_read(uintptr_t address, void *into, size_t bytes);
 
 #define SN_WINDOW_BYTES 8192u
 
-/* A copy of the stretch of foreign stack looked at last. */
+/* A copy of the last read piece of another stack. */
 struct sn_window {
 	uintptr_t start;
 	size_t bytes;
@@ -29,8 +29,8 @@ struct sn_window {
 };
 
 struct sn_stack {
-	uintptr_t low, high;	  /* may be read directly; equal: nothing may */
-	struct sn_window *window; /* NULL: nothing else may be read */
+	uintptr_t low, high;	  /* may be read directly; equal: no memory may */
+	struct sn_window *window; /* NULL: no other memory may be read */
 };
 
 /* As sn_stack_read for memory outside [low, high). */
@@ -41,14 +41,14 @@ static inline bool sn_stack_is_own(const struct sn_stack *stack, uintptr_t addre
 	return address >= stack->low && address < stack->high && stack->high - address >= 8;
 }
 
-/* A word that is surely there, aligned or not. */
+/* A word that is certainly mapped, aligned or not. */
 __attribute__((no_sanitize("address"))) static inline uintptr_t sn_word_at(uintptr_t address)
 {
 	typedef uintptr_t __attribute__((aligned(1), may_alias)) word;
 	return *(const word *)address;
 }
 
-/* The word at `address`; false where it cannot be read. */
+/* The word at `address`; false if it cannot be read. */
 __attribute__((no_sanitize("address"))) static inline bool
 sn_stack_read(struct sn_stack *stack, uintptr_t address, uintptr_t *word)
 {

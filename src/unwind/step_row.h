@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From one frame to its caller by a row of call frame information. The collector steps so through
- * frames whose rule is not simple, importers through recorded stacks.
+ * From one frame to its caller by a row of call frame information. The collector uses it for frames
+ * whose rule does not fit in a word, importers for recorded stacks.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -30,14 +30,14 @@ enum sn_step {
 	SN_STEP_LOST,	/* the caller cannot be found */
 };
 
-/* What a step learns. */
+/* Results of a step. */
 struct sn_step_result {
 	uintptr_t cfa;	       /* of the frame left */
 	uint32_t flags;	       /* to add to the frame left: SN_NATIVE_SIGNAL */
 	uint32_t caller_flags; /* to add to the caller: how it was found */
 };
 
-/* As sn_cfi_find, with what compilers are known to get wrong put right. */
+/* As sn_cfi_find, with corrections of known errors of compilers. */
 int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_row *row);
 
 /* Steps by `row`, which describes the code at the cursor; every word is read through its stack. */

@@ -25,17 +25,17 @@ struct sn_python_frame {
 	uint32_t code;	 /* index for the thread's code table, from sn_cct_code */
 	uint32_t line;	 /* 0 unknown */
 	bool is_entry;	 /* the outermost Python frame that its native evaluation frame runs */
-	uintptr_t frame; /* the interpreter's own, for as long as it lasts */
+	uintptr_t frame; /* the interpreter's frame, valid while it runs */
 };
 
 struct sn_adapter {
 	const char *name;    /* as `sonde doctor` prints it */
 	const char *purpose; /* half a line */
-	/* Any of these is NULL where not needed; without `attach` there is nothing to find. */
+	/* Each of these may be NULL; without `attach` the adapter has no runtime to find. */
 	int (*attach)(void);
 	void (*detach)(void);
 	void (*after_fork)(void);
-	/* Thread life, on the thread itself; between sn_enter and sn_leave. */
+	/* When a thread begins, on that thread; between sn_enter and sn_leave. */
 	void (*thread_begin)(struct sn_thread *thread);
 	void (*thread_end)(struct sn_thread *thread);
 	/* One line: what is measured, or why nothing is. Written to the environment section. Static
@@ -45,31 +45,31 @@ struct sn_adapter {
 
 /* --- what callpath.c asks of the Python adapter (adapters/python) --- */
 
-/* The Python frames of the calling thread, innermost first, into frames[0..max); their number, 0
- * where the thread runs no Python, or negative errno where they cannot be read. */
+/* Stores the Python frames of the calling thread, innermost first, in frames[0..max). Returns their
+ * number, 0 if the thread runs no Python, or a negative errno if they cannot be read. */
 int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uint32_t max);
-/* The innermost Python frame of the calling thread, the interpreter's own; 0 where it runs no
- * Python, SN_PYTHON_UNKNOWN where that cannot be read. AS-safe: no, a frame may be half made. */
+/* Address of the innermost Python frame of the calling thread; 0 if it runs no Python,
+ * SN_PYTHON_UNKNOWN if that cannot be read. AS-safe: no, a frame may be under construction. */
 uintptr_t sn_python_innermost(struct sn_thread *thread);
-/* A number that stands for what sn_python_walk would give, at a fraction of the price: where it is
- * the same again, so are the frames' codes, lines and is_entry, by the same signs by which the
- * walk knows a code object. `innermost` is what sn_python_innermost has just given. 0 where there
- * is none: too many frames, or some that cannot be read. AS-safe: no. */
+/* A hash of the frames that sn_python_walk would return, at a fraction of its cost: equal
+ * fingerprints have equal codes, lines and is_entry. It covers the same fields by which the walk
+ * identifies a code object. `innermost` is the result of sn_python_innermost. 0 if there are too
+ * many frames or one cannot be read. AS-safe: no. */
 uint64_t sn_python_fingerprint(struct sn_thread *thread, uintptr_t innermost);
 /* The frame that called `frame`, or 0. AS-safe: no. */
 uintptr_t sn_python_caller(struct sn_thread *thread, uintptr_t frame);
-/* The name of the code object that is the first argument of the function which `frame` of the last
- * walk runs, into name[0..capacity); its length in bytes, not terminated. -ENOENT where that is no
- * code object, -EFAULT where it cannot be read. */
+/* `frame` is one of the last walk. If the first argument of its function is a code object, stores
+ * the code's name, not terminated, in name[0..capacity) and returns its length in bytes. -ENOENT if
+ * it is no code object, -EFAULT if it cannot be read. */
 ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python_frame *frame,
 				char *name, size_t capacity);
-/* The object that is the first argument of the function which `frame` of the last walk runs; 0
- * where it cannot be read. */
+/* The first argument, an object, of the function of `frame`, a frame of the last walk; 0 if it
+ * cannot be read. */
 uintptr_t sn_python_first_argument(struct sn_thread *thread, const struct sn_python_frame *frame);
 /* The calling thread's PyThreadState, by which another thread can walk its frames; 0 for none. */
 uintptr_t sn_python_state(void);
-/* As sn_python_walk, into `thread`'s tree, of the frames of another thread that stands still: its
- * state and its pthread_t. */
+/* As sn_python_walk, with codes in `thread`'s tree, for the frames of another thread, which does
+ * not run meanwhile: `state` is its PyThreadState and `other` its pthread_t. */
 int sn_python_walk_other(struct sn_thread *thread, uintptr_t state, uintptr_t other,
 			 struct sn_python_frame *frames, uint32_t max);
 /* True where `pc` lies in the interpreter's evaluation loop. MT: yes. */

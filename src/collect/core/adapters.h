@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of adapters compiled in (adapters/list.def), and what is done with all of them.
+ * The list of adapters compiled in (adapters/list.def), and the calls for all of them.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
@@ -20,12 +20,12 @@ enum sn_adapter_slot {
 uint32_t sn_adapter_count(void);
 const struct sn_adapter *sn_adapter_at(uint32_t index);
 
-/* Tries every adapter that has not found its runtime yet. From hooks. */
+/* Tries to attach every adapter that has not found its runtime yet. Called by hooks. */
 void sn_adapters_attach(void);
-/* Lets the next sn_adapters_attach try although the list of modules is the same: an adapter has
- * learned that its runtime is ready. AS-safe: yes. */
+/* Makes the next sn_adapters_attach try even if the list of modules has not changed: an adapter has
+ * found out that its runtime is ready. AS-safe: yes. */
 void sn_adapters_retry(void);
-/* MT: once. The handler of a fatal signal comes here too, unless it interrupted a hook. */
+/* MT: once. The handler of a fatal signal calls it too, unless it interrupted a hook. */
 void sn_adapters_detach(void);
 /* MT: the only thread. */
 void sn_adapters_after_fork(void);

@@ -2,8 +2,9 @@
 /*
  * Memory for the collector: segmented arrays and bump allocation straight from mmap.
  *
- * Nothing here calls malloc or takes a lock. One thread grows an object; any thread may read what
- * was published. Nothing is ever moved or given back before the owner releases the whole.
+ * Nothing here calls malloc or takes a lock. One thread grows an object; any thread may read
+ * published elements. Elements never move and are only freed when the owner releases the whole
+ * object.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
@@ -15,27 +16,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pages from the kernel, zeroed; NULL when there are none or the process's limit is reached. */
+/* Zeroed pages from the kernel; NULL if there are none or the limit is reached. */
 void *sn_pages_map(size_t bytes);
 void sn_pages_unmap(void *pages, size_t bytes);
-/* What a pointer points to, mapped if it is NULL; NULL without memory. MT: its owner. */
+/* The value of `pointer`, after mapping its target if it was NULL; NULL without memory. MT: its
+ * owner. */
 #define SN_PAGES_ONCE(pointer)                                                                     \
 	((pointer) ? (pointer) : ((pointer) = sn_pages_map(sizeof(*(pointer)))))
-/* Whether the limits that the process has now (RLIMIT_AS, RLIMIT_DATA) allow us to take so much
- * more: all of ours together is at most one part in SN_PAGES_SHARE of what the program leaves of
- * either. Counts it as ours until sn_pages_unclaim. sn_pages_map asks the same by itself: this is
- * for what is mapped in another way, and not counted as memory of the collector. Two system calls
- * where there is no limit, five where there is one. */
+/* True if the present limits of the process (RLIMIT_AS, RLIMIT_DATA) allow `bytes` more: the
+ * collector's mappings together take at most one part in SN_PAGES_SHARE of what the program leaves
+ * of either limit. Counts the bytes as the collector's until sn_pages_unclaim. sn_pages_map does
+ * this check itself; this function is for memory that is mapped in another way and not counted by
+ * sn_pages_bytes. Two system calls without a limit, five with one. */
 bool sn_pages_claim(size_t bytes);
 void sn_pages_unclaim(size_t bytes);
 #define SN_PAGES_SHARE 8u
-/* Where such limits are set, keeps `bytes` mapped for the moment when nothing is left: they are
- * given back to the process while the reserve is open, and for the thread that has opened it
- * sn_pages_map asks nobody but the kernel. One thread opens it at a time. */
+/* If such a limit is set, keeps `bytes` mapped as a reserve for the time when the limit is reached.
+ * Opening the reserve unmaps it; until it is closed, sn_pages_map checks no limits for the thread
+ * that opened it. One thread opens it at a time. */
 bool sn_pages_keep_reserve(size_t bytes);
 void sn_pages_open_reserve(void);
 void sn_pages_close_reserve(void);
-/* Bytes mapped by sn_pages_map and not unmapped, and the most there ever were. */
+/* Bytes mapped by sn_pages_map and not unmapped, and their maximum so far. */
 size_t sn_pages_bytes(void);
 size_t sn_pages_peak_bytes(void);
 /* Total after which sn_pages_map fails; 0 is no limit. */
@@ -58,8 +60,8 @@ struct sn_array {
 void sn_array_init(struct sn_array *array, uint32_t element_bytes, uint32_t first_shift);
 /* MT: owner. */
 void sn_array_release(struct sn_array *array);
-/* Room for one more element at the end; its index, or UINT32_MAX without memory. The element is
- * zeroed. The owner fills it, then publishes it with sn_array_commit. MT: owner. */
+/* Reserves one more element at the end; returns its index, or UINT32_MAX without memory. The
+ * element is zeroed. The owner fills it, then publishes it with sn_array_commit. MT: owner. */
 uint32_t sn_array_reserve(struct sn_array *array);
 void sn_array_commit(struct sn_array *array);
 /* The element's address, valid until release; index < count. */
@@ -77,9 +79,9 @@ static inline uint32_t sn_array_count(const struct sn_array *array)
 	return atomic_load_explicit(&array->count, memory_order_acquire);
 }
 
-/* Text and other odd-sized things: bump allocation in chunks that are never moved. */
+/* Bump allocation, for text and other objects of varying size, in chunks that never move. */
 struct sn_bump {
-	unsigned char *chunk; /* the newest; its first word links to the one before */
+	unsigned char *chunk; /* the newest; its first word points to the previous one */
 	size_t used, size;
 };
 

@@ -2,8 +2,8 @@
 /*
  * A thread's calling context tree with its sparse metrics, its strings and its Python code objects.
  *
- * Owned by one thread, which alone inserts; a checkpoint running in another thread may read all
- * that has been published at any time. Inserting a path that is already there allocates nothing.
+ * Owned by one thread; only this thread inserts. A checkpoint in another thread may read all
+ * published elements at any time. Inserting a path that is already there allocates nothing.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the tree's owner.
  */
@@ -19,8 +19,8 @@
 #define SN_NODE_NONE UINT32_MAX
 
 struct sn_cct_node {
-	/* `own` is, while the program runs, the generation of the trace file (trace.h) that
-	 * refers to it */
+	/* while the program runs, `own` is the generation of the trace file (trace.h) that refers
+	 * to it */
 	struct sn_node_record record;
 	uint32_t next_in_bucket;
 	_Atomic uint32_t first_value; /* newest first, SN_ID_NONE ends */
@@ -46,7 +46,8 @@ struct sn_cct_code {
 	uint32_t next_in_bucket;
 };
 
-/* A hash table's heads; the links are in the elements. Doubles when it holds one element a bucket.
+/* The bucket heads of a hash table; the links are in the elements. Doubles at one element per
+ * bucket.
  */
 struct sn_buckets {
 	uint32_t *heads;
@@ -63,20 +64,20 @@ struct sn_cct {
 	uint32_t first_live_value; /* values below it were measured by the parent before fork */
 };
 
-/* 0, or -ENOMEM. The tree then has its root, of kind SN_FRAME_THREAD. */
+/* Creates the root, of kind SN_FRAME_THREAD. 0, or -ENOMEM. */
 int sn_cct_init(struct sn_cct *cct);
 void sn_cct_release(struct sn_cct *cct);
-/* Forgets every value but keeps contexts, strings and codes: for the child of a fork. */
+/* Removes all values but keeps contexts, strings and codes: for the child of a fork. */
 void sn_cct_forget_values(struct sn_cct *cct);
 
-/* The child of `parent` for `frame`, made where it is missing; SN_NODE_NONE without memory. */
+/* The child of `parent` for `frame`, created if missing; SN_NODE_NONE without memory. */
 uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame *frame);
 
 /* Adds one measured value at a node. False without memory. */
 bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t value);
 
-/* Asks the processor for a node, or for its newest value, that will soon be added to; costs no
- * miss of the cache itself where the node is there. */
+/* Prefetches a node, or its newest value, that will soon be added to. If the node is cached, this
+ * causes no cache miss itself. */
 static inline void sn_cct_prefetch_node(const struct sn_cct *cct, uint32_t node)
 {
 	__builtin_prefetch(sn_array_at(&cct->nodes, node), 1);
@@ -89,21 +90,21 @@ static inline void sn_cct_prefetch_value(const struct sn_cct *cct, uint32_t node
 		__builtin_prefetch(sn_array_at(&cct->values, value), 1);
 }
 
-/* A value as it is now, while its owner may be adding to it: each field whole, though perhaps not
- * all of one instant. MT: yes. */
+/* Reads a value while its owner may be adding to it: each field is consistent, but the fields may
+ * be from different moments. MT: yes. */
 void sn_cct_value_read(const struct sn_cct_value *value, struct sn_value_record *record);
 
-/* The id of a string, made where it is missing; SN_ID_NONE without memory. Any bytes; cut at
- * 4,095. */
+/* The id of a string, created if missing; SN_ID_NONE without memory. Any bytes; truncated to 4,095.
+ * */
 uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length);
 
-/* The child of `parent` for a frame that is only a kind and a name, created where it is missing;
- * SN_NODE_NONE without memory, and below SN_NODE_NONE. */
+/* The child of `parent` for a frame that has only a kind and a name, created if missing;
+ * SN_NODE_NONE without memory, and if `parent` is SN_NODE_NONE. */
 uint32_t sn_cct_named_child(struct sn_cct *cct, uint32_t parent, uint8_t kind, const char *name,
 			    size_t length);
 
-/* The index of a Python code object, made where it is missing; SN_ID_NONE without memory. Two code
- * objects of one file, name and first line are one. */
+/* The index of a Python code object, created if missing; SN_ID_NONE without memory. Code objects
+ * with the same file, name and first line have one index. */
 uint32_t sn_cct_code(struct sn_cct *cct, const char *file, size_t file_length, const char *name,
 		     size_t name_length, uint32_t first_line);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts of one thread's tree made in another's. The source may grow meanwhile: what has been
- * published of it never changes.
+ * Copies contexts of one thread's tree to another's. The source may grow meanwhile: its published
+ * elements never change.
  *
  * All functions here: AS-safe: yes. MT: the owner of `to`.
  */
@@ -10,7 +10,7 @@
 
 #include "cct.h"
 
-/* For the work; grows with the longest path. Zeroed at first. */
+/* Work space; grows with the longest path. Zeroed at first. */
 struct sn_copy_room {
 	uint32_t *nodes;
 	uint32_t room;
@@ -20,8 +20,8 @@ void sn_copy_room_release(struct sn_copy_room *room);
 /* Turns the ids in a frame of `from` into those of `to`. False without memory or for a bad id. */
 bool sn_cct_copy_frame(struct sn_cct *to, const struct sn_cct *from, struct sn_frame *frame);
 
-/* The path to `node` of `from`, in `to`, without the frames whose kind's bit is not in `kinds`. Both
- * may be one tree. SN_NODE_NONE where it cannot be made. */
+/* Copies the path to `node` of `from` to `to`, without frames whose kind's bit is not in `kinds`.
+ * Both may be the same tree. SN_NODE_NONE if it cannot be copied. */
 #define SN_COPY_ALL UINT64_MAX
 uint32_t sn_cct_copy_path(struct sn_cct *to, const struct sn_cct *from, uint32_t node,
 			  uint64_t kinds, struct sn_copy_room *room);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* 0 where the clock cannot be read. */
+/* 0 if the clock cannot be read. */
 static inline uint64_t sn_clock_ns(clockid_t clock)
 {
 	struct timespec now;

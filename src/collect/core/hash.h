@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hashes of tables and keys that no other process sees (message.h has those that all agree on).
+ * Hashes of tables and keys within one process (message.h has those on which all processes agree).
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `hash`, of what came before, and one more value. */
+/* Combines `hash`, of the values before, with one more value. */
 static inline uint64_t sn_hash_mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small texts without the C library's functions for them, which are not for handlers: a line put
- * together, a number read (strtoull(3) asks for the locale, which a thread made by clone(2) may not
- * have), names found in a list, a short file read whole.
+ * Small texts without the C library's functions, which are not async-signal-safe: appending to a
+ * line, parsing a number (strtoull(3) needs the locale, which a thread created by clone(2) may not
+ * have), finding names in a list, reading a short file.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The caller's storage; always terminated, cut where it is full. */
+/* In the caller's storage; always terminated, truncated when it is full. */
 struct sn_line {
 	char *text;
 	size_t bytes, length;
@@ -32,7 +32,7 @@ static inline void sn_line_add(struct sn_line *line, const char *text)
 	line->text[line->length] = 0;
 }
 
-/* Several texts, without those that are NULL. */
+/* Appends several texts, without those that are NULL. */
 #define SN_LINE_ADD(line, ...)                                                                     \
 	do {                                                                                       \
 		const char *const parts[] = {__VA_ARGS__};                                         \
@@ -56,8 +56,8 @@ static inline void sn_line_add_number(struct sn_line *line, uint64_t number)
 	sn_line_add_in_base(line, number, 10);
 }
 
-/* The number that `text` begins with, in base 10 or 16, as far as it surely fits; where it ends, or
- * `text` for none. */
+/* Parses the number at the begin of `text`, in base 10 or 16, as many digits as certainly fit.
+ * Returns its end, or `text` if there is no number. */
 static inline const char *sn_parse_number(const char *text, unsigned base, uint64_t *number)
 {
 	unsigned most = base == 16 ? 16 : 18;
@@ -70,7 +70,7 @@ static inline const char *sn_parse_number(const char *text, unsigned base, uint6
 	return text;
 }
 
-/* An inode, which may take all 64 bits: up to 20 digits, always all of them. Where it ends. */
+/* Parses an inode, which may have all 64 bits: all digits, up to 20. Returns its end. */
 static inline const char *sn_parse_inode(const char *text, uint64_t *inode)
 {
 	for (*inode = 0; *text >= '0' && *text <= '9'; text++)
@@ -78,7 +78,7 @@ static inline const char *sn_parse_inode(const char *text, uint64_t *inode)
 	return text;
 }
 
-/* Bit n for each of names[n] that is in a list separated by commas; others are ignored. */
+/* Sets bit n for each names[n] in a list separated by commas; others are ignored. */
 static inline unsigned sn_parse_names(const char *list, const char *const *names, unsigned count)
 {
 	unsigned found = 0;
@@ -91,7 +91,7 @@ static inline unsigned sn_parse_names(const char *list, const char *const *names
 	return found;
 }
 
-/* A character as UTF-8; its bytes. */
+/* Encodes a character as UTF-8; returns the number of bytes. */
 static inline size_t sn_utf8_encode(uint32_t character, char bytes[4])
 {
 	static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
@@ -102,13 +102,13 @@ static inline size_t sn_utf8_encode(uint32_t character, char bytes[4])
 	return more + 1;
 }
 
-/* The beginning of a file, NUL-terminated; its length in bytes, 0 where it cannot be read. Keeps
- * errno. */
+/* Reads the beginning of a file, NUL-terminated; returns its length in bytes, 0 if it cannot be
+ * read. Keeps errno. */
 static inline size_t sn_read_text(int folder, const char *path, char *text, size_t bytes)
 {
 	int saved_errno = errno;
 	int fd = (int)syscall(SYS_openat, folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	/* not read(2): `path` may be a pipe of the program's, from which that would take bytes */
+	/* not read(2): `path` may be a pipe of the program, and read(2) would consume its bytes */
 	long length = fd < 0 ? 0 : syscall(SYS_pread64, fd, text, bytes - 1, 0L);
 	if (fd >= 0)
 		syscall(SYS_close, fd);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of fixed size from one word to another, for hooks of all threads at once: from an object
- * of a library's to what is known of it. By hand, because it takes no lock and no memory: a hook
- * may stand anywhere in the program, in malloc() too.
+ * A hash table of fixed size from one word to another, for hooks of all threads at once: from a
+ * library's object to data about it. Not from `base`, because it must take no lock and no memory: a
+ * hook may be called anywhere in the program, also in malloc().
  *
- * A word is looked for in the SN_WORD_WINDOW places from its hash on, all of them, so that taking
- * one out leaves no mark. A full window refuses: the object is not known then. Of one word, one
- * thread at a time adds and removes; others may look for it meanwhile.
+ * A lookup searches all SN_WORD_WINDOW places from the word's hash on, so a removal needs no
+ * marker. If the window is full, a word cannot be added. One thread at a time adds or removes a
+ * given word; others may look it up meanwhile.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define SN_WORD_WINDOW	16u
-#define SN_WORD_CLAIMED 1u /* no word that is looked for: objects are aligned */
+#define SN_WORD_CLAIMED 1u /* equals no key: objects are aligned */
 
 struct sn_word_slot {
 	_Atomic uintptr_t word; /* 0: free */
@@ -38,7 +38,7 @@ static inline struct sn_word_slot *sn_word_slot(const struct sn_word_table *tabl
 	return &table->slots[(place + probe) & ((1u << table->bits) - 1)];
 }
 
-/* The place of a word that is there, or NULL. */
+/* The place of a word, or NULL. */
 static inline struct sn_word_slot *sn_word_find(const struct sn_word_table *table, uintptr_t word)
 {
 	for (unsigned probe = 0; probe < SN_WORD_WINDOW; probe++) {
@@ -50,7 +50,7 @@ static inline struct sn_word_slot *sn_word_find(const struct sn_word_table *tabl
 	return NULL;
 }
 
-/* The value of a word; `otherwise` where it is not there. */
+/* The value of a word; `otherwise` if it is missing. */
 static inline uintptr_t sn_word_get(const struct sn_word_table *table, uintptr_t word,
 				    uintptr_t otherwise)
 {
@@ -58,7 +58,7 @@ static inline uintptr_t sn_word_get(const struct sn_word_table *table, uintptr_t
 	return slot ? atomic_load_explicit(&slot->value, memory_order_acquire) : otherwise;
 }
 
-/* Adds a word that is not there. */
+/* Adds a word that is not in the table. False if the window is full. */
 static inline bool sn_word_add(const struct sn_word_table *table, uintptr_t word, uintptr_t value)
 {
 	for (unsigned probe = 0; probe < SN_WORD_WINDOW; probe++) {
@@ -77,7 +77,7 @@ static inline bool sn_word_add(const struct sn_word_table *table, uintptr_t word
 	return false;
 }
 
-/* The same of one that may be there: it gets the new value. */
+/* Adds a word, or sets its value if it is in the table. */
 static inline bool sn_word_set(const struct sn_word_table *table, uintptr_t word, uintptr_t value)
 {
 	struct sn_word_slot *slot = sn_word_find(table, word);
@@ -87,7 +87,7 @@ static inline bool sn_word_set(const struct sn_word_table *table, uintptr_t word
 	return true;
 }
 
-/* Takes a word out; its value goes to *value. False where it is not there. */
+/* Removes a word and stores its value in *value. False if it is not in the table. */
 static inline bool sn_word_remove(const struct sn_word_table *table, uintptr_t word,
 				  uintptr_t *value)
 {
@@ -95,7 +95,7 @@ static inline bool sn_word_remove(const struct sn_word_table *table, uintptr_t w
 	if (!slot)
 		return false;
 	*value = atomic_load_explicit(&slot->value, memory_order_relaxed);
-	/* release: the value is read before the place is another's */
+	/* release: the value is read before the place is used again */
 	atomic_store_explicit(&slot->word, 0, memory_order_release);
 	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How adapters and interceptors report to tools that use sonde/monitor.h. With no tool an event
- * costs the test of one variable.
+ * How adapters and interceptors report events to tools that use sonde/monitor.h. Without a tool an
+ * event costs the test of one variable.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Bit for each domain that somebody listens to, and whose values somebody wants. */
+/* A bit for each domain that has a listener, and for each whose values a listener wants. */
 extern _Atomic uint32_t sn_monitored, sn_values_monitored;
 
 /* AS-safe: yes. */
@@ -31,12 +31,12 @@ static inline bool sn_monitor_wants_values(enum sonde_domain domain)
 }
 
 /*
- * Calls the listeners; domain, kind and what the kind has must be set, the rest is filled in. Not
- * between sn_enter and sn_leave.
+ * Calls the listeners; the caller sets domain, kind and the kind's fields, the rest is filled in.
+ * Not between sn_enter and sn_leave.
  */
 void sn_monitor_emit(struct sonde_event event);
 #define SN_MONITOR_EMIT(...) sn_monitor_emit((struct sonde_event){__VA_ARGS__})
-/* The same between sn_enter and sn_leave of `thread`, which is left meanwhile. */
+/* The same between sn_enter and sn_leave of `thread`; leaves the guard for the time of the call. */
 struct sn_thread;
 void sn_monitor_emit_inside(struct sn_thread *thread, struct sonde_event event);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions that the program marks, by any of their interfaces (sonde.h, Python, NVTX,
- * ITT). docs/design/regions.md says where a region lies among native and Python frames and why.
+ * Regions that the program marks through any interface (sonde.h, Python, NVTX, ITT).
+ * docs/design/regions.md says where a region is placed among native and Python frames and why.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
@@ -16,10 +16,11 @@
 enum sn_region_origin {
 	SN_REGION_NATIVE, /* begun by compiled code; `stack` is exact */
 	SN_REGION_PYTHON, /* begun by Python code through a binding */
-	SN_REGION_EITHER, /* begun by compiled code or by Python through a binding: find out */
+	SN_REGION_EITHER, /* begun by compiled code or by Python through a binding: to be determined */
 };
 
-/* Whose stack of regions: each interface ends only what it began. NVTX domains count on from NVTX.
+/* The interface that began a region: each ends only its own. NVTX domains are numbered from NVTX
+ * on.
  */
 enum sn_region_user {
 	SN_REGION_SONDE,
@@ -28,7 +29,8 @@ enum sn_region_user {
 	SN_REGION_MPI,
 	SN_REGION_NVTX
 };
-/* Of nodes of a graph: this and the node's number (graph.h). Their time goes to the node. */
+/* For nodes of a graph: this plus the node's number (graph.h). The region's time goes to the node.
+ * */
 #define SN_REGION_NODE 0x80000000u
 
 struct sn_region_start {
@@ -41,36 +43,37 @@ struct sn_region_start {
 	uint8_t frame_kind; /* 0: a region */
 };
 
-/* Begins a region of the calling thread; a token for sn_region_end, 0 where nothing is measured. */
+/* Begins a region of the calling thread; returns a token for sn_region_end, 0 if the thread is not
+ * measured. */
 uint32_t sn_region_begin(const struct sn_region_start *start);
 #define SN_REGION_BEGIN(...) sn_region_begin(&(struct sn_region_start){__VA_ARGS__})
 
-/* Ends the region of a token, or the innermost one of `user` for token 0. */
+/* Ends the region of a token; for token 0 the innermost one of `user`. */
 void sn_region_end(uint32_t user, uint32_t token);
 
-/* Between sn_enter and sn_leave: what to record of a region that ends, instead of its interval. */
+/* Called between sn_enter and sn_leave: records a region that ends, instead of its interval. */
 struct sn_thread;
 typedef void sn_region_tracer(struct sn_thread *thread, uint32_t node, uint64_t start_ns,
 			      uint64_t end_ns, void *data);
-/* As sn_region_end. The tracer is not called where the region is not found. */
+/* As sn_region_end. The tracer is not called if the region is not found. */
 void sn_region_end_traced(uint32_t user, uint32_t token, sn_region_tracer *tracer, void *data);
 
-/* Counts an instant the program marked, at its call path. */
+/* Counts an instant that the program marked, at its call path. */
 void sn_region_mark(const char *name, size_t length);
 
-/* Adds the time of a range that is no region because it may end anywhere: attributed where it
- * began. */
+/* Adds the time of a range, which is no region because it may end anywhere; it is charged to the
+ * context where it began. */
 struct sn_range {
 	uint32_t node;
 	uint32_t thread; /* index in the registry */
 	uint64_t start_ns;
 };
-/* False where nothing is measured. */
+/* False if the thread is not measured. */
 bool sn_range_begin(struct sn_range *range, const char *name, size_t length);
-/* A range ended by another thread than began it is counted as unbalanced. */
+/* A range that another thread ends is counted as unbalanced. */
 void sn_range_end(const struct sn_range *range);
 
-/* The UTF-8 form of a wide string, cut to fit; its length. MT: yes. */
+/* Converts a wide string to UTF-8, truncated to fit; returns its length. MT: yes. */
 size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts processes that can write no measurement of their own. The counters lie in the header page
- * of their parent's measurement file (struct sn_losses_record): a child shares that page with its
- * parent even where it may no longer open files, write, or find a path.
+ * Counts processes that cannot write a measurement of their own. The counters lie in the header
+ * page of their parent's measurement file (struct sn_losses_record): a child shares that page with
+ * its parent even if it can no longer open files, write, or find a path.
  *
- * A count is added by the kernel (futex), because a store would end the program by SIGBUS where
- * somebody truncated the file.
+ * The kernel adds to a counter (futex), because a store into a truncated file would end the program
+ * by SIGBUS.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
@@ -16,20 +16,20 @@
 
 #include <stdbool.h>
 
-/* Once, when measuring starts: from now on processes made without fork's handlers are known.
+/* When measuring starts: from now on processes created without fork's handlers are detected.
  * AS-safe: no. MT: once. */
 void sn_losses_init(void);
-/* The page of the measurement file `fd` is where losses are counted from now on, by this process
- * and those that it makes. Where it cannot be mapped nothing is counted. MT: the only thread. */
+/* From now on this process and its children count losses in the header page of the measurement file
+ * `fd`. If it cannot be mapped, they are not counted. MT: the only thread. */
 void sn_losses_open(int fd);
-/* In the child of a fork, by its handlers: this process is known. MT: the only thread. */
+/* Called by fork's handlers in the child: this process is measured. MT: the only thread. */
 void sn_losses_after_fork(void);
 
-/* Adds `by`, 1 or -1. Keeps errno. Processes may do so at the same time. */
+/* Adds `by`, 1 or -1. Keeps errno. Several processes may add at the same time. */
 void sn_losses_add(enum sn_loss loss, int by);
 
-/* True in a process that was made by a system call and shares no memory with its maker: no handler
- * of fork has run in it. */
+/* True in a process that was created by a bare system call and does not share its creator's memory:
+ * no handler of fork has run in it. */
 bool sn_losses_is_unseen(void);
 /* Counts such a process, once. Called where a process ends, forks or executes. */
 void sn_losses_note_unseen(void);

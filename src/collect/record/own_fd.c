@@ -126,13 +126,42 @@ bool sn_own_fds_are_scarce(void)
 	return limit && limit <= SCARCE;
 }
 
+/* True if the process has no other thread. Where /proc cannot tell, it may have some. */
+static bool is_single_threaded(void)
+{
+	struct stat tasks; /* 2 links, and 1 for each thread */
+	return !stat("/proc/self/task", &tasks) && tasks.st_nlink == 3;
+}
+
+/*
+ * A copy of `fd` at the first number that the limit keeps from the program, and so takes none from
+ * it; -1 where there is none. For the copy alone the limit is higher. Another thread could see that,
+ * or fork meanwhile, so that this is only for a process of one.
+ */
+static int move_beyond_limit(int fd)
+{
+	struct rlimit limit, higher;
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > HIGHEST_FROM ||
+	    limit.rlim_cur >= limit.rlim_max || !is_single_threaded())
+		return -1;
+	higher = limit;
+	higher.rlim_cur += PLACES;
+	if (higher.rlim_cur > limit.rlim_max)
+		higher.rlim_cur = limit.rlim_max;
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &higher, NULL))
+		return -1;
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, (int)limit.rlim_cur);
+	syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, NULL);
+	return high;
+}
+
 /* A program expects the lowest free number: ours stay out of its way, at the upper end of what it
  * may have, though not so far up that every fork copies a long table. */
 static int move_high(int fd)
 {
 	rlim_t limit = limit_now();
 	rlim_t from = limit - limit / SN_OWN_EVENTS_SHARE;
-	int high = -1;
+	int high = move_beyond_limit(fd);
 	if (from > HIGHEST_FROM)
 		from = HIGHEST_FROM;
 	for (; high < 0 && from > (rlim_t)fd; from /= 2)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors of ours in a program that may close any number, put a file of its own there, or have
- * few to spare.
+ * The collector's descriptors in a program that may close any number, open a file of its own under
+ * it, or have few left.
  *
- * Ours lie high, out of the program's way, and are known by identity: a perf event by the number
- * that the kernel gives each event once, a file by device and inode. Nothing is read from a
- * descriptor, done to it or closed unless it has just been asked who it is, by a call that does
- * nothing to a file of anybody else's; one that is not ours any more is left alone.
+ * They have high numbers, which programs rarely use, and are identified: a perf event by the unique
+ * number that the kernel gives it, a file by device and inode. A descriptor is identified before
+ * each read, change or close, by a call that has no effect on other files; a descriptor that is no
+ * longer the collector's is not touched.
  *
- * All functions here: AS-safe: yes. MT: yes; of an event, the thread whose it is.
+ * All functions here: AS-safe: yes. MT: yes; for an event, its thread.
  */
 #ifndef SN_COLLECT_OWN_FD_H
 #define SN_COLLECT_OWN_FD_H
@@ -18,64 +18,65 @@
 
 struct perf_event_attr;
 
-/* Moves a descriptor to a high number and remembers it as ours until sn_own_fd_close(). The new
- * number; -1 for -1. Nothing is lost where there is no higher number: it keeps its own. */
+/* Moves a descriptor to a high number and notes it as the collector's until sn_own_fd_close().
+ * Returns the new number, or the old one if there is no higher; -1 for -1. */
 int sn_own_fd_adopt(int fd);
-/* Closes `fd`, which the caller has just found to be what it adopted. */
+/* Closes `fd`, which the caller has just identified. */
 void sn_own_fd_close(int fd);
-/* Whether we have put something at that number and nobody is known to have taken it away. No system
- * call: for the program's calls ask sn_own_fd_is_hidden(). */
+/* True if the number is noted as the collector's. No system call; for the program's calls use
+ * sn_own_fd_is_hidden(). */
 bool sn_own_fd_is_noted(int fd);
-/* Whether it is there still; where the program has made the number its own, it is forgotten. For
- * the program such a number is not open. */
+/* True if the number still is the collector's: for the program it is not open. A number that the
+ * program has reused is forgotten. */
 bool sn_own_fd_is_hidden(int fd);
-/* The program has taken the number, and what was there is gone. */
+/* Forgets a number that the program has reused. */
 void sn_own_fd_forget(int fd);
-/* In the child of a fork: closes what is still ours, and forgets it. */
+/* In the child of a fork: closes and forgets the descriptors that still are the collector's. */
 void sn_own_fds_after_fork(void);
-/* True where the program may open so few descriptors that each of ours is one it would miss. */
+/* True if the program's limit of descriptors is so low that the collector should keep none open. */
 bool sn_own_fds_are_scarce(void);
 
 /* A perf event of the calling thread. */
 struct sn_own_event {
 	int fd;		   /* -1: none */
-	uint64_t id;	   /* the kernel's, of no other event */
-	uint64_t period;   /* so many events, or so many overflows a second */
+	uint64_t id;	   /* the kernel's unique number */
+	uint64_t period;   /* events between two overflows, or overflows a second */
 	bool is_frequency; /* the latter */
 	bool sends, is_enabled;
-	uint32_t owed; /* signals that it may send beyond those that it was last allowed */
+	uint32_t owed; /* signals that were handled and not yet renewed by PERF_EVENT_IOC_REFRESH */
 };
 
-/* No event has more signals waiting, which take room that all processes of a user share. */
+/* The most pending signals of an event: the queue is shared by all processes of a user. */
 #define SN_OWN_EVENT_ROOM 32u
 
 /*
- * Opens what `attributes` say. 0; -EMFILE where all events together would take more than a share of
- * the program's limit (SN_OWN_EVENTS_SHARE); else negative errno, and event->fd is -1.
+ * Opens the event of `attributes`. 0; -EMFILE if all events together would take more than a share
+ * of the program's limit (SN_OWN_EVENTS_SHARE); else a negative errno. After an error event->fd is
+ * -1.
  */
 int sn_own_event_open(struct sn_own_event *event, struct perf_event_attr *attributes);
 #define SN_OWN_EVENTS_SHARE 16u /* one in so many of RLIMIT_NOFILE */
-/* Its overflows send `signal` to the thread `tid` once it is enabled: POLL_IN, and POLL_HUP where
- * it stops, for SN_OWN_EVENT_ROOM of them wait. 0 or negative errno. */
+/* When enabled, its overflows send `signal` to the thread `tid`: with POLL_IN, and with POLL_HUP
+ * when it stops because SN_OWN_EVENT_ROOM signals are pending. 0 or negative errno. */
 int sn_own_event_signal(struct sn_own_event *event, int signal, int32_t tid);
-/* One of them was handled or taken away; the last before it stopped says so. It goes on. */
+/* A signal was handled or discarded; `is_last` if the event stopped after it. The event continues.
+ * */
 void sn_own_event_came(struct sn_own_event *event, bool is_last);
-/* None came for so long that the last one must have been lost. It goes on. */
+/* No signal came for so long that the last one must have been lost. The event continues. */
 void sn_own_event_revive(struct sn_own_event *event);
-/* Whether its descriptor is that event still. */
+/* True if its descriptor still is that event. */
 bool sn_own_event_is_open(const struct sn_own_event *event);
-/* False where it is not, or cannot be read. */
+/* False if the descriptor is not that event, or cannot be read. */
 bool sn_own_event_read(const struct sn_own_event *event, uint64_t *count);
-/* It counts no more and sends no more signals. */
+/* Stops counting and sending signals. */
 void sn_own_event_disable(struct sn_own_event *event);
-/* Its next overflow is a whole period away, which is 1 << `slowness` times as long as it was opened
- * with, and so are those that follow. */
+/* Restarts the period, multiplied by 1 << `slowness`, for all following overflows. */
 void sn_own_event_begin_period(const struct sn_own_event *event, unsigned slowness);
-/* And again, or for the first time; none of its signals waits. */
+/* Starts it, at first or again; none of its signals may be pending. */
 void sn_own_event_enable(struct sn_own_event *event);
-/* It counts on, and sends no signals any more. */
+/* Stops its signals; it continues to count. */
 void sn_own_event_silence(struct sn_own_event *event);
-/* Closes it, and event->fd is -1. False where the program had taken its descriptor. */
+/* Closes it and sets event->fd to -1. False if the program had reused its descriptor. */
 bool sn_own_event_close(struct sn_own_event *event);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recording what happened when, into the process's trace file (format/trace_file/trace_file.h).
+ * Recording events over time in the process's trace file (format/trace_file/trace_file.h).
  *
- * Every thread fills a chunk of its own in memory (trace_buffer.h) and writes it to the file every
- * 10 ms at most; no lock is shared. Whatever happens to the file, the program goes on. It is made
- * when the first event is recorded, so that processes that do nothing leave none.
+ * Each thread fills a chunk of its own in memory (trace_buffer.h) and writes it to the file at most
+ * every 10 ms; threads share no lock. An error of the file never ends the program. The file is
+ * created when the first event is recorded, so that processes without events leave none.
  * docs/design/recording.md.
  *
- * Callers ask sn_trace_wants first, which costs a load where nothing is
- * recorded; all else here is called between sn_enter and sn_leave.
+ * Callers test sn_trace_wants first, which costs one load if nothing is recorded; all other
+ * functions are called between sn_enter and sn_leave.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
@@ -46,46 +46,46 @@ enum sn_trace_key {
 #undef SN_TRACE_KEY
 	SN_TRACE_KEY_COUNT
 };
-/* The stream of what belongs to the process: memory. Where memory is recorded at all. */
+/* The stream of the process's own events: memory, if it is recorded. */
 #define SN_TRACE_MEMORY_STREAM 0u
 enum sn_trace_counter { SN_TRACE_TENSOR_MEMORY, SN_TRACE_COUNTER_COUNT };
 
-/* Reads SONDE_TRACE and what goes with it. AS-safe: no. MT: once. */
+/* Reads SONDE_TRACE and the related variables. AS-safe: no. MT: once. */
 void sn_trace_init(void);
-/* What the user asked for, enum sn_trace_source; 0: nothing is ever recorded. MT: yes. */
+/* The requested sources, enum sn_trace_source; 0: nothing is ever recorded. MT: yes. */
 unsigned sn_trace_sources(void);
 /* From now on events go to a file of the measurement that begins at `now_ns`: called when a
  * process begins, and in the child of a fork. MT: the only thread. */
 void sn_trace_begin(uint64_t now_ns);
-/* Measuring has ended: what has been recorded is written. MT: once. */
+/* Measuring has ended: writes all recorded events. MT: once. */
 void sn_trace_end(void);
-/* Writes what any thread has recorded and not written yet. MT: yes. */
+/* Writes the unwritten events of all threads. MT: yes. */
 void sn_trace_write_out(void);
-/* Writes what the calling thread has recorded, which ends, and gives back its memory. */
+/* Writes the events of the calling thread, which ends, and frees its buffer. */
 void sn_trace_thread_end(struct sn_thread *thread);
-/* Starts or stops recording, where the user has asked for any. MT: yes. */
+/* Starts or stops recording, if any sources were requested. MT: yes. */
 void sn_trace_run(bool is_running);
 
 /* Records an event of `thread`, the calling one. event->stream is set unless has_stream; contexts
- * are nodes of `thread`, or of another thread's tree where has_owner. Lost, and counted, where
- * there is no room. */
+ * are nodes of `thread`, or of another thread's tree if has_owner. If there is no room the event is
+ * lost and counted. */
 void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event);
-/* The same of an event of these fields. */
+/* The same for an event with these fields. */
 #define SN_TRACE_ADD(thread, ...) sn_trace_add(thread, &(struct sn_trace_event){__VA_ARGS__})
 
 /*
- * What sn_trace_add is for, for a message whose attributes SN_TRACE_KEY_MESSAGE, _PEER, _TAG,
- * _SEQUENCE (which of those with that tag) and _BYTES say who sent what to whom.
+ * As sn_trace_add, for a message, with the attributes SN_TRACE_KEY_MESSAGE, _PEER, _TAG, _SEQUENCE
+ * (its number among those with that tag) and _BYTES.
  */
 void sn_trace_message(struct sn_thread *thread, struct sn_trace_event *event);
 
-/* Shorter, for what has neither link nor attributes. */
+/* Short form for an interval without link and attributes. */
 void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns, uint64_t end_ns);
 
-/* The number of a queue of a device, for events' `stream`; SN_ID_NONE where it cannot be had, then
- * its events go to no stream. In the child of a fork numbers begin anew. AS-safe: no. MT: yes. */
+/* The stream number of a device queue, for `stream` of events; SN_ID_NONE if it cannot be defined.
+ * In the child of a fork numbers start again. AS-safe: no. MT: yes. */
 uint32_t sn_trace_queue(uint32_t device, uint32_t queue, const char *name);
-/* Grows with each fork: numbers given before are the parent's. MT: yes. */
+/* Grows with each fork: stream numbers of an earlier generation are the parent's. MT: yes. */
 uint32_t sn_trace_generation(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user asked to be recorded, and how much of it.
+ * The user's options for recording events.
  *
  * All functions here: AS-safe: no. MT: once.
  */
@@ -14,7 +14,7 @@ struct sn_trace_options {
 	unsigned sources;      /* enum sn_trace_source; 0: nothing is recorded */
 	uint64_t limit_chunks; /* of events; 0: no limit */
 	uint64_t window_start_ns, window_end_ns;
-	bool is_paused; /* as it begins */
+	bool is_paused; /* at the start */
 	int signal;	/* that starts and stops recording, 0 none */
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events a user can ask for by name: CPU and real time, and Linux perf events.
+ * The events that a user can request by name: CPU and real time, and Linux perf events.
  *
  * A list is NAME[@RATE][,...]. For times RATE is samples a second, 1 to 10,000 (default 199). For
- * perf events it is the number of events between two samples, or samples a second when it ends in
- * "Hz". Shared by the collector, `sonde run` (to check what the user typed) and `sonde doctor`;
- * libc only.
+ * perf events it is the number of events between two samples, or samples a second if it ends in
+ * "Hz". Shared by the collector, `sonde run` (to check the user's list) and `sonde doctor`; libc
+ * only.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -32,13 +32,13 @@ struct sn_sample_event {
 	uint64_t config; /* perf_event_attr.config */
 };
 
-/* Parses a list into events[0..SN_EVENT_MAX); their number, or -1 with *wrong pointing at the
- * first character of the item that is not understood, or -2 where there are too many. */
+/* Parses a list into events[0..SN_EVENT_MAX). Returns their number, -1 for an invalid item, with
+ * *wrong pointing at its first character, or -2 if there are too many. */
 int sn_events_parse(const char *list, struct sn_sample_event *events, const char **wrong);
 
-/* True for "none": nothing is sampled; such a list has 0 events. */
+/* True for "none": no sampling; such a list has 0 events. */
 bool sn_events_are_none(const char *list);
-/* The names that are known, with NULL behind them, in an array with room for `room` pointers. */
+/* Stores the known names, ended by NULL, in an array of `room` pointers. */
 void sn_event_names(const char **names, size_t room);
 
 #endif

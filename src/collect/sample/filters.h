@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many filters of system calls (seccomp) are in force; `sonde run` asks it as well.
+ * The number of system-call filters (seccomp) in force; also used by `sonde run`.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -11,19 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A line of such a file with a number. */
+/* A line with a number in a status file of /proc. */
 struct sn_status_line {
-	const char *key; /* with what is around it: "\nSigBlk:\t" */
+	const char *key; /* with its delimiters: "\nSigBlk:\t" */
 	unsigned base;	 /* 10 or 16 */
 	bool is_there;
 	uint64_t number;
 };
-/* Finds the lines in a status file of /proc. 0; or a negative errno where it cannot be read. */
+/* Finds the lines in a status file of /proc. 0, or a negative errno if it cannot be read. */
 int sn_status_read(const char *path, struct sn_status_line *lines, size_t count);
 
-/* Filters of the calling thread. 1 for any number before Linux 5.9, which tells only that there
- * are some. Negative errno where that cannot be found out. Makes no system calls but openat, read
- * and close, which any filter must allow under which a dynamically linked program starts. */
+/* The number of filters of the calling thread; before Linux 5.9, which tells only whether there are
+ * any, 1 for any number. A negative errno if it cannot be determined. Its only system calls are
+ * openat, read and close, which a filter must allow if a dynamically linked program starts under
+ * it. */
 int sn_filters_in_force(void);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's handlers are entered through a gate: code of ours that leaves registers and stack
- * as they were. It hides from them what the collector adds to the process:
- * - one that asks for a signal stack (SA_ONSTACK) runs, in a thread that has none, on the thread's
- *   ordinary stack and not on ours;
- * - no sample's frame is put on a signal stack of the program below a handler that runs there,
- * unless there is plenty of room;
- * - one of a signal that was ours before does not see a sample that was still on its way;
- * - where it interrupted a system call, that call stays interrupted (interrupted_call.h).
+ * The program's handlers are entered through a gate: code of the collector that leaves registers
+ * and stack unchanged. It hides from them what the collector adds to the process:
+ * - a handler that asks for a signal stack (SA_ONSTACK), in a thread of which the program has set
+ * none, runs on the thread's ordinary stack and not on the collector's;
+ * - a sample's frame is put on a signal stack of the program, below a handler that runs there, only
+ * if there is plenty of room;
+ * - a handler of a signal that was the sample signal before does not get a sample that was still
+ * pending;
+ * - a system call that the handler interrupted stays interrupted (interrupted_call.h).
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -16,12 +17,12 @@
 
 #include <signal.h>
 
-/* sigaction(2) as the program means it, for any signal but those whose action is ours: keeps the
- * handler and the whole mask for who asks, and gives the kernel what works. 0, or -1 and errno. */
+/* sigaction(2) for the program, for any signal but the collector's: stores the program's handler
+ * and full mask, to return them later, and passes the gate to the kernel. 0, or -1 and errno. */
 int sn_program_sigaction(int signal, const struct sigaction *new_action,
 			 struct sigaction *old_action);
 
-/* An action that the kernel had of `signal`, as the program gave it. */
+/* Translates an action of `signal` from the kernel back to what the program has set. */
 void sn_program_action_translate(int signal, struct sigaction *action);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that the program hands to a wrapper, which looks at it before the kernel does. Where the
- * kernel says EFAULT of a pointer the program must hear that, and not end in our code.
+ * Memory that the program passes to a wrapper, which reads it before the kernel does. For a pointer
+ * that the kernel refuses with EFAULT the program must get that error, and not a fault in the
+ * wrapper.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Copies `bytes` from the program's memory; false where they cannot be read. Keeps errno. */
+/* Copies `bytes` from the program's memory; false if they cannot be read. Keeps errno. */
 bool sn_program_read(const void *from, void *into, size_t bytes);
 /* Copies `bytes` to the program's memory; 0, or -1 and EFAULT. */
 int sn_program_write(void *to, const void *from, size_t bytes);

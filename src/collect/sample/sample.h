@@ -4,8 +4,8 @@
  *
  * CPU time comes from the thread's POSIX CPU-time timer, which needs no file descriptor and no
  * privilege but cannot be faster than the kernel's tick; beyond that rate, and for all other
- * events, from Linux perf events. Every sample charges what was really used since the last one, so
- * totals are exact whatever the rate. docs/design/sampling.md explains the choice and the signal.
+ * events, from Linux perf events. Each sample charges the time actually used since the last one, so
+ * totals are exact at any rate. docs/design/sampling.md explains the choice and the signal.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
@@ -20,17 +20,17 @@
 /* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno.
  * AS-safe: no. MT: once. */
 int sn_sampling_init(void);
-/* Arms and disarms the calling thread's timers and events. Stopping charges what is left to the
- * root; in a record that stands for several threads it goes on to the next one. */
+/* Arms and disarms the calling thread's timers and events. Stopping charges the remainder to the
+ * root; in a record that stands for several threads it is carried over to the next one. */
 void sn_sampling_start(struct sn_thread *thread);
 void sn_sampling_stop(struct sn_thread *thread);
 /* Charges real time that the calling thread has waited in `call` to its call path; between sn_enter
  * and sn_leave. */
 void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns);
-/* Charges to its root what a thread that still runs has used since its last sample, when no more
- * samples can come. MT: yes. */
+/* Charges the time that a running thread has used since its last sample to the thread's root, when
+ * no more samples can come. MT: yes. */
 void sn_sampling_settle(struct sn_thread *thread);
-/* The same for a record whose threads have all ended; while nobody can adopt it. MT: yes. */
+/* The same for a record whose threads have all ended, while no thread can adopt it. MT: yes. */
 void sn_sampling_settle_ended(struct sn_thread *thread);
 /* Takes every timer, event and the handler away, once measuring has ended for good. MT: once. */
 void sn_sampling_release(void);

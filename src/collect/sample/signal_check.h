@@ -2,7 +2,7 @@
 /*
  * The signal-safety checker, in the library libsonde-checked.so only: while a thread is in the
  * sample handler, a call of a function that is not async-signal-safe ends the program with a line
- * that names it. In libsonde.so these macros are nothing.
+ * that names it. In libsonde.so these macros are empty.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */

@@ -2,9 +2,9 @@
 /*
  * Finding an exported symbol of a loaded module by reading the module's own dynamic symbol table.
  *
- * dlsym finds only what is in scope of its caller: not a library opened with RTLD_LOCAL, which is
- * how embedding programs often load an interpreter. It also takes the loader's lock. This reads
- * mapped memory and nothing else.
+ * dlsym finds only symbols in its caller's scope, not those of a library opened with RTLD_LOCAL, as
+ * embedding programs often load an interpreter. It also takes the loader's lock. These functions
+ * only read mapped memory.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -17,13 +17,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The address of the function or object that `module` itself defines and exports under `name`; 0
- * where it defines none. `size_bytes`, when not NULL, receives its size as the symbol table gives
- * it. A weak definition counts; a thread-local one and an indirect function do not. The module
- * must be mapped and stay so during the call. */
+/* The address of the function or object that `module` itself defines and exports as `name`; 0 if
+ * there is none. `size_bytes`, if not NULL, receives its size in the symbol table. A weak
+ * definition counts; a thread-local one and an indirect function do not. The module must be mapped
+ * and stay so during the call. */
 uintptr_t sn_elf_symbol(const struct sn_module *module, const char *name, size_t *size_bytes);
 
-/* What a module's dynamic section leads to; NULL and 0 where it has none of that. */
+/* The tables of a module's dynamic section; NULL and 0 for missing ones. */
 struct sn_elf_dynamic {
 	const ElfW(Sym) * symbols;
 	const char *strings;
@@ -33,16 +33,16 @@ struct sn_elf_dynamic {
 	size_t relocation_bytes[2];
 };
 
-/* False where the module has no symbols. */
+/* False if the module has no symbols. */
 bool sn_elf_dynamic_read(const struct sn_module *module, struct sn_elf_dynamic *dynamic);
 
-/* One note of a module, and the next: its name and its description lie behind it. */
+/* An ELF note of a module; its name and its description follow it. */
 struct sn_elf_note {
 	uint32_t type, name_bytes, bytes;
 	const char *name;
 	const unsigned char *description;
 };
-/* Steps over the notes in [*at, end): false where no whole one follows. */
+/* Iterates over the notes in [*at, end): false if no complete one follows. */
 static inline bool sn_elf_note_next(const unsigned char **at, const unsigned char *end,
 				    struct sn_elf_note *note)
 {
@@ -60,8 +60,8 @@ static inline bool sn_elf_note_next(const unsigned char **at, const unsigned cha
 	return true;
 }
 
-/* As much of a module as that needs, out of what dl_iterate_phdr() tells; false where nothing of
- * it is mapped. */
+/* Fills the fields of `module` that these functions need from dl_iterate_phdr()'s; false if nothing
+ * of the module is mapped. */
 bool sn_elf_module_of(const struct dl_phdr_info *info, struct sn_module *module);
 
 #endif

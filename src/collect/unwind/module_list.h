@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The load modules of this process: which file is mapped where.
+ * The load modules of this process and their addresses.
  *
- * The list is read from /proc/self/maps: that takes no lock, so it can be done from a signal
- * handler when a pc is met that lies in no known module. Records are append-only and never reused:
- * a module unloaded stays in the list, marked dead, and its index keeps its meaning in every
- * context.
+ * The list is read from /proc/self/maps, which takes no lock, so a signal handler can do it for a
+ * pc in no known module. Records are append-only and never reused: an unloaded module stays in the
+ * list, marked dead, and its index keeps its meaning in every context.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
@@ -22,28 +21,28 @@
 
 /* Reads the list for the first time. 0 or negative errno. AS-safe: no. MT: once. */
 int sn_modules_init(void);
-/* After fork, in the child; the list stays. MT: the only thread. */
+/* In the child of a fork; keeps the list. MT: the only thread. */
 void sn_modules_after_fork(void);
 
 /* Index of the live module that holds `address`, or SN_MODULE_NONE. Never reads /proc. */
 uint32_t sn_module_find(uintptr_t address);
-/* The same, reading the list anew where the address is unknown, at most four times in 50 ms for
- * addresses in no mapping. */
+/* The same, but reads the list again if the address is unknown, for addresses in no mapping at most
+ * four times in 50 ms. */
 uint32_t sn_module_find_or_refresh(uintptr_t address);
-/* Valid for ever. */
+/* Valid until the process ends. */
 const struct sn_module *sn_module_at(uint32_t index);
 uint32_t sn_module_count(void);
-/* Counts every change of the list. */
+/* The number of changes of the list so far. */
 uint32_t sn_module_generation(void);
-/* Counts the modules unloaded so far; a cache keyed by address is void when it changes. */
+/* The number of modules unloaded so far; when it changes, a cache keyed by address is invalid. */
 uint32_t sn_module_unloads(void);
-/* Marks the list stale: something was unloaded. */
+/* Marks the list stale: a module was unloaded. */
 void sn_modules_stale(void);
-/* Around dlclose: from when it begins, an address may be unmapped and be another module's the next
- * moment, so the list is stale until it has ended. */
+/* Called before and after dlclose: during it an address may be unmapped and then belong to another
+ * module, so the list is stale until it has ended. */
 void sn_modules_unloading(bool begins);
-/* Reads the list anew where it is stale. What was learned about addresses before is void if
- * sn_module_unloads has changed. */
+/* Reads the list again if it is stale. Cached data about addresses is invalid if sn_module_unloads
+ * has changed. */
 void sn_modules_settle(void);
 /* The first live module from index `from` whose path's base name starts with `prefix`, or
  * SN_MODULE_NONE. */

@@ -7,11 +7,12 @@
  * has put their frame on, and hooks that need more than a few hundred bytes come here as well.
  *
  * It is also the thread's signal stack in the kernel (sigaltstack(2)) for as long as the program
- * gives the thread none, so that even the kernel's frame, 3 to 11 KiB, does not land on whatever
- * the stack pointer is at. The program does not notice: sigaltstack tells what it set itself, and
- * its own handlers are taken to the stack that they would have had (program_handler.h).
+ * gives the thread none, so that the kernel's frame, 3 to 11 KiB, is not written below an arbitrary
+ * stack pointer either. The program does not see this: sigaltstack returns what the program set,
+ * and its handlers run on the stack that they would have had (program_handler.h).
  *
- * At most one thing runs here: our handlers block all signals, and so does sn_on_own_stack.
+ * Nothing can interrupt code on this stack and use it too: our handlers block all signals, and so
+ * does sn_on_own_stack.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself, on its own
  * stack.
@@ -25,36 +26,37 @@
 #include <stdint.h>
 
 #define SN_OWN_STACK_BYTES (128u << 10)
-/* What a handler of ours uses at most of the stack that the kernel has put its frame on. */
+/* The most that a handler of the collector uses of the stack with the kernel's frame. */
 #define SN_HANDLER_BYTES   1024u
 
 /*
- * Makes the calling thread's, once; false without memory: then no signal of ours may be sent to it.
- * `for_signals`: it is the thread's signal stack too, unless the program gave it one.
+ * Creates the calling thread's stack, once; false without memory: then no sample signal may be sent
+ * to the thread. `for_signals`: it becomes the thread's signal stack too, unless the program has
+ * set one.
  */
 bool sn_own_stack_install(bool for_signals);
-/* Gives it back, by a thread that ends. It stays where the thread stands on it. */
+/* Unmaps it, in a thread that ends; not if the thread is running on it. */
 void sn_own_stack_remove(void);
 /* True for an address on the calling thread's. */
 bool sn_own_stack_has(uintptr_t address);
 
-/* Calls function(argument) on the calling thread's own stack; where it has none, or is there
- * already, as it stands. sn_on_own_stack is for hooks: it blocks all signals meanwhile, so that no
- * handler of the program finds itself on a stack that is not the program's (garbage collectors
- * scan from the stack pointer to the stack's end). sn_in_handler_on_own_stack is for our handlers,
- * whose mask is full. */
+/* Calls function(argument) on the calling thread's own stack, or on the present stack if it has
+ * none or is there already. sn_on_own_stack is for hooks: it blocks all signals meanwhile, so that
+ * no handler of the program runs on a stack that is not the program's (garbage collectors scan from
+ * the stack pointer to the stack's end). sn_in_handler_on_own_stack is for the collector's
+ * handlers, which run with all signals blocked. */
 void sn_on_own_stack(void (*function)(void *argument), void *argument);
 void sn_in_handler_on_own_stack(void (*function)(void *argument), void *argument);
 
-/* True for the calling thread's as the kernel tells of it. */
+/* True if `stack`, from the kernel, is the calling thread's own stack. */
 bool sn_own_stack_is_signal_stack(const stack_t *stack);
 /* Bytes from an address on it to its end; 0 elsewhere. */
 size_t sn_own_stack_above(uintptr_t address);
-/* From now on children may run on this process's memory beside it: their hooks call as they stand.
- * MT: yes. */
+/* From now on children may run in this process's memory beside it: their hooks stay on their
+ * present stack. MT: yes. */
 void sn_own_stacks_share(void);
-/* From now on hooks call as they stand: the process may make no system calls of ours any more.
- * MT: yes. */
+/* From now on hooks stay on their present stack: the collector may make no more system calls in
+ * this process. MT: yes. */
 void sn_own_stacks_retire(void);
 
 #endif

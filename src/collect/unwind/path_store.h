@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an unwinder keeps of paths: the frames of the walk under way, and the previous path with all
- * that it was computed from. unwind.c fills it.
+ * An unwinder's paths: the frames of the current walk, and the previous path with the words from
+ * which it was computed. unwind.c fills it.
  *
  * All functions here: AS-safe: yes. MT: the thread itself.
  */
@@ -12,10 +12,11 @@
 
 #include <stddef.h>
 
-/* How a frame of the walk under way was left; its pc, CFA, module and flags are in `fresh`. */
+/* How the current walk stepped from a frame to its caller; the frame's pc, CFA, module and flags
+ * are in `fresh`. */
 struct sn_walked {
 	uintptr_t fp;
-	uint64_t rule; /* as applied: a guess by frame pointer is noted as the rule it amounts to */
+	uint64_t rule; /* as applied: a guess by frame pointer is stored as the equivalent rule */
 };
 
 /* A word of the stack that the previous path was computed from. */
@@ -35,14 +36,14 @@ struct sn_known {
 #define SN_INPUTS_A_FRAME 3u
 
 /*
- * Room for paths of so many frames: each array has one for each, `inputs` has three. It doubles where a
- * path has more, so that only threads that recurse deeply pay for it.
+ * Arrays for paths of `room` frames: one element for each frame, in `inputs` three. The room
+ * doubles when a path has more, so that only threads that recurse deeply need the memory.
  */
 struct sn_path_store {
 	uint32_t room;
 	size_t bytes; /* of the mapping, which begins at `walked` */
 	struct sn_walked *walked;
-	struct sn_native_frame *fresh; /* frames of the walk under way, innermost first */
+	struct sn_native_frame *fresh; /* frames of the current walk, innermost first */
 	/* the previous path, innermost first, at the array's end; the rest outermost first */
 	struct sn_native_frame *path;
 	struct sn_known *known;
@@ -52,8 +53,8 @@ struct sn_path_store {
 /* False without memory. */
 bool sn_path_store_init(struct sn_path_store *store);
 void sn_path_store_release(struct sn_path_store *store);
-/* Twice the room, with `known` frames of the previous path and `fresh` of the walk under way in it.
- * False without memory: then all is as before. */
+/* Doubles the room and keeps `known` frames of the previous path and `fresh` of the current walk.
+ * False without memory: then nothing has changed. */
 bool sn_path_store_grow(struct sn_path_store *store, uint32_t known, uint32_t fresh);
 
 #endif

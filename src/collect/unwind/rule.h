@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule of one pc, in one word: how the fast walk gets from a frame to its caller.
+ * The rule of one pc, in one word: how the fast walk steps from a frame to its caller.
  *
- * A rule is compiled from the module's call frame information when its pc is first met, and kept in
- * a table that all threads share without a lock. What does not fit in a word is left to sn_step.
+ * A rule is compiled from the module's call frame information when its pc is first unwound, and
+ * stored in a table that all threads share without a lock. Rules that do not fit in a word are left
+ * to sn_step.
  *
  *   bits  0-2   enum sn_rule_kind
  *   bit   3     the caller's frame pointer was saved
  *   bit   4     ... at frame pointer + distance, not at CFA - distance
  *   bits  5-14  distance in words, at least 1 so that the address is always valid
- *   bits 15-28  module, SN_RULE_MODULE_NONE where there is none
+ *   bits 15-28  module, SN_RULE_MODULE_NONE for none
  *   bits 29-39  added to the word of SN_RULE_WORD_*, signed
  *   bits 40-63  offset, signed
  *
@@ -43,8 +44,8 @@ enum sn_rule_kind {
 #define SN_RULE_OFFSET(rule)	 ((int64_t)(rule) >> 40)
 #define SN_RULE_MODULE_NONE	 0x3fffu
 
-/* The rule for code at `inside` (of a return address: one byte before it). `*lasting` is false
- * where the answer may change while no module is unloaded: unknown code. */
+/* The rule for code at `inside` (of a return address: one byte before it). `*lasting` is false if
+ * the rule may change although no module is unloaded: unknown code. */
 uint64_t sn_rule_find(uintptr_t inside, bool *lasting);
 
 /* The same without the shared table; for tests. */

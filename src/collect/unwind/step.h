@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From one frame to its caller with every register, the slow and sure way: no cache is asked, each
- * frame's information is decoded anew. It serves frames whose rule is not simple, and as the
- * reference that the fast walk of unwind.c is compared with.
+ * From one frame to its caller with all registers, slowly and without caches: each frame's
+ * information is decoded again. Used for frames whose rule does not fit in a word, and as the
+ * reference for the fast walk of unwind.c.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -11,7 +11,7 @@
 
 #include "unwind.h"
 
-/* Of a frame of this process. */
+/* Steps from a frame of this process to its caller. */
 enum sn_step sn_step(struct sn_unwind_cursor *cursor, struct sn_step_result *result);
 
 /* The part of it for code without call frame information. */
@@ -21,7 +21,7 @@ enum sn_step sn_step_guess(struct sn_unwind_cursor *cursor, struct sn_step_resul
  */
 enum sn_step sn_step_signal(struct sn_unwind_cursor *cursor, struct sn_step_result *result);
 
-/* What begins at `pc`, where code without information may be. */
+/* Classifies the code at `pc`, which may have no call frame information. */
 enum sn_code sn_code_at(uintptr_t pc);
 
 #endif

@@ -4,11 +4,11 @@
  * frame.
  *
  * A frame's rule (how to find its caller) comes from the module's .eh_frame, is compiled once per
- * pc and kept in a direct-mapped cache of the thread. The path that the previous unwind found is
- * kept with the stack slots its return addresses lay in: as soon as the new path meets it and the
- * slots still hold the same addresses, the rest is reused where it lies, so that a deep path costs
- * what is new of it, and the comparison. Code without tables falls back to frame pointers, then to a
- * bounded scan. docs/design/unwinding.md gives reasons and costs.
+ * pc and kept in a direct-mapped cache of the thread. The previous path is kept with the stack
+ * slots from which it was computed: as soon as the new path reaches a frame of it and these slots
+ * are unchanged, the remaining frames are reused in place, so a deep path costs only its new frames
+ * and the comparison. For code without tables, frame pointers are used, then a bounded scan.
+ * docs/design/unwinding.md gives reasons and costs.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-/* The whole path, however long. */
+/* The whole path, of any length. */
 #define SN_UNWIND_ALL UINT32_MAX
 
 struct sn_native_frame {
@@ -35,13 +35,13 @@ struct sn_native_frame {
 struct sn_unwind_result {
 	const struct sn_native_frame *frames; /* innermost first; until the next unwind */
 	uint32_t count;
-	/* The outermost frames that are those of the last unwind that said is_kept. */
+	/* The number of outermost frames that equal those of the last unwind with is_kept. */
 	uint32_t repeated;
 	bool is_kept;  /* the next unwind can repeat this one's frames */
 	bool complete; /* ended at the thread's first frame */
 	bool scanned;
-	bool mismatch; /* shadow check: the slow way disagreed */
-	bool too_deep; /* there are more frames than were asked for, or than there is memory for */
+	bool mismatch; /* shadow check: sn_step found another path */
+	bool too_deep; /* there are more frames than requested, or than fit in memory */
 };
 
 /* A thread's caches; opaque but for its size. */
@@ -63,23 +63,22 @@ struct sn_unwind_result sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t s
 
 /*
  * As sn_unwind_here, for code that waits in another thread: pc, sp and fp are its own, `inner` the
- * registers that a call preserves as they were in the function it called (nothing known: fine for
- * most code). Every read goes through the kernel, so a thread that does not wait after all gives a
- * wrong path and no fault.
+ * call-preserved registers in the function that it called (may be unknown for most code). All
+ * memory is read through the kernel, so a thread that does not wait gives a wrong path but no
+ * fault.
  */
 struct sn_origin;
 struct sn_unwind_result sn_unwind_origin(struct sn_unwinder *unwinder,
 					 const struct sn_origin *origin);
 
-/* Every unwind is repeated the slow, sure way and compared (SONDE_SHADOW=1). MT: once, at the
- * start. */
+/* Every unwind is repeated by sn_step and compared (SONDE_SHADOW=1). MT: once, at the start. */
 void sn_unwind_set_shadow(bool on);
 /* MT: yes. */
 bool sn_unwind_shadow(void);
-/* Whether frame pointers may lead from a thread's stack to another (Go calls C so); off by
+/* Whether frame pointers may lead from one stack to another (as in Go's calls of C); off by
  * default. MT: once, at the start. */
 void sn_unwind_set_other_stacks(bool on);
-/* Whether the previous path is made use of; on by default. For measuring. MT: once, at the start.
+/* Whether the previous path is reused; on by default. For benchmarks. MT: once, at the start.
  */
 void sn_unwind_set_reuse(bool on);
 

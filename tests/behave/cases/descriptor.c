@@ -467,6 +467,18 @@ CASE(poll_every_number)
 	say("not open: %d\n", invalid);
 }
 
+/* As nearly every login has it: what starts with a limit below what it could have itself. */
+PART(up_to_1024)
+{
+	up_to_the_limit(1024);
+}
+
+CASE(limit_of_a_login)
+{
+	limit_files(1024);
+	become("up_to_1024", NULL);
+}
+
 static volatile int foreign;
 
 static void *open_and_look(void *unused)

@@ -31,16 +31,16 @@ static _Atomic uint32_t device_count;
  * each that it knows itself; for a runtime that is older, ocl-icd's calls what lies beyond the end of
  * the runtime's table, and does not return.
  */
-static bool has_version(cl_device_id id, unsigned long major, unsigned long minor)
+static bool has_version(cl_device_id id, unsigned major, unsigned minor)
 {
 	char text[64] = "", *end = text;
 	static const char prefix[] = "OpenCL ";
 	if (sn_cl_real.clGetDeviceInfo(id, CL_DEVICE_VERSION, sizeof(text) - 1, text, NULL) ||
 	    strncmp(text, prefix, sizeof(prefix) - 1))
 		return false;
-	unsigned long found = strtoul(text + sizeof(prefix) - 1, &end, 10);
+	unsigned long long found = strtoull(text + sizeof(prefix) - 1, &end, 10);
 	return found > major ||
-	       (found == major && *end == '.' && strtoul(end + 1, NULL, 10) >= minor);
+	       (found == major && *end == '.' && strtoull(end + 1, NULL, 10) >= minor);
 }
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The OpenMP adapter's parts, to each other.
+ * Interfaces between the parts of the OpenMP adapter.
  *
  *	gomp.c     the functions of GCC's libgomp that start parallel regions
  *	library.c  which libgomp of several a caller belongs to
@@ -8,7 +8,7 @@
  *	tasks.c    explicit tasks as a dataflow graph, on request
  *	openmp.c   the adapter
  *
- * docs/design/openmp.md says why it is done so and what it costs.
+ * docs/design/openmp.md gives reasons and costs.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
@@ -25,21 +25,20 @@ enum sn_gomp_entry {
 	SN_GOMP_COUNT
 };
 
-/* One runtime that has these entry points; lives for ever. */
+/* A runtime with these entry points; stays valid. */
 struct sn_gomp {
 	struct sn_runtime runtime;
-	void *entries[SN_GOMP_COUNT]; /* NULL where this release has none */
-	bool is_ompt; /* tells us of its regions itself: LLVM's, which has libgomp's names too */
+	void *entries[SN_GOMP_COUNT]; /* NULL if this release has none */
+	bool is_ompt; /* reports its regions by OMPT: LLVM's, which has libgomp's names too */
 };
 
-/* The runtime that `function`, the outlined body of a region, was linked with; NULL where there is
- * none. */
+/* The runtime with which `function`, the outlined body of a region, was linked; NULL for none. */
 const struct sn_gomp *sn_gomp_of(void (*function)(void *));
-/* Forgets which function belongs to which: something was unloaded. */
+/* Clears the cache of functions and their runtimes: a module was unloaded. */
 void sn_gomp_forget(void);
 uint32_t sn_gomp_count(void);
 
-/* Whether regions are to be followed at all. */
+/* Whether regions are followed. */
 bool sn_openmp_wanted(void);
 
 /* --- tasks.c: explicit tasks as a graph; callbacks of OMPT --- */
@@ -49,7 +48,7 @@ union sn_ompt_data {
 	void *pointer;
 };
 
-/* Whether they are to be followed; makes room for them. MT: once, as the runtime starts. */
+/* Whether tasks are followed; allocates their tables. MT: once, as the runtime starts. */
 bool sn_ompt_tasks_wanted(void);
 void sn_ompt_task_create(union sn_ompt_data *encountering, const void *frame,
 			 union sn_ompt_data *task, int flags, int has_dependences,

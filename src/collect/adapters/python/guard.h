@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking whether memory can be read before reading it, cheaply enough to ask at every step.
+ * Tests whether memory can be read, at a cost that allows a test at every step.
  *
- * A thread is interrupted anywhere, so a frame may be half linked and a pointer in it a leftover. A
- * page that proved readable is remembered; the answer costs a system call once and two loads after
- * that. The memory has sets of four, the latest in front: were it direct-mapped, two pages of one
- * path would, depending on where things happen to lie in this process, push each other out for
- * ever, at a system call each. It is forgotten every SN_GUARD_WALKS walks because pages do get
- * unmapped.
+ * A thread is interrupted anywhere, so a frame may be half linked and contain stale pointers.
+ * Readable pages are cached: the first test costs a system call, later ones two loads. The cache
+ * has sets of four, the latest page in front: in a direct-mapped one, two pages of a path could,
+ * depending on addresses, evict each other again and again, at a system call each. It is cleared
+ * every SN_GUARD_WALKS walks because pages may be unmapped.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the guard's owner.
  */
@@ -29,18 +28,18 @@ struct sn_guard {
 	uintptr_t pages[SN_GUARD_SETS][SN_GUARD_WAYS];
 };
 
-/* 0, or -ENOSYS where the kernel does not answer as the guard needs; then nothing may be read.
+/* 0, or -ENOSYS if the kernel's answer is not usable; then nothing may be read.
  * MT: yes. */
 int sn_guard_test(void);
 /* To be called once for each walk. MT: the guard's owner. */
 void sn_guard_begin(struct sn_guard *guard);
-/* Forgets what is known of [address, address + bytes), so that the kernel is asked again. */
+/* Removes [address, address + bytes) from the cache, so that the kernel is asked again. */
 void sn_guard_forget(struct sn_guard *guard, uintptr_t address, size_t bytes);
 void sn_guard_forget_all(struct sn_guard *guard);
-/* The slow way: looks behind the front, then asks the kernel. */
+/* The slow path: searches the rest of the set, then asks the kernel. */
 bool sn_guard_ask(struct sn_guard *guard, uintptr_t address, size_t bytes);
 
-/* True where [address, address + bytes) can be read. MT: the guard's owner. */
+/* True if [address, address + bytes) can be read. MT: the guard's owner. */
 static inline bool sn_guard_readable(struct sn_guard *guard, uintptr_t address, size_t bytes)
 {
 	uintptr_t page = address >> SN_GUARD_PAGE_SHIFT;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where things lie in the structures of one CPython: offsets in bytes, and the few ways in which
- * versions differ in kind. A layout is chosen by version and then proved on a real stack
- * (python.c).
+ * Offsets of fields in the structures of one CPython, in bytes, and the other differences between
+ * versions. A layout is chosen by version and then verified on a real stack (python.c).
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -26,15 +25,14 @@ struct sn_python_layout {
 	uint32_t version; /* 0x030b for 3.11 */
 	enum sn_python_frames frames;
 	enum sn_linetable_format lines;
-	/* runtime state: the pthread key under which a thread keeps its state, -1 where not known
-	 */
+	/* runtime state: the pthread key under which a thread keeps its state, -1 if unknown */
 	int32_t runtime_key;
 	/* thread state: the newest frame, or in 3.11 and 3.12 the structure that points to it */
 	uint16_t thread_frame, thread_id;
 	bool through_cframe;
 	uint16_t cframe_frame, cframe_previous;
 	uint16_t thread_bytes;	 /* the outermost cframe lies within the thread state */
-	uint8_t generator_state; /* bytes before a generator's frame; 0 where not looked at */
+	uint8_t generator_state; /* bytes before a generator's frame; 0 if not used */
 	/* frame */
 	uint16_t frame_bytes, frame_previous, frame_code, frame_instruction, frame_owner,
 	    frame_is_entry;
@@ -49,7 +47,7 @@ struct sn_python_layout {
 	uint16_t object_type, bytes_length, bytes_data;
 	uint16_t text_length, text_state, text_ascii_bytes, text_compact_bytes;
 	uint8_t text_kind_shift; /* bits of `interned` before `kind` in the state word */
-	/* types, filled in where the module is known */
+	/* types, filled in when the module is known */
 	uintptr_t code_type, text_type, bytes_type, cell_type; /* the last one may be 0 */
 };
 
@@ -65,7 +63,7 @@ static inline int32_t sn_python_int(uintptr_t object, size_t offset)
 
 /*
  * The layout of version `hex` (PY_VERSION_HEX); for 3.13 and later from the debug offsets at
- * `runtime`. 0, or -ENOTSUP with the reason in `reason`, which lives for ever.
+ * `runtime`. 0, or -ENOTSUP with the reason, a constant, in `reason`.
  */
 int sn_python_layout_find(struct sn_python_layout *layout, uint32_t hex, uintptr_t runtime,
 			  size_t runtime_bytes, const char **reason);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPython's three encodings of "which line does this instruction belong to".
+ * CPython's three encodings of the line of an instruction.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -17,8 +17,8 @@ enum sn_linetable_format {
 };
 
 /* The line of the instruction at `offset` bytes from the code's start; `first_line` for an offset
- * below 0 (a frame that has not begun), 0 where the compiler gave the instruction no line or where
- * the table does not reach so far. Any bytes are safe to pass. */
+ * below 0 (a frame that has not begun), 0 if the compiler gave the instruction no line or the table
+ * ends before it. Any bytes are safe to pass. */
 uint32_t sn_linetable_line(enum sn_linetable_format format, const unsigned char *table,
 			   size_t bytes, uint32_t first_line, int64_t offset);
 

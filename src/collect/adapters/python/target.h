@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An interpreter found in this process: its module, its symbols, its layout, and where its
- * evaluation loop lies. Filled once, outside signal handlers, and not changed after it is
- * published.
+ * An interpreter found in this process: its module, symbols, layout, and the addresses of its
+ * evaluation loop. Filled once, outside signal handlers, and constant after it is published.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: once, before the target is
  * published.
@@ -30,7 +29,7 @@ struct sn_python_target {
 	size_t runtime_bytes;
 	struct sn_python_layout layout;
 	void *(*thread_state)(void); /* PyGILState_GetThisThreadState */
-	_Atomic bool key_is_wrong;   /* set once, where the key does not lead to the state */
+	_Atomic bool key_is_wrong;   /* set once, if the key does not lead to the state */
 	uint32_t range_count;	     /* of the evaluation loop; the first is the function itself */
 	struct sn_address_range ranges[SN_EVAL_RANGES];
 };
@@ -40,15 +39,14 @@ struct sn_python_target {
 int sn_python_target_find(struct sn_python_target *target, const struct sn_module *module,
 			  const char **reason);
 
-/* The calling thread's PyThreadState, also while it has released the global lock; 0 where it has
- * none. The address is not checked. AS-safe: yes. MT: yes. */
+/* The calling thread's PyThreadState, also while it has released the global lock; 0 if it has none.
+ * The address is not checked. AS-safe: yes. MT: yes. */
 uintptr_t sn_python_thread_state(const struct sn_python_target *target);
 
-/* To be called while the layout is not proved: finds out whether the runtime's key is what it
- * seems. */
+/* To be called until the layout is verified: checks whether the runtime's key is the right one. */
 void sn_python_check_key(struct sn_python_target *target);
 
-/* Adds the parts of the evaluation loop that lie away from its function. */
+/* Adds the parts of the evaluation loop that are outside its function. */
 void sn_python_eval_parts(struct sn_python_target *target);
 
 #endif

@@ -14,9 +14,9 @@
 
 #define SN_PYTHON_TEXT_BYTES 4095
 
-/* The text of the str object at `object` into out[0..capacity), cut at a character; its length in
- * bytes, or -EFAULT (not readable) or -EINVAL (not a str). Bytes of file names that were not UTF-8
- * (PEP 383) come out as the bytes they were. No terminator. */
+/* Stores the text of the str object at `object` in out[0..capacity), truncated at a character,
+ * without a terminator. Returns its length in bytes, -EFAULT (not readable) or -EINVAL (not a str).
+ * Bytes of file names that are not UTF-8 (PEP 383) are restored. */
 ssize_t sn_python_text(const struct sn_python_layout *layout, struct sn_guard *guard,
 		       uintptr_t object, char *out, size_t capacity);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walking a thread's Python frames, with what the thread remembers between walks.
+ * Walks a thread's Python frames, with the thread's cache of code objects.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the cache's owner, which is the
  * thread walked.
@@ -18,16 +18,16 @@
 #define SN_CODE_ENTRIES 512
 
 /*
- * A code object as it was when it was read. Its address may be reused by another code object after
- * it is freed; then at least one of the objects it refers to differs, or what begins, halves and
- * ends its table of lines (looked at by hooks only, not by samples), or it is one of the same file,
- * name, first line and line table, which gives the same answers.
+ * A code object when it was read. After it is freed, another code object may have its address. Then
+ * at least one of the objects to which it refers differs, or the first, middle and last bytes of
+ * its line table do (only hooks compare these, samples do not), or file, name, first line and line
+ * table are the same, which gives the same results.
  */
 struct sn_python_code {
 	uintptr_t code, file, name, lines;
 	uint32_t first_line;
 	uint32_t index; /* from sn_cct_code */
-	uint64_t table; /* what tells the table of lines from another at its place */
+	uint64_t table; /* distinguishes the line table from another at its address */
 };
 
 struct sn_python_line {
@@ -36,13 +36,13 @@ struct sn_python_line {
 	uint32_t line;
 };
 
-/* A thread's: about 160 KiB of address space, of which a walk touches what it needs. */
+/* A thread's cache: about 160 KiB of address space, of which a walk touches only a part. */
 struct sn_python_cache {
 	struct sn_guard guard;
 	uint32_t torn_in_a_row;
 	bool interrupted; /* the walk's thread was stopped between two instructions of the
 			     interpreter */
-	uintptr_t other_state, other_thread; /* whom to walk instead of the calling thread; 0 */
+	uintptr_t other_state, other_thread; /* walked instead of the calling thread; 0: none */
 	struct sn_python_line lines[SN_LINE_SETS][SN_LINE_WAYS];
 	struct sn_python_code codes[SN_CODE_ENTRIES];
 	char file[SN_PYTHON_TEXT_BYTES], name[SN_PYTHON_TEXT_BYTES];
@@ -56,8 +56,8 @@ ssize_t sn_python_read_code_argument(const struct sn_python_layout *layout, stru
 uintptr_t sn_python_read_first_argument(const struct sn_python_layout *layout,
 					struct sn_guard *guard, uintptr_t frame);
 
-/* As sn_python_walk, for one interpreter. Where `cct` is NULL, code indices are 0: the walk is
- * only a proof. MT: the cache's owner, which is the thread walked. */
+/* As sn_python_walk, for one interpreter. If `cct` is NULL, code indices are 0: the walk only
+ * verifies the layout. MT: the cache's owner, which is the thread walked. */
 int sn_python_walk_frames(const struct sn_python_target *target, struct sn_python_cache *cache,
 			  struct sn_cct *cct, struct sn_python_frame *frames, uint32_t max);
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The PyTorch adapter's parts, to each other.
+ * Interfaces between the parts of the PyTorch adapter.
  *
- *	hooks.c     the functions of libtorch and libc10 that this library stands in front of
- *	torch.c     finds libtorch, decides what can be measured, says so
- *	context.c   the calling context of a point inside an operator, remembered by what led there
- *	forward.c   which context made the autograd node of which sequence number
+ *	hooks.c     the functions of libtorch and libc10 that this library wraps
+ *	torch.c     finds libtorch, determines what can be measured, reports it
+ *	context.c   the calling context of a point inside an operator, cached by its call path
+ *	forward.c   which context created the autograd node of which sequence number
  *	backward.c  which autograd node runs, and its operator frame under the forward context
  *	node.c      reading an autograd node: its numbers and its name
  *	compile.c   what torch.compile compiles, and when
- *	operators.c operators recognised by address, where native frames are left out
+ *	operators.c operators recognised by address, if native frames are left out
  *	exact.c     a callback at every operator, on request; by default at those whose entry has no name
- *	callbacks.c which operators are announced to callbacks
+ *	callbacks.c for which operators PyTorch calls the callbacks
  *	memory.c    tensor memory, on request
  *	gloo.c      messages of torch.distributed between processes
  *	graph*.c    the dataflow graph, on request; graph.h
  *
- * docs/design/torch-operators.md says why it is done so and what it costs.
+ * docs/design/torch-operators.md gives reasons and costs.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes, each thread with its own
  * `self`.
@@ -26,8 +26,8 @@
 
 #include "collect/core/adapters.h"
 
-/* Marks a shadow frame as this adapter's, in its `user`; the second one a node that is being
- * evaluated but has not run. It may never do: where only its gradient was asked for. */
+/* Marks a shadow frame as this adapter's, in its `user`; the second value marks a node that is
+ * being evaluated but has not run, and may never run if only its gradient was requested. */
 #define SN_TORCH_SHADOW	     0x746f7262u
 #define SN_TORCH_SHADOW_IDLE 0x746f7263u
 
@@ -45,7 +45,7 @@ static inline bool sn_torch_is_ours(const struct sn_shadow *shadow)
 	"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"       \
 	"4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
 
-/* The same of libtorch_cpu, and libtorch_python where that asks for itself. */
+/* The same of libtorch_cpu, and of libtorch_python for its own calls. */
 #define SN_TORCH_STEP_CALLBACKS	 "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
 #define SN_TORCH_ADD_GLOBAL	 "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
 #define SN_TORCH_ADD_LOCAL	 "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE"
@@ -57,14 +57,14 @@ static inline bool sn_torch_is_ours(const struct sn_shadow *shadow)
 #define SN_TORCH_CHUNK_BITS 12u
 #define SN_TORCH_CHUNKS	    16u
 
-/* What the adapter keeps for a thread; reached from sn_thread.adapters, never freed. */
+/* The adapter's state of a thread; referenced by sn_thread.adapters, never freed. */
 struct sn_torch_thread {
 	struct sn_thread *thread;
 	uint64_t torch_id; /* at::RecordFunction::currentThreadId of this thread, 0 not asked yet */
 	/* the ring of forward contexts: SN_TORCH_CHUNKS chunks of 1 << SN_TORCH_CHUNK_BITS entries
 	 */
 	_Atomic(_Atomic uint64_t *) ring[SN_TORCH_CHUNKS];
-	_Atomic uint64_t next_sequence;	   /* one past the last number given to this thread */
+	_Atomic uint64_t next_sequence;	   /* one past the last number assigned in this thread */
 	struct sn_torch_memo *memo;	   /* of context.c */
 	struct sn_torch_copy *copies;	   /* of forward.c */
 	struct sn_torch_names *names;	   /* of operators.c */
@@ -76,7 +76,7 @@ struct sn_torch_thread {
 
 /* --- torch.c --- */
 
-/* What is to be done in hooks; fixed once attached. */
+/* What hooks measure; constant after attaching. */
 struct sn_torch_duties {
 	_Atomic bool autograd;
 	_Atomic bool memory;
@@ -84,10 +84,9 @@ struct sn_torch_duties {
 extern struct sn_torch_duties sn_torch_duties;
 /* The first call from inside PyTorch: tries to attach. */
 void sn_torch_called(uintptr_t from);
-/* True until that has been decided. AS-safe: yes. */
+/* True until attaching has succeeded or failed. AS-safe: yes. */
 bool sn_torch_undecided(void);
-/* The state of `thread`, made where it is missing; NULL without memory. Between sn_enter and
- * sn_leave. */
+/* The state of `thread`, created if missing; NULL without memory. Between sn_enter and sn_leave. */
 struct sn_torch_thread *sn_torch_thread(struct sn_thread *thread);
 /* A symbol of libtorch_cpu, or 0. AS-safe: yes. */
 uintptr_t sn_torch_symbol(const char *name);
@@ -97,40 +96,39 @@ uintptr_t sn_torch_symbol_size(const char *name, size_t *bytes);
 /* --- context.c --- */
 
 /*
- * The context of the caller's call path, as sn_callpath gives it; where `of_shadow`, that of the
- * topmost shadow frame. `stack` is an address at the outer end of the calling hook's frame and `pc`
- * where the hook returns to: together with the Python frames, the shadow frames and the return
- * addresses on the stack they name the path, whose node is then remembered.
+ * The context of the caller's call path, as from sn_callpath; if `of_shadow`, that of the topmost
+ * shadow frame. `stack` is an address at the outer end of the calling hook's frame and `pc` the
+ * hook's return address. With the Python frames, the shadow frames and the return addresses on the
+ * stack they identify the path, whose node is cached.
  */
 uint32_t sn_torch_context(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
 			  bool of_shadow);
 
 /* --- forward.c --- */
 
-/* The calling thread has been given `sequence` for an autograd node that it is making. */
+/* PyTorch has assigned `sequence` to an autograd node that the calling thread is creating. */
 void sn_torch_forward(uint64_t sequence, uintptr_t stack, uintptr_t pc);
-/* The context, in `self`'s tree, in which the thread `torch_id` made node `sequence`; SN_NODE_NONE
- * where that is not known. */
+/* The context, in `self`'s tree, in which the thread `torch_id` created node `sequence`;
+ * SN_NODE_NONE if unknown. */
 uint32_t sn_torch_forward_context(struct sn_torch_thread *self, uint64_t torch_id,
 				  uint64_t sequence);
-/* True where the thread `torch_id` has been given `sequence`. */
+/* True if `sequence` has been assigned in the thread `torch_id`. */
 bool sn_torch_was_given(uint64_t torch_id, uint64_t sequence);
 
 /* --- node.c --- */
 
 struct sn_torch_node {
-	uint64_t sequence,
-	    torch_id;	  /* SN_TORCH_NO_SEQUENCE where it has none or none can be read */
-	const char *name; /* NULL: no operator, leave it out */
+	uint64_t sequence, torch_id; /* SN_TORCH_NO_SEQUENCE if it has none or it cannot be read */
+	const char *name;	     /* NULL: no operator, leave it out */
 	size_t name_length;
-	bool unproved; /* it has numbers, but where they lie is not known */
+	bool unproved; /* it has numbers, but their place is not known yet */
 };
 /* Prepares names. MT: once. */
 void sn_torch_node_init(void);
-/* Reads a torch::autograd::Node. `storage` holds a name that is not kept. May run the program's
+/* Reads a torch::autograd::Node. `storage` holds a name that is not cached. May run the program's
  * code (the node's own name function); call it outside sn_enter. */
 void sn_torch_node_read(const void *node, struct sn_torch_node *out, char *storage, size_t bytes);
-/* False once no layout fits; then forward contexts cannot be found. */
+/* False after no layout fitted; then forward contexts cannot be found. */
 bool sn_torch_node_readable(void);
 
 /* --- backward.c --- */
@@ -138,29 +136,30 @@ bool sn_torch_node_readable(void);
 /* Around the evaluation of one autograd node: begin returns a token for end. */
 uint32_t sn_torch_backward_begin(const void *node, uintptr_t stack, uintptr_t pc);
 void sn_torch_backward_end(uint32_t token, uintptr_t stack);
-/* The same when the evaluation ends by an exception; `sp` is the stack pointer of the frame it
- * leaves. */
+/* The same if an exception ends the evaluation; `sp` is the stack pointer of the frame it leaves.
+ * */
 void sn_torch_backward_unwound(uintptr_t sp);
 
 /* --- compile.c --- */
 
-/* The caller saves, or restores, the state of the random numbers; torch.compile does around each
- * compilation. `stack` as for sn_shadow_push. Outside sn_enter. */
+/* The caller saves, or restores, the random number generator's state, as torch.compile does around
+ * each compilation. `stack` as for sn_shadow_push. Outside sn_enter. */
 void sn_torch_compile_begins(uintptr_t stack);
 void sn_torch_compile_ends(void);
 
 /* --- operators.c --- */
 
-/* Lists libtorch_cpu's dispatcher entry points. Their number. MT: once. */
+/* Lists libtorch_cpu's dispatcher entry points; returns their number. MT: once. */
 uint32_t sn_torch_operators_init(const struct sn_module *module);
 
-/* Whether an operator that asks from `pc` has a name by that: it lies in a listed entry point. */
+/* True if `pc`, from which an operator asks for callbacks, lies in a listed entry point and so
+ * names the operator. */
 bool sn_torch_operator_is_named(uintptr_t pc);
 
-/* The id in `self`'s tree of a text that lives for ever at one address. AS-safe: yes. */
+/* The id in `self`'s tree of a text that stays valid and unchanged at its address. AS-safe: yes. */
 uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t length);
 
-/* The same of a text that is ended by NUL and may become another one at its address. */
+/* The same for a NUL-terminated text that may change at its address. */
 uint32_t sn_torch_name_id(struct sn_torch_thread *self, const char *name);
 
 /* --- callbacks.c --- */
@@ -177,30 +176,30 @@ struct sn_torch_callback {
 };
 enum { SN_TORCH_SCOPE_FUNCTION = 0, SN_TORCH_SCOPE_BACKWARD_FUNCTION = 1 };
 
-/* Looks at how PyTorch answers without callbacks; before the first is added. MT: once. */
+/* Learns the layout of PyTorch's answer without callbacks; before the first is added. MT: once. */
 void sn_torch_callbacks_learn(void);
 /* Registers one. 0, or negative errno. */
 int sn_torch_callbacks_add(struct sn_torch_callback callback);
-/* Takes all of them back. MT: once. */
+/* Removes all of them. MT: once. */
 void sn_torch_callbacks_withdraw(void);
-/* After the last one: from now on operators are announced as they are wanted. */
+/* After the last one: from now on callbacks are called only for the operators that they need. */
 void sn_torch_callbacks_ready(void);
-/* Whether that can be done. */
+/* Whether that is possible. */
 bool sn_torch_callbacks_known(void);
-/* Somebody else has registered a callback, or removed one (-1). */
+/* Another tool has registered a callback, or removed one (-1). */
 void sn_torch_callbacks_others(int change);
-/* What our callbacks want of an operator. */
+/* What the collector's callbacks need of an operator. */
 enum sn_torch_wish {
 	SN_TORCH_WISH_NOTHING,
 	SN_TORCH_WISH_EVENT,   /* its begin and end */
 	SN_TORCH_WISH_TENSORS, /* and its inputs and outputs */
 };
-/* In place of at::getStepCallbacksUnlessEmpty, which is `function`; where sn_torch_callbacks_known.
- * An operator asks from `pc`. */
+/* Replaces at::getStepCallbacksUnlessEmpty, which is `function`; if sn_torch_callbacks_known. An
+ * operator calls it from `pc`. */
 void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack, uintptr_t pc,
 				void *(*function)(void *, uint8_t));
-/* The scope that an announcement is to be made in which was to be made in `scope`, by code at `pc`;
- * where sn_torch_callbacks_known. */
+/* The scope to pass to at::RecordFunction instead of `scope`, for a call from `pc`; if
+ * sn_torch_callbacks_known. */
 uint8_t sn_torch_callbacks_scope(uint8_t scope, uintptr_t stack, uintptr_t pc);
 
 /* --- exact.c --- */
@@ -212,21 +211,21 @@ enum sn_torch_exactness {
 };
 /* Registers the callback. 0, or negative errno. MT: once. */
 int sn_torch_exact_start(enum sn_torch_exactness exactness);
-/* What it wants of an operator that the calling thread, at `stack`, is about to begin; `pc`: where it
- * asks from, 0 for what is no operator of the dispatcher. */
+/* What it needs of an operator that the calling thread, at `stack`, is about to begin; `pc` is the
+ * address of the operator's call, 0 for other functions. */
 enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack,
 				       uintptr_t pc);
-/* The autograd node that `thread`, the calling one, evaluates runs. */
+/* The autograd node that `thread`, the calling one, evaluates does run. */
 void sn_torch_exact_node_runs(struct sn_thread *thread);
-/* Registers a callback that tells of it, where sn_torch_callbacks_known is false. MT: once. */
+/* Registers a callback that reports this, if sn_torch_callbacks_known is false. MT: once. */
 void sn_torch_exact_announce_nodes(void);
-/* The metric of exact operator times, SN_ID_NONE while there is none. */
+/* The metric of exact operator times, SN_ID_NONE before it is registered. */
 uint32_t sn_torch_exact_metric(void);
 /* The link of the trace file between operators of the forward and the backward pass. */
 uint64_t sn_torch_link(uint64_t torch_id, uint64_t sequence);
-/* The operator that runs has made node `sequence`. */
+/* The running operator has created node `sequence`. */
 void sn_torch_exact_link(struct sn_torch_thread *self, uint64_t sequence);
-/* Ends the topmost operator shadow, adding its time where exact times are measured. */
+/* Ends the topmost operator shadow, and adds its time if exact times are measured. */
 void sn_torch_exact_pop(struct sn_torch_thread *self);
 
 /* --- memory.c --- */
@@ -235,7 +234,7 @@ void sn_torch_exact_pop(struct sn_torch_thread *self);
 int sn_torch_memory_start(void);
 void sn_torch_allocated(const void *memory, size_t bytes, uintptr_t stack, uintptr_t pc);
 void sn_torch_released(const void *memory, uintptr_t stack, uintptr_t pc);
-/* An allocator that tells sizes itself: negative bytes are a release. */
+/* An allocator that reports sizes itself: negative bytes are a release. */
 void sn_torch_reported(int64_t bytes, uintptr_t stack, uintptr_t pc);
 
 #endif
