@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The metrics and formulas that a user asks for with --metric: names and definitions.
- */
+/* The metrics and formulas that a user asks for with --metric: names and definitions. */
 #ifndef SN_CMD_METRICS_H
 #define SN_CMD_METRICS_H
 

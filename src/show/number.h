@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Quantities for people: three significant digits and the unit that suits them.
- */
+/* Quantities for people: three significant digits and the unit that suits them. */
 #ifndef SN_SHOW_NUMBER_H
 #define SN_SHOW_NUMBER_H
 

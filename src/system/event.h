@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the kernel told, in our words: a record of perf with its tracepoint's fields read.
- */
+/* What the kernel told, in our words: a record of perf with its tracepoint's fields read. */
 #ifndef SN_SYSTEM_EVENT_H
 #define SN_SYSTEM_EVENT_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A record as the kernel puts it into a ring of perf_event_open(2), taken apart.
- */
+/* A record as the kernel puts it into a ring of perf_event_open(2), taken apart. */
 #ifndef SN_SYSTEM_PERF_RECORD_H
 #define SN_SYSTEM_PERF_RECORD_H
 

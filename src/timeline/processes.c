@@ -70,7 +70,6 @@ static int sort(struct sn_processes *processes, size_t count, profile_function p
 
 static uint32_t itself(const void *data, uint32_t item)
 {
-	(void)data;
 	return item;
 }
 

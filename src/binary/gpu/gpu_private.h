@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the readers of the two vendors' files and the builder of blocks share. Internal to gpu/.
- */
+/* What the readers of the two vendors' files and the builder of blocks share. Internal to gpu/. */
 #ifndef SN_BINARY_GPU_PRIVATE_H
 #define SN_BINARY_GPU_PRIVATE_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a file of Chrome's JSON says of its processes beside their events: their names.
- */
+/* What a file of Chrome's JSON says of its processes beside their events: their names. */
 #ifndef SN_IMPORT_KINETO_PROCESS_H
 #define SN_IMPORT_KINETO_PROCESS_H
 

@@ -287,8 +287,6 @@ static int unpack(struct sn_perfetto *perfetto, const struct sn_proto_field *fie
 	free(bytes);
 	return result;
 #else
-	(void)field;
-	(void)depth;
 	perfetto->undecoded += pass == READ;
 	return 0;
 #endif

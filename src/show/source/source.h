@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Lines of source files, as long as the files on this machine are those that were measured.
- */
+/* Lines of source files, as long as the files on this machine are those that were measured. */
 #ifndef SN_SHOW_SOURCE_H
 #define SN_SHOW_SOURCE_H
 

@@ -64,8 +64,6 @@ static int add_samples(void *data, const struct sonde_track *track,
 {
 	struct sharing *sharing = data;
 	int result = 0;
-	(void)track;
-	(void)cursor;
 	for (size_t i = 0; i < block->count && !result; i++)
 		result = add_sample(sharing, block->contexts[i],
 				    block->starts_ns[i] + (uint64_t)sharing->offset_ns);
