@@ -91,7 +91,6 @@ static bool is_shorter(const struct mapping *mapping, uint64_t address)
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	static volatile sig_atomic_t is_said;
-	(void)context;
 	if (is_said) /* by another thread, which is about to exit */
 		for (;;)
 			pause();

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `sonde`: finds the subcommand and runs it. What a command does is in its own file.
- */
+/* `sonde`: finds the subcommand and runs it. What a command does is in its own file. */
 #include "command.h"
 
 #include "base/output.h"

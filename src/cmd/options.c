@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Options, failures and the terminal, for all commands; see command.h.
- */
+/* Options, failures and the terminal, for all commands; see command.h. */
 #include "command.h"
 
 #include "base/error.h"

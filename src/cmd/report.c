@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `sonde report`: turns options into a struct sn_view. What reports look like is in src/show.
- */
+/* `sonde report`: turns options into a struct sn_view. What reports look like is in src/show. */
 #include "command.h"
 #include "metrics.h"
 

@@ -127,7 +127,6 @@ static uint32_t run_of(const struct sn_answers *answers, uint32_t track)
 
 static int load_nodes(struct sn_answers *answers, struct sn_error *error)
 {
-	(void)error;
 	find_span(answers);
 	uint32_t tracks = sonde_trace_track_count(answers->trace);
 	for (uint32_t i = 1; i < tracks; i++)

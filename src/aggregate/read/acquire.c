@@ -14,7 +14,6 @@
 #include "base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The planes of a thread's values as a block of the spill. */
 static int write_block(struct sn_worker *worker)

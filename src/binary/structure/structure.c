@@ -384,8 +384,7 @@ static int look_up(struct worker *worker)
 		return 0;
 	sn_sort_u64(worker->addresses, worker->address_count);
 	worker->address_count = sn_sort_unique(worker->addresses, worker->address_count);
-	if (sn_vec_reserve(&worker->locations, &worker->location_capacity, worker->address_count) <
-	    0)
+	if (sn_vec_reserve(&worker->locations, &worker->location_capacity, worker->address_count))
 		return SN_ERR_MEMORY;
 	worker->places =
 	    (struct sn_nest_places){worker->addresses, worker->locations, worker->address_count};

@@ -79,7 +79,6 @@ static const struct {
 
 static void on_signal(int signal)
 {
-	(void)signal;
 	sn_trace_run(!atomic_load_explicit(&sn_trace_active, memory_order_relaxed));
 }
 

@@ -6,7 +6,6 @@
 #include "format/secret.h"
 
 #include "base/sort.h"
-#include "base/vec.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -55,7 +55,6 @@ static int read_batch(void *context, unsigned worker, size_t slot)
 	struct sn_sink_batch *batch = building->batches + slot;
 	struct sn_event event;
 	int result = 0, found = 1;
-	(void)worker;
 	if (building->at == building->count)
 		return SN_STAGES_END;
 	batch->track = building->order[building->at];
@@ -111,7 +110,6 @@ static int place_batch(void *context, unsigned worker, size_t slot)
 	struct sn_sink_batch *batch = building->batches + slot;
 	struct sn_track *track = sink->tracks + batch->track;
 	int result = 0;
-	(void)worker;
 	sink->batch = batch;
 	if (batch->is_first) {
 		sn_sink_profile(sink, track);
@@ -168,7 +166,6 @@ static int write_batch(void *context, unsigned worker, size_t slot)
 {
 	struct building *building = context;
 	const struct sn_sink_batch *batch = building->batches + slot;
-	(void)worker;
 	for (size_t i = 0; i < batch->ready_count; i++)
 		sn_trace_writer_add(building->sink->writer, batch->ready[i]);
 	sn_progress_add(batch->event_count);

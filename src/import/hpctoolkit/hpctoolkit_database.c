@@ -16,7 +16,6 @@
 #include "hpctoolkit_transpose.h"
 
 #include "base/cursor.h"
-#include "base/sort.h"
 #include "base/table.h"
 #include "base/vec.h"
 #include "format/database/database_builder.h"

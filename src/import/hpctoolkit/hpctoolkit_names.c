@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "format/measurement/measurement.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

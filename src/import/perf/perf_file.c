@@ -425,8 +425,6 @@ static int unpack(struct stream *stream, const unsigned char *bytes, size_t leng
 #else
 static int unpack(struct stream *stream, const unsigned char *bytes, size_t length)
 {
-	(void)bytes;
-	(void)length;
 	return sn_fail(stream->error, SN_ERR_UNSUPPORTED,
 		       "cannot read '%s': it is compressed, and this build has no zstd",
 		       stream->file->path);

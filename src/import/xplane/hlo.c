@@ -5,7 +5,6 @@
 #include "base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define TUPLE_DEPTH_MAX 8
 

@@ -10,7 +10,6 @@
 #include "spread.h"
 
 #include <math.h>
-#include <string.h>
 
 static const char *const view_names[] = {"top-down", "bottom-up", "flat", "threads"};
 

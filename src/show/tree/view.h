@@ -86,9 +86,7 @@ uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, ui
  * other drops, whose whole is not known. */
 double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop *drop);
 
-/*
- * Shared by the forms.
- */
+/* Shared by the forms. */
 
 /* Metrics shown and hidden: what rows have values of. */
 static inline uint32_t sn_view_columns(const struct sn_view *view)

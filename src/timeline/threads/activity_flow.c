@@ -299,8 +299,6 @@ static int add_gaps(void *data, const struct sonde_track *track, struct sonde_ev
 		    const struct sonde_event_block *block)
 {
 	struct gaps *gaps = data;
-	(void)track;
-	(void)cursor;
 	for (size_t i = 1; i < block->count && gaps->count < GAPS_MAX; i++)
 		if (block->starts_ns[i] > block->starts_ns[i - 1])
 			gaps->items[gaps->count++] = block->starts_ns[i] - block->starts_ns[i - 1];

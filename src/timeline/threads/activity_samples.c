@@ -40,8 +40,6 @@ static int visit_samples(void *data, const struct sonde_track *track,
 {
 	struct samples *samples = data;
 	int result = 0;
-	(void)track;
-	(void)cursor;
 	for (size_t i = 0; i < block->count && result >= 0; i++) {
 		uint64_t start = block->starts_ns[i];
 		if (samples->has_before && samples->before_ns < start &&
@@ -124,7 +122,6 @@ static int add_part(void *data, const struct sn_activity_part *part)
 static int count_sample(void *data, uint32_t context, uint64_t time_ns)
 {
 	double *counts = data;
-	(void)time_ns;
 	counts[context]++;
 	return 0;
 }
