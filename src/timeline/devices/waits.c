@@ -2,6 +2,8 @@
 /* One walk over the threads of a device's process; see waits.h. */
 #include "waits.h"
 
+#include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 #include "running.h"
 #include "timeline/answers.h"
 #include "timeline/path/critical_path.h"
