@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Sonde adds to starting a program: inside the program (the library), and as a whole (sonde run).
+"""What a user waits longer for a short program: with the library alone, under `sonde run`, analysis and summary included,
+and with all that can be recorded, which for the operating system needs a privilege.
 
-Interleaved rounds, medians. Usage: bench/startup.py BUILD [ROUNDS]
+Rounds in turns. The fastest of each tells what it costs; the median of the differences within rounds also what others do to
+the machine. Usage: bench/startup.py BUILD [ROUNDS]
 """
 from __future__ import annotations
 
@@ -17,32 +19,43 @@ from pathlib import Path
 
 BUILD = Path(sys.argv[1]).resolve()
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 60
+EVERYTHING = ["--trace", "--graph", "--memory", "--operators", "exact"]
 work = Path(tempfile.mkdtemp(prefix="sonde-bench-"))
 folder = work / "raw.sonde"
 folder.mkdir()
-sonde = str(BUILD / "src/cmd/sonde")
-preloaded = {**os.environ, "LD_PRELOAD": str(BUILD / "src/collect/libsonde.so"), "SONDE_OUTPUT": str(folder)}
+plain = {**os.environ, "XDG_CACHE_HOME": str(work / "cache")}
+preloaded = {**plain, "LD_PRELOAD": str(BUILD / "src/collect/libsonde.so"), "SONDE_OUTPUT": str(folder)}
+run = [str(BUILD / "src/cmd/sonde"), "run", "-o", str(work / "w")]
+WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
+    "alone": ([], plain),
+    "with libsonde.so": ([], preloaded),
+    "`sonde run --no-analyze`": ([*run, "--no-analyze", "--"], plain),
+    "`sonde run`": ([*run, "--"], plain),
+    f"`sonde run {' '.join(EVERYTHING)}`": ([*run, *EVERYTHING, "--"], plain),
+    "the same with `--os`": ([*run, *EVERYTHING, "--os", "--"], plain),
+}
 
 
-def seconds(command: list[str], environment: dict[str, str] | None = None) -> float:
+def ms(words: list[str], environment: dict[str, str]) -> float:
     start = time.perf_counter()
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - start
+    subprocess.run(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return 1000 * (time.perf_counter() - start)
 
 
-print(f"| program ({ROUNDS} rounds, medians) | alone | with libsonde.so | added | `sonde run --no-analyze` | `sonde run` |")
-print("|---|---|---|---|---|---|")
 for program in (["/bin/true"], ["/usr/bin/python3", "-c", "pass"]):
-    runs: dict[str, list[float]] = {"alone": [], "preloaded": [], "raw": [], "whole": []}
+    times: dict[str, list[float]] = {way: [] for way in WAYS}
+    first = {way: ms(words + program, environment) for way, (words, environment) in WAYS.items()}
     for _ in range(ROUNDS):
-        runs["alone"].append(seconds(program))
-        runs["preloaded"].append(seconds(program, preloaded))
-        runs["raw"].append(seconds([sonde, "run", "-q", "--no-analyze", "-o", str(work / "r"), "--", *program]))
-        runs["whole"].append(seconds([sonde, "run", "-q", "-o", str(work / "w"), "--", *program]))
+        for way, (words, environment) in WAYS.items():
+            times[way].append(ms(words + program, environment))
         for file in folder.iterdir():
             file.unlink()
-    ms = {name: 1000 * statistics.median(values) for name, values in runs.items()}
-    added = 1000 * statistics.median(b - a for a, b in zip(runs["alone"], runs["preloaded"]))
-    print(f"| `{' '.join(program)}` | {ms['alone']:.2f} ms | {ms['preloaded']:.2f} ms | **{added:.2f} ms** | "
-          f"+{ms['raw'] - ms['alone']:.2f} ms | +{ms['whole'] - ms['alone']:.2f} ms |")
+    print(f"| `{' '.join(program)}`, {ROUNDS} rounds | fastest | added | times as long | median added | first time |")
+    print("|---|---|---|---|---|---|")
+    alone = times["alone"]
+    for way, values in times.items():
+        added = statistics.median(value - base for value, base in zip(values, alone))
+        print(f"| {way} | {min(values):.2f} ms | **{min(values) - min(alone):.2f} ms** | {min(values) / min(alone):.2f} | "
+              f"{added:.2f} ms | {first[way]:.0f} ms |")
+    print()
 shutil.rmtree(work)

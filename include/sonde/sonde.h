@@ -2,20 +2,31 @@
 /*
  * Regions and iterations: names that a C or C++ program gives to parts of its work.
  *
- *	sonde_region_begin("assemble");		SONDE_REGION("assemble");    until the scope ends
- *	...					SONDE_ITERATION("step");     one iteration
- *	sonde_region_end();			sonde::region r{"assemble"}; the same in C++
+ *	sonde_region_begin("assemble");
+ *	...
+ *	sonde_region_end();
+ *	{ SONDE_REGION("solve"); ... }		// until the scope ends
+ *	for (int i = 0; i < 10; i++) {
+ *		SONDE_ITERATION("step");	// one iteration
+ *		...
+ *	}
+ *	{ sonde::region r{"assemble"}; ... }	// in C++
  *
  * and dataflow graphs: nodes, the data between them, and their executions.
  *
  *	uint32_t model = sonde_model("pipeline");
  *	uint32_t load = SONDE_NODE(model, "load", .type = "read");
  *	uint32_t sum = SONDE_NODE(model, "sum", .type = "reduce");
- *	sonde_model_edge(load, sum, 0, bytes);		input 0 of sum is what load made
- *	for (...) {
+ *	uint64_t bytes = 4096;
+ *	sonde_model_edge(load, sum, 0, bytes);	// input 0 of sum is what load made
+ *	for (int i = 0; i < 10; i++) {
  *		sonde_model_iteration_begin(model);
- *		sonde_node_begin(load);	...	sonde_node_end(load);
- *		sonde_node_begin(sum);	...	sonde_node_end(sum);
+ *		sonde_node_begin(load);
+ *		...
+ *		sonde_node_end(load);
+ *		sonde_node_begin(sum);
+ *		...
+ *		sonde_node_end(sum);
  *		sonde_model_iteration_end(model);
  *	}
  *
@@ -24,15 +35,22 @@
  * several threads at once; the thread that begins a node ends it. If the program marks no
  * iterations of a model, those of sonde_iteration_begin are used.
  *
- * and which part of a run is recorded over time, under `sonde run --trace --trace-paused`:
+ * and which part of a run is recorded over time, under `sonde run --trace --trace-paused`; it may be
+ * repeated, and is of all threads:
  *
- *	sonde_trace_start();	...	sonde_trace_stop();	of all threads; may be repeated
+ *	sonde_trace_start();
+ *	...
+ *	sonde_trace_stop();
  *
  * and what processes send each other, under `sonde run --trace`:
  *
- *	uint64_t begun = sonde_message_begin();
- *	... send, or receive and wait ...
- *	sonde_message_sent(begun, peer, tag, bytes);	sonde_message_received(begun, peer, ...);
+ *	uint32_t peer = 1;			// a rank
+ *	uint64_t tag = 0, begun = sonde_message_begin();
+ *	...					// send
+ *	sonde_message_sent(begun, peer, tag, bytes);
+ *	begun = sonde_message_begin();
+ *	...					// receive and wait
+ *	sonde_message_received(begun, peer, tag, bytes);
  *
  * The clocks of several hosts are joined by these messages: see sonde_message_sent.
  *

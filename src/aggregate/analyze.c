@@ -7,7 +7,6 @@
  */
 #include "analyze.h"
 
-#include "base/output.h"
 #include "base/pool.h"
 #include "base/sort.h"
 #include "base/vec.h"
@@ -19,9 +18,7 @@
 #include "pipeline.h"
 #include "aggregate/unify/resolve.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 
 #include <mpi.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

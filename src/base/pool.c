@@ -151,7 +151,6 @@ static void work(struct stages *run, unsigned worker, unsigned stage, struct slo
 static int work_all(void *context, unsigned worker, size_t item)
 {
 	struct stages *run = context;
-	(void)item;
 	pthread_mutex_lock(&run->lock);
 	while (!run->result && !(run->has_ended && !run->items)) {
 		unsigned stage;

@@ -209,7 +209,11 @@ static int run_rank(int argc, char **argv)
 	struct sn_frameworks frameworks = {folders, count};
 	arguments.analyze.extend = sn_frameworks_extend;
 	arguments.analyze.extend_context = &frameworks;
-	if (sn_analyze(folders, count, arguments.output, &arguments.analyze, &result, &error))
+	sn_progress_show(false);
+	int failed =
+	    sn_analyze(folders, count, arguments.output, &arguments.analyze, &result, &error);
+	sn_progress_end();
+	if (failed)
 		return *error.text ? sn_command_fail("%s", error.text) : SN_EXIT_FAILED;
 	if (sn_comm_rank())
 		return SN_EXIT_DONE;

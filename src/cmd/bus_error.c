@@ -91,7 +91,6 @@ static bool is_shorter(const struct mapping *mapping, uint64_t address)
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	static volatile sig_atomic_t is_said;
-	(void)context;
 	if (is_said) /* by another thread, which is about to exit */
 		for (;;)
 			pause();
@@ -104,6 +103,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 		return;
 	}
 	sn_output_tidy();
+	sn_progress_erase();
 	say("sonde: cannot read '");
 	say(mapping.path);
 	say(is_shorter(&mapping, address) ? "': it became shorter while it was read\n"

@@ -213,9 +213,23 @@ void sn_bus_error_init(void);
  * */
 void sn_command_signals_restore(void);
 
+/*
+ * What a command that takes long is doing (base/progress/progress.h), as one line of stderr:
+ *	sonde: reading, 45%, 3 s
+ * It begins after a second, erases itself, and is for a terminal only. A command that
+ * `prints_meanwhile` has it only where what it prints goes to a file. Messages go before the line;
+ * whatever else is printed comes after sn_progress_end, which main calls where a command has not.
+ */
+void sn_progress_show(bool prints_meanwhile);
+void sn_progress_end(void);
+/* Erases the line, which may come again. AS-safe: yes. */
+void sn_progress_erase(void);
+
 /* Columns: COLUMNS, else the terminal's, else 100. */
 int sn_terminal_width(void);
-/* Whether to use bold and colours on `stream`: a terminal, not "dumb", NO_COLOR not set. */
+/* Whether `stream` is a terminal that obeys control sequences: not "dumb". */
+bool sn_terminal_obeys(FILE *stream);
+/* Whether to use bold and colours on `stream`: such a terminal, NO_COLOR not set. */
 bool sn_terminal_has_color(FILE *stream);
 /* The sequences that begin and end such text; "" without colours. */
 struct sn_style {

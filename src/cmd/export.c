@@ -234,6 +234,7 @@ int sn_command_export_run(int argc, char **argv)
 					 "speedscope can collapse them",
 					 wanted.exporter->name);
 	sn_sources_add_usual(&wanted.sources);
+	sn_progress_show(wanted.output && strcmp(wanted.output, "-") == 0);
 	int status = sn_command_read(&options, "database", export, &wanted);
 	sn_source_roots_release(&wanted.sources);
 	return status;

@@ -91,6 +91,7 @@ static int import(struct arguments *arguments, struct sn_import_files *inputs,
 	struct sn_error error = {""};
 	struct sn_import_counts counts = {0};
 	struct sn_import_request *request = &arguments->request;
+	sn_progress_show(false);
 	int code = sn_import_files_list(inputs, operands, operand_count, &error);
 	request->paths = (const char *const *)inputs->paths;
 	request->path_count = inputs->count;
@@ -98,6 +99,7 @@ static int import(struct arguments *arguments, struct sn_import_files *inputs,
 		code = check_inputs(arguments, &error);
 	if (code == 0)
 		code = sn_import(arguments->importer, request, arguments->output, &counts, &error);
+	sn_progress_end();
 	if (code != 0)
 		return *error.text ? sn_command_fail("%s", error.text) : SN_EXIT_FAILED;
 	sn_command_import_notes(request->notes);

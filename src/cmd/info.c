@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `sonde info`: what was measured, on what, how completely, and what measuring itself cost.
- */
+/* `sonde info`: what was measured, on what, how completely, and what measuring itself cost. */
 #include "command.h"
 
 #include "base/sort_by.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `sonde`: finds the subcommand and runs it. What a command does is in its own file.
- */
+/* `sonde`: finds the subcommand and runs it. What a command does is in its own file. */
 #include "command.h"
 
 #include "base/output.h"
@@ -99,6 +97,7 @@ void sn_command_signals_restore(void)
 static void end_tidily(int number)
 {
 	sn_output_tidy();
+	sn_progress_erase();
 	signal(number, SIG_DFL);
 	raise(number);
 }
@@ -125,6 +124,7 @@ int main(int argc, char **argv)
 	/* where it is ignored no process can wait for its children */
 	child_action = signal(SIGCHLD, SIG_DFL);
 	int status = run_command(argc, argv);
+	sn_progress_end();
 	errno = 0;
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status != SN_EXIT_FAILED) {
 		/* A reader that has seen enough (| head) is no failure worth a message. */

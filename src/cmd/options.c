@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Options, failures and the terminal, for all commands; see command.h.
- */
+/* Options, failures and the terminal, for all commands; see command.h. */
 #include "command.h"
 
 #include "base/error.h"
@@ -24,7 +22,10 @@ static void print_line(const char *hint, const char *format, va_list arguments)
 	vsnprintf(text, sizeof(text), format, arguments);
 	sn_one_line(text);
 	fflush(stdout);
+	flockfile(stderr);
+	sn_progress_erase();
 	fprintf(stderr, "sonde: %s%s\n", text, hint);
+	funlockfile(stderr);
 }
 
 int sn_command_fail(const char *format, ...)
@@ -363,13 +364,16 @@ int sn_terminal_width(void)
 	return width < 40 ? 40 : width > 1000 ? 1000 : width;
 }
 
+bool sn_terminal_obeys(FILE *stream)
+{
+	const char *terminal = getenv("TERM");
+	return !(terminal && strcmp(terminal, "dumb") == 0) && isatty(fileno(stream)) == 1;
+}
+
 bool sn_terminal_has_color(FILE *stream)
 {
 	const char *no_color = getenv("NO_COLOR");
-	const char *terminal = getenv("TERM");
-	if ((no_color && *no_color) || (terminal && strcmp(terminal, "dumb") == 0))
-		return false;
-	return isatty(fileno(stream)) == 1;
+	return !(no_color && *no_color) && sn_terminal_obeys(stream);
 }
 
 struct sn_style sn_terminal_style(FILE *stream)

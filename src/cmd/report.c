@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `sonde report`: turns options into a struct sn_view. What reports look like is in src/show.
- */
+/* `sonde report`: turns options into a struct sn_view. What reports look like is in src/show. */
 #include "command.h"
 #include "metrics.h"
 
@@ -10,6 +8,7 @@
 #include "show/source/source_roots.h"
 #include "show/tree/place.h"
 #include "show/tree/view.h"
+#include "sonde/graph.h"
 
 #include <locale.h>
 #include <stdlib.h>
@@ -93,14 +92,16 @@ static int sort_by_name(struct request *request)
 	return 0;
 }
 
+/* Beside metrics and formulas; as enum sn_view_sort. */
+static const char *const sort_keys[] = {"default", "inclusive", "exclusive", "count", "name", NULL};
+
 static int choose_sort(struct request *request)
 {
-	static const char *const keys[] = {"default", "inclusive", "exclusive", "count", "name"};
-	enum { KEYS = sizeof(keys) / sizeof(*keys) };
+	enum { KEYS = sizeof(sort_keys) / sizeof(*sort_keys) - 1 };
 	struct sn_view *view = &request->view;
 	struct sn_metric_choice *choice = &request->choice;
 	int key = 0;
-	while (request->sort && key < KEYS && strcmp(keys[key], request->sort) != 0)
+	while (request->sort && key < KEYS && strcmp(sort_keys[key], request->sort) != 0)
 		key++;
 	if (key < KEYS)
 		view->sort = (enum sn_view_sort)key;
@@ -415,7 +416,7 @@ static bool read_options(struct request *request)
 	    {"metric", .texts = &request->metrics, .most = SN_CHOICE_LISTS_MAX},
 	    {"depth", SN_OPTION_WHOLE(view->max_depth, 0, 1e9)},
 	    {"min-share", .number = &request->min_percent, .most = 100},
-	    {"sort", .text = &request->sort},
+	    {"sort", .text = &request->sort, .hints = sort_keys},
 	    {"where", .texts = &request->where, .most = MAX_WHERE},
 	    {"thread", .text = &request->thread},
 	    {"context", .text = &request->context},
@@ -464,13 +465,19 @@ int sn_command_report_run(int argc, char **argv)
 		return SN_EXIT_USAGE;
 	int status = parse_where(&request);
 	struct sonde_db *db = NULL;
+	struct sonde_graph *graph = NULL;
 	if (status == 0)
 		status = sn_command_open(request.view.path, &db);
 	if (status == 0) {
 		sn_sources_add_usual(&request.sources);
 		request.view.sources = &request.sources;
 		request.view.db = db;
+		/* a damaged graph is a matter of 'sonde graph' */
+		struct sonde_db_error ignored;
+		sonde_graph_open(db, &graph, &ignored);
+		request.view.graph = graph;
 		status = run_request(&request);
+		sonde_graph_close(graph);
 		status = sn_command_close(db, status);
 	}
 	for (size_t i = 0; i < request.where.count; i++)

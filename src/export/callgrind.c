@@ -17,8 +17,6 @@
 #include "show/tree/tree.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct writer {
 	FILE *out;

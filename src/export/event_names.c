@@ -3,6 +3,7 @@
 #include "event_walk.h"
 
 #include "base/intern.h"
+#include "base/progress/progress.h"
 #include "base/sort.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
@@ -443,5 +444,7 @@ int sn_trace_export_open(struct sn_trace_export *export, const struct sonde_db *
 			  "'%s' holds no events: measure with --trace, or import a trace", path);
 	if (result)
 		sn_trace_export_close(export);
+	else
+		sn_progress_begin("writing events", sonde_trace_event_count(export->trace));
 	return result;
 }

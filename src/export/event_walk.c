@@ -3,6 +3,7 @@
 #include "event_walk.h"
 
 #include "base/heap.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 #include "base/vec.h"
 #include "lib/db/trace_reader.h"
@@ -178,6 +179,7 @@ static int refill(struct walk *walk, struct source *source, struct sn_error *err
 		sn_event_feed_release(&source->feed);
 	if (result < 0)
 		return sn_fail(error, result, "%s", why.text);
+	sn_progress_add(result > 0 ? source->feed.count : 0);
 	bool is_wanted = !walk->is_brief || source->track->kind == SONDE_TRACK_INSTANTS;
 	if (result && (set_first(source) || (is_wanted && read_attributes(walk, source))))
 		return SN_ERR_MEMORY;

@@ -10,7 +10,6 @@
 #include "show/json.h"
 #include "show/tree/view.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static void write_pair(struct sn_json *json, const char *name, const struct sn_tree_value *value)

@@ -8,7 +8,6 @@
 #include "stack.h"
 #include "format/measurement/measurement.h"
 #include "show/json.h"
-#include "show/number.h"
 #include "show/tree/tree.h"
 
 #include <stdlib.h>

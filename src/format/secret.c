@@ -5,7 +5,6 @@
  */
 #include "secret.h"
 
-#include <stdint.h>
 #include <string.h>
 
 /* ---- letters ---- */

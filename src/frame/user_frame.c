@@ -89,12 +89,36 @@ static bool is_console_script(const struct sonde_db *db, const char *file, const
 	       is_python_home(db, file, folder - 4);
 }
 
+/* JAX's own files, of which XLA tells the last name alone; of such a name as a program may have the
+ * functions that wait and that record. */
+static bool is_of_jax(const char *file, const char *function)
+{
+	static const struct {
+		const char *file, *function;
+	} known[] = {{"api.py", "block_until_ready"},
+		     {"api.py", "try_to_block"},
+		     {"profiler.py", "start_trace"},
+		     {"profiler.py", "stop_trace"},
+		     {"named_sharding.py", NULL},
+		     {"pjit.py", NULL},
+		     {"pxla.py", NULL},
+		     {"sharding_impls.py", NULL},
+		     {"tree_util.py", NULL},
+		     {"xla_bridge.py", NULL}};
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strcmp(file, known[i].file) == 0 &&
+		    (!known[i].function || strcmp(function, known[i].function) == 0))
+			return true;
+	return false;
+}
+
 /* Kineto and XLA take the folder of libraries off a path. */
-static bool is_bare_library(const struct sonde_db *db, const char *file)
+static bool is_bare_library(const struct sonde_db *db, const char *file, const char *function)
 {
 	const char *from = sonde_db_property(db, "imported.from");
-	return from && (strcmp(from, "kineto") == 0 || strcmp(from, "xplane") == 0) &&
-	       sn_is_python_library(file);
+	bool is_xla = from && strcmp(from, "xplane") == 0;
+	return (is_xla && is_of_jax(file, function)) ||
+	       (from && (is_xla || strcmp(from, "kineto") == 0) && sn_is_python_library(file));
 }
 
 /* What `sonde run` starts in a program's Pythons: a framework that is imported runs below it. */
@@ -108,7 +132,7 @@ static bool is_user_python(const struct sonde_db *db, const char *file, const ch
 	if (*file == '<')
 		return is_typed_in(db, file, function);
 	return *file && !is_package_path(file) && !strstr(file, "/lib/python") &&
-	       !is_own_hook(file) && !is_generated(file) && !is_bare_library(db, file) &&
+	       !is_own_hook(file) && !is_generated(file) && !is_bare_library(db, file, function) &&
 	       !is_console_script(db, file, function);
 }
 
@@ -128,20 +152,33 @@ static bool is_library_source(const char *file)
 	       strstr(file, "/.cargo/git/") || strstr(file, "/.rustup/toolchains/");
 }
 
-bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame)
+/* Machine code of a module that is no library of the system's or of a language's. */
+static bool is_program_code(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
-	if (frame->file == SONDE_NONE)
-		return false;
-	const char *file = sonde_db_string(db, frame->file);
-	if (frame->kind == SN_FRAME_PYTHON)
-		return is_user_python(db, file, sonde_db_string(db, frame->name));
 	bool is_code = frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED ||
 		       frame->kind == SN_FRAME_LOOP;
-	if (!is_code || frame->module == SONDE_NONE || frame->line == 0)
+	if (!is_code || frame->module == SONDE_NONE)
 		return false;
-	const struct sonde_db_module *module = sonde_db_module(db, frame->module);
-	const char *path = sonde_db_string(db, module->path);
+	const char *path = sonde_db_string(db, sonde_db_module(db, frame->module)->path);
 	return !is_system_path(path) && !strstr(path, "/.pyenv/") && !strstr(path, "/libpython") &&
 	       !strstr(path, "/libsonde.so") && !strstr(path, "/bin/python") &&
-	       !is_library_source(file);
+	       (frame->file == SONDE_NONE || !is_library_source(sonde_db_string(db, frame->file)));
+}
+
+bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	if (frame->kind == SN_FRAME_PYTHON)
+		return sn_frame_is_program(db, frame);
+	return frame->file != SONDE_NONE && frame->line && is_program_code(db, frame);
+}
+
+bool sn_frame_is_program(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	if (frame->name == SONDE_NONE)
+		return false;
+	const char *name = sonde_db_string(db, frame->name);
+	if (frame->kind == SN_FRAME_PYTHON)
+		return frame->file != SONDE_NONE &&
+		       is_user_python(db, sonde_db_string(db, frame->file), name);
+	return strcmp(name, "_start") != 0 && is_program_code(db, frame);
 }

@@ -97,7 +97,6 @@ static char *thread_text(struct sn_os_trace *trace, int32_t tid)
 static void name_thread(void *context, int32_t pid, int32_t tid, const char *name)
 {
 	char *text = thread_text(context, tid);
-	(void)pid;
 	if (text)
 		snprintf(text, TEXT_BYTES, "%s", name);
 }

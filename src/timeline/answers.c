@@ -2,6 +2,7 @@
 /* Each part after what it needs; see answers.h. */
 #include "answers.h"
 
+#include "base/progress/progress.h"
 #include "format/measurement/measurement.h"
 #include "timeline/findings/finding_store.h"
 #include "track_blocks.h"
@@ -126,7 +127,6 @@ static uint32_t run_of(const struct sn_answers *answers, uint32_t track)
 
 static int load_nodes(struct sn_answers *answers, struct sn_error *error)
 {
-	(void)error;
 	find_span(answers);
 	uint32_t tracks = sonde_trace_track_count(answers->trace);
 	for (uint32_t i = 1; i < tracks; i++)
@@ -189,9 +189,19 @@ int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct s
 	    [SN_ANSWERS_DEVICES] = load_times, [SN_ANSWERS_RANKS] = load_ranks,
 	    [SN_ANSWERS_WAITS] = load_devices, [SN_ANSWERS_FINDINGS] = load_findings,
 	};
+	static const char *const steps[] = {
+	    [SN_ANSWERS_NODES] = "reading names",
+	    [SN_ANSWERS_ITERATIONS] = "finding iterations and launches",
+	    [SN_ANSWERS_DEVICES] = "adding up what devices did",
+	    [SN_ANSWERS_RANKS] = "comparing ranks",
+	    [SN_ANSWERS_WAITS] = "finding what devices waited for",
+	    [SN_ANSWERS_FINDINGS] = "finding what limits the program",
+	};
 	int result = 0;
-	for (unsigned part = 0; part <= needed && !result; part++)
+	for (unsigned part = 0; part <= needed && !result; part++) {
+		sn_progress_begin(steps[part], 0);
 		result = loads[part](answers, error);
+	}
 	return sn_fail_code(error, result);
 }
 

@@ -41,20 +41,3 @@ struct sn_node_sum *sn_node_sums_of_contexts(const struct sn_node_map *nodes, co
 	free(sums);
 	return sorted;
 }
-
-struct sn_node_sum *sn_node_sums_of_blames(const struct sn_node_map *nodes,
-					   const struct sn_blame *blames, size_t blame_count,
-					   size_t *count)
-{
-	double *sums = calloc(nodes->table.count + 1ull, sizeof(*sums));
-	*count = 0;
-	if (!sums)
-		return NULL;
-	for (size_t i = 0; i < blame_count; i++)
-		for (size_t k = 0; k < blames[i].count; k++)
-			sums[nodes->of_context[blames[i].shares[k].context]] +=
-			    blames[i].shares[k].time_ns;
-	struct sn_node_sum *sorted = sn_node_sums(nodes, sums, count);
-	free(sums);
-	return sorted;
-}

@@ -4,7 +4,6 @@
 #define SN_TIMELINE_NODE_SUMS_H
 
 #include "node.h"
-#include "timeline/devices/blame.h"
 
 #include <stddef.h>
 
@@ -20,11 +19,8 @@ struct sn_node_sum *sn_node_sums(const struct sn_node_map *nodes, const double *
 /* The same of values that lie so many bytes apart: a field of structs by node. */
 struct sn_node_sum *sn_node_sums_of_fields(const struct sn_node_map *nodes, const double *values,
 					   size_t apart_bytes, size_t *count);
-/* The same of values by context, and of what some devices' idle time is blamed on. */
+/* The same of values by context. */
 struct sn_node_sum *sn_node_sums_of_contexts(const struct sn_node_map *nodes, const double *values,
 					     size_t *count);
-struct sn_node_sum *sn_node_sums_of_blames(const struct sn_node_map *nodes,
-					   const struct sn_blame *blames, size_t blame_count,
-					   size_t *count);
 
 #endif

@@ -4,9 +4,6 @@
 
 #include "base/error.h"
 #include "base/intern.h"
-#include "format/measurement/measurement.h"
-
-#include <string.h>
 
 struct process_key {
 	uint64_t pid; /* 0 of ranks */
@@ -73,7 +70,6 @@ static int sort(struct sn_processes *processes, size_t count, profile_function p
 
 static uint32_t itself(const void *data, uint32_t item)
 {
-	(void)data;
 	return item;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The events of one track in order of time, a block at a time.
- */
+/* The events of one track in order of time, a block at a time. */
 #ifndef SN_TIMELINE_TRACK_BLOCKS_H
 #define SN_TIMELINE_TRACK_BLOCKS_H
 

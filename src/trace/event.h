@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * An event to be written into a database, with ids of the database's builder.
- */
+/* An event to be written into a database, with ids of the database's builder. */
 #ifndef SN_TRACE_EVENT_H
 #define SN_TRACE_EVENT_H
 

@@ -235,8 +235,7 @@ static struct stream *new_stream(struct sn_sorter *sorter, const struct sn_event
 {
 	size_t old_count = sorter->profile_count, profile = event->profile;
 	uint32_t key[3] = {event->profile, event->metric, event->kind};
-	if (sn_vec_reserve(&sorter->streams, &sorter->stream_capacity, sorter->stream_count + 1) <
-		0 ||
+	if (sn_vec_reserve(&sorter->streams, &sorter->stream_capacity, sorter->stream_count + 1) ||
 	    sn_vec_reserve(&sorter->first_streams, &sorter->profile_capacity, profile + 1) < 0 ||
 	    sn_intern_add(&sorter->keys, key, sizeof(key)) != sorter->stream_count) {
 		no_memory(sorter);
@@ -326,8 +325,7 @@ static void spill(struct sn_sorter *sorter)
 
 static int make_room(struct sn_sorter *sorter, struct stream *stream, size_t attribute_count)
 {
-	if (sn_vec_reserve(&stream->records, &stream->record_capacity, stream->record_count + 1) <
-		0 ||
+	if (sn_vec_reserve(&stream->records, &stream->record_capacity, stream->record_count + 1) ||
 	    (attribute_count && sn_vec_reserve(&stream->attributes, &stream->attribute_capacity,
 					       stream->attribute_count + attribute_count) < 0))
 		return no_memory(sorter);

@@ -9,6 +9,7 @@
 #include "writer.h"
 
 #include "base/pool.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 #include "base/spill.h"
 #include "base/vec.h"
@@ -182,6 +183,7 @@ static int end_block(struct worker *worker, struct lane *lane)
 	entry.offset = worker->data.length;
 	sn_spill_write(&worker->data, worker->encoded.bytes, worker->encoded.count);
 	lane->entries[lane->entry_count++] = entry;
+	sn_progress_add(lane->block.count);
 	lane->block.count = lane->attribute_count = 0;
 	return 0;
 }
@@ -371,6 +373,7 @@ static int write_profiles(struct sn_trace_writer *writer, unsigned threads, stru
 	uint64_t put_count = 0;
 	if (start_workers(writer, threads))
 		return sn_fail_memory(error);
+	sn_progress_begin("writing events", sn_sorter_count(writer->sorter));
 	int result = sn_pool_run(threads, writer->numbers->profile_count, write_profile, writer);
 	for (unsigned i = 0; i < threads; i++) {
 		struct worker *worker = writer->workers + i;

@@ -10,7 +10,7 @@ from __future__ import annotations
 MADE = set("""
     bad_input commands completion critical_path deep_paths disk_full export failing_disk findings formula gen_measurements gpu_binary
     gpu_structure graph graph_replay hostile_names import import_execution_trace import_hpctoolkit import_kineto import_kineto_graph
-    import_nsys import_order import_perfetto import_rocpd import_rocprof import_xplane info libraries outputs
+    import_nsys import_order import_perfetto import_rocpd import_rocprof import_xplane info libraries outputs progress
     python_database python_events python_package ranks report report_context split_dwarf structure suite symbols timeline timeline_answers timeline_memory
     timeline_tables
 """.split())

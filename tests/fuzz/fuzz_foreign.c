@@ -2,12 +2,15 @@
 /*
  * Arbitrary bytes as a file of another tool: imported by whoever takes it, and what comes of that
  * written and read back from end to end with its events drawn. An import that fails says so in one
- * line; one that succeeds gives a database that can be read. See fuzz.sh.
+ * line; one that succeeds gives a database that can be read. What begins like a program of XLA as text
+ * is read as one that a measurement has of its process. See fuzz.sh.
  */
 #include "fuzz_file.h"
 #include "fuzz_trace.h"
 
 #include "import/core/importer.h"
+#include "import/xplane/xplane_graphs.h"
+#include "format/measurement/measurement.h"
 #include "sonde/graph.h"
 
 #include <string.h>
@@ -55,6 +58,20 @@ static void import(const struct sn_importer *importer, const char *path)
 	sn_db_builder_free(builder);
 }
 
+static void add_programs(const char *path)
+{
+	struct sn_error error = {{0}};
+	struct sn_db_builder *builder = sn_db_builder_new();
+	struct sn_xplane_programs_file file = {.path = path, .host = "host", .pid = 1};
+	uint32_t frame = sn_db_builder_named_frame(builder, SN_FRAME_GRAPH_NODE, "jit_f/fusion");
+	sn_db_builder_context(builder, 0, frame);
+	if (!sn_xplane_add_programs(&file, builder, &error))
+		read_back(builder);
+	else if (!*error.text)
+		abort();
+	sn_db_builder_free(builder);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char path[FUZZ_PATH_MAX];
@@ -62,6 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; sn_importers[i]; i++)
 		if (sn_importer_accepts(sn_importers[i], path))
 			import(sn_importers[i], path);
+	if (size > 10 && !memcmp(data, "HloModule ", 10))
+		add_programs(path);
 	close(file);
 	return 0;
 }

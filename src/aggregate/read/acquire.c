@@ -9,11 +9,11 @@
 #include "aggregate/pipeline.h"
 
 #include "base/pool.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The planes of a thread's values as a block of the spill. */
 static int write_block(struct sn_worker *worker)
@@ -164,6 +164,7 @@ static int read_one(void *context, unsigned number, size_t item)
 	wait_for_room(pipeline, bytes);
 	int result = read_input(pipeline->workers + number, input);
 	give_room(pipeline, bytes);
+	sn_progress_add(bytes);
 	return result;
 }
 
@@ -203,6 +204,7 @@ int sn_acquire(struct sn_pipeline *pipeline)
 {
 	struct share share = {.pipeline = pipeline};
 	struct sn_error error = {""};
+	uint64_t bytes = 0;
 	pipeline->readable = calloc(pipeline->folder_count, sizeof(*pipeline->readable));
 	pipeline->workers = calloc(pipeline->writer.threads, sizeof(*pipeline->workers));
 	if (!pipeline->readable || !pipeline->workers)
@@ -221,6 +223,9 @@ int sn_acquire(struct sn_pipeline *pipeline)
 	}
 	if (!result)
 		result = choose_share(pipeline, &share);
+	for (size_t i = 0; i < share.count && !result; i++)
+		bytes += pipeline->inputs.items[share.inputs[i]].bytes;
+	sn_progress_begin("reading measurements", bytes);
 	if (!result)
 		result = sn_pool_run(pipeline->writer.threads, share.count, read_one, &share);
 	free(share.inputs);

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/pool.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 
 #include <stdlib.h>
@@ -95,8 +96,10 @@ static int look_up(void *context, unsigned worker, size_t item)
 {
 	const struct work *work = context;
 	const struct batch *batch = work->batches + item;
-	return sn_symbolizer_lookup(work->symbolizer, batch->module, batch->addresses, batch->count,
-				    batch->locations);
+	int result = sn_symbolizer_lookup(work->symbolizer, batch->module, batch->addresses,
+					  batch->count, batch->locations);
+	sn_progress_add(batch->count);
+	return result;
 }
 
 /* The largest module first: it decides when the last thread is done. */
@@ -142,6 +145,7 @@ int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, u
 	}
 	if (!result) {
 		sort_batches(work.batches, work.batch_count, NULL);
+		sn_progress_begin("looking up symbols", count);
 		result = sn_pool_run(jobs, work.batch_count, look_up, &work);
 	}
 	if (!result)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Asking the symbolizer for all native frames of a merged tree at once, module by module.
- */
+/* Asking the symbolizer for all native frames of a merged tree at once, module by module. */
 #ifndef SN_AGGREGATE_RESOLVE_H
 #define SN_AGGREGATE_RESOLVE_H
 

@@ -5,7 +5,6 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 /* A template argument list is shown up to this length, longer ones as <...>. */

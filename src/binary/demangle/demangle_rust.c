@@ -7,7 +7,6 @@
  */
 #include "demangle.h"
 #include "base/buffer.h"
-#include "base/text.h"
 
 #include <ctype.h>
 #include <stdint.h>

@@ -5,7 +5,6 @@
 #include "base/vec.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define SCOPES_MAX 512
 #define CHAIN_MAX  16 /* origins and specifications in a row */

@@ -7,7 +7,6 @@
 #include "gpu_private.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define OLD_KERNEL_SYMBOL      10 /* the type of a symbol; it lies before the kernel's code */

@@ -8,7 +8,6 @@
 #include "gpu_private.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define ENTRY_POINT 0x10 /* in a symbol's st_other: a kernel */
 

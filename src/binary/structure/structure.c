@@ -2,6 +2,7 @@
 /* Batches of functions, their threads, and the order of what they write; see structure.h. */
 #include "structure.h"
 #include "base/pool.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -383,8 +384,7 @@ static int look_up(struct worker *worker)
 		return 0;
 	sn_sort_u64(worker->addresses, worker->address_count);
 	worker->address_count = sn_sort_unique(worker->addresses, worker->address_count);
-	if (sn_vec_reserve(&worker->locations, &worker->location_capacity, worker->address_count) <
-	    0)
+	if (sn_vec_reserve(&worker->locations, &worker->location_capacity, worker->address_count))
 		return SN_ERR_MEMORY;
 	worker->places =
 	    (struct sn_nest_places){worker->addresses, worker->locations, worker->address_count};
@@ -584,6 +584,7 @@ static int run_batch(void *context, unsigned index, size_t batch)
 	work->is_stopped |= result < 0;
 	hand_on(work);
 	pthread_mutex_unlock(&work->lock);
+	sn_progress_add(1);
 	return result;
 }
 
@@ -592,6 +593,7 @@ static int run_batches(struct work *work, unsigned jobs)
 	uint32_t count = work->structure->batch_count;
 	work->written = calloc(count + 1u, sizeof(*work->written)); /* the last is never done */
 	work->workers = calloc(jobs, sizeof(*work->workers));
+	sn_progress_begin("reading machine code", count);
 	int result = work->written && work->workers ? sn_pool_run(jobs, count, run_batch, work)
 						    : SN_ERR_MEMORY;
 	for (unsigned i = 0; i < jobs && work->workers; i++)

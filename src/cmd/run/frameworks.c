@@ -4,6 +4,8 @@
 
 #include "cmd/command.h"
 
+#include "base/text.h"
+#include "format/measurement/measurement.h"
 #include "import/xplane/xplane_graphs.h"
 
 #include <dirent.h>
@@ -103,21 +105,71 @@ static int is_process(const struct dirent *entry)
 	return sn_frameworks_owns(entry->d_name) && strcmp(entry->d_name, HOOK) != 0;
 }
 
+static int is_programs(const struct dirent *entry)
+{
+	return sn_text_ends(entry->d_name, SN_PROGRAMS_FILE_SUFFIX);
+}
+
+/* The programs of one process, in a file HOST-PID-NUMBER. */
+static int extend_by_programs(struct sn_db_builder *builder, const char *folder, const char *name,
+			      struct sn_error *error)
+{
+	char path[4096], profile[4096], host[NAME_MAX + 1];
+	struct stat status;
+	snprintf(host, sizeof(host), "%.*s", (int)(strlen(name) - strlen(SN_PROGRAMS_FILE_SUFFIX)),
+		 name);
+	struct sn_xplane_programs_file file = {.path = path, .host = host, .pid = -1};
+	for (int i = 0; i < 2; i++) { /* off with the number, then with the pid */
+		char *dash = strrchr(host, '-');
+		if (!dash)
+			return 0;
+		*dash = 0;
+		file.pid = strtol(dash + 1, NULL, 10);
+	}
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path) ||
+	    snprintf(profile, sizeof(profile), "%s/xla-%lld/jax", folder, (long long)file.pid) >=
+		(int)sizeof(profile))
+		return 0;
+	file.has_profile = !stat(profile, &status);
+	int result = sn_xplane_add_programs(&file, builder, error);
+	if (result && result != SN_ERR_MEMORY) {
+		sn_db_builder_drop(builder, "graph-unread",
+				   "profiles of JAX or TensorFlow that could not be read", 1);
+		result = 0;
+	}
+	return result;
+}
+
+typedef int extend_by(struct sn_db_builder *builder, const char *folder, const char *name,
+		      struct sn_error *error);
+
+/* Each entry of a folder that is of a kind, by name. */
+static int extend_by_each(struct sn_db_builder *builder, const char *folder,
+			  int (*is_wanted)(const struct dirent *), extend_by *extend,
+			  struct sn_error *error)
+{
+	struct dirent **entries;
+	int count = scandir(folder, &entries, is_wanted, alphasort), result = 0;
+	for (int k = 0; k < count; k++) {
+		if (!result)
+			result = extend(builder, folder, entries[k]->d_name, error);
+		free(entries[k]);
+	}
+	if (count >= 0)
+		free(entries);
+	return result;
+}
+
 int sn_frameworks_extend(void *context, struct sn_db_builder *builder, struct sn_error *error)
 {
 	const struct sn_frameworks *frameworks = context;
 	int result = 0;
 	for (size_t i = 0; i < frameworks->count && !result; i++) {
-		struct dirent **entries;
-		int count = scandir(frameworks->folders[i], &entries, is_process, alphasort);
-		for (int k = 0; k < count; k++) {
-			if (!result)
-				result = extend_by_process(builder, frameworks->folders[i],
-							   entries[k]->d_name, error);
-			free(entries[k]);
-		}
-		if (count >= 0)
-			free(entries);
+		const char *folder = frameworks->folders[i];
+		result = extend_by_each(builder, folder, is_process, extend_by_process, error);
+		if (!result)
+			result =
+			    extend_by_each(builder, folder, is_programs, extend_by_programs, error);
 	}
 	return result;
 }

@@ -140,6 +140,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	static const char *const sources[] = {"samples", "operators", "api",	  "gpu",
 					      "regions", "memory",    "messages", NULL};
 	static const char *const graphs[] = {"all", NULL};
+	static const char *const signals[] = {"USR1", "USR2", "WINCH", NULL};
 	const char *event_names[MAX_EVENT_NAMES], *os_sources[SN_OS_SOURCES + 1] = {NULL};
 	sn_event_names(event_names, MAX_EVENT_NAMES);
 	for (int i = 0; i < SN_OS_SOURCES; i++)
@@ -171,7 +172,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	     .implied = "default", .wrong = "nothing that can be recorded"},
 	    {"trace-limit", .parse = sn_run_trace_limit, .context = trace},
 	    {"trace-window", .parse = sn_run_trace_window, .context = trace},
-	    {"trace-signal", .parse = sn_run_trace_signal, .context = trace},
+	    {"trace-signal", .parse = sn_run_trace_signal, .context = trace, .hints = signals},
 	    {"trace-paused", .flag = &trace->is_paused},
 	    {0}};
 	return sn_options_read(options, table);
@@ -281,7 +282,11 @@ static int analyze(struct run *run)
 		return sn_command_fail("'%s' is another folder by now than the one that was "
 				       "measured into",
 				       run->folder);
-	if (sn_analyze(folders, 1, run->database, &options, &result, &error))
+	if (!run->quiet)
+		sn_progress_show(false);
+	int failed = sn_analyze(folders, 1, run->database, &options, &result, &error);
+	sn_progress_end();
+	if (failed)
 		return *error.text ? sn_command_fail("%s", error.text) : SN_EXIT_FAILED;
 	return 0;
 }

@@ -286,5 +286,6 @@ int sn_command_structure_run(int argc, char **argv)
 	request.structure.no_lines = !request.is_full;
 	request.structure.wants_calls = request.form->wants_calls;
 	bool to_file = request.output && strcmp(request.output, "-") != 0;
+	sn_progress_show(!to_file);
 	return (to_file ? write_to_file : write_to_standard_output)(&request);
 }

@@ -5,6 +5,7 @@
  */
 #include "timeline.h"
 
+#include "base/progress/progress.h"
 #include "cmd/command.h"
 #include "show/page/timeline_page.h"
 #include "show/page/timeline_svg.h"
@@ -140,12 +141,14 @@ static int answer(struct timeline *timeline, const char *path)
 	struct sn_error error = {""};
 	struct sn_page page = {0};
 	int status = SN_EXIT_DONE;
-	if (sn_answers(&timeline->answers, needed(timeline), &error) ||
-	    show_views(timeline, &page, &error))
+	int result = sn_answers(&timeline->answers, needed(timeline), &error);
+	sn_progress_begin("preparing views", 0);
+	if (result || show_views(timeline, &page, &error))
 		status = sn_command_fail("cannot read '%s': %s", path, error.text);
 	else if (timeline->picture && draw(timeline, path, &error))
 		status = sn_command_fail("%s", error.text);
-	else
+	sn_progress_end();
+	if (status == SN_EXIT_DONE)
 		(timeline->form ? print_json : print_text)(timeline, &page);
 	sn_page_release(&page);
 	sn_answers_release(&timeline->answers);
@@ -204,6 +207,7 @@ int sn_command_timeline_run(int argc, char **argv)
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_timeline, "no DB given");
 	const char *const *paths = (const char *const *)argv + optind;
+	sn_progress_show(false);
 	int status = sn_command_open_trace(paths, (size_t)(argc - optind), &db);
 	if (status)
 		return status;

@@ -6,6 +6,8 @@
 #include "base/utf8.h"
 #include "cmd/command.h"
 #include "format/measurement/measurement.h"
+#include "show/timeline/names.h"
+#include "timeline/devices/blame_rows.h"
 #include "timeline/threads/thread_states.h"
 
 #include <stdlib.h>
@@ -62,64 +64,6 @@ static void print_work(const struct sn_device_time *time)
 		print_row("  launch not recorded", (double)time->unexplained_ns, whole, "");
 }
 
-/* The nearest frame above a context that is of the user's language, for a reader to go to. */
-static uint32_t python_above(const struct sonde_db *db, uint32_t context)
-{
-	for (; context; context = sonde_db_context(db, context)->parent) {
-		const struct sonde_db_frame *frame =
-		    sonde_db_frame(db, sonde_db_context(db, context)->frame);
-		if (!strcmp(sonde_frame_kind_name(frame->kind), "python") &&
-		    frame->file != SONDE_NONE)
-			return sonde_db_context(db, context)->frame;
-	}
-	return SONDE_NONE;
-}
-
-/* Shares of contexts of one frame are one line: where a call comes from is said by the report. */
-struct frame_share {
-	uint32_t frame, context; /* the one of the largest part */
-	double time_ns, largest_ns;
-};
-
-SN_SORT_BY(sort_frames, struct frame_share, const void *,
-	   SN_ORDER(b->time_ns, a->time_ns) ?: SN_ORDER(a->frame, b->frame));
-
-/* What a call is; of machine code, which samples meet, the function or what it belongs to. */
-static uint32_t frame_of(const struct sn_answers *answers, uint32_t context)
-{
-	uint32_t frame = sonde_db_context(answers->db, context)->frame;
-	unsigned kind = sonde_db_frame(answers->db, frame)->kind;
-	bool is_code = kind == SN_FRAME_NATIVE || kind == SN_FRAME_INLINED ||
-		       kind == SN_FRAME_LOOP || kind == SN_FRAME_LINE;
-	return is_code ? sn_node_map_at(&answers->nodes, answers->nodes.of_context[context]).frame
-		       : frame;
-}
-
-/* Those that have a share, the largest first; NULL without memory. */
-static struct frame_share *by_frame(const struct sn_answers *answers, const struct sn_blame *blame,
-				    size_t *count)
-{
-	uint32_t frame_count = sonde_db_frame_count(answers->db);
-	struct frame_share *frames = calloc(frame_count + 1ull, sizeof(*frames));
-	*count = 0;
-	if (!frames)
-		return NULL;
-	for (size_t i = 0; i < blame->count; i++) {
-		const struct sn_blame_share *share = blame->shares + i;
-		uint32_t frame = frame_of(answers, share->context);
-		frames[frame].frame = frame;
-		frames[frame].time_ns += share->time_ns;
-		if (share->time_ns > frames[frame].largest_ns) {
-			frames[frame].largest_ns = share->time_ns;
-			frames[frame].context = share->context;
-		}
-	}
-	sort_frames(frames, frame_count, NULL);
-	while (*count < frame_count && frames[*count].time_ns > 0)
-		(*count)++;
-	return frames;
-}
-
 static void print_share(double ns, const struct sn_device_time *time, const char *what)
 {
 	printf("  %9s  %6s  %s", sn_number_time(ns).text,
@@ -130,33 +74,28 @@ static void print_blame(const struct sn_answers *answers, size_t limit,
 			const struct sn_device_time *time, const struct sn_blame *blame)
 {
 	size_t count;
-	struct frame_share *frames = by_frame(answers, blame, &count);
+	struct sn_blame_row *rows = sn_blame_rows(&answers->nodes, blame, 1, &count);
 	size_t shown = limit && count > limit ? limit : count;
 	double rest = 0;
-	if (frames && time->idle_ns && count)
+	if (rows && time->idle_ns && count)
 		printf("\n  while it was idle, the host was in\n");
 	else
 		count = shown = 0;
-	for (const struct frame_share *one = frames; one < frames + shown; one++) {
-		char name[SN_LABEL_CHARS], above[SN_LABEL_CHARS] = "";
-		sn_label_name(answers->db, SN_GROUP_AUTO, one->frame, name);
-		uint32_t python = python_above(answers->db, one->context);
-		if (python != SONDE_NONE && python != one->frame)
-			sn_label_name(answers->db, SN_GROUP_AUTO, python, above);
-		sn_utf8_cut(name, 48);
-		sn_utf8_cut(above, 40);
-		print_share(one->time_ns, time, name);
-		printf("%s%s\n", *above ? "  in " : "", above);
+	for (const struct sn_blame_row *one = rows; one < rows + shown; one++) {
+		struct sn_node_name name = sn_mention_blame(&answers->nodes, one->context);
+		print_share(one->time_ns, time, name.text);
+		putchar('\n');
 	}
 	for (size_t i = shown; i < count; i++)
-		rest += frames[i].time_ns;
+		rest += rows[i].time_ns;
 	if (rest > 0) {
 		print_share(rest, time, "");
 		printf("%zu more\n", count - shown);
 	}
 	if (count && blame->unblamed_ns > 0.005 * (double)time->idle_ns)
-		print_share(blame->unblamed_ns, time, "no recorded call, or only waiting\n");
-	free(frames);
+		print_share(blame->unblamed_ns, time,
+			    "nothing that is recorded, or it only waited\n");
+	free(rows);
 }
 
 static void print_iterations(const struct sn_answers *answers, size_t limit)

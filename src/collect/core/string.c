@@ -8,7 +8,6 @@
  * The compiler generates calls of some of these, which come here as well. This file is compiled so
  * that a loop is not replaced by a call of the function that contains it.
  */
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -23,6 +23,7 @@
 #include "collect/unwind/origin.h"
 #include "collect/unwind/unwind.h"
 
+#include "collect/record/trace_blocked.h"
 #include "collect/record/trace_buffer.h"
 
 #include <signal.h>
@@ -86,6 +87,7 @@ struct sn_thread_trace {
 	uint32_t generation; /* of the file; 0: nothing recorded yet */
 	uint64_t retry_ns;   /* after a failed write: when to try again */
 	int error;	     /* its negative errno */
+	struct sn_trace_blocked blocked;
 };
 
 struct sn_thread {

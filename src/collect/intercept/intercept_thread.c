@@ -125,16 +125,18 @@ static bool names_mask(const pthread_attr_t *attributes)
 	return attributes && !pthread_attr_getsigmask_np(attributes, &mask);
 }
 
-/* NULL where nothing is measured. */
-static struct start *before_create(const pthread_attr_t *attributes)
+/* NULL where nothing is measured. `caller` may lie in a library that is new. */
+static struct start *before_create(const pthread_attr_t *attributes, uintptr_t caller)
 {
 	sn_start();
 	struct start *start = sn_measuring() ? start_new() : NULL;
 	if (!start)
 		return NULL;
 	pthread_once(&end_key_once, make_end_key);
-	if (sn_thread_self())
+	if (sn_thread_self()) {
+		sn_module_find_or_refresh(caller);
 		sn_adapters_attach();
+	}
 	start->stack_bytes = stack_bytes(attributes);
 	start->belief = sn_believed_get();
 	start->spared = sn_samples_spared();
@@ -145,7 +147,7 @@ static struct start *before_create(const pthread_attr_t *attributes)
 SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			     void *(*function)(void *), void *argument)
 {
-	struct start *start = before_create(attributes);
+	struct start *start = before_create(attributes, (uintptr_t)__builtin_return_address(0));
 	if (!start)
 		return real_pthread_create_get()(thread, attributes, function, argument);
 	start->function = function;
@@ -158,7 +160,7 @@ SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
 
 SN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 {
-	struct start *start = before_create(NULL);
+	struct start *start = before_create(NULL, (uintptr_t)__builtin_return_address(0));
 	if (!start)
 		return real_thrd_create_get()(thread, function, argument);
 	start->c11_function = function;

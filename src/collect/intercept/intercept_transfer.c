@@ -422,7 +422,6 @@ SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 static int send_messages(int fd, struct mmsghdr *messages, unsigned count, int flags,
 			 struct timespec *timeout)
 {
-	(void)timeout;
 	return real_sendmmsg_get()(fd, messages, count, flags);
 }
 
@@ -484,7 +483,6 @@ static ssize_t random_rest(const long call[6], ssize_t done)
 static int send_messages_by_number(int fd, struct mmsghdr *messages, unsigned count, int flags,
 				   struct timespec *timeout)
 {
-	(void)timeout;
 	return (int)CALL(SYS_sendmmsg, fd, messages, count, flags, 0, 0);
 }
 

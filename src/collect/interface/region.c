@@ -127,6 +127,7 @@ uint32_t sn_region_begin(const struct sn_region_start *start)
 		shadow->python_depth = place.depth;
 		shadow->user = start->user;
 		shadow->start_ns = sn_now_ns();
+		sn_trace_enters(thread, SN_TRACE_SOURCE_REGIONS, shadow->start_ns);
 	}
 	uint32_t token = thread->shadow_depth;
 	sn_leave(thread);

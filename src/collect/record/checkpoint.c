@@ -183,6 +183,9 @@ void sn_checkpoint_now(const char *exit_text)
 	if (!sn_config.output || !sn_lock_try(SN_LOCK_CHECKPOINT))
 		return;
 	sn_on_own_stack(write_checkpoint, (void *)exit_text);
+	struct sn_thread *thread = sn_thread_self();
+	if (thread && sn_trace_sources())
+		sn_trace_blocked_forget(&thread->trace.blocked);
 	sn_lock_release(SN_LOCK_CHECKPOINT);
 }
 

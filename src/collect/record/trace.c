@@ -79,7 +79,6 @@ static const struct {
 
 static void on_signal(int signal)
 {
-	(void)signal;
 	sn_trace_run(!atomic_load_explicit(&sn_trace_active, memory_order_relaxed));
 }
 
@@ -146,6 +145,7 @@ static void forget_parent(void)
 		file.losses[cause] = 0;
 	if (!thread)
 		return;
+	thread->trace.blocked = (struct sn_trace_blocked){0};
 	sn_trace_buffer_drop(&thread->trace.buffer);
 	sn_trace_buffer_unlock(&thread->trace.buffer);
 }
@@ -638,6 +638,7 @@ void sn_trace_end(void)
 void sn_trace_thread_end(struct sn_thread *thread)
 {
 	struct sn_thread_trace *trace = &thread->trace;
+	trace->blocked = (struct sn_trace_blocked){0};
 	if (!config.sources || !atomic_load_explicit(is_ours, memory_order_relaxed) ||
 	    !sn_trace_buffer_wait(&trace->buffer))
 		return;
@@ -741,22 +742,47 @@ static bool is_in_window(const struct sn_trace_event *event)
 	return event->end_ns >= config.window_start_ns && event->start_ns < config.window_end_ns;
 }
 
+/* How long the calling thread was blocked before its event's end, and before its begin; how many
+ * attributes that takes. */
+static uint32_t tell_blocked(struct sn_trace_blocked *blocked, const struct sn_trace_event *event,
+			     struct sn_trace_attribute *told)
+{
+	uint32_t count = 0;
+	if (event->has_stream ||
+	    (event->kind != SN_TRACE_INTERVAL && event->kind != SN_TRACE_SAMPLE))
+		return 0;
+	bool is_call = event->kind == SN_TRACE_INTERVAL;
+	uint64_t blocked_ns =
+	    sn_trace_blocked_until(blocked, is_call ? event->start_ns : 0, event->end_ns);
+	uint64_t before_ns = is_call ? sn_trace_blocked_before(blocked, event->start_ns) : 0;
+	if (blocked_ns)
+		told[count++] = (struct sn_trace_attribute){SN_TRACE_KEY_BLOCKED, 0, blocked_ns};
+	if (before_ns)
+		told[count++] =
+		    (struct sn_trace_attribute){SN_TRACE_KEY_BLOCKED_BEFORE, 0, before_ns};
+	return count;
+}
+
 void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event)
 {
-	if (event->kind != SN_TRACE_INTERVAL)
-		event->end_ns = event->start_ns;
-	if (!is_in_window(event) || !atomic_load_explicit(is_ours, memory_order_relaxed))
-		return;
 	struct sn_thread_trace *trace = &thread->trace;
 	struct sn_trace_cursor *cursor = &trace->buffer.cursor;
+	struct sn_trace_attribute told[2];
+	if (event->kind != SN_TRACE_INTERVAL)
+		event->end_ns = event->start_ns;
+	uint32_t told_count = tell_blocked(&trace->blocked, event, told);
+	if (!is_in_window(event) || !atomic_load_explicit(is_ours, memory_order_relaxed))
+		return;
 	if (__builtin_expect(
 		trace->generation != sn_trace_generation() || !sn_trace_has_room(cursor), 0) &&
 	    !prepare(thread, event->end_ns))
 		return;
 	mark_node(event->has_owner ? sn_thread_at(event->owner) : thread, event->context);
-	sn_trace_encode(cursor, event);
-	if (__builtin_expect(event->end_ns >= trace->buffer.due_ns, 0))
+	sn_trace_encode(cursor, event, told, told_count);
+	if (__builtin_expect(event->end_ns >= trace->buffer.due_ns, 0)) {
 		write_due(trace);
+		sn_trace_blocked_forget(&trace->blocked);
+	}
 }
 
 void sn_trace_message(struct sn_thread *thread, struct sn_trace_event *event)

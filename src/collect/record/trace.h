@@ -70,6 +70,14 @@ void sn_trace_run(bool is_running);
  * are nodes of `thread`, or of another thread's tree if has_owner. If there is no room the event is
  * lost and counted. */
 void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event);
+/* The calling thread enters a call whose event will be added with this start. Does nothing where events of
+ * `source` are not recorded. */
+static inline void sn_trace_enters(struct sn_thread *thread, enum sn_trace_source source,
+				   uint64_t start_ns)
+{
+	if (sn_trace_wants(source))
+		sn_trace_blocked_begin(&thread->trace.blocked, start_ns);
+}
 /* The same for an event with these fields. */
 #define SN_TRACE_ADD(thread, ...) sn_trace_add(thread, &(struct sn_trace_event){__VA_ARGS__})
 

@@ -10,7 +10,6 @@
 #include "chrome_stack.h"
 #include "chrome_value.h"
 #include "export/event_walk.h"
-#include "format/measurement/measurement.h"
 #include "show/json.h"
 
 #include <inttypes.h>

@@ -3,7 +3,6 @@
 #include "chrome_value.h"
 
 #include <ctype.h>
-#include <stddef.h>
 #include <string.h>
 
 #define DEPTH_MAX 32

@@ -16,7 +16,6 @@
 #include "base/escape.h"
 #include "base/heap.h"
 #include "base/intern.h"
-#include "base/text.h"
 #include "base/vec.h"
 
 #include <ctype.h>

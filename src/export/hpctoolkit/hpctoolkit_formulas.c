@@ -7,7 +7,6 @@
 #include "hpctoolkit.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* What the metrics are called in the file; [metric]. */
 static struct sn_formula_rename *list_names(struct sn_hpcx_out *out)

@@ -42,6 +42,14 @@ static int add_point(struct line *line, uint64_t time_ns, uint32_t context)
 			   (struct point){time_ns, context});
 }
 
+/* What ends where the next begins leaves no time in nothing. */
+static void drop_nothing(struct line *line, uint64_t time_ns)
+{
+	const struct point *last = line->points + line->count - 1;
+	if (line->count && last->context == 0 && last->time_ns == time_ns)
+		line->count--;
+}
+
 static uint32_t context_id(const struct sn_hpcx_out *out, uint32_t context)
 {
 	return context < sonde_db_context_count(out->db)
@@ -111,6 +119,7 @@ static int flatten(const struct sn_hpcx_out *out, struct interval *intervals, si
 	for (size_t i = 0; i < count && code == 0; i++) {
 		code = close_until(out, line, open, &depth, intervals[i].start_ns);
 		open[depth++] = (struct open_interval){intervals[i].end_ns, intervals[i].context};
+		drop_nothing(line, intervals[i].start_ns);
 		if (code == 0)
 			code = add_point(line, intervals[i].start_ns,
 					 context_id(out, intervals[i].context));

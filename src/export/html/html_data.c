@@ -14,7 +14,6 @@
 #include "format/measurement/measurement.h"
 #include "frame/user_frame.h"
 #include "show/page/viewer.h"
-#include "show/tree/group.h"
 #include "show/source/source.h"
 
 #include <inttypes.h>

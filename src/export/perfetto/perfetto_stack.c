@@ -3,7 +3,6 @@
 #include "perfetto_stack.h"
 
 #include "base/vec.h"
-#include "format/measurement/measurement.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,6 @@
 #include "format/secret.h"
 
 #include "base/sort.h"
-#include "base/vec.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -102,6 +101,18 @@ uint32_t sn_db_builder_named_frame(struct sn_db_builder *builder, unsigned kind,
 	    .file = SONDE_NONE,
 	};
 	return sn_db_builder_frame(builder, &frame);
+}
+
+void sn_db_builder_place_frames(struct sn_db_builder *builder, unsigned kind, sn_db_placer *place,
+				void *context)
+{
+	for (uint32_t i = 0; i < builder->frames.count; i++) {
+		/* the table finds it no more by what it is now, and need not */
+		struct sonde_db_frame *frame = (void *)sn_intern_at(&builder->frames, i, NULL);
+		if (frame->kind == kind)
+			place(context, sn_db_builder_text(builder, frame->name), &frame->file,
+			      &frame->line);
+	}
 }
 
 void sn_db_builder_set_root(struct sn_db_builder *builder, uint32_t frame)

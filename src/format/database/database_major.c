@@ -99,8 +99,7 @@ static int sort_by_metric(struct sn_major *major, const struct sn_db_value *valu
 			  size_t metric_count)
 {
 	if (sn_vec_reserve(&major->ids, &major->id_capacity, count) < 0 ||
-	    sn_vec_reserve(&major->numbers, &major->number_capacity, count * SONDE_DB_PART_COUNT) <
-		0 ||
+	    sn_vec_reserve(&major->numbers, &major->number_capacity, count * SONDE_DB_PART_COUNT) ||
 	    sn_vec_reserve(&major->ends, &major->end_capacity, metric_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	size_t *ends = major->ends;

@@ -32,6 +32,11 @@ uint32_t sn_db_builder_module(struct sn_db_builder *builder, const struct sonde_
 uint32_t sn_db_builder_frame(struct sn_db_builder *builder, const struct sonde_db_frame *frame);
 /* A frame that has only a kind and a name. */
 uint32_t sn_db_builder_named_frame(struct sn_db_builder *builder, unsigned kind, const char *name);
+/* Calls `place` with the name of each frame of a kind: it may set the frame's source line. Call it once
+ * no frame of that kind is added any more. */
+typedef void sn_db_placer(void *context, const char *name, uint32_t *file, uint32_t *line);
+void sn_db_builder_place_frames(struct sn_db_builder *builder, unsigned kind, sn_db_placer *place,
+				void *context);
 /* Sets the frame of the root, context 0, which exists from the start as a nameless thread. */
 void sn_db_builder_set_root(struct sn_db_builder *builder, uint32_t frame);
 /* The child of `parent` for `frame`. */

@@ -126,7 +126,9 @@ struct sn_losses_record {
 _Static_assert(sizeof(struct sn_losses_record) == 64, "losses are on disk");
 
 /* The record of `sonde run`, lines KEY=VALUE: measurement.md. */
-#define SN_RUN_FILE_SUFFIX ".sonde-run"
+#define SN_RUN_FILE_SUFFIX	".sonde-run"
+/* Of a process HOST-PID-NUMBER: the text of each program that XLA compiled and the process called. */
+#define SN_PROGRAMS_FILE_SUFFIX ".sonde-programs"
 
 /* Sections of a snapshot. Those per thread carry the thread's number as their index. */
 enum sn_snapshot_section {

@@ -7,7 +7,6 @@
 #include "measurement_reader.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -130,17 +130,29 @@ static inline unsigned char *sn_trace_put_time(struct sn_trace_cursor *cursor, u
 	return at;
 }
 
-/* The chunk must have room. The event's attributes are at most SN_TRACE_ATTRIBUTES_MAX. */
-static inline void sn_trace_encode(struct sn_trace_cursor *cursor,
-				   const struct sn_trace_event *event)
+static inline unsigned char *sn_trace_put_attributes(unsigned char *at,
+						     const struct sn_trace_attribute *attributes,
+						     uint32_t count)
 {
+	for (uint32_t i = 0; i < count; i++)
+		at = sn_trace_put(sn_trace_put(at, attributes[i].key), attributes[i].value);
+	return at;
+}
+
+/* The chunk must have room. `more` are attributes behind the event's own; all are at most
+ * SN_TRACE_ATTRIBUTES_MAX. */
+static inline void sn_trace_encode(struct sn_trace_cursor *cursor,
+				   const struct sn_trace_event *event,
+				   const struct sn_trace_attribute *more, uint32_t more_count)
+{
+	uint32_t attribute_count = event->attribute_count + more_count;
 	bool same = !event->has_owner && event->context == cursor->context;
 	unsigned char *at = cursor->at + 1;
 	*cursor->at = (unsigned char)(event->kind | (event->has_stream ? SN_TRACE_HAS_STREAM : 0) |
 				      (event->has_owner ? SN_TRACE_HAS_OWNER : 0) |
 				      (same ? SN_TRACE_SAME_CONTEXT : 0) |
 				      (event->link ? SN_TRACE_HAS_LINK : 0) |
-				      (event->attribute_count ? SN_TRACE_HAS_ATTRIBUTES : 0));
+				      (attribute_count ? SN_TRACE_HAS_ATTRIBUTES : 0));
 	if (event->has_stream)
 		at = sn_trace_put(at, event->stream);
 	if (event->has_owner)
@@ -158,11 +170,10 @@ static inline void sn_trace_encode(struct sn_trace_cursor *cursor,
 		at = sn_trace_put_signed(at, (int64_t)(event->link - cursor->link));
 		cursor->link = event->link;
 	}
-	if (event->attribute_count)
-		at = sn_trace_put(at, event->attribute_count);
-	for (uint32_t i = 0; i < event->attribute_count; i++)
-		at = sn_trace_put(sn_trace_put(at, event->attributes[i].key),
-				  event->attributes[i].value);
+	if (attribute_count)
+		at = sn_trace_put(at, attribute_count);
+	at = sn_trace_put_attributes(at, event->attributes, event->attribute_count);
+	at = sn_trace_put_attributes(at, more, more_count);
 	sn_trace_commit(cursor, at);
 }
 

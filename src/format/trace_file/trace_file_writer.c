@@ -255,7 +255,7 @@ void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event)
 		sn_trace_file_lose(file, SN_TRACE_LOST_SPACE, 1);
 		return;
 	}
-	sn_trace_encode(&file->events.cursor, event);
+	sn_trace_encode(&file->events.cursor, event, NULL, 0);
 }
 
 /* Whether a definition can be written; where it cannot, numbers go on, and readers pass over what

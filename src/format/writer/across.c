@@ -8,7 +8,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 int sn_across_init(struct sn_across_table *table, uint32_t metric_count, uint32_t inner_count)
 {

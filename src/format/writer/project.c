@@ -11,6 +11,7 @@
 
 #include "base/file_at.h"
 #include "base/pool.h"
+#include "base/progress/progress.h"
 #include "base/search.h"
 #include "base/sort_by.h"
 #include "base/vec.h"
@@ -395,6 +396,7 @@ static int project_item(void *context, unsigned number, size_t item)
 	int result = 0;
 	for (size_t i = first; i < end && i < projecting->source->count && !result; i++)
 		result = project_block(projecting, projecting->scratches + number, i);
+	sn_progress_add(1);
 	return result;
 }
 
@@ -461,6 +463,7 @@ int sn_project(struct sn_db_writer *writer, const struct sn_block_source *source
 	struct projecting projecting = {.writer = writer, .source = source};
 	size_t items = (source->count + BLOCKS_PER_ITEM - 1) / BLOCKS_PER_ITEM;
 	int result = prepare(&projecting);
+	sn_progress_begin("adding up values", items);
 	if (!result)
 		result = sn_pool_run(writer->threads, items, project_item, &projecting);
 	for (unsigned i = 0; i < writer->threads && writer->workers; i++)

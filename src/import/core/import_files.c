@@ -3,6 +3,7 @@
 #include "import_files.h"
 
 #include "base/pool.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -182,10 +183,24 @@ static void speak(int kept)
 	close(kept);
 }
 
+/* 0: not known, of folders. */
+static uint64_t total_bytes(const struct sn_import_request *request)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < request->path_count; i++) {
+		struct stat status;
+		if (stat(request->paths[i], &status) || !S_ISREG(status.st_mode))
+			return 0;
+		bytes += (uint64_t)status.st_size;
+	}
+	return bytes;
+}
+
 static int read_files(const struct sn_importer *importer, const struct sn_import_request *request,
 		      struct sn_db_builder *builder, struct sn_error *error)
 {
 	int kept = importer->library ? silence() : -1;
+	sn_progress_begin("reading", total_bytes(request));
 	int result = sn_importer_read(importer, request, builder, error);
 	speak(kept);
 	if (!result)

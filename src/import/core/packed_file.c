@@ -2,6 +2,8 @@
 /* Files of gzip or not; see packed_file.h. */
 #include "packed_file.h"
 
+#include "base/progress/progress.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -32,8 +34,16 @@ void sn_packed_file_close(void *file)
 		gzclose(file);
 }
 
+/* What of the file itself, packed or not, has been gone through since. */
+static void tell(gzFile file, z_off_t before)
+{
+	z_off_t after = gzoffset(file);
+	sn_progress_add(after > before ? (uint64_t)(after - before) : 0);
+}
+
 int64_t sn_packed_file_read(void *file, void *bytes, size_t length, const char **why)
 {
+	z_off_t before = gzoffset(file);
 	int code, got = gzread(file, bytes, length < INT_MAX ? (unsigned)length : INT_MAX);
 	const char *text = got <= 0 ? gzerror(file, &code) : NULL;
 	/* zlib calls a packed file that was cut off an end at first */
@@ -41,17 +51,20 @@ int64_t sn_packed_file_read(void *file, void *bytes, size_t length, const char *
 		*why = code == Z_ERRNO ? strerror(errno) : text;
 		return code == Z_BUF_ERROR ? SN_PACKED_FILE_CUT_OFF : -1;
 	}
+	tell(file, before);
 	return got;
 }
 
 int sn_packed_file_skip(void *file, uint64_t length)
 {
+	z_off_t before = gzoffset(file);
 	while (length) {
 		z_off_t step = length < LONG_MAX / 2 ? (z_off_t)length : LONG_MAX / 2;
 		if (gzseek(file, step, SEEK_CUR) < 0)
 			return -1;
 		length -= (uint64_t)step;
 	}
+	tell(file, before);
 	return 0;
 }
 #else
@@ -73,6 +86,7 @@ int64_t sn_packed_file_read(void *file, void *bytes, size_t length, const char *
 		*why = strerror(errno);
 		return -1;
 	}
+	sn_progress_add(got);
 	return (int64_t)got;
 }
 

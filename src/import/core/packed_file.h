@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file read from its begin to its end, unpacked on the way where it is one of gzip. Without zlib
- * files are read as they are.
+ * files are read as they are. What of the file has been read is told as progress
+ * (base/progress/progress.h).
  */
 #ifndef SN_IMPORT_PACKED_FILE_H
 #define SN_IMPORT_PACKED_FILE_H

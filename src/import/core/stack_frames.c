@@ -5,7 +5,6 @@
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
 
-#include <stdio.h>
 #include <string.h>
 
 void sn_stack_frames_release(struct sn_stack_frames *frames)

@@ -10,6 +10,7 @@
 #include "track_sink_internal.h"
 
 #include "base/pool.h"
+#include "base/progress/progress.h"
 #include "base/sort_by.h"
 
 #include <string.h>
@@ -54,7 +55,6 @@ static int read_batch(void *context, unsigned worker, size_t slot)
 	struct sn_sink_batch *batch = building->batches + slot;
 	struct sn_event event;
 	int result = 0, found = 1;
-	(void)worker;
 	if (building->at == building->count)
 		return SN_STAGES_END;
 	batch->track = building->order[building->at];
@@ -110,7 +110,6 @@ static int place_batch(void *context, unsigned worker, size_t slot)
 	struct sn_sink_batch *batch = building->batches + slot;
 	struct sn_track *track = sink->tracks + batch->track;
 	int result = 0;
-	(void)worker;
 	sink->batch = batch;
 	if (batch->is_first) {
 		sn_sink_profile(sink, track);
@@ -167,9 +166,9 @@ static int write_batch(void *context, unsigned worker, size_t slot)
 {
 	struct building *building = context;
 	const struct sn_sink_batch *batch = building->batches + slot;
-	(void)worker;
 	for (size_t i = 0; i < batch->ready_count; i++)
 		sn_trace_writer_add(building->sink->writer, batch->ready[i]);
+	sn_progress_add(batch->event_count);
 	return batch->more.failed ? SN_ERR_MEMORY : 0;
 }
 
@@ -224,6 +223,8 @@ int sn_sink_build(struct sn_track_sink *sink, struct sn_error *error)
 		return sn_fail_memory(error);
 	building->sink = sink;
 	building->order = malloc((sink->places.count + 1ull) * sizeof(*building->order));
+	struct sn_progress reading =
+	    sn_progress_begin("ordering events", sn_sorter_count(sink->sorter));
 	int result = sn_sorter_finish(sink->sorter, error);
 	if (!result && (!building->order || sn_order_match(sink)))
 		result = sn_fail_memory(error);
@@ -231,5 +232,6 @@ int sn_sink_build(struct sn_track_sink *sink, struct sn_error *error)
 		sn_fail(error, result, "%s",
 			*building->why.text ? building->why.text : "out of memory");
 	release(building);
+	sn_progress_resume(&reading);
 	return result;
 }

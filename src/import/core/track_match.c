@@ -13,8 +13,6 @@
 
 #include "format/database/database_graph_builder.h"
 
-#include <string.h>
-
 enum { LEAST_SEQUENCE = 4 };
 #define TWICE (SN_TABLE_NONE - 1)
 

@@ -11,8 +11,6 @@
 #include "track_sink_internal.h"
 #include "track_dataflow.h"
 
-#include "format/measurement/measurement.h"
-
 #include <ctype.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include "ctf_probe.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct run {
 	struct sn_ctf_any *any;

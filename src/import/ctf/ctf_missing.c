@@ -5,7 +5,6 @@
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
 		    struct sn_error *error)
 {
-	(void)builder;
 	return sn_fail(
 	    error, SN_ERR_UNSUPPORTED,
 	    "cannot read '%s': this Sonde is built without babeltrace2 (libbabeltrace2-dev)",

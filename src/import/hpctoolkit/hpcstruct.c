@@ -8,14 +8,12 @@
 
 #include "base/arena.h"
 #include "base/search.h"
-#include "base/sort.h"
 #include "base/table.h"
 #include "base/vec.h"
 #include "import/core/packed_file.h"
 
 #include <errno.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,14 +51,12 @@ static int unsupported(const char *path, struct sn_error *error)
 int sn_hpcstruct_list(const char *path, sn_hpcstruct_found *found, void *context,
 		      struct sn_error *error)
 {
-	(void)found, (void)context;
 	return unsupported(path, error);
 }
 
 int sn_hpcstruct_read(struct sn_hpcstruct *structure, const char *path, uint32_t index,
 		      struct sn_error *error)
 {
-	(void)index;
 	*structure = (struct sn_hpcstruct){0};
 	return unsupported(path, error);
 }
@@ -189,8 +185,7 @@ static struct level *push(struct parser *parser, char tag)
 	if (parser->level_count)
 		level = parser->levels[parser->level_count - 1];
 	level.tag = tag;
-	if (sn_vec_push(&parser->levels, &parser->level_capacity, &parser->level_count, level) <
-	    0) {
+	if (sn_vec_push(&parser->levels, &parser->level_capacity, &parser->level_count, level)) {
 		fail_memory(parser);
 		return NULL;
 	}
@@ -200,8 +195,7 @@ static struct level *push(struct parser *parser, char tag)
 static uint32_t add_node(struct parser *parser, struct sn_hpcstruct_node node)
 {
 	struct sn_hpcstruct *structure = parser->structure;
-	if (sn_vec_push(&structure->nodes, &parser->node_capacity, &structure->node_count, node) <
-	    0)
+	if (sn_vec_push(&structure->nodes, &parser->node_capacity, &structure->node_count, node))
 		fail_memory(parser);
 	return (uint32_t)structure->node_count - 1;
 }

@@ -7,12 +7,9 @@
 
 #include "base/text.h"
 #include "base/vec.h"
-#include "format/measurement/measurement.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -16,9 +16,9 @@
 #include "hpctoolkit_transpose.h"
 
 #include "base/cursor.h"
-#include "base/sort.h"
 #include "base/table.h"
 #include "base/vec.h"
+#include "format/database/database_builder.h"
 #include "format/measurement/measurement.h"
 
 #include <limits.h>
@@ -737,12 +737,21 @@ static int read_line(struct reader *reader, uint64_t at)
 	    (end - start) % POINT_BYTES || profile >= reader->profile_count ||
 	    reader->profiles[profile] == SONDE_NONE)
 		return damaged(reader, file, "damaged trace");
-	struct sn_cursor points = cursor_at(file, start);
-	for (; start < end; start += POINT_BYTES) {
-		uint64_t time_ns = sn_cursor_u64(&points);
-		sn_hpct_point(reader->events, time_ns, reader->profiles[profile],
-			      traced_context(reader, sn_cursor_u32(&points)));
+	struct sn_cursor cursor_of_points = cursor_at(file, start);
+	size_t count = (end - start) / POINT_BYTES;
+	struct sn_hpct_traced *points = malloc((count + 1) * sizeof(*points));
+	if (!points)
+		return sn_fail_memory(reader->error);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t time_ns = sn_cursor_u64(&cursor_of_points);
+		points[i] = (struct sn_hpct_traced){
+		    time_ns, traced_context(reader, sn_cursor_u32(&cursor_of_points))};
 	}
+	uint32_t number = reader->profiles[profile];
+	sn_hpct_points(reader->events, number,
+		       reader->builder->profiles[number].kind == SONDE_PROFILE_STREAM, points,
+		       count);
+	free(points);
 	return 0;
 }
 

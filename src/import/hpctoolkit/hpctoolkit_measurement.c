@@ -2,6 +2,7 @@
 /* Reads all profiles of an import into the builder; see hpctoolkit_measurement.h. */
 #include "hpctoolkit_measurement.h"
 
+#include "base/progress/progress.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -79,6 +80,7 @@ static int read_folder(struct sn_hpct_import *import, const struct sn_import_req
 	char *base = resolve(folder), path[PATH_MAX];
 	int code = base ? read_structures(import, request, base, error) : sn_fail_memory(error);
 	int left_out = 0;
+	sn_progress_begin("reading profiles", (uint64_t)count);
 	for (int i = 0; i < count; i++) {
 		bool is_unreadable = false;
 		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
@@ -86,6 +88,7 @@ static int read_folder(struct sn_hpct_import *import, const struct sn_import_req
 			code = sn_hpct_profile_read(import, path, base, &is_unreadable, error);
 		if (is_unreadable && ++left_out < count) /* one thread's, of many */
 			code = note_left_out(import, request->notes, error);
+		sn_progress_add(1);
 		free(entries[i]);
 	}
 	free(entries);

@@ -2,12 +2,13 @@
 /* Tables of HPCToolkit's names; see hpctoolkit_names.h. */
 #include "hpctoolkit_names.h"
 
+#include "base/sort.h"
 #include "base/text.h"
 #include "format/measurement/measurement.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -179,14 +180,32 @@ void sn_hpct_value(struct sn_db_builder *builder, uint32_t profile, uint32_t con
 		sn_db_builder_value(builder, profile, context, metric, &stat);
 }
 
-void sn_hpct_point(struct sn_trace_writer *events, uint64_t time_ns, uint32_t profile,
-		   uint32_t context)
+static int compare_points(const void *left, const void *right)
 {
-	struct sn_event event = {.start_ns = time_ns,
-				 .end_ns = time_ns,
-				 .profile = profile,
-				 .context = context,
+	const struct sn_hpct_traced *a = left, *b = right;
+	/* what ends comes before what begins then */
+	return sn_order_then(SN_ORDER(a->time_ns, b->time_ns),
+			     SN_ORDER(a->context != 0, b->context != 0));
+}
+
+void sn_hpct_points(struct sn_trace_writer *events, uint32_t profile, bool is_stream,
+		    struct sn_hpct_traced *points, size_t count)
+{
+	struct sn_event event = {.profile = profile,
 				 .metric = SONDE_NONE,
-				 .kind = SONDE_TRACK_SAMPLES};
-	sn_trace_writer_add(events, &event);
+				 .kind = is_stream ? SONDE_TRACK_INTERVALS : SONDE_TRACK_SAMPLES};
+	size_t ordered = 1;
+	while (ordered < count && points[ordered - 1].time_ns <= points[ordered].time_ns)
+		ordered++;
+	if (is_stream && ordered < count)
+		qsort(points, count, sizeof(*points), compare_points);
+	for (size_t i = 0; i < count; i++) {
+		event.start_ns = event.end_ns = points[i].time_ns;
+		event.context = points[i].context;
+		if (is_stream && !event.context)
+			continue;
+		if (is_stream && i + 1 < count)
+			event.end_ns = points[i + 1].time_ns;
+		sn_trace_writer_add(events, &event);
+	}
 }

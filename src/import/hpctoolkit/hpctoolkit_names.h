@@ -56,8 +56,14 @@ struct sonde_db_profile sn_hpct_profile(struct sn_db_builder *builder, const str
 /* A value of HPCToolkit's is a sum: a statistic of one value. 0 is none. */
 void sn_hpct_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
 		   uint32_t metric, double value);
-/* A point of a trace; they need not be in order of time. */
-void sn_hpct_point(struct sn_trace_writer *events, uint64_t time_ns, uint32_t profile,
-		   uint32_t context);
+/* A point of a trace: from then on it was there, in nothing for the context 0. */
+struct sn_hpct_traced {
+	uint64_t time_ns;
+	uint32_t context;
+};
+/* All points of a profile, in any order: of a thread samples, of a stream what ran from each until
+ * the next one, which are put in order. */
+void sn_hpct_points(struct sn_trace_writer *events, uint32_t profile, bool is_stream,
+		    struct sn_hpct_traced *points, size_t count);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/vec.h"
+#include "format/database/database_builder.h"
 #include "format/measurement/measurement.h"
 
 #include <limits.h>
@@ -493,19 +494,28 @@ int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *t
 	return 0;
 }
 
-/* Points that lie in no context of their own (ranges, samples without a call stack) are none. They
- * need not be in order of time: the writer of events sorts them. */
-static void add_points(struct reader *reader, const struct sn_hpctrace *trace)
+/* Points that lie in no context of their own (ranges, samples without a call stack) are none. */
+static int add_points(struct reader *reader, const struct sn_hpctrace *trace)
 {
+	struct sn_db_builder *builder = reader->import->builder;
+	uint32_t profile = reader->thread.profile;
+	struct sn_hpct_traced *points = malloc((trace->count + 1) * sizeof(*points));
+	size_t count = 0;
+	if (!points)
+		return sn_fail_memory(reader->error);
 	for (size_t i = 0; i < trace->count; i++) {
 		const struct sn_hpctrace_point *point = trace->points + i;
 		uint32_t position = sn_table_find(&reader->ids, point->node);
 		const struct state *state = reader->states + position;
 		if (position == SN_TABLE_NONE || state->type != STATE_CONTEXT)
 			continue;
-		sn_hpct_point(reader->import->events, point->time_ns, reader->thread.profile,
-			      trace->is_call_trace ? state->place.called : state->place.full);
+		points[count++] = (struct sn_hpct_traced){
+		    point->time_ns, trace->is_call_trace ? state->place.called : state->place.full};
 	}
+	sn_hpct_points(reader->import->events, profile,
+		       builder->profiles[profile].kind == SONDE_PROFILE_STREAM, points, count);
+	free(points);
+	return 0;
 }
 
 /* The trace beside NAME.hpcrun is NAME.hpctrace; there need not be one. */
@@ -521,7 +531,7 @@ static int read_trace(struct reader *reader)
 		return 0;
 	int code = sn_hpctrace_read(&trace, path, reader->error);
 	if (code == 0)
-		add_points(reader, &trace);
+		code = add_points(reader, &trace);
 	sn_hpctrace_release(&trace);
 	return code;
 }

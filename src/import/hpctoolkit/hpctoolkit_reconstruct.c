@@ -93,8 +93,7 @@ int sn_hpct_reconstruct_address(struct sn_hpct_reconstruction *all, uint32_t mod
 	if (found == all->address_count) {
 		struct sn_hpct_address new = {address, module, SN_HPCT_NO_CALLERS};
 		if (find_function(all, &new) != 0 ||
-		    sn_vec_push(&all->addresses, &all->address_capacity, &all->address_count, new) <
-			0)
+		    sn_vec_push(&all->addresses, &all->address_capacity, &all->address_count, new))
 			return SN_ERR_MEMORY;
 	}
 	*number = all->addresses[found].function == SN_HPCT_NO_CALLERS ? SN_HPCT_NO_CALLERS : found;

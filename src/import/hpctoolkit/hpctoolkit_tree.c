@@ -2,15 +2,12 @@
 /* HPCToolkit's contexts as frames; see hpctoolkit_tree.h. */
 #include "hpctoolkit_tree.h"
 
-#include "hpctoolkit_names.h"
-
 #include "base/text.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void sn_hpct_tree_release(struct sn_hpct_tree *tree)
 {

@@ -138,7 +138,6 @@ static int read_piece(void *context, unsigned worker, size_t slot)
 	struct reader *reader = context;
 	struct piece *piece = reader->pieces + slot;
 	struct sn_json_window *text = &piece->text;
-	(void)worker;
 	if (reader->is_over)
 		return SN_STAGES_END;
 	text->end = 0;

@@ -268,8 +268,7 @@ static int read_nodes(struct sn_execution_trace *reading, struct sn_error *error
 	int state = 0, result = sn_json_window_open(window, reading->path, error);
 	bool is_first = true;
 	while (!result && state != 3 && !reading->has_failed) {
-		if (sn_vec_reserve(&window->scratch, &window->scratch_capacity, window->capacity) <
-		    0) {
+		if (sn_vec_reserve(&window->scratch, &window->scratch_capacity, window->capacity)) {
 			reading->has_failed = true;
 			break;
 		}

@@ -8,7 +8,6 @@
 
 #include "base/pool.h"
 #include "base/vec.h"
-#include "format/measurement/measurement.h"
 #include "import/core/importer.h"
 #include "import/core/activity_category.h"
 #include "import/core/stack_frames.h"

@@ -3,7 +3,6 @@
 #include "nsys.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* The first columns of all these tables. */
 #define COMMON "start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"

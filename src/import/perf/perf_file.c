@@ -3,6 +3,7 @@
  * used. */
 #include "perf_file.h"
 
+#include "base/progress/progress.h"
 #include "base/vec.h"
 #include "import/core/importer.h"
 
@@ -424,8 +425,6 @@ static int unpack(struct stream *stream, const unsigned char *bytes, size_t leng
 #else
 static int unpack(struct stream *stream, const unsigned char *bytes, size_t length)
 {
-	(void)bytes;
-	(void)length;
 	return sn_fail(stream->error, SN_ERR_UNSUPPORTED,
 		       "cannot read '%s': it is compressed, and this build has no zstd",
 		       stream->file->path);
@@ -474,6 +473,8 @@ static int each_record(struct stream *stream, const unsigned char *bytes, size_t
 		else if (!stream->is_packed)
 			result = read_compressed(stream, &record);
 		at += record.header.size + trailing;
+		if (bytes != stream->plain)
+			sn_progress_add(record.header.size + trailing);
 	}
 	*used = at;
 	return result;

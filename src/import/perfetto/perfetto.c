@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #ifdef SN_HAVE_ZLIB
 #include <zlib.h>
 #endif
@@ -288,8 +287,6 @@ static int unpack(struct sn_perfetto *perfetto, const struct sn_proto_field *fie
 	free(bytes);
 	return result;
 #else
-	(void)field;
-	(void)depth;
 	perfetto->undecoded += pass == READ;
 	return 0;
 #endif

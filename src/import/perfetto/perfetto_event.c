@@ -3,7 +3,6 @@
 #include "perfetto.h"
 
 #include "import/core/activity_category.h"
-#include "format/measurement/measurement.h"
 
 #include <stdio.h>
 #include <string.h>

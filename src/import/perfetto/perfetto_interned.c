@@ -3,11 +3,9 @@
 #include "perfetto.h"
 
 #include "import/core/activity_category.h"
-#include "base/vec.h"
 #include "format/measurement/measurement.h"
 
 #include <stdio.h>
-#include <string.h>
 
 void sn_perfetto_forget(struct sn_perfetto_sequence *sequence)
 {

@@ -8,7 +8,6 @@
 #include "perfetto.h"
 
 #include "base/vec.h"
-#include "format/measurement/measurement.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,6 @@
  */
 #include "rocprof.h"
 
-#include "base/vec.h"
-#include "format/measurement/measurement.h"
 #include "import/core/importer.h"
 
 #include <ctype.h>

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "import/json/json_window.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

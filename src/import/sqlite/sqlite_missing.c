@@ -27,13 +27,11 @@ const struct sn_importer sn_importer_nsys = {
 
 bool sn_rocprof_is_rocpd(const struct sn_import_input *input)
 {
-	(void)input;
 	return false;
 }
 
 int sn_rocprof_read_rocpd(struct sn_rocprof *rocprof, const char *path, struct sn_error *error)
 {
-	(void)rocprof;
 	return sn_fail(error, SN_ERR_UNSUPPORTED,
 		       "cannot read '%s': this Sonde is built without SQLite (libsqlite3-dev)",
 		       path);

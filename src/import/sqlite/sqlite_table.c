@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 bool sn_sqlite_is_file(const struct sn_import_input *input)
 {

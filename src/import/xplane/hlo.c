@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of XLA; see hlo.h. */
-#include "hlo.h"
+#include "hlo_place.h"
 
 #include "base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define TUPLE_DEPTH_MAX 8
-
-/* The module's index of stack frames: lists of messages, by number from 1. */
-enum { FILES = 1, FUNCTIONS, LOCATIONS, FRAMES, LISTS };
-struct frames {
-	struct list {
-		struct sn_proto_field *items;
-		size_t count, capacity;
-	} lists[LISTS]; /* by field */
-};
 
 void sn_hlo_release(struct sn_hlo *hlo)
 {
@@ -113,6 +103,7 @@ static int read_instruction(struct sn_hlo *hlo, struct sn_db_builder *builder,
 						 .target = SONDE_NONE,
 						 .file = SONDE_NONE,
 						 .function = SONDE_NONE,
+						 .callers = SONDE_NONE,
 						 .computation = computation};
 	struct sn_proto_field field;
 	int result = 0;
@@ -171,51 +162,44 @@ static int read_computation(struct sn_hlo *hlo, struct sn_db_builder *builder,
 		      hlo->computation_count - 1);
 }
 
-static int read_frames(struct frames *frames, struct sn_proto message)
+/* One element of the module's index of stack frames, by the field's number. */
+static int read_place(struct sn_hlo_places *places, struct sn_db_builder *builder,
+		      const struct sn_proto_field *element)
+{
+	enum { FILES = 1, FUNCTIONS, LOCATIONS, FRAMES };
+	struct sn_proto_field fields[4] = {0};
+	if (element->number == FILES)
+		return sn_vec_push(&places->files, &places->file_capacity, &places->file_count,
+				   string_of(builder, element));
+	if (element->number == FUNCTIONS)
+		return sn_vec_push(&places->functions, &places->function_capacity,
+				   &places->function_count, string_of(builder, element));
+	if (element->number == LOCATIONS || element->number == FRAMES)
+		SN_PROTO_FIELDS(sn_proto_enter(element), fields);
+	struct sn_hlo_location location = {(uint32_t)fields[1].value, (uint32_t)fields[2].value,
+					   (uint32_t)fields[3].value};
+	struct sn_hlo_frame frame = {(uint32_t)fields[1].value, (uint32_t)fields[2].value};
+	if (element->number == LOCATIONS)
+		return sn_vec_push(&places->locations, &places->location_capacity,
+				   &places->location_count, location);
+	return element->number == FRAMES ? sn_vec_push(&places->frames, &places->frame_capacity,
+						       &places->frame_count, frame)
+					 : 0;
+}
+
+static int read_places(struct sn_hlo_places *places, struct sn_db_builder *builder,
+		       struct sn_proto message)
 {
 	struct sn_proto_field field;
-	while (sn_proto_next(&message, &field)) {
-		if (field.number >= LISTS)
-			continue;
-		struct list *list = frames->lists + field.number;
-		if (sn_vec_push(&list->items, &list->capacity, &list->count, field))
+	while (sn_proto_next(&message, &field))
+		if (read_place(places, builder, &field))
 			return SN_ERR_MEMORY;
-	}
 	return message.failed ? SN_ERR_FORMAT : 0;
-}
-
-/* The message of that number in a list, or NULL. */
-static const struct sn_proto_field *find(const struct frames *frames, unsigned list,
-					 uint64_t number)
-{
-	return number && number <= frames->lists[list].count
-		   ? frames->lists[list].items + number - 1
-		   : NULL;
-}
-
-static void place_instruction(struct sn_db_builder *builder, const struct frames *frames,
-			      struct sn_hlo_instruction *instruction)
-{
-	struct sn_proto_field frame[2] = {0}, location[4] = {0}; /* 1 file, 2 function, 3 line */
-	const struct sn_proto_field *found = find(frames, FRAMES, instruction->frame);
-	if (found)
-		SN_PROTO_FIELDS(sn_proto_enter(found), frame);
-	found = find(frames, LOCATIONS, frame[1].value);
-	if (found)
-		SN_PROTO_FIELDS(sn_proto_enter(found), location);
-	found = find(frames, FILES, location[1].value);
-	if (found && instruction->file == SONDE_NONE) {
-		instruction->file = string_of(builder, found);
-		instruction->line = (uint32_t)location[3].value;
-	}
-	found = find(frames, FUNCTIONS, location[2].value);
-	if (found)
-		instruction->function = string_of(builder, found);
 }
 
 static int read_module(struct sn_hlo *hlo, struct sn_db_builder *builder, struct sn_proto message)
 {
-	struct frames frames = {0};
+	struct sn_hlo_places places = {0};
 	struct sn_proto_field field;
 	int result = 0;
 	while (!result && sn_proto_next(&message, &field)) {
@@ -230,14 +214,13 @@ static int read_module(struct sn_hlo *hlo, struct sn_db_builder *builder, struct
 		else if (field.number == 6)
 			hlo->entry = field.value;
 		else if (field.number == 17)
-			result = read_frames(&frames, sn_proto_enter(&field));
+			result = read_places(&places, builder, sn_proto_enter(&field));
 	}
 	if (!result && (message.failed || !hlo->computation_count || hlo->name == SONDE_NONE))
 		result = SN_ERR_FORMAT;
-	for (size_t i = 0; i < hlo->instruction_count && !result; i++)
-		place_instruction(builder, &frames, hlo->instructions + i);
-	for (unsigned i = 0; i < LISTS; i++)
-		free(frames.lists[i].items);
+	if (!result)
+		result = sn_hlo_place(hlo, builder, &places);
+	sn_hlo_places_release(&places);
 	return result;
 }
 

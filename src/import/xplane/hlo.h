@@ -16,13 +16,14 @@
 #include "import/core/protobuf.h"
 
 struct sn_hlo_instruction {
-	uint32_t name, opcode;		     /* builder's strings */
-	uint32_t path;			     /* of the original operation; SONDE_NONE */
-	uint32_t target;		     /* of a custom call; SONDE_NONE */
-	uint32_t file, function;	     /* SONDE_NONE */
-	uint32_t line;			     /* 0 unknown */
-	uint32_t computation;		     /* the index of the one that it is in */
-	uint32_t frame;			     /* of the module's index of stack frames; 0 none */
+	uint32_t name, opcode;	 /* builder's strings */
+	uint32_t path;		 /* of the original operation; SONDE_NONE */
+	uint32_t target;	 /* of a custom call; SONDE_NONE */
+	uint32_t file, function; /* SONDE_NONE */
+	uint32_t line;		 /* 0 unknown */
+	uint32_t computation;	 /* the index of the one that it is in */
+	uint32_t frame;		 /* of the module's index of stack frames; 0 none */
+	uint32_t callers; /* "main.py:12 <module> > main.py:10 step", outermost first; SONDE_NONE */
 	size_t first_operand, operand_count; /* in `ids` */
 	size_t first_called, called_count;   /* in `ids` */
 	uint64_t id;
@@ -40,6 +41,7 @@ struct sn_hlo {
 	uint32_t entry_name; /* builder's string, of what is run; SONDE_NONE */
 	uint64_t id;	     /* what profiles call the program's id */
 	uint64_t entry;
+	bool is_text; /* ids of instructions are ours, not the program's */
 	struct sn_hlo_computation *computations;
 	struct sn_hlo_instruction *instructions;
 	uint64_t *ids;
@@ -53,6 +55,10 @@ struct sn_hlo {
  * SN_ERR_MEMORY. */
 int sn_hlo_read(struct sn_hlo *hlo, struct sn_db_builder *builder, const void *bytes,
 		size_t length);
+/* The same of the text that XLA makes of a module, which begins at *text and is over where the next
+ * one begins or at `end`, to which *text is moved. */
+int sn_hlo_read_text(struct sn_hlo *hlo, struct sn_db_builder *builder, const char **text,
+		     const char *end);
 void sn_hlo_release(struct sn_hlo *hlo);
 
 /* The instruction of that id in a computation, or SN_INTERN_NONE. */

@@ -8,6 +8,7 @@
 
 #include "base/sort_by.h"
 #include "base/text.h"
+#include "import/core/cursor.h"
 #include "import/core/import_files.h"
 #include "xplane_graphs.h"
 
@@ -208,6 +209,15 @@ static struct sn_xplane *new (struct sn_db_builder *builder,
 	return NULL;
 }
 
+static void release(struct sn_xplane *xplane)
+{
+	if (!xplane)
+		return;
+	sn_track_sink_free(xplane->sink);
+	free(xplane->planes);
+	free(xplane);
+}
+
 /* All files, which are released; `xplane` as well, which may be NULL. */
 static int read_files(struct sn_xplane *xplane, struct sn_import_files *files, int result,
 		      struct sn_error *error)
@@ -218,12 +228,8 @@ static int read_files(struct sn_xplane *xplane, struct sn_import_files *files, i
 		result = read_file(xplane, files, i, error);
 	if (!result && !xplane->graphs_only)
 		finish(xplane);
-	if (xplane) {
-		sn_track_sink_free(xplane->sink);
-		free(xplane->planes);
-	}
 	sn_import_files_release(files);
-	free(xplane);
+	release(xplane);
 	return result;
 }
 
@@ -251,6 +257,36 @@ int sn_xplane_add_graphs(const char *folder, struct sn_db_builder *builder, stru
 	}
 	sort_paths(files.paths, files.count, NULL);
 	result = read_files(xplane, &files, result, error);
+	sn_trace_writer_free(writer);
+	return result;
+}
+
+int sn_xplane_add_programs(const struct sn_xplane_programs_file *file,
+			   struct sn_db_builder *builder, struct sn_error *error)
+{
+	struct sn_trace_writer *writer = sn_trace_writer_new(1 << 16, NULL);
+	struct sn_import_request request = {.events = writer};
+	struct sn_xplane *xplane = writer ? new (builder, &request) : NULL;
+	unsigned char *bytes = NULL;
+	size_t length = 0;
+	int result = xplane ? sn_import_cursor_load(file->path, &bytes, &length, error) : 0;
+	if (xplane && !result) {
+		xplane->pid = file->pid;
+		xplane->host = sn_db_builder_string(builder, file->host);
+		xplane->graphs_only = true;
+		result = sn_xplane_programs(xplane, (const char *)bytes,
+					    (const char *)bytes + length, !file->has_profile);
+		if (xplane->damaged_programs)
+			sn_db_builder_drop(builder, "import-program",
+					   "compiled programs that could not be read",
+					   xplane->damaged_programs);
+		release_file(xplane);
+	} else if (!xplane)
+		result = sn_fail_memory(error);
+	if (result == SN_ERR_MEMORY)
+		sn_fail_memory(error);
+	free(bytes);
+	release(xplane);
 	sn_trace_writer_free(writer);
 	return result;
 }

@@ -258,6 +258,10 @@ bool sn_xplane_add_mark(struct sn_xplane *xplane, const struct sn_xplane_mark *m
 /* Which execution each operation belongs to, when it was scheduled, what it allocated. Once all
  * events were read. 0 or SN_ERR_MEMORY. */
 int sn_xplane_executions(struct sn_xplane *xplane);
+/* Programs as texts, [text, end), of a process that Sonde measured: gives the frames that name their
+ * computations source lines; and graphs of the programs that such frames are of. 0 or
+ * SN_ERR_MEMORY. */
+int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *end, bool is_drawn);
 /* Makes the file's graphs; the sink's rank and host are known. */
 int sn_xplane_graphs(struct sn_xplane *xplane);
 void sn_xplane_release_programs(struct sn_xplane_programs *programs);

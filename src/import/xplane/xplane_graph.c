@@ -20,6 +20,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Iterations of a program that are listed. */
@@ -453,8 +454,10 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 	created.line = instruction->line;
 	created.function = instruction->function;
 	created.parent = parent;
-	created.detail = drawing->is_tensorflow ? SONDE_NONE : instruction->target;
-	created.id = instruction->id;
+	created.detail = drawing->is_tensorflow		     ? SONDE_NONE
+			 : instruction->target != SONDE_NONE ? instruction->target
+							     : instruction->callers;
+	created.id = hlo->is_text ? 0 : instruction->id;
 	created.flags = (is_input(xplane, instruction) ? SONDE_NODE_INPUT : 0) |
 			(is_this && node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0);
 	drawing->graph_nodes[index] = sn_db_builder_graph_node(builder, &created);
@@ -651,6 +654,83 @@ static int read_program(struct sn_xplane *xplane, const char *path, struct sn_hl
 	result = sn_hlo_read(hlo, xplane->builder, bytes, length);
 	free(bytes);
 	return result;
+}
+
+/* ---- programs as texts ---- */
+
+/* Where an instruction comes from; of a fusion without a place of its own, what it yields. */
+static const struct sn_hlo_instruction *placed(const struct sn_hlo *hlo,
+					       const struct sn_hlo_instruction *instruction)
+{
+	uint32_t called = instruction->file == SONDE_NONE && instruction->called_count
+			      ? sn_hlo_computation(hlo, hlo->ids[instruction->first_called])
+			      : SN_INTERN_NONE;
+	if (called == SN_INTERN_NONE || !hlo->computations[called].count)
+		return instruction;
+	const struct sn_hlo_computation *computation = hlo->computations + called;
+	return hlo->instructions + computation->first + computation->count - 1;
+}
+
+/* The node "MODULE/INSTRUCTION" of the first program that has it, or SONDE_NONE. */
+static uint32_t node_named(struct sn_xplane *xplane, const char *name)
+{
+	const struct sn_xplane_programs *programs = &xplane->programs;
+	const char *slash = strchr(name, '/');
+	size_t length = slash ? (size_t)(slash - name) : 0;
+	uint32_t found = SONDE_NONE;
+	uint32_t instruction =
+	    slash ? sn_db_builder_string(xplane->builder, slash + 1) : SONDE_NONE;
+	for (uint32_t i = 0; slash && found == SONDE_NONE && i < programs->module_ids.count; i++) {
+		const char *text = sn_xplane_text(xplane, programs->modules[i].name);
+		if (strncmp(text, name, length) == 0 && !text[length])
+			found = find_node(xplane, i, instruction);
+	}
+	return found;
+}
+
+/* A measured frame that names a node: its line, and the module is one that ran. */
+static void place_frame(void *context, const char *name, uint32_t *file, uint32_t *line)
+{
+	struct sn_xplane *xplane = context;
+	struct sn_xplane_programs *programs = &xplane->programs;
+	char *copy = strdup(name); /* adding strings moves what the builder has of it */
+	uint32_t found = copy ? node_named(xplane, copy) : SONDE_NONE;
+	free(copy);
+	if (found == SONDE_NONE)
+		return;
+	struct sn_xplane_node *node = programs->nodes + found;
+	struct sn_xplane_module *module = programs->modules + node->module;
+	const struct sn_hlo_instruction *place =
+	    placed(&module->hlo, module->hlo.instructions + node->instruction);
+	module->execution_count = 1;
+	node->frame = 0; /* there is one */
+	*file = place->file;
+	*line = place->file == SONDE_NONE ? 0 : place->line;
+}
+
+int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *end, bool is_drawn)
+{
+	struct sn_xplane_programs *programs = &xplane->programs;
+	bool any_ran = false;
+	while (text < end) {
+		struct sn_hlo hlo;
+		int result = sn_hlo_read_text(&hlo, xplane->builder, &text, end);
+		/* two programs may have one name */
+		uint32_t number =
+		    result ? SONDE_NONE
+			   : module_of(xplane, true, programs->module_ids.count, hlo.name);
+		if (number != SONDE_NONE)
+			result = adopt(xplane, number, &hlo);
+		sn_hlo_release(&hlo);
+		if (result == SN_ERR_FORMAT)
+			xplane->damaged_programs++;
+		else if (result || number == SONDE_NONE)
+			return SN_ERR_MEMORY;
+	}
+	sn_db_builder_place_frames(xplane->builder, SN_FRAME_GRAPH_NODE, place_frame, xplane);
+	for (uint32_t i = 0; i < programs->module_ids.count; i++)
+		any_ran |= programs->modules[i].execution_count > 0;
+	return any_ran && is_drawn ? sn_xplane_graphs(xplane) : 0;
 }
 
 /* A program that ran is a model beside it, as it was: "NAME before XLA's passes". */

@@ -6,7 +6,6 @@
  * Memory does not grow with the file's length.
  */
 #include "database_reader.h"
-#include "format/database/database_plane.h"
 
 #include <stdio.h>
 #include <string.h>

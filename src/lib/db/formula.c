@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 double sn_formula_part_of(const struct sonde_db_stat *stat, enum sn_formula_part part)
 {

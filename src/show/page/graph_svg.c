@@ -8,7 +8,6 @@
 #include "show/number.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BOX = 150, HEIGHT = 34, ACROSS = 18, DOWN = 36, LEFT = 20, TOP = 44, LETTERS = 22 };

@@ -3,6 +3,7 @@
 #include "names.h"
 
 #include "base/utf8.h"
+#include "timeline/devices/blame_rows.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -129,6 +130,41 @@ struct sn_context_name sn_name_iterations(const struct sonde_db *db, uint32_t co
 	snprintf(name.text, sizeof(name.text), "%s",
 		 sonde_db_string(db, sonde_db_frame(db, frame)->name));
 	return name;
+}
+
+enum { CALLERS = 3 };
+
+static struct sn_node_name name_blame(const struct sn_node_map *nodes, uint32_t context,
+				      size_t name_columns, size_t caller_columns)
+{
+	const struct sonde_db *db = nodes->db;
+	char label[SN_LABEL_CHARS];
+	struct sn_node_name whole;
+	uint32_t function = sn_node_map_at(nodes, nodes->of_context[context]).frame;
+	sn_label_name(db, SN_GROUP_AUTO, function, label);
+	sn_utf8_elide(label, name_columns);
+	size_t used = (size_t)snprintf(whole.text, sizeof(whole.text), "%.640s", label);
+	for (int i = 0; i < CALLERS; i++) {
+		context = sn_blame_caller(db, context, function);
+		if (context == SONDE_NONE)
+			break;
+		function = sonde_db_context(db, context)->frame;
+		sn_label_name(db, SN_GROUP_AUTO, function, label);
+		sn_utf8_elide(label, caller_columns);
+		used += (size_t)snprintf(whole.text + used, sizeof(whole.text) - used, " in %.280s",
+					 label);
+	}
+	return whole;
+}
+
+struct sn_node_name sn_name_blame(const struct sn_node_map *nodes, uint32_t context)
+{
+	return name_blame(nodes, context, 200, 70);
+}
+
+struct sn_node_name sn_mention_blame(const struct sn_node_map *nodes, uint32_t context)
+{
+	return name_blame(nodes, context, 80, 40);
 }
 
 struct sn_path_name sn_name_path(const struct sonde_db *db, const struct sn_path_extent *extent)

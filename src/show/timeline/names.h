@@ -42,6 +42,11 @@ struct sn_node_name sn_name_node(const struct sn_node_map *nodes, uint32_t node)
 /* As above, short enough for a sentence. */
 struct sn_node_name sn_mention_node(const struct sn_node_map *nodes, uint32_t node);
 
+/* The node of a context, and by which functions of the program it was called, the nearest first:
+ * "spin in left in main". The second is short enough for a sentence. */
+struct sn_node_name sn_name_blame(const struct sn_node_map *nodes, uint32_t context);
+struct sn_node_name sn_mention_blame(const struct sn_node_map *nodes, uint32_t context);
+
 /* "iteration 3 of ProfilerStep", or "the trace". */
 struct sn_path_name {
 	char text[SN_PATH_CHARS];

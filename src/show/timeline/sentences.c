@@ -116,7 +116,8 @@ static void write_device_waits(const struct sentence *t)
 	putc('.', t->out);
 	if (has(t, "host"))
 		fprintf(t->out, " While they were idle, the host was most in %s (%s).",
-			node(t, "host").text, share(t, "host_share").text);
+			sn_mention_blame(&t->answers->nodes, number(t, "host")).text,
+			share(t, "host_share").text);
 }
 
 static void write_thread_time(const struct sentence *t)

@@ -81,8 +81,8 @@ static void show_sampled(const struct sn_answers *answers, const struct sn_criti
 	}
 	if (path->own_ns > 1.01 * known)
 		sn_sheet_note(sheet,
-			      "%s of the path were in no recorded call; parts too short for a "
-			      "sample are not listed",
+			      "%s of the path were in no recorded call; in the rest of that the "
+			      "thread waited, or nothing is known",
 			      sn_number_time(path->own_ns).text);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why devices do not compute, what the host did meanwhile and before the first operation. */
+#include "timeline/devices/blame_rows.h"
 #include "timeline/iterations/iteration_starts.h"
 #include "timeline/node_sums.h"
 #include "views.h"
@@ -33,18 +34,15 @@ static void show_reasons(const struct sn_answers *answers, struct sn_page *page)
 			     "computation has the rest");
 }
 
-/* A row for each node; `sums`, which may be NULL, are freed. `whole` is what shares are of; NULL:
- * there is no such column. */
+/* A row for each node; `sums`, which may be NULL, are freed. */
 static int add_nodes(const struct sn_answers *answers, size_t device, struct sn_node_sum *sums,
-		     size_t count, const double *whole, struct sn_sheet *sheet)
+		     size_t count, struct sn_sheet *sheet)
 {
 	if (!sums)
 		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < count; i++) {
 		sn_sheet_text(sheet, sn_name_device(answers, device).text);
 		sn_sheet_number(sheet, sums[i].value);
-		if (whole)
-			sn_sheet_number(sheet, *whole > 0 ? sums[i].value / *whole : 0);
 		sn_sheet_text(sheet, sn_name_node(&answers->nodes, sums[i].node).text);
 	}
 	free(sums);
@@ -61,13 +59,21 @@ static int show_before(const struct sn_answers *answers, struct sn_page *page)
 		size_t count = 0;
 		struct sn_node_sum *sums =
 		    sn_node_sums(&answers->nodes, answers->waits[i].before, &count);
-		if (add_nodes(answers, i, sums, count < NODES_BEFORE ? count : NODES_BEFORE, NULL,
-			      sheet))
+		if (add_nodes(answers, i, sums, count < NODES_BEFORE ? count : NODES_BEFORE, sheet))
 			return SN_ERR_MEMORY;
 	}
 	if (!sn_sheet_rows(sheet))
 		sn_sheet_note(sheet, "nothing is recorded before it");
 	return 0;
+}
+
+static void add_blame(const struct sn_answers *answers, size_t device, double time_ns,
+		      const char *name, struct sn_sheet *sheet)
+{
+	double idle = (double)answers->times.devices[device].idle_ns;
+	sn_sheet_text(sheet, sn_name_device(answers, device).text);
+	sn_sheet_numbers(sheet, time_ns, idle > 0 ? time_ns / idle : 0);
+	sn_sheet_text(sheet, name);
 }
 
 static int show_blame(const struct sn_answers *answers, struct sn_page *page)
@@ -79,12 +85,15 @@ static int show_blame(const struct sn_answers *answers, struct sn_page *page)
 	struct sn_sheet *sheet =
 	    sn_page_table(page, "blame", columns, "while a device was idle, its process was in");
 	for (size_t i = 0; i < answers->times.count; i++) {
-		size_t count = 0;
-		double idle = (double)answers->times.devices[i].idle_ns;
-		struct sn_node_sum *sums =
-		    sn_node_sums_of_blames(&answers->nodes, answers->blames + i, 1, &count);
-		if (add_nodes(answers, i, sums, count, &idle, sheet))
+		const struct sn_blame *blame = answers->blames + i;
+		size_t count;
+		struct sn_blame_row *rows = sn_blame_rows(&answers->nodes, blame, 1, &count);
+		if (!rows)
 			return SN_ERR_MEMORY;
+		for (size_t k = 0; k < count; k++)
+			add_blame(answers, i, rows[k].time_ns,
+				  sn_name_blame(&answers->nodes, rows[k].context).text, sheet);
+		free(rows);
 	}
 	return 0;
 }

@@ -74,7 +74,6 @@ static void show_combinations(const struct sn_answers *answers, struct sn_page *
 
 int sn_view_states(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
-	(void)error;
 	show_overlaps(answers, page);
 	show_combinations(answers, page);
 	return 0;

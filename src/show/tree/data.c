@@ -2,6 +2,7 @@
 /* Reports as JSON and CSV: the rows of view.c with raw numbers. */
 #include "view.h"
 
+#include "computation.h"
 #include "show/csv.h"
 #include "show/label.h"
 #include "show/number.h"
@@ -9,7 +10,6 @@
 #include "spread.h"
 
 #include <math.h>
-#include <string.h>
 
 static const char *const view_names[] = {"top-down", "bottom-up", "flat", "threads"};
 
@@ -83,6 +83,26 @@ static void write_frame(const struct sonde_db *db, struct sn_json *json, uint32_
 	sn_json_put_known(json, "line", frame->line ? frame->line : (double)NAN);
 }
 
+/* Of a compiled computation, what the program wrote. */
+static void write_operations(const struct sn_view *view, struct sn_json *json, uint32_t frame)
+{
+	struct sn_computation_part operations[SN_COMPUTATION_PARTS_MAX];
+	uint32_t count = sn_computation_parts(view->graph, view->db, frame, operations);
+	if (!count)
+		return;
+	sn_json_open(json, "operations", '[');
+	for (uint32_t i = 0; i < count; i++) {
+		const struct sn_computation_part *operation = operations + i;
+		sn_json_begin(json, '{');
+		sn_json_texts(json, {"name", operation->name}, {"path", operation->path},
+			      {"type", operation->type}, {"file", operation->file},
+			      {"callers", operation->callers});
+		sn_json_put_known(json, "line", operation->line ? operation->line : (double)NAN);
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+}
+
 static void write_profile(const struct sonde_db *db, struct sn_json *json, uint32_t id)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
@@ -111,9 +131,10 @@ static int add_json_row(struct sn_row_sink *sink, const struct sn_row *row)
 	sn_json_put_number(json, "id", row->id);
 	sn_json_put_known(json, "parent", row->parent == SONDE_NONE ? (double)NAN : row->parent);
 	sn_json_put_number(json, "depth", row->depth);
-	if (row->frame != SONDE_NONE)
+	if (row->frame != SONDE_NONE) {
 		write_frame(self->view->db, json, row->frame);
-	else
+		write_operations(self->view, json, row->frame);
+	} else
 		write_profile(self->view->db, json, row->profile);
 	write_values(self->view, json, row);
 	sn_json_end(json, '}');

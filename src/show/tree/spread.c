@@ -2,10 +2,8 @@
 /* One place over all profiles: reading, statistics and their causes; see spread.h. */
 #include "spread.h"
 
-#include "show/label.h"
 #include "show/number.h"
 
-#include <math.h>
 #include <string.h>
 
 /* While reading: values by profile. */

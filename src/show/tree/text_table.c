@@ -9,7 +9,6 @@
 #include "spread.h"
 #include "text.h"
 
-#include <langinfo.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,11 +27,13 @@ enum sn_view_sort {
 enum sn_plot { SN_PLOT_ORDER, SN_PLOT_SORTED, SN_PLOT_HISTOGRAM, SN_PLOT_NONE };
 
 struct sn_place;
+struct sonde_graph;
 struct sn_source_roots;
 
 struct sn_view {
 	const struct sonde_db *db;
-	const char *path; /* of the database, as the user gave it */
+	const char *path;		 /* of the database, as the user gave it */
+	const struct sonde_graph *graph; /* what computations are made of; NULL: not known */
 	enum sn_view_kind kind;
 	enum sn_grouping grouping; /* of the rows; AUTO and so on, FLAT takes all of them */
 	const char *by;		   /* the grouping's name, for headings */
@@ -84,9 +86,7 @@ uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, ui
  * other drops, whose whole is not known. */
 double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop *drop);
 
-/*
- * Shared by the forms.
- */
+/* Shared by the forms. */
 
 /* Metrics shown and hidden: what rows have values of. */
 static inline uint32_t sn_view_columns(const struct sn_view *view)

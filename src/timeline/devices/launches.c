@@ -5,9 +5,6 @@
 #include "base/search.h"
 #include "base/vec.h"
 
-#include <errno.h>
-#include <string.h>
-
 /* A page is what is read at once; the cache has a place for each of so many, by its number. */
 enum { PAGE_LAUNCHES = 128, CACHE_PAGES = 512 };
 

@@ -48,9 +48,16 @@ enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
 									  : SN_WORK_COMPUTE;
 	if (frame->kind != SN_FRAME_GPU_OP)
 		return SN_WORK_NONE;
-	if (has_value(db, context, "copy-time") || has_value(db, context, "map-time"))
-		return SN_WORK_COPY;
-	return has_value(db, context, "fill-time") ? SN_WORK_COMPUTE : SN_WORK_NONE;
+	/* the latter are HPCToolkit's */
+	static const char *const copies[] = {"copy-time", "map-time", "GXCOPY (sec)", "GXCOPY (s)"};
+	static const char *const fills[] = {"fill-time", "GMSET (sec)", "GMSET (s)"};
+	for (size_t i = 0; i < sizeof(copies) / sizeof(*copies); i++)
+		if (has_value(db, context, copies[i]))
+			return SN_WORK_COPY;
+	for (size_t i = 0; i < sizeof(fills) / sizeof(*fills); i++)
+		if (has_value(db, context, fills[i]))
+			return SN_WORK_COMPUTE;
+	return SN_WORK_NONE;
 }
 
 /* Importers put what was launched before the recording below a frame of kind idle. */

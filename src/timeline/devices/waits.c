@@ -41,7 +41,7 @@ const char *sn_wait_meaning(enum sn_wait wait)
 }
 
 /* What a context is; waiting for a thread is blameless, for the device it is not. */
-enum { KNOWN = 1, WAITING = 2, DISPATCHING = 4, BLAMELESS = 8 };
+enum { KNOWN = 1, WAITING = 2, DISPATCHING = 4, BLAMELESS = 8, DEVICE_CALL = 16 };
 
 /* Time when nothing runs, and what comes next. */
 struct gap {
@@ -85,7 +85,18 @@ static unsigned kind_of(struct sweep *sweep, uint32_t context)
 		kind |= WAITING;
 	else if (sn_activity_is_dispatching(sweep->answers->db, context))
 		kind |= DISPATCHING;
+	if (sn_context_frame(sweep->answers->db, context)->kind == SN_FRAME_GPU_API)
+		kind |= DEVICE_CALL;
 	return sweep->kinds[context] = (uint8_t)kind;
+}
+
+/* A thread that is blocked does nothing for the device, unless the device's interface waits for it:
+ * that should have begun or noticed what it waits for earlier. */
+static unsigned kind_of_part(struct sweep *sweep, const struct sn_activity_part *part)
+{
+	unsigned kind = kind_of(sweep, part->context);
+	bool is_idle = part->is_blocked && !(kind & DEVICE_CALL);
+	return is_idle ? kind | WAITING | BLAMELESS : kind;
 }
 
 /* ---- time that passes ---- */
@@ -201,7 +212,7 @@ static void begin_gap(struct sweep *sweep)
 
 static void end_part(struct sweep *sweep, const struct sn_activity_change *change)
 {
-	sweep->thread_count -= !(kind_of(sweep, change->ended->context) & WAITING);
+	sweep->thread_count -= !(kind_of_part(sweep, change->ended) & WAITING);
 	sweep->parts[change->thread].end_ns = 0;
 	sn_blaming_end(&sweep->blaming, change->thread, change->time_ns);
 }
@@ -209,7 +220,7 @@ static void end_part(struct sweep *sweep, const struct sn_activity_change *chang
 static void begin_part(struct sweep *sweep, const struct sn_activity_change *change)
 {
 	const struct sn_activity_part *part = change->begun;
-	unsigned kind = kind_of(sweep, part->context);
+	unsigned kind = kind_of_part(sweep, part);
 	struct sn_interval before =
 	    sn_interval_clip(part->start_ns, part->end_ns, 0, sweep->time->first_ns);
 	sweep->parts[change->thread] = *part;

@@ -11,7 +11,6 @@
 #include "timeline/path/path_causes.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const evidence_of[SN_RULES] = {

@@ -7,7 +7,6 @@ int sn_rule_critical_node(const struct sn_rule_input *input, struct sn_findings 
 {
 	struct sn_path_choice choice = sn_path_choose(input);
 	const struct sn_critical_path *path = input->path;
-	(void)error;
 	if (!sn_path_tells_best(&choice))
 		return 0;
 	struct sn_finding *finding = sn_findings_add(

@@ -3,7 +3,9 @@
 #include "finding.h"
 
 #include "timeline/answers.h"
-#include "timeline/node_sums.h"
+#include "timeline/devices/blame_rows.h"
+
+#include <stdlib.h>
 
 struct reasons {
 	double ns[SN_WAITS], all, time, idle;
@@ -36,17 +38,16 @@ static int put_thread_activity(const struct sn_answers *answers, const struct re
 			       struct sn_finding *finding)
 {
 	size_t count;
-	struct sn_node_sum *sums =
-	    sn_node_sums_of_blames(&answers->nodes, answers->blames, answers->times.count, &count);
-	if (!sums)
+	struct sn_blame_row *rows =
+	    sn_blame_rows(&answers->nodes, answers->blames, answers->times.count, &count);
+	if (!rows)
 		return SN_ERR_MEMORY;
 	if (count && reasons->idle > 0.1 * reasons->all) {
-		sn_finding_put(finding, "host", "context",
-			       sn_node_map_context(&answers->nodes, sums[0].node));
+		sn_finding_put(finding, "host", "context", rows[0].context);
 		sn_finding_put(finding, "host_share", "ratio",
-			       sn_share(sums[0].value, reasons->idle));
+			       sn_share(rows[0].time_ns, reasons->idle));
 	}
-	free(sums);
+	free(rows);
 	return 0;
 }
 

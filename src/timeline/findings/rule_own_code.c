@@ -8,7 +8,6 @@ int sn_rule_own_code(const struct sn_rule_input *input, struct sn_findings *find
 		     struct sn_error *error)
 {
 	struct sn_path_choice choice = sn_path_choose(input);
-	(void)error;
 	if (choice.is_too_short || choice.is_mostly_sampled || !choice.is_mostly_own)
 		return 0;
 	double share = sn_share(input->path->own_ns, input->path->length_ns);

@@ -30,7 +30,6 @@ int sn_rule_path_cause(const struct sn_rule_input *input, struct sn_findings *fi
 	const struct sn_path_causes *causes = &path->causes;
 	enum sn_path_cause cause = first_cause(causes);
 	double time = causes->time_ns[cause];
-	(void)error;
 	if (time <= 0 || sn_path_choose(input).is_too_short)
 		return 0;
 	struct sn_finding *finding =

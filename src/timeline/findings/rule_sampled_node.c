@@ -8,7 +8,6 @@ int sn_rule_sampled_node(const struct sn_rule_input *input, struct sn_findings *
 	struct sn_path_choice choice = sn_path_choose(input);
 	const struct sn_critical_path *path = input->path;
 	const struct sn_node_map *nodes = &input->answers->nodes;
-	(void)error;
 	if (choice.is_too_short || !choice.is_mostly_sampled)
 		return 0;
 	double share = sn_share(path->sampled[0].time_ns, path->length_ns);

@@ -85,8 +85,7 @@ static uint32_t device_of(struct reading *reading, const struct sn_memory_event 
 			      : sn_intern_find(&reading->keys, key, sizeof(key));
 	if (number == SN_INTERN_NONE || number < memory->device_count)
 		return number;
-	if (sn_vec_reserve(&memory->devices, &memory->device_capacity, memory->device_count + 1) <
-		0 ||
+	if (sn_vec_reserve(&memory->devices, &memory->device_capacity, memory->device_count + 1) ||
 	    sn_vec_reserve(&reading->plays, &reading->capacity, memory->device_count + 1) < 0)
 		return SONDE_NONE;
 	memory->devices[memory->device_count] = (struct sn_memory_device){

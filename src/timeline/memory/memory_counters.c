@@ -24,7 +24,6 @@ static int find_peak(void *data, const struct sonde_track *track, struct sonde_e
 {
 	struct reading *reading = data;
 	struct sonde_attribute_column values;
-	(void)track;
 	if (!sonde_event_cursor_attribute(cursor, reading->key, &values))
 		return 0;
 	for (size_t i = 0; i < block->count; i++) {

@@ -94,7 +94,6 @@ static int number_by_time(struct sn_arrival *arrivals, size_t count, bool *is_do
 static int number_group(struct sn_arrival *arrivals, size_t count, bool *is_done)
 {
 	bool is_numbered = true;
-	(void)is_done;
 	for (size_t i = 0; i < count; i++)
 		is_numbered &= arrivals[i].number != UINT64_MAX;
 	for (size_t i = 0; i < count && !is_numbered; i++) {

@@ -4,7 +4,6 @@
 
 #include "base/vec.h"
 #include "path_occupied.h"
-#include "timeline/threads/thread_activity.h"
 #include "timeline/node_sums.h"
 
 #include <math.h>

@@ -1,28 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What threads were in where the critical path has none of their calls: between two of them, or in
- * a step as such. The samples of the thread in a part of the path divide that part's time; parts
- * without samples are charged to no node.
+ * a step as such. Such a part of the path is charged to what the thread's samples stand for
+ * (threads/activity_flow.h); time in which the thread was blocked is charged to no node.
  */
-#include "base/vec.h"
 #include "critical_path.h"
 #include "format/measurement/measurement.h"
 #include "frame/context_frame.h"
 #include "timeline/node_sums.h"
-#include "timeline/track_blocks.h"
+#include "timeline/threads/activity_flow.h"
 
 #include <stdlib.h>
 
 struct sharing {
 	const struct sn_answers *answers;
 	const struct sn_critical_path *path;
-	uint32_t profile; /* whose samples are read */
-	int64_t offset_ns;
-	size_t at;	 /* the step that they have come to */
-	uint32_t *nodes; /* of the samples in it */
-	size_t count, capacity;
+	size_t at;	   /* the step that parts have come to */
 	double *values_ns; /* by node */
-	struct sonde_event_cursor *reader;
+	struct sn_event_window window;
+	uint64_t each_ns; /* that samples are apart */
 };
 
 static bool is_own(const struct sn_answers *answers, const struct sn_path_step *step)
@@ -33,57 +29,70 @@ static bool is_own(const struct sn_answers *answers, const struct sn_path_step *
 	       sn_context_frame(answers->db, step->context)->flags & SN_FRAME_ITERATION;
 }
 
-/* The samples of the step at hand are all there. */
-static void end_step(struct sharing *sharing)
-{
-	const struct sn_path_step *step = sharing->path->steps + sharing->at++;
-	double length = (double)(step->end_ns - step->start_ns);
-	for (size_t i = 0; i < sharing->count; i++)
-		sharing->values_ns[sharing->nodes[i]] += length / (double)sharing->count;
-	sharing->count = 0;
-}
-
-static int add_sample(struct sharing *sharing, uint32_t context, uint64_t time_ns)
+/* A part of the thread, in order of time; shares it among the steps of the path in which the thread
+ * is in no call. */
+static void add_part(struct sharing *sharing, const struct sn_activity_part *part, uint64_t offset)
 {
 	const struct sn_critical_path *path = sharing->path;
-	while (sharing->at < path->step_count && path->steps[sharing->at].end_ns <= time_ns)
-		end_step(sharing);
-	if (sharing->at == path->step_count)
-		return 0;
-	const struct sn_path_step *step = path->steps + sharing->at;
-	if (time_ns < step->start_ns || step->profile != sharing->profile ||
-	    !is_own(sharing->answers, step))
-		return 0;
-	return sn_vec_push(&sharing->nodes, &sharing->capacity, &sharing->count,
-			   sharing->answers->nodes.of_context[context]);
+	uint64_t start = part->start_ns + offset, end = part->end_ns + offset;
+	uint32_t node = sharing->answers->nodes.of_context[part->context];
+	while (sharing->at < path->step_count && path->steps[sharing->at].end_ns <= start)
+		sharing->at++;
+	for (size_t i = sharing->at; i < path->step_count && path->steps[i].start_ns < end; i++) {
+		const struct sn_path_step *step = path->steps + i;
+		if (step->profile == part->profile && is_own(sharing->answers, step))
+			sharing->values_ns[node] += (double)sn_interval_length_ns(
+			    sn_interval_clip(step->start_ns, step->end_ns, start, end));
+	}
 }
 
-/* The samples of a thread during the path. */
-static int add_samples(void *data, const struct sonde_track *track,
-		       struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+static bool is_on_path(const struct sharing *sharing, uint32_t profile)
 {
-	struct sharing *sharing = data;
-	int result = 0;
-	(void)track;
-	(void)cursor;
-	for (size_t i = 0; i < block->count && !result; i++)
-		result = add_sample(sharing, block->contexts[i],
-				    block->starts_ns[i] + (uint64_t)sharing->offset_ns);
+	const struct sn_critical_path *path = sharing->path;
+	for (size_t i = 0; i < path->step_count; i++)
+		if (path->steps[i].profile == profile && is_own(sharing->answers, path->steps + i))
+			return true;
+	return false;
+}
+
+static int read_thread(struct sharing *sharing, const struct sn_activity_lanes *lanes,
+		       struct sn_error *error)
+{
+	const struct sn_answers *answers = sharing->answers;
+	const struct sn_critical_path *path = sharing->path;
+	uint64_t offset = (uint64_t)sn_path_offset(answers, lanes->profile);
+	struct sn_event_window window = sharing->window;
+	struct sn_activity_flow flow;
+	struct sn_activity_part part;
+	sharing->at = 0;
+	window.from_ns = path->steps[0].start_ns - offset;
+	window.to_ns = path->steps[path->step_count - 1].end_ns - offset;
+	int result = sn_activity_flow_init(&flow, answers->db, answers->trace, lanes,
+					   sharing->each_ns, &window, error);
+	while (!result && (result = sn_activity_flow_next(&flow, &part, error)) > 0) {
+		result = 0;
+		if (part.is_sampled)
+			add_part(sharing, &part, offset);
+		if (part.start_ns >= window.to_ns)
+			break;
+	}
+	sn_activity_flow_release(&flow);
 	return result;
 }
 
-static int read_samples(struct sharing *sharing, uint32_t track, struct sn_error *error)
+static int read_threads(struct sharing *sharing, struct sn_error *error)
 {
-	const struct sn_critical_path *path = sharing->path;
-	uint64_t offset = (uint64_t)sharing->offset_ns;
-	sharing->at = 0;
-	struct sn_event_window window = {path->steps[0].start_ns - offset,
-					 path->steps[path->step_count - 1].end_ns - offset,
-					 SONDE_EVENTS_BRIEF, sharing->reader};
-	int result =
-	    sn_track_blocks(sharing->answers->trace, track, &window, add_samples, sharing, error);
-	if (sharing->at < path->step_count)
-		end_step(sharing);
+	const struct sn_answers *answers = sharing->answers;
+	size_t count;
+	struct sn_activity_lanes *lanes =
+	    sn_activity_lanes(&answers->processes, SONDE_NONE, true, &count);
+	int result = lanes ? sn_activity_flow_distance(answers->trace, lanes, count,
+						       &sharing->each_ns, error)
+			   : sn_fail_memory(error);
+	for (size_t i = 0; i < count && !result && sharing->each_ns; i++)
+		if (lanes[i].samples != SONDE_NONE && is_on_path(sharing, lanes[i].profile))
+			result = read_thread(sharing, lanes + i, error);
+	sn_activity_lanes_free(lanes);
 	return result;
 }
 
@@ -107,24 +116,17 @@ int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *p
 	    .answers = answers,
 	    .path = path,
 	    .values_ns = calloc(answers->nodes.table.count + 1ull, sizeof(double)),
-	    .reader = sn_event_reader_new(answers->trace),
+	    .window = {.flags = SONDE_EVENTS_BRIEF, .reader = sn_event_reader_new(answers->trace)},
 	};
-	int result = sharing.values_ns ? 0 : sn_fail_memory(error);
+	int result = sharing.values_ns && sharing.window.reader ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < path->step_count; i++)
 		if (is_own(answers, path->steps + i))
 			path->own_ns += (double)(path->steps[i].end_ns - path->steps[i].start_ns);
-	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace) && !result; i++) {
-		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
-		if (track->kind != SONDE_TRACK_SAMPLES || path->own_ns <= 0)
-			continue;
-		sharing.profile = track->profile;
-		sharing.offset_ns = sn_path_offset(answers, track->profile);
-		result = read_samples(&sharing, i, error);
-	}
+	if (!result && path->own_ns > 0)
+		result = read_threads(&sharing, error);
 	if (!result && list_sampled(&sharing, path))
 		result = sn_fail_memory(error);
-	free(sharing.nodes);
-	sonde_event_cursor_free(sharing.reader);
+	sonde_event_cursor_free(sharing.window.reader);
 	free(sharing.values_ns);
 	return result;
 }

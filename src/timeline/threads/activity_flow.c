@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls, and samples between them; see activity_flow.h. */
+/* Calls, samples and what the operating system said, side by side; see activity_flow.h. */
 #include "activity_flow.h"
 
 #include "base/sort.h"
-#include "format/measurement/measurement.h"
-#include "frame/context_frame.h"
+#include "thread_states.h"
 
 #include <stdlib.h>
+
+/* Periods that a sample may stand for beyond its own. */
+enum { BUDGET_PERIODS = 8 };
 
 /* ---- samples ---- */
 
@@ -14,16 +16,83 @@ static int next_sample(struct sn_activity_flow *flow, struct sn_error *error)
 {
 	struct sn_merged_event event;
 	int result = sn_event_merge_next(flow->samples, &event, error);
-	flow->has_begun = true;
-	flow->sample = flow->after;
-	flow->has_sample = flow->has_after;
-	flow->has_after = result > 0;
+	flow->has_sample = result > 0;
 	if (result > 0)
-		flow->after = (struct sn_activity_sample){event.start_ns, event.context};
+		flow->sample =
+		    (struct sn_activity_sample){event.start_ns, sn_blocked_of(&event, SN_BLOCKED)};
 	return result < 0 ? result : 0;
 }
 
-/* ---- parts ---- */
+/* What the own sample at hand leaves of what it stands for. */
+static uint64_t budget_left(const struct sn_activity_flow *flow)
+{
+	uint64_t before_ns = flow->has_own_last ? flow->own_last.own_ns : 0;
+	uint64_t passed_ns = flow->own_next.own_ns - before_ns;
+	return flow->budget_ns > passed_ns ? flow->budget_ns - passed_ns : 0;
+}
+
+static int next_own(struct sn_activity_flow *flow, struct sn_error *error)
+{
+	uint64_t left_ns = flow->has_own_next ? budget_left(flow) : 0;
+	if (flow->has_own_next) {
+		flow->own_last = flow->own_next;
+		flow->has_own_last = true;
+	}
+	if (left_ns > BUDGET_PERIODS * flow->each_ns)
+		left_ns = BUDGET_PERIODS * flow->each_ns;
+	flow->budget_ns = flow->each_ns + left_ns;
+	int result = sn_own_samples_next(&flow->own, &flow->own_next, error);
+	flow->has_own_next = result > 0;
+	return result < 0 ? result : 0;
+}
+
+static int begin_samples(struct sn_activity_flow *flow, struct sn_error *error)
+{
+	flow->has_begun = true;
+	return next_sample(flow, error) ?: next_own(flow, error);
+}
+
+/* ---- what the operating system said ---- */
+
+/* Past what is over. */
+static int pass_states(struct sn_activity_flow *flow, struct sn_error *error)
+{
+	struct sn_merged_event event;
+	int result = 1;
+	while (flow->states && result && flow->blocked.end_ns <= flow->until_ns) {
+		result = sn_event_merge_next(flow->states, &event, error);
+		if (result < 0)
+			return result;
+		flow->blocked = (struct sn_activity_blocked){UINT64_MAX, UINT64_MAX};
+		if (result)
+			flow->blocked = (struct sn_activity_blocked){event.start_ns, event.end_ns};
+		if (result && sn_state_of(flow->db, event.context) != SN_THREAD_BLOCKED)
+			flow->blocked.end_ns = 0;
+	}
+	return 0;
+}
+
+/* What of the time from until_ns to *end_ns is blocked: *end_ns becomes the end of what is or is
+ * not. `told_ns` is what an event at *end_ns says. */
+static bool cut_blocked(const struct sn_activity_flow *flow, uint64_t told_ns, uint64_t *end_ns)
+{
+	struct sn_activity_blocked blocked = flow->blocked;
+	uint64_t left_ns = *end_ns - flow->until_ns;
+	if (!flow->states)
+		blocked = (struct sn_activity_blocked){
+		    *end_ns - (told_ns < left_ns ? told_ns : left_ns), *end_ns};
+	if (blocked.start_ns >= *end_ns)
+		return false;
+	if (blocked.start_ns > flow->until_ns) {
+		*end_ns = blocked.start_ns;
+		return false;
+	}
+	if (blocked.end_ns < *end_ns)
+		*end_ns = blocked.end_ns;
+	return true;
+}
+
+/* ---- calls ---- */
 
 static int next_call(struct sn_activity_flow *flow, struct sn_error *error)
 {
@@ -37,15 +106,26 @@ int sn_activity_flow_init(struct sn_activity_flow *flow, const struct sonde_db *
 			  uint64_t each_ns, const struct sn_event_window *window,
 			  struct sn_error *error)
 {
-	struct sn_event_window all = {0, UINT64_MAX, SONDE_EVENTS_BRIEF, window->reader};
+	struct sn_event_window told = *window;
 	bool is_sampled = each_ns && lanes->samples != SONDE_NONE;
-	*flow = (struct sn_activity_flow){.db = db, .each_ns = each_ns};
+	bool has_states = each_ns && lanes->states != SONDE_NONE;
+	*flow = (struct sn_activity_flow){
+	    .db = db, .each_ns = each_ns, .is_told = each_ns && sn_blocked_is_told(db, trace)};
+	if (flow->is_told && !has_states) {
+		told.flags &= ~SONDE_EVENTS_BRIEF;
+		told.wishes = sn_blocked_wishes;
+		told.wish_count = SN_BLOCKED_WISHES;
+	}
+	int result = sn_activity_parts_init(&flow->parts, trace, lanes, &told, error);
+	if (!result && is_sampled)
+		result = sn_own_samples_init(&flow->own, db, trace, lanes, each_ns, window, error);
 	if (is_sampled) {
-		flow->samples = sn_event_merge_new(trace, &lanes->samples, 1, &all);
+		flow->samples = sn_event_merge_new(trace, &lanes->samples, 1, &told);
 		flow->samples_ns = sonde_trace_track(trace, lanes->samples)->start_ns;
 	}
-	int result = sn_activity_parts_init(&flow->parts, trace, lanes, window, error);
-	if (is_sampled && !flow->samples)
+	if (has_states)
+		flow->states = sn_event_merge_new(trace, &lanes->states, 1, window);
+	if ((is_sampled && !flow->samples) || (has_states && !flow->states))
 		result = sn_fail_memory(error);
 	return result ?: next_call(flow, error);
 }
@@ -53,107 +133,150 @@ int sn_activity_flow_init(struct sn_activity_flow *flow, const struct sonde_db *
 void sn_activity_flow_release(struct sn_activity_flow *flow)
 {
 	sn_activity_parts_release(&flow->parts);
+	sn_own_samples_release(&flow->own);
 	sn_event_merge_free(flow->samples);
-	flow->samples = NULL;
+	sn_event_merge_free(flow->states);
+	flow->samples = flow->states = NULL;
 }
 
-/* Whether samples say more than the call: it is a step of the program as such. */
-static bool is_background(const struct sn_activity_flow *flow)
-{
-	return sn_context_frame(flow->db, flow->call.context)->flags & SN_FRAME_ITERATION;
-}
+/* ---- parts ---- */
 
-/* The time that the present sample represents, not before `from_ns`; no other record has the time
- * up to `to_ns`. Perhaps of no length. */
-static struct sn_activity_part part_of_sample(const struct sn_activity_flow *flow, uint64_t from_ns,
-					      uint64_t to_ns)
+/* Time that is of one kind, from until_ns on. */
+struct stretch {
+	uint64_t end_ns;
+	uint64_t told_ns; /* that it was blocked before its end */
+	bool is_in_call;  /* flow->call; else between calls */
+	bool is_own;
+	bool is_blocked;
+	bool is_known; /* of own time: what a sample stands for */
+};
+
+/* Up to the end of the call, the begin of the next one, or a sample that has something to say. */
+static int find_stretch(struct sn_activity_flow *flow, struct stretch *stretch,
+			struct sn_error *error)
 {
-	uint64_t time = flow->sample.time_ns, start = from_ns, end = time;
-	if (time > flow->each_ns && time - flow->each_ns > start)
-		start = time - flow->each_ns;
-	bool is_last = !flow->has_after || flow->after.time_ns >= to_ns;
-	if (is_last && to_ns - time < flow->each_ns)
-		end = to_ns;
-	return (struct sn_activity_part){
-	    .start_ns = start,
-	    .end_ns = end,
-	    .call_start_ns = start,
-	    .call_end_ns = end,
-	    .context = flow->sample.context,
-	    .profile = flow->parts.profile,
+	const struct sn_activity_part *call = &flow->call;
+	bool is_in_call = flow->has_call && call->start_ns <= flow->until_ns;
+	*stretch = (struct stretch){
+	    .end_ns = is_in_call       ? call->end_ns
+		      : flow->has_call ? call->start_ns
+				       : UINT64_MAX,
+	    .told_ns = is_in_call ? call->blocked_ns : call->blocked_before_ns,
+	    .is_in_call = is_in_call,
+	    .is_own = !is_in_call || sn_activity_is_background(flow->db, call->context),
 	};
-}
-
-/* The call, or what is left of it. */
-static int give_call(struct sn_activity_flow *flow, struct sn_activity_part *part,
-		     struct sn_error *error)
-{
-	*part = flow->call;
-	flow->until_ns = part->end_ns;
-	int result = next_call(flow, error);
-	return result ?: 1;
-}
-
-/* Gives the part of a call before its next sample, or what that sample stands for. 0: there is
- * neither. */
-static int give_background(struct sn_activity_flow *flow, struct sn_activity_part *part,
-			   struct sn_error *error)
-{
-	struct sn_activity_part *call = &flow->call;
-	while (flow->has_sample && flow->sample.time_ns < call->end_ns) {
-		struct sn_activity_part sampled =
-		    part_of_sample(flow, call->start_ns, call->end_ns);
-		bool is_before = flow->sample.time_ns < call->start_ns;
-		if (!is_before && sampled.start_ns > call->start_ns) {
-			*part = *call;
-			part->end_ns = call->start_ns = flow->until_ns = sampled.start_ns;
-			return 1;
+	while (flow->has_sample && flow->sample.time_ns < stretch->end_ns) {
+		if (flow->sample.time_ns > flow->until_ns &&
+		    (stretch->is_own || flow->sample.blocked_ns)) {
+			stretch->end_ns = flow->sample.time_ns;
+			stretch->told_ns = flow->sample.blocked_ns;
+			break;
 		}
 		int result = next_sample(flow, error);
 		if (result)
 			return result;
-		if (is_before || sampled.end_ns <= sampled.start_ns)
-			continue;
-		*part = sampled;
-		call->start_ns = flow->until_ns = sampled.end_ns;
-		result = call->start_ns >= call->end_ns ? next_call(flow, error) : 0;
-		return result ?: 1;
+	}
+	while (flow->has_own_next && flow->own_next.time_ns <= flow->until_ns) {
+		int result = next_own(flow, error);
+		if (result)
+			return result;
 	}
 	return 0;
 }
 
-/* Samples before the next call. 0: none of them stands for anything. */
-static int give_silence(struct sn_activity_flow *flow, struct sn_activity_part *part,
+/* Own time for which the next sample stands, or for which it does not. */
+static void cut_known(const struct sn_activity_flow *flow, struct stretch *stretch)
+{
+	stretch->is_known = flow->has_own_next || flow->has_own_last;
+	if (flow->is_told || flow->states || !stretch->is_known)
+		return;
+	stretch->is_known = flow->has_own_next;
+	uint64_t ahead_ns = flow->has_own_next ? flow->own_next.own_ns - flow->own_ns : 0;
+	if (ahead_ns <= flow->budget_ns)
+		return;
+	uint64_t from_ns = flow->until_ns + (ahead_ns - flow->budget_ns);
+	stretch->is_known = false;
+	if (from_ns < stretch->end_ns)
+		stretch->end_ns = from_ns;
+}
+
+static struct sn_activity_part part_of(const struct sn_activity_flow *flow,
+				       const struct stretch *stretch)
+{
+	struct sn_activity_part part = flow->call;
+	if (stretch->is_own && stretch->is_known && !stretch->is_blocked) {
+		const struct sn_own_sample *sample =
+		    flow->has_own_next ? &flow->own_next : &flow->own_last;
+		part = (struct sn_activity_part){
+		    .call_start_ns = flow->until_ns,
+		    .call_end_ns = stretch->end_ns,
+		    .context = sample->context,
+		    .profile = flow->parts.profile,
+		    .is_sampled = true,
+		};
+	}
+	part.start_ns = flow->until_ns;
+	part.end_ns = stretch->end_ns;
+	part.is_blocked = stretch->is_blocked;
+	return part;
+}
+
+/* From the first call on, or a period before a sample that is earlier. */
+static int begin(struct sn_activity_flow *flow, struct sn_error *error)
+{
+	int result = 0;
+	if (flow->has_call && (!flow->samples || flow->call.start_ns <= flow->samples_ns)) {
+		flow->until_ns = flow->call.start_ns;
+	} else if (flow->samples && !flow->has_begun) {
+		result = begin_samples(flow, error);
+		flow->until_ns = flow->samples_ns - sn_own_period(flow->samples_ns, flow->each_ns);
+	}
+	return result;
+}
+
+/* Up to the end of the stretch all is handed out. */
+static int pass(struct sn_activity_flow *flow, const struct stretch *stretch,
+		struct sn_error *error)
+{
+	if (stretch->is_own)
+		flow->own_ns += stretch->end_ns - flow->until_ns;
+	flow->until_ns = stretch->end_ns;
+	if (!stretch->is_in_call)
+		return 0;
+	flow->call.start_ns = stretch->end_ns;
+	return flow->call.start_ns < flow->call.end_ns ? 0 : next_call(flow, error);
+}
+
+/* The next stretch. 1, 0 at the end, or a negative enum sn_err. */
+static int next_stretch(struct sn_activity_flow *flow, struct stretch *stretch,
 			struct sn_error *error)
 {
-	uint64_t to_ns = flow->has_call ? flow->call.start_ns : UINT64_MAX;
-	while (flow->has_sample && flow->sample.time_ns < to_ns) {
-		*part = part_of_sample(flow, flow->until_ns, to_ns);
-		bool is_part =
-		    flow->sample.time_ns >= flow->until_ns && part->end_ns > part->start_ns;
-		int result = next_sample(flow, error);
-		if (result)
-			return result;
-		if (!is_part)
-			continue;
-		flow->until_ns = part->end_ns;
-		return 1;
-	}
-	return 0;
+	int result = find_stretch(flow, stretch, error);
+	/* a track says when its first sample is: until then it need not be read */
+	if (!result && flow->samples && !flow->has_begun &&
+	    (stretch->is_own || stretch->end_ns > flow->samples_ns))
+		result = begin_samples(flow, error) ?: find_stretch(flow, stretch, error);
+	if (result || stretch->end_ns == UINT64_MAX)
+		return result;
+	result = pass_states(flow, error);
+	stretch->is_blocked = cut_blocked(flow, stretch->told_ns, &stretch->end_ns);
+	if (stretch->is_own && !stretch->is_blocked)
+		cut_known(flow, stretch);
+	return result ?: 1;
 }
 
 int sn_activity_flow_next(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			  struct sn_error *error)
 {
-	bool is_begun = flow->has_begun || !flow->samples;
-	/* a track says when its first sample is: until then it need not be read */
-	if (!is_begun && flow->has_call && flow->call.end_ns <= flow->samples_ns)
-		return give_call(flow, part, error);
-	int result = is_begun ? 0 : next_sample(flow, error) ?: next_sample(flow, error);
-	result = result ?: give_silence(flow, part, error);
-	if (!result && flow->has_call && flow->has_sample && is_background(flow))
-		result = give_background(flow, part, error);
-	return result || !flow->has_call ? result : give_call(flow, part, error);
+	int result = flow->until_ns ? 0 : begin(flow, error);
+	struct stretch stretch = {0};
+	while (!result && (result = next_stretch(flow, &stretch, error)) > 0) {
+		*part = part_of(flow, &stretch);
+		result = pass(flow, &stretch, error);
+		if (!result && (stretch.is_in_call || stretch.is_known))
+			return 1;
+	}
+	return result;
 }
 
 /* ---- how far they are apart ---- */
@@ -176,8 +299,6 @@ static int add_gaps(void *data, const struct sonde_track *track, struct sonde_ev
 		    const struct sonde_event_block *block)
 {
 	struct gaps *gaps = data;
-	(void)track;
-	(void)cursor;
 	for (size_t i = 1; i < block->count && gaps->count < GAPS_MAX; i++)
 		if (block->starts_ns[i] > block->starts_ns[i - 1])
 			gaps->items[gaps->count++] = block->starts_ns[i] - block->starts_ns[i - 1];

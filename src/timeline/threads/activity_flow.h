@@ -1,34 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The activity of one thread: its calls (activity_parts.h), and its samples between calls or where
- * the innermost call is an iteration (SN_FRAME_ITERATION).
+ * What one thread did: its calls (activity_parts.h), and what its samples met in its own time, that
+ * is between calls, or where the innermost call is a step of the program as such
+ * (SN_FRAME_ITERATION).
  *
- * A sample is taken when the thread has run for one sampling period. So it stands for one period
- * before it, and for the time until the next call if that is shorter, unless a call or another
- * sample has that time. The rest of the time without calls is not charged: the thread waited.
+ * A sample is taken when the thread has used CPU time for one period. So it stands for the own time
+ * since the own sample before it, however many calls lie between the two. What of that the thread
+ * did not work is told by the operating system, never by how far samples are apart:
+ * 1. its states, where they are recorded: what is blocked;
+ * 2. else what the recorder asked the kernel at begins and ends of calls and at samples (attributes
+ *    "blocked" and "blocked-before"); that time is taken to be the last before the event;
+ * 3. else nothing is known, and each sample stands for `each_ns` of own time, the last before it.
+ *    What one leaves of that, since calls had a part of its period, the next one gets.
+ * A thread that could run and had no processor works: the device waits for what it does.
  */
 #ifndef SN_TIMELINE_ACTIVITY_FLOW_H
 #define SN_TIMELINE_ACTIVITY_FLOW_H
 
-#include "activity_parts.h"
+#include "own_samples.h"
 
 struct sn_activity_sample {
-	uint64_t time_ns;
-	uint32_t context;
+	uint64_t time_ns, blocked_ns;
+};
+
+/* An interval, or none where end_ns is 0. */
+struct sn_activity_blocked {
+	uint64_t start_ns, end_ns;
 };
 
 struct sn_activity_flow {
-	struct sn_activity_parts parts;
-	struct sn_activity_part call; /* the next one, where has_call */
-	bool has_call;
 	const struct sonde_db *db;
+	struct sn_activity_parts parts;
+	struct sn_activity_part call; /* the next one, or what is left of it, where has_call */
+	bool has_call;
 	struct sn_event_merge *samples; /* NULL: none are wanted, or there are none */
 	uint64_t samples_ns;		/* when the first is */
 	bool has_begun;			/* to read samples */
-	struct sn_activity_sample sample,
-	    after; /* the next one, where has_sample, and that after it */
-	bool has_sample, has_after;
-	uint64_t each_ns, until_ns; /* that a sample stands for; end of the last part */
+	struct sn_activity_sample sample;
+	bool has_sample;
+	struct sn_own_samples own;
+	struct sn_own_sample own_next, own_last; /* the first that is not over, and that before */
+	bool has_own_next, has_own_last;
+	uint64_t budget_ns;	       /* of case 3: that the next own sample stands for */
+	struct sn_event_merge *states; /* NULL: not recorded */
+	struct sn_activity_blocked blocked;
+	bool is_told;		    /* case 2 */
+	uint64_t each_ns, until_ns; /* of case 3; until when all is handed out, */
+	uint64_t own_ns;	    /* and how much of it was own time */
 };
 
 /* `each_ns` 0: calls alone. 0 or a negative enum sn_err; release in either case. */
@@ -37,7 +55,8 @@ int sn_activity_flow_init(struct sn_activity_flow *flow, const struct sonde_db *
 			  uint64_t each_ns, const struct sn_event_window *window,
 			  struct sn_error *error);
 void sn_activity_flow_release(struct sn_activity_flow *flow);
-/* In order of time. 1, 0 at the end, or a negative enum sn_err. */
+/* In order of time; own time in which the thread is blocked, or of which nothing is known, is in no
+ * part. 1, 0 at the end, or a negative enum sn_err. */
 int sn_activity_flow_next(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			  struct sn_error *error);
 

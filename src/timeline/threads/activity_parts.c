@@ -25,12 +25,18 @@ struct sn_activity_lanes *sn_activity_lanes(const struct sn_processes *processes
 		struct sn_activity_lanes *last = *count ? all + *count - 1 : NULL;
 		bool is_call = track->kind == SONDE_TRACK_INTERVALS;
 		bool is_sampled = or_samples && track->kind == SONDE_TRACK_SAMPLES;
+		if (last && last->profile == track->profile && track->kind == SONDE_TRACK_STATES &&
+		    last->states == SONDE_NONE)
+			last->states = i;
 		if ((!is_call && !is_sampled) ||
 		    sonde_db_profile(processes->db, track->profile)->kind != SONDE_PROFILE_THREAD)
 			continue;
 		if (!last || last->profile != track->profile) {
 			last = all + (*count)++;
-			*last = (struct sn_activity_lanes){track->profile, tracks, 0, SONDE_NONE};
+			*last = (struct sn_activity_lanes){.profile = track->profile,
+							   .tracks = tracks,
+							   .samples = SONDE_NONE,
+							   .states = SONDE_NONE};
 		}
 		if (is_sampled && last->samples == SONDE_NONE)
 			last->samples = i;
@@ -76,6 +82,25 @@ void sn_activity_parts_release(struct sn_activity_parts *parts)
 	*parts = (struct sn_activity_parts){0};
 }
 
+const struct sn_attribute_wish sn_blocked_wishes[SN_BLOCKED_WISHES] = {
+    [SN_BLOCKED] = {"blocked", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_BLOCKED_BEFORE] = {"blocked-before", SONDE_ATTRIBUTE_UNSIGNED},
+};
+
+bool sn_blocked_is_told(const struct sonde_db *db, const struct sonde_trace *trace)
+{
+	return sn_attribute_key(db, trace, &sn_blocked_wishes[SN_BLOCKED]) != SONDE_NONE;
+}
+
+uint64_t sn_blocked_of(const struct sn_merged_event *event, unsigned which)
+{
+	uint64_t value;
+	return which < event->attributes->count &&
+		       sn_attributes_get(event->attributes, which, event->at, &value)
+		   ? value
+		   : 0;
+}
+
 /* The innermost call's time up to `time_ns`, without those that have ended. 1, or 0: there is none
  * before that. */
 static int unwind(struct sn_activity_parts *parts, uint64_t time_ns, struct sn_activity_part *part)
@@ -83,7 +108,8 @@ static int unwind(struct sn_activity_parts *parts, uint64_t time_ns, struct sn_a
 	while (parts->depth && parts->now_ns < time_ns) {
 		const struct sn_activity_call *top = parts->calls + parts->depth - 1;
 		uint64_t start = parts->now_ns, end = top->end_ns < time_ns ? top->end_ns : time_ns;
-		parts->depth -= top->end_ns <= time_ns;
+		bool is_end = top->end_ns <= time_ns;
+		parts->depth -= is_end;
 		if (end <= start)
 			continue;
 		*part = (struct sn_activity_part){
@@ -94,6 +120,10 @@ static int unwind(struct sn_activity_parts *parts, uint64_t time_ns, struct sn_a
 		    .link = top->link,
 		    .context = top->context,
 		    .profile = parts->profile,
+		    .blocked_ns = is_end	     ? top->blocked_ns
+				  : parts->has_event ? parts->next.blocked_before_ns
+						     : 0,
+		    .blocked_before_ns = start == top->start_ns ? top->blocked_before_ns : 0,
 		};
 		parts->now_ns = end;
 		return 1;
@@ -104,27 +134,39 @@ static int unwind(struct sn_activity_parts *parts, uint64_t time_ns, struct sn_a
 
 static int push(struct sn_activity_parts *parts, struct sn_error *error)
 {
-	const struct sn_merged_event *event = &parts->event;
-	struct sn_activity_call call = {event->start_ns, event->end_ns, event->link,
-					event->context};
 	parts->has_event = false;
-	return sn_vec_push(&parts->calls, &parts->capacity, &parts->depth, call)
+	return sn_vec_push(&parts->calls, &parts->capacity, &parts->depth, parts->next)
 		   ? sn_fail_memory(error)
 		   : 0;
+}
+
+/* 1, 0 where there is none, or a negative enum sn_err. */
+static int read_next(struct sn_activity_parts *parts, struct sn_error *error)
+{
+	struct sn_merged_event event;
+	int result = sn_event_merge_next(parts->merge, &event, error);
+	if (result > 0)
+		parts->next = (struct sn_activity_call){
+		    .start_ns = event.start_ns,
+		    .end_ns = event.end_ns,
+		    .link = event.link,
+		    .blocked_ns = sn_blocked_of(&event, SN_BLOCKED),
+		    .blocked_before_ns = sn_blocked_of(&event, SN_BLOCKED_BEFORE),
+		    .context = event.context,
+		};
+	/* of a window the last block may reach beyond */
+	parts->has_event = result > 0 && parts->next.start_ns < parts->to_ns;
+	return result;
 }
 
 int sn_activity_parts_next(struct sn_activity_parts *parts, struct sn_activity_part *part,
 			   struct sn_error *error)
 {
 	for (;;) {
-		int result = 1;
-		if (!parts->has_event)
-			result = sn_event_merge_next(parts->merge, &parts->event, error);
+		int result = parts->has_event ? 1 : read_next(parts, error);
 		if (result < 0)
 			return result;
-		/* of a window the last block may reach beyond */
-		parts->has_event = result > 0 && parts->event.start_ns < parts->to_ns;
-		if (unwind(parts, parts->has_event ? parts->event.start_ns : parts->to_ns, part))
+		if (unwind(parts, parts->has_event ? parts->next.start_ns : parts->to_ns, part))
 			return 1;
 		if (!parts->has_event)
 			return 0;

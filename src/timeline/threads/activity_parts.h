@@ -16,7 +16,7 @@ struct sn_activity_lanes {
 	uint32_t profile;
 	const uint32_t *tracks; /* of calls; of the first thread's array, which all share */
 	size_t count;
-	uint32_t samples; /* the track of its samples, SONDE_NONE */
+	uint32_t samples, states; /* the tracks of its samples and of its states, SONDE_NONE */
 };
 
 /* Lists the threads of a process, or all for SONDE_NONE, by profile: those that have calls, or,
@@ -30,12 +30,20 @@ size_t sn_activity_lanes_find(const struct sn_activity_lanes *lanes, size_t coun
 
 struct sn_activity_call {
 	uint64_t start_ns, end_ns, link;
+	uint64_t blocked_ns, blocked_before_ns;
 	uint32_t context;
 };
+/* The attributes of calls that say how long the thread was blocked, as of a window. */
+enum { SN_BLOCKED, SN_BLOCKED_BEFORE, SN_BLOCKED_WISHES };
+extern const struct sn_attribute_wish sn_blocked_wishes[SN_BLOCKED_WISHES];
+/* Whether who recorded the trace asked the kernel. */
+bool sn_blocked_is_told(const struct sonde_db *db, const struct sonde_trace *trace);
+/* Of an event of a merge; 0 where it does not say, or they are no wishes of its window. */
+uint64_t sn_blocked_of(const struct sn_merged_event *event, unsigned which);
 
 struct sn_activity_parts {
 	struct sn_event_merge *merge;
-	struct sn_merged_event event; /* the next one, where has_event */
+	struct sn_activity_call next; /* to begin, where has_event */
 	bool has_event;
 	uint64_t now_ns, to_ns; /* time is assigned up to now_ns; the end */
 	uint32_t profile;

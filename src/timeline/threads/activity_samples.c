@@ -40,8 +40,6 @@ static int visit_samples(void *data, const struct sonde_track *track,
 {
 	struct samples *samples = data;
 	int result = 0;
-	(void)track;
-	(void)cursor;
 	for (size_t i = 0; i < block->count && result >= 0; i++) {
 		uint64_t start = block->starts_ns[i];
 		if (samples->has_before && samples->before_ns < start &&
@@ -124,7 +122,6 @@ static int add_part(void *data, const struct sn_activity_part *part)
 static int count_sample(void *data, uint32_t context, uint64_t time_ns)
 {
 	double *counts = data;
-	(void)time_ns;
 	counts[context]++;
 	return 0;
 }
@@ -141,7 +138,7 @@ int sn_activity_times(const struct sn_processes *processes, double *times_ns,
 	if (!result)
 		result = sn_activity_samples(processes, SONDE_NONE, count_sample, counts, &each_ns,
 					     error);
-	for (uint32_t i = 0; !result && i < contexts; i++)
+	for (uint32_t i = 0; !result && each_ns > 1 && i < contexts; i++)
 		times_ns[i] += (double)each_ns * counts[i];
 	free(counts);
 	return result;

@@ -24,7 +24,7 @@ int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
 			struct sn_error *error);
 
 /* Adds to times_ns[], of all contexts, the own time of all threads: of calls, and of samples in no
- * call. 0 or a negative enum sn_err. */
+ * call; samples of which no thread has two have no known time. 0 or a negative enum sn_err. */
 int sn_activity_times(const struct sn_processes *processes, double *times_ns,
 		      struct sn_error *error);
 

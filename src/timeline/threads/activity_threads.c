@@ -40,6 +40,7 @@ static int begin(struct sn_activity_threads *all, const struct sn_processes *pro
 						       &each_ns, error);
 		if (result)
 			return result;
+		each_ns = each_ns ? each_ns : 1; /* a sample alone says what the thread was in */
 	}
 	for (size_t i = 0; i < all->count; i++) {
 		struct thread *thread = all->threads + i;

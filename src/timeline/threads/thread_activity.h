@@ -16,6 +16,12 @@ struct sn_activity_part {
 	uint64_t call_start_ns, call_end_ns; /* of the call that this is a part of */
 	uint64_t link;			     /* of that call */
 	uint32_t context, profile;
+	/* Where the kernel was asked: how long the thread was blocked, without CPU because it
+	 * waited, just before the end of the part, and just before its start where a call begins
+	 * there. */
+	uint64_t blocked_ns, blocked_before_ns;
+	bool is_blocked; /* all of the part: of parts with samples alone (activity_flow.h) */
+	bool is_sampled; /* what the context says comes from a sample */
 };
 
 /* Handles a part. Each thread in turn gives its parts in order of time. A negative result ends the

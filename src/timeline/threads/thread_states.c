@@ -29,7 +29,7 @@ const char *sn_state_group(const struct sonde_db *db, uint32_t context)
 }
 
 /* The outermost context but the root says which state; what is below it says more. */
-static enum sn_thread_state state_of(const struct sonde_db *db, uint32_t context)
+enum sn_thread_state sn_state_of(const struct sonde_db *db, uint32_t context)
 {
 	static const char *const names[] = {"running", "ready", "blocked"};
 	while (context && sonde_db_context(db, context)->parent)
@@ -106,7 +106,7 @@ static int add_states(struct reading *reading, const struct sonde_track *track,
 		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < block->count; i++) {
 		uint64_t time = block->ends_ns[i] - block->starts_ns[i], waker;
-		enum sn_thread_state state = state_of(reading->db, block->contexts[i]);
+		enum sn_thread_state state = sn_state_of(reading->db, block->contexts[i]);
 		uint32_t key[] = {track->profile, block->contexts[i]};
 		uint32_t number =
 		    sn_intern_item(&times->share_keys, key, sizeof(key), &times->shares,

@@ -72,6 +72,8 @@ void sn_thread_times_release(struct sn_thread_times *times);
 
 /* Whether there are events of threads from the operating system. */
 bool sn_threads_are_known(const struct sonde_trace *trace);
+/* Which state a context of a track of states says. */
+enum sn_thread_state sn_state_of(const struct sonde_db *db, uint32_t context);
 /* Whether a profile is a processor's, and whether a context says that a thread was blocked. */
 bool sn_is_processor(const struct sonde_db *db, uint32_t profile);
 bool sn_is_blocked(const struct sonde_db *db, uint32_t context);

@@ -2,6 +2,7 @@
 """What shells offer for unfinished command lines: `sonde --complete`, and the three scripts that ask it."""
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, SONDE, run_sonde
+from conftest import BUILD, ROOT, SONDE, run_sonde
 
 SCRIPTS = ROOT / "share/completions"
 
@@ -57,6 +58,38 @@ def test_values():
     assert list(offered("report", "-o")) == []  # not an option of it
 
 
+def test_every_option_with_known_words_offers_them():
+    """What -h names as its words, and each of them is taken."""
+    files = {"--output", "--source", "--structure"}
+    free = {"--rate", "--metric", "--where", "--thread", "--context", "--min-share", "--depth", "--limit", "--function", "--jobs",
+            "--memory", "--model", "--top", "--iteration", "--from", "--to", "--trace-limit", "--trace-window", "--checkpoint",
+            "--memory-limit", "--os-limit"}
+    for command in commands():
+        usage = run_sonde(command, "-h").out.split("\nEXAMPLES\n")[0]
+        valued = set(re.findall(r"^    (?:-\w, )?(--[a-z][a-z-]+)(?: |\[=)[A-Z']", usage, re.M))
+        for option in valued:
+            found = list(offered(command, f"{option}="))
+            if option in files:
+                assert found == [":files"], (command, option)
+            elif found or option not in free:
+                assert found and ":files" not in found, (command, option)
+                for word in found:
+                    refused = run_sonde(command, word, "no-such-file", *(["-o", "/dev/null"] if command == "export" else []))
+                    assert not re.search("option '(?!.*needs --trace)", refused.err), refused.err
+
+
+def test_installed():
+    """Each script lies where its shell looks."""
+    described = subprocess.run(["meson", "introspect", "--installed", str(BUILD)], capture_output=True, text=True)
+    if described.returncode:
+        pytest.skip("no meson")
+    installed = {path.removeprefix(str(ROOT) + "/"): target for path, target in json.loads(described.stdout).items()}
+    ends = {"sonde.bash": "/bash-completion/completions/sonde", "_sonde": "/zsh/site-functions/_sonde",
+            "sonde.fish": "/fish/vendor_completions.d/sonde.fish"}
+    for script, end in ends.items():
+        assert installed[f"share/completions/{script}"].endswith(end)
+
+
 def test_operands():
     assert list(offered("report", "")) == [":files"]
     assert list(offered("analyze", "-o", "")) == [":files"]
@@ -93,6 +126,8 @@ LINES = {  # what is typed, and what is offered for its last word
     "sonde rep": ["report"],
     "sonde report --view ": ["bottom-up", "flat", "threads", "top-down"],
     "sonde report READ": ["README.md"],
+    "sonde report --sort ex": ["exclusive"],
+    "sonde run --trace-signal W": ["WINCH"],
     "sonde run -e cpu-time,pa": ["cpu-time,page-faults"],
     "sonde run --os=network -- ls READ": ["README.md"],
 }

@@ -649,3 +649,32 @@ def test_a_folder_without_structure(tmp_path):
     profile.write(tmp_path / "a.m/p.hpcrun")
     (tmp_path / "empty").mkdir()
     assert "no structure files" in refused(tmp_path, tmp_path / "a.m", "-S", tmp_path / "empty")
+
+
+def test_idle_time_of_a_stream(tmp_path):
+    """Ten rounds of 10 ms: a kernel for 1 ms, then the host is in prepare for 6 ms and in check for 3 ms, each called by
+    main; its samples are 1 ms apart. So is what the database says that is exported from that."""
+    host = Profile(thread(), [Metric("CPUTIME (sec)", real=True)])
+    main = host.node(host.node(host.node(0, 0, PRIMARY), 0, MAIN), host.module("/bin/program"), 0x108)
+    prepare, check = (host.node(main, host.module("/bin/program"), at) for at in (0x208, 0x308))
+    host.trace = [(1000000 * (10 * round + ms), prepare if ms <= 7 else check) for round in range(10) for ms in range(2, 11)]
+    host.write(tmp_path / "a.m/p.hpcrun")
+    stream = Profile([(NODE | 2 << 14, 0x7F0101, 0), (GPU_CONTEXT | LOGICAL_ONLY, 0, 0),
+                      (GPU_STREAM | LOGICAL_ONLY, 3, 3)], [Metric("GKER (sec)", real=True)])
+    launch = stream.node(stream.node(stream.node(0, 0, PRIMARY), 0, MAIN), stream.module("/bin/program"), 0x104)
+    kernel = stream.node(stream.node(launch, 0, letters("GPUKernl")), stream.module("/bin/gpubins/k.gpubin"), 0x10)
+    stream.value(kernel, 0, 0.01)
+    ends = stream.node(stream.node(0, 0, PRIMARY), 0, IDLE)
+    stream.trace = [(1000000 * (10 * round + ms), kernel if ms == 0 else ends) for round in range(11) for ms in (0, 1)]
+    stream.write(tmp_path / "a.m/s.hpcrun")
+    structure(tmp_path / "a.m/structs/program.hpcstruct", "/bin/program", '<F i="3" n="a.c">' + "".join(
+        f'<P i="{i}" n="{name}" l="{i}" v="{{[0x{i}00-0x{i}01)}}"><S i="{i}1" l="{i}" v="{{[0x{i}00-0x{i}10)}}"/></P>'
+        for i, name in ((1, "main"), (2, "prepare"), (3, "check"))) + "</F>")
+    convert(tmp_path)
+    for database in (tmp_path / "1.sdb", tmp_path / "2.sdb"):
+        shown = json.loads(run_sonde("timeline", database, "--view", "idle", "--format", "json").out)
+        assert [(row["node"], row["time_ns"]) for row in shown["blame"]["rows"]] == [
+            ("prepare in main", 60e6), ("check in main", 30e6)], database
+        text = " ".join(run_sonde("timeline", database).out.split())
+        assert "device 0: 101 ms, 11 operations on 1 stream" in text and "idle 90.0 ms 89.1% in 10 gaps" in text, text
+        assert "the host was most in prepare in main (66.7%)" in text

@@ -96,6 +96,20 @@ def write(path, data: bytes):
 STEP = "train.py:12 main > train > "
 
 
+def test_xplane_lines_of_the_program_are_not_jax_own(sonde, tmp_path):
+    """XLA leaves out folders: what waits, records and shards in JAX belongs to the line that called it, a file of such a name with
+    other functions is the program's."""
+    host = Plane(2, "/host:CPU")
+    host.line(4243, "python/4243", 0, [("$profiler.py:101 start_trace", 0, 500 * US, {}), ("$train.py:12 main", 500 * US, 90 * US, {}),
+                                       ("$api.py:3105 block_until_ready", 510 * US, 40 * US, {}),
+                                       ("$pxla.py:230 batched_device_put", 560 * US, 20 * US, {}),
+                                       ("$profiler.py:7 mine", 600 * US, 30 * US, {})])
+    path = imported(sonde, tmp_path, write(tmp_path / "box.xplane.pb", metadata() + host.bytes() + environment()))
+    lines = [line for line in report(sonde, path, "--view", "flat", "--by", "line", "--metric", "real-time") if line["kind"] == "python"]
+    assert {line["name"]: line["values"]["real-time"]["inclusive"]["sum"] for line in lines} == \
+        {"main": 90_000, "mine": 30_000}
+
+
 def test_xplane_gpu(sonde, tmp_path):
     path = imported(sonde, tmp_path, write(tmp_path / "box.xplane.pb", gpu_space()))
     rows = report(sonde, path, "--metric", "kernel-time,copy-time,copy-bytes,real-time,gpu-api-time,kernel-blocks,"

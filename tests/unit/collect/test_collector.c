@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "collect/core/adapters.h"
+#include "collect/core/clock.h"
 #include "collect/record/checkpoint.h"
 #include "collect/record/losses.h"
 #include "collect/record/property.h"
@@ -524,6 +525,56 @@ static void short_threads_do_not_add_up(void **state)
 	assert_true(sn_thread_count() < 1000);
 }
 
+/* ---- how long a thread was blocked ---- */
+
+enum { MS = 1000000 };
+
+static void compute_for(uint64_t cpu_ns)
+{
+	uint64_t end = sn_thread_cpu_ns() + cpu_ns;
+	while (sn_thread_cpu_ns() < end)
+		;
+}
+
+static uint64_t blocked_since(struct sn_trace_blocked *blocked)
+{
+	return sn_trace_blocked_until(blocked, 0, sn_now_ns());
+}
+
+/* Sleeping is blocked, computing is not, however long others have the processor. */
+static void a_thread_is_blocked_while_it_sleeps(void **state)
+{
+	struct sn_trace_blocked blocked = {0};
+	blocked_since(&blocked);
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t begin = sn_now_ns();
+		usleep(5000);
+		uint64_t slept = blocked_since(&blocked);
+		assert_in_range(slept, 4 * MS, sn_now_ns() - begin);
+		compute_for(3 * MS);
+		assert_int_equal(blocked_since(&blocked), 0);
+	}
+}
+
+/* What was slept before a call is told by the call, when it has ended; what was slept in it by its
+ * end. Calls lie in one another, and the inner one has not slept. */
+static void a_call_tells_what_was_blocked_before_it(void **state)
+{
+	struct sn_trace_blocked blocked = {0};
+	blocked_since(&blocked);
+	usleep(5000);
+	uint64_t outer = sn_now_ns();
+	sn_trace_blocked_begin(&blocked, outer);
+	compute_for(1 * MS);
+	uint64_t inner = sn_now_ns();
+	sn_trace_blocked_begin(&blocked, inner);
+	assert_int_equal(sn_trace_blocked_before(&blocked, inner), 0);
+	usleep(5000);
+	assert_true(sn_trace_blocked_until(&blocked, outer, sn_now_ns()) >= 4 * MS);
+	assert_true(sn_trace_blocked_before(&blocked, outer) >= 4 * MS);
+	assert_int_equal(sn_trace_blocked_before(&blocked, outer), 0);
+}
+
 int main(void)
 {
 	char folder[] = "/tmp/sonde-collector-XXXXXX", command[64];
@@ -549,6 +600,8 @@ int main(void)
 	    cmocka_unit_test(a_truncated_file_harms_nobody),
 	    cmocka_unit_test(shadows_nest_and_count_beyond_their_limit),
 	    cmocka_unit_test(short_threads_do_not_add_up),
+	    cmocka_unit_test(a_thread_is_blocked_while_it_sleeps),
+	    cmocka_unit_test(a_call_tells_what_was_blocked_before_it),
 	};
 	int failures = cmocka_run_group_tests(tests, NULL, NULL);
 	snprintf(command, sizeof(command), "rm -rf %s", folder);

@@ -133,8 +133,28 @@ static void test_user_frames(void **state)
 	assert_int_equal(found, COUNT);
 }
 
+/* Without debugging information there is no source, and the functions are the program's all the same. */
+static void test_program_without_lines(void **state)
+{
+	uint32_t own = 0;
+	for (uint32_t i = 0; i < sonde_db_frame_count(db); i++) {
+		struct sonde_db_frame frame = *sonde_db_frame(db, i);
+		if (frame.kind != SN_FRAME_NATIVE)
+			continue;
+		const char *module = sonde_db_string(db, sonde_db_module(db, frame.module)->path);
+		frame.file = SONDE_NONE;
+		frame.line = 0;
+		assert_false(sn_frame_is_user(db, &frame));
+		assert_int_equal(sn_frame_is_program(db, &frame),
+				 !strcmp(module, "/home/me/ext/spin.so"));
+		own += sn_frame_is_program(db, &frame);
+	}
+	assert_int_equal(own, 4);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_user_frames)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_user_frames),
+					   cmocka_unit_test(test_program_without_lines)};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -118,7 +118,8 @@ static void test_critical_path(void **unused)
 
 /*
  * The thread is in f (0..10), then in no call, where samples met x at 15 and 20 and y at 25, then
- * in g (40..50): x has two thirds of the 30 between.
+ * in g (40..50). A sample stands for the 10 before it at most: x has 10..20, y 20..25, and of
+ * 25..40 nothing is known.
  */
 static void test_samples_of_a_critical_path(void **unused)
 {
@@ -140,7 +141,7 @@ static void test_samples_of_a_critical_path(void **unused)
 	assert_int_equal(path.sampled_count, 2);
 	assert_int_equal(path.sampled[0].node,
 			 answers.nodes.of_context[trace_fixture_named(&fixture, "x")]);
-	assert_true(path.sampled[0].time_ns == 20 && path.sampled[1].time_ns == 10);
+	assert_true(path.sampled[0].time_ns == 10 && path.sampled[1].time_ns == 5);
 	sn_critical_path_release(&path);
 }
 

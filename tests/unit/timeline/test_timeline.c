@@ -396,37 +396,21 @@ static void test_host_threads(void **state)
 	sn_activity_threads_free(threads);
 }
 
-/*
- * Samples are 10 apart. After f, which ends at 20, that at 27 stands for 7, and that at 37 also for
- * the 7 until f begins again; that at 50 is in f and says nothing. 90 stands for what is from 80
- * on. The step 100..150 has for itself what 115 and 145 leave of it, the latter up to its end.
- */
-static void test_samples_between_calls(void **unused)
+static void sample(uint32_t of, uint64_t time_ns, const struct sn_attribute *attributes)
 {
-	begin();
-	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
-	uint32_t x = context(main, SN_FRAME_NATIVE, "x"), y = context(main, SN_FRAME_NATIVE, "y");
-	uint32_t f = context(main, SN_FRAME_OPERATOR, "f");
-	uint32_t whole =
-	    trace_fixture_context(&fixture, main, SN_FRAME_REGION, SN_FRAME_ITERATION, "step");
-	event(thread, f, 0, 20, 0);
-	event(thread, f, 44, 60, 0);
-	event(thread, whole, 100, 150, 0);
-	static const struct {
-		const char *name;
-		uint64_t start_ns, end_ns;
-	} expected[] = {{"f", 0, 20},	 {"x", 20, 27},	     {"x", 27, 44},
-			{"f", 44, 60},	 {"y", 80, 90},	     {"step", 100, 105},
-			{"y", 105, 115}, {"step", 115, 135}, {"x", 135, 150}};
-	const struct {
-		uint32_t context;
-		uint64_t time_ns;
-	} samples[] = {{x, 27}, {x, 37}, {x, 50}, {y, 90}, {y, 115}, {x, 145}};
-	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
-		trace_fixture_any(&fixture, SONDE_TRACK_SAMPLES, thread, samples[i].context,
-				  BEGIN_NS + samples[i].time_ns, BEGIN_NS + samples[i].time_ns, 0,
-				  NULL, 0);
-	analyse();
+	trace_fixture_any(&fixture, SONDE_TRACK_SAMPLES, thread, of, BEGIN_NS + time_ns,
+			  BEGIN_NS + time_ns, 0, attributes, attributes ? 1 : 0);
+}
+
+struct expected_part {
+	const char *name;
+	uint64_t start_ns, end_ns;
+	bool is_blocked;
+};
+
+/* What the one thread did, with samples that are 10 apart. */
+static void expect_parts(const struct expected_part *expected, size_t expected_count)
+{
 	struct sn_activity_flow flow;
 	struct sn_activity_part part;
 	struct sn_error error;
@@ -437,15 +421,120 @@ static void test_samples_between_calls(void **unused)
 	assert_int_equal(sn_activity_flow_init(&flow, fixture.db, fixture.trace, lanes, 10,
 					       SN_EVENT_WINDOW_ALL(0), &error),
 			 0);
-	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+	for (size_t i = 0; i < expected_count; i++) {
 		assert_int_equal(sn_activity_flow_next(&flow, &part, &error), 1);
 		assert_int_equal(part.context, trace_fixture_named(&fixture, expected[i].name));
 		assert_int_equal(part.start_ns, BEGIN_NS + expected[i].start_ns);
 		assert_int_equal(part.end_ns, BEGIN_NS + expected[i].end_ns);
+		assert_int_equal(part.is_blocked, expected[i].is_blocked);
 	}
 	assert_int_equal(sn_activity_flow_next(&flow, &part, &error), 0);
 	sn_activity_flow_release(&flow);
 	sn_activity_lanes_free(lanes);
+}
+#define EXPECT_PARTS(...)                                                                          \
+	expect_parts((const struct expected_part[]){__VA_ARGS__},                                  \
+		     sizeof((const struct expected_part[]){__VA_ARGS__}) /                         \
+			 sizeof(struct expected_part))
+
+/* f, f again, and a step. */
+static uint32_t sampled_calls(void)
+{
+	begin();
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	uint32_t f = context(main, SN_FRAME_OPERATOR, "f");
+	uint32_t whole =
+	    trace_fixture_context(&fixture, main, SN_FRAME_REGION, SN_FRAME_ITERATION, "step");
+	event(thread, f, 0, 20, 0);
+	event(thread, f, 44, 60, 0);
+	event(thread, whole, 100, 150, 0);
+	return main;
+}
+
+/*
+ * Nobody says what was waited: a sample stands for 10 of own time before it. That at 27 has 7, as
+ * much as there is since f; the 3 that it leaves are of the next, which has no use for them; that
+ * at 50 is in f and says nothing; 90 has its own 10 and those 3. What is before them is nobody's,
+ * or the step's.
+ */
+static void test_samples_between_calls(void **unused)
+{
+	uint32_t main = sampled_calls();
+	uint32_t x = context(main, SN_FRAME_NATIVE, "x"), y = context(main, SN_FRAME_NATIVE, "y");
+	sample(x, 27, NULL);
+	sample(x, 37, NULL);
+	sample(x, 50, NULL);
+	sample(y, 90, NULL);
+	sample(y, 115, NULL);
+	sample(x, 145, NULL);
+	analyse();
+	EXPECT_PARTS({"f", 0, 20}, {"x", 20, 27}, {"x", 27, 37}, {"f", 44, 60}, {"y", 77, 90},
+		     {"step", 100, 105}, {"y", 105, 115}, {"step", 115, 135}, {"x", 135, 145},
+		     {"step", 145, 150});
+}
+
+static struct sn_attribute attribute_named(const char *name, uint64_t value)
+{
+	return (struct sn_attribute){
+	    .key = sn_trace_writer_key(fixture.writer, sn_db_builder_string(fixture.builder, name),
+				       sn_db_builder_string(fixture.builder, "ns"),
+				       SONDE_ATTRIBUTE_UNSIGNED),
+	    .value = value};
+}
+
+static void call_after_blocked(uint32_t of, uint64_t start_ns, uint64_t end_ns, uint64_t blocked_ns)
+{
+	struct sn_attribute before = attribute_named("blocked-before", blocked_ns);
+	trace_fixture_any(&fixture, SONDE_TRACK_INTERVALS, thread, of, BEGIN_NS + start_ns,
+			  BEGIN_NS + end_ns, 0, &before, 1);
+}
+
+/*
+ * The recorder asked the kernel. One sample, at 90, stands for all own time before it, and for what
+ * follows the last one, but for what was blocked: 8 before the call at 44, 10 before the sample,
+ * and 5 at the end of the call 160..180, where that is still the call.
+ */
+static void test_samples_and_what_the_kernel_said(void **unused)
+{
+	begin();
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	uint32_t x = context(main, SN_FRAME_NATIVE, "x"), f = context(main, SN_FRAME_OPERATOR, "f");
+	struct sn_attribute waited = attribute_named("blocked", 10),
+			    last = attribute_named("blocked", 5);
+	event(thread, f, 0, 20, 0);
+	call_after_blocked(f, 44, 60, 8);
+	sample(x, 90, &waited);
+	trace_fixture_any(&fixture, SONDE_TRACK_INTERVALS, thread, f, BEGIN_NS + 160,
+			  BEGIN_NS + 180, 0, &last, 1);
+	analyse();
+	EXPECT_PARTS({"f", 0, 20}, {"x", 20, 36}, {"f", 44, 60}, {"x", 60, 80}, {"x", 90, 160},
+		     {"f", 160, 175}, {"f", 175, 180, true});
+}
+
+/* The operating system's states say more: blocked in 30..40 and 85..95, ready in 62..70. */
+static void test_samples_and_states(void **unused)
+{
+	begin();
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	uint32_t x = context(main, SN_FRAME_NATIVE, "x"), f = context(main, SN_FRAME_OPERATOR, "f");
+	uint32_t running = context(0, SN_FRAME_OS, "running"),
+		 ready = context(0, SN_FRAME_OS, "ready"),
+		 blocked = context(0, SN_FRAME_OS, "blocked");
+	const struct {
+		uint32_t of;
+		uint64_t start_ns, end_ns;
+	} states[] = {{running, 0, 30},	 {blocked, 30, 40}, {running, 40, 62}, {ready, 62, 70},
+		      {running, 70, 85}, {blocked, 85, 95}, {running, 95, 100}};
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+		trace_fixture_any(&fixture, SONDE_TRACK_STATES, thread, states[i].of,
+				  BEGIN_NS + states[i].start_ns, BEGIN_NS + states[i].end_ns, 0,
+				  NULL, 0);
+	event(thread, f, 0, 20, 0);
+	event(thread, f, 90, 100, 0);
+	sample(x, 60, NULL);
+	analyse();
+	EXPECT_PARTS({"f", 0, 20}, {"x", 20, 30}, {"x", 40, 60}, {"x", 60, 85}, {"f", 90, 95, true},
+		     {"f", 95, 100});
 }
 
 static void state(uint32_t of, uint64_t start_ns, uint64_t end_ns, uint64_t waker)
@@ -755,6 +844,8 @@ int main(void)
 	    cmocka_unit_test_teardown(test_host_window, end),
 	    cmocka_unit_test_teardown(test_host_threads, end),
 	    cmocka_unit_test_teardown(test_samples_between_calls, end),
+	    cmocka_unit_test_teardown(test_samples_and_what_the_kernel_said, end),
+	    cmocka_unit_test_teardown(test_samples_and_states, end),
 	    cmocka_unit_test_teardown(test_first_call_launches, end),
 	    cmocka_unit_test_teardown(test_waits, end),
 	    cmocka_unit_test_teardown(test_blame, end),

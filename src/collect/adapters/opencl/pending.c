@@ -257,7 +257,7 @@ static void trace_ended(struct sn_thread *owner, const struct pending *pending,
 {
 	struct sn_thread *self = sn_thread_self();
 	uint32_t stream = stream_of(pending->queue), count = 0;
-	struct sn_trace_attribute attributes[SN_TRACE_KEY_COUNT];
+	struct sn_trace_attribute attributes[5];
 	if (!self || stream == SN_ID_NONE)
 		return;
 	uint64_t start_ns = sn_cl_clock_host_ns(&pending->device->clock, times->started);
@@ -512,6 +512,10 @@ void sn_cl_call_enter(struct sn_cl_call *call, enum sn_cl_api api, uintptr_t sta
 	if (has_listener)
 		report_call(call, SONDE_GPU_CALL_ENTER);
 	call->start_ns = sn_now_ns();
+	if (sn_trace_wants(SN_TRACE_SOURCE_API) && sn_enter()) {
+		sn_trace_enters(thread, SN_TRACE_SOURCE_API, call->start_ns);
+		sn_leave(thread);
+	}
 }
 
 static bool is_reported(const struct sn_cl_call *call)

@@ -8,6 +8,8 @@
  */
 #include "graph.h"
 
+#include "collect/record/trace.h"
+
 #define NOT_PUSHED	 UINT32_MAX
 #define NAME_BYTES	 512u
 /* What sn_torch_evaluate's own frame takes at most. */
@@ -47,6 +49,7 @@ static uint32_t push(struct sn_torch_thread *self, const struct sn_torch_node *n
 	if (sn_torch_exact_metric() != SN_ID_NONE) {
 		shadow->node = sn_torch_context(self, stack, pc, true);
 		shadow->start_ns = sn_now_ns();
+		sn_trace_enters(self->thread, SN_TRACE_SOURCE_OPERATORS, shadow->start_ns);
 	}
 	return depth;
 }

@@ -168,6 +168,7 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_prefetch_node(&thread->cct, shadow->node);
 	shadow->start_ns = sn_now_ns();
+	sn_trace_enters(thread, SN_TRACE_SOURCE_OPERATORS, shadow->start_ns);
 }
 
 /* Room for the tensors of one operator, of which hooks have none on the program's stack. */

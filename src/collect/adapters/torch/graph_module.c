@@ -16,7 +16,6 @@
 
 #include "collect/core/adapter.h"
 #include "collect/intercept/real_symbol.h"
-#include "collect/interface/region.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of each compiled program (HLO, as XLA runs it) goes into a file of the measurement, one
+ * behind the other: which operations a computation is made of, and which lines of the program wrote
+ * them. XLA makes the text when a program is called for the first time, after it took far longer to
+ * compile it.
+ */
+#include "xla.h"
+
+#include "collect/core/hash.h"
+#include "collect/core/lock.h"
+#include "collect/core/word_table.h"
+#include "collect/intercept/real_symbol.h"
+#include "collect/record/own_file.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SEEN_BITS  14u
+#define MOST_BYTES (64ul << 20) /* of all programs of a process */
+#define BEGINNING  "HloModule "
+
+/* absl::StatusOr<std::string>, with room for more. */
+struct text_or_status {
+	uintptr_t status; /* 0 or 1, by release: there is a text */
+	char *text;
+	size_t length;
+	char inside[16];
+	uintptr_t reserve[8];
+};
+
+static struct sn_word_table seen = {.bits = SEEN_BITS};
+static struct sn_own_file file = {.fd = -1};
+static uint64_t written;
+
+/* An executable may lie where another one lay before: its name is part of the word. */
+static uintptr_t word_of(const void *executable, struct sn_xla_text name)
+{
+	uint64_t hash = sn_hash_mix(sn_hash_text(name.text, name.length), (uintptr_t)executable);
+	return (uintptr_t)hash & ~(uintptr_t)7;
+}
+
+static bool is_new(uintptr_t word)
+{
+	return word && seen.slots && !sn_word_find(&seen, word) && sn_word_add(&seen, word, 1);
+}
+
+static void write_text(const char *text, size_t length)
+{
+	if (written + length + 1 > MOST_BYTES || !sn_lock_wait(SN_LOCK_XLA_PROGRAMS))
+		return;
+	bool is_ready = file.inode
+			    ? sn_own_file_ready(&file)
+			    : !sn_own_file_create(&file, sn_now_ns(), SN_PROGRAMS_FILE_SUFFIX);
+	if (is_ready && sn_own_file_is_allowed(written + length + 1)) {
+		long done = syscall(SYS_pwrite64, file.fd, text, length, written);
+		if (done > 0)
+			written += (uint64_t)done;
+		done = syscall(SYS_pwrite64, file.fd, "\n", 1ul, written);
+		written += done == 1;
+	}
+	sn_own_file_close(&file);
+	sn_lock_release(SN_LOCK_XLA_PROGRAMS);
+}
+
+static bool is_program(const struct text_or_status *made)
+{
+	return made->status <= 1 && made->length >= sizeof(BEGINNING) &&
+	       !memcmp(made->text, BEGINNING, sizeof(BEGINNING) - 1);
+}
+
+static __attribute__((noinline)) void keep(const void *executable)
+{
+	typedef void *text_of(void *, const void *);
+	text_of *make = (text_of *)sn_xla_function(SN_XLA_PROGRAM_TEXT);
+	void (*release)(void *) = SN_REAL_SYMBOL("_ZdlPv"); /* operator delete */
+	struct text_or_status made = {.status = 2};
+	if (!make || !release)
+		return;
+	make(&made, executable);
+	struct sn_thread *thread = is_program(&made) ? sn_enter() : NULL;
+	if (thread) {
+		write_text(made.text, made.length);
+		sn_leave(thread);
+	}
+	if (made.status <= 1 && made.text != made.inside)
+		release(made.text);
+}
+
+void sn_xla_program_keep(const void *executable, struct sn_xla_text name)
+{
+	if (!name.length || !name.text)
+		return;
+	if (__builtin_expect(is_new(word_of(executable, name)), 0))
+		keep(executable);
+}
+
+void sn_xla_programs_init(void)
+{
+	seen.slots = sn_pages_map(sizeof(*seen.slots) << SEEN_BITS);
+}
+
+void sn_xla_programs_after_fork(void)
+{
+	if (seen.slots)
+		memset(seen.slots, 0, sizeof(*seen.slots) << SEEN_BITS);
+	file = (struct sn_own_file){.fd = -1};
+	written = 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The samples of a thread that its calls say less than: those in no recorded call, or where the
+ * innermost one is a step of the program as such (SN_FRAME_ITERATION). One at the root says that it
+ * was in nothing, and is none. Each with how much such
+ * time, the thread's own time, there had been until then.
+ */
+#ifndef SN_TIMELINE_OWN_SAMPLES_H
+#define SN_TIMELINE_OWN_SAMPLES_H
+
+#include "activity_parts.h"
+
+struct sn_own_sample {
+	uint64_t time_ns;
+	uint64_t own_ns; /* the thread's own time before it */
+	uint32_t context;
+};
+
+/* One reader of a thread's samples and calls. */
+struct sn_own_samples {
+	const struct sonde_db *db;
+	struct sn_activity_parts parts;
+	struct sn_activity_part
+	    part; /* the first that ends after the last sample, where has_part */
+	bool has_part, has_begun;
+	struct sn_event_merge *merge;
+	uint64_t until_ns, own_ns; /* until when own time is counted, and what it is */
+	uint64_t each_ns;
+};
+
+/* Of the thread with these lanes, which has samples. Own time begins with the first call, or
+ * `each_ns` before a sample that is earlier. 0 or a negative enum sn_err; release in either
+ * case. */
+int sn_own_samples_init(struct sn_own_samples *samples, const struct sonde_db *db,
+			const struct sonde_trace *trace, const struct sn_activity_lanes *lanes,
+			uint64_t each_ns, const struct sn_event_window *window,
+			struct sn_error *error);
+void sn_own_samples_release(struct sn_own_samples *samples);
+/* In order of time. 1, 0 at the end, or a negative enum sn_err. */
+int sn_own_samples_next(struct sn_own_samples *samples, struct sn_own_sample *sample,
+			struct sn_error *error);
+
+/* How much of such a period there is before a time. */
+static inline uint64_t sn_own_period(uint64_t time_ns, uint64_t each_ns)
+{
+	return time_ns < each_ns ? time_ns : each_ns;
+}
+
+/* Whether samples say more than a call: it is a step of the program as such. */
+bool sn_activity_is_background(const struct sonde_db *db, uint32_t context);
+
+#endif
