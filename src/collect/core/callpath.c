@@ -697,7 +697,7 @@ static void begin_below(struct path *path, const struct sn_work *work, uint32_t 
 			     .walked = origin->thread,
 			     .sources = path->sources,
 			     .frames = path->frames,
-			     .node = SN_NODE_ROOT,
+			     .node = origin->thread->start_node,
 			     .shadows = origin->shadow_depth,
 			     .origin_count = (uint32_t)(origin - origin->thread->origins)};
 	bool is_worker = levels && sn_work_is_live(&origin->work);
@@ -705,6 +705,8 @@ static void begin_below(struct path *path, const struct sn_work *work, uint32_t 
 		other.shadows = SN_SHADOW_DEPTH;
 	if (is_worker)
 		begin_below(&other, &origin->work, levels - 1);
+	else if (other.node != SN_NODE_ROOT)
+		other.node = copied_prefix(&other, other.node);
 	other.native.complete = true;
 	if ((path->sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR)) || other.shadows) {
 		other.native = sn_unwind_origin(&path->frames->of_others, origin);
@@ -751,7 +753,7 @@ static bool place_work(struct path *path)
 		sn_on_own_stack(begin_below_work, &(struct below){path, work});
 	if (!sn_work_is_live(work)) {
 		path->native.count = whole;
-		path->node = SN_NODE_ROOT;
+		path->node = path->thread->start_node;
 		return false;
 	}
 	if (by_default)
@@ -778,7 +780,7 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 			      .walked = thread,
 			      .sources = sources ? sources : sn_config.sources,
 			      .frames = scratch,
-			      .node = SN_NODE_ROOT,
+			      .node = thread->start_node,
 			      .native.complete = true,
 			      .origin_count = thread->origin_depth};
 	path->shadows = sn_shadow_count(thread);
@@ -794,4 +796,24 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 	if (path->emitted > path->frames->memo_room)
 		grow_memo(path);
 	return path->node;
+}
+
+/* ---- threads below the line that started them ---- */
+
+uint32_t sn_callpath_of_start(struct sn_thread *thread)
+{
+	unsigned sources = sn_config.sources & ~(unsigned)SN_SOURCE_NATIVE;
+	uint32_t node =
+	    sources & SN_SOURCE_PYTHON ? sn_callpath(thread, NULL, sources) : SN_NODE_ROOT;
+	return node == SN_NODE_NONE ? SN_NODE_ROOT : node;
+}
+
+void sn_callpath_begin_below(struct sn_thread *thread, const struct sn_cct *from, uint32_t node)
+{
+	struct scratch *scratch = scratch_of(thread);
+	uint32_t start =
+	    scratch ? sn_cct_copy_path(&thread->cct, from, node, SN_COPY_ALL, &scratch->copied)
+		    : SN_NODE_NONE;
+	if (start != SN_NODE_NONE)
+		thread->start_node = start;
 }

@@ -221,6 +221,7 @@ static struct sn_thread *begin(size_t stack_bytes)
 	else
 		bounds_of_first_thread(thread);
 	thread->shadow_depth = 0;
+	thread->start_node = SN_NODE_ROOT;
 	forget_work(thread);
 	self = thread;
 	sn_sampling_start(thread);

@@ -111,7 +111,10 @@ struct sn_thread {
 	uint32_t shadow_depth; /* may exceed SN_SHADOW_DEPTH; shadows beyond it are only counted */
 	struct sn_shadow shadows[SN_SHADOW_DEPTH];
 	uintptr_t hidden_stack; /* native frames at or below it are a tool's (monitor.c); 0: none */
-	struct sn_work work;	/* its last work for another thread */
+	/* where its paths begin: below the Python line that started it, or else its process; mostly
+	 * SN_NODE_ROOT */
+	uint32_t start_node;
+	struct sn_work work; /* its last work for another thread */
 	uint32_t origin_depth;
 	struct sn_origin origins[SN_ORIGIN_MAX]; /* work that it waits for; origin.c */
 	struct sn_thread_trace trace;		 /* of trace.c */
@@ -236,6 +239,12 @@ struct sn_metric_info {
 uint32_t sn_metric_count(void);
 const struct sn_metric_info *sn_metric_at(uint32_t metric);
 
+/* The calling thread's Python frames, operators and regions, below which what it starts belongs;
+ * SN_NODE_ROOT where there are none. Between sn_enter and sn_leave. MT: the thread itself. */
+uint32_t sn_callpath_of_start(struct sn_thread *thread);
+/* From now on the paths of `thread`, which begins, are below `node` of `from`. Between sn_enter and
+ * sn_leave. MT: the thread itself. */
+void sn_callpath_begin_below(struct sn_thread *thread, const struct sn_cct *from, uint32_t node);
 /* Frees callpath.c's buffers of a thread that ends. AS-safe: no. MT: the thread itself. */
 void sn_callpath_release(struct sn_thread *thread);
 

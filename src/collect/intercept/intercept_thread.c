@@ -3,6 +3,7 @@
  * pthread_create: every thread is measured from its first instruction to its last, however it ends
  * (return, pthread_exit, cancellation: a thread-specific value's destructor runs in all of them).
  */
+#include "collect/core/adapter.h"
 #include "collect/core/adapters.h"
 #include "intercept.h"
 #include "collect/sample/sample_signal.h"
@@ -18,6 +19,8 @@ struct start {
 	thrd_start_t c11_function; /* instead, of thrd_create */
 	void *argument;
 	size_t stack_bytes;
+	const struct sn_thread *parent; /* NULL: its paths begin at its own root */
+	uint32_t parent_node;
 	struct sn_belief belief;
 	uint64_t spared; /* sn_samples_spared of who made it */
 	bool has_own_mask;
@@ -75,35 +78,42 @@ static void make_end_key(void)
 	have_end_key = !pthread_key_create(&end_key, at_thread_end);
 }
 
-/* Begins the thread of `start`, which is given back. */
-static struct start begin_thread(struct start *from)
+static void begin_thread(const struct start *start)
 {
-	struct start start = *from;
-	start_free(from);
-	if (start.has_own_mask)
-		start.spared = start.belief.blocked = 0;
-	sn_samples_release(start.spared);
-	sn_believed_inherit(start.belief);
-	struct sn_thread *thread = sn_thread_begin(start.stack_bytes);
+	struct sn_belief belief = start->belief;
+	if (start->has_own_mask)
+		belief.blocked = 0;
+	sn_samples_release(start->has_own_mask ? 0 : start->spared);
+	sn_believed_inherit(belief);
+	struct sn_thread *thread = sn_thread_begin(start->stack_bytes);
 	if (thread && have_end_key)
 		pthread_setspecific(end_key, (void *)(uintptr_t)3);
 	if (sn_enter()) {
+		if (start->parent)
+			sn_callpath_begin_below(thread, &start->parent->cct, start->parent_node);
 		sn_adapters_thread_begin(thread);
 		sn_leave(thread);
 	}
-	return start;
 }
 
 static void *run_thread(void *data)
 {
-	struct start start = begin_thread(data);
-	return start.function(start.argument);
+	struct start *start = data;
+	begin_thread(start);
+	void *(*function)(void *) = start->function;
+	void *argument = start->argument;
+	start_free(start);
+	return function(argument);
 }
 
 static int run_c11_thread(void *data)
 {
-	struct start start = begin_thread(data);
-	return start.c11_function(start.argument);
+	struct start *start = data;
+	begin_thread(start);
+	thrd_start_t function = start->c11_function;
+	void *argument = start->argument;
+	start_free(start);
+	return function(argument);
 }
 
 static size_t stack_bytes(const pthread_attr_t *attributes)
@@ -125,7 +135,20 @@ static bool names_mask(const pthread_attr_t *attributes)
 	return attributes && !pthread_attr_getsigmask_np(attributes, &mask);
 }
 
-/* NULL where nothing is measured. `caller` may lie in a library that is new. */
+/* A thread that the interpreter starts (threading, all pools of Python) is the work of the line
+ * that runs now. Other libraries' threads wait for work of any line. */
+static void note_line(struct start *start, uintptr_t caller)
+{
+	start->parent = NULL;
+	struct sn_thread *thread = sn_python_is_interpreter(caller) ? sn_enter() : NULL;
+	if (!thread)
+		return;
+	start->parent_node = sn_callpath_of_start(thread);
+	start->parent = thread;
+	sn_leave(thread);
+}
+
+/* NULL where nothing is measured. `caller`, which asks for the thread, may lie in a new library. */
 static struct start *before_create(const pthread_attr_t *attributes, uintptr_t caller)
 {
 	sn_start();
@@ -137,6 +160,7 @@ static struct start *before_create(const pthread_attr_t *attributes, uintptr_t c
 		sn_module_find_or_refresh(caller);
 		sn_adapters_attach();
 	}
+	note_line(start, caller);
 	start->stack_bytes = stack_bytes(attributes);
 	start->belief = sn_believed_get();
 	start->spared = sn_samples_spared();

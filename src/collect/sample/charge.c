@@ -113,7 +113,7 @@ void sn_sampling_settle(struct sn_thread *thread)
 	 * scheduled time */
 	uint64_t cpu_ns = sn_clock_ns((clockid_t)((~(unsigned)thread->tid) << 3 | 6));
 	if (cpu_ns)
-		sn_charge(thread, SN_NODE_ROOT, cpu_ns, sn_now_ns());
+		sn_charge(thread, thread->start_node, cpu_ns, sn_now_ns());
 }
 
 void sn_sampling_settle_ended(struct sn_thread *thread)

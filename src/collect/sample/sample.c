@@ -584,7 +584,7 @@ void sn_sampling_stop(struct sn_thread *thread)
 	if (thread->flags & SN_THREAD_SEVERAL)
 		sn_carry_rest(thread);
 	else
-		sn_charge(thread, SN_NODE_ROOT, sn_thread_cpu_ns(), sn_now_ns());
+		sn_charge(thread, thread->start_node, sn_thread_cpu_ns(), sn_now_ns());
 	sampling->active = false;
 	if (entered)
 		sn_leave(entered);
