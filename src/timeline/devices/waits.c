@@ -78,7 +78,8 @@ static unsigned kind_of(struct sweep *sweep, uint32_t context)
 	if (sweep->kinds[context])
 		return sweep->kinds[context];
 	unsigned kind = KNOWN;
-	bool is_blameless = sn_activity_is_waiting(sweep->answers->db, context);
+	bool is_blameless = sn_activity_is_waiting(sweep->answers->db, context) ||
+			    sn_activity_is_kernel(sweep->answers->db, context);
 	if (is_blameless)
 		kind |= BLAMELESS;
 	if (is_blameless || sn_activity_is_synchronizing(sweep->answers->db, context))

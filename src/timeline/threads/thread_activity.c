@@ -31,6 +31,18 @@ bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
 	return false;
 }
 
+bool sn_activity_is_kernel(const struct sonde_db *db, uint32_t context)
+{
+	static const char prefix[] = "_pocl_kernel_";
+	for (; context; context = sonde_db_context(db, context)->parent) {
+		const struct sonde_db_frame *frame = sn_context_frame(db, context);
+		if (frame->kind == SN_FRAME_NATIVE &&
+		    !strncmp(sonde_db_string(db, frame->name), prefix, sizeof(prefix) - 1))
+			return true;
+	}
+	return false;
+}
+
 bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context)
 {
 	const struct sonde_db_frame *frame = sn_context_frame(db, context);

@@ -67,6 +67,9 @@ int sn_activity_threads_next(struct sn_activity_threads *threads, struct sn_acti
 
 /* Whether a call only waits for another thread: a lock, a queue, a poll. */
 bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context);
+/* Whether samples met a kernel: a device that is a processor runs it on threads of this process, and
+ * what they do is the device's work, not the host's. Told by PoCL's names. */
+bool sn_activity_is_kernel(const struct sonde_db *db, uint32_t context);
 /* Whether a call of a device's interface waits for the device. */
 bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context);
 /* Whether a call is of a device's interface, or an operator or generated function below which there

@@ -89,7 +89,8 @@ def test_operators_of_a_library(python, options, tmp_path):  # noqa: F811
     for name in ("inner", "outer", "boxed", "composite", "raising"):
         check(found, f"known::{name}")
     outer = str(line_of("known::outer"))
-    assert count(found, outer, "known::outer", "known::inner") == count(found, outer, "known::outer")
+    # but for samples on the way from one to the other
+    assert count(found, outer, "known::outer", "known::inner") >= 0.9 * count(found, outer, "known::outer")
     # what an exception has left is over
     after = str(line_of("after raising"))
     assert count(found, after) >= 10 and not count(found, after, "known::raising")
