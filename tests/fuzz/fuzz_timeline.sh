@@ -5,6 +5,8 @@
 . "$(dirname "$0")/fuzz.sh"
 # two ranks that launch, compute, meet in a collective and synchronise, in two steps
 python3 - <<'END'
+import base64
+
 def event(rank, place, what, start, length, link=0, number=0, more=0):
     return bytes([rank + 3 * place, what, start % 256, start // 256, length, link, number, more])
 
@@ -28,5 +30,15 @@ with open("corpus/samples", "wb") as file:
 # a copy that by its own clock ends after the call that waited for it
 with open("corpus/late", "wb") as file:
     file.write(bytes([0]) + event(0, 0, 7, 0, 127) + event(0, 0, 3, 70, 5, 3, 97, 2) + event(0, 5, 2, 75, 20, 3, 0, 2))
+# a meeting of ranks, later than what it waited for
+with open("corpus/meeting", "wb") as file:
+    file.write(base64.b64decode(
+        "AAAHAAB/AAAAAAEBADwAAAAAAgIABQEAAAACCgAFAgAAAANGhQUDAAAABlAAKAAAAAMJWgAUAAAAAwU8ABQAAAAJABQAHgEAAAwBNwAe"
+        "AgCADwJLABQDQAASAQMAAAAQARIBZAAAAPABFQAAADIAAAAVAzIAPAAJAQAHkAF/AAAAAAGRATwAAAAAApIBBQsAAAACmgEFDAAAAAPW"
+        "AQUNAAAABuABKAAAAAMJ6gEUAAAAAwXMAQAAYxABxIo0HgsAAAwBxwEeDACBDwLbARQNQAASAZMBAAAQARIB9AEAAPABFQCQATMAAAAV"
+        "A8IBPAAJAQEHBQB/AAAAAQUBAAAAAgoABQIAAAADRoUFAwAAAAZQACgAAAADCVoAFAAAAAMFPAAUAAAACQAUAB4BAAAMATcAHgIAgA8C"
+        "SwAUA0AAEgEDAAAAEAESQAATAQgAAAAQARMBaQAAAPABFgAFADIAAAAWAzcAPAAJAQEHlQF/AAAAAQGWATwAAAABApcBBW8AAAECnwEF"
+        "cAAAAQPbAQVxAAABBuUBKAAAAAQJ7wEUAAAABAXRARQAAAAKAKkBHm8AAA0BzAEZcACBEALgARRxQAATAZgBAAAQARMB+QEAANABFgCV"
+        "ATIAAAAWA8cBPAAJAQ=="))
 END
 fuzz 3201

@@ -75,7 +75,9 @@ uint32_t sn_path_occupied_by(const struct sn_path_occupied *occupied, uint32_t p
 			     uint64_t time_ns, uint64_t *ended_ns)
 {
 	const struct sn_path_activity *all = occupied->graph->activities;
-	uint32_t device = occupied->of_profile[profile], found = SONDE_NONE;
+	/* a meeting of ranks has no profile */
+	uint32_t device = profile == SONDE_NONE ? SONDE_NONE : occupied->of_profile[profile];
+	uint32_t found = SONDE_NONE;
 	*ended_ns = 0;
 	if (device == SONDE_NONE)
 		return SONDE_NONE;
