@@ -88,29 +88,5 @@ rocpd.close()
 (folder / "xplane-gpu").write_bytes(gpu_space())
 for form, files in step_stats_forms.items():
     (folder / f"step-stats-{form}").write_bytes(files()[0])
-(folder / "xla-text").write_text("""HloModule jit_f, is_scheduled=true
-
-FileNames
-1 "a.py"
-
-FunctionNames
-1 "f"
-
-FileLocations
-1 {file_name_id=1 function_name_id=1 line=3}
-
-StackFrames
-1 {file_location_id=1 parent_frame_id=1}
-
-%fused (a: f32[8]) -> f32[8] {
-  %a = f32[8]{0} parameter(0)
-  ROOT %sin = f32[8]{0} sine(%a), metadata={op_name="jit(f)/sin" stack_frame_id=1}
-}
-
-ENTRY %main (x: f32[8]) -> f32[8] {
-  %x = f32[8]{0} parameter(0)
-  ROOT %fusion = f32[8]{0} fusion(%x), kind=kLoop, calls=%fused, custom_call_target="own"
-}
-""")
 (folder / "xplane-executor").write_bytes(executor_space())
 (folder / "xplane-tpu").write_bytes(metadata() + tpu_space())
