@@ -51,6 +51,7 @@ def on_terminal(folder: Path, words: list[str], columns: int = 100, out: Path | 
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def own_the_terminal():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # what a shell starts in the background ignores it
         os.setsid()
         fcntl.ioctl(2, termios.TIOCSCTTY, 0)
         if in_background and (child := os.fork()):

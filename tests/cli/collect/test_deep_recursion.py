@@ -67,4 +67,6 @@ def test_recursion_in_python(tmp_path, depth):
     for context in deep:
         names = [f.name for f in context.path if f.kind == "python"]
         assert names.count("down") == depth + 1
-        assert names[0] in ("Thread._bootstrap", "_bootstrap") and names[-1] == "spin"
+        # the thread is below the line that started it
+        assert names[0] == "<module>" and names[-1] == "spin"
+        assert any(name in ("Thread._bootstrap", "_bootstrap") for name in names)
