@@ -229,12 +229,16 @@ static void test_blame(void **state)
 	assert_true(answers.blames->blamed_ns == 640 && answers.blames->unblamed_ns == 0);
 }
 
-/* Of two threads each has half of what both are in; who waits has none, and who is not there. */
+/* Of two threads each has half of what both are in. A thread that waits has none, nor one that is not there, nor
+ * one on which the device itself runs a kernel. */
 static void test_blame_is_shared(void **state)
 {
 	begin();
 	uint32_t second = trace_fixture_thread(&fixture, -1, 1, 2);
 	uint32_t third = trace_fixture_thread(&fixture, -1, 1, 3);
+	uint32_t fourth = trace_fixture_thread(&fixture, -1, 1, 4);
+	uint32_t inside = context(context(0, SN_FRAME_NATIVE, "_pocl_kernel_k_workgroup"),
+				  SN_FRAME_NATIVE, "exp");
 	uint32_t a = context(0, SN_FRAME_NATIVE, "a"), b = context(0, SN_FRAME_NATIVE, "b");
 	uint32_t wait = context(0, SN_FRAME_PYTHON, "<built-in method acquire of lock>");
 	uint32_t kernel = context(a, SN_FRAME_KERNEL, "k");
@@ -243,6 +247,7 @@ static void test_blame_is_shared(void **state)
 	event(thread, a, 50, 300, 0);
 	event(second, b, 200, 350, 0);
 	event(third, wait, 0, 500, 0);
+	event(fourth, inside, 0, 500, 0);
 	analyse();
 	assert_true(blamed("a") == 100 + 50);
 	assert_true(blamed("b") == 50 + 50);
