@@ -90,8 +90,9 @@ def test_sleeping(tmp_path, awake):
     assert call["count"] == 3 and call["errors"] == 0
     # the call lasts longer than the waiting in it
     assert call["time_ns"] >= blocked["time_ns"]
-    # the timer's interrupt woke it
-    assert only(view["wakeups"], waker_tid=0)["count"] == 3
+    # the timer's interrupt woke it; while it starts it may also wait for a page or a file, and be woken by an interrupt
+    others = sum(row["count"] for row in view["blocked"]) - blocked["count"]
+    assert 3 <= only(view["wakeups"], waker_tid=0)["count"] <= 3 + others
     # the recording tells of processes, but is none
     assert "processes" not in sonde("info", tmp_path / "run.sdb")
     text = sonde("timeline", tmp_path / "run.sdb")
