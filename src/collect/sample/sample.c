@@ -33,12 +33,17 @@
 /* A period is at most 1 << SLOWEST times as long as was asked for. */
 #define SLOWEST		 10u
 #define CALM_SAMPLES	 4u
+/* A timer is judged after so many periods, and starves if the kernel missed more than half of them. */
+#define JUDGED_PERIODS	 32u
+/* Of these one sample may stand for 8: a long system call says little about the kernel's tick. */
+#define MOST_MISSED	 7
 
 struct sn_events sn_events = {.cpu = -1, .real = -1};
-static char timer_cookie; /* its address marks our timers' signals */
-static char status[160];
+static char timer_cookie;	     /* its address marks our timers' signals */
+static char status[2][160];	     /* how samples are taken; from when timers starve */
 static _Atomic bool has_events;	     /* perf's, some of which send signals */
 static _Atomic bool queue_is_spared; /* and none does any more */
+static _Atomic bool timers_starve;   /* a thread's did: threads that start have an event at once */
 
 /* ---- perf events ---- */
 
@@ -265,6 +270,7 @@ static void drive_by_timer(struct sn_sampling *sampling)
 {
 	timer_set(sampling->timer, sampling->driver_hz, 0);
 	sampling->driver_hz = 0;
+	sampling->timer_stays = true;
 }
 
 /* A program may close the descriptor of the perf event that drives samples, or use its number: then
@@ -280,6 +286,41 @@ static void watch_driver(struct sn_sampling *sampling, uint64_t now_cpu_ns)
 	else if (!sampling->driver_is_seen)
 		sn_own_event_revive(driver);
 	sampling->driver_is_seen = false;
+}
+
+/*
+ * The kernel looks at CPU-time timers at its tick only. On a loaded machine a thread may seldom run
+ * at one, and four samples in five are missed: then a perf event drives them.
+ */
+static void drive_by_event(struct sn_thread *thread)
+{
+	struct sn_sampling *sampling = thread->sampling;
+	int index = sn_events.cpu >= 0 ? sn_events.cpu : sn_events.real;
+	struct sn_sample_event driver = sn_events.list[index];
+	driver.source = SN_EVENT_CPU_TIME;
+	sampling->timer_stays = perf_start(&driver, thread, &sampling->perf[index]) != 0;
+	if (sampling->timer_stays)
+		return;
+	timer_set(sampling->timer, WATCH_HZ, 0);
+	sampling->driver = index;
+	sampling->driver_hz = driver.rate;
+	sampling->driver_is_seen = true;
+	timers_starve = true;
+}
+
+static void judge_timer(struct sn_thread *thread, const siginfo_t *info)
+{
+	struct sn_sampling *sampling = thread->sampling;
+	if (info->si_code != SI_TIMER || sampling->driver_hz || sampling->timer_stays)
+		return;
+	int missed = info->si_overrun < MOST_MISSED ? info->si_overrun : MOST_MISSED;
+	sampling->timer_samples++;
+	sampling->timer_periods += 1 + (unsigned)missed;
+	if (sampling->timer_periods < JUDGED_PERIODS)
+		return;
+	if (sampling->timer_samples < JUDGED_PERIODS / 2)
+		drive_by_event(thread);
+	sampling->timer_samples = sampling->timer_periods = 0;
 }
 
 static void record_sample(struct sn_thread *thread, const ucontext_t *context)
@@ -347,13 +388,20 @@ static void change_signal(ucontext_t *context, int before, int after)
 
 /* ---- the handler ---- */
 
-static void handle_sample(void *context)
+struct arrival {
+	const siginfo_t *info;
+	const ucontext_t *context;
+};
+
+static void handle_sample(void *arrived)
 {
+	const struct arrival *sample = arrived;
 	struct sn_thread *thread = sn_enter();
 	sn_signal_check_enter();
-	if (thread && sn_sampling_is_active(thread) && sn_measuring())
-		record_sample(thread, context);
-	else if (!thread && sn_thread_self())
+	if (thread && sn_sampling_is_active(thread) && sn_measuring()) {
+		record_sample(thread, sample->context);
+		judge_timer(thread, sample->info);
+	} else if (!thread && sn_thread_self())
 		sn_drop(sn_thread_self(), SN_DROP_SAMPLE_BUSY, 1);
 	sn_signal_check_leave();
 	if (thread)
@@ -410,8 +458,9 @@ static void handle(int signal, siginfo_t *info, ucontext_t *context)
 		handle_foreign(signal, info, context);
 		return;
 	}
+	struct arrival sample = {info, context};
 	sample_came(info);
-	sn_in_handler_on_own_stack(handle_sample, context);
+	sn_in_handler_on_own_stack(handle_sample, &sample);
 	sn_interrupted_call_mend(context);
 	if (signal != sn_sample_signal())
 		sn_sampling_renew(context);
@@ -464,11 +513,10 @@ int sn_sampling_init(void)
 	return sn_sample_signal_init(on_signal);
 }
 
-static void describe(const struct sn_sample_event *driver, bool by_timer)
+static void describe(char text[static 160], const struct sn_sample_event *driver, const char *by)
 {
-	struct sn_line line = SN_LINE(status);
-	SN_LINE_ADD(&line, driver->name,
-		    by_timer ? ", POSIX CPU-time timer at " : ", perf task-clock at ");
+	struct sn_line line = {text, sizeof(status[0]), 0};
+	SN_LINE_ADD(&line, driver->name, by);
 	sn_line_add_number(&line, driver->rate);
 	sn_line_add(&line, " Hz");
 }
@@ -493,7 +541,7 @@ static void start_time(struct sn_thread *thread, struct sn_sampling *sampling, u
 	uint64_t used_ns = carried_ns ? carried_ns : chance(thread, driver.rate);
 	int error = -ENOTSUP;
 	/* only a timer's first period can be shorter than the others */
-	if (driver.rate > TIMER_HIGHEST_HZ && !carried_ns)
+	if ((driver.rate > TIMER_HIGHEST_HZ || timers_starve) && !carried_ns)
 		error = perf_start(&driver, thread, &sampling->perf[index]);
 	if (error == -EMFILE)
 		drop_event(thread, error);
@@ -503,17 +551,22 @@ static void start_time(struct sn_thread *thread, struct sn_sampling *sampling, u
 		sampling->driver = index;
 		sampling->driver_hz = driver.rate;
 	}
+	sampling->timer_stays = error && driver.rate > TIMER_HIGHEST_HZ && !carried_ns;
 	if (!sampling->signal)
 		sn_drop(thread, sn_sample_signal() ? SN_DROP_THREAD_MEMORY : SN_DROP_NO_SIGNAL, 1);
 	else if (error && sampling->timer < 0)
 		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
-	if (!status[0])
-		describe(&driver, error);
+	if (!status[0][0]) {
+		describe(status[1], &driver,
+			 ", perf task-clock, as POSIX CPU-time timers came late, at ");
+		describe(status[0], &driver,
+			 error ? ", POSIX CPU-time timer at " : ", perf task-clock at ");
+	}
 }
 
 const char *sn_sampling_status(void)
 {
-	return status;
+	return status[timers_starve];
 }
 
 void sn_sampling_start(struct sn_thread *thread)

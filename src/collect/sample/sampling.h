@@ -33,6 +33,9 @@ struct sn_sampling {
 	uint32_t driver_hz;	       /* of the perf event perf[driver]; 0: a timer drives */
 	int driver;
 	bool driver_is_seen;	   /* since the last watch */
+	bool timer_stays;	   /* there is no event, or the program took it */
+	unsigned timer_samples;	   /* since the timer was last judged */
+	unsigned timer_periods;	   /* that ended meanwhile */
 	unsigned slowness;	   /* periods of perf's events are 1 << slowness times as long */
 	unsigned calm;		   /* samples since the last one that found another pending */
 	uint64_t watched_ns;	   /* thread CPU time at the last watch */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import platform
 import pty
@@ -359,6 +360,23 @@ def test_totals_are_the_cpu_time_used(tmp_path: Path) -> None:
     used = sum(profile["cpu_ns"] for profile in data["profiles"])
     own = sum(profile["own_ns"] for profile in data["profiles"])
     assert charged + own == pytest.approx(used, rel=0.01)
+
+
+def test_rate_on_a_busy_machine(tmp_path: Path) -> None:
+    """The kernel looks at CPU-time timers at its tick: beside two loops on each processor a third of the samples came."""
+    checks = json.loads(program.sonde("doctor", "--format", "json"))["checks"]
+    if not any(check["name"] == "software events" and check["verdict"] == "ok" for check in checks):
+        pytest.skip("no perf events: there is nothing better than a timer")
+    command = program.compiled("collect/cpu_clock.c", "-O1")
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        program.run(tmp_path, command, "3")
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    thread, = program.info(tmp_path)["profiles"]
+    assert thread["samples"] >= 0.7 * 199 * thread["cpu_ns"] / 1e9, thread
 
 
 def test_waiting_for_a_processor_is_no_cost_of_measuring(tmp_path: Path) -> None:
