@@ -46,7 +46,15 @@ def measured(folder: Path, events: str, *command: object, options: tuple[str, ..
 @pytest.mark.parametrize("events", EVENTS)
 @pytest.mark.parametrize("what", ["take", "close", "swap", "limits"])
 def test_as_plain(descriptors: Path, tmp_path: Path, what: str, events: str) -> None:
-    assert measured(tmp_path, events, descriptors, what, options=("--no-analyze",)) == plain(descriptors, what)
+    """The one difference that remains possible (docs/design/descriptors.md) needs the program to use a number in the
+    microsecond between check and use: swap tries to, and must not succeed time after time."""
+    expected = plain(descriptors, what)
+    for folder in ("first", "second", "third") if what == "swap" else ("first",):
+        (tmp_path / folder).mkdir()
+        found = measured(tmp_path / folder, events, descriptors, what, options=("--no-analyze",))
+        if found == expected:
+            return
+    assert found == expected
 
 
 @pytest.mark.parametrize("threads", [3, 300])
@@ -82,11 +90,12 @@ def test_threads_without_events_are_sampled_all_the_same(descriptors: Path, tmp_
 
 @pytest.mark.parametrize("events,lost", [("fast", 9), ("all", 27)])
 def test_events_taken_are_counted_and_replaced(descriptors: Path, tmp_path: Path, events: str, lost: int) -> None:
-    """take: 9 threads lose all events; the first goes on for 150 ms, of which the profile has most in samples."""
+    """take: 9 threads lose all events. The first goes on for 1,050 ms: after 250 ms the loss is seen, and from then on a
+    timer samples, every 4 ms, or where the machine is busy every 40 ms."""
     words = [program.SONDE, "run", "-q", "-o", tmp_path / "run", *EVENTS[events], "--", descriptors, "take"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     data = program.info(tmp_path)
-    assert data["drops"]["event-taken"] == lost
-    first = max(data["profiles"], key=lambda profile: profile["samples"])
-    assert first["samples"] >= 5
+    assert data["drops"]["event-taken"] == lost, data["drops"]
+    first = next(profile for profile in data["profiles"] if profile["tid"] == profile["pid"])
+    assert first["samples"] >= 10, first

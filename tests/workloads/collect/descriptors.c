@@ -119,7 +119,7 @@ static void run_take(void)
 	pthread_t *threads = start_threads(8, 20);
 	int last = take_all(&reader);
 	int before = numbers_in_use(3, last + 1);
-	work(100);
+	work(1000);
 	end_threads(threads, 8);
 	pid_t child = fork();
 	if (!child)

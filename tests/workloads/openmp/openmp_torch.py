@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model whose work is done by two threads of OpenMP; each of its two lines is marked."""
+"""A model whose work is done by two threads of OpenMP; the lines that cause it are marked."""
 import sys
 
 import torch
@@ -17,7 +17,7 @@ def forward():
 
 def step():
     loss = forward()
-    loss.backward()
+    loss.backward()  # BACKWARD
 
 
 for _ in range(rounds):
