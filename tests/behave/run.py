@@ -114,8 +114,7 @@ def end_all(mark: str) -> None:
 
 
 def status_text(code: int) -> str:
-    """`sonde run` ends with 128 + N where signal N ended the program, as a shell does."""
-    return f"status {128 - code}" if code < 0 else f"status {code}"
+    return f"signal {-code}" if code < 0 else f"status {code}"
 
 
 def run(command: list[str], scratch: Path, limit_s: float) -> Seen:

@@ -71,7 +71,7 @@ int sn_launch_library(struct sn_launch_request *launch, struct sn_error *error);
 int sn_launch_program(const struct sn_launch_request *launch, char *const *command, int *status,
 		      struct sn_error *error);
 
-/* The signal that ended the command that was run; 0: it exited. */
+/* The signal that ended the command that was run; 0: it exited, or could not be run. */
 int sn_launch_signal(void);
 
 /* True where no process wrote anything into the folder. */

@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "aggregate/analyze.h"
 #include "base/output.h"
+#include "base/progress/progress.h"
 #include "base/text.h"
 #include "binary/elf/elf_kind.h"
 #include "collect/sample/event.h"
@@ -22,6 +23,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -388,6 +391,27 @@ static void tell_signal(void)
 				strsignal(number));
 }
 
+/*
+ * Whoever waits for this process sees what it would have seen of the program: a loop of a shell, for
+ * one, stops at Control-C only where the signal ended what it ran. One core file is enough.
+ */
+static void end_by_signal_of_program(void)
+{
+	struct rlimit none = {0};
+	sigset_t one;
+	int number = sn_launch_signal();
+	if (!number)
+		return;
+	sn_progress_end();
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0); /* a core file that a program reads has no limit */
+	signal(number, SIG_DFL);
+	raise(number);
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
+
 static int finish(struct run *run, int status)
 {
 	if (!run->quiet)
@@ -449,5 +473,9 @@ int sn_command_run_run(int argc, char **argv)
 	sn_run_os_end(&run.os);
 	if (run.launch.graph)
 		sn_frameworks_end(&run.launch);
-	return failed ? sn_command_fail("%s", error.text) : finish(&run, status);
+	if (failed)
+		return sn_command_fail("%s", error.text);
+	status = finish(&run, status);
+	end_by_signal_of_program();
+	return status;
 }

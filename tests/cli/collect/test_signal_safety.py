@@ -13,7 +13,7 @@ ENVIRONMENT = {"SONDE_LIBRARY": str(CHECKED)}
 
 
 def test_the_checker_can_fail(tmp_path: Path) -> None:
-    done = program.run(tmp_path, program.compiled("collect/hostile.c"), "failed-exec", options=("-F", "997"), check=128 + 9,
+    done = program.run(tmp_path, program.compiled("collect/hostile.c"), "failed-exec", options=("-F", "997"), check=-9,
                        environment={**ENVIRONMENT, "SONDE_SIGNAL_CHECK_FAILS": "1"})
     assert "not async-signal-safe, called from a handler: malloc" in done.stderr
 
