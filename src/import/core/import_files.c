@@ -279,10 +279,10 @@ static int wait_for(pid_t child, const struct sn_importer *importer, const char 
 			return sn_fail(error, SN_ERR_IO, "cannot wait for a process: %s",
 				       strerror(errno));
 	if (WIFSIGNALED(status))
-		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s ended over it (%s)",
+		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s crashed on it (%s)",
 			       path, importer->library, strsignal(WTERMSIG(status)));
 	return WEXITSTATUS(status)
-		   ? sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s ended over it (status %d)",
+		   ? sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s exited on it (status %d)",
 			     path, importer->library, WEXITSTATUS(status))
 		   : 0;
 }

@@ -164,7 +164,8 @@ static void refuse_sqlite(const char *path, struct sn_error *error)
 	uint64_t bytes, expected;
 	if (sn_sqlite_is_cut(path, &bytes, &expected))
 		sn_fail(error, SN_ERR_FORMAT,
-			"cannot import '%s': it is cut: %" PRIu64 " of %" PRIu64 " bytes are there",
+			"cannot import '%s': it is truncated: %" PRIu64 " of %" PRIu64
+			" bytes are there",
 			path, bytes, expected);
 	else
 		sn_fail(error, SN_ERR_FORMAT,
@@ -193,11 +194,10 @@ static const struct sn_importer *recognise(const char *path, struct sn_error *er
 	}
 	char folder[PATH_MAX];
 	if (!input.is_folder && is_in_hpctoolkit(path, folder)) {
-		sn_fail(
-		    error, SN_ERR_FORMAT,
-		    "cannot import '%s': a part of what HPCToolkit wrote: give the whole folder, "
-		    "'%s'",
-		    path, folder);
+		sn_fail(error, SN_ERR_FORMAT,
+			"cannot import '%s': it is part of the HPCToolkit folder '%s': import that "
+			"folder",
+			path, folder);
 		return NULL;
 	}
 	char names[256];
@@ -225,9 +225,10 @@ const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t
 		if (found && goes_along(importer, found))
 			continue;
 		if (found && importer != found && !goes_along(found, importer)) {
-			sn_fail(error, SN_ERR_ARGUMENT,
-				"'%s' is of format %s but '%s' is of format %s: import them apart",
-				paths[0], found->name, paths[i], importer->name);
+			sn_fail(
+			    error, SN_ERR_ARGUMENT,
+			    "'%s' is of format %s but '%s' is of format %s: import them separately",
+			    paths[0], found->name, paths[i], importer->name);
 			return NULL;
 		}
 		found = importer;

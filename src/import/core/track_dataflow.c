@@ -356,10 +356,10 @@ int sn_track_sink_finish_graph(struct sn_track_sink *sink, struct sn_error *erro
 						 (uint32_t)(sink->file_count + i), error);
 	}
 	sn_track_sink_lost(sink, "graph-untimed",
-			   "nodes of execution traces that no trace here has times of",
+			   "nodes of execution traces for which no trace read here has times",
 			   dataflow->untimed);
 	sn_track_sink_lost(sink, "graph-nodes",
-			   "executions of operators that are in no graph: too many of them",
+			   "executions of operators beyond the limit of a graph",
 			   dataflow->left_out);
 	return result;
 }

@@ -156,8 +156,8 @@ static void put_losses(struct sn_track_sink *sink)
 	    {sink->graphs.unmatched, "graph-unmatched",
 	     "operations of replayed graphs whose capture is not in the files read before"},
 	    {sink->order.refused, "launch-ambiguous",
-	     "device operations without a correlation, whose launch the order of calls does not "
-	     "tell"},
+	     "device operations without a correlation whose launch the order of calls does not "
+	     "determine"},
 	    {sink->losses[SN_SINK_UNREAD], "import-unread", "events of a kind that is not read"},
 	    {sink->losses[SN_SINK_UNTIMED], "import-untimed", "events without a valid time"},
 	    {sink->losses[SN_SINK_UNPAIRED], "import-unpaired", "ends of events without a begin"},

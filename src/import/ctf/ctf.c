@@ -179,8 +179,9 @@ static int run_graph(char *const *paths, size_t count, struct sn_ctf_any *any,
 	if (!result && run.result == SN_ERR_MEMORY)
 		result = sn_fail_memory(error);
 	else if (!result && run.result)
-		result = sn_fail(error, run.result,
-				 "cannot read '%s': damaged (it refers to nothing)", paths[0]);
+		result =
+		    sn_fail(error, run.result,
+			    "cannot read '%s': damaged (an event refers to nothing)", paths[0]);
 	bt_plugin_put_ref(graph.ctf);
 	bt_plugin_put_ref(graph.utils);
 	bt_graph_put_ref(graph.graph);

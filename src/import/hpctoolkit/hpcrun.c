@@ -108,7 +108,7 @@ static int check_head(struct parser *parser, const char *magic, const char *vers
 		return damaged(parser, "cut short");
 	memcpy(found, number, VERSION_BYTES);
 	if (!is_version(number))
-		return damaged(parser, "no version behind its first words");
+		return damaged(parser, "no version after its magic");
 	if (memcmp(found, version, VERSION_BYTES) != 0)
 		return sn_fail(parser->error, SN_ERR_VERSION,
 			       "cannot read '%s': version %s of its format, only %s is known",
@@ -273,8 +273,8 @@ static int read_tuple(struct parser *parser, struct sn_import_cursor *cursor)
 		file->ids[i].logical = get_u64(cursor);
 	}
 	file->id_count = count;
-	return count ? check(parser, cursor, "it does not say whose it is")
-		     : damaged(parser, "it does not say whose it is");
+	return count ? check(parser, cursor, "it does not name its thread")
+		     : damaged(parser, "it does not name its thread");
 }
 
 /* The index follows the values: for each node that has values, where they begin; and an entry after
@@ -316,7 +316,7 @@ static int read_values(struct parser *parser, struct span span)
 		file->values[i].bits = get_u64(&cursor);
 		file->values[i].metric = get_u16(&cursor);
 		if (file->values[i].metric >= file->metric_count)
-			return damaged(parser, "a value of a metric that is not there");
+			return damaged(parser, "a value of a missing metric");
 	}
 	file->value_count = count;
 	return read_index(parser, &cursor, node_count);

@@ -142,7 +142,7 @@ static uint32_t line_number(struct parser *parser, const XML_Char **attributes)
 	errno = 0;
 	unsigned long long line = strtoull(text, &end, 10);
 	if (end == text || line > UINT32_MAX || errno)
-		fail(parser, "a line that is no number");
+		fail(parser, "a line that is not a number");
 	return (uint32_t)line;
 }
 
@@ -337,7 +337,7 @@ static uint64_t begin_line_at(struct parser *parser, const XML_Char **attributes
 			first = leaf.begin;
 	}
 	if (more < 0)
-		fail(parser, "a bad list of addresses");
+		fail(parser, "a damaged list of addresses");
 	return first;
 }
 

@@ -406,7 +406,7 @@ static int add_node(struct reader *reader, struct node node)
 	if (node.context == SONDE_NONE || position == SN_TABLE_NONE)
 		return sn_fail_memory(reader->error);
 	if (position != reader->node_count)
-		return damaged_meta(reader, "two contexts of one number");
+		return damaged_meta(reader, "two contexts with one number");
 	return sn_fail_code(reader->error, sn_vec_push(&reader->nodes, &reader->node_capacity,
 						       &reader->node_count, node));
 }
@@ -539,7 +539,7 @@ static int read_tuple(struct reader *reader, uint64_t at, uint32_t *profile)
 		uint64_t logical = sn_cursor_u32(&cursor);
 		uint64_t physical = sn_cursor_u64(&cursor);
 		if (kind >= reader->id_name_count)
-			return damaged(reader, &reader->values, "an identifier of no known kind");
+			return damaged(reader, &reader->values, "an identifier of an unknown kind");
 		ids[used++] = (struct sn_hpct_id){reader->id_names[kind], is_physical,
 						  is_physical ? physical : logical};
 	}
@@ -573,7 +573,7 @@ static int add_run(struct reader *reader, struct sn_cursor values, uint64_t coun
 		double value = number_of(sn_cursor_u64(&values));
 		struct sn_sums *sums = scopes + property.scope;
 		if (!isfinite(value))
-			return damaged(reader, &reader->values, "a value that is no number");
+			return damaged(reader, &reader->values, "a value that is not a number");
 		if (hidden)
 			sums = property.scope == SCOPE_POINT ? hidden : NULL;
 		if (sums && property.metric != SONDE_NONE &&

@@ -121,10 +121,10 @@ static void note_drops(const struct sn_hpct_import *import)
 {
 	if (import->demoted)
 		sn_db_builder_drop(import->builder, "hpctoolkit_partial",
-				   "call paths of which the beginning is unknown", import->demoted);
+				   "call paths whose beginning is unknown", import->demoted);
 	if (import->reconstruction.unresolved)
 		sn_db_builder_drop(import->builder, "hpctoolkit_calls",
-				   "places in GPU code whose callers could not be told",
+				   "places in GPU code whose callers could not be determined",
 				   import->reconstruction.unresolved);
 }
 

@@ -210,7 +210,7 @@ static int module_of(struct reader *reader, const struct sn_hpcrun_node *node, u
 {
 	*module = reader->modules[node->module];
 	if (*module == SONDE_NONE)
-		return damaged(reader, "a call path in a module that is not there");
+		return damaged(reader, "a call path in a missing module");
 	return sn_hpct_code_load(&reader->import->code, *module, reader->error);
 }
 
@@ -260,7 +260,7 @@ static int read_root(struct reader *reader, const struct sn_hpcrun_node *node, s
 	else if (node->module == MODULE_GPU_ROOT)
 		*state = (struct state){.type = STATE_RANGES};
 	else
-		return damaged(reader, "a call path that begins nowhere");
+		return damaged(reader, "a call path without a root");
 	return 0;
 }
 
@@ -375,7 +375,7 @@ static int read_node(struct reader *reader, const struct sn_hpcrun_node *node, s
 		return read_root(reader, node, state);
 	uint32_t position = sn_table_find(&reader->ids, node->parent);
 	if (position == SN_TABLE_NONE || reader->states + position >= state)
-		return damaged(reader, "a call path whose caller is not there");
+		return damaged(reader, "a call path with a missing caller");
 	const struct state *above = reader->states + position;
 	bool is_device = node->module == MODULE_GPU_CONTEXT;
 	bool is_range = node->module == MODULE_GPU_RANGE;
@@ -397,7 +397,7 @@ static int read_node(struct reader *reader, const struct sn_hpcrun_node *node, s
 	default:
 		break;
 	}
-	return damaged(reader, "a call path below one that cannot have any");
+	return damaged(reader, "a call path below one that cannot have callees");
 }
 
 static int read_nodes(struct reader *reader)
@@ -412,7 +412,7 @@ static int read_nodes(struct reader *reader)
 		if (position == SN_TABLE_NONE)
 			return sn_fail_memory(reader->error);
 		if (position != i || node->id == 0)
-			return damaged(reader, "two call paths of one number");
+			return damaged(reader, "two call paths with one number");
 		int code = read_node(reader, node, reader->states + i);
 		if (code != 0)
 			return code;
@@ -463,7 +463,7 @@ static int read_block(struct reader *reader, const struct sn_hpcrun_block *block
 	if (block->first == block->end)
 		return 0;
 	if (position == SN_TABLE_NONE)
-		return damaged(reader, "a value of a call path that is not there");
+		return damaged(reader, "a value of a missing call path");
 	for (uint64_t i = block->first; i < block->end; i++) {
 		const struct sn_hpcrun_value *value = reader->file->values + i;
 		const struct sn_hpcrun_metric *metric = reader->file->metrics + value->metric;
@@ -472,7 +472,7 @@ static int read_block(struct reader *reader, const struct sn_hpcrun_block *block
 		struct sn_sums *sums =
 		    sums_of(reader, reader->states + position, metric->is_relation, &major);
 		if (!sums || number == SONDE_NONE || !(amount - amount == 0))
-			return damaged(reader, "a value where none can be");
+			return damaged(reader, "a value where none is possible");
 		if (major == SONDE_NONE || sn_sums_add(sums, major, number, amount) < 0)
 			return sn_fail_memory(reader->error);
 	}

@@ -700,7 +700,7 @@ static void finish(struct kineto *kineto)
 {
 	sn_track_sink_finish(kineto->sink);
 	sn_track_sink_lost(kineto->sink, "import-arrows",
-			   "arrows (flow events), which are read only of torch.profiler",
+			   "flow events (arrows), which are read only from torch.profiler",
 			   kineto->arrows);
 	sn_track_sink_lost(kineto->sink, "import-parts",
 			   "parts of the file beside its events: samples, system trace",

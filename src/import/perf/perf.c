@@ -436,7 +436,7 @@ static void note_cut(struct sn_perf *perf)
 		return;
 	if (file->is_short)
 		snprintf(notes->cut, sizeof(notes->cut),
-			 "'%.400s' is cut: %" PRIu64 " of %" PRIu64
+			 "'%.400s' is truncated: %" PRIu64 " of %" PRIu64
 			 " bytes of its records are there",
 			 file->path, there, file->data_length);
 	else if (is_unfinished(file))
@@ -444,8 +444,8 @@ static void note_cut(struct sn_perf *perf)
 			 "'%.400s' is unfinished: perf was stopped before all was written",
 			 file->path);
 	else
-		snprintf(notes->cut, sizeof(notes->cut), "'%.400s' is cut: it ends within a record",
-			 file->path);
+		snprintf(notes->cut, sizeof(notes->cut),
+			 "'%.400s' is truncated: it ends within a record", file->path);
 }
 
 static int read_records(struct sn_perf *perf, struct sn_error *error)

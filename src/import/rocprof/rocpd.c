@@ -481,9 +481,10 @@ int sn_rocprof_read_rocpd(struct sn_rocprof *rocprof, const char *path, struct s
 	int result = sn_sqlite_open(&rocpd.file, path, error);
 	rocprof->has_kernels = true; /* so that counters do not become kernels */
 	if (!result && sn_sqlite_has(&rocpd.file, "rocpd_api", NULL))
-		result = sn_fail(error, SN_ERR_UNSUPPORTED,
-				 "cannot read '%s': of the older RPD tool, not of rocprofiler-sdk",
-				 path);
+		result = sn_fail(
+		    error, SN_ERR_UNSUPPORTED,
+		    "cannot read '%s': written by the older RPD tool, not by rocprofiler-sdk",
+		    path);
 	if (!result)
 		result = read_recordings(&rocpd, error);
 	sn_sqlite_close(&rocpd.file);

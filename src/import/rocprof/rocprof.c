@@ -314,10 +314,11 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 			result = read_run(&rocprof, request, i, error);
 	if (!result && rocprof.plain_files == request->path_count)
 		result = sn_fail(error, SN_ERR_FORMAT,
-				 "'%s' tells of no activity: import the traces beside it",
+				 "'%s' contains no activities: import the traces beside it",
 				 request->paths[0]);
 	sn_track_sink_lost(rocprof.sink, "import-summaries",
-			   "files of sums, which the traces make as well", rocprof.summaries);
+			   "files of sums, which are computed from the traces instead",
+			   rocprof.summaries);
 	if (!result)
 		sn_track_sink_finish(rocprof.sink);
 	sn_table_release(&rocprof.dispatches);

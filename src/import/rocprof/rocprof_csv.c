@@ -229,7 +229,7 @@ static int read_rows(struct table *table, struct sn_error *error)
 	size_t count = table->csv.count;
 	find_columns(table, table->csv.fields, count);
 	if (!is_known(table))
-		return sn_fail(error, SN_ERR_FORMAT, "'%s' has not the columns of rocprofv3",
+		return sn_fail(error, SN_ERR_FORMAT, "'%s' does not have the columns of rocprofv3",
 			       table->csv.path);
 	table->rocprof->plain_files += is_plain(table);
 	table->rocprof->summaries += table->at[SUM] >= 0;

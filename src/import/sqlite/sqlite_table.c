@@ -37,7 +37,7 @@ int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *er
 	/* SQLite reports a truncated file only when it reads a missing page */
 	if (sn_sqlite_is_cut(path, &bytes, &expected))
 		return sn_fail(error, SN_ERR_FORMAT,
-			       "cannot read '%s': it is cut: %" PRIu64 " of %" PRIu64
+			       "cannot read '%s': it is truncated: %" PRIu64 " of %" PRIu64
 			       " bytes are there",
 			       path, bytes, expected);
 	if (sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=

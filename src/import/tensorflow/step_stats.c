@@ -671,7 +671,7 @@ static int make(struct reading *reading, const struct sn_import_request *request
 {
 	if (!reading->execution_count)
 		return sn_fail(error, SN_ERR_FORMAT,
-			       "'%s' has no run of TensorFlow that says what it ran",
+			       "'%s' has no run of TensorFlow with recorded operations",
 			       request->paths[0]);
 	sort_executions(reading->executions, reading->execution_count, NULL);
 	add_up(reading);

@@ -175,8 +175,8 @@ static int read_file(struct sn_xplane *xplane, const struct sn_import_files *fil
 static void finish(struct sn_xplane *xplane)
 {
 	sn_track_sink_finish(xplane->sink);
-	sn_track_sink_lost(xplane->sink, "import-oversized",
-			   "records that are larger than any that is read", xplane->oversized);
+	sn_track_sink_lost(xplane->sink, "import-oversized", "records larger than the limit",
+			   xplane->oversized);
 	sn_track_sink_lost(xplane->sink, "import-program",
 			   "compiled programs that could not be read", xplane->damaged_programs);
 }

@@ -75,7 +75,8 @@ int sn_findings_store(const struct sn_findings *findings, const char *path, stru
 	struct sn_buffer section = {0};
 	for (size_t i = 0; i < findings->count; i++)
 		if (!sn_finding_is_sound(findings->items + i))
-			return sn_fail(error, SN_ERR_FORMAT, "rule %s has found what it cannot",
+			return sn_fail(error, SN_ERR_FORMAT,
+				       "rule %s has a finding that does not fit its declaration",
 				       sn_rule_name(findings->items[i].rule));
 	lay(findings, &section);
 	int result = sn_db_append(path, SN_DATABASE_FINDINGS, &section, error);

@@ -65,7 +65,8 @@ static size_t find_number(const struct sn_iteration *items, size_t first, size_t
 static int refuse_number(const struct sn_iteration *items, size_t count, uint64_t number,
 			 struct sn_error *error)
 {
-	return sn_fail(error, SN_ERR_ARGUMENT, "there is no iteration %llu, but %zu from %llu on",
+	return sn_fail(error, SN_ERR_ARGUMENT,
+		       "there is no iteration %llu: there are %zu, from %llu on",
 		       (unsigned long long)number, count, (unsigned long long)items->number);
 }
 
