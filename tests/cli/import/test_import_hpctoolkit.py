@@ -445,12 +445,12 @@ def test_damage(tmp_path):
 
 
 @pytest.mark.parametrize("change, says", [
-    (lambda p: setattr(p, "nodes", [(1, 9, 0, PRIMARY, 1)]), "caller is not there"),
+    (lambda p: setattr(p, "nodes", [(1, 9, 0, PRIMARY, 1)]), "a call path with a missing caller"),
     (lambda p: p.nodes.append((1, 1, 0, MAIN, 1)), "two call paths with one number"),
     (lambda p: p.node(3, 55, 1), "a call path in a missing module"),
     (lambda p: p.value(99, 0, 1.0), "a value of a missing call path"),
     (lambda p: p.value(3, 0, float("nan")), "a value where none is possible"),
-    (lambda p: setattr(p, "ids", []), "whose it is"),
+    (lambda p: setattr(p, "ids", []), "it does not name its thread"),
 ], ids=["caller", "twice", "module", "value", "nan", "ids"])
 def test_nonsense(tmp_path, change, says):
     profile = sample()
@@ -478,7 +478,7 @@ def test_damaged_structure(tmp_path):
     sample().write(tmp_path / "a.m/p.hpcrun")
     file = tmp_path / "a.m/structs/x.hpcstruct"
     for body, says in (('<F n="a"><P n="f" l="1" v="{}"></P></F>', "no address"), ("<F n='a'>", "mismatched"),
-                       ('<F n="a"><P n="f" l="x" v="{[0x1-0x2)}"/></F>', "no number"),
+                       ('<F n="a"><P n="f" l="x" v="{[0x1-0x2)}"/></F>', "not a number"),
                        ('<F n="a"><S l="1" v="{[0x1-0x2)}"/></F>', "outside a function")):
         structure(file, "/bin/program", body)
         line = refused(tmp_path, tmp_path / "a.m")
