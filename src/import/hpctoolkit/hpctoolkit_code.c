@@ -161,7 +161,6 @@ int sn_hpct_code_load(struct sn_hpct_code *code, uint32_t number, struct sn_erro
 		if (!is_module(file->module, module->path) ||
 		    (code->no_structure && !strstr(module->path, "/vdso/")))
 			continue;
-		module->has_structure = true;
 		return sn_hpcstruct_read(&module->structure, file->path, file->index, error);
 	}
 	return failed;

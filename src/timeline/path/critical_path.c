@@ -264,7 +264,6 @@ static int find_path(const struct sn_answers *answers, struct sn_path_graph *gra
 		result = sn_path_occupied(answers, graph, &walk.occupied) ?: walk_back(&walk);
 		sn_path_occupied_release(&walk.occupied);
 		path->length_ns = (double)(graph->activities[graph->last].end_ns - path->start_ns);
-		path->activity_count = graph->count;
 		result = result ?: find_shares(answers, graph, values, path) ?:
 			 sn_path_find_causes(answers, graph, path);
 	}

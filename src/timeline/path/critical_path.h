@@ -71,7 +71,6 @@ struct sn_critical_path {
 	size_t share_count;
 	struct sn_path_step *steps; /* in order of time */
 	size_t step_count;
-	size_t activity_count;
 	double own_ns;			 /* of the path: threads in no recorded call */
 	struct sn_path_sampled *sampled; /* of that, what samples tell; most time first */
 	size_t sampled_count;
