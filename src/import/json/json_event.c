@@ -12,7 +12,8 @@ static bool is_digit(const char *at, const char *end)
 	return at < end && *at >= '0' && *at <= '9';
 }
 
-bool sn_trace_json_time(struct sn_json_text text, int64_t *time_ns)
+/* Converts a decimal number of microseconds to nanoseconds; false if it is none. */
+static bool read_time(struct sn_json_text text, int64_t *time_ns)
 {
 	const char *at = text.text, *end = at + text.length;
 	bool is_negative = at < end && *at == '-';
@@ -166,10 +167,10 @@ static enum sn_json_result parse_member(struct sn_json_parse *parse, struct sn_j
 		event->category = value->text;
 	else if (field == SN_JSON_FIELD_TIME)
 		event->has_time =
-		    !result && value->text.text && sn_trace_json_time(value->text, &event->time_ns);
+		    !result && value->text.text && read_time(value->text, &event->time_ns);
 	else if (field == SN_JSON_FIELD_DURATION)
-		event->has_duration = !result && value->text.text &&
-				      sn_trace_json_time(value->text, &event->duration_ns);
+		event->has_duration =
+		    !result && value->text.text && read_time(value->text, &event->duration_ns);
 	if (trail && !result)
 		sn_json_trail_note(trail, field, name, begin, parse->at);
 	return result;

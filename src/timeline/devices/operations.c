@@ -81,7 +81,7 @@ void sn_device_works_release(struct sn_device_works *works)
 	works->known = NULL;
 }
 
-enum sn_device_work sn_device_works_of(const struct sn_device_works *works, uint32_t context)
+static enum sn_device_work work_of(const struct sn_device_works *works, uint32_t context)
 {
 	if (!works->known[context]) {
 		bool counts = !works->launched_only || is_launched(works->db, context);
@@ -133,7 +133,7 @@ int sn_operations_next(struct sn_operations *operations, struct sn_operation *op
 	struct sn_merged_event event;
 	int result;
 	while ((result = sn_event_merge_next(operations->merge, &event, error)) > 0) {
-		enum sn_device_work work = sn_device_works_of(operations->works, event.context);
+		enum sn_device_work work = work_of(operations->works, event.context);
 		if (work == SN_WORK_NONE)
 			continue;
 		*operation = (struct sn_operation){
