@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an importer is. To add the format NAME:
- *   1. src/import/NAME.c defines `const struct sn_importer sn_importer_NAME` and is listed in
- *      meson.build;
+ *   1. a file in a folder of src/import defines `const struct sn_importer sn_importer_NAME` and is
+ *      listed in meson.build;
  *   2. importers.def gets a line SN_IMPORTER(NAME);
  *   3. tests/cli/import/test_import.py gets its case, docs/man/sonde-import.1 its paragraph.
  * A test fails until all of these are there.
@@ -83,7 +83,7 @@ const struct sn_importer *sn_importer_find(const char *name);
 const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,
 						struct sn_error *error);
 
-/* As importer->read; an error without a text, which is a defect of the importer, at least names the
+/* Calls importer->read. If an importer fails without a text, which is a defect, the error names the
  * input. */
 int sn_importer_read(const struct sn_importer *importer, const struct sn_import_request *request,
 		     struct sn_db_builder *builder, struct sn_error *error);
