@@ -64,7 +64,9 @@ static struct shown show(const char *word)
 	return shown;
 }
 
-int sn_command_fail_formula(const char *name, const char *text, size_t position, const char *why)
+/* Prints an error in a formula, below it the text around the place, with a mark. Returns
+ * SN_EXIT_FAILED. */
+static int fail_formula(const char *name, const char *text, size_t position, const char *why)
 {
 	sn_command_fail("formula '%s': %s", show(name).text, why);
 	print_mark(text, position);
@@ -173,7 +175,7 @@ static int define(struct sn_metric_choice *choice, const char *item, size_t name
 		return sn_command_fail("formula '%s': there is a metric of that name", name);
 	int code = sn_formulas_add(&choice->known, name, text, &problem, &error);
 	if (code == SN_ERR_ARGUMENT)
-		return sn_command_fail_formula(name, text, problem.position, error.text);
+		return fail_formula(name, text, problem.position, error.text);
 	return code ? sn_command_fail("%s", error.text) : 0;
 }
 

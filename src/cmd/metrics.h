@@ -40,10 +40,7 @@ int sn_choice_finish(struct sn_metric_choice *choice);
 int sn_command_store_formulas(const char *path, const char *name, const char *const *definitions,
 			      size_t count);
 
-/* Prints an error in a formula, below it the text around the place, with a mark. Returns
- * SN_EXIT_FAILED. */
-int sn_command_fail_formula(const char *name, const char *text, size_t position, const char *why);
-/* The same for a text that is not NAME=FORMULA: its name is missing or invalid. */
+/* Prints that a text is not NAME=FORMULA, by a missing or invalid name. Returns SN_EXIT_FAILED. */
 int sn_command_fail_definition(const char *text);
 
 #endif

@@ -125,12 +125,14 @@ size_t sn_sheet_left_out(const struct sn_sheet *sheet)
 	return sheet->left_out / sheet->column_count;
 }
 
-bool sn_sheet_is_whole(const struct sn_sheet *sheet)
+/* Whether all rows are to be shown. */
+static bool shows_all(const struct sn_sheet *sheet)
 {
 	return sheet->is_whole && sn_sheet_rows(sheet) <= SN_SHEET_WHOLE;
 }
 
-size_t sn_page_series_left(const struct sn_page *page)
+/* How many series are not drawn. */
+static size_t series_left(const struct sn_page *page)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < page->count; i++)
@@ -138,8 +140,11 @@ size_t sn_page_series_left(const struct sn_page *page)
 	return count > SN_PAGE_SERIES ? count - SN_PAGE_SERIES : 0;
 }
 
-const char *sn_sheet_format(const struct sn_column *column, const struct sn_cell *cell,
-			    char text[SN_SHEET_TEXT])
+enum { TEXT_BYTES = 64 };
+
+/* "12.3 ms", by the column's unit; "" for none. */
+static const char *cell_text(const struct sn_column *column, const struct sn_cell *cell,
+			     char text[TEXT_BYTES])
 {
 	char number[SN_NUMBER_CHARS];
 	if (!*column->unit)
@@ -152,7 +157,7 @@ const char *sn_sheet_format(const struct sn_column *column, const struct sn_cell
 		sn_number_count(cell->number, number);
 	else
 		sn_number_format(cell->number, column->unit, number);
-	snprintf(text, SN_SHEET_TEXT, "%s", number);
+	snprintf(text, TEXT_BYTES, "%s", number);
 	return text;
 }
 
@@ -174,7 +179,7 @@ static void lay_out(const struct sn_sheet *sheet, size_t rows, int width,
 		    struct sn_text_table *table)
 {
 	int widths[SN_SHEET_COLUMNS] = {0}, total = 2;
-	char text[SN_SHEET_TEXT];
+	char text[TEXT_BYTES];
 	for (size_t c = 0; c < sheet->column_count; c++) {
 		const struct sn_column *column = sheet->columns + c;
 		if (!is_printed(column))
@@ -182,8 +187,7 @@ static void lay_out(const struct sn_sheet *sheet, size_t rows, int width,
 		widths[c] = sn_text_table_width_of(column->head, NULL);
 		for (size_t r = 0; r < rows; r++) {
 			int wide = sn_text_table_width_of(
-			    sn_sheet_format(column, sheet->cells + r * sheet->column_count + c,
-					    text),
+			    cell_text(column, sheet->cells + r * sheet->column_count + c, text),
 			    NULL);
 			widths[c] = wide > widths[c] ? wide : widths[c];
 		}
@@ -208,15 +212,15 @@ static void lay_out(const struct sn_sheet *sheet, size_t rows, int width,
 static void print_table(const struct sn_sheet *sheet, size_t rows, int width, FILE *out)
 {
 	struct sn_text_table table = {.out = out, .gap = 2, .cuts = true};
-	char text[SN_SHEET_TEXT];
+	char text[TEXT_BYTES];
 	lay_out(sheet, rows, width, &table);
 	sn_text_table_end(&table);
 	for (size_t r = 0; r < rows; r++) {
 		const struct sn_cell *cells = sheet->cells + r * sheet->column_count;
 		for (size_t c = 0; c < sheet->column_count; c++)
 			if (is_printed(sheet->columns + c))
-				sn_text_table_cell(
-				    &table, sn_sheet_format(sheet->columns + c, cells + c, text));
+				sn_text_table_cell(&table,
+						   cell_text(sheet->columns + c, cells + c, text));
 		sn_text_table_end(&table);
 	}
 }
@@ -226,7 +230,7 @@ static void print_line(const struct sn_sheet *sheet, size_t column, int width, F
 {
 	size_t rows = sn_sheet_rows(sheet);
 	double most = 0;
-	char text[SN_SHEET_TEXT];
+	char text[TEXT_BYTES];
 	struct sn_cell greatest = {0, NULL};
 	for (size_t r = 0; r < rows; r++)
 		most = fmax(most, sheet->cells[r * sheet->column_count + column].number);
@@ -241,7 +245,7 @@ static void print_line(const struct sn_sheet *sheet, size_t column, int width, F
 		fputs(sn_text_blocks[level < 0 ? 0 : level], out);
 	}
 	greatest.number = most;
-	fprintf(out, "  up to %s  %s\n", sn_sheet_format(sheet->columns + column, &greatest, text),
+	fprintf(out, "  up to %s  %s\n", cell_text(sheet->columns + column, &greatest, text),
 		sheet->column_count > 2 ? sheet->columns[column].head : "");
 }
 
@@ -249,7 +253,7 @@ static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, b
 			FILE *out)
 {
 	size_t rows = sn_sheet_rows(sheet);
-	size_t shown = limit && !sn_sheet_is_whole(sheet) && rows > limit ? limit : rows;
+	size_t shown = limit && !shows_all(sheet) && rows > limit ? limit : rows;
 	fprintf(out, "\n%s", is_bold ? "\033[1m" : "");
 	sn_text_table_put(out, sheet->title ? sheet->title : "", INT_MAX);
 	fprintf(out, "%s\n", is_bold ? "\033[0m" : "");
@@ -280,8 +284,8 @@ void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_
 	for (size_t i = 0; i < page->count; i++)
 		if (page->sheets[i]->shape != SN_SHEET_SERIES || series++ < SN_PAGE_SERIES)
 			print_sheet(page->sheets[i], limit, width, is_bold, out);
-	if (sn_page_series_left(page))
-		fprintf(out, "\n%zu more curves: --format json\n", sn_page_series_left(page));
+	if (series_left(page))
+		fprintf(out, "\n%zu more curves: --format json\n", series_left(page));
 }
 
 /* ---- JSON ---- */
@@ -343,7 +347,7 @@ static void put_shown_sheet(const struct sn_sheet *sheet, struct sn_json *json)
 	sn_json_begin(json, '{');
 	sn_json_texts(json, {"key", sheet->key}, {"title", sheet->title},
 		      {"shape", sheet->shape == SN_SHEET_SERIES ? "series" : "table"});
-	sn_json_put_bool(json, "is_whole", sn_sheet_is_whole(sheet));
+	sn_json_put_bool(json, "is_whole", shows_all(sheet));
 	sn_json_open(json, "columns", '[');
 	for (size_t i = 0; i < sheet->column_count; i++) {
 		sn_json_begin(json, '{');
@@ -369,5 +373,5 @@ void sn_page_shown_json(const struct sn_page *page, struct sn_json *json)
 		if (page->sheets[i]->shape != SN_SHEET_SERIES || series++ < SN_PAGE_SERIES)
 			put_shown_sheet(page->sheets[i], json);
 	sn_json_end(json, ']');
-	sn_json_put_number(json, "curves_left_out", (double)sn_page_series_left(page));
+	sn_json_put_number(json, "curves_left_out", (double)series_left(page));
 }

@@ -99,14 +99,6 @@ size_t sn_sheet_rows(const struct sn_sheet *sheet);
 void sn_sheet_leave_out(struct sn_sheet *sheet, size_t rows);
 /* Rows that the sheet did not take. */
 size_t sn_sheet_left_out(const struct sn_sheet *sheet);
-/* Whether all rows are to be shown. */
-bool sn_sheet_is_whole(const struct sn_sheet *sheet);
-/* How many series are not drawn. */
-size_t sn_page_series_left(const struct sn_page *page);
-/* "12.3 ms" as the column's unit says; "" for none. `text` has SN_SHEET_TEXT characters. */
-enum { SN_SHEET_TEXT = 64 };
-const char *sn_sheet_format(const struct sn_column *column, const struct sn_cell *cell,
-			    char text[SN_SHEET_TEXT]);
 
 /* A sentence in lines that are not wider than `width` characters. */
 void sn_page_print_sentence(const char *text, int width, FILE *out);

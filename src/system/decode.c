@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From records to events; see decode.h. */
+/* Turns records of perf into events. */
 #include "decode.h"
 
-/* include/linux/trace_events.h: TRACE_FLAG_HARDIRQ, _SOFTIRQ, _NMI; every reader of traces prints
- * them by these numbers. */
+/* include/linux/trace_events.h: TRACE_FLAG_HARDIRQ, _SOFTIRQ, _NMI. The numbers are stable, because
+ * tools depend on them. */
 #define IN_INTERRUPT (0x08 | 0x10 | 0x40)
 
 static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Perf events of the operating system; see perf.h and perf_event_open(2). */
+/* Opens and reads perf events of the operating system; see perf_event_open(2). */
 #include "perf.h"
 
 #include "base/table.h"
@@ -18,12 +18,13 @@
 #include <unistd.h>
 
 enum {
-	RING_BYTES = 8 << 20,	 /* of each processor, */
-	RINGS_BYTES = 512 << 20, /* and of all together */
+	RING_BYTES = 8 << 20,	 /* of each processor */
+	RINGS_BYTES = 512 << 20, /* of all together */
 	RING_LEAST = 32 << 10,
 };
 
-/* Events that need no tracepoint, after the kinds of tracepoints. */
+/* The event without a tracepoint, after the kinds of tracepoints: it opens rings and reports the
+ * begin, end and names of threads. */
 #define KIND_DUMMY SN_OS_EVENT_KINDS
 
 struct opened {
@@ -34,16 +35,16 @@ struct opened {
 struct sn_os_perf {
 	struct sn_os_options options;
 	pid_t pid;
-	bool is_privileged; /* kernel events of others may be seen */
+	bool is_privileged; /* the kernel's own events may be recorded */
 	struct sn_os_layout layouts[SN_OS_TRACEPOINTS];
 	uint64_t tracepoint_ids[SN_OS_TRACEPOINTS]; /* 0: not recorded */
 	struct opened *events;
 	size_t event_count, event_capacity;
 	struct sn_table kinds; /* by the kernel's id */
 	struct sn_ring *rings; /* by processor */
-	struct pollfd *polled; /* rings, and one more */
+	struct pollfd *polled; /* the rings' descriptors, and one more */
 	uint32_t cpu_count;
-	uint64_t unknown; /* records of events that are not ours */
+	uint64_t unknown; /* records of events that were not opened here */
 	struct sn_os_coverage *coverage;
 };
 
@@ -168,7 +169,7 @@ static struct perf_event_attr attributes_of(const struct sn_os_perf *perf, uint3
 		attr.exclude_kernel = !perf->is_privileged;
 		attr.task = 1;
 		attr.comm = 1;
-		/* besides the tracepoint, which is silent in some threads (docs/design/os.md) */
+		/* in addition to the tracepoint, which misses some threads (docs/design/os.md) */
 		attr.context_switch = is_wanted(perf, SN_OS_SOURCE_SCHEDULER);
 		attr.watermark = 1;
 	}
@@ -182,7 +183,7 @@ static bool is_cpu_wide(const struct sn_os_perf *perf, uint32_t kind)
 		sn_os_source_info((enum sn_os_event_kind)kind)->scope == SN_OS_SCOPE_CPUS);
 }
 
-/* A perf event, or -1 with errno. */
+/* Opens a perf event; -1 with errno. */
 static int open_event(const struct sn_os_perf *perf, uint32_t kind, uint32_t cpu, size_t watermark)
 {
 	struct perf_event_attr attr = attributes_of(perf, kind);
@@ -217,7 +218,7 @@ static bool fits(const struct sn_os_perf *perf, enum sn_os_event_kind kind)
 	       (perf->options.is_wide || info->scope != SN_OS_SCOPE_WIDE);
 }
 
-/* Reads the formats of what is wanted. */
+/* Reads the formats of the wanted tracepoints. */
 static void choose_tracepoints(struct sn_os_perf *perf)
 {
 	static const char mount[] =
@@ -253,7 +254,7 @@ static void choose_tracepoints(struct sn_os_perf *perf)
 		close(tracefs);
 }
 
-/* Tries each on one processor, so that what is refused is refused on all. */
+/* Opens each tracepoint on one processor only, so that a refused one is left out on all. */
 static void try_tracepoints(struct sn_os_perf *perf, uint32_t cpu)
 {
 	bool has[SN_OS_SOURCES] = {false};
@@ -286,7 +287,7 @@ static void try_tracepoints(struct sn_os_perf *perf, uint32_t cpu)
 
 /* ---- processors ---- */
 
-/* Its ring, made with the event that tells of threads' lives and switches. */
+/* Maps a processor's ring with the event that reports threads and switches. */
 static int open_ring(struct sn_os_perf *perf, uint32_t cpu, size_t *bytes)
 {
 	int fd = open_event(perf, KIND_DUMMY, cpu, *bytes / 4);
@@ -299,7 +300,7 @@ static int open_ring(struct sn_os_perf *perf, uint32_t cpu, size_t *bytes)
 			errno = why;
 			return -1;
 		}
-		*bytes /= 2; /* what may be locked in memory is limited */
+		*bytes /= 2; /* locked memory is limited */
 	}
 	perf->polled[cpu].fd = fd;
 	perf->polled[cpu].events = POLLIN;
@@ -318,11 +319,12 @@ static int add_event(struct sn_os_perf *perf, uint32_t kind, uint32_t cpu)
 	return keep(perf, fd, kind);
 }
 
-/* Everything on one processor; -1 with errno where it is one, but cannot be had. */
+/* Opens all events of one processor; -1 with errno. A processor that does not exist or is
+ * offline has none. */
 static int open_cpu(struct sn_os_perf *perf, uint32_t cpu, size_t *bytes)
 {
 	if (open_ring(perf, cpu, bytes))
-		return errno == ENODEV ? 0 : -1; /* ENODEV: it is offline */
+		return errno == ENODEV ? 0 : -1; /* ENODEV: offline */
 	for (uint32_t kind = 0; kind < SN_OS_TRACEPOINTS; kind++)
 		if (perf->tracepoint_ids[kind] && add_event(perf, kind, cpu))
 			return -1;
@@ -333,7 +335,7 @@ static int open_cpu(struct sn_os_perf *perf, uint32_t cpu, size_t *bytes)
 	return 0;
 }
 
-/* An event for each kind and processor takes more descriptors than many are allowed at first. */
+/* Raises the limit of descriptors, because there is an event for each kind and processor. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -343,7 +345,7 @@ static void allow_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Whether the kernel's doings may be seen, not only what happens in user mode. */
+/* Whether events in kernel mode may be recorded, not only those in user mode. */
 static bool may_see_kernel(pid_t pid)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE};
@@ -372,7 +374,7 @@ static int open_all(struct sn_os_perf *perf, struct sn_error *error)
 			       gap.why, *gap.fix ? ": " : "", gap.fix);
 	}
 	perf->coverage->has_switches = is_wanted(perf, SN_OS_SOURCE_SCHEDULER);
-	/* those of processors have no program to wait for */
+	/* those of whole processors do not start with the program's exec */
 	for (size_t i = 0; i < perf->event_count; i++)
 		if (is_cpu_wide(perf, perf->events[i].kind))
 			ioctl(perf->events[i].fd, PERF_EVENT_IOC_ENABLE, 0);
@@ -404,7 +406,7 @@ int sn_os_perf_open(const struct sn_os_options *options, pid_t pid, struct sn_os
 		sn_os_perf_close(created);
 		return status;
 	}
-	created->coverage = NULL; /* the caller's, which need not live on */
+	created->coverage = NULL; /* it is the caller's, and may be gone later */
 	*perf = created;
 	return 0;
 }
@@ -438,7 +440,7 @@ void sn_os_perf_wait(struct sn_os_perf *perf, int wake_fd, int timeout_ms)
 	poll(perf->polled, perf->cpu_count + 1, timeout_ms);
 	for (uint32_t cpu = 0; cpu < perf->cpu_count; cpu++)
 		if (perf->polled[cpu].revents & (POLLHUP | POLLERR))
-			perf->polled[cpu].fd = -1; /* its threads are gone: it would not wait */
+			perf->polled[cpu].fd = -1; /* its threads have ended: poll would not wait */
 }
 
 struct reading {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking perf's records apart; see perf_record.h and perf_event_open(2). */
+/* Decodes perf's records; see perf_event_open(2). */
 #include "perf_record.h"
 
 #include <string.h>
 
-/* The common fields at the end of every record that is no sample; of a sample they are in front, in
+/* The common fields at the end of every record except samples, which have them at the begin, in
  * another order. */
 struct record_back {
 	uint32_t pid, tid;
@@ -46,7 +46,7 @@ static bool parse_name(struct sn_perf_record *record, struct sn_span body)
 	return is_whole;
 }
 
-/* { u64 id, lost } or, of LOST_SAMPLES, { u64 lost } */
+/* { u64 id, lost }; LOST_SAMPLES: { u64 lost } */
 static bool parse_lost(struct sn_perf_record *record, struct sn_span body)
 {
 	return (record->type != PERF_RECORD_LOST || sn_span_next(&body, 8)) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that records; see recorder.h. */
+/* The thread that records the operating system. */
 #include "recorder.h"
 
 #include "trace.h"
@@ -17,8 +17,8 @@
 enum {
 	PERIOD_MS = 50,
 	HASTE = -10,
-	/* A record is in its ring at the latest so long after its time: the kernel writes it at
-	 * once, but a virtual processor may be stopped in between. What comes later is counted. */
+	/* The time after which a record must be in its ring. The kernel writes records at once, but
+	 * a virtual processor may be stopped meanwhile. Records that come later are counted. */
 	SETTLE_NS = 3000000,
 };
 
@@ -48,7 +48,7 @@ static void add_event(void *context, const struct sn_os_event *event)
 static void *record(void *context)
 {
 	struct sn_os_recorder *recorder = context;
-	/* what it comes too late for is lost; where that is not allowed it goes without */
+	/* records are lost if it reads too late; without permission it keeps its priority */
 	setpriority(PRIO_PROCESS, 0, HASTE);
 	while (!atomic_load_explicit(&recorder->is_stopping, memory_order_relaxed)) {
 		sn_os_perf_wait(recorder->perf, recorder->stop_fd, PERIOD_MS);
@@ -70,7 +70,7 @@ static void release(struct sn_os_recorder *recorder)
 	free(recorder);
 }
 
-/* Signals are for the thread that waits for the program. */
+/* Blocks all signals in the thread, because they are for the one that waits for the program. */
 static int start_thread(struct sn_os_recorder *recorder)
 {
 	sigset_t all, old;
@@ -115,13 +115,13 @@ void sn_os_recorder_stop(struct sn_os_recorder *recorder, struct sn_os_result *r
 	uint64_t one = 1, end_ns = now_ns();
 	atomic_store_explicit(&recorder->is_stopping, true, memory_order_relaxed);
 	if (write(recorder->stop_fd, &one, sizeof(one)) < 0)
-		end_ns = now_ns(); /* it wakes by itself, a moment later */
+		end_ns = now_ns(); /* the thread wakes up a moment later by its timeout */
 	pthread_join(recorder->thread, NULL);
 	sn_os_states_finish(recorder->states, end_ns);
 	uint64_t *losses = sn_os_states_losses(recorder->states), lost = 0;
 	losses[SN_OS_LOSS_DAMAGED] += sn_os_perf_damaged(recorder->perf);
 	for (int cause = 0; cause < SN_OS_LOSSES; cause++)
-		if (cause != SN_OS_LOSS_DISORDER) /* these are there, a little shifted */
+		if (cause != SN_OS_LOSS_DISORDER) /* these are not lost, only shifted */
 			lost += losses[cause];
 	sn_trace_file_lose(recorder->file, SN_TRACE_LOST_SOURCE, lost);
 	if (result) {

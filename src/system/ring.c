@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rings of perf; see ring.h. */
+/* Reads the rings of perf events and merges their records in order of time. */
 #include "ring.h"
 
 #include <errno.h>
@@ -39,11 +39,11 @@ void sn_ring_unmap(struct sn_ring *ring)
 
 static void give_back(struct sn_ring *ring)
 {
-	/* release: the kernel may write there only after we have read */
+	/* release: the kernel may overwrite the bytes only after they have been read */
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 }
 
-/* The record at the tail in one piece; NULL where the ring makes no sense. */
+/* The record at the tail in one piece; NULL if the ring is damaged. */
 static const unsigned char *whole(struct sn_ring *ring, size_t *length)
 {
 	struct perf_event_header header;
@@ -62,13 +62,13 @@ static const unsigned char *whole(struct sn_ring *ring, size_t *length)
 	return ring->copy;
 }
 
-/* Sees to it that ring->record is the next one. */
+/* Decodes the next record into ring->record, unless it is there already. */
 static void peek(struct sn_ring *ring, sn_ring_is_fault *is_fault, void *context)
 {
 	while (!ring->has_record && ring->tail != ring->head) {
 		size_t length;
 		const unsigned char *bytes = whole(ring, &length);
-		if (!bytes) { /* nothing behind it can be found */
+		if (!bytes) { /* without its size the records behind it cannot be found */
 			ring->damaged++;
 			ring->tail = ring->head;
 			return;
@@ -84,7 +84,7 @@ static void peek(struct sn_ring *ring, sn_ring_is_fault *is_fault, void *context
 	}
 }
 
-/* The ring whose record is the earliest, and the time of the earliest of the others. */
+/* The ring with the earliest record, and the time of the earliest record of the others. */
 static struct sn_ring *earliest(struct sn_ring *rings, size_t count, uint64_t *others_ns)
 {
 	struct sn_ring *found = NULL;
@@ -109,7 +109,7 @@ void sn_rings_read(struct sn_ring *rings, size_t count, uint64_t until_ns,
 	for (size_t i = 0; i < count; i++) {
 		if (!rings[i].page)
 			continue;
-		/* acquire: the records lie before it */
+		/* acquire: the records before it are visible */
 		rings[i].head = __atomic_load_n(&rings[i].page->data_head, __ATOMIC_ACQUIRE);
 		peek(rings + i, is_fault, context);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* States of threads and processors; see scheduler.h. */
+/* The state machine of threads and processors. */
 #include "scheduler.h"
 
 #include "base/error.h"
@@ -29,7 +29,7 @@ const char *sn_sched_reason(char why)
 	}
 }
 
-/* The kernel's TASK_ bits, lowest first; above them it marks a thread that was preempted. */
+/* The letter of the lowest of the kernel's TASK_ bits; a thread without one was preempted. */
 char sn_sched_letter(uint64_t state, bool *could_go_on)
 {
 	static const char letters[] = "SDTtXZPI";
@@ -51,7 +51,7 @@ void sn_sched_release(struct sn_sched *sched)
 
 /* ---- by thread ---- */
 
-/* Ends what a thread did and begins something else. */
+/* Ends the state of a thread and begins another one. */
 static int enter(struct sn_sched *sched, struct sn_sched_thread *thread, uint64_t time_ns,
 		 struct sn_sched_thread next)
 {
@@ -148,7 +148,7 @@ int sn_sched_out(struct sn_sched *sched, uint64_t time_ns, uint32_t cpu, uint32_
 	uint32_t found = occupant(sched, cpu);
 	struct sn_sched_thread *lost = found && found != tid ? thread_of(sched, found) : NULL;
 	sched->last_ns = time_ns;
-	/* another thread ran there: events were lost */
+	/* the record of this thread's switch was lost */
 	int result = lost ? sn_sched_forget(sched, lost, time_ns) : 0;
 	if (!result)
 		result = occupy(sched, time_ns, cpu, 0);
@@ -183,7 +183,7 @@ int sn_sched_wake(struct sn_sched *sched, uint64_t time_ns, uint32_t tid, uint32
 	struct sn_sched_thread *thread = tid ? thread_of(sched, tid) : NULL;
 	if (!thread)
 		return tid ? SN_ERR_MEMORY : 0;
-	/* one that runs or is ready already is woken for nothing */
+	/* waking a running or ready thread changes nothing */
 	if (thread->state == SN_SCHED_RUNNING || thread->state == SN_SCHED_READY)
 		return 0;
 	return sn_sched_ready(sched, thread, time_ns, waker);

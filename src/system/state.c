@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads' states out of what the kernel told; see state.h. */
+/* Derives states of threads, system calls, interrupts and requests from the kernel's events. */
 #include "state.h"
 
 #include "base/vec.h"
@@ -10,28 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A wakeup that precedes the switch by less belongs to it: the kernel tells of waking before it
- * waits for the thread to be off its processor. */
+/* A wakeup this short before the switch-out belongs to it, because the kernel reports the wakeup
+ * before it waits for the thread to leave its processor. */
 #define EARLY_WAKEUP_NS 50000u
 
-/* First arguments that are no more than that are told: file descriptors, and not addresses. */
+/* First arguments of system calls below this are reported: they are file descriptors,
+ * not addresses. */
 #define ARGUMENT_MAX 65536
 
 enum { NAME_BYTES = 32, NEST_MAX = 8, REQUESTS_MAX = 4096, CPUS_MAX = 65536 };
 
-/* Of what system call: none, or not known because its begin was not seen. */
+/* The system call of a thread: none, or unknown because its begin was not recorded. */
 enum { SYSCALL_NONE = -1, SYSCALL_UNKNOWN = -2 };
 
 struct thread {
-	struct sn_sched_thread sched; /* tid: as our pid namespace has it; cpu: where it ran last */
-	uint32_t number;	      /* in `threads` */
-	int32_t kernel_tid;	      /* 0 not known */
+	struct sn_sched_thread sched; /* tid: in our pid namespace; cpu: where it ran last */
+	uint32_t number;	      /* index in `threads` */
+	int32_t kernel_tid;	      /* 0 unknown */
 	int32_t pid;
-	char reason[NAME_BYTES]; /* while blocked; "" not known */
+	char reason[NAME_BYTES]; /* while blocked; "" unknown */
 	char name[NAME_BYTES];
 	int64_t syscall, argument;
 	uint64_t syscall_ns;
-	/* the last wakeup: it made the thread ready, or came while the thread still ran */
+	/* the last wakeup, which made the thread ready, or came while it still ran */
 	uint64_t wakeup_ns;
 	struct sn_os_item wakeup; /* the waker's instant; tid 0: an interrupt */
 };
@@ -61,16 +62,16 @@ struct sn_os_states {
 	const struct thread *changing;
 	const struct sn_os_item *extra;
 	bool is_wide;
-	bool has_switches;  /* the tracepoint tells of them, and of threads' ends */
-	bool has_syscalls;  /* they are told of: a thread that is in none blocks in a fault */
-	bool is_translated; /* threads have other numbers for us than for the kernel */
+	bool has_switches;  /* the tracepoint reports switches, and ends of threads */
+	bool has_syscalls;  /* they are recorded: a thread in none blocks in a page fault */
+	bool is_translated; /* the kernel's thread numbers differ from ours (pid namespace) */
 	struct thread **threads;
 	size_t thread_count, thread_capacity;
-	struct sn_table by_tid, by_kernel_tid; /* numbers of threads */
+	struct sn_table by_tid, by_kernel_tid; /* indices of threads */
 	struct cpu *cpus;
 	size_t cpu_capacity, cpu_count;
-	struct request requests[REQUESTS_MAX]; /* that are not done yet */
-	struct sn_table by_place;	       /* numbers of requests */
+	struct request requests[REQUESTS_MAX]; /* requests in progress */
+	struct sn_table by_place;	       /* indices of requests */
 	uint64_t last_link;
 	uint64_t losses[SN_OS_LOSSES];
 };
@@ -111,11 +112,11 @@ static struct thread *add(struct sn_os_states *states, int32_t tid, int32_t kern
 	return thread;
 }
 
-/* Gives a key that leads to a thread another thread's number; SN_TABLE_NONE: removes the key. */
+/* Makes a key that leads to thread `from` lead to `to`; SN_TABLE_NONE removes the key. */
 static void redirect(struct sn_table *table, uint32_t tid, uint32_t from, uint32_t to)
 {
 	if (sn_table_find(table, tid) != from)
-		return; /* another thread has that number by now */
+		return; /* another thread has the number by now */
 	if (to == SN_TABLE_NONE)
 		sn_table_remove(table, tid);
 	else
@@ -129,7 +130,7 @@ static void redirect_thread(struct sn_os_states *states, const struct thread *th
 		redirect(&states->by_kernel_tid, (uint32_t)thread->kernel_tid, thread->number, to);
 }
 
-/* The last thread takes its place. */
+/* Removes a thread; the last one moves to its place. */
 static void drop(struct sn_os_states *states, struct thread *thread)
 {
 	struct thread *last = states->threads[--states->thread_count];
@@ -142,7 +143,7 @@ static void drop(struct sn_os_states *states, struct thread *thread)
 	free(thread);
 }
 
-/* The thread of a number that the kernel gave it; new where every thread is wanted. */
+/* The thread with a number of the kernel; created if it is unknown and all threads are recorded. */
 static struct thread *find_kernel(struct sn_os_states *states, int32_t kernel_tid)
 {
 	if (kernel_tid <= 0)
@@ -169,7 +170,7 @@ static void set_name(struct sn_os_states *states, struct thread *thread, const c
 				    thread->name);
 }
 
-/* ---- what goes out ---- */
+/* ---- output ---- */
 
 static struct sn_os_item item_of(const struct thread *thread, enum sn_os_layer layer,
 				 uint64_t start_ns, uint64_t end_ns)
@@ -192,7 +193,7 @@ static void send(struct sn_os_states *states, const struct sn_os_item *item)
 	states->sink.item(states->sink.context, item);
 }
 
-/* An interval of a thread's state is over, of the processor's too where it ran. */
+/* Sends the interval of a state that has ended, and, if the thread ran, that of its processor. */
 static int send_interval(void *context, const struct sn_sched_interval *interval)
 {
 	struct sn_os_states *states = context;
@@ -226,7 +227,8 @@ static int send_interval(void *context, const struct sn_sched_interval *interval
 	return 0;
 }
 
-/* To be given to the machine. `extra`: what is known besides of the state that ends, or NULL. */
+/* Notes the thread whose state changes. `extra`: further attributes of the state that
+ * ends, or NULL. */
 static struct sn_sched_thread *changing(struct sn_os_states *states, struct thread *thread,
 					const struct sn_os_item *extra)
 {
@@ -251,7 +253,7 @@ static int32_t tid_of(const struct sn_os_event *event)
 	return event->tid > 0 ? event->tid : event->kernel_tid;
 }
 
-/* The thread that a record is of: it ran at that moment. NULL: not a followed thread, or none. */
+/* The thread that ran when a record was made; NULL if it is not recorded. */
 static struct thread *runner(struct sn_os_states *states, const struct sn_os_event *event,
 			     bool is_ours)
 {
@@ -269,7 +271,7 @@ static struct thread *runner(struct sn_os_states *states, const struct sn_os_eve
 	return thread;
 }
 
-/* As above, of a record that tells by being there that the thread runs. */
+/* The same, for a record that implies that the thread is running. */
 static struct thread *running(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *thread = runner(states, event, true);
@@ -307,7 +309,7 @@ static void wake(struct sn_os_states *states, struct thread *thread, uint64_t ti
 	send(states, wakeup);
 }
 
-/* `state`: the kernel's bits; 0 it could have gone on. */
+/* `state`: the kernel's bits; 0: preempted. */
 static void leave(struct sn_os_states *states, struct thread *thread,
 		  const struct sn_os_event *event, int64_t state, const struct sn_os_item *extra)
 {
@@ -331,7 +333,7 @@ static void end_thread(struct sn_os_states *states, struct thread *thread, uint6
 
 static void on_switch(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	/* the last switch of a thread that is dead comes after the record of its end */
+	/* the last switch of a dead thread comes after the record of its end */
 	bool is_dead = event->number & 0x30;
 	struct sn_os_item extra = {0};
 	states->has_switches = true;
@@ -353,8 +355,8 @@ static void on_switch(struct sn_os_states *states, const struct sn_os_event *eve
 	run(states, to, event);
 }
 
-/* The same without a tracepoint. It comes after the tracepoint's record, and says nothing new then;
- * a thread that is not known has ended with that record. */
+/* A switch without the tracepoint. It follows the tracepoint's record and then adds nothing; if the
+ * thread is unknown, it has ended with that record. */
 static void on_switch_out(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *thread = states->has_switches ? find(states, &states->by_tid, event->tid)
@@ -391,7 +393,8 @@ static void on_waking(struct sn_os_states *states, const struct sn_os_event *eve
 static void on_begin(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct thread *thread = find(states, &states->by_tid, event->other);
-	if (thread) /* the number was that of a thread whose end was lost; damaged: of its own parent */
+	/* a thread whose end was lost had that number; in damaged data its parent may have it */
+	if (thread)
 		drop(states, thread);
 	const struct thread *parent = find(states, &states->by_tid, event->tid);
 	thread = add(states, event->other, 0);
@@ -450,11 +453,11 @@ static void on_syscall_exit(struct sn_os_states *states, const struct sn_os_even
 	if (!thread)
 		return;
 	if (thread->syscall != event->number)
-		thread->syscall = SYSCALL_NONE; /* its begin was not seen */
+		thread->syscall = SYSCALL_NONE; /* its begin was not recorded */
 	end_syscall(states, thread, event->time_ns, &event->value);
 }
 
-/* The state is unknown from that time on, or from its last known time where that is later. */
+/* Makes the state unknown from a time on, or from its last known time if that is later. */
 static void forget(struct sn_os_states *states, struct thread *thread, uint64_t time_ns)
 {
 	uint64_t since_ns = thread->sched.since_ns;
@@ -514,7 +517,8 @@ static void on_interrupt_enter(struct sn_os_states *states, const struct sn_os_e
 		snprintf(open->name, NAME_BYTES, "%lld", (long long)event->number);
 }
 
-/* Ends the innermost of that kind and number; what is nested in it and still open was lost. */
+/* Ends the innermost interrupt of that kind and number; the ends of those nested in
+ * it were lost. */
 static void on_interrupt_exit(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	struct cpu *cpu = cpu_of(states, event->cpu);
@@ -537,15 +541,15 @@ static void on_interrupt_exit(struct sn_os_states *states, const struct sn_os_ev
 	}
 }
 
-/* ---- disks and networks ---- */
+/* ---- block devices and networks ---- */
 
-/* A number of 64 bits for the 96 of a sector and its device: others may have it, too. */
+/* A hash of the sector and the device, which have 96 bits; others may have the same. */
 static uint64_t place_of(const struct request *request)
 {
 	return request->sector + request->device * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* What has been asked of a place; NULL: nothing. */
+/* The request in progress with that hash; NULL: none. */
 static struct request *find_request(struct sn_os_states *states, const struct request *wanted)
 {
 	uint32_t number = sn_table_find(&states->by_place, place_of(wanted));
@@ -569,7 +573,7 @@ static void on_request(struct sn_os_states *states, const struct sn_os_event *ev
 				  .pid = thread->pid,
 				  .tid = (int32_t)thread->sched.tid};
 	const struct request *known = find_request(states, &request);
-	if (known && is_same_place(known, &request)) /* queued before it was issued */
+	if (known && is_same_place(known, &request)) /* it was queued before it was issued */
 		return;
 	uint32_t number = states->by_place.count;
 	if (known || number == REQUESTS_MAX ||
@@ -579,7 +583,7 @@ static void on_request(struct sn_os_states *states, const struct sn_os_event *ev
 		states->requests[number] = request;
 }
 
-/* The last request takes its place. */
+/* Removes a request; the last one moves to its place. */
 static void drop_request(struct sn_os_states *states, struct request *request)
 {
 	sn_table_remove(&states->by_place, place_of(request));
@@ -627,7 +631,7 @@ static void on_request_done(struct sn_os_states *states, const struct sn_os_even
 		send(states, &item);
 }
 
-/* An instant of the thread that ran, or, in an interrupt, of the processor. */
+/* An instant of the running thread, or in an interrupt of the processor. */
 static void on_instant(struct sn_os_states *states, const struct sn_os_event *event)
 {
 	static const struct {
@@ -666,7 +670,7 @@ static void on_frequency(struct sn_os_states *states, const struct sn_os_event *
 	send(states, &item);
 }
 
-/* ---- what was lost ---- */
+/* ---- losses ---- */
 
 static void on_loss(struct sn_os_states *states, const struct sn_os_event *event)
 {

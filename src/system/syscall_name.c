@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names by number; see syscall_name.h. The table is made by syscalls.py. */
+/* Names of system calls by number. syscalls.py makes the table. */
 #include "syscall_name.h"
 
 #include <stddef.h>

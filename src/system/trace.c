@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Items into a trace file; see trace.h. */
+/* Writes items into a trace file. */
 #include "trace.h"
 
 #include "base/intern.h"
@@ -14,19 +14,19 @@
 
 enum { TEXT_BYTES = 64, LINE_BYTES = 2 * TEXT_BYTES + 16, RECENT = 256 };
 
-/* What came last under a hash of it: most events are of few names and streams. */
+/* The last name with a hash; most events have few names and streams. */
 struct recent_name {
-	const char *group; /* static, as all groups */
+	const char *group; /* a static string */
 	char name[TEXT_BYTES];
 	uint32_t context;
 };
 struct sn_os_trace {
 	struct recent_name recent_names[RECENT];
 	struct sn_trace_file *file;
-	struct sn_table streams; /* the file's, by process and thread, or by processor */
-	struct sn_intern names;	 /* parent, 4 bytes, and text */
+	struct sn_table streams; /* of the file, by process and thread, or by processor */
+	struct sn_intern names;	 /* 4 bytes of parent, then the text */
 	struct sn_table threads;
-	char (*texts)[TEXT_BYTES]; /* by number of the thread: its last name */
+	char (*texts)[TEXT_BYTES]; /* by the thread's index: its last name */
 	size_t text_capacity;
 	uint32_t keys[SN_OS_KEYS];
 	uint32_t frequency;
@@ -66,7 +66,7 @@ static const struct {
 
 /* ---- definitions ---- */
 
-/* The kernel's name of a thread that no record has named: it ran before the recording began. */
+/* Reads the name of a thread that started before recording and that no record has named. */
 static void read_name(int32_t pid, int32_t tid, char text[TEXT_BYTES])
 {
 	char path[64];
@@ -80,7 +80,7 @@ static void read_name(int32_t pid, int32_t tid, char text[TEXT_BYTES])
 	fclose(file);
 }
 
-/* The place of a thread's name, or NULL without memory. */
+/* The place of a thread's name; NULL without memory. */
 static char *thread_text(struct sn_os_trace *trace, int32_t tid)
 {
 	uint32_t known = trace->threads.count;
@@ -114,7 +114,7 @@ static uint32_t stream_of(struct sn_os_trace *trace, const struct sn_os_item *it
 {
 	bool is_of_cpu = layers[item->layer].is_of_cpu;
 	int32_t pid = is_of_cpu ? 0 : item->pid;
-	/* numbers of processes are not negative */
+	/* process numbers are not negative, so the highest bit is free */
 	uint64_t key = sn_table_pair((uint32_t)pid, (uint32_t)item->tid) | (uint64_t)is_of_cpu
 									       << 63;
 	uint32_t known = sn_table_find(&trace->streams, key);
@@ -167,7 +167,7 @@ static uint32_t make_context(struct sn_os_trace *trace, const struct sn_os_item 
 	return item->name ? name_below(trace, name, item->name) : name;
 }
 
-/* The same, mostly without looking for it. */
+/* The same, for most names without a lookup. */
 static uint32_t context_of(struct sn_os_trace *trace, const struct sn_os_item *item)
 {
 	if (!item->name || item->layer == SN_OS_LAYER_OCCUPANCY)
@@ -195,7 +195,7 @@ static void add_item(void *context, const struct sn_os_item *item)
 {
 	struct sn_os_trace *trace = context;
 	struct sn_trace_attribute attributes[SN_OS_KEYS];
-	/* reports would show a metric that is never measured */
+	/* defined when it is first used, because reports would show a metric without values */
 	if (item->layer == SN_OS_LAYER_FREQUENCY && trace->frequency == SN_ID_NONE)
 		trace->frequency =
 		    sn_trace_file_counter(trace->file, SN_METRIC_COUNT, "frequency", "Hz");

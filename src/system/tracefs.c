@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening tracefs and reading from it; see tracefs.h. */
+/* Opens tracefs and reads tracepoint formats from it. */
 #include "tracefs.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define SYS_fsmount  432
 #endif
 
-/* By numbers: libc has these calls only since 2.36, and their names collide with <sys/mount.h>. */
+/* By number, because the names in libc exist since 2.36 only and collide with <sys/mount.h>. */
 enum { CLOSE_ON_EXEC = 1, CONFIG_CREATE = 6 };
 
 static int mount_for_us(void)

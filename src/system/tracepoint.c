@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats of tracepoints, as tracefs tells them; see tracepoint.h. */
+/* Parses the formats of tracepoints as tracefs shows them. */
 #include "tracepoint.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of the text, or a part of one between semicolons. */
+/* A line of the text, or a part of a line between semicolons. */
 struct part {
 	const char *begin, *end;
 };
@@ -24,7 +24,7 @@ static struct part trim(struct part part)
 	return part;
 }
 
-/* The next part up to `stop`, which is taken off `rest` with it. False at the end. */
+/* Takes the next part, up to `stop`, from `rest`. False at the end. */
 static bool next_part(struct part *rest, char stop, struct part *part)
 {
 	if (rest->begin >= rest->end)
@@ -35,7 +35,7 @@ static bool next_part(struct part *rest, char stop, struct part *part)
 	return true;
 }
 
-/* What follows "KEY:" if the part begins so. */
+/* The rest of a part that begins with "KEY:". */
 static bool after_key(struct part part, const char *key, struct part *value)
 {
 	size_t length = strlen(key);
@@ -68,7 +68,8 @@ static bool to_name(struct part part, char name[SN_TRACEPOINT_NAME])
 	return true;
 }
 
-/* "unsigned long args[6]" is a field "args", "__data_loc char[] name" one "name". */
+/* The name in a declaration: "unsigned long args[6]" is "args", "__data_loc char[]
+ * name" is "name". */
 static bool read_declaration(struct part part, struct sn_tracepoint_field *field)
 {
 	struct part type;
@@ -126,7 +127,7 @@ int sn_tracepoint_parse(const char *text, size_t length, struct sn_tracepoint *t
 		} else if (after_key(line, "ID:", &value)) {
 			has_id = to_number(value, INT32_MAX, &tracepoint->id);
 		} else if (after_key(line, "print fmt:", &value)) {
-			break; /* the rest is C, for printing */
+			break; /* the rest is C code for printing */
 		} else if (after_key(line, "field:", &value) &&
 			   tracepoint->field_count < SN_TRACEPOINT_FIELDS) {
 			struct sn_tracepoint_field field = {0};
@@ -164,8 +165,8 @@ int64_t sn_tracepoint_number(const struct sn_tracepoint_field *field, const unsi
 	uint64_t value = 0;
 	if ((size_t)field->offset + bytes > length || !bytes)
 		return 0;
-	/* little endian, as all we support; most fields are of these sizes, of which the compiler
-	 * makes a load */
+	/* little-endian, as all supported processors are; for common sizes compilers
+	 * make this a load */
 	if (bytes == 8)
 		memcpy(&value, record + field->offset, 8);
 	else if (bytes == 4)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each part after what it needs; see answers.h. */
+/* Loads the parts of the answers in the order of their dependencies. */
 #include "answers.h"
 
 #include "base/progress/progress.h"
@@ -22,7 +22,7 @@ static int load_devices(struct sn_answers *answers, struct sn_error *error)
 
 struct calls {
 	struct sn_answers *answers;
-	struct sn_attributes numbers; /* of iterations */
+	struct sn_attributes numbers; /* of iterations: their attributes */
 	struct sn_error *error;
 };
 
@@ -31,7 +31,8 @@ static int add_calls(void *data, const struct sonde_track *track, struct sonde_e
 {
 	struct calls *calls = data;
 	struct sn_answers *answers = calls->answers;
-	/* a stream's copy of an annotation says when its kernels ran */
+	/* intervals on a stream that repeat an annotation show when its kernels ran, and are
+	 * not iterations */
 	bool is_thread =
 	    sonde_db_profile(answers->db, track->profile)->kind == SONDE_PROFILE_THREAD;
 	return (is_thread ? sn_iterations_add(&answers->iterations, answers->db, track->profile,
@@ -48,7 +49,7 @@ static bool has_iterations(const struct sonde_db *db)
 	return false;
 }
 
-/* Iterations, and where there are devices the calls that launch: one pass over threads. */
+/* Loads iterations and, if there are devices, the launching calls, in one pass over threads. */
 static int load_calls(struct sn_answers *answers, struct sn_error *error)
 {
 	const struct sonde_trace *trace = answers->trace;
@@ -77,8 +78,6 @@ static int load_calls(struct sn_answers *answers, struct sn_error *error)
 		      ?: sn_launches_finish(answers->launches, error);
 }
 
-/* ---- all ---- */
-
 size_t sn_answers_sorting(const struct sn_answers *answers)
 {
 	return (size_t)((answers->memory_bytes ? answers->memory_bytes : SN_ANSWERS_MEMORY) / 6);
@@ -100,7 +99,7 @@ static int find_offsets(struct sn_answers *answers)
 {
 	const struct sn_collectives *collectives = &answers->collectives;
 	answers->offsets_ns = calloc(answers->processes.count + 1ull, sizeof(int64_t));
-	/* of several participants the first one's */
+	/* backwards, so that of several participants of a process the first one's offset remains */
 	for (size_t i = collectives->participant_count; i-- && answers->offsets_ns;)
 		answers->offsets_ns[answers->processes
 					.of_profile[collectives->participants[i].profile]] =
@@ -135,8 +134,8 @@ static int load_nodes(struct sn_answers *answers, struct sn_error *error)
 		   ?: sn_processes_init(&answers->processes, answers->db, answers->trace);
 }
 
-/* From the first iteration of each process to its last, of the context that has most; the caller
- * frees them. NULL without memory. */
+/* The time from each process's first iteration to its last, of the context with the most
+ * iterations; the caller frees it. NULL without memory. */
 static struct sn_interval *span_iterations(const struct sn_answers *answers)
 {
 	struct sn_interval *spans = calloc(answers->processes.count + 1ull, sizeof(*spans));
@@ -153,7 +152,8 @@ static struct sn_interval *span_iterations(const struct sn_answers *answers)
 	return spans;
 }
 
-/* Tools whose counts leave out operations without a launch know no iterations either. */
+/* With launched_only the result is compared with tools that do not know iterations, so
+ * all time counts. */
 static int load_times(struct sn_answers *answers, struct sn_error *error)
 {
 	struct sn_interval *items = span_iterations(answers);
@@ -167,7 +167,7 @@ static int load_times(struct sn_answers *answers, struct sn_error *error)
 	return result ?: sn_processes_set_devices(&answers->processes, &answers->times);
 }
 
-/* Those that are stored are of the whole trace, without options. */
+/* Stored findings are those of the whole trace, without options. */
 static bool are_stored(struct sn_answers *answers)
 {
 	return !answers->launched_only && !answers->iteration &&

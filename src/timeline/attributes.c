@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of several attributes of one block; see attributes.h. */
+/* Reads several attributes of one block of events as columns. */
 #include "attributes.h"
 
 #include "base/error.h"

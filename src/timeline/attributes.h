@@ -14,10 +14,10 @@ struct sn_attributes {
 
 struct sn_attribute_wish {
 	const char *name;
-	enum sonde_attribute_type type; /* signed: unsigned will do */
+	enum sonde_attribute_type type; /* signed accepts unsigned too */
 };
 
-/* The key of the trace; SONDE_NONE. */
+/* The trace's key, or SONDE_NONE. */
 uint32_t sn_attribute_key(const struct sonde_db *db, const struct sonde_trace *trace,
 			  const struct sn_attribute_wish *wish);
 /* Looks up the attributes by name. 0 or SN_ERR_MEMORY; release in either case. */
@@ -25,7 +25,7 @@ int sn_attributes_init(struct sn_attributes *attributes, const struct sonde_db *
 		       const struct sonde_trace *trace, const struct sn_attribute_wish *wishes,
 		       size_t count);
 void sn_attributes_release(struct sn_attributes *attributes);
-/* Those of the block the cursor stands at, of so many events. */
+/* Reads the attributes of the cursor's block, which has `count` events. */
 void sn_attributes_read(struct sn_attributes *attributes, struct sonde_event_cursor *cursor,
 			size_t count);
 /* The attribute of one event of that block; false if it has none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Own times, given to the parent as long as that is needed; see call_depth.h. */
+/* Exclusive times of contexts, passed to their parents down to the wanted depth. */
 #include "call_depth.h"
 
 #include "base/sort_by.h"
@@ -9,7 +9,7 @@ SN_SORT_BY(sort_by_time, struct sn_depth_time, const void *,
 	   SN_ORDER(b->threads_ns + b->device_ns, a->threads_ns + a->device_ns)
 	       ?: SN_ORDER(a->context, b->context));
 
-/* Contexts are in pre-order, so that parents come first: from the last one up. */
+/* Contexts are in pre-order, so going backwards visits children before their parents. */
 static void roll_up(const struct sn_answers *answers, struct sn_depth_time *items)
 {
 	for (uint32_t i = sonde_db_context_count(answers->db); i-- > 1;) {

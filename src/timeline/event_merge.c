@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A heap of feeds, each begun when its track does; see event_merge.h. */
+/* Merges tracks in order of time: a heap of tracks, each of which is opened when the merge comes to
+ * its first event. */
 #include "event_merge.h"
 
 #include "base/heap.h"
@@ -9,10 +10,10 @@
 
 struct source {
 	struct sn_event_feed feed;
-	struct sn_attributes attributes; /* of the feed's block, where any are wanted */
+	struct sn_attributes attributes; /* of the current block, if any are wanted */
 	size_t at;
 	uint64_t position;
-	uint64_t next_ns; /* of its next event; before it is begun, of its first */
+	uint64_t next_ns; /* time of its next event; of its first, until it is opened */
 	uint32_t track;
 	bool has_begun;
 };
@@ -20,11 +21,11 @@ struct source {
 struct sn_event_merge {
 	const struct sonde_trace *trace;
 	struct sn_event_window window;
-	struct sonde_event_cursor *own; /* reader, or NULL */
+	struct sonde_event_cursor *own; /* the reader, if it is this merge's own; or NULL */
 	struct source *sources;
-	uint32_t *heap; /* of sources that have an event, the next one first */
+	uint32_t *heap; /* of sources with events, by time */
 	size_t source_count, heap_count;
-	bool is_given; /* the first source's event */
+	bool is_given; /* the first source's event has been returned */
 };
 
 SN_HEAP(sources, uint32_t, const struct sn_event_merge *,
@@ -79,7 +80,7 @@ void sn_event_merge_free(struct sn_event_merge *merge)
 	free(merge);
 }
 
-/* The next block. 1, 0 where there is none, or a negative enum sn_err. */
+/* Reads the next block. 1, 0 at the end, or a negative enum sn_err. */
 static int refill(struct sn_event_merge *merge, struct source *source, struct sn_error *error)
 {
 	const struct sn_event_window *window = &merge->window;
@@ -104,7 +105,7 @@ static int refill(struct sn_event_merge *merge, struct source *source, struct sn
 	return result;
 }
 
-/* Past the event that was given, or to the first; a source without more leaves the heap. */
+/* Moves past the event that was returned, or to the first; a source at its end leaves the heap. */
 static int advance(struct sn_event_merge *merge, struct source *source, struct sn_error *error)
 {
 	source->at += merge->is_given;

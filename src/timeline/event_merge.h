@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The events of several tracks as one sequence in order of start; of equal starts the lower track's
- * first, so that a call comes before what it calls. Memory is what the events of a block take, for
- * each track that has begun and not ended where the sequence has come to.
+ * first, so that a call comes before what it calls. Memory is one block of events for each track
+ * that has begun and not ended at the current position.
  */
 #ifndef SN_TIMELINE_EVENT_MERGE_H
 #define SN_TIMELINE_EVENT_MERGE_H

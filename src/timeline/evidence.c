@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracks of runs that the database calls evidence; see evidence.h. */
+/* Which tracks belong to runs that were recorded only as evidence, such as captures of graphs. */
 #include "evidence.h"
 
 #include "format/database/database.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs that were recorded to explain others: where a program captured its graphs and another file
- * has their replays (import/core/track_graph.c), the first says which code the operations of the
- * second are of. Its time is not that of the program, so that no analysis counts it; the database
- * keeps its events.
+ * Runs that were recorded to explain others. If one file has the capture of a program's graphs and
+ * another one their replays (import/core/track_graph.c), the first tells which code the operations
+ * of the second belong to. Time in the first is not the program's, so no analysis counts it; the
+ * database keeps its events.
  */
 #ifndef SN_TIMELINE_EVIDENCE_H
 #define SN_TIMELINE_EVIDENCE_H
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "sonde/trace.h"
 
-/* Of a profile of such a run, what it has: "graphs that run 1 replays"; NULL of any other. */
+/* What a profile of such a run explains: "graphs that run 1 replays"; NULL for any other run. */
 const char *sn_evidence(const struct sonde_db *db, uint32_t profile);
 /* Leaves the tracks of such runs out of the trace, unless there are no others. 0 or a negative enum
  * sn_err. */

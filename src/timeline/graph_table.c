@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of nodes; see graph_table.h. */
+/* Rows of a dataflow graph's nodes with their times, and their groups. */
 #include "graph_table.h"
 
 #include "base/sort_by.h"
@@ -13,10 +13,10 @@ struct computing {
 	const struct sonde_db *db;
 	const struct sonde_graph *graph;
 	const struct sonde_graph_model *model;
-	struct sn_graph_row *rows; /* of each node */
+	struct sn_graph_row *rows; /* of all nodes of the model */
 };
 
-/* ---- work below contexts that are named after nodes ---- */
+/* ---- work below the contexts of nodes ---- */
 
 struct named {
 	const char *name;
@@ -31,7 +31,7 @@ static int compare_name(const void *name, const void *named)
 	return strcmp(name, ((const struct named *)named)->name);
 }
 
-/* The node of each frame "MODEL/NODE", SONDE_NONE for others; from malloc. */
+/* The node of each frame "MODEL/NODE", SONDE_NONE for other frames; from malloc. */
 static uint32_t *nodes_of_frames(const struct computing *on)
 {
 	uint32_t count = on->model->node_count, frames = sonde_db_frame_count(on->db);
@@ -64,7 +64,7 @@ static uint32_t *nodes_of_frames(const struct computing *on)
 	return nodes;
 }
 
-/* What one profile measured of a metric, to the nodes that own its contexts. */
+/* Adds a profile's values of a metric to the nodes that own their contexts. */
 static void add_plane(const struct computing *on, uint32_t profile, uint32_t metric, bool is_copy,
 		      const uint32_t *owners)
 {
@@ -80,7 +80,7 @@ static void add_plane(const struct computing *on, uint32_t profile, uint32_t met
 	}
 }
 
-/* Nodes own what is below their contexts, down to another node's. */
+/* A node owns its contexts and those below, except those of another node and below. */
 static int add_work_of_contexts(const struct computing *on)
 {
 	static const struct {
@@ -136,7 +136,7 @@ static struct sonde_db_stat *stat_of(struct sn_graph_row *row, size_t number)
 	return (struct sonde_db_stat *)((char *)row + stats[number].offset);
 }
 
-/* Each node's own, and what its parts took off it. */
+/* Computes each node's exclusive time from its own time and that of its parts. */
 static void fill_rows(const struct computing *on)
 {
 	uint32_t first = on->model->first_node;
@@ -159,7 +159,7 @@ static void fill_rows(const struct computing *on)
 static void finish_row(struct sn_graph_row *row)
 {
 	double device = row->device.sum + row->copy.sum;
-	if (row->self_ns < 0) /* parts that ran at the same time */
+	if (row->self_ns < 0) /* its parts ran at the same time */
 		row->self_ns = 0;
 	row->cost_ns = row->self_ns > device ? row->self_ns : device;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorted and joined as they come; see intervals.h. */
+/* A set of intervals, sorted and merged now and then. */
 #include "intervals.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ void sn_intervals_release(struct sn_intervals *set)
 
 int sn_intervals_add(struct sn_intervals *set, uint64_t start_ns, uint64_t end_ns)
 {
-	/* a full array is settled before it grows: what overlaps need not be kept */
+	/* a full array is settled before it grows, because merging may make room */
 	if (set->count && set->count == set->capacity) {
 		sn_intervals_settle(set);
 		if (set->count > set->capacity / 2 &&
@@ -50,7 +50,7 @@ void sn_intervals_settle(struct sn_intervals *set)
 	size_t kept = 0;
 	if (!set->count)
 		return;
-	/* sorting takes as much memory again, and they mostly are in order */
+	/* they mostly are in order, and sorting takes as much memory again */
 	if (!is_sorted(set))
 		sort_by_start(set->items, set->count, NULL);
 	for (size_t i = 1; i < set->count; i++) {

@@ -30,7 +30,7 @@ uint64_t sn_intervals_within(const struct sn_intervals *set, uint64_t from_ns, u
 /* The first interval that ends after the time; set->count for none. */
 size_t sn_intervals_find(const struct sn_intervals *set, uint64_t time_ns);
 
-/* What of [start, end) lies in [from, to); nothing: ends where it starts. */
+/* The part of [start, end) that lies in [from, to); empty if its end is its start. */
 static inline struct sn_interval sn_interval_clip(uint64_t start_ns, uint64_t end_ns,
 						  uint64_t from_ns, uint64_t to_ns)
 {

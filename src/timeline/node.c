@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the root down, each context from its parent; see node.h. */
+/* Assigns a node to each context, from the root down. */
 #include "node.h"
 
 #include "base/error.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the contexts above one, and itself, are. */
+/* What is known of a context and those above it. */
 struct ancestry {
-	uint32_t operator_frame; /* outermost of those that follow each other; SONDE_NONE */
-	uint32_t wrapper;	 /* innermost one around that; SONDE_NONE */
-	uint32_t caller;	 /* innermost function of the program; SONDE_NONE */
-	uint32_t function;	 /* innermost one of machine code, loops and lines left out */
-	uint32_t own_function;	 /* the same, of the program's own; SONDE_NONE */
+	uint32_t operator_frame; /* the outermost of adjacent operators; SONDE_NONE */
+	uint32_t wrapper;	 /* the innermost wrapper around those; SONDE_NONE */
+	uint32_t caller;	 /* the innermost function of the program; SONDE_NONE */
+	uint32_t function;	 /* the innermost of machine code, without loops and lines */
+	uint32_t own_function;	 /* the innermost such function of the program; SONDE_NONE */
 };
 
 static const struct ancestry no_ancestry = {SONDE_NONE, SONDE_NONE, SONDE_NONE, SONDE_NONE,
@@ -40,7 +40,7 @@ bool sn_node_is_wrapper(const struct sonde_db *db, const struct sonde_db_frame *
 	return false;
 }
 
-/* Machine code of the interpreter or a library: its caller can change the call. */
+/* Machine code. Its time is charged to the caller, which can change the call. */
 static bool is_native(const struct sonde_db *db, uint32_t frame)
 {
 	unsigned kind = sonde_db_frame(db, frame)->kind;
@@ -48,19 +48,19 @@ static bool is_native(const struct sonde_db *db, uint32_t frame)
 	       kind == SN_FRAME_LINE;
 }
 
-/* Frames of machine code are lines: the first that was met stands for its function. */
+/* A frame of machine code is a line, so one frame represents all lines of a function: the first. */
 struct functions {
 	struct sn_intern keys;
 	uint32_t *frames; /* by key */
 	size_t capacity;
 };
 
-/* SONDE_NONE without memory. */
+/* The frame that represents a frame's function; SONDE_NONE without memory. */
 static uint32_t function_of(struct functions *functions, const struct sonde_db *db, uint32_t number)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
 	uint32_t key[] = {frame->name, frame->module};
-	if (frame->name == SONDE_NONE) /* an address */
+	if (frame->name == SONDE_NONE) /* an address without a name */
 		return number;
 	uint32_t place = sn_intern_item(&functions->keys, key, sizeof(key), &functions->frames,
 					&functions->capacity, {number});
@@ -84,7 +84,7 @@ static struct ancestry descend(const struct sonde_db *db, struct functions *func
 		if (above.operator_frame == SONDE_NONE)
 			above.operator_frame = number;
 	} else if (!is_call(frame->kind)) {
-		/* what an operator is made of does not end it: native code, libraries, regions */
+		/* native code, libraries and regions inside an operator belong to it */
 		bool is_own = frame->kind == SN_FRAME_PYTHON && sn_frame_is_user(db, frame);
 		bool is_region = frame->kind == SN_FRAME_REGION &&
 				 above.operator_frame == SONDE_NONE &&
@@ -97,8 +97,8 @@ static struct ancestry descend(const struct sonde_db *db, struct functions *func
 	return above;
 }
 
-/* Of a wrapper and no operator in it: what devices do, and regions, by themselves; all else is the
- * wrapper's. */
+/* Inside a wrapper without an operator, device operations and regions are nodes of their own;
+ * everything else belongs to the wrapper. */
 static struct sn_node node_in_wrapper(const struct sonde_db *db, const struct ancestry *above,
 				      uint32_t number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums by node, sorted; see node_sums.h. */
+/* Sums by node, sorted by value. */
 #include "node_sums.h"
 
 #include "base/sort_by.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes by number, and lists by process as a counting sort makes them; see processes.h. */
+/* Numbers processes, and lists their profiles, tracks and devices with a counting sort. */
 #include "processes.h"
 
 #include "base/error.h"
 #include "base/intern.h"
 
 struct process_key {
-	uint64_t pid; /* 0 of ranks */
+	uint64_t pid; /* 0 if there is a rank */
 	int64_t rank;
 	uint32_t run, host;
 };
@@ -54,7 +54,7 @@ static int sort(struct sn_processes *processes, size_t count, profile_function p
 	lists->starts = sn_arena_array(&processes->arena, uint32_t, processes->count + 2ull);
 	if (processes->arena.failed)
 		return SN_ERR_MEMORY;
-	/* one place further, so that filling moves each begin to where the next one's is */
+	/* shifted by one, so that filling moves each begin to where the next list begins */
 	uint32_t *begins = lists->starts + 1;
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t process = processes->of_profile[profile_of(data, i)];

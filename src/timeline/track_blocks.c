@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A track's blocks one after the other; see track_blocks.h. */
+/* Visits the blocks of a track in order. */
 #include "track_blocks.h"
 
 int sn_track_blocks(const struct sonde_trace *trace, uint32_t track,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes are read for blocks that have a wanted event; see track_walk.h. */
+/* Visits the wanted events of tracks; attributes are read only for blocks that have
+ * such an event. */
 #include "track_walk.h"
 
 #include "track_blocks.h"
 
 struct walking {
 	const struct sn_track_walk *walk;
-	struct sn_attributes attributes; /* of the block being read */
+	struct sn_attributes attributes; /* of the current block */
 };
 
 static int visit_block(void *data, const struct sonde_track *track,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines between bounds; see clock.h.
+ * Fits a piecewise linear function from one clock to another between bounds.
  *
- * For a slope, the bounds leave an interval of offsets: its width is a concave function of the
- * slope, and so is the highest (turned over, the lowest) offset at any time. All that is wanted are
- * maxima of such functions, which a search by thirds finds.
+ * For each slope, the bounds leave an interval of offsets. The width of that interval is a concave
+ * function of the slope, and so is the greatest offset at any time (and the negative of the least).
+ * So every value needed is the maximum of a concave function, which ternary search finds.
  */
 #include "clock.h"
 
@@ -16,8 +16,8 @@
 #include <math.h>
 
 #define SLOPE_MAX 1e-3
-#define STEPS	  90  /* each leaves two thirds: of SLOPE_MAX, a billionth of a billionth */
-#define ROUNDING  0.1 /* of a nanosecond: below what times are given in, above what doubles lose */
+#define STEPS	  90  /* each leaves two thirds of the range: in all 1e-16 of it */
+#define ROUNDING  0.1 /* ns: finer than recorded times, coarser than the rounding of doubles */
 
 void sn_clock_release(struct sn_clock *clock)
 {
@@ -45,11 +45,11 @@ int sn_clock_before(struct sn_clock *clock, int64_t at_ns, int64_t other_ns)
 /* ---- the bounds of a window ---- */
 
 struct point {
-	double at, offset; /* from the window's first bound */
+	double at, offset; /* relative to the window's first bound */
 };
 
 struct corners {
-	struct point *items; /* by time */
+	struct point *items; /* sorted by time */
 	size_t count;
 };
 
@@ -57,8 +57,8 @@ struct hulls {
 	struct corners lower, upper;
 };
 
-/* Whether b is no corner between a and c: not above the line for lower bounds (sign 1), not below
- * it for upper ones (-1). */
+/* Whether b is not a corner between a and c: not above their line for lower bounds (sign 1), not
+ * below it for upper bounds (-1). */
 static bool is_within(struct point a, struct point b, struct point c, double sign)
 {
 	return sign * ((b.offset - a.offset) * (c.at - a.at) -
@@ -81,7 +81,7 @@ static void add_corner(struct corners *corners, struct point point, double sign)
 	corners->count = count;
 }
 
-/* Bounds in order of time. */
+/* Finds the convex hulls of the bounds, which are sorted by time. */
 static void find_hulls(struct hulls *hulls, const struct sn_clock_bound *bounds, size_t count)
 {
 	hulls->lower.count = hulls->upper.count = 0;
@@ -95,7 +95,7 @@ static void find_hulls(struct hulls *hulls, const struct sn_clock_bound *bounds,
 	}
 }
 
-/* The least offset at time 0 that a line of that slope may have, and the greatest. */
+/* The least and the greatest offset at time 0 that a line of this slope can have. */
 static double least_offset(const struct hulls *hulls, double slope)
 {
 	double offset = -INFINITY;
@@ -119,11 +119,11 @@ static double room(const struct hulls *hulls, double slope)
 	return greatest_offset(hulls, slope) - least_offset(hulls, slope);
 }
 
-/* What best_slope maximises over the lines with a slope. */
+/* The function of the slope that best_slope maximises. */
 struct aim {
 	const struct hulls *hulls;
 	double at;
-	double sign; /* 0: room above and below; 1: the offset at that time; -1: its opposite */
+	double sign; /* 0: the width; 1: the greatest offset at `at`; -1: minus the least */
 };
 
 static double value_of(const struct aim *aim, double slope)
@@ -134,7 +134,7 @@ static double value_of(const struct aim *aim, double slope)
 							     : least_offset(aim->hulls, slope)));
 }
 
-/* The slope between these that has it, by thirds. */
+/* Finds the slope in [low, high] with the maximum, by ternary search. */
 static double best_slope(const struct aim *aim, double low, double high)
 {
 	for (int i = 0; i < STEPS; i++) {
@@ -147,13 +147,13 @@ static double best_slope(const struct aim *aim, double low, double high)
 	return (low + high) / 2;
 }
 
-/* The slope whose line has most room above and below. */
+/* The slope with the widest interval of offsets. */
 static double widest_slope(const struct hulls *hulls)
 {
 	return best_slope(&(struct aim){.hulls = hulls}, -SLOPE_MAX, SLOPE_MAX);
 }
 
-/* The last slope from `inside` towards `end` that leaves any room. */
+/* The last slope from `inside` towards `end` that leaves an interval, by bisection. */
 static double end_of_room(const struct hulls *hulls, double inside, double end)
 {
 	if (room(hulls, end) >= 0)
@@ -168,7 +168,8 @@ static double end_of_room(const struct hulls *hulls, double inside, double end)
 	return inside;
 }
 
-/* The greatest (sign 1) or least (-1) offset that a line with any of the slopes can have then. */
+/* The greatest (sign 1) or least (-1) offset at a time, over all lines whose slopes are
+ * in the range. */
 static double extreme(const struct hulls *hulls, double low, double high, double at, double sign)
 {
 	struct aim aim = {hulls, at, sign};
@@ -183,7 +184,7 @@ static bool fits(struct hulls *hulls, const struct sn_clock_bound *bounds, size_
 	return room(hulls, widest_slope(hulls)) >= -ROUNDING;
 }
 
-/* How many of the bounds one line fits; at least one. */
+/* The number of bounds, at least one, that a single line satisfies. */
 static size_t window_length(struct hulls *hulls, const struct sn_clock_bound *bounds, size_t count)
 {
 	if (fits(hulls, bounds, count))
@@ -198,7 +199,7 @@ static size_t window_length(struct hulls *hulls, const struct sn_clock_bound *bo
 	return sn_search_from(n, fitting + 1, failing, fits(hulls, bounds, n)) - 1;
 }
 
-/* Where there are bounds from one side only, they are the best guess there is. */
+/* With bounds on one side only, the bounds themselves are the best estimate. */
 static void fit_one_side(const struct hulls *hulls, int64_t base_ns, struct sn_clock_window *window)
 {
 	double offset = hulls->lower.count ? least_offset(hulls, 0) : greatest_offset(hulls, 0);
@@ -216,7 +217,7 @@ static void fit_window(const struct hulls *hulls, int64_t base_ns, struct sn_clo
 	double offset = (least_offset(hulls, slope) + greatest_offset(hulls, slope)) / 2;
 	double low = end_of_room(hulls, slope, -SLOPE_MAX);
 	double high = end_of_room(hulls, slope, SLOPE_MAX), error = 0;
-	/* how wrong a line may be is a convex function of time, greatest at one of the ends */
+	/* the greatest error is a convex function of time, so it is reached at one of the ends */
 	for (int i = 0; i < 2; i++) {
 		double at = i ? end : 0, own = offset + slope * at;
 		error = fmax(error, extreme(hulls, low, high, at, 1) - own);

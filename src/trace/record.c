@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records as bytes; see record.h. */
+/* Encodes records as bytes, with differences to the record before. */
 #include "record.h"
 
-/* The most bytes that a record's own numbers, or an attribute, can take. */
+/* The greatest size of a record without attributes, and of an attribute. */
 #define RECORD_BYTES	(sizeof(uint16_t) + 5 * sizeof(uint64_t))
 #define ATTRIBUTE_BYTES (sizeof(uint8_t) + 2 * sizeof(uint64_t))
-/* Zeroes behind the last, so that reading checks for room once a record and once an attribute. */
+/* Zero bytes at the end, so that reading checks the size only once a record and once
+ * an attribute. */
 #define PADDING		RECORD_BYTES
 
 /*
- * A number has as many bytes as it needs, the lowest first, and three bits before the record say
- * how many (7 means 8): no branch depends on them, which is what bytes that say "and one more"
- * cost. Eight bytes are written and read at once, whatever of them counts.
+ * A number is stored in as many bytes as it needs, lowest first; three bits in front of the record
+ * give their number (7 means 8). Unlike continuation bits, that needs no branch in decoding. Eight
+ * bytes are always written and read, of which only those count.
  */
 static inline unsigned width_of(unsigned code)
 {
@@ -27,7 +28,7 @@ static inline unsigned char *put(unsigned char *to, uint64_t value, unsigned *he
 	return to + width_of(code);
 }
 
-/* Small differences of either sign are small numbers. */
+/* Maps small positive and negative differences to small numbers (zigzag encoding). */
 static uint64_t fold(uint64_t difference)
 {
 	return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
@@ -52,8 +53,8 @@ static inline unsigned char *put_record(unsigned char *to, const struct sn_recor
 	return to;
 }
 
-/* A byte for each that says how long its numbers are, then those: so where they are is known before
- * any of them is read. */
+/* First one byte for each attribute with the lengths of its numbers, then the numbers; so their
+ * positions are known before any is decoded. */
 static inline unsigned char *put_attributes(unsigned char *to,
 					    const struct sn_attribute *attributes, unsigned count)
 {
@@ -90,7 +91,7 @@ uint32_t sn_records_encode(const struct sn_record *records, size_t count,
 	return attribute_count;
 }
 
-/* The number that the head says at `place`, counted from the last. */
+/* Reads the number whose length is at `place` in the head, counted from the last. */
 static inline uint64_t get(const unsigned char **at, unsigned head, unsigned place)
 {
 	static const uint64_t masks[8] = {
@@ -103,7 +104,7 @@ static inline uint64_t get(const unsigned char **at, unsigned head, unsigned pla
 	return value & masks[code];
 }
 
-/* Makes `record`, which is the one before, the next one. */
+/* Turns the record before into the next one. */
 static inline const unsigned char *get_record(const unsigned char *at, struct sn_record *record)
 {
 	uint16_t head;
@@ -117,7 +118,7 @@ static inline const unsigned char *get_record(const unsigned char *at, struct sn
 	return at;
 }
 
-/* NULL where there are fewer bytes. */
+/* NULL if there are too few bytes. */
 static inline const unsigned char *get_attributes(const unsigned char *at, const unsigned char *end,
 						  struct sn_attribute *attributes, unsigned count)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * External sort; see sorter.h.
+ * External merge sort of events.
  *
- * Each stream (a profile's events of one kind and metric) has its records in an array of its own.
- * A record a little late, as of a kernel that ended before an earlier one, is put in its place when
- * it comes; a stream that is out of order by more is sorted when memory is full or all is there.
- * Full memory is written to one file, stream by stream, in frames that are read back one at a time.
- * What a stream wrote at once is a run; the last one stays in memory, and of equal records the one
- * of the older run goes first.
+ * Each stream (a profile's events of one kind and metric) has an array of records. A record that
+ * comes slightly late, as that of a kernel that ended before an earlier one, is moved to its place
+ * at once; a stream that is out of order by more is sorted when memory is full, or at the end. When
+ * memory is full, all streams are written to one file, in frames that are read back one at a time.
+ * What a stream writes at once is a run; the last run stays in memory. Among equal records that of
+ * the older run comes first.
  */
 #include "sorter.h"
 
@@ -19,17 +19,17 @@
 
 #define MEMORY_BYTES  (256u << 20)
 #define FRAME_RECORDS 1024u
-#define LATE_MAX      32u /* places that a late record is moved */
-#define NEAR_MAX      8	  /* streams of a profile that are looked through, before all are hashed */
+#define LATE_MAX      32u /* places by which a late record is moved at most */
+#define NEAR_MAX      8	  /* recently used streams of a profile that are tried before hashing */
 
-/* Records in the file that are read back together. */
+/* Records that are written and read back together. */
 struct frame {
 	uint64_t offset;
 	uint32_t bytes, count, attribute_count;
 	uint32_t reserved;
 };
 
-/* Frames that follow each other. */
+/* Consecutive frames in the file. */
 struct run {
 	size_t first_frame, frame_count;
 };
@@ -38,7 +38,7 @@ struct stream {
 	uint32_t profile, metric;
 	uint16_t kind;
 	bool is_disordered;
-	uint32_t next; /* of the profile, + 1; 0: none */
+	uint32_t next; /* next stream of the profile, + 1; 0: none */
 	struct sn_record *records;
 	struct sn_attribute *attributes;
 	size_t record_count, record_capacity, attribute_count, attribute_capacity;
@@ -46,27 +46,27 @@ struct stream {
 	size_t run_count, run_capacity;
 };
 
-/* A run being read: frames left, and the records of the one at hand. */
+/* A run being read: the frames left, and the records of the current one. */
 struct source {
 	struct run left;
 	struct sn_record *records;
 	struct sn_attribute *attributes;
 	size_t at, count;
 	size_t record_capacity, attribute_capacity;
-	bool owns_buffers; /* else they are the stream's */
+	bool owns_buffers; /* otherwise they belong to the stream */
 };
 
-/* A profile being read: its streams in order, and the runs of the one at hand. */
+/* A profile being read: its streams in order, and the runs of the current one. */
 struct sn_sorter_reader {
 	struct sn_sorter *sorter;
 	int failed;
 	struct sn_error why;
-	struct sn_buffer bytes; /* of a frame */
+	struct sn_buffer bytes; /* one frame */
 	uint32_t *queue;
 	size_t queue_at, queue_count, queue_capacity;
 	const struct stream *stream;
 	struct source *sources;
-	struct source **order; /* those that are not used up, by their heads */
+	struct source **order; /* sources with records left, sorted by their heads */
 	size_t source_count, source_capacity, ordered_count, order_capacity;
 };
 
@@ -78,13 +78,13 @@ struct sn_sorter {
 	uint64_t total;
 	struct stream *streams;
 	size_t stream_count, stream_capacity;
-	struct sn_intern keys;	 /* of streams, by their numbers */
-	uint32_t *first_streams; /* by profile: the one used last, + 1 */
+	struct sn_intern keys;	 /* by profile, metric and kind: index in streams */
+	uint32_t *first_streams; /* by profile: the stream used last, + 1 */
 	size_t profile_count, profile_capacity;
 	struct sn_spill file;
 	struct frame *frames;
 	size_t frame_count, frame_capacity;
-	struct sn_buffer bytes; /* of a frame */
+	struct sn_buffer bytes; /* one frame */
 	struct sn_sorter_reader own;
 };
 
@@ -173,7 +173,8 @@ static int no_memory(struct sn_sorter *sorter)
 
 /* ---- order ---- */
 
-/* Whether b goes before a, which came first; of intervals that start together, the longer. */
+/* Whether b, which came later, belongs before a. Of intervals with the same start the
+ * longer comes first. */
 static inline bool is_before(const struct sn_record *b, const struct sn_record *a,
 			     bool are_intervals)
 {
@@ -182,7 +183,7 @@ static inline bool is_before(const struct sn_record *b, const struct sn_record *
 	return are_intervals && b->end_ns > a->end_ns;
 }
 
-/* One past the ascending stretch that begins at `first`. */
+/* One past the ascending run that begins at `first`. */
 static size_t stretch_end(const struct sn_record *records, size_t first, size_t count,
 			  bool are_intervals)
 {
@@ -203,7 +204,7 @@ static void merge(const struct sn_record *from, size_t first, size_t middle, siz
 	memcpy(to + i + middle - left, from + right, (end - right) * sizeof(*to));
 }
 
-/* Natural merge sort: pairs of neighbouring stretches become one, until one is left. */
+/* Natural merge sort: merges neighbouring runs until one is left. */
 static int sort(struct stream *stream)
 {
 	bool are_intervals = sonde_track_lasts(stream->kind);
@@ -255,8 +256,8 @@ static struct stream *new_stream(struct sn_sorter *sorter, const struct sn_event
 	return stream;
 }
 
-/* The event's stream, which becomes the first of its profile's: the next event is likely its too.
- */
+/* Finds or creates the event's stream and moves it to the front, because the next event is likely
+ * its own as well. */
 static struct stream *stream_of(struct sn_sorter *sorter, const struct sn_event *event)
 {
 	if (event->profile >= sorter->profile_count)
@@ -278,7 +279,7 @@ static struct stream *stream_of(struct sn_sorter *sorter, const struct sn_event 
 	return number == SN_INTERN_NONE ? new_stream(sorter, event) : sorter->streams + number;
 }
 
-/* The run that the stream has in memory, as frames in the file. */
+/* Writes the records that a stream has in memory as a run. */
 static int write_run(struct sn_sorter *sorter, struct stream *stream)
 {
 	if (stream->is_disordered && sort(stream))
@@ -309,7 +310,7 @@ static int write_run(struct sn_sorter *sorter, struct stream *stream)
 	return 0;
 }
 
-/* Streams keep their memory, as they will fill it again, unless they had no use for it. */
+/* Writes all streams. They keep their memory for the next records, except those that had none. */
 static void spill(struct sn_sorter *sorter)
 {
 	for (size_t i = 0; i < sorter->stream_count && !sorter->failed; i++) {
@@ -329,13 +330,13 @@ static int make_room(struct sn_sorter *sorter, struct stream *stream, size_t att
 	    (attribute_count && sn_vec_reserve(&stream->attributes, &stream->attribute_capacity,
 					       stream->attribute_count + attribute_count) < 0))
 		return no_memory(sorter);
-	/* arrays have half as much again in reserve, and sorting needs a stream's records twice */
+	/* arrays may have half as much again in reserve, and sorting needs the records twice */
 	sorter->used_bytes +=
 	    2 * sizeof(*stream->records) + attribute_count * (sizeof(*stream->attributes) * 3 / 2);
 	return 0;
 }
 
-/* Moves the last record, which came late, to its place, unless that is far. */
+/* Moves the last record, which came late, to its place, unless that is too far. */
 static void put_in_order(struct stream *stream)
 {
 	struct sn_record *records = stream->records, late = records[stream->record_count - 1];
@@ -375,8 +376,7 @@ void sn_sorter_add(struct sn_sorter *sorter, const struct sn_event *event)
 		       event->attribute_count * sizeof(*event->attributes));
 	stream->attribute_count += event->attribute_count;
 	sorter->total++;
-	/* what the stream's next records will fill, before the other streams have had their turns
-	 */
+	/* the place of the stream's next records, while other streams have their turns */
 	__builtin_prefetch(record + 3, 1);
 	if (stream->record_count > 1 && !stream->is_disordered &&
 	    is_before(record, record - 1, sonde_track_lasts(stream->kind)))
@@ -399,7 +399,7 @@ static int lacks_memory(struct sn_sorter_reader *reader)
 	return reader->failed;
 }
 
-/* The next records of a run; none where it is used up. */
+/* Reads the next frame of a run; none if it has been read completely. */
 static int refill(struct sn_sorter_reader *reader, struct source *source)
 {
 	source->at = source->count = 0;
@@ -427,9 +427,8 @@ static int refill(struct sn_sorter_reader *reader, struct source *source)
 	return 0;
 }
 
-/* Moves the source at `place` back to where its head belongs: of equals, the older run's, which
- * comes first among the sources, goes first. Runs that overlap do so with few others at a time, so
- * that it is not far. */
+/* Moves the source at `place` back until its head is in order. Among equal heads the older run,
+ * which is first among the sources, comes first. Few runs overlap, so the way is short. */
 static void settle(struct sn_sorter_reader *reader, size_t place)
 {
 	bool are_intervals = sonde_track_lasts(reader->stream->kind);
@@ -501,7 +500,7 @@ int sn_sorter_reader_begin(struct sn_sorter_reader *reader, uint32_t profile,
 	return reader->failed ? sn_fail(error, reader->failed, "%s", reader->why.text) : 0;
 }
 
-/* Past the record that the caller has had: only its source's head has changed. */
+/* Moves past the record that was returned; only its source has a new head. */
 static void advance(struct sn_sorter_reader *reader)
 {
 	struct source *current = reader->order[0];

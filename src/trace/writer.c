@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From sorted events to tracks; see writer.h.
+ * Writes sorted events as tracks.
  *
- * A profile is an item of work: each thread makes tracks of its own (struct worker), and what a
- * profile came to is a piece of them. Pieces are put together in the order of profiles, so that
- * nothing depends on who made them.
+ * Profiles are work items: each thread makes tracks of its own (struct worker), and what it writes
+ * for a profile is a piece of them. Pieces are joined in the order of profiles, so that the result
+ * does not depend on which thread made them.
  */
 #include "writer.h"
 
@@ -25,13 +25,13 @@
 struct lane {
 	struct sonde_track track;
 	struct sn_block block;
-	struct sn_block_attribute *attributes; /* of the block */
-	struct sn_block_entry *entries;	       /* of the track's blocks so far */
+	struct sn_block_attribute *attributes; /* of the current block */
+	struct sn_block_entry *entries;	       /* the track's blocks so far */
 	size_t attribute_count, attribute_capacity, entry_count, entry_capacity;
 	struct sn_pyramid pyramid;
 };
 
-/* What one thread makes. */
+/* The output of one thread. */
 struct worker {
 	struct sn_trace_writer *writer;
 	struct sn_sorter_reader *reader;
@@ -47,20 +47,20 @@ struct worker {
 	uint64_t put_count;
 };
 
-/* Where a worker stands. */
+/* A position in a worker's output. */
 struct place {
 	size_t track, entry;
 	uint64_t data, summaries; /* bytes */
 };
 
-/* What a worker wrote of a profile. */
+/* A worker's output for one profile. */
 struct piece {
-	const struct worker *worker; /* NULL: nothing */
+	const struct worker *worker; /* NULL: no output */
 	struct place begin, end;
 };
 
 struct sn_trace_writer {
-	struct sn_db_events events; /* first: what the builder knows of this */
+	struct sn_db_events events; /* first, because the builder refers to it */
 	struct sn_sorter *sorter;
 	struct sonde_attribute_key *keys;
 	size_t key_count, key_capacity;
@@ -188,7 +188,7 @@ static int end_block(struct worker *worker, struct lane *lane)
 	return 0;
 }
 
-/* The directory's part of a track that is complete. */
+/* Completes a track's entry in the directory. */
 static int end_track(struct worker *worker, struct lane *lane)
 {
 	struct sonde_track *track = &lane->track;
@@ -223,7 +223,7 @@ static int end_tracks(struct worker *worker)
 	return 0;
 }
 
-/* The lane for an event in final numbers, ready to take it. NULL without memory. */
+/* The lane for an event, whose numbers are final, ready to take it. NULL without memory. */
 static struct lane *open_lane(struct worker *worker, const struct sn_event *event)
 {
 	uint32_t number = 0;
@@ -286,7 +286,7 @@ static int put_event(struct worker *worker, const struct sn_event *event)
 	return sn_pyramid_add(&lane->pyramid, event->start_ns, event->end_ns, event->context);
 }
 
-/* Gives an event final numbers; false where it refers to nothing. */
+/* Replaces an event's numbers by final ones; false if it refers to an unknown context or metric. */
 static bool renumber(const struct sn_trace_writer *writer, struct sn_event *event)
 {
 	const struct sn_db_numbers *numbers = writer->numbers;
@@ -394,7 +394,7 @@ SN_SORT_BY(sort_tracks, struct sonde_track, const void *,
 	   SN_ORDER(a->profile, b->profile) ?: SN_ORDER(a->kind, b->kind) ?:
 	   SN_ORDER(a->metric, b->metric) ?: SN_ORDER(a->lane, b->lane));
 
-/* Bytes of a file behind those that are there. */
+/* Appends a range of a file's bytes. */
 static void add_extract(struct sn_db_extract *extracts, size_t *count, int fd, uint64_t begin,
 			uint64_t end)
 {
@@ -405,8 +405,8 @@ static void add_extract(struct sn_db_extract *extracts, size_t *count, int fd, u
 		extracts[(*count)++] = (struct sn_db_extract){fd, begin, end - begin};
 }
 
-/* Adds a profile's tracks to those of the profiles before it, whose data and summaries have so many
- * bytes. */
+/* Appends a profile's tracks to those of the profiles before, whose data and summaries
+ * have these sizes. */
 static void join_piece(struct sn_trace_writer *writer, const struct piece *piece, uint64_t data,
 		       uint64_t summaries)
 {

@@ -14,7 +14,7 @@
 /* Of the C++ ABI; <cxxabi.h> declares it for C++ only. */
 extern char *__cxa_demangle(const char *symbol, char *out, size_t *length, int *status);
 
-char *sn_demangle_cplus(const char *symbol)
+static char *demangle_cplus(const char *symbol)
 {
 	int status;
 	if (!sn_text_begins(symbol, "_Z") || strlen(symbol) > SN_DEMANGLE_SYMBOL_MAX)
@@ -63,7 +63,7 @@ char *sn_demangle(const char *symbol)
 {
 	char *name = sn_demangle_rust(symbol);
 	if (!name)
-		name = sn_demangle_cplus(symbol);
+		name = demangle_cplus(symbol);
 	if (!name)
 		name = sn_demangle_swift(symbol);
 	return name;

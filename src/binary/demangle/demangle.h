@@ -26,7 +26,6 @@ char *sn_demangle(const char *symbol);
 char *sn_demangle_short(const char *symbol);
 
 /* The schemes, each NULL if `symbol` is not of it. To be freed by the caller. */
-char *sn_demangle_cplus(const char *symbol);
 char *sn_demangle_rust(const char *symbol);
 char *sn_demangle_swift(const char *symbol);
 /* Shortens a full C++ or Rust name; to be freed by the caller. */

@@ -7,10 +7,6 @@
 
 /* Fills in the functions. SN_ERR_MEMORY or 0. */
 int sn_code_find_functions(struct sn_code *code, struct sn_elf_file *symbols);
-/* The table of function symbols to use: of `symbols` or the dynamic one of `file`; *of is its file.
- * */
-struct sn_elf_section *sn_code_symbol_table(struct sn_elf_file *file, struct sn_elf_file *symbols,
-					    struct sn_elf_file **of);
 /* The section of code that holds an address, or NULL. */
 const struct sn_code_section *sn_code_section_at(const struct sn_code *code, uint64_t address);
 

@@ -45,8 +45,9 @@ static void add_start(struct finding *finding, struct start start)
 
 /* ---- symbols ---- */
 
-struct sn_elf_section *sn_code_symbol_table(struct sn_elf_file *file, struct sn_elf_file *symbols,
-					    struct sn_elf_file **of)
+/* The symbols of functions: of `symbols`, or the dynamic ones of `file`; *of is their file. */
+static struct sn_elf_section *symbol_table(struct sn_elf_file *file, struct sn_elf_file *symbols,
+					   struct sn_elf_file **of)
 {
 	struct sn_elf_file *const files[] = {file, symbols};
 	for (size_t i = 0; i < 2; i++) {
@@ -401,7 +402,7 @@ int sn_code_find_functions(struct sn_code *code, struct sn_elf_file *symbols)
 {
 	struct finding finding = {.code = code};
 	struct sn_elf_file *of;
-	struct sn_elf_section *table = sn_code_symbol_table(code->file, symbols, &of);
+	struct sn_elf_section *table = symbol_table(code->file, symbols, &of);
 	add_symbols(&finding, of, table);
 	sn_elf_unwind_each(code->file, add_frame, &finding);
 	sort_starts(finding.starts, finding.count, NULL);

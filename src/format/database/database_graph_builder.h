@@ -4,9 +4,11 @@
  * those of sonde/graph.h; strings and contexts in them are the builder's numbers, and places of
  * nodes, edges and iterations in a model are filled in when the file is written.
  *
- *	uint32_t model = sn_db_builder_graph_model(builder, &(struct sonde_graph_model){...});
- *	uint32_t a = sn_db_builder_graph_node(builder, &(struct sonde_graph_node){.model = model,
- *...}); sn_db_builder_graph_edge(builder, &(struct sonde_graph_edge){.from = a, .to = b, ...});
+ *	uint32_t model = sn_db_builder_graph_model(builder, &SN_GRAPH_MODEL);
+ *	struct sonde_graph_node node = SN_GRAPH_NODE;
+ *	node.model = model;
+ *	uint32_t a = sn_db_builder_graph_node(builder, &node);
+ *	sn_db_builder_graph_edge(builder, &(struct sonde_graph_edge){.from = a, .to = b});
  *	sn_db_builder_graph_value(builder, a, SONDE_NODE_TIME, duration_ns);
  *
  * Start from SN_GRAPH_MODEL and SN_GRAPH_NODE, in which all optional fields are missing. Models

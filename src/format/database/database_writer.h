@@ -32,8 +32,8 @@ uint32_t sn_db_builder_module(struct sn_db_builder *builder, const struct sonde_
 uint32_t sn_db_builder_frame(struct sn_db_builder *builder, const struct sonde_db_frame *frame);
 /* A frame that has only a kind and a name. */
 uint32_t sn_db_builder_named_frame(struct sn_db_builder *builder, unsigned kind, const char *name);
-/* Calls `place` with the name of each frame of a kind: it may set the frame's source line. Call it once
- * no frame of that kind is added any more. */
+/* Calls `place` with the name of each frame of a kind, which may set the frame's source line. Call
+ * it when all frames of that kind have been added. */
 typedef void sn_db_placer(void *context, const char *name, uint32_t *file, uint32_t *line);
 void sn_db_builder_place_frames(struct sn_db_builder *builder, unsigned kind, sn_db_placer *place,
 				void *context);
@@ -121,8 +121,7 @@ bool sn_db_builder_context_at(const struct sn_db_builder *builder, uint32_t cont
 /* Computes the summaries and writes the file (under a temporary name, then renamed). The builder
  * stays as it is. */
 int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct sn_error *error);
-/* Called by the writer with the whole database, before it gets its name (format/writer/writer.h).
- */
+/* The writer calls it with the whole database before the file gets its name (writer/writer.h). */
 void sn_db_builder_set_complete(struct sn_db_builder *builder,
 				int (*complete)(void *context, const char *path), void *context);
 /* The umask determines who may read the file; else only the user. */

@@ -42,18 +42,16 @@ enum sn_frame_kind {
 enum sn_frame_flags {
 	/* native: the offset is a return address; its call lies before it. Symbolise offset - 1. */
 	SN_FRAME_RETURN_ADDRESS = 1,
-	/* native: the frame that a signal handler's frame returns to was interrupted, not calling
-	 */
+	/* native: was interrupted by a signal, whose handler's frame returns to it: not a call */
 	SN_FRAME_INTERRUPTED = 2,
 	/* the true callers of this frame are unknown: unwinding stopped here */
 	SN_FRAME_TRUNCATED = 4,
-	/* operator: runs on behalf of a backward pass; its parents are its forward operator's path
-	 */
+	/* operator: runs in a backward pass; its parents are the path of its forward operator */
 	SN_FRAME_BACKWARD = 8,
 	/* region: an iteration of a loop the user marked (aggregated over iterations) */
 	SN_FRAME_ITERATION = 16,
-	/* databases only; a function: the offset is that of the function's entry (0 unknown), which
-	 * is all that is known here of where in it */
+	/* databases only; a function: the offset is that of its entry (0: unknown), because the
+	 * place inside it is not known */
 	SN_FRAME_ENTRY = 32,
 	/* databases only; a line or a loop: was called by its parent, and does not lie in it */
 	SN_FRAME_CALLED = 64,
@@ -135,15 +133,14 @@ enum sn_snapshot_section {
 	SN_SNAPSHOT_PROCESS = 1, /* text: KEY=VALUE, each ended by NUL; keys in measurement.md */
 	SN_SNAPSHOT_STRINGS = 2, /* index SN_ID_NONE: the process's; else a thread's */
 	SN_SNAPSHOT_MODULES = 3, /* struct sn_module_record[] */
-	SN_SNAPSHOT_METRICS =
-	    4,			/* struct sn_metric_record[]; the position is the metric's number */
-	SN_SNAPSHOT_DROPS = 5,	/* struct sn_drop_record[] */
-	SN_SNAPSHOT_THREAD = 6, /* struct sn_thread_record */
-	SN_SNAPSHOT_CODES = 7,	/* struct sn_code_record[]: a thread's Python code objects */
-	SN_SNAPSHOT_NODES = 8,	/* struct sn_node_record[]: a thread's calling context tree */
-	SN_SNAPSHOT_VALUES = 9, /* struct sn_value_record[] */
-				/* reserved: 10 events */
-	SN_SNAPSHOT_GRAPH = 11, /* struct sn_graph_header and what it says; since 1.1 */
+	SN_SNAPSHOT_METRICS = 4, /* struct sn_metric_record[], by the metric's number */
+	SN_SNAPSHOT_DROPS = 5,	 /* struct sn_drop_record[] */
+	SN_SNAPSHOT_THREAD = 6,	 /* struct sn_thread_record */
+	SN_SNAPSHOT_CODES = 7,	 /* struct sn_code_record[]: a thread's Python code objects */
+	SN_SNAPSHOT_NODES = 8,	 /* struct sn_node_record[]: a thread's calling context tree */
+	SN_SNAPSHOT_VALUES = 9,	 /* struct sn_value_record[] */
+				 /* reserved: 10 events */
+	SN_SNAPSHOT_GRAPH = 11,	 /* struct sn_graph_header and its tables; since 1.1 */
 	SN_SNAPSHOT_STREAM = 12, /* struct sn_stream_record; since 1.1 */
 };
 
@@ -183,8 +180,8 @@ enum sn_metric_kind {
 	SN_METRIC_COUNT = 2,
 	SN_METRIC_BYTES = 3,
 	SN_METRIC_RATIO = 4,
-	/* Lengths of whole calls, with all that they called, of the metric whose name this one's is
-	 * but for SN_METRIC_CALLS_SUFFIX. They contain each other, so they are never added up. */
+	/* Durations of whole calls with all that they called, for the metric of the same name
+	 * without SN_METRIC_CALLS_SUFFIX. They contain each other, so they are never added up. */
 	SN_METRIC_CALLS = 5,
 };
 #define SN_METRIC_CALLS_SUFFIX ".calls"

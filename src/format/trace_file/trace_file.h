@@ -27,7 +27,7 @@
 #define SN_TRACE_FILE_VERSION_MINOR 1
 #define SN_TRACE_FILE_PAGE_BYTES    4096u
 #define SN_TRACE_CHUNK_BYTES	    65536u
-/* Readers refuse others: a chunk is read whole. */
+/* Readers refuse other sizes, since they read a chunk as a whole. */
 #define SN_TRACE_CHUNK_LEAST_BYTES  4096u
 #define SN_TRACE_CHUNK_MOST_BYTES   (1u << 22)
 
@@ -38,18 +38,18 @@ struct sn_trace_file_header {
 	uint16_t version_minor;
 	uint32_t chunk_bytes;
 	uint64_t pid; /* of the process that recorded */
-	uint64_t
-	    start_monotonic_ns; /* CLOCK_MONOTONIC and CLOCK_REALTIME at one moment: all times */
-	uint64_t start_realtime_ns; /* in the file are of the first */
-	uint64_t limit_bytes;	    /* of the file, 0 none */
-	char host[64];		    /* ended by NUL, cut */
-	char program[256];	    /* path; the same */
-	uint64_t checksum;	    /* XXH64, seed 0, of the preceding bytes */
+	/* Both clocks at one instant; all times in the file are by CLOCK_MONOTONIC. */
+	uint64_t start_monotonic_ns;
+	uint64_t start_realtime_ns;
+	uint64_t limit_bytes; /* of the file; 0: none */
+	char host[64];	      /* truncated if longer; ends with NUL */
+	char program[256];    /* its path, likewise */
+	uint64_t checksum;    /* XXH64, seed 0, of the preceding bytes */
 };
 _Static_assert(sizeof(struct sn_trace_file_header) == 376, "trace header is on disk");
 
-/* Whose CLOCK_MONOTONIC the times are: files that agree in all of it have one clock. Zeroes where
- * it is not known, and in files of version 1.0. Without a checksum. */
+/* Identifies the clock of the times: files with the same boot and time namespace share one
+ * CLOCK_MONOTONIC. Zeroes if it is not known, and in files of version 1.0. Without a checksum. */
 #define SN_TRACE_IDENTITY_OFFSET 512u
 struct sn_trace_identity {
 	uint8_t boot[16];	 /* /proc/sys/kernel/random/boot_id */
@@ -75,13 +75,13 @@ _Static_assert(sizeof(struct sn_trace_losses) == 128, "losses are on disk");
 
 /* Chunk number i lies at SN_TRACE_FILE_PAGE_BYTES + i * chunk_bytes. */
 struct sn_trace_chunk {
-	uint64_t
-	    sequence; /* from 1, in the order in which chunks were taken; 0: not in use. Set last */
-	uint64_t base_ns; /* that the first record's time is relative to */
+	/* From 1, in the order in which chunks were taken; 0: not in use. Written last. */
+	uint64_t sequence;
+	uint64_t base_ns; /* the first record's time is relative to it */
 	uint32_t used;	  /* bytes of whole records behind this header; grows */
 	uint32_t count;	  /* of those records */
-	uint32_t stream;  /* of its records, SN_ID_NONE: these are definitions */
-	uint32_t thread;  /* of the measurement: contexts are its nodes. SN_ID_NONE: names */
+	uint32_t stream;  /* of its records; SN_ID_NONE: they are definitions */
+	uint32_t thread;  /* of the measurement, whose nodes contexts are; SN_ID_NONE: names */
 	uint64_t reserved[4];
 };
 _Static_assert(sizeof(struct sn_trace_chunk) == 64, "chunk is on disk");
@@ -99,8 +99,8 @@ enum sn_trace_tag {
 	SN_TRACE_INTERVAL = 2, /* written when it ends */
 	SN_TRACE_INSTANT = 3,
 	SN_TRACE_COUNTER = 4, /* its value from then on */
-	SN_TRACE_STATE = 5,   /* intervals as well: what the operating system says of a thread, */
-	SN_TRACE_SYSTEM = 6,  /* and what it did for it */
+	SN_TRACE_STATE = 5,   /* as INTERVAL: a state of a thread, by the operating system */
+	SN_TRACE_SYSTEM = 6,  /* as INTERVAL: what the system did for a thread */
 	SN_TRACE_KIND_MASK = 7,
 	SN_TRACE_HAS_STREAM = 8,    /* not the chunk's */
 	SN_TRACE_HAS_OWNER = 16,    /* the context is not the chunk's thread's */

@@ -5,9 +5,9 @@
  * streams with few events each need no chunks of their own.
  *
  * Records are kept in memory and written when a chunk is full, by sn_trace_file_flush and at the
- * end: a file that others truncate, or a full disk, loses events and does no other harm. Whenever
- * this program ends the file has what was flushed. Failures to write are remembered as lost events,
- * which the file says too. Single-threaded.
+ * end: if others truncate the file or the disk is full, events are lost, and nothing else happens.
+ * When this program ends, the file has what was flushed. Failures to write are counted as lost
+ * events, in the file too. Single-threaded.
  */
 #ifndef SN_FORMAT_TRACE_FILE_WRITER_H
 #define SN_FORMAT_TRACE_FILE_WRITER_H
@@ -21,17 +21,17 @@ struct sn_trace_file;
 
 /*
  * Creates HOST-PID-START.sonde-trace in a measurement folder, a descriptor, of this process; its
- * permissions are `mode` without what the umask takes. `limit_bytes`: where
- * the file would become larger the oldest events make room; 0 none. `program`: what the events are
- * about, as reports name it. 0 or a negative enum sn_err. *file is set only on success.
+ * permissions are `mode` less the umask. `limit_bytes`: if the file would become larger, new events
+ * replace the oldest; 0: no limit. `program`: what the events are about, as reports name it. 0 or a
+ * negative enum sn_err. *file is set only on success.
  */
 int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t limit_bytes,
 			 struct sn_trace_file **file, struct sn_error *error);
 /* Closes the file. NULL does nothing. */
 void sn_trace_file_close(struct sn_trace_file *file);
 
-/* Numbers of what events refer to, from 0 for each kind of definition; never SN_ID_NONE: what could
- * not be written is lost with its events. Texts are copied. */
+/* Numbers that events refer to, from 0 for each kind of definition, never SN_ID_NONE: if a
+ * definition cannot be written, it is lost with its events. Texts are copied. */
 uint32_t sn_trace_file_stream(struct sn_trace_file *file, const struct sn_trace_stream *stream);
 uint32_t sn_trace_file_name(struct sn_trace_file *file, uint32_t frame_kind, uint32_t parent,
 			    const char *text);

@@ -57,7 +57,7 @@ struct sn_block_source {
 	 * negative enum sn_err with its text. MT. */
 	int (*read)(void *context, size_t number, struct sn_profile_block *block,
 		    struct sn_error *error);
-	/* Called when all have been read: what they lay in is not needed any more. May be NULL. */
+	/* Called when all have been read, so that their memory or files may be freed. May be NULL. */
 	void (*release)(void *context);
 	void *context;
 };
@@ -68,20 +68,19 @@ struct sn_spilled_planes {
 	uint32_t profile, entry_count;
 };
 
-/* What all profiles have of one metric at one context, without its descendants: a row, summed up.
- */
+/* The sum of a row: one metric at one context, without its descendants, over all profiles. */
 struct sn_row_sums {
 	struct sonde_db_stat exclusive;
 	double min, max, squares; /* of the profiles' sums */
 	uint64_t profiles;
 };
 
-/* Where in the second spill a thread has put slices of a bucket's rows. */
+/* The positions of a thread's slices of a bucket's rows in the second spill. */
 struct sn_chunk {
 	uint64_t offset, length;
 };
 struct sn_bucket {
-	struct sn_buffer slices; /* what is not there yet */
+	struct sn_buffer slices; /* those not spilled yet */
 	struct sn_chunk *chunks;
 	size_t count, capacity;
 };
@@ -109,8 +108,7 @@ struct sn_db_axes {
 	int32_t *shifts;	/* [metric]: see across.h */
 	uint64_t *value_counts; /* [context]: over all profiles; until there are buckets */
 	uint32_t *bucket_ends;	/* [bucket]: one past its last context */
-	/* Made by each rank itself: contexts with descendants, numbered; SONDE_NONE for the others.
-	 */
+	/* Each rank makes it: numbers of contexts with descendants; SONDE_NONE for the others. */
 	uint32_t *inner_numbers;
 	uint32_t inner_count;
 	/* Bits: the metrics that have a row at a context, `row_words` words for each context. */
@@ -118,7 +116,7 @@ struct sn_db_axes {
 	uint32_t row_words;
 };
 
-/* How many rows of a context come before that of a metric. */
+/* The number of a context's rows before that of a metric. */
 static inline uint32_t sn_db_axes_rows_before(const struct sn_db_axes *axes, uint32_t context,
 					      uint32_t metric)
 {
@@ -143,7 +141,7 @@ struct sn_db_writer {
 	void *complete_context;
 	struct sn_error *error;
 
-	uint64_t other_bytes; /* of memory, that the caller keeps beside the writer's */
+	uint64_t other_bytes; /* of memory that the caller uses besides the writer's */
 	struct sn_db_axes axes;
 	struct sn_db_file file;
 	struct sn_output named; /* rank 0 */
@@ -200,7 +198,7 @@ int sn_db_writer_finish(struct sn_db_writer *writer);
  * SN_ERR_ARGUMENT with a text. MT.
  */
 int sn_db_writer_check_memory(struct sn_db_writer *writer, uint64_t more);
-/* What the threads' buckets may take together while rows are formed. */
+/* The most bytes that all threads' buckets take while rows are formed. */
 uint64_t sn_db_writer_bucket_bytes(const struct sn_db_writer *writer);
 
 /* Blocks to their final contexts: fills in workers' `spilled`, `across` and `buckets`, and the bits

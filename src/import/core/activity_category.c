@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Categories by name; see activity_category.h. */
+/* Categories of activities by their names in traces. */
 #include "activity_category.h"
 
 #include <stdint.h>
@@ -37,7 +37,7 @@ enum sn_activity_category sn_activity_category(const char *text, size_t length)
 		     {"memcpy", 6, SN_ACTIVITY_COPY},
 		     {"memset", 6, SN_ACTIVITY_FILL},
 		     {"concurrent_kernel", 17, SN_ACTIVITY_KERNEL}};
-	/* names in capitals are of the earliest versions */
+	/* the first versions of Kineto wrote the names in capitals */
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known) && text; i++)
 		if (length == known[i].length && !strncasecmp(text, known[i].name, length))
 			return known[i].category;

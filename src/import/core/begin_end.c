@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Begins that wait for their ends; see begin_end.h. */
+/* Begins of events that wait for their ends: a stack of open begins for each key. */
 #include "begin_end.h"
 
 #include "base/error.h"
@@ -25,7 +25,7 @@ void sn_begins_release(struct sn_begins *pairs)
 	sn_begins_init(pairs);
 }
 
-/* A place for one more; NONE without memory. */
+/* An unused item, or a new one; NONE without memory. */
 static uint32_t place(struct sn_begins *pairs)
 {
 	uint32_t at = pairs->unused;
@@ -92,7 +92,8 @@ bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,
 
 bool sn_begins_left(struct sn_begins *pairs, struct sn_begin *pair)
 {
-	/* only asked for at the end, so that heads and the list of the unused need not hold */
+	/* called at the end only, so that the heads and the list of unused items need not stay
+	 * valid */
 	while (pairs->count) {
 		struct sn_begin *last = pairs->items + --pairs->count;
 		if (!last->event.attributes)

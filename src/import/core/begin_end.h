@@ -12,7 +12,7 @@
 /* A begin that waits for its end. */
 struct sn_begin {
 	struct sn_event event; /* its attributes are the pair's own, to be freed with it */
-	uint32_t below;	       /* with the same key; UINT32_MAX none */
+	uint32_t below;	       /* the begin before it with the same key; UINT32_MAX: none */
 };
 
 struct sn_begins {
@@ -35,7 +35,7 @@ int sn_begins_begin(struct sn_begins *pairs, const void *key, size_t key_bytes,
 bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,
 		   bool (*fits)(const void *context, const struct sn_begin *begin),
 		   const void *context, struct sn_begin *pair);
-/* Any that is left; nothing else may be asked for after that. */
+/* Removes any begin that is left; false: none is. Only this function may be called after it. */
 bool sn_begins_left(struct sn_begins *pairs, struct sn_begin *pair);
 
 #endif

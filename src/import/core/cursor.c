@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounded reading of numbers and of whole files; see cursor.h. */
+/* Bounded reading of numbers in either byte order, and of whole files. */
 #include "cursor.h"
 
 #include "base/file_at.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From names of files to a database; see import_files.h. */
+/* Importing the paths that a user names: listing folders, running one importer, writing the
+ * database. */
 #include "import_files.h"
 
 #include "base/pool.h"
@@ -55,7 +56,7 @@ bool sn_is_database(const char *path)
 	return is_one;
 }
 
-/* All that lies in a folder, sorted. */
+/* All entries of a folder, sorted. */
 static int list_entries(const char *folder, struct sn_import_files *all, struct sn_error *error)
 {
 	DIR *open = opendir(folder);
@@ -80,7 +81,7 @@ static void note_folder(struct sn_import_files *files, const char *path)
 			 used ? ", " : "", name);
 }
 
-/* Adds what is of a known format in a folder. */
+/* Adds the files of a folder that are of a known format. */
 static int add_folder(const char *folder, struct sn_import_files *files, struct sn_error *error)
 {
 	struct sn_import_files all = {0};
@@ -126,8 +127,8 @@ int sn_import_files_list(struct sn_import_files *files, const char *const *paths
 
 /* ---- from files to a database ---- */
 
-/* What the importers count as drops that is not told otherwise: so much of the files is not in the
- * database. */
+/* Lists for the user the drops that importers have counted, except those that have a message of
+ * their own: they say what part of the files is missing in the database. */
 static void note_lost(const struct sn_db_builder *builder, struct sn_import_notes *notes)
 {
 	static const char *const others[] = {"import-unended", "import-summaries",
@@ -146,7 +147,8 @@ static void note_lost(const struct sn_db_builder *builder, struct sn_import_note
 	}
 }
 
-/* What holds no event though there were some, and no context, is no measurement. */
+/* An input whose events all lack a valid time, and that has no contexts, is refused: its database
+ * would be empty. */
 static int check_times(const struct sn_db_builder *builder, const char *path, uint64_t events,
 		       struct sn_error *error)
 {
@@ -163,7 +165,7 @@ static int check_times(const struct sn_db_builder *builder, const char *path, ui
 	return 0;
 }
 
-/* A library's own words about its end are not the user's. */
+/* Discards what a library prints before it ends the process; the user gets Sonde's own message. */
 static int silence(void)
 {
 	int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -183,7 +185,7 @@ static void speak(int kept)
 	close(kept);
 }
 
-/* 0: not known, of folders. */
+/* The files' size, for progress; 0 (not known) where one of them is a folder. */
 static uint64_t total_bytes(const struct sn_import_request *request)
 {
 	uint64_t bytes = 0;
@@ -230,8 +232,8 @@ static int import(const struct sn_importer *importer, const struct sn_import_req
 	    .contexts = sn_db_builder_context_count(builder),
 	    .events = sn_trace_writer_count(with_events.events),
 	};
-	if (counts->events)
-		sn_trace_writer_attach(with_events.events, builder); /* whose they are then */
+	if (counts->events) /* the builder owns the writer from here on */
+		sn_trace_writer_attach(with_events.events, builder);
 	else
 		sn_trace_writer_free(with_events.events);
 	if (counts->events)
@@ -247,7 +249,7 @@ static int import(const struct sn_importer *importer, const struct sn_import_req
 
 /* ---- in a process of its own ---- */
 
-/* What the child process tells. */
+/* What the child process reports. */
 struct told {
 	int result;
 	struct sn_import_counts counts;
@@ -255,7 +257,7 @@ struct told {
 	struct sn_error error;
 };
 
-/* Nothing is left of a child that ends early: what it writes has no name until it is whole. */
+/* A child that ends early leaves no file: the output gets its name only once it is whole. */
 static void run_child(const struct sn_importer *importer, const struct sn_import_request *request,
 		      const char *output, struct told *told)
 {
@@ -277,10 +279,10 @@ static int wait_for(pid_t child, const struct sn_importer *importer, const char 
 			return sn_fail(error, SN_ERR_IO, "cannot wait for a process: %s",
 				       strerror(errno));
 	if (WIFSIGNALED(status))
-		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s ended over it (%s)",
+		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s crashed on it (%s)",
 			       path, importer->library, strsignal(WTERMSIG(status)));
 	return WEXITSTATUS(status)
-		   ? sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s ended over it (status %d)",
+		   ? sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s exited on it (status %d)",
 			     path, importer->library, WEXITSTATUS(status))
 		   : 0;
 }

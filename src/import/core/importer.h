@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an importer is. To add the format NAME:
- *   1. src/import/NAME.c defines `const struct sn_importer sn_importer_NAME` and is listed in
- *      meson.build;
+ *   1. a file in a folder of src/import defines `const struct sn_importer sn_importer_NAME` and is
+ *      listed in meson.build;
  *   2. importers.def gets a line SN_IMPORTER(NAME);
  *   3. tests/cli/import/test_import.py gets its case, docs/man/sonde-import.1 its paragraph.
  * A test fails until all of these are there.
@@ -33,13 +33,13 @@ struct sn_import_input {
 
 #define SN_IMPORT_HEAD_BYTES 4096
 
-/* Inputs or records that an importer left out while it read the others; for the user. */
+/* What an importer could not read while it read the rest; for the user. */
 struct sn_import_notes {
 	uint64_t left_out;     /* files */
 	struct sn_error first; /* why the first of them could not be read */
-	char unread[512];      /* kinds of records that are not read, with their counts; "" none */
-	char cut[512];	       /* of a file that ends too early, how much there is of it; "" none */
-	char lost[1024];       /* what else could not be read; sn_import fills it in. "" nothing */
+	char unread[512];      /* kinds of records that it does not know, with counts; "" none */
+	char cut[512];	       /* if a file is truncated: how much of it there is; "" none */
+	char lost[1024];       /* what else was lost; sn_import fills it in. "" nothing */
 };
 
 struct sn_import_request {
@@ -51,7 +51,7 @@ struct sn_import_request {
 	const char *const *structures;
 	size_t structure_count;
 	bool no_structure; /* do not use any */
-	bool is_shared;	   /* the database is for others to read as the umask says */
+	bool is_shared;	   /* others may read the database if the umask lets them */
 	unsigned jobs;	   /* threads; 0: one for each processor */
 	/* Of databases with events; see sn_db_builder_set_complete. */
 	int (*complete)(void *context, const char *path);
@@ -62,13 +62,13 @@ struct sn_import_request {
 struct sn_importer {
 	const char *name;
 	const char *summary; /* which files of which program; one line, no full stop */
-	/* Whether this input is one of its own. Cheap: it may look into a folder. */
+	/* Whether this input has its format. Must be cheap; it may look into a folder. */
 	bool (*probe)(const struct sn_import_input *input);
-	/* All inputs are its own. 0 or a negative enum sn_err, with a line that names the input. */
+	/* All inputs have its format. 0 or a negative enum sn_err, with a line that names the input. */
 	int (*read)(const struct sn_import_request *request, struct sn_db_builder *builder,
 		    struct sn_error *error);
-	/* A library that reads for it and may end the process over what it finds, so that sn_import
-	 * lets it do so to another; NULL: none. */
+	/* The library that it reads with, if that may end the process on damaged inputs: sn_import then
+	 * runs the importer in a child process. NULL: none. */
 	const char *library;
 };
 
@@ -78,14 +78,12 @@ extern const struct sn_importer *const sn_importers[];
 /* The importer of that name, or NULL. */
 const struct sn_importer *sn_importer_find(const char *name);
 
-/*
- * The importer whose inputs all of these are. NULL and an error where one cannot be opened, is of
- * no known format, or where two are of different formats.
- */
+/* The importer that reads all these inputs. NULL and an error if one cannot be opened or has no
+ * known format, or if two have different formats. */
 const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,
 						struct sn_error *error);
 
-/* As importer->read; an error without a text, which is a defect of the importer, at least names the
+/* Calls importer->read. If an importer fails without a text, which is a defect, the error names the
  * input. */
 int sn_importer_read(const struct sn_importer *importer, const struct sn_import_request *request,
 		     struct sn_db_builder *builder, struct sn_error *error);

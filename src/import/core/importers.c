@@ -34,7 +34,8 @@ const struct sn_importer *sn_importer_find(const char *name)
 	return NULL;
 }
 
-/* Events are held in two places, a file's own and those of the database. */
+/* The share of the inputs' size that events may use before they are spilled. Two sorters hold
+ * events, the sink's for one file and the writer's for the database. */
 #define EVENT_MEMORY_SHARE 32
 #define EVENT_MEMORY_MIN   ((uint64_t)2 << 20)
 #define EVENT_MEMORY_MAX   ((uint64_t)64 << 20)
@@ -43,7 +44,8 @@ int sn_importer_read(const struct sn_importer *importer, const struct sn_import_
 		     struct sn_db_builder *builder, struct sn_error *error)
 {
 	int result = importer->read(request, builder, error);
-	/* A safety net: fuzzers call read itself and end where a refusal says nothing. */
+	/* an importer that fails without a text has a defect; fuzzers call read() directly and stop
+	 * there */
 	if (result && !*error->text)
 		sn_fail(error, result, "cannot read '%s': it is damaged", request->paths[0]);
 	return result;
@@ -77,7 +79,7 @@ static size_t read_head(int fd, unsigned char *head)
 	return used;
 }
 
-/* `head` has SN_IMPORT_HEAD_BYTES. 0 or SN_ERR_IO. */
+/* Fills in what is known of an input; `head` has SN_IMPORT_HEAD_BYTES. 0 or SN_ERR_IO. */
 static int look(const char *path, unsigned char *head, struct sn_import_input *input,
 		struct sn_error *error)
 {
@@ -116,7 +118,8 @@ static void list_names(char *text, size_t size)
 					 sn_importers[i]->name);
 }
 
-/* What is Sonde's own needs another command, which it names; NULL for all else. */
+/* The message for an input that Sonde wrote itself, with the command that reads it; NULL for any
+ * other input. */
 static const char *own_format(const struct sn_import_input *input)
 {
 	static const char suffix[] = ".sonde";
@@ -137,7 +140,7 @@ static const char *own_format(const struct sn_import_input *input)
 	return NULL;
 }
 
-/* Whether a file is part of an HPCToolkit folder: it lies there, or in a folder there. */
+/* Whether a file is part of an HPCToolkit folder: in that folder itself, or one level deeper. */
 static bool is_in_hpctoolkit(const char *path, char folder[PATH_MAX])
 {
 	if (snprintf(folder, PATH_MAX, "%s", path) >= PATH_MAX)
@@ -154,14 +157,15 @@ static bool is_in_hpctoolkit(const char *path, char folder[PATH_MAX])
 	return false;
 }
 
-/* A file of SQLite that no importer takes: as there is too little of it to tell whose it is, or it is
- * of another program. */
+/* The message for an SQLite file that no importer accepts: it is truncated, so that its tables
+ * cannot be recognised, or another program wrote it. */
 static void refuse_sqlite(const char *path, struct sn_error *error)
 {
 	uint64_t bytes, expected;
 	if (sn_sqlite_is_cut(path, &bytes, &expected))
 		sn_fail(error, SN_ERR_FORMAT,
-			"cannot import '%s': it is cut: %" PRIu64 " of %" PRIu64 " bytes are there",
+			"cannot import '%s': it is truncated: %" PRIu64 " of %" PRIu64
+			" bytes are there",
 			path, bytes, expected);
 	else
 		sn_fail(error, SN_ERR_FORMAT,
@@ -190,11 +194,10 @@ static const struct sn_importer *recognise(const char *path, struct sn_error *er
 	}
 	char folder[PATH_MAX];
 	if (!input.is_folder && is_in_hpctoolkit(path, folder)) {
-		sn_fail(
-		    error, SN_ERR_FORMAT,
-		    "cannot import '%s': a part of what HPCToolkit wrote: give the whole folder, "
-		    "'%s'",
-		    path, folder);
+		sn_fail(error, SN_ERR_FORMAT,
+			"cannot import '%s': it is part of the HPCToolkit folder '%s': import that "
+			"folder",
+			path, folder);
 		return NULL;
 	}
 	char names[256];
@@ -204,7 +207,7 @@ static const struct sn_importer *recognise(const char *path, struct sn_error *er
 	return NULL;
 }
 
-/* Whether the files of the first may be among those of the second, which reads them as well. */
+/* Whether `second` also reads files that `first` recognises, so that both may be given together. */
 static bool goes_along(const struct sn_importer *first, const struct sn_importer *second)
 {
 	return first == sn_importer_find("execution_trace") && second == sn_importer_find("kineto");
@@ -218,13 +221,14 @@ const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t
 		const struct sn_importer *importer = recognise(paths[i], error);
 		if (!importer)
 			return NULL;
-		/* a profile and an execution trace of one program are read together */
+		/* an execution trace is read together with a profile of the same program */
 		if (found && goes_along(importer, found))
 			continue;
 		if (found && importer != found && !goes_along(found, importer)) {
-			sn_fail(error, SN_ERR_ARGUMENT,
-				"'%s' is of format %s but '%s' is of format %s: import them apart",
-				paths[0], found->name, paths[i], importer->name);
+			sn_fail(
+			    error, SN_ERR_ARGUMENT,
+			    "'%s' is of format %s but '%s' is of format %s: import them separately",
+			    paths[0], found->name, paths[i], importer->name);
 			return NULL;
 		}
 		found = importer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of gzip or not; see packed_file.h. */
+/* Reading files that may be compressed by gzip, with zlib; without zlib, files as they are. */
 #include "packed_file.h"
 
 #include "base/progress/progress.h"
@@ -19,10 +19,8 @@ void *sn_packed_file_open(const char *path)
 {
 	errno = 0;
 	gzFile file = gzopen(path, "rb");
-	if (file)
-		gzbuffer(
-		    file,
-		    32u << 10); /* who reads more than twice that at once gets it without a copy */
+	if (file) /* a read of more than twice this size bypasses the buffer */
+		gzbuffer(file, 32u << 10);
 	else if (!errno)
 		errno = ENOMEM;
 	return file;
@@ -34,7 +32,7 @@ void sn_packed_file_close(void *file)
 		gzclose(file);
 }
 
-/* What of the file itself, packed or not, has been gone through since. */
+/* Reports the bytes of the file itself, compressed or not, that were read since `before`. */
 static void tell(gzFile file, z_off_t before)
 {
 	z_off_t after = gzoffset(file);
@@ -46,7 +44,7 @@ int64_t sn_packed_file_read(void *file, void *bytes, size_t length, const char *
 	z_off_t before = gzoffset(file);
 	int code, got = gzread(file, bytes, length < INT_MAX ? (unsigned)length : INT_MAX);
 	const char *text = got <= 0 ? gzerror(file, &code) : NULL;
-	/* zlib calls a packed file that was cut off an end at first */
+	/* at a truncated end zlib returns 0 bytes and no failure; its error code tells */
 	if (got < 0 || (got == 0 && code != Z_OK && code != Z_STREAM_END)) {
 		*why = code == Z_ERRNO ? strerror(errno) : text;
 		return code == Z_BUF_ERROR ? SN_PACKED_FILE_CUT_OFF : -1;

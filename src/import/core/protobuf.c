@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf's wire format, of memory and of files; see protobuf.h. */
+/* Protobuf's wire format, read from memory and from files of any size. */
 #include "protobuf.h"
 
 #include "base/vec.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #define WINDOW_BYTES	 (1u << 20)
-/* A tag and a number, or a tag and a length. */
+/* The longest tag, and the longest number or length after it. */
 #define FIELD_HEAD_BYTES 20u
 
-/* At most ten bytes; bits past 64 are lost as in every decoder. */
+/* At most ten bytes; bits above the 64th are dropped, as in every decoder. */
 static bool parse_varint(const unsigned char **at, const unsigned char *end, uint64_t *value)
 {
 	const unsigned char *byte = *at;
@@ -45,7 +45,8 @@ static bool parse_fixed(const unsigned char **at, const unsigned char *end, unsi
 	return true;
 }
 
-/* All of a field but its bytes, whose length becomes field->length, however long. */
+/* A field without its bytes, whose length is stored in field->length whether or not
+ * they are there. */
 static bool parse_head(const unsigned char **at, const unsigned char *end,
 		       struct sn_proto_field *field)
 {
@@ -172,7 +173,7 @@ int sn_proto_stream_rewind(struct sn_proto_stream *stream, struct sn_error *erro
 	return sn_proto_stream_open(stream, path, error);
 }
 
-/* At least so many bytes into the window, or all there are. */
+/* Reads on until the window has `wanted` bytes, or all that are left. */
 static int fill(struct sn_proto_stream *stream, size_t wanted, struct sn_error *error)
 {
 	while (stream->end - stream->begin < wanted) {
@@ -212,7 +213,7 @@ static int skip(struct sn_proto_stream *stream, uint64_t length, struct sn_error
 		return 0;
 	}
 	consume(stream, inside);
-	/* all but the last byte, so that reading finds out whether the file goes so far */
+	/* skips all but the last byte; reading that one shows whether the file is long enough */
 	uint64_t rest = length - inside;
 	if (sn_packed_file_skip(stream->file, rest - 1) < 0)
 		return damaged(stream, "a field leaves the file", error);
@@ -228,7 +229,7 @@ static int skip(struct sn_proto_stream *stream, uint64_t length, struct sn_error
 	return 0;
 }
 
-/* How far the innermost message goes. */
+/* Where the innermost open message ends. */
 static uint64_t limit(const struct sn_proto_stream *stream)
 {
 	return stream->depth ? stream->ends[stream->depth - 1] : UINT64_MAX;

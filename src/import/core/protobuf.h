@@ -44,18 +44,18 @@ struct sn_proto {
 };
 
 struct sn_proto sn_proto_of(const void *bytes, size_t length);
-/* The message that a field holds; an empty one where the field is a number. */
+/* The message in a field; an empty one if the field is a number. */
 struct sn_proto sn_proto_enter(const struct sn_proto_field *field);
-/* The next field; false at the end and where `failed` is then set. */
+/* The next field; false at the end, or if the message is damaged (`failed`). */
 bool sn_proto_next(struct sn_proto *message, struct sn_proto_field *field);
 
-/* The last field of each number below `count` into fields[number]; one that is not there is all
- * zeroes. False where the message is damaged, of which there is what comes before. */
+/* Stores the last field of each number below `count` in fields[number], or all zeroes. False if the
+ * message is damaged; fields before the damage are stored. */
 bool sn_proto_fields(struct sn_proto message, struct sn_proto_field *fields, size_t count);
 #define SN_PROTO_FIELDS(message, fields)                                                           \
 	sn_proto_fields(message, fields, sizeof(fields) / sizeof(*(fields)))
 
-/* A field's number, or `missing` where it is not there. */
+/* A field's number, or `missing` if there is no such field. */
 static inline int64_t sn_proto_or(const struct sn_proto_field *field, int64_t missing)
 {
 	return field->number ? (int64_t)field->value : missing;
@@ -64,17 +64,17 @@ static inline int64_t sn_proto_or(const struct sn_proto_field *field, int64_t mi
 /* One number of a packed repeated field whose elements are varints; false as above. A repeated
  * field that is not packed comes as one field for each. */
 bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value);
-/* The same of a field that may be either: begin with all zeroes in *numbers. */
+/* The same for a field that may be packed or not: begin with all zeroes in *numbers. */
 bool sn_proto_number(const struct sn_proto_field *field, struct sn_proto *numbers, uint64_t *value);
 
 struct sn_db_builder;
-/* The builder's string of a text, "" where the field is not there. */
+/* The builder's string of a text, "" if there is no such field. */
 uint32_t sn_proto_string(struct sn_db_builder *builder, const struct sn_proto_field *field);
 
-/* What a number of SN_PROTO_FIXED64 means where it is a double. */
+/* A SN_PROTO_FIXED64 number as a double. */
 double sn_proto_double(uint64_t value);
 
-/* Messages within messages that can be open. */
+/* The most messages within messages that can be open. */
 #define SN_PROTO_DEPTH_MAX 16
 
 struct sn_proto_stream {
@@ -82,40 +82,38 @@ struct sn_proto_stream {
 	void *file;
 	unsigned char *buffer; /* its bytes begin .. end - 1 are the window */
 	size_t begin, end, capacity;
-	uint64_t window_at;		   /* the unpacked file's byte that is at `begin` */
+	uint64_t window_at;		   /* the position of `begin` in the unpacked file */
 	uint64_t ends[SN_PROTO_DEPTH_MAX]; /* of the open messages, outermost first */
 	unsigned depth;
 	uint64_t pending_bytes; /* of the last field, not yet taken */
-	bool is_cut;		/* the error was that the file ends too early */
+	bool is_cut;		/* the error was that the file is truncated */
 };
 
 /* `path` outlives the stream. 0 or a negative enum sn_err; then there is nothing to close. */
 int sn_proto_stream_open(struct sn_proto_stream *stream, const char *path, struct sn_error *error);
 void sn_proto_stream_close(struct sn_proto_stream *stream); /* all zeroes is closed */
-/* Begins anew. */
+/* Goes back to the begin of the file. */
 int sn_proto_stream_rewind(struct sn_proto_stream *stream, struct sn_error *error);
 
 /*
  * The next field of the innermost open message (at first: of the file). 1; 0 at the message's end;
- * or a negative enum sn_err. Of a field of bytes `field->length` is known; one that is neither
- * entered nor loaded before the next call is skipped, which of a file that is not packed reads
- * nothing.
+ * or a negative enum sn_err. Of a field of bytes, only field->length is set; if it is neither
+ * entered nor loaded before the next call, it is skipped, without reading it if the file is not
+ * packed.
  */
 int sn_proto_stream_next(struct sn_proto_stream *stream, struct sn_proto_field *field,
 			 struct sn_error *error);
 /* Reads the last field's bytes; they are valid until the next call of anything here. Memory grows
- * with the bytes that are there, not with the length that is claimed. */
+ * with the bytes in the file, not with the length that the field claims. */
 int sn_proto_stream_load(struct sn_proto_stream *stream, struct sn_proto_field *field,
 			 struct sn_error *error);
-/* Goes into the message that the last field is. */
+/* Enters the last field, a message. */
 int sn_proto_stream_enter(struct sn_proto_stream *stream, struct sn_error *error);
-/* Goes behind the innermost open message. */
+/* Leaves the innermost open message: the next field is the one after it. */
 int sn_proto_stream_leave(struct sn_proto_stream *stream, struct sn_error *error);
 
-/*
- * Whether a file begins, unpacked, with a field of that number that is a message; fills `head` with
- * the first bytes, for a closer look, and *length. False where it cannot be read.
- */
+/* Whether a file, unpacked, begins with a field of that number that is a message. Stores the first
+ * bytes in `head`, and *length. False if it cannot be read. */
 bool sn_proto_probe(const char *path, uint32_t number, unsigned char *head, size_t size,
 		    size_t *length);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting events of the scheduler; see sched_sorter.h. */
+/* Sorts the scheduler's events by time and feeds them to its state machine. */
 #include "sched_sorter.h"
 
 #define SORTER_BYTES (64u << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call paths in Chrome's JSON; see stack_frames.h. */
+/* Call paths of samples in Chrome's JSON: the "stackFrames" object. */
 #include "stack_frames.h"
 
 #include "base/vec.h"
@@ -14,7 +14,7 @@ void sn_stack_frames_release(struct sn_stack_frames *frames)
 	*frames = (struct sn_stack_frames){0};
 }
 
-/* The number of a key as written; SONDE_NONE without memory. */
+/* The number of a frame's key, new where it is; SONDE_NONE without memory. */
 static uint32_t number_of(struct sn_stack_frames *frames, struct sn_json_text key)
 {
 	uint32_t before = frames->keys.count;
@@ -43,7 +43,7 @@ static uint32_t string(struct sn_db_builder *builder, const struct sn_json_value
 		   : SONDE_NONE;
 }
 
-/* One frame's object. */
+/* Parses one frame's object. */
 static enum sn_json_result parse_frame(struct sn_stack_frames *frames, uint32_t number,
 				       struct sn_json_parse *parse, struct sn_db_builder *builder)
 {
@@ -83,7 +83,7 @@ static enum sn_json_result parse_frame(struct sn_stack_frames *frames, uint32_t 
 int sn_stack_frames_parse(struct sn_stack_frames *frames, struct sn_json_text object,
 			  struct sn_db_builder *builder)
 {
-	/* a window that holds all there is */
+	/* a window that holds the whole object */
 	struct sn_json_window window = {.buffer = calloc(object.length + SN_JSON_SLACK, 1),
 					.end = object.length,
 					.capacity = object.length};
@@ -120,7 +120,8 @@ uint32_t sn_stack_frames_context(struct sn_stack_frames *frames, const struct sn
 	uint32_t leaf = sn_intern_find(&frames->keys, key->text.text, key->text.length);
 	if (leaf != SN_INTERN_NONE && frames->frames[leaf].context != SONDE_NONE)
 		return frames->frames[leaf].context;
-	/* outwards to what is known already; a caller that is its own callee ends the path */
+	/* from the frame outwards to the first one that has a context; a cycle of callers ends the
+	 * path */
 	size_t count = 0, limit = frames->keys.count;
 	uint32_t *path = malloc((limit + 1) * sizeof(*path));
 	uint32_t context = 0;

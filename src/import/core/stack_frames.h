@@ -12,7 +12,7 @@
 #include "import/json/json_window.h"
 
 struct sn_stack_frame {
-	uint32_t parent;  /* number; SONDE_NONE without */
+	uint32_t parent;  /* number, or SONDE_NONE */
 	uint32_t frame;	  /* builder's; SONDE_NONE: only referred to */
 	uint32_t context; /* builder's, once asked for; SONDE_NONE before */
 };
@@ -24,10 +24,10 @@ struct sn_stack_frames {
 	size_t capacity;
 };
 
-/* Takes the object's text. 0, SN_ERR_MEMORY, or SN_ERR_FORMAT where it is no such object. */
+/* Reads the object's text. 0, SN_ERR_MEMORY, or SN_ERR_FORMAT if it is no such object. */
 int sn_stack_frames_parse(struct sn_stack_frames *frames, struct sn_json_text object,
 			  struct sn_db_builder *builder);
-/* The context of a call path; 0, the root, where it is not known. */
+/* The context of a call path; 0, the root, if the path is not known. */
 uint32_t sn_stack_frames_context(struct sn_stack_frames *frames, const struct sn_json_value *key,
 				 struct sn_db_builder *builder);
 void sn_stack_frames_release(struct sn_stack_frames *frames);

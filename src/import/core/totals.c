@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums by context and metric; see totals.h. */
+/* Sums of values by context and metric, for one profile at a time. */
 #include "totals.h"
 
 #include "base/vec.h"
@@ -24,7 +24,8 @@ void sn_totals_flush(struct sn_totals *totals, struct sn_db_builder *builder, ui
 	for (uint32_t i = 0; i < totals->keys.count; i++)
 		sn_db_builder_value(builder, profile, totals->sums[i].context,
 				    totals->sums[i].metric, &totals->sums[i].stat);
-	/* threads may be many and small: the room of a large one is not cleared for each */
+	/* the array of a large thread is freed, because clearing it for many small threads would
+	 * take long */
 	sn_table_release(&totals->keys);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What importers say of tracks and events, into the sink's sorter. While a file is read its base
- * time may not be known yet, and times may lie before it; so times in the sorter are the file's
- * plus SN_SINK_BIAS_NS.
+ * Tracks and events as importers add them, into the sink's sorter. While a file is read, its base
+ * time may be unknown, and events may lie before it; so the sorter holds the file's times plus
+ * SN_SINK_BIAS_NS.
  */
 #include "track_sink_internal.h"
 
@@ -39,7 +39,7 @@ static uint32_t add_track(struct sn_track_sink *sink, const struct sn_track_plac
 	return number;
 }
 
-/* Events come by turns from a few tracks, whose numbers are found here with one comparison. */
+/* Successive events come from a few tracks; a small cache finds those with one comparison. */
 uint32_t sn_track_sink_track(struct sn_track_sink *sink, const struct sn_track_place *place)
 {
 	int64_t hash = place->first + 3 * place->second + 5 * place->third + 7 * place->is_device;
@@ -141,7 +141,7 @@ static void vote_for_process(struct sn_track_sink *sink, int64_t pid)
 	}
 }
 
-/* What an interval tells of its file, beside what its track does. */
+/* Notes what an interval tells about its file as a whole. */
 static void note_interval(struct sn_track_sink *sink, struct sn_track *track,
 			  const struct sn_event *event)
 {
@@ -158,7 +158,7 @@ static void note_interval(struct sn_track_sink *sink, struct sn_track *track,
 		sn_dataflow_step(sink->dataflow, event->start_ns, event->end_ns);
 }
 
-/* All iterations are one context, so that the event has the number that was in its name. */
+/* All iterations share one context, so the number in the event's name becomes an attribute. */
 static void sort_iteration(struct sn_track_sink *sink, const struct sn_event *event,
 			   uint64_t number)
 {
@@ -197,7 +197,7 @@ static void sort_in(struct sn_track_sink *sink, const struct sn_event *event)
 		note_interval(sink, track, event);
 }
 
-/* The event as it is sorted; false, and counted, where its times cannot be. */
+/* The event as it goes into the sorter; false, and counted, if its times are not valid. */
 static inline bool make(struct sn_track_sink *sink, const struct sn_track_event *from,
 			uint16_t kind, uint32_t metric, struct sn_event *event)
 {
@@ -228,7 +228,7 @@ void sn_track_sink_add(struct sn_track_sink *sink, const struct sn_track_event *
 		sort_in(sink, &stored);
 }
 
-/* The value is where samples have no link. */
+/* Samples have no link: their value is stored in its place. */
 static void add_cost(struct sn_track_sink *sink, const struct sn_track_event *event, uint16_t kind,
 		     uint32_t metric, double value)
 {
@@ -300,7 +300,7 @@ int sn_track_sink_begin(struct sn_track_sink *sink, const void *key, size_t key_
 		   : 0;
 }
 
-/* What an end may tell of its begin. */
+/* The end of a pair that may belong to a begin. */
 struct fitting {
 	const struct sn_track_sink *sink;
 	int64_t pid;
@@ -327,7 +327,7 @@ static bool find_begin(struct sn_track_sink *sink, const struct sn_track_end *en
 	       sn_begins_end(&sink->begins, end->key, end->key_bytes, NULL, NULL, begin);
 }
 
-/* Takes the begin's attributes, which are freed in any case, and the end's. */
+/* Joins a begin and its end. The begin's attributes are freed in each case. */
 static int add_pair(struct sn_track_sink *sink, struct sn_begin *begin, uint64_t end_ns,
 		    const struct sn_track_end *end)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * At the end of a file its events, track by track, into builder and writer: threads before streams,
- * which refer to their calls; forward passes before backward ones.
+ * Builds the contexts and events of a file after its end, track by track: threads before streams,
+ * whose operations refer to calls; threads with forward passes before those with backward passes.
  *
- * Three stages work on batches of events (base/pool.h): one reads them out of the sorter, one
- * finds out their contexts (track_thread.c, track_device.c, track_nested.c), one gives them to the
- * writer. The second alone uses the builder and all else of the sink.
+ * Three stages work on batches of events (base/pool.h): the first reads events from the sorter, the
+ * second determines their contexts (track_thread.c, track_device.c, track_nested.c), the third
+ * passes them to the writer. Only the second uses the builder and the rest of the sink.
  */
 #include "track_sink_internal.h"
 
@@ -19,10 +19,10 @@ enum { BATCH_EVENTS = 1024, BATCHES = 16, STAGES = 3 };
 
 struct building {
 	struct sn_track_sink *sink;
-	uint32_t *order; /* tracks that have events */
+	uint32_t *order; /* the tracks with events */
 	uint32_t count;
 	struct sn_sink_batch batches[BATCHES];
-	/* of the stage that reads */
+	/* state of the reading stage */
 	uint32_t at; /* in `order` */
 	bool is_begun;
 	struct sn_error why;
@@ -30,7 +30,7 @@ struct building {
 
 /* ---- reading ---- */
 
-/* The attributes' place is known when all are there: the array may move. */
+/* Attributes are copied first and pointed to at the end, because their array moves as it grows. */
 static int copy_event(const struct sn_track_sink *sink, struct sn_sink_batch *batch,
 		      const struct sn_event *read)
 {
@@ -79,8 +79,8 @@ static int read_batch(void *context, unsigned worker, size_t slot)
 
 /* ---- contexts ---- */
 
-/* A call or operation without a correlation gets the one that the order of launches tells, and an
- * operation then says so. */
+/* Gives a call or operation without a correlation the one inferred from the order of launches
+ * (track_order.c), and an operation an attribute that says so. */
 static int infer_link(struct sn_track_sink *sink, struct sn_sink_batch *batch,
 		      struct sn_event *event)
 {
@@ -193,7 +193,7 @@ static int run(struct building *building)
 			return SN_ERR_MEMORY;
 	}
 	for (uint32_t i = 0; i < sink->places.count; i++)
-		/* others are only named */
+		/* a track without events or times has only a name */
 		if (sink->tracks[i].event_count || sink->tracks[i].start_ns != UINT64_MAX)
 			building->order[building->count++] = i;
 	sort_tracks(building->order, building->count, sink->tracks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes out of the operators of a sink; see track_dataflow.h. */
+/* Nodes of a dataflow graph from the operators of a sink, and their times. */
 #include "track_dataflow.h"
 
 #include "base/search.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* More nodes in one file are no useful graph; they are counted. */
+/* A graph of more nodes is of no use; the operators beyond are counted. */
 enum { NODES_MOST = 1 << 16 };
 
 struct step {
@@ -24,7 +24,7 @@ struct node {
 	struct sonde_db_stat time, device, copy;
 };
 
-/* Like operators within one: how many were in its last execution. */
+/* Numbers equal operators within one execution of their caller. */
 struct counter {
 	uint64_t instance;
 	uint32_t count;
@@ -48,11 +48,11 @@ struct sn_dataflow {
 	size_t step_count, step_capacity;
 	bool has_failed; /* out of memory */
 	/* of the file being built */
-	size_t trace; /* that of its process; SIZE_MAX without */
+	size_t trace; /* the execution trace of the file's process; SIZE_MAX without one */
 	uint32_t model, record_key, external_key, shapes_key;
 	uint64_t instances;
 	struct sn_intern counter_keys;
-	struct sn_table node_keys; /* counter, number */
+	struct sn_table node_keys; /* a counter's number and the position among equal operators */
 	struct counter *counters;
 	struct node *nodes;
 	struct sn_dataflow_operation *operations;
@@ -112,7 +112,7 @@ void sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t 
 
 SN_SORT_BY(sort_steps, struct step, const void *, SN_ORDER(a->start_ns, b->start_ns));
 
-/* The execution trace of the process that was recorded, which is not made yet. */
+/* The execution trace of the file's process, if its graph has not been made yet. */
 static size_t trace_of(const struct sn_track_sink *sink)
 {
 	const struct sn_dataflow *dataflow = sink->dataflow;
@@ -143,13 +143,14 @@ void sn_dataflow_begin(struct sn_track_sink *sink)
 
 /* ---- nodes ---- */
 
-/* How many steps had begun. */
+/* How many steps had begun at a time. */
 static uint64_t step_at(const struct sn_dataflow *dataflow, uint64_t time_ns)
 {
 	return sn_search(i, dataflow->step_count, dataflow->steps[i].start_ns <= time_ns);
 }
 
-/* How many operators like it were in this execution of its caller before. */
+/* Numbers an operator among those that are equal and were called by the same execution of its
+ * caller. */
 static int count_like(struct sn_dataflow *dataflow, const struct counter_key *key,
 		      uint64_t instance, bool are_one, uint64_t *node)
 {
@@ -270,13 +271,15 @@ int sn_dataflow_event(struct sn_track_sink *sink, const struct sn_event *event, 
 	if (name.category == SN_ACTIVITY_PYTHON) {
 		const char *text = sn_db_builder_text(sink->builder, name.text);
 		if (!strncmp(text, module, sizeof(module) - 1)) {
-			char called[256]; /* the builder's texts move when it gets another string */
+			/* a copy, because the builder's texts move when a string is added */
+			char called[256];
 			snprintf(called, sizeof(called), "%s", text + sizeof(module) - 1);
 			place->module = sn_db_builder_string(sink->builder, called);
 		}
 		return 0;
 	}
-	/* execution traces have what programs name with record_function as well */
+	/* execution traces also contain the ranges of record_function, which are
+	 * annotations here */
 	if (has_trace &&
 	    (name.category == SN_ACTIVITY_OPERATOR || name.category == SN_ACTIVITY_ANNOTATION))
 		return add_operation(sink, event, track, place);
@@ -353,10 +356,10 @@ int sn_track_sink_finish_graph(struct sn_track_sink *sink, struct sn_error *erro
 						 (uint32_t)(sink->file_count + i), error);
 	}
 	sn_track_sink_lost(sink, "graph-untimed",
-			   "nodes of execution traces that no trace here has times of",
+			   "nodes of execution traces for which no trace read here has times",
 			   dataflow->untimed);
 	sn_track_sink_lost(sink, "graph-nodes",
-			   "executions of operators that are in no graph: too many of them",
+			   "executions of operators beyond the limit of a graph",
 			   dataflow->left_out);
 	return result;
 }

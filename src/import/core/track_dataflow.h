@@ -17,11 +17,11 @@
 #include "import/kineto/execution_trace.h"
 #include "track_sink_internal.h"
 
-/* Where in the graph something on a thread is. */
+/* The place in the graph of an event on a thread. */
 struct sn_dataflow_place {
-	uint32_t node;	   /* or the operation, where there is an execution trace; SONDE_NONE */
+	uint32_t node;	   /* with an execution trace the operation; or SONDE_NONE */
 	uint32_t module;   /* builder's string; SONDE_NONE */
-	uint64_t instance; /* which execution of the node; 0 of none */
+	uint64_t instance; /* identifies the execution of the node; 0: none */
 };
 #define SN_DATAFLOW_NOWHERE ((struct sn_dataflow_place){SONDE_NONE, SONDE_NONE, 0})
 
@@ -39,14 +39,14 @@ void sn_dataflow_free(struct sn_dataflow *dataflow);
 /* A step of the profiler in the file being read; times as in the sorter. */
 void sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t end_ns);
 
-/* Before and after the threads and devices of a file; by sn_sink_build. */
+/* sn_sink_build calls them before and after the threads and devices of a file. */
 void sn_dataflow_begin(struct sn_track_sink *sink);
 int sn_dataflow_end(struct sn_track_sink *sink, struct sn_error *error);
 /* An event of a thread in order of time. `place`: that of its caller; replaced by its own, which
  * differs if it is an operator or a module. 0 or SN_ERR_MEMORY. */
 int sn_dataflow_event(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
 		      uint32_t context, uint32_t forward, struct sn_dataflow_place *place);
-/* What a call in that node started on a device. */
+/* Adds an operation on a device that a call in that node started. */
 void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t category,
 			double time_ns);
 

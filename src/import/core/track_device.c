@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stream of a recording: what ran on the device, below the call that launched it.
+ * A stream of a device: each operation goes below the call that launched it.
  *
- * Launch and operation have one correlation number. All kernels of a graph have that of the call
- * that launched the graph; track_graph.c finds out which calls they come from. What has none,
- * or one that no call in the file has (the launch came before the sink), stands below a frame
- * that says so, and is counted.
+ * Launch and operation share a correlation number. All kernels of a graph have the number of the
+ * call that launched the graph; track_graph.c finds the calls that captured them. An operation
+ * without a number, or with one that no call of the file has (its launch was not recorded), goes
+ * below a frame that says so, and is counted.
  */
 #include "track_sink_internal.h"
 #include "track_dataflow.h"
@@ -31,7 +31,8 @@ static size_t stretch_end(const struct sn_sink_launch *launches, size_t begin, s
 	return i < count ? i : count;
 }
 
-/* Neighbouring ascending stretches of `from` become one in `to`; how many there are then. */
+/* One pass of a natural merge sort: merges each two neighbouring ascending runs of `from` into
+ * `to`. Returns the number of runs left. */
 static size_t merge_stretches(const struct sn_sink_launch *from, struct sn_sink_launch *to,
 			      size_t count)
 {
@@ -56,7 +57,7 @@ static bool are_ordered(const struct sn_track_sink *sink)
 	return true;
 }
 
-/* Launches by correlation. Those of a thread mostly ascend, so threads are merged. */
+/* Sorts launches by correlation. Those of one thread mostly ascend, so runs are merged. */
 static int order_launches(struct sn_track_sink *sink)
 {
 	size_t count = sink->launch_count;
@@ -76,8 +77,8 @@ static int order_launches(struct sn_track_sink *sink)
 	return 0;
 }
 
-/* A stream runs mostly in the order of launches, so the next one is looked for from the last one
- * on, in steps that double. */
+/* Operations of a stream run mostly in the order of their launches, so the search gallops from the
+ * one found last. */
 static const struct sn_sink_launch *find_launch(struct sn_track_sink *sink, uint64_t correlation)
 {
 	const struct sn_sink_launch *launches = sink->launches;
@@ -94,7 +95,8 @@ static const struct sn_sink_launch *find_launch(struct sn_track_sink *sink, uint
 	return low < count && launches[low].correlation == correlation ? launches + low : NULL;
 }
 
-/* `parent`: where its launch is, or what a graph captured it from; SONDE_NONE: not recorded. */
+/* `parent`: the context of the launch, or of the call that captured the operation; SONDE_NONE if
+ * the launch was not recorded. */
 static uint32_t context_of(struct sn_track_sink *sink, const struct sn_event *event,
 			   uint32_t category, const struct sn_sink_launch *launch, uint32_t parent)
 {
@@ -117,7 +119,7 @@ static int add(struct sn_track_sink *sink, uint32_t context, enum sn_activity_me
 	return sn_totals_add(&sink->totals, context, sn_sink_metric(sink, metric), value);
 }
 
-/* The product of three attributes; 0 where there are none. */
+/* The product of three attributes; 0 if they are missing. */
 static double product(const struct sn_track_sink *sink, const struct sn_event *event,
 		      enum sn_track_key first)
 {
@@ -167,7 +169,8 @@ static int add_values(struct sn_track_sink *sink, uint32_t context, uint32_t cat
 	return result;
 }
 
-/* One event of a stream, which is none where it only adds a value to the place of another. */
+/* Places one event of a stream. An event with a metric is not an operation: it only adds a value at
+ * the context of one. */
 static int place(struct sn_track_sink *sink, struct sn_event *event,
 		 const struct sn_sink_launch *launch, uint32_t parent)
 {
@@ -187,7 +190,7 @@ static int place(struct sn_track_sink *sink, struct sn_event *event,
 	return add_values(sink, event->context, category, event);
 }
 
-/* What one launch of a graph started: below the calls that captured it. */
+/* Places the operations of one launch of a graph below the calls that captured them. */
 static int place_replay(struct sn_track_sink *sink, struct sn_sink_replay *replay)
 {
 	if (!replay->count)
@@ -195,7 +198,8 @@ static int place_replay(struct sn_track_sink *sink, struct sn_sink_replay *repla
 	uint32_t *parents = sn_arena_array(&replay->memory, uint32_t, replay->count);
 	int result = parents ? sn_sink_replay_match(sink, replay, parents) : SN_ERR_MEMORY;
 	for (size_t i = 0; i < replay->count && !result; i++) {
-		/* the replay's memory is used again before the writer has had the events */
+		/* a copy, because the replay's arena is cleared before the writer
+		 * gets the events */
 		struct sn_event *event = sn_sink_copy(&sink->batch->more, replay->events[i]);
 		result =
 		    event ? place(sink, event, find_launch(sink, replay->correlation), parents[i])

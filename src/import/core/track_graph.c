@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs: calls that are captured on a thread, and operations that are replayed by one launch.
+ * Graphs: calls of a thread that are captured, and device operations that one launch replays.
  *
- * Between the begin and the end of a capture each launching call of the thread adds one node, in
- * order. A launch runs them all, and says which by graph node (numbers that ascend in the order of
- * creation) or not at all. So operations are matched, in the order of their nodes or of their
- * start, to the calls of that capture that explains most of them: by the kernel's name where calls
- * say it (ROCm), else one by one, provided that there are as many of each kind. Both are inferences
- * and are marked as such; what nothing explains stays below the launch, and is counted.
+ * Between the begin and the end of a capture, each launching call of the thread adds a node. A
+ * launch of the graph runs all nodes; its operations carry the numbers of their nodes, which ascend
+ * in the order of creation, or none. So the operations of a launch, in the order of their nodes or
+ * else of their start, are matched with the calls of that capture which explains most of them: by
+ * the kernel's name where calls contain it (ROCm), else one by one if both have as many of each
+ * kind. Both are inferred and marked as such. Operations that no capture explains stay below the
+ * launch and are counted.
  *
- * A file that captured what another file of its process replays, and launched none of its graphs
- * more than once, was recorded for its captures: the database says so, and the time of the program
- * is that of the other (timeline/evidence.h).
+ * A file whose captures another file of the same process replays, and which launched none of its
+ * graphs more than once, was recorded for its captures: the database says so, and the program's
+ * time is that of the other file (timeline/evidence.h).
  */
 #include "track_sink_internal.h"
 
@@ -61,7 +62,7 @@ static bool is_of_process(const struct sn_sink_graph_file *one,
 	return one->rank == other->rank && (one->rank >= 0 || one->pid == other->pid);
 }
 
-/* The file of the same process that replays what others captured; NULL. */
+/* The file of the same process that replays what `file` captured, or NULL. */
 static const struct sn_sink_graph_file *find_replaying(const struct sn_sink_graphs *graphs,
 						       const struct sn_sink_graph_file *file)
 {
@@ -90,7 +91,7 @@ void sn_sink_graph_finish(struct sn_track_sink *sink)
 
 /* ---- captures ---- */
 
-/* What a call would have started, or SN_ACTIVITY_OTHER: nothing. */
+/* The category of the operation that a call would start, or SN_ACTIVITY_OTHER if it starts none. */
 static uint32_t category_of(const char *name)
 {
 	if (strstr(name, "Launch"))
@@ -152,7 +153,8 @@ struct numbered {
 
 SN_SORT_BY(sort_nodes, struct numbered, const void *, SN_ORDER_BY(a, b, node, event));
 
-/* The order in which they were captured, as far as known; whether nodes tell it. */
+/* Puts the operations in the order of capture: by node if all have one, else by start. Returns
+ * whether nodes were used. */
 static bool order_events(const struct sn_track_sink *sink, const struct sn_sink_replay *replay,
 			 struct numbered *order)
 {
@@ -173,9 +175,9 @@ struct match {
 	struct sn_track_sink *sink;
 	struct sn_sink_replay *replay;
 	const struct numbered *order;
-	uint32_t *found; /* by event: position in the capture, SONDE_NONE */
+	uint32_t *found; /* by event: its position in the capture, or SONDE_NONE */
 	uint32_t *best;
-	bool *used; /* by position */
+	bool *used; /* by position in the capture */
 };
 
 static bool knows_names(const struct sn_sink_graphs *graphs, const struct sn_sink_capture *capture)
@@ -196,8 +198,8 @@ static bool fits(const struct match *match, const struct sn_event *event,
 	       (!by_name || name.category != SN_ACTIVITY_KERNEL || name.text == captured->name);
 }
 
-/* Each operation to the next call that it fits to; branches that run side by side come in another
- * order, so that one further back is taken as well. */
+/* Matches each operation with the next call that fits. Parallel branches may run in another order
+ * than captured, so unused calls before that place are tried as well. */
 static size_t match_by_name(struct match *match, const struct sn_sink_capture *capture)
 {
 	const struct sn_sink_captured *captured = match->sink->graphs.captured + capture->first;
@@ -227,7 +229,7 @@ static size_t match_by_name(struct match *match, const struct sn_sink_capture *c
 	return matched;
 }
 
-/* One by one, where all fit. */
+/* Matches in order, if the numbers are equal and each operation fits its call. */
 static size_t match_by_order(struct match *match, const struct sn_sink_capture *capture)
 {
 	const struct sn_sink_captured *captured = match->sink->graphs.captured + capture->first;
@@ -242,7 +244,7 @@ static size_t match_by_order(struct match *match, const struct sn_sink_capture *
 	return capture->count;
 }
 
-/* What the streams before have of the same launch is no longer free. */
+/* Marks the captured calls that operations on earlier streams of the same launch have used. */
 static void recall_used(struct match *match, uint32_t number, uint32_t count)
 {
 	struct sn_sink_replay *replay = match->replay;
@@ -267,7 +269,8 @@ static int keep_used(struct match *match, uint32_t number, uint32_t count)
 	return 0;
 }
 
-/* The capture that explains most, best->[event] its positions; SONDE_NONE: none does. */
+/* The capture that explains most operations, with their positions in match->best; SONDE_NONE if
+ * none explains any. */
 static uint32_t find_capture(struct match *match, bool *by_name)
 {
 	const struct sn_sink_graphs *graphs = &match->sink->graphs;
@@ -282,8 +285,8 @@ static uint32_t find_capture(struct match *match, bool *by_name)
 		size_t matched =
 		    has_names ? match_by_name(match, capture) : match_by_order(match, capture);
 		bool is_of_own = is_of_process(graphs->files + capture->file, file);
-		/* of captures that explain as much, the process's own, then the one that has least
-		 * beside it */
+		/* among captures that explain as many: one of the same process,
+		 * then the smallest */
 		if (!matched || matched < most ||
 		    (matched == most && best != SONDE_NONE &&
 		     (is_of_own != is_own ? is_own : capture->count >= largest)))
@@ -302,7 +305,8 @@ static uint32_t find_capture(struct match *match, bool *by_name)
 
 enum { PATH_MAX_FRAMES = 4096 };
 
-/* Frames from below the nearest common ancestor of both contexts down to the first; the count. */
+/* The frames from below the nearest common ancestor of both contexts down to `context`, innermost
+ * first; returns their number. */
 static size_t path_below(const struct sn_db_builder *builder, uint32_t context, uint32_t other,
 			 uint32_t *frames)
 {
@@ -326,7 +330,8 @@ static size_t path_below(const struct sn_db_builder *builder, uint32_t context, 
 	return count;
 }
 
-/* Below the launch: that it is a replay, and the captured path within what captured. */
+/* The context of a replayed operation's caller: below the launch a frame that says "replayed", then
+ * the path from the begin of the capture to the captured call. */
 static uint32_t replayed_parent(struct sn_track_sink *sink, uint32_t launch, uint32_t captured,
 				uint32_t began)
 {
@@ -347,7 +352,7 @@ static void mark(struct sn_track_sink *sink, struct sn_event *event, const char 
 	    sink->graphs.how_key, 0, sn_db_builder_string(sink->builder, how)};
 }
 
-/* The file being read has an operation that was captured in that one. */
+/* Notes that the file being read has an operation that the file `source` captured. */
 static void note_source(struct sn_sink_graphs *graphs, uint32_t source)
 {
 	struct sn_sink_graph_file *file = graphs->files + graphs->file_count - 1;

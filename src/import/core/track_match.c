@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which operation of a recording is which node of an execution trace of the same process.
+ * Matches the operations of a recording with the nodes of an execution trace of the same process.
  *
- * Both are written by PyTorch's record functions, which have a number. A recording tells it as
- * "Record function id" or, in some releases, as "External id"; in others that is a number of its
- * own. So numbers are believed only where those that both have go with equal names. Where they do
- * not, the names of a thread's operators in their order are looked for as a whole, which finds
- * every iteration that did the same: then times are inferred, and the model says so. A sequence
- * that several threads have, or that is short, is not matched.
+ * PyTorch's record functions have numbers. An execution trace contains them; a recording has them
+ * as "Record function id" or, in some releases, as "External id", which in other releases is
+ * another number. So a number is trusted only if operations and nodes with equal numbers have equal
+ * names. Otherwise each thread's sequence of operator names in the trace is searched for in the
+ * sequences of the recording's threads. That finds every iteration that did the same; times are
+ * then inferred, and the model says so. A sequence that is short, or that several threads of the
+ * recording contain, is not matched.
  */
 #include "track_dataflow.h"
 
@@ -23,7 +24,7 @@ struct match {
 	struct sn_execution_trace *trace;
 	const struct sn_dataflow_operation *operations;
 	size_t count, node_count;
-	uint32_t *found; /* by operation: which node; SONDE_NONE */
+	uint32_t *found; /* by operation: its node; SONDE_NONE */
 };
 
 /* ---- by number ---- */
@@ -33,7 +34,7 @@ static int64_t id_of(const struct sn_dataflow_operation *operation, enum identit
 	return identity == RECORD_FUNCTION ? operation->record_function : operation->external;
 }
 
-/* The node of each number; TWICE where several have it. */
+/* Maps each number to its node, or to TWICE if several nodes have it. */
 static int index_nodes(const struct match *match, struct sn_table *ids)
 {
 	int result = 0;
@@ -47,7 +48,7 @@ static int index_nodes(const struct match *match, struct sn_table *ids)
 	return result;
 }
 
-/* 1 where the numbers are the same ones, 0, or SN_ERR_MEMORY. */
+/* Matches by number. 1 if the numbers of recording and trace agree, 0 if not, or SN_ERR_MEMORY. */
 static int match_ids(struct match *match, enum identity identity)
 {
 	struct sn_table ids = {0};
@@ -72,10 +73,10 @@ static int match_ids(struct match *match, enum identity identity)
 
 /* ---- by order ---- */
 
-/* Names that both have, in the order of one thread. */
+/* The operators of one thread in order, as far as both recording and trace contain their name. */
 struct sequence {
 	struct named {
-		uint32_t name, item; /* item: a node, an operation */
+		uint32_t name, item; /* a node, or an operation */
 	} * items;
 	size_t count, capacity;
 };
@@ -113,7 +114,8 @@ static int track_sequence(const struct match *match, uint32_t track, const struc
 	return result ? SN_ERR_MEMORY : 0;
 }
 
-/* How far a mismatch at each place of the pattern may fall back (Knuth, Morris, Pratt 1977). */
+/* The failure function of Knuth, Morris and Pratt (1977): the longest proper prefix of the pattern
+ * that ends at each place. */
 static uint32_t *borders(const struct sequence *pattern)
 {
 	uint32_t *border = malloc((pattern->count + 1) * sizeof(*border));
@@ -129,7 +131,8 @@ static uint32_t *borders(const struct sequence *pattern)
 	return border;
 }
 
-/* How often the pattern is in the text, one after the other; where `found` is given, notes it. */
+/* Counts the occurrences of the pattern that do not overlap; stores the matches in `found` unless
+ * it is NULL. */
 static size_t find_all(const struct sequence *pattern, const uint32_t *border,
 		       const struct sequence *text, uint32_t *found)
 {
@@ -149,7 +152,7 @@ static size_t find_all(const struct sequence *pattern, const uint32_t *border,
 	return times;
 }
 
-/* The only track on which a thread's nodes ran as they are. */
+/* Matches a thread of the trace if exactly one track of the recording contains its sequence. */
 static int match_thread(struct match *match, int64_t thread, const struct sn_table *common)
 {
 	const struct sn_track_sink *sink = match->sink;
@@ -179,7 +182,7 @@ static int match_thread(struct match *match, int64_t thread, const struct sn_tab
 	return result;
 }
 
-/* Names that nodes and operations have. */
+/* The names that occur in both the trace and the recording. */
 static int find_common(const struct match *match, struct sn_table *common)
 {
 	struct sn_table ran = {0};

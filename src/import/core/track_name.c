@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of events with their frames, keys of attributes, metrics; see track_sink_internal.h. */
+/* Names of events and the frames they become, keys of attributes, metrics. */
 #include "track_sink_internal.h"
 
 #include "format/measurement/measurement.h"
@@ -13,8 +13,8 @@ static size_t at_most(size_t length)
 	return length < 4095 ? length : 4095;
 }
 
-/* "torch/nn/modules/module.py(1501): _call_impl" in its parts; the number is where the function
- * begins. Whatever is not written so is a name as it is. */
+/* Splits "torch/nn/modules/module.py(1501): _call_impl" into file, line (where the function begins)
+ * and function. A text of another form becomes the name as it is. */
 static struct sonde_db_frame python_frame(struct sn_track_sink *sink, const char *text)
 {
 	struct sonde_db_frame frame = {.kind = SN_FRAME_PYTHON};
@@ -36,7 +36,7 @@ static struct sonde_db_frame python_frame(struct sn_track_sink *sink, const char
 	return frame;
 }
 
-/* The '#' of "ProfilerStep#7", behind which there are digits alone; NULL. */
+/* The '#' of "ProfilerStep#7" if only digits follow it, else NULL. */
 static const char *iteration_mark(const char *text)
 {
 	const char *mark = strchr(text, '#');
@@ -44,7 +44,7 @@ static const char *iteration_mark(const char *text)
 	return digits && digits < 19 && !mark[1 + digits] ? mark : NULL;
 }
 
-/* "ProfilerStep#7" is an iteration, of which all are one context. */
+/* "ProfilerStep#7" is an iteration; all iterations share one frame, without the number. */
 static struct sonde_db_frame annotation_frame(struct sn_track_sink *sink, const char *text)
 {
 	struct sonde_db_frame frame = {.kind = SN_FRAME_REGION};
@@ -105,7 +105,7 @@ uint32_t sn_sink_frame(struct sn_track_sink *sink, uint32_t number)
 	if (sink->frames[number] != SONDE_NONE)
 		return sink->frames[number];
 	struct sn_track_name name = sn_sink_name(sink, number);
-	/* the builder's texts move when it gets another string */
+	/* a copy, because the builder's texts move when a string is added */
 	char *text = strdup(sn_db_builder_text(sink->builder, name.text));
 	if (!text)
 		return SONDE_NONE;
@@ -130,7 +130,7 @@ struct sn_sink_gradient sn_sink_gradient(const struct sn_track_sink *sink,
 	if (sn_sink_name(sink, event->context).category != SN_ACTIVITY_OPERATOR ||
 	    !sn_sink_attribute(sink, event, SN_TRACK_KEY_SEQUENCE, &gradient.sequence))
 		return gradient;
-	/* who does not say the forward thread says it by the name */
+	/* without the attribute, the name tells whether it is a backward operator */
 	gradient.is_backward = sn_sink_attribute(sink, event, SN_TRACK_KEY_FORWARD_THREAD, &thread)
 				   ? thread != 0
 				   : sn_sink_is(sink, event->context, SN_TRAIT_BACKWARD);
@@ -201,7 +201,7 @@ uint32_t sn_sink_under(struct sn_track_sink *sink, uint32_t parent, uint32_t nam
 				     sn_sink_frame(sink, within - 1));
 }
 
-/* The profiler's own mark of an iteration. */
+/* Whether an annotation is PyTorch's profiler's mark of an iteration. */
 static bool is_step(const char *text)
 {
 	return !strncmp(text, "ProfilerStep#", 13) && iteration_mark(text);
@@ -229,11 +229,11 @@ static int number_of(struct sn_track_sink *sink, const struct sn_track_name *nam
 	return 0;
 }
 
-/* Most texts are of one category, so a name without `within` is first looked for by its text. */
+/* Most texts occur in one category only, so the text alone is looked up first. */
 int sn_track_sink_name_string(struct sn_track_sink *sink, enum sn_activity_category category,
 			      uint32_t text, uint32_t *number)
 {
-	/* until 2021 PyTorch recorded it as an operator */
+	/* until 2021 PyTorch recorded the profiler's step as an operator */
 	if (category < SN_ACTIVITY_RANGE && text != SONDE_NONE &&
 	    is_step(sn_db_builder_text(sink->builder, text)))
 		category = SN_ACTIVITY_ANNOTATION;

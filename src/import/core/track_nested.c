@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A track of a device that runs a program by itself (XLA on a TPU): its operations contain each
- * other, a loop those of its body, and nothing launched them one by one. An operation's own time is
- * what those in it did not take, so that the track's operations add up to the time it was busy.
+ * A track of a device that runs a whole program by itself (XLA on a TPU). Its operations contain
+ * each other, as a loop contains its body, and no call launched them one by one. An operation's
+ * exclusive time excludes the operations inside it, so that the times of a track add up to the time
+ * it was busy.
  */
 #include "track_sink_internal.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stretches between moments when the device had nothing left to do; see track_order.h. */
+/* Matches calls and device operations without correlations by their order, in each interval between
+ * moments when the device was idle. */
 #include "track_order.h"
 
 #include "base/search.h"
@@ -9,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers that no file gives. */
+/* The first of the correlation numbers given here; files contain no number as large. */
 #define INFERRED     (1ull << 47)
-/* Whole microseconds in old files. */
+/* Old files round times to whole microseconds. */
 #define TOLERANCE_NS 2000
 
 void sn_order_release(struct sn_order *order)
@@ -21,8 +22,8 @@ void sn_order_release(struct sn_order *order)
 	*order = (struct sn_order){0};
 }
 
-/* What a call starts on a device; 0 where it waits for all of it; SN_ACTIVITY_CATEGORIES: neither.
- */
+/* The kind of work that a call starts on a device; 0 if it waits for all work;
+ * SN_ACTIVITY_CATEGORIES if neither. */
 static uint32_t work_of_call(const char *name)
 {
 	if (strstr(name, "DeviceSynchronize") || strstr(name, "StreamSynchronize") ||
@@ -57,19 +58,19 @@ void sn_order_add(struct sn_track_sink *sink, uint32_t track, uint32_t category,
 		order->has_failed = true;
 }
 
-/* Of two that begin at once the outer one comes first. */
+/* Of two items with the same start, the enclosing one comes first. */
 SN_SORT_BY(sort_items, struct sn_order_item, const void *,
 	   SN_ORDER(a->start_ns, b->start_ns)
 	       ?: SN_ORDER(b->end_ns, a->end_ns)
 	       ?: SN_ORDER(a->track, b->track));
 
-/* Of a call and those that it is made of, the outer one. */
+/* Drops calls inside another launching or waiting call of the same thread. */
 static void drop_inner(struct sn_order *order)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < order->call_count; i++) {
 		bool is_inner = false;
-		/* of all threads, but few overlap */
+		/* the calls are those of all threads, but only few of them overlap */
 		for (size_t k = kept; k-- && kept - k <= 16 && !is_inner;)
 			is_inner = order->calls[k].track == order->calls[i].track &&
 				   order->calls[k].end_ns >= order->calls[i].end_ns;
@@ -79,7 +80,7 @@ static void drop_inner(struct sn_order *order)
 	order->call_count = kept;
 }
 
-/* Whether one stream has all operations, and one process all calls. */
+/* Whether all operations are on one stream and all calls are of one process. */
 static bool is_one_queue(const struct sn_track_sink *sink)
 {
 	const struct sn_order *order = &sink->order;
@@ -95,7 +96,7 @@ static bool is_one_queue(const struct sn_track_sink *sink)
 
 /* ---- stretches ---- */
 
-/* The number of items that start before a moment, from `from` on. */
+/* The index of the first item, from `from` on, that starts at or after a time. */
 static size_t count_until(const struct sn_order_item *items, size_t from, size_t count,
 			  uint64_t time_ns)
 {
@@ -104,8 +105,9 @@ static size_t count_until(const struct sn_order_item *items, size_t from, size_t
 	return from;
 }
 
-/* Whether at the end of that call nothing runs and nothing is being launched: else it has not
- * waited for all, and nothing is said by it. `call`, `operation`: the first that start later. */
+/* Whether nothing runs and nothing is being launched when a waiting call ends. If not, the call did
+ * not wait for all work, and the interval cannot be divided there. `call`, `operation`: the first
+ * ones that start later. */
 static bool is_quiet(const struct sn_order *order, uint64_t time_ns, size_t call, size_t operation)
 {
 	for (size_t i = call; i-- && call - i <= 16;)
@@ -118,7 +120,7 @@ struct stretch {
 	size_t call, call_end, operation, operation_end;
 };
 
-/* The launches of a stretch, one after the other; false where two of different threads overlap. */
+/* Whether no two launches of different threads overlap in the stretch. */
 static bool are_in_order(const struct sn_order *order, const struct stretch *stretch)
 {
 	const struct sn_order_item *last = NULL;
@@ -133,8 +135,8 @@ static bool are_in_order(const struct sn_order *order, const struct stretch *str
 	return true;
 }
 
-/* The kinds of work, as bits, of which there are as many operations as launches: calls that start
- * nothing (of no bytes) leave the others what they are. */
+/* The kinds of work, as bits, with as many operations as launches. A kind that does not agree (a
+ * copy of 0 bytes starts nothing) is left out, and the others are matched. */
 static uint32_t whole_kinds(const struct sn_order *order, const struct stretch *stretch)
 {
 	int64_t counts[SN_ACTIVITY_CATEGORIES] = {0};
@@ -148,7 +150,7 @@ static uint32_t whole_kinds(const struct sn_order *order, const struct stretch *
 	return kinds;
 }
 
-/* The next of these kinds, from `at` on. */
+/* The next item of these kinds, from `at` on. */
 static size_t next_of(const struct sn_order_item *items, size_t at, size_t end, uint32_t kinds)
 {
 	while (at < end && !(kinds & 1u << items[at].work))
@@ -156,8 +158,8 @@ static size_t next_of(const struct sn_order_item *items, size_t at, size_t end, 
 	return at;
 }
 
-/* Whether the operations of these kinds can be those of the launches, one by one; gives them where
- * `gives`. *count: how many. */
+/* Whether launches and operations of these kinds match one by one; assigns correlations if `gives`.
+ * *count: the number of pairs. */
 static bool pair(struct sn_order *order, const struct stretch *stretch, uint32_t kinds, bool gives,
 		 size_t *count)
 {
@@ -213,7 +215,7 @@ static void match_all(struct sn_order *order)
 	match_stretch(order, &stretch);
 }
 
-/* Two that cannot be told apart have none. */
+/* Items that sn_order_find could not distinguish get no correlation. */
 static void drop_equal(struct sn_order_item *items, size_t count)
 {
 	for (size_t i = 1; i < count; i++)

@@ -23,9 +23,9 @@ struct sn_event;
 
 struct sn_order_item {
 	uint64_t start_ns, end_ns; /* as in the file */
-	uint64_t correlation;	   /* what it was given; 0 none */
+	uint64_t correlation;	   /* the one it got; 0: none */
 	uint32_t track;
-	uint32_t work; /* of a launch and an operation: enum sn_activity_category; 0 waits */
+	uint32_t work; /* of a launch or an operation: enum sn_activity_category; 0: a wait */
 };
 
 /* Calls and operations without correlation of the file being read. All zeroes is empty. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of a sink, and the whole of them; see track_sink.h and track_sink_internal.h. */
+/* A sink from its first file to its end; what was measured (host, program, rank), and losses. */
 #include "track_sink_internal.h"
 
 #include "base/text.h"
@@ -93,7 +93,7 @@ int sn_track_sink_close(struct sn_track_sink *sink)
 	return result ? result : sn_sink_states_finish(sink);
 }
 
-/* How many files before were of this rank. */
+/* How many earlier files had this rank. */
 static uint32_t seen_before(struct sn_track_sink *sink)
 {
 	uint32_t count = sn_table_find(&sink->ranks, (uint32_t)sink->rank);
@@ -102,8 +102,8 @@ static uint32_t seen_before(struct sn_track_sink *sink)
 	return count;
 }
 
-/* What was read of several files is told apart by rank, and where they have none, or one rank has
- * several, by file. */
+/* Distinguishes the files of one import: by rank, and by file (run) where they have no rank or
+ * several have the same. */
 static void note_file(struct sn_track_sink *sink, size_t path_count)
 {
 	char key[32];
@@ -156,8 +156,8 @@ static void put_losses(struct sn_track_sink *sink)
 	    {sink->graphs.unmatched, "graph-unmatched",
 	     "operations of replayed graphs whose capture is not in the files read before"},
 	    {sink->order.refused, "launch-ambiguous",
-	     "device operations without a correlation, whose launch the order of calls does not "
-	     "tell"},
+	     "device operations without a correlation whose launch the order of calls does not "
+	     "determine"},
 	    {sink->losses[SN_SINK_UNREAD], "import-unread", "events of a kind that is not read"},
 	    {sink->losses[SN_SINK_UNTIMED], "import-untimed", "events without a valid time"},
 	    {sink->losses[SN_SINK_UNPAIRED], "import-unpaired", "ends of events without a begin"},
@@ -172,7 +172,7 @@ void sn_track_sink_finish(struct sn_track_sink *sink)
 {
 	struct sn_db_builder *builder = sink->builder;
 	char program[1024];
-	/* the builder's texts move when it gets another string */
+	/* a copy, because the builder's texts move when a string is added */
 	snprintf(program, sizeof(program), "%s", sn_db_builder_text(builder, sink->program));
 	sn_db_builder_set_root(builder,
 			       sn_db_builder_named_frame(builder, SN_FRAME_THREAD, program));

@@ -8,7 +8,7 @@
  *   for each file
  *       sn_track_sink_open
  *       in any order: sn_track_sink_track, _name, _event, _begin, _end, _sample, _counter, ...
- *       sn_track_sink_close    no more events come; what is known of tracks may still be said
+ *       sn_track_sink_close    no more events come; names of tracks and the like still may
  *       sn_track_sink_build
  *   sn_track_sink_finish, sn_track_sink_free
  *
@@ -49,34 +49,34 @@ void sn_track_sink_free(struct sn_track_sink *sink);
 int sn_track_sink_open(struct sn_track_sink *sink, const char *path, struct sn_error *error);
 /* Ends what is still open. */
 int sn_track_sink_close(struct sn_track_sink *sink);
-/* Makes profiles, contexts and events of the file; closes it where that is still to be done.
- * `path_count`: how many files there are. */
+/* Makes profiles, contexts and events of the file; closes it if that was not done. `path_count`:
+ * the number of files. */
 int sn_track_sink_build(struct sn_track_sink *sink, size_t path_count, struct sn_error *error);
 /* After the last file: adds properties of the whole, and what could not be read or placed. */
 void sn_track_sink_finish(struct sn_track_sink *sink);
 
-/* Operators become a graph for `sonde graph`, in the steps that annotations tell. Reads the
- * execution traces among the inputs, before any other file is; are_traces[i]: which. */
+/* Operators become a graph for `sonde graph`, with the steps that annotations mark. Must come
+ * before any file; reads the execution traces among the inputs (those with are_traces[i]). */
 int sn_track_sink_make_graph(struct sn_track_sink *sink, const struct sn_import_request *request,
 			     bool *are_traces, struct sn_error *error);
-/* After the last file: models of execution traces that no file gave times. */
+/* After the last file: adds models of execution traces for which no file has times. */
 int sn_track_sink_finish_graph(struct sn_track_sink *sink, struct sn_error *error);
 
 /* ---- who was measured ---- */
 
 void sn_track_sink_set_host(struct sn_track_sink *sink, uint32_t host);
 void sn_track_sink_set_program(struct sn_track_sink *sink, uint32_t program);
-/* The program is that of the track with most events, of those that have one. */
+/* The whole is named after the program of the track with most events that has one. */
 void sn_track_sink_set_busiest_program(struct sn_track_sink *sink);
-/* Of the file being read: its rank, its process where tracks do not say theirs (-1), and what is
- * added to its times. */
+/* Of the file being read: its rank, the process of tracks that have none (-1), and what is added to
+ * its times. */
 void sn_track_sink_set_rank(struct sn_track_sink *sink, int32_t rank);
 void sn_track_sink_set_pid(struct sn_track_sink *sink, int64_t pid);
 int64_t sn_track_sink_pid(const struct sn_track_sink *sink);
 void sn_track_sink_set_base(struct sn_track_sink *sink, int64_t base_ns);
 /* Nanoseconds since the Unix epoch. */
 uint64_t sn_track_sink_time(const struct sn_track_sink *sink, int64_t time_ns);
-/* Fills in of a graph whose it is. */
+/* Fills in a graph's program, rank and run. */
 void sn_track_sink_sign(const struct sn_track_sink *sink, struct sonde_graph_model *model);
 
 /* ---- tracks ---- */
@@ -87,12 +87,12 @@ struct sn_track_place {
 	int64_t is_device, first, second, third, process;
 };
 
-/* What is known of a track; to be changed by the functions below alone. */
+/* A track; only the functions below change it. */
 struct sn_track {
 	bool is_device, is_processor;
 	bool nests;	  /* of a device: its events contain each other, nothing launched them */
-	uint32_t profile; /* builder's, once it is made */
-	uint32_t name, program, host; /* builder's strings, or SONDE_NONE: that of the whole */
+	uint32_t profile; /* builder's, once made */
+	uint32_t name, program, host; /* builder's strings; SONDE_NONE: those of the whole */
 	int32_t rank;		      /* -1: that of the file */
 	int64_t pid, tid;	      /* -1: not a number, then the name is the text */
 	uint32_t device, context, stream, process;
@@ -104,7 +104,7 @@ struct sn_track {
 uint32_t sn_track_sink_track(struct sn_track_sink *sink, const struct sn_track_place *place);
 /* The same, SONDE_NONE where there is none. */
 uint32_t sn_track_sink_find(const struct sn_track_sink *sink, const struct sn_track_place *place);
-/* A processor's, of which it is known which threads it ran. */
+/* The track of a processor, for which threads it ran. */
 uint32_t sn_track_sink_processor(struct sn_track_sink *sink, uint32_t cpu);
 uint32_t sn_track_sink_count(const struct sn_track_sink *sink);
 /* Valid until the next track is made. */
@@ -117,22 +117,22 @@ void sn_track_sink_set_track_pid(struct sn_track_sink *sink, uint32_t track, int
 void sn_track_sink_set_track_tid(struct sn_track_sink *sink, uint32_t track, int64_t tid);
 /* The track existed at that time, even without an event. */
 void sn_track_sink_touch(struct sn_track_sink *sink, uint32_t track, int64_t time_ns);
-/* Of a device that runs a program by itself: its events contain each other. */
+/* The track is of a device that runs a program by itself: its events contain each other. */
 void sn_track_sink_nest_track(struct sn_track_sink *sink, uint32_t track, bool nests);
 
 /* ---- names of events ---- */
 
 enum sn_activity_category {
-	SN_ACTIVITY_OTHER, /* any that is not known: an interval of its thread */
+	SN_ACTIVITY_OTHER, /* an unknown category: an interval of its thread */
 	SN_ACTIVITY_OPERATOR,
 	SN_ACTIVITY_ANNOTATION,
 	SN_ACTIVITY_PYTHON,
 	SN_ACTIVITY_API,
 	SN_ACTIVITY_OVERHEAD,
 	SN_ACTIVITY_SYSTEM,  /* a call of the operating system's libraries */
-	SN_ACTIVITY_RANGE,   /* begins and ends anywhere: calls nothing, is called by nothing */
+	SN_ACTIVITY_RANGE,   /* begins and ends anywhere, so it neither calls nor is called */
 	SN_ACTIVITY_INSTANT, /* has no length; "[memory]" with `bytes` is an allocation */
-	SN_ACTIVITY_KERNEL,  /* from here on on a device */
+	SN_ACTIVITY_KERNEL,  /* this and all following: on a device */
 	SN_ACTIVITY_COPY,
 	SN_ACTIVITY_FILL,
 	SN_ACTIVITY_DEVICE_ANNOTATION,
@@ -143,7 +143,7 @@ enum sn_activity_category {
 /* The number of a name of events of a category, within the file. */
 int sn_track_sink_name(struct sn_track_sink *sink, enum sn_activity_category category,
 		       const char *text, size_t length, uint32_t *number);
-/* The same by a string of the builder. */
+/* The same for a string of the builder. */
 int sn_track_sink_name_string(struct sn_track_sink *sink, enum sn_activity_category category,
 			      uint32_t text, uint32_t *number);
 /*
@@ -155,12 +155,12 @@ int sn_track_sink_name_within(struct sn_track_sink *sink, enum sn_activity_categ
 			      uint32_t text, uint32_t within, uint32_t *number);
 /* The builder's string of a name. */
 uint32_t sn_track_sink_text(const struct sn_track_sink *sink, uint32_t name);
-/* Sets the frame of a name, if it differs from what its category makes of the text. */
+/* Sets a name's frame, if it is not the one that follows from category and text. */
 void sn_track_sink_set_frame(struct sn_track_sink *sink, uint32_t name, uint32_t frame);
 
 /* ---- attributes ---- */
 
-/* Those that the sink itself looks at. */
+/* Attributes that the sink itself uses. */
 enum sn_track_key {
 	SN_TRACK_KEY_VALUE,
 	SN_TRACK_KEY_SEQUENCE,
@@ -176,17 +176,17 @@ enum sn_track_key {
 	SN_TRACK_KEY_SHARED,
 	SN_TRACK_KEY_ALLOCATED,
 	SN_TRACK_KEY_RESERVED,
-	SN_TRACK_KEY_ITERATION, /* the sink puts it: the number that the name of an iteration has */
+	SN_TRACK_KEY_ITERATION, /* set by the sink: the number in the name of an iteration */
 	SN_TRACK_KEYS
 };
 
-/* The writer's numbers of those; all are signed. */
+/* The writer's numbers of these; all are signed. */
 const uint32_t *sn_track_sink_keys(const struct sn_track_sink *sink);
-/* That of any other, which is only passed on. */
+/* The number of any other attribute, which is only passed on. */
 uint32_t sn_track_sink_key(struct sn_track_sink *sink, const char *name, size_t length,
 			   enum sonde_attribute_type type);
 
-/* Those that only an importer knows, by its own numbers of them. */
+/* Attributes that only an importer knows, by its own numbers. */
 struct sn_track_key_name {
 	const char *name;
 	enum sonde_attribute_type type;
@@ -194,8 +194,8 @@ struct sn_track_key_name {
 void sn_track_sink_make_keys(struct sn_track_sink *sink, const struct sn_track_key_name *names,
 			     size_t count, uint32_t *keys);
 
-/* Attributes of an event while it is put together, `count` of which are there; those beyond the
- * room are left out. */
+/* The attributes of an event while it is put together; those for which there is no room are left
+ * out. */
 #define SN_TRACK_ATTRIBUTES_MAX 48
 struct sn_track_attributes {
 	uint16_t count;
@@ -237,20 +237,20 @@ static inline void sn_track_sink_sample(struct sn_track_sink *sink,
 {
 	sn_track_sink_add(sink, event, SONDE_TRACK_SAMPLES, SONDE_NONE);
 }
-/* The same, which counts `value` of a metric in place of one sample. */
+/* The same, but counts `value` of a metric in place of one sample. */
 void sn_track_sink_weighted_sample(struct sn_track_sink *sink, const struct sn_track_event *event,
 				   uint32_t metric, double value);
 /* A sample without an event: only its value is added to the context. */
 void sn_track_sink_cost(struct sn_track_sink *sink, uint32_t track, uint32_t context,
 			uint32_t metric, double value);
-/* Something that happened on a thread at a known call path; event->name is a context. */
+/* An instant on a thread at a known call path; event->name is a context. */
 void sn_track_sink_instant(struct sn_track_sink *sink, const struct sn_track_event *event);
 /* Contexts of samples, costs and instants of the file are indices of this array, which is read when
  * the file is built: for paths that are resolved once all are known. */
 void sn_track_sink_set_contexts(struct sn_track_sink *sink, const uint32_t *contexts);
-/* A metric of a track's, counted by this sink's source; its kind goes by the unit. */
+/* A counter's metric, with this sink's source; its kind follows from the unit. */
 uint32_t sn_track_sink_metric(struct sn_track_sink *sink, uint32_t name, const char *unit);
-/* What a metric was at a time; `bits` are an int64_t's or a double's. */
+/* A metric's value at a time; `bits` are those of an int64_t or a double. */
 void sn_track_sink_counter(struct sn_track_sink *sink, uint32_t track, uint32_t metric,
 			   int64_t time_ns, bool is_real, uint64_t bits);
 
@@ -268,18 +268,18 @@ struct sn_track_end {
 	const struct sn_attribute *attributes; /* added to the begin's */
 	uint16_t attribute_count;
 	bool begin_prevails; /* where both have an attribute */
-	/* Where begins of one key need not nest, the last of this process and name is the first
-	 * choice, the last of this process the second. */
+	/* If begins of one key need not nest: the end belongs to the last begin of this process and
+	 * name, else to the last of this process. */
 	bool is_async;
 	int64_t pid;
 	uint32_t name; /* builder's string; SONDE_NONE */
 };
 
-/* 1; 0: it has no begin; or SN_ERR_MEMORY. */
+/* 1; 0 if it has no begin; or SN_ERR_MEMORY. */
 int sn_track_sink_end(struct sn_track_sink *sink, const struct sn_track_end *end);
-/* The recording lasts until then at least. */
+/* The recording lasts at least until then. */
 void sn_track_sink_lasts(struct sn_track_sink *sink, int64_t time_ns);
-/* Until when it lasts, as far as is known. */
+/* The recording's end, as far as is known. */
 int64_t sn_track_sink_last(const struct sn_track_sink *sink);
 
 /* ---- the scheduler ---- */
@@ -289,7 +289,7 @@ int64_t sn_track_sink_last(const struct sn_track_sink *sink);
 struct sn_track_threads {
 	uint32_t (*track)(void *context, uint32_t tid);
 	void *context;
-	bool without_processors; /* the time of states is that of threads alone */
+	bool without_processors; /* only states of threads count as time */
 };
 
 struct sn_sched;
@@ -309,7 +309,7 @@ void sn_track_sink_untimed(struct sn_track_sink *sink, uint64_t count);
 /* Parts of events that cannot be joined, where the importer joins them. */
 void sn_track_sink_unpaired(struct sn_track_sink *sink, uint64_t count);
 void sn_track_sink_unended(struct sn_track_sink *sink, uint64_t count);
-/* Any other cause, where there are some. */
+/* Losses of any other cause; none if the count is 0. */
 void sn_track_sink_lost(struct sn_track_sink *sink, const char *cause, const char *text,
 			uint64_t count);
 

@@ -2,19 +2,18 @@
 /*
  * Inside the track sink (track_sink.h): calls on threads, and what they started on devices.
  *
- *   track_add.c        what importers say, by track, into a sorter (trace/sorter.h)
+ *   track_add.c        passes what importers add to a sorter (trace/sorter.h), by track
  *   track_name.c       names of events with their frames, keys, metrics
  *   track_state.c      the scheduler's switches become states
- *   track_build.c      at the end of a file the rest, track by track:
- *   track_thread.c     each thread in order of time: what is nested in what gives calling
- *                          contexts; backward operators go under the forward ones that caused them
- *   track_device.c     each stream: a kernel goes under the call that launched it, by
- *                          correlation
- *   track_graph.c      what a replayed graph runs goes under the path that captured it, below
- *                          the one that replays it
- *   track_dataflow.c   operators become nodes of a graph, where the importer wants one
- *   track_order.c      where the file has no correlation at all, by the order of launches
- *   track_nested.c     each track of a device that runs a program by itself
+ *   track_build.c      at the end of a file, each track in order of time, with these:
+ *   track_thread.c       a thread: its nesting gives calling contexts; backward operators go below
+ *                        the forward ones that caused them
+ *   track_device.c       a stream: a kernel goes below the call that launched it, by correlation
+ *   track_graph.c        a replayed graph: its operations go below the launch, on the path that
+ *                        captured them
+ *   track_order.c        a file without correlations: kernels by the order of launches
+ *   track_nested.c       a device that runs a program by itself
+ *   track_dataflow.c   operators become nodes of a graph, if the importer wants one
  *
  * Nothing is matched by Kineto's "External id": it means the operator in some versions and the
  * correlation in others, and flow arrows, of which many ends have no start, are not needed.
@@ -58,7 +57,7 @@ enum sn_activity_metric {
 	SN_ACTIVITY_METRICS
 };
 
-/* A category and a name; what events are of. */
+/* A name of events, with its category. */
 struct sn_track_name {
 	uint32_t category; /* enum sn_activity_category */
 	uint32_t text;	   /* builder's string */
@@ -81,25 +80,25 @@ struct sn_sink_launch {
 	uint64_t correlation;
 	uint32_t context;
 	uint32_t node;	/* of the graph: sn_dataflow_operator */
-	bool is_within; /* a frame that its name brought along */
-	bool is_graph;	/* it launched a graph: what runs was captured elsewhere */
+	bool is_within; /* the context includes the frame that the name is below (`within`) */
+	bool is_graph;	/* it launched a graph: its operations were captured elsewhere */
 };
 
-/* Something that was not run but captured into a graph. */
+/* A call that was not run but captured into a graph. */
 struct sn_sink_captured {
 	uint32_t context; /* of the call */
 	uint32_t name; /* builder's string: the kernel's; SONDE_NONE where the call does not say */
 	uint32_t category; /* enum sn_activity_category */
 };
 
-/* Graphs that were captured, of all files; track_graph.c. */
+/* A graph that was captured in any of the files; track_graph.c. */
 struct sn_sink_capture {
 	uint32_t first, count; /* captured */
 	uint32_t context;      /* of the call that began it */
 	uint32_t file;	       /* of sn_sink_graphs.files */
 };
 
-/* What a file has to do with graphs. */
+/* A file's part in capturing and replaying graphs. */
 struct sn_sink_graph_file {
 	int64_t rank, pid;
 	uint32_t run;
@@ -119,7 +118,7 @@ struct sn_sink_graphs {
 
 /* An operator of the forward pass. */
 struct sn_sink_forward {
-	uint32_t next; /* with this sequence number; SONDE_NONE */
+	uint32_t next; /* the next with this sequence number, or SONDE_NONE */
 	uint32_t track, context, name;
 	uint32_t node; /* of the graph: sn_dataflow_operator */
 	uint64_t start_ns;
@@ -138,10 +137,10 @@ struct sn_sink_replay {
 	size_t used_capacity;
 };
 
-/* Which gradient an operator has to do with; many have none. */
+/* The gradient that an operator computes or needs; many have none. */
 struct sn_sink_gradient {
 	uint64_t sequence; /* UINT64_MAX: none */
-	bool is_backward;  /* it computes it */
+	bool is_backward;  /* it computes that gradient */
 };
 
 /* Events of a track on their way from the sorter to the writer; track_build.c. */
@@ -154,8 +153,8 @@ struct sn_sink_batch {
 	size_t event_count, attribute_count, attribute_capacity;
 	const struct sn_event **ready; /* for the writer: some of these, and some in `more` */
 	size_t ready_count, ready_capacity;
-	struct sn_arena more; /* events and attributes that were not in the sorter so */
-	char apart[128]; /* another thread works on the next batch: not in the same cache line */
+	struct sn_arena more; /* events and attributes that were made or changed here */
+	char apart[128]; /* the next batch, another thread's, gets no part of this cache line */
 };
 
 #define SN_SINK_RECENT 16
@@ -170,7 +169,7 @@ enum sn_sink_loss {
 };
 
 struct sn_track_sink {
-	const char *source; /* who measured: of all metrics */
+	const char *source; /* of all metrics: who measured */
 	struct sn_db_builder *builder;
 	struct sn_trace_writer *writer;
 	unsigned jobs; /* threads, as the user wants; 0: one for each processor */
@@ -182,7 +181,7 @@ struct sn_track_sink {
 	struct sn_sink_replay replay;
 	struct sn_order order;	      /* of calls and operations without a correlation */
 	struct sn_dataflow *dataflow; /* NULL: no graph of operators is made */
-	struct sn_table ranks;	      /* of files that were read: how many */
+	struct sn_table ranks;	      /* of files that were read: the number of files of each */
 	const char *first_path;
 	uint64_t losses[SN_SINK_LOSSES];
 	uint64_t file_count;
@@ -210,10 +209,10 @@ struct sn_track_sink {
 	struct sn_sink_thread *thread; /* NULL before the first */
 	struct sn_sink_nested *nested; /* NULL before the first */
 	struct sn_begins begins;
-	struct sn_sink_states *states; /* NULL: no scheduler tells of any */
-	bool has_thread_time_alone;    /* states of processors are no time */
-	uint64_t last_ns;	       /* it lasts until then at least, biased */
-	const uint32_t *contexts;      /* of samples, by the number that was told; NULL */
+	struct sn_sink_states *states; /* NULL: nothing of the scheduler */
+	bool has_thread_time_alone;    /* states of processors do not count as time */
+	uint64_t last_ns;	       /* the file lasts at least until then; biased */
+	const uint32_t *contexts;      /* of samples, by the number added in their place; or NULL */
 	bool is_closed;
 	int64_t base_ns; /* added to all times; may become known last */
 	int32_t rank;
@@ -222,7 +221,7 @@ struct sn_track_sink {
 	uint64_t pid_votes;
 };
 
-/* The context below which events of that name stand, of one that calls or launches them. */
+/* The context that events of that name are below, if `parent` calls or launches them. */
 uint32_t sn_sink_under(struct sn_track_sink *sink, uint32_t parent, uint32_t name);
 
 /* Times in the sorter are the file's plus this; see track_add.c. */
@@ -230,7 +229,7 @@ uint32_t sn_sink_under(struct sn_track_sink *sink, uint32_t parent, uint32_t nam
 /* `third` of the place of a processor's track. */
 #define SN_SINK_PROCESSOR 3
 
-/* Begins without an end. */
+/* Ends the begins that got no end, when the recording ends. */
 int sn_sink_end_begun(struct sn_track_sink *sink);
 /* track_state.c: what threads and processors do at the end of the file; forgets the scheduler. */
 int sn_sink_states_finish(struct sn_track_sink *sink);
@@ -256,7 +255,7 @@ static inline bool sn_sink_is(const struct sn_track_sink *sink, uint32_t name,
 uint32_t sn_sink_frame(struct sn_track_sink *sink, uint32_t name);
 /* The number of the iteration that a name marks, as "ProfilerStep#7" does; false: it marks none. */
 bool sn_sink_iteration(const struct sn_track_sink *sink, uint32_t name, uint64_t *number);
-/* The value of an attribute of the event, by the writer's key; false without. */
+/* The value of the event's attribute by the writer's key; false: it has none. */
 static inline bool sn_sink_value(const struct sn_event *event, uint32_t key, uint64_t *value)
 {
 	for (unsigned i = 0; i < event->attribute_count; i++) {
@@ -272,7 +271,7 @@ static inline bool sn_sink_attribute(const struct sn_track_sink *sink, const str
 {
 	return sn_sink_value(event, sink->keys[key], value);
 }
-/* What an event's attributes and name say of it. */
+/* By the event's attributes and name. */
 struct sn_sink_gradient sn_sink_gradient(const struct sn_track_sink *sink,
 					 const struct sn_event *event);
 uint64_t sn_sink_time(const struct sn_track_sink *sink, uint64_t raw_ns);
@@ -287,9 +286,9 @@ int sn_sink_graph_call(struct sn_track_sink *sink, const struct sn_event *event,
 		       uint32_t *capture);
 /* Before the calls of a file, whose rank, process and run are known. 0 or SN_ERR_MEMORY. */
 int sn_sink_graph_file(struct sn_track_sink *sink);
-/* After all files: tells the database which of them are there for their captures alone. */
+/* After all files: tells the database which of them only explain others by their captures. */
 void sn_sink_graph_finish(struct sn_track_sink *sink);
-/* The traits that a text has of those. */
+/* The traits of those about graphs that a text has. */
 unsigned sn_sink_graph_traits(const char *text);
 
 int sn_sink_replay_add(struct sn_sink_replay *replay, const struct sn_event *event);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the scheduler's switches say of threads and processors, as states on their tracks: for each
- * thread what it did (running, ready, what it waits in), for each processor the threads it ran.
+ * Turns the scheduler's switches into states on tracks: for each thread what it did (running,
+ * ready, what it waits in), for each processor the thread that it ran.
  */
 #include "track_sink_internal.h"
 
@@ -24,7 +24,7 @@ static uint32_t child(struct sn_track_sink *sink, uint32_t parent, unsigned kind
 				     sn_db_builder_named_frame(sink->builder, kind, name));
 }
 
-/* The thread that a processor runs. */
+/* The context that stands for a thread on the tracks of processors. */
 static uint32_t thread_context(const struct sn_sink_states *states, uint32_t tid)
 {
 	struct sn_track_sink *sink = states->sink;
@@ -32,7 +32,7 @@ static uint32_t thread_context(const struct sn_sink_states *states, uint32_t tid
 	uint32_t track = states->threads.track(states->threads.context, tid);
 	uint32_t name = track == SONDE_NONE ? SONDE_NONE : sink->tracks[track].name;
 	snprintf(text, sizeof(text), "thread %u", tid);
-	/* the builder's texts move when it gets another string */
+	/* a copy, because the builder's texts move when a string is added */
 	if (name != SONDE_NONE)
 		snprintf(text, sizeof(text), "%s", sn_db_builder_text(sink->builder, name));
 	return child(sink, 0, SN_FRAME_THREAD, text);

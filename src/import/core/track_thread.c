@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread of a recording: calls out of intervals.
+ * A thread of a recording: turns intervals into calls.
  *
- * An event is called by the innermost one that is open when it starts and does not end before it.
- * Times in such files are rounded, so "before" has a tolerance; and an event that outlives the one
- * it started in (an asynchronous annotation) is called by the next one out.
+ * The caller of an event is the innermost event that is open at its start and does not end before
+ * it. Times in such files are rounded, so the comparison of ends has a tolerance. An event that
+ * outlives the one in which it started (an asynchronous annotation) is called by the next enclosing
+ * one.
  *
- * In the sorter all events are intervals, so that instants lie between them in order of time.
+ * The sorter holds instants as intervals too, so that they come in order of time.
  */
 #include "track_sink_internal.h"
 #include "track_dataflow.h"
@@ -14,7 +15,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Whole microseconds in old files: each end may be one off. */
+/* Old files round times to whole microseconds, so each end may be off by one. */
 #define TOLERANCE_NS 2000
 
 struct open_event {
@@ -22,9 +23,10 @@ struct open_event {
 	uint32_t context;
 	uint32_t category;
 	uint32_t name;
-	uint32_t caller;  /* of those that are open; SONDE_NONE */
-	uint32_t callees; /* so far */
-	/* The only callee so far, where it has this one's name and is over; see add_call. */
+	uint32_t caller;  /* index in `open`; SONDE_NONE */
+	uint32_t callees; /* the number so far */
+	/* The context of the only callee so far, if it has the same name and has ended; see
+	 * end_call. */
 	uint32_t again_context; /* SONDE_NONE: there is none */
 	uint64_t again_ns;
 	uint64_t sequence; /* UINT64_MAX: none */
@@ -33,8 +35,8 @@ struct open_event {
 
 struct sn_sink_thread {
 	struct sn_track_sink *sink;
-	uint32_t number;  /* track */
-	uint32_t capture; /* of a graph, that goes on; SONDE_NONE */
+	uint32_t number;  /* the track */
+	uint32_t capture; /* the graph capture in progress; SONDE_NONE */
 	struct open_event *open;
 	size_t open_count, open_capacity;
 };
@@ -46,8 +48,9 @@ static int add_call(struct sn_sink_thread *thread, uint32_t context, uint64_t le
 			     (double)length_ns);
 }
 
-/* An operator that does nothing but call another overload of itself is one call, as it is in
- * PyTorch's own table. Whether it called anything else is known when it ends. */
+/* Counts a call when it ends. An operator that only calls another overload of itself counts as one
+ * call, as in PyTorch's own table; so a callee of the same name is counted only when its caller
+ * calls something else as well (note_callee). */
 static int end_call(struct sn_sink_thread *thread, const struct open_event *event)
 {
 	struct open_event *caller =
@@ -62,7 +65,7 @@ static int end_call(struct sn_sink_thread *thread, const struct open_event *even
 	return 0;
 }
 
-/* It calls one more. */
+/* Notes another callee, and counts the callee of the same name that was held back. */
 static int note_callee(struct sn_sink_thread *thread, struct open_event *caller, uint64_t length_ns)
 {
 	uint32_t again = caller->again_context;
@@ -72,7 +75,7 @@ static int note_callee(struct sn_sink_thread *thread, struct open_event *caller,
 	return again == SONDE_NONE ? 0 : add_call(thread, again, caller->again_ns);
 }
 
-/* An event that is over: its own time is what those it called did not take. */
+/* Adds the exclusive time of an event that has ended. */
 static int close_event(struct sn_sink_thread *thread, const struct open_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
@@ -88,7 +91,7 @@ static int close_event(struct sn_sink_thread *thread, const struct open_event *e
 	return result;
 }
 
-/* Closes what ended before `time_ns`, innermost first. */
+/* Closes the events that ended before `time_ns`, innermost first. */
 static int close_until(struct sn_sink_thread *thread, uint64_t time_ns)
 {
 	while (thread->open_count) {
@@ -102,7 +105,7 @@ static int close_until(struct sn_sink_thread *thread, uint64_t time_ns)
 	return 0;
 }
 
-/* The caller of an event, or NULL. */
+/* The caller of an event; NULL if it has none. */
 static struct open_event *find_caller(struct sn_sink_thread *thread, uint64_t start_ns,
 				      uint64_t end_ns)
 {
@@ -114,7 +117,8 @@ static struct open_event *find_caller(struct sn_sink_thread *thread, uint64_t st
 	return NULL;
 }
 
-/* "AddmmBackward0" and "aten::addmm": what both are called, in lower case without underscores. */
+/* The part that "AddmmBackward0" and "aten::addmm" have in common, in lower case without
+ * underscores. */
 static void plain_name(const char *name, char *plain, size_t size)
 {
 	const char *colon = strrchr(name, ':');
@@ -128,9 +132,9 @@ static void plain_name(const char *name, char *plain, size_t size)
 }
 
 /*
- * The operator of the forward pass whose gradient a backward operator computes: of those with the
- * sequence number that started before it, the one of its name (a call and what it calls share the
- * number), else the last.
+ * The forward operator whose gradient a backward operator computes. Of the operators with its
+ * sequence number that started before it, this is the one of the same name (an operator and its
+ * callees share the number), else the last one.
  */
 static const struct sn_sink_forward *
 find_forward(const struct sn_track_sink *sink, uint64_t sequence, uint64_t start_ns, uint32_t name)
@@ -162,7 +166,7 @@ static int note_forward(struct sn_sink_thread *thread, uint64_t sequence,
 {
 	struct sn_track_sink *sink = thread->sink;
 	uint32_t number = (uint32_t)sink->forward_count;
-	uint32_t last = sn_table_find(&sink->sequences, sequence); /* SONDE_NONE as well */
+	uint32_t last = sn_table_find(&sink->sequences, sequence); /* SONDE_NONE if there is none */
 	if (sn_vec_push(&sink->forwards, &sink->forward_capacity, &sink->forward_count,
 			(struct sn_sink_forward){last, thread->number, context, event->context,
 						 node, event->start_ns}) ||
@@ -184,7 +188,7 @@ static int note_launch(struct sn_track_sink *sink, const struct sn_event *event,
 		   : 0;
 }
 
-/* The forward operator whose gradient an event is, and below which it belongs; else it belongs
+/* The forward operator below which a backward event goes; NULL if the event goes
  * below its caller. */
 static const struct sn_sink_forward *forward_of(struct sn_sink_thread *thread,
 						const struct sn_event *event,
@@ -196,7 +200,7 @@ static const struct sn_sink_forward *forward_of(struct sn_sink_thread *thread,
 	return find_forward(thread->sink, sequence, event->start_ns, event->context);
 }
 
-/* The context of an event: below its caller's. Few are new. */
+/* The context of an event below its caller's. Most exist already and are found in a table. */
 static uint32_t context_of(struct sn_track_sink *sink, const struct sn_event *event,
 			   uint32_t caller)
 {
@@ -211,7 +215,7 @@ static uint32_t context_of(struct sn_track_sink *sink, const struct sn_event *ev
 	return context;
 }
 
-/* What of the graph the event is in, or is itself. */
+/* Finds the node of the graph that the event belongs to, or that it is itself. */
 static int find_place(struct sn_sink_thread *thread, const struct sn_event *event, uint32_t context,
 		      const struct open_event *caller, const struct sn_sink_forward *forward,
 		      struct sn_dataflow_place *place)
@@ -249,7 +253,7 @@ static int place_interval(struct sn_sink_thread *thread, struct sn_event *event,
 		result = note_forward(thread, sequence, event, context, place.node);
 	if (!result && category == SN_ACTIVITY_API && event->link)
 		result = note_launch(sink, event, context, place.node);
-	/* of a call and the one that it is made of, the outer one */
+	/* a call that another API call makes is part of that one */
 	bool is_outer = !caller || caller->category != SN_ACTIVITY_API;
 	if (!result && category == SN_ACTIVITY_API && is_outer)
 		result = sn_sink_graph_call(sink, event, context, &thread->capture);
@@ -269,7 +273,8 @@ static int place_interval(struct sn_sink_thread *thread, struct sn_event *event,
 	return 0;
 }
 
-/* An allocation or release: its owner is what runs, and the totals are counters. */
+/* An allocation or release: its bytes count at the context that runs, the totals
+ * become counters. */
 static int add_memory(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
@@ -302,7 +307,7 @@ static int add_memory(struct sn_sink_thread *thread, struct sn_event *event)
 	return 0;
 }
 
-/* Something that happened within whatever runs. */
+/* Places an instant below the event that is open at its time. */
 static int place_instant(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	if (close_until(thread, event->start_ns))
@@ -314,7 +319,7 @@ static int place_instant(struct sn_sink_thread *thread, struct sn_event *event)
 	return is_memory ? add_memory(thread, event) : 0;
 }
 
-/* What begins and ends regardless of calls stands by itself. */
+/* A range may overlap calls, so it has no caller. */
 static int place_range(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
@@ -324,7 +329,7 @@ static int place_range(struct sn_sink_thread *thread, struct sn_event *event)
 			     (double)(event->end_ns - event->start_ns));
 }
 
-/* A sample or a cost, whose value is in place of a link. */
+/* A sample or a cost, whose value is stored in place of its link (track_add.c). */
 static int add_cost(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;
@@ -343,7 +348,7 @@ static bool is_cost(const struct sn_event *event)
 	return event->metric != SONDE_NONE && event->kind != SONDE_TRACK_COUNTER;
 }
 
-/* An event whose context is known. */
+/* Adds an event whose context the importer gave. */
 static int add_placed(struct sn_sink_thread *thread, struct sn_event *event)
 {
 	struct sn_track_sink *sink = thread->sink;

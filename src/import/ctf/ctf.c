@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Importer of traces of the Common Trace Format, versions 1.8 and what libbabeltrace2 reads
- * besides. That library decodes and brings the streams of all traces of a folder into one order of
+ * Importer of traces in the Common Trace Format: version 1.8, and whatever else libbabeltrace2
+ * reads. That library decodes the streams of all traces of a folder and merges them in order of
  * time.
  */
 #include "ctf.h"
@@ -13,7 +13,7 @@
 struct run {
 	struct sn_ctf_any *any;
 	bt_message_iterator *iterator;
-	int result; /* of the events */
+	int result; /* of adding events */
 };
 
 /* ---- the sink ---- */
@@ -39,7 +39,7 @@ static void deliver_event(struct run *run, const bt_message *message)
 		run->result = sn_ctf_any_add(run->any, event, (uint64_t)time_ns);
 }
 
-/* Where the trace does not say how many were lost, it is one at least. */
+/* Adds an event, or counts lost ones: at least one if the trace does not say how many. */
 static void deliver(struct run *run, const bt_message *message)
 {
 	uint64_t count = 1;
@@ -89,7 +89,7 @@ static bt_graph_simple_sink_component_consume_func_status consume(bt_message_ite
 
 /* ---- the graph ---- */
 
-/* What the library said last went wrong, in one line. */
+/* Reports the innermost cause of the library's last failure, in one line. */
 static int library_failed(const char *path, struct sn_error *error)
 {
 	const bt_error *why = bt_current_thread_take_error();
@@ -179,8 +179,9 @@ static int run_graph(char *const *paths, size_t count, struct sn_ctf_any *any,
 	if (!result && run.result == SN_ERR_MEMORY)
 		result = sn_fail_memory(error);
 	else if (!result && run.result)
-		result = sn_fail(error, run.result,
-				 "cannot read '%s': damaged (it refers to nothing)", paths[0]);
+		result =
+		    sn_fail(error, run.result,
+			    "cannot read '%s': damaged (an event refers to nothing)", paths[0]);
 	bt_plugin_put_ref(graph.ctf);
 	bt_plugin_put_ref(graph.utils);
 	bt_graph_put_ref(graph.graph);

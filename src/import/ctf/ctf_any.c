@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Traces of any tracer: every event becomes one, with all its fields as attributes.
+ * Events of a CTF trace from any tracer, as instants and intervals with all their fields as
+ * attributes.
  *
- *   who      the context's vtid or tid; in a kernel's trace the thread that the processor runs, by
- *            sched_switch; else the processor
- *   how long NAME_entry and NAME_exit, NAME_begin and NAME_end, syscall_entry_NAME and
- *            syscall_exit_NAME are one interval, where both come on one thread; all else are
- *            instants
- *   states   sched_switch, sched_wakeup, sched_waking: what threads did, and what processors ran
+ *   thread   the context's vtid or tid; in a kernel's trace the thread that the processor runs, by
+ *            sched_switch; else the event is on the processor's track
+ *   interval NAME_entry and NAME_exit, NAME_begin and NAME_end, syscall_entry_NAME and
+ *            syscall_exit_NAME, if both are on one thread; all other events are instants
+ *   states   from sched_switch, sched_wakeup, sched_waking: what threads did, and what processors ran
  */
 #include "ctf.h"
 
@@ -23,24 +23,24 @@
 struct sn_ctf_any {
 	struct sn_db_builder *builder;
 	struct sn_track_sink *sink;
-	uint32_t *current; /* by processor: the thread, UINT32_MAX not known */
+	uint32_t *current; /* by processor: the running thread, UINT32_MAX unknown */
 	size_t current_count, current_capacity;
 	struct sn_table tids;
 	struct thread {
-		uint32_t pid, name; /* name: builder's string, SONDE_NONE not known */
-	} * threads;		    /* by number of the tid */
+		uint32_t pid, name; /* name: builder's string, SONDE_NONE unknown */
+	} * threads;		    /* by the tid's number in `tids` */
 	size_t thread_capacity;
 	uint64_t lost[SN_CTF_PACKETS + 1]; /* by enum sn_ctf_loss */
 };
 
-/* The thread and processor of an event, as far as it says. */
+/* The thread and processor of an event, as far as its fields contain them. */
 struct who {
 	bool has_tid, has_cpu;
 	uint32_t pid, tid, cpu;
 	const char *name;
 };
 
-/* ---- who ---- */
+/* ---- threads ---- */
 
 static bool find_integer(const bt_field *const *structures, const char *const *names,
 			 uint32_t *value)
@@ -55,7 +55,7 @@ static bool find_integer(const bt_field *const *structures, const char *const *n
 	return false;
 }
 
-/* What is known of a thread. */
+/* A thread's process and name; for an unknown thread itself as the process. */
 static struct thread thread_of(const struct sn_ctf_any *any, uint32_t tid)
 {
 	uint32_t number = sn_table_find(&any->tids, tid);
@@ -103,7 +103,7 @@ static int note_thread(struct sn_ctf_any *any, uint32_t pid, uint32_t tid, const
 	return 0;
 }
 
-/* SONDE_NONE without memory. */
+/* The sink's track of a thread; SONDE_NONE without memory. */
 static uint32_t thread_track(void *context, uint32_t tid)
 {
 	struct sn_ctf_any *any = context;
@@ -184,7 +184,7 @@ static void put_attribute(struct sn_ctf_any *any, struct sn_track_attributes *at
 		    attributes, sn_track_sink_key(any->sink, name, strlen(name), type), value);
 }
 
-/* Arrays of numbers as text, the first of them. */
+/* An array of numbers as a text, truncated to its first elements. */
 static void put_array(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
 		      const char *name, const bt_field *field)
 {
@@ -228,8 +228,9 @@ static void put_members(struct sn_ctf_any *any, struct sn_track_attributes *attr
 	}
 }
 
-/* "syscall_entry_read", "irq_handler_entry", "lttng_ust_cyg_profile:func_entry", "frame_begin" in
- * the name that begin and end share, and which of both it is: 1, -1, 0 neither. */
+/* Whether an event is the begin (1) or the end (-1) of an interval, or neither (0); `base` becomes
+ * the name that begin and end share: of "syscall_entry_read", "irq_handler_entry",
+ * "lttng_ust_cyg_profile:func_entry", "frame_begin". */
 static int part_of(const char *name, char *base, size_t size)
 {
 	static const struct {
@@ -261,7 +262,7 @@ static enum sn_activity_category category_of(const char *base)
 	return SN_ACTIVITY_OTHER;
 }
 
-/* What to call it: a function's events say which. */
+/* Names the entry to a function by the function, whose name or address is a field. */
 static void name_event(const bt_field *payload, char *base, size_t size)
 {
 	uint64_t address;
@@ -289,7 +290,7 @@ struct begin_key {
 static int end_interval(struct sn_ctf_any *any, const struct begin_key *key, const char *name,
 			struct sn_track_event *event)
 {
-	/* what came back belongs to the whole */
+	/* the end's fields (a return value) become attributes of the interval */
 	struct sn_track_end end = {
 	    .key = key,
 	    .key_bytes = sizeof(*key),
@@ -353,7 +354,7 @@ int sn_ctf_any_add(struct sn_ctf_any *any, const bt_event *event, uint64_t time_
 	return result;
 }
 
-/* ---- the whole ---- */
+/* ---- the importer ---- */
 
 struct sn_ctf_any *sn_ctf_any_new(const struct sn_import_request *request,
 				  struct sn_db_builder *builder)
@@ -387,8 +388,8 @@ int sn_ctf_any_begin(struct sn_ctf_any *any, const char *path, struct sn_error *
 	return sn_track_sink_open(any->sink, path, error);
 }
 
-/* The program of a thread is what its process's first thread is called, that of the whole what most
- * events are of. */
+/* The program of a thread is the name of its process's first thread; the program of the trace is
+ * that of the thread with most events. */
 static void name_programs(struct sn_ctf_any *any)
 {
 	for (uint32_t i = 0; i < sn_track_sink_count(any->sink); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of CTF fields; see ctf.h. */
+/* Reading the values of CTF fields through libbabeltrace2. */
 #include "ctf.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for the importer of CTF where this Sonde is built without libbabeltrace2, and says so. */
+/* The importer of CTF in a build without libbabeltrace2: it recognises traces and refuses them
+ * with that reason. */
 #include "ctf_probe.h"
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding traces; see ctf_probe.h. */
+/* Finds the traces in a folder by their file `metadata`. */
 #include "ctf_probe.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #define FOLDERS_MAX	1024
 #define METADATA_LOOKED 16
 
-/* What a packet of metadata begins with, where metadata is not plain text. */
+/* The magic number of metadata in packets; metadata may also be plain text. */
 static const unsigned char packet_magic[] = {0x57, 0x1d, 0xd1, 0x75};
 
 static bool is_trace(const char *path)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folders with traces of the Common Trace Format: those with a file `metadata` that begins as such
- * files do, at any depth, as LTTng lays them out.
+ * Finds folders with traces of the Common Trace Format, nested ones too: those with a file
+ * `metadata` that begins as the format says. LTTng writes one folder per domain and user.
  */
 #ifndef SN_IMPORT_CTF_PROBE_H
 #define SN_IMPORT_CTF_PROBE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See hpcrun.h. Every count is checked against the bytes that are there before it is believed. */
+/* Reads .hpcrun and .hpctrace files. Each count in a file is checked against the bytes left before
+ * memory is allocated for it. */
 #include "hpcrun.h"
 
 #include <ctype.h>
@@ -22,7 +23,7 @@ struct span {
 	uint64_t start, end;
 };
 
-/* What a footer points to, in its order. */
+/* The sections in the order of the footer's pointers. */
 enum { HEADER, MODULES, NODES, METRICS, NAMES, VALUES, SECTIONS };
 
 struct parser {
@@ -59,8 +60,8 @@ static struct sn_hpcrun_text get_text(struct sn_import_cursor *cursor)
 	return (struct sn_hpcrun_text){text ? text : "", text ? length : 0};
 }
 
-/* An array for `count` elements of which each takes at least `least` bytes of what is left. NULL
- * where there are fewer, or no memory: then the cursor has failed. */
+/* An array for `count` elements, each of which takes at least `least` bytes in the file. NULL if
+ * fewer bytes are left or there is no memory; then the cursor has failed. */
 static void *array(struct parser *parser, struct sn_import_cursor *cursor, uint64_t count,
 		   size_t least, size_t size)
 {
@@ -71,7 +72,7 @@ static void *array(struct parser *parser, struct sn_import_cursor *cursor, uint6
 	return items;
 }
 
-/* 0, or what the cursor failed for. */
+/* 0, or the error for which the cursor failed. */
 static int check(const struct parser *parser, const struct sn_import_cursor *cursor,
 		 const char *what)
 {
@@ -85,14 +86,15 @@ static bool is_text(struct sn_hpcrun_text text, const char *other)
 	return text.length == strlen(other) && memcmp(text.text, other, text.length) == 0;
 }
 
-/* "04.00"; what is none is damage, not a version that we do not know. */
+/* Whether the text has the form of a version, "04.00"; if not, the file is damaged rather than of
+ * another version. */
 static bool is_version(const unsigned char *text)
 {
 	return isdigit(text[0]) && isdigit(text[1]) && text[2] == '.' && isdigit(text[3]) &&
 	       isdigit(text[4]);
 }
 
-/* The magic, version and byte order at the start; sets the cursor's order. */
+/* Checks magic, version and byte order at the start; sets the cursor's byte order. */
 static int check_head(struct parser *parser, const char *magic, const char *version,
 		      const char *what)
 {
@@ -106,7 +108,7 @@ static int check_head(struct parser *parser, const char *magic, const char *vers
 		return damaged(parser, "cut short");
 	memcpy(found, number, VERSION_BYTES);
 	if (!is_version(number))
-		return damaged(parser, "no version behind its first words");
+		return damaged(parser, "no version after its magic");
 	if (memcmp(found, version, VERSION_BYTES) != 0)
 		return sn_fail(parser->error, SN_ERR_VERSION,
 			       "cannot read '%s': version %s of its format, only %s is known",
@@ -118,7 +120,7 @@ static int check_head(struct parser *parser, const char *magic, const char *vers
 	return 0;
 }
 
-/* Pairs of names and values; the ones that are not used are skipped. */
+/* The header is pairs of name and value; only three are used. */
 static int read_header(struct parser *parser)
 {
 	struct sn_import_cursor *cursor = &parser->cursor;
@@ -135,7 +137,7 @@ static int read_header(struct parser *parser)
 	return cursor->failed ? damaged(parser, "damaged header") : 0;
 }
 
-/* Goes to a section and keeps the cursor inside it. */
+/* A cursor that cannot leave the section. */
 static struct sn_import_cursor section(const struct parser *parser, struct span span)
 {
 	struct sn_import_cursor cursor = parser->cursor;
@@ -157,7 +159,7 @@ static int read_footer(struct parser *parser, struct span sections[SECTIONS])
 		sections[i].start = get_u64(cursor);
 		sections[i].end = get_u64(cursor);
 	}
-	get_u64(cursor); /* where the footer begins */
+	get_u64(cursor); /* the footer's own position */
 	if (get_u64(cursor) != FOOTER_MAGIC)
 		return damaged(parser, "cut short: it has no footer");
 	return 0;
@@ -197,10 +199,9 @@ static int read_nodes(struct parser *parser, struct span span)
 }
 
 /*
- * 16 bytes of flags, written byte by byte: what it is, the type of value, the value's format, where
- * it belongs, a partner (2 bytes), how to show it, and whether in percent; the rest is 0. Older
- * writers wrote two 64-bit numbers instead, in which the fields have other places. Returns the
- * format of the values.
+ * A metric's flags are 16 bytes: kind, value type, value format, what it belongs to, a partner (2
+ * bytes), how to show it, whether it is a percentage; the rest is 0. Older writers wrote two 64-bit
+ * numbers instead, with other positions of the fields. Returns the format of the values.
  */
 enum { FORMAT_INTEGER = 1, FORMAT_REAL = 2 };
 static unsigned read_flags(struct sn_import_cursor *cursor, struct sn_hpcrun_metric *metric)
@@ -231,13 +232,14 @@ static int read_metrics(struct parser *parser, struct span span)
 	for (uint32_t i = 0; i < count && !cursor.failed; i++) {
 		struct sn_hpcrun_metric *metric = file->metrics + i;
 		metric->name = get_text(&cursor);
-		get_text(&cursor); /* a description */
+		get_text(&cursor); /* description */
 		unsigned format = read_flags(&cursor, metric);
 		metric->period = get_u64(&cursor);
 		metric->formula = get_text(&cursor);
-		get_text(&cursor);			       /* how to print it */
-		sn_import_cursor_next(&cursor, 2 + 2 + 8 + 8); /* of how it was sampled */
-		/* one that is computed of others has no values of its own */
+		get_text(&cursor);			       /* display format */
+		sn_import_cursor_next(&cursor, 2 + 2 + 8 + 8); /* how it was sampled */
+		/* a metric with a formula has no values of its own, so its format
+		 * does not matter */
 		if (metric->formula.length == 0 && format != FORMAT_INTEGER &&
 		    format != FORMAT_REAL)
 			return damaged(parser, "damaged list of metrics");
@@ -271,12 +273,12 @@ static int read_tuple(struct parser *parser, struct sn_import_cursor *cursor)
 		file->ids[i].logical = get_u64(cursor);
 	}
 	file->id_count = count;
-	return count ? check(parser, cursor, "it does not say whose it is")
-		     : damaged(parser, "it does not say whose it is");
+	return count ? check(parser, cursor, "it does not name its thread")
+		     : damaged(parser, "it does not name its thread");
 }
 
-/* After the values, for each node with any, where its own begin, and an end mark of the same form.
- */
+/* The index follows the values: for each node that has values, where they begin; and an entry after
+ * the last, which marks the end. */
 static int read_index(struct parser *parser, struct sn_import_cursor *cursor, uint32_t count)
 {
 	struct sn_hpcrun *file = parser->file;
@@ -314,7 +316,7 @@ static int read_values(struct parser *parser, struct span span)
 		file->values[i].bits = get_u64(&cursor);
 		file->values[i].metric = get_u16(&cursor);
 		if (file->values[i].metric >= file->metric_count)
-			return damaged(parser, "a value of a metric that is not there");
+			return damaged(parser, "a value of a missing metric");
 	}
 	file->value_count = count;
 	return read_index(parser, &cursor, node_count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See hpcstruct.h. One pass with expat; a stack holds the elements that are open. The addresses of
- * lines are put into a search tree while reading, because which of two claims to an address came
- * first matters, and into a sorted array at the end.
+ * Reads program structure in one pass with expat; a stack holds the open elements. While reading,
+ * the address ranges of lines go into a search tree, because the first of two overlapping ranges
+ * wins; afterwards into a sorted array.
  */
 #include "hpcstruct.h"
 
@@ -65,18 +65,18 @@ int sn_hpcstruct_read(struct sn_hpcstruct *structure, const char *path, uint32_t
 
 /* An open element. */
 struct level {
-	char tag;	   /* of LM F P L A; B is the second of two nested A; X is unknown */
+	char tag;	   /* one of LM F P L A; B is the inner of two nested A; X is unknown */
 	uint32_t file;	   /* string */
-	uint32_t function; /* whose code this is: of P */
+	uint32_t function; /* P: the function whose code this is */
 	uint32_t node;
 	uint32_t call_line; /* A: where the inlined function was called */
 };
 
 struct parser {
-	struct sn_hpcstruct *structure; /* NULL: only names are wanted */
+	struct sn_hpcstruct *structure; /* NULL: only the names of load modules are wanted */
 	const char *path;
 	struct sn_error *error;
-	int code; /* of the first failure, or what `found` returned */
+	int code; /* the first failure, or the result of `found` */
 	XML_Parser xml;
 
 	sn_hpcstruct_found *found;
@@ -85,18 +85,18 @@ struct parser {
 
 	struct level *levels;
 	size_t level_count, level_capacity;
-	size_t skipped; /* elements open inside one that is not known, with it */
+	size_t skipped; /* the depth inside an unknown element, which counts as well */
 	bool is_wanted; /* inside the load module that is being read */
 
-	struct sn_arena arena; /* of leaves */
-	void *tree;	       /* of them, by tsearch */
+	struct sn_arena arena; /* holds the leaves */
+	void *tree;	       /* the leaves, by tsearch */
 	struct sn_hpcstruct_leaf **leaves;
-	uint64_t *targets; /* of each call, until functions are all known */
+	uint64_t *targets; /* the address each call leads to, until all functions are known */
 	size_t function_capacity, node_capacity, leaf_count, leaf_capacity, call_capacity,
 	    target_capacity;
 };
 
-/* Only the first failure counts. */
+/* Stops parsing. Only the first failure is kept. */
 static void stop(struct parser *parser, int code)
 {
 	if (parser->code == 0)
@@ -142,11 +142,11 @@ static uint32_t line_number(struct parser *parser, const XML_Char **attributes)
 	errno = 0;
 	unsigned long long line = strtoull(text, &end, 10);
 	if (end == text || line > UINT32_MAX || errno)
-		fail(parser, "a line that is no number");
+		fail(parser, "a line that is not a number");
 	return (uint32_t)line;
 }
 
-/* One interval of "{[0x10-0x20) [0x30-0x40)}": 1, 0 at the end, -1 where it is none. */
+/* The next interval of "{[0x10-0x20) [0x30-0x40)}": 1, 0 at the end, -1 if damaged. */
 static int next_interval(const char **text, uint64_t *begin, uint64_t *end)
 {
 	const char *at = *text;
@@ -167,7 +167,7 @@ static int next_interval(const char **text, uint64_t *begin, uint64_t *end)
 	return 1;
 }
 
-/* The first address of an element that has to have one. */
+/* The first address of an element, which must have one. */
 static uint64_t first_address(struct parser *parser, const XML_Char **attributes)
 {
 	const char *text = attribute(attributes, "v");
@@ -209,7 +209,7 @@ static uint32_t add_function(struct parser *parser, struct sn_hpcstruct_function
 	return (uint32_t)structure->function_count - 1;
 }
 
-/* Whether the element is inside a function, and its file is known. */
+/* Checks that the element is inside a function and has a known file; else fails. */
 static bool is_inside(struct parser *parser, const struct level *level, const char *failure)
 {
 	if (level->function != SN_HPCSTRUCT_NONE && level->file != SN_HPCSTRUCT_NONE)
@@ -263,7 +263,7 @@ static void begin_loop(struct parser *parser, const XML_Char **attributes)
 					       .address = first_address(parser, attributes)});
 }
 
-/* The first of two nested A is where the call was, the second what was called. */
+/* Inlined code is two nested A: the outer has the place of the call, the inner the function. */
 static void begin_alien(struct parser *parser, const XML_Char **attributes)
 {
 	bool is_second = parser->level_count && parser->levels[parser->level_count - 1].tag == 'A';
@@ -294,7 +294,7 @@ static void begin_alien(struct parser *parser, const XML_Char **attributes)
 								  .function = called});
 }
 
-/* Overlapping intervals are equal to the search tree, which then keeps the one it has. */
+/* Overlapping ranges compare as equal, so that the search tree keeps the first one. */
 static int compare_leaves(const void *left, const void *right)
 {
 	const struct sn_hpcstruct_leaf *a = left, *b = right;
@@ -314,7 +314,7 @@ static void add_leaf(struct parser *parser, const struct sn_hpcstruct_leaf *leaf
 		fail_memory(parser);
 }
 
-/* The first of its addresses. */
+/* Adds a line with all its addresses; returns the first of these. */
 static uint64_t begin_line_at(struct parser *parser, const XML_Char **attributes)
 {
 	struct level *level = push(parser, 'S');
@@ -337,7 +337,7 @@ static uint64_t begin_line_at(struct parser *parser, const XML_Char **attributes
 			first = leaf.begin;
 	}
 	if (more < 0)
-		fail(parser, "a bad list of addresses");
+		fail(parser, "a damaged list of addresses");
 	return first;
 }
 
@@ -353,7 +353,7 @@ static void begin_call(struct parser *parser, const XML_Char **attributes)
 	const char *target = attribute(attributes, "t");
 	size_t count = structure->call_count;
 	if (parser->code != 0 || !*target)
-		return; /* its target is unknown */
+		return; /* the call's target is unknown */
 	uint32_t caller = parser->levels[parser->level_count - 1].function;
 	if (sn_vec_push(&parser->targets, &parser->target_capacity, &count,
 			strtoull(target, NULL, 16)) < 0 ||
@@ -484,7 +484,7 @@ int sn_hpcstruct_list(const char *path, sn_hpcstruct_found *found, void *context
 
 static void keep_leaf(void *leaf)
 {
-	(void)leaf; /* the array of them has it still */
+	(void)leaf; /* the array still refers to it */
 }
 
 static int sort_leaves(struct parser *parser)
@@ -503,7 +503,7 @@ static int sort_leaves(struct parser *parser)
 	return 0;
 }
 
-/* Names the functions that calls call. */
+/* Finds the callee of each call by its address. */
 static int join_calls(struct parser *parser)
 {
 	struct sn_hpcstruct *structure = parser->structure;

@@ -5,8 +5,8 @@
  * files (F), functions (P), loops (L), inlined calls (a pair of A) and lines (S; C is a line that
  * calls), with the addresses of each line.
  *
- * Elements that are not known are skipped with what is in them. Of two lines that claim an address
- * the first one has it, as its own reader does it.
+ * Unknown elements are skipped with their contents. If two lines claim an address, the first one
+ * gets it, as in hpcstruct's own reader.
  */
 #ifndef SN_IMPORT_HPCSTRUCT_H
 #define SN_IMPORT_HPCSTRUCT_H
@@ -58,8 +58,8 @@ struct sn_hpcstruct {
 	struct sn_hpcstruct_leaf *leaves; /* by address */
 	struct sn_hpcstruct_call *calls;
 	size_t function_count, node_count, leaf_count, call_count;
-	bool has_calls;	    /* the file says so: calls were looked for */
-	bool calls_damaged; /* one of them calls what is no function */
+	bool has_calls;	    /* the file tells that calls were recorded */
+	bool calls_damaged; /* the target of a call is no function */
 };
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HPCToolkit: measurement folders and single profiles of hpcrun, and databases of hpcprof. Which of
- * them an input is, its contents say; docs/design/hpctoolkit.md has the whole picture.
+ * Importer of HPCToolkit's data: measurement folders and single profiles of hpcrun, databases of
+ * hpcprof. The contents of an input tell which of them it is; docs/design/hpctoolkit.md describes
+ * all.
  */
 #include "hpctoolkit_measurement.h"
 
@@ -15,7 +16,7 @@ static bool probe(const struct sn_import_input *input)
 {
 	if (input->is_folder)
 		return sn_hpct_is_database(input->path) || sn_hpct_is_measurement(input->path);
-	size_t length = strlen(SN_HPCRUN_MAGIC); /* that of a trace is as long */
+	size_t length = strlen(SN_HPCRUN_MAGIC); /* the magic of a trace has the same length */
 	return input->head_bytes >= length && (memcmp(input->head, SN_HPCRUN_MAGIC, length) == 0 ||
 					       memcmp(input->head, SN_HPCTRACE_MAGIC, length) == 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Load modules, and contexts for their addresses; see hpctoolkit_code.h. */
+/* Load modules with their structure and symbols, and the contexts of their addresses. */
 #include "hpctoolkit_code.h"
 
 #include "hpctoolkit_names.h"
@@ -28,7 +28,7 @@ void sn_hpct_code_release(struct sn_hpct_code *code)
 	sn_arena_release(&code->arena);
 }
 
-/* base/path where the path is relative and there is a base. NULL without memory. */
+/* Prepends the base to a relative path, if there is a base. NULL without memory. */
 static char *absolute(struct sn_hpct_code *code, const char *base, const char *path)
 {
 	return path[0] == '/' || !base ? sn_arena_text(&code->arena, path)
@@ -86,7 +86,7 @@ int sn_hpct_code_structures(struct sn_hpct_code *code, const char *path, const c
 		free(entries[i]);
 	}
 	free(entries);
-	/* a measurement may have an empty folder of them, but not what a user named */
+	/* a measurement's own folder may be empty, but not one that the user named */
 	return count == 0 && !base ? sn_fail(error, SN_ERR_FORMAT,
 					     "cannot read '%s': no structure files (.hpcstruct, "
 					     ".hpcstruct.gz) in it",
@@ -94,8 +94,8 @@ int sn_hpct_code_structures(struct sn_hpct_code *code, const char *path, const c
 				   : failed;
 }
 
-/* Where in the measurement a module's symbols are. The kernel was called "<vmlinux.HOST>" by
- * earlier versions, and the vdso by the path that the measurement had then. NULL without memory. */
+/* The file in the measurement that has a module's symbols. Earlier versions called the kernel
+ * "<vmlinux.HOST>", and the vdso by the measurement's path at that time. NULL without memory. */
 static char *symbols_file(struct sn_hpct_code *code, const char *base, const char *path, char *full)
 {
 	const char *name = sn_text_base_name(path);
@@ -135,8 +135,9 @@ int sn_hpct_code_module(struct sn_hpct_code *code, const char *base, const char 
 		   : 0;
 }
 
-/* A structure that names its module by a relative path, and is no part of the measurement, is of
- * each module whose path ends in that. */
+/* Whether a structure that names its module `name` is the structure of the module at
+ * `path`. A relative name, in a structure from outside the measurement, matches every path
+ * that ends in it. */
 static bool is_module(const char *name, const char *path)
 {
 	while (sn_text_begins(name, "./"))
@@ -160,7 +161,6 @@ int sn_hpct_code_load(struct sn_hpct_code *code, uint32_t number, struct sn_erro
 		if (!is_module(file->module, module->path) ||
 		    (code->no_structure && !strstr(module->path, "/vdso/")))
 			continue;
-		module->has_structure = true;
 		return sn_hpcstruct_read(&module->structure, file->path, file->index, error);
 	}
 	return failed;
@@ -192,7 +192,7 @@ uint32_t sn_hpct_code_function(struct sn_hpct_code *code, uint32_t parent,
 	return sn_hpct_tree_function(code->tree, parent, relation, &frame);
 }
 
-/* A line that encloses others is only that; the innermost one is where the instruction is. */
+/* Only the innermost line gets the instruction's offset; lines around it are only source places. */
 static uint32_t add_node(struct sn_hpct_code *code, uint32_t parent, enum sn_hpct_relation relation,
 			 uint32_t number, const struct sn_hpcstruct_node *node,
 			 const uint64_t *offset)
@@ -218,7 +218,7 @@ static uint32_t add_node(struct sn_hpct_code *code, uint32_t parent, enum sn_hpc
 	return sn_hpct_tree_line(code->tree, parent, relation, &place);
 }
 
-/* From the function inwards. A function inside a line was inlined there. */
+/* Adds the nodes from the function inwards. A function inside a line was inlined there. */
 static struct sn_hpct_place_found place_by_structure(struct sn_hpct_code *code, uint32_t parent,
 						     uint32_t number, uint64_t offset,
 						     const struct sn_hpcstruct_leaf *leaf)
@@ -253,7 +253,7 @@ static struct sn_hpct_place_found place_by_structure(struct sn_hpct_code *code, 
 	return found;
 }
 
-/* A symbol has no lines; the instruction lies in the function itself. */
+/* With a symbol alone there is no line: the instruction goes directly below the function. */
 static struct sn_hpct_place_found place_by_symbol(struct sn_hpct_code *code, uint32_t parent,
 						  const struct sn_hpct_module *module,
 						  uint64_t offset,
@@ -270,7 +270,8 @@ static struct sn_hpct_place_found place_by_symbol(struct sn_hpct_code *code, uin
 	    sn_hpct_tree_line(code->tree, called, SN_HPCT_NESTED, &place), called};
 }
 
-/* The symbol of a function that structure found; false where it found code and no symbol. */
+/* The symbol of a function in the structure; false if the structure found its code
+ * without a name. */
 static bool structure_symbol(struct sn_hpct_code *code, const struct sn_hpct_module *module,
 			     const struct sn_hpcstruct_leaf *leaf, struct sn_hpct_symbol *symbol)
 {
@@ -287,7 +288,7 @@ static bool structure_symbol(struct sn_hpct_code *code, const struct sn_hpct_mod
 	return true;
 }
 
-/* An address of logical code is a number of the table and a line. */
+/* An "address" of logical code is an entry of the module's table and a line number. */
 static struct sn_hpct_place_found place_logical(struct sn_hpct_code *code, uint32_t parent,
 						const struct sn_hpct_module *module,
 						uint64_t offset)

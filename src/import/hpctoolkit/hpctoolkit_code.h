@@ -36,8 +36,7 @@ struct sn_hpct_module {
 	char *file; /* the file in the measurement that has its symbols; path: maybe the same */
 	uint32_t module; /* builder's */
 	bool is_gpu;
-	bool is_read; /* the following fields have been read */
-	bool has_structure;
+	bool is_read;	      /* the following fields have been read */
 	bool is_symbols_only; /* of the structure, names of functions alone are used */
 	struct sn_hpcstruct structure;
 	struct sn_hpct_symbol *symbols; /* by address */

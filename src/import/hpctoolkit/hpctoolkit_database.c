@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Databases of HPCToolkit, version 4: meta.db has metrics and the context tree, profile.db the
- * values of each profile (cct.db the same in another order, which is checked), trace.db what was
- * traced.
+ * Reads databases of HPCToolkit, version 4: meta.db has metrics and the context tree, profile.db
+ * the values of each profile, cct.db the same values in another order (which is checked), trace.db
+ * the traces.
  *
- * Only the values of the "point" scope are taken, those of a context itself; the others are sums
- * of them. Instructions inside a line are left out of the tree, though not their values: these are
- * found again as what a context's own function has more than it and its children show.
+ * Only values of the scope "point", a context's own, are taken; those of the other scopes are sums.
+ * The tree omits instructions inside a line, but their values are part of those sums. What a
+ * context's sum has beyond its own value and its children's becomes a hidden value of the context.
  *
- * Pointers are positions in the file; strides are read from it, because later minor versions may
- * have longer records.
+ * Pointers are positions in the file. The sizes of records are read from the file, because later
+ * minor versions may have longer records.
  */
 #include "hpctoolkit_measurement.h"
 #include "hpctoolkit_names.h"
@@ -28,8 +28,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How descriptions by `sonde export` begin. Its databases give what is not shown the number after
- * that of the context in which it lies. */
+/* Marks databases that `sonde export` wrote. They give the values of a hidden context the number
+ * after that of the context around it, so nothing needs to be inferred. */
 #define OWN_DESCRIPTION "Written by Sonde"
 
 enum scope { SCOPE_OTHER, SCOPE_POINT, SCOPE_EXECUTION, SCOPE_FUNCTION, SCOPE_COUNT };
@@ -41,12 +41,12 @@ struct property { /* what a metric id of the file stands for */
 
 /* A context of the file. */
 struct node {
-	uint32_t id, parent; /* parent: position; the root's is its own */
+	uint32_t id, parent; /* parent: a position; the root is its own parent */
 	uint32_t context;    /* builder's */
 	uint8_t relation;
 };
 
-/* The children of a context that wait to be read. */
+/* Children of a context that are still to be read. */
 struct waiting {
 	uint64_t at, bytes;
 	uint32_t parent; /* position */
@@ -63,7 +63,7 @@ struct reader {
 	struct sn_hpct_tree tree;
 	struct file meta, values, trace;
 	struct sn_trace_writer *events;
-	uint32_t *profiles; /* builder's, by the file's number; the summary's is SONDE_NONE */
+	uint32_t *profiles; /* builder's, by the file's number; SONDE_NONE for the summary */
 	uint64_t profile_count;
 	struct sn_error *error;
 	bool is_own;
@@ -72,8 +72,8 @@ struct reader {
 	size_t node_count, node_capacity;
 	struct waiting *waiting;
 	size_t waiting_count, waiting_capacity;
-	struct sn_table ids;   /* position of a node by its id */
-	const char **id_names; /* of kinds of identifiers, in meta.db */
+	struct sn_table ids;   /* the position of a node by its id */
+	const char **id_names; /* of the kinds of identifiers, in meta.db */
 	size_t id_name_count;
 };
 
@@ -125,21 +125,22 @@ static struct sn_cursor cursor_at(const struct file *file, uint64_t at)
 	return sn_cursor_at(file->contents, at);
 }
 
-/* Section `index` of the header. */
+/* A cursor at section `index` of the header. */
 static struct sn_cursor section_at(const struct file *file, unsigned index)
 {
 	struct sn_cursor cursor = cursor_at(file, 0x18 + 16 * (uint64_t)index);
 	return cursor_at(file, sn_cursor_u64(&cursor));
 }
 
-/* A string; NULL where it does not end in the file. */
+/* A string; NULL if it does not end within the file. */
 static const char *text_at(const struct file *file, uint64_t at)
 {
 	struct sn_cursor cursor = cursor_at(file, at);
 	return sn_cursor_string(&cursor);
 }
 
-/* Whether `count` records of `size` bytes each lie in the file, and are at least `least` long. */
+/* Whether `count` records of `size` bytes each lie in the file, each at least
+ * `least` bytes long. */
 static bool has_array(const struct file *file, uint64_t at, uint64_t count, uint64_t size,
 		      uint64_t least)
 {
@@ -147,13 +148,13 @@ static bool has_array(const struct file *file, uint64_t at, uint64_t count, uint
 			      count <= (file->contents.size - at) / size);
 }
 
-/* Records that a section lists: where, how many, and how long each is. */
+/* A list of records: position, number, and size of each. */
 struct list {
 	uint64_t at, count, size;
 };
 
-/* False where they do not lie in the file or are shorter than `least`. `cursor` is left behind what
- * tells their length. */
+/* Reads the description of a list; `cursor` is then behind it. False if the records do not lie in
+ * the file or are shorter than `least`. */
 static bool list_at(const struct file *file, struct sn_cursor *cursor, unsigned count_bytes,
 		    uint64_t least, struct list *list)
 {
@@ -163,7 +164,7 @@ static bool list_at(const struct file *file, struct sn_cursor *cursor, unsigned 
 	return !cursor->failed && has_array(file, list->at, list->count, list->size, least);
 }
 
-/* Formulas that `sonde export` put into the description: lines "    NAME = TEXT". */
+/* Takes the formulas that `sonde export` wrote into the description: lines "    NAME = TEXT". */
 static int read_formulas(struct reader *reader, const char *description)
 {
 	char *lines = strdup(description), *rest = NULL;
@@ -233,7 +234,7 @@ static int read_metric(struct reader *reader, uint64_t at, uint64_t instance_siz
 	struct sn_cursor cursor = cursor_at(file, at);
 	const char *name = text_at(file, sn_cursor_u64(&cursor));
 	uint64_t instances = sn_cursor_u64(&cursor);
-	sn_cursor_skip(&cursor, 8); /* summaries: they are computed anew */
+	sn_cursor_skip(&cursor, 8); /* summaries, which are computed anew */
 	uint64_t count = sn_cursor_u16(&cursor);
 	if (cursor.failed || !name || !has_array(file, instances, count, instance_size, 10))
 		return damaged(reader, file, "damaged list of metrics");
@@ -269,7 +270,7 @@ static int read_metrics(struct reader *reader)
 	return code;
 }
 
-/* A module or a file by its record; SONDE_NONE for a pointer of 0. -1 where it is damaged. */
+/* The path of a module or a file; SONDE_NONE for a pointer of 0. -1 if the record is damaged. */
 static int path_at(struct reader *reader, uint64_t at, uint32_t *string, bool *is_gpu)
 {
 	struct sn_cursor cursor = cursor_at(&reader->meta, at);
@@ -297,7 +298,7 @@ static int module_at(struct reader *reader, uint64_t at, uint32_t *module, bool 
 	return 0;
 }
 
-/* A context's record as it is in the file. */
+/* A context's record as in the file. */
 struct record {
 	uint64_t children, children_bytes, next;
 	uint32_t id;
@@ -364,7 +365,8 @@ static int function_frame(struct reader *reader, uint32_t parent, const struct r
 	return 0;
 }
 
-/* The kind of what is no function: what it lies in tells whether it is code of a device. */
+/* The frame kind of a context that is not a function. Its parent tells whether it
+ * is device code. */
 static unsigned place_kind(const struct reader *reader, uint32_t parent,
 			   const struct record *record, bool is_gpu_module)
 {
@@ -404,20 +406,20 @@ static int add_node(struct reader *reader, struct node node)
 	if (node.context == SONDE_NONE || position == SN_TABLE_NONE)
 		return sn_fail_memory(reader->error);
 	if (position != reader->node_count)
-		return damaged_meta(reader, "two contexts of one number");
+		return damaged_meta(reader, "two contexts with one number");
 	return sn_fail_code(reader->error, sn_vec_push(&reader->nodes, &reader->node_capacity,
 						       &reader->node_count, node));
 }
 
-/* A child with its frame; several of one frame are told apart by their order. */
+/* A child with its frame; siblings with equal frames are distinguished by their order. */
 struct sibling {
 	struct record record;
 	struct sonde_db_frame frame;
-	uint32_t twin; /* 0: the only one of its frame, else from 1 */
+	uint32_t twin; /* 0: its frame is unique, else the number from 1 */
 };
 
-/* Numbers a sibling among those before it that have the same frame; `last` is which of them was
- * last, by the builder's number of the frame. */
+/* Numbers a sibling whose frame an earlier one has; `last` maps a frame to the last
+ * sibling with it. */
 static int number_twin(struct sn_table *last, uint32_t frame, struct sibling *siblings, size_t at)
 {
 	uint32_t before = sn_table_find(last, frame);
@@ -451,7 +453,7 @@ static int read_siblings(struct reader *reader, const struct waiting *waiting,
 	return at != end ? damaged_meta(reader, "damaged list of contexts") : 0;
 }
 
-/* Adds a context of the file, whose children wait to be read. */
+/* Adds a context and queues its children for reading. */
 static int add_parent(struct reader *reader, struct node node, uint64_t at, uint64_t bytes)
 {
 	uint32_t position = (uint32_t)reader->node_count;
@@ -537,7 +539,7 @@ static int read_tuple(struct reader *reader, uint64_t at, uint32_t *profile)
 		uint64_t logical = sn_cursor_u32(&cursor);
 		uint64_t physical = sn_cursor_u64(&cursor);
 		if (kind >= reader->id_name_count)
-			return damaged(reader, &reader->values, "an identifier of no known kind");
+			return damaged(reader, &reader->values, "an identifier of an unknown kind");
 		ids[used++] = (struct sn_hpct_id){reader->id_names[kind], is_physical,
 						  is_physical ? physical : logical};
 	}
@@ -549,7 +551,7 @@ static int read_tuple(struct reader *reader, uint64_t at, uint32_t *profile)
 	return 0;
 }
 
-/* Where the values of a profile lie. */
+/* The positions of a profile's values. */
 struct block {
 	uint64_t value_count, values, context_count, contexts;
 };
@@ -561,8 +563,8 @@ static double number_of(uint64_t bits)
 	return value;
 }
 
-/* Adds values of one context, of that position, to the scopes they are of; where it is not shown,
- * those of the point scope to `hidden`. */
+/* Adds the values of the context at `position` to their scopes; with `hidden`, the context is not
+ * in the tree, and its values of the point scope go there. */
 static int add_run(struct reader *reader, struct sn_cursor values, uint64_t count,
 		   uint32_t position, struct sn_sums *scopes, struct sn_sums *hidden)
 {
@@ -571,7 +573,7 @@ static int add_run(struct reader *reader, struct sn_cursor values, uint64_t coun
 		double value = number_of(sn_cursor_u64(&values));
 		struct sn_sums *sums = scopes + property.scope;
 		if (!isfinite(value))
-			return damaged(reader, &reader->values, "a value that is no number");
+			return damaged(reader, &reader->values, "a value that is not a number");
 		if (hidden)
 			sums = property.scope == SCOPE_POINT ? hidden : NULL;
 		if (sums && property.metric != SONDE_NONE &&
@@ -581,8 +583,8 @@ static int add_run(struct reader *reader, struct sn_cursor values, uint64_t coun
 	return 0;
 }
 
-/* Adds the values of each scope, by position of the context and metric; of our own databases those
- * of what is not shown straight to `hidden`. */
+/* Adds the values of all scopes by context and metric. In databases of ours, values of hidden
+ * contexts are recognised by their number and go to `hidden`. */
 static int add_values(struct reader *reader, const struct block *block, struct sn_sums *scopes,
 		      struct sn_sums *hidden)
 {
@@ -616,7 +618,8 @@ static double sum_of(const struct sn_sums *sums, uint32_t major, uint32_t minor)
 	return sum ? sum->value : 0;
 }
 
-/* What a context has in a scope beyond itself and the children that the scope includes. */
+/* The part of a context's value in a scope that neither itself nor the children included in that
+ * scope account for: the value of omitted instructions. */
 static int find_hidden(struct reader *reader, const struct sn_sums *point,
 		       const struct sn_sums *scope, bool only_nested, const struct sn_sums *done,
 		       struct sn_sums *hidden)
@@ -718,7 +721,7 @@ static int read_profiles(struct reader *reader)
 	return code;
 }
 
-/* The context of an id; one that is not shown is what it lies in. */
+/* The context of an id in a trace; the root if the tree does not have it. */
 static uint32_t traced_context(const struct reader *reader, uint32_t id)
 {
 	uint32_t position = sn_table_find(&reader->ids, id);
@@ -792,7 +795,7 @@ static void release(struct reader *reader)
 	sn_hpct_tree_release(&reader->tree);
 }
 
-/* cct.db holds the values of profile.db in another order: it may be missing, but not differ. */
+/* cct.db has the values of profile.db in another order. It may be missing, but must not differ. */
 static int check_contexts(struct reader *reader, const char *folder)
 {
 	struct file contexts = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads all profiles of an import into the builder; see hpctoolkit_measurement.h. */
+/* Reads all profiles of an import, folder by folder, and adds them to the builder. */
 #include "hpctoolkit_measurement.h"
 
 #include "base/progress/progress.h"
@@ -31,7 +31,7 @@ bool sn_hpct_is_measurement(const char *folder)
 	return found;
 }
 
-/* The folder itself, without links, as modules in it are named. From malloc. */
+/* The folder's path without symbolic links, because modules in it are named so. From malloc. */
 static char *resolve(const char *folder)
 {
 	char *path = realpath(folder, NULL);
@@ -51,7 +51,7 @@ static int read_structures(struct sn_hpct_import *import, const struct sn_import
 	return code == SN_ERR_UNSUPPORTED && request->no_structure ? 0 : code;
 }
 
-/* Counts a profile that cannot be read and goes on with the others. */
+/* Counts a profile that cannot be read; the others are read on. */
 static int note_left_out(struct sn_hpct_import *import, struct sn_import_notes *notes,
 			 struct sn_error *error)
 {
@@ -86,7 +86,8 @@ static int read_folder(struct sn_hpct_import *import, const struct sn_import_req
 		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
 		if (code == 0)
 			code = sn_hpct_profile_read(import, path, base, &is_unreadable, error);
-		if (is_unreadable && ++left_out < count) /* one thread's, of many */
+		/* damaged profiles are left out, unless no profile can be read */
+		if (is_unreadable && ++left_out < count)
 			code = note_left_out(import, request->notes, error);
 		sn_progress_add(1);
 		free(entries[i]);
@@ -96,7 +97,7 @@ static int read_folder(struct sn_hpct_import *import, const struct sn_import_req
 	return code;
 }
 
-/* A profile on its own: its folder is the measurement's. */
+/* Reads one profile; its folder is the measurement's. */
 static int read_single(struct sn_hpct_import *import, const struct sn_import_request *request,
 		       const char *path, struct sn_error *error)
 {
@@ -120,10 +121,10 @@ static void note_drops(const struct sn_hpct_import *import)
 {
 	if (import->demoted)
 		sn_db_builder_drop(import->builder, "hpctoolkit_partial",
-				   "call paths of which the beginning is unknown", import->demoted);
+				   "call paths whose beginning is unknown", import->demoted);
 	if (import->reconstruction.unresolved)
 		sn_db_builder_drop(import->builder, "hpctoolkit_calls",
-				   "places in GPU code whose callers could not be told",
+				   "places in GPU code whose callers could not be determined",
 				   import->reconstruction.unresolved);
 }
 

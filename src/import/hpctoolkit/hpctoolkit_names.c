@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of HPCToolkit's names; see hpctoolkit_names.h. */
+/* HPCToolkit's names of placeholders, metrics and identifiers, and what they mean here. */
 #include "hpctoolkit_names.h"
 
 #include "base/sort.h"
@@ -183,7 +183,7 @@ void sn_hpct_value(struct sn_db_builder *builder, uint32_t profile, uint32_t con
 static int compare_points(const void *left, const void *right)
 {
 	const struct sn_hpct_traced *a = left, *b = right;
-	/* what ends comes before what begins then */
+	/* at equal times an end comes before a begin */
 	return sn_order_then(SN_ORDER(a->time_ns, b->time_ns),
 			     SN_ORDER(a->context != 0, b->context != 0));
 }

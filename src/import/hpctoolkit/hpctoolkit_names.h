@@ -22,8 +22,8 @@
 #define SN_HPCT_FENCE_MAIN   SN_HPCT_LETTERS('|', ' ', 'M', 'a', 'i', 'n', ' ', ' ')
 #define SN_HPCT_FENCE_THREAD SN_HPCT_LETTERS('|', ' ', 'T', 'h', 'r', 'e', 'a', 'd')
 
-/* The name that is shown for a placeholder, its letters where it has none; in *kind the frame's
- * kind (enum sn_frame_kind), in text the letters. */
+/* The name that is shown for a placeholder, or its letters if it has none. Stores the frame's kind
+ * (enum sn_frame_kind) in *kind and the letters in text. */
 const char *sn_hpct_placeholder(uint64_t letters, unsigned *kind, char text[40]);
 /* The frame's kind for the name of a placeholder in a database: "<gpu kernel>". */
 unsigned sn_hpct_placeholder_kind(const char *name);
@@ -45,7 +45,7 @@ uint32_t sn_hpct_metric(struct sn_db_builder *builder, const char *name, uint64_
 /* An identifier of a thread or a stream: a level of "NODE 0x7f00 RANK 3 THREAD 0". */
 struct sn_hpct_id {
 	const char *name; /* "THREAD" */
-	bool is_physical; /* `number` names a thing of the machine, and is shown in hexadecimal */
+	bool is_physical; /* `number` identifies a part of the machine; shown in hexadecimal */
 	uint64_t number;
 };
 /* The profile of a tuple. All identifiers are stored in its thread's name, because `sonde export
@@ -56,13 +56,13 @@ struct sonde_db_profile sn_hpct_profile(struct sn_db_builder *builder, const str
 /* A value of HPCToolkit's is a sum: a statistic of one value. 0 is none. */
 void sn_hpct_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
 		   uint32_t metric, double value);
-/* A point of a trace: from then on it was there, in nothing for the context 0. */
+/* A point of a trace: from then on the thread was in that context; 0: in none. */
 struct sn_hpct_traced {
 	uint64_t time_ns;
 	uint32_t context;
 };
-/* All points of a profile, in any order: of a thread samples, of a stream what ran from each until
- * the next one, which are put in order. */
+/* Adds all points of a profile, in any order. Of a thread they become samples; of a stream they are
+ * sorted, and each lasts until the next one. */
 void sn_hpct_points(struct sn_trace_writer *events, uint32_t profile, bool is_stream,
 		    struct sn_hpct_traced *points, size_t count);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One profile of a measurement: its tree becomes contexts, its values are summed.
+ * Reads one profile of a measurement: its tree becomes contexts, its values are summed.
  *
- * A node is a call path's level: code, or a placeholder of module 0. Three module numbers stand for
- * the bookkeeping of devices that sample ranges of launches: below a launch, or below a root of its
- * own, CONTEXT nodes name a device's context and below them RANGE nodes a range; samples that can
- * be told from a range only lie below the latter, away from the launch.
+ * A node is a level of a call path: code, or a placeholder (module 0). Three module numbers are
+ * reserved for devices that sample ranges of launches instead of single ones. A CONTEXT node names
+ * a device's context; RANGE nodes below it name a range. They occur below a launch, which they
+ * assign to a range; and below a root of their own, where samples known by range only are stored.
  */
 #include "hpctoolkit_measurement.h"
 #include "hpctoolkit_names.h"
@@ -41,11 +41,11 @@ enum state_type {
 
 struct state {
 	enum state_type type;
-	uint32_t parent; /* context above */
+	uint32_t parent; /* the context above */
 	struct sn_hpct_place_found place;
-	uint32_t module, function;     /* that was called; SONDE_NONE where it is not known */
-	uint32_t sample, address;      /* numbers: SAMPLE, RANGE_SAMPLE */
-	struct sn_hpct_thread *thread; /* device's */
+	uint32_t module, function;     /* the function called; SONDE_NONE if unknown */
+	uint32_t sample, address;      /* numbers, of SAMPLE and RANGE_SAMPLE */
+	struct sn_hpct_thread *thread; /* the device's */
 	uint64_t range;
 };
 
@@ -54,11 +54,11 @@ struct reader {
 	const struct sn_hpcrun *file;
 	const char *path, *base;
 	struct sn_error *error;
-	struct sn_arena arena; /* of all that follows */
-	struct sn_table ids;   /* position of a node by its id */
+	struct sn_arena arena; /* of the following arrays */
+	struct sn_table ids;   /* the position of a node by its id */
 	struct state *states;  /* by position */
-	uint32_t *modules;     /* of the import, by the file's number; SONDE_NONE */
-	uint32_t *metrics;     /* of the builder, by the file's number */
+	uint32_t *modules;     /* numbers in the import, by number in the file; SONDE_NONE */
+	uint32_t *metrics;     /* numbers in the builder, by number in the file */
 	struct sn_hpct_thread thread;
 };
 
@@ -73,7 +73,7 @@ static char *copy(struct reader *reader, struct sn_hpcrun_text text)
 	return sn_arena_copy(&reader->arena, text.text, text.length);
 }
 
-/* The name the file has for a kind of identifier. Valid while the file is. */
+/* The file's name for a kind of identifier, or KIND and its number. */
 static const char *id_name(const struct sn_hpcrun *file, unsigned kind, char text[64])
 {
 	snprintf(text, 64, "KIND%u", kind);
@@ -87,7 +87,7 @@ static const char *id_name(const struct sn_hpcrun *file, unsigned kind, char tex
 	return text;
 }
 
-/* At most 16 levels: HPCToolkit has 8 kinds. */
+/* The identifiers of a thread that are used; HPCToolkit has 8 kinds. */
 enum { MOST_IDS = 16 };
 
 static size_t convert_ids(const struct reader *reader, const struct sn_hpcrun_id *ids, size_t count,
@@ -128,7 +128,8 @@ static int add_thread(struct reader *reader)
 	return reader->thread.profile == SONDE_NONE ? sn_fail_memory(reader->error) : 0;
 }
 
-/* A device's context seen from this process: its own identifiers as far as the rank, then that. */
+/* The stream of a device's context: this thread's identifiers up to node or rank,
+ * then the context. */
 static struct sn_hpct_thread *device_thread(struct reader *reader, uint64_t device_context)
 {
 	struct sn_hpct_import *import = reader->import;
@@ -167,7 +168,7 @@ static int read_metrics(struct reader *reader)
 	for (size_t i = 0; i < file->metric_count; i++) {
 		const struct sn_hpcrun_metric *metric = file->metrics + i;
 		reader->metrics[i] = SONDE_NONE;
-		if (metric->formula.length) /* is computed of the others: no values of its own */
+		if (metric->formula.length) /* computed from others: no values of its own */
 			continue;
 		char *name = copy(reader, metric->name);
 		if (!name)
@@ -204,16 +205,16 @@ static int read_modules(struct reader *reader)
 	return 0;
 }
 
-/* The number of a node's module, with what is known of it read. */
+/* The number of a node's module, after its structure and symbols have been loaded. */
 static int module_of(struct reader *reader, const struct sn_hpcrun_node *node, uint32_t *module)
 {
 	*module = reader->modules[node->module];
 	if (*module == SONDE_NONE)
-		return damaged(reader, "a call path in a module that is not there");
+		return damaged(reader, "a call path in a missing module");
 	return sn_hpct_code_load(&reader->import->code, *module, reader->error);
 }
 
-/* Code lies below an entry; where none was measured, below the unknown one. */
+/* Code must lie below an entry point; a path that was not unwound to one gets the unknown entry. */
 static uint32_t below_entry(struct reader *reader, uint32_t parent)
 {
 	if (parent != 0)
@@ -246,7 +247,7 @@ static uint32_t placeholder_context(struct reader *reader, uint32_t parent,
 	}
 	parent = below_entry(reader, parent);
 	const char *name = sn_hpct_placeholder(node->ip, &kind, text);
-	/* two of them have the same name: the letters tell them apart */
+	/* two placeholders share a name; their letters differ */
 	struct sonde_db_frame frame = sn_hpct_frame_named(tree, kind, name);
 	frame.linkage_name = sn_db_builder_string(tree->builder, text);
 	return sn_hpct_tree_add(tree, parent, frame);
@@ -259,12 +260,12 @@ static int read_root(struct reader *reader, const struct sn_hpcrun_node *node, s
 	else if (node->module == MODULE_GPU_ROOT)
 		*state = (struct state){.type = STATE_RANGES};
 	else
-		return damaged(reader, "a call path that begins nowhere");
+		return damaged(reader, "a call path without a root");
 	return 0;
 }
 
-/* Samples without a call stack below `parent`: an unknown function where there is nothing to
- * reconstruct it from. */
+/* A sample without a call stack below `parent`. If nothing is known of its callers, it goes below
+ * an unknown function at once. */
 static int read_sample(struct reader *reader, const struct sn_hpcrun_node *node, uint32_t parent,
 		       uint32_t module, struct state *state)
 {
@@ -316,7 +317,7 @@ static int read_code(struct reader *reader, const struct sn_hpcrun_node *node,
 	return 0;
 }
 
-/* A sample of a range, away from any launch. */
+/* A sample of a range, not assigned to a launch. */
 static int read_range_sample(struct reader *reader, const struct sn_hpcrun_node *node,
 			     const struct state *above, struct state *state)
 {
@@ -374,7 +375,7 @@ static int read_node(struct reader *reader, const struct sn_hpcrun_node *node, s
 		return read_root(reader, node, state);
 	uint32_t position = sn_table_find(&reader->ids, node->parent);
 	if (position == SN_TABLE_NONE || reader->states + position >= state)
-		return damaged(reader, "a call path whose caller is not there");
+		return damaged(reader, "a call path with a missing caller");
 	const struct state *above = reader->states + position;
 	bool is_device = node->module == MODULE_GPU_CONTEXT;
 	bool is_range = node->module == MODULE_GPU_RANGE;
@@ -396,7 +397,7 @@ static int read_node(struct reader *reader, const struct sn_hpcrun_node *node, s
 	default:
 		break;
 	}
-	return damaged(reader, "a call path below one that cannot have any");
+	return damaged(reader, "a call path below one that cannot have callees");
 }
 
 static int read_nodes(struct reader *reader)
@@ -411,7 +412,7 @@ static int read_nodes(struct reader *reader)
 		if (position == SN_TABLE_NONE)
 			return sn_fail_memory(reader->error);
 		if (position != i || node->id == 0)
-			return damaged(reader, "two call paths of one number");
+			return damaged(reader, "two call paths with one number");
 		int code = read_node(reader, node, reader->states + i);
 		if (code != 0)
 			return code;
@@ -425,8 +426,8 @@ static struct sn_sums *sums_of_range(const struct state *state, bool of_launches
 	return group ? of_launches ? &group->launches : &group->samples : NULL;
 }
 
-/* Where a value is added, and under which number. NULL: nowhere, because a node of this kind has
- * none, or there is no memory. */
+/* The sums to which a value of this node belongs, and the key in them. NULL if nodes of this kind
+ * have no such values, or there is no memory. */
 static struct sn_sums *sums_of(struct reader *reader, const struct state *state, bool is_relation,
 			       uint32_t *major)
 {
@@ -462,7 +463,7 @@ static int read_block(struct reader *reader, const struct sn_hpcrun_block *block
 	if (block->first == block->end)
 		return 0;
 	if (position == SN_TABLE_NONE)
-		return damaged(reader, "a value of a call path that is not there");
+		return damaged(reader, "a value of a missing call path");
 	for (uint64_t i = block->first; i < block->end; i++) {
 		const struct sn_hpcrun_value *value = reader->file->values + i;
 		const struct sn_hpcrun_metric *metric = reader->file->metrics + value->metric;
@@ -471,7 +472,7 @@ static int read_block(struct reader *reader, const struct sn_hpcrun_block *block
 		struct sn_sums *sums =
 		    sums_of(reader, reader->states + position, metric->is_relation, &major);
 		if (!sums || number == SONDE_NONE || !(amount - amount == 0))
-			return damaged(reader, "a value where none can be");
+			return damaged(reader, "a value where none is possible");
 		if (major == SONDE_NONE || sn_sums_add(sums, major, number, amount) < 0)
 			return sn_fail_memory(reader->error);
 	}
@@ -494,7 +495,8 @@ int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *t
 	return 0;
 }
 
-/* Points that lie in no context of their own (ranges, samples without a call stack) are none. */
+/* Points at nodes without a context of their own (ranges, samples without a call stack)
+ * are left out. */
 static int add_points(struct reader *reader, const struct sn_hpctrace *trace)
 {
 	struct sn_db_builder *builder = reader->import->builder;
@@ -518,7 +520,7 @@ static int add_points(struct reader *reader, const struct sn_hpctrace *trace)
 	return 0;
 }
 
-/* The trace beside NAME.hpcrun is NAME.hpctrace; there need not be one. */
+/* The trace of NAME.hpcrun is NAME.hpctrace; it may be missing. */
 static int read_trace(struct reader *reader)
 {
 	char path[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Divides samples without a call stack among contexts; see hpctoolkit_reconstruct.h. */
+/* Divides samples without a call stack among the contexts in which they may have been taken. */
 #include "hpctoolkit_reconstruct.h"
 
 #include "aggregate/gpu_context/gpu_context.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-	MOST_PATHS = 4096, /* to one function: real kernels have a handful */
-	MOST_DEPTH = 1024, /* of calls on a path */
+	MOST_PATHS = 4096, /* to one function; real kernels have few */
+	MOST_DEPTH = 1024, /* calls on a path */
 };
 
 void sn_hpct_reconstruction_release(struct sn_hpct_reconstruction *reconstruction)
@@ -64,7 +64,7 @@ static int read_calls(const struct sn_hpcstruct *structure, struct sn_hpct_calls
 	return code;
 }
 
-/* The function of an address to which there are not too many paths. */
+/* Finds the function of an address, unless too many paths lead to it. */
 static int find_function(struct sn_hpct_reconstruction *all, struct sn_hpct_address *address)
 {
 	const struct sn_hpcstruct *structure = &all->code->modules[address->module].structure;
@@ -133,9 +133,10 @@ int sn_hpct_group_launch(struct sn_hpct_group *group, struct sn_hpct_launch laun
 	return sn_vec_push(&group->roots, &group->root_capacity, &group->root_count, launch);
 }
 
-/* A value that is to be divided. */
+/* A value to be divided. */
 struct sample {
-	uint32_t root, module, function, metric; /* SONDE_NONE: only contexts are wanted */
+	uint32_t root, module, function;
+	uint32_t metric; /* SONDE_NONE: only the contexts are wanted */
 	uint64_t address;
 	double value;
 };
@@ -143,7 +144,7 @@ struct sample {
 SN_SORT_BY(sort_samples, struct sample, const void *,
 	   SN_ORDER_BY(a, b, root, module, address, metric));
 
-/* The samples in order, from malloc; those of a group, whose root is not known, have root 0. NULL
+/* The samples in order, from malloc. Samples of a group have no known root yet: root 0. NULL
  * without memory. */
 static struct sample *list_samples(const struct sn_hpct_reconstruction *all,
 				   const struct sn_sums *sums, bool are_grouped)
@@ -163,17 +164,17 @@ static struct sample *list_samples(const struct sn_hpct_reconstruction *all,
 	return samples;
 }
 
-/* A thread's own samples, or those of one of its groups. */
+/* A thread's own samples, or those of one of its groups, while they are divided. */
 struct finishing {
 	const struct sn_hpct_reconstruction *all;
 	struct sn_hpct_thread *thread;
 	const struct sn_hpct_group *group; /* NULL: the thread's own */
-	const struct sn_sums *launches;	   /* with other values: all that are known */
-	struct sn_table contexts;	   /* in them */
+	const struct sn_sums *launches;	   /* all known launches, among other values */
+	struct sn_table contexts;	   /* the contexts with values in `launches` */
 	struct sn_sums *output;
 };
 
-/* Samples of one module, below one root or in one group. */
+/* Samples of one module below one root, or in one group, and all that is computed for them. */
 struct division {
 	const struct finishing *of;
 	const struct sn_hpct_reconstruction *all;
@@ -182,24 +183,24 @@ struct division {
 	size_t sample_count;
 	uint32_t module;
 	struct sn_gpu_contexts contexts;
-	struct sn_arena arena; /* of all that follows */
-	double *weights;       /* by call site: of samples at it */
+	struct sn_arena arena; /* of the following arrays */
+	double *weights;       /* by call site: the samples at it */
 	/* by context */
-	uint32_t *tops;	    /* the function where its path begins: a kernel */
-	uint8_t *is_needed; /* below the root at hand */
-	uint32_t *nodes;    /* the tree's context of the call that leads there */
-	uint32_t *finals;   /* the same of one address in it */
-	double *factors;    /* of each sample's value */
+	uint32_t *tops;	    /* the kernel with which its path begins */
+	uint8_t *is_needed; /* wanted below the current root */
+	uint32_t *nodes;    /* the tree's context of the call that leads to it */
+	uint32_t *finals;   /* the tree's context of the current address in it */
+	double *factors;    /* the share of a sample's value */
 	/* by function; of kernels */
-	uint32_t *entries;     /* the tree's context of it below the root */
-	double *scales;	       /* launches measured over launches sampled */
+	uint32_t *entries;     /* the tree's context of the kernel below the root */
+	double *scales;	       /* launches measured / launches sampled */
 	double *totals;	       /* launches in the group */
-	uint8_t *is_present;   /* launched at the root, as far as is known */
-	uint8_t *is_entered;   /* launched, and not left out because its scale or total is 0 */
-	uint8_t *has_launches; /* and of functions: one of the kernels that lead there has any */
+	uint8_t *is_present;   /* launched at the root, as far as known */
+	uint8_t *is_entered;   /* launched, and its scale or total is not 0 */
+	uint8_t *has_launches; /* launches are known; for functions: of a kernel that leads there */
 	uint8_t *has_sampled;
 	/* by function */
-	uint8_t *is_reached; /* its samples are divided now */
+	uint8_t *is_reached; /* its samples are divided in this pass */
 };
 
 static double weight_at(const struct division *division, uint64_t address)
@@ -233,8 +234,8 @@ static void division_allocate(struct division *division)
 	division->is_reached = sn_arena_array(arena, uint8_t, functions);
 }
 
-/* The paths to all samples from `samples` on that are of its module and root. Release it in either
- * case. 0 or SN_ERR_MEMORY. */
+/* Finds the contexts of all samples, from `samples` on, of the same module and root. Release it in
+ * either case. 0 or SN_ERR_MEMORY. */
 static int division_init(struct division *division, const struct finishing *of,
 			 const struct sample *samples, size_t left)
 {
@@ -269,8 +270,8 @@ static int division_init(struct division *division, const struct finishing *of,
 	return 0;
 }
 
-/* Adds the contexts that are needed below a root: of the functions where paths begin, and of calls.
- * The context of a path's first call includes that of the function where the path begins. */
+/* Adds the tree's contexts that are needed below a root. The context of a path's first call
+ * includes the kernel with which the path begins. */
 static void add_nodes(struct division *division, uint32_t root)
 {
 	struct sn_hpct_code *code = division->all->code;
@@ -298,14 +299,14 @@ static double value_of(const struct sn_sums *sums, uint32_t major, uint32_t mino
 	return sum ? sum->value : 0;
 }
 
-/* Of kernels' flags those of all functions to which they lead. */
+/* Sets the flags of functions to those of the kernels that lead to them. */
 static void spread(const struct division *division, uint8_t *flags)
 {
 	for (uint32_t i = 0; i < division->contexts.count; i++)
 		flags[division->contexts.contexts[i].function] |= flags[division->tops[i]];
 }
 
-/* Launches measured over launches sampled, by kernel, and of which functions both are known. */
+/* Computes the scale of each kernel, and for which functions both numbers of launches are known. */
 static void find_scales(struct division *division)
 {
 	uint32_t launches = division->all->launch_metric,
@@ -336,15 +337,15 @@ static bool is_scaled(const struct division *division, uint32_t function)
 	return division->has_launches[function] && division->has_sampled[function];
 }
 
-/* 0 where the kernel was not launched, 1 where launches or sampled ones are not known. */
+/* The factor of a kernel's samples: 0 if it was not launched, 1 if a number of
+ * launches is unknown. */
 static double scale_of(const struct division *division, uint32_t function, uint32_t kernel)
 {
 	double scale = is_scaled(division, function) ? division->scales[kernel] : 1;
 	return division->is_present[kernel] ? scale : 0;
 }
 
-/* Adds each sample's value by the contexts' factors; its contexts are added also where it has
- * none. */
+/* Adds each sample's value times each context's factor. Contexts are added even if it is 0. */
 static int add_values(const struct division *division)
 {
 	const struct sn_gpu_contexts *contexts = &division->contexts;
@@ -372,8 +373,8 @@ static int add_values(const struct division *division)
 	return 0;
 }
 
-/* The samples of functions for which launches and sampled ones are known, or of the others: other
- * kernels count as launched. */
+/* Divides the samples of functions whose numbers of launches are known, or of all others. For the
+ * latter every kernel present counts as launched. */
 static int divide_by_scale(struct division *division, bool is_known)
 {
 	const struct sn_gpu_context *contexts = division->contexts.contexts;
@@ -391,7 +392,7 @@ static int divide_by_scale(struct division *division, bool is_known)
 	return add_values(division);
 }
 
-/* What one root's launches have sampled, by the thread's own launches. */
+/* Divides samples below one root by the thread's own launches. */
 static int divide_by_root(struct division *division)
 {
 	memset(division->is_needed, 1, division->contexts.count);
@@ -401,7 +402,7 @@ static int divide_by_root(struct division *division)
 	return code == 0 ? divide_by_scale(division, false) : code;
 }
 
-/* Whether it launched a kernel where a path begins. */
+/* Whether a launch is of a kernel with which one of the paths begins. */
 static bool is_launch(const struct division *division, const struct sn_hpct_launch *launch)
 {
 	const struct sn_gpu_contexts *contexts = &division->contexts;
@@ -413,8 +414,8 @@ static bool is_launch(const struct division *division, const struct sn_hpct_laun
 	       contexts->contexts[contexts->by_function[first]].parent == SN_GPU_CONTEXT_NONE;
 }
 
-/* The launches of each kernel in the group by that metric. `is_known`, by function, is set where
- * that was measured of a kernel which leads there. */
+/* Sums the group's launches of each kernel by that metric. Sets is_known for functions to which a
+ * kernel with such a value leads. */
 static void sum_launches(struct division *division, uint32_t metric, uint8_t *is_known)
 {
 	const struct sn_hpct_group *group = division->of->group;
@@ -435,8 +436,8 @@ static void sum_launches(struct division *division, uint32_t metric, uint8_t *is
 	spread(division, is_known);
 }
 
-/* Functions that kernels launched at the root lead to, as far as they are wanted, and all their
- * contexts with those above them. */
+/* The wanted functions to which kernels launched at the root lead, with their contexts
+ * and those above. */
 static void find_needed(struct division *division, uint32_t root, const uint8_t *is_wanted)
 {
 	const struct sn_hpct_group *group = division->of->group;
@@ -457,7 +458,7 @@ static void find_needed(struct division *division, uint32_t root, const uint8_t 
 	}
 }
 
-/* What the launches below one root have of the group's samples. */
+/* Divides the part of the group's samples that belongs to launches below one root. */
 static int divide_below(struct division *division, uint32_t root, uint32_t metric)
 {
 	const struct sn_gpu_context *contexts = division->contexts.contexts;
@@ -483,7 +484,7 @@ static bool is_first_of_root(const struct sn_hpct_group *group, size_t number)
 	return true;
 }
 
-/* Divides the samples of functions that are wanted by launches of that metric. */
+/* Divides the samples of the wanted functions in proportion to the launches by that metric. */
 static int divide_by_launches(struct division *division, uint32_t metric, const uint8_t *is_wanted)
 {
 	const struct sn_hpct_group *group = division->of->group;
@@ -498,7 +499,8 @@ static int divide_by_launches(struct division *division, uint32_t metric, const 
 	return code;
 }
 
-/* What is launched in a group is counted by the sampled launches, else by all. */
+/* Divides a group's samples: in proportion to sampled launches where these are
+ * known, else to all. */
 static int divide_by_group(struct division *division)
 {
 	const struct sn_hpct_reconstruction *all = division->all;
@@ -517,7 +519,7 @@ static int divide_by_group(struct division *division)
 		division->of->thread->lost += !by_sampled[function] && !by_all[function] &&
 					      division->samples[i].metric != SONDE_NONE;
 	}
-	/* with those that have no launches by either: their contexts are there nevertheless */
+	/* includes functions without any known launches, whose contexts are added nevertheless */
 	for (uint32_t i = 0; i < functions; i++)
 		by_all[i] = !by_sampled[i];
 	return divide_by_launches(division, all->launch_metric, by_all);
@@ -559,7 +561,8 @@ static int list_contexts(struct finishing *of)
 	return 0;
 }
 
-/* Launches in groups are values of the thread too, but only groups' samples are scaled by them. */
+/* The launches of groups become values of the thread as well; only the samples of groups are
+ * scaled by them. */
 static int divide_groups(struct finishing *of)
 {
 	struct sn_hpct_thread *thread = of->thread;

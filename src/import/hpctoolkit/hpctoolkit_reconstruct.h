@@ -59,7 +59,7 @@ struct sn_hpct_launch {
 struct sn_hpct_group {
 	uint64_t id;
 	struct sn_sums launches; /* by context of the function launched and metric */
-	struct sn_sums samples;	 /* by address and metric; SONDE_NONE: it was met, 0 */
+	struct sn_sums samples; /* by address and metric; metric SONDE_NONE, value 0: it occurred */
 	struct sn_hpct_launch *roots;
 	size_t root_count, root_capacity;
 };
@@ -67,7 +67,7 @@ struct sn_hpct_group {
 struct sn_hpct_thread {
 	uint32_t profile;	/* builder's */
 	struct sn_sums values;	/* by context and metric */
-	struct sn_sums samples; /* by sample and metric; SONDE_NONE: it was met, 0 */
+	struct sn_sums samples; /* by sample and metric; SONDE_NONE as above */
 	struct sn_hpct_group *groups;
 	struct sn_table group_ids; /* number of a group by its id */
 	size_t group_count, group_capacity;
@@ -87,7 +87,7 @@ int sn_hpct_thread_sample(struct sn_hpct_thread *thread,
 			  struct sn_hpct_reconstruction *reconstruction, uint32_t address,
 			  uint32_t root, uint32_t *sample);
 
-/* The group of that id, new where there is none; NULL without memory. Valid until the next. */
+/* The group of that id, made if there is none; NULL without memory. Valid until the next one. */
 struct sn_hpct_group *sn_hpct_thread_group(struct sn_hpct_thread *thread, uint64_t id);
 int sn_hpct_group_launch(struct sn_hpct_group *group, struct sn_hpct_launch launch);
 

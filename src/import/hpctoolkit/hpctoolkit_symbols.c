@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads symbols of the kernel, the vdso and interpreters; see hpctoolkit_symbols.h. */
+/* Symbols of the kernel, the vdso and interpreters from files of a measurement folder. */
 #include "hpctoolkit_symbols.h"
 
 #include "base/search.h"
@@ -18,7 +18,7 @@
 #include <lzma.h>
 #endif
 
-/* Whether a file lies in a folder of that name. */
+/* Whether a file's folder has that name. */
 static bool is_in(const char *path, const char *folder)
 {
 	const char *slash = strrchr(path, '/');
@@ -38,7 +38,7 @@ static int add_symbol(struct sn_db_builder *builder, struct sn_hpct_module *modu
 	return sn_vec_push(&module->symbols, capacity, &module->symbol_count, symbol);
 }
 
-/* A line of "nm": data and lines that cannot be read are left out. */
+/* One line as nm prints it; data symbols and damaged lines are left out. */
 static int read_symbol(struct sn_db_builder *builder, struct sn_hpct_module *module,
 		       size_t *capacity, char *line)
 {
@@ -66,8 +66,8 @@ static int read_kernel(struct sn_db_builder *builder, struct sn_hpct_module *mod
 	return 0;
 }
 
-/* Of names for one function, one that is global comes before one that is weak: "time" is a weak
- * alias of "__vdso_time". */
+/* Of several names of one function a global one wins over a weak one: "time" is a weak alias of
+ * "__vdso_time". */
 static int add_vdso_symbol(struct sn_db_builder *builder, struct sn_hpct_module *module,
 			   size_t *capacity, const Elf64_Sym *symbol, const char *name)
 {
@@ -87,7 +87,7 @@ static int add_vdso_symbol(struct sn_db_builder *builder, struct sn_hpct_module 
 	return add_symbol(builder, module, capacity, address, end, name);
 }
 
-/* One that is damaged, or larger than any vdso, names nothing. */
+/* A vdso that is damaged, or larger than any is, gives no symbols. */
 static int read_vdso(struct sn_db_builder *builder, struct sn_hpct_module *module, uint64_t bytes)
 {
 	enum { MOST_BYTES = 1 << 20 };
@@ -117,7 +117,7 @@ static bool is_compressed(const unsigned char *bytes, size_t length)
 	return length >= sizeof(magic) && memcmp(bytes, magic, sizeof(magic)) == 0;
 }
 
-/* The text in the file, ended by a NUL; in place of the bytes. */
+/* Replaces the compressed bytes by the text, ended by a NUL. */
 static int expand(unsigned char **bytes, size_t *length, const char *path, struct sn_error *error)
 {
 	if (!is_compressed(*bytes, *length))
@@ -165,7 +165,7 @@ static uint32_t read_string(struct sn_db_builder *builder, struct sn_import_curs
 
 SN_SORT_BY(sort_logicals, struct sn_hpct_logical, const void *, SN_ORDER(a->id, b->id));
 
-/* "/.../logical/python.123" and its like are all of "<logical python>". */
+/* All modules "/.../logical/python.123" are shown as "<logical python>". */
 static void name_logical(struct sn_db_builder *builder, struct sn_hpct_module *module)
 {
 	const char *base = sn_text_base_name(module->path);
@@ -192,7 +192,7 @@ static int read_logical(struct sn_db_builder *builder, struct sn_hpct_module *mo
 		sn_import_cursor_number(&cursor, 1); /* whether the name is mangled */
 		entry.file = read_string(builder, &cursor);
 		entry.line = (uint32_t)sn_import_cursor_number(&cursor, 4);
-		/* written while the program ran: the last one may be cut short */
+		/* the program may have ended while it wrote: the last entry may be incomplete */
 		if (cursor.failed)
 			break;
 		if (sn_vec_push(&module->logicals, &capacity, &module->logical_count, entry) < 0)

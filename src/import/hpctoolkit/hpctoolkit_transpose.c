@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares profile.db and cct.db by sums of hashes; see hpctoolkit_transpose.h. */
+/* Compares profile.db and cct.db by sums of hashes of their values. */
 #include "hpctoolkit_transpose.h"
 
 enum { SECTION = 0x18 };
 
-/* Both files list records (profiles or contexts); of each its values, and an index that says from
- * which value on they are of which context or metric. */
+/* Where the values are in each of the files: a list of records (profiles, or contexts), each with
+ * its values and an index of where those of each context or metric begin. */
 struct layout {
-	uint64_t record_bytes; /* at least */
-	unsigned count_bytes;  /* of how many entries the index has */
+	uint64_t record_bytes; /* least size */
+	unsigned count_bytes;  /* size of the number of index entries */
 	unsigned key_bytes;    /* of an entry's context or metric; 8 bytes follow */
 	unsigned other_bytes;  /* of a value's metric or profile; 8 bytes follow */
 	bool has_summaries;
@@ -40,13 +40,13 @@ static void add(struct digest *digest, uint64_t profile, uint64_t context, uint6
 	digest->count++;
 }
 
-/* Values of one entry of the index; -1 where there cannot be so many. */
+/* Adds the values of one index entry; -1 if the file cannot hold as many. */
 static int add_values(struct digest *digest, uint64_t record, uint64_t key, uint64_t at,
 		      uint64_t count)
 {
 	unsigned other_bytes = digest->layout->other_bytes;
 	struct sn_cursor values = sn_cursor_at(digest->file, at);
-	/* more than the file has room for are the same ones again */
+	/* a file of this size cannot hold more values without counting some twice */
 	if (count > digest->file.size / (other_bytes + 8) - digest->count)
 		return -1;
 	for (; count && !values.failed; count--) {
@@ -89,7 +89,7 @@ static int add_record(struct digest *digest, uint64_t at, uint64_t number)
 	return 0;
 }
 
-/* All records of the list in the file's first section. */
+/* Adds all records of the first section. */
 static int add_all(struct digest *digest)
 {
 	struct sn_cursor cursor = sn_cursor_at(digest->file, SECTION);

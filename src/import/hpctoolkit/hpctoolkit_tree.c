@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HPCToolkit's contexts as frames; see hpctoolkit_tree.h. */
+/* HPCToolkit's contexts as frames of Sonde. */
 #include "hpctoolkit_tree.h"
 
 #include "base/text.h"
@@ -85,7 +85,7 @@ struct sonde_db_frame sn_hpct_frame_function(const struct sn_hpct_tree *tree, ui
 	return frame;
 }
 
-/* "loop at solver.c:12", "solver.c:12": what reports show. */
+/* "loop at solver.c:12", "solver.c:12": the name that reports show. */
 static uint32_t name_place(struct sn_hpct_tree *tree, const struct sn_hpct_place *place,
 			   bool is_loop)
 {

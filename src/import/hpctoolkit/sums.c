@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums by a key of two numbers; see sums.h. */
+/* Sums of doubles by a pair of numbers. */
 #include "sums.h"
 
 #include "base/vec.h"

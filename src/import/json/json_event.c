@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events out of JSON, in general and by the shapes of those before; see json_event.h. */
+/* Parses events: any event by the general parser, and events of a known shape by the tree of
+ * json_shape.h, which is faster. */
 #include "json_event.h"
 
 #include <stdlib.h>
@@ -11,7 +12,8 @@ static bool is_digit(const char *at, const char *end)
 	return at < end && *at >= '0' && *at <= '9';
 }
 
-bool sn_trace_json_time(struct sn_json_text text, int64_t *time_ns)
+/* Converts a decimal number of microseconds to nanoseconds; false if it is none. */
+static bool read_time(struct sn_json_text text, int64_t *time_ns)
 {
 	const char *at = text.text, *end = at + text.length;
 	bool is_negative = at < end && *at == '-';
@@ -30,7 +32,7 @@ bool sn_trace_json_time(struct sn_json_text text, int64_t *time_ns)
 	for (int64_t place = 100; is_digit(at, end); at++, place /= 10)
 		time += place * (*at - '0');
 	if (at < end && (*at == 'e' || *at == 'E')) {
-		/* the text is followed by something that is no number */
+		/* strtod stops where the number ends */
 		double value = strtod(text.text, NULL);
 		*time_ns = (int64_t)(value * 1000);
 		return value > -9e15 && value < 9e15;
@@ -39,8 +41,8 @@ bool sn_trace_json_time(struct sn_json_text text, int64_t *time_ns)
 	return at == end;
 }
 
-/* A number that is written as times are: of up to 4e15 us, without exponent. False for all others,
- * and parsing stands where it stood. */
+/* Parses a number in the usual form of times: up to 4e15 us, without an exponent. Any other number
+ * gives false and is not consumed. */
 static bool parse_plain_time(struct sn_json_parse *parse, bool *has_time, int64_t *time_ns)
 {
 	const char *at = parse->at;
@@ -82,7 +84,7 @@ static enum sn_json_field field_of(struct sn_json_text name, char first_of_value
 								 : SN_JSON_FIELD_OTHER;
 }
 
-/* Where the value of a member goes that is kept as it is; `other` for those of which it is not. */
+/* Where a member's value is stored; `other` for members whose value needs a conversion. */
 static struct sn_json_value *value_of(struct sn_json_event *event, enum sn_json_field field,
 				      struct sn_json_value *other)
 {
@@ -165,10 +167,10 @@ static enum sn_json_result parse_member(struct sn_json_parse *parse, struct sn_j
 		event->category = value->text;
 	else if (field == SN_JSON_FIELD_TIME)
 		event->has_time =
-		    !result && value->text.text && sn_trace_json_time(value->text, &event->time_ns);
+		    !result && value->text.text && read_time(value->text, &event->time_ns);
 	else if (field == SN_JSON_FIELD_DURATION)
-		event->has_duration = !result && value->text.text &&
-				      sn_trace_json_time(value->text, &event->duration_ns);
+		event->has_duration =
+		    !result && value->text.text && read_time(value->text, &event->duration_ns);
 	if (trail && !result)
 		sn_json_trail_note(trail, field, name, begin, parse->at);
 	return result;
@@ -195,7 +197,8 @@ static enum sn_json_result parse_any(struct sn_json_parse *parse, struct sn_json
 
 /* ---- events of known shapes ---- */
 
-/* A string after its opening quote; the closing one belongs to the next step. */
+/* The string whose opening quote has been taken; the closing one belongs to the
+ * next step's text. */
 static inline bool parse_known_text(struct sn_json_parse *parse, struct sn_json_value *value)
 {
 	const char *begin = parse->at, *end = sn_json_special(begin, parse->end);
@@ -223,7 +226,7 @@ static inline bool parse_known_value(struct sn_json_parse *parse, const struct s
 	return !sn_json_value(parse, value);
 }
 
-/* The value behind a step. False leaves the event to the general parser. */
+/* Parses the value that follows a step. False if the general parser has to parse the event. */
 static inline bool parse_known(struct sn_json_parse *parse, const struct sn_json_step *step,
 			       uint32_t number, struct sn_json_arg *args,
 			       struct sn_json_event *event)
@@ -234,7 +237,7 @@ static inline bool parse_known(struct sn_json_parse *parse, const struct sn_json
 		return parse_plain_time(parse, &event->has_time, &event->time_ns);
 	if (field == SN_JSON_FIELD_DURATION)
 		return parse_plain_time(parse, &event->has_duration, &event->duration_ns);
-	if (field == SN_JSON_FIELD_ARG) { /* of which a trail has fewer than there is room for */
+	if (field == SN_JSON_FIELD_ARG) { /* a trail has fewer arguments than there is room for */
 		struct sn_json_arg *arg = args + event->arg_count++;
 		arg->name =
 		    (struct sn_json_text){parse->at - step->length + step->name, step->name_length};
@@ -272,7 +275,7 @@ static bool parse_by_shape(struct sn_json_parse *parse, const struct sn_json_sha
 }
 _Static_assert((int)SN_JSON_TRAIL_MAX < SN_JSON_ARGS_MAX, "all arguments of a shape have room");
 
-/* By the general parser, which the shape is learned from. Out of the way of the others. */
+/* Parses by the general parser and learns the event's shape. Not inlined, because it is rare. */
 static __attribute__((noinline)) enum sn_json_result parse_and_learn(struct sn_json_parse *parse,
 								     struct sn_json_shapes *shapes,
 								     struct sn_json_arg *args,

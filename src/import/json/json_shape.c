@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes of events; see json_shape.h. */
+/* The tree of event shapes: how it learns. */
 #include "json_shape.h"
 
 #include <stdlib.h>
 
-/* So many different texts after one value are looked through sooner than the event is parsed. */
+/* Comparing as many texts takes about as long as the general parser, so no more are added. */
 #define CHILDREN_MAX 24u
 
 void sn_json_shapes_release(struct sn_json_shapes *shapes)
@@ -26,7 +26,7 @@ static bool is_text_without_escapes(const char *value, const char *end)
 	return end - value >= 2 && *value == '"' && !memchr(value, '\\', (size_t)(end - value));
 }
 
-/* "ph" and "cat" stay part of the text, which goes on. */
+/* The values of "ph" and "cat" become part of the step's text instead of ending it. */
 static bool note_constant(struct sn_json_trail *trail, enum sn_json_field field, const char *value,
 			  const char *end)
 {
@@ -50,12 +50,12 @@ static bool note_step(struct sn_json_trail *trail, enum sn_json_field field,
 	struct sn_json_step *step = &trail->pending;
 	bool is_text = field != SN_JSON_FIELD_END && *value == '"';
 	size_t length = (size_t)(value - trail->from) + is_text;
-	/* a text with a NUL would match the zeroes behind a piece, and what lies behind them */
+	/* a text with a NUL could match the zeroes behind a piece and whatever follows them */
 	if (length > SN_JSON_STEP_BYTES || trail->count == SN_JSON_TRAIL_MAX ||
 	    memchr(trail->from, 0, length))
 		return false;
 	if (field == SN_JSON_FIELD_ARG) {
-		/* one with escapes is not as it stands there */
+		/* a name with escapes was resolved elsewhere and is not in the text */
 		if (name.text < trail->from || name.text >= value)
 			return false;
 		step->name = (uint8_t)(name.text - trail->from);
@@ -91,7 +91,7 @@ static bool is_same(const struct sn_json_step *a, const struct sn_json_step *b)
 	       !memcmp(a->text, b->text, a->length);
 }
 
-/* The child of `parent` that is as `step`, added where there is none; 0: there is no room. */
+/* The child of `parent` that equals `step`, added if there is none; 0 if there is no room. */
 static uint16_t child_of(struct sn_json_shapes *shapes, uint16_t parent,
 			 const struct sn_json_step *step)
 {
@@ -114,7 +114,7 @@ void sn_json_shapes_learn(struct sn_json_shapes *shapes, const struct sn_json_tr
 	if (trail->is_lost)
 		return;
 	if (!shapes->steps) {
-		/* of it only what is used is ever touched */
+		/* untouched pages of the array take no memory */
 		size_t bytes = SN_JSON_STEPS_MAX * sizeof(*shapes->steps);
 		shapes->steps = aligned_alloc(sizeof(*shapes->steps), bytes);
 		if (!shapes->steps)

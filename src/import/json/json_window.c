@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A window over a JSON file, and a parser in it; see json_window.h. */
+/* A window over a JSON file, and the parser of the values in it. */
 #include "json_window.h"
 
 #include "base/vec.h"
@@ -9,14 +9,14 @@
 #include <string.h>
 
 #define WINDOW_BYTES ((1u << 20) + SN_JSON_SLACK)
-#define DEPTH_MAX    64u /* arrays in arrays */
+#define DEPTH_MAX    64u /* nested arrays and objects */
 
 int64_t sn_json_file_read(void *file, const char *path, char *bytes, size_t length,
 			  struct sn_error *error)
 {
 	const char *why = "";
 	int64_t got = sn_packed_file_read(file, bytes, length, &why);
-	/* what it is cut off in is told by the parser */
+	/* the parser reports where the text was cut off */
 	if (got >= 0 || got == SN_PACKED_FILE_CUT_OFF)
 		return got > 0 ? got : 0;
 	return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", path, why);
@@ -57,7 +57,7 @@ int sn_json_too_large(const char *path, uint64_t at, struct sn_error *error)
 		       (unsigned long long)at);
 }
 
-/* How many bytes of the text it holds. */
+/* The bytes of text for which the buffer has room. */
 static size_t room(const struct sn_json_window *window)
 {
 	return window->capacity - SN_JSON_SLACK;
@@ -149,8 +149,8 @@ static char *put_utf8(char *to, uint32_t code)
 	return to;
 }
 
-/* The character of an escape that begins after its backslash; NULL where it is none. Half of a
- * surrogate pair becomes the replacement character. */
+/* Resolves the escape whose backslash is before `at`; returns where it ends, or NULL if it is not
+ * an escape. Half of a surrogate pair becomes the replacement character. */
 static const char *unescape(const char *at, const char *end, char **to)
 {
 	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
@@ -176,12 +176,12 @@ static const char *unescape(const char *at, const char *end, char **to)
 	return at;
 }
 
-/* Resolves the escapes of [from, end), which only makes it shorter. */
+/* Resolves the escapes of [from, end), which makes the text shorter. */
 static enum sn_json_result resolve(struct sn_json_window *window, const char *from, const char *end,
 				   struct sn_json_text *text)
 {
 	size_t length = (size_t)(end - from);
-	/* texts already given out must not move */
+	/* the buffer must not move while earlier texts in it are in use */
 	if (window->scratch_count + length > window->scratch_capacity) {
 		if (window->scratch_count)
 			return SN_JSON_MEMORY;
@@ -203,7 +203,8 @@ static enum sn_json_result resolve(struct sn_json_window *window, const char *fr
 	return SN_JSON_DONE;
 }
 
-/* Past the closing quote of a string whose text begins at parse->at; SN_JSON_SHORT without one. */
+/* Skips a string from behind its opening quote to behind its closing one. SN_JSON_SHORT without a
+ * closing quote. */
 static inline enum sn_json_result skip_text(struct sn_json_parse *parse, bool *has_escapes)
 {
 	const char *at = sn_json_special(parse->at, parse->end);
@@ -236,7 +237,8 @@ enum sn_json_result sn_json_text(struct sn_json_parse *parse, struct sn_json_tex
 	return SN_JSON_DONE;
 }
 
-/* From within an array or object, so many deep, to its end, character by character. */
+/* Skips to the end of an array or object, from `depth` levels inside it, one
+ * character at a time. */
 static enum sn_json_result skip_slowly(struct sn_json_parse *parse, unsigned depth)
 {
 	do {
@@ -264,13 +266,14 @@ static enum sn_json_result skip_slowly(struct sn_json_parse *parse, unsigned dep
 }
 
 /*
- * The same sixteen bytes at a time: brackets in strings are told by the parity of the quotes before
- * them, as simdjson does (Langdale and Lemire, Parsing Gigabytes of JSON per Second, VLDB Journal
- * 2019, section 3.1). At a backslash and near the window's end the rest is left to the slow way.
+ * The same from its begin, sixteen bytes at a time. Whether a bracket is inside a string follows
+ * from the parity of the quotes before it, as in simdjson (Langdale and Lemire, Parsing Gigabytes
+ * of JSON per Second, VLDB Journal 2019, section 3.1). At a backslash, or near the window's end,
+ * skip_slowly does the rest.
  */
 static enum sn_json_result skip(struct sn_json_parse *parse)
 {
-	unsigned depth = 0, carried = 0; /* all bits where a string goes on */
+	unsigned depth = 0, carried = 0; /* all bits set while inside a string */
 	bool has_escapes;
 	for (;; parse->at += 16) {
 		struct sn_json_bits bits = sn_json_bits(parse->at);
@@ -293,7 +296,7 @@ static enum sn_json_result skip(struct sn_json_parse *parse)
 	return skip_slowly(parse, depth);
 }
 
-/* Passes over an array or object; its text is what lies between. */
+/* Skips an array or object; *text is all of it, with its brackets. */
 static enum sn_json_result skip_nested(struct sn_json_parse *parse, struct sn_json_text *text)
 {
 	const char *begin = parse->at;
@@ -310,7 +313,8 @@ static double power_of_ten(unsigned exponent)
 	return powers[exponent];
 }
 
-/* Numbers of up to 15 digits are exact by one division; others are left to the C library. */
+/* A number of up to 15 digits is exact after one division; others are converted by
+ * the C library. */
 double sn_json_real(struct sn_json_text text)
 {
 	const char *at = text.text, *end = at + text.length;
@@ -323,7 +327,7 @@ double sn_json_real(struct sn_json_text text)
 		for (at++; at < end && *at >= '0' && *at <= '9'; at++, digit_count++)
 			digits = 10 * digits + (uint64_t)(*at - '0'), fraction_count++;
 	if (at < end || digit_count > 15)
-		return strtod(text.text, NULL); /* which stops at what follows the number */
+		return strtod(text.text, NULL); /* strtod stops where the number ends */
 	double value = (double)digits / power_of_ten(fraction_count);
 	return *text.text == '-' ? -value : value;
 }
@@ -352,13 +356,13 @@ enum sn_json_result sn_json_number_value(struct sn_json_parse *parse, struct sn_
 	if (!digit_count)
 		return SN_JSON_WRONG;
 	value->text = (struct sn_json_text){begin, (size_t)(at - begin)};
-	/* 19 digits fit */
+	/* an integer of 19 digits may be exact */
 	value->kind = is_whole && digit_count <= 19 ? SN_JSON_INTEGER : SN_JSON_REAL;
 	value->integer = (int64_t)(*begin == '-' ? 0 - digits : digits);
 	return SN_JSON_DONE;
 }
 
-/* "true", "false", "null", and what Python's json writes for what is no number. */
+/* true, false, null, and the words that Python's json writes for NaN and infinities. */
 static enum sn_json_result word(struct sn_json_parse *parse, struct sn_json_value *value)
 {
 	static const struct {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trace events out of JSON; see trace_json.h.
+ * Reads trace events from JSON with several threads.
  *
- * The text is read in pieces, which are parsed by several threads and given to the visitor in their
- * order (base/pool.h). A piece should begin where an event ends, and only a parser that comes
- * from the file's begin knows where that is: so the end is guessed by what follows it ("}, {" and a
- * quote), and the piece behind it parsed as if that were right. It is wrong where a string or a list
- * of objects in an argument has the same, which costs a second parse.
- * When it is that piece's turn, the place to which the pieces before it have led tells: a guess was
- * right if they came exactly to their end, among the events. Else the text that is left of them is
- * put before the piece, and it is parsed anew.
+ * The text is read in pieces, which threads parse in parallel and which are passed to the visitor
+ * in order (base/pool.h). A piece should begin where an event ends, but only a parser that started
+ * at the begin of the file knows such places. So the reader guesses: an event ends where "}, {" and
+ * a quote follow. The guess is wrong if a string, or a list of objects in an argument, contains the
+ * same; the piece is then parsed a second time.
+ * The visiting stage knows where the pieces before have ended. A guess was right if that is exactly
+ * the end of the piece before, among the events. Otherwise the rest of the text before is put in
+ * front of the piece, and both are parsed.
  */
 #include "json_event.h"
 
@@ -25,35 +25,35 @@
 
 #define PROBE_BYTES (1u << 20)
 #define PIECE_BYTES (256u << 10)
-#define REST_MAX    (4u << 20) /* of what is left, how much longer the next pieces are */
+#define REST_MAX    (4u << 20) /* what a piece grows by, at most, while a value continues */
 #define SLOTS_EACH  4u
-#define EVENTS_MAX  (32u << 10) /* of a piece at once; four arguments are as much */
-#define THREADS_MAX 8u		/* one after the other, visitors take about as long as parsing */
+#define EVENTS_MAX  (32u << 10) /* in a piece at once; four arguments count as one event */
+#define THREADS_MAX 8u		/* visiting takes about as long as parsing with this number */
 
-/* Where in a file's structure parsing stands. */
+/* Where in the structure of the file parsing is. */
 struct place {
 	enum { BEFORE, MEMBERS, EVENTS, AFTER } state;
-	bool is_bare; /* an array without an object around it */
+	bool is_bare; /* the array has no object around it */
 	bool is_first;
 };
 
 struct member {
-	size_t event; /* it comes before that one of the piece */
+	size_t event; /* it comes before the event of this number */
 	struct sn_json_member member;
 };
 
 struct piece {
-	/* its text, of which what is before `begin` is parsed */
+	/* the text; bytes before `begin` have been parsed */
 	struct sn_json_window text;
 	struct place from, to; /* where parsing began and ended */
 	enum sn_json_result result;
-	size_t stopped; /* where in the buffer; not before `begin` */
+	size_t stopped; /* a place in the buffer, not before `begin` */
 	struct sn_json_event *events;
-	struct sn_json_arg *args; /* of the events, one after the other */
+	struct sn_json_arg *args; /* all events' arguments, one after the other */
 	struct member *members;
 	size_t event_count, event_capacity, arg_count, arg_capacity, member_count, member_capacity;
-	bool is_last, is_large; /* a value is larger than any may be */
-	int failed;		/* reading behind it */
+	bool is_last, is_large; /* is_large: a value exceeds the limit */
+	int failed;		/* the error of reading what follows the piece */
 	struct sn_error why;
 };
 
@@ -62,17 +62,17 @@ struct reader {
 	const struct sn_trace_json_visitor *visitor;
 	struct piece pieces[SLOTS_EACH * THREADS_MAX];
 	struct sn_json_shapes shapes[THREADS_MAX]; /* by worker */
-	/* of the stage that reads */
+	/* state of the reading stage */
 	void *file;
-	struct sn_buffer tail; /* behind the last piece */
+	struct sn_buffer tail; /* read, but behind the end of the last piece */
 	bool is_begun, is_over, is_bare;
-	/* of the stage that visits */
+	/* state of the visiting stage */
 	struct place place;
-	struct sn_buffer rest; /* of the pieces before: an event or member that goes on */
-	uint64_t consumed;     /* bytes of the file before that */
+	struct sn_buffer rest; /* unparsed: an event or member that continues */
+	uint64_t consumed;     /* bytes of the file before `rest` */
 	struct sn_error *error;
-	/* of both: about how long the rest is. Relaxed: it only decides how much is read at once,
-	 * so that what is long is not parsed anew too often. */
+	/* Shared by both stages: about the size of `rest`. Relaxed, because it only determines how
+	 * much is read at once, so that a long value is not parsed again too often. */
 	atomic_size_t rest_bytes;
 };
 
@@ -83,7 +83,7 @@ static bool is_space(char character)
 	return character == ' ' || character == '\n' || character == '\t' || character == '\r';
 }
 
-/* Where an event ends, as far as can be told, as late in the text as possible; else its end. */
+/* The last place in the text where an event seems to end; the text's end if there is none. */
 static size_t guess_end(const char *text, size_t length)
 {
 	for (const char *open = text + length; open > text;) {
@@ -104,14 +104,15 @@ static size_t guess_end(const char *text, size_t length)
 	return length;
 }
 
-/* Behind a mark of byte order, which some editors write, and white space. */
+/* Skips a byte order mark, which some editors write, and white space. */
 static const char *begin_of(const char *text)
 {
 	text += strncmp(text, "\xef\xbb\xbf", 3) ? 0 : 3;
 	return text + strspn(text, " \t\r\n");
 }
 
-/* Text behind what is left of the piece before; sets is_last where there is no more. */
+/* Fills a piece with the tail of the piece before and more of the file; sets is_last at
+ * the file's end. */
 static int fill(struct reader *reader, struct piece *piece)
 {
 	struct sn_json_window *text = &piece->text;
@@ -162,7 +163,7 @@ static int read_piece(void *context, unsigned worker, size_t slot)
 
 /* ---- parsing ---- */
 
-/* Before an element of an array or object: its separator. At the end the bracket is taken. */
+/* Takes the separator before an element of an array or object, or its closing bracket. */
 static enum sn_json_result separate(const struct place *place, struct sn_json_parse *parse,
 				    char close, bool *is_over)
 {
@@ -170,7 +171,7 @@ static enum sn_json_result separate(const struct place *place, struct sn_json_pa
 	*is_over = sn_json_peek(parse) == close;
 	if (!*is_over && !place->is_first) {
 		result = sn_json_expect(parse, ',');
-		/* many write a comma behind the last element as well */
+		/* many programs write a comma after the last element */
 		*is_over = !result && sn_json_peek(parse) == close;
 	}
 	parse->at += *is_over;
@@ -240,22 +241,22 @@ static enum sn_json_result parse_begin(struct piece *piece, struct sn_json_parse
 	return SN_JSON_DONE;
 }
 
-/* Behind the end: nothing, or all that is there would be lost in silence. */
+/* Only white space may follow the end; otherwise the data after it would be lost silently. */
 static enum sn_json_result parse_after(struct sn_json_parse *parse)
 {
 	sn_json_peek(parse);
 	return sn_json_wrong(parse);
 }
 
-/* Parses a piece's text from where it stands, up to what is not whole or wrong; or SN_JSON_DONE
- * where that are more events than should lie in memory. */
+/* Parses a piece's text until an element is incomplete or wrong, or until the piece has as many
+ * events as may be in memory (SN_JSON_DONE). */
 static void parse_text(struct piece *piece, struct sn_json_shapes *shapes)
 {
 	struct sn_json_window *text = &piece->text;
 	struct sn_json_parse parse;
 	piece->event_count = piece->arg_count = piece->member_count = text->scratch_count = 0;
 	piece->is_large = false;
-	/* texts without their escapes are shorter */
+	/* room for all texts of the piece, because resolving escapes makes them shorter */
 	bool has_room = text->buffer &&
 			sn_vec_reserve(&text->scratch, &text->scratch_capacity, text->end + 1) == 0;
 	piece->result = has_room ? SN_JSON_DONE : SN_JSON_MEMORY;
@@ -268,11 +269,11 @@ static void parse_text(struct piece *piece, struct sn_json_shapes *shapes)
 		piece->stopped = (size_t)(parse.at - text->buffer);
 		piece->is_large = piece->stopped - text->begin > SN_JSON_VALUE_BYTES_MAX;
 		if (!piece->result && piece->is_large)
-			piece->result = SN_JSON_SHORT; /* whole here, but not for the next reader */
+			piece->result = SN_JSON_SHORT; /* whole, but refused as too large */
 		if (!piece->result)
 			sn_json_parse_end(&parse);
 	}
-	/* the array may have moved as it grew */
+	/* set at the end, because the array moves while it grows */
 	const struct sn_json_arg *args = piece->args;
 	for (size_t i = 0; i < piece->event_count; i++) {
 		piece->events[i].args = args;
@@ -280,7 +281,7 @@ static void parse_text(struct piece *piece, struct sn_json_shapes *shapes)
 	}
 }
 
-/* Parses a piece from its begin. */
+/* Parses a piece from its first byte. */
 static void begin_text(struct piece *piece, struct place from, struct sn_json_shapes *shapes)
 {
 	piece->from = piece->to = from;
@@ -305,7 +306,7 @@ static int damaged(const struct reader *reader, const struct piece *piece, const
 		       reader->path, why, (unsigned long long)at);
 }
 
-/* Puts the rest of the pieces before in front of this one. */
+/* Puts the rest of the pieces before in front of this one's text. */
 static int join(struct reader *reader, struct piece *piece)
 {
 	struct sn_json_window *text = &piece->text;
@@ -320,8 +321,8 @@ static int join(struct reader *reader, struct piece *piece)
 	return 0;
 }
 
-/* Chrome's format lets an array without an object around it end without its bracket, so that a
- * program may write until it dies. */
+/* Whether a bare array ends after an event, without its bracket. Chrome's format allows that, so
+ * that a program may write until it is killed. */
 static bool ends_open(const struct piece *piece)
 {
 	const char *at = piece->text.buffer + piece->text.begin;
@@ -332,7 +333,7 @@ static bool ends_open(const struct piece *piece)
 	       at == piece->text.buffer + piece->text.end;
 }
 
-/* What ends the reading behind a piece; else its rest is kept. */
+/* Returns the error that ends reading after this piece; else keeps the unparsed rest. */
 static int go_on(struct reader *reader, const struct piece *piece)
 {
 	const struct sn_json_window *text = &piece->text;
@@ -399,7 +400,8 @@ static int visit_piece(void *context, unsigned worker, size_t slot)
 	reader->place = piece->to;
 	reader->consumed += piece->text.consumed;
 	result = go_on(reader, piece);
-	if (piece->text.capacity > 2 * REST_MAX) /* not each of them keeps room for a long value */
+	/* a long value must not leave every piece with a large buffer */
+	if (piece->text.capacity > 2 * REST_MAX)
 		sn_json_window_close(&piece->text);
 	return result;
 }
@@ -453,7 +455,7 @@ int sn_trace_json_read(const char *path, unsigned threads,
 
 bool sn_trace_json_probe(const char *path)
 {
-	/* texts of metadata may come first */
+	/* long texts of metadata may come before the events */
 	char *head = malloc(PROBE_BYTES);
 	bool is_trace = false;
 	if (head && sn_json_window_head(path, head, PROBE_BYTES) > 0) {

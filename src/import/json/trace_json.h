@@ -107,7 +107,4 @@ size_t sn_trace_json_steps(unsigned threads);
 /* Whether the file looks like such JSON; false also if it cannot be read. */
 bool sn_trace_json_probe(const char *path);
 
-/* Converts a decimal number of microseconds to nanoseconds; false if it is none. */
-bool sn_trace_json_time(struct sn_json_text text, int64_t *time_ns);
-
 #endif

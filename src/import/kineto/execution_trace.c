@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's execution traces (ExecutionTraceObserver, schemas 1.0 and 1.1): every operator of a
- * stretch of the program with the operators that it calls and the tensors that it reads and makes,
- * by number, without times.
+ * Importer of PyTorch's execution traces (ExecutionTraceObserver, schemas 1.0 and 1.1). A trace has
+ * each operator of a part of the program with the operators it calls and the tensors it reads and
+ * makes, by number and without times.
  *
- * A file becomes a model whose nodes are the file's, in the order in which they began. An edge
- * leads from the outermost operator that had ended and made a tensor to the outermost that reads
- * it: what an operator hands on to those that it calls, and they give back, is its own affair.
- * Numbers of nodes ascend as they begin, and a node has ended before the next one of its thread
- * that is not called by it, or of another thread.
+ * A file becomes a model with the file's nodes in the order in which they began. An edge leads from
+ * the outermost operator that made a tensor and had ended to the outermost operator that reads it;
+ * tensors passed between an operator and its callees make no edges. The numbers of nodes ascend as
+ * they begin. A node has ended when the next node of its thread begins that it did not call, or the
+ * next node of another thread.
  */
 #include "execution_trace.h"
 
@@ -27,9 +27,9 @@
 
 enum { TENSOR_FIELDS = 6, DEPTH_MAX = 8, INPUTS_MAX = 4096, THREADS_MAX = 256 };
 
-/* What a node reads or makes. */
+/* A tensor that a node reads or makes. */
 struct tensor {
-	int64_t tensor, storage, offset; /* together they name it */
+	int64_t tensor, storage, offset; /* these three identify it */
 	uint64_t bytes;
 	uint32_t index;
 };
@@ -54,7 +54,7 @@ struct sn_execution_trace {
 	bool has_failed; /* out of memory */
 };
 
-/* A value that was read as a whole, to be read in its parts. */
+/* Parses inside a value that was read whole. */
 static struct sn_json_parse within(struct sn_execution_trace *reading,
 				   const struct sn_json_value *value)
 {
@@ -76,7 +76,8 @@ static void add_tensor(struct sn_execution_trace *reading, const struct sn_json_
 		reading->has_failed = true;
 }
 
-/* [number, storage, offset, elements, bytes of one, "device"], or a list of such. */
+/* A tensor is [number, storage, offset, elements, bytes of each, "device"]; there may be
+ * lists of them. */
 static void parse_tensors(struct sn_execution_trace *reading, const struct sn_json_value *value,
 			  uint32_t index, unsigned depth)
 {
@@ -98,13 +99,13 @@ static void parse_tensors(struct sn_execution_trace *reading, const struct sn_js
 		if (++count > INPUTS_MAX)
 			return;
 	}
-	/* depth 0 is the list of arguments itself */
+	/* at depth 0 it is the list of arguments */
 	if (depth && count == TENSOR_FIELDS && are_numbers &&
 	    fields[TENSOR_FIELDS - 1].kind == SN_JSON_TEXT)
 		add_tensor(reading, fields, index);
 }
 
-/* Since schema 1.1 arguments are an object of values, shapes and types. */
+/* In schema 1.1 arguments are an object with values, shapes and types. */
 static void parse_arguments(struct sn_execution_trace *reading, const struct sn_json_value *value,
 			    size_t *first, size_t *count)
 {
@@ -133,7 +134,7 @@ static void parse_member(struct sn_execution_trace *reading, struct node *node,
 {
 	static const struct {
 		const char *name;
-		size_t number; /* where in a node it is */
+		size_t number; /* the index of its value */
 	} known[] = {{"id", offsetof(struct node, id)},
 		     {"parent", offsetof(struct node, parent)},
 		     {"ctrl_deps", offsetof(struct node, parent)},
@@ -158,7 +159,7 @@ static void parse_member(struct sn_execution_trace *reading, struct node *node,
 		parse_arguments(reading, value, &node->first_output, &node->output_count);
 }
 
-/* Since schema 1.1 some members are a list of {"name": ..., "value": ...}. */
+/* In schema 1.1 some members are a list of {"name": ..., "value": ...}. */
 static void parse_attributes(struct sn_execution_trace *reading, struct node *node,
 			     const struct sn_json_value *list)
 {
@@ -211,7 +212,7 @@ static void parse_node(struct sn_execution_trace *reading, const struct sn_json_
 
 /* ---- the file ---- */
 
-/* One step: a member of the file, or within "nodes" one of these. */
+/* Parses one member of the file, or one element of "nodes". */
 static enum sn_json_result step(struct sn_execution_trace *reading, struct sn_json_parse *parse,
 				int *state, bool *is_first)
 {
@@ -304,7 +305,7 @@ static struct node *find_node(const struct sn_execution_trace *reading, int64_t 
 	return at < reading->node_count && reading->nodes[at].id == id ? reading->nodes + at : NULL;
 }
 
-/* What runs on a thread, outermost first, and who made each tensor last. */
+/* The open nodes of a thread, outermost first. */
 struct thread {
 	int64_t number;
 	struct node **open;
@@ -315,8 +316,8 @@ struct joining {
 	struct sn_execution_trace *reading;
 	struct thread threads[THREADS_MAX];
 	unsigned thread_count;
-	struct sn_intern names; /* of tensors: struct tensor's first three */
-	uint32_t *makers;	/* node */
+	struct sn_intern names; /* of tensors: the first three members of struct tensor */
+	uint32_t *makers;	/* the node that made each tensor last */
 	size_t maker_capacity;
 };
 
@@ -382,7 +383,7 @@ static void begin_node(struct joining *joining, struct thread *thread, struct no
 		reading->has_failed = true;
 }
 
-/* Another thread goes on with what these have made. */
+/* When another thread continues, the nodes open on this one count as ended. */
 static void hand_over(struct joining *joining, const struct thread *thread)
 {
 	for (size_t i = thread->count; i--;)
@@ -395,7 +396,7 @@ static struct thread *thread_of(struct joining *joining, int64_t number)
 		if (joining->threads[i].number == number)
 			return joining->threads + i;
 	if (joining->thread_count == THREADS_MAX)
-		return joining->threads; /* edges between threads are then too few */
+		return joining->threads; /* some edges between threads will be missing */
 	joining->threads[joining->thread_count].number = number;
 	return joining->threads + joining->thread_count++;
 }
@@ -415,7 +416,7 @@ static void add_node(struct sn_execution_trace *reading, uint32_t model, struct 
 	created.detail = node->schema;
 	created.id = (uint64_t)node->id;
 	created.flags = node->is_backward ? SONDE_NODE_BACKWARD : 0;
-	/* numbers ascend: what is not before it cannot have called it */
+	/* numbers ascend, so a caller comes before its callees */
 	if (parent && parent < node)
 		created.parent = parent->graph_node;
 	node->graph_node = sn_db_builder_graph_node(reading->builder, &created);

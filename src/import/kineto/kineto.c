@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Importer of PyTorch profiler traces: from JSON to threads and streams; see track_sink.h.
+ * Importer of the traces of PyTorch's profiler and of other JSON in Chrome's format: events become
+ * tracks of threads and streams.
  *
- * Times are "ts" plus the file's baseTimeNanoseconds, if it has one. Arguments become attributes
- * under their own names, but for those that only number the events of a file.
+ * Times are "ts" plus the file's baseTimeNanoseconds, if it has one. Arguments become attributes of
+ * the same name, except those that only number the events of a file.
  */
 
 #include "base/pool.h"
@@ -19,14 +20,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What an argument is, by its name and type. */
+/* What is known of an argument of a name and type. */
 struct arg {
 	bool is_known;
 	enum sonde_attribute_type type;
 	unsigned role;
 	uint32_t key;		/* the writer's */
-	enum sn_track_key size; /* the first of three in brackets; SN_TRACK_KEYS: none */
-	uint32_t text;		/* builder's string: its last value; or SONDE_NONE */
+	enum sn_track_key size; /* of three numbers in brackets: the first's key; SN_TRACK_KEYS */
+	uint32_t text;		/* the last value as a string of the builder; SONDE_NONE */
 	size_t text_length;
 };
 
@@ -34,18 +35,18 @@ struct kineto {
 	struct sn_db_builder *builder;
 	struct sn_track_sink *sink;
 	const uint32_t *keys; /* the sink's */
-	unsigned threads;     /* that parse */
+	unsigned threads;     /* number of parsing threads */
 	struct sn_stack_frames frames;
-	bool has_frames; /* all of the file's, though they may come behind its events */
+	bool has_frames; /* all frames are known, though they may follow the events in the file */
 	struct sn_kineto_processes processes; /* of the file being read */
-	struct sn_intern arg_names;	      /* with the type as first character: named_args */
+	struct sn_intern arg_names; /* the type, then the name; numbers index named_args */
 	struct arg *named_args;
 	size_t named_arg_capacity;
-	/* of the file being read, by where in its events an argument is; 0: it is not known */
+	/* of the file being read: arguments by step number; step 0 has none */
 	struct arg *step_args;
 	uint64_t arrows, parts;
 	const char *path; /* of the file being read */
-	bool has_traces;  /* execution traces are to be matched */
+	bool has_traces;  /* there are execution traces to match */
 };
 
 /* ---- reading a file ---- */
@@ -55,7 +56,7 @@ static bool is_mtia(const struct sn_json_event *event)
 	return sn_json_is(event->category, "mtia_ccp_events");
 }
 
-/* Of XLA's events, which have no category; -1. */
+/* The GPU of an event of XLA's profiler, which has no category; -1 for any other. */
 static int64_t gpu_of(const struct kineto *kineto, const struct sn_json_event *event)
 {
 	if (event->category.text || event->pid.kind != SN_JSON_INTEGER)
@@ -75,7 +76,8 @@ static enum sn_activity_category categorise(const struct kineto *kineto,
 		   : category;
 }
 
-/* A process or thread as one number: its own, or for a text one that no process has. */
+/* A number for a process or thread: its id, or for a text a number below -1, which
+ * no process has. */
 static int64_t number_of(struct kineto *kineto, const struct sn_json_value *value)
 {
 	if (value->kind == SN_JSON_INTEGER)
@@ -89,15 +91,15 @@ static int64_t number_of(struct kineto *kineto, const struct sn_json_value *valu
 
 /* ---- arguments ---- */
 
-/* What an argument is to the importer itself; most are only passed on. */
+/* How the importer uses an argument itself; most are only passed on. */
 enum role {
 	PASSED_ON,
-	LEFT_OUT, /* it only numbers the events of one file, or is said otherwise */
+	LEFT_OUT, /* it only numbers the file's events, or repeats other data */
 	CORRELATION,
 	DEVICE,
 	CONTEXT,
 	STREAM,
-	RECORD_FUNCTION, /* left out as well, but for execution traces */
+	RECORD_FUNCTION, /* left out, unless there are execution traces */
 	ROLES,
 };
 
@@ -117,8 +119,8 @@ static enum role role_of(struct sn_json_text name)
 	return PASSED_ON;
 }
 
-/* What an argument of that name and type is. Its attribute has its own name, but that a size of
- * memory is "Bytes" of an allocation and "bytes" of a copy. */
+/* Describes an argument of that name and type. Attributes keep their names, except the size
+ * "Bytes", which becomes "bytes" as in other formats. */
 static struct arg make_arg(struct kineto *kineto, struct sn_json_text name,
 			   enum sonde_attribute_type type)
 {
@@ -136,8 +138,8 @@ static struct arg make_arg(struct kineto *kineto, struct sn_json_text name,
 	};
 }
 
-/* What is known of an argument: most are where they were in an event before, others are found by
- * their name. Valid until the next. */
+/* The description of an argument: by its step, since most come where they did in an earlier event,
+ * else by name. Valid until the next call. */
 static struct arg *arg_of(struct kineto *kineto, const struct sn_json_arg *read,
 			  enum sonde_attribute_type type)
 {
@@ -161,7 +163,7 @@ static struct arg *arg_of(struct kineto *kineto, const struct sn_json_arg *read,
 	return arg;
 }
 
-/* The builder's string for a value: many arguments have the same in event after event. */
+/* The builder's string for a value; successive events often have the same one. */
 static uint32_t text_of(struct kineto *kineto, struct arg *arg, struct sn_json_text text)
 {
 	struct sn_db_builder *builder = kineto->builder;
@@ -172,7 +174,7 @@ static uint32_t text_of(struct kineto *kineto, struct arg *arg, struct sn_json_t
 	return arg->text = sn_db_builder_string_n(builder, text.text, text.length);
 }
 
-/* What an event's arguments come to. */
+/* The attributes made from an event's arguments. */
 struct attributes {
 	struct sn_attribute items[3 * SN_JSON_ARGS_MAX];
 	uint16_t count;
@@ -183,7 +185,7 @@ static void put(struct attributes *attributes, uint32_t key, uint64_t value)
 	attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
 }
 
-/* Three whole numbers in brackets. */
+/* Parses three whole numbers in brackets. */
 static bool parse_sizes(struct sn_json_text text, uint64_t *sizes)
 {
 	const char *at = text.text, *end = at + text.length;
@@ -198,7 +200,7 @@ static bool parse_sizes(struct sn_json_text text, uint64_t *sizes)
 	return true;
 }
 
-/* "[2400, 1, 1]" as three attributes. */
+/* Adds "[2400, 1, 1]" as three attributes. */
 static bool put_sizes(struct kineto *kineto, struct sn_json_text text, enum sn_track_key first,
 		      struct attributes *attributes)
 {
@@ -210,7 +212,7 @@ static bool put_sizes(struct kineto *kineto, struct sn_json_text text, enum sn_t
 	return true;
 }
 
-/* What of the arguments places the event. */
+/* The arguments that determine where an event belongs. */
 struct roles {
 	int64_t values[ROLES];
 	bool is_there[ROLES];
@@ -247,7 +249,6 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 		put(attributes, arg->key, bits);
 }
 
-/* All arguments of an event. */
 static void put_args(struct kineto *kineto, const struct sn_json_event *read,
 		     struct attributes *attributes, struct roles *roles)
 {
@@ -271,8 +272,8 @@ static uint32_t thread_of(struct kineto *kineto, const struct sn_json_event *eve
 	return sn_track_sink_track(kineto->sink, &place);
 }
 
-/* That of its stream. Where a kernel does not say its device and stream, the trace's "process" and
- * "thread" do. */
+/* The track of an event's stream. A kernel without device and stream numbers runs on the device and
+ * stream that the event's "process" and "thread" are. */
 static uint32_t stream_of(struct kineto *kineto, const struct sn_json_event *event,
 			  const struct roles *roles)
 {
@@ -287,7 +288,8 @@ static uint32_t stream_of(struct kineto *kineto, const struct sn_json_event *eve
 	return sn_track_sink_track(kineto->sink, &place);
 }
 
-/* Transfers of Meta's accelerators tell direction and size apart: the name gets the direction. */
+/* Transfers of Meta's accelerators have direction and size as arguments; the direction is
+ * appended to the name. */
 static struct sn_json_text name_transfer(struct kineto *kineto, const struct sn_json_event *read,
 					 struct attributes *attributes, char *name, size_t size)
 {
@@ -301,7 +303,7 @@ static struct sn_json_text name_transfer(struct kineto *kineto, const struct sn_
 	return (struct sn_json_text){name, (size_t)length < size ? (size_t)length : size - 1};
 }
 
-/* What an event of XLA's profiler says in texts. */
+/* Adds the attributes that XLA's profiler writes as texts. */
 static void put_xla(struct kineto *kineto, const struct sn_json_event *read,
 		    struct attributes *attributes)
 {
@@ -312,7 +314,7 @@ static void put_xla(struct kineto *kineto, const struct sn_json_event *read,
 						 attributes->items + attributes->count));
 }
 
-/* An event out of what was read; its attributes lie in `attributes`. 0 or SN_ERR_MEMORY. */
+/* Converts an event; its attributes are stored in `attributes`. 0 or SN_ERR_MEMORY. */
 static int convert_event(struct kineto *kineto, const struct sn_json_event *read,
 			 enum sn_activity_category category, struct attributes *attributes,
 			 struct sn_track_event *event)
@@ -347,7 +349,8 @@ static int convert_event(struct kineto *kineto, const struct sn_json_event *read
 
 /* ---- events in two parts ---- */
 
-/* What begin and end have in common: on a thread they nest, elsewhere they have an id. */
+/* Identifies the begin of an end: by thread, on which pairs nest, or for asynchronous
+ * events by id. */
 struct pair_key {
 	int64_t is_async, first, second, scope;
 };
@@ -376,13 +379,14 @@ static int add_begin(struct kineto *kineto, const struct sn_json_event *read, bo
 	return sn_track_sink_begin(kineto->sink, &key, sizeof(key), &event);
 }
 
-/* Ids are often of one process, and may be of one name, though they need not be. */
+/* An asynchronous id is often unique only within one process, or one name, so begins of those
+ * are preferred. */
 static int add_end(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
 {
 	struct attributes attributes;
 	struct roles roles = {{0}, {false}};
 	struct pair_key key = pair_key(kineto, read, is_async);
-	/* arguments may come with the end as well */
+	/* ends may have arguments, too */
 	put_args(kineto, read, &attributes, &roles);
 	struct sn_track_end end = {
 	    .key = &key,
@@ -403,14 +407,15 @@ static int add_end(struct kineto *kineto, const struct sn_json_event *read, bool
 
 /* ---- counters ---- */
 
-/* A counter is named by its event; where that has several series, by both. */
+/* The metric of a counter: named after the event, or, if the event has several
+ * series, after both. */
 static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event *read,
 			       struct sn_json_text series)
 {
 	char name[512];
 	bool is_alone = read->arg_count == 1;
 	char id[64] = "";
-	if (read->id.text.text) /* several of one name, told apart by it */
+	if (read->id.text.text) /* the id distinguishes counters of one name */
 		snprintf(id, sizeof(id), "[%.*s]",
 			 (int)(read->id.text.length < 60 ? read->id.text.length : 60),
 			 read->id.text.text);
@@ -424,7 +429,7 @@ static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event
 	return sn_track_sink_metric(kineto->sink, sn_db_builder_string(kineto->builder, name), "1");
 }
 
-/* A value of a counter as a number; some programs write a text. */
+/* The value of a counter; some programs write it as a text. */
 static bool counter_value(const struct sn_json_value *value, bool *is_real, uint64_t *bits)
 {
 	char text[64], *end;
@@ -471,8 +476,8 @@ static int read_frames(void *context, const struct sn_json_member *member)
 	return result == SN_ERR_MEMORY ? result : 0;
 }
 
-/* Most programs write what samples refer to behind them: reads the file for that alone. A file
- * that is damaged says so when its events are read. */
+/* Reads the file for its stack frames alone, because most programs write them after the samples.
+ * Errors are ignored here; reading the events reports them. */
 static int seek_frames(struct kineto *kineto)
 {
 	struct sn_trace_json_visitor visitor = {.member = read_frames, .context = kineto};
@@ -503,7 +508,7 @@ static int add_sample(struct kineto *kineto, const struct sn_json_event *read)
 	return 0;
 }
 
-/* Names of processes and threads. */
+/* Reads names of processes and threads. */
 static int read_metadata(struct kineto *kineto, const struct sn_json_event *read)
 {
 	const struct sn_json_value *name = sn_json_find_arg(read, "name");
@@ -516,14 +521,14 @@ static int read_metadata(struct kineto *kineto, const struct sn_json_event *read
 			return SN_ERR_MEMORY;
 		process->program =
 		    sn_db_builder_string_n(kineto->builder, name->text.text, name->text.length);
-		/* where no process has events of threads */
+		/* the file is from XLA's profiler, with devices */
 		kineto->processes.has_devices |= gpu_of(kineto, read) >= 0;
 		if (read->pid.kind == SN_JSON_INTEGER)
 			sn_track_sink_set_program(kineto->sink, process->program);
 	}
 	if (!sn_json_is(read->name, "thread_name"))
 		return 0;
-	/* such records come before the events of their thread as well as after */
+	/* such records come before or after the events of their thread */
 	uint32_t track = thread_of(kineto, read);
 	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
@@ -533,8 +538,8 @@ static int read_metadata(struct kineto *kineto, const struct sn_json_event *read
 	return 0;
 }
 
-/* Arrows of Kineto and of Sonde say what correlation numbers say as well (track_thread.c); those of
- * other programs are not read. */
+/* Counts flow events that are not read. Those of Kineto and Sonde are not needed, because
+ * correlation numbers say the same. */
 static void count_arrow(struct kineto *kineto, const struct sn_json_event *event)
 {
 	static const char *const known[] = {"ac2g", "async_cpu_to_gpu", "async_gpu", "fwdbwd",
@@ -545,7 +550,7 @@ static void count_arrow(struct kineto *kineto, const struct sn_json_event *event
 	kineto->arrows++;
 }
 
-/* Has an event of this phase a time? */
+/* Whether events of this phase must have a time. */
 static bool is_timed(char phase)
 {
 	return phase && strchr("XiInBEbSeFCP", phase);
@@ -561,7 +566,7 @@ static int read_event(void *context, const struct sn_json_event *event)
 	}
 	switch (event->phase) {
 	case 'X':
-		/* the profiler's own span over all of it */
+		/* the profiler's own event over the whole recording */
 		if (sn_json_is(event->category, "Trace"))
 			return 0;
 		category = categorise(kineto, event);
@@ -590,7 +595,7 @@ static int read_event(void *context, const struct sn_json_event *event)
 	case 't':
 	case 'f':
 		return 0;
-	case 0: /* {} after the last comma */
+	case 0: /* an empty object after the last comma */
 		sn_track_sink_unread(kineto->sink,
 				     event->name.text || event->has_time || event->arg_count);
 		return 0;
@@ -606,7 +611,7 @@ static int read_event(void *context, const struct sn_json_event *event)
 	return result;
 }
 
-/* "rank": 3 in a text of JSON. */
+/* Finds "rank": 3 in JSON text. */
 static bool find_rank(struct sn_json_text text, int32_t *rank)
 {
 	static const char key[] = "\"rank\"";
@@ -663,7 +668,7 @@ static int read_member(void *context, const struct sn_json_member *member)
 		snprintf(value, sizeof(value), "%.*s",
 			 (int)(member->value.text.length < 1000 ? member->value.text.length : 1000),
 			 member->value.text.text);
-		for (char *at = value; *at; at++) /* one line */
+		for (char *at = value; *at; at++) /* keeps it on one line */
 			if (*at == '\n' || *at == '\t')
 				*at = ' ';
 		sn_db_builder_property(kineto->builder, key, value);
@@ -695,7 +700,7 @@ static void finish(struct kineto *kineto)
 {
 	sn_track_sink_finish(kineto->sink);
 	sn_track_sink_lost(kineto->sink, "import-arrows",
-			   "arrows (flow events), which are read only of torch.profiler",
+			   "flow events (arrows), which are read only from torch.profiler",
 			   kineto->arrows);
 	sn_track_sink_lost(kineto->sink, "import-parts",
 			   "parts of the file beside its events: samples, system trace",

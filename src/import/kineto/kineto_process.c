@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of Chrome's JSON; see kineto_process.h. */
+/* Processes of a Chrome JSON file and their names. */
 #include "kineto_process.h"
 
 #include "base/vec.h"
@@ -37,7 +37,7 @@ sn_kineto_processes_find(const struct sn_kineto_processes *processes, int64_t pi
 void sn_kineto_processes_apply(struct sn_kineto_processes *processes, struct sn_track_sink *sink)
 {
 	for (uint32_t i = 0; i < sn_track_sink_count(sink); i++) {
-		/* streams are "threads" of processes that are devices */
+		/* the "process" of a stream is its device */
 		const struct sn_kineto_process *process =
 		    sn_track_sink_at(sink, i)->is_device
 			? NULL

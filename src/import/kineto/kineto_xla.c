@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of XLA's profiler in Chrome's JSON; see kineto_xla.h. */
+/* Events of XLA's profiler in Chrome's JSON: their category, device, stream and attributes. */
 #include "kineto_xla.h"
 
 #include "import/xplane/xla_details.h"
@@ -34,7 +34,7 @@ enum sn_activity_category sn_xla_category(const struct sn_json_event *event, int
 	for (size_t i = 0; i < sizeof(details) / sizeof(*details) && device >= 0; i++)
 		if (sn_json_find_arg(event, details[i].name))
 			return details[i].category;
-	/* lines of modules, operations and steps say again what the streams do */
+	/* lines of modules, operations and steps repeat the time of the streams */
 	if (device >= 0)
 		return SN_ACTIVITY_DEVICE_ANNOTATION;
 	return has_devices && sn_json_find_arg(event, "correlation_id") ? SN_ACTIVITY_API

@@ -2,19 +2,20 @@
 /*
  * Importer of Nsight Systems' SQLite exports (`nsys export --type sqlite`).
  *
- * Tables are there only where they have rows, and columns come and go with the version: each table
- * is asked for the columns that are of use. Calls on threads nest by time, what ran on devices
- * stands below the call with its process and correlation. A table that is not known but whose rows
- * are named calls of threads is read as such; rows of any other table of events are counted.
+ * A table exists only if it has rows, and columns differ between versions; so each table is asked
+ * for the columns that are of use. Calls on threads nest by time; operations of devices go below
+ * the call with the same process and correlation. An unknown table whose rows are named calls of
+ * threads is read as one; rows of other tables with times are counted as unread.
  *
- * Times are nanoseconds of the target's clock; the session's begin is known in both clocks.
+ * Times are nanoseconds of the target's clock. The file has the session's start in that clock and
+ * since the Unix epoch.
  */
 #include "nsys.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* globalTid: hardware, virtual machine, process and thread in one number. */
+/* A globalTid has hardware, virtual machine, process and thread in one number. */
 #define PROCESS_OF(global) ((int64_t)((uint64_t)(global) >> 24))
 #define PID_OF(global)	   ((int64_t)((uint64_t)(global) >> 24 & 0xffffff))
 #define TID_OF(global)	   ((int64_t)((uint64_t)(global)&0xffffff))
@@ -68,8 +69,8 @@ uint64_t sn_nsys_correlation(struct sn_nsys *nsys, int64_t global, int64_t corre
 	return (uint64_t)sn_nsys_process(nsys, global) << 32 | (correlation & 0xffffffff);
 }
 
-/* Without the version at the end of CUPTI's names: "cudaLaunchKernel_v7000", but not of
- * "cuMemcpyHtoDAsync_v2", which is called so. */
+/* The length without the version of CUPTI's names: "cudaLaunchKernel_v7000", but not that of
+ * "cuMemcpyHtoDAsync_v2", which belongs to the name. */
 static size_t api_length(const char *text)
 {
 	const char *version = strrchr(text, '_');
@@ -145,7 +146,7 @@ static int add_call(struct sn_nsys *nsys, sqlite3_stmt *row, enum sn_activity_ca
 	return sn_nsys_add(nsys, sn_nsys_thread(nsys, global), name, start, end, link, &attributes);
 }
 
-/* What kind of calls a table has, of which each row is one. */
+/* The context of reading a table of calls. */
 struct calls {
 	struct sn_nsys *nsys;
 	enum sn_activity_category category;
@@ -165,7 +166,7 @@ static int read_calls(struct sn_nsys *nsys, const char *table, struct sn_error *
 
 /* ---- the tables of a file ---- */
 
-/* Those that sn_nsys_devices, _ranges and _samples read, and those that repeat what others say. */
+/* Tables that other functions read, and tables that repeat data of others. */
 static bool is_read_elsewhere(const char *table)
 {
 	static const char *const known[] = {"CUPTI_ACTIVITY_KIND_KERNEL",
@@ -206,7 +207,7 @@ static int read_table(struct sn_nsys *nsys, const char *table, struct sn_error *
 	bool is_timed = sn_sqlite_has(file, table, "start");
 	if (is_read_elsewhere(table))
 		return 0;
-	/* DX12_WORKLOAD, OPENGL_WORKLOAD, VULKAN_WORKLOAD: the thread is that of the call */
+	/* DX12_WORKLOAD, OPENGL_WORKLOAD, VULKAN_WORKLOAD; globalTid is the thread of the call */
 	if (is_timed && sn_sqlite_has(file, table, "gpu") && sn_sqlite_has(file, table, "nameId") &&
 	    strstr(table, "_WORKLOAD"))
 		return sn_nsys_workloads(nsys, table, error);
@@ -235,7 +236,7 @@ static int read_tables(struct sn_nsys *nsys, struct sn_error *error)
 
 /* ---- who was measured ---- */
 
-/* The first row's column of a table, or `missing`. */
+/* A column of the table's first row, or `missing`. */
 static int64_t look_up(struct sn_nsys *nsys, const char *table, const char *column, int64_t missing)
 {
 	const char *const columns[] = {column, NULL};
@@ -318,7 +319,7 @@ static int read_names(struct sn_nsys *nsys, struct sn_error *error)
 				       nsys, error);
 }
 
-/* A rank of MPI is a process: all its threads and streams. */
+/* Sets the rank of an MPI process: of all its threads and streams. */
 static int add_rank(void *context, sqlite3_stmt *row)
 {
 	struct sn_nsys *nsys = context;
@@ -427,7 +428,7 @@ static bool probe(const struct sn_import_input *input)
 	if (!sn_sqlite_is_file(input))
 		return false;
 	int result = sn_sqlite_open(&file, input->path, &ignored);
-	/* without the library the format cannot be told; reading the file gives the reason */
+	/* without SQLite the tables cannot be examined; reading the file reports why */
 	if (result == SN_ERR_UNSUPPORTED)
 		return true;
 	bool is_ours =

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The first columns of all these tables. */
+/* The first columns of each of these tables. */
 #define COMMON "start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"
 enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PROCESS, SPECIFIC };
 
@@ -32,7 +32,7 @@ static void put(struct sn_track_attributes *attributes, sqlite3_stmt *row, int c
 					(uint64_t)sqlite3_column_int64(row, column));
 }
 
-/* What ran, which tells the device of its context. */
+/* Adds an operation and notes the device of its context. */
 static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
 	       const struct sn_track_attributes *attributes)
 {
@@ -42,8 +42,8 @@ static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
 	return add_on(nsys, row, device, name, attributes);
 }
 
-/* The device of a row's context; that of the row, which is always 0 where processes wait, only
- * where nothing ran in the context. */
+/* The device of a row's context, as noted. The row's own device, which is always 0 in waits, is
+ * used only if no operation ran in the context. */
 static int64_t device_of(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
 	uint32_t device = sn_table_find(&nsys->contexts, context_key(nsys, row));
@@ -105,7 +105,7 @@ static int add_kernel(void *context, sqlite3_stmt *row)
 	return add(nsys, row, name, &attributes);
 }
 
-/* Where graphs are recorded as a whole, their kernels are not. */
+/* With graphs recorded as a whole, their kernels are not recorded. */
 static const char *const graph_columns[] = {COMMON, "graphId", NULL};
 
 static int add_graph(void *context, sqlite3_stmt *row)
@@ -231,7 +231,7 @@ int sn_nsys_workloads(struct sn_nsys *nsys, const char *table, struct sn_error *
 static const char *const memory_columns[] = {"start", "globalPid", "bytes", "memoryOperationType",
 					     NULL};
 
-/* Allocations and releases; the table does not say by which thread. */
+/* Adds allocations and releases; the table does not have the thread. */
 static int add_memory(void *context, sqlite3_stmt *row)
 {
 	struct sn_nsys *nsys = context;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX in an Nsight Systems export. Ranges that are pushed and popped nest and become calls; those
- * that are started and ended stand by themselves; marks are instants.
+ * NVTX in an Nsight Systems export: push/pop ranges nest and become calls; start/end ranges overlap
+ * and stand alone; marks are instants.
  *
- * PyTorch's emit_nvtx writes what it knows of an operator into the name:
- * "aten::mul, seq = 46174, op_id = 993406, sizes = [[2, 3]]". Taken apart, all calls of an operator
- * are one context, and backward operators find their forward ones.
+ * PyTorch's emit_nvtx writes its data of an operator into the name: "aten::mul, seq = 46174, op_id
+ * = 993406, sizes = [[2, 3]]". It is taken apart, so that all calls of an operator share a context
+ * and backward operators find their forward ones.
  */
 #include "nsys.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NvtxMark and so on of ENUM_NSYS_EVENT_TYPE; the second of each is of the NVTXT format. */
+/* Values of ENUM_NSYS_EVENT_TYPE; each second one is of the NVTXT format. */
 enum {
 	MARK = 34,
 	PUSH_POP = 59,
@@ -37,8 +37,8 @@ static const char *text_of(struct sn_nsys *nsys, sqlite3_stmt *row, int text, in
 					  : sn_nsys_string(nsys, sqlite3_column_int64(row, id));
 }
 
-/* What emit_nvtx appends begins at the first of these. Length of the operator's name, 0: it is not
- * one. */
+/* The length of the operator's name before what emit_nvtx appends; 0 if emit_nvtx did
+ * not write it. */
 static size_t operator_length(const char *text)
 {
 	const char *sequence = strstr(text, ", seq = "), *id = strstr(text, ", op_id = ");
@@ -58,7 +58,7 @@ static void put_operator(struct sn_nsys *nsys, const char *text,
 					sn_db_builder_string(nsys->builder, sizes + 10));
 }
 
-/* "domain:text" where the domain has a name. */
+/* The name "domain:text" if the domain has a name. */
 static int range_name(struct sn_nsys *nsys, sqlite3_stmt *row, const char *text,
 		      enum sn_activity_category category, uint32_t *name)
 {
@@ -83,7 +83,7 @@ static int add_range(void *context, sqlite3_stmt *row)
 	attributes.count = 0;
 	uint32_t name;
 	int64_t start = sqlite3_column_int64(row, START);
-	/* one that is open at the end of the session ends there */
+	/* a range still open lasts until the end of the session */
 	int64_t end = sn_sqlite_is_null(row, END) ? nsys->end_ns : sqlite3_column_int64(row, END);
 	switch (sqlite3_column_int(row, TYPE)) {
 	case MARK:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call-path samples of an Nsight Systems export: when in COMPOSITE_EVENTS, where in
- * SAMPLING_CALLCHAINS, a row for each frame. Both are read side by side in the order of their id,
- * chains from the outermost frame inwards, so that nothing is kept.
+ * Call-path samples of an Nsight Systems export: times in COMPOSITE_EVENTS, frames in
+ * SAMPLING_CALLCHAINS, one row each. Both are read side by side by ascending id, chains from the
+ * outermost frame inwards, so that nothing has to be kept.
  */
 #include "nsys.h"
 
@@ -35,7 +35,7 @@ static uint32_t frame_of(struct sn_nsys *nsys, sqlite3_stmt *row)
 	return sn_db_builder_frame(builder, &frame);
 }
 
-/* The context of the chain of that id; `*found` is whether `frames` stands at a row. */
+/* The context of the call chain of that id; `*found` tells whether `frames` is at a row. */
 static int context_of(struct sn_nsys *nsys, sqlite3_stmt *frames, int64_t id, int *found,
 		      uint32_t *context, struct sn_error *error)
 {

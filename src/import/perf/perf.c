@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Importer of perf.data, what `perf record` writes. A sample's value is its period, under the name
- * of its event; samples of a thread make its track, tracepoints are instants with the fields that
- * the file itself describes.
+ * Importer of perf.data, which `perf record` writes. A sample's value is its period, with its event
+ * as the metric. Samples are on the track of their thread; tracepoints are instants with the fields
+ * that the file describes.
  *
- * The file is read twice: mappings of memory first, because records of different processors come
+ * The file is read twice, first for memory mappings, because records of different processors are
  * out of order.
  */
 #include "perf.h"
@@ -55,7 +55,7 @@ static int read_name(struct sn_perf *perf, const struct sn_perf_raw *record)
 	return 0;
 }
 
-/* FORK: u32 pid, ppid, tid, ptid. A new thread is called as the one that made it. */
+/* FORK: u32 pid, ppid, tid, ptid. A new thread has its parent's name until it gets another. */
 static int read_fork(struct sn_perf *perf, const struct sn_perf_raw *record)
 {
 	uint32_t ids[4];
@@ -71,7 +71,7 @@ static int read_fork(struct sn_perf *perf, const struct sn_perf_raw *record)
 	return 0;
 }
 
-/* The first reading: names of threads, and mappings of memory. */
+/* First pass: names of threads, and mappings of memory. */
 static int read_space(void *context, const struct sn_perf_raw *record)
 {
 	struct sn_perf *perf = context;
@@ -125,7 +125,7 @@ static void put_fields(struct sn_perf *perf, const struct sn_perf_tracepoint *tr
 		bool is_number = !field->is_elsewhere && field->bytes <= sizeof(uint64_t);
 		if (sn_text_begins(field->name, "common_") || !(field->is_text || is_number) ||
 		    !sn_tracepoint_holds(field, sample->raw.size))
-			continue; /* what all have; arrays of numbers */
+			continue; /* common to all tracepoints, or an array of numbers */
 		size_t length;
 		uint64_t value;
 		if (field->is_text) {
@@ -141,7 +141,7 @@ static void put_fields(struct sn_perf *perf, const struct sn_perf_tracepoint *tr
 	}
 }
 
-/* What happened at a tracepoint, below the call path; its period counts at the path. */
+/* Adds an instant below the call path; the sample's period counts at the path itself. */
 static int add_tracepoint(struct sn_perf *perf, const struct sn_perf_sample *sample,
 			  struct sn_track_event *event, struct sn_track_attributes *attributes)
 {
@@ -162,7 +162,7 @@ static int add_tracepoint(struct sn_perf *perf, const struct sn_perf_sample *sam
 	return 0;
 }
 
-/* A value of an event: where its thread was, or for a tracepoint what happened there. */
+/* Adds a sample's value: as a sample of its call path, or for a tracepoint as an instant. */
 static int add_value(struct sn_perf *perf, const struct sn_perf_sample *sample, uint32_t track,
 		     uint32_t node)
 {
@@ -194,8 +194,8 @@ static int add_value(struct sn_perf *perf, const struct sn_perf_sample *sample, 
 	return 0;
 }
 
-/* Makes of a sample that of an event that was read with it: what it counted since then. A copy of
- * a thread's parent counts by itself. */
+/* Makes a sample of an event that was read with the group's leader: its period is the count since
+ * the last reading. Inherited events count separately in each thread. */
 static int make_count(struct sn_perf *perf, uint64_t number, struct sn_perf_sample *sample)
 {
 	uint64_t count[2];
@@ -217,7 +217,8 @@ static int make_count(struct sn_perf *perf, uint64_t number, struct sn_perf_samp
 	return 0;
 }
 
-/* Only the first event of a group ({cycles,instructions}:S) interrupts; the others are read. */
+/* Only the leader of a group ({cycles,instructions}:S) interrupts; the other events
+ * are read then. */
 static int add_group(struct sn_perf *perf, const struct sn_perf_sample *sample, uint32_t track,
 		     uint32_t node)
 {
@@ -259,7 +260,7 @@ static void count_lost(struct sn_perf *perf, const struct sn_perf_raw *record)
 	*(is_samples ? &perf->lost_samples : &perf->lost) += count;
 }
 
-/* The second reading. */
+/* Second pass: samples, losses, switches. */
 static int read_record(void *context, const struct sn_perf_raw *record)
 {
 	struct sn_perf *perf = context;
@@ -329,8 +330,8 @@ static void put_properties(struct sn_perf *perf)
 		sn_track_sink_set_host(perf->sink, sn_db_builder_string(perf->builder, file->host));
 }
 
-/* Whether "perf record -a ..." says that it recorded all processors: -a among its options, alone or
- * with others ("-ag"), before the program. */
+/* Whether the command line "perf record -a ..." has the option -a, alone or with others ("-ag"),
+ * before the program. */
 static bool has_all_option(const char *command)
 {
 	static const char with_value[] = "FecptoCmurjGkDWIsx";
@@ -355,8 +356,8 @@ static bool has_all_option(const char *command)
 	return false;
 }
 
-/* All processors were recorded where the file says so, or where a processor's idle thread was
- * sampled, which is in no program. */
+/* Whether all processors were recorded: by the command line, or because the idle thread, which
+ * belongs to no program, was sampled. */
 static bool is_of_machine(struct sn_perf *perf)
 {
 	for (uint32_t i = 0; i < sn_track_sink_count(perf->sink); i++) {
@@ -375,8 +376,8 @@ static void name_machine(struct sn_perf *perf)
 	    perf->sink, sn_db_builder_string(perf->builder, host && *host ? host : "machine"));
 }
 
-/* The program of a thread is what its process's first thread is called, that of the whole what the
- * thread with most samples is called, or the machine. */
+/* The program of a thread is the name of its process's first thread; the program of the recording
+ * is that of the thread with most samples, or the machine. */
 static void name_programs(struct sn_perf *perf)
 {
 	if (is_of_machine(perf))
@@ -419,13 +420,13 @@ static void close_file(struct sn_perf *perf, struct sn_perf_file *file)
 	sn_perf_file_close(file);
 }
 
-/* perf writes the length of the records last. */
+/* perf writes the length of the records when it ends. */
 static bool is_unfinished(const struct sn_perf_file *file)
 {
 	return !file->is_pipe && !file->data_length;
 }
 
-/* How much there is of a file that ends too early, the first one. */
+/* Notes for the user how much is there of the first file that ends too early. */
 static void note_cut(struct sn_perf *perf)
 {
 	const struct sn_perf_file *file = perf->file;
@@ -435,7 +436,7 @@ static void note_cut(struct sn_perf *perf)
 		return;
 	if (file->is_short)
 		snprintf(notes->cut, sizeof(notes->cut),
-			 "'%.400s' is cut: %" PRIu64 " of %" PRIu64
+			 "'%.400s' is truncated: %" PRIu64 " of %" PRIu64
 			 " bytes of its records are there",
 			 file->path, there, file->data_length);
 	else if (is_unfinished(file))
@@ -443,8 +444,8 @@ static void note_cut(struct sn_perf *perf)
 			 "'%.400s' is unfinished: perf was stopped before all was written",
 			 file->path);
 	else
-		snprintf(notes->cut, sizeof(notes->cut), "'%.400s' is cut: it ends within a record",
-			 file->path);
+		snprintf(notes->cut, sizeof(notes->cut),
+			 "'%.400s' is truncated: it ends within a record", file->path);
 }
 
 static int read_records(struct sn_perf *perf, struct sn_error *error)
@@ -463,7 +464,7 @@ static int read_records(struct sn_perf *perf, struct sn_error *error)
 	return result ? result : sn_perf_state_finish(perf, error);
 }
 
-/* Contexts of the nodes that samples lie at. */
+/* Resolves the nodes of samples to contexts. */
 static int resolve(struct sn_perf *perf, struct sn_error *error)
 {
 	struct sn_resolved resolved;
@@ -498,7 +499,7 @@ static int read_file(struct sn_perf *perf, const char *path, size_t path_count,
 	return result;
 }
 
-/* ---- the whole ---- */
+/* ---- the importer ---- */
 
 static void put_losses(const struct sn_perf *perf)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The container of perf.data; see perf_file.h. Every length in the file is checked where it is
- * used. */
+/* The container of perf.data: header, events, features, and the records. Each length in the file is
+ * checked where it is used. */
 #include "perf_file.h"
 
 #include "base/progress/progress.h"
@@ -22,7 +22,7 @@
 #define MAGIC	      "PERFILE2"
 #define MAGIC_SWAPPED "2ELIFREP"
 
-/* Features: bits of the header, and numbers of HEADER_FEATURE records. */
+/* Features: bit numbers in the header, and numbers in HEADER_FEATURE records. */
 enum {
 	FEATURE_TRACING_DATA = 1,
 	FEATURE_BUILD_ID = 2,
@@ -52,20 +52,20 @@ static int damaged(const struct sn_perf_file *file, const char *what, struct sn_
 	return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': damaged (%s)", file->path, what);
 }
 
-/* The part of the file that lies there; failed where it does not. */
+/* A cursor over a part of the file; failed if the part is not inside the file. */
 static struct sn_cursor part(const struct sn_perf_file *file, uint64_t offset, uint64_t length)
 {
 	return sn_cursor_at(sn_bytes_slice(file->bytes, offset, length), 0);
 }
 
-/* What is left of a cursor as a text, up to its first NUL. NULL without memory. */
+/* The rest of a cursor as a text, up to its first NUL. NULL without memory. */
 static const char *copy_text(struct sn_perf_file *file, const struct sn_cursor *cursor)
 {
 	const char *text = (const char *)cursor->at;
 	return sn_arena_copy(&file->texts, text, strnlen(text, sn_cursor_left(cursor)));
 }
 
-/* u32 length, text padded with zeroes. NULL where there is none, or no memory. */
+/* A string: u32 length, text padded with zeroes. NULL if it is damaged, or without memory. */
 static const char *read_string(struct sn_perf_file *file, struct sn_cursor *cursor)
 {
 	struct sn_cursor text = sn_cursor_slice(cursor, sn_cursor_u32(cursor));
@@ -74,7 +74,7 @@ static const char *read_string(struct sn_perf_file *file, struct sn_cursor *curs
 
 /* ---- events ---- */
 
-/* With the ids that follow it. */
+/* Adds an event with its ids. */
 static int add_event(struct sn_perf_file *file, struct sn_cursor attr, struct sn_cursor ids)
 {
 	struct sn_perf_event event = {.name = NULL};
@@ -111,7 +111,7 @@ static int read_attrs(struct sn_perf_file *file, uint64_t offset, uint64_t lengt
 	return 0;
 }
 
-/* In a pipe: the attribute says its size, ids follow. */
+/* In a pipe: the attribute has its size as a field, and the ids follow. */
 static int read_attr(struct sn_perf_file *file, const struct sn_perf_raw *record)
 {
 	struct sn_cursor cursor = sn_perf_cursor(record, 0), size = cursor;
@@ -215,7 +215,7 @@ static int read_command(struct sn_perf_file *file, struct sn_cursor *cursor)
 	return 0;
 }
 
-/* Two clocks read at once: that of the records, and that of the day. */
+/* The clock of the records and the time of day, read at the same moment. */
 static int read_clock(struct sn_perf_file *file, struct sn_cursor *cursor)
 {
 	uint32_t version = sn_cursor_u32(cursor);
@@ -257,8 +257,8 @@ static int read_feature(struct sn_perf_file *file, unsigned feature, struct sn_c
 	}
 }
 
-/* Behind the data, a place and a length for each feature that the header has a bit for. A file
- * whose perf was killed has none. */
+/* Behind the data are a position and a length for each feature whose bit is set in the header. A
+ * file whose perf was killed has none. */
 static int read_features(struct sn_perf_file *file, const unsigned char *bits,
 			 struct sn_error *error)
 {
@@ -304,8 +304,8 @@ static int map_file(struct sn_perf_file *file, struct sn_error *error)
 	return result ? result : file->bytes.size < 16 ? damaged(file, "header", error) : 0;
 }
 
-/* The files data.0, data.1, ... beside this one, a thread of perf's each: records and nothing
- * else. */
+/* Maps the files data.0, data.1, ... beside this one, one for each thread of perf; they have
+ * only records. */
 static int map_parts(struct sn_perf_file *file, struct sn_error *error)
 {
 	char path[PATH_MAX];
@@ -337,13 +337,13 @@ static int read_header(struct sn_perf_file *file, struct sn_error *error)
 	uint64_t attr_bytes = sn_cursor_u64(&cursor), attrs = sn_cursor_u64(&cursor);
 	uint64_t attrs_length = sn_cursor_u64(&cursor);
 	uint64_t data = sn_cursor_u64(&cursor), data_length = sn_cursor_u64(&cursor);
-	sn_cursor_skip(&cursor, 16); /* event types, no longer written */
+	sn_cursor_skip(&cursor, 16); /* event types, which are no longer written */
 	const unsigned char *features = cursor.at;
 	sn_cursor_skip(&cursor, FEATURE_COUNT / 8);
 	if (cursor.failed || size < (uint64_t)(cursor.at - file->bytes.data) || data > file_bytes)
 		return damaged(file, "header", error);
 	file->data = data;
-	/* perf writes the length last: that of a file it was killed over is 0 */
+	/* perf writes the length when it ends; it is 0 if perf was killed */
 	file->data_end =
 	    data_length && data_length <= file_bytes - data ? data + data_length : file_bytes;
 	file->is_short = data_length > file_bytes - data;
@@ -356,7 +356,7 @@ static int read_header(struct sn_perf_file *file, struct sn_error *error)
 
 /* ---- records ---- */
 
-/* What perf_event_header.size does not count follows records of these two kinds. */
+/* Two kinds of record are followed by data that perf_event_header.size does not include. */
 static int skip_trailing(const struct sn_perf_raw *record, size_t *trailing)
 {
 	uint32_t tracing = 0;
@@ -379,8 +379,8 @@ struct stream {
 	int (*read)(void *context, const struct sn_perf_raw *record);
 	void *context;
 	struct sn_error *error;
-	bool is_packed; /* leave compressed records out */
-	/* compressed records make one stream, whose records may be cut anywhere */
+	bool is_packed; /* leaves out compressed records */
+	/* compressed records form a stream that may be divided anywhere */
 	unsigned char *plain;
 	size_t plain_count, plain_capacity;
 	void *decompressor;
@@ -435,7 +435,7 @@ static int read_compressed(struct stream *stream, const struct sn_perf_raw *reco
 {
 	const unsigned char *bytes = record->bytes;
 	size_t length = record->length;
-	if (record->header.type == SN_PERF_COMPRESSED2) { /* u64 length, then padded */
+	if (record->header.type == SN_PERF_COMPRESSED2) { /* u64 length, then data and padding */
 		uint64_t exact = 0;
 		if (length < 8)
 			return SN_ERR_FORMAT;
@@ -446,7 +446,7 @@ static int read_compressed(struct stream *stream, const struct sn_perf_raw *reco
 	return unpack(stream, bytes, length);
 }
 
-/* Whole records at `bytes`; *used is what they take. */
+/* Passes all complete records at `bytes` on; *used is their size. */
 static int each_record(struct stream *stream, const unsigned char *bytes, size_t length,
 		       size_t *used)
 {
@@ -464,7 +464,7 @@ static int each_record(struct stream *stream, const unsigned char *bytes, size_t
 		result = skip_trailing(&record, &trailing);
 		if (result || trailing > length - at - record.header.size)
 			break;
-		/* one inside another is nothing that perf writes */
+		/* perf writes no compressed records inside others */
 		bool is_compressed =
 		    bytes != stream->plain && (record.header.type == SN_PERF_COMPRESSED ||
 					       record.header.type == SN_PERF_COMPRESSED2);
@@ -480,7 +480,7 @@ static int each_record(struct stream *stream, const unsigned char *bytes, size_t
 	return result;
 }
 
-/* What lies at `bytes`; compressed records of each file are a stream by themselves. */
+/* Passes the records of one file on; its compressed records are one stream. */
 static int each_part(struct stream *stream, const unsigned char *bytes, size_t length, bool *is_cut)
 {
 	size_t used;
@@ -518,7 +518,7 @@ int sn_perf_file_each(const struct sn_perf_file *file, bool *is_cut,
 
 /* ---- opening ---- */
 
-/* What a pipe says of itself lies among the records. */
+/* In a pipe, descriptions are records. */
 static int read_about_record(void *context, const struct sn_perf_raw *record)
 {
 	struct sn_perf_file *file = context;
@@ -546,7 +546,7 @@ static int read_about_record(void *context, const struct sn_perf_raw *record)
 	}
 }
 
-/* "cpu-clock", "cycles": what perf calls the events that need no name from elsewhere. */
+/* The events for which perf writes no name: "cpu-clock", "cycles". */
 static const char *usual_name(const struct perf_event_attr *attr)
 {
 	static const char *const hardware[] = {"cycles",
@@ -586,7 +586,7 @@ static int name_events(struct sn_perf_file *file)
 	return 0;
 }
 
-/* All of it comes uncompressed, and is pointed to. */
+/* Reads a pipe's descriptions, which are never compressed, so that texts may be pointed to. */
 static int read_about(struct sn_perf_file *file, struct sn_error *error)
 {
 	bool is_cut;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images of ELF files; see perf_image.h. */
+/* Lays ELF files out in memory as the loader does, for reading unwind tables. */
 #include "perf_image.h"
 
 #include <elf.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define PAGE_BYTES	4096ull
-#define IMAGE_BYTES_MAX (1ull << 36) /* of addresses, of which only what is read costs memory */
+#define IMAGE_BYTES_MAX (1ull << 36) /* of addresses; only pages that are read take memory */
 #define SEGMENTS_MAX	64
 
 static uint64_t page_of(uint64_t address)
@@ -19,7 +19,8 @@ static uint64_t page_of(uint64_t address)
 	return address & ~(PAGE_BYTES - 1);
 }
 
-/* The program headers of a file whose first page is `head`; their number, 0 if it is not for us. */
+/* The program headers of a file whose first page is `head`. Returns their number, 0 if it is not an
+ * x86-64 ELF file. */
 static unsigned read_headers(const unsigned char *head, size_t bytes, Elf64_Phdr *headers)
 {
 	Elf64_Ehdr elf;
@@ -35,7 +36,7 @@ static unsigned read_headers(const unsigned char *head, size_t bytes, Elf64_Phdr
 	return elf.e_phnum;
 }
 
-/* Segments in the module's terms; false if one of them cannot lie in such a file. */
+/* Notes the segments in the module; false if one of them cannot be in such a file. */
 static bool note_segments(struct sn_perf_image *image, const Elf64_Phdr *headers, unsigned count,
 			  uint64_t file_bytes)
 {
@@ -62,7 +63,7 @@ static bool note_segments(struct sn_perf_image *image, const Elf64_Phdr *headers
 	return module->readable_count && module->eh_frame_hdr;
 }
 
-/* From addresses of the file to addresses here. */
+/* Changes a module's addresses from the file's to those of the image. */
 static void move(struct sn_module *module, uintptr_t bias)
 {
 	module->bias = bias;
@@ -117,7 +118,7 @@ static bool open_file(struct sn_perf_image *image, const char *path)
 	return is_open;
 }
 
-/* The kernel's own library is the same in all processes and in no file. */
+/* Opens the vdso, which is in no file; this process's own is used if it has the same build id. */
 static bool open_vdso(struct sn_perf_image *image, const uint8_t *id, uint32_t length)
 {
 	const unsigned char *vdso = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);

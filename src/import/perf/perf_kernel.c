@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's symbols; see perf_kernel.h. */
+/* Reads lists of the kernel's symbols. */
 #include "perf_kernel.h"
 
 #include "base/search.h"
@@ -22,7 +22,7 @@ void sn_perf_kernel_release(struct sn_perf_kernel *kernel)
 	free(kernel->symbols);
 }
 
-/* Whether the kernel that runs has this build id: among the notes that it shows. */
+/* Whether the running kernel has this build id, which is among the notes it shows. */
 static bool is_running(const struct sn_perf_build_id *id)
 {
 	unsigned char notes[4096];
@@ -58,7 +58,8 @@ static int add(struct sn_perf_kernel *kernel, uint64_t address, const char *name
 SN_SORT_BY(sort_symbols, struct sn_perf_kernel_symbol, const void *,
 	   SN_ORDER(a->address, b->address));
 
-/* A kernel lies elsewhere after each boot: the recording says where its reference symbol was. */
+/* Moves all symbols to where the kernel was when recorded: its addresses differ after each boot,
+ * and the recording has that of a reference symbol. */
 static void shift(struct sn_perf_kernel *kernel, const struct sn_perf_space *space)
 {
 	uint64_t listed = 0;

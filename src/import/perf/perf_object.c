@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files behind mappings; see perf_object.h. */
+/* Finds the files behind mappings, and maps offsets in them to addresses. */
 #include "perf_object.h"
 
 #include "binary/elf/elf_file.h"
@@ -23,7 +23,7 @@ static bool is_of_build(const struct sn_elf_file *elf, const uint8_t *id, uint32
 	return !length || (elf->build_id_bytes == length && !memcmp(elf->build_id, id, length));
 }
 
-/* perf keeps copies of what it met: ~/.debug/.build-id/ab/cdef.../elf. */
+/* The path of perf's own copy of a file: ~/.debug/.build-id/ab/cdef.../elf. */
 static bool cached_path(const uint8_t *id, uint32_t length, char *path, size_t size)
 {
 	const char *home = getenv("HOME");
@@ -51,7 +51,7 @@ static int copy_segments(const struct sn_elf_file *elf, struct sn_perf_object *o
 	return 0;
 }
 
-/* *elf is NULL if the file at `path` is not of the object's build. 0 or SN_ERR_MEMORY. */
+/* Opens the file at `path`; *elf is NULL if it is not of the object's build. 0 or SN_ERR_MEMORY. */
 static int open_build(const struct sn_perf_object *object, const char *path,
 		      struct sn_elf_file **elf)
 {
@@ -104,7 +104,7 @@ uint64_t sn_perf_object_address(const struct sn_perf_object *object, uint64_t of
 {
 	for (size_t i = 0; i < object->segment_count; i++) {
 		const struct sn_perf_segment *segment = object->segments + i;
-		/* mappings are of whole pages, so they begin before the segment's bytes */
+		/* mappings consist of whole pages, so they begin at or before the segment */
 		if (offset >= (segment->offset & ~4095ull) &&
 		    offset < segment->offset + segment->bytes)
 			return offset - segment->offset + segment->address;

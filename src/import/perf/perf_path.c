@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a sample's addresses to a node of the tree: the kernel's frames by name, those of the
- * program as places in modules.
+ * From the addresses of a sample to a node of the tree: kernel frames by name, the program's frames
+ * by module and offset.
  */
 #include "perf.h"
 #include "perf_unwind.h"
 
 #define DEPTH_MAX 1024
 
-/* An address and the mode it was executed in: a PERF_RECORD_MISC_CPUMODE. */
+/* An address and the mode in which it was executed, a PERF_RECORD_MISC_CPUMODE. */
 struct step {
 	uint64_t address;
 	unsigned mode;
 	bool is_return;
 };
 
-/* Between the addresses of a chain stand marks of the mode that follows; 0 where it is none. */
+/* The mode that a mark between the addresses of a chain stands for; 0 if it is unknown. */
 static unsigned mode_of_mark(uint64_t entry)
 {
 	switch (entry) {
@@ -35,8 +35,9 @@ static unsigned mode_of_mark(uint64_t entry)
 	}
 }
 
-/* Innermost first; what is interrupted, by the kernel or by a signal, is no caller. Where there is
- * a copy of the user's stack, the chain is the kernel's part only. */
+/* Reads the recorded chain, innermost first. The first address of each mode is where it was
+ * interrupted, not a return address. If there is a copy of the user stack, only the kernel's part
+ * of the chain is used. */
 static size_t read_chain(struct sn_perf *perf, const struct sn_perf_raw *record,
 			 const struct sn_perf_sample *sample, struct step *steps)
 {
@@ -62,7 +63,7 @@ static size_t read_chain(struct sn_perf *perf, const struct sn_perf_raw *record,
 	return count;
 }
 
-/* The user's part, from the copy of its stack. */
+/* Unwinds the user's part of the path from the copy of the stack. */
 static size_t unwind_stack(struct sn_perf *perf, const struct sn_perf_sample *sample,
 			   struct step *steps, size_t room)
 {

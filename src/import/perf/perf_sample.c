@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of perf's records; see perf_sample.h. */
+/* Reads the fields of perf's records. */
 #include "perf_sample.h"
 
-/* Which event a record is of: by its id, whose place does not depend on the event. */
+/* The event of a record, by its id, whose position is the same for all events of a file. */
 static uint32_t event_of(const struct sn_perf_file *file, const struct sn_perf_raw *record,
 			 bool is_sample)
 {
@@ -24,7 +24,7 @@ static uint32_t event_of(const struct sn_perf_file *file, const struct sn_perf_r
 	return sn_perf_file_event(file, sn_cursor_u64(&cursor));
 }
 
-/* The fields from the first on up to the processor. */
+/* Reads the fields up to and including the processor. */
 static void read_fields(struct sn_cursor *cursor, uint64_t type, struct sn_perf_sample *sample)
 {
 	if (type & PERF_SAMPLE_IDENTIFIER)
@@ -49,7 +49,7 @@ static void read_fields(struct sn_cursor *cursor, uint64_t type, struct sn_perf_
 		sample->cpu = (uint32_t)sn_cursor_u64(cursor);
 }
 
-/* `count` items of so many bytes; NULL, and failed, where there are fewer. */
+/* `count` items of so many bytes each; NULL, and failed, if there are fewer. */
 static const unsigned char *read_array(struct sn_cursor *cursor, uint64_t count, size_t bytes)
 {
 	const unsigned char *items = cursor->at;
@@ -60,7 +60,7 @@ static const unsigned char *read_array(struct sn_cursor *cursor, uint64_t count,
 	return cursor->failed ? NULL : items;
 }
 
-/* Counts that were read with a sample. Of one alone the period says it as well. */
+/* Reads the counts of a group. With a single event the period says the same. */
 static void read_counts(struct sn_cursor *cursor, uint64_t format, struct sn_perf_sample *sample)
 {
 	unsigned words = 1 + !!(format & PERF_FORMAT_ID) + !!(format & PERF_FORMAT_LOST);
@@ -101,7 +101,7 @@ static void read_stack(struct sn_cursor *cursor, struct sn_perf_sample *sample)
 	sample->stack = (struct sn_bytes){bytes, used < room ? used : room};
 }
 
-/* From the callchain on; what follows the stack is of no use here. */
+/* Reads from the call chain to the stack; later fields are not needed. */
 static void read_variable(struct sn_cursor *cursor, const struct perf_event_attr *attr,
 			  struct sn_perf_sample *sample)
 {
@@ -150,7 +150,7 @@ void sn_perf_sample_id(const struct sn_perf_file *file, const struct sn_perf_raw
 	static const uint64_t own = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
 				    PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
 	*sample = (struct sn_perf_sample){.event = event_of(file, record, false)};
-	/* what perf makes up before it records has the place but no id */
+	/* records that perf synthesises at the start have the fields but no id */
 	uint32_t event = sample->event < file->event_count ? sample->event : 0;
 	const struct perf_event_attr *attr = &file->events[event].attr;
 	uint64_t there = attr->sample_type & (own | PERF_SAMPLE_IDENTIFIER);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Address spaces over time; see perf_space.h. */
+/* Address spaces of processes over time, and the objects mapped in them. */
 #include "perf_space.h"
 
 #include "base/search.h"
@@ -34,7 +34,7 @@ void sn_perf_space_release(struct sn_perf_space *space)
 	sn_intern_release(&space->paths);
 }
 
-/* The number of a process, new where it is; SN_TABLE_NONE without memory. */
+/* The number of a process, new if it is unknown; SN_TABLE_NONE without memory. */
 static uint32_t process_of(struct sn_perf_space *space, uint32_t pid)
 {
 	uint32_t number = sn_table_find(&space->pids, pid), count = space->pids.count;
@@ -85,7 +85,7 @@ static uint32_t flags_of(const char *path)
 	return is_real_file(path) ? 0 : SN_MODULE_ANONYMOUS;
 }
 
-/* The number of the object; SN_INTERN_NONE without memory. */
+/* The number of an object; SN_INTERN_NONE without memory. */
 static uint32_t object_of(struct sn_perf_space *space, const char *path, const uint8_t *id,
 			  uint32_t length, uint32_t flags)
 {
@@ -128,8 +128,8 @@ static void note_kernel(struct sn_perf_space *space, const char *path, uint64_t 
 	snprintf(space->kernel_symbol, sizeof(space->kernel_symbol), "%.63s", path + length);
 }
 
-/* MMAP and MMAP2: u32 pid, tid; u64 address, length, offset; MMAP2 then 24 bytes of device and
- * inode or build id, u32 prot, flags; the path. */
+/* MMAP and MMAP2: u32 pid, tid; u64 address, length, offset; in MMAP2 then 24 bytes of device and
+ * inode, or build id, u32 prot, flags; the path. */
 static int add_mapping(struct sn_perf_space *space, const struct sn_perf_raw *record,
 		       struct sn_perf_moment when)
 {
@@ -175,8 +175,8 @@ static int add_mapping(struct sn_perf_space *space, const struct sn_perf_raw *re
 	return change.object == SN_INTERN_NONE ? SN_ERR_MEMORY : add_change(space, pid, &change);
 }
 
-/* u32 pid, ppid, tid, ptid; u64 time. What perf made up of /proc (time 0) has the parent's mappings
- * of today, and mappings of its own. */
+/* u32 pid, ppid, tid, ptid; u64 time. Forks that perf synthesised from /proc (time 0) are left out,
+ * because the mappings of those processes are recorded as well. */
 static int add_fork(struct sn_perf_space *space, const struct sn_perf_raw *record,
 		    struct sn_perf_moment when)
 {
@@ -228,13 +228,13 @@ void sn_perf_space_sort(struct sn_perf_space *space)
 
 /* ---- looking up ---- */
 
-/* How many changes were before a moment. */
+/* The number of changes before a moment. */
 static size_t count_before(const struct sn_perf_process *process, struct sn_perf_moment when)
 {
 	return sn_search(i, process->count, is_before(process->changes[i].when, when));
 }
 
-/* Each fork leads to an earlier moment, so this ends. */
+/* Finds the mapping of an address. Ends, because each fork leads to an earlier moment. */
 static const struct sn_perf_change *walk(const struct sn_perf_space *space,
 					 const struct sn_perf_process *process, size_t count,
 					 uint64_t address)
@@ -259,7 +259,8 @@ static const struct sn_perf_change *find(struct sn_perf_space *space,
 {
 	size_t count = count_before(process, when);
 	struct sn_perf_answer *answer = process->answers + (address >> 12) % SN_PERF_SPACE_CACHE;
-	/* pages are mapped whole; a count of 0 is an empty entry */
+	/* mappings are of whole pages, so the answer holds for the page; a count of 0 marks
+	 * an empty entry */
 	if (!count || answer->page != address >> 12 || answer->change_count != count)
 		*answer = (struct sn_perf_answer){address >> 12, count,
 						  walk(space, process, count, address)};
@@ -274,7 +275,7 @@ const struct sn_perf_change *sn_perf_space_mapping(struct sn_perf_space *space, 
 					: find(space, space->processes[number], when, address);
 }
 
-/* The object of the process's perf map, which just-in-time compilers write. */
+/* The object of the process's perf map, the symbols that a JIT compiler writes. */
 static uint32_t jit_of(struct sn_perf_space *space, struct sn_perf_process *process)
 {
 	char path[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * States of threads and processors out of perf's tracepoints sched_switch, sched_wakeup and
- * sched_waking, or out of its own records of switches. Records of several processors come out of
+ * States of threads and processors, from perf's tracepoints sched_switch, sched_wakeup and
+ * sched_waking, or from its own records of switches. Records of several processors are out of
  * order, so they are sorted by time first.
  */
 #include "perf.h"
@@ -21,7 +21,7 @@ static uint32_t thread_track(void *context, uint32_t tid)
 	return sn_perf_thread(context, pid_of(context, tid), tid);
 }
 
-/* The thread gets a track, which covers that time. */
+/* Creates the track of a thread, which then covers that time. */
 static int touch_thread(struct sn_perf *perf, uint32_t tid, uint64_t time_ns)
 {
 	uint32_t track = tid ? thread_track(perf, tid) : SONDE_NONE;
@@ -49,7 +49,7 @@ static bool read_number(const struct sn_perf_tracepoint *tracepoint,
 	return true;
 }
 
-/* Tracepoints name threads that nothing else names. */
+/* Names a thread that no record has named by a tracepoint's field. */
 static void name_thread(struct sn_perf *perf, const struct sn_perf_tracepoint *tracepoint,
 			const struct sn_perf_sample *sample, const char *field_name, uint32_t tid)
 {

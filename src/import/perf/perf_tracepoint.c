@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats of tracepoints; see perf_tracepoint.h. The list is that of trace-cmd's trace.dat, version
- * 0.6, of which perf writes the part that describes events. */
+/* Reads formats of tracepoints: a list as in trace-cmd's trace.dat, version 0.6, of which perf
+ * writes the part that describes events. */
 #include "perf_tracepoint.h"
 
 #include "base/vec.h"
@@ -13,7 +13,7 @@ void sn_perf_tracepoints_release(struct sn_perf_tracepoints *tracepoints)
 	free(tracepoints->items);
 }
 
-/* One whose text cannot be read is left out: its samples have no fields then. */
+/* Adds a format. One that cannot be read is left out; its samples then have no fields. */
 static int add_format(struct sn_perf_tracepoints *tracepoints, const char *system,
 		      struct sn_cursor *cursor)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwinding recorded stacks; see perf_unwind.h.
+ * Unwinds copies of the stack that perf recorded.
  *
- * The collector's decoder reads stacks where they lie. So what is a place in the recorded stack is
- * moved to where its copy lies now, and the program counter to where the file's image does: all
- * registers then look as if the program stood still in this process.
+ * The collector's unwinder reads a stack where it lies. So pointers into the recorded stack are
+ * replaced by pointers into its copy, and the program counter by the address in the file's image;
+ * the registers then look as if the program were stopped in this process.
  */
 #include "perf_unwind.h"
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* The kernel's numbers of registers (asm/perf_regs.h) as DWARF's. */
+/* DWARF numbers of registers, by the kernel's numbers (asm/perf_regs.h). */
 static const uint8_t dwarf_numbers[] = {
     [0] = SN_REG_RAX,  [1] = SN_REG_RBX,  [2] = SN_REG_RCX,  [3] = SN_REG_RDX,	[4] = SN_REG_RSI,
     [5] = SN_REG_RDI,  [6] = SN_REG_RBP,  [7] = SN_REG_RSP,  [8] = SN_REG_RIP,	[16] = SN_REG_R8,
@@ -21,14 +21,14 @@ static const uint8_t dwarf_numbers[] = {
 };
 #define IS_KEPT(number) ((number) <= 8 || ((number) >= 16 && (number) <= 23))
 
-#define ENTRY_BYTES_MAX (64u << 10) /* from a function's start to a pc in it */
+#define ENTRY_BYTES_MAX (64u << 10) /* longest function that is searched for its start */
 
 struct walk {
 	struct sn_perf_space *space;
 	uint32_t pid;
 	struct sn_perf_moment when;
-	uint64_t recorded, bytes; /* the stack: where it was, how much of it there is */
-	uintptr_t copy;		  /* where it is now */
+	uint64_t recorded, bytes; /* where the stack was, and how much was copied */
+	uintptr_t copy;		  /* where the copy is */
 	struct sn_stack stack;
 	struct sn_unwind_cursor cursor;
 };
@@ -51,7 +51,7 @@ static bool read_registers(const struct sn_perf_sample *sample, uint64_t mask,
 	return (registers->known & needed) == needed;
 }
 
-/* What points into the recorded stack points into its copy from now on. */
+/* Replaces pointers into the recorded stack by pointers into its copy. */
 static void move_to_copy(struct walk *walk)
 {
 	struct sn_registers *registers = &walk->cursor.registers;
@@ -61,7 +61,7 @@ static void move_to_copy(struct walk *walk)
 			registers->value[i] += walk->copy - walk->recorded;
 }
 
-/* The image of the file that holds an address, and where in it; NULL where there is none. */
+/* The image that holds an address, and the address in it; NULL if there is none. */
 static const struct sn_module *find_image(struct walk *walk, uint64_t address, uintptr_t *place)
 {
 	const struct sn_perf_change *mapping =
@@ -75,8 +75,8 @@ static const struct sn_module *find_image(struct walk *walk, uint64_t address, u
 	return &image->module;
 }
 
-/* True where a call ends at `address` that may have led to `pc`: a direct one to shortly before it,
- * or at a function's first instruction any. */
+/* Whether `address` is behind a call that may have led to `pc`: a direct call to just before pc,
+ * or, if pc is at the start of a function, any call. */
 static bool follows_call(struct walk *walk, uint64_t address, uint64_t pc)
 {
 	unsigned char before[SN_CALL_BYTES], code[SN_MACHINE_CODE_BYTES];
@@ -92,7 +92,8 @@ static bool follows_call(struct walk *walk, uint64_t address, uint64_t pc)
 	       sn_machine_stage(code, sn_memory_read(place, code, sizeof(code))) == SN_STAGE_ENTRY;
 }
 
-/* A function that calls none and keeps no frame pointer: the return address is on top. */
+/* Steps from a function that has called nothing and saved no frame pointer: the return address is
+ * on top of the stack. */
 static bool step_from_leaf(struct walk *walk)
 {
 	struct sn_registers *registers = &walk->cursor.registers;
@@ -107,7 +108,8 @@ static bool step_from_leaf(struct walk *walk)
 	return true;
 }
 
-/* A frame that keeps its caller's frame pointer and return address where its own points to. */
+/* Steps by the frame pointer: the caller's frame pointer and the return address are
+ * where it points. */
 static enum sn_step step_by_frame_pointer(struct walk *walk)
 {
 	struct sn_registers *registers = &walk->cursor.registers;
@@ -166,7 +168,7 @@ enum sn_perf_unwound sn_perf_unwind(struct sn_perf_space *space,
 		if (result == SN_STEP_LOST)
 			return SN_PERF_CUT;
 		move_to_copy(&walk);
-		/* a first function without unwind information has a 0 as return address */
+		/* the outermost function, without unwind information, has a return address of 0 */
 		if (result == SN_STEP_CALLER && !registers->value[SN_REG_PC])
 			break;
 	}

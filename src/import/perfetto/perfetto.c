@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Importer of Perfetto's protobuf traces: the file and its packets; see perfetto.h. Packets of a
- * kind that is not read are counted and named.
+ * Importer of Perfetto's protobuf traces: the file and its packets. Packets of a kind that is not
+ * read are counted and named.
  */
 #include "perfetto.h"
 
@@ -13,7 +13,7 @@
 #include <zlib.h>
 #endif
 
-/* No packet of a sound trace is larger; compressed ones hold some hundred KB. */
+/* Larger packets do not occur in valid traces; compressed ones hold some hundred KB. */
 #define PACKET_BYTES_MAX   (256u << 20)
 #define UNPACKED_BYTES_MAX (256u << 20)
 #define SEQUENCES_MAX	   (1u << 16)
@@ -42,7 +42,8 @@ enum {
 	ATTRIBUTES = 126,
 };
 
-/* Packets that are not read, by name; those without a name are about the tracing itself. */
+/* Kinds of packets that are not read, with their names; those without a name are about the
+ * tracing itself. */
 static const struct {
 	uint16_t field;
 	const char *name;
@@ -74,7 +75,7 @@ static const struct {
 		    {135, "stack_sample"}};
 static const uint16_t tracing_itself[] = {33, 34, 35, 36, 45,  46,  48,	 67,  69,  70,	72,
 					  78, 82, 89, 90, 107, 109, 113, 124, 125, 128, 134};
-/* Fields of a packet that are not what it is about. */
+/* Fields that describe a packet instead of being its data. */
 static const uint16_t about_packet[] = {3, 8, 10, 12, 13, 41, 42, 58, 59, 79, 87, 98};
 
 static bool is_among(const uint16_t *numbers, size_t count, uint32_t number)
@@ -100,7 +101,7 @@ static struct sn_perfetto_sequence *sequence_of(struct sn_perfetto *perfetto, ui
 
 static void read_defaults(struct sn_perfetto_sequence *sequence, struct sn_proto defaults)
 {
-	struct sn_proto_field fields[59], part; /* 11 of track events, 58 clock */
+	struct sn_proto_field fields[59], part; /* 11: for track events, 58: default clock */
 	SN_PROTO_FIELDS(defaults, fields);
 	sequence->default_clock = (uint32_t)fields[58].value;
 	sequence->has_default_track = false;
@@ -117,7 +118,7 @@ static void read_defaults(struct sn_perfetto_sequence *sequence, struct sn_proto
 	}
 }
 
-/* Old descriptors of the sequence's own thread. */
+/* Reads older descriptors, of the sequence's own thread. */
 static int describe_own_thread(struct sn_perfetto *perfetto, struct sn_perfetto_packet *packet)
 {
 	return sn_perfetto_describe_thread(perfetto, packet->sequence,
@@ -177,7 +178,8 @@ static int read_data(struct sn_perfetto *perfetto, struct sn_perfetto_packet *pa
 static int unpack(struct sn_perfetto *perfetto, const struct sn_proto_field *field, int pass,
 		  unsigned depth);
 
-/* A packet, by pass. Its data is acted upon once all that is about it is known. */
+/* Reads a packet in one of the two passes. Its data is read last, when all other
+ * fields are known. */
 static int read_packet(struct sn_perfetto *perfetto, struct sn_proto message, int pass,
 		       unsigned depth)
 {
@@ -240,7 +242,7 @@ static int read_packet(struct sn_perfetto *perfetto, struct sn_proto message, in
 }
 
 #ifdef SN_HAVE_ZLIB
-/* Inflates into a buffer that grows with what comes out. NULL where it is damaged or too large. */
+/* Inflates into a buffer that grows as needed. NULL if the data is damaged or too large. */
 static unsigned char *inflate_all(const struct sn_proto_field *field, size_t *length)
 {
 	z_stream stream = {.next_in = (unsigned char *)field->bytes,
@@ -363,7 +365,7 @@ static int read_file(struct sn_perfetto *perfetto, const char *path, size_t path
 	return result;
 }
 
-/* "12 sys_stats, 3 android_log": for the user, and the database. */
+/* Lists the unread packets for the user and the database: "12 sys_stats, 3 android_log". */
 static void note_unread(struct sn_perfetto *perfetto, struct sn_import_notes *notes)
 {
 	uint64_t total = 0;
@@ -424,12 +426,12 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	return result;
 }
 
-/* Whether the bytes begin with a packet: fields that all packets may have are of their type, and
- * one is there that says when or who. A file of XLA begins with the same field. */
+/* Whether the bytes begin with a packet: its common fields have the right types, and one of those
+ * that give the time or the writer is there. XPlane files begin with the same field number. */
 static bool is_packet(const unsigned char *head, size_t length)
 {
 	struct sn_proto_field field;
-	/* the first packet's begin; it may be longer than what is there */
+	/* the length of the first packet, which may exceed what is here */
 	size_t at = 1;
 	while (at < length && head[at] & 0x80)
 		at++;
@@ -455,7 +457,7 @@ static bool is_packet(const unsigned char *head, size_t length)
 				return false;
 			is_known = true;
 			break;
-		case 36: /* a marker that services write first */
+		case 36: /* a marker that the tracing service writes first */
 		case COMPRESSED:
 		case TRACK_DESCRIPTOR:
 			is_known = is_known || !is_number;

@@ -33,7 +33,7 @@ enum sn_perfetto_clock_id {
 
 /* ---- clocks ---- */
 
-/* The same instant by a clock and by the one that all are brought to. */
+/* The same instant by a clock and by CLOCK_BOOTTIME, the base of all. */
 struct sn_perfetto_instant {
 	uint64_t clock_ns, boot_ns;
 };
@@ -98,7 +98,8 @@ struct sn_perfetto_sequence {
 
 /* ---- tracks ---- */
 
-/* An interval that is open, or has ended and waits whether the one around it ends with it. */
+/* An interval that is open; or that has ended and waits, because an outer one that ends at the same
+ * time must be added first. */
 struct sn_perfetto_slice {
 	struct sn_track_event event;
 	struct sn_attribute *attributes;
@@ -175,17 +176,17 @@ void sn_perfetto_clocks_release(struct sn_perfetto_clocks *clocks);
 /* The time by the Unix epoch of a clock's; false where it is not known or out of range. */
 bool sn_perfetto_time(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 		      uint32_t clock, uint64_t time, uint64_t *time_ns);
-/* That of a packet; advances incremental clocks, so to be asked for once. */
+/* That of a packet; call it once per packet, since it advances incremental clocks. */
 bool sn_perfetto_packet_time(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet,
 			     uint64_t *time_ns);
 
 /* Interned data. */
 int sn_perfetto_intern(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 		       struct sn_proto interned);
-/* NULL where the trace lost it. */
+/* NULL: the trace lost it. */
 struct sn_perfetto_item *sn_perfetto_item(const struct sn_perfetto_sequence *sequence,
 					  enum sn_perfetto_kind kind, uint64_t iid);
-/* A builder's string; `lost` where it is not known. */
+/* A builder's string; `lost` if the trace lost it. */
 uint32_t sn_perfetto_text(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
 			  enum sn_perfetto_kind kind, uint64_t iid, const char *lost);
 uint32_t sn_perfetto_string(struct sn_perfetto *perfetto, const struct sn_proto_field *field);
@@ -196,9 +197,9 @@ int sn_perfetto_describe_track(struct sn_perfetto *perfetto, struct sn_perfetto_
 			       struct sn_proto descriptor);
 struct sn_perfetto_track *sn_perfetto_track(struct sn_perfetto *perfetto, uint64_t uuid);
 struct sn_perfetto_process *sn_perfetto_process(struct sn_perfetto *perfetto, int64_t pid);
-/* By the number alone, which is the system's. */
+/* By the thread's number alone, which is unique in the system. */
 struct sn_perfetto_thread *sn_perfetto_thread(struct sn_perfetto *perfetto, int64_t tid);
-/* Reads a thread's numbers, which stay what they are where it does not say them, and its name. */
+/* Reads a thread's numbers, which are left as they are if it has none, and its name. */
 int sn_perfetto_describe_thread(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 				struct sn_proto descriptor, int64_t *pid, int64_t *tid);
 int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree);
@@ -206,7 +207,7 @@ int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree)
 uint32_t sn_perfetto_thread_track(struct sn_perfetto *perfetto, int64_t pid, int64_t tid);
 /* Finds the sink's track of a track. 0 or SN_ERR_MEMORY. */
 int sn_perfetto_place_track(struct sn_perfetto *perfetto, struct sn_perfetto_track *track);
-/* Siblings of one name become one; once all tracks are known. */
+/* Once all tracks are known: siblings of one name become one. */
 int sn_perfetto_merge_tracks(struct sn_perfetto *perfetto);
 int sn_perfetto_slice_begin(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
 			    const struct sn_track_event *event);
@@ -230,7 +231,7 @@ void sn_perfetto_add_attribute(struct sn_perfetto *perfetto,
 
 /* The scheduler. */
 int sn_perfetto_ftrace(struct sn_perfetto *perfetto, struct sn_proto bundle);
-/* Makes states of threads of the switches. 0 or a negative enum sn_err. */
+/* Turns the switches into states of threads. 0 or a negative enum sn_err. */
 int sn_perfetto_sched(struct sn_perfetto *perfetto, struct sn_error *error);
 
 #endif

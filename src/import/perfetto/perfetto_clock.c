@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks of a Perfetto trace: snapshots say what several of them showed at one instant. All times
- * are brought to the one that tracing uses (time since boot) by the last snapshot before them, and
- * from there to the Unix epoch by the first snapshot that has both, once for all: the system's time
- * of day may be set while a trace is taken, and events must stay in order.
+ * Clocks of a Perfetto trace. A snapshot has the values of several clocks at one instant. All times
+ * are converted to the clock that tracing uses (time since boot) by the last snapshot before them,
+ * and from there to the Unix epoch by the first snapshot with both clocks: by one constant for the
+ * whole trace, because the system's time of day may be set while tracing, and events must stay in
+ * order.
  */
 #include "perfetto.h"
 
@@ -62,7 +63,7 @@ static int note(struct sn_perfetto_clocks *clocks, const struct shown *shown, ui
 	clock->is_incremental = shown->is_incremental;
 	clock->unit_ns = shown->unit_ns;
 	clock->last_ns = shown->time * shown->unit_ns;
-	/* of an own clock only what comes in order is asked for, so that the last will do */
+	/* times of a sequence's own clock are converted in order, so the last snapshot suffices */
 	if (IS_OWN(shown->id))
 		clock->count = 0;
 	return sn_vec_push(&clock->instants, &clock->capacity, &clock->count,
@@ -87,7 +88,7 @@ int sn_perfetto_clock_snapshot(struct sn_perfetto *perfetto, struct sn_perfetto_
 	const struct shown *boot = find_shown(shown, count, SN_PERFETTO_BOOTTIME);
 	const struct shown *real = find_shown(shown, count, SN_PERFETTO_REALTIME);
 	uint64_t boot_ns = boot ? boot->time : 0;
-	/* without the usual base any clock that is known already leads there */
+	/* without the time since boot, any clock with an earlier snapshot gives it */
 	for (size_t i = 0; i < count && !boot; i++) {
 		struct sn_perfetto_clock *known = find_clock(&perfetto->clocks, shown[i].id);
 		if (known && convert(known, shown[i].time * shown[i].unit_ns, &boot_ns))

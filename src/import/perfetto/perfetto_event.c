@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Track events of a Perfetto trace with their annotations, and samples; see perfetto.h. */
+/* Track events of a Perfetto trace with their annotations, and samples. */
 #include "perfetto.h"
 
 #include "import/core/activity_category.h"
@@ -12,7 +12,7 @@
 
 enum { SLICE_BEGIN = 1, SLICE_END, INSTANT, COUNTER, STATE };
 
-/* What a message of a track event says. */
+/* The fields of a track event. */
 struct read_event {
 	unsigned type;
 	uint64_t track;
@@ -20,17 +20,17 @@ struct read_event {
 	uint32_t name, category_text; /* builder's; SONDE_NONE */
 	enum sn_activity_category category;
 	uint64_t flow, callstack;
-	uint64_t value; /* of a counter */
+	uint64_t value; /* a counter's */
 	bool has_value, is_real;
 	uint64_t extra_tracks[16];
 	size_t extra_track_count;
 	uint64_t extra_values[16];
 	size_t extra_value_count;
 	int64_t legacy_us;
-	unsigned legacy_time; /* 0 none, 1 from the last, 2 absolute */
-	char phase;	      /* of a legacy event; 0 */
+	unsigned legacy_time; /* 0 none, 1 since the event before, 2 absolute */
+	char phase;	      /* of a legacy event, else 0 */
 	int64_t duration_us;
-	int64_t pid, tid; /* of a legacy event that is of another thread; -1 */
+	int64_t pid, tid; /* the thread of a legacy event, if it is another; -1 */
 	struct sn_perfetto_attributes attributes;
 };
 
@@ -49,7 +49,7 @@ void sn_perfetto_add_attribute(struct sn_perfetto *perfetto,
 		attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
 }
 
-/* The attribute of an annotation's name, remembered with it where it is interned. */
+/* The attribute key for an annotation's name, cached in the interned name. */
 static uint32_t key_of(struct sn_perfetto *perfetto, struct sn_perfetto_item *item,
 		       const char *name, enum sonde_attribute_type type)
 {
@@ -65,7 +65,7 @@ static int read_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequ
 			   struct sn_proto message, const char *within, unsigned depth,
 			   struct read_event *event);
 
-/* Entries of dictionaries are NAME.KEY, elements of arrays NAME[0]. */
+/* Entries of dictionaries become NAME.KEY, elements of arrays NAME[0]. */
 static int read_entries(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			struct sn_proto message, const char *name, unsigned depth,
 			struct read_event *event)
@@ -126,7 +126,7 @@ static int read_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequ
 	    [6] = SONDE_ATTRIBUTE_STRING, [7] = SONDE_ATTRIBUTE_UNSIGNED,
 	    [9] = SONDE_ATTRIBUTE_STRING, [17] = SONDE_ATTRIBUTE_STRING};
 	uint64_t bits = value.value;
-	enum sonde_attribute_type type = types[value.number]; /* 0: a producer's own message */
+	enum sonde_attribute_type type = types[value.number]; /* 0: a message of the producer */
 	if (value.number == 17)
 		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, bits, "");
 	else if (type == SONDE_ATTRIBUTE_STRING)
@@ -135,7 +135,7 @@ static int read_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequ
 		perfetto->annotations_lost++;
 		return 0;
 	}
-	/* what an item is remembered for is its name alone, not that of its dictionary */
+	/* the cache is for the name alone, not for one inside a dictionary */
 	uint32_t key = key_of(perfetto, *within ? NULL : item, name, type);
 	sn_perfetto_add_attribute(perfetto, &event->attributes, key, bits);
 	return 0;
@@ -177,7 +177,7 @@ static void read_legacy(struct sn_perfetto *perfetto, struct sn_perfetto_sequenc
 	event->tid = (int32_t)sn_proto_or(fields + 19, event->tid);
 }
 
-/* Numbers of a repeated field, packed or not. */
+/* The numbers of a repeated field, packed or not. */
 static size_t read_numbers(const struct sn_proto_field *field, uint64_t *numbers, size_t count)
 {
 	struct sn_proto all = {0};
@@ -236,7 +236,7 @@ static int read_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 	case 36:
 	case 42:
 	case 47:
-	case 48: /* an event has one link */
+	case 48: /* one event has one link */
 		if (!event->flow && field->wire != SN_PROTO_BYTES)
 			event->flow = field->value;
 		break;
@@ -256,7 +256,7 @@ static enum sn_activity_category suited(const struct sn_perfetto_track *track,
 {
 	if (category >= SN_ACTIVITY_KERNEL || category == SN_ACTIVITY_INSTANT)
 		return track->is_beside ? SN_ACTIVITY_RANGE : SN_ACTIVITY_OTHER;
-	/* what is known to be a call is one wherever its track lies */
+	/* an event of a known category is a call, whatever its track */
 	if (track->is_beside && category == SN_ACTIVITY_OTHER)
 		return SN_ACTIVITY_RANGE;
 	return category;
@@ -299,7 +299,7 @@ static uint32_t metric_of(struct sn_perfetto *perfetto, struct sn_perfetto_track
 		return track->metric;
 	if (name == SONDE_NONE)
 		name = sn_db_builder_string(perfetto->builder, "counter");
-	/* the builder's texts move when it gets another string */
+	/* a copy, because the builder's texts move when a string is added */
 	snprintf(unit, sizeof(unit), "%s",
 		 track->unit == SONDE_NONE ? "1"
 					   : sn_db_builder_text(perfetto->builder, track->unit));
@@ -390,7 +390,7 @@ static int add_slice(struct sn_perfetto *perfetto, struct sn_perfetto_track *tra
 	return 0;
 }
 
-/* The type of an old event. */
+/* The type of a legacy event, by its phase. */
 static unsigned type_of(const struct read_event *read)
 {
 	if (read->type || !read->phase)
@@ -417,7 +417,7 @@ static bool event_time(struct sn_perfetto *perfetto, const struct sn_perfetto_pa
 	struct sn_perfetto_sequence *sequence = packet->sequence;
 	if (!read->legacy_time)
 		return sn_perfetto_packet_time(perfetto, packet, time_ns);
-	/* such counts are below any that would overflow */
+	/* the limit prevents overflow below */
 	if (read->legacy_us > INT64_MAX / 4000 || read->legacy_us < INT64_MIN / 4000)
 		return false;
 	if (read->legacy_time == 1) {
@@ -443,7 +443,7 @@ static struct sn_perfetto_track *track_of(struct sn_perfetto *perfetto,
 		return sn_perfetto_track(perfetto, sequence->default_track);
 	if (tid < 0)
 		return sn_perfetto_track(perfetto, 0);
-	/* numbers of tracks that a hash may give as well, but hardly those of threads */
+	/* track numbers are hashes of the producer; a collision with one of these is unlikely */
 	struct sn_perfetto_track *track = sn_perfetto_track(
 	    perfetto, 0x5afe000000000000u ^ ((uint64_t)pid << 32) ^ (uint64_t)tid);
 	if (track && !track->has_thread) {
@@ -492,7 +492,7 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 		return read.has_value ? add_counter(perfetto, track, read.name, time_ns, read.value,
 						    read.is_real)
 				      : 0;
-	if (type == 0 || type > STATE) { /* a packet of other fields, or flows of old events */
+	if (type == 0 || type > STATE) { /* a packet with other fields, or flows of legacy events */
 		sn_track_sink_unread(perfetto->sink, type != 0);
 		return 0;
 	}
@@ -504,7 +504,7 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 		return add_slice(perfetto, track, &read, time_ns);
 	case SLICE_END:
 		return sn_perfetto_slice_end(perfetto, track, time_ns, &read.attributes);
-	case STATE: /* lasts until the next one */
+	case STATE: /* a state lasts until the next one */
 		if (track->open)
 			result = sn_perfetto_slice_end(perfetto, track, time_ns, NULL);
 		return result || read.name == SONDE_NONE
@@ -524,7 +524,7 @@ int sn_perfetto_perf_sample(struct sn_perfetto *perfetto, const struct sn_perfet
 	struct sn_perfetto_attributes attributes = {.count = 0};
 	int64_t pid = -1, tid = -1;
 	uint64_t iid = 0, time_ns;
-	bool is_other = false; /* the sampler's own events, and samples it skipped */
+	bool is_other = false; /* the sampler's own events, and skipped samples */
 	while (sn_proto_next(&message, &field)) {
 		if (field.number == 1)
 			sn_perfetto_add_attribute(perfetto, &attributes, perfetto->cpu_key,
@@ -548,7 +548,7 @@ int sn_perfetto_perf_sample(struct sn_perfetto *perfetto, const struct sn_perfet
 			  callstack(packet->sequence, iid), time_ns, &attributes);
 }
 
-/* Samples of the sequence's own thread, many in a packet. */
+/* Reads a packet of samples of the sequence's own thread. */
 int sn_perfetto_profile(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet)
 {
 	struct sn_proto numbers = sn_proto_enter(&packet->data), deltas = numbers;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Render stages of a Perfetto trace: what a GPU did on one of its queues, from when and how long;
- * compute kernels with their grids, graphics with their stage's name.
+ * Render stages of a Perfetto trace: what a GPU ran on a queue, and when; compute kernels with
+ * their grids, graphics by the name of the stage.
  */
 #include "perfetto.h"
 
@@ -40,7 +40,7 @@ static void read_sizes(struct sn_perfetto *perfetto, struct stage *stage, enum s
 					  (uint64_t)sn_proto_or(fields + 1 + i, 1));
 }
 
-/* An argument of a kernel, with a typed value. */
+/* Reads an argument of a kernel. */
 static void read_argument(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
 			  struct stage *stage, struct sn_proto message)
 {
@@ -49,14 +49,14 @@ static void read_argument(struct sn_perfetto *perfetto, const struct sn_perfetto
 							  [5] = SONDE_ATTRIBUTE_REAL,
 							  [6] = SONDE_ATTRIBUTE_STRING,
 							  [7] = SONDE_ATTRIBUTE_STRING};
-	struct sn_proto_field fields[8], name, value = {0}; /* 1 and 2 name, the others value */
+	struct sn_proto_field fields[8], name, value = {0}; /* 1 and 2: name; others: value */
 	char interned[256];
 	SN_PROTO_FIELDS(message, fields);
 	name = fields[2];
 	if (fields[1].number && !name.number) {
 		uint32_t text =
 		    sn_perfetto_text(perfetto, sequence, SN_PERFETTO_ARGUMENT, fields[1].value, "");
-		/* the builder's texts move */
+		/* a copy, because the builder's texts move */
 		name.length = (size_t)snprintf(interned, sizeof(interned), "%.200s",
 					       sn_db_builder_text(perfetto->builder, text));
 		name.bytes = (const unsigned char *)interned;
@@ -172,7 +172,7 @@ int sn_perfetto_gpu_stage(struct sn_perfetto *perfetto, const struct sn_perfetto
 	stage.name = SONDE_NONE;
 	read_stage(perfetto, packet, &stage);
 	if (!packet->has_timestamp && !stage.duration)
-		return 0; /* only specifications */
+		return 0; /* the packet has only specifications */
 	if (!sn_perfetto_packet_time(perfetto, packet, &time_ns) ||
 	    stage.duration > SN_TRACK_TIME_MAX) {
 		sn_track_sink_untimed(perfetto->sink, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interned data of a sequence: what packets name by numbers. */
+/* Interned data of a sequence: names, frames and call paths to which packets refer by number. */
 #include "perfetto.h"
 
 #include "import/core/activity_category.h"
@@ -87,7 +87,7 @@ static int read_mapping(struct sn_perfetto *perfetto, struct sn_perfetto_sequenc
 		else if (field.number == 2)
 			build_id = field.value;
 		else if (field.number == 7 && used < sizeof(path)) {
-			/* a path in its parts; one that is whole already begins with a slash */
+			/* a path is divided into parts; a complete one begins with a slash */
 			uint32_t part = text_of(sequence, SN_PERFETTO_PATH, field.value);
 			const char *text =
 			    part == SONDE_NONE ? "" : sn_db_builder_text(builder, part);
@@ -167,7 +167,7 @@ static int read_graphics_context(struct sn_perfetto_sequence *sequence, struct s
 			(struct sn_perfetto_item){.value = (uint32_t)fields[2].value});
 }
 
-/* Texts come first, then what refers to them: the fields are in no such order. */
+/* Texts are read before the items that refer to them, whatever the order of the fields. */
 static unsigned pass_of(uint32_t kind)
 {
 	switch (kind) {
@@ -195,7 +195,7 @@ static int read_item(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *
 		return read_callstack(perfetto, sequence, message);
 	case SN_PERFETTO_GRAPHICS_CONTEXT:
 		return read_graphics_context(sequence, message);
-	default: /* whatever else is interned has no text that is asked for */
+	default: /* other interned data is not needed */
 		return read_text(perfetto, sequence, field->number, message);
 	}
 }

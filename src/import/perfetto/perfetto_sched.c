@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scheduler in a Perfetto trace (ftrace's sched_switch and sched_waking, whole or compact): for
- * each thread a row of states (running, ready, what it waits in), for each CPU a row of the threads
- * that ran on it.
+ * The scheduler in a Perfetto trace (ftrace's sched_switch and sched_waking, normal or compact):
+ * for each thread a row of states (running, ready, what it waits in), for each CPU a row of the
+ * threads that ran on it.
  *
- * Packets hold the events of one CPU and some stretch of time, so all are sorted first.
+ * A packet has the events of one CPU and a stretch of time, so all events are sorted first.
  */
 #include "perfetto.h"
 
 #include "base/vec.h"
 #include "import/core/sched_sorter.h"
 
-/* Gives an event another time, that of the Unix epoch, and keeps it. */
+/* Converts the time of an event to the Unix epoch and keeps the event. */
 static int keep(struct sn_perfetto *perfetto, struct sn_sched_record record)
 {
 	if (record.cpu >= SN_SCHED_PROCESSORS_MAX ||
@@ -37,7 +37,7 @@ static int read_event(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset
 		if (field.number == 1)
 			time_ns = field.value;
 		else if (field.number == 2 && field.wire == SN_PROTO_VARINT)
-			pid = field; /* the thread that is interrupted, or that wakes */
+			pid = field; /* the interrupted thread, or the one that wakes another */
 		else if (field.number > 2 && field.wire == SN_PROTO_BYTES)
 			kind = field;
 	}
@@ -63,7 +63,7 @@ static int read_event(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset
 			      });
 }
 
-/* Columns of one kind of event, of which times are differences. */
+/* The columns of one kind of compact event; times are differences. */
 struct columns {
 	struct sn_proto times, states, tids, names;
 };
@@ -130,7 +130,7 @@ static int read_compact(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offs
 
 int sn_perfetto_ftrace(struct sn_perfetto *perfetto, struct sn_proto bundle)
 {
-	struct sn_proto_field field, about[8]; /* 5 clock, 6 what it showed, 7 time since boot */
+	struct sn_proto_field field, about[8]; /* 5 clock, 6 its time, 7 time since boot */
 	SN_PROTO_FIELDS(bundle, about);
 	uint32_t cpu = (uint32_t)about[1].value;
 	bool has_offset = about[5].value && about[6].value && about[7].value;
@@ -157,7 +157,7 @@ static uint32_t thread_track(void *context, uint32_t tid)
 	return track;
 }
 
-/* A thread has its first name. */
+/* A thread gets the first name it has. */
 static int name_thread(void *context, uint32_t tid, uint32_t name)
 {
 	struct sn_perfetto_thread *thread = sn_perfetto_thread(context, tid);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tracks of a Perfetto trace: which thread, stream or row of its own each is, and slices on them.
+ * Tracks of a Perfetto trace: which thread, stream or other row each of them is, and the slices on
+ * them.
  *
- * A slice is known when it ends, but of two that begin and end together the outer one must be told
- * first: those that have ended wait until it is known whether the one around them ends with them.
+ * A slice is complete when it ends. But of two slices that begin and end together, the sink needs
+ * the outer one first. So ended slices wait until it is known whether the slice around them ends at
+ * the same time.
  */
 #include "perfetto.h"
 
@@ -13,7 +15,7 @@
 #include <string.h>
 
 #define ANCESTORS_MAX 32
-/* Slices that are open at once, in all tracks; of a sound trace as many as calls nest. */
+/* Open slices in all tracks; valid traces have only as many as calls nest. */
 #define OPEN_MAX      (1u << 20)
 
 struct sn_perfetto_track *sn_perfetto_track(struct sn_perfetto *perfetto, uint64_t uuid)
@@ -59,7 +61,7 @@ struct sn_perfetto_thread *sn_perfetto_thread(struct sn_perfetto *perfetto, int6
 	return thread_of(perfetto, INT64_MIN, tid);
 }
 
-/* What a descriptor says of a thread, whose number may be one of its process only. */
+/* Names a thread by its descriptor; the thread's number may be unique only within its process. */
 static int name_thread(struct sn_perfetto *perfetto, int64_t pid, int64_t tid,
 		       const struct sn_proto_field *name)
 {
@@ -203,7 +205,7 @@ uint32_t sn_perfetto_thread_track(struct sn_perfetto *perfetto, int64_t pid, int
 	return sn_track_sink_track(perfetto->sink, &place);
 }
 
-/* Tracks with the same parent and the same name are one row for the tracing program. */
+/* The number of a row: tracks with the same parent and name share one, as in Perfetto's viewer. */
 static uint32_t sibling(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track)
 {
 	uint64_t key[3] = {track->parent, track->name, 0};
@@ -231,13 +233,13 @@ int sn_perfetto_merge_tracks(struct sn_perfetto *perfetto)
 	return 0;
 }
 
-/* A row that is neither a thread nor a stream: of a process, or of none. */
+/* Creates a row that is neither a thread nor a stream, of a process or of none. */
 static int place_own(struct sn_perfetto *perfetto, struct sn_perfetto_track *track, int64_t pid)
 {
 	uint32_t number = sibling(perfetto, track);
 	struct sn_track_place place = {0, pid, -2 - (int64_t)number, 1, 0};
 	struct sn_perfetto_track *parent = find_track(perfetto, track->parent);
-	if (track->is_counter) /* they are told apart by their metrics */
+	if (track->is_counter) /* one row for all counters, which their metrics distinguish */
 		place.second = -1;
 	if (number != SONDE_NONE)
 		track->number = sn_track_sink_track(perfetto->sink, &place);
@@ -310,7 +312,7 @@ void sn_perfetto_name_tracks(struct sn_perfetto *perfetto)
 
 /* ---- slices ---- */
 
-/* Those that have ended leave, the outer first. */
+/* Adds the ended slices, the outer ones first. */
 static void flush(struct sn_perfetto *perfetto, struct sn_perfetto_track *track)
 {
 	for (size_t i = track->open; i < track->total; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of comma-separated values; see csv.h. */
+/* Splits lines of comma-separated values into fields, in place. */
 #include "csv.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ void sn_csv_close(struct sn_csv *csv)
 	*csv = (struct sn_csv){0};
 }
 
-/* Takes a quoted field at `*at`, behind the quote; leaves what follows its closing one. */
+/* Unquotes the field at `*at`, behind its opening quote; leaves `*at` behind the closing one. */
 static bool unquote(char **at)
 {
 	char *to = *at, *from = *at;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocpd: what rocprofiler-sdk's tools write as SQLite (schema version 3). Tables of one recording
- * end in its number, "rocpd_region_00006d4f_..."; a file may hold several. Rows refer to others by
- * id: strings, threads, agents, events. An API call and what it started have events of one stack
- * id.
+ * Reads rocpd databases, which rocprofiler-sdk's tools write as SQLite (schema version 3). The
+ * tables of a recording end in its id, "rocpd_region_00006d4f_..."; a file may have several
+ * recordings. Rows refer to others by id: strings, threads, agents, events. An API call and the
+ * operation it started have events with the same stack id.
  *
- * Counters of kernels are read beside the kernels in the order of their events, and counters over
- * time beside their samples, so that nothing is kept.
+ * Counters are read side by side with the kernels or samples they belong to, in the order of
+ * events, so that nothing has to be kept.
  */
 #include "rocprof.h"
 
@@ -55,11 +55,11 @@ static const struct {
 struct rocpd {
 	struct sn_rocprof *rocprof;
 	struct sn_sqlite file;
-	char suffix[128]; /* of this recording's tables */
-	uint32_t number;  /* of this recording in the file: each numbers its calls from 1 */
+	char suffix[128]; /* the end of this recording's table names */
+	uint32_t number;  /* of this recording in the file; each numbers its calls from 1 */
 	sqlite3_stmt *lookups[LOOKUPS];
 	sqlite3_stmt *counters; /* rows of rocpd_pmc_event, or NULL */
-	bool has_counter;	/* it stands at one */
+	bool has_counter;	/* the statement is at a row */
 };
 
 bool sn_rocprof_is_rocpd(const struct sn_import_input *input)
@@ -92,7 +92,7 @@ static int open_lookups(struct rocpd *rocpd, struct sn_error *error)
 	return result;
 }
 
-/* The row of that id, or NULL; valid until the next look at that table. */
+/* The row of that id, or NULL; valid until the next lookup in the same table. */
 static sqlite3_stmt *look(struct rocpd *rocpd, enum lookup which, sqlite3_stmt *row, int column)
 {
 	sqlite3_stmt *found = rocpd->lookups[which];
@@ -105,7 +105,7 @@ static sqlite3_stmt *look(struct rocpd *rocpd, enum lookup which, sqlite3_stmt *
 	return found;
 }
 
-/* "Queue 3": its number, else that of its row. */
+/* The number in a name such as "Queue 3", or else the row's id. */
 static int64_t number_of(struct rocpd *rocpd, enum lookup which, sqlite3_stmt *row, int column)
 {
 	sqlite3_stmt *found = look(rocpd, which, row, column);
@@ -138,7 +138,7 @@ static void string_of(struct rocpd *rocpd, sqlite3_stmt *row, int column, char *
 	snprintf(text, size, "%s", found ? sn_sqlite_text(found, 0) : "[unnamed]");
 }
 
-/* The category of a row's event: "HIP_RUNTIME_API". */
+/* The category of a row's event, such as "HIP_RUNTIME_API". */
 static void category_of(struct rocpd *rocpd, sqlite3_stmt *row, int column, char *text, size_t size)
 {
 	sqlite3_stmt *event = look(rocpd, EVENT, row, column);
@@ -147,7 +147,7 @@ static void category_of(struct rocpd *rocpd, sqlite3_stmt *row, int column, char
 		string_of(rocpd, event, 2, text, size);
 }
 
-/* The process, thread and thread name of a row. */
+/* Sets process and thread from a row, and names the thread's track. */
 static void who_of(struct rocpd *rocpd, sqlite3_stmt *row, int process, int thread,
 		   struct sn_rocprof_activity *activity)
 {
@@ -171,7 +171,7 @@ static void who_of(struct rocpd *rocpd, sqlite3_stmt *row, int process, int thre
 static const char *const region_columns[] = {"pid",	"tid",	    "start",   "end",
 					     "name_id", "event_id", "extdata", NULL};
 
-/* A marker's text: {"message": "..."} beside the name of the call. */
+/* Replaces a marker's name by its text, {"message": "..."} in the call's extra data. */
 static void message_of(struct rocpd *rocpd, const char *extra, char *text, size_t size)
 {
 	sqlite3_stmt *query = NULL;
@@ -217,7 +217,7 @@ static int open_counters(struct rocpd *rocpd, struct sn_error *error)
 	return result;
 }
 
-/* Each counter of an event; events are asked for in ascending order. */
+/* The next counter of an event. Events must come in ascending order. */
 static bool next_counter(struct rocpd *rocpd, int64_t event, char *name, size_t size, double *value)
 {
 	while (rocpd->has_counter) {
@@ -319,7 +319,7 @@ static int add_copy(void *context, sqlite3_stmt *row)
 	};
 	who_of(rocpd, row, 0, 1, &activity);
 	string_of(rocpd, row, 7, name, sizeof(name));
-	/* what is copied to the host is the work of the device that it comes from */
+	/* a copy to the host is an operation of the device it comes from */
 	if (strstr(name, "TO_HOST"))
 		activity.agent = agent_of(rocpd, row, 10);
 	activity.correlation = correlation_of(rocpd, row, 9);
@@ -341,7 +341,7 @@ static int add_allocation(void *context, sqlite3_stmt *row)
 
 static const char *const sample_columns[] = {"track_id", "timestamp", "event_id", NULL};
 
-/* Values over time: whole ones, as counters of a timeline are. */
+/* Values of counters over time; rounded to integers, as counters of a timeline are. */
 static int add_sample(void *context, sqlite3_stmt *row)
 {
 	struct rocpd *rocpd = context;
@@ -409,13 +409,13 @@ static int add_process(void *context, sqlite3_stmt *row)
 
 /* ---- the file ---- */
 
-/* Tables in the order in which they are read. */
+/* In the order of reading. */
 static const struct {
 	const char *name;
 	const char *const *columns;
 	const char *rest;
 	int (*add)(void *context, sqlite3_stmt *row);
-	bool has_counters; /* which are read from their first one on */
+	bool has_counters; /* the counters must be read again from the start */
 } tables[] = {
     {"info_node", node_columns, "LIMIT 1", add_node, false},
     {"info_process", process_columns, "LIMIT 1", add_process, false},
@@ -453,7 +453,7 @@ static void close_tables(struct rocpd *rocpd)
 	sn_intern_release(&rocpd->rocprof->addresses);
 }
 
-/* Each recording in the file, by its table of strings. */
+/* Reads each recording of the file; there is one for each table of strings. */
 static int read_recordings(struct rocpd *rocpd, struct sn_error *error)
 {
 	sqlite3_stmt *names = NULL;
@@ -479,11 +479,12 @@ int sn_rocprof_read_rocpd(struct sn_rocprof *rocprof, const char *path, struct s
 {
 	struct rocpd rocpd = {.rocprof = rocprof};
 	int result = sn_sqlite_open(&rocpd.file, path, error);
-	rocprof->has_kernels = true; /* counters come beside them */
+	rocprof->has_kernels = true; /* so that counters do not become kernels */
 	if (!result && sn_sqlite_has(&rocpd.file, "rocpd_api", NULL))
-		result = sn_fail(error, SN_ERR_UNSUPPORTED,
-				 "cannot read '%s': of the older RPD tool, not of rocprofiler-sdk",
-				 path);
+		result = sn_fail(
+		    error, SN_ERR_UNSUPPORTED,
+		    "cannot read '%s': written by the older RPD tool, not by rocprofiler-sdk",
+		    path);
 	if (!result)
 		result = read_recordings(&rocpd, error);
 	sn_sqlite_close(&rocpd.file);

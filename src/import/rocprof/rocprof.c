@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Importer of rocprofv3's results. CSV files come in several to one run, a file for each kind of
- * activity ("908_kernel_trace.csv", "908_hip_api_trace.csv"): those in one folder whose names begin
- * alike are one recording. A JSON file is one by itself.
+ * Importer of rocprofv3's results. A run may have several CSV files, one for each kind of activity
+ * ("908_kernel_trace.csv", "908_hip_api_trace.csv"): files of one folder whose names begin alike
+ * are one recording. A JSON file or a database is a recording by itself.
  */
 #include "rocprof.h"
 
@@ -18,7 +18,7 @@ static void put(struct sn_track_attributes *attributes, uint32_t key, int64_t va
 	sn_track_attributes_put(attributes, key, (uint64_t)value);
 }
 
-/* What an activity is to the sink. 0 or SN_ERR_MEMORY. */
+/* Makes an event of an activity. 0 or SN_ERR_MEMORY. */
 static int make(struct sn_rocprof *rocprof, const struct sn_track_place *place, uint32_t name,
 		const struct sn_rocprof_activity *activity, struct sn_track_event *event)
 {
@@ -99,7 +99,7 @@ int sn_rocprof_dispatch(struct sn_rocprof *rocprof, const char *kernel,
 	return add(rocprof, &place, number, activity, &attributes);
 }
 
-/* "MEMORY_COPY_HOST_TO_DEVICE" as "[HIP memory copy host to device]". */
+/* Names a copy "[HIP memory copy host to device]", from "MEMORY_COPY_HOST_TO_DEVICE". */
 int sn_rocprof_copy(struct sn_rocprof *rocprof, const char *direction,
 		    const struct sn_rocprof_activity *activity)
 {
@@ -141,13 +141,14 @@ int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const cha
 
 enum sn_activity_category sn_rocprof_category(const char *domain)
 {
-	/* RCCL_API, ROCDECODE_API and others launch as well, where HIP itself is not traced */
+	/* RCCL_API, ROCDECODE_API and others also launch operations, if HIP itself is not traced */
 	if (!strncmp(domain, "MARKER_", 7))
 		return SN_ACTIVITY_ANNOTATION;
 	return strstr(domain, "_API") ? SN_ACTIVITY_API : SN_ACTIVITY_OTHER;
 }
 
-/* What a release gives back is what was allocated there. */
+/* Notes the size of an allocation; a release without a size gets the size that was
+ * allocated there. */
 static int keep_size(struct sn_rocprof *rocprof, bool is_release, int64_t address, int64_t *bytes)
 {
 	uint32_t at = sn_intern_item(&rocprof->addresses, &address, sizeof(address),
@@ -188,7 +189,7 @@ int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t a
 
 /* ---- files ---- */
 
-/* What the name of a file says of its kind; what stands before it is the run's. */
+/* Whether a word in a file's name tells its kind; the words before are the run's. */
 static bool is_word_of_kind(const char *word, size_t length)
 {
 	static const char words[] =
@@ -202,8 +203,8 @@ static bool is_word_of_kind(const char *word, size_t length)
 	       strstr(words, padded);
 }
 
-/* Length of what the files of one run have in common: the folder, and the name up to the kind,
- * "before_hip_api_trace.csv". */
+/* Length of the part of a path that the files of a run have in common: the folder, and the name
+ * before the kind. In "before_hip_api_trace.csv" that is "before". */
 static size_t stem_length(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -247,7 +248,7 @@ static int read_one(struct sn_rocprof *rocprof, const char *path, struct sn_erro
 					: sn_rocprof_read_csv(rocprof, path, error);
 }
 
-/* The run that the file of that number is the first of. */
+/* Reads the run whose first file has that number. */
 static int read_run(struct sn_rocprof *rocprof, const struct sn_import_request *request,
 		    size_t first, struct sn_error *error)
 {
@@ -313,10 +314,11 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 			result = read_run(&rocprof, request, i, error);
 	if (!result && rocprof.plain_files == request->path_count)
 		result = sn_fail(error, SN_ERR_FORMAT,
-				 "'%s' tells of no activity: import the traces beside it",
+				 "'%s' contains no activities: import the traces beside it",
 				 request->paths[0]);
 	sn_track_sink_lost(rocprof.sink, "import-summaries",
-			   "files of sums, which the traces make as well", rocprof.summaries);
+			   "files of sums, which are computed from the traces instead",
+			   rocprof.summaries);
 	if (!result)
 		sn_track_sink_finish(rocprof.sink);
 	sn_table_release(&rocprof.dispatches);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rocprofv3's CSV files: what a file holds is told by its columns, which come in any order. */
+/* Reads rocprofv3's CSV files. The columns, which may be in any order, tell what a
+ * file contains. */
 #include "rocprof.h"
 
 #include "csv.h"
@@ -54,7 +55,7 @@ static void find_columns(struct table *table, const char *const *fields, size_t 
 			if (!strcmp(fields[field], names[i]))
 				table->at[i] = (int)field;
 	}
-	/* counters have the size of all three dimensions together; the last two are of ROCm 6.2 */
+	/* files of counters have one size for all dimensions; the last two names are ROCm 6.2's */
 	static const struct {
 		const char *name;
 		enum column column;
@@ -131,7 +132,7 @@ static int add_sample(struct table *table)
 	return sn_rocprof_sample(table->rocprof, &sample);
 }
 
-/* Of memory by its address, of scratch memory by its queue, which has one. */
+/* An allocation of memory, known by its address, or of scratch memory, known by its queue. */
 static int add_allocation(struct table *table)
 {
 	struct sn_rocprof_activity activity = activity_of(table);
@@ -174,13 +175,13 @@ static int add_row(struct table *table)
 	if (table->at[DIRECTION] < 0)
 		return sn_rocprof_call(rocprof, sn_rocprof_category(text(table, DOMAIN)),
 				       text(table, FUNCTION), &activity);
-	/* the device's agent is where the copy goes, or where it comes from if that is the host */
+	/* a copy is an operation of the device it goes to, or comes from if it goes to the host */
 	bool is_to_host = strstr(text(table, DIRECTION), "TO_HOST");
 	activity.agent = agent(table, is_to_host ? SOURCE : TARGET);
 	return sn_rocprof_copy(rocprof, text(table, DIRECTION), &activity);
 }
 
-/* Files without activities: of agents, and of sums (kernel_stats.csv). */
+/* Whether the file has no activities: a list of agents, or sums (kernel_stats.csv). */
 static bool is_plain(const struct table *table)
 {
 	return (table->at[AGENT_TYPE] >= 0 && table->at[NODE] >= 0) ||
@@ -228,7 +229,7 @@ static int read_rows(struct table *table, struct sn_error *error)
 	size_t count = table->csv.count;
 	find_columns(table, table->csv.fields, count);
 	if (!is_known(table))
-		return sn_fail(error, SN_ERR_FORMAT, "'%s' has not the columns of rocprofv3",
+		return sn_fail(error, SN_ERR_FORMAT, "'%s' does not have the columns of rocprofv3",
 			       table->csv.path);
 	table->rocprof->plain_files += is_plain(table);
 	table->rocprof->summaries += table->at[SUM] >= 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocprofv3's JSON: {"rocprofiler-sdk-tool": [{metadata, agents, strings, kernel_symbols, ...,
- * callback_records: {...}, buffer_records: {kernel_dispatch: [...], hip_api: [...], ...}}]}.
+ * Reads rocprofv3's JSON: {"rocprofiler-sdk-tool": [{metadata, agents, strings, kernel_symbols,
+ * ..., callback_records: {...}, buffer_records: {kernel_dispatch: [...], hip_api: [...], ...}}]}.
  *
- * Elements of arrays are read one by one through a window, so that memory is the window and the
- * names. What gives meaning to the records comes before them in every file.
+ * Elements of arrays are read one by one through a window, so memory holds only the window and the
+ * names. In every file the data to which records refer comes before them.
  */
 #include "rocprof.h"
 
@@ -24,7 +24,7 @@ struct symbol {
 	int64_t vector, accumulation, scalar;
 };
 
-/* A counter that a device may have. */
+/* A counter of a device. */
 struct counter {
 	int64_t handle;
 	uint32_t name; /* builder's string */
@@ -40,7 +40,7 @@ struct agent {
 	bool is_device;
 };
 
-/* A kind of calls: where its operations' names begin. */
+/* A kind of calls, and where the names of its operations begin. */
 struct domain {
 	uint32_t name, first, count;
 };
@@ -49,12 +49,13 @@ struct reader {
 	struct sn_rocprof *rocprof;
 	struct sn_json_window window;
 	struct symbol *symbols;
-	/* Names of kernels, of which a program has thousands and runs a few. */
+	/* Names of all kernels of the program, of which it may run few; not the builder's
+	 * for that reason. */
 	struct sn_intern symbol_names;
-	bool keeps_names; /* texts go there, not to the builder */
+	bool keeps_names; /* texts are stored there instead of in the builder */
 	struct agent *agents;
 	struct counter *counters;
-	struct count *counts;	  /* of the dispatch at hand */
+	struct count *counts;	  /* of the current dispatch */
 	struct domain *domains;	  /* by kind */
 	uint32_t *operations;	  /* builder's strings of all domains */
 	struct sn_table messages; /* texts of markers, by correlation */
@@ -62,14 +63,14 @@ struct reader {
 	size_t symbol_count, symbol_capacity, agent_count, agent_capacity, domain_count,
 	    domain_capacity, operation_count, operation_capacity;
 	int64_t pid;
-	char list[NAME_MAX_BYTES]; /* the array being read */
+	char list[NAME_MAX_BYTES]; /* the name of the array being read */
 };
 
 /* ---- stepping through the file ---- */
 
 typedef enum sn_json_result step_fn(struct sn_json_parse *parse, void *out);
 
-/* One step, with more of the file where the window ends within it. */
+/* Parses one step; reads more of the file if the window ends within it. */
 static int step(struct reader *reader, step_fn *read, void *out, struct sn_error *error)
 {
 	for (;;) {
@@ -164,7 +165,7 @@ static enum sn_json_result read_element(struct sn_json_parse *parse, void *out)
 typedef int object_fn(struct reader *reader, struct member *member, struct sn_error *error);
 typedef int element_fn(struct reader *reader, const struct sn_json_value *value);
 
-/* Each member of the object that begins here: `read` reads its value. */
+/* Calls `read` for the value of each member of the object that begins here. */
 static int each_member(struct reader *reader, object_fn *read, struct sn_error *error)
 {
 	struct member member = {.is_first = true};
@@ -175,7 +176,7 @@ static int each_member(struct reader *reader, object_fn *read, struct sn_error *
 	return result;
 }
 
-/* Each element of the array that begins here; anything else is passed over. */
+/* Calls `add` for each element of the array that begins here; any other value is skipped. */
 static int each_element(struct reader *reader, element_fn *add, struct sn_error *error)
 {
 	struct element element = {.is_first = true};
@@ -200,11 +201,11 @@ static int each_element(struct reader *reader, element_fn *add, struct sn_error 
 
 /* ---- values of an element ---- */
 
-/* A number within an element, by its path. */
+/* A number within an element, with its path. */
 struct wanted {
 	const char *path;
 	int64_t *number;
-	uint32_t *text; /* or a text, the first of an array: the builder's string */
+	uint32_t *text; /* or the first text of an array, as the builder's string */
 };
 
 static uint32_t keep_text(struct reader *reader, struct sn_json_text text)
@@ -240,7 +241,7 @@ static int read_wanted(struct reader *reader, const struct sn_json_value *value,
 	return 0;
 }
 
-/* What is wanted of an object; depth is bounded by the length of a path. */
+/* Reads the wanted members of an object. The length of paths limits the depth. */
 static int visit(struct reader *reader, struct sn_json_text object, const char *prefix,
 		 const struct wanted *wanted)
 {
@@ -275,7 +276,7 @@ static int visit_element(struct reader *reader, const struct sn_json_value *valu
 					    : SN_ERR_FORMAT;
 }
 
-/* To parse on behind a member's quoted key. False where the object has none. */
+/* Starts to parse behind a member's quoted key. False if the object does not have it. */
 static bool go_behind(struct reader *reader, const struct sn_json_value *object, const char *key,
 		      struct sn_json_parse *parse)
 {
@@ -287,7 +288,8 @@ static bool go_behind(struct reader *reader, const struct sn_json_value *object,
 	return at && !sn_json_expect(parse, ':');
 }
 
-/* Each item, beginning with `begin`, of the array behind a quoted key; there may be none. */
+/* Calls `add` for each item of the array behind a quoted key, if there is one; items begin
+ * with `begin`. */
 static int each_inner(struct reader *reader, const struct sn_json_value *object, const char *key,
 		      char begin, element_fn *add)
 {
@@ -339,7 +341,7 @@ static int add_agent(struct reader *reader, const struct sn_json_value *value)
 	return 0;
 }
 
-/* The number among devices (or processors) of an agent; `handle` itself where it is not listed. */
+/* An agent by its handle, or NULL if it is not listed. */
 static const struct agent *agent_of(const struct reader *reader, int64_t handle)
 {
 	for (size_t i = 0; i < reader->agent_count; i++)
@@ -376,7 +378,7 @@ static int add_symbol(struct reader *reader, const struct sn_json_value *value)
 			   symbol);
 }
 
-/* Kernel ids count up, nearly always by one. */
+/* Kernel ids ascend, nearly always by one. */
 static const struct symbol *symbol_of(const struct reader *reader, int64_t id)
 {
 	if (id >= 0 && (size_t)id < reader->symbol_count && reader->symbols[id].id == id)
@@ -457,8 +459,8 @@ static int add_metadata(struct reader *reader, const struct sn_json_value *value
 
 /* ---- records ---- */
 
-/* A dispatch, whose parts lie below `prefix` where it is a counter's. Its kernel's name goes into
- * name[size]. */
+/* Reads a dispatch; a dispatch with counters has most of its data below "dispatch_data". The name
+ * of its kernel is stored in name[size]. */
 static int read_dispatch(struct reader *reader, const struct sn_json_value *value, bool is_counted,
 			 struct sn_rocprof_activity *activity, char *name, size_t size)
 {
@@ -511,7 +513,7 @@ static int add_dispatch(struct reader *reader, const struct sn_json_value *value
 	struct sn_rocprof_activity activity;
 	char name[4096];
 	int result = read_dispatch(reader, value, false, &activity, name, sizeof(name));
-	/* those with counters came before, with these */
+	/* dispatches with counters were read before, with these */
 	bool is_known = sn_table_find(&reader->rocprof->dispatches, (uint64_t)activity.dispatch) !=
 			SN_TABLE_NONE;
 	if (result || is_known)
@@ -533,7 +535,8 @@ static int add_counter(struct reader *reader, const struct sn_json_value *value)
 			   counter);
 }
 
-/* Adds {"counter_id": {"handle": 7}, "value": 12.5}: one for each place that counts. */
+/* Adds {"counter_id": {"handle": 7}, "value": 12.5}, the count of one hardware instance, to the
+ * counter's sum. */
 static int add_count(struct reader *reader, const struct sn_json_value *value)
 {
 	int64_t handle = -1;
@@ -565,7 +568,7 @@ static void counter_name(const struct reader *reader, int64_t handle, char *name
 			    sn_db_builder_text(reader->rocprof->builder, reader->counters[i].name));
 }
 
-/* A dispatch with what was counted: {"dispatch_data": {...}, "records": [...]}. */
+/* A dispatch with its counters: {"dispatch_data": {...}, "records": [...]}. */
 static int add_counted(struct reader *reader, const struct sn_json_value *value)
 {
 	struct sn_rocprof_activity activity;
@@ -604,7 +607,7 @@ static int read_call(struct reader *reader, const struct sn_json_value *value, s
 	return visit_element(reader, value, wanted);
 }
 
-/* The names of a call's domain and operation, copied. */
+/* Copies the names of a call's domain and operation. */
 static void call_names(const struct reader *reader, const struct call *call, char *domain,
 		       char *operation, size_t size)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Samples of program counters on a device: rocprofv3's pc_sampling_host_trap.csv and
- * pc_sampling_stochastic.csv. A sample's path is the line of the source, where debug information
- * tells it, and the instruction; all other columns are its attributes. The files do not say which
- * device it was, so that samples have a line of their own beside the devices' streams.
+ * pc_sampling_stochastic.csv. A sample's path is its source line, if debug information has it, and
+ * the instruction; other columns are attributes. The files do not contain the device, so samples
+ * have a track of their own beside the devices' streams.
  */
 #include "rocprof.h"
 
@@ -12,11 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "/home/me/kernel.cpp:133", or several of them with " -> " between, the innermost first. */
+/* The frame of "/home/me/kernel.cpp:133"; of several places, with " -> " between, the first
+ * and innermost. */
 static uint32_t line_frame(struct sn_db_builder *builder, const char *comment)
 {
 	struct sonde_db_frame frame = {.kind = SN_FRAME_GPU_LINE,
-				       .flags = SN_FRAME_CALLED, /* its function is not known */
+				       .flags = SN_FRAME_CALLED, /* its function is unknown */
 				       .linkage_name = SONDE_NONE,
 				       .module = SONDE_NONE,
 				       .file = SONDE_NONE};

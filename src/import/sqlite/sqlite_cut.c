@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header is that of https://sqlite.org/fileformat2.html, section 1.3; see sqlite_cut.h. */
+/* Compares an SQLite file's size with that in its header (https://sqlite.org/fileformat2.html,
+ * section 1.3). */
 #include "sqlite_cut.h"
 
 #include <fcntl.h>
@@ -21,7 +22,7 @@ static uint32_t number_at(const unsigned char *bytes)
 	       bytes[3];
 }
 
-/* Bytes of the whole file; 0 where it does not say: the number of pages is only right when it was
+/* The size in bytes by the header; 0 if unknown: the number of pages is valid only if it was
  * written with the last change. */
 static uint64_t expected_bytes(const unsigned char *head)
 {

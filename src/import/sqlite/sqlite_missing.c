@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for the importers of SQLite files where this Sonde is built without SQLite, and says so.
- */
+/* The importers of SQLite files in a build without SQLite: they refuse such files
+ * with that reason. */
 #include "import/rocprof/rocprof.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of SQLite files; see sqlite_table.h. */
+/* Reads tables of SQLite files row by row. */
 #include "sqlite_table.h"
 
 #include "sqlite_cut.h"
@@ -34,10 +34,10 @@ int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *er
 	int result = sn_sqlite_load(path, error);
 	if (result)
 		return result;
-	/* SQLite says so only where it comes to what is missing */
+	/* SQLite reports a truncated file only when it reads a missing page */
 	if (sn_sqlite_is_cut(path, &bytes, &expected))
 		return sn_fail(error, SN_ERR_FORMAT,
-			       "cannot read '%s': it is cut: %" PRIu64 " of %" PRIu64
+			       "cannot read '%s': it is truncated: %" PRIu64 " of %" PRIu64
 			       " bytes are there",
 			       path, bytes, expected);
 	if (sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
@@ -63,7 +63,7 @@ void sn_sqlite_close(struct sn_sqlite *file)
 	file->db = NULL;
 }
 
-/* The one text that a query with two parameters answers. */
+/* The text that a query with two parameters returns. */
 static bool ask(const struct sn_sqlite *file, const char *sql, const char *first,
 		const char *second, char *answer, size_t size)
 {

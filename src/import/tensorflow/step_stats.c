@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Importer of what TensorFlow's sessions record of a run that asked for it: RunMetadata or
- * StepStats (tensorflow/core/protobuf/config.proto, framework/step_stats.proto) as serialised by
- * the program, and event files (*tfevents*) that hold some. Plain or gzip.
+ * Importer of what TensorFlow's sessions record of a run on request: RunMetadata or StepStats
+ * (tensorflow/core/protobuf/config.proto, framework/step_stats.proto) as serialised by the program,
+ * and event files (*tfevents*) with such messages, plain or gzip.
  *
- * A run is an iteration. Each execution of a node says when it was scheduled, began and ended, on
- * which device, and what it allocated; its label ("NAME = TYPE(INPUT, INPUT:1, ^CONTROL)") says
- * what it is and reads. All files are one to the sink. Executions of one device that overlap lie on
- * lines beside each other, since the recorder does not tell threads. "stream:all" of a GPU says
- * again what its streams say, and is left out.
+ * A run is an iteration. Each execution of a node has the times when it was scheduled, began and
+ * ended, its device and its allocations; its label ("NAME = TYPE(INPUT, INPUT:1, ^CONTROL)") has
+ * type and inputs of the node. All files are one file to the sink. The recorder does not tell
+ * threads apart, so executions of a device that overlap are on separate rows. A GPU's "stream:all"
+ * repeats its streams and is left out.
  */
 #include "import/core/importer.h"
 
@@ -27,15 +27,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a run, or of an event file's record: protobuf has none larger. */
+/* of a run, or of a record of an event file; the limit of protobuf */
 #define RECORD_BYTES_MAX (2ull << 30)
-#define RECORD_HEAD	 12 /* u64 length, u32 checksum; and a checksum follows it */
+#define RECORD_HEAD	 12 /* u64 length, u32 checksum; a second checksum follows the data */
 #define LANES_A_DEVICE	 1024
 #define MODEL		 "TensorFlow"
 
 struct node {
 	uint32_t name, type, device; /* builder's strings */
-	uint32_t label;		     /* the same, where it is no "NAME = TYPE"; SONDE_NONE */
+	uint32_t label;		     /* the same, if not "NAME = TYPE"; SONDE_NONE */
 	uint32_t number;	     /* of the sink; SONDE_NONE */
 	uint32_t graph_node;
 	size_t first_input, input_count;
@@ -51,13 +51,13 @@ struct input {
 
 struct execution {
 	uint64_t scheduled_ns, start_ns, end_ns; /* since the epoch; scheduled_ns 0 unknown */
-	uint32_t node, device, run;		 /* run from 1; device a number of `devices` */
+	uint32_t node, device, run;		 /* run: from 1; device: index in `devices` */
 };
 
 struct device {
 	uint32_t name; /* builder's string */
 	bool is_stream;
-	unsigned number, stream; /* of a GPU's */
+	unsigned number, stream; /* of a GPU */
 	struct sn_lanes lanes;
 };
 
@@ -83,7 +83,7 @@ static void add_value(struct sonde_db_stat *stat, double value)
 
 /* ---- nodes and devices ---- */
 
-/* "_SOURCE", "^name" and "name:1": name, which output, whether it is waited for alone. */
+/* Reads an input of a node: "_SOURCE", "^name" (control) or "name:1" (output 1 of name). */
 static int read_input(struct reading *reading, struct node *node, const char *text, size_t length)
 {
 	struct input input = {.is_control = length && *text == '^'};
@@ -102,7 +102,7 @@ static int read_input(struct reading *reading, struct node *node, const char *te
 			   input);
 }
 
-/* "[cpu 0.3MB 0.3MB] NAME = TYPE(INPUT, INPUT)" */
+/* Reads type and inputs from "[cpu 0.3MB 0.3MB] NAME = TYPE(INPUT, INPUT)". */
 static int read_label(struct reading *reading, struct node *node, const char *text, size_t length)
 {
 	const char *end = text + length, *type = length ? memmem(text, length, " = ", 3) : NULL;
@@ -126,13 +126,13 @@ static int read_label(struct reading *reading, struct node *node, const char *te
 	return result;
 }
 
-/* SONDE_NONE where there is none. */
+/* SONDE_NONE if there is none. */
 static uint32_t find_by_name(const struct reading *reading, uint32_t name)
 {
 	return sn_table_find(&reading->by_name, name);
 }
 
-/* The node, new where it is; SONDE_NONE without memory. */
+/* The node of a name and device, new if it is unknown; SONDE_NONE without memory. */
 static uint32_t node_of(struct reading *reading, uint32_t name, uint32_t device,
 			const struct sn_proto_field *label)
 {
@@ -156,7 +156,7 @@ static uint32_t node_of(struct reading *reading, uint32_t name, uint32_t device,
 	return result ? SONDE_NONE : number;
 }
 
-/* "/job:localhost/replica:0/task:0/device:GPU:0/stream:7": which stream it is. */
+/* Reads the numbers of GPU and stream: "/job:localhost/replica:0/task:0/device:GPU:0/stream:7". */
 static void place_device(struct device *device, const char *name)
 {
 	const char *stream = strstr(name, "/stream:"), *gpu = strrchr(name, '/');
@@ -184,9 +184,9 @@ static uint32_t device_of(struct reading *reading, uint32_t name)
 
 /* ---- executions ---- */
 
-/* Times in ns; those in us alone where the recorder is from before 2018. */
+/* Times in us and ns; recorders from before 2018 wrote only us. */
 struct times {
-	uint64_t scheduled[2], start[2], end[2]; /* us, ns; the end is since the start */
+	uint64_t scheduled[2], start[2], end[2]; /* us, ns; the end is relative to the start */
 };
 
 static uint64_t either(const uint64_t *values)
@@ -231,7 +231,7 @@ static void add_memory(struct node *node, const struct memory *memory)
 		add_value(&node->persistent, (double)memory->persistent);
 }
 
-/* Fields of NodeExecStats: times, by number of the field, and memory. */
+/* Reads a field of NodeExecStats: a time or memory. */
 static void read_node_field(const struct sn_proto_field *field, struct times *times,
 			    struct memory *memory)
 {
@@ -325,7 +325,7 @@ static int read_run_metadata(struct reading *reading, struct sn_proto message)
 	return result;
 }
 
-/* An event of an event file; most have no run. */
+/* An event of an event file; most contain no run. */
 static int read_event(struct reading *reading, struct sn_proto message)
 {
 	enum { TAGGED_RUN_METADATA = 8, RUN_METADATA = 2 };
@@ -346,8 +346,8 @@ static int read_event(struct reading *reading, struct sn_proto message)
 
 enum form { NONE, STEP_STATS, RUN_METADATA, EVENTS };
 
-/* Into a message that a field of it is, as far as its head is there; false where it has no such
- * field first. */
+/* Enters the message that the first field is, with as much of it as is in the head; false if the
+ * first field is another one. */
 static bool enter(const unsigned char **at, const unsigned char *end, unsigned tag)
 {
 	if (*at >= end || *(*at)++ != tag)
@@ -400,7 +400,7 @@ static int fail_reading(const struct source *source, const char *why, struct sn_
 	return sn_fail(error, SN_ERR_IO, "cannot read '%s': %s", source->path, why);
 }
 
-/* Up to so many bytes more, which may be fewer at the file's end. */
+/* Reads that many bytes more, or all that are left. */
 static int read_more(struct source *source, uint64_t wanted, struct sn_error *error)
 {
 	const char *why = "";
@@ -489,7 +489,7 @@ static int read_file(struct reading *reading, const char *path, struct sn_error 
 	return result;
 }
 
-/* ---- what is made of it ---- */
+/* ---- results ---- */
 
 SN_SORT_BY(sort_executions, struct execution, const void *,
 	   SN_ORDER(a->start_ns, b->start_ns)
@@ -519,7 +519,7 @@ static void add_up(struct reading *reading)
 	}
 }
 
-/* The sink's number of a node's name, with its frame. */
+/* Names a node in the sink, with its frame. */
 static int name_node(struct reading *reading, struct node *node, bool is_stream)
 {
 	char name[1024];
@@ -571,7 +571,7 @@ static int add_events(struct reading *reading)
 	return 0;
 }
 
-/* What is short of "/job:localhost/replica:0/task:0", which goes without saying. */
+/* The device without the prefix "/job:localhost/replica:0/task:0". */
 static uint32_t short_device(const struct reading *reading, uint32_t device)
 {
 	const char *text = sn_db_builder_text(reading->builder, device);
@@ -625,7 +625,7 @@ static void add_edges(struct reading *reading, const struct node *node)
 	}
 }
 
-/* Runs by their first start; executions are in order of start. */
+/* Numbers runs by their first start; executions are sorted by start. */
 static int add_iterations(struct reading *reading, uint32_t model)
 {
 	struct sonde_graph_iteration *runs = calloc(reading->run_count + 1ull, sizeof(*runs));
@@ -671,7 +671,7 @@ static int make(struct reading *reading, const struct sn_import_request *request
 {
 	if (!reading->execution_count)
 		return sn_fail(error, SN_ERR_FORMAT,
-			       "'%s' has no run of TensorFlow that says what it ran",
+			       "'%s' has no run of TensorFlow with recorded operations",
 			       request->paths[0]);
 	sort_executions(reading->executions, reading->execution_count, NULL);
 	add_up(reading);

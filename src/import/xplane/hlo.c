@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of XLA; see hlo.h. */
+/* Reads XLA's programs from protobuf messages. */
 #include "hlo_place.h"
 
 #include "base/vec.h"
@@ -24,7 +24,7 @@ static uint32_t string_of(struct sn_db_builder *builder, const struct sn_proto_f
 		   : SONDE_NONE;
 }
 
-/* Bytes of an element, in eighths; 0 where it has none. */
+/* The bits of an element by its type; 0 if it has no size. */
 static uint64_t element_bits(uint64_t type)
 {
 	static const unsigned char bits[] = {
@@ -34,7 +34,7 @@ static uint64_t element_bits(uint64_t type)
 	return type < sizeof(bits) ? bits[type] : 0;
 }
 
-/* Of a ShapeProto; of a tuple that of its parts. */
+/* The bytes of a ShapeProto; of a tuple the sum of its parts. */
 static uint64_t shape_bytes(struct sn_proto shape, unsigned depth)
 {
 	struct sn_proto_field field;
@@ -55,7 +55,7 @@ static uint64_t shape_bytes(struct sn_proto shape, unsigned depth)
 	return __builtin_mul_overflow(elements, bits, &total) ? 0 : parts + (total + 7) / 8;
 }
 
-/* Numbers of a repeated field, packed or one of them. */
+/* Reads the numbers of a repeated field, packed or single. */
 static int read_ids(struct sn_hlo *hlo, const struct sn_proto_field *field, size_t *first,
 		    size_t *count)
 {
@@ -64,7 +64,7 @@ static int read_ids(struct sn_hlo *hlo, const struct sn_proto_field *field, size
 	if (!*count)
 		*first = hlo->id_count;
 	while (sn_proto_number(field, &numbers, &value)) {
-		/* what another field came between is left out: no writer does so */
+		/* a field divided by another one is left out; no writer does that */
 		if (*first + *count != hlo->id_count)
 			return 0;
 		if (sn_vec_push(&hlo->ids, &hlo->id_capacity, &hlo->id_count, value))
@@ -74,7 +74,7 @@ static int read_ids(struct sn_hlo *hlo, const struct sn_proto_field *field, size
 	return 0;
 }
 
-/* Of two with one id the file is not one of XLA. */
+/* Adds an id, which must be unique in a valid file. */
 static int add_id(struct sn_intern *table, const void *id, size_t length, size_t number)
 {
 	uint32_t given = sn_intern_add(table, id, length);
@@ -162,7 +162,7 @@ static int read_computation(struct sn_hlo *hlo, struct sn_db_builder *builder,
 		      hlo->computation_count - 1);
 }
 
-/* One element of the module's index of stack frames, by the field's number. */
+/* Reads an element of the module's index of stack frames; the field's number gives the list. */
 static int read_place(struct sn_hlo_places *places, struct sn_db_builder *builder,
 		      const struct sn_proto_field *element)
 {
@@ -224,8 +224,8 @@ static int read_module(struct sn_hlo *hlo, struct sn_db_builder *builder, struct
 	return result;
 }
 
-/* Whether these are the bytes of a message whose first field is a message of several: an HloProto
- * begins with its module, a module with its name. */
+/* Whether these are the bytes of an HloProto, which begins with its module; a bare module begins
+ * with its name. So an HloProto's first field must itself be a valid message of several fields. */
 static bool is_wrapped(struct sn_proto message)
 {
 	struct sn_proto_field field, name;

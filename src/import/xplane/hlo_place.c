@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of stack frames; see hlo_place.h. */
+/* Source places of instructions, from the index of stack frames. */
 #include "hlo_place.h"
 
 #include "base/buffer.h"
 
 #include <stdlib.h>
 
-/* Callers of an instruction that are told. */
+/* The callers that are listed for an instruction. */
 #define DEPTH_MAX 64
 
 void sn_hlo_places_release(struct sn_hlo_places *places)
@@ -32,8 +32,9 @@ static uint32_t element(const uint32_t *strings, size_t count, uint32_t number)
 }
 
 /*
- * A frame is told after those that called it, so its parent's number is smaller than its own. Some
- * versions tell that number and one: then one is their own.
+ * What to subtract from a frame's parent number. A frame comes after its callers, so its parent has
+ * a smaller number. Some versions write that number plus one, which some frame then shows by having
+ * a parent number not below its own.
  */
 static uint32_t parent_shift(const struct sn_hlo_places *places)
 {
@@ -43,7 +44,7 @@ static uint32_t parent_shift(const struct sn_hlo_places *places)
 	return 0;
 }
 
-/* Columns of one line are locations of their own. */
+/* Locations that differ only in the column are on the same line. */
 static bool is_same_line(const struct sn_hlo_location *left, const struct sn_hlo_location *right)
 {
 	return left->file == right->file && left->line == right->line &&
@@ -62,7 +63,7 @@ static void put_location(struct sn_buffer *text, const struct sn_db_builder *bui
 			function == SONDE_NONE ? "" : sn_db_builder_text(builder, function));
 }
 
-/* "main.py:12 <module> > main.py:10 step": all frames, outermost first; a builder's string. */
+/* All frames, outermost first, as a builder's string: "main.py:12 <module> > main.py:10 step". */
 static uint32_t callers_of(struct sn_db_builder *builder, const struct sn_hlo_places *places,
 			   uint32_t frame, uint32_t shift)
 {
@@ -90,7 +91,7 @@ static uint32_t callers_of(struct sn_db_builder *builder, const struct sn_hlo_pl
 	return callers;
 }
 
-/* Most instructions share a frame with others. */
+/* Caches the callers of frames, because most instructions share theirs. */
 int sn_hlo_place(struct sn_hlo *hlo, struct sn_db_builder *builder, struct sn_hlo_places *places)
 {
 	uint32_t shift = parent_shift(places);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program of XLA as the text that XLA makes of it: a line for each instruction, in computations
+ * Reads the text that XLA makes of a program: a line for each instruction, in computations
  *
- *	%sum (a: f32[8], b: f32[8]) -> f32[8] {
- *	  ROOT %add = f32[8]{0} add(%a, %b), metadata={op_name="jit(f)/add" stack_frame_id=1}
- *	}
+ * 	%sum (a: f32[8], b: f32[8]) -> f32[8] {
+ * 	  ROOT %add = f32[8]{0} add(%a, %b), metadata={op_name="jit(f)/add" stack_frame_id=1}
+ * 	}
  *
- * below the module's name and the lists of its index of stack frames (hlo_place.h). Names are
- * unique in a module, so the builder's string of a name is the id of what has it. What is not
- * understood is left out; a program of which nothing is understood is damaged.
+ * after the module's name and the lists of its index of stack frames (hlo_place.h). Names are
+ * unique in a module, so the builder's string of a name serves as id. Lines of other forms are left
+ * out; a text without any known line is damaged.
  */
 #include "hlo_place.h"
 
@@ -79,7 +79,7 @@ static uint32_t number_of(struct piece piece, const char *key)
 	return number;
 }
 
-/* The text in quotes behind `key`; empty where there is none. */
+/* The text in quotes behind `key`; empty if there is none. */
 static struct piece quoted(struct piece piece, const char *key)
 {
 	const char *found = find(piece, key);
@@ -91,7 +91,7 @@ static struct piece quoted(struct piece piece, const char *key)
 	return (struct piece){from, to < piece.end ? to : piece.end};
 }
 
-/* A name without its '%', up to what cannot be part of one. */
+/* A name without its '%', up to the first character that cannot be part of one. */
 static struct piece name_at(const char *at, const char *end)
 {
 	if (at < end && *at == '%')
@@ -102,7 +102,7 @@ static struct piece name_at(const char *at, const char *end)
 	return name;
 }
 
-/* Behind the bracket that closes the one at `at`; `end` where none does. */
+/* The place behind the bracket that closes the one at `at`; `end` if none does. */
 static const char *close_of(const char *at, const char *end)
 {
 	unsigned depth = 0;
@@ -122,7 +122,7 @@ static const char *close_of(const char *at, const char *end)
 
 /* ---- shapes ---- */
 
-/* Bits of an element: "f32" has its bits behind the letters, "pred" is a byte. */
+/* The bits of an element: the number in its name ("f32"); a "pred" takes a byte. */
 static uint64_t element_bits(struct piece type)
 {
 	uint64_t bits = 0;
@@ -135,7 +135,7 @@ static uint64_t element_bits(struct piece type)
 	return bits;
 }
 
-/* Of "f32[8,4]{1,0}"; of a tuple that of its parts; 0 where there is an overflow. */
+/* The bytes of "f32[8,4]{1,0}"; of a tuple the sum of its parts; 0 on overflow. */
 static uint64_t shape_bytes(struct piece shape)
 {
 	uint64_t total = 0;
@@ -178,7 +178,7 @@ static int add_id(struct reading *reading, struct piece name, size_t *first, siz
 	return sn_vec_push(&hlo->ids, &hlo->id_capacity, &hlo->id_count, id);
 }
 
-/* Each name of a list. */
+/* Adds each name of a list. */
 static int add_ids(struct reading *reading, struct piece list, size_t *first, size_t *count)
 {
 	int result = 0;
@@ -190,7 +190,7 @@ static int add_ids(struct reading *reading, struct piece list, size_t *first, si
 	return result;
 }
 
-/* The computations that an instruction calls, as far as they are parts of it. */
+/* Adds the computations that an instruction calls, by any of its attributes. */
 static int add_called(struct reading *reading, struct piece rest,
 		      struct sn_hlo_instruction *instruction)
 {
@@ -229,7 +229,7 @@ static void read_metadata(struct reading *reading, struct piece rest,
 	instruction->frame = number_of(metadata, "stack_frame_id=");
 }
 
-/* "%NAME = SHAPE OPCODE(OPERANDS), ATTRIBUTES". Other lines are none. */
+/* Reads "%NAME = SHAPE OPCODE(OPERANDS), ATTRIBUTES"; lines of other forms are ignored. */
 static int read_instruction(struct reading *reading, struct piece line)
 {
 	struct sn_hlo *hlo = reading->hlo;
@@ -282,7 +282,7 @@ static int read_instruction(struct reading *reading, struct piece line)
 
 /* ---- the module ---- */
 
-/* "ENTRY %NAME (PARAMETERS) -> SHAPE {" */
+/* Begins a computation: "ENTRY %NAME (PARAMETERS) -> SHAPE {". */
 static int begin_computation(struct reading *reading, struct piece line)
 {
 	struct sn_hlo *hlo = reading->hlo;
@@ -306,7 +306,7 @@ static int begin_computation(struct reading *reading, struct piece line)
 		   : 0;
 }
 
-/* An element of a list: its number, then what it is. */
+/* Reads an element of a list: its number, then its contents. */
 static int read_element(struct reading *reading, struct piece line)
 {
 	struct sn_hlo_places *places = &reading->places;
@@ -333,7 +333,7 @@ static int read_element(struct reading *reading, struct piece line)
 	}
 }
 
-/* A line outside of computations. */
+/* Reads a line outside of computations. */
 static int read_line(struct reading *reading, struct piece line)
 {
 	if (line.at == line.end) {
@@ -389,7 +389,7 @@ int sn_hlo_read_text(struct sn_hlo *hlo, struct sn_db_builder *builder, const ch
 	struct reading reading = {.hlo = hlo, .builder = builder};
 	*hlo = (struct sn_hlo){.name = SONDE_NONE, .entry_name = SONDE_NONE, .is_text = true};
 	int result = read_lines(&reading, text, end);
-	/* behind what is damaged the next one begins */
+	/* after a damaged program, reading goes on at the next one */
 	while (result == SN_ERR_FORMAT && *text < end &&
 	       !begins((struct piece){*text, end}, "HloModule ")) {
 		struct piece line = next_line(*text, end);

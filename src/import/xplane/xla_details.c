@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of XLA's profiler; see xla_details.h. */
+/* Parses the texts that XLA's profiler writes about kernels and copies. */
 #include "xla_details.h"
 
 #include <ctype.h>

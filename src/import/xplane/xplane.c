@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Importer of XPlane files (*.xplane.pb, plain or gzip): the inputs and what is said of the whole.
+ * Importer of XPlane files (*.xplane.pb, plain or gzip): finding inputs, and data about the whole.
  * A folder stands for the files that jax.profiler or tf.profiler wrote below it; files of one
- * folder are the hosts of one run, each a rank.
+ * folder are the hosts of one run, and each host is a rank.
  */
 #include "xplane.h"
 
@@ -30,7 +30,7 @@ static bool is_named_so(const char *name)
 	return length > suffix && !strncmp(name + length - suffix, SUFFIX, suffix);
 }
 
-/* Files below a folder that are named as profilers name them. */
+/* Finds files below a folder that are named as the profilers name them. */
 static int find_files(struct sn_import_files *files, const char *folder, unsigned depth)
 {
 	DIR *entries = opendir(folder);
@@ -57,15 +57,15 @@ static int find_files(struct sn_import_files *files, const char *folder, unsigne
 SN_SORT_BY(sort_paths, char *, const void *, strcmp(*a, *b));
 
 /*
- * The head of an XSpace: its first field is a plane, whose first fields are a number or a name. A
- * Perfetto trace, whose packets have that number as well, is told apart by its packets' fields,
- * which are larger numbers.
+ * Whether the head is that of an XSpace: the first field is a plane, whose first fields are a
+ * number and a name. A Perfetto trace begins with the same field number, but the fields of its
+ * packets have larger numbers.
  */
 static bool is_space(const unsigned char *head, size_t length)
 {
 	struct sn_proto message = sn_proto_of(head, length);
 	struct sn_proto_field field;
-	/* the plane goes on behind the head: its own tag and length are read by hand */
+	/* the plane is longer than the head, so its tag and length are skipped by hand */
 	size_t at = 1;
 	while (at < length && at < 11 && head[at] >= 0x80)
 		at++;
@@ -97,7 +97,7 @@ static bool probe(const struct sn_import_input *input)
 
 /* ---- a file ---- */
 
-/* "HOST.xplane.pb": what the profilers name files by. */
+/* The host in a file's name, "HOST.xplane.pb". */
 static uint32_t host_of(struct sn_xplane *xplane, const char *path)
 {
 	const char *name = sn_text_base_name(path);
@@ -114,7 +114,7 @@ static bool same_folder(const char *left, const char *right)
 	       !strncmp(left, right, length);
 }
 
-/* The file's number among those of its folder, where there are several; -1: it is alone. */
+/* The file's number among those of its folder; -1 if it is the only one. */
 static int32_t rank_of(const struct sn_import_files *files, size_t index)
 {
 	size_t first = index, last = index;
@@ -175,8 +175,8 @@ static int read_file(struct sn_xplane *xplane, const struct sn_import_files *fil
 static void finish(struct sn_xplane *xplane)
 {
 	sn_track_sink_finish(xplane->sink);
-	sn_track_sink_lost(xplane->sink, "import-oversized",
-			   "records that are larger than any that is read", xplane->oversized);
+	sn_track_sink_lost(xplane->sink, "import-oversized", "records larger than the limit",
+			   xplane->oversized);
 	sn_track_sink_lost(xplane->sink, "import-program",
 			   "compiled programs that could not be read", xplane->damaged_programs);
 }
@@ -218,7 +218,7 @@ static void release(struct sn_xplane *xplane)
 	free(xplane);
 }
 
-/* All files, which are released; `xplane` as well, which may be NULL. */
+/* Reads all files and releases them and `xplane`, which may be NULL. */
 static int read_files(struct sn_xplane *xplane, struct sn_import_files *files, int result,
 		      struct sn_error *error)
 {
@@ -245,7 +245,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 
 int sn_xplane_add_graphs(const char *folder, struct sn_db_builder *builder, struct sn_error *error)
 {
-	/* takes the names of attributes, and no events */
+	/* only attribute names are added to this writer, no events */
 	struct sn_trace_writer *writer = sn_trace_writer_new(1 << 16, NULL);
 	struct sn_import_request request = {.events = writer};
 	struct sn_xplane *xplane = writer ? new (builder, &request) : NULL;

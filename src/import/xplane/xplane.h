@@ -27,11 +27,11 @@
 /* What a statistic is to the importer itself; most are only passed on as attributes. */
 enum sn_xplane_role {
 	SN_XPLANE_PASSED_ON,
-	SN_XPLANE_LEFT_OUT, /* said otherwise */
+	SN_XPLANE_LEFT_OUT, /* not passed on */
 	SN_XPLANE_CORRELATION,
-	SN_XPLANE_PRODUCER_TYPE, /* of a context that this event handed on */
+	SN_XPLANE_PRODUCER_TYPE, /* of a context that this event passes to another thread */
 	SN_XPLANE_PRODUCER,
-	SN_XPLANE_CONSUMER_TYPE, /* and that this event took up */
+	SN_XPLANE_CONSUMER_TYPE, /* and that this event received */
 	SN_XPLANE_CONSUMER,
 	SN_XPLANE_HLO_OP,
 	SN_XPLANE_HLO_MODULE,
@@ -54,25 +54,25 @@ enum sn_xplane_role {
 	SN_XPLANE_ROLES
 };
 
-/* What an event of the host says of TensorFlow's executor (xplane_executor.c), by its name; in the
- * order in which events of one moment are looked at. */
+/* What an event of the host tells about TensorFlow's executor (xplane_executor.c), by its name; in
+ * the order in which events of one time are processed. */
 enum sn_xplane_mark_kind {
 	SN_XPLANE_MARK_NOTHING,
-	SN_XPLANE_MARK_SCHEDULED,   /* something is handed to a pool of threads */
-	SN_XPLANE_MARK_STARTED,	    /* and taken up by one of them */
+	SN_XPLANE_MARK_SCHEDULED,   /* work is given to a pool of threads */
+	SN_XPLANE_MARK_STARTED,	    /* and one of them begins it */
 	SN_XPLANE_MARK_CALL,	    /* of a function */
 	SN_XPLANE_MARK_EXECUTION,   /* of a function, begun in a call */
 	SN_XPLANE_MARK_PROCESS,	    /* a thread runs operations of an execution */
-	SN_XPLANE_MARK_OPERATION,   /* ran */
-	SN_XPLANE_MARK_ASYNC_BEGIN, /* an operation that ends elsewhere */
+	SN_XPLANE_MARK_OPERATION,   /* an operation ran */
+	SN_XPLANE_MARK_ASYNC_BEGIN, /* an operation that may end on another thread */
 	SN_XPLANE_MARK_ASYNC_END,
 	SN_XPLANE_MARK_ALLOCATION,
 };
 
 struct sn_xplane_mark {
-	uint64_t start_ns, end_ns; /* of an allocation end_ns is the bytes that were asked for */
-	uint64_t number;	   /* of what is handed on; of an execution; bytes allocated */
-	uint64_t execution;	   /* of an operation or an allocation that says so */
+	uint64_t start_ns, end_ns; /* of an allocation, end_ns is the number of bytes requested */
+	uint64_t number;	   /* of the work passed on; of an execution; bytes allocated */
+	uint64_t execution;	   /* of an operation or an allocation that tells it */
 	uint32_t line;
 	uint32_t node; /* of an operation */
 	uint32_t name; /* the sink's, of an operation; else the builder's string */
@@ -94,7 +94,7 @@ struct sn_xplane_kind {
 	uint32_t name, display; /* builder's strings; display may be SONDE_NONE */
 	uint32_t stat_bytes;
 	size_t stats_at;	   /* in the plane's `bytes`: fields of XEventMetadata */
-	uint32_t category, number; /* of the sink's name made last; number SONDE_NONE none */
+	uint32_t category, number; /* of the sink's name made last; number SONDE_NONE: none */
 	uint32_t mark;		   /* enum sn_xplane_mark_kind */
 };
 
@@ -130,7 +130,7 @@ struct sn_xplane_node {
 	uint32_t next;	      /* node of the module; SONDE_NONE */
 	uint32_t device;      /* builder's string; SONDE_NONE: the module's */
 	bool has_run;
-	bool is_elsewhere; /* what it ran on the host is a node's of another module */
+	bool is_elsewhere; /* its work on the host belongs to a node of another module */
 	struct sonde_db_stat host, latency, queue;		       /* ns, on the host */
 	struct sonde_db_stat memory, requested, temporary, persistent; /* bytes */
 	uint64_t last_run, last_end_ns;
@@ -148,7 +148,7 @@ struct sn_xplane_run {
 struct sn_xplane_module {
 	uint32_t name, label; /* builder's strings: the label is of this module alone */
 	bool has_program, has_hlo, is_tensorflow, is_cut;
-	bool by_repetition; /* executions were told apart by what repeats */
+	bool by_repetition; /* executions were told apart by repeated operations */
 	uint64_t program, execution_count;
 	uint32_t first_node, last_node; /* SONDE_NONE: none */
 	struct sn_hlo hlo;
@@ -176,9 +176,9 @@ struct sn_xplane_programs {
 	size_t module_capacity, node_capacity, last_capacity;
 };
 
-/* What an event tells of an operation that ran. */
+/* What an event tells about an operation that ran. */
 struct sn_xplane_ran {
-	uint32_t node, name; /* name: of the recording, of what ran for the node */
+	uint32_t node, name; /* name: what ran for the node, as the recording calls it */
 	uint32_t line;	     /* of the sink */
 	uint32_t device;     /* builder's string; SONDE_NONE on the host */
 	bool has_run;
@@ -197,7 +197,7 @@ struct sn_xplane {
 	struct sn_xplane_plane *planes;
 	size_t plane_count, plane_capacity;
 	struct sn_xplane_programs programs;
-	struct sn_intern contexts; /* {type, id} of what is handed on between threads */
+	struct sn_intern contexts; /* {type, id} of what is passed between threads */
 	struct sn_xplane_run *steps;
 	size_t step_count, step_capacity;
 	struct sn_xplane_mark *marks;
@@ -239,24 +239,24 @@ uint32_t sn_xplane_node(struct sn_xplane *xplane, bool has_program, uint64_t pro
 			uint32_t module, uint32_t name);
 /* The node of an operation of TensorFlow, "dense/MatMul" of type "MatMul". */
 uint32_t sn_xplane_tensorflow_node(struct sn_xplane *xplane, uint32_t name, uint32_t type);
-/* The frame below which a node's work stands. */
+/* The frame that a node's work is below. */
 uint32_t sn_xplane_node_frame(struct sn_xplane *xplane, uint32_t node);
 int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran);
 /* The module of a function of TensorFlow, by its name there; SONDE_NONE without memory. */
 uint32_t sn_xplane_function(struct sn_xplane *xplane, uint32_t name);
 /* The same node, of that module. */
 uint32_t sn_xplane_node_in(struct sn_xplane *xplane, uint32_t module, uint32_t node);
-/* Gives the functions that are known by then the graphs that lie beside the file. */
+/* Adds the graphs that lie beside the file to the functions known so far. */
 int sn_xplane_describe_functions(struct sn_xplane *xplane);
 
 /* ---- TensorFlow's executor ---- */
 
-/* What events of that name tell of it. */
+/* What events of that name tell about it. */
 enum sn_xplane_mark_kind sn_xplane_mark_kind_of(const char *name);
-/* Keeps a mark until all are there; false where there is no room for more. */
+/* Keeps a mark until all are read; false if there is no room. */
 bool sn_xplane_add_mark(struct sn_xplane *xplane, const struct sn_xplane_mark *mark);
-/* Which execution each operation belongs to, when it was scheduled, what it allocated. Once all
- * events were read. 0 or SN_ERR_MEMORY. */
+/* Once all events are read: finds the execution of each operation, when it was scheduled, what it
+ * allocated. 0 or SN_ERR_MEMORY. */
 int sn_xplane_executions(struct sn_xplane *xplane);
 /* Programs as texts, [text, end), of a process that Sonde measured: gives the frames that name their
  * computations source lines; and graphs of the programs that such frames are of. 0 or

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of an XPlane file: what each is, on which thread or stream it ran, what it belongs to.
+ * The events of an XPlane file: the category, track, name and node of each.
  *
- * Streams of GPUs have kernels, copies and fills. The other lines of such a plane ("XLA Ops",
- * "Steps", "Source code", ...) were derived from those: their events are kept, but are not time
- * that something ran. Where a device has no streams, the line "XLA Ops" is what ran, operations in
- * operations. "Async XLA Ops" overlap with these.
+ * Streams of GPUs have kernels, copies and fills. The other lines of a GPU's plane ("XLA Ops",
+ * "Steps", "Source code", ...) are derived from these; their events are kept, but as annotations,
+ * not as time in which something ran. On a device without streams, the line "XLA Ops" has the
+ * operations that ran, nested; those of "Async XLA Ops" overlap with them.
  */
 #include "xla_details.h"
 #include "xplane.h"
@@ -19,17 +19,17 @@
 #include <string.h>
 
 #define EVENT_BYTES_MAX (16u << 20)
-/* Links of what is handed on between threads; correlations are below. */
+/* links of contexts passed between threads; correlation numbers are smaller */
 #define CONTEXT_LINK	(1ull << 47)
-/* Larger "thread ids" are hashes. */
+/* larger "thread ids" are hashes */
 #define THREAD_ID_MAX	(1ll << 31)
 
 /* How the events of a line are read. */
 enum manner {
-	HOST,	    /* calls */
-	STREAM,	    /* launched */
-	OPERATIONS, /* nested, not launched */
-	DERIVED,    /* annotations of what other lines say */
+	HOST,	    /* calls of a thread */
+	STREAM,	    /* operations that calls launched */
+	OPERATIONS, /* nested operations that no call launched */
+	DERIVED,    /* annotations derived from other lines */
 	OVERLAPPING /* other activities of a device */
 };
 
@@ -38,19 +38,19 @@ struct line {
 	bool is_open;
 	uint32_t number; /* the sink's */
 	enum manner manner;
-	bool has_copies_alone; /* a stream's "MemcpyOther" */
+	bool has_copies_alone; /* a stream's "MemcpyOther": everything on it is a copy */
 	int64_t start_ns;
 	uint32_t device; /* builder's string; SONDE_NONE on the host */
 };
 
-/* What is known of an event. */
+/* The data of an event, from its statistics. */
 struct facts {
 	struct sn_track_attributes attributes;
 	bool is_there[SN_XPLANE_ROLES];
 	unsigned char types[SN_XPLANE_ROLES]; /* enum sonde_attribute_type */
 	uint64_t values[SN_XPLANE_ROLES];
 	struct sn_proto_field details;
-	char details_text[256]; /* of those that lie elsewhere, by reference */
+	char details_text[256]; /* a copy of details that are stored by reference */
 	int64_t start_ns, end_ns;
 	bool has_time;
 };
@@ -79,7 +79,8 @@ static bool is_attribute(enum sn_xplane_role role)
 	       role == SN_XPLANE_ALLOCATED || role >= SN_XPLANE_ID;
 }
 
-/* A reference is to a text of the builder, which moves when it gets another. */
+/* Stores the details. Details by reference are a text of the builder, so they are copied, because
+ * the builder's texts move when a string is added. */
 static void set_details(const struct sn_xplane *xplane, const struct sn_xplane_stat *stat,
 			struct facts *facts)
 {
@@ -107,7 +108,8 @@ static void read_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		put(facts, key_of(xplane, stat.kind, stat.type), stat.value);
 }
 
-/* Statistics that all events of a name have; those of the event itself come later and count. */
+/* Reads the statistics common to all events of a name. The event's own are read later and
+ * override them. */
 static void read_common_stats(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 			      const struct sn_xplane_kind *kind, struct facts *facts)
 {
@@ -124,7 +126,7 @@ static void read_details(struct sn_xplane *xplane, struct facts *facts)
 		put(facts, found[i].key, found[i].value);
 }
 
-/* ---- what an event is ---- */
+/* ---- categories and names ---- */
 
 static bool is_tensorflow_type(const char *text)
 {
@@ -135,7 +137,7 @@ static bool is_tensorflow_type(const char *text)
 	return !*text;
 }
 
-/* "gradient_tape/mul/Mul:Mul": a node of a graph and its type, where it is one; else NULL. */
+/* The type in a node's name, "gradient_tape/mul/Mul:Mul"; NULL if it is not such a name. */
 static const char *tensorflow_type(const char *text)
 {
 	const char *colon = strchr(text, ':');
@@ -180,14 +182,14 @@ static enum sn_activity_category host_category(const struct sn_xplane *xplane,
 	return facts->end_ns == facts->start_ns ? SN_ACTIVITY_INSTANT : SN_ACTIVITY_OTHER;
 }
 
-/* "CopyDeviceToDevice", as AMD's runtime names its copies. */
+/* AMD's runtime names copies "CopyDeviceToDevice". */
 static bool is_copy_name(const char *name)
 {
 	return !strncasecmp(name, "memcpy", 6) ||
 	       (!strncmp(name, "Copy", 4) && strstr(name + 4, "To"));
 }
 
-/* "Stream #8(MemcpyOther)": what a stream's operations are of, one after the other. */
+/* Whether a stream's line has only copies: its name lists the kinds, "Stream #8(MemcpyOther)". */
 static bool are_copies(const char *line)
 {
 	const char *kinds = strchr(line, '(');
@@ -230,8 +232,8 @@ static enum sn_activity_category category_of(const struct sn_xplane *xplane,
 	}
 }
 
-/* "$array.py:268 sharding", as names of Python's frames are written elsewhere:
- * "array.py(268): sharding"; and "$builtins isinstance" as "builtins.isinstance". */
+/* Writes names of Python frames as other tracers do: "$array.py:268 sharding" as "array.py(268):
+ * sharding", "$builtins isinstance" as "builtins.isinstance". */
 static void python_name(const char *text, char *name, size_t size)
 {
 	const char *space = strchr(text, ' ');
@@ -245,7 +247,7 @@ static void python_name(const char *text, char *name, size_t size)
 		snprintf(name, size, "%.*s.%s", (int)(space - text - 1), text + 1, space + 1);
 }
 
-/* The recording's number of a kind's name, in a category. */
+/* The sink's number for the name of a kind of event, in a category. */
 static int plain_name(struct sn_xplane *xplane, struct sn_xplane_kind *kind,
 		      enum sn_activity_category category, uint32_t *number)
 {
@@ -263,7 +265,7 @@ static int plain_name(struct sn_xplane *xplane, struct sn_xplane_kind *kind,
 	else
 		snprintf(name, sizeof(name), "%s", text);
 	size_t length = strlen(name);
-	/* what AMD's code objects call a kernel's descriptor */
+	/* a kernel's descriptor in AMD's code objects has this ending */
 	if (category == SN_ACTIVITY_KERNEL && length > 3 && !strcmp(name + length - 3, ".kd"))
 		length -= 3;
 	int result = sn_track_sink_name(xplane->sink, category, name, length, number);
@@ -272,7 +274,7 @@ static int plain_name(struct sn_xplane *xplane, struct sn_xplane_kind *kind,
 	return result;
 }
 
-/* The name of a node, with its frame. */
+/* The sink's name of a node, with the node's frame. */
 static int node_name(struct sn_xplane *xplane, enum sn_activity_category category, uint32_t node,
 		     uint32_t *number)
 {
@@ -287,7 +289,7 @@ static int node_name(struct sn_xplane *xplane, enum sn_activity_category categor
 	return result;
 }
 
-/* An annotation that says which step it is: an iteration. */
+/* Makes an annotation that has a step number an iteration. */
 static void step_name(struct sn_xplane *xplane, uint32_t name)
 {
 	struct sonde_db_frame frame = {
@@ -301,7 +303,7 @@ static void step_name(struct sn_xplane *xplane, uint32_t name)
 	sn_track_sink_set_frame(xplane->sink, name, sn_db_builder_frame(xplane->builder, &frame));
 }
 
-/* The node that an event ran for, or SONDE_NONE. */
+/* The node for which an event ran, or SONDE_NONE. */
 static uint32_t find_node(struct sn_xplane *xplane, const struct line *line,
 			  const struct sn_xplane_kind *kind, const struct facts *facts)
 {
@@ -328,7 +330,7 @@ static uint32_t find_node(struct sn_xplane *xplane, const struct line *line,
 		   : SONDE_NONE;
 }
 
-/* ---- adding it ---- */
+/* ---- adding events ---- */
 
 static uint64_t link_of(struct sn_xplane *xplane, const struct facts *facts)
 {
@@ -344,7 +346,7 @@ static uint64_t link_of(struct sn_xplane *xplane, const struct facts *facts)
 	return number == SN_INTERN_NONE ? 0 : CONTEXT_LINK | number;
 }
 
-/* An allocation or a release, as other recordings tell it: bytes, negative where released. */
+/* Adds an allocation or release as in other recordings: bytes, negative if released. */
 static void put_allocation(struct sn_xplane *xplane, const struct sn_xplane_kind *kind,
 			   struct facts *facts)
 {
@@ -380,7 +382,7 @@ static enum sn_xplane_region region_of(const struct sn_xplane *xplane, const str
 					      : SN_XPLANE_OUTPUT;
 }
 
-/* An event that is no operation, as far as it tells of how operations were run. */
+/* Stores a mark: an event that tells how operations were run, without being one. */
 static void add_mark(struct sn_xplane *xplane, const struct line *line,
 		     const struct sn_xplane_kind *kind, const struct facts *facts)
 {
@@ -431,7 +433,7 @@ static void add_mark(struct sn_xplane *xplane, const struct line *line,
 		sn_xplane_add_mark(xplane, &mark);
 }
 
-/* An operation of TensorFlow on the host; false: it is not kept. */
+/* Stores an operation of TensorFlow on the host as a mark; false if it is not one, or not kept. */
 static bool add_operation_mark(struct sn_xplane *xplane, const struct facts *facts,
 			       const struct sn_xplane_ran *ran)
 {
@@ -466,7 +468,7 @@ static int note_ran(struct sn_xplane *xplane, const struct line *line, const str
 	return add_operation_mark(xplane, facts, &ran) ? 0 : sn_xplane_ran(xplane, &ran);
 }
 
-/* The name under which an event is recorded, and what it says of programs. */
+/* Determines the name under which an event is recorded, and notes what ran for a node. */
 static int name_event(struct sn_xplane *xplane, const struct line *line,
 		      struct sn_xplane_kind *kind, enum sn_activity_category category,
 		      const struct facts *facts, uint32_t *name)
@@ -477,7 +479,8 @@ static int name_event(struct sn_xplane *xplane, const struct line *line,
 		*name = xplane->memory_name;
 		return 0;
 	}
-	/* an operation of the host or of a device without streams is the node itself */
+	/* an operator on the host, or an operation of a device without streams, is
+	 * the node itself */
 	if (node != SONDE_NONE &&
 	    (category == SN_ACTIVITY_OPERATOR || line->manner == OPERATIONS)) {
 		result = node_name(xplane, category, node, name);
@@ -496,11 +499,11 @@ static int name_event(struct sn_xplane *xplane, const struct line *line,
 	if (!result)
 		result = sn_track_sink_name_within(
 		    xplane->sink, category, sn_track_sink_text(xplane->sink, *name), outer, name);
-	/* calls are not the node's own time: what they start is */
+	/* what calls started counts as the node's time, not the calls */
 	return result || line->manner == HOST ? result : note_ran(xplane, line, facts, node, *name);
 }
 
-/* Only what an event tells of graphs. */
+/* Passes an event to the graphs only. */
 static int add_to_graph(struct sn_xplane *xplane, const struct line *line,
 			struct sn_xplane_kind *kind, enum sn_activity_category category,
 			const struct facts *facts)
@@ -549,7 +552,7 @@ static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xpla
 	return 0;
 }
 
-/* Picoseconds to nanoseconds, down. */
+/* Converts picoseconds to nanoseconds, rounding down. */
 static int64_t to_ns(int64_t ps)
 {
 	return ps / 1000 - (ps % 1000 < 0);
@@ -575,7 +578,7 @@ static int read_event_message(struct sn_xplane *xplane, const struct line *line,
 			offset_ps = field.value;
 		else if (field.number == 3)
 			duration_ps = field.value;
-		else if (field.number == 5) /* how often: of all of them, at no time */
+		else if (field.number == 5) /* a sum of several occurrences, without a time */
 			has_offset = false;
 	}
 	uint32_t number = sn_table_find(&plane->kind_ids, id);
@@ -624,7 +627,7 @@ static enum manner manner_of(const struct sn_xplane_plane *plane, const char *na
 	return plane->has_operations ? DERIVED : OPERATIONS;
 }
 
-/* What is known of a line before its first event. */
+/* The fields of a line before its first event. */
 struct head {
 	int64_t id, start_ns;
 	char name[256];
@@ -651,7 +654,7 @@ static int open_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	    .start_ns = head->start_ns,
 	    .device = plane->is_device ? plane->name : SONDE_NONE,
 	};
-	/* times were since the epoch, and are since the profile's begin by now */
+	/* old profiles have times since the epoch, newer ones since the profile's begin */
 	if (head->start_ns >= 0 && (uint64_t)head->start_ns < xplane->start_time_ns / 2)
 		line->start_ns += (int64_t)xplane->start_time_ns;
 	line->has_copies_alone = line->manner == STREAM && are_copies(head->name);
@@ -667,7 +670,7 @@ static int open_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	sn_track_sink_name_track(sink, line->number, line_name(xplane, head));
 	sn_track_sink_nest_track(sink, line->number,
 				 line->manner == OPERATIONS || line->manner == DERIVED);
-	/* a number of its own for a thread whose id is a hash */
+	/* a thread whose id is a hash gets a number of its own */
 	if (!plane->is_device && (head->id < 0 || head->id > THREAD_ID_MAX))
 		sn_track_sink_set_track_tid(sink, line->number, line->number + 1);
 	if (plane->is_device)
@@ -750,7 +753,7 @@ int sn_xplane_events(struct sn_xplane *xplane, struct sn_error *error)
 		return sn_fail_memory(error);
 	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
 		found = 0;
-		/* a file that changed meanwhile has other planes */
+		/* if the file changed between the passes, its planes may differ */
 		if (field.number == 1 && field.wire == SN_PROTO_BYTES &&
 		    plane < xplane->plane_count)
 			found = read_plane(xplane, xplane->planes + plane++, error);

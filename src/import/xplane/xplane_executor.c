@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What TensorFlow's executor says of the operations that it runs. An execution of a function has a
- * number; a thread that runs operations of it says so around them ("ExecutorState::Process"), and
- * the call of the function around its beginning ("FunctionRun" in "EagerExecute"). When an
- * operation becomes ready, the executor runs it next on the same thread or hands it to a pool of
- * threads, where "ThreadpoolListener" notes when it was handed over and when it was taken up. An
- * operation that ends elsewhere (a collective, a receive) has a beginning and an end that have one
- * number. Allocators name the operation and the execution that they serve.
+ * How TensorFlow's executor ran operations. An execution of a function has a number. A thread that
+ * runs its operations marks this around them ("ExecutorState::Process"), and the call of the
+ * function around its begin ("FunctionRun" in "EagerExecute"). When an operation becomes ready, the
+ * executor runs it next on the same thread, or hands it to a thread pool, where
+ * "ThreadpoolListener" marks when it was handed over and when it was taken. An operation that ends
+ * on another thread (a collective, a receive) has begin and end marks with the same number.
+ * Allocators mark the operation and the execution for which they allocate.
  *
- * All of this is spread over threads, and comes thread by thread. So marks are kept until the file
- * was read, put in order by thread and time, and gone through once with what is open on the thread.
+ * Marks are spread over threads and come thread by thread. So they are kept until the whole file is
+ * read, sorted by thread and time, and processed once, with the state of the current thread.
  */
 #include "xplane.h"
 
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Marks that are kept (of 48 bytes); what more there is has times only. */
+/* Marks that are kept (48 bytes each); operations beyond get their times only. */
 #define MARKS_MAX (1u << 22)
 
 enum sn_xplane_mark_kind sn_xplane_mark_kind_of(const char *name)
@@ -54,7 +54,7 @@ bool sn_xplane_add_mark(struct sn_xplane *xplane, const struct sn_xplane_mark *m
 	return true;
 }
 
-/* ---- numbers and what is known of them ---- */
+/* ---- tables by number ---- */
 
 struct table {
 	struct sn_intern ids;
@@ -72,7 +72,7 @@ static int put(struct table *table, const void *key, size_t length, uint64_t val
 	return 0;
 }
 
-/* 0 where there is none. */
+/* The value of a key; 0 if there is none. */
 static uint64_t get(const struct table *table, const void *key, size_t length)
 {
 	uint32_t number = sn_intern_find(&table->ids, key, length);
@@ -88,16 +88,16 @@ static void release_table(struct table *table)
 struct operations {
 	struct sn_xplane_ran *items;
 	size_t count, capacity;
-	struct table scheduled; /* by the number of what was handed on: when */
-	struct table ended;	/* by the number of an operation that ends elsewhere: when */
-	struct table functions; /* by execution: one more than the module's number */
-	struct table last;	/* by execution and name: one more than the operation's place */
+	struct table scheduled; /* by the number handed over: the time */
+	struct table ended;	/* by the number of an operation that ends elsewhere: the time */
+	struct table functions; /* by execution: the module's number + 1 */
+	struct table last;	/* by execution and name: the operation's index + 1 */
 };
 
 SN_SORT_BY(sort_marks, struct sn_xplane_mark, const void *,
 	   SN_ORDER_BY(a, b, line, start_ns, kind) ?: SN_ORDER(b->end_ns, a->end_ns));
 
-/* What threads tell of each other. */
+/* Collects what marks of one thread say about operations on other threads. */
 static int learn(struct sn_xplane *xplane, struct operations *on)
 {
 	const struct sn_xplane_mark *call = NULL;
@@ -126,12 +126,12 @@ static int learn(struct sn_xplane *xplane, struct operations *on)
 
 /* ---- one thread after the other ---- */
 
-/* What is open on a thread. */
+/* The state of a thread. */
 struct thread {
 	uint32_t line;
-	uint64_t started;		      /* the number of what it took up; 0 none since */
-	const struct sn_xplane_mark *process; /* NULL: none */
-	size_t operation;		      /* the last one's place; SIZE_MAX */
+	uint64_t started; /* number of the last work taken from the pool; 0 none */
+	const struct sn_xplane_mark *process; /* the open execution, or NULL */
+	size_t operation;		      /* the last operation's index, or SIZE_MAX */
 };
 
 struct place {
@@ -155,7 +155,7 @@ static int add_operation(const struct sn_xplane *xplane, struct operations *on,
 		uint64_t end_ns = get(&on->ended, &mark->number, sizeof(mark->number));
 		ran.end_ns = end_ns > ran.end_ns ? end_ns : ran.end_ns;
 	}
-	/* what was handed over is the first operation that is then run */
+	/* the first operation after a thread took work is the one that was handed over */
 	if (thread->process && thread->started)
 		ran.scheduled_ns = get(&on->scheduled, &thread->started, sizeof(thread->started));
 	thread->started = 0;
@@ -176,7 +176,7 @@ static void add_memory(struct sn_xplane_memory *to, const struct sn_xplane_memor
 
 static struct sn_xplane_memory memory_of(const struct sn_xplane_mark *mark)
 {
-	/* the C library's allocator does not tell how much it gave */
+	/* allocators of the C library do not report how much they gave */
 	uint64_t bytes = mark->number ? mark->number : mark->end_ns;
 	return (struct sn_xplane_memory){
 	    .allocated = bytes,
@@ -186,8 +186,8 @@ static struct sn_xplane_memory memory_of(const struct sn_xplane_mark *mark)
 	};
 }
 
-/* An allocation is the operation's that runs on its thread, if that has its name; else the one's of
- * its execution and name that began last. */
+/* An allocation belongs to the operation running on its thread, if that has the allocation's name;
+ * otherwise to the operation of its execution and name that began last. */
 static void give_memory(const struct sn_xplane *xplane, struct operations *on,
 			const struct thread *thread, const struct sn_xplane_mark *mark)
 {
@@ -236,16 +236,16 @@ static int go_through(struct sn_xplane *xplane, struct operations *on)
 	return result;
 }
 
-/* ---- what ran ---- */
+/* ---- events ---- */
 
 SN_SORT_BY(sort_operations, struct sn_xplane_ran, const void *,
 	   SN_ORDER_BY(a, b, has_run, run, start_ns) ?: SN_ORDER(b->end_ns, a->end_ns));
 
-/* How many operations back in an execution one is looked for. */
+/* How many operations before one in its execution are searched. */
 #define WITHIN_MAX 64u
 
-/* A collective says of itself both that it began and ended, and what it did between: one is in the
- * other, gives that its memory, and is left out (no node). */
+/* A collective has both begin and end marks and an operation between them. The inner operation's
+ * memory is added to the outer, and the inner is left out (its node is removed). */
 static void merge_same(struct operations *on, size_t number)
 {
 	struct sn_xplane_ran *one = on->items + number;
@@ -273,7 +273,7 @@ static int add_up(struct sn_xplane *xplane, struct operations *on)
 		uint64_t module = get(&on->functions, &ran.run, sizeof(ran.run));
 		if (ran.node == SONDE_NONE)
 			continue;
-		/* where there are contexts they are named already, after one model for all */
+		/* with contexts, nodes keep the one model for which contexts are named */
 		if (ran.has_run && module && xplane->graphs_only)
 			ran.node = sn_xplane_node_in(xplane, (uint32_t)module - 1, ran.node);
 		result = ran.node == SONDE_NONE ? SN_ERR_MEMORY : sn_xplane_ran(xplane, &ran);

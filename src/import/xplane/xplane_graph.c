@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of an XPlane file as dataflow graphs: nodes are the instructions of a program as XLA
- * runs it, after fusion; below a fused one are the original operations, with their source lines;
- * below a loop those of its body. What ran is added up by node, and executions of a program are its
- * iterations.
+ * Programs of an XPlane file as dataflow graphs. Nodes are the instructions of a program as XLA
+ * runs it, after fusion; below a fused instruction are the original operations with their source
+ * lines, below a loop the instructions of its body. Events are summed by node, and executions of a
+ * program are its iterations.
  *
- * An execution has a number where the profiler gives one (on CPUs). Elsewhere one begins, on a
- * stream, with what ran first in the one before; the n-th executions of all devices are one.
+ * The profiler numbers executions on CPUs only. Elsewhere an execution begins on a stream when the
+ * operation runs with which the previous one began; the n-th executions of all devices are one
+ * iteration.
  */
 #include "xplane.h"
 
@@ -23,11 +24,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Iterations of a program that are listed. */
+/* listed iterations of a program */
 #define RUNS_MAX	(1u << 20)
-/* Devices that a program is said to run on. */
+/* listed devices of a program */
 #define DEVICES_MAX	64
-/* Inputs looked through for what runs nothing itself (a bitcast, a part of a tuple). */
+/* depth to which inputs are searched through instructions that run nothing (a bitcast, a
+ * tuple's part) */
 #define TRANSPARENT_MAX 4
 
 /* ---- modules and nodes ---- */
@@ -36,7 +38,7 @@ struct module_key {
 	uint64_t has_program, program, name;
 };
 
-/* A name of its own for what may be one of several programs of a name. */
+/* A label for a program, unique also if several programs have the same name. */
 static uint32_t make_label(struct sn_xplane *xplane, uint32_t name, uint64_t program)
 {
 	struct sn_xplane_programs *programs = &xplane->programs;
@@ -49,12 +51,12 @@ static uint32_t make_label(struct sn_xplane *xplane, uint32_t name, uint64_t pro
 	return sn_db_builder_string(xplane->builder, label);
 }
 
-/* The module, new where it is; SONDE_NONE without memory. */
+/* The module of a program, new if it is unknown; SONDE_NONE without memory. */
 static uint32_t module_of(struct sn_xplane *xplane, bool has_program, uint64_t program,
 			  uint32_t name)
 {
 	struct sn_xplane_programs *programs = &xplane->programs;
-	/* a number alone names a program; so does a name without one */
+	/* a program with a number is identified by it, others by their name */
 	struct module_key key = {has_program, has_program ? program : 0, has_program ? 0 : name};
 	uint32_t before = programs->module_ids.count;
 	uint32_t number = sn_intern_item(&programs->module_ids, &key, sizeof(key),
@@ -69,7 +71,7 @@ static uint32_t module_of(struct sn_xplane *xplane, bool has_program, uint64_t p
 	return number == SN_INTERN_NONE ? SONDE_NONE : number;
 }
 
-/* The node of that name, or SONDE_NONE. */
+/* The node of that name in a module, or SONDE_NONE. */
 static uint32_t find_node(const struct sn_xplane *xplane, uint32_t module, uint32_t name)
 {
 	return sn_table_find(&xplane->programs.node_ids, sn_table_pair(module, name));
@@ -121,7 +123,7 @@ uint32_t sn_xplane_tensorflow_node(struct sn_xplane *xplane, uint32_t name, uint
 	return node;
 }
 
-/* Gives a module its program, which is its own from then on. */
+/* Moves a program into its module, which owns it from then on, and creates its nodes. */
 static int adopt(struct sn_xplane *xplane, uint32_t number, struct sn_hlo *hlo)
 {
 	xplane->programs.modules[number].hlo = *hlo;
@@ -151,7 +153,7 @@ int sn_xplane_add_program(struct sn_xplane *xplane, const void *bytes, size_t le
 		sn_hlo_release(&hlo);
 		return SN_ERR_MEMORY;
 	}
-	if (xplane->programs.modules[number].has_hlo) { /* the same again */
+	if (xplane->programs.modules[number].has_hlo) { /* the file repeats a program */
 		sn_hlo_release(&hlo);
 		return 0;
 	}
@@ -209,14 +211,15 @@ uint32_t sn_xplane_node_frame(struct sn_xplane *xplane, uint32_t number)
 	return node->frame = sn_db_builder_frame(xplane->builder, &frame);
 }
 
-/* ---- what ran ---- */
+/* ---- events ---- */
 
 static void add_value(struct sonde_db_stat *stat, double value)
 {
 	sonde_db_stat_merge(stat, &(struct sonde_db_stat){1, value, value, value, value * value});
 }
 
-/* Whether an operation is that with which the last execution on its line began. */
+/* Numbers executions by repetition: one begins when the operation runs with which the first on
+ * this line began. */
 static int find_repetition(struct sn_xplane *xplane, uint32_t module,
 			   const struct sn_xplane_ran *ran, uint64_t *run)
 {
@@ -247,7 +250,7 @@ static int note_device(struct sn_xplane_module *module, uint32_t device)
 		   : 0;
 }
 
-/* An execution of the module takes from the first start to the last end. */
+/* Extends an execution of the module to include the operation. */
 static int note_run(struct sn_xplane_module *module, uint64_t kind, uint64_t run,
 		    const struct sn_xplane_ran *ran)
 {
@@ -267,7 +270,7 @@ static int note_run(struct sn_xplane_module *module, uint64_t kind, uint64_t run
 	return 0;
 }
 
-/* When the last of a node's inputs was there, in this execution; 0 unknown. */
+/* When the last of a node's inputs was ready in this execution; 0 unknown. */
 static uint64_t inputs_end(const struct sn_xplane *xplane, uint32_t module_number,
 			   const struct sn_hlo_instruction *instruction, uint64_t run,
 			   unsigned depth)
@@ -295,7 +298,7 @@ static uint64_t inputs_end(const struct sn_xplane *xplane, uint32_t module_numbe
 	return end_ns;
 }
 
-/* What only TensorFlow's executor tells. */
+/* Adds values that only TensorFlow's executor records. */
 static void add_executor_values(struct sn_xplane_node *node, const struct sn_xplane_ran *ran)
 {
 	const struct sn_xplane_memory *memory = &ran->memory;
@@ -332,7 +335,7 @@ int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran)
 	if (!ran->has_run && find_repetition(xplane, node->module, ran, &run))
 		return SN_ERR_MEMORY;
 	module->by_repetition |= !ran->has_run;
-	/* between devices there is no latency to speak of, as each has all operations */
+	/* latency is not computed between devices, because each device runs all operations */
 	if (ran->has_run && instruction && node->last_run != run) {
 		uint64_t ready_ns =
 		    inputs_end(xplane, node->module, instruction, run, TRANSPARENT_MAX);
@@ -356,8 +359,8 @@ static bool is_one_of(const struct sn_xplane *xplane, uint32_t string, const cha
 	return *texts;
 }
 
-/* Whether what an instruction calls are operations of their own, and not what it applies to pairs
- * of numbers. */
+/* Whether the computations that an instruction calls are operations of their own, rather than a
+ * function applied to pairs of numbers (as in a reduction). */
 static bool has_parts(const struct sn_xplane *xplane, const struct sn_hlo_instruction *instruction)
 {
 	static const char *const opcodes[] = {"fusion", "while",       "conditional",
@@ -397,20 +400,20 @@ static void add_statistics(struct sn_xplane *xplane, const struct sn_xplane_node
 		     {SONDE_NODE_REQUESTED, &node->requested},
 		     {SONDE_NODE_TEMPORARY, &node->temporary},
 		     {SONDE_NODE_PERSISTENT, &node->persistent}};
-	/* work on devices is that of the node's contexts */
+	/* the time on devices is known from the node's contexts */
 	for (size_t i = 0; i < sizeof(stats) / sizeof(*stats); i++)
 		if (stats[i].stat->count > 0)
 			sn_db_builder_graph_stat(builder, node->graph_node, stats[i].kind,
 						 stats[i].stat);
 }
 
-/* Of a module while its graph is made. */
+/* A module while its graph is made. */
 struct drawing {
 	const struct sn_hlo *hlo;
-	uint32_t module; /* whose nodes have statistics; SONDE_NONE: none has */
+	uint32_t module; /* the module whose nodes have statistics; SONDE_NONE: none */
 	uint32_t model, device;
 	bool is_tensorflow;
-	uint32_t *graph_nodes; /* by instruction; SONDE_NONE not there */
+	uint32_t *graph_nodes; /* by instruction; SONDE_NONE if not drawn */
 	bool *is_done;	       /* by computation */
 	struct waiting {
 		uint32_t computation, parent;
@@ -418,7 +421,7 @@ struct drawing {
 	size_t waiting_count, waiting_capacity;
 };
 
-/* Where TensorFlow was told to run a node, or ran it; else the model's device. */
+/* The device on which TensorFlow ran a node, or was told to; otherwise the model's. */
 static uint32_t device_of(struct sn_xplane *xplane, const struct drawing *drawing,
 			  const struct sn_hlo_instruction *instruction,
 			  const struct sn_xplane_node *node)
@@ -441,7 +444,8 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 	struct sn_db_builder *builder = xplane->builder;
 	uint32_t number = find_node(xplane, drawing->module, instruction->name);
 	struct sn_xplane_node *node = number == SONDE_NONE ? NULL : xplane->programs.nodes + number;
-	/* functions of TensorFlow share names of nodes: the first function has what ran */
+	/* functions of TensorFlow share node names; statistics go to the first function
+	 * with the name */
 	bool is_this = node && (node->instruction == index || (node->instruction == SONDE_NONE &&
 							       node->graph_node == SONDE_NONE));
 	struct sonde_graph_node created = SN_GRAPH_NODE;
@@ -500,7 +504,8 @@ static void add_edges(struct sn_xplane *xplane, const struct drawing *drawing)
 	}
 }
 
-/* Computations from the program's entry on, each below the first instruction that calls it. */
+/* Draws computations from the program's entry on, each below the first instruction
+ * that calls it. */
 static int draw_instructions(struct sn_xplane *xplane, struct drawing *drawing)
 {
 	const struct sn_hlo *hlo = drawing->hlo;
@@ -547,7 +552,7 @@ static int draw_hlo(struct sn_xplane *xplane, const struct sn_hlo *hlo, uint32_t
 	return result;
 }
 
-/* Nodes that only events name: there are no edges. */
+/* Draws the nodes that are known from events only, without edges. */
 static void draw_seen(struct sn_xplane *xplane, uint32_t number, uint32_t model)
 {
 	struct sn_xplane_programs *programs = &xplane->programs;
@@ -571,7 +576,7 @@ static void draw_seen(struct sn_xplane *xplane, uint32_t number, uint32_t model)
 
 SN_SORT_BY(sort_runs, struct sn_xplane_run, const void *, SN_ORDER(a->start_ns, b->start_ns));
 
-/* Times of runs are the file's plus SN_TRACK_TIME_MAX. */
+/* Converts the time of a run, which has SN_TRACK_TIME_MAX added to avoid negative times. */
 static uint64_t time_of(const struct sn_xplane *xplane, uint64_t raw_ns)
 {
 	return sn_track_sink_time(xplane->sink, (int64_t)raw_ns - SN_TRACK_TIME_MAX);
@@ -641,7 +646,8 @@ static int draw(struct sn_xplane *xplane, uint32_t number)
 
 /* ---- programs before XLA's passes ---- */
 
-/* A program in a file. 0, SN_ERR_FORMAT (it is none) or SN_ERR_MEMORY; to be released. */
+/* Reads a program from a file. 0, SN_ERR_FORMAT (not a program) or SN_ERR_MEMORY;
+ * to be released. */
 static int read_program(struct sn_xplane *xplane, const char *path, struct sn_hlo *hlo)
 {
 	unsigned char *bytes;
@@ -658,7 +664,7 @@ static int read_program(struct sn_xplane *xplane, const char *path, struct sn_hl
 
 /* ---- programs as texts ---- */
 
-/* Where an instruction comes from; of a fusion without a place of its own, what it yields. */
+/* The instruction whose source place an instruction has: for a fusion without one, its result. */
 static const struct sn_hlo_instruction *placed(const struct sn_hlo *hlo,
 					       const struct sn_hlo_instruction *instruction)
 {
@@ -671,7 +677,7 @@ static const struct sn_hlo_instruction *placed(const struct sn_hlo *hlo,
 	return hlo->instructions + computation->first + computation->count - 1;
 }
 
-/* The node "MODULE/INSTRUCTION" of the first program that has it, or SONDE_NONE. */
+/* The node "MODULE/INSTRUCTION", in the first program that has it, or SONDE_NONE. */
 static uint32_t node_named(struct sn_xplane *xplane, const char *name)
 {
 	const struct sn_xplane_programs *programs = &xplane->programs;
@@ -688,12 +694,12 @@ static uint32_t node_named(struct sn_xplane *xplane, const char *name)
 	return found;
 }
 
-/* A measured frame that names a node: its line, and the module is one that ran. */
+/* For a measured frame that names a node: gives its line, and marks its module as run. */
 static void place_frame(void *context, const char *name, uint32_t *file, uint32_t *line)
 {
 	struct sn_xplane *xplane = context;
 	struct sn_xplane_programs *programs = &xplane->programs;
-	char *copy = strdup(name); /* adding strings moves what the builder has of it */
+	char *copy = strdup(name); /* the builder's texts move when a string is added */
 	uint32_t found = copy ? node_named(xplane, copy) : SONDE_NONE;
 	free(copy);
 	if (found == SONDE_NONE)
@@ -703,7 +709,7 @@ static void place_frame(void *context, const char *name, uint32_t *file, uint32_
 	const struct sn_hlo_instruction *place =
 	    placed(&module->hlo, module->hlo.instructions + node->instruction);
 	module->execution_count = 1;
-	node->frame = 0; /* there is one */
+	node->frame = 0; /* any value but SONDE_NONE: the node has a frame */
 	*file = place->file;
 	*line = place->file == SONDE_NONE ? 0 : place->line;
 }
@@ -715,7 +721,7 @@ int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *e
 	while (text < end) {
 		struct sn_hlo hlo;
 		int result = sn_hlo_read_text(&hlo, xplane->builder, &text, end);
-		/* two programs may have one name */
+		/* several programs may have one name, so each gets a number of its own */
 		uint32_t number =
 		    result ? SONDE_NONE
 			   : module_of(xplane, true, programs->module_ids.count, hlo.name);
@@ -733,7 +739,8 @@ int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *e
 	return any_ran && is_drawn ? sn_xplane_graphs(xplane) : 0;
 }
 
-/* A program that ran is a model beside it, as it was: "NAME before XLA's passes". */
+/* Draws a program that ran as it was before compilation, as the model "NAME before
+ * XLA's passes". */
 static int draw_before(struct sn_xplane *xplane, struct sn_hlo *hlo)
 {
 	struct sn_db_builder *builder = xplane->builder;
@@ -752,7 +759,7 @@ static int draw_before(struct sn_xplane *xplane, struct sn_hlo *hlo)
 			SONDE_NONE);
 }
 
-/* A function of TensorFlow of which anything ran that no other function has taken. */
+/* Draws a function of TensorFlow, if an operation in it ran that no earlier function contains. */
 static int draw_function(struct sn_xplane *xplane, struct sn_hlo *hlo)
 {
 	struct sn_db_builder *builder = xplane->builder;
@@ -783,7 +790,8 @@ static int is_program(const struct dirent *entry)
 	return sn_text_ends(entry->d_name, ".hlo.pb");
 }
 
-/* Each program of a folder beside the file, by name; a folder that is not there has none. */
+/* Reads each program of a folder beside the file, in the order of names; the folder
+ * may be missing. */
 static int draw_beside(struct sn_xplane *xplane, const char *folder,
 		       int (*draw_one)(struct sn_xplane *xplane, struct sn_hlo *hlo))
 {
@@ -829,7 +837,7 @@ int sn_xplane_describe_functions(struct sn_xplane *xplane)
 	return draw_beside(xplane, "graphs", describe_function);
 }
 
-/* Whether there is anything of a module that has not been drawn. */
+/* Whether a module has nodes that have not been drawn. */
 static bool is_left(const struct sn_xplane *xplane, const struct sn_xplane_module *module)
 {
 	const struct sn_xplane_node *nodes = xplane->programs.nodes;
@@ -840,7 +848,7 @@ static bool is_left(const struct sn_xplane *xplane, const struct sn_xplane_modul
 	return false;
 }
 
-/* Programs of which nothing ran are left out, unless the file has no events of any. */
+/* Draws the programs that ran; all programs if the file has no events of any. */
 int sn_xplane_graphs(struct sn_xplane *xplane)
 {
 	const struct sn_xplane_programs *programs = &xplane->programs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of an XPlane file: names of events and statistics, programs, what planes are. */
+/* The tables of an XPlane file: planes, programs, names of events and statistics. */
 #include "xplane.h"
 
 #include "base/vec.h"
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a name with all it carries: programs with large constants are that large. */
+/* limit for a name with its data; programs with large constants may be as large */
 #define NAME_BYTES_MAX (256u << 20)
-/* Statistics of a name that are kept until the names of statistics are known. */
+/* limit for a name's statistics, kept until the names of statistics are known */
 #define KEPT_BYTES_MAX 4096u
 
 static const struct {
@@ -86,7 +86,7 @@ bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		const struct sn_xplane_stat_kind *named = kind_of_stat(plane, stat->value);
 		stat->value = named ? named->name : SONDE_NONE;
 	}
-	/* counts that fit are signed, so that one statistic is always one attribute */
+	/* counts that fit are signed, so that a statistic always has the same attribute type */
 	if (stat->type == SONDE_ATTRIBUTE_UNSIGNED && stat->value <= INT64_MAX)
 		stat->type = SONDE_ATTRIBUTE_SIGNED;
 	return stat->type != SONDE_ATTRIBUTE_STRING || stat->value != SONDE_NONE;
@@ -95,7 +95,7 @@ bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 static int read_stat_name(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 			  struct sn_proto entry)
 {
-	struct sn_proto_field fields[3], inner[3]; /* 1 id, 2 a message with 2 the name */
+	struct sn_proto_field fields[3], inner[3]; /* 1 id, 2 a message with the name as 2 */
 	SN_PROTO_FIELDS(entry, fields);
 	SN_PROTO_FIELDS(sn_proto_enter(fields + 2), inner);
 	struct sn_xplane_stat_kind created = {.name = sn_proto_string(xplane->builder, inner + 2)};
@@ -151,7 +151,7 @@ static int read_event_value(struct sn_xplane *xplane, struct sn_xplane_plane *pl
 		else if (field.number == 3 && has_programs)
 			result = sn_xplane_add_program(xplane, field.bytes, field.length);
 		else if (field.number == 5 && has_programs) {
-			struct sn_proto_field stat[7]; /* 6: the bytes of one of bytes */
+			struct sn_proto_field stat[7]; /* 6: bytes */
 			SN_PROTO_FIELDS(sn_proto_enter(&field), stat);
 			if (stat[6].length)
 				result =
@@ -195,7 +195,7 @@ static int read_event_name(struct sn_xplane *xplane, struct sn_xplane_plane *pla
 
 /* ---- planes ---- */
 
-/* "/device:TPU:0 SparseCore 1": its number, and that of the core. */
+/* Reads the numbers of device and core from a plane's name, "/device:TPU:0 SparseCore 1". */
 static void name_plane(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		       const struct sn_proto_field *field)
 {
@@ -215,7 +215,7 @@ static void name_plane(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	plane->core = core;
 }
 
-/* What lines there are; their events are skipped. */
+/* Notes which lines a plane has; their events are skipped. */
 static int look_at_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 			struct sn_error *error)
 {
@@ -267,7 +267,7 @@ static int read_plane_field(struct sn_xplane *xplane, struct sn_xplane_plane *pl
 	return result ? sn_fail_memory(error) : 0;
 }
 
-/* One of the plane's own statistics, as text. */
+/* The text of one of the plane's own statistics. */
 static void describe(struct sn_xplane *xplane, const struct sn_xplane_stat *stat, char *text,
 		     size_t size)
 {
@@ -278,12 +278,12 @@ static void describe(struct sn_xplane *xplane, const struct sn_xplane_stat *stat
 		snprintf(text, size, "%g", sn_proto_double(stat->value));
 	else
 		snprintf(text, size, "%lld", (long long)stat->value);
-	for (char *at = text; *at; at++) /* one line */
+	for (char *at = text; *at; at++) /* keeps it on one line */
 		if ((unsigned char)*at < ' ')
 			*at = ' ';
 }
 
-/* What a plane says of itself: `first` is where in its bytes. */
+/* Reads the plane's own statistics, which begin at `first` in its bytes. */
 static void read_plane_stats(struct sn_xplane *xplane, struct sn_xplane_plane *plane, size_t first)
 {
 	struct sn_db_builder *builder = xplane->builder;
@@ -326,7 +326,7 @@ static int look_at_plane(struct sn_xplane *xplane, struct sn_error *error)
 	struct sn_xplane_plane *plane = xplane->planes + xplane->plane_count - 1;
 	int found = sn_proto_stream_enter(&xplane->stream, error);
 	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
-		/* of this number are the last fields of a plane */
+		/* fields of this number are the last of a plane */
 		if (field.number == 6 && !has_stats) {
 			first_stat = plane->bytes.count;
 			has_stats = true;

@@ -58,15 +58,11 @@ struct sonde_db {
 	_Atomic(const char *) damage; /* of the first directory that was found damaged */
 };
 
-/* The records of a section; false if its length is not a multiple of theirs. */
-bool sn_db_records(const struct sonde_db *db, unsigned type, size_t record_bytes,
-		   const void *array_pointer, size_t *count);
 /* Whether the section of findings, which may be missing, is whole and its references are valid. */
 bool sn_db_check_findings(const struct sonde_db *db);
 /* Finds the sections of values. 0 or a negative enum sn_err. */
 int sn_db_find_values(struct sonde_db *db, struct sn_error *error);
-/* The planes of a major, which may be invalid, and one of them, counted over all. */
-struct sn_planes sn_db_planes(const struct sn_db_directory *directory, uint32_t major);
+/* A plane by its number among those of all majors. */
 struct sn_database_summary sn_db_entry(const struct sn_db_directory *directory, uint64_t plane);
 /* NULL, or the text of an error in the planes of a major: their checksum, order, places or ids.
  * Large blocks are not read. */

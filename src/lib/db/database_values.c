@@ -10,8 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-bool sn_db_records(const struct sonde_db *db, unsigned type, size_t record_bytes,
-		   const void *array_pointer, size_t *count)
+/* The records of a section; false if its length is not a multiple of theirs. */
+static bool find_records(const struct sonde_db *db, unsigned type, size_t record_bytes,
+			 const void *array_pointer, size_t *count)
 {
 	const struct sn_section_entry *entry = db->sections[type];
 	*(const void **)(uintptr_t)array_pointer = db->bytes + entry->offset;
@@ -41,11 +42,11 @@ static int find_directory(struct sonde_db *db, struct sn_db_directory *directory
 	snprintf(why, sizeof(why), "damaged (%s)", directory->name);
 	snprintf(directory->damage.text, sizeof(directory->damage.text), SN_DB_CANNOT_READ,
 		 db->path, why);
-	if (!sn_db_records(db, section, sizeof(*directory->index), &directory->index,
-			   &index_count) ||
-	    !sn_db_records(db, section + 1, directory->entry_bytes, &directory->planes,
-			   &directory->plane_count) ||
-	    !sn_db_records(db, section + 2, 1, &directory->data, &data_bytes) ||
+	if (!find_records(db, section, sizeof(*directory->index), &directory->index,
+			  &index_count) ||
+	    !find_records(db, section + 1, directory->entry_bytes, &directory->planes,
+			  &directory->plane_count) ||
+	    !find_records(db, section + 2, 1, &directory->data, &data_bytes) ||
 	    index_count != directory->major_count + 1ull)
 		return sn_fail(error, SN_ERR_FORMAT, "%s", why);
 	directory->data_bytes = data_bytes;
@@ -85,7 +86,8 @@ int sn_db_find_values(struct sonde_db *db, struct sn_error *error)
 	return result;
 }
 
-struct sn_planes sn_db_planes(const struct sn_db_directory *directory, uint32_t major)
+/* The planes of a major, which may be invalid. */
+static struct sn_planes planes_of(const struct sn_db_directory *directory, uint32_t major)
 {
 	const struct sn_database_index *index = directory->index + major;
 	return (struct sn_planes){.entries =
@@ -123,7 +125,7 @@ static void expect(const unsigned char *bytes, uint64_t length)
 const char *sn_db_check_major(const struct sonde_db *db, const struct sn_db_directory *directory,
 			      uint32_t major)
 {
-	struct sn_planes planes = sn_db_planes(directory, major);
+	struct sn_planes planes = planes_of(directory, major);
 	uint64_t checksum;
 	const char *wrong = sn_planes_checksum(&planes, expect, &checksum);
 	if (wrong)
@@ -147,7 +149,7 @@ const char *sn_db_check_major(const struct sonde_db *db, const struct sn_db_dire
 const char *sn_db_check_plane(const struct sn_db_directory *directory, uint32_t major,
 			      uint64_t plane)
 {
-	struct sn_planes planes = sn_db_planes(directory, major);
+	struct sn_planes planes = planes_of(directory, major);
 	struct sn_database_summary entry = sn_db_entry(directory, plane);
 	struct sn_plane_place place;
 	/* of itself only the ids' place depends on where the plane before it ends */

@@ -94,7 +94,6 @@ int sn_formula_fail_unknown(struct sn_formula_parser *parser, const struct sn_fo
 /* Puts the metric's own name into the plain text, instead of the text from name->start to here.
  */
 void sn_formula_copy_name(struct sn_formula_parser *parser, const struct sn_formula_name *name);
-const char *sn_formula_metric_name(const struct sn_formula_parser *parser, uint32_t metric);
 bool sn_formula_is_name_start(char c);
 bool sn_formula_is_name_part(char c);
 bool sn_formula_is_function(const char *name);

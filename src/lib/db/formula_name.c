@@ -55,7 +55,7 @@ static bool is_like(const char *a, const char *b)
 	return *a == *b;
 }
 
-const char *sn_formula_metric_name(const struct sn_formula_parser *parser, uint32_t metric)
+static const char *metric_name(const struct sn_formula_parser *parser, uint32_t metric)
 {
 	return sonde_db_string(parser->db, sonde_db_metric(parser->db, metric)->name);
 }
@@ -69,7 +69,7 @@ static uint32_t find_metric(const struct sn_formula_parser *parser, const char *
 						{"gpu_sync", "sync-time"}};
 	uint32_t metric = sonde_db_metric_by_name(parser->db, name);
 	for (uint32_t i = 0; metric == SONDE_NONE && i < sonde_db_metric_count(parser->db); i++)
-		if (is_like(sn_formula_metric_name(parser, i), name))
+		if (is_like(metric_name(parser, i), name))
 			metric = i;
 	for (size_t i = 0; metric == SONDE_NONE && i < sizeof(others) / sizeof(*others); i++)
 		if (is_like(others[i][0], name))
@@ -171,7 +171,7 @@ int sn_formula_fail_unknown(struct sn_formula_parser *parser, const struct sn_fo
 	uint32_t count = sonde_db_metric_count(parser->db);
 	for (uint32_t i = 0; i < count && strlen(list) < 220; i++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.40s", i ? ", " : "",
-			 sn_formula_metric_name(parser, i));
+			 metric_name(parser, i));
 	if (!name->text[0])
 		return sn_formula_fail_at(parser, name->start, SN_ERR_ARGUMENT,
 					  "a metric's name is missing");
@@ -213,7 +213,7 @@ void sn_formula_copy_name(struct sn_formula_parser *parser, const struct sn_form
 	snprintf(parser->plain + used, SN_FORMULA_TEXT_MAX - used, "%.*s",
 		 (int)(name->start - parser->copied), parser->copied);
 	used = strlen(parser->plain);
-	sn_formula_quote(sn_formula_metric_name(parser, name->metric), parser->plain + used,
+	sn_formula_quote(metric_name(parser, name->metric), parser->plain + used,
 			 SN_FORMULA_TEXT_MAX - used);
 	parser->copied = parser->at;
 }

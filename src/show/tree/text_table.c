@@ -230,8 +230,8 @@ static int print_flat(const struct sn_view *view, const struct sn_terminal *page
 	return has_any ? 0 : SN_TEXT_NOTHING;
 }
 
-int sn_view_text_flat(const struct sn_view *view, const struct sn_terminal *page,
-		      struct sn_error *error)
+static int text_flat(const struct sn_view *view, const struct sn_terminal *page,
+		     struct sn_error *error)
 {
 	struct sn_tree tree;
 	struct sn_flat flat;
@@ -403,8 +403,8 @@ static int print_threads(struct thread_sink *self, const struct sn_terminal *pag
 	return 0;
 }
 
-int sn_view_text_threads(const struct sn_view *view, const struct sn_terminal *page,
-			 struct sn_error *error)
+static int text_threads(const struct sn_view *view, const struct sn_terminal *page,
+			struct sn_error *error)
 {
 	struct thread_sink self = {.sink = {add_thread}, .view = view};
 	self.rows =
@@ -427,8 +427,8 @@ int sn_view_text(const struct sn_view *view, const struct sn_terminal *page, str
 				    struct sn_error *) = {
 	    [SN_VIEW_TOP_DOWN] = sn_view_text_top_down,
 	    [SN_VIEW_BOTTOM_UP] = sn_view_text_bottom_up,
-	    [SN_VIEW_FLAT] = sn_view_text_flat,
-	    [SN_VIEW_THREADS] = sn_view_text_threads,
+	    [SN_VIEW_FLAT] = text_flat,
+	    [SN_VIEW_THREADS] = text_threads,
 	};
 	if (view->place)
 		return sn_spread_text(view, page, error);

@@ -144,7 +144,6 @@ const char *sn_view_metric_name(const struct sn_view *view, uint32_t position);
 /* Statistics as members of an open object; those of profiles include how much they differ, those of
  * a value are the inclusive sum and what is counted. */
 void sn_view_json_value(struct sn_json *json, const struct sn_tree_value *value);
-void sn_view_json_stat(struct sn_json *json, const struct sonde_db_stat *stat);
 void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat);
 /* A comma and a number; NAN: an empty cell. */
 void sn_view_csv_cell(FILE *out, double value);
@@ -157,9 +156,5 @@ int sn_view_text_top_down(const struct sn_view *view, const struct sn_terminal *
 			  struct sn_error *error);
 int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_terminal *page,
 			   struct sn_error *error);
-int sn_view_text_flat(const struct sn_view *view, const struct sn_terminal *page,
-		      struct sn_error *error);
-int sn_view_text_threads(const struct sn_view *view, const struct sn_terminal *page,
-			 struct sn_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sharing idle time among threads; see blame.h. */
+/* Divides a device's idle time among the threads that run meanwhile. */
 #include "blame.h"
 
 #include "base/error.h"
@@ -30,8 +30,8 @@ void sn_blaming_release(struct sn_blaming *blaming)
 	*blaming = (struct sn_blaming){0};
 }
 
-/* The same threads have been running since now_ns. A thread's share is how much per_thread grew
- * while it ran. */
+/* Accounts for time in which the same threads have been running. A thread's share is the growth of
+ * per_thread while it ran, so that the cost does not depend on the number of threads. */
 static void pass(struct sn_blaming *blaming, uint64_t time_ns)
 {
 	if (blaming->running) {

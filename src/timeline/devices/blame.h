@@ -37,8 +37,8 @@ struct sn_blame_thread {
 };
 struct sn_blaming {
 	struct sn_blame_thread *threads;
-	uint64_t *busy;		      /* a bit for each thread that is in something */
-	size_t thread_count, running; /* running: that share the idle time at the moment */
+	uint64_t *busy;		      /* a bit for each thread that is in a call */
+	size_t thread_count, running; /* running: those that share idle time now */
 	bool is_idle;
 	uint64_t now_ns;
 	double *charged;   /* by context */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A number for each chain of functions, from the root down; see blame_rows.h. */
+/* Combines shares of blame into rows: by node, caller, and chain of the program's functions. */
 #include "blame_rows.h"
 
 #include "base/error.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What tells functions apart; frames are lines of them. */
+/* The identity of a function; frames distinguish its lines. */
 struct function {
 	uint32_t kind, name, place;
 };
@@ -53,12 +53,12 @@ uint32_t sn_blame_caller(const struct sonde_db *db, uint32_t context, uint32_t f
 
 struct chain {
 	struct function function;
-	uint32_t above; /* the number of its caller's chain */
+	uint32_t above; /* the number of the caller's chain */
 };
 
 struct row_key {
 	struct function node;
-	uint32_t caller, chain; /* the node's frame of that name; the program's functions */
+	uint32_t caller, chain; /* caller: the node's frame; chain: of the program's functions */
 };
 
 struct making {

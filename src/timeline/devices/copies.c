@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Visits the copies of devices; see copies.h. */
+/* Visits the copies between host and devices, with direction, bytes and time. */
 #include "copies.h"
 
 #include "frame/context_frame.h"
@@ -66,7 +66,8 @@ const char *sn_copy_direction_name(enum sn_copy_direction direction)
 	return names[direction];
 }
 
-/* "Memcpy HtoD (Pinned -> Device)", "MEMORY_COPY_HOST_TO_DEVICE", our own "copy host->device". */
+/* From the name: "Memcpy HtoD (Pinned -> Device)", "MEMORY_COPY_HOST_TO_DEVICE", "copy
+ * host->device". */
 enum sn_copy_direction sn_copy_direction(const struct sonde_db *db, uint32_t context)
 {
 	static const struct {

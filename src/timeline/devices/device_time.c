@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sweep over the operations of a device; see device_time.h. */
+/* A sweep over the operations of each device, which sums its time by kind of work, and its idle
+ * time by cause. */
 #include "device_time.h"
 
 #include "running.h"
@@ -11,12 +12,13 @@ struct sweep {
 	struct sn_launches *launches;
 	struct sn_running_set running;
 	struct sn_external_sort latencies;
-	bool *is_stream; /* by profile: it has operations */
+	bool *is_stream; /* by profile: whether it has operations */
 	struct sn_error *error;
 };
 
-/* The device did nothing from then until the operation. What was not queued yet when the gap began
- * was missing until its launch. */
+/* Adds a gap, in which the device was idle until `next` started. If the operation was
+ * launched after the gap began, the time up to the launch is "not queued" and the rest
+ * latency of the launch. */
 static int add_gap(struct sweep *sweep, uint64_t start_ns, const struct sn_operation *next)
 {
 	struct sn_device_time *time = sweep->time;
@@ -37,7 +39,7 @@ static int add_gap(struct sweep *sweep, uint64_t start_ns, const struct sn_opera
 	return 0;
 }
 
-/* A track without operations, of annotations or synchronisation, is no stream. */
+/* Counts a stream at its first operation, so that tracks of annotations or waits do not count. */
 static void count_stream(struct sweep *sweep, uint32_t profile)
 {
 	struct sn_device_time *time = sweep->time;
@@ -89,7 +91,7 @@ bool sn_device_time_clip(const struct sn_device_time *time, struct sn_operation 
 	return is_in;
 }
 
-/* The device has nothing more to do, and is still looked at. */
+/* Adds the gap from the last operation to the end of the device's time. */
 static void add_rest(struct sweep *sweep)
 {
 	struct sn_device_time *time = sweep->time;
@@ -102,7 +104,8 @@ static void add_rest(struct sweep *sweep)
 	sn_running_pass(running, time->end_ns);
 }
 
-/* What ran beside what, from how long which kinds of work ran together. */
+/* Computes times by kind of work, and the part of each in which no other kind ran, from the times
+ * of all combinations. */
 static void sum_work(struct sn_device_time *time, const uint64_t *times_ns)
 {
 	for (unsigned kinds = 1; kinds < 1 << SN_WORK_KINDS; kinds++) {
@@ -126,7 +129,7 @@ static int sweep_device(struct sweep *sweep, const struct sonde_trace *trace)
 
 /* ---- launching ---- */
 
-/* The least time from begin of the call to start, where no gap tells more. */
+/* Finds the least time from the begin of a launching call to the start of its operation. */
 static int find_least_latency(void *data, const struct sn_operation *one)
 {
 	struct sweep *sweep = data;
@@ -137,8 +140,8 @@ static int find_least_latency(void *data, const struct sn_operation *one)
 	return 0;
 }
 
-/* Where nothing was launched while the device was idle, all launches were in time; the least delay
- * is at least not less than launching takes. */
+/* Estimates the latency when every operation was launched before the device became idle: the least
+ * delay is an upper bound of it. */
 static int guess_latency(struct sweep *sweep, const struct sonde_trace *trace)
 {
 	uint64_t *latency = &sweep->time->launch_latency_ns;
@@ -149,7 +152,8 @@ static int guess_latency(struct sweep *sweep, const struct sonde_trace *trace)
 	return result;
 }
 
-/* The median of begin of the call to start where the device had nothing to do meanwhile. */
+/* The median time from the begin of the call to the start, of operations that the idle
+ * device waited for. */
 static int find_latency(struct sweep *sweep, const struct sonde_trace *trace)
 {
 	uint64_t left = sweep->latencies.total / 2 + 1;
@@ -165,11 +169,11 @@ static int find_latency(struct sweep *sweep, const struct sonde_trace *trace)
 
 /* ---- iterations ---- */
 
-/* What of a device's work belongs to a span. */
+/* How much of a device's work belongs to the span of the iterations. */
 struct spanning {
 	struct sn_launches *launches;
 	struct sn_interval span;
-	uint64_t end_ns; /* of what was launched in it */
+	uint64_t end_ns; /* the end of the last operation launched in the span */
 	double within_ns, all_ns;
 };
 
@@ -190,7 +194,7 @@ static int add_to_span(void *data, const struct sn_operation *one)
 	return 0;
 }
 
-/* The device's time is that of iterations, if they are what it mostly works for. */
+/* Restricts the device's time to the iterations if at least half of its work belongs to them. */
 static int find_span(const struct sn_device_times *times, const struct sonde_trace *trace,
 		     const struct sn_device_spans *spans, struct sn_launches *launches,
 		     struct sn_error *error)
@@ -257,7 +261,7 @@ bool sn_has_devices(const struct sonde_db *db, const struct sonde_trace *trace)
 	return false;
 }
 
-/* By device; the caller frees it. NULL without memory. */
+/* The tracks of streams, sorted by device; the caller frees them. NULL without memory. */
 static struct stream_track *list_tracks(const struct sonde_db *db, const struct sonde_trace *trace,
 					size_t *count)
 {
@@ -278,7 +282,7 @@ SN_SORT_BY(sort_by_events, struct device_tracks, const void *,
 	   SN_ORDER(b->events, a->events) ?: SN_ORDER(a->tracks, b->tracks));
 SN_SORT_BY(sort_by_tracks, struct device_tracks, const void *, SN_ORDER(a->tracks, b->tracks));
 
-/* Those of one process with the fewest events are left out, if they are too many. */
+/* Leaves out the devices with the fewest events if a process has too many. */
 static void leave_out(struct device_tracks *devices, size_t count)
 {
 	if (count <= SN_PROCESS_DEVICES)
@@ -289,13 +293,13 @@ static void leave_out(struct device_tracks *devices, size_t count)
 	sort_by_tracks(devices, count, NULL);
 }
 
-/* The devices of tracks[*count], which are sorted; *count becomes the number of devices. NULL
+/* Groups sorted tracks by device. *count is the number of tracks, and then that of devices. NULL
  * without memory. */
 static struct device_tracks *list_devices(const struct sonde_trace *trace,
 					  const struct stream_track *tracks, size_t *count)
 {
 	struct device_tracks *devices = calloc(*count + 1, sizeof(*devices));
-	size_t device_count = 0, of_process = 0; /* the first device of the process at hand */
+	size_t device_count = 0, of_process = 0; /* index of the current process's first device */
 	for (size_t i = 0; i < *count && devices; i++) {
 		if (i && order_processes(tracks[i - 1].profile, tracks[i].profile)) {
 			leave_out(devices + of_process, device_count - of_process);
@@ -340,7 +344,7 @@ static int measure_device(struct sn_device_times *times, const struct sonde_trac
 	free(sweep.is_stream);
 	sn_external_sort_release(&sweep.latencies);
 	sn_running_release(&sweep.running);
-	/* a device of which only annotations were recorded did nothing that is known */
+	/* a device without operations, of which only annotations were recorded, does not count */
 	times->count -= !time->has_work;
 	return result ?: sn_launches_check(launches, error);
 }

@@ -15,8 +15,8 @@
 #include "operations.h"
 #include "timeline/intervals.h"
 
-/* No interface takes longer from a call to the start of an operation on an idle device: what does,
- * waits for something else. */
+/* No interface takes longer from a call to the start of an operation on an idle device. An
+ * operation that takes longer waits for something else. */
 enum { SN_LAUNCH_MOST_NS = 1000000 };
 
 /* Each has a queue of its own, which costs a pass over the device. */
@@ -62,7 +62,7 @@ struct sn_device_times {
 	double *context_ns; /* time of all devices' operations by context, added up */
 };
 
-/* From the begin of a process's first iteration to the end of its last: end_ns 0 where it has none. */
+/* From the begin of a process's first iteration to the end of its last; end_ns is 0 without any. */
 struct sn_device_spans {
 	const struct sn_interval *items; /* by process */
 	const uint32_t *of_profile;	 /* the process */

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorted by link, in pages; see launches.h. */
+/* Launching calls sorted by link, in memory or in a file that is read by pages. */
 #include "launches.h"
 
 #include "base/search.h"
 #include "base/vec.h"
 
-/* A page is what is read at once; the cache has a place for each of so many, by its number. */
+/* The unit of reading, and the number of pages that the cache can hold. */
 enum { PAGE_LAUNCHES = 128, CACHE_PAGES = 512 };
 
 struct sn_launch_page {
-	size_t number; /* + 1; 0: none */
+	size_t number; /* number + 1; 0: empty */
 	struct sn_launch items[PAGE_LAUNCHES];
 };
 
-/* A record while they are sorted: by link, begin, and order of arrival. */
+/* A record while sorting: by link, start, and order of arrival. */
 enum { LINK, START, ORDER, END, WHO, WORDS, KEY_WORDS = END };
 
 void sn_launches_init(struct sn_launches *launches, size_t memory_bytes)
@@ -49,14 +49,14 @@ int sn_launches_add(struct sn_launches *launches, uint32_t profile,
 		    [END] = block->ends_ns[i],
 		    [WHO] = (uint64_t)profile << 32 | block->contexts[i],
 		};
-		/* one that ended at the beginning of time is none */
+		/* an end of 0 marks a call without a known time */
 		if (record[LINK] && record[END])
 			result = sn_external_sort_add(&launches->sorted, record, error);
 	}
 	return result;
 }
 
-/* Appends one; `is_in_file`: `items` has the last page alone. */
+/* Appends a launch; if `is_in_file`, `items` holds only the current page. */
 static int append(struct sn_launches *launches, const uint64_t *record, bool is_in_file,
 		  struct sn_error *error)
 {
@@ -109,11 +109,12 @@ int sn_launches_finish(struct sn_launches *launches, struct sn_error *error)
 
 /* ---- looking up ---- */
 
-/* The page that has the link, if any has; SIZE_MAX: it is before all. */
+/* The page that has the link if any has; SIZE_MAX if it is before the first page. */
 static size_t page_of(struct sn_launches *launches, uint64_t link)
 {
 	size_t low = 0, high = launches->page_count, last = launches->last_page;
-	/* mostly the page of the one before, or the next */
+	/* links are mostly looked up in ascending order, so the last page and the next
+	 * are tried first */
 	if (last < high && launches->firsts[last] <= link) {
 		if (last + 1 == high || launches->firsts[last + 1] > link)
 			return last;

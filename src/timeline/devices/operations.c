@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams merged, without their annotations; see operations.h. */
+/* Merges the streams of a device and leaves out annotations. */
 #include "operations.h"
 
 #include "timeline/event_merge.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 
 /*
- * Kernels that move data between devices: the collectives of the vendors' libraries; those of
- * PyTorch's symmetric memory, vLLM, FlashInfer and aiter; DeepEP's exchange of experts' tokens. Their
- * own names tell, template arguments and parameters do not: a reduction within a block may have
- * such a type there.
+ * Kernels that move data between devices: collectives of the vendors' libraries, of PyTorch's
+ * symmetric memory, vLLM, FlashInfer and aiter, and DeepEP's exchange of experts' tokens. Only the
+ * function's own name counts, not its template arguments and parameters, because a reduction within
+ * a block may have such a type there.
  */
 static bool is_communication(const char *name)
 {
@@ -48,7 +48,7 @@ enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
 									  : SN_WORK_COMPUTE;
 	if (frame->kind != SN_FRAME_GPU_OP)
 		return SN_WORK_NONE;
-	/* the latter are HPCToolkit's */
+	/* the last ones of each list are HPCToolkit's */
 	static const char *const copies[] = {"copy-time", "map-time", "GXCOPY (sec)", "GXCOPY (s)"};
 	static const char *const fills[] = {"fill-time", "GMSET (sec)", "GMSET (s)"};
 	for (size_t i = 0; i < sizeof(copies) / sizeof(*copies); i++)
@@ -60,7 +60,8 @@ enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
 	return SN_WORK_NONE;
 }
 
-/* Importers put what was launched before the recording below a frame of kind idle. */
+/* Whether the launch was recorded; importers put operations without one below a frame
+ * of kind idle. */
 static bool is_launched(const struct sonde_db *db, uint32_t context)
 {
 	return sn_context_frame(db, sonde_db_context(db, context)->parent)->kind != SN_FRAME_IDLE;
@@ -80,7 +81,7 @@ void sn_device_works_release(struct sn_device_works *works)
 	works->known = NULL;
 }
 
-enum sn_device_work sn_device_works_of(const struct sn_device_works *works, uint32_t context)
+static enum sn_device_work work_of(const struct sn_device_works *works, uint32_t context)
 {
 	if (!works->known[context]) {
 		bool counts = !works->launched_only || is_launched(works->db, context);
@@ -132,7 +133,7 @@ int sn_operations_next(struct sn_operations *operations, struct sn_operation *op
 	struct sn_merged_event event;
 	int result;
 	while ((result = sn_event_merge_next(operations->merge, &event, error)) > 0) {
-		enum sn_device_work work = sn_device_works_of(operations->works, event.context);
+		enum sn_device_work work = work_of(operations->works, event.context);
 		if (work == SN_WORK_NONE)
 			continue;
 		*operation = (struct sn_operation){

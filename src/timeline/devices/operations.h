@@ -31,7 +31,6 @@ struct sn_device_works {
 int sn_device_works_init(struct sn_device_works *works, const struct sonde_db *db,
 			 bool launched_only);
 void sn_device_works_release(struct sn_device_works *works);
-enum sn_device_work sn_device_works_of(const struct sn_device_works *works, uint32_t context);
 
 struct sn_operation {
 	uint64_t start_ns, end_ns;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches and starts, each in order, and merged; see queue.h. */
+/* The length of a device's queue over time, from launches and starts, sorted
+ * separately and merged. */
 #include "queue.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { LENGTHS = 1 << 16 }; /* longer queues are counted as that long in quantiles */
+enum { LENGTHS = 1 << 16 }; /* longer queues count as this length in quantiles */
 
 struct times {
 	struct sn_external_sort launches, starts, delays;
-	uint64_t *at_length; /* time at each length */
+	uint64_t *at_length; /* by length: time */
 	struct sn_launches *all_launches;
 	struct sn_queue *queue;
 	struct sn_error *error;
@@ -23,7 +24,7 @@ static int add_operation(void *data, const struct sn_operation *one)
 	if (!queue->count && !queue->unknown_count)
 		queue->start_ns = one->start_ns;
 	queue->end_ns = one->end_ns > queue->end_ns ? one->end_ns : queue->end_ns;
-	/* clocks of a device may run ahead of the host's */
+	/* the device's clock may be ahead of the host's */
 	if (!launch || launch->start_ns > one->start_ns) {
 		queue->unknown_count++;
 		return 0;
@@ -35,7 +36,7 @@ static int add_operation(void *data, const struct sn_operation *one)
 	       sn_external_sort_add(&times->delays, &delay, times->error);
 }
 
-/* The length has been what it is from `from` to `to`. */
+/* Accounts for the time from `from` to `to`, in which the queue had this length. */
 static void pass(struct times *times, uint64_t length, uint64_t from, uint64_t to)
 {
 	struct sn_queue *queue = times->queue;

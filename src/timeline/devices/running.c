@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A heap of running operations by end; see running.h. */
+/* The operations running on a device, in a heap by their end. */
 #include "running.h"
 
 #include "base/heap.h"

@@ -25,9 +25,9 @@ struct sn_running_set {
 void sn_running_release(struct sn_running_set *set);
 /* 0 or SN_ERR_MEMORY. */
 int sn_running_push(struct sn_running_set *set, const struct sn_operation *operation);
-/* When the first ends; UINT64_MAX where nothing runs. */
+/* When the first one ends; UINT64_MAX if nothing runs. */
 uint64_t sn_running_end_ns(const struct sn_running_set *set);
-/* Nothing begins or ends until then. */
+/* Adds the time until then, in which nothing begins or ends. */
 void sn_running_pass(struct sn_running_set *set, uint64_t time_ns);
 /* Removes the operations that end up to that time, and moves to the last end. */
 void sn_running_end(struct sn_running_set *set, uint64_t time_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One walk over all copies; see transfers.h. */
+/* Sums copies by direction and node in one walk. */
 #include "transfers.h"
 
 #include "base/vec.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One walk over the threads of a device's process; see waits.h. */
+/* Why a device did not compute: one sweep over its operations and the threads of its process. */
 #include "waits.h"
 
 #include "format/measurement/measurement.h"
@@ -40,36 +40,37 @@ const char *sn_wait_meaning(enum sn_wait wait)
 	return texts[wait].meaning;
 }
 
-/* What a context is; waiting for a thread is blameless, for the device it is not. */
+/* Flags of a context. A thread that waits for a thread gets no blame for idle time; one that waits
+ * for the device does. */
 enum { KNOWN = 1, WAITING = 2, DISPATCHING = 4, BLAMELESS = 8, DEVICE_CALL = 16 };
 
-/* Time when nothing runs, and what comes next. */
+/* A time in which no operation runs. */
 struct gap {
 	uint64_t start_ns, end_ns;
-	uint64_t late_ns; /* until when it has not been launched; start_ns or before: it had been */
-	size_t thread;	  /* that launches it, SIZE_MAX unknown */
+	uint64_t late_ns; /* when the next operation is launched; may be before the gap */
+	size_t thread;	  /* the thread that launches it; SIZE_MAX unknown */
 };
 
-/* How far the sweep over a device's operations and the threads of its process has come. */
+/* The state of the sweep. */
 struct sweep {
 	const struct sn_answers *answers;
-	const struct sn_intervals *other_ranks; /* when the device waited for them; may be NULL */
+	const struct sn_intervals *other_ranks; /* when the device waited for ranks; may be NULL */
 	struct sn_intervals thread_ranks;	/* when threads did */
 	const struct sn_device_time *time;
 	struct sn_waits *waits;
-	uint8_t *kinds; /* by context */
+	uint8_t *kinds; /* flags, by context */
 	struct sn_operations *operations;
-	struct sn_operation next; /* where has_next */
+	struct sn_operation next; /* valid if has_next */
 	bool has_next;
 	struct sn_running_set running;
 	struct sn_activity_threads *threads;
-	struct sn_activity_part *parts; /* by thread: what it is in; end_ns 0: nothing */
-	size_t thread_count;		/* threads that are in a call and do not wait */
+	struct sn_activity_part *parts; /* by thread: the part it is in; end_ns 0: none */
+	size_t thread_count;		/* threads in a call that is not waiting */
 	struct sn_blaming blaming;
 	struct gap gap;
 	bool is_in_gap;
-	bool has_begun;	 /* the device's time; before that, threads alone do anything */
-	size_t launcher; /* the thread that launched last, SIZE_MAX none */
+	bool has_begun;	 /* the device's time has begun; before it only threads count */
+	size_t launcher; /* the thread that launched last; SIZE_MAX none */
 	uint64_t now_ns;
 };
 
@@ -91,8 +92,8 @@ static unsigned kind_of(struct sweep *sweep, uint32_t context)
 	return sweep->kinds[context] = (uint8_t)kind;
 }
 
-/* A thread that is blocked does nothing for the device, unless the device's interface waits for it:
- * that should have begun or noticed what it waits for earlier. */
+/* A blocked thread counts as waiting and gets no blame, unless it is in a call of the device's
+ * interface, which could have begun, or noticed, what it waits for earlier. */
 static unsigned kind_of_part(struct sweep *sweep, const struct sn_activity_part *part)
 {
 	unsigned kind = kind_of(sweep, part->context);
@@ -102,7 +103,7 @@ static unsigned kind_of_part(struct sweep *sweep, const struct sn_activity_part 
 
 /* ---- time that passes ---- */
 
-/* All has been as it is since now_ns. While nothing runs, gaps tell why. */
+/* Accounts for time in which nothing changed. Time when nothing runs is explained by the gaps. */
 static void pass(struct sweep *sweep, uint64_t time_ns)
 {
 	const unsigned kinds = sweep->running.kinds;
@@ -129,8 +130,8 @@ static void pass(struct sweep *sweep, uint64_t time_ns)
 
 /* ---- gaps ---- */
 
-/* What a part of the launching thread is: many short ones are launched too slowly. A long one is a
- * call that is held up, or an operator's own work. */
+/* The reason that a part of the launching thread gives for a gap. Many short parts mean that
+ * launching is too slow; a long part is a call that is held up, or an operator's own work. */
 static enum sn_wait reason_of(struct sweep *sweep, const struct sn_activity_part *part)
 {
 	if (!(kind_of(sweep, part->context) & DISPATCHING))
@@ -142,7 +143,7 @@ static enum sn_wait reason_of(struct sweep *sweep, const struct sn_activity_part
 	return is_call ? SN_WAIT_CALL : SN_WAIT_NO_WORK;
 }
 
-/* What the launching thread does in the gap before it launches what ends it. */
+/* Explains the part of the gap before the launch by what the launching thread did then. */
 static void explain(struct sweep *sweep, const struct sn_activity_part *part)
 {
 	const struct gap *gap = &sweep->gap;
@@ -162,7 +163,8 @@ static uint64_t between(uint64_t time_ns, uint64_t from_ns, uint64_t to_ns)
 	return time_ns < from_ns ? from_ns : time_ns < to_ns ? time_ns : to_ns;
 }
 
-/* Splits the gap at the moment when what ends it is launched. */
+/* Divides the gap at the launch of the operation that ends it: no work before; then the usual
+ * latency, the rest of the launching call, and time for which nothing is recorded. */
 static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
 {
 	struct gap *gap = &sweep->gap;
@@ -181,7 +183,7 @@ static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
 		explain(sweep, sweep->parts + gap->thread);
 }
 
-/* Nothing comes any more in the device's time: nothing was asked for. */
+/* Begins the gap after the device's last operation: nothing was launched any more. */
 static void begin_rest(struct sweep *sweep)
 {
 	struct gap *gap = &sweep->gap;
@@ -269,7 +271,7 @@ static int begin_operations(struct sweep *sweep, uint64_t time_ns, struct sn_err
 			return sn_fail_memory(error);
 		result = read_next(sweep, error);
 	}
-	/* of those some have no length */
+	/* some of them have no length */
 	sn_running_end(&sweep->running, time_ns);
 	return result;
 }
@@ -279,7 +281,7 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* When anything next begins or ends. */
+/* The time of the next change. */
 static uint64_t next_time(const struct sweep *sweep)
 {
 	uint64_t time = sweep->has_begun ? sweep->time->end_ns : sweep->time->start_ns;
@@ -296,8 +298,8 @@ static bool is_over(const struct sweep *sweep)
 	return !sweep->has_next && !sweep->running.count && sweep->now_ns >= sweep->time->end_ns;
 }
 
-/* What happens at one time is handled in this order: the end of the gap, threads, operations, the
- * next gap. */
+/* Changes at one time are handled in this order: the end of the gap, threads, operations, the begin
+ * of the next gap. */
 static int run(struct sweep *sweep, struct sn_error *error)
 {
 	int result = read_next(sweep, error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reasons why a device does not compute: every nanosecond without a kernel between its first
- * and its last operation gets one reason, so that reasons add up to that time. And the common
- * states of the device and the threads of its process.
+ * and its last operation gets one reason, so that reasons add up to that time. And how long the
+ * device and the threads of its process were in each combination of states.
  */
 #ifndef SN_TIMELINE_WAITS_H
 #define SN_TIMELINE_WAITS_H
@@ -28,10 +28,10 @@ enum sn_wait {
 	SN_WAIT_NO_WORK,
 	/* That call has begun: the usual launch latency. */
 	SN_WAIT_LAUNCH,
-	/* That call has begun, and does not return, for longer than that; or another call of the
-	 * device's interface before it does not. */
+	/* That call, or one of the device's interface before it, has begun and does not return for
+	 * longer than that. */
 	SN_WAIT_CALL,
-	/* It has been launched for longer than that takes, and has not started: it waits for an
+	/* It was launched longer ago than launching takes, and has not started: it waits for an
 	 * event, a transfer that is not recorded, another program on the device. */
 	SN_WAIT_HELD,
 	/* The launch of the next operation is not recorded. */

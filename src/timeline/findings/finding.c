@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules one after the other, and what they add; see finding.h. */
+/* Runs the rules in order and collects their findings. */
 #include "finding.h"
 
 #include "base/vec.h"

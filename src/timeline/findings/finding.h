@@ -27,18 +27,18 @@ enum sn_rule {
 #undef SN_RULE
 	SN_RULES
 };
-/* Of what rules find, as it is stored: see rules.def. */
+/* The version of stored findings; rules.def says when to raise it. */
 #define SN_RULES_VERSION 4u
 /* "device_time". */
 const char *sn_rule_name(enum sn_rule rule);
 
-/* Of the time that is at stake: below 5 %, below 25 %, or more. */
+/* By the share of time that is at stake: below 5 %, below 25 %, or more. */
 enum sn_severity { SN_SEVERITY_NOTE, SN_SEVERITY_MINOR, SN_SEVERITY_MAJOR, SN_SEVERITIES };
 enum sn_severity sn_severity_of(double stake);
 const char *sn_severity_name(enum sn_severity severity);
 
-/* A number, in the unit "ns", "ratio" or "count"; or the number of what it names: "context",
- * "profile", "wait" (enum sn_wait), "cause" (enum sn_path_cause). Texts are not copied. */
+/* A value in the unit "ns", "ratio" or "count"; or the number of a thing: "context", "profile",
+ * "wait" (enum sn_wait), "cause" (enum sn_path_cause). Texts are not copied. */
 struct sn_evidence {
 	const char *name, *unit;
 	double value;
@@ -61,7 +61,7 @@ struct sn_findings {
 	bool has_failed; /* no memory for one of them */
 };
 
-/* What rules look at. */
+/* The input of rules. */
 struct sn_rule_input {
 	const struct sn_answers *answers;
 	const struct sn_critical_path *path;
@@ -89,7 +89,7 @@ void sn_finding_put(struct sn_finding *finding, const char *name, const char *un
 double sn_finding_value(const struct sn_finding *finding, const char *name);
 bool sn_finding_has(const struct sn_finding *finding, const char *name);
 
-/* part / whole; 0 of nothing. */
+/* part / whole; 0 if the whole is 0. */
 double sn_share(double part, double whole);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* To the section of findings and back; see finding_store.h. */
+/* Writes findings to a section of the database, and reads them. */
 #include "finding_store.h"
 
 #include "base/intern.h"
@@ -19,9 +19,9 @@ static const char *const evidence_of[SN_RULES] = {
 #undef SN_RULE
 };
 
-/* ---- to the section ---- */
+/* ---- writing ---- */
 
-/* The text's place among all texts; none for NULL. */
+/* The place of a text among all texts, to which it is added; none for NULL. */
 static uint32_t place_of(struct sn_intern *texts, const char *text, struct sn_buffer *section)
 {
 	if (!text)
@@ -75,7 +75,8 @@ int sn_findings_store(const struct sn_findings *findings, const char *path, stru
 	struct sn_buffer section = {0};
 	for (size_t i = 0; i < findings->count; i++)
 		if (!sn_finding_is_sound(findings->items + i))
-			return sn_fail(error, SN_ERR_FORMAT, "rule %s has found what it cannot",
+			return sn_fail(error, SN_ERR_FORMAT,
+				       "rule %s has a finding that does not fit its declaration",
 				       sn_rule_name(findings->items[i].rule));
 	lay(findings, &section);
 	int result = sn_db_append(path, SN_DATABASE_FINDINGS, &section, error);
@@ -83,9 +84,9 @@ int sn_findings_store(const struct sn_findings *findings, const char *path, stru
 	return result;
 }
 
-/* ---- and back ---- */
+/* ---- reading ---- */
 
-/* Whether it is the NAME:UNIT that `word` begins with. */
+/* Whether the evidence has the NAME:UNIT with which `word` begins. */
 static bool is_named(const struct sn_evidence *evidence, const char *word)
 {
 	size_t name = strcspn(word, ":"), unit = strcspn(word + name + 1, " ]");
@@ -105,7 +106,7 @@ static bool can_be_told(const struct sn_evidence *evidence)
 	return strcmp(evidence->unit, "count") != 0 || (value < 0x1p53 && value == floor(value));
 }
 
-/* Whether the rule's sentence ends with what to do. */
+/* Whether the rule's sentence ends with a suggestion. */
 static bool suggests(enum sn_rule rule)
 {
 	return rule == SN_RULE_unmarked_iterations;
@@ -133,7 +134,7 @@ bool sn_finding_is_sound(const struct sn_finding *finding)
 	return at == finding->evidence_count;
 }
 
-/* A finding of a newer version, or a text that this version would not write. */
+/* Whether a text has only visible characters; other versions could have stored others. */
 static bool is_printable(const char *text)
 {
 	while (*text && sn_utf8_length(text) && !sn_utf8_hidden(text))

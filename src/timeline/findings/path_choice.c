@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes against each other; see path_choice.h. */
+/* Chooses the node of a critical path that a finding names. */
 #include "path_choice.h"
 
 #include "format/measurement/measurement.h"
@@ -8,17 +8,17 @@
 
 #include <string.h>
 
-/* A node that gains less is not worth a sentence. */
+/* A node with less gain is not named. */
 #define LEAST_GAIN 0.01
 
-/* A step as such has only the time without other records. */
+/* An iteration itself; its node has only time in which nothing else was recorded. */
 static bool is_step(const struct sn_answers *answers, uint32_t node)
 {
 	uint32_t frame = sn_node_map_at(&answers->nodes, node).frame;
 	return sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION;
 }
 
-/* What the recorder itself did, as Nsight Systems and CUPTI tell. */
+/* Whether it is the recorder's own work, as Nsight Systems and CUPTI record it. */
 static bool is_recorder(const struct sn_answers *answers, const struct sonde_db_frame *frame)
 {
 	static const char *const names[] = {"CUPTI",	   "profiling",	      "uffer flush",
@@ -30,8 +30,8 @@ static bool is_recorder(const struct sn_answers *answers, const struct sonde_db_
 	return false;
 }
 
-/* Nodes that cannot be made faster: a call that waits for something else, a call of a module as such, the
- * recorder's own work, and of generated code that it launches. */
+/* Nodes that cannot be made faster: calls that wait, calls of a module as such, the recorder's own
+ * work, and generated code on a path that mostly launches. */
 static bool is_passing(const struct sn_rule_input *input, uint32_t node)
 {
 	const struct sn_answers *answers = input->answers;
@@ -46,7 +46,7 @@ static bool is_passing(const struct sn_rule_input *input, uint32_t node)
 		sn_frame_is_generated(answers->db, frame));
 }
 
-/* The step's own code, or else all but that: what would gain most. */
+/* The node that gains most: among iterations as such, or among all other nodes. */
 static const struct sn_path_share *best_of(const struct sn_rule_input *input, bool are_steps)
 {
 	const struct sn_critical_path *path = input->path;
@@ -59,8 +59,8 @@ static const struct sn_path_share *best_of(const struct sn_rule_input *input, bo
 	return best;
 }
 
-/* Whether what a node has of the path is mostly one call that waits: a call that does not return is
- * not made faster by a tenth. */
+/* Whether the node's time on the path is mostly a single call that waits, which would not become
+ * shorter by a tenth. */
 static bool is_one_wait(const struct sn_rule_input *input, const struct sn_path_share *share)
 {
 	const struct sn_path_longest *longest = input->path->causes.longest + SN_CAUSE_WAITING;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node of the critical path whose work, a tenth faster, would gain most. */
+/* The node of the critical path that gains most if its work takes a tenth less time. */
 #include "path_choice.h"
 
 int sn_rule_critical_node(const struct sn_rule_input *input, struct sn_findings *findings,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the time of devices goes, how much they differ in it, and the node with the most work. */
+/* How devices spent their time, how much they differ in idle time, and the node with
+ * the most work. */
 #include "finding.h"
 
 #include "timeline/answers.h"
@@ -10,7 +11,8 @@ static double length_of(const struct sn_device_time *device)
 	return (double)(device->end_ns - device->start_ns);
 }
 
-/* How many iterations the time of all devices is, of one process. */
+/* Adds the number of iterations of one process, if the times of all devices are those
+ * of iterations. */
 static void put_iterations(const struct sn_answers *answers, struct sn_finding *finding)
 {
 	size_t first, end;
@@ -52,7 +54,7 @@ static void put_parts(const struct sn_answers *answers, struct sn_finding *findi
 	sn_finding_put(finding, "idle", "ratio", sn_share(idle, time));
 }
 
-/* The most and the least idle device, where they differ by more than a twentieth. */
+/* Adds the most and the least idle device if they differ by more than a twentieth. */
 static void put_spread(const struct sn_answers *answers, struct sn_finding *finding)
 {
 	const struct sn_device_time *devices = answers->times.devices, *least = devices,

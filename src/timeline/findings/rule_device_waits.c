@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices wait for while they do not compute, and what threads are in while they are idle. */
+/* What devices waited for when they did not compute, and what threads did while they were idle. */
 #include "finding.h"
 
 #include "timeline/answers.h"

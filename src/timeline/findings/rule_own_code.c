@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A critical path on which the program's own code, in no recorded call, is more than the node. */
+/* The program's own code, outside of recorded calls, has more of the critical path
+ * than any node. */
 #include "path_choice.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a critical path is mostly spent on; and what has most of that, or the one wait that it is. */
+/* The cause with the most time on the critical path, and the node with most of it, or the single
+ * long wait of which it consists. */
 #include "path_choice.h"
 
-/* Fewer launches, or longer between two of them, are no matter of their number. */
+/* Fewer launches than this, or more time between two, mean that their number is not the problem. */
 enum { MANY_LAUNCHES = 64, LAUNCH_NS = 100000 };
 
 static enum sn_path_cause first_cause(const struct sn_path_causes *causes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without devices: for whom ranks wait in collectives, and what that one does meanwhile. */
+/* Without devices: for which rank the others wait in collectives, and what it does meanwhile. */
 #include "finding.h"
 
 #include "timeline/messages/stragglers.h"

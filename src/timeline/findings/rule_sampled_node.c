@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node in no recorded call that by samples has more of the critical path than any other. */
+/* A node known from samples only, outside of recorded calls, has more of the critical path
+ * than any other. */
 #include "path_choice.h"
 
 int sn_rule_sampled_node(const struct sn_rule_input *input, struct sn_findings *findings,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads that ran most: what they did otherwise. */
+/* What the threads that ran most did the rest of the time. */
 #include "finding.h"
 
 #include "timeline/threads/thread_states.h"

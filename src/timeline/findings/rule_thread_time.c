@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without devices: what threads do, and what of that is most. */
+/* Without devices: what threads did, and the nodes with the most time. */
 #include "finding.h"
 
 #include "timeline/answers.h"
@@ -13,7 +13,7 @@ static void put(const struct sn_answers *answers, double all_ns, const struct sn
 	struct sn_finding *finding =
 	    sn_findings_add(findings, SN_RULE_thread_time, sn_share(nodes[0].value, all_ns));
 	sn_finding_put(finding, "time", "ns", all_ns);
-	/* where little of a run is recorded, the reader would take that for all of it */
+	/* says how little was recorded, lest it be taken for the whole run */
 	if (all_ns < 0.5 * whole_ns) {
 		sn_finding_put(finding, "covered", "ratio", sn_share(all_ns, whole_ns));
 		sn_finding_put(finding, "trace", "ns", whole_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A long trace without iterations, of which a critical path would show only the first moments. */
+/* A long trace without marked iterations, of which the critical path would cover only the begin. */
 #include "path_choice.h"
 
 int sn_rule_unmarked_iterations(const struct sn_rule_input *input, struct sn_findings *findings,

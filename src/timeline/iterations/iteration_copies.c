@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies, each looked up among the iterations of its process; see iteration_copies.h. */
+/* Assigns copies to the iterations of their process and sums them by direction and node. */
 #include "iteration_copies.h"
 
 #include "base/search.h"
@@ -11,10 +11,10 @@
 
 struct sum {
 	double count, bytes, time_ns;
-	size_t iterations, last; /* in how many, and one more than the last of these */
+	size_t iterations, last; /* iterations that copy; index + 1 of the last */
 };
 
-/* Iterations of one context and thread, and what they copy. */
+/* The iterations of one context and thread, with their copies. */
 struct group {
 	const struct sn_answers *answers;
 	const struct sn_iteration *items;
@@ -23,7 +23,7 @@ struct group {
 	struct sum *sums; /* by direction and node */
 };
 
-/* The iteration that has this moment; SIZE_MAX without one. */
+/* The iteration at a time; SIZE_MAX if there is none. */
 static size_t iteration_at(const struct group *group, uint64_t time_ns)
 {
 	size_t behind = sn_search(i, group->count, group->items[i].start_ns <= time_ns);
@@ -35,7 +35,7 @@ static void add_copy(void *data, const struct sn_copy *copy)
 	struct group *group = data;
 	const struct sn_answers *answers = group->answers;
 	size_t at = iteration_at(group, copy->start_ns);
-	/* a device without any launched operation may not count */
+	/* with launched_only, a device without launched operations does not count */
 	if (at == SIZE_MAX ||
 	    sn_processes_device(&answers->processes, &answers->times, copy->profile) == SONDE_NONE)
 		return;

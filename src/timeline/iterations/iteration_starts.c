@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The iterations of each device's process, and one walk over its threads; see iteration_starts.h.
- */
+/* What threads do from the begin of an iteration until its device starts. */
 #include "iteration_starts.h"
 
 #include "timeline/threads/thread_activity.h"
@@ -10,17 +9,17 @@
 
 enum { MOST_NODES = 20 };
 
-/* The iterations of one name in a device's process, and what comes before the device starts. */
+/* The iterations of one context in a device's process, and the time before the device starts. */
 struct before {
 	const struct sn_answers *answers;
-	struct sn_intervals times; /* of all these iterations */
+	struct sn_intervals times; /* from each iteration's begin to the device's first operation */
 	size_t count;
 	uint64_t before_ns, whole_ns;
 	double *values; /* by node */
-	uint8_t *known; /* by context; see sn_activity_does_something */
+	uint8_t *known; /* by context: a cache for sn_activity_does_something */
 };
 
-/* Iterations in which the device did nothing are none of its. */
+/* Adds an iteration, unless the device did nothing in it. */
 static int add_iteration(struct before *before, uint64_t first, const struct sn_iteration *one)
 {
 	if (first == one->end_ns)
@@ -31,7 +30,7 @@ static int add_iteration(struct before *before, uint64_t first, const struct sn_
 	return first > one->start_ns ? sn_intervals_add(&before->times, one->start_ns, first) : 0;
 }
 
-/* From the iterations' begins to the device's. */
+/* Finds the time before the device's first operation in each iteration. */
 static int find_before(struct before *before, size_t device, const struct sn_iteration *items,
 		       size_t count, struct sn_error *error)
 {
@@ -76,7 +75,7 @@ static int add_nodes(const struct before *before, size_t device, uint32_t contex
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
-/* One device and the iterations [first, next), of one context and thread. */
+/* Adds one device with the iterations [first, next), which have one context and thread. */
 static int add_device(const struct sn_answers *answers, size_t device, size_t first, size_t next,
 		      struct sn_iteration_starts *starts, struct sn_error *error)
 {

@@ -9,17 +9,17 @@
 
 #include "timeline/answers.h"
 
-/* A node in the iterations of one context and thread before a device, all of them together. */
+/* A node's time before a device's first work, in all iterations of one context and thread. */
 struct sn_iteration_start {
 	size_t device;
 	uint32_t context, node;
 	double count;		    /* iterations in which the device works */
-	double before_ns, whole_ns; /* before it does so; of these iterations */
+	double before_ns, whole_ns; /* of these iterations: before it works; in all */
 	double time_ns;		    /* of threads in the node, before the device */
 };
 
 struct sn_iteration_starts {
-	struct sn_iteration_start *items; /* of each device and context the longest first, few */
+	struct sn_iteration_start *items; /* of each device and context a few, the longest first */
 	size_t count, capacity;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times since the beginning at each begin and end, and their difference; see iteration_work.h. */
+/* A device's work in each iteration: the difference between the running totals at its end
+ * and its begin. */
 #include "iteration_work.h"
 
 #include "base/sort_by.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-/* An iteration begins or ends. */
+/* The begin or the end of an iteration. */
 struct edge {
 	uint64_t time_ns;
 	uint32_t iteration;
@@ -17,9 +18,9 @@ struct edge {
 struct sweep {
 	const struct sn_iteration *items;
 	struct sn_iteration_work *works;
-	struct edge *edges; /* in order of time */
+	struct edge *edges; /* sorted by time */
 	size_t at, count;
-	uint32_t *waiting; /* iterations that began while the device did nothing */
+	uint32_t *waiting; /* iterations that began while the device was idle, until it starts */
 	size_t waiting_count;
 	struct sn_running_set running;
 };
@@ -60,7 +61,7 @@ static void end_iteration(struct sweep *sweep, uint32_t number)
 		work->first_ns = sweep->items[number].end_ns;
 }
 
-/* All that ends or begins up to that time. */
+/* Handles all begins and ends up to that time. */
 static void advance(struct sweep *sweep, uint64_t time_ns)
 {
 	while (sweep->at < sweep->count && sweep->edges[sweep->at].time_ns <= time_ns) {

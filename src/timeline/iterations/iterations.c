@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Durations of marked regions; see iterations.h. */
+/* Collects marked iterations with their durations, and marks the unusual ones. */
 #include "iterations.h"
 
 #include "base/sort_by.h"
@@ -85,7 +85,7 @@ double sn_iterations_tolerance_ns(double *lengths_ns, size_t count, double *medi
 	return fmax(5 * sn_sort_median(lengths_ns, count), 0.05 * *median_ns);
 }
 
-/* Those without a number are counted in their context and thread. */
+/* Numbers iterations without a number of their own by order in their context and thread. */
 static void number(struct sn_iterations *iterations)
 {
 	struct sn_iteration *items = iterations->items;
@@ -97,7 +97,7 @@ static void number(struct sn_iterations *iterations)
 	}
 }
 
-/* Marks the unusual ones of one context. */
+/* Marks the unusual iterations of one context. */
 static int mark(struct sn_iteration *items, size_t count)
 {
 	double *lengths = malloc(count * sizeof(*lengths)), median;

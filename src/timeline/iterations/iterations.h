@@ -40,10 +40,10 @@ int sn_iterations_add(struct sn_iterations *iterations, const struct sonde_db *d
 int sn_iterations_settle(struct sn_iterations *iterations);
 void sn_iterations_release(struct sn_iterations *iterations);
 
-/* The number behind those of the same context, or of the same context and thread. */
+/* One past the last iteration of the same context, or of the same context and thread. */
 size_t sn_iterations_end_of_context(const struct sn_iterations *iterations, size_t first);
 size_t sn_iterations_end_of_thread(const struct sn_iterations *iterations, size_t first);
-/* Those of the context that has most: first .. end - 1. */
+/* The iterations of the context that has most: first .. end - 1. */
 void sn_iterations_most(const struct sn_iterations *iterations, size_t *first, size_t *end);
 double sn_iteration_length_ns(const struct sn_iteration *iteration);
 
@@ -56,7 +56,7 @@ void sn_iterations_sum(const struct sn_iteration *items, size_t count,
 		       struct sn_iteration_sum *sum);
 /* Sorts lengths; gives their median and how far from it a length is unusual. */
 double sn_iterations_tolerance_ns(double *lengths_ns, size_t count, double *median_ns);
-/* The first one whose length is next to the median. */
+/* The first one whose length is closest to the median. */
 size_t sn_iterations_usual(const struct sn_iteration *items, size_t count);
 
 #endif

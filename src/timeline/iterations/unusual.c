@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One walk for the unusual iterations of each thread; see unusual.h. */
+/* Compares unusual iterations with a usual one, by node. */
 #include "unusual.h"
 
 #include "base/vec.h"
@@ -8,10 +8,10 @@
 
 enum { EXPLAINED = 12, CAUSES = 5 };
 
-/* What happened within some iterations, by node: own time of threads and time of devices. */
+/* Time within some iterations by node: exclusive time of threads, and time of devices. */
 struct inside {
 	const struct sn_answers *answers;
-	const struct sn_iteration *items[EXPLAINED + 1]; /* the last: the usual one */
+	const struct sn_iteration *items[EXPLAINED + 1]; /* the last is the usual one */
 	size_t count;
 	double *values; /* by iteration and node */
 	uint32_t nodes;
@@ -76,7 +76,8 @@ static int add_causes(const struct inside *inside, size_t number, struct sn_unus
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
-/* The unusual ones of one thread, and the one next to the median. */
+/* Explains the unusual iterations of one thread by the difference from the one nearest
+ * to the median. */
 static int explain(const struct sn_answers *answers, const struct sn_iteration *items, size_t count,
 		   struct sn_unusuals *unusuals, struct sn_error *error)
 {

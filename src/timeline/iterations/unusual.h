@@ -9,16 +9,16 @@
 
 #include "timeline/answers.h"
 
-/* A node that has part in the difference. */
+/* A node that contributes to the difference. */
 struct sn_unusual {
 	uint64_t number;	   /* of the iteration */
-	double length_ns, more_ns; /* of it, and than usual; negative where it is shorter */
-	double node_more_ns;	   /* of that */
+	double length_ns, more_ns; /* of the iteration; less the usual: may be negative */
+	double node_more_ns;	   /* the node's part of more_ns */
 	uint32_t node;
 };
 
 struct sn_unusuals {
-	struct sn_unusual *items; /* of each iteration the first causes; of the first iterations */
+	struct sn_unusual *items; /* the main causes of each iteration, for the first iterations */
 	size_t count, capacity;
 };
 

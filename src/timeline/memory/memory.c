@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations in order of time, played twice, the second time until the peak; see memory.h. */
+/* Memory of devices over time: allocations and releases in order of time are replayed twice, first
+ * for totals and peaks, then for the curve and the owners at the peak. */
 #include "memory.h"
 
 #include "base/sort_by.h"
@@ -14,15 +15,15 @@ struct held {
 };
 
 struct held_set {
-	struct sn_table numbers; /* of items, by address */
+	struct sn_table numbers; /* index of an item by its address */
 	struct held *items;
 	size_t count, capacity;
 };
 
-/* A device while it is played. */
+/* The state of a device during replay. */
 struct play {
 	int64_t held_bytes;
-	int step; /* of the curve, that is not over */
+	int step; /* the current step of the curve */
 	double allocated, reserved, most_allocated, most_reserved;
 	bool is_past_peak;
 	struct held_set held;
@@ -33,12 +34,12 @@ struct reading {
 	const struct sn_node_map *nodes;
 	const struct sn_processes *processes;
 	struct sn_memory *memory;
-	struct sn_intern keys; /* of devices, by their numbers */
+	struct sn_intern keys; /* process, type and id of a device */
 	struct play *plays;    /* by device */
 	size_t capacity;
 };
 
-/* ---- what is held ---- */
+/* ---- memory held at a time ---- */
 
 static int hold(struct held_set *set, const struct held *held)
 {
@@ -59,7 +60,7 @@ static void drop(struct held_set *set, uint64_t address)
 	if (number == SN_TABLE_NONE)
 		return;
 	sn_table_remove(&set->numbers, address);
-	/* the last one takes its place, for which there is room now */
+	/* the last item moves to its place; the table has room, because a key was removed */
 	struct held *last = set->items + --set->count;
 	if (number < set->count) {
 		set->items[number] = *last;
@@ -75,7 +76,7 @@ static void release_held(struct held_set *set)
 
 /* ---- devices ---- */
 
-/* SONDE_NONE: without memory, or beyond the limit. */
+/* The number of an event's device; SONDE_NONE without memory, or if there are too many. */
 static uint32_t device_of(struct reading *reading, const struct sn_memory_event *event)
 {
 	struct sn_memory *memory = reading->memory;
@@ -94,21 +95,21 @@ static uint32_t device_of(struct reading *reading, const struct sn_memory_event 
 	return (uint32_t)memory->device_count++;
 }
 
-/* No recording is believed to hold more than there can be. */
+/* Adds with saturation, because a damaged trace may have any sizes. */
 static int64_t add(int64_t a, int64_t b)
 {
 	int64_t sum;
 	return !__builtin_add_overflow(a, b, &sum) ? sum : b < 0 ? -INT64_MAX : INT64_MAX;
 }
 
-/* The allocator's total, or where it does not tell the sum so far. */
+/* The allocator's total if it is recorded, else the sum of allocations so far. */
 static int64_t allocated_by(struct play *play, const struct sn_memory_event *event)
 {
 	play->held_bytes = add(play->held_bytes, event->bytes);
 	return event->allocated == INT64_MIN ? play->held_bytes : event->allocated;
 }
 
-/* ---- the first time: totals and the peak ---- */
+/* ---- first pass: totals and the peak ---- */
 
 static void find_first(struct sn_memory_device *device, const struct sn_memory_event *event)
 {
@@ -142,12 +143,12 @@ static void measure(struct sn_memory_device *device, struct play *play,
 	device->end_bytes = allocated;
 }
 
-/* In the order in which a reader of one track after the other meets them. */
+/* In the order in which reading track by track finds them. */
 SN_SORT_BY(sort_devices, struct sn_memory_device, const void *,
 	   SN_ORDER(a->first_track, b->first_track)
 	       ?: SN_ORDER(a->first_position, b->first_position));
 
-/* ---- the second time: the curve, and who holds what at the peak ---- */
+/* ---- second pass: the curve, and owners at the peak ---- */
 
 static void end_step(struct sn_memory_device *device, struct play *play)
 {
@@ -212,7 +213,7 @@ static int finish(struct reading *reading, uint32_t number)
 
 /* ---- all ---- */
 
-/* All events once; `again`: the devices are known. */
+/* Replays all events; `again`: the second pass. */
 static int play_all(struct reading *reading, const struct sonde_trace *trace, bool again,
 		    struct sn_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All values of each counter; see memory_counters.h. */
+/* Reads all values of memory counters. */
 #include "memory_counters.h"
 
 #include "base/vec.h"
@@ -9,7 +9,7 @@
 
 struct reading {
 	struct sn_memory_peak peak;
-	uint32_t key; /* the attribute that holds values */
+	uint32_t key; /* the attribute with the values */
 	bool is_real;
 };
 

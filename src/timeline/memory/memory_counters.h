@@ -5,7 +5,7 @@
 
 #include "timeline/answers.h"
 
-/* The greatest value of a counter, when, and in what. */
+/* The greatest value of a counter, its time and its context. */
 struct sn_memory_peak {
 	uint32_t profile, metric, context;
 	uint64_t time_ns;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracks merged, and the events of one moment sorted; see memory_events.h. */
+/* Allocations and releases of all tracks in order of time; among those at one time
+ * releases come first. */
 #include "memory_events.h"
 
 #include "base/sort_by.h"
@@ -15,9 +16,9 @@ static const struct sn_attribute_wish wishes[WISHES] = {
 struct sn_memory_events {
 	const struct sonde_trace *trace;
 	struct sn_event_merge *merge;
-	struct sn_memory_event next; /* after the moment, where has_next */
+	struct sn_memory_event next; /* the first event after the current time; valid if has_next */
 	bool has_next;
-	struct sn_memory_event *moment; /* events of one time, in order */
+	struct sn_memory_event *moment; /* the events of one time, sorted */
 	size_t moment_at, moment_count, moment_capacity;
 };
 

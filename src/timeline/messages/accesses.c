@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass over threads; see accesses.h. */
+/* Sums accesses to remote memory in one pass over threads. */
 #include "accesses.h"
 
 #include "base/intern.h"

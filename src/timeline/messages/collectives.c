@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events with their attributes; see collectives.h. */
+/* Collects the parts of collectives from events and their attributes. */
 #include "collectives.h"
 
 #include "base/intern.h"
@@ -30,7 +30,7 @@ enum wish {
 	WISHES
 };
 
-/* What a context does: an enum sn_device_work, or a collective that threads do themselves. */
+/* What a context does: an enum sn_device_work, or a collective that threads perform. */
 enum { THREAD_COLLECTIVE = SN_WORK_KINDS + 1 };
 
 struct collecting {
@@ -38,13 +38,14 @@ struct collecting {
 	const struct sn_processes *processes;
 	const struct sn_device_times *times;
 	struct sn_collectives *collectives;
-	struct sn_intern numbers;	 /* participants by process and device */
+	struct sn_intern numbers;	 /* numbers of participants, by process and device */
 	uint8_t *works;			 /* by context */
-	const struct sonde_track *track; /* whose events are visited, and who does them */
+	const struct sonde_track *track; /* the current track, and whose participant it is */
 	uint32_t participant;
 };
 
-/* Names and types as Kineto has them, which other importers follow where they know as much. */
+/* Names and types of Kineto's attributes, which other importers use as far as they
+ * know the data. */
 static const struct sn_attribute_wish wishes[WISHES] = {
     [BYTES] = {"bytes", SONDE_ATTRIBUTE_SIGNED},
     [RANKS] = {"Process Group Ranks", SONDE_ATTRIBUTE_STRING},
@@ -56,7 +57,7 @@ static const struct sn_attribute_wish wishes[WISHES] = {
     [ELEMENT_TYPE] = {"dtype", SONDE_ATTRIBUTE_STRING},
     [SOURCE] = {"Src Rank", SONDE_ATTRIBUTE_SIGNED},
     [TARGET] = {"Dst Rank", SONDE_ATTRIBUTE_SIGNED},
-    /* as our own recorder has them */
+    /* attributes of Sonde's own recorder */
     [OWN_GROUP] = {"group", SONDE_ATTRIBUTE_UNSIGNED},
     [OWN_NUMBER] = {"collective", SONDE_ATTRIBUTE_UNSIGNED},
     [POSTED] = {"posted", SONDE_ATTRIBUTE_UNSIGNED},
@@ -97,7 +98,8 @@ static const char *text_of(const struct collecting *collecting, const struct sn_
 		   : "";
 }
 
-/* Kernels are called by what they do and how; only the former is the same on all ranks. */
+/* The name without the algorithm: a kernel's name has both, and only the collective is the same
+ * on all ranks. */
 static void plain_name(const char *name, char *text, size_t size)
 {
 	snprintf(text, size, "%.*s", (int)strcspn(name, "("), name);
@@ -107,19 +109,19 @@ static void plain_name(const char *name, char *text, size_t size)
 		*(ring ? ring : tree) = 0;
 }
 
-/* What is done, by who has which part in it. */
+/* Kinds of collectives by the parts that participants have. */
 enum manner {
-	UNKNOWN, /* or all to all, of which one may have nothing to give */
-	ALIKE,	 /* all give and get as much, and none ends before all have arrived */
-	UNEVEN,	 /* the same, but what is given or got has another size */
-	ROOTED,	 /* one gives or gets all, as much on each rank; who only gives may end early */
+	UNKNOWN, /* unknown, or all to all, where one participant may send nothing */
+	ALIKE,	 /* all send and receive as much, and none ends before all have arrived */
+	UNEVEN,	 /* the same, but sent and received sizes differ */
+	ROOTED,	 /* one root, equal sizes; a part that only sends may end early */
 	SPREAD,	 /* the same, but the root has another size */
-	MESSAGE, /* of two */
+	MESSAGE, /* between two participants */
 };
 
 static enum manner manner_of(const char *name)
 {
-	/* the first that is part of the name */
+	/* the first entry that the name contains decides */
 	static const struct {
 		const char *part;
 		enum manner manner;
@@ -140,8 +142,8 @@ static enum manner manner_of(const char *name)
 	return UNKNOWN;
 }
 
-/* Whether a part may end before all have arrived. MPI's calls may unless it is known that none
- * can. */
+/* Whether a participant may end before all have arrived. Calls of MPI may, unless the
+ * operation excludes it. */
 static bool is_loose(const char *name, enum manner manner)
 {
 	bool is_mpi = sn_text_begins(name, "MPI_");
@@ -151,7 +153,7 @@ static bool is_loose(const char *name, enum manner manner)
 	       (manner == UNKNOWN && is_mpi && !strstr(name, "lltoall"));
 }
 
-/* " 1000 Float": what each participant's part says alike; "" where it does not. */
+/* The size and type that all participants record alike, " 1000 Float"; "" if they do not. */
 static void name_size(const struct collecting *collecting, const struct sn_walked_event *event,
 		      enum manner manner, char *text, size_t size)
 {
@@ -165,14 +167,14 @@ static void name_size(const struct collecting *collecting, const struct sn_walke
 			 text_of(collecting, event, ELEMENT_TYPE));
 }
 
-/* What the names of a part are. */
+/* The strings that identify a part. */
 struct names {
 	char line[600], group[900];
 	uint64_t number;
 	bool is_told, is_loose;
 };
 
-/* A message belongs only to the two ranks that it names. */
+/* A message belongs only to the two ranks in it. */
 static void name_message(const struct collecting *collecting, const struct sn_walked_event *event,
 			 struct names *names)
 {
@@ -190,12 +192,13 @@ static void name_message(const struct collecting *collecting, const struct sn_wa
 	else
 		snprintf(names->line + used, sizeof(names->line) - used, "|messages of %u",
 			 collecting->participant);
-	/* a process numbers its messages independent of the receiver */
+	/* each process numbers its messages regardless of the receiver */
 	names->number = UINT64_MAX;
 	snprintf(names->group, sizeof(names->group), "%s", names->line);
 }
 
-/* Which participants can be compared, and the number among what they do; UINT64_MAX. */
+/* Determines which parts belong together: the group, and the part's number in it,
+ * UINT64_MAX if unknown. */
 static void name_part(const struct collecting *collecting, const struct sn_walked_event *event,
 		      struct names *names)
 {
@@ -222,7 +225,7 @@ static void name_part(const struct collecting *collecting, const struct sn_walke
 		return;
 	}
 	name_size(collecting, event, manner, size, sizeof(size));
-	/* numbers count all that a group does, whatever it is */
+	/* recorded numbers count all operations of a group, of every kind */
 	if (sn_walked_value(event, NUMBER, &names->number))
 		snprintf(names->group, sizeof(names->group), "%s|", names->line);
 	else
@@ -255,7 +258,7 @@ static int add_arrival(struct collecting *collecting, const struct sn_walked_eve
 			   &collectives->arrival_count, arrival);
 }
 
-/* MPI's calls are so only where they say which one it is. */
+/* A call of MPI is a collective only if it has the collective's number. */
 static bool is_collective(const struct collecting *collecting, const struct sn_walked_event *event)
 {
 	uint64_t number;
@@ -278,11 +281,11 @@ static int visit_event(void *data, const struct sn_walked_event *event)
 	collecting->track = track;
 	if (collecting->participant == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	/* who only copies is shown as one who came to none */
+	/* makes a participant that only copies visible as one without collectives */
 	return work == SN_WORK_COPY ? 0 : add_arrival(collecting, event);
 }
 
-/* Which participants devices are: of several the first. 0 or SN_ERR_MEMORY. */
+/* Maps devices to participants; to the first one if a device is several. */
 static int list_devices(struct sn_collectives *collectives, size_t device_count)
 {
 	collectives->of_devices = malloc((device_count + 1) * sizeof(uint32_t));
@@ -295,8 +298,8 @@ static int list_devices(struct sn_collectives *collectives, size_t device_count)
 	return 0;
 }
 
-/* Mostly there are none, and nothing is read: threads only where they do any themselves, streams
- * for who copies as well. */
+/* Collects all parts. Mostly there are none, and nothing is read. Threads are read only if some of
+ * them perform collectives; streams also for those that only copy. */
 static int collect(struct collecting *collecting, bool *contexts, struct sn_error *error)
 {
 	const struct sonde_db *db = collecting->db;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who took part in which collective, and when: read in one pass over the streams (and, for those of
- * gloo and MPI, over threads), where the program has any; 72 bytes for each part.
+ * Who took part in which collective, and when. One pass over the streams (and over threads for
+ * those of gloo and MPI) if the program has any collectives; 72 bytes for each part.
  */
 #ifndef SN_TIMELINE_COLLECTIVES_H
 #define SN_TIMELINE_COLLECTIVES_H
@@ -20,7 +20,7 @@ struct sn_participant {
 struct sn_arrival {
 	uint64_t start_ns, end_ns;
 	uint64_t called_ns; /* the call that waits for it begins: start_ns, or later */
-	uint64_t number;    /* in the group, as recorded; UINT64_MAX not */
+	uint64_t number;    /* in the group, as recorded; UINT64_MAX: none */
 	uint64_t bytes;	    /* 0: not known */
 	uint32_t group;	    /* of which participants can be compared: sn_collectives.groups */
 	uint32_t line;	    /* the sequence of its group's collectives of any kind: see ranks.h */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass over threads; see message_calls.h. */
+/* Sums sending and receiving calls in one pass over threads. */
 #include "message_calls.h"
 
 #include "base/intern.h"
@@ -16,7 +16,7 @@ static const struct sn_attribute_wish wishes[WISHES] = {
     [MESSAGE] = {"message", SONDE_ATTRIBUTE_UNSIGNED},
 };
 
-/* By the function that calls: a send and the wait for it are two nodes of one line. */
+/* By the calling function, so that a send and the wait for it, which are two nodes, share a row. */
 struct call_key {
 	uint64_t peer;
 	uint32_t profile, is_sent;
@@ -31,7 +31,7 @@ struct summing {
 
 enum direction { NONE, SENT, RECEIVED };
 
-/* "gloo send", "gloo wait to receive", "send", "receive". */
+/* From names such as "gloo send", "gloo wait to receive", "send", "receive". */
 static enum direction direction_of_name(const struct sonde_db *db, uint32_t context)
 {
 	const char *name = sn_context_name(db, context);
@@ -40,7 +40,7 @@ static enum direction direction_of_name(const struct sonde_db *db, uint32_t cont
 	return strstr(name, "receive") ? RECEIVED : strstr(name, "send") ? SENT : NONE;
 }
 
-/* As recorded: sent, received, or waited until it is gone. */
+/* From the attribute, whose values are sent, received, and waited for the send's completion. */
 static enum direction direction_of(const struct sonde_db *db, const struct sn_walked_event *event)
 {
 	uint64_t message;
@@ -78,7 +78,7 @@ static int add_call(void *data, const struct sn_walked_event *event)
 	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	struct sn_message_call *sum = calls->items + number;
-	/* waiting for a message has no size: the call that asked for it has */
+	/* a call that only waits for a message has no size, unlike the call that requested it */
 	if (sn_walked_value(event, BYTES, &bytes)) {
 		sum->count++;
 		sum->bytes += (double)(int64_t)bytes;
@@ -89,7 +89,7 @@ static int add_call(void *data, const struct sn_walked_event *event)
 	return 0;
 }
 
-/* Most bytes first, then most time; equal ones as they were met. */
+/* Most bytes first, then most time, then in order of appearance. */
 SN_SORT_BY(sort_by_bytes, struct sn_message_call, const void *,
 	   SN_ORDER(b->bytes, a->bytes) ?: SN_ORDER(b->time_ns, a->time_ns) ?:
 	   SN_ORDER(a->number, b->number));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends of messages with equal links; see message_matching.h. */
+/* Matches the two ends of messages by their links, and finds who waited for whom. */
 #include "message_matching.h"
 
 #include "base/intern.h"
@@ -11,7 +11,7 @@
 #include "timeline/track_walk.h"
 
 enum wish { DIRECTION, TAG, BYTES, POSTED, REQUEST, WISHES };
-enum { SENT = 1, RECEIVED = 2, GONE = 3 }; /* the attribute `message` */
+enum { SENT = 1, RECEIVED = 2, GONE = 3 }; /* values of the attribute `message` */
 
 static const struct sn_attribute_wish wishes[WISHES] = {
     [DIRECTION] = {"message", SONDE_ATTRIBUTE_UNSIGNED},
@@ -29,7 +29,7 @@ uint64_t sn_matched_message_late_sender_ns(const struct sn_matched_message *one)
 
 uint64_t sn_matched_message_late_receiver_ns(const struct sn_matched_message *one)
 {
-	/* a call that returned before did not need the receiver */
+	/* a call that returned before the receive was posted did not need the receiver */
 	if (one->posted_ns > one->sent_ns && one->sent_end_ns > one->posted_ns)
 		return one->posted_ns - one->sent_ns;
 	return one->posted_ns > one->gone_wait_ns && one->gone_ns > one->posted_ns
@@ -54,11 +54,11 @@ struct end {
 
 struct reading {
 	const struct sn_processes *processes;
-	struct sn_intern lone; /* processes, by their place among the lone */
+	struct sn_intern lone; /* processes with unmatched ends, by index in `lone` */
 	struct sn_message_matching *messages;
 	struct end *ends;
 	size_t count, capacity;
-	struct end *gone; /* calls that waited for what was sent */
+	struct end *gone; /* calls that waited for a send to complete */
 	size_t gone_count, gone_capacity;
 };
 
@@ -112,7 +112,7 @@ SN_SORT_BY(sort_by_request, struct end, const void *,
 SN_SORT_BY(sort_messages, struct sn_matched_message, const void *,
 	   SN_ORDER(a->sent_ns, b->sent_ns) ?: SN_ORDER(a->link, b->link));
 
-/* The call that waited for what was sent; NULL. Requests are numbered in each process. */
+/* The call that waited for a send to complete, or NULL. Request numbers are unique per process. */
 static const struct end *find_gone(const struct reading *reading, const struct end *sent)
 {
 	const struct end *all = reading->gone;
@@ -208,13 +208,13 @@ static int add_message_waits(struct sn_message_matching *messages,
 	return add_wait(messages, &receiver) ?: add_wait(messages, &sender);
 }
 
-/* gloo's collectives record their messages, which tell more. */
+/* gloo's collectives record their single messages, which are more precise. */
 static bool has_messages(const struct sonde_db *db, uint32_t context)
 {
 	return sn_text_begins(sn_context_name(db, context), "gloo:");
 }
 
-/* Adds the waits in a collective that threads do themselves, by the clocks of their ranks. */
+/* Adds the waits in a collective performed by threads, in the clocks of their ranks. */
 static int add_collective_waits(const struct sonde_db *db, const struct sn_collectives *collectives,
 				const struct sn_ranks *ranks, const struct sn_collective *one,
 				struct sn_message_matching *messages)

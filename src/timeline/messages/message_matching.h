@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between ranks with both ends: the late one, and how long the other one waited.
+ * Messages between ranks of which both ends are recorded: which end was late, and how long the
+ * other one waited.
  *
  * The waiting states are those of Scalasca (Geimer and others, "The Scalasca performance toolset
  * architecture", 2010): a receiver that is in its call before the message is sent waits for a late
@@ -17,15 +18,15 @@
 struct sn_matched_message {
 	uint64_t link, tag, bytes;
 	uint64_t sent_ns, sent_end_ns;	 /* the sender's call */
-	uint64_t gone_wait_ns, gone_ns;	 /* a later one that waits until it is gone; or 0 */
-	uint64_t waited_ns, received_ns; /* the receiver's, to when it had the message */
-	uint64_t posted_ns;		 /* when the receive was begun; waited_ns or before */
+	uint64_t gone_wait_ns, gone_ns;	 /* the sender's later wait until it is sent; or 0 */
+	uint64_t waited_ns, received_ns; /* the receiver's call, until it had the message */
+	uint64_t posted_ns;		 /* the begin of the receive: waited_ns or earlier */
 	uint32_t sender, receiver;	 /* profiles: threads */
 	uint32_t sender_context, receiver_context;
 	uint32_t gone_profile, gone_context;
 };
 
-/* Messages of a process of which the other end is not recorded. */
+/* Counts of a process's messages of which the other end is not recorded. */
 struct sn_lone_messages {
 	uint32_t profile;
 	size_t sent, received;

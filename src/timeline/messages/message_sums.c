@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over what is loaded; see message_sums.h. */
+/* Sums of messages by sender and receiver, by node, and of all. */
 #include "message_sums.h"
 
 #include "base/intern.h"
@@ -30,7 +30,7 @@ struct sn_route *sn_routes(const struct sn_answers *answers, size_t *count)
 	const struct sn_message_matching *messages = &answers->messages;
 	const uint32_t *processes = answers->processes.of_profile;
 	struct sn_route *routes = calloc(1, sizeof(*routes));
-	struct sn_intern keys = {0}; /* processes from and to */
+	struct sn_intern keys = {0}; /* sending and receiving process */
 	size_t capacity = 1;
 	bool has_memory = routes;
 	for (size_t i = 0; i < messages->count && has_memory; i++) {
@@ -79,7 +79,7 @@ struct sn_node_wait *sn_node_waits(const struct sn_answers *answers, size_t *cou
 	return items;
 }
 
-/* ---- what all do together ---- */
+/* ---- totals ---- */
 
 static bool is_by_thread(const struct sn_answers *answers, const struct sn_arrival *one)
 {
@@ -134,7 +134,7 @@ struct sn_collective_sum *sn_collective_sums(const struct sn_answers *answers, s
 	return sums;
 }
 
-/* ---- each ---- */
+/* ---- one message ---- */
 
 static uint64_t waited(const struct sn_matched_message *one)
 {

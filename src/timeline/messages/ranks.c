@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting arrivals until those of one collective lie together; see ranks.h. */
+/* Sorts the parts of collectives so that those of one collective are adjacent, aligns the clocks of
+ * participants, and finds who waited. */
 #include "ranks.h"
 
 #include "base/arena.h"
 #include "base/sort_by.h"
 
-/* Clocks of devices are read with that uncertainty, and some recordings have microseconds. */
+/* The accuracy of device clocks; some recordings round to microseconds. */
 enum { TOLERANCE_NS = 20000 };
 
 SN_SORT_BY(sort_by_participant, struct sn_arrival, const void *,
@@ -16,7 +17,7 @@ SN_SORT_BY(sort_by_collective, struct sn_arrival, const void *,
 	   SN_ORDER(a->group, b->group) ?: SN_ORDER(a->number, b->number) ?:
 	   SN_ORDER(a->start_ns, b->start_ns) ?: SN_ORDER(a->participant, b->participant));
 
-/* The end of the collective that begins there. */
+/* One past the parts of the collective that begins at `first`. */
 static size_t end_of(const struct sn_arrival *arrivals, size_t count, size_t first)
 {
 	size_t next = first + 1;
@@ -26,8 +27,8 @@ static size_t end_of(const struct sn_arrival *arrivals, size_t count, size_t fir
 	return next;
 }
 
-/* How many collectives there are of several parts that must all run at one moment, and of how many
- * that cannot be. */
+/* Collectives with several parts that must overlap in time, and those among them whose
+ * parts do not. */
 struct contradictions {
 	size_t all, impossible;
 };
@@ -52,15 +53,15 @@ static struct contradictions contradictions(const struct sn_arrival *arrivals, s
 	return found;
 }
 
-/* One in ten. */
+/* Whether more than one in ten is impossible. */
 static bool are_apart(const struct sn_arrival *arrivals, size_t count)
 {
 	struct contradictions found = contradictions(arrivals, count, false);
 	return found.impossible * 10 > found.all;
 }
 
-/* In order of time: what begins before all before it have ended is of the same collective, each
- * participant once. */
+/* Numbers parts in order of time: a part that starts before the first part of the current
+ * collective ends belongs to it, unless its participant already has a part there. */
 static int number_by_time(struct sn_arrival *arrivals, size_t count, bool *is_done)
 {
 	uint64_t number = 0, first_end = UINT64_MAX;
@@ -72,7 +73,7 @@ static int number_by_time(struct sn_arrival *arrivals, size_t count, bool *is_do
 		arrivals[i].number = 0;
 		most = arrivals[i].participant > most ? arrivals[i].participant : most;
 	}
-	uint64_t *last = calloc(most + 1ull, sizeof(*last)); /* number of each participant */
+	uint64_t *last = calloc(most + 1ull, sizeof(*last)); /* by participant: its last number */
 	if (!last)
 		return SN_ERR_MEMORY;
 	sort_by_collective(arrivals, count, NULL);
@@ -90,7 +91,8 @@ static int number_by_time(struct sn_arrival *arrivals, size_t count, bool *is_do
 	return 0;
 }
 
-/* Numbers those of a group where the recording does not: the n-th of each participant. */
+/* Numbers the parts of a group without recorded numbers: the n-th parts of all participants are
+ * one collective. */
 static int number_group(struct sn_arrival *arrivals, size_t count, bool *is_done)
 {
 	bool is_numbered = true;
@@ -104,7 +106,7 @@ static int number_group(struct sn_arrival *arrivals, size_t count, bool *is_done
 	return 0;
 }
 
-/* Numbers the arrivals of one group; whether it did. */
+/* Numbers the parts of one group; sets *is_done if it did. */
 typedef int (*number_function)(struct sn_arrival *arrivals, size_t count, bool *is_done);
 
 static int each_group(struct sn_collectives *collectives, number_function number, bool *is_done)
@@ -120,13 +122,14 @@ static int each_group(struct sn_collectives *collectives, number_function number
 	return result;
 }
 
-/* ---- what is sure ---- */
+/* ---- certain collectives ---- */
 
 SN_SORT_BY(sort_by_line, uint32_t, const struct sn_arrival *,
 	   SN_ORDER(of[*a].line, of[*b].line) ?: SN_ORDER(of[*a].participant, of[*b].participant) ?:
 	   SN_ORDER(of[*a].start_ns, of[*b].start_ns) ?: SN_ORDER(*a, *b));
 
-/* Whether all participants of a line, which come one after the other in it, did the same. */
+/* Whether all participants of a line did the same in the same order; `line` has their parts, one
+ * participant after the other. */
 static bool is_in_order(const struct sn_arrival *arrivals, const uint32_t *line, size_t count)
 {
 	size_t each = 1;
@@ -145,7 +148,7 @@ static bool is_in_order(const struct sn_arrival *arrivals, const uint32_t *line,
 	return true;
 }
 
-/* Numbers are given; the arrivals stay where they are. */
+/* Marks the parts that are certain to be numbered correctly. The array is not reordered. */
 static int find_sure(struct sn_collectives *collectives)
 {
 	size_t count = collectives->arrival_count;
@@ -170,22 +173,22 @@ static int find_sure(struct sn_collectives *collectives)
 
 /* ---- clocks ---- */
 
-/* What a participant ends earlier than another in a collective of both. */
+/* How much earlier a participant ended than another one in a collective of both. */
 struct distance {
 	uint32_t participant;
 	int64_t ns;
 };
 
-/* What is known while participants are placed, one after the other. */
+/* The state while participants get their clocks, one after the other. */
 struct placing {
 	const struct sn_collectives *collectives;
 	struct sn_ranks *ranks;
 	bool *is_placed;	/* by participant */
-	bool *is_done;		/* by a collective's first arrival: all of it are placed */
-	uint32_t *firsts;	/* by arrival: its collective's first */
-	uint32_t *order;	/* arrivals by participant */
-	struct distance *items; /* from the participant at hand */
-	size_t *places;		/* by participant, among the items */
+	bool *is_done;		/* by a collective's first part: all its participants are placed */
+	uint32_t *firsts;	/* by part: the first part of its collective */
+	uint32_t *order;	/* parts sorted by participant */
+	struct distance *items; /* from the current participant */
+	size_t *places;		/* by participant: index in `items` */
 	size_t count;
 };
 
@@ -210,7 +213,7 @@ static void add_distances(struct placing *placing, uint32_t base, uint32_t first
 		size_t *place = placing->places + participant;
 		if (placing->is_placed[participant])
 			continue;
-		/* of who is in one collective several times, the last time counts */
+		/* if a participant has several parts in a collective, the last one counts */
 		if (*place < known || *place >= placing->count ||
 		    placing->items[*place].participant != participant)
 			*place = placing->count++;
@@ -219,7 +222,7 @@ static void add_distances(struct placing *placing, uint32_t base, uint32_t first
 	}
 }
 
-/* The median of the distances of each that has any. */
+/* Places each participant with distances at their median. */
 static void place(struct placing *placing, uint32_t base)
 {
 	sort_by_length(placing->items, placing->count, NULL);
@@ -236,8 +239,8 @@ static void place(struct placing *placing, uint32_t base)
 	placing->count = 0;
 }
 
-/* From the first that is placed to all that have something in common with it. Each collective is
- * looked at once: with the first of it, all of it are placed. */
+/* Places all participants that are connected with the first one by collectives. Each collective is
+ * examined once: its first placed participant places all others. */
 static void place_all(struct placing *placing)
 {
 	const struct sn_collectives *collectives = placing->collectives;
@@ -286,7 +289,7 @@ static int find_offsets(const struct sn_collectives *collectives, struct sn_rank
 	return result;
 }
 
-/* Adds the offsets to all times, or takes them off again. */
+/* Adds the offsets to all times, or subtracts them. */
 static void move(struct sn_collectives *collectives, const struct sn_ranks *ranks, bool forth)
 {
 	for (size_t i = 0; i < collectives->arrival_count; i++) {
@@ -299,8 +302,8 @@ static void move(struct sn_collectives *collectives, const struct sn_ranks *rank
 	sort_by_collective(collectives->arrivals, collectives->arrival_count, NULL);
 }
 
-/* Brings clocks together by the ends of collectives, if that helps: those that are sure decide, or
- * all where none is. */
+/* Aligns clocks by the ends of collectives, if that resolves contradictions: those among certain
+ * collectives, or among all if none is certain. */
 static int shift(struct sn_collectives *collectives, struct sn_ranks *ranks)
 {
 	const struct sn_arrival *arrivals = collectives->arrivals;
@@ -312,7 +315,7 @@ static int shift(struct sn_collectives *collectives, struct sn_ranks *ranks)
 	move(collectives, ranks, true);
 	struct contradictions after = contradictions(arrivals, count, is_any_sure);
 	ranks->is_contradictory = is_any_sure && after.impossible * 10 > after.all;
-	/* what is sure needs other clocks, though no offset is right all the time */
+	/* among certain collectives any improvement counts, though offsets may change over time */
 	ranks->is_shifted =
 	    is_any_sure ? after.impossible < before.impossible : after.impossible * 10 <= after.all;
 	if (ranks->is_shifted)

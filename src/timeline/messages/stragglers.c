@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One participant's device and threads, in the time when all others wait; see stragglers.h. */
+/* What the participant that others waited for most did in that time: its device and its threads. */
 #include "stragglers.h"
 
 #include "base/sort_by.h"
 #include "timeline/threads/activity_samples.h"
 #include "timeline/threads/thread_activity.h"
 
-/* What one participant did while all others waited for it, in order of time. */
+/* What one participant did while all others waited for it. */
 struct causes {
 	const struct sn_answers *answers;
-	struct sn_intervals windows;	  /* from the arrival before its own to that */
+	struct sn_intervals windows;	  /* from the last other arrival to its own */
 	double *values_ns;		  /* by node */
-	double *samples;		  /* by node, in no call */
-	struct sn_operations *operations; /* of its device; NULL without one */
+	double *samples;		  /* by node: samples outside of calls */
+	struct sn_operations *operations; /* of its device; NULL if it has none */
 	struct sn_operation next;
 	bool has_next;
-	uint64_t covered_ns; /* until then the device's operations have been looked at */
-	uint64_t quiet_ns;   /* of the windows before that, when the device did nothing */
+	uint64_t covered_ns; /* end of the device's operations so far */
+	uint64_t quiet_ns;   /* idle time of the device in the windows before covered_ns */
 	struct sn_activity_threads *threads;
-	uint64_t *begins; /* by thread: quiet_ns when it began what it is in */
-	uint8_t *known;	  /* by context; see sn_activity_does_something */
+	uint64_t *begins; /* by thread: quiet_ns at the begin of its current part */
+	uint8_t *known;	  /* by context: a cache for sn_activity_does_something */
 };
 
 static int find_windows(struct causes *causes, size_t participant)
@@ -50,7 +50,7 @@ static int read_next(struct causes *causes, struct sn_error *error)
 	return 0;
 }
 
-/* How long the device has done nothing in the windows until then. */
+/* Computes the device's idle time in the windows up to a time. */
 static int quiet_until(struct causes *causes, uint64_t time_ns, uint64_t *quiet_ns,
 		       struct sn_error *error)
 {
@@ -67,7 +67,7 @@ static int quiet_until(struct causes *causes, uint64_t time_ns, uint64_t *quiet_
 	return result;
 }
 
-/* The device's operations, or while it has none, the threads. */
+/* Sums the device's operations and, while it is idle, the parts of threads. */
 static int sum_activities(struct causes *causes, struct sn_error *error)
 {
 	const struct sn_answers *answers = causes->answers;
@@ -84,7 +84,7 @@ static int sum_activities(struct causes *causes, struct sn_error *error)
 			    (double)(quiet - causes->begins[change.thread]);
 		causes->begins[change.thread] = quiet;
 	}
-	/* what the device does once threads have nothing more to do */
+	/* the device's operations after the last part of a thread */
 	while (!result && causes->has_next)
 		result = read_next(causes, error);
 	return result;
@@ -129,7 +129,7 @@ static int sum_causes(struct causes *causes, size_t participant, struct sn_error
 	    (has_device && !causes->operations) || find_windows(causes, participant))
 		return sn_fail_memory(error);
 	result = sum_activities(causes, error);
-	/* a device has operations when its threads are in no call, too: those say more */
+	/* if there is a device, its operations say more than samples outside of calls */
 	return result || has_device ? result : sum_samples(causes, one->profile, error);
 }
 
@@ -174,7 +174,7 @@ size_t *sn_ranks_order(const struct sn_ranks *ranks)
 	return order;
 }
 
-/* Which of so many participants was last most often. */
+/* The participant that was last most often. */
 static size_t find_most(const uint32_t *lasts, size_t count)
 {
 	size_t most = 0;

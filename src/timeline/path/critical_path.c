@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing a window, walking back from its end, and playing what if; see critical_path.h. */
+/* Chooses the window, walks back from its end, and computes what shorter nodes would gain. */
 #include "critical_path.h"
 
 #include "base/vec.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* A trace without iterations is cut after so many events: each takes some 200 bytes. */
+/* In a trace without iterations the window ends after this many events, of about 200 bytes each. */
 #define MOST_EVENTS 2000000.0
 
 const char *sn_path_kind_name(enum sn_path_kind kind)
@@ -52,7 +52,7 @@ static int add_window(const struct sn_answers *answers, struct windows *windows,
 	return sn_vec_push(&windows->items, &windows->capacity, &windows->count, window);
 }
 
-/* Of first .. end - 1 the one with that number; SIZE_MAX. */
+/* The iteration with that number in [first, end), or SIZE_MAX. */
 static size_t find_number(const struct sn_iteration *items, size_t first, size_t end,
 			  uint64_t number)
 {
@@ -65,11 +65,12 @@ static size_t find_number(const struct sn_iteration *items, size_t first, size_t
 static int refuse_number(const struct sn_iteration *items, size_t count, uint64_t number,
 			 struct sn_error *error)
 {
-	return sn_fail(error, SN_ERR_ARGUMENT, "there is no iteration %llu, but %zu from %llu on",
+	return sn_fail(error, SN_ERR_ARGUMENT,
+		       "there is no iteration %llu: there are %zu, from %llu on",
 		       (unsigned long long)number, count, (unsigned long long)items->number);
 }
 
-/* The iteration of the same number of each process. 1; 0: there are none; or negative. */
+/* Chooses the same iteration of each process. 1; 0: there are none; or a negative enum sn_err. */
 static int choose_iteration(const struct sn_answers *answers, struct windows *windows,
 			    struct sn_critical_path *path, struct sn_error *error)
 {
@@ -142,8 +143,8 @@ static int add_activity(struct walk *walk, uint32_t number, uint64_t from_ns, ui
 	return add_step(walk->path, &walk->capacity, step);
 }
 
-/* Nothing recorded kept the operation from starting: what the device was occupied by meanwhile, and
- * what is left of that time. */
+/* Adds a time in which nothing recorded kept the operation from starting: the operations that
+ * occupied the device then, and steps of kind "held" for the rest. */
 static int add_held(struct walk *walk, uint64_t from_ns, uint64_t until_ns, uint32_t profile)
 {
 	while (until_ns > from_ns) {
@@ -166,8 +167,8 @@ static int add_held(struct walk *walk, uint64_t from_ns, uint64_t until_ns, uint
 	return 0;
 }
 
-/* The time between what was waited for and the activity that waited. What launching takes longer
- * than usual is something else. */
+/* Adds the time between the end of what was waited for and the start of the activity that waited. A
+ * launch's latency beyond the usual is time held. */
 static int add_lag(struct walk *walk, const struct sn_path_edge *edge, uint64_t base_ns,
 		   uint64_t until_ns)
 {
@@ -192,7 +193,7 @@ static void reverse_steps(struct sn_critical_path *path)
 	}
 }
 
-/* From the last activity back to one that waited for nothing. */
+/* Walks from the last activity back to one that waited for nothing. */
 static int walk_back(struct walk *walk)
 {
 	const struct sn_path_graph *graph = walk->graph;
@@ -212,7 +213,8 @@ static int walk_back(struct walk *walk)
 		if (base < until && add_lag(walk, edge, base, until))
 			return SN_ERR_MEMORY;
 		until = base < until ? base : until;
-		/* of an activity that something started from within, only the part before */
+		/* if the activity started something from within, only the part before that
+		 * is on the path */
 		if (edge->from_start)
 			until = until < from->start_ns ? until : from->start_ns;
 		at = edge->from;
@@ -262,7 +264,6 @@ static int find_path(const struct sn_answers *answers, struct sn_path_graph *gra
 		result = sn_path_occupied(answers, graph, &walk.occupied) ?: walk_back(&walk);
 		sn_path_occupied_release(&walk.occupied);
 		path->length_ns = (double)(graph->activities[graph->last].end_ns - path->start_ns);
-		path->activity_count = graph->count;
 		result = result ?: find_shares(answers, graph, values, path) ?:
 			 sn_path_find_causes(answers, graph, path);
 	}

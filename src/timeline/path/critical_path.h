@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The critical path of an iteration: the chain of activities of threads, streams and ranks, each of
- * which could not start before the one before it, from the iteration's begin to the end of its last
- * effect. And the gain of the whole by a faster node.
+ * The critical path of an iteration: the chain of activities of threads, streams and ranks, from
+ * the iteration's begin to the end of its last effect, in which no activity could start before the
+ * preceding one. And how much shorter the whole would be if a node were faster.
  *
  * What waits for what:
  *   a thread's parts           for the part before
@@ -30,8 +30,8 @@
 struct sn_path_share {
 	uint32_t node;
 	double time_ns;	    /* on the path */
-	double gain_ns;	    /* of the whole, were it 10 % faster */
-	double gain_all_ns; /* were it free */
+	double gain_ns;	    /* how much shorter all would be if it were 10 % faster */
+	double gain_all_ns; /* if it took no time */
 };
 
 struct sn_path_step {
@@ -40,7 +40,7 @@ struct sn_path_step {
 	uint8_t kind;
 };
 
-/* What a thread was in where the path has none of its calls, by its samples there. */
+/* What a thread did in the parts of the path in which it is in no recorded call, by its samples. */
 struct sn_path_sampled {
 	uint32_t node;
 	double time_ns;
@@ -48,16 +48,16 @@ struct sn_path_sampled {
 
 enum { SN_PATH_SHARES = 24 };
 
-/* Calls that launch take some 10 us; what takes longer than this was held up: by a full queue, by
- * code that is loaded or compiled, by memory that is copied aside. What an operator does for longer
- * is work of its own. */
+/* Calls that launch take some 10 us. One that takes longer than this was held up: by a full queue,
+ * by code that is loaded or compiled, by memory that is copied aside. If an operator takes longer
+ * between its calls, it does work of its own. */
 enum { SN_PATH_HELD_UP_NS = 100000 };
 
-/* What the path is of. */
+/* What part of the trace the path covers. */
 struct sn_path_extent {
-	uint32_t context;   /* of iterations; SONDE_NONE: the trace */
+	uint32_t context;   /* of iterations; SONDE_NONE: the whole trace */
 	uint64_t iteration; /* its number */
-	bool is_cut;	    /* the trace is too long without iterations: its first part */
+	bool is_cut;	    /* it has no iterations and is too long: only its first part */
 };
 
 struct sn_critical_path {
@@ -65,15 +65,14 @@ struct sn_critical_path {
 	uint64_t start_ns; /* the window's */
 	double length_ns;  /* from there to the end of the last activity */
 	double kinds_ns[SN_PATH_KINDS];
-	double kind_gains_ns[SN_PATH_KINDS]; /* lags: were they 10 % shorter */
+	double kind_gains_ns[SN_PATH_KINDS]; /* of lags: if they were 10 % shorter */
 	struct sn_path_causes causes;
 	struct sn_path_share *shares; /* most time first; gains of the first SN_PATH_SHARES */
 	size_t share_count;
 	struct sn_path_step *steps; /* in order of time */
 	size_t step_count;
-	size_t activity_count;
-	double own_ns;			 /* of the path: threads in no recorded call */
-	struct sn_path_sampled *sampled; /* of that, what samples tell; most time first */
+	double own_ns;			 /* on the path, of threads in no recorded call */
+	struct sn_path_sampled *sampled; /* the part that samples explain; most time first */
 	size_t sampled_count;
 };
 
@@ -85,7 +84,7 @@ const char *sn_path_kind_name(enum sn_path_kind kind);
 
 /* path_build.c: the graph of windows, one for each process. */
 struct sn_path_window {
-	uint32_t profile; /* of the process; where the window is marked, the thread that is */
+	uint32_t profile; /* of the process; if the window is marked, of the marked thread */
 	uint64_t from_ns, to_ns;
 	int64_t offset_ns; /* of its clock */
 	bool is_marked;	   /* the program says that something ends there */

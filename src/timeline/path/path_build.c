@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happened in a window as activities that wait for each other; see critical_path.h. */
+/* Builds the graph of a window: activities of threads and devices, and which waited for which. */
 #include "path_build.h"
 
 #include "base/search.h"
@@ -12,25 +12,25 @@
 
 #include <string.h>
 
-/* Shorter silences of a thread are its own affair. */
+/* Shorter silences of a thread do not count as waiting. */
 enum { SILENCE_NS = 5000, LOOK_BACK = SN_PATH_LOOK_BACK };
 
-/* A part of a thread within the window, in the common time. */
+/* A part of a thread in the window, in common time. */
 struct sn_path_part {
 	uint64_t start_ns, end_ns;
-	struct sn_path_call call; /* that it is a part of */
+	struct sn_path_call call; /* the call it is a part of */
 	uint32_t context, profile, node;
 	uint32_t activity;
-	bool is_quiet;	 /* no operator and no call of a device: perhaps only waiting */
-	bool is_unknown; /* of quiet ones: an annotation, and no call within it */
+	bool is_quiet;	 /* neither an operator nor a call of a device, so it may only wait */
+	bool is_unknown; /* of quiet parts: an annotation without a call in it */
 };
 
-/* A thread between two things that it certainly did itself. */
+/* A time between two parts of a thread that are certainly its own work. */
 struct sn_path_silence {
 	uint64_t start_ns, end_ns;
 	uint32_t profile;
-	uint32_t first, end; /* quiet parts in it */
-	uint32_t before;     /* the part before, SONDE_NONE */
+	uint32_t first, end; /* its quiet parts */
+	uint32_t before;     /* the part before; SONDE_NONE */
 };
 
 /* ---- parts ---- */
@@ -66,7 +66,8 @@ static int read_part(void *data, const struct sn_activity_part *read)
 		sn_context_frame(build->answers->db, read->context)->kind == SN_FRAME_REGION,
 	};
 	struct sn_path_part *last = build->part_count ? build->parts + build->part_count - 1 : NULL;
-	/* nothing can come between parts of one node that nothing is launched in */
+	/* adjacent parts of one node without launches can be joined, because nothing
+	 * connects between them */
 	bool joins = last && last->profile == part.profile && last->node == part.node &&
 		     last->end_ns == part.start_ns && !last->call.link && !part.call.link &&
 		     last->is_quiet == part.is_quiet;
@@ -77,7 +78,7 @@ static int read_part(void *data, const struct sn_activity_part *read)
 	return sn_vec_push(&build->parts, &build->part_capacity, &build->part_count, part);
 }
 
-/* One past the parts of the thread that the first is of. */
+/* One past the last part of the thread of part `first`. */
 static uint32_t end_of_thread(const struct sn_path_building *build, uint32_t first)
 {
 	uint32_t end = first + 1;
@@ -96,7 +97,7 @@ uint32_t sn_path_part_before(const struct sn_path_building *build, uint32_t prof
 				   (parts[i].profile == profile && parts[i].start_ns < time_ns));
 	if (!end || parts[end - 1].profile != profile)
 		return SONDE_NONE;
-	/* a part that waited is several activities, one after the other */
+	/* a part that waited consists of several activities */
 	uint32_t found = parts[end - 1].activity;
 	while (found != SONDE_NONE && found + 1 < graph->count &&
 	       graph->activities[found + 1].profile == profile &&
@@ -145,7 +146,7 @@ static int add_silence(struct sn_path_building *build, const struct sn_path_sile
 SN_SORT_BY(sort_silences, struct sn_path_silence, const void *,
 	   SN_ORDER(a->start_ns, b->start_ns) ?: SN_ORDER(a->profile, b->profile));
 
-/* The silences of one thread, of which parts first .. end - 1 are. */
+/* Finds the silences of one thread, whose parts are first .. end - 1. */
 static int find_silences(struct sn_path_building *build, uint32_t first, uint32_t end)
 {
 	uint64_t window_end = sn_path_common(build, build->window->to_ns);
@@ -171,7 +172,8 @@ static int find_silences(struct sn_path_building *build, uint32_t first, uint32_
 	return add_silence(build, &open);
 }
 
-/* The thread that fell silent last while this one was silent, and stayed so. */
+/* The thread that became silent last during the silence of `taker`, and stayed silent until it
+ * ended. It is assumed to have handed work over. */
 static const struct sn_path_silence *find_giver(const struct sn_path_building *build,
 						const struct sn_path_silence *taker)
 {
@@ -191,9 +193,9 @@ static const struct sn_path_silence *find_giver(const struct sn_path_building *b
 /* ---- a thread's chain ---- */
 
 struct chain {
-	uint32_t last;	 /* activity, SONDE_NONE at the begin */
-	bool is_waiting; /* what is before is not what counts: it waited from there on */
-	bool is_sampled; /* samples tell what the thread does where it is in no call */
+	uint32_t last;	 /* the last activity; SONDE_NONE at the begin */
+	bool is_waiting; /* the thread waited after `last`, so only the start of `last` counts */
+	bool is_sampled; /* samples tell what it does outside of calls */
 };
 
 static int link_chain(struct sn_path_building *build, struct chain *chain, uint32_t next)
@@ -203,14 +205,15 @@ static int link_chain(struct sn_path_building *build, struct chain *chain, uint3
 	return sn_path_edge(build, chain->last, next, chain->is_waiting, 0, SN_PATH_UNRECORDED);
 }
 
-/* A part that waits, up to `time_ns`, for `from`; then it goes on by itself. */
+/* Splits a part that waits until `time_ns`: an activity up to then, and one that follows what
+ * was waited for. */
 static int split_part(struct sn_path_building *build, struct chain *chain,
 		      struct sn_path_part *part, uint64_t time_ns)
 {
 	uint32_t head = add_part(build, part, part->start_ns, time_ns);
 	if (head == SONDE_NONE || link_chain(build, chain, head))
 		return SN_ERR_MEMORY;
-	build->graph->activities[head].ends = false; /* it would have waited for less */
+	build->graph->activities[head].ends = false; /* it would have waited less */
 	if (part->activity == SONDE_NONE)
 		part->activity = head;
 	chain->last = head;
@@ -233,24 +236,24 @@ static int finish_part(struct sn_path_building *build, struct chain *chain,
 }
 
 struct handover {
-	uint64_t time_ns; /* when the giver fell silent */
+	uint64_t time_ns; /* when the giver became silent */
 	const struct sn_path_silence *giver, *taker;
 };
 
-/* To be made once all threads have their activities. */
+/* A handover, which is connected once all threads have their activities. */
 struct pending {
 	struct handover handover;
 	uint32_t to;
 };
 
-/* What a call waited for. The operations are not there yet when threads are read, so they are found
- * later, by when they ended. */
+/* What a call waited for. Operations are added after threads, so the edge is made later, by the
+ * time at which the operation ended. */
 struct wait {
 	uint32_t to;
-	uint64_t begin_ns, ended_ns; /* 0: it waited for nothing */
-	uint64_t link;		     /* of the operation; 0: what ended last */
-	bool is_for_all;	     /* streams */
-	bool is_before;		     /* it waited in no call, before this one */
+	uint64_t begin_ns, ended_ns; /* ended_ns 0: it waited for nothing */
+	uint64_t link;		     /* the operation's; 0: whichever ended last */
+	bool is_for_all;	     /* it waits for all streams */
+	bool is_before;		     /* it waited outside of calls, before this one */
 };
 
 struct threads {
@@ -258,10 +261,10 @@ struct threads {
 	size_t handover_count, handover_capacity;
 	struct wait *waits;
 	size_t wait_count, wait_capacity;
-	uint32_t *
-	    beginnings; /* activities without a known cause: another activity must have requested them */
+	/* activities without a known cause: another activity must have requested them */
+	uint32_t *beginnings;
 	size_t beginning_count, beginning_capacity;
-	uint32_t main_first, main_end; /* parts of the thread that did most */
+	uint32_t main_first, main_end; /* the parts of the thread with the most work */
 };
 
 static int add_handover(struct sn_path_building *build, struct chain *chain,
@@ -272,7 +275,7 @@ static int add_handover(struct sn_path_building *build, struct chain *chain,
 	uint64_t time = handover->time_ns;
 	if (part->start_ns < time && split_part(build, chain, part, time))
 		return SN_ERR_MEMORY;
-	/* between two parts: nothing is recorded until it goes on */
+	/* the thread waited between two parts */
 	if (part->start_ns >= time)
 		chain->is_waiting = true;
 	return finish_part(build, chain, part, part->start_ns < time ? time : part->start_ns,
@@ -302,8 +305,9 @@ static int add_wait(struct sn_path_building *build, struct chain *chain, struct 
 				  wait);
 }
 
-/* A part of a thread other than the main one that was idle before, or has waited, although no
- * thread became idle for it: the thread that requested it continued. */
+/* Whether a part begins without a known cause: in a thread other than the main one, after idle time
+ * or a wait, although no thread became silent for it. Then a thread that continued must have
+ * requested it. */
 static bool is_beginning(const struct sn_path_building *build, const struct chain *chain,
 			 const struct sn_path_part *part, const struct threads *threads)
 {
@@ -330,13 +334,14 @@ static int add_alone(struct sn_path_building *build, struct chain *chain, struct
 					       &threads->beginning_count, activity);
 }
 
-/* The end of the operation that a call waited for, from the devices themselves. */
+/* The end of the operation that a synchronising call waited for, determined from the devices. */
 static uint64_t waited_until(const struct sn_path_building *build, const struct sn_path_part *part)
 {
 	uint64_t latest = 0;
 	for (size_t d = 0; d < build->device_count; d++) {
 		const struct sn_path_operations *device = build->devices + d;
-		/* those that start before the call returns; of these few end late */
+		/* only operations that started before the call returned; of earlier ones few
+		 * end late enough */
 		size_t behind = sn_path_operations_before(
 		    device, part->end_ns - (uint64_t)build->window->offset_ns);
 		for (size_t i = behind; i-- && behind - i <= LOOK_BACK;) {
@@ -349,7 +354,8 @@ static uint64_t waited_until(const struct sn_path_building *build, const struct 
 	return latest;
 }
 
-/* Until when the thread waited for a device in a time in which nothing of it is recorded. */
+/* Until when the thread waited for a device, in a time in which nothing of the
+ * thread is recorded. */
 static uint64_t silent_until(const struct sn_path_building *build, uint64_t from, uint64_t to)
 {
 	uint64_t offset = (uint64_t)build->window->offset_ns;
@@ -361,7 +367,7 @@ static uint64_t silent_until(const struct sn_path_building *build, uint64_t from
 	return ended ? sn_path_common(build, ended) : 0;
 }
 
-/* What the thread did not go on before, in this part or between it and the one before it. */
+/* What the thread waited for in this part, or between the part before and this one. */
 static struct wait wait_of(const struct sn_path_building *build, const struct chain *chain,
 			   const struct sn_path_part *part)
 {
@@ -372,7 +378,8 @@ static struct wait wait_of(const struct sn_path_building *build, const struct ch
 		return wait;
 	}
 	uint64_t ended = sn_path_waited_for_own(build->devices, build->device_count, &part->call);
-	/* of a call of several parts the one in which it ended; of the last also a little later */
+	/* in one of several parts of a call, the operation must end in that part; in the last, it
+	 * may end a little later */
 	bool is_last = part->end_ns == sn_path_common(build, part->call.end_ns);
 	if (ended && sn_path_common(build, ended) > part->start_ns &&
 	    (is_last || sn_path_common(build, ended) <= part->end_ns)) {
@@ -394,7 +401,7 @@ static struct wait wait_of(const struct sn_path_building *build, const struct ch
 SN_SORT_BY(sort_takers, uint32_t, const struct sn_path_silence *,
 	   SN_ORDER(of[*a].profile, of[*b].profile) ?: SN_ORDER(*a, *b));
 
-/* Silences by thread, and those of a thread in order of time; NULL without memory. */
+/* The silences sorted by thread and time; NULL without memory. */
 static uint32_t *order_takers(const struct sn_path_building *build)
 {
 	uint32_t *order = malloc((build->silence_count + 1) * sizeof(*order));
@@ -405,8 +412,8 @@ static uint32_t *order_takers(const struct sn_path_building *build)
 	return order;
 }
 
-/* The handovers to a thread, in order of time; *at is its first silence in the order, or that of a
- * thread behind it, and moves past them. Threads are asked for by profile. */
+/* Lists the handovers to a thread in order of time. *at moves past the thread's silences in the
+ * order; threads must be asked for in order of profile. */
 static size_t list_handovers(const struct sn_path_building *build, uint32_t profile,
 			     const uint32_t *order, size_t *at, struct handover *handovers)
 {
@@ -434,8 +441,8 @@ static int chain_thread(struct sn_path_building *build, uint32_t first, uint32_t
 		struct sn_path_part *part = build->parts + i;
 		int result;
 		struct wait wait = wait_of(build, &chain, part);
-		/* the first part that goes on after the giver fell silent; what it waits for in it is
-		 * the later reason */
+		/* the first part that ends after the giver became silent; if it also waits for an
+		 * operation, the later of both counts */
 		const struct handover *handover = NULL;
 		if (at < handover_count && part->end_ns > handovers[at].time_ns)
 			handover = handovers + at++;
@@ -451,7 +458,8 @@ static int chain_thread(struct sn_path_building *build, uint32_t first, uint32_t
 	return 0;
 }
 
-/* What the giver was in when the taker went on, or the last thing it did. */
+/* Connects a handover with the part the giver was in when the taker continued, or with its
+ * last activity. */
 static int connect_handover(struct sn_path_building *build, const struct pending *pending)
 {
 	const struct sn_path_silence *giver = pending->handover.giver;
@@ -462,7 +470,7 @@ static int connect_handover(struct sn_path_building *build, const struct pending
 			return sn_path_edge(build, part->activity, pending->to, true, 0,
 					    SN_PATH_HANDOVER);
 	}
-	/* its last activity, of which a call that waited has two */
+	/* its last activity; a call that waited has two */
 	uint32_t last = build->parts[giver->before].activity;
 	while (last + 1 < build->graph->count &&
 	       build->graph->activities[last + 1].profile == giver->profile &&
@@ -471,7 +479,7 @@ static int connect_handover(struct sn_path_building *build, const struct pending
 	return sn_path_edge(build, last, pending->to, false, 0, SN_PATH_HANDOVER);
 }
 
-/* To what the main thread was in. */
+/* Connects a begin with the part the main thread was in. */
 static int connect_beginning(struct sn_path_building *build, const struct threads *threads,
 			     uint32_t to)
 {
@@ -486,8 +494,8 @@ static int connect_beginning(struct sn_path_building *build, const struct thread
 	return sn_path_edge(build, part->activity, to, part->end_ns > start, 0, SN_PATH_HANDOVER);
 }
 
-/* To the operation waited for, or that ended last; where all streams were waited for, to the last
- * of each. */
+/* Connects a wait with the operation waited for, or the one that ended last; if all streams were
+ * waited for, with the last one of each. */
 static int connect_wait(struct sn_path_building *build, const struct wait *wait)
 {
 	uint32_t streams[LOOK_BACK];

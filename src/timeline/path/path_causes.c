@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of a path by cause; see path_causes.h. */
+/* Sums the steps of a critical path by cause. */
 #include "path_causes.h"
 
 #include "base/search.h"
@@ -39,7 +39,7 @@ static bool is_collective(const struct sonde_db *db, uint32_t context)
 	return false;
 }
 
-/* What a thread does in a context for so long in one piece. */
+/* The cause of a thread's step, by its context and length. */
 static enum sn_path_cause cause_of_call(const struct sonde_db *db, uint32_t context,
 					uint64_t time_ns)
 {
@@ -74,7 +74,7 @@ static enum sn_path_cause cause_of(const struct sonde_db *db, const struct sn_pa
 	}
 }
 
-/* The call of the step's process that waits most of the time in which an operation is held back. */
+/* A call of the process that covers most of a time in which an operation was held back. */
 static uint32_t find_within(const struct causing *causing, const struct sn_path_step *held)
 {
 	const struct sn_path_graph *graph = causing->graph;
@@ -127,7 +127,8 @@ static void add_step(struct causing *causing, struct sn_path_step *step)
 		longest->within = find_within(causing, step);
 }
 
-/* Of an activity that something started from within, the steps of one call follow each other. */
+/* Whether a step continues the one before, because the activity was split where something started
+ * from within it. */
 static bool continues(const struct sn_path_step *before, const struct sn_path_step *step)
 {
 	return before->context == step->context && before->profile == step->profile &&
@@ -135,7 +136,7 @@ static bool continues(const struct sn_path_step *before, const struct sn_path_st
 	       step->kind == SN_PATH_THREAD;
 }
 
-/* What threads launch while they are the path. */
+/* Counts the launches by threads while they are on the path. */
 static void count_launches(struct causing *causing)
 {
 	const struct sn_critical_path *path = causing->path;

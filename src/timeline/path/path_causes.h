@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a critical path is spent on, as causes of which each asks for another remedy. Every
- * nanosecond of the path has one. docs/design/answers.md defines them.
+ * Divides the time of a critical path by cause. Each cause has another remedy, and every nanosecond
+ * of the path has one cause. docs/design/answers.md defines them.
  */
 #ifndef SN_TIMELINE_PATH_CAUSES_H
 #define SN_TIMELINE_PATH_CAUSES_H
@@ -21,19 +21,21 @@ enum sn_path_cause {
 /* "computation". */
 const char *sn_path_cause_name(enum sn_path_cause cause);
 
-/* The longest that a path has of a cause, in one piece. */
+/* The longest uninterrupted part of a path that has one cause. */
 struct sn_path_longest {
 	double time_ns;
-	uint32_t context; /* SONDE_NONE: of no call: an operation held back, nothing recorded */
-	uint32_t within;  /* while it is held back: the call in which a thread waits; SONDE_NONE */
+	uint32_t context; /* SONDE_NONE: no call, but an operation held back or nothing recorded */
+	uint32_t
+	    within; /* the call in which a thread waits while an operation is held back; or SONDE_NONE */
 };
 
 struct sn_path_causes {
 	double time_ns[SN_PATH_CAUSES];
 	struct sn_path_longest longest[SN_PATH_CAUSES];
-	uint32_t most_contexts[SN_PATH_CAUSES]; /* of the frame with most of it; SONDE_NONE: none */
+	uint32_t
+	    most_contexts[SN_PATH_CAUSES]; /* of the frame with most of that time; or SONDE_NONE */
 	double most_ns[SN_PATH_CAUSES];
-	size_t launch_count; /* operations of devices that the time on the path launches */
+	size_t launch_count; /* operations of devices launched by calls on the path */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations of devices as activities, and what each had to wait for: its call, the one before it
- * in its stream, another stream, other ranks; see path_build.h. */
+/* Operations of devices as activities, and what each had to wait for: its launch, the operation
+ * before it on its stream, another stream, other ranks. */
 #include "path_build.h"
 
 #include "base/heap.h"
@@ -33,7 +33,8 @@ SN_SORT_BY(sort_arrivals, uint32_t, const struct sn_arrival *,
 	   SN_ORDER(of[*a].participant, of[*b].participant)
 	       ?: SN_ORDER(of[*a].start_ns, of[*b].start_ns));
 
-/* Which arrival of which collective: by participant and start. */
+/* Sorts the parts of collectives by participant and start, for looking up the collective of
+ * an operation. */
 int sn_path_meetings_init(struct sn_path_building *build)
 {
 	const struct sn_ranks *ranks = &build->answers->ranks;
@@ -65,8 +66,8 @@ void sn_path_meetings_release(struct sn_path_meetings *meetings)
 	*meetings = (struct sn_path_meetings){0};
 }
 
-/* The collective that an operation of a device is a part of, or SONDE_NONE. `start` in the common
- * time, as arrivals are. */
+/* The collective to which an operation belongs, or SONDE_NONE. `start` is in common time, as
+ * arrivals are. */
 static uint32_t find_collective(const struct sn_path_building *build, size_t device, uint64_t start)
 {
 	const struct sn_collectives *collectives = &build->answers->collectives;
@@ -84,7 +85,8 @@ static uint32_t find_collective(const struct sn_path_building *build, size_t dev
 		   : SONDE_NONE;
 }
 
-/* A collective as an arrival, the meeting of all, and the transfer. Gives the first and last. */
+/* Adds an operation of a collective as an arrival, the common meeting of all arrivals, and the
+ * transfer. Sets the first and last activity. */
 static int add_collective(struct sn_path_building *build, const struct sn_path_operation *placed,
 			  uint32_t number, uint32_t *first, uint32_t *last)
 {
@@ -116,32 +118,32 @@ static int add_collective(struct sn_path_building *build, const struct sn_path_o
 	       sn_path_edge(build, *met_activity, *last, false, 0, SN_PATH_HELD);
 }
 
-/* An operation that has begun, by when it ends. */
+/* An operation that has started, for the heap by end. */
 struct pending {
 	uint64_t end_ns;
 	uint32_t activity, stream;
 };
 
-/* The last operation in a stream. */
+/* The last operation of a stream. */
 struct stream {
-	uint32_t activity; /* where is_begun */
+	uint32_t activity; /* valid if is_begun */
 	bool is_begun;
 	uint64_t end_ns;
 };
 
-/* Of streams that end at one time the first is popped last, and holds. */
+/* Of streams with the same end the first is popped last, so it remains in `last`. */
 SN_HEAP(pendings, struct pending, const void *,
 	a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->stream > b->stream);
 
 /*
- * The streams of a device, and what ended last on two of them. Operations come in order of start:
- * those that end are taken off the heap as time goes on, the first to end first, so that the two
- * are known at any time without a look at all streams.
+ * The streams of a device, and the operations that ended last on two of them. Operations come in
+ * order of start; those that have ended are popped from the heap, so that these two are known at
+ * any time without visiting all streams.
  */
 struct streams {
 	struct stream *items;
 	size_t capacity;
-	struct sn_intern profiles; /* of the items */
+	struct sn_intern profiles; /* the items' profiles */
 	struct pending *heap;
 	size_t heap_count, heap_capacity;
 	struct pending last[2]; /* of two streams, the later first; activity SONDE_NONE: none */
@@ -160,8 +162,8 @@ static void streams_release(struct streams *streams)
 	sn_intern_release(&streams->profiles);
 }
 
-/* What ended last on another stream of the device before that time, which never goes back; its
- * activity is SONDE_NONE where there is nothing. */
+/* The operation that ended last on another stream before that time, which must not decrease;
+ * activity SONDE_NONE if there is none. */
 static struct pending other_stream(struct streams *streams, uint32_t stream, uint64_t before_ns)
 {
 	while (streams->heap_count && streams->heap[0].end_ns <= before_ns) {
@@ -175,17 +177,17 @@ static struct pending other_stream(struct streams *streams, uint32_t stream, uin
 	return streams->last[streams->last[0].stream == stream];
 }
 
-/* The activity that launched what has the link, SONDE_NONE: it is in no window. */
+/* The activity of the launch with that link; SONDE_NONE if it is outside all windows. */
 static uint32_t launcher_of(const struct sn_path_building *build, uint64_t link)
 {
 	return link ? sn_table_find(&build->launchers, link) : SONDE_NONE;
 }
 
-/* What the device was doing when an operation started. */
+/* The state of the device when an operation starts. */
 struct situation {
 	uint64_t start_ns, latency_ns;
-	uint64_t idle_since_ns; /* no operation ran; start_ns: one did */
-	struct pending other;	/* what ended last on another stream */
+	uint64_t idle_since_ns; /* start_ns: an operation was running */
+	struct pending other;	/* the operation that ended last on another stream */
 };
 
 static struct situation situation_at(struct streams *streams, const struct stream *before,
@@ -201,9 +203,11 @@ static struct situation situation_at(struct streams *streams, const struct strea
 }
 
 /*
- * When its launch allowed an operation to start; 0: it is not known. Usually that is some time after
- * the begin of the call. A call that is held up on an idle device has let the operation start only
- * at its end, or where it got on shortly before; on a busy one it waited for what ran there.
+ * Adds the edge from the launch; *explained is when it allowed the operation to start, 0 if
+ * unknown. Usually that is the latency after the begin of the call. If the call was held up
+ * although the device was idle, the operation could start only at the call's end, or at the last
+ * progress before. On a busy device the call is not held up, but the operation waits for those that
+ * run.
  */
 static int connect_launch(struct sn_path_building *build, const struct sn_operation *one,
 			  uint32_t first, const struct situation *at, uint64_t *explained)
@@ -229,7 +233,7 @@ static int connect_launch(struct sn_path_building *build, const struct sn_operat
 	return sn_path_edge(build, launcher, first, !is_held_up, (int64_t)least, SN_PATH_LAUNCH);
 }
 
-/* What an operation had to wait for. */
+/* Adds the edges from all that an operation had to wait for. */
 static int connect_operation(struct sn_path_building *build, const struct sn_operation *one,
 			     uint32_t first, const struct situation *at,
 			     const struct stream *before)
@@ -243,7 +247,7 @@ static int connect_operation(struct sn_path_building *build, const struct sn_ope
 		if (sn_path_edge(build, before->activity, first, overlaps, 0, SN_PATH_HELD))
 			return SN_ERR_MEMORY;
 	}
-	/* an event of another stream, which is not recorded */
+	/* probably an event of another stream, which is not recorded */
 	if (at->other.activity != SONDE_NONE && at->other.end_ns > explained &&
 	    at->start_ns > explained + at->latency_ns)
 		return sn_path_edge(build, at->other.activity, first, false, 0, SN_PATH_HELD);

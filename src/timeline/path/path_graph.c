@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lags, the longest path and simulation of the graph; see path_graph.h. */
+/* The graph of activities: lags of edges, the binding edge of each activity, and simulation. */
 #include "path_graph.h"
 
 #include "base/error.h"
@@ -36,7 +36,7 @@ SN_SORT_BY(sort_by_start, uint32_t, const struct sn_path_activity *,
 	   SN_ORDER(of[*a].start_ns, of[*b].start_ns) ?: SN_ORDER(of[*a].rank, of[*b].rank) ?:
 	   SN_ORDER(*a, *b));
 
-/* Activities in order of start; edges get their new numbers. */
+/* Sorts activities by start and renumbers them in edges. */
 static int order_activities(struct sn_path_graph *graph)
 {
 	uint32_t *order = malloc((graph->count + 1) * sizeof(*order));
@@ -66,12 +66,12 @@ static int order_activities(struct sn_path_graph *graph)
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
-/* Edges by `to`, as a counting sort; without those against the order. */
+/* Sorts edges by `to` with a counting sort; drops those against the order of activities. */
 static int order_edges(struct sn_path_graph *graph)
 {
 	struct sn_path_edge *sorted = malloc((graph->edge_count + 1) * sizeof(*sorted));
 	size_t kept = 0;
-	/* one place further, so that filling moves each to where the next one's begins */
+	/* shifted by one, so that filling moves each begin to where the next group begins */
 	graph->first_edges = calloc(graph->count + 2, sizeof(*graph->first_edges));
 	if (!sorted || !graph->first_edges) {
 		free(sorted);
@@ -101,7 +101,7 @@ static int64_t observed(const struct sn_path_graph *graph, const struct sn_path_
 	return (int64_t)(edge->from_start ? from->start_ns : from->end_ns);
 }
 
-/* Lags that make an activity start when it did. */
+/* Sets the lags of an activity's edges so that the simulation lets it start when it did. */
 static void settle_activity(struct sn_path_graph *graph, uint32_t number)
 {
 	int64_t start = (int64_t)graph->activities[number].start_ns, latest = INT64_MIN;
@@ -109,7 +109,7 @@ static void settle_activity(struct sn_path_graph *graph, uint32_t number)
 	for (uint32_t i = graph->first_edges[number]; i < graph->first_edges[number + 1]; i++) {
 		struct sn_path_edge *edge = graph->edges + i;
 		int64_t base = observed(graph, edge);
-		/* clocks and rounding: what was waited for ended a little later */
+		/* clocks and rounding may let the cause end a little after the start */
 		if (base + edge->lag_ns > start)
 			edge->lag_ns = start - base;
 		int64_t ready = base + edge->lag_ns;
@@ -142,7 +142,7 @@ int sn_path_graph_settle(struct sn_path_graph *graph)
 	return 0;
 }
 
-/* When the edge lets `to` start, from the times played so far. */
+/* When an edge lets its target start, by the simulated times so far. */
 static double ready_at(const struct sn_path_graph *graph, const struct sn_path_edge *edge,
 		       double lag, const double *starts, const double *ends)
 {
@@ -150,7 +150,8 @@ static double ready_at(const struct sn_path_graph *graph, const struct sn_path_e
 		return starts[edge->from] + lag;
 	if (lag >= 0)
 		return ends[edge->from] + lag;
-	/* only the part of `from` up to then was waited for, so only that can become shorter */
+	/* a negative lag: only the part of `from` before the target's start was waited for, so
+	 * only it scales */
 	const struct sn_path_activity *from = graph->activities + edge->from;
 	double length = (double)(from->end_ns - from->start_ns);
 	return starts[edge->from] +

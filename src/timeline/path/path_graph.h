@@ -34,19 +34,19 @@ enum sn_path_kind {
 
 struct sn_path_activity {
 	uint64_t start_ns, end_ns;
-	uint64_t begun_ns; /* of devices: when the operation did; start_ns may be the part behind
-			      a wait for other ranks */
-	uint32_t context;  /* SONDE_NONE: a meeting of others */
+	uint64_t begun_ns; /* of devices: the operation's begin; start_ns is later if it
+			      first waited for other ranks */
+	uint32_t context;  /* SONDE_NONE: a point where others wait for each other */
 	uint32_t profile;
 	uint32_t node;
 	uint8_t kind;
-	uint8_t rank; /* of those that start at one time, which goes first */
-	bool ends;    /* all is over only when this is: perhaps others merely wait */
+	uint8_t rank; /* orders those that start at one time */
+	bool ends;    /* the whole lasts until this ends; others may merely wait */
 };
 
 struct sn_path_edge {
 	uint32_t from, to;
-	int64_t lag_ns; /* as given: the least; settled: the one observed */
+	int64_t lag_ns; /* before settling the least possible; then the observed one */
 	int64_t least_ns;
 	uint8_t kind;	 /* of the lag */
 	bool from_start; /* of `from`, not its end */
@@ -57,9 +57,9 @@ struct sn_path_graph {
 	size_t count, capacity;
 	struct sn_path_edge *edges; /* settled: by `to` */
 	size_t edge_count, edge_capacity;
-	uint32_t *first_edges; /* settled: of each activity, and one more */
-	uint32_t *binding;     /* settled: the edge that it started by, SONDE_NONE */
-	uint32_t last;	       /* settled: of those that end all, the last */
+	uint32_t *first_edges; /* settled: of each activity, then edge_count */
+	uint32_t *binding; /* settled: of each activity the edge that let it start, or SONDE_NONE */
+	uint32_t last;	   /* settled: of those with `ends`, the last */
 };
 
 /* All zeroes is an empty graph. The number of an activity or SONDE_NONE without memory. */
@@ -68,14 +68,14 @@ uint32_t sn_path_graph_add(struct sn_path_graph *graph, const struct sn_path_act
 int sn_path_graph_edge(struct sn_path_graph *graph, const struct sn_path_edge *edge);
 void sn_path_graph_release(struct sn_path_graph *graph);
 
-/* Orders activities by start, drops edges against it, and finds lags. Numbers that were given out
- * are invalid from then on. 0 or SN_ERR_MEMORY. */
+/* Orders activities by start, drops edges against that order, and computes lags. Numbers returned
+ * before become invalid. 0 or SN_ERR_MEMORY. */
 int sn_path_graph_settle(struct sn_path_graph *graph);
 
 /*
- * When all has ended, from the start of the first activity, had all activities of `node`
- * (SONDE_NONE: of none) taken `factor` of their time, and all lags of `lag_kind` (SN_PATH_KINDS: of
- * none) as well. `ends` has place for a time for each activity.
+ * The time from the start of the first activity to the end of all, if all activities of `node`
+ * (SONDE_NONE: of none) and all lags of `lag_kind` (SN_PATH_KINDS: of none) took `factor` of their
+ * time. `ends` has room for one time per activity.
  */
 double sn_path_graph_play(const struct sn_path_graph *graph, uint32_t node,
 			  enum sn_path_kind lag_kind, double factor, double *starts, double *ends);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations by device and begin, with the latest end so far; see path_occupied.h. */
+/* What occupied a device at a time: its operations sorted by begin, with the latest end so far. */
 #include "path_occupied.h"
 
 #include "base/search.h"
 #include "base/sort_by.h"
 
-/* So many operations that began before a time may still run. */
+/* This many operations that began before a time are examined. */
 enum { LOOK_BACK = 256 };
 
 struct keys {
@@ -75,7 +75,7 @@ uint32_t sn_path_occupied_by(const struct sn_path_occupied *occupied, uint32_t p
 			     uint64_t time_ns, uint64_t *ended_ns)
 {
 	const struct sn_path_activity *all = occupied->graph->activities;
-	/* a meeting of ranks has no profile */
+	/* the meeting of a collective's parts has no profile */
 	uint32_t device = profile == SONDE_NONE ? SONDE_NONE : occupied->of_profile[profile];
 	uint32_t found = SONDE_NONE;
 	*ended_ns = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device was occupied by at a time, on any stream: where an operation was held back and
- * nothing recorded says why, that is what it shared the device with.
+ * Which operation occupied a device at a time, on any stream. If an operation was held back and
+ * nothing recorded says why, it shared the device with that one.
  */
 #ifndef SN_TIMELINE_PATH_OCCUPIED_H
 #define SN_TIMELINE_PATH_OCCUPIED_H
@@ -10,9 +10,9 @@
 
 struct sn_path_occupied {
 	const struct sn_path_graph *graph;
-	uint32_t *of_profile; /* the device, SONDE_NONE */
+	uint32_t *of_profile; /* the device, or SONDE_NONE */
 	uint32_t *order;      /* operations by device and begin */
-	uint64_t *until_ns;   /* by place in the order: until when that or one before it ran */
+	uint64_t *until_ns;   /* by position in the order: the latest end up to there */
 	size_t count;
 };
 
@@ -22,7 +22,7 @@ int sn_path_occupied(const struct sn_answers *answers, const struct sn_path_grap
 void sn_path_occupied_release(struct sn_path_occupied *occupied);
 
 /* The operation that ran on the device of a stream right before that time, of several the one that
- * began first; SONDE_NONE: none, and *ended_ns is when the last one had ended (0: never). */
+ * began first. SONDE_NONE: none ran; *ended_ns is then the end of the last one, 0 without any. */
 uint32_t sn_path_occupied_by(const struct sn_path_occupied *occupied, uint32_t profile,
 			     uint64_t time_ns, uint64_t *ended_ns);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass over a device, which keeps little of it; see path_operations.h. */
+/* Reads the operations of a device for a window, in one pass. */
 #include "path_operations.h"
 
 #include "base/search.h"
 #include "base/vec.h"
 
-/* Clocks of devices are fitted to the processes', and some recorders round to microseconds. */
+/* Device clocks are fitted to the processes', and some recorders round to microseconds. */
 enum { CLOCKS_APART_NS = 1000 };
-/* From the end of an operation to the return of the call that sleeps until then: an interrupt, the
- * scheduler, and what the call has left to do. */
+/* The most time from the end of an operation to the return of the call that sleeps until then:
+ * interrupt, scheduler, and the rest of the call. */
 enum { WAKING_NS = 25000 };
-/* A call is compared with so many of the operations that start during it. */
+/* At most this many operations that start during a call are compared with it. */
 enum { MOST_WITHIN = 4 * SN_PATH_LOOK_BACK };
 
 static struct sn_path_operation place(const struct sn_answers *answers,
@@ -27,13 +27,13 @@ static struct sn_path_operation place(const struct sn_answers *answers,
 	return placed;
 }
 
-/* The operations before the window, of which only the last are kept. */
+/* The last operations before the window, in a ring. */
 struct reading {
 	const struct sn_answers *answers;
 	const struct sn_path_window *window;
 	struct sn_path_operations *operations;
 	struct sn_path_operation before[SN_PATH_LOOK_BACK];
-	size_t before_count; /* ever */
+	size_t before_count; /* of all operations before */
 };
 
 static int keep(struct sn_path_operations *operations, const struct sn_path_operation *one)
@@ -59,7 +59,7 @@ static int add_operation(void *data, const struct sn_operation *operation)
 	if (operation->start_ns < window->from_ns) {
 		size_t number = reading->before_count++;
 		struct sn_path_operation *place = reading->before + number % SN_PATH_LOOK_BACK;
-		/* clocks may be apart: launched in the window, and already over */
+		/* launched in the window but already over: the clocks differ */
 		if (number >= SN_PATH_LOOK_BACK && place->is_in_window &&
 		    keep(reading->operations, place))
 			return SN_ERR_MEMORY;
@@ -73,8 +73,8 @@ static int add_operation(void *data, const struct sn_operation *operation)
 		   : 0;
 }
 
-/* What was launched before may keep the device from what is launched in the window: of the earlier
- * ones those count that begin before one of the window does. */
+/* Operations launched before the window may delay those launched in it. So earlier ones that start
+ * after the window's end count only if one of the window follows. */
 static void settle_earlier(struct sn_path_operations *operations, uint64_t to_ns)
 {
 	bool has_later = false;
@@ -109,7 +109,7 @@ size_t sn_path_operations_before(const struct sn_path_operations *operations, ui
 	return sn_search(i, operations->count, items[i].operation.start_ns < time_ns);
 }
 
-/* The last operation of a device that the call launched, NULL: none. */
+/* The operation launched by the call that ends last; NULL if there is none. */
 static const struct sn_operation *find_own(const struct sn_path_operations *device,
 					   const struct sn_path_call *call)
 {
@@ -150,8 +150,8 @@ uint64_t sn_path_waited_for_own(const struct sn_path_operations *devices, size_t
 	return last && has_waited_for(call, last) ? last->end_ns : 0;
 }
 
-/* Whether what comes next in the stream of an operation, from that place on, was launched only
- * then. */
+/* Whether the stream was empty after `last`: its next operation, from `place` on, was launched only
+ * after time_ns. */
 static bool has_run_out(const struct sn_path_operations *device, size_t place,
 			struct sn_launches *launches, const struct sn_operation *last,
 			uint64_t time_ns)

@@ -8,12 +8,12 @@
 
 #include "critical_path.h"
 
-/* A call that waits looks so many operations back. */
+/* Of a call that waits, so many operations before it are candidates. */
 enum { SN_PATH_LOOK_BACK = 64 };
 
 struct sn_path_operation {
 	struct sn_operation operation;
-	bool is_in_window; /* launched in it, or running in it, or before one of these begins */
+	bool is_in_window; /* launched or running in it, or before one of these begins */
 	bool is_earlier;   /* launched before it */
 };
 
@@ -57,14 +57,14 @@ uint64_t sn_path_waited_for_own(const struct sn_path_operations *devices, size_t
 				const struct sn_path_call *call);
 
 /*
- * Until when a thread waited for a device though no call says so, between two times in which it is
- * in no call; 0: it did not.
+ * The end of a thread's wait for a device that no call shows, between two times, in which the
+ * thread is in no call; 0: it did not wait.
  *
  * A program may wait by reading what a kernel writes, or in a library of which nothing is recorded.
  * Then a stream has run out of work: its last operation was launched before and ended in the last
  * ninth of that time, or just after it, since a kernel may go on when it has written; and the next
  * one in it was launched afterwards. A program that computes meanwhile meets such a moment only by
- * chance, and then the device is as much the limit as it is.
+ * chance, and then the device limits the progress as much as the program does.
  */
 uint64_t sn_path_waited_for_stream(const struct sn_path_operations *devices, size_t count,
 				   struct sn_launches *launches, uint64_t from_ns, uint64_t to_ns);

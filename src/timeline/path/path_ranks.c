@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that wait for another rank, in a graph whose processes have been built each by itself:
- * what a thread does from when the other rank was there had to wait for that.
+ * Connects the graphs of processes where threads wait for another rank: the rest of the waiting
+ * part depends on the other rank's activity.
  */
 #include "base/search.h"
 #include "base/sort_by.h"
@@ -13,9 +13,9 @@ struct joining {
 	const struct sn_answers *answers;
 	const struct sn_path_window **windows; /* by process, or NULL */
 	struct sn_path_graph *graph;
-	uint32_t *order; /* activities of threads by profile and start */
+	uint32_t *order; /* activities of threads, sorted by profile and start */
 	size_t count;
-	uint32_t *tails; /* by activity: what it goes on as; SONDE_NONE */
+	uint32_t *tails; /* by activity: its continuation after a wait; SONDE_NONE */
 };
 
 SN_SORT_BY(sort_activities, uint32_t, const struct sn_path_activity *,
@@ -38,7 +38,7 @@ static int list_activities(struct joining *joining)
 	return 0;
 }
 
-/* A thread's time in the time of all; false where its process has no window. */
+/* Converts a thread's time to common time; false if its process has no window. */
 static bool to_common(const struct joining *joining, uint32_t profile, uint64_t *time_ns)
 {
 	const struct sn_path_window *window =
@@ -48,7 +48,7 @@ static bool to_common(const struct joining *joining, uint32_t profile, uint64_t 
 	return window;
 }
 
-/* What the thread was in at that time, or did last before; SONDE_NONE. */
+/* The activity of a thread at a time, or the last one before; SONDE_NONE. */
 static uint32_t find_activity(const struct joining *joining, uint32_t profile, uint64_t time_ns)
 {
 	const struct sn_path_activity *all = joining->graph->activities;
@@ -68,7 +68,8 @@ static int add_edge(struct sn_path_graph *graph, uint32_t from, uint32_t to, boo
 	return sn_path_graph_edge(graph, &edge);
 }
 
-/* What waited is cut where the other rank came; that part is what follows from it. */
+/* Splits the waiting activity at the time when the other rank was ready; the second part follows
+ * from that rank's activity. */
 static int join(struct joining *joining, const struct sn_rank_wait *wait)
 {
 	uint64_t until = wait->until_ns, cause_at = wait->cause_ns;
@@ -87,7 +88,7 @@ static int join(struct joining *joining, const struct sn_rank_wait *wait)
 	tail.kind = SN_PATH_COMMUNICATION;
 	tail.ends = head->ends;
 	head->end_ns = until;
-	head->ends = false; /* it would have waited for less */
+	head->ends = false; /* it would have waited less */
 	uint32_t added = sn_path_graph_add(joining->graph, &tail);
 	if (added == SONDE_NONE)
 		return SN_ERR_MEMORY;
@@ -95,7 +96,7 @@ static int join(struct joining *joining, const struct sn_rank_wait *wait)
 	return add_edge(joining->graph, cause, added, is_within, SN_PATH_HELD);
 }
 
-/* What came after an activity comes after its tail. */
+/* Moves edges from the end of a split activity to its continuation. */
 static int move_edges(struct joining *joining, size_t activity_count)
 {
 	struct sn_path_graph *graph = joining->graph;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads were in where the critical path has none of their calls: between two of them, or in
- * a step as such. Such a part of the path is charged to what the thread's samples stand for
- * (threads/activity_flow.h); time in which the thread was blocked is charged to no node.
+ * Charges steps of the path outside of recorded calls, or in an iteration as such, to the nodes
+ * that the thread's samples stand for (threads/activity_flow.h). Time in which the thread was
+ * blocked is charged to no node.
  */
 #include "critical_path.h"
 #include "format/measurement/measurement.h"
@@ -15,10 +15,10 @@
 struct sharing {
 	const struct sn_answers *answers;
 	const struct sn_critical_path *path;
-	size_t at;	   /* the step that parts have come to */
+	size_t at;	   /* index of the first step that may overlap the next part */
 	double *values_ns; /* by node */
 	struct sn_event_window window;
-	uint64_t each_ns; /* that samples are apart */
+	uint64_t each_ns; /* between samples */
 };
 
 static bool is_own(const struct sn_answers *answers, const struct sn_path_step *step)
@@ -29,8 +29,8 @@ static bool is_own(const struct sn_answers *answers, const struct sn_path_step *
 	       sn_context_frame(answers->db, step->context)->flags & SN_FRAME_ITERATION;
 }
 
-/* A part of the thread, in order of time; shares it among the steps of the path in which the thread
- * is in no call. */
+/* Charges a part of the thread to the steps outside of calls that it overlaps. Parts come in
+ * order of time. */
 static void add_part(struct sharing *sharing, const struct sn_activity_part *part, uint64_t offset)
 {
 	const struct sn_critical_path *path = sharing->path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls, samples and what the operating system said, side by side; see activity_flow.h. */
+/* Divides a thread's time into parts by its calls, samples and blocked times, read side by side. */
 #include "activity_flow.h"
 
 #include "base/sort.h"
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* Periods that a sample may stand for beyond its own. */
+/* A sample may stand for this many periods beyond its own. */
 enum { BUDGET_PERIODS = 8 };
 
 /* ---- samples ---- */
@@ -23,7 +23,7 @@ static int next_sample(struct sn_activity_flow *flow, struct sn_error *error)
 	return result < 0 ? result : 0;
 }
 
-/* What the own sample at hand leaves of what it stands for. */
+/* The part of the current sample's budget that the time since the sample before has not used. */
 static uint64_t budget_left(const struct sn_activity_flow *flow)
 {
 	uint64_t before_ns = flow->has_own_last ? flow->own_last.own_ns : 0;
@@ -52,9 +52,9 @@ static int begin_samples(struct sn_activity_flow *flow, struct sn_error *error)
 	return next_sample(flow, error) ?: next_own(flow, error);
 }
 
-/* ---- what the operating system said ---- */
+/* ---- blocked time ---- */
 
-/* Past what is over. */
+/* Skips states that have ended. */
 static int pass_states(struct sn_activity_flow *flow, struct sn_error *error)
 {
 	struct sn_merged_event event;
@@ -72,8 +72,8 @@ static int pass_states(struct sn_activity_flow *flow, struct sn_error *error)
 	return 0;
 }
 
-/* What of the time from until_ns to *end_ns is blocked: *end_ns becomes the end of what is or is
- * not. `told_ns` is what an event at *end_ns says. */
+/* Shortens the time from until_ns to *end_ns so that it is either blocked or not; returns which.
+ * `told_ns`: how long before *end_ns the thread was blocked, by an event there. */
 static bool cut_blocked(const struct sn_activity_flow *flow, uint64_t told_ns, uint64_t *end_ns)
 {
 	struct sn_activity_blocked blocked = flow->blocked;
@@ -141,17 +141,18 @@ void sn_activity_flow_release(struct sn_activity_flow *flow)
 
 /* ---- parts ---- */
 
-/* Time that is of one kind, from until_ns on. */
+/* A time of one kind, from until_ns on. */
 struct stretch {
 	uint64_t end_ns;
-	uint64_t told_ns; /* that it was blocked before its end */
-	bool is_in_call;  /* flow->call; else between calls */
+	uint64_t told_ns; /* blocked time before its end, by the event there */
+	bool is_in_call;  /* in flow->call; else between calls */
 	bool is_own;
 	bool is_blocked;
-	bool is_known; /* of own time: what a sample stands for */
+	bool is_known; /* of own time: a sample stands for it */
 };
 
-/* Up to the end of the call, the begin of the next one, or a sample that has something to say. */
+/* Finds the next stretch: up to the end of the call, the begin of the next, or a
+ * relevant sample. */
 static int find_stretch(struct sn_activity_flow *flow, struct stretch *stretch,
 			struct sn_error *error)
 {
@@ -184,7 +185,7 @@ static int find_stretch(struct sn_activity_flow *flow, struct stretch *stretch,
 	return 0;
 }
 
-/* Own time for which the next sample stands, or for which it does not. */
+/* Divides own time into time for which the next sample stands and time for which none does. */
 static void cut_known(const struct sn_activity_flow *flow, struct stretch *stretch)
 {
 	stretch->is_known = flow->has_own_next || flow->has_own_last;
@@ -221,7 +222,7 @@ static struct sn_activity_part part_of(const struct sn_activity_flow *flow,
 	return part;
 }
 
-/* From the first call on, or a period before a sample that is earlier. */
+/* Starts at the first call, or one period before the first sample if that is earlier. */
 static int begin(struct sn_activity_flow *flow, struct sn_error *error)
 {
 	int result = 0;
@@ -234,7 +235,7 @@ static int begin(struct sn_activity_flow *flow, struct sn_error *error)
 	return result;
 }
 
-/* Up to the end of the stretch all is handed out. */
+/* Moves to the end of a stretch that has been returned. */
 static int pass(struct sn_activity_flow *flow, const struct stretch *stretch,
 		struct sn_error *error)
 {
@@ -247,12 +248,13 @@ static int pass(struct sn_activity_flow *flow, const struct stretch *stretch,
 	return flow->call.start_ns < flow->call.end_ns ? 0 : next_call(flow, error);
 }
 
-/* The next stretch. 1, 0 at the end, or a negative enum sn_err. */
+/* Finds the next stretch. 1, 0 at the end, or a negative enum sn_err. */
 static int next_stretch(struct sn_activity_flow *flow, struct stretch *stretch,
 			struct sn_error *error)
 {
 	int result = find_stretch(flow, stretch, error);
-	/* a track says when its first sample is: until then it need not be read */
+	/* the track knows when its first sample is, so samples are not read before
+	 * they are needed */
 	if (!result && flow->samples && !flow->has_begun &&
 	    (stretch->is_own || stretch->end_ns > flow->samples_ns))
 		result = begin_samples(flow, error) ?: find_stretch(flow, stretch, error);
@@ -279,7 +281,7 @@ int sn_activity_flow_next(struct sn_activity_flow *flow, struct sn_activity_part
 	return result;
 }
 
-/* ---- how far they are apart ---- */
+/* ---- the distance of samples ---- */
 
 enum { GAPS_MAX = 65536 };
 
@@ -294,7 +296,7 @@ struct gaps {
 	size_t count;
 };
 
-/* Adds the gaps of a thread's first block. */
+/* Adds the distances of the samples in a thread's first block. */
 static int add_gaps(void *data, const struct sonde_track *track, struct sonde_event_cursor *cursor,
 		    const struct sonde_event_block *block)
 {

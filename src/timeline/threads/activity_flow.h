@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one thread did: its calls (activity_parts.h), and what its samples met in its own time, that
- * is between calls, or where the innermost call is a step of the program as such
- * (SN_FRAME_ITERATION).
+ * What one thread did: its calls (activity_parts.h), and what its samples saw in its own time:
+ * between calls, or if the innermost call is a step of the program as such (SN_FRAME_ITERATION).
  *
  * A sample is taken when the thread has used CPU time for one period. So it stands for the own time
- * since the own sample before it, however many calls lie between the two. What of that the thread
- * did not work is told by the operating system, never by how far samples are apart:
- * 1. its states, where they are recorded: what is blocked;
+ * since the own sample before it, however many calls lie between the two. How much of that time
+ * the thread was blocked is what the operating system says, never a guess from the distance of
+ * samples:
+ * 1. the thread's states, if they are recorded;
  * 2. else what the recorder asked the kernel at begins and ends of calls and at samples (attributes
- *    "blocked" and "blocked-before"); that time is taken to be the last before the event;
- * 3. else nothing is known, and each sample stands for `each_ns` of own time, the last before it.
- *    What one leaves of that, since calls had a part of its period, the next one gets.
+ *    "blocked" and "blocked-before"); the blocked time is taken to lie right before the event;
+ * 3. else nothing is known, and each sample stands for `each_ns` of own time right before it. If
+ *    calls took a part of a sample's period, the rest of its `each_ns` goes to the next sample.
  * A thread that could run and had no processor works: the device waits for what it does.
  */
 #ifndef SN_TIMELINE_ACTIVITY_FLOW_H
@@ -31,7 +31,7 @@ struct sn_activity_blocked {
 struct sn_activity_flow {
 	const struct sonde_db *db;
 	struct sn_activity_parts parts;
-	struct sn_activity_part call; /* the next one, or what is left of it, where has_call */
+	struct sn_activity_part call; /* if has_call: the next one, or what is left of it */
 	bool has_call;
 	struct sn_event_merge *samples; /* NULL: none are wanted, or there are none */
 	uint64_t samples_ns;		/* when the first is */
@@ -39,14 +39,15 @@ struct sn_activity_flow {
 	struct sn_activity_sample sample;
 	bool has_sample;
 	struct sn_own_samples own;
-	struct sn_own_sample own_next, own_last; /* the first that is not over, and that before */
+	struct sn_own_sample own_next,
+	    own_last; /* the first that is not used up, and the one before */
 	bool has_own_next, has_own_last;
-	uint64_t budget_ns;	       /* of case 3: that the next own sample stands for */
+	uint64_t budget_ns;	       /* of case 3: what the next own sample stands for */
 	struct sn_event_merge *states; /* NULL: not recorded */
 	struct sn_activity_blocked blocked;
 	bool is_told;		    /* case 2 */
-	uint64_t each_ns, until_ns; /* of case 3; until when all is handed out, */
-	uint64_t own_ns;	    /* and how much of it was own time */
+	uint64_t each_ns, until_ns; /* of case 3; until when parts have been returned, */
+	uint64_t own_ns;	    /* and how much of that was own time */
 };
 
 /* `each_ns` 0: calls alone. 0 or a negative enum sn_err; release in either case. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stack of open calls; see activity_parts.h. */
+/* Divides calls into parts in which each is the innermost, with a stack of open calls. */
 #include "activity_parts.h"
 
 #include "base/search.h"
@@ -101,8 +101,8 @@ uint64_t sn_blocked_of(const struct sn_merged_event *event, unsigned which)
 		   : 0;
 }
 
-/* The innermost call's time up to `time_ns`, without those that have ended. 1, or 0: there is none
- * before that. */
+/* The next part of the innermost open call before `time_ns`; pops the calls that have ended. 1; 0:
+ * there is none before that time. */
 static int unwind(struct sn_activity_parts *parts, uint64_t time_ns, struct sn_activity_part *part)
 {
 	while (parts->depth && parts->now_ns < time_ns) {
@@ -140,7 +140,7 @@ static int push(struct sn_activity_parts *parts, struct sn_error *error)
 		   : 0;
 }
 
-/* 1, 0 where there is none, or a negative enum sn_err. */
+/* Reads the next call. 1, 0 at the end, or a negative enum sn_err. */
 static int read_next(struct sn_activity_parts *parts, struct sn_error *error)
 {
 	struct sn_merged_event event;
@@ -154,7 +154,7 @@ static int read_next(struct sn_activity_parts *parts, struct sn_error *error)
 		    .blocked_before_ns = sn_blocked_of(&event, SN_BLOCKED_BEFORE),
 		    .context = event.context,
 		};
-	/* of a window the last block may reach beyond */
+	/* the last block may extend beyond the window */
 	parts->has_event = result > 0 && parts->next.start_ns < parts->to_ns;
 	return result;
 }

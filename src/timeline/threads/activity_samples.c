@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread's samples beside its calls; see activity_samples.h. */
+/* Visits the samples of a process that are outside of calls, and computes exclusive times. */
 #include "activity_samples.h"
 
 #include "activity_flow.h"
 
 #include <stdlib.h>
 
-/* Enough distances for their median. */
+/* The number of distances used for their median. */
 enum { GAPS_MAX = 65536 };
 
 struct samples {
 	sn_visit_sample *visit;
 	void *data;
-	uint64_t *gaps_ns; /* of all threads, the first of them */
+	uint64_t *gaps_ns; /* of all threads, up to a limit */
 	size_t gap_count;
-	/* of the thread at hand */
+	/* of the current thread */
 	struct sn_activity_parts *parts;
-	struct sn_activity_part part; /* the first that ends after the last sample */
+	struct sn_activity_part part; /* the first part that ends after the last sample */
 	bool has_part, has_before;
 	uint64_t before_ns;
 	struct sn_event_window window, calls;
 	struct sn_error *error;
 };
 
-/* Whether the thread was in a call then. 1, 0, or a negative enum sn_err. */
+/* Whether the thread was in a call at that time. 1, 0, or a negative enum sn_err. */
 static int is_in_call(struct samples *samples, uint64_t time_ns)
 {
 	while (samples->has_part && samples->part.end_ns <= time_ns) {
@@ -54,7 +54,7 @@ static int visit_samples(void *data, const struct sonde_track *track,
 	return result < 0 ? result : 0;
 }
 
-/* The samples of a track, beside the calls of its thread. */
+/* Visits the samples of a track, side by side with the calls of its thread. */
 static int visit_track(const struct sonde_trace *trace, uint32_t track,
 		       const struct sn_activity_lanes *lanes, struct samples *samples)
 {
@@ -101,7 +101,7 @@ int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
 					thread == SIZE_MAX ? NULL : threads + thread, &samples);
 	}
 	*each_ns = result ? 0 : sn_activity_flow_median(samples.gaps_ns, samples.gap_count);
-	if (!*each_ns) /* a single sample has no known length */
+	if (!*each_ns) /* a single sample has no distance */
 		*each_ns = 1;
 	sn_activity_lanes_free(threads);
 	free(samples.gaps_ns);
@@ -110,7 +110,7 @@ int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
 	return result;
 }
 
-/* ---- own times ---- */
+/* ---- exclusive times ---- */
 
 static int add_part(void *data, const struct sn_activity_part *part)
 {

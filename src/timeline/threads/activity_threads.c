@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All threads of a process in order of time: a heap of what each does next; see thread_activity.h.
- */
+/* The threads of a process side by side: a heap of threads by the time of their next change. */
 #include "activity_flow.h"
 
 #include "base/heap.h"
@@ -10,18 +9,18 @@
 
 struct thread {
 	struct sn_activity_flow flow;
-	struct sn_activity_part now, next; /* what it is in, where is_in; what comes then */
+	struct sn_activity_part now, next; /* the part it is in, if is_in; the one after */
 	uint64_t change_ns;
 	bool is_in;
 };
 
 struct sn_activity_threads {
 	struct thread *threads;
-	struct sn_activity_lanes *lanes; /* of each */
+	struct sn_activity_lanes *lanes; /* of each thread */
 	size_t count;
-	uint32_t *heap; /* of threads that have not ended, the next change first */
+	uint32_t *heap; /* of threads that have not ended, by next change */
 	size_t heap_count;
-	struct sonde_event_cursor *reader; /* of all of them */
+	struct sonde_event_cursor *reader; /* of all threads */
 	struct sn_activity_part ended;
 };
 
@@ -40,7 +39,7 @@ static int begin(struct sn_activity_threads *all, const struct sn_processes *pro
 						       &each_ns, error);
 		if (result)
 			return result;
-		each_ns = each_ns ? each_ns : 1; /* a sample alone says what the thread was in */
+		each_ns = each_ns ? each_ns : 1; /* even one sample tells what the thread did */
 	}
 	for (size_t i = 0; i < all->count; i++) {
 		struct thread *thread = all->threads + i;
@@ -102,7 +101,7 @@ uint64_t sn_activity_threads_peek(const struct sn_activity_threads *all)
 	return all->heap_count ? all->threads[all->heap[0]].change_ns : UINT64_MAX;
 }
 
-/* The part that ends now gives place to the next one, at once or after a silence. */
+/* Ends the current part; the next one begins now or after a silence. */
 static int end_part(struct sn_activity_threads *all, struct thread *thread, struct sn_error *error)
 {
 	uint64_t time_ns = thread->change_ns;

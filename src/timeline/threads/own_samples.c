@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples beside the parts of calls; see own_samples.h. */
+/* Samples in a thread's own time, outside of calls, with the own time before each. */
 #include "own_samples.h"
 
 #include "format/measurement/measurement.h"
@@ -10,7 +10,7 @@ bool sn_activity_is_background(const struct sonde_db *db, uint32_t context)
 	return sn_context_frame(db, context)->flags & SN_FRAME_ITERATION;
 }
 
-/* The first event of the samples' track. */
+/* Starts counting own time: one period before the first sample, or at a call that began earlier. */
 static void begin(struct sn_own_samples *samples, uint64_t time_ns)
 {
 	bool is_later = samples->has_part && samples->part.start_ns <= time_ns;
@@ -49,7 +49,7 @@ void sn_own_samples_release(struct sn_own_samples *samples)
 	samples->merge = NULL;
 }
 
-/* Time up to there is counted, as the thread's own or not. */
+/* Counts time up to `time_ns`, as the thread's own or not. */
 static void pass(struct sn_own_samples *samples, uint64_t time_ns, bool is_own)
 {
 	if (time_ns <= samples->until_ns)
@@ -59,7 +59,7 @@ static void pass(struct sn_own_samples *samples, uint64_t time_ns, bool is_own)
 	samples->until_ns = time_ns;
 }
 
-/* Up to the sample: 1 where it lies in own time, 0, or a negative enum sn_err. */
+/* Moves up to a sample: 1 if it is in own time, 0, or a negative enum sn_err. */
 static int pass_until(struct sn_own_samples *samples, uint64_t time_ns, struct sn_error *error)
 {
 	const struct sn_activity_part *part = &samples->part;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The samples of a thread that its calls say less than: those in no recorded call, or where the
- * innermost one is a step of the program as such (SN_FRAME_ITERATION). One at the root says that it
- * was in nothing, and is none. Each with how much such
- * time, the thread's own time, there had been until then.
+ * The samples of a thread that tell more than its recorded calls: those in no call, or with a step
+ * of the program as such (SN_FRAME_ITERATION) as the innermost one. The time of a thread in such
+ * places is its own time; each sample comes with the own time before it. Samples at the root are
+ * left out: they tell nothing.
  */
 #ifndef SN_TIMELINE_OWN_SAMPLES_H
 #define SN_TIMELINE_OWN_SAMPLES_H
@@ -20,8 +20,7 @@ struct sn_own_sample {
 struct sn_own_samples {
 	const struct sonde_db *db;
 	struct sn_activity_parts parts;
-	struct sn_activity_part
-	    part; /* the first that ends after the last sample, where has_part */
+	struct sn_activity_part part; /* if has_part: the first that ends after the last sample */
 	bool has_part, has_begun;
 	struct sn_event_merge *merge;
 	uint64_t until_ns, own_ns; /* until when own time is counted, and what it is */
@@ -40,7 +39,7 @@ void sn_own_samples_release(struct sn_own_samples *samples);
 int sn_own_samples_next(struct sn_own_samples *samples, struct sn_own_sample *sample,
 			struct sn_error *error);
 
-/* How much of such a period there is before a time. */
+/* How much of a period of that length lies before a time: less than all of it near time 0. */
 static inline uint64_t sn_own_period(uint64_t time_ns, uint64_t each_ns)
 {
 	return time_ns < each_ns ? time_ns : each_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call of a thread is, and threads one after the other; see thread_activity.h. */
+/* Classifies calls of threads, and walks over the threads of a process. */
 #include "thread_activity.h"
 
 #include "activity_parts.h"

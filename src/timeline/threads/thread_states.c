@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over states; see thread_states.h. */
+/* Sums the states of threads. */
 #include "thread_states.h"
 
 #include "base/vec.h"
@@ -28,7 +28,7 @@ const char *sn_state_group(const struct sonde_db *db, uint32_t context)
 	return sn_state_name(db, sonde_db_context(db, context)->parent);
 }
 
-/* The outermost context but the root says which state; what is below it says more. */
+/* The outermost context below the root is the state; contexts below give details. */
 enum sn_thread_state sn_state_of(const struct sonde_db *db, uint32_t context)
 {
 	static const char *const names[] = {"running", "ready", "blocked"};
@@ -60,7 +60,7 @@ static struct sn_thread_time *thread_of(struct sn_thread_times *times,
 		   : times->threads + times->thread_count - 1;
 }
 
-/* What a context stands for; NULL without memory. */
+/* The sum of a system call, fault or other context; NULL without memory. */
 static struct sn_system_sum *system_of(struct sn_thread_times *times, uint32_t context)
 {
 	uint32_t number =
@@ -79,7 +79,7 @@ bool sn_is_page_fault(const struct sonde_db *db, uint32_t context)
 	       !strcmp(sn_context_name(db, parent), "page fault");
 }
 
-/* An event's attribute; false where it has none. */
+/* An event's attribute; false if it has none. */
 static bool value_at(const struct sonde_attribute_column *column, size_t place, uint64_t *value)
 {
 	if (!column->values || (column->is_present && !column->is_present[place]))
@@ -146,7 +146,8 @@ static int add_system(struct reading *reading, struct sonde_event_cursor *cursor
 		sum->time_ns += time;
 		sum->count++;
 		sum->longest_ns = time > sum->longest_ns ? time : sum->longest_ns;
-		/* addresses are negative as well: errors are the last page of them */
+		/* a result may be an address, which can be negative as a signed number; errors
+		 * are -4095 to -1 */
 		if (value_at(&results, i, &value)) {
 			sum->error_count += value >= (uint64_t)-4095;
 			sum->results += value >= (uint64_t)-4095 ? 0 : value;
@@ -157,7 +158,7 @@ static int add_system(struct reading *reading, struct sonde_event_cursor *cursor
 	return 0;
 }
 
-/* Page faults alone: other instants say nothing that could be added up. */
+/* Counts page faults; other instants have nothing to add up. */
 static int add_instants(struct reading *reading, const struct sonde_event_block *block)
 {
 	for (size_t i = 0; i < block->count; i++) {
@@ -193,7 +194,7 @@ SN_SORT_BY(sort_wakeups, struct sn_wakeup_sum, const void *,
 SN_SORT_BY(sort_systems, struct sn_system_sum, const void *,
 	   SN_ORDER(b->time_ns, a->time_ns) ?: SN_ORDER(a->context, b->context));
 
-/* Whether instants are worth reading. */
+/* Whether reading instants is worthwhile. */
 static bool has_page_faults(const struct sonde_db *db)
 {
 	for (uint32_t i = 0; i < sonde_db_context_count(db); i++)
@@ -241,7 +242,7 @@ void sn_thread_times_release(struct sn_thread_times *times)
 	*times = (struct sn_thread_times){0};
 }
 
-/* ---- which ---- */
+/* ---- selection ---- */
 
 bool sn_threads_are_known(const struct sonde_trace *trace)
 {
@@ -264,7 +265,7 @@ bool sn_is_blocked(const struct sonde_db *db, uint32_t context)
 	       !strcmp(sn_state_group(db, context), "blocked");
 }
 
-/* Shares are in order of time. */
+/* Shares are sorted by time. */
 const struct sn_state_share *sn_thread_worst(const struct sn_thread_times *times, uint32_t profile)
 {
 	for (uint32_t i = 0; i < times->share_keys.count; i++)
@@ -310,7 +311,7 @@ uint32_t sn_thread_profile(const struct sn_thread_times *times, uint32_t tid)
 	return SONDE_NONE;
 }
 
-/* Whether what a call returns is how many bytes it has moved. */
+/* Whether a system call returns the number of bytes it moved. */
 static bool returns_bytes(const char *call)
 {
 	static const char *const names[] = {

@@ -445,12 +445,12 @@ def test_damage(tmp_path):
 
 
 @pytest.mark.parametrize("change, says", [
-    (lambda p: setattr(p, "nodes", [(1, 9, 0, PRIMARY, 1)]), "caller is not there"),
-    (lambda p: p.nodes.append((1, 1, 0, MAIN, 1)), "two call paths of one number"),
-    (lambda p: p.node(3, 55, 1), "module that is not there"),
-    (lambda p: p.value(99, 0, 1.0), "a call path that is not there"),
-    (lambda p: p.value(3, 0, float("nan")), "a value where none can be"),
-    (lambda p: setattr(p, "ids", []), "whose it is"),
+    (lambda p: setattr(p, "nodes", [(1, 9, 0, PRIMARY, 1)]), "a call path with a missing caller"),
+    (lambda p: p.nodes.append((1, 1, 0, MAIN, 1)), "two call paths with one number"),
+    (lambda p: p.node(3, 55, 1), "a call path in a missing module"),
+    (lambda p: p.value(99, 0, 1.0), "a value of a missing call path"),
+    (lambda p: p.value(3, 0, float("nan")), "a value where none is possible"),
+    (lambda p: setattr(p, "ids", []), "it does not name its thread"),
 ], ids=["caller", "twice", "module", "value", "nan", "ids"])
 def test_nonsense(tmp_path, change, says):
     profile = sample()
@@ -465,7 +465,7 @@ def test_other_versions(tmp_path):
     assert "version 05.00" in refused(tmp_path, path)
     # what is no version is not repeated: it may be anything
     path.write_bytes(sample().bytes().replace(b"04.00b", b"\x1b[\n\x9b1b"))
-    assert refused(tmp_path, path).endswith(": no version behind its first words\n")
+    assert refused(tmp_path, path).endswith(": no version after its magic\n")
     sample().write(path)
     trace = path.with_suffix(".hpctrace")
     trace.write_bytes(trace.read_bytes().replace(b"01.01b", b"01.09b"))
@@ -478,7 +478,7 @@ def test_damaged_structure(tmp_path):
     sample().write(tmp_path / "a.m/p.hpcrun")
     file = tmp_path / "a.m/structs/x.hpcstruct"
     for body, says in (('<F n="a"><P n="f" l="1" v="{}"></P></F>', "no address"), ("<F n='a'>", "mismatched"),
-                       ('<F n="a"><P n="f" l="x" v="{[0x1-0x2)}"/></F>', "no number"),
+                       ('<F n="a"><P n="f" l="x" v="{[0x1-0x2)}"/></F>', "not a number"),
                        ('<F n="a"><S l="1" v="{[0x1-0x2)}"/></F>', "outside a function")):
         structure(file, "/bin/program", body)
         line = refused(tmp_path, tmp_path / "a.m")
@@ -620,9 +620,9 @@ def test_a_part_of_a_folder_is_not_enough(tmp_path):
     (tmp_path / "a.m/structs/x.hpcstruct").write_text("<HPCToolkitStructure i=\"0\" version=\"4.9\" n=\"\"></HPCToolkitStructure>")
     export_to(tmp_path / "b.d", import_to(tmp_path / "a.sdb", tmp_path / "a.m"))
     for part, folder in (("a.m/structs/x.hpcstruct", "a.m"), ("b.d/meta.db", "b.d"), ("b.d/metrics/default.yaml", "b.d")):
-        assert f"give the whole folder, '{tmp_path / folder}'" in refused(tmp_path, tmp_path / part)
+        assert f"part of the HPCToolkit folder '{tmp_path / folder}'" in refused(tmp_path, tmp_path / part)
     result = run_sonde("import", "meta.db", "-o", tmp_path / "x.sdb", cwd=tmp_path / "b.d")
-    assert result.status == 128 and "give the whole folder, '.'" in result.err
+    assert result.status == 128 and "part of the HPCToolkit folder '.'" in result.err
 
 
 def test_what_is_shown_first_stays_the_same(tmp_path, small_db):

@@ -170,7 +170,7 @@ def test_every_file_of_a_run_is_taken(sonde, tmp_path):
 def test_a_file_without_activities_is_refused(sonde, tmp_path, text):
     (tmp_path / "x.csv").write_text(text)
     result = sonde("import", tmp_path / "x.csv", "-o", tmp_path / "x.sdb")
-    assert result.status == 128 and "no activity" in result.err and not (tmp_path / "x.sdb").exists()
+    assert result.status == 128 and "contains no activities" in result.err and not (tmp_path / "x.sdb").exists()
 
 
 def test_runs_that_are_named_by_words_are_told_apart(sonde, tmp_path):

@@ -65,10 +65,10 @@ def test_a_cut_recording_of_perf(sonde, tmp_path):
     cut = ends[-3]
     (tmp_path / "cut.data").write_bytes(data[:cut])
     line, = warned(sonde, tmp_path, tmp_path / "cut.data")
-    assert f"'{tmp_path / 'cut.data'}' is cut: {cut - begin} of {length} bytes of its records are there" in line
+    assert f"'{tmp_path / 'cut.data'}' is truncated: {cut - begin} of {length} bytes of its records are there" in line
     assert info(sonde, tmp_path / "out.sdb")["drops"]["import-cut"] == 1
     # the way to a timeline says so as well
-    assert "is cut" in sonde("timeline", tmp_path / "cut.data").err
+    assert "is truncated" in sonde("timeline", tmp_path / "cut.data").err
 
 
 def test_an_unfinished_recording_of_perf(sonde, tmp_path):
@@ -153,7 +153,7 @@ def test_a_cut_file_of_sqlite(sonde, tmp_path, make, share):
     cut = tmp_path / "cut.db"
     cut.write_bytes(data[:max(40, int(share * len(data)))])
     line = refused(sonde, tmp_path, cut)
-    assert "it is cut" in line and f"{cut.stat().st_size} of " in line
+    assert "it is truncated" in line and f"{cut.stat().st_size} of " in line
     assert str(cut) in line
 
 
@@ -162,7 +162,7 @@ def test_sqlite_of_another_program(sonde, tmp_path):
     db.execute("CREATE TABLE t (x)")
     db.commit()
     line = refused(sonde, tmp_path, tmp_path / "other.db")
-    assert "an SQLite file" in line and "cut" not in line
+    assert "an SQLite file" in line and "truncated" not in line
 
 
 # ---- a library that ends the process ----

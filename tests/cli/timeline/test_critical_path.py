@@ -208,7 +208,7 @@ def test_which_iteration(sonde, tmp_path):
     assert nodes(path(sonde, file, options=("--iteration", "4")), "time_ns")["aten::op4"] == 900 * US
     assert nodes(path(sonde, file, options=("--iteration", "0")), "time_ns")["aten::op0"] == 100 * US
     result = sonde("timeline", file, "--view", "critical-path", "--iteration", "6")
-    assert result.status == 128 and "there is no iteration 6, but 5 from 0 on" in result.err
+    assert result.status == 128 and "there is no iteration 6: there are 5, from 0 on" in result.err
 
 
 def steps(category: str, first: int = 15) -> Trace:

@@ -178,7 +178,8 @@ static void test_soundness(void **state)
 	findings.items[0].evidence[0].value = INFINITY;
 	write_database();
 	assert_int_equal(sn_findings_store(&findings, path, &error), SN_ERR_FORMAT);
-	assert_string_equal(error.text, "rule thread_time has found what it cannot");
+	assert_string_equal(error.text,
+			    "rule thread_time has a finding that does not fit its declaration");
 	struct sonde_db *db = open_database();
 	assert_int_equal(sonde_db_finding_rules(db), 0);
 	sonde_db_close(db);

@@ -814,7 +814,7 @@ static void test_critical_path_of_a_step(void **unused)
 	sn_critical_path_release(&path);
 	answers.iteration = 1 + 2;
 	assert_int_equal(sn_critical_path(&answers, &path, &error), SN_ERR_ARGUMENT);
-	assert_string_equal(error.text, "there is no iteration 2, but 1 from 1 on");
+	assert_string_equal(error.text, "there is no iteration 2: there are 1, from 1 on");
 	sn_critical_path_release(&path);
 }
 

@@ -69,7 +69,7 @@ int sn_mpi_do(const struct sn_mpi_entry *entry)
 		    w[12]);
 }
 
-int sn_mpi_enter(const struct sn_mpi_entry *entry)
+static int enter(const struct sn_mpi_entry *entry)
 {
 	struct sn_mpi_call call;
 	if (!sn_measuring() || !sn_mpi_begin(&call, entry))
@@ -131,7 +131,7 @@ int sn_mpi_enter(const struct sn_mpi_entry *entry)
 	int symbol(LIST_##words(sn_word))                                                          \
 	{                                                                                          \
 		sn_word all[ROOM(words)] = {LIST_##words()};                                       \
-		return sn_mpi_enter(                                                               \
+		return enter(                                                                      \
 		    &(struct sn_mpi_entry){&function, all, SN_CALLER_STACK, is_profiling});        \
 	}
 #define FUNCTION_(function, count, ...)                                                            \

@@ -187,7 +187,6 @@ struct sn_mpi_entry {
 	bool is_profiling; /* PMPI_X was called */
 };
 int sn_mpi_do(const struct sn_mpi_entry *entry);
-int sn_mpi_enter(const struct sn_mpi_entry *entry);
 static inline sn_word sn_mpi_word(const struct sn_mpi_entry *entry, uint8_t number)
 {
 	return entry->words[number - 1];
@@ -260,8 +259,6 @@ uintptr_t sn_mpi_prepared_key(sn_word request);
 int sn_mpi_run(struct sn_mpi_call *call);
 /* A receive is posted; from any source, or with any tag, it is matched when it completes. */
 void sn_mpi_post(struct sn_message *message);
-/* Withdraws what a failed call has counted. */
-void sn_mpi_failed(struct sn_mpi_call *call, int result);
 /* Passes a status of the adapter if the program passes none. */
 void sn_mpi_want_status(struct sn_mpi_call *call, uint8_t argument, struct sn_mpi_own_status *own);
 

@@ -276,7 +276,8 @@ static void __attribute__((noinline)) after(struct sn_mpi_call *call)
 	}
 }
 
-void sn_mpi_failed(struct sn_mpi_call *call, int result)
+/* Withdraws what a failed call has counted. */
+static void withdraw(struct sn_mpi_call *call, int result)
 {
 	/* a message that was too long has been taken */
 	bool is_taken = sn_mpi_error_class(result) == sn_mpi_library()->truncated;
@@ -310,7 +311,7 @@ int sn_mpi_run(struct sn_mpi_call *call)
 	}
 	int result = sn_mpi_do(call->entry);
 	if (call->is_wanted && result)
-		sn_mpi_failed(call, result);
+		withdraw(call, result);
 	else if (call->is_wanted)
 		after(call);
 	sn_mpi_end(call);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a Python function was called with, as far as it is a code object: a compiler written in
- * Python is told from its arguments what it compiles. Read like frames are, without the
- * interpreter.
+ * Reads the argument of a running Python function, if it is a code object: a compiler written in
+ * Python (torch.compile) is told that way what it compiles. Like frames, arguments are read without
+ * the interpreter.
  */
 #include "walk.h"
 
 #include <errno.h>
 
 #define CELL_CONTENT 16u
-/* To 3.10 an argument that inner functions use has left its place for a cell behind the locals. */
+/* Up to 3.10 an argument that inner functions use is moved to a cell behind the locals. */
 #define OLD_SLOTS    128u
 
 static uintptr_t type_of(const struct sn_python_layout *layout, struct sn_guard *guard,
@@ -20,7 +20,7 @@ static uintptr_t type_of(const struct sn_python_layout *layout, struct sn_guard 
 	return sn_python_pointer(object, layout->object_type);
 }
 
-/* The object in a local variable, or in the cell there, and its type; 0 where none can be read. */
+/* The object in a local variable, or in the cell there, with its type; 0 if it cannot be read. */
 static uintptr_t object_in(const struct sn_python_layout *layout, struct sn_guard *guard,
 			   uintptr_t slot, uintptr_t *type)
 {

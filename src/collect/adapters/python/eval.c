@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the evaluation loop that a compiler moved away from the function (`.cold`): a return
- * address in one of them is the evaluation loop's as well. They are recognised by their jumps: such
- * a part is a stretch of code with an unwind entry of its own which the function jumps into and
- * which jumps back into the middle of the function. The file's .symtab would name them, but
- * distributions strip it, and reading it costs milliseconds. One of Debian's builds of 3.14 has
- * nearly the whole loop in such a part.
+ * Finds the parts of the evaluation loop that a compiler moved away from the function (`.cold`),
+ * because a return address in them is one of the evaluation loop as well. Such a part has an unwind
+ * entry of its own, the function jumps into it, and it jumps back into the middle of the function.
+ * The file's .symtab would name it, but distributions strip that, and reading it takes
+ * milliseconds. One of Debian's builds of 3.14 has nearly the whole loop in such a part.
  *
  * Builds that run each instruction as a function (tail calls, from 3.14) need nothing: the function
- * itself stays on the stack below, once for each evaluation.
+ * itself stays on the stack, once for each evaluation.
  */
 #include "target.h"
 
@@ -23,8 +22,8 @@ static void add_range(struct sn_python_target *target, uintptr_t start, uintptr_
 		target->ranges[target->range_count++] = (struct sn_address_range){start, end};
 }
 
-/* The search table of .eh_frame_hdr: where each unwind entry's code starts, relative to the header.
- */
+/* The search table of .eh_frame_hdr: where each unwind entry's code starts, relative
+ * to the header. */
 struct unwind_index {
 	uintptr_t header;
 	const int32_t (*rows)[2];
@@ -34,8 +33,8 @@ struct unwind_index {
 static bool index_read(const struct sn_module *module, struct unwind_index *index)
 {
 	const unsigned char *header = module->eh_frame_hdr;
-	/* version 1, pointer pc-relative, count absolute, table relative to the header: the usual
-	 * form */
+	/* the usual form: version 1, pointer pc-relative, count absolute, table relative
+	 * to the header */
 	if (!header || memcmp(header, "\1\x1b\3\x3b", 4) != 0)
 		return false;
 	index->header = (uintptr_t)header;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard's probe: rt_sigprocmask with an operation that does not exist. The kernel copies the
- * new mask before it looks at the operation, so the answer is EFAULT for memory that cannot be read
- * and EINVAL otherwise, and nothing changes. Unlike process_vm_readv it is allowed in every
- * sandbox.
+ * Probes memory with rt_sigprocmask and an operation that does not exist. The kernel copies the new
+ * mask before it checks the operation, so the result is EFAULT for memory that cannot be read and
+ * EINVAL otherwise, and nothing changes. Unlike process_vm_readv it is allowed in every sandbox.
  */
 #include "guard.h"
 
@@ -58,8 +57,8 @@ void sn_guard_forget(struct sn_guard *guard, uintptr_t address, size_t bytes)
 				guard->pages[page % SN_GUARD_SETS][way] = 0;
 }
 
-/* Brings a page to the front of its set, in place of the one that was longest not asked for;
- * false where it was not in the set. */
+/* Moves a page to the front of its set, replacing the least recently used one if it was not there;
+ * returns whether it was. */
 static bool bring_forward(uintptr_t *set, uintptr_t page)
 {
 	uint32_t way = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layouts: tables for CPython 3.9 to 3.12, taken with offsetof from each version's own headers,
- * and from 3.13 on the table that the interpreter carries for debuggers (_Py_DebugOffsets, first in
- * _PyRuntime). All are of 64-bit builds with the global lock.
+ * Layouts of CPython's structures: tables for 3.9 to 3.12, taken with offsetof from each version's
+ * headers; from 3.13 on the table that the interpreter contains for debuggers (_Py_DebugOffsets,
+ * first in _PyRuntime). All are of 64-bit builds with the global lock.
  */
 #include "layout.h"
 
@@ -13,13 +13,13 @@
 #define VERSION_NEWEST	  0x030e
 #define RELEASE_CANDIDATE 0xc
 
-/* Objects: the same in every version but for strings, which lost a pointer (wstr) in 3.12. */
+/* Objects: the same in all versions, except that strings lost a pointer (wstr) in 3.12. */
 #define OBJECT_FIELDS                                                                              \
 	.object_type = 8, .bytes_length = 16, .bytes_data = 32, .text_length = 16,                 \
 	.text_state = 32, .text_kind_shift = 2, .pointer_mask = UINTPTR_MAX
 #define OLD_TEXT .text_ascii_bytes = 48, .text_compact_bytes = 72
 #define NEW_TEXT .text_ascii_bytes = 40, .text_compact_bytes = 56
-/* PyCodeObject and what threads keep of frames, to 3.10. */
+/* PyCodeObject and the frame pointers of threads, up to 3.10. */
 #define OLD_CODE                                                                                   \
 	.code_bytes = 176, .code_first_line = 40, .code_start = 48, .code_file = 104,              \
 	.code_name = 112, .code_lines = 120, .frames = SN_FRAMES_OBJECTS, .frame_previous = 24,    \
@@ -104,7 +104,7 @@ static const struct sn_python_layout tables[] = {
     },
 };
 
-/* Fields of the groups of _Py_DebugOffsets that are read, in the order in which they come. */
+/* The fields that are read, by group of _Py_DebugOffsets, in its order. */
 enum { GROUP_SIZE = 0 };
 enum { THREAD_PREV = 1, THREAD_NEXT, THREAD_INTERP, THREAD_FRAME, THREAD_ID, THREAD_FIELDS = 9 };
 enum { FRAME_PREVIOUS = 1, FRAME_EXECUTABLE, FRAME_INSTRUCTION, FRAME_LOCALS, FRAME_OWNER };
@@ -114,9 +114,8 @@ enum { BYTES_LENGTH = 1, BYTES_DATA, BYTES_FIELDS };
 enum { TEXT_STATE = 1, TEXT_LENGTH, TEXT_ASCII_BYTES };
 
 /*
- * How many fields the groups have whose number differs between versions: fields were added inside
- * the structure between 3.13 and 3.14, and the version alone does not tell a pre-release from a
- * release.
+ * The numbers of fields in groups that differ between versions. Fields were inserted between 3.13
+ * and 3.14, and the version alone does not distinguish a pre-release from a release.
  */
 struct offsets_shape {
 	uint32_t version;
@@ -144,7 +143,7 @@ static void groups_place(struct offset_groups *groups, const uint64_t *table,
 	groups->text = groups->bytes + BYTES_FIELDS;
 }
 
-/* What holds in every such table, whatever the offsets that differ. */
+/* Checks what holds in every such table, whatever its offsets. */
 static bool groups_plausible(const struct offset_groups *g)
 {
 	return g->thread[THREAD_PREV] == 0 && g->thread[THREAD_NEXT] == 8 &&

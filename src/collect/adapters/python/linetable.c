@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoding of CPython's line tables. Only lines are read; columns and end lines are stepped over.
- * Formats: Objects/lnotab_notes.txt of CPython 3.9 and 3.10, Objects/locations.md of 3.11.
+ * Decodes CPython's line tables. Only lines are read; columns and end lines are skipped. Formats:
+ * Objects/lnotab_notes.txt of CPython 3.9 and 3.10, Objects/locations.md of 3.11.
  */
 #include "linetable.h"
 
@@ -12,8 +12,8 @@ static uint32_t as_line(int64_t line)
 	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
 }
 
-/* Pairs (bytes to advance, signed lines to advance); a pair takes effect at the address it reaches.
- */
+/* Pairs (bytes to advance, signed lines to advance); a pair takes effect at the
+ * address it reaches. */
 static int64_t lnotab_line(const unsigned char *table, size_t bytes, int64_t line, int64_t offset)
 {
 	int64_t address = 0;
@@ -26,7 +26,7 @@ static int64_t lnotab_line(const unsigned char *table, size_t bytes, int64_t lin
 	return line;
 }
 
-/* Pairs (length in bytes, signed line delta); -128 says that the range has no line. */
+/* Pairs (length in bytes, signed line delta); -128 means that the range has no line. */
 static int64_t ranges_line(const unsigned char *table, size_t bytes, int64_t line, int64_t offset)
 {
 	int64_t end = 0;
@@ -41,8 +41,8 @@ static int64_t ranges_line(const unsigned char *table, size_t bytes, int64_t lin
 	return 0;
 }
 
-/* A varint of 6-bit groups, least significant first, bit 6 continuing; zigzag with the sign in bit
- * 0. */
+/* A varint of 6-bit groups, least significant first, continued while bit 6 is set; zigzag, with the
+ * sign in bit 0. */
 static int64_t signed_varint(const unsigned char *table, size_t bytes, size_t at)
 {
 	uint64_t value = 0;
@@ -57,8 +57,8 @@ static int64_t signed_varint(const unsigned char *table, size_t bytes, size_t at
 /* Kinds of entry that are not "same line, short form". */
 enum { ONE_LINE_0 = 10, ONE_LINE_2 = 12, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };
 
-/* Entries start with a byte whose top bit is set: 1, kind (4 bits), length in code units - 1 (3).
- */
+/* Entries start with a byte whose top bit is set: 1, kind (4 bits), length in code
+ * units - 1 (3). */
 static int64_t location_line(const unsigned char *table, size_t bytes, int64_t line, int64_t offset)
 {
 	int64_t end = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CPython adapter: which interpreter this process has, and whether its layout has been proved.
+ * The CPython adapter: which interpreter this process has, and whether its layout is proved.
  *
  *     none ──find──> unproved ──a walk succeeds──> proved
  *       ^               └──REFUSALS walks fail──> refused (with a reason, for good)
  *       └──the module is unloaded── any
  *
- * find runs in attach, outside handlers; the proof is a walk of the first stack met, in attach or
- * in a signal handler. docs/design/python-frames.md gives the reasons.
+ * find runs in attach, outside handlers. The proof is a walk of the first stack, in attach or in a
+ * signal handler. docs/design/python-frames.md gives the reasons.
  */
 #include "walk.h"
 
@@ -19,8 +19,8 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#define TARGETS	    4  /* interpreters found one after another in one process */
-#define REFUSALS    16 /* a sample may fall where no walk can succeed; so many in a row do not */
+#define TARGETS	    4  /* interpreters, one after another in one process */
+#define REFUSALS    16 /* a sample may come when no walk can succeed, but not as many in a row */
 #define PROOF_DEPTH 64
 
 static struct sn_python_target targets[TARGETS];
@@ -39,7 +39,7 @@ static void refuse(const char *reason)
 
 static struct sn_python_target *live_target(void)
 {
-	/* acquire pairs with the release in attach: what the pointer leads to is complete */
+	/* acquire: pairs with the release in attach, so that the target is complete */
 	struct sn_python_target *target = atomic_load_explicit(&current, memory_order_acquire);
 	if (!target || atomic_load_explicit(&target->module->dead, memory_order_relaxed))
 		return NULL;
@@ -51,7 +51,7 @@ static struct sn_python_cache *cache_of(const struct sn_thread *thread)
 	return thread->adapters[SN_ADAPTER_SLOT_python];
 }
 
-/* Mapped where there is none; NULL without memory. */
+/* The thread's cache, mapped if there is none; NULL without memory. */
 static struct sn_python_cache *need_cache(struct sn_thread *thread)
 {
 	if (!cache_of(thread))
@@ -60,7 +60,7 @@ static struct sn_python_cache *need_cache(struct sn_thread *thread)
 	return cache_of(thread);
 }
 
-/* Counts towards the proof: enough frames read, or too many walks failed. */
+/* Counts a walk towards the proof, or towards the refusal. */
 static void weigh(int result, const struct sn_python_frame *frames)
 {
 	if (result > 0) {
@@ -76,7 +76,8 @@ static void weigh(int result, const struct sn_python_frame *frames)
 	}
 }
 
-/* A proof outside a handler, where the calling thread runs Python at a settled moment. */
+/* Proves the layout outside of a handler, when the calling thread runs Python and its frames
+ * are complete. */
 static void prove(void *argument)
 {
 	const struct sn_python_target *target = argument;
@@ -92,7 +93,7 @@ static void prove(void *argument)
 		weigh(result, frames);
 }
 
-/* Searches the modules that were not there last time. */
+/* Searches the modules that have been loaded since the last search. */
 static int find(void)
 {
 	static struct sn_guard guard;
@@ -103,7 +104,7 @@ static int find(void)
 		if (atomic_load_explicit(&module->dead, memory_order_relaxed) ||
 		    (module->flags & (SN_MODULE_ANONYMOUS | SN_MODULE_VDSO)))
 			continue;
-		/* a mapping may be reserved, or for execution only */
+		/* a mapping may be reserved, or executable only */
 		if (!sn_guard_readable(&guard, module->start, 4096))
 			continue;
 		struct sn_python_target *target = &targets[target_count];
@@ -144,7 +145,7 @@ static int python_attach(void)
 		sn_on_own_stack(prove, (void *)target);
 	if (atomic_load_explicit(&refusal, memory_order_acquire))
 		return -ENOTSUP;
-	/* found: the first sample that meets a frame will prove the layout or refuse it */
+	/* found: the first sample with a frame will prove the layout or refuse it */
 	return 0;
 }
 
@@ -154,7 +155,7 @@ static void python_thread_end(struct sn_thread *thread)
 	thread->adapters[SN_ADAPTER_SLOT_python] = NULL;
 }
 
-/* Asked also after detach: what was measured, not what still is. */
+/* Also asked after detach, so it says what was measured before. */
 static const char *python_status(void)
 {
 	static char storage[512];
@@ -188,7 +189,7 @@ int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uin
 		return atomic_load_explicit(&refusal, memory_order_relaxed) ? -ENOTSUP : 0;
 	if (proving)
 		sn_python_check_key(target);
-	/* most native threads never need the memory */
+	/* most native threads never need the cache */
 	if (!cache_of(thread) && sn_python_thread_state(target) == 0)
 		return 0;
 	struct sn_python_cache *cache = need_cache(thread);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding CPython in a module by the symbols it exports. Nothing of the interpreter is called but
- * PyGILState_GetThisThreadState, which reads a thread-local and nothing else.
+ * Finds CPython in a module by the symbols it exports. The only function of the interpreter that is
+ * called is PyGILState_GetThisThreadState, which just reads a thread-local variable.
  */
 #include "target.h"
 
@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define KEYS_MAX 1024 /* PTHREAD_KEYS_MAX of glibc and more than musl's */
+#define KEYS_MAX 1024 /* PTHREAD_KEYS_MAX of glibc; musl has fewer */
 
 static const struct sn_module *program_module(void)
 {
@@ -23,8 +23,8 @@ static const struct sn_module *program_module(void)
 }
 
 /*
- * A program that is not position independent may hold its own copy of a library's object (a copy
- * relocation); then that copy is the object.
+ * A program that is not position-independent may have its own copy of a library's object (copy
+ * relocation), and then uses that.
  */
 static uintptr_t object_symbol(const struct sn_module *module, const char *name, size_t *size_bytes)
 {
@@ -37,7 +37,7 @@ static uintptr_t object_symbol(const struct sn_module *module, const char *name,
 	return sn_elf_symbol(module, name, size_bytes);
 }
 
-/* The program where it is CPython's own main, which is nothing but a call of Py_BytesMain. */
+/* The program, if it is CPython's own main, which only calls Py_BytesMain. */
 static const struct sn_module *launcher_of(const struct sn_module *module)
 {
 	const struct sn_module *program = program_module();
@@ -47,7 +47,8 @@ static const struct sn_module *launcher_of(const struct sn_module *module)
 	return strncmp(slash ? slash + 1 : program->path, "python", 6) == 0 ? program : NULL;
 }
 
-/* Before 3.11 no exported object holds the version; functions that a version added tell it. */
+/* Before 3.11 no exported object contains the version; the functions that a version
+ * added show it. */
 static uint32_t version_hex(const struct sn_module *module)
 {
 	uintptr_t version = object_symbol(module, "Py_Version", NULL);
@@ -69,8 +70,8 @@ static bool kind_shift_fits(const struct sn_python_layout *layout, uintptr_t tex
 }
 
 /*
- * From 3.12 the runtime holds the interpreter's own names as static ASCII strings. They show how
- * wide the field before `kind` is, which no offset tells and which differs between kinds of build.
+ * From 3.12 the runtime contains the interpreter's own names as static ASCII strings. They show the
+ * width of the field before `kind`, which no offset gives and which differs between kinds of build.
  */
 static void calibrate_text(struct sn_python_target *target)
 {
@@ -110,7 +111,8 @@ static bool find_symbols(struct sn_python_target *target)
 	       layout->bytes_type;
 }
 
-/* Py_tss_t: is it created, and its key. Read anew each time, because finalising deletes the key. */
+/* The state in a Py_tss_t: whether it is created, and its key; read again each time, because
+ * finalisation deletes the key. */
 static uintptr_t state_by_key(const struct sn_python_target *target)
 {
 	size_t offset = (size_t)target->layout.runtime_key;
@@ -119,7 +121,7 @@ static uintptr_t state_by_key(const struct sn_python_target *target)
 	return created == 1 && key < KEYS_MAX ? (uintptr_t)pthread_getspecific(key) : 0;
 }
 
-/* Calling the function here, outside handlers at first, also binds it before a handler calls it. */
+/* The first call of the function, outside of handlers, also binds its symbol. */
 void sn_python_check_key(struct sn_python_target *target)
 {
 	void *state = target->thread_state();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PEP 393 strings: one, two or four bytes a character, in the object itself or, in what is left of
- * the older kind, behind a pointer.
+ * Reads PEP 393 strings: one, two or four bytes per character, in the object itself, or, for legacy
+ * strings, behind a pointer.
  */
 #include "text.h"
 

@@ -36,10 +36,11 @@ struct walk {
 	uintptr_t outer;
 };
 
-/* What became of one frame of the interpreter's. */
+/* The result for one frame. */
 enum outcome { TAKEN, HIDDEN, UNREADABLE, NO_MEMORY };
 
-/* Both halves of the product: each bit of either factor reaches all of the sum's. */
+/* A mixing step that uses both halves of the product, so that each bit of either factor affects the
+ * whole result. */
 static inline uint64_t fold(uint64_t a, uint64_t b)
 {
 	__uint128_t product =
@@ -48,9 +49,9 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
 }
 
 /*
- * Of a table of lines, its length and what begins, halves and ends it: code that is made while the
- * program runs, time and again, comes to lie with all its parts where the last one lay that was
- * freed. 0: it cannot be read.
+ * A fingerprint of a line table: its length, and its first, middle and last bytes. Code that is
+ * created again and again at run time may come to lie, with all its parts, where freed code was. 0:
+ * it cannot be read.
  */
 static inline uint64_t fingerprint_lines(const struct sn_python_layout *layout,
 					 struct sn_guard *guard, uintptr_t table, uint32_t n)
@@ -79,7 +80,8 @@ static inline bool code_unchanged(const struct walk *walk, const struct sn_pytho
 	       sn_python_pointer(code, layout->code_name) == known->name &&
 	       sn_python_pointer(code, layout->code_lines) == known->lines &&
 	       (uint32_t)sn_python_int(code, layout->code_first_line) == known->first_line &&
-	       /* what interrupted code refers to may be gone, and asking costs a system call */
+	       /* while interrupted the table may be freed already, and a check costs
+	        * a system call */
 	       (walk->cache->interrupted ||
 		fingerprint_lines(layout, &walk->cache->guard, known->lines, 0) == known->table);
 }
@@ -97,8 +99,8 @@ static bool table_of(struct walk *walk, uintptr_t object, const unsigned char **
 	       sn_guard_readable(&walk->cache->guard, (uintptr_t)*table, *bytes);
 }
 
-/* The interpreter's own glue (a call of __init__ by a type, from 3.12) has a code object without
- * lines. */
+/* The interpreter's own glue (a type's call of __init__, from 3.12) has a code object
+ * without lines. */
 static bool is_glue(const struct sn_python_layout *layout, const unsigned char *table, size_t bytes)
 {
 	return layout->lines == SN_LINETABLE_LOCATION &&
@@ -152,7 +154,7 @@ static void read_here(void *argument)
 	it->outcome = code_read(it->walk, it->code, &it->fresh);
 }
 
-/* A code object is read, and its names kept, in more than a hook may use of the program's stack. */
+/* Reads a code object and stores its names; needs more of the stack than a hook may use. */
 static __attribute__((noinline)) enum outcome learn_code(struct walk *walk, uintptr_t code,
 							 struct sn_python_code *known)
 {
@@ -176,7 +178,7 @@ static __attribute__((noinline)) enum outcome line_read(struct walk *walk, uintp
 	const unsigned char *table;
 	size_t bytes;
 	out->code.code = 0; /* a failure leaves no entry */
-	/* the code may be one that is being freed, and what it refers to gone; see walk_chain */
+	/* the code may be being freed, and its names gone; see walk_chain */
 	if (walk->cache->interrupted)
 		sn_guard_forget_all(&walk->cache->guard);
 	if (!code_unchanged(walk, known, code)) {
@@ -192,7 +194,7 @@ static __attribute__((noinline)) enum outcome line_read(struct walk *walk, uintp
 	return TAKEN;
 }
 
-/* Byte offset of the frame's instruction in its code; below 0 before the first. */
+/* Byte offset of the frame's instruction in its code; negative before the first. */
 static inline int32_t instruction_offset(const struct sn_python_layout *layout, uintptr_t frame,
 					 uintptr_t code)
 {
@@ -362,8 +364,8 @@ static void distrust_newest(struct walk *walk, uintptr_t frame)
 	sn_guard_forget(guard, code, layout->code_bytes);
 }
 
-/* Finds rings with one comparison a step: a frame is kept for twice as many steps as the one before
- * (Brent, "An improved Monte Carlo factorization algorithm", 1980). */
+/* Detects rings with one comparison a step: remembers a frame for twice as many steps as the one
+ * before (Brent, "An improved Monte Carlo factorization algorithm", 1980). */
 struct ring {
 	uintptr_t kept;
 	uint32_t steps, change;
@@ -384,8 +386,8 @@ static int walk_chain(struct walk *walk, uintptr_t frame)
 {
 	const struct sn_python_layout *layout = walk->layout;
 	struct ring ring = {0};
-	/* A frame that is being left may have been given back to the system already, with the page
-	 * it lay in, and so may its code; both once were readable. Frames further up are alive. */
+	/* A frame that is being left may have been returned to the system already, with its page,
+	 * and so may its code; both were readable once. Frames further up are alive. */
 	if (walk->cache->interrupted)
 		distrust_newest(walk, frame);
 	for (bool newest = true; frame && walk->count < walk->max; newest = false) {
@@ -435,8 +437,8 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 
 #define FINGERPRINT_DEPTH 512u
 
-/* Of one frame, the n-th: what tells its code object, and its instruction. Terms are independent of
- * each other, so that the processor works at several frames at once. */
+/* The n-th frame's part of the fingerprint: its code object and its instruction. Parts are
+ * independent of each other, so that the processor can compute several at once. */
 static inline uint64_t fingerprint_frame(const struct sn_python_layout *layout, uintptr_t frame,
 					 uintptr_t code, uint32_t n)
 {
@@ -453,8 +455,8 @@ static inline uint64_t fingerprint_frame(const struct sn_python_layout *layout, 
 }
 
 /*
- * A frame is alive from its call to its return, and a hook's caller is inside the call of each of
- * them: unlike a handler this meets no frame that is half made, and no chain that is torn.
+ * A frame lives from its call to its return, and a hook's caller is inside the calls of all its
+ * frames. So, unlike a handler, this meets no incomplete frame and no torn chain.
  */
 uint64_t sn_python_fingerprint_frames(const struct sn_python_target *target,
 				      struct sn_python_cache *cache, uintptr_t frame)
@@ -468,7 +470,7 @@ uint64_t sn_python_fingerprint_frames(const struct sn_python_target *target,
 		    !sn_guard_readable(&cache->guard, frame, layout->frame_bytes))
 			return 0;
 		if (is_shim(layout, frame))
-			continue; /* it counts: n is in the terms of the frames behind it */
+			continue; /* counts, because n is part of the terms of outer frames */
 		uintptr_t code =
 		    sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
 		if ((code & 7) || !sn_guard_readable(&cache->guard, code, layout->code_bytes))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * While an autograd node is evaluated, its thread's path continues under the path of the forward
- * operator that made the node, with one operator frame for the node itself. Nodes nest: a
- * checkpoint runs a forward and a backward pass inside its own node.
+ * While an autograd node is evaluated, its thread's path continues below the path of the forward
+ * operator that created the node, with an operator frame for the node. Nodes nest: a checkpoint
+ * runs a forward and a backward pass inside its own node.
  *
- * Leaves (AccumulateGrad) have no forward operator; their path is that of the backward call.
+ * Leaves (AccumulateGrad) have no forward operator; their path is that of the call of backward.
  */
 #include "graph.h"
 
@@ -12,10 +12,10 @@
 
 #define NOT_PUSHED	 UINT32_MAX
 #define NAME_BYTES	 512u
-/* What sn_torch_evaluate's own frame takes at most. */
+/* The most that sn_torch_evaluate's own frame takes. */
 #define HOOK_FRAME_BYTES 512u
 
-/* Shadows of ours that were entered below `stack`, from frames that are gone by an exception. */
+/* Drops our shadow frames below `stack`: their functions have been left by an exception. */
 static void drop_stale(struct sn_torch_thread *self, uintptr_t stack)
 {
 	for (struct sn_shadow *top;

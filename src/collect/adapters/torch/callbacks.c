@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which operators PyTorch announces to callbacks at all.
+ * Which operators PyTorch announces to callbacks.
  *
- * Every operator asks at::getStepCallbacksUnlessEmpty whether there is anybody to tell, through the
- * linkage table, where this library comes first (hooks.c). While an operator runs whose inner ones
- * none of our callbacks wants, and nobody else has registered any, the answer is "nobody": the
- * inner operator then runs as in a program without callbacks. Likewise it need not gather its
- * inputs and outputs where only the graph would want them and this iteration is not one of those.
+ * Every operator asks at::getStepCallbacksUnlessEmpty whether there is a callback, through the
+ * linkage table, where this library comes first (hooks.c). If none of our callbacks wants the
+ * operator (it runs inside another operator, say) and nobody else has registered a callback, the
+ * answer is "none", and the operator runs as in a program without callbacks. It also need not
+ * collect its inputs and outputs if only the graph would want them, and not in this iteration.
  *
- * Some announcements do not ask first (at::RecordFunction's constructor of a scope): above all that
- * of each autograd node's evaluation, which puts a text together for it that backward.c has no use
- * for. Those that nobody wants are made in a scope in which nobody listens, and then cost what they
- * cost a program without callbacks. An autograd node that is about to run asks too, in a scope of
- * its own; that it asks is all that is wanted of it.
+ * Some announcements do not ask first (at::RecordFunction's constructor with a scope), above all
+ * that of each autograd node's evaluation, for which PyTorch composes a text that backward.c does
+ * not need. If nobody wants such an announcement, it is made in a scope without callbacks, and then
+ * costs what it costs in a program without any. An autograd node also asks, in a scope of its own,
+ * just before it runs; only that moment is of interest.
  *
- * The answer is a std::optional of a structure of PyTorch's own. Its layout is learned from two
- * answers: of one without callbacks only the flag is written; one with ours alone begins with our
- * functions. Where either is not as it must be, every operator is announced and those that are not
- * wanted are left out by the callbacks themselves.
+ * The answer is a std::optional of a structure of PyTorch's. Its layout is learned from two
+ * answers: in one without callbacks only the flag is written; one with only our callbacks begins
+ * with our functions. If either is not as expected, every operator is announced, and our callbacks
+ * ignore the unwanted ones.
  */
 #include "graph.h"
 
@@ -25,14 +25,14 @@
 #include <string.h>
 
 enum { ANSWER_BYTES = 512, OURS_MAX = 2, PATTERN = 0xA5 };
-/* at::RecordScope::BUILD_FEATURE: no callback of ours listens there. */
+/* at::RecordScope::BUILD_FEATURE, for which we have no callback */
 enum { QUIET_SCOPE = 5 };
-/* In StepCallbacks, behind the vector of callbacks and the thread's number. */
+/* In StepCallbacks, after the vector of callbacks and the thread's number. */
 enum { SCOPE_AT = 88, NEEDS_INPUTS_AT = 89, NEEDS_OUTPUTS_AT = 90 };
-/* c10::optional has its flag in front, std::optional, from 2.1 on, behind. */
+/* c10::optional has its flag in front; std::optional, from 2.1 on, at the end. */
 enum { C10_VALUE_AT = 8, STD_FLAG_AT = 96 };
 
-/* c10::SmallVector of StepCallbacks::StartEndPair: how StepCallbacks begins */
+/* StepCallbacks begins with a c10::SmallVector of StepCallbacks::StartEndPair. */
 struct answer {
 	const struct functions {
 		void *(*start)(void **context, const void *function);
@@ -49,7 +49,7 @@ static bool is_learned;
 static size_t flag_at, value_at;
 static _Atomic bool is_known;
 static uintptr_t engine_start, engine_end; /* the loop that evaluates autograd nodes */
-/* Callbacks that others have registered, less those removed again. */
+/* The callbacks that others have registered and not removed. */
 static _Atomic int32_t others;
 
 typedef void *answer_function(void *answer, uint8_t scope);
@@ -144,8 +144,8 @@ void sn_torch_callbacks_others(int change)
 	atomic_fetch_add_explicit(&others, change, memory_order_relaxed);
 }
 
-/* What our callbacks want of an operator that begins in the calling thread, `stack` below it. `self`
- * is NULL where the thread had none yet. */
+/* What our callbacks want of an operator that begins in the calling thread at `stack`. `self` is
+ * NULL if nothing was recorded in the thread yet. */
 static enum sn_torch_wish wish_of(const struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc)
 {
 	enum sn_torch_wish exact = sn_torch_exact_wish(self, stack, pc);
@@ -165,7 +165,7 @@ static enum sn_torch_wish wish_at(uintptr_t stack, uintptr_t pc)
 	return wish_of(self, stack, pc);
 }
 
-/* An autograd node asks when it runs, which is all that is wanted of it. */
+/* Handles the question of an autograd node, which shows that it runs now. */
 static void *answer_node(void *answer, void *(*function)(void *, uint8_t))
 {
 	struct sn_thread *thread = sn_thread_self();

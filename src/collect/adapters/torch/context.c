@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The context of a point inside an operator, at the price of a look at the stack.
+ * The context of a point inside an operator, without unwinding in most cases.
  *
- * A training loop comes to the same points again and again by the same paths. A path, once
- * assembled by sn_callpath, is remembered under what names it: the hook's return address and stack
- * address, the Python frames (by their fingerprint), the shadow frames. It is taken for the same
- * path when all those are the same and the stack slots that held the native return addresses, out
- * to the innermost evaluation of Python, hold the same addresses again. So a known path costs a
- * look at each of its Python frames and some ten loads, no unwinding.
+ * A training loop comes to the same points again and again on the same paths. A path that
+ * sn_callpath has assembled is stored under its key: the hook's return address and stack address,
+ * the fingerprint of the Python frames, the shadow frames. It is taken for the same path if the key
+ * is the same and the stack slots that held the native return addresses, out to the innermost
+ * evaluation of Python, hold the same addresses again. So a known path costs a look at each of its
+ * Python frames and some ten loads.
  *
  * Most points are inside an operator whose own context is known, and no Python frame has been
- * entered since: then the path is that operator's and what lies between, so that neither the
- * Python frames nor anything outside of that operator is looked at. An operator's Python frame
- * lasts as long as it does; so it is the innermost one again only where none is inside it.
+ * entered since. Then the path is the operator's path and the native frames below it, so neither
+ * the Python frames nor anything outside of that operator is examined. The operator's Python frame
+ * exists as long as the operator runs; so if it is the innermost one, no Python frame has been
+ * entered.
  *
- * A memo is a set-associative table of numbers of entries; a path that is pushed out is simply
- * assembled anew. Entries lie in the order in which their paths were first come to, and each knows
- * which came after it last time: in a loop that is the next one again, found without a search and
- * fetched into the cache before it is asked for. What a look costs is mostly misses of the cache.
+ * A memo is a set-associative table of entry numbers; a path that is displaced is assembled again.
+ * Entries are stored in the order in which their paths first occurred, and each knows the one that
+ * followed it last. In a loop that is the next one again, which is found without a search and
+ * prefetched. Cache misses are most of the cost of a lookup.
  */
 #include "torch.h"
 
 #include "collect/core/hash.h"
 #include "collect/unwind/module_list.h"
 
-#define MEMO_SETS  1024u /* a step of a training has some hundred operators, each a path */
+#define MEMO_SETS  1024u /* a training step has some hundred operators, each of them a path */
 #define MEMO_WAYS  4u
 #define SLOT_MAX   64u
 #define PYTHON_MAX 256u
@@ -34,28 +35,28 @@ struct entry {
 	uint64_t key; /* 0: empty */
 	uint64_t slots_hash;
 	uint32_t node;
-	uint32_t next; /* the entry that was found after this one */
+	uint32_t next; /* the entry that followed this one last */
 	uint16_t slot_count;
-	uint16_t doubts; /* how many times more a path that was guessed is put together anew */
-	uint16_t slots[SLOT_MAX]; /* words above the hook's stack address */
+	uint16_t doubts;	  /* how often a path that was guessed is still assembled again */
+	uint16_t slots[SLOT_MAX]; /* words from the hook's stack address */
 } __attribute__((aligned(64)));
 
 struct sn_torch_memo {
 	struct entry entries[MEMO_SETS * MEMO_WAYS + 1]; /* the first one stays empty */
-	uint32_t numbers[MEMO_SETS][MEMO_WAYS];		 /* of entries; 0: of none */
+	uint32_t numbers[MEMO_SETS][MEMO_WAYS];		 /* of entries; 0: none */
 	uint32_t count, last;				 /* entries used; the one found last */
 	uint32_t next_victim;
 	struct sn_python_frame python[PYTHON_MAX];
 };
 
-/* The n-th of many values to add up: independent of the others, so that they can be computed at
- * once. */
+/* The n-th term of a hash. Terms are independent of each other, so that the processor can compute
+ * several at once. */
 static inline uint64_t term(uint64_t value, uint32_t n)
 {
 	return value * (0x9E3779B97F4A7C15ull + n * 0xC2B2AE3D27D4EB4Eull);
 }
 
-/* Slots rise outwards, so the last one is the highest. */
+/* Slots are in ascending order, so the last one is the highest. */
 static bool slots_readable(const struct sn_thread *thread, const struct entry *entry,
 			   uintptr_t stack)
 {
@@ -71,7 +72,7 @@ static uint64_t hash_slots(const struct entry *entry, uintptr_t stack)
 	return hash;
 }
 
-/* Whether the Python frames are all in a path that is assembled now. */
+/* Whether all Python frames can be walked now, so that an assembled path has all of them. */
 static bool is_walkable(struct sn_torch_thread *self)
 {
 	if (!(sn_config.sources & SN_SOURCE_PYTHON))
@@ -93,10 +94,10 @@ static uint64_t hash_shadows(const struct sn_thread *thread, uint64_t hash)
 	return hash;
 }
 
-/* Where a path begins that need not be looked at from its outermost frame on. */
+/* An operator whose context is known, at which examining a path may stop. */
 struct base {
-	const struct sn_shadow *operator; /* NULL: no such place */
-	uintptr_t python_frame;		  /* of now */
+	const struct sn_shadow *operator; /* NULL: none */
+	uintptr_t python_frame;		  /* the innermost one now */
 };
 
 static struct base find_base(struct sn_thread *thread, bool of_shadow)
@@ -114,7 +115,7 @@ static struct base find_base(struct sn_thread *thread, bool of_shadow)
 	return base;
 }
 
-/* The key of a path from `base` on. */
+/* The key of a path that begins at `base`. */
 static uint64_t inner_key(const struct sn_thread *thread, const struct base *base, uintptr_t stack,
 			  uintptr_t pc, bool of_shadow)
 {
@@ -130,13 +131,13 @@ static uint64_t inner_key(const struct sn_thread *thread, const struct base *bas
 	       1;
 }
 
-/* The key, or 0 where the path cannot be named. */
+/* The key of a whole path, or 0 if it has none. */
 static uint64_t path_key(struct sn_torch_thread *self, const struct base *base, uintptr_t stack,
 			 uintptr_t pc, bool of_shadow)
 {
 	uint64_t hash = sn_hash_mix(stack, pc + of_shadow);
 	const struct sn_work *work = &self->thread->work;
-	if (work->origin) /* the path begins with another thread's, which this work alone has */
+	if (work->origin) /* the path begins with another thread's, valid for this work only */
 		hash = sn_hash_mix(hash, (uintptr_t)work->origin ^ work->serial << 48);
 	hash = sn_hash_mix(hash, sn_module_generation());
 	if (sn_config.sources & SN_SOURCE_PYTHON) {
@@ -148,11 +149,11 @@ static uint64_t path_key(struct sn_torch_thread *self, const struct base *base, 
 			return 0;
 		hash = sn_hash_mix(hash, fingerprint);
 	}
-	hash = hash_shadows(self->thread, hash) & ~1ull; /* inner ones are odd */
+	hash = hash_shadows(self->thread, hash) & ~1ull; /* keys of inner_key are odd */
 	return hash ? hash : 2;
 }
 
-/* Notes where the native return addresses lie above `stack`, up to `end`. */
+/* Notes where above `stack`, up to `end`, the native return addresses are. */
 static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintptr_t stack,
 		       uintptr_t end)
 {
@@ -162,8 +163,8 @@ static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintpt
 	entry->slot_count = 0;
 	uint32_t index = 0;
 	for (; index < result.count && entry->slot_count < SLOT_MAX; index++) {
-		/* what lies further out are the native halves of Python frames: the Python frames
-		 * and the stack address, both part of the key, tell them apart */
+		/* Frames further out are the native halves of Python frames; the key has the Python
+		 * frames and the stack address, which distinguish them. */
 		if ((sn_config.sources & SN_SOURCE_PYTHON) &&
 		    sn_python_is_eval(result.frames[index].pc))
 			break;
@@ -174,7 +175,8 @@ static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintpt
 			continue;
 		entry->slots[entry->slot_count++] = (uint16_t)((slot - stack) / sizeof(uintptr_t));
 	}
-	/* the outermost frame was called by none: its slot is no return address, maybe no stack */
+	/* the outermost frame has no caller, so its slot has no return address and may be
+	 * outside of the stack */
 	if (index == result.count && result.complete && entry->slot_count)
 		entry->slot_count--;
 	entry->slots_hash = hash_slots(entry, stack);
@@ -189,7 +191,7 @@ static uint32_t assemble(struct sn_thread *thread, bool of_shadow)
 	return top ? top->node : SN_NODE_NONE;
 }
 
-/* The shadow check of what is remembered: assembles the path all the same. */
+/* For checking (sn_unwind_shadow): assembles the path although it is known, and compares. */
 static uint32_t checked(struct sn_thread *thread, uint32_t known, bool of_shadow)
 {
 	uint32_t node = assemble(thread, of_shadow);
@@ -207,7 +209,7 @@ static inline bool is_path(const struct sn_torch_thread *self, const struct entr
 	       entry->slots_hash == hash_slots(entry, stack);
 }
 
-/* Entry `number` is what the thread has come to now. */
+/* Notes that entry `number` is the current one. */
 static struct entry *come_to(struct sn_torch_memo *memo, uint32_t number)
 {
 	struct entry *entry = &memo->entries[number];
@@ -218,7 +220,7 @@ static struct entry *come_to(struct sn_torch_memo *memo, uint32_t number)
 	return entry;
 }
 
-/* The entry of this path, or NULL. */
+/* The entry of a path, or NULL. */
 static struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t stack)
 {
 	struct sn_torch_memo *memo = self->memo;
@@ -232,7 +234,7 @@ static struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t 
 	return NULL;
 }
 
-/* Where the path of this key is to be remembered. */
+/* An entry for storing a path. */
 static struct entry *room(struct sn_torch_memo *memo, uint64_t key)
 {
 	uint32_t *numbers = memo->numbers[(key >> 32) % MEMO_SETS];
@@ -247,8 +249,8 @@ static struct entry *room(struct sn_torch_memo *memo, uint64_t key)
 }
 
 /*
- * Remembers the path that was put together just now. Code that was loaded a moment ago has no
- * unwind rules yet, and a path through it is guessed: it is put together anew some times.
+ * Stores the path that was just assembled. Code that was just loaded has no unwind rules yet, and a
+ * path through it is a guess, so it is assembled again a few times.
  */
 static void remember(struct sn_torch_thread *self, struct entry *known, uint64_t key,
 		     uintptr_t stack, uintptr_t end, uint32_t node)

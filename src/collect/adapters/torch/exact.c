@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exact operators, on request: a callback of PyTorch's own at the start and the end of every
- * operator. Each operator is a shadow frame while it runs. When it ends, its time without the
- * operators inside it is added to its context, and the length of the whole call, so that counts are
- * exact. It costs several times what sampling does.
+ * Exact operators, on request: a callback at the start and the end of every operator. Each operator
+ * is a shadow frame while it runs. When it ends, its exclusive time is added to its context, and
+ * the length of the whole call, so that counts are exact. This costs several times as much as
+ * sampling.
  *
- * By default the same callback hears only of operators that no entry point on the stack names:
- * those that somebody else has registered, and all that are called boxed, as from Python's
- * torch.ops. Each is a shadow frame, without its own context or time.
+ * By default the same callback is only used for operators without an entry point on the stack:
+ * custom ones, and all that are called boxed, as from Python's torch.ops. Each is a shadow frame
+ * without a context or time of its own.
  *
  * The callback is registered through at::addGlobalCallback, whose argument is a small structure
- * passed by value. Its C++ parts that matter here are stable: the start function returns an owning
- * pointer, which the platform returns through a hidden first argument and which stays empty.
+ * passed by value. The C++ parts that matter are stable: the start function returns an owning
+ * pointer, which by the ABI is returned through a hidden first argument, and which stays empty.
  */
 #include "graph.h"
 
@@ -25,10 +25,10 @@ static const char *(*name_of)(const void *function);
 static _Atomic uint32_t metric = SN_ID_NONE, calls_metric = SN_ID_NONE;
 static enum sn_torch_exactness exactness;
 static bool is_started, has_values;
-/* Whether the operator that this thread is about to announce has no name otherwise. */
+/* Whether the operator that this thread is about to announce has no entry point on the stack. */
 static __thread bool is_unnamed __attribute__((tls_model("initial-exec")));
 
-/* backward.c has a frame of its own for what this announces */
+/* announcements that backward.c handles with a frame of its own */
 #define NODE_PREFIX "autograd::engine::evaluate_function"
 
 uint32_t sn_torch_exact_metric(void)
@@ -47,7 +47,7 @@ static struct sn_shadow *nearest_operator(struct sn_thread *thread)
 
 uint64_t sn_torch_link(uint64_t torch_id, uint64_t sequence)
 {
-	/* both count up from 0; 2^28 nodes of one thread may be alive at once */
+	/* both count from 0; up to 2^28 nodes of one thread may exist at once */
 	return SN_TRACE_LINK_SEQUENCE + ((torch_id & 0xfff) << 28 | (sequence & 0xfffffff));
 }
 
@@ -66,8 +66,8 @@ static void add_call(struct sn_thread *thread, uint32_t node, uint64_t length_ns
 		   length_ns);
 }
 
-/* A call that is over. An operator that does nothing but call another overload of itself is one
- * call, as it is in PyTorch's own table; whether it calls anything else is known when it ends. */
+/* Counts a call that has ended. An operator that only calls another overload of itself is one call,
+ * as in PyTorch's own table; whether it calls anything else is known when it ends. */
 static void end_call(struct sn_thread *thread, const struct sn_shadow *shadow,
 		     struct sn_shadow *outer, uint64_t length_ns)
 {
@@ -91,7 +91,7 @@ void sn_torch_exact_pop(struct sn_torch_thread *self)
 	uint32_t exact = sn_torch_exact_metric();
 	if (!shadow || !sn_torch_is_ours(shadow) || exact == SN_ID_NONE || !shadow->start_ns)
 		return;
-	/* while the clock is read */
+	/* the prefetch overlaps with reading the clock */
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_prefetch_value(&self->thread->cct, shadow->node);
 	uint64_t end_ns = sn_now_ns(), duration = end_ns - shadow->start_ns;
@@ -112,7 +112,7 @@ void sn_torch_exact_pop(struct sn_torch_thread *self)
 	end_call(self->thread, shadow, outer, duration);
 }
 
-/* An address in the frame of the function that is the operator: the object that announces it. */
+/* An address in the frame of the operator's function: that of the object which announces it. */
 static uintptr_t entry_stack(const struct sn_thread *thread, const void *function,
 			     uintptr_t otherwise)
 {
@@ -126,7 +126,7 @@ static uintptr_t entry_stack(const struct sn_thread *thread, const void *functio
 static bool is_inside(const struct sn_thread *thread, uintptr_t stack)
 {
 	uint32_t depth = sn_shadow_count(thread);
-	/* what is nearer than `stack` was left by an exception */
+	/* frames below `stack` were left by an exception */
 	while (depth--)
 		if (sn_torch_is_ours(&thread->shadows[depth]) &&
 		    thread->shadows[depth].stack > stack)
@@ -171,7 +171,7 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 	sn_trace_enters(thread, SN_TRACE_SOURCE_OPERATORS, shadow->start_ns);
 }
 
-/* Room for the tensors of one operator, of which hooks have none on the program's stack. */
+/* The tensors of one operator; too large for the program's stack. */
 struct sn_torch_values {
 	struct sn_torch_tensor tensors[SN_TORCH_TENSORS];
 	struct sonde_value values[SN_TORCH_TENSORS];
@@ -205,7 +205,7 @@ static void add_values(struct sonde_event *event, const void *function)
 	event->values = room->values;
 }
 
-/* To tools that listen (sonde/monitor.h), of all operators or of none. */
+/* Reports an operator to tools that listen (sonde/monitor.h), if all operators are announced. */
 static void report(enum sonde_event_kind kind, const void *function)
 {
 	if (exactness == SN_TORCH_SAMPLED)
@@ -222,15 +222,15 @@ static void report(enum sonde_event_kind kind, const void *function)
 	sn_monitor_emit(event);
 }
 
-/* Most are "aten::...". */
+/* Compares the first characters first, because most names begin with "aten::". */
 static inline bool is_node(const char *name)
 {
 	return name[0] == NODE_PREFIX[0] && name[1] == NODE_PREFIX[1] &&
 	       !strncmp(name, NODE_PREFIX, sizeof(NODE_PREFIX) - 1);
 }
 
-/* Whether it is one that the callback was registered for: it is told of others where somebody else
- * listens too. */
+/* Whether the callback was registered for the operator. Others are announced as well if somebody
+ * else has a callback. */
 static bool is_for_us(const struct sn_torch_thread *self, const char *name, uintptr_t stack)
 {
 	if (is_node(name))
@@ -241,7 +241,7 @@ static bool is_for_us(const struct sn_torch_thread *self, const char *name, uint
 static void *on_start(void **context, const void *function)
 {
 	*context = NULL;
-	/* it is of this announcement alone */
+	/* the flag is for this announcement only */
 	bool is_without_name = is_unnamed;
 	is_unnamed = false;
 	if (exactness == SN_TORCH_SAMPLED && !is_without_name)
@@ -259,7 +259,7 @@ static void *on_start(void **context, const void *function)
 	return context;
 }
 
-/* The node whose frame backward.c has pushed runs. */
+/* Marks the node whose frame backward.c has pushed as running, so that its time counts. */
 void sn_torch_exact_node_runs(struct sn_thread *thread)
 {
 	struct sn_shadow *node = nearest_operator(thread);
@@ -278,8 +278,8 @@ static void *on_node(void **context, const void *function)
 	return context;
 }
 
-/* Ends the operator that `function` announced, and whatever was left open inside it. An operator
- * that ends in another thread than it began is left to the one that began it. */
+/* Ends the operator that `function` announced, and those left open inside it. An operator that ends
+ * in another thread than it began is left to the thread in which it began. */
 static void on_end(const void *function, void *context)
 {
 	report(SONDE_OPERATOR_END, function);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which context made which autograd node.
+ * Which context created which autograd node.
  *
- * Sequence numbers count up in each thread, so a thread's contexts lie in a ring indexed by
- * sequence number: the last 65,536 nodes that the thread made, eight bytes each, in chunks made
- * when first needed. An entry holds the low half of its number, by which a reader knows that it is
- * not a later or an earlier one's. A node older than that is reported without its forward context
- * and counted.
+ * Sequence numbers count up in each thread, so a thread's contexts are in a ring indexed by
+ * sequence number: the last 65,536 nodes that the thread created, eight bytes each, in chunks that
+ * are mapped when first needed. An entry contains the low half of its number, by which a reader
+ * recognises an entry of another number. A node older than that is reported without its forward
+ * context, and counted.
  *
- * The backward pass may run in another thread than the forward pass did. Both find each other by
- * the thread numbers that PyTorch itself puts into nodes.
+ * The backward pass may run in another thread than the forward pass. The threads find each other by
+ * the thread numbers that PyTorch stores in nodes.
  */
 #include "graph.h"
 
@@ -23,7 +23,7 @@
 #define THREAD_ENTRIES 4096u
 #define COPY_ENTRIES   1024u
 
-/* Contexts of other threads, copied into this one's tree. */
+/* Contexts of other threads, copied into this thread's tree. */
 struct sn_torch_copy {
 	struct {
 		uint32_t owner, node, copy;
@@ -31,7 +31,7 @@ struct sn_torch_copy {
 	struct sn_copy_room room;
 };
 
-/* By PyTorch's thread number; a later thread may displace one 4,096 numbers older. */
+/* By PyTorch's thread number; a thread may displace one whose number is smaller by 4,096. */
 static _Atomic(struct sn_torch_thread *) threads[THREAD_ENTRIES];
 
 static struct sn_torch_thread *thread_of(uint64_t torch_id)
@@ -67,7 +67,7 @@ static _Atomic uint64_t *ring_entry(struct sn_torch_thread *self, uint64_t seque
 		entries = sn_pages_map(CHUNK_ENTRIES * sizeof(*entries));
 		if (!entries)
 			return NULL;
-		/* all ones is no entry's value: its node is SN_NODE_NONE */
+		/* all ones marks an unused entry: its node is SN_NODE_NONE */
 		memset((void *)entries, 0xff, CHUNK_ENTRIES * sizeof(*entries));
 		atomic_store_explicit(chunk, entries, memory_order_release);
 	}
@@ -85,7 +85,7 @@ void sn_torch_forward(uint64_t sequence, uintptr_t stack, uintptr_t pc)
 		uint32_t node = sn_torch_context(self, stack, pc, false);
 		if (sn_torch_graph_on())
 			sn_torch_graph_forward(self, sequence);
-		/* release: a reader in another thread finds the node's record complete */
+		/* release: a reader in another thread sees a complete node record */
 		if (entry)
 			atomic_store_explicit(entry, sequence << 32 | node, memory_order_release);
 		atomic_store_explicit(&self->next_sequence, sequence + 1, memory_order_relaxed);
@@ -113,7 +113,7 @@ static uint32_t copied(struct sn_torch_thread *self, const struct sn_torch_threa
 			return SN_NODE_NONE;
 		memset(self->copies->entries, 0xff, sizeof(self->copies->entries));
 	}
-	/* PyTorch's numbers, unlike ours, stay unique after a fork */
+	/* PyTorch's numbers, unlike ours, remain unique after a fork */
 	uint32_t owner = (uint32_t)other->torch_id;
 	uint32_t place = (node * 0x9E3779B1u ^ owner * 0x85EBCA77u) >> 22;
 	typeof(&self->copies->entries[0]) entry = &self->copies->entries[place % COPY_ENTRIES];

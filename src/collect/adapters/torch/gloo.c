@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between processes: what gloo, which carries torch.distributed's operations on CPUs,
- * sends and receives over TCP, to and from whom, how long it waits for them, and in which
- * collective operation. Recorded over time alone (interface/message.h).
+ * Messages between processes: what gloo, which performs torch.distributed's operations on CPUs,
+ * sends and receives over TCP, to and from which rank, how long it waits, and in which collective
+ * operation. Recorded as events only (interface/message.h).
  *
- * This library stands in front of gloo's virtual functions: the tables of its classes name them by
- * their symbols, which the loader binds to ours, whether gloo is a library of its own or a part of
- * libtorch_cpu. C++ exceptions pass through: nothing here is left open by them.
+ * This library replaces gloo's virtual functions: the tables of its classes refer to them by
+ * symbol, and the loader binds the symbols to ours, whether gloo is a library of its own or a part
+ * of libtorch_cpu. C++ exceptions may pass through, because nothing is left open.
  *
- * A connection is known at both ends by the addresses where the ends listen for it, which gloo
- * tells the other end. A process group has no name that gloo knows: each process takes that of one
- * of its connections, and analysis finds by the messages which of these mean the same group. A send
- * and the receive that takes it have one tag, gloo's slot: the program's own, or for collectives
+ * A connection is identified at both ends by the addresses on which the ends listen, which gloo
+ * exchanges. gloo has no name for a process group: each process names it after one of its
+ * connections, and analysis finds out from the messages which names mean the same group. A send and
+ * the receive that takes it have the same tag, gloo's slot: the program's own, or for collectives
  * their kind and their number in the group.
  */
 #include "torch.h"
@@ -51,21 +51,22 @@ struct bytes {
 
 /* ---- connections and groups ---- */
 
-/* Connections by gloo::transport::tcp::Pair; they are made before anything is sent over them. */
+/* Connections by gloo::transport::tcp::Pair; they are established before anything is sent. */
 #define PAIR_BITS 12u
 static struct sn_word_slot pair_slots[1u << PAIR_BITS];
 static const struct sn_word_table connections = {pair_slots, PAIR_BITS};
-/* Of the group with most members, which is all processes: who knows no other rank has that one. */
+/* The size of the largest group so far, which is all processes; a process that has no other rank
+ * gets its rank there. */
 static _Atomic int largest_group;
 static _Atomic bool has_rank;
 
-/* What gloo tells of where an end listens; several connections may share the socket. */
+/* The address on which an end listens; several connections may share the socket. */
 struct end {
 	struct sockaddr_storage address;
 	int64_t sequence;
 };
 
-/* Of what both ends see alike; 0 for none. */
+/* A hash that is the same at both ends; 0 if there is none. */
 static uint64_t hash_end(const struct end *end)
 {
 	const struct sockaddr_in *four = (const void *)&end->address;
@@ -87,8 +88,8 @@ static uint64_t hash_end(const struct end *end)
 	return sn_message_mix(sn_message_mix(words[0]) + (port << 32) + (uint64_t)end->sequence);
 }
 
-/* void Pair::connect(const std::vector<char> &other_end). Where this end listens,
- * const Address &Pair::address() const, may change by it. */
+/* void Pair::connect(const std::vector<char> &other_end). The call may change this end's address,
+ * const Address &Pair::address() const, so that is read before. */
 #define CONNECT TCP "4Pair7connectERKSt6vectorIcSaIcEE"
 SN_REPLACES(CONNECT, void, sn_gloo_connect, (void *pair, const struct bytes *other_end))
 {
@@ -110,10 +111,11 @@ SN_REPLACES(CONNECT, void, sn_gloo_connect, (void *pair, const struct bytes *oth
 	function(pair, other_end);
 }
 
-/* The number of the connection to another rank, 0 where it is not known. */
+/* The number of the connection to another rank; 0 if it is unknown. */
 static uint32_t connection_to(const struct context *context, uint32_t peer)
 {
-	/* std::unique_ptr<Pair> &Context::getPair(int), that of the base class: it only looks */
+	/* std::unique_ptr<Pair> &Context::getPair(int) of the base class, which has
+	 * no side effects */
 	const uintptr_t *(*function)(const struct context *, int) =
 	    SN_REAL_SYMBOL("_ZN4gloo9transport7Context7getPairEi");
 	if (!function || context->rank < 0 || context->rank >= context->size ||
@@ -123,7 +125,7 @@ static uint32_t connection_to(const struct context *context, uint32_t peer)
 	return pair ? (uint32_t)sn_word_get(&connections, pair, 0) : 0;
 }
 
-/* What this process calls the group. */
+/* This process's name of the group. */
 static uint32_t group_of(const struct context *context)
 {
 	return connection_to(context, context->rank ? 0 : 1);
@@ -144,14 +146,14 @@ static void learn_rank(const struct context *context)
 
 /* ---- collectives ---- */
 
-/* The one that the calling thread is in. */
+/* The collective of the calling thread. */
 struct collective {
-	uint64_t number; /* in the group; SN_MESSAGE_NO_NUMBER: nothing was sent yet */
+	uint64_t number; /* in the group; SN_MESSAGE_NO_NUMBER: nothing has been sent yet */
 	uint32_t group;
 };
 static __thread struct collective *innermost __attribute__((tls_model("initial-exec")));
 
-/* gloo::Slot: of collectives the kind, the number that the caller gave, and the step. */
+/* gloo::Slot: for collectives the kind, the caller's number, and the step. */
 enum { SLOT_KIND_SHIFT = 56, SLOT_NUMBER_SHIFT = 24 };
 
 static bool is_of_collective(uint64_t slot)
@@ -173,7 +175,7 @@ typedef void operation(void *);
 
 static void run(operation *function, void *options, const char *name)
 {
-	/* an exception leaves `innermost` behind, for the thread's next one to set right */
+	/* an exception leaves `innermost` set; the thread's next collective corrects it */
 	struct collective collective = {.number = SN_MESSAGE_NO_NUMBER};
 	if (!sn_trace_wants(SN_TRACE_SOURCE_MESSAGES)) {
 		function(options);
@@ -210,13 +212,13 @@ COLLECTIVE(scatter, "_ZN4gloo7scatterERNS_14ScatterOptionsE")
 
 /* ---- messages ---- */
 
-/* Where what is sent with a buffer is kept, and what is received. */
+/* The key under which a buffer's sent, or received, messages are kept. */
 static uintptr_t key_of(const struct buffer *buffer, bool is_sent)
 {
-	return (uintptr_t)buffer | is_sent; /* it is aligned */
+	return (uintptr_t)buffer | is_sent; /* buffers are aligned, so the lowest bit is free */
 }
 
-/* All bytes from `offset` on are meant by the greatest number there is. */
+/* SIZE_MAX means all bytes from `offset` on. */
 static uint64_t bytes_of(const struct buffer *buffer, size_t offset, size_t bytes)
 {
 	return bytes == SIZE_MAX ? buffer->bytes - offset : bytes;
@@ -238,7 +240,8 @@ static struct sn_message describe(const struct buffer *buffer, uint32_t peer, ui
 	};
 	learn_rank(buffer->context);
 	note_collective(&message);
-	/* slots of collectives are never used again: to count them would fill any table */
+	/* each slot of a collective is used once, so counting messages by slot would
+	 * fill any table */
 	if (is_of_collective(slot))
 		sn_message_enlist(&message);
 	else if (is_sent)
@@ -278,7 +281,7 @@ static void transfer_to_or_from(transfer *function, bool is_sent, struct buffer 
 TRANSFERS(sn_gloo_send, BUFFER "4sendEimmm", true)
 TRANSFERS(sn_gloo_receive, BUFFER "4recvEimmm", false)
 
-/* From any of a list of ranks, a std::vector<int> that C++ passes by its address. */
+/* Receives from any of a list of ranks; C++ passes the std::vector<int> by address. */
 #define RECEIVE_ANY BUFFER "4recvESt6vectorIiSaIiEEmmm"
 SN_REPLACES(RECEIVE_ANY, void, sn_gloo_receive_any,
 	    (struct buffer * buffer, void *ranks, uint64_t slot, size_t offset, size_t bytes))
@@ -295,7 +298,7 @@ SN_REPLACES(RECEIVE_ANY, void, sn_gloo_receive_any,
 
 typedef bool waiting(struct buffer *, int *, int64_t);
 
-/* What is waited for with a buffer is the first to or from that rank. */
+/* Records the wait for a send. With one buffer the first message to that rank is waited for. */
 static void record_sent(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
 {
 	struct sn_message message;
@@ -311,8 +314,8 @@ static void record_received(struct buffer *buffer, uint32_t peer, uint64_t start
 	struct sn_message message;
 	if (!sn_message_remove(key_of(buffer, false), peer, &message))
 		return;
-	/* of several that came gloo tells the last one's rank alone: then the others are what is
-	 * left, and have come as well */
+	/* if several messages have come, gloo returns only the last one's rank, and the others left
+	 * in the buffer have come as well */
 	if (message.peer == SN_MESSAGE_ANYBODY)
 		message.communicator = connection_to(buffer->context, peer);
 	else
@@ -324,7 +327,7 @@ static void record_received(struct buffer *buffer, uint32_t peer, uint64_t start
 	sn_message_record_call("gloo receive", &message, sn_message_record);
 }
 
-/* `peer` may be NULL; it is who the message went to or came from. */
+/* `peer` may be NULL; it receives the rank of the message. */
 static bool wait_for(waiting *function, bool is_sent, struct buffer *buffer, int *peer,
 		     int64_t milliseconds)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nodes of a PyTorch program's graph: operators that the program calls, without those that they
- * call in turn, and autograd nodes, which own the operators that run in them.
+ * Nodes of a PyTorch program's graph: the operators that the program calls, without the operators
+ * that these call, and autograd nodes, which own the operators that run in them.
  *
- * PyTorch announces each operator with its inputs and outputs to a callback. A node is told apart
- * by its module, its operator and how many of these the iteration has had there, so that it is the
- * same one in each iteration; a backward node by its forward node. Edges: who wrote the tensors
- * that it reads (graph_tensor.c), and from a forward node to its backward nodes by their sequence
- * number.
+ * PyTorch announces each operator with its inputs and outputs to a callback. A node is identified
+ * by its module, its operator, and how many of these the iteration has had there, so that it is the
+ * same in each iteration; a backward node is identified by its forward node. Edges lead from the
+ * operators that wrote the tensors an operator reads (graph_tensor.c), and from a forward node to
+ * its backward nodes, by the sequence number.
  */
 #include "graph.h"
 
@@ -19,25 +19,25 @@
 
 enum { DEPTH = 64, COUNTERS = 1 << 14, SEQUENCES = 1 << 16 };
 enum { READ_MAX = 12 };
-/* Tensors are looked at in the first iterations, then in pairs of them, so far apart. */
+/* Tensors are read in the first iterations, and then in pairs of iterations at this distance. */
 enum { WHOLE_FIRST = 32, PAIR_EVERY = 64 };
 
 enum entry_kind { OPERATOR, INNER, BACKWARD };
 
-/* What runs, outermost first. */
+/* The running operators and backward nodes, outermost first. */
 struct entry {
-	uintptr_t function; /* of an operator its announcement, of a backward node the stack */
+	uintptr_t function; /* an operator's announcement; the stack address of a backward node */
 	enum entry_kind kind;
-	uint32_t node; /* SN_GRAPH_NONE: of none */
+	uint32_t node; /* SN_GRAPH_NONE: no node */
 	uint64_t start_ns;
 	bool has_tensors;
 	uint32_t group;
-	uintptr_t read[READ_MAX]; /* storages of its inputs: an output in one of them is a view */
+	uintptr_t read[READ_MAX]; /* storages of its inputs; an output in one of these is a view */
 	uint32_t read_count;
 };
 
 struct sn_torch_graph {
-	uint32_t depth; /* what is beyond DEPTH is only counted */
+	uint32_t depth; /* entries beyond DEPTH are only counted */
 	struct entry entries[DEPTH];
 	struct sn_torch_tensor tensors[SN_TORCH_TENSORS];
 };
@@ -69,9 +69,9 @@ const char *sn_torch_graph_lack(void)
 	return has_tensors && sn_torch_tensors_readable() ? NULL : "edges by sequence number only";
 }
 
-/* ---- iterations whose tensors are looked at ---- */
+/* ---- iterations whose tensors are read ---- */
 
-/* Whether they are in this iteration. Those in a row are a group. */
+/* Whether tensors are read in this iteration. Successive iterations form a group. */
 static bool is_whole(uint64_t iteration, uint32_t *group)
 {
 	*group = iteration <= WHOLE_FIRST ? 0 : (uint32_t)(iteration / PAIR_EVERY);
@@ -86,14 +86,14 @@ enum sn_torch_wish sn_torch_graph_wish(const struct sn_torch_thread *self, uintp
 	uint64_t iteration;
 	if (!is_on || depth > DEPTH)
 		return SN_TORCH_WISH_NOTHING;
-	/* a backward node that was left by an exception lies where others now run */
+	/* a backward node that was left by an exception has a stack address that others use now */
 	while (depth && graph->entries[depth - 1].kind == BACKWARD &&
 	       graph->entries[depth - 1].function <= stack)
 		depth--;
 	if (depth && graph->entries[depth - 1].kind != BACKWARD)
 		return SN_TORCH_WISH_NOTHING;
 	bool is_in_iteration = sn_torch_iteration_now(&iteration);
-	/* this operator may be the one that begins the next */
+	/* this operator may begin the next iteration */
 	bool wants = (is_in_iteration && is_whole(iteration, &group)) ||
 		     (!depth && is_whole(iteration + 1, &group));
 	if (has_tensors && wants)
@@ -101,7 +101,7 @@ enum sn_torch_wish sn_torch_graph_wish(const struct sn_torch_thread *self, uintp
 	return depth ? SN_TORCH_WISH_NOTHING : SN_TORCH_WISH_EVENT;
 }
 
-/* Decides it for a node that runs. */
+/* Decides whether the tensors of a node that runs are read. */
 static void choose(struct entry *entry, uint64_t iteration)
 {
 	uint32_t model = sn_graph_model_of(entry->node);
@@ -113,8 +113,8 @@ static void choose(struct entry *entry, uint64_t iteration)
 	atomic_store_explicit(&sampled_model, model, memory_order_relaxed);
 }
 
-/* How many of this key the iteration has had before. Two keys of one place share it: rare, and then
- * nodes are told apart that need not be. */
+/* How many operators with this key the iteration has had before. Two keys may share a counter;
+ * then, rarely, equal nodes are distinguished. */
 static uint32_t count_in_iteration(uint64_t key, uint64_t iteration)
 {
 	struct counter *counter = counters + key % COUNTERS;
@@ -160,8 +160,8 @@ static void add_inputs(struct sn_torch_graph *graph, const void *function, const
 			sn_graph_edge(writer, node, graph->tensors[i].index, SONDE_EDGE_DATA,
 				      graph->tensors[i].bytes, 1);
 	}
-	/* aten::add_ and its like write their first argument; the lists of aten::_foreach_add_
-	 * are not among the outputs */
+	/* aten::add_ and its like write their first argument; the lists of aten::_foreach_add_ are
+	 * not among the outputs */
 	size_t length = strlen(name);
 	for (uint32_t i = 0; i < count && length && name[length - 1] == '_'; i++)
 		if (graph->tensors[i].index == 0)
@@ -190,7 +190,8 @@ static void add_outputs(struct sn_torch_graph *graph, const void *function,
 
 /* ---- operators ---- */
 
-/* Apart, for a file's name is long and what is walked first takes much of the stack. */
+/* A separate function, because the file name needs much of the stack, and so does the
+ * walk before it. */
 static uint32_t __attribute__((noinline))
 new_operator(uint32_t model, uint64_t key, const char *name, const struct sn_torch_where *where)
 {
@@ -240,7 +241,7 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 		return;
 	uint64_t iteration;
 	entry->start_ns = sn_now_ns();
-	if (outer) { /* what runs in a backward node is its doing */
+	if (outer) { /* operators in a backward node belong to it */
 		entry->node = outer->node;
 		entry->has_tensors = outer->has_tensors;
 		entry->group = outer->group;
@@ -257,7 +258,7 @@ static void *on_start(void **context, const void *function)
 {
 	*context = NULL;
 	const char *name = name_of(function);
-	/* its frame is backward.c's */
+	/* backward.c handles backward nodes */
 	if (!name || !strncmp(name, "autograd::engine::", 18))
 		return context;
 	struct sn_thread *thread = sn_enter();
@@ -278,7 +279,7 @@ static void end(struct sn_torch_graph *graph, const void *function)
 	}
 	while (depth && graph->entries[depth - 1].function != (uintptr_t)function)
 		depth--;
-	if (!depth) /* began before, or in another thread */
+	if (!depth) /* it began before, or in another thread */
 		return;
 	struct entry *entry = graph->entries + depth - 1;
 	if (entry->node != SN_GRAPH_NONE) {
@@ -315,7 +316,8 @@ void sn_torch_graph_forward(struct sn_torch_thread *self, uint64_t sequence)
 	uint32_t depth = graph ? graph->depth : 0;
 	if (!depth || !self->torch_id)
 		return;
-	/* the outermost owner: of what a checkpoint runs in backward, the backward node's part */
+	/* the outermost owner: a node that a checkpoint creates in the backward pass belongs to the
+	 * backward node */
 	depth = depth < DEPTH ? depth : DEPTH;
 	uint32_t node = SN_GRAPH_NONE;
 	while (depth-- && node == SN_GRAPH_NONE)
@@ -392,7 +394,7 @@ static uint32_t node_of_backward(const struct sn_torch_node *read, uint64_t *ite
 	return known;
 }
 
-/* Nodes that were left by an exception are gone with the stack they lay on. */
+/* Drops nodes that were left by an exception, whose stack is gone. */
 static void drop_stale(struct sn_torch_graph *graph, uintptr_t stack)
 {
 	for (struct entry *top;

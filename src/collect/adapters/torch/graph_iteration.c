@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Iterations of a PyTorch program: those it marks (sonde.iteration), or, where it marks none, found
- * in the sequence of its operators.
+ * Iterations of a PyTorch program: those it marks (sonde.iteration), or, if it marks none, those
+ * found in the sequence of its operators.
  *
- * The operators of one thread are learned until the second half of what was seen, and two periods
- * at least, repeats with one period. Of the cycle the operator that comes once in it and that the
- * program ran first is the anchor; the iteration begins as many operators before it as the program
- * ran of the cycle before it the first time: loops begin where they begin, not where their warm-up
- * ends. From then on each anchor tells where the next iteration begins. Where the distance of
- * anchors then changes in more than one of ten, or in a short cycle three times (what repeated was
- * an inner loop), it is learned anew from four times as many.
+ * The sequence of one thread's operators is recorded until its second half, and at least two
+ * periods, repeat with one period. Among the operators that occur once in this cycle, the one that
+ * the program ran first is the anchor. The iteration begins as many operators before the anchor as
+ * were already part of the cycle when the program first came to it; so it begins where the loop
+ * begins, and not where its warm-up ends. From then on each anchor determines where the next
+ * iteration begins. If the distance of anchors then changes in more than one of ten cases, or three
+ * times in a short cycle (then an inner loop repeated), learning continues until there are four
+ * times as many operators.
  */
 #include "graph.h"
 
@@ -21,11 +22,11 @@ static struct {
 	struct sn_torch_thread *learner; /* the first thread that ran an operator */
 	uint64_t *hashes;
 	uint32_t count, next_check, trial;
-	uint32_t learned; /* operators from which the cycle is known */
+	uint32_t learned; /* operators from which the cycle was learned */
 	bool is_known, has_failed;
-	uint64_t anchor, first; /* hashes; first: of the operator that begins an iteration */
+	uint64_t anchor, first; /* hashes; first: of the operator with which an iteration begins */
 	uint32_t delay;		/* operators from an anchor to the begin of the next iteration */
-	uint32_t left;		/* of these */
+	uint32_t left;		/* the rest of these */
 	uint32_t period, gap, gaps, odd_gaps;
 	uint64_t start_ns;
 } state;
@@ -59,7 +60,7 @@ static bool repeats(const uint64_t *hashes, uint32_t count, uint32_t period)
 	return true;
 }
 
-/* The period, or 0. */
+/* The period, or 0 if there is none. */
 static uint32_t find_period(const uint64_t *hashes, uint32_t count)
 {
 	for (uint32_t i = count - 1; i--;)
@@ -76,7 +77,7 @@ static uint32_t occurrences(const uint64_t *cycle, uint32_t period, uint64_t has
 	return found;
 }
 
-/* How many operators before `first`, where the anchor comes first, are of the cycle already. */
+/* How many operators before `first`, the first anchor, already belong to the cycle. */
 static uint32_t count_before(const uint64_t *cycle, uint32_t period, uint32_t first)
 {
 	uint32_t at = 0, count = 0;
@@ -124,7 +125,7 @@ static void learn(uint64_t hash)
 		find_anchor(period);
 }
 
-/* What was taken for the iteration is a part of it. */
+/* Learns again, because what seemed to be the iteration is only a part of it. */
 static void learn_anew(void)
 {
 	sn_graph_model_flag(sn_torch_graph_model(), SN_GRAPH_DISCARDED);
@@ -137,7 +138,7 @@ static void learn_anew(void)
 	state.gap = state.gaps = state.odd_gaps = 0;
 }
 
-/* An iteration begins with this operator. */
+/* Notes that an iteration begins with this operator. */
 static void iteration_begins(uint64_t now_ns)
 {
 	if (state.start_ns)
@@ -147,7 +148,7 @@ static void iteration_begins(uint64_t now_ns)
 	atomic_store_explicit(&is_in_iteration, true, memory_order_relaxed);
 }
 
-/* Whether anchors come as far apart as they did; else learns anew. */
+/* Whether the distance of anchors stays the same; if not, learns again. */
 static bool is_steady(void)
 {
 	state.odd_gaps += state.gap > state.period + state.period / 2 ||
@@ -165,7 +166,7 @@ static bool is_steady(void)
 
 static void watch(uint64_t hash, uint64_t now_ns)
 {
-	/* the begin of it all is looked at again if this is learned anew */
+	/* kept in case this is learned again */
 	if (state.count < LEARN_MOST)
 		state.hashes[state.count++] = hash;
 	state.gap++;

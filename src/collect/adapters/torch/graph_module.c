@@ -3,10 +3,10 @@
  * Which nn.Module an operator runs in.
  *
  * A module is called through Module._call_impl, whose first argument it is; so the Python frames of
- * an operator name the module object. Its name is found when it is called for the first
- * time: _call_impl asks PyTorch whether it is tracing, a function that this library stands in front
- * of, and there the thread holds the interpreter's lock. The module that called it is asked for the
- * name under which it has this one; a module that no other one calls is named after its class.
+ * an operator lead to the module object. Its name is determined when it is called for the first
+ * time: _call_impl asks PyTorch whether it is tracing, through a function that this library
+ * replaces, and at that point the thread holds the interpreter's lock. The name is that under which
+ * the calling module has it; a module that is not called by another one is named after its class.
  */
 #include "collect/core/callpath.h"
 #include "graph.h"
@@ -22,7 +22,7 @@
 
 enum { TABLE_BITS = 12, FRAMES_MAX = 256, PATH_BYTES = 512, SEARCH_DEPTH = 3, TYPE_NAME = 24 };
 
-/* The interpreter's own functions; opaque objects. */
+/* Functions of the interpreter; objects are opaque. */
 static struct {
 	int (*holds_lock)(void);
 	void *(*error)(void);
@@ -39,7 +39,7 @@ struct known {
 	uint64_t hash;
 	char path[];
 };
-static struct sn_word_table modules = {.bits = TABLE_BITS}; /* struct known by the object */
+static struct sn_word_table modules = {.bits = TABLE_BITS}; /* struct known, by object */
 static struct sn_bump memory;
 
 static void *symbol(const char *name)
@@ -69,11 +69,11 @@ static uintptr_t type_of(uintptr_t object)
 	return ((const uintptr_t *)object)[1];
 }
 
-/* Under the interpreter's lock: one thread at a time. */
+/* Adds a module. The interpreter's lock is held, so one thread at a time. */
 static void add(uintptr_t module, const char *path)
 {
 	size_t length = strlen(path);
-	/* a place first: a module that has none is added again at each call */
+	/* a place comes first, because a module without one is added again at each call */
 	if (!sn_word_find(&modules, module) && !sn_word_add(&modules, module, 0))
 		return;
 	struct known *known = sn_bump_alloc(&memory, sizeof(*known) + length + 1);
@@ -89,7 +89,7 @@ static const struct known *lookup(uintptr_t module)
 {
 	const struct known *known =
 	    modules.slots ? (const struct known *)sn_word_get(&modules, module, 0) : NULL;
-	/* another object may be where it was */
+	/* the address may belong to another object now */
 	return known && known->type == type_of(module) ? known : NULL;
 }
 
@@ -106,7 +106,7 @@ static bool is_module_call(const struct sn_cct *cct, uint32_t code)
 	       !memchr(name->text, '<', name->length);
 }
 
-/* Not memmem: a sanitizer would watch it. */
+/* Not memmem, which sanitizers intercept. */
 static bool holds(const struct sn_cct_string *text, const char *part)
 {
 	size_t length = strlen(part);
@@ -142,8 +142,8 @@ static size_t append(char *path, size_t length, const char *text)
 	return length;
 }
 
-/* Looks for `module` among the parts of `owner`, and of those that are never called themselves;
- * true with the names that lead to it in `path`. */
+/* Searches the children of `owner` for `module`, and the children of those that are containers;
+ * stores the names that lead to it in `path`. */
 static bool search(void *owner, uintptr_t module, char *path, size_t length, int depth)
 {
 	void *parts = python.attribute(owner, "_modules"), *key, *value;
@@ -181,7 +181,7 @@ static void name_module(uintptr_t module, uintptr_t owner)
 	add(module, path);
 }
 
-/* The module that is called, and the one in whose call that happens; 0 where there is none. */
+/* Finds the module that is called and the module that calls it; 0 if there is none. */
 static void find_calls(struct sn_thread *thread, uintptr_t *module, uintptr_t *owner)
 {
 	struct sn_python_frame *frames = sn_callpath_python_frames(thread);
@@ -211,12 +211,12 @@ void sn_torch_module_called(void)
 	find_calls(thread, &module, &owner);
 	bool is_new = module && !lookup(module);
 	sn_leave(thread);
-	/* outside: the interpreter may be sampled while it looks */
+	/* after sn_leave, because the interpreter may be sampled meanwhile */
 	if (is_new)
 		name_module(module, owner);
 }
 
-/* What is known of a code object; the same for as long as its thread's tree lasts. */
+/* The properties of a code object, which stay valid as long as the thread's tree. */
 static const struct sn_torch_code *code_of(struct sn_torch_thread *self, uint32_t code)
 {
 	struct sn_torch_code *known = &self->graph_codes[code % SN_TORCH_CODES];
@@ -242,7 +242,7 @@ static void set_line(const struct sn_cct *cct, const struct sn_python_frame *fra
 	where->line_hash = file_hash + frame->line;
 }
 
-/* The module in whose call `frame` is; false where that is none that is known. */
+/* Sets the module whose call `frame` is; false if it is not known. */
 static bool set_module(struct sn_thread *thread, uintptr_t frame, struct sn_torch_where *where)
 {
 	struct sn_python_frame call = {.frame = frame};
@@ -253,7 +253,8 @@ static bool set_module(struct sn_thread *thread, uintptr_t frame, struct sn_torc
 	return known;
 }
 
-/* By a walk. *module_frame is that of the innermost module's call, 0 for none. */
+/* Finds the place by a walk. *module_frame is the frame of the innermost module's call, 0 if
+ * there is none. */
 static void find_where(struct sn_torch_thread *self, struct sn_torch_where *where,
 		       uintptr_t *module_frame)
 {
@@ -283,7 +284,7 @@ static uintptr_t outer_frame(struct sn_thread *thread, uintptr_t frame, uint32_t
 	return frame;
 }
 
-/* Of a path that is known all is known but the object that is the module. */
+/* Sets the place from a known path, for which only the module object must be read. */
 static bool use_place(struct sn_thread *thread, const struct sn_torch_place *place,
 		      uintptr_t innermost, struct sn_torch_where *where)
 {
@@ -297,7 +298,8 @@ static bool use_place(struct sn_thread *thread, const struct sn_torch_place *pla
 	return frame && set_module(thread, frame, where);
 }
 
-/* Not where the innermost module's name was not known yet: then it is another's. */
+/* Stores the place of a path, unless the innermost module had no name yet, so that the place has an
+ * outer module's. */
 static void remember_place(struct sn_thread *thread, struct sn_torch_place *place,
 			   uint64_t fingerprint, uintptr_t innermost, uintptr_t module_frame,
 			   const struct sn_torch_where *where)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensors that an operator reads and makes, out of the at::RecordFunction that announces it.
+ * The tensors that an operator reads and makes, from the at::RecordFunction that announces it.
  *
- * Its inputs and outputs are private members without exported accessors, at places that differ
- * between releases; but how many there are is exported, and tells where they lie: asked about an
- * object of zeros with one word set, it answers with that word where it is the one that it reads.
- * An operator that TorchScript's interpreter calls is announced with the interpreter's whole stack,
- * of which its own arguments, and later its results, are the last.
+ * Its inputs and outputs are private members without exported accessors, at offsets that differ
+ * between releases. But the functions that return their numbers are exported, and show the offsets:
+ * called with an object of zeros in which one word is set, they return that word if it is the one
+ * they read. An operator called by TorchScript's interpreter is announced with the interpreter's
+ * whole stack, whose last elements are its arguments, and later its results.
  *
- * A tensor is known by its TensorImpl. One that is made outside of operators, for a saved variable
- * for instance, is known by the storage that it shares with the one it was made of. Memory is used
- * again, so both are remembered together, and forgotten when another tensor takes the place.
+ * A tensor is identified by its TensorImpl. A tensor that is made outside of operators, for a saved
+ * variable for instance, is identified by the storage it shares with the original. Memory is
+ * reused, so both are stored together, and replaced when another tensor takes the place.
  */
 #include "graph.h"
 
@@ -32,19 +32,19 @@ struct span {
 
 struct entry {
 	_Atomic uintptr_t address;
-	_Atomic uint64_t node_and_check; /* the node above, a hash of the storage below */
+	_Atomic uint64_t node_and_check; /* high half: the node; low: a hash of the storage */
 };
 
 static uint64_t (*num_inputs)(const void *function);
 static uint64_t (*num_outputs)(const void *function);
-static size_t inputs_size_at, outputs_end_at; /* bytes from a RecordFunction's begin */
+static size_t inputs_size_at, outputs_end_at; /* offsets in a RecordFunction */
 static struct entry *by_impl, *by_storage;
 static _Atomic uint32_t list_tag = NO_TAG, header_bytes;
 static _Atomic uint32_t readable, unreadable;
 
-/* Where in a RecordFunction the word lies that COUNT answers with, shifted right by SHIFT; 0 where
- * none is. An object of zeros is one with a name of its own, not an operator's; the word set leaves
- * alone the byte, or int, that says so. */
+/* The offset in a RecordFunction of the word that COUNT returns shifted right by SHIFT; 0 if there
+ * is none. An object of zeros has a name of its own instead of an operator's; the word that is set
+ * does not change the byte, or int, that tells. */
 static size_t find_count(uint64_t (*count)(const void *), uint32_t shift)
 {
 	uint64_t fake[FUNCTION_WORDS] = {0};
@@ -67,7 +67,7 @@ bool sn_torch_tensor_init(void)
 	    (uint64_t(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction11num_outputsEv");
 	if (!num_inputs || !num_outputs)
 		return false;
-	/* an address and a number; a vector's begin and end */
+	/* inputs: an address and a number; outputs: a vector's begin and end */
 	inputs_size_at = find_count(num_inputs, 0);
 	outputs_end_at = find_count(num_outputs, 4);
 	by_impl = sn_pages_map(TABLE_ENTRIES * sizeof(*by_impl));
@@ -87,7 +87,7 @@ static bool is_object(uintptr_t address)
 	return address > 65536 && !(address & 7) && address >> 47 == 0;
 }
 
-/* The last COUNT of the values between two addresses. */
+/* The last COUNT values between two addresses. */
 static bool last_of(uintptr_t begin, uintptr_t end, uint64_t count, struct span *values)
 {
 	uint64_t bytes = count * sizeof(struct value);
@@ -111,8 +111,8 @@ static bool find_outputs(const void *function, uint64_t count, struct span *outp
 	return last_of(end[-1], end[0], count, outputs);
 }
 
-/* What a counted object begins with: a virtual table, then two counts, one word each or both in
- * one. A count is small, a pointer is not. */
+/* The size of the header of a counted object: a virtual table and two counts, in one word each or
+ * together in one. A count is small, a pointer is not. */
 static uint32_t header_of(uintptr_t object)
 {
 	uint32_t known = atomic_load_explicit(&header_bytes, memory_order_relaxed);
@@ -132,7 +132,7 @@ static bool read_tensor(uintptr_t impl, uint32_t index, struct sn_torch_tensor *
 	uintptr_t storage = *(const uintptr_t *)(impl + header);
 	if (!is_object(storage))
 		return false;
-	/* behind the counts: data, its context, how to free it, the device; then the size */
+	/* behind the header: data, its context, its deleter, the device; then the size */
 	uint64_t bytes = *(const uint64_t *)(storage + header + 32);
 	*tensor = (struct sn_torch_tensor){impl, storage, bytes >> 46 ? 0 : bytes, index};
 	return true;
@@ -169,7 +169,7 @@ static uint32_t read_tensors(struct span values, struct sn_torch_tensor *tensors
 	return count;
 }
 
-/* What is the first argument of these is a list: so the tag of lists is known, which differs
+/* The first argument of these operators is a list, which shows the tag of lists; it differs
  * between releases. */
 static void learn_list(const char *name, struct span inputs)
 {
@@ -213,7 +213,7 @@ static uint32_t hash(uintptr_t address)
 static void put(struct entry *table, uintptr_t address, uint32_t check, uint32_t node)
 {
 	struct entry *entry = table + hash(address) % TABLE_ENTRIES;
-	/* a reader in between finds no address */
+	/* until the end a reader finds no address here */
 	atomic_store_explicit(&entry->address, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->node_and_check, (uint64_t)node << 32 | check,
 			      memory_order_release);
@@ -231,8 +231,7 @@ static uint32_t get(struct entry *table, uintptr_t address, uint32_t check)
 	return (uint32_t)(value >> 32);
 }
 
-/* Who wrote what in one group of iterations says nothing about another: in between, memory was
- * used for other things. */
+/* Includes the group of iterations in the check, because between groups memory was reused. */
 static uint32_t check_of(uintptr_t storage, uint32_t group)
 {
 	return hash(storage) ^ group * 0x85EBCA77u;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensor memory, on request: bytes and number of allocations and releases by context.
+ * Memory of tensors, on request: bytes and number of allocations and releases by context.
  *
- * A release is charged to the context that releases, with the bytes that the allocation had. Those
- * are kept in one table for the process (word_table.h): an address is added after the allocator has
- * returned it and removed before the allocator gets it again, so it is whoever holds the memory who
- * does both. An allocation that finds no room is left out; its release is then counted as unknown.
+ * A release is charged to the context that releases, with the size of the allocation. Sizes are
+ * kept in one table for the process (word_table.h). An address is added after the allocator has
+ * returned it and removed before the allocator gets it back, so only the owner of the memory does
+ * either. An allocation that finds no room in the table is not stored; its release is counted as
+ * unknown.
  */
 #include "torch.h"
 
@@ -22,7 +23,7 @@ static uint32_t allocated_metric, released_metric;
 /* On the CPU, since measuring began. */
 static _Atomic int64_t in_use_bytes;
 
-/* What is in use from now on. */
+/* Records the memory in use after a change. */
 static void trace(struct sn_thread *thread, uint32_t node, int64_t change)
 {
 	int64_t before = atomic_fetch_add_explicit(&in_use_bytes, change, memory_order_relaxed);
@@ -36,7 +37,7 @@ static void trace(struct sn_thread *thread, uint32_t node, int64_t change)
 			     .value = before + change, .attributes = &size, .attribute_count = 1);
 }
 
-/* `on_host`: of the CPU's memory. */
+/* `on_host`: memory of the CPU. */
 static void add(uint32_t metric, uint64_t bytes, bool on_host, uintptr_t stack, uintptr_t pc)
 {
 	struct sn_thread *thread = sn_enter();
@@ -51,7 +52,7 @@ static void add(uint32_t metric, uint64_t bytes, bool on_host, uintptr_t stack, 
 	sn_leave(thread);
 }
 
-/* To tools that listen (sonde/monitor.h). */
+/* Reports to tools that listen (sonde/monitor.h). */
 static void report(enum sonde_event_kind kind, const void *memory, uint64_t bytes)
 {
 	if (sn_monitor_wants(SONDE_MEMORY))

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading an autograd node: its sequence number, the number of the thread that made it, its name.
+ * Reads an autograd node: its sequence number, the number of the thread that created it, its name.
  *
- * The two numbers are private members without exported accessors. Where they lie is found by what
- * they must be: of all the pairs of words, three apart in every release so far, the one whose first
- * word is a number that was given out (forward.c saw all of them) to the thread that the second
- * names. Each node weighs for or against each candidate; the best is used while it has more for it
- * than against. A number so read is itself proved to have been given out before it is believed.
+ * The two numbers are private members without exported accessors. Their offset is found by testing
+ * pairs of words, three apart in every release so far: at the right offset, the first word is a
+ * number that was given out (forward.c has seen all of them) to the thread in the second word. Each
+ * node counts for or against each candidate; the best candidate is used if more nodes are for it
+ * than against it. A number read that way is used only if it was given out.
  *
- * The name is asked of the node through its virtual table, at the place where the base class's
- * table holds the base class's name function, once for each class; only Python's own node class,
- * whose name depends on the object, is asked every time.
+ * The name is read by calling a virtual function, at the place where the base class's table has the
+ * base class's name function; once for each class, except Python's own node class, whose name
+ * depends on the object.
  */
 #include "torch.h"
 
@@ -37,7 +37,7 @@ struct node_class {
 	char name[];
 };
 
-/* std::string as libstdc++ has laid it out since 2015. */
+/* The layout of libstdc++'s std::string since 2015. */
 struct cxx_string {
 	char *data;
 	size_t length;
@@ -48,7 +48,7 @@ static struct sn_word_slot class_slots[1u << CLASS_BITS];
 static const struct sn_word_table classes = {class_slots, CLASS_BITS}; /* by virtual table */
 static _Atomic uint32_t weights_for[CANDIDATES], weights_against[CANDIDATES], nodes_seen;
 #define UNSETTLED UINT32_MAX
-static _Atomic uint32_t settled = UNSETTLED; /* the candidate, once enough nodes have been seen */
+static _Atomic uint32_t settled = UNSETTLED; /* the chosen candidate, after enough nodes */
 static uint32_t name_slot;		     /* 0: not known */
 static void (*cxx_delete)(void *);
 
@@ -59,7 +59,7 @@ static uint32_t relaxed(const _Atomic uint32_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* The candidate that most speaks for, or CANDIDATES. */
+/* The best candidate, or CANDIDATES if there is none. */
 static uint32_t best_candidate(void)
 {
 	uint32_t best = CANDIDATES, most = 0;
@@ -111,7 +111,7 @@ static void read_numbers(const uint64_t *words, struct sn_torch_node *out)
 
 /* ---- names ---- */
 
-/* The type's name as the compiler mangled it, or "". */
+/* The mangled name of the object's type, or "". */
 static const char *type_name(const uintptr_t *vtable)
 {
 	const char *const *type = (const char *const *)vtable[-1];
@@ -125,8 +125,8 @@ static enum class_kind kind_of(const char *type)
 	return strstr(type, "8autograd6PyNode") ? ASK_ALWAYS : NAMED;
 }
 
-/* The last part of a nested name: "14AddmmBackward0" of
- * N5torch8autograd9generated14AddmmBackward0E. */
+/* The last part of a nested name: of N5torch8autograd9generated14AddmmBackward0E it is
+ * "14AddmmBackward0". */
 static size_t last_part(const char *mangled, const char **part)
 {
 	size_t found = 0;
@@ -177,10 +177,10 @@ static const struct node_class *class_of(uintptr_t vtable)
 
 static void add_class(uintptr_t vtable, enum class_kind kind, const char *name, size_t length)
 {
-	/* another thread is adding: this class is asked again next time */
+	/* another thread is adding a class; this one will be asked again next time */
 	if (!sn_lock_try(SN_LOCK_TORCH_CLASSES))
 		return;
-	/* a place first: a class that has none is added again at each node */
+	/* a place comes first, because a class without one is added again at each node */
 	bool has_place = sn_word_find(&classes, vtable) || sn_word_add(&classes, vtable, 0);
 	struct node_class *added =
 	    !has_place || class_of(vtable) ? NULL : sn_keep(sizeof(*added) + length);

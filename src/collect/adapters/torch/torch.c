@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The PyTorch adapter: finds libtorch_cpu, decides what can be measured, says so.
+ * The PyTorch adapter: finds libtorch_cpu, decides what can be measured, and reports it.
  *
- * Nobody tells when libtorch is loaded. The functions of hooks.c are called from inside it, the
- * first of them while libtorch_python is initialised; the first call is where this adapter
- * attaches. Where PyTorch calls none of them, as an unsupported build may, operators of samples are
+ * Nothing signals that libtorch has been loaded. The functions of hooks.c are called from inside
+ * it, the first of them while libtorch_python is initialised, and the adapter attaches at that
+ * first call. If PyTorch calls none of them, as an unsupported build may, operators of samples are
  * still recognised by address, and the status line says what is missing.
  */
 #include "graph.h"
@@ -19,13 +19,13 @@ struct sn_torch_duties sn_torch_duties;
 
 enum { WAITING, DECIDED };
 static _Atomic int decided;
-static _Atomic int calls_before_decision; /* from inside PyTorch: it is relocated and runs */
+static _Atomic int calls_before_decision; /* from inside PyTorch, so it has been relocated */
 static uint32_t torch_module = SN_MODULE_NONE;
-static const char *missing; /* why autograd is not followed */
+static const char *missing; /* why autograd cannot be followed */
 static bool exact, nodes, exact_failed, memory_failed, unnamed_failed;
 static char status_line[256];
 
-#define CALLS_MAX 16 /* then it is some other library that has these functions */
+#define CALLS_MAX 16 /* after as many, some other library has these functions */
 
 bool sn_torch_undecided(void)
 {
@@ -90,14 +90,15 @@ static void start_autograd(void)
 	atomic_store(&sn_torch_duties.autograd, true);
 }
 
-/* Operators that samples name by their entry points, and the others, which have to be announced. */
+/* Starts recognising operators by their entry points, and the callback for the others. */
 static void start_sampled(const struct sn_module *module)
 {
 	bool can_tell = sn_torch_operators_init(module) > 0;
 	unnamed_failed = !can_tell || sn_torch_exact_start(SN_TORCH_SAMPLED) != 0;
 }
 
-/* How operators are announced is known, or not: then hearing of each would cost too much. */
+/* Removes the callback if the layout of its answers is unknown, because announcing each operator
+ * would cost too much. */
 static void check_announced(void)
 {
 	sn_torch_callbacks_ready();
@@ -111,7 +112,7 @@ static void check_announced(void)
 static int attach(void)
 {
 	uint32_t module = sn_module_by_name("libtorch_cpu.so", 0);
-	/* the loader may just have mapped it and not relocated it yet: wait until it calls */
+	/* it may be mapped but not relocated yet: wait for the first call */
 	if (module == SN_MODULE_NONE ||
 	    !atomic_load_explicit(&calls_before_decision, memory_order_relaxed))
 		return -EAGAIN;
@@ -139,7 +140,7 @@ static int attach(void)
 	return 0;
 }
 
-/* A record may have been another thread's before. */
+/* The record may have belonged to another thread before. */
 static void thread_begin(struct sn_thread *thread)
 {
 	struct sn_torch_thread *self = thread->adapters[SN_ADAPTER_SLOT_torch];
