@@ -406,6 +406,8 @@ static void set_environment(const struct sn_launch_request *launch)
 	int filters = sn_filters_in_force();
 	snprintf(number, sizeof(number), "%d", filters);
 	set_optional("SONDE_FILTERS", filters < 0 ? NULL : number);
+	/* the line that starts `sonde run` is no part of what is measured here */
+	setenv("SONDE_START_PATH", "", 1);
 	/* runtimes that load one tool by name: one that the user asked for stays */
 	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);

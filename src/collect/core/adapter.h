@@ -72,6 +72,8 @@ uintptr_t sn_python_state(void);
  * not run meanwhile: `state` is its PyThreadState and `other` its pthread_t. */
 int sn_python_walk_other(struct sn_thread *thread, uintptr_t state, uintptr_t other,
 			 struct sn_python_frame *frames, uint32_t max);
+/* False where the calling thread certainly runs no Python: at little cost. */
+bool sn_python_may_run(void);
 /* True where `pc` lies in the interpreter's evaluation loop. MT: yes. */
 bool sn_python_is_eval(uintptr_t pc);
 /* True where `pc` lies in the interpreter (its executable or libpython). MT: yes. */

@@ -804,8 +804,8 @@ uint32_t sn_callpath_of_start(struct sn_thread *thread)
 {
 	unsigned sources = sn_config.sources & ~(unsigned)SN_SOURCE_NATIVE;
 	uint32_t node =
-	    sources & SN_SOURCE_PYTHON ? sn_callpath(thread, NULL, sources) : SN_NODE_ROOT;
-	return node == SN_NODE_NONE ? SN_NODE_ROOT : node;
+	    sources & SN_SOURCE_PYTHON ? sn_callpath(thread, NULL, sources) : thread->start_node;
+	return node == SN_NODE_NONE ? thread->start_node : node;
 }
 
 void sn_callpath_begin_below(struct sn_thread *thread, const struct sn_cct *from, uint32_t node)
@@ -814,6 +814,9 @@ void sn_callpath_begin_below(struct sn_thread *thread, const struct sn_cct *from
 	uint32_t start =
 	    scratch ? sn_cct_copy_path(&thread->cct, from, node, SN_COPY_ALL, &scratch->copied)
 		    : SN_NODE_NONE;
-	if (start != SN_NODE_NONE)
-		thread->start_node = start;
+	if (start == SN_NODE_NONE)
+		return;
+	thread->start_node = start;
+	/* those of a sample that came before */
+	scratch->stages.count = 0;
 }

@@ -10,10 +10,12 @@
 #include "collect/record/checkpoint.h"
 #include "collect/sample/filters.h"
 #include "collect/record/graph.h"
+#include "collect/intercept/environment.h"
 #include "collect/intercept/intercept.h"
 #include "kernel.h"
 #include "line.h"
 #include "lock.h"
+#include "start_path.h"
 #include "collect/record/losses.h"
 #include "collect/interface/monitor.h"
 #include "collect/record/own_fd.h"
@@ -132,6 +134,7 @@ static void begin_child(void *unused)
 	if (now == CONFINED)
 		return;
 	sn_losses_after_fork();
+	sn_environment_after_fork();
 	measured_pid = getpid();
 	sn_locks_after_fork();
 	sn_modules_after_fork();
@@ -208,7 +211,10 @@ static void begin(void)
 	at_quick_exit(sn_end_quickly);
 	sn_fatal_init();
 	sn_adapters_attach();
-	write_first(sn_thread_begin(0));
+	struct sn_thread *thread = sn_thread_begin(0);
+	if (thread)
+		sn_start_path_begin(thread, getenv("SONDE_START_PATH"));
+	write_first(thread);
 }
 
 /* Valgrind runs a program on a processor of its own, many times slower, and reports our probes of

@@ -240,7 +240,7 @@ uint32_t sn_metric_count(void);
 const struct sn_metric_info *sn_metric_at(uint32_t metric);
 
 /* The calling thread's Python frames, operators and regions, below which what it starts belongs;
- * SN_NODE_ROOT where there are none. Between sn_enter and sn_leave. MT: the thread itself. */
+ * where its paths begin where there are none. Between sn_enter and sn_leave. MT: the thread itself. */
 uint32_t sn_callpath_of_start(struct sn_thread *thread);
 /* From now on the paths of `thread`, which begins, are below `node` of `from`. Between sn_enter and
  * sn_leave. MT: the thread itself. */

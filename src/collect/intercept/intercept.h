@@ -117,17 +117,6 @@ bool sn_confined_unasked(void);
  * not write to the files. */
 bool sn_is_measured_process(void);
 
-/* Stores the variables that a new program image needs to be measured. AS-safe: no.
- * MT: once. */
-void sn_environment_keep(void);
-/* From now on programs that this process executes start without the collector. Changes the
- * environment in place and makes no system call. AS-safe: no. */
-void sn_environment_strip(void);
-
-/* The same without changing the environment, which the program may be changing at this moment: the
- * wrappers of exec remove the variables. */
-void sn_environment_leave(void);
-
 /* Ends measuring when the process ends with an exit status. */
 void sn_end_with_status(int status);
 /* The same at the end of quick_exit, after the program's own handlers. AS-safe: no. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executing other programs: exec and posix_spawn pass the collector's environment on even if the
- * caller passes another one, and the data is written before an image is replaced; _exit ends
- * measuring like exit. fork is handled by pthread_atfork (init.c). Children that will write no
+ * Executing other programs: exec and posix_spawn pass the collector's environment on
+ * (environment.h), and the data is written before an image is replaced; _exit ends measuring like
+ * exit. fork is handled by pthread_atfork (init.c). Children that will write no
  * measurement are counted (losses.h).
  *
  * Everything here may run in the child of a vfork, on its parent's memory: nothing is allocated
  * that the parent's thread does not keep.
  */
 #include "collect/record/checkpoint.h"
-#include "collect/sample/filters.h"
+#include "environment.h"
 #include "intercept.h"
 #include "collect/core/line.h"
 #include "collect/record/losses.h"
@@ -21,16 +21,12 @@
 #include "collect/sample/sample_signal.h"
 
 #include <alloca.h>
-#include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,304 +46,6 @@ SN_REAL(pid_t, _Fork, (void))
 SN_REAL(int, daemon, (int, int))
 SN_REAL(int, system, (const char *))
 SN_REAL(void *, popen, (const char *, const char *))
-
-#define CARRIED_MAX 32u
-#define PRELOAD	    "LD_PRELOAD="
-#define SETTINGS    "SONDE_"
-
-/* Lists, separated by colons, in which `sonde run` puts something of ours before the user's. */
-static const char *const lists[] = {
-    PRELOAD, "OPENCL_LAYERS=", "NVTX_INJECTION64_PATH=", "INTEL_LIBITTNOTIFY64=", "ASAN_OPTIONS="};
-#define LIST_COUNT	  (sizeof(lists) / sizeof(*lists))
-#define OURS_IN_SANITIZER "verify_asan_link_order=0"
-
-/* What the environment must hold for a new image to be measured; fixed when measuring starts. */
-static const char *carried[CARRIED_MAX];
-static uint32_t carried_count;
-static const char *preload; /* the value of LD_PRELOAD we were started with */
-static const char *library; /* our own path, as the loader was given it */
-static bool is_stripping;   /* nothing is carried any more */
-
-/* The one of `lists` that an entry of an environment is, or NULL. */
-static const char *list_of(const char *entry)
-{
-	for (size_t index = 0; index < LIST_COUNT; index++)
-		if (!strncmp(entry, lists[index], strlen(lists[index])))
-			return lists[index];
-	return NULL;
-}
-
-/* What `sonde run` sets; the user's own variables of that prefix are none of these. */
-static bool is_setting(const char *entry)
-{
-	static const char *const names[] = {
-	    "OUTPUT=",		"EVENTS=", "CALL_PATH=",   "OPERATORS=",    "MEMORY=",
-	    "GRAPH=",		"SHADOW=", "FILTERS=",	   "FRAMEWORKS=",   "CHECKPOINT_MS=",
-	    "MEMORY_LIMIT_MB=", "TRACE=",  "TRACE_LIMIT=", "TRACE_PAUSED=", "TRACE_SIGNAL=",
-	    "TRACE_WINDOW_MS=", "FOLDER=", "SHARE=",	   "COMMAND="};
-	if (strncmp(entry, SETTINGS, strlen(SETTINGS)))
-		return false;
-	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
-		if (!strncmp(entry + strlen(SETTINGS), names[index], strlen(names[index])))
-			return true;
-	return false;
-}
-
-static void find_library(void)
-{
-	Dl_info found;
-	if (!library && dladdr(&library, &found) && found.dli_fname)
-		library = found.dli_fname;
-}
-
-static void keep(const char *entry)
-{
-	if (carried_count < CARRIED_MAX)
-		carried[carried_count++] = strdup(entry);
-}
-
-void sn_environment_keep(void)
-{
-	static char filters[] = SETTINGS "FILTERS=0000000000";
-	find_library();
-	preload = getenv("LD_PRELOAD");
-	preload = preload ? strdup(preload) : NULL;
-	for (char **entry = environ; entry && *entry; entry++)
-		if (!strncmp(*entry, SETTINGS, strlen(SETTINGS)) ||
-		    (list_of(*entry) && list_of(*entry) != lists[0]))
-			keep(*entry);
-	if (getenv(SETTINGS "FILTERS"))
-		return;
-	/* started by hand: the filters of now are those that let measuring pass */
-	struct sn_line line = {filters, sizeof(filters), strlen(SETTINGS "FILTERS=")};
-	int now = sn_filters_in_force();
-	sn_line_add_number(&line, now > 0 ? (uint64_t)now : 0);
-	if (now >= 0)
-		keep(filters);
-}
-
-/* ---- an environment without us ---- */
-
-/* Writes a list without what is ours in it to `to`, which may be where it stands. False where
- * nothing is left. */
-static bool without_ours(char *to, const char *entry, const char *list)
-{
-	const char *item = entry + strlen(list);
-	const char *ours = strcmp(list, lists[LIST_COUNT - 1]) ? library : OURS_IN_SANITIZER;
-	memmove(to, entry, strlen(list));
-	to += strlen(list);
-	char *first = to;
-	while (ours && *item) {
-		size_t length = strcspn(item, ": ");
-		const char *next = item + length + (item[length] != 0);
-		if (length && (strlen(ours) != length || memcmp(item, ours, length))) {
-			if (to != first)
-				*to++ = ':';
-			memmove(to, item, length);
-			to += length;
-		}
-		item = next;
-	}
-	*to = 0;
-	return to != first;
-}
-
-/* The entries that a program would have been given without us; lists are rewritten at `text`, or
- * where they stand if that is NULL. `entries` may be `environment`. */
-static char **strip(char **entries, char *text, char *const *environment)
-{
-	size_t count = 0;
-	for (char *const *entry = environment; entry && *entry; entry++) {
-		const char *list = list_of(*entry);
-		char *place = !list ? *entry : text ? text : *entry;
-		if (is_setting(*entry) || (list && !without_ours(place, *entry, list)))
-			continue;
-		if (list && text)
-			text += strlen(text) + 1;
-		entries[count++] = place;
-	}
-	entries[count] = NULL;
-	return entries;
-}
-
-void sn_environment_leave(void)
-{
-	is_stripping = true;
-}
-
-void sn_environment_strip(void)
-{
-	find_library();
-	sn_environment_leave();
-	if (environ)
-		strip(environ, NULL, environ);
-}
-
-/* ---- an environment with us ---- */
-
-static size_t count_entries(char *const *entries)
-{
-	size_t count = 0;
-	while (entries && entries[count])
-		count++;
-	return count;
-}
-
-static bool has_variable(char *const *environment, const char *entry)
-{
-	size_t length = strcspn(entry, "=") + 1;
-	for (; environment && *environment; environment++)
-		if (!strncmp(*environment, entry, length))
-			return true;
-	return false;
-}
-
-/* True where a list of objects separated by spaces or colons begins with ours. */
-static bool preloads_us(const char *value)
-{
-	size_t length = strcspn(preload, ": ");
-	return !strncmp(value, preload, length) && (!value[length] || strchr(": ", value[length]));
-}
-
-/* The bytes needed beside the pointers: lists rewritten, a LD_PRELOAD of both the program's objects
- * and ours. */
-static size_t text_bytes(char *const *environment)
-{
-	size_t bytes = strlen(PRELOAD) + (preload ? strlen(preload) : 0) + 2;
-	for (; environment && *environment; environment++)
-		if (list_of(*environment))
-			bytes += strlen(*environment) + 1;
-	return bytes;
-}
-
-/*
- * A program whose loader is musl's does not start with a library for glibc. False as well where
- * nothing tells; a script's interpreter is not looked for.
- */
-static bool is_of_other_libc(const char *path)
-{
-	_Alignas(Elf64_Ehdr) char head[2048];
-	long bytes = path ? (long)sn_read_text(AT_FDCWD, path, head, sizeof(head)) : 0;
-	const Elf64_Ehdr *file = (const Elf64_Ehdr *)head;
-	if (bytes < (long)sizeof(*file) || memcmp(head, ELFMAG, SELFMAG) ||
-	    file->e_ident[EI_CLASS] != ELFCLASS64)
-		return false;
-	for (uint32_t index = 0; index < file->e_phnum; index++) {
-		Elf64_Phdr program;
-		uint64_t place = file->e_phoff + index * sizeof(program);
-		if (place > (uint64_t)bytes - sizeof(program))
-			return false;
-		memcpy(&program, head + place, sizeof(program));
-		if (program.p_type == PT_INTERP && program.p_offset < (uint64_t)bytes)
-			return strstr(head + program.p_offset, "/ld-musl-") != NULL;
-	}
-	return false;
-}
-
-/* Whether the loader of a new image would find our library: the process may have changed its root
- * or its user. Where not, it would complain on the program's standard error. */
-static bool is_within_reach(void)
-{
-	int saved_errno = errno;
-	int fd =
-	    (int)syscall(SYS_openat, AT_FDCWD, library ? library : preload, O_RDONLY | O_CLOEXEC);
-	bool is_scarce = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	errno = saved_errno;
-	return fd >= 0 || is_scarce;
-}
-
-/* Whether a new image has room for our library beside its own: the loader ends it otherwise. */
-#define LEAST_ADDRESS_BYTES (64ull << 20)
-#define LEAST_DATA_BYTES    (16ull << 20)
-static bool has_room(void)
-{
-	struct rlimit space, data;
-	return !getrlimit(RLIMIT_AS, &space) && space.rlim_cur >= LEAST_ADDRESS_BYTES &&
-	       !getrlimit(RLIMIT_DATA, &data) && data.rlim_cur >= LEAST_DATA_BYTES;
-}
-
-static void join_preload(char *joined, char *const *environment)
-{
-	const char *own = NULL;
-	for (; environment && *environment; environment++)
-		if (!strncmp(*environment, PRELOAD, strlen(PRELOAD)))
-			own = *environment + strlen(PRELOAD);
-	strcpy(joined, PRELOAD);
-	if (own && preloads_us(own)) {
-		strcat(joined, own);
-		return;
-	}
-	size_t ours = strcspn(preload, ": ");
-	strncat(joined, preload, ours);
-	if (own && *own)
-		strcat(strcat(joined, ":"), own);
-}
-
-static char **carry(const char *path, char **completed, char *joined, char *const *environment)
-{
-	size_t count = 0;
-	/* in this order: a process that confined itself makes no call of ours */
-	if (is_stripping || is_of_other_libc(path) || !has_room() || !is_within_reach())
-		return strip(completed, joined, environment);
-	for (char *const *entry = environment; entry && *entry; entry++)
-		if (strncmp(*entry, PRELOAD, strlen(PRELOAD)))
-			completed[count++] = *entry;
-	join_preload(joined, environment);
-	completed[count++] = joined;
-	for (uint32_t index = 0; index < carried_count; index++)
-		if (!has_variable(environment, carried[index]))
-			completed[count++] = (char *)carried[index];
-	completed[count] = NULL;
-	return completed;
-}
-
-struct carrying {
-	const char *path;
-	char *const *environment;
-	char **completed;
-};
-
-/* Where this thread builds environments: it is its own while it executes something, and so is the
- * child of a vfork, which has no other. */
-static __thread struct {
-	char *pages;
-	size_t bytes;
-} room __attribute__((tls_model("initial-exec")));
-
-static char *room_for(size_t bytes)
-{
-	if (bytes > room.bytes) {
-		sn_pages_unmap(room.pages, room.bytes);
-		room.bytes = (bytes + 4095) & ~(size_t)4095;
-		room.pages = sn_pages_map(room.bytes);
-		room.bytes = room.pages ? room.bytes : 0;
-	}
-	return room.pages;
-}
-
-static void carry_in_room(void *argument)
-{
-	struct carrying *it = argument;
-	size_t entries = (count_entries(it->environment) + CARRIED_MAX + 2) * sizeof(char *);
-	char *place = room_for(entries + text_bytes(it->environment));
-	if (place)
-		it->completed = carry(it->path, (char **)place, place + entries, it->environment);
-}
-
-/* The environment completed: the caller's own where there is nothing to carry, or no memory.
- * `path` is the program's, NULL where it is not known. Valid until this thread's next call. */
-static char *const *carried_with(const char *path, char *const *environment)
-{
-	struct carrying it = {path, environment, (char **)environment};
-	/* the kernel refuses it */
-	if (!sn_program_list_is_readable(environment))
-		return environment;
-	if (is_stripping || (preload && (sn_measuring() || !sn_is_measured_process())))
-		sn_on_own_stack(carry_in_room, &it);
-	return it.completed;
-}
 
 /* A name that is searched for in PATH is not looked at. */
 static const char *slashed(const char *file)
@@ -423,13 +121,16 @@ static int after_exec(struct replacing it, int result)
 /* The exported functions below call these, and not each other: a program may export one as well. */
 static int execute(const char *path, char *const arguments[], char *const environment[])
 {
-	return REPLACING(path, real_execve_get()(path, arguments, carried_with(path, environment)));
+	return REPLACING(path,
+			 real_execve_get()(path, arguments,
+					   sn_environment_carried(path, arguments, environment)));
 }
 
 static int search_and_execute(const char *file, char *const arguments[], char *const environment[])
 {
-	return REPLACING(
-	    file, real_execvpe_get()(file, arguments, carried_with(slashed(file), environment)));
+	return REPLACING(file, real_execvpe_get()(
+				   file, arguments,
+				   sn_environment_carried(slashed(file), arguments, environment)));
 }
 
 SN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
@@ -454,14 +155,17 @@ SN_EXPORT int execvp(const char *file, char *const arguments[])
 
 SN_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-	return REPLACING(NULL, real_fexecve_get()(fd, arguments, carried_with(NULL, environment)));
+	return REPLACING(NULL,
+			 real_fexecve_get()(fd, arguments,
+					    sn_environment_carried(NULL, arguments, environment)));
 }
 
 SN_EXPORT int execveat(int directory, const char *path, char *const arguments[],
 		       char *const environment[], int flags)
 {
-	return REPLACING(path, real_execveat_get()(directory, path, arguments,
-						   carried_with(NULL, environment), flags));
+	return REPLACING(
+	    path, real_execveat_get()(directory, path, arguments,
+				      sn_environment_carried(NULL, arguments, environment), flags));
 }
 
 /* One of the execl family: its arguments up to their NULL, then more in `list`, go to `call` as an
@@ -525,23 +229,37 @@ SN_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 			  const posix_spawnattr_t *attributes, char *const arguments[],
 			  char *const environment[])
 {
-	return STARTING(real_posix_spawn_get()(pid, path, actions, attributes, arguments,
-					       carried_with(path, environment)),
-			!result);
+	return STARTING(
+	    real_posix_spawn_get()(pid, path, actions, attributes, arguments,
+				   sn_environment_carried(path, arguments, environment)),
+	    !result);
 }
 
 SN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			   const posix_spawnattr_t *attributes, char *const arguments[],
 			   char *const environment[])
 {
-	return STARTING(real_posix_spawnp_get()(pid, file, actions, attributes, arguments,
-						carried_with(slashed(file), environment)),
-			!result);
+	return STARTING(
+	    real_posix_spawnp_get()(pid, file, actions, attributes, arguments,
+				    sn_environment_carried(slashed(file), arguments, environment)),
+	    !result);
+}
+
+/* Its child has what `environ` holds, inside the C library. */
+static int run_below_line(const char *command, uintptr_t caller)
+{
+	bool is_shown = sn_environment_show_line(command, caller);
+	int status = real_system_get()(command), saved_errno = errno;
+	if (is_shown)
+		sn_environment_hide_line();
+	errno = saved_errno;
+	return status;
 }
 
 SN_EXPORT int system(const char *command)
 {
-	return STARTING(real_system_get()(command), command && result != -1);
+	return STARTING(run_below_line(command, (uintptr_t)__builtin_return_address(0)),
+			command && result != -1);
 }
 
 /* Its stream is opaque: nothing of stdio is used here. */

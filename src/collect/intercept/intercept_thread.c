@@ -5,6 +5,7 @@
  */
 #include "collect/core/adapter.h"
 #include "collect/core/adapters.h"
+#include "collect/core/start_path.h"
 #include "intercept.h"
 #include "collect/sample/sample_signal.h"
 
@@ -91,6 +92,8 @@ static void begin_thread(const struct start *start)
 	if (sn_enter()) {
 		if (start->parent)
 			sn_callpath_begin_below(thread, &start->parent->cct, start->parent_node);
+		else
+			sn_start_path_begin_thread(thread);
 		sn_adapters_thread_begin(thread);
 		sn_leave(thread);
 	}

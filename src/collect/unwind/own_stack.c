@@ -103,8 +103,7 @@ void sn_own_stacks_share(void)
 	atomic_store_explicit(&sharing, (int)syscall(SYS_getpid), memory_order_relaxed);
 }
 
-/* In a child on its parent's memory, while the parent goes on there. */
-static bool is_parents(void)
+bool sn_own_stacks_are_parents(void)
 {
 	int process = atomic_load_explicit(&sharing, memory_order_relaxed);
 	return process && process != (int)syscall(SYS_getpid);
@@ -149,7 +148,7 @@ void sn_in_handler_on_own_stack(void (*function)(void *argument), void *argument
 
 void sn_on_own_stack(void (*function)(void *argument), void *argument)
 {
-	if (!top || is_retired() || is_parents() ||
+	if (!top || is_retired() || sn_own_stacks_are_parents() ||
 	    sn_own_stack_has((uintptr_t)__builtin_frame_address(0))) {
 		function(argument);
 		return;

@@ -55,6 +55,8 @@ size_t sn_own_stack_above(uintptr_t address);
 /* From now on children may run in this process's memory beside it: their hooks stay on their
  * present stack. MT: yes. */
 void sn_own_stacks_share(void);
+/* True in such a child. MT: yes. */
+bool sn_own_stacks_are_parents(void);
 /* From now on hooks stay on their present stack: the collector may make no more system calls in
  * this process. MT: yes. */
 void sn_own_stacks_retire(void);

@@ -67,6 +67,28 @@ def case_subprocesses() -> None:
     print(subprocess.run([sys.executable, "-c", "import os; print(os.listdir('/proc/self/fd')[:3])"], capture_output=True).returncode)
 
 
+def case_environments() -> None:
+    """What programs find that Python starts, in every way; Sonde's own variables are in the manual."""
+    code = ("import os; print([name + os.environ[name] * (name in ('A', 'B') or name[:3] == 'OF_') for name in sorted(os.environ) "
+            "if not name.startswith(('SONDE_', 'LD_PRELOAD', 'ASAN_OPTIONS', 'NVTX_', 'INTEL_LIBITTNOTIFY', 'OPENCL_', 'BEHAVE_'))], "
+            "flush=True)")
+    os.environ["OF_THE_PROGRAM"] = "1"
+    work(0.01)
+    sys.stdout.flush()
+    for environment in (None, {}, {"A": "1", "B": "b=c"}):
+        subprocess.run([sys.executable, "-c", code], env=environment)
+        os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-c", code], environment or os.environ), 0)
+    os.system(f'{sys.executable} -c "{code}"')
+    threads = [threading.Thread(target=os.system, args=(f"exit {number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+        os.environ[f"OF_THREAD_{thread.name}"] = "x" * 100
+    for thread in threads:
+        thread.join()
+    os.system(f'{sys.executable} -c "{code}"')
+    print(os.environ.get("OF_THE_PROGRAM"), len([name for name in os.environ if name.startswith("OF_THREAD_")]))
+
+
 def case_signal_handlers() -> None:
     got: list[int] = []
     for number in SIGNALS:

@@ -130,6 +130,16 @@ def count_into(python: str, folder: Path) -> dict[int, Counter]:
             for rank in (0, 1)}
 
 
+def check_top(case: str, process: measured.Measurement) -> None:
+    """A rank that torchrun starts has its main program at the top; one that the program starts stands below that line."""
+    for context in process.contexts:
+        python = [frame for frame in context.path if frame.kind == "python"]
+        if any(frame.name == "rank_of_two" for frame in python):
+            outer = [frame.name for frame in python[:next(i for i, f in enumerate(python) if f.name == "rank_of_two")]]
+            assert (python[0].file, python[0].name) == (str(WORKLOAD), "<module>"), outer
+            assert outer == ["<module>", "ddp"] if case == "torchrun" else outer[:2] == ["<module>", "ddp_spawn"], outer
+
+
 @pytest.mark.parametrize("case", ["torchrun", "ddp-spawn"])
 def test_distributed_training(python, case, tmp_path):
     if version(python).startswith("1."):
@@ -143,6 +153,7 @@ def test_distributed_training(python, case, tmp_path):
         by_rank = ending(paths, f"measured:{line_of('by rank')}", "aten::sigmoid")
         if by_rank:
             ranks[by_rank - 1] = paths
+            check_top(case, process)
             # a launcher tells its processes their rank, multiprocessing does not
             assert process.properties.get("rank") == (str(by_rank - 1) if case == "torchrun" else None)
     assert ranks.keys() == {0, 1}

@@ -260,6 +260,14 @@ uintptr_t sn_python_state(void)
 		   : 0;
 }
 
+bool sn_python_may_run(void)
+{
+	const struct sn_python_target *target = live_target();
+	/* until the layout is proved, the key may not be where it is expected */
+	return target && (!atomic_load_explicit(&proved, memory_order_relaxed) ||
+			  sn_python_thread_state(target));
+}
+
 int sn_python_walk_other(struct sn_thread *thread, uintptr_t state, uintptr_t other,
 			 struct sn_python_frame *frames, uint32_t max)
 {
