@@ -82,7 +82,8 @@ sanitized() {
 part() {
 	local name=$1
 	shift
-	/usr/bin/python3 -m pytest -q -rfEs --durations=15 --maxfail=20 -o cache_dir="$PWD/$logs/pytest-$name" --part="$name" "$@" tests/cli
+	/usr/bin/python3 -m pytest -q -rfEs --durations=15 --maxfail=20 -o cache_dir="$PWD/$logs/pytest-$name" \
+		--junitxml="$PWD/$logs/cli-$name.xml" --part="$name" "$@" tests/cli
 }
 
 # The tests of the command line: those that measure programs, and beside them those whose answers depend on nothing that

@@ -13,6 +13,13 @@ static bool is_package_path(const char *path)
 	return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
 }
 
+/* Where the library of a Python begins in the path of one of its files, or NULL: Fedora has lib64. */
+static const char *python_library(const char *path)
+{
+	const char *found = strstr(path, "/lib/python");
+	return found ? found : strstr(path, "/lib64/python");
+}
+
 /* Whether a script was run: other code that is passed to exec is then not the user's. */
 static bool has_script(const struct sonde_db *db)
 {
@@ -66,13 +73,12 @@ bool sn_frame_is_generated(const struct sonde_db *db, const struct sonde_db_fram
 /* Whether a Python of this database keeps its library in `folder` of `bytes`: "/opt/venv". */
 static bool is_python_home(const struct sonde_db *db, const char *folder, size_t bytes)
 {
-	static const char library[] = "/lib/python";
 	for (uint32_t i = 0; i < sonde_db_frame_count(db); i++) {
 		const struct sonde_db_frame *frame = sonde_db_frame(db, i);
 		const char *file = frame->kind == SN_FRAME_PYTHON && frame->file != SONDE_NONE
 				       ? sonde_db_string(db, frame->file)
 				       : "";
-		if (strncmp(file, folder, bytes) == 0 && sn_text_begins(file + bytes, library))
+		if (strncmp(file, folder, bytes) == 0 && python_library(file) == file + bytes)
 			return true;
 	}
 	return false;
@@ -131,8 +137,8 @@ static bool is_user_python(const struct sonde_db *db, const char *file, const ch
 {
 	if (*file == '<')
 		return is_typed_in(db, file, function);
-	return *file && !is_package_path(file) && !strstr(file, "/lib/python") &&
-	       !is_own_hook(file) && !is_generated(file) && !is_bare_library(db, file, function) &&
+	return *file && !is_package_path(file) && !python_library(file) && !is_own_hook(file) &&
+	       !is_generated(file) && !is_bare_library(db, file, function) &&
 	       !is_console_script(db, file, function);
 }
 

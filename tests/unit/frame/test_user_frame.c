@@ -26,6 +26,8 @@ static const struct known {
     {"/home/me/train.py", "step", NULL, true},
     {PACKAGES "torch/_ops.py", "__call__", NULL, false},
     {VENV "/lib/python3.11/threading.py", "run", NULL, false},
+    {"/opt/python/lib64/python3.12/threading.py", "run", NULL, false},
+    {"/opt/python/bin/ansible", "<module>", NULL, false},
     /* what an installer writes for a package's command; a program of one's own beside no Python */
     {VENV "/bin/torchrun", "<module>", NULL, false},
     {VENV "/bin/torchrun", "mine", NULL, true},
