@@ -12,6 +12,7 @@
 #include "sorter.h"
 
 #include "base/intern.h"
+#include "base/merge_sort.h"
 #include "base/sort_by.h"
 #include "base/spill.h"
 #include "base/vec.h"
@@ -183,49 +184,13 @@ static inline bool is_before(const struct sn_record *b, const struct sn_record *
 	return are_intervals && b->end_ns > a->end_ns;
 }
 
-/* One past the ascending run that begins at `first`. */
-static size_t stretch_end(const struct sn_record *records, size_t first, size_t count,
-			  bool are_intervals)
-{
-	size_t i = first + 1;
-	while (i < count && !is_before(records + i, records + i - 1, are_intervals))
-		i++;
-	return i;
-}
+SN_MERGE_SORT(sort_records, struct sn_record, bool, is_before(b, a, of));
 
-static void merge(const struct sn_record *from, size_t first, size_t middle, size_t end,
-		  struct sn_record *to, bool are_intervals)
-{
-	size_t left = first, right = middle, i = first;
-	while (left < middle && right < end)
-		to[i++] = is_before(from + right, from + left, are_intervals) ? from[right++]
-									      : from[left++];
-	memcpy(to + i, from + left, (middle - left) * sizeof(*to));
-	memcpy(to + i + middle - left, from + right, (end - right) * sizeof(*to));
-}
-
-/* Natural merge sort: merges neighbouring runs until one is left. */
 static int sort(struct stream *stream)
 {
-	bool are_intervals = sonde_track_lasts(stream->kind);
-	size_t count = stream->record_count, stretches = 2;
-	struct sn_record *to = malloc(count * sizeof(*to));
-	if (!to)
+	if (sort_records(&stream->records, stream->record_count, sonde_track_lasts(stream->kind)))
 		return SN_ERR_MEMORY;
-	while (stretches > 1) {
-		struct sn_record *from = stream->records;
-		stretches = 0;
-		for (size_t first = 0, end; first < count; first = end, stretches++) {
-			size_t middle = stretch_end(from, first, count, are_intervals);
-			end = middle < count ? stretch_end(from, middle, count, are_intervals)
-					     : count;
-			merge(from, first, middle, end, to, are_intervals);
-		}
-		stream->records = to;
-		to = from;
-	}
-	free(to);
-	stream->record_capacity = count;
+	stream->record_capacity = stream->record_count;
 	stream->is_disordered = false;
 	return 0;
 }

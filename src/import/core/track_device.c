@@ -10,6 +10,7 @@
 #include "track_sink_internal.h"
 #include "track_dataflow.h"
 
+#include "base/merge_sort.h"
 #include "base/search.h"
 #include "format/measurement/measurement.h"
 
@@ -17,37 +18,10 @@
 
 #define NO_LAUNCH "[launched before the recording]"
 
-static bool is_before(const struct sn_sink_launch *a, const struct sn_sink_launch *b)
-{
-	return a->correlation != b->correlation ? a->correlation < b->correlation
-						: a->context < b->context;
-}
-
-static size_t stretch_end(const struct sn_sink_launch *launches, size_t begin, size_t count)
-{
-	size_t i = begin + 1;
-	while (i < count && !is_before(launches + i, launches + i - 1))
-		i++;
-	return i < count ? i : count;
-}
-
-/* One pass of a natural merge sort: merges each two neighbouring ascending runs of `from` into
- * `to`. Returns the number of runs left. */
-static size_t merge_stretches(const struct sn_sink_launch *from, struct sn_sink_launch *to,
-			      size_t count)
-{
-	size_t stretches = 0, i = 0;
-	for (size_t left = 0, end; left < count; left = end, stretches++) {
-		size_t middle = stretch_end(from, left, count), right = middle;
-		end = middle < count ? stretch_end(from, middle, count) : count;
-		while (i < end) {
-			bool takes_right =
-			    right < end && (left == middle || is_before(from + right, from + left));
-			to[i++] = takes_right ? from[right++] : from[left++];
-		}
-	}
-	return stretches;
-}
+/* Those of one thread mostly ascend. */
+SN_MERGE_SORT(sort_launches, struct sn_sink_launch, const void *,
+	      b->correlation != a->correlation ? b->correlation < a->correlation
+					       : b->context < a->context);
 
 static bool are_ordered(const struct sn_track_sink *sink)
 {
@@ -57,22 +31,13 @@ static bool are_ordered(const struct sn_track_sink *sink)
 	return true;
 }
 
-/* Sorts launches by correlation. Those of one thread mostly ascend, so runs are merged. */
 static int order_launches(struct sn_track_sink *sink)
 {
-	size_t count = sink->launch_count;
-	if (sink->are_launches_ordered || are_ordered(sink)) {
-		sink->are_launches_ordered = true;
-		return 0;
+	if (!sink->are_launches_ordered && !are_ordered(sink)) {
+		if (sort_launches(&sink->launches, sink->launch_count, NULL))
+			return SN_ERR_MEMORY;
+		sink->launch_capacity = sink->launch_count;
 	}
-	struct sn_sink_launch *to = malloc(count * sizeof(*to));
-	if (!to)
-		return SN_ERR_MEMORY;
-	for (size_t stretches = 2; stretches > 1;) {
-		stretches = merge_stretches(sink->launches, to, count);
-		memcpy(sink->launches, to, count * sizeof(*to));
-	}
-	free(to);
 	sink->are_launches_ordered = true;
 	return 0;
 }

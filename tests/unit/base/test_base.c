@@ -10,6 +10,7 @@
 #include "base/fixed_table.h"
 #include "base/heap.h"
 #include "base/intern.h"
+#include "base/merge_sort.h"
 #include "base/output.h"
 #include "base/pool.h"
 #include "base/external_sort.h"
@@ -272,6 +273,33 @@ static void test_sort_by(void **state)
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(intervals[i].number, expected[i]);
 	sort_intervals(NULL, 0, NULL);
+}
+
+SN_MERGE_SORT(merge_intervals, struct interval, const void *, b->end < a->end);
+
+static void test_merge_sort(void **state)
+{
+	enum { COUNT = 1000 };
+	for (uint64_t kinds = 1; kinds <= 2 * COUNT; kinds *= 5) { /* many equal ones, then few */
+		uint64_t random = kinds;
+		struct interval *items = calloc(COUNT, sizeof(*items));
+		for (uint32_t i = 0; i < COUNT; i++)
+			items[i] = (struct interval){next_number(&random) % kinds, i};
+		assert_int_equal(merge_intervals(&items, COUNT, NULL), 0);
+		for (size_t i = 1; i < COUNT; i++)
+			assert_true(items[i - 1].end < items[i].end ||
+				    (items[i - 1].end == items[i].end &&
+				     items[i - 1].number < items[i].number));
+		struct interval *before = items;
+		allowed = 0;
+		assert_int_equal(merge_intervals(&items, COUNT, NULL), SN_ERR_MEMORY);
+		allowed = -1;
+		assert_ptr_equal(items, before);
+		free(items);
+	}
+	struct interval *none = NULL;
+	assert_int_equal(merge_intervals(&none, 0, NULL), 0);
+	assert_null(none);
 }
 
 static void expect_sorted(size_t memory_bytes, size_t count, size_t runs_at_least)
@@ -735,6 +763,7 @@ int main(void)
 	    cmocka_unit_test(test_heap_merges),
 	    cmocka_unit_test(test_sort),
 	    cmocka_unit_test(test_sort_by),
+	    cmocka_unit_test(test_merge_sort),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_buffer),
 	    cmocka_unit_test(test_cursor),
