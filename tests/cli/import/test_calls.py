@@ -202,6 +202,7 @@ def test_calls_equal_torch_profilers_own_table(sonde, torch_python, tmp_path, st
         assert found[name][1] / count == pytest.approx(mean_us * US, abs=1), name
 
 
+@pytest.mark.measures
 def test_calls_of_an_own_recording_equal_the_table(sonde, torch_python, tmp_path):
     """The same operators, seen by both at once: each call is counted, and where the table's clock is finer than a call, the
     overloads of a call count with it in both. A clock of microseconds nests calls that follow each other, each time others."""
