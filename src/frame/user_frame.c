@@ -40,7 +40,7 @@ static bool is_typed_in(const struct sonde_db *db, const char *file, const char 
  * What torch.compile writes: its files lie in a folder of two letters, the second and third of
  * their own names, which are a "c" and digits of a checksum; wherever its cache is.
  */
-static bool is_of_inductor(const char *file)
+bool sn_file_is_of_inductor(const char *file)
 {
 	enum { DIGITS = 40 };
 	const char *name = strrchr(file, '/');
@@ -55,7 +55,7 @@ static bool is_of_inductor(const char *file)
 /* Files that a compiler of the program's has written: the line that led there is the user's. */
 static bool is_generated(const char *file)
 {
-	return is_of_inductor(file) || strstr(file, "/.triton/") ||
+	return sn_file_is_of_inductor(file) || strstr(file, "/.triton/") ||
 	       strstr(file, "/torch_compile_debug/");
 }
 
@@ -169,6 +169,9 @@ static bool is_program_code(const struct sonde_db *db, const struct sonde_db_fra
 
 bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
+	if (frame->kind == SN_FRAME_GRAPH_NODE)
+		return frame->file != SONDE_NONE && frame->line &&
+		       is_user_python(db, sonde_db_string(db, frame->file), "");
 	if (frame->kind == SN_FRAME_PYTHON)
 		return sn_frame_is_program(db, frame);
 	return frame->file != SONDE_NONE && frame->line && is_program_code(db, frame);
