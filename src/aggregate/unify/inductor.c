@@ -22,20 +22,13 @@ struct naming {
 	uint32_t *names;       /* [call]: builder's string; SONDE_NONE: it calls no kernel */
 	uint32_t *names_of;    /* [module]: builder's string; SONDE_NONE */
 	struct sn_arena arena;
-	uint32_t read_file; /* builder's string: the last that was read */
-	char *text;	    /* of it; NULL */
+	uint32_t read_file;	      /* builder's string: the last that was read */
+	struct sn_inductor_text text; /* of it */
 };
 
 static struct sonde_db_frame *frame_at(const struct sn_db_builder *builder, uint32_t frame)
 {
 	return (struct sonde_db_frame *)(uintptr_t)sn_intern_at(&builder->frames, frame, NULL);
-}
-
-/* The kernel that a line of generated Python calls; false where it calls none. */
-static bool called_on(const char *text, uint32_t line, char name[SN_INDUCTOR_NAME])
-{
-	const char *at = text ? sn_inductor_line(text, line) : NULL;
-	return at && sn_inductor_call(text, at, name) == SN_INDUCTOR_CPP;
 }
 
 /* A name, or several of them, of the code of one module. */
@@ -71,19 +64,20 @@ static uint32_t kernel_called_at(struct naming *naming, const struct sonde_db_fr
 {
 	uint32_t before = naming->calls.count;
 	uint32_t call = sn_table_add(&naming->calls, sn_table_pair(python->file, python->line));
-	char name[SN_INDUCTOR_NAME];
-	size_t length;
+	char name[256];
 	if (call == SN_TABLE_NONE || call < before)
 		return call == SN_TABLE_NONE ? SONDE_NONE : naming->names[call];
 	if (naming->read_file != python->file) {
-		free(naming->text);
-		naming->text =
-		    sn_inductor_read(sn_db_builder_text(naming->builder, python->file), &length);
+		sn_inductor_text_release(&naming->text);
+		sn_inductor_text_read(&naming->text,
+				      sn_db_builder_text(naming->builder, python->file));
 		naming->read_file = python->file;
 	}
-	naming->names[call] = called_on(naming->text, python->line, name)
-				  ? sn_db_builder_string(naming->builder, name)
-				  : SONDE_NONE;
+	struct sn_inductor_line line = sn_inductor_text_line(&naming->text, python->line);
+	bool is_kernel = line.call == SN_INDUCTOR_CPP && line.length < sizeof(name);
+	if (is_kernel)
+		snprintf(name, sizeof(name), "%.*s", (int)line.length, line.name);
+	naming->names[call] = is_kernel ? sn_db_builder_string(naming->builder, name) : SONDE_NONE;
 	return naming->names[call];
 }
 
@@ -162,6 +156,6 @@ int sn_name_inductor_kernels(struct sn_db_builder *builder)
 		code = rename_frame(&naming, frame_at(builder, f));
 	sn_table_release(&naming.calls);
 	sn_arena_release(&naming.arena);
-	free(naming.text);
+	sn_inductor_text_release(&naming.text);
 	return code;
 }

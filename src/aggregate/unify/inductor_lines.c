@@ -18,15 +18,17 @@
 #include <string.h>
 
 /* Operations of one kernel; of more the rest is left out. */
-enum { PARTS = 64 };
+enum { PARTS = 64, NAME_BYTES = 256 };
 
 /* A generated file. */
 struct generated {
-	char *text; /* NULL: it cannot be read, or nothing is known of it */
+	struct sn_inductor_text text; /* empty: it cannot be read, or nothing is known of it */
 	const char *name;
 	uint32_t model; /* the builder's; SONDE_NONE before its first node */
 	struct sn_inductor_graph graph;
 	bool *has_operator; /* [section]: a line of it calls an operator, and is what it is for */
+	const char **names; /* of the graph's operations, each once, longer ones first */
+	uint32_t name_count;
 };
 
 /* A source file of the program's, for comparing its lines. */
@@ -56,11 +58,12 @@ struct part {
 /* A line that calls something. */
 struct call {
 	enum sn_inductor_call kind;
-	char name[SN_INDUCTOR_NAME];
+	char name[NAME_BYTES];
 	/* the sections that it was made for, [first, end); see is_of */
 	uint32_t first, end;
 	struct part parts[PARTS];
 	uint32_t part_count;
+	const struct sn_inductor_place *place; /* that it counts on */
 };
 
 struct sn_inductor_lines *sn_inductor_lines_new(struct sn_db_builder *builder)
@@ -76,7 +79,7 @@ void sn_inductor_lines_free(struct sn_inductor_lines *lines)
 	if (!lines)
 		return;
 	for (size_t i = 0; i < lines->file_count; i++) {
-		free(lines->files[i].text);
+		sn_inductor_text_release(&lines->files[i].text);
 		sn_inductor_graph_release(&lines->files[i].graph);
 	}
 	for (size_t i = 0; i < lines->source_count; i++)
@@ -136,22 +139,39 @@ static void check_places(struct sn_inductor_lines *lines, struct sn_inductor_gra
 static bool find_operators(struct sn_inductor_lines *lines, struct generated *file)
 {
 	const struct sn_inductor_graph *graph = &file->graph;
-	char name[SN_INDUCTOR_NAME];
 	file->has_operator = sn_arena_array(&lines->arena, bool, graph->section_count);
 	uint32_t section = 0, line = graph->sections[0].line;
-	const char *at = file->has_operator ? sn_inductor_line(file->text, line) : NULL;
-	/* up to the function's end */
-	while (at && !sn_text_begins(at, "runner = ") && !sn_text_begins(at, "def ")) {
+	for (; file->has_operator && line <= file->text.line_count; line++) {
 		while (section + 1 < graph->section_count &&
 		       graph->sections[section + 1].line <= line)
 			section++;
-		if (sn_inductor_call(file->text, at, name) == SN_INDUCTOR_OPERATOR)
+		if (file->text.lines[line].call == SN_INDUCTOR_OPERATOR)
 			file->has_operator[section] = true;
-		at = strchr(at, '\n');
-		at = at ? at + 1 : NULL;
-		line++;
 	}
 	return file->has_operator;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+	size_t of_x = strlen(x), of_y = strlen(y);
+	return of_x != of_y ? (of_x < of_y) - (of_x > of_y) : strcmp(x, y);
+}
+
+static bool find_names(struct sn_inductor_lines *lines, struct generated *file)
+{
+	uint32_t count = file->graph.node_count;
+	const char **names = file->names =
+	    sn_arena_array(&lines->arena, const char *, count + 1ull);
+	if (!names)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		names[i] = file->graph.nodes[i].name;
+	qsort(names, count, sizeof(*names), compare_names);
+	for (uint32_t i = 0; i < count; i++)
+		if (!file->name_count || strcmp(names[file->name_count - 1], names[i]) != 0)
+			names[file->name_count++] = names[i];
+	return true;
 }
 
 static struct generated *file_at(struct sn_inductor_lines *lines, uint32_t file)
@@ -163,16 +183,13 @@ static struct generated *file_at(struct sn_inductor_lines *lines, uint32_t file)
 	/* the builder's texts move when it gets another */
 	const char *name = new.name =
 	    sn_arena_text(&lines->arena, sn_db_builder_text(lines->builder, file));
-	size_t length;
 	if (name && sn_file_is_of_inductor(name) &&
 	    sn_inductor_graph(name, &lines->arena, &new.graph))
-		new.text = sn_inductor_read(name, &length);
-	if (new.text && find_operators(lines, &new)) {
+		sn_inductor_text_read(&new.text, name);
+	if (new.text.text && find_operators(lines, &new) && find_names(lines, &new))
 		check_places(lines, &new.graph);
-	} else {
-		free(new.text);
-		new.text = NULL;
-	}
+	else
+		sn_inductor_text_release(&new.text);
 	if (sn_vec_push(&lines->files, &lines->file_capacity, &lines->file_count, new) < 0)
 		return NULL;
 	return lines->files + number;
@@ -203,17 +220,13 @@ static void find_sections(const struct generated *file, uint32_t line, struct ca
 		return;
 	call->end -= file->has_operator[section];
 	call->first = call->end;
-	uint32_t from = file->graph.sections[0].line;
-	char name[SN_INDUCTOR_NAME];
-	const char *at = sn_inductor_line(file->text, from);
 	uint32_t before = 0; /* the first section after the kernel before this one */
-	for (uint32_t number = from; at && number < line; number++) {
+	for (uint32_t number = file->graph.sections[0].line; number < line; number++) {
+		if (sn_inductor_text_line(&file->text, number).call != SN_INDUCTOR_CPP)
+			continue;
 		uint32_t own = section_of(&file->graph, number);
-		if (sn_inductor_call(file->text, at, name) == SN_INDUCTOR_CPP &&
-		    own + 1 <= call->end)
+		if (own < call->end)
 			before = own + 1 - file->has_operator[own];
-		at = strchr(at, '\n');
-		at = at ? at + 1 : NULL;
 	}
 	if (before < call->end)
 		call->first = before;
@@ -242,40 +255,20 @@ static void add_part(struct call *call, const char *name, size_t length,
 	call->part_count++;
 }
 
-static bool is_in_sections(const struct generated *file, const struct call *call,
-			   const struct sn_inductor_place *place)
+/* The line of all operations of that name in the graph; NULL where they are on several: a kernel's section
+ * does not tell which, as what is decomposed has such operations too ("add" of a layer's norm). */
+static const struct sn_inductor_place *place_of(const struct generated *file, const char *name)
 {
-	for (uint32_t i = call->first; i < call->end; i++)
-		if (is_of(file, call, i) && is_same_line(&file->graph.sections[i].place, place))
-			return true;
-	return false;
-}
-
-/*
- * The line of the operations of one name in a kernel: that of all such in the graph, or of those
- * that are on a line of the kernel's sections. NULL where they are on several lines.
- */
-static const struct sn_inductor_place *place_of(const struct generated *file,
-						const struct call *call, const char *name)
-{
-	const struct sn_inductor_place *all = NULL, *in_sections = NULL;
-	bool is_one = true, is_one_in_sections = true;
+	const struct sn_inductor_place *all = NULL;
 	for (uint32_t i = 0; i < file->graph.node_count; i++) {
 		const struct sn_inductor_node *node = file->graph.nodes + i;
 		if (strcmp(node->name, name) != 0)
 			continue;
-		const struct sn_inductor_place *place = &node->place;
-		is_one = is_one && place->file && (!all || is_same_line(all, place));
-		all = place;
-		if (!is_in_sections(file, call, place))
-			continue;
-		is_one_in_sections =
-		    is_one_in_sections && (!in_sections || is_same_line(in_sections, place));
-		in_sections = place;
+		if (!node->place.file || (all && !is_same_line(all, &node->place)))
+			return NULL;
+		all = &node->place;
 	}
-	if (all && is_one)
-		return all;
-	return is_one_in_sections ? in_sections : NULL;
+	return all;
 }
 
 /* Takes the operation's name out of those of a kernel, "add_relu_sin"; false where it is not there. */
@@ -294,57 +287,68 @@ static bool take_out(char *names, const char *name)
 }
 
 /* Names of a kernel that the graph no longer has, as "softmax" of what it was decomposed into. */
-static void add_others(const struct generated *file, struct call *call, char *names)
+static void add_rest(struct call *call, const char *names)
 {
-	const struct sn_inductor_place *place = NULL;
-	uint32_t open = 0, others = 0;
-	for (uint32_t i = call->first; i < call->end; i++) {
-		bool is_covered = !is_of(file, call, i);
-		for (uint32_t p = 0; p < call->part_count && !is_covered; p++)
-			is_covered =
-			    call->parts[p].place &&
-			    is_same_line(call->parts[p].place, &file->graph.sections[i].place);
-		if (is_covered || (place && is_same_line(place, &file->graph.sections[i].place)))
-			continue;
-		place = &file->graph.sections[i].place;
-		open++;
-	}
-	for (char *at = names; *at;) {
+	for (const char *at = names; *at;) {
 		at += strspn(at, " _");
-		size_t length = strcspn(at, " ");
-		size_t kept = length;
+		size_t length = strcspn(at, " "), kept = length;
 		while (kept && at[kept - 1] == '_')
 			kept--;
-		if (kept) {
+		if (kept)
 			add_part(call, at, kept, NULL);
-			others++;
-		}
 		at += length;
 	}
-	/* the one line without an operation and the one operation without a line belong together */
-	if (others == 1 && open == 1)
-		call->parts[call->part_count - 1].place = place;
-	else if (open == 1)
-		add_part(call, "other", 5, place);
+}
+
+static bool is_covered(const struct call *call, const struct sn_inductor_place *place)
+{
+	for (uint32_t p = 0; p < call->part_count; p++)
+		if (call->parts[p].place && is_same_line(call->parts[p].place, place))
+			return true;
+	return false;
+}
+
+/* One line without an operation and one operation without a line belong together. */
+static void join_last(const struct generated *file, struct call *call)
+{
+	const struct sn_inductor_place *open = NULL;
+	struct part *last = NULL;
+	for (uint32_t p = 0; p < call->part_count; p++) {
+		if (call->parts[p].place)
+			continue;
+		if (last)
+			return;
+		last = call->parts + p;
+	}
+	for (uint32_t i = call->first; i < call->end; i++) {
+		const struct sn_inductor_place *place = &file->graph.sections[i].place;
+		if (!is_of(file, call, i) || is_covered(call, place) ||
+		    (open && is_same_line(open, place)))
+			continue;
+		if (open)
+			return;
+		open = place;
+	}
+	if (last)
+		last->place = open;
 }
 
 /* "cpp_fused__softmax_add_relu_0": its operations are in its name. */
 static void find_fused(const struct generated *file, struct call *call)
 {
-	char names[SN_INDUCTOR_NAME];
+	char names[NAME_BYTES];
 	const char *fused = strstr(call->name, "fused_");
 	snprintf(names, sizeof(names), "%s", fused ? fused + 6 : call->name);
 	char *number = strrchr(names, '_');
 	if (number && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1))
 		*number = '\0';
 	/* longer names first: "add" is not what "native_add" consists of */
-	for (size_t length = SN_INDUCTOR_NAME; length-- > 1;)
-		for (uint32_t i = 0; i < file->graph.node_count; i++) {
-			const char *name = file->graph.nodes[i].name;
-			if (strlen(name) == length && take_out(names, name))
-				add_part(call, name, length, place_of(file, call, name));
-		}
-	add_others(file, call, names);
+	for (uint32_t i = 0; i < file->name_count; i++)
+		if (take_out(names, file->names[i]))
+			add_part(call, file->names[i], strlen(file->names[i]),
+				 place_of(file, file->names[i]));
+	add_rest(call, names);
+	join_last(file, call);
 }
 
 static int compare_parts(const void *a, const void *b)
@@ -359,7 +363,8 @@ static int compare_parts(const void *a, const void *b)
 	return strcmp(((const struct part *)a)->name, ((const struct part *)b)->name);
 }
 
-/* False where no line of the program's is known. */
+/* Also the line that the call counts on: that of its last section, or the last that is known. False where
+ * none is. */
 static bool find_parts(const struct generated *file, struct call *call)
 {
 	const struct sn_inductor_place *place =
@@ -369,7 +374,11 @@ static bool find_parts(const struct generated *file, struct call *call)
 	else
 		find_fused(file, call);
 	qsort(call->parts, call->part_count, sizeof(*call->parts), compare_parts);
-	return call->part_count && call->parts[0].place;
+	for (uint32_t i = 0; i < call->part_count; i++)
+		call->place = call->parts[i].place ? call->parts[i].place : call->place;
+	for (uint32_t i = call->first; i < call->end; i++)
+		call->place = is_of(file, call, i) ? &file->graph.sections[i].place : call->place;
+	return call->place;
 }
 
 /* The model of the file: "0_forward" of "# AOT ID: ['0_forward']"; of several files of one id, #2 on. */
@@ -381,7 +390,7 @@ static uint32_t model_of(struct sn_inductor_lines *lines, struct generated *file
 	uint32_t same = 1;
 	if (file->model != SONDE_NONE)
 		return file->model;
-	const char *id = strstr(file->text, head);
+	const char *id = strstr(file->text.text, head);
 	const char *end = id ? strchr(id + sizeof(head) - 1, '\'') : NULL;
 	if (end)
 		snprintf(name, sizeof(name), "%.*s", (int)(end - id - (long)sizeof(head) + 1),
@@ -390,9 +399,10 @@ static uint32_t model_of(struct sn_inductor_lines *lines, struct generated *file
 		snprintf(name, sizeof(name), "%.8s", sn_text_base_name(file->name));
 	for (size_t i = 0; i < lines->file_count; i++) {
 		const struct generated *other = lines->files + i;
-		const char *its = other->text && other != file && other->model != SONDE_NONE && id
-				      ? strstr(other->text, head)
-				      : NULL;
+		const char *its =
+		    other->text.text && other != file && other->model != SONDE_NONE && id
+			? strstr(other->text.text, head)
+			: NULL;
 		same += its && end && strncmp(its, id, (size_t)(end - id) + 1) == 0;
 	}
 	size_t used = strlen(name);
@@ -407,14 +417,10 @@ static uint32_t model_of(struct sn_inductor_lines *lines, struct generated *file
 static uint32_t calls_before(const struct generated *file, uint32_t line, const char *name)
 {
 	uint32_t number = file->graph.sections[0].line, count = 0;
-	char called[SN_INDUCTOR_NAME];
-	const char *at = sn_inductor_line(file->text, number);
-	for (; at && number < line; number++) {
-		size_t length = strcspn(at, "\n");
-		count += memmem(at, length, name, strlen(name)) &&
-			 sn_inductor_call(file->text, at, called) != SN_INDUCTOR_NO_CALL &&
-			 strcmp(called, name) == 0;
-		at += length + (at[length] == '\n');
+	for (; number < line; number++) {
+		struct sn_inductor_line other = sn_inductor_text_line(&file->text, number);
+		count += other.call != SN_INDUCTOR_NO_CALL && other.length == strlen(name) &&
+			 memcmp(other.name, name, other.length) == 0;
 	}
 	return count;
 }
@@ -437,13 +443,8 @@ static void add_call(struct sn_inductor_lines *lines, struct generated *file, ui
 {
 	struct sn_db_builder *builder = lines->builder;
 	struct sonde_graph_node node = SN_GRAPH_NODE;
-	char name[SN_INDUCTOR_NAME + 200];
-	const struct sn_inductor_place *place = NULL;
-	/* the result's line, or the last that is known */
-	for (uint32_t i = 0; i < call->part_count; i++)
-		place = call->parts[i].place ? call->parts[i].place : place;
-	for (uint32_t i = call->first; i < call->end; i++)
-		place = is_of(file, call, i) ? &file->graph.sections[i].place : place;
+	char name[NAME_BYTES + 200];
+	const struct sn_inductor_place *place = call->place;
 	uint32_t before = calls_before(file, line, call->name);
 	char number[16] = "";
 	if (before)
@@ -476,10 +477,11 @@ static struct sn_inductor_origin *find(struct sn_inductor_lines *lines, struct g
 				       uint32_t line)
 {
 	struct call call = {0};
-	const char *at = sn_inductor_line(file->text, line);
-	call.kind = at ? sn_inductor_call(file->text, at, call.name) : SN_INDUCTOR_NO_CALL;
-	if (call.kind == SN_INDUCTOR_NO_CALL)
+	struct sn_inductor_line calling = sn_inductor_text_line(&file->text, line);
+	call.kind = calling.call;
+	if (call.kind == SN_INDUCTOR_NO_CALL || calling.length >= sizeof(call.name))
 		return NULL;
+	memcpy(call.name, calling.name, calling.length);
 	find_sections(file, line, &call);
 	if (!find_parts(file, &call))
 		return NULL;
@@ -503,7 +505,7 @@ const struct sn_inductor_origin *sn_inductor_lines_at(struct sn_inductor_lines *
 	if (file == SONDE_NONE || !line)
 		return NULL;
 	struct generated *generated = file_at(lines, file);
-	if (!generated || !generated->text)
+	if (!generated || !generated->text.text)
 		return NULL;
 	uint32_t number = sn_table_add(&lines->call_numbers, sn_table_pair(file, line));
 	if (number == SN_TABLE_NONE || number < lines->origin_count)

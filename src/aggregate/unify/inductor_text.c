@@ -3,8 +3,10 @@
 #include "inductor_text.h"
 
 #include "base/file_at.h"
+#include "base/intern.h"
 #include "base/safe_path.h"
 #include "base/text.h"
+#include "base/vec.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -39,67 +41,124 @@ char *sn_inductor_read(const char *name, size_t *length)
 	return text;
 }
 
+static const char *next_line(const char *text)
+{
+	const char *end = strchr(text, '\n');
+	return end ? end + 1 : NULL;
+}
+
 const char *sn_inductor_line(const char *text, uint32_t line)
 {
 	if (!line)
 		return NULL;
 	while (--line > 0 && text)
-		text = (text = strchr(text, '\n')) ? text + 1 : NULL;
+		text = next_line(text);
 	return text;
 }
 
-/* How the file makes a kernel of that name: what follows "NAME = async_compile."; NULL for no kernel. */
-static const char *makes_kernel(const char *text, const char *name)
-{
-	static const char making[] = " = async_compile.";
-	size_t length = strlen(name);
-	for (const char *at = text; (at = strstr(at, name)) != NULL; at += length)
-		if ((at == text || at[-1] == '\n') && sn_text_begins(at + length, making))
-			return at + length + sizeof(making) - 1;
-	return NULL;
-}
-
-/* Copies what has the form of a name, with dots; its length, 0 for none or one that is too long. */
-static size_t take_name(const char *at, const char *others, char name[SN_INDUCTOR_NAME])
+/* The length of what has the form of a name, `others` being allowed in it too. */
+static size_t name_length(const char *at, const char *others)
 {
 	size_t length = 0;
 	while (isalnum((unsigned char)at[length]) || at[length] == '_' ||
 	       (at[length] && strchr(others, at[length])))
 		length++;
-	if (length >= SN_INDUCTOR_NAME)
-		length = 0;
-	memcpy(name, at, length);
-	name[length] = '\0';
 	return length;
 }
 
 /* "mm" of "extern_kernels.mm(", "mine.op" of "buf1 = torch.ops.mine.op.default(". */
-static enum sn_inductor_call operator_called(const char *line, size_t length,
-					     char name[SN_INDUCTOR_NAME])
+static struct sn_inductor_line operator_called(const char *line, size_t length)
 {
 	static const char extern_prefix[] = "extern_kernels.", ops_prefix[] = "torch.ops.";
+	struct sn_inductor_line called = {NULL};
 	const char *at = memmem(line, length, extern_prefix, sizeof(extern_prefix) - 1);
-	if (at && take_name(at + sizeof(extern_prefix) - 1, "", name))
-		return SN_INDUCTOR_OPERATOR;
+	if (at) {
+		called.name = at + sizeof(extern_prefix) - 1;
+		called.length = (uint32_t)name_length(called.name, "");
+		called.call = called.length ? SN_INDUCTOR_OPERATOR : SN_INDUCTOR_NO_CALL;
+		return called;
+	}
 	at = memmem(line, length, ops_prefix, sizeof(ops_prefix) - 1);
-	size_t taken = at ? take_name(at + sizeof(ops_prefix) - 1, ".", name) : 0;
-	if (!taken || at[sizeof(ops_prefix) - 1 + taken] != '(')
-		return SN_INDUCTOR_NO_CALL;
-	char *overload = strchr(name, '.');
-	overload = overload ? strchr(overload + 1, '.') : NULL;
-	if (overload)
-		*overload = '\0';
-	return SN_INDUCTOR_OPERATOR;
+	if (!at)
+		return called;
+	called.name = at + sizeof(ops_prefix) - 1;
+	size_t whole = name_length(called.name, ".");
+	const char *dot = memchr(called.name, '.', whole);
+	const char *overload =
+	    dot ? memchr(dot + 1, '.', whole - (size_t)(dot + 1 - called.name)) : NULL;
+	called.length = (uint32_t)(overload ? (size_t)(overload - called.name) : whole);
+	if (dot && called.name[whole] == '(')
+		called.call = SN_INDUCTOR_OPERATOR;
+	return called;
 }
 
-enum sn_inductor_call sn_inductor_call(const char *text, const char *line,
-				       char name[SN_INDUCTOR_NAME])
+/* Kernels that the file makes, by name; what kind each is. */
+struct kernels {
+	struct sn_intern names;
+	enum sn_inductor_call *calls;
+	size_t capacity;
+};
+
+/* "NAME = async_compile.cpp_pybinding(": false without memory. */
+static bool note_kernel(struct kernels *kernels, const char *line)
+{
+	static const char making[] = " = async_compile.";
+	size_t length = name_length(line, "");
+	if (!length || !sn_text_begins(line + length, making))
+		return true;
+	bool is_cpp = sn_text_begins(line + length + sizeof(making) - 1, "cpp");
+	uint32_t number = sn_intern_add(&kernels->names, line, length);
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&kernels->calls, &kernels->capacity, number + 1ull) < 0)
+		return false;
+	kernels->calls[number] = is_cpp ? SN_INDUCTOR_CPP : SN_INDUCTOR_KERNEL;
+	return true;
+}
+
+static struct sn_inductor_line call_on(const struct kernels *kernels, const char *line)
 {
 	const char *at = line + strspn(line, " \t");
-	size_t length = take_name(at, "", name);
-	bool is_call = length && (at[length] == '(' || sn_text_begins(at + length, ".run("));
-	const char *made = is_call ? makes_kernel(text, name) : NULL;
-	if (made)
-		return sn_text_begins(made, "cpp") ? SN_INDUCTOR_CPP : SN_INDUCTOR_KERNEL;
-	return *at == '#' ? SN_INDUCTOR_NO_CALL : operator_called(at, strcspn(at, "\n"), name);
+	size_t length = name_length(at, "");
+	struct sn_inductor_line called = {NULL};
+	if (length && (at[length] == '(' || sn_text_begins(at + length, ".run("))) {
+		uint32_t number = sn_intern_find(&kernels->names, at, length);
+		if (number != SN_INTERN_NONE)
+			return (struct sn_inductor_line){at, (uint32_t)length,
+							 kernels->calls[number]};
+	}
+	return *at == '#' ? called : operator_called(at, strcspn(at, "\n"));
+}
+
+void sn_inductor_text_read(struct sn_inductor_text *text, const char *file)
+{
+	struct kernels kernels = {0};
+	size_t length, capacity = 0;
+	*text = (struct sn_inductor_text){sn_inductor_read(file, &length)};
+	bool is_whole = text->text != NULL;
+	for (const char *at = text->text; at && is_whole; at = next_line(at)) {
+		is_whole = note_kernel(&kernels, at);
+		text->line_count++;
+	}
+	is_whole =
+	    is_whole && sn_vec_reserve(&text->lines, &capacity, text->line_count + 1ull) == 0;
+	uint32_t line = 1;
+	for (const char *at = text->text; at && is_whole; at = next_line(at))
+		text->lines[line++] = call_on(&kernels, at);
+	if (!is_whole)
+		sn_inductor_text_release(text);
+	sn_intern_release(&kernels.names);
+	free(kernels.calls);
+}
+
+void sn_inductor_text_release(struct sn_inductor_text *text)
+{
+	free(text->text);
+	free(text->lines);
+	*text = (struct sn_inductor_text){NULL};
+}
+
+struct sn_inductor_line sn_inductor_text_line(const struct sn_inductor_text *text, uint32_t line)
+{
+	return line && line <= text->line_count ? text->lines[line]
+						: (struct sn_inductor_line){NULL};
 }

@@ -111,20 +111,23 @@ void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
 	sn_text_table_end(table);
 }
 
-/* "[sin, mul two.py:5, cos, add two.py:6]": what a compiled computation does, and where that was written.
- * False where that is not known. */
+/* "[sin, mul two.py:5, cos, add two.py:6]": what a compiled computation does, and where that was written;
+ * "[sin, mul; two.py:6]" where that is known of the whole alone. False where nothing is known. */
 static bool put_operations(const struct sn_view *view, uint32_t id, char text[SN_LABEL_CHARS])
 {
 	enum { SHOWN = 8 };
 	struct sn_computation_part operations[SN_COMPUTATION_PARTS_MAX];
+	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
 	uint32_t count = sn_computation_parts(view->graph, view->db, id, operations);
 	char name[64], file[128];
 	size_t used = 0;
+	bool has_line = !frame->line || frame->file == SONDE_NONE;
 	for (uint32_t i = 0; i < count && i < SHOWN && used < SN_LABEL_CHARS; i++) {
 		const struct sn_computation_part *it = operations + i, *next = it + 1;
 		sn_utf8_clean(it->name, name, sizeof(name));
 		used += (size_t)snprintf(text + used, SN_LABEL_CHARS - used, "%s%s",
 					 used ? ", " : "[", name);
+		has_line |= it->file && it->line == frame->line;
 		bool is_last = i + 1 == count || i + 1 == SHOWN || next->line != it->line ||
 			       next->file != it->file;
 		if (!is_last || !it->line || !it->file || used >= SN_LABEL_CHARS)
@@ -135,7 +138,13 @@ static bool put_operations(const struct sn_view *view, uint32_t id, char text[SN
 	}
 	if (!count || used >= SN_LABEL_CHARS)
 		return false;
-	snprintf(text + used, SN_LABEL_CHARS - used, count > SHOWN ? ", ...]" : "]");
+	const char *rest = count > SHOWN ? ", ..." : "";
+	if (has_line) {
+		snprintf(text + used, SN_LABEL_CHARS - used, "%s]", rest);
+		return true;
+	}
+	sn_utf8_clean(sn_label_base(sonde_db_string(view->db, frame->file)), file, sizeof(file));
+	snprintf(text + used, SN_LABEL_CHARS - used, "%s; %s:%u]", rest, file, frame->line);
 	return true;
 }
 
