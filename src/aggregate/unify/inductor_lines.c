@@ -469,6 +469,8 @@ static void add_call(struct sn_inductor_lines *lines, struct generated *file, ui
 	    .module = SONDE_NONE,
 	    .file = sn_db_builder_string(builder, place->file),
 	    .line = place->line,
+	    /* it is of no function that begins elsewhere: pages show this line at any granularity */
+	    .function_line = place->line,
 	};
 	origin->frame = sn_db_builder_frame(builder, &frame);
 }
