@@ -32,21 +32,22 @@ static bool has_script(const struct sonde_db *db)
 /*
  * Code given with -c, typed in, or run by a program that embeds Python. Generated methods, as of
  * data classes, have such a file as well, and so have the interpreter's own preparations (site) and
- * those of its worker processes (multiprocessing).
+ * those of its worker processes (multiprocessing). cloudpickle, of joblib among others, takes functions of
+ * the main program to other processes by their code, without the file's name.
  */
 static bool is_typed_in(const struct sonde_db *db, const char *file, const char *function)
 {
 	if (strcmp(file, "<string>") == 0)
 		return !sn_text_begins(function, "__") && !has_script(db);
-	return strcmp(file, "<stdin>") == 0 || sn_text_begins(file, "<python-input") ||
-	       sn_text_begins(file, "<ipython-input");
+	return strcmp(file, "<stdin>") == 0 || strcmp(file, "<dynamic-code>") == 0 ||
+	       sn_text_begins(file, "<python-input") || sn_text_begins(file, "<ipython-input");
 }
 
 /*
  * What torch.compile writes: its files lie in a folder of two letters, the second and third of
  * their own names, which are a "c" and digits of a checksum; wherever its cache is.
  */
-static bool is_of_inductor(const char *file)
+bool sn_file_is_of_inductor(const char *file)
 {
 	enum { DIGITS = 40 };
 	const char *name = strrchr(file, '/');
@@ -61,7 +62,7 @@ static bool is_of_inductor(const char *file)
 /* Files that a compiler of the program's has written: the line that led there is the user's. */
 static bool is_generated(const char *file)
 {
-	return is_of_inductor(file) || strstr(file, "/.triton/") ||
+	return sn_file_is_of_inductor(file) || strstr(file, "/.triton/") ||
 	       strstr(file, "/torch_compile_debug/");
 }
 
@@ -84,11 +85,12 @@ static bool is_python_home(const struct sonde_db *db, const char *folder, size_t
 	return false;
 }
 
-/* The few lines that an installer puts beside a Python for each of a package's commands. */
+/* The few lines that an installer puts beside a Python for each of a package's commands; their names
+ * may have a version ("pip3.11"), but not the ending of a script. */
 static bool is_console_script(const struct sonde_db *db, const char *file, const char *function)
 {
-	const char *name = strrchr(file, '/');
-	if (!name || strchr(name, '.') || strcmp(function, "<module>") != 0)
+	const char *name = strrchr(file, '/'), *ending = name ? strrchr(name, '.') : NULL;
+	if (!name || (ending && strcmp(ending, ".py") == 0) || strcmp(function, "<module>") != 0)
 		return false;
 	size_t folder = (size_t)(name - file);
 	return folder > 4 && memcmp(name - 4, "/bin", 4) == 0 &&
@@ -173,6 +175,9 @@ static bool is_program_code(const struct sonde_db *db, const struct sonde_db_fra
 
 bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
+	if (frame->kind == SN_FRAME_GRAPH_NODE)
+		return frame->file != SONDE_NONE && frame->line &&
+		       is_user_python(db, sonde_db_string(db, frame->file), "");
 	if (frame->kind == SN_FRAME_PYTHON)
 		return sn_frame_is_program(db, frame);
 	return frame->file != SONDE_NONE && frame->line && is_program_code(db, frame);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames and contexts of the database; see expand.h. Nothing here reads files. */
+/* Frames and contexts of the database; see expand.h. */
 #include "expand.h"
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "inductor_lines.h"
 #include "operators.h"
 
 #include <inttypes.h>
@@ -19,6 +20,7 @@ struct step {
 	bool is_from_symbol;
 	bool is_backward;
 	bool is_native;
+	const struct sn_inductor_origin *origin; /* of compiled code: where it belongs; NULL */
 };
 
 /* Which steps a merged frame becomes. */
@@ -45,6 +47,7 @@ struct expanding {
 	struct step *steps;
 	uint32_t *modules; /* builder's, by merged module; SONDE_NONE: not yet */
 	struct place *places;
+	struct sn_inductor_lines *inductor;
 	size_t step_count, step_capacity;
 };
 
@@ -276,6 +279,17 @@ static const char *text_of(struct expanding *expanding, uint32_t string)
 	return string == SONDE_NONE ? NULL : sn_db_builder_text(expanding->builder, string);
 }
 
+/* What a line of generated Python calls, as the program wrote it. */
+static int add_origin(struct expanding *expanding, uint32_t file, uint32_t line)
+{
+	const struct sn_inductor_origin *origin =
+	    sn_inductor_lines_at(expanding->inductor, file, line);
+	if (!origin)
+		return 0;
+	struct step step = {.frame = origin->frame, .operator_name = SONDE_NONE, .origin = origin};
+	return add_step(expanding, step);
+}
+
 /* With the region that it stands for before it. */
 static int add_python(struct expanding *expanding, const struct sn_frame *frame)
 {
@@ -299,7 +313,8 @@ static int add_python(struct expanding *expanding, const struct sn_frame *frame)
 	python.file = code.file;
 	python.line = (uint32_t)frame->value;
 	python.function_line = code.first_line;
-	return add_frame(expanding, &python);
+	return add_frame(expanding, &python) < 0 ? SN_ERR_MEMORY
+						 : add_origin(expanding, code.file, python.line);
 }
 
 /* Operators, regions, API calls, kernels, ...; and native code that belongs to no file. */
@@ -369,6 +384,8 @@ static void enter_native(struct expanding *expanding, uint32_t frame, struct pla
 
 static void enter_step(struct expanding *expanding, const struct step *step, struct place *place)
 {
+	if (step->origin && !sn_inductor_is_below(expanding->builder, place->context, step->origin))
+		return;
 	if (step->is_native) {
 		enter_native(expanding, step->frame, place);
 	} else if (!is_same_operator(place, step)) {
@@ -434,11 +451,13 @@ int sn_expand(struct sn_merge *merge, const struct sn_resolved *resolved)
 	    .frames = calloc(merge->frames.count + 1ull, sizeof(*expanding.frames)),
 	    .modules = malloc((merge->modules.count + 1ull) * sizeof(*expanding.modules)),
 	    .places = calloc(merge->nodes.count + 1ull, sizeof(*expanding.places)),
+	    .inductor = sn_inductor_lines_new(merge->builder),
 	};
 	int result = SN_ERR_MEMORY;
 	free(merge->contexts);
 	merge->contexts = malloc((merge->nodes.count + 1ull) * sizeof(*merge->contexts));
-	if (expanding.frames && expanding.modules && expanding.places && merge->contexts) {
+	if (expanding.frames && expanding.modules && expanding.places && expanding.inductor &&
+	    merge->contexts) {
 		memset(expanding.modules, 0xff, merge->modules.count * sizeof(*expanding.modules));
 		result = expand_all(&expanding);
 	}
@@ -448,5 +467,6 @@ int sn_expand(struct sn_merge *merge, const struct sn_resolved *resolved)
 	free(expanding.steps);
 	free(expanding.modules);
 	free(expanding.places);
+	sn_inductor_lines_free(expanding.inductor);
 	return result;
 }

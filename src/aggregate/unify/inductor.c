@@ -3,21 +3,16 @@
 #include "inductor.h"
 
 #include "base/arena.h"
-#include "base/file_at.h"
-#include "base/safe_path.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "format/measurement/measurement.h"
+#include "inductor_text.h"
 
-#include <ctype.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { NAME_BYTES = 256, NAMES_BYTES = 512, MOST_FILE_BYTES = 16 << 20 };
+enum { NAMES_BYTES = 512 };
 
 #define KERNEL "kernel"
 
@@ -27,74 +22,13 @@ struct naming {
 	uint32_t *names;       /* [call]: builder's string; SONDE_NONE: it calls no kernel */
 	uint32_t *names_of;    /* [module]: builder's string; SONDE_NONE */
 	struct sn_arena arena;
-	uint32_t read_file; /* builder's string: the last that was read */
-	char *text;	    /* of it; NULL */
+	uint32_t read_file;	      /* builder's string: the last that was read */
+	struct sn_inductor_text text; /* of it */
 };
 
 static struct sonde_db_frame *frame_at(const struct sn_db_builder *builder, uint32_t frame)
 {
 	return (struct sonde_db_frame *)(uintptr_t)sn_intern_at(&builder->frames, frame, NULL);
-}
-
-/* The contents of a file of ours, ended by NUL; NULL where it cannot be read. */
-static char *read_own_file(const char *name)
-{
-	struct sn_path path;
-	struct stat status;
-	char *text = NULL;
-	if (sn_path_open(&path, name) != 0)
-		return NULL;
-	int fd = openat(path.folder, path.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	sn_path_close(&path);
-	if (fd < 0)
-		return NULL;
-	bool is_fit = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-		      sn_path_is_own(&status) && status.st_size < MOST_FILE_BYTES;
-	size_t length = is_fit ? (size_t)status.st_size : 0;
-	if (length > 0 && (text = malloc(length + 1)) != NULL) {
-		text[length] = '\0';
-		if (sn_read_at(fd, text, length, 0) != 0) {
-			free(text);
-			text = NULL;
-		}
-	}
-	close(fd);
-	return text;
-}
-
-static const char *line_at(const char *text, uint32_t line)
-{
-	while (--line > 0 && text)
-		text = (text = strchr(text, '\n')) ? text + 1 : NULL;
-	return text;
-}
-
-/* Whether the file makes a kernel of that name: "NAME = async_compile.". */
-static bool makes_kernel(const char *text, const char *name)
-{
-	size_t length = strlen(name);
-	for (const char *at = text; (at = strstr(at, name)) != NULL; at += length)
-		if ((at == text || at[-1] == '\n') &&
-		    sn_text_begins(at + length, " = async_compile."))
-			return true;
-	return false;
-}
-
-/* The kernel that a line of generated Python calls; false where it calls none. */
-static bool called_on(const char *text, uint32_t line, char name[NAME_BYTES])
-{
-	const char *at = text && line ? line_at(text, line) : NULL;
-	size_t length = 0;
-	if (!at)
-		return false;
-	at += strspn(at, " \t");
-	while (isalnum((unsigned char)at[length]) || at[length] == '_')
-		length++;
-	if (length == 0 || length >= NAME_BYTES || at[length] != '(')
-		return false;
-	memcpy(name, at, length);
-	name[length] = '\0';
-	return makes_kernel(text, name);
 }
 
 /* A name, or several of them, of the code of one module. */
@@ -130,17 +64,20 @@ static uint32_t kernel_called_at(struct naming *naming, const struct sonde_db_fr
 {
 	uint32_t before = naming->calls.count;
 	uint32_t call = sn_table_add(&naming->calls, sn_table_pair(python->file, python->line));
-	char name[NAME_BYTES];
+	char name[256];
 	if (call == SN_TABLE_NONE || call < before)
 		return call == SN_TABLE_NONE ? SONDE_NONE : naming->names[call];
 	if (naming->read_file != python->file) {
-		free(naming->text);
-		naming->text = read_own_file(sn_db_builder_text(naming->builder, python->file));
+		sn_inductor_text_release(&naming->text);
+		sn_inductor_text_read(&naming->text,
+				      sn_db_builder_text(naming->builder, python->file));
 		naming->read_file = python->file;
 	}
-	naming->names[call] = called_on(naming->text, python->line, name)
-				  ? sn_db_builder_string(naming->builder, name)
-				  : SONDE_NONE;
+	struct sn_inductor_line line = sn_inductor_text_line(&naming->text, python->line);
+	bool is_kernel = line.call == SN_INDUCTOR_CPP && line.length < sizeof(name);
+	if (is_kernel)
+		snprintf(name, sizeof(name), "%.*s", (int)line.length, line.name);
+	naming->names[call] = is_kernel ? sn_db_builder_string(naming->builder, name) : SONDE_NONE;
 	return naming->names[call];
 }
 
@@ -219,6 +156,6 @@ int sn_name_inductor_kernels(struct sn_db_builder *builder)
 		code = rename_frame(&naming, frame_at(builder, f));
 	sn_table_release(&naming.calls);
 	sn_arena_release(&naming.arena);
-	free(naming.text);
+	sn_inductor_text_release(&naming.text);
 	return code;
 }

@@ -111,8 +111,8 @@ void sn_text_profile(const struct sn_view *view, uint32_t profile, int room,
 	sn_text_table_end(table);
 }
 
-/* "[sin, mul, cos, add two.py:6]": what a compiled computation does, and where that was written. False
- * where that is not known. */
+/* "[sin, mul two.py:5, cos, add two.py:6]": what a compiled computation does, and where that was written;
+ * "[sin, mul; two.py:6]" where that is known of the whole alone. False where nothing is known. */
 static bool put_operations(const struct sn_view *view, uint32_t id, char text[SN_LABEL_CHARS])
 {
 	enum { SHOWN = 8 };
@@ -121,16 +121,30 @@ static bool put_operations(const struct sn_view *view, uint32_t id, char text[SN
 	uint32_t count = sn_computation_parts(view->graph, view->db, id, operations);
 	char name[64], file[128];
 	size_t used = 0;
+	bool has_line = !frame->line || frame->file == SONDE_NONE;
 	for (uint32_t i = 0; i < count && i < SHOWN && used < SN_LABEL_CHARS; i++) {
-		sn_utf8_clean(operations[i].name, name, sizeof(name));
+		const struct sn_computation_part *it = operations + i, *next = it + 1;
+		sn_utf8_clean(it->name, name, sizeof(name));
 		used += (size_t)snprintf(text + used, SN_LABEL_CHARS - used, "%s%s",
 					 used ? ", " : "[", name);
+		has_line |= it->file && it->line == frame->line;
+		bool is_last = i + 1 == count || i + 1 == SHOWN || next->line != it->line ||
+			       next->file != it->file;
+		if (!is_last || !it->line || !it->file || used >= SN_LABEL_CHARS)
+			continue;
+		sn_utf8_clean(sn_label_base(it->file), file, sizeof(file));
+		used +=
+		    (size_t)snprintf(text + used, SN_LABEL_CHARS - used, " %s:%u", file, it->line);
 	}
 	if (!count || used >= SN_LABEL_CHARS)
 		return false;
+	const char *rest = count > SHOWN ? ", ..." : "";
+	if (has_line) {
+		snprintf(text + used, SN_LABEL_CHARS - used, "%s]", rest);
+		return true;
+	}
 	sn_utf8_clean(sn_label_base(sonde_db_string(view->db, frame->file)), file, sizeof(file));
-	snprintf(text + used, SN_LABEL_CHARS - used, frame->line ? "%s %s:%u]" : "%s]",
-		 count > SHOWN ? ", ..." : "", file, frame->line);
+	snprintf(text + used, SN_LABEL_CHARS - used, "%s; %s:%u]", rest, file, frame->line);
 	return true;
 }
 
@@ -141,12 +155,12 @@ bool sn_text_place(const struct sn_view *view, struct sn_source *source, uint32_
 	const char *file = sonde_db_string(view->db, frame->file);
 	char place[SN_LABEL_CHARS];
 	text[0] = '\0';
-	if (wants_line && source && sn_frame_is_user(view->db, frame) &&
-	    sn_source_line(source, file, frame->line, text, SN_LABEL_CHARS))
-		return true;
 	if (put_operations(view, id, text))
 		return false;
 	text[0] = '\0';
+	if (wants_line && source && sn_frame_is_user(view->db, frame) &&
+	    sn_source_line(source, file, frame->line, text, SN_LABEL_CHARS))
+		return true;
 	sn_label_place(view->db, view->grouping, id, place);
 	if (*place)
 		snprintf(text, SN_LABEL_CHARS, "[%.1020s]", place);

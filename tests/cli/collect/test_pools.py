@@ -2,6 +2,8 @@
 """What threads of Python's pools do stands below the line that started them."""
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -11,12 +13,17 @@ import pytest
 import program
 
 WORKLOAD = program.WORKLOADS / "python/pools.py"
+JOBLIB = program.WORKLOADS / "python/joblib_pools.py"
+
+
+def marks_of(workload: Path) -> dict[int, str]:
+    return {number: line.split("# here: ")[1] for number, line in enumerate(workload.read_text().splitlines(), 1)
+            if "# here: " in line}
 
 
 @pytest.mark.parametrize("options", [(), ("--call-path", "python")])
 def test_work_is_below_the_line_that_started_its_thread(tmp_path: Path, options: tuple[str, ...]) -> None:
-    marks = {number: line.split("# here: ")[1] for number, line in enumerate(WORKLOAD.read_text().splitlines(), 1)
-             if "# here: " in line}
+    marks = marks_of(WORKLOAD)
     program.run(tmp_path, sys.executable, WORKLOAD, options=("-F", "497", *options))
     counts: Counter[str] = Counter()
     for frames, value in program.paths(tmp_path):
@@ -26,3 +33,29 @@ def test_work_is_below_the_line_that_started_its_thread(tmp_path: Path, options:
             counts[" ".join(marks[frame["line"]] for frame in path if frame["line"] in marks)] += value["count"]
     assert set(counts) == {"thread", "outer inner", "executor", "pool"}, counts
     assert min(counts.values()) > sum(counts.values()) / 12, counts
+
+
+def python_with_joblib() -> str:
+    """Of this one and those of SONDE_TEST_PYTHONS; skips where none has it."""
+    for python in (sys.executable, *filter(None, os.environ.get("SONDE_TEST_PYTHONS", "").split(":"))):
+        if subprocess.run([python, "-c", "import joblib"], capture_output=True).returncode == 0:
+            return python
+    pytest.skip("no Python with joblib")
+
+
+def test_work_of_joblib(tmp_path: Path) -> None:
+    """Threads and forked processes are below the call of Parallel. loky's processes are other programs, which begin
+    at their own roots; the functions that they get are the program's all the same."""
+    marks = marks_of(JOBLIB)
+    program.run(tmp_path, python_with_joblib(), JOBLIB, options=("-F", "497"))
+    counts: Counter[str] = Counter()
+    for frames, value in program.paths(tmp_path):
+        python = [frame for frame in frames if frame["kind"] == "python"]
+        if python and python[-1]["name"] == "busy":
+            lines = [marks[frame["line"]] for frame in python if frame.get("file") == str(JOBLIB) and frame["line"] in marks]
+            counts[" ".join(lines) or python[-1]["file"]] += value["count"]
+    # cloudpickle 3.1.3 leaves the file's name out; one that does not would keep it
+    assert set(counts) in ({"threading", "multiprocessing", file} for file in ("<dynamic-code>", str(JOBLIB))), counts
+    assert min(counts.values()) > sum(counts.values()) / 12, counts
+    hottest = program.sonde("report", tmp_path / "run.sdb", "--where", "busy").split("hottest lines of your code")[1]
+    assert "<dynamic-code>" not in counts or "<dynamic-code>:11 busy" in hottest.split("call paths")[0]

@@ -124,6 +124,8 @@ def test_inductor(python, tmp_path):
     assert information["complete"] or information["drops"]["program-unmeasured"] == 1
     kernels = {"call": 0, "backward": 0}
     compiled = of_compilers = 0
+    known: Counter = Counter()  # samples of kernels, by whether a line of the program's stands above them
+    sources = [line_of("first operations"), line_of("last operations")]
     for frames, count in paths_of(tmp_path):
         lines = [f["line"] for f in frames if f["kind"] == "python" and f.get("file") == str(WORKLOAD)
                  and f["name"] == "training"]
@@ -139,9 +141,14 @@ def test_inductor(python, tmp_path):
             assert lines, names
             is_backward = any(f["kind"] == "operator" and "CompiledFunctionBackward" in f["name"] for f in frames)
             kernels["backward" if is_backward else "call"] += count
+            nodes = [f for f in frames if f["kind"] == "graph-node"]
+            assert all(f["file"] == str(WORKLOAD) and f["line"] in sources for f in nodes), nodes
+            known[bool(nodes)] += count
             # the backward pass is under its forward operator, and so under the same line
             assert lines[0] == line_of("call"), (lines, names)
         if any(f["kind"] == "region" and f["name"] == "torch.compile dense" for f in frames):
             compiled += count
     assert kernels["call"] > 20 and kernels["backward"] > 20, kernels
     assert compiled > 50 and of_compilers > 100, (compiled, of_compilers)
+    if tuple(int(part) for part in version(python).split(".")[:2]) >= (2, 15):
+        assert known[True] > 20 * known[False], known

@@ -30,10 +30,15 @@ static const struct known {
     {"/opt/python/bin/ansible", "<module>", NULL, false},
     /* what an installer writes for a package's command; a program of one's own beside no Python */
     {VENV "/bin/torchrun", "<module>", NULL, false},
+    {VENV "/bin/pip3.11", "<module>", NULL, false},
     {VENV "/bin/torchrun", "mine", NULL, true},
     {VENV "/bin/train.py", "<module>", NULL, true},
     {"/home/me/bin/train", "<module>", NULL, true},
+    {"/home/me/bin/train.v2", "<module>", NULL, true},
     {"/home/me/venv2/bin/train", "<module>", NULL, true},
+    /* a function of the program's that cloudpickle took to another process, without its file's name */
+    {"<dynamic-code>", "busy", NULL, true},
+    {"<frozen runpy>", "busy", NULL, false},
     /* what torch.compile writes, in its usual folder and in another; what only looks so */
     {"/tmp/torchinductor_me/ab/c" DIGITS ".py", "call", NULL, false},
     {"/scratch/cache/ab/c" DIGITS ".py", "call", NULL, false},

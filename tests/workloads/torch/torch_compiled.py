@@ -54,8 +54,8 @@ def known(backend: str) -> None:
 
 
 def dense(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    a = torch.sin(x) * torch.cos(x) + torch.exp(-x * x)
-    return (torch.tanh(a) * torch.sigmoid(a) @ w).sum()
+    a = torch.sin(x) * torch.cos(x) + torch.exp(-x * x)  # here: first operations
+    return (torch.tanh(a) * torch.sigmoid(a) @ w).sum()  # here: last operations
 
 
 def training(backend: str) -> None:
