@@ -165,8 +165,7 @@ void sn_path_close(struct sn_path *path)
 	path->folder = -1;
 }
 
-/* Opens the folder of that name for reading. A descriptor, or an error as of sn_path_open. */
-static int open_folder(const char *text)
+int sn_path_open_folder(const char *text)
 {
 	struct sn_path path;
 	char inside[PATH_MAX + 2];
@@ -188,13 +187,13 @@ static int open_nearest(const char *folder, bool *is_whole)
 	char path[PATH_MAX];
 	if (snprintf(path, sizeof(path), "%s", folder) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	int fd = open_folder(path);
+	int fd = sn_path_open_folder(path);
 	*is_whole = fd >= 0;
 	while (fd == -ENOENT || fd == -ENOTDIR) {
 		char *slash = strrchr(path, '/');
 		if (slash)
 			*slash = 0;
-		fd = open_folder(!slash ? "." : *path ? path : "/");
+		fd = sn_path_open_folder(!slash ? "." : *path ? path : "/");
 		if (!slash)
 			break;
 	}

@@ -28,6 +28,8 @@ struct sn_path {
  * does not end in a name ("/", "a/.."). A trailing slash gives -ENOTDIR if there is no folder. */
 int sn_path_open(struct sn_path *path, const char *text);
 void sn_path_close(struct sn_path *path);
+/* Opens the folder of that name for reading. A descriptor, or an error as of sn_path_open. */
+int sn_path_open_folder(const char *text);
 /* The text of a negative result of this file. Static, or strerror's. */
 const char *sn_path_explain(int result);
 
