@@ -172,3 +172,12 @@ def test_each_call_and_computation_is_an_event(tmp_path, python):
     found = intervals(tmp_path)
     assert (found["jit_seven"], found["jit_three"]) == (5, 5)
     assert (found["jit_seven/cosine_add_fusion"], found["jit_three/cosine_add_fusion"]) == (5 * 70, 5 * 30)
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_doctor_says_what_measuring_does(tmp_path, python):
+    measured(tmp_path, python, "two", 1)
+    version = subprocess.run([python, "-c", "import jaxlib; print(jaxlib.__version__)"], capture_output=True, text=True).stdout.strip()
+    found = json.loads(run_sonde("doctor", "--format", "json", VIRTUAL_ENV=str(Path(python).parent.parent)).out)["checks"]
+    text = next(check["text"] for check in found if check["name"] == f"JAX {version}")
+    assert status(tmp_path).split(": ")[-1] in text

@@ -4,7 +4,8 @@
  * work runs.
  *
  *	xla.c      the adapter: finds jaxlib, puts the hooks in place, says what is measured
- *	symbols.c  reads jaxlib's table of local symbols, replaces entries of its virtual tables
+ *	symbols.c  reads jaxlib's local symbols, in the commands as well
+ *	tables.c   replaces entries of its virtual tables
  *	hooks.c    the functions that stand in these entries
  *	launch.c   the call of a compiled function: its operator frame, and what its work looks up
  *	thunk.c    one computation of a function on CPUs, on whichever thread
@@ -18,6 +19,8 @@
  */
 #ifndef SN_COLLECT_XLA_H
 #define SN_COLLECT_XLA_H
+
+#include "symbols.h"
 
 #include "collect/adapters/python/guard.h"
 #include "collect/core/adapters.h"
@@ -41,27 +44,15 @@ struct sn_xla_text {
 	const char *text;
 };
 
-/* --- symbols.c --- */
+/* --- tables.c --- */
 
-/* The virtual functions that are looked for, by what is done with them. */
-enum sn_xla_function {
-	SN_XLA_LAUNCH,	      /* ifrt::PjRtLoadedExecutable::Execute */
-	SN_XLA_NAME,	      /* its name */
-	SN_XLA_DEVICES,	      /* its addressable_devices */
-	SN_XLA_PROGRAM_TEXT,  /* its GetHumanReadableProgramText */
-	SN_XLA_THUNK,	      /* cpu::...Thunk::Execute, many */
-	SN_XLA_SCHEDULE,      /* Eigen's pool of threads: Schedule */
-	SN_XLA_SCHEDULE_HINT, /* and ScheduleWithHint */
-	SN_XLA_FUNCTION_COUNT
-};
-
-/* Finds them in `module`, and the entries of virtual tables that lead to them. 0; -EAGAIN where the
+/* Finds the functions in `module`, and the entries of virtual tables that lead to them. 0; -EAGAIN where the
  * loader has not filled these in yet; else negative errno. MT: once. */
 int sn_xla_symbols_find(const struct sn_module *module);
 /* The function, which all classes but for SN_XLA_THUNK share; 0 where there is none. AS-safe: yes. */
 uintptr_t sn_xla_function(enum sn_xla_function function);
-/* Entries found that lead to it. AS-safe: yes. */
-uint32_t sn_xla_entries(enum sn_xla_function function);
+/* Entries found, by the function that they lead to. AS-safe: yes. */
+const uint32_t *sn_xla_entries(void);
 /* What a computation of the class with this virtual table does itself. AS-safe: yes. */
 uintptr_t sn_xla_thunk_function(uintptr_t table);
 /* Puts `hooks`, by function, NULL for those that stay, into the entries, and takes them out again.
