@@ -60,7 +60,8 @@ void sn_diagnose_jax(struct sn_diagnosis *diagnosis, const char *name, const cha
 	else
 		sn_diagnose(diagnosis, name, sn_verdict_of(has_computations), NULL,
 			    "%s: compiled functions as operators, %s", path,
-			    has_computations ? "and what they run on CPUs"
-					     : "not what they run on CPUs, whose form is not known");
+			    has_computations
+				? "and what they run on CPUs"
+				: "not what they run on CPUs, whose form is not known");
 	free(found);
 }

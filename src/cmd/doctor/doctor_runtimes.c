@@ -153,10 +153,8 @@ static void check_jax(struct sn_diagnosis *diagnosis, const char *version, const
 }
 
 static const struct package packages[] = {
-    {"PyTorch", "torch/version.py", "__version__",
-     "pip install torch", check_torch},
-    {"JAX", "jaxlib/version.py", "_version = ",
-     "pip install jax", check_jax},
+    {"PyTorch", "torch/version.py", "__version__", "pip install torch", check_torch},
+    {"JAX", "jaxlib/version.py", "_version = ", "pip install jax", check_jax},
 };
 
 /* The version in a package's version.py, or "". */
@@ -227,8 +225,8 @@ static void check_package(struct sn_diagnosis *diagnosis, const struct package *
 						       (size_t)(bin - path), "*-packages");
 	}
 	if (environment)
-		has_any |= check_package_below(diagnosis, package, environment, SIZE_MAX,
-					       "site-packages");
+		has_any |=
+		    check_package_below(diagnosis, package, environment, SIZE_MAX, "site-packages");
 	snprintf(local, sizeof(local), "%.1990s/.local", home ? home : "");
 	if (home)
 		has_any |=

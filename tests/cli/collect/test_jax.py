@@ -181,3 +181,54 @@ def test_doctor_says_what_measuring_does(tmp_path, python):
     found = json.loads(run_sonde("doctor", "--format", "json", VIRTUAL_ENV=str(Path(python).parent.parent)).out)["checks"]
     text = next(check["text"] for check in found if check["name"] == f"JAX {version}")
     assert status(tmp_path).split(": ")[-1] in text
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_functions_of_one_name_are_told_apart(tmp_path, python):
+    """The first has XLA's name, the second its line as well; one function for two shapes is one."""
+    measured(tmp_path, python, "names", 15)
+    lines = {name: line_of(mark) for name, mark in (("step", "the operation of the short step"), ("_lambda", "the short lambda"))}
+    second = {name: f"jit_{name}@{WORKLOAD.name}:{line}" for name, line in lines.items()}
+    found = steps(tmp_path)
+    for kind, name in (("step", "step"), ("lambda", "_lambda")):
+        long, short = (line_of(f"calls the {length} {kind}") for length in ("long", "short"))
+        first = f"jit_{name}"
+        assert count(found, long, first, f"{first}/cosine_add_fusion") > 0, kind
+        assert count(found, short, second[name], f"{second[name]}/cosine_add_fusion") > 0, kind
+        assert not count(found, long, second[name]) and not count(found, short, first), kind
+    assert count(found, line_of("calls it for another shape"), second["step"]) > 0
+    used = {name.split("/")[0] for path, _ in found for name in path if name.startswith(("jit_step", "jit__lambda"))}
+    assert used == {"jit_step", "jit__lambda", *second.values()}
+    operations = {row["name"].split("/")[0]: {(operation["file"], operation["line"]) for operation in row["operations"]}
+                  for row in program.rows(tmp_path) if row["name"].startswith("jit_step") and row.get("operations")}
+    assert (str(WORKLOAD), lines["step"]) in operations[second["step"]]
+    assert (str(WORKLOAD), lines["step"]) not in operations["jit_step"]
+    graph = json.loads(program.sonde("graph", tmp_path / "run.sdb", "--format", "json", "--top", 0))
+    assert {model["name"] for model in graph["models"]} >= {"jit_step", "jit__lambda", *second.values()}
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_a_device_that_runs_ahead(tmp_path, python):
+    """Executions on two devices begin in another order than they were called, each below its own call."""
+    measured(tmp_path, python, "devices", 20)
+    found = steps(tmp_path)
+    first, second = (count(found, line_of(f"on the {device} device"), "jit_some", "jit_some/cosine_add_fusion")
+                     for device in ("first", "second"))
+    assert abs(first / (first + second) - 0.9) < program.bound(0.9, first + second) + 0.02, (first, second)
+    assert first + second == count(found, "jit_some/cosine_add_fusion")
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_functions_over_two_devices(tmp_path, python):
+    measured(tmp_path, python, "spread", 10, "--trace=operators")
+    found = steps(tmp_path)
+    for call, names in (("by shardings", {"jit_sharded"}), ("by shard_map", {"jit_summed"}), ("by pmap", {"jit__fun", "pmap_mapped"})):
+        below = {step.split("/")[0] for path, _ in found if str(line_of(call)) in path for step in path if "/" in step}
+        assert len(below) == 1 and below <= names, call
+        assert count(found, line_of(call), *below) == count(found, *below) > 0
+    # each execution twice, on two devices
+    calls = intervals(tmp_path)
+    assert calls["jit_sharded"] == 10 and calls["jit_sharded/cosine_add_fusion"] == 2 * 10 * 70
+    assert calls["jit_summed"] == 10 and calls["jit_summed/cosine_add_fusion"] == 2 * 10 * 10
+    row = next(row for row in program.rows(tmp_path) if row["name"] == "jit_sharded/cosine_add_fusion")
+    assert (row["file"], row["line"]) == (str(WORKLOAD), line_of("the fused operations"))

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define CLASS	      "_ZN3xla4ifrt20PjRtLoadedExecutable"
-#define CONST_CLASS   "_ZNK3xla4ifrt20PjRtLoadedExecutable"
-#define POOL	      "15ThreadPoolTemplIN3tsl6thread16EigenEnvironmentEE"
+#define CLASS	    "_ZN3xla4ifrt20PjRtLoadedExecutable"
+#define CONST_CLASS "_ZNK3xla4ifrt20PjRtLoadedExecutable"
+#define POOL	    "15ThreadPoolTemplIN3tsl6thread16EigenEnvironmentEE"
 
 /* How a symbol's name begins and ends. What the end tells is how arguments are passed. */
 struct pattern {

@@ -11,6 +11,7 @@
  *	thunk.c    one computation of a function on CPUs, on whichever thread
  *	task.c     parts of a computation that a pool of threads runs
  *	program.c  keeps the program of each function for the analysis
+ *	label.c    tells programs of one name apart
  *
  * docs/design/jax.md says why it is done so and what it costs.
  *
@@ -81,7 +82,8 @@ struct sn_xla_known_thunk {
 	size_t length;
 	int64_t module;
 	struct sn_xla_executable *executable;
-	uint32_t frame_name; /* in this thread's tree */
+	const struct sn_xla_text *label; /* of its program, as in: */
+	uint32_t frame_name;		 /* in this thread's tree */
 };
 
 /* What the adapter keeps for a thread; reached from sn_thread.adapters, never freed. */
@@ -118,24 +120,38 @@ extern void *const sn_xla_hooks[SN_XLA_FUNCTION_COUNT];
 
 /* --- launch.c --- */
 
-/* Begins the call of an executable by its name, on `devices` of this process; `stack` and `pc` as
- * for sn_torch_context. A token for sn_xla_pop. */
+/* What is called. */
+struct sn_xla_launch {
+	struct sn_xla_text name;
+	const struct sn_xla_text *label; /* NULL: the name */
+	size_t devices;			 /* of this process, on each of which it runs */
+	uint64_t options; /* their first word, either half of which is the launch's number */
+};
+
 struct sn_xla_call {
-	uint32_t token;
+	uint32_t token; /* for sn_xla_pop */
 	const struct sn_xla_program *outer;
 	uint64_t outer_call;
 	uint32_t outer_node;
 };
-struct sn_xla_call sn_xla_call_begin(struct sn_xla_text name, size_t devices, uintptr_t stack,
+/* Begins a call; `stack` and `pc` as for sn_torch_context. */
+struct sn_xla_call sn_xla_call_begin(const struct sn_xla_launch *launch, uintptr_t stack,
 				     uintptr_t pc);
 void sn_xla_call_end(const struct sn_xla_call *call);
 
 /* The function of that name, NULL where it has not been called. */
 struct sn_xla_program *sn_xla_program_find(struct sn_xla_text name);
-struct sn_xla_text sn_xla_program_name(const struct sn_xla_program *program);
-/* An execution begins: the context of the call that it is of, the oldest whose executions have not
- * all begun; where `call` is not 0 that call. The last one where all have. */
-struct sn_xla_context sn_xla_program_begins(struct sn_xla_program *program, uint64_t call);
+/* The call that an execution belongs to. */
+struct sn_xla_begun {
+	struct sn_xla_context context;
+	const struct sn_xla_text *label; /* of what was called */
+	bool is_certain;		 /* known, and not concluded from the order of calls */
+};
+/* An execution begins: of the launch of that number (0: not known), or else of the call `call` (0: of
+ * another thread's), or else of the oldest call whose executions have not all begun; the last one
+ * where all have. */
+struct sn_xla_begun sn_xla_program_begins(struct sn_xla_program *program, uint64_t call,
+					  uint32_t launch);
 void sn_xla_calls_after_fork(void);
 
 /* --- thunk.c --- */
@@ -162,9 +178,17 @@ void sn_xla_task_follow(struct sn_xla_task *task);
 
 /* Room to know which have been seen. MT: once. */
 void sn_xla_programs_init(void);
-/* Keeps the program of an executable that is called for the first time. Outside sn_enter. */
-void sn_xla_program_keep(const void *executable, struct sn_xla_text name);
+/* Keeps the program of an executable that is called for the first time. What to call it: lasts, as
+ * does the text that it points to; NULL where that is not known. Outside sn_enter. */
+const struct sn_xla_text *sn_xla_program_keep(const void *executable, struct sn_xla_text name);
 /* The child of a fork keeps its own. */
 void sn_xla_programs_after_fork(void);
+
+/* --- label.c --- */
+
+/* What the function of a program of that name and text is called: by its name, or where another one
+ * has that by its place as well. Lasts; NULL without memory. With SN_LOCK_XLA_PROGRAMS, between
+ * sn_enter and sn_leave. */
+const struct sn_xla_text *sn_xla_label(struct sn_xla_text name, struct sn_xla_text text);
 
 #endif
