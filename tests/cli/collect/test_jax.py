@@ -232,3 +232,27 @@ def test_functions_over_two_devices(tmp_path, python):
     assert calls["jit_summed"] == 10 and calls["jit_summed/cosine_add_fusion"] == 2 * 10 * 10
     row = next(row for row in program.rows(tmp_path) if row["name"] == "jit_sharded/cosine_add_fusion")
     assert (row["file"], row["line"]) == (str(WORKLOAD), line_of("the fused operations"))
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_machine_code_of_computations_has_names(tmp_path, python):
+    measured(tmp_path, python, "names", 10)
+    below = [([frame["name"] for frame in frames if frame["kind"] == "native"], value["count"])
+             for frames, value in program.paths(tmp_path, "cpu-time") if any(frame["kind"] == "graph-node" for frame in frames)]
+    assert sum(samples for names, samples in below if "cosine_add_fusion" in names) > 100
+    assert not [names for names, _ in below if any(name.startswith("+0x") for name in names)]
+    assert not list(tmp_path.glob("run.sonde/*.sonde-code"))
+    map_file, = tmp_path.glob("run.sonde/perf-*.map")
+    assert any(line.split()[2:] == ["cosine_add_fusion"] for line in map_file.read_text().splitlines())
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_names_of_machine_code_follow_those_of_the_own_map(tmp_path, python):
+    """Python's map for perf and XLA's code are in one."""
+    script = ("import os, runpy, sys\nopen(f'/tmp/perf-{os.getpid()}.map', 'w').write('1000 10 first\\n')\n"
+              f"sys.argv = [{str(WORKLOAD)!r}, 'two', '3']\nrunpy.run_path({str(WORKLOAD)!r}, run_name='__main__')\n")
+    program.run(tmp_path, python, "-c", script, environment=QUIET, timeout=300)
+    map_file, = tmp_path.glob("run.sonde/perf-*.map")
+    Path("/tmp", map_file.name).unlink()
+    lines = map_file.read_text().splitlines()
+    assert lines[0] == "1000 10 first" and any(line.endswith(" cosine_add_fusion") for line in lines[1:])

@@ -137,8 +137,7 @@ static bool is_called(struct sn_xla_text function, struct sn_xla_text program)
 		return false;
 	const char *name = prefix + 1, *last = dot ? dot + 1 : function.text;
 	size_t length = trimmed(name, (size_t)(program.text + program.length - name));
-	if (!length ||
-	    length != trimmed(last, (size_t)(function.text + function.length - last)))
+	if (!length || length != trimmed(last, (size_t)(function.text + function.length - last)))
 		return false;
 	for (size_t i = 0; i < length; i++)
 		if (name[i] != last[i] && (name[i] != '_' || is_word(last[i])))
@@ -199,8 +198,8 @@ static bool is_of(const struct function *function, struct sn_xla_text name,
 	return function->name.length == name.length &&
 	       !memcmp(function->name.text, name.text, name.length) &&
 	       (!place || (function->function == place->function &&
-			   (!place->function || (function->first <= place->last &&
-						 place->first <= function->last))));
+			   (!place->function ||
+			    (function->first <= place->last && place->first <= function->last))));
 }
 
 static struct function *find(struct sn_xla_text name, const struct place *place)

@@ -73,6 +73,7 @@ static const struct sn_xla_text *label_and_write(struct sn_xla_text name, struct
 		return NULL;
 	const struct sn_xla_text *label = sn_xla_label(name, text);
 	write_text(name, label ? *label : name, text);
+	sn_xla_code_note();
 	sn_lock_release(SN_LOCK_XLA_PROGRAMS);
 	return label;
 }

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define CLASS	    "_ZN3xla4ifrt20PjRtLoadedExecutable"
-#define CONST_CLASS "_ZNK3xla4ifrt20PjRtLoadedExecutable"
-#define POOL	    "15ThreadPoolTemplIN3tsl6thread16EigenEnvironmentEE"
+#define CLASS		 "_ZN3xla4ifrt20PjRtLoadedExecutable"
+#define CONST_CLASS	 "_ZNK3xla4ifrt20PjRtLoadedExecutable"
+#define DESCRIPTOR_BYTES 24 /* of GDB's interface */
+#define POOL		 "15ThreadPoolTemplIN3tsl6thread16EigenEnvironmentEE"
 
 /* How a symbol's name begins and ends. What the end tells is how arguments are passed. */
 struct pattern {
@@ -115,6 +116,9 @@ int sn_xla_symbols_read(struct sn_xla_symbols *found, const void *mapped, size_t
 		return -ENOEXEC;
 	for (; symbol < end; symbol++) {
 		const char *name = names + symbol->st_name;
+		if (symbol->st_size >= DESCRIPTOR_BYTES && symbol->st_name < names_bytes &&
+		    name[0] == '_' && name[1] == '_' && !strcmp(name, "__jit_debug_descriptor"))
+			found->jit_descriptor = symbol->st_value;
 		if (!symbol->st_value || symbol->st_name + 4ul > names_bytes || !is_candidate(name))
 			continue;
 		if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC)

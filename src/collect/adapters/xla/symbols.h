@@ -37,6 +37,7 @@ struct sn_xla_symbols {
 	} tables[SN_XLA_TABLES_MAX];
 	uint32_t function_count, table_count;
 	uint32_t counts[SN_XLA_FUNCTION_COUNT]; /* of functions */
+	uintptr_t jit_descriptor;		/* __jit_debug_descriptor; 0 where there is none */
 };
 
 /* Of the file's bytes, as mapped. 0, or -ENOEXEC where it has no local symbols; then `found` is

@@ -49,6 +49,11 @@ uintptr_t sn_xla_thunk_function(uintptr_t table)
 	return thunks[place].function;
 }
 
+uintptr_t sn_xla_jit_descriptor(void)
+{
+	return symbols.jit_descriptor ? bias + symbols.jit_descriptor : 0;
+}
+
 static void add_thunk(uintptr_t table, uintptr_t function)
 {
 	uint32_t place = place_of(table);

@@ -12,6 +12,7 @@
  *	task.c     parts of a computation that a pool of threads runs
  *	program.c  keeps the program of each function for the analysis
  *	label.c    tells programs of one name apart
+ *	code.c     notes names of the machine code that XLA makes
  *
  * docs/design/jax.md says why it is done so and what it costs.
  *
@@ -54,6 +55,8 @@ int sn_xla_symbols_find(const struct sn_module *module);
 uintptr_t sn_xla_function(enum sn_xla_function function);
 /* Entries found, by the function that they lead to. AS-safe: yes. */
 const uint32_t *sn_xla_entries(void);
+/* The list of the code that XLA makes, as GDB reads it; 0 where there is none. AS-safe: yes. */
+uintptr_t sn_xla_jit_descriptor(void);
 /* What a computation of the class with this virtual table does itself. AS-safe: yes. */
 uintptr_t sn_xla_thunk_function(uintptr_t table);
 /* Puts `hooks`, by function, NULL for those that stay, into the entries, and takes them out again.
@@ -190,5 +193,13 @@ void sn_xla_programs_after_fork(void);
  * has that by its place as well. Lasts; NULL without memory. With SN_LOCK_XLA_PROGRAMS, between
  * sn_enter and sn_leave. */
 const struct sn_xla_text *sn_xla_label(struct sn_xla_text name, struct sn_xla_text text);
+
+/* --- code.c --- */
+
+/* Notes the names of code that was made since it was called last. With SN_LOCK_XLA_PROGRAMS, between
+ * sn_enter and sn_leave. */
+void sn_xla_code_note(void);
+/* The child of a fork notes its own. */
+void sn_xla_code_after_fork(void);
 
 #endif
