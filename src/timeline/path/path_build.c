@@ -366,7 +366,8 @@ static struct wait wait_of(const struct sn_path_building *build, const struct ch
 			   const struct sn_path_part *part)
 {
 	struct wait wait = {.begin_ns = part->start_ns};
-	if (sn_activity_is_synchronizing(build->answers->db, part->context)) {
+	if (sn_activity_is_synchronizing(build->answers->db, part->context) ||
+	    (build->device_count && sn_activity_is_awaiting(build->answers->db, part->context))) {
 		wait.ended_ns = waited_until(build, part);
 		wait.is_for_all = waits_for_all(build, part);
 		return wait;

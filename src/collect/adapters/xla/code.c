@@ -132,12 +132,12 @@ void sn_xla_code_note(void)
 		return;
 	if (!seen.slots)
 		seen.slots = sn_pages_map(sizeof(*seen.slots) << SEEN_BITS);
-	bool is_ready = seen.slots && (file.inode ? sn_own_file_ready(&file)
-						  : !sn_own_file_create(&file, sn_now_ns(),
-									SN_CODE_FILE_SUFFIX));
+	bool is_ready = seen.slots &&
+			(file.inode ? sn_own_file_ready(&file)
+				    : !sn_own_file_create(&file, sn_now_ns(), SN_CODE_FILE_SUFFIX));
 	/* the newest is in front */
-	for (uintptr_t at = descriptor.first; is_ready && at && read_all(at, &entry, sizeof(entry)) &&
-					      is_new(at, &entry);
+	for (uintptr_t at = descriptor.first;
+	     is_ready && at && read_all(at, &entry, sizeof(entry)) && is_new(at, &entry);
 	     at = entry.next)
 		note_object(&entry);
 	sn_own_file_close(&file);
