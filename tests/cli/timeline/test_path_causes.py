@@ -280,16 +280,32 @@ def test_waits_for_arrays_are_no_work(sonde, tmp_path, await_of):
     assert waits == [950_000, 500]
 
 
-def other_thread_reduces(**more) -> Trace:
-    """The thread is in an annotation alone while another one is in a collective; nothing has samples."""
+def other_thread_reduces(category: str, end: float, then: str | None) -> Trace:
+    """The thread is in an annotation alone from 100 to 5000 us, while another one is in a collective, and then in something else."""
     trace = Trace()
     trace.call("cpu_op", "aten::before", 0, 100)
     trace.call("user_annotation", "sync gradients", 100, 5000)
-    trace.call("cpu_op", "gloo:all_reduce", 120, 4990, thread=2)
-    trace.call("cpu_op", "aten::after", 5000, 5100)
+    trace.call(category, "gloo:all_reduce", 120, end, thread=2)
+    if then:
+        trace.call("cpu_op", then, end + 2, 9000, thread=2)
+    trace.call("cpu_op", "aten::after", 5000, 9500)
     return trace
 
 
-def test_an_annotation_in_which_another_thread_communicates(sonde, tmp_path):
-    text = limit(summary(sonde, other_thread_reduces().write(tmp_path / "t.json")))
-    assert text.startswith("What limits it: communication, 9"), text
+@pytest.mark.parametrize("then", [None, "gloo:broadcast"])
+@pytest.mark.parametrize("category", ["cpu_op", "user_annotation"])
+def test_an_annotation_in_which_another_thread_communicates(sonde, tmp_path, category, then):
+    """What the thread waits for, whatever the other thread does next."""
+    trace = other_thread_reduces(category, 4990, then)
+    found = json.loads(sonde("timeline", trace.write(tmp_path / "t.json"), "--view", "critical-path", "--format", "json").out)
+    times = {row["node"]: row["time_ns"] for row in found["critical_path"]["rows"]}
+    assert times["gloo:all_reduce"] == 4_870_000 and times.get("sync gradients", 0) < 100_000, times
+    assert {row["cause"]: row["time_ns"] for row in found["path_causes"]["rows"]}["communication"] == 4_870_000
+
+
+def test_an_annotation_that_goes_on_after_a_collective(sonde, tmp_path):
+    """One that ends in its middle is not what the thread waits for, if its thread has more to do."""
+    trace = other_thread_reduces("cpu_op", 2000, "aten::other")
+    found = json.loads(sonde("timeline", trace.write(tmp_path / "t.json"), "--view", "critical-path", "--format", "json").out)
+    times = {row["node"]: row["time_ns"] for row in found["critical_path"]["rows"]}
+    assert times["sync gradients"] == 4_900_000 and "gloo:all_reduce" not in times, times
