@@ -28,15 +28,16 @@ void *sn_keep(size_t bytes)
 static void write_program(char *text, size_t size, const char *file, const char *function,
 			  unsigned first, unsigned last)
 {
-	snprintf(text, size,
-		 "HloModule jit_x, is_scheduled=true\n\nFileNames\n1 \"other.py\"\n2 \"%s\"\n\n"
-		 "FunctionNames\n1 \"<module>\"\n2 \"%s.<locals>.inner\"\n3 \"%s\"\n\nFileLocations\n"
-		 "1 {file_name_id=1 function_name_id=1 line=5 end_line=5}\n"
-		 "2 {file_name_id=2 function_name_id=3 line=%u end_line=%u}\n"
-		 "3 {file_name_id=2 function_name_id=3 line=%u end_line=%u}\n"
-		 "4 {file_name_id=2 function_name_id=2 line=1 end_line=1}\n\n"
-		 "StackFrames\n1 {file_location_id=1 parent_frame_id=1}\n\n\n%%f (a: f32[]) {\n",
-		 file, function, function, last, last, first, first);
+	snprintf(
+	    text, size,
+	    "HloModule jit_x, is_scheduled=true\n\nFileNames\n1 \"other.py\"\n2 \"%s\"\n\n"
+	    "FunctionNames\n1 \"<module>\"\n2 \"%s.<locals>.inner\"\n3 \"%s\"\n\nFileLocations\n"
+	    "1 {file_name_id=1 function_name_id=1 line=5 end_line=5}\n"
+	    "2 {file_name_id=2 function_name_id=3 line=%u end_line=%u}\n"
+	    "3 {file_name_id=2 function_name_id=3 line=%u end_line=%u}\n"
+	    "4 {file_name_id=2 function_name_id=2 line=1 end_line=1}\n\n"
+	    "StackFrames\n1 {file_location_id=1 parent_frame_id=1}\n\n\n%%f (a: f32[]) {\n",
+	    file, function, function, last, last, first, first);
 }
 
 static void expect(const char *name, const char *file, const char *function, unsigned first,
@@ -44,8 +45,8 @@ static void expect(const char *name, const char *file, const char *function, uns
 {
 	char text[2048];
 	write_program(text, sizeof(text), file, function, first, last);
-	const struct sn_xla_text *label = sn_xla_label(
-	    (struct sn_xla_text){strlen(name), name}, (struct sn_xla_text){strlen(text), text});
+	const struct sn_xla_text *label = sn_xla_label((struct sn_xla_text){strlen(name), name},
+						       (struct sn_xla_text){strlen(text), text});
 	assert_non_null(label);
 	assert_int_equal(label->length, strlen(expected));
 	assert_memory_equal(label->text, expected, label->length);

@@ -41,7 +41,9 @@ struct descriptor {
 static struct sn_word_table seen = {.bits = SEEN_BITS};
 static struct sn_own_file file = {.fd = -1};
 static uint64_t written;
-static Elf64_Shdr sections[MOST_SECTIONS]; /* of the object that is read */
+/* Of the object that is read; not on the stack, which is the program's. */
+static Elf64_Shdr sections[MOST_SECTIONS];
+static char name[NAME_MOST], text[NAME_MOST + 64];
 
 static bool read_all(uintptr_t from, void *into, size_t bytes)
 {
@@ -49,9 +51,8 @@ static bool read_all(uintptr_t from, void *into, size_t bytes)
 }
 
 /* "START BYTES NAME" */
-static void write_line(uint64_t start, uint64_t bytes, const char *name)
+static void write_line(uint64_t start, uint64_t bytes)
 {
-	char text[NAME_MOST + 64];
 	struct sn_line line = SN_LINE(text);
 	sn_line_add_in_base(&line, start, 16);
 	sn_line_add(&line, " ");
@@ -67,7 +68,6 @@ static void write_line(uint64_t start, uint64_t bytes, const char *name)
 static void note_symbol(const struct entry *entry, const Elf64_Sym *symbol, const Elf64_Shdr *names,
 			unsigned section_count)
 {
-	char name[NAME_MOST];
 	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || !symbol->st_size ||
 	    symbol->st_shndx >= section_count || symbol->st_name >= names->sh_size)
 		return;
@@ -77,8 +77,7 @@ static void note_symbol(const struct entry *entry, const Elf64_Sym *symbol, cons
 		return;
 	name[bytes] = '\0';
 	if (*name && !strchr(name, '\n'))
-		write_line(sections[symbol->st_shndx].sh_addr + symbol->st_value, symbol->st_size,
-			   name);
+		write_line(sections[symbol->st_shndx].sh_addr + symbol->st_value, symbol->st_size);
 }
 
 static bool lies_within(const Elf64_Shdr *section, uint64_t bytes)
