@@ -47,10 +47,15 @@ static inline enum sn_verdict sn_verdict_of(bool is_ok)
 /* A group of checks each. */
 void sn_diagnose_sampling(struct sn_diagnosis *diagnosis);  /* timers, perf events, the clock */
 void sn_diagnose_collector(struct sn_diagnosis *diagnosis); /* libsonde.so and preloading */
-void sn_diagnose_python(struct sn_diagnosis *diagnosis);    /* interpreters, PyTorch */
+void sn_diagnose_python(struct sn_diagnosis *diagnosis);    /* interpreters, PyTorch, JAX */
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis);   /* OpenCL, NVIDIA, AMD */
 void sn_diagnose_ranks(struct sn_diagnosis *diagnosis);	    /* MPI */
 void sn_diagnose_os(struct sn_diagnosis *diagnosis);	    /* sonde run --os */
 void sn_diagnose_system(struct sn_diagnosis *diagnosis);    /* debug files, disk, eBPF */
+
+/* Adds what can be seen of programs of a jaxlib: the check's name, the file that it was found by and
+ * the package's folder. */
+void sn_diagnose_jax(struct sn_diagnosis *diagnosis, const char *name, const char *path,
+		     const char *folder);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of what programs run on: Python, PyTorch, OpenCL, GPUs and MPI; see doctor.h. Packages are
+ * Checks of what programs run on: Python, PyTorch, JAX, OpenCL, GPUs and MPI; see doctor.h. Packages are
  * found by their files: importing them would take seconds and run their code.
  */
 #include "doctor.h"
@@ -125,14 +125,46 @@ static void check_interpreters(struct sn_diagnosis *diagnosis, const struct inte
 		sn_diagnose(diagnosis, "interpreter", SN_VERDICT_NO, NULL, "none on PATH");
 }
 
+/* A Python package that is found by a file. */
+struct package {
+	const char *name, *file;
+	const char *key; /* what the version stands behind, in quotes */
+	const char *fix; /* installs it */
+	void (*check)(struct sn_diagnosis *, const char *version, const char *path);
+};
+
+static void check_torch(struct sn_diagnosis *diagnosis, const char *version, const char *path)
+{
+	char name[96];
+	int major = 0, minor = 0;
+	snprintf(name, sizeof(name), "PyTorch %s", version);
+	sscanf(version, "%d.%d", &major, &minor);
+	bool is_known = major > 1 || (major == 1 && minor >= 13);
+	sn_diagnose(diagnosis, name, sn_verdict_of(is_known), NULL,
+		    is_known ? "%s" : "%s: older than 1.13, the first that is tested", path);
+}
+
+static void check_jax(struct sn_diagnosis *diagnosis, const char *version, const char *path)
+{
+	char name[96], folder[MAX_PATH_CHARS];
+	snprintf(name, sizeof(name), "JAX %s", version);
+	snprintf(folder, sizeof(folder), "%.*s", (int)(sn_text_base_name(path) - path), path);
+	sn_diagnose_jax(diagnosis, name, path, folder);
+}
+
+static const struct package packages[] = {
+    {"PyTorch", "torch/version.py", "__version__", "pip install torch", check_torch},
+    {"JAX", "jaxlib/version.py", "_version = ", "pip install jax", check_jax},
+};
+
 /* The version in a package's version.py, or "". */
-static void read_package_version(const char *path, char *version, size_t size)
+static void read_package_version(const char *path, const char *key, char *version, size_t size)
 {
 	char line[512];
 	FILE *file = fopen(path, "re");
 	version[0] = '\0';
 	while (file && fgets(line, sizeof(line), file)) {
-		char *at = strstr(line, "__version__");
+		char *at = strstr(line, key);
 		at = at ? strpbrk(at, "'\"") : NULL;
 		if (!at)
 			continue;
@@ -145,63 +177,62 @@ static void read_package_version(const char *path, char *version, size_t size)
 }
 
 /* What a pattern finds, but for files that were found before; whether it finds any. */
-static bool check_torch_at(struct sn_diagnosis *diagnosis, const char *pattern)
+static bool check_package_at(struct sn_diagnosis *diagnosis, const struct package *package,
+			     const char *pattern)
 {
 	glob_t files = {0};
 	bool has_any = false;
 	glob(pattern, 0, NULL, &files);
 	for (size_t i = 0; i < files.gl_pathc; i++) {
 		const char *path = files.gl_pathv[i];
-		char version[64], name[96];
-		int major = 0, minor = 0;
+		char version[64];
 		bool is_seen = false;
 		for (size_t j = 0; j < diagnosis->count; j++)
 			is_seen |= sn_text_begins(diagnosis->checks[j].text, path);
-		read_package_version(path, version, sizeof(version));
+		read_package_version(path, package->key, version, sizeof(version));
 		if (is_seen || !*version)
 			continue;
 		has_any = true;
-		snprintf(name, sizeof(name), "PyTorch %s", version);
-		sscanf(version, "%d.%d", &major, &minor);
-		bool is_known = major > 1 || (major == 1 && minor >= 13);
-		sn_diagnose(diagnosis, name, sn_verdict_of(is_known), NULL,
-			    is_known ? "%s" : "%s: older than 1.13, the first that is tested",
-			    path);
+		package->check(diagnosis, version, path);
 	}
 	globfree(&files);
 	return has_any;
 }
 
-static bool check_torch_below(struct sn_diagnosis *diagnosis, const char *prefix, size_t length,
-			      const char *packages)
+static bool check_package_below(struct sn_diagnosis *diagnosis, const struct package *package,
+				const char *prefix, size_t length, const char *folder)
 {
 	char pattern[2 * MAX_PATH_CHARS];
-	snprintf(pattern, sizeof(pattern), "%.*s/lib/python3.*/%s/torch/version.py",
-		 (int)(length < 2000 ? length : 2000), prefix, packages);
-	return check_torch_at(diagnosis, pattern);
+	snprintf(pattern, sizeof(pattern), "%.*s/lib/python3.*/%s/%s",
+		 (int)(length < 2000 ? length : 2000), prefix, folder, package->file);
+	return check_package_at(diagnosis, package, pattern);
 }
 
-static void check_torch(struct sn_diagnosis *diagnosis, const struct interpreters *list)
+static void check_package(struct sn_diagnosis *diagnosis, const struct package *package,
+			  const struct interpreters *list)
 {
 	const char *home = getenv("HOME"), *environment = getenv("VIRTUAL_ENV");
-	char local[2048];
-	bool has_any = check_torch_at(diagnosis, "/usr/lib/python3/dist-packages/torch/version.py");
+	char pattern[2048], local[2048];
+	snprintf(pattern, sizeof(pattern), "/usr/lib/python3/dist-packages/%s", package->file);
+	bool has_any = check_package_at(diagnosis, package, pattern);
 	for (size_t i = 0; i < 2 * list->count; i++) {
 		/* of the link of a virtual environment, and of its target */
 		const struct interpreter *one = list->items + i / 2;
 		const char *path = i % 2 ? one->real : one->path;
 		const char *bin = strstr(path, "/bin/python");
 		if (bin)
-			has_any |=
-			    check_torch_below(diagnosis, path, (size_t)(bin - path), "*-packages");
+			has_any |= check_package_below(diagnosis, package, path,
+						       (size_t)(bin - path), "*-packages");
 	}
 	if (environment)
-		has_any |= check_torch_below(diagnosis, environment, SIZE_MAX, "site-packages");
+		has_any |=
+		    check_package_below(diagnosis, package, environment, SIZE_MAX, "site-packages");
 	snprintf(local, sizeof(local), "%.1990s/.local", home ? home : "");
 	if (home)
-		has_any |= check_torch_below(diagnosis, local, SIZE_MAX, "site-packages");
+		has_any |=
+		    check_package_below(diagnosis, package, local, SIZE_MAX, "site-packages");
 	if (!has_any)
-		sn_diagnose(diagnosis, "PyTorch", SN_VERDICT_NO, "pip install torch",
+		sn_diagnose(diagnosis, package->name, SN_VERDICT_NO, package->fix,
 			    "not installed for an interpreter on PATH; "
 			    "needed only to measure its programs");
 }
@@ -214,7 +245,8 @@ void sn_diagnose_python(struct sn_diagnosis *diagnosis)
 		return;
 	find_interpreters(list);
 	check_interpreters(diagnosis, list);
-	check_torch(diagnosis, list);
+	for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++)
+		check_package(diagnosis, &packages[i], list);
 	free(list);
 }
 

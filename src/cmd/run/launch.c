@@ -92,7 +92,8 @@ static bool is_ours(const char *name)
 {
 	return is_measurement(name) || is_perf_map(name) ||
 	       sn_text_ends(name, SN_TRACE_FILE_SUFFIX) || sn_text_ends(name, SN_RUN_FILE_SUFFIX) ||
-	       sn_text_ends(name, SN_PROGRAMS_FILE_SUFFIX) || sn_frameworks_owns(name);
+	       sn_text_ends(name, SN_PROGRAMS_FILE_SUFFIX) ||
+	       sn_text_ends(name, SN_CODE_FILE_SUFFIX) || sn_frameworks_owns(name);
 }
 
 /* ---- the folder ---- */
@@ -200,11 +201,12 @@ static bool has_last_snapshot(int directory, const char *name)
 	return slots[slots[1].sequence > slots[0].sequence].is_final;
 }
 
-/* A measurement is named HOST-PID-START, and a host's name may have dashes: what follows the last
- * dash but `others`. */
+/* A file of the collector is named HOST-PID-START and a suffix, and a host's name may have dashes: what
+ * follows the last dash but `others`. */
 static const char *part_of(const char *name, int others)
 {
-	const char *place = name + strlen(name) - strlen(SN_MEASUREMENT_SUFFIX);
+	const char *dot = strrchr(name, '.');
+	const char *place = dot ? dot : name + strlen(name);
 	for (int dashes = 0; place > name; place--)
 		if (place[-1] == '-' && ++dashes > others)
 			break;
@@ -275,14 +277,20 @@ static int open_perf_map(const char *measurement, bool *is_foreign)
 	return -1;
 }
 
+/* The file of the map in the folder. */
+static int open_kept(int directory, int pid, int flags, mode_t mode, char *name, size_t size)
+{
+	snprintf(name, size, SN_PERF_MAP_PREFIX "%d" SN_PERF_MAP_SUFFIX, pid);
+	if (flags & O_EXCL)
+		unlinkat(directory, name, 0);
+	return openat(directory, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, mode);
+}
+
 /* Not more than a reader takes, and one byte by which it knows that there was more. */
 static void keep_perf_map(int directory, int from, int pid, mode_t mode)
 {
 	char name[64];
-	snprintf(name, sizeof(name), SN_PERF_MAP_PREFIX "%d" SN_PERF_MAP_SUFFIX, pid);
-	unlinkat(directory, name, 0);
-	int to =
-	    openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	int to = open_kept(directory, pid, O_EXCL, mode, name, sizeof(name));
 	uint64_t left = SN_PERF_MAP_BYTES_MAX + 1;
 	ssize_t copied = -1;
 	while (to >= 0 && left && (copied = sendfile(to, from, NULL, left)) > 0)
@@ -292,6 +300,41 @@ static void keep_perf_map(int directory, int from, int pid, mode_t mode)
 	/* names of a part of the code would pass for those of all */
 	if (copied < 0)
 		unlinkat(directory, name, 0);
+}
+
+/* False where another rank's launcher will take the file, or its process goes on writing it. */
+static bool is_ours_to_add(const char *name)
+{
+	struct utsname host;
+	if (!sn_text_ends(name, SN_CODE_FILE_SUFFIX))
+		return false;
+	if (!sn_launch_is_joined())
+		return true;
+	return !uname(&host) && sn_text_begins(name, host.nodename) &&
+	       name[strlen(host.nodename)] == '-' && kill(process_of(name), 0) && errno == ESRCH;
+}
+
+/* Names that the collector has written itself, behind those of the process's own map. */
+static void add_code_names(const struct sn_launch_request *launch)
+{
+	DIR *entries = open_entries(launch);
+	for (const char *name; (name = next_name(entries));) {
+		char kept[64], bytes[65536];
+		int from = is_ours_to_add(name)
+			       ? openat(launch->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+			       : -1;
+		if (from < 0)
+			continue;
+		int to = open_kept(launch->directory, process_of(name), O_APPEND,
+				   launch->is_shared ? 0666 : 0600, kept, sizeof(kept));
+		for (ssize_t got; to >= 0 && (got = read(from, bytes, sizeof(bytes))) > 0;)
+			if (write(to, bytes, (size_t)got) != got)
+				break;
+		if (to >= 0)
+			close(to);
+		close(from);
+		unlinkat(launch->directory, name, 0);
+	}
 }
 
 int sn_launch_keep_perf_maps(const struct sn_launch_request *launch)
@@ -309,6 +352,7 @@ int sn_launch_keep_perf_maps(const struct sn_launch_request *launch)
 			      launch->is_shared ? 0666 : 0600);
 		close(from);
 	}
+	add_code_names(launch);
 	return foreign;
 }
 

@@ -127,6 +127,8 @@ _Static_assert(sizeof(struct sn_losses_record) == 64, "losses are on disk");
 #define SN_RUN_FILE_SUFFIX	".sonde-run"
 /* Of a process HOST-PID-NUMBER: the text of each program that XLA compiled and the process called. */
 #define SN_PROGRAMS_FILE_SUFFIX ".sonde-programs"
+/* Names of code that was made at run time, which the launcher adds to the process's map. */
+#define SN_CODE_FILE_SUFFIX	".sonde-code"
 
 /* Sections of a snapshot. Those per thread carry the thread's number as their index. */
 enum sn_snapshot_section {

@@ -10,6 +10,7 @@
 #include "xla_details.h"
 #include "xplane.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "import/core/track_sink.h"
 #include "format/measurement/measurement.h"
@@ -33,8 +34,16 @@ enum manner {
 	OVERLAPPING /* other activities of a device */
 };
 
+/* The begin of a wait for an array, whose end has not been read. */
+struct await {
+	bool is_there;
+	struct sn_track_event event;
+	struct sn_track_attributes attributes;
+};
+
 struct line {
 	struct sn_xplane_plane *plane;
+	struct await *await;
 	bool is_open;
 	uint32_t number; /* the sink's */
 	enum manner manner;
@@ -518,6 +527,32 @@ static int add_to_graph(struct sn_xplane *xplane, const struct line *line,
 	return result ? result : note_ran(xplane, line, facts, node, name);
 }
 
+static void end_await(struct sn_xplane *xplane, struct await *begun)
+{
+	if (begun->is_there)
+		sn_track_sink_event(xplane->sink, &begun->event);
+	begun->is_there = false;
+}
+
+/* XLA records a thread's wait for an array as two moments, its begin and its end, of one context. So
+ * the begin lasts until the end. */
+static void add_await(struct sn_xplane *xplane, const struct line *line, const struct facts *facts,
+		      const struct sn_track_event *event)
+{
+	struct await *begun = line->await;
+	bool is_end = facts->is_there[SN_XPLANE_CONSUMER];
+	if (is_end && begun->is_there && begun->event.link == event->link &&
+	    event->start_ns > begun->event.end_ns)
+		begun->event.end_ns = event->start_ns;
+	end_await(xplane, begun);
+	if (is_end) {
+		sn_track_sink_event(xplane->sink, event);
+		return;
+	}
+	*begun = (struct await){true, *event, facts->attributes};
+	begun->event.attributes = begun->attributes.items;
+}
+
 static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xplane_kind *kind,
 	       struct facts *facts)
 {
@@ -548,7 +583,11 @@ static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xpla
 	    .attributes = facts->attributes.items,
 	    .attribute_count = facts->attributes.count,
 	};
-	sn_track_sink_event(xplane->sink, &event);
+	if (line->manner == HOST && event.link &&
+	    sn_text_ends(sn_xplane_text(xplane, kind->name), "Buffer::Await"))
+		add_await(xplane, line, facts, &event);
+	else
+		sn_track_sink_event(xplane->sink, &event);
 	return 0;
 }
 
@@ -650,6 +689,7 @@ static int open_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	unsigned stream;
 	*line = (struct line){
 	    .plane = plane,
+	    .await = line->await,
 	    .manner = manner_of(plane, head->name),
 	    .start_ns = head->start_ns,
 	    .device = plane->is_device ? plane->name : SONDE_NONE,
@@ -714,7 +754,8 @@ static int read_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		     struct sn_error *error)
 {
 	struct head head = {0};
-	struct line line = {0};
+	struct await await = {0};
+	struct line line = {.await = &await};
 	struct sn_proto_field field;
 	int found = sn_proto_stream_enter(&xplane->stream, error);
 	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
@@ -728,6 +769,7 @@ static int read_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 			found = read_head(xplane, &field, &head, error);
 		}
 	}
+	end_await(xplane, &await);
 	return found ? found : sn_proto_stream_leave(&xplane->stream, error);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without devices: what threads did, and the nodes with the most time. */
+/* Without devices: what threads did besides waiting, and the nodes with the most of that time. */
 #include "finding.h"
 
 #include "timeline/answers.h"
 #include "timeline/node_sums.h"
 #include "timeline/threads/activity_samples.h"
+#include "timeline/threads/thread_activity.h"
 
 static void put(const struct sn_answers *answers, double all_ns, const struct sn_node_sum *nodes,
 		size_t count, struct sn_findings *findings)
@@ -40,8 +41,11 @@ int sn_rule_thread_time(const struct sn_rule_input *input, struct sn_findings *f
 	double *times = calloc(contexts + 1ull, sizeof(*times));
 	int result =
 	    times ? sn_activity_times(&answers->processes, times, error) : sn_fail_memory(error);
-	for (uint32_t i = 0; i < contexts && !result; i++)
+	for (uint32_t i = 0; i < contexts && !result; i++) {
+		if (times[i] && sn_activity_is_waiting(answers->db, i))
+			times[i] = 0;
 		all += times[i];
+	}
 	struct sn_node_sum *sums =
 	    result ? NULL : sn_node_sums_of_contexts(&answers->nodes, times, &count);
 	if (!result && !sums)

@@ -25,8 +25,10 @@ struct sn_path_part {
 	bool is_unknown; /* of quiet parts: an annotation without a call in it */
 };
 
-/* A time between two parts of a thread that are certainly its own work. */
+/* A time between two parts of a thread that are certainly its own work; or the moment at which a
+ * collective of it ended, whatever it does then. */
 struct sn_path_silence {
+	bool is_moment;
 	uint64_t start_ns, end_ns;
 	uint32_t profile;
 	uint32_t first, end; /* its quiet parts */
@@ -35,12 +37,19 @@ struct sn_path_silence {
 
 /* ---- parts ---- */
 
+/* A collective that a thread carries out: an operator, or a region by that name. */
+static bool is_collective(const struct sn_path_building *build, uint32_t context)
+{
+	const char *name = sn_context_name(build->answers->db, context);
+	return sn_text_begins(name, "MPI_") || sn_text_begins(name, "mpi:") ||
+	       sn_text_begins(name, "gloo:");
+}
+
 static bool is_quiet(const struct sn_path_building *build, uint32_t context)
 {
 	const struct sonde_db *db = build->answers->db;
 	unsigned kind = sn_context_frame(db, context)->kind;
-	bool is_call =
-	    kind == SN_FRAME_REGION && sn_text_begins(sn_context_name(db, context), "MPI_");
+	bool is_call = kind == SN_FRAME_REGION && is_collective(build, context);
 	return kind == SN_FRAME_PYTHON || (kind == SN_FRAME_REGION && !is_call) ||
 	       kind == SN_FRAME_THREAD || sn_activity_is_waiting(db, context);
 }
@@ -135,6 +144,24 @@ static int add_launcher(struct sn_path_building *build, const struct sn_path_par
 	return sn_table_put(launchers, link, part->activity) ? SN_ERR_MEMORY : 0;
 }
 
+/* The end of a collective that no silence of its thread follows. */
+static int add_moment(struct sn_path_building *build, uint32_t number)
+{
+	const struct sn_path_part *part = build->parts + number;
+	if (!is_collective(build, part->context) ||
+	    part->end_ns < sn_path_common(build, part->call.end_ns))
+		return 0;
+	struct sn_path_silence moment = {
+	    .is_moment = true,
+	    .start_ns = part->end_ns,
+	    .end_ns = part->end_ns,
+	    .profile = part->profile,
+	    .before = number,
+	};
+	return sn_vec_push(&build->silences, &build->silence_capacity, &build->silence_count,
+			   moment);
+}
+
 static int add_silence(struct sn_path_building *build, const struct sn_path_silence *silence)
 {
 	if (silence->end_ns < silence->start_ns + SILENCE_NS)
@@ -144,7 +171,8 @@ static int add_silence(struct sn_path_building *build, const struct sn_path_sile
 }
 
 SN_SORT_BY(sort_silences, struct sn_path_silence, const void *,
-	   SN_ORDER(a->start_ns, b->start_ns) ?: SN_ORDER(a->profile, b->profile));
+	   SN_ORDER(a->start_ns, b->start_ns)
+	   ?: SN_ORDER(a->profile, b->profile) ?: SN_ORDER(b->is_moment, a->is_moment));
 
 /* Finds the silences of one thread, whose parts are first .. end - 1. */
 static int find_silences(struct sn_path_building *build, uint32_t first, uint32_t end)
@@ -161,7 +189,7 @@ static int find_silences(struct sn_path_building *build, uint32_t first, uint32_
 			continue;
 		open.end_ns = build->parts[i].start_ns;
 		open.end = i;
-		if (add_silence(build, &open))
+		if (add_silence(build, &open) || add_moment(build, i))
 			return SN_ERR_MEMORY;
 		open.start_ns = build->parts[i].end_ns;
 		open.before = i;
@@ -170,6 +198,16 @@ static int find_silences(struct sn_path_building *build, uint32_t first, uint32_
 	open.end_ns = window_end;
 	open.end = end;
 	return add_silence(build, &open);
+}
+
+/* Whether what ended then is why the thread goes on: it stayed silent, or it was a collective, in the
+ * last ninth of the thread's own silence. */
+static bool gives(const struct sn_path_silence *one, const struct sn_path_silence *taker)
+{
+	uint64_t last_ns = (taker->end_ns - taker->start_ns) / 9;
+	return one->profile != taker->profile && one->before != SONDE_NONE &&
+	       (one->is_moment ? one->start_ns >= taker->end_ns - last_ns
+			       : one->end_ns >= taker->end_ns);
 }
 
 /* The thread that became silent last during the silence of `taker`, and stayed silent until it
@@ -183,8 +221,7 @@ static const struct sn_path_silence *find_giver(const struct sn_path_building *b
 		const struct sn_path_silence *one = build->silences + i;
 		if (one->start_ns <= taker->start_ns)
 			return NULL;
-		if (one->profile != taker->profile && one->end_ns >= taker->end_ns &&
-		    one->before != SONDE_NONE)
+		if (gives(one, taker))
 			return one;
 	}
 	return NULL;
@@ -372,7 +409,8 @@ static struct wait wait_of(const struct sn_path_building *build, const struct ch
 			   const struct sn_path_part *part)
 {
 	struct wait wait = {.begin_ns = part->start_ns};
-	if (sn_activity_is_synchronizing(build->answers->db, part->context)) {
+	if (sn_activity_is_synchronizing(build->answers->db, part->context) ||
+	    (build->device_count && sn_activity_is_awaiting(build->answers->db, part->context))) {
 		wait.ended_ns = waited_until(build, part);
 		wait.is_for_all = waits_for_all(build, part);
 		return wait;
@@ -422,8 +460,9 @@ static size_t list_handovers(const struct sn_path_building *build, uint32_t prof
 		const struct sn_path_silence *taker = build->silences + order[*at];
 		if (taker->profile > profile)
 			break;
-		const struct sn_path_silence *giver =
-		    taker->profile == profile ? find_giver(build, taker) : NULL;
+		const struct sn_path_silence *giver = taker->profile == profile && !taker->is_moment
+							  ? find_giver(build, taker)
+							  : NULL;
 		if (giver)
 			handovers[count++] = (struct handover){giver->start_ns, giver, taker};
 	}

@@ -43,7 +43,10 @@ static bool is_collective(const struct sonde_db *db, uint32_t context)
 static enum sn_path_cause cause_of_call(const struct sonde_db *db, uint32_t context,
 					uint64_t time_ns)
 {
-	bool is_call = sn_context_frame(db, context)->kind == SN_FRAME_GPU_API;
+	unsigned kind = sn_context_frame(db, context)->kind;
+	bool is_call = kind == SN_FRAME_GPU_API;
+	if (kind == SN_FRAME_GRAPH_NODE) /* what a device would do runs on a processor */
+		return SN_CAUSE_COMPUTATION;
 	if (sn_activity_is_waiting(db, context) || sn_activity_is_synchronizing(db, context))
 		return SN_CAUSE_WAITING;
 	if (is_collective(db, context))

@@ -4,13 +4,39 @@
 
 #include "activity_parts.h"
 #include "format/measurement/measurement.h"
+#include "base/text.h"
 #include "frame/context_frame.h"
 #include "frame/user_frame.h"
 #include "lib/db/trace_reader.h"
 
 #include <string.h>
 
-bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
+static bool is_conversion(const struct sonde_db *db, uint32_t context)
+{
+	return sn_context_frame(db, context)->kind == SN_FRAME_REGION &&
+	       !strcmp(sn_context_name(db, context), "np.asarray(jax.Array)");
+}
+
+/* A thread of JAX waits for an array, or XLA's for what others compute: by names of XLA's own events,
+ * and by JAX's functions. */
+bool sn_activity_is_awaiting(const struct sonde_db *db, uint32_t context)
+{
+	const char *name = sn_context_name(db, context);
+	switch (sn_context_frame(db, context)->kind) {
+	case SN_FRAME_REGION:
+		return sn_text_ends(name, "Buffer::Await") ||
+		       sn_text_ends(name, "(wait for completion)") || is_conversion(db, context);
+	case SN_FRAME_PYTHON:
+		return strstr(name, "block_until_ready") ||
+		       (!strcmp(name, "_value") &&
+			is_conversion(db, sonde_db_context(db, context)->parent));
+	default:
+		return false;
+	}
+}
+
+/* By names of Python's own functions. */
+static bool is_waiting_in_python(const struct sonde_db *db, uint32_t context)
 {
 	static const char *const names[] = {
 	    "acquire", "wait", "_wait_for_tstate_lock", "select", "poll", "epoll", "recv", "sleep",
@@ -29,6 +55,11 @@ bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
 		if (strlen(names[i]) == length && !memcmp(name, names[i], length))
 			return true;
 	return false;
+}
+
+bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
+{
+	return is_waiting_in_python(db, context) || sn_activity_is_awaiting(db, context);
 }
 
 bool sn_activity_is_kernel(const struct sonde_db *db, uint32_t context)

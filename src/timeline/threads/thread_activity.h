@@ -65,8 +65,10 @@ uint64_t sn_activity_threads_peek(const struct sn_activity_threads *threads);
 int sn_activity_threads_next(struct sn_activity_threads *threads, struct sn_activity_change *change,
 			     struct sn_error *error);
 
-/* Whether a call only waits for another thread: a lock, a queue, a poll. */
+/* Whether a call only waits for another thread: a lock, a queue, a poll, an array. */
 bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context);
+/* Whether it waits for an array of JAX, which a device computes, or other threads do. */
+bool sn_activity_is_awaiting(const struct sonde_db *db, uint32_t context);
 /* Whether samples met a kernel: a device that is a processor runs it on threads of this process, and
  * what they do is the device's work, not the host's. Told by PoCL's names. */
 bool sn_activity_is_kernel(const struct sonde_db *db, uint32_t context);

@@ -89,3 +89,42 @@ def test_installed_layout(tmp_path):
     shutil.copy(BUILD / "src/collect/libsonde.so", tmp_path / "lib/libsonde.so")
     done = subprocess.run([tmp_path / "bin/sonde", "doctor"], capture_output=True, text=True, env=clean_environment())
     assert done.returncode == 0 and str(tmp_path / "lib/libsonde.so") in done.stdout
+
+
+EXECUTABLE = "3xla4ifrt20PjRtLoadedExecutable"
+EXECUTE = f"_ZN{EXECUTABLE}7ExecuteEN4absl4SpanIEEERKNS0_14ExecuteOptionsESt8optionalINS0_18RCReferenceWrapperINS0_10DeviceListEEEE"
+KNOWN = [EXECUTE, f"_ZNK{EXECUTABLE}4nameEv"]
+THUNK = "_ZN3xla3cpu11KernelThunk7ExecuteERKNS0_5Thunk13ExecuteParamsE"
+
+
+def made_jaxlib(folder: Path, library: str, functions: list[str], *options: str) -> Path:
+    """A jaxlib whose library has these functions, in an environment of its own."""
+    package = folder / "lib/python3.12/site-packages/jaxlib"
+    package.mkdir(parents=True)
+    (package / "version.py").write_text('_version = "9.8.7"\n_release_version: str = "9.8.7"\nraise SystemExit("imported")\n')
+    source = "".join(f'static __attribute__((used)) void f{number}(void) __asm__("{name}"); static void f{number}(void) {{}}\n'
+                     for number, name in enumerate(functions))
+    subprocess.run(["gcc", "-shared", "-fPIC", *options, "-o", package / library, "-xc", "-"], input=source, text=True, check=True)
+    return folder
+
+
+def test_jax_by_the_form_of_its_library(sonde, tmp_path):
+    def check(name, library, functions, *options):
+        environment = made_jaxlib(tmp_path / name, library, functions, *options)
+        found = checks(sonde, VIRTUAL_ENV=str(environment))["JAX 9.8.7"]
+        assert str(environment) in found["text"]
+        return found["verdict"], found["text"]
+    verdict, text = check("all", "libjax_common.so", [*KNOWN, THUNK])
+    assert verdict == "ok" and text.endswith("compiled functions as operators, and what they run on CPUs")
+    verdict, text = check("before", "xla_extension.so", KNOWN)
+    assert verdict == "limited" and "as operators, not what they run on CPUs" in text
+    verdict, text = check("old", "xla_extension.so", [EXECUTE.replace("18RCReferenceWrapperINS0_", ""), *KNOWN[1:]])
+    assert verdict == "limited" and "Execute is none of the known form" in text
+    assert check("unknown", "libjax_common.so", [EXECUTE])[1].count("not as known") == 1
+    assert "has no local symbols" in check("stripped", "libjax_common.so", [*KNOWN, THUNK], "-s")[1]
+    assert "neither libjax_common.so nor" in check("none", "other.so", KNOWN)[1]
+
+
+def test_jax_is_missing(sonde, tmp_path):
+    found = checks(sonde, PATH=str(tmp_path), HOME=str(tmp_path), VIRTUAL_ENV=str(tmp_path))["JAX"]
+    assert found["verdict"] == "no" and found["fix"] == "pip install jax"

@@ -172,3 +172,87 @@ def test_each_call_and_computation_is_an_event(tmp_path, python):
     found = intervals(tmp_path)
     assert (found["jit_seven"], found["jit_three"]) == (5, 5)
     assert (found["jit_seven/cosine_add_fusion"], found["jit_three/cosine_add_fusion"]) == (5 * 70, 5 * 30)
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_doctor_says_what_measuring_does(tmp_path, python):
+    measured(tmp_path, python, "two", 1)
+    version = subprocess.run([python, "-c", "import jaxlib; print(jaxlib.__version__)"], capture_output=True, text=True).stdout.strip()
+    found = json.loads(run_sonde("doctor", "--format", "json", VIRTUAL_ENV=str(Path(python).parent.parent)).out)["checks"]
+    text = next(check["text"] for check in found if check["name"] == f"JAX {version}")
+    assert status(tmp_path).split(": ")[-1] in text
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_functions_of_one_name_are_told_apart(tmp_path, python):
+    """The first has XLA's name, the second its line as well; one function for two shapes is one."""
+    measured(tmp_path, python, "names", 15)
+    lines = {name: line_of(mark) for name, mark in (("step", "the operation of the short step"), ("_lambda", "the short lambda"))}
+    second = {name: f"jit_{name}@{WORKLOAD.name}:{line}" for name, line in lines.items()}
+    found = steps(tmp_path)
+    for kind, name in (("step", "step"), ("lambda", "_lambda")):
+        long, short = (line_of(f"calls the {length} {kind}") for length in ("long", "short"))
+        first = f"jit_{name}"
+        assert count(found, long, first, f"{first}/cosine_add_fusion") > 0, kind
+        assert count(found, short, second[name], f"{second[name]}/cosine_add_fusion") > 0, kind
+        assert not count(found, long, second[name]) and not count(found, short, first), kind
+    assert count(found, line_of("calls it for another shape"), second["step"]) > 0
+    used = {name.split("/")[0] for path, _ in found for name in path if name.startswith(("jit_step", "jit__lambda"))}
+    assert used == {"jit_step", "jit__lambda", *second.values()}
+    operations = {row["name"].split("/")[0]: {(operation["file"], operation["line"]) for operation in row["operations"]}
+                  for row in program.rows(tmp_path) if row["name"].startswith("jit_step") and row.get("operations")}
+    assert (str(WORKLOAD), lines["step"]) in operations[second["step"]]
+    assert (str(WORKLOAD), lines["step"]) not in operations["jit_step"]
+    graph = json.loads(program.sonde("graph", tmp_path / "run.sdb", "--format", "json", "--top", 0))
+    assert {model["name"] for model in graph["models"]} >= {"jit_step", "jit__lambda", *second.values()}
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_a_device_that_runs_ahead(tmp_path, python):
+    """Executions on two devices begin in another order than they were called, each below its own call."""
+    measured(tmp_path, python, "devices", 20)
+    found = steps(tmp_path)
+    first, second = (count(found, line_of(f"on the {device} device"), "jit_some", "jit_some/cosine_add_fusion")
+                     for device in ("first", "second"))
+    assert abs(first / (first + second) - 0.9) < program.bound(0.9, first + second) + 0.02, (first, second)
+    assert first + second == count(found, "jit_some/cosine_add_fusion")
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_functions_over_two_devices(tmp_path, python):
+    measured(tmp_path, python, "spread", 10, "--trace=operators")
+    found = steps(tmp_path)
+    for call, names in (("by shardings", {"jit_sharded"}), ("by shard_map", {"jit_summed"}), ("by pmap", {"jit__fun", "pmap_mapped"})):
+        # pmap's line also slices its arguments
+        function, = names & {step.split("/")[0] for path, _ in found if str(line_of(call)) in path for step in path if "/" in step}
+        assert count(found, line_of(call), function) == count(found, function) > 0
+    # each execution twice, on two devices
+    calls = intervals(tmp_path)
+    assert calls["jit_sharded"] == 10 and calls["jit_sharded/cosine_add_fusion"] == 2 * 10 * 70
+    assert calls["jit_summed"] == 10 and calls["jit_summed/cosine_add_fusion"] == 2 * 10 * 10
+    row = next(row for row in program.rows(tmp_path) if row["name"] == "jit_sharded/cosine_add_fusion")
+    assert (row["file"], row["line"]) == (str(WORKLOAD), line_of("the fused operations"))
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_machine_code_of_computations_has_names(tmp_path, python):
+    measured(tmp_path, python, "names", 10)
+    below = [([frame["name"] for frame in frames if frame["kind"] == "native"], value["count"])
+             for frames, value in program.paths(tmp_path, "cpu-time") if any(frame["kind"] == "graph-node" for frame in frames)]
+    assert sum(samples for names, samples in below if "cosine_add_fusion" in names) > 100
+    assert not [names for names, _ in below if any(name.startswith("+0x") for name in names)]
+    assert not list(tmp_path.glob("run.sonde/*.sonde-code"))
+    map_file, = tmp_path.glob("run.sonde/perf-*.map")
+    assert any(line.split()[2:] == ["cosine_add_fusion"] for line in map_file.read_text().splitlines())
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_names_of_machine_code_follow_those_of_the_own_map(tmp_path, python):
+    """Python's map for perf and XLA's code are in one."""
+    script = ("import os, runpy, sys\nopen(f'/tmp/perf-{os.getpid()}.map', 'w').write('1000 10 first\\n')\n"
+              f"sys.argv = [{str(WORKLOAD)!r}, 'two', '3']\nrunpy.run_path({str(WORKLOAD)!r}, run_name='__main__')\n")
+    program.run(tmp_path, python, "-c", script, environment=QUIET, timeout=300)
+    map_file, = tmp_path.glob("run.sonde/perf-*.map")
+    Path("/tmp", map_file.name).unlink()
+    lines = map_file.read_text().splitlines()
+    assert lines[0] == "1000 10 first" and any(line.endswith(" cosine_add_fusion") for line in lines[1:])

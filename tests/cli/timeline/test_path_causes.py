@@ -3,12 +3,14 @@
 what must not be said where it is not so."""
 from __future__ import annotations
 
+import csv
 import json
 
 import planted
 import pytest
 from kineto_traces import Trace
 from test_import_nsys import Export
+from xplane_writer import Plane
 
 MS = 1e6
 
@@ -250,3 +252,60 @@ def test_silence_while_a_device_has_more_to_do(sonde, tmp_path):
     file = trace.write(tmp_path / "t.json")
     parts = json.loads(sonde("timeline", file, "--view", "critical-path", "--format", "json").out)["path_parts"]["rows"]
     assert {row["part"]: row["time_ns"] for row in parts}["between recorded calls"] == 2_011_000
+
+
+def program_of_jax(await_of: str) -> bytes:
+    """A step in which the thread waits for an array from 20 to 970 us, which XLA's threads compute; one of these waits as well."""
+    us = 1_000_000
+    await_event = f"{await_of}::Await"
+    plane = Plane(1, "/host:CPU")
+    plane.line(10, "python3", 0, [
+        ("train", 0, 1000 * us, {}), (await_event, 20 * us, us // 2, {"_pt": 14, "_p": 777}),
+        (await_event, 970 * us, us // 2, {"_ct": 14, "_c": 777}), ("PjitFunction(next)", 975 * us, 20 * us, {})])
+    plane.line(11, "tf_XLAEigen/11", 0, [
+        ("fusion.1", 25 * us, 940 * us, {"hlo_op": "fusion.1", "hlo_module": "jit_step", "program_id": 77})])
+    plane.line(12, "tf_XLAEigen/12", 0, [("ThunkExecutor::Execute (wait for completion)", 5 * us, 990 * us, {})])
+    return Plane(0, "Task Environment").own(profile_start_time=1_700_000_000_000_000_000).bytes() + plane.bytes()
+
+
+@pytest.mark.parametrize("await_of", ["CommonPjRtBuffer", "TfrtCpuBuffer"])
+def test_waits_for_arrays_are_no_work(sonde, tmp_path, await_of):
+    (tmp_path / "host.xplane.pb").write_bytes(program_of_jax(await_of))
+    answer = summary(sonde, tmp_path / "host.xplane.pb")
+    assert "most are in jit_step/fusion.1 (9" in answer["sentences"][0]
+    assert limit(answer).startswith("What limits it: computation, "), limit(answer)
+    assert sonde("import", tmp_path / "host.xplane.pb", "-o", tmp_path / "t.sdb").status == 0
+    events = sonde("export", "--to", "events", "-o", "-", tmp_path / "t.sdb").out.splitlines()
+    waits = [int(row["end_ns"]) - int(row["start_ns"]) for row in csv.DictReader(events) if row["name"].endswith("::Await")]
+    assert waits == [950_000, 500]
+
+
+def other_thread_reduces(category: str, end: float, then: str | None) -> Trace:
+    """The thread is in an annotation alone from 100 to 5000 us, while another one is in a collective, and then in something else."""
+    trace = Trace()
+    trace.call("cpu_op", "aten::before", 0, 100)
+    trace.call("user_annotation", "sync gradients", 100, 5000)
+    trace.call(category, "gloo:all_reduce", 120, end, thread=2)
+    if then:
+        trace.call("cpu_op", then, end + 2, 9000, thread=2)
+    trace.call("cpu_op", "aten::after", 5000, 9500)
+    return trace
+
+
+@pytest.mark.parametrize("then", [None, "gloo:broadcast"])
+@pytest.mark.parametrize("category", ["cpu_op", "user_annotation"])
+def test_an_annotation_in_which_another_thread_communicates(sonde, tmp_path, category, then):
+    """What the thread waits for, whatever the other thread does next."""
+    trace = other_thread_reduces(category, 4990, then)
+    found = json.loads(sonde("timeline", trace.write(tmp_path / "t.json"), "--view", "critical-path", "--format", "json").out)
+    times = {row["node"]: row["time_ns"] for row in found["critical_path"]["rows"]}
+    assert times["gloo:all_reduce"] == 4_870_000 and times.get("sync gradients", 0) < 100_000, times
+    assert {row["cause"]: row["time_ns"] for row in found["path_causes"]["rows"]}["communication"] == 4_870_000
+
+
+def test_an_annotation_that_goes_on_after_a_collective(sonde, tmp_path):
+    """One that ends in its middle is not what the thread waits for, if its thread has more to do."""
+    trace = other_thread_reduces("cpu_op", 2000, "aten::other")
+    found = json.loads(sonde("timeline", trace.write(tmp_path / "t.json"), "--view", "critical-path", "--format", "json").out)
+    times = {row["node"]: row["time_ns"] for row in found["critical_path"]["rows"]}
+    assert times["sync gradients"] == 4_900_000 and "gloo:all_reduce" not in times, times

@@ -23,9 +23,13 @@ static NOINLINE void *launch(void *result, void *self, void *arrays, size_t coun
 	typedef struct span devices_of(void *);
 	devices_of *count_devices = (devices_of *)sn_xla_function(SN_XLA_DEVICES);
 	struct sn_xla_text name = ((name_of *)sn_xla_function(SN_XLA_NAME))(self);
-	sn_xla_program_keep(self, name);
-	struct sn_xla_call call = sn_xla_call_begin(
-	    name, count_devices ? count_devices(self).count : 1, SN_CALLER_STACK, CALLER);
+	struct sn_xla_launch launched = {
+	    .name = name,
+	    .label = sn_xla_program_keep(self, name),
+	    .devices = count_devices ? count_devices(self).count : 1,
+	    .options = *(const uint64_t *)options,
+	};
+	struct sn_xla_call call = sn_xla_call_begin(&launched, SN_CALLER_STACK, CALLER);
 	result = ((execute *)sn_xla_function(SN_XLA_LAUNCH))(result, self, arrays, count, options,
 							     devices);
 	sn_xla_call_end(&call);

@@ -3,11 +3,10 @@
  * The call of a compiled function: an operator frame of its name while the program is in the call,
  * and its context, kept for the work that the call leaves to other threads.
  *
- * On CPUs an execution begins later, on a thread of XLA's, when its inputs are there. What begins
- * knows its function's name but not which call it is of. Calls of one function begin in the order
- * in which they were made, so their contexts wait in a queue; a call of several devices begins once
- * on each. Where calls of one function from two places wait for different inputs they may begin in
- * another order: then one has the other's context; their sum is right.
+ * On CPUs an execution begins later, on a thread of XLA's, when its inputs are there, and once on each
+ * device of the call. So contexts wait in a queue. What begins knows its function's name and the
+ * number that JAX gave the launch. Where a version hands that number on in another way, the execution
+ * is of the oldest call: then two calls that wait for different inputs may exchange contexts.
  */
 #include "xla.h"
 
@@ -19,12 +18,14 @@
 
 #include <string.h>
 
-#define PROGRAM_BITS 12u /* names of functions */
-#define QUEUE	     64u /* JAX lets 32 executions of a device wait */
+#define PROGRAM_BITS 12u  /* names of functions */
+#define QUEUE	     128u /* JAX lets 32 executions of a device wait */
 #define NAME_MOST    1024u
 
 struct waiting {
 	struct sn_xla_context context;
+	const struct sn_xla_text *label;
+	uint64_t options; /* as in sn_xla_launch */
 	uint64_t call;
 	uint32_t left; /* executions that have not begun */
 };
@@ -35,16 +36,11 @@ struct sn_xla_program {
 	_Atomic int held; /* SN_LOCK_XLA_QUEUE */
 	uint64_t next_call;
 	uint32_t first, count; /* of the queue */
-	struct sn_xla_context last;
+	struct waiting last;
 	struct waiting queue[QUEUE];
 };
 
 static _Atomic(struct sn_xla_program *) programs[1u << PROGRAM_BITS];
-
-struct sn_xla_text sn_xla_program_name(const struct sn_xla_program *program)
-{
-	return program->name;
-}
 
 static bool is_named(const struct sn_xla_program *program, struct sn_xla_text name, uint64_t hash)
 {
@@ -80,7 +76,8 @@ static struct sn_xla_program *make(struct sn_xla_text name, uint64_t hash)
 	program->name = (struct sn_xla_text){name.length, (const char *)(program + 1)};
 	program->hash = hash;
 	program->next_call = 1;
-	program->last.thread = SN_ID_NONE;
+	program->last.label = &program->name;
+	program->last.context.thread = SN_ID_NONE;
 	return program;
 }
 
@@ -105,8 +102,7 @@ static struct sn_xla_program *program_of(struct sn_xla_text name)
 
 /* ---- the queue ---- */
 
-static uint64_t enqueue(struct sn_xla_program *program, struct sn_xla_context context,
-			size_t devices)
+static uint64_t enqueue(struct sn_xla_program *program, struct waiting waiting)
 {
 	if (!sn_lock_wait_one(SN_LOCK_XLA_QUEUE, &program->held))
 		return 0;
@@ -114,12 +110,11 @@ static uint64_t enqueue(struct sn_xla_program *program, struct sn_xla_context co
 		program->first = (program->first + 1) % QUEUE;
 		program->count--;
 	}
-	uint64_t call = program->next_call++;
-	program->queue[(program->first + program->count++) % QUEUE] =
-	    (struct waiting){context, call, (uint32_t)devices};
-	program->last = context;
+	waiting.call = program->next_call++;
+	program->queue[(program->first + program->count++) % QUEUE] = waiting;
+	program->last = waiting;
 	sn_lock_release_one(SN_LOCK_XLA_QUEUE, &program->held);
-	return call;
+	return waiting.call;
 }
 
 /* Executions that have begun at the front of the queue leave it. */
@@ -131,22 +126,49 @@ static void shorten(struct sn_xla_program *program)
 	}
 }
 
-struct sn_xla_context sn_xla_program_begins(struct sn_xla_program *program, uint64_t call)
+static bool is_launch(const struct waiting *waiting, uint32_t launch)
 {
-	if (!sn_lock_wait_one(SN_LOCK_XLA_QUEUE, &program->held))
-		return (struct sn_xla_context){SN_ID_NONE, SN_NODE_NONE};
-	struct sn_xla_context context = program->last;
+	return launch && ((uint32_t)waiting->options == launch ||
+			  (uint32_t)(waiting->options >> 32) == launch);
+}
+
+/* The call that an execution is of; NULL where none waits. */
+static struct waiting *find_waiting(struct sn_xla_program *program, uint64_t call, uint32_t launch,
+				    bool *is_certain)
+{
+	struct waiting *oldest = NULL, *own = NULL;
 	for (uint32_t i = 0; i < program->count; i++) {
 		struct waiting *waiting = &program->queue[(program->first + i) % QUEUE];
-		if (!waiting->left || (call && waiting->call != call))
+		if (!waiting->left)
 			continue;
-		waiting->left--;
-		context = waiting->context;
-		break;
+		*is_certain = is_launch(waiting, launch);
+		if (*is_certain)
+			return waiting;
+		if (call && waiting->call == call)
+			own = waiting;
+		if (!oldest)
+			oldest = waiting;
 	}
+	*is_certain = own != NULL;
+	return own || call ? own : oldest;
+}
+
+struct sn_xla_begun sn_xla_program_begins(struct sn_xla_program *program, uint64_t call,
+					  uint32_t launch)
+{
+	struct sn_xla_begun begun = {{SN_ID_NONE, SN_NODE_NONE}, &program->name, false};
+	if (!sn_lock_wait_one(SN_LOCK_XLA_QUEUE, &program->held))
+		return begun;
+	struct waiting *waiting = find_waiting(program, call, launch, &begun.is_certain);
+	if (waiting)
+		waiting->left--;
+	else
+		waiting = &program->last;
+	begun.context = waiting->context;
+	begun.label = waiting->label;
 	shorten(program);
 	sn_lock_release_one(SN_LOCK_XLA_QUEUE, &program->held);
-	return context;
+	return begun;
 }
 
 void sn_xla_calls_after_fork(void)
@@ -156,21 +178,21 @@ void sn_xla_calls_after_fork(void)
 		if (program) {
 			program->held = 0;
 			program->count = 0;
-			program->last.thread = SN_ID_NONE;
+			program->last.context.thread = SN_ID_NONE;
 		}
 	}
 }
 
 /* ---- calls ---- */
 
-static void push(struct sn_xla_thread *self, struct sn_xla_program *program, size_t devices,
-		 uintptr_t stack, uintptr_t pc)
+static void push(struct sn_xla_thread *self, struct sn_xla_program *program,
+		 const struct sn_xla_launch *launch, uintptr_t stack, uintptr_t pc)
 {
 	struct sn_thread *thread = self->thread;
 	struct sn_torch_thread *memo = sn_torch_thread(thread);
-	struct sn_frame frame = {
-	    .kind = SN_FRAME_OPERATOR,
-	    .id = sn_cct_string(&thread->cct, program->name.text, program->name.length)};
+	const struct sn_xla_text *label = launch->label ? launch->label : &program->name;
+	struct sn_frame frame = {.kind = SN_FRAME_OPERATOR,
+				 .id = sn_cct_string(&thread->cct, label->text, label->length)};
 	if (frame.id == SN_ID_NONE || !memo)
 		return;
 	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, stack);
@@ -182,14 +204,17 @@ static void push(struct sn_xla_thread *self, struct sn_xla_program *program, siz
 		shadow->start_ns = sn_now_ns();
 	self->calls = program;
 	self->call_node = shadow->node;
-	self->call =
-	    enqueue(program, (struct sn_xla_context){thread->index, shadow->node}, devices);
+	self->call = enqueue(program, (struct waiting){.context = {thread->index, shadow->node},
+						       .label = label,
+						       .options = launch->options,
+						       .left = (uint32_t)launch->devices});
 }
 
-struct sn_xla_call sn_xla_call_begin(struct sn_xla_text name, size_t devices, uintptr_t stack,
+struct sn_xla_call sn_xla_call_begin(const struct sn_xla_launch *launch, uintptr_t stack,
 				     uintptr_t pc)
 {
 	struct sn_xla_call call = {.token = SN_XLA_NOT_PUSHED};
+	struct sn_xla_text name = launch->name;
 	struct sn_thread *thread = name.length && name.length <= NAME_MOST ? sn_enter() : NULL;
 	if (!thread)
 		return call;
@@ -199,7 +224,7 @@ struct sn_xla_call sn_xla_call_begin(struct sn_xla_text name, size_t devices, ui
 		sn_xla_drop_stale(thread, stack);
 		call = (struct sn_xla_call){thread->shadow_depth, self->calls, self->call,
 					    self->call_node};
-		push(self, program, devices, stack, pc);
+		push(self, program, launch, stack, pc);
 	}
 	sn_leave(thread);
 	return call;

@@ -20,6 +20,7 @@
 #define SEEN_BITS  14u
 #define MOST_BYTES (64ul << 20) /* of all programs of a process */
 #define BEGINNING  "HloModule "
+#define NAME_AT	   (sizeof(BEGINNING) - 1) /* where a text has the program's name */
 
 /* absl::StatusOr<std::string>, with room for more. */
 struct text_or_status {
@@ -41,36 +42,51 @@ static uintptr_t word_of(const void *executable, struct sn_xla_text name)
 	return (uintptr_t)hash & ~(uintptr_t)7;
 }
 
-static bool is_new(uintptr_t word)
+static void write_piece(const char *text, size_t length)
 {
-	return word && seen.slots && !sn_word_find(&seen, word) && sn_word_add(&seen, word, 1);
+	long done = syscall(SYS_pwrite64, file.fd, text, length, written);
+	if (done > 0)
+		written += (uint64_t)done;
 }
 
-static void write_text(const char *text, size_t length)
+/* The text with the label in place of the program's name. */
+static void write_text(struct sn_xla_text name, struct sn_xla_text label, struct sn_xla_text text)
 {
-	if (written + length + 1 > MOST_BYTES || !sn_lock_wait(SN_LOCK_XLA_PROGRAMS))
+	if (written + text.length + label.length > MOST_BYTES)
 		return;
 	bool is_ready = file.inode
 			    ? sn_own_file_ready(&file)
 			    : !sn_own_file_create(&file, sn_now_ns(), SN_PROGRAMS_FILE_SUFFIX);
-	if (is_ready && sn_own_file_is_allowed(written + length + 1)) {
-		long done = syscall(SYS_pwrite64, file.fd, text, length, written);
-		if (done > 0)
-			written += (uint64_t)done;
-		done = syscall(SYS_pwrite64, file.fd, "\n", 1ul, written);
-		written += done == 1;
+	if (is_ready && sn_own_file_is_allowed(written + text.length + label.length)) {
+		size_t behind = NAME_AT + name.length;
+		write_piece(text.text, NAME_AT);
+		write_piece(label.text, label.length);
+		write_piece(text.text + behind, text.length - behind);
+		write_piece("\n", 1);
 	}
 	sn_own_file_close(&file);
-	sn_lock_release(SN_LOCK_XLA_PROGRAMS);
 }
 
-static bool is_program(const struct text_or_status *made)
+static const struct sn_xla_text *label_and_write(struct sn_xla_text name, struct sn_xla_text text)
 {
-	return made->status <= 1 && made->length >= sizeof(BEGINNING) &&
-	       !memcmp(made->text, BEGINNING, sizeof(BEGINNING) - 1);
+	if (!sn_lock_wait(SN_LOCK_XLA_PROGRAMS))
+		return NULL;
+	const struct sn_xla_text *label = sn_xla_label(name, text);
+	write_text(name, label ? *label : name, text);
+	sn_xla_code_note();
+	sn_lock_release(SN_LOCK_XLA_PROGRAMS);
+	return label;
 }
 
-static __attribute__((noinline)) void keep(const void *executable)
+static bool is_program(const struct text_or_status *made, struct sn_xla_text name)
+{
+	return made->status <= 1 && made->length > NAME_AT + name.length &&
+	       !memcmp(made->text, BEGINNING, NAME_AT) &&
+	       !memcmp(made->text + NAME_AT, name.text, name.length);
+}
+
+static __attribute__((noinline)) void keep(const void *executable, struct sn_xla_text name,
+					   uintptr_t word)
 {
 	typedef void *text_of(void *, const void *);
 	text_of *make = (text_of *)sn_xla_function(SN_XLA_PROGRAM_TEXT);
@@ -79,21 +95,25 @@ static __attribute__((noinline)) void keep(const void *executable)
 	if (!make || !release)
 		return;
 	make(&made, executable);
-	struct sn_thread *thread = is_program(&made) ? sn_enter() : NULL;
+	struct sn_thread *thread = is_program(&made, name) ? sn_enter() : NULL;
 	if (thread) {
-		write_text(made.text, made.length);
+		struct sn_xla_text text = {made.length, made.text};
+		sn_word_set(&seen, word, (uintptr_t)label_and_write(name, text));
 		sn_leave(thread);
 	}
 	if (made.status <= 1 && made.text != made.inside)
 		release(made.text);
 }
 
-void sn_xla_program_keep(const void *executable, struct sn_xla_text name)
+const struct sn_xla_text *sn_xla_program_keep(const void *executable, struct sn_xla_text name)
 {
-	if (!name.length || !name.text)
-		return;
-	if (__builtin_expect(is_new(word_of(executable, name)), 0))
-		keep(executable);
+	if (!name.length || !name.text || !seen.slots)
+		return NULL;
+	uintptr_t word = word_of(executable, name);
+	const struct sn_word_slot *slot = word ? sn_word_find(&seen, word) : NULL;
+	if (__builtin_expect(!slot && word && sn_word_add(&seen, word, 0), 0))
+		keep(executable, name, word);
+	return (const struct sn_xla_text *)sn_word_get(&seen, word, 0);
 }
 
 void sn_xla_programs_init(void)

@@ -6,7 +6,8 @@
  *
  * A thunk holds the names of its computation and its program, and the program's number. All thunks
  * of an execution are given the same parameters, by which they find the call that the execution is
- * of: the first computation that a program ever ran begins each of its executions.
+ * of: the first computation that a program ever ran begins each of its executions, and the
+ * parameters lead to the number of its launch.
  */
 #include "xla.h"
 
@@ -39,7 +40,9 @@ struct thunk {
 struct sn_xla_executable {
 	int64_t module;
 	struct sn_xla_program *program;
-	_Atomic uintptr_t first; /* the thunk that begins an execution */
+	_Atomic(const struct sn_xla_text *) label; /* NULL before it has begun */
+	_Atomic bool is_certain;		   /* the label */
+	_Atomic uintptr_t first;		   /* the thunk that begins an execution */
 };
 
 static _Atomic(struct sn_xla_executable *) executables[1u << EXECUTABLE_BITS];
@@ -145,8 +148,7 @@ static uint32_t frame_name(struct sn_thread *thread, struct sn_xla_text function
 }
 
 /* What is known of a thunk, found out where it is not; NULL where that cannot be. */
-static const struct sn_xla_known_thunk *look_up(struct sn_xla_thread *self,
-						const struct thunk *thunk)
+static struct sn_xla_known_thunk *look_up(struct sn_xla_thread *self, const struct thunk *thunk)
 {
 	struct sn_xla_known_thunk *known = known_thunk(self, thunk);
 	if (__builtin_expect(is_known(known, thunk), 1))
@@ -156,11 +158,27 @@ static const struct sn_xla_known_thunk *look_up(struct sn_xla_thread *self,
 	    program ? executable_of(thunk->module, program) : NULL;
 	if (!executable)
 		return NULL;
-	uint32_t name = frame_name(self->thread, sn_xla_program_name(program),
-				   (struct sn_xla_text){thunk->name.length, thunk->name.text});
-	*known = (struct sn_xla_known_thunk){(uintptr_t)thunk, thunk->name.text, thunk->name.length,
-					     thunk->module,    executable,	 name};
-	return name == SN_ID_NONE ? NULL : known;
+	*known = (struct sn_xla_known_thunk){
+	    .thunk = (uintptr_t)thunk,
+	    .name = thunk->name.text,
+	    .length = thunk->name.length,
+	    .module = thunk->module,
+	    .executable = executable,
+	};
+	return known;
+}
+
+/* The name of its frame: known once an execution of its program has begun. */
+static uint32_t name_of(struct sn_xla_thread *self, struct sn_xla_known_thunk *known)
+{
+	const struct sn_xla_text *label =
+	    atomic_load_explicit(&known->executable->label, memory_order_acquire);
+	if (label && known->label != label) {
+		known->label = label;
+		known->frame_name = frame_name(self->thread, *label,
+					       (struct sn_xla_text){known->length, known->name});
+	}
+	return label ? known->frame_name : SN_ID_NONE;
 }
 
 /* ---- which execution ---- */
@@ -179,7 +197,29 @@ static bool begins_execution(struct sn_xla_executable *executable, uintptr_t thu
 	       (!first && atomic_compare_exchange_strong(&executable->first, &first, thunk));
 }
 
-static struct sn_xla_context context_of(const struct sn_xla_thread *self,
+/* The number of the launch, 0 where it is not to be found: the sixth word of the parameters is the
+ * address of what collective operations need, which begins with it. */
+static uint32_t launch_of(struct sn_xla_thread *self, const void *parameters)
+{
+	uintptr_t collective = ((const uintptr_t *)parameters)[5];
+	sn_guard_begin(&self->guard);
+	return collective % sizeof(uint64_t) == 0 &&
+		       sn_guard_readable(&self->guard, collective, sizeof(uint64_t))
+		   ? (uint32_t) * (const uint64_t *)collective
+		   : 0;
+}
+
+/* What the program is called, which a call that is known for certain decides. */
+static void note_label(struct sn_xla_executable *executable, const struct sn_xla_begun *begun)
+{
+	if (executable->label && (executable->is_certain || !begun->is_certain))
+		return;
+	/* release: the label's text */
+	atomic_store_explicit(&executable->label, begun->label, memory_order_release);
+	atomic_store(&executable->is_certain, begun->is_certain);
+}
+
+static struct sn_xla_context context_of(struct sn_xla_thread *self,
 					const struct sn_xla_known_thunk *known,
 					const void *parameters)
 {
@@ -193,7 +233,10 @@ static struct sn_xla_context context_of(const struct sn_xla_thread *self,
 	}
 	/* on the thread that is in the call it is of that call */
 	uint64_t call = self->calls == executable->program ? self->call : 0;
-	struct sn_xla_context context = sn_xla_program_begins(executable->program, call);
+	struct sn_xla_begun begun =
+	    sn_xla_program_begins(executable->program, call, launch_of(self, parameters));
+	note_label(executable, &begun);
+	struct sn_xla_context context = begun.context;
 	atomic_store_explicit(&execution->context, (uint64_t)context.thread << 32 | context.node,
 			      memory_order_relaxed);
 	atomic_store_explicit(&execution->key, key, memory_order_release);
@@ -212,14 +255,15 @@ uint32_t sn_xla_thunk_begin(const void *object, const void *parameters, uintptr_
 	if (!thread)
 		return SN_XLA_NOT_PUSHED;
 	struct sn_xla_thread *self = sn_xla_thread(thread);
-	const struct sn_xla_known_thunk *known = self ? look_up(self, object) : NULL;
+	struct sn_xla_known_thunk *known = self ? look_up(self, object) : NULL;
 	uint32_t token = SN_XLA_NOT_PUSHED;
 	if (known) {
 		sn_xla_drop_stale(thread, stack);
 		token = thread->shadow_depth;
-		struct sn_frame frame = {.kind = SN_FRAME_GRAPH_NODE, .id = known->frame_name};
 		uint32_t prefix = sn_xla_own_context(self, context_of(self, known, parameters));
-		struct sn_shadow *shadow = sn_shadow_push(thread, &frame, stack);
+		struct sn_frame frame = {.kind = SN_FRAME_GRAPH_NODE, .id = name_of(self, known)};
+		struct sn_shadow *shadow =
+		    frame.id == SN_ID_NONE ? NULL : sn_shadow_push(thread, &frame, stack);
 		if (shadow) {
 			shadow->user = SN_XLA_COMPUTATION;
 			shadow->prefix = prefix;

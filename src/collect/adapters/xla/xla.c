@@ -45,13 +45,11 @@ static int attach(void)
 	xla_module = module;
 	if (sn_xla_symbols_find(sn_module_at(module)))
 		return give_up("its file cannot be read or has no local symbols");
-	if (!sn_xla_entries(SN_XLA_LAUNCH))
-		return sn_xla_entries(SN_XLA_THUNK) || sn_xla_entries(SN_XLA_NAME)
-			   ? give_up("its ifrt::PjRtLoadedExecutable::Execute is none of the known "
-				     "form")
-			   : -EAGAIN; /* the loader has just mapped it */
-	if (!sn_xla_function(SN_XLA_NAME) || sn_xla_entries(SN_XLA_LAUNCH) > 1)
-		return give_up("its executables are not as known");
+	const uint32_t *entries = sn_xla_entries();
+	if (!entries[SN_XLA_LAUNCH] && !entries[SN_XLA_THUNK] && !entries[SN_XLA_NAME])
+		return -EAGAIN; /* the loader has just mapped it */
+	if (sn_xla_unknown_form(entries))
+		return give_up(sn_xla_unknown_form(entries));
 	sn_xla_programs_init();
 	if (!sn_xla_entries_replace(sn_xla_hooks))
 		return give_up("its virtual tables cannot be written");
@@ -140,6 +138,7 @@ static void after_fork(void)
 	sn_xla_calls_after_fork();
 	sn_xla_executions_after_fork();
 	sn_xla_programs_after_fork();
+	sn_xla_code_after_fork();
 }
 
 static void detach(void)
@@ -158,7 +157,7 @@ static const char *status(void)
 	if (failure)
 		return status_line;
 	sn_line_add(&line, "compiled functions as operators");
-	if (!sn_xla_entries(SN_XLA_THUNK))
+	if (!sn_xla_entries()[SN_XLA_THUNK])
 		sn_line_add(&line, ", not what they run on CPUs, whose form is not known");
 	else if (!sn_xla_thunks_readable())
 		sn_line_add(&line,

@@ -4,12 +4,15 @@
  * work runs.
  *
  *	xla.c      the adapter: finds jaxlib, puts the hooks in place, says what is measured
- *	symbols.c  reads jaxlib's table of local symbols, replaces entries of its virtual tables
+ *	symbols.c  reads jaxlib's local symbols, in the commands as well
+ *	tables.c   replaces entries of its virtual tables
  *	hooks.c    the functions that stand in these entries
  *	launch.c   the call of a compiled function: its operator frame, and what its work looks up
  *	thunk.c    one computation of a function on CPUs, on whichever thread
  *	task.c     parts of a computation that a pool of threads runs
  *	program.c  keeps the program of each function for the analysis
+ *	label.c    tells programs of one name apart
+ *	code.c     notes names of the machine code that XLA makes
  *
  * docs/design/jax.md says why it is done so and what it costs.
  *
@@ -18,6 +21,8 @@
  */
 #ifndef SN_COLLECT_XLA_H
 #define SN_COLLECT_XLA_H
+
+#include "symbols.h"
 
 #include "collect/adapters/python/guard.h"
 #include "collect/core/adapters.h"
@@ -41,27 +46,17 @@ struct sn_xla_text {
 	const char *text;
 };
 
-/* --- symbols.c --- */
+/* --- tables.c --- */
 
-/* The virtual functions that are looked for, by what is done with them. */
-enum sn_xla_function {
-	SN_XLA_LAUNCH,	      /* ifrt::PjRtLoadedExecutable::Execute */
-	SN_XLA_NAME,	      /* its name */
-	SN_XLA_DEVICES,	      /* its addressable_devices */
-	SN_XLA_PROGRAM_TEXT,  /* its GetHumanReadableProgramText */
-	SN_XLA_THUNK,	      /* cpu::...Thunk::Execute, many */
-	SN_XLA_SCHEDULE,      /* Eigen's pool of threads: Schedule */
-	SN_XLA_SCHEDULE_HINT, /* and ScheduleWithHint */
-	SN_XLA_FUNCTION_COUNT
-};
-
-/* Finds them in `module`, and the entries of virtual tables that lead to them. 0; -EAGAIN where the
+/* Finds the functions in `module`, and the entries of virtual tables that lead to them. 0; -EAGAIN where the
  * loader has not filled these in yet; else negative errno. MT: once. */
 int sn_xla_symbols_find(const struct sn_module *module);
 /* The function, which all classes but for SN_XLA_THUNK share; 0 where there is none. AS-safe: yes. */
 uintptr_t sn_xla_function(enum sn_xla_function function);
-/* Entries found that lead to it. AS-safe: yes. */
-uint32_t sn_xla_entries(enum sn_xla_function function);
+/* Entries found, by the function that they lead to. AS-safe: yes. */
+const uint32_t *sn_xla_entries(void);
+/* The list of the code that XLA makes, as GDB reads it; 0 where there is none. AS-safe: yes. */
+uintptr_t sn_xla_jit_descriptor(void);
 /* What a computation of the class with this virtual table does itself. AS-safe: yes. */
 uintptr_t sn_xla_thunk_function(uintptr_t table);
 /* Puts `hooks`, by function, NULL for those that stay, into the entries, and takes them out again.
@@ -90,7 +85,8 @@ struct sn_xla_known_thunk {
 	size_t length;
 	int64_t module;
 	struct sn_xla_executable *executable;
-	uint32_t frame_name; /* in this thread's tree */
+	const struct sn_xla_text *label; /* of its program, as in: */
+	uint32_t frame_name;		 /* in this thread's tree */
 };
 
 /* What the adapter keeps for a thread; reached from sn_thread.adapters, never freed. */
@@ -127,24 +123,38 @@ extern void *const sn_xla_hooks[SN_XLA_FUNCTION_COUNT];
 
 /* --- launch.c --- */
 
-/* Begins the call of an executable by its name, on `devices` of this process; `stack` and `pc` as
- * for sn_torch_context. A token for sn_xla_pop. */
+/* What is called. */
+struct sn_xla_launch {
+	struct sn_xla_text name;
+	const struct sn_xla_text *label; /* NULL: the name */
+	size_t devices;			 /* of this process, on each of which it runs */
+	uint64_t options; /* their first word, either half of which is the launch's number */
+};
+
 struct sn_xla_call {
-	uint32_t token;
+	uint32_t token; /* for sn_xla_pop */
 	const struct sn_xla_program *outer;
 	uint64_t outer_call;
 	uint32_t outer_node;
 };
-struct sn_xla_call sn_xla_call_begin(struct sn_xla_text name, size_t devices, uintptr_t stack,
+/* Begins a call; `stack` and `pc` as for sn_torch_context. */
+struct sn_xla_call sn_xla_call_begin(const struct sn_xla_launch *launch, uintptr_t stack,
 				     uintptr_t pc);
 void sn_xla_call_end(const struct sn_xla_call *call);
 
 /* The function of that name, NULL where it has not been called. */
 struct sn_xla_program *sn_xla_program_find(struct sn_xla_text name);
-struct sn_xla_text sn_xla_program_name(const struct sn_xla_program *program);
-/* An execution begins: the context of the call that it is of, the oldest whose executions have not
- * all begun; where `call` is not 0 that call. The last one where all have. */
-struct sn_xla_context sn_xla_program_begins(struct sn_xla_program *program, uint64_t call);
+/* The call that an execution belongs to. */
+struct sn_xla_begun {
+	struct sn_xla_context context;
+	const struct sn_xla_text *label; /* of what was called */
+	bool is_certain;		 /* known, and not concluded from the order of calls */
+};
+/* An execution begins: of the launch of that number (0: not known), or else of the call `call` (0: of
+ * another thread's), or else of the oldest call whose executions have not all begun; the last one
+ * where all have. */
+struct sn_xla_begun sn_xla_program_begins(struct sn_xla_program *program, uint64_t call,
+					  uint32_t launch);
 void sn_xla_calls_after_fork(void);
 
 /* --- thunk.c --- */
@@ -171,9 +181,25 @@ void sn_xla_task_follow(struct sn_xla_task *task);
 
 /* Room to know which have been seen. MT: once. */
 void sn_xla_programs_init(void);
-/* Keeps the program of an executable that is called for the first time. Outside sn_enter. */
-void sn_xla_program_keep(const void *executable, struct sn_xla_text name);
+/* Keeps the program of an executable that is called for the first time. What to call it: lasts, as
+ * does the text that it points to; NULL where that is not known. Outside sn_enter. */
+const struct sn_xla_text *sn_xla_program_keep(const void *executable, struct sn_xla_text name);
 /* The child of a fork keeps its own. */
 void sn_xla_programs_after_fork(void);
+
+/* --- label.c --- */
+
+/* What the function of a program of that name and text is called: by its name, or where another one
+ * has that by its place as well. Lasts; NULL without memory. With SN_LOCK_XLA_PROGRAMS, between
+ * sn_enter and sn_leave. */
+const struct sn_xla_text *sn_xla_label(struct sn_xla_text name, struct sn_xla_text text);
+
+/* --- code.c --- */
+
+/* Notes the names of code that was made since it was called last. With SN_LOCK_XLA_PROGRAMS, between
+ * sn_enter and sn_leave. */
+void sn_xla_code_note(void);
+/* The child of a fork notes its own. */
+void sn_xla_code_after_fork(void);
 
 #endif
