@@ -12,7 +12,6 @@
 #include "sorter.h"
 
 #include "base/intern.h"
-#include "base/merge_sort.h"
 #include "base/sort_by.h"
 #include "base/spill.h"
 #include "base/vec.h"

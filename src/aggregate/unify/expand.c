@@ -282,10 +282,10 @@ static const char *text_of(struct expanding *expanding, uint32_t string)
 /* What a line of generated Python calls, as the program wrote it. */
 static int add_origin(struct expanding *expanding, uint32_t file, uint32_t line)
 {
-	const struct sn_inductor_origin *origin =
-	    sn_inductor_lines_at(expanding->inductor, file, line);
+	const struct sn_inductor_origin *origin;
+	int result = sn_inductor_lines_at(expanding->inductor, file, line, &origin);
 	if (!origin)
-		return 0;
+		return result;
 	struct step step = {.frame = origin->frame, .operator_name = SONDE_NONE, .origin = origin};
 	return add_step(expanding, step);
 }

@@ -501,21 +501,25 @@ static struct sn_inductor_origin *find(struct sn_inductor_lines *lines, struct g
 	return origin;
 }
 
-const struct sn_inductor_origin *sn_inductor_lines_at(struct sn_inductor_lines *lines,
-						      uint32_t file, uint32_t line)
+int sn_inductor_lines_at(struct sn_inductor_lines *lines, uint32_t file, uint32_t line,
+			 const struct sn_inductor_origin **origin)
 {
+	*origin = NULL;
 	if (file == SONDE_NONE || !line)
-		return NULL;
+		return 0;
 	struct generated *generated = file_at(lines, file);
-	if (!generated || !generated->text.text)
-		return NULL;
+	if (!generated || lines->arena.failed)
+		return SN_ERR_MEMORY;
+	if (!generated->text.text)
+		return 0;
 	uint32_t number = sn_table_add(&lines->call_numbers, sn_table_pair(file, line));
-	if (number == SN_TABLE_NONE || number < lines->origin_count)
-		return number == SN_TABLE_NONE ? NULL : lines->origins[number];
-	struct sn_inductor_origin *origin = find(lines, generated, line);
-	if (sn_vec_push(&lines->origins, &lines->origin_capacity, &lines->origin_count, origin) < 0)
-		return NULL;
-	return origin;
+	if (number == SN_TABLE_NONE ||
+	    (number == lines->origin_count &&
+	     sn_vec_push(&lines->origins, &lines->origin_capacity, &lines->origin_count,
+			 find(lines, generated, line)) < 0))
+		return SN_ERR_MEMORY;
+	*origin = lines->origins[number];
+	return lines->arena.failed ? SN_ERR_MEMORY : 0;
 }
 
 bool sn_inductor_is_below(const struct sn_db_builder *builder, uint32_t context,

@@ -23,10 +23,10 @@ struct sn_inductor_origin {
 struct sn_inductor_lines *sn_inductor_lines_new(struct sn_db_builder *builder);
 void sn_inductor_lines_free(struct sn_inductor_lines *lines);
 
-/* NULL where the Python file (a builder's string) is not generated, the line calls nothing, or no line of
- * the program is known for it. It lives as long as `lines`. */
-const struct sn_inductor_origin *sn_inductor_lines_at(struct sn_inductor_lines *lines,
-						      uint32_t file, uint32_t line);
+/* *origin is NULL where the Python file (a builder's string) is not generated, the line calls nothing, or no
+ * line of the program is known for it. It lives as long as `lines`. 0 or SN_ERR_MEMORY. */
+int sn_inductor_lines_at(struct sn_inductor_lines *lines, uint32_t file, uint32_t line,
+			 const struct sn_inductor_origin **origin);
 
 /* Whether the function that was compiled is on the path down to this context of the builder's. */
 bool sn_inductor_is_below(const struct sn_db_builder *builder, uint32_t context,

@@ -10,8 +10,8 @@
 #include "track_sink_internal.h"
 #include "track_dataflow.h"
 
-#include "base/merge_sort.h"
 #include "base/search.h"
+#include "base/sort_by.h"
 #include "format/measurement/measurement.h"
 
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "base/fixed_table.h"
 #include "base/heap.h"
 #include "base/intern.h"
-#include "base/merge_sort.h"
 #include "base/output.h"
 #include "base/pool.h"
 #include "base/external_sort.h"
