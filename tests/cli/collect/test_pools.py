@@ -56,4 +56,5 @@ def test_work_of_joblib(tmp_path: Path) -> None:
     assert set(counts) == {"threading", "multiprocessing", "loky"}, counts
     assert min(counts.values()) > sum(counts.values()) / 12, counts
     hottest = program.sonde("report", tmp_path / "run.sdb", "--where", "busy").split("hottest lines of your code")[1]
-    assert "<dynamic-code>" not in counts or "<dynamic-code>:11 busy" in hottest.split("call paths")[0]
+    # cloudpickle 3.1.3 leaves the name of the file out of what it carries
+    assert "<dynamic-code>:11 busy" in hottest.split("call paths")[0]
