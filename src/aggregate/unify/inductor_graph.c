@@ -72,7 +72,7 @@ static const char *take_frame(const struct reading *reading, const char *text,
 
 static bool is_of_package(const char *file)
 {
-	return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/");
+	return file && (strstr(file, "/site-packages/") || strstr(file, "/dist-packages/"));
 }
 
 /* A stack of the program's: its outermost frame is the compiled function, and what it calls is inlined. */
