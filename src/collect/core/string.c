@@ -129,6 +129,24 @@ void *memchr(const void *memory, int value, size_t bytes)
 	return NULL;
 }
 
+void *memrchr(const void *memory, int value, size_t bytes)
+{
+	const unsigned char *at = memory;
+	while (bytes--)
+		if (at[bytes] == (unsigned char)value)
+			return (void *)(at + bytes);
+	return NULL;
+}
+
+void *memmem(const void *memory, size_t bytes, const void *wanted, size_t length)
+{
+	const unsigned char *at = memory;
+	for (; bytes >= length; at++, bytes--)
+		if (!memcmp(at, wanted, length))
+			return (void *)at;
+	return NULL;
+}
+
 /* ---- strings; ours are short ---- */
 
 size_t strnlen(const char *text, size_t most)

@@ -106,23 +106,13 @@ static bool is_module_call(const struct sn_cct *cct, uint32_t code)
 	       !memchr(name->text, '<', name->length);
 }
 
-/* Not memmem, which sanitizers intercept. */
-static bool holds(const struct sn_cct_string *text, const char *part)
-{
-	size_t length = strlen(part);
-	for (size_t at = 0; at + length <= text->length; at++)
-		if (!memcmp(text->text + at, part, length))
-			return true;
-	return false;
-}
-
 static bool is_torch_file(const struct sn_cct *cct, uint32_t code,
 			  const struct sn_cct_string **file)
 {
 	const struct sn_cct_code *entry = sn_array_at(&cct->codes, code);
 	*file = sn_array_at(&cct->strings, entry->record.file);
 	const struct sn_cct_string *text = *file;
-	return holds(text, "/torch/") || (text->length && text->text[0] == '<');
+	return memmem(text->text, text->length, "/torch/", 7) || (text->length && text->text[0] == '<');
 }
 
 /* ---- naming ---- */
