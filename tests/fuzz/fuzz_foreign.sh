@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fuzz_foreign.sh [SECONDS]: recordings of other tools, as their importers read them; see fuzz.sh.
 . "$(dirname "$0")/fuzz.sh"
-python3 "$here/foreign_corpus.py" corpus
+python3 "$here/seeds/foreign_seeds.py" corpus
 # which no importer takes: it lies in a measurement
 cat >corpus/xla-text <<'END'
 HloModule jit_f, is_scheduled=true

@@ -112,7 +112,8 @@ static bool is_torch_file(const struct sn_cct *cct, uint32_t code,
 	const struct sn_cct_code *entry = sn_array_at(&cct->codes, code);
 	*file = sn_array_at(&cct->strings, entry->record.file);
 	const struct sn_cct_string *text = *file;
-	return memmem(text->text, text->length, "/torch/", 7) || (text->length && text->text[0] == '<');
+	return memmem(text->text, text->length, "/torch/", 7) ||
+	       (text->length && text->text[0] == '<');
 }
 
 /* ---- naming ---- */

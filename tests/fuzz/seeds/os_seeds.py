@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_os_corpus.py FOLDER: a few rings of records as perf writes them, for fuzz_os."""
+"""os_seeds.py FOLDER: a few rings of records as perf writes them, for fuzz_os."""
 import struct
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_import_corpus.py FOLDER SONDE: inputs for fuzz_import.c to begin with, of measurements that tests write as well
+"""import_seeds.py FOLDER SONDE: inputs for fuzz_import.c to begin with, of measurements that tests write as well
 and, where that program is there, of a database made of one."""
 import pathlib
 import struct
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli/import"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cli/import"))
 from hpctoolkit_measurement import (GPU_DEVICE, GPU_RANGE, GPU_ROOT, MAIN, PRIMARY, Metric, Profile, letters,  # noqa: E402
                                     thread)
 

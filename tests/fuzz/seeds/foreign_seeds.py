@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""foreign_corpus.py FOLDER: small files of every format that `sonde import` reads, made by the tests' own writers."""
+"""foreign_seeds.py FOLDER: small files of every format that `sonde import` reads, made by the tests' own writers."""
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
 
-cli = Path(__file__).resolve().parents[1] / "cli"
+cli = Path(__file__).resolve().parents[2] / "cli"
 sys.path[:0] = [str(cli), *(str(folder) for folder in cli.iterdir() if folder.is_dir())]
 
 from kineto_traces import Trace  # noqa: E402
