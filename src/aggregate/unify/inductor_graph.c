@@ -160,7 +160,8 @@ static void take_node(struct reading *reading, const char *text, size_t length,
 	if (sn_text_begins(begin, aten) && begin + sizeof(aten) - 1 < overload)
 		begin += sizeof(aten) - 1;
 	struct sn_inductor_node node = {copy(reading, begin, (size_t)(overload - begin)), *place};
-	if (sn_vec_reserve(&graph->nodes, &reading->node_capacity, graph->node_count + 1ull) == 0)
+	if (overload != begin && node.name &&
+	    sn_vec_reserve(&graph->nodes, &reading->node_capacity, graph->node_count + 1ull) == 0)
 		graph->nodes[graph->node_count++] = node;
 }
 

@@ -107,6 +107,7 @@ class Made:
                             "second": ("mm",), "product": ("mul",), "difference": ("sub",)}.items():
             graph += self.comment(mark)
             graph += "".join(f'    {name}: "f32[8]" = torch.ops.aten.{name}.default(x);  x = None\n\n' for name in names)
+        graph += '    nothing: "f32[8]" = torch.ops..default(x)\n'  # an operator without a name: a search for it found no end
         sections = lines_of(GENERATED, "# section: ")
         return {"current_callable": None, "cache_key": key, "source_code": GENERATED, "inductor_post_grad_graph_str": graph,
                 "cache_linemap": [(line, self.stack(mark)) for mark, line in sections.items()],
