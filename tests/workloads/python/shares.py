@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Known answer: alpha does 10 % of the work, beta 20 %, gamma_ 30 % and delta 40 %, half by each caller.
 
-Rounds differ in length, for a period of samples that is a multiple of a round would meet the same function for ever.
+Rounds differ in length, for a period of samples that is a multiple of a round would meet the same function for ever. The work
+allocates nothing: where numbers happened to lie, the calls of some functions took 1.6 times as long as those of others.
 """
+import itertools
 import random
 
 unit = 500
@@ -10,8 +12,8 @@ unit = 500
 
 def work(units):
     total = 0
-    for step in range(units * unit):
-        total += step ^ 5
+    for _ in itertools.repeat(None, units * unit):
+        total ^= 5
     return total
 
 
@@ -41,7 +43,7 @@ def right():
 
 def main():
     global unit
-    for _ in range(3500):
+    for _ in range(7000):
         unit = random.randrange(250, 750)
         left()
         right()
