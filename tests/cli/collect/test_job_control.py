@@ -69,7 +69,7 @@ def test_control_z_stops_when_the_program_does(tmp_path: Path) -> None:
     """One program does, one finishes something first, one does not: the launcher never stops without it."""
     code = "import os, signal, time; {}; print('ready', flush=True); time.sleep(1); print('after', flush=True)"
     seen = []
-    for before in ("pass", "signal.signal(signal.SIGTSTP, lambda *_: (time.sleep(0.3), print('tidy', flush=True), "
+    for before in ("pass", "signal.signal(signal.SIGTSTP, lambda *_: (time.sleep(0.3), os.write(1, b'tidy\\n'), "
                    "os.kill(os.getpid(), signal.SIGSTOP)))", "signal.signal(signal.SIGTSTP, signal.SIG_IGN)"):
         seen.append(shown(measured(tmp_path, sys.executable, "-c", code.format(before)), b"ready\r\n", b"\x1a"))
     assert seen == [["ready", "job stopped", "after", "job ended 0"], ["ready", "tidy", "job stopped", "after", "job ended 0"],
