@@ -382,7 +382,7 @@ static int prepare(struct run *run)
 	return 0;
 }
 
-/* As a shell would, which sees no more than a status. Whoever interrupts knows. */
+/* It was the program, not sonde, which ends by the same signal afterwards. Whoever interrupts knows. */
 static void tell_signal(void)
 {
 	int number = sn_launch_signal();

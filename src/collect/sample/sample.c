@@ -33,7 +33,7 @@
 /* A period is at most 1 << SLOWEST times as long as was asked for. */
 #define SLOWEST		 10u
 #define CALM_SAMPLES	 4u
-/* A timer is judged after so many periods, and starves if the kernel missed more than half of them. */
+/* A timer is judged after so many periods, and starves if a quarter of them or more had no sample. */
 #define JUDGED_PERIODS	 32u
 /* Of these one sample may stand for 8: a long system call says little about the kernel's tick. */
 #define MOST_MISSED	 7
@@ -318,7 +318,7 @@ static void judge_timer(struct sn_thread *thread, const siginfo_t *info)
 	sampling->timer_periods += 1 + (unsigned)missed;
 	if (sampling->timer_periods < JUDGED_PERIODS)
 		return;
-	if (sampling->timer_samples < JUDGED_PERIODS / 2)
+	if (sampling->timer_samples < JUDGED_PERIODS * 3 / 4)
 		drive_by_event(thread);
 	sampling->timer_samples = sampling->timer_periods = 0;
 }

@@ -3,8 +3,8 @@
  * Samples: which events interrupt a thread, and what happens then.
  *
  * CPU time comes from the thread's POSIX CPU-time timer, which needs no file descriptor and no
- * privilege but cannot be faster than the kernel's tick; beyond that rate, and for all other
- * events, from Linux perf events. Each sample charges the time actually used since the last one, so
+ * privilege but cannot be faster than the kernel's tick; beyond that rate, where the kernel misses
+ * the timer's periods, and for all other events, from Linux perf events. Each sample charges the time actually used since the last one, so
  * totals are exact at any rate. docs/design/sampling.md explains the choice and the signal.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.

@@ -372,7 +372,7 @@ def test_rate_on_a_busy_machine(tmp_path: Path) -> None:
             loop.kill()
             loop.wait()
     thread, = program.info(tmp_path)["profiles"]
-    assert thread["samples"] >= 0.7 * 199 * thread["cpu_ns"] / 1e9, thread
+    assert thread["samples"] >= 0.6 * 199 * thread["cpu_ns"] / 1e9, thread
 
 
 def test_waiting_for_a_processor_is_no_cost_of_measuring(tmp_path: Path) -> None:
