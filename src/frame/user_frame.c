@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool is_package_path(const char *path)
+bool sn_file_is_of_package(const char *path)
 {
 	return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
 }
@@ -139,22 +139,22 @@ static bool is_user_python(const struct sonde_db *db, const char *file, const ch
 {
 	if (*file == '<')
 		return is_typed_in(db, file, function);
-	return *file && !is_package_path(file) && !python_library(file) && !is_own_hook(file) &&
-	       !is_generated(file) && !is_bare_library(db, file, function) &&
+	return *file && !sn_file_is_of_package(file) && !python_library(file) &&
+	       !is_own_hook(file) && !is_generated(file) && !is_bare_library(db, file, function) &&
 	       !is_console_script(db, file, function);
 }
 
 static bool is_system_path(const char *path)
 {
 	return sn_text_begins(path, "/usr/") || sn_text_begins(path, "/lib") ||
-	       sn_text_begins(path, "/opt/") || is_package_path(path) || is_generated(path) ||
+	       sn_text_begins(path, "/opt/") || sn_file_is_of_package(path) || is_generated(path) ||
 	       *path == '[';
 }
 
 /* The standard libraries and packages that a compiler built into the program: of headers, too. */
 static bool is_library_source(const char *file)
 {
-	return sn_text_begins(file, "/usr/") || is_package_path(file) || is_generated(file) ||
+	return sn_text_begins(file, "/usr/") || sn_file_is_of_package(file) || is_generated(file) ||
 	       strstr(file, "/include/python3.") || sn_text_begins(file, "/rustc/") ||
 	       sn_text_begins(file, "/rust/deps/") || strstr(file, "/.cargo/registry/") ||
 	       strstr(file, "/.cargo/git/") || strstr(file, "/.rustup/toolchains/");

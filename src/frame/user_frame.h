@@ -18,6 +18,8 @@ bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *fr
 bool sn_frame_is_program(const struct sonde_db *db, const struct sonde_db_frame *frame);
 /* Whether it is a Python function that a compiler of the program's has generated. */
 bool sn_frame_is_generated(const struct sonde_db *db, const struct sonde_db_frame *frame);
+/* Whether a file of that name is one of a package that an installer has put somewhere. */
+bool sn_file_is_of_package(const char *path);
 /* Whether a file of that name is one that torch.compile's inductor has generated, wherever its cache is. */
 bool sn_file_is_of_inductor(const char *file);
 

@@ -6,6 +6,7 @@
 #include "base/safe_path.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "frame/user_frame.h"
 #include "inductor_text.h"
 
 #include <dirent.h>
@@ -70,11 +71,6 @@ static const char *take_frame(const struct reading *reading, const char *text,
 	return *text ? text + 1 : text;
 }
 
-static bool is_of_package(const char *file)
-{
-	return file && (strstr(file, "/site-packages/") || strstr(file, "/dist-packages/"));
-}
-
 /* A stack of the program's: its outermost frame is the compiled function, and what it calls is inlined. */
 static void add_section(struct reading *reading, int64_t line, const struct sn_pickle_item *stack)
 {
@@ -88,7 +84,7 @@ static void add_section(struct reading *reading, int64_t line, const struct sn_p
 			break;
 		if (is_first)
 			section.compiled = place;
-		if (!is_of_package(place.file))
+		if (place.file && !sn_file_is_of_package(place.file))
 			section.place = place;
 	}
 	struct sn_inductor_graph *graph = reading->graph;
@@ -139,7 +135,7 @@ static void take_comment(const struct reading *reading, const char *text, size_t
 	place->function = copy(reading, named, (size_t)(written - named));
 	written += sizeof(code) - 1;
 	place->code = trimmed(reading, written, (size_t)(end - written));
-	if (is_of_package(place->file))
+	if (place->file && sn_file_is_of_package(place->file))
 		place->file = NULL;
 }
 

@@ -3,6 +3,7 @@
 #include "inductor_lines.h"
 
 #include "base/arena.h"
+#include "base/sort_by.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -151,12 +152,9 @@ static bool find_operators(struct sn_inductor_lines *lines, struct generated *fi
 	return file->has_operator;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
-	size_t of_x = strlen(x), of_y = strlen(y);
-	return of_x != of_y ? (of_x < of_y) - (of_x > of_y) : strcmp(x, y);
-}
+/* Longer ones first. */
+SN_SORT_BY(sort_names, const char *, const void *,
+	   SN_ORDER(strlen(*b), strlen(*a)) ?: strcmp(*a, *b));
 
 static bool find_names(struct sn_inductor_lines *lines, struct generated *file)
 {
@@ -167,7 +165,7 @@ static bool find_names(struct sn_inductor_lines *lines, struct generated *file)
 		return false;
 	for (uint32_t i = 0; i < count; i++)
 		names[i] = file->graph.nodes[i].name;
-	qsort(names, count, sizeof(*names), compare_names);
+	sort_names(names, count, NULL);
 	for (uint32_t i = 0; i < count; i++)
 		if (!file->name_count || strcmp(names[file->name_count - 1], names[i]) != 0)
 			names[file->name_count++] = names[i];
@@ -351,17 +349,13 @@ static void find_fused(const struct generated *file, struct call *call)
 	join_last(file, call);
 }
 
-static int compare_parts(const void *a, const void *b)
+static uint32_t line_of(const struct part *part)
 {
-	const struct sn_inductor_place *x = ((const struct part *)a)->place;
-	const struct sn_inductor_place *y = ((const struct part *)b)->place;
-	if (!x || !y || !is_same_line(x, y)) {
-		uint32_t of_x = x ? x->line : UINT32_MAX, of_y = y ? y->line : UINT32_MAX;
-		if (of_x != of_y)
-			return of_x < of_y ? -1 : 1;
-	}
-	return strcmp(((const struct part *)a)->name, ((const struct part *)b)->name);
+	return part->place ? part->place->line : UINT32_MAX;
 }
+
+SN_SORT_BY(sort_parts, struct part, const void *,
+	   SN_ORDER(line_of(a), line_of(b)) ?: strcmp(a->name, b->name));
 
 /* Also the line that the call counts on: that of its last section, or the last that is known. False where
  * none is. */
@@ -373,7 +367,7 @@ static bool find_parts(const struct generated *file, struct call *call)
 		add_part(call, call->name, strlen(call->name), place && place->file ? place : NULL);
 	else
 		find_fused(file, call);
-	qsort(call->parts, call->part_count, sizeof(*call->parts), compare_parts);
+	sort_parts(call->parts, call->part_count, NULL);
 	for (uint32_t i = 0; i < call->part_count; i++)
 		call->place = call->parts[i].place ? call->parts[i].place : call->place;
 	for (uint32_t i = call->first; i < call->end; i++)
