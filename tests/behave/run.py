@@ -296,7 +296,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--case", action="append", default=[], metavar="NAME", help="only these; with * and ?")
     parser.add_argument("--options", action="append", metavar="TEXT", help="options of `sonde run` instead of all kinds")
     parser.add_argument("--each", action="store_true", help="all kinds of options in each round, not the default and one more")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases at a time")
+    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1),
+                        help="cases at a time: most of them sleep most of the time")
     parser.add_argument("--limit", type=float, default=20, metavar="SECONDS", help="a run that takes longer hangs")
     parser.add_argument("--list", action="store_true", help="names the cases")
     return parser.parse_args()
