@@ -372,6 +372,13 @@ static char *room_for(size_t bytes)
 	return room.pages;
 }
 
+void sn_environment_release(void)
+{
+	sn_pages_unmap(room.pages, room.bytes);
+	room.pages = NULL;
+	room.bytes = 0;
+}
+
 static void carry_in_room(void *argument)
 {
 	struct carrying *it = argument;

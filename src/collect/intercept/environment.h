@@ -26,6 +26,8 @@ void sn_environment_leave(void);
  * this thread's next call. MT: the thread itself. */
 char *const *sn_environment_carried(const char *path, char *const *arguments,
 				    char *const *environment);
+/* Frees that environment's memory. MT: the thread itself, as it ends. */
+void sn_environment_release(void);
 
 /*
  * Puts the line that calls system(3) into `environ`, and takes it away again where that was done

@@ -6,6 +6,7 @@
 #include "collect/core/adapter.h"
 #include "collect/core/adapters.h"
 #include "collect/core/start_path.h"
+#include "environment.h"
 #include "intercept.h"
 #include "collect/sample/sample_signal.h"
 
@@ -72,6 +73,7 @@ static void at_thread_end(void *round)
 		sn_leave(thread);
 	}
 	sn_thread_end();
+	sn_environment_release();
 }
 
 static void make_end_key(void)

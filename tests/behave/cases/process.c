@@ -551,6 +551,37 @@ CASE(environment)
 	say("spawned: %s\n", ended(child));
 }
 
+static void *execute_in_thread(void *unused)
+{
+	char *arguments[] = {"none", NULL};
+	pid_t child;
+	posix_spawn(&child, "/nonexistent", NULL, NULL, arguments, environ);
+	return unused;
+}
+
+static long address_kilobytes(void)
+{
+	char text[256] = "";
+	int fd = MUST(open("/proc/self/statm", O_RDONLY));
+	MUST(read(fd, text, sizeof(text) - 1));
+	close(fd);
+	return atol(text) * (sysconf(_SC_PAGESIZE) >> 10);
+}
+
+/* A server's: a thread for each request. */
+CASE(threads_that_execute)
+{
+	long before = 0;
+	for (int count = 0; count < 1200; count++) {
+		pthread_t thread;
+		MUST(pthread_create(&thread, NULL, execute_in_thread, NULL) ? -1 : 0);
+		pthread_join(thread, NULL);
+		if (count == 800)
+			before = address_kilobytes();
+	}
+	say("grown: %d\n", address_kilobytes() - before > 800);
+}
+
 /* What is no program, and a pipe: nobody may read from it to find that out. */
 CASE(pipe_as_program)
 {
