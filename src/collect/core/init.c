@@ -56,6 +56,11 @@ bool sn_confined(void)
 	return atomic_load_explicit(&phase, memory_order_relaxed) == CONFINED;
 }
 
+bool sn_began_filtered(void)
+{
+	return filters_at_start != 0;
+}
+
 bool sn_is_measured_process(void)
 {
 	/* in a namespace of its own a child may have its parent's number */

@@ -112,6 +112,8 @@ bool sn_confined(void);
 /* Asks the kernel whether the process has confined itself by an instruction, past all wrappers; if
  * so, ends measuring without a further call. */
 bool sn_confined_unasked(void);
+/* True where the program started under a filter of system calls, a container's say. */
+bool sn_began_filtered(void);
 
 /* False in a child that shares this process's memory or was created by a bare system call: it must
  * not write to the files. */

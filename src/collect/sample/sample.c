@@ -318,7 +318,9 @@ static void judge_timer(struct sn_thread *thread, const siginfo_t *info)
 	sampling->timer_periods += 1 + (unsigned)missed;
 	if (sampling->timer_periods < JUDGED_PERIODS)
 		return;
-	if (sampling->timer_samples < JUDGED_PERIODS * 3 / 4)
+	/* a filter that was there before us may end who asks for an event */
+	sampling->timer_stays = sn_began_filtered();
+	if (sampling->timer_samples < JUDGED_PERIODS * 3 / 4 && !sampling->timer_stays)
 		drive_by_event(thread);
 	sampling->timer_samples = sampling->timer_periods = 0;
 }
@@ -741,9 +743,16 @@ void sn_sampling_drain(void)
 struct sn_sampling_pause sn_sampling_pause_for_exec(void)
 {
 	struct sn_sampling *sampling = own_sampling();
-	struct sn_sampling_pause pause = {.spared = sn_samples_spared()};
-	if (!sampling || !sampling->signal || (!has_events && !pause.spared))
-		return (struct sn_sampling_pause){0};
+	struct sn_sampling_pause pause = {0};
+	if (!sampling || !sampling->signal)
+		return pause;
+	/* no event takes over now, as its signal would end the new image */
+	pause.keeps_timer = sn_is_measured_process() && !sampling->timer_stays;
+	sampling->timer_stays |= pause.keeps_timer;
+	atomic_signal_fence(memory_order_seq_cst);
+	pause.spared = sn_samples_spared();
+	if (!has_events && !pause.spared)
+		return pause;
 	uint64_t bit = SN_SIGNAL_BIT(sampling->signal), before = 0;
 	pause.is_paused = sn_is_measured_process() && !sampling->suspended;
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &before, sizeof(bit));
@@ -763,6 +772,8 @@ void sn_sampling_resume_after_exec(struct sn_sampling_pause pause)
 		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &pause.spared, NULL, sizeof(pause.spared));
 	if (sampling)
 		arm(sn_thread_self(), sampling);
+	if (pause.keeps_timer && own_sampling())
+		own_sampling()->timer_stays = false;
 	errno = saved_errno;
 }
 

@@ -52,7 +52,7 @@ void sn_sampling_drain(void);
  * (sn_samples_spared). The second goes back where the image was not replaced. AS-safe: yes.
  */
 struct sn_sampling_pause {
-	bool is_paused;
+	bool is_paused, keeps_timer;
 	uint64_t spared;
 };
 struct sn_sampling_pause sn_sampling_pause_for_exec(void);

@@ -98,6 +98,15 @@ def test_a_container_is_measured(tmp_path: Path, action: str) -> None:
     assert total > 0.9 * 300e6
 
 
+@pytest.mark.parametrize("action", ["kill", "trap"])
+def test_a_container_that_ends_who_asks_for_an_event(tmp_path: Path, action: str) -> None:
+    """perf_event_open, as a service's filter of system calls may; timers starve, and go on."""
+    done = subprocess.run([workload(), action, "298", "prctl", "execute", program.SONDE, "run", "-q", "-o", tmp_path / "run", "--",
+                           program.compiled("collect/long_calls.c", "-O1"), "8"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert program.info(tmp_path)["complete"]
+
+
 def test_a_sandbox_in_a_container(tmp_path: Path) -> None:
     """One filter more than there were: somebody confined the program since."""
     done = subprocess.run([workload(), "allow", "248", "prctl", "execute", program.SONDE, "run", "-q", "-o",
