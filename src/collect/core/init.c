@@ -218,7 +218,7 @@ static void begin(void)
 	sn_adapters_attach();
 	struct sn_thread *thread = sn_thread_begin(0);
 	if (thread)
-		sn_start_path_begin(thread, getenv("SONDE_START_PATH"));
+		sn_start_path_begin(thread, sn_environment_start_path());
 	write_first(thread);
 }
 

@@ -31,6 +31,7 @@
 #define CARRIED_MAX 32u
 #define PRELOAD	    "LD_PRELOAD="
 #define SETTINGS    "SONDE_"
+#define OUTPUT	    SETTINGS "OUTPUT="
 
 /* Lists, separated by colons, in which `sonde run` puts something of ours before the user's. */
 static const char *const lists[] = {
@@ -44,7 +45,7 @@ static uint32_t carried_count;
 static const char *preload;    /* the value of LD_PRELOAD we were started with */
 static const char *library;    /* our own path, as the loader was given it */
 static const char *start_path; /* SN_START_PATH as we were started with it, or NULL */
-static char shows_none[] = SN_START_PATH;
+static char shows_none[] = SN_START_PATH; /* all that the program sees of it */
 static bool is_stripping; /* nothing is carried any more */
 
 /* The one of `lists` that an entry of an environment is, or NULL. */
@@ -90,17 +91,69 @@ static void keep(const char *entry)
 		carried[carried_count++] = strdup(entry);
 }
 
+/* The most of another process's environment that is read. */
+#define PARENTS_BYTES (256u << 10)
+
+/*
+ * system(3) and popen(3) hand on what `environ` holds, which shows no path: what the caller began
+ * below is in the environment that it was started with. `ours` is SONDE_OUTPUT of this process: in
+ * another measurement it began elsewhere. NULL where there is none.
+ */
+static const char *start_path_of_parent(const char *ours)
+{
+	char name[48], *text = sn_pages_map(PARENTS_BYTES);
+	struct sn_line line = {name, sizeof(name), 0};
+	const char *path = NULL;
+	bool is_same = false;
+	sn_line_add(&line, "/proc/");
+	sn_line_add_number(&line, (uint64_t)getppid());
+	sn_line_add(&line, "/environ");
+	size_t bytes = text ? sn_read_text(AT_FDCWD, name, text, PARENTS_BYTES) : 0;
+	for (const char *entry = text; entry < text + bytes; entry += strlen(entry) + 1) {
+		is_same |= !strcmp(entry, ours);
+		if (is_start_path(entry) && strcmp(entry, shows_none) != 0)
+			path = entry;
+	}
+	path = path && is_same ? strdup(path) : NULL;
+	sn_pages_unmap(text, PARENTS_BYTES);
+	return path;
+}
+
+/* Takes the path out of what the program sees: it must not see by which line it was started. */
+static void keep_start_path(void)
+{
+	const char *ours = NULL;
+	for (char **entry = environ; entry && *entry; entry++) {
+		if (!strncmp(*entry, OUTPUT, strlen(OUTPUT)))
+			ours = *entry;
+		if (!is_start_path(*entry))
+			continue;
+		start_path = strdup(*entry);
+		if (strcmp(*entry, shows_none) != 0)
+			*entry = shows_none;
+	}
+	if (ours && start_path && !strcmp(start_path, shows_none)) {
+		const char *parents = start_path_of_parent(ours);
+		start_path = parents ? parents : start_path;
+	}
+}
+
+const char *sn_environment_start_path(void)
+{
+	return start_path ? start_path + strlen(SN_START_PATH) : NULL;
+}
+
 void sn_environment_keep(void)
 {
 	static char filters[] = SETTINGS "FILTERS=0000000000";
 	find_library();
 	preload = getenv("LD_PRELOAD");
 	preload = preload ? strdup(preload) : NULL;
+	keep_start_path();
 	for (char **entry = environ; entry && *entry; entry++)
-		if (is_start_path(*entry))
-			start_path = strdup(*entry);
-		else if (!strncmp(*entry, SETTINGS, strlen(SETTINGS)) ||
-			 (list_of(*entry) && list_of(*entry) != lists[0]))
+		if (!is_start_path(*entry) &&
+		    (!strncmp(*entry, SETTINGS, strlen(SETTINGS)) ||
+		     (list_of(*entry) && list_of(*entry) != lists[0])))
 			keep(*entry);
 	if (getenv(SETTINGS "FILTERS"))
 		return;
@@ -300,18 +353,27 @@ static bool has_room_for_path(const struct carrying *it)
 	       WITH_PATH_BYTES;
 }
 
+/* True where `sonde run`, measured itself, starts a program into a measurement of its own. */
+static bool is_of_other_measurement(char *const *environment)
+{
+	for (; environment && *environment; environment++)
+		for (uint32_t index = 0; index < carried_count; index++)
+			if (!strncmp(*environment, OUTPUT, strlen(OUTPUT)) &&
+			    !strncmp(carried[index], OUTPUT, strlen(OUTPUT)) &&
+			    strcmp(*environment, carried[index]) != 0)
+				return true;
+	return false;
+}
+
 /* The variable that tells below which line the program begins, NULL for none; in `place` where it
- * is written anew. An empty one that the program sets (sonde run does) stays so. */
+ * is written anew. */
 static const char *path_for(const struct carrying *it, void *place)
 {
 	if (!has_room_for_path(it))
 		return NULL;
-	if (it->thread)
-		return sn_start_path_write(&it->thread->cct, it->node, place);
-	for (char *const *entry = it->environment; entry && *entry; entry++)
-		if (!strcmp(*entry, shows_none))
-			return shows_none;
-	return start_path;
+	if (is_of_other_measurement(it->environment))
+		return shows_none;
+	return it->thread ? sn_start_path_write(&it->thread->cct, it->node, place) : start_path;
 }
 
 static char **carry(const struct carrying *it, char **completed, char *joined, void *path_room)

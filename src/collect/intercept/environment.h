@@ -13,6 +13,9 @@
 /* Stores the variables that a new program image needs to be measured. AS-safe: no.
  * MT: once. */
 void sn_environment_keep(void);
+/* What this process begins below, as it was started with it (start_path.h); NULL for nothing. The
+ * program sees an empty variable in its place. */
+const char *sn_environment_start_path(void);
 /* From now on programs that this process executes start without the collector. Changes the
  * environment in place and makes no system call. AS-safe: no. */
 void sn_environment_strip(void);

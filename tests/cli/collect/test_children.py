@@ -177,6 +177,53 @@ def test_the_variable_is_there_once(tmp_path: Path) -> None:
     assert done.stdout.split("\n") == ["1", "1", "1", "1", "", ""]
 
 
+SAME = """
+import os, subprocess, sys
+def seen():
+    return subprocess.check_output(['env'])
+texts = [seen(), subprocess.check_output(['env']), subprocess.check_output(['sh', '-c', 'exec env']),
+         os.popen('env').buffer.read(), subprocess.check_output(['env'], env=os.environ)]
+os.system('env >' + sys.argv[1])
+texts.append(open(sys.argv[1], 'rb').read())
+own = {name + b'=' + value for name, value in os.environb.items()}
+for text in texts:
+    # without a shell's own variables
+    print({line for line in set(text.splitlines()) ^ own if line.split(b'=')[0] not in (b'PWD', b'OLDPWD', b'SHLVL', b'_')})
+"""
+
+
+def test_programs_do_not_see_their_line(tmp_path: Path) -> None:
+    """What a program finds in its environment is its parent's, whichever line started it and however."""
+    script = tmp_path / "same.py"
+    script.write_text(SAME)
+    done = program.run(tmp_path, sys.executable, script, tmp_path / "file")
+    assert done.stdout == "set()\n" * 6, done.stdout
+
+
+PIPING = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	return system(argv[1]) | pclose(popen(argv[1], "r"));
+}
+"""
+
+
+def test_the_programs_of_a_program_that_calls_the_c_library(tmp_path: Path) -> None:
+    """system(3) and popen(3) in a program that Python started."""
+    (tmp_path / "piping.c").write_text(PIPING)
+    subprocess.run(["cc", "-o", tmp_path / "piping", tmp_path / "piping.c"], check=True)
+    script = tmp_path / "start.py"
+    script.write_text("import subprocess, sys\nsubprocess.run(sys.argv[1:])\n")
+    program.run(tmp_path, sys.executable, script, tmp_path / "piping", child_work())
+    counts: Counter[str] = Counter()
+    for frames, value in program.paths(tmp_path):
+        if is_busy(frames):
+            counts[next((frame["name"] for frame in frames if frame["kind"] == "python"), "")] += value["count"]
+    assert set(counts) == {"<module>"} and counts["<module>"] > 20, counts
+
+
 def test_a_path_is_no_cause_of_a_failure(tmp_path: Path) -> None:
     """Arguments that just fit into what the kernel takes: with a small stack 128 KiB."""
     script = tmp_path / "full.py"
