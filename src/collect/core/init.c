@@ -125,17 +125,32 @@ static void lose(void)
 	atomic_store(&phase, LOST);
 }
 
+/* Forks of this thread, which a handler may interrupt to fork. */
+static __thread unsigned forks __attribute__((tls_model("initial-exec")));
+
 /* What the child does first would end it, where a filter forbids it. */
 static void before_fork(void)
 {
-	if (sn_measuring() && !sn_confined_unasked())
-		sn_losses_note_unseen();
+	if (!sn_measuring() || sn_confined_unasked())
+		return;
+	sn_losses_note_unseen();
+	sn_own_fds_before_fork();
+	forks++;
+}
+
+static void after_fork_in_parent(void)
+{
+	if (!forks)
+		return;
+	forks--;
+	sn_own_fds_after_fork_in_parent();
 }
 
 static void begin_child(void *unused)
 {
 	int now = atomic_load_explicit(&phase, memory_order_relaxed);
 	pid_t parent = measured_pid;
+	forks = 0;
 	if (now == CONFINED)
 		return;
 	sn_losses_after_fork();
@@ -211,7 +226,7 @@ static void begin(void)
 	}
 	atomic_store(&phase, MEASURING);
 	sn_environment_keep();
-	pthread_atfork(before_fork, NULL, after_fork_in_child);
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 	on_exit(on_program_exit, NULL);
 	at_quick_exit(sn_end_quickly);
 	sn_fatal_init();

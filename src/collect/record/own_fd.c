@@ -6,6 +6,7 @@
  * number whose place is taken is not used: the next one is requested.
  */
 #include "own_fd.h"
+#include "collect/core/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,8 +196,46 @@ void sn_own_fd_close(int fd)
 	syscall(SYS_close, fd);
 }
 
+/*
+ * A child of a fork that another thread makes while an event is opened would have its descriptor,
+ * which is not noted yet. So an event waits for forks, and a fork for events, either with a bound.
+ */
+static _Atomic unsigned forks, openings;
+
+static void begin_opening(void)
+{
+	for (unsigned pauses = 0; pauses < SN_LOCK_PATIENCE; pauses++) {
+		/* sequentially consistent, as in sn_own_fds_before_fork: one sees the other */
+		atomic_fetch_add(&openings, 1);
+		if (!atomic_load(&forks))
+			return;
+		atomic_fetch_sub(&openings, 1);
+		sn_lock_pause();
+	}
+	atomic_fetch_add(&openings, 1);
+}
+
+static void end_opening(void)
+{
+	atomic_fetch_sub(&openings, 1);
+}
+
+void sn_own_fds_before_fork(void)
+{
+	atomic_fetch_add(&forks, 1);
+	for (unsigned pauses = 0; atomic_load(&openings) && pauses < SN_LOCK_PATIENCE; pauses++)
+		sn_lock_pause();
+}
+
+void sn_own_fds_after_fork_in_parent(void)
+{
+	atomic_fetch_sub(&forks, 1);
+}
+
 void sn_own_fds_after_fork(void)
 {
+	atomic_store(&forks, 0);
+	atomic_store(&openings, 0);
 	unsigned end = atomic_load_explicit(&places_end, memory_order_relaxed);
 	for (unsigned index = 0; index < end; index++) {
 		int fd = atomic_load_explicit(&places[index].number, memory_order_relaxed) - 1;
@@ -235,19 +274,14 @@ static int perf_open(struct perf_event_attr *attributes)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int sn_own_event_open(struct sn_own_event *event, struct perf_event_attr *attributes)
+static int open_claimed(struct sn_own_event *event, struct perf_event_attr *attributes)
 {
-	*event = (struct sn_own_event){.fd = -1};
-	attributes->read_format = PERF_FORMAT_ID;
-	if (!claim_event())
-		return -EMFILE;
 	int fd = perf_open(attributes);
 	uint64_t id = fd < 0 ? 0 : event_id(fd);
 	if (!id) {
 		/* a kernel that cannot tell events apart */
 		if (fd >= 0)
 			syscall(SYS_close, fd);
-		release_event();
 		return fd < 0 ? fd : -ENOTSUP;
 	}
 	*event = (struct sn_own_event){.fd = sn_own_fd_adopt(fd),
@@ -255,6 +289,20 @@ int sn_own_event_open(struct sn_own_event *event, struct perf_event_attr *attrib
 				       .period = attributes->sample_period,
 				       .is_frequency = attributes->freq};
 	return 0;
+}
+
+int sn_own_event_open(struct sn_own_event *event, struct perf_event_attr *attributes)
+{
+	*event = (struct sn_own_event){.fd = -1};
+	attributes->read_format = PERF_FORMAT_ID;
+	if (!claim_event())
+		return -EMFILE;
+	begin_opening();
+	int error = open_claimed(event, attributes);
+	end_opening();
+	if (error)
+		release_event();
+	return error;
 }
 
 bool sn_own_event_is_open(const struct sn_own_event *event)

@@ -31,6 +31,9 @@ bool sn_own_fd_is_noted(int fd);
 bool sn_own_fd_is_hidden(int fd);
 /* Forgets a number that the program has reused. */
 void sn_own_fd_forget(int fd);
+/* Around a fork, in the parent: no event is opened meanwhile (with a bound). */
+void sn_own_fds_before_fork(void);
+void sn_own_fds_after_fork_in_parent(void);
 /* In the child of a fork: closes and forgets the descriptors that still are the collector's. */
 void sn_own_fds_after_fork(void);
 /* True if the program's limit of descriptors is so low that the collector should keep none open. */

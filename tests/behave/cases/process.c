@@ -143,6 +143,49 @@ CASE(forks_of_threads)
 
 static volatile sig_atomic_t forked;
 
+static void *nothing(void *unused)
+{
+	return unused;
+}
+
+static void *make_threads(void *stop)
+{
+	while (!*(_Atomic bool *)stop) {
+		pthread_t threads[4];
+		for (int index = 0; index < 4; index++)
+			MUST(pthread_create(&threads[index], NULL, nothing, NULL) ? -1 : 0);
+		for (int index = 0; index < 4; index++)
+			pthread_join(threads[index], NULL);
+	}
+	return NULL;
+}
+
+/* A child has the descriptors of its parent, and no other. */
+#define MAKERS 8
+CASE(forks_beside_threads)
+{
+	static _Atomic bool stop;
+	pthread_t makers[MAKERS];
+	int bad = 0, lowest = MUST(dup(0));
+	close(lowest);
+	for (int index = 0; index < MAKERS; index++)
+		MUST(pthread_create(&makers[index], NULL, make_threads, &stop) ? -1 : 0);
+	for (int count = 0; count < 600; count++) {
+		pid_t child = MUST(fork());
+		if (!child) {
+			bool found = false;
+			for (int fd = lowest; fd < lowest + 6; fd++)
+				found |= fcntl(fd, F_GETFD) != -1;
+			_exit(found);
+		}
+		bad += strcmp(ended(child), "exit 0") != 0;
+	}
+	stop = true;
+	for (int index = 0; index < MAKERS; index++)
+		pthread_join(makers[index], NULL);
+	say("%d have others\n", bad);
+}
+
 static void fork_in_handler(int number)
 {
 	(void)number;
@@ -557,6 +600,53 @@ static void *execute_in_thread(void *unused)
 	pid_t child;
 	posix_spawn(&child, "/nonexistent", NULL, NULL, arguments, environ);
 	return unused;
+}
+
+/* An array of the environment that another thread makes longer and shorter. */
+#define FEW  10
+#define MANY 1500
+static char *changing[MANY + 1];
+static _Atomic bool is_changed;
+
+static void *change(void *unused)
+{
+	for (bool is_long = false; !is_changed; is_long = !is_long) {
+		*(char *volatile *)&changing[FEW] = is_long ? NULL : "A=1";
+		for (volatile int spins = 0; spins < 5000; spins++)
+			;
+	}
+	return unused;
+}
+
+/* Between two pages with a pattern there is room for one: nothing may be written past it. */
+static void *execute_in_hole(void *changed)
+{
+	char *arguments[] = {"none", NULL}, *page = MUST(mmap(NULL, 3 << 12, PROT_READ | PROT_WRITE,
+							      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	pid_t child;
+	memset(page, 0x5a, 3 << 12);
+	munmap(page + (1 << 12), 1 << 12);
+	posix_spawn(&child, "/nonexistent", NULL, NULL, arguments, changing);
+	for (int at = 0; at < 1 << 12; at++)
+		*(int *)changed += page[at] != 0x5a || page[(2 << 12) + at] != 0x5a;
+	return NULL;
+}
+
+CASE(changing_environment)
+{
+	pthread_t changer, thread;
+	int changed = 0;
+	for (int index = 0; index < MANY; index++)
+		changing[index] = "B=2";
+	changing[FEW] = NULL;
+	MUST(pthread_create(&changer, NULL, change, NULL) ? -1 : 0);
+	for (int round = 0; round < 400; round++) {
+		MUST(pthread_create(&thread, NULL, execute_in_hole, &changed) ? -1 : 0);
+		pthread_join(thread, NULL);
+	}
+	is_changed = true;
+	pthread_join(changer, NULL);
+	say("changed: %d\n", changed);
 }
 
 static long address_kilobytes(void)
