@@ -441,14 +441,25 @@ void sn_environment_release(void)
 	room.bytes = 0;
 }
 
+/* Other threads may be changing the environment, as far as the kernel is concerned: what counts is a
+ * copy, whose length is known. */
 static void carry_in_room(void *argument)
 {
 	struct carrying *it = argument;
-	size_t entries = (count_entries(it->environment) + CARRIED_MAX + 3) * sizeof(char *);
+	size_t count = count_entries(it->environment), text = text_bytes(it->environment), at = 0;
+	size_t list = (count + CARRIED_MAX + 3) * sizeof(char *);
 	size_t path = it->thread ? sn_start_path_room(&it->thread->cct, it->node) : 0;
-	char *place = room_for(entries + path + text_bytes(it->environment));
-	if (place)
-		it->completed = carry(it, (char **)place, place + entries + path, place + entries);
+	char *place = room_for(2 * list + path + text), **copy = (char **)(place + list);
+	if (!place)
+		return;
+	for (; at < count && it->environment[at]; at++)
+		copy[at] = it->environment[at];
+	copy[at] = NULL;
+	if (text_bytes(copy) > text)
+		return;
+	it->environment = copy;
+	it->completed =
+	    carry(it, (char **)place, place + 2 * list + path, place + 2 * list);
 }
 
 char *const *sn_environment_carried(const char *path, char *const *arguments,
