@@ -42,11 +42,11 @@ static const char *const lists[] = {
 /* What the environment must hold for a new image to be measured; fixed when measuring starts. */
 static const char *carried[CARRIED_MAX];
 static uint32_t carried_count;
-static const char *preload;    /* the value of LD_PRELOAD we were started with */
-static const char *library;    /* our own path, as the loader was given it */
-static const char *start_path; /* SN_START_PATH as we were started with it, or NULL */
+static const char *preload;		  /* the value of LD_PRELOAD we were started with */
+static const char *library;		  /* our own path, as the loader was given it */
+static const char *start_path;		  /* SN_START_PATH as we were started with it, or NULL */
 static char shows_none[] = SN_START_PATH; /* all that the program sees of it */
-static bool is_stripping; /* nothing is carried any more */
+static bool is_stripping;		  /* nothing is carried any more */
 
 /* The one of `lists` that an entry of an environment is, or NULL. */
 static const char *list_of(const char *entry)
@@ -151,9 +151,8 @@ void sn_environment_keep(void)
 	preload = preload ? strdup(preload) : NULL;
 	keep_start_path();
 	for (char **entry = environ; entry && *entry; entry++)
-		if (!is_start_path(*entry) &&
-		    (!strncmp(*entry, SETTINGS, strlen(SETTINGS)) ||
-		     (list_of(*entry) && list_of(*entry) != lists[0])))
+		if (!is_start_path(*entry) && (!strncmp(*entry, SETTINGS, strlen(SETTINGS)) ||
+					       (list_of(*entry) && list_of(*entry) != lists[0])))
 			keep(*entry);
 	if (getenv(SETTINGS "FILTERS"))
 		return;
@@ -458,8 +457,7 @@ static void carry_in_room(void *argument)
 	if (text_bytes(copy) > text)
 		return;
 	it->environment = copy;
-	it->completed =
-	    carry(it, (char **)place, place + 2 * list + path, place + 2 * list);
+	it->completed = carry(it, (char **)place, place + 2 * list + path, place + 2 * list);
 }
 
 char *const *sn_environment_carried(const char *path, char *const *arguments,
