@@ -12,7 +12,7 @@
 
 #define NOT_PUSHED	 UINT32_MAX
 #define NAME_BYTES	 512u
-/* The most that sn_torch_evaluate's own frame takes. */
+/* An upper bound of the size of sn_torch_evaluate's stack frame. */
 #define HOOK_FRAME_BYTES 512u
 
 /* Drops our shadow frames below `stack`: their functions have been left by an exception. */

@@ -2,11 +2,11 @@
 /*
  * The compilations of torch.compile: a region for each, and an event for tools that listen.
  *
- * The compiler is written in Python and calls no C function at its start and end as such. But
- * around each attempt to compile a function it saves and restores the state of the random numbers,
- * so that compiling changes none of the program's; it does so in a `finally`, thus also when it
- * fails. Both calls come through hooks.c, and are a compilation's where the Python frames say so.
- * What is compiled is the first argument of `_compile`, further out.
+ * The compiler is written in Python and calls no C function that would mark its start and its end.
+ * But each attempt to compile a function saves the state of the random number generator before, and
+ * restores it afterwards, in a `finally` block and so also after a failure. hooks.c wraps both
+ * calls. Other code makes them too; the Python frames of the caller show whether a compilation did.
+ * The function that is compiled is the first argument of `_compile`, which is further out.
  */
 #include "collect/core/callpath.h"
 #include "torch.h"
@@ -21,7 +21,7 @@
 #define REGION	    "torch.compile "
 #define NAME_BYTES  256u
 #define PYTHON_MAX  256u
-/* Frames of the compiler's between `_compile` and where it keeps the random state. */
+/* `_compile` is searched among this many innermost frames. */
 #define FRAMES_MOST 32
 
 static bool ends_with(const struct sn_cct_string *string, const char *tail)
@@ -31,7 +31,7 @@ static bool ends_with(const struct sn_cct_string *string, const char *tail)
 	       !memcmp(string->text + string->length - length, tail, length);
 }
 
-/* True where the frame is of that function, whatever it is nested in. */
+/* True if the frame is of this function, at whatever depth of nested scopes it is defined. */
 static bool runs(const struct sn_thread *thread, const struct sn_python_frame *frame,
 		 const char *file, const char *function)
 {
@@ -46,7 +46,7 @@ static bool runs(const struct sn_thread *thread, const struct sn_python_frame *f
 	       ends_with(sn_array_at(&thread->cct.strings, code->record.file), file);
 }
 
-/* The name of what is compiled into `name`; its length, 0 where the caller is no compilation. */
+/* Stores the name of the compiled function and returns its length; 0 if no compilation calls. */
 static size_t compiled(struct sn_thread *thread, const char *random_function, char *name)
 {
 	struct sn_python_frame *frames = sn_callpath_python_frames(thread);

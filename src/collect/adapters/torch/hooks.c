@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of libtorch_cpu and libc10 that this preloaded library stands in front of: calls to
- * them inside PyTorch go through its linkage table, also from one function to another of the same
- * library, and find ours first. Each does the real work whatever happens to ours. Reasons and the
- * builds checked are in docs/design/torch-operators.md.
+ * Wrappers of functions of libtorch_cpu and libc10. PyTorch calls these functions through its
+ * linkage tables, even within one library, and the loader binds such calls to this library, because
+ * it is preloaded. Each wrapper calls the real function, whether or not its own work succeeds.
+ * docs/design/torch-operators.md gives the reasons and the builds that were checked.
  *
- * They carry the mangled names of what they replace; the C++ arguments are passed on untouched.
+ * A wrapper has the mangled name of the function that it replaces, and passes the C++ arguments on
+ * unchanged.
  */
 #include "graph.h"
 
@@ -25,8 +26,8 @@ static inline void notice(uintptr_t from)
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
-/* void torch::autograd::set_default_engine_stub(Engine &(*)()): called once, when libtorch_python
- * is initialised: libtorch_cpu is ready and no operator has run. */
+/* void torch::autograd::set_default_engine_stub(Engine &(*)()): libtorch_python's initialisation
+ * calls it once, when libtorch_cpu is ready and no operator has run. */
 #define SET_STUB "_ZN5torch8autograd23set_default_engine_stubEPFRNS0_6EngineEvE"
 SN_REPLACES(SET_STUB, void, sn_torch_set_stub, (void *stub))
 {
@@ -36,7 +37,7 @@ SN_REPLACES(SET_STUB, void, sn_torch_set_stub, (void *stub))
 	notice(CALLER);
 }
 
-/* uint64_t at::sequence_number::get_and_increment(): once for each autograd node that is made. */
+/* uint64_t at::sequence_number::get_and_increment(): called once for each new autograd node. */
 SN_REPLACES(SN_TORCH_SEQUENCE, uint64_t, sn_torch_get_and_increment, (void))
 {
 	uint64_t (*function)(void) = SN_REAL_SYMBOL(SN_TORCH_SEQUENCE);
@@ -48,15 +49,15 @@ SN_REPLACES(SN_TORCH_SEQUENCE, uint64_t, sn_torch_get_and_increment, (void))
 }
 
 /*
- * What the C++ unwinder calls when an exception leaves sn_torch_evaluate. It only takes note: there
- * is no landing pad, so nothing of a C++ runtime is linked.
+ * The C++ unwinder calls this when an exception leaves sn_torch_evaluate. It closes the node's frame
+ * and lets unwinding continue. It needs no landing pad, and so no C++ runtime.
  */
 int sn_torch_personality(int version, int actions, uint64_t class, void *exception, void *context);
 __attribute__((visibility("hidden"), used)) int
 sn_torch_personality(int version, int actions, uint64_t class, void *exception, void *context)
 {
 	enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
-	/* gives the stack pointer of the frame that is being left */
+	/* returns the stack pointer of the frame that the exception leaves */
 	uintptr_t (*frame_of)(void *) = SN_REAL_SYMBOL("_Unwind_GetCFA");
 	if ((actions & CLEANUP_PHASE) && frame_of)
 		sn_torch_backward_unwound(frame_of(context));
@@ -64,8 +65,9 @@ sn_torch_personality(int version, int actions, uint64_t class, void *exception, 
 }
 
 /* void Engine::evaluate_function(shared_ptr<GraphTask> &, Node *, InputBuffer &, const
- * shared_ptr<ReadyQueue> &): runs one node of the backward pass, its hooks and the hand-over of its
- * gradients. An exception passes through; the personality closes what was opened. */
+ * shared_ptr<ReadyQueue> &): runs one node of the backward pass and its hooks, and passes its
+ * gradients to the next nodes. If an exception passes through, the personality above closes the
+ * node's frame. */
 SN_REPLACES(SN_TORCH_EVALUATE, __attribute__((noinline, noclone)) void, sn_torch_evaluate,
 	    (void *engine, void *task, void *node, void *inputs, void *queue))
 {
@@ -78,8 +80,9 @@ SN_REPLACES(SN_TORCH_EVALUATE, __attribute__((noinline, noclone)) void, sn_torch
 	sn_torch_backward_end(token, SN_CALLER_STACK);
 }
 
-/* Tensor at::Generator::get_state() const and void at::Generator::set_state(const Tensor &): rare,
- * but torch.compile calls them around each compilation. The Tensor is returned by address. */
+/* Tensor at::Generator::get_state() const and void at::Generator::set_state(const Tensor &):
+ * torch.compile calls them before and after each compilation, other code rarely. The Tensor is
+ * returned through a hidden first argument. */
 #define GET_STATE "_ZNK2at9Generator9get_stateEv"
 SN_REPLACES(GET_STATE, void *, sn_torch_get_state, (void *result, const void *generator))
 {
@@ -97,8 +100,8 @@ SN_REPLACES(SET_STATE, void, sn_torch_set_state, (void *generator, const void *s
 	sn_torch_compile_ends();
 }
 
-/* const std::shared_ptr<TracingState> &torch::jit::tracer::getTracingState(): each nn.Module asks
- * for it when it is called. */
+/* const std::shared_ptr<TracingState> &torch::jit::tracer::getTracingState(): each call of an
+ * nn.Module calls it. */
 #define TRACING "_ZN5torch3jit6tracer15getTracingStateEv"
 SN_REPLACES(TRACING, const void *, sn_torch_tracing, (void))
 {
@@ -108,8 +111,8 @@ SN_REPLACES(TRACING, const void *, sn_torch_tracing, (void))
 	return function();
 }
 
-/* std::optional<StepCallbacks> at::getStepCallbacksUnlessEmpty(RecordScope): asked by each
- * operator. The optional is returned by address. */
+/* std::optional<StepCallbacks> at::getStepCallbacksUnlessEmpty(RecordScope): each operator calls
+ * it. The optional is returned through a hidden first argument. */
 SN_REPLACES(SN_TORCH_STEP_CALLBACKS, void *, sn_torch_step_callbacks, (void *answer, uint8_t scope))
 {
 	void *(*function)(void *, uint8_t) = SN_REAL_SYMBOL(SN_TORCH_STEP_CALLBACKS);
@@ -118,8 +121,8 @@ SN_REPLACES(SN_TORCH_STEP_CALLBACKS, void *, sn_torch_step_callbacks, (void *ans
 	return sn_torch_callbacks_answer(answer, scope, SN_CALLER_STACK, CALLER, function);
 }
 
-/* at::RecordFunction::RecordFunction(RecordScope): announces what is no operator of the dispatcher,
- * as the evaluation of an autograd node is. */
+/* at::RecordFunction::RecordFunction(RecordScope): announces functions that the dispatcher does not
+ * call, such as the evaluation of an autograd node. */
 SN_REPLACES(SN_TORCH_RECORD_FUNCTION, void, sn_torch_record_function, (void *self, uint8_t scope))
 {
 	void (*function)(void *, uint8_t) = SN_REAL_SYMBOL(SN_TORCH_RECORD_FUNCTION);
@@ -129,8 +132,10 @@ SN_REPLACES(SN_TORCH_RECORD_FUNCTION, void, sn_torch_record_function, (void *sel
 }
 
 /*
- * uint64_t at::addGlobalCallback(RecordFunctionCallback) and at::addThreadLocalCallback of the
- * same: the structure lies on the stack and its size is the release's own, so it stays where it is.
+ * uint64_t at::addGlobalCallback(RecordFunctionCallback) and
+ * uint64_t at::addThreadLocalCallback(RecordFunctionCallback): the structure is passed on the stack,
+ * and its size depends on the release. So the wrappers cannot copy it: they jump to the real
+ * function with the stack unchanged.
  */
 static uint64_t no_function(void)
 {
@@ -184,7 +189,7 @@ SN_REPLACES(ALLOC_CPU, void *, sn_torch_alloc_cpu, (size_t bytes))
 SN_REPLACES(FREE_CPU, void, sn_torch_free_cpu, (void *memory))
 {
 	void (*function)(void *) = SN_REAL_SYMBOL(FREE_CPU);
-	/* before the memory can be given to another thread, which would claim its place in the
+	/* first, because afterwards another thread may get the memory and use its place in the
 	 * table */
 	if (is_wanted(&sn_torch_duties.memory))
 		sn_torch_released(memory, SN_CALLER_STACK, CALLER);
@@ -192,9 +197,9 @@ SN_REPLACES(FREE_CPU, void, sn_torch_free_cpu, (void *memory))
 }
 
 /*
- * void c10::reportMemoryUsageToProfiler(void *, int64_t bytes, size_t, size_t, Device): what the
- * caching allocators of GPUs call for each tensor's memory. A Device is two bytes, the first its
- * type, 0 the CPU. Its totals were signed until 2.0, hence the two names.
+ * void c10::reportMemoryUsageToProfiler(void *, int64_t bytes, size_t, size_t, Device): the caching
+ * allocators of GPUs call it for each tensor's memory. A Device has two bytes; the first is its
+ * type, 0 for the CPU. The totals were signed until 2.0, so there are two mangled names.
  */
 #define REPORTS(name, symbol)                                                                      \
 	SN_REPLACES(                                                                               \

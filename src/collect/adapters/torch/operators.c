@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators recognised by address. Where native frames are part of the path, analysis finds
- * operators among them by their symbols. Where the user left native frames out, the path's assembly
- * asks here for each native frame whether it is a dispatcher entry point (at::_ops::NAME::call), and
- * keeps only those. In both cases callbacks.c asks whether an operator was entered by one: those
- * that were not (custom operators, and what is called boxed) have to be announced.
+ * Operators recognised by address. If native frames are part of the path, analysis finds operators
+ * among them by their symbols. If the user left native frames out, callpath.c looks each native
+ * frame up here and keeps only those of dispatcher entry points (at::_ops::NAME::call). In both
+ * cases exact.c looks up whether an operator was called through an entry point: operators that were
+ * not (custom ones, and those that are called boxed) need the callback.
  *
- * The list is made once, outside handlers, from libtorch_cpu's dynamic symbols; asking is a look
- * into a small table of the thread, else a binary search.
+ * The list of entry points is made once, outside handlers, from libtorch_cpu's dynamic symbols. A
+ * look-up first tries a small table of known addresses, then a binary search of the list.
  */
 #include "torch.h"
 
@@ -21,7 +21,7 @@
 #define TEXT_ENTRIES  1024u
 #define NAMED_BITS    12u
 #define NAMED_ENTRIES (1u << NAMED_BITS)
-#define COPY_BYTES    48u /* an entry is a line of the processor's cache */
+#define COPY_BYTES    48u /* so that an entry fills one cache line */
 
 struct entry_point {
 	uint32_t offset, bytes; /* in the module */
@@ -38,7 +38,7 @@ struct sn_torch_names {
 		const char *text;
 		uint32_t id;
 		uint32_t length;       /* 0: `copy` does not hold it */
-		char copy[COPY_BYTES]; /* with the NUL; zeroes behind */
+		char copy[COPY_BYTES]; /* with the NUL */
 	} by_text[TEXT_ENTRIES] __attribute__((aligned(64)));
 };
 
@@ -55,8 +55,7 @@ struct symbols {
 	uint32_t count;
 };
 
-/* The number of symbols is not written anywhere in memory: the last one ends the last hash chain.
- */
+/* Counts the symbols, whose number is not in memory: the last symbol ends the last hash chain. */
 static uint32_t count_by_gnu_hash(const uint32_t *hash)
 {
 	uint32_t bucket_count = hash[0], first = hash[1], bloom_words = hash[2];
@@ -96,7 +95,7 @@ static bool is_entry_point(const struct symbols *symbols, uint32_t index)
 				      &length) != SN_TORCH_NO_ENTRY;
 }
 
-/* Shell's sort: a few thousand elements, and no memory. */
+/* Shellsort, because it needs no memory; there are a few thousand elements. */
 static void sort_points(void)
 {
 	for (uint32_t gap = point_count / 2; gap; gap /= 2)
@@ -137,7 +136,7 @@ uint32_t sn_torch_operators_init(const struct sn_module *module)
 	return count;
 }
 
-/* ---- asking ---- */
+/* ---- look-up ---- */
 
 static const struct entry_point *point_at(uintptr_t pc)
 {
@@ -155,7 +154,7 @@ static const struct entry_point *point_at(uintptr_t pc)
 	return &points[low - 1];
 }
 
-/* By pc: it, doubled, and whether it lies in an entry point. */
+/* Known addresses, by hash: twice the pc, plus 1 if it lies in an entry point. */
 static _Atomic uint64_t named[NAMED_ENTRIES];
 
 bool sn_torch_operator_is_named(uintptr_t pc)
@@ -207,7 +206,7 @@ bool sn_torch_operator_frame(uintptr_t pc, struct sn_thread *thread, struct sn_f
 	if (!names)
 		return false;
 	struct known_pc *known = &names->by_pc[(pc * 0x9E3779B97F4A7C15ull) >> 55];
-	/* once for each: more than a hook may use of the program's stack */
+	/* on our own stack, because it needs more than a hook may use of the program's */
 	if (known->pc != pc)
 		sn_on_own_stack(name_point, &(struct naming){pc, &thread->cct, known});
 	if (known->id == SN_ID_NONE)
@@ -241,11 +240,11 @@ static inline uint64_t word_at(const char *text)
 	return word;
 }
 
-/* Whether the text is still what was copied. */
+/* Whether `text` is equal to the copy. */
 static inline bool is_copied(const struct known_text *known, const char *text)
 {
 	size_t bytes = known->length + 1; /* with the NUL */
-	/* a shorter text may end where nothing follows that can be read */
+	/* the text may have become shorter, and the page after it may be unreadable */
 	if (known->length < 8 || ((uintptr_t)text & 4095) + bytes > 4096)
 		return false;
 	uint64_t differs = 0;
@@ -254,11 +253,11 @@ static inline bool is_copied(const struct known_text *known, const char *text)
 	return !(differs | (word_at(known->copy + bytes - 8) ^ word_at(text + bytes - 8)));
 }
 
-/* Whether `text` is still what it was when it became `id`. */
+/* Whether `text` is equal to the string `id`. */
 static bool is_text(const struct sn_cct *cct, uint32_t id, const char *text)
 {
 	const struct sn_cct_string *string = sn_array_at(&cct->strings, id);
-	/* a shorter text may end where nothing follows that can be read */
+	/* the text may have become shorter, and the page after it may be unreadable */
 	return ((uintptr_t)text & 4095) + string->length < 4096 &&
 	       !memcmp(text, string->text, string->length) && !text[string->length];
 }

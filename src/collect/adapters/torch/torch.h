@@ -152,8 +152,8 @@ void sn_torch_compile_ends(void);
 /* Lists libtorch_cpu's dispatcher entry points; returns their number. MT: once. */
 uint32_t sn_torch_operators_init(const struct sn_module *module);
 
-/* True if `pc`, from which an operator asks for callbacks, lies in a listed entry point and so
- * names the operator. */
+/* True if `pc`, from which an operator calls at::getStepCallbacksUnlessEmpty, lies in a listed entry
+ * point, whose name is then the operator's. */
 bool sn_torch_operator_is_named(uintptr_t pc);
 
 /* The id in `self`'s tree of a text that stays valid and unchanged at its address. AS-safe: yes. */
