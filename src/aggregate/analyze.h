@@ -6,8 +6,7 @@
  * statistics and file (database_writer.h). Measurements are read one at a time. The same
  * measurements give the same bytes, whatever their order and the number of jobs.
  */
-#ifndef SN_AGGREGATE_ANALYZE_H
-#define SN_AGGREGATE_ANALYZE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -63,5 +62,3 @@ struct sn_analyze_result {
 int sn_analyze(const char *const *folders, size_t count, const char *output,
 	       const struct sn_analyze_options *options, struct sn_analyze_result *result,
 	       struct sn_error *error);
-
-#endif

@@ -7,8 +7,7 @@
  * database's writer uses as well. The functions here follow the same rules: all but rank, size and
  * is_one_host are called by all ranks, in the same order, by one thread of each.
  */
-#ifndef SN_AGGREGATE_COMM_H
-#define SN_AGGREGATE_COMM_H
+#pragma once
 
 #include "format/writer/peers.h"
 
@@ -47,5 +46,3 @@ static inline int sn_comm_agree(int code, struct sn_error *error)
 /* A broadcast whose length only rank 0 knows: the others get memory of their own. */
 void sn_comm_broadcast_part(struct sn_peer_part *part);
 uint64_t sn_comm_sum(uint64_t value);
-
-#endif

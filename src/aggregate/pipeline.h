@@ -9,8 +9,7 @@
  *                everything into the canonical order; all ranks learn the numbers
  *   analyze.c    the blocks go to the database's writer (format/writer), in those numbers
  */
-#ifndef SN_AGGREGATE_PIPELINE_H
-#define SN_AGGREGATE_PIPELINE_H
+#pragma once
 
 #include "analyze.h"
 #include "format/database/database_builder.h"
@@ -105,5 +104,3 @@ int sn_numbering_assign(struct sn_pipeline *pipeline);
 /* Sends it to all ranks, translates their workers' numbers, and frees all tables. */
 int sn_numbering_share(struct sn_pipeline *pipeline);
 void sn_numbering_release(struct sn_numbering *numbering);
-
-#endif

@@ -12,8 +12,7 @@
  * Pieces are zeroed and valid until release or clear. Failure is sticky: callers check each piece,
  * or `failed` once.
  */
-#ifndef SN_BASE_ARENA_H
-#define SN_BASE_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ char *sn_arena_text(struct sn_arena *arena, const char *text);
 /* As asprintf. */
 char *sn_arena_print(struct sn_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

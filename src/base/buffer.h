@@ -11,8 +11,7 @@
  *	if (buffer.failed) ...
  *	sn_buffer_release(&buffer);
  */
-#ifndef SN_BASE_BUFFER_H
-#define SN_BASE_BUFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -117,5 +116,3 @@ static inline bool sn_span_get(struct sn_span *span, void *to, size_t length)
 		memcpy(to, next, length);
 	return next != NULL;
 }
-
-#endif

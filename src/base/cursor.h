@@ -11,8 +11,7 @@
  *	const char *name = sn_cursor_string(&record);
  *	if (record.failed) ...
  */
-#ifndef SN_BASE_CURSOR_H
-#define SN_BASE_CURSOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -167,5 +166,3 @@ static inline const char *sn_bytes_string(struct sn_bytes table, uint64_t offset
 {
 	return offset < table.size ? (const char *)table.data + offset : NULL;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * sn_err, and writes a message of one line to an optional struct sn_error. These libraries print
  * nothing.
  */
-#ifndef SN_BASE_ERROR_H
-#define SN_BASE_ERROR_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -41,5 +40,3 @@ void sn_error_rename(struct sn_error *error, const char *from, const char *to);
 /* Puts "format: " in front of the existing text. */
 int sn_fail_prefix(struct sn_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

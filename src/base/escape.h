@@ -14,8 +14,7 @@
  * The caller writes the quotes around a text, except in functions called quote. Characters that
  * need no escape are copied in runs.
  */
-#ifndef SN_BASE_ESCAPE_H
-#define SN_BASE_ESCAPE_H
+#pragma once
 
 #include "buffer.h"
 
@@ -42,5 +41,3 @@ void sn_escape_put(struct sn_buffer *buffer, enum sn_escape how, const char *tex
 /* The same with quotes around it. */
 void sn_quote_write(FILE *out, enum sn_escape how, const char *text);
 void sn_quote_put(struct sn_buffer *buffer, enum sn_escape how, const char *text);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * A record costs its part of sorting a run and, with several runs, the logarithm of their number.
  */
-#ifndef SN_BASE_EXTERNAL_SORT_H
-#define SN_BASE_EXTERNAL_SORT_H
+#pragma once
 
 #include "error.h"
 #include "spill.h"
@@ -51,5 +50,3 @@ int sn_external_sort_add(struct sn_external_sort *sort, const uint64_t *record,
 int sn_external_sort_finish(struct sn_external_sort *sort, struct sn_error *error);
 /* The next record, in ascending order. 1, 0 at the end, or a negative enum sn_err. */
 int sn_external_sort_next(struct sn_external_sort *sort, uint64_t *record, struct sn_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading and writing bytes at an offset of a file completely, by as many calls as needed. */
-#ifndef SN_BASE_FILE_AT_H
-#define SN_BASE_FILE_AT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@
 int sn_read_at(int fd, void *bytes, size_t length, uint64_t offset);
 /* 0 or an errno. MT: yes. */
 int sn_write_at(int fd, const void *bytes, size_t length, uint64_t offset);
-
-#endif

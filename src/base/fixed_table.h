@@ -13,8 +13,7 @@
  *
  * Allocates nothing. Clearing writes only the slots, twice as many as the most keys.
  */
-#ifndef SN_BASE_FIXED_TABLE_H
-#define SN_BASE_FIXED_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@
 	}                                                                                            \
 	_Static_assert((number_type)-1 > 0 && (uint64_t)(number_type)-1 >= 1ull << (bits),           \
 		       "a number fits")
-
-#endif

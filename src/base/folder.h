@@ -3,8 +3,7 @@
  * An output folder that appears under its name whole or not at all: filled under a temporary name,
  * then renamed.
  */
-#ifndef SN_BASE_FOLDER_H
-#define SN_BASE_FOLDER_H
+#pragma once
 
 #include "error.h"
 #include "safe_path.h"
@@ -32,5 +31,3 @@ void sn_folder_explain(const struct sn_folder *folder, struct sn_error *error);
 int sn_folder_commit(struct sn_folder *folder, struct sn_error *error);
 /* Removes it with its contents, and closes. */
 void sn_folder_abandon(struct sn_folder *folder);
-
-#endif

@@ -19,8 +19,7 @@
  *
  * Push, pop and sink take time logarithmic in the count, build (from any order) linear time.
  */
-#ifndef SN_BASE_HEAP_H
-#define SN_BASE_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@
 		name##_sink(heap, *count, 0, of);                                                  \
 	}                                                                                          \
 	_Static_assert(sizeof(type) > 0, "takes the semicolon")
-
-#endif

@@ -6,8 +6,7 @@
  * average, less than two probes, which compare hashes before they compare bytes; a sequence takes
  * its bytes plus some 24. Sequences are never removed.
  */
-#ifndef SN_BASE_INTERN_H
-#define SN_BASE_INTERN_H
+#pragma once
 
 #include "vec.h"
 
@@ -73,5 +72,3 @@ static inline const void *sn_intern_at(const struct sn_intern *intern, uint32_t 
 		*length = intern->ends[number] - start;
 	return intern->bytes + start;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * other users may have planted are refused (safe_path.h). The user's own links stay, and their
  * targets are replaced.
  */
-#ifndef SN_BASE_OUTPUT_H
-#define SN_BASE_OUTPUT_H
+#pragma once
 
 #include "error.h"
 #include "safe_path.h"
@@ -61,5 +60,3 @@ void sn_output_abandon(struct sn_output *output);
 /* Removes the temporary names of all outputs that are open, for a program that is about to end by a
  * signal. AS-safe: yes. MT: yes. */
 void sn_output_tidy(void);
-
-#endif

@@ -23,8 +23,7 @@
  * lock, a stage sees the stores of earlier stages to the slot, and a serial stage those of its
  * earlier calls. Items are large (some 100 us of work).
  */
-#ifndef SN_BASE_POOL_H
-#define SN_BASE_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ struct sn_stage {
  * `threads` threads, the caller among them. 0 or the first code that a stage returned. MT: yes. */
 int sn_stages_run(unsigned threads, const struct sn_stage *stages, unsigned stage_count,
 		  size_t slot_count, void *context);
-
-#endif

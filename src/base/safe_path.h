@@ -7,8 +7,7 @@
  * user or root and is in a folder in which no other user can rename it. The result is a descriptor
  * of the folder and a name in it: later changes of names have no effect.
  */
-#ifndef SN_BASE_SAFE_PATH_H
-#define SN_BASE_SAFE_PATH_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ bool sn_path_is_guarded(const char *folder);
 bool sn_path_make_name(char name[NAME_MAX + 1], const char *prefix);
 /* Removes the folder with its contents, without following links, at most 64 levels deep. */
 void sn_path_remove_tree(int folder, const char *name);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Costs log2(count) + 1 evaluations of the condition and no calls.
  */
-#ifndef SN_BASE_SEARCH_H
-#define SN_BASE_SEARCH_H
+#pragma once
 
 /* Among the indices from `first` up to `end`, which is the result if the condition holds for all.
  * (The type is that of `end` without its const.) */
@@ -28,5 +27,3 @@
 		sn_low;                                                                            \
 	})
 #define sn_search(i, count, condition) sn_search_from(i, 0, count, condition)
-
-#endif

@@ -9,8 +9,7 @@
  * A number may carry its origin in its lower 32 bits. Costs a pass over all numbers for each byte
  * in which any two differ; few numbers are sorted by qsort.
  */
-#ifndef SN_BASE_SORT_H
-#define SN_BASE_SORT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ double sn_sort_median(double *numbers, size_t count);
 void sn_sort_keys(uint64_t *keys, uint64_t *other, size_t count);
 /* Moves one of each of the ascending numbers to the front. Returns how many these are. */
 size_t sn_sort_unique(uint64_t *numbers, size_t count);
-
-#endif

@@ -27,8 +27,7 @@
  * The function replaces the array by another of `count` items and frees the old one. 0, or
  * SN_ERR_MEMORY, and then the array is as it was.
  */
-#ifndef SN_BASE_SORT_BY_H
-#define SN_BASE_SORT_BY_H
+#pragma once
 
 #include "error.h"
 #include "sort.h"
@@ -100,5 +99,3 @@
 		return 0;                                                                          \
 	}                                                                                          \
 	_Static_assert(sizeof(type) > 0, "takes the semicolon")
-
-#endif

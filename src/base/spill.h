@@ -13,8 +13,7 @@
  *		result = sn_spill_read(&spill, bytes, length, 0, error);
  *	sn_spill_close(&spill);
  */
-#ifndef SN_BASE_SPILL_H
-#define SN_BASE_SPILL_H
+#pragma once
 
 #include "error.h"
 
@@ -51,5 +50,3 @@ int sn_spill_append(struct sn_spill *spill, const void *bytes, size_t length, ui
 /* Reads bytes that sn_spill_finish or sn_spill_append has written. 0 or SN_ERR_IO. MT: yes. */
 int sn_spill_read(const struct sn_spill *spill, void *bytes, size_t length, uint64_t offset,
 		  struct sn_error *error);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * MT: any number of threads may search while no thread changes the table.
  */
-#ifndef SN_BASE_TABLE_H
-#define SN_BASE_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ static inline int sn_table_put(struct sn_table *table, uint64_t key, uint32_t nu
 	*slot = (struct sn_table_slot){key, number + 1};
 	return 0;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  *	printf("%s of %s\n", sn_shown(name).text, sn_shown(other).text);
  */
-#ifndef SN_BASE_TEXT_H
-#define SN_BASE_TEXT_H
+#pragma once
 
 #include "utf8.h"
 
@@ -41,5 +40,3 @@ static inline const char *sn_text_base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * control the terminal, page or spreadsheet that shows it. escape.h, for formats with special
  * characters, uses this.
  */
-#ifndef SN_BASE_UTF8_H
-#define SN_BASE_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void sn_utf8_elide(char *text, size_t columns);
 
 /* Truncates `text` in place to at most `columns`. */
 void sn_utf8_cut(char *text, size_t columns);
-
-#endif

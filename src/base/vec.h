@@ -4,8 +4,7 @@
  *
  * Deliberately no container type: the array is an ordinary C array.
  */
-#ifndef SN_BASE_VEC_H
-#define SN_BASE_VEC_H
+#pragma once
 
 #include "error.h"
 
@@ -57,5 +56,3 @@ static inline int sn_vec_reserve_zeroed_bytes(void **items, size_t *capacity, si
 	(sn_vec_reserve(items, capacity, (size_t) * (count) + 1) < 0                               \
 	     ? SN_ERR_MEMORY                                                                       \
 	     : ((*(items))[*(count)] = (__VA_ARGS__), ++*(count), 0))
-
-#endif

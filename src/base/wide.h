@@ -6,8 +6,7 @@
  *
  * Only for GCC with the GNU C library on x86-64; sanitizers do not support it.
  */
-#ifndef SN_BASE_WIDE_H
-#define SN_BASE_WIDE_H
+#pragma once
 
 #include <stdlib.h> /* for __GLIBC__ */
 
@@ -16,6 +15,4 @@
 #define SN_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define SN_WIDE
-#endif
-
 #endif

@@ -10,8 +10,7 @@
  * The file is not trusted. Memory is bounded by the addresses that are looked up, time by
  * SN_PERF_MAP_BYTES_MAX and by sorting; lines are truncated to 4,095 bytes.
  */
-#ifndef SN_BINARY_PERF_MAP_H
-#define SN_BINARY_PERF_MAP_H
+#pragma once
 
 #include "base/error.h"
 #include "string_pool.h"
@@ -42,5 +41,3 @@ void sn_perf_map_free(struct sn_perf_map *map);
  */
 int sn_perf_map_find(const struct sn_perf_map *map, const uint64_t *addresses, size_t count,
 		     struct sn_string_pool *pool, struct sn_perf_map_name *names);
-
-#endif

@@ -3,8 +3,7 @@
  * Memory that is freed whole, and interned strings in it. Each string has a field for one string
  * derived from it (a symbol's readable name), so that it is derived only once.
  */
-#ifndef SN_BINARY_STRING_POOL_H
-#define SN_BINARY_STRING_POOL_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/table.h"
@@ -44,5 +43,3 @@ static inline struct sn_pooled *sn_pooled_of(const char *text)
 {
 	return (struct sn_pooled *)(text - offsetof(struct sn_pooled, text));
 }
-
-#endif

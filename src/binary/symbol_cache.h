@@ -9,8 +9,7 @@
  * damaged one is ignored. If two processes write at once, one wins, and the other's locations are
  * resolved again.
  */
-#ifndef SN_BINARY_SYMBOL_CACHE_H
-#define SN_BINARY_SYMBOL_CACHE_H
+#pragma once
 
 #include "string_pool.h"
 #include "symbolize.h"
@@ -62,5 +61,3 @@ void sn_symbol_cache_release(struct sn_symbol_cache *cache);
  * SN_ERR_MEMORY. */
 int sn_symbol_cache_save(const struct sn_symbol_cache_key *key, const struct sn_symbol_cache *cache,
 			 struct sn_error *error);
-
-#endif

@@ -13,8 +13,7 @@
  * MT: different modules may be looked up by different threads at once; sn_symbolizer_module and
  * sn_symbolizer_free must not run beside any other call.
  */
-#ifndef SN_BINARY_SYMBOLIZE_H
-#define SN_BINARY_SYMBOLIZE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -138,5 +137,3 @@ void sn_symbolizer_module_info(const struct sn_symbolizer *symbolizer, uint32_t 
 const char *sn_symbol_status_name(enum sn_symbol_status status);
 /* One phrase: "the file has changed since it was measured". */
 const char *sn_symbol_status_text(enum sn_symbol_status status);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Only src/cmd prints or exits. Everything here is single-threaded.
  */
-#ifndef SN_CMD_COMMAND_H
-#define SN_CMD_COMMAND_H
+#pragma once
 
 #include <getopt.h> /* optind */
 #include <stdbool.h>
@@ -236,5 +235,3 @@ struct sn_style {
 	const char *bold, *dim, *plain;
 };
 struct sn_style sn_terminal_style(FILE *stream);
-
-#endif

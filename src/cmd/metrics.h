@@ -2,8 +2,7 @@
 /*
  * The metrics and formulas that a user requests with --metric: names and definitions.
  */
-#ifndef SN_CMD_METRICS_H
-#define SN_CMD_METRICS_H
+#pragma once
 
 #include "lib/db/formula.h"
 #include "show/tree/view.h"
@@ -42,5 +41,3 @@ int sn_command_store_formulas(const char *path, const char *name, const char *co
 
 /* Prints that a text is not NAME=FORMULA, by a missing or invalid name. Returns SN_EXIT_FAILED. */
 int sn_command_fail_definition(const char *text);
-
-#endif

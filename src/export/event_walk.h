@@ -6,8 +6,7 @@
  * Of events that start together intervals come first, the longer before the shorter, then those of
  * the lower lane: a call before what it calls. Memory is a block for each track of a profile.
  */
-#ifndef SN_EXPORT_EVENT_WALK_H
-#define SN_EXPORT_EVENT_WALK_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -111,5 +110,3 @@ bool sn_trace_export_has_own_name(const struct sn_trace_export *export,
 /* "rank 3, host node7": distinguishes a process from others; "" if unknown. */
 void sn_trace_export_label(const struct sn_trace_export *export, uint32_t profile, char *text,
 			   size_t size);
-
-#endif

@@ -10,8 +10,7 @@
  * An exporter writes to a stream; the command names, creates and renames files. It must cope with
  * 100,000 contexts in about a second.
  */
-#ifndef SN_EXPORT_EXPORTER_H
-#define SN_EXPORT_EXPORTER_H
+#pragma once
 
 #include "base/error.h"
 #include "stack.h"
@@ -69,5 +68,3 @@ struct sn_exporter {
 
 /* In the order of exporters.def; ends with NULL. */
 extern const struct sn_exporter *const sn_exporters[];
-
-#endif

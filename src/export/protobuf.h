@@ -3,8 +3,7 @@
  * As much of protobuf's encoding as the exporters need: varint, fixed and length-delimited fields
  * into a buffer, whose failure is sticky.
  */
-#ifndef SN_EXPORT_PROTOBUF_H
-#define SN_EXPORT_PROTOBUF_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -45,5 +44,3 @@ static inline void sn_protobuf_message(struct sn_buffer *to, unsigned field,
 	sn_buffer_put(to, message->bytes, message->count);
 	message->count = 0;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * Uses the rule and tolerance by which src/import/core/track_thread.c finds the callers of a
  * thread's events, so that exactly the paths that it finds are left out. Single-threaded.
  */
-#ifndef SN_EXPORT_SHOWN_CALLERS_H
-#define SN_EXPORT_SHOWN_CALLERS_H
+#pragma once
 
 #include "event_walk.h"
 
@@ -32,5 +31,3 @@ void sn_shown_callers_begin(struct sn_shown_callers *callers);
 int sn_shown_callers_needs_path(struct sn_shown_callers *callers, struct sn_trace_export *export,
 				const struct sn_walk_event *event, bool is_device);
 void sn_shown_callers_release(struct sn_shown_callers *callers);
-
-#endif

@@ -12,8 +12,7 @@
  * Names of frames in formats that have only a name for each: "train_step (train.py:42)" for Python,
  * the whole function name for native code.
  */
-#ifndef SN_EXPORT_STACK_H
-#define SN_EXPORT_STACK_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/db.h"
@@ -42,5 +41,3 @@ int sn_stack_cut_tree(struct sn_stack_cut *cut, const struct sn_tree *tree, stru
 bool sn_stack_is_cut(const struct sn_stack_cut *cut, uint32_t depth, uint32_t length);
 
 void sn_stack_name(const struct sonde_db *db, uint32_t frame, char *text, size_t size);
-
-#endif

@@ -5,8 +5,7 @@
  * Written here, on libc alone, because libsonde.so computes it inside other people's processes; the
  * unit test compares it with libxxhash on every length up to 4,096.
  */
-#ifndef SN_FORMAT_CHECKSUM_H
-#define SN_FORMAT_CHECKSUM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void sn_checksum_update(struct sn_checksum *state, const void *data, size_t leng
 uint64_t sn_checksum_final(const struct sn_checksum *state);
 /* All at once. AS-safe: yes. */
 uint64_t sn_checksum(const void *data, size_t length);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * This header is included by libsonde.so and therefore depends on libc alone.
  */
-#ifndef SN_FORMAT_CONTAINER_H
-#define SN_FORMAT_CONTAINER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ struct sn_section_entry {
 	uint64_t checksum; /* XXH64, seed 0, of the section's bytes */
 };
 _Static_assert(sizeof(struct sn_section_entry) == 40, "section entry is on disk");
-
-#endif

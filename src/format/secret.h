@@ -8,8 +8,7 @@
  * Compiled into libsonde.so as well: it depends on nothing. docs/design/privilege.md lists the
  * rules.
  */
-#ifndef SN_FORMAT_SECRET_H
-#define SN_FORMAT_SECRET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void sn_secret_mask(struct sn_secrets *secrets, const char *argument, char *mask
 
 /* The same of a whole command line as text, with quotes or without. */
 void sn_secret_mask_line(const char *line, char *masked, size_t bytes);
-
-#endif

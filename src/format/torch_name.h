@@ -7,8 +7,7 @@
  * they are kept. The name given is the one that PyTorch's own profiler prints, "aten::add" for
  * add_Tensor.
  */
-#ifndef SN_FORMAT_TORCH_NAME_H
-#define SN_FORMAT_TORCH_NAME_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ enum sn_torch_entry { SN_TORCH_NO_ENTRY, SN_TORCH_CALL, SN_TORCH_REDISPATCH };
  */
 enum sn_torch_entry sn_torch_operator_name(const char *symbol, char *name, size_t bytes,
 					   size_t *length);
-
-#endif

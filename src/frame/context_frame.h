@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last frame of a calling context, and its name. Both belong to the database. */
-#ifndef SN_FRAME_CONTEXT_FRAME_H
-#define SN_FRAME_CONTEXT_FRAME_H
+#pragma once
 
 #include "sonde/db.h"
 
@@ -15,5 +14,3 @@ static inline const char *sn_context_name(const struct sonde_db *db, uint32_t co
 {
 	return sonde_db_string(db, sn_context_frame(db, context)->name);
 }
-
-#endif

@@ -3,13 +3,10 @@
  * Recognises Python's own library and the large frameworks by their names alone: some tools leave
  * the folder out of a path.
  */
-#ifndef SN_FRAME_PYTHON_LIBRARY_H
-#define SN_FRAME_PYTHON_LIBRARY_H
+#pragma once
 
 #include <stdbool.h>
 
 /* True for "torch/nn/modules/module.py", "threading.py"; false for "train.py", "vllm/utils.py" and
  * absolute paths. */
 bool sn_is_python_library(const char *file);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which frames of a database are the user's own code. */
-#ifndef SN_FRAME_USER_FRAME_H
-#define SN_FRAME_USER_FRAME_H
+#pragma once
 
 #include "sonde/db.h"
 
@@ -22,5 +21,3 @@ bool sn_frame_is_generated(const struct sonde_db *db, const struct sonde_db_fram
 bool sn_file_is_of_package(const char *path);
 /* Whether a file of that name is one that torch.compile's inductor has generated, wherever its cache is. */
 bool sn_file_is_of_inductor(const char *file);
-
-#endif

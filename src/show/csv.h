@@ -4,8 +4,7 @@
  * formula, so such a text gets an apostrophe before it, which marks a text. Numbers are written by
  * the caller, and a text that is a number stays as it is.
  */
-#ifndef SN_SHOW_CSV_H
-#define SN_SHOW_CSV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,5 +20,3 @@ bool sn_csv_is_formula(const char *text);
 /* A part of a cell, between quotes that the caller writes. Every `separator` in it becomes a colon;
  * 0: none does. */
 void sn_csv_part(FILE *out, const char *text, char separator);
-
-#endif

@@ -3,8 +3,7 @@
  * Writes JSON to a stream with commas and escapes; the caller nests correctly. Bytes that are not
  * UTF-8 become U+FFFD, or "?" where texts are shown (is_shown), so the output is always valid.
  */
-#ifndef SN_SHOW_JSON_H
-#define SN_SHOW_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ void sn_json_put_numbers(struct sn_json *json, const struct sn_json_keyed_number
 
 /* The text with quotes and escapes, for writers that put commas themselves. */
 void sn_json_quote(FILE *out, const char *text);
-
-#endif

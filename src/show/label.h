@@ -2,8 +2,7 @@
 /*
  * Displayed names of frames. Data formats use the database's own strings instead.
  */
-#ifndef SN_SHOW_LABEL_H
-#define SN_SHOW_LABEL_H
+#pragma once
 
 #include "show/tree/group.h"
 #include "sonde/db.h"
@@ -41,5 +40,3 @@ int sn_label_weight(const struct sonde_db *db, uint32_t frame);
 
 /* The escape sequence for a frame's layer; "" for native code. */
 const char *sn_label_color(const struct sonde_db *db, uint32_t frame);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Readable quantities: three significant digits with a suitable unit.
  */
-#ifndef SN_SHOW_NUMBER_H
-#define SN_SHOW_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ struct sn_number sn_number_time(double ns);
 struct sn_number sn_number_part(double part, double whole);
 /* The shortest decimal that reads back as the same double; for data formats. */
 const char *sn_number_exact(double value, char text[SN_NUMBER_CHARS]);
-
-#endif

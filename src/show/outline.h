@@ -3,8 +3,7 @@
  * Indented rows for a terminal, used top-down and bottom-up: each row is a chain of frames that
  * belong together, with the values they share.
  */
-#ifndef SN_SHOW_OUTLINE_H
-#define SN_SHOW_OUTLINE_H
+#pragma once
 
 #include "show/source/source.h"
 #include "show/tree/view.h"
@@ -51,5 +50,3 @@ int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame, uint32_t al
 /* Sorts siblings by the view's order and prints headings and rows. 0 or SN_ERR_MEMORY. */
 int sn_outline_print(struct sn_outline *outline, const struct sn_terminal *page,
 		     const char *heading);
-
-#endif

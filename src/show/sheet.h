@@ -6,8 +6,7 @@
  * A page is a list of sheets. Without memory a sheet stays incomplete and the page's `has_failed`
  * is set; nothing else has to be checked. All texts are copied. Single-threaded.
  */
-#ifndef SN_SHOW_SHEET_H
-#define SN_SHOW_SHEET_H
+#pragma once
 
 #include "base/arena.h"
 #include "json.h"
@@ -110,5 +109,3 @@ void sn_page_json(const struct sn_page *page, struct sn_json *json);
 /* The sentences and sheets for a page of HTML, with what it needs to show them, inside of an open
  * object (docs/format/html.md). */
 void sn_page_shown_json(const struct sn_page *page, struct sn_json *json);
-
-#endif

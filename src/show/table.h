@@ -8,8 +8,7 @@
  * left. The caller writes the text after the last column, such as a name of any length: see
  * sn_text_table_rest.
  */
-#ifndef SN_SHOW_TABLE_H
-#define SN_SHOW_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ int sn_text_table_put(FILE *out, const char *text, int most);
 /* Words from column `at` on, in lines that end before column `width`; further lines begin at
  * `indent`. */
 void sn_text_table_wrap(FILE *out, const char *text, int at, int indent, int width);
-
-#endif

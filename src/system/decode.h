@@ -3,8 +3,7 @@
  * Decodes a record of perf to an event: tracepoints.def gives the meaning of the tracepoints'
  * fields, the kernel their offsets (tracepoint.h).
  */
-#ifndef SN_SYSTEM_DECODE_H
-#define SN_SYSTEM_DECODE_H
+#pragma once
 
 #include "event.h"
 #include "perf_record.h"
@@ -33,5 +32,3 @@ bool sn_os_decode_sample(const struct sn_os_layout *layout, enum sn_os_event_kin
 /* Decodes a sample of a page fault, or a record that is no sample. False: it is not needed. */
 bool sn_os_decode_record(enum sn_os_event_kind fault, const struct sn_perf_record *record,
 			 struct sn_os_event *event);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * An event of the kernel: a record of perf with its tracepoint's fields decoded.
  */
-#ifndef SN_SYSTEM_EVENT_H
-#define SN_SYSTEM_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ struct sn_os_event {
 	const char *text; /* text_length bytes, of the record */
 	size_t text_length;
 };
-
-#endif

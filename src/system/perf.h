@@ -6,8 +6,7 @@
  * whole machine. Refused or missing sources are reported, and the others are recorded: a program's
  * own context switches and page faults need no privilege.
  */
-#ifndef SN_SYSTEM_PERF_H
-#define SN_SYSTEM_PERF_H
+#pragma once
 
 #include "decode.h"
 #include "ring.h"
@@ -60,5 +59,3 @@ void sn_os_perf_read(struct sn_os_perf *perf, uint64_t until_ns,
 		     void (*handle)(void *context, const struct sn_os_event *event), void *context);
 /* Records that could not be read. */
 uint64_t sn_os_perf_damaged(const struct sn_os_perf *perf);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Parses a record from a ring of perf_event_open(2).
  */
-#ifndef SN_SYSTEM_PERF_RECORD_H
-#define SN_SYSTEM_PERF_RECORD_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -43,5 +42,3 @@ bool sn_perf_record_parse(const unsigned char *bytes, size_t length, bool is_fau
 			  struct sn_perf_record *record);
 /* The tracepoint's data, *length bytes, in a sample of SN_PERF_TRACEPOINT. NULL: damaged. */
 const unsigned char *sn_perf_record_raw(const struct sn_perf_record *record, size_t *length);
-
-#endif

@@ -3,8 +3,7 @@
  * Recording the operating system while a program runs: a thread of the launcher copies the kernel's
  * rings into a trace file.
  */
-#ifndef SN_SYSTEM_RECORDER_H
-#define SN_SYSTEM_RECORDER_H
+#pragma once
 
 #include "perf.h"
 #include "state.h"
@@ -28,5 +27,3 @@ int sn_os_recorder_start(const struct sn_os_options *options, pid_t pid, struct 
 			 struct sn_error *error);
 /* Reads the rest of the rings and ends. `result` may be NULL. NULL does nothing. */
 void sn_os_recorder_stop(struct sn_os_recorder *recorder, struct sn_os_result *result);
-
-#endif

@@ -6,8 +6,7 @@
  * Records are read in place and released to the kernel afterwards. A record that is so recent that
  * another processor may still write an earlier one stays in its ring.
  */
-#ifndef SN_SYSTEM_RING_H
-#define SN_SYSTEM_RING_H
+#pragma once
 
 #include "perf_record.h"
 
@@ -38,5 +37,3 @@ typedef void sn_ring_handler(void *context, struct sn_ring *ring);
  */
 void sn_rings_read(struct sn_ring *rings, size_t count, uint64_t until_ns,
 		   sn_ring_is_fault *is_fault, sn_ring_handler *handle, void *context);
-
-#endif

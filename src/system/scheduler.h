@@ -18,8 +18,7 @@
  * processors. Sonde's recordings have more data of a thread (state.h), and keep their threads
  * themselves: they pass the thread to sn_sched_run and similar functions.
  */
-#ifndef SN_SYSTEM_SCHEDULER_H
-#define SN_SYSTEM_SCHEDULER_H
+#pragma once
 
 #include "base/table.h"
 
@@ -100,5 +99,3 @@ int sn_sched_ready(struct sn_sched *sched, struct sn_sched_thread *thread, uint6
 		   uint32_t waker);
 /* From now on its state is unknown. */
 int sn_sched_forget(struct sn_sched *sched, struct sn_sched_thread *thread, uint64_t time_ns);
-
-#endif

@@ -14,8 +14,7 @@
  * An interval is passed to the sink when it ends. Memory is proportional to the threads alive and
  * bounded (SN_OS_THREADS_MAX); further threads are counted. Single-threaded.
  */
-#ifndef SN_SYSTEM_STATE_H
-#define SN_SYSTEM_STATE_H
+#pragma once
 
 #include "event.h"
 
@@ -92,5 +91,3 @@ void sn_os_states_add(struct sn_os_states *states, const struct sn_os_event *eve
 void sn_os_states_finish(struct sn_os_states *states, uint64_t end_ns);
 /* Counts by enum sn_os_loss; the caller adds its own losses. */
 uint64_t *sn_os_states_losses(struct sn_os_states *states);
-
-#endif

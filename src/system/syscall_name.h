@@ -3,11 +3,8 @@
  * Names of the system calls of the machine that this is built for, from the kernel's own headers at
  * build time. NULL: the headers do not know that number.
  */
-#ifndef SN_SYSTEM_SYSCALL_NAME_H
-#define SN_SYSTEM_SYSCALL_NAME_H
+#pragma once
 
 #include <stdint.h>
 
 const char *sn_os_syscall_name(int64_t number);
-
-#endif

@@ -6,8 +6,7 @@
  * kinds of events of their own; contexts are names of one or two levels: "running", "blocked" and
  * below it "futex", "system call" and below it "read" (docs/design/os.md).
  */
-#ifndef SN_SYSTEM_TRACE_H
-#define SN_SYSTEM_TRACE_H
+#pragma once
 
 #include "state.h"
 
@@ -23,5 +22,3 @@ void sn_os_trace_free(struct sn_os_trace *trace);
 struct sn_os_sink sn_os_trace_sink(struct sn_os_trace *trace);
 /* The number of events in the file. */
 uint64_t sn_os_trace_count(const struct sn_os_trace *trace);
-
-#endif

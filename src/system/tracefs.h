@@ -5,8 +5,7 @@
  * Usually it is mounted on /sys/kernel/tracing. If not, and the process may mount, it is mounted
  * without a mount point: no other process sees it, and it vanishes with the descriptor.
  */
-#ifndef SN_SYSTEM_TRACEFS_H
-#define SN_SYSTEM_TRACEFS_H
+#pragma once
 
 #include "tracepoint.h"
 
@@ -17,5 +16,3 @@ int sn_tracefs_open(struct sn_error *error);
 /* The tracepoint "SYSTEM/NAME". 0, SN_ERR_MISSING: this kernel has none; or another enum sn_err. */
 int sn_tracefs_tracepoint(int tracefs, const char *path, struct sn_tracepoint *tracepoint,
 			  struct sn_error *error);
-
-#endif

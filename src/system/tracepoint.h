@@ -4,8 +4,7 @@
  * (events/SYSTEM/NAME/format), which perf's files contain too. Offsets of fields differ between
  * kernels, so they are only taken from there.
  */
-#ifndef SN_SYSTEM_TRACEPOINT_H
-#define SN_SYSTEM_TRACEPOINT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -50,5 +49,3 @@ int64_t sn_tracepoint_number(const struct sn_tracepoint_field *field, const unsi
 /* The text in a record, up to its NUL; *text_length bytes, 0 if the record ends before it. */
 const char *sn_tracepoint_text(const struct sn_tracepoint_field *field, const unsigned char *record,
 			       size_t length, size_t *text_length);
-
-#endif

@@ -3,8 +3,7 @@
  * The loaded data of a trace that all analyses share. docs/design/answers.md defines each number.
  * Presentation is in show/timeline.
  */
-#ifndef SN_TIMELINE_ANSWERS_H
-#define SN_TIMELINE_ANSWERS_H
+#pragma once
 
 #include "timeline/devices/blame.h"
 #include "timeline/findings/finding.h"
@@ -64,5 +63,3 @@ void sn_answers_release(struct sn_answers *answers);
 
 /* Memory for one sort; see sn_external_sort_init. */
 size_t sn_answers_sorting(const struct sn_answers *answers);
-
-#endif

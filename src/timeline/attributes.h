@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several attributes of a block of events at once: a cursor has space for one. */
-#ifndef SN_TIMELINE_ATTRIBUTES_H
-#define SN_TIMELINE_ATTRIBUTES_H
+#pragma once
 
 #include "sonde/trace.h"
 
@@ -31,5 +30,3 @@ void sn_attributes_read(struct sn_attributes *attributes, struct sonde_event_cur
 /* The attribute of one event of that block; false if it has none. */
 bool sn_attributes_get(const struct sn_attributes *attributes, size_t which, size_t event,
 		       uint64_t *value);
-
-#endif

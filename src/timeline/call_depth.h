@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time by call path cut off at a depth: the profile that a trace shows at that depth. */
-#ifndef SN_TIMELINE_CALL_DEPTH_H
-#define SN_TIMELINE_CALL_DEPTH_H
+#pragma once
 
 #include "timeline/answers.h"
 
@@ -20,5 +19,3 @@ struct sn_depth_times {
 /* To answers->depth. 0 or a negative enum sn_err; free the items in either case. */
 int sn_depth_times(const struct sn_answers *answers, struct sn_depth_times *times,
 		   struct sn_error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * first, so that a call comes before what it calls. Memory is one block of events for each track
  * that has begun and not ended at the current position.
  */
-#ifndef SN_TIMELINE_EVENT_MERGE_H
-#define SN_TIMELINE_EVENT_MERGE_H
+#pragma once
 
 #include "track_blocks.h"
 
@@ -28,5 +27,3 @@ void sn_event_merge_free(struct sn_event_merge *merge);
 /* 1 and the next event, 0 at the end, or a negative enum sn_err. */
 int sn_event_merge_next(struct sn_event_merge *merge, struct sn_merged_event *event,
 			struct sn_error *error);
-
-#endif

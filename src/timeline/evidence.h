@@ -5,8 +5,7 @@
  * of the second belong to. Time in the first is not the program's, so no analysis counts it; the
  * database keeps its events.
  */
-#ifndef SN_TIMELINE_EVIDENCE_H
-#define SN_TIMELINE_EVIDENCE_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/trace.h"
@@ -17,5 +16,3 @@ const char *sn_evidence(const struct sonde_db *db, uint32_t profile);
  * sn_err. */
 int sn_evidence_leave_out(const struct sonde_db *db, struct sonde_trace *trace,
 			  struct sn_error *error);
-
-#endif

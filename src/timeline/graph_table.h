@@ -7,8 +7,7 @@
  * below the contexts that are named after the node. No time is counted twice: `self_ns` leaves out
  * nodes that are part of a node.
  */
-#ifndef SN_TIMELINE_GRAPH_TABLE_H
-#define SN_TIMELINE_GRAPH_TABLE_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/graph.h"
@@ -45,5 +44,3 @@ struct sn_graph_iterations {
 };
 int sn_graph_iterations(const struct sonde_graph *graph, uint32_t model,
 			struct sn_graph_iterations *iterations);
-
-#endif

@@ -3,8 +3,7 @@
  * Sets of moments: disjoint intervals in ascending order. Integers of nanoseconds, so that parts
  * add up to the whole.
  */
-#ifndef SN_TIMELINE_INTERVALS_H
-#define SN_TIMELINE_INTERVALS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ static inline uint64_t sn_interval_length_ns(struct sn_interval interval)
 {
 	return interval.end_ns - interval.start_ns;
 }
-
-#endif

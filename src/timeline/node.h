@@ -5,8 +5,7 @@
  * aten::addmm in it, and that of its gradient), in the function of the program that calls it. Where
  * there is no operator it is the function, the region, or the call itself.
  */
-#ifndef SN_TIMELINE_NODE_H
-#define SN_TIMELINE_NODE_H
+#pragma once
 
 #include "base/intern.h"
 #include "sonde/db.h"
@@ -36,5 +35,3 @@ void sn_node_map_release(struct sn_node_map *nodes);
 struct sn_node sn_node_map_at(const struct sn_node_map *nodes, uint32_t node);
 /* The first context of a node. */
 uint32_t sn_node_map_context(const struct sn_node_map *nodes, uint32_t node);
-
-#endif

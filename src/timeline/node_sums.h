@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers by node, as rows of a table: greatest first. */
-#ifndef SN_TIMELINE_NODE_SUMS_H
-#define SN_TIMELINE_NODE_SUMS_H
+#pragma once
 
 #include "node.h"
 
@@ -22,5 +21,3 @@ struct sn_node_sum *sn_node_sums_of_fields(const struct sn_node_map *nodes, cons
 /* The same of values by context. */
 struct sn_node_sum *sn_node_sums_of_contexts(const struct sn_node_map *nodes, const double *values,
 					     size_t *count);
-
-#endif

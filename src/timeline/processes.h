@@ -3,8 +3,7 @@
  * Groups profiles by process: numbers processes, and lists the profiles, tracks and devices of
  * each, so that no analysis searches all of them. Built once for a trace.
  */
-#ifndef SN_TIMELINE_PROCESSES_H
-#define SN_TIMELINE_PROCESSES_H
+#pragma once
 
 #include "base/arena.h"
 #include "timeline/devices/device_time.h"
@@ -43,5 +42,3 @@ uint32_t sn_processes_device(const struct sn_processes *processes,
 /* The tracks of the process of a profile; of all for SONDE_NONE. */
 size_t sn_processes_tracks(const struct sn_processes *processes, uint32_t profile,
 			   const uint32_t **tracks);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events of one track in order of time, a block at a time. */
-#ifndef SN_TIMELINE_TRACK_BLOCKS_H
-#define SN_TIMELINE_TRACK_BLOCKS_H
+#pragma once
 
 #include "attributes.h"
 #include "base/error.h"
@@ -35,5 +34,3 @@ typedef int sn_visit_block(void *data, const struct sonde_track *track,
 int sn_track_blocks(const struct sonde_trace *trace, uint32_t track,
 		    const struct sn_event_window *window, sn_visit_block *visit, void *data,
 		    struct sn_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The intervals of threads or streams with some of their attributes, one track after the other. */
-#ifndef SN_TIMELINE_TRACK_WALK_H
-#define SN_TIMELINE_TRACK_WALK_H
+#pragma once
 
 #include "attributes.h"
 #include "base/error.h"
@@ -43,5 +42,3 @@ uint64_t sn_walked_number(const struct sn_walked_event *event, size_t wish);
 /* The process of the event's thread, by the profile that it is called by. */
 uint32_t sn_walked_process(const struct sn_processes *processes,
 			   const struct sn_walked_event *event);
-
-#endif

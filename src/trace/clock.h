@@ -12,8 +12,7 @@
  * Drift is not constant for long: if no line fits, the time is divided into windows with a line
  * each. Times are nanoseconds below 2^62; a clock's rate is right to one part in a thousand.
  */
-#ifndef SN_TRACE_CLOCK_H
-#define SN_TRACE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,5 +80,3 @@ struct sn_clock_pair {
  */
 int sn_clock_tree(const struct sn_clock_pair *pairs, size_t pair_count, uint32_t host_count,
 		  uint32_t root, size_t *parents);
-
-#endif

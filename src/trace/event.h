@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An event to be written into a database, with ids of the database's builder. */
-#ifndef SN_TRACE_EVENT_H
-#define SN_TRACE_EVENT_H
+#pragma once
 
 #include "sonde/trace.h"
 
@@ -20,5 +19,3 @@ struct sn_event {
 	uint16_t attribute_count;
 	const struct sn_attribute *attributes;
 };
-
-#endif

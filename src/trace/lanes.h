@@ -7,8 +7,7 @@
  * Intervals must come in order of start, the longer first among equal ones. If no lane is free the
  * interval goes to one more lane, SN_LANES_MAX, in which intervals overlap.
  */
-#ifndef SN_TRACE_LANES_H
-#define SN_TRACE_LANES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ static inline uint32_t sn_lanes_place(struct sn_lanes *lanes, uint64_t start_ns,
 	lanes->ends_ns[lane] = end_ns;
 	return lane;
 }
-
-#endif

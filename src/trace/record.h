@@ -4,8 +4,7 @@
  * encoding in a temporary file of the same process: numbers of variable length, as differences to
  * the record before. A record of 40 bytes and an attribute of 16 take about a quarter of that.
  */
-#ifndef SN_TRACE_RECORD_H
-#define SN_TRACE_RECORD_H
+#pragma once
 
 #include "base/buffer.h"
 #include "event.h"
@@ -27,5 +26,3 @@ uint32_t sn_records_encode(const struct sn_record *records, size_t count,
  * bytes are damaged. */
 bool sn_records_decode(struct sn_span bytes, struct sn_record *records, size_t count,
 		       struct sn_attribute *attributes, size_t attribute_count);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Single-threaded, but for readers. sn_sorter_finish returns the first failure.
  */
-#ifndef SN_TRACE_SORTER_H
-#define SN_TRACE_SORTER_H
+#pragma once
 
 #include "base/error.h"
 #include "event.h"
@@ -44,5 +43,3 @@ int sn_sorter_reader_begin(struct sn_sorter_reader *reader, uint32_t profile,
 			   struct sn_error *error);
 int sn_sorter_reader_next(struct sn_sorter_reader *reader, struct sn_event *event,
 			  struct sn_error *error);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Single-threaded. After a failure adding does nothing, and finishing reports it.
  */
-#ifndef SN_TRACE_WRITER_H
-#define SN_TRACE_WRITER_H
+#pragma once
 
 #include "base/error.h"
 #include "event.h"
@@ -36,5 +35,3 @@ uint64_t sn_trace_writer_count(const struct sn_trace_writer *writer);
 /* Makes it the builder's: events go into the file that the builder writes, and the writer is freed
  * with the builder. */
 void sn_trace_writer_attach(struct sn_trace_writer *writer, struct sn_db_builder *builder);
-
-#endif

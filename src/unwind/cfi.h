@@ -11,8 +11,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_UNWIND_CFI_H
-#define SN_UNWIND_CFI_H
+#pragma once
 
 #include "machine.h"
 #include "module.h"
@@ -61,5 +60,3 @@ int sn_cfi_find(const struct sn_module *module, uintptr_t pc, struct sn_cfi_row 
 /* The same from one FDE; nothing outside [low, high) is read. For tests and fuzzers. */
 int sn_cfi_decode(const unsigned char *low, const unsigned char *high, const unsigned char *fde,
 		  uintptr_t pc, struct sn_cfi_row *row);
-
-#endif

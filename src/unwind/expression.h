@@ -8,8 +8,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_UNWIND_EXPRESSION_H
-#define SN_UNWIND_EXPRESSION_H
+#pragma once
 
 #include "cfi.h"
 #include "memory.h"
@@ -36,5 +35,3 @@ struct sn_expression_input {
 /* False if it needs an unknown value, is damaged, too long, or has no such form. */
 bool sn_expression_evaluate(struct sn_cfi_expression expression,
 			    const struct sn_expression_input *input, struct sn_value *result);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_UNWIND_MACHINE_H
-#define SN_UNWIND_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -154,6 +153,4 @@ static inline void sn_machine_flags_restore(uint64_t flags)
 				 : "rax", "memory");                                               \
 		(registers)->known = SN_KNOWN_WALK | sn_machine_preserved;                         \
 	} while (0)
-#endif
-
 #endif

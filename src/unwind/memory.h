@@ -8,8 +8,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_UNWIND_MEMORY_H
-#define SN_UNWIND_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ sn_stack_read(struct sn_stack *stack, uintptr_t address, uintptr_t *word)
 	*word = sn_word_at(address);
 	return true;
 }
-
-#endif

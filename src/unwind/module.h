@@ -4,8 +4,7 @@
  * collector fills one in for each file in /proc/self/maps, an importer of recorded stacks for each
  * file that a recording names.
  */
-#ifndef SN_UNWIND_MODULE_H
-#define SN_UNWIND_MODULE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ struct sn_module {
 	bool is_permanent; /* loaded at the start: the loader never unmaps it */
 	_Atomic bool dead;
 };
-
-#endif

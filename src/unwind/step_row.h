@@ -5,8 +5,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_UNWIND_STEP_ROW_H
-#define SN_UNWIND_STEP_ROW_H
+#pragma once
 
 #include "cfi.h"
 #include "memory.h"
@@ -43,5 +42,3 @@ int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_
 /* Steps by `row`, which describes the code at the cursor; every word is read through its stack. */
 enum sn_step sn_step_by_row(struct sn_unwind_cursor *cursor, const struct sn_cfi_row *row,
 			    struct sn_step_result *result);
-
-#endif

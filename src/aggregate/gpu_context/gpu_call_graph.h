@@ -8,8 +8,7 @@
  * own. Calls inside a component are ignored. There are two rules for the targets of calls from
  * outside, because HPCToolkit's own analysis differs from its paper.
  */
-#ifndef SN_AGGREGATE_GPU_CALL_GRAPH_H
-#define SN_AGGREGATE_GPU_CALL_GRAPH_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -68,5 +67,3 @@ const uint32_t *sn_gpu_call_graph_members(const struct sn_gpu_call_graph *graph,
  * filled in. 0 or SN_ERR_MEMORY. */
 int sn_gpu_call_graph_count_paths(const struct sn_gpu_call_graph *graph, uint32_t limit,
 				  uint32_t depth, uint32_t *counts);
-
-#endif

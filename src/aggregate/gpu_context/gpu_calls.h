@@ -12,8 +12,7 @@
  * cycle are siblings below the caller of the cycle. A frame with no known call, or with too many,
  * is marked: its callers are unknown (SN_FRAME_TRUNCATED).
  */
-#ifndef SN_AGGREGATE_GPU_CALLS_H
-#define SN_AGGREGATE_GPU_CALLS_H
+#pragma once
 
 #include "format/measurement/measurement_reader.h"
 
@@ -38,5 +37,3 @@ int sn_gpu_calls_apply(struct sn_gpu_calls *calls, const struct sn_measurement *
 		       const struct sn_measurement_thread *thread, struct sn_gpu_called *called);
 void sn_gpu_called_release(struct sn_gpu_called *called);
 void sn_gpu_calls_release(struct sn_gpu_calls *calls);
-
-#endif

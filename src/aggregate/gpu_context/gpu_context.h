@@ -23,8 +23,7 @@
  *
  * The same input gives the same contexts in the same order. Knows nothing of databases or files.
  */
-#ifndef SN_AGGREGATE_GPU_CONTEXT_H
-#define SN_AGGREGATE_GPU_CONTEXT_H
+#pragma once
 
 #include "gpu_call_graph.h"
 
@@ -82,5 +81,3 @@ int sn_gpu_contexts_find(const struct sn_gpu_call_graph *graph, const double *me
 			 struct sn_gpu_contexts *contexts);
 int sn_gpu_contexts_share(const struct sn_gpu_call_graph *graph, const uint8_t *is_entered,
 			  const double *weights, struct sn_gpu_contexts *contexts);
-
-#endif

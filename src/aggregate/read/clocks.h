@@ -8,8 +8,7 @@
  * the smallest errors, whose root is the host with most messages. A host without messages keeps its
  * own calendar.
  */
-#ifndef SN_AGGREGATE_CLOCKS_H
-#define SN_AGGREGATE_CLOCKS_H
+#pragma once
 
 #include "messages.h"
 #include "aggregate/pipeline.h"
@@ -35,5 +34,3 @@ uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t
 /* Properties of the database, where there is more than one clock or any message:
  * messages.matched, .unmatched; clock.I.host, .processes, .offset_ns, ... */
 void sn_clocks_describe(const struct sn_clocks *clocks, struct sn_pipeline *pipeline);
-
-#endif

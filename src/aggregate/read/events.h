@@ -7,13 +7,10 @@
  * A process that is still running may have recorded more since its measurement was read. Events in
  * contexts newer than that are left out.
  */
-#ifndef SN_AGGREGATE_EVENTS_H
-#define SN_AGGREGATE_EVENTS_H
+#pragma once
 
 #include "aggregate/pipeline.h"
 
 /* Adds a trace writer to the builder of rank 0, if there is any event. Profiles are in the order of
  * their files. 0 or a negative enum sn_err, with its text in the pipeline. */
 int sn_events_add(struct sn_pipeline *pipeline);
-
-#endif

@@ -3,8 +3,7 @@
  * The input files of an analysis, ordered by name (HOST-PID-START), independent of the order of
  * their folders. Every rank computes the same list.
  */
-#ifndef SN_AGGREGATE_INPUTS_H
-#define SN_AGGREGATE_INPUTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -42,5 +41,3 @@ struct sn_inputs {
 int sn_inputs_list(struct sn_inputs *inputs, const char *const *folders, size_t count,
 		   struct sn_error *error);
 void sn_inputs_release(struct sn_inputs *inputs);
-
-#endif

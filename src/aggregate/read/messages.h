@@ -13,8 +13,7 @@
  * A group of processes may have a different name in each process (`group`). A message has the
  * sender's and the receiver's name, which shows that both mean the same group.
  */
-#ifndef SN_AGGREGATE_MESSAGES_H
-#define SN_AGGREGATE_MESSAGES_H
+#pragma once
 
 #include "format/trace_file/trace_file_reader.h"
 
@@ -76,5 +75,3 @@ uint64_t sn_messages_link(const struct sn_messages *messages,
 
 /* The name of a group of this file that is the same in all files, after matching. */
 uint64_t sn_messages_group(const struct sn_messages *messages, uint32_t file, uint64_t name);
-
-#endif

@@ -9,8 +9,7 @@
  * the time that its measured children record for themselves and their descendants. The sums are of
  * one host's clocks each, and do not depend on the order of the files.
  */
-#ifndef SN_AGGREGATE_MISSING_H
-#define SN_AGGREGATE_MISSING_H
+#pragma once
 
 #include "base/intern.h"
 #include "format/measurement/measurement_reader.h"
@@ -52,5 +51,3 @@ int sn_missing_add_run(struct sn_missing *missing, const struct sn_run_record *r
 /* Adds up; all 0 if no measurement has the needed data (written before version 1.3). 0 or
  * SN_ERR_MEMORY. */
 int sn_missing_find(struct sn_missing *missing, struct sn_missing_found *found);
-
-#endif

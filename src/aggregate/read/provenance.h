@@ -8,8 +8,7 @@
  * are given with their numbers of processes. The result does not depend on the order of the
  * measurements.
  */
-#ifndef SN_AGGREGATE_PROVENANCE_H
-#define SN_AGGREGATE_PROVENANCE_H
+#pragma once
 
 #include "base/intern.h"
 #include "format/database/database_writer.h"
@@ -56,5 +55,3 @@ const char *sn_provenance_drop_text(const char *cause);
  * SN_ERR_MEMORY.
  */
 int sn_provenance_finish(struct sn_provenance *provenance, struct sn_db_builder *builder);
-
-#endif

@@ -7,8 +7,7 @@
  * points of operators become operators (operators.h); a path whose callers are unknown begins with
  * a marker. Values go to the innermost of the frames that replace their context.
  */
-#ifndef SN_AGGREGATE_EXPAND_H
-#define SN_AGGREGATE_EXPAND_H
+#pragma once
 
 #include "merge.h"
 #include "resolve.h"
@@ -20,5 +19,3 @@
 /* Adds all contexts and values to the merge's builder, and fills in merge->contexts. 0 or
  * SN_ERR_MEMORY. */
 int sn_expand(struct sn_merge *merge, const struct sn_resolved *resolved);
-
-#endif

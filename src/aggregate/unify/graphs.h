@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dataflow graphs of measurements into a database. */
-#ifndef SN_AGGREGATE_GRAPHS_H
-#define SN_AGGREGATE_GRAPHS_H
+#pragma once
 
 #include "format/database/database_writer.h"
 #include "format/measurement/measurement_reader.h"
@@ -11,5 +10,3 @@
  * parent's, before a fork. 0 or SN_ERR_MEMORY. */
 int sn_add_graph(struct sn_db_builder *builder, const struct sn_measurement *measurement,
 		 uint32_t run);
-
-#endif

@@ -8,8 +8,7 @@
  * program's stack then; and `inductor_post_grad_graph_str`, all operations of the graph below comments
  * that name the program's lines.
  */
-#ifndef SN_AGGREGATE_INDUCTOR_GRAPH_H
-#define SN_AGGREGATE_INDUCTOR_GRAPH_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -46,5 +45,3 @@ struct sn_inductor_graph {
 bool sn_inductor_graph(const char *generated, struct sn_arena *arena,
 		       struct sn_inductor_graph *graph);
 void sn_inductor_graph_release(struct sn_inductor_graph *graph);
-
-#endif

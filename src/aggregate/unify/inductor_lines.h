@@ -4,8 +4,7 @@
  * an operator becomes a node "GRAPH/KERNEL" of a dataflow graph in the database, and a frame of that
  * name, whose parts are operations with the program's lines. docs/design/torch-operators.md says how they are found.
  */
-#ifndef SN_AGGREGATE_INDUCTOR_LINES_H
-#define SN_AGGREGATE_INDUCTOR_LINES_H
+#pragma once
 
 #include "format/database/database_builder.h"
 
@@ -31,5 +30,3 @@ int sn_inductor_lines_at(struct sn_inductor_lines *lines, uint32_t file, uint32_
 /* Whether the function that was compiled is on the path down to this context of the builder's. */
 bool sn_inductor_is_below(const struct sn_db_builder *builder, uint32_t context,
 			  const struct sn_inductor_origin *origin);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Python that inductor generates, as text: which kernel or operator each line of it calls. */
-#ifndef SN_AGGREGATE_INDUCTOR_TEXT_H
-#define SN_AGGREGATE_INDUCTOR_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void sn_inductor_text_release(struct sn_inductor_text *text);
 
 /* The line of that number; one that calls nothing where there is none. */
 struct sn_inductor_line sn_inductor_text_line(const struct sn_inductor_text *text, uint32_t line);
-
-#endif

@@ -7,8 +7,7 @@
  * of all threads lie below one root; a value belongs to a profile. Frames are still as recorded (an
  * offset in a module); expand.h turns them into functions.
  */
-#ifndef SN_AGGREGATE_MERGE_H
-#define SN_AGGREGATE_MERGE_H
+#pragma once
 
 #include "base/intern.h"
 #include "format/database/database_writer.h"
@@ -68,5 +67,3 @@ void sn_merge_release(struct sn_merge *merge);
 
 /* Adds a measurement; it may be freed afterwards. 0, SN_ERR_MEMORY or what `on_thread` returned. */
 int sn_merge_add(struct sn_merge *merge, const struct sn_measurement *measurement);
-
-#endif

@@ -3,8 +3,7 @@
  * The contexts of a merged tree: (parent, frame) to one small number, from 0 in the order of
  * addition.
  */
-#ifndef SN_AGGREGATE_NODES_H
-#define SN_AGGREGATE_NODES_H
+#pragma once
 
 #include "base/table.h"
 #include "base/vec.h"
@@ -46,5 +45,3 @@ static inline uint32_t sn_nodes_find(const struct sn_nodes *nodes, struct sn_mer
 {
 	return sn_table_find(&nodes->table, sn_table_pair(node.parent, node.frame));
 }
-
-#endif

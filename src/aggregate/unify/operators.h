@@ -7,8 +7,7 @@
  *
  * `at::_ops::NAME::redispatch` continues the running operator and is not a new one.
  */
-#ifndef SN_AGGREGATE_OPERATORS_H
-#define SN_AGGREGATE_OPERATORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool sn_operator_from_symbol(const char *name, const char *linkage_name, struct 
  * `function` may be NULL.
  */
 const char *sn_region_from_python(const char *file, const char *function);
-
-#endif

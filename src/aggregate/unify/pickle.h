@@ -12,8 +12,7 @@
  * A text that the pickle refers to again is given again. Reading ends at the pickle's end, and at the first
  * byte that makes no sense.
  */
-#ifndef SN_AGGREGATE_PICKLE_H
-#define SN_AGGREGATE_PICKLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ struct sn_pickle {
 
 bool sn_pickle_next(struct sn_pickle *pickle, struct sn_pickle_item *item);
 void sn_pickle_release(struct sn_pickle *pickle);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking the symbolizer for all native frames of a merged tree at once, module by module. */
-#ifndef SN_AGGREGATE_RESOLVE_H
-#define SN_AGGREGATE_RESOLVE_H
+#pragma once
 
 #include "binary/symbolize.h"
 #include "merge.h"
@@ -21,5 +20,3 @@ struct sn_resolved {
 int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, unsigned jobs,
 	       struct sn_resolved *resolved);
 void sn_resolved_release(struct sn_resolved *resolved);
-
-#endif

@@ -7,8 +7,7 @@
  * ranks. Ids in the resulting table depend on the order of merging; later results do not, because
  * everything is put into the canonical order of a database.
  */
-#ifndef SN_AGGREGATE_UNIFY_H
-#define SN_AGGREGATE_UNIFY_H
+#pragma once
 
 #include "merge.h"
 #include "aggregate/read/provenance.h"
@@ -60,5 +59,3 @@ int sn_unified_provenance(const struct sn_unified *unified, struct sn_provenance
 
 /* Memory that the tables take, about. */
 uint64_t sn_unified_bytes(const struct sn_unified *unified);
-
-#endif

@@ -13,8 +13,7 @@
  * MT: yes. A step that begins while other threads add may get some of theirs: steps follow each
  * other. A child process tells the same watcher.
  */
-#ifndef SN_BASE_PROGRESS_H
-#define SN_BASE_PROGRESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ void sn_progress_add(uint64_t done);
 /* From now on the above is kept. 0 or SN_ERR_MEMORY. MT: no, and before other threads begin. */
 int sn_progress_watch(void);
 struct sn_progress sn_progress_now(void);
-
-#endif

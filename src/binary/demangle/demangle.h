@@ -7,8 +7,7 @@
  * return types and parameter lists, and with long template argument lists as <...>. Symbols of no
  * known scheme are returned unchanged. All functions are MT-safe and bounded on any input.
  */
-#ifndef SN_BINARY_DEMANGLE_H
-#define SN_BINARY_DEMANGLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ char *sn_demangle_rust(const char *symbol);
 char *sn_demangle_swift(const char *symbol);
 /* Shortens a full C++ or Rust name; to be freed by the caller. */
 char *sn_demangle_shorten(const char *name);
-
-#endif

@@ -7,8 +7,7 @@
  * completely, and nothing else is stored. Each read is bounded, and so is the total work: a damaged
  * file gives fewer results, never a crash or a hang. Types, variables and call frames are not read.
  */
-#ifndef SN_BINARY_DWARF_H
-#define SN_BINARY_DWARF_H
+#pragma once
 
 #include "binary/elf/debug_file.h"
 #include "binary/elf/elf_file.h"
@@ -41,5 +40,3 @@ void sn_dwarf_forget(struct sn_dwarf *dwarf);
  */
 int sn_dwarf_resolve(struct sn_dwarf *dwarf, const uint64_t *addresses, size_t count,
 		     struct sn_string_pool *pool, struct sn_symbol_location *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of the DWARF 2-5 standards (and their GNU extensions) that the reader uses. */
-#ifndef SN_BINARY_DWARF_CONSTANTS_H
-#define SN_BINARY_DWARF_CONSTANTS_H
+#pragma once
 
 enum {
 	DW_UT_compile = 1,
@@ -146,5 +145,3 @@ enum {
 	DW_LANG_C_plus_plus_17 = 0x2b,
 	DW_LANG_C_plus_plus_20 = 0x2c,
 };
-
-#endif

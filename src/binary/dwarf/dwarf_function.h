@@ -3,8 +3,7 @@
  * Functions and inlined calls around given addresses, and their names.
  * Internal to the DWARF reader (dwarf.h).
  */
-#ifndef SN_BINARY_DWARF_FUNCTION_H
-#define SN_BINARY_DWARF_FUNCTION_H
+#pragma once
 
 #include "dwarf_line.h"
 
@@ -41,5 +40,3 @@ struct sn_dwarf_function {
  * front of a name without a symbol. */
 struct sn_dwarf_function sn_dwarf_function_at(struct sn_dwarf_unit *unit, uint64_t die,
 					      struct sn_string_pool *pool);
-
-#endif

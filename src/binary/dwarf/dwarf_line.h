@@ -4,8 +4,7 @@
  * Internal to the DWARF reader (dwarf.h); NVIDIA's dialect (gpu/cubin_lines.c) runs programs too.
  * Rows are matched as they are produced; none is kept.
  */
-#ifndef SN_BINARY_DWARF_LINE_H
-#define SN_BINARY_DWARF_LINE_H
+#pragma once
 
 #include "dwarf_unit.h"
 #include "binary/string_pool.h"
@@ -87,5 +86,3 @@ const char *sn_dwarf_lines_file(struct sn_dwarf_unit *unit, uint64_t file,
 				struct sn_string_pool *pool);
 /* Frees the unit's program and paths. */
 void sn_dwarf_lines_free(struct sn_dwarf_unit *unit);
-
-#endif

@@ -5,8 +5,7 @@
  * with those of all other units, in MODULE.dwp. Both the form of DWARF 5 and GNU's before it.
  * Internal to the DWARF reader (dwarf.h).
  */
-#ifndef SN_BINARY_DWARF_SPLIT_H
-#define SN_BINARY_DWARF_SPLIT_H
+#pragma once
 
 #include "binary/elf/debug_file.h"
 #include "dwarf_unit.h"
@@ -30,5 +29,3 @@ struct sn_dwarf_split {
 void sn_dwarf_split_open(struct sn_dwarf_places *places, struct sn_dwarf_unit *skeleton);
 void sn_dwarf_split_free(struct sn_dwarf_split *split);
 void sn_dwarf_places_release(struct sn_dwarf_places *places);
-
-#endif

@@ -3,8 +3,7 @@
  * The structure of .debug_info below functions: units, abbreviations, attributes, range lists.
  * Internal to the DWARF reader (dwarf.h).
  */
-#ifndef SN_BINARY_DWARF_UNIT_H
-#define SN_BINARY_DWARF_UNIT_H
+#pragma once
 
 #include "base/cursor.h"
 #include "base/table.h"
@@ -144,5 +143,3 @@ static inline const struct sn_dwarf_abbrev *sn_dwarf_abbrev_of(const struct sn_d
  * stop. */
 void sn_dwarf_ranges(struct sn_dwarf_unit *unit, struct sn_dwarf_value ranges,
 		     bool (*visit)(void *data, uint64_t start, uint64_t end), void *data);
-
-#endif

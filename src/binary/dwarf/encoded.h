@@ -4,8 +4,7 @@
  * Core, "DWARF Exception Header Encoding"): a format in the low bits, and the base. Supports those
  * that compilers write.
  */
-#ifndef SN_BINARY_ENCODED_H
-#define SN_BINARY_ENCODED_H
+#pragma once
 
 #include "base/cursor.h"
 
@@ -57,5 +56,3 @@ static inline uint64_t sn_encoded_read(struct sn_cursor *cursor, uint8_t encodin
 		value |= ~(uint64_t)0 << (8 * bytes);
 	return value && relative ? value + at : value;
 }
-
-#endif

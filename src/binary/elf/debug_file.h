@@ -4,8 +4,7 @@
  * shared between several (dwz) by .gnu_debugaltlink. Every candidate is verified: build id or
  * checksum.
  */
-#ifndef SN_BINARY_DEBUG_FILE_H
-#define SN_BINARY_DEBUG_FILE_H
+#pragma once
 
 #include "elf_file.h"
 
@@ -31,5 +30,3 @@ struct sn_elf_file *sn_debug_file_find(const struct sn_debug_search *search,
 /* The file that `file` (at `path`) shares debug information with, or NULL. */
 struct sn_elf_file *sn_debug_file_find_shared(const struct sn_debug_search *search,
 					      struct sn_elf_file *file, const char *path);
-
-#endif

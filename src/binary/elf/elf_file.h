@@ -9,8 +9,7 @@
  * If a mapped file is truncated by another process, reading it raises SIGBUS, as in every program
  * that maps files; installers replace files by renaming, which is safe.
  */
-#ifndef SN_BINARY_ELF_FILE_H
-#define SN_BINARY_ELF_FILE_H
+#pragma once
 
 #include "base/error.h"
 #include "base/cursor.h"
@@ -124,5 +123,3 @@ static inline const char *sn_elf_relocation_name(const struct sn_elf_relocations
 
 /* Whether `address` lies in an executable segment. */
 bool sn_elf_file_is_code(const struct sn_elf_file *file, uint64_t address);
-
-#endif

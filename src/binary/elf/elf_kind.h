@@ -4,8 +4,7 @@
  *
  * Reads headers only; resolves no symbols and executes nothing.
  */
-#ifndef SN_BINARY_ELF_KIND_H
-#define SN_BINARY_ELF_KIND_H
+#pragma once
 
 #include "base/error.h"
 
@@ -42,5 +41,3 @@ int sn_elf_kind_read(const char *path, struct sn_elf_kind_info *info, struct sn_
 
 /* A phrase: "a statically linked program". */
 const char *sn_elf_kind_text(enum sn_elf_kind kind);
-
-#endif

@@ -6,8 +6,7 @@
  * addresses, so that half a million symbols cost milliseconds and only used names are read. Does
  * not demangle.
  */
-#ifndef SN_BINARY_ELF_SYMBOLS_H
-#define SN_BINARY_ELF_SYMBOLS_H
+#pragma once
 
 #include "elf_file.h"
 
@@ -59,5 +58,3 @@ void sn_elf_unwind_each(struct sn_elf_file *file,
  */
 void sn_elf_unwind_resolve(struct sn_elf_file *file, const uint64_t *addresses, size_t count,
 			   struct sn_elf_hit *hits);
-
-#endif

@@ -4,8 +4,7 @@
  * files or in a host's program or library (.nv_fatbin, .hip_fatbin), compressed by LZ4, zstd or
  * zlib or not at all. PTX, LLVM bitcode and code for the host are left out.
  */
-#ifndef SN_BINARY_GPU_BUNDLE_H
-#define SN_BINARY_GPU_BUNDLE_H
+#pragma once
 
 #include "base/error.h"
 #include "base/cursor.h"
@@ -38,5 +37,3 @@ bool sn_gpu_is_bundle(struct sn_bytes file);
  */
 int sn_gpu_bundle_read(struct sn_bytes file, struct sn_gpu_bundle *bundle);
 void sn_gpu_bundle_release(struct sn_gpu_bundle *bundle);
-
-#endif

@@ -12,8 +12,7 @@
  * Reading is bounded and checks everything: a damaged file gives an error or fewer results, never a
  * crash.
  */
-#ifndef SN_BINARY_GPU_BINARY_H
-#define SN_BINARY_GPU_BINARY_H
+#pragma once
 
 #include "base/error.h"
 #include "binary/elf/elf_file.h"
@@ -101,5 +100,3 @@ static inline uint64_t sn_gpu_binary_address(const struct sn_gpu_binary *binary,
 {
 	return binary->functions[function].base + pc;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The location of an address of a GPU binary, as symbolize.h has it for CPUs: function, inlined
  * calls, loops, line.
  */
-#ifndef SN_BINARY_GPU_LOCATE_H
-#define SN_BINARY_GPU_LOCATE_H
+#pragma once
 
 #include "gpu_binary.h"
 #include "binary/structure/loop_forest.h"
@@ -44,5 +43,3 @@ void sn_gpu_locator_release(struct sn_gpu_locator *locator);
  */
 int sn_gpu_locate(const struct sn_gpu_binary *binary, bool with_loops, const uint64_t *addresses,
 		  size_t count, struct sn_string_pool *pool, struct sn_symbol_location *out);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Shared by the readers of the two vendors' files and the builder of blocks. Internal to gpu/.
  */
-#ifndef SN_BINARY_GPU_PRIVATE_H
-#define SN_BINARY_GPU_PRIVATE_H
+#pragma once
 
 #include "gpu_binary.h"
 #include "instruction.h"
@@ -66,5 +65,3 @@ void sn_gpu_build_flow(struct sn_gpu_binary *binary);
 /* Add lines and inlined calls. 0 or SN_ERR_MEMORY. */
 int sn_cubin_lines(struct sn_gpu_binary *binary);
 int sn_code_object_lines(struct sn_gpu_binary *binary);
-
-#endif

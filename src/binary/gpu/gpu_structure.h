@@ -3,8 +3,7 @@
  * GPU binaries in the form of structure.h: of each function the tree of its loops, inlined calls
  * and lines.
  */
-#ifndef SN_BINARY_GPU_STRUCTURE_H
-#define SN_BINARY_GPU_STRUCTURE_H
+#pragma once
 
 #include "gpu_binary.h"
 #include "binary/structure/structure.h"
@@ -17,5 +16,3 @@ void sn_gpu_structure_describe(const struct sn_gpu_binary *binary, struct sn_str
 int sn_gpu_structure_write(const struct sn_gpu_binary *binary,
 			   const struct sn_structure_options *options,
 			   const struct sn_structure_writer *writer);
-
-#endif

@@ -7,8 +7,7 @@
  * NVIDIA's and LLVM's tools (docs/design/gpu-structure.md has the tables); tests compare with those
  * tools if they are installed.
  */
-#ifndef SN_BINARY_GPU_INSTRUCTION_H
-#define SN_BINARY_GPU_INSTRUCTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ struct sn_gcn_registers {
  */
 void sn_gcn_follow(struct sn_gcn_registers *registers, const uint8_t *bytes, enum sn_gcn_isa isa,
 		   struct sn_gpu_instruction *instruction);
-
-#endif

@@ -13,8 +13,7 @@
  * MT: all functions but sn_code_open and sn_code_free may be called by several threads at once on
  * one code.
  */
-#ifndef SN_BINARY_STRUCTURE_CODE_H
-#define SN_BINARY_STRUCTURE_CODE_H
+#pragma once
 
 #include "binary/elf/elf_file.h"
 #include "insn.h"
@@ -83,5 +82,3 @@ uint64_t sn_code_pointer_at(const struct sn_code *code, uint64_t at);
 bool sn_code_call_returns(struct sn_code *code, uint64_t target, uint64_t slot);
 /* Whether a function of that name is known never to return. */
 bool sn_code_name_is_noreturn(const char *symbol);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by code.c, functions.c and returns.c; see code.h. */
-#ifndef SN_BINARY_STRUCTURE_CODE_PRIVATE_H
-#define SN_BINARY_STRUCTURE_CODE_PRIVATE_H
+#pragma once
 
 #include "code.h"
 
@@ -9,5 +8,3 @@
 int sn_code_find_functions(struct sn_code *code, struct sn_elf_file *symbols);
 /* The section of code that holds an address, or NULL. */
 const struct sn_code_section *sn_code_section_at(const struct sn_code *code, uint64_t address);
-
-#endif

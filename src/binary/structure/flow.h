@@ -10,8 +10,7 @@
  *
  * A flow is the memory of one thread, used for one function after another.
  */
-#ifndef SN_BINARY_STRUCTURE_FLOW_H
-#define SN_BINARY_STRUCTURE_FLOW_H
+#pragma once
 
 #include "flow_graph.h"
 #include "landing.h"
@@ -71,5 +70,3 @@ uint32_t sn_flow_block_at(const struct sn_flow *flow, uint64_t address);
 
 /* The function to which the part functions[index] belongs, by its name or its jumps. */
 uint32_t sn_flow_owner(const struct sn_code *code, uint32_t index);
-
-#endif

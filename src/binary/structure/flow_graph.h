@@ -6,8 +6,7 @@
  * call that returns is in the middle of its block, one that does not ends its block without an
  * edge, as a return does. A jump to another function is no edge either.
  */
-#ifndef SN_BINARY_FLOW_GRAPH_H
-#define SN_BINARY_FLOW_GRAPH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ struct sn_flow_graph {
 	uint32_t block_count, edge_count;
 	uint32_t entry; /* the block where the function begins */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by flow.c and jump_table.c; see flow.h. */
-#ifndef SN_BINARY_STRUCTURE_FLOW_PRIVATE_H
-#define SN_BINARY_STRUCTURE_FLOW_PRIVATE_H
+#pragma once
 
 #include "flow.h"
 
@@ -38,5 +37,3 @@ size_t sn_flow_target_position(struct sn_flow *flow, uint64_t target);
 
 /* The first of the origins of `to`: instructions that jump there, as of the last round. */
 uint32_t sn_flow_origins_of(const struct sn_flow *flow, uint64_t to);
-
-#endif

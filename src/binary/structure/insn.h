@@ -11,8 +11,7 @@
  *
  * MT: all functions.
  */
-#ifndef SN_BINARY_STRUCTURE_INSN_H
-#define SN_BINARY_STRUCTURE_INSN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ static inline unsigned sn_insn_alignment(sn_insn_decode *decode)
 {
 	return decode == sn_insn_decode_arm ? 4 : 1;
 }
-
-#endif

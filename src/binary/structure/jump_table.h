@@ -11,8 +11,7 @@
  *
  * Operands come from capstone; without it no jump is resolved.
  */
-#ifndef SN_BINARY_STRUCTURE_JUMP_TABLE_H
-#define SN_BINARY_STRUCTURE_JUMP_TABLE_H
+#pragma once
 
 #include "flow.h"
 
@@ -58,5 +57,3 @@ bool sn_jump_decoder_step(struct sn_jump_decoder *decoder, const uint8_t *bytes,
 uint32_t sn_jump_decoder_call_writes(const struct sn_jump_decoder *decoder);
 /* Whether a register holds the stack's frame. */
 bool sn_jump_decoder_is_stack(const struct sn_jump_decoder *decoder, uint8_t reg);
-
-#endif

@@ -5,8 +5,7 @@
  * calls to the place in the function that an exception reaches. (The layout is that of the C++ ABI
  * for Itanium, "Exception Handling Tables", which ELF systems follow.)
  */
-#ifndef SN_BINARY_STRUCTURE_LANDING_H
-#define SN_BINARY_STRUCTURE_LANDING_H
+#pragma once
 
 #include "code.h"
 
@@ -28,5 +27,3 @@ int sn_landings_read(struct sn_landings *landings, const struct sn_code *code,
  * leaves the function. */
 uint64_t sn_landings_at(const struct sn_landings *landings, uint32_t first, uint32_t end,
 			uint64_t address);
-
-#endif

@@ -15,8 +15,7 @@
  * in ascending order. Their edges into loops of reached blocks make no loop irreducible. The same
  * graph always gives the same forest.
  */
-#ifndef SN_BINARY_LOOP_FOREST_H
-#define SN_BINARY_LOOP_FOREST_H
+#pragma once
 
 #include "flow_graph.h"
 
@@ -42,5 +41,3 @@ struct sn_loop_forest {
 /* 0, SN_ERR_MEMORY, or SN_ERR_ARGUMENT if an edge or the entry is no block. */
 int sn_loop_forest_build(struct sn_loop_forest *forest, const struct sn_flow_graph *graph);
 void sn_loop_forest_release(struct sn_loop_forest *forest);
-
-#endif

@@ -12,8 +12,7 @@
  * same line and home is the same loop in the source, and one frame, unless same_line.h
  * distinguishes them. See docs/design/structure.md.
  */
-#ifndef SN_BINARY_STRUCTURE_NEST_H
-#define SN_BINARY_STRUCTURE_NEST_H
+#pragma once
 
 #include "loop_forest.h"
 #include "binary/string_pool.h"
@@ -92,5 +91,3 @@ int sn_nest_insert(const struct sn_nest_loop *loops, uint32_t loop, struct sn_st
 int sn_nest_locate(struct sn_code *code, const uint64_t *addresses, size_t count,
 		   sn_nest_resolve *resolve, void *data, struct sn_string_pool *pool,
 		   struct sn_symbol_location *locations);
-
-#endif

@@ -16,8 +16,7 @@
  * Only the number is stored, which stays the same over rebuilds, levels of optimisation and
  * compilers unless one of the loops vanishes.
  */
-#ifndef SN_BINARY_STRUCTURE_SAME_LINE_H
-#define SN_BINARY_STRUCTURE_SAME_LINE_H
+#pragma once
 
 #include "nest.h"
 
@@ -35,5 +34,3 @@ int sn_same_line_add(struct sn_same_line *line, const struct sn_nest_loop *loops
 /* Numbers the added loops, and removes their places. SN_ERR_MEMORY or 0. */
 int sn_same_line_number(struct sn_same_line *line, struct sn_nest_loop *loops, uint32_t count);
 void sn_same_line_release(struct sn_same_line *line);
-
-#endif

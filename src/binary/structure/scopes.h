@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds one function's tree of scopes; see structure.h. */
-#ifndef SN_BINARY_STRUCTURE_SCOPES_H
-#define SN_BINARY_STRUCTURE_SCOPES_H
+#pragma once
 
 #include "nest.h"
 #include "structure.h"
@@ -31,5 +30,3 @@ void sn_scopes_count_loop(struct sn_scopes *scopes, uint32_t scope, bool is_irre
 /* Accumulates sizes and lines upwards. */
 void sn_scopes_finish(struct sn_scopes *scopes);
 void sn_scopes_release(struct sn_scopes *scopes);
-
-#endif

@@ -6,8 +6,7 @@
  * passed on in the order of their addresses: the same file always gives the same calls. Memory
  * holds only a few batches. code.h finds functions, nest.h places loops among inlined calls.
  */
-#ifndef SN_BINARY_STRUCTURE_STRUCTURE_H
-#define SN_BINARY_STRUCTURE_STRUCTURE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -107,5 +106,3 @@ struct sn_structure_writer {
 /* SN_ERR_MEMORY or 0, also if `put` stopped it. */
 int sn_structure_write(struct sn_structure *structure, const struct sn_structure_writer *writer,
 		       struct sn_error *error);
-
-#endif

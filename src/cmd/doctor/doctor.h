@@ -3,8 +3,7 @@
  * The results of `sonde doctor`: a list of checks, each with its verdict, the reason and one
  * command that would change it. Checks change nothing.
  */
-#ifndef SN_CMD_DOCTOR_H
-#define SN_CMD_DOCTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void sn_diagnose_system(struct sn_diagnosis *diagnosis);    /* debug files, disk
  * the package's folder. */
 void sn_diagnose_jax(struct sn_diagnosis *diagnosis, const char *name, const char *path,
 		     const char *folder);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of `sonde graph`: graph.c selects, the others write. */
-#ifndef SN_CMD_GRAPH_WRITE_H
-#define SN_CMD_GRAPH_WRITE_H
+#pragma once
 
 #include "timeline/graph_table.h"
 
@@ -27,5 +26,3 @@ int sn_graph_csv(const struct sn_graph_view *view, FILE *out, struct sn_error *e
 /* Of one model. */
 int sn_graph_drawing(const struct sn_graph_view *view, uint32_t model, bool as_svg, FILE *out,
 		     struct sn_error *error);
-
-#endif

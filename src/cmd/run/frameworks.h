@@ -4,8 +4,7 @@
  * profilers are started in the program's Pythons (frameworks.py), write XPlane files into the
  * measurement's folder, and analysis takes graphs out of these.
  */
-#ifndef SN_CMD_FRAMEWORKS_H
-#define SN_CMD_FRAMEWORKS_H
+#pragma once
 
 #include "base/error.h"
 #include "launch.h"
@@ -31,5 +30,3 @@ struct sn_frameworks {
 };
 /* For struct sn_analyze_options. Files that cannot be read become a drop of the database. */
 int sn_frameworks_extend(void *context, struct sn_db_builder *builder, struct sn_error *error);
-
-#endif

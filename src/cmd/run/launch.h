@@ -3,8 +3,7 @@
  * Starts a program with the collector: sets the environment that preloads it, and waits as a shell
  * does. Used by `sonde run`. Prints nothing.
  */
-#ifndef SN_CMD_LAUNCH_H
-#define SN_CMD_LAUNCH_H
+#pragma once
 
 #include "base/error.h"
 #include "base/safe_path.h"
@@ -89,5 +88,3 @@ unsigned sn_launch_settle(const struct sn_launch_request *launch);
 int sn_launch_keep_perf_maps(const struct sn_launch_request *launch);
 /* True inside mpirun, srun or torchrun: others measure into the same folder. */
 bool sn_launch_is_joined(void);
-
-#endif

@@ -4,8 +4,7 @@
  * beside the program (--os). What of that cannot be recorded is said in one line, and the program
  * runs whatever happens here.
  */
-#ifndef SN_CMD_RUN_RECORD_H
-#define SN_CMD_RUN_RECORD_H
+#pragma once
 
 #include "cmd/command.h"
 #include "launch.h"
@@ -45,5 +44,3 @@ void sn_run_os_prepare(struct sn_run_os *os, const struct sn_launch_request *lau
 void sn_run_os_begin(void *os, int pid);
 /* The program has ended. Says what was lost. */
 void sn_run_os_end(struct sn_run_os *os);
-
-#endif

@@ -7,8 +7,7 @@
  * written by several threads at once; for a number that counts up through the whole file they write
  * SN_STRUCTURE_NUMBER, which is replaced when the functions are in order.
  */
-#ifndef SN_CMD_STRUCTURE_WRITE_H
-#define SN_CMD_STRUCTURE_WRITE_H
+#pragma once
 
 #include "binary/structure/structure.h"
 
@@ -37,5 +36,3 @@ struct sn_structure_form {
 };
 
 extern const struct sn_structure_form sn_structure_text, sn_structure_json, sn_structure_xml;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of `sonde timeline`. */
-#ifndef SN_CMD_TIMELINE_H
-#define SN_CMD_TIMELINE_H
+#pragma once
 
 #include "show/timeline/views.h"
 
@@ -9,5 +8,3 @@
 void sn_timeline_text(const struct sn_answers *answers, size_t limit);
 /* The same as members of an open object, nothing left out. */
 void sn_timeline_json(const struct sn_answers *answers, struct sn_json *json);
-
-#endif

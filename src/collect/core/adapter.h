@@ -14,8 +14,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_ADAPTER_H
-#define SN_COLLECT_ADAPTER_H
+#pragma once
 
 #include "collect/unwind/module_list.h"
 #include "thread.h"
@@ -78,5 +77,3 @@ bool sn_python_may_run(void);
 bool sn_python_is_eval(uintptr_t pc);
 /* True where `pc` lies in the interpreter (its executable or libpython). MT: yes. */
 bool sn_python_is_interpreter(uintptr_t pc);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
-#ifndef SN_COLLECT_ADAPTERS_H
-#define SN_COLLECT_ADAPTERS_H
+#pragma once
 
 #include "adapter.h"
 
@@ -32,5 +31,3 @@ void sn_adapters_after_fork(void);
 /* On the thread itself, between sn_enter and sn_leave. */
 void sn_adapters_thread_begin(struct sn_thread *thread);
 void sn_adapters_thread_end(struct sn_thread *thread);
-
-#endif

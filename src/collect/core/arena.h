@@ -8,8 +8,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_ARENA_H
-#define SN_COLLECT_ARENA_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -89,5 +88,3 @@ struct sn_bump {
 void sn_bump_release(struct sn_bump *bump);
 /* `bytes` bytes aligned to 8, or NULL. MT: owner. */
 void *sn_bump_alloc(struct sn_bump *bump, size_t bytes);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_CALLPATH_H
-#define SN_COLLECT_CALLPATH_H
+#pragma once
 
 #include "thread.h"
 
@@ -27,5 +26,3 @@ bool sn_module_is_libc(uintptr_t pc);
  * operator that called it. False for any other pc. */
 bool sn_torch_operator_frame(uintptr_t pc, struct sn_thread *thread, struct sn_frame *frame,
 			     bool *again);
-
-#endif

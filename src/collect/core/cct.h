@@ -7,8 +7,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the tree's owner.
  */
-#ifndef SN_COLLECT_CCT_H
-#define SN_COLLECT_CCT_H
+#pragma once
 
 #include "arena.h"
 #include "format/measurement/measurement.h"
@@ -107,5 +106,3 @@ uint32_t sn_cct_named_child(struct sn_cct *cct, uint32_t parent, uint8_t kind, c
  * with the same file, name and first line have one index. */
 uint32_t sn_cct_code(struct sn_cct *cct, const char *file, size_t file_length, const char *name,
 		     size_t name_length, uint32_t first_line);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * All functions here: AS-safe: yes. MT: the owner of `to`.
  */
-#ifndef SN_COLLECT_CCT_COPY_H
-#define SN_COLLECT_CCT_COPY_H
+#pragma once
 
 #include "cct.h"
 
@@ -25,5 +24,3 @@ bool sn_cct_copy_frame(struct sn_cct *to, const struct sn_cct *from, struct sn_f
 #define SN_COPY_ALL UINT64_MAX
 uint32_t sn_cct_copy_path(struct sn_cct *to, const struct sn_cct *from, uint32_t node,
 			  uint64_t kinds, struct sn_copy_room *room);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_CLOCK_H
-#define SN_COLLECT_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -30,5 +29,3 @@ static inline uint64_t sn_thread_cpu_ns(void)
 {
 	return sn_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
-
-#endif

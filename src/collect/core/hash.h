@@ -4,8 +4,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_HASH_H
-#define SN_COLLECT_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ static inline uint64_t sn_hash_text(const char *text, size_t length)
 		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
 	return hash;
 }
-
-#endif

@@ -5,12 +5,9 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_KEEP_H
-#define SN_COLLECT_KEEP_H
+#pragma once
 
 #include <stddef.h>
 
 /* Zeroed, aligned to 16; NULL without memory or for more than a little below 64 KiB. */
 void *sn_keep(size_t bytes);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_KERNEL_H
-#define SN_COLLECT_KERNEL_H
+#pragma once
 
 /* Finds the kernel's clock function; until then clocks are read by system calls.
  * AS-safe: no. MT: once. */
@@ -14,5 +13,3 @@ void sn_clock_init(void);
 /* The program disables that counter for its threads (prctl(2), PR_SET_TSC): from now on clocks are
  * read by system calls. */
 void sn_clock_spare_counter(void);
-
-#endif

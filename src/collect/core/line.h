@@ -6,8 +6,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_LINE_H
-#define SN_COLLECT_LINE_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -116,5 +115,3 @@ static inline size_t sn_read_text(int folder, const char *path, char *text, size
 	text[length > 0 ? length : 0] = 0;
 	return length > 0 ? (size_t)length : 0;
 }
-
-#endif

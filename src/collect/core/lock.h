@@ -15,8 +15,7 @@
  *
  * All functions here: AS-safe: yes, but for sn_lock_acquire. MT: yes.
  */
-#ifndef SN_COLLECT_LOCK_H
-#define SN_COLLECT_LOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ void sn_lock_release_one(enum sn_lock lock, _Atomic int *held);
 void sn_locks_after_fork(void);
 /* A pause between two tries of any operation that another thread finishes soon. */
 void sn_lock_pause(void);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_START_PATH_H
-#define SN_COLLECT_START_PATH_H
+#pragma once
 
 #include "thread.h"
 
@@ -39,5 +38,3 @@ void sn_start_path_begin(struct sn_thread *thread, const char *text);
 /* Those of another thread, which begins and was started by no line of Python, as well. Between
  * sn_enter and sn_leave. */
 void sn_start_path_begin_thread(struct sn_thread *thread);
-
-#endif

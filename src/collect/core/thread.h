@@ -15,8 +15,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_THREAD_H
-#define SN_COLLECT_THREAD_H
+#pragma once
 
 #include "cct.h"
 #include "clock.h"
@@ -251,5 +250,3 @@ void sn_callpath_release(struct sn_thread *thread);
 /* [from, end) can no longer be read: a stack below it is then read like memory that may be
  * unmapped. */
 void sn_threads_hide_stack(uintptr_t from, uintptr_t end);
-
-#endif

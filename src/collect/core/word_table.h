@@ -10,8 +10,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_WORD_TABLE_H
-#define SN_COLLECT_WORD_TABLE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -99,5 +98,3 @@ static inline bool sn_word_remove(const struct sn_word_table *table, uintptr_t w
 	atomic_store_explicit(&slot->word, 0, memory_order_release);
 	return true;
 }
-
-#endif

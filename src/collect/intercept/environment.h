@@ -4,8 +4,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_ENVIRONMENT_H
-#define SN_COLLECT_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void sn_environment_hide_line(void);
 /* In the child of a fork: other threads' calls of system(3) are not under way there. MT: the only
  * thread. */
 void sn_environment_after_fork(void);
-
-#endif

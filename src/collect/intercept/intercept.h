@@ -6,8 +6,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_INTERCEPT_H
-#define SN_COLLECT_INTERCEPT_H
+#pragma once
 
 #include "collect/core/thread.h"
 
@@ -128,5 +127,3 @@ void sn_end_quickly(void);
  * MT: once. */
 void sn_fatal_init(void);
 void sn_fatal_release(void);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
-#ifndef SN_COLLECT_REAL_SYMBOL_H
-#define SN_COLLECT_REAL_SYMBOL_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -22,5 +21,3 @@ void *sn_real_symbol_once(_Atomic(void *) *known, const char *name);
 		static _Atomic(void *) known;                                                      \
 		sn_real_symbol_once(&known, name);                                                 \
 	})
-
-#endif

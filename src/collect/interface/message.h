@@ -16,8 +16,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes; functions with a `thread`: that thread itself.
  */
-#ifndef SN_COLLECT_MESSAGE_H
-#define SN_COLLECT_MESSAGE_H
+#pragma once
 
 #define SONDE_TYPES_ONLY
 #include "sonde/sonde.h"
@@ -91,5 +90,3 @@ void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t grou
 
 /* A hash that is the same in all processes. */
 uint64_t sn_message_mix(uint64_t value);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
-#ifndef SN_COLLECT_MONITOR_H
-#define SN_COLLECT_MONITOR_H
+#pragma once
 
 #include "sonde/monitor.h"
 
@@ -43,5 +42,3 @@ void sn_monitor_emit_inside(struct sn_thread *thread, struct sonde_event event);
 /* Loads the tool of SONDE_TOOL and starts it; stops it. MT: once. */
 void sn_monitor_tool_start(void);
 void sn_monitor_tool_stop(void);
-
-#endif

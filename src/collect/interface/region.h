@@ -5,8 +5,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_REGION_H
-#define SN_COLLECT_REGION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ void sn_range_end(const struct sn_range *range);
 
 /* Converts a wide string to UTF-8, truncated to fit; returns its length. MT: yes. */
 size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_CHECKPOINT_H
-#define SN_COLLECT_CHECKPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void sn_checkpoint_if_due(uint64_t now_ns);
 /* Writes a snapshot now. `exit_text` is "" while the program runs; else it says how the program
  * ended, and the snapshot is final and compact. */
 void sn_checkpoint_now(const char *exit_text);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_GRAPH_H
-#define SN_COLLECT_GRAPH_H
+#pragma once
 
 #include "format/measurement/measurement.h"
 #include "sonde/graph.h"
@@ -87,5 +86,3 @@ void sn_graph_after_fork(void);
 /* Begins and ends of nodes, reported through the public interface; in graph_hooks.c. */
 struct sonde_graph_hooks;
 extern const struct sonde_graph_hooks sn_graph_hooks;
-
-#endif

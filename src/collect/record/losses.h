@@ -9,8 +9,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_LOSSES_H
-#define SN_COLLECT_LOSSES_H
+#pragma once
 
 #include "format/measurement/measurement.h"
 
@@ -33,5 +32,3 @@ void sn_losses_add(enum sn_loss loss, int by);
 bool sn_losses_is_unseen(void);
 /* Counts such a process, once. Called where a process ends, forks or executes. */
 void sn_losses_note_unseen(void);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes; for an event, its thread.
  */
-#ifndef SN_COLLECT_OWN_FD_H
-#define SN_COLLECT_OWN_FD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ void sn_own_event_enable(struct sn_own_event *event);
 void sn_own_event_silence(struct sn_own_event *event);
 /* Closes it and sets event->fd to -1. False if the program had reused its descriptor. */
 bool sn_own_event_close(struct sn_own_event *event);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: one at a time for each file.
  */
-#ifndef SN_COLLECT_OWN_FILE_H
-#define SN_COLLECT_OWN_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -44,5 +43,3 @@ void sn_own_file_let_go_if_scarce(struct sn_own_file *file);
 /* False if a write up to `file_bytes` would exceed the program's file size limit and end it by
  * SIGXFSZ. MT: yes. */
 bool sn_own_file_is_allowed(unsigned long long file_bytes);
-
-#endif

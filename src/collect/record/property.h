@@ -5,8 +5,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: one at a time.
  */
-#ifndef SN_COLLECT_PROPERTY_H
-#define SN_COLLECT_PROPERTY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool sn_property_has(const char *key);
 /* Writes property `index` with its terminating NUL into `line`; its length with the NUL, or 0 past
  * the last one. `exit_text` is the value of "exit". AS-safe: yes. MT: yes. */
 size_t sn_property_line(uint32_t index, const char *exit_text, char line[SN_PROPERTY_LINE_BYTES]);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * All functions here: AS-safe: yes. MT: the holder of the lock CHECKPOINT.
  */
-#ifndef SN_COLLECT_SNAPSHOT_H
-#define SN_COLLECT_SNAPSHOT_H
+#pragma once
 
 #include "format/checksum.h"
 #include "format/measurement/measurement.h"
@@ -44,5 +43,3 @@ int sn_snapshot_begin(struct sn_snapshot *snapshot, const char *exit_text);
 /* Writes it at `offset` of `fd`. 0 or negative errno (-ENOSPC, -EDQUOT, ...). */
 int sn_snapshot_write(struct sn_snapshot *snapshot, int fd, uint64_t offset);
 void sn_snapshot_end(struct sn_snapshot *snapshot);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_TRACE_H
-#define SN_COLLECT_TRACE_H
+#pragma once
 
 #include "collect/core/thread.h"
 
@@ -95,5 +94,3 @@ void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_n
 uint32_t sn_trace_queue(uint32_t device, uint32_t queue, const char *name);
 /* Grows with each fork: stream numbers of an earlier generation are the parent's. MT: yes. */
 uint32_t sn_trace_generation(void);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * All functions here: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_TRACE_BLOCKED_H
-#define SN_COLLECT_TRACE_BLOCKED_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/resource.h>
@@ -46,5 +45,3 @@ void sn_trace_blocked_begin(struct sn_trace_blocked *blocked, uint64_t start_ns)
 /* A call that began then has ended: for how long the thread was blocked before it. Forgets it, and
  * what began later. */
 uint64_t sn_trace_blocked_before(struct sn_trace_blocked *blocked, uint64_t start_ns);
-
-#endif

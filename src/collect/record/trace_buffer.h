@@ -12,8 +12,7 @@
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread that fills it or
  * holds its lock.
  */
-#ifndef SN_COLLECT_TRACE_BUFFER_H
-#define SN_COLLECT_TRACE_BUFFER_H
+#pragma once
 
 #include "format/trace_file/trace_encode.h"
 
@@ -59,5 +58,3 @@ void sn_trace_buffer_park(struct sn_trace_buffer *buffer);
 bool sn_trace_buffer_resume(struct sn_trace_buffer *buffer);
 /* Drops the chunk and keeps its memory for the next one. */
 void sn_trace_buffer_drop(struct sn_trace_buffer *buffer);
-
-#endif

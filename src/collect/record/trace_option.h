@@ -4,8 +4,7 @@
  *
  * All functions here: AS-safe: no. MT: once.
  */
-#ifndef SN_COLLECT_TRACE_OPTION_H
-#define SN_COLLECT_TRACE_OPTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ struct sn_trace_options {
 
 /* From the environment. */
 void sn_trace_options_read(struct sn_trace_options *options);
-
-#endif

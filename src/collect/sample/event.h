@@ -9,8 +9,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_EVENT_H
-#define SN_COLLECT_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ int sn_events_parse(const char *list, struct sn_sample_event *events, const char
 bool sn_events_are_none(const char *list);
 /* Stores the known names, ended by NULL, in an array of `room` pointers. */
 void sn_event_names(const char **names, size_t room);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_FILTERS_H
-#define SN_COLLECT_FILTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ int sn_status_read(const char *path, struct sn_status_line *lines, size_t count)
  * openat, read and close, which a filter must allow if a dynamically linked program starts under
  * it. */
 int sn_filters_in_force(void);
-
-#endif

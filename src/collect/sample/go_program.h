@@ -5,8 +5,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_GO_PROGRAM_H
-#define SN_COLLECT_GO_PROGRAM_H
+#pragma once
 
 enum sn_go {
 	SN_GO_NONE,
@@ -16,5 +15,3 @@ enum sn_go {
 
 /* Reads the main program's headers once. AS-safe: no at the first call, then yes. */
 enum sn_go sn_go_program(void);
-
-#endif

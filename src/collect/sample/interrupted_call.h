@@ -11,8 +11,7 @@
  *
  * All functions here: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_INTERRUPTED_CALL_H
-#define SN_COLLECT_INTERRUPTED_CALL_H
+#pragma once
 
 #include "collect/core/thread.h"
 
@@ -110,5 +109,3 @@ extern const bool sn_call_is_repeatable[SN_CALL_NUMBERS] __attribute__((visibili
 /* The kernel's call, in a form that the sample handler can restart; errno as syscall(2). */
 long sn_restartable_syscall(long number, long a, long b, long c, long d, long e, long f)
     __attribute__((visibility("hidden")));
-
-#endif

@@ -12,8 +12,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_PROGRAM_HANDLER_H
-#define SN_COLLECT_PROGRAM_HANDLER_H
+#pragma once
 
 #include <signal.h>
 
@@ -24,5 +23,3 @@ int sn_program_sigaction(int signal, const struct sigaction *new_action,
 
 /* Translates an action of `signal` from the kernel back to what the program has set. */
 void sn_program_action_translate(int signal, struct sigaction *action);
-
-#endif

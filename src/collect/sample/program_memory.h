@@ -6,8 +6,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_PROGRAM_MEMORY_H
-#define SN_COLLECT_PROGRAM_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ int sn_program_write(void *to, const void *from, size_t bytes);
 bool sn_program_text_is_readable(const char *text);
 /* The same for a list of texts that ends with NULL, and for NULL. */
 bool sn_program_list_is_readable(char *const *list);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_SAMPLE_H
-#define SN_COLLECT_SAMPLE_H
+#pragma once
 
 #include "collect/core/thread.h"
 
@@ -69,5 +68,3 @@ void sn_sampling_spare_queue(void);
 bool sn_sampling_is_overflow(const siginfo_t *info);
 /* One line for the PROCESS section: how samples are taken. Static. MT: yes. */
 const char *sn_sampling_status(void);
-
-#endif

@@ -14,8 +14,7 @@
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes; sn_believed_*: each thread
  * for itself.
  */
-#ifndef SN_COLLECT_SAMPLE_SIGNAL_H
-#define SN_COLLECT_SAMPLE_SIGNAL_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -96,5 +95,3 @@ void sn_samples_spare_stack(const stack_t *stack);
 /* The bit of the sample signal if it is blocked for that on the caller's stack, which the program
  * must not see; 0 on every other stack. AS-safe: yes. MT: each thread for itself. */
 uint64_t sn_samples_spared(void);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * All functions here: AS-safe: yes. MT: the thread itself, or the thread that ends measuring.
  */
-#ifndef SN_COLLECT_SAMPLING_H
-#define SN_COLLECT_SAMPLING_H
+#pragma once
 
 #include "collect/core/thread.h"
 #include "collect/record/own_fd.h"
@@ -64,5 +63,3 @@ void sn_charge(struct sn_thread *thread, uint32_t node, uint64_t now_cpu_ns, uin
  * are sampled as if they were one: of thousands that live for less than a period few are sampled,
  * and these represent the others. */
 void sn_carry_rest(struct sn_thread *thread);
-
-#endif

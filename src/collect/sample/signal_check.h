@@ -6,8 +6,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_SIGNAL_CHECK_H
-#define SN_COLLECT_SIGNAL_CHECK_H
+#pragma once
 
 #ifdef SN_SIGNAL_CHECK
 void sn_signal_check_enter(void);
@@ -23,6 +22,4 @@ static inline void sn_signal_check_enter(void)
 static inline void sn_signal_check_leave(void)
 {
 }
-#endif
-
 #endif

@@ -8,8 +8,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_ELF_SYMBOL_H
-#define SN_COLLECT_ELF_SYMBOL_H
+#pragma once
 
 #include "module_list.h"
 
@@ -63,5 +62,3 @@ static inline bool sn_elf_note_next(const unsigned char **at, const unsigned cha
 /* Fills the fields of `module` that these functions need from dl_iterate_phdr()'s; false if nothing
  * of the module is mapped. */
 bool sn_elf_module_of(const struct dl_phdr_info *info, struct sn_module *module);
-
-#endif

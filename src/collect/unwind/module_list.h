@@ -8,8 +8,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_MODULE_LIST_H
-#define SN_COLLECT_MODULE_LIST_H
+#pragma once
 
 #include "unwind/module.h"
 
@@ -47,5 +46,3 @@ void sn_modules_settle(void);
 /* The first live module from index `from` whose path's base name starts with `prefix`, or
  * SN_MODULE_NONE. */
 uint32_t sn_module_by_name(const char *prefix, uint32_t from);
-
-#endif

@@ -21,8 +21,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_ORIGIN_H
-#define SN_COLLECT_ORIGIN_H
+#pragma once
 
 #include "collect/core/cct.h"
 #include "unwind/machine.h"
@@ -89,5 +88,3 @@ static inline bool sn_work_is_live(const struct sn_work *work)
 
 /* True where `pc` is the runtime's, the C library's or our own. */
 bool sn_origin_is_runtime(const struct sn_origin *origin, uintptr_t pc);
-
-#endif

@@ -17,8 +17,7 @@
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself, on its own
  * stack.
  */
-#ifndef SN_COLLECT_OWN_STACK_H
-#define SN_COLLECT_OWN_STACK_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ bool sn_own_stacks_are_parents(void);
 /* From now on hooks stay on their present stack: the collector may make no more system calls in
  * this process. MT: yes. */
 void sn_own_stacks_retire(void);
-
-#endif

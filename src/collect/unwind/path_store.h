@@ -5,8 +5,7 @@
  *
  * All functions here: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_PATH_STORE_H
-#define SN_COLLECT_PATH_STORE_H
+#pragma once
 
 #include "unwind.h"
 
@@ -56,5 +55,3 @@ void sn_path_store_release(struct sn_path_store *store);
 /* Doubles the room and keeps `known` frames of the previous path and `fresh` of the current walk.
  * False without memory: then nothing has changed. */
 bool sn_path_store_grow(struct sn_path_store *store, uint32_t known, uint32_t fresh);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_RULE_H
-#define SN_COLLECT_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ uint64_t sn_rule_find(uintptr_t inside, bool *lasting);
 
 /* The same without the shared table; for tests. */
 uint64_t sn_rule_compile(uintptr_t inside, bool *lasting);
-
-#endif

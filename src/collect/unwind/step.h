@@ -6,8 +6,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_STEP_H
-#define SN_COLLECT_STEP_H
+#pragma once
 
 #include "unwind.h"
 
@@ -23,5 +22,3 @@ enum sn_step sn_step_signal(struct sn_unwind_cursor *cursor, struct sn_step_resu
 
 /* Classifies the code at `pc`, which may have no call frame information. */
 enum sn_code sn_code_at(uintptr_t pc);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
-#ifndef SN_COLLECT_UNWIND_H
-#define SN_COLLECT_UNWIND_H
+#pragma once
 
 #include "unwind/step_row.h"
 
@@ -81,5 +80,3 @@ void sn_unwind_set_other_stacks(bool on);
 /* Whether the previous path is reused; on by default. For benchmarks. MT: once, at the start.
  */
 void sn_unwind_set_reuse(bool on);
-
-#endif

@@ -4,8 +4,7 @@
  * that a sample names a whole call path by one number. Numbered from 1 as samples need them, equal
  * frames of one caller being one, so that the same events give the same numbers.
  */
-#ifndef SN_EXPORT_CHROME_STACK_H
-#define SN_EXPORT_CHROME_STACK_H
+#pragma once
 
 #include "base/error.h"
 #include "base/intern.h"
@@ -36,5 +35,3 @@ void sn_chrome_stack_release(struct sn_chrome_stack *stack);
 void sn_chrome_put_text(FILE *out, const char *key, const char *text);
 /* ,"stackFrames":{...}; nothing where there are none. */
 void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out);
-
-#endif

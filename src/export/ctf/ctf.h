@@ -7,8 +7,7 @@
  * An own writer and not libbabeltrace2's: that one allocates an object for each field of each
  * event.
  */
-#ifndef SN_EXPORT_CTF_H
-#define SN_EXPORT_CTF_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/output.h"
@@ -63,5 +62,3 @@ void sn_ctf_uuid(const struct sn_trace_export *export, uint32_t part, unsigned c
 /* The kernel's trace, in a folder that it creates; nothing if the database has no states of
  * threads. 0 or a negative enum sn_err. */
 int sn_ctf_write_kernel(struct sn_trace_export *export, const char *folder, struct sn_error *error);
-
-#endif

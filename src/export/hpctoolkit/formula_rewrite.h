@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A formula's text in the names of another program, which has metrics but no formulas by name. */
-#ifndef SN_EXPORT_FORMULA_REWRITE_H
-#define SN_EXPORT_FORMULA_REWRITE_H
+#pragma once
 
 #include "lib/db/formula.h"
 
@@ -19,5 +18,3 @@ struct sn_formula_rename {
 int sn_formula_rewrite(const struct sn_formulas *known, uint32_t number,
 		       const struct sn_formula_rename *renames, char *text, size_t size,
 		       struct sn_error *error);
-
-#endif

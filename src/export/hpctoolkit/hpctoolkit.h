@@ -6,8 +6,7 @@
  * The same database gives the same bytes, also after importing and exporting them again: everything
  * is ordered by its contents, never by numbers that an import would change.
  */
-#ifndef SN_EXPORT_HPCTOOLKIT_H
-#define SN_EXPORT_HPCTOOLKIT_H
+#pragma once
 
 #include "export/exporter.h"
 
@@ -186,5 +185,3 @@ int sn_hpcx_write_values(struct sn_hpcx_out *out, const char *folder, struct sn_
 /* trace.db, if the database has events. */
 int sn_hpcx_write_trace(struct sn_hpcx_out *out, const char *folder, struct sn_error *error);
 void sn_hpcx_write_yaml(const struct sn_hpcx_out *out, struct sn_buffer *yaml);
-
-#endif

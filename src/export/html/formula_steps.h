@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A formula for programs that evaluate it themselves: what the HTML page does. */
-#ifndef SN_EXPORT_FORMULA_STEPS_H
-#define SN_EXPORT_FORMULA_STEPS_H
+#pragma once
 
 #include "lib/db/formula.h"
 
@@ -10,5 +9,3 @@
  * (docs/format/html.md). free() it; NULL without memory.
  */
 char *sn_formula_steps_json(const struct sn_formula *formula);
-
-#endif

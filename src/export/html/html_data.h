@@ -3,8 +3,7 @@
  * The data that an exported page carries: a database's contexts, frames and exclusive values as
  * compact columns behind a JSON header (docs/format/html.md; viewer/src/format/decode.ts reads it).
  */
-#ifndef SN_EXPORT_HTML_DATA_H
-#define SN_EXPORT_HTML_DATA_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -24,5 +23,3 @@ struct sn_html_shown {
 /* Into an empty buffer, to be released in either case. 0 or SN_ERR_MEMORY. */
 int sn_html_data_build(struct sn_buffer *data, const struct sonde_db *db,
 		       const struct sn_html_shown *shown, struct sn_error *error);
-
-#endif

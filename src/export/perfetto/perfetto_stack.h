@@ -3,8 +3,7 @@
  * Call paths in Perfetto's interned data: functions, files, modules, frames and paths, each once in
  * a sequence of packets.
  */
-#ifndef SN_EXPORT_PERFETTO_STACK_H
-#define SN_EXPORT_PERFETTO_STACK_H
+#pragma once
 
 #include "base/table.h"
 #include "export/stack.h"
@@ -28,5 +27,3 @@ void sn_perfetto_stack_forget(struct sn_perfetto_stack *stack);
  * memory. 0 for the root. */
 uint32_t sn_perfetto_stack_iid(struct sn_perfetto_stack *stack, uint32_t context,
 			       struct sn_buffer *interned);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * ROWS is the exact transpose of PLANES. The field tables are in docs/format/database.md.
  */
-#ifndef SN_FORMAT_DATABASE_H
-#define SN_FORMAT_DATABASE_H
+#pragma once
 
 #include "format/container.h"
 #include "sonde/db.h"
@@ -171,5 +170,3 @@ _Static_assert(sizeof(struct sonde_graph_node) == 56, "node is on disk");
 _Static_assert(sizeof(struct sonde_graph_edge) == 32, "edge is on disk");
 _Static_assert(sizeof(struct sonde_graph_stat) == 48, "statistic of a node is on disk");
 _Static_assert(sizeof(struct sonde_graph_iteration) == 32, "iteration is on disk");
-
-#endif

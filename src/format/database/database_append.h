@@ -3,8 +3,7 @@
  * Appends a section and a new section table to a complete database, for data that is known only
  * after everything else is written. The writers of databases do not need to know it.
  */
-#ifndef SN_FORMAT_DATABASE_APPEND_H
-#define SN_FORMAT_DATABASE_APPEND_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -16,5 +15,3 @@
  */
 int sn_db_append(const char *path, unsigned type, const struct sn_buffer *section,
 		 struct sn_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * The positions of the blocks of planes, and what each checksum covers (database.h), for writers
  * and readers. A reader's data may be damaged in any way.
  */
-#ifndef SN_FORMAT_DATABASE_BLOCKS_H
-#define SN_FORMAT_DATABASE_BLOCKS_H
+#pragma once
 
 #include "database.h"
 
@@ -41,5 +40,3 @@ const char *sn_planes_place(const struct sn_planes *planes, const struct sn_data
 const char *sn_planes_checksum(const struct sn_planes *planes,
 			       void (*expect)(const unsigned char *bytes, uint64_t length),
 			       uint64_t *checksum);
-
-#endif

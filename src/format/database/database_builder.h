@@ -4,8 +4,7 @@
  * canonical order for the writer (format/writer). Also used by analysis (src/aggregate), which has
  * values of its own; private to these.
  */
-#ifndef SN_FORMAT_DATABASE_BUILDER_H
-#define SN_FORMAT_DATABASE_BUILDER_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/intern.h"
@@ -71,5 +70,3 @@ struct sn_db_ordered {
 /* 0 or SN_ERR_MEMORY; release in either case. */
 int sn_db_order(const struct sn_db_builder *builder, struct sn_db_ordered *ordered);
 void sn_db_ordered_release(struct sn_db_ordered *ordered);
-
-#endif

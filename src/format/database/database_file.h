@@ -3,8 +3,7 @@
  * Laying a database out in a file: sections are placed one after the other, then filled in any
  * order and by any number of processes, and the header is written last.
  */
-#ifndef SN_FORMAT_DATABASE_FILE_H
-#define SN_FORMAT_DATABASE_FILE_H
+#pragma once
 
 #include "base/error.h"
 #include "database_builder.h"
@@ -34,5 +33,3 @@ int sn_db_file_events(struct sn_db_file *file, const struct sn_db_builder *build
 		      const struct sn_db_ordered *ordered, struct sn_error *error);
 /* Writes the header and the table of sections. 0 or the errno. */
 int sn_db_file_finish(struct sn_db_file *file);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The section of formulas (docs/format/database.md): texts that are known in a database by name. */
-#ifndef SN_FORMAT_DATABASE_FORMULAS_H
-#define SN_FORMAT_DATABASE_FORMULAS_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -15,5 +14,3 @@ struct sn_database_formula {
 /* Puts the section's bytes into the buffer. */
 void sn_db_lay_formulas(const struct sn_database_formula *formulas, uint32_t count,
 			struct sn_buffer *section);
-
-#endif

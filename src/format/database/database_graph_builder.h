@@ -15,8 +15,7 @@
  * stay in the order in which they were added, and so do the nodes of each; edges, statistics and
  * iterations may come in any order. Failures are sticky, as in database_writer.h. Single-threaded.
  */
-#ifndef SN_FORMAT_DATABASE_GRAPH_BUILDER_H
-#define SN_FORMAT_DATABASE_GRAPH_BUILDER_H
+#pragma once
 
 #include "base/vec.h"
 #include "database_writer.h"
@@ -91,5 +90,3 @@ struct sn_db_ordered;
 int sn_graph_lay(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
 		 struct sn_graph_layout *layout);
 void sn_graph_layout_release(struct sn_graph_layout *layout);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Adding is single-threaded. Whatever is added, in any order, the blocks are the same.
  */
-#ifndef SN_FORMAT_DATABASE_HELD_H
-#define SN_FORMAT_DATABASE_HELD_H
+#pragma once
 
 #include "base/spill.h"
 #include "database_major.h"
@@ -50,5 +49,3 @@ struct sn_db_builder;
  * negative enum sn_err. */
 int sn_db_values_write(struct sn_db_values *values, const struct sn_db_builder *builder,
 		       struct sn_db_ordered *ordered, struct sn_db_writer *writer);
-
-#endif

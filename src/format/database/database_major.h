@@ -6,8 +6,7 @@
  * Positions in them are relative to their own beginning, so that any thread can encode them before
  * their place in the file is known.
  */
-#ifndef SN_FORMAT_DATABASE_MAJOR_H
-#define SN_FORMAT_DATABASE_MAJOR_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/spill.h"
@@ -63,5 +62,3 @@ int sn_major_append(struct sn_major *major, const struct sn_major *planes);
 
 /* What the index says of them; 0 where there are none. */
 uint64_t sn_major_checksum(const struct sn_major *major);
-
-#endif

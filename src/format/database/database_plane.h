@@ -18,8 +18,7 @@
  * after the last one there are zeroes up to a multiple of 4 bytes. `forms` has 4 bits for each
  * column, of enum sonde_db_part, from the lowest.
  */
-#ifndef SN_FORMAT_DATABASE_PLANE_H
-#define SN_FORMAT_DATABASE_PLANE_H
+#pragma once
 
 #include "sonde/db.h"
 
@@ -61,5 +60,3 @@ void sn_columns_stat(const struct sonde_db_columns *columns, size_t position,
 double sn_columns_sum(const struct sonde_db_columns *columns, size_t position);
 void sn_columns_numbers(const struct sonde_db_columns *columns, enum sonde_db_part part,
 			size_t first, size_t count, double *numbers);
-
-#endif

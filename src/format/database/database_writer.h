@@ -10,8 +10,7 @@
  * Failures are sticky: a failed addition returns SONDE_NONE, additions accept SONDE_NONE from
  * earlier ones, and sn_db_builder_write reports the first. Single-threaded.
  */
-#ifndef SN_FORMAT_DATABASE_WRITER_H
-#define SN_FORMAT_DATABASE_WRITER_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/db.h"
@@ -126,5 +125,3 @@ void sn_db_builder_set_complete(struct sn_db_builder *builder,
 				int (*complete)(void *context, const char *path), void *context);
 /* The umask determines who may read the file; else only the user. */
 void sn_db_builder_share(struct sn_db_builder *builder);
-
-#endif

@@ -6,8 +6,7 @@
  * contexts; and whatever else events carry, which costs nothing where it is absent. The layout of
  * both is in docs/format/database.md.
  */
-#ifndef SN_FORMAT_BLOCK_H
-#define SN_FORMAT_BLOCK_H
+#pragma once
 
 #include "base/error.h"
 #include "column.h"
@@ -84,5 +83,3 @@ int sn_block_attribute(const struct sn_block_rest *rest, uint32_t key, size_t co
  * once. */
 int sn_block_attribute_next(struct sn_block_rest *rest, size_t count, uint32_t *key,
 			    uint64_t *values, bool *is_present);
-
-#endif

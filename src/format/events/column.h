@@ -14,8 +14,7 @@
  *
  * Values are 64 bits; arithmetic wraps around, so signed ones and doubles' bits pass unharmed.
  */
-#ifndef SN_FORMAT_COLUMN_H
-#define SN_FORMAT_COLUMN_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -28,5 +27,3 @@ void sn_column_encode(const uint64_t *values, size_t count, struct sn_buffer *bu
 
 /* Takes a column of `count` values off the span; false where it is damaged. */
 bool sn_column_decode(struct sn_span *span, uint64_t *values, size_t count);
-
-#endif

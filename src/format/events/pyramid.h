@@ -10,8 +10,7 @@
  *
  * All levels of a track lie together, the lowest first. Their sizes follow from the event count.
  */
-#ifndef SN_FORMAT_PYRAMID_H
-#define SN_FORMAT_PYRAMID_H
+#pragma once
 
 #include "sonde/trace.h"
 
@@ -55,5 +54,3 @@ int sn_pyramid_add(struct sn_pyramid *pyramid, uint64_t start_ns, uint64_t end_n
 		   uint32_t context);
 /* Ends the last group and builds the upper levels. 0 or SN_ERR_MEMORY. */
 int sn_pyramid_finish(struct sn_pyramid *pyramid);
-
-#endif

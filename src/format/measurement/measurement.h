@@ -14,8 +14,7 @@
  *
  * This header is included by libsonde.so and therefore depends on libc alone.
  */
-#ifndef SN_FORMAT_MEASUREMENT_H
-#define SN_FORMAT_MEASUREMENT_H
+#pragma once
 
 #include "format/container.h"
 
@@ -312,5 +311,3 @@ struct sn_value_record {
 	double sum_squares;
 };
 _Static_assert(sizeof(struct sn_value_record) == 48, "value is on disk");
-
-#endif

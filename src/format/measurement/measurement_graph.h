@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph section of a measurement, checked; see measurement.h. */
-#ifndef SN_FORMAT_MEASUREMENT_GRAPH_H
-#define SN_FORMAT_MEASUREMENT_GRAPH_H
+#pragma once
 
 #include "measurement.h"
 
@@ -24,5 +23,3 @@ bool sn_measurement_graph_parse(const void *bytes, size_t length,
 				struct sn_measurement_graph *graph);
 /* A string, or NULL for SN_ID_NONE. */
 const char *sn_measurement_graph_string(const struct sn_measurement_graph *graph, uint32_t string);
-
-#endif

@@ -7,8 +7,7 @@
  * an opened measurement are valid. A damaged snapshot is replaced by the older one; a file with no
  * valid snapshot is refused. Any file contents are safe to open.
  */
-#ifndef SN_FORMAT_MEASUREMENT_READER_H
-#define SN_FORMAT_MEASUREMENT_READER_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -110,5 +109,3 @@ const char *sn_measurement_next_property(const struct sn_measurement *measuremen
  */
 int sn_measurement_list(const char *path, char ***files, size_t *count, struct sn_error *error);
 void sn_measurement_free_list(char **files);
-
-#endif

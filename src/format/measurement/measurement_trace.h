@@ -3,8 +3,7 @@
  * Connects a measurement with the trace file beside it. sn_measurement_open adds the trace's
  * definitions by itself; readers of events map their references here.
  */
-#ifndef SN_FORMAT_MEASUREMENT_TRACE_H
-#define SN_FORMAT_MEASUREMENT_TRACE_H
+#pragma once
 
 #include "measurement_reader.h"
 #include "format/trace_file/trace_file_reader.h"
@@ -26,5 +25,3 @@ uint32_t sn_measurement_thread_at(const struct sn_measurement *measurement, uint
 /* The position of the thread's node that events call `own`; SN_ID_NONE where the measurement does
  * not have it. */
 uint32_t sn_measurement_node_of(const struct sn_measurement_thread *thread, uint32_t own);
-
-#endif

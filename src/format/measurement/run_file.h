@@ -3,8 +3,7 @@
  * The record that `sonde run` writes of a program, HOST-PID-START.sonde-run in the measurement
  * folder: docs/format/measurement.md. Each `sonde run` of a parallel job writes one.
  */
-#ifndef SN_FORMAT_RUN_FILE_H
-#define SN_FORMAT_RUN_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ struct sn_run_record {
  * none, or `folder` is no folder. Other files are ignored. 0 or SN_ERR_MEMORY.
  */
 int sn_run_files_read(const char *folder, struct sn_run_record **records, size_t *count);
-
-#endif

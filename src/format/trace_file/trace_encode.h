@@ -14,8 +14,7 @@
  *
  * All AS-safe: yes. MT: the owner of the chunk.
  */
-#ifndef SN_FORMAT_TRACE_ENCODE_H
-#define SN_FORMAT_TRACE_ENCODE_H
+#pragma once
 
 #include "trace_file.h"
 
@@ -231,5 +230,3 @@ static inline void sn_trace_define_quantity(struct sn_trace_cursor *cursor,
 	at = sn_trace_put_text(at, name, strlen(name));
 	sn_trace_commit(cursor, sn_trace_put_text(at, unit, strlen(unit)));
 }
-
-#endif

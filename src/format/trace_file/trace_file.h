@@ -16,8 +16,7 @@
  *
  * This header is included by libsonde.so and therefore depends on libc alone.
  */
-#ifndef SN_FORMAT_TRACE_FILE_H
-#define SN_FORMAT_TRACE_FILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -130,5 +129,3 @@ enum sn_trace_link_space {
 	SN_TRACE_LINK_MESSAGE = 3ull << 40,
 	SN_TRACE_LINK_WAKEUP = 4ull << 40, /* who woke a thread, and what that ended */
 };
-
-#endif

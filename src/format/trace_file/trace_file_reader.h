@@ -9,8 +9,7 @@
  *
  * Single-threaded.
  */
-#ifndef SN_FORMAT_TRACE_FILE_READER_H
-#define SN_FORMAT_TRACE_FILE_READER_H
+#pragma once
 
 #include "base/error.h"
 #include "format/measurement/measurement.h"
@@ -61,5 +60,3 @@ int sn_trace_reader_next(struct sn_trace_reader *reader, struct sn_trace_event *
 			 struct sn_error *error);
 /* Events that chunks had but that could not be read, so far. */
 uint64_t sn_trace_reader_damaged(const struct sn_trace_reader *reader);
-
-#endif

@@ -9,8 +9,7 @@
  * When this program ends, the file has what was flushed. Failures to write are counted as lost
  * events, in the file too. Single-threaded.
  */
-#ifndef SN_FORMAT_TRACE_FILE_WRITER_H
-#define SN_FORMAT_TRACE_FILE_WRITER_H
+#pragma once
 
 #include "base/error.h"
 #include "trace_encode.h"
@@ -47,5 +46,3 @@ void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event)
 void sn_trace_file_flush(struct sn_trace_file *file);
 /* Counts events that are not in the file. */
 void sn_trace_file_lose(struct sn_trace_file *file, enum sn_trace_lost cause, uint64_t count);
-
-#endif

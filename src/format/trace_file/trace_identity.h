@@ -3,8 +3,7 @@
  * Whose clock a trace file's times are; see trace_file.h. For libsonde.so as well: libc alone, and
  * nothing but system calls.
  */
-#ifndef SN_FORMAT_TRACE_IDENTITY_H
-#define SN_FORMAT_TRACE_IDENTITY_H
+#pragma once
 
 #include "trace_file.h"
 
@@ -35,5 +34,3 @@ static inline void sn_trace_identify(struct sn_trace_identity *identity)
 	}
 	identity->time_namespace = stat("/proc/self/ns/time", &status) ? 0 : status.st_ino;
 }
-
-#endif

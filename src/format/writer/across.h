@@ -11,8 +11,7 @@
  * bits only if it is below 2^-74 of the largest possible total. The sum itself is not kept: it is
  * the inclusive value. Contexts without descendants are not in here; their rows have the values.
  */
-#ifndef SN_FORMAT_ACROSS_H
-#define SN_FORMAT_ACROSS_H
+#pragma once
 
 #include "pack.h"
 
@@ -58,5 +57,3 @@ double sn_across_squares(const struct sn_across *across, int32_t shift);
 
 /* Filled in it is an sn_across_init. */
 void sn_across_pack(struct sn_pack *pack, struct sn_across_table *table);
-
-#endif

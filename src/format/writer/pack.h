@@ -8,8 +8,7 @@
  *	sn_pack_array(&pack, &table.items, &table.item_count);
  *	if (sn_pack_has_failed(&pack)) ...
  */
-#ifndef SN_FORMAT_PACK_H
-#define SN_FORMAT_PACK_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/cursor.h"
@@ -42,5 +41,3 @@ uint64_t sn_pack_items(struct sn_pack *pack, void **items, uint64_t count, size_
 							*(count), sizeof(**(items))))
 /* Filled in it must be an empty table. */
 void sn_pack_intern(struct sn_pack *pack, struct sn_intern *intern);
-
-#endif

@@ -8,8 +8,7 @@
  * the others wait for it and have no other notice. Ranks agree on errors of the work itself before
  * any of them continues. The functions that send parts are NULL for a single process.
  */
-#ifndef SN_FORMAT_PEERS_H
-#define SN_FORMAT_PEERS_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -55,5 +54,3 @@ void sn_peers_free_parts(struct sn_peer_part *parts, unsigned count);
  * has failed. */
 void sn_peers_collect(const struct sn_peers *peers, const struct sn_buffer *bytes,
 		      void (*store)(void *context, struct sn_span part), void *context);
-
-#endif

@@ -20,8 +20,7 @@
  *
  * Sums are formed in one order, or exactly (across.h): the bytes depend on the values alone.
  */
-#ifndef SN_FORMAT_WRITER_H
-#define SN_FORMAT_WRITER_H
+#pragma once
 
 #include "across.h"
 #include "peers.h"
@@ -217,5 +216,3 @@ int sn_rows_write(struct sn_db_writer *writer, uint64_t entries_at, uint64_t dat
 /* On rank 0, after all ranks' accumulators are in the first worker's: writes the summaries'
  * sections. */
 int sn_summarize(struct sn_db_writer *writer);
-
-#endif

@@ -3,8 +3,7 @@
  * Events that a file records in two parts, begin and end. Those of one key nest: an end belongs to
  * the last begin.
  */
-#ifndef SN_IMPORT_BEGIN_END_H
-#define SN_IMPORT_BEGIN_END_H
+#pragma once
 
 #include "base/intern.h"
 #include "trace/event.h"
@@ -37,5 +36,3 @@ bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,
 		   const void *context, struct sn_begin *pair);
 /* Removes any begin that is left; false: none is. Only this function may be called after it. */
 bool sn_begins_left(struct sn_begins *pairs, struct sn_begin *pair);
-
-#endif

@@ -5,8 +5,7 @@
  * A cursor never leaves its bytes: a read beyond them gives zero and sets `failed`, so that a
  * sequence of fields is checked once at its end.
  */
-#ifndef SN_IMPORT_CURSOR_H
-#define SN_IMPORT_CURSOR_H
+#pragma once
 
 #include "base/error.h"
 
@@ -31,5 +30,3 @@ void sn_import_cursor_seek(struct sn_import_cursor *cursor, uint64_t at);
 /* A whole regular file. Free *bytes with free(); a NUL follows the last byte. */
 int sn_import_cursor_load(const char *path, unsigned char **bytes, size_t *length,
 			  struct sn_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * Imports the paths that a user names into a database: folders are replaced by their files, and one
  * importer reads all.
  */
-#ifndef SN_IMPORT_IMPORT_FILES_H
-#define SN_IMPORT_IMPORT_FILES_H
+#pragma once
 
 #include "importer.h"
 
@@ -44,5 +43,3 @@ struct sn_import_counts {
  */
 int sn_import(const struct sn_importer *importer, const struct sn_import_request *request,
 	      const char *output, struct sn_import_counts *counts, struct sn_error *error);
-
-#endif

@@ -12,8 +12,7 @@
  * output. It gets one kind of input at a time and reads it in one pass if possible; it counts
  * records that it cannot use as drops (sn_db_builder_drop).
  */
-#ifndef SN_IMPORT_IMPORTER_H
-#define SN_IMPORT_IMPORTER_H
+#pragma once
 
 #include "base/error.h"
 #include "format/database/database_writer.h"
@@ -93,5 +92,3 @@ size_t sn_import_event_memory(const char *const *paths, size_t count);
 
 /* Whether that importer accepts the input at `path`; false also if it cannot be opened. */
 bool sn_importer_accepts(const struct sn_importer *importer, const char *path);
-
-#endif

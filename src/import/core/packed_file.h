@@ -3,8 +3,7 @@
  * Reads a file from its begin to its end, and unpacks it if gzip packed it. Without zlib, files are
  * read as they are. Reports what has been read as progress (base/progress/progress.h).
  */
-#ifndef SN_IMPORT_PACKED_FILE_H
-#define SN_IMPORT_PACKED_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ int64_t sn_packed_file_read(void *file, void *bytes, size_t length, const char *
 /* Skips bytes, by seeking if the file is not packed; also beyond the end, which the next read
  * notices. 0 or -1. */
 int sn_packed_file_skip(void *file, uint64_t length);
-
-#endif

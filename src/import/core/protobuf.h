@@ -11,8 +11,7 @@
  *
  * Groups (wire types 3 and 4, not written by anybody since 2008) are refused.
  */
-#ifndef SN_IMPORT_PROTOBUF_H
-#define SN_IMPORT_PROTOBUF_H
+#pragma once
 
 #include "base/error.h"
 
@@ -116,5 +115,3 @@ int sn_proto_stream_leave(struct sn_proto_stream *stream, struct sn_error *error
  * bytes in `head`, and *length. False if it cannot be read. */
 bool sn_proto_probe(const char *path, uint32_t number, unsigned char *head, size_t size,
 		    size_t *length);
-
-#endif

@@ -3,8 +3,7 @@
  * Sorts the scheduler's events by time, since files hold them processor by processor, and passes
  * them to the state machine in system/scheduler.h.
  */
-#ifndef SN_IMPORT_SCHED_SORTER_H
-#define SN_IMPORT_SCHED_SORTER_H
+#pragma once
 
 #include "system/scheduler.h"
 #include "trace/sorter.h"
@@ -28,5 +27,3 @@ int sn_sched_sorter_add(struct sn_sorter **sorter, const struct sn_sched_record 
 int sn_sched_sorter_feed(struct sn_sorter *sorter, struct sn_sched *sched,
 			 int (*name)(void *context, uint32_t tid, uint32_t name), void *context,
 			 struct sn_error *error);
-
-#endif

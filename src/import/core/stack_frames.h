@@ -4,8 +4,7 @@
  * numbers or texts by which samples ("sf") name call paths. A frame may have "file" and "line", and
  * as category a kind of frame.
  */
-#ifndef SN_IMPORT_STACK_FRAMES_H
-#define SN_IMPORT_STACK_FRAMES_H
+#pragma once
 
 #include "base/intern.h"
 #include "format/database/database_writer.h"
@@ -31,5 +30,3 @@ int sn_stack_frames_parse(struct sn_stack_frames *frames, struct sn_json_text ob
 uint32_t sn_stack_frames_context(struct sn_stack_frames *frames, const struct sn_json_value *key,
 				 struct sn_db_builder *builder);
 void sn_stack_frames_release(struct sn_stack_frames *frames);
-
-#endif

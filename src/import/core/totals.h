@@ -3,8 +3,7 @@
  * Adds up the values of one profile by context and metric before they go to a builder, because a
  * builder keeps all added values until it is written, and a trace has a value for each event.
  */
-#ifndef SN_IMPORT_TOTALS_H
-#define SN_IMPORT_TOTALS_H
+#pragma once
 
 #include "base/table.h"
 #include "format/database/database_writer.h"
@@ -26,5 +25,3 @@ int sn_totals_add(struct sn_totals *totals, uint32_t context, uint32_t metric, d
 /* Gives all to the builder and forgets them. */
 void sn_totals_flush(struct sn_totals *totals, struct sn_db_builder *builder, uint32_t profile);
 void sn_totals_release(struct sn_totals *totals);
-
-#endif

@@ -11,8 +11,7 @@
  * With an execution trace of the same process the graph is that one's, with its edges, and the
  * recording gives it times (track_match.c).
  */
-#ifndef SN_IMPORT_RECORDING_DATAFLOW_H
-#define SN_IMPORT_RECORDING_DATAFLOW_H
+#pragma once
 
 #include "import/kineto/execution_trace.h"
 #include "track_sink_internal.h"
@@ -55,5 +54,3 @@ void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t ca
 int sn_dataflow_match(struct sn_track_sink *sink, struct sn_execution_trace *trace,
 		      const struct sn_dataflow_operation *operations, size_t count,
 		      uint64_t *untimed, struct sn_error *error);
-
-#endif

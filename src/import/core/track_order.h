@@ -11,8 +11,7 @@
  * none of that interval is matched. Nothing is matched if several streams, or several processes,
  * have operations without a correlation.
  */
-#ifndef SN_IMPORT_RECORDING_ORDER_H
-#define SN_IMPORT_RECORDING_ORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ int sn_order_match(struct sn_track_sink *sink);
 /* The correlation that an event got, times as they were added; 0 none. */
 uint64_t sn_order_find(const struct sn_order *order, bool is_operation, uint32_t track,
 		       uint64_t start_ns, uint64_t end_ns);
-
-#endif

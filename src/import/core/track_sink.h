@@ -25,8 +25,7 @@
  * Strings, frames, contexts and metrics are the builder's numbers, SONDE_NONE for none. Functions
  * that return int: 0 or a negative enum sn_err; without `error` that is SN_ERR_MEMORY. One thread.
  */
-#ifndef SN_IMPORT_TRACK_SINK_H
-#define SN_IMPORT_TRACK_SINK_H
+#pragma once
 
 #include "format/database/database_writer.h"
 #include "trace/event.h"
@@ -312,5 +311,3 @@ void sn_track_sink_unended(struct sn_track_sink *sink, uint64_t count);
 /* Losses of any other cause; none if the count is 0. */
 void sn_track_sink_lost(struct sn_track_sink *sink, const char *cause, const char *text,
 			uint64_t count);
-
-#endif

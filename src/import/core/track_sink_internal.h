@@ -18,8 +18,7 @@
  * Nothing is matched by Kineto's "External id": it means the operator in some versions and the
  * correlation in others, and flow arrows, of which many ends have no start, are not needed.
  */
-#ifndef SN_IMPORT_TRACK_SINK_INTERNAL_H
-#define SN_IMPORT_TRACK_SINK_INTERNAL_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/intern.h"
@@ -322,5 +321,3 @@ int sn_sink_device_end(struct sn_track_sink *sink);
 int sn_sink_nested_event(struct sn_track_sink *sink, struct sn_event *event);
 int sn_sink_nested_end(struct sn_track_sink *sink);
 void sn_sink_nested_release(struct sn_track_sink *sink);
-
-#endif

@@ -3,8 +3,7 @@
  * Private to the importer of CTF traces: ctf.c finds traces, which libbabeltrace2 reads, ctf_any.c
  * turns their events into a recording, ctf_field.c reads fields of events.
  */
-#ifndef SN_IMPORT_CTF_H
-#define SN_IMPORT_CTF_H
+#pragma once
 
 #include "import/core/importer.h"
 
@@ -40,5 +39,3 @@ enum sn_ctf_loss { SN_CTF_UNTIMED, SN_CTF_EVENTS, SN_CTF_PACKETS };
 void sn_ctf_any_lose(struct sn_ctf_any *any, enum sn_ctf_loss what, uint64_t count);
 int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, struct sn_error *error);
 void sn_ctf_any_finish(struct sn_ctf_any *any);
-
-#endif

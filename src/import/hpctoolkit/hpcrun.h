@@ -7,8 +7,7 @@
  * names ("b", big endian, is the only one that its own writer knows). Nothing is interpreted here:
  * what nodes and metrics mean is hpctoolkit_profile.c's. See docs/design/hpctoolkit.md.
  */
-#ifndef SN_IMPORT_HPCRUN_H
-#define SN_IMPORT_HPCRUN_H
+#pragma once
 
 #include "base/arena.h"
 #include "import/core/cursor.h"
@@ -113,5 +112,3 @@ struct sn_hpctrace {
 };
 int sn_hpctrace_read(struct sn_hpctrace *trace, const char *path, struct sn_error *error);
 void sn_hpctrace_release(struct sn_hpctrace *trace);
-
-#endif

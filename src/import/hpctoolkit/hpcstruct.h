@@ -8,8 +8,7 @@
  * Unknown elements are skipped with their contents. If two lines claim an address, the first one
  * gets it, as in hpcstruct's own reader.
  */
-#ifndef SN_IMPORT_HPCSTRUCT_H
-#define SN_IMPORT_HPCSTRUCT_H
+#pragma once
 
 #include "base/error.h"
 #include "base/intern.h"
@@ -78,5 +77,3 @@ void sn_hpcstruct_release(struct sn_hpcstruct *structure);
 /* The leaf with that address, or NULL. */
 const struct sn_hpcstruct_leaf *sn_hpcstruct_find(const struct sn_hpcstruct *structure,
 						  uint64_t address);
-
-#endif

@@ -9,8 +9,7 @@
  * is no structure of it or none is requested. If the copy is missing, structure of the vdso is only
  * used for the functions' names.
  */
-#ifndef SN_IMPORT_HPCTOOLKIT_CODE_H
-#define SN_IMPORT_HPCTOOLKIT_CODE_H
+#pragma once
 
 #include "hpcstruct.h"
 #include "hpctoolkit_tree.h"
@@ -90,5 +89,3 @@ struct sn_hpct_place_found sn_hpct_code_place(struct sn_hpct_code *code, uint32_
 /* The context of a function of a module's structure, called by `parent`. */
 uint32_t sn_hpct_code_function(struct sn_hpct_code *code, uint32_t parent,
 			       enum sn_hpct_relation relation, uint32_t module, uint32_t function);
-
-#endif

@@ -4,8 +4,7 @@
  * Profiles are read one after the other; only the streams that several profiles write into are
  * kept until the end.
  */
-#ifndef SN_IMPORT_HPCTOOLKIT_MEASUREMENT_H
-#define SN_IMPORT_HPCTOOLKIT_MEASUREMENT_H
+#pragma once
 
 #include "hpcrun.h"
 #include "hpctoolkit_code.h"
@@ -43,5 +42,3 @@ int sn_hpct_database_read(const struct sn_import_request *request, const char *f
 			  struct sn_db_builder *builder, struct sn_error *error);
 bool sn_hpct_is_database(const char *folder);
 bool sn_hpct_is_measurement(const char *folder);
-
-#endif

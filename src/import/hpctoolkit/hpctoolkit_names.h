@@ -3,8 +3,7 @@
  * Translates HPCToolkit's names: placeholders in call paths, units of metrics, identifiers of
  * threads and streams.
  */
-#ifndef SN_IMPORT_HPCTOOLKIT_NAMES_H
-#define SN_IMPORT_HPCTOOLKIT_NAMES_H
+#pragma once
 
 #include "hpcrun.h"
 
@@ -65,5 +64,3 @@ struct sn_hpct_traced {
  * sorted, and each lasts until the next one. */
 void sn_hpct_points(struct sn_trace_writer *events, uint32_t profile, bool is_stream,
 		    struct sn_hpct_traced *points, size_t count);
-
-#endif

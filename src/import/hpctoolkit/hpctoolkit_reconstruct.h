@@ -10,8 +10,7 @@
  * known. On devices that sample a range of launches as one (a group), samples are also divided
  * among the launches in it. HPCToolkit paper, section 6.3; docs/design/hpctoolkit.md.
  */
-#ifndef SN_IMPORT_HPCTOOLKIT_RECONSTRUCT_H
-#define SN_IMPORT_HPCTOOLKIT_RECONSTRUCT_H
+#pragma once
 
 #include "hpctoolkit_code.h"
 
@@ -94,5 +93,3 @@ int sn_hpct_group_launch(struct sn_hpct_group *group, struct sn_hpct_launch laun
 /* Divides the samples, so that all values are in thread->values. 0 or SN_ERR_MEMORY. */
 int sn_hpct_thread_finish(struct sn_hpct_thread *thread,
 			  struct sn_hpct_reconstruction *reconstruction);
-
-#endif

@@ -5,8 +5,7 @@
  * .symtab or .dynsym that are functions and have a size) and tables of logical code (files that
  * begin with "HPCLOGICAL": for each function of an interpreter its number, name, file and line).
  */
-#ifndef SN_IMPORT_HPCTOOLKIT_SYMBOLS_H
-#define SN_IMPORT_HPCTOOLKIT_SYMBOLS_H
+#pragma once
 
 #include "hpctoolkit_code.h"
 
@@ -19,5 +18,3 @@ const struct sn_hpct_symbol *sn_hpct_symbols_find(const struct sn_hpct_module *m
 /* An entry of the logical table, or NULL. */
 const struct sn_hpct_logical *sn_hpct_symbols_logical(const struct sn_hpct_module *module,
 						      uint32_t id);
-
-#endif

@@ -7,8 +7,7 @@
  * a sum, which does not depend on the order; count and sum have to be the same (a difference goes
  * unseen once in 2^64). Summaries over all profiles are in profile.db only and do not count.
  */
-#ifndef SN_IMPORT_HPCTOOLKIT_TRANSPOSE_H
-#define SN_IMPORT_HPCTOOLKIT_TRANSPOSE_H
+#pragma once
 
 #include "base/cursor.h"
 #include "base/error.h"
@@ -17,5 +16,3 @@
  * SN_ERR_FORMAT if they differ or one is damaged; `path` is cct.db's, for the message. */
 int sn_hpct_transpose_check(struct sn_bytes by_profile, struct sn_bytes by_context,
 			    const char *path, struct sn_error *error);
-
-#endif

@@ -20,8 +20,7 @@
  *
  * src/export/hpctoolkit/hpctoolkit_tree.c is the inverse.
  */
-#ifndef SN_IMPORT_HPCTOOLKIT_TREE_H
-#define SN_IMPORT_HPCTOOLKIT_TREE_H
+#pragma once
 
 #include "format/database/database_writer.h"
 
@@ -90,5 +89,3 @@ uint32_t sn_hpct_tree_add(struct sn_hpct_tree *tree, uint32_t parent, struct son
 unsigned sn_hpct_tree_called_kind(const struct sn_hpct_tree *tree, uint32_t parent, bool is_gpu);
 /* Whether it is code of a device. */
 bool sn_hpct_tree_is_gpu(const struct sn_hpct_tree *tree, uint32_t context);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of doubles under a pair of numbers, in the order in which the pairs came first. */
-#ifndef SN_IMPORT_SUMS_H
-#define SN_IMPORT_SUMS_H
+#pragma once
 
 #include "base/table.h"
 
@@ -22,5 +21,3 @@ void sn_sums_release(struct sn_sums *sums);
 int sn_sums_add(struct sn_sums *sums, uint32_t major, uint32_t minor, double value);
 /* NULL where there is none. Valid until the next addition. */
 const struct sn_sum *sn_sums_find(const struct sn_sums *sums, uint32_t major, uint32_t minor);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses one event of a trace from a window of JSON; trace_json.h describes its fields. */
-#ifndef SN_IMPORT_JSON_EVENT_H
-#define SN_IMPORT_JSON_EVENT_H
+#pragma once
 
 #include "json_shape.h"
 #include "json_window.h"
@@ -13,5 +12,3 @@
  */
 enum sn_json_result sn_json_event(struct sn_json_parse *parse, struct sn_json_shapes *shapes,
 				  struct sn_json_arg *args, struct sn_json_event *event);
-
-#endif

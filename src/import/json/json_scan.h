@@ -6,8 +6,7 @@
  *
  * A text must be followed by SN_JSON_SLACK zeroes, as up to so many bytes behind it are read.
  */
-#ifndef SN_IMPORT_JSON_SCAN_H
-#define SN_IMPORT_JSON_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -167,5 +166,3 @@ static inline uint64_t sn_json_digits(const char **at, unsigned *count)
 	} while (taken == 8);
 	return value;
 }
-
-#endif

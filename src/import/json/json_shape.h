@@ -18,8 +18,7 @@
  * Mison: Li et al., A Fast JSON Parser for Data Analytics, VLDB 2017, which finds fields of queries
  * by their positions in an index of colons; here all values are wanted and no index is made.)
  */
-#ifndef SN_IMPORT_JSON_SHAPE_H
-#define SN_IMPORT_JSON_SHAPE_H
+#pragma once
 
 #include "json_scan.h"
 #include "trace_json.h"
@@ -114,5 +113,3 @@ static inline uint16_t sn_json_shapes_follow(const struct sn_json_shapes *shapes
 		child = shapes->steps[child].next;
 	return child;
 }
-
-#endif

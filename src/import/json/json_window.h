@@ -7,8 +7,7 @@
  * into a scratch buffer that lasts until sn_json_window_forget. Parsing is strict in structure, so
  * that a damaged file is noticed, and lenient in what it skips.
  */
-#ifndef SN_IMPORT_JSON_WINDOW_H
-#define SN_IMPORT_JSON_WINDOW_H
+#pragma once
 
 #include "json_scan.h"
 #include "trace_json.h"
@@ -113,5 +112,3 @@ enum sn_json_result sn_json_value(struct sn_json_parse *parse, struct sn_json_va
  */
 enum sn_json_result sn_json_member(struct sn_json_parse *parse, bool *is_first,
 				   struct sn_json_text *name);
-
-#endif

@@ -7,8 +7,7 @@
  * the processor has AVX2 and more where it does not, and its numbers lose the digits of a time that
  * is counted from 1970 (docs/results/import.md). Importers interpret the events.
  */
-#ifndef SN_IMPORT_TRACE_JSON_H
-#define SN_IMPORT_TRACE_JSON_H
+#pragma once
 
 #include "base/error.h"
 
@@ -106,5 +105,3 @@ size_t sn_trace_json_steps(unsigned threads);
 
 /* Whether the file looks like such JSON; false also if it cannot be read. */
 bool sn_trace_json_probe(const char *path);
-
-#endif

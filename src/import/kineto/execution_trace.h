@@ -3,8 +3,7 @@
  * PyTorch's execution traces. Times of nodes come from an importer of the profiler's trace of the
  * same program (track_match.c); without one the graph has no times.
  */
-#ifndef SN_IMPORT_EXECUTION_TRACE_H
-#define SN_IMPORT_EXECUTION_TRACE_H
+#pragma once
 
 #include "import/core/importer.h"
 
@@ -30,5 +29,3 @@ int sn_execution_trace_make(struct sn_execution_trace *trace, const char *source
 			    uint32_t run, struct sn_error *error);
 size_t sn_execution_trace_count(const struct sn_execution_trace *trace);
 struct sn_execution_node sn_execution_trace_node(const struct sn_execution_trace *trace, size_t i);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The names of processes in a file of Chrome's JSON.
  */
-#ifndef SN_IMPORT_KINETO_PROCESS_H
-#define SN_IMPORT_KINETO_PROCESS_H
+#pragma once
 
 #include "base/table.h"
 #include "import/core/track_sink.h"
@@ -33,5 +32,3 @@ sn_kineto_processes_find(const struct sn_kineto_processes *processes, int64_t pi
  * the database is that of the process with most events.
  */
 void sn_kineto_processes_apply(struct sn_kineto_processes *processes, struct sn_track_sink *sink);
-
-#endif

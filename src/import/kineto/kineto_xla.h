@@ -4,8 +4,7 @@
  * TensorFlow). They have no category: their arguments determine their kind, and the names of their
  * "process", /device:GPU:0, and "thread", Stream #14(Compute).
  */
-#ifndef SN_IMPORT_KINETO_XLA_H
-#define SN_IMPORT_KINETO_XLA_H
+#pragma once
 
 #include "kineto_process.h"
 #include "import/core/track_sink.h"
@@ -25,5 +24,3 @@ int64_t sn_xla_correlation(const struct sn_json_event *event);
 /* Adds the event's data of a kernel or copy as attributes; returns their number. */
 unsigned sn_xla_attributes(const struct sn_json_event *event, const uint32_t *keys,
 			   struct sn_attribute *attributes);
-
-#endif

@@ -4,8 +4,7 @@
  * calls, nsys_device.c operations of devices, nsys_range.c NVTX, nsys_sample.c call-path samples.
  * All use one sink.
  */
-#ifndef SN_IMPORT_NSYS_H
-#define SN_IMPORT_NSYS_H
+#pragma once
 
 #include "base/intern.h"
 #include "base/table.h"
@@ -68,5 +67,3 @@ int sn_nsys_workloads(struct sn_nsys *nsys, const char *table, struct sn_error *
 int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error);
 int sn_nsys_ranges(struct sn_nsys *nsys, struct sn_error *error);
 int sn_nsys_samples(struct sn_nsys *nsys, struct sn_error *error);
-
-#endif

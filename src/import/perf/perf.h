@@ -6,8 +6,7 @@
  * Call paths are nodes of a merge (aggregate/unify/merge.h) until a file is read, because symbols
  * are looked up for all addresses of a module at once; then they become the builder's contexts.
  */
-#ifndef SN_IMPORT_PERF_H
-#define SN_IMPORT_PERF_H
+#pragma once
 
 #include "base/table.h"
 #include "import/core/importer.h"
@@ -63,5 +62,3 @@ int sn_perf_state_switch(struct sn_perf *perf, const struct sn_perf_raw *record,
 			 const struct sn_perf_sample *id);
 /* Passes all of them to the scheduler's state machine, at the end of a file. */
 int sn_perf_state_finish(struct sn_perf *perf, struct sn_error *error);
-
-#endif

@@ -7,8 +7,7 @@
  * The layout is that of tools/perf/Documentation/perf.data-file-format.txt of Linux. Files are
  * those of a little-endian machine; those of another are refused with a line that says so.
  */
-#ifndef SN_IMPORT_PERF_FILE_H
-#define SN_IMPORT_PERF_FILE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/cursor.h"
@@ -99,5 +98,3 @@ const struct sn_perf_build_id *sn_perf_file_build_id(const struct sn_perf_file *
 						     const char *path);
 /* The event of an id, or UINT32_MAX. */
 uint32_t sn_perf_file_event(const struct sn_perf_file *file, uint64_t id);
-
-#endif

@@ -4,8 +4,7 @@
  * information refer to code and to each other by distances, which hold in such an image and not in
  * the file.
  */
-#ifndef SN_IMPORT_PERF_IMAGE_H
-#define SN_IMPORT_PERF_IMAGE_H
+#pragma once
 
 #include "unwind/module.h"
 
@@ -22,5 +21,3 @@ struct sn_perf_image {
 bool sn_perf_image_open(struct sn_perf_image *image, const char *path, const uint8_t *id,
 			uint32_t length);
 void sn_perf_image_close(struct sn_perf_image *image);
-
-#endif

@@ -4,8 +4,7 @@
  * (~/.debug/[kernel.kallsyms]/BUILD-ID/kallsyms), else from /proc/kallsyms where the kernel that
  * runs is the one recorded and shows addresses.
  */
-#ifndef SN_IMPORT_PERF_KERNEL_H
-#define SN_IMPORT_PERF_KERNEL_H
+#pragma once
 
 #include "perf_space.h"
 
@@ -21,5 +20,3 @@ void sn_perf_kernel_release(struct sn_perf_kernel *kernel);
 
 /* The name of the function at an address, or NULL. It lives as long as the kernel. */
 const char *sn_perf_kernel_find(const struct sn_perf_kernel *kernel, uint64_t address);
-
-#endif

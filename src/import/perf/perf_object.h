@@ -3,8 +3,7 @@
  * A file that was mapped while perf recorded: which one on this machine it is, and where its bytes
  * are in its own addresses.
  */
-#ifndef SN_IMPORT_PERF_OBJECT_H
-#define SN_IMPORT_PERF_OBJECT_H
+#pragma once
 
 #include "perf_image.h"
 
@@ -43,5 +42,3 @@ void sn_perf_object_release(struct sn_perf_object *object);
 const struct sn_perf_image *sn_perf_object_image(struct sn_perf_object *object);
 /* The address in the file of a byte of it; its place where there are no segments. */
 uint64_t sn_perf_object_address(const struct sn_perf_object *object, uint64_t offset);
-
-#endif

@@ -3,8 +3,7 @@
  * What a record of perf says: a sample's fields, as its event's attribute lays them out, and the
  * few that every other record ends with (perf_event_open(2), PERF_RECORD_SAMPLE and sample_id_all).
  */
-#ifndef SN_IMPORT_PERF_SAMPLE_H
-#define SN_IMPORT_PERF_SAMPLE_H
+#pragma once
 
 #include "perf_file.h"
 
@@ -39,5 +38,3 @@ static inline uint64_t sn_perf_chain(const struct sn_perf_sample *sample, uint64
 	__builtin_memcpy(&value, sample->chain + 8 * number, 8);
 	return value;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * looked up. An address is then looked up in what its process had mapped at that time: backwards
  * from the time to the last exec, then in the parent as it was at the fork.
  */
-#ifndef SN_IMPORT_PERF_SPACE_H
-#define SN_IMPORT_PERF_SPACE_H
+#pragma once
 
 #include "aggregate/unify/merge.h"
 #include "perf_file.h"
@@ -74,5 +73,3 @@ int sn_perf_space_find(struct sn_perf_space *space, uint32_t pid, struct sn_perf
 /* The mapping of an address, or NULL; valid while nothing is added. For unwinding. */
 const struct sn_perf_change *sn_perf_space_mapping(struct sn_perf_space *space, uint32_t pid,
 						   struct sn_perf_moment when, uint64_t address);
-
-#endif

@@ -3,8 +3,7 @@
  * What the raw bytes of tracepoints mean: from the texts that describe them, which perf puts into
  * the file (the kernel's events/SYSTEM/NAME/format).
  */
-#ifndef SN_IMPORT_PERF_TRACEPOINT_H
-#define SN_IMPORT_PERF_TRACEPOINT_H
+#pragma once
 
 #include "perf_file.h"
 
@@ -27,5 +26,3 @@ void sn_perf_tracepoints_release(struct sn_perf_tracepoints *tracepoints);
 /* NULL where it is not described. */
 const struct sn_perf_tracepoint *
 sn_perf_tracepoint_find(const struct sn_perf_tracepoints *tracepoints, uint64_t id);
-
-#endif

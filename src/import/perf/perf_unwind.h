@@ -4,8 +4,7 @@
  * sample: by the call frame information of the files that were mapped, with the collector's own
  * decoder; by frame pointers where a file has none.
  */
-#ifndef SN_IMPORT_PERF_UNWIND_H
-#define SN_IMPORT_PERF_UNWIND_H
+#pragma once
 
 #include "perf_sample.h"
 #include "perf_space.h"
@@ -31,5 +30,3 @@ enum sn_perf_unwound sn_perf_unwind(struct sn_perf_space *space,
 				    const struct sn_perf_sample *sample, uint64_t mask,
 				    struct sn_perf_moment when, struct sn_perf_frame *frames,
 				    size_t max, size_t *count);
-
-#endif

@@ -14,8 +14,7 @@
  * The file is read twice: descriptions of tracks, processes and clocks may come after what they
  * describe. Numbers of fields are those of protos/perfetto/trace of google/perfetto.
  */
-#ifndef SN_IMPORT_PERFETTO_H
-#define SN_IMPORT_PERFETTO_H
+#pragma once
 
 #include "base/intern.h"
 #include "import/core/importer.h"
@@ -233,5 +232,3 @@ void sn_perfetto_add_attribute(struct sn_perfetto *perfetto,
 int sn_perfetto_ftrace(struct sn_perfetto *perfetto, struct sn_proto bundle);
 /* Turns the switches into states of threads. 0 or a negative enum sn_err. */
 int sn_perfetto_sched(struct sn_perfetto *perfetto, struct sn_error *error);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Rows of comma-separated values, one at a time: quotes as RFC 4180 has them, lines of any ending.
  */
-#ifndef SN_IMPORT_CSV_H
-#define SN_IMPORT_CSV_H
+#pragma once
 
 #include "base/error.h"
 
@@ -32,5 +31,3 @@ int sn_csv_next(struct sn_csv *csv, struct sn_error *error);
 
 /* Splits a line in place. The number of fields, or -1. */
 int sn_csv_split(char *line, const char **fields, size_t capacity);
-
-#endif

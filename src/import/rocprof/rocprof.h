@@ -6,8 +6,7 @@
  * Times are of the clock since boot; the files do not contain the time of boot. Sizes of grids are
  * in work-items there and in workgroups here.
  */
-#ifndef SN_IMPORT_ROCPROF_H
-#define SN_IMPORT_ROCPROF_H
+#pragma once
 
 #include "base/intern.h"
 #include "base/table.h"
@@ -98,5 +97,3 @@ int sn_rocprof_read_json(struct sn_rocprof *rocprof, const char *path, struct sn
 /* rocpd: a database of rocprofiler-sdk, SQLite (rocpd.c). */
 bool sn_rocprof_is_rocpd(const struct sn_import_input *input);
 int sn_rocprof_read_rocpd(struct sn_rocprof *rocprof, const char *path, struct sn_error *error);
-
-#endif

@@ -6,8 +6,7 @@
  * a query names the columns that it needs, and missing ones read as NULL. Files are not trusted:
  * only plain tables are read, and no code of a schema is executed.
  */
-#ifndef SN_IMPORT_SQLITE_TABLE_H
-#define SN_IMPORT_SQLITE_TABLE_H
+#pragma once
 
 #include "base/error.h"
 #include "import/core/importer.h"
@@ -61,5 +60,3 @@ static inline const char *sn_sqlite_text(sqlite3_stmt *rows, int column)
 	const unsigned char *text = sqlite3_column_text(rows, column);
 	return text ? (const char *)text : "";
 }
-
-#endif

@@ -7,8 +7,7 @@
  * in the source each comes from: the operation's path ("jit(loss)/dot_general"), and file, line and
  * function, which newer versions keep in an index of stack frames beside the computations.
  */
-#ifndef SN_IMPORT_HLO_H
-#define SN_IMPORT_HLO_H
+#pragma once
 
 #include "base/error.h"
 #include "base/intern.h"
@@ -65,5 +64,3 @@ void sn_hlo_release(struct sn_hlo *hlo);
 uint32_t sn_hlo_instruction(const struct sn_hlo *hlo, uint32_t computation, uint64_t id);
 /* The computation of that id, or SN_INTERN_NONE. */
 uint32_t sn_hlo_computation(const struct sn_hlo *hlo, uint64_t id);
-
-#endif

@@ -3,8 +3,7 @@
  * Where instructions of a program come from, as newer versions of XLA keep it: an index of stack
  * frames beside the computations, in four lists whose elements name each other by number from 1.
  */
-#ifndef SN_IMPORT_HLO_PLACE_H
-#define SN_IMPORT_HLO_PLACE_H
+#pragma once
 
 #include "hlo.h"
 
@@ -30,5 +29,3 @@ struct sn_hlo_places {
 /* Gives all instructions their file, line, function and callers. 0 or SN_ERR_MEMORY. */
 int sn_hlo_place(struct sn_hlo *hlo, struct sn_db_builder *builder, struct sn_hlo_places *places);
 void sn_hlo_places_release(struct sn_hlo_places *places);
-
-#endif

@@ -4,8 +4,7 @@
  * "regs:32 static_shared:0 dynamic_shared:64 grid:16,1,1 block:128,1,1", "kind_src:pinned
  * kind_dst:device size:64".
  */
-#ifndef SN_IMPORT_XLA_DETAILS_H
-#define SN_IMPORT_XLA_DETAILS_H
+#pragma once
 
 #include "import/core/track_sink.h"
 
@@ -17,5 +16,3 @@ unsigned sn_xla_numbers(const char *text, size_t length, const char *name, uint6
 /* Makes attributes of it, under keys[enum sn_track_key]: how many. */
 unsigned sn_xla_details(const char *text, size_t length, const uint32_t *keys,
 			struct sn_attribute attributes[SN_XLA_DETAILS_MAX]);
-
-#endif

@@ -12,8 +12,7 @@
  * Times are nanoseconds of a line plus picoseconds of an event: an event's ends are cut to whole
  * nanoseconds, each by itself, so that what touches or contains still does.
  */
-#ifndef SN_IMPORT_XPLANE_H
-#define SN_IMPORT_XPLANE_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/table.h"
@@ -265,5 +264,3 @@ int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *e
 /* Makes the file's graphs; the sink's rank and host are known. */
 int sn_xplane_graphs(struct sn_xplane *xplane);
 void sn_xplane_release_programs(struct sn_xplane_programs *programs);
-
-#endif

@@ -7,8 +7,7 @@
  *   dump/	programs that --xla_dump_to wrote before XLA's passes: models of those that ran
  *   graphs/	functions of TensorFlow, described as XLA describes programs: models with edges
  */
-#ifndef SN_IMPORT_XPLANE_GRAPHS_H
-#define SN_IMPORT_XPLANE_GRAPHS_H
+#pragma once
 
 #include "base/error.h"
 #include "format/database/database_writer.h"
@@ -26,5 +25,3 @@ struct sn_xplane_programs_file {
  * unless a profile has them. 0 or a negative enum sn_err. */
 int sn_xplane_add_programs(const struct sn_xplane_programs_file *file,
 			   struct sn_db_builder *builder, struct sn_error *error);
-
-#endif

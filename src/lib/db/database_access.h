@@ -4,8 +4,7 @@
  *
  * MT: safe, as all of sonde/db.h.
  */
-#ifndef SN_LIB_DATABASE_ACCESS_H
-#define SN_LIB_DATABASE_ACCESS_H
+#pragma once
 
 #include "format/database/database.h"
 
@@ -35,5 +34,3 @@ bool sn_db_table(const struct sonde_db *db, unsigned type, size_t record_bytes,
 
 /* The user who owned the file when it was opened. */
 uid_t sn_db_owner(const struct sonde_db *db);
-
-#endif

@@ -3,8 +3,7 @@
  * Internals of an open database: database_reader.c opens it, database_values.c returns its values
  * and database_verify.c checks all of it. Private to these files.
  */
-#ifndef SN_LIB_DATABASE_READER_H
-#define SN_LIB_DATABASE_READER_H
+#pragma once
 
 #include "base/error.h"
 #include "format/database/database.h"
@@ -71,5 +70,3 @@ const char *sn_db_check_major(const struct sonde_db *db, const struct sn_db_dire
 /* Likewise of the large blocks of a plane, of a major that is sound. */
 const char *sn_db_check_plane(const struct sn_db_directory *directory, uint32_t major,
 			      uint64_t plane);
-
-#endif

@@ -16,8 +16,7 @@
  * A metric alone is its sum. A value computed from an empty value (a division by zero, a mean of
  * nothing) is empty; empty is NaN here.
  */
-#ifndef SN_LIB_FORMULA_H
-#define SN_LIB_FORMULA_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/db.h"
@@ -110,5 +109,3 @@ int sn_formulas_add(struct sn_formulas *formulas, const char *name, const char *
 bool sn_formula_is_name(const char *text, size_t length);
 /* Whether `text` is NAME=FORMULA, and then the lengths of its parts. */
 bool sn_formula_is_definition(const char *text, size_t *name_length);
-
-#endif

@@ -3,8 +3,7 @@
  * Internals of formulas: the code that formula_parse.c and formula_name.c generate and formula.c
  * runs. Also used by exporters that write formulas in another form.
  */
-#ifndef SN_LIB_FORMULA_CODE_H
-#define SN_LIB_FORMULA_CODE_H
+#pragma once
 
 #include "formula.h"
 
@@ -100,5 +99,3 @@ bool sn_formula_is_function(const char *name);
 
 /* A part of a statistic; NaN for the least, greatest, mean and deviation without values. */
 double sn_formula_part_of(const struct sonde_db_stat *stat, enum sn_formula_part part);
-
-#endif

@@ -3,8 +3,7 @@
  * Units of formulas, by the rules of dimensions: summands must have the same unit, a product has
  * the product of the units. Private to formulas.
  */
-#ifndef SN_LIB_FORMULA_UNIT_H
-#define SN_LIB_FORMULA_UNIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct sn_dimension sn_dimension_power(struct sn_dimension a, double exponent);
 /* Writes the unit as in reports; returns the factor for values, because rates are per second and
  * times are nanoseconds. "" is unknown. */
 double sn_dimension_unit(const struct sn_dimension *dimension, char *unit, size_t size);
-
-#endif

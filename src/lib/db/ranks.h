@@ -5,8 +5,7 @@
  * helper threads belong to it. With only one rank its profiles are compared; with none, all
  * profiles.
  */
-#ifndef SN_LIB_RANKS_H
-#define SN_LIB_RANKS_H
+#pragma once
 
 #include "sonde/db.h"
 
@@ -31,5 +30,3 @@ struct sonde_db_stat sn_db_ranks_at(const struct sn_db_ranks *ranks, const struc
 /* The same at all contexts: across[context], zero before. 0 or SN_ERR_MEMORY. */
 int sn_db_ranks_compare(const struct sn_db_ranks *ranks, const struct sonde_db *db, uint32_t metric,
 			struct sonde_db_stat *across);
-
-#endif

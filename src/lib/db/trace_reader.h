@@ -3,8 +3,7 @@
  * Reading the events of a database. Data is checked when it is used: opening reads only the
  * directories, for any number of events.
  */
-#ifndef SN_LIB_TRACE_READER_H
-#define SN_LIB_TRACE_READER_H
+#pragma once
 
 #include "format/events/block.h"
 #include "format/events/pyramid.h"
@@ -74,5 +73,3 @@ void sn_event_feed_release(struct sn_event_feed *feed);
 
 /* Writes "cannot read events: ..." and returns `code`. */
 int sn_trace_damaged(struct sonde_db_error *error, int code);
-
-#endif

@@ -8,8 +8,7 @@
  * few times down and up. It is meant for up to some hundred boxes; larger graphs are collapsed
  * first.
  */
-#ifndef SN_SHOW_GRAPH_LAYOUT_H
-#define SN_SHOW_GRAPH_LAYOUT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -28,5 +27,3 @@ struct sn_graph_layout_place {
 /* Fills places[box_count]. 0 or SN_ERR_MEMORY. */
 int sn_graph_layout(uint32_t box_count, const struct sn_graph_line *lines, size_t line_count,
 		    struct sn_graph_layout_place *places, uint32_t *layer_count);
-
-#endif

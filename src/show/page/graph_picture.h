@@ -4,8 +4,7 @@
  * took. A model with too many nodes is drawn by larger parts: outermost nodes, then modules, then
  * the first parts of their paths, then operator types.
  */
-#ifndef SN_SHOW_GRAPH_PICTURE_H
-#define SN_SHOW_GRAPH_PICTURE_H
+#pragma once
 
 #include "graph_layout.h"
 #include "timeline/graph_table.h"
@@ -40,5 +39,3 @@ void sn_graph_picture_release(struct sn_graph_picture *picture);
 void sn_graph_dot(const struct sn_graph_picture *picture, const char *title, FILE *out);
 /* An SVG file with full names as tooltips. 0 or SN_ERR_MEMORY. */
 int sn_graph_svg(const struct sn_graph_picture *picture, const char *title, FILE *out);
-
-#endif

@@ -3,8 +3,7 @@
  * The page of `sonde timeline`: sentences, a picture, and the sheets as tables and curves, drawn by
  * the viewer (viewer.h) from data.
  */
-#ifndef SN_SHOW_TIMELINE_PAGE_H
-#define SN_SHOW_TIMELINE_PAGE_H
+#pragma once
 
 #include "show/sheet.h"
 #include "timeline_picture.h"
@@ -13,5 +12,3 @@
 int sn_timeline_page(const struct sn_page *page, const char *title,
 		     const struct sn_timeline_picture *picture, const char *path,
 		     struct sn_error *error);
-
-#endif

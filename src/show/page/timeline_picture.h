@@ -3,8 +3,7 @@
  * A window of a trace as a picture: rows of boxes, a row for each track, devices first, because
  * below all threads they would be far down. timeline_svg.h and timeline_page.h draw it.
  */
-#ifndef SN_SHOW_TIMELINE_PICTURE_H
-#define SN_SHOW_TIMELINE_PICTURE_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/trace.h"
@@ -50,5 +49,3 @@ struct sn_timeline_name {
 	char text[128];
 };
 struct sn_timeline_name sn_timeline_name(const struct sonde_db *db, uint32_t profile);
-
-#endif

@@ -3,8 +3,7 @@
  * Pages of HTML: the viewer (viewer/dist/page.html, embedded at build time) with its data. A page
  * is one file that loads nothing, and names in it are escaped.
  */
-#ifndef SN_SHOW_VIEWER_H
-#define SN_SHOW_VIEWER_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -20,5 +19,3 @@ void sn_viewer_payload(struct sn_buffer *payload, const void *header, size_t hea
  * SN_ERR_MEMORY. */
 int sn_viewer_write(FILE *out, const char *title, struct sn_buffer *payload,
 		    struct sn_error *error);
-
-#endif

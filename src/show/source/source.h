@@ -2,8 +2,7 @@
 /*
  * Lines of source files, if the files on this machine are unchanged since the measurement.
  */
-#ifndef SN_SHOW_SOURCE_H
-#define SN_SHOW_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void sn_source_release(struct sn_source *source);
  * has changed since it was measured. */
 bool sn_source_line(struct sn_source *source, const char *path, uint32_t line, char *text,
 		    size_t size);
-
-#endif

@@ -5,8 +5,7 @@
  * named, has the name of a source file, no link leads out of there, and no part of its path is
  * hidden. See docs/design/privilege.md.
  */
-#ifndef SN_SHOW_SOURCE_ROOTS_H
-#define SN_SHOW_SOURCE_ROOTS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -45,5 +44,3 @@ void sn_source_roots_add_working_tree(struct sn_source_roots *roots);
  */
 int sn_source_roots_open(struct sn_source_roots *roots, const char *path, uid_t owner,
 			 size_t *bytes, uint64_t *changed_ns);
-
-#endif

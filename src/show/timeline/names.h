@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Displayed names of the parts of a timeline; by value: sn_name_device(...).text.
  */
-#ifndef SN_SHOW_TIMELINE_NAMES_H
-#define SN_SHOW_TIMELINE_NAMES_H
+#pragma once
 
 #include "show/label.h"
 #include "timeline/path/critical_path.h"
@@ -52,5 +51,3 @@ struct sn_path_name {
 	char text[SN_PATH_CHARS];
 };
 struct sn_path_name sn_name_path(const struct sonde_db *db, const struct sn_path_extent *extent);
-
-#endif

@@ -6,8 +6,7 @@
  * To add a view: a file view_NAME.c with sn_view_NAME, a line in views.def, a paragraph in
  * docs/man/sonde-timeline.1.
  */
-#ifndef SN_SHOW_TIMELINE_VIEWS_H
-#define SN_SHOW_TIMELINE_VIEWS_H
+#pragma once
 
 #include "show/number.h"
 #include "show/sheet.h"
@@ -53,5 +52,3 @@ int sn_show_thread_times(const struct sn_thread_times *times, struct sn_page *pa
 /* Findings as sentences of the page, of each rule at most so many. */
 void sn_show_findings(const struct sn_answers *answers, const struct sn_findings *findings,
 		      size_t most, struct sn_page *page);
-
-#endif

@@ -4,8 +4,7 @@
  * table; then statistics of these sums, as the database has them for whole contexts. Nodes and rows
  * may stand for several contexts or a selection.
  */
-#ifndef SN_SHOW_ACROSS_H
-#define SN_SHOW_ACROSS_H
+#pragma once
 
 #include "flat.h"
 #include "tree.h"
@@ -19,5 +18,3 @@ int sn_across_load(struct sn_tree *tree, const uint32_t *node_of, const bool *ke
 /* Fills in flat->across, of the tree's metrics, likewise. */
 int sn_across_compare(struct sn_flat *flat, const struct sn_tree *tree, const bool *keep,
 		      const bool *profiles, struct sn_error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * "_35") and whose costs are similar become one node with one subtree; in it, the first Linear of
  * one is merged with the first Linear of the others.
  */
-#ifndef SN_SHOW_ALIKE_H
-#define SN_SHOW_ALIKE_H
+#pragma once
 
 #include "tree.h"
 
@@ -16,5 +15,3 @@ int sn_tree_fold(struct sn_tree *tree, struct sn_error *error);
 /* The name of a frame with a star for each number, as a text of at most `size` bytes; false if its
  * kind's numbers do not count instances, or it has no name. */
 bool sn_alike_name(const struct sonde_db *db, uint32_t frame, char *text, size_t size);
-
-#endif

@@ -8,8 +8,7 @@
  * the first function where it was called by that path; its inclusive value includes its callees,
  * each cost once in a recursion.
  */
-#ifndef SN_SHOW_CALLERS_H
-#define SN_SHOW_CALLERS_H
+#pragma once
 
 #include "tree.h"
 
@@ -51,5 +50,3 @@ int sn_callers_expand(struct sn_callers *callers, uint32_t entry, struct sn_erro
 
 const struct sn_tree_value *sn_callers_value(const struct sn_callers *callers, uint32_t entry,
 					     uint32_t position);
-
-#endif

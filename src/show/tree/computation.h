@@ -3,8 +3,7 @@
  * The original operations that a compiled computation is made of: a frame "FUNCTION/COMPUTATION"
  * names a node of a graph, and a fused one's parts are the operations that the program wrote.
  */
-#ifndef SN_SHOW_COMPUTATION_H
-#define SN_SHOW_COMPUTATION_H
+#pragma once
 
 #include "sonde/graph.h"
 
@@ -23,5 +22,3 @@ enum { SN_COMPUTATION_PARTS_MAX = 64 };
  * 0 for frames that name no node. `graph` may be NULL. The texts are the database's. */
 uint32_t sn_computation_parts(const struct sonde_graph *graph, const struct sonde_db *db,
 			      uint32_t frame, struct sn_computation_part *operations);
-
-#endif

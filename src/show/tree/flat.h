@@ -8,8 +8,7 @@
  * is the cost of all contexts that have the group on their path, each counted once however deep a
  * recursion is.
  */
-#ifndef SN_SHOW_FLAT_H
-#define SN_SHOW_FLAT_H
+#pragma once
 
 #include "tree.h"
 
@@ -36,5 +35,3 @@ static inline void sn_flat_row(const struct sn_flat *flat, uint32_t row,
 		values[m] = flat->values[m][row];
 }
 void sn_flat_release(struct sn_flat *flat);
-
-#endif

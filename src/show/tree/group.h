@@ -3,8 +3,7 @@
  * Groups of frames: the same function, source line, file, operator and so on. Tables have a row per
  * group; trees merge siblings of the same group.
  */
-#ifndef SN_SHOW_GROUP_H
-#define SN_SHOW_GROUP_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/db.h"
@@ -42,5 +41,3 @@ void sn_groups_release(struct sn_groups *groups);
 
 /* Whether it is a part of the function above it: a loop, or a line or instruction in it. */
 bool sn_frame_lies_in_function(const struct sonde_db_frame *frame);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collects nodes of a tree, each below an earlier one, and then puts them in pre-order. */
-#ifndef SN_SHOW_LINKED_H
-#define SN_SHOW_LINKED_H
+#pragma once
 
 #include "tree.h"
 
@@ -18,5 +17,3 @@ uint32_t sn_linked_add(struct sn_linked *linked, uint32_t parent, uint32_t frame
 /* Writes the nodes in pre-order, siblings in order of arrival, to ordered[count], and each one's
  * place there to place[count]. */
 void sn_linked_order(const struct sn_linked *linked, struct sn_tree_node *ordered, uint32_t *place);
-
-#endif

@@ -4,8 +4,7 @@
  * pattern (query.h) and are the same calls of the same functions. Contexts whose name equals the
  * text have precedence over those that contain it.
  */
-#ifndef SN_SHOW_PLACE_H
-#define SN_SHOW_PLACE_H
+#pragma once
 
 #include "query.h"
 
@@ -35,5 +34,3 @@ void sn_places_release(struct sn_places *places);
 /* "main > solve > exchange", truncated at the left to `columns`; 0: not truncated. */
 void sn_place_path(const struct sonde_db *db, uint32_t context, size_t columns, char *text,
 		   size_t size);
-
-#endif

@@ -13,8 +13,7 @@
  * Quotes ('...' or "...") protect blanks and >. Without a field a pattern is tried on the frame's
  * name and on FILE:LINE, as reports show it.
  */
-#ifndef SN_SHOW_QUERY_H
-#define SN_SHOW_QUERY_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/db.h"
@@ -36,5 +35,3 @@ int sn_query_select(const struct sn_query *const *queries, size_t count, const s
 
 /* Whether `text` matches a pattern as described above. */
 bool sn_pattern_matches(const char *pattern, const char *text, bool is_path);
-
-#endif

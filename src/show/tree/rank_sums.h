@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums the values of profiles by the units that are compared: see lib/db/ranks.h. */
-#ifndef SN_SHOW_RANK_SUMS_H
-#define SN_SHOW_RANK_SUMS_H
+#pragma once
 
 #include "lib/db/ranks.h"
 
@@ -21,5 +20,3 @@ void sn_rank_sums_add(struct sn_rank_sums *sums, uint32_t profile, uint32_t metr
 		      const struct sonde_db_stat *value);
 /* The statistic of the sums of those that have a value. */
 struct sonde_db_stat sn_rank_sums_set(const struct sn_rank_sums *sums, uint32_t metric);
-
-#endif

@@ -6,8 +6,7 @@
  * The values of a context are contiguous in the database, by profile, and those of its descendants
  * follow: the cost of reading them does not depend on the rest of the database.
  */
-#ifndef SN_SHOW_SPREAD_H
-#define SN_SHOW_SPREAD_H
+#pragma once
 
 #include "lib/db/ranks.h"
 #include "place.h"
@@ -66,5 +65,3 @@ int sn_spread_text(const struct sn_view *view, const struct sn_terminal *page,
 		   struct sn_error *error);
 int sn_spread_json(const struct sn_view *view, FILE *out, struct sn_error *error);
 int sn_spread_csv(const struct sn_view *view, FILE *out, struct sn_error *error);
-
-#endif

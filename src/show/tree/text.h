@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces that all text reports use. */
-#ifndef SN_SHOW_TEXT_H
-#define SN_SHOW_TEXT_H
+#pragma once
 
 #include "show/label.h"
 #include "show/table.h"
@@ -66,5 +65,3 @@ uint64_t sn_text_measured_ns(const struct sonde_db *db);
 /* The source lines of the user's code that cost most; returns the lines printed, or an error. */
 int sn_text_hot_lines(const struct sn_view *view, const struct sn_terminal *page,
 		      struct sn_source *source, uint32_t limit, struct sn_error *error);
-
-#endif

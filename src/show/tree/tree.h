@@ -6,8 +6,7 @@
  * Nodes are numbered in pre-order as contexts are: the descendants of n are n + 1 .. nodes[n].end
  * - 1. A tree that merges nothing and leaves nothing out has the database's own numbers.
  */
-#ifndef SN_SHOW_TREE_H
-#define SN_SHOW_TREE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -92,5 +91,3 @@ void sn_tree_release(struct sn_tree *tree);
 /* Sums of the metric at `position`, for readers. */
 double sn_tree_inclusive(const struct sn_tree *tree, uint32_t position, uint32_t node);
 double sn_tree_exclusive(const struct sn_tree *tree, uint32_t position, uint32_t node);
-
-#endif

@@ -3,8 +3,7 @@
  * A report: what to show of a database, and its forms. The command fills in a struct sn_view; all
  * functions write to the given stream.
  */
-#ifndef SN_SHOW_VIEW_H
-#define SN_SHOW_VIEW_H
+#pragma once
 
 #include "lib/db/formula.h"
 #include "flat.h"
@@ -156,5 +155,3 @@ int sn_view_text_top_down(const struct sn_view *view, const struct sn_terminal *
 			  struct sn_error *error);
 int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_terminal *page,
 			   struct sn_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * that were in some call, and charged to the innermost call of each. Threads that wait for others
  * are not charged (sn_activity_is_waiting in thread_activity.h).
  */
-#ifndef SN_TIMELINE_BLAME_H
-#define SN_TIMELINE_BLAME_H
+#pragma once
 
 #include "sonde/db.h"
 
@@ -56,5 +55,3 @@ void sn_blaming_end(struct sn_blaming *blaming, size_t thread, uint64_t time_ns)
 /* The result, for a device with that idle time. 0 or SN_ERR_MEMORY. */
 int sn_blaming_finish(const struct sn_blaming *blaming, const struct sonde_db *db, uint64_t idle_ns,
 		      struct sn_blame *blame);
-
-#endif

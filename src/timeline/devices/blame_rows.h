@@ -4,8 +4,7 @@
  * program that it was called by. Two callers of one function are two rows; the lines of a function,
  * and a function that calls itself, are one.
  */
-#ifndef SN_TIMELINE_BLAME_ROWS_H
-#define SN_TIMELINE_BLAME_ROWS_H
+#pragma once
 
 #include "blame.h"
 #include "timeline/node.h"
@@ -22,5 +21,3 @@ struct sn_blame_row *sn_blame_rows(const struct sn_node_map *nodes, const struct
 /* The function of the program that the context's node, or `function`, was called by: the nearest
  * context above that is another function of the program; SONDE_NONE. */
 uint32_t sn_blame_caller(const struct sonde_db *db, uint32_t context, uint32_t function);
-
-#endif

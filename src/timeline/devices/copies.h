@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Visits the copies of devices, with their bytes, without storing them. */
-#ifndef SN_TIMELINE_COPIES_H
-#define SN_TIMELINE_COPIES_H
+#pragma once
 
 #include "base/error.h"
 #include "timeline/processes.h"
@@ -34,5 +33,3 @@ typedef void sn_visit_copy(void *data, const struct sn_copy *copy);
  * after the other, each in order of start. 0 or a negative enum sn_err. */
 int sn_copies_walk(const struct sn_processes *processes, uint32_t profile, sn_visit_copy *visit,
 		   void *data, struct sn_error *error);
-
-#endif

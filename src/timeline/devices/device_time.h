@@ -8,8 +8,7 @@
  * that launched it began, nothing was queued for the device (the host was late); from then on the
  * launch was in progress, or the operation waited for something other than the device.
  */
-#ifndef SN_TIMELINE_DEVICE_TIME_H
-#define SN_TIMELINE_DEVICE_TIME_H
+#pragma once
 
 #include "launches.h"
 #include "operations.h"
@@ -93,5 +92,3 @@ typedef int sn_visit_operation(void *data, const struct sn_operation *operation)
 int sn_device_times_walk(const struct sn_device_times *times, const struct sonde_trace *trace,
 			 size_t device, uint32_t profile, sn_visit_operation *visit, void *data,
 			 struct sn_error *error);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * A read error is remembered: nothing is found any more, and sn_launches_check returns it.
  */
-#ifndef SN_TIMELINE_LAUNCHES_H
-#define SN_TIMELINE_LAUNCHES_H
+#pragma once
 
 #include "base/external_sort.h"
 #include "sonde/trace.h"
@@ -44,5 +43,3 @@ int sn_launches_finish(struct sn_launches *launches, struct sn_error *error);
 const struct sn_launch *sn_launches_find(struct sn_launches *launches, uint64_t link);
 /* 0, or the first failure. */
 int sn_launches_check(const struct sn_launches *launches, struct sn_error *error);
-
-#endif

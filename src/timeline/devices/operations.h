@@ -3,8 +3,7 @@
  * The operations of a device in order of start, streamed from the trace for each analysis. Memory
  * is a block for each lane of its streams.
  */
-#ifndef SN_TIMELINE_OPERATIONS_H
-#define SN_TIMELINE_OPERATIONS_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/trace.h"
@@ -50,5 +49,3 @@ void sn_operations_free(struct sn_operations *operations);
 /* 1 and the next operation, 0 at the end, or a negative enum sn_err. */
 int sn_operations_next(struct sn_operations *operations, struct sn_operation *operation,
 		       struct sn_error *error);
-
-#endif

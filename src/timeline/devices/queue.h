@@ -3,8 +3,7 @@
  * The length of a device's queue: operations whose launching call has begun and that have not
  * started. Operations without a recorded launch are left out and counted.
  */
-#ifndef SN_TIMELINE_QUEUE_H
-#define SN_TIMELINE_QUEUE_H
+#pragma once
 
 #include "timeline/answers.h"
 
@@ -26,5 +25,3 @@ struct sn_queue {
  * enum sn_err. */
 int sn_queue(const struct sn_answers *answers, size_t device, uint32_t profile,
 	     struct sn_queue *queue, struct sn_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * The running operations of a sweep over a device in order of time, by end; and how long each
  * combination of kinds of work ran.
  */
-#ifndef SN_TIMELINE_RUNNING_H
-#define SN_TIMELINE_RUNNING_H
+#pragma once
 
 #include "operations.h"
 
@@ -31,5 +30,3 @@ uint64_t sn_running_end_ns(const struct sn_running_set *set);
 void sn_running_pass(struct sn_running_set *set, uint64_t time_ns);
 /* Removes the operations that end up to that time, and moves to the last end. */
 void sn_running_end(struct sn_running_set *set, uint64_t time_ns);
-
-#endif

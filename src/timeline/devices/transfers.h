@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of devices added up: by direction and size, and by direction and node. */
-#ifndef SN_TIMELINE_TRANSFERS_H
-#define SN_TIMELINE_TRANSFERS_H
+#pragma once
 
 #include "timeline/answers.h"
 #include "timeline/devices/copies.h"
@@ -31,5 +30,3 @@ struct sn_transfers {
 /* 0 or a negative enum sn_err; free the nodes in either case. */
 int sn_transfers(const struct sn_answers *answers, struct sn_transfers *transfers,
 		 struct sn_error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * and its last operation gets one reason, so that reasons add up to that time. And how long the
  * device and the threads of its process were in each combination of states.
  */
-#ifndef SN_TIMELINE_WAITS_H
-#define SN_TIMELINE_WAITS_H
+#pragma once
 
 #include "blame.h"
 #include "device_time.h"
@@ -66,5 +65,3 @@ struct sn_overlap {
 };
 struct sn_overlap sn_waits_overlap(const struct sn_waits *waits, unsigned of, unsigned beside);
 void sn_waits_release(struct sn_waits *waits);
-
-#endif

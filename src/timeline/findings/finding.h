@@ -8,8 +8,7 @@
  * To add a rule: a file rule_NAME.c with sn_rule_NAME, a line in rules.def, a function say_NAME in
  * show/timeline/sentences.c, a row in docs/design/findings.md.
  */
-#ifndef SN_TIMELINE_FINDING_H
-#define SN_TIMELINE_FINDING_H
+#pragma once
 
 #include "base/error.h"
 
@@ -91,5 +90,3 @@ bool sn_finding_has(const struct sn_finding *finding, const char *name);
 
 /* part / whole; 0 if the whole is 0. */
 double sn_share(double part, double whole);
-
-#endif

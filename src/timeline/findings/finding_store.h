@@ -3,8 +3,7 @@
  * Findings in a database: stored when it is complete, and read back to be shown. Only findings of
  * all events and without options are stored.
  */
-#ifndef SN_TIMELINE_FINDING_STORE_H
-#define SN_TIMELINE_FINDING_STORE_H
+#pragma once
 
 #include "timeline/findings/finding.h"
 
@@ -20,5 +19,3 @@ int sn_findings_store(const struct sn_findings *findings, const char *path, stru
 bool sn_findings_load(const struct sonde_db *db, struct sn_findings *findings);
 /* Whether its evidence is that declared in rules.def for the rule, and its numbers are valid. */
 bool sn_finding_is_sound(const struct sn_finding *finding);
-
-#endif

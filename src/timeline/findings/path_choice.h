@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Selects the parts of a critical path that deserve a finding; for the rules about it. */
-#ifndef SN_TIMELINE_PATH_CHOICE_H
-#define SN_TIMELINE_PATH_CHOICE_H
+#pragma once
 
 #include "timeline/findings/finding.h"
 #include "timeline/path/critical_path.h"
@@ -23,5 +22,3 @@ struct sn_path_choice sn_path_choose(const struct sn_rule_input *input);
 bool sn_path_tells_best(const struct sn_path_choice *choice);
 /* Adds evidence on the path: "iteration_of", "iteration", or "is_cut"; and its length. */
 void sn_path_put_extent(const struct sn_critical_path *path, struct sn_finding *finding);
-
-#endif

@@ -3,8 +3,7 @@
  * Copies that recur in each iteration: by node, the bytes for each iteration and the share of its
  * time. A copy belongs to the iteration in which it starts.
  */
-#ifndef SN_TIMELINE_ITERATION_COPIES_H
-#define SN_TIMELINE_ITERATION_COPIES_H
+#pragma once
 
 #include "timeline/answers.h"
 #include "timeline/devices/copies.h"
@@ -25,5 +24,3 @@ struct sn_iteration_copies {
 /* 0 or a negative enum sn_err; free the items in either case. */
 int sn_iteration_copies(const struct sn_answers *answers, struct sn_iteration_copies *copies,
 			struct sn_error *error);
-
-#endif

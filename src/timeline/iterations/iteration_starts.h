@@ -4,8 +4,7 @@
  * and what threads do in that time, which overlaps with nothing. It is 0 if the device is still
  * busy with earlier work.
  */
-#ifndef SN_TIMELINE_ITERATION_STARTS_H
-#define SN_TIMELINE_ITERATION_STARTS_H
+#pragma once
 
 #include "timeline/answers.h"
 
@@ -27,5 +26,3 @@ struct sn_iteration_starts {
  */
 int sn_iteration_starts(const struct sn_answers *answers, struct sn_iteration_starts *starts,
 			struct sn_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a device did during iterations: one pass over its operations, whatever their number. */
-#ifndef SN_TIMELINE_ITERATION_WORK_H
-#define SN_TIMELINE_ITERATION_WORK_H
+#pragma once
 
 #include "timeline/answers.h"
 
@@ -22,5 +21,3 @@ size_t sn_iteration_device(const struct sn_answers *answers, const struct sn_ite
 /* works[] of all iterations that have one, the caller's. 0 or a negative enum sn_err. */
 int sn_iteration_works(const struct sn_answers *answers, struct sn_iteration_work *works,
 		       struct sn_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * deviation (a robust measure, because the first iterations are often ten times as long) and than
  * five per cent of the median.
  */
-#ifndef SN_TIMELINE_ITERATIONS_H
-#define SN_TIMELINE_ITERATIONS_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/trace.h"
@@ -58,5 +57,3 @@ void sn_iterations_sum(const struct sn_iteration *items, size_t count,
 double sn_iterations_tolerance_ns(double *lengths_ns, size_t count, double *median_ns);
 /* The first one whose length is closest to the median. */
 size_t sn_iterations_usual(const struct sn_iteration *items, size_t count);
-
-#endif

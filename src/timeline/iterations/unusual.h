@@ -4,8 +4,7 @@
  * iteration, less that in the iteration of median length. Threads and devices overlap, so parts may
  * exceed the whole.
  */
-#ifndef SN_TIMELINE_UNUSUAL_H
-#define SN_TIMELINE_UNUSUAL_H
+#pragma once
 
 #include "timeline/answers.h"
 
@@ -25,5 +24,3 @@ struct sn_unusuals {
 /* 0 or a negative enum sn_err; free the items in either case. */
 int sn_unusuals(const struct sn_answers *answers, struct sn_unusuals *unusuals,
 		struct sn_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * order of time: for the totals, and for the curve and the owners. Only live allocations are kept
  * in memory.
  */
-#ifndef SN_TIMELINE_MEMORY_H
-#define SN_TIMELINE_MEMORY_H
+#pragma once
 
 #include "timeline/node.h"
 #include "timeline/processes.h"
@@ -44,5 +43,3 @@ struct sn_memory {
 int sn_memory(const struct sn_processes *processes, const struct sn_node_map *nodes,
 	      struct sn_memory *memory, struct sn_error *error);
 void sn_memory_release(struct sn_memory *memory);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Peaks of counters of bytes, for memory without addresses of allocations. */
-#ifndef SN_TIMELINE_MEMORY_COUNTERS_H
-#define SN_TIMELINE_MEMORY_COUNTERS_H
+#pragma once
 
 #include "timeline/answers.h"
 
@@ -20,5 +19,3 @@ struct sn_memory_peaks {
 /* 0 or a negative enum sn_err; free the items in either case. */
 int sn_memory_peaks(const struct sn_answers *answers, struct sn_memory_peaks *peaks,
 		    struct sn_error *error);
-
-#endif

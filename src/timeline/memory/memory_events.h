@@ -3,8 +3,7 @@
  * Allocations and releases of all threads in order of time; at equal times releases first, so that
  * there are no false peaks. Memory is a block for each thread that has any.
  */
-#ifndef SN_TIMELINE_MEMORY_EVENTS_H
-#define SN_TIMELINE_MEMORY_EVENTS_H
+#pragma once
 
 #include "base/error.h"
 #include "sonde/trace.h"
@@ -28,5 +27,3 @@ void sn_memory_events_free(struct sn_memory_events *events);
 /* 1 and the next one, 0 at the end, or a negative enum sn_err. */
 int sn_memory_events_next(struct sn_memory_events *events, struct sn_memory_event *event,
 			  struct sn_error *error);
-
-#endif

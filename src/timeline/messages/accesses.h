@@ -4,8 +4,7 @@
  * events of threads with the attribute `access`. By process, operation and target: how many, how
  * many bytes, and the time in calls.
  */
-#ifndef SN_TIMELINE_ACCESSES_H
-#define SN_TIMELINE_ACCESSES_H
+#pragma once
 
 #include "timeline/answers.h"
 
@@ -34,5 +33,3 @@ struct sn_accesses {
 /* 0 or a negative enum sn_err; free the items in either case. */
 int sn_accesses(const struct sn_answers *answers, struct sn_accesses *accesses,
 		struct sn_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * Who took part in which collective, and when. One pass over the streams (and over threads for
  * those of gloo and MPI) if the program has any collectives; 72 bytes for each part.
  */
-#ifndef SN_TIMELINE_COLLECTIVES_H
-#define SN_TIMELINE_COLLECTIVES_H
+#pragma once
 
 #include "base/intern.h"
 #include "timeline/processes.h"
@@ -46,5 +45,3 @@ struct sn_collectives {
 int sn_collectives(const struct sn_processes *processes, const struct sn_device_times *times,
 		   struct sn_collectives *collectives, struct sn_error *error);
 void sn_collectives_release(struct sn_collectives *collectives);
-
-#endif

@@ -5,8 +5,7 @@
  * of messages, their bytes, and the time in the calls; also for messages with only one end in the
  * trace.
  */
-#ifndef SN_TIMELINE_MESSAGE_CALLS_H
-#define SN_TIMELINE_MESSAGE_CALLS_H
+#pragma once
 
 #include "timeline/answers.h"
 
@@ -26,5 +25,3 @@ struct sn_message_calls {
 /* 0 or a negative enum sn_err; free the items in either case. */
 int sn_message_calls(const struct sn_answers *answers, struct sn_message_calls *calls,
 		     struct sn_error *error);
-
-#endif

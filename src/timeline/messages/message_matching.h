@@ -9,8 +9,7 @@
  * posted waits for a late receiver until then. The rest is transfer. Waits in collectives on
  * threads are of the same kind (ranks.h), and are listed together.
  */
-#ifndef SN_TIMELINE_MESSAGE_MATCHING_H
-#define SN_TIMELINE_MESSAGE_MATCHING_H
+#pragma once
 
 #include "timeline/intervals.h"
 #include "ranks.h"
@@ -67,5 +66,3 @@ void sn_message_matching_release(struct sn_message_matching *messages);
 int sn_message_matching_waits(const struct sn_processes *processes,
 			      const struct sn_message_matching *messages, uint32_t profile,
 			      struct sn_intervals *set);
-
-#endif

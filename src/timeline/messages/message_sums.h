@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of messages, waits for other ranks and collectives, as views show them. */
-#ifndef SN_TIMELINE_MESSAGE_SUMS_H
-#define SN_TIMELINE_MESSAGE_SUMS_H
+#pragma once
 
 #include "timeline/answers.h"
 
@@ -36,5 +35,3 @@ struct sn_collective_sum *sn_collective_sums(const struct sn_answers *answers, s
 
 /* Numbers of messages, the longest waits first; the caller frees them. NULL without memory. */
 uint32_t *sn_messages_by_wait(const struct sn_message_matching *messages);
-
-#endif

@@ -19,8 +19,7 @@
  * collectives, and all its ranks did the same ones with the same sizes in the same order, no part
  * is missing.
  */
-#ifndef SN_TIMELINE_RANKS_H
-#define SN_TIMELINE_RANKS_H
+#pragma once
 
 #include "collectives.h"
 #include "timeline/intervals.h"
@@ -69,5 +68,3 @@ static inline const struct sn_arrival *sn_collective_last(const struct sn_ranks 
 {
 	return ranks->arrivals + collective->first + collective->count - 1;
 }
-
-#endif

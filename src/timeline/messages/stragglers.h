@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Participants that are late at collectives, their activity meanwhile, and where the others waited.
  * */
-#ifndef SN_TIMELINE_STRAGGLERS_H
-#define SN_TIMELINE_STRAGGLERS_H
+#pragma once
 
 #include "timeline/answers.h"
 #include "timeline/node_sums.h"
@@ -31,5 +30,3 @@ struct sn_rank_node {
 };
 /* Most waited for first; the caller frees them. NULL without memory. */
 struct sn_rank_node *sn_rank_nodes(const struct sn_answers *answers, size_t *count);
-
-#endif

@@ -20,8 +20,7 @@
  *                              stayed so: backward passes run on a thread of their own;
  *                              where there is none, for what the busiest thread was in
  */
-#ifndef SN_TIMELINE_CRITICAL_PATH_H
-#define SN_TIMELINE_CRITICAL_PATH_H
+#pragma once
 
 #include "timeline/answers.h"
 #include "path_causes.h"
@@ -104,5 +103,3 @@ int64_t sn_path_offset(const struct sn_answers *answers, uint32_t profile);
  * SN_ERR_MEMORY. */
 int sn_path_join_ranks(const struct sn_answers *answers, const struct sn_path_window *windows,
 		       size_t count, struct sn_path_graph *graph);
-
-#endif

@@ -3,8 +3,7 @@
  * What path_build.c and path_devices.c share while they make the graph of a critical path: of one
  * process after the other the threads first, then the operations of its devices.
  */
-#ifndef SN_TIMELINE_PATH_BUILD_H
-#define SN_TIMELINE_PATH_BUILD_H
+#pragma once
 
 #include "base/table.h"
 #include "critical_path.h"
@@ -71,5 +70,3 @@ void sn_path_meetings_release(struct sn_path_meetings *meetings);
  * before.
  */
 int sn_path_add_operations(struct sn_path_building *build);
-
-#endif

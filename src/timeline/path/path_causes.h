@@ -3,8 +3,7 @@
  * Divides the time of a critical path by cause. Each cause has another remedy, and every nanosecond
  * of the path has one cause. docs/design/answers.md defines them.
  */
-#ifndef SN_TIMELINE_PATH_CAUSES_H
-#define SN_TIMELINE_PATH_CAUSES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct sn_path_causes {
 	double most_ns[SN_PATH_CAUSES];
 	size_t launch_count; /* operations of devices launched by calls on the path */
 };
-
-#endif

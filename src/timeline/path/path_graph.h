@@ -13,8 +13,7 @@
  * differ and are rounded: the lag is then negative, and the edge stands for the part of `from`
  * before it.
  */
-#ifndef SN_TIMELINE_PATH_GRAPH_H
-#define SN_TIMELINE_PATH_GRAPH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ int sn_path_graph_settle(struct sn_path_graph *graph);
  */
 double sn_path_graph_play(const struct sn_path_graph *graph, uint32_t node,
 			  enum sn_path_kind lag_kind, double factor, double *starts, double *ends);
-
-#endif

@@ -3,8 +3,7 @@
  * Which operation occupied a device at a time, on any stream. If an operation was held back and
  * nothing recorded says why, it shared the device with that one.
  */
-#ifndef SN_TIMELINE_PATH_OCCUPIED_H
-#define SN_TIMELINE_PATH_OCCUPIED_H
+#pragma once
 
 #include "critical_path.h"
 
@@ -25,5 +24,3 @@ void sn_path_occupied_release(struct sn_path_occupied *occupied);
  * began first. SONDE_NONE: none ran; *ended_ns is then the end of the last one, 0 without any. */
 uint32_t sn_path_occupied_by(const struct sn_path_occupied *occupied, uint32_t profile,
 			     uint64_t time_ns, uint64_t *ended_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * The operations of devices that belong to a window of a process. Only these are in memory while a
  * critical path is computed.
  */
-#ifndef SN_TIMELINE_PATH_OPERATIONS_H
-#define SN_TIMELINE_PATH_OPERATIONS_H
+#pragma once
 
 #include "critical_path.h"
 
@@ -68,5 +67,3 @@ uint64_t sn_path_waited_for_own(const struct sn_path_operations *devices, size_t
  */
 uint64_t sn_path_waited_for_stream(const struct sn_path_operations *devices, size_t count,
 				   struct sn_launches *launches, uint64_t from_ns, uint64_t to_ns);
-
-#endif

@@ -14,8 +14,7 @@
  *    calls took a part of a sample's period, the rest of its `each_ns` goes to the next sample.
  * A thread that could run and had no processor works: the device waits for what it does.
  */
-#ifndef SN_TIMELINE_ACTIVITY_FLOW_H
-#define SN_TIMELINE_ACTIVITY_FLOW_H
+#pragma once
 
 #include "own_samples.h"
 
@@ -68,5 +67,3 @@ uint64_t sn_activity_flow_median(uint64_t *gaps_ns, size_t count);
 int sn_activity_flow_distance(const struct sonde_trace *trace,
 			      const struct sn_activity_lanes *lanes, size_t count,
 			      uint64_t *each_ns, struct sn_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * At each moment a thread is in the call that began last of those that have not ended. So a reader
  * that starts in the middle gets the same parts from there on as one that starts at the begin.
  */
-#ifndef SN_TIMELINE_ACTIVITY_PARTS_H
-#define SN_TIMELINE_ACTIVITY_PARTS_H
+#pragma once
 
 #include "timeline/event_merge.h"
 #include "thread_activity.h"
@@ -59,5 +58,3 @@ void sn_activity_parts_release(struct sn_activity_parts *parts);
 /* In order of time. 1, 0 at the end, or a negative enum sn_err. */
 int sn_activity_parts_next(struct sn_activity_parts *parts, struct sn_activity_part *part,
 			   struct sn_error *error);
-
-#endif

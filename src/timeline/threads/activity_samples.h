@@ -6,8 +6,7 @@
  * Each sample has the same weight: the median distance of samples of one thread. Weighting a sample
  * by the time until the next would charge waiting to the code before it.
  */
-#ifndef SN_TIMELINE_ACTIVITY_SAMPLES_H
-#define SN_TIMELINE_ACTIVITY_SAMPLES_H
+#pragma once
 
 #include "base/error.h"
 #include "timeline/processes.h"
@@ -27,5 +26,3 @@ int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
  * call; samples of which no thread has two have no known time. 0 or a negative enum sn_err. */
 int sn_activity_times(const struct sn_processes *processes, double *times_ns,
 		      struct sn_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * places is its own time; each sample comes with the own time before it. Samples at the root are
  * left out: they tell nothing.
  */
-#ifndef SN_TIMELINE_OWN_SAMPLES_H
-#define SN_TIMELINE_OWN_SAMPLES_H
+#pragma once
 
 #include "activity_parts.h"
 
@@ -47,5 +46,3 @@ static inline uint64_t sn_own_period(uint64_t time_ns, uint64_t each_ns)
 
 /* Whether samples say more than a call: it is a step of the program as such. */
 bool sn_activity_is_background(const struct sonde_db *db, uint32_t context);
-
-#endif

@@ -4,8 +4,7 @@
  * parts that lie in one call and none of its callees. One thread after the other, or all at once in
  * order of time. Memory is a block for each lane of one thread, or of all that run.
  */
-#ifndef SN_TIMELINE_THREAD_ACTIVITY_H
-#define SN_TIMELINE_THREAD_ACTIVITY_H
+#pragma once
 
 #include "base/error.h"
 #include "timeline/processes.h"
@@ -79,5 +78,3 @@ bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context);
 bool sn_activity_is_dispatching(const struct sonde_db *db, uint32_t context);
 /* Whether it does neither. `known`, by context, is the caller's cache, zero at first. */
 bool sn_activity_does_something(const struct sonde_db *db, uint8_t *known, uint32_t context);
-
-#endif

@@ -4,8 +4,7 @@
  * processor, blocked and in what; who ended the waiting; which system calls they made; and which
  * threads processors ran. Exact sums over all events of tracks of states and of the system.
  */
-#ifndef SN_TIMELINE_THREAD_STATES_H
-#define SN_TIMELINE_THREAD_STATES_H
+#pragma once
 
 #include "base/error.h"
 #include "base/intern.h"
@@ -93,5 +92,3 @@ const struct sn_state_share *sn_thread_worst(const struct sn_thread_times *times
 uint32_t sn_thread_profile(const struct sn_thread_times *times, uint32_t tid);
 /* How many bytes system calls of one name have moved; NAN where they do not say. */
 double sn_system_call_bytes(const struct sonde_db *db, const struct sn_system_sum *sum);
-
-#endif

@@ -28,8 +28,7 @@
  *
  * All functions here: AS-safe: no. MT: yes.
  */
-#ifndef SN_COLLECT_MPI_H
-#define SN_COLLECT_MPI_H
+#pragma once
 
 #include "collect/intercept/intercept.h"
 #include "collect/interface/message.h"
@@ -299,5 +298,3 @@ void sn_mpi_counted(enum sn_mpi_counted what);
 void sn_mpi_learn(void);
 /* Whether MPI has been initialised; false if only sessions are used. */
 bool sn_mpi_has_begun(void);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
-#ifndef SN_COLLECT_OPENCL_H
-#define SN_COLLECT_OPENCL_H
+#pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_0_APIS
@@ -179,5 +178,3 @@ void sn_cl_fill_calls(struct _cl_icd_dispatch *table);
 #define SN_CL_FILL(name)                                                                           \
 	if (sn_cl_real.name)                                                                       \
 		table->name = layer_##name;
-
-#endif

@@ -12,8 +12,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
-#ifndef SN_COLLECT_OPENMP_H
-#define SN_COLLECT_OPENMP_H
+#pragma once
 
 #include "collect/unwind/origin.h"
 
@@ -63,5 +62,3 @@ void sn_ompt_tasks_end(void);
 bool sn_ompt_is_runtime(uintptr_t address);
 /* The name and version of the runtime that reports by OMPT, NULL for none. */
 const char *sn_ompt_runtime(void);
-
-#endif

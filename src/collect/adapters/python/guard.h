@@ -10,8 +10,7 @@
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the guard's owner.
  */
-#ifndef SN_PYTHON_GUARD_H
-#define SN_PYTHON_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ static inline bool sn_guard_readable(struct sn_guard *guard, uintptr_t address, 
 		return true;
 	return sn_guard_ask(guard, address, bytes);
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_PYTHON_LAYOUT_H
-#define SN_PYTHON_LAYOUT_H
+#pragma once
 
 #include "linetable.h"
 
@@ -67,5 +66,3 @@ static inline int32_t sn_python_int(uintptr_t object, size_t offset)
  */
 int sn_python_layout_find(struct sn_python_layout *layout, uint32_t hex, uintptr_t runtime,
 			  size_t runtime_bytes, const char **reason);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_PYTHON_LINETABLE_H
-#define SN_PYTHON_LINETABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ enum sn_linetable_format {
  * ends before it. Any bytes are safe to pass. */
 uint32_t sn_linetable_line(enum sn_linetable_format format, const unsigned char *table,
 			   size_t bytes, uint32_t first_line, int64_t offset);
-
-#endif

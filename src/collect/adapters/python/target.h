@@ -6,8 +6,7 @@
  * All functions here, unless they say otherwise: AS-safe: no. MT: once, before the target is
  * published.
  */
-#ifndef SN_PYTHON_TARGET_H
-#define SN_PYTHON_TARGET_H
+#pragma once
 
 #include "collect/unwind/module_list.h"
 #include "layout.h"
@@ -48,5 +47,3 @@ void sn_python_check_key(struct sn_python_target *target);
 
 /* Adds the parts of the evaluation loop that are outside its function. */
 void sn_python_eval_parts(struct sn_python_target *target);
-
-#endif

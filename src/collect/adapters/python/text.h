@@ -4,8 +4,7 @@
  *
  * All functions here: AS-safe: yes. MT: the guard's owner.
  */
-#ifndef SN_PYTHON_TEXT_H
-#define SN_PYTHON_TEXT_H
+#pragma once
 
 #include "guard.h"
 #include "layout.h"
@@ -19,5 +18,3 @@
  * Bytes of file names that are not UTF-8 (PEP 383) are restored. */
 ssize_t sn_python_text(const struct sn_python_layout *layout, struct sn_guard *guard,
 		       uintptr_t object, char *out, size_t capacity);
-
-#endif

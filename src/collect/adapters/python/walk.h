@@ -5,8 +5,7 @@
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the cache's owner, which is the
  * thread walked.
  */
-#ifndef SN_PYTHON_WALK_H
-#define SN_PYTHON_WALK_H
+#pragma once
 
 #include "collect/core/adapter.h"
 #include "guard.h"
@@ -68,5 +67,3 @@ uint64_t sn_python_fingerprint_frames(const struct sn_python_target *target,
 /* As sn_python_innermost, for one interpreter. AS-safe: no. */
 uintptr_t sn_python_innermost_frame(const struct sn_python_target *target,
 				    struct sn_python_cache *cache);
-
-#endif

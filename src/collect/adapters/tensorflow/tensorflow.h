@@ -9,8 +9,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_TENSORFLOW_H
-#define SN_COLLECT_TENSORFLOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool sn_tf_decode(const unsigned char *bytes, size_t length, bool is_buffer,
 /* The rank of a device's task, by the text of TF_CONFIG (NULL: none). UINT32_MAX if the device
  * belongs to no task. */
 uint32_t sn_tf_rank(const char *device, size_t length, const char *config);
-
-#endif

@@ -12,8 +12,7 @@
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes, each thread with its own
  * `self`.
  */
-#ifndef SN_COLLECT_TORCH_GRAPH_H
-#define SN_COLLECT_TORCH_GRAPH_H
+#pragma once
 
 #include "collect/record/graph.h"
 #include "torch.h"
@@ -105,5 +104,3 @@ bool sn_torch_iteration_now(uint64_t *iteration);
 uint32_t sn_torch_graph_model(void);
 /* MT: the only thread. */
 void sn_torch_iteration_after_fork(void);
-
-#endif

@@ -21,8 +21,7 @@
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes, each thread with its own
  * `self`.
  */
-#ifndef SN_COLLECT_TORCH_H
-#define SN_COLLECT_TORCH_H
+#pragma once
 
 #include "collect/core/adapters.h"
 
@@ -236,5 +235,3 @@ void sn_torch_allocated(const void *memory, size_t bytes, uintptr_t stack, uintp
 void sn_torch_released(const void *memory, uintptr_t stack, uintptr_t pc);
 /* An allocator that reports sizes itself: negative bytes are a release. */
 void sn_torch_reported(int64_t bytes, uintptr_t stack, uintptr_t pc);
-
-#endif

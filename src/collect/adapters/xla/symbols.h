@@ -6,8 +6,7 @@
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
-#ifndef SN_COLLECT_XLA_SYMBOLS_H
-#define SN_COLLECT_XLA_SYMBOLS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ int sn_xla_symbols_read(struct sn_xla_symbols *found, const void *file, size_t b
 
 /* Why calls are not seen where so many of each function are there; NULL where they are. */
 const char *sn_xla_unknown_form(const uint32_t counts[SN_XLA_FUNCTION_COUNT]);
-
-#endif

@@ -19,8 +19,7 @@
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes, each thread with its own
  * `self`.
  */
-#ifndef SN_COLLECT_XLA_H
-#define SN_COLLECT_XLA_H
+#pragma once
 
 #include "symbols.h"
 
@@ -201,5 +200,3 @@ const struct sn_xla_text *sn_xla_label(struct sn_xla_text name, struct sn_xla_te
 void sn_xla_code_note(void);
 /* The child of a fork notes its own. */
 void sn_xla_code_after_fork(void);
-
-#endif
