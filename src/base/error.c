@@ -40,6 +40,11 @@ int sn_fail_code(struct sn_error *error, int code)
 	return code == SN_ERR_MEMORY ? sn_fail_memory(error) : code;
 }
 
+int sn_fail_again(struct sn_error *error, int code, const struct sn_error *why)
+{
+	return code ? sn_fail(error, code, "%s", why->text) : 0;
+}
+
 void sn_error_rename(struct sn_error *error, const char *from, const char *to)
 {
 	char renamed[sizeof(error->text)];

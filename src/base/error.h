@@ -35,6 +35,9 @@ int sn_fail_memory(struct sn_error *error);
  * of memory".
  */
 int sn_fail_code(struct sn_error *error, int code);
+/* Returns `code`, which an object kept with its message since it failed; writes the message unless
+ * it is 0. */
+int sn_fail_again(struct sn_error *error, int code, const struct sn_error *why);
 /* Replaces each `from` in the text by `to`: a temporary path by the one that the user gave. */
 void sn_error_rename(struct sn_error *error, const char *from, const char *to);
 /* Puts "format: " in front of the existing text. */

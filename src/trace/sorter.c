@@ -351,7 +351,7 @@ int sn_sorter_finish(struct sn_sorter *sorter, struct sn_error *error)
 {
 	if (!sorter->failed)
 		sorter->failed = sn_spill_finish(&sorter->file, &sorter->why);
-	return sorter->failed ? sn_fail(error, sorter->failed, "%s", sorter->why.text) : 0;
+	return sn_fail_again(error, sorter->failed, &sorter->why);
 }
 
 /* ---- reading ---- */
@@ -461,7 +461,7 @@ int sn_sorter_reader_begin(struct sn_sorter_reader *reader, uint32_t profile,
 				next - 1))
 			lacks_memory(reader);
 	sort_numbers(reader->queue, reader->queue_count, reader->sorter->streams);
-	return reader->failed ? sn_fail(error, reader->failed, "%s", reader->why.text) : 0;
+	return sn_fail_again(error, reader->failed, &reader->why);
 }
 
 /* Moves past the record that was returned; only its source has a new head. */
@@ -486,7 +486,7 @@ int sn_sorter_reader_next(struct sn_sorter_reader *reader, struct sn_event *even
 	while (!reader->ordered_count && reader->queue_at < reader->queue_count && !reader->failed)
 		begin_stream(reader, reader->sorter->streams + reader->queue[reader->queue_at++]);
 	if (reader->failed)
-		return sn_fail(error, reader->failed, "%s", reader->why.text);
+		return sn_fail_again(error, reader->failed, &reader->why);
 	if (!reader->ordered_count)
 		return 0;
 	const struct source *source = reader->order[0];
@@ -523,9 +523,8 @@ void sn_sorter_reader_free(struct sn_sorter_reader *reader)
 
 int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error *error)
 {
-	if (sorter->failed)
-		return sn_fail(error, sorter->failed, "%s", sorter->why.text);
-	return sn_sorter_reader_begin(&sorter->own, profile, error);
+	return sorter->failed ? sn_fail_again(error, sorter->failed, &sorter->why)
+			      : sn_sorter_reader_begin(&sorter->own, profile, error);
 }
 
 int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_error *error)

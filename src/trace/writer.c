@@ -378,7 +378,7 @@ static int write_profiles(struct sn_trace_writer *writer, unsigned threads, stru
 	for (unsigned i = 0; i < threads; i++) {
 		struct worker *worker = writer->workers + i;
 		if (*worker->error.text)
-			return sn_fail(error, result, "%s", worker->error.text);
+			return sn_fail_again(error, result, &worker->error);
 		put_count += worker->put_count;
 	}
 	if (put_count != sn_sorter_count(writer->sorter))

@@ -66,7 +66,7 @@ void sn_db_builder_graph_stat(struct sn_db_builder *builder, uint32_t node,
 void sn_db_builder_graph_value(struct sn_db_builder *builder, uint32_t node,
 			       enum sonde_node_stat kind, double value)
 {
-	struct sonde_db_stat stat = {1, value, value, value, value * value};
+	struct sonde_db_stat stat = sn_stat_of(value);
 	sn_db_builder_graph_stat(builder, node, kind, &stat);
 }
 
@@ -216,10 +216,9 @@ static void order_models(const struct sn_db_builder *builder, const struct sn_db
 		while (iteration < parts->iteration_count &&
 		       parts->iterations[iteration].model == i) {
 			const struct sonde_graph_iteration *one = parts->iterations + iteration++;
-			double ns = (double)(one->end_ns - one->start_ns);
-			struct sonde_db_stat stat = {1, ns, ns, ns, ns * ns};
 			if (!is_summed)
-				sonde_db_stat_merge(&model->iteration_time, &stat);
+				sn_stat_add(&model->iteration_time,
+					    (double)(one->end_ns - one->start_ns));
 		}
 		model->iteration_count = (uint32_t)iteration - model->first_iteration;
 	}

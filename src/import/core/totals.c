@@ -3,6 +3,7 @@
 #include "totals.h"
 
 #include "base/vec.h"
+#include "format/database/statistics.h"
 
 int sn_totals_add(struct sn_totals *totals, uint32_t context, uint32_t metric, double value)
 {
@@ -14,8 +15,7 @@ int sn_totals_add(struct sn_totals *totals, uint32_t context, uint32_t metric, d
 		return SN_ERR_MEMORY;
 	if (number == before)
 		totals->sums[number] = (struct sn_total){.context = context, .metric = metric};
-	struct sonde_db_stat one = {1, value, value, value, value * value};
-	sonde_db_stat_merge(&totals->sums[number].stat, &one);
+	sn_stat_add(&totals->sums[number].stat, value);
 	return 0;
 }
 

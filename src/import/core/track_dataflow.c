@@ -6,6 +6,7 @@
 #include "base/sort_by.h"
 #include "base/text.h"
 #include "format/database/database_graph_builder.h"
+#include "format/database/statistics.h"
 #include "format/measurement/measurement.h"
 
 #include <stdio.h>
@@ -232,8 +233,7 @@ static int add_operator(struct sn_track_sink *sink, const struct sn_event *event
 		dataflow->nodes[number] =
 		    (struct node){make_node(sink, event, context, place), forward, {0}, {0}, {0}};
 	}
-	sonde_db_stat_merge(&dataflow->nodes[number].time,
-			    &(struct sonde_db_stat){1, time, time, time, time * time});
+	sn_stat_add(&dataflow->nodes[number].time, time);
 	place->node = number;
 	place->instance = ++dataflow->instances;
 	return 0;
@@ -291,17 +291,16 @@ int sn_dataflow_event(struct sn_track_sink *sink, const struct sn_event *event, 
 void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t category,
 			double time_ns)
 {
-	struct sonde_db_stat stat = {1, time_ns, time_ns, time_ns, time_ns * time_ns};
 	bool is_copy = category == SN_ACTIVITY_COPY || category == SN_ACTIVITY_FILL;
 	if (node == SONDE_NONE || (!is_copy && category != SN_ACTIVITY_KERNEL))
 		return;
 	if (dataflow->trace != SIZE_MAX)
-		sonde_db_stat_merge(is_copy ? &dataflow->operations[node].copy
-					    : &dataflow->operations[node].device,
-				    &stat);
+		sn_stat_add(is_copy ? &dataflow->operations[node].copy
+				    : &dataflow->operations[node].device,
+			    time_ns);
 	else
-		sonde_db_stat_merge(
-		    is_copy ? &dataflow->nodes[node].copy : &dataflow->nodes[node].device, &stat);
+		sn_stat_add(is_copy ? &dataflow->nodes[node].copy : &dataflow->nodes[node].device,
+			    time_ns);
 }
 
 /* ---- the end ---- */

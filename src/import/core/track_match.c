@@ -13,6 +13,7 @@
 #include "track_dataflow.h"
 
 #include "format/database/database_graph_builder.h"
+#include "format/database/statistics.h"
 
 enum { LEAST_SEQUENCE = 4 };
 #define TWICE (SN_TABLE_NONE - 1)
@@ -232,12 +233,10 @@ static int put_times(const struct match *match, uint64_t *untimed)
 		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < match->count; i++) {
 		const struct sn_dataflow_operation *one = match->operations + i;
-		double time = one->time_ns;
 		if (match->found[i] == SONDE_NONE)
 			continue;
 		struct sums *sum = sums + match->found[i];
-		sonde_db_stat_merge(&sum->time,
-				    &(struct sonde_db_stat){1, time, time, time, time * time});
+		sn_stat_add(&sum->time, one->time_ns);
 		sonde_db_stat_merge(&sum->device, &one->device);
 		sonde_db_stat_merge(&sum->copy, &one->copy);
 	}

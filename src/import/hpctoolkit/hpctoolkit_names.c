@@ -4,6 +4,7 @@
 
 #include "base/sort.h"
 #include "base/text.h"
+#include "format/database/statistics.h"
 #include "format/measurement/measurement.h"
 
 #include <inttypes.h>
@@ -175,7 +176,7 @@ struct sonde_db_profile sn_hpct_profile(struct sn_db_builder *builder, const str
 void sn_hpct_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
 		   uint32_t metric, double value)
 {
-	struct sonde_db_stat stat = {1, value, value, value, value * value};
+	struct sonde_db_stat stat = sn_stat_of(value);
 	if (value != 0)
 		sn_db_builder_value(builder, profile, context, metric, &stat);
 }

@@ -345,7 +345,7 @@ static int go_on(struct reader *reader, const struct piece *piece)
 	if (piece->is_large)
 		return sn_json_too_large(reader->path, reader->consumed, reader->error);
 	if (piece->result == SN_JSON_SHORT && piece->failed)
-		return sn_fail(reader->error, piece->failed, "%s", piece->why.text);
+		return sn_fail_again(reader->error, piece->failed, &piece->why);
 	if (piece->result == SN_JSON_SHORT && piece->is_last)
 		return is_after || ends_open(piece) ? 0
 						    : damaged(reader, piece, "it ends too early,");

@@ -7,6 +7,7 @@
 #include "rocprof.h"
 
 #include "import/core/importer.h"
+#include "import/sqlite/sqlite_cut.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -237,7 +238,7 @@ static bool is_database(const char *path)
 	size_t length = file ? fread(head, 1, sizeof(head), file) : 0;
 	if (file)
 		fclose(file);
-	return length == sizeof(head) && !memcmp(head, "SQLite format 3", 16);
+	return sn_sqlite_is_begin(head, length);
 }
 
 static int read_one(struct sn_rocprof *rocprof, const char *path, struct sn_error *error)

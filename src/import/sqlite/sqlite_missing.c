@@ -2,12 +2,11 @@
 /* The importers of SQLite files in a build without SQLite: they refuse such files
  * with that reason. */
 #include "import/rocprof/rocprof.h"
-
-#include <string.h>
+#include "import/sqlite/sqlite_cut.h"
 
 static bool probe(const struct sn_import_input *input)
 {
-	return input->head_bytes >= 16 && !memcmp(input->head, "SQLite format 3", 16);
+	return sn_sqlite_is_begin(input->head, input->head_bytes);
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,

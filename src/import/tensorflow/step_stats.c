@@ -16,6 +16,7 @@
 #include "base/table.h"
 #include "base/vec.h"
 #include "format/database/database_graph_builder.h"
+#include "format/database/statistics.h"
 #include "format/measurement/measurement.h"
 #include "import/core/packed_file.h"
 #include "import/core/protobuf.h"
@@ -75,11 +76,6 @@ struct reading {
 	    device_capacity;
 	uint32_t run_count;
 };
-
-static void add_value(struct sonde_db_stat *stat, double value)
-{
-	sonde_db_stat_merge(stat, &(struct sonde_db_stat){1, value, value, value, value * value});
-}
 
 /* ---- nodes and devices ---- */
 
@@ -222,13 +218,13 @@ static void read_memory(struct sn_proto message, bool is_allocator, struct memor
 static void add_memory(struct node *node, const struct memory *memory)
 {
 	if (memory->total)
-		add_value(&node->memory, (double)memory->total);
+		sn_stat_add(&node->memory, (double)memory->total);
 	if (memory->peak)
-		add_value(&node->peak, (double)memory->peak);
+		sn_stat_add(&node->peak, (double)memory->peak);
 	if (memory->temporary)
-		add_value(&node->temporary, (double)memory->temporary);
+		sn_stat_add(&node->temporary, (double)memory->temporary);
 	if (memory->persistent)
-		add_value(&node->persistent, (double)memory->persistent);
+		sn_stat_add(&node->persistent, (double)memory->persistent);
 }
 
 /* Reads a field of NodeExecStats: a time or memory. */
@@ -509,11 +505,11 @@ static void add_up(struct reading *reading)
 			    reading->nodes[from].last_end_ns > ready_ns)
 				ready_ns = reading->nodes[from].last_end_ns;
 		}
-		add_value(&node->time, (double)(one->end_ns - one->start_ns));
+		sn_stat_add(&node->time, (double)(one->end_ns - one->start_ns));
 		if (ready_ns && ready_ns <= one->start_ns)
-			add_value(&node->latency, (double)(one->start_ns - ready_ns));
+			sn_stat_add(&node->latency, (double)(one->start_ns - ready_ns));
 		if (one->scheduled_ns && one->scheduled_ns <= one->start_ns)
-			add_value(&node->queue, (double)(one->start_ns - one->scheduled_ns));
+			sn_stat_add(&node->queue, (double)(one->start_ns - one->scheduled_ns));
 		node->last_run = one->run;
 		node->last_end_ns = one->end_ns;
 	}

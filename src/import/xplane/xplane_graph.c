@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "import/core/cursor.h"
 #include "format/database/database_graph_builder.h"
+#include "format/database/statistics.h"
 #include "format/measurement/measurement.h"
 
 #include <dirent.h>
@@ -213,11 +214,6 @@ uint32_t sn_xplane_node_frame(struct sn_xplane *xplane, uint32_t number)
 
 /* ---- events ---- */
 
-static void add_value(struct sonde_db_stat *stat, double value)
-{
-	sonde_db_stat_merge(stat, &(struct sonde_db_stat){1, value, value, value, value * value});
-}
-
 /* Numbers executions by repetition: one begins when the operation runs with which the first on
  * this line began. */
 static int find_repetition(struct sn_xplane *xplane, uint32_t module,
@@ -303,15 +299,15 @@ static void add_executor_values(struct sn_xplane_node *node, const struct sn_xpl
 {
 	const struct sn_xplane_memory *memory = &ran->memory;
 	if (ran->scheduled_ns && ran->scheduled_ns <= ran->start_ns)
-		add_value(&node->queue, (double)(ran->start_ns - ran->scheduled_ns));
+		sn_stat_add(&node->queue, (double)(ran->start_ns - ran->scheduled_ns));
 	if (!memory->allocated && !memory->requested)
 		return;
-	add_value(&node->memory, (double)memory->allocated);
-	add_value(&node->requested, (double)memory->requested);
+	sn_stat_add(&node->memory, (double)memory->allocated);
+	sn_stat_add(&node->requested, (double)memory->requested);
 	if (memory->temporary)
-		add_value(&node->temporary, (double)memory->temporary);
+		sn_stat_add(&node->temporary, (double)memory->temporary);
 	if (memory->persistent)
-		add_value(&node->persistent, (double)memory->persistent);
+		sn_stat_add(&node->persistent, (double)memory->persistent);
 }
 
 int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran)
@@ -322,7 +318,7 @@ int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran)
 	uint64_t run = ran->run;
 	double length = (double)(ran->end_ns - ran->start_ns);
 	if (ran->device == SONDE_NONE)
-		add_value(&node->host, length);
+		sn_stat_add(&node->host, length);
 	node->has_run = true;
 	module->execution_count++;
 	if (ran->device != SONDE_NONE && note_device(module, ran->device))
@@ -340,7 +336,7 @@ int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran)
 		uint64_t ready_ns =
 		    inputs_end(xplane, node->module, instruction, run, TRANSPARENT_MAX);
 		if (ready_ns && ready_ns <= ran->start_ns)
-			add_value(&node->latency, (double)(ran->start_ns - ready_ns));
+			sn_stat_add(&node->latency, (double)(ran->start_ns - ready_ns));
 	}
 	if (ran->has_run) {
 		node->last_run = run;

@@ -5,6 +5,8 @@
 #include "formula.h"
 #include "ranks.h"
 
+#include "format/database/statistics.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,12 +181,11 @@ static void grid_evaluate(const struct grid *grid, const struct sn_formula *form
 		for (uint32_t i = 0; i < formula->input_count; i++) {
 			const struct sonde_db_stat *inclusive =
 			    &grid->inclusive[i * grid->count + at];
-			double sum = inclusive->sum;
 			if (grid->has_calls[i])
 				place.calls[i] = &grid->calls[i * grid->count + at];
 			if (inclusive->count <= 0)
 				continue;
-			across[i] = (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
+			across[i] = sn_stat_of(inclusive->sum);
 			place.inclusive[i] = inclusive;
 			place.exclusive[i] = &grid->exclusive[i * grid->count + at];
 			place.across[i] = place.ranks[i] = &across[i];

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/search.h"
 #include "base/table.h"
+#include "format/database/statistics.h"
 
 #include <stdlib.h>
 
@@ -97,10 +98,8 @@ static bool is_last_of_rank(const struct sn_db_ranks *ranks, uint32_t at)
 
 static void take(struct sonde_db_stat *across, const struct sonde_db_stat *of_one)
 {
-	double sum = of_one->sum;
-	struct sonde_db_stat one = {1, sum, sum, sum, sum * sum};
 	if (of_one->count > 0)
-		sonde_db_stat_merge(across, &one);
+		sn_stat_add(across, of_one->sum);
 }
 
 struct sonde_db_stat sn_db_ranks_at(const struct sn_db_ranks *ranks, const struct sonde_db *db,

@@ -5,6 +5,7 @@
  */
 #include "across.h"
 
+#include "format/database/statistics.h"
 #include "lib/db/ranks.h"
 
 struct pass {
@@ -80,8 +81,7 @@ static void add_profile(struct pass *pass, uint32_t profile, uint32_t position)
 			pass->carry(pass, plane.ids[i], sonde_db_plane_sum(&plane, i));
 	for (uint32_t i = 0; i < own->count; i++) {
 		uint32_t place = own->touched[i];
-		struct sonde_db_stat one = sn_stat_of(own->sums[place]);
-		sonde_db_stat_merge(&sets_at(pass, place, position)->profiles, &one);
+		sn_stat_add(&sets_at(pass, place, position)->profiles, own->sums[place]);
 		if (has_rank)
 			gather(&pass->rank, place, own->sums[place]);
 		own->sums[place] = 0;
@@ -95,8 +95,7 @@ static void close_rank(struct pass *pass, uint32_t position)
 	struct gathered *rank = &pass->rank;
 	for (uint32_t i = 0; i < rank->count; i++) {
 		uint32_t place = rank->touched[i];
-		struct sonde_db_stat one = sn_stat_of(rank->sums[place]);
-		sonde_db_stat_merge(&sets_at(pass, place, position)->ranks, &one);
+		sn_stat_add(&sets_at(pass, place, position)->ranks, rank->sums[place]);
 		rank->sums[place] = 0;
 		rank->is_touched[place] = false;
 	}

@@ -3,6 +3,7 @@
 #include "rank_sums.h"
 
 #include "base/error.h"
+#include "format/database/statistics.h"
 #include "tree.h"
 
 #include <stdlib.h>
@@ -42,9 +43,8 @@ struct sonde_db_stat sn_rank_sums_set(const struct sn_rank_sums *sums, uint32_t 
 	struct sonde_db_stat set = {0};
 	for (uint32_t i = 0; i < sums->ranks.count; i++) {
 		size_t at = (size_t)i * sums->metric_count + metric;
-		struct sonde_db_stat one = sn_stat_of(sums->sums[at]);
 		if (sums->has_value[at])
-			sonde_db_stat_merge(&set, &one);
+			sn_stat_add(&set, sums->sums[at]);
 	}
 	return set;
 }

@@ -2,6 +2,7 @@
 /* One place over all profiles: reading, statistics and their causes; see spread.h. */
 #include "spread.h"
 
+#include "format/database/statistics.h"
 #include "show/number.h"
 
 #include <string.h>
@@ -95,12 +96,11 @@ static void keep_measured(struct sn_spread *spread, const struct reading *readin
 /* The value of a rank, or of a profile that is compared by itself, to the others. */
 static void take(struct sn_spread_summary *summary, double sum, uint32_t profile)
 {
-	struct sonde_db_stat one = sn_stat_of(sum);
 	if (summary->least == SONDE_NONE || sum < summary->stat.min)
 		summary->least = profile;
 	if (summary->most == SONDE_NONE || sum > summary->stat.max)
 		summary->most = profile;
-	sonde_db_stat_merge(&summary->stat, &one);
+	sn_stat_add(&summary->stat, sum);
 }
 
 /* Profiles of a rank lie together, because the database orders them so. */
@@ -237,10 +237,8 @@ int sn_spread_init(struct sn_spread *spread, const struct sn_view *view, struct 
 	keep_measured(spread, &reading);
 	for (uint32_t m = 0; m < view->metric_count; m++)
 		summarize(spread, m);
-	for (uint32_t i = 0; i < spread->count; i++) {
-		struct sonde_db_stat one = sn_stat_of(sn_spread_value(spread, i));
-		sonde_db_stat_merge(&spread->profile_set, &one);
-	}
+	for (uint32_t i = 0; i < spread->count; i++)
+		sn_stat_add(&spread->profile_set, sn_spread_value(spread, i));
 	if (spread->count > 0)
 		find_cause(spread);
 	return 0;

@@ -43,12 +43,6 @@ static inline void sn_value_add_calls(struct sn_tree_value *to, const struct sn_
 		sonde_db_stat_merge(to->calls, from->calls);
 }
 
-/* A set of one number: a sum as the statistics of itself. */
-static inline struct sonde_db_stat sn_stat_of(double sum)
-{
-	return (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
-}
-
 /* The inclusive sums of the profiles, and of the ranks (lib/db/ranks.h), as sets. */
 struct sn_tree_sets {
 	struct sonde_db_stat profiles, ranks;

@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "callers.h"
 #include "flat.h"
+#include "format/database/statistics.h"
 #include "format/measurement/measurement.h"
 
 #include <math.h>

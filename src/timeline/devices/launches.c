@@ -156,5 +156,5 @@ const struct sn_launch *sn_launches_find(struct sn_launches *launches, uint64_t 
 
 int sn_launches_check(const struct sn_launches *launches, struct sn_error *error)
 {
-	return launches->failed ? sn_fail(error, launches->failed, "%s", launches->why.text) : 0;
+	return sn_fail_again(error, launches->failed, &launches->why);
 }
