@@ -7,6 +7,7 @@
  */
 #include "analyze.h"
 
+#include "base/clock.h"
 #include "base/pool.h"
 #include "base/sort.h"
 #include "base/vec.h"
@@ -22,15 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void keep_first_problem(void *context, struct sn_span part)
 {
@@ -113,12 +106,12 @@ static int resolve_and_expand(struct sn_pipeline *pipeline)
 	struct sn_symbolizer *symbolizer;
 	struct sn_error error = {""};
 	struct sn_resolved resolved;
-	uint64_t start = now_ns();
+	uint64_t start = sn_clock_now_ns(CLOCK_MONOTONIC);
 	int result = sn_symbolizer_new(&symbolizer_options, &symbolizer, &error);
 	if (result)
 		return sn_pipeline_check(pipeline, result, &error);
 	result = sn_resolve(merge, symbolizer, pipeline->writer.threads, &resolved);
-	pipeline->result->symbols_ns = now_ns() - start;
+	pipeline->result->symbols_ns = sn_clock_now_ns(CLOCK_MONOTONIC) - start;
 	pipeline->result->addresses = resolved.address_count;
 	if (!result) {
 		note_nameless(pipeline, symbolizer, &resolved);
@@ -303,11 +296,11 @@ static int finish(struct sn_pipeline *pipeline)
 static int run(struct sn_pipeline *pipeline, int (*const *steps)(struct sn_pipeline *),
 	       uint64_t *time_ns)
 {
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
 	int result = 0;
 	for (; *steps && !result; steps++)
 		result = sn_comm_agree((*steps)(pipeline), pipeline->writer.error);
-	*time_ns += now_ns() - start_ns;
+	*time_ns += sn_clock_now_ns(CLOCK_MONOTONIC) - start_ns;
 	return result;
 }
 

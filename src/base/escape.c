@@ -81,6 +81,14 @@ void sn_escape_write(FILE *out, enum sn_escape how, const char *text)
 	}
 }
 
+void sn_escape_write_cut(FILE *out, const char *text, size_t most)
+{
+	char line[2048];
+	sn_utf8_clean(text, line, sizeof(line));
+	sn_utf8_cut(line, most);
+	sn_escape_write(out, SN_ESCAPE_MARKUP, line);
+}
+
 void sn_escape_put(struct sn_buffer *buffer, enum sn_escape how, const char *text)
 {
 	char shown[SN_ESCAPED];

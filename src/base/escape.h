@@ -36,6 +36,8 @@ size_t sn_escape_next(enum sn_escape how, const char *text, char shown[SN_ESCAPE
 /* The number of bytes at `text` that need no escape: ASCII only, so there may be more. */
 size_t sn_escape_plain(enum sn_escape how, const char *text);
 void sn_escape_write(FILE *out, enum sn_escape how, const char *text);
+/* Into SVG: a text with more than `most` characters ends in an ellipsis. */
+void sn_escape_write_cut(FILE *out, const char *text, size_t most);
 void sn_escape_put(struct sn_buffer *buffer, enum sn_escape how, const char *text);
 
 /* The same with quotes around it. */

@@ -23,6 +23,12 @@ static inline struct sn_shown sn_shown(const char *name)
 	return shown;
 }
 
+/* Also of two texts that are missing (NULL). */
+static inline bool sn_text_is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
 static inline bool sn_text_begins(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));

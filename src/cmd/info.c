@@ -103,11 +103,6 @@ static double event_count(const struct sonde_db *db)
 	return (double)count;
 }
 
-static void json_known(struct sn_json *json, const char *key, uint32_t number)
-{
-	sn_json_put_known(json, key, number == SONDE_NONE ? NAN : number);
-}
-
 static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32_t id)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
@@ -120,9 +115,9 @@ static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32
 	sn_json_numbers(json, {"rank", profile->rank}, {"pid", (double)profile->pid},
 			{"tid", (double)profile->tid});
 	if (profile->kind == SONDE_PROFILE_STREAM) {
-		json_known(json, "device", profile->device);
-		json_known(json, "context", profile->device_context);
-		json_known(json, "stream", profile->stream);
+		sn_json_put_id(json, "device", profile->device);
+		sn_json_put_id(json, "context", profile->device_context);
+		sn_json_put_id(json, "stream", profile->stream);
 	}
 	sn_json_put_unsigned(json, "start_ns", profile->start_ns);
 	sn_json_put_unsigned(json, "end_ns", profile->end_ns);

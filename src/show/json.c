@@ -4,6 +4,7 @@
 
 #include "base/escape.h"
 #include "number.h"
+#include "sonde/db.h"
 
 #include <math.h>
 
@@ -94,6 +95,11 @@ void sn_json_put_known(struct sn_json *json, const char *key, double value)
 		sn_json_null(json);
 	else
 		sn_json_number(json, value);
+}
+
+void sn_json_put_id(struct sn_json *json, const char *key, uint32_t id)
+{
+	sn_json_put_known(json, key, id == SONDE_NONE ? (double)NAN : id);
 }
 
 void sn_json_put_unsigned(struct sn_json *json, const char *key, uint64_t value)

@@ -28,6 +28,7 @@ void sn_json_null(struct sn_json *json);
 void sn_json_put_text(struct sn_json *json, const char *key, const char *text); /* NULL: null */
 void sn_json_put_number(struct sn_json *json, const char *key, double value);
 void sn_json_put_known(struct sn_json *json, const char *key, double value); /* NAN: null */
+void sn_json_put_id(struct sn_json *json, const char *key, uint32_t id);     /* SONDE_NONE: null */
 void sn_json_put_unsigned(struct sn_json *json, const char *key, uint64_t value);
 void sn_json_put_bool(struct sn_json *json, const char *key, bool value);
 void sn_json_open(struct sn_json *json, const char *key, char bracket); /* as sn_json_begin */

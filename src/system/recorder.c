@@ -4,6 +4,8 @@
 
 #include "trace.h"
 
+#include "base/clock.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <signal.h>
@@ -11,7 +13,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -32,13 +33,6 @@ struct sn_os_recorder {
 	_Atomic bool is_stopping;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void add_event(void *context, const struct sn_os_event *event)
 {
 	struct sn_os_recorder *recorder = context;
@@ -52,7 +46,8 @@ static void *record(void *context)
 	setpriority(PRIO_PROCESS, 0, HASTE);
 	while (!atomic_load_explicit(&recorder->is_stopping, memory_order_relaxed)) {
 		sn_os_perf_wait(recorder->perf, recorder->stop_fd, PERIOD_MS);
-		sn_os_perf_read(recorder->perf, now_ns() - SETTLE_NS, add_event, recorder);
+		sn_os_perf_read(recorder->perf, sn_clock_now_ns(CLOCK_MONOTONIC) - SETTLE_NS,
+				add_event, recorder);
 		sn_trace_file_flush(recorder->file);
 	}
 	sn_os_perf_disable(recorder->perf);
@@ -112,10 +107,11 @@ void sn_os_recorder_stop(struct sn_os_recorder *recorder, struct sn_os_result *r
 {
 	if (!recorder)
 		return;
-	uint64_t one = 1, end_ns = now_ns();
+	uint64_t one = 1, end_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
 	atomic_store_explicit(&recorder->is_stopping, true, memory_order_relaxed);
 	if (write(recorder->stop_fd, &one, sizeof(one)) < 0)
-		end_ns = now_ns(); /* the thread wakes up a moment later by its timeout */
+		end_ns = sn_clock_now_ns(
+		    CLOCK_MONOTONIC); /* the thread wakes up a moment later by its timeout */
 	pthread_join(recorder->thread, NULL);
 	sn_os_states_finish(recorder->states, end_ns);
 	uint64_t *losses = sn_os_states_losses(recorder->states), lost = 0;

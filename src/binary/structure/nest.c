@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/search.h"
 #include "base/sort_by.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "same_line.h"
 
@@ -175,11 +176,6 @@ void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_fores
 
 /* ---- chains of calls ---- */
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* How many levels two locations have in common: the same calls from the same lines. */
 static uint32_t common_levels(const struct sn_symbol_location *a,
 			      const struct sn_symbol_location *b)
@@ -189,7 +185,7 @@ static uint32_t common_levels(const struct sn_symbol_location *a,
 		const struct sn_symbol_frame *left = &a->frames[level], *right = &b->frames[level];
 		if (left[-1].line != right[-1].line ||
 		    left->function_line != right->function_line ||
-		    !is_same_text(left->name, right->name))
+		    !sn_text_is_same(left->name, right->name))
 			break;
 		level++;
 	}
@@ -213,7 +209,7 @@ const struct sn_symbol_frame *sn_nest_home_frame(const struct sn_nest_loop *loop
 	if (common_levels(loop->like, of) < loop->home)
 		return NULL;
 	const struct sn_symbol_frame *frame = &of->frames[loop->home - 1];
-	bool is_there = frame->file && (!loop->file || is_same_text(loop->file, frame->file));
+	bool is_there = frame->file && (!loop->file || sn_text_is_same(loop->file, frame->file));
 	return is_there ? frame : NULL;
 }
 
@@ -275,13 +271,13 @@ void sn_nest_settle(struct sn_nest_loop *loop, const struct sn_nest_marks *marks
 static bool is_same_loop(const struct sn_nest_loop *a, const struct sn_nest_loop *b)
 {
 	return a->line != 0 && a->line == b->line && a->home == b->home && a->number == b->number &&
-	       is_same_text(a->file, b->file);
+	       sn_text_is_same(a->file, b->file);
 }
 
 static struct sn_symbol_frame loop_frame(const struct sn_nest_loop *loop,
 					 const struct sn_symbol_frame *around)
 {
-	bool is_same_file = loop->line != 0 && is_same_text(loop->file, around->file);
+	bool is_same_file = loop->line != 0 && sn_text_is_same(loop->file, around->file);
 	return (struct sn_symbol_frame){
 	    .kind = SN_SYMBOL_LOOP,
 	    .file = loop->line ? loop->file : around->file,

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds a function's tree of scopes; see scopes.h. */
 #include "scopes.h"
+#include "base/text.h"
 #include "base/vec.h"
 
-#include <string.h>
 
 /* Children looked through before another scope of the same kind is made: bounds hostile files. */
 #define CHILDREN_MAX 4096
-
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
 
 static uint32_t append(struct sn_scopes *scopes, uint32_t parent, const struct sn_scope *like)
 {
@@ -59,12 +54,13 @@ static bool is_same(const struct sn_scope *scope, const struct sn_scope *like)
 	if (scope->kind != like->kind || scope->line != like->line)
 		return false;
 	if (like->kind == SN_SCOPE_INLINED)
-		return scope->call_line == like->call_line && is_same_text(scope->name, like->name);
+		return scope->call_line == like->call_line &&
+		       sn_text_is_same(scope->name, like->name);
 	if (like->kind == SN_SCOPE_LOOP && like->line == 0)
 		return scope->start == like->start;
 	if (scope->number != like->number)
 		return false;
-	return is_same_text(scope->file, like->file);
+	return sn_text_is_same(scope->file, like->file);
 }
 
 static uint32_t child(struct sn_scopes *scopes, uint32_t parent, const struct sn_scope *like)
@@ -159,7 +155,7 @@ void sn_scopes_finish(struct sn_scopes *scopes)
 		    scope->kind == SN_SCOPE_INLINED ? scope->call_line : scope->last_line;
 		const char *file = scope->kind == SN_SCOPE_INLINED ? scope->call_file : scope->file;
 		around->bytes += scope->bytes;
-		if (line > around->last_line && is_same_text(file, around->file))
+		if (line > around->last_line && sn_text_is_same(file, around->file))
 			around->last_line = line;
 	}
 }

@@ -31,11 +31,6 @@ static void put_stat(struct sn_json *json, const char *key, const struct sonde_d
 	sn_json_end(json, '}');
 }
 
-static void put_known(struct sn_json *json, const char *key, uint32_t number)
-{
-	sn_json_put_known(json, key, number == SONDE_NONE ? NAN : number);
-}
-
 static void put_row(struct sn_json *json, const struct sn_graph_view *view,
 		    const struct sn_graph_row *row)
 {
@@ -44,8 +39,8 @@ static void put_row(struct sn_json *json, const struct sn_graph_view *view,
 	sn_json_put_number(json, "node", row->node);
 	if (view->by == SN_GRAPH_BY_NODE) {
 		put_string(json, view, "name", node->name);
-		put_known(json, "parent", node->parent);
-		put_known(json, "context", node->context);
+		sn_json_put_id(json, "parent", node->parent);
+		sn_json_put_id(json, "context", node->context);
 		sn_json_put_unsigned(json, "id", node->id);
 		put_string(json, view, "device", node->device);
 		put_string(json, view, "file", node->file);
@@ -78,7 +73,7 @@ static void put_edges(struct sn_json *json, const struct sn_graph_view *view,
 		    sonde_graph_edge(view->graph, model->first_edge + i);
 		sn_json_begin(json, '{');
 		sn_json_numbers(json, {"from", edge->from}, {"to", edge->to});
-		put_known(json, "index", edge->index);
+		sn_json_put_id(json, "index", edge->index);
 		sn_json_put_text(json, "kind", kinds[edge->kind < 4 ? edge->kind : 0]);
 		sn_json_put_unsigned(json, "bytes", edge->bytes);
 		sn_json_put_unsigned(json, "count", edge->count);

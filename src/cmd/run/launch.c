@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 #include "frameworks.h"
 #include "launch.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "binary/perf_map.h"
 #include "collect/sample/filters.h"
@@ -504,13 +505,6 @@ int sn_launch_signal(void)
 	return ended_by;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t time_ns(const struct timeval *time)
 {
 	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
@@ -537,7 +531,7 @@ static void write_run(const struct sn_launch_request *launch, uint64_t start_ns,
 	int bytes = dprintf(fd,
 			    "host=%s\npid=%d\nstart_monotonic_ns=%" PRIu64
 			    "\nend_monotonic_ns=%" PRIu64 "\ncpu_ns=%" PRIu64 "\n",
-			    host.nodename, program_pid, start_ns, now_ns(),
+			    host.nodename, program_pid, start_ns, sn_clock_now_ns(CLOCK_MONOTONIC),
 			    time_ns(&used->ru_utime) + time_ns(&used->ru_stime));
 	close(fd);
 	if (bytes < 0)
@@ -604,7 +598,7 @@ int sn_launch_program(const struct sn_launch_request *launch, char *const *comma
 	int report[2], hold[2], reason = 0;
 	struct sigaction old[NSIG];
 	struct rusage used;
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
 	if (strpbrk(launch->library, ": "))
 		return sn_fail(error, SN_ERR_ARGUMENT,
 			       "cannot preload '%s': its path has a space or a colon",

@@ -2,6 +2,7 @@
 /* A trace file written by one thread; see trace_file_writer.h. */
 #include "trace_file_writer.h"
 
+#include "base/clock.h"
 #include "base/file_at.h"
 #include "base/vec.h"
 #include "format/checksum.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Fewer would lose all of what led to the last events. */
@@ -40,13 +40,6 @@ struct sn_trace_file {
 	uint32_t stream_count, name_count, counter_count, key_count;
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void fill_header(struct sn_trace_file_header *header, const char *host, const char *program,
 			uint64_t now_ns, uint64_t limit_bytes)
 {
@@ -56,7 +49,7 @@ static void fill_header(struct sn_trace_file_header *header, const char *host, c
 	    .chunk_bytes = SN_TRACE_CHUNK_BYTES,
 	    .pid = (uint64_t)getpid(),
 	    .start_monotonic_ns = now_ns,
-	    .start_realtime_ns = clock_ns(CLOCK_REALTIME),
+	    .start_realtime_ns = sn_clock_now_ns(CLOCK_REALTIME),
 	    .limit_bytes = limit_bytes,
 	};
 	memcpy(header->magic, SN_TRACE_FILE_MAGIC, sizeof(header->magic));
@@ -84,7 +77,7 @@ int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t 
 	struct utsname host;
 	struct sn_trace_file_header header;
 	char name[NAME_MAX + 1];
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
 	struct sn_trace_file *created = calloc(1, sizeof(*created));
 	if (!created)
 		return sn_fail_memory(error);

@@ -4,22 +4,12 @@
 
 #include "base/arena.h"
 #include "base/escape.h"
-#include "base/utf8.h"
 #include "show/number.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { BOX = 150, HEIGHT = 34, ACROSS = 18, DOWN = 36, LEFT = 20, TOP = 44, LETTERS = 22 };
-
-/* What has more than `most` characters ends in an ellipsis. */
-static void put_text(FILE *out, const char *text, size_t most)
-{
-	char line[2048];
-	sn_utf8_clean(text, line, sizeof(line));
-	sn_utf8_cut(line, most);
-	sn_escape_write(out, SN_ESCAPE_MARKUP, line);
-}
 
 /* From white to orange by the square root, so that a tenth of the greatest cost is still visible.
  */
@@ -80,24 +70,24 @@ static void put_box(const struct sn_graph_picture *picture, const struct sn_grap
 		"fill=\"rgb(%d,%d,%d)\"%s/><title>",
 		at.x, at.y, BOX, HEIGHT, rgb[0], rgb[1], rgb[2],
 		box->is_backward ? " class=\"back\"" : "");
-	put_text(out, box->name, 400);
+	sn_escape_write_cut(out, box->name, 400);
 	if (*box->detail) {
 		fputs(" · ", out);
-		put_text(out, box->detail, 200);
+		sn_escape_write_cut(out, box->detail, 200);
 	}
 	if (box->node_count > 1)
 		fprintf(out, " · %u nodes", box->node_count);
 	if (box->count > 0)
 		fprintf(out, " · %.0f times", box->count);
 	fprintf(out, "</title><text x=\"%.0f\" y=\"%.0f\">", at.x + 6, at.y + 14);
-	put_text(out, box->name, LETTERS);
+	sn_escape_write_cut(out, box->name, LETTERS);
 	fprintf(out, "</text><text class=\"small\" x=\"%.0f\" y=\"%.0f\">", at.x + 6, at.y + 27);
 	if (box->cost_ns > 0)
 		fprintf(out, "%s ", sn_number_time(box->cost_ns).text);
 	if (box->node_count > 1)
 		fprintf(out, "%u nodes", box->node_count);
 	else if (strcmp(box->detail, box->name))
-		put_text(out, box->detail, box->cost_ns > 0 ? 14 : LETTERS);
+		sn_escape_write_cut(out, box->detail, box->cost_ns > 0 ? 14 : LETTERS);
 	fputs("</text></g>\n", out);
 }
 
@@ -155,7 +145,7 @@ static void put_head(const struct sn_graph_picture *picture, const char *title, 
 		"<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n"
 		"<text class=\"title\" x=\"%d\" y=\"22\">",
 		width, height, LEFT);
-	put_text(out, title, 200);
+	sn_escape_write_cut(out, title, 200);
 	fprintf(out, "</text><text class=\"small legend\" x=\"%d\" y=\"36\">a box for each %s",
 		LEFT, picture->drawn_by);
 	put_legend(picture, out);

@@ -4,7 +4,6 @@
 
 #include "base/escape.h"
 #include "base/output.h"
-#include "base/utf8.h"
 #include "show/label.h"
 #include "show/number.h"
 
@@ -27,15 +26,6 @@ struct drawing {
 	FILE *out;
 	unsigned height; /* down to the last row's end */
 };
-
-/* What has more than `most` characters ends in an ellipsis. */
-static void put_text(FILE *out, const char *text, size_t most)
-{
-	char line[2048];
-	sn_utf8_clean(text, line, sizeof(line));
-	sn_utf8_cut(line, most);
-	sn_escape_write(out, SN_ESCAPE_MARKUP, line);
-}
 
 /* ---- colours: those of the HTML page (viewer/src/logic/colour.ts) ---- */
 
@@ -101,14 +91,14 @@ static void put_box(const struct drawing *drawing, const struct sn_timeline_box 
 	if (box->busy < 0.95)
 		fprintf(out, " opacity=\"%.2f\"", box->busy < 0.15 ? 0.15 : box->busy);
 	fputs("/><title>", out);
-	put_text(out, name, 400);
+	sn_escape_write_cut(out, name, 400);
 	fprintf(out, " · about %s at %s</title>", sn_number_time(box->busy * pixel_ns * width).text,
 		sn_number_time(pixel_ns * box->first).text);
 	if (width >= LABEL_MIN) {
 		sn_label_name(db, SN_GROUP_AUTO, box->frame, name);
 		fprintf(out, "<text%s x=\"%u\" y=\"%u\">", box->busy < 0.6 ? " class=\"pale\"" : "",
 			LEFT + box->first + 3, y + ROW - 4);
-		put_text(out, name, (width - 5) / CHAR);
+		sn_escape_write_cut(out, name, (width - 5) / CHAR);
 		fputs("</text>", out);
 	}
 	fputs("</g>\n", out);
@@ -125,8 +115,9 @@ static void put_rows(const struct drawing *drawing)
 			y += i ? GAP : 0;
 			fprintf(drawing->out, "<text class=\"name\" x=\"%d\" y=\"%u\">", MARGIN,
 				y + ROW - 4);
-			put_text(drawing->out, sn_timeline_name(picture->db, row->profile).text,
-				 (LEFT - MARGIN - 8) / CHAR);
+			sn_escape_write_cut(drawing->out,
+					    sn_timeline_name(picture->db, row->profile).text,
+					    (LEFT - MARGIN - 8) / CHAR);
 			fputs("</text>\n", drawing->out);
 		}
 		for (; box < row->end_box; box++)
@@ -182,7 +173,7 @@ static void put_head(const struct drawing *drawing)
 		"<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n"
 		"<text class=\"title\" x=\"%d\" y=\"20\">",
 		MARGIN);
-	put_text(drawing->out, *program ? program : "timeline", 80);
+	sn_escape_write_cut(drawing->out, *program ? program : "timeline", 80);
 	fprintf(drawing->out, ", %s</text>\n",
 		sn_number_time((double)(window->to_ns - window->from_ns)).text);
 }

@@ -98,18 +98,6 @@ static uint32_t stem_of(const struct fold *fold, uint32_t node)
 	return node == 0 ? SONDE_NONE : fold->stem_of[fold->tree->nodes[node].frame];
 }
 
-/* How much a node matters: its greatest share in any metric. */
-static double weight(const struct sn_tree *tree, uint32_t node)
-{
-	double most = 0;
-	for (uint32_t m = 0; m < tree->metric_count; m++) {
-		double total = sn_tree_inclusive(tree, m, 0);
-		double share = total > 0 ? sn_tree_inclusive(tree, m, node) / total : 0;
-		most = share > most ? share : most;
-	}
-	return most;
-}
-
 static bool are_near(const struct siblings *all)
 {
 	double mean = all->sum / all->count;
@@ -133,7 +121,7 @@ static int choose_stems(struct fold *fold)
 		if (stem == SONDE_NONE)
 			continue;
 		uint32_t at = sn_table_add(&places, sn_table_pair(tree->nodes[i].parent, stem));
-		double value = weight(tree, i);
+		double value = sn_tree_weight(tree, i);
 		if (at == SN_TABLE_NONE) {
 			code = SN_ERR_MEMORY;
 			break;

@@ -25,10 +25,9 @@ struct sn_callers_pair {
 	bool is_outermost; /* the origin lies in no other context of its function */
 };
 
-const struct sn_tree_value *sn_callers_value(const struct sn_callers *callers, uint32_t entry,
-					     uint32_t position)
+const struct sn_tree_value *sn_callers_values(const struct sn_callers *callers, uint32_t entry)
 {
-	return &callers->values[(size_t)entry * callers->tree->metric_count + position];
+	return &callers->values[(size_t)entry * callers->tree->metric_count];
 }
 
 static int reserve_entries(struct sn_callers *callers, size_t more)

@@ -48,5 +48,5 @@ void sn_callers_release(struct sn_callers *callers);
 /* Creates the entries of an entry's callers. Moves `entries` and `values`. */
 int sn_callers_expand(struct sn_callers *callers, uint32_t entry, struct sn_error *error);
 
-const struct sn_tree_value *sn_callers_value(const struct sn_callers *callers, uint32_t entry,
-					     uint32_t position);
+/* An entry's values, by metric. */
+const struct sn_tree_value *sn_callers_values(const struct sn_callers *callers, uint32_t entry);

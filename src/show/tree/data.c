@@ -129,7 +129,7 @@ static int add_json_row(struct sn_row_sink *sink, const struct sn_row *row)
 	struct sn_json *json = &self->json;
 	sn_json_begin(json, '{');
 	sn_json_put_number(json, "id", row->id);
-	sn_json_put_known(json, "parent", row->parent == SONDE_NONE ? (double)NAN : row->parent);
+	sn_json_put_id(json, "parent", row->parent);
 	sn_json_put_number(json, "depth", row->depth);
 	if (row->frame != SONDE_NONE) {
 		write_frame(self->view->db, json, row->frame);

@@ -59,12 +59,6 @@ static void put_findings(struct sn_json *json, const struct sn_spread *spread)
 	sn_json_end(json, '}');
 }
 
-/* SONDE_NONE: it is no device. */
-static void put_id(struct sn_json *json, const char *key, uint32_t value)
-{
-	sn_json_put_known(json, key, value == SONDE_NONE ? (double)NAN : value);
-}
-
 static void put_who(struct sn_json *json, const struct sonde_db *db, uint32_t id)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
@@ -75,8 +69,8 @@ static void put_who(struct sn_json *json, const struct sonde_db *db, uint32_t id
 		      {"host", sonde_db_string(db, profile->host)});
 	sn_json_numbers(json, {"rank", profile->rank}, {"pid", profile->pid},
 			{"tid", profile->tid});
-	put_id(json, "device", profile->device);
-	put_id(json, "stream", profile->stream);
+	sn_json_put_id(json, "device", profile->device);
+	sn_json_put_id(json, "stream", profile->stream);
 }
 
 static void put_row(struct sn_json *json, const struct sn_spread *spread, uint32_t i)

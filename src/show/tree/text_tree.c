@@ -51,24 +51,12 @@ static struct candidate queue_pop(struct queue *queue)
 	return top;
 }
 
-/* How much a node matters: its greatest share in any of the metrics shown. */
-static double importance(const struct sn_tree *tree, uint32_t node)
-{
-	double most = 0;
-	for (uint32_t m = 0; m < tree->metric_count; m++) {
-		double total = sn_tree_inclusive(tree, m, 0);
-		double share = total > 0 ? sn_tree_inclusive(tree, m, node) / total : 0;
-		most = share > most ? share : most;
-	}
-	return most;
-}
-
 static uint32_t greatest_child(const struct sn_tree *tree, uint32_t node)
 {
 	uint32_t best = SONDE_NONE;
 	double most = -1;
 	for (uint32_t c = node + 1; c < tree->nodes[node].end; c = tree->nodes[c].end) {
-		double value = importance(tree, c);
+		double value = sn_tree_weight(tree, c);
 		if (value > most) {
 			most = value;
 			best = c;
@@ -123,7 +111,7 @@ static int push_children(struct queue *queue, const struct sn_tree *tree, uint32
 			 uint32_t row, uint32_t depth, double least)
 {
 	for (uint32_t c = node + 1; c < tree->nodes[node].end; c = tree->nodes[c].end) {
-		double value = importance(tree, c);
+		double value = sn_tree_weight(tree, c);
 		if (value <= 0 || value < least)
 			continue;
 		if (queue_push(queue, (struct candidate){value, c, row, depth}) != 0)
@@ -209,7 +197,7 @@ int sn_view_text_top_down(const struct sn_view *view, const struct sn_terminal *
 
 static double own_cost(const struct sn_callers *callers, uint32_t entry)
 {
-	return sn_callers_value(callers, entry, 0)->exclusive.sum;
+	return sn_callers_values(callers, entry)->exclusive.sum;
 }
 
 /* The only caller worth naming, or SONDE_NONE. Expands the entry. */
@@ -235,7 +223,7 @@ static int add_entry_row(struct sn_outline *outline, struct sn_callers *callers,
 	*tail = entry;
 	if (sn_outline_add(outline, candidate->parent, &values) == SONDE_NONE)
 		return sn_fail_memory(error);
-	memcpy(values, sn_callers_value(callers, entry, 0), metrics * sizeof(*values));
+	memcpy(values, sn_callers_values(callers, entry), metrics * sizeof(*values));
 	sn_outline_derive(outline, NULL);
 	/* A function stands alone on its row: its callers are the rows below. */
 	bool is_chain = candidate->parent != SONDE_NONE && !outline->view->is_full;

@@ -23,6 +23,17 @@ double sn_tree_exclusive(const struct sn_tree *tree, uint32_t position, uint32_t
 	return tree->values[position][node].exclusive.sum;
 }
 
+double sn_tree_weight(const struct sn_tree *tree, uint32_t node)
+{
+	double most = 0;
+	for (uint32_t m = 0; m < tree->metric_count; m++) {
+		double total = sn_tree_inclusive(tree, m, 0);
+		double share = total > 0 ? sn_tree_inclusive(tree, m, node) / total : 0;
+		most = share > most ? share : most;
+	}
+	return most;
+}
+
 /* While the tree is built: contexts to nodes. */
 struct builder {
 	struct sn_tree *tree;

@@ -85,3 +85,5 @@ void sn_tree_release(struct sn_tree *tree);
 /* Sums of the metric at `position`, for readers. */
 double sn_tree_inclusive(const struct sn_tree *tree, uint32_t position, uint32_t node);
 double sn_tree_exclusive(const struct sn_tree *tree, uint32_t position, uint32_t node);
+/* How much a node matters: its greatest share in any metric. */
+double sn_tree_weight(const struct sn_tree *tree, uint32_t node);

@@ -332,7 +332,7 @@ static int enter(struct walk *walk, uint32_t first, uint32_t count, uint32_t par
 	}
 	for (uint32_t i = 0; i < count; i++)
 		entered.order[i] = (struct keyed){
-		    key_of(walk->rows, sn_callers_value(&walk->callers, first + i, 0), NULL),
+		    key_of(walk->rows, sn_callers_values(&walk->callers, first + i), NULL),
 		    first + i};
 	sort_keyed(entered.order, count, NULL);
 	return 0;

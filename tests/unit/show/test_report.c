@@ -198,16 +198,16 @@ static void test_callers(void **state)
 	make_tree(&tree, SN_GROUP_INSTRUCTION);
 	assert_int_equal(sn_callers_init(&callers, &tree, SN_GROUP_FUNCTION, NULL), 0);
 	uint32_t f = find_entry(&callers, 0, callers.function_count, "f");
-	assert_true(sn_callers_value(&callers, f, 0)->exclusive.sum == 150);
-	assert_true(sn_callers_value(&callers, f, 0)->inclusive.sum == 250);
+	assert_true(sn_callers_values(&callers, f)->exclusive.sum == 150);
+	assert_true(sn_callers_values(&callers, f)->inclusive.sum == 250);
 	assert_int_equal(sn_callers_expand(&callers, f, NULL), 0);
 	uint32_t first = callers.entries[f].first_child, count = callers.entries[f].child_count;
 	assert_int_equal(count, 2); /* the root is no caller */
 	uint32_t g = find_entry(&callers, first, count, "g");
 	uint32_t h = find_entry(&callers, first, count, "h");
-	assert_true(sn_callers_value(&callers, g, 0)->exclusive.sum == 40);
-	assert_true(sn_callers_value(&callers, g, 0)->inclusive.sum == 0); /* within the outer f */
-	assert_true(sn_callers_value(&callers, h, 0)->exclusive.sum == 100);
+	assert_true(sn_callers_values(&callers, g)->exclusive.sum == 40);
+	assert_true(sn_callers_values(&callers, g)->inclusive.sum == 0); /* within the outer f */
+	assert_true(sn_callers_values(&callers, h)->exclusive.sum == 100);
 	assert_int_equal(sn_callers_expand(&callers, g, NULL), 0);
 	assert_int_equal(callers.entries[g].child_count, 1);
 	sn_callers_release(&callers);
