@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 		printf("%zu addresses in %.1f ms: %s, %lu without a name, %lu without a line, %lu "
 		       "from "
 		       "the cache\n",
-		       count, end - start, sn_symbol_status_name(info.status), info.unnamed_count,
+		       count, end - start, sn_symbol_status_text(info.status), info.unnamed_count,
 		       info.lineless_count, info.cached_count);
 	sn_symbolizer_free(symbolizer);
 	free(locations);

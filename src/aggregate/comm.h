@@ -22,12 +22,6 @@ const struct sn_peers *sn_comm(void);
  * mpirun of one MPI starts a program of another. */
 bool sn_comm_is_split(void);
 
-/* SONDE_MPI_HOSTS=many in the environment of any makes it false, for tests. */
-static inline bool sn_comm_is_one_host(void)
-{
-	return sn_comm()->is_one_host();
-}
-
 static inline unsigned sn_comm_rank(void)
 {
 	return sn_comm()->rank();

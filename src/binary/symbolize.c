@@ -711,14 +711,6 @@ void sn_symbolizer_module_info(const struct sn_symbolizer *symbolizer, uint32_t 
 						  : (struct sn_symbol_module_info){0};
 }
 
-const char *sn_symbol_status_name(enum sn_symbol_status status)
-{
-	static const char *const names[] = {"not-loaded", "lines",   "symbols",	    "stripped",
-					    "not-found",  "differs", "unsupported", "no-file",
-					    "foreign",	  "partial"};
-	return status < sizeof(names) / sizeof(names[0]) ? names[status] : "unknown";
-}
-
 const char *sn_symbol_status_text(enum sn_symbol_status status)
 {
 	static const char *const texts[] = {"not needed",

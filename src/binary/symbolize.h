@@ -133,7 +133,5 @@ void sn_symbolizer_forget(struct sn_symbolizer *symbolizer, uint32_t module);
 
 void sn_symbolizer_module_info(const struct sn_symbolizer *symbolizer, uint32_t module,
 			       struct sn_symbol_module_info *info);
-/* "lines", "symbols", ...: stable names for reports. */
-const char *sn_symbol_status_name(enum sn_symbol_status status);
 /* One phrase: "the file has changed since it was measured". */
 const char *sn_symbol_status_text(enum sn_symbol_status status);

@@ -61,11 +61,13 @@ uint64_t sn_trace_export_link(const struct sn_trace_export *export, uint64_t lin
 
 /* ---- places ---- */
 
+#define SPARE 1000000000ull /* beyond all numbers of processes and threads of Linux */
+
 /* `wanted`, or a number that no other has: of the keys in `used`, which are a group and a number.
  */
-static uint64_t unique(struct sn_intern *used, uint64_t group, uint64_t wanted, uint64_t spare)
+static uint64_t unique(struct sn_intern *used, uint64_t group, uint64_t wanted)
 {
-	for (uint64_t number = wanted;; number = spare++) {
+	for (uint64_t number = wanted, spare = SPARE;; number = spare++) {
 		uint64_t key[2] = {group, number};
 		uint32_t before = used->count;
 		uint32_t found = sn_intern_add(used, key, sizeof(key));
@@ -73,8 +75,6 @@ static uint64_t unique(struct sn_intern *used, uint64_t group, uint64_t wanted, 
 			return number;
 	}
 }
-
-#define SPARE 1000000000ull /* beyond all numbers of processes and threads of Linux */
 
 struct process_key {
 	uint64_t pid;
@@ -95,7 +95,7 @@ static void place_thread(const struct sonde_db_profile *profile, struct process_
 			 struct sn_trace_place *place, struct placing *placing)
 {
 	uint64_t wanted = profile->tid & INT32_MAX;
-	place->tid = unique(&placing->tids, place->process, wanted, SPARE);
+	place->tid = unique(&placing->tids, place->process, wanted);
 	if (place->tid == wanted || placing->process_programs[place->process] == profile->program)
 		return;
 	key->program = profile->program;
@@ -104,12 +104,12 @@ static void place_thread(const struct sonde_db_profile *profile, struct process_
 	if (other == SN_INTERN_NONE)
 		return;
 	if (other == before) {
-		placing->process_pids[other] = unique(&placing->pids, 0, SPARE, SPARE);
+		placing->process_pids[other] = unique(&placing->pids, 0, SPARE);
 		placing->process_programs[other] = profile->program;
 	}
 	place->process = other;
 	place->pid = placing->process_pids[other];
-	place->tid = unique(&placing->tids, other, wanted, SPARE);
+	place->tid = unique(&placing->tids, other, wanted);
 }
 
 static void place_profile(struct sn_trace_export *export, uint32_t number, struct placing *placing)
@@ -129,7 +129,7 @@ static void place_profile(struct sn_trace_export *export, uint32_t number, struc
 		return;
 	if (place->process == before) {
 		placing->process_pids[place->process] =
-		    unique(&placing->pids, 0, profile->pid & INT32_MAX, SPARE);
+		    unique(&placing->pids, 0, profile->pid & INT32_MAX);
 		placing->process_programs[place->process] = profile->program;
 	}
 	place->pid = placing->process_pids[place->process];
@@ -145,7 +145,7 @@ static void place_profile(struct sn_trace_export *export, uint32_t number, struc
 	if (place->device == before)
 		placing->device_pids[place->device] =
 		    UINT64_MAX; /* once all processes have theirs */
-	place->tid = unique(&placing->tids, (1ull << 32) + place->device, profile->stream, SPARE);
+	place->tid = unique(&placing->tids, (1ull << 32) + place->device, profile->stream);
 }
 
 static int place_profiles(struct sn_trace_export *export)
@@ -168,8 +168,7 @@ static int place_profiles(struct sn_trace_export *export)
 			continue;
 		uint64_t *pid = placing.device_pids + place->device;
 		if (*pid == UINT64_MAX)
-			*pid = unique(&placing.pids, 0, sonde_db_profile(export->db, i)->device,
-				      SPARE);
+			*pid = unique(&placing.pids, 0, sonde_db_profile(export->db, i)->device);
 		place->device_pid = *pid;
 	}
 	export->process_count = placing.processes.count;

@@ -294,17 +294,6 @@ double sn_clock_drift_ppb(const struct sn_clock *clock)
 	return drift;
 }
 
-size_t sn_clock_violations(const struct sn_clock *clock)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < clock->bound_count; i++) {
-		const struct sn_clock_bound *bound = clock->bounds + i;
-		int64_t offset = sn_clock_convert(clock, bound->at_ns) - bound->at_ns;
-		count += bound->is_upper ? offset > bound->offset_ns : offset < bound->offset_ns;
-	}
-	return count;
-}
-
 int sn_clock_tree(const struct sn_clock_pair *pairs, size_t pair_count, uint32_t host_count,
 		  uint32_t root, size_t *parents)
 {

@@ -60,8 +60,6 @@ int sn_clock_fit(struct sn_clock *clock);
 int64_t sn_clock_convert(const struct sn_clock *clock, int64_t at_ns);
 /* The largest possible error, over all windows; SN_CLOCK_UNKNOWN if not bounded. */
 uint64_t sn_clock_error(const struct sn_clock *clock);
-/* The number of violated bounds: 0 unless clocks jump. */
-size_t sn_clock_violations(const struct sn_clock *clock);
 /* The largest drift of a window, in parts per billion. */
 double sn_clock_drift_ppb(const struct sn_clock *clock);
 

@@ -3,6 +3,7 @@
 #include "db_fixture.h"
 
 #include "format/database/database_graph_builder.h"
+#include "format/database/statistics.h"
 #include "format/measurement/measurement.h"
 
 #include <stdio.h>
@@ -289,6 +290,13 @@ static void add_edge(struct sn_db_builder *builder, uint32_t from, uint32_t to, 
 								     .count = 1});
 }
 
+static void add_value(struct sn_db_builder *builder, uint32_t node, enum sonde_node_stat kind,
+		      double value)
+{
+	struct sonde_db_stat stat = sn_stat_of(value);
+	sn_db_builder_graph_stat(builder, node, kind, &stat);
+}
+
 struct sn_db_builder *db_fixture_graph(void)
 {
 	struct sn_db_builder *builder = db_fixture_small();
@@ -307,10 +315,10 @@ struct sn_db_builder *db_fixture_graph(void)
 	add_edge(builder, x, y, 0, 8);
 	add_edge(builder, a, b, 0, 16);
 	add_edge(builder, a, b, 0, 32); /* the same once more */
-	sn_db_builder_graph_value(builder, b, SONDE_NODE_TIME, 10);
-	sn_db_builder_graph_value(builder, x, SONDE_NODE_TIME, 1);
-	sn_db_builder_graph_value(builder, b, SONDE_NODE_TIME, 30);
-	sn_db_builder_graph_value(builder, b, SONDE_NODE_LATENCY, 5);
+	add_value(builder, b, SONDE_NODE_TIME, 10);
+	add_value(builder, x, SONDE_NODE_TIME, 1);
+	add_value(builder, b, SONDE_NODE_TIME, 30);
+	add_value(builder, b, SONDE_NODE_LATENCY, 5);
 	for (uint64_t i = 3; i--;)
 		sn_db_builder_graph_iteration(
 		    builder, &(struct sonde_graph_iteration){.model = second,

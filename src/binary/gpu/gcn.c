@@ -240,12 +240,10 @@ static void branch(struct sn_gpu_instruction *instruction, uint32_t word, bool i
 static void sopp_flow_before_11(struct sn_gpu_instruction *instruction, uint32_t word)
 {
 	switch (word >> 16 & 0x7f) {
-	case 0: /* s_nop */
-		instruction->is_padding = true;
-		break;
 	case 1:	 /* s_endpgm */
 	case 27: /* s_endpgm_saved */
 	case 30: /* s_endpgm_ordered_ps_done */
+	case 31: /* s_code_end of gfx10 */
 		instruction->flow = SN_GPU_EXIT;
 		break;
 	case 2:
@@ -263,10 +261,6 @@ static void sopp_flow_before_11(struct sn_gpu_instruction *instruction, uint32_t
 	case 26: /* s_cbranch_cdbgsys ... */
 		branch(instruction, word, true);
 		break;
-	case 31: /* s_code_end of gfx10 */
-		instruction->is_padding = true;
-		instruction->flow = SN_GPU_EXIT;
-		break;
 	default:
 		break;
 	}
@@ -275,16 +269,11 @@ static void sopp_flow_before_11(struct sn_gpu_instruction *instruction, uint32_t
 static void sopp_flow(struct sn_gpu_instruction *instruction, uint32_t word)
 {
 	uint32_t opcode = word >> 16 & 0x7f;
-	if (opcode == 0)
-		instruction->is_padding = true;
-	else if (opcode == 31) { /* s_code_end */
-		instruction->is_padding = true;
-		instruction->flow = SN_GPU_EXIT;
-	} else if (opcode == 32)
+	if (opcode == 32)
 		branch(instruction, word, false);
 	else if (opcode >= 33 && opcode <= 42) /* s_cbranch_... */
 		branch(instruction, word, true);
-	else if (opcode >= 48 && opcode <= 50) /* s_endpgm ... */
+	else if (opcode == 31 || (opcode >= 48 && opcode <= 50)) /* s_code_end, s_endpgm ... */
 		instruction->flow = SN_GPU_EXIT;
 }
 

@@ -253,15 +253,6 @@ uint32_t sn_gpu_binary_function_at(const struct sn_gpu_binary *binary, uint64_t 
 	return next - 1;
 }
 
-const struct sn_gpu_line *sn_gpu_binary_line_at(const struct sn_gpu_binary *binary,
-						uint64_t address)
-{
-	uint32_t next = sn_search(i, binary->line_count, binary->lines[i].start <= address);
-	if (next == 0 || address >= binary->lines[next - 1].end)
-		return NULL;
-	return &binary->lines[next - 1];
-}
-
 uint32_t sn_gpu_binary_find(const struct sn_gpu_binary *binary, const char *name)
 {
 	for (uint32_t i = 0; i < binary->function_count; i++)

@@ -5,8 +5,7 @@
  *
  * One address space for the whole binary: in a cubin each function begins at 0 of a section of its
  * own, so addresses are offsets in the file (K. Zhou et al., HPCToolkit, section 5); a sample at
- * `pc` in function F has the address sn_gpu_binary_address(binary, F, pc). AMD's code objects have
- * addresses already. Device functions follow the kernel with which they were compiled, inside the
+ * `pc` in a function has the address `base` + pc. AMD's code objects have addresses already. Device functions follow the kernel with which they were compiled, inside the
  * range of its symbol: each function ends where the next one begins.
  *
  * Reading is bounded and checks everything: a damaged file gives an error or fewer results, never a
@@ -89,14 +88,5 @@ void sn_gpu_binary_free(struct sn_gpu_binary *binary);
 
 /* The function whose code contains an address, or SN_GPU_NONE. */
 uint32_t sn_gpu_binary_function_at(const struct sn_gpu_binary *binary, uint64_t address);
-/* The line of an address, or NULL. */
-const struct sn_gpu_line *sn_gpu_binary_line_at(const struct sn_gpu_binary *binary,
-						uint64_t address);
 /* The function of that symbol or, failing that, name; or SN_GPU_NONE. */
 uint32_t sn_gpu_binary_find(const struct sn_gpu_binary *binary, const char *name);
-/* The address of a vendor tool's `pc` in a function. */
-static inline uint64_t sn_gpu_binary_address(const struct sn_gpu_binary *binary, uint32_t function,
-					     uint64_t pc)
-{
-	return binary->functions[function].base + pc;
-}

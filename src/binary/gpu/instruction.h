@@ -31,7 +31,6 @@ struct sn_gpu_instruction {
 	uint8_t flow;	 /* enum sn_gpu_flow */
 	bool has_target;
 	bool is_conditional;	  /* some threads may go on with the next instruction instead */
-	bool is_padding;	  /* fills space between functions */
 	uint8_t target_register;  /* of a call or jump through a register; 255: none */
 	uint8_t written_register; /* general register that may hold a code address; 255: none */
 };

@@ -141,9 +141,6 @@ static void decode_flow(struct sn_gpu_instruction *instruction, uint64_t low, ui
 	case OP_MOV:
 		instruction->written_register = (uint8_t)bits(low, high, 16, 8);
 		break;
-	case OP_NOP:
-		instruction->is_padding = true;
-		break;
 	default:
 		break;
 	}

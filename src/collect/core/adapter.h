@@ -28,8 +28,7 @@ struct sn_python_frame {
 };
 
 struct sn_adapter {
-	const char *name;    /* as `sonde doctor` prints it */
-	const char *purpose; /* half a line */
+	const char *name; /* as `sonde doctor` prints it */
 	/* Each of these may be NULL; without `attach` the adapter has no runtime to find. */
 	int (*attach)(void);
 	void (*detach)(void);

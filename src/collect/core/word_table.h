@@ -49,12 +49,11 @@ static inline struct sn_word_slot *sn_word_find(const struct sn_word_table *tabl
 	return NULL;
 }
 
-/* The value of a word; `otherwise` if it is missing. */
-static inline uintptr_t sn_word_get(const struct sn_word_table *table, uintptr_t word,
-				    uintptr_t otherwise)
+/* The value of a word; 0 if it is missing. */
+static inline uintptr_t sn_word_get(const struct sn_word_table *table, uintptr_t word)
 {
 	const struct sn_word_slot *slot = word ? sn_word_find(table, word) : NULL;
-	return slot ? atomic_load_explicit(&slot->value, memory_order_acquire) : otherwise;
+	return slot ? atomic_load_explicit(&slot->value, memory_order_acquire) : 0;
 }
 
 /* Adds a word that is not in the table. False if the window is full. */

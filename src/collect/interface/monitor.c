@@ -251,7 +251,6 @@ static const char *monitor_status(void)
 
 const struct sn_adapter sn_adapter_monitor = {
     .name = "monitor",
-    .purpose = "other tools, through sonde/monitor.h",
     .after_fork = monitor_after_fork,
     .thread_begin = monitor_thread_begin,
     .thread_end = monitor_thread_end,

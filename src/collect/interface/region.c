@@ -473,7 +473,6 @@ static const char *region_status(void)
 
 const struct sn_adapter sn_adapter_region = {
     .name = "region",
-    .purpose = "regions and iterations that the program marks",
     .attach = region_attach,
     .detach = region_detach,
     .thread_end = region_thread_end,

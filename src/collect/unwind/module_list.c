@@ -729,10 +729,10 @@ uint32_t sn_module_unloads(void)
 	return atomic_load_explicit(&unloads, memory_order_acquire);
 }
 
-uint32_t sn_module_by_name(const char *prefix, uint32_t from)
+uint32_t sn_module_by_name(const char *prefix)
 {
 	uint32_t count = sn_module_count();
-	for (uint32_t index = from; index < count; index++) {
+	for (uint32_t index = 0; index < count; index++) {
 		const struct sn_module *module = sn_module_at(index);
 		const char *slash = strrchr(module->path, '/');
 		if (!atomic_load_explicit(&module->dead, memory_order_relaxed) &&

@@ -43,6 +43,5 @@ void sn_modules_unloading(bool begins);
 /* Reads the list again if it is stale. Cached data about addresses is invalid if sn_module_unloads
  * has changed. */
 void sn_modules_settle(void);
-/* The first live module from index `from` whose path's base name starts with `prefix`, or
- * SN_MODULE_NONE. */
-uint32_t sn_module_by_name(const char *prefix, uint32_t from);
+/* The first live module whose path's base name starts with `prefix`, or SN_MODULE_NONE. */
+uint32_t sn_module_by_name(const char *prefix);

@@ -63,13 +63,6 @@ void sn_db_builder_graph_stat(struct sn_db_builder *builder, uint32_t node,
 			   ((struct sonde_graph_stat){node, kind, *stat}));
 }
 
-void sn_db_builder_graph_value(struct sn_db_builder *builder, uint32_t node,
-			       enum sonde_node_stat kind, double value)
-{
-	struct sonde_db_stat stat = sn_stat_of(value);
-	sn_db_builder_graph_stat(builder, node, kind, &stat);
-}
-
 void sn_db_builder_graph_iteration(struct sn_db_builder *builder,
 				   const struct sonde_graph_iteration *iteration)
 {

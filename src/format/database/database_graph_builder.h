@@ -9,7 +9,7 @@
  *	node.model = model;
  *	uint32_t a = sn_db_builder_graph_node(builder, &node);
  *	sn_db_builder_graph_edge(builder, &(struct sonde_graph_edge){.from = a, .to = b});
- *	sn_db_builder_graph_value(builder, a, SONDE_NODE_TIME, duration_ns);
+ *	sn_db_builder_graph_stat(builder, a, SONDE_NODE_TIME, &durations_ns);
  *
  * Start from SN_GRAPH_MODEL and SN_GRAPH_NODE, in which all optional fields are missing. Models
  * stay in the order in which they were added, and so do the nodes of each; edges, statistics and
@@ -53,9 +53,6 @@ void sn_db_builder_graph_edge(struct sn_db_builder *builder, const struct sonde_
 /* Merges a statistic into the node's. */
 void sn_db_builder_graph_stat(struct sn_db_builder *builder, uint32_t node,
 			      enum sonde_node_stat kind, const struct sonde_db_stat *stat);
-/* The same for a single value. */
-void sn_db_builder_graph_value(struct sn_db_builder *builder, uint32_t node,
-			       enum sonde_node_stat kind, double value);
 /* Adds an iteration to the list. The model's iteration_time is only what was given with the model
  * unless that has count 0: then it is that of this list. */
 void sn_db_builder_graph_iteration(struct sn_db_builder *builder,

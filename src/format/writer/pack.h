@@ -6,7 +6,8 @@
  *	struct sn_pack pack = {.to = &buffer};		or sn_unpack(bytes, length)
  *	sn_pack_member(&pack, table.depth);
  *	sn_pack_array(&pack, &table.items, &table.item_count);
- *	if (sn_pack_has_failed(&pack)) ...
+ *	if (buffer.failed) ...				or pack.from.failed: fewer bytes than
+ *							were to be filled in; arrays are empty
  */
 #pragma once
 
@@ -22,12 +23,6 @@ struct sn_pack {
 static inline struct sn_pack sn_unpack(const void *bytes, size_t length)
 {
 	return (struct sn_pack){.from = sn_cursor_at((struct sn_bytes){bytes, length}, 0)};
-}
-
-/* There was no memory, or fewer bytes than were to be filled in; then arrays are empty. */
-static inline bool sn_pack_has_failed(const struct sn_pack *pack)
-{
-	return pack->to ? pack->to->failed : pack->from.failed;
 }
 
 void sn_pack_bytes(struct sn_pack *pack, void *bytes, size_t length);

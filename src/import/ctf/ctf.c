@@ -12,18 +12,10 @@
 
 struct run {
 	struct sn_ctf_any *any;
-	bt_message_iterator *iterator;
 	int result; /* of adding events */
 };
 
 /* ---- the sink ---- */
-
-static bt_graph_simple_sink_component_initialize_func_status
-begin_sink(bt_message_iterator *iterator, void *data)
-{
-	((struct run *)data)->iterator = iterator;
-	return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
-}
 
 static void deliver_event(struct run *run, const bt_message *message)
 {
@@ -141,8 +133,8 @@ static bool add_source(struct graph *graph, const char *path, unsigned number)
 static bool add_sink(struct graph *graph, struct run *run)
 {
 	const bt_component_sink *sink = NULL;
-	return bt_graph_add_simple_sink_component(graph->graph, "sink", begin_sink, consume, NULL,
-						  run, &sink) == 0 &&
+	return bt_graph_add_simple_sink_component(graph->graph, "sink", NULL, consume, NULL, run,
+						  &sink) == 0 &&
 	       bt_graph_connect_ports(
 		   graph->graph,
 		   bt_component_filter_borrow_output_port_by_index_const(graph->muxer, 0),

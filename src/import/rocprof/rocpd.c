@@ -147,14 +147,13 @@ static void category_of(struct rocpd *rocpd, sqlite3_stmt *row, int column, char
 		string_of(rocpd, event, 2, text, size);
 }
 
-/* Sets process and thread from a row, and names the thread's track. */
-static void who_of(struct rocpd *rocpd, sqlite3_stmt *row, int process, int thread,
-		   struct sn_rocprof_activity *activity)
+/* Sets process and thread from the first two columns of a row, and names the thread's track. */
+static void who_of(struct rocpd *rocpd, sqlite3_stmt *row, struct sn_rocprof_activity *activity)
 {
-	sqlite3_stmt *found = look(rocpd, PROCESS, row, process);
-	activity->pid = found ? sqlite3_column_int64(found, 0) : sqlite3_column_int64(row, process);
-	found = look(rocpd, THREAD, row, thread);
-	activity->tid = found ? sqlite3_column_int64(found, 0) : sqlite3_column_int64(row, thread);
+	sqlite3_stmt *found = look(rocpd, PROCESS, row, 0);
+	activity->pid = found ? sqlite3_column_int64(found, 0) : sqlite3_column_int64(row, 0);
+	found = look(rocpd, THREAD, row, 1);
+	activity->tid = found ? sqlite3_column_int64(found, 0) : sqlite3_column_int64(row, 1);
 	const char *name = found ? sn_sqlite_text(found, 2) : "";
 	struct sn_track_place place = {0, activity->pid, activity->tid, 0, 0};
 	if (!*name)
@@ -189,7 +188,7 @@ static int add_region(void *context, sqlite3_stmt *row)
 	struct rocpd *rocpd = context;
 	char name[NAME_BYTES], category[128];
 	struct sn_rocprof_activity activity = {.bytes = -1};
-	who_of(rocpd, row, 0, 1, &activity);
+	who_of(rocpd, row, &activity);
 	activity.start_ns = sqlite3_column_int64(row, 2);
 	activity.end_ns = sqlite3_column_int64(row, 3);
 	string_of(rocpd, row, 4, name, sizeof(name));
@@ -289,7 +288,7 @@ static int add_kernel(void *context, sqlite3_stmt *row)
 		activity.workgroup[i] = sqlite3_column_int64(row, 10 + i);
 		activity.grid[i] = sqlite3_column_int64(row, 13 + i);
 	}
-	who_of(rocpd, row, 0, 1, &activity);
+	who_of(rocpd, row, &activity);
 	name_kernel(rocpd, row, name, sizeof(name), &activity);
 	activity.correlation = correlation_of(rocpd, row, 17);
 	int result = sn_rocprof_dispatch(rocpd->rocprof, name, &activity);
@@ -317,7 +316,7 @@ static int add_copy(void *context, sqlite3_stmt *row)
 	    .end_ns = sqlite3_column_int64(row, 6),
 	    .bytes = sqlite3_column_int64(row, 8),
 	};
-	who_of(rocpd, row, 0, 1, &activity);
+	who_of(rocpd, row, &activity);
 	string_of(rocpd, row, 7, name, sizeof(name));
 	/* a copy to the host is an operation of the device it comes from */
 	if (strstr(name, "TO_HOST"))
@@ -334,7 +333,7 @@ static int add_allocation(void *context, sqlite3_stmt *row)
 	struct rocpd *rocpd = context;
 	struct sn_rocprof_activity activity = {.start_ns = sqlite3_column_int64(row, 3)};
 	bool is_release = !strcmp(sn_sqlite_text(row, 2), "FREE");
-	who_of(rocpd, row, 0, 1, &activity);
+	who_of(rocpd, row, &activity);
 	return sn_rocprof_allocation(rocpd->rocprof, is_release, sqlite3_column_int64(row, 4),
 				     sqlite3_column_int64(row, 5), &activity);
 }
@@ -351,7 +350,7 @@ static int add_sample(void *context, sqlite3_stmt *row)
 	double value;
 	sqlite3_stmt *whose = look(rocpd, TRACK, row, 0);
 	if (whose)
-		who_of(rocpd, whose, 0, 1, &activity);
+		who_of(rocpd, whose, &activity);
 	struct sn_track_place place = {0, activity.pid, activity.tid, 0, 0};
 	uint32_t track = sn_track_sink_track(sink, &place);
 	while (track != SONDE_NONE && next_counter(rocpd, sqlite3_column_int64(row, 2), counter,

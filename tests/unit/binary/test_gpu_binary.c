@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPU binaries with known contents (gpu_fixture.h), whole and damaged. */
+#include "base/search.h"
 #include "binary/gpu/bundle.h"
 #include "binary/gpu/gpu_binary.h"
 #include "binary/gpu/instruction.h"
@@ -84,7 +85,7 @@ static void check_cubin(unsigned compute_capability)
 	assert_int_equal(outer->end, GPU_FIXTURE_OUTER + 0x90);
 	assert_int_equal(helper->start, GPU_FIXTURE_OUTER + 0x90);
 	assert_int_equal(second->start, GPU_FIXTURE_SECOND);
-	assert_int_equal(sn_gpu_binary_address(binary, 1, 0xa0), GPU_FIXTURE_OUTER + 0xa0);
+	assert_int_equal(binary->functions[1].base + 0xa0, GPU_FIXTURE_OUTER + 0xa0);
 	assert_int_equal(sn_gpu_binary_function_at(binary, GPU_FIXTURE_OUTER + 0x8f), 0);
 	assert_int_equal(sn_gpu_binary_function_at(binary, GPU_FIXTURE_OUTER + 0x90), 1);
 	assert_int_equal(sn_gpu_binary_function_at(binary, GPU_FIXTURE_SECOND + 0x60), SN_GPU_NONE);
@@ -137,10 +138,19 @@ static void loops_of_a_cubin(void **state)
 	close_image(&opened);
 }
 
+/* The line of an address, or NULL. */
+static const struct sn_gpu_line *line_at(const struct sn_gpu_binary *binary, uint64_t address)
+{
+	uint32_t next = sn_search(i, binary->line_count, binary->lines[i].start <= address);
+	if (next == 0 || address >= binary->lines[next - 1].end)
+		return NULL;
+	return &binary->lines[next - 1];
+}
+
 static void check_line(const struct sn_gpu_binary *binary, uint64_t offset, const char *file,
 		       uint32_t line)
 {
-	const struct sn_gpu_line *found = sn_gpu_binary_line_at(binary, GPU_FIXTURE_OUTER + offset);
+	const struct sn_gpu_line *found = line_at(binary, GPU_FIXTURE_OUTER + offset);
 	assert_non_null(found);
 	assert_string_equal(found->file, file);
 	assert_int_equal(found->line, line);
@@ -157,17 +167,16 @@ static void lines_and_inlined_calls_of_a_cubin(void **state)
 		if (expected[i])
 			check_line(binary, i * 0x10, "/src/kernel.cu", expected[i]);
 	check_line(binary, 0x20, "/src/square.h", 21);
-	assert_null(sn_gpu_binary_line_at(binary, GPU_FIXTURE_OUTER + 0xc0));
-	assert_null(sn_gpu_binary_line_at(binary, GPU_FIXTURE_SECOND));
+	assert_null(line_at(binary, GPU_FIXTURE_OUTER + 0xc0));
+	assert_null(line_at(binary, GPU_FIXTURE_SECOND));
 	assert_int_equal(binary->inlined_count, 1);
-	uint32_t inlined = sn_gpu_binary_line_at(binary, GPU_FIXTURE_OUTER + 0x20)->inlined;
+	uint32_t inlined = line_at(binary, GPU_FIXTURE_OUTER + 0x20)->inlined;
 	assert_int_equal(inlined, 0);
 	assert_string_equal(binary->inlined[0].function, "square");
 	assert_string_equal(binary->inlined[0].call_file, "/src/kernel.cu");
 	assert_int_equal(binary->inlined[0].call_line, 12);
 	assert_int_equal(binary->inlined[0].parent, SN_GPU_NONE);
-	assert_int_equal(sn_gpu_binary_line_at(binary, GPU_FIXTURE_OUTER + 0x30)->inlined,
-			 SN_GPU_NONE);
+	assert_int_equal(line_at(binary, GPU_FIXTURE_OUTER + 0x30)->inlined, SN_GPU_NONE);
 	close_image(&opened);
 }
 

@@ -190,7 +190,7 @@ static void check_module(const struct sn_module *module)
 
 static void check_named(const char *name)
 {
-	uint32_t index = sn_module_by_name(name, 0);
+	uint32_t index = sn_module_by_name(name);
 	assert_int_not_equal(index, SN_MODULE_NONE);
 	check_module(sn_module_at(index));
 }
@@ -209,7 +209,7 @@ static void test_libraries(void **state)
 	check_named("ld-linux");
 	check_named("libdw");
 	check_named("test_cfi");
-	if (sn_module_by_name("libcrypto", 0) != SN_MODULE_NONE)
+	if (sn_module_by_name("libcrypto") != SN_MODULE_NONE)
 		check_named("libcrypto");
 }
 

@@ -33,12 +33,12 @@ static void test_add_find_remove(void **state)
 		assert_int_equal(value, i + 1);
 	}
 	for (unsigned i = 0; i < OBJECTS; i++)
-		assert_int_equal(sn_word_get(&table, object(i), 0), i % 2 ? i + 1 : 0);
+		assert_int_equal(sn_word_get(&table, object(i)), i % 2 ? i + 1 : 0);
 	assert_false(sn_word_remove(&table, object(0), &value));
 	assert_true(sn_word_set(&table, object(1), 700));
 	assert_true(sn_word_set(&table, object(0), 600));
-	assert_int_equal(sn_word_get(&table, object(1), 0), 700);
-	assert_int_equal(sn_word_get(&table, object(0), 0), 600);
+	assert_int_equal(sn_word_get(&table, object(1)), 700);
+	assert_int_equal(sn_word_get(&table, object(0)), 600);
 }
 
 /* Words of one hash fill one window: one more is refused until one goes. */
@@ -52,7 +52,7 @@ static void test_full_window(void **state)
 	assert_false(sn_word_add(&small, object(SN_WORD_WINDOW), 1));
 	assert_true(sn_word_remove(&small, object(3), &value));
 	assert_true(sn_word_add(&small, object(SN_WORD_WINDOW), 1));
-	assert_int_equal(sn_word_get(&small, object(SN_WORD_WINDOW), 0), 1);
+	assert_int_equal(sn_word_get(&small, object(SN_WORD_WINDOW)), 1);
 }
 
 static void *add_and_remove(void *argument)

@@ -61,6 +61,18 @@ static int64_t worst(const struct sn_clock *clock, const struct truth *truth, in
 	return found;
 }
 
+/* The number of violated bounds: 0 unless clocks jump. */
+static size_t violations(const struct sn_clock *clock)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < clock->bound_count; i++) {
+		const struct sn_clock_bound *bound = clock->bounds + i;
+		int64_t offset = sn_clock_convert(clock, bound->at_ns) - bound->at_ns;
+		count += bound->is_upper ? offset > bound->offset_ns : offset < bound->offset_ns;
+	}
+	return count;
+}
+
 static void test_offset_and_drift(void **unused)
 {
 	const struct truth truths[] = {
@@ -71,7 +83,7 @@ static void test_offset_and_drift(void **unused)
 		observe(&clock, &truths[i], 0, 60 * INT64_C(1000000000), 2000, 40000);
 		assert_int_equal(sn_clock_fit(&clock), 0);
 		assert_int_equal(clock.window_count, 1);
-		assert_int_equal(sn_clock_violations(&clock), 0);
+		assert_int_equal(violations(&clock), 0);
 		int64_t wrong = worst(&clock, &truths[i], 0, 60 * INT64_C(1000000000));
 		assert_true((uint64_t)wrong <= sn_clock_error(&clock));
 		/* most delays are tens of microseconds; the least ones count */
@@ -90,7 +102,7 @@ static void test_uneven_drift(void **unused)
 	observe(&clock, &truth, 0, 100 * INT64_C(1000000000), 20000, 20000);
 	assert_int_equal(sn_clock_fit(&clock), 0);
 	assert_true(clock.window_count > 3);
-	assert_int_equal(sn_clock_violations(&clock), 0);
+	assert_int_equal(violations(&clock), 0);
 	assert_true(worst(&clock, &truth, 0, 99 * INT64_C(1000000000)) <
 		    (int64_t)sn_clock_error(&clock) + 3000);
 	sn_clock_release(&clock);
@@ -110,7 +122,7 @@ static void test_little_known(void **unused)
 	/* one command alone: right to half of what is between its two sides */
 	assert_int_equal(sn_clock_before(&clock, 150, 1190), 0);
 	assert_int_equal(sn_clock_fit(&clock), 0);
-	assert_int_equal(sn_clock_violations(&clock), 0);
+	assert_int_equal(violations(&clock), 0);
 	assert_true(sn_clock_error(&clock) >= 20 && sn_clock_error(&clock) <= 25);
 	sn_clock_release(&clock);
 }

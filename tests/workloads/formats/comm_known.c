@@ -135,7 +135,8 @@ int main(void)
 	for (unsigned first = 0; first <= size; first++)
 		check_agreement(first);
 	if (!rank)
-		printf("%u ranks, %s\n", size, sn_comm_is_one_host() ? "one host" : "many hosts");
+		printf("%u ranks, %s\n", size,
+		       sn_comm()->is_one_host() ? "one host" : "many hosts");
 	sn_comm_end();
 	return wrong;
 }

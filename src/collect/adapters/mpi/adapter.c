@@ -118,7 +118,6 @@ static const char *mpi_status(void)
 
 const struct sn_adapter sn_adapter_mpi = {
     .name = "mpi",
-    .purpose = "messages between ranks, what they do together, one-sided accesses and files",
     .attach = attach,
     .status = mpi_status,
 };

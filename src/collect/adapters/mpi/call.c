@@ -27,7 +27,7 @@ bool sn_mpi_begin(struct sn_mpi_call *call, const struct sn_mpi_entry *entry)
 	call->token = 0;
 	call->is_wanted = sn_messages_are_wanted() && sn_mpi_library();
 	call->is_settled = call->is_sent = call->is_received = call->is_posted = false;
-	call->leaves_sent = call->is_part = call->is_failed = false;
+	call->leaves_sent = call->is_part = false;
 	call->window = NULL;
 	call->waited = NULL;
 	call->started = NULL;

@@ -222,7 +222,6 @@ struct sn_mpi_call {
 	bool is_sent, is_received, is_posted; /* which messages there are */
 	bool leaves_sent;		      /* the send's end is not the call's */
 	bool is_part;			      /* `part` is set */
-	bool is_failed;
 	union {
 		struct {
 			struct sn_message sent, received;

@@ -124,7 +124,7 @@ static const char *opencl_status(void)
 {
 	static char text[512];
 	if (!atomic_load_explicit(&initialised, memory_order_acquire))
-		return sn_module_by_name("libOpenCL.so", 0) == SN_MODULE_NONE
+		return sn_module_by_name("libOpenCL.so") == SN_MODULE_NONE
 			   ? "no OpenCL loader in this process"
 			   : "the program has made no OpenCL call that loads the layer";
 	struct sn_line line = SN_LINE(text);
@@ -152,7 +152,6 @@ static const char *opencl_status(void)
 
 const struct sn_adapter sn_adapter_opencl = {
     .name = "opencl",
-    .purpose = "OpenCL calls, kernels and copies",
     .detach = opencl_detach,
     .after_fork = sn_cl_pending_after_fork,
     .thread_begin = sn_cl_thread_begin,

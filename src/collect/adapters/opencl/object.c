@@ -114,7 +114,7 @@ struct sn_cl_queue *sn_cl_queue_add(cl_command_queue handle, cl_device_id device
 
 struct sn_cl_queue *sn_cl_queue_find(cl_command_queue queue)
 {
-	return (struct sn_cl_queue *)sn_word_get(&queues, (uintptr_t)queue, 0);
+	return (struct sn_cl_queue *)sn_word_get(&queues, (uintptr_t)queue);
 }
 
 /* ---- kernels ---- */
@@ -150,7 +150,7 @@ static const struct sn_cl_name *intern_name(const char *text, uint32_t length)
 const struct sn_cl_name *sn_cl_kernel_name(cl_kernel kernel)
 {
 	const struct sn_cl_name *name =
-	    (const struct sn_cl_name *)sn_word_get(&kernels, (uintptr_t)kernel, 0);
+	    (const struct sn_cl_name *)sn_word_get(&kernels, (uintptr_t)kernel);
 	if (name)
 		return name;
 	char text[NAME_MAX];

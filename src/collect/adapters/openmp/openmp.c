@@ -46,7 +46,6 @@ static const char *openmp_status(void)
 
 const struct sn_adapter sn_adapter_openmp = {
     .name = "openmp",
-    .purpose = "OpenMP workers below the code that started their parallel region",
     .attach = openmp_attach,
     .status = openmp_status,
 };

@@ -307,7 +307,6 @@ bool sn_python_is_interpreter(uintptr_t pc)
 
 const struct sn_adapter sn_adapter_python = {
     .name = "python",
-    .purpose = "Python frames with file, function and line",
     .attach = python_attach,
     .thread_end = python_thread_end,
     .status = python_status,

@@ -257,7 +257,6 @@ static const char *tensorflow_status(void)
 
 const struct sn_adapter sn_adapter_tensorflow = {
     .name = "tensorflow",
-    .purpose = "tensors that TensorFlow sends between processes by gRPC",
     .attach = tensorflow_attach,
     .status = tensorflow_status,
 };

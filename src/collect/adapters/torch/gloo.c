@@ -122,7 +122,7 @@ static uint32_t connection_to(const struct context *context, uint32_t peer)
 	    peer >= (uint32_t)context->size)
 		return 0;
 	uintptr_t pair = *function(context, (int)peer);
-	return pair ? (uint32_t)sn_word_get(&connections, pair, 0) : 0;
+	return pair ? (uint32_t)sn_word_get(&connections, pair) : 0;
 }
 
 /* This process's name of the group. */

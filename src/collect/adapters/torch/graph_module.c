@@ -88,7 +88,7 @@ static void add(uintptr_t module, const char *path)
 static const struct known *lookup(uintptr_t module)
 {
 	const struct known *known =
-	    modules.slots ? (const struct known *)sn_word_get(&modules, module, 0) : NULL;
+	    modules.slots ? (const struct known *)sn_word_get(&modules, module) : NULL;
 	/* the address may belong to another object now */
 	return known && known->type == type_of(module) ? known : NULL;
 }

@@ -172,7 +172,7 @@ static size_t find_name(const void *node, const uintptr_t *vtable, char *storage
 
 static const struct node_class *class_of(uintptr_t vtable)
 {
-	return (const struct node_class *)sn_word_get(&classes, vtable, 0);
+	return (const struct node_class *)sn_word_get(&classes, vtable);
 }
 
 static void add_class(uintptr_t vtable, enum class_kind kind, const char *name, size_t length)

@@ -49,7 +49,7 @@ void sn_torch_called(uintptr_t from)
 	if (!sn_measuring() || !sn_thread_self())
 		return;
 	sn_module_find_or_refresh(from);
-	if (sn_module_by_name("libtorch_cpu.so", 0) == SN_MODULE_NONE)
+	if (sn_module_by_name("libtorch_cpu.so") == SN_MODULE_NONE)
 		sn_modules_stale();
 	sn_module_find_or_refresh(from);
 	int calls = atomic_fetch_add_explicit(&calls_before_decision, 1, memory_order_relaxed);
@@ -111,7 +111,7 @@ static void check_announced(void)
 
 static int attach(void)
 {
-	uint32_t module = sn_module_by_name("libtorch_cpu.so", 0);
+	uint32_t module = sn_module_by_name("libtorch_cpu.so");
 	/* it may be mapped but not relocated yet: wait for the first call */
 	if (module == SN_MODULE_NONE ||
 	    !atomic_load_explicit(&calls_before_decision, memory_order_relaxed))
@@ -166,7 +166,7 @@ static const char *backward_status(void)
 static const char *status(void)
 {
 	if (torch_module == SN_MODULE_NONE)
-		return sn_module_by_name("libtorch_cpu.so", 0) == SN_MODULE_NONE
+		return sn_module_by_name("libtorch_cpu.so") == SN_MODULE_NONE
 			   ? "PyTorch is not loaded"
 			   : "PyTorch is loaded, but it calls none of the functions that are "
 			     "followed";
@@ -190,7 +190,6 @@ static const char *status(void)
 
 const struct sn_adapter sn_adapter_torch = {
     .name = "torch",
-    .purpose = "PyTorch operators, forward and backward, and tensor memory",
     .attach = attach,
     .after_fork = after_fork,
     .thread_begin = thread_begin,

@@ -113,7 +113,7 @@ const struct sn_xla_text *sn_xla_program_keep(const void *executable, struct sn_
 	const struct sn_word_slot *slot = word ? sn_word_find(&seen, word) : NULL;
 	if (__builtin_expect(!slot && word && sn_word_add(&seen, word, 0), 0))
 		keep(executable, name, word);
-	return (const struct sn_xla_text *)sn_word_get(&seen, word, 0);
+	return (const struct sn_xla_text *)sn_word_get(&seen, word);
 }
 
 void sn_xla_programs_init(void)

@@ -22,7 +22,7 @@ static char status_line[512];
 static uint32_t find_library(void)
 {
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
-		uint32_t found = sn_module_by_name(libraries[i], 0);
+		uint32_t found = sn_module_by_name(libraries[i]);
 		if (found != SN_MODULE_NONE)
 			return found;
 	}
@@ -169,7 +169,6 @@ static const char *status(void)
 
 const struct sn_adapter sn_adapter_xla = {
     .name = "xla",
-    .purpose = "functions that JAX has compiled, and what they run on CPUs",
     .attach = attach,
     .detach = detach,
     .after_fork = after_fork,
