@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-
 /* Children looked through before another scope of the same kind is made: bounds hostile files. */
 #define CHILDREN_MAX 4096
 
