@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Merging keeps BUFFER_BYTES of each run in memory. */
-enum { BUFFER_BYTES = 16 << 10, WORDS_MAX = 8 };
+enum { BUFFER_BYTES = 16 << 10 };
 
 struct sn_sorted_run {
 	uint64_t offset, left; /* records that are not in the buffer */

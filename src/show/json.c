@@ -4,7 +4,6 @@
 
 #include "base/escape.h"
 #include "number.h"
-#include "sonde/db.h"
 
 #include <math.h>
 
@@ -100,6 +99,13 @@ void sn_json_put_known(struct sn_json *json, const char *key, double value)
 void sn_json_put_id(struct sn_json *json, const char *key, uint32_t id)
 {
 	sn_json_put_known(json, key, id == SONDE_NONE ? (double)NAN : id);
+}
+
+void sn_json_put_stat(struct sn_json *json, const struct sonde_db_stat *stat)
+{
+	sn_json_numbers(json, {"count", stat->count}, {"sum", stat->sum}, {"min", stat->min},
+			{"max", stat->max}, {"mean", sonde_db_stat_mean(stat)},
+			{"std", sonde_db_stat_deviation(stat)});
 }
 
 void sn_json_put_unsigned(struct sn_json *json, const char *key, uint64_t value)

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "sonde/db.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,6 +55,8 @@ void sn_json_put_numbers(struct sn_json *json, const struct sn_json_keyed_number
 	sn_json_put_numbers(json, (const struct sn_json_keyed_number[]){__VA_ARGS__},              \
 			    sizeof((const struct sn_json_keyed_number[]){__VA_ARGS__}) /           \
 				sizeof(struct sn_json_keyed_number))
+/* Count, sum, least, greatest, mean and deviation: a member each. */
+void sn_json_put_stat(struct sn_json *json, const struct sonde_db_stat *stat);
 
 /* The text with quotes and escapes, for writers that put commas themselves. */
 void sn_json_quote(FILE *out, const char *text);

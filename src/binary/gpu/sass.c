@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum {
-	OP_NOP = 0x118,
 	OP_ENDCOLLECTIVE = 0x11b,
 	OP_BSYNC = 0x141,
 	OP_BREAK = 0x142,

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum sn_verdict {
 	SN_VERDICT_OK,
@@ -42,6 +43,9 @@ static inline enum sn_verdict sn_verdict_of(bool is_ok)
 {
 	return is_ok ? SN_VERDICT_OK : SN_VERDICT_LIMITED;
 }
+
+/* Why a perf event cannot be measured here: an errno, or 0. */
+int sn_perf_event_error(uint32_t type, uint64_t config);
 
 /* A group of checks each. */
 void sn_diagnose_sampling(struct sn_diagnosis *diagnosis);  /* timers, perf events, the clock */

@@ -50,7 +50,7 @@ static void check_timers(struct sn_diagnosis *diagnosis)
 		timer_delete(timer);
 }
 
-static int try_event(uint32_t type, uint64_t config)
+int sn_perf_event_error(uint32_t type, uint64_t config)
 {
 	struct perf_event_attr attribute = {
 	    .type = type,
@@ -94,7 +94,7 @@ static void explain_event(struct sn_diagnosis *diagnosis, const char *name, int 
 
 static void check_events(struct sn_diagnosis *diagnosis)
 {
-	int software = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+	int software = sn_perf_event_error(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
 	if (software == 0)
 		sn_diagnose(diagnosis, "software events", SN_VERDICT_OK, NULL,
 			    "page faults, context switches and others of the kernel");
@@ -110,7 +110,7 @@ static void check_events(struct sn_diagnosis *diagnosis)
 	char have[128] = "";
 	int first = 0;
 	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++) {
-		int why = try_event(PERF_TYPE_HARDWARE, events[i].config);
+		int why = sn_perf_event_error(PERF_TYPE_HARDWARE, events[i].config);
 		size_t used = strlen(have);
 		if (why == 0)
 			snprintf(have + used, sizeof(have) - used, "%s%s", used ? ", " : "",

@@ -25,9 +25,7 @@ static void put_stat(struct sn_json *json, const char *key, const struct sonde_d
 	if (!(stat->count > 0))
 		return;
 	sn_json_open(json, key, '{');
-	sn_json_numbers(json, {"count", stat->count}, {"sum", stat->sum}, {"min", stat->min},
-			{"max", stat->max}, {"mean", sonde_db_stat_mean(stat)},
-			{"std", sonde_db_stat_deviation(stat)});
+	sn_json_put_stat(json, stat);
 	sn_json_end(json, '}');
 }
 

@@ -10,6 +10,7 @@
 #include "base/progress/progress.h"
 #include "base/text.h"
 #include "binary/elf/elf_kind.h"
+#include "cmd/doctor/doctor.h"
 #include "collect/sample/event.h"
 #include "frameworks.h"
 #include "launch.h"
@@ -19,14 +20,12 @@
 #include "show/tree/view.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MAX_EVENT_NAMES = 64 };
@@ -41,21 +40,6 @@ struct run {
 	char folder[4096], database[4096];
 };
 
-/* Why a perf event cannot be measured here, or 0. */
-static int event_error(const struct sn_sample_event *event)
-{
-	struct perf_event_attr attributes = {.type = event->type,
-					     .size = sizeof(attributes),
-					     .config = event->config,
-					     .exclude_kernel = 1,
-					     .exclude_hv = 1};
-	int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return errno;
-	close(fd);
-	return 0;
-}
-
 /* Says which of the events asked for this machine does not have; where none is left, there is
  * nothing to run for. */
 static int check_available(const char *list)
@@ -64,7 +48,8 @@ static int check_available(const char *list)
 	const char *wrong;
 	int count = sn_events_parse(list, events, &wrong), left = count;
 	for (const struct sn_sample_event *one = events; one < events + count; one++) {
-		int error = one->source == SN_EVENT_PERF ? event_error(one) : 0;
+		int error =
+		    one->source == SN_EVENT_PERF ? sn_perf_event_error(one->type, one->config) : 0;
 		left -= error != 0;
 		if (error)
 			sn_command_warn("'%s' cannot be measured here (%s): see sonde doctor",

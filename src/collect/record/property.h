@@ -13,7 +13,6 @@
 
 #define SN_PROPERTY_MAX	       48u
 #define SN_PROPERTY_LINE_BYTES 4608u
-#define SN_PROPERTY_BYTES      (SN_PROPERTY_MAX * SN_PROPERTY_LINE_BYTES)
 
 /* Of enum sn_source, in the order of its bits. */
 #define SN_SOURCE_COUNT 4u

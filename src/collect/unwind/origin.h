@@ -30,7 +30,6 @@
 #include <stdbool.h>
 
 struct sn_thread;
-struct sn_native_frame;
 
 /* The library whose frames between a start and its work are left out; must stay valid. */
 struct sn_runtime {

@@ -79,11 +79,6 @@ static const struct {
      "double min; double max; double sum_squares;"},
 };
 
-/* A class of events: what kind, and which attributes. Followed by the keys' ranks. */
-struct class_key {
-	uint32_t shape, has_link;
-};
-
 #define CLASSES_MAX 65535u
 #define KEYS_MAX    64u
 

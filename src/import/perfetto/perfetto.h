@@ -195,7 +195,6 @@ void sn_perfetto_forget(struct sn_perfetto_sequence *sequence);
 int sn_perfetto_describe_track(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			       struct sn_proto descriptor);
 struct sn_perfetto_track *sn_perfetto_track(struct sn_perfetto *perfetto, uint64_t uuid);
-struct sn_perfetto_process *sn_perfetto_process(struct sn_perfetto *perfetto, int64_t pid);
 /* By the thread's number alone, which is unique in the system. */
 struct sn_perfetto_thread *sn_perfetto_thread(struct sn_perfetto *perfetto, int64_t tid);
 /* Reads a thread's numbers, which are left as they are if it has none, and its name. */

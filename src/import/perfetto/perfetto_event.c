@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NESTED_MAX     4
-#define CATEGORIES_MAX 4
+#define NESTED_MAX 4
 
 enum { SLICE_BEGIN = 1, SLICE_END, INSTANT, COUNTER, STATE };
 

@@ -39,7 +39,7 @@ static struct sn_perfetto_track *find_track(const struct sn_perfetto *perfetto, 
 	return number == SN_INTERN_NONE ? NULL : perfetto->tracks + number;
 }
 
-struct sn_perfetto_process *sn_perfetto_process(struct sn_perfetto *perfetto, int64_t pid)
+static struct sn_perfetto_process *process_of(struct sn_perfetto *perfetto, int64_t pid)
 {
 	uint32_t number =
 	    sn_intern_item(&perfetto->process_ids, &pid, sizeof(pid), &perfetto->processes,
@@ -89,7 +89,7 @@ static int read_process(struct sn_perfetto *perfetto, struct sn_proto descriptor
 		else if (field.number == 6 || (field.number == 2 && !name.bytes))
 			name = field;
 	}
-	struct sn_perfetto_process *process = sn_perfetto_process(perfetto, *pid);
+	struct sn_perfetto_process *process = process_of(perfetto, *pid);
 	if (!process)
 		return SN_ERR_MEMORY;
 	if (name.bytes && name.length)
@@ -166,7 +166,7 @@ static int read_tree_process(struct sn_perfetto *perfetto, struct sn_proto messa
 		else if (field.number == 3 && !name.bytes)
 			name = field;
 	}
-	struct sn_perfetto_process *process = sn_perfetto_process(perfetto, pid);
+	struct sn_perfetto_process *process = process_of(perfetto, pid);
 	struct sn_perfetto_thread *thread = process ? sn_perfetto_thread(perfetto, pid) : NULL;
 	if (!thread)
 		return SN_ERR_MEMORY;

@@ -34,8 +34,6 @@ bool sn_sqlite_has(const struct sn_sqlite *file, const char *table, const char *
 /* The first table whose name begins so, into name[size]. */
 bool sn_sqlite_find(const struct sn_sqlite *file, const char *prefix, char *name, size_t size);
 
-#define SN_SQLITE_COLUMNS_MAX 32
-
 /*
  * SELECT of the columns of a table, in that order; `rest` is what follows FROM (WHERE, ORDER BY) or
  * "". *rows is NULL if there is no such table. Free it with sqlite3_finalize.

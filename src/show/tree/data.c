@@ -13,17 +13,10 @@
 
 static const char *const view_names[] = {"top-down", "bottom-up", "flat", "threads"};
 
-static void put_stat(struct sn_json *json, const struct sonde_db_stat *stat)
-{
-	sn_json_numbers(json, {"count", stat->count}, {"sum", stat->sum}, {"min", stat->min},
-			{"max", stat->max}, {"mean", sonde_db_stat_mean(stat)},
-			{"std", sonde_db_stat_deviation(stat)});
-}
-
 void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat)
 {
 	double mean = sonde_db_stat_mean(stat);
-	put_stat(json, stat);
+	sn_json_put_stat(json, stat);
 	sn_json_numbers(json, {"cv", mean > 0 ? sonde_db_stat_deviation(stat) / mean : 0},
 			{"imbalance", mean > 0 ? stat->max / mean - 1 : 0});
 }
@@ -64,7 +57,7 @@ static void write_values(const struct sn_view *view, struct sn_json *json, const
 		sn_view_json_value(json, &values[m]);
 		sn_json_end(json, '}');
 		sn_json_open(json, "exclusive", '{');
-		put_stat(json, &values[m].exclusive);
+		sn_json_put_stat(json, &values[m].exclusive);
 		sn_json_end(json, '}');
 		sn_json_end(json, '}');
 	}
