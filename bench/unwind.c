@@ -236,7 +236,7 @@ static void first_meetings(void)
 {
 	static uintptr_t pcs[MEETINGS];
 	static double in_place[ROUNDS], copied[ROUNDS];
-	uint32_t index = sn_module_by_name("libc.so", 0);
+	uint32_t index = sn_module_by_name("libc.so");
 	if (index == SN_MODULE_NONE)
 		return;
 	struct sn_module *module = (struct sn_module *)sn_module_at(index);
