@@ -29,7 +29,7 @@ struct sn_external_sort {
 	size_t words, key_words; /* of a record */
 	size_t memory_bytes;	 /* approximate use, sorting included */
 	uint64_t *items;	 /* the last run, in memory */
-	size_t count, capacity, at;
+	size_t count, capacity;
 	uint64_t total; /* records */
 	struct sn_spill file;
 	struct sn_sorted_run *runs;

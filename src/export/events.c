@@ -182,7 +182,6 @@ static int write_events(const struct sn_export_request *request, FILE *out, stru
 
 const struct sn_exporter sn_exporter_events = {
     .name = "events",
-    .summary = "a row per event, for spreadsheets, pandas and R",
     .extension = "events.csv",
     .write = write_events,
     .has_events = true,

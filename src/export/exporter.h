@@ -51,7 +51,6 @@ struct sn_export_request {
 
 struct sn_exporter {
 	const char *name;
-	const char *summary;   /* which programs read it; one line, no full stop */
 	const char *extension; /* "pb.gz" */
 	/* Write errors are found in the stream by the caller; returns 0 or a negative enum sn_err.
 	 */

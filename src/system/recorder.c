@@ -110,8 +110,8 @@ void sn_os_recorder_stop(struct sn_os_recorder *recorder, struct sn_os_result *r
 	uint64_t one = 1, end_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
 	atomic_store_explicit(&recorder->is_stopping, true, memory_order_relaxed);
 	if (write(recorder->stop_fd, &one, sizeof(one)) < 0)
-		end_ns = sn_clock_now_ns(
-		    CLOCK_MONOTONIC); /* the thread wakes up a moment later by its timeout */
+		/* the thread wakes up a moment later by its timeout */
+		end_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
 	pthread_join(recorder->thread, NULL);
 	sn_os_states_finish(recorder->states, end_ns);
 	uint64_t *losses = sn_os_states_losses(recorder->states), lost = 0;
@@ -120,9 +120,7 @@ void sn_os_recorder_stop(struct sn_os_recorder *recorder, struct sn_os_result *r
 		if (cause != SN_OS_LOSS_DISORDER) /* these are not lost, only shifted */
 			lost += losses[cause];
 	sn_trace_file_lose(recorder->file, SN_TRACE_LOST_SOURCE, lost);
-	if (result) {
-		result->event_count = sn_os_trace_count(recorder->trace);
+	if (result)
 		memcpy(result->losses, losses, sizeof(result->losses));
-	}
 	release(recorder);
 }

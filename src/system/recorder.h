@@ -13,7 +13,6 @@
 struct sn_os_recorder;
 
 struct sn_os_result {
-	uint64_t event_count; /* in the file */
 	uint64_t losses[SN_OS_LOSSES];
 };
 

@@ -30,7 +30,6 @@ struct sn_os_trace {
 	size_t text_capacity;
 	uint32_t keys[SN_OS_KEYS];
 	uint32_t frequency;
-	uint64_t count;
 };
 
 static const struct {
@@ -217,7 +216,6 @@ static void add_item(void *context, const struct sn_os_item *item)
 			attributes[event.attribute_count++] = (struct sn_trace_attribute){
 			    .key = trace->keys[key], .value = (uint64_t)item->values[key]};
 	sn_trace_file_add(trace->file, &event);
-	trace->count++;
 }
 
 struct sn_os_trace *sn_os_trace_new(struct sn_trace_file *file)
@@ -247,9 +245,4 @@ void sn_os_trace_free(struct sn_os_trace *trace)
 struct sn_os_sink sn_os_trace_sink(struct sn_os_trace *trace)
 {
 	return (struct sn_os_sink){add_item, name_thread, trace};
-}
-
-uint64_t sn_os_trace_count(const struct sn_os_trace *trace)
-{
-	return trace->count;
 }

@@ -20,5 +20,3 @@ void sn_os_trace_free(struct sn_os_trace *trace);
 
 /* To be given to sn_os_states_new. */
 struct sn_os_sink sn_os_trace_sink(struct sn_os_trace *trace);
-/* The number of events in the file. */
-uint64_t sn_os_trace_count(const struct sn_os_trace *trace);

@@ -5,8 +5,9 @@
  *
  * One address space for the whole binary: in a cubin each function begins at 0 of a section of its
  * own, so addresses are offsets in the file (K. Zhou et al., HPCToolkit, section 5); a sample at
- * `pc` in a function has the address `base` + pc. AMD's code objects have addresses already. Device functions follow the kernel with which they were compiled, inside the
- * range of its symbol: each function ends where the next one begins.
+ * `pc` in a function has the address `base` + pc. AMD's code objects have addresses already. Device
+ * functions follow the kernel with which they were compiled, inside the range of its symbol: each
+ * function ends where the next one begins.
  *
  * Reading is bounded and checks everything: a damaged file gives an error or fewer results, never a
  * crash.

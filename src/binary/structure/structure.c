@@ -361,8 +361,6 @@ static int add_function(struct worker *worker, uint32_t function)
 	if (entry.item_count > 0)
 		sort_by_start(worker->items + entry.first_item, entry.item_count, NULL);
 	entry.result = (struct sn_structure_function){
-	    .end = code->functions[function].end,
-	    .part_count = worker->flow.part_count,
 	    .block_count = graph->block_count,
 	    .loop_count = worker->forest.loop_count,
 	    .jump_count = worker->flow.jump_count,
@@ -441,7 +439,6 @@ static int write_function(struct worker *worker, struct entry *entry,
 		entry->result.scopes = worker->scopes.scopes;
 		entry->result.ranges = worker->scopes.ranges;
 		entry->result.scope_count = worker->scopes.scope_count;
-		entry->result.range_count = worker->scopes.range_count;
 		entry->result.calls = worker->calls + entry->first_call;
 		writer->write(writer->data, &entry->result, out);
 	}

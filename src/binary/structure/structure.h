@@ -51,9 +51,7 @@ struct sn_structure_call {
 struct sn_structure_function {
 	const struct sn_scope *scopes; /* scopes[0] is the function itself */
 	const struct sn_scope_range *ranges;
-	uint32_t scope_count, range_count;
-	uint64_t end;	     /* of the function's part that begins at its start */
-	uint32_t part_count; /* 1, and its split-off parts */
+	uint32_t scope_count;
 	uint32_t block_count;
 	uint32_t loop_count;	    /* of the binary, before those of one line are united */
 	uint32_t irreducible_count; /* ... of them */

@@ -101,5 +101,5 @@ static void end(FILE *out)
 	fputs("\n]}\n", out);
 }
 
-const struct sn_structure_form sn_structure_json = {"json",	  true,		  false,      begin,
-						    begin_binary, write_function, end_binary, end};
+const struct sn_structure_form sn_structure_json = {true,	    false,	begin, begin_binary,
+						    write_function, end_binary, end};

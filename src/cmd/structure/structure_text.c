@@ -116,4 +116,4 @@ static void nothing(FILE *out)
 }
 
 const struct sn_structure_form sn_structure_text = {
-    "text", false, false, nothing, begin_binary, write_function, end_binary, nothing};
+    false, false, nothing, begin_binary, write_function, end_binary, nothing};

@@ -22,7 +22,6 @@ struct sn_structure_counts {
 };
 
 struct sn_structure_form {
-	const char *name;
 	bool wants_lines; /* of all functions, not only of a requested one */
 	bool wants_calls;
 	void (*begin)(FILE *out);

@@ -186,5 +186,5 @@ static void end(FILE *out)
 	fputs("</HPCToolkitStructure>\n", out);
 }
 
-const struct sn_structure_form sn_structure_xml = {"xml",	 true,		 true,	     begin,
-						   begin_binary, write_function, end_binary, end};
+const struct sn_structure_form sn_structure_xml = {true,	   true,       begin, begin_binary,
+						   write_function, end_binary, end};

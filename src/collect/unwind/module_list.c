@@ -77,7 +77,7 @@ static bool read_memory(uintptr_t address, void *into, size_t bytes)
 struct mapping {
 	uintptr_t start, end;
 	uint64_t offset, inode;
-	bool readable, executable;
+	bool executable;
 	const char *path; /* "" for anonymous memory */
 };
 
@@ -102,7 +102,6 @@ static bool parse_mapping(const char *line, struct mapping *mapping)
 		return false;
 	mapping->start = start;
 	mapping->end = end;
-	mapping->readable = line[0] == 'r';
 	mapping->executable = line[0] && line[1] && line[2] == 'x';
 	line = sn_parse_number(skip_word(line), 16, &mapping->offset);
 	line = skip_word(skip_word(line)); /* now at the inode */

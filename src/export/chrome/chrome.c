@@ -385,7 +385,6 @@ static int write_chrome(const struct sn_export_request *request, FILE *out, stru
 
 const struct sn_exporter sn_exporter_chrome = {
     .name = "chrome",
-    .summary = "events for chrome://tracing, Perfetto and tools for torch.profiler's traces",
     .extension = "trace.json",
     .write = write_chrome,
     .has_events = true,

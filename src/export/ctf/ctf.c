@@ -580,7 +580,6 @@ static const char *const own[] = {"sonde", "kernel", NULL};
 
 const struct sn_exporter sn_exporter_ctf = {
     .name = "ctf",
-    .summary = "events for babeltrace2 and Trace Compass (a folder)",
     .extension = "ctf",
     .write_folder = write_folder,
     .own = own,

@@ -109,7 +109,6 @@ static const char *const own[] = {"meta.db", "profile.db", "cct.db", "trace.db",
 
 const struct sn_exporter sn_exporter_hpctoolkit = {
     .name = "hpctoolkit",
-    .summary = "a database (a folder) for hpcviewer and Hatchet",
     .extension = "hpctoolkit.d",
     .write_folder = write_hpctoolkit,
     .own = own,

@@ -36,7 +36,6 @@ static int write_html(const struct sn_export_request *request, FILE *out, struct
 
 const struct sn_exporter sn_exporter_html = {
     .name = "html",
-    .summary = "one self-contained page with an interactive flame graph",
     .extension = "html",
     .write = write_html,
     .has_formulas = true,

@@ -652,7 +652,6 @@ static int write_perfetto(const struct sn_export_request *request, FILE *out,
 
 const struct sn_exporter sn_exporter_perfetto = {
     .name = "perfetto",
-    .summary = "events for ui.perfetto.dev and trace_processor",
     .extension = "pftrace",
     .write = write_perfetto,
     .has_events = true,

@@ -191,7 +191,6 @@ static int note_chunk(struct sn_trace_reader *reader, uint64_t number)
 			   ? SN_ERR_MEMORY
 			   : 0;
 	all->event_count += header.count;
-	all->event_bytes += header.used;
 	return sn_vec_push(&reader->places, &reader->place_capacity, &reader->place_count, place)
 		   ? SN_ERR_MEMORY
 		   : 0;

@@ -39,7 +39,7 @@ struct sn_trace_directory {
 	const struct sn_trace_quantity *counters, *keys;
 	uint32_t stream_count, name_count, counter_count, key_count;
 	/* of all chunks as they say themselves; for progress and estimates */
-	uint64_t event_count, event_bytes;
+	uint64_t event_count;
 };
 
 struct sn_trace_reader;

@@ -60,7 +60,6 @@ struct sn_import_request {
 
 struct sn_importer {
 	const char *name;
-	const char *summary; /* which files of which program; one line, no full stop */
 	/* Whether this input has its format. Must be cheap; it may look into a folder. */
 	bool (*probe)(const struct sn_import_input *input);
 	/* All inputs have its format. 0 or a negative enum sn_err, with a line that names the input. */

@@ -217,7 +217,6 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 
 const struct sn_importer sn_importer_ctf = {
     .name = "ctf",
-    .summary = "folders of CTF traces: LTTng, barectf",
     .probe = sn_ctf_probe,
     .library = "libbabeltrace2",
     .read = read_all,

@@ -14,7 +14,6 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 
 const struct sn_importer sn_importer_ctf = {
     .name = "ctf",
-    .summary = "folders of CTF traces; this Sonde is built without babeltrace2",
     .probe = sn_ctf_probe,
     .read = read_all,
 };

@@ -118,7 +118,7 @@ struct sn_hpct_group *sn_hpct_thread_group(struct sn_hpct_thread *thread, uint64
 		return NULL;
 	if (number == thread->group_count &&
 	    sn_vec_push(&thread->groups, &thread->group_capacity, &thread->group_count,
-			(struct sn_hpct_group){.id = id}) < 0)
+			(struct sn_hpct_group){0}) < 0)
 		return NULL;
 	return thread->groups + number;
 }

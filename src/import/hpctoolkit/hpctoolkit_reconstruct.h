@@ -56,7 +56,6 @@ struct sn_hpct_launch {
 };
 
 struct sn_hpct_group {
-	uint64_t id;
 	struct sn_sums launches; /* by context of the function launched and metric */
 	struct sn_sums samples; /* by address and metric; metric SONDE_NONE, value 0: it occurred */
 	struct sn_hpct_launch *roots;

@@ -559,7 +559,6 @@ static bool probe(const struct sn_import_input *input)
 
 const struct sn_importer sn_importer_execution_trace = {
     .name = "execution_trace",
-    .summary = "execution traces of PyTorch (ExecutionTraceObserver), plain or gzip",
     .probe = probe,
     .read = read_all,
 };

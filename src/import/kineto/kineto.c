@@ -758,7 +758,6 @@ static bool probe(const struct sn_import_input *input)
 
 const struct sn_importer sn_importer_kineto = {
     .name = "kineto",
-    .summary = "traces of torch.profiler (Kineto) and others of Chrome's JSON, plain or gzip",
     .probe = probe,
     .read = read_all,
 };

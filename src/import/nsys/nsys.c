@@ -442,7 +442,6 @@ static bool probe(const struct sn_import_input *input)
 
 const struct sn_importer sn_importer_nsys = {
     .name = "nsys",
-    .summary = "reports of Nsight Systems as SQLite (nsys export --type sqlite)",
     .probe = probe,
     .read = read_all,
 };

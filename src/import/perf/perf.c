@@ -567,7 +567,6 @@ static bool probe(const struct sn_import_input *input)
 
 const struct sn_importer sn_importer_perf = {
     .name = "perf",
-    .summary = "files of perf record: samples with call paths, tracepoints, scheduling",
     .probe = probe,
     .read = read_all,
 };

@@ -480,7 +480,6 @@ static bool probe(const struct sn_import_input *input)
 
 const struct sn_importer sn_importer_perfetto = {
     .name = "perfetto",
-    .summary = "traces of Perfetto (protobuf), plain or gzip",
     .probe = probe,
     .read = read_all,
 };

@@ -338,7 +338,6 @@ static bool probe(const struct sn_import_input *input)
 
 const struct sn_importer sn_importer_rocprof = {
     .name = "rocprof",
-    .summary = "results of rocprofv3: CSV files of a run, JSON, or rocpd databases",
     .probe = probe,
     .read = read_all,
 };

@@ -19,7 +19,6 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 
 const struct sn_importer sn_importer_nsys = {
     .name = "nsys",
-    .summary = "reports of Nsight Systems as SQLite; this Sonde is built without SQLite",
     .probe = probe,
     .read = read_all,
 };

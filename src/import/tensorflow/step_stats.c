@@ -716,7 +716,6 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 
 const struct sn_importer sn_importer_step_stats = {
     .name = "step_stats",
-    .summary = "runs of TensorFlow's sessions (RunMetadata, StepStats, event files), plain or gzip",
     .probe = probe,
     .read = read_all,
 };

@@ -293,7 +293,6 @@ int sn_xplane_add_programs(const struct sn_xplane_programs_file *file,
 
 const struct sn_importer sn_importer_xplane = {
     .name = "xplane",
-    .summary = "profiles of JAX, TensorFlow and XLA (*.xplane.pb), plain or gzip",
     .probe = probe,
     .read = read_all,
 };

@@ -146,9 +146,9 @@ struct sn_xplane_run {
 
 struct sn_xplane_module {
 	uint32_t name, label; /* builder's strings: the label is of this module alone */
-	bool has_program, has_hlo, is_tensorflow, is_cut;
+	bool has_hlo, is_tensorflow, is_cut;
 	bool by_repetition; /* executions were told apart by repeated operations */
-	uint64_t program, execution_count;
+	uint64_t execution_count;
 	uint32_t first_node, last_node; /* SONDE_NONE: none */
 	struct sn_hlo hlo;
 	struct sn_intern run_ids;   /* {kind, number} */
@@ -160,8 +160,7 @@ struct sn_xplane_module {
 /* Where an operation of a line was last seen, to tell executions apart. */
 struct sn_xplane_last {
 	uint64_t count; /* executions */
-	uint32_t first, last;
-	uint32_t first_name;
+	uint32_t first, first_name;
 };
 
 struct sn_xplane_programs {

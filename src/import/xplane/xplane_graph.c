@@ -60,13 +60,10 @@ static uint32_t module_of(struct sn_xplane *xplane, bool has_program, uint64_t p
 	/* a program with a number is identified by it, others by their name */
 	struct module_key key = {has_program, has_program ? program : 0, has_program ? 0 : name};
 	uint32_t before = programs->module_ids.count;
-	uint32_t number = sn_intern_item(&programs->module_ids, &key, sizeof(key),
-					 &programs->modules, &programs->module_capacity,
-					 {.name = name,
-					  .has_program = has_program,
-					  .program = program,
-					  .first_node = SONDE_NONE,
-					  .last_node = SONDE_NONE});
+	uint32_t number =
+	    sn_intern_item(&programs->module_ids, &key, sizeof(key), &programs->modules,
+			   &programs->module_capacity,
+			   {.name = name, .first_node = SONDE_NONE, .last_node = SONDE_NONE});
 	if (number == before)
 		programs->modules[number].label = make_label(xplane, name, program);
 	return number == SN_INTERN_NONE ? SONDE_NONE : number;

@@ -118,7 +118,6 @@ static int add_entry(struct sn_callers *callers, uint32_t parent, size_t first, 
 	const struct sn_callers_pair *pairs = callers->pairs + first;
 	callers->entries[id] = (struct sn_callers_entry){
 	    .frame = tree->nodes[ancestor(callers, pairs[0].current, level)].frame,
-	    .parent = parent,
 	    .depth = parent == SONDE_NONE ? 0 : callers->entries[parent].depth + 1,
 	    .level = level,
 	    .first_pair = first,

@@ -14,7 +14,6 @@
 
 struct sn_callers_entry {
 	uint32_t frame;
-	uint32_t parent; /* the entry it was expanded from; SONDE_NONE for functions */
 	uint32_t depth;
 	bool is_expanded;
 	uint32_t first_child, child_count; /* once expanded: its callers, unordered */

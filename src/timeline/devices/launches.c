@@ -14,7 +14,7 @@ struct sn_launch_page {
 };
 
 /* A record while sorting: by link, start, and order of arrival. */
-enum { LINK, START, ORDER, END, WHO, WORDS, KEY_WORDS = END };
+enum { LINK, START, ORDER, END, PROFILE, WORDS, KEY_WORDS = END };
 
 void sn_launches_init(struct sn_launches *launches, size_t memory_bytes)
 {
@@ -47,7 +47,7 @@ int sn_launches_add(struct sn_launches *launches, uint32_t profile,
 		    [START] = block->starts_ns[i],
 		    [ORDER] = launches->sorted.total,
 		    [END] = block->ends_ns[i],
-		    [WHO] = (uint64_t)profile << 32 | block->contexts[i],
+		    [PROFILE] = profile,
 		};
 		/* an end of 0 marks a call without a known time */
 		if (record[LINK] && record[END])
@@ -72,8 +72,7 @@ static int append(struct sn_launches *launches, const uint64_t *record, bool is_
 			 record[LINK])))
 		return sn_fail_memory(error);
 	launches->items[place] =
-	    (struct sn_launch){record[LINK], record[START], record[END],
-			       (uint32_t)(record[WHO] >> 32), (uint32_t)record[WHO]};
+	    (struct sn_launch){record[LINK], record[START], record[END], (uint32_t)record[PROFILE]};
 	launches->count++;
 	return 0;
 }

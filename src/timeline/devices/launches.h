@@ -14,7 +14,7 @@
 /* Of equal links the call that begins first, or of the lowest track. */
 struct sn_launch {
 	uint64_t link, start_ns, end_ns;
-	uint32_t profile, context;
+	uint32_t profile;
 };
 
 struct sn_launch_page;

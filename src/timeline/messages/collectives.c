@@ -83,8 +83,7 @@ static uint32_t participant_of(struct collecting *collecting, const struct sonde
 	uint32_t key[2] = {processes->of_profile[track->profile], device};
 	uint32_t number =
 	    sn_intern_item(&collecting->numbers, key, sizeof(key), &collectives->participants,
-			   &collectives->participant_capacity,
-			   {profile->run, device, profile->rank, track->profile});
+			   &collectives->participant_capacity, {device, track->profile});
 	collectives->participant_count = collecting->numbers.count;
 	return number;
 }

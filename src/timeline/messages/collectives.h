@@ -10,8 +10,7 @@
 
 /* A participant in collectives: a device, or a process by itself. */
 struct sn_participant {
-	uint32_t run, device; /* device: position in sn_device_times, SONDE_NONE for a process */
-	int32_t rank;
+	uint32_t device; /* position in sn_device_times, SONDE_NONE for a process */
 	uint32_t profile;
 };
 

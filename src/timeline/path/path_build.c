@@ -272,14 +272,9 @@ static int finish_part(struct sn_path_building *build, struct chain *chain,
 	return add_launcher(build, part);
 }
 
-struct handover {
-	uint64_t time_ns; /* when the giver became silent */
-	const struct sn_path_silence *giver, *taker;
-};
-
 /* A handover, which is connected once all threads have their activities. */
-struct pending {
-	struct handover handover;
+struct handover {
+	const struct sn_path_silence *giver;
 	uint32_t to;
 };
 
@@ -294,7 +289,7 @@ struct wait {
 };
 
 struct threads {
-	struct pending *handovers;
+	struct handover *handovers;
 	size_t handover_count, handover_capacity;
 	struct wait *waits;
 	size_t wait_count, wait_capacity;
@@ -305,20 +300,20 @@ struct threads {
 };
 
 static int add_handover(struct sn_path_building *build, struct chain *chain,
-			struct sn_path_part *part, const struct handover *handover,
+			struct sn_path_part *part, const struct sn_path_silence *giver,
 			struct threads *threads)
 {
-	struct pending pending = {.handover = *handover};
-	uint64_t time = handover->time_ns;
+	struct handover handover = {.giver = giver};
+	uint64_t time = giver->start_ns;
 	if (part->start_ns < time && split_part(build, chain, part, time))
 		return SN_ERR_MEMORY;
 	/* the thread waited between two parts */
 	if (part->start_ns >= time)
 		chain->is_waiting = true;
 	return finish_part(build, chain, part, part->start_ns < time ? time : part->start_ns,
-			   &pending.to)
+			   &handover.to)
 		   ?: sn_vec_push(&threads->handovers, &threads->handover_capacity,
-				  &threads->handover_count, pending);
+				  &threads->handover_count, handover);
 }
 
 static bool waits_for_all(const struct sn_path_building *build, const struct sn_path_part *part)
@@ -450,10 +445,10 @@ static uint32_t *order_takers(const struct sn_path_building *build)
 	return order;
 }
 
-/* Lists the handovers to a thread in order of time. *at moves past the thread's silences in the
+/* Lists those who hand over to a thread in order of time. *at moves past the thread's silences in the
  * order; threads must be asked for in order of profile. */
-static size_t list_handovers(const struct sn_path_building *build, uint32_t profile,
-			     const uint32_t *order, size_t *at, struct handover *handovers)
+static size_t list_givers(const struct sn_path_building *build, uint32_t profile,
+			  const uint32_t *order, size_t *at, const struct sn_path_silence **givers)
 {
 	size_t count = 0;
 	for (; *at < build->silence_count; ++*at) {
@@ -464,13 +459,13 @@ static size_t list_handovers(const struct sn_path_building *build, uint32_t prof
 							  ? find_giver(build, taker)
 							  : NULL;
 		if (giver)
-			handovers[count++] = (struct handover){giver->start_ns, giver, taker};
+			givers[count++] = giver;
 	}
 	return count;
 }
 
 static int chain_thread(struct sn_path_building *build, uint32_t first, uint32_t end,
-			const struct handover *handovers, size_t handover_count,
+			const struct sn_path_silence *const *givers, size_t giver_count,
 			struct threads *threads)
 {
 	struct chain chain = {.last = SONDE_NONE,
@@ -482,11 +477,11 @@ static int chain_thread(struct sn_path_building *build, uint32_t first, uint32_t
 		struct wait wait = wait_of(build, &chain, part);
 		/* the first part that ends after the giver became silent; if it also waits for an
 		 * operation, the later of both counts */
-		const struct handover *handover = NULL;
-		if (at < handover_count && part->end_ns > handovers[at].time_ns)
-			handover = handovers + at++;
-		if (handover && wait.ended_ns <= handover->time_ns)
-			result = add_handover(build, &chain, part, handover, threads);
+		const struct sn_path_silence *giver = NULL;
+		if (at < giver_count && part->end_ns > givers[at]->start_ns)
+			giver = givers[at++];
+		if (giver && wait.ended_ns <= giver->start_ns)
+			result = add_handover(build, &chain, part, giver, threads);
 		else if (wait.ended_ns)
 			result = add_wait(build, &chain, part, wait, threads);
 		else
@@ -499,14 +494,14 @@ static int chain_thread(struct sn_path_building *build, uint32_t first, uint32_t
 
 /* Connects a handover with the part the giver was in when the taker continued, or with its
  * last activity. */
-static int connect_handover(struct sn_path_building *build, const struct pending *pending)
+static int connect_handover(struct sn_path_building *build, const struct handover *handover)
 {
-	const struct sn_path_silence *giver = pending->handover.giver;
-	uint64_t start = build->graph->activities[pending->to].start_ns;
+	const struct sn_path_silence *giver = handover->giver;
+	uint64_t start = build->graph->activities[handover->to].start_ns;
 	for (uint32_t i = giver->first; i < giver->end; i++) {
 		const struct sn_path_part *part = build->parts + i;
 		if (part->start_ns <= start && part->end_ns > start && part->activity != SONDE_NONE)
-			return sn_path_edge(build, part->activity, pending->to, true, 0,
+			return sn_path_edge(build, part->activity, handover->to, true, 0,
 					    SN_PATH_HANDOVER);
 	}
 	/* its last activity; a call that waited has two */
@@ -515,7 +510,7 @@ static int connect_handover(struct sn_path_building *build, const struct pending
 	       build->graph->activities[last + 1].profile == giver->profile &&
 	       build->graph->activities[last].end_ns < build->parts[giver->before].end_ns)
 		last++;
-	return sn_path_edge(build, last, pending->to, false, 0, SN_PATH_HANDOVER);
+	return sn_path_edge(build, last, handover->to, false, 0, SN_PATH_HANDOVER);
 }
 
 /* Connects a begin with the part the main thread was in. */
@@ -559,17 +554,17 @@ static int connect_wait(struct sn_path_building *build, const struct wait *wait)
 
 static int chain_threads(struct sn_path_building *build, struct threads *threads)
 {
-	struct handover *handovers = malloc((build->silence_count + 1) * sizeof(*handovers));
+	const struct sn_path_silence **givers =
+	    malloc((build->silence_count + 1) * sizeof(*givers));
 	uint32_t *order = order_takers(build);
 	size_t at = 0;
-	int result = handovers && order ? 0 : SN_ERR_MEMORY;
+	int result = givers && order ? 0 : SN_ERR_MEMORY;
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
 		next = end_of_thread(build, first);
-		size_t count =
-		    list_handovers(build, build->parts[first].profile, order, &at, handovers);
-		result = chain_thread(build, first, next, handovers, count, threads);
+		size_t count = list_givers(build, build->parts[first].profile, order, &at, givers);
+		result = chain_thread(build, first, next, givers, count, threads);
 	}
-	free(handovers);
+	free(givers);
 	free(order);
 	return result;
 }

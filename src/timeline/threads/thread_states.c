@@ -118,7 +118,6 @@ static int add_states(struct reading *reading, const struct sonde_track *track,
 		share->count++;
 		share->longest_ns = time > share->longest_ns ? time : share->longest_ns;
 		thread->times_ns[state] += time;
-		thread->counts[state]++;
 		if (!value_at(&wakers, i, &waker))
 			continue;
 		key[1] = (uint32_t)waker;

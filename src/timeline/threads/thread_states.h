@@ -23,7 +23,6 @@ struct sn_thread_time {
 	uint32_t profile;
 	uint64_t start_ns, end_ns;
 	uint64_t times_ns[SN_THREAD_STATES];
-	uint64_t counts[SN_THREAD_STATES];
 };
 
 /* Time in one context of one profile: blocked in a call, or a processor's thread. */

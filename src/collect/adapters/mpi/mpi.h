@@ -50,9 +50,9 @@ struct sn_mpi_library {
 	sn_word ignore_status; /* MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE */
 	sn_word in_place;
 	int any_source, any_tag, no_process;
-	int cartesian, graph;		       /* results of MPI_Topo_test */
-	int truncated, failed_status, pending; /* classes of errors */
-	size_t source_at, tag_at, error_at;    /* in MPI_Status */
+	int cartesian, graph;		    /* results of MPI_Topo_test */
+	int truncated, failed_status;	    /* classes of errors */
+	size_t source_at, tag_at, error_at; /* in MPI_Status */
 	enum sn_mpi_status_layout status;
 };
 
