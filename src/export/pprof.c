@@ -70,7 +70,7 @@ struct writer {
 };
 
 #ifdef SN_HAVE_ZLIB
-static int sink_deflate(struct sink *sink, const void *bytes, size_t length, int flush)
+static void sink_deflate(struct sink *sink, const void *bytes, size_t length, int flush)
 {
 	unsigned char chunk[65536];
 	sink->stream.next_in = (unsigned char *)bytes;
@@ -79,10 +79,9 @@ static int sink_deflate(struct sink *sink, const void *bytes, size_t length, int
 		sink->stream.next_out = chunk;
 		sink->stream.avail_out = sizeof(chunk);
 		if (deflate(&sink->stream, flush) == Z_STREAM_ERROR)
-			return -1;
+			return;
 		fwrite(chunk, 1, sizeof(chunk) - sink->stream.avail_out, sink->out);
 	} while (sink->stream.avail_out == 0);
-	return 0;
 }
 
 static int sink_open(struct sink *sink)

@@ -83,8 +83,8 @@ struct sn_formula_name {
 };
 
 /* Stores the first failure and its place; returns it. */
-int sn_formula_fail_at(struct sn_formula_parser *parser, const char *at, enum sn_err code,
-		       const char *format, ...) __attribute__((format(printf, 4, 5)));
+int sn_formula_fail_at(struct sn_formula_parser *parser, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void sn_formula_skip_blanks(struct sn_formula_parser *parser);
 /* The name at this place, "" without one. */
 void sn_formula_read_name(struct sn_formula_parser *parser, struct sn_formula_name *name);

@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int sn_formula_fail_at(struct sn_formula_parser *parser, const char *at, enum sn_err code,
-		       const char *format, ...)
+int sn_formula_fail_at(struct sn_formula_parser *parser, const char *at, const char *format, ...)
 {
 	if (parser->code)
 		return parser->code;
@@ -24,7 +23,7 @@ int sn_formula_fail_at(struct sn_formula_parser *parser, const char *at, enum sn
 	va_end(arguments);
 	if (!parser->nested)
 		parser->position = (size_t)(at - parser->text);
-	return parser->code = sn_fail(parser->error, code, "%s", text);
+	return parser->code = sn_fail(parser->error, SN_ERR_ARGUMENT, "%s", text);
 }
 
 void sn_formula_skip_blanks(struct sn_formula_parser *parser)
@@ -103,8 +102,7 @@ static void read_quoted(struct sn_formula_parser *parser, struct sn_formula_name
 	size_t length = 0;
 	for (;; parser->at++) {
 		if (!*parser->at) {
-			sn_formula_fail_at(parser, name->start, SN_ERR_ARGUMENT,
-					   "a quote is not closed");
+			sn_formula_fail_at(parser, name->start, "a quote is not closed");
 			break;
 		}
 		if (*parser->at == quote && *++parser->at != quote)
@@ -173,9 +171,8 @@ int sn_formula_fail_unknown(struct sn_formula_parser *parser, const struct sn_fo
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.40s", i ? ", " : "",
 			 metric_name(parser, i));
 	if (!name->text[0])
-		return sn_formula_fail_at(parser, name->start, SN_ERR_ARGUMENT,
-					  "a metric's name is missing");
-	return sn_formula_fail_at(parser, name->start, SN_ERR_ARGUMENT,
+		return sn_formula_fail_at(parser, name->start, "a metric's name is missing");
+	return sn_formula_fail_at(parser, name->start,
 				  "'%.80s' is no metric of this database, which has %s", name->text,
 				  *list ? list : "none");
 }

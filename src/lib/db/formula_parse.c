@@ -30,7 +30,7 @@ static void emit(struct sn_formula_parser *parser, struct sn_formula_step step)
 {
 	struct sn_formula *formula = parser->formula;
 	if (formula->step_count == SN_FORMULA_STEPS_MAX) {
-		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT, "too long a formula");
+		sn_formula_fail_at(parser, parser->at, "too long a formula");
 		return;
 	}
 	formula->steps[formula->step_count++] = step;
@@ -57,7 +57,7 @@ static uint32_t input_for(struct sn_formula_parser *parser, const struct sn_form
 		if (formula->inputs[i] == name->metric)
 			return i;
 	if (formula->input_count == SN_FORMULA_INPUTS_MAX) {
-		sn_formula_fail_at(parser, name->start, SN_ERR_ARGUMENT, "more than %d metrics",
+		sn_formula_fail_at(parser, name->start, "more than %d metrics",
 				   SN_FORMULA_INPUTS_MAX);
 		return 0;
 	}
@@ -127,8 +127,7 @@ static struct sn_dimension parse_formula(struct sn_formula_parser *parser,
 	parser->text = parser->at = inner->text;
 	struct sn_dimension dimension = {.is_unknown = true};
 	if (parser->depth > DEPTH_MAX)
-		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT,
-				   "formulas within formulas: too deep");
+		sn_formula_fail_at(parser, parser->at, "formulas within formulas: too deep");
 	else
 		dimension = parse_comparison(parser);
 	saved.code = parser->code;
@@ -155,8 +154,8 @@ static void expect(struct sn_formula_parser *parser, const char *symbol, const c
 {
 	sn_formula_skip_blanks(parser);
 	if (!parser->code && !accept(parser, symbol))
-		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT, "%s: '%s' is missing here",
-				   function, symbol);
+		sn_formula_fail_at(parser, parser->at, "%s: '%s' is missing here", function,
+				   symbol);
 }
 
 static struct sn_dimension parse_accessor(struct sn_formula_parser *parser,
@@ -384,7 +383,7 @@ static struct sn_dimension parse_part(struct sn_formula_parser *parser, enum sn_
 	struct sn_dimension dimension = {.is_unknown = true};
 	if (name.formula != SONDE_NONE)
 		sn_formula_fail_at(
-		    parser, name.start, SN_ERR_ARGUMENT,
+		    parser, name.start,
 		    "'%.80s' is a formula: it has a value, but neither count nor spread",
 		    name.text);
 	else if (name.metric == SONDE_NONE)
@@ -438,7 +437,7 @@ static struct sn_dimension parse_number(struct sn_formula_parser *parser)
 	}
 	if (letters)
 		sn_formula_fail_at(
-		    parser, end, SN_ERR_ARGUMENT,
+		    parser, end,
 		    "'%.*s' is no unit of a number; there are k M G T, ns us ms s min h, B kB KiB "
 		    "MB MiB ..., %%",
 		    (int)(letters < 40 ? letters : 40), end);
@@ -459,8 +458,7 @@ static struct sn_dimension parse_named(struct sn_formula_parser *parser)
 		return parse_formula(parser, &name);
 	sn_formula_skip_blanks(parser);
 	if (*parser->at == '(')
-		sn_formula_fail_at(parser, name.start, SN_ERR_ARGUMENT,
-				   "there is no function '%.80s'", name.text);
+		sn_formula_fail_at(parser, name.start, "there is no function '%.80s'", name.text);
 	else
 		sn_formula_fail_unknown(parser, &name);
 	return (struct sn_dimension){.is_unknown = true};
@@ -474,7 +472,7 @@ static struct sn_dimension parse_atom(struct sn_formula_parser *parser)
 	if (parser->code)
 		return dimension;
 	if (++parser->depth > DEPTH_MAX)
-		sn_formula_fail_at(parser, at, SN_ERR_ARGUMENT, "too many brackets");
+		sn_formula_fail_at(parser, at, "too many brackets");
 	else if (isdigit((unsigned char)*at) || (*at == '.' && isdigit((unsigned char)at[1])))
 		dimension = parse_number(parser);
 	else if (sn_formula_is_name_start(*at) || *at == '"' || *at == '\'')
@@ -482,13 +480,11 @@ static struct sn_dimension parse_atom(struct sn_formula_parser *parser)
 	else if (accept(parser, "(")) {
 		dimension = parse_comparison(parser);
 		if (!parser->code && !accept(parser, ")"))
-			sn_formula_fail_at(parser, at, SN_ERR_ARGUMENT,
-					   "this bracket is not closed");
+			sn_formula_fail_at(parser, at, "this bracket is not closed");
 	} else if (*at)
-		sn_formula_fail_at(parser, at, SN_ERR_ARGUMENT,
-				   "a number or a name is missing here");
+		sn_formula_fail_at(parser, at, "a number or a name is missing here");
 	else
-		sn_formula_fail_at(parser, at, SN_ERR_ARGUMENT,
+		sn_formula_fail_at(parser, at,
 				   "the formula ends where a number or a name is missing");
 	parser->depth--;
 	return dimension;
@@ -528,7 +524,7 @@ static struct sn_dimension parse_sign(struct sn_formula_parser *parser)
 	struct sn_dimension dimension = {.is_unknown = true};
 	sn_formula_skip_blanks(parser);
 	if (++parser->depth > DEPTH_MAX) {
-		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT, "too many signs");
+		sn_formula_fail_at(parser, parser->at, "too many signs");
 	} else if (accept(parser, "-")) {
 		dimension = parse_sign(parser);
 		emit_operation(parser, SN_DO_NEGATE);
@@ -593,18 +589,16 @@ static void parse_all(struct sn_formula_parser *parser)
 	struct sn_formula *formula = parser->formula;
 	size_t length = strlen(parser->text);
 	if (length >= SN_FORMULA_TEXT_MAX / 4) {
-		sn_formula_fail_at(parser, parser->text, SN_ERR_ARGUMENT, "longer than %d bytes",
+		sn_formula_fail_at(parser, parser->text, "longer than %d bytes",
 				   SN_FORMULA_TEXT_MAX / 4);
 		return;
 	}
 	struct sn_dimension dimension = parse_comparison(parser);
 	sn_formula_skip_blanks(parser);
 	if (!parser->code && *parser->at == ')')
-		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT,
-				   "this bracket was never opened");
+		sn_formula_fail_at(parser, parser->at, "this bracket was never opened");
 	else if (!parser->code && *parser->at)
-		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT,
-				   "an operator is missing here");
+		sn_formula_fail_at(parser, parser->at, "an operator is missing here");
 	size_t used = strlen(parser->plain);
 	snprintf(parser->plain + used, SN_FORMULA_TEXT_MAX - used, "%s", parser->copied);
 	formula->scale = sn_dimension_unit(&dimension, formula->unit, sizeof(formula->unit));
