@@ -223,6 +223,4 @@ static int write_callgrind(const struct sn_export_request *request, FILE *out,
 	return code;
 }
 
-const struct sn_exporter sn_exporter_callgrind = {
-    "callgrind", "for KCachegrind, QCachegrind and callgrind_annotate", "callgrind",
-    write_callgrind};
+const struct sn_exporter sn_exporter_callgrind = {"callgrind", "callgrind", write_callgrind};

@@ -21,5 +21,4 @@ static int write_csv(const struct sn_export_request *request, FILE *out, struct 
 	return sn_view_csv(&view, out, error);
 }
 
-const struct sn_exporter sn_exporter_csv = {
-    "csv", "a row per calling context, for spreadsheets, pandas and R", "csv", write_csv, true};
+const struct sn_exporter sn_exporter_csv = {"csv", "csv", write_csv, true};

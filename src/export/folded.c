@@ -87,6 +87,4 @@ static int write_folded(const struct sn_export_request *request, FILE *out, stru
 	return code;
 }
 
-const struct sn_exporter sn_exporter_folded = {
-    "folded", "folded stacks of one metric, for flamegraph.pl and inferno", "folded", write_folded,
-    .collapses = true};
+const struct sn_exporter sn_exporter_folded = {"folded", "folded", write_folded, .collapses = true};

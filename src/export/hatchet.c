@@ -108,6 +108,4 @@ static int write_hatchet(const struct sn_export_request *request, FILE *out, str
 	return 0;
 }
 
-const struct sn_exporter sn_exporter_hatchet = {"hatchet",
-						"a literal for GraphFrame.from_literal of Hatchet",
-						"hatchet.json", write_hatchet, true};
+const struct sn_exporter sn_exporter_hatchet = {"hatchet", "hatchet.json", write_hatchet, true};

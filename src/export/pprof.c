@@ -469,6 +469,4 @@ static int write_pprof(const struct sn_export_request *request, FILE *out, struc
 	return sn_fail_code(error, code);
 }
 
-const struct sn_exporter sn_exporter_pprof = {
-    "pprof", "for go tool pprof, Pyroscope and others that read profile.proto", "pb.gz",
-    write_pprof};
+const struct sn_exporter sn_exporter_pprof = {"pprof", "pb.gz", write_pprof};

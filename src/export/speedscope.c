@@ -152,6 +152,5 @@ static int write_speedscope(const struct sn_export_request *request, FILE *out,
 	return code;
 }
 
-const struct sn_exporter sn_exporter_speedscope = {
-    "speedscope", "for www.speedscope.app, a flame graph viewer", "speedscope.json",
-    write_speedscope, .collapses = true};
+const struct sn_exporter sn_exporter_speedscope = {"speedscope", "speedscope.json",
+						   write_speedscope, .collapses = true};

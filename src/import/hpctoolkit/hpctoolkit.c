@@ -73,6 +73,4 @@ static int read_inputs(const struct sn_import_request *request, struct sn_db_bui
 	return code;
 }
 
-const struct sn_importer sn_importer_hpctoolkit = {
-    "hpctoolkit", "measurements (.m folders, .hpcrun) and databases (.d folders) of HPCToolkit",
-    probe, read_inputs};
+const struct sn_importer sn_importer_hpctoolkit = {"hpctoolkit", probe, read_inputs};
