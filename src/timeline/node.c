@@ -81,7 +81,11 @@ static struct ancestry descend(const struct sonde_db *db, struct functions *func
 		if (above.operator_frame == SONDE_NONE)
 			above.wrapper = number;
 	} else if (is_operator) {
-		if (above.operator_frame == SONDE_NONE)
+		/* a loop of a compiled program is none of the operations in it */
+		bool is_in_loop =
+		    frame->kind == SN_FRAME_GRAPH_NODE && above.operator_frame != SONDE_NONE &&
+		    sonde_db_frame(db, above.operator_frame)->kind == SN_FRAME_GRAPH_NODE;
+		if (above.operator_frame == SONDE_NONE || is_in_loop)
 			above.operator_frame = number;
 	} else if (!is_call(frame->kind)) {
 		/* native code, libraries and regions inside an operator belong to it */

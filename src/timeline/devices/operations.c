@@ -2,6 +2,7 @@
 /* Merges the streams of a device and leaves out annotations. */
 #include "operations.h"
 
+#include "base/text.h"
 #include "timeline/event_merge.h"
 #include "format/measurement/measurement.h"
 #include "frame/context_frame.h"
@@ -40,9 +41,41 @@ static bool has_value(const struct sonde_db *db, uint32_t context, const char *m
 	       summary.exclusive.count > 0;
 }
 
+/* "jit_step/add.1" is add.1 of jit_step. */
+static const char *instruction(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	return slash ? slash + 1 : name;
+}
+
+/* An operation of a compiled program that a device runs by itself, such as a TPU: by the name of the
+ * instruction. A "done" waits for what "start" began. */
+static enum sn_device_work work_of_instruction(const char *name)
+{
+	static const struct {
+		const char *begin;
+		enum sn_device_work work;
+	} known[] = {{"all-reduce", SN_WORK_COMMUNICATION},	{"all-gather", SN_WORK_COMMUNICATION},
+		     {"all-to-all", SN_WORK_COMMUNICATION},	{"reduce-scatter", SN_WORK_COMMUNICATION},
+		     {"ragged-all-to-all", SN_WORK_COMMUNICATION},
+		     {"collective-", SN_WORK_COMMUNICATION},	{"send", SN_WORK_COMMUNICATION},
+		     {"recv", SN_WORK_COMMUNICATION},		{"copy-start", SN_WORK_COPY},
+		     {"copy-done", SN_WORK_COPY},		{"infeed", SN_WORK_COPY},
+		     {"outfeed", SN_WORK_COPY}};
+	name = instruction(name);
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (sn_text_begins(name, known[i].begin))
+			return known[i].work;
+	return SN_WORK_COMPUTE;
+}
+
 enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
 {
 	const struct sonde_db_frame *frame = sn_context_frame(db, context);
+	if (frame->kind == SN_FRAME_GRAPH_NODE)
+		return has_value(db, context, "kernel-time")
+			   ? work_of_instruction(sonde_db_string(db, frame->name))
+			   : SN_WORK_NONE;
 	if (frame->kind == SN_FRAME_KERNEL)
 		return is_communication(sonde_db_string(db, frame->name)) ? SN_WORK_COMMUNICATION
 									  : SN_WORK_COMPUTE;
@@ -67,12 +100,39 @@ static bool is_launched(const struct sonde_db *db, uint32_t context)
 	return sn_context_frame(db, sonde_db_context(db, context)->parent)->kind != SN_FRAME_IDLE;
 }
 
+static bool may_contain(const struct sonde_db *db, uint32_t context)
+{
+	static const char *const names[] = {"while", "conditional", "call"};
+	const struct sonde_db_frame *frame = sn_context_frame(db, context);
+	const char *name = instruction(sonde_db_string(db, frame->name));
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (frame->kind == SN_FRAME_GRAPH_NODE && sn_text_begins(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Loops and branches of a program that a device runs by itself contain operations. What runs are
+ * those. */
+static void leave_out_containers(struct sn_device_works *works)
+{
+	const struct sonde_db *db = works->db;
+	for (uint32_t i = 1; i < sonde_db_context_count(db); i++) {
+		uint32_t parent = sonde_db_context(db, i)->parent;
+		if (sn_context_frame(db, i)->kind == SN_FRAME_GRAPH_NODE &&
+		    sn_device_work(db, i) != SN_WORK_NONE && may_contain(db, parent))
+			works->known[parent] = 1 + SN_WORK_NONE;
+	}
+}
+
 int sn_device_works_init(struct sn_device_works *works, const struct sonde_db *db,
 			 bool launched_only)
 {
 	*works = (struct sn_device_works){db, launched_only,
 					  calloc(sonde_db_context_count(db) + 1ull, 1)};
-	return works->known ? 0 : SN_ERR_MEMORY;
+	if (!works->known)
+		return SN_ERR_MEMORY;
+	leave_out_containers(works);
+	return 0;
 }
 
 void sn_device_works_release(struct sn_device_works *works)

@@ -116,6 +116,16 @@ uint32_t sn_path_part_before(const struct sn_path_building *build, uint32_t prof
 	return found;
 }
 
+static enum sn_path_end end_of(const struct sn_path_building *build,
+			       const struct sn_path_part *part)
+{
+	if (!part->is_quiet ||
+	    (build->window->is_marked && part->profile == build->window->profile))
+		return SN_PATH_END_SURE;
+	return sn_activity_is_waiting(build->answers->db, part->context) ? SN_PATH_END_WAITS
+									 : SN_PATH_END_MAY_WAIT;
+}
+
 static uint32_t add_part(struct sn_path_building *build, const struct sn_path_part *part,
 			 uint64_t start, uint64_t end)
 {
@@ -127,8 +137,7 @@ static uint32_t add_part(struct sn_path_building *build, const struct sn_path_pa
 	    .node = part->node,
 	    .kind = SN_PATH_THREAD,
 	    .rank = SN_PATH_RANK_OTHER,
-	    .ends = !part->is_quiet ||
-		    (build->window->is_marked && part->profile == build->window->profile),
+	    .ends = end_of(build, part),
 	};
 	return sn_path_graph_add(build->graph, &activity);
 }
@@ -250,7 +259,7 @@ static int split_part(struct sn_path_building *build, struct chain *chain,
 	uint32_t head = add_part(build, part, part->start_ns, time_ns);
 	if (head == SONDE_NONE || link_chain(build, chain, head))
 		return SN_ERR_MEMORY;
-	build->graph->activities[head].ends = false; /* it would have waited less */
+	build->graph->activities[head].ends = SN_PATH_END_WAITS; /* it would have waited less */
 	if (part->activity == SONDE_NONE)
 		part->activity = head;
 	chain->last = head;
@@ -297,6 +306,7 @@ struct threads {
 	uint32_t *beginnings;
 	size_t beginning_count, beginning_capacity;
 	uint32_t main_first, main_end; /* the parts of the thread with the most work */
+	uint64_t main_loud_ns, main_quiet_ns;
 };
 
 static int add_handover(struct sn_path_building *build, struct chain *chain,
@@ -569,12 +579,26 @@ static int chain_threads(struct sn_path_building *build, struct threads *threads
 	return result;
 }
 
-static uint64_t loud_time(const struct sn_path_part *parts, uint32_t count)
+/* Notes the thread of these parts as the main one, if it works more than that so far: by its own
+ * work, and where no thread has any, by its annotations. */
+static void choose_main(const struct sn_path_building *build, uint32_t first, uint32_t end,
+			struct threads *threads)
 {
-	uint64_t time = 0;
-	for (uint32_t i = 0; i < count; i++)
-		time += parts[i].is_quiet ? 0 : parts[i].end_ns - parts[i].start_ns;
-	return time;
+	uint64_t loud = 0, quiet = 0;
+	for (uint32_t i = first; i < end; i++) {
+		const struct sn_path_part *part = build->parts + i;
+		if (!part->is_quiet)
+			loud += part->end_ns - part->start_ns;
+		else if (!sn_activity_is_waiting(build->answers->db, part->context))
+			quiet += part->end_ns - part->start_ns;
+	}
+	if (loud < threads->main_loud_ns ||
+	    (loud == threads->main_loud_ns && quiet <= threads->main_quiet_ns))
+		return;
+	threads->main_loud_ns = loud;
+	threads->main_quiet_ns = quiet;
+	threads->main_first = first;
+	threads->main_end = end;
 }
 
 static void release_devices(struct sn_path_building *build)
@@ -607,7 +631,6 @@ static int build_process(struct sn_path_building *build, struct sn_error *error)
 {
 	const struct sn_path_window *window = build->window;
 	struct threads threads = {0};
-	uint64_t most = 0;
 	build->part_count = build->silence_count = 0;
 	int result = load_devices(build, error)
 			 ?: sn_activity_walk_window(&build->answers->processes, window->profile,
@@ -616,12 +639,7 @@ static int build_process(struct sn_path_building *build, struct sn_error *error)
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
 		next = end_of_thread(build, first);
 		result = find_silences(build, first, next);
-		uint64_t loud = loud_time(build->parts + first, next - first);
-		if (loud > most) {
-			most = loud;
-			threads.main_first = first;
-			threads.main_end = next;
-		}
+		choose_main(build, first, next, &threads);
 	}
 	sort_silences(build->silences, build->silence_count, NULL);
 	result = result ?: chain_threads(build, &threads) ?: sn_path_add_operations(build);

@@ -24,7 +24,7 @@ static uint32_t add_operation(struct sn_path_building *build,
 	    .kind = kinds[one->work],
 	    .rank = (uint8_t)rank,
 	    .begun_ns = sn_path_common(build, one->start_ns),
-	    .ends = !placed->is_earlier,
+	    .ends = placed->is_earlier ? SN_PATH_END_WAITS : SN_PATH_END_SURE,
 	};
 	return sn_path_graph_add(build->graph, &activity);
 }

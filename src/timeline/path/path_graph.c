@@ -136,7 +136,8 @@ int sn_path_graph_settle(struct sn_path_graph *graph)
 		settle_activity(graph, i);
 		const struct sn_path_activity *one = graph->activities + i,
 					      *last = graph->activities + graph->last;
-		if (one->ends && (!last->ends || one->end_ns > last->end_ns))
+		if (one->ends > last->ends ||
+		    (one->ends == last->ends && one->end_ns > last->end_ns))
 			graph->last = i;
 	}
 	return 0;
@@ -178,7 +179,7 @@ double sn_path_graph_play(const struct sn_path_graph *graph, uint32_t node,
 		}
 		starts[i] = start;
 		ends[i] = start + (one->node == node ? length * factor : length);
-		if (one->ends || i == graph->last)
+		if (one->ends >= graph->activities[graph->last].ends)
 			last = ends[i] > last ? ends[i] : last;
 	}
 	return last;

@@ -31,6 +31,10 @@ enum sn_path_kind {
 	SN_PATH_KINDS
 };
 
+/* Whether the whole lasts until an activity ends: not if it only waits, and not surely if it is an
+ * annotation or a function of Python, which may do so. Where none is sure, these count. */
+enum sn_path_end { SN_PATH_END_WAITS, SN_PATH_END_MAY_WAIT, SN_PATH_END_SURE };
+
 struct sn_path_activity {
 	uint64_t start_ns, end_ns;
 	uint64_t begun_ns; /* of devices: the operation's begin; start_ns is later if it
@@ -40,7 +44,7 @@ struct sn_path_activity {
 	uint32_t node;
 	uint8_t kind;
 	uint8_t rank; /* orders those that start at one time */
-	bool ends;    /* the whole lasts until this ends; others may merely wait */
+	uint8_t ends; /* enum sn_path_end */
 };
 
 struct sn_path_edge {
@@ -58,7 +62,7 @@ struct sn_path_graph {
 	size_t edge_count, edge_capacity;
 	uint32_t *first_edges; /* settled: of each activity, then edge_count */
 	uint32_t *binding; /* settled: of each activity the edge that let it start, or SONDE_NONE */
-	uint32_t last;	   /* settled: of those with `ends`, the last */
+	uint32_t last;	   /* settled: of those with the greatest `ends`, the last */
 };
 
 /* All zeroes is an empty graph. The number of an activity or SONDE_NONE without memory. */

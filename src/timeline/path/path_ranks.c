@@ -88,7 +88,7 @@ static int join(struct joining *joining, const struct sn_rank_wait *wait)
 	tail.kind = SN_PATH_COMMUNICATION;
 	tail.ends = head->ends;
 	head->end_ns = until;
-	head->ends = false; /* it would have waited less */
+	head->ends = SN_PATH_END_WAITS; /* it would have waited less */
 	uint32_t added = sn_path_graph_add(joining->graph, &tail);
 	if (added == SONDE_NONE)
 		return SN_ERR_MEMORY;

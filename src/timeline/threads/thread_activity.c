@@ -25,7 +25,8 @@ bool sn_activity_is_awaiting(const struct sonde_db *db, uint32_t context)
 	switch (sn_context_frame(db, context)->kind) {
 	case SN_FRAME_REGION:
 		return sn_text_ends(name, "Buffer::Await") ||
-		       sn_text_ends(name, "(wait for completion)") || is_conversion(db, context);
+		       sn_text_ends(name, "(wait for completion)") ||
+		       !strcmp(name, "Acquire semaphore") || is_conversion(db, context);
 	case SN_FRAME_PYTHON:
 		return strstr(name, "block_until_ready") ||
 		       (!strcmp(name, "_value") &&
@@ -40,7 +41,7 @@ static bool is_waiting_in_python(const struct sonde_db *db, uint32_t context)
 {
 	static const char *const names[] = {
 	    "acquire", "wait", "_wait_for_tstate_lock", "select", "poll", "epoll", "recv", "sleep",
-	    "join",    "get"};
+	    "join",    "get",	 "_recv"};
 	const struct sonde_db_frame *frame = sn_context_frame(db, context);
 	if (frame->kind != SN_FRAME_PYTHON)
 		return false;
@@ -57,9 +58,36 @@ static bool is_waiting_in_python(const struct sonde_db *db, uint32_t context)
 	return false;
 }
 
+/* By names of the C library's functions that wait for a time, a thread, a process or what others
+ * send. */
+static bool is_waiting_in_system(const struct sonde_db *db, uint32_t context)
+{
+	static const char *const names[] = {
+	    "poll",	 "ppoll",     "__poll",	   "select",	"pselect",   "epoll_wait", "epoll_pwait",
+	    "nanosleep", "usleep",    "sleep",	   "pause",	"futex",     "wait",	   "waitid",
+	    "waitpid",	 "wait3",     "wait4",	   "sigwait",	"sem_wait",  "accept",	   "accept4",
+	    "recv",	 "recvfrom",  "recvmsg",   "mq_receive"};
+	static const char *const begins[] = {"pthread_cond_", "pthread_join",	   "pthread_timedjoin",
+					     "pthread_mutex_", "pthread_barrier_wait", "pthread_rwlock_",
+					     "sem_timedwait",  "sem_clockwait",	   "clock_nanosleep",
+					     "sigtimedwait",   "sigwaitinfo",	   "pthread_clockjoin"};
+	const struct sonde_db_frame *frame = sn_context_frame(db, context);
+	if (frame->kind != SN_FRAME_OS)
+		return false;
+	const char *name = sonde_db_string(db, frame->name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (sn_text_begins(name, begins[i]))
+			return true;
+	return false;
+}
+
 bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
 {
-	return is_waiting_in_python(db, context) || sn_activity_is_awaiting(db, context);
+	return is_waiting_in_python(db, context) || is_waiting_in_system(db, context) ||
+	       sn_activity_is_awaiting(db, context);
 }
 
 bool sn_activity_is_kernel(const struct sonde_db *db, uint32_t context)

@@ -282,3 +282,19 @@ def test_nsys_ranks_and_memory(sonde, tmp_path, export):
     rows = report(sonde, path, "--metric", "tensor-alloc,tensor-free")
     assert {name: value["inclusive"]["sum"] for name, value in rows[0]["values"].items()} == {"tensor-alloc": 4608, "tensor-free": 4096}
     assert about["drops"] == {"import-unread": 1, "gpu-unlaunched": 2} and about["events"] == 7
+
+
+def test_nsys_calls_of_the_system_that_wait_are_no_work(sonde, tmp_path, export):
+    """CUDA's own threads sleep in poll until the end: neither are they what limits the program, nor does a device wait for them."""
+    export.row("OSRT_API", start=1000, end=90_000_000, globalTid=thread(5, 11), nameId=export.string("poll"))
+    export.row("OSRT_API", start=1000, end=80_000_000, globalTid=thread(5, 12), nameId=export.string("pthread_cond_timedwait"))
+    export.row("OSRT_API", start=1000, end=20_000_000, globalTid=thread(5, 10), nameId=export.string("fgets"))
+    for number in range(2):
+        export.api("cudaLaunchKernel_v7000", 20_000_000 + 30_000_000 * number, 20_010_000 + 30_000_000 * number, number + 1)
+        export.kernel("k", 20_020_000 + 30_000_000 * number, 30_000_000 + 30_000_000 * number, number + 1)
+    export.row("OSRT_API", start=31_000_000, end=50_000_000, globalTid=thread(5, 10), nameId=export.string("fread"))
+    path = imported(sonde, tmp_path, export.close())
+    answer = json.loads(sonde("timeline", path, "--view", "all", "--format", "json").out)
+    assert {row["node"] for row in answer["critical_path"]["rows"]} <= {"fgets", "fread", "cudaLaunchKernel", "k"}
+    assert "fread" in str(answer["blame"]) and "poll" not in str(answer["blame"])
+    assert "pthread_cond_timedwait" not in str(answer["blame"])

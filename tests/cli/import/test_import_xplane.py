@@ -188,6 +188,24 @@ def test_xplane_tpu(sonde, tmp_path):
         {"fusion.1": 10000, "while.1": 60000, "add.1": 20000}
 
 
+def test_the_operations_of_a_tpu_are_its_work(sonde, tmp_path):
+    """Instructions of a known program are what the device does, by what they are; a loop is none of them."""
+    tpu = Plane(3, "/device:TPU:0")
+    rows = [("%fusion.1 = ...", "fusion.1", 0, 10), ("%while.1 = while(...)", "while.1", 10, 80), ("%add.1 = add(...)", "add.1", 10, 50),
+            ("%all-reduce.3 = ...", "all-reduce.3", 60, 20), ("%copy-done.2 = ...", "copy-done.2", 80, 10)]
+    for name, display, _, _ in rows:
+        tpu.kind(name, display, {"program_id": 77})
+    tpu.line(3, "XLA Ops", START, [(name, start * US, time * US, {}) for name, _, start, time in rows])
+    path = imported(sonde, tmp_path, write(tmp_path / "tpu.xplane.pb", metadata() + tpu.bytes()))
+    answer = json.loads(sonde("timeline", path, "--view", "all", "--format", "json").out)
+    device, = answer["devices"]
+    assert (device["computation_ns"], device["communication_ns"], device["copy_ns"], device["idle_ns"]) == (60000, 20000, 10000, 0)
+    assert {row["node"]: row["time_ns"] for row in answer["critical_path"]["rows"]} == {
+        "jit_step/add.1": 50000, "jit_step/all-reduce.3": 20000, "jit_step/fusion.1": 10000, "jit_step/copy-done.2": 10000}
+    text = sonde("timeline", path).out
+    assert "most work: jit_step/add.1" in " ".join(text.split()).lower() and "no device" not in text
+
+
 def test_cpu_executions(sonde, tmp_path):
     """On CPUs an execution has a number; its nodes ran on the host, and how late they were is known."""
     host = Plane(2, "/host:CPU")

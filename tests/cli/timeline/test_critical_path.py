@@ -247,3 +247,15 @@ def test_iterations_without_numbers_are_counted(sonde, tmp_path):
     trace.call("cpu_op", "op#3", 200, 300)
     answer = json.loads(sonde("timeline", trace.write(tmp_path / "t.json"), "--format", "json").out)
     assert answer["iterations"] == []
+
+
+def test_a_trace_of_annotations_alone(sonde, tmp_path):
+    """Nothing tells what its intervals are: what ended last was waited for, and a thread is not taken to wait in them."""
+    events = [{"name": name, "ph": "X", "pid": 1, "tid": thread, "ts": start, "dur": time}
+              for name, thread, start, time in [("read", 1, 100, 500), ("solve", 1, 700, 5000), ("write", 1, 6000, 700),
+                                                ("log", 2, 150, 100)]]
+    (tmp_path / "t.json").write_text(json.dumps(events))
+    answer = path(sonde, tmp_path / "t.json")
+    assert nodes(answer, "time_ns") == {"read": 500 * US, "solve": 5000 * US, "write": 700 * US}
+    assert parts(answer) == {"threads": 6200 * US, "between recorded calls": 400 * US}
+    assert nodes(answer, "gain_ns")["solve"] == pytest.approx(500 * US)
