@@ -9,6 +9,7 @@
  *   perfetto_track.c     tracks to threads, streams and rows of their own; slices that nest
  *   perfetto_event.c     track events with their annotations; samples
  *   perfetto_gpu.c       render stages: kernels and copies of GPUs
+ *   perfetto_rocm.c      the same of rocprofv3, which are track events
  *   perfetto_sched.c     the scheduler's switches: states of threads, what ran on each CPU
  *
  * The file is read twice: descriptions of tracks, processes and clocks may come after what they
@@ -203,6 +204,9 @@ int sn_perfetto_describe_thread(struct sn_perfetto *perfetto, struct sn_perfetto
 int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree);
 /* The sink's track of a thread; SONDE_NONE without memory. */
 uint32_t sn_perfetto_thread_track(struct sn_perfetto *perfetto, int64_t pid, int64_t tid);
+/* The process to which a track belongs; -1. */
+int64_t sn_perfetto_track_pid(const struct sn_perfetto *perfetto,
+			      const struct sn_perfetto_track *track);
 /* Finds the sink's track of a track. 0 or SN_ERR_MEMORY. */
 int sn_perfetto_place_track(struct sn_perfetto *perfetto, struct sn_perfetto_track *track);
 /* Once all tracks are known: siblings of one name become one. */
@@ -226,6 +230,14 @@ int sn_perfetto_gpu_stage(struct sn_perfetto *perfetto, const struct sn_perfetto
 void sn_perfetto_add_attribute(struct sn_perfetto *perfetto,
 			       struct sn_perfetto_attributes *attributes, uint32_t key,
 			       uint64_t value);
+
+/* Events of rocprofv3. The category of one by its text; SN_ACTIVITY_OTHER: it is of none. */
+enum sn_activity_category sn_perfetto_rocm_category(const char *category);
+/* The sink's track of a kernel or copy of that name on a row; SONDE_NONE without memory. */
+uint32_t sn_perfetto_rocm_track(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
+				const char *name, const struct sn_perfetto_attributes *attributes);
+/* Adds the bytes of a copy as all importers name them. */
+void sn_perfetto_rocm_copy(struct sn_perfetto *perfetto, struct sn_perfetto_attributes *attributes);
 
 /* The scheduler. */
 int sn_perfetto_ftrace(struct sn_perfetto *perfetto, struct sn_proto bundle);

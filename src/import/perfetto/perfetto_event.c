@@ -18,6 +18,7 @@ struct read_event {
 	bool has_track;
 	uint32_t name, category_text; /* builder's; SONDE_NONE */
 	enum sn_activity_category category;
+	uint32_t stream; /* the sink's, of rocprofv3's kernels and copies; else SONDE_NONE */
 	uint64_t flow, callstack;
 	uint64_t value; /* a counter's */
 	bool has_value, is_real;
@@ -278,7 +279,7 @@ static int make_event(struct sn_perfetto *perfetto, const struct sn_perfetto_tra
 	if (sn_track_sink_name(perfetto->sink, category, name, strlen(name), &number))
 		return SN_ERR_MEMORY;
 	*event = (struct sn_track_event){
-	    .track = track->number,
+	    .track = read->stream != SONDE_NONE ? read->stream : track->number,
 	    .name = number,
 	    .start_ns = (int64_t)time_ns,
 	    .end_ns = (int64_t)time_ns,
@@ -377,8 +378,9 @@ static int add_slice(struct sn_perfetto *perfetto, struct sn_perfetto_track *tra
 		     struct read_event *read, uint64_t time_ns)
 {
 	struct sn_track_event event;
-	int result =
-	    make_event(perfetto, track, read, suited(track, read->category), time_ns, &event);
+	enum sn_activity_category category =
+	    read->stream == SONDE_NONE ? suited(track, read->category) : read->category;
+	int result = make_event(perfetto, track, read, category, time_ns, &event);
 	if (result)
 		return result;
 	if (read->phase != 'X')
@@ -460,6 +462,32 @@ static uint32_t callstack(const struct sn_perfetto_sequence *sequence, uint64_t 
 	return item ? item->value : 0;
 }
 
+/* Finds out what rocprofv3 says of an event, and the stream of its kernels and copies. */
+static int read_rocm(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+		     struct read_event *read)
+{
+	if (read->category != SN_ACTIVITY_OTHER || read->category_text == SONDE_NONE ||
+	    read->type != SLICE_BEGIN)
+		return 0;
+	enum sn_activity_category category = sn_perfetto_rocm_category(
+	    sn_db_builder_text(perfetto->builder, read->category_text));
+	read->category = category;
+	if (category < SN_ACTIVITY_KERNEL)
+		return 0;
+	char name[64];
+	snprintf(name, sizeof(name), "%s",
+		 read->name == SONDE_NONE ? ""
+					  : sn_db_builder_text(perfetto->builder, read->name));
+	read->stream = sn_perfetto_rocm_track(perfetto, track, name, &read->attributes);
+	if (read->stream == SONDE_NONE)
+		return SN_ERR_MEMORY;
+	if (track->number == SONDE_NONE)
+		track->number = read->stream; /* so it is no row of its own */
+	if (category == SN_ACTIVITY_COPY)
+		sn_perfetto_rocm_copy(perfetto, &read->attributes);
+	return 0;
+}
+
 int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet)
 {
 	struct sn_perfetto_sequence *sequence = packet->sequence;
@@ -469,7 +497,7 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 	uint64_t time_ns;
 	memset(&read, 0, offsetof(struct read_event, attributes));
 	read.attributes.count = 0;
-	read.name = read.category_text = SONDE_NONE;
+	read.name = read.category_text = read.stream = SONDE_NONE;
 	read.category = SN_ACTIVITY_OTHER;
 	read.pid = read.tid = -1;
 	int result = 0;
@@ -495,7 +523,7 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 		sn_track_sink_unread(perfetto->sink, type != 0);
 		return 0;
 	}
-	result = sn_perfetto_place_track(perfetto, track);
+	result = read_rocm(perfetto, track, &read) ?: sn_perfetto_place_track(perfetto, track);
 	if (result)
 		return result;
 	switch (type) {

@@ -263,16 +263,30 @@ static int place_own(struct sn_perfetto *perfetto, struct sn_perfetto_track *tra
 	return 0;
 }
 
+/* The thread or process in which a track is, or its outermost row; NULL: it is not described. */
+static const struct sn_perfetto_track *owner_of(const struct sn_perfetto *perfetto,
+						const struct sn_perfetto_track *track)
+{
+	for (int i = 0; i < ANCESTORS_MAX && track; i++) {
+		if (track->has_thread || track->has_process || !track->parent)
+			break;
+		track = find_track(perfetto, track->parent);
+	}
+	return track;
+}
+
+int64_t sn_perfetto_track_pid(const struct sn_perfetto *perfetto,
+			      const struct sn_perfetto_track *track)
+{
+	const struct sn_perfetto_track *owner = owner_of(perfetto, track);
+	return owner ? owner->pid : -1;
+}
+
 int sn_perfetto_place_track(struct sn_perfetto *perfetto, struct sn_perfetto_track *track)
 {
-	const struct sn_perfetto_track *at = track;
 	if (track->number != SONDE_NONE)
 		return 0;
-	for (int i = 0; i < ANCESTORS_MAX && at; i++) {
-		if (at->has_thread || at->has_process || !at->parent)
-			break;
-		at = find_track(perfetto, at->parent);
-	}
+	const struct sn_perfetto_track *at = owner_of(perfetto, track);
 	int64_t pid = at ? at->pid : -1;
 	if (!at || !at->has_thread)
 		return place_own(perfetto, track, pid);

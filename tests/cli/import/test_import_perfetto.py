@@ -324,3 +324,28 @@ def test_claims_of_enormous_lengths(tmp_path, bad):
     path.write_bytes(trace([CLOCKS]) + bad)
     result = run_sonde("import", path, "-o", tmp_path / "bad.sdb")
     assert result.status == 128 and len(result.err_lines) == 1 and not (tmp_path / "bad.sdb").exists()
+
+
+def test_rocprofv3(tmp_path):
+    """Its kernels and copies are slices on rows of a process; which device and stream they are of, annotations say."""
+    def annotated(**values: object) -> list[dict]:
+        return [{10: key, 6: value} if isinstance(value, str) else {10: key, 3: value} for key, value in values.items()]
+
+    def slice_of(track: int, start: int, end: int, name: str, category: str, flow: int, **values: object) -> list[dict]:
+        return [event(start, BEGIN, track, name, f22=category, f47=Fixed(flow), f4=annotated(corr_id=flow, **values)),
+                event(end, END, track)]
+    rows = do_import(tmp_path, [
+        CLOCKS, *thread(1, 7, 8, "main"), descriptor(20, 1001, f2="STREAM [1]"), descriptor(21, 1001, f2="STREAM [2]"),
+        *slice_of(1, 10, 20, "hipLaunchKernel", "hip_api", 5), *slice_of(1, 30, 40, "hipMemcpyAsync", "hip_api", 6),
+        *slice_of(20, 50, 90, "gemm.kd", "kernel_dispatch", 5, agent="Agent-4", queue=0, stream_ID=1),
+        *slice_of(21, 60, 80, "MEMORY_COPY_DEVICE_TO_HOST", "memory_copy", 6, src_agent="Agent-4", dst_agent="Agent-0",
+                  copy_bytes=4096, stream_ID=2),
+        *slice_of(20, 95, 99, "gemm.kd", "kernel_dispatch", 0, agent="Agent-5", queue=0, stream_ID=1)])
+    found = {(row["name"], row["at"], row["to"]): row for row in rows}
+    assert found["gemm.kd", 50, 90]["path"] == "hipLaunchKernel;gemm.kd"
+    copy = found["MEMORY_COPY_DEVICE_TO_HOST", 60, 80]
+    assert copy["path"] == "hipMemcpyAsync;MEMORY_COPY_DEVICE_TO_HOST" and copy["attribute.bytes"] == "4096"
+    assert [(row["device"], row["stream"]) for row in (found["gemm.kd", 50, 90], copy, found["gemm.kd", 95, 99])] == [
+        ("4", "1"), ("4", "2"), ("5", "1")]
+    text = " ".join(run_sonde("timeline", tmp_path / "x.sdb").out.split())
+    assert "no device is recorded" not in text and "2 devices spend" in text
