@@ -76,9 +76,8 @@ int sn_command_open_trace(const char *const *paths, size_t count, struct sonde_d
 	struct sn_import_files inputs = {0};
 	struct sn_error error = {""};
 	struct stat status;
-	/* what cannot be read, and what is of no known format, is explained as a database's */
-	if (count == 1 && (stat(paths[0], &status) < 0 || sn_is_database(paths[0]) ||
-			   (S_ISREG(status.st_mode) && !sn_importer_recognise(paths, 1, NULL))))
+	/* what cannot be read is explained as a database's */
+	if (count == 1 && (stat(paths[0], &status) < 0 || sn_is_database(paths[0])))
 		return sn_command_open(paths[0], db);
 	int result = sn_import_files_list(&inputs, paths, count, &error);
 	if (!result)

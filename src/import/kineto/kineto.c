@@ -544,6 +544,9 @@ static void count_arrow(struct kineto *kineto, const struct sn_json_event *event
 {
 	static const char *const known[] = {"ac2g", "async_cpu_to_gpu", "async_gpu", "fwdbwd",
 					    "forward_backward"};
+	/* the first versions of Kineto */
+	if (sn_json_is(event->category, "async") && sn_json_is(event->name, "launch"))
+		return;
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (sn_json_is(event->category, known[i]))
 			return;

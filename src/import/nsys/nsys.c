@@ -189,13 +189,17 @@ static bool is_read_elsewhere(const char *table)
 static int count_unread(struct sn_nsys *nsys, const char *table, struct sn_error *error)
 {
 	char *sql = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table);
+	char cause[128], text[128];
 	sqlite3_stmt *rows = NULL;
 	int result = 0;
+	snprintf(cause, sizeof(cause), "import-%.100s", table);
+	snprintf(text, sizeof(text), "rows of %.64s, a table that is not read", table);
 	if (!sql || sqlite3_prepare_v2(nsys->file.db, sql, -1, &rows, NULL) != SQLITE_OK)
 		result = sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", nsys->file.path,
 				 sqlite3_errmsg(nsys->file.db));
 	else if ((result = sn_sqlite_next(&nsys->file, rows, error)) > 0)
-		sn_track_sink_unread(nsys->sink, (uint64_t)sqlite3_column_int64(rows, 0));
+		sn_track_sink_lost(nsys->sink, cause, text,
+				   (uint64_t)sqlite3_column_int64(rows, 0));
 	sqlite3_finalize(rows);
 	sqlite3_free(sql);
 	return result < 0 ? result : 0;
@@ -435,7 +439,9 @@ static bool probe(const struct sn_import_input *input)
 	    result == 0 && (sn_sqlite_has(&file, "META_DATA_EXPORT", NULL) ||
 			    sn_sqlite_has(&file, "EXPORT_META_DATA", NULL) ||
 			    (sn_sqlite_has(&file, "StringIds", NULL) &&
-			     sn_sqlite_has(&file, "TARGET_INFO_SESSION_START_TIME", NULL)));
+			     (sn_sqlite_has(&file, "TARGET_INFO_SESSION_START_TIME", NULL) ||
+			      sn_sqlite_has(&file, "TARGET_INFO_GPU", NULL) ||
+			      sn_sqlite_has(&file, "OSRT_API", NULL)))); /* until 2020 */
 	sn_sqlite_close(&file);
 	return is_ours;
 }

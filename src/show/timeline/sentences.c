@@ -209,6 +209,10 @@ static void write_path_cause(const struct sentence *t)
 		fprintf(t->out, ", most of it in %s (%s)",
 			sn_name_context(t->answers->db, number(t, "most")).text,
 			share(t, "most_share").text);
+	if (has(t, "then"))
+		fprintf(t->out, ", then %s (%s)",
+			sn_path_cause_name((enum sn_path_cause)value(t, "then")),
+			share(t, "then_share").text);
 	if (t->finding->suggestion)
 		fprintf(t->out, ", with %.0f launches: %s", value(t, "launches"),
 			t->finding->suggestion);

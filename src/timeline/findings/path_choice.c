@@ -18,18 +18,6 @@ static bool is_step(const struct sn_answers *answers, uint32_t node)
 	return sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION;
 }
 
-/* Whether it is the recorder's own work, as Nsight Systems and CUPTI record it. */
-static bool is_recorder(const struct sn_answers *answers, const struct sonde_db_frame *frame)
-{
-	static const char *const names[] = {"CUPTI",	   "profiling",	      "uffer flush",
-					    "uffer Flush", "Instrumentation", "Activity Buffer"};
-	const char *name = sonde_db_string(answers->db, frame->name);
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (frame->kind == SN_FRAME_OS && strstr(name, names[i]))
-			return true;
-	return false;
-}
-
 /* Nodes that cannot be made faster: calls that wait, calls of a module as such, the recorder's own
  * work, and generated code on a path that mostly launches. */
 static bool is_passing(const struct sn_rule_input *input, uint32_t node)
@@ -41,7 +29,8 @@ static bool is_passing(const struct sn_rule_input *input, uint32_t node)
 	    sonde_db_frame(answers->db, sn_node_map_at(&answers->nodes, node).frame);
 	return sn_activity_is_waiting(answers->db, context) ||
 	       sn_activity_is_synchronizing(answers->db, context) ||
-	       sn_node_is_wrapper(answers->db, frame) || is_recorder(answers, frame) ||
+	       sn_node_is_wrapper(answers->db, frame) ||
+	       sn_activity_is_recorder(answers->db, context) ||
 	       (times[SN_CAUSE_LAUNCHING] > times[SN_CAUSE_HOST] &&
 		sn_frame_is_generated(answers->db, frame));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without devices: what threads did besides waiting, and the nodes with the most of that time. */
+/* Without devices: what threads did besides waiting and for the profiler, and the nodes with the most of that time. */
 #include "finding.h"
 
 #include "timeline/answers.h"
@@ -42,7 +42,8 @@ int sn_rule_thread_time(const struct sn_rule_input *input, struct sn_findings *f
 	int result =
 	    times ? sn_activity_times(&answers->processes, times, error) : sn_fail_memory(error);
 	for (uint32_t i = 0; i < contexts && !result; i++) {
-		if (times[i] && sn_activity_is_waiting(answers->db, i))
+		if (times[i] && (sn_activity_is_waiting(answers->db, i) ||
+				 sn_activity_is_recorder(answers->db, i)))
 			times[i] = 0;
 		all += times[i];
 	}

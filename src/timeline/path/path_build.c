@@ -21,7 +21,8 @@ struct sn_path_part {
 	struct sn_path_call call; /* the call it is a part of */
 	uint32_t context, profile, node;
 	uint32_t activity;
-	bool is_quiet;	 /* neither an operator nor a call of a device, so it may only wait */
+	bool is_quiet;	 /* neither an operator nor a call of a device, so it may only wait; or the
+			    profiler's own */
 	bool is_unknown; /* of quiet parts: an annotation without a call in it */
 };
 
@@ -51,7 +52,8 @@ static bool is_quiet(const struct sn_path_building *build, uint32_t context)
 	unsigned kind = sn_context_frame(db, context)->kind;
 	bool is_call = kind == SN_FRAME_REGION && is_collective(build, context);
 	return kind == SN_FRAME_PYTHON || (kind == SN_FRAME_REGION && !is_call) ||
-	       kind == SN_FRAME_THREAD || sn_activity_is_waiting(db, context);
+	       kind == SN_FRAME_THREAD || sn_activity_is_waiting(db, context) ||
+	       sn_activity_is_recorder(db, context);
 }
 
 static int read_part(void *data, const struct sn_activity_part *read)
@@ -297,13 +299,18 @@ struct wait {
 	bool is_before;		     /* it waited outside of calls, before this one */
 };
 
+/* An activity without a known cause. `before` is the one before it in its thread; SONDE_NONE. */
+struct beginning {
+	uint32_t to, before;
+	bool has_slept; /* `before` is a wait */
+};
+
 struct threads {
 	struct handover *handovers;
 	size_t handover_count, handover_capacity;
 	struct wait *waits;
 	size_t wait_count, wait_capacity;
-	/* activities without a known cause: another activity must have requested them */
-	uint32_t *beginnings;
+	struct beginning *beginnings;
 	size_t beginning_count, beginning_capacity;
 	uint32_t main_first, main_end; /* the parts of the thread with the most work */
 	uint64_t main_loud_ns, main_quiet_ns;
@@ -367,13 +374,17 @@ static bool is_beginning(const struct sn_path_building *build, const struct chai
 static int add_alone(struct sn_path_building *build, struct chain *chain, struct sn_path_part *part,
 		     struct threads *threads)
 {
+	struct beginning beginning = {
+	    .before = chain->last,
+	    .has_slept = chain->last != SONDE_NONE &&
+			 sn_activity_is_waiting(build->answers->db, part[-1].context)};
 	bool begins = is_beginning(build, chain, part, threads);
-	uint32_t activity;
-	chain->is_waiting |= begins;
-	int result = finish_part(build, chain, part, part->start_ns, &activity);
+	if (begins)
+		chain->last = SONDE_NONE;
+	int result = finish_part(build, chain, part, part->start_ns, &beginning.to);
 	return result || !begins ? result
 				 : sn_vec_push(&threads->beginnings, &threads->beginning_capacity,
-					       &threads->beginning_count, activity);
+					       &threads->beginning_count, beginning);
 }
 
 /* The end of the operation that a synchronising call waited for, determined from the devices. */
@@ -523,19 +534,27 @@ static int connect_handover(struct sn_path_building *build, const struct handove
 	return sn_path_edge(build, last, handover->to, false, 0, SN_PATH_HANDOVER);
 }
 
-/* Connects a begin with the part the main thread was in. */
+/* Connects a begin with the part the main thread was in. Its own thread is no cause if it slept, perhaps
+ * until a time, while the main thread worked. */
 static int connect_beginning(struct sn_path_building *build, const struct threads *threads,
-			     uint32_t to)
+			     const struct beginning *beginning)
 {
+	uint32_t to = beginning->to;
 	uint64_t start = build->graph->activities[to].start_ns;
 	uint32_t end = sn_search_from(i, threads->main_first, threads->main_end,
 				      build->parts[i].start_ns < start);
-	if (end == threads->main_first)
-		return 0;
-	const struct sn_path_part *part = build->parts + end - 1;
-	if (part->profile == build->graph->activities[to].profile)
-		return 0;
-	return sn_path_edge(build, part->activity, to, part->end_ns > start, 0, SN_PATH_HANDOVER);
+	const struct sn_path_part *part =
+	    end > threads->main_first ? build->parts + end - 1 : NULL;
+	if (part && part->profile == build->graph->activities[to].profile)
+		part = NULL;
+	bool works = part && (!part->is_quiet ||
+			      sn_activity_is_recorder(build->answers->db, part->context));
+	if (!(works && beginning->has_slept) &&
+	    sn_path_edge(build, beginning->before, to, true, 0, SN_PATH_UNRECORDED))
+		return SN_ERR_MEMORY;
+	return part ? sn_path_edge(build, part->activity, to, part->end_ns > start, 0,
+				   SN_PATH_HANDOVER)
+		    : 0;
 }
 
 /* Connects a wait with the operation waited for, or the one that ended last; if all streams were
@@ -648,7 +667,7 @@ static int build_process(struct sn_path_building *build, struct sn_error *error)
 	for (size_t i = 0; i < threads.wait_count && !result; i++)
 		result = connect_wait(build, threads.waits + i);
 	for (size_t i = 0; i < threads.beginning_count && !result; i++)
-		result = connect_beginning(build, &threads, threads.beginnings[i]);
+		result = connect_beginning(build, &threads, threads.beginnings + i);
 	free(threads.beginnings);
 	free(threads.handovers);
 	free(threads.waits);

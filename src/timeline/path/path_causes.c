@@ -17,6 +17,7 @@ const char *sn_path_cause_name(enum sn_path_cause cause)
 	    [SN_CAUSE_COMPUTATION] = "computation", [SN_CAUSE_COMMUNICATION] = "communication",
 	    [SN_CAUSE_COPIES] = "copies",	    [SN_CAUSE_LAUNCHING] = "launching",
 	    [SN_CAUSE_HOST] = "the host",	    [SN_CAUSE_WAITING] = "waiting",
+	    [SN_CAUSE_RECORDER] = "the profiler itself",
 	};
 	return names[cause];
 }
@@ -47,6 +48,8 @@ static enum sn_path_cause cause_of_call(const struct sonde_db *db, uint32_t cont
 	bool is_call = kind == SN_FRAME_GPU_API;
 	if (kind == SN_FRAME_GRAPH_NODE) /* what a device would do runs on a processor */
 		return SN_CAUSE_COMPUTATION;
+	if (sn_activity_is_recorder(db, context))
+		return SN_CAUSE_RECORDER;
 	if (sn_activity_is_waiting(db, context) || sn_activity_is_synchronizing(db, context))
 		return SN_CAUSE_WAITING;
 	if (is_collective(db, context))

@@ -15,6 +15,7 @@ enum sn_path_cause {
 	SN_CAUSE_LAUNCHING, /* operators and calls that launch, and from there to the start */
 	SN_CAUSE_HOST,	    /* all else that threads do */
 	SN_CAUSE_WAITING,   /* threads that wait, calls that do not return, what is held back */
+	SN_CAUSE_RECORDER,  /* what the profiler that recorded the trace did meanwhile */
 	SN_PATH_CAUSES
 };
 /* "computation". */

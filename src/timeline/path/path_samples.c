@@ -21,10 +21,14 @@ struct sharing {
 	uint64_t each_ns; /* between samples */
 };
 
+/* To wake a thread takes less than a tenth of a millisecond: what takes longer is code of which nothing
+ * is recorded. */
 static bool is_own(const struct sn_answers *answers, const struct sn_path_step *step)
 {
 	if (step->context == SONDE_NONE)
-		return step->kind == SN_PATH_UNRECORDED;
+		return step->kind == SN_PATH_UNRECORDED ||
+		       (step->kind == SN_PATH_HANDOVER &&
+			step->end_ns - step->start_ns > SN_PATH_HELD_UP_NS);
 	return step->kind == SN_PATH_THREAD &&
 	       sn_context_frame(answers->db, step->context)->flags & SN_FRAME_ITERATION;
 }

@@ -66,7 +66,7 @@ static bool is_waiting_in_system(const struct sonde_db *db, uint32_t context)
 	    "poll",	 "ppoll",     "__poll",	   "select",	"pselect",   "epoll_wait", "epoll_pwait",
 	    "nanosleep", "usleep",    "sleep",	   "pause",	"futex",     "wait",	   "waitid",
 	    "waitpid",	 "wait3",     "wait4",	   "sigwait",	"sem_wait",  "accept",	   "accept4",
-	    "recv",	 "recvfrom",  "recvmsg",   "mq_receive"};
+	    "recv",	 "recvfrom",  "recvmsg",   "mq_receive", "sched_yield"};
 	static const char *const begins[] = {"pthread_cond_", "pthread_join",	   "pthread_timedjoin",
 					     "pthread_mutex_", "pthread_barrier_wait", "pthread_rwlock_",
 					     "sem_timedwait",  "sem_clockwait",	   "clock_nanosleep",
@@ -88,6 +88,23 @@ bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
 {
 	return is_waiting_in_python(db, context) || is_waiting_in_system(db, context) ||
 	       sn_activity_is_awaiting(db, context);
+}
+
+bool sn_activity_is_recorder(const struct sonde_db *db, uint32_t context)
+{
+	/* of Nsight Systems, CUPTI and torch.profiler */
+	static const char *const parts[] = {"CUPTI",	       "profiling",	  "uffer flush",
+					    "uffer Flush",     "Instrumentation", "Activity Buffer",
+					    "TLS allocation",  "Chunk Allocation",
+					    "plugins initialization"};
+	const struct sonde_db_frame *frame = sn_context_frame(db, context);
+	if (frame->kind != SN_FRAME_OS)
+		return false;
+	const char *name = sonde_db_string(db, frame->name);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (strstr(name, parts[i]))
+			return true;
+	return false;
 }
 
 bool sn_activity_is_kernel(const struct sonde_db *db, uint32_t context)

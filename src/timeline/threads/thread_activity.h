@@ -68,6 +68,8 @@ int sn_activity_threads_next(struct sn_activity_threads *threads, struct sn_acti
 bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context);
 /* Whether it waits for an array of JAX, which a device computes, or other threads do. */
 bool sn_activity_is_awaiting(const struct sonde_db *db, uint32_t context);
+/* Whether it is the own work of the profiler that recorded the trace, told by names. */
+bool sn_activity_is_recorder(const struct sonde_db *db, uint32_t context);
 /* Whether samples met a kernel: a device that is a processor runs it on threads of this process, and
  * what they do is the device's work, not the host's. Told by PoCL's names. */
 bool sn_activity_is_kernel(const struct sonde_db *db, uint32_t context);

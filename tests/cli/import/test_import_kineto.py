@@ -460,7 +460,8 @@ def test_nothing_is_lost_in_silence(sonde, tmp_path):
     events = [{"ph": "X", "name": "e", "pid": 5, "tid": 1, "ts": 10, "dur": 5},
               {"ph": "s", "cat": "net", "name": "request", "id": 1, "pid": 5, "tid": 1, "ts": 11},
               {"ph": "f", "cat": "net", "name": "request", "id": 1, "pid": 5, "tid": 1, "ts": 12},
-              {"ph": "s", "cat": "ac2g", "name": "ac2g", "id": 1, "pid": 5, "tid": 1, "ts": 11}]
+              {"ph": "s", "cat": "ac2g", "name": "ac2g", "id": 1, "pid": 5, "tid": 1, "ts": 11},
+              {"ph": "s", "cat": "async", "name": "launch", "id": 1, "pid": 5, "tid": 1, "ts": 11}]  # of torch.profiler in 2021
     whole = json.dumps({"traceEvents": events, "samples": [{"cpu": 0}], "systemTraceEvents": ""})
     (tmp_path / "t.json").write_text(whole)
     assert info(sonde, imported(sonde, tmp_path, tmp_path / "t.json"))["drops"] == {"import-arrows": 1, "import-parts": 1}

@@ -180,8 +180,17 @@ def test_what_is_not_read_is_counted(sonde, tmp_path, export):
     export.kernel("early", 300, 400, 99)
     for time in (1, 2, 3):
         export.row("GPU_METRICS", timestamp=time, typeId=1, metricId=2, value=3)
+    result = sonde("import", export.close(), "-o", tmp_path / "trace.sdb")
+    assert result.status == 0 and "not read: rows of GPU_METRICS, a table that is not read (3)" in result.err
+    assert info(sonde, tmp_path / "trace.sdb")["drops"] == {"gpu-unlaunched": 1, "import-GPU_METRICS": 3, "import-untimed": 1}
+
+
+def test_an_export_of_2020_has_no_metadata(sonde, tmp_path, export):
+    export.api("cudaFree", 100, 200, 1)
+    export.row("OSRT_API", start=300, end=400, globalTid=thread(5, 10), nameId=export.string("read"))
+    export.db.execute("DROP TABLE META_DATA_EXPORT")
     path = imported(sonde, tmp_path, export.close())
-    assert info(sonde, path)["drops"] == {"gpu-unlaunched": 1, "import-unread": 3, "import-untimed": 1}
+    assert info(sonde, path)["events"] == 2
 
 
 def test_an_export_without_names(sonde, tmp_path, export):
@@ -298,3 +307,40 @@ def test_nsys_calls_of_the_system_that_wait_are_no_work(sonde, tmp_path, export)
     assert {row["node"] for row in answer["critical_path"]["rows"]} <= {"fgets", "fread", "cudaLaunchKernel", "k"}
     assert "fread" in str(answer["blame"]) and "poll" not in str(answer["blame"])
     assert "pthread_cond_timedwait" not in str(answer["blame"])
+
+
+def test_nsys_own_start_is_the_profilers(sonde, tmp_path, export):
+    """What Nsight Systems does itself limits the recording, not the program; then comes what the program does."""
+    export.row("PROFILER_OVERHEAD", start=1000, end=70_000_000, globalTid=thread(5, 10), nameId=export.string("CUDA profiling initialization"))
+    export.api("cudaMalloc_v3020", 70_000_000, 90_000_000, 1)
+    export.api("cudaLaunchKernel_v7000", 90_000_000, 90_010_000, 2)
+    export.kernel("k", 90_020_000, 91_000_000, 2)
+    path = imported(sonde, tmp_path, export.close())
+    answer = json.loads(sonde("timeline", path, "--view", "all", "--format", "json").out)
+    causes = {row["cause"]: row["time_ns"] for row in answer["path_causes"]["rows"]}
+    assert causes["the profiler itself"] == 69_999_000 and causes["waiting"] == 20_000_000
+    text = " ".join(sonde("timeline", path).out.split())
+    assert "What limits it: the profiler itself, 76.9% of" in text
+    assert "most of it in CUDA profiling initialization (76.9%), then waiting (22.0%)" in text
+
+
+def test_nsys_a_long_way_to_the_next_thread_is_the_programs(sonde, tmp_path, export):
+    """Nothing is recorded for seconds, then another thread goes on: that is not the time of a switch."""
+    export.api("cudaMalloc_v3020", 1000, 1_000_000, 1, tid=10)
+    export.api("cudaMalloc_v3020", 900_000_000, 990_000_000, 2, tid=11)
+    path = imported(sonde, tmp_path, export.close())
+    text = " ".join(sonde("timeline", path).out.split())
+    assert "of that path is the program's own code, in no recorded call" in text
+
+
+def test_nsys_a_thread_that_sleeps_until_a_time_does_not_hold_the_program(sonde, tmp_path, export):
+    """CUDA's own thread wakes each 10 ms, and works a little at the end: what the program reads is what limits it all the same."""
+    for start in range(0, 90_000_000, 10_000_000):
+        export.row("OSRT_API", start=start + 50_000, end=start + 10_000_000, globalTid=thread(5, 11), nameId=export.string("sem_timedwait"))
+    export.row("OSRT_API", start=90_010_000, end=91_000_000, globalTid=thread(5, 11), nameId=export.string("ioctl"))
+    export.row("OSRT_API", start=0, end=90_005_000, globalTid=thread(5, 10), nameId=export.string("getc"))
+    export.row("OSRT_API", start=90_005_000, end=90_500_000, globalTid=thread(5, 10), nameId=export.string("write"))
+    path = imported(sonde, tmp_path, export.close())
+    rows = {row["node"]: row for row in json.loads(sonde("timeline", path, "--view", "all", "--format", "json").out)["critical_path"]["rows"]}
+    assert rows["getc"]["gain_ns"] == pytest.approx(9_000_500, rel=0.01)
+    assert "Which node to change: getc" in " ".join(sonde("timeline", path).out.split())
