@@ -122,8 +122,13 @@ static void write_device_waits(const struct sentence *t)
 
 static void write_thread_time(const struct sentence *t)
 {
-	fprintf(t->out, "Where the time goes: no device is recorded; of %s of threads",
-		time_of(t, "time").text);
+	fprintf(t->out, "Where the time goes: no device is recorded");
+	if (has(t, "launches")) {
+		double count = value(t, "launches");
+		fprintf(t->out, ", though %.0f call%s launched work on one", count,
+			count == 1 ? "" : "s");
+	}
+	fprintf(t->out, "; of %s of threads", time_of(t, "time").text);
 	if (has(t, "covered"))
 		fprintf(t->out, " (%s of the %s that the trace covers)", share(t, "covered").text,
 			time_of(t, "trace").text);

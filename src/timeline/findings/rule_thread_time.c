@@ -2,10 +2,29 @@
 /* Without devices: what threads did besides waiting and for the profiler, and the nodes with the most of that time. */
 #include "finding.h"
 
+#include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 #include "timeline/answers.h"
 #include "timeline/node_sums.h"
 #include "timeline/threads/activity_samples.h"
 #include "timeline/threads/thread_activity.h"
+
+#include <string.h>
+
+/* Calls that launch, of a trace without what they launched: its recorder was not asked for devices. */
+static double count_launches(const struct sonde_db *db)
+{
+	uint32_t metric = sonde_db_metric_by_name(db, "gpu-api-time");
+	double count = 0;
+	for (uint32_t i = 0; i < sonde_db_context_count(db) && metric != SONDE_NONE; i++) {
+		struct sonde_db_summary summary;
+		if (sn_context_frame(db, i)->kind == SN_FRAME_GPU_API &&
+		    strstr(sn_context_name(db, i), "Launch") &&
+		    sonde_db_summary(db, i, metric, &summary))
+			count += (double)summary.exclusive.count;
+	}
+	return count;
+}
 
 static void put(const struct sn_answers *answers, double all_ns, const struct sn_node_sum *nodes,
 		size_t count, struct sn_findings *findings)
@@ -13,6 +32,9 @@ static void put(const struct sn_answers *answers, double all_ns, const struct sn
 	double whole_ns = (double)(answers->end_ns - answers->start_ns);
 	struct sn_finding *finding =
 	    sn_findings_add(findings, SN_RULE_thread_time, sn_share(nodes[0].value, all_ns));
+	double launches = count_launches(answers->db);
+	if (launches > 0)
+		sn_finding_put(finding, "launches", "count", launches);
 	sn_finding_put(finding, "time", "ns", all_ns);
 	/* says how little was recorded, lest it be taken for the whole run */
 	if (all_ns < 0.5 * whole_ns) {

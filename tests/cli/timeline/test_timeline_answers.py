@@ -470,6 +470,16 @@ def test_a_trace_of_which_little_is_recorded(sonde, tmp_path):
                                              "10.0 ms that the trace covers) most are in aten::b (66.7%)")
 
 
+def test_a_trace_of_launches_without_what_they_launched(sonde, tmp_path):
+    """The profiler was not asked for devices: that none is recorded does not mean that none worked."""
+    trace = Trace()
+    for number in range(3):
+        trace.call("cpu_op", "aten::a", 100 * number, 100 * number + 90)
+        trace.launch(number + 1, 100 * number + 10, 100 * number + 15)
+    answer = view(sonde, "summary", trace.write(tmp_path / "t.json"))
+    assert answer["sentences"][0].startswith("Where the time goes: no device is recorded, though 3 calls launched work on one; of ")
+
+
 @needs("kineto/hta_rank0.json.gz", "kineto/hta_rank1.json.gz")
 def test_the_answer_in_the_readme(sonde, tmp_path):
     """What README.md shows of a folder of two ranks is what is printed."""
