@@ -106,6 +106,9 @@ struct sn_xplane_plane {
 	struct sn_xplane_stat_kind *stats;
 	struct sn_buffer bytes; /* statistics of kinds and of the plane itself, not yet read */
 	size_t kind_capacity, stat_capacity;
+	/* the program named last; its name, the builder's, 0 where none was asked for */
+	uint64_t named_program;
+	uint32_t program_name;
 };
 
 /* One statistic, read. */

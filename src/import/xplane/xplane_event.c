@@ -312,6 +312,29 @@ static void step_name(struct sn_xplane *xplane, uint32_t name)
 	sn_track_sink_set_frame(xplane->sink, name, sn_db_builder_frame(xplane->builder, &frame));
 }
 
+/* The name of a program whose code the file may not have: that of the event of the whole program,
+ * "jit_step(77)". */
+static uint32_t program_name(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+			     uint64_t program)
+{
+	char tail[32];
+	int tail_length = snprintf(tail, sizeof(tail), "(%llu)", (unsigned long long)program);
+	if (plane->program_name && plane->named_program == program)
+		return plane->program_name;
+	plane->named_program = program;
+	plane->program_name = sn_db_builder_string(xplane->builder, "XLA");
+	for (uint32_t i = 0; i < plane->kind_ids.count; i++) {
+		const char *name = sn_xplane_text(xplane, plane->kinds[i].name);
+		size_t length = strlen(name), cut = length - (size_t)tail_length;
+		if (length > (size_t)tail_length && !strcmp(name + cut, tail)) {
+			plane->program_name =
+			    sn_db_builder_string_n(xplane->builder, name, cut);
+			break;
+		}
+	}
+	return plane->program_name;
+}
+
 /* The node for which an event ran, or SONDE_NONE. */
 static uint32_t find_node(struct sn_xplane *xplane, const struct line *line,
 			  const struct sn_xplane_kind *kind, const struct facts *facts)
@@ -320,16 +343,16 @@ static uint32_t find_node(struct sn_xplane *xplane, const struct line *line,
 	if (line->manner != HOST && line->manner != STREAM && !is_operation)
 		return SONDE_NONE;
 	if (facts->is_there[SN_XPLANE_HLO_OP] || is_operation) {
-		uint32_t empty = sn_db_builder_string(xplane->builder, "XLA");
+		uint64_t program = facts->values[SN_XPLANE_PROGRAM];
 		uint32_t name = facts->is_there[SN_XPLANE_HLO_OP]
 				    ? (uint32_t)facts->values[SN_XPLANE_HLO_OP]
 				: kind->display != SONDE_NONE ? kind->display
 							      : kind->name;
 		return sn_xplane_node(xplane, facts->is_there[SN_XPLANE_PROGRAM],
-				      facts->values[SN_XPLANE_PROGRAM],
+				      program,
 				      facts->is_there[SN_XPLANE_HLO_MODULE]
 					  ? (uint32_t)facts->values[SN_XPLANE_HLO_MODULE]
-					  : empty,
+					  : program_name(xplane, line->plane, program),
 				      name);
 	}
 	if (line->manner == HOST && !facts->is_there[SN_XPLANE_CORRELATION])

@@ -196,7 +196,14 @@ def test_the_operations_of_a_tpu_are_its_work(sonde, tmp_path):
     for name, display, _, _ in rows:
         tpu.kind(name, display, {"program_id": 77})
     tpu.line(3, "XLA Ops", START, [(name, start * US, time * US, {}) for name, _, start, time in rows])
-    path = imported(sonde, tmp_path, write(tmp_path / "tpu.xplane.pb", metadata() + tpu.bytes()))
+    tpu.line(2, "XLA Modules", START, [("jit_step(77)", 0, 100 * US, {})])
+    # as it is called with and without its code
+    for known in (metadata(), b""):
+        path = imported(sonde, tmp_path, write(tmp_path / "tpu.xplane.pb", known + tpu.bytes()))
+        check_tpu(sonde, path)
+
+
+def check_tpu(sonde, path) -> None:
     answer = json.loads(sonde("timeline", path, "--view", "all", "--format", "json").out)
     device, = answer["devices"]
     assert (device["computation_ns"], device["communication_ns"], device["copy_ns"], device["idle_ns"]) == (60000, 20000, 10000, 0)
