@@ -8,10 +8,34 @@
 
 #include "format/measurement/measurement.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static const char *const sample_columns[] = {"id", "start", "globalTid", NULL};
 enum { ID, START, THREAD };
-static const char *const frame_columns[] = {"id", "symbol", "module", "kernelMode", NULL};
-enum { FRAME_ID, SYMBOL, MODULE, KERNEL };
+static const char *const frame_columns[] = {"id",	  "symbol",	"module",
+					    "kernelMode", "unresolved", NULL};
+enum { FRAME_ID, SYMBOL, MODULE, KERNEL, UNRESOLVED };
+
+/* Code without symbols is one frame for each file, "[libgomp.so.1]", since the addresses that the export
+ * has for it are of the process's memory, and each instruction would be a function. */
+static uint32_t name_of(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	struct sn_db_builder *builder = nsys->builder;
+	char text[300];
+	const char *module = sn_sqlite_is_null(row, MODULE)
+				 ? ""
+				 : sn_nsys_string(nsys, sqlite3_column_int64(row, MODULE));
+	const char *slash = strrchr(module, '/');
+	bool is_named = !sqlite3_column_int(row, UNRESOLVED);
+	if (!is_named && *module) {
+		module = slash ? slash + 1 : module;
+		snprintf(text, sizeof(text), *module == '[' ? "%.280s" : "[%.280s]", module);
+		return sn_db_builder_string(builder, text);
+	}
+	const char *name = sn_nsys_string(nsys, sqlite3_column_int64(row, SYMBOL));
+	return sn_db_builder_string(builder, *name ? name : "[unknown]");
+}
 
 static uint32_t frame_of(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
@@ -21,8 +45,7 @@ static uint32_t frame_of(struct sn_nsys *nsys, sqlite3_stmt *row)
 				       .linkage_name = SONDE_NONE,
 				       .module = SONDE_NONE,
 				       .file = SONDE_NONE};
-	const char *name = sn_nsys_string(nsys, sqlite3_column_int64(row, SYMBOL));
-	frame.name = sn_db_builder_string(builder, *name ? name : "[unknown]");
+	frame.name = name_of(nsys, row);
 	if (sqlite3_column_int(row, KERNEL))
 		frame.kind = SN_FRAME_OS;
 	const char *path = sn_sqlite_is_null(row, MODULE)

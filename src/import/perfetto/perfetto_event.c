@@ -469,15 +469,14 @@ static int read_rocm(struct sn_perfetto *perfetto, struct sn_perfetto_track *tra
 	if (read->category != SN_ACTIVITY_OTHER || read->category_text == SONDE_NONE ||
 	    read->type != SLICE_BEGIN)
 		return 0;
-	enum sn_activity_category category = sn_perfetto_rocm_category(
-	    sn_db_builder_text(perfetto->builder, read->category_text));
+	enum sn_activity_category category =
+	    sn_perfetto_rocm_category(sn_db_builder_text(perfetto->builder, read->category_text));
 	read->category = category;
 	if (category < SN_ACTIVITY_KERNEL)
 		return 0;
 	char name[64];
 	snprintf(name, sizeof(name), "%s",
-		 read->name == SONDE_NONE ? ""
-					  : sn_db_builder_text(perfetto->builder, read->name));
+		 read->name == SONDE_NONE ? "" : sn_db_builder_text(perfetto->builder, read->name));
 	read->stream = sn_perfetto_rocm_track(perfetto, track, name, &read->attributes);
 	if (read->stream == SONDE_NONE)
 		return SN_ERR_MEMORY;

@@ -16,10 +16,14 @@ enum sn_activity_category sn_perfetto_rocm_category(const char *category)
 	static const struct {
 		char name[16];
 		uint8_t category;
-	} known[] = {{"kernel_dispatch", SN_ACTIVITY_KERNEL}, {"memory_copy", SN_ACTIVITY_COPY},
-		     {"hip_api", SN_ACTIVITY_API},	      {"hsa_api", SN_ACTIVITY_API},
-		     {"rccl_api", SN_ACTIVITY_API},	      {"rocdecode_api", SN_ACTIVITY_API},
-		     {"rocjpeg_api", SN_ACTIVITY_API},	      {"marker_api", SN_ACTIVITY_ANNOTATION}};
+	} known[] = {{"kernel_dispatch", SN_ACTIVITY_KERNEL},
+		     {"memory_copy", SN_ACTIVITY_COPY},
+		     {"hip_api", SN_ACTIVITY_API},
+		     {"hsa_api", SN_ACTIVITY_API},
+		     {"rccl_api", SN_ACTIVITY_API},
+		     {"rocdecode_api", SN_ACTIVITY_API},
+		     {"rocjpeg_api", SN_ACTIVITY_API},
+		     {"marker_api", SN_ACTIVITY_ANNOTATION}};
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (!strcmp(category, known[i].name))
 			return known[i].category;
@@ -33,16 +37,14 @@ static int64_t number_of(struct sn_perfetto *perfetto,
 	static const enum sonde_attribute_type types[] = {
 	    SONDE_ATTRIBUTE_UNSIGNED, SONDE_ATTRIBUTE_SIGNED, SONDE_ATTRIBUTE_STRING};
 	for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++) {
-		uint32_t key =
-		    sn_track_sink_key(perfetto->sink, name, strlen(name), types[t]);
+		uint32_t key = sn_track_sink_key(perfetto->sink, name, strlen(name), types[t]);
 		for (unsigned i = 0; i < attributes->count; i++) {
 			uint64_t value = attributes->items[i].value;
 			if (attributes->items[i].key != key || key == SONDE_NONE)
 				continue;
 			if (types[t] != SONDE_ATTRIBUTE_STRING)
 				return (int64_t)value;
-			const char *text =
-			    sn_db_builder_text(perfetto->builder, (uint32_t)value);
+			const char *text = sn_db_builder_text(perfetto->builder, (uint32_t)value);
 			const char *digits = text + strcspn(text, "0123456789");
 			return *digits ? strtoll(digits, NULL, 10) : -1;
 		}
@@ -55,9 +57,8 @@ static int64_t or_zero(int64_t number)
 	return number < 0 ? 0 : number;
 }
 
-uint32_t sn_perfetto_rocm_track(struct sn_perfetto *perfetto,
-				const struct sn_perfetto_track *track, const char *name,
-				const struct sn_perfetto_attributes *attributes)
+uint32_t sn_perfetto_rocm_track(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
+				const char *name, const struct sn_perfetto_attributes *attributes)
 {
 	bool is_to_host = strstr(name, "DEVICE_TO_HOST") != NULL;
 	const char *const agents[] = {"agent", is_to_host ? "src_agent" : "dst_agent"};

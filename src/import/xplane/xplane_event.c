@@ -327,8 +327,7 @@ static uint32_t program_name(struct sn_xplane *xplane, struct sn_xplane_plane *p
 		const char *name = sn_xplane_text(xplane, plane->kinds[i].name);
 		size_t length = strlen(name), cut = length - (size_t)tail_length;
 		if (length > (size_t)tail_length && !strcmp(name + cut, tail)) {
-			plane->program_name =
-			    sn_db_builder_string_n(xplane->builder, name, cut);
+			plane->program_name = sn_db_builder_string_n(xplane->builder, name, cut);
 			break;
 		}
 	}
@@ -348,8 +347,7 @@ static uint32_t find_node(struct sn_xplane *xplane, const struct line *line,
 				    ? (uint32_t)facts->values[SN_XPLANE_HLO_OP]
 				: kind->display != SONDE_NONE ? kind->display
 							      : kind->name;
-		return sn_xplane_node(xplane, facts->is_there[SN_XPLANE_PROGRAM],
-				      program,
+		return sn_xplane_node(xplane, facts->is_there[SN_XPLANE_PROGRAM], program,
 				      facts->is_there[SN_XPLANE_HLO_MODULE]
 					  ? (uint32_t)facts->values[SN_XPLANE_HLO_MODULE]
 					  : program_name(xplane, line->plane, program),

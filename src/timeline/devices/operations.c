@@ -55,12 +55,17 @@ static enum sn_device_work work_of_instruction(const char *name)
 	static const struct {
 		const char *begin;
 		enum sn_device_work work;
-	} known[] = {{"all-reduce", SN_WORK_COMMUNICATION},	{"all-gather", SN_WORK_COMMUNICATION},
-		     {"all-to-all", SN_WORK_COMMUNICATION},	{"reduce-scatter", SN_WORK_COMMUNICATION},
+	} known[] = {{"all-reduce", SN_WORK_COMMUNICATION},
+		     {"all-gather", SN_WORK_COMMUNICATION},
+		     {"all-to-all", SN_WORK_COMMUNICATION},
+		     {"reduce-scatter", SN_WORK_COMMUNICATION},
 		     {"ragged-all-to-all", SN_WORK_COMMUNICATION},
-		     {"collective-", SN_WORK_COMMUNICATION},	{"send", SN_WORK_COMMUNICATION},
-		     {"recv", SN_WORK_COMMUNICATION},		{"copy-start", SN_WORK_COPY},
-		     {"copy-done", SN_WORK_COPY},		{"infeed", SN_WORK_COPY},
+		     {"collective-", SN_WORK_COMMUNICATION},
+		     {"send", SN_WORK_COMMUNICATION},
+		     {"recv", SN_WORK_COMMUNICATION},
+		     {"copy-start", SN_WORK_COPY},
+		     {"copy-done", SN_WORK_COPY},
+		     {"infeed", SN_WORK_COPY},
 		     {"outfeed", SN_WORK_COPY}};
 	name = instruction(name);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)

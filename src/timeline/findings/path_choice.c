@@ -64,7 +64,7 @@ struct sn_path_choice sn_path_choose(const struct sn_rule_input *input)
 	double whole = (double)(input->answers->end_ns - input->answers->start_ns);
 	const struct sn_path_share *best = best_of(input, false), *step = best_of(input, true);
 	struct sn_path_choice choice = {.best = best};
-	choice.is_too_short = path->extent.is_cut && path->length_ns < 0.1 * whole;
+	choice.is_too_short = path->extent.context == SONDE_NONE && path->length_ns < 0.1 * whole;
 	choice.gains =
 	    best && best->gain_ns >= LEAST_GAIN * path->length_ns && !is_one_wait(input, best);
 	choice.is_mostly_own =

@@ -7,7 +7,7 @@
 
 struct sn_path_choice {
 	/* The path is not representative of the run: the first moments of a trace without
-	 * iterations. */
+	 * iterations, or all that is recorded but samples and counters. */
 	bool is_too_short;
 	/* The node whose work, a tenth faster, would gain most; NULL: none. */
 	const struct sn_path_share *best;

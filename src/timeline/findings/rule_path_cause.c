@@ -53,7 +53,8 @@ int sn_rule_path_cause(const struct sn_rule_input *input, struct sn_findings *fi
 	sn_finding_put(finding, "share", "ratio", sn_share(time, path->length_ns));
 	if (cause == SN_CAUSE_COPIES || cause == SN_CAUSE_WAITING)
 		put_longest(causes->longest + cause, finding);
-	if ((cause == SN_CAUSE_COMMUNICATION || cause == SN_CAUSE_RECORDER) && causes->most_contexts[cause] != SONDE_NONE) {
+	if ((cause == SN_CAUSE_COMMUNICATION || cause == SN_CAUSE_RECORDER) &&
+	    causes->most_contexts[cause] != SONDE_NONE) {
 		sn_finding_put(finding, "most", "context", causes->most_contexts[cause]);
 		sn_finding_put(finding, "most_share", "ratio",
 			       sn_share(causes->most_ns[cause], path->length_ns));

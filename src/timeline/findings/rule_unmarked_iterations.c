@@ -5,7 +5,7 @@
 int sn_rule_unmarked_iterations(const struct sn_rule_input *input, struct sn_findings *findings,
 				struct sn_error *error)
 {
-	if (!sn_path_choose(input).is_too_short)
+	if (!input->path->extent.is_cut || !sn_path_choose(input).is_too_short)
 		return 0;
 	struct sn_finding *finding = sn_findings_add(findings, SN_RULE_unmarked_iterations, 0);
 	sn_path_put_extent(input->path, finding);

@@ -543,12 +543,11 @@ static int connect_beginning(struct sn_path_building *build, const struct thread
 	uint64_t start = build->graph->activities[to].start_ns;
 	uint32_t end = sn_search_from(i, threads->main_first, threads->main_end,
 				      build->parts[i].start_ns < start);
-	const struct sn_path_part *part =
-	    end > threads->main_first ? build->parts + end - 1 : NULL;
+	const struct sn_path_part *part = end > threads->main_first ? build->parts + end - 1 : NULL;
 	if (part && part->profile == build->graph->activities[to].profile)
 		part = NULL;
-	bool works = part && (!part->is_quiet ||
-			      sn_activity_is_recorder(build->answers->db, part->context));
+	bool works =
+	    part && (!part->is_quiet || sn_activity_is_recorder(build->answers->db, part->context));
 	if (!(works && beginning->has_slept) &&
 	    sn_path_edge(build, beginning->before, to, true, 0, SN_PATH_UNRECORDED))
 		return SN_ERR_MEMORY;

@@ -14,9 +14,12 @@
 const char *sn_path_cause_name(enum sn_path_cause cause)
 {
 	static const char *const names[SN_PATH_CAUSES] = {
-	    [SN_CAUSE_COMPUTATION] = "computation", [SN_CAUSE_COMMUNICATION] = "communication",
-	    [SN_CAUSE_COPIES] = "copies",	    [SN_CAUSE_LAUNCHING] = "launching",
-	    [SN_CAUSE_HOST] = "the host",	    [SN_CAUSE_WAITING] = "waiting",
+	    [SN_CAUSE_COMPUTATION] = "computation",
+	    [SN_CAUSE_COMMUNICATION] = "communication",
+	    [SN_CAUSE_COPIES] = "copies",
+	    [SN_CAUSE_LAUNCHING] = "launching",
+	    [SN_CAUSE_HOST] = "the host",
+	    [SN_CAUSE_WAITING] = "waiting",
 	    [SN_CAUSE_RECORDER] = "the profiler itself",
 	};
 	return names[cause];

@@ -39,9 +39,10 @@ bool sn_activity_is_awaiting(const struct sonde_db *db, uint32_t context)
 /* By names of Python's own functions. */
 static bool is_waiting_in_python(const struct sonde_db *db, uint32_t context)
 {
-	static const char *const names[] = {
-	    "acquire", "wait", "_wait_for_tstate_lock", "select", "poll", "epoll", "recv", "sleep",
-	    "join",    "get",	 "_recv"};
+	static const char *const names[] = {"acquire", "wait",	"_wait_for_tstate_lock",
+					    "select",  "poll",	"epoll",
+					    "recv",    "sleep", "join",
+					    "get",     "_recv"};
 	const struct sonde_db_frame *frame = sn_context_frame(db, context);
 	if (frame->kind != SN_FRAME_PYTHON)
 		return false;
@@ -63,14 +64,15 @@ static bool is_waiting_in_python(const struct sonde_db *db, uint32_t context)
 static bool is_waiting_in_system(const struct sonde_db *db, uint32_t context)
 {
 	static const char *const names[] = {
-	    "poll",	 "ppoll",     "__poll",	   "select",	"pselect",   "epoll_wait", "epoll_pwait",
-	    "nanosleep", "usleep",    "sleep",	   "pause",	"futex",     "wait",	   "waitid",
-	    "waitpid",	 "wait3",     "wait4",	   "sigwait",	"sem_wait",  "accept",	   "accept4",
-	    "recv",	 "recvfrom",  "recvmsg",   "mq_receive", "sched_yield"};
-	static const char *const begins[] = {"pthread_cond_", "pthread_join",	   "pthread_timedjoin",
-					     "pthread_mutex_", "pthread_barrier_wait", "pthread_rwlock_",
-					     "sem_timedwait",  "sem_clockwait",	   "clock_nanosleep",
-					     "sigtimedwait",   "sigwaitinfo",	   "pthread_clockjoin"};
+	    "poll",	   "ppoll",	 "__poll",  "select", "pselect",  "epoll_wait",
+	    "epoll_pwait", "nanosleep",	 "usleep",  "sleep",  "pause",	  "futex",
+	    "wait",	   "waitid",	 "waitpid", "wait3",  "wait4",	  "sigwait",
+	    "sem_wait",	   "accept",	 "accept4", "recv",   "recvfrom", "recvmsg",
+	    "mq_receive",  "sched_yield"};
+	static const char *const begins[] = {
+	    "pthread_cond_",	    "pthread_join",    "pthread_timedjoin", "pthread_mutex_",
+	    "pthread_barrier_wait", "pthread_rwlock_", "sem_timedwait",	    "sem_clockwait",
+	    "clock_nanosleep",	    "sigtimedwait",    "sigwaitinfo",	    "pthread_clockjoin"};
 	const struct sonde_db_frame *frame = sn_context_frame(db, context);
 	if (frame->kind != SN_FRAME_OS)
 		return false;
@@ -93,10 +95,10 @@ bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
 bool sn_activity_is_recorder(const struct sonde_db *db, uint32_t context)
 {
 	/* of Nsight Systems, CUPTI and torch.profiler */
-	static const char *const parts[] = {"CUPTI",	       "profiling",	  "uffer flush",
-					    "uffer Flush",     "Instrumentation", "Activity Buffer",
-					    "TLS allocation",  "Chunk Allocation",
-					    "plugins initialization"};
+	static const char *const parts[] = {
+	    "CUPTI",	      "profiling",	  "uffer flush",
+	    "uffer Flush",    "Instrumentation",  "Activity Buffer",
+	    "TLS allocation", "Chunk Allocation", "plugins initialization"};
 	const struct sonde_db_frame *frame = sn_context_frame(db, context);
 	if (frame->kind != SN_FRAME_OS)
 		return false;

@@ -174,6 +174,15 @@ def test_samples(sonde, tmp_path, export):
     assert info(sonde, path)["events"] == 4
 
 
+def test_samples_in_code_without_symbols_are_of_its_file(sonde, tmp_path, export):
+    for number, address in enumerate((0x7f10, 0x7f21, 0x7f21)):
+        export.row("COMPOSITE_EVENTS", id=number, start=100 * number, globalTid=thread(5, 10), cpuCycles=1)
+        export.row("SAMPLING_CALLCHAINS", id=number, symbol=export.string(hex(address)), module=export.string("/lib/libgomp.so.1"),
+                   unresolved=1, stackDepth=0)
+    path = imported(sonde, tmp_path, export.close())
+    assert paths(report(sonde, path, "--metric", "samples"), "samples") == {"[libgomp.so.1]": (3, 3)}
+
+
 def test_what_is_not_read_is_counted(sonde, tmp_path, export):
     export.api("cudaFree", 100, 200, 1)
     export.kernel("backwards", 300, 200, 1)

@@ -470,6 +470,15 @@ def test_a_trace_of_which_little_is_recorded(sonde, tmp_path):
                                              "10.0 ms that the trace covers) most are in aten::b (66.7%)")
 
 
+def test_a_path_of_little_of_the_trace_is_not_told(sonde, tmp_path):
+    """Calls at the begin, and then nothing that could limit anything: counters alone."""
+    trace = Trace()
+    trace.call("cpu_op", "aten::a", 0, 300)
+    trace.events.append({"ph": "C", "name": "load", "pid": 1, "tid": 1, "ts": 900_000, "args": {"cpu": 3}})
+    answer = view(sonde, "summary", trace.write(tmp_path / "t.json"))
+    assert len(answer["sentences"]) == 1 and "of the 900 ms that the trace covers" in answer["sentences"][0]
+
+
 def test_a_trace_of_launches_without_what_they_launched(sonde, tmp_path):
     """The profiler was not asked for devices: that none is recorded does not mean that none worked."""
     trace = Trace()

@@ -11,8 +11,11 @@ static uint32_t mm, launch;
 
 static uint32_t activity(struct sn_path_graph *graph, uint64_t start, uint64_t stop, uint32_t node)
 {
-	struct sn_path_activity one = {
-	    .start_ns = start, .end_ns = stop, .node = node, .kind = SN_PATH_THREAD, .ends = SN_PATH_END_SURE};
+	struct sn_path_activity one = {.start_ns = start,
+				       .end_ns = stop,
+				       .node = node,
+				       .kind = SN_PATH_THREAD,
+				       .ends = SN_PATH_END_SURE};
 	return sn_path_graph_add(graph, &one);
 }
 
