@@ -60,11 +60,14 @@ static enum sn_device_work work_of_instruction(const char *name)
 		     {"all-to-all", SN_WORK_COMMUNICATION},
 		     {"reduce-scatter", SN_WORK_COMMUNICATION},
 		     {"ragged-all-to-all", SN_WORK_COMMUNICATION},
+		     {"async-collective", SN_WORK_COMMUNICATION},
 		     {"collective-", SN_WORK_COMMUNICATION},
 		     {"send", SN_WORK_COMMUNICATION},
 		     {"recv", SN_WORK_COMMUNICATION},
 		     {"copy-start", SN_WORK_COPY},
 		     {"copy-done", SN_WORK_COPY},
+		     {"slice-start", SN_WORK_COPY},
+		     {"slice-done", SN_WORK_COPY},
 		     {"infeed", SN_WORK_COPY},
 		     {"outfeed", SN_WORK_COPY}};
 	name = instruction(name);

@@ -192,7 +192,8 @@ def test_the_operations_of_a_tpu_are_its_work(sonde, tmp_path):
     """Instructions of a known program are what the device does, by what they are; a loop is none of them."""
     tpu = Plane(3, "/device:TPU:0")
     rows = [("%fusion.1 = ...", "fusion.1", 0, 10), ("%while.1 = while(...)", "while.1", 10, 80), ("%add.1 = add(...)", "add.1", 10, 50),
-            ("%all-reduce.3 = ...", "all-reduce.3", 60, 20), ("%copy-done.2 = ...", "copy-done.2", 80, 10)]
+            ("%all-reduce.3 = ...", "all-reduce.3", 60, 20), ("%copy-done.2 = ...", "copy-done.2", 80, 10),
+            ("%async-collective-done = ...", "async-collective-done", 90, 5), ("%slice-done.4 = ...", "slice-done.4", 95, 1)]
     for name, display, _, _ in rows:
         tpu.kind(name, display, {"program_id": 77})
     tpu.line(3, "XLA Ops", START, [(name, start * US, time * US, {}) for name, _, start, time in rows])
@@ -206,9 +207,10 @@ def test_the_operations_of_a_tpu_are_its_work(sonde, tmp_path):
 def check_tpu(sonde, path) -> None:
     answer = json.loads(sonde("timeline", path, "--view", "all", "--format", "json").out)
     device, = answer["devices"]
-    assert (device["computation_ns"], device["communication_ns"], device["copy_ns"], device["idle_ns"]) == (60000, 20000, 10000, 0)
+    assert (device["computation_ns"], device["communication_ns"], device["copy_ns"], device["idle_ns"]) == (60000, 25000, 11000, 0)
     assert {row["node"]: row["time_ns"] for row in answer["critical_path"]["rows"]} == {
-        "jit_step/add.1": 50000, "jit_step/all-reduce.3": 20000, "jit_step/fusion.1": 10000, "jit_step/copy-done.2": 10000}
+        "jit_step/add.1": 50000, "jit_step/all-reduce.3": 20000, "jit_step/fusion.1": 10000, "jit_step/copy-done.2": 10000,
+        "jit_step/async-collective-done": 5000, "jit_step/slice-done.4": 1000}
     text = sonde("timeline", path).out
     assert "most work: jit_step/add.1" in " ".join(text.split()).lower() and "no device" not in text
 
