@@ -107,9 +107,12 @@ static void write_device_waits(const struct sentence *t)
 		fprintf(t->out, "nothing, they compute all the time.");
 		return;
 	}
-	fprintf(t->out, "of the %s without computation mostly %s (%s): %s",
-		share(t, "without_computation").text, sn_wait_name(number(t, "reason")),
-		share(t, "reason_share").text, sn_wait_meaning(number(t, "reason")));
+	/* what has less than half is not "mostly" */
+	fprintf(t->out, "of the %s without computation %s %s (%s): %s",
+		share(t, "without_computation").text,
+		value(t, "reason_share") >= 0.5 ? "mostly" : "most of all",
+		sn_wait_name(number(t, "reason")), share(t, "reason_share").text,
+		sn_wait_meaning(number(t, "reason")));
 	if (has(t, "then"))
 		fprintf(t->out, ", then %s (%s)", sn_wait_name(number(t, "then")),
 			share(t, "then_share").text);
@@ -132,7 +135,9 @@ static void write_thread_time(const struct sentence *t)
 	if (has(t, "covered"))
 		fprintf(t->out, " (%s of the %s that the trace covers)", share(t, "covered").text,
 			time_of(t, "trace").text);
-	fprintf(t->out, " most are in %s (%s)", node(t, "node").text, share(t, "node_share").text);
+	fprintf(t->out, " %s in %s (%s)",
+		value(t, "node_share") >= 0.5 ? "most are" : "the largest part is",
+		node(t, "node").text, share(t, "node_share").text);
 	if (has(t, "then"))
 		fprintf(t->out, ", then in %s (%s)", node(t, "then").text,
 			share(t, "then_share").text);

@@ -529,3 +529,11 @@ def test_idle_for_code_in_no_call(tmp_path, case):
     assert rows[0]["node"] in text.split("while it was idle, the host was in\n")[1].splitlines()[0]
     path = json.loads(program.sonde("timeline", tmp_path / "run.sdb", "--view", "critical-path", "--format", "json"))
     assert path["path_sampled"]["rows"][0]["node"] == "prepare"
+
+
+def test_what_has_less_than_half_is_not_most(sonde, tmp_path):
+    trace = Trace()
+    for number, name in enumerate("abc"):
+        trace.call("cpu_op", f"aten::{name}", 1000 * number, 1000 * number + 400 - 10 * number)
+    answer = view(sonde, "summary", trace.write(tmp_path / "t.json"))
+    assert "the largest part is in aten::a (34.2%), then in aten::b (33.3%)" in answer["sentences"][0]
