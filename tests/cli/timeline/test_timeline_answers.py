@@ -537,3 +537,17 @@ def test_what_has_less_than_half_is_not_most(sonde, tmp_path):
         trace.call("cpu_op", f"aten::{name}", 1000 * number, 1000 * number + 400 - 10 * number)
     answer = view(sonde, "summary", trace.write(tmp_path / "t.json"))
     assert "the largest part is in aten::a (34.2%), then in aten::b (33.3%)" in answer["sentences"][0]
+
+
+def test_what_runs_a_notebook_is_not_the_program(sonde, tmp_path):
+    """A cell is whose line it is; that the kernel called it tells nothing."""
+    trace = Trace()
+    trace.operation("kernel", "k", 0, 10, 1)
+    trace.call("python_function", "ipykernel/kernelbase.py(100): execute", 20, 995)
+    trace.call("python_function", "IPython/core/interactiveshell.py(3553): run_code", 21, 994)
+    trace.call("python_function", "1623915622.py(18): <cell line: 0>", 22, 993)
+    trace.call("cpu_op", "aten::randn", 23, 990)
+    trace.launch(2, 991, 992)
+    trace.operation("kernel", "k", 1000, 1010, 2)
+    answer = view(sonde, "idle", trace.write(tmp_path / "t.json"))
+    assert answer["blame"]["rows"][0]["node"] == "aten::randn in 1623915622.py:18 <cell line: 0>"
