@@ -23,6 +23,7 @@ struct sn_path_part {
 	uint32_t activity;
 	bool is_quiet;	 /* neither an operator nor a call of a device, so it may only wait; or the
 			    profiler's own */
+	bool waits;	 /* of quiet parts: certainly */
 	bool is_unknown; /* of quiet parts: an annotation without a call in it */
 };
 
@@ -46,14 +47,22 @@ static bool is_collective(const struct sn_path_building *build, uint32_t context
 	       sn_text_begins(name, "gloo:");
 }
 
-static bool is_quiet(const struct sn_path_building *build, uint32_t context)
+/* What a context's parts are, found out once for each context. */
+enum { IS_KNOWN = 1, IS_QUIET = 2, IS_WAIT = 4 };
+
+static unsigned nature_of(const struct sn_path_building *build, uint32_t context)
 {
 	const struct sonde_db *db = build->answers->db;
 	unsigned kind = sn_context_frame(db, context)->kind;
+	if (build->natures[context])
+		return build->natures[context];
 	bool is_call = kind == SN_FRAME_REGION && is_collective(build, context);
-	return kind == SN_FRAME_PYTHON || (kind == SN_FRAME_REGION && !is_call) ||
-	       kind == SN_FRAME_THREAD || sn_activity_is_waiting(db, context) ||
-	       sn_activity_is_recorder(db, context);
+	bool waits = sn_activity_is_waiting(db, context);
+	bool is_quiet = kind == SN_FRAME_PYTHON || (kind == SN_FRAME_REGION && !is_call) ||
+			kind == SN_FRAME_THREAD || waits || sn_activity_is_recorder(db, context);
+	build->natures[context] =
+	    (uint8_t)(IS_KNOWN | (is_quiet ? IS_QUIET : 0) | (waits ? IS_WAIT : 0));
+	return build->natures[context];
 }
 
 static int read_part(void *data, const struct sn_activity_part *read)
@@ -64,6 +73,7 @@ static int read_part(void *data, const struct sn_activity_part *read)
 	    sn_interval_clip(read->start_ns, read->end_ns, window->from_ns, window->to_ns);
 	if (in.start_ns == in.end_ns)
 		return 0;
+	unsigned nature = nature_of(build, read->context);
 	struct sn_path_part part = {
 	    .start_ns = sn_path_common(build, in.start_ns),
 	    .end_ns = sn_path_common(build, in.end_ns),
@@ -72,7 +82,8 @@ static int read_part(void *data, const struct sn_activity_part *read)
 	    .profile = read->profile,
 	    .node = build->answers->nodes.of_context[read->context],
 	    .activity = SONDE_NONE,
-	    .is_quiet = is_quiet(build, read->context),
+	    .is_quiet = nature & IS_QUIET,
+	    .waits = nature & IS_WAIT,
 	    .is_unknown =
 		sn_context_frame(build->answers->db, read->context)->kind == SN_FRAME_REGION,
 	};
@@ -81,7 +92,7 @@ static int read_part(void *data, const struct sn_activity_part *read)
 	 * connects between them */
 	bool joins = last && last->profile == part.profile && last->node == part.node &&
 		     last->end_ns == part.start_ns && !last->call.link && !part.call.link &&
-		     last->is_quiet == part.is_quiet;
+		     last->is_quiet == part.is_quiet && last->waits == part.waits;
 	if (joins) {
 		last->end_ns = part.end_ns;
 		return 0;
@@ -124,8 +135,7 @@ static enum sn_path_end end_of(const struct sn_path_building *build,
 	if (!part->is_quiet ||
 	    (build->window->is_marked && part->profile == build->window->profile))
 		return SN_PATH_END_SURE;
-	return sn_activity_is_waiting(build->answers->db, part->context) ? SN_PATH_END_WAITS
-									 : SN_PATH_END_MAY_WAIT;
+	return part->waits ? SN_PATH_END_WAITS : SN_PATH_END_MAY_WAIT;
 }
 
 static uint32_t add_part(struct sn_path_building *build, const struct sn_path_part *part,
@@ -363,21 +373,18 @@ static bool is_beginning(const struct sn_path_building *build, const struct chai
 	size_t number = (size_t)(part - build->parts);
 	if (number >= threads->main_first && number < threads->main_end)
 		return false;
-	if (part->is_quiet && sn_activity_is_waiting(build->answers->db, part->context))
+	if (part->waits)
 		return false;
 	if (chain->last == SONDE_NONE)
 		return part->start_ns > sn_path_common(build, build->window->from_ns) + SILENCE_NS;
-	return part->start_ns > part[-1].end_ns + SILENCE_NS ||
-	       (part[-1].is_quiet && sn_activity_is_waiting(build->answers->db, part[-1].context));
+	return part->start_ns > part[-1].end_ns + SILENCE_NS || part[-1].waits;
 }
 
 static int add_alone(struct sn_path_building *build, struct chain *chain, struct sn_path_part *part,
 		     struct threads *threads)
 {
-	struct beginning beginning = {
-	    .before = chain->last,
-	    .has_slept = chain->last != SONDE_NONE &&
-			 sn_activity_is_waiting(build->answers->db, part[-1].context)};
+	struct beginning beginning = {.before = chain->last,
+				      .has_slept = chain->last != SONDE_NONE && part[-1].waits};
 	bool begins = is_beginning(build, chain, part, threads);
 	if (begins)
 		chain->last = SONDE_NONE;
@@ -607,7 +614,7 @@ static void choose_main(const struct sn_path_building *build, uint32_t first, ui
 		const struct sn_path_part *part = build->parts + i;
 		if (!part->is_quiet)
 			loud += part->end_ns - part->start_ns;
-		else if (!sn_activity_is_waiting(build->answers->db, part->context))
+		else if (!part->waits)
 			quiet += part->end_ns - part->start_ns;
 	}
 	if (loud < threads->main_loud_ns ||
@@ -688,13 +695,19 @@ int sn_path_build(const struct sn_answers *answers, const struct sn_path_window 
 		  size_t count, struct sn_path_graph *graph, struct sn_error *error)
 {
 	struct sn_path_building build = {
-	    .answers = answers, .graph = graph, .is_sampled = find_sampled(answers)};
-	int result = build.is_sampled ? sn_path_meetings_init(&build) : SN_ERR_MEMORY;
+	    .answers = answers,
+	    .graph = graph,
+	    .is_sampled = find_sampled(answers),
+	    .natures = calloc(sonde_db_context_count(answers->db) + 1ull, 1),
+	};
+	int result =
+	    build.is_sampled && build.natures ? sn_path_meetings_init(&build) : SN_ERR_MEMORY;
 	for (size_t i = 0; i < count && !result; i++) {
 		build.window = windows + i;
 		result = build_process(&build, error);
 	}
 	free(build.is_sampled);
+	free(build.natures);
 	free(build.parts);
 	free(build.silences);
 	release_devices(&build);

@@ -39,6 +39,7 @@ struct sn_path_building {
 					for */
 	size_t end_count, end_capacity;
 	bool *is_sampled; /* by profile */
+	uint8_t *natures; /* by context, for path_build.c */
 	/* of its threads, for path_build.c */
 	struct sn_path_part *parts;
 	size_t part_count, part_capacity;
