@@ -338,6 +338,14 @@ static int add_named(struct expanding *expanding, const struct sn_frame *frame)
 	return add_step(expanding, step);
 }
 
+/* Code in memory that belongs to no file, without a name: its addresses tell nothing. */
+static bool is_unknown_code(const struct expanding *expanding, const struct sn_frame *frame,
+			    const struct sn_symbol_location *location)
+{
+	return location && frame->kind == SN_FRAME_NATIVE && !location->frames[0].name &&
+	       expanding->merge->module_flags[frame->id] & SN_MODULE_ANONYMOUS;
+}
+
 /* Works out what a merged frame becomes. */
 static int expand_frame(struct expanding *expanding, uint32_t number)
 {
@@ -348,6 +356,10 @@ static int expand_frame(struct expanding *expanding, uint32_t number)
 	steps->first = (uint32_t)expanding->step_count;
 	steps->is_truncated = frame.flags & SN_FRAME_TRUNCATED;
 	int result = 0;
+	if (is_unknown_code(expanding, &frame, location)) {
+		frame.id = SONDE_NONE;
+		location = NULL;
+	}
 	if (location && frame.kind == SN_FRAME_GPU_INSTRUCTION)
 		result = add_gpu(expanding, &frame, location);
 	else if (location)
