@@ -9,6 +9,8 @@
  */
 #include "perf_map.h"
 #include "base/search.h"
+#include "base/text.h"
+#include "binary/demangle/demangle.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -246,11 +248,24 @@ static bool read_line(const struct sn_perf_map *map, uint64_t offset, uint64_t a
 	return parse_line(text, line) && line->start <= address && address < line->end;
 }
 
+/* As compilers to machine code (numba) have it. */
+static void name_symbol(const char *symbol, struct sn_string_pool *pool,
+			struct sn_symbol_frame *frame)
+{
+	char *name = sn_demangle_short(symbol);
+	frame->name = name ? sn_string_pool_string(pool, name) : NULL;
+	if (frame->name && strcmp(name, symbol) != 0)
+		frame->linkage_name = sn_string_pool_string(pool, symbol);
+	free(name);
+}
+
 static bool name_line(const struct line *line, struct sn_string_pool *pool,
 		      struct sn_symbol_frame *frame)
 {
 	const char *script = after_kind(line->name);
-	if (!script || !parse_frame(script, pool, frame))
+	if (sn_text_begins(line->name, "_Z"))
+		name_symbol(line->name, pool, frame);
+	else if (!script || !parse_frame(script, pool, frame))
 		frame->name = sn_string_pool_string(pool, line->name);
 	return frame->name;
 }

@@ -57,10 +57,14 @@ static size_t operator_length(const char *text)
 	return 0;
 }
 
-/* The length of a part that is left out of a name: a namespace of the standard library's internals.
+/* The length of a part that is left out of a name: a namespace of the standard library's internals,
+ * what tells versions of a function apart ("[abi:cxx11]").
  */
 static size_t noise_length(const char *text)
 {
+	const char *tag_end = sn_text_begins(text, "[abi:") ? strchr(text, ']') : NULL;
+	if (tag_end)
+		return (size_t)(tag_end + 1 - text);
 	static const char *const noise[] = {"(anonymous namespace)::", "__cxx11::", "__1::", NULL};
 	for (int i = 0; noise[i]; i++)
 		if (sn_text_begins(text, noise[i]))

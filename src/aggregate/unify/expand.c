@@ -343,7 +343,8 @@ static bool is_unknown_code(const struct expanding *expanding, const struct sn_f
 			    const struct sn_symbol_location *location)
 {
 	return location && frame->kind == SN_FRAME_NATIVE && !location->frames[0].name &&
-	       expanding->merge->module_flags[frame->id] & SN_MODULE_ANONYMOUS;
+	       expanding->merge->module_flags[frame->id] &
+		   (SN_MODULE_ANONYMOUS | SN_MODULE_PERF_MAP);
 }
 
 /* Works out what a merged frame becomes. */

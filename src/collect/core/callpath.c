@@ -489,8 +489,12 @@ static void emit_native(struct path *path, const struct sn_native_frame *native)
 	    .kind = SN_FRAME_NATIVE, .id = native->module, .value = native->pc};
 	if (native->flags & SN_NATIVE_RETURN_ADDRESS)
 		frame.flags |= SN_FRAME_RETURN_ADDRESS;
-	if (native->module != SN_MODULE_NONE)
-		frame.value -= sn_module_at(native->module)->bias;
+	if (native->module != SN_MODULE_NONE) {
+		const struct sn_module *module = sn_module_at(native->module);
+		frame.value -= module->bias;
+		if (module->flags & SN_MODULE_ANONYMOUS)
+			path->thread->met_made_code = true;
+	}
 	if (!path->native_emitted && !path->native.complete)
 		frame.flags |= SN_FRAME_TRUNCATED;
 	path->native_emitted = true;

@@ -104,8 +104,10 @@ struct sn_thread {
 	char name[16];
 	_Atomic uint64_t drops[SN_DROP_COUNT];
 	struct sn_unwinder unwinder;
-	bool is_guess;	  /* the last assembled path was truncated or guessed in part */
-	bool interrupted; /* the path being assembled is that of interrupted code, not of a hook's
+	bool is_guess; /* the last assembled path was truncated or guessed in part */
+	bool
+	    met_made_code; /* an assembled path had code of no file; whoever notes it clears this */
+	bool interrupted;  /* the path being assembled is that of interrupted code, not of a hook's
 			     caller */
 	uint32_t shadow_depth; /* may exceed SN_SHADOW_DEPTH; shadows beyond it are only counted */
 	struct sn_shadow shadows[SN_SHADOW_DEPTH];

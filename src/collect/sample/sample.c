@@ -4,6 +4,7 @@
 #include "sample.h"
 #include "collect/record/checkpoint.h"
 #include "go_program.h"
+#include "collect/adapters/jit/jit.h"
 #include "collect/core/adapters.h"
 #include "interrupted_call.h"
 #include "collect/intercept/intercept.h"
@@ -338,6 +339,10 @@ static void record_sample(struct sn_thread *thread, const ucontext_t *context)
 	if (node == SN_NODE_NONE) {
 		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
 		node = SN_NODE_ROOT;
+	}
+	if (thread->met_made_code) {
+		thread->met_made_code = false;
+		sn_jit_note_all();
 	}
 	sn_charge(thread, node, start_cpu_ns, start_ns);
 	if (sn_trace_wants(SN_TRACE_SOURCE_SAMPLES))

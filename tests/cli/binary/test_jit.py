@@ -107,3 +107,19 @@ def test_maps_that_are_too_large_or_another_users(tmp_path: Path, of: str) -> No
     if of == "large":
         assert kept.stat().st_size == (256 << 20) + 1
         kept.unlink()
+
+
+def test_code_that_llvm_tells_debuggers_of(tmp_path: Path) -> None:
+    """By a library with llvmlite's name and its list of object files in memory, which is empty before the program ends."""
+    if not shutil.which("g++"):
+        pytest.skip("no g++")
+    (tmp_path / "made.cc").write_text("namespace made { [[gnu::abi_tag(\"v1\")]] unsigned work(unsigned long n) {\n"
+                                      "unsigned s = 0; for (unsigned long i = 0; i < n; i++) s = s * 31 + (s >> 7) + i; return s; } }\n")
+    subprocess.run(["g++", "-O1", "-c", "-fcf-protection=none", tmp_path / "made.cc", "-o", tmp_path / "made.o"], check=True)
+    shutil.copy(program.compiled("binary/made_objects.c", "-shared", "-fPIC"), tmp_path / "libllvmlite.so")
+    program.run(tmp_path, program.compiled("binary/made_objects_main.c"), tmp_path / "libllvmlite.so", tmp_path / "made.o",
+                options=("-F", "997"))
+    row = next(row for row in program.rows(tmp_path) if row["name"].startswith("made::work"))
+    assert row["values"]["cpu-time"]["exclusive"]["count"] > 100 and row["module"].endswith(".map")
+    assert "made::work  [" in program.sonde("report", tmp_path / "run.sdb", "--view", "flat")
+    assert not list(tmp_path.glob("run.sonde/*.sonde-code"))

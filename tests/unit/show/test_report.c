@@ -297,6 +297,7 @@ static void test_shorten(void **state)
 	    {"main", "main"},
 	    {"at::native::add(at::Tensor const&, int)", "at::native::add"},
 	    {"void foo<int>(int)", "foo<int>"},
+	    {"main::work[abi:v1][abi:c8tJTI](double)", "main::work"},
 	    {"(anonymous namespace)::run()", "(anonymous namespace)::run()"},
 	    {"a::(anonymous namespace)::run(int)", "a::run"},
 	    {"a::b::operator()(int) const", "a::b::operator()"},

@@ -7,6 +7,7 @@
  */
 #include "xla.h"
 
+#include "collect/adapters/jit/jit.h"
 #include "collect/core/hash.h"
 #include "collect/core/lock.h"
 #include "collect/core/word_table.h"
@@ -73,7 +74,10 @@ static const struct sn_xla_text *label_and_write(struct sn_xla_text name, struct
 		return NULL;
 	const struct sn_xla_text *label = sn_xla_label(name, text);
 	write_text(name, label ? *label : name, text);
-	sn_xla_code_note();
+	if (sn_lock_wait(SN_LOCK_JIT)) {
+		sn_jit_note(sn_xla_jit_descriptor());
+		sn_lock_release(SN_LOCK_JIT);
+	}
 	sn_lock_release(SN_LOCK_XLA_PROGRAMS);
 	return label;
 }

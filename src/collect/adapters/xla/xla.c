@@ -138,7 +138,6 @@ static void after_fork(void)
 	sn_xla_calls_after_fork();
 	sn_xla_executions_after_fork();
 	sn_xla_programs_after_fork();
-	sn_xla_code_after_fork();
 }
 
 static void detach(void)

@@ -12,7 +12,6 @@
  *	task.c     parts of a computation that a pool of threads runs
  *	program.c  keeps the program of each function for the analysis
  *	label.c    tells programs of one name apart
- *	code.c     notes names of the machine code that XLA makes
  *
  * docs/design/jax.md says why it is done so and what it costs.
  *
@@ -192,11 +191,3 @@ void sn_xla_programs_after_fork(void);
  * has that by its place as well. Lasts; NULL without memory. With SN_LOCK_XLA_PROGRAMS, between
  * sn_enter and sn_leave. */
 const struct sn_xla_text *sn_xla_label(struct sn_xla_text name, struct sn_xla_text text);
-
-/* --- code.c --- */
-
-/* Notes the names of code that was made since it was called last. With SN_LOCK_XLA_PROGRAMS, between
- * sn_enter and sn_leave. */
-void sn_xla_code_note(void);
-/* The child of a fork notes its own. */
-void sn_xla_code_after_fork(void);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of the machine code that XLA makes: it tells debuggers of each piece by a list of object
- * files in memory (GDB's interface, __jit_debug_descriptor), whose symbols are the computations. Their
- * addresses go into a file of the measurement, in the form of perf's maps; `sonde run` puts that into
- * the process's map.
+ * Names of machine code that is made at run time, of compilers that tell debuggers of each piece by a
+ * list of object files in memory (GDB's interface, __jit_debug_descriptor): XLA and LLVM. The
+ * addresses of their functions go into a file of the measurement, in the form of perf's maps;
+ * `sonde run` puts that into the process's map.
  *
- * The list is read when a program is called for the first time. Another thread may change it
- * meanwhile, so it is read through the kernel, and what is no object file is passed over.
+ * Another thread may change the list meanwhile, so it is read through the kernel, and what is no
+ * object file is passed over.
  */
-#include "xla.h"
+#include "jit.h"
 
+#include "collect/core/arena.h"
+#include "collect/core/clock.h"
 #include "collect/core/hash.h"
 #include "collect/core/line.h"
 #include "collect/core/word_table.h"
 #include "collect/record/own_file.h"
+#include "format/measurement/measurement.h"
 #include "unwind/memory.h"
 
 #include <elf.h>
@@ -121,13 +124,11 @@ static bool is_new(uintptr_t place, const struct entry *entry)
 	return word && !sn_word_find(&seen, word) && sn_word_add(&seen, word, 1);
 }
 
-void sn_xla_code_note(void)
+void sn_jit_note(uintptr_t list)
 {
 	struct descriptor descriptor;
 	struct entry entry;
-	if (!sn_xla_jit_descriptor() ||
-	    !read_all(sn_xla_jit_descriptor(), &descriptor, sizeof(descriptor)) ||
-	    descriptor.version != 1)
+	if (!list || !read_all(list, &descriptor, sizeof(descriptor)) || descriptor.version != 1)
 		return;
 	if (!seen.slots)
 		seen.slots = sn_pages_map(sizeof(*seen.slots) << SEEN_BITS);
@@ -142,7 +143,7 @@ void sn_xla_code_note(void)
 	sn_own_file_close(&file);
 }
 
-void sn_xla_code_after_fork(void)
+void sn_jit_after_fork(void)
 {
 	if (seen.slots)
 		memset(seen.slots, 0, sizeof(*seen.slots) << SEEN_BITS);
