@@ -45,12 +45,18 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* Copies one word without its quotes. Returns the character after it, or NULL: a quote is open. */
+/* Copies one word without its quotes. Returns the character after it, or NULL: a quote is open. A > that
+ * closes a < of the word is of the word: <lambda>, vector<int>. */
 static const char *read_word(const char *text, char *word, size_t size)
 {
 	size_t length = 0;
+	unsigned open = 0;
 	char quote = 0;
-	for (; *text && (quote || (!is_blank(*text) && *text != '>')); text++) {
+	for (; *text && (quote || (!is_blank(*text) && (open || *text != '>'))); text++) {
+		if (!quote && *text == '<')
+			open++;
+		else if (!quote && *text == '>')
+			open--;
 		if (quote && *text == quote)
 			quote = 0;
 		else if (!quote && (*text == '"' || *text == '\''))
