@@ -287,6 +287,18 @@ void sn_label_full(const struct sonde_db *db, enum sn_grouping grouping, uint32_
 	label(db, grouping, frame, true, text);
 }
 
+void sn_label_line(const struct sonde_db *db, uint32_t id, bool is_full, char text[SN_LABEL_CHARS])
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
+	char name[SN_LABEL_CHARS], file[64];
+	label(db, SN_GROUP_LINE, id, is_full, text);
+	if (frame->kind == SN_FRAME_PYTHON)
+		return;
+	memcpy(name, text, sizeof(name));
+	sn_utf8_clean(sn_label_base(sonde_db_string(db, frame->file)), file, sizeof(file));
+	snprintf(text, SN_LABEL_CHARS, "%s:%u %.900s", file, frame->line, name);
+}
+
 void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32_t id,
 		    char text[SN_LABEL_CHARS])
 {

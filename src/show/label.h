@@ -7,6 +7,7 @@
 #include "show/tree/group.h"
 #include "sonde/db.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { SN_LABEL_CHARS = 1024 };
@@ -20,6 +21,9 @@ void sn_label_name(const struct sonde_db *db, enum sn_grouping grouping, uint32_
 		   char text[SN_LABEL_CHARS]);
 /* As above, but whole: all of a C++ function's parameters. */
 void sn_label_full(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
+		   char text[SN_LABEL_CHARS]);
+/* With its line, of a frame that has one: "train.py:42 train_step", "solver.c:10 step"; whole or not. */
+void sn_label_line(const struct sonde_db *db, uint32_t frame, bool is_full,
 		   char text[SN_LABEL_CHARS]);
 /* Its place: "libtorch_cpu.so", "conv.cpp:120 libfoo.so", "kernel"; "" if the name contains it. */
 void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,

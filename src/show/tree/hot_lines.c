@@ -43,21 +43,6 @@ static double importance(const struct hot_lines *lines, uint32_t row)
 SN_SORT_BY(sort_rows, uint32_t, const struct sn_tree_value *,
 	   SN_ORDER(of[*b].exclusive.sum, of[*a].exclusive.sum) ?: SN_ORDER(*a, *b));
 
-/* "train.py:42 train_step", "solver.c:10 step" */
-static void make_label(const struct hot_lines *lines, uint32_t row, char label[SN_LABEL_CHARS])
-{
-	const struct sonde_db *db = lines->view->db;
-	uint32_t id = lines->flat.frames[row];
-	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
-	sn_label_name(db, SN_GROUP_LINE, id, label);
-	if (strcmp(sonde_frame_kind_name(frame->kind), "python") == 0)
-		return;
-	char name[SN_LABEL_CHARS], file[64];
-	memcpy(name, label, sizeof(name));
-	sn_utf8_clean(sn_label_base(sonde_db_string(db, frame->file)), file, sizeof(file));
-	snprintf(label, SN_LABEL_CHARS, "%s:%u %.900s", file, frame->line, name);
-}
-
 static void choose(struct hot_lines *lines, uint32_t limit)
 {
 	char label[SN_LABEL_CHARS];
@@ -69,7 +54,7 @@ static void choose(struct hot_lines *lines, uint32_t limit)
 	lines->shown = count < limit ? count : limit;
 	lines->label_width = 12;
 	for (uint32_t i = 0; i < lines->shown; i++) {
-		make_label(lines, lines->order[i], label);
+		sn_label_line(lines->view->db, lines->flat.frames[lines->order[i]], false, label);
 		int columns = (int)sn_utf8_columns(label);
 		lines->label_width = columns > lines->label_width ? columns : lines->label_width;
 	}
@@ -121,7 +106,7 @@ static void print_line(const struct hot_lines *lines, const struct sn_terminal *
 	/* The source text is worth about half of the line. */
 	int most = room * 3 / 5 < 44 ? room * 3 / 5 : 44;
 	int width = lines->label_width < most ? lines->label_width : most;
-	make_label(lines, row, label);
+	sn_label_line(db, lines->flat.frames[row], false, label);
 	sn_utf8_elide(label, width > 8 ? (size_t)width : 8);
 	sn_text_styled(page, sn_label_color(db, lines->flat.frames[row]), "%s", label);
 	room -= width + 2;

@@ -146,7 +146,9 @@ static void print_flat_row(const struct sn_view *view, const struct sn_terminal 
 		sn_label_full(view->db, view->grouping, id, name);
 	else
 		sn_label_name(view->db, view->grouping, id, name);
-	sn_text_place(view, source, id, shows_source(view, id), place);
+	/* the source stands where the place would */
+	if (sn_text_place(view, source, id, shows_source(view, id), place) && is_line_table(view))
+		sn_label_line(view->db, id, view->is_full, name);
 	int gap = fit_columns(view, room, name, place);
 	sn_text_styled(page, sn_label_color(view->db, id), "%s", name);
 	if (*place)

@@ -275,3 +275,16 @@ def test_other_programs_are_under_no_line(tmp_path):
                       "subprocess.run(['sh', '-c', 'i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done'])\n")
     program.run(tmp_path, "python3", script)
     assert "under no line of your code: other programs, library threads" in program.sonde("report", tmp_path / "run.sdb")
+
+
+@pytest.mark.parametrize("by", ["line", "any-line"])
+def test_source_beside_a_line_of_machine_code(tmp_path, by):
+    """Two lines of one function differ by their numbers, also where their source stands in the place of these."""
+    source = tmp_path / "work.c"
+    source.write_text("#include <time.h>\nvolatile long sum;\nint main(void)\n{\n\twhile (clock() < 300000)\n"
+                      "\t\tfor (int i = 0; i < 100000; i++)\n\t\t\tsum += i;\n}\n")
+    subprocess.run(["cc", "-g", source, "-o", tmp_path / "work"], check=True)
+    program.run(tmp_path, tmp_path / "work")
+    for form in ([], ["--full"]):
+        table = program.sonde("report", tmp_path / "run.sdb", "--view", "flat", "--by", by, "--source", tmp_path, *form)
+        assert re.search(r" work\.c:7 main +sum \+= i;", table), table
