@@ -87,10 +87,12 @@ static uint32_t database_module(struct expanding *expanding, uint32_t number)
 	char build_id[2 * sizeof(from.build_id) + 1] = "";
 	for (uint32_t i = 0; i < from.build_id_bytes; i++)
 		snprintf(build_id + 2 * i, 3, "%02x", from.build_id[i]);
+	uint32_t flags = expanding->merge->module_flags[number];
 	struct sonde_db_module module = {
-	    .path = from.path,
+	    /* a function that several processes make is one */
+	    .path = flags & SN_MODULE_PERF_MAP ? string_of(expanding, "perf.map") : from.path,
 	    .build_id = string_of(expanding, from.build_id_bytes ? build_id : NULL),
-	    .flags = expanding->merge->module_flags[number],
+	    .flags = flags,
 	};
 	return expanding->modules[number] = sn_db_builder_module(expanding->builder, &module);
 }

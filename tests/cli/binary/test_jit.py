@@ -109,6 +109,16 @@ def test_maps_that_are_too_large_or_another_users(tmp_path: Path, of: str) -> No
         kept.unlink()
 
 
+def test_functions_that_several_processes_make_are_one(tmp_path: Path) -> None:
+    made = program.compiled("binary/made_code.c")
+    done = program.run(tmp_path, "sh", "-c", f"{made}; {made}")
+    for path in done.stdout.split():
+        Path(path).unlink()
+    assert len(list(tmp_path.glob("run.sonde/perf-*.map"))) == 2
+    row, = [row for row in program.rows(tmp_path, "--view", "flat") if row["name"] == "made"]
+    assert row["module"] == "perf.map" and row["values"]["cpu-time"]["exclusive"]["count"] > 100
+
+
 def test_code_that_llvm_tells_debuggers_of(tmp_path: Path) -> None:
     """By a library with llvmlite's name and its list of object files in memory, which is empty before the program ends."""
     if not shutil.which("g++"):
