@@ -96,7 +96,7 @@ static void find_lists(void)
 		return;
 	looked_at = generation;
 	for (size_t i = 0; i < LIBRARY_COUNT; i++) {
-		uint32_t module = sn_module_by_name(libraries[i], 0);
+		uint32_t module = sn_module_by_name(libraries[i]);
 		if (module == modules[i])
 			continue;
 		modules[i] = module;
@@ -124,7 +124,6 @@ static const char *status(void)
 
 const struct sn_adapter sn_adapter_jit = {
     .name = "jit",
-    .purpose = "names of code that LLVM makes at run time, as for numba",
     .after_fork = sn_jit_after_fork,
     .status = status,
 };
