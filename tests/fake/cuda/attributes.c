@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attributes of devices, whose numbers are the same in the runtime and in the driver. */
+#include "runtime.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+int fake_device_attribute(int *value, int attribute, int device)
+{
+	static const struct {
+		int attribute, value;
+	} known[] = {
+	    {cudaDevAttrMaxThreadsPerBlock, 1024},
+	    {cudaDevAttrMaxBlockDimX, 1024},
+	    {cudaDevAttrMaxBlockDimY, 1024},
+	    {cudaDevAttrMaxBlockDimZ, 64},
+	    {cudaDevAttrMaxGridDimX, 2147483647},
+	    {cudaDevAttrMaxGridDimY, 65535},
+	    {cudaDevAttrMaxGridDimZ, 65535},
+	    {cudaDevAttrMaxSharedMemoryPerBlock, 49152},
+	    {cudaDevAttrMaxSharedMemoryPerBlockOptin, 232448},
+	    {cudaDevAttrMaxSharedMemoryPerMultiprocessor, 233472},
+	    {cudaDevAttrReservedSharedMemoryPerBlock, 1024},
+	    {cudaDevAttrTotalConstantMemory, 65536},
+	    {cudaDevAttrWarpSize, 32},
+	    {cudaDevAttrMaxRegistersPerBlock, 65536},
+	    {cudaDevAttrMaxRegistersPerMultiprocessor, 65536},
+	    {cudaDevAttrClockRate, 1980000},
+	    {cudaDevAttrMemoryClockRate, 2619000},
+	    {cudaDevAttrGlobalMemoryBusWidth, 5120},
+	    {cudaDevAttrL2CacheSize, 52428800},
+	    {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
+	    {cudaDevAttrMaxBlocksPerMultiprocessor, 32},
+	    {cudaDevAttrMultiProcessorCount, 132},
+	    {cudaDevAttrComputeCapabilityMajor, 9},
+	    {cudaDevAttrComputeCapabilityMinor, 0},
+	    {cudaDevAttrUnifiedAddressing, 1},
+	    {cudaDevAttrConcurrentKernels, 1},
+	    {cudaDevAttrManagedMemory, 1},
+	    {cudaDevAttrConcurrentManagedAccess, 1},
+	    {cudaDevAttrStreamPrioritiesSupported, 1},
+	    {cudaDevAttrCooperativeLaunch, 1},
+	    {cudaDevAttrCanMapHostMemory, 1},
+	    {cudaDevAttrMemoryPoolsSupported, 1},
+	    {cudaDevAttrAsyncEngineCount, 3},
+	    {cudaDevAttrTextureAlignment, 512},
+	};
+	*value = attribute == cudaDevAttrPciBusId ? 0x10 + device : 0;
+	for (size_t index = 0; index < sizeof(known) / sizeof(known[0]); index++)
+		if (known[index].attribute == attribute)
+			*value = known[index].value;
+	return 0;
+}
+
+void *fake_driver_function(void *driver, const char *name)
+{
+	for (int version = 4; version >= 2; version--) {
+		char newer[200];
+		snprintf(newer, sizeof(newer), "%s_v%d", name, version);
+		void *function = dlsym(driver, newer);
+		if (function)
+			return function;
+	}
+	return dlsym(driver, name);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels.h"
+
+#include <elf.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct fake_kernel **table; /* open addressing, by host address */
+static size_t count, room;
+static _Atomic uint32_t modules;
+static __thread int current_device;
+
+static size_t slot_of(struct fake_kernel *const *in, size_t size, const void *host)
+{
+	size_t slot = ((uintptr_t)host * 0x9e3779b97f4a7c15u >> 20) & (size - 1);
+	while (in[slot] && in[slot]->host != host)
+		slot = (slot + 1) & (size - 1);
+	return slot;
+}
+
+static void grow(void)
+{
+	size_t bigger = room ? 2 * room : 1024;
+	struct fake_kernel **moved = calloc(bigger, sizeof(*moved));
+	for (size_t slot = 0; slot < room; slot++)
+		if (table[slot])
+			moved[slot_of(moved, bigger, table[slot]->host)] = table[slot];
+	free(table);
+	table = moved;
+	room = bigger;
+}
+
+struct fake_kernel *fake_kernel_add(const void *host, const char *name,
+				    const struct fake_module *module)
+{
+	struct fake_kernel *kernel = malloc(sizeof(*kernel));
+	*kernel = (struct fake_kernel){host, strdup(name), module};
+	if (!host)
+		return kernel;
+	pthread_rwlock_wrlock(&lock);
+	if (2 * count >= room)
+		grow();
+	table[slot_of(table, room, host)] = kernel;
+	count++;
+	pthread_rwlock_unlock(&lock);
+	return kernel;
+}
+
+struct fake_kernel *fake_kernel_of_host(const void *host)
+{
+	pthread_rwlock_rdlock(&lock);
+	struct fake_kernel *kernel = room ? table[slot_of(table, room, host)] : NULL;
+	pthread_rwlock_unlock(&lock);
+	return kernel;
+}
+
+/* ---- modules ---- */
+
+static size_t size_of(const void *image)
+{
+	const Elf64_Ehdr *head = image;
+	if (memcmp(head->e_ident, ELFMAG, SELFMAG))
+		return 0;
+	size_t sections = head->e_shoff + (size_t)head->e_shnum * head->e_shentsize,
+	       segments = head->e_phoff + (size_t)head->e_phnum * head->e_phentsize;
+	return sections > segments ? sections : segments;
+}
+
+/* The image is copied: programs free theirs. */
+struct fake_module *fake_module_new(const void *image)
+{
+	struct fake_module *module = calloc(1, sizeof(*module));
+	module->bytes = size_of(image);
+	module->number = ++modules;
+	if (module->bytes) {
+		void *copy = malloc(module->bytes);
+		memcpy(copy, image, module->bytes);
+		module->image = copy;
+	}
+	return module;
+}
+
+/* Sections of code are called .text.NAME. */
+int fake_module_kernels(const struct fake_module *module, struct fake_kernel **kernels, int most)
+{
+	int found = 0;
+	if (!module->image)
+		return 0;
+	const Elf64_Ehdr *head = module->image;
+	const Elf64_Shdr *sections =
+	    (const Elf64_Shdr *)((const char *)module->image + head->e_shoff);
+	const char *names = (const char *)module->image + sections[head->e_shstrndx].sh_offset;
+	for (int index = 0; index < head->e_shnum && found < most; index++) {
+		const char *name = names + sections[index].sh_name;
+		if (!strncmp(name, ".text.", 6))
+			kernels[found++] = fake_kernel_add(NULL, name + 6, module);
+	}
+	return found;
+}
+
+/* ---- what both interfaces do ---- */
+
+int fake_current_device(void)
+{
+	return current_device;
+}
+
+void fake_set_current_device(int device)
+{
+	current_device = device;
+}
+
+struct fake_stream *fake_stream_of(const void *handle)
+{
+	return (uintptr_t)handle <= 2 ? fake_stream_default(current_device)
+				      : (struct fake_stream *)handle;
+}
+
+uint64_t fake_launch(struct fake_stream *stream, const struct fake_kernel *kernel,
+		     const uint32_t grid[3], const uint32_t block[3], size_t shared)
+{
+	struct fake_operation operation = {
+	    .kind = FAKE_KERNEL,
+	    .name = kernel->name,
+	    .kernel = kernel,
+	    .grid = {grid[0], grid[1], grid[2]},
+	    .block = {block[0], block[1], block[2]},
+	    .dynamic_shared = (uint32_t)shared,
+	    .peer = -1,
+	};
+	return fake_enqueue(stream, &operation);
+}
+
+static bool is_on_host(enum fake_place place)
+{
+	return place == FAKE_PAGEABLE || place == FAKE_PINNED;
+}
+
+static void copied(const void *to, const void *from, size_t bytes, struct fake_stream *stream,
+		   bool is_async)
+{
+	int to_device, from_device;
+	struct fake_operation operation = {.kind = FAKE_COPY, .bytes = bytes, .peer = -1};
+	operation.from = fake_memory_place(from, NULL, NULL, &from_device);
+	operation.to = fake_memory_place(to, NULL, NULL, &to_device);
+	if (!is_on_host(operation.from) && !is_on_host(operation.to) && from_device != to_device)
+		operation.peer = to_device;
+	uint64_t end_ns = fake_enqueue(stream, &operation);
+	bool waits = !is_async && (is_on_host(operation.from) || is_on_host(operation.to));
+	if (end_ns && (waits || operation.to == FAKE_PAGEABLE))
+		fake_stream_wait(stream);
+}
+
+void fake_copy(void *to, const void *from, size_t bytes, struct fake_stream *stream, bool is_async)
+{
+	memmove(to, from, bytes);
+	copied(to, from, bytes, stream, is_async);
+}
+
+void fake_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+		    size_t height, struct fake_stream *stream, bool is_async)
+{
+	for (size_t row = 0; row < height; row++)
+		memmove((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
+	copied(to, from, width * height, stream, is_async);
+}
+
+void fake_set(void *to, uint32_t value, size_t value_bytes, size_t count_,
+	      struct fake_stream *stream, bool is_async)
+{
+	for (size_t index = 0; index < count_; index++)
+		memcpy((char *)to + index * value_bytes, &value, value_bytes);
+	struct fake_operation operation = {
+	    .kind = FAKE_SET, .bytes = value_bytes * count_, .value = value, .peer = -1};
+	operation.from = operation.to = fake_memory_place(to, NULL, NULL, NULL);
+	(void)is_async;
+	fake_enqueue(stream, &operation);
+}

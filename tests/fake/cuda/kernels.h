@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels, by the addresses that programs know them by, and what the runtime and the driver have in common. */
+#ifndef FAKE_KERNELS_H
+#define FAKE_KERNELS_H
+
+#include "../device/device.h"
+
+struct fake_kernel {
+	const void *host; /* the address of its host function, or NULL */
+	const char *name; /* mangled */
+	const struct fake_module *module;
+};
+
+struct fake_module {
+	const void *image;
+	size_t bytes;
+	uint32_t number;
+};
+
+struct fake_kernel *fake_kernel_add(const void *host, const char *name,
+				    const struct fake_module *module);
+/* NULL where it is not known. */
+struct fake_kernel *fake_kernel_of_host(const void *host);
+struct fake_module *fake_module_new(const void *image);
+/* The names of the kernels of an ELF image (a cubin), each once, and how many there are. */
+int fake_module_kernels(const struct fake_module *module, struct fake_kernel **kernels, int room);
+
+/* The device that the calling thread has chosen. */
+int fake_current_device(void);
+void fake_set_current_device(int device);
+/* The stream of a handle: 0, 1 and 2 are the default ones. */
+struct fake_stream *fake_stream_of(const void *handle);
+uint64_t fake_launch(struct fake_stream *stream, const struct fake_kernel *kernel,
+		     const uint32_t grid[3], const uint32_t block[3], size_t shared);
+/* As both interfaces define it, the host waits where memory is pageable; `is_async` as far as they allow. */
+void fake_copy(void *to, const void *from, size_t bytes, struct fake_stream *stream, bool is_async);
+void fake_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+		    size_t height, struct fake_stream *stream, bool is_async);
+void fake_set(void *to, uint32_t value, size_t value_bytes, size_t count,
+	      struct fake_stream *stream, bool is_async);
+
+#endif

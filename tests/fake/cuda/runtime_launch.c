@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime's functions about kernels: what the compiler's output registers, and launches. */
+#include "host_runtime.h"
+#include "runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- registering ---- */
+
+void **fake___cudaRegisterFatBinary(void *binary)
+{
+	void **handle = malloc(sizeof(*handle));
+	*handle = binary;
+	return handle;
+}
+
+void fake___cudaRegisterFatBinaryEnd(void **handle)
+{
+	(void)handle;
+}
+
+void fake___cudaUnregisterFatBinary(void **handle)
+{
+	free(handle);
+}
+
+void fake___cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+				 int thread_limit, uint3 *thread, uint3 *block, dim3 *block_size,
+				 dim3 *grid_size, int *warp_size)
+{
+	(void)handle, (void)device, (void)thread_limit, (void)thread, (void)block;
+	(void)block_size, (void)grid_size, (void)warp_size;
+	fake_kernel_add(host, name, NULL);
+}
+
+void fake___cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
+			    size_t bytes, int constant, int global)
+{
+	(void)handle, (void)host, (void)device, (void)name, (void)external, (void)bytes,
+	    (void)constant, (void)global;
+}
+
+void fake___cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+				   int external, size_t bytes, int constant, int global)
+{
+	(void)handle, (void)device, (void)name, (void)external, (void)constant, (void)global;
+	*host = fake_memory_new(bytes, FAKE_MANAGED, 0);
+}
+
+char fake___cudaInitModule(void **handle)
+{
+	(void)handle;
+	return 1;
+}
+
+/* Of a variable that a program knows by the address of its shadow on the host: that is where it lies. */
+cudaError_t fake_cudaGetSymbolAddress(void **address, const void *symbol)
+{
+	*address = (void *)symbol;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
+				    size_t offset, enum cudaMemcpyKind kind)
+{
+	(void)kind;
+	fake_copy((char *)symbol + offset, from, bytes, fake_stream_of(NULL), false);
+	return cudaSuccess;
+}
+
+/* ---- launches ---- */
+
+static __thread struct {
+	dim3 grid, block;
+	size_t shared;
+	cudaStream_t stream;
+} configurations[8];
+static __thread unsigned configuration_count;
+
+unsigned fake___cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
+{
+	if (configuration_count == 8)
+		return 1;
+	configurations[configuration_count].grid = grid;
+	configurations[configuration_count].block = block;
+	configurations[configuration_count].shared = shared;
+	configurations[configuration_count++].stream = stream;
+	return 0;
+}
+
+cudaError_t fake___cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
+{
+	if (!configuration_count)
+		return fake_error(cudaErrorMissingConfiguration);
+	configuration_count--;
+	*grid = configurations[configuration_count].grid;
+	*block = configurations[configuration_count].block;
+	*shared = configurations[configuration_count].shared;
+	*(cudaStream_t *)stream = configurations[configuration_count].stream;
+	return cudaSuccess;
+}
+
+static cudaError_t launch(const struct fake_kernel *kernel, dim3 grid, dim3 block, size_t shared,
+			  cudaStream_t stream)
+{
+	if (fake_begin())
+		return fake_error(fake_begin());
+	if (!kernel)
+		return fake_error(cudaErrorInvalidDeviceFunction);
+	if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z ||
+	    (uint64_t)block.x * block.y * block.z > 1024)
+		return fake_error(cudaErrorInvalidConfiguration);
+	fake_launch(fake_stream_of(stream), kernel, (uint32_t[]){grid.x, grid.y, grid.z},
+		    (uint32_t[]){block.x, block.y, block.z}, shared);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **arguments,
+				  size_t shared, cudaStream_t stream)
+{
+	(void)arguments;
+	return launch(fake_kernel_of_host(host), grid, block, shared, stream);
+}
+
+cudaError_t fake_cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
+					     void **arguments, size_t shared, cudaStream_t stream)
+{
+	(void)arguments;
+	return launch(fake_kernel_of_host(host), grid, block, shared, stream);
+}
+
+/* By the address of a host function or by a kernel's handle. */
+static const struct fake_kernel *any_kernel(const void *function)
+{
+	const struct fake_kernel *kernel = fake_kernel_of_host(function);
+	return kernel ? kernel : function;
+}
+
+cudaError_t fake_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
+				     void **arguments)
+{
+	(void)arguments;
+	return launch(any_kernel(function), config->gridDim, config->blockDim,
+		      config->dynamicSmemBytes, config->stream);
+}
+
+cudaError_t fake___cudaGetKernel(cudaKernel_t *kernel, const void *host)
+{
+	*kernel = (cudaKernel_t)fake_kernel_of_host(host);
+	return *kernel ? cudaSuccess : fake_error(cudaErrorInvalidDeviceFunction);
+}
+
+cudaError_t fake___cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
+				    size_t shared, cudaStream_t stream)
+{
+	(void)arguments;
+	return launch((struct fake_kernel *)kernel, grid, block, shared, stream);
+}
+
+/* ---- what kernels need ---- */
+
+cudaError_t fake_cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
+{
+	(void)function;
+	memset(attributes, 0, sizeof(*attributes));
+	attributes->maxThreadsPerBlock = 1024;
+	attributes->numRegs = 32;
+	attributes->binaryVersion = attributes->ptxVersion = 90;
+	attributes->maxDynamicSharedSizeBytes = 49152;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute,
+				      int value)
+{
+	(void)function;
+	(void)attribute;
+	(void)value;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
+									const void *function,
+									int size, size_t shared,
+									unsigned int flags)
+{
+	(void)function;
+	(void)shared;
+	(void)flags;
+	*blocks = size > 0 ? 2048 / size : 0;
+	*blocks = *blocks > 32 ? 32 : *blocks;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
+							       int size, size_t shared)
+{
+	return fake_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, size,
+									   shared, 0);
+}

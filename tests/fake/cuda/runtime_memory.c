@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime's functions about memory. */
+#include "runtime.h"
+
+#include <string.h>
+
+static cudaError_t allocate(void **address, size_t bytes, enum fake_place place)
+{
+	if (fake_begin())
+		return fake_error(fake_begin());
+	*address = bytes ? fake_memory_new(bytes, place, fake_current_device()) : NULL;
+	return *address || !bytes ? cudaSuccess : fake_error(cudaErrorMemoryAllocation);
+}
+
+static cudaError_t release(void *address)
+{
+	return !address || fake_memory_free(address) ? cudaSuccess
+						     : fake_error(cudaErrorInvalidValue);
+}
+
+cudaError_t fake_cudaMalloc(void **address, size_t bytes)
+{
+	return allocate(address, bytes, FAKE_DEVICE);
+}
+
+cudaError_t fake_cudaMallocManaged(void **address, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	return allocate(address, bytes, FAKE_MANAGED);
+}
+
+cudaError_t fake_cudaMallocHost(void **address, size_t bytes)
+{
+	return allocate(address, bytes, FAKE_PINNED);
+}
+
+cudaError_t fake_cudaHostAlloc(void **address, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	return allocate(address, bytes, FAKE_PINNED);
+}
+
+cudaError_t fake_cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream)
+{
+	(void)stream;
+	return allocate(address, bytes, FAKE_DEVICE);
+}
+
+cudaError_t fake_cudaMallocFromPoolAsync(void **address, size_t bytes, cudaMemPool_t pool,
+					 cudaStream_t stream)
+{
+	(void)pool;
+	(void)stream;
+	return allocate(address, bytes, FAKE_DEVICE);
+}
+
+cudaError_t fake_cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height)
+{
+	*pitch = (width + 511) & ~(size_t)511;
+	return allocate(address, *pitch * height, FAKE_DEVICE);
+}
+
+/* Frees wait for the device. */
+cudaError_t fake_cudaFree(void *address)
+{
+	if (fake_begin())
+		return fake_error(fake_begin());
+	if (address)
+		fake_device_wait(fake_current_device());
+	return release(address);
+}
+
+cudaError_t fake_cudaFreeAsync(void *address, cudaStream_t stream)
+{
+	(void)stream;
+	return release(address);
+}
+
+cudaError_t fake_cudaFreeHost(void *address)
+{
+	return release(address);
+}
+
+cudaError_t fake_cudaHostRegister(void *address, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	fake_memory_pin(address, bytes);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaHostUnregister(void *address)
+{
+	fake_memory_unpin(address);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
+{
+	(void)flags;
+	*device = host;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+	*total = fake_device_memory();
+	*free_bytes = *total - fake_device_memory_used(fake_current_device());
+	return fake_error(fake_begin());
+}
+
+cudaError_t fake_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
+					  const void *address)
+{
+	static const enum cudaMemoryType types[] = {[FAKE_PAGEABLE] = cudaMemoryTypeUnregistered,
+						    [FAKE_PINNED] = cudaMemoryTypeHost,
+						    [FAKE_DEVICE] = cudaMemoryTypeDevice,
+						    [FAKE_MANAGED] = cudaMemoryTypeManaged};
+	int device;
+	enum fake_place place = fake_memory_place(address, NULL, NULL, &device);
+	*attributes = (struct cudaPointerAttributes){.type = types[place], .device = device};
+	if (place != FAKE_PAGEABLE)
+		attributes->devicePointer = (void *)address;
+	if (place != FAKE_DEVICE)
+		attributes->hostPointer = (void *)address;
+	return cudaSuccess;
+}
+
+/* ---- pools: there is one, and what is set of it is not asked again ---- */
+
+static char the_pool;
+
+cudaError_t fake_cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
+{
+	(void)device;
+	*pool = (cudaMemPool_t)&the_pool;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+					 void *value)
+{
+	(void)pool;
+	(void)attribute;
+	(void)value;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+					 void *value)
+{
+	(void)pool;
+	(void)attribute;
+	*(uint64_t *)value = 0;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
+{
+	(void)pool;
+	(void)bytes;
+	return cudaSuccess;
+}
+
+/* ---- copies and sets ---- */
+
+static cudaError_t copy(void *to, const void *from, size_t bytes, cudaStream_t stream,
+			bool is_async)
+{
+	if (fake_begin())
+		return fake_error(fake_begin());
+	if (bytes)
+		fake_copy(to, from, bytes, fake_stream_of(stream), is_async);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+	(void)kind;
+	return copy(to, from, bytes, NULL, false);
+}
+
+cudaError_t fake_cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+				 cudaStream_t stream)
+{
+	(void)kind;
+	return copy(to, from, bytes, stream, true);
+}
+
+cudaError_t fake_cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+				     size_t bytes, cudaStream_t stream)
+{
+	(void)to_device;
+	(void)from_device;
+	return copy(to, from, bytes, stream, true);
+}
+
+static cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+			     size_t width, size_t height, cudaStream_t stream, bool is_async)
+{
+	if (fake_begin())
+		return fake_error(fake_begin());
+	if (width > to_pitch || width > from_pitch)
+		return fake_error(cudaErrorInvalidPitchValue);
+	fake_copy_rows(to, to_pitch, from, from_pitch, width, height, fake_stream_of(stream),
+		       is_async);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+			      size_t width, size_t height, enum cudaMemcpyKind kind)
+{
+	(void)kind;
+	return copy_rows(to, to_pitch, from, from_pitch, width, height, NULL, false);
+}
+
+cudaError_t fake_cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+				   size_t width, size_t height, enum cudaMemcpyKind kind,
+				   cudaStream_t stream)
+{
+	(void)kind;
+	return copy_rows(to, to_pitch, from, from_pitch, width, height, stream, true);
+}
+
+static cudaError_t set(void *to, int value, size_t bytes, cudaStream_t stream, bool is_async)
+{
+	if (fake_begin())
+		return fake_error(fake_begin());
+	if (bytes)
+		fake_set(to, (uint32_t)value & 0xff, 1, bytes, fake_stream_of(stream), is_async);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemset(void *to, int value, size_t bytes)
+{
+	return set(to, value, bytes, NULL, false);
+}
+
+cudaError_t fake_cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+	return set(to, value, bytes, stream, true);
+}

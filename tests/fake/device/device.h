@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Devices that are not there: streams, events, graphs and memory with planned durations. What an
+ * operation takes is known when it is enqueued, and so are its start and end; a host that waits for
+ * it sleeps until then. So counts, durations and order are exact, and the host's cost is real.
+ *
+ * The vendors' interfaces (cuda/, cupti/) stand on this. One lock guards everything; functions take
+ * it themselves. Times are CLOCK_MONOTONIC, in nanoseconds.
+ */
+#ifndef FAKE_DEVICE_H
+#define FAKE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAKE_LOCAL __attribute__((visibility("hidden")))
+
+struct fake_stream;
+struct fake_event;
+struct fake_graph;
+struct fake_executable;
+
+uint64_t fake_now_ns(void);
+/* FAKE_DEVICES, 1 by default. */
+int fake_device_count(void);
+/* FAKE_MEMORY_MIB of each device. */
+size_t fake_device_memory(void);
+size_t fake_device_memory_used(int device);
+
+/* ---- operations ---- */
+
+enum fake_kind { FAKE_KERNEL, FAKE_COPY, FAKE_SET, FAKE_HOST, FAKE_EMPTY };
+
+enum fake_place { FAKE_PAGEABLE, FAKE_PINNED, FAKE_DEVICE, FAKE_MANAGED };
+
+struct fake_operation {
+	enum fake_kind kind;
+	const char *name; /* of a kernel, mangled; lives as long as the process */
+	const void *kernel;
+	uint32_t grid[3], block[3];
+	uint32_t dynamic_shared;
+	uint64_t bytes;
+	enum fake_place from, to; /* of a copy; `to` of a set */
+	uint32_t value;		  /* of a set */
+	int peer;		  /* the other device of a copy between two, or -1 */
+	void (*host)(void *);
+	void *data;
+};
+
+/* An operation that was run, or will have been. */
+struct fake_run {
+	const struct fake_operation *operation;
+	int device;
+	uint32_t stream;      /* its number; 7 is the default stream's */
+	uint32_t correlation; /* of the call that launched it */
+	uint32_t graph;	      /* of the executable graph, 0 for none */
+	uint64_t node;	      /* in it */
+	uint64_t queued_ns, submitted_ns, start_ns, end_ns;
+};
+
+/* Runs it after all that is in the stream; in a stream that is captured, adds a node. Returns its end, 0 if captured. */
+uint64_t fake_enqueue(struct fake_stream *stream, const struct fake_operation *operation);
+
+/* ---- streams and events ---- */
+
+enum { FAKE_STREAM_BLOCKING = 0, FAKE_STREAM_NON_BLOCKING = 1 };
+
+struct fake_stream *fake_stream_new(int device, int flags, int priority);
+/* That of a device which all programs have. */
+struct fake_stream *fake_stream_default(int device);
+void fake_stream_free(struct fake_stream *stream);
+uint32_t fake_stream_number(const struct fake_stream *stream);
+int fake_stream_device(const struct fake_stream *stream);
+int fake_stream_priority(const struct fake_stream *stream);
+bool fake_stream_is_done(struct fake_stream *stream);
+void fake_stream_wait(struct fake_stream *stream);
+void fake_device_wait(int device);
+
+struct fake_event *fake_event_new(void);
+void fake_event_free(struct fake_event *event);
+void fake_event_record(struct fake_event *event, struct fake_stream *stream);
+void fake_event_precedes(struct fake_event *event, struct fake_stream *stream);
+bool fake_event_is_done(const struct fake_event *event);
+void fake_event_wait(const struct fake_event *event);
+/* When it came, 0 if it was never recorded. */
+uint64_t fake_event_ns(const struct fake_event *event);
+
+/* ---- graphs ---- */
+
+struct fake_node {
+	struct fake_operation operation;
+	uint64_t id;
+	uint32_t *after; /* places in the graph */
+	uint32_t after_count;
+};
+
+/* False where the stream is captured already. */
+bool fake_capture_begin(struct fake_stream *stream, struct fake_graph *graph);
+/* NULL where it is not captured. */
+struct fake_graph *fake_capture_end(struct fake_stream *stream);
+struct fake_graph *fake_capture_of(const struct fake_stream *stream, uint64_t *id, uint32_t *last);
+struct fake_graph *fake_graph_new(void);
+void fake_graph_free(struct fake_graph *graph);
+uint32_t fake_graph_number(const struct fake_graph *graph);
+uint32_t fake_graph_count(const struct fake_graph *graph);
+const struct fake_node *fake_graph_node(const struct fake_graph *graph, uint32_t index);
+uint32_t fake_graph_add(struct fake_graph *graph, const struct fake_operation *operation,
+			const uint32_t *after, uint32_t after_count);
+/* A copy with numbers of its own, which can be run. */
+struct fake_executable *fake_executable_new(const struct fake_graph *graph);
+void fake_executable_free(struct fake_executable *executable);
+void fake_executable_run(struct fake_executable *executable, struct fake_stream *stream);
+
+/* ---- memory ---- */
+
+/* NULL where the device has no more. Its bytes are zero. */
+void *fake_memory_new(size_t bytes, enum fake_place place, int device);
+bool fake_memory_free(void *address);
+/* What lies at the address: its first byte, size and device; FAKE_PAGEABLE for what is not ours. */
+enum fake_place fake_memory_place(const void *address, void **start, size_t *bytes, int *device);
+void fake_memory_pin(void *address, size_t bytes);
+void fake_memory_unpin(void *address);
+
+/* ---- calls ---- */
+
+enum fake_domain { FAKE_DRIVER = 1, FAKE_RUNTIME = 2 };
+
+struct fake_call {
+	enum fake_domain domain;
+	uint32_t cbid;
+	const char *name;
+	const void *parameters;
+	void *result;
+	uint32_t correlation;
+	uint64_t start_ns, end_ns;
+	const void *kernel; /* what is launched, for who is told of launches */
+	uint64_t listener;  /* a word that the listener keeps from start to end */
+};
+
+/* Every function that a program calls begins and ends so. Calls in calls are told too. */
+void fake_call_begin(struct fake_call *call);
+void fake_call_end(struct fake_call *call);
+/* Of the innermost call of this thread. */
+uint32_t fake_correlation(void);
+
+enum fake_wait { FAKE_WAIT_EVENT = 1, FAKE_WAIT_STREAM_EVENT, FAKE_WAIT_STREAM, FAKE_WAIT_DEVICE };
+
+/* Who is told of all that happens: a vendor's tracing library. */
+struct fake_listener {
+	void (*call)(struct fake_call *call, bool ends);
+	void (*run)(const struct fake_run *run); /* with the lock */
+	/* With the lock: a node came to be, and which it is a copy of, or NULL. */
+	void (*node)(const struct fake_node *node, const struct fake_node *original);
+	/* With the lock: a graph was run as a whole; of its nodes `run` was told before. */
+	void (*graph)(const struct fake_run *whole);
+	void (*wait)(enum fake_wait what, int device, uint32_t stream, uint64_t start_ns,
+		     uint64_t end_ns);
+};
+void fake_listen(const struct fake_listener *listener);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The truth: how often what ran, how long, with how many bytes, and which line launched it. At the end of each process a
+ * part is left beside the file that FAKE_TABLE names (NAME.PID), which tests/fake/run.sh joins.
+ */
+#ifndef FAKE_TABLE_H
+#define FAKE_TABLE_H
+
+#include "device.h"
+
+/* Where the calling thread is, if what it calls launches something. Without the lock: it may wait for Python's. */
+FAKE_LOCAL void fake_table_call(const char *name);
+/* With the lock. */
+FAKE_LOCAL void fake_table_add(const struct fake_run *run);
+
+#endif

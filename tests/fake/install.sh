@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Prepares a CUDA that needs no GPU: NVIDIA's headers and compiler and PyTorch for CUDA from PyPI, once, under
+# ~/.cache/sonde-test (SONDE_TEST_CACHE), and the libraries of tests/fake, compiled against those headers. Prints a folder:
+# bin/ has a Python whose PyTorch finds them, and nvcc; cuda/ has the libraries. PyTorch takes 5 GB.
+# Status 77, with the reason on stderr, where something cannot be had.
+set -u
+cd "$(dirname "$0")" || exit 1
+cuda=${FAKE_CUDA_VERSION:-13.2}
+cache=${SONDE_TEST_CACHE:-$HOME/.cache/sonde-test}
+toolkit=$cache/cuda-toolkit-$cuda
+flags=(-std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-deprecated-declarations -fPIC -pthread)
+
+unavailable() { echo "no fake CUDA: $1" >&2; exit 77; }
+
+mkdir -p "$cache" || unavailable "cannot create $cache"
+torch=$(../python_env.sh torch) || exit 77
+exec 9>"$cache/fake-lock" && flock 9
+
+if [ ! -e "$toolkit/complete" ]; then
+	echo "Installing CUDA's headers and compiler $cuda into $toolkit" >&2
+	rm -rf "$toolkit"
+	packages=()
+	for name in cuda-nvcc cuda-crt nvvm cuda-cccl cuda-runtime cuda-cupti cuda-cuobjdump cuda-nvdisasm; do
+		packages+=("nvidia-$name==$cuda.*")
+	done
+	timeout 600 /usr/bin/python3 -m pip install -q --no-deps --no-compile --disable-pip-version-check --target "$toolkit" \
+		"${packages[@]}" >"$toolkit.log" 2>&1 || { rm -rf "$toolkit"; unavailable "$(tail -1 "$toolkit.log")"; }
+	chmod +x "$toolkit"/nvidia/cu*/bin/*
+	touch "$toolkit/complete"
+fi
+root=$(echo "$toolkit"/nvidia/cu*)
+site=$("$torch" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+
+# What is compiled is kept until a source, the headers or PyTorch change.
+key=$(cat device/*.[ch] cuda/* cupti/* install.sh <(echo "$cuda $torch") | sha256sum | cut -c1-12)
+fake=$cache/fake-cuda-$cuda-$key
+if [ ! -e "$fake/complete" ]; then
+	echo "Compiling the fake CUDA into $fake" >&2
+	rm -rf "$fake" && mkdir -p "$fake/cuda" "$fake/obj" "$fake/bin"
+	lib=$fake/cuda obj=$fake/obj
+	gcc "${flags[@]}" -shared -o "$lib/libcuda_device.so" device/*.c -Wl,-soname,libcuda_device.so || exit 1
+	gcc "${flags[@]}" -I"$root/include" -shared -o "$lib/libcuda_kernels.so" cuda/kernels.c cuda/attributes.c cuda/compute.c \
+		-Wl,-soname,libcuda_kernels.so -L"$lib" -lcuda_device -Wl,-rpath,'$ORIGIN' || exit 1
+	for source in cuda/runtime_*.c cuda/driver.c cuda/libcu*.c; do
+		gcc "${flags[@]}" -I"$root/include" -c "$source" -o "$obj/$(basename "$source" .c).o" || exit 1
+	done
+	mapfile -t binaries < <(find "$site/torch/lib" -name '*.so' -size +20k)
+
+	# link SONAME OBJECT...: the generated source with its bodies
+	link() {
+		local soname=$1
+		shift
+		gcc "${flags[@]}" -w -I"$root/include" -Icuda -c "$obj/$soname.c" -o "$obj/$soname.o" &&
+			gcc -shared -o "$lib/$soname" "$obj/$soname.o" "$@" -Wl,-soname,"$soname" \
+				-Wl,--version-script="$obj/$soname.map" -L"$lib" -lcuda_kernels -lcuda_device -Wl,-rpath,'$ORIGIN' -Wl,-z,defs
+	}
+	major=${cuda%%.*}
+	cuda/generate.py api "libcudart.so.$major" "$obj" "$root/include" cuda/host_runtime.h "$obj"/runtime_*.o -- "${binaries[@]}" &&
+		link "libcudart.so.$major" "$obj"/runtime_*.o || exit 1
+	cuda/generate.py api libcuda.so.1 "$obj" "$root/include" cuda/nothing.h "$obj/driver.o" -- "${binaries[@]}" &&
+		link libcuda.so.1 "$obj/driver.o" || exit 1
+	# the newest structure of each kind of record has the highest number
+	newest() {
+		local name
+		name=$(grep -oE "^} CUpti_Activity$1[0-9]*;" "$root/include/cupti_activity.h" | tr -d '}; ' | sort -V | tail -1)
+		echo "-D$2=$name"
+	}
+	records=("$(newest Kernel KERNEL_RECORD)" "$(newest Memcpy COPY_RECORD)" "$(newest Memset SET_RECORD)"
+		"$(newest Synchronization WAIT_RECORD)" "$(newest GraphTrace GRAPH_RECORD)")
+	for source in cupti/*.c; do
+		gcc "${flags[@]}" "${records[@]}" -I"$root/include" -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1
+	done
+	cuda/generate.py cupti "libcupti.so.$major" "$obj" "$root/include" "$obj"/cupti_*.o -- "${binaries[@]}" &&
+		link "libcupti.so.$major" "$obj"/cupti_*.o || exit 1
+	ln -s "libcudart.so.$major" "$lib/libcudart.so"
+	ln -s libcuda.so.1 "$lib/libcuda.so"
+	for soname in $(for binary in "${binaries[@]}"; do readelf -d "$binary"; done |
+		sed -n 's/.*NEEDED.*\[\(lib\(cu\|nccl\|nv\)[A-Za-z_]*\.so\.[0-9]*\)\]/\1/p' | sort -u); do
+		[ -e "$lib/$soname" ] && continue
+		bodies=$obj/$(basename "$soname" | sed 's/\.so.*//').o
+		[ -e "$bodies" ] || bodies=
+		cuda/generate.py math "$soname" "$obj" $bodies -- "${binaries[@]}" && link "$soname" $bodies || exit 1
+	done
+	# a virtual environment whose PyTorch lies beside no library of NVIDIA's: so it takes those that LD_LIBRARY_PATH names
+	packages=$fake/lib/$(basename "$(dirname "$site")")/site-packages
+	mkdir -p "$packages"
+	for entry in "$site"/*; do
+		case ${entry##*/} in nvidia | nvidia_* | torch) ;; *) ln -s "$entry" "$packages/" ;; esac
+	done
+	cp -al "$site/torch" "$packages/torch" 2>/dev/null || cp -a "$site/torch" "$packages/torch" || exit 1
+	cp "$(dirname "$(dirname "$torch")")/pyvenv.cfg" "$fake/"
+	ln -s "$(readlink -f "$torch")" "$fake/bin/python3"
+	ln -s python3 "$fake/bin/python"
+	printf '#!/bin/sh\n# The runtime is a library, so that it can be another one.\nexec %s -cudart shared -L%s "$@"\n' "$root/bin/nvcc" "$lib" \
+		>"$fake/bin/nvcc"
+	chmod +x "$fake/bin/nvcc"
+	touch "$fake/complete"
+fi
+echo "$fake"
