@@ -337,6 +337,30 @@ const char *sn_drop_name(enum sn_drop cause)
 
 /* ---- shadow frames ---- */
 
+static void pause_ns(long nanoseconds)
+{
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &(struct timespec){0, nanoseconds}, NULL);
+}
+
+bool sn_thread_borrow(struct sn_thread *thread)
+{
+	for (int tries = 0; tries < 20; tries++) {
+		if (!atomic_load(&thread->inside)) {
+			atomic_store(&thread->inside, 1);
+			pause_ns(1000000);
+			if (atomic_load(&thread->inside))
+				return true;
+		}
+		pause_ns(100000);
+	}
+	return false;
+}
+
+void sn_thread_return(struct sn_thread *thread)
+{
+	atomic_store(&thread->inside, 0);
+}
+
 struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame *frame,
 				 uintptr_t stack)
 {

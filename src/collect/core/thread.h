@@ -156,6 +156,15 @@ struct sn_thread *sn_thread_self(void);
 struct sn_thread *sn_enter(void);
 void sn_leave(struct sn_thread *thread);
 
+/*
+ * Takes the guard of another thread that still runs, so that its tree may be written from here. The
+ * guard is made for one thread alone: a thread that was entering when it was taken leaves within
+ * a pause, and takes this mark away with its own. Waits some milliseconds; false where the thread
+ * stays inside. AS-safe: no. MT: yes.
+ */
+bool sn_thread_borrow(struct sn_thread *thread);
+void sn_thread_return(struct sn_thread *thread);
+
 /* Counts a loss. If `thread` is NULL, it counts for the process. */
 void sn_drop(struct sn_thread *thread, enum sn_drop cause, uint64_t count);
 

@@ -659,25 +659,6 @@ cl_uint sn_cl_references(cl_event event)
 
 /* ---- the end ---- */
 
-/*
- * Takes the guard of another thread that still runs, so that its tree may be written from here. The
- * guard is made for one thread alone: a thread that was entering when it was taken leaves within
- * the pause, and takes our mark away with his.
- */
-static bool borrow(struct sn_thread *thread)
-{
-	for (int tries = 0; tries < 20; tries++) {
-		if (!atomic_load(&thread->inside)) {
-			atomic_store(&thread->inside, 1);
-			pause_ns(1000000);
-			if (atomic_load(&thread->inside))
-				return true;
-		}
-		pause_ns(100000);
-	}
-	return false;
-}
-
 static enum progress collect_for(struct sn_thread *self, struct state *state)
 {
 	bool ended = atomic_load_explicit(&state->ended, memory_order_acquire);
@@ -685,10 +666,10 @@ static enum progress collect_for(struct sn_thread *self, struct state *state)
 		return COLLECTED;
 	if (state->thread == self || ended)
 		return look_at_all(state);
-	if (!borrow(state->thread))
+	if (!sn_thread_borrow(state->thread))
 		return STILL_WAITING;
 	enum progress progress = look_at_all(state);
-	atomic_store(&state->thread->inside, 0);
+	sn_thread_return(state->thread);
 	return progress;
 }
 
