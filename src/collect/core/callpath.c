@@ -91,7 +91,8 @@ struct scratch {
 	struct stages stages;
 	struct sn_unwinder of_others; /* for paths of other threads, so that ours is still known */
 	struct sn_copy_room copied;
-	struct path path; /* of the call path under way */
+	struct path path;	       /* of the call path under way */
+	struct sn_callpath_call *call; /* that the next path is of, or NULL */
 };
 
 /* Room for `wanted` elements at least, where the first `kept` stay. False without memory: then all is
@@ -773,6 +774,23 @@ static void __attribute__((noinline)) grow_memo(struct path *path)
 	(void)GROW(&scratch->memo, &scratch->memo_room, path->emitted, scratch->memo_room);
 }
 
+/* Leaves out the innermost frames as far as they are inside the call. */
+static void __attribute__((noinline))
+leave_out_call(struct path *path, struct sn_callpath_call *call)
+{
+	const struct sn_native_frame *frames = path->native_frames;
+	uint32_t first = path->first_native, end = first, own = first;
+	while (end < path->native.count && call->is_inside(frames[end].pc))
+		end++;
+	/* the frame that has the object is the call's own */
+	while (own < path->native.count && frames[own].cfa <= call->object)
+		own++;
+	if (call->object && own < path->native.count && end <= own)
+		end = own + 1;
+	call->stack = end == first ? 0 : frames[end - 1].cfa;
+	path->first_native = end;
+}
+
 uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources)
 {
 	struct scratch *scratch = scratch_of(thread);
@@ -794,12 +812,25 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 	thread->is_guess = !path->native.complete || path->native.scanned;
 	if (thread->work.origin && place_work(path))
 		return path->node;
+	if (scratch->call)
+		leave_out_call(path, scratch->call);
 	walk_python(path, context != NULL);
 	pair_groups(path);
 	emit_path(path);
 	if (path->emitted > path->frames->memo_room)
 		grow_memo(path);
 	return path->node;
+}
+
+uint32_t sn_callpath_of_call(struct sn_thread *thread, struct sn_callpath_call *call)
+{
+	struct scratch *scratch = scratch_of(thread);
+	if (!scratch)
+		return SN_NODE_NONE;
+	scratch->call = call;
+	uint32_t node = sn_callpath(thread, NULL, 0);
+	scratch->call = NULL;
+	return node;
 }
 
 /* ---- threads below the line that started them ---- */

@@ -16,6 +16,19 @@ struct sn_python_frame *sn_callpath_python_frames(struct sn_thread *thread);
 /* All Python frames of this thread, as returned by sn_python_walk and valid as long. */
 int sn_callpath_python(struct sn_thread *thread, const struct sn_python_frame **frames);
 
+/* A call of a library, which calls back from inside. */
+struct sn_callpath_call {
+	bool (*is_inside)(
+	    uintptr_t pc); /* in the library, or in what it calls back through. AS-safe: yes */
+	uintptr_t
+	    object; /* the address of something in the frame of the called function, 0: none is known */
+	uintptr_t
+	    stack; /* is set: where the called function's frame begins; 0 where that is not known */
+};
+
+/* As sn_callpath with the user's sources, without the frames of the call. */
+uint32_t sn_callpath_of_call(struct sn_thread *thread, struct sn_callpath_call *call);
+
 /* True where `pc` lies in libsonde.so itself. MT: yes. */
 bool sn_module_is_own(uintptr_t pc);
 /* True where `pc` lies in the C library. MT: yes. */
