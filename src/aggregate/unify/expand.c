@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "binary/demangle/demangle.h"
 #include "inductor_lines.h"
 #include "operators.h"
 
@@ -319,6 +320,18 @@ static int add_python(struct expanding *expanding, const struct sn_frame *frame)
 						 : add_origin(expanding, code.file, python.line);
 }
 
+/* A kernel is recorded by its linker's symbol. */
+static void name_kernel(struct expanding *expanding, struct sonde_db_frame *frame)
+{
+	const char *symbol = text_of(expanding, frame->name);
+	char *name = symbol && sn_text_begins(symbol, "_Z") ? sn_demangle(symbol) : NULL;
+	if (name) {
+		frame->linkage_name = frame->name;
+		frame->name = string_of(expanding, name);
+	}
+	free(name);
+}
+
 /* Operators, regions, API calls, kernels, ...; and native code that belongs to no file. */
 static int add_named(struct expanding *expanding, const struct sn_frame *frame)
 {
@@ -332,6 +345,8 @@ static int add_named(struct expanding *expanding, const struct sn_frame *frame)
 	    .module = SONDE_NONE,
 	    .file = SONDE_NONE,
 	};
+	if (named.kind == SN_FRAME_KERNEL)
+		name_kernel(expanding, &named);
 	struct step step = {
 	    .frame = sn_db_builder_frame(expanding->builder, &named),
 	    .operator_name = frame->kind == SN_FRAME_OPERATOR ? named.name : SONDE_NONE,
