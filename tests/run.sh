@@ -148,6 +148,11 @@ if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_SYCL:-}" ]; } && wanted cli; the
 	sycl=$(tests/python_env.sh sycl) && export SONDE_SYCL_PYTHONS=$sycl${SONDE_SYCL_PYTHONS:+:$SONDE_SYCL_PYTHONS}
 fi
 
+# And a CUDA that needs no GPU, for whoever has that PyTorch.
+if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_CUDA:-}" ]; } && wanted cli; then
+	fake=$(tests/fake/install.sh) && export SONDE_FAKE_CUDA=$fake
+fi
+
 # The same for what GPU binaries are compared with.
 if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_GPU_TOOLS:-}" ]; } && wanted cli; then
 	gpu_tools=$(tests/gpu_tools.sh) && export SONDE_GPU_TOOLS=$gpu_tools${SONDE_GPU_TOOLS:+:$SONDE_GPU_TOOLS}

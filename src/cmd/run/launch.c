@@ -456,6 +456,7 @@ static void set_environment(const struct sn_launch_request *launch)
 	/* runtimes that load one tool by name: one that the user asked for stays */
 	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
+	setenv("CUDA_INJECTION64_PATH", launch->library, 0);
 }
 
 static pid_t program_pid;

@@ -34,8 +34,12 @@
 #define OUTPUT	    SETTINGS "OUTPUT="
 
 /* Lists, separated by colons, in which `sonde run` puts something of ours before the user's. */
-static const char *const lists[] = {
-    PRELOAD, "OPENCL_LAYERS=", "NVTX_INJECTION64_PATH=", "INTEL_LIBITTNOTIFY64=", "ASAN_OPTIONS="};
+static const char *const lists[] = {PRELOAD,
+				    "OPENCL_LAYERS=",
+				    "NVTX_INJECTION64_PATH=",
+				    "INTEL_LIBITTNOTIFY64=",
+				    "CUDA_INJECTION64_PATH=",
+				    "ASAN_OPTIONS="};
 #define LIST_COUNT	  (sizeof(lists) / sizeof(*lists))
 #define OURS_IN_SANITIZER "verify_asan_link_order=0"
 

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUPTI's binary interface, as far as the adapter uses it. NVIDIA's headers may not be shipped, and are not needed: fields of
+ * records have kept their places in all releases from 11.8 to 13.5, and new ones are added at the end (the tests compare
+ * these declarations with each release's headers). So a record may be longer than declared here, and is stepped over by
+ * CUPTI itself.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int sn_cupti_result;
+enum {
+	SN_CUPTI_SUCCESS = 0,
+	SN_CUPTI_ERROR_NOT_INITIALIZED = 15,
+	SN_CUPTI_ERROR_INVALID_KIND = 21,
+	SN_CUPTI_ERROR_HARDWARE_BUSY = 26,
+	SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES = 35,
+	SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS = 39,
+};
+
+enum sn_cupti_kind {
+	SN_CUPTI_MEMCPY = 1,
+	SN_CUPTI_MEMSET = 2,
+	SN_CUPTI_KERNEL = 3,
+	SN_CUPTI_CONCURRENT_KERNEL = 10,
+	SN_CUPTI_OVERHEAD = 17,
+	SN_CUPTI_MEMCPY2 = 22,
+	SN_CUPTI_GRAPH_TRACE = 51,
+};
+
+/* Of kinds 3 and 10. */
+struct sn_cupti_kernel {
+	uint32_t kind;
+	uint8_t cache;
+	uint8_t shared_config;
+	uint16_t registers;
+	uint32_t cache_requested, cache_executed;
+	uint64_t start, end, completed;
+	uint32_t device, context, stream;
+	int32_t grid[3], block[3];
+	int32_t static_shared, dynamic_shared;
+	uint32_t local_per_thread, local_total;
+	uint32_t correlation;
+	int64_t grid_id;
+	const char *name; /* mangled; the module's */
+	void *reserved;
+	uint64_t queued, submitted;
+	uint8_t launch_type, carveout[3];
+	uint32_t shared_executed;
+	uint64_t graph_node;
+	uint32_t shared_limit;
+	uint32_t graph;
+};
+
+struct sn_cupti_memcpy {
+	uint32_t kind;
+	uint8_t copy, from, to, flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation, runtime_correlation, pad;
+	void *reserved;
+	uint64_t graph_node;
+	uint32_t graph;
+};
+
+struct sn_cupti_memset {
+	uint32_t kind;
+	uint32_t value;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation;
+	uint16_t flags, memory;
+	uint32_t pad;
+	void *reserved;
+	uint64_t graph_node;
+	uint32_t graph;
+};
+
+struct sn_cupti_graph {
+	uint32_t kind;
+	uint32_t correlation;
+	uint64_t start, end;
+	uint32_t device, graph, context, stream;
+};
+
+_Static_assert(offsetof(struct sn_cupti_kernel, start) == 16, "as in each release's headers");
+_Static_assert(offsetof(struct sn_cupti_kernel, device) == 40, "the same");
+_Static_assert(offsetof(struct sn_cupti_kernel, grid) == 52, "the same");
+_Static_assert(offsetof(struct sn_cupti_kernel, correlation) == 92, "the same");
+_Static_assert(offsetof(struct sn_cupti_kernel, name) == 104, "the same");
+_Static_assert(offsetof(struct sn_cupti_kernel, queued) == 120, "the same");
+_Static_assert(offsetof(struct sn_cupti_kernel, graph_node) == 144, "the same");
+_Static_assert(offsetof(struct sn_cupti_kernel, graph) == 156, "the same");
+_Static_assert(offsetof(struct sn_cupti_memcpy, correlation) == 44, "the same");
+_Static_assert(offsetof(struct sn_cupti_memcpy, graph_node) == 64, "the same");
+_Static_assert(offsetof(struct sn_cupti_memset, correlation) == 44, "the same");
+_Static_assert(offsetof(struct sn_cupti_memset, graph_node) == 64, "the same");
+_Static_assert(offsetof(struct sn_cupti_graph, graph) == 28, "the same");
+
+/* ---- callbacks ---- */
+
+enum sn_cupti_domain { SN_CUPTI_DRIVER = 1, SN_CUPTI_RUNTIME = 2 };
+
+struct sn_cupti_call {
+	uint32_t site; /* 0 enter, 1 exit */
+	const char *name;
+	const void *parameters;
+	void *result;
+	const char *symbol; /* of a launch; mangled */
+	void *context;
+	uint32_t context_number;
+	uint64_t *data; /* a word that CUPTI keeps from enter to exit */
+	uint32_t correlation;
+};
+
+typedef void (*sn_cupti_callback)(void *data, uint32_t domain, uint32_t cbid, const void *call);
+typedef void (*sn_cupti_request)(uint8_t **buffer, size_t *size, size_t *most_records);
+typedef void (*sn_cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+				  size_t valid);
+
+/* Functions by the names under which libcupti.so exports them. */
+#define SN_CUPTI_FUNCTIONS(X)                                                                      \
+	X(cuptiGetVersion, (uint32_t * version))                                                   \
+	X(cuptiSubscribe, (void **subscriber, sn_cupti_callback callback, void *data))             \
+	X(cuptiUnsubscribe, (void *subscriber))                                                    \
+	X(cuptiEnableCallback,                                                                     \
+	  (uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid))                     \
+	X(cuptiGetCallbackName, (uint32_t domain, uint32_t cbid, const char **name))               \
+	X(cuptiActivityEnable, (uint32_t kind))                                                    \
+	X(cuptiActivityDisable, (uint32_t kind))                                                   \
+	X(cuptiActivityRegisterCallbacks, (sn_cupti_request request, sn_cupti_complete complete))  \
+	X(cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record))             \
+	X(cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped))    \
+	X(cuptiActivityFlushAll, (uint32_t flags))                                                 \
+	X(cuptiActivityRegisterTimestampCallback, (uint64_t(*now)(void)))
+
+#define SN_CUPTI_FLUSH_FORCED 1u

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls and operations as metrics of a thread's tree, and as events where they are traced. */
+#include "cuda.h"
+
+#include "collect/core/line.h"
+#include "collect/record/trace.h"
+
+#include <string.h>
+
+enum metric {
+	API_TIME,
+	KERNEL_TIME,
+	COPY_TIME,
+	FILL_TIME,
+	GRAPH_TIME,
+	COPY_BYTES,
+	FILL_BYTES,
+	METRIC_COUNT
+};
+
+static const struct {
+	const char *name, *unit;
+	enum sn_metric_kind kind;
+} metrics[METRIC_COUNT] = {
+    [API_TIME] = {"gpu-api-time", "ns", SN_METRIC_TIME},
+    [KERNEL_TIME] = {"kernel-time", "ns", SN_METRIC_TIME},
+    [COPY_TIME] = {"copy-time", "ns", SN_METRIC_TIME},
+    [FILL_TIME] = {"fill-time", "ns", SN_METRIC_TIME},
+    [GRAPH_TIME] = {"graph-time", "ns", SN_METRIC_TIME},
+    [COPY_BYTES] = {"copy-bytes", "bytes", SN_METRIC_BYTES},
+    [FILL_BYTES] = {"fill-bytes", "bytes", SN_METRIC_BYTES},
+};
+
+static void add(struct sn_thread *thread, uint32_t node, enum metric metric, uint64_t value)
+{
+	static _Atomic uint32_t numbers[METRIC_COUNT] = {[0 ... METRIC_COUNT - 1] = SN_ID_NONE};
+	uint32_t number = sn_metric_once(&numbers[metric], metrics[metric].name,
+					 metrics[metric].unit, "cuda", metrics[metric].kind);
+	if (number != SN_ID_NONE)
+		sn_cct_add(&thread->cct, node, number, value);
+}
+
+void sn_cuda_add_call(struct sn_thread *thread, uint32_t node, uint32_t correlation,
+		      uint64_t start_ns, uint64_t end_ns)
+{
+	add(thread, node, API_TIME, end_ns - start_ns);
+	if (sn_trace_wants(SN_TRACE_SOURCE_API))
+		SN_TRACE_ADD(thread, .kind = SN_TRACE_INTERVAL, .context = node,
+			     .start_ns = start_ns, .end_ns = end_ns,
+			     .link = SN_TRACE_LINK_CALL + correlation);
+}
+
+/* CUPTI's numbers of kinds of copies: 1 host to device, 2 device to host, and so on. */
+static const char *copy_name(unsigned kind)
+{
+	static const char *const names[] = {"copy",
+					    "copy host to device",
+					    "copy device to host",
+					    "copy host to array",
+					    "copy array to host",
+					    "copy array to array",
+					    "copy array to device",
+					    "copy device to array",
+					    "copy device to device",
+					    "copy host to host",
+					    "copy between devices"};
+	return kind < sizeof(names) / sizeof(*names) ? names[kind] : names[0];
+}
+
+static uint32_t node_of(struct sn_thread *thread, const struct sn_cuda_operation *operation)
+{
+	static const enum metric of_kind[] = {KERNEL_TIME, COPY_TIME, FILL_TIME, GRAPH_TIME};
+	const char *name = operation->kind == SN_CUDA_KERNEL && operation->name ? operation->name
+			   : operation->kind == SN_CUDA_KERNEL			? "[kernel]"
+			   : operation->kind == SN_CUDA_COPY ? copy_name(operation->copy)
+			   : operation->kind == SN_CUDA_SET  ? "set"
+							     : "graph";
+	struct sn_frame frame = {.kind = operation->kind == SN_CUDA_KERNEL ? SN_FRAME_KERNEL
+									   : SN_FRAME_GPU_OP,
+				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
+	uint32_t node = sn_cct_child(&thread->cct, operation->call, &frame);
+	if (node != SN_NODE_NONE)
+		add(thread, node, of_kind[operation->kind],
+		    operation->end_ns - operation->start_ns);
+	return node;
+}
+
+/* ---- events ---- */
+
+#define STREAMS 1024u
+
+/* The trace's number of a stream; SN_ID_NONE where it can have none. Threads that race each define one: harmless. */
+static uint32_t stream_of(const struct sn_cuda_operation *operation)
+{
+	static _Atomic uint64_t known[STREAMS]; /* the trace's generation << 32, and its number */
+	static _Atomic uint32_t keys[STREAMS];	/* device << 20 | stream + 1 */
+	uint32_t key = ((uint32_t)operation->device << 20 | (operation->stream & 0xfffff)) + 1;
+	uint32_t slot = key * 2654435761u % STREAMS, generation = sn_trace_generation();
+	uint64_t value = atomic_load_explicit(&known[slot], memory_order_acquire);
+	if (atomic_load_explicit(&keys[slot], memory_order_relaxed) == key &&
+	    value >> 32 == generation)
+		return (uint32_t)value;
+	char name[32];
+	struct sn_line line = SN_LINE(name);
+	sn_line_add(&line, "CUDA device ");
+	sn_line_add_number(&line, operation->device);
+	uint32_t number = sn_trace_queue(operation->device, operation->stream, name);
+	atomic_store_explicit(&keys[slot], key, memory_order_relaxed);
+	atomic_store_explicit(&known[slot], (uint64_t)generation << 32 | number,
+			      memory_order_release);
+	return number;
+}
+
+/* An operation at its own time, in its stream. `thread` is the one that launched it, which the calling one may not be. */
+static void trace(struct sn_thread *thread, uint32_t node,
+		  const struct sn_cuda_operation *operation)
+{
+	struct sn_thread *self = sn_thread_self();
+	uint32_t stream = stream_of(operation);
+	struct sn_trace_attribute bytes = {.key = SN_TRACE_KEY_BYTES, .value = operation->bytes};
+	if (!self || stream == SN_ID_NONE)
+		return;
+	SN_TRACE_ADD(self, .kind = SN_TRACE_INTERVAL, .has_stream = true, .stream = stream,
+		     .has_owner = thread != self, .owner = thread->index, .context = node,
+		     .start_ns = operation->start_ns, .end_ns = operation->end_ns,
+		     .link = SN_TRACE_LINK_CALL + operation->correlation, .attributes = &bytes,
+		     .attribute_count = operation->bytes ? 1 : 0);
+}
+
+void sn_cuda_record(struct sn_thread *thread, const struct sn_cuda_operation *operation)
+{
+	if (operation->end_ns < operation->start_ns || !operation->start_ns) {
+		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
+		return;
+	}
+	uint32_t node = node_of(thread, operation);
+	if (node == SN_NODE_NONE) {
+		sn_drop(thread, SN_DROP_GPU_LOST, 1);
+		return;
+	}
+	if (operation->bytes)
+		add(thread, node, operation->kind == SN_CUDA_COPY ? COPY_BYTES : FILL_BYTES,
+		    operation->bytes);
+	if (sn_trace_wants(SN_TRACE_SOURCE_GPU))
+		trace(thread, node, operation);
+}

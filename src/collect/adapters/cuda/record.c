@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the devices did: CUPTI's buffers of records, and what becomes of each. */
+#include "cuda.h"
+
+#include "collect/core/lock.h"
+#include "collect/record/trace.h"
+
+#include <string.h>
+
+#define BUFFER_BYTES (1u << 20)
+#define BUFFERS	     32u
+
+/* ---- buffers: a few, used again and again ---- */
+
+static struct {
+	_Atomic(uint8_t *) bytes;
+	_Atomic bool is_used;
+} buffers[BUFFERS];
+static _Atomic uint64_t lost;
+
+/* No buffer means that CUPTI drops records, and counts them. */
+void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+	*buffer = NULL;
+	*size = 0;
+	*most_records = 0;
+	for (uint32_t index = 0; index < BUFFERS && !*buffer; index++) {
+		if (atomic_exchange_explicit(&buffers[index].is_used, true, memory_order_acquire))
+			continue;
+		uint8_t *bytes = atomic_load_explicit(&buffers[index].bytes, memory_order_relaxed);
+		if (!bytes) {
+			bytes = sn_pages_map(BUFFER_BYTES);
+			atomic_store_explicit(&buffers[index].bytes, bytes, memory_order_relaxed);
+		}
+		if (!bytes)
+			atomic_store_explicit(&buffers[index].is_used, false, memory_order_relaxed);
+		*buffer = bytes;
+		*size = bytes ? BUFFER_BYTES : 0;
+	}
+}
+
+static void give_back(uint8_t *buffer)
+{
+	for (uint32_t index = 0; index < BUFFERS; index++)
+		if (atomic_load_explicit(&buffers[index].bytes, memory_order_relaxed) == buffer)
+			/* release: it was read */
+			atomic_store_explicit(&buffers[index].is_used, false, memory_order_release);
+}
+
+/* ---- records ---- */
+
+static bool of_kernel(const struct sn_cupti_kernel *kernel, struct sn_cuda_operation *operation)
+{
+	*operation = (struct sn_cuda_operation){.kind = SN_CUDA_KERNEL,
+						.device = (uint16_t)kernel->device,
+						.stream = kernel->stream,
+						.graph = kernel->graph,
+						.name = kernel->name,
+						.start_ns = kernel->start,
+						.end_ns = kernel->end};
+	return true;
+}
+
+static bool of_copy(const struct sn_cupti_memcpy *copy, struct sn_cuda_operation *operation)
+{
+	*operation = (struct sn_cuda_operation){.kind = SN_CUDA_COPY,
+						.copy = copy->copy,
+						.device = (uint16_t)copy->device,
+						.stream = copy->stream,
+						.graph = copy->graph,
+						.bytes = copy->bytes,
+						.start_ns = copy->start,
+						.end_ns = copy->end};
+	return true;
+}
+
+static bool of_set(const struct sn_cupti_memset *set, struct sn_cuda_operation *operation)
+{
+	*operation = (struct sn_cuda_operation){.kind = SN_CUDA_SET,
+						.device = (uint16_t)set->device,
+						.stream = set->stream,
+						.graph = set->graph,
+						.bytes = set->bytes,
+						.start_ns = set->start,
+						.end_ns = set->end};
+	return true;
+}
+
+static bool of_graph(const struct sn_cupti_graph *graph, struct sn_cuda_operation *operation)
+{
+	*operation = (struct sn_cuda_operation){.kind = SN_CUDA_GRAPH,
+						.device = (uint16_t)graph->device,
+						.stream = graph->stream,
+						.graph = graph->graph,
+						.start_ns = graph->start,
+						.end_ns = graph->end};
+	return true;
+}
+
+/* False for records of other kinds. */
+static bool read_record(const void *record, struct sn_cuda_operation *operation,
+			uint32_t *correlation)
+{
+	switch (*(const uint32_t *)record) {
+	case SN_CUPTI_KERNEL:
+	case SN_CUPTI_CONCURRENT_KERNEL:
+		*correlation = ((const struct sn_cupti_kernel *)record)->correlation;
+		return of_kernel(record, operation);
+	case SN_CUPTI_MEMCPY:
+		*correlation = ((const struct sn_cupti_memcpy *)record)->correlation;
+		return of_copy(record, operation);
+	case SN_CUPTI_MEMSET:
+		*correlation = ((const struct sn_cupti_memset *)record)->correlation;
+		return of_set(record, operation);
+	case SN_CUPTI_GRAPH_TRACE:
+		*correlation = ((const struct sn_cupti_graph *)record)->correlation;
+		return of_graph(record, operation);
+	default:
+		return false;
+	}
+}
+
+static void lose(uint64_t count)
+{
+	atomic_fetch_add_explicit(&lost, count, memory_order_relaxed);
+	sn_drop(NULL, SN_DROP_GPU_LOST, count);
+}
+
+void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			     size_t valid)
+{
+	void *record = NULL;
+	size_t dropped = 0;
+	(void)size;
+	sn_lock_acquire(SN_LOCK_CUDA_RECORDS);
+	while (!sn_cupti.cuptiActivityGetNextRecord(buffer, valid, &record)) {
+		struct sn_cuda_operation operation;
+		uint32_t correlation;
+		if (read_record(record, &operation, &correlation) &&
+		    !sn_cuda_done(correlation, &operation))
+			lose(1);
+	}
+	if (!sn_cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) && dropped)
+		lose(dropped);
+	sn_lock_release(SN_LOCK_CUDA_RECORDS);
+	give_back(buffer);
+}
+
+uint64_t sn_cuda_records_lost(void)
+{
+	return atomic_load_explicit(&lost, memory_order_relaxed);
+}

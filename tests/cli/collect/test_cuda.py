@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA programs on devices that are not there (tests/fake): what is measured equals the table of what ran.
+
+SONDE_FAKE_CUDA says that tests/fake/install.sh has prepared them; it takes PyTorch for CUDA and NVIDIA's compiler from PyPI."""
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import program
+from program import ROOT, SONDE, WORKLOADS
+
+FAKE = ROOT / "tests/fake/run.sh"
+
+pytestmark = pytest.mark.skipif(not os.environ.get("SONDE_FAKE_CUDA"),
+                                reason="SONDE_FAKE_CUDA is not set (tests/fake/install.sh prepares a CUDA without a GPU)")
+
+
+@dataclass
+class Ran:
+    """What a program printed, the folder with its database, and the exact table of what ran."""
+
+    out: str
+    folder: Path
+    table: list[dict[str, str]]
+
+    def truth(self, column: str, wanted=lambda row: True) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for row in self.table:
+            if wanted(row):
+                found[row["kernel"]] += int(row[column])
+        return found
+
+
+def on_fakes(folder: Path, *command: str | Path, options: tuple[str, ...] = (), **environment: str) -> Ran:
+    table = folder / "table.csv"
+    done = subprocess.run([FAKE, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *map(str, command)],
+                          capture_output=True, text=True, timeout=600, env={**os.environ, **environment},
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    with open(table, newline="") as file:
+        return Ran(done.stdout, folder, list(csv.DictReader(file)))
+
+
+@pytest.fixture(scope="module")
+def known_program(tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("cuda") / "known"
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", output, WORKLOADS / "cuda/known.cu"], check=True)
+    return output
+
+
+@pytest.fixture(scope="module")
+def known(known_program, tmp_path_factory) -> Ran:
+    return on_fakes(tmp_path_factory.mktemp("known"), known_program)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Ran:
+    return on_fakes(tmp_path_factory.mktemp("trained"), "python3", WORKLOADS / "cuda/train.py", "3", "5")
+
+
+def is_kernel(row: dict[str, str]) -> bool:
+    return not row["kernel"].startswith(("copy ", "set"))
+
+
+def measured(ran: Ran, metric: str, what: str) -> Counter[str]:
+    """By names of the last frames: the sum, or the count, of a metric."""
+    found: Counter[str] = Counter()
+    for frames, value in program.paths(ran.folder, metric, "--metric", metric):
+        found[frames[-1]["name"]] += round(value[what])
+    return found
+
+
+def lines_of(ran: Ran, metric: str) -> Counter[str]:
+    """By the innermost line of a file of the test's, but for the kernel's own function on the host: how often."""
+    found: Counter[str] = Counter()
+    for frames, value in program.paths(ran.folder, metric, "--metric", metric):
+        kernel = frames[-1]["name"].split("(")[0]
+        lines = [f"{frame['file']}:{frame['line']}" for frame in frames
+                 if "/workloads/cuda/" in (frame.get("file") or "") and frame["name"] != kernel]
+        found[lines[-1] if lines else ""] += value["count"]
+    return found
+
+
+def line_with(source: str, text: str) -> str:
+    path = WORKLOADS / "cuda" / source
+    number = next(number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line)
+    return f"{path}:{number}"
+
+
+def test_a_program_behaves_as_without(known, known_program):
+    plain = subprocess.run([FAKE, known_program], capture_output=True, text=True, check=True)
+    assert known.out == plain.stdout == "0 no error\n"
+
+
+@pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
+def test_kernels_of_a_program(known, column, what):
+    assert measured(known, "kernel-time", what) == known.truth(column, is_kernel)
+
+
+def test_copies_and_sets_of_a_program(known):
+    copied = sum(known.truth("bytes", lambda row: row["kernel"].startswith("copy")).values())
+    assert sum(measured(known, "copy-bytes", "sum").values()) == copied == 3 * 4 * 65536
+    assert measured(known, "fill-bytes", "sum") == {"set": 4 * 65536}
+
+
+def test_each_kernel_stands_below_the_line_that_launched_it(known):
+    found = lines_of(known, "kernel-time")
+    assert found == {line_with("known.cu", "// scale_often"): 40 + 60 + 25, line_with("known.cu", "// replay"): 10 * 4}
+
+
+def test_nothing_is_lost(known, trained):
+    for ran in (known, trained):
+        assert not {"gpu-lost", "gpu-untimed"} & set(program.info(ran.folder).get("drops", {}))
+
+
+@pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
+def test_kernels_of_pytorch(trained, column, what):
+    assert trained.out == "done Fake device 0\n"
+    assert measured(trained, "kernel-time", what) == trained.truth(column, is_kernel)
+
+
+def test_kernels_of_pytorch_stand_below_operators_and_lines(trained):
+    """Those of the backward pass below the forward line; launches of the autograd engine's have no Python of their own."""
+    optimizer, backward, unplaced, count = 0, 0, 0, 0
+    for frames, value in program.paths(trained.folder, "kernel-time", "--metric", "kernel-time"):
+        files = [frame.get("file") or "" for frame in frames]
+        operators = [frame["name"] for frame in frames if frame["kind"] == "operator"]
+        count += value["count"]
+        unplaced += value["count"] * (not any(file.endswith("/cuda/train.py") for file in files))
+        backward += value["count"] * any(name.endswith("(backward)") or "Backward" in name for name in operators)
+        optimizer += value["count"] * any("/optim/" in file for file in files)
+    assert unplaced == 0 and backward > count / 10 and optimizer >= 3
+
+
+def test_the_driver_is_there_and_no_device(known_program, tmp_path):
+    done = subprocess.run([FAKE, SONDE, "run", "-q", "-o", tmp_path / "run", "--", known_program], capture_output=True, text=True,
+                          env={**os.environ, "FAKE_CUINIT_ERROR": "100"})
+    assert (done.returncode, done.stdout) == (77, "no CUDA-capable device is detected\n")
