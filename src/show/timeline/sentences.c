@@ -73,6 +73,9 @@ static void write_work(const struct sentence *t, const char *what, const char *n
 		fprintf(t->out, " (%s with nothing beside it)", share(t, alone).text);
 }
 
+/* A largest part of less than this is no answer. */
+#define SPREAD 0.05
+
 static void write_device_time(const struct sentence *t)
 {
 	fprintf(t->out, "Where the time goes: of %s", time_of(t, "time").text);
@@ -95,9 +98,12 @@ static void write_device_time(const struct sentence *t)
 			device(t, "least_idle_device").text, share(t, "most_idle").text,
 			device(t, "most_idle_device").text);
 	putc('.', t->out);
-	if (has(t, "node"))
+	if (has(t, "node") && value(t, "node_share") >= SPREAD)
 		fprintf(t->out, " Most work: %s, %s of all work.", node(t, "node").text,
 			share(t, "node_share").text);
+	else if (has(t, "node"))
+		fprintf(t->out, " The work is spread: the most of it, %s, is in %s.",
+			share(t, "node_share").text, node(t, "node").text);
 }
 
 static void write_device_waits(const struct sentence *t)
@@ -117,7 +123,7 @@ static void write_device_waits(const struct sentence *t)
 		fprintf(t->out, ", then %s (%s)", sn_wait_name(number(t, "then")),
 			share(t, "then_share").text);
 	putc('.', t->out);
-	if (has(t, "host"))
+	if (has(t, "host") && value(t, "host_share") >= SPREAD)
 		fprintf(t->out, " While they were idle, the host was most in %s (%s).",
 			sn_mention_blame(&t->answers->nodes, number(t, "host")).text,
 			share(t, "host_share").text);

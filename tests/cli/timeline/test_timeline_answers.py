@@ -68,6 +68,27 @@ def test_kernels_go_by_what_tells_them_apart(sonde, tmp_path):
     assert f" {add} " in report and "anonymous" not in report
 
 
+@pytest.mark.parametrize("kernels,said", [(30, "The work is spread: the most of it, 3.3%, is in k0."),
+                                          (10, "Most work: k0, 10.0% of all work.")])
+def test_work_that_is_spread_has_no_node_with_most(sonde, tmp_path, kernels, said):
+    trace = Trace()
+    for number in range(kernels):
+        trace.launch(number + 1, 100 * number, 100 * number + 5)
+        trace.operation("kernel", f"k{number}", 100 * number + 10, 100 * number + 90, number + 1)
+    assert said in " ".join(sonde("timeline", trace.write(tmp_path / "t.json")).out.split())
+
+
+@pytest.mark.parametrize("operators,is_said", [(40, False), (4, True)])
+def test_a_host_that_does_a_little_of_all_is_most_in_nothing(sonde, tmp_path, operators, is_said):
+    trace = Trace()
+    for number in range(operators):
+        trace.call("cpu_op", f"op{number}", 100 * number, 100 * number + 45)
+        trace.launch(number + 1, 100 * number + 46, 100 * number + 48)
+        trace.operation("kernel", "k", 100 * number + 50, 100 * number + 90, number + 1)
+    text = " ".join(sonde("timeline", trace.write(tmp_path / "t.json")).out.split())
+    assert ("the host was most in op" in text) == is_said
+
+
 def test_what_is_held_back(sonde, tmp_path):
     """Launches take 10 us but for one kernel that starts 300 us after its launch, with nothing before it."""
     trace = Trace()
