@@ -3,6 +3,7 @@
 #include "views.h"
 
 #include "timeline/path/path_causes.h"
+#include "timeline/threads/thread_activity.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -124,7 +125,10 @@ static void write_device_waits(const struct sentence *t)
 			share(t, "then_share").text);
 	putc('.', t->out);
 	if (has(t, "host") && value(t, "host_share") >= SPREAD)
-		fprintf(t->out, " While they were idle, the host was most in %s (%s).",
+		fprintf(t->out, " While they were idle, %s in %s (%s).",
+			sn_activity_is_recorder(t->answers->db, number(t, "host"))
+				? "the profiler that recorded this was at its own work,"
+				: "the host was most",
 			sn_mention_blame(&t->answers->nodes, number(t, "host")).text,
 			share(t, "host_share").text);
 }

@@ -89,6 +89,17 @@ def test_a_host_that_does_a_little_of_all_is_most_in_nothing(sonde, tmp_path, op
     assert ("the host was most in op" in text) == is_said
 
 
+@pytest.mark.parametrize("category,said", [("overhead", "the profiler that recorded this was at its own work, in Activity Buffer Request"),
+                                           ("cpu_op", "the host was most in Activity Buffer Request")])
+def test_the_profiler_at_its_own_work_is_not_the_host(sonde, tmp_path, category, said):
+    trace = Trace()
+    for number in range(4):
+        trace.call(category, "Activity Buffer Request", 1000 * number, 1000 * number + 800)
+        trace.launch(number + 1, 1000 * number + 846, 1000 * number + 848)
+        trace.operation("kernel", "k", 1000 * number + 850, 1000 * number + 950, number + 1)
+    assert said in " ".join(sonde("timeline", trace.write(tmp_path / "t.json")).out.split())
+
+
 def test_what_is_held_back(sonde, tmp_path):
     """Launches take 10 us but for one kernel that starts 300 us after its launch, with nothing before it."""
     trace = Trace()
