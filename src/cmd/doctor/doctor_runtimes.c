@@ -327,33 +327,70 @@ static void check_opencl(struct sn_diagnosis *diagnosis)
 			    "platforms %s; the loader has layers", vendors);
 }
 
-/* Of a vendor: its device's file, its library and what to call that, whose calls show as C
- * functions. */
-static void check_gpu(struct sn_diagnosis *diagnosis, const char *vendor, const char *device,
-		      const char *library, const char *what, const char *missing, const char *calls)
+/* Where the driver lets only administrators profile; of /proc no file tells its size. */
+static bool is_for_administrators(void)
+{
+	char line[256];
+	FILE *file = fopen("/proc/driver/nvidia/params", "re");
+	bool is_restricted = false;
+	while (file && fgets(line, sizeof(line), file))
+		is_restricted |= strncmp(line, "RmProfilingAdminOnly: 1", 23) == 0;
+	if (file)
+		fclose(file);
+	return is_restricted && geteuid() != 0;
+}
+
+static void check_nvidia(struct sn_diagnosis *diagnosis)
+{
+	char driver[512], path[512];
+	bool has_device = access("/dev/nvidiactl", F_OK) == 0;
+	if (!find_library("libcuda.so.1", driver, sizeof(driver)))
+		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_NO, NULL,
+			    "%s and no driver library (libcuda.so.1)",
+			    has_device ? "a device (/dev/nvidiactl)"
+				       : "no device (/dev/nvidiactl)");
+	else if (!has_device)
+		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_NO, NULL,
+			    "%s, but no device (/dev/nvidiactl)", driver);
+	else if (is_for_administrators())
+		sn_diagnose(
+		    diagnosis, "NVIDIA", SN_VERDICT_LIMITED,
+		    "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee "
+		    "/etc/modprobe.d/profiling.conf, and reboot",
+		    "the driver lets only administrators profile; calls show as C functions");
+	else
+		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_LIMITED, NULL,
+			    "%s; kernels and copies are measured by CUPTI, %s; no real device has "
+			    "confirmed it",
+			    driver,
+			    find_library("libcupti.so", path, sizeof(path)) ||
+				    find_library("libcupti.so.13", path, sizeof(path)) ||
+				    find_library("libcupti.so.12", path, sizeof(path))
+				? path
+				: "which the program must bring (PyTorch does)");
+}
+
+static void check_amd(struct sn_diagnosis *diagnosis)
 {
 	char path[512];
-	bool has_device = access(device, F_OK) == 0;
-	bool has_library = find_library(library, path, sizeof(path));
+	bool has_device = access("/dev/kfd", F_OK) == 0;
+	bool has_library = find_library("libamdhip64.so", path, sizeof(path));
 	if (has_device || has_library)
-		sn_diagnose(diagnosis, vendor, SN_VERDICT_LIMITED, NULL,
-			    "%s, %s; kernels are measured through OpenCL, %s calls show as C "
-			    "functions",
-			    has_device ? "a device" : "no device", has_library ? path : missing,
-			    calls);
+		sn_diagnose(
+		    diagnosis, "AMD", SN_VERDICT_LIMITED, NULL,
+		    "%s, %s; kernels are measured through OpenCL, HIP calls show as C functions",
+		    has_device ? "a device" : "no device", has_library ? path : "no HIP library");
 	else
-		sn_diagnose(diagnosis, vendor, SN_VERDICT_NO, NULL, "no device (%s) and no %s",
-			    device, what);
+		sn_diagnose(diagnosis, "AMD", SN_VERDICT_NO, NULL,
+			    "no device (/dev/kfd) and no HIP library");
 }
 
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis)
 {
 	diagnosis->group = "Devices";
 	check_opencl(diagnosis);
-	check_gpu(diagnosis, "NVIDIA", "/dev/nvidiactl", "libcuda.so.1",
-		  "driver library (libcuda.so.1)", "no libcuda.so.1", "CUDA");
-	check_gpu(diagnosis, "AMD", "/dev/kfd", "libamdhip64.so", "HIP library", "no HIP library",
-		  "HIP");
+	check_nvidia(diagnosis);
+	check_amd(diagnosis);
 }
 
 void sn_diagnose_ranks(struct sn_diagnosis *diagnosis)

@@ -141,9 +141,23 @@ double sn_proto_double(uint64_t value)
 
 /* ---- files ---- */
 
+/* Whether somebody has read the file as text and written it again: what is no character has become
+ * U+FFFD. */
+static bool was_taken_for_text(const struct sn_proto_stream *stream)
+{
+	enum { MANY = 8 };
+	unsigned found = 0;
+	for (size_t at = 0; at + 3 <= stream->end; at++)
+		found += !memcmp(stream->buffer + at, "\xef\xbf\xbd", 3);
+	return found >= MANY;
+}
+
 static int damaged(const struct sn_proto_stream *stream, const char *what, struct sn_error *error)
 {
-	return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s at byte %llu", stream->path,
+	return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s%s at byte %llu", stream->path,
+		       was_taken_for_text(stream)
+			   ? "it was read and written as if it were text, which destroys it; "
+			   : "",
 		       what, (unsigned long long)stream->window_at);
 }
 

@@ -410,3 +410,12 @@ def test_real_file_loses_nothing(sonde, tmp_path, file):
     assert rows["cudnn-conv.1"]["line"] == 23 and rows["cudnn-conv.1"]["file"].endswith("generate_conv_trace.py")
     fused = {row["name"] for row in model["rows"] if row["parent"] == rows["input_transpose_fusion"]["node"]}
     assert fused == {"param_0.1", "bitcast.15.1", "transpose.5.1"}
+
+
+def test_a_file_that_was_taken_for_text(sonde, tmp_path):
+    """A download that decoded the bytes has U+FFFD wherever they were no characters."""
+    path = write(tmp_path / "box.xplane.pb", gpu_space().decode(errors="replace").encode())
+    result = sonde("import", path, "-o", tmp_path / "t.sdb")
+    assert result.status == 128 and "it was read and written as if it were text, which destroys it" in result.err
+    path = write(tmp_path / "other.xplane.pb", b"\x0b" * 100)
+    assert "text" not in sonde("import", path, "-o", tmp_path / "t.sdb").err
