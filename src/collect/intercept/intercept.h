@@ -103,6 +103,8 @@ void sn_start(void);
 void sn_start_monitoring(void);
 /* Ends measuring for good: stops samples, writes the last snapshot. */
 void sn_stop(const char *exit_text);
+/* True while the handler of a fatal signal does so: the program may hold any lock of a library's. */
+bool sn_ends_in_handler(void);
 
 /* Ends measuring before the process forbids system calls that the collector makes; from then on the
  * wrappers make none of their own. AS-safe: no. */

@@ -64,8 +64,16 @@ static bool happens_again(int signal, int code)
 	       (signal == SIGBUS && code != BUS_MCEERR_AO);
 }
 
+static _Atomic bool ends_in_handler;
+
+bool sn_ends_in_handler(void)
+{
+	return atomic_load_explicit(&ends_in_handler, memory_order_relaxed);
+}
+
 static void write_last(void *text)
 {
+	atomic_store_explicit(&ends_in_handler, true, memory_order_relaxed);
 	sn_stop(text);
 }
 

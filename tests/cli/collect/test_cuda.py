@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import os
+import signal
 import subprocess
 from collections import Counter
 from dataclasses import dataclass
@@ -113,6 +114,19 @@ def test_copies_and_sets_of_a_program(known):
 def test_each_kernel_stands_below_the_line_that_launched_it(known):
     found = lines_of(known, "kernel-time")
     assert found == {line_with("known.cu", "// scale_often"): 40 + 60 + 25, line_with("known.cu", "// replay"): 10 * 4}
+
+
+def test_a_child_has_none_of_its_parents_work(known_program, known, tmp_path):
+    ran = on_fakes(tmp_path, known_program, "fork")
+    assert ran.out == "child 3\n0 no error\n"
+    assert measured(ran, "kernel-time", "count") == known.truth("count", is_kernel)
+
+
+def test_a_program_that_aborts_ends_so(known_program, tmp_path):
+    """Nothing is asked of the driver any more: the program may have ended inside of it."""
+    done = subprocess.run([FAKE, SONDE, "run", "-q", "-o", tmp_path / "run", "--", known_program, "abort"], capture_output=True,
+                          text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (-signal.SIGABRT, "0 no error\n")
 
 
 def test_nothing_is_lost(known, trained):

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two kernels in two streams and in a graph, copies of each kind and a set: as often as is known. */
+/* Two kernels in two streams and in a graph, copies of each kind and a set: as often as is known. With "fork" a child ends
+ * in between; with "abort" the program does, at its end. */
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 __global__ void scale(float *x, float a)
 {
@@ -41,8 +46,19 @@ static void replay(float *x, float *y, int times)
 	cudaStreamDestroy(stream);
 }
 
-int main()
+static void fork_once(void)
 {
+	pid_t child = fork();
+	if (!child)
+		exit(3);
+	int status;
+	waitpid(child, &status, 0);
+	printf("child %d\n", WEXITSTATUS(status));
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
 	float *x, *y, *host = new float[COUNT]();
 	cudaStream_t stream;
 	if (cudaMalloc(&x, BYTES) || cudaMalloc(&y, BYTES) || cudaStreamCreate(&stream)) {
@@ -56,7 +72,12 @@ int main()
 	scale_often(x, 60, stream);
 	std::thread other(scale_often, y, 25, stream);
 	other.join();
+	if (!strcmp(how, "fork"))
+		fork_once();
 	replay(x, y, 10);
 	cudaMemcpy(host, x, BYTES, cudaMemcpyDeviceToHost);
 	printf("%g %s\n", host[0], cudaGetErrorString(cudaGetLastError()));
+	fflush(stdout);
+	if (!strcmp(how, "abort"))
+		abort();
 }

@@ -128,10 +128,20 @@ static void cuda_detach(void)
 	struct sn_thread *thread = sn_thread_self();
 	if (!atomic_exchange_explicit(&is_attached, false, memory_order_acquire))
 		return;
-	sn_cupti.cuptiActivityFlushAll(0);
-	sn_cupti.cuptiUnsubscribe(subscriber);
+	/* a crash inside the driver holds its locks: then what CUPTI has not delivered is missing */
+	if (!sn_ends_in_handler()) {
+		sn_cupti.cuptiActivityFlushAll(0);
+		sn_cupti.cuptiUnsubscribe(subscriber);
+	}
 	if (thread)
 		sn_cuda_collect_others(thread, true);
+}
+
+/* CUPTI and its threads are the parent's. */
+static void cuda_after_fork(void)
+{
+	atomic_store_explicit(&is_attached, false, memory_order_relaxed);
+	sn_cuda_launches_after_fork();
 }
 
 static const char *cuda_status(void)
@@ -146,6 +156,7 @@ static const char *cuda_status(void)
 const struct sn_adapter sn_adapter_cuda = {
     .name = "cuda",
     .detach = cuda_detach,
+    .after_fork = cuda_after_fork,
     .thread_begin = sn_cuda_thread_begin,
     .thread_end = sn_cuda_thread_end,
     .status = cuda_status,

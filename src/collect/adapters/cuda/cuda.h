@@ -52,6 +52,8 @@ void sn_cuda_collect(struct sn_cuda_thread *state);
 void sn_cuda_collect_others(struct sn_thread *self, bool all);
 void sn_cuda_thread_begin(struct sn_thread *thread);
 void sn_cuda_thread_end(struct sn_thread *thread);
+/* What has come is the parent's. MT: the only thread. */
+void sn_cuda_launches_after_fork(void);
 
 /* ---- call.c ---- */
 

@@ -132,3 +132,12 @@ void sn_cuda_collect_others(struct sn_thread *self, bool all)
 	}
 	sn_lock_release(SN_LOCK_CUDA_ENDED);
 }
+
+void sn_cuda_launches_after_fork(void)
+{
+	struct sn_cuda_thread *state = atomic_load_explicit(&states, memory_order_relaxed);
+	for (; state; state = state->next)
+		atomic_store_explicit(&state->head,
+				      atomic_load_explicit(&state->tail, memory_order_relaxed),
+				      memory_order_relaxed);
+}
