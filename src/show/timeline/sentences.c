@@ -127,8 +127,8 @@ static void write_device_waits(const struct sentence *t)
 	if (has(t, "host") && value(t, "host_share") >= SPREAD)
 		fprintf(t->out, " While they were idle, %s in %s (%s).",
 			sn_activity_is_recorder(t->answers->db, number(t, "host"))
-				? "the profiler that recorded this was at its own work,"
-				: "the host was most",
+			    ? "the profiler that recorded this was at its own work,"
+			    : "the host was most",
 			sn_mention_blame(&t->answers->nodes, number(t, "host")).text,
 			share(t, "host_share").text);
 }
