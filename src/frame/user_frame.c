@@ -155,9 +155,10 @@ static bool is_system_path(const char *path)
 static bool is_library_source(const char *file)
 {
 	return sn_text_begins(file, "/usr/") || sn_file_is_of_package(file) || is_generated(file) ||
-	       strstr(file, "/include/python3.") || sn_text_begins(file, "/rustc/") ||
-	       sn_text_begins(file, "/rust/deps/") || strstr(file, "/.cargo/registry/") ||
-	       strstr(file, "/.cargo/git/") || strstr(file, "/.rustup/toolchains/");
+	       strstr(file, "/include/python3.") || strstr(file, "/include/crt/") ||
+	       sn_text_begins(file, "/rustc/") || sn_text_begins(file, "/rust/deps/") ||
+	       strstr(file, "/.cargo/registry/") || strstr(file, "/.cargo/git/") ||
+	       strstr(file, "/.rustup/toolchains/");
 }
 
 /* Machine code of a module that is no library of the system's or of a language's. */

@@ -50,6 +50,7 @@ static const struct known {
     {"/home/me/ext/spin.cpp", "spin", "/home/me/ext/spin.so", true},
     {PACKAGES "torch/include/ATen/core/TensorBody.h", "data_ptr", "/home/me/ext/spin.so", false},
     {"/usr/include/c++/12/bits/stl_vector.h", "push_back", "/home/me/ext/spin.so", false},
+    {"/home/me/cuda/include/crt/device_functions.h", "launch", "/home/me/ext/spin.so", false},
     {VENV "/include/python3.11/object.h", "Py_DECREF", "/home/me/ext/spin.so", false},
     {"/scratch/cache/ab/c" DIGITS ".main.cpp", "kernel", "/scratch/cache/ab/c" DIGITS ".main.so",
      false},
