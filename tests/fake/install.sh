@@ -33,7 +33,7 @@ root=$(echo "$toolkit"/nvidia/cu*)
 site=$("$torch" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 
 # What is compiled is kept until a source, the headers or PyTorch change.
-key=$(cat device/*.[ch] cuda/* cupti/* install.sh <(echo "$cuda $torch") | sha256sum | cut -c1-12)
+key=$(cat device/*.[ch] cuda/* cupti/* ../../src/collect/adapters/cuda/cupti.h install.sh <(echo "$cuda $torch") | sha256sum | cut -c1-12)
 fake=$cache/fake-cuda-$cuda-$key
 if [ ! -e "$fake/complete" ]; then
 	echo "Compiling the fake CUDA into $fake" >&2
@@ -69,7 +69,7 @@ if [ ! -e "$fake/complete" ]; then
 	records=("$(newest Kernel KERNEL_RECORD)" "$(newest Memcpy COPY_RECORD)" "$(newest Memset SET_RECORD)"
 		"$(newest Synchronization WAIT_RECORD)" "$(newest GraphTrace GRAPH_RECORD)")
 	for source in cupti/*.c; do
-		gcc "${flags[@]}" "${records[@]}" -I"$root/include" -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1
+		gcc "${flags[@]}" "${records[@]}" -I"$root/include" -I../../src -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1
 	done
 	cuda/generate.py cupti "libcupti.so.$major" "$obj" "$root/include" "$obj"/cupti_*.o -- "${binaries[@]}" &&
 		link "libcupti.so.$major" "$obj"/cupti_*.o || exit 1

@@ -9,8 +9,6 @@
 #include "collect/intercept/intercept.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct sn_cupti sn_cupti;
 static void *subscriber;
@@ -75,12 +73,15 @@ static const char *reason(sn_cupti_result error)
 	}
 }
 
-static void enable_records(void)
+/* The first error: a driver may refuse records to a subscriber that it has let in. */
+static sn_cupti_result enable_records(void)
 {
 	static const uint32_t kinds[] = {SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY,
 					 SN_CUPTI_MEMSET};
-	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds); index++)
-		sn_cupti.cuptiActivityEnable(kinds[index]);
+	sn_cupti_result error = SN_CUPTI_SUCCESS;
+	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds) && !error; index++)
+		error = sn_cupti.cuptiActivityEnable(kinds[index]);
+	return error;
 }
 
 static sn_cupti_result subscribe(void)
@@ -91,9 +92,13 @@ static sn_cupti_result subscribe(void)
 	/* once in a process: registering it again corrupts records */
 	sn_cupti.cuptiActivityRegisterTimestampCallback(sn_now_ns);
 	sn_cupti.cuptiActivityRegisterCallbacks(sn_cuda_request_buffer, sn_cuda_complete_buffer);
+	error = enable_records();
+	if (error) {
+		sn_cupti.cuptiUnsubscribe(subscriber);
+		return error;
+	}
 	subscribe_calls(SN_CUPTI_RUNTIME);
 	subscribe_calls(SN_CUPTI_DRIVER);
-	enable_records();
 	return SN_CUPTI_SUCCESS;
 }
 
@@ -134,7 +139,7 @@ static void cuda_detach(void)
 		sn_cupti.cuptiUnsubscribe(subscriber);
 	}
 	if (thread)
-		sn_cuda_collect_others(thread, true);
+		sn_cuda_collect_all(thread);
 }
 
 /* CUPTI and its threads are the parent's. */

@@ -22,7 +22,7 @@ extern struct sn_cupti {
 
 /* ---- what a thread has ---- */
 
-enum sn_cuda_kind { SN_CUDA_KERNEL, SN_CUDA_COPY, SN_CUDA_SET, SN_CUDA_GRAPH, SN_CUDA_KIND_COUNT };
+enum sn_cuda_kind { SN_CUDA_KERNEL, SN_CUDA_COPY, SN_CUDA_SET };
 
 /* What a device did, on its way to the thread that launched it. */
 struct sn_cuda_operation {
@@ -30,7 +30,7 @@ struct sn_cuda_operation {
 	uint8_t kind;  /* enum sn_cuda_kind */
 	uint8_t copy;  /* CUPTI's kind of copy */
 	uint16_t device;
-	uint32_t stream, graph, correlation;
+	uint32_t stream, correlation;
 	const char *name; /* of a kernel */
 	uint64_t bytes, start_ns, end_ns;
 };
@@ -43,13 +43,13 @@ struct sn_cuda_thread *sn_cuda_thread(struct sn_thread *thread);
 
 /* The calling thread launches something with this number, in the call at `node`. */
 void sn_cuda_launch(struct sn_cuda_thread *state, uint32_t correlation, uint32_t node);
-/* Something launched under the number was done. False where the launch is not known (any more) or its thread's ring is full.
+/* Something launched under its number was done. False where the launch is not known (any more) or its thread's ring is full.
  * One thread at a time. */
-bool sn_cuda_done(uint32_t correlation, struct sn_cuda_operation *operation);
+bool sn_cuda_done(struct sn_cuda_operation *operation);
 /* Adds what has come to the calling thread's tree. Between sn_enter and sn_leave. */
 void sn_cuda_collect(struct sn_cuda_thread *state);
-/* The same for threads that have ended, and if `all` for those that are still there. */
-void sn_cuda_collect_others(struct sn_thread *self, bool all);
+/* The same for all threads, of which some have ended and others run; `self` is the calling one. */
+void sn_cuda_collect_all(struct sn_thread *self);
 void sn_cuda_thread_begin(struct sn_thread *thread);
 void sn_cuda_thread_end(struct sn_thread *thread);
 /* What has come is the parent's. MT: the only thread. */
@@ -67,8 +67,6 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name);
 void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records);
 void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			     size_t valid);
-/* How many records came whose launch is not known. */
-uint64_t sn_cuda_records_lost(void);
 
 /* ---- operation.c; between sn_enter and sn_leave ---- */
 

@@ -8,8 +8,6 @@
 
 #include "collect/core/lock.h"
 
-#include <string.h>
-
 #define LAUNCHES  (1u << 17)
 #define RING_SIZE (1u << 14)
 
@@ -51,25 +49,27 @@ struct sn_cuda_thread *sn_cuda_thread(struct sn_thread *thread)
 void sn_cuda_launch(struct sn_cuda_thread *state, uint32_t correlation, uint32_t node)
 {
 	struct launch *launch = &launches[correlation % LAUNCHES];
-	atomic_store_explicit(&launch->state, state, memory_order_relaxed);
-	/* release: whose it is comes before the number by which it is found */
+	/* no number while the rest changes; release: the rest comes before its number */
+	atomic_store_explicit(&launch->word, 0, memory_order_relaxed);
+	atomic_store_explicit(&launch->state, state, memory_order_release);
 	atomic_store_explicit(&launch->word, (uint64_t)correlation << 32 | node,
 			      memory_order_release);
 }
 
-bool sn_cuda_done(uint32_t correlation, struct sn_cuda_operation *operation)
+bool sn_cuda_done(struct sn_cuda_operation *operation)
 {
-	struct launch *launch = &launches[correlation % LAUNCHES];
+	struct launch *launch = &launches[operation->correlation % LAUNCHES];
 	uint64_t word = atomic_load_explicit(&launch->word, memory_order_acquire);
-	struct sn_cuda_thread *state = atomic_load_explicit(&launch->state, memory_order_relaxed);
-	if (word >> 32 != correlation || !state)
+	struct sn_cuda_thread *state = atomic_load_explicit(&launch->state, memory_order_acquire);
+	/* the same number before and after: the state is of its launch */
+	if (word >> 32 != operation->correlation || !state ||
+	    atomic_load_explicit(&launch->word, memory_order_relaxed) != word)
 		return false;
 	uint32_t tail = atomic_load_explicit(&state->tail, memory_order_relaxed);
 	/* acquire: the reader is done with the slot */
 	if (tail - atomic_load_explicit(&state->head, memory_order_acquire) >= RING_SIZE)
 		return false;
 	operation->call = (uint32_t)word;
-	operation->correlation = correlation;
 	state->ring[tail % RING_SIZE] = *operation;
 	/* release: the slot before its number */
 	atomic_store_explicit(&state->tail, tail + 1, memory_order_release);
@@ -114,7 +114,7 @@ static bool has_any(struct sn_cuda_thread *state)
 	       atomic_load_explicit(&state->tail, memory_order_relaxed);
 }
 
-void sn_cuda_collect_others(struct sn_thread *self, bool all)
+void sn_cuda_collect_all(struct sn_thread *self)
 {
 	if (!sn_lock_try(SN_LOCK_CUDA_ENDED))
 		return;
@@ -125,7 +125,7 @@ void sn_cuda_collect_others(struct sn_thread *self, bool all)
 			continue;
 		if (ended || state->thread == self) {
 			sn_cuda_collect(state);
-		} else if (all && sn_thread_borrow(state->thread)) {
+		} else if (sn_thread_borrow(state->thread)) {
 			sn_cuda_collect(state);
 			sn_thread_return(state->thread);
 		}

@@ -7,16 +7,7 @@
 
 #include <string.h>
 
-enum metric {
-	API_TIME,
-	KERNEL_TIME,
-	COPY_TIME,
-	FILL_TIME,
-	GRAPH_TIME,
-	COPY_BYTES,
-	FILL_BYTES,
-	METRIC_COUNT
-};
+enum metric { API_TIME, KERNEL_TIME, COPY_TIME, FILL_TIME, COPY_BYTES, FILL_BYTES, METRIC_COUNT };
 
 static const struct {
 	const char *name, *unit;
@@ -26,7 +17,6 @@ static const struct {
     [KERNEL_TIME] = {"kernel-time", "ns", SN_METRIC_TIME},
     [COPY_TIME] = {"copy-time", "ns", SN_METRIC_TIME},
     [FILL_TIME] = {"fill-time", "ns", SN_METRIC_TIME},
-    [GRAPH_TIME] = {"graph-time", "ns", SN_METRIC_TIME},
     [COPY_BYTES] = {"copy-bytes", "bytes", SN_METRIC_BYTES},
     [FILL_BYTES] = {"fill-bytes", "bytes", SN_METRIC_BYTES},
 };
@@ -69,12 +59,11 @@ static const char *copy_name(unsigned kind)
 
 static uint32_t node_of(struct sn_thread *thread, const struct sn_cuda_operation *operation)
 {
-	static const enum metric of_kind[] = {KERNEL_TIME, COPY_TIME, FILL_TIME, GRAPH_TIME};
+	static const enum metric of_kind[] = {KERNEL_TIME, COPY_TIME, FILL_TIME};
 	const char *name = operation->kind == SN_CUDA_KERNEL && operation->name ? operation->name
 			   : operation->kind == SN_CUDA_KERNEL			? "[kernel]"
 			   : operation->kind == SN_CUDA_COPY ? copy_name(operation->copy)
-			   : operation->kind == SN_CUDA_SET  ? "set"
-							     : "graph";
+							     : "set";
 	struct sn_frame frame = {.kind = operation->kind == SN_CUDA_KERNEL ? SN_FRAME_KERNEL
 									   : SN_FRAME_GPU_OP,
 				 .id = sn_cct_string(&thread->cct, name, strlen(name))};

@@ -3,9 +3,6 @@
 #include "cuda.h"
 
 #include "collect/core/lock.h"
-#include "collect/record/trace.h"
-
-#include <string.h>
 
 #define BUFFER_BYTES (1u << 20)
 #define BUFFERS	     32u
@@ -16,7 +13,6 @@ static struct {
 	_Atomic(uint8_t *) bytes;
 	_Atomic bool is_used;
 } buffers[BUFFERS];
-static _Atomic uint64_t lost;
 
 /* No buffer means that CUPTI drops records, and counts them. */
 void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
@@ -49,81 +45,57 @@ static void give_back(uint8_t *buffer)
 
 /* ---- records ---- */
 
-static bool of_kernel(const struct sn_cupti_kernel *kernel, struct sn_cuda_operation *operation)
+static struct sn_cuda_operation of_kernel(const struct sn_cupti_kernel *kernel)
 {
-	*operation = (struct sn_cuda_operation){.kind = SN_CUDA_KERNEL,
-						.device = (uint16_t)kernel->device,
-						.stream = kernel->stream,
-						.graph = kernel->graph,
-						.name = kernel->name,
-						.start_ns = kernel->start,
-						.end_ns = kernel->end};
-	return true;
+	return (struct sn_cuda_operation){.kind = SN_CUDA_KERNEL,
+					  .device = (uint16_t)kernel->device,
+					  .stream = kernel->stream,
+					  .correlation = kernel->correlation,
+					  .name = kernel->name,
+					  .start_ns = kernel->start,
+					  .end_ns = kernel->end};
 }
 
-static bool of_copy(const struct sn_cupti_memcpy *copy, struct sn_cuda_operation *operation)
+static struct sn_cuda_operation of_copy(const struct sn_cupti_memcpy *copy)
 {
-	*operation = (struct sn_cuda_operation){.kind = SN_CUDA_COPY,
-						.copy = copy->copy,
-						.device = (uint16_t)copy->device,
-						.stream = copy->stream,
-						.graph = copy->graph,
-						.bytes = copy->bytes,
-						.start_ns = copy->start,
-						.end_ns = copy->end};
-	return true;
+	return (struct sn_cuda_operation){.kind = SN_CUDA_COPY,
+					  .copy = copy->copy,
+					  .device = (uint16_t)copy->device,
+					  .stream = copy->stream,
+					  .correlation = copy->correlation,
+					  .bytes = copy->bytes,
+					  .start_ns = copy->start,
+					  .end_ns = copy->end};
 }
 
-static bool of_set(const struct sn_cupti_memset *set, struct sn_cuda_operation *operation)
+static struct sn_cuda_operation of_set(const struct sn_cupti_memset *set)
 {
-	*operation = (struct sn_cuda_operation){.kind = SN_CUDA_SET,
-						.device = (uint16_t)set->device,
-						.stream = set->stream,
-						.graph = set->graph,
-						.bytes = set->bytes,
-						.start_ns = set->start,
-						.end_ns = set->end};
-	return true;
-}
-
-static bool of_graph(const struct sn_cupti_graph *graph, struct sn_cuda_operation *operation)
-{
-	*operation = (struct sn_cuda_operation){.kind = SN_CUDA_GRAPH,
-						.device = (uint16_t)graph->device,
-						.stream = graph->stream,
-						.graph = graph->graph,
-						.start_ns = graph->start,
-						.end_ns = graph->end};
-	return true;
+	return (struct sn_cuda_operation){.kind = SN_CUDA_SET,
+					  .device = (uint16_t)set->device,
+					  .stream = set->stream,
+					  .correlation = set->correlation,
+					  .bytes = set->bytes,
+					  .start_ns = set->start,
+					  .end_ns = set->end};
 }
 
 /* False for records of other kinds. */
-static bool read_record(const void *record, struct sn_cuda_operation *operation,
-			uint32_t *correlation)
+static bool read_record(const void *record, struct sn_cuda_operation *operation)
 {
 	switch (*(const uint32_t *)record) {
 	case SN_CUPTI_KERNEL:
 	case SN_CUPTI_CONCURRENT_KERNEL:
-		*correlation = ((const struct sn_cupti_kernel *)record)->correlation;
-		return of_kernel(record, operation);
+		*operation = of_kernel(record);
+		return true;
 	case SN_CUPTI_MEMCPY:
-		*correlation = ((const struct sn_cupti_memcpy *)record)->correlation;
-		return of_copy(record, operation);
+		*operation = of_copy(record);
+		return true;
 	case SN_CUPTI_MEMSET:
-		*correlation = ((const struct sn_cupti_memset *)record)->correlation;
-		return of_set(record, operation);
-	case SN_CUPTI_GRAPH_TRACE:
-		*correlation = ((const struct sn_cupti_graph *)record)->correlation;
-		return of_graph(record, operation);
+		*operation = of_set(record);
+		return true;
 	default:
 		return false;
 	}
-}
-
-static void lose(uint64_t count)
-{
-	atomic_fetch_add_explicit(&lost, count, memory_order_relaxed);
-	sn_drop(NULL, SN_DROP_GPU_LOST, count);
 }
 
 void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
@@ -135,18 +107,11 @@ void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, si
 	sn_lock_acquire(SN_LOCK_CUDA_RECORDS);
 	while (!sn_cupti.cuptiActivityGetNextRecord(buffer, valid, &record)) {
 		struct sn_cuda_operation operation;
-		uint32_t correlation;
-		if (read_record(record, &operation, &correlation) &&
-		    !sn_cuda_done(correlation, &operation))
-			lose(1);
+		if (read_record(record, &operation) && !sn_cuda_done(&operation))
+			sn_drop(NULL, SN_DROP_GPU_LOST, 1);
 	}
 	if (!sn_cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) && dropped)
-		lose(dropped);
+		sn_drop(NULL, SN_DROP_GPU_LOST, dropped);
 	sn_lock_release(SN_LOCK_CUDA_RECORDS);
 	give_back(buffer);
-}
-
-uint64_t sn_cuda_records_lost(void)
-{
-	return atomic_load_explicit(&lost, memory_order_relaxed);
 }

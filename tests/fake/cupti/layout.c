@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiles where the adapter's declarations of CUPTI lie as the installed release's headers have them. */
+#include "collect/adapters/cuda/cupti.h"
+
+#include <cupti.h>
+
+#define SAME(ours, our_field, theirs, their_field)                                                 \
+	_Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #our_field)
+
+SAME(struct sn_cupti_kernel, start, KERNEL_RECORD, start);
+SAME(struct sn_cupti_kernel, end, KERNEL_RECORD, end);
+SAME(struct sn_cupti_kernel, device, KERNEL_RECORD, deviceId);
+SAME(struct sn_cupti_kernel, stream, KERNEL_RECORD, streamId);
+SAME(struct sn_cupti_kernel, grid, KERNEL_RECORD, gridX);
+SAME(struct sn_cupti_kernel, correlation, KERNEL_RECORD, correlationId);
+SAME(struct sn_cupti_kernel, name, KERNEL_RECORD, name);
+SAME(struct sn_cupti_kernel, graph_node, KERNEL_RECORD, graphNodeId);
+SAME(struct sn_cupti_kernel, graph, KERNEL_RECORD, graphId);
+SAME(struct sn_cupti_memcpy, copy, COPY_RECORD, copyKind);
+SAME(struct sn_cupti_memcpy, bytes, COPY_RECORD, bytes);
+SAME(struct sn_cupti_memcpy, start, COPY_RECORD, start);
+SAME(struct sn_cupti_memcpy, stream, COPY_RECORD, streamId);
+SAME(struct sn_cupti_memcpy, correlation, COPY_RECORD, correlationId);
+SAME(struct sn_cupti_memset, bytes, SET_RECORD, bytes);
+SAME(struct sn_cupti_memset, start, SET_RECORD, start);
+SAME(struct sn_cupti_memset, stream, SET_RECORD, streamId);
+SAME(struct sn_cupti_memset, correlation, SET_RECORD, correlationId);
+SAME(struct sn_cupti_call, site, CUpti_CallbackData, callbackSite);
+SAME(struct sn_cupti_call, name, CUpti_CallbackData, functionName);
+SAME(struct sn_cupti_call, parameters, CUpti_CallbackData, functionParams);
+SAME(struct sn_cupti_call, correlation, CUpti_CallbackData, correlationId);
+
+_Static_assert(SN_CUPTI_MEMCPY == CUPTI_ACTIVITY_KIND_MEMCPY &&
+		   SN_CUPTI_MEMSET == CUPTI_ACTIVITY_KIND_MEMSET &&
+		   SN_CUPTI_KERNEL == CUPTI_ACTIVITY_KIND_KERNEL &&
+		   SN_CUPTI_CONCURRENT_KERNEL == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+	       "kinds of records");
+_Static_assert(SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ==
+		       CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED &&
+		   SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES &&
+		   SN_CUPTI_ERROR_NOT_INITIALIZED == CUPTI_ERROR_NOT_INITIALIZED,
+	       "errors");
