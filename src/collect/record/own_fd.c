@@ -121,10 +121,10 @@ static rlim_t limit_now(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur;
 }
 
-bool sn_own_fds_are_scarce(void)
+bool sn_own_fd_is_scarce(int fd)
 {
 	rlim_t limit = limit_now();
-	return limit && limit <= SCARCE;
+	return limit && limit <= SCARCE && (rlim_t)fd < limit;
 }
 
 /* True if the process has no other thread. Where /proc cannot tell, it may have some. */

@@ -35,8 +35,9 @@ void sn_own_fds_before_fork(void);
 void sn_own_fds_after_fork_in_parent(void);
 /* In the child of a fork: closes and forgets the descriptors that still are the collector's. */
 void sn_own_fds_after_fork(void);
-/* True if the program's limit of descriptors is so low that the collector should keep none open. */
-bool sn_own_fds_are_scarce(void);
+/* True if the program's limit of descriptors is so low that the collector should not keep `fd` open.
+ * A number that the limit does not cover takes none from the program. */
+bool sn_own_fd_is_scarce(int fd);
 
 /* A perf event of the calling thread. */
 struct sn_own_event {

@@ -238,6 +238,6 @@ bool sn_own_file_ready(struct sn_own_file *file)
 
 void sn_own_file_let_go_if_scarce(struct sn_own_file *file)
 {
-	if (file->fd >= 0 && sn_own_fds_are_scarce())
+	if (file->fd >= 0 && sn_own_fd_is_scarce(file->fd))
 		sn_own_file_close(file);
 }

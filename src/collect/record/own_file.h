@@ -38,7 +38,7 @@ bool sn_own_file_status(const struct sn_own_file *file, struct stat *status);
 bool sn_own_file_ready(struct sn_own_file *file);
 /* Closes it, if file->fd still is that file. */
 void sn_own_file_close(struct sn_own_file *file);
-/* Closes it if descriptors are scarce. */
+/* Closes it if the program has few descriptors and its number is one of them. */
 void sn_own_file_let_go_if_scarce(struct sn_own_file *file);
 /* False if a write up to `file_bytes` would exceed the program's file size limit and end it by
  * SIGXFSZ. MT: yes. */
