@@ -37,7 +37,7 @@ struct sn_adapter {
 	void (*thread_begin)(struct sn_thread *thread);
 	void (*thread_end)(struct sn_thread *thread);
 	/* One line: what is measured, or why nothing is. Written to the environment section. Static
-	 * storage. */
+	 * storage. NULL for what serves other adapters. */
 	const char *(*status)(void);
 };
 

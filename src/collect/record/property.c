@@ -186,6 +186,15 @@ static uint64_t time_ns(const struct timeval *time)
 	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
 }
 
+/* NULL beyond the last. */
+static const struct sn_adapter *adapter_with_status(uint32_t index)
+{
+	for (uint32_t slot = 0; slot < sn_adapter_count(); slot++)
+		if (sn_adapter_at(slot)->status && !index--)
+			return sn_adapter_at(slot);
+	return NULL;
+}
+
 /* Properties whose values are read when they are written. */
 static size_t live_line(uint32_t index, const char *exit_text, char *line)
 {
@@ -212,13 +221,13 @@ static size_t live_line(uint32_t index, const char *exit_text, char *line)
 		getrusage(RUSAGE_SELF, &used);
 		return make_number_line(line, "resident_bytes", (uint64_t)used.ru_maxrss * 1024u);
 	}
-	uint32_t adapter = index - 8;
-	if (adapter >= sn_adapter_count())
+	const struct sn_adapter *adapter = adapter_with_status(index - 8);
+	if (!adapter)
 		return 0;
 	char key[64];
 	struct sn_line name = SN_LINE(key);
-	SN_LINE_ADD(&name, "adapter.", sn_adapter_at(adapter)->name);
-	return make_line(line, key, sn_adapter_at(adapter)->status());
+	SN_LINE_ADD(&name, "adapter.", adapter->name);
+	return make_line(line, key, adapter->status());
 }
 
 size_t sn_property_line(uint32_t index, const char *exit_text, char line[SN_PROPERTY_LINE_BYTES])

@@ -139,14 +139,13 @@ static void cuda_detach(void)
 		sn_cupti.cuptiUnsubscribe(subscriber);
 	}
 	if (thread)
-		sn_cuda_collect_all(thread);
+		sn_gpu_collect_all(thread);
 }
 
 /* CUPTI and its threads are the parent's. */
 static void cuda_after_fork(void)
 {
 	atomic_store_explicit(&is_attached, false, memory_order_relaxed);
-	sn_cuda_launches_after_fork();
 }
 
 static const char *cuda_status(void)
@@ -162,7 +161,5 @@ const struct sn_adapter sn_adapter_cuda = {
     .name = "cuda",
     .detach = cuda_detach,
     .after_fork = cuda_after_fork,
-    .thread_begin = sn_cuda_thread_begin,
-    .thread_end = sn_cuda_thread_end,
     .status = cuda_status,
 };

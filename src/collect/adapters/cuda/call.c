@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's calls: each is a frame while it runs, and what it launches is found by its number. */
+/* The program's calls: which of them are heard, and what CUPTI tells of each. */
 #include "cuda.h"
 
-#include "collect/core/callpath.h"
-#include "collect/record/trace.h"
-
 #include <string.h>
-
-/* A call in a call (the runtime's in the driver) has no frame of its own. */
-static __thread struct {
-	struct sn_thread *thread;
-	uint64_t start_ns;
-	uint32_t node, correlation, shadow_depth;
-	uint32_t depth;
-} current __attribute__((tls_model("initial-exec")));
 
 static bool begins_with(const char *text, const char *prefix)
 {
@@ -72,61 +61,21 @@ static bool is_of_cuda(uintptr_t pc)
 	return is;
 }
 
-static void enter(const struct sn_cupti_call *call)
-{
-	struct sn_thread *thread = sn_enter();
-	current.thread = NULL;
-	if (!thread)
-		return;
-	struct sn_cuda_thread *state = sn_cuda_thread(thread);
-	/* a runtime that is linked statically is in no library, but has the parameters in its frame */
-	struct sn_callpath_call of_call = {is_of_cuda, (uintptr_t)call->parameters, 0};
-	uint32_t path = state ? sn_callpath_of_call(thread, &of_call) : SN_NODE_NONE;
-	if (path != SN_NODE_NONE) {
-		struct sn_frame frame = {
-		    .kind = SN_FRAME_GPU_API,
-		    .id = sn_cct_string(&thread->cct, call->name, strlen(call->name))};
-		current.node = sn_cct_child(&thread->cct, path, &frame);
-		if (current.node != SN_NODE_NONE) {
-			struct sn_shadow *shadow = sn_shadow_push(
-			    thread, &frame, of_call.stack ? of_call.stack : (uintptr_t)call);
-			if (shadow)
-				shadow->node = current.node;
-			current.shadow_depth = thread->shadow_depth;
-			current.thread = thread;
-			current.correlation = call->correlation;
-			sn_cuda_launch(state, call->correlation, current.node);
-		}
-	}
-	sn_leave(thread);
-	current.start_ns = sn_now_ns();
-}
+static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];
 
-static void leave(void)
-{
-	uint64_t end_ns = sn_now_ns();
-	struct sn_thread *thread = current.thread;
-	if (!thread || !sn_enter())
-		return;
-	/* with whatever the program's own callbacks left open in between */
-	if (thread->shadow_depth >= current.shadow_depth)
-		thread->shadow_depth = current.shadow_depth - 1;
-	sn_cuda_add_call(thread, current.node, current.correlation, current.start_ns, end_ns);
-	sn_cuda_collect(sn_cuda_thread(thread));
-	sn_leave(thread);
-}
+struct sn_gpu_interface sn_cuda =
+    SN_GPU_INTERFACE(cuda, .device = "CUDA device ", .is_inside = is_of_cuda, .launches = launches);
 
 void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *data)
 {
 	const struct sn_cupti_call *call = data;
 	(void)unused, (void)domain, (void)cbid;
-	if (call->site == 0) {
-		if (!current.depth++)
-			enter(call);
-		else if (current.thread)
-			sn_cuda_launch(sn_cuda_thread(current.thread), call->correlation,
-				       current.node);
-	} else if (current.depth && !--current.depth) {
-		leave();
-	}
+	if (call->site == 0)
+		sn_gpu_call_enter(&sn_cuda,
+				  &(struct sn_gpu_api_call){.name = call->name,
+							    .correlation = call->correlation,
+							    .object = (uintptr_t)call->parameters,
+							    .stack = (uintptr_t)call});
+	else
+		sn_gpu_call_exit();
 }

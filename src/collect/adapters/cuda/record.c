@@ -2,8 +2,6 @@
 /* What the devices did: CUPTI's buffers of records, and what becomes of each. */
 #include "cuda.h"
 
-#include "collect/core/lock.h"
-
 #define BUFFER_BYTES (1u << 20)
 #define BUFFERS	     32u
 
@@ -45,42 +43,59 @@ static void give_back(uint8_t *buffer)
 
 /* ---- records ---- */
 
-static struct sn_cuda_operation of_kernel(const struct sn_cupti_kernel *kernel)
+/* CUPTI's numbers of kinds of copies: 1 host to device, 2 device to host, and so on. */
+static const char *copy_name(unsigned kind)
 {
-	return (struct sn_cuda_operation){.kind = SN_CUDA_KERNEL,
-					  .device = (uint16_t)kernel->device,
-					  .stream = kernel->stream,
-					  .correlation = kernel->correlation,
-					  .name = kernel->name,
-					  .start_ns = kernel->start,
-					  .end_ns = kernel->end};
+	static const char *const names[] = {"copy",
+					    "copy host to device",
+					    "copy device to host",
+					    "copy host to array",
+					    "copy array to host",
+					    "copy array to array",
+					    "copy array to device",
+					    "copy device to array",
+					    "copy device to device",
+					    "copy host to host",
+					    "copy between devices"};
+	return kind < sizeof(names) / sizeof(*names) ? names[kind] : names[0];
 }
 
-static struct sn_cuda_operation of_copy(const struct sn_cupti_memcpy *copy)
+static struct sn_gpu_operation of_kernel(const struct sn_cupti_kernel *kernel)
 {
-	return (struct sn_cuda_operation){.kind = SN_CUDA_COPY,
-					  .copy = copy->copy,
-					  .device = (uint16_t)copy->device,
-					  .stream = copy->stream,
-					  .correlation = copy->correlation,
-					  .bytes = copy->bytes,
-					  .start_ns = copy->start,
-					  .end_ns = copy->end};
+	return (struct sn_gpu_operation){.kind = SN_GPU_KERNEL,
+					 .device = (uint16_t)kernel->device,
+					 .stream = kernel->stream,
+					 .correlation = kernel->correlation,
+					 .name = kernel->name,
+					 .start_ns = kernel->start,
+					 .end_ns = kernel->end};
 }
 
-static struct sn_cuda_operation of_set(const struct sn_cupti_memset *set)
+static struct sn_gpu_operation of_copy(const struct sn_cupti_memcpy *copy)
 {
-	return (struct sn_cuda_operation){.kind = SN_CUDA_SET,
-					  .device = (uint16_t)set->device,
-					  .stream = set->stream,
-					  .correlation = set->correlation,
-					  .bytes = set->bytes,
-					  .start_ns = set->start,
-					  .end_ns = set->end};
+	return (struct sn_gpu_operation){.kind = SN_GPU_COPY,
+					 .device = (uint16_t)copy->device,
+					 .stream = copy->stream,
+					 .correlation = copy->correlation,
+					 .name = copy_name(copy->copy),
+					 .bytes = copy->bytes,
+					 .start_ns = copy->start,
+					 .end_ns = copy->end};
+}
+
+static struct sn_gpu_operation of_set(const struct sn_cupti_memset *set)
+{
+	return (struct sn_gpu_operation){.kind = SN_GPU_SET,
+					 .device = (uint16_t)set->device,
+					 .stream = set->stream,
+					 .correlation = set->correlation,
+					 .bytes = set->bytes,
+					 .start_ns = set->start,
+					 .end_ns = set->end};
 }
 
 /* False for records of other kinds. */
-static bool read_record(const void *record, struct sn_cuda_operation *operation)
+static bool read_record(const void *record, struct sn_gpu_operation *operation)
 {
 	switch (*(const uint32_t *)record) {
 	case SN_CUPTI_KERNEL:
@@ -104,14 +119,16 @@ void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, si
 	void *record = NULL;
 	size_t dropped = 0;
 	(void)size;
-	sn_lock_acquire(SN_LOCK_CUDA_RECORDS);
+	sn_gpu_begin_done();
 	while (!sn_cupti.cuptiActivityGetNextRecord(buffer, valid, &record)) {
-		struct sn_cuda_operation operation;
-		if (read_record(record, &operation) && !sn_cuda_done(&operation))
-			sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+		struct sn_gpu_operation operation;
+		if (!read_record(record, &operation))
+			continue;
+		operation.interface = &sn_cuda;
+		sn_gpu_done(&operation);
 	}
 	if (!sn_cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) && dropped)
 		sn_drop(NULL, SN_DROP_GPU_LOST, dropped);
-	sn_lock_release(SN_LOCK_CUDA_RECORDS);
+	sn_gpu_end_done();
 	give_back(buffer);
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all programming interfaces of GPUs have in common whose runtimes report calls and finished operations to their tools:
+ * the program's calls (call.c), the way of what a device did to the thread that launched it (launch.c), and its metrics and
+ * events (operation.c). docs/design/gpu.md gives reasons.
+ *
+ * A launch leaves its call path under its correlation number. Whoever delivers a finished operation finds it there, and puts
+ * the operation into a ring of the launching thread, which adds it to its own tree at one of its next calls: no lock stands
+ * between threads that launch.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
+ */
+#pragma once
+
+#include "collect/core/adapters.h"
+
+enum sn_gpu_kind { SN_GPU_KERNEL, SN_GPU_COPY, SN_GPU_SET };
+
+enum sn_gpu_metric {
+	SN_GPU_API_TIME,
+	SN_GPU_KERNEL_TIME,
+	SN_GPU_COPY_TIME,
+	SN_GPU_SET_TIME,
+	SN_GPU_COPY_BYTES,
+	SN_GPU_SET_BYTES,
+	SN_GPU_METRIC_COUNT
+};
+
+#define SN_GPU_LAUNCHES (1u << 17)
+
+/* A launch that is not known to be done. */
+struct sn_gpu_launch {
+	/* the correlation number << 32 and the call's node: one word, so that a reader sees both of one launch */
+	_Atomic uint64_t word;
+	_Atomic(struct sn_gpu_thread *) state;
+};
+
+/* A programming interface: one static object of its adapter, by SN_GPU_INTERFACE. */
+struct sn_gpu_interface {
+	const char *name;   /* the source of its metrics: "cuda" */
+	const char *device; /* before a device's number: "CUDA device " */
+	bool (*is_inside)(
+	    uintptr_t pc); /* in its runtime, which call paths leave out. AS-safe: yes */
+	uint8_t number;	   /* tells interfaces of one process apart: its adapter's slot */
+	_Atomic uint32_t metrics[SN_GPU_METRIC_COUNT];
+	/* SN_GPU_LAUNCHES, by the last bits of their numbers: a launch overwrites the one that is a whole table older, which was
+	 * done long ago. Zero at first, so that pages that no launch has touched take no memory. */
+	struct sn_gpu_launch *launches;
+};
+
+#define SN_GPU_INTERFACE(adapter, ...)                                                             \
+	{                                                                                          \
+		.name = #adapter, .number = SN_ADAPTER_SLOT_##adapter,                             \
+		.metrics = {[0 ... SN_GPU_METRIC_COUNT - 1] = SN_ID_NONE}, __VA_ARGS__             \
+	}
+
+/* ---- call.c ---- */
+
+struct sn_gpu_api_call {
+	const char *name; /* static storage */
+	uint32_t
+	    correlation; /* what it launches is reported with this number; 0: it launches nothing */
+	uintptr_t
+	    object; /* the address of something in the called function's frame, 0: none is known */
+	uintptr_t stack; /* where that does not help: of something in any frame of the runtime's */
+};
+
+/* The program enters and leaves a call, as its runtime reports it. A call in a call, also of another interface, has no frame
+ * of its own; what it launches is below the outer one. */
+void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_api_call *call);
+void sn_gpu_call_exit(void);
+/* The call that the thread is in launches something else under this number. */
+void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation);
+
+/* ---- launch.c ---- */
+
+/* What a device did. */
+struct sn_gpu_operation {
+	struct sn_gpu_interface *interface;
+	uint32_t call; /* is set by sn_gpu_done: the launching call's node in its thread's tree */
+	uint8_t kind;  /* enum sn_gpu_kind */
+	uint16_t device;
+	uint32_t stream, correlation;
+	const char *
+	    name; /* static storage, or the runtime's for as long as the process runs; NULL: not known */
+	uint64_t bytes, start_ns, end_ns;
+};
+
+struct sn_gpu_thread;
+/* That of the calling thread, made when it is first needed; NULL without memory. Between sn_enter and sn_leave. */
+struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread);
+
+/* The calling thread launches something with this number, in the call at `node`. */
+void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *state,
+		   uint32_t correlation, uint32_t node);
+/* Something launched under its number was done. Counted as lost where the launch is not known (any more) or its thread's ring
+ * is full. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
+void sn_gpu_done(struct sn_gpu_operation *operation);
+void sn_gpu_begin_done(void);
+void sn_gpu_end_done(void);
+/* Adds what has come to the calling thread's tree. Between sn_enter and sn_leave. */
+void sn_gpu_collect(struct sn_gpu_thread *state);
+/* The same for all threads, of which some have ended and others run; `self` is the calling one. */
+void sn_gpu_collect_all(struct sn_thread *self);
+
+/* ---- operation.c; between sn_enter and sn_leave ---- */
+
+/* Adds a call's time to its node. */
+void sn_gpu_add_call(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
+		     uint32_t correlation, uint64_t start_ns, uint64_t end_ns);
+/* Adds an operation to the tree of the thread that launched it: metrics, and an event where one is traced. */
+void sn_gpu_record(struct sn_thread *thread, const struct sn_gpu_operation *operation);
