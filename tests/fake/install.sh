@@ -30,10 +30,12 @@ if [ ! -e "$toolkit/complete" ]; then
 	touch "$toolkit/complete"
 fi
 root=$(echo "$toolkit"/nvidia/cu*)
+# CUPTI is that of all releases of releases.def, compiled against the newest, which has all fields and functions.
+headers=$(cupti/headers.sh 13.5) || unavailable "no headers of CUPTI"
 site=$("$torch" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 
 # What is compiled is kept until a source, the headers or PyTorch change.
-key=$(cat device/*.[ch] cuda/* cupti/* ../../src/collect/adapters/cuda/cupti.h install.sh <(echo "$cuda $torch") | sha256sum | cut -c1-12)
+key=$(cat device/*.[ch] cuda/* $(find cupti -type f | sort) ../../src/collect/adapters/cuda/cupti.h install.sh <(echo "$cuda $torch") | sha256sum | cut -c1-12)
 fake=$cache/fake-cuda-$cuda-$key
 if [ ! -e "$fake/complete" ]; then
 	echo "Compiling the fake CUDA into $fake" >&2
@@ -60,19 +62,26 @@ if [ ! -e "$fake/complete" ]; then
 		link "libcudart.so.$major" "$obj"/runtime_*.o || exit 1
 	cuda/generate.py api libcuda.so.1 "$obj" "$root/include" cuda/nothing.h "$obj/driver.o" -- "${binaries[@]}" &&
 		link libcuda.so.1 "$obj/driver.o" || exit 1
-	# the newest structure of each kind of record has the highest number
-	newest() {
-		local name
-		name=$(grep -oE "^} CUpti_Activity$1[0-9]*;" "$root/include/cupti_activity.h" | tr -d '}; ' | sort -V | tail -1)
-		echo "-D$2=$name"
-	}
-	records=("$(newest Kernel KERNEL_RECORD)" "$(newest Memcpy COPY_RECORD)" "$(newest Memset SET_RECORD)"
-		"$(newest Synchronization WAIT_RECORD)" "$(newest GraphTrace GRAPH_RECORD)")
-	for source in cupti/*.c; do
-		gcc "${flags[@]}" "${records[@]}" -I"$root/include" -I../../src -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1
+	mapfile -t records < <(cupti/records.sh "$headers")
+	for source in cupti/cupti.c cupti/buffers.c cupti/subscribers.c; do
+		gcc "${flags[@]}" "${records[@]}" "-I$headers" -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1
 	done
-	cuda/generate.py cupti "libcupti.so.$major" "$obj" "$root/include" "$obj"/cupti_*.o -- "${binaries[@]}" &&
-		link "libcupti.so.$major" "$obj"/cupti_*.o || exit 1
+	cuda/generate.py cupti libcupti "$obj" "$headers" "$obj"/cupti_*.o -- "${binaries[@]}" &&
+		gcc "${flags[@]}" -w "-I$headers" -c "$obj/libcupti.c" -o "$obj/libcupti.o" || exit 1
+	# link_cupti RELEASE SONAME FOLDER
+	link_cupti() {
+		mkdir -p "$3" && gcc "${flags[@]}" "-DFAKE_RELEASE=${1/./_}" "-I$headers" -c cupti/release.c -o "$obj/release.o" &&
+			gcc -shared -o "$3/$2" "$obj/libcupti.o" "$obj/release.o" "$obj"/cupti_*.o -Wl,-soname,"$2" \
+				-Wl,--version-script="$obj/cupti-$1.map" -L"$lib" -lcuda_device -Wl,-rpath,"$lib" -Wl,-z,defs -ldl
+	}
+	for release in 11.8 12.4 12.9 13.0 13.2 13.5; do
+		soname=libcupti.so.${release%%.*}
+		[ "$release" = 11.8 ] && soname=libcupti.so.11.8
+		link_cupti $release "$soname" "$fake/cupti-$release" || exit 1
+		# PyTorch wants it by the name of the release that it was compiled for
+		[ -e "$fake/cupti-$release/libcupti.so.$major" ] || ln -s "$soname" "$fake/cupti-$release/libcupti.so.$major" || exit 1
+	done
+	ln -s "../cupti-$cuda/libcupti.so.$major" "$lib/libcupti.so.$major" || exit 1
 	ln -s "libcudart.so.$major" "$lib/libcudart.so"
 	ln -s libcuda.so.1 "$lib/libcuda.so"
 	for soname in $(for binary in "${binaries[@]}"; do readelf -d "$binary"; done |

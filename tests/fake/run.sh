@@ -1,18 +1,36 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command on devices that are not there (docs/design/fakes.md).
-# Usage: tests/fake/run.sh [--cuda] [--plan FILE] [--table FILE] COMMAND...
+# Usage: tests/fake/run.sh [--cuda] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] COMMAND...
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
+#	--cupti VERSION  the CUPTI of 11.8, 12.4, 12.9, 13.0, 13.2 (default) or 13.5
+#	--fail SCENARIO  a reported failure, or several with commas:
+#		zero-times, reversed-times  each 10th kernel has none, or ends before it starts
+#		early              kernels start 50 ms before their launch
+#		wrong-correlation  each 10th kernel has the number of no call
+#		drop               each 50th record is lost, and counted
+#		clock-again        the first records are wrong after a clock was registered again
+#		unload             names of kernels live no longer than the buffer that has them
+#		flush-hangs        flushing never returns
+#		late-buffers       buffers come only after unsubscribing
+#		held               another tool holds CUPTI: error 39
+#		privileges         the driver lets only administrators profile: error 35
+#		two-cuptis         a CUPTI of another release is in the process as well
+#		lost-device        after 50 calls all fail, and what ran is not recorded
+#		strict             before cuInit CUPTI is as without a driver
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
 # FAKE_DEVICES, FAKE_MEMORY_MIB and FAKE_CUINIT_ERROR say what there is. Status 77 where install.sh cannot prepare it.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 table=
-usage() { sed -n 's/^# Usage: /usage: /p' "$0" >&2; exit 129; }
+cupti=
+usage() { sed -n 's/^# Usage: /usage: /p; s/^#\t/\t/p' "$0" >&2; exit 129; }
 while [ $# -gt 0 ]; do
 	case $1 in
 	--cuda) ;;
+	--cupti) cupti=${2:?}; shift ;;
+	--fail) export FAKE_FAIL=${2:?}; shift ;;
 	--plan) FAKE_PLAN=$(realpath "${2:?}") || exit 128; export FAKE_PLAN; shift ;;
 	--table) table=$(realpath "${2:?}") || exit 128; shift ;;
 	--) shift; break ;;
@@ -24,6 +42,11 @@ done
 [ $# -gt 0 ] || usage
 fake=$("$here/install.sh") || exit $?
 export LD_LIBRARY_PATH=$fake/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} TRITON_LIBCUDA_PATH=$fake/cuda PATH=$fake/bin:$PATH
+if [ -n "$cupti" ]; then
+	[ -d "$fake/cupti-$cupti" ] || usage
+	LD_LIBRARY_PATH=$fake/cupti-$cupti:$LD_LIBRARY_PATH
+fi
+case ,${FAKE_FAIL:-}, in *,two-cuptis,*) export LD_PRELOAD=$fake/cupti-12.4/libcupti.so.12${LD_PRELOAD:+:$LD_PRELOAD} ;; esac
 [ -n "$table" ] || exec "$@"
 parts=$(mktemp -d) || exit 128
 FAKE_TABLE=$parts/part "$@"

@@ -35,6 +35,7 @@ CUresult fake_cuInit(unsigned int flags)
 		return (CUresult)atoi(error);
 	if (!is_begun) {
 		is_begun = true;
+		fake_device_begin();
 		load_tool();
 	}
 	return fake_device_count() ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;

@@ -3,7 +3,8 @@
 """Writes the C source and the version script of a library that stands for one of NVIDIA's.
 
     generate.py api SONAME INCLUDE PROTOTYPES OBJECT... -- BINARY...   cudart, cuda: functions of the headers
-    generate.py cupti SONAME FOLDER INCLUDE OBJECT... -- BINARY...     CUPTI: functions of its headers, and names of calls
+    generate.py cupti SONAME FOLDER INCLUDE OBJECT... -- BINARY...     CUPTI: functions of its headers, and names of calls;
+                                                                       a version script for each release of releases.def
     generate.py math SONAME FOLDER OBJECT... -- BINARY...              libraries whose functions launch a kernel, or do nothing
 
 What is exported is what the BINARIES want of that library, with the names of versions that they want; of an api also all
@@ -174,12 +175,31 @@ def names_of_calls(include: str, header: str) -> dict[int, str]:
     return {int(number): name for name, number in re.findall(r"TRACE_CBID_(\w+)\s*=\s*(\d+)", text)}
 
 
+# What answers without a driver, where any function does.
+FREE = {"cuptiGetVersion", "cuptiGetTimestamp", "cuptiGetResultString", "cuptiGetErrorMessage", "cuptiGetCallbackName",
+        "cuptiActivityGetNextRecord", "cuptiActivityGetNumDroppedRecords"}
+CUPTI = Path(__file__).resolve().parent.parent / "cupti"
+
+
+def releases() -> list[str]:
+    """As 13.2, in their order."""
+    return [name.replace("_", ".") for name in re.findall(r"^RELEASE\((\d+_\d+)", (CUPTI / "releases.def").read_text(), re.M)]
+
+
+def is_in(name: str, release: str) -> bool:
+    """Whether CUPTI has the function in that release."""
+    since = dict(line.split()[::-1] for line in (CUPTI / "functions.txt").read_text().splitlines() if line[0] != "#")
+    order = releases()
+    return order.index(since.get(name, order[0])) <= order.index(release)
+
+
 def cupti(soname: str, include: str, objects: list[str], binaries: list[str]) -> tuple[str, dict[str, str]]:
     functions = {name: prototype for name, prototype in prototypes(include, "cupti.h", r"cupti\w+").items()
                  if prototype.result == "CUptiResult"}
     bodies, names = defined(objects), wanted(soname, binaries)
     usual = next((version for version in names.values() if version), "")
-    text = ["/* Generated: see generate.py. */", "#include <cupti.h>", ""]
+    text = ["/* Generated: see generate.py. */", "#include <cupti.h>", "#include <stdbool.h>", "",
+            "CUptiResult fake_refused(bool is_free);", ""]
     for domain, header in [("driver", "cupti_driver_cbid.h"), ("runtime", "cupti_runtime_cbid.h")]:
         inside = "".join(f'\t[{number}] = "{name}",\n' for number, name in sorted(names_of_calls(include, header).items()))
         text.append(f"static const char *const {domain}_names[1024] = {{\n{inside}}};\n")
@@ -190,7 +210,8 @@ def cupti(soname: str, include: str, objects: list[str], binaries: list[str]) ->
         if f"fake_{name}" in bodies:
             text.append(f"CUptiResult fake_{name}({parameters});")
         answer = f"fake_{name}({', '.join(prototype.names)})" if f"fake_{name}" in bodies else "CUPTI_ERROR_NOT_SUPPORTED"
-        text.append(f"CUptiResult {name}({parameters})\n{{\n\treturn {answer};\n}}\n")
+        text.append(f"CUptiResult {name}({parameters})\n{{\n\tCUptiResult refused = fake_refused({'true' if name in FREE else 'false'});\n"
+                    f"\treturn refused ? refused : {answer};\n}}\n")
     return "\n".join(text), {name: names.get(name, usual) for name in functions}
 
 
@@ -224,6 +245,9 @@ def main() -> None:
         text, names = api(soname, given[0], given[1], given[2:], binaries)
     elif kind == "cupti":
         text, names = cupti(soname, given[0], given[1:], binaries)
+        for release in releases():
+            script = version_script({name: of for name, of in names.items() if is_in(name, release)})
+            Path(folder, f"cupti-{release}.map").write_text(script)
     else:
         text, names = math(soname, given, binaries)
     Path(folder, soname + ".c").write_text(text)

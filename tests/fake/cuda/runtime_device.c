@@ -25,7 +25,7 @@ static void open_driver(void)
 cudaError_t fake_begin(void)
 {
 	pthread_once(&is_begun, open_driver);
-	return begun;
+	return !begun && fake_device_is_lost() ? cudaErrorLaunchFailure : begun;
 }
 
 cudaError_t fake_error(cudaError_t error)
@@ -59,6 +59,7 @@ static const struct {
     {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
 };

@@ -1,36 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "buffers.h"
 
-#include <pthread.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Records are given away when so many bytes wait, by a thread of CUPTI's, as the real one does it. */
 #define MANY (256u << 10)
 
-struct waiting {
+struct fake_waiting {
 	uint64_t end_ns;
 	size_t bytes;
-	struct waiting *next;
+	struct fake_waiting *next;
 	_Alignas(8) char record[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t giving = PTHREAD_MUTEX_INITIALIZER; /* taken before the other */
-static pthread_cond_t many = PTHREAD_COND_INITIALIZER;
-static struct waiting *first, **last = &first;
-static size_t bytes_waiting;
-static bool is_running;
-static CUpti_BuffersCallbackRequestFunc request;
-static CUpti_BuffersCallbackCompleteFunc complete;
-static _Atomic size_t lost; /* subscribers ask for it as they take a buffer */
-
-static struct {
-	uint8_t *bytes;
-	size_t size, used;
-} buffer;
+void fake_queue_begin(struct fake_queue *queue)
+{
+	*queue = (struct fake_queue){.lock = PTHREAD_MUTEX_INITIALIZER,
+				     .giving = PTHREAD_MUTEX_INITIALIZER,
+				     .many = PTHREAD_COND_INITIALIZER,
+				     .last = &queue->first};
+}
 
 /* ---- the clock of the subscriber ---- */
 
@@ -90,179 +85,189 @@ uint64_t fake_cupti_time(uint64_t ns)
 	return their_clock.origin.theirs + (uint64_t)(int64_t)((double)since_ns * their_clock.rate);
 }
 
+static _Atomic unsigned clocks;
+
+unsigned fake_cupti_clocks(void)
+{
+	return clocks;
+}
+
 CUptiResult fake_cuptiGetTimestamp(uint64_t *time)
 {
 	*time = fake_cupti_time(fake_now_ns());
 	return CUPTI_SUCCESS;
 }
 
+CUptiResult fake_cuptiGetTimestamp_v2(CUpti_SubscriberHandle handle, uint64_t *time)
+{
+	return handle && time ? fake_cuptiGetTimestamp(time) : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
 CUptiResult fake_cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc function)
 {
+	clocks++;
 	their_clock.function = function ? function : real_time;
 	compare_clocks();
 	return CUPTI_SUCCESS;
 }
 
+/* ---- names that live no longer than the buffer ---- */
+
+/* A page for the name of each kernel in the buffer, which nobody may read when the buffer has been taken. */
+struct names {
+	char *bytes;
+	size_t size, used;
+};
+
+static struct names borrow_names(struct fake_queue *queue)
+{
+	struct names names = {.size = queue->used / 4 * 64 + 4096};
+	if (!fake_fails("unload"))
+		return (struct names){0};
+	names.bytes =
+	    mmap(NULL, names.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (size_t at = 0; at < queue->used;) {
+		CUpti_Activity *record = (CUpti_Activity *)(queue->buffer + at);
+		CUpti_ActivityKernel4 *kernel = (CUpti_ActivityKernel4 *)record;
+		at += fake_release_bytes(record->kind);
+		if (record->kind != CUPTI_ACTIVITY_KIND_KERNEL &&
+		    record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+			continue;
+		size_t length = strlen(kernel->name) + 1;
+		if (names.used + length > names.size)
+			break;
+		kernel->name = memcpy(names.bytes + names.used, kernel->name, length);
+		names.used += length;
+	}
+	return names;
+}
+
+/* FAKE_CUPTI_DUMP: all buffers as they were given away, each after the number of its bytes. */
+static void dump(const struct fake_queue *queue)
+{
+	const char *path = getenv("FAKE_CUPTI_DUMP");
+	int file = path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+	uint64_t bytes = queue->used;
+	if (file < 0)
+		return;
+	if (write(file, &bytes, sizeof(bytes)) < 0 || write(file, queue->buffer, bytes) < 0)
+		abort();
+	close(file);
+}
+
 /* ---- giving away, with `giving` held ---- */
 
-static void give(void)
+static void give(struct fake_queue *queue)
 {
-	if (buffer.bytes && complete)
-		complete(NULL, 0, buffer.bytes, buffer.size, buffer.used);
-	memset(&buffer, 0, sizeof(buffer));
+	CUpti_BufferCallbackCompleteInfo info = {.structSize = sizeof(info)};
+	if (queue->buffer) {
+		struct names names = borrow_names(queue);
+		dump(queue);
+		if (queue->complete_v2)
+			queue->complete_v2(queue->buffer, queue->size, queue->used, &info);
+		else if (queue->complete)
+			queue->complete(NULL, 0, queue->buffer, queue->size, queue->used);
+		if (names.bytes)
+			munmap(names.bytes, names.size);
+	}
+	queue->buffer = NULL;
+	queue->size = queue->used = 0;
 }
 
-static bool have_room(size_t bytes)
+static bool have_room(struct fake_queue *queue, size_t bytes)
 {
+	CUpti_BufferCallbackRequestInfo info = {.structSize = sizeof(info)};
 	size_t most_records = 0;
-	if (buffer.bytes && buffer.size - buffer.used >= bytes)
+	if (queue->buffer && queue->size - queue->used >= bytes)
 		return true;
-	give();
-	if (request)
-		request(&buffer.bytes, &buffer.size, &most_records);
-	return buffer.bytes && buffer.size >= bytes;
+	give(queue);
+	if (queue->request_v2)
+		queue->request_v2(&queue->buffer, &queue->size, &most_records, &info);
+	else if (queue->request)
+		queue->request(&queue->buffer, &queue->size, &most_records);
+	return queue->buffer && queue->size >= bytes;
 }
 
-void fake_buffers_open(void)
+void fake_queue_open(struct fake_queue *queue)
 {
-	pthread_mutex_lock(&giving);
-	if (!buffer.bytes)
-		have_room(0);
-	pthread_mutex_unlock(&giving);
+	pthread_mutex_lock(&queue->giving);
+	if (!queue->buffer)
+		have_room(queue, 0);
+	pthread_mutex_unlock(&queue->giving);
 }
 
 /* The first record that is over, taken away; NULL if there is none. */
-static struct waiting *next_over(uint64_t now_ns)
+static struct fake_waiting *next_over(struct fake_queue *queue, uint64_t now_ns)
 {
-	pthread_mutex_lock(&lock);
-	struct waiting **at = &first;
+	pthread_mutex_lock(&queue->lock);
+	struct fake_waiting **at = &queue->first;
 	while (*at && (*at)->end_ns > now_ns)
 		at = &(*at)->next;
-	struct waiting *found = *at;
+	struct fake_waiting *found = *at;
 	if (found) {
 		*at = found->next;
-		if (last == &found->next)
-			last = at;
-		bytes_waiting -= found->bytes;
+		if (queue->last == &found->next)
+			queue->last = at;
+		queue->bytes_waiting -= found->bytes;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&queue->lock);
 	return found;
 }
 
-static void give_all(bool is_forced)
+static void give_all(struct fake_queue *queue, bool is_forced)
 {
 	uint64_t now_ns = is_forced ? UINT64_MAX : fake_now_ns();
-	struct waiting *record;
-	pthread_mutex_lock(&giving);
-	while ((record = next_over(now_ns))) {
-		if (have_room(record->bytes)) {
-			memcpy(buffer.bytes + buffer.used, record->record, record->bytes);
-			buffer.used += record->bytes;
+	struct fake_waiting *record;
+	pthread_mutex_lock(&queue->giving);
+	while ((record = next_over(queue, now_ns))) {
+		if (!fake_fails_now("drop", 50) && have_room(queue, record->bytes)) {
+			memcpy(queue->buffer + queue->used, record->record, record->bytes);
+			queue->used += record->bytes;
 		} else {
-			lost++;
+			queue->lost++;
 		}
 		free(record);
 	}
-	pthread_mutex_unlock(&giving);
+	pthread_mutex_unlock(&queue->giving);
 }
 
-void fake_buffers_flush(bool is_forced)
+void fake_queue_flush(struct fake_queue *queue, bool is_forced)
 {
-	give_all(is_forced);
-	pthread_mutex_lock(&giving);
-	give();
-	pthread_mutex_unlock(&giving);
+	give_all(queue, is_forced);
+	pthread_mutex_lock(&queue->giving);
+	give(queue);
+	pthread_mutex_unlock(&queue->giving);
 }
 
-static void *give_when_many(void *unused)
+static void *give_when_many(void *data)
 {
-	(void)unused;
+	struct fake_queue *queue = data;
 	for (;;) {
-		pthread_mutex_lock(&lock);
-		while (bytes_waiting < MANY)
-			pthread_cond_wait(&many, &lock);
-		pthread_mutex_unlock(&lock);
-		give_all(false);
+		pthread_mutex_lock(&queue->lock);
+		while (queue->bytes_waiting < MANY)
+			pthread_cond_wait(&queue->many, &queue->lock);
+		pthread_mutex_unlock(&queue->lock);
+		give_all(queue, false);
 		/* those that are not over stay, and are many still */
 		nanosleep(&(struct timespec){0, 1000000}, NULL);
 	}
 	return NULL;
 }
 
-void fake_buffers_add(const void *record, size_t bytes, uint64_t end_ns)
+void fake_queue_add(struct fake_queue *queue, const void *record, size_t bytes, uint64_t end_ns)
 {
-	struct waiting *waiting = malloc(sizeof(*waiting) + bytes);
+	size_t length = fake_release_bytes(((const CUpti_Activity *)record)->kind);
+	struct fake_waiting *waiting = malloc(sizeof(*waiting) + length);
 	pthread_t thread;
-	*waiting = (struct waiting){.end_ns = end_ns, .bytes = bytes};
-	memcpy(waiting->record, record, bytes);
-	pthread_mutex_lock(&lock);
-	*last = waiting;
-	last = &waiting->next;
-	bytes_waiting += bytes;
-	if (!is_running)
-		is_running = !pthread_create(&thread, NULL, give_when_many, NULL);
-	if (bytes_waiting >= MANY)
-		pthread_cond_signal(&many);
-	pthread_mutex_unlock(&lock);
-}
-
-/* ---- what subscribers call ---- */
-
-CUptiResult fake_cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
-						CUpti_BuffersCallbackCompleteFunc completed)
-{
-	pthread_mutex_lock(&giving);
-	request = requested;
-	complete = completed;
-	pthread_mutex_unlock(&giving);
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiActivityFlushAll(uint32_t flag)
-{
-	fake_buffers_flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream,
-						   size_t *dropped)
-{
-	(void)context;
-	(void)stream;
-	*dropped = atomic_exchange(&lost, 0);
-	return CUPTI_SUCCESS;
-}
-
-/* The bytes of a record, by its kind. */
-static size_t size_of(CUpti_ActivityKind kind)
-{
-	switch (kind) {
-	case CUPTI_ACTIVITY_KIND_KERNEL:
-	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-		return sizeof(KERNEL_RECORD);
-	case CUPTI_ACTIVITY_KIND_MEMCPY:
-		return sizeof(COPY_RECORD);
-	case CUPTI_ACTIVITY_KIND_MEMSET:
-		return sizeof(SET_RECORD);
-	case CUPTI_ACTIVITY_KIND_DRIVER:
-	case CUPTI_ACTIVITY_KIND_RUNTIME:
-		return sizeof(CUpti_ActivityAPI);
-	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-		return sizeof(WAIT_RECORD);
-	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-		return sizeof(GRAPH_RECORD);
-	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
-		return sizeof(CUpti_ActivityExternalCorrelation);
-	default:
-		return 0;
-	}
-}
-
-CUptiResult fake_cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid, CUpti_Activity **record)
-{
-	uint8_t *next = *record ? (uint8_t *)*record + size_of((*record)->kind) : bytes;
-	if (next >= bytes + valid)
-		return CUPTI_ERROR_MAX_LIMIT_REACHED;
-	*record = (CUpti_Activity *)next;
-	return size_of((*record)->kind) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
+	*waiting = (struct fake_waiting){.end_ns = end_ns, .bytes = length};
+	memcpy(waiting->record, record, bytes < length ? bytes : length);
+	pthread_mutex_lock(&queue->lock);
+	*queue->last = waiting;
+	queue->last = &waiting->next;
+	queue->bytes_waiting += length;
+	if (!queue->is_running)
+		queue->is_running = !pthread_create(&thread, NULL, give_when_many, queue);
+	if (queue->bytes_waiting >= MANY)
+		pthread_cond_signal(&queue->many);
+	pthread_mutex_unlock(&queue->lock);
 }

@@ -1,19 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records on their way: kept until what they tell of is over, then put into buffers that the subscriber gives. */
+/* Records on their way: kept until what they tell of is over, then put into buffers that the subscriber gives. Each subscriber has
+ * its own. */
 #ifndef FAKE_BUFFERS_H
 #define FAKE_BUFFERS_H
 
-#include "../device/device.h"
+#include "release.h"
 
-#include <cupti.h>
+#include <pthread.h>
 
-/* Copies it. What is over at `end_ns`, 0 for now, is given away no sooner, unless it is forced. MT: yes. */
-FAKE_LOCAL void fake_buffers_add(const void *record, size_t bytes, uint64_t end_ns);
+/* The first is that of all functions without a subscriber (v1). */
+#define FAKE_MOST_SUBSCRIBERS 4
+
+struct fake_waiting;
+
+struct fake_queue {
+	pthread_mutex_t lock;
+	pthread_mutex_t giving; /* taken before the other */
+	pthread_cond_t many;
+	struct fake_waiting *first, **last;
+	size_t bytes_waiting;
+	bool is_running;
+	uint8_t *buffer;
+	size_t size, used;
+	CUpti_BuffersCallbackRequestFunc request;
+	CUpti_BuffersCallbackCompleteFunc complete;
+	CUpti_BuffersCallbackRequestFunc_v2 request_v2;
+	CUpti_BuffersCallbackCompleteFunc_v2 complete_v2;
+	_Atomic size_t lost; /* subscribers ask for it as they take a buffer */
+};
+
+FAKE_LOCAL void fake_queue_begin(struct fake_queue *queue);
+/* Copies a record, as long as the release has it. What is over at `end_ns`, 0 for now, is given away no sooner, unless it is
+ * forced. MT: yes. */
+FAKE_LOCAL void fake_queue_add(struct fake_queue *queue, const void *record, size_t bytes,
+			       uint64_t end_ns);
 /* The subscriber is asked for its first buffer when there is something to tell. Without locks. */
-FAKE_LOCAL void fake_buffers_open(void);
-FAKE_LOCAL void fake_buffers_flush(bool is_forced);
+FAKE_LOCAL void fake_queue_open(struct fake_queue *queue);
+FAKE_LOCAL void fake_queue_flush(struct fake_queue *queue, bool is_forced);
 /* On the clock that the subscriber chose: the real time, or what its callback says. */
 FAKE_LOCAL uint64_t fake_cupti_time(uint64_t ns);
+/* How often a clock was registered. */
+FAKE_LOCAL unsigned fake_cupti_clocks(void);
 /* Generated: of the runtime's and the driver's functions; NULL where there is none. */
 FAKE_LOCAL const char *fake_call_name(int domain, uint32_t cbid);
 

@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI over the fake devices: the records and callbacks of the release against whose headers this is compiled. The names of
- * the newest structures come from the compiler's command line (KERNEL_RECORD and so on), so that each release has its own
- * lengths. What has no body here answers CUPTI_ERROR_NOT_SUPPORTED, as generate.py writes it.
+ * CUPTI over the fake devices: its records and callbacks. They are written as the newest release has them, against whose headers
+ * this is compiled; the names of its newest structures come from the compiler's command line (KERNEL_RECORD and so on). Fields have kept
+ * their places, so those of an older release are shorter (release.h). What has no body here or in subscribers.c
+ * answers CUPTI_ERROR_NOT_SUPPORTED, as generate.py writes it.
  */
-#include "buffers.h"
+#include "subscribers.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define DOMAINS	  8
-#define MOST_CBID 1024
-
-static struct {
-	bool is_taken;
-	CUpti_CallbackFunc function;
-	void *data;
-	char name[64];
-	bool enabled[DOMAINS][MOST_CBID];
-} subscriber;
-
-static bool kinds[CUPTI_ACTIVITY_KIND_COUNT];
-static bool hidden_calls[DOMAINS][MOST_CBID]; /* of which no records are wanted */
-static _Atomic bool is_listening;
-static CUpti_ActivityThreadIdType thread_ids;
 
 /* ---- external correlation ---- */
 
@@ -62,6 +46,23 @@ CUptiResult fake_cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelation
 	return CUPTI_SUCCESS;
 }
 
+/* Of all subscribers together: none of the tests' pushes beside another. */
+CUptiResult fake_cuptiActivityPushExternalCorrelationId_v2(CUpti_SubscriberHandle handle,
+							   CUpti_ExternalCorrelationKind kind,
+							   uint64_t id)
+{
+	return handle ? fake_cuptiActivityPushExternalCorrelationId(kind, id)
+		      : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+CUptiResult fake_cuptiActivityPopExternalCorrelationId_v2(CUpti_SubscriberHandle handle,
+							  CUpti_ExternalCorrelationKind kind,
+							  uint64_t *last)
+{
+	return handle ? fake_cuptiActivityPopExternalCorrelationId(kind, last)
+		      : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
 static void record_external(uint32_t correlation)
 {
 	for (unsigned kind = 1; kind < 8; kind++) {
@@ -73,7 +74,7 @@ static void record_external(uint32_t correlation)
 		record.externalKind = (CUpti_ExternalCorrelationKind)kind;
 		record.externalId = external.ids[kind][depth - 1];
 		record.correlationId = correlation;
-		fake_buffers_add(&record, sizeof(record), 0);
+		fake_record(&record, sizeof(record), 0);
 	}
 }
 
@@ -81,7 +82,7 @@ static void record_external(uint32_t correlation)
 
 static uint32_t thread_id(void)
 {
-	if (thread_ids == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
+	if (fake_subscribers[0].thread_ids == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
 		return (uint32_t)syscall(SYS_gettid);
 	return (uint32_t)pthread_self();
 }
@@ -99,14 +100,12 @@ static void call_back(struct fake_call *call, bool ends)
 	};
 	if (call->kernel)
 		data.symbolName = call->kernel;
-	subscriber.function(subscriber.data, (CUpti_CallbackDomain)call->domain, call->cbid, &data);
+	fake_tell((CUpti_CallbackDomain)call->domain, call->cbid, &data);
 }
 
 static void record_call(const struct fake_call *call)
 {
 	bool is_driver = call->domain == FAKE_DRIVER;
-	if (hidden_calls[call->domain][call->cbid])
-		return;
 	CUpti_ActivityAPI record = {
 	    .kind = is_driver ? CUPTI_ACTIVITY_KIND_DRIVER : CUPTI_ACTIVITY_KIND_RUNTIME,
 	    .cbid = call->cbid,
@@ -117,20 +116,33 @@ static void record_call(const struct fake_call *call)
 	    .correlationId = call->correlation,
 	    .returnValue = call->result ? *(uint32_t *)call->result : 0,
 	};
-	if (kinds[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION])
+	if (fake_wants(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION))
 		record_external(call->correlation);
-	fake_buffers_add(&record, sizeof(record), 0);
-	fake_buffers_open();
+	fake_record(&record, sizeof(record), 0);
+	FAKE_EACH_SUBSCRIBER(of)
+	if (of->kinds[record.kind])
+		fake_queue_open(&of->queue);
+}
+
+/* The launch that compilers generate had another name before it had a number of its own. */
+static const char *plain_name(const struct fake_call *call)
+{
+	bool is_older = call->cbid == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 ||
+			call->cbid == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_ptsz_v7000;
+	return is_older && call->name[0] == '_' ? call->name + 2 : call->name;
 }
 
 static void on_call(struct fake_call *call, bool ends)
 {
-	if (!call->domain || call->cbid >= MOST_CBID)
+	bool is_driver = call->domain == FAKE_DRIVER;
+	call->cbid = fake_release_call(call->domain, call->cbid);
+	if (!call->domain || !call->cbid)
 		return;
-	if (subscriber.is_taken && subscriber.enabled[call->domain][call->cbid])
+	if (!is_driver)
+		call->name = plain_name(call);
+	if (fake_hears((CUpti_CallbackDomain)call->domain, call->cbid))
 		call_back(call, ends);
-	if (!kinds[call->domain == FAKE_DRIVER ? CUPTI_ACTIVITY_KIND_DRIVER
-					       : CUPTI_ACTIVITY_KIND_RUNTIME])
+	if (!fake_wants(is_driver ? CUPTI_ACTIVITY_KIND_DRIVER : CUPTI_ACTIVITY_KIND_RUNTIME))
 		return;
 	if (!ends) {
 		call->start_ns = fake_now_ns();
@@ -162,16 +174,30 @@ static uint8_t copy_kind(const struct fake_operation *operation)
 				    : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
 }
 
+/* As reported: wrong times, times before the launch, numbers of no call; the first records after clocks were registered again. */
+static void spoil(KERNEL_RECORD *record)
+{
+	static _Atomic unsigned spoiled;
+	if (fake_fails_now("zero-times", 10) ||
+	    (fake_fails("clock-again") && spoiled + 1 < fake_cupti_clocks() && ++spoiled))
+		record->start = record->end = 0;
+	if (fake_fails_now("reversed-times", 10))
+		record->end = record->start - 1000;
+	if (fake_fails("early")) {
+		record->start -= 50000000;
+		record->end -= 50000000;
+	}
+	if (fake_fails_now("wrong-correlation", 10))
+		record->correlationId += 1u << 30;
+}
+
 static void record_kernel(const struct fake_run *run)
 {
 	const struct fake_operation *operation = run->operation;
-	CUpti_ActivityKind kind = kinds[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]
-				      ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
-				      : CUPTI_ACTIVITY_KIND_KERNEL;
-	if (!kinds[kind])
+	if (!fake_wants(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))
 		return;
 	KERNEL_RECORD record = {
-	    .kind = kind,
+	    .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
 	    .registersPerThread = 32,
 	    .start = fake_cupti_time(run->start_ns),
 	    .end = fake_cupti_time(run->end_ns),
@@ -192,12 +218,13 @@ static void record_kernel(const struct fake_run *run)
 	    .graphNodeId = run->node,
 	    .graphId = run->graph,
 	};
-	fake_buffers_add(&record, sizeof(record), run->end_ns);
+	spoil(&record);
+	fake_record(&record, sizeof(record), run->end_ns);
 }
 
 static void record_copy(const struct fake_run *run)
 {
-	if (!kinds[CUPTI_ACTIVITY_KIND_MEMCPY])
+	if (!fake_wants(CUPTI_ACTIVITY_KIND_MEMCPY))
 		return;
 	COPY_RECORD record = {
 	    .kind = CUPTI_ACTIVITY_KIND_MEMCPY,
@@ -214,12 +241,12 @@ static void record_copy(const struct fake_run *run)
 	    .graphNodeId = run->node,
 	    .graphId = run->graph,
 	};
-	fake_buffers_add(&record, sizeof(record), run->end_ns);
+	fake_record(&record, sizeof(record), run->end_ns);
 }
 
 static void record_set(const struct fake_run *run)
 {
-	if (!kinds[CUPTI_ACTIVITY_KIND_MEMSET])
+	if (!fake_wants(CUPTI_ACTIVITY_KIND_MEMSET))
 		return;
 	SET_RECORD record = {
 	    .kind = CUPTI_ACTIVITY_KIND_MEMSET,
@@ -235,13 +262,13 @@ static void record_set(const struct fake_run *run)
 	    .graphNodeId = run->node,
 	    .graphId = run->graph,
 	};
-	fake_buffers_add(&record, sizeof(record), run->end_ns);
+	fake_record(&record, sizeof(record), run->end_ns);
 }
 
 /* Where whole graphs are recorded, their nodes are not. */
 static void on_run(const struct fake_run *run)
 {
-	if (run->graph && kinds[CUPTI_ACTIVITY_KIND_GRAPH_TRACE])
+	if (run->graph && fake_wants_graphs())
 		return;
 	if (run->operation->kind == FAKE_KERNEL)
 		record_kernel(run);
@@ -253,7 +280,7 @@ static void on_run(const struct fake_run *run)
 
 static void on_graph(const struct fake_run *whole)
 {
-	if (!kinds[CUPTI_ACTIVITY_KIND_GRAPH_TRACE])
+	if (!fake_wants(CUPTI_ACTIVITY_KIND_GRAPH_TRACE))
 		return;
 	GRAPH_RECORD record = {
 	    .kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
@@ -265,7 +292,7 @@ static void on_graph(const struct fake_run *whole)
 	    .contextId = (uint32_t)whole->device + 1,
 	    .streamId = whole->stream,
 	};
-	fake_buffers_add(&record, sizeof(record), whole->end_ns);
+	fake_record(&record, sizeof(record), whole->end_ns);
 }
 
 static void on_node(const struct fake_node *node, const struct fake_node *original)
@@ -274,14 +301,13 @@ static void on_node(const struct fake_node *node, const struct fake_node *origin
 	    original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
 	CUpti_GraphData graph = {.node = (CUgraphNode)node, .originalNode = (CUgraphNode)original};
 	CUpti_ResourceData data = {.resourceDescriptor = &graph};
-	if (subscriber.is_taken && subscriber.enabled[CUPTI_CB_DOMAIN_RESOURCE][cbid])
-		subscriber.function(subscriber.data, CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
+	fake_tell(CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
 }
 
 static void on_wait(enum fake_wait what, int device, uint32_t stream, uint64_t start_ns,
 		    uint64_t end_ns)
 {
-	if (!kinds[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION])
+	if (!fake_wants(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION))
 		return;
 	WAIT_RECORD record = {
 	    .kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
@@ -292,147 +318,20 @@ static void on_wait(enum fake_wait what, int device, uint32_t stream, uint64_t s
 	    .contextId = (uint32_t)device + 1,
 	    .streamId = what == FAKE_WAIT_STREAM ? stream : CUPTI_SYNCHRONIZATION_INVALID_VALUE,
 	};
-	fake_buffers_add(&record, sizeof(record), 0);
+	fake_record(&record, sizeof(record), 0);
 }
 
-static void listen(void)
+bool fake_cupti_listen(bool listens)
 {
-	if (!is_listening)
-		fake_listen(&(struct fake_listener){on_call, on_run, on_node, on_graph, on_wait});
-	is_listening = true;
-}
-
-/* ---- subscribers ---- */
-
-CUptiResult fake_cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc function,
-				void *data)
-{
-	if (subscriber.is_taken)
-		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-	subscriber.function = function;
-	subscriber.data = data;
-	subscriber.is_taken = true;
-	*handle = (CUpti_SubscriberHandle)&subscriber;
-	listen();
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiUnsubscribe(CUpti_SubscriberHandle handle)
-{
-	if (!subscriber.is_taken || handle != (CUpti_SubscriberHandle)&subscriber)
-		return CUPTI_ERROR_INVALID_PARAMETER;
-	memset(&subscriber, 0, sizeof(subscriber));
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle,
-				     CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
-{
-	if (!subscriber.is_taken || handle != (CUpti_SubscriberHandle)&subscriber ||
-	    (unsigned)domain >= DOMAINS || cbid >= MOST_CBID)
-		return CUPTI_ERROR_INVALID_PARAMETER;
-	subscriber.enabled[domain][cbid] = enable;
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle,
-				   CUpti_CallbackDomain domain)
-{
-	CUptiResult result = CUPTI_SUCCESS;
-	for (CUpti_CallbackId cbid = 1; cbid < MOST_CBID && !result; cbid++)
-		result = fake_cuptiEnableCallback(enable, handle, domain, cbid);
-	return result;
-}
-
-/* ---- activities ---- */
-
-/* As 13.x refuses those that it no longer has. */
-static bool is_gone(unsigned kind)
-{
-	static const uint8_t gone[] = {6,  7,  14, 15, 16, 21, 23, 24,
-				       29, 30, 31, 32, 41, 42, 43, 44};
-	return CUPTI_API_VERSION >= 130000 && memchr(gone, (int)kind, sizeof(gone));
-}
-
-static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
-{
-	if ((unsigned)kind >= CUPTI_ACTIVITY_KIND_COUNT || !kind || is_gone(kind))
-		return CUPTI_ERROR_INVALID_KIND;
-	kinds[kind] = enabled;
-	listen();
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiActivityEnable(CUpti_ActivityKind kind)
-{
-	return set_kind(kind, true);
-}
-
-CUptiResult fake_cuptiActivityDisable(CUpti_ActivityKind kind)
-{
-	return set_kind(kind, false);
-}
-
-CUptiResult fake_cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
-{
-	if (cbid < MOST_CBID)
-		hidden_calls[FAKE_RUNTIME][cbid] = !enable;
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable)
-{
-	if (cbid < MOST_CBID)
-		hidden_calls[FAKE_DRIVER][cbid] = !enable;
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t *size,
-					   void *value)
-{
-	(void)attribute;
-	return size && value ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
-}
-
-CUptiResult fake_cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable)
-{
-	(void)enable;
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiActivityFlushPeriod(uint32_t ms)
-{
-	(void)ms;
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
-{
-	thread_ids = type;
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
-{
-	*type = thread_ids;
-	return CUPTI_SUCCESS;
-}
-
-CUptiResult fake_cuptiFinalize(void)
-{
-	fake_listen(&(struct fake_listener){0});
-	is_listening = false;
-	memset(kinds, 0, sizeof(kinds));
-	memset(&subscriber, 0, sizeof(subscriber));
-	fake_buffers_flush(true);
-	return CUPTI_SUCCESS;
+	static const struct fake_listener all = {on_call, on_run, on_node, on_graph, on_wait};
+	return fake_listen(&fake_release, listens ? &all : &(struct fake_listener){0});
 }
 
 /* ---- what things are called ---- */
 
 CUptiResult fake_cuptiGetVersion(uint32_t *version)
 {
-	*version = CUPTI_API_VERSION;
+	*version = fake_release->version;
 	return CUPTI_SUCCESS;
 }
 
@@ -446,7 +345,10 @@ CUptiResult fake_cuptiGetResultString(CUptiResult result, const char **text)
 
 CUptiResult fake_cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char **name)
 {
-	*name = fake_call_name(domain, cbid);
+	bool is_known = domain == CUPTI_CB_DOMAIN_DRIVER_API	? cbid < fake_release->driver_calls
+			: domain == CUPTI_CB_DOMAIN_RUNTIME_API ? cbid < fake_release->runtime_calls
+								: false;
+	*name = is_known ? fake_call_name(domain, cbid) : NULL;
 	return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 

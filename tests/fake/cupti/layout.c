@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles where the adapter's declarations of CUPTI lie as the installed release's headers have them. */
+/* Compiles where the adapter's declarations of CUPTI lie as a release's headers have them, and the row of releases.def is that release's.
+ * The compiler's command line has the release (FAKE_RELEASE=13_2) and the names of its records (records.sh). */
 #include "collect/adapters/cuda/cupti.h"
 
 #include <cupti.h>
@@ -40,3 +41,44 @@ _Static_assert(SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ==
 		   SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES &&
 		   SN_CUPTI_ERROR_NOT_INITIALIZED == CUPTI_ERROR_NOT_INITIALIZED,
 	       "errors");
+
+/* ---- the release's row ---- */
+
+#define RELEASE(name, version, kinds, runtime, driver, kernel, copy, set, wait, graph, overhead,   \
+		memory, pool, jit, without_driver)                                                 \
+	enum {                                                                                     \
+		VERSION_##name = version,                                                          \
+		KINDS_##name = kinds,                                                              \
+		RUNTIME_##name = runtime,                                                          \
+		DRIVER_##name = driver,                                                            \
+		KERNEL_##name = kernel,                                                            \
+		COPY_##name = copy,                                                                \
+		SET_##name = set,                                                                  \
+		WAIT_##name = wait,                                                                \
+		GRAPH_##name = graph,                                                              \
+		OVERHEAD_##name = overhead,                                                        \
+		MEMORY_##name = memory,                                                            \
+		POOL_##name = pool,                                                                \
+		JIT_##name = jit                                                                   \
+	};
+#include "releases.def"
+#undef RELEASE
+
+#define OF_(what, name) what##_##name
+#define OF(what, name)	OF_(what, name)
+#define IS(what, value) _Static_assert(OF(what, FAKE_RELEASE) == (long)(value), #what)
+#define HAS(what)	IS(what, sizeof(what##_RECORD))
+
+IS(VERSION, CUPTI_API_VERSION);
+IS(KINDS, CUPTI_ACTIVITY_KIND_COUNT);
+IS(RUNTIME, CUPTI_RUNTIME_TRACE_CBID_SIZE);
+IS(DRIVER, CUPTI_DRIVER_TRACE_CBID_SIZE);
+HAS(KERNEL);
+HAS(COPY);
+HAS(SET);
+HAS(WAIT);
+HAS(GRAPH);
+HAS(OVERHEAD);
+HAS(MEMORY);
+HAS(POOL);
+HAS(JIT);

@@ -85,11 +85,29 @@ void fake_sleep_until(uint64_t ns)
 		;
 }
 
-void fake_listen(const struct fake_listener *listener)
+bool fake_listen(const void *owner, const struct fake_listener *listener)
 {
+	static const void *current;
 	fake_lock();
-	fake_listener = *listener;
+	bool is_free = !current || current == owner;
+	if (is_free) {
+		current = listener->call ? owner : NULL;
+		fake_listener = *listener;
+	}
 	fake_unlock();
+	return is_free;
+}
+
+static _Atomic bool has_begun;
+
+void fake_device_begin(void)
+{
+	has_begun = true;
+}
+
+bool fake_device_has_begun(void)
+{
+	return has_begun;
 }
 
 /* ---- calls ---- */

@@ -27,6 +27,18 @@ int fake_device_count(void);
 /* FAKE_MEMORY_MIB of each device. */
 size_t fake_device_memory(void);
 size_t fake_device_memory_used(int device);
+/* The driver is initialised. */
+void fake_device_begin(void);
+bool fake_device_has_begun(void);
+
+/* ---- planned failures: fail.c ---- */
+
+/* Whether this is one of those that FAKE_FAIL names. */
+bool fake_fails(const char *scenario);
+/* Counts, of the events that a failure comes to, each `nth`. MT: yes. */
+bool fake_fails_now(const char *scenario, unsigned nth);
+/* Whether a device is lost: from a given number of operations on. */
+bool fake_device_is_lost(void);
 
 /* ---- operations ---- */
 
@@ -157,6 +169,7 @@ struct fake_listener {
 	void (*wait)(enum fake_wait what, int device, uint32_t stream, uint64_t start_ns,
 		     uint64_t end_ns);
 };
-void fake_listen(const struct fake_listener *listener);
+/* False where another one, by `owner`, listens already. */
+bool fake_listen(const void *owner, const struct fake_listener *listener);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding CUPTI, and subscribing. The driver loads the library that CUDA_INJECTION64_PATH names at the end of cuInit, and
+ * Finding CUPTI, subscribing, and ending that. The driver loads the library that CUDA_INJECTION64_PATH names at the end of cuInit, and
  * calls InitializeInjection there: before, CUPTI may not be called, for some of its releases crash then.
  */
 #include "cuda.h"
@@ -9,17 +9,31 @@
 #include "collect/intercept/intercept.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <time.h>
 
 struct sn_cupti sn_cupti;
-static void *subscriber;
+_Atomic bool sn_cuda_is_taking;
 static _Atomic bool is_attached;
 static _Atomic bool was_tried;
 static char status[256];
+static uint64_t attached_ns; /* when */
 
-static void say(const char *text)
+uint64_t sn_cuda_attached_ns(void)
+{
+	return sn_now_ns() - attached_ns;
+}
+
+void sn_cuda_say(const char *text, ...)
 {
 	struct sn_line line = SN_LINE(status);
-	sn_line_add(&line, text);
+	va_list more;
+	va_start(more, text);
+	for (; text; text = va_arg(more, const char *))
+		sn_line_add(&line, text);
+	va_end(more);
 }
 
 /* ---- the library ---- */
@@ -49,6 +63,18 @@ static bool find_functions(void *library)
 	return true;
 }
 
+/* True where all of them are there. */
+static bool find_sharing_functions(void *library)
+{
+	bool are_all = true;
+#define FIND(name, parameters)                                                                     \
+	sn_cupti.name = (sn_cupti_result(*) parameters)dlsym(library, #name);                      \
+	are_all = are_all && sn_cupti.name;
+	SN_CUPTI_SHARING_FUNCTIONS(FIND)
+#undef FIND
+	return are_all;
+}
+
 /* ---- subscribing ---- */
 
 static void subscribe_calls(uint32_t domain)
@@ -56,14 +82,12 @@ static void subscribe_calls(uint32_t domain)
 	const char *name;
 	for (uint32_t cbid = 1; !sn_cupti.cuptiGetCallbackName(domain, cbid, &name) && name; cbid++)
 		if (sn_cuda_wants_call(domain, name))
-			sn_cupti.cuptiEnableCallback(1, subscriber, domain, cbid);
+			sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, domain, cbid);
 }
 
 static const char *reason(sn_cupti_result error)
 {
 	switch (error) {
-	case SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS:
-		return "another tool holds CUPTI";
 	case SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
 		return "the driver lets only administrators profile (RmProfilingAdminOnly)";
 	case SN_CUPTI_ERROR_NOT_INITIALIZED:
@@ -73,28 +97,59 @@ static const char *reason(sn_cupti_result error)
 	}
 }
 
+static const uint32_t kinds[] = {SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY, SN_CUPTI_MEMSET};
+
 /* The first error: a driver may refuse records to a subscriber that it has let in. */
 static sn_cupti_result enable_records(void)
 {
-	static const uint32_t kinds[] = {SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY,
-					 SN_CUPTI_MEMSET};
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
 	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds) && !error; index++)
-		error = sn_cupti.cuptiActivityEnable(kinds[index]);
+		error = sn_cupti.shares ? sn_cupti.cuptiActivityEnable_v2(sn_cupti.subscriber,
+									  kinds[index], NULL)
+					: sn_cupti.cuptiActivityEnable(kinds[index]);
 	return error;
 }
 
-static sn_cupti_result subscribe(void)
+static void disable_records(void)
 {
-	sn_cupti_result error = sn_cupti.cuptiSubscribe(&subscriber, sn_cuda_on_call, NULL);
+	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds); index++)
+		if (sn_cupti.shares)
+			sn_cupti.cuptiActivityDisable_v2(sn_cupti.subscriber, kinds[index], NULL);
+		else
+			sn_cupti.cuptiActivityDisable(kinds[index]);
+}
+
+/* With others where that is possible; else alone. CUPTI may tell who is subscribed already. */
+static sn_cupti_result subscribe_as(char *holder, size_t holder_bytes)
+{
+	struct sn_cupti_subscriber parameters = {.bytes = SN_CUPTI_SUBSCRIBER_FIRST_BYTES,
+						 .name = "Sonde",
+						 .holder = holder,
+						 .holder_bytes = holder_bytes};
+	if (!sn_cupti.cuptiSubscribe_v2)
+		return sn_cupti.cuptiSubscribe(&sn_cupti.subscriber, sn_cuda_on_call, NULL);
+	if (sn_cupti.shares) {
+		parameters.bytes = sizeof(parameters);
+		parameters.shares = 1;
+	}
+	return sn_cupti.cuptiSubscribe_v2(&sn_cupti.subscriber, sn_cuda_on_call, NULL, &parameters);
+}
+
+static sn_cupti_result subscribe(char *holder, size_t holder_bytes)
+{
+	sn_cupti_result error = subscribe_as(holder, holder_bytes);
 	if (error)
 		return error;
-	/* once in a process: registering it again corrupts records */
-	sn_cupti.cuptiActivityRegisterTimestampCallback(sn_now_ns);
-	sn_cupti.cuptiActivityRegisterCallbacks(sn_cuda_request_buffer, sn_cuda_complete_buffer);
+	sn_cuda_is_taking = true;
+	if (sn_cupti.shares)
+		sn_cupti.cuptiActivityRegisterCallbacks_v2(
+		    sn_cupti.subscriber, sn_cuda_request_buffer_v2, sn_cuda_complete_buffer_v2);
+	else
+		sn_cupti.cuptiActivityRegisterCallbacks(sn_cuda_request_buffer,
+							sn_cuda_complete_buffer);
 	error = enable_records();
 	if (error) {
-		sn_cupti.cuptiUnsubscribe(subscriber);
+		sn_cupti.cuptiUnsubscribe(sn_cupti.subscriber);
 		return error;
 	}
 	subscribe_calls(SN_CUPTI_RUNTIME);
@@ -104,17 +159,26 @@ static sn_cupti_result subscribe(void)
 
 static void attach(void)
 {
+	char holder[128] = "";
 	if (atomic_exchange_explicit(&was_tried, true, memory_order_relaxed) || !sn_measuring())
 		return;
 	void *library = open_library();
 	if (!library || !find_functions(library)) {
-		say(library ? "libcupti.so lacks a function that is needed"
-			    : "no libcupti.so was found");
+		sn_cuda_say(library ? "libcupti.so lacks a function that is needed"
+				    : "no libcupti.so was found",
+			    NULL);
 		return;
 	}
-	sn_cupti_result error = subscribe();
-	say(error ? reason(error)
-		  : "CUPTI: kernels, copies and sets below the calls that launched them");
+	sn_cupti.shares = find_sharing_functions(library);
+	sn_cupti_result error = subscribe(holder, sizeof(holder));
+	if (error == SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS)
+		sn_cuda_say("another tool holds CUPTI: ", sn_cuda_holder(holder), NULL);
+	else if (error)
+		sn_cuda_say(reason(error), NULL);
+	else
+		sn_cuda_say("CUPTI: kernels, copies and sets below the calls that launched them",
+			    NULL);
+	attached_ns = sn_now_ns();
 	atomic_store_explicit(&is_attached, !error, memory_order_release);
 }
 
@@ -126,18 +190,84 @@ SN_EXPORT int InitializeInjection(void)
 	return 1;
 }
 
+/* ---- ending the subscription ---- */
+
+/* Without anything coming for so long, CUPTI is taken to hang: flushing has been seen not to return. */
+#define PATIENCE_NS 2000000000u
+
+static _Atomic int release_state; /* 0 while it goes on, 1 when it is done, 2 with an error */
+
+static void *release(void *unused)
+{
+	(void)unused;
+	sn_cupti_result error = sn_cupti.cuptiActivityFlushAll(0);
+	disable_records();
+	/* what is not over as well: it comes without its times */
+	error = sn_cupti.cuptiActivityFlushAll(1) || error;
+	sn_cupti.cuptiUnsubscribe(sn_cupti.subscriber);
+	atomic_store_explicit(&release_state, error ? 2 : 1, memory_order_release);
+	return NULL;
+}
+
+/* In a thread that nobody knows, and that may stay where it hangs. False where none can be made. */
+static bool begin_release(void)
+{
+	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+	    sn_real("pthread_create");
+	pthread_attr_t attributes;
+	pthread_t thread;
+	uint64_t all = UINT64_MAX, before;
+	if (!create || pthread_attr_init(&attributes))
+		return false;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+	bool began = !create(&thread, &attributes, release, NULL);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	pthread_attr_destroy(&attributes);
+	return began;
+}
+
+static void wait_for_release(void)
+{
+	const struct timespec pause = {0, 100000};
+	uint64_t last_ns = sn_now_ns();
+	uint32_t seen = sn_cuda_buffers;
+	while (!atomic_load_explicit(&release_state, memory_order_acquire) &&
+	       sn_now_ns() - last_ns < PATIENCE_NS) {
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+		if (seen != sn_cuda_buffers)
+			last_ns = sn_now_ns();
+		seen = sn_cuda_buffers;
+	}
+}
+
+bool sn_cuda_release(void)
+{
+	if (!atomic_exchange_explicit(&is_attached, false, memory_order_acquire))
+		return false;
+	if (begin_release())
+		wait_for_release();
+	else
+		release(NULL);
+	sn_cuda_is_taking = false;
+	int state = atomic_load_explicit(&release_state, memory_order_acquire);
+	uint64_t missing = state == 1 ? 0 : sn_gpu_lose_expected(&sn_cuda);
+	if (state == 0)
+		sn_cuda_say("CUPTI hung when it was to give what it still had", NULL);
+	else if (missing)
+		sn_cuda_say("CUPTI failed to give what it still had", NULL);
+	return true;
+}
+
 /* ---- the adapter ---- */
 
 static void cuda_detach(void)
 {
 	struct sn_thread *thread = sn_thread_self();
-	if (!atomic_exchange_explicit(&is_attached, false, memory_order_acquire))
-		return;
 	/* a crash inside the driver holds its locks: then what CUPTI has not delivered is missing */
-	if (!sn_ends_in_handler()) {
-		sn_cupti.cuptiActivityFlushAll(0);
-		sn_cupti.cuptiUnsubscribe(subscriber);
-	}
+	if (!sn_ends_in_handler())
+		sn_cuda_release();
+	sn_cuda_is_taking = false;
 	if (thread)
 		sn_gpu_collect_all(thread);
 }
@@ -146,6 +276,7 @@ static void cuda_detach(void)
 static void cuda_after_fork(void)
 {
 	atomic_store_explicit(&is_attached, false, memory_order_relaxed);
+	sn_cuda_is_taking = false;
 }
 
 static const char *cuda_status(void)

@@ -66,16 +66,35 @@ static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];
 struct sn_gpu_interface sn_cuda =
     SN_GPU_INTERFACE(cuda, .device = "CUDA device ", .is_inside = is_of_cuda, .launches = launches);
 
+/* Of calls that launch one kernel each, unless they fail or their stream is captured. */
+static bool launches_kernel(const char *name)
+{
+	return begins_with(name, "cudaLaunchKernel") || begins_with(name, "__cudaLaunchKernel") ||
+	       begins_with(name, "cuLaunchKernel");
+}
+
+static void enter(const struct sn_cupti_call *call)
+{
+	bool is_launch = launches_kernel(call->name);
+	if (is_launch)
+		sn_cuda_check_launch(call->correlation);
+	sn_gpu_call_enter(&sn_cuda, &(struct sn_gpu_api_call){.name = call->name,
+							      .correlation = call->correlation,
+							      .object = (uintptr_t)call->parameters,
+							      .stack = (uintptr_t)call,
+							      .is_expected = is_launch});
+}
+
 void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *data)
 {
 	const struct sn_cupti_call *call = data;
 	(void)unused, (void)domain, (void)cbid;
-	if (call->site == 0)
-		sn_gpu_call_enter(&sn_cuda,
-				  &(struct sn_gpu_api_call){.name = call->name,
-							    .correlation = call->correlation,
-							    .object = (uintptr_t)call->parameters,
-							    .stack = (uintptr_t)call});
-	else
-		sn_gpu_call_exit();
+	if (call->site == 0) {
+		enter(call);
+		return;
+	}
+	/* cudaError_t and CUresult: 0 is success */
+	if (call->result && *(const int *)call->result)
+		sn_gpu_expect_none(&sn_cuda, call->correlation);
+	sn_gpu_call_exit();
 }

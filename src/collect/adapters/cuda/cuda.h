@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), the program's calls (call.c), and records of what
- * the devices did (record.c). adapters/gpu has the way from there to the threads. docs/design/cuda.md gives reasons.
+ * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), other subscribers (others.c), the program's calls
+ * (call.c), records of what the devices did (record.c), whether these can be right (check.c), and names of kernels (name.c). adapters/gpu has the way from there to the threads. docs/design/cuda.md gives reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
@@ -11,12 +11,43 @@
 #include "cupti.h"
 
 #define SN_CUPTI_POINTER(name, parameters) sn_cupti_result(*name) parameters;
-/* CUPTI's functions, all found, from attaching on. */
+/* CUPTI's functions, from attaching on: all found, but of those for sharing. */
 extern struct sn_cupti {
 	SN_CUPTI_FUNCTIONS(SN_CUPTI_POINTER)
+	SN_CUPTI_SHARING_FUNCTIONS(SN_CUPTI_POINTER)
+	void *subscriber;
+	bool shares; /* CUPTI with other subscribers: all calls are those for sharing */
 } sn_cupti;
 
 extern struct sn_gpu_interface sn_cuda;
+
+/* ---- attach.c ---- */
+
+/* One line for `sonde info`: what is measured, or why nothing is. */
+void sn_cuda_say(const char *text, ...);
+/* Ends the subscription and takes what CUPTI still has, waiting for that with a bound. Once; false where nothing is subscribed. */
+bool sn_cuda_release(void);
+/* For how long CUPTI has been subscribed. */
+uint64_t sn_cuda_attached_ns(void);
+
+/* ---- others.c ---- */
+
+/* Who holds CUPTI, as far as that can be known: `told` is what CUPTI says, "" for nothing. Static storage. */
+const char *sn_cuda_holder(const char *told);
+
+/* ---- check.c ---- */
+
+/* A call that launches something begins. */
+void sn_cuda_check_launch(uint32_t correlation);
+/* A record of a kernel that is `bytes` long. False where it cannot be read. With the lock of finished operations. */
+bool sn_cuda_check_record(const struct sn_cupti_kernel *kernel, size_t bytes, uint64_t offset_ns);
+/* Whether times have proved to be those of the calls. */
+bool sn_cuda_times_are_right(void);
+
+/* ---- name.c ---- */
+
+/* The adapter's own copy of a name; NULL where there are too many. With the lock of finished operations. */
+const char *sn_cuda_name(const char *name);
 
 /* ---- call.c ---- */
 
@@ -27,6 +58,13 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name);
 
 /* ---- record.c ---- */
 
+/* While false, what comes is not taken any more. */
+extern _Atomic bool sn_cuda_is_taking;
+/* How many buffers have come. */
+extern _Atomic uint32_t sn_cuda_buffers;
 void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records);
 void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			     size_t valid);
+void sn_cuda_request_buffer_v2(uint8_t **buffer, size_t *size, size_t *most_records,
+			       void *information);
+void sn_cuda_complete_buffer_v2(uint8_t *buffer, size_t size, size_t valid, void *information);

@@ -13,6 +13,7 @@
 typedef int sn_cupti_result;
 enum {
 	SN_CUPTI_SUCCESS = 0,
+	SN_CUPTI_ERROR_END = 12, /* of a buffer */
 	SN_CUPTI_ERROR_NOT_INITIALIZED = 15,
 	SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES = 35,
 	SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS = 39,
@@ -92,6 +93,20 @@ typedef void (*sn_cupti_request)(uint8_t **buffer, size_t *size, size_t *most_re
 typedef void (*sn_cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 				  size_t valid);
 
+/* Of the second form of subscribing. Releases check the size: 13.0 has the structure without `shares`. */
+struct sn_cupti_subscriber {
+	size_t bytes;
+	const char *name;
+	char *holder; /* who else is subscribed */
+	size_t holder_bytes;
+	uint8_t shares, padding[7];
+};
+#define SN_CUPTI_SUBSCRIBER_FIRST_BYTES offsetof(struct sn_cupti_subscriber, shares)
+
+typedef void (*sn_cupti_request_v2)(uint8_t **buffer, size_t *size, size_t *most_records,
+				    void *information);
+typedef void (*sn_cupti_complete_v2)(uint8_t *buffer, size_t size, size_t valid, void *information);
+
 /* Functions by the names under which libcupti.so exports them. */
 #define SN_CUPTI_FUNCTIONS(X)                                                                      \
 	X(cuptiSubscribe, (void **subscriber, sn_cupti_callback callback, void *data))             \
@@ -100,8 +115,22 @@ typedef void (*sn_cupti_complete)(void *context, uint32_t stream, uint8_t *buffe
 	  (uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid))                     \
 	X(cuptiGetCallbackName, (uint32_t domain, uint32_t cbid, const char **name))               \
 	X(cuptiActivityEnable, (uint32_t kind))                                                    \
+	X(cuptiActivityDisable, (uint32_t kind))                                                   \
 	X(cuptiActivityRegisterCallbacks, (sn_cupti_request request, sn_cupti_complete complete))  \
 	X(cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record))             \
 	X(cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped))    \
 	X(cuptiActivityFlushAll, (uint32_t flags))                                                 \
-	X(cuptiActivityRegisterTimestampCallback, (uint64_t(*now)(void)))
+	X(cuptiGetTimestamp, (uint64_t * time))
+
+/* Those that not all releases have. Several subscribers can share CUPTI where all of these are there (13.3). */
+#define SN_CUPTI_SHARING_FUNCTIONS(X)                                                              \
+	X(cuptiSubscribe_v2, (void **subscriber, sn_cupti_callback callback, void *data,           \
+			      struct sn_cupti_subscriber *parameters))                             \
+	X(cuptiActivityEnable_v2, (void *subscriber, uint32_t kind, void *configuration))          \
+	X(cuptiActivityDisable_v2, (void *subscriber, uint32_t kind, void *configuration))         \
+	X(cuptiActivityRegisterCallbacks_v2,                                                       \
+	  (void *subscriber, sn_cupti_request_v2 request, sn_cupti_complete_v2 complete))          \
+	X(cuptiActivityGetNextRecord_v2,                                                           \
+	  (void *subscriber, uint8_t *buffer, size_t valid, void **record))                        \
+	X(cuptiActivityGetNumDroppedRecords_v2,                                                    \
+	  (void *subscriber, void *context, uint32_t stream, size_t *dropped))

@@ -16,10 +16,10 @@ static __thread struct {
 } current __attribute__((tls_model("initial-exec")));
 
 static void launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *state,
-		   uint32_t correlation)
+		   uint32_t correlation, bool is_expected)
 {
 	if (correlation)
-		sn_gpu_launch(interface, state, correlation, current.node);
+		sn_gpu_launch(interface, state, correlation, current.node, is_expected);
 }
 
 /* The call's node below its path; SN_NODE_NONE without memory. */
@@ -54,7 +54,7 @@ static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 	current.interface = interface;
 	current.thread = thread;
 	current.correlation = call->correlation;
-	launch(interface, state, call->correlation);
+	launch(interface, state, call->correlation, call->is_expected);
 }
 
 void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_api_call *call)
@@ -75,7 +75,7 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation)
 {
 	if (current.thread)
-		launch(interface, sn_gpu_thread(current.thread), correlation);
+		launch(interface, sn_gpu_thread(current.thread), correlation, false);
 }
 
 void sn_gpu_call_exit(void)

@@ -32,7 +32,8 @@ enum sn_gpu_metric {
 struct sn_gpu_launch {
 	/* the correlation number << 32 and the call's node: one word, so that a reader sees both of one launch */
 	_Atomic uint64_t word;
-	_Atomic(struct sn_gpu_thread *) state;
+	/* the address of the thread's state; + 1 while an operation must come that has not */
+	_Atomic uintptr_t state;
 };
 
 /* A programming interface: one static object of its adapter, by SN_GPU_INTERFACE. */
@@ -62,7 +63,8 @@ struct sn_gpu_api_call {
 	    correlation; /* what it launches is reported with this number; 0: it launches nothing */
 	uintptr_t
 	    object; /* the address of something in the called function's frame, 0: none is known */
-	uintptr_t stack; /* where that does not help: of something in any frame of the runtime's */
+	uintptr_t stack;  /* where that does not help: of something in any frame of the runtime's */
+	bool is_expected; /* an operation comes for certain, unless sn_gpu_expect_none is called */
 };
 
 /* The program enters and leaves a call, as its runtime reports it. A call in a call, also of another interface, has no frame
@@ -84,6 +86,7 @@ struct sn_gpu_operation {
 	const char *
 	    name; /* static storage, or the runtime's for as long as the process runs; NULL: not known */
 	uint64_t bytes, start_ns, end_ns;
+	bool is_placeless; /* its times are right by their difference only: it is in no trace */
 };
 
 struct sn_gpu_thread;
@@ -92,7 +95,11 @@ struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread);
 
 /* The calling thread launches something with this number, in the call at `node`. */
 void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *state,
-		   uint32_t correlation, uint32_t node);
+		   uint32_t correlation, uint32_t node, bool is_expected);
+/* The call with this number has failed, or launches later. */
+void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation);
+/* The runtime has failed: what is expected is lost. Counts it, and returns how much of the latest SN_GPU_LAUNCHES it is. */
+uint64_t sn_gpu_lose_expected(struct sn_gpu_interface *interface);
 /* Something launched under its number was done. Counted as lost where the launch is not known (any more) or its thread's ring
  * is full. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
 void sn_gpu_done(struct sn_gpu_operation *operation);

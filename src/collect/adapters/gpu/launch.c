@@ -37,15 +37,46 @@ struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread)
 	return state;
 }
 
+#define EXPECTED ((uintptr_t)1)
+
 void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *state,
-		   uint32_t correlation, uint32_t node)
+		   uint32_t correlation, uint32_t node, bool is_expected)
 {
 	struct sn_gpu_launch *launch = &interface->launches[correlation % SN_GPU_LAUNCHES];
 	/* no number while the rest changes; release: the rest comes before its number */
 	atomic_store_explicit(&launch->word, 0, memory_order_relaxed);
-	atomic_store_explicit(&launch->state, state, memory_order_release);
+	atomic_store_explicit(&launch->state, (uintptr_t)state | (is_expected ? EXPECTED : 0),
+			      memory_order_release);
 	atomic_store_explicit(&launch->word, (uint64_t)correlation << 32 | node,
 			      memory_order_release);
+}
+
+/* Unless another launch has taken its place. */
+static void has_come(struct sn_gpu_launch *launch, uintptr_t state)
+{
+	if (state & EXPECTED)
+		atomic_compare_exchange_strong_explicit(&launch->state, &state, state & ~EXPECTED,
+							memory_order_relaxed, memory_order_relaxed);
+}
+
+void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation)
+{
+	struct sn_gpu_launch *launch = &interface->launches[correlation % SN_GPU_LAUNCHES];
+	if (atomic_load_explicit(&launch->word, memory_order_relaxed) >> 32 == correlation)
+		has_come(launch, atomic_load_explicit(&launch->state, memory_order_relaxed));
+}
+
+uint64_t sn_gpu_lose_expected(struct sn_gpu_interface *interface)
+{
+	uint64_t count = 0;
+	for (uint32_t index = 0; index < SN_GPU_LAUNCHES; index++) {
+		struct sn_gpu_launch *launch = &interface->launches[index];
+		uintptr_t state = atomic_load_explicit(&launch->state, memory_order_relaxed);
+		count += state & EXPECTED;
+		has_come(launch, state);
+	}
+	sn_drop(NULL, SN_DROP_GPU_LOST, count);
+	return count;
 }
 
 /* False where the launch is not known (any more) or its thread's ring is full. */
@@ -54,11 +85,13 @@ static bool hand_over(struct sn_gpu_operation *operation)
 	struct sn_gpu_launch *launch =
 	    &operation->interface->launches[operation->correlation % SN_GPU_LAUNCHES];
 	uint64_t word = atomic_load_explicit(&launch->word, memory_order_acquire);
-	struct sn_gpu_thread *state = atomic_load_explicit(&launch->state, memory_order_acquire);
+	uintptr_t tagged = atomic_load_explicit(&launch->state, memory_order_acquire);
+	struct sn_gpu_thread *state = (struct sn_gpu_thread *)(tagged & ~EXPECTED);
 	/* the same number before and after: the state is of its launch */
 	if (word >> 32 != operation->correlation || !state ||
 	    atomic_load_explicit(&launch->word, memory_order_relaxed) != word)
 		return false;
+	has_come(launch, tagged);
 	uint32_t tail = atomic_load_explicit(&state->tail, memory_order_relaxed);
 	/* acquire: the reader is done with the slot */
 	if (tail - atomic_load_explicit(&state->head, memory_order_acquire) >= RING_SIZE)

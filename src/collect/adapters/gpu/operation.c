@@ -118,6 +118,6 @@ void sn_gpu_record(struct sn_thread *thread, const struct sn_gpu_operation *oper
 		add(operation->interface, thread, node,
 		    operation->kind == SN_GPU_COPY ? SN_GPU_COPY_BYTES : SN_GPU_SET_BYTES,
 		    operation->bytes);
-	if (sn_trace_wants(SN_TRACE_SOURCE_GPU))
+	if (!operation->is_placeless && sn_trace_wants(SN_TRACE_SOURCE_GPU))
 		trace(thread, node, operation);
 }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Other subscribers of CUPTI's. Most releases let in one: then the program's own comes first, whenever it comes. Its call of
+ * cuptiSubscribe passes through here, and Sonde gives CUPTI up before it. Where both share CUPTI, both stay. A program that finds the
+ * function by dlsym in libcupti itself passes by.
+ */
+#include "cuda.h"
+
+#include "collect/core/line.h"
+#include "collect/intercept/intercept.h"
+#include "collect/intercept/real_symbol.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NOT_INITIALIZED SN_CUPTI_ERROR_NOT_INITIALIZED
+
+static _Atomic(const char *) other; /* the path of the library that subscribed */
+
+/* ---- who it is ---- */
+
+static const struct {
+	const char *library, *tool;
+} tools[] = {
+    {"libToolsInjection", "Nsight Systems"}, {"libInterceptorInjection", "Nsight Compute"},
+    {"libcuda-injection", "Nsight Compute"}, {"libsanitizer-collection", "compute-sanitizer"},
+    {"libproton", "Triton's Proton"},	     {"libhpcrun", "HPCToolkit"},
+    {"libtorch_cpu", "PyTorch's profiler"},
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static const char *tool_of(const char *path)
+{
+	const char *name = base_name(path);
+	for (size_t index = 0; index < sizeof(tools) / sizeof(*tools); index++)
+		if (!strncmp(name, tools[index].library, strlen(tools[index].library)))
+			return tools[index].tool;
+	return name;
+}
+
+/* Tools that give no name, by their libraries. PyTorch's has its in every process with PyTorch. */
+static const char *tool_in_process(void)
+{
+	for (size_t index = 0; index < sizeof(tools) / sizeof(*tools); index++)
+		if (sn_module_by_name(tools[index].library) != SN_MODULE_NONE)
+			return tools[index].tool;
+	return "which one is not known";
+}
+
+const char *sn_cuda_holder(const char *told)
+{
+	static char text[128];
+	static const char prefix[] = "CUPTI for ";
+	struct sn_line line = SN_LINE(text);
+	const char *path = atomic_load_explicit(&other, memory_order_relaxed);
+	if (!strncmp(told, prefix, sizeof(prefix) - 1))
+		told += sizeof(prefix) - 1;
+	sn_line_add(&line, *told ? told : path ? tool_of(path) : tool_in_process());
+	return text;
+}
+
+/* ---- its calls ---- */
+
+static const char *caller_path(const void *address)
+{
+	uint32_t module = sn_module_find_or_refresh((uintptr_t)address);
+	return module == SN_MODULE_NONE ? "the program" : sn_module_at(module)->path;
+}
+
+static void give_up(const char *path)
+{
+	char seconds[24];
+	struct sn_line line = SN_LINE(seconds);
+	sn_line_add_number(&line, sn_cuda_attached_ns() / 1000000000u);
+	if (sn_cuda_release())
+		sn_cuda_say("CUPTI: kernels, copies and sets of its first ", seconds, " s; then ",
+			    tool_of(path), " took CUPTI", NULL);
+}
+
+/* Before and after a call that subscribes; `shares`: beside Sonde, if it shares as well. */
+static void begin(const void *address, bool shares)
+{
+	int saved_errno = errno;
+	if (!(shares && sn_cupti.shares))
+		give_up(caller_path(address));
+	errno = saved_errno;
+}
+
+static void end(const void *address, sn_cupti_result result)
+{
+	if (result == SN_CUPTI_SUCCESS)
+		atomic_store_explicit(&other, caller_path(address), memory_order_relaxed);
+}
+
+SN_PUBLIC(sn_cupti_result, cuptiSubscribe, (void **handle, sn_cupti_callback callback, void *data))
+{
+	sn_cupti_result (*real)(void **, sn_cupti_callback, void *) =
+	    sn_real_symbol("cuptiSubscribe");
+	if (!real)
+		return NOT_INITIALIZED;
+	begin(__builtin_return_address(0), false);
+	sn_cupti_result result = real(handle, callback, data);
+	end(__builtin_return_address(0), result);
+	return result;
+}
+
+SN_PUBLIC(sn_cupti_result, cuptiSubscribe_v2,
+	  (void **handle, sn_cupti_callback callback, void *data,
+	   struct sn_cupti_subscriber *parameters))
+{
+	sn_cupti_result (*real)(void **, sn_cupti_callback, void *, struct sn_cupti_subscriber *) =
+	    sn_real_symbol("cuptiSubscribe_v2");
+	if (!real)
+		return NOT_INITIALIZED;
+	begin(__builtin_return_address(0),
+	      parameters && parameters->bytes > SN_CUPTI_SUBSCRIBER_FIRST_BYTES &&
+		  parameters->shares);
+	sn_cupti_result result = real(handle, callback, data, parameters);
+	end(__builtin_return_address(0), result);
+	return result;
+}
+
+/* Ends everybody's subscription. */
+SN_PUBLIC(sn_cupti_result, cuptiFinalize, (void))
+{
+	sn_cupti_result (*real)(void) = sn_real_symbol("cuptiFinalize");
+	if (!real)
+		return NOT_INITIALIZED;
+	begin(__builtin_return_address(0), true);
+	return real();
+}

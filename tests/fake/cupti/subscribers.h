@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who listens: one subscriber, or several where all of them allow it (v2). The first place is also that of the functions that name
+ * no subscriber. All functions: MT: yes.
+ */
+#ifndef FAKE_SUBSCRIBERS_H
+#define FAKE_SUBSCRIBERS_H
+
+#include "buffers.h"
+
+#define FAKE_DOMAINS	8
+#define FAKE_MOST_CBID	1024
+#define FAKE_MOST_KINDS 64
+
+struct fake_subscriber {
+	bool is_taken, allows_others;
+	CUpti_CallbackFunc function;
+	void *data;
+	char name[64];
+	CUpti_ActivityThreadIdType thread_ids;
+	bool enabled[FAKE_DOMAINS][FAKE_MOST_CBID];
+	bool kinds[FAKE_MOST_KINDS];
+	bool hidden_calls[FAKE_DOMAINS][FAKE_MOST_CBID]; /* of which no records are wanted */
+	struct fake_queue queue;
+};
+
+FAKE_LOCAL extern struct fake_subscriber fake_subscribers[FAKE_MOST_SUBSCRIBERS];
+#define FAKE_EACH_SUBSCRIBER(of)                                                                   \
+	for (struct fake_subscriber *of = fake_subscribers;                                        \
+	     of < fake_subscribers + FAKE_MOST_SUBSCRIBERS; of++)
+
+/* Any subscriber wants records of the kind. */
+FAKE_LOCAL bool fake_wants(unsigned kind);
+/* Whole graphs are recorded, not their nodes. */
+FAKE_LOCAL bool fake_wants_graphs(void);
+/* Gives a record to all who want its kind. */
+FAKE_LOCAL void fake_record(const void *record, size_t bytes, uint64_t end_ns);
+/* Any subscriber has enabled the callback. */
+FAKE_LOCAL bool fake_hears(CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
+/* Tells all who have enabled it. */
+FAKE_LOCAL void fake_tell(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data);
+/* records.c: listens to the devices. False where another CUPTI does. */
+FAKE_LOCAL bool fake_cupti_listen(bool listens);
+
+#endif
