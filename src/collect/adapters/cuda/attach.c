@@ -122,6 +122,8 @@ static void disable_records(void)
 /* With others where that is possible; else alone. CUPTI may tell who is subscribed already. */
 static sn_cupti_result subscribe_as(char *holder, size_t holder_bytes)
 {
+	if (sn_cuda_is_held())
+		return SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS;
 	struct sn_cupti_subscriber parameters = {.bytes = SN_CUPTI_SUBSCRIBER_FIRST_BYTES,
 						 .name = "Sonde",
 						 .holder = holder,
@@ -154,6 +156,8 @@ static sn_cupti_result subscribe(char *holder, size_t holder_bytes)
 	}
 	subscribe_calls(SN_CUPTI_RUNTIME);
 	subscribe_calls(SN_CUPTI_DRIVER);
+	sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, SN_CUPTI_RESOURCE,
+				     SN_CUPTI_NODE_CREATED);
 	return SN_CUPTI_SUCCESS;
 }
 
@@ -193,7 +197,9 @@ SN_EXPORT int InitializeInjection(void)
 /* ---- ending the subscription ---- */
 
 /* Without anything coming for so long, CUPTI is taken to hang: flushing has been seen not to return. */
-#define PATIENCE_NS 2000000000u
+#define HANG_NS 2000000000u
+/* So long may records come after it. */
+#define LATE_NS 300000000u
 
 static _Atomic int release_state; /* 0 while it goes on, 1 when it is done, 2 with an error */
 
@@ -227,13 +233,13 @@ static bool begin_release(void)
 	return began;
 }
 
-static void wait_for_release(void)
+/* Until it is done, or nothing has come for so long. */
+static void wait_while(bool (*goes_on)(void), uint64_t patience_ns)
 {
 	const struct timespec pause = {0, 100000};
 	uint64_t last_ns = sn_now_ns();
 	uint32_t seen = sn_cuda_buffers;
-	while (!atomic_load_explicit(&release_state, memory_order_acquire) &&
-	       sn_now_ns() - last_ns < PATIENCE_NS) {
+	while (goes_on() && sn_now_ns() - last_ns < patience_ns) {
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
 		if (seen != sn_cuda_buffers)
 			last_ns = sn_now_ns();
@@ -241,21 +247,33 @@ static void wait_for_release(void)
 	}
 }
 
+static bool is_releasing(void)
+{
+	return !atomic_load_explicit(&release_state, memory_order_acquire);
+}
+
+static bool lacks_any(void)
+{
+	return sn_gpu_expected(&sn_cuda) > 0;
+}
+
 bool sn_cuda_release(void)
 {
 	if (!atomic_exchange_explicit(&is_attached, false, memory_order_acquire))
 		return false;
 	if (begin_release())
-		wait_for_release();
+		wait_while(is_releasing, HANG_NS);
 	else
 		release(NULL);
+	/* buffers have been seen to come later; not where the driver has failed */
+	if (atomic_load_explicit(&release_state, memory_order_acquire) == 1)
+		wait_while(lacks_any, LATE_NS);
 	sn_cuda_is_taking = false;
-	int state = atomic_load_explicit(&release_state, memory_order_acquire);
-	uint64_t missing = state == 1 ? 0 : sn_gpu_lose_expected(&sn_cuda);
-	if (state == 0)
+	uint64_t missing = sn_gpu_lose_expected(&sn_cuda);
+	if (is_releasing())
 		sn_cuda_say("CUPTI hung when it was to give what it still had", NULL);
 	else if (missing)
-		sn_cuda_say("CUPTI failed to give what it still had", NULL);
+		sn_cuda_say("CUPTI has not given what it still had", NULL);
 	return true;
 }
 

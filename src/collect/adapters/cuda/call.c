@@ -88,7 +88,12 @@ static void enter(const struct sn_cupti_call *call)
 void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *data)
 {
 	const struct sn_cupti_call *call = data;
-	(void)unused, (void)domain, (void)cbid;
+	(void)unused, (void)cbid;
+	if (domain == SN_CUPTI_RESOURCE) {
+		/* the stream is captured: what is launched runs when the graph does */
+		sn_gpu_call_waits();
+		return;
+	}
 	if (call->site == 0) {
 		enter(call);
 		return;

@@ -34,6 +34,8 @@ uint64_t sn_cuda_attached_ns(void);
 
 /* Who holds CUPTI, as far as that can be known: `told` is what CUPTI says, "" for nothing. Static storage. */
 const char *sn_cuda_holder(const char *told);
+/* The program has taken CUPTI by functions that do not share it, and may use it without a subscription. */
+bool sn_cuda_is_held(void);
 
 /* ---- check.c ---- */
 

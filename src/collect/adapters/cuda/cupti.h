@@ -74,7 +74,10 @@ struct sn_cupti_memset {
 
 /* ---- callbacks ---- */
 
-enum sn_cupti_domain { SN_CUPTI_DRIVER = 1, SN_CUPTI_RUNTIME = 2 };
+enum sn_cupti_domain { SN_CUPTI_DRIVER = 1, SN_CUPTI_RUNTIME = 2, SN_CUPTI_RESOURCE = 3 };
+
+/* Of resources: a call adds a node to a graph. */
+enum { SN_CUPTI_NODE_CREATED = 13 };
 
 struct sn_cupti_call {
 	uint32_t site; /* 0 enter, 1 exit */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other subscribers of CUPTI's. Most releases let in one: then the program's own comes first, whenever it comes. Its call of
- * cuptiSubscribe passes through here, and Sonde gives CUPTI up before it. Where both share CUPTI, both stay. A program that finds the
- * function by dlsym in libcupti itself passes by.
+ * Other users of CUPTI. Most releases have room for one: then the program's own comes first, whenever it comes. Its calls pass through
+ * here, and Sonde gives CUPTI up before the first of them. Where both share CUPTI, both stay. Who finds the functions by dlsym in
+ * libcupti itself passes by.
  */
 #include "cuda.h"
 
@@ -12,8 +12,6 @@
 
 #include <errno.h>
 #include <string.h>
-
-#define NOT_INITIALIZED SN_CUPTI_ERROR_NOT_INITIALIZED
 
 static _Atomic(const char *) other; /* the path of the library that subscribed */
 
@@ -64,6 +62,11 @@ const char *sn_cuda_holder(const char *told)
 	return text;
 }
 
+bool sn_cuda_is_held(void)
+{
+	return atomic_load_explicit(&other, memory_order_relaxed);
+}
+
 /* ---- its calls ---- */
 
 static const char *caller_path(const void *address)
@@ -72,6 +75,7 @@ static const char *caller_path(const void *address)
 	return module == SN_MODULE_NONE ? "the program" : sn_module_at(module)->path;
 }
 
+/* The other one's call waits until CUPTI has given what it has. */
 static void give_up(const char *path)
 {
 	char seconds[24];
@@ -82,55 +86,65 @@ static void give_up(const char *path)
 			    tool_of(path), " took CUPTI", NULL);
 }
 
-/* Before and after a call that subscribes; `shares`: beside Sonde, if it shares as well. */
-static void begin(const void *address, bool shares)
+static void before(const void *address)
 {
 	int saved_errno = errno;
-	if (!(shares && sn_cupti.shares))
-		give_up(caller_path(address));
+	give_up(caller_path(address));
 	errno = saved_errno;
 }
 
-static void end(const void *address, sn_cupti_result result)
+static void after(const void *address, sn_cupti_result result)
 {
 	if (result == SN_CUPTI_SUCCESS)
 		atomic_store_explicit(&other, caller_path(address), memory_order_relaxed);
 }
 
-SN_PUBLIC(sn_cupti_result, cuptiSubscribe, (void **handle, sn_cupti_callback callback, void *data))
-{
-	sn_cupti_result (*real)(void **, sn_cupti_callback, void *) =
-	    sn_real_symbol("cuptiSubscribe");
-	if (!real)
-		return NOT_INITIALIZED;
-	begin(__builtin_return_address(0), false);
-	sn_cupti_result result = real(handle, callback, data);
-	end(__builtin_return_address(0), result);
-	return result;
-}
+/* Of functions by which a tool takes CUPTI for itself. PyTorch's subscribes seldom: its first call is that which sets the clock. */
+#define TAKES(name, parameters, ...)                                                               \
+	SN_PUBLIC(sn_cupti_result, name, parameters)                                               \
+	{                                                                                          \
+		sn_cupti_result(*real) parameters = sn_real_symbol(#name);                         \
+		if (!real)                                                                         \
+			return SN_CUPTI_ERROR_NOT_INITIALIZED;                                     \
+		before(__builtin_return_address(0));                                               \
+		sn_cupti_result result = real(__VA_ARGS__);                                        \
+		after(__builtin_return_address(0), result);                                        \
+		return result;                                                                     \
+	}
 
+TAKES(cuptiSubscribe, (void **handle, sn_cupti_callback callback, void *data), handle, callback,
+      data)
+TAKES(cuptiActivityRegisterTimestampCallback, (uint64_t(*now)(void)), now)
+TAKES(cuptiActivityRegisterCallbacks, (sn_cupti_request request, sn_cupti_complete complete),
+      request, complete)
+TAKES(cuptiActivityEnable, (uint32_t kind), kind)
+
+/* One that shares CUPTI is beside Sonde, if that shares it as well. */
 SN_PUBLIC(sn_cupti_result, cuptiSubscribe_v2,
 	  (void **handle, sn_cupti_callback callback, void *data,
 	   struct sn_cupti_subscriber *parameters))
 {
 	sn_cupti_result (*real)(void **, sn_cupti_callback, void *, struct sn_cupti_subscriber *) =
 	    sn_real_symbol("cuptiSubscribe_v2");
+	bool shares =
+	    parameters && parameters->bytes > SN_CUPTI_SUBSCRIBER_FIRST_BYTES && parameters->shares;
 	if (!real)
-		return NOT_INITIALIZED;
-	begin(__builtin_return_address(0),
-	      parameters && parameters->bytes > SN_CUPTI_SUBSCRIBER_FIRST_BYTES &&
-		  parameters->shares);
+		return SN_CUPTI_ERROR_NOT_INITIALIZED;
+	if (!(shares && sn_cupti.shares))
+		before(__builtin_return_address(0));
 	sn_cupti_result result = real(handle, callback, data, parameters);
-	end(__builtin_return_address(0), result);
+	if (!shares)
+		after(__builtin_return_address(0), result);
 	return result;
 }
 
-/* Ends everybody's subscription. */
+/* Ends everybody's subscription, where CUPTI is not shared. */
 SN_PUBLIC(sn_cupti_result, cuptiFinalize, (void))
 {
 	sn_cupti_result (*real)(void) = sn_real_symbol("cuptiFinalize");
 	if (!real)
-		return NOT_INITIALIZED;
-	begin(__builtin_return_address(0), true);
+		return SN_CUPTI_ERROR_NOT_INITIALIZED;
+	if (!sn_cupti.shares)
+		before(__builtin_return_address(0));
 	return real();
 }

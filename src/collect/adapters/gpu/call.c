@@ -60,7 +60,9 @@ static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_api_call *call)
 {
 	if (current.depth++) {
-		sn_gpu_call_launches(interface, call->correlation);
+		/* it launches what the outer one is to launch */
+		if (call->correlation != current.correlation)
+			sn_gpu_call_launches(interface, call->correlation);
 		return;
 	}
 	current.thread = NULL;
@@ -74,8 +76,16 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 
 void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation)
 {
+	if (!current.thread)
+		return;
+	launch(interface, sn_gpu_thread(current.thread), correlation, false);
+	sn_gpu_call_waits();
+}
+
+void sn_gpu_call_waits(void)
+{
 	if (current.thread)
-		launch(interface, sn_gpu_thread(current.thread), correlation, false);
+		sn_gpu_expect_none(current.interface, current.correlation);
 }
 
 void sn_gpu_call_exit(void)

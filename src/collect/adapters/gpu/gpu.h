@@ -73,6 +73,8 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 void sn_gpu_call_exit(void);
 /* The call that the thread is in launches something else under this number. */
 void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation);
+/* What the call that the thread is in launches does not run now, or under another number: nothing is expected of it. */
+void sn_gpu_call_waits(void);
 
 /* ---- launch.c ---- */
 
@@ -98,7 +100,9 @@ void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *sta
 		   uint32_t correlation, uint32_t node, bool is_expected);
 /* The call with this number has failed, or launches later. */
 void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation);
-/* The runtime has failed: what is expected is lost. Counts it, and returns how much of the latest SN_GPU_LAUNCHES it is. */
+/* How many of the latest SN_GPU_LAUNCHES launches are expected to be done, and are not. */
+uint64_t sn_gpu_expected(struct sn_gpu_interface *interface);
+/* They will not come any more: counts them as lost, and returns how many. */
 uint64_t sn_gpu_lose_expected(struct sn_gpu_interface *interface);
 /* Something launched under its number was done. Counted as lost where the launch is not known (any more) or its thread's ring
  * is full. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */

@@ -66,16 +66,21 @@ void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation
 		has_come(launch, atomic_load_explicit(&launch->state, memory_order_relaxed));
 }
 
-uint64_t sn_gpu_lose_expected(struct sn_gpu_interface *interface)
+uint64_t sn_gpu_expected(struct sn_gpu_interface *interface)
 {
 	uint64_t count = 0;
-	for (uint32_t index = 0; index < SN_GPU_LAUNCHES; index++) {
-		struct sn_gpu_launch *launch = &interface->launches[index];
-		uintptr_t state = atomic_load_explicit(&launch->state, memory_order_relaxed);
-		count += state & EXPECTED;
-		has_come(launch, state);
-	}
-	sn_drop(NULL, SN_DROP_GPU_LOST, count);
+	for (uint32_t index = 0; index < SN_GPU_LAUNCHES; index++)
+		count +=
+		    atomic_load_explicit(&interface->launches[index].state, memory_order_relaxed) &
+		    EXPECTED;
+	return count;
+}
+
+uint64_t sn_gpu_lose_expected(struct sn_gpu_interface *interface)
+{
+	uint64_t count = sn_gpu_expected(interface);
+	if (count)
+		sn_drop(NULL, SN_DROP_GPU_LOST, count);
 	return count;
 }
 
