@@ -3,6 +3,7 @@
 #include "release.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #define INDEX(name)  INDEX_(name)
@@ -102,6 +103,7 @@ CUptiResult fake_refused(bool is_free)
 		return CUPTI_SUCCESS;
 	switch (fake_release->without_driver) {
 	case FAKE_CRASHES:
+		raise(SIGSEGV);
 		abort();
 	case FAKE_ANSWERS_999:
 		return CUPTI_ERROR_UNKNOWN;

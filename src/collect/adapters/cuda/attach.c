@@ -81,8 +81,10 @@ static void subscribe_calls(uint32_t domain)
 {
 	const char *name;
 	for (uint32_t cbid = 1; !sn_cupti.cuptiGetCallbackName(domain, cbid, &name) && name; cbid++)
-		if (sn_cuda_wants_call(domain, name))
+		if (sn_cuda_wants_call(domain, name)) {
+			sn_cuda_note_call(domain, cbid, name);
 			sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, domain, cbid);
+		}
 }
 
 static const char *reason(sn_cupti_result error)

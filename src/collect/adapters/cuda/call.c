@@ -66,16 +66,20 @@ static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];
 struct sn_gpu_interface sn_cuda =
     SN_GPU_INTERFACE(cuda, .device = "CUDA device ", .is_inside = is_of_cuda, .launches = launches);
 
-/* Of calls that launch one kernel each, unless they fail or their stream is captured. */
-static bool launches_kernel(const char *name)
+/* Calls that launch one kernel each, unless they fail or their stream is captured: a bit for each of CUPTI's numbers. */
+#define CALLS 1024u
+static uint64_t launching[SN_CUPTI_RUNTIME + 1][CALLS / 64];
+
+void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name)
 {
-	return begins_with(name, "cudaLaunchKernel") || begins_with(name, "__cudaLaunchKernel") ||
-	       begins_with(name, "cuLaunchKernel");
+	if (cbid < CALLS &&
+	    (begins_with(name, "cudaLaunchKernel") || begins_with(name, "__cudaLaunchKernel") ||
+	     begins_with(name, "cuLaunchKernel")))
+		launching[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
 }
 
-static void enter(const struct sn_cupti_call *call)
+static void enter(const struct sn_cupti_call *call, bool is_launch)
 {
-	bool is_launch = launches_kernel(call->name);
 	if (is_launch)
 		sn_cuda_check_launch(call->correlation);
 	sn_gpu_call_enter(&sn_cuda, &(struct sn_gpu_api_call){.name = call->name,
@@ -88,14 +92,14 @@ static void enter(const struct sn_cupti_call *call)
 void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *data)
 {
 	const struct sn_cupti_call *call = data;
-	(void)unused, (void)cbid;
+	(void)unused;
 	if (domain == SN_CUPTI_RESOURCE) {
 		/* the stream is captured: what is launched runs when the graph does */
 		sn_gpu_call_waits();
 		return;
 	}
 	if (call->site == 0) {
-		enter(call);
+		enter(call, cbid < CALLS && launching[domain][cbid / 64] >> cbid % 64 & 1);
 		return;
 	}
 	/* cudaError_t and CUresult: 0 is success */

@@ -57,6 +57,8 @@ const char *sn_cuda_name(const char *name);
 void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *call);
 /* Whether a function is to be heard, by its name; the versions in names do not matter. */
 bool sn_cuda_wants_call(uint32_t domain, const char *name);
+/* One that is heard, before it is. */
+void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name);
 
 /* ---- record.c ---- */
 
