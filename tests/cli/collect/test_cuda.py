@@ -39,9 +39,10 @@ class Ran:
         return found
 
 
-def on_fakes(folder: Path, *command: str | Path, options: tuple[str, ...] = (), **environment: str) -> Ran:
+def on_fakes(folder: Path, *command: str | Path, options: tuple[str, ...] = (), fakes: tuple[str, ...] = (),
+             **environment: str) -> Ran:
     table = folder / "table.csv"
-    done = subprocess.run([FAKE, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *map(str, command)],
+    done = subprocess.run([FAKE, *fakes, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *map(str, command)],
                           capture_output=True, text=True, timeout=600, env={**os.environ, **environment},
                           stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr

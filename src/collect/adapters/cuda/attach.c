@@ -271,7 +271,8 @@ bool sn_cuda_release(void)
 	if (atomic_load_explicit(&release_state, memory_order_acquire) == 1)
 		wait_while(lacks_any, LATE_NS);
 	sn_cuda_is_taking = false;
-	uint64_t missing = sn_gpu_lose_expected(&sn_cuda);
+	uint64_t missing = sn_gpu_expected(&sn_cuda);
+	sn_gpu_lose(&sn_cuda, missing);
 	if (is_releasing())
 		sn_cuda_say("CUPTI hung when it was to give what it still had", NULL);
 	else if (missing)

@@ -186,13 +186,13 @@ static void read_buffer(uint8_t *buffer, size_t valid)
 	uint64_t offset_ns = clock_offset();
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
 	if (!check(buffer, valid, offset_ns)) {
-		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+		sn_gpu_lose(&sn_cuda, 1);
 		return;
 	}
 	while (!(error = next_record(buffer, valid, &record)))
 		take(record, offset_ns);
 	if (error != SN_CUPTI_ERROR_END && valid)
-		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+		sn_gpu_lose(&sn_cuda, 1);
 }
 
 _Atomic uint32_t sn_cuda_buffers;
@@ -209,7 +209,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t val
 									context, stream, &dropped)
 			: sn_cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped);
 		if (!error && dropped)
-			sn_drop(NULL, SN_DROP_GPU_LOST, dropped);
+			sn_gpu_lose(&sn_cuda, dropped);
 	}
 	sn_cuda_buffers++;
 	sn_gpu_end_done();

@@ -47,6 +47,8 @@ struct sn_gpu_interface {
 	/* SN_GPU_LAUNCHES, by the last bits of their numbers: a launch overwrites the one that is a whole table older, which was
 	 * done long ago. Zero at first, so that pages that no launch has touched take no memory. */
 	struct sn_gpu_launch *launches;
+	/* Of lost operations, those of no known launch: they may be what is expected. */
+	_Atomic uint64_t unplaced;
 };
 
 #define SN_GPU_INTERFACE(adapter, ...)                                                             \
@@ -100,10 +102,10 @@ void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *sta
 		   uint32_t correlation, uint32_t node, bool is_expected);
 /* The call with this number has failed, or launches later. */
 void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation);
-/* How many of the latest SN_GPU_LAUNCHES launches are expected to be done, and are not. */
+/* The runtime tells that it has lost operations: of which launches is not known. */
+void sn_gpu_lose(struct sn_gpu_interface *interface, uint64_t count);
+/* How many of the latest SN_GPU_LAUNCHES launches are expected to be done, neither are nor are lost. */
 uint64_t sn_gpu_expected(struct sn_gpu_interface *interface);
-/* They will not come any more: counts them as lost, and returns how many. */
-uint64_t sn_gpu_lose_expected(struct sn_gpu_interface *interface);
 /* Something launched under its number was done. Counted as lost where the launch is not known (any more) or its thread's ring
  * is full. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
 void sn_gpu_done(struct sn_gpu_operation *operation);

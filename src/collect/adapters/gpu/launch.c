@@ -69,43 +69,20 @@ void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation
 uint64_t sn_gpu_expected(struct sn_gpu_interface *interface)
 {
 	uint64_t count = 0;
+	uint64_t unplaced = atomic_load_explicit(&interface->unplaced, memory_order_relaxed);
 	for (uint32_t index = 0; index < SN_GPU_LAUNCHES; index++)
 		count +=
 		    atomic_load_explicit(&interface->launches[index].state, memory_order_relaxed) &
 		    EXPECTED;
-	return count;
+	return count > unplaced ? count - unplaced : 0;
 }
 
-uint64_t sn_gpu_lose_expected(struct sn_gpu_interface *interface)
+void sn_gpu_lose(struct sn_gpu_interface *interface, uint64_t count)
 {
-	uint64_t count = sn_gpu_expected(interface);
-	if (count)
-		sn_drop(NULL, SN_DROP_GPU_LOST, count);
-	return count;
-}
-
-/* False where the launch is not known (any more) or its thread's ring is full. */
-static bool hand_over(struct sn_gpu_operation *operation)
-{
-	struct sn_gpu_launch *launch =
-	    &operation->interface->launches[operation->correlation % SN_GPU_LAUNCHES];
-	uint64_t word = atomic_load_explicit(&launch->word, memory_order_acquire);
-	uintptr_t tagged = atomic_load_explicit(&launch->state, memory_order_acquire);
-	struct sn_gpu_thread *state = (struct sn_gpu_thread *)(tagged & ~EXPECTED);
-	/* the same number before and after: the state is of its launch */
-	if (word >> 32 != operation->correlation || !state ||
-	    atomic_load_explicit(&launch->word, memory_order_relaxed) != word)
-		return false;
-	has_come(launch, tagged);
-	uint32_t tail = atomic_load_explicit(&state->tail, memory_order_relaxed);
-	/* acquire: the reader is done with the slot */
-	if (tail - atomic_load_explicit(&state->head, memory_order_acquire) >= RING_SIZE)
-		return false;
-	operation->call = (uint32_t)word;
-	state->ring[tail % RING_SIZE] = *operation;
-	/* release: the slot before its number */
-	atomic_store_explicit(&state->tail, tail + 1, memory_order_release);
-	return true;
+	if (!count)
+		return;
+	atomic_fetch_add_explicit(&interface->unplaced, count, memory_order_relaxed);
+	sn_drop(NULL, SN_DROP_GPU_LOST, count);
 }
 
 void sn_gpu_begin_done(void)
@@ -120,8 +97,28 @@ void sn_gpu_end_done(void)
 
 void sn_gpu_done(struct sn_gpu_operation *operation)
 {
-	if (!hand_over(operation))
+	struct sn_gpu_launch *launch =
+	    &operation->interface->launches[operation->correlation % SN_GPU_LAUNCHES];
+	uint64_t word = atomic_load_explicit(&launch->word, memory_order_acquire);
+	uintptr_t tagged = atomic_load_explicit(&launch->state, memory_order_acquire);
+	struct sn_gpu_thread *state = (struct sn_gpu_thread *)(tagged & ~EXPECTED);
+	/* the same number before and after: the state is of its launch */
+	if (word >> 32 != operation->correlation || !state ||
+	    atomic_load_explicit(&launch->word, memory_order_relaxed) != word) {
+		sn_gpu_lose(operation->interface, 1);
+		return;
+	}
+	has_come(launch, tagged);
+	uint32_t tail = atomic_load_explicit(&state->tail, memory_order_relaxed);
+	/* acquire: the reader is done with the slot */
+	if (tail - atomic_load_explicit(&state->head, memory_order_acquire) >= RING_SIZE) {
 		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+		return;
+	}
+	operation->call = (uint32_t)word;
+	state->ring[tail % RING_SIZE] = *operation;
+	/* release: the slot before its number */
+	atomic_store_explicit(&state->tail, tail + 1, memory_order_release);
 }
 
 void sn_gpu_collect(struct sn_gpu_thread *state)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUPTI's releases and its reported failures (tests/fake): the fake is as NVIDIA's headers and libraries are, the program does not
+notice that it is measured, and what is missing is counted. SONDE_FAKE_CUDA is as test_cuda.py has it."""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import program
+import pytest
+from program import ROOT, WORKLOADS
+from test_cuda import FAKE, Ran, is_kernel, known_program, measured, on_fakes, pytestmark  # noqa: F401 (a fixture and a mark)
+
+FAKES = ROOT / "tests/fake"
+CUPTI = FAKES / "cupti"
+PROBE = CUPTI / "probe.py"
+RELEASES = re.findall(r"^RELEASE\((\w+)", (CUPTI / "releases.def").read_text(), re.M)
+RELEASES = [name.replace("_", ".") for name in RELEASES]
+# NVIDIA's, which answer without a driver; 13.2 crashes, and what is newer answers 999
+REAL = [release for release in RELEASES if release not in ("13.2", "13.5")]
+
+
+@pytest.fixture(scope="module")
+def fake() -> Path:
+    return Path(os.environ["SONDE_FAKE_CUDA"])
+
+
+def headers(release: str) -> Path:
+    done = subprocess.run([CUPTI / "headers.sh", release], capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip(f"no CUPTI {release}: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+def library(folder: Path) -> Path:
+    """By its own name, not by the one that PyTorch wants it by."""
+    return next(path for path in sorted(folder.glob("libcupti.so.*")) if not path.is_symlink())
+
+
+def probe(what: str, of: Path, *arguments: str | Path, text: str = "", **environment: str) -> str:
+    return subprocess.run([sys.executable, PROBE, what, of, *arguments], input=text, capture_output=True, text=True,
+                          env={**os.environ, **environment}).stdout
+
+
+# ---- the fake ----
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_fake_is_as_the_headers_are(release):
+    include = headers(release)
+    names = subprocess.run([CUPTI / "records.sh", include], capture_output=True, text=True, check=True).stdout.split()
+    done = subprocess.run(["gcc", "-std=gnu17", "-Wno-enum-compare", *names, f"-DFAKE_RELEASE={release.replace('.', '_')}",
+                           f"-I{include}", f"-I{ROOT / 'src'}", "-fsyntax-only", CUPTI / "layout.c"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def declared(include: Path) -> set[str]:
+    text = subprocess.run(["gcc", "-E", "-P", f"-I{include}", "-x", "c", "-include", include / "cupti.h", "/dev/null"],
+                          capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"\b(cupti[A-Z]\w+)\s*\(", text))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_fake_has_the_functions_of_its_release(fake, release):
+    """But for cuptiDeviceGetTimestamp, which only 11.8 has."""
+    newest = declared(headers(RELEASES[-1]))
+    found = probe("functions", library(fake / f"cupti-{release}"), text=" ".join(sorted(newest))).split()
+    assert set(found) == declared(headers(release)) & newest
+
+
+@pytest.fixture(scope="module")
+def dumps(known_program, tmp_path_factory):  # noqa: F811
+    """Of each release the buffers of one run, raw."""
+    found: dict[str, Path] = {}
+
+    def of(release: str) -> Path:
+        if release not in found:
+            folder = tmp_path_factory.mktemp("dump")
+            on_fakes(folder, known_program, fakes=("--cupti", release), FAKE_CUPTI_DUMP=str(folder / "dump"))
+            found[release] = folder / "dump"
+        return found[release]
+    return of
+
+
+@pytest.mark.parametrize("release", REAL)
+def test_real_cupti_steps_over_the_fakes_records(fake, dumps, release):
+    real = library(headers(release).parent / "lib")
+    ours = probe("step", library(fake / f"cupti-{release}"), dumps(release))
+    assert ours.count("\n") > 165 and ours.endswith("end True\n")
+    assert probe("step", real, dumps(release)) == ours
+
+
+@pytest.mark.parametrize("release", REAL)
+def test_without_a_driver_the_fake_refuses_as_the_real_one_does(fake, release):
+    real, ours = library(headers(release).parent / "lib"), library(fake / f"cupti-{release}")
+    for what in ("version", "subscribe"):
+        assert probe(what, ours, FAKE_FAIL="strict") == probe(what, real) != ""
+
+
+def test_kinds_that_newer_releases_lack(fake):
+    def kinds(release):
+        return set(map(int, probe("kinds", library(fake / f"cupti-{release}"), LD_LIBRARY_PATH=str(fake / "cuda")).split()))
+    assert kinds("12.9") - kinds("13.0") == {6, 7, 14, 15, 16, 21, 23, 24, 29, 30, 31, 32, 41, 42, 43, 44}
+    assert kinds("13.5") - kinds("13.0") == {56, 57, 58, 59}
+
+
+# ---- the adapter ----
+
+
+def status(ran: Ran) -> str:
+    return program.info(ran.folder)["properties"]["adapter.cuda"]
+
+
+def losses(ran: Ran) -> dict[str, int]:
+    return {name: count for name, count in program.info(ran.folder).get("drops", {}).items() if name.startswith("gpu-")}
+
+
+def kernels(ran: Ran) -> int:
+    text = program.sonde("report", ran.folder / "run.sdb", "--format", "json", "--metric", "kernel-time", check=None)
+    return sum(measured(ran, "kernel-time", "count").values()) if text else 0
+
+
+def plain(*command: str | Path, fakes: tuple[str, ...] = ()) -> str:
+    return subprocess.run([FAKE, *fakes, *command], capture_output=True, text=True, timeout=600, check=True).stdout
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
+def test_each_release(known_program, tmp_path, release, column, what):  # noqa: F811
+    """Also that nothing of CUPTI is called before the driver is initialised."""
+    ran = on_fakes(tmp_path, known_program, fakes=("--cupti", release, "--fail", "strict"))
+    assert ran.out == "0 no error\n" and not losses(ran)
+    assert measured(ran, "kernel-time", what) == ran.truth(column, is_kernel)
+
+
+@pytest.mark.parametrize("release", ["11.8", "13.2", "13.5"])
+@pytest.mark.parametrize("failure,loss", [
+    ("zero-times", "gpu-untimed"), ("reversed-times", "gpu-untimed"), ("wrong-correlation", "gpu-lost"), ("drop", "gpu-lost"),
+    ("flush-hangs", "gpu-lost"), ("lost-device", "gpu-lost"), ("late-buffers", None), ("unload", None), ("early", None),
+    ("clock-again", None), ("two-cuptis", None)])
+def test_each_failure(known_program, tmp_path, release, failure, loss):  # noqa: F811
+    """What ran is what is stored and what is counted as lost."""
+    fakes = ("--cupti", release, "--fail", failure)
+    ran = on_fakes(tmp_path, known_program, "plain", fakes=fakes)
+    assert ran.out == plain(known_program, "plain", fakes=fakes)
+    lost = losses(ran)
+    assert set(lost) == ({loss} if loss else set())
+    launched = sum(ran.truth("count").values()) if failure == "drop" else sum(ran.truth("count", is_kernel).values())
+    stored = kernels(ran)
+    if failure == "drop":  # copies and the set as well
+        stored += sum(sum(measured(ran, metric, "count").values()) for metric in ("copy-time", "fill-time"))
+    assert launched > 40 and stored + sum(lost.values()) == launched
+    assert (stored < launched) == bool(loss)
+
+
+@pytest.mark.parametrize("failure,line", [
+    ("early", "without their places in time"), ("flush-hangs", "hung"), ("lost-device", "has not given"),
+    ("held", "another tool holds CUPTI"), ("privileges", "RmProfilingAdminOnly")])
+def test_one_line_says_so(known_program, tmp_path, failure, line):  # noqa: F811
+    ran = on_fakes(tmp_path, known_program, "plain", fakes=("--fail", failure))
+    assert line in status(ran)
+
+
+@pytest.mark.parametrize("release", ["13.0", "13.5"])
+def test_the_holder_is_named(known_program, tmp_path, release):  # noqa: F811
+    ran = on_fakes(tmp_path, known_program, fakes=("--cupti", release, "--fail", "held"))
+    assert ran.out == "0 no error\n" and status(ran) == "another tool holds CUPTI: Nsight Systems"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_child_of_a_measured_process(known_program, tmp_path, release):  # noqa: F811
+    ran = on_fakes(tmp_path, known_program, "fork", fakes=("--cupti", release))
+    assert ran.out == "child 3\n0 no error\n" and kernels(ran) == 165 and not losses(ran)
+
+
+# ---- others that use CUPTI ----
+
+
+@pytest.fixture(scope="module")
+def tool(fake, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("tool") / "tool"
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-I", headers("13.5"), "-o", output, WORKLOADS / "cuda/tool.cu",
+                    "-Xlinker", fake / "cupti-13.5/libcupti.so.13"], check=True)
+    return output
+
+
+@pytest.mark.parametrize("release,how,seen,own,line", [
+    ("13.2", "first", "50 kernels 0 calls", 0, "another tool holds CUPTI: tool"),
+    ("13.2", "later", "20 kernels 20 calls", 30, "then tool took CUPTI"),
+    ("13.5", "first", "50 kernels 0 calls", 0, "another tool holds CUPTI: tool"),
+    ("13.5", "later", "20 kernels 20 calls", 30, "then tool took CUPTI"),
+    ("13.5", "shared", "20 kernels 20 calls", 50, "CUPTI: kernels, copies and sets below the calls that launched them")])
+def test_a_program_that_uses_cupti_itself(tool, tmp_path, release, how, seen, own, line):
+    fakes = ("--cupti", release)
+    ran = on_fakes(tmp_path, tool, how, fakes=fakes)
+    assert ran.out == plain(tool, how, fakes=fakes) == seen + "\n"
+    assert kernels(ran) == own and not losses(ran) and status(ran).endswith(line)
+
+
+def seen_by_torch(out: str) -> list[tuple[str, ...]]:
+    """Times to some nanoseconds, which its clock has."""
+    lines = [line.split(" ", 3) for line in out.splitlines()]
+    return [(*line[:2], str(round(int(line[2]) / 100)), *line[3:]) if len(line) == 4 else tuple(line) for line in lines]
+
+
+@pytest.mark.parametrize("release,failure,order", [
+    ("13.0", "none", "after"), ("13.2", "none", "after"), ("13.5", "none", "after"), ("13.2", "none", "before"),
+    ("13.2", "clock-again", "after")])
+def test_torch_profiler_sees_what_it_sees_without(tmp_path, release, failure, order):
+    """Its kernels, with their times and operators; and with a clock that may be registered once alone."""
+    command = "python3", WORKLOADS / "cuda/profiled.py", "2", order
+    fakes = ("--cupti", release, "--fail", failure)
+    ran = on_fakes(tmp_path, *command, fakes=fakes)
+    expected = seen_by_torch(plain(*command, fakes=fakes))
+    assert seen_by_torch(ran.out) == expected and len(expected) >= 10
+    assert status(ran).endswith("then PyTorch's profiler took CUPTI")
+    assert kernels(ran) == (31 if order == "after" else 0) and not losses(ran)
