@@ -7,7 +7,8 @@
 #	--fail SCENARIO  a reported failure, or several with commas:
 #		zero-times, reversed-times  each 10th kernel has none, or ends before it starts
 #		early              kernels start 50 ms before their launch
-#		wrong-correlation  each 10th kernel has the number of no call
+#		wrong-correlation  each 10th kernel has the number of no call; no-correlation: all
+#		short-records      kernels' records are shorter than any release has them
 #		drop               each 50th record is lost, and counted
 #		clock-again        the first records are wrong after a clock was registered again
 #		unload             names of kernels live no longer than the buffer that has them

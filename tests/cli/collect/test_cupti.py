@@ -140,6 +140,7 @@ def test_each_release(known_program, tmp_path, release, column, what):  # noqa: 
 @pytest.mark.parametrize("release", ["11.8", "13.2", "13.5"])
 @pytest.mark.parametrize("failure,loss", [
     ("zero-times", "gpu-untimed"), ("reversed-times", "gpu-untimed"), ("wrong-correlation", "gpu-lost"), ("drop", "gpu-lost"),
+    ("no-correlation", "gpu-lost"), ("short-records", "gpu-lost"),
     ("flush-hangs", "gpu-lost"), ("lost-device", "gpu-lost"), ("late-buffers", None), ("unload", None), ("early", None),
     ("clock-again", None), ("two-cuptis", None)])
 def test_each_failure(known_program, tmp_path, release, failure, loss):  # noqa: F811
@@ -158,7 +159,8 @@ def test_each_failure(known_program, tmp_path, release, failure, loss):  # noqa:
 
 
 @pytest.mark.parametrize("failure,line", [
-    ("early", "without their places in time"), ("flush-hangs", "hung"), ("lost-device", "has not given"),
+    ("early", "without their places in time"), ("no-correlation", "calls only, its records have numbers of no call"),
+    ("short-records", "calls only, its records of kernels have a length that is not known"), ("flush-hangs", "hung"), ("lost-device", "has not given"),
     ("held", "another tool holds CUPTI"), ("privileges", "RmProfilingAdminOnly")])
 def test_one_line_says_so(known_program, tmp_path, failure, line):  # noqa: F811
     ran = on_fakes(tmp_path, known_program, "plain", fakes=("--fail", failure))

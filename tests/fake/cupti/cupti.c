@@ -187,7 +187,7 @@ static void spoil(KERNEL_RECORD *record)
 		record->start -= 50000000;
 		record->end -= 50000000;
 	}
-	if (fake_fails_now("wrong-correlation", 10))
+	if (fake_fails_now("wrong-correlation", 10) || fake_fails("no-correlation"))
 		record->correlationId += 1u << 30;
 }
 

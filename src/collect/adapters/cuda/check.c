@@ -6,11 +6,13 @@
 #include "cuda.h"
 
 /* As many launches are kept with their times, and as many records are looked at. */
-#define LAUNCHES   256u
+#define LAUNCHES     256u
 /* How far a device's clock may be off. */
-#define SLACK_NS   1000000u
+#define SLACK_NS     1000000u
+/* So many records without a launch, and none with one, are no accident. */
+#define MANY_UNKNOWN 32u
 /* A kernel's record is no longer, in any release. */
-#define MOST_BYTES 1024u
+#define MOST_BYTES   1024u
 
 static struct {
 	_Atomic uint32_t correlation;
@@ -83,7 +85,7 @@ bool sn_cuda_check_record(const struct sn_cupti_kernel *kernel, size_t bytes, ui
 			    "are not those of their calls",
 			    NULL);
 	}
-	if (!checked && unknown == LAUNCHES / 2)
+	if (!checked && unknown == MANY_UNKNOWN)
 		sn_cuda_say("CUPTI: calls only, its records have numbers of no call", NULL);
 	return true;
 }
