@@ -179,18 +179,18 @@ static void take(const void *record, uint64_t offset_ns)
 	sn_gpu_done(&operation);
 }
 
-/* Records that end in the middle, or have a length that none can have, are lost: how many is not known. */
+/* Where a buffer ends in the middle of a record, at least one is lost. */
 static void read_buffer(uint8_t *buffer, size_t valid)
 {
 	void *record = NULL;
 	uint64_t offset_ns = clock_offset();
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
-	if (!check(buffer, valid, offset_ns)) {
-		sn_gpu_lose(&sn_cuda, 1);
-		return;
-	}
+	bool is_right = check(buffer, valid, offset_ns);
 	while (!(error = next_record(buffer, valid, &record)))
-		take(record, offset_ns);
+		if (is_right)
+			take(record, offset_ns);
+		else
+			sn_gpu_lose(&sn_cuda, 1);
 	if (error != SN_CUPTI_ERROR_END && valid)
 		sn_gpu_lose(&sn_cuda, 1);
 }
