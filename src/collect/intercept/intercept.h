@@ -19,6 +19,8 @@
 #define SN_ASM_TEXT(number)  SN_ASM_TEXT_(number)
 #define SN_ASM_TEXT_(number) #number
 
+/* dlsym without the collector's interception. AS-safe: no. */
+void *sn_real_dlsym(void *library, const char *name);
 /* The next definition of `name`; never NULL for functions of the C library. AS-safe: no. */
 void *sn_real(const char *name);
 /*

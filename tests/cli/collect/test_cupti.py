@@ -196,6 +196,8 @@ def tool(fake, tmp_path_factory) -> Path:
     ("13.2", "later", "20 kernels 20 calls", 30, "then tool took CUPTI"),
     ("13.5", "first", "50 kernels 0 calls", 0, "another tool holds CUPTI: tool"),
     ("13.5", "later", "20 kernels 20 calls", 30, "then tool took CUPTI"),
+    ("13.2", "asked", "20 kernels 20 calls", 30, "then tool took CUPTI"),
+    ("13.5", "asked", "20 kernels 20 calls", 30, "then tool took CUPTI"),
     ("13.5", "shared", "20 kernels 20 calls", 50, "CUPTI: kernels, copies and sets below the calls that launched them")])
 def test_a_program_that_uses_cupti_itself(tool, tmp_path, release, how, seen, own, line):
     fakes = ("--cupti", release)

@@ -4,11 +4,13 @@
  *	first   without a subscription, before the driver is initialised
  *	later   subscribing, after the first 30
  *	shared  as one of several subscribers, after the first 30
+ *	asked   as later, by functions that dlsym finds in libcupti
  */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <cupti.h>
+#include <dlfcn.h>
 
 static CUpti_SubscriberHandle handle;
 static int kernels, calls;
@@ -56,15 +58,30 @@ static void on_call(void *, CUpti_CallbackDomain, CUpti_CallbackId, const void *
 	calls += ((const CUpti_CallbackData *)data)->callbackSite == CUPTI_API_ENTER;
 }
 
+/* Those that a tool takes CUPTI with, by name or as they are linked. */
+static decltype(&cuptiSubscribe) subscribe = cuptiSubscribe;
+static decltype(&cuptiActivityRegisterCallbacks) register_callbacks = cuptiActivityRegisterCallbacks;
+static decltype(&cuptiActivityEnable) enable = cuptiActivityEnable;
+
+static void ask()
+{
+	void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+	subscribe = (decltype(subscribe))dlsym(library, "cuptiSubscribe");
+	register_callbacks = (decltype(register_callbacks))dlsym(library, "cuptiActivityRegisterCallbacks");
+	enable = (decltype(enable))dlsym(library, "cuptiActivityEnable");
+	if (dlsym(library, "cuptiNothing") || !dlerror())
+		printf("found nothing\n");
+}
+
 static void begin_alone(bool subscribes)
 {
 	if (subscribes) {
-		check("subscribe", cuptiSubscribe(&handle, on_call, NULL));
+		check("subscribe", subscribe(&handle, on_call, NULL));
 		check("callback", cuptiEnableCallback(1, handle, CUPTI_CB_DOMAIN_RUNTIME_API,
 						      CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000));
 	}
-	check("buffers", cuptiActivityRegisterCallbacks(request, complete));
-	check("enable", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+	check("buffers", register_callbacks(request, complete));
+	check("enable", enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 }
 
 static void begin_shared()
@@ -87,7 +104,9 @@ int main(int, char **argv)
 	for (int i = 0; i < 30; i++)
 		scale<<<256, 256>>>(x, 2.0f); // alone
 	cudaDeviceSynchronize();
-	if (!strcmp(argv[1], "later"))
+	if (!strcmp(argv[1], "asked"))
+		ask();
+	if (!strcmp(argv[1], "later") || !strcmp(argv[1], "asked"))
 		begin_alone(true);
 	if (!strcmp(argv[1], "shared"))
 		begin_shared();

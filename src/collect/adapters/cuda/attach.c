@@ -55,7 +55,7 @@ static void *open_library(void)
 static bool find_functions(void *library)
 {
 #define FIND(name, parameters)                                                                     \
-	sn_cupti.name = (sn_cupti_result(*) parameters)dlsym(library, #name);                      \
+	sn_cupti.name = (sn_cupti_result(*) parameters)sn_real_dlsym(library, #name);              \
 	if (!sn_cupti.name)                                                                        \
 		return false;
 	SN_CUPTI_FUNCTIONS(FIND)
@@ -68,7 +68,7 @@ static bool find_sharing_functions(void *library)
 {
 	bool are_all = true;
 #define FIND(name, parameters)                                                                     \
-	sn_cupti.name = (sn_cupti_result(*) parameters)dlsym(library, #name);                      \
+	sn_cupti.name = (sn_cupti_result(*) parameters)sn_real_dlsym(library, #name);              \
 	are_all = are_all && sn_cupti.name;
 	SN_CUPTI_SHARING_FUNCTIONS(FIND)
 #undef FIND
@@ -144,7 +144,7 @@ static sn_cupti_result subscribe(char *holder, size_t holder_bytes)
 	sn_cupti_result error = subscribe_as(holder, holder_bytes);
 	if (error)
 		return error;
-	sn_cuda_is_taking = true;
+	atomic_store_explicit(&sn_cuda_is_taking, true, memory_order_release);
 	if (sn_cupti.shares)
 		sn_cupti.cuptiActivityRegisterCallbacks_v2(
 		    sn_cupti.subscriber, sn_cuda_request_buffer_v2, sn_cuda_complete_buffer_v2);
@@ -240,12 +240,12 @@ static void wait_while(bool (*goes_on)(void), uint64_t patience_ns)
 {
 	const struct timespec pause = {0, 100000};
 	uint64_t last_ns = sn_now_ns();
-	uint32_t seen = sn_cuda_buffers;
+	uint32_t seen = atomic_load_explicit(&sn_cuda_buffers, memory_order_relaxed);
 	while (goes_on() && sn_now_ns() - last_ns < patience_ns) {
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
-		if (seen != sn_cuda_buffers)
-			last_ns = sn_now_ns();
-		seen = sn_cuda_buffers;
+		uint32_t now = atomic_load_explicit(&sn_cuda_buffers, memory_order_relaxed);
+		last_ns = seen == now ? last_ns : sn_now_ns();
+		seen = now;
 	}
 }
 
@@ -270,7 +270,7 @@ bool sn_cuda_release(void)
 	/* buffers have been seen to come later; not where the driver has failed */
 	if (atomic_load_explicit(&release_state, memory_order_acquire) == 1)
 		wait_while(lacks_any, LATE_NS);
-	sn_cuda_is_taking = false;
+	atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
 	uint64_t missing = sn_gpu_expected(&sn_cuda);
 	sn_gpu_lose(&sn_cuda, missing);
 	if (is_releasing())
@@ -288,7 +288,7 @@ static void cuda_detach(void)
 	/* a crash inside the driver holds its locks: then what CUPTI has not delivered is missing */
 	if (!sn_ends_in_handler())
 		sn_cuda_release();
-	sn_cuda_is_taking = false;
+	atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
 	if (thread)
 		sn_gpu_collect_all(thread);
 }
@@ -297,7 +297,7 @@ static void cuda_detach(void)
 static void cuda_after_fork(void)
 {
 	atomic_store_explicit(&is_attached, false, memory_order_relaxed);
-	sn_cuda_is_taking = false;
+	atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
 }
 
 static const char *cuda_status(void)

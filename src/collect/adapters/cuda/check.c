@@ -6,13 +6,15 @@
 #include "cuda.h"
 
 /* As many launches are kept with their times, and as many records are looked at. */
-#define LAUNCHES     256u
+#define LAUNCHES       256u
+/* Kernels of graphs cannot be compared: after so many the check ends as well. */
+#define MOST_LOOKED_AT 4096u
 /* How far a device's clock may be off. */
-#define SLACK_NS     1000000u
+#define SLACK_NS       1000000u
 /* So many records without a launch, and none with one, are no accident. */
-#define MANY_UNKNOWN 32u
+#define MANY_UNKNOWN   32u
 /* A kernel's record is no longer, in any release. */
-#define MOST_BYTES   1024u
+#define MOST_BYTES     1024u
 
 static struct {
 	_Atomic uint32_t correlation;
@@ -20,7 +22,7 @@ static struct {
 } launches[LAUNCHES];
 
 static _Atomic uint32_t launch_count;
-static uint32_t checked, wrong, unknown; /* with the lock of finished operations */
+static uint32_t looked_at, checked, wrong, unknown; /* with the lock of finished operations */
 static bool has_ended;
 static _Atomic bool times_are_wrong;
 
@@ -67,10 +69,13 @@ static void judge(const struct sn_cupti_kernel *kernel, uint64_t offset_ns)
 	wrong += start_ns + SLACK_NS < launched_ns || end_ns > sn_now_ns() + SLACK_NS;
 }
 
+bool sn_cuda_check_has_ended(void)
+{
+	return has_ended;
+}
+
 bool sn_cuda_check_record(const struct sn_cupti_kernel *kernel, size_t bytes, uint64_t offset_ns)
 {
-	if (has_ended)
-		return true;
 	if (bytes < sizeof(*kernel) || bytes > MOST_BYTES || bytes % 8) {
 		sn_cuda_say(
 		    "CUPTI: calls only, its records of kernels have a length that is not known",
@@ -78,7 +83,7 @@ bool sn_cuda_check_record(const struct sn_cupti_kernel *kernel, size_t bytes, ui
 		return false;
 	}
 	judge(kernel, offset_ns);
-	has_ended = checked + unknown >= LAUNCHES;
+	has_ended = checked + unknown >= LAUNCHES || ++looked_at >= MOST_LOOKED_AT;
 	if (checked && wrong * 2 > checked && sn_cuda_times_are_right()) {
 		times_are_wrong = true;
 		sn_cuda_say("CUPTI: kernels, copies and sets without their places in time, which "

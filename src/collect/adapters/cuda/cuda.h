@@ -43,6 +43,8 @@ bool sn_cuda_is_held(void);
 void sn_cuda_check_launch(uint32_t correlation);
 /* A record of a kernel that is `bytes` long. False where it cannot be read. With the lock of finished operations. */
 bool sn_cuda_check_record(const struct sn_cupti_kernel *kernel, size_t bytes, uint64_t offset_ns);
+/* It has looked at enough. With the lock of finished operations. */
+bool sn_cuda_check_has_ended(void);
 /* Whether times have proved to be those of the calls. */
 bool sn_cuda_times_are_right(void);
 

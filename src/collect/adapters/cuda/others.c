@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Other users of CUPTI. Most releases have room for one: then the program's own comes first, whenever it comes. Its calls pass through
- * here, and Sonde gives CUPTI up before the first of them. Where both share CUPTI, both stay. Who finds the functions by dlsym in
- * libcupti itself passes by.
+ * here, also those of functions that it finds by dlsym, and Sonde gives CUPTI up before the first of them. Where both share CUPTI, both stay.
  */
 #include "cuda.h"
+#include "others.h"
 
 #include "collect/core/line.h"
 #include "collect/intercept/intercept.h"
@@ -99,11 +99,36 @@ static void after(const void *address, sn_cupti_result result)
 		atomic_store_explicit(&other, caller_path(address), memory_order_relaxed);
 }
 
-/* Of functions by which a tool takes CUPTI for itself. PyTorch's subscribes seldom: its first call is that which sets the clock. */
+/* ---- the functions: by which a tool takes CUPTI for itself ---- */
+
+#define FUNCTIONS(X)                                                                               \
+	X(cuptiSubscribe)                                                                          \
+	X(cuptiSubscribe_v2)                                                                       \
+	X(cuptiActivityRegisterTimestampCallback)                                                  \
+	X(cuptiActivityRegisterCallbacks)                                                          \
+	X(cuptiActivityEnable)                                                                     \
+	X(cuptiFinalize)
+
+enum function {
+#define NUMBER(name) NUMBER_##name,
+	FUNCTIONS(NUMBER)
+#undef NUMBER
+};
+
+/* What dlsym found, of the first CUPTI that was asked for it; else the program has it by its name. */
+static _Atomic(void *) asked_for[NUMBER_cuptiFinalize + 1];
+
+static void *real_of(enum function number, const char *name)
+{
+	void *found = atomic_load_explicit(&asked_for[number], memory_order_relaxed);
+	return found ? found : sn_real_symbol(name);
+}
+
+/* PyTorch's subscribes seldom: its first call is that which sets the clock. */
 #define TAKES(name, parameters, ...)                                                               \
 	SN_PUBLIC(sn_cupti_result, name, parameters)                                               \
 	{                                                                                          \
-		sn_cupti_result(*real) parameters = sn_real_symbol(#name);                         \
+		sn_cupti_result(*real) parameters = real_of(NUMBER_##name, #name);                 \
 		if (!real)                                                                         \
 			return SN_CUPTI_ERROR_NOT_INITIALIZED;                                     \
 		before(__builtin_return_address(0));                                               \
@@ -125,7 +150,7 @@ SN_PUBLIC(sn_cupti_result, cuptiSubscribe_v2,
 	   struct sn_cupti_subscriber *parameters))
 {
 	sn_cupti_result (*real)(void **, sn_cupti_callback, void *, struct sn_cupti_subscriber *) =
-	    sn_real_symbol("cuptiSubscribe_v2");
+	    real_of(NUMBER_cuptiSubscribe_v2, "cuptiSubscribe_v2");
 	bool shares =
 	    parameters && parameters->bytes > SN_CUPTI_SUBSCRIBER_FIRST_BYTES && parameters->shares;
 	if (!real)
@@ -141,10 +166,51 @@ SN_PUBLIC(sn_cupti_result, cuptiSubscribe_v2,
 /* Ends everybody's subscription, where CUPTI is not shared. */
 SN_PUBLIC(sn_cupti_result, cuptiFinalize, (void))
 {
-	sn_cupti_result (*real)(void) = sn_real_symbol("cuptiFinalize");
+	sn_cupti_result (*real)(void) = real_of(NUMBER_cuptiFinalize, "cuptiFinalize");
 	if (!real)
 		return SN_CUPTI_ERROR_NOT_INITIALIZED;
 	if (!sn_cupti.shares)
 		before(__builtin_return_address(0));
 	return real();
+}
+
+/* ---- dlsym ---- */
+
+static const struct {
+	const char *name;
+	void *stand_in;
+} functions[] = {
+#define ENTRY(name) [NUMBER_##name] = {#name, name},
+    FUNCTIONS(ENTRY)
+#undef ENTRY
+};
+
+static int number_of(const char *name)
+{
+	/* most names end here */
+	if (name[0] != 'c' || name[1] != 'u' || name[2] != 'p')
+		return -1;
+	for (int number = 0; number <= NUMBER_cuptiFinalize; number++)
+		if (!strcmp(name, functions[number].name))
+			return number;
+	return -1;
+}
+
+bool sn_cuda_has_stand_in(const char *name)
+{
+	return number_of(name) >= 0;
+}
+
+void *sn_cuda_stand_in(const char *name, void *found)
+{
+	int number = number_of(name);
+	void *first = NULL;
+	if (!found || found == functions[number].stand_in)
+		return found;
+	/* another CUPTI's has no place: it is called past the collector */
+	if (!atomic_compare_exchange_strong_explicit(&asked_for[number], &first, found,
+						     memory_order_relaxed, memory_order_relaxed) &&
+	    first != found)
+		return found;
+	return functions[number].stand_in;
 }

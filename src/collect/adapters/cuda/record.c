@@ -154,7 +154,8 @@ static size_t length_of(uint8_t *buffer, size_t valid, void *record)
 static bool check(uint8_t *buffer, size_t valid, uint64_t offset_ns)
 {
 	bool is_right = true;
-	for (void *record = NULL; !next_record(buffer, valid, &record) && is_right;) {
+	for (void *record = NULL;
+	     is_right && !sn_cuda_check_has_ended() && !next_record(buffer, valid, &record);) {
 		uint32_t kind = *(const uint32_t *)record;
 		if (kind == SN_CUPTI_CONCURRENT_KERNEL || kind == SN_CUPTI_KERNEL)
 			is_right = sn_cuda_check_record(record, length_of(buffer, valid, record),
@@ -201,7 +202,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t val
 {
 	size_t dropped = 0;
 	sn_gpu_begin_done();
-	if (sn_cuda_is_taking) {
+	/* acquire: all that attaching has set */
+	if (atomic_load_explicit(&sn_cuda_is_taking, memory_order_acquire)) {
 		read_buffer(buffer, valid);
 		sn_cupti_result error =
 		    sn_cupti.shares
@@ -211,7 +213,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t val
 		if (!error && dropped)
 			sn_gpu_lose(&sn_cuda, dropped);
 	}
-	sn_cuda_buffers++;
+	atomic_fetch_add_explicit(&sn_cuda_buffers, 1, memory_order_relaxed);
 	sn_gpu_end_done();
 	give_back(buffer);
 }
