@@ -29,7 +29,7 @@ def test_nothing_is_called_that_sanitizers_watch() -> None:
     listing = subprocess.run(["nm", "-D", "--undefined-only", program.BUILD / "src/collect/libsonde.so"],
                              capture_output=True, text=True, check=True).stdout
     names = {line.split()[1].split("@")[0] for line in listing.splitlines()}
-    assert "dlsym" in names
+    assert "dlopen" in names
     watched = {name for name in names
                if name.startswith(("mem", "str", "mmap", "munmap", "open", "pwrite", "pread", "fopen"))}
     assert watched <= {"strdup", "strtoull"}, watched
