@@ -26,6 +26,7 @@ static struct {
 
 static bool kinds[CUPTI_ACTIVITY_KIND_COUNT];
 static bool hidden_calls[DOMAINS][MOST_CBID]; /* of which no records are wanted */
+static bool graphs_are_whole;
 static _Atomic bool is_listening;
 static CUpti_ActivityThreadIdType thread_ids;
 
@@ -238,10 +239,10 @@ static void record_set(const struct fake_run *run)
 	fake_buffers_add(&record, sizeof(record), run->end_ns);
 }
 
-/* Where whole graphs are recorded, their nodes are not. */
+/* Where whole graphs are recorded, their nodes are not, not even when graphs are no longer. */
 static void on_run(const struct fake_run *run)
 {
-	if (run->graph && kinds[CUPTI_ACTIVITY_KIND_GRAPH_TRACE])
+	if (run->graph && graphs_are_whole)
 		return;
 	if (run->operation->kind == FAKE_KERNEL)
 		record_kernel(run);
@@ -268,14 +269,21 @@ static void on_graph(const struct fake_run *whole)
 	fake_buffers_add(&record, sizeof(record), whole->end_ns);
 }
 
-static void on_node(const struct fake_node *node, const struct fake_node *original)
+static void tell_node(CUpti_CallbackId cbid, const struct fake_node *node,
+		      const struct fake_node *original)
 {
-	CUpti_CallbackId cbid =
-	    original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
 	CUpti_GraphData graph = {.node = (CUgraphNode)node, .originalNode = (CUgraphNode)original};
 	CUpti_ResourceData data = {.resourceDescriptor = &graph};
 	if (subscriber.is_taken && subscriber.enabled[CUPTI_CB_DOMAIN_RESOURCE][cbid])
 		subscriber.function(subscriber.data, CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
+}
+
+/* Instantiating creates nodes, too. */
+static void on_node(const struct fake_node *node, const struct fake_node *original)
+{
+	tell_node(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node, NULL);
+	if (original)
+		tell_node(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, node, original);
 }
 
 static void on_wait(enum fake_wait what, int device, uint32_t stream, uint64_t start_ns,
@@ -359,6 +367,8 @@ static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
 	if ((unsigned)kind >= CUPTI_ACTIVITY_KIND_COUNT || !kind || is_gone(kind))
 		return CUPTI_ERROR_INVALID_KIND;
 	kinds[kind] = enabled;
+	if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && enabled)
+		graphs_are_whole = true;
 	listen();
 	return CUPTI_SUCCESS;
 }

@@ -25,6 +25,24 @@ SAME(struct sn_cupti_memset, bytes, SET_RECORD, bytes);
 SAME(struct sn_cupti_memset, start, SET_RECORD, start);
 SAME(struct sn_cupti_memset, stream, SET_RECORD, streamId);
 SAME(struct sn_cupti_memset, correlation, SET_RECORD, correlationId);
+SAME(struct sn_cupti_kernel, registers, KERNEL_RECORD, registersPerThread);
+SAME(struct sn_cupti_kernel, block, KERNEL_RECORD, blockX);
+SAME(struct sn_cupti_kernel, static_shared, KERNEL_RECORD, staticSharedMemory);
+SAME(struct sn_cupti_kernel, dynamic_shared, KERNEL_RECORD, dynamicSharedMemory);
+SAME(struct sn_cupti_kernel, local_per_thread, KERNEL_RECORD, localMemoryPerThread);
+SAME(struct sn_cupti_memcpy, graph_node, COPY_RECORD, graphNodeId);
+SAME(struct sn_cupti_memcpy, graph, COPY_RECORD, graphId);
+SAME(struct sn_cupti_memset, graph_node, SET_RECORD, graphNodeId);
+SAME(struct sn_cupti_memset, graph, SET_RECORD, graphId);
+SAME(struct sn_cupti_graph_trace, correlation, GRAPH_RECORD, correlationId);
+SAME(struct sn_cupti_graph_trace, start, GRAPH_RECORD, start);
+SAME(struct sn_cupti_graph_trace, end, GRAPH_RECORD, end);
+SAME(struct sn_cupti_graph_trace, device, GRAPH_RECORD, deviceId);
+SAME(struct sn_cupti_graph_trace, graph, GRAPH_RECORD, graphId);
+SAME(struct sn_cupti_graph_trace, stream, GRAPH_RECORD, streamId);
+SAME(struct sn_cupti_resource_data, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME(struct sn_cupti_graph, node, CUpti_GraphData, node);
+SAME(struct sn_cupti_graph, original_node, CUpti_GraphData, originalNode);
 SAME(struct sn_cupti_call, site, CUpti_CallbackData, callbackSite);
 SAME(struct sn_cupti_call, name, CUpti_CallbackData, functionName);
 SAME(struct sn_cupti_call, parameters, CUpti_CallbackData, functionParams);
@@ -33,6 +51,7 @@ SAME(struct sn_cupti_call, correlation, CUpti_CallbackData, correlationId);
 _Static_assert(SN_CUPTI_MEMCPY == CUPTI_ACTIVITY_KIND_MEMCPY &&
 		   SN_CUPTI_MEMSET == CUPTI_ACTIVITY_KIND_MEMSET &&
 		   SN_CUPTI_KERNEL == CUPTI_ACTIVITY_KIND_KERNEL &&
+		   SN_CUPTI_GRAPH_TRACE == CUPTI_ACTIVITY_KIND_GRAPH_TRACE &&
 		   SN_CUPTI_CONCURRENT_KERNEL == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
 	       "kinds of records");
 _Static_assert(SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ==
@@ -40,3 +59,7 @@ _Static_assert(SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ==
 		   SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES &&
 		   SN_CUPTI_ERROR_NOT_INITIALIZED == CUPTI_ERROR_NOT_INITIALIZED,
 	       "errors");
+_Static_assert(SN_CUPTI_RESOURCE == CUPTI_CB_DOMAIN_RESOURCE &&
+		   SN_CUPTI_GRAPH_NODE_CREATED == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED &&
+		   SN_CUPTI_GRAPH_NODE_CLONED == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+	       "callbacks of graphs");

@@ -97,6 +97,7 @@ static sn_cupti_result subscribe(void)
 		sn_cupti.cuptiUnsubscribe(subscriber);
 		return error;
 	}
+	sn_cuda_graph_begin(subscriber);
 	subscribe_calls(SN_CUPTI_RUNTIME);
 	subscribe_calls(SN_CUPTI_DRIVER);
 	return SN_CUPTI_SUCCESS;

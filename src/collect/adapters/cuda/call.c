@@ -9,6 +9,13 @@ static bool begins_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
+/* Those that make nodes, each of which is then below its line. */
+static bool makes_nodes(const char *name)
+{
+	return sn_config.gpu_graph_nodes &&
+	       (begins_with(name, "cudaGraphAdd") || begins_with(name, "cuGraphAdd"));
+}
+
 /* Calls that launch something, wait, or take long. What only asks or sets is not heard: that would cost more than the call. */
 bool sn_cuda_wants_call(uint32_t domain, const char *name)
 {
@@ -39,7 +46,7 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name)
 	for (size_t index = 0; index < count; index++)
 		if (begins_with(name, names[index]))
 			return true;
-	return false;
+	return makes_nodes(name);
 }
 
 /* CUPTI, the runtime or the driver. */
@@ -69,7 +76,11 @@ struct sn_gpu_interface sn_cuda =
 void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *data)
 {
 	const struct sn_cupti_call *call = data;
-	(void)unused, (void)domain, (void)cbid;
+	(void)unused;
+	if (domain == SN_CUPTI_RESOURCE) {
+		sn_cuda_on_graph(cbid, data);
+		return;
+	}
 	if (call->site == 0)
 		sn_gpu_call_enter(&sn_cuda,
 				  &(struct sn_gpu_api_call){.name = call->name,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), the program's calls (call.c), and records of what
- * the devices did (record.c). adapters/gpu has the way from there to the threads. docs/design/cuda.md gives reasons.
+ * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), the program's calls (call.c), records of what
+ * the devices did (record.c), and graphs (graph.c). adapters/gpu has the way from there to the threads. docs/design/cuda.md gives reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
@@ -30,3 +30,10 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name);
 void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records);
 void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			     size_t valid);
+
+/* ---- graph.c ---- */
+
+/* Whole graphs are recorded, or their nodes, as the user chose. Called when subscribing, after kernels' records are enabled. */
+void sn_cuda_graph_begin(void *subscriber);
+/* A callback about resources. */
+void sn_cuda_on_graph(uint32_t cbid, const struct sn_cupti_resource_data *data);

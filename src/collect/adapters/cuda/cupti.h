@@ -23,6 +23,7 @@ enum sn_cupti_kind {
 	SN_CUPTI_MEMSET = 2,
 	SN_CUPTI_KERNEL = 3,
 	SN_CUPTI_CONCURRENT_KERNEL = 10,
+	SN_CUPTI_GRAPH_TRACE = 51,
 };
 
 /* Of kinds 3 and 10. */
@@ -71,9 +72,29 @@ struct sn_cupti_memset {
 	uint32_t graph;
 };
 
+struct sn_cupti_graph_trace {
+	uint32_t kind, correlation;
+	uint64_t start, end;
+	uint32_t device, graph, context, stream;
+};
+
 /* ---- callbacks ---- */
 
-enum sn_cupti_domain { SN_CUPTI_DRIVER = 1, SN_CUPTI_RUNTIME = 2 };
+enum sn_cupti_domain { SN_CUPTI_DRIVER = 1, SN_CUPTI_RUNTIME = 2, SN_CUPTI_RESOURCE = 3 };
+
+/* Of the domain of resources. */
+enum sn_cupti_resource { SN_CUPTI_GRAPH_NODE_CREATED = 13, SN_CUPTI_GRAPH_NODE_CLONED = 20 };
+
+struct sn_cupti_resource_data {
+	void *context;
+	void *stream;
+	const void *descriptor; /* of graphs: struct sn_cupti_graph */
+};
+
+struct sn_cupti_graph {
+	void *graph, *original_graph;
+	void *node, *original_node;
+};
 
 struct sn_cupti_call {
 	uint32_t site; /* 0 enter, 1 exit */
@@ -98,6 +119,7 @@ typedef void (*sn_cupti_complete)(void *context, uint32_t stream, uint8_t *buffe
 	X(cuptiUnsubscribe, (void *subscriber))                                                    \
 	X(cuptiEnableCallback,                                                                     \
 	  (uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid))                     \
+	X(cuptiGetGraphNodeId, (void *node, uint64_t *id))                                         \
 	X(cuptiGetCallbackName, (uint32_t domain, uint32_t cbid, const char **name))               \
 	X(cuptiActivityEnable, (uint32_t kind))                                                    \
 	X(cuptiActivityRegisterCallbacks, (sn_cupti_request request, sn_cupti_complete complete))  \

@@ -60,6 +60,19 @@ static const char *copy_name(unsigned kind)
 	return kind < sizeof(names) / sizeof(*names) ? names[kind] : names[0];
 }
 
+static struct sn_gpu_shape shape_of(const struct sn_cupti_kernel *kernel)
+{
+	struct sn_gpu_shape shape = {.registers = kernel->registers,
+				     .shared_bytes = (uint32_t)kernel->static_shared +
+						     (uint32_t)kernel->dynamic_shared,
+				     .local_bytes = kernel->local_per_thread};
+	for (int axis = 0; axis < 3; axis++) {
+		shape.grid[axis] = (uint32_t)kernel->grid[axis];
+		shape.block[axis] = (uint16_t)kernel->block[axis];
+	}
+	return shape;
+}
+
 static struct sn_gpu_operation of_kernel(const struct sn_cupti_kernel *kernel)
 {
 	return (struct sn_gpu_operation){.kind = SN_GPU_KERNEL,
@@ -68,7 +81,10 @@ static struct sn_gpu_operation of_kernel(const struct sn_cupti_kernel *kernel)
 					 .correlation = kernel->correlation,
 					 .name = kernel->name,
 					 .start_ns = kernel->start,
-					 .end_ns = kernel->end};
+					 .end_ns = kernel->end,
+					 .graph = kernel->graph,
+					 .graph_node = kernel->graph_node,
+					 .shape = shape_of(kernel)};
 }
 
 static struct sn_gpu_operation of_copy(const struct sn_cupti_memcpy *copy)
@@ -80,7 +96,9 @@ static struct sn_gpu_operation of_copy(const struct sn_cupti_memcpy *copy)
 					 .name = copy_name(copy->copy),
 					 .bytes = copy->bytes,
 					 .start_ns = copy->start,
-					 .end_ns = copy->end};
+					 .end_ns = copy->end,
+					 .graph = copy->graph,
+					 .graph_node = copy->graph_node};
 }
 
 static struct sn_gpu_operation of_set(const struct sn_cupti_memset *set)
@@ -91,7 +109,21 @@ static struct sn_gpu_operation of_set(const struct sn_cupti_memset *set)
 					 .correlation = set->correlation,
 					 .bytes = set->bytes,
 					 .start_ns = set->start,
-					 .end_ns = set->end};
+					 .end_ns = set->end,
+					 .graph = set->graph,
+					 .graph_node = set->graph_node};
+}
+
+/* From the start of its first operation to the end of its last. */
+static struct sn_gpu_operation of_graph(const struct sn_cupti_graph_trace *graph)
+{
+	return (struct sn_gpu_operation){.kind = SN_GPU_GRAPH,
+					 .device = (uint16_t)graph->device,
+					 .stream = graph->stream,
+					 .correlation = graph->correlation,
+					 .start_ns = graph->start,
+					 .end_ns = graph->end,
+					 .graph = graph->graph};
 }
 
 /* False for records of other kinds. */
@@ -107,6 +139,9 @@ static bool read_record(const void *record, struct sn_gpu_operation *operation)
 		return true;
 	case SN_CUPTI_MEMSET:
 		*operation = of_set(record);
+		return true;
+	case SN_CUPTI_GRAPH_TRACE:
+		*operation = of_graph(record);
 		return true;
 	default:
 		return false;

@@ -78,6 +78,12 @@ void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlati
 		launch(interface, sn_gpu_thread(current.thread), correlation);
 }
 
+uint32_t sn_gpu_call_node(struct sn_thread **thread)
+{
+	*thread = current.depth ? current.thread : NULL;
+	return *thread ? current.node : SN_NODE_NONE;
+}
+
 void sn_gpu_call_exit(void)
 {
 	if (!current.depth || --current.depth)

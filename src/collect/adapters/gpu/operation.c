@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls and operations as metrics of a thread's tree, and as events where they are traced. */
-#include "gpu.h"
+#include "capture.h"
+#include "state.h"
 
 #include "collect/core/line.h"
 #include "collect/record/trace.h"
@@ -15,8 +16,14 @@ static const struct {
     [SN_GPU_KERNEL_TIME] = {"kernel-time", "ns", SN_METRIC_TIME},
     [SN_GPU_COPY_TIME] = {"copy-time", "ns", SN_METRIC_TIME},
     [SN_GPU_SET_TIME] = {"fill-time", "ns", SN_METRIC_TIME},
+    [SN_GPU_GRAPH_TIME] = {"graph-time", "ns", SN_METRIC_TIME},
     [SN_GPU_COPY_BYTES] = {"copy-bytes", "bytes", SN_METRIC_BYTES},
     [SN_GPU_SET_BYTES] = {"fill-bytes", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_BLOCKS] = {"kernel-blocks", "1", SN_METRIC_COUNT},
+    [SN_GPU_BLOCK_THREADS] = {"kernel-block-threads", "1", SN_METRIC_COUNT},
+    [SN_GPU_REGISTERS] = {"kernel-registers", "1", SN_METRIC_COUNT},
+    [SN_GPU_SHARED_BYTES] = {"kernel-shared-bytes", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_LOCAL_BYTES] = {"kernel-local-bytes", "bytes", SN_METRIC_BYTES},
 };
 
 static void add(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
@@ -45,18 +52,93 @@ void sn_gpu_add_call(struct sn_gpu_interface *interface, struct sn_thread *threa
 			     .link = link_of(interface, correlation));
 }
 
-static uint32_t node_of(struct sn_thread *thread, const struct sn_gpu_operation *operation)
+/* ---- places ---- */
+
+static uint32_t find_node(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation,
+			  bool *is_unplaced)
 {
-	static const char *const unnamed[] = {"[kernel]", "copy", "set"};
+	static const char *const unnamed[] = {"[kernel]", "copy", "set", "graph"};
+	struct sn_cct *cct = &state->thread->cct;
 	const char *name = operation->name ? operation->name : unnamed[operation->kind];
-	struct sn_frame frame = {.kind = operation->kind == SN_GPU_KERNEL ? SN_FRAME_KERNEL
-									  : SN_FRAME_GPU_OP,
-				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
-	uint32_t node = sn_cct_child(&thread->cct, operation->call, &frame);
-	if (node != SN_NODE_NONE)
-		add(operation->interface, thread, node, SN_GPU_KERNEL_TIME + operation->kind,
-		    operation->end_ns - operation->start_ns);
-	return node;
+	uint32_t parent =
+	    operation->graph_node ? sn_gpu_capture_path(state, operation) : operation->call;
+	*is_unplaced = operation->graph_node && parent == operation->call;
+	return sn_cct_named_child(
+	    cct, parent, operation->kind == SN_GPU_KERNEL ? SN_FRAME_KERNEL : SN_FRAME_GPU_OP, name,
+	    strlen(name));
+}
+
+/* Those of a graph's nodes, whose numbers mostly follow each other, do not displace each other. */
+static struct sn_gpu_leaf *leaf_of(struct sn_gpu_thread *state,
+				   const struct sn_gpu_operation *operation)
+{
+	uint64_t of_graph = (operation->graph_node >> 32) + operation->call;
+	uint64_t mixed = (of_graph << 32 ^ (uintptr_t)operation->name) * 0x9e3779b97f4a7c15u;
+	if (operation->graph_node)
+		mixed = of_graph * 0x9e3779b97f4a7c15u;
+	return &state->leaves[((uint32_t)operation->graph_node + (uint32_t)(mixed >> 40)) %
+			      SN_GPU_LEAVES];
+}
+
+static bool leaf_is_of(const struct sn_gpu_leaf *leaf, const struct sn_gpu_operation *operation)
+{
+	return leaf->node && leaf->call == operation->call && leaf->name == operation->name &&
+	       leaf->graph_node == operation->graph_node && leaf->kind == operation->kind &&
+	       leaf->interface == operation->interface->number;
+}
+
+/* The operation's own node; SN_NODE_NONE without memory. */
+static uint32_t node_of(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
+{
+	struct sn_gpu_leaf *leaf = leaf_of(state, operation);
+	if (!leaf_is_of(leaf, operation)) {
+		bool is_unplaced;
+		uint32_t node = find_node(state, operation, &is_unplaced);
+		if (node == SN_NODE_NONE)
+			return node;
+		*leaf = (struct sn_gpu_leaf){operation->name,
+					     operation->graph_node,
+					     operation->call,
+					     node,
+					     operation->interface->number,
+					     operation->kind,
+					     is_unplaced};
+	}
+	if (leaf->is_unplaced)
+		sn_drop(state->thread, SN_DROP_CAPTURE_UNKNOWN, 1);
+	return leaf->node;
+}
+
+/* ---- metrics ---- */
+
+/* How a kernel was launched, as constants are added: once for each launch. */
+static void add_shape(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
+		      const struct sn_gpu_shape *shape)
+{
+	if (!shape->grid[0])
+		return;
+	add(interface, thread, node, SN_GPU_BLOCKS,
+	    (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2]);
+	add(interface, thread, node, SN_GPU_BLOCK_THREADS,
+	    (uint64_t)shape->block[0] * shape->block[1] * shape->block[2]);
+	add(interface, thread, node, SN_GPU_REGISTERS, shape->registers);
+	add(interface, thread, node, SN_GPU_SHARED_BYTES, shape->shared_bytes);
+	if (shape->local_bytes)
+		add(interface, thread, node, SN_GPU_LOCAL_BYTES, shape->local_bytes);
+}
+
+static void add_values(struct sn_thread *thread, uint32_t node,
+		       const struct sn_gpu_operation *operation)
+{
+	struct sn_gpu_interface *interface = operation->interface;
+	add(interface, thread, node, SN_GPU_KERNEL_TIME + operation->kind,
+	    operation->end_ns - operation->start_ns);
+	if (operation->kind == SN_GPU_KERNEL)
+		add_shape(interface, thread, node, &operation->shape);
+	else if (operation->bytes)
+		add(interface, thread, node,
+		    operation->kind == SN_GPU_COPY ? SN_GPU_COPY_BYTES : SN_GPU_SET_BYTES,
+		    operation->bytes);
 }
 
 /* ---- events ---- */
@@ -88,36 +170,76 @@ static uint32_t stream_of(const struct sn_gpu_operation *operation)
 	return number;
 }
 
+static uint32_t attribute(struct sn_trace_attribute *attributes, uint32_t count,
+			  enum sn_trace_key key, uint64_t value)
+{
+	attributes[count] = (struct sn_trace_attribute){.key = key, .value = value};
+	return count + 1;
+}
+
+static uint32_t shape_attributes(struct sn_trace_attribute *attributes, uint32_t count,
+				 const struct sn_gpu_shape *shape)
+{
+	if (!shape->grid[0])
+		return count;
+	for (uint32_t axis = 0; axis < 3; axis++)
+		count = attribute(attributes, count, SN_TRACE_KEY_GRID_X + axis, shape->grid[axis]);
+	for (uint32_t axis = 0; axis < 3; axis++)
+		count =
+		    attribute(attributes, count, SN_TRACE_KEY_BLOCK_X + axis, shape->block[axis]);
+	count = attribute(attributes, count, SN_TRACE_KEY_REGISTERS, shape->registers);
+	count = attribute(attributes, count, SN_TRACE_KEY_SHARED, shape->shared_bytes);
+	return shape->local_bytes
+		   ? attribute(attributes, count, SN_TRACE_KEY_LOCAL, shape->local_bytes)
+		   : count;
+}
+
+/* What is told of it beside its time: at most 12. */
+static uint32_t attributes_of(struct sn_trace_attribute *attributes,
+			      const struct sn_gpu_operation *operation)
+{
+	uint32_t count = 0;
+	if (operation->bytes)
+		count = attribute(attributes, count, SN_TRACE_KEY_BYTES, operation->bytes);
+	if (operation->kind == SN_GPU_KERNEL)
+		count = shape_attributes(attributes, count, &operation->shape);
+	if (operation->graph)
+		count = attribute(attributes, count, SN_TRACE_KEY_GRAPH, operation->graph);
+	if (operation->graph_node)
+		count =
+		    attribute(attributes, count, SN_TRACE_KEY_GRAPH_NODE, operation->graph_node);
+	return count;
+}
+
 /* An operation at its own time, in its stream. `thread` is the one that launched it, which the calling one may not be. */
 static void trace(struct sn_thread *thread, uint32_t node, const struct sn_gpu_operation *operation)
 {
 	struct sn_thread *self = sn_thread_self();
 	uint32_t stream = stream_of(operation);
-	struct sn_trace_attribute bytes = {.key = SN_TRACE_KEY_BYTES, .value = operation->bytes};
+	struct sn_trace_attribute attributes[12];
 	if (!self || stream == SN_ID_NONE)
 		return;
 	SN_TRACE_ADD(self, .kind = SN_TRACE_INTERVAL, .has_stream = true, .stream = stream,
 		     .has_owner = thread != self, .owner = thread->index, .context = node,
 		     .start_ns = operation->start_ns, .end_ns = operation->end_ns,
 		     .link = link_of(operation->interface, operation->correlation),
-		     .attributes = &bytes, .attribute_count = operation->bytes ? 1 : 0);
+		     .attributes = attributes,
+		     .attribute_count = attributes_of(attributes, operation));
 }
 
-void sn_gpu_record(struct sn_thread *thread, const struct sn_gpu_operation *operation)
+void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
 {
+	struct sn_thread *thread = state->thread;
 	if (operation->end_ns < operation->start_ns || !operation->start_ns) {
 		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
 		return;
 	}
-	uint32_t node = node_of(thread, operation);
+	uint32_t node = node_of(state, operation);
 	if (node == SN_NODE_NONE) {
 		sn_drop(thread, SN_DROP_GPU_LOST, 1);
 		return;
 	}
-	if (operation->bytes)
-		add(operation->interface, thread, node,
-		    operation->kind == SN_GPU_COPY ? SN_GPU_COPY_BYTES : SN_GPU_SET_BYTES,
-		    operation->bytes);
+	add_values(thread, node, operation);
 	if (sn_trace_wants(SN_TRACE_SOURCE_GPU))
 		trace(thread, node, operation);
 }

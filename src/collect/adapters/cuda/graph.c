@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs: recorded as a whole, one record a replay, or node by node. For nodes CUPTI tells when each is made and copied, and
+ * so which call captured it (adapters/gpu/capture.h).
+ */
+#include "cuda.h"
+
+#include "collect/adapters/gpu/capture.h"
+
+/* CUPTI may have no records of whole graphs; then it gives those of nodes. */
+void sn_cuda_graph_begin(void *subscriber)
+{
+	if (!sn_config.gpu_graph_nodes && !sn_cupti.cuptiActivityEnable(SN_CUPTI_GRAPH_TRACE))
+		return;
+	sn_cuda.captures = sn_pages_map(SN_GPU_CAPTURES * sizeof(struct sn_gpu_capture));
+	sn_cupti.cuptiEnableCallback(1, subscriber, SN_CUPTI_RESOURCE, SN_CUPTI_GRAPH_NODE_CREATED);
+	sn_cupti.cuptiEnableCallback(1, subscriber, SN_CUPTI_RESOURCE, SN_CUPTI_GRAPH_NODE_CLONED);
+}
+
+/* Instantiating a graph makes nodes as well, each of which is then a copy of one that was captured. */
+void sn_cuda_on_graph(uint32_t cbid, const struct sn_cupti_resource_data *data)
+{
+	const struct sn_cupti_graph *graph = data->descriptor;
+	uint64_t node, original;
+	if (sn_cupti.cuptiGetGraphNodeId(graph->node, &node))
+		return;
+	if (cbid == SN_CUPTI_GRAPH_NODE_CREATED)
+		sn_gpu_capture_made(&sn_cuda, node);
+	else if (cbid == SN_CUPTI_GRAPH_NODE_CLONED &&
+		 !sn_cupti.cuptiGetGraphNodeId(graph->original_node, &original))
+		sn_gpu_capture_copied(&sn_cuda, node, original);
+}

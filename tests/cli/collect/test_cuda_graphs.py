@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replayed CUDA graphs on devices that are not there: as a whole, and node by node below what captured them."""
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import program
+from program import WORKLOADS
+from test_cuda import FAKE, NODES, Ran, is_kernel, line_with, measured, on_fakes
+from test_cuda import pytestmark  # noqa: F401  (the same condition)
+
+MARK = "[as captured]"
+REPLAYS = 150
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("cuda") / "graphs"
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", output, WORKLOADS / "cuda/graphs.cu"], check=True)
+    return output
+
+
+@pytest.fixture(scope="module")
+def whole(graphs, tmp_path_factory) -> Ran:
+    return on_fakes(tmp_path_factory.mktemp("whole"), graphs, str(REPLAYS), options=("--trace",), FAKE_TABLE_GRAPHS="1")
+
+
+@pytest.fixture(scope="module")
+def nodes(graphs, tmp_path_factory) -> Ran:
+    return on_fakes(tmp_path_factory.mktemp("nodes"), graphs, str(REPLAYS), options=(*NODES, "--trace"))
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory) -> Ran:
+    """PyTorch, nothing but captured and replayed."""
+    return on_fakes(tmp_path_factory.mktemp("replayed"), "python3", WORKLOADS / "cuda/train.py", "1", "7", FAKE_TABLE_GRAPHS="1")
+
+
+def below_replay(ran: Ran, metric: str) -> Counter[tuple[str, ...]]:
+    """By the frames below the call that replays, with the lines of the test's file: how often."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for frames, value in program.paths(ran.folder, metric, "--metric", metric):
+        names = [frame["name"] for frame in frames]
+        if "cudaGraphLaunch" not in names:
+            continue
+        at = names.index("cudaGraphLaunch")
+        assert frames[at - 1]["line"] == int(line_with("graphs.cu", "// replay").rpartition(":")[2]), names
+        path = tuple(f"{frame['name']}:{frame['line']}" if (frame.get("file") or "").endswith("graphs.cu") and frame["kind"] != "kernel"
+                     else frame["name"] for frame in frames[at + 1:])
+        found[path] += value["count"]
+    return found
+
+
+def line(text: str) -> str:
+    return line_with("graphs.cu", text).rpartition(":")[2]
+
+
+def lost(ran: Ran) -> set[str]:
+    return {"gpu-lost", "gpu-untimed", "capture-unknown"} & set(program.info(ran.folder).get("drops", {}))
+
+
+# ---- as a whole ----
+
+@pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
+def test_each_replay_is_one_operation(whole, column, what):
+    truth = sum(int(row[column]) for row in whole.table if row["kernel"] == "graph")
+    assert measured(whole, "graph-time", what) == {"graph": truth}
+    assert measured(whole, "graph-time", "count") == {"graph": 2 * REPLAYS + 1}
+    assert not lost(whole)
+
+
+def test_a_replay_stands_below_its_line(whole):
+    assert below_replay(whole, "graph-time") == {("graph",): 2 * REPLAYS + 1}
+
+
+def test_what_is_no_kernel_is_none(whole):
+    """The time of a graph has gaps, and several kernels at a time: it is not the time of kernels."""
+    metrics = {metric["name"] for metric in program.info(whole.folder)["metrics"]}
+    assert "graph-time" in metrics and not {"kernel-time", "kernel-registers"} & metrics
+
+
+def test_graphs_are_work_of_the_device(whole):
+    timeline = json.loads(program.sonde("timeline", whole.folder / "run.sdb", "--format", "json"))
+    busy = sum(device["busy_ns"] for device in timeline["devices"])
+    truth = sum(int(row["total_ns"]) for row in whole.table if row["kernel"] == "graph")
+    assert busy == truth
+
+
+@pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
+def test_graphs_of_pytorch(replayed, column, what):
+    truth = sum(int(row[column]) for row in replayed.table if row["kernel"] == "graph")
+    assert sum(measured(replayed, "graph-time", what).values()) == truth > 0
+    alone = replayed.truth(column, lambda row: is_kernel(row) and row["kernel"] != "graph" and not row["graph"])
+    assert measured(replayed, "kernel-time", what) == alone
+
+
+# ---- node by node ----
+
+@pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
+def test_each_node_is_an_operation(nodes, column, what):
+    assert measured(nodes, "kernel-time", what) == nodes.truth(column, is_kernel)
+    assert sum(measured(nodes, "copy-bytes", "sum").values()) == sum(
+        nodes.truth("bytes", lambda row: row["kernel"].startswith("copy")).values())
+    assert not lost(nodes)
+
+
+def test_a_node_stands_below_its_replay_and_its_capture(nodes):
+    def captured(function: str, text: str, call: str, name: str) -> tuple[str, ...]:
+        return (MARK, f"{function}:{line(text)}", call, name)
+
+    found: Counter[tuple[str, ...]] = Counter()
+    for metric in ("kernel-time", "copy-time", "fill-time"):
+        for path, count in below_replay(nodes, metric).items():
+            # without the lines of main, and what the compiler makes of <<<>>>
+            kept = [frame for frame in path if not frame.startswith(("main", "__device_stub", "cudaLaunchKernel<"))]
+            found[tuple(frame.split("(")[0] if ":" not in frame else frame.split("(")[0] + ":" + frame.rpartition(":")[2]
+                        for frame in kept)] += count
+    places = {(path[0], path[1], path[-1]): count for path, count in found.items()}
+    assert places == {
+        (MARK, f"capture_first:{line('// set of the first')}", "set"): REPLAYS + 1,
+        (MARK, f"capture_first:{line('// scale of the first')}", "scale"): 2 * REPLAYS + 2,
+        (MARK, f"capture_first:{line('// copy of the first')}", "copy device to device"): REPLAYS + 1,
+        (MARK, f"capture_second:{line('// add of the second')}", "add"): REPLAYS,
+        (MARK, f"capture_second:{line('// scale of the second')}", "scale"): REPLAYS,
+    }
+
+
+def test_kernels_say_how_they_were_launched(nodes):
+    """128 threads in each of 32 blocks with 512 bytes, all with the fake's 32 registers."""
+    for metric, value in {"kernel-blocks": 32, "kernel-block-threads": 128, "kernel-shared-bytes": 512, "kernel-registers": 32}.items():
+        mean = {frames[-1]["name"]: value for frames, value in program.paths(nodes.folder, metric, "--metric", metric)
+                if frames[-1]["name"].startswith("add")}
+        assert [(each["count"], each["sum"]) for each in mean.values()] == [(REPLAYS, value * REPLAYS)], metric
+
+
+def test_events_say_how_kernels_were_launched(nodes):
+    program.sonde("export", nodes.folder / "run.sdb", "--format", "chrome", "-o", nodes.folder / "trace.json")
+    events = [event for event in json.loads((nodes.folder / "trace.json").read_text())["traceEvents"]
+              if event.get("cat") == "kernel" and event["name"].startswith("add")]
+    assert len(events) == REPLAYS
+    arguments = [{key: event["args"][key] for key in ("grid.x", "grid.y", "grid.z", "block.x", "block.y", "block.z",
+                                                      "registers per thread", "shared memory")} for event in events]
+    assert all(each == {"grid.x": 4, "grid.y": 2, "grid.z": 4, "block.x": 32, "block.y": 4, "block.z": 1,
+                        "registers per thread": 32, "shared memory": 512} for each in arguments)
+    assert len({event["args"]["graph id"] for event in events}) == 1
+
+
+def test_nodes_of_pytorch_stand_below_the_captured_operators(tmp_path):
+    ran = on_fakes(tmp_path, "python3", WORKLOADS / "cuda/train.py", "1", "7", options=NODES)
+    assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
+    in_graphs = sum(ran.truth("count", lambda row: is_kernel(row) and row["graph"]).values())
+    placed = 0
+    for frames, value in program.paths(tmp_path, "kernel-time", "--metric", "kernel-time"):
+        names = [frame["name"] for frame in frames]
+        if MARK not in names:
+            continue
+        at = names.index(MARK)
+        above = [frame.get("line") for frame in frames[:at] if (frame.get("file") or "").endswith("/cuda/train.py")]
+        below = [frame for frame in frames[at:] if (frame.get("file") or "").endswith("/cuda/train.py")]
+        assert int(line_with("train.py", "graph.replay()").rpartition(":")[2]) == above[-1]
+        assert any(frame["kind"] == "operator" for frame in frames[at:])
+        assert {"replay", "forward"} & {frame["name"] for frame in below}
+        placed += value["count"]
+    assert placed == in_graphs > 0
+
+
+# ---- for long ----
+
+@pytest.mark.parametrize("options", [(), NODES], ids=["whole", "nodes"])
+def test_a_long_run_needs_no_more_memory(graphs, tmp_path, options):
+    """100,000 replays of two graphs: what resides does not grow after the first fifth."""
+    plan = tmp_path / "plan"
+    plan.write_text("* 100\n")
+    ran = on_fakes(tmp_path, graphs, "50000", options=options, FAKE_PLAN=str(plan))
+    early, late = map(int, ran.out.split()[:2])
+    assert late - early < 2048
+    assert not lost(ran)
+    if options:
+        assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
+    else:
+        assert measured(ran, "graph-time", "count") == {"graph": 100_001}
