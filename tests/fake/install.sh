@@ -67,7 +67,8 @@ if [ ! -e "$fake/complete" ]; then
 		echo "-D$2=$name"
 	}
 	records=("$(newest Kernel KERNEL_RECORD)" "$(newest Memcpy COPY_RECORD)" "$(newest Memset SET_RECORD)"
-		"$(newest Synchronization WAIT_RECORD)" "$(newest GraphTrace GRAPH_RECORD)")
+		"$(newest Synchronization WAIT_RECORD)" "$(newest GraphTrace GRAPH_RECORD)"
+		"$(newest Memory MEMORY_RECORD)" "$(newest Device DEVICE_RECORD)")
 	for source in cupti/*.c; do
 		gcc "${flags[@]}" "${records[@]}" -I"$root/include" -I../../src -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1
 	done

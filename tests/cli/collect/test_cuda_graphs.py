@@ -131,8 +131,11 @@ def test_a_node_stands_below_its_replay_and_its_capture(nodes):
 
 
 def test_kernels_say_how_they_were_launched(nodes):
-    """128 threads in each of 32 blocks with 512 bytes, all with the fake's 32 registers."""
-    for metric, value in {"kernel-blocks": 32, "kernel-block-threads": 128, "kernel-shared-bytes": 512, "kernel-registers": 32}.items():
+    """128 threads in each of 32 blocks with 40,000 bytes, all with the fake's 32 registers. A block takes 40,000 bytes and 1 KiB in
+    units of 128, of 233,472: 5 blocks of 4 warps are resident, of 64 warps."""
+    expected = {"kernel-blocks": 32, "kernel-block-threads": 128, "kernel-shared-bytes": 40000, "kernel-registers": 32,
+                "kernel-warps": 20, "kernel-warps-max": 64}
+    for metric, value in expected.items():
         mean = {frames[-1]["name"]: value for frames, value in program.paths(nodes.folder, metric, "--metric", metric)
                 if frames[-1]["name"].startswith("add")}
         assert [(each["count"], each["sum"]) for each in mean.values()] == [(REPLAYS, value * REPLAYS)], metric
@@ -146,7 +149,7 @@ def test_events_say_how_kernels_were_launched(nodes):
     arguments = [{key: event["args"][key] for key in ("grid.x", "grid.y", "grid.z", "block.x", "block.y", "block.z",
                                                       "registers per thread", "shared memory")} for event in events]
     assert all(each == {"grid.x": 4, "grid.y": 2, "grid.z": 4, "block.x": 32, "block.y": 4, "block.z": 1,
-                        "registers per thread": 32, "shared memory": 512} for each in arguments)
+                        "registers per thread": 32, "shared memory": 40000} for each in arguments)
     assert len({event["args"]["graph id"] for event in events}) == 1
 
 
@@ -167,6 +170,21 @@ def test_nodes_of_pytorch_stand_below_the_captured_operators(tmp_path):
         assert {"replay", "forward"} & {frame["name"] for frame in below}
         placed += value["count"]
     assert placed == in_graphs > 0
+
+
+# ---- memory and waits ----
+
+def test_memory_of_the_device_stands_below_what_asked_for_it(nodes):
+    found = {frames[-1]["name"]: (value["count"], value["sum"])
+             for frames, value in program.paths(nodes.folder, "gpu-alloc", "--metric", "gpu-alloc")}
+    assert found == {"cudaMalloc": (2, 2 * 4 * 4096)}
+
+
+def test_waits_say_for_which_stream(nodes):
+    found: Counter[tuple[str, str]] = Counter()
+    for frames, value in program.paths(nodes.folder, "sync-time", "--metric", "sync-time"):
+        found[frames[-2]["name"], frames[-1]["name"]] += value["count"]
+    assert found == {("cudaStreamSynchronize", "stream 13"): REPLAYS // 100 + 1}
 
 
 # ---- for long ----

@@ -249,6 +249,10 @@ static size_t size_of(CUpti_ActivityKind kind)
 		return sizeof(CUpti_ActivityAPI);
 	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
 		return sizeof(WAIT_RECORD);
+	case CUPTI_ACTIVITY_KIND_DEVICE:
+		return sizeof(DEVICE_RECORD);
+	case CUPTI_ACTIVITY_KIND_MEMORY2:
+		return sizeof(MEMORY_RECORD);
 	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
 		return sizeof(GRAPH_RECORD);
 	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:

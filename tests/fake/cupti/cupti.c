@@ -286,6 +286,27 @@ static void on_node(const struct fake_node *node, const struct fake_node *origin
 		tell_node(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, node, original);
 }
 
+static void on_memory(const void *address, size_t bytes, enum fake_place place, int device,
+		      bool is_freed)
+{
+	if (!kinds[CUPTI_ACTIVITY_KIND_MEMORY2])
+		return;
+	MEMORY_RECORD record = {
+	    .kind = CUPTI_ACTIVITY_KIND_MEMORY2,
+	    .memoryOperationType = is_freed ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+					    : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
+	    .memoryKind = (CUpti_ActivityMemoryKind)memory_kind(place),
+	    .correlationId = fake_correlation(),
+	    .address = (uintptr_t)address,
+	    .bytes = bytes,
+	    .timestamp = fake_cupti_time(fake_now_ns()),
+	    .processId = (uint32_t)getpid(),
+	    .deviceId = (uint32_t)device,
+	    .contextId = (uint32_t)device + 1,
+	};
+	fake_buffers_add(&record, sizeof(record), 0);
+}
+
 static void on_wait(enum fake_wait what, int device, uint32_t stream, uint64_t start_ns,
 		    uint64_t end_ns)
 {
@@ -306,7 +327,8 @@ static void on_wait(enum fake_wait what, int device, uint32_t stream, uint64_t s
 static void listen(void)
 {
 	if (!is_listening)
-		fake_listen(&(struct fake_listener){on_call, on_run, on_node, on_graph, on_wait});
+		fake_listen(&(struct fake_listener){on_call, on_run, on_node, on_graph, on_memory,
+						    on_wait});
 	is_listening = true;
 }
 
@@ -362,6 +384,27 @@ static bool is_gone(unsigned kind)
 	return CUPTI_API_VERSION >= 130000 && memchr(gone, (int)kind, sizeof(gone));
 }
 
+/* What cuda/attributes.c says of them. */
+static void record_devices(void)
+{
+	for (int device = 0; device < fake_device_count(); device++) {
+		DEVICE_RECORD record = {
+		    .kind = CUPTI_ACTIVITY_KIND_DEVICE,
+		    .globalMemorySize = fake_device_memory(),
+		    .numThreadsPerWarp = 32,
+		    .numMultiprocessors = 132,
+		    .maxWarpsPerMultiprocessor = 64,
+		    .maxBlocksPerMultiprocessor = 32,
+		    .maxSharedMemoryPerMultiprocessor = 233472,
+		    .maxRegistersPerMultiprocessor = 65536,
+		    .maxThreadsPerBlock = 1024,
+		    .computeCapabilityMajor = 9,
+		    .id = (uint32_t)device,
+		};
+		fake_buffers_add(&record, sizeof(record), 0);
+	}
+}
+
 static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
 {
 	if ((unsigned)kind >= CUPTI_ACTIVITY_KIND_COUNT || !kind || is_gone(kind))
@@ -369,6 +412,8 @@ static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
 	kinds[kind] = enabled;
 	if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && enabled)
 		graphs_are_whole = true;
+	if (kind == CUPTI_ACTIVITY_KIND_DEVICE && enabled)
+		record_devices();
 	listen();
 	return CUPTI_SUCCESS;
 }

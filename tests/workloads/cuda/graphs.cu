@@ -44,7 +44,7 @@ static cudaGraphExec_t capture_first(cudaStream_t stream)
 static cudaGraphExec_t capture_second(cudaStream_t stream)
 {
 	cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
-	add<<<dim3(4, 2, COUNT / 1024), dim3(32, 4), 512, stream>>>(x, y); // add of the second
+	add<<<dim3(4, 2, COUNT / 1024), dim3(32, 4), 40000, stream>>>(x, y); // add of the second
 	scale<<<COUNT / 256, 256, 0, stream>>>(x, 0.5f); // scale of the second
 	return end(stream);
 }

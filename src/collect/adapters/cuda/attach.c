@@ -81,6 +81,12 @@ static sn_cupti_result enable_records(void)
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
 	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds) && !error; index++)
 		error = sn_cupti.cuptiActivityEnable(kinds[index]);
+	/* what else is of use; a release may not have it */
+	if (!error) {
+		sn_cupti.cuptiActivityEnable(SN_CUPTI_SYNCHRONIZATION);
+		sn_cupti.cuptiActivityEnable(SN_CUPTI_MEMORY2);
+		sn_cupti.cuptiActivityEnable(SN_CUPTI_DEVICE);
+	}
 	return error;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), the program's calls (call.c), records of what
- * the devices did (record.c), and graphs (graph.c). adapters/gpu has the way from there to the threads. docs/design/cuda.md gives reasons.
+ * the devices did (record.c), how much of a device a kernel
+ * can use (occupancy.c), and graphs (graph.c). adapters/gpu has the way from there to the threads. docs/design/cuda.md gives reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
@@ -30,6 +31,12 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name);
 void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records);
 void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			     size_t valid);
+
+/* ---- occupancy.c: between sn_gpu_begin_done and sn_gpu_end_done ---- */
+
+void sn_cuda_device_record(const struct sn_cupti_device *device);
+/* Completes what is known of a kernel's launch: nothing where the device is not known. */
+void sn_cuda_occupancy(uint32_t device, struct sn_gpu_shape *shape);
 
 /* ---- graph.c ---- */
 

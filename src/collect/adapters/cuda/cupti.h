@@ -22,7 +22,10 @@ enum sn_cupti_kind {
 	SN_CUPTI_MEMCPY = 1,
 	SN_CUPTI_MEMSET = 2,
 	SN_CUPTI_KERNEL = 3,
+	SN_CUPTI_DEVICE = 8,
 	SN_CUPTI_CONCURRENT_KERNEL = 10,
+	SN_CUPTI_SYNCHRONIZATION = 38,
+	SN_CUPTI_MEMORY2 = 49,
 	SN_CUPTI_GRAPH_TRACE = 51,
 };
 
@@ -76,6 +79,40 @@ struct sn_cupti_graph_trace {
 	uint32_t kind, correlation;
 	uint64_t start, end;
 	uint32_t device, graph, context, stream;
+};
+
+/* Fields with a comment are of a multiprocessor. */
+struct sn_cupti_device {
+	uint32_t kind, flags;
+	uint64_t bandwidth, memory_bytes;
+	uint32_t constant_bytes, cache_bytes;
+	uint32_t threads_per_warp, clock_rate, copy_engines, multiprocessors, most_ipc;
+	uint32_t warps, blocks, shared_bytes, registers; /* most */
+	uint32_t block_registers, block_shared_bytes, block_threads, block_size[3], grid_size[3];
+	uint32_t capability_major, capability_minor, id;
+};
+
+enum sn_cupti_wait {
+	SN_CUPTI_WAIT_EVENT = 1,
+	SN_CUPTI_WAIT_STREAM_EVENT, /* a stream's, not the host's */
+	SN_CUPTI_WAIT_STREAM,
+	SN_CUPTI_WAIT_CONTEXT,
+};
+
+struct sn_cupti_synchronization {
+	uint32_t kind, type; /* enum sn_cupti_wait */
+	uint64_t start, end;
+	uint32_t correlation, context, stream, event;
+};
+
+enum { SN_CUPTI_MEMORY_ALLOCATED = 1, SN_CUPTI_MEMORY_RELEASED = 2 };
+/* Memory of a device: its own, arrays in it, and what moves between it and the host. */
+enum { SN_CUPTI_MEMORY_DEVICE = 3, SN_CUPTI_MEMORY_ARRAY = 4, SN_CUPTI_MEMORY_MANAGED = 5 };
+
+struct sn_cupti_memory {
+	uint32_t kind, operation, memory, correlation;
+	uint64_t address, bytes, timestamp, pc;
+	uint32_t process, device, context, stream;
 };
 
 /* ---- callbacks ---- */

@@ -70,6 +70,7 @@ static struct sn_gpu_shape shape_of(const struct sn_cupti_kernel *kernel)
 		shape.grid[axis] = (uint32_t)kernel->grid[axis];
 		shape.block[axis] = (uint16_t)kernel->block[axis];
 	}
+	sn_cuda_occupancy(kernel->device, &shape);
 	return shape;
 }
 
@@ -126,6 +127,36 @@ static struct sn_gpu_operation of_graph(const struct sn_cupti_graph_trace *graph
 					 .graph = graph->graph};
 }
 
+/* False for what is no wait of the host. */
+static bool read_wait(const struct sn_cupti_synchronization *wait,
+		      struct sn_gpu_operation *operation)
+{
+	*operation =
+	    (struct sn_gpu_operation){.kind = SN_GPU_WAIT,
+				      .stream = wait->stream,
+				      .correlation = wait->correlation,
+				      .name = wait->type == SN_CUPTI_WAIT_STREAM  ? NULL
+					      : wait->type == SN_CUPTI_WAIT_EVENT ? "event"
+										  : "all streams",
+				      .start_ns = wait->start,
+				      .end_ns = wait->end};
+	return wait->type != SN_CUPTI_WAIT_STREAM_EVENT;
+}
+
+/* False for memory of the host. */
+static bool read_memory(const struct sn_cupti_memory *memory, struct sn_gpu_operation *operation)
+{
+	bool is_allocated = memory->operation == SN_CUPTI_MEMORY_ALLOCATED;
+	*operation = (struct sn_gpu_operation){.kind = is_allocated ? SN_GPU_ALLOCATE : SN_GPU_FREE,
+					       .device = (uint16_t)memory->device,
+					       .correlation = memory->correlation,
+					       .bytes = memory->bytes,
+					       .start_ns = memory->timestamp,
+					       .end_ns = memory->timestamp};
+	return memory->memory >= SN_CUPTI_MEMORY_DEVICE &&
+	       memory->memory <= SN_CUPTI_MEMORY_MANAGED;
+}
+
 /* False for records of other kinds. */
 static bool read_record(const void *record, struct sn_gpu_operation *operation)
 {
@@ -143,6 +174,13 @@ static bool read_record(const void *record, struct sn_gpu_operation *operation)
 	case SN_CUPTI_GRAPH_TRACE:
 		*operation = of_graph(record);
 		return true;
+	case SN_CUPTI_SYNCHRONIZATION:
+		return read_wait(record, operation);
+	case SN_CUPTI_MEMORY2:
+		return read_memory(record, operation);
+	case SN_CUPTI_DEVICE:
+		sn_cuda_device_record(record);
+		return false;
 	default:
 		return false;
 	}

@@ -14,8 +14,16 @@
 
 #include "collect/core/adapters.h"
 
-/* A graph: one launch of many operations, of which the runtime tells one time. */
-enum sn_gpu_kind { SN_GPU_KERNEL, SN_GPU_COPY, SN_GPU_SET, SN_GPU_GRAPH };
+enum sn_gpu_kind {
+	SN_GPU_KERNEL,
+	SN_GPU_COPY,
+	SN_GPU_SET,
+	SN_GPU_GRAPH, /* one launch of many operations, of which the runtime tells one time */
+	/* what a call did on the host: not an operation, and not lost where its call is not known */
+	SN_GPU_WAIT,	 /* for `stream`, or for what `name` says */
+	SN_GPU_ALLOCATE, /* memory of a device */
+	SN_GPU_FREE,
+};
 
 enum sn_gpu_metric {
 	SN_GPU_API_TIME,
@@ -23,13 +31,18 @@ enum sn_gpu_metric {
 	SN_GPU_COPY_TIME,
 	SN_GPU_SET_TIME,
 	SN_GPU_GRAPH_TIME,
+	SN_GPU_WAIT_TIME,
 	SN_GPU_COPY_BYTES,
 	SN_GPU_SET_BYTES,
+	SN_GPU_ALLOCATE_BYTES,
+	SN_GPU_FREE_BYTES,
 	SN_GPU_BLOCKS,
 	SN_GPU_BLOCK_THREADS,
 	SN_GPU_REGISTERS,
 	SN_GPU_SHARED_BYTES,
 	SN_GPU_LOCAL_BYTES,
+	SN_GPU_WARPS,
+	SN_GPU_WARPS_MAX,
 	SN_GPU_METRIC_COUNT
 };
 
@@ -92,6 +105,8 @@ struct sn_gpu_shape {
 	uint16_t block[3];		    /* threads (work-items) in each */
 	uint16_t registers;		    /* of a thread */
 	uint32_t shared_bytes, local_bytes; /* of a block; of a thread */
+	/* that can be resident on a multiprocessor with what the kernel needs; that can be at most */
+	uint16_t warps, warps_most;
 };
 
 /* What a device did. */

@@ -67,7 +67,7 @@ void sn_gpu_end_done(void)
 
 void sn_gpu_done(struct sn_gpu_operation *operation)
 {
-	if (!hand_over(operation))
+	if (!hand_over(operation) && operation->kind < SN_GPU_WAIT)
 		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
 }
 

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define NAMED_STREAMS 1000u
+
 static const struct {
 	const char *name, *unit;
 	enum sn_metric_kind kind;
@@ -17,13 +19,18 @@ static const struct {
     [SN_GPU_COPY_TIME] = {"copy-time", "ns", SN_METRIC_TIME},
     [SN_GPU_SET_TIME] = {"fill-time", "ns", SN_METRIC_TIME},
     [SN_GPU_GRAPH_TIME] = {"graph-time", "ns", SN_METRIC_TIME},
+    [SN_GPU_WAIT_TIME] = {"sync-time", "ns", SN_METRIC_TIME},
     [SN_GPU_COPY_BYTES] = {"copy-bytes", "bytes", SN_METRIC_BYTES},
     [SN_GPU_SET_BYTES] = {"fill-bytes", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_ALLOCATE_BYTES] = {"gpu-alloc", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_FREE_BYTES] = {"gpu-free", "bytes", SN_METRIC_BYTES},
     [SN_GPU_BLOCKS] = {"kernel-blocks", "1", SN_METRIC_COUNT},
     [SN_GPU_BLOCK_THREADS] = {"kernel-block-threads", "1", SN_METRIC_COUNT},
     [SN_GPU_REGISTERS] = {"kernel-registers", "1", SN_METRIC_COUNT},
     [SN_GPU_SHARED_BYTES] = {"kernel-shared-bytes", "bytes", SN_METRIC_BYTES},
     [SN_GPU_LOCAL_BYTES] = {"kernel-local-bytes", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_WARPS] = {"kernel-warps", "1", SN_METRIC_COUNT},
+    [SN_GPU_WARPS_MAX] = {"kernel-warps-max", "1", SN_METRIC_COUNT},
 };
 
 static void add(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
@@ -54,18 +61,40 @@ void sn_gpu_add_call(struct sn_gpu_interface *interface, struct sn_thread *threa
 
 /* ---- places ---- */
 
+/* Streams are numbered as they are made; those of a program that makes ever more have one name. */
+static void name_stream(struct sn_line *line, uint32_t stream)
+{
+	sn_line_add(line, "stream");
+	if (stream >= NAMED_STREAMS)
+		return;
+	sn_line_add(line, " ");
+	sn_line_add_number(line, stream);
+}
+
+static uint32_t child_of(struct sn_gpu_thread *state, uint32_t parent,
+			 const struct sn_gpu_operation *operation)
+{
+	static const char *const unnamed[] = {"[kernel]", "copy", "set", "graph"};
+	char of_stream[32];
+	struct sn_line line = SN_LINE(of_stream);
+	const char *name = operation->name;
+	if (!name && operation->kind == SN_GPU_WAIT)
+		name_stream(&line, operation->stream);
+	if (!name)
+		name = operation->kind == SN_GPU_WAIT ? of_stream : unnamed[operation->kind];
+	return sn_cct_named_child(&state->thread->cct, parent,
+				  operation->kind == SN_GPU_KERNEL ? SN_FRAME_KERNEL
+								   : SN_FRAME_GPU_OP,
+				  name, strlen(name));
+}
+
 static uint32_t find_node(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation,
 			  bool *is_unplaced)
 {
-	static const char *const unnamed[] = {"[kernel]", "copy", "set", "graph"};
-	struct sn_cct *cct = &state->thread->cct;
-	const char *name = operation->name ? operation->name : unnamed[operation->kind];
 	uint32_t parent =
 	    operation->graph_node ? sn_gpu_capture_path(state, operation) : operation->call;
 	*is_unplaced = operation->graph_node && parent == operation->call;
-	return sn_cct_named_child(
-	    cct, parent, operation->kind == SN_GPU_KERNEL ? SN_FRAME_KERNEL : SN_FRAME_GPU_OP, name,
-	    strlen(name));
+	return child_of(state, parent, operation);
 }
 
 /* Those of a graph's nodes, whose numbers mostly follow each other, do not displace each other. */
@@ -84,25 +113,29 @@ static bool leaf_is_of(const struct sn_gpu_leaf *leaf, const struct sn_gpu_opera
 {
 	return leaf->node && leaf->call == operation->call && leaf->name == operation->name &&
 	       leaf->graph_node == operation->graph_node && leaf->kind == operation->kind &&
-	       leaf->interface == operation->interface->number;
+	       leaf->interface == operation->interface->number &&
+	       (leaf->kind != SN_GPU_WAIT || leaf->stream == operation->stream);
 }
 
 /* The operation's own node; SN_NODE_NONE without memory. */
 static uint32_t node_of(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
 {
 	struct sn_gpu_leaf *leaf = leaf_of(state, operation);
+	if (operation->kind > SN_GPU_WAIT)
+		return operation->call;
 	if (!leaf_is_of(leaf, operation)) {
 		bool is_unplaced;
 		uint32_t node = find_node(state, operation, &is_unplaced);
 		if (node == SN_NODE_NONE)
 			return node;
-		*leaf = (struct sn_gpu_leaf){operation->name,
-					     operation->graph_node,
-					     operation->call,
-					     node,
-					     operation->interface->number,
-					     operation->kind,
-					     is_unplaced};
+		*leaf = (struct sn_gpu_leaf){.name = operation->name,
+					     .graph_node = operation->graph_node,
+					     .stream = operation->stream,
+					     .call = operation->call,
+					     .node = node,
+					     .interface = operation->interface->number,
+					     .kind = operation->kind,
+					     .is_unplaced = is_unplaced};
 	}
 	if (leaf->is_unplaced)
 		sn_drop(state->thread, SN_DROP_CAPTURE_UNKNOWN, 1);
@@ -125,20 +158,27 @@ static void add_shape(struct sn_gpu_interface *interface, struct sn_thread *thre
 	add(interface, thread, node, SN_GPU_SHARED_BYTES, shape->shared_bytes);
 	if (shape->local_bytes)
 		add(interface, thread, node, SN_GPU_LOCAL_BYTES, shape->local_bytes);
+	if (!shape->warps_most)
+		return;
+	add(interface, thread, node, SN_GPU_WARPS, shape->warps);
+	add(interface, thread, node, SN_GPU_WARPS_MAX, shape->warps_most);
 }
 
 static void add_values(struct sn_thread *thread, uint32_t node,
 		       const struct sn_gpu_operation *operation)
 {
+	static const uint8_t of_bytes[] = {[SN_GPU_COPY] = SN_GPU_COPY_BYTES,
+					   [SN_GPU_SET] = SN_GPU_SET_BYTES,
+					   [SN_GPU_ALLOCATE] = SN_GPU_ALLOCATE_BYTES,
+					   [SN_GPU_FREE] = SN_GPU_FREE_BYTES};
 	struct sn_gpu_interface *interface = operation->interface;
-	add(interface, thread, node, SN_GPU_KERNEL_TIME + operation->kind,
-	    operation->end_ns - operation->start_ns);
+	if (operation->kind <= SN_GPU_WAIT)
+		add(interface, thread, node, SN_GPU_KERNEL_TIME + operation->kind,
+		    operation->end_ns - operation->start_ns);
 	if (operation->kind == SN_GPU_KERNEL)
 		add_shape(interface, thread, node, &operation->shape);
-	else if (operation->bytes)
-		add(interface, thread, node,
-		    operation->kind == SN_GPU_COPY ? SN_GPU_COPY_BYTES : SN_GPU_SET_BYTES,
-		    operation->bytes);
+	else if (operation->bytes && of_bytes[operation->kind])
+		add(interface, thread, node, of_bytes[operation->kind], operation->bytes);
 }
 
 /* ---- events ---- */
@@ -240,6 +280,6 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 		return;
 	}
 	add_values(thread, node, operation);
-	if (sn_trace_wants(SN_TRACE_SOURCE_GPU))
+	if (operation->kind < SN_GPU_WAIT && sn_trace_wants(SN_TRACE_SOURCE_GPU))
 		trace(thread, node, operation);
 }

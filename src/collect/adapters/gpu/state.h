@@ -10,6 +10,7 @@
 struct sn_gpu_leaf {
 	const char *name;
 	uint64_t graph_node;
+	uint32_t stream;
 	uint32_t call, node; /* node: SN_NODE_ROOT where the leaf is not used */
 	uint8_t interface, kind;
 	bool is_unplaced; /* of a graph's node whose capture is not known */

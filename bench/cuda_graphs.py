@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What replaying a CUDA graph of 500 kernels costs the host with Sonde, on devices that are not there.
+
+    bench/cuda_graphs.py [ROUNDS]
+
+Needs tests/fake/install.sh. Microseconds of CPU time a replay, of the replaying thread and of the process: by itself, with a tool that
+throws all records away (CUPTI's own cost, here the fake's), and with Sonde, graphs as a whole and node by node. Modes run in turns,
+each in a process of its own.
+"""
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build")).resolve()
+FAKE, SONDE = ROOT / "tests/fake/run.sh", BUILD / "src/cmd/sonde"
+ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+REPLAYS = {"whole": "20000", "nodes": "2000"}
+
+
+def words(command: "list[str]", **environment: str) -> "list[float]":
+    done = subprocess.run([str(FAKE), *map(str, command)], capture_output=True, text=True, env={**os.environ, **environment})
+    if done.returncode:
+        sys.exit(done.stderr.strip() or f"{command[0]} failed")
+    return [float(word) for word in done.stdout.split()]
+
+
+def run(mode: str, level: str, program: Path, tool: Path, plan: Path) -> "list[float]":
+    command = [program, REPLAYS[level]]
+    environment = {"FAKE_PLAN": str(plan)}
+    if mode == "CUPTI alone":
+        environment["CUDA_INJECTION64_PATH"] = str(tool)
+        if level == "whole":
+            environment["NULL_TOOL_GRAPHS"] = "1"
+    if mode != "Sonde":
+        return words(command, **environment)
+    with tempfile.TemporaryDirectory() as folder:
+        return words([SONDE, "run", "-q", "--no-analyze", "-o", f"{folder}/m", "--gpu-graphs", level, "--", *command], **environment)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        program, tool, plan = Path(made, "graphs"), Path(made, "tool.so"), Path(made, "plan")
+        plan.write_text("* 100\n")
+        subprocess.run([FAKE, "nvcc", "-O2", "-arch=sm_90", "-o", program, ROOT / "bench/cuda_graphs.cu"], check=True)
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-I", ROOT / "src", "-o", tool, ROOT / "bench/cuda_null_tool.c"], check=True)
+        modes = ("by itself", "CUPTI alone", "Sonde")
+        for level in REPLAYS:
+            figures = {mode: [] for mode in modes}
+            for _ in range(ROUNDS):
+                for mode in modes:
+                    figures[mode].append(run(mode, level, program, tool, plan))
+            print(f"{f'us a replay, {level}':32} {'thread':>8} {'added':>8} {'process':>8} {'added':>8}")
+            own = [statistics.median(row[column] for row in figures["by itself"]) for column in (0, 1)]
+            for mode, rows in figures.items():
+                thread, process = (statistics.median(row[column] for row in rows) for column in (0, 1))
+                print(f"  {mode:30} {thread:8.2f} {thread - own[0]:8.2f} {process:8.2f} {process - own[1]:8.2f}")
+
+
+if __name__ == "__main__":
+    main()
