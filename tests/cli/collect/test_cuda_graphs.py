@@ -42,17 +42,17 @@ def replayed(tmp_path_factory) -> Ran:
 
 
 def below_replay(ran: Ran, metric: str) -> Counter[tuple[str, ...]]:
-    """By the frames below the call that replays, with the lines of the test's file: how often."""
+    """Of what stands below the line that replays: the mark, the capturing function with its line, and the operation; how often."""
     found: Counter[tuple[str, ...]] = Counter()
     for frames, value in program.paths(ran.folder, metric, "--metric", metric):
-        names = [frame["name"] for frame in frames]
+        names = [frame["name"].split("(")[0] for frame in frames]
         if "cudaGraphLaunch" not in names:
             continue
         at = names.index("cudaGraphLaunch")
-        assert frames[at - 1]["line"] == int(line_with("graphs.cu", "// replay").rpartition(":")[2]), names
-        path = tuple(f"{frame['name']}:{frame['line']}" if (frame.get("file") or "").endswith("graphs.cu") and frame["kind"] != "kernel"
-                     else frame["name"] for frame in frames[at + 1:])
-        found[path] += value["count"]
+        assert frames[at - 1]["line"] == int(line("// replay")), names
+        mark = [name for name in names[at + 1:] if name == MARK]
+        captured = [f"{name}:{frame['line']}" for name, frame in zip(names[at:], frames[at:]) if name.startswith("capture_")]
+        found[*mark, *captured, names[-1]] += value["count"]
     return found
 
 
@@ -85,10 +85,9 @@ def test_what_is_no_kernel_is_none(whole):
 
 
 def test_graphs_are_work_of_the_device(whole):
-    timeline = json.loads(program.sonde("timeline", whole.folder / "run.sdb", "--format", "json"))
-    busy = sum(device["busy_ns"] for device in timeline["devices"])
+    device, = json.loads(program.sonde("timeline", whole.folder / "run.sdb", "--format", "json"))["devices"]
     truth = sum(int(row["total_ns"]) for row in whole.table if row["kernel"] == "graph")
-    assert busy == truth
+    assert (device["computation_ns"], device["computation_count"]) == (truth, 2 * REPLAYS + 1)
 
 
 @pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
@@ -110,18 +109,10 @@ def test_each_node_is_an_operation(nodes, column, what):
 
 
 def test_a_node_stands_below_its_replay_and_its_capture(nodes):
-    def captured(function: str, text: str, call: str, name: str) -> tuple[str, ...]:
-        return (MARK, f"{function}:{line(text)}", call, name)
-
     found: Counter[tuple[str, ...]] = Counter()
     for metric in ("kernel-time", "copy-time", "fill-time"):
-        for path, count in below_replay(nodes, metric).items():
-            # without the lines of main, and what the compiler makes of <<<>>>
-            kept = [frame for frame in path if not frame.startswith(("main", "__device_stub", "cudaLaunchKernel<"))]
-            found[tuple(frame.split("(")[0] if ":" not in frame else frame.split("(")[0] + ":" + frame.rpartition(":")[2]
-                        for frame in kept)] += count
-    places = {(path[0], path[1], path[-1]): count for path, count in found.items()}
-    assert places == {
+        found += below_replay(nodes, metric)
+    assert found == {
         (MARK, f"capture_first:{line('// set of the first')}", "set"): REPLAYS + 1,
         (MARK, f"capture_first:{line('// scale of the first')}", "scale"): 2 * REPLAYS + 2,
         (MARK, f"capture_first:{line('// copy of the first')}", "copy device to device"): REPLAYS + 1,

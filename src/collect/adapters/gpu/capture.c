@@ -5,7 +5,7 @@
 
 #define REPLAYED "[as captured]" /* as importers of traces have it */
 /* A node is in one of so many places. */
-#define WAYS	 8u
+#define WAYS	 16u
 #define UNKNOWN	 UINT64_MAX
 #define WRITTEN	 1u
 
@@ -13,9 +13,8 @@
 
 static struct sn_gpu_capture *places_of(struct sn_gpu_interface *interface, uint64_t node)
 {
-	/* mostly the numbers of a graph's nodes follow each other */
-	uint64_t graph = node >> 32, place = node / WAYS + graph * 0x9e3779b97f4a7c15u;
-	return interface->captures + place % (SN_GPU_CAPTURES / WAYS) * WAYS;
+	uint64_t mixed = (node ^ node >> 29) * 0x9e3779b97f4a7c15u;
+	return interface->captures + (mixed >> 32) % (SN_GPU_CAPTURES / WAYS) * WAYS;
 }
 
 static uint64_t node_at(const struct sn_gpu_capture *place)
@@ -32,30 +31,43 @@ static struct sn_gpu_capture *find(struct sn_gpu_interface *interface, uint64_t 
 	return NULL;
 }
 
-/* A place that is free, or else that of a node made long before: numbers grow. */
+/* A place that is free, or else that of a node made long before: numbers grow. NULL where threads write all of them. */
 static struct sn_gpu_capture *place_for(struct sn_gpu_interface *interface, uint64_t node)
 {
-	struct sn_gpu_capture *places = places_of(interface, node), *oldest = places;
-	for (uint32_t way = 1; way < WAYS; way++)
-		if (node_at(&places[way]) < node_at(oldest))
+	struct sn_gpu_capture *places = places_of(interface, node), *oldest = NULL;
+	for (uint32_t way = 0; way < WAYS; way++) {
+		uint64_t other = node_at(&places[way]);
+		if (other != WRITTEN && (!oldest || other < node_at(oldest)))
 			oldest = &places[way];
+	}
 	return oldest;
 }
 
-static void put(struct sn_gpu_interface *interface, uint64_t node, uint64_t path)
+/* False where another thread has written there meanwhile. */
+static bool write_at(struct sn_gpu_capture *place, uint64_t node, uint64_t path)
 {
-	struct sn_gpu_capture *place = find(interface, node);
-	if (!place)
-		place = place_for(interface, node);
 	uint64_t before = node_at(place);
-	/* a thread that captures at this moment as well takes another place, or this node is not known */
 	if (before == WRITTEN ||
 	    !atomic_compare_exchange_strong_explicit(&place->node, &before, WRITTEN,
 						     memory_order_relaxed, memory_order_relaxed))
-		return;
+		return false;
 	/* release: a reader that sees the path sees that it is being written */
 	atomic_store_explicit(&place->path, path, memory_order_release);
 	atomic_store_explicit(&place->node, node, memory_order_release);
+	return true;
+}
+
+/* A node is written by one thread at a time. */
+static void put(struct sn_gpu_interface *interface, uint64_t node, uint64_t path)
+{
+	struct sn_gpu_capture *place = find(interface, node);
+	for (uint32_t tries = 0; tries < WAYS; tries++) {
+		if (!place)
+			place = place_for(interface, node);
+		if (!place || write_at(place, node, path))
+			return;
+		place = NULL;
+	}
 }
 
 void sn_gpu_capture_made(struct sn_gpu_interface *interface, uint64_t node)
