@@ -7,6 +7,8 @@
 
 #include "collect/core/lock.h"
 
+#include <string.h>
+
 static _Atomic(struct sn_gpu_thread *) states;
 
 struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread)
@@ -128,9 +130,12 @@ void sn_gpu_collect_all(struct sn_thread *self)
 static void gpu_after_fork(void)
 {
 	struct sn_gpu_thread *state = atomic_load_explicit(&states, memory_order_relaxed);
-	for (; state; state = state->next)
+	for (; state; state = state->next) {
 		while (sn_gpu_queue_first(&state->queue))
 			sn_gpu_queue_pass(&state->queue);
+		/* so are the values at the leaves */
+		memset(state->leaves, 0, sizeof(state->leaves));
+	}
 }
 
 /* No runtime of its own: adapters of GPUs use it. */

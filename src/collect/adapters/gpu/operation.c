@@ -33,12 +33,16 @@ static const struct {
     [SN_GPU_WARPS_MAX] = {"kernel-warps-max", "1", SN_METRIC_COUNT},
 };
 
+static uint32_t metric_number(struct sn_gpu_interface *interface, enum sn_gpu_metric metric)
+{
+	return sn_metric_once(&interface->metrics[metric], metrics[metric].name,
+			      metrics[metric].unit, interface->name, metrics[metric].kind);
+}
+
 static void add(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
 		enum sn_gpu_metric metric, uint64_t value)
 {
-	uint32_t number =
-	    sn_metric_once(&interface->metrics[metric], metrics[metric].name, metrics[metric].unit,
-			   interface->name, metrics[metric].kind);
+	uint32_t number = metric_number(interface, metric);
 	if (number != SN_ID_NONE)
 		sn_cct_add(&thread->cct, node, number, value);
 }
@@ -117,17 +121,16 @@ static bool leaf_is_of(const struct sn_gpu_leaf *leaf, const struct sn_gpu_opera
 	       (leaf->kind != SN_GPU_WAIT || leaf->stream == operation->stream);
 }
 
-/* The operation's own node; SN_NODE_NONE without memory. */
-static uint32_t node_of(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
+/* The operation's own place; NULL without memory. */
+static struct sn_gpu_leaf *place(struct sn_gpu_thread *state,
+				 const struct sn_gpu_operation *operation)
 {
 	struct sn_gpu_leaf *leaf = leaf_of(state, operation);
-	if (operation->kind > SN_GPU_WAIT)
-		return operation->call;
 	if (!leaf_is_of(leaf, operation)) {
 		bool is_unplaced;
 		uint32_t node = find_node(state, operation, &is_unplaced);
 		if (node == SN_NODE_NONE)
-			return node;
+			return NULL;
 		*leaf = (struct sn_gpu_leaf){.name = operation->name,
 					     .graph_node = operation->graph_node,
 					     .stream = operation->stream,
@@ -139,46 +142,68 @@ static uint32_t node_of(struct sn_gpu_thread *state, const struct sn_gpu_operati
 	}
 	if (leaf->is_unplaced)
 		sn_drop(state->thread, SN_DROP_CAPTURE_UNKNOWN, 1);
-	return leaf->node;
+	return leaf;
 }
 
 /* ---- metrics ---- */
 
+struct sum {
+	struct sn_gpu_interface *interface;
+	struct sn_thread *thread;
+	struct sn_gpu_leaf *leaf;
+	uint32_t
+	    used; /* of leaf->values: an operation of one kind adds to the same metrics in the same order */
+};
+
+/* `place` of leaf->values is that metric's, for operations of one kind. */
+static void add_at(struct sum *sum, uint32_t place, enum sn_gpu_metric metric, uint64_t amount)
+{
+	struct sn_cct_value **value = &sum->leaf->values[place];
+	uint32_t number = *value ? 0 : metric_number(sum->interface, metric);
+	if (!*value && number != SN_ID_NONE)
+		*value = sn_cct_value_of(&sum->thread->cct, sum->leaf->node, number);
+	if (*value)
+		sn_cct_value_add(*value, amount);
+}
+
+static void add_constant(struct sum *sum, enum sn_gpu_metric metric, uint64_t amount)
+{
+	add_at(sum, 1 + metric - SN_GPU_BLOCKS, metric, amount);
+}
+
 /* How a kernel was launched, as constants are added: once for each launch. */
-static void add_shape(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
-		      const struct sn_gpu_shape *shape)
+static void add_shape(struct sum *sum, const struct sn_gpu_shape *shape)
 {
 	if (!shape->grid[0])
 		return;
-	add(interface, thread, node, SN_GPU_BLOCKS,
-	    (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2]);
-	add(interface, thread, node, SN_GPU_BLOCK_THREADS,
-	    (uint64_t)shape->block[0] * shape->block[1] * shape->block[2]);
-	add(interface, thread, node, SN_GPU_REGISTERS, shape->registers);
-	add(interface, thread, node, SN_GPU_SHARED_BYTES, shape->shared_bytes);
+	add_constant(sum, SN_GPU_BLOCKS,
+		     (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2]);
+	add_constant(sum, SN_GPU_BLOCK_THREADS,
+		     (uint64_t)shape->block[0] * shape->block[1] * shape->block[2]);
+	add_constant(sum, SN_GPU_REGISTERS, shape->registers);
+	add_constant(sum, SN_GPU_SHARED_BYTES, shape->shared_bytes);
 	if (shape->local_bytes)
-		add(interface, thread, node, SN_GPU_LOCAL_BYTES, shape->local_bytes);
+		add_constant(sum, SN_GPU_LOCAL_BYTES, shape->local_bytes);
 	if (!shape->warps_most)
 		return;
-	add(interface, thread, node, SN_GPU_WARPS, shape->warps);
-	add(interface, thread, node, SN_GPU_WARPS_MAX, shape->warps_most);
+	add_constant(sum, SN_GPU_WARPS, shape->warps);
+	add_constant(sum, SN_GPU_WARPS_MAX, shape->warps_most);
 }
 
-static void add_values(struct sn_thread *thread, uint32_t node,
+_Static_assert(1 + SN_GPU_WARPS_MAX - SN_GPU_BLOCKS < SN_GPU_LEAF_VALUES, "a place for each");
+
+static void add_values(struct sn_thread *thread, struct sn_gpu_leaf *leaf,
 		       const struct sn_gpu_operation *operation)
 {
-	static const uint8_t of_bytes[] = {[SN_GPU_COPY] = SN_GPU_COPY_BYTES,
-					   [SN_GPU_SET] = SN_GPU_SET_BYTES,
-					   [SN_GPU_ALLOCATE] = SN_GPU_ALLOCATE_BYTES,
-					   [SN_GPU_FREE] = SN_GPU_FREE_BYTES};
-	struct sn_gpu_interface *interface = operation->interface;
-	if (operation->kind <= SN_GPU_WAIT)
-		add(interface, thread, node, SN_GPU_KERNEL_TIME + operation->kind,
-		    operation->end_ns - operation->start_ns);
+	struct sum sum = {operation->interface, thread, leaf};
+	add_at(&sum, 0, SN_GPU_KERNEL_TIME + operation->kind,
+	       operation->end_ns - operation->start_ns);
 	if (operation->kind == SN_GPU_KERNEL)
-		add_shape(interface, thread, node, &operation->shape);
-	else if (operation->bytes && of_bytes[operation->kind])
-		add(interface, thread, node, of_bytes[operation->kind], operation->bytes);
+		add_shape(&sum, &operation->shape);
+	else if (operation->bytes)
+		add_at(&sum, 1,
+		       operation->kind == SN_GPU_COPY ? SN_GPU_COPY_BYTES : SN_GPU_SET_BYTES,
+		       operation->bytes);
 }
 
 /* ---- events ---- */
@@ -274,12 +299,18 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
 		return;
 	}
-	uint32_t node = node_of(state, operation);
-	if (node == SN_NODE_NONE) {
+	if (operation->kind > SN_GPU_WAIT) {
+		add(operation->interface, thread, operation->call,
+		    operation->kind == SN_GPU_ALLOCATE ? SN_GPU_ALLOCATE_BYTES : SN_GPU_FREE_BYTES,
+		    operation->bytes);
+		return;
+	}
+	struct sn_gpu_leaf *leaf = place(state, operation);
+	if (!leaf) {
 		sn_drop(thread, SN_DROP_GPU_LOST, 1);
 		return;
 	}
-	add_values(thread, node, operation);
-	if (operation->kind < SN_GPU_WAIT && sn_trace_wants(SN_TRACE_SOURCE_GPU))
-		trace(thread, node, operation);
+	add_values(thread, leaf, operation);
+	if (operation->kind != SN_GPU_WAIT && sn_trace_wants(SN_TRACE_SOURCE_GPU))
+		trace(thread, leaf->node, operation);
 }

@@ -6,6 +6,8 @@
 
 #include "collect/core/cct_copy.h"
 
+#define SN_GPU_LEAF_VALUES 8u
+
 /* Where an operation of this kind was added last time: mostly the next is at the same place. */
 struct sn_gpu_leaf {
 	const char *name;
@@ -14,6 +16,7 @@ struct sn_gpu_leaf {
 	uint32_t call, node; /* node: SN_NODE_ROOT where the leaf is not used */
 	uint8_t interface, kind;
 	bool is_unplaced; /* of a graph's node whose capture is not known */
+	struct sn_cct_value *values[SN_GPU_LEAF_VALUES]; /* at its node, those that it had so far */
 };
 
 #define SN_GPU_LEAVES 4096u
