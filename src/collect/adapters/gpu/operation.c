@@ -151,8 +151,6 @@ struct sum {
 	struct sn_gpu_interface *interface;
 	struct sn_thread *thread;
 	struct sn_gpu_leaf *leaf;
-	uint32_t
-	    used; /* of leaf->values: an operation of one kind adds to the same metrics in the same order */
 };
 
 /* `place` of leaf->values is that metric's, for operations of one kind. */
