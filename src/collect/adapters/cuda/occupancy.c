@@ -6,6 +6,7 @@
 #include "cuda.h"
 
 #define DEVICES		64u
+#define KNOWN		64u /* places of a hash of 6 bits */
 /* Of all devices since 2012: registers are given to warps, shared memory to blocks, and warps to parts of the multiprocessor. */
 #define WARP_THREADS	32u
 #define REGISTERS_UNIT	256u
@@ -40,11 +41,14 @@ static uint32_t least(uint32_t one, uint32_t other)
 	return one < other ? one : other;
 }
 
-void sn_cuda_occupancy(uint32_t device, struct sn_gpu_shape *shape)
+/* By what it depends on. Programs launch the same kernels again and again, and divisions take as long as all else. */
+static struct {
+	uint64_t needs;
+	uint32_t device, warps;
+} known[KNOWN];
+
+static uint32_t warps_of(uint32_t device, uint32_t threads, const struct sn_gpu_shape *shape)
 {
-	uint32_t threads = (uint32_t)shape->block[0] * shape->block[1] * shape->block[2];
-	if (device >= DEVICES || !devices[device].warps || !threads)
-		return;
 	uint32_t warps = (threads + WARP_THREADS - 1) / WARP_THREADS;
 	uint32_t registers = up(shape->registers * WARP_THREADS, REGISTERS_UNIT);
 	uint32_t shared = up(shape->shared_bytes + devices[device].shared_reserved, SHARED_UNIT);
@@ -54,6 +58,22 @@ void sn_cuda_occupancy(uint32_t device, struct sn_gpu_shape *shape)
 		    least(blocks, devices[device].registers / registers / PARTS * PARTS / warps);
 	if (shared)
 		blocks = least(blocks, devices[device].shared_bytes / shared);
-	shape->warps = (uint16_t)(blocks * warps);
+	return blocks * warps;
+}
+
+void sn_cuda_occupancy(uint32_t device, struct sn_gpu_shape *shape)
+{
+	uint32_t threads = (uint32_t)shape->block[0] * shape->block[1] * shape->block[2];
+	uint64_t needs =
+	    (uint64_t)shape->shared_bytes << 32 | (uint64_t)threads << 16 | shape->registers;
+	uint32_t place = (uint32_t)(needs * 0x9e3779b97f4a7c15u >> 58);
+	if (device >= DEVICES || !devices[device].warps || !threads || threads > UINT16_MAX)
+		return;
+	if (known[place].needs != needs || known[place].device != device) {
+		known[place].needs = needs;
+		known[place].device = device;
+		known[place].warps = warps_of(device, threads, shape);
+	}
+	shape->warps = (uint16_t)known[place].warps;
 	shape->warps_most = (uint16_t)devices[device].warps;
 }
