@@ -133,14 +133,12 @@ def test_kernels_say_how_they_were_launched(nodes):
 
 
 def test_events_say_how_kernels_were_launched(nodes):
-    program.sonde("export", nodes.folder / "run.sdb", "--format", "chrome", "-o", nodes.folder / "trace.json")
+    program.sonde("export", "--to", "chrome", nodes.folder / "run.sdb", "-o", nodes.folder / "trace.json")
     events = [event for event in json.loads((nodes.folder / "trace.json").read_text())["traceEvents"]
               if event.get("cat") == "kernel" and event["name"].startswith("add")]
     assert len(events) == REPLAYS
-    arguments = [{key: event["args"][key] for key in ("grid.x", "grid.y", "grid.z", "block.x", "block.y", "block.z",
-                                                      "registers per thread", "shared memory")} for event in events]
-    assert all(each == {"grid.x": 4, "grid.y": 2, "grid.z": 4, "block.x": 32, "block.y": 4, "block.z": 1,
-                        "registers per thread": 32, "shared memory": 40000} for each in arguments)
+    wanted = {"grid": [4, 2, 4], "block": [32, 4, 1], "registers per thread": 32, "shared memory": 40000}
+    assert all(wanted.items() <= event["args"].items() for event in events)
     assert len({event["args"]["graph id"] for event in events}) == 1
 
 
@@ -166,9 +164,9 @@ def test_nodes_of_pytorch_stand_below_the_captured_operators(tmp_path):
 # ---- memory and waits ----
 
 def test_memory_of_the_device_stands_below_what_asked_for_it(nodes):
-    found = {frames[-1]["name"]: (value["count"], value["sum"])
-             for frames, value in program.paths(nodes.folder, "gpu-alloc", "--metric", "gpu-alloc")}
-    assert found == {"cudaMalloc": (2, 2 * 4 * 4096)}
+    found = [(frames[-1]["name"], value["count"], value["sum"])
+             for frames, value in program.paths(nodes.folder, "gpu-alloc", "--metric", "gpu-alloc")]
+    assert found == [("cudaMalloc", 1, 4 * 4096)] * 2  # of two lines
 
 
 def test_waits_say_for_which_stream(nodes):
@@ -182,14 +180,15 @@ def test_waits_say_for_which_stream(nodes):
 
 @pytest.mark.parametrize("options", [(), NODES], ids=["whole", "nodes"])
 def test_a_long_run_needs_no_more_memory(graphs, tmp_path, options):
-    """100,000 replays of two graphs: what resides does not grow after the first fifth."""
+    """200,000 replays. When seven tenths are done the table of launches, 131,072, is full, and nothing else may grow: 24 bytes for each
+    operation that comes then would be 5 MB."""
     plan = tmp_path / "plan"
     plan.write_text("* 100\n")
-    ran = on_fakes(tmp_path, graphs, "50000", options=options, FAKE_PLAN=str(plan))
+    ran = on_fakes(tmp_path, graphs, "100000", options=options, FAKE_PLAN=str(plan))
     early, late = map(int, ran.out.split()[:2])
-    assert late - early < 2048
+    assert late - early < 5000
     assert not lost(ran)
     if options:
         assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
     else:
-        assert measured(ran, "graph-time", "count") == {"graph": 100_001}
+        assert measured(ran, "graph-time", "count") == {"graph": 200_001}

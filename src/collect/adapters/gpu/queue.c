@@ -1,20 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue of blocks; see queue.h. A block that was read is kept for the writer, a second one is given back to the kernel. */
+/* A queue of blocks; see queue.h. Some blocks that were read are kept, for mapping them anew costs more than filling them. */
 #include "queue.h"
+
+#define KEPT 16u
 
 bool sn_gpu_queue_init(struct sn_gpu_queue *queue)
 {
-	queue->read = queue->write = sn_pages_map(sizeof(struct sn_gpu_block));
-	return queue->read;
+	struct sn_gpu_block *block = sn_pages_map(sizeof(*block));
+	queue->first = queue->write = block;
+	atomic_store_explicit(&queue->read, block, memory_order_relaxed);
+	return block;
 }
 
 /* ---- the writer ---- */
 
+/* The oldest block, where the reader is done with it; else NULL. */
+static struct sn_gpu_block *take_first(struct sn_gpu_queue *queue)
+{
+	struct sn_gpu_block *block = queue->first;
+	/* acquire: what the reader did with it */
+	if (block == atomic_load_explicit(&queue->read, memory_order_acquire))
+		return NULL;
+	queue->first = atomic_load_explicit(&block->next, memory_order_relaxed);
+	queue->released++;
+	return block;
+}
+
+static bool are_too_many(const struct sn_gpu_queue *queue)
+{
+	uint32_t taken = atomic_load_explicit(&queue->taken, memory_order_relaxed);
+	return (taken / SN_GPU_BLOCK_SIZE - queue->released) %
+		   (UINT32_MAX / SN_GPU_BLOCK_SIZE + 1) >
+	       KEPT;
+}
+
 static struct sn_gpu_block *new_block(struct sn_gpu_queue *queue)
 {
-	/* acquire: the reader is done with it */
-	struct sn_gpu_block *block =
-	    atomic_exchange_explicit(&queue->spare, NULL, memory_order_acquire);
+	struct sn_gpu_block *block = take_first(queue);
+	while (block && are_too_many(queue)) {
+		sn_pages_unmap(block, sizeof(*block));
+		block = take_first(queue);
+	}
 	if (!block)
 		return sn_pages_map(sizeof(*block));
 	atomic_store_explicit(&block->next, NULL, memory_order_relaxed);
@@ -54,25 +80,16 @@ bool sn_gpu_queue_put(struct sn_gpu_queue *queue, const struct sn_gpu_operation 
 
 /* ---- the reader ---- */
 
-static void give_back(struct sn_gpu_queue *queue, struct sn_gpu_block *block)
-{
-	/* release: what was read of it */
-	block = atomic_exchange_explicit(&queue->spare, block, memory_order_acq_rel);
-	sn_pages_unmap(block, sizeof(*block));
-}
-
 const struct sn_gpu_operation *sn_gpu_queue_first(struct sn_gpu_queue *queue)
 {
-	struct sn_gpu_block *block = queue->read;
+	struct sn_gpu_block *block = atomic_load_explicit(&queue->read, memory_order_relaxed);
 	if (queue->read_at == SN_GPU_BLOCK_SIZE) {
-		struct sn_gpu_block *next =
-		    atomic_load_explicit(&block->next, memory_order_acquire);
-		if (!next)
+		block = atomic_load_explicit(&block->next, memory_order_acquire);
+		if (!block)
 			return NULL;
-		queue->read = next;
 		queue->read_at = 0;
-		give_back(queue, block);
-		block = next;
+		/* release: the block before was read */
+		atomic_store_explicit(&queue->read, block, memory_order_release);
 	}
 	uint32_t filled = atomic_load_explicit(&block->filled, memory_order_acquire);
 	return queue->read_at < filled ? &block->operations[queue->read_at] : NULL;

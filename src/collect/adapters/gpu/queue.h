@@ -19,11 +19,13 @@ struct sn_gpu_block {
 	struct sn_gpu_operation operations[SN_GPU_BLOCK_SIZE];
 };
 
+/* Blocks in the order in which they were written: those before the reader's are free, and are written again. */
 struct sn_gpu_queue {
-	struct sn_gpu_block *write, *read;
-	uint32_t read_at;		      /* in that block */
-	_Atomic uint32_t put, taken;	      /* how many, growing for ever */
-	_Atomic(struct sn_gpu_block *) spare; /* was read, and will be written again */
+	struct sn_gpu_block *first, *write; /* the writer's: the oldest, and the newest */
+	uint32_t released;		    /* how many were the oldest */
+	_Atomic(struct sn_gpu_block *) read;
+	uint32_t read_at;	     /* in that block */
+	_Atomic uint32_t put, taken; /* how many operations, growing for ever */
 };
 
 /* False without memory. MT: once. */
