@@ -90,6 +90,13 @@ def test_graphs_are_work_of_the_device(whole):
     assert (device["computation_ns"], device["computation_count"]) == (truth, 2 * REPLAYS + 1)
 
 
+def test_graphs_stay_graphs_in_other_formats(whole, tmp_path):
+    program.sonde("export", "--to", "chrome", whole.folder / "run.sdb", "-o", tmp_path / "trace.json")
+    program.sonde("import", tmp_path / "trace.json", "-o", tmp_path / "run.sdb")
+    again = Ran("", tmp_path, whole.table)
+    assert measured(again, "graph-time", "sum") == measured(whole, "graph-time", "sum")
+
+
 @pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
 def test_graphs_of_pytorch(replayed, column, what):
     truth = sum(int(row[column]) for row in replayed.table if row["kernel"] == "graph")

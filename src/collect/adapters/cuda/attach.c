@@ -16,10 +16,11 @@ static _Atomic bool is_attached;
 static _Atomic bool was_tried;
 static char status[256];
 
-static void say(const char *text)
+static void say(const char *text, const char *more)
 {
 	struct sn_line line = SN_LINE(status);
 	sn_line_add(&line, text);
+	sn_line_add(&line, more);
 }
 
 /* ---- the library ---- */
@@ -116,12 +117,14 @@ static void attach(void)
 	void *library = open_library();
 	if (!library || !find_functions(library)) {
 		say(library ? "libcupti.so lacks a function that is needed"
-			    : "no libcupti.so was found");
+			    : "no libcupti.so was found",
+		    "");
 		return;
 	}
 	sn_cupti_result error = subscribe();
 	say(error ? reason(error)
-		  : "CUPTI: kernels, copies and sets below the calls that launched them");
+		  : "CUPTI: kernels, copies and sets below the calls that launched them",
+	    error ? "" : sn_cuda_graph_status());
 	atomic_store_explicit(&is_attached, !error, memory_order_release);
 }
 

@@ -42,5 +42,7 @@ void sn_cuda_occupancy(uint32_t device, struct sn_gpu_shape *shape);
 
 /* Whole graphs are recorded, or their nodes, as the user chose. Called when subscribing, after kernels' records are enabled. */
 void sn_cuda_graph_begin(void *subscriber);
+/* Which of both, for the adapter's status. */
+const char *sn_cuda_graph_status(void);
 /* A callback about resources. */
 void sn_cuda_on_graph(uint32_t cbid, const struct sn_cupti_resource_data *data);

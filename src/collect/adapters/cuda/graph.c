@@ -7,14 +7,22 @@
 
 #include "collect/adapters/gpu/capture.h"
 
+static bool is_by_nodes;
+
 /* CUPTI may have no records of whole graphs; then it gives those of nodes. */
 void sn_cuda_graph_begin(void *subscriber)
 {
 	if (!sn_config.gpu_graph_nodes && !sn_cupti.cuptiActivityEnable(SN_CUPTI_GRAPH_TRACE))
 		return;
+	is_by_nodes = true;
 	sn_cuda.captures = sn_pages_map(SN_GPU_CAPTURES * sizeof(struct sn_gpu_capture));
 	sn_cupti.cuptiEnableCallback(1, subscriber, SN_CUPTI_RESOURCE, SN_CUPTI_GRAPH_NODE_CREATED);
 	sn_cupti.cuptiEnableCallback(1, subscriber, SN_CUPTI_RESOURCE, SN_CUPTI_GRAPH_NODE_CLONED);
+}
+
+const char *sn_cuda_graph_status(void)
+{
+	return is_by_nodes ? "; graphs node by node" : "; graphs as a whole (--gpu-graphs)";
 }
 
 /* Instantiating a graph makes nodes as well, each of which is then a copy of one that was captured. */
