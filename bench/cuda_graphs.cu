@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda-graphs REPLAYS: replays a graph of 500 empty kernels REPLAYS times, waiting after each 20. Prints microseconds a replay: the
+/* cuda-graphs REPLAYS KERNELS: replays a graph of so many empty kernels REPLAYS times, waiting after each 20. Prints microseconds a replay: the
  * CPU time of the replaying thread and of the process, the waits included. */
 #include <cstdio>
 #include <cstdlib>
@@ -25,13 +25,13 @@ static void replay(cudaGraphExec_t executable, cudaStream_t stream, int count)
 
 int main(int argc, char **argv)
 {
-	int count = argc > 1 ? atoi(argv[1]) : 1000;
+	int count = argc > 1 ? atoi(argv[1]) : 1000, kernels = argc > 2 ? atoi(argv[2]) : 500;
 	cudaStream_t stream;
 	cudaGraph_t graph;
 	cudaGraphExec_t executable;
 	cudaStreamCreate(&stream);
 	cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
-	for (int i = 0; i < 500; i++)
+	for (int i = 0; i < kernels; i++)
 		nothing<<<1, 32, 0, stream>>>();
 	cudaStreamEndCapture(stream, &graph);
 	cudaGraphInstantiate(&executable, graph, 0);
