@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum sn_context_use { USE_PLAIN = 1, USE_RANGE, USE_COPY, USE_FILL };
-enum { METRIC_RANGE, METRIC_COPY, METRIC_FILL };
+enum sn_context_use { USE_PLAIN = 1, USE_RANGE, USE_COPY, USE_FILL, USE_GRAPH };
+enum { METRIC_RANGE, METRIC_COPY, METRIC_FILL, METRIC_GRAPH };
 
 /* ---- links ---- */
 
@@ -222,7 +222,7 @@ static enum sn_context_use find_use(const struct sn_trace_export *export, uint32
 		return USE_FILL;
 	if (has_metric(export, context, METRIC_COPY) || strcasestr(name, "memcpy"))
 		return USE_COPY;
-	return USE_PLAIN;
+	return has_metric(export, context, METRIC_GRAPH) ? USE_GRAPH : USE_PLAIN;
 }
 
 static enum sn_context_use use_of(struct sn_trace_export *export, uint32_t context)
@@ -251,9 +251,10 @@ const char *sn_trace_export_category(struct sn_trace_export *export,
 		return "kernel";
 	if (is_device && kind == SN_FRAME_GPU_OP) {
 		enum sn_context_use use = use_of(export, event->context);
-		return use == USE_COPY	 ? "gpu_memcpy"
-		       : use == USE_FILL ? "gpu_memset"
-					 : "cuda_sync";
+		return use == USE_COPY	  ? "gpu_memcpy"
+		       : use == USE_FILL  ? "gpu_memset"
+		       : use == USE_GRAPH ? "gpu_graph"
+					  : "cuda_sync";
 	}
 	if (is_device)
 		return "gpu_user_annotation";
@@ -419,6 +420,7 @@ static int prepare(struct sn_trace_export *export, struct sn_error *error)
 	export->metrics[METRIC_RANGE] = sonde_db_metric_by_name(db, "range-time");
 	export->metrics[METRIC_COPY] = sonde_db_metric_by_name(db, "copy-time");
 	export->metrics[METRIC_FILL] = sonde_db_metric_by_name(db, "fill-time");
+	export->metrics[METRIC_GRAPH] = sonde_db_metric_by_name(db, "graph-time");
 	export->uses =
 	    sn_arena_array(&export->arena, unsigned char, sonde_db_context_count(db) + 1ull);
 	export->keys = sn_arena_array(&export->arena, uint32_t, keys + 1ull);

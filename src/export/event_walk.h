@@ -65,7 +65,7 @@ struct sn_trace_export {
 	uint64_t *iterations;	  /* and how many of each were written */
 	size_t iteration_capacity;
 	struct sn_arena arena; /* freed with this struct */
-	uint32_t metrics[3];
+	uint32_t metrics[4];
 	unsigned link_bits;  /* of the lower part of links */
 	uint64_t link_group; /* least upper part */
 	uint64_t origin_ns;  /* of the first event */

@@ -86,7 +86,10 @@ static int add_work_of_contexts(const struct computing *on)
 	static const struct {
 		const char *name;
 		bool is_copy;
-	} metrics[] = {{"kernel-time", false}, {"copy-time", true}, {"fill-time", true}};
+	} metrics[] = {{"kernel-time", false},
+		       {"copy-time", true},
+		       {"fill-time", true},
+		       {"graph-time", false}};
 	uint32_t contexts = sonde_db_context_count(on->db);
 	uint32_t *nodes = nodes_of_frames(on);
 	uint32_t *owners = malloc((contexts + 1ull) * sizeof(*owners));

@@ -21,7 +21,8 @@
 #		strict             before cuInit CUPTI is as without a driver
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
-# FAKE_DEVICES, FAKE_MEMORY_MIB and FAKE_CUINIT_ERROR say what there is. Status 77 where install.sh cannot prepare it.
+# With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB and
+# FAKE_CUINIT_ERROR say what there is. Status 77 where install.sh cannot prepare it.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 table=

@@ -13,15 +13,16 @@
 
 /* Settings of the collector; NULL and 0 leave its defaults (src/collect/core/init.c). */
 struct sn_launch_request {
-	const char *events;    /* SONDE_EVENTS */
-	const char *call_path; /* SONDE_CALL_PATH */
-	const char *operators; /* SONDE_OPERATORS */
-	bool tensor_memory;    /* SONDE_MEMORY */
-	const char *graph;     /* SONDE_GRAPH: "1" or "all" */
-	bool shadow;	       /* SONDE_SHADOW */
-	bool not_preloaded;    /* the program would not start with the library */
-	bool is_shared;	       /* files by the user's umask, SONDE_SHARE; else for the user alone */
-	bool no_command;       /* SONDE_COMMAND */
+	const char *events;	/* SONDE_EVENTS */
+	const char *call_path;	/* SONDE_CALL_PATH */
+	const char *operators;	/* SONDE_OPERATORS */
+	bool tensor_memory;	/* SONDE_MEMORY */
+	const char *graph;	/* SONDE_GRAPH: "1" or "all" */
+	const char *gpu_graphs; /* SONDE_GPU_GRAPHS */
+	bool shadow;		/* SONDE_SHADOW */
+	bool not_preloaded;	/* the program would not start with the library */
+	bool is_shared;	 /* files by the user's umask, SONDE_SHARE; else for the user alone */
+	bool no_command; /* SONDE_COMMAND */
 	unsigned long checkpoint_ms;
 	unsigned long memory_limit_mb;
 	/* Called, if not NULL, when there is a process that is about to execute the program; it

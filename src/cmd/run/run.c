@@ -128,6 +128,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	static const char *const sources[] = {"samples", "operators", "api",	  "gpu",
 					      "regions", "memory",    "messages", NULL};
 	static const char *const graphs[] = {"all", NULL};
+	static const char *const gpu_graphs[] = {"whole", "nodes", NULL};
 	static const char *const signals[] = {"USR1", "USR2", "WINCH", NULL};
 	const char *event_names[MAX_EVENT_NAMES], *os_sources[SN_OS_SOURCES + 1] = {NULL};
 	sn_event_names(event_names, MAX_EVENT_NAMES);
@@ -145,6 +146,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	    {"operators", .text = &launch->operators, .choices = operator_modes},
 	    {"memory", 'm', .flag = &launch->tensor_memory},
 	    {"graph", .parse = parse_graph, .context = run, .is_optional = true, .hints = graphs},
+	    {"gpu-graphs", .text = &launch->gpu_graphs, .choices = gpu_graphs},
 	    {"no-analyze", .flag = &run->no_analyze},
 	    {"no-loops", .flag = &run->no_loops},
 	    {"checkpoint", SN_OPTION_WHOLE(launch->checkpoint_ms, 0.01, 86400), .unit = 1000},

@@ -191,18 +191,19 @@ static struct sn_cct_value *append_value(struct sn_cct *cct, uint32_t node_index
 	return value;
 }
 
+struct sn_cct_value *sn_cct_value_of(struct sn_cct *cct, uint32_t node, uint32_t metric)
+{
+	struct sn_cct_value *value = find_value(cct, sn_array_at(&cct->nodes, node), metric);
+	return value ? value : append_value(cct, node, metric);
+}
+
 /* Plain 8-byte stores: a checkpoint in another thread may read a value while it changes, and then
  * sees each field whole though not all of one instant. The last snapshot is taken at rest. */
 #define SET(field, new_value) __atomic_store_n(&(field), (new_value), __ATOMIC_RELAXED)
 
-bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t amount)
+static inline __attribute__((always_inline)) void add_to(struct sn_value_record *record,
+							 uint64_t amount)
 {
-	struct sn_cct_value *value = find_value(cct, sn_array_at(&cct->nodes, node), metric);
-	if (!value)
-		value = append_value(cct, node, metric);
-	if (!value)
-		return false;
-	struct sn_value_record *record = &value->record;
 	SET(record->count, record->count + 1);
 	SET(record->sum, record->sum + amount);
 	if (amount < record->min)
@@ -211,7 +212,20 @@ bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t amo
 		SET(record->max, amount);
 	double squares = record->sum_squares + (double)amount * (double)amount;
 	__atomic_store(&record->sum_squares, &squares, __ATOMIC_RELAXED);
+}
+
+bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t amount)
+{
+	struct sn_cct_value *value = sn_cct_value_of(cct, node, metric);
+	if (!value)
+		return false;
+	add_to(&value->record, amount);
 	return true;
+}
+
+void sn_cct_value_add(struct sn_cct_value *value, uint64_t amount)
+{
+	add_to(&value->record, amount);
 }
 
 #define GET(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)

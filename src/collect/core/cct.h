@@ -75,6 +75,11 @@ uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame
 /* Adds one measured value at a node. False without memory. */
 bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t value);
 
+/* The value of a metric at a node, created if missing, and adding to it as sn_cct_add does, for who adds often: valid until the
+ * values are forgotten. NULL without memory. */
+struct sn_cct_value *sn_cct_value_of(struct sn_cct *cct, uint32_t node, uint32_t metric);
+void sn_cct_value_add(struct sn_cct_value *value, uint64_t amount);
+
 /* Prefetches a node, or its newest value, that will soon be added to. If the node is cached, this
  * causes no cache miss itself. */
 static inline void sn_cct_prefetch_node(const struct sn_cct *cct, uint32_t node)

@@ -36,11 +36,11 @@ bool sn_cct_copy_frame(struct sn_cct *to, const struct sn_cct *from, struct sn_f
 	}
 }
 
-/* The number of frames above `node`, itself included; UINT32_MAX where it is none of the tree. */
-static uint32_t depth_of(const struct sn_cct *cct, uint32_t node)
+/* The number of frames from below `above` down to `node`; UINT32_MAX where it is none of the tree. */
+static uint32_t depth_of(const struct sn_cct *cct, uint32_t node, uint32_t above)
 {
 	uint32_t depth = 0;
-	for (; node != SN_NODE_ROOT; depth++) {
+	for (; node != above && node != SN_NODE_ROOT; depth++) {
 		if (node >= sn_array_count(&cct->nodes))
 			return UINT32_MAX;
 		node = ((const struct sn_cct_node *)sn_array_at(&cct->nodes, node))->record.parent;
@@ -67,16 +67,40 @@ static bool make_room(struct sn_copy_room *room, uint32_t wanted)
 	return room->nodes;
 }
 
+/* Stores the nodes of a path, innermost first; their number, or UINT32_MAX. */
+static uint32_t list_path(const struct sn_cct *cct, uint32_t node, uint32_t above,
+			  struct sn_copy_room *room)
+{
+	uint32_t depth = depth_of(cct, node, above);
+	if (depth > UINT32_MAX / 2 || !make_room(room, depth))
+		return UINT32_MAX;
+	for (uint32_t place = 0; place < depth; place++) {
+		room->nodes[place] = node;
+		node = ((const struct sn_cct_node *)sn_array_at(&cct->nodes, node))->record.parent;
+	}
+	return depth;
+}
+
+uint32_t sn_cct_repeat_path(struct sn_cct *cct, uint32_t node, uint32_t above, uint32_t to,
+			    struct sn_copy_room *room)
+{
+	uint32_t depth = list_path(cct, node, above, room);
+	if (depth == UINT32_MAX)
+		return SN_NODE_NONE;
+	while (depth-- && to != SN_NODE_NONE) {
+		const struct sn_cct_node *source = sn_array_at(&cct->nodes, room->nodes[depth]);
+		struct sn_frame frame = source->record.frame;
+		to = sn_cct_child(cct, to, &frame);
+	}
+	return to;
+}
+
 uint32_t sn_cct_copy_path(struct sn_cct *to, const struct sn_cct *from, uint32_t node,
 			  uint64_t kinds, struct sn_copy_room *room)
 {
-	uint32_t depth = depth_of(from, node), copy = SN_NODE_ROOT;
-	if (depth > UINT32_MAX / 2 || !make_room(room, depth))
+	uint32_t depth = list_path(from, node, SN_NODE_ROOT, room), copy = SN_NODE_ROOT;
+	if (depth == UINT32_MAX)
 		return SN_NODE_NONE;
-	for (uint32_t place = 0; node != SN_NODE_ROOT; place++) {
-		room->nodes[place] = node;
-		node = ((const struct sn_cct_node *)sn_array_at(&from->nodes, node))->record.parent;
-	}
 	while (depth-- && copy != SN_NODE_NONE) {
 		const struct sn_cct_node *source = sn_array_at(&from->nodes, room->nodes[depth]);
 		struct sn_frame frame = source->record.frame;

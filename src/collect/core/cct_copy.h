@@ -24,3 +24,8 @@ bool sn_cct_copy_frame(struct sn_cct *to, const struct sn_cct *from, struct sn_f
 #define SN_COPY_ALL UINT64_MAX
 uint32_t sn_cct_copy_path(struct sn_cct *to, const struct sn_cct *from, uint32_t node,
 			  uint64_t kinds, struct sn_copy_room *room);
+
+/* The frames of the path to `node`, from those below `above` on, which is on it, again below `to`, in the same tree.
+ * SN_NODE_NONE without memory. */
+uint32_t sn_cct_repeat_path(struct sn_cct *cct, uint32_t node, uint32_t above, uint32_t to,
+			    struct sn_copy_room *room);

@@ -96,6 +96,7 @@ static void read_config(void)
 					      sn_source_names, SN_SOURCE_COUNT);
 	sn_config.operators = kept_setting("SONDE_OPERATORS", "sampled");
 	sn_config.graph = graph_mode(setting("SONDE_GRAPH", "0"));
+	sn_config.gpu_graph_nodes = !strcmp(setting("SONDE_GPU_GRAPHS", "whole"), "nodes");
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
 	sn_config.checkpoint_ns =
 	    strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;

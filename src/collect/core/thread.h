@@ -138,6 +138,7 @@ struct sn_config {
 	const char *operators;	  /* "sampled", "exact" or "off" */
 	bool tensor_memory;	  /* count tensor allocations */
 	enum sn_graph_mode graph; /* capture the dataflow graphs of frameworks */
+	bool gpu_graph_nodes;	  /* record the nodes of devices' graphs, not graphs as a whole */
 	bool real_time;
 	uint64_t checkpoint_ns; /* least time between two checkpoints */
 	uint64_t memory_limit_bytes;

@@ -20,6 +20,7 @@ enum sn_activity_category sn_activity_category(const char *text, size_t length)
 		     {"user_annotation", 15, SN_ACTIVITY_ANNOTATION},
 		     {"gpu_memcpy", 10, SN_ACTIVITY_COPY},
 		     {"gpu_memset", 10, SN_ACTIVITY_FILL},
+		     {"gpu_graph", 9, SN_ACTIVITY_GRAPH}, /* Sonde's own */
 		     {"gpu_user_annotation", 19, SN_ACTIVITY_DEVICE_ANNOTATION},
 		     {"cpu_instant_event", 17, SN_ACTIVITY_INSTANT},
 		     {"overhead", 8, SN_ACTIVITY_OVERHEAD},

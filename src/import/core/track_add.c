@@ -151,7 +151,8 @@ static void note_interval(struct sn_track_sink *sink, struct sn_track *track,
 	if (category == SN_ACTIVITY_OPERATOR || category == SN_ACTIVITY_API)
 		vote_for_process(sink, track->pid);
 	if (!event->link && (category == SN_ACTIVITY_API || category == SN_ACTIVITY_KERNEL ||
-			     category == SN_ACTIVITY_COPY || category == SN_ACTIVITY_FILL))
+			     category == SN_ACTIVITY_COPY || category == SN_ACTIVITY_FILL ||
+			     category == SN_ACTIVITY_GRAPH))
 		sn_order_add(sink, event->profile, category, event);
 	if (sink->dataflow && category == SN_ACTIVITY_ANNOTATION &&
 	    sn_sink_is(sink, event->context, SN_TRAIT_STEP))

@@ -85,7 +85,7 @@ static int infer_link(struct sn_track_sink *sink, struct sn_sink_batch *batch,
 		      struct sn_event *event)
 {
 	uint32_t category = sn_sink_name(sink, event->context).category;
-	bool is_operation = category >= SN_ACTIVITY_KERNEL && category <= SN_ACTIVITY_FILL;
+	bool is_operation = category >= SN_ACTIVITY_KERNEL && category <= SN_ACTIVITY_GRAPH;
 	const struct sn_track *track = sink->tracks + batch->track;
 	if (track->nests || is_operation != track->is_device ||
 	    (!is_operation && category != SN_ACTIVITY_API))

@@ -292,7 +292,8 @@ void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t ca
 			double time_ns)
 {
 	bool is_copy = category == SN_ACTIVITY_COPY || category == SN_ACTIVITY_FILL;
-	if (node == SONDE_NONE || (!is_copy && category != SN_ACTIVITY_KERNEL))
+	if (node == SONDE_NONE ||
+	    (!is_copy && category != SN_ACTIVITY_KERNEL && category != SN_ACTIVITY_GRAPH))
 		return;
 	if (dataflow->trace != SIZE_MAX)
 		sn_stat_add(is_copy ? &dataflow->operations[node].copy

@@ -121,6 +121,9 @@ static int add_values(struct sn_track_sink *sink, uint32_t context, uint32_t cat
 {
 	if (category == SN_ACTIVITY_KERNEL)
 		return add_kernel(sink, context, event);
+	if (category == SN_ACTIVITY_GRAPH)
+		return add(sink, context, SN_ACTIVITY_GRAPH_TIME,
+			   (double)(event->end_ns - event->start_ns));
 	if (category != SN_ACTIVITY_COPY && category != SN_ACTIVITY_FILL)
 		return 0;
 	bool is_copy = category == SN_ACTIVITY_COPY;
@@ -186,7 +189,7 @@ int sn_sink_device_event(struct sn_track_sink *sink, struct sn_event *event)
 	uint32_t category = sn_sink_name(sink, event->context).category;
 	const struct sn_sink_launch *launch = event->link ? find_launch(sink, event->link) : NULL;
 	bool is_replayed = launch && launch->is_graph && event->metric == SONDE_NONE &&
-			   category < SN_ACTIVITY_DEVICE_ANNOTATION;
+			   category < SN_ACTIVITY_GRAPH;
 	if (!is_replayed)
 		return place(sink, event, launch, launch ? launch->context : SONDE_NONE);
 	if (replay->count && replay->correlation != event->link && place_replay(sink, replay))

@@ -81,17 +81,12 @@ static struct sonde_db_frame plain_frame(struct sn_track_sink *sink, uint32_t ca
 					 const char *text)
 {
 	static const uint8_t kinds[] = {
-	    [SN_ACTIVITY_OTHER] = SN_FRAME_REGION,
-	    [SN_ACTIVITY_OPERATOR] = SN_FRAME_OPERATOR,
-	    [SN_ACTIVITY_API] = SN_FRAME_GPU_API,
-	    [SN_ACTIVITY_OVERHEAD] = SN_FRAME_OS,
-	    [SN_ACTIVITY_SYSTEM] = SN_FRAME_OS,
-	    [SN_ACTIVITY_RANGE] = SN_FRAME_REGION,
-	    [SN_ACTIVITY_INSTANT] = SN_FRAME_REGION,
-	    [SN_ACTIVITY_KERNEL] = SN_FRAME_KERNEL,
-	    [SN_ACTIVITY_COPY] = SN_FRAME_GPU_OP,
-	    [SN_ACTIVITY_FILL] = SN_FRAME_GPU_OP,
-	    [SN_ACTIVITY_DEVICE_OTHER] = SN_FRAME_GPU_OP,
+	    [SN_ACTIVITY_OTHER] = SN_FRAME_REGION,   [SN_ACTIVITY_OPERATOR] = SN_FRAME_OPERATOR,
+	    [SN_ACTIVITY_API] = SN_FRAME_GPU_API,    [SN_ACTIVITY_OVERHEAD] = SN_FRAME_OS,
+	    [SN_ACTIVITY_SYSTEM] = SN_FRAME_OS,	     [SN_ACTIVITY_RANGE] = SN_FRAME_REGION,
+	    [SN_ACTIVITY_INSTANT] = SN_FRAME_REGION, [SN_ACTIVITY_KERNEL] = SN_FRAME_KERNEL,
+	    [SN_ACTIVITY_COPY] = SN_FRAME_GPU_OP,    [SN_ACTIVITY_FILL] = SN_FRAME_GPU_OP,
+	    [SN_ACTIVITY_GRAPH] = SN_FRAME_GPU_OP,   [SN_ACTIVITY_DEVICE_OTHER] = SN_FRAME_GPU_OP,
 	};
 	struct sonde_db_frame frame = {.kind = kinds[category]};
 	if (category == SN_ACTIVITY_OPERATOR && is_backward_name(text))
@@ -308,6 +303,7 @@ static const struct {
     [SN_ACTIVITY_KERNEL_CALLS] = {"kernel-time" SN_METRIC_CALLS_SUFFIX, "ns", SN_METRIC_CALLS},
     [SN_ACTIVITY_COPY_TIME] = {"copy-time", "ns", SN_METRIC_TIME},
     [SN_ACTIVITY_FILL_TIME] = {"fill-time", "ns", SN_METRIC_TIME},
+    [SN_ACTIVITY_GRAPH_TIME] = {"graph-time", "ns", SN_METRIC_TIME},
     [SN_ACTIVITY_COPY_BYTES] = {"copy-bytes", "bytes", SN_METRIC_BYTES},
     [SN_ACTIVITY_FILL_BYTES] = {"fill-bytes", "bytes", SN_METRIC_BYTES},
     [SN_ACTIVITY_BLOCKS] = {"kernel-blocks", "1", SN_METRIC_COUNT},

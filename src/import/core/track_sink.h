@@ -134,6 +134,7 @@ enum sn_activity_category {
 	SN_ACTIVITY_KERNEL,  /* this and all following: on a device */
 	SN_ACTIVITY_COPY,
 	SN_ACTIVITY_FILL,
+	SN_ACTIVITY_GRAPH, /* a launch of many operations as a whole */
 	SN_ACTIVITY_DEVICE_ANNOTATION,
 	SN_ACTIVITY_DEVICE_OTHER,
 	SN_ACTIVITY_CATEGORIES

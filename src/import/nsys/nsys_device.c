@@ -116,7 +116,7 @@ static int add_graph(void *context, sqlite3_stmt *row)
 	attributes.count = 0;
 	uint32_t name;
 	put(&attributes, row, SPECIFIC, nsys->keys[SN_NSYS_KEY_GRAPH]);
-	if (sn_track_sink_name(nsys->sink, SN_ACTIVITY_KERNEL, text, sizeof(text) - 1, &name))
+	if (sn_track_sink_name(nsys->sink, SN_ACTIVITY_GRAPH, text, sizeof(text) - 1, &name))
 		return SN_ERR_MEMORY;
 	return add(nsys, row, name, &attributes);
 }

@@ -220,6 +220,7 @@ static const char *cause_in_words(const char *cause)
 	    {"event-unavailable", "unavailable events"},
 	    {"gpu-untimed", "untimed device operations"},
 	    {"gpu-lost", "lost device operations"},
+	    {"capture-unknown", "replayed without their capture"},
 	    {"forward-unknown", "backward without forward"},
 	    {"tensor-unknown", "tensors of unknown origin"},
 	    {"region-unbalanced", "unbalanced regions"},

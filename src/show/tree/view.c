@@ -25,7 +25,7 @@ static double metric_total(const struct sonde_db *db, uint32_t metric)
  * host's API calls. */
 static int device_rank(const struct sonde_db *db, uint32_t metric)
 {
-	static const char *const words[] = {"copy", "device", "gpu", "kernel"};
+	static const char *const words[] = {"copy", "device", "gpu", "graph", "kernel"};
 	const struct sonde_db_metric *m = sonde_db_metric(db, metric);
 	const char *name = sonde_db_string(db, m->name);
 	if (m->kind != SN_METRIC_TIME || metric_total(db, metric) <= 0 || strstr(name, "api"))
@@ -40,7 +40,7 @@ static int device_rank(const struct sonde_db *db, uint32_t metric)
 static uint32_t add_device_times(const struct sonde_db *db, uint32_t *metrics, uint32_t used,
 				 uint32_t size)
 {
-	enum { MOST = 2, HIGHEST_RANK = 4 };
+	enum { MOST = 2, HIGHEST_RANK = 5 };
 	uint32_t most = used + MOST < size ? used + MOST : size;
 	for (int rank = HIGHEST_RANK; rank > 0; rank--)
 		for (uint32_t i = 0; i < sonde_db_metric_count(db) && used < most; i++)

@@ -91,7 +91,7 @@ enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
 		return SN_WORK_NONE;
 	/* the last ones of each list are HPCToolkit's */
 	static const char *const copies[] = {"copy-time", "map-time", "GXCOPY (sec)", "GXCOPY (s)"};
-	static const char *const fills[] = {"fill-time", "GMSET (sec)", "GMSET (s)"};
+	static const char *const fills[] = {"fill-time", "graph-time", "GMSET (sec)", "GMSET (s)"};
 	for (size_t i = 0; i < sizeof(copies) / sizeof(*copies); i++)
 		if (has_value(db, context, copies[i]))
 			return SN_WORK_COPY;

@@ -9,7 +9,7 @@
 #include "sonde/trace.h"
 
 enum sn_device_work {
-	SN_WORK_COMPUTE, /* kernels and fills */
+	SN_WORK_COMPUTE, /* kernels, fills, and graphs that were recorded as a whole */
 	SN_WORK_COMMUNICATION,
 	SN_WORK_COPY,
 	SN_WORK_KINDS,

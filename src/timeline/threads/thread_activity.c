@@ -132,7 +132,8 @@ bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context)
 
 static bool launches_work(const struct sonde_db *db, uint32_t context)
 {
-	static const char *const metrics[] = {"kernel-time", "copy-time", "fill-time"};
+	static const char *const metrics[] = {"kernel-time", "copy-time", "fill-time",
+					      "graph-time"};
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
 		struct sonde_db_summary summary;
 		uint32_t metric = sonde_db_metric_by_name(db, metrics[i]);

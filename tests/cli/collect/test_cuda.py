@@ -18,6 +18,7 @@ import program
 from program import ROOT, SONDE, WORKLOADS
 
 FAKE = ROOT / "tests/fake/run.sh"
+NODES = ("--gpu-graphs", "nodes")
 
 pytestmark = pytest.mark.skipif(not os.environ.get("SONDE_FAKE_CUDA"),
                                 reason="SONDE_FAKE_CUDA is not set (tests/fake/install.sh prepares a CUDA without a GPU)")
@@ -59,12 +60,12 @@ def known_program(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def known(known_program, tmp_path_factory) -> Ran:
-    return on_fakes(tmp_path_factory.mktemp("known"), known_program)
+    return on_fakes(tmp_path_factory.mktemp("known"), known_program, options=NODES)
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Ran:
-    return on_fakes(tmp_path_factory.mktemp("trained"), "python3", WORKLOADS / "cuda/train.py", "3", "5")
+    return on_fakes(tmp_path_factory.mktemp("trained"), "python3", WORKLOADS / "cuda/train.py", "3", "5", options=NODES)
 
 
 def is_kernel(row: dict[str, str]) -> bool:
@@ -114,11 +115,11 @@ def test_copies_and_sets_of_a_program(known):
 
 def test_each_kernel_stands_below_the_line_that_launched_it(known):
     found = lines_of(known, "kernel-time")
-    assert found == {line_with("known.cu", "// scale_often"): 40 + 60 + 25, line_with("known.cu", "// replay"): 10 * 4}
+    assert found == {line_with("known.cu", "// scale_often"): 40 + 60 + 25 + 10 * 3, line_with("known.cu", "// captured"): 10}
 
 
 def test_a_child_has_none_of_its_parents_work(known_program, known, tmp_path):
-    ran = on_fakes(tmp_path, known_program, "fork")
+    ran = on_fakes(tmp_path, known_program, "fork", options=NODES)
     assert ran.out == "child 3\n0 no error\n"
     assert measured(ran, "kernel-time", "count") == known.truth("count", is_kernel)
 

@@ -118,6 +118,17 @@ def test_nsys_calls_nest_and_kernels_stand_below_their_launch(sonde, tmp_path, e
         (5, 1_700_000_000_000_000_600, 1_700_000_000_000_004_600)
 
 
+def test_graphs_recorded_as_a_whole_are_no_kernels(sonde, tmp_path, export):
+    export.api("cudaGraphLaunch_v10000", 100, 200, 1)
+    export.row("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", start=300, end=900, deviceId=0, contextId=1, streamId=7, correlationId=1,
+               globalPid=thread(5, 0), graphId=3)
+    export.api("cudaLaunchKernel_v7000", 1000, 1100, 2)
+    export.kernel("gemm", 1200, 1300, 2)
+    rows = report(sonde, imported(sonde, tmp_path, export.close()), "--metric", "kernel-time,graph-time")
+    assert paths(rows, "graph-time") == {"cudaGraphLaunch > [CUDA graph]": (1, 600)}
+    assert paths(rows, "kernel-time") == {"cudaLaunchKernel > gemm": (1, 100)}
+
+
 def test_processes_have_their_own_correlations(sonde, tmp_path, export):
     for pid in (5, 6):
         export.api(f"launch{pid}", 100, 200, 1, pid=pid)

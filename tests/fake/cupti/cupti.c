@@ -265,7 +265,7 @@ static void record_set(const struct fake_run *run)
 	fake_record(&record, sizeof(record), run->end_ns);
 }
 
-/* Where whole graphs are recorded, their nodes are not. */
+/* Where whole graphs are recorded, their nodes are not, not even when graphs are no longer. */
 static void on_run(const struct fake_run *run)
 {
 	if (run->graph && fake_wants_graphs())
@@ -295,13 +295,41 @@ static void on_graph(const struct fake_run *whole)
 	fake_record(&record, sizeof(record), whole->end_ns);
 }
 
-static void on_node(const struct fake_node *node, const struct fake_node *original)
+static void tell_node(CUpti_CallbackId cbid, const struct fake_node *node,
+		      const struct fake_node *original)
 {
-	CUpti_CallbackId cbid =
-	    original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
 	CUpti_GraphData graph = {.node = (CUgraphNode)node, .originalNode = (CUgraphNode)original};
 	CUpti_ResourceData data = {.resourceDescriptor = &graph};
 	fake_tell(CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
+}
+
+/* Instantiating creates nodes, too. */
+static void on_node(const struct fake_node *node, const struct fake_node *original)
+{
+	tell_node(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node, NULL);
+	if (original)
+		tell_node(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, node, original);
+}
+
+static void on_memory(const void *address, size_t bytes, enum fake_place place, int device,
+		      bool is_freed)
+{
+	if (!fake_wants(CUPTI_ACTIVITY_KIND_MEMORY2))
+		return;
+	MEMORY_RECORD record = {
+	    .kind = CUPTI_ACTIVITY_KIND_MEMORY2,
+	    .memoryOperationType = is_freed ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+					    : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
+	    .memoryKind = (CUpti_ActivityMemoryKind)memory_kind(place),
+	    .correlationId = fake_correlation(),
+	    .address = (uintptr_t)address,
+	    .bytes = bytes,
+	    .timestamp = fake_cupti_time(fake_now_ns()),
+	    .processId = (uint32_t)getpid(),
+	    .deviceId = (uint32_t)device,
+	    .contextId = (uint32_t)device + 1,
+	};
+	fake_record(&record, sizeof(record), 0);
 }
 
 static void on_wait(enum fake_wait what, int device, uint32_t stream, uint64_t start_ns,
@@ -321,9 +349,31 @@ static void on_wait(enum fake_wait what, int device, uint32_t stream, uint64_t s
 	fake_record(&record, sizeof(record), 0);
 }
 
+/* What cuda/attributes.c says of them, for one subscriber. */
+void fake_record_devices(struct fake_subscriber *of)
+{
+	for (int device = 0; device < fake_device_count(); device++) {
+		DEVICE_RECORD record = {
+		    .kind = CUPTI_ACTIVITY_KIND_DEVICE,
+		    .globalMemorySize = fake_device_memory(),
+		    .numThreadsPerWarp = 32,
+		    .numMultiprocessors = 132,
+		    .maxWarpsPerMultiprocessor = 64,
+		    .maxBlocksPerMultiprocessor = 32,
+		    .maxSharedMemoryPerMultiprocessor = 233472,
+		    .maxRegistersPerMultiprocessor = 65536,
+		    .maxThreadsPerBlock = 1024,
+		    .computeCapabilityMajor = 9,
+		    .id = (uint32_t)device,
+		};
+		fake_queue_add(&of->queue, &record, sizeof(record), 0);
+	}
+}
+
 bool fake_cupti_listen(bool listens)
 {
-	static const struct fake_listener all = {on_call, on_run, on_node, on_graph, on_wait};
+	static const struct fake_listener all = {on_call,  on_run,    on_node,
+						 on_graph, on_memory, on_wait};
 	return fake_listen(&fake_release, listens ? &all : &(struct fake_listener){0});
 }
 

@@ -26,6 +26,42 @@ SAME(struct sn_cupti_memset, bytes, SET_RECORD, bytes);
 SAME(struct sn_cupti_memset, start, SET_RECORD, start);
 SAME(struct sn_cupti_memset, stream, SET_RECORD, streamId);
 SAME(struct sn_cupti_memset, correlation, SET_RECORD, correlationId);
+SAME(struct sn_cupti_kernel, registers, KERNEL_RECORD, registersPerThread);
+SAME(struct sn_cupti_kernel, block, KERNEL_RECORD, blockX);
+SAME(struct sn_cupti_kernel, static_shared, KERNEL_RECORD, staticSharedMemory);
+SAME(struct sn_cupti_kernel, dynamic_shared, KERNEL_RECORD, dynamicSharedMemory);
+SAME(struct sn_cupti_kernel, local_per_thread, KERNEL_RECORD, localMemoryPerThread);
+SAME(struct sn_cupti_memcpy, graph_node, COPY_RECORD, graphNodeId);
+SAME(struct sn_cupti_memcpy, graph, COPY_RECORD, graphId);
+SAME(struct sn_cupti_memset, graph_node, SET_RECORD, graphNodeId);
+SAME(struct sn_cupti_memset, graph, SET_RECORD, graphId);
+SAME(struct sn_cupti_device, threads_per_warp, DEVICE_RECORD, numThreadsPerWarp);
+SAME(struct sn_cupti_device, warps, DEVICE_RECORD, maxWarpsPerMultiprocessor);
+SAME(struct sn_cupti_device, blocks, DEVICE_RECORD, maxBlocksPerMultiprocessor);
+SAME(struct sn_cupti_device, shared_bytes, DEVICE_RECORD, maxSharedMemoryPerMultiprocessor);
+SAME(struct sn_cupti_device, registers, DEVICE_RECORD, maxRegistersPerMultiprocessor);
+SAME(struct sn_cupti_device, capability_major, DEVICE_RECORD, computeCapabilityMajor);
+SAME(struct sn_cupti_device, id, DEVICE_RECORD, id);
+SAME(struct sn_cupti_synchronization, type, WAIT_RECORD, type);
+SAME(struct sn_cupti_synchronization, start, WAIT_RECORD, start);
+SAME(struct sn_cupti_synchronization, end, WAIT_RECORD, end);
+SAME(struct sn_cupti_synchronization, correlation, WAIT_RECORD, correlationId);
+SAME(struct sn_cupti_synchronization, stream, WAIT_RECORD, streamId);
+SAME(struct sn_cupti_memory, operation, MEMORY_RECORD, memoryOperationType);
+SAME(struct sn_cupti_memory, memory, MEMORY_RECORD, memoryKind);
+SAME(struct sn_cupti_memory, correlation, MEMORY_RECORD, correlationId);
+SAME(struct sn_cupti_memory, bytes, MEMORY_RECORD, bytes);
+SAME(struct sn_cupti_memory, timestamp, MEMORY_RECORD, timestamp);
+SAME(struct sn_cupti_memory, device, MEMORY_RECORD, deviceId);
+SAME(struct sn_cupti_graph_trace, correlation, GRAPH_RECORD, correlationId);
+SAME(struct sn_cupti_graph_trace, start, GRAPH_RECORD, start);
+SAME(struct sn_cupti_graph_trace, end, GRAPH_RECORD, end);
+SAME(struct sn_cupti_graph_trace, device, GRAPH_RECORD, deviceId);
+SAME(struct sn_cupti_graph_trace, graph, GRAPH_RECORD, graphId);
+SAME(struct sn_cupti_graph_trace, stream, GRAPH_RECORD, streamId);
+SAME(struct sn_cupti_resource_data, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME(struct sn_cupti_graph, node, CUpti_GraphData, node);
+SAME(struct sn_cupti_graph, original_node, CUpti_GraphData, originalNode);
 SAME(struct sn_cupti_call, site, CUpti_CallbackData, callbackSite);
 SAME(struct sn_cupti_call, name, CUpti_CallbackData, functionName);
 SAME(struct sn_cupti_call, parameters, CUpti_CallbackData, functionParams);
@@ -34,6 +70,9 @@ SAME(struct sn_cupti_call, correlation, CUpti_CallbackData, correlationId);
 _Static_assert(SN_CUPTI_MEMCPY == CUPTI_ACTIVITY_KIND_MEMCPY &&
 		   SN_CUPTI_MEMSET == CUPTI_ACTIVITY_KIND_MEMSET &&
 		   SN_CUPTI_KERNEL == CUPTI_ACTIVITY_KIND_KERNEL &&
+		   SN_CUPTI_SYNCHRONIZATION == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION &&
+		   SN_CUPTI_MEMORY2 == CUPTI_ACTIVITY_KIND_MEMORY2 &&
+		   SN_CUPTI_GRAPH_TRACE == CUPTI_ACTIVITY_KIND_GRAPH_TRACE &&
 		   SN_CUPTI_CONCURRENT_KERNEL == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
 	       "kinds of records");
 _Static_assert(SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ==
@@ -41,6 +80,18 @@ _Static_assert(SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ==
 		   SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES &&
 		   SN_CUPTI_ERROR_NOT_INITIALIZED == CUPTI_ERROR_NOT_INITIALIZED,
 	       "errors");
+_Static_assert(SN_CUPTI_RESOURCE == CUPTI_CB_DOMAIN_RESOURCE &&
+		   SN_CUPTI_GRAPH_NODE_CREATED == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED &&
+		   SN_CUPTI_GRAPH_NODE_CLONED == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+	       "callbacks of graphs");
+_Static_assert(SN_CUPTI_WAIT_STREAM_EVENT ==
+		       CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT &&
+		   SN_CUPTI_WAIT_STREAM == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE &&
+		   SN_CUPTI_WAIT_EVENT == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE &&
+		   SN_CUPTI_MEMORY_ALLOCATED == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION &&
+		   SN_CUPTI_MEMORY_DEVICE == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE &&
+		   SN_CUPTI_MEMORY_MANAGED == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED,
+	       "waits and memory");
 
 /* ---- the release's row ---- */
 

@@ -15,3 +15,4 @@ newest Overhead OVERHEAD_RECORD
 newest Memory MEMORY_RECORD
 newest MemoryPool POOL_RECORD
 newest Jit JIT_RECORD
+newest Device DEVICE_RECORD

@@ -39,9 +39,11 @@ bool fake_wants(unsigned kind)
 	return false;
 }
 
+static bool graphs_are_whole; /* from when they are once recorded so, on */
+
 bool fake_wants_graphs(void)
 {
-	return graph_level > 0 || fake_subscribers[0].kinds[CUPTI_ACTIVITY_KIND_GRAPH_TRACE];
+	return graph_level > 0 || graphs_are_whole;
 }
 
 /* Calls that one subscriber does not want, by a record of one. */
@@ -231,6 +233,10 @@ static CUptiResult set_kind(struct fake_subscriber *of, CUpti_ActivityKind kind,
 	if (!fake_cupti_listen(true))
 		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	of->kinds[kind] = enabled;
+	if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && enabled)
+		graphs_are_whole = true;
+	if (kind == CUPTI_ACTIVITY_KIND_DEVICE && enabled)
+		fake_record_devices(of);
 	return CUPTI_SUCCESS;
 }
 

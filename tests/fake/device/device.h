@@ -166,6 +166,9 @@ struct fake_listener {
 	void (*node)(const struct fake_node *node, const struct fake_node *original);
 	/* With the lock: a graph was run as a whole; of its nodes `run` was told before. */
 	void (*graph)(const struct fake_run *whole);
+	/* With the lock: memory came, or goes. */
+	void (*memory)(const void *address, size_t bytes, enum fake_place place, int device,
+		       bool is_freed);
 	void (*wait)(enum fake_wait what, int device, uint32_t stream, uint64_t start_ns,
 		     uint64_t end_ns);
 };

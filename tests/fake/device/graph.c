@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs: captured from streams or built, and run as a whole. */
 #include "inside.h"
+#include "table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,7 @@ void fake_executable_run(struct fake_executable *executable, struct fake_stream 
 	}
 	stream->end_ns = last_ns;
 	whole.end_ns = last_ns;
+	fake_table_add_graph(&whole);
 	if (fake_listener.graph)
 		fake_listener.graph(&whole);
 	fake_unlock();

@@ -73,6 +73,13 @@ static bool is_of_device(enum fake_place place)
 	return place == FAKE_DEVICE || place == FAKE_MANAGED;
 }
 
+static void tell(const struct region *region, bool is_freed)
+{
+	if (fake_listener.memory)
+		fake_listener.memory((const void *)region->start, region->bytes, region->place,
+				     region->device, is_freed);
+}
+
 void *fake_memory_new(size_t bytes, enum fake_place place, int device)
 {
 	size_t size = (bytes ? bytes + PAGE - 1 : PAGE) & ~(size_t)(PAGE - 1);
@@ -87,7 +94,9 @@ void *fake_memory_new(size_t bytes, enum fake_place place, int device)
 	}
 	if (memory) {
 		used[device] += is_of_device(place) ? size : 0;
-		add((struct region){(uintptr_t)memory, size, place, device, true});
+		struct region region = {(uintptr_t)memory, size, place, device, true};
+		add(region);
+		tell(&region, false);
 	}
 	fake_unlock();
 	return memory;
@@ -99,6 +108,7 @@ bool fake_memory_free(void *address)
 	struct region *region = region_of(address);
 	bool known = region && region->is_ours && region->start == (uintptr_t)address;
 	if (known) {
+		tell(region, true);
 		munmap(address, region->bytes);
 		used[region->device] -= is_of_device(region->place) ? region->bytes : 0;
 		take_out(region);

@@ -19,11 +19,13 @@ struct row {
 
 static struct row *rows[BUCKETS];
 static const char *path;
+static bool has_graphs;
 static __thread char here[1024];
 
 __attribute__((constructor)) static void begin(void)
 {
 	path = getenv("FAKE_TABLE");
+	has_graphs = getenv("FAKE_TABLE_GRAPHS");
 	if (path && !*path)
 		path = NULL;
 }
@@ -72,9 +74,8 @@ static uint32_t hash_of(const char *name, const char *place, uint32_t more)
 	return hash % BUCKETS;
 }
 
-static struct row *row_of(const struct fake_run *run)
+static struct row *row_of(const struct fake_run *run, const char *name)
 {
-	const char *name = name_of(run->operation);
 	struct row **bucket = &rows[hash_of(name, here, run->stream * 31 + run->graph)];
 	for (struct row *row = *bucket; row; row = row->next)
 		if (row->stream == run->stream && row->graph == run->graph &&
@@ -89,14 +90,24 @@ static struct row *row_of(const struct fake_run *run)
 	return *bucket = row;
 }
 
-void fake_table_add(const struct fake_run *run)
+static void add(const struct fake_run *run, const char *name, uint64_t bytes)
 {
-	if (!path)
-		return;
-	struct row *row = row_of(run);
+	struct row *row = row_of(run, name);
 	row->count++;
 	row->total_ns += run->end_ns - run->start_ns;
-	row->bytes += run->operation->bytes;
+	row->bytes += bytes;
+}
+
+void fake_table_add(const struct fake_run *run)
+{
+	if (path)
+		add(run, name_of(run->operation), run->operation->bytes);
+}
+
+void fake_table_add_graph(const struct fake_run *whole)
+{
+	if (path && has_graphs)
+		add(whole, "graph", 0);
 }
 
 /* Columns with tabs between them: names and places have none. */

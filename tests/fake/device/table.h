@@ -12,5 +12,7 @@
 FAKE_LOCAL void fake_table_call(const char *name);
 /* With the lock. */
 FAKE_LOCAL void fake_table_add(const struct fake_run *run);
+/* The same, of a graph as a whole: in the table only where FAKE_TABLE_GRAPHS is set, since its operations are as well. */
+FAKE_LOCAL void fake_table_add_graph(const struct fake_run *whole);
 
 #endif

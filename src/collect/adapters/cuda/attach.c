@@ -99,26 +99,41 @@ static const char *reason(sn_cupti_result error)
 	}
 }
 
-static const uint32_t kinds[] = {SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY, SN_CUPTI_MEMSET};
+/* The last ones are of use, but a release may not have them. */
+static const uint32_t kinds[] = {SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY, SN_CUPTI_MEMSET,
+				 SN_CUPTI_SYNCHRONIZATION,   SN_CUPTI_MEMORY2, SN_CUPTI_DEVICE};
+enum { NEEDED_KINDS = 3 };
+
+sn_cupti_result sn_cuda_enable(uint32_t kind)
+{
+	return sn_cupti.shares ? sn_cupti.cuptiActivityEnable_v2(sn_cupti.subscriber, kind, NULL)
+			       : sn_cupti.cuptiActivityEnable(kind);
+}
+
+static void disable(uint32_t kind)
+{
+	if (sn_cupti.shares)
+		sn_cupti.cuptiActivityDisable_v2(sn_cupti.subscriber, kind, NULL);
+	else
+		sn_cupti.cuptiActivityDisable(kind);
+}
 
 /* The first error: a driver may refuse records to a subscriber that it has let in. */
 static sn_cupti_result enable_records(void)
 {
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
-	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds) && !error; index++)
-		error = sn_cupti.shares ? sn_cupti.cuptiActivityEnable_v2(sn_cupti.subscriber,
-									  kinds[index], NULL)
-					: sn_cupti.cuptiActivityEnable(kinds[index]);
+	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds) && !error; index++) {
+		sn_cupti_result one = sn_cuda_enable(kinds[index]);
+		error = index < NEEDED_KINDS ? one : SN_CUPTI_SUCCESS;
+	}
 	return error;
 }
 
 static void disable_records(void)
 {
 	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds); index++)
-		if (sn_cupti.shares)
-			sn_cupti.cuptiActivityDisable_v2(sn_cupti.subscriber, kinds[index], NULL);
-		else
-			sn_cupti.cuptiActivityDisable(kinds[index]);
+		disable(kinds[index]);
+	disable(SN_CUPTI_GRAPH_TRACE);
 }
 
 /* With others where that is possible; else alone. CUPTI may tell who is subscribed already. */
@@ -156,10 +171,11 @@ static sn_cupti_result subscribe(char *holder, size_t holder_bytes)
 		sn_cupti.cuptiUnsubscribe(sn_cupti.subscriber);
 		return error;
 	}
+	sn_cuda_graph_begin();
 	subscribe_calls(SN_CUPTI_RUNTIME);
 	subscribe_calls(SN_CUPTI_DRIVER);
 	sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, SN_CUPTI_RESOURCE,
-				     SN_CUPTI_NODE_CREATED);
+				     SN_CUPTI_GRAPH_NODE_CREATED);
 	return SN_CUPTI_SUCCESS;
 }
 
@@ -183,7 +199,7 @@ static void attach(void)
 		sn_cuda_say(reason(error), NULL);
 	else
 		sn_cuda_say("CUPTI: kernels, copies and sets below the calls that launched them",
-			    NULL);
+			    sn_cuda_graph_status(), NULL);
 	attached_ns = sn_now_ns();
 	atomic_store_explicit(&is_attached, !error, memory_order_release);
 }

@@ -9,6 +9,13 @@ static bool begins_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
+/* Those that make nodes, each of which is then below its line. */
+static bool makes_nodes(const char *name)
+{
+	return sn_config.gpu_graph_nodes &&
+	       (begins_with(name, "cudaGraphAdd") || begins_with(name, "cuGraphAdd"));
+}
+
 /* Calls that launch something, wait, or take long. What only asks or sets is not heard: that would cost more than the call. */
 bool sn_cuda_wants_call(uint32_t domain, const char *name)
 {
@@ -39,7 +46,7 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name)
 	for (size_t index = 0; index < count; index++)
 		if (begins_with(name, names[index]))
 			return true;
-	return false;
+	return makes_nodes(name);
 }
 
 /* CUPTI, the runtime or the driver. */
@@ -94,8 +101,10 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 	const struct sn_cupti_call *call = data;
 	(void)unused;
 	if (domain == SN_CUPTI_RESOURCE) {
+		sn_cuda_on_graph(cbid, data);
 		/* the stream is captured: what is launched runs when the graph does */
-		sn_gpu_call_waits();
+		if (cbid == SN_CUPTI_GRAPH_NODE_CREATED)
+			sn_gpu_call_waits();
 		return;
 	}
 	if (call->site == 0) {

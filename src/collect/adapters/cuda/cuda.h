@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), other subscribers (others.c), the program's calls
- * (call.c), records of what the devices did (record.c), whether these can be right (check.c), and names of kernels (name.c). adapters/gpu has the way from there to the threads. docs/design/cuda.md gives reasons.
+ * (call.c), graphs (graph.c), records of what the devices did (record.c), whether these can be right (check.c), how much of a
+ * device a kernel can use (occupancy.c), and names of kernels (name.c). adapters/gpu has the way from there to the threads.
+ * docs/design/cuda.md gives reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
@@ -29,6 +31,9 @@ void sn_cuda_say(const char *text, ...);
 bool sn_cuda_release(void);
 /* For how long CUPTI has been subscribed. */
 uint64_t sn_cuda_attached_ns(void);
+
+/* Asks CUPTI for records of this kind. */
+sn_cupti_result sn_cuda_enable(uint32_t kind);
 
 /* ---- others.c ---- */
 
@@ -74,3 +79,18 @@ void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, si
 void sn_cuda_request_buffer_v2(uint8_t **buffer, size_t *size, size_t *most_records,
 			       void *information);
 void sn_cuda_complete_buffer_v2(uint8_t *buffer, size_t size, size_t valid, void *information);
+
+/* ---- occupancy.c: between sn_gpu_begin_done and sn_gpu_end_done ---- */
+
+void sn_cuda_device_record(const struct sn_cupti_device *device);
+/* Completes what is known of a kernel's launch: nothing where the device is not known. */
+void sn_cuda_occupancy(uint32_t device, struct sn_gpu_shape *shape);
+
+/* ---- graph.c ---- */
+
+/* Whole graphs are recorded, or their nodes, as the user chose. Called when subscribing, after kernels' records are enabled. */
+void sn_cuda_graph_begin(void);
+/* Which of both, for the adapter's status. */
+const char *sn_cuda_graph_status(void);
+/* A callback about resources. */
+void sn_cuda_on_graph(uint32_t cbid, const struct sn_cupti_resource_data *data);

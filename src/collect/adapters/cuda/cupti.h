@@ -23,7 +23,11 @@ enum sn_cupti_kind {
 	SN_CUPTI_MEMCPY = 1,
 	SN_CUPTI_MEMSET = 2,
 	SN_CUPTI_KERNEL = 3,
+	SN_CUPTI_DEVICE = 8,
 	SN_CUPTI_CONCURRENT_KERNEL = 10,
+	SN_CUPTI_SYNCHRONIZATION = 38,
+	SN_CUPTI_MEMORY2 = 49,
+	SN_CUPTI_GRAPH_TRACE = 51,
 };
 
 /* Of kinds 3 and 10. */
@@ -72,12 +76,63 @@ struct sn_cupti_memset {
 	uint32_t graph;
 };
 
+struct sn_cupti_graph_trace {
+	uint32_t kind, correlation;
+	uint64_t start, end;
+	uint32_t device, graph, context, stream;
+};
+
+/* Fields with a comment are of a multiprocessor. */
+struct sn_cupti_device {
+	uint32_t kind, flags;
+	uint64_t bandwidth, memory_bytes;
+	uint32_t constant_bytes, cache_bytes;
+	uint32_t threads_per_warp, clock_rate, copy_engines, multiprocessors, most_ipc;
+	uint32_t warps, blocks, shared_bytes, registers; /* most */
+	uint32_t block_registers, block_shared_bytes, block_threads, block_size[3], grid_size[3];
+	uint32_t capability_major, capability_minor, id;
+};
+
+enum sn_cupti_wait {
+	SN_CUPTI_WAIT_EVENT = 1,
+	SN_CUPTI_WAIT_STREAM_EVENT, /* a stream's, not the host's */
+	SN_CUPTI_WAIT_STREAM,
+	SN_CUPTI_WAIT_CONTEXT,
+};
+
+struct sn_cupti_synchronization {
+	uint32_t kind, type; /* enum sn_cupti_wait */
+	uint64_t start, end;
+	uint32_t correlation, context, stream, event;
+};
+
+enum { SN_CUPTI_MEMORY_ALLOCATED = 1, SN_CUPTI_MEMORY_RELEASED = 2 };
+/* Memory of a device: its own, arrays in it, and what moves between it and the host. */
+enum { SN_CUPTI_MEMORY_DEVICE = 3, SN_CUPTI_MEMORY_ARRAY = 4, SN_CUPTI_MEMORY_MANAGED = 5 };
+
+struct sn_cupti_memory {
+	uint32_t kind, operation, memory, correlation;
+	uint64_t address, bytes, timestamp, pc;
+	uint32_t process, device, context, stream;
+};
+
 /* ---- callbacks ---- */
 
 enum sn_cupti_domain { SN_CUPTI_DRIVER = 1, SN_CUPTI_RUNTIME = 2, SN_CUPTI_RESOURCE = 3 };
 
-/* Of resources: a call adds a node to a graph. */
-enum { SN_CUPTI_NODE_CREATED = 13 };
+/* Of the domain of resources. */
+enum sn_cupti_resource { SN_CUPTI_GRAPH_NODE_CREATED = 13, SN_CUPTI_GRAPH_NODE_CLONED = 20 };
+
+struct sn_cupti_resource_data {
+	void *context;
+	void *stream;
+	const void *descriptor; /* of graphs: struct sn_cupti_graph */
+};
+
+struct sn_cupti_graph {
+	void *graph, *original_graph;
+	void *node, *original_node;
+};
 
 struct sn_cupti_call {
 	uint32_t site; /* 0 enter, 1 exit */
@@ -116,6 +171,7 @@ typedef void (*sn_cupti_complete_v2)(uint8_t *buffer, size_t size, size_t valid,
 	X(cuptiUnsubscribe, (void *subscriber))                                                    \
 	X(cuptiEnableCallback,                                                                     \
 	  (uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid))                     \
+	X(cuptiGetGraphNodeId, (void *node, uint64_t *id))                                         \
 	X(cuptiGetCallbackName, (uint32_t domain, uint32_t cbid, const char **name))               \
 	X(cuptiActivityEnable, (uint32_t kind))                                                    \
 	X(cuptiActivityDisable, (uint32_t kind))                                                   \

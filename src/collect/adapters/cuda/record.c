@@ -60,6 +60,20 @@ static const char *copy_name(unsigned kind)
 	return kind < sizeof(names) / sizeof(*names) ? names[kind] : names[0];
 }
 
+static struct sn_gpu_shape shape_of(const struct sn_cupti_kernel *kernel)
+{
+	struct sn_gpu_shape shape = {.registers = kernel->registers,
+				     .shared_bytes = (uint32_t)kernel->static_shared +
+						     (uint32_t)kernel->dynamic_shared,
+				     .local_bytes = kernel->local_per_thread};
+	for (int axis = 0; axis < 3; axis++) {
+		shape.grid[axis] = (uint32_t)kernel->grid[axis];
+		shape.block[axis] = (uint16_t)kernel->block[axis];
+	}
+	sn_cuda_occupancy(kernel->device, &shape);
+	return shape;
+}
+
 static struct sn_gpu_operation of_kernel(const struct sn_cupti_kernel *kernel)
 {
 	return (struct sn_gpu_operation){.kind = SN_GPU_KERNEL,
@@ -68,7 +82,10 @@ static struct sn_gpu_operation of_kernel(const struct sn_cupti_kernel *kernel)
 					 .correlation = kernel->correlation,
 					 .name = kernel->name,
 					 .start_ns = kernel->start,
-					 .end_ns = kernel->end};
+					 .end_ns = kernel->end,
+					 .graph = kernel->graph,
+					 .graph_node = kernel->graph_node,
+					 .shape = shape_of(kernel)};
 }
 
 static struct sn_gpu_operation of_copy(const struct sn_cupti_memcpy *copy)
@@ -80,7 +97,9 @@ static struct sn_gpu_operation of_copy(const struct sn_cupti_memcpy *copy)
 					 .name = copy_name(copy->copy),
 					 .bytes = copy->bytes,
 					 .start_ns = copy->start,
-					 .end_ns = copy->end};
+					 .end_ns = copy->end,
+					 .graph = copy->graph,
+					 .graph_node = copy->graph_node};
 }
 
 static struct sn_gpu_operation of_set(const struct sn_cupti_memset *set)
@@ -91,7 +110,51 @@ static struct sn_gpu_operation of_set(const struct sn_cupti_memset *set)
 					 .correlation = set->correlation,
 					 .bytes = set->bytes,
 					 .start_ns = set->start,
-					 .end_ns = set->end};
+					 .end_ns = set->end,
+					 .graph = set->graph,
+					 .graph_node = set->graph_node};
+}
+
+/* From the start of its first operation to the end of its last. */
+static struct sn_gpu_operation of_graph(const struct sn_cupti_graph_trace *graph)
+{
+	return (struct sn_gpu_operation){.kind = SN_GPU_GRAPH,
+					 .device = (uint16_t)graph->device,
+					 .stream = graph->stream,
+					 .correlation = graph->correlation,
+					 .start_ns = graph->start,
+					 .end_ns = graph->end,
+					 .graph = graph->graph};
+}
+
+/* False for what is no wait of the host. */
+static bool read_wait(const struct sn_cupti_synchronization *wait,
+		      struct sn_gpu_operation *operation)
+{
+	*operation =
+	    (struct sn_gpu_operation){.kind = SN_GPU_WAIT,
+				      .stream = wait->stream,
+				      .correlation = wait->correlation,
+				      .name = wait->type == SN_CUPTI_WAIT_STREAM  ? NULL
+					      : wait->type == SN_CUPTI_WAIT_EVENT ? "event"
+										  : "all streams",
+				      .start_ns = wait->start,
+				      .end_ns = wait->end};
+	return wait->type != SN_CUPTI_WAIT_STREAM_EVENT;
+}
+
+/* False for memory of the host. */
+static bool read_memory(const struct sn_cupti_memory *memory, struct sn_gpu_operation *operation)
+{
+	bool is_allocated = memory->operation == SN_CUPTI_MEMORY_ALLOCATED;
+	*operation = (struct sn_gpu_operation){.kind = is_allocated ? SN_GPU_ALLOCATE : SN_GPU_FREE,
+					       .device = (uint16_t)memory->device,
+					       .correlation = memory->correlation,
+					       .bytes = memory->bytes,
+					       .start_ns = memory->timestamp,
+					       .end_ns = memory->timestamp};
+	return memory->memory >= SN_CUPTI_MEMORY_DEVICE &&
+	       memory->memory <= SN_CUPTI_MEMORY_MANAGED;
 }
 
 /* False for records of other kinds. */
@@ -108,6 +171,16 @@ static bool read_record(const void *record, struct sn_gpu_operation *operation)
 	case SN_CUPTI_MEMSET:
 		*operation = of_set(record);
 		return true;
+	case SN_CUPTI_GRAPH_TRACE:
+		*operation = of_graph(record);
+		return true;
+	case SN_CUPTI_SYNCHRONIZATION:
+		return read_wait(record, operation);
+	case SN_CUPTI_MEMORY2:
+		return read_memory(record, operation);
+	case SN_CUPTI_DEVICE:
+		sn_cuda_device_record(record);
+		return false;
 	default:
 		return false;
 	}
@@ -164,11 +237,16 @@ static bool check(uint8_t *buffer, size_t valid, uint64_t offset_ns)
 	return is_right;
 }
 
-static void take(const void *record, uint64_t offset_ns)
+static void take(const void *record, uint64_t offset_ns, bool is_right)
 {
 	struct sn_gpu_operation operation;
 	if (!read_record(record, &operation))
 		return;
+	if (!is_right) {
+		if (operation.kind < SN_GPU_WAIT)
+			sn_gpu_lose(&sn_cuda, 1);
+		return;
+	}
 	operation.interface = &sn_cuda;
 	operation.is_placeless = !sn_cuda_times_are_right();
 	if (operation.kind == SN_GPU_KERNEL)
@@ -188,10 +266,7 @@ static void read_buffer(uint8_t *buffer, size_t valid)
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
 	bool is_right = check(buffer, valid, offset_ns);
 	while (!(error = next_record(buffer, valid, &record)))
-		if (is_right)
-			take(record, offset_ns);
-		else
-			sn_gpu_lose(&sn_cuda, 1);
+		take(record, offset_ns, is_right);
 	if (error != SN_CUPTI_ERROR_END && valid)
 		sn_gpu_lose(&sn_cuda, 1);
 }

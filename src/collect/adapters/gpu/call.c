@@ -88,6 +88,12 @@ void sn_gpu_call_waits(void)
 		sn_gpu_expect_none(current.interface, current.correlation);
 }
 
+uint32_t sn_gpu_call_node(struct sn_thread **thread)
+{
+	*thread = current.depth ? current.thread : NULL;
+	return *thread ? current.node : SN_NODE_NONE;
+}
+
 void sn_gpu_call_exit(void)
 {
 	if (!current.depth || --current.depth)

@@ -5,7 +5,7 @@
  * events (operation.c). docs/design/gpu.md gives reasons.
  *
  * A launch leaves its call path under its correlation number. Whoever delivers a finished operation finds it there, and puts
- * the operation into a ring of the launching thread, which adds it to its own tree at one of its next calls: no lock stands
+ * the operation into a queue of the launching thread, which adds it to its own tree at one of its next calls: no lock stands
  * between threads that launch.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
@@ -14,15 +14,35 @@
 
 #include "collect/core/adapters.h"
 
-enum sn_gpu_kind { SN_GPU_KERNEL, SN_GPU_COPY, SN_GPU_SET };
+enum sn_gpu_kind {
+	SN_GPU_KERNEL,
+	SN_GPU_COPY,
+	SN_GPU_SET,
+	SN_GPU_GRAPH, /* one launch of many operations, of which the runtime tells one time */
+	/* what a call did on the host: not an operation, and not lost where its call is not known */
+	SN_GPU_WAIT,	 /* for `stream`, or for what `name` says */
+	SN_GPU_ALLOCATE, /* memory of a device */
+	SN_GPU_FREE,
+};
 
 enum sn_gpu_metric {
 	SN_GPU_API_TIME,
 	SN_GPU_KERNEL_TIME,
 	SN_GPU_COPY_TIME,
 	SN_GPU_SET_TIME,
+	SN_GPU_GRAPH_TIME,
+	SN_GPU_WAIT_TIME,
 	SN_GPU_COPY_BYTES,
 	SN_GPU_SET_BYTES,
+	SN_GPU_ALLOCATE_BYTES,
+	SN_GPU_FREE_BYTES,
+	SN_GPU_BLOCKS,
+	SN_GPU_BLOCK_THREADS,
+	SN_GPU_REGISTERS,
+	SN_GPU_SHARED_BYTES,
+	SN_GPU_LOCAL_BYTES,
+	SN_GPU_WARPS,
+	SN_GPU_WARPS_MAX,
 	SN_GPU_METRIC_COUNT
 };
 
@@ -49,6 +69,8 @@ struct sn_gpu_interface {
 	struct sn_gpu_launch *launches;
 	/* Of lost operations, those of no known launch: they may be what is expected. */
 	_Atomic uint64_t unplaced;
+	/* SN_GPU_CAPTURES, by the numbers of graphs' nodes (capture.h); NULL where its runtime tells none. Zero at first. */
+	struct sn_gpu_capture *captures;
 };
 
 #define SN_GPU_INTERFACE(adapter, ...)                                                             \
@@ -77,8 +99,21 @@ void sn_gpu_call_exit(void);
 void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation);
 /* What the call that the thread is in launches does not run now, or under another number: nothing is expected of it. */
 void sn_gpu_call_waits(void);
+/* The call that the thread is in, where it is measured: its node in the tree of the calling thread, which is stored. Else
+ * SN_NODE_NONE. */
+uint32_t sn_gpu_call_node(struct sn_thread **thread);
 
 /* ---- launch.c ---- */
+
+/* How a kernel was launched, as far as its runtime tells: 0 where it does not. */
+struct sn_gpu_shape {
+	uint32_t grid[3];		    /* blocks (work-groups) */
+	uint16_t block[3];		    /* threads (work-items) in each */
+	uint16_t registers;		    /* of a thread */
+	uint32_t shared_bytes, local_bytes; /* of a block; of a thread */
+	/* that can be resident on a multiprocessor with what the kernel needs; that can be at most */
+	uint16_t warps, warps_most;
+};
 
 /* What a device did. */
 struct sn_gpu_operation {
@@ -91,6 +126,9 @@ struct sn_gpu_operation {
 	    name; /* static storage, or the runtime's for as long as the process runs; NULL: not known */
 	uint64_t bytes, start_ns, end_ns;
 	bool is_placeless; /* its times are right by their difference only: it is in no trace */
+	uint32_t graph;	     /* that it was launched with, as the runtime numbers graphs; 0: none */
+	uint64_t graph_node; /* in it (capture.h); 0: it is none */
+	struct sn_gpu_shape shape;
 };
 
 struct sn_gpu_thread;
@@ -106,8 +144,8 @@ void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation
 void sn_gpu_lose(struct sn_gpu_interface *interface, uint64_t count);
 /* How many of the latest SN_GPU_LAUNCHES launches are expected to be done, neither are nor are lost. */
 uint64_t sn_gpu_expected(struct sn_gpu_interface *interface);
-/* Something launched under its number was done. Counted as lost where the launch is not known (any more) or its thread's ring
- * is full. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
+/* Something launched under its number was done. Counted as lost where the launch is not known (any more) or too much
+ * waits for its thread. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
 void sn_gpu_done(struct sn_gpu_operation *operation);
 void sn_gpu_begin_done(void);
 void sn_gpu_end_done(void);
@@ -122,4 +160,4 @@ void sn_gpu_collect_all(struct sn_thread *self);
 void sn_gpu_add_call(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
 		     uint32_t correlation, uint64_t start_ns, uint64_t end_ns);
 /* Adds an operation to the tree of the thread that launched it: metrics, and an event where one is traced. */
-void sn_gpu_record(struct sn_thread *thread, const struct sn_gpu_operation *operation);
+void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From launches to what was done. Of each thread's ring the thread itself is the reader, and whoever holds the lock of
+ * From launches to what was done. Of each thread's queue the thread itself is the reader, and whoever holds the lock of
  * finished operations the writer.
  */
-#include "gpu.h"
+#include "state.h"
 
 #include "collect/core/lock.h"
 
-#define RING_SIZE (1u << 14)
-
-struct sn_gpu_thread {
-	struct sn_thread *thread;
-	struct sn_gpu_thread *next; /* of all; set before it is published */
-	_Atomic bool ended;
-	_Atomic uint32_t head, tail; /* positions, growing for ever */
-	struct sn_gpu_operation ring[RING_SIZE];
-};
+#include <string.h>
 
 static _Atomic(struct sn_gpu_thread *) states;
 
@@ -25,8 +17,10 @@ struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread)
 	if (state)
 		return state;
 	state = sn_pages_map(sizeof(*state));
-	if (!state)
+	if (!state || !sn_gpu_queue_init(&state->queue)) {
+		sn_pages_unmap(state, sizeof(*state));
 		return NULL;
+	}
 	state->thread = thread;
 	state->next = atomic_load_explicit(&states, memory_order_relaxed);
 	/* release: complete before other threads find it in the list */
@@ -95,6 +89,12 @@ void sn_gpu_end_done(void)
 	sn_lock_release(SN_LOCK_GPU_DONE);
 }
 
+/* A wait or an allocation: no operation, and not lost. */
+static bool is_of_host(const struct sn_gpu_operation *operation)
+{
+	return operation->kind >= SN_GPU_WAIT;
+}
+
 void sn_gpu_done(struct sn_gpu_operation *operation)
 {
 	struct sn_gpu_launch *launch =
@@ -105,29 +105,25 @@ void sn_gpu_done(struct sn_gpu_operation *operation)
 	/* the same number before and after: the state is of its launch */
 	if (word >> 32 != operation->correlation || !state ||
 	    atomic_load_explicit(&launch->word, memory_order_relaxed) != word) {
-		sn_gpu_lose(operation->interface, 1);
+		if (!is_of_host(operation))
+			sn_gpu_lose(operation->interface, 1);
 		return;
 	}
 	has_come(launch, tagged);
-	uint32_t tail = atomic_load_explicit(&state->tail, memory_order_relaxed);
-	/* acquire: the reader is done with the slot */
-	if (tail - atomic_load_explicit(&state->head, memory_order_acquire) >= RING_SIZE) {
-		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
-		return;
-	}
 	operation->call = (uint32_t)word;
-	state->ring[tail % RING_SIZE] = *operation;
-	/* release: the slot before its number */
-	atomic_store_explicit(&state->tail, tail + 1, memory_order_release);
+	if (!sn_gpu_queue_put(&state->queue, operation) && !is_of_host(operation))
+		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
 }
 
 void sn_gpu_collect(struct sn_gpu_thread *state)
 {
-	uint32_t head = atomic_load_explicit(&state->head, memory_order_relaxed);
-	uint32_t tail = atomic_load_explicit(&state->tail, memory_order_acquire);
-	for (; head != tail; head++)
-		sn_gpu_record(state->thread, &state->ring[head % RING_SIZE]);
-	atomic_store_explicit(&state->head, head, memory_order_release);
+	const struct sn_gpu_operation *operation;
+	if (sn_gpu_queue_is_empty(&state->queue))
+		return;
+	while ((operation = sn_gpu_queue_first(&state->queue))) {
+		sn_gpu_record(state, operation);
+		sn_gpu_queue_pass(&state->queue);
+	}
 }
 
 /* ---- other threads' ---- */
@@ -138,11 +134,11 @@ static void gpu_thread_end(struct sn_thread *thread)
 	if (!state)
 		return;
 	sn_gpu_collect(state);
-	/* release: the ring as this thread left it */
+	/* release: the queue as this thread left it */
 	atomic_store_explicit(&state->ended, true, memory_order_release);
 }
 
-/* A record whose thread had ended may be continued by a new one, which takes its ring over. */
+/* A record whose thread had ended may be continued by a new one, which takes its queue over. */
 static void gpu_thread_begin(struct sn_thread *thread)
 {
 	struct sn_gpu_thread *state = thread->adapters[SN_ADAPTER_SLOT_gpu];
@@ -153,12 +149,6 @@ static void gpu_thread_begin(struct sn_thread *thread)
 	sn_lock_release(SN_LOCK_GPU_THREADS);
 }
 
-static bool has_any(struct sn_gpu_thread *state)
-{
-	return atomic_load_explicit(&state->head, memory_order_relaxed) !=
-	       atomic_load_explicit(&state->tail, memory_order_relaxed);
-}
-
 void sn_gpu_collect_all(struct sn_thread *self)
 {
 	if (!sn_lock_try(SN_LOCK_GPU_THREADS))
@@ -166,7 +156,7 @@ void sn_gpu_collect_all(struct sn_thread *self)
 	struct sn_gpu_thread *state = atomic_load_explicit(&states, memory_order_acquire);
 	for (; state; state = state->next) {
 		bool ended = atomic_load_explicit(&state->ended, memory_order_acquire);
-		if (!has_any(state))
+		if (sn_gpu_queue_is_empty(&state->queue))
 			continue;
 		if (ended || state->thread == self) {
 			sn_gpu_collect(state);
@@ -182,10 +172,12 @@ void sn_gpu_collect_all(struct sn_thread *self)
 static void gpu_after_fork(void)
 {
 	struct sn_gpu_thread *state = atomic_load_explicit(&states, memory_order_relaxed);
-	for (; state; state = state->next)
-		atomic_store_explicit(&state->head,
-				      atomic_load_explicit(&state->tail, memory_order_relaxed),
-				      memory_order_relaxed);
+	for (; state; state = state->next) {
+		while (sn_gpu_queue_first(&state->queue))
+			sn_gpu_queue_pass(&state->queue);
+		/* so are the values at the leaves */
+		memset(state->leaves, 0, sizeof(state->leaves));
+	}
 }
 
 /* No runtime of its own: adapters of GPUs use it. */

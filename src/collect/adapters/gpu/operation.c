@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls and operations as metrics of a thread's tree, and as events where they are traced. */
-#include "gpu.h"
+#include "capture.h"
+#include "state.h"
 
 #include "collect/core/line.h"
 #include "collect/record/trace.h"
 
 #include <string.h>
+
+#define NAMED_STREAMS 1000u
 
 static const struct {
 	const char *name, *unit;
@@ -15,16 +18,31 @@ static const struct {
     [SN_GPU_KERNEL_TIME] = {"kernel-time", "ns", SN_METRIC_TIME},
     [SN_GPU_COPY_TIME] = {"copy-time", "ns", SN_METRIC_TIME},
     [SN_GPU_SET_TIME] = {"fill-time", "ns", SN_METRIC_TIME},
+    [SN_GPU_GRAPH_TIME] = {"graph-time", "ns", SN_METRIC_TIME},
+    [SN_GPU_WAIT_TIME] = {"sync-time", "ns", SN_METRIC_TIME},
     [SN_GPU_COPY_BYTES] = {"copy-bytes", "bytes", SN_METRIC_BYTES},
     [SN_GPU_SET_BYTES] = {"fill-bytes", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_ALLOCATE_BYTES] = {"gpu-alloc", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_FREE_BYTES] = {"gpu-free", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_BLOCKS] = {"kernel-blocks", "1", SN_METRIC_COUNT},
+    [SN_GPU_BLOCK_THREADS] = {"kernel-block-threads", "1", SN_METRIC_COUNT},
+    [SN_GPU_REGISTERS] = {"kernel-registers", "1", SN_METRIC_COUNT},
+    [SN_GPU_SHARED_BYTES] = {"kernel-shared-bytes", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_LOCAL_BYTES] = {"kernel-local-bytes", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_WARPS] = {"kernel-warps", "1", SN_METRIC_COUNT},
+    [SN_GPU_WARPS_MAX] = {"kernel-warps-max", "1", SN_METRIC_COUNT},
 };
+
+static uint32_t metric_number(struct sn_gpu_interface *interface, enum sn_gpu_metric metric)
+{
+	return sn_metric_once(&interface->metrics[metric], metrics[metric].name,
+			      metrics[metric].unit, interface->name, metrics[metric].kind);
+}
 
 static void add(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
 		enum sn_gpu_metric metric, uint64_t value)
 {
-	uint32_t number =
-	    sn_metric_once(&interface->metrics[metric], metrics[metric].name, metrics[metric].unit,
-			   interface->name, metrics[metric].kind);
+	uint32_t number = metric_number(interface, metric);
 	if (number != SN_ID_NONE)
 		sn_cct_add(&thread->cct, node, number, value);
 }
@@ -45,18 +63,145 @@ void sn_gpu_add_call(struct sn_gpu_interface *interface, struct sn_thread *threa
 			     .link = link_of(interface, correlation));
 }
 
-static uint32_t node_of(struct sn_thread *thread, const struct sn_gpu_operation *operation)
+/* ---- places ---- */
+
+/* Streams are numbered as they are made; those of a program that makes ever more have one name. */
+static void name_stream(struct sn_line *line, uint32_t stream)
 {
-	static const char *const unnamed[] = {"[kernel]", "copy", "set"};
-	const char *name = operation->name ? operation->name : unnamed[operation->kind];
-	struct sn_frame frame = {.kind = operation->kind == SN_GPU_KERNEL ? SN_FRAME_KERNEL
-									  : SN_FRAME_GPU_OP,
-				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
-	uint32_t node = sn_cct_child(&thread->cct, operation->call, &frame);
-	if (node != SN_NODE_NONE)
-		add(operation->interface, thread, node, SN_GPU_KERNEL_TIME + operation->kind,
-		    operation->end_ns - operation->start_ns);
-	return node;
+	sn_line_add(line, "stream");
+	if (stream >= NAMED_STREAMS)
+		return;
+	sn_line_add(line, " ");
+	sn_line_add_number(line, stream);
+}
+
+static uint32_t child_of(struct sn_gpu_thread *state, uint32_t parent,
+			 const struct sn_gpu_operation *operation)
+{
+	static const char *const unnamed[] = {"[kernel]", "copy", "set", "graph"};
+	char of_stream[32];
+	struct sn_line line = SN_LINE(of_stream);
+	const char *name = operation->name;
+	if (!name && operation->kind == SN_GPU_WAIT)
+		name_stream(&line, operation->stream);
+	if (!name)
+		name = operation->kind == SN_GPU_WAIT ? of_stream : unnamed[operation->kind];
+	return sn_cct_named_child(&state->thread->cct, parent,
+				  operation->kind == SN_GPU_KERNEL ? SN_FRAME_KERNEL
+								   : SN_FRAME_GPU_OP,
+				  name, strlen(name));
+}
+
+static uint32_t find_node(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation,
+			  bool *is_unplaced)
+{
+	uint32_t parent =
+	    operation->graph_node ? sn_gpu_capture_path(state, operation) : operation->call;
+	*is_unplaced = operation->graph_node && parent == operation->call;
+	return child_of(state, parent, operation);
+}
+
+/* Those of a graph's nodes, whose numbers mostly follow each other, do not displace each other. */
+static struct sn_gpu_leaf *leaf_of(struct sn_gpu_thread *state,
+				   const struct sn_gpu_operation *operation)
+{
+	uint64_t of_graph = (operation->graph_node >> 32) + operation->call;
+	uint64_t mixed = (of_graph << 32 ^ (uintptr_t)operation->name) * 0x9e3779b97f4a7c15u;
+	if (operation->graph_node)
+		mixed = of_graph * 0x9e3779b97f4a7c15u;
+	return &state->leaves[((uint32_t)operation->graph_node + (uint32_t)(mixed >> 40)) %
+			      SN_GPU_LEAVES];
+}
+
+static bool leaf_is_of(const struct sn_gpu_leaf *leaf, const struct sn_gpu_operation *operation)
+{
+	return leaf->node && leaf->call == operation->call && leaf->name == operation->name &&
+	       leaf->graph_node == operation->graph_node && leaf->kind == operation->kind &&
+	       leaf->interface == operation->interface->number &&
+	       (leaf->kind != SN_GPU_WAIT || leaf->stream == operation->stream);
+}
+
+/* The operation's own place; NULL without memory. */
+static struct sn_gpu_leaf *place(struct sn_gpu_thread *state,
+				 const struct sn_gpu_operation *operation)
+{
+	struct sn_gpu_leaf *leaf = leaf_of(state, operation);
+	if (!leaf_is_of(leaf, operation)) {
+		bool is_unplaced;
+		uint32_t node = find_node(state, operation, &is_unplaced);
+		if (node == SN_NODE_NONE)
+			return NULL;
+		*leaf = (struct sn_gpu_leaf){.name = operation->name,
+					     .graph_node = operation->graph_node,
+					     .stream = operation->stream,
+					     .call = operation->call,
+					     .node = node,
+					     .interface = operation->interface->number,
+					     .kind = operation->kind,
+					     .is_unplaced = is_unplaced};
+	}
+	if (leaf->is_unplaced)
+		sn_drop(state->thread, SN_DROP_CAPTURE_UNKNOWN, 1);
+	return leaf;
+}
+
+/* ---- metrics ---- */
+
+struct sum {
+	struct sn_gpu_interface *interface;
+	struct sn_thread *thread;
+	struct sn_gpu_leaf *leaf;
+};
+
+/* `place` of leaf->values is that metric's, for operations of one kind. */
+static void add_at(struct sum *sum, uint32_t place, enum sn_gpu_metric metric, uint64_t amount)
+{
+	struct sn_cct_value **value = &sum->leaf->values[place];
+	uint32_t number = *value ? 0 : metric_number(sum->interface, metric);
+	if (!*value && number != SN_ID_NONE)
+		*value = sn_cct_value_of(&sum->thread->cct, sum->leaf->node, number);
+	if (*value)
+		sn_cct_value_add(*value, amount);
+}
+
+static void add_constant(struct sum *sum, enum sn_gpu_metric metric, uint64_t amount)
+{
+	add_at(sum, 1 + metric - SN_GPU_BLOCKS, metric, amount);
+}
+
+/* How a kernel was launched, as constants are added: once for each launch. */
+static void add_shape(struct sum *sum, const struct sn_gpu_shape *shape)
+{
+	if (!shape->grid[0])
+		return;
+	add_constant(sum, SN_GPU_BLOCKS,
+		     (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2]);
+	add_constant(sum, SN_GPU_BLOCK_THREADS,
+		     (uint64_t)shape->block[0] * shape->block[1] * shape->block[2]);
+	add_constant(sum, SN_GPU_REGISTERS, shape->registers);
+	add_constant(sum, SN_GPU_SHARED_BYTES, shape->shared_bytes);
+	if (shape->local_bytes)
+		add_constant(sum, SN_GPU_LOCAL_BYTES, shape->local_bytes);
+	if (!shape->warps_most)
+		return;
+	add_constant(sum, SN_GPU_WARPS, shape->warps);
+	add_constant(sum, SN_GPU_WARPS_MAX, shape->warps_most);
+}
+
+_Static_assert(1 + SN_GPU_WARPS_MAX - SN_GPU_BLOCKS < SN_GPU_LEAF_VALUES, "a place for each");
+
+static void add_values(struct sn_thread *thread, struct sn_gpu_leaf *leaf,
+		       const struct sn_gpu_operation *operation)
+{
+	struct sum sum = {operation->interface, thread, leaf};
+	add_at(&sum, 0, SN_GPU_KERNEL_TIME + operation->kind,
+	       operation->end_ns - operation->start_ns);
+	if (operation->kind == SN_GPU_KERNEL)
+		add_shape(&sum, &operation->shape);
+	else if (operation->bytes)
+		add_at(&sum, 1,
+		       operation->kind == SN_GPU_COPY ? SN_GPU_COPY_BYTES : SN_GPU_SET_BYTES,
+		       operation->bytes);
 }
 
 /* ---- events ---- */
@@ -88,36 +233,82 @@ static uint32_t stream_of(const struct sn_gpu_operation *operation)
 	return number;
 }
 
+static uint32_t attribute(struct sn_trace_attribute *attributes, uint32_t count,
+			  enum sn_trace_key key, uint64_t value)
+{
+	attributes[count] = (struct sn_trace_attribute){.key = key, .value = value};
+	return count + 1;
+}
+
+static uint32_t shape_attributes(struct sn_trace_attribute *attributes, uint32_t count,
+				 const struct sn_gpu_shape *shape)
+{
+	if (!shape->grid[0])
+		return count;
+	for (uint32_t axis = 0; axis < 3; axis++)
+		count = attribute(attributes, count, SN_TRACE_KEY_GRID_X + axis, shape->grid[axis]);
+	for (uint32_t axis = 0; axis < 3; axis++)
+		count =
+		    attribute(attributes, count, SN_TRACE_KEY_BLOCK_X + axis, shape->block[axis]);
+	count = attribute(attributes, count, SN_TRACE_KEY_REGISTERS, shape->registers);
+	count = attribute(attributes, count, SN_TRACE_KEY_SHARED, shape->shared_bytes);
+	return shape->local_bytes
+		   ? attribute(attributes, count, SN_TRACE_KEY_LOCAL, shape->local_bytes)
+		   : count;
+}
+
+/* What is told of it beside its time: at most 12. */
+static uint32_t attributes_of(struct sn_trace_attribute *attributes,
+			      const struct sn_gpu_operation *operation)
+{
+	uint32_t count = 0;
+	if (operation->bytes)
+		count = attribute(attributes, count, SN_TRACE_KEY_BYTES, operation->bytes);
+	if (operation->kind == SN_GPU_KERNEL)
+		count = shape_attributes(attributes, count, &operation->shape);
+	if (operation->graph)
+		count = attribute(attributes, count, SN_TRACE_KEY_GRAPH, operation->graph);
+	if (operation->graph_node)
+		count =
+		    attribute(attributes, count, SN_TRACE_KEY_GRAPH_NODE, operation->graph_node);
+	return count;
+}
+
 /* An operation at its own time, in its stream. `thread` is the one that launched it, which the calling one may not be. */
 static void trace(struct sn_thread *thread, uint32_t node, const struct sn_gpu_operation *operation)
 {
 	struct sn_thread *self = sn_thread_self();
 	uint32_t stream = stream_of(operation);
-	struct sn_trace_attribute bytes = {.key = SN_TRACE_KEY_BYTES, .value = operation->bytes};
+	struct sn_trace_attribute attributes[12];
 	if (!self || stream == SN_ID_NONE)
 		return;
 	SN_TRACE_ADD(self, .kind = SN_TRACE_INTERVAL, .has_stream = true, .stream = stream,
 		     .has_owner = thread != self, .owner = thread->index, .context = node,
 		     .start_ns = operation->start_ns, .end_ns = operation->end_ns,
 		     .link = link_of(operation->interface, operation->correlation),
-		     .attributes = &bytes, .attribute_count = operation->bytes ? 1 : 0);
+		     .attributes = attributes,
+		     .attribute_count = attributes_of(attributes, operation));
 }
 
-void sn_gpu_record(struct sn_thread *thread, const struct sn_gpu_operation *operation)
+void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
 {
+	struct sn_thread *thread = state->thread;
 	if (operation->end_ns < operation->start_ns || !operation->start_ns) {
 		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
 		return;
 	}
-	uint32_t node = node_of(thread, operation);
-	if (node == SN_NODE_NONE) {
+	if (operation->kind > SN_GPU_WAIT) {
+		add(operation->interface, thread, operation->call,
+		    operation->kind == SN_GPU_ALLOCATE ? SN_GPU_ALLOCATE_BYTES : SN_GPU_FREE_BYTES,
+		    operation->bytes);
+		return;
+	}
+	struct sn_gpu_leaf *leaf = place(state, operation);
+	if (!leaf) {
 		sn_drop(thread, SN_DROP_GPU_LOST, 1);
 		return;
 	}
-	if (operation->bytes)
-		add(operation->interface, thread, node,
-		    operation->kind == SN_GPU_COPY ? SN_GPU_COPY_BYTES : SN_GPU_SET_BYTES,
-		    operation->bytes);
-	if (!operation->is_placeless && sn_trace_wants(SN_TRACE_SOURCE_GPU))
-		trace(thread, node, operation);
+	add_values(thread, leaf, operation);
+	if (operation->kind != SN_GPU_WAIT && !operation->is_placeless && sn_trace_wants(SN_TRACE_SOURCE_GPU))
+		trace(thread, leaf->node, operation);
 }

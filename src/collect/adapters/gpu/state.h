@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder know of a thread that uses GPUs. */
+#pragma once
+
+#include "queue.h"
+
+#include "collect/core/cct_copy.h"
+
+#define SN_GPU_LEAF_VALUES 8u
+
+/* Where an operation of this kind was added last time: mostly the next is at the same place. */
+struct sn_gpu_leaf {
+	const char *name;
+	uint64_t graph_node;
+	uint32_t stream;
+	uint32_t call, node; /* node: SN_NODE_ROOT where the leaf is not used */
+	uint8_t interface, kind;
+	bool is_unplaced; /* of a graph's node whose capture is not known */
+	struct sn_cct_value *values[SN_GPU_LEAF_VALUES]; /* at its node, those that it had so far */
+};
+
+#define SN_GPU_LEAVES 4096u
+
+struct sn_gpu_thread {
+	struct sn_thread *thread;
+	struct sn_gpu_thread *next; /* of all; set before it is published */
+	_Atomic bool ended;
+	struct sn_gpu_queue queue;
+	struct sn_copy_room copied;
+	struct sn_gpu_leaf leaves[SN_GPU_LEAVES]; /* the thread's, or of who holds its guard */
+};
