@@ -152,6 +152,17 @@ def test_each_copy_and_set_stands_below_its_line(known):
     assert lines_of(known, "fill-time") == count_by_line(known, is_set) == {line_with("// set"): 1, line_with("// set words"): 1}
 
 
+@pytest.mark.parametrize("fail", ["none", "no-sdk"])
+def test_no_frame_of_a_runtime_is_above_a_call(known_program, fail, tmp_path):
+    ran = on_fakes(tmp_path, known_program, fail=fail)
+    above = set()
+    for frames, _ in program.paths(ran.folder, "gpu-api-time", "--metric", "gpu-api-time"):
+        assert frames[-1]["kind"] == "gpu-api"
+        native = [frame for frame in frames[:-1] if frame["kind"] == "native"]
+        above.add((native[-1].get("file") or native[-1]["name"]).split("/")[-1])
+    assert above == {"known.hip"}
+
+
 def test_calls_have_their_own_time(known):
     assert measured(known, "gpu-api-time", "count")["hipLaunchKernel"] == 40 + 60 + 25 + 35 + 4
     assert measured(known, "gpu-api-time", "count")["hipGraphLaunch"] == 10
@@ -161,7 +172,7 @@ def test_nothing_is_lost(known):
     assert known.drops() == {} and known.line().startswith("rocprofiler-sdk: kernels")
 
 
-@pytest.mark.parametrize("fail", ["none", "no-sdk", "version", "old", "refuse", "short", "long", "untimed", "flush"])
+@pytest.mark.parametrize("fail", ["none", "no-sdk", "version", "old", "refuse", "short", "long", "untimed", "drop", "flush"])
 def test_a_program_behaves_as_without(known_program, fail, tmp_path):
     status, out = plain(known_program, fail=fail)
     ran = on_fakes(tmp_path, known_program, fail=fail)
@@ -192,6 +203,12 @@ def test_what_cannot_be_read_is_counted(known_program, fail, drop, tmp_path):
     assert ran.drops() == {drop: total(ran.truth("count"))}
 
 
+def test_what_the_sdk_drops_is_counted(known_program, tmp_path):
+    ran = on_fakes(tmp_path, known_program, fail="drop")
+    stored = sum(total(measured(ran, metric, "count")) for metric in ("kernel-time", "copy-time", "fill-time"))
+    assert stored + ran.drops()["gpu-lost"] == total(ran.truth("count")) and ran.drops()["gpu-lost"] == 205 // 10
+
+
 def test_a_flush_that_never_returns_does_not_keep_the_program(known_program, tmp_path):
     ran = on_fakes(tmp_path, known_program, fail="flush")
     assert ran.status == 0 and "did not deliver its last records" in ran.line()
@@ -203,11 +220,22 @@ def test_kernels_that_run_when_the_program_exits(known_program, tmp_path):
     assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel) and ran.drops() == {}
 
 
+def intervals(ran: Ran) -> list[dict[str, str]]:
+    done = program.sonde("export", "--to", "events", "-o", "-", ran.folder / "run.sdb")
+    return [event for event in csv.DictReader(done.splitlines()) if event["kind"] == "interval"]
+
+
+def test_the_second_device(known_program, tmp_path):
+    ran = on_fakes(tmp_path, known_program, "second", options=("--trace",), FAKE_DEVICES="2")
+    devices = Counter(event["device"] for event in intervals(ran) if event["stream"])
+    # the default stream of a new thread is that of the first device
+    assert devices == {"1": total(ran.truth("count")) - 35, "0": 35}
+
+
 def test_what_devices_did_lies_between_its_call_and_the_end_of_waiting(known_program, tmp_path):
     """The SDK's clock is another one: on the fake an hour ahead."""
     ran = on_fakes(tmp_path, known_program, options=("--trace",))
-    done = program.sonde("export", "--to", "events", "-o", "-", tmp_path / "run.sdb")
-    events = [event for event in csv.DictReader(done.splitlines()) if event["kind"] == "interval"]
+    events = intervals(ran)
     calls = {event["link"]: event for event in events if not event["stream"]}
     operations = [event for event in events if event["stream"]]
     end = next(int(event["end_ns"]) for event in calls.values() if event["name"] == "hipDeviceSynchronize")
@@ -246,10 +274,39 @@ def test_a_tool_of_the_users_works_beside(known_program, known, tmp_path):
     assert measured(ran, "kernel-time", "sum") == known.truth("total_ns", is_kernel)
 
 
+def sdk_folder() -> str:
+    return plain("sh", "-c", "echo ${LD_LIBRARY_PATH##*rocm:}")[1].split(":")[0].strip()
+
+
+def plugin(output: Path, folder: str | Path) -> Path:
+    """A library that brings the SDK of a folder with it, and makes itself one of its tools, as XLA's plugin does."""
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-DFORCED", WORKLOADS / "rocm/tool.c", "-o", output, f"-L{folder}",
+                    "-lrocprofiler-sdk", f"-Wl,--disable-new-dtags,-rpath,{folder},-rpath-link,{sdk_folder()}/.."], check=True)
+    return output
+
+
+def test_a_plugin_that_makes_itself_a_tool_works_beside(known_program, known, tmp_path):
+    """By its own function's name it gets ours, which stands before; the SDK finds both."""
+    library = plugin(tmp_path / "libplugin.so", sdk_folder())
+    ran = on_fakes(tmp_path, known_program, "plugin", library)
+    assert (ran.status, ran.out) == plain(known_program, "plugin", library)
+    assert "the tool has heard" in ran.out
+    assert measured(ran, "kernel-time", "sum") == known.truth("total_ns", is_kernel)
+
+
+def test_the_sdk_that_is_loaded_is_taken(known_program, known, tmp_path):
+    """And not the one that the loader would find."""
+    (tmp_path / "own").mkdir()
+    for name in ("librocprofiler-sdk.so", "librocprofiler-sdk.so.1"):
+        (tmp_path / "own" / name).write_bytes(Path(sdk_folder(), "librocprofiler-sdk.so.1").read_bytes())
+    ran = on_fakes(tmp_path, known_program, "plugin", plugin(tmp_path / "libplugin.so", tmp_path / "own"))
+    assert "the tool has heard 192 calls and got 205 records" in ran.out and ran.status == 0
+    assert measured(ran, "kernel-time", "sum") == known.truth("total_ns", is_kernel)
+
+
 def test_the_sdk_that_is_named(known_program, tmp_path):
     """Where rocprofiler-register looks for it, so does what stands before."""
-    sdk = plain("sh", "-c", "echo ${LD_LIBRARY_PATH%%:*}/sdk/librocprofiler-sdk.so.1")[1].strip()
-    ran = on_fakes(tmp_path, known_program, fail="no-sdk", ROCPROFILER_REGISTER_LIBRARY=sdk)
+    ran = on_fakes(tmp_path, known_program, fail="no-sdk", ROCPROFILER_REGISTER_LIBRARY=f"{sdk_folder()}/librocprofiler-sdk.so.1")
     assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel)
 
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two kernels in two streams, from several threads and in a graph, copies of each kind and sets: as often as is known. With
- * "fork" a child ends in between; with "abort" the program does, at its end; with "exit" while kernels run.
+ * "fork" a child ends in between; with "abort" the program does, at its end; with "exit" while kernels run. With "plugin PATH"
+ * it loads a library first; with "second" it runs on the second device.
  */
 #include "hip_runtime.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +90,10 @@ int main(int argc, char **argv)
 	const char *how = argc > 1 ? argv[1] : "";
 	float *x, *y, *host = new float[COUNT]();
 	hipStream_t stream;
+	if (argc > 2 && !dlopen(argv[2], RTLD_NOW | RTLD_LOCAL))
+		printf("%s\n", dlerror());
+	if (!strcmp(how, "second"))
+		hipSetDevice(1);
 	if (hipMalloc((void **)&x, BYTES) || hipMalloc((void **)&y, BYTES) || hipStreamCreate(&stream)) {
 		printf("%s\n", hipGetErrorString(hipGetLastError()));
 		return 77;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A user's own tool of rocprofiler-sdk, which ROCP_TOOL_LIBRARIES names: it says how many calls it has heard, and how many
- * records it has got. */
+ * records it has got. With FORCED it makes itself one, as plugins do that a program loads. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -80,3 +80,13 @@ struct tool *rocprofiler_configure(uint32_t version, const char *text, uint32_t 
 	(void)version, (void)text, (void)priority, (void)client;
 	return &tool;
 }
+
+#ifdef FORCED
+int rocprofiler_force_configure(struct tool *(*configure)(uint32_t, const char *, uint32_t,
+							  void *));
+
+__attribute__((constructor)) static void force(void)
+{
+	rocprofiler_force_configure(rocprofiler_configure);
+}
+#endif

@@ -39,6 +39,7 @@ static uint32_t buffer_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of lists; stands behind the device's */
 static struct list pending = {.last = &pending.first};
 static uint64_t last_due_ns;
+static _Atomic uint64_t taken, dropped; /* the latter is counted from the start, as AMD's does */
 
 static void append(struct list *list, struct record *record)
 {
@@ -178,6 +179,10 @@ static void on_run(const struct fake_run *run)
 		uint64_t buffer = name ? context->kernel_buffer : context->copy_buffer;
 		if (!context->is_active || !buffer)
 			continue;
+		if (fake_fails("drop") && ++taken % 10 == 0) {
+			dropped++;
+			continue;
+		}
 		struct record *record = calloc(1, sizeof(*record));
 		record->buffer = buffer;
 		record->due_ns = run->end_ns;
@@ -222,7 +227,7 @@ static void deliver(uint32_t index, struct list *list)
 	}
 	if (count)
 		buffers[index].callback(buffers[index].context, index + 1, pointers, count,
-					buffers[index].data, 0);
+					buffers[index].data, dropped);
 	for (struct record *record = list->first, *next; record; record = next) {
 		next = record->next;
 		free(record);
@@ -237,8 +242,8 @@ static void serve(uint32_t index)
 	struct list list = {0};
 	pthread_mutex_lock(&lock);
 	take_due(fake_now_ns());
-	if (wanted != buffers[index].flushes_done ||
-	    buffers[index].ready.bytes >= buffers[index].watermark) {
+	size_t watermark = fake_fails("drop") ? 1 : buffers[index].watermark; /* many deliveries */
+	if (wanted != buffers[index].flushes_done || buffers[index].ready.bytes >= watermark) {
 		list = buffers[index].ready;
 		buffers[index].ready = (struct list){.last = &buffers[index].ready.first};
 	}

@@ -3,6 +3,7 @@
 #include "sdk.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,17 @@ static void add_tool(configure *function)
 		configures[tool_count++] = function;
 }
 
+/* Every library may have one, whatever the program's own name for it leads to. */
+static int add_tool_of(struct dl_phdr_info *module, size_t size, void *unused)
+{
+	void *library =
+	    *module->dlpi_name ? dlopen(module->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	(void)size, (void)unused;
+	if (library)
+		add_tool((configure *)dlsym(library, "rocprofiler_configure"));
+	return 0;
+}
+
 static void find_tools(void)
 {
 	char *names = strdup(getenv("ROCP_TOOL_LIBRARIES") ?: ""), *rest = NULL;
@@ -70,6 +82,7 @@ static void find_tools(void)
 		add_tool((configure *)dlsym(library, "rocprofiler_configure"));
 	}
 	add_tool((configure *)dlsym(RTLD_DEFAULT, "rocprofiler_configure"));
+	dl_iterate_phdr(add_tool_of, NULL);
 	free(names);
 }
 

@@ -4,7 +4,8 @@
  * delivery (records.c). Records are laid out byte by byte as release 1.0 has them.
  *
  * FAKE_FAIL names what goes wrong: "version" (it is 2.0.0), "old" (0.6.0), "short" and "long" (records of other sizes), "refuse"
- * (no service can be configured), "flush" (flushing never returns), "untimed" (records have no times).
+ * (no service can be configured), "flush" (flushing never returns), "untimed" (records have no times), "drop" (each
+ * tenth record is dropped).
  */
 #ifndef FAKE_SDK_H
 #define FAKE_SDK_H
