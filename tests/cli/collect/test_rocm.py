@@ -139,7 +139,7 @@ def test_copies_and_sets(known, kind, metric):
 
 def test_copies_tell_their_direction(known):
     bytes_of = measured(known, "copy-bytes", "sum")
-    assert bytes_of == {"copy host to device": 4 << 16, "copy device to device": 4 << 16, "copy device to host": 4 << 16}
+    assert bytes_of == {"copy host to device": 4 << 16, "copy by a kernel": 4 << 16, "copy device to host": 4 << 16}
 
 
 def test_each_kernel_stands_below_the_line_that_launched_it(known):
@@ -201,6 +201,13 @@ def test_longer_records_are_read(known_program, tmp_path):
 def test_what_cannot_be_read_is_counted(known_program, fail, drop, tmp_path):
     ran = on_fakes(tmp_path, known_program, fail=fail)
     assert ran.drops() == {drop: total(ran.truth("count"))}
+
+
+def test_a_set_by_several_kernels_has_its_bytes_once(known_program, tmp_path):
+    ran = on_fakes(tmp_path, known_program, fail="split")
+    assert total(measured(ran, "fill-time", "count")) == 2 * total(ran.truth("count", is_set))
+    assert total(measured(ran, "fill-time", "sum")) == total(ran.truth("total_ns", is_set))
+    assert total(measured(ran, "fill-bytes", "sum")) == total(ran.truth("bytes", is_set))
 
 
 def test_what_the_sdk_drops_is_counted(known_program, tmp_path):

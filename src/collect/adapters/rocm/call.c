@@ -90,12 +90,15 @@ static void keep_bytes(uint32_t correlation, uint64_t bytes)
 			      memory_order_relaxed);
 }
 
-uint64_t sn_rocm_bytes_of_call(uint32_t correlation)
+uint64_t sn_rocm_take_bytes(uint32_t correlation)
 {
-	uint64_t word = atomic_load_explicit(&amounts[correlation % AMOUNTS], memory_order_relaxed);
-	return word >> AMOUNT_BITS == correlation / AMOUNTS
-		   ? word & (((uint64_t)1 << AMOUNT_BITS) - 1)
-		   : 0;
+	_Atomic uint64_t *amount = &amounts[correlation % AMOUNTS];
+	uint64_t word = atomic_load_explicit(amount, memory_order_relaxed);
+	if (word >> AMOUNT_BITS != correlation / AMOUNTS ||
+	    !atomic_compare_exchange_strong_explicit(amount, &word, 0, memory_order_relaxed,
+						     memory_order_relaxed))
+		return 0;
+	return word & (((uint64_t)1 << AMOUNT_BITS) - 1);
 }
 
 /* ---- calls ---- */

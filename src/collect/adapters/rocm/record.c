@@ -91,8 +91,8 @@ static void read_kernel(const struct sn_rocprofiler_kernel *kernel,
 		operation->kind = SN_GPU_COPY;
 	if (operation->kind == SN_GPU_KERNEL)
 		return;
-	operation->name = operation->kind == SN_GPU_SET ? "set" : "copy device to device";
-	operation->bytes = sn_rocm_bytes_of_call(operation->correlation);
+	operation->name = operation->kind == SN_GPU_SET ? "set" : "copy by a kernel";
+	operation->bytes = sn_rocm_take_bytes(operation->correlation);
 }
 
 static void read_copy(const struct sn_rocprofiler_copy *copy, struct sn_gpu_operation *operation)

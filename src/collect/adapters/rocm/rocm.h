@@ -36,8 +36,9 @@ void sn_rocm_set_table(void);
 const int32_t *sn_rocm_wanted_calls(size_t *count);
 /* The SDK's callback for them. */
 void sn_rocm_on_call(struct sn_rocprofiler_call call, uint64_t *word, void *unused);
-/* What the call with this number copies or sets; 0 where that is not known (any more). */
-uint64_t sn_rocm_bytes_of_call(uint32_t correlation);
+/* What the call with this number copies or sets, to whoever asks first, for a call may launch several kernels; 0 where it is not
+ * known (any more). */
+uint64_t sn_rocm_take_bytes(uint32_t correlation);
 
 /* ---- kernel.c ---- */
 

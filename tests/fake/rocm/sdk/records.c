@@ -169,31 +169,49 @@ static const char *kernel_of(const struct fake_operation *operation)
 	return operation->from >= FAKE_DEVICE && operation->to >= FAKE_DEVICE ? copy : NULL;
 }
 
+static void add_record(uint64_t buffer, const struct fake_run *run, const char *name,
+		       uint64_t kernel)
+{
+	if (fake_fails("drop") && ++taken % 10 == 0) {
+		dropped++;
+		return;
+	}
+	struct record *record = calloc(1, sizeof(*record));
+	record->buffer = buffer;
+	record->due_ns = run->end_ns;
+	if (name)
+		fill_kernel(record, run, kernel);
+	else
+		fill_copy(record, run);
+	pthread_mutex_lock(&lock);
+	append(&pending, record);
+	last_due_ns = run->end_ns > last_due_ns ? run->end_ns : last_due_ns;
+	pthread_mutex_unlock(&lock);
+}
+
+/* AMD's runtime sets what is not aligned by several kernels. */
+static void add_halves(uint64_t buffer, const struct fake_run *run, const char *name,
+		       uint64_t kernel)
+{
+	struct fake_run half = *run;
+	half.end_ns = run->start_ns + (run->end_ns - run->start_ns) / 2;
+	add_record(buffer, &half, name, kernel);
+	half.start_ns = half.end_ns;
+	half.end_ns = run->end_ns;
+	add_record(buffer, &half, name, kernel);
+}
+
 /* The device's listener. */
 static void on_run(const struct fake_run *run)
 {
 	const char *name = kernel_of(run->operation);
 	uint64_t kernel = name ? number_of(name) : 0;
+	bool is_split = run->operation->kind == FAKE_SET && fake_fails("split");
 	for (uint32_t index = 0; index < fake_context_count; index++) {
 		struct fake_context *context = &fake_contexts[index];
 		uint64_t buffer = name ? context->kernel_buffer : context->copy_buffer;
-		if (!context->is_active || !buffer)
-			continue;
-		if (fake_fails("drop") && ++taken % 10 == 0) {
-			dropped++;
-			continue;
-		}
-		struct record *record = calloc(1, sizeof(*record));
-		record->buffer = buffer;
-		record->due_ns = run->end_ns;
-		if (name)
-			fill_kernel(record, run, kernel);
-		else
-			fill_copy(record, run);
-		pthread_mutex_lock(&lock);
-		append(&pending, record);
-		last_due_ns = run->end_ns > last_due_ns ? run->end_ns : last_due_ns;
-		pthread_mutex_unlock(&lock);
+		if (context->is_active && buffer)
+			(is_split ? add_halves : add_record)(buffer, run, name, kernel);
 	}
 }
 

@@ -5,7 +5,7 @@
  *
  * FAKE_FAIL names what goes wrong: "version" (it is 2.0.0), "old" (0.6.0), "short" and "long" (records of other sizes), "refuse"
  * (no service can be configured), "flush" (flushing never returns), "untimed" (records have no times), "drop" (each
- * tenth record is dropped).
+ * tenth record is dropped), "split" (a set is two kernels).
  */
 #ifndef FAKE_SDK_H
 #define FAKE_SDK_H
