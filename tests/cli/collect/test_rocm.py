@@ -172,7 +172,7 @@ def test_nothing_is_lost(known):
     assert known.drops() == {} and known.line().startswith("rocprofiler-sdk: kernels")
 
 
-@pytest.mark.parametrize("fail", ["none", "no-sdk", "version", "old", "refuse", "short", "long", "untimed", "drop", "flush"])
+@pytest.mark.parametrize("fail", ["none", "no-sdk", "version", "old", "refuse", "short", "long", "untimed", "drop", "split", "flush"])
 def test_a_program_behaves_as_without(known_program, fail, tmp_path):
     status, out = plain(known_program, fail=fail)
     ran = on_fakes(tmp_path, known_program, fail=fail)
