@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command on devices that are not there (docs/design/fakes.md).
-# Usage: tests/fake/run.sh [--cuda] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] COMMAND...
+# Usage: tests/fake/run.sh [--cuda|--rocm] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] COMMAND...
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
+#	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
 #	--cupti VERSION  the CUPTI of 11.8, 12.4, 12.9, 13.0, 13.2 (default) or 13.5
 #	--fail SCENARIO  a reported failure, or several with commas:
 #		zero-times, reversed-times  each 10th kernel has none, or ends before it starts
@@ -19,18 +20,21 @@
 #		two-cuptis         a CUPTI of another release is in the process as well
 #		lost-device        after 50 calls all fail, and what ran is not recorded
 #		strict             before cuInit CUPTI is as without a driver
+#	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
 # With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB and
-# FAKE_CUINIT_ERROR say what there is. Status 77 where install.sh cannot prepare it.
+# FAKE_CUINIT_ERROR say what there is. Status 77 where it cannot be prepared (install.sh,
+# install_rocm.sh).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 table=
 cupti=
+vendor=cuda
 usage() { sed -n 's/^# Usage: /usage: /p; s/^#\t/\t/p' "$0" >&2; exit 129; }
 while [ $# -gt 0 ]; do
 	case $1 in
-	--cuda) ;;
+	--cuda | --rocm) vendor=${1#--} ;;
 	--cupti) cupti=${2:?}; shift ;;
 	--fail) export FAKE_FAIL=${2:?}; shift ;;
 	--plan) FAKE_PLAN=$(realpath "${2:?}") || exit 128; export FAKE_PLAN; shift ;;
@@ -42,13 +46,21 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ $# -gt 0 ] || usage
-fake=$("$here/install.sh") || exit $?
-export LD_LIBRARY_PATH=$fake/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} TRITON_LIBCUDA_PATH=$fake/cuda PATH=$fake/bin:$PATH
-if [ -n "$cupti" ]; then
-	[ -d "$fake/cupti-$cupti" ] || usage
-	LD_LIBRARY_PATH=$fake/cupti-$cupti:$LD_LIBRARY_PATH
+if [ $vendor = rocm ]; then
+	fake=$("$here/install_rocm.sh") || exit $?
+	folders=$fake/rocm
+	[ "${FAKE_FAIL:-}" = no-sdk ] || folders+=:$fake/rocm/sdk
+else
+	fake=$("$here/install.sh") || exit $?
+	folders=$fake/cuda
+	if [ -n "$cupti" ]; then
+		[ -d "$fake/cupti-$cupti" ] || usage
+		folders=$fake/cupti-$cupti:$folders
+	fi
+	case ,${FAKE_FAIL:-}, in *,two-cuptis,*) export LD_PRELOAD=$fake/cupti-12.4/libcupti.so.12${LD_PRELOAD:+:$LD_PRELOAD} ;; esac
+	export TRITON_LIBCUDA_PATH=$fake/cuda
 fi
-case ,${FAKE_FAIL:-}, in *,two-cuptis,*) export LD_PRELOAD=$fake/cupti-12.4/libcupti.so.12${LD_PRELOAD:+:$LD_PRELOAD} ;; esac
+export LD_LIBRARY_PATH=$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$fake/bin:$PATH
 [ -n "$table" ] || exec "$@"
 parts=$(mktemp -d) || exit 128
 FAKE_TABLE=$parts/part "$@"

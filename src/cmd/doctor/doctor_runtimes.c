@@ -370,19 +370,52 @@ static void check_nvidia(struct sn_diagnosis *diagnosis)
 				: "which the program must bring (PyTorch does)");
 }
 
+static bool find_any(const char *const names[2], char *path, size_t size)
+{
+	return find_library(names[0], path, size) || find_library(names[1], path, size);
+}
+
+/* What is measured where there is a device. */
+static void check_rocm(struct sn_diagnosis *diagnosis, const char *hip)
+{
+	static const char *const sdk[] = {"librocprofiler-sdk.so.1", "librocprofiler-sdk.so"},
+				 *const registers[] = {"librocprofiler-register.so.0",
+						       "librocprofiler-register.so"};
+	char path[512];
+	if (find_any(sdk, path, sizeof(path)))
+		sn_diagnose(diagnosis, "AMD", SN_VERDICT_LIMITED, NULL,
+			    "%s; kernels and copies are measured by rocprofiler-sdk, %s; no real "
+			    "device has confirmed it",
+			    hip, path);
+	else if (find_any(registers, path, sizeof(path)))
+		sn_diagnose(diagnosis, "AMD", SN_VERDICT_LIMITED,
+			    "install rocprofiler-sdk of the same ROCm",
+			    "%s; without rocprofiler-sdk calls are measured, and kernels have no "
+			    "times; no real device has confirmed it",
+			    hip);
+	else
+		sn_diagnose(diagnosis, "AMD", SN_VERDICT_LIMITED, NULL,
+			    "%s; no librocprofiler-register.so (ROCm 6.2 and later): kernels are "
+			    "measured through OpenCL, HIP calls show as C functions",
+			    hip);
+}
+
 static void check_amd(struct sn_diagnosis *diagnosis)
 {
-	char path[512];
+	static const char *const names[] = {"libamdhip64.so", "libamdhip64.so.6"};
+	char hip[512];
 	bool has_device = access("/dev/kfd", F_OK) == 0;
-	bool has_library = find_library("libamdhip64.so", path, sizeof(path));
-	if (has_device || has_library)
-		sn_diagnose(
-		    diagnosis, "AMD", SN_VERDICT_LIMITED, NULL,
-		    "%s, %s; kernels are measured through OpenCL, HIP calls show as C functions",
-		    has_device ? "a device" : "no device", has_library ? path : "no HIP library");
+	bool has_library =
+	    find_any(names, hip, sizeof(hip)) || find_library("libamdhip64.so.7", hip, sizeof(hip));
+	if (!has_device)
+		sn_diagnose(diagnosis, "AMD", SN_VERDICT_NO, NULL, "no device (/dev/kfd) and %s",
+			    has_library ? hip : "no HIP library");
+	else if (access("/dev/kfd", R_OK | W_OK))
+		sn_diagnose(diagnosis, "AMD", SN_VERDICT_NO,
+			    "sudo usermod -aG render,video $USER, and log in again",
+			    "a device (/dev/kfd) that you may not use");
 	else
-		sn_diagnose(diagnosis, "AMD", SN_VERDICT_NO, NULL,
-			    "no device (/dev/kfd) and no HIP library");
+		check_rocm(diagnosis, has_library ? hip : "HIP must come with the program");
 }
 
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis)

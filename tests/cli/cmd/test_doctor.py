@@ -9,6 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from conftest import BUILD, SONDE, clean_environment
 
 
@@ -128,3 +130,24 @@ def test_jax_by_the_form_of_its_library(sonde, tmp_path):
 def test_jax_is_missing(sonde, tmp_path):
     found = checks(sonde, PATH=str(tmp_path), HOME=str(tmp_path), VIRTUAL_ENV=str(tmp_path))["JAX"]
     assert found["verdict"] == "no" and found["fix"] == "pip install jax"
+
+
+@pytest.mark.parametrize("device,libraries,verdict,text", [
+    (False, ["libamdhip64.so"], "no", "no device (/dev/kfd) and /opt/rocm/lib/libamdhip64.so"),
+    (True, ["libamdhip64.so"], "limited", "no librocprofiler-register.so"),
+    (True, ["libamdhip64.so", "librocprofiler-register.so.0"], "limited", "without rocprofiler-sdk calls are measured"),
+    (True, ["libamdhip64.so", "librocprofiler-register.so.0", "librocprofiler-sdk.so.1"], "limited",
+     "kernels and copies are measured by rocprofiler-sdk, /opt/rocm/lib/librocprofiler-sdk.so.1"),
+])
+def test_amd(device, libraries, verdict, text):
+    """In a namespace with folders of its own for devices and for ROCm."""
+    unshare = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*unshare, "mount", "-t", "tmpfs", "tmpfs", "/opt"], capture_output=True).returncode:
+        pytest.skip("no namespace with folders of its own can be had here")
+    script = "mount -t tmpfs tmpfs /opt && mkdir -p /opt/rocm/lib && cd /opt/rocm/lib && touch \"$@\" && mount -t tmpfs tmpfs /dev"
+    if device:
+        script += " && touch /dev/kfd"
+    done = subprocess.run([*unshare, "sh", "-c", f"{script} && exec {SONDE} doctor --format json 2>&1", "sh", *libraries],
+                          capture_output=True, text=True, env=clean_environment())
+    check = next(check for check in json.loads(done.stdout)["checks"] if check["name"] == "AMD")
+    assert check["verdict"] == verdict and text in check["text"]

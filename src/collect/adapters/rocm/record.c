@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the devices did: the SDK's records, and what becomes of each. */
+#include "rocm.h"
+
+#include <string.h>
+
+#define DEVICES 64u
+
+/* ---- devices: HIP's numbers are the order of those that are GPUs ---- */
+
+static uint64_t devices[DEVICES];
+static uint32_t device_count;
+
+sn_rocprofiler_status sn_rocm_on_agents(int version, const void **agents, size_t count,
+					void *unused)
+{
+	(void)version, (void)unused;
+	device_count = 0;
+	for (size_t index = 0; index < count && device_count < DEVICES; index++) {
+		const struct sn_rocprofiler_agent *agent = agents[index];
+		if (agent->size >= sizeof(*agent) && agent->type == SN_ROCPROFILER_AGENT_GPU)
+			devices[device_count++] = agent->id;
+	}
+	return 0;
+}
+
+static bool is_device(uint64_t agent)
+{
+	for (uint32_t index = 0; index < device_count; index++)
+		if (devices[index] == agent)
+			return true;
+	return false;
+}
+
+static uint16_t device_of(uint64_t agent)
+{
+	for (uint32_t index = 0; index < device_count; index++)
+		if (devices[index] == agent)
+			return (uint16_t)index;
+	return 0;
+}
+
+/* ---- the SDK's clock, which counts while the machine is suspended, and ours, which does not ---- */
+
+/* To be subtracted from a time of the SDK's: of a few readings that of the shortest duration. */
+static uint64_t clock_difference(void)
+{
+	uint64_t difference = 0, shortest = UINT64_MAX;
+	for (int reading = 0; reading < 4; reading++) {
+		uint64_t theirs = 0, before = sn_now_ns();
+		if (sn_rocprofiler.rocprofiler_get_timestamp(&theirs))
+			continue;
+		uint64_t after = sn_now_ns();
+		if (after - before < shortest) {
+			shortest = after - before;
+			difference = theirs - before - shortest / 2;
+		}
+	}
+	return difference;
+}
+
+/* A record without times keeps none, so that it counts as such. */
+static void set_times(struct sn_gpu_operation *operation, uint64_t start, uint64_t end,
+		      uint64_t difference)
+{
+	bool has_times = start && start <= end;
+	operation->start_ns = has_times ? start - difference : 0;
+	operation->end_ns = has_times ? end - difference : 0;
+}
+
+/* ---- records ---- */
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return text && !strncmp(text, prefix, strlen(prefix));
+}
+
+/* Memory is set, and often copied, by kernels of the runtime's own. */
+static void read_kernel(const struct sn_rocprofiler_kernel *kernel,
+			struct sn_gpu_operation *operation)
+{
+	const char *name = sn_rocm_kernel_name(kernel->kernel);
+	*operation = (struct sn_gpu_operation){.kind = SN_GPU_KERNEL,
+					       .device = device_of(kernel->agent),
+					       .stream = (uint32_t)kernel->queue,
+					       .correlation = (uint32_t)kernel->correlation,
+					       .name = name};
+	if (begins_with(name, "__amd_rocclr_fill"))
+		operation->kind = SN_GPU_SET;
+	else if (begins_with(name, "__amd_rocclr_copy"))
+		operation->kind = SN_GPU_COPY;
+	if (operation->kind == SN_GPU_KERNEL)
+		return;
+	operation->name = operation->kind == SN_GPU_SET ? "set" : "copy by a kernel";
+	operation->bytes = sn_rocm_take_bytes(operation->correlation);
+}
+
+static void read_copy(const struct sn_rocprofiler_copy *copy, struct sn_gpu_operation *operation)
+{
+	static const char *const names[] = {"copy", "copy host to host", "copy host to device",
+					    "copy device to host", "copy device to device"};
+	uint32_t known = copy->direction < sizeof(names) / sizeof(*names) ? copy->direction : 0;
+	*operation = (struct sn_gpu_operation){
+	    .kind = SN_GPU_COPY,
+	    .device = device_of(is_device(copy->to_agent) ? copy->to_agent : copy->from_agent),
+	    .correlation = (uint32_t)copy->correlation,
+	    .name = names[known],
+	    .bytes = copy->bytes};
+}
+
+enum sn_rocm_reading { OTHER, READ, TOO_SHORT };
+
+static enum sn_rocm_reading read_record(const struct sn_rocprofiler_header *header,
+					uint64_t difference, struct sn_gpu_operation *operation)
+{
+	const struct sn_rocprofiler_kernel *kernel = header->record;
+	const struct sn_rocprofiler_copy *copy = header->record;
+	if (header->category != SN_ROCPROFILER_CATEGORY_TRACING)
+		return OTHER;
+	if (header->kind == SN_ROCPROFILER_BUFFER_KERNEL) {
+		if (kernel->size < sizeof(*kernel))
+			return TOO_SHORT;
+		read_kernel(kernel, operation);
+		set_times(operation, kernel->start, kernel->end, difference);
+		return READ;
+	}
+	if (header->kind != SN_ROCPROFILER_BUFFER_COPY)
+		return OTHER;
+	if (copy->size < sizeof(*copy))
+		return TOO_SHORT;
+	read_copy(copy, operation);
+	set_times(operation, copy->start, copy->end, difference);
+	return READ;
+}
+
+void sn_rocm_on_records(uint64_t context, uint64_t buffer, struct sn_rocprofiler_header **headers,
+			size_t count, void *unused, uint64_t dropped)
+{
+	static uint64_t dropped_before; /* under the lock; the SDK counts from its start */
+	(void)context, (void)buffer, (void)unused;
+	if (!sn_rocm_has_records())
+		return;
+	uint64_t difference = clock_difference();
+	sn_gpu_begin_done();
+	for (size_t index = 0; index < count; index++) {
+		struct sn_gpu_operation operation;
+		enum sn_rocm_reading reading = read_record(headers[index], difference, &operation);
+		operation.interface = &sn_rocm;
+		if (reading == READ)
+			sn_gpu_done(&operation);
+		else if (reading == TOO_SHORT)
+			sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+	}
+	if (dropped > dropped_before) {
+		sn_drop(NULL, SN_DROP_GPU_LOST, dropped - dropped_before);
+		dropped_before = dropped;
+	}
+	sn_gpu_end_done();
+}

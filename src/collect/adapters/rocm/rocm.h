@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the adapter of AMD's GPUs: being a tool of rocprofiler-sdk (attach.c), the program's calls (call.c), names of
+ * kernels (kernel.c), records of what the devices did (record.c), and the tables of functions through which runtimes call
+ * themselves, which come by here (table.c). adapters/gpu has the way from there to the threads. docs/design/rocm.md gives
+ * reasons.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
+ */
+#pragma once
+
+#include "collect/adapters/gpu/gpu.h"
+#include "rocprofiler.h"
+
+#define SN_ROCPROFILER_POINTER(name, parameters) sn_rocprofiler_status(*name) parameters;
+/* The SDK's functions, all found, from attaching on. */
+extern struct sn_rocprofiler {
+	SN_ROCPROFILER_FUNCTIONS(SN_ROCPROFILER_POINTER)
+} sn_rocprofiler;
+
+extern struct sn_gpu_interface sn_rocm;
+
+/* ---- attach.c ---- */
+
+/* Whether the SDK delivers calls and records. AS-safe: yes. */
+bool sn_rocm_has_records(void);
+/* No records can be had, for this reason (static storage), but calls may be. The first reason stays. */
+void sn_rocm_without_records(const char *reason);
+/* Calls are heard without the SDK. AS-safe: yes. */
+bool sn_rocm_has_table(void);
+void sn_rocm_set_table(void);
+
+/* ---- call.c ---- */
+
+/* The functions that are heard, of those that the SDK knows. MT: before calls are heard. */
+const int32_t *sn_rocm_wanted_calls(size_t *count);
+/* The SDK's callback for them. */
+void sn_rocm_on_call(struct sn_rocprofiler_call call, uint64_t *word, void *unused);
+/* What the call with this number copies or sets, to whoever asks first, for a call may launch several kernels; 0 where it is not
+ * known (any more). */
+uint64_t sn_rocm_take_bytes(uint32_t correlation);
+
+/* ---- kernel.c ---- */
+
+/* The SDK's callback for code objects. */
+void sn_rocm_on_code_object(struct sn_rocprofiler_call call, uint64_t *word, void *unused);
+/* By the SDK's number; NULL where it is not known. As long as the process runs. */
+const char *sn_rocm_kernel_name(uint64_t kernel);
+
+/* ---- record.c ---- */
+
+void sn_rocm_on_records(uint64_t context, uint64_t buffer, struct sn_rocprofiler_header **headers,
+			size_t count, void *unused, uint64_t dropped);
+/* The SDK's callback for the devices, which numbers them. MT: before records come. */
+sn_rocprofiler_status sn_rocm_on_agents(int version, const void **agents, size_t count,
+					void *unused);

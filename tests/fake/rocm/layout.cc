@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiles where the adapter's declarations of rocprofiler-sdk and of HIP's table lie as AMD's headers have them. */
+#define __HIP_PLATFORM_AMD__
+typedef unsigned GLuint, GLenum;
+#include <hip/hip_runtime_api.h>
+
+#include <hip/hip_deprecated.h>
+#include <hip/hip_gl_interop.h>
+
+#include <hip/amd_detail/hip_api_trace.hpp>
+#include <rocprofiler-sdk/registration.h>
+#include <rocprofiler-sdk/rocprofiler.h>
+
+#include "collect/adapters/rocm/rocprofiler.h"
+
+#define SAME(ours, our_field, theirs, their_field)                                                 \
+	static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #our_field)
+
+static_assert(sizeof(sn_rocprofiler_call) == sizeof(rocprofiler_callback_tracing_record_t), "size");
+SAME(sn_rocprofiler_call, correlation, rocprofiler_callback_tracing_record_t, correlation_id);
+SAME(sn_rocprofiler_call, kind, rocprofiler_callback_tracing_record_t, kind);
+SAME(sn_rocprofiler_call, operation, rocprofiler_callback_tracing_record_t, operation);
+SAME(sn_rocprofiler_call, phase, rocprofiler_callback_tracing_record_t, phase);
+SAME(sn_rocprofiler_call, payload, rocprofiler_callback_tracing_record_t, payload);
+SAME(sn_rocprofiler_arguments, words, rocprofiler_callback_tracing_hip_api_data_t, args);
+SAME(sn_rocprofiler_header, category, rocprofiler_record_header_t, category);
+SAME(sn_rocprofiler_header, kind, rocprofiler_record_header_t, kind);
+SAME(sn_rocprofiler_header, record, rocprofiler_record_header_t, payload);
+
+typedef rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t symbol;
+SAME(sn_rocprofiler_symbol, size, symbol, size);
+SAME(sn_rocprofiler_symbol, kernel, symbol, kernel_id);
+SAME(sn_rocprofiler_symbol, name, symbol, kernel_name);
+
+typedef rocprofiler_buffer_tracing_kernel_dispatch_record_t kernel;
+static_assert(sizeof(sn_rocprofiler_kernel) <= sizeof(kernel), "size");
+SAME(sn_rocprofiler_kernel, correlation, kernel, correlation_id);
+SAME(sn_rocprofiler_kernel, thread, kernel, thread_id);
+SAME(sn_rocprofiler_kernel, start, kernel, start_timestamp);
+SAME(sn_rocprofiler_kernel, end, kernel, end_timestamp);
+SAME(sn_rocprofiler_kernel, agent, kernel, dispatch_info.agent_id);
+SAME(sn_rocprofiler_kernel, queue, kernel, dispatch_info.queue_id);
+SAME(sn_rocprofiler_kernel, kernel, kernel, dispatch_info.kernel_id);
+SAME(sn_rocprofiler_kernel, workgroup, kernel, dispatch_info.workgroup_size);
+SAME(sn_rocprofiler_kernel, grid, kernel, dispatch_info.grid_size);
+
+typedef rocprofiler_buffer_tracing_memory_copy_record_t copy;
+static_assert(sizeof(sn_rocprofiler_copy) <= sizeof(copy), "size");
+SAME(sn_rocprofiler_copy, direction, copy, operation);
+SAME(sn_rocprofiler_copy, correlation, copy, correlation_id);
+SAME(sn_rocprofiler_copy, start, copy, start_timestamp);
+SAME(sn_rocprofiler_copy, end, copy, end_timestamp);
+SAME(sn_rocprofiler_copy, to_agent, copy, dst_agent_id);
+SAME(sn_rocprofiler_copy, bytes, copy, bytes);
+
+SAME(sn_rocprofiler_agent, id, rocprofiler_agent_t, id);
+SAME(sn_rocprofiler_agent, type, rocprofiler_agent_t, type);
+SAME(sn_rocprofiler_tool, initialize, rocprofiler_tool_configure_result_t, initialize);
+SAME(sn_rocprofiler_tool, finalize, rocprofiler_tool_configure_result_t, finalize);
+
+#define EQUAL(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours)
+EQUAL(SN_ROCPROFILER_CALLBACK_HIP, ROCPROFILER_CALLBACK_TRACING_HIP_RUNTIME_API);
+EQUAL(SN_ROCPROFILER_CALLBACK_CODE_OBJECT, ROCPROFILER_CALLBACK_TRACING_CODE_OBJECT);
+EQUAL(SN_ROCPROFILER_BUFFER_COPY, ROCPROFILER_BUFFER_TRACING_MEMORY_COPY);
+EQUAL(SN_ROCPROFILER_BUFFER_KERNEL, ROCPROFILER_BUFFER_TRACING_KERNEL_DISPATCH);
+EQUAL(SN_ROCPROFILER_CATEGORY_TRACING, ROCPROFILER_BUFFER_CATEGORY_TRACING);
+EQUAL(SN_ROCPROFILER_ENTER, ROCPROFILER_CALLBACK_PHASE_ENTER);
+EQUAL(SN_ROCPROFILER_EXIT, ROCPROFILER_CALLBACK_PHASE_EXIT);
+EQUAL(SN_ROCPROFILER_KERNEL_SYMBOL, ROCPROFILER_CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER);
+EQUAL(SN_ROCPROFILER_BLOCKS, ROCPROFILER_BUFFER_POLICY_LOSSLESS);
+EQUAL(SN_ROCPROFILER_AGENT_VERSION, ROCPROFILER_AGENT_INFO_VERSION_0);
+EQUAL(SN_ROCPROFILER_AGENT_GPU, ROCPROFILER_AGENT_TYPE_GPU);
+
+#define HIP(place, name, parameters, arguments)                                                    \
+	static_assert(offsetof(HipDispatchTable, name##_fn) == 8 + 8 * place, #name);
+#include "collect/adapters/rocm/calls.def"

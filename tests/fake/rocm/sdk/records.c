@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the devices do, as records: made when something is launched, delivered by one thread when it is done. */
+#include "sdk.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COPY_RECORD = 10, KERNEL_RECORD = 11, CODE_OBJECT = 10, KERNEL_SYMBOL = 2, LOAD = 1 };
+enum { BUFFERS = 8, LONGEST = 256, AGENT = 100, HOST_AGENT = 99 };
+
+struct record {
+	struct record *next;
+	uint64_t buffer, due_ns;
+	uint32_t category, kind;
+	size_t bytes;
+	uint8_t data[LONGEST];
+};
+
+struct list {
+	struct record *first, **last;
+	size_t bytes, count;
+};
+
+static struct {
+	uint64_t context;
+	size_t watermark;
+	fake_on_records callback;
+	void *data;
+	struct list ready;
+	_Atomic uint64_t flushes_wanted, flushes_done;
+} buffers[BUFFERS];
+static uint32_t buffer_count;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of lists; stands behind the device's */
+static struct list pending = {.last = &pending.first};
+static uint64_t last_due_ns;
+static _Atomic uint64_t taken, dropped; /* the latter is counted from the start, as AMD's does */
+
+static void append(struct list *list, struct record *record)
+{
+	record->next = NULL;
+	*list->last = record;
+	list->last = &record->next;
+	list->bytes += record->bytes;
+	list->count++;
+}
+
+/* ---- making records ---- */
+
+static void put(struct record *record, size_t place, uint64_t value, size_t bytes)
+{
+	memcpy(record->data + place, &value, bytes);
+}
+
+static uint64_t sdk_ns(uint64_t device_ns)
+{
+	return fake_fails("untimed") ? 0 : device_ns + FAKE_CLOCK_AHEAD_NS;
+}
+
+static void put_head(struct record *record, const struct fake_run *run, size_t usual,
+		     uint32_t operation)
+{
+	record->bytes = fake_fails("short") ? usual - 80 : fake_fails("long") ? usual + 8 : usual;
+	record->category = 1;
+	put(record, 0, record->bytes, 8);
+	put(record, 8, record->kind, 4);
+	put(record, 12, operation, 4);
+	put(record, 16, fake_sdk_correlation(), 8);
+	put(record, 32, (uint64_t)syscall(SYS_gettid), 8);
+	put(record, 40, sdk_ns(run->start_ns), 8);
+	put(record, 48, sdk_ns(run->end_ns), 8);
+}
+
+static void fill_kernel(struct record *record, const struct fake_run *run, uint64_t kernel)
+{
+	static _Atomic uint64_t dispatches;
+	const struct fake_operation *operation = run->operation;
+	record->kind = KERNEL_RECORD;
+	put_head(record, run, 184, 2);
+	put(record, 56, 72, 8);
+	put(record, 64, AGENT + (uint64_t)run->device, 8);
+	put(record, 72, run->stream, 8);
+	put(record, 80, kernel, 8);
+	put(record, 88, ++dispatches, 8);
+	for (int axis = 0; axis < 3; axis++) {
+		put(record, 104 + 4 * (size_t)axis, operation->block[axis], 4);
+		put(record, 116 + 4 * (size_t)axis, operation->grid[axis] * operation->block[axis],
+		    4);
+	}
+}
+
+static void fill_copy(struct record *record, const struct fake_run *run)
+{
+	const struct fake_operation *operation = run->operation;
+	bool to_device = operation->to >= FAKE_DEVICE, from_device = operation->from >= FAKE_DEVICE;
+	uint64_t device = AGENT + (uint64_t)run->device;
+	record->kind = COPY_RECORD;
+	put_head(record, run, 96, to_device ? (from_device ? 4 : 2) : from_device ? 3 : 1);
+	put(record, 56, to_device ? device : HOST_AGENT, 8);
+	put(record, 64, from_device ? device : HOST_AGENT, 8);
+	put(record, 72, operation->bytes, 8);
+}
+
+/* ---- kernels: tools are told of each before its first launch ---- */
+
+struct symbol {
+	uint64_t size, kernel, code_object;
+	char *name;
+	uint64_t rest[8];
+};
+
+static struct {
+	const char *name;
+	char *shown;
+} kernels[1024]; /* with the device's lock */
+static uint64_t kernel_count;
+
+static void tell_kernel(uint64_t number)
+{
+	struct symbol symbol = {
+	    .size = 88, .kernel = number, .code_object = 1, .name = kernels[number - 1].shown};
+	for (uint32_t index = 0; index < fake_context_count; index++) {
+		struct fake_context *context = &fake_contexts[index];
+		struct fake_call_record record = {.context = index + 1,
+						  .kind = CODE_OBJECT,
+						  .operation = KERNEL_SYMBOL,
+						  .phase = LOAD,
+						  .payload = &symbol};
+		uint64_t word = 0;
+		if (context->is_active && context->on_code)
+			context->on_code(record, &word, context->code_data);
+	}
+}
+
+static uint64_t number_of(const char *name)
+{
+	for (uint64_t index = 0; index < kernel_count; index++)
+		if (kernels[index].name == name)
+			return index + 1;
+	if (kernel_count == 1024)
+		return 0;
+	kernels[kernel_count].name = name;
+	if (asprintf(&kernels[kernel_count].shown, "%s.kd", name) < 0)
+		abort();
+	tell_kernel(++kernel_count);
+	return kernel_count;
+}
+
+void fake_records_end(void)
+{
+	for (uint64_t index = 0; index < kernel_count; index++)
+		memset(kernels[index].shown, '?', strlen(kernels[index].shown));
+}
+
+/* AMD's runtime sets memory, and copies from device to device, by kernels of its own. */
+static const char *kernel_of(const struct fake_operation *operation)
+{
+	static const char fill[] = "__amd_rocclr_fillBufferAligned",
+			  copy[] = "__amd_rocclr_copyBuffer";
+	if (operation->kind == FAKE_KERNEL)
+		return operation->name;
+	if (operation->kind == FAKE_SET)
+		return fill;
+	return operation->from >= FAKE_DEVICE && operation->to >= FAKE_DEVICE ? copy : NULL;
+}
+
+static void add_record(uint64_t buffer, const struct fake_run *run, const char *name,
+		       uint64_t kernel)
+{
+	if (fake_fails("drop") && ++taken % 10 == 0) {
+		dropped++;
+		return;
+	}
+	struct record *record = calloc(1, sizeof(*record));
+	record->buffer = buffer;
+	record->due_ns = run->end_ns;
+	if (name)
+		fill_kernel(record, run, kernel);
+	else
+		fill_copy(record, run);
+	pthread_mutex_lock(&lock);
+	append(&pending, record);
+	last_due_ns = run->end_ns > last_due_ns ? run->end_ns : last_due_ns;
+	pthread_mutex_unlock(&lock);
+}
+
+/* AMD's runtime sets what is not aligned by several kernels. */
+static void add_halves(uint64_t buffer, const struct fake_run *run, const char *name,
+		       uint64_t kernel)
+{
+	struct fake_run half = *run;
+	half.end_ns = run->start_ns + (run->end_ns - run->start_ns) / 2;
+	add_record(buffer, &half, name, kernel);
+	half.start_ns = half.end_ns;
+	half.end_ns = run->end_ns;
+	add_record(buffer, &half, name, kernel);
+}
+
+/* The device's listener. */
+static void on_run(const struct fake_run *run)
+{
+	const char *name = kernel_of(run->operation);
+	uint64_t kernel = name ? number_of(name) : 0;
+	bool is_split = run->operation->kind == FAKE_SET && fake_fails("split");
+	for (uint32_t index = 0; index < fake_context_count; index++) {
+		struct fake_context *context = &fake_contexts[index];
+		uint64_t buffer = name ? context->kernel_buffer : context->copy_buffer;
+		if (context->is_active && buffer)
+			(is_split ? add_halves : add_record)(buffer, run, name, kernel);
+	}
+}
+
+/* ---- delivering them ---- */
+
+static void take_due(uint64_t now_ns)
+{
+	struct list all = pending;
+	pending = (struct list){.last = &pending.first};
+	for (struct record *record = all.first, *next; record; record = next) {
+		next = record->next;
+		append(record->due_ns <= now_ns ? &buffers[record->buffer - 1].ready : &pending,
+		       record);
+	}
+}
+
+struct header {
+	uint32_t category, kind;
+	void *record;
+};
+
+static void deliver(uint32_t index, struct list *list)
+{
+	struct header *headers = calloc(list->count + 1, sizeof(*headers));
+	void **pointers = calloc(list->count + 1, sizeof(*pointers));
+	size_t count = 0;
+	for (struct record *record = list->first; record; record = record->next) {
+		headers[count] = (struct header){record->category, record->kind, record->data};
+		pointers[count] = &headers[count];
+		count++;
+	}
+	if (count)
+		buffers[index].callback(buffers[index].context, index + 1, pointers, count,
+					buffers[index].data, dropped);
+	for (struct record *record = list->first, *next; record; record = next) {
+		next = record->next;
+		free(record);
+	}
+	free(headers);
+	free(pointers);
+}
+
+static void serve(uint32_t index)
+{
+	uint64_t wanted = buffers[index].flushes_wanted;
+	struct list list = {0};
+	pthread_mutex_lock(&lock);
+	take_due(fake_now_ns());
+	size_t watermark = fake_fails("drop") ? 1 : buffers[index].watermark; /* many deliveries */
+	if (wanted != buffers[index].flushes_done || buffers[index].ready.bytes >= watermark) {
+		list = buffers[index].ready;
+		buffers[index].ready = (struct list){.last = &buffers[index].ready.first};
+	}
+	pthread_mutex_unlock(&lock);
+	deliver(index, &list);
+	buffers[index].flushes_done = wanted;
+}
+
+static void *serve_all(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		for (uint32_t index = 0; index < buffer_count; index++)
+			serve(index);
+		usleep(500);
+	}
+	return NULL;
+}
+
+void fake_records_begin(void)
+{
+	static const struct fake_listener listener = {.run = on_run};
+	pthread_t thread;
+	pthread_create(&thread, NULL, serve_all, NULL);
+	pthread_detach(thread);
+	fake_listen(&listener);
+}
+
+void fake_records_wait(void)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t due_ns = last_due_ns;
+	pthread_mutex_unlock(&lock);
+	while (fake_now_ns() < due_ns)
+		usleep(200);
+}
+
+/* ---- the SDK's functions ---- */
+
+int rocprofiler_create_buffer(uint64_t context, size_t size, size_t watermark, int policy,
+			      fake_on_records callback, void *data, uint64_t *buffer)
+{
+	(void)size, (void)policy;
+	if (buffer_count == BUFFERS)
+		return 1;
+	buffers[buffer_count].context = context;
+	buffers[buffer_count].watermark = watermark;
+	buffers[buffer_count].callback = callback;
+	buffers[buffer_count].data = data;
+	buffers[buffer_count].ready.last = &buffers[buffer_count].ready.first;
+	*buffer = ++buffer_count;
+	return 0;
+}
+
+int rocprofiler_flush_buffer(uint64_t buffer)
+{
+	if (fake_has_ended())
+		return 22;
+	while (fake_fails("flush"))
+		pause();
+	uint64_t wanted = ++buffers[buffer - 1].flushes_wanted;
+	while (buffers[buffer - 1].flushes_done < wanted)
+		usleep(100);
+	return 0;
+}
+
+int rocprofiler_get_timestamp(uint64_t *now)
+{
+	*now = fake_now_ns() + FAKE_CLOCK_AHEAD_NS;
+	return 0;
+}
+
+int rocprofiler_query_available_agents(int version,
+				       int (*callback)(int, const void **, size_t, void *),
+				       size_t size, void *data)
+{
+	static struct agent {
+		uint64_t size, id;
+		uint32_t type, rest[71];
+	} agents[9];
+	const void *pointers[9];
+	size_t count = (size_t)fake_device_count() + 1;
+	if (version != 1 || size > sizeof(*agents))
+		return 19;
+	for (size_t index = 0; index < count && index < 9; index++) {
+		agents[index] = (struct agent){.size = sizeof(*agents),
+					       .id = index ? AGENT + index - 1 : HOST_AGENT,
+					       .type = index ? 2 : 1};
+		pointers[index] = &agents[index];
+	}
+	return callback(version, pointers, count, data);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A librocprofiler-sdk.so whose devices are not there: contexts and tools (sdk.c), calls of HIP (calls.c), records and their
+ * delivery (records.c). Records are laid out byte by byte as release 1.0 has them.
+ *
+ * FAKE_FAIL names what goes wrong: "version" (it is 2.0.0), "old" (0.6.0), "short" and "long" (records of other sizes), "refuse"
+ * (no service can be configured), "flush" (flushing never returns), "untimed" (records have no times), "drop" (each
+ * tenth record is dropped), "split" (a set is two kernels).
+ */
+#ifndef FAKE_SDK_H
+#define FAKE_SDK_H
+
+#include "../../device/device.h"
+
+#define FAKE_FUNCTIONS 463
+#define FAKE_CONTEXTS  8
+
+struct fake_call_record {
+	uint64_t context, thread, correlation, external, ancestor;
+	uint32_t kind;
+	int32_t operation;
+	uint32_t phase;
+	void *payload;
+};
+
+typedef void (*fake_on_call)(struct fake_call_record record, uint64_t *word, void *data);
+typedef void (*fake_on_records)(uint64_t context, uint64_t buffer, void **headers, size_t count,
+				void *data, uint64_t dropped);
+
+struct fake_context {
+	bool is_active;
+	fake_on_call on_call, on_code;
+	void *call_data, *code_data;
+	bool wanted[FAKE_FUNCTIONS];
+	uint64_t kernel_buffer, copy_buffer; /* 0: none */
+};
+
+FAKE_LOCAL extern struct fake_context fake_contexts[FAKE_CONTEXTS];
+FAKE_LOCAL extern uint32_t fake_context_count;
+FAKE_LOCAL bool fake_fails(const char *scenario);
+FAKE_LOCAL bool fake_has_ended(void);
+/* The SDK's clock: it counts from another moment than the device's. */
+#define FAKE_CLOCK_AHEAD_NS 3600000000000u
+
+/* ---- calls.c ---- */
+
+FAKE_LOCAL void fake_wrap_table(void *table);
+FAKE_LOCAL const char *fake_function_name(int32_t operation); /* NULL: there is none */
+/* The calling thread's innermost call, 0 outside of calls. */
+FAKE_LOCAL uint64_t fake_sdk_correlation(void);
+
+/* ---- records.c ---- */
+
+FAKE_LOCAL void fake_records_begin(void);
+/* Everything that was launched is done and delivered to buffers. */
+FAKE_LOCAL void fake_records_wait(void);
+/* Names of kernels are no more. */
+FAKE_LOCAL void fake_records_end(void);
+
+#endif
