@@ -426,6 +426,22 @@ static void set_sharing(const struct sn_launch_request *launch)
 		unsetenv("SONDE_SHARE");
 }
 
+/* Switches of runtimes. One that the user has set stays; which are ours is written down, for programs that are to see none. */
+static void set_switches(void)
+{
+	static const char *const switches[][2] = {{"ZE_ENABLE_TRACING_LAYER", "1"}};
+	char ours[256] = "";
+	for (size_t index = 0; index < sizeof(switches) / sizeof(*switches); index++) {
+		if (getenv(switches[index][0]))
+			continue;
+		setenv(switches[index][0], switches[index][1], 1);
+		strcat(strcat(ours, *ours ? ":" : ""), switches[index][0]);
+	}
+	/* within a measured program they are ours already */
+	if (*ours || !getenv("SONDE_SWITCHES"))
+		setenv("SONDE_SWITCHES", ours, 1);
+}
+
 static void set_environment(const struct sn_launch_request *launch)
 {
 	char number[16];
@@ -457,6 +473,7 @@ static void set_environment(const struct sn_launch_request *launch)
 	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
 	setenv("CUDA_INJECTION64_PATH", launch->library, 0);
+	set_switches();
 }
 
 static pid_t program_pid;

@@ -78,6 +78,17 @@ void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlati
 		launch(interface, sn_gpu_thread(current.thread), correlation);
 }
 
+bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node)
+{
+	if (!current.depth || !current.thread)
+		return false;
+	if (state)
+		*state = sn_gpu_thread(current.thread);
+	if (node)
+		*node = current.node;
+	return true;
+}
+
 void sn_gpu_call_exit(void)
 {
 	if (!current.depth || --current.depth)

@@ -72,6 +72,11 @@ void sn_gpu_call_exit(void);
 /* The call that the thread is in launches something else under this number. */
 void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation);
 
+struct sn_gpu_thread;
+/* Where the call that the thread is in belongs, for what it only prepares: the caller gives each launch of it a number later, by
+ * sn_gpu_launch. Either may be NULL. False where the call is not measured. */
+bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node);
+
 /* ---- launch.c ---- */
 
 /* What a device did. */
@@ -86,7 +91,6 @@ struct sn_gpu_operation {
 	uint64_t bytes, start_ns, end_ns;
 };
 
-struct sn_gpu_thread;
 /* That of the calling thread, made when it is first needed; NULL without memory. Between sn_enter and sn_leave. */
 struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread);
 
