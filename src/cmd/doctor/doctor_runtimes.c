@@ -385,10 +385,55 @@ static void check_amd(struct sn_diagnosis *diagnosis)
 			    "no device (/dev/kfd) and no HIP library");
 }
 
+static void check_levelzero(struct sn_diagnosis *diagnosis)
+{
+	char loader[512], layer[512], driver[512];
+	const char *others = getenv("ZE_ENABLE_ALT_DRIVERS");
+	bool has_driver =
+	    (others && *others) || find_library("libze_intel_gpu.so.1", driver, sizeof(driver));
+	if (!find_library("libze_loader.so.1", loader, sizeof(loader)))
+		sn_diagnose(diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install libze1",
+			    "no loader (libze_loader.so.1)");
+	else if (!find_library("libze_tracing_layer.so.1", layer, sizeof(layer)))
+		sn_diagnose(diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install libze1",
+			    "%s, but no tracing layer (libze_tracing_layer.so.1)", loader);
+	else if (!has_driver)
+		sn_diagnose(
+		    diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install intel-level-zero-gpu",
+		    "a loader with its tracing layer, but no driver (libze_intel_gpu.so.1)");
+	else
+		sn_diagnose(diagnosis, "Level Zero", SN_VERDICT_LIMITED, NULL,
+			    "%s with its tracing layer; kernels and copies are measured; no real "
+			    "device has confirmed it",
+			    loader);
+}
+
+/* Its runtime is not Debian's: where there is none, nothing is missing. */
+static void check_sycl(struct sn_diagnosis *diagnosis)
+{
+	static const char *const names[] = {"libsycl.so", "libsycl.so.9", "libsycl.so.8"};
+	char runtime[512] = "", framework[512];
+	for (size_t index = 0; index < sizeof(names) / sizeof(*names) && !*runtime; index++)
+		if (!find_library(names[index], runtime, sizeof(runtime)))
+			*runtime = '\0';
+	if (!*runtime)
+		return;
+	if (find_library("libxptifw.so", framework, sizeof(framework)))
+		sn_diagnose(diagnosis, "SYCL", SN_VERDICT_OK, NULL,
+			    "%s; kernels stand below the lines that submitted them", runtime);
+	else
+		sn_diagnose(diagnosis, "SYCL", SN_VERDICT_LIMITED, NULL,
+			    "%s without libxptifw.so: kernels that wait for others stand below no "
+			    "line of the program's",
+			    runtime);
+}
+
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis)
 {
 	diagnosis->group = "Devices";
 	check_opencl(diagnosis);
+	check_levelzero(diagnosis);
+	check_sycl(diagnosis);
 	check_nvidia(diagnosis);
 	check_amd(diagnosis);
 }

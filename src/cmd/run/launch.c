@@ -426,20 +426,28 @@ static void set_sharing(const struct sn_launch_request *launch)
 		unsetenv("SONDE_SHARE");
 }
 
-/* Switches of runtimes. One that the user has set stays; which are ours is written down, for programs that are to see none. */
-static void set_switches(void)
+/* Sets a switch that the user has not set, and writes down that it is ours: programs that are not measured see none. */
+static void set_switch(const char *name, const char *value)
 {
-	static const char *const switches[][2] = {{"ZE_ENABLE_TRACING_LAYER", "1"}};
-	char ours[256] = "";
-	for (size_t index = 0; index < sizeof(switches) / sizeof(*switches); index++) {
-		if (getenv(switches[index][0]))
-			continue;
-		setenv(switches[index][0], switches[index][1], 1);
-		strcat(strcat(ours, *ours ? ":" : ""), switches[index][0]);
-	}
-	/* within a measured program they are ours already */
-	if (*ours || !getenv("SONDE_SWITCHES"))
-		setenv("SONDE_SWITCHES", ours, 1);
+	const char *before = getenv("SONDE_SWITCHES");
+	char ours[256];
+	if (getenv(name))
+		return;
+	setenv(name, value, 1);
+	snprintf(ours, sizeof(ours), "%s%s%s", before ? before : "", before && *before ? ":" : "",
+		 name);
+	setenv("SONDE_SWITCHES", ours, 1);
+}
+
+/* SYCL's runtime loads tools only if it is told to; one that the user named has it for itself. */
+static void name_sycl_tool(const char *library)
+{
+	if (getenv("XPTI_TRACE_ENABLE") || getenv("XPTI_SUBSCRIBERS") ||
+	    getenv("XPTI_FRAMEWORK_DISPATCHER"))
+		return;
+	setenv("XPTI_SUBSCRIBERS", library, 1);
+	set_switch("XPTI_TRACE_ENABLE", "1");
+	set_switch("XPTI_FRAMEWORK_DISPATCHER", "libxptifw.so");
 }
 
 static void set_environment(const struct sn_launch_request *launch)
@@ -473,7 +481,8 @@ static void set_environment(const struct sn_launch_request *launch)
 	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
 	setenv("CUDA_INJECTION64_PATH", launch->library, 0);
-	set_switches();
+	set_switch("ZE_ENABLE_TRACING_LAYER", "1");
+	name_sycl_tool(launch->library);
 }
 
 static pid_t program_pid;

@@ -39,9 +39,11 @@ static const char *const lists[] = {PRELOAD,
 				    "NVTX_INJECTION64_PATH=",
 				    "INTEL_LIBITTNOTIFY64=",
 				    "CUDA_INJECTION64_PATH=",
+				    "XPTI_SUBSCRIBERS=",
 				    "ASAN_OPTIONS="};
 /* Switches that `sonde run` sets where the user has not; SONDE_SWITCHES names those, with colons between them. */
-static const char *const switches[] = {"ZE_ENABLE_TRACING_LAYER=1"};
+static const char *const switches[] = {"ZE_ENABLE_TRACING_LAYER=1", "XPTI_TRACE_ENABLE=1",
+				       "XPTI_FRAMEWORK_DISPATCHER=libxptifw.so"};
 #define SWITCHES SETTINGS "SWITCHES"
 
 #define LIST_COUNT	  (sizeof(lists) / sizeof(*lists))
