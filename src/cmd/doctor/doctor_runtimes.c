@@ -250,6 +250,20 @@ void sn_diagnose_python(struct sn_diagnosis *diagnosis)
 	free(list);
 }
 
+/* As the loader does: of those that LD_LIBRARY_PATH names. */
+static bool find_library_by_path(const char *name, char *path, size_t size)
+{
+	const char *folder = getenv("LD_LIBRARY_PATH");
+	while (folder && *folder) {
+		size_t length = strcspn(folder, ":");
+		snprintf(path, size, "%.*s/%s", (int)length, folder, name);
+		if (length && access(path, R_OK) == 0)
+			return true;
+		folder += length + (folder[length] == ':');
+	}
+	return false;
+}
+
 /* The first of the usual folders that has the library. */
 static bool find_library(const char *name, char *path, size_t size)
 {
@@ -261,6 +275,8 @@ static bool find_library(const char *name, char *path, size_t size)
 					      "/usr/local/lib",
 					      "/usr/local/cuda/lib64",
 					      "/opt/rocm/lib"};
+	if (find_library_by_path(name, path, size))
+		return true;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		snprintf(path, size, "%s/%s", folders[i], name);
 		if (access(path, R_OK) == 0)

@@ -18,7 +18,8 @@ from program import ROOT, SONDE, WORKLOADS
 FAKE = ROOT / "tests/fake/run.sh"
 SOURCE = WORKLOADS / "levelzero/known.c"
 # In known.c: kernels by the texts of the lines that append them.
-KERNELS = {"// scale_often": 40 + 60 + 4, "// reuse_event": 25 + 15, "// recorded": 2 * 15 * 3, "// cooperative": 2 * 15}
+KERNELS = {"// scale_often": 40 + 60 + 4, "// reuse_event": 25 + 15, "// ask_event": 10, "// spans": 1,
+           "// recorded": 2 * 15 * 3, "// cooperative": 2 * 15}
 BYTES = 1 << 18
 
 
@@ -63,8 +64,10 @@ class Ran:
 
 
 def run(folder: Path, *command: str | Path, options: tuple[str, ...] = (), **settings: str) -> Ran:
-    table = folder / "table.csv"
-    done = subprocess.run([FAKE, "--levelzero", "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *command],
+    """One kernel is so long that the device's clock begins anew meanwhile."""
+    table, plan = folder / "table.csv", folder / "plan"
+    plan.write_text("span 80000000\n")
+    done = subprocess.run([FAKE, "--levelzero", "--plan", plan, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *command],
                           capture_output=True, text=True, timeout=120, env={**os.environ, **settings}, stdin=subprocess.DEVNULL)
     with open(table, newline="") as file:
         return Ran(done, folder, list(csv.DictReader(file)))
@@ -121,8 +124,9 @@ def test_each_kernel_stands_below_the_line_that_appended_it(known):
 
 def test_calls(known):
     calls = known.measured("gpu-api-time", "count")
-    assert calls["zeCommandListAppendLaunchKernel"] == 40 + 60 + 4 + 25 + 15 + 2 * 3
+    assert calls["zeCommandListAppendLaunchKernel"] == 40 + 60 + 4 + 25 + 15 + 10 + 1 + 2 * 3
     assert calls["zeCommandQueueExecuteCommandLists"] == 30
+    assert calls["zeCommandQueueSynchronize"] == 2 * (5 + 10 + 1)
     assert calls["zeEventHostSynchronize"] == 25 + 15 + 3
 
 

@@ -86,6 +86,8 @@ static void run(const struct command *command, struct fake_stream *stream)
 	uint64_t ns = command->kind == RUN ? last.end_ns : stream_ns(stream);
 	if (command->kind == READ)
 		read_times(command, ns);
+	if (command->signal && command->kind == RUN && event_at(command->signal, ns)->is_signalled)
+		misused("an operation signals an event that is signalled");
 	if (command->kind == RESET)
 		event_change(command->signal, &(struct change){.ns = ns});
 	else if (command->signal)

@@ -22,9 +22,14 @@ enum { BYTES = 1 << 18 };
 		}                                                                                  \
 	} while (0)
 
+#define LAUNCH(list, kernel, event)                                                                \
+	DO(zeCommandListAppendLaunchKernel(list, kernel, &groups, event, 0, NULL))
+#define COOPERATE(list, kernel, event)                                                             \
+	DO(zeCommandListAppendLaunchCooperativeKernel(list, kernel, &groups, event, 0, NULL))
+
 static ze_context_handle_t context;
 static ze_device_handle_t device;
-static ze_kernel_handle_t scale, add;
+static ze_kernel_handle_t scale, add, span;
 static const ze_group_count_t groups = {64, 1, 1};
 
 static ze_kernel_handle_t kernel_of(ze_module_handle_t module, const char *name)
@@ -55,6 +60,7 @@ static ze_module_handle_t begin(void)
 	DO(zeModuleCreate(context, device, &module_desc, &module, NULL));
 	scale = kernel_of(module, "scale");
 	add = kernel_of(module, "add");
+	span = kernel_of(module, "span");
 	return module;
 }
 
@@ -80,8 +86,7 @@ static ze_command_list_handle_t immediate(void)
 static void scale_often(ze_command_list_handle_t list, int times)
 {
 	for (int i = 0; i < times; i++)
-		DO(zeCommandListAppendLaunchKernel(list, scale, &groups, NULL, 0,
-						   NULL)); // scale_often
+		LAUNCH(list, scale, NULL); // scale_often
 }
 
 /* The last of a list waits for what is before it. */
@@ -102,8 +107,7 @@ static void reuse_event(ze_command_list_handle_t list, uint32_t flags, int times
 	ze_event_pool_handle_t pool = pool_of(ZE_EVENT_POOL_FLAG_HOST_VISIBLE | flags, &event);
 	uint64_t ticks = 0;
 	for (int i = 0; i < times; i++) {
-		DO(zeCommandListAppendLaunchKernel(list, add, &groups, event, 0,
-						   NULL)); // reuse_event
+		LAUNCH(list, add, event); // reuse_event
 		DO(zeEventHostSynchronize(event, UINT64_MAX));
 		if (flags & ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP) {
 			ze_kernel_timestamp_result_t result;
@@ -117,6 +121,21 @@ static void reuse_event(ze_command_list_handle_t list, uint32_t flags, int times
 	DO(zeEventPoolDestroy(pool));
 }
 
+/* The same without a call that waits: it is asked until it is done. */
+static void ask_event(ze_command_list_handle_t list, int times)
+{
+	ze_event_handle_t event;
+	ze_event_pool_handle_t pool = pool_of(ZE_EVENT_POOL_FLAG_HOST_VISIBLE, &event);
+	for (int i = 0; i < times; i++) {
+		LAUNCH(list, add, event); // ask_event
+		while (zeEventQueryStatus(event))
+			continue;
+		DO(zeEventHostReset(event));
+	}
+	DO(zeEventDestroy(event));
+	DO(zeEventPoolDestroy(pool));
+}
+
 /* A list is recorded once, and executed with and without waiting in between; and reset and recorded anew. */
 static void replay(int waiting, int at_once)
 {
@@ -124,26 +143,31 @@ static void replay(int waiting, int at_once)
 	ze_command_list_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC};
 	ze_command_queue_handle_t queue;
 	ze_command_list_handle_t list;
+	ze_event_handle_t event;
+	ze_event_pool_handle_t pool = pool_of(0, &event);
 	DO(zeCommandQueueCreate(context, device, &queue_desc, &queue));
 	DO(zeCommandListCreate(context, device, &desc, &list));
 	for (int round = 0; round < 2; round++) {
+		DO(zeCommandListAppendEventReset(list, event));
 		for (int i = 0; i < 3; i++)
-			DO(zeCommandListAppendLaunchKernel(list, scale, &groups, NULL, 0,
-							   NULL)); // recorded
-		DO(zeCommandListAppendLaunchCooperativeKernel(list, add, &groups, NULL, 0,
-							      NULL)); // cooperative
+			LAUNCH(list, scale, NULL); // recorded
+		COOPERATE(list, add, event);	   // cooperative
 		DO(zeCommandListClose(list));
 		for (int i = 0; i < waiting; i++) {
 			DO(zeCommandQueueExecuteCommandLists(queue, 1, &list, NULL));
 			DO(zeCommandQueueSynchronize(queue, UINT64_MAX));
 		}
-		for (int i = 0; i < at_once; i++)
+		for (int i = 0; i < at_once; i++) {
 			DO(zeCommandQueueExecuteCommandLists(queue, 1, &list, NULL));
+			zeCommandQueueSynchronize(queue, 0); /* it is not done */
+		}
 		DO(zeCommandQueueSynchronize(queue, UINT64_MAX));
 		DO(zeCommandListReset(list));
 	}
 	DO(zeCommandListDestroy(list));
 	DO(zeCommandQueueDestroy(queue));
+	DO(zeEventDestroy(event));
+	DO(zeEventPoolDestroy(pool));
 }
 
 static void copy_and_fill(ze_command_list_handle_t list)
@@ -219,7 +243,9 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "slow"))
 		sleep(5);
 	copy_and_fill(list);
+	LAUNCH(list, span, NULL); // spans
 	reuse_event(list, 0, 25);
+	ask_event(list, 10);
 	reuse_event(list, ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP, 15);
 	pthread_create(&thread, NULL, in_thread, NULL);
 	replay(5, 10);
@@ -233,6 +259,7 @@ int main(int argc, char **argv)
 	DO(zeCommandListDestroy(list));
 	DO(zeKernelDestroy(scale));
 	DO(zeKernelDestroy(add));
+	DO(zeKernelDestroy(span));
 	DO(zeModuleDestroy(module));
 	DO(zeContextDestroy(context));
 	puts("done");

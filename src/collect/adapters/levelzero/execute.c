@@ -35,18 +35,15 @@ static void make_blind(struct sn_ze_list *list)
 /* The operations of the last execution are read by the batch. */
 static void leave_to(struct sn_ze_batch *batch, struct sn_ze_list *list)
 {
-	uint32_t place = 0;
 	SN_ZE_EACH_COMMAND(list, command)
 	{
 		struct sn_ze_item *item = command->item;
-		uint32_t index = place++;
 		if (!item)
 			continue;
 		struct sn_ze_batch *before = item->after;
 		if (!item->own)
 			sn_ze_event_set_item(item->event, NULL);
 		item->reader = batch;
-		item->place = index;
 		item->after = NULL;
 		item->command = NULL;
 		command->item = NULL;
@@ -60,13 +57,16 @@ static void add_items(struct sn_ze_list *list, struct sn_ze_stream *stream,
 		      struct sn_ze_batch *after)
 {
 	uint64_t now_ns = sn_now_ns();
+	uint32_t place = 0;
 	SN_ZE_EACH_COMMAND(list, command)
 	{
 		struct sn_ze_item *item = sn_ze_item_add(stream, list->device, command, now_ns);
 		if (!item) {
 			list->is_blind = true; /* its event will be signalled, and not reset */
+			place++;
 			continue;
 		}
+		item->place = place++;
 		item->command = command;
 		command->item = item;
 		item->after = after;

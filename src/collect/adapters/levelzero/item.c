@@ -77,6 +77,17 @@ static void detach(struct sn_ze_item *item)
 	item->after = item->reader = NULL;
 }
 
+/* An event of the program's may still be signalled from the execution before. */
+static bool is_stale(const struct sn_ze_item *item, const struct sn_ze_timestamps *times)
+{
+	const struct sn_ze_timestamps *before =
+	    item->after ? &item->after->times[item->place] : NULL;
+	if (item->own)
+		return false;
+	return sn_ze_event_is_stale(item->event, times) ||
+	       (before && before->start == times->start && before->end == times->end);
+}
+
 /* 1: its times are in *times; 0: it is not done; -1: it has none. */
 static int read_times(struct sn_ze_item *item, struct sn_ze_timestamps *times)
 {
@@ -91,7 +102,9 @@ static int read_times(struct sn_ze_item *item, struct sn_ze_timestamps *times)
 	sn_ze_result status = sn_ze.zeEventQueryStatus(item->event);
 	if (status == SN_ZE_NOT_READY)
 		return 0;
-	return status || sn_ze.zeEventQueryKernelTimestamp(item->event, times) ? -1 : 1;
+	if (status || sn_ze.zeEventQueryKernelTimestamp(item->event, times))
+		return -1;
+	return is_stale(item, times) ? 0 : 1;
 }
 
 static void hand_on(struct sn_ze_item *item, const struct sn_ze_timestamps *times)
@@ -124,6 +137,8 @@ bool sn_ze_item_try(struct sn_ze_item *item)
 		sn_drop(NULL, SN_DROP_GPU_UNTIMED, 1);
 	else
 		hand_on(item, &times);
+	if (status > 0 && !item->own)
+		sn_ze_event_was_read(item->event, &times);
 	/* an event of ours is ready for its next use; that of a command stays with it */
 	if (item->own && !item->reader) {
 		sn_ze.zeEventHostReset(item->event);

@@ -155,6 +155,9 @@ bool sn_ze_event_is_timed(void *event);
 struct sn_ze_item *sn_ze_event_item(void *event);
 /* NULL: none signals it any more. Locked. */
 void sn_ze_event_set_item(void *event, struct sn_ze_item *item);
+/* Whether these times were read before: what is to signal it again, and resets it before on the device, has not begun. Locked. */
+bool sn_ze_event_is_stale(void *event, const struct sn_ze_timestamps *times);
+void sn_ze_event_was_read(void *event, const struct sn_ze_timestamps *times);
 
 /* For each command of a list: `command` is it. */
 #define SN_ZE_EACH_COMMAND(list, command)                                                          \
@@ -175,7 +178,7 @@ struct sn_ze_item {
 	struct sn_ze_stream *stream;
 	struct sn_ze_batch *after;  /* has reset the event of an execution before; NULL, or done */
 	struct sn_ze_batch *reader; /* reads its times on the device; NULL: the host does */
-	uint32_t place;		    /* there */
+	uint32_t place;		    /* of its command in the list, and of its times in a batch */
 	uint32_t correlation;
 	uint8_t kind;
 	bool is_done; /* or lost */

@@ -10,10 +10,19 @@
 
 #define POOL_BITS  10u
 #define EVENT_BITS 16u
-#define IDLE	   1u /* no operation signals it */
+#define EVENTS	   (1u << (EVENT_BITS - 1))
 
+struct program_event {
+	struct program_event *next; /* that is free */
+	struct sn_ze_item *item; /* the last operation that signals it; NULL: none, or it is done */
+	uint64_t start, end;	 /* times that were read last, in ticks */
+};
+
+static struct program_event storage[EVENTS];
+static struct program_event *unused;
+static uint32_t used;
 static struct sn_word_slot pool_slots[1u << POOL_BITS], event_slots[1u << EVENT_BITS];
-/* Pools with timestamps, and their events with the last operation that signals each. Those that find no room have no times. */
+/* Pools with timestamps, and their events. Those that find no room have no times. */
 static const struct sn_word_table pools = {pool_slots, POOL_BITS},
 				  events = {event_slots, EVENT_BITS};
 
@@ -46,43 +55,84 @@ void sn_ze_pool_created(void **parameters, sn_ze_result result)
 	if (result || SN_ZE_PARAMETER(parameters, void *, 1) != changed_desc())
 		return;
 	sn_lock_acquire(SN_LOCK_LEVELZERO);
-	sn_word_set(&pools, (uintptr_t)*pool, IDLE);
+	sn_word_set(&pools, (uintptr_t)*pool, 1);
 	sn_lock_release(SN_LOCK_LEVELZERO);
-}
-
-static void forget(const struct sn_word_table *table, void *object)
-{
-	uintptr_t unused;
-	sn_word_remove(table, (uintptr_t)object, &unused);
 }
 
 void sn_ze_pool_is_destroyed(void **parameters, sn_ze_result result)
 {
+	uintptr_t value;
 	(void)result;
 	sn_lock_acquire(SN_LOCK_LEVELZERO);
-	forget(&pools, SN_ZE_PARAMETER(parameters, void *, 0));
+	sn_word_remove(&pools, SN_ZE_PARAMETER(parameters, uintptr_t, 0), &value);
 	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
 /* ---- events ---- */
 
+static struct program_event *find(void *event)
+{
+	return (struct program_event *)sn_word_get(&events, (uintptr_t)event);
+}
+
 bool sn_ze_event_is_timed(void *event)
 {
-	return sn_word_get(&events, (uintptr_t)event) != 0;
+	return find(event) != NULL;
 }
 
 struct sn_ze_item *sn_ze_event_item(void *event)
 {
-	uintptr_t item = sn_word_get(&events, (uintptr_t)event);
-	return item == IDLE ? NULL : (struct sn_ze_item *)item;
+	const struct program_event *found = find(event);
+	return found ? found->item : NULL;
 }
 
 void sn_ze_event_set_item(void *event, struct sn_ze_item *item)
 {
-	struct sn_word_slot *slot = event ? sn_word_find(&events, (uintptr_t)event) : NULL;
-	if (slot)
-		atomic_store_explicit(&slot->value, item ? (uintptr_t)item : IDLE,
-				      memory_order_release);
+	struct program_event *found = find(event);
+	if (found)
+		found->item = item;
+}
+
+bool sn_ze_event_is_stale(void *event, const struct sn_ze_timestamps *times)
+{
+	const struct program_event *found = find(event);
+	return found && found->start == times->start && found->end == times->end;
+}
+
+void sn_ze_event_was_read(void *event, const struct sn_ze_timestamps *times)
+{
+	struct program_event *found = find(event);
+	if (!found)
+		return;
+	found->start = times->start;
+	found->end = times->end;
+}
+
+static void forget_event(void *event)
+{
+	uintptr_t value;
+	if (!sn_word_remove(&events, (uintptr_t)event, &value))
+		return;
+	struct program_event *found = (struct program_event *)value;
+	found->next = unused;
+	unused = found;
+}
+
+static void add_event(void *event)
+{
+	struct program_event *place = unused;
+	if (!place && used == EVENTS)
+		return;
+	if (place)
+		unused = place->next;
+	else
+		place = &storage[used++];
+	/* no times are these */
+	*place = (struct program_event){.start = UINT64_MAX};
+	if (sn_word_add(&events, (uintptr_t)event, (uintptr_t)place))
+		return;
+	place->next = unused;
+	unused = place;
 }
 
 void sn_ze_event_created(void **parameters, sn_ze_result result)
@@ -92,9 +142,9 @@ void sn_ze_event_created(void **parameters, sn_ze_result result)
 	if (result)
 		return;
 	sn_lock_acquire(SN_LOCK_LEVELZERO);
-	forget(&events, *event);
+	forget_event(*event);
 	if (sn_word_get(&pools, (uintptr_t)pool))
-		sn_word_add(&events, (uintptr_t)*event, IDLE);
+		add_event(*event);
 	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
@@ -130,6 +180,6 @@ void sn_ze_event_is_destroyed(void **parameters, sn_ze_result result)
 	(void)result;
 	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	end_item_of(event);
-	forget(&events, event);
+	forget_event(event);
 	sn_lock_release(SN_LOCK_LEVELZERO);
 }
