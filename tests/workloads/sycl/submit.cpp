@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A SYCL program that any compiler of C++ makes: its kernels are source that the runtime compiles. 12 and 5 launches from two
- * lines; 3 that wait for functions of the host, so that a thread of the runtime's hands them over; a copy.
+ * lines; 3 that wait for functions of the host, and are handed over when the program waits for them; 3 that a thread of the
+ * runtime's hands over; a copy.
  * tests/cli/collect/test_sycl.py. With "launch COUNT" it only launches, and says how long each took.
  */
 #include <sycl/sycl.hpp>
@@ -48,13 +49,15 @@ __attribute__((noinline)) static void second(sycl::queue &queue, const sycl::ker
 	__asm__ volatile("");
 }
 
-__attribute__((noinline)) static void later(sycl::queue &queue, const sycl::kernel &kernel, int *values)
+__attribute__((noinline)) static void later(sycl::queue &queue, const sycl::kernel &kernel, int *values, bool sleeps)
 {
 	for (int i = 0; i < 3; i++) {
 		auto host = queue.submit([&](sycl::handler &handler) {
 			handler.host_task([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
 		});
 		auto event = launch(queue, kernel, values, &host); // later
+		if (sleeps)
+			std::this_thread::sleep_for(std::chrono::milliseconds(60));
 		event.wait();
 	}
 	__asm__ volatile("");
@@ -81,7 +84,7 @@ int main(int argc, char **argv)
 	auto bundle = experimental::create_kernel_bundle_from_source(queue.get_context(), experimental::source_language::sycl,
 								     source);
 	auto kernel = experimental::build(bundle).ext_oneapi_get_kernel("scale");
-	int *values = sycl::malloc_shared<int>(1024, queue), copy[1024];
+	int *values = sycl::malloc_shared<int>(1024, queue), *copy = sycl::malloc_host<int>(1024, queue);
 	std::fill(values, values + 1024, 0);
 	if (argc > 2) {
 		measure(queue, kernel, values, std::stoi(argv[2]));
@@ -89,9 +92,11 @@ int main(int argc, char **argv)
 	}
 	first(queue, kernel, values);
 	second(queue, kernel, values);
-	later(queue, kernel, values);
-	queue.memcpy(copy, values, sizeof(copy)).wait(); // copies
+	later(queue, kernel, values, false);
+	later(queue, kernel, values, true);
+	queue.memcpy(copy, values, 4096).wait(); // copies
 	std::cout << copy[1000] << "\n";
 	sycl::free(values, queue);
+	sycl::free(copy, queue);
 	return 0;
 }

@@ -82,11 +82,9 @@ static bool is_of_sycl(uintptr_t pc)
 	return sn_gpu_is_inside(&modules, pc);
 }
 
-/* What this thread submits, or hands over, at the moment. */
+/* What this thread hands over at the moment. */
 static __thread struct {
-	uint64_t key;	 /* of its last submission */
-	uintptr_t stack; /* where the call that submitted it began */
-	uint32_t depth;	 /* of tasks that have begun */
+	uint32_t depth; /* of tasks that have begun */
 	uint32_t shadows[NESTED];
 	struct sn_copy_room room;
 } current __attribute__((tls_model("initial-exec")));
@@ -100,10 +98,8 @@ static void on_submission(uint16_t point, void *parent, void *event, uint64_t in
 		return;
 	struct sn_callpath_call call = {is_of_sycl, 0, 0};
 	uint32_t node = sn_callpath_of_call(thread, &call);
-	current.key = key_of(event, instance);
-	current.stack = call.stack;
 	if (node != SN_NODE_NONE)
-		keep(current.key, thread, node);
+		keep(key_of(event, instance), thread, node);
 	sn_leave(thread);
 }
 
@@ -125,32 +121,31 @@ static uint32_t name_of(struct sn_thread *thread, void *event)
 	return sn_cct_string(&thread->cct, text, line.length);
 }
 
-/* The path of a submission in another thread, in this one's tree. */
-static uint32_t path_from(struct sn_thread *thread, uint64_t key)
+/* The path of the submission, in this thread's tree; SN_NODE_NONE if it is that of now, or not known. */
+static uint32_t path_of(struct sn_thread *thread, uint64_t key, uint32_t now)
 {
 	struct sn_thread *other;
 	uint32_t node;
-	if (!find(key, &other, &node) || other == thread)
+	if (!find(key, &other, &node) || (other == thread && node == now))
 		return SN_NODE_NONE;
-	return sn_cct_copy_path(&thread->cct, &other->cct, node, SN_COPY_ALL, &current.room);
+	return other == thread
+		   ? node
+		   : sn_cct_copy_path(&thread->cct, &other->cct, node, SN_COPY_ALL, &current.room);
 }
 
+/* Directly below the frame that called the runtime. */
 static void push(struct sn_thread *thread, void *event, uint64_t key)
 {
 	struct sn_frame frame = {.kind = SN_FRAME_OPERATOR, .id = name_of(thread, event)};
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0), stack = current.stack;
+	struct sn_callpath_call call = {is_of_sycl, 0, 0};
 	if (frame.id == SN_ID_NONE)
 		return;
-	/* within the call that submitted it, the frame is directly below that one's caller */
-	bool is_within = key == current.key && stack > here;
-	if (!is_within) {
-		struct sn_callpath_call call = {is_of_sycl, 0, 0};
-		sn_callpath_of_call(thread, &call);
-		stack = call.stack ? call.stack : here;
-	}
-	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, stack);
-	if (shadow && !is_within)
-		shadow->prefix = path_from(thread, key);
+	uint32_t now = sn_callpath_of_call(thread, &call);
+	uint32_t path = path_of(thread, key, now);
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, call.stack ? call.stack : here);
+	if (shadow)
+		shadow->prefix = path;
 }
 
 static void on_task_begin(uint16_t point, void *parent, void *event, uint64_t instance,
@@ -193,12 +188,12 @@ static bool find_functions(const void *caller)
 			    : NULL;
 	if (!library)
 		return false;
-	bool is_new = dlsym(library, "xptiRegisterTracepointScope");
+	bool is_known = dlsym(library, "xptiLookupPayload");
 #define FIND(type, name, parameters) xpti.name = (type(*) parameters)dlsym(library, #name);
 	SN_XPTI_FUNCTIONS(FIND)
 #undef FIND
 	dlclose(library);
-	return is_new && xpti.xptiRegisterStream && xpti.xptiRegisterCallback &&
+	return is_known && xpti.xptiRegisterStream && xpti.xptiRegisterCallback &&
 	       xpti.xptiQueryPayload;
 }
 
@@ -211,7 +206,7 @@ SN_EXPORT void xptiTraceInit(unsigned major, unsigned minor, const char *version
 	if (!sn_measuring() || strcmp(stream, "sycl") != 0)
 		return;
 	if (!find_functions(__builtin_return_address(0))) {
-		say("the runtime's framework for tools is too old (2025 or later is needed)");
+		say("the runtime's framework for tools is not one that is known (that of 2026 is)");
 		return;
 	}
 	uint8_t number = xpti.xptiRegisterStream(stream);

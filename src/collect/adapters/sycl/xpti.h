@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The binary interface by which SYCL's runtime tells its tools what it does (XPTI), as far as the adapter uses it: as of the
- * framework that has xptiRegisterTracepointScope or later. tests/workloads/sycl/layout.cpp compares it with the headers.
+ * frameworks that have xptiLookupPayload: others have other payloads. tests/workloads/sycl/layout.cpp compares it with the headers.
  */
 #pragma once
 
@@ -11,7 +11,7 @@ enum sn_xpti_point { SN_XPTI_NODE_CREATE = 4, SN_XPTI_TASK_BEGIN = 10, SN_XPTI_T
 
 /* Where in the user's code something was submitted. */
 struct sn_xpti_payload {
-	const char *name, *file;
+	const char *name, *stack, *file;
 	uint32_t line, column;
 };
 
