@@ -3,7 +3,7 @@
  * A SYCL program that any compiler of C++ makes: its kernels are source that the runtime compiles. 12 and 5 launches from two
  * lines; 3 that wait for functions of the host, and are handed over when the program waits for them; 3 that a thread of the
  * runtime's hands over; a copy.
- * tests/cli/collect/test_sycl.py. With "launch COUNT" it only launches, and says how long each took.
+ * tests/cli/collect/gpu/test_sycl.py. With "launch COUNT" it only launches, and says how long each took.
  */
 #include <sycl/sycl.hpp>
 
