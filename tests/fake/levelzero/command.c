@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From a queue's call to the first command of its lists: until then events are as they were. */
+#define EXECUTE_NS 50000u
+
 /* ---- how a command runs ---- */
 
 static __thread struct fake_run last;
@@ -333,6 +336,7 @@ static ze_result_t queue_execute(ze_command_queue_handle_t handle, uint32_t coun
 {
 	struct fake_stream *stream = ((struct queue *)handle)->stream;
 	driver_lock();
+	stream_after(stream, fake_now_ns() + EXECUTE_NS);
 	for (uint32_t index = 0; index < count; index++) {
 		struct list *list = (struct list *)lists[index];
 		if (!list->is_closed)

@@ -4,6 +4,7 @@ the table of what ran. Also without that driver: what the adapter declares of Le
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -150,10 +151,31 @@ def test_a_program_that_waits_for_nothing(known_program, tmp_path):
     assert ran.measured("kernel-time", "count") == ran.truth("count", is_kernel)
 
 
+def streams(ran: Ran) -> list[list[tuple[float, float]]]:
+    """Of each list and queue of the device's: start and end of its operations, in microseconds."""
+    program.sonde("export", "--to", "chrome", ran.folder / "run.sdb", "-o", ran.folder / "run.json")
+    found: dict[int, list[tuple[float, float]]] = {}
+    for event in json.loads((ran.folder / "run.json").read_text())["traceEvents"]:
+        if event["ph"] == "X" and "stream" in event.get("args", {}):
+            found.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
+    return [sorted(events) for events in found.values()]
+
+
+def test_operations_are_where_they_were(known_program, tmp_path):
+    """Each list and queue of the device's runs one at a time: what was read for another execution would lie on it."""
+    ran = run(tmp_path, known_program, options=("--trace",))
+    found = streams(ran)
+    assert sorted(len(events) for events in found) == [60, 98, 120]
+    for events in found:
+        assert all(before[1] <= after[0] + 0.1 for before, after in zip(events, events[1:]))
+
+
 def test_times_longer_than_the_clock_counts(known_program, tmp_path):
     """Where the program asks for nothing in 5 s, the times of what it launched before are placed where they were."""
     ran = run(tmp_path, known_program, "slow", options=("--trace",))
     assert ran.measured("kernel-time", "sum") == ran.truth("total_ns", is_kernel)
+    events = next(events for events in streams(ran) if len(events) == 98)
+    assert events[39][1] - events[0][0] < 1e6 and events[40][0] - events[39][1] > 4.9e6
 
 
 def test_a_child_has_none_of_its_parents_work(known, known_program, tmp_path):
