@@ -436,12 +436,10 @@ static void check_sycl(struct sn_diagnosis *diagnosis)
 		return;
 	if (find_library("libxptifw.so", framework, sizeof(framework)))
 		sn_diagnose(diagnosis, "SYCL", SN_VERDICT_OK, NULL,
-			    "%s; kernels stand below the lines that submitted them", runtime);
+			    "%s; submissions by --operators exact", runtime);
 	else
 		sn_diagnose(diagnosis, "SYCL", SN_VERDICT_LIMITED, NULL,
-			    "%s without libxptifw.so: kernels that wait for others stand below no "
-			    "line of the program's",
-			    runtime);
+			    "%s without libxptifw.so: no submissions (--operators exact)", runtime);
 }
 
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis)

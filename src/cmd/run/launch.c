@@ -439,11 +439,14 @@ static void set_switch(const char *name, const char *value)
 	setenv("SONDE_SWITCHES", ours, 1);
 }
 
-/* SYCL's runtime loads tools only if it is told to; one that the user named has it for itself. */
-static void name_sycl_tool(const char *library)
+/*
+ * SYCL's runtime tells tools of submissions, at the cost of some microseconds each: only if operators are to be exact. A tool that
+ * the user named has it for itself.
+ */
+static void name_sycl_tool(const char *library, const char *operators)
 {
-	if (getenv("XPTI_TRACE_ENABLE") || getenv("XPTI_SUBSCRIBERS") ||
-	    getenv("XPTI_FRAMEWORK_DISPATCHER"))
+	if (!operators || strcmp(operators, "exact") != 0 || getenv("XPTI_TRACE_ENABLE") ||
+	    getenv("XPTI_SUBSCRIBERS") || getenv("XPTI_FRAMEWORK_DISPATCHER"))
 		return;
 	setenv("XPTI_SUBSCRIBERS", library, 1);
 	set_switch("XPTI_TRACE_ENABLE", "1");
@@ -482,7 +485,7 @@ static void set_environment(const struct sn_launch_request *launch)
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
 	setenv("CUDA_INJECTION64_PATH", launch->library, 0);
 	set_switch("ZE_ENABLE_TRACING_LAYER", "1");
-	name_sycl_tool(launch->library);
+	name_sycl_tool(launch->library, launch->operators);
 }
 
 static pid_t program_pid;

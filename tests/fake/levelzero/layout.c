@@ -3,6 +3,7 @@
 #include "collect/adapters/levelzero/ze.h"
 
 #include <level_zero/layers/zel_tracing_api.h>
+#include <level_zero/layers/zel_tracing_ddi.h>
 #include <level_zero/layers/zel_tracing_register_cb.h>
 #include <level_zero/ze_api.h>
 #include <stdbool.h>
@@ -48,6 +49,9 @@ SAME_PLACE(struct sn_ze_device_properties, timer_resolution, ze_device_propertie
 	   timerResolution);
 SAME_PLACE(struct sn_ze_device_properties, kernel_timestamp_bits, ze_device_properties_t,
 	   kernelTimestampValidBits);
+SAME_PLACE(struct sn_zel_tracers, create, zel_tracer_dditable_t, pfnCreate);
+SAME_PLACE(struct sn_zel_tracers, set_enabled, zel_tracer_dditable_t, pfnSetEnabled);
+SAME(SN_ZE_VERSION_1_0, ZE_API_VERSION_1_0);
 SAME_SIZE(struct sn_zel_tracer_desc, zel_tracer_desc_t);
 SAME_PLACE(struct sn_zel_tracer_desc, data, zel_tracer_desc_t, pUserData);
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_LOOKS   4u
 #define EXIT_WAIT_NS  2000000000u
 #define EXIT_STILL_NS 200000000u
 
@@ -65,14 +66,27 @@ static bool find_functions(void *library)
 	return true;
 }
 
+/* Those functions of the layer's own: the loader does not pass its calls on yet. */
+static bool find_tracer(void *layer)
+{
+	struct sn_zel_tracers table = {0};
+	sn_ze_result (*fill)(uint32_t, struct sn_zel_tracers *) = (sn_ze_result(*)(
+	    uint32_t, struct sn_zel_tracers *))dlsym(layer, "zelGetTracerApiProcAddrTable");
+	if (!fill || fill(SN_ZE_VERSION_1_0, &table) || !table.create || !table.set_enabled)
+		return false;
+	sn_ze.zelTracerCreate = table.create;
+	sn_ze.zelTracerSetEnabled = table.set_enabled;
+	return true;
+}
+
 /* Collects what is left before the loader's and the driver's own exit handlers run, which were registered before. */
 static void finish(void);
 
-/* The state that follows. */
-static enum state attach(void *library)
+/* The state that follows. `layer` is the tracing layer where the loader is about to use it, NULL where it does already. */
+static enum state attach(void *library, void *layer)
 {
 	const struct sn_zel_tracer_desc desc = {.type = SN_ZEL_TRACER_DESC, .data = &sn_levelzero};
-	if (!find_functions(library)) {
+	if (!find_functions(library) || (layer && !find_tracer(layer))) {
 		say("the loader lacks a function that is needed (1.7 or later has them)");
 		return ENDED;
 	}
@@ -84,7 +98,7 @@ static enum state attach(void *library)
 		    "find it");
 		return ENDED;
 	}
-	sn_ze_register(library, tracer);
+	sn_ze_register(layer ? layer : library, tracer);
 	if (sn_ze.zelTracerSetEnabled(tracer, 1)) {
 		say("the tracing layer refuses");
 		return ENDED;
@@ -94,7 +108,7 @@ static enum state attach(void *library)
 	return ACTIVE;
 }
 
-void sn_ze_try(void)
+static void try_attach(void *layer)
 {
 	int expected = WAITING;
 	if (atomic_load_explicit(&state, memory_order_relaxed) != WAITING || !sn_measuring())
@@ -105,13 +119,28 @@ void sn_ze_try(void)
 	if (atomic_compare_exchange_strong_explicit(&state, &expected, TRYING, memory_order_acquire,
 						    memory_order_relaxed))
 		/* release: what is stored comes before callbacks use it */
-		atomic_store_explicit(&state, attach(library), memory_order_release);
+		atomic_store_explicit(&state, attach(library, layer), memory_order_release);
 	dlclose(library);
+}
+
+/* Looking for the loader takes the time of some launches: after the first few, only when modules have been loaded. */
+void sn_ze_notice(void)
+{
+	static _Atomic uint32_t looks, seen;
+	uint32_t generation = sn_module_generation();
+	if (atomic_load_explicit(&state, memory_order_relaxed) != WAITING)
+		return;
+	if (atomic_load_explicit(&looks, memory_order_relaxed) >= FIRST_LOOKS &&
+	    atomic_load_explicit(&seen, memory_order_relaxed) == generation)
+		return;
+	atomic_fetch_add_explicit(&looks, 1, memory_order_relaxed);
+	atomic_store_explicit(&seen, generation, memory_order_relaxed);
+	try_attach(NULL);
 }
 
 static void is_initialised(void)
 {
-	sn_ze_try();
+	try_attach(NULL);
 	sn_adapters_retry();
 	sn_adapters_attach();
 }
@@ -136,6 +165,20 @@ SN_EXPORT sn_ze_result zeInitDrivers(uint32_t *count, void **drivers, void *desc
 	if (!result)
 		is_initialised();
 	return result;
+}
+
+/*
+ * The loader calls this function of its own when it has loaded its layers, before it initialises a driver; also where zeInit was found by
+ * dlsym() in the loader, past the wrapper above.
+ */
+SN_EXPORT void *zeLoaderGetTracingHandle(void);
+SN_EXPORT void *zeLoaderGetTracingHandle(void)
+{
+	void *(*real)(void) = (void *(*)(void))SN_REAL_SYMBOL("zeLoaderGetTracingHandle");
+	void *layer = real ? real() : NULL;
+	if (layer)
+		try_attach(layer);
+	return layer;
 }
 
 /* ---- the end ---- */
@@ -193,7 +236,7 @@ static void finish(void)
 static int levelzero_attach(void)
 {
 	if (sn_module_by_name("libze_tracing_layer") != SN_MODULE_NONE)
-		sn_ze_try();
+		try_attach(NULL);
 	return atomic_load_explicit(&state, memory_order_relaxed) <= TRYING ? -EAGAIN : 0;
 }
 

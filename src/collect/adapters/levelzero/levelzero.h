@@ -30,7 +30,7 @@ extern struct sn_gpu_interface sn_levelzero;
 /* True from attaching until measuring ends or the process forks. */
 bool sn_ze_is_active(void);
 /* The tracing layer may be there now: SYCL says so, whose runtime finds the loader by its path. */
-void sn_ze_try(void);
+void sn_ze_notice(void);
 
 /* ---- device.c ---- */
 

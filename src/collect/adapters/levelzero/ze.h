@@ -98,6 +98,18 @@ enum { SN_ZEL_PROLOGUE = 0, SN_ZEL_EPILOGUE = 1 };
 typedef void (*sn_zel_callback)(void **parameters, sn_ze_result result, void *data, void **call);
 typedef sn_ze_result (*sn_zel_register)(void *tracer, uint32_t when, sn_zel_callback callback);
 
+enum { SN_ZE_VERSION_1_0 = 0x10000 };
+
+/* What the layer itself has for the loader (zelGetTracerApiProcAddrTable). */
+struct sn_zel_tracers {
+	sn_ze_result (*create)(const struct sn_zel_tracer_desc *desc, void **tracer);
+	sn_ze_result (*destroy)(void *tracer);
+	sn_ze_result (*set_prologues)(void *tracer, void *callbacks);
+	sn_ze_result (*set_epilogues)(void *tracer, void *callbacks);
+	sn_ze_result (*set_enabled)(void *tracer, uint8_t enable);
+	void *more[16]; /* of later versions */
+};
+
 /* Functions by the names under which the loader exports them. */
 #define SN_ZE_FUNCTIONS(X)                                                                         \
 	X(zelTracerCreate, (const struct sn_zel_tracer_desc *desc, void **tracer))                 \

@@ -152,7 +152,7 @@ static void on_task_begin(uint16_t point, void *parent, void *event, uint64_t in
 			  const void *data)
 {
 	(void)point, (void)parent, (void)data;
-	sn_ze_try();
+	sn_ze_notice();
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
 		return;

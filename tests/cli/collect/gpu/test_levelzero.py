@@ -212,7 +212,7 @@ def switches(text: str) -> dict[str, str]:
 def test_switches_are_seen_by_no_program_that_is_not_measured(tmp_path, own):
     """They are ours where the user has not set them; else they stay."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("ZE_", "XPTI_"))}
-    run = [SONDE, "run", "-q", "-o", tmp_path / "run", "--"]
+    run = [SONDE, "run", "-q", "--operators", "exact", "-o", tmp_path / "run", "--"]
     inside = subprocess.run([*run, "env"], capture_output=True, text=True, timeout=60, env={**clean, **own})
     seen = switches(inside.stdout)
     ours = {name: value for name, value in OURS.items() if name not in own and not ("XPTI_TRACE_ENABLE" in own and name[:2] == "XP")}
@@ -222,6 +222,18 @@ def test_switches_are_seen_by_no_program_that_is_not_measured(tmp_path, own):
     # where there is no room for the library, a program starts without
     script = ("import os, resource; resource.setrlimit(resource.RLIMIT_AS, (60 << 20, resource.RLIM_INFINITY)); "
               "os.execvp('env', ['env'])")
-    outside = subprocess.run([*run[:4], tmp_path / "out", "--", "python3", "-c", script], capture_output=True, text=True, timeout=60,
+    outside = subprocess.run([*run[:6], tmp_path / "out", "--", "python3", "-c", script], capture_output=True, text=True, timeout=60,
                              env={**clean, **own})
     assert outside.returncode == 0 and switches(outside.stdout) == own, outside.stderr
+
+
+def test_a_program_that_finds_the_loader_itself(known_program, tmp_path):
+    """Python by ctypes; each kernel is below its line."""
+    script = WORKLOADS / "levelzero/from_python.py"
+    ran = run(tmp_path, "python3", script)
+    assert (ran.done.returncode, ran.done.stdout, ran.done.stderr) == (0, "done\n", "")
+    assert ran.measured("kernel-time", "sum") == ran.truth("total_ns", is_kernel)
+    found = [(frames, value) for frames, value in program.paths(tmp_path, "kernel-time", "--metric", "kernel-time")]
+    line = next(number for number, text in enumerate(script.read_text().splitlines(), 1) if "# launches" in text)
+    assert sum(value["count"] for frames, value in found
+               if any(frame.get("file") == str(script) and frame["line"] == line for frame in frames)) == 7

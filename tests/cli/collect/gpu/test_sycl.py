@@ -23,14 +23,14 @@ def intel(request) -> Path:
     return Path(request.param).absolute().parent.parent
 
 
-def options(intel: Path) -> list[str]:
+def compiling(intel: Path) -> list[str]:
     return ["-std=c++17", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING", f"-I{intel}/include", f"-I{intel}/include/sycl", f"-I{ROOT}/src",
             f"-L{intel}/lib", "-lsycl"]
 
 
 @pytest.fixture(scope="module")
 def submit(intel) -> Path:
-    return program.compiled("sycl/submit.cpp", *options(intel), compiler="g++")
+    return program.compiled("sycl/submit.cpp", *compiling(intel), compiler="g++")
 
 
 def settings(intel: Path, **more: str) -> dict[str, str]:
@@ -45,7 +45,7 @@ def line_with(text: str) -> int:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, intel, submit) -> Path:
     path = tmp_path_factory.mktemp("sycl")
-    done = program.run(path, submit, environment=settings(intel))
+    done = program.run(path, submit, options=("--operators", "exact"), environment=settings(intel))
     assert (done.stdout, done.stderr) == ("46\n", "")
     return path
 
@@ -56,7 +56,7 @@ def launches(folder: Path) -> list[tuple[list[dict], dict]]:
 
 
 def test_declarations(intel):
-    subprocess.run(["g++", "-fsyntax-only", *options(intel)[:-2], WORKLOADS / "sycl/layout.cpp"], check=True)
+    subprocess.run(["g++", "-fsyntax-only", *compiling(intel)[:-2], WORKLOADS / "sycl/layout.cpp"], check=True)
 
 
 def test_each_kernel_counts_once(folder):
@@ -86,9 +86,10 @@ def test_nothing_is_lost(folder):
     assert not {"gpu-lost", "gpu-untimed"} & set(program.info(folder).get("drops", {}))
 
 
-def test_a_tool_that_the_user_named_stays(tmp_path, intel, submit):
-    """Then SYCL is measured by OpenCL alone."""
-    done = program.run(tmp_path, submit, environment=settings(intel, XPTI_SUBSCRIBERS="/nonexistent/tool.so"))
+@pytest.mark.parametrize("options,tool", [(("--operators", "exact"), {"XPTI_SUBSCRIBERS": "/nonexistent/tool.so"}), ((), {})])
+def test_without_submissions(tmp_path, intel, submit, options, tool):
+    """A tool that the user named stays; and nobody pays for it who has not asked. Then SYCL is measured by OpenCL alone."""
+    done = program.run(tmp_path, submit, options=options, environment=settings(intel, **tool))
     assert done.stdout == "46\n"
     assert sum(value["count"] for _, value in launches(tmp_path)) == 23
     assert not any(frame["kind"] == "operator" for frames, _ in launches(tmp_path) for frame in frames)
