@@ -55,6 +55,7 @@ struct sn_ze_item *sn_ze_item_add(struct sn_ze_stream *stream, struct sn_ze_devi
 				    .start_ns = start_ns};
 	*(stream->last ? &stream->last->next : &stream->first) = item;
 	stream->last = item;
+	stream->count++;
 	if (!item->own)
 		sn_ze_event_set_item(item->event, item);
 	sn_gpu_launch(&sn_levelzero, command->state, item->correlation, command->node);
@@ -157,16 +158,16 @@ void sn_ze_item_end(struct sn_ze_item *item)
 	detach(item);
 }
 
-/* Takes those that are done out of a stream. Returns how many are not. */
+/* Takes those that are done out of a stream, up to some that are not. Returns how many are left. */
 static uint32_t collect_stream(struct sn_ze_stream *stream)
 {
 	struct sn_ze_item **place = &stream->first, *before = NULL;
-	uint32_t left = 0;
+	uint32_t running = 0;
 	if (stream->first && !stream->first->is_done)
 		sn_ze_device_tick(stream->first->device);
-	for (struct sn_ze_item *item = *place; item; item = *place) {
-		if (!item->is_done && (left > BEHIND || !sn_ze_item_try(item))) {
-			left++;
+	for (struct sn_ze_item *item = *place; item && running <= BEHIND; item = *place) {
+		if (!sn_ze_item_try(item)) {
+			running++;
 			before = item;
 			place = &item->next;
 			continue;
@@ -174,10 +175,11 @@ static uint32_t collect_stream(struct sn_ze_stream *stream)
 		*place = item->next;
 		if (stream->last == item)
 			stream->last = before;
+		stream->count--;
 		item->next = unused;
 		unused = item;
 	}
-	return left;
+	return stream->count;
 }
 
 uint32_t sn_ze_items_collect(void)

@@ -98,6 +98,7 @@ struct sn_ze_stream {
 	struct sn_ze_stream *next; /* of all */
 	void *handle;
 	uint32_t number;
+	uint32_t count;	  /* of items */
 	uint64_t last_ns; /* start of the last one that was read */
 };
 
@@ -192,7 +193,7 @@ struct sn_ze_item *sn_ze_item_add(struct sn_ze_stream *stream, struct sn_ze_devi
 bool sn_ze_item_try(struct sn_ze_item *item);
 /* Hands it on if it is done, and else counts it as lost. */
 void sn_ze_item_end(struct sn_ze_item *item);
-/* Hands on what is done. Returns how many are not. */
+/* Hands on what is done, as far as it is not behind others. Returns how many operations are left. */
 uint32_t sn_ze_items_collect(void);
 /* What uses a context's events ends. */
 void sn_ze_items_of_context(void *context);
