@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command on devices that are not there (docs/design/fakes.md).
-# Usage: tests/fake/run.sh [--cuda|--rocm] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] COMMAND...
+# Usage: tests/fake/run.sh [--cuda|--rocm|--levelzero] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] COMMAND...
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
 #	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
+#	--levelzero   a driver for Level Zero's own loader (Debian: libze1, libze-dev)
 #	--cupti VERSION  the CUPTI of 11.8, 12.4, 12.9, 13.0, 13.2 (default) or 13.5
 #	--fail SCENARIO  a reported failure, or several with commas:
 #		zero-times, reversed-times  each 10th kernel has none, or ends before it starts
@@ -23,9 +24,9 @@
 #	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
-# With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB and
-# FAKE_CUINIT_ERROR say what there is. Status 77 where it cannot be prepared (install.sh,
-# install_rocm.sh).
+# With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB,
+# FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is. Status 77 where it cannot be prepared (install.sh,
+# install_rocm.sh, levelzero/install.sh).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 table=
@@ -34,7 +35,7 @@ vendor=cuda
 usage() { sed -n 's/^# Usage: /usage: /p; s/^#\t/\t/p' "$0" >&2; exit 129; }
 while [ $# -gt 0 ]; do
 	case $1 in
-	--cuda | --rocm) vendor=${1#--} ;;
+	--cuda | --rocm | --levelzero) vendor=${1#--} ;;
 	--cupti) cupti=${2:?}; shift ;;
 	--fail) export FAKE_FAIL=${2:?}; shift ;;
 	--plan) FAKE_PLAN=$(realpath "${2:?}") || exit 128; export FAKE_PLAN; shift ;;
@@ -50,6 +51,10 @@ if [ $vendor = rocm ]; then
 	fake=$("$here/install_rocm.sh") || exit $?
 	folders=$fake/rocm
 	[ "${FAKE_FAIL:-}" = no-sdk ] || folders+=:$fake/rocm/sdk
+elif [ $vendor = levelzero ]; then
+	ZE_ENABLE_ALT_DRIVERS=$("$here/levelzero/install.sh") || exit $?
+	export ZE_ENABLE_ALT_DRIVERS
+	folders=
 else
 	fake=$("$here/install.sh") || exit $?
 	folders=$fake/cuda
@@ -60,7 +65,9 @@ else
 	case ,${FAKE_FAIL:-}, in *,two-cuptis,*) export LD_PRELOAD=$fake/cupti-12.4/libcupti.so.12${LD_PRELOAD:+:$LD_PRELOAD} ;; esac
 	export TRITON_LIBCUDA_PATH=$fake/cuda
 fi
-export LD_LIBRARY_PATH=$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$fake/bin:$PATH
+if [ -n "$folders" ]; then
+	export LD_LIBRARY_PATH=$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$fake/bin:$PATH
+fi
 [ -n "$table" ] || exec "$@"
 parts=$(mktemp -d) || exit 128
 FAKE_TABLE=$parts/part "$@"

@@ -250,6 +250,20 @@ void sn_diagnose_python(struct sn_diagnosis *diagnosis)
 	free(list);
 }
 
+/* As the loader does: of those that LD_LIBRARY_PATH names. */
+static bool find_library_by_path(const char *name, char *path, size_t size)
+{
+	const char *folder = getenv("LD_LIBRARY_PATH");
+	while (folder && *folder) {
+		size_t length = strcspn(folder, ":");
+		snprintf(path, size, "%.*s/%s", (int)length, folder, name);
+		if (length && access(path, R_OK) == 0)
+			return true;
+		folder += length + (folder[length] == ':');
+	}
+	return false;
+}
+
 /* The first of the usual folders that has the library. */
 static bool find_library(const char *name, char *path, size_t size)
 {
@@ -261,6 +275,8 @@ static bool find_library(const char *name, char *path, size_t size)
 					      "/usr/local/lib",
 					      "/usr/local/cuda/lib64",
 					      "/opt/rocm/lib"};
+	if (find_library_by_path(name, path, size))
+		return true;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		snprintf(path, size, "%s/%s", folders[i], name);
 		if (access(path, R_OK) == 0)
@@ -418,10 +434,53 @@ static void check_amd(struct sn_diagnosis *diagnosis)
 		check_rocm(diagnosis, has_library ? hip : "HIP must come with the program");
 }
 
+static void check_levelzero(struct sn_diagnosis *diagnosis)
+{
+	char loader[512], layer[512], driver[512];
+	const char *others = getenv("ZE_ENABLE_ALT_DRIVERS");
+	bool has_driver =
+	    (others && *others) || find_library("libze_intel_gpu.so.1", driver, sizeof(driver));
+	if (!find_library("libze_loader.so.1", loader, sizeof(loader)))
+		sn_diagnose(diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install libze1",
+			    "no loader (libze_loader.so.1)");
+	else if (!find_library("libze_tracing_layer.so.1", layer, sizeof(layer)))
+		sn_diagnose(diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install libze1",
+			    "%s, but no tracing layer (libze_tracing_layer.so.1)", loader);
+	else if (!has_driver)
+		sn_diagnose(
+		    diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install intel-level-zero-gpu",
+		    "a loader with its tracing layer, but no driver (libze_intel_gpu.so.1)");
+	else
+		sn_diagnose(diagnosis, "Level Zero", SN_VERDICT_LIMITED, NULL,
+			    "%s with its tracing layer; kernels and copies are measured; no real "
+			    "device has confirmed it",
+			    loader);
+}
+
+/* Its runtime is not Debian's: where there is none, nothing is missing. */
+static void check_sycl(struct sn_diagnosis *diagnosis)
+{
+	static const char *const names[] = {"libsycl.so", "libsycl.so.9", "libsycl.so.8"};
+	char runtime[512] = "", framework[512];
+	for (size_t index = 0; index < sizeof(names) / sizeof(*names) && !*runtime; index++)
+		if (!find_library(names[index], runtime, sizeof(runtime)))
+			*runtime = '\0';
+	if (!*runtime)
+		return;
+	if (find_library("libxptifw.so", framework, sizeof(framework)))
+		sn_diagnose(diagnosis, "SYCL", SN_VERDICT_OK, NULL,
+			    "%s; submissions by --operators exact", runtime);
+	else
+		sn_diagnose(diagnosis, "SYCL", SN_VERDICT_LIMITED, NULL,
+			    "%s without libxptifw.so: no submissions (--operators exact)", runtime);
+}
+
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis)
 {
 	diagnosis->group = "Devices";
 	check_opencl(diagnosis);
+	check_levelzero(diagnosis);
+	check_sycl(diagnosis);
 	check_nvidia(diagnosis);
 	check_amd(diagnosis);
 }

@@ -426,6 +426,33 @@ static void set_sharing(const struct sn_launch_request *launch)
 		unsetenv("SONDE_SHARE");
 }
 
+/* Sets a switch that the user has not set, and writes down that it is ours: programs that are not measured see none. */
+static void set_switch(const char *name, const char *value)
+{
+	const char *before = getenv("SONDE_SWITCHES");
+	char ours[256];
+	if (getenv(name))
+		return;
+	setenv(name, value, 1);
+	snprintf(ours, sizeof(ours), "%s%s%s", before ? before : "", before && *before ? ":" : "",
+		 name);
+	setenv("SONDE_SWITCHES", ours, 1);
+}
+
+/*
+ * SYCL's runtime tells tools of submissions, at the cost of some microseconds each: only if operators are to be exact. A tool that
+ * the user named has it for itself.
+ */
+static void name_sycl_tool(const char *library, const char *operators)
+{
+	if (!operators || strcmp(operators, "exact") != 0 || getenv("XPTI_TRACE_ENABLE") ||
+	    getenv("XPTI_SUBSCRIBERS") || getenv("XPTI_FRAMEWORK_DISPATCHER"))
+		return;
+	setenv("XPTI_SUBSCRIBERS", library, 1);
+	set_switch("XPTI_TRACE_ENABLE", "1");
+	set_switch("XPTI_FRAMEWORK_DISPATCHER", "libxptifw.so");
+}
+
 static void set_environment(const struct sn_launch_request *launch)
 {
 	char number[16];
@@ -458,6 +485,8 @@ static void set_environment(const struct sn_launch_request *launch)
 	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
 	setenv("CUDA_INJECTION64_PATH", launch->library, 0);
+	set_switch("ZE_ENABLE_TRACING_LAYER", "1");
+	name_sycl_tool(launch->library, launch->operators);
 }
 
 static pid_t program_pid;

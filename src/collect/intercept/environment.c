@@ -39,7 +39,13 @@ static const char *const lists[] = {PRELOAD,
 				    "NVTX_INJECTION64_PATH=",
 				    "INTEL_LIBITTNOTIFY64=",
 				    "CUDA_INJECTION64_PATH=",
+				    "XPTI_SUBSCRIBERS=",
 				    "ASAN_OPTIONS="};
+/* Switches that `sonde run` sets where the user has not; SONDE_SWITCHES names those, with colons between them. */
+static const char *const switches[] = {"ZE_ENABLE_TRACING_LAYER=1", "XPTI_TRACE_ENABLE=1",
+				       "XPTI_FRAMEWORK_DISPATCHER=libxptifw.so"};
+#define SWITCHES SETTINGS "SWITCHES"
+
 #define LIST_COUNT	  (sizeof(lists) / sizeof(*lists))
 #define OURS_IN_SANITIZER "verify_asan_link_order=0"
 
@@ -50,6 +56,7 @@ static const char *preload;		  /* the value of LD_PRELOAD we were started with *
 static const char *library;		  /* our own path, as the loader was given it */
 static const char *start_path;		  /* SN_START_PATH as we were started with it, or NULL */
 static char shows_none[] = SN_START_PATH; /* all that the program sees of it */
+static const char *switches_set;	  /* those that are ours, or NULL */
 static bool is_stripping;		  /* nothing is carried any more */
 
 /* The one of `lists` that an entry of an environment is, or NULL. */
@@ -68,12 +75,29 @@ static bool is_setting(const char *entry)
 	    "OUTPUT=",		"EVENTS=", "CALL_PATH=",   "OPERATORS=",    "MEMORY=",
 	    "GRAPH=",		"SHADOW=", "FILTERS=",	   "FRAMEWORKS=",   "CHECKPOINT_MS=",
 	    "MEMORY_LIMIT_MB=", "TRACE=",  "TRACE_LIMIT=", "TRACE_PAUSED=", "TRACE_SIGNAL=",
-	    "TRACE_WINDOW_MS=", "FOLDER=", "SHARE=",	   "COMMAND=",	    "START_PATH="};
+	    "TRACE_WINDOW_MS=", "FOLDER=", "SHARE=",	   "COMMAND=",	    "START_PATH=",
+	    "SWITCHES="};
 	if (strncmp(entry, SETTINGS, strlen(SETTINGS)))
 		return false;
 	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
 		if (!strncmp(entry + strlen(SETTINGS), names[index], strlen(names[index])))
 			return true;
+	return false;
+}
+
+/* True of a switch that is ours, and that nobody has changed since. */
+static bool is_switch(const char *entry)
+{
+	for (size_t index = 0; switches_set && index < sizeof(switches) / sizeof(*switches);
+	     index++) {
+		size_t length = strcspn(switches[index], "=");
+		const char *set = switches_set;
+		while (*set && (strncmp(set, switches[index], length) ||
+				(set[length] && set[length] != ':')))
+			set += strcspn(set, ":") + (strchr(set, ':') != NULL);
+		if (*set && !strcmp(entry, switches[index]))
+			return true;
+	}
 	return false;
 }
 
@@ -153,10 +177,13 @@ void sn_environment_keep(void)
 	find_library();
 	preload = getenv("LD_PRELOAD");
 	preload = preload ? strdup(preload) : NULL;
+	switches_set = getenv(SWITCHES);
+	switches_set = switches_set ? strdup(switches_set) : NULL;
 	keep_start_path();
 	for (char **entry = environ; entry && *entry; entry++)
-		if (!is_start_path(*entry) && (!strncmp(*entry, SETTINGS, strlen(SETTINGS)) ||
-					       (list_of(*entry) && list_of(*entry) != lists[0])))
+		if (!is_start_path(*entry) &&
+		    (!strncmp(*entry, SETTINGS, strlen(SETTINGS)) || is_switch(*entry) ||
+		     (list_of(*entry) && list_of(*entry) != lists[0])))
 			keep(*entry);
 	if (getenv(SETTINGS "FILTERS"))
 		return;
@@ -202,7 +229,8 @@ static char **strip(char **entries, char *text, char *const *environment)
 	for (char *const *entry = environment; entry && *entry; entry++) {
 		const char *list = list_of(*entry);
 		char *place = !list ? *entry : text ? text : *entry;
-		if (is_setting(*entry) || (list && !without_ours(place, *entry, list)))
+		if (is_setting(*entry) || is_switch(*entry) ||
+		    (list && !without_ours(place, *entry, list)))
 			continue;
 		if (list && text)
 			text += strlen(text) + 1;
@@ -220,6 +248,8 @@ void sn_environment_leave(void)
 void sn_environment_strip(void)
 {
 	find_library();
+	if (!switches_set)
+		switches_set = getenv(SWITCHES);
 	sn_environment_leave();
 	if (environ)
 		strip(environ, NULL, environ);

@@ -548,7 +548,7 @@ static bool is_of_profiler(const char *variable)
 	static const char *const names[] = {
 	    "SONDE_",	      "LD_PRELOAD=",	    "ASAN_OPTIONS=",
 	    "NVTX_INJECTION", "INTEL_LIBITTNOTIFY", "CUDA_INJECTION",
-	    "OPENCL_LAYERS="};
+	    "OPENCL_LAYERS=", "ZE_ENABLE_TRACING"};
 	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
 		if (!strncmp(variable, names[index], strlen(names[index])))
 			return true;

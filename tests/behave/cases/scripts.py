@@ -70,7 +70,7 @@ def case_subprocesses() -> None:
 def case_environments() -> None:
     """What programs find that Python starts, in every way; Sonde's own variables are in the manual."""
     code = ("import os; print([name + os.environ[name] * (name in ('A', 'B') or name[:3] == 'OF_') for name in sorted(os.environ) "
-            "if not name.startswith(('SONDE_', 'LD_PRELOAD', 'ASAN_OPTIONS', 'NVTX_', 'INTEL_LIBITTNOTIFY', 'CUDA_INJECTION64_PATH', 'OPENCL_', 'BEHAVE_'))], "
+            "if not name.startswith(('SONDE_', 'LD_PRELOAD', 'ASAN_OPTIONS', 'NVTX_', 'INTEL_LIBITTNOTIFY', 'CUDA_INJECTION64_PATH', 'ZE_ENABLE_TRACING_LAYER', 'OPENCL_', 'BEHAVE_'))], "
             "flush=True)")
     os.environ["OF_THE_PROGRAM"] = "1"
     work(0.01)

@@ -30,7 +30,7 @@ def test_what_is_here(sonde):
     assert found["CPU and real time"]["verdict"] == "ok"
     assert found["libsonde.so"]["verdict"] == "ok" and os.path.exists(found["libsonde.so"]["text"])
     assert found["preloading"]["verdict"] == "ok"
-    assert "disk space" in found and "eBPF" in found and "NVIDIA" in found and "AMD" in found
+    assert "disk space" in found and "eBPF" in found and "NVIDIA" in found and "AMD" in found and "Level Zero" in found
 
 
 def test_text(sonde):
@@ -62,6 +62,20 @@ def test_opencl_platforms(sonde, tmp_path):
     (tmp_path / "imagined.icd").write_text("libimagined.so\n")
     found = checks(sonde, OCL_ICD_VENDORS=str(tmp_path))["OpenCL"]
     assert found["verdict"] == "no" or "imagined" in found["text"]
+
+
+def test_level_zero_and_sycl(sonde, tmp_path):
+    """A loader without a driver is no device; of SYCL nothing is said where there is none."""
+    there = Path("/usr/lib/x86_64-linux-gnu/libze_tracing_layer.so.1").exists()
+    alone = checks(sonde)
+    assert alone["Level Zero"]["verdict"] == "no"
+    found = checks(sonde, ZE_ENABLE_ALT_DRIVERS="/some/driver.so")["Level Zero"]
+    assert found["verdict"] == ("limited" if there else "no")
+    (tmp_path / "libsycl.so").touch()
+    found = checks(sonde, LD_LIBRARY_PATH=str(tmp_path))["SYCL"]
+    assert found["verdict"] == "limited" and str(tmp_path) in found["text"]
+    (tmp_path / "libxptifw.so").touch()
+    assert checks(sonde, LD_LIBRARY_PATH=str(tmp_path))["SYCL"]["verdict"] == "ok"
 
 
 def test_mpi_libraries(sonde):

@@ -94,6 +94,17 @@ uint32_t sn_gpu_call_node(struct sn_thread **thread)
 	return *thread ? current.node : SN_NODE_NONE;
 }
 
+bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node)
+{
+	if (!current.depth || !current.thread)
+		return false;
+	if (state)
+		*state = sn_gpu_thread(current.thread);
+	if (node)
+		*node = current.node;
+	return true;
+}
+
 void sn_gpu_call_exit(void)
 {
 	if (!current.depth || --current.depth)

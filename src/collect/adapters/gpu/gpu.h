@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all programming interfaces of GPUs have in common whose runtimes report calls and finished operations to their tools:
- * the program's calls (call.c), the way of what a device did to the thread that launched it (launch.c), and its metrics and
+ * the program's calls (call.c, module.c), the way of what a device did to the thread that launched it (launch.c), and its metrics and
  * events (operation.c). docs/design/gpu.md gives reasons.
  *
  * A launch leaves its call path under its correlation number. Whoever delivers a finished operation finds it there, and puts
@@ -103,6 +103,24 @@ void sn_gpu_call_waits(void);
  * SN_NODE_NONE. */
 uint32_t sn_gpu_call_node(struct sn_thread **thread);
 
+struct sn_gpu_thread;
+/* Where the call that the thread is in belongs, for what it only prepares: the caller gives each launch of it a number later, by
+ * sn_gpu_launch. Either may be NULL. False where the call is not measured. */
+bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node);
+
+/* ---- module.c ---- */
+
+#define SN_GPU_KNOWN_MODULES 64u
+
+/* A runtime's modules, by how their files' names begin; NULL ends. The rest is zero at first. */
+struct sn_gpu_modules {
+	const char *prefixes[6];
+	/* the index of a module + 1, and whether it is one, for the last bits of the index */
+	_Atomic uint64_t known[SN_GPU_KNOWN_MODULES];
+};
+/* AS-safe: yes. */
+bool sn_gpu_is_inside(struct sn_gpu_modules *modules, uintptr_t pc);
+
 /* ---- launch.c ---- */
 
 /* How a kernel was launched, as far as its runtime tells: 0 where it does not. */
@@ -131,7 +149,6 @@ struct sn_gpu_operation {
 	struct sn_gpu_shape shape;
 };
 
-struct sn_gpu_thread;
 /* That of the calling thread, made when it is first needed; NULL without memory. Between sn_enter and sn_leave. */
 struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread);
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of kernels, by their handles: read once of each, and kept once of each name. */
+#include "levelzero.h"
+
+#include "collect/core/arena.h"
+#include "collect/core/hash.h"
+#include "collect/core/lock.h"
+#include "collect/core/word_table.h"
+
+#include <string.h>
+
+#define BITS	    14u
+#define CHUNK_BYTES (64u << 10)
+#define NAME_BYTES  1024u
+
+static struct sn_word_slot handle_slots[1u << BITS], name_slots[1u << BITS];
+static const struct sn_word_table handles = {handle_slots, BITS}, names = {name_slots, BITS};
+static char *chunk;
+static size_t chunk_left;
+
+/* NULL without memory. */
+static const char *store(const char *text, size_t bytes)
+{
+	if (bytes > chunk_left) {
+		chunk = sn_pages_map(CHUNK_BYTES);
+		chunk_left = chunk ? CHUNK_BYTES : 0;
+	}
+	if (!chunk_left)
+		return NULL;
+	char *kept = memcpy(chunk, text, bytes);
+	chunk += bytes;
+	chunk_left -= bytes;
+	return kept;
+}
+
+/* One copy of each name; where two have one hash, the second has a copy for each of its kernels. */
+static const char *kept_name(const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+	uintptr_t hash = (uintptr_t)sn_hash_text(text, bytes) | 2;
+	const char *known = (const char *)sn_word_get(&names, hash);
+	if (known && !strcmp(known, text))
+		return known;
+	const char *kept = store(text, bytes);
+	if (kept && !known)
+		sn_word_add(&names, hash, (uintptr_t)kept);
+	return kept;
+}
+
+const char *sn_ze_kernel_name(void *kernel)
+{
+	const char *known = (const char *)sn_word_get(&handles, (uintptr_t)kernel);
+	char text[NAME_BYTES];
+	size_t size = 0;
+	if (known)
+		return known;
+	if (sn_ze.zeKernelGetName(kernel, &size, NULL) || !size || size > sizeof(text) ||
+	    sn_ze.zeKernelGetName(kernel, &size, text))
+		return NULL;
+	text[size - 1] = 0;
+	const char *kept = kept_name(text);
+	if (kept)
+		sn_word_set(&handles, (uintptr_t)kernel, (uintptr_t)kept);
+	return kept;
+}
+
+static void forget(void *kernel)
+{
+	uintptr_t unused;
+	sn_word_remove(&handles, (uintptr_t)kernel, &unused);
+}
+
+/* A new one may have the handle of one that was not seen to go. */
+void sn_ze_kernel_created(void **parameters, sn_ze_result result)
+{
+	void **kernel = SN_ZE_PARAMETER(parameters, void **, 2);
+	if (result)
+		return;
+	sn_lock_acquire(SN_LOCK_LEVELZERO);
+	forget(*kernel);
+	sn_lock_release(SN_LOCK_LEVELZERO);
+}
+
+void sn_ze_kernel_is_destroyed(void **parameters, sn_ze_result result)
+{
+	(void)result;
+	sn_lock_acquire(SN_LOCK_LEVELZERO);
+	forget(SN_ZE_PARAMETER(parameters, void *, 0));
+	sn_lock_release(SN_LOCK_LEVELZERO);
+}
