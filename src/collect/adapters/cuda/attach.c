@@ -100,7 +100,7 @@ static const char *reason(sn_cupti_result error)
 }
 
 /* The last ones are of use, but a release may not have them. */
-static const uint32_t kinds[] = {SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY, SN_CUPTI_MEMSET,
+static const uint32_t kinds[] = {SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY,  SN_CUPTI_MEMSET,
 				 SN_CUPTI_SYNCHRONIZATION,   SN_CUPTI_MEMORY2, SN_CUPTI_DEVICE};
 enum { NEEDED_KINDS = 3 };
 

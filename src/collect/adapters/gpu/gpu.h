@@ -143,7 +143,7 @@ struct sn_gpu_operation {
 	const char *
 	    name; /* static storage, or the runtime's for as long as the process runs; NULL: not known */
 	uint64_t bytes, start_ns, end_ns;
-	bool is_placeless; /* its times are right by their difference only: it is in no trace */
+	bool is_placeless;   /* its times are right by their difference only: it is in no trace */
 	uint32_t graph;	     /* that it was launched with, as the runtime numbers graphs; 0: none */
 	uint64_t graph_node; /* in it (capture.h); 0: it is none */
 	struct sn_gpu_shape shape;

@@ -309,6 +309,7 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 		return;
 	}
 	add_values(thread, leaf, operation);
-	if (operation->kind != SN_GPU_WAIT && !operation->is_placeless && sn_trace_wants(SN_TRACE_SOURCE_GPU))
+	if (operation->kind != SN_GPU_WAIT && !operation->is_placeless &&
+	    sn_trace_wants(SN_TRACE_SOURCE_GPU))
 		trace(thread, leaf->node, operation);
 }
