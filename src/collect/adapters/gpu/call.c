@@ -88,12 +88,6 @@ void sn_gpu_call_waits(void)
 		sn_gpu_expect_none(current.interface, current.correlation);
 }
 
-uint32_t sn_gpu_call_node(struct sn_thread **thread)
-{
-	*thread = current.depth ? current.thread : NULL;
-	return *thread ? current.node : SN_NODE_NONE;
-}
-
 bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node)
 {
 	if (!current.depth || !current.thread)

@@ -72,10 +72,11 @@ static void put(struct sn_gpu_interface *interface, uint64_t node, uint64_t path
 
 void sn_gpu_capture_made(struct sn_gpu_interface *interface, uint64_t node)
 {
-	struct sn_thread *thread;
-	uint32_t call = sn_gpu_call_node(&thread);
-	if (call != SN_NODE_NONE && interface->captures && node > WRITTEN && !find(interface, node))
-		put(interface, node, (uint64_t)thread->index << 32 | call);
+	struct sn_gpu_thread *state;
+	uint32_t call;
+	if (sn_gpu_call_place(&state, &call) && state && interface->captures && node > WRITTEN &&
+	    !find(interface, node))
+		put(interface, node, (uint64_t)state->thread->index << 32 | call);
 }
 
 void sn_gpu_capture_copied(struct sn_gpu_interface *interface, uint64_t node, uint64_t original)

@@ -99,12 +99,8 @@ void sn_gpu_call_exit(void);
 void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation);
 /* What the call that the thread is in launches does not run now, or under another number: nothing is expected of it. */
 void sn_gpu_call_waits(void);
-/* The call that the thread is in, where it is measured: its node in the tree of the calling thread, which is stored. Else
- * SN_NODE_NONE. */
-uint32_t sn_gpu_call_node(struct sn_thread **thread);
-
 struct sn_gpu_thread;
-/* Where the call that the thread is in belongs, for what it only prepares: the caller gives each launch of it a number later, by
+/* Where the call that the thread is in belongs, for what it only prepares: what is captured, and what is given a number later, by
  * sn_gpu_launch. Either may be NULL. False where the call is not measured. */
 bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node);
 
