@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Children of multiprocessing's fork server, which is started once, for three lines."""
 import multiprocessing
 import sys
