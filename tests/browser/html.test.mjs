@@ -275,6 +275,21 @@ pageTest('the browser\u2019s back and forward lead through the places looked at,
 	assert.equal(await zoomed(), 0);
 });
 
+pageTest('a compiled computation lists the operations that it computes', () => makeSample('compiled'), '', async (page) => {
+	const listed = async (name) => {
+		await page.keyboard.press('Escape');
+		await clickBox(page, ['main', 'jit_step', name]);
+		return [plain(await page.textContent('#details h4')), await page.$$eval('.operations li', (items) => items.map((item) => item.textContent))];
+	};
+	assert.deepEqual(await listed('jit_step/fusion'), ['Computes 3 operations', ['sinstep.py:7', 'addstep.py:8', 'broadcast']]);
+	assert.equal(await page.getAttribute('.operations li', 'title'), 'jit(step)/sin\n/home/ada/step.py:20 main\n/home/ada/step.py:8 step');
+	assert.deepEqual(await listed('jit_step/dot'), ['Computes one operation', ['dot_generalstep.py:9']]);
+	assert.ok((await page.textContent('.details-head')).includes('/home/ada/step.py:9'));
+	await page.keyboard.press('Escape');
+	await clickBox(page, ['main']);
+	assert.equal(await page.$('.operations'), null);
+});
+
 pageTest('the page lists the source files that it holds lines of', () => makeSample('training'), '', async (page) => {
 	assert.equal(plain(await page.textContent('#source-badge')), 'holds lines of 2 source files');
 	await page.click('#source-badge');

@@ -23,3 +23,33 @@ def page_data(path: Path) -> dict:
     magic, major, _, length = struct.unpack_from("<8sHHI", payload)
     assert (magic, major) == (b"SONDEHTM", 1)
     return json.loads(payload[16:16 + length])
+
+
+def page_columns(path: Path) -> dict[str, list]:
+    """The page's columns of whole numbers, and its strings as `string`."""
+    payload = page_payload(path)
+    (length,) = struct.unpack_from("<I", payload, 12)
+    data = payload[(16 + length + 7) // 8 * 8:]
+    columns: dict[str, list] = {}
+    for name, (kind, offset, size, _) in page_data(path)["columns"].items():
+        part = data[offset:offset + size]
+        if kind == "varint":
+            columns[name] = varints(part)
+        elif kind == "u8":
+            columns[name] = list(part)
+    text, ends = bytes(columns["string.bytes"]), [0]
+    for length in columns["string.length"]:
+        ends.append(ends[-1] + length)
+    columns["string"] = [text[begin:end].decode() for begin, end in zip(ends, ends[1:])]
+    return columns
+
+
+def varints(data: bytes) -> list[int]:
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            values.append(value)
+            value = shift = 0
+    return values

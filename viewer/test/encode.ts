@@ -13,6 +13,15 @@ export interface SampleFrame {
 	source?: string;
 }
 
+export interface SampleOperation {
+	frame: number;
+	name: string;
+	path: string;
+	file?: string;
+	line?: number;
+	callers?: string;
+}
+
 export interface SampleValue {
 	context: number;
 	count: number;
@@ -38,6 +47,7 @@ export interface Sample {
 	profiles: object[];
 	drops: { cause: string; text: string; count: number }[];
 	frames: SampleFrame[];
+	operations?: SampleOperation[];
 	/* Pre-order. */
 	contexts: { frame: number; depth: number }[];
 	metrics: SampleMetric[];
@@ -122,6 +132,15 @@ export function encode(sample: Sample): Uint8Array {
 	writer.numbers('frame.function_line', frames.map((f) => f.functionLine ?? 0));
 	writer.numbers('frame.user', frames.map((f) => (f.user ? 1 : 0)));
 	writer.numbers('frame.source', frames.map((f) => orNone(f.source)));
+	const { operations = [] } = sample;
+	if (operations.length > 0) {
+		writer.numbers('operation.frame', operations.map((o) => o.frame));
+		writer.numbers('operation.name', operations.map((o) => id(o.name)));
+		writer.numbers('operation.path', operations.map((o) => id(o.path)));
+		writer.numbers('operation.file', operations.map((o) => orNone(o.file)));
+		writer.numbers('operation.line', operations.map((o) => o.line ?? 0));
+		writer.numbers('operation.callers', operations.map((o) => orNone(o.callers)));
+	}
 	const encoded = strings.map((text) => new TextEncoder().encode(text));
 	writer.numbers('string.length', encoded.map((bytes) => bytes.length));
 	const bytes = new Uint8Array(encoded.reduce((sum, part) => sum + part.length, 0));

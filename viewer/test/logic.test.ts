@@ -23,7 +23,7 @@ import { foldLayers, ROOT, Tree } from '../src/logic/tree.ts';
 import type { Direction } from '../src/logic/tree.ts';
 import { INITIAL, Store } from '../src/store.ts';
 import { encode } from './encode.ts';
-import { deep, large, sampleOf } from './samples.ts';
+import { compiled, deep, large, sampleOf } from './samples.ts';
 import type { Node } from './samples.ts';
 
 const decode = (bytes: Uint8Array): Profile => decodeProfile(openPayload(bytes));
@@ -236,6 +236,19 @@ test('search: plain, with case, by file and line, by expression', () => {
 	assert.equal(share('rec'), 7);
 	assert.equal(compileQuery('', false), undefined);
 	assert.throws(() => compileQuery('(', true), SyntaxError);
+});
+
+test('a computation is found by its operations', () => {
+	const profile = decode(encode(compiled()));
+	const weights = weigh(profile, profile.metrics[0], 'sum');
+	const share = (query: string): number =>
+		matchedWeight(profile, weights, matchFrames(profile, compileQuery(query, true)!));
+	assert.deepEqual([...profile.operations.values()].map((list) => list.map(({ name, line }) => `${name} ${line}`)),
+		[['sin 7', 'add 8', 'broadcast 0'], ['dot_general 9']]);
+	assert.equal(share('^sin$'), 150e6);
+	assert.equal(share('step.py:7$'), 150e6);
+	assert.equal(share('^dot_general$'), 50e6);
+	assert.equal(share('^cos$'), 0);
 });
 
 test('found nodes come heaviest first and not below one another', () => {

@@ -179,6 +179,27 @@ export function hostile(): Sample {
 	});
 }
 
+/* A compiled function: one computation of several operations, one of a single one. */
+export function compiled(): Sample {
+	const fused: Node = { frame: { kind: 'graph-node', name: 'jit_step/fusion', file: '/home/ada/step.py', line: 8 }, values: { 'cpu-time': times(30) } };
+	const single: Node = { frame: { kind: 'graph-node', name: 'jit_step/dot', file: '/home/ada/step.py', line: 9 }, values: { 'cpu-time': times(10) } };
+	const sample = sampleOf({
+		frame: { kind: 'unknown', name: '' }, children: [{
+			frame: py('main', '/home/ada/step.py', 20, 15), children: [{ frame: op('jit_step'), children: [fused, single] }],
+		}],
+	}, ['cpu-time']);
+	const frameOf = (name: string): number => sample.frames.findIndex((frame) => frame.name === name);
+	const callers = '/home/ada/step.py:20 main > /home/ada/step.py:8 step';
+	return {
+		...sample, operations: [
+			{ frame: frameOf('jit_step/fusion'), name: 'sin', path: 'jit(step)/sin', file: '/home/ada/step.py', line: 7, callers },
+			{ frame: frameOf('jit_step/fusion'), name: 'add', path: 'jit(step)/add', file: '/home/ada/step.py', line: 8, callers },
+			{ frame: frameOf('jit_step/fusion'), name: 'broadcast', path: 'jit(step)/broadcast' },
+			{ frame: frameOf('jit_step/dot'), name: 'dot_general', path: 'jit(step)/dot_general', file: '/home/ada/step.py', line: 9 },
+		],
+	};
+}
+
 /* A program that ended before anything was measured. */
 export function empty(): Sample {
 	return sampleOf({ frame: { kind: 'thread', name: 'true' } }, [], { profiles: [] });

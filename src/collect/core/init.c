@@ -12,6 +12,7 @@
 #include "collect/record/graph.h"
 #include "collect/intercept/environment.h"
 #include "collect/intercept/intercept.h"
+#include "collect/intercept/served_start.h"
 #include "kernel.h"
 #include "line.h"
 #include "lock.h"
@@ -175,6 +176,7 @@ static void begin_child(void *unused)
 	sn_graph_after_fork();
 	sn_adapters_after_fork();
 	sn_threads_after_fork();
+	sn_served_start_begin(sn_thread_self());
 }
 
 static void after_fork_in_child(void)

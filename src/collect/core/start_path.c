@@ -215,6 +215,17 @@ uint32_t sn_start_path_now(struct sn_thread *thread)
 	return sn_python_may_run() ? sn_callpath_of_start(thread) : SN_NODE_NONE;
 }
 
+bool sn_start_path_passes(const struct sn_cct *cct, uint32_t node, const char *file_end)
+{
+	while (node != SN_NODE_ROOT && node != SN_NODE_NONE) {
+		struct path path = {cct, &node, 1};
+		if (ends(file_at(&path, 0), file_end))
+			return true;
+		node = ((const struct sn_cct_node *)sn_array_at(&cct->nodes, node))->record.parent;
+	}
+	return false;
+}
+
 /* ---- reading ---- */
 
 struct reader {

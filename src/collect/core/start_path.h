@@ -31,9 +31,12 @@ size_t sn_start_path_room(const struct sn_cct *cct, uint32_t node);
  * launcher starts (torchrun, an installer) is a program of its own. MT: yes. */
 char *sn_start_path_write(const struct sn_cct *cct, uint32_t node, void *room);
 
+/* True if a Python frame on the path to `node` is of a file whose name ends so. MT: yes. */
+bool sn_start_path_passes(const struct sn_cct *cct, uint32_t node, const char *file_end);
+
 /* The paths of the process's first thread begin below what `text`, the variable's value, says; at
  * the thread's root where that is NULL, malformed or longer than the variable can be. AS-safe: no.
- * MT: once. */
+ * MT: the only thread. */
 void sn_start_path_begin(struct sn_thread *thread, const char *text);
 /* Those of another thread, which begins and was started by no line of Python, as well. Between
  * sn_enter and sn_leave. */

@@ -5,6 +5,7 @@
  * (interrupted_call.h), they continue: on pipes, sockets and devices; no other transfers are cut.
  */
 #include "intercept.h"
+#include "served_start.h"
 #include "collect/sample/interrupted_call.h"
 #include "collect/sample/sample_signal.h"
 
@@ -409,6 +410,7 @@ ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t
 SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	struct transfer how = {fd, flags, .message = (message_function *)real_sendmsg_get()};
+	sn_served_start_ask(message);
 	/* the message is looked at once the kernel has found it good */
 	return SENT(
 	    flags, TRANSFER(fd, total(message->msg_iov, (int)message->msg_iovlen),

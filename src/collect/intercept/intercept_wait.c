@@ -8,6 +8,7 @@
  * deadline is recorded here.
  */
 #include "intercept.h"
+#include "served_start.h"
 #include "collect/sample/interrupted_call.h"
 #include "collect/sample/program_memory.h"
 #include "collect/sample/sample.h"
@@ -245,24 +246,27 @@ SN_EXPORT ssize_t read(int fd, void *buffer, size_t bytes)
 	return sn_call_was_cut() && done > 0 ? sn_read_rest(fd, buffer, bytes, done) : done;
 }
 
-/* A call that receives, with parameters `fd` and `flags`; where it is to wait for all and a sample
- * cut it after `done` bytes, `rest` goes on. */
-#define RECEIVES(name, parameters, arguments, rest)                                                \
+/* A call that receives, with parameters `fd` and `flags`, and what is done where it has; where it is to wait
+ * for all and a sample cut it after `done` bytes, `rest` goes on. */
+#define RECEIVES(name, parameters, arguments, received, rest)                                      \
 	SN_REAL(ssize_t, name, parameters)                                                         \
 	SN_EXPORT ssize_t name parameters                                                          \
 	{                                                                                          \
 		sn_call_cut_forget();                                                              \
 		ssize_t done = CHARGED(#name, real_##name##_get() arguments);                      \
+		if (done >= 0)                                                                     \
+			received;                                                                  \
 		return sn_call_was_cut() && done > 0 && flags & MSG_WAITALL ? rest : done;         \
 	}
-RECEIVES(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags),
+RECEIVES(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), (void)0,
 	 sn_recv_rest(fd, buffer, bytes, flags, done))
 RECEIVES(recvfrom,
 	 (int fd, void *buffer, size_t bytes, int flags, struct sockaddr *from,
 	  socklen_t *from_bytes),
-	 (fd, buffer, bytes, flags, from, from_bytes), sn_recv_rest(fd, buffer, bytes, flags, done))
+	 (fd, buffer, bytes, flags, from, from_bytes), (void)0,
+	 sn_recv_rest(fd, buffer, bytes, flags, done))
 RECEIVES(recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags),
-	 sn_recvmsg_rest(fd, message, flags, done))
+	 sn_served_start_hear(message), sn_recvmsg_rest(fd, message, flags, done))
 
 /* The kernel looks at the time after each message, and leaves there what is left of it. */
 bool sn_receives_on(int flags, const struct timespec *timeout)

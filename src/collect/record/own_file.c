@@ -241,3 +241,46 @@ void sn_own_file_let_go_if_scarce(struct sn_own_file *file)
 	if (file->fd >= 0 && sn_own_fd_is_scarce(file->fd))
 		sn_own_file_close(file);
 }
+
+/* ---- texts ---- */
+
+int sn_own_text_leave(const char *name, const char *text, size_t length)
+{
+	int at = open_folder(), fd = at < 0 ? at : make(at, name);
+	int status = fd < 0 ? fd : 0;
+	if (fd >= 0 && (!sn_own_file_is_allowed(length) ||
+			syscall(SYS_pwrite64, fd, text, length, 0) != (long)length)) {
+		syscall(SYS_unlinkat, at, name, 0);
+		status = -EIO;
+	}
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	if (at >= 0)
+		syscall(SYS_close, at);
+	return status;
+}
+
+static bool read_text(int at, const char *name, char *text, size_t bytes)
+{
+	int fd = (int)syscall(SYS_openat, at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	long length = syscall(SYS_pread64, fd, text, bytes, 0);
+	syscall(SYS_close, fd);
+	if (length < 0 || (size_t)length >= bytes)
+		return false;
+	text[length] = 0;
+	return true;
+}
+
+bool sn_own_text_take(const char *name, char *text, size_t bytes)
+{
+	int at = open_folder();
+	if (at < 0)
+		return false;
+	bool is_there = read_text(at, name, text, bytes);
+	if (is_there)
+		syscall(SYS_unlinkat, at, name, 0);
+	syscall(SYS_close, at);
+	return is_there;
+}

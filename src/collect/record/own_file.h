@@ -43,3 +43,10 @@ void sn_own_file_let_go_if_scarce(struct sn_own_file *file);
 /* False if a write up to `file_bytes` would exceed the program's file size limit and end it by
  * SIGXFSZ. MT: yes. */
 bool sn_own_file_is_allowed(unsigned long long file_bytes);
+
+/* A text for another process of the measurement that knows its name in the folder. Leaving it fails where
+ * the name is taken: 0 or negative errno. MT: yes. */
+int sn_own_text_leave(const char *name, const char *text, size_t length);
+/* Stores it in text[0..bytes), terminated, and removes the name. False where there is none, or it does not
+ * fit. MT: yes. */
+bool sn_own_text_take(const char *name, char *text, size_t bytes);

@@ -26,6 +26,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -739,4 +741,27 @@ uint32_t sn_module_by_name(const char *prefix)
 			return index;
 	}
 	return SN_MODULE_NONE;
+}
+
+/* ---- their files ---- */
+
+const void *sn_module_map_file(const struct sn_module *module, size_t *bytes)
+{
+	struct stat status;
+	int fd =
+	    (int)syscall(SYS_openat, AT_FDCWD, module->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	void *contents = MAP_FAILED;
+	if (!syscall(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH) &&
+	    status.st_ino == module->inode)
+		contents = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	syscall(SYS_close, fd);
+	*bytes = contents == MAP_FAILED ? 0 : (size_t)status.st_size;
+	return contents == MAP_FAILED ? NULL : contents;
+}
+
+void sn_module_unmap_file(const void *contents, size_t bytes)
+{
+	syscall(SYS_munmap, contents, bytes);
 }

@@ -13,6 +13,7 @@
 #include "unwind/module.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SN_MODULE_MAX  8192
@@ -45,3 +46,8 @@ void sn_modules_unloading(bool begins);
 void sn_modules_settle(void);
 /* The first live module whose path's base name starts with `prefix`, or SN_MODULE_NONE. */
 uint32_t sn_module_by_name(const char *prefix);
+
+/* The contents of the file that a module was mapped from, and of no other that has its name by now; NULL if they
+ * cannot be read. Give them back with sn_module_unmap_file. */
+const void *sn_module_map_file(const struct sn_module *module, size_t *bytes);
+void sn_module_unmap_file(const void *contents, size_t bytes);

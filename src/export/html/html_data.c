@@ -15,6 +15,7 @@
 #include "frame/user_frame.h"
 #include "show/page/viewer.h"
 #include "show/source/source.h"
+#include "show/tree/computation.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -36,8 +37,22 @@ struct shown_frame {
 };
 _Static_assert(sizeof(struct shown_frame) == 28, "interned by its bytes");
 
+/* What a compiled computation is made of: columns of numbers, as varints. */
+enum operation_column {
+	OPERATION_FRAME,
+	OPERATION_NAME,
+	OPERATION_PATH,
+	OPERATION_FILE,
+	OPERATION_LINE,
+	OPERATION_CALLERS,
+	OPERATION_COLUMNS
+};
+
 struct payload {
 	const struct sonde_db *db;
+	struct sonde_graph *graph; /* NULL: none */
+	struct sn_buffer operations[OPERATION_COLUMNS];
+	size_t operation_count;
 	struct sn_buffer header; /* JSON */
 	struct sn_buffer data;
 	struct sn_buffer columns; /* JSON: the directory of `data` */
@@ -70,13 +85,22 @@ static void end_column(struct payload *payload, const char *name, const char *ty
 			payload->data.count - start, count);
 }
 
-static uint32_t string_number(struct payload *payload, uint32_t string)
+static uint32_t text_number(struct payload *payload, const char *text, size_t length)
 {
-	const char *text = sonde_db_string(payload->db, string);
-	uint32_t number = sn_intern_add_text(&payload->strings, text,
-					     sonde_db_string_length(payload->db, string));
+	uint32_t number = sn_intern_add_text(&payload->strings, text, length);
 	payload->failed |= number == SN_INTERN_NONE;
 	return number;
+}
+
+static uint32_t text_or_none(struct payload *payload, const char *text)
+{
+	return text ? text_number(payload, text, strlen(text)) + 1 : 0;
+}
+
+static uint32_t string_number(struct payload *payload, uint32_t string)
+{
+	return text_number(payload, sonde_db_string(payload->db, string),
+			   sonde_db_string_length(payload->db, string));
 }
 
 static uint32_t string_or_none(struct payload *payload, uint32_t string)
@@ -92,13 +116,32 @@ static uint32_t source_line(struct payload *payload, const struct sonde_db_frame
 	    !sn_source_line(&payload->source, sonde_db_string(payload->db, frame->file),
 			    frame->line, text, sizeof(text)))
 		return 0;
-	uint32_t number = sn_intern_add_text(&payload->strings, text, strlen(text));
-	payload->failed |= number == SN_INTERN_NONE;
-	return number + 1;
+	return text_or_none(payload, text);
 }
 
-static uint32_t show_frame(struct payload *payload, const struct sonde_db_frame *frame)
+/* Those of a computation, by which a page lists what the program wrote. */
+static void note_operations(struct payload *payload, uint32_t id, uint32_t shown)
 {
+	struct sn_computation_part parts[SN_COMPUTATION_PARTS_MAX];
+	uint32_t count = sn_computation_parts(payload->graph, payload->db, id, parts);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t values[OPERATION_COLUMNS] = {
+		    [OPERATION_FRAME] = shown,
+		    [OPERATION_NAME] = text_number(payload, parts[i].name, strlen(parts[i].name)),
+		    [OPERATION_PATH] = text_number(payload, parts[i].path, strlen(parts[i].path)),
+		    [OPERATION_FILE] = text_or_none(payload, parts[i].file),
+		    [OPERATION_LINE] = parts[i].line,
+		    [OPERATION_CALLERS] = text_or_none(payload, parts[i].callers),
+		};
+		for (unsigned c = 0; c < OPERATION_COLUMNS; c++)
+			sn_buffer_varint(&payload->operations[c], values[c]);
+	}
+	payload->operation_count += count;
+}
+
+static uint32_t show_frame(struct payload *payload, uint32_t id)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(payload->db, id);
 	struct shown_frame shown = {
 	    .kind = frame->kind,
 	    .flags = frame->flags & ~(SN_FRAME_RETURN_ADDRESS | SN_FRAME_INTERRUPTED),
@@ -114,8 +157,11 @@ static uint32_t show_frame(struct payload *payload, const struct sonde_db_frame 
 	if (frame->module != SONDE_NONE)
 		shown.module =
 		    string_or_none(payload, sonde_db_module(payload->db, frame->module)->path);
+	uint32_t known = payload->frames.count;
 	uint32_t number = sn_intern_add(&payload->frames, &shown, sizeof(shown));
 	payload->failed |= number == SN_INTERN_NONE;
+	if (number == known)
+		note_operations(payload, id, number);
 	return number;
 }
 
@@ -125,7 +171,7 @@ static void number_frames(struct payload *payload)
 	payload->frame_of = calloc(count ? count : 1, sizeof(*payload->frame_of));
 	payload->failed |= !payload->frame_of;
 	for (uint32_t i = 0; i < count && !payload->failed; i++)
-		payload->frame_of[i] = show_frame(payload, sonde_db_frame(payload->db, i));
+		payload->frame_of[i] = show_frame(payload, i);
 }
 
 static const struct shown_frame *shown_frame(const struct payload *payload, uint32_t number)
@@ -152,6 +198,20 @@ static void put_frames(struct payload *payload)
 	PUT_FRAME_COLUMN(payload, function_line, "varint", sn_buffer_varint);
 	PUT_FRAME_COLUMN(payload, user, "varint", sn_buffer_varint);
 	PUT_FRAME_COLUMN(payload, source, "varint", sn_buffer_varint);
+}
+
+static void put_operations(struct payload *payload)
+{
+	static const char *const names[OPERATION_COLUMNS] = {
+	    "operation.frame", "operation.name", "operation.path",
+	    "operation.file",  "operation.line", "operation.callers"};
+	for (unsigned c = 0; c < OPERATION_COLUMNS && payload->operation_count; c++) {
+		const struct sn_buffer *column = &payload->operations[c];
+		size_t start = payload->data.count;
+		sn_buffer_put(&payload->data, column->bytes, column->count);
+		end_column(payload, names[c], "varint", start, payload->operation_count);
+		payload->failed |= column->failed;
+	}
 }
 
 /* Texts as they are shown, which the page need not look at again. */
@@ -412,6 +472,9 @@ static void payload_release(struct payload *payload)
 	sn_buffer_release(&payload->header);
 	sn_buffer_release(&payload->data);
 	sn_buffer_release(&payload->columns);
+	for (unsigned c = 0; c < OPERATION_COLUMNS; c++)
+		sn_buffer_release(&payload->operations[c]);
+	sonde_graph_close(payload->graph);
 	free(payload->frame_of);
 }
 
@@ -420,12 +483,16 @@ int sn_html_data_build(struct sn_buffer *data, const struct sonde_db *db,
 {
 	struct payload payload = {.db = db};
 	*data = (struct sn_buffer){0};
+	/* a damaged graph is a matter of 'sonde graph' */
+	struct sonde_db_error ignored;
+	sonde_graph_open(db, &payload.graph, &ignored);
 	sn_source_init(&payload.source, db, shown->sources, measured_until(db));
 	number_frames(&payload);
 	if (!payload.failed) {
 		sn_buffer_print(&payload.header, "{\"metric\":%" PRIu32 ",", shown->metric);
 		put_strings(&payload);
 		put_frames(&payload);
+		put_operations(&payload);
 		put_contexts(&payload);
 		put_properties(&payload);
 		put_profiles(&payload);

@@ -14,7 +14,7 @@
 
 #define MAGIC	      "SONDEHTM"
 #define VERSION_MAJOR 1
-#define VERSION_MINOR 2
+#define VERSION_MINOR 3
 
 /* viewer/dist/page.html; ends with NUL. */
 extern const char sn_html_page[];

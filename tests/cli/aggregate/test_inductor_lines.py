@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import pages
 import program
 
 KEY = "cab2jzc2yg4lxorp7m3ddn5fwsxkuhqvlv2bqmsyx7ae5rj5tz6q"
@@ -160,6 +161,15 @@ def test_calls_show_the_lines_they_came_from(made: Made) -> None:
     assert operations(found["0_inference/mm #2"]) == [("mm", at["second"])]
     shown = program.sonde("report", made.folder / "run.sdb", "--where", "cpp_fused__softmax", "--full")
     assert (f"[relu train.py:{at['relu']}, add, sin train.py:{at['sum']}, softmax train.py:{at['softmax']}]") in shown
+    page = made.folder / "page.html"
+    program.sonde("export", "--to", "html", "-o", page, made.folder / "run.sdb")
+    of_page = pages.page_columns(page)
+    text = of_page["string"]
+    listed = [(text[name], line, text[file - 1] if file else None)
+              for frame, name, line, file in zip(*(of_page[f"operation.{part}"] for part in ("frame", "name", "line", "file")))
+              if text[of_page["frame.name"][frame]] == "0_inference/cpp_fused__softmax_add_relu_sin_0"]
+    assert listed == [(name, at[where], str(made.script)) for name, where in
+                      (("relu", "relu"), ("add", "sum"), ("sin", "sum"), ("softmax", "softmax"))]
     # among the hottest lines: the program's, not the call of what was generated
     shown = program.sonde("report", made.folder / "run.sdb", "--where", "cpp_fused__softmax")
     hottest = shown.split("hottest lines of your code")[1].split("call paths")[0]

@@ -24,8 +24,8 @@ def child_work() -> Path:
     return program.compiled("collect/child_work.c", "-O1")
 
 
-def marks() -> dict[int, str]:
-    return {number: line.split("# here: ")[1] for number, line in enumerate(WORKLOAD.read_text().splitlines(), 1)
+def marks(script: Path = WORKLOAD) -> dict[int, str]:
+    return {number: line.split("# here: ")[1] for number, line in enumerate(script.read_text().splitlines(), 1)
             if "# here: " in line}
 
 
@@ -70,6 +70,25 @@ def test_the_program_of_a_program_has_its_frames(tmp_path: Path) -> None:
             break
     else:
         pytest.fail("no sample of it")
+
+
+def test_children_of_a_fork_server_are_below_the_line_that_asked_for_them(tmp_path: Path) -> None:
+    """The server is started by the first of the lines, and forks for all of them."""
+    script = program.WORKLOADS / "python/forkserver.py"
+    done = program.run(tmp_path, sys.executable, script, options=("-F", "497"))
+    assert (done.stdout, done.stderr) == ("", "")
+    at = marks(script)
+    counts: Counter[str] = Counter()
+    for frames, value in program.paths(tmp_path):
+        if is_busy(frames):
+            counts[" ".join(at[frame["line"]] for frame in frames if frame["kind"] == "python"
+                            and frame.get("file") == str(script) and frame["line"] in at)] += value["count"]
+    times = {"first pool": 6, "second pool": 12, "process": 18}
+    assert set(counts) == set(times), counts
+    for mark, part in times.items():
+        assert part / 36 / 2 < counts[mark] / counts.total() < part / 36 * 2, (mark, counts)
+    # what was handed over was taken
+    assert not list((tmp_path / "run.sonde").glob("*.sonde-start"))
 
 
 DEEP = """

@@ -74,6 +74,15 @@ export interface Frames {
 	readonly source: Int32Array; /* string: the line's text; -1 not at hand */
 }
 
+/* What a compiled computation is made of: an operation that the program wrote. */
+export interface Operation {
+	readonly name: string;
+	readonly path: string; /* its name with those of what it is part of: "jit(step)/sin" */
+	readonly file: string; /* '' unknown */
+	readonly line: number; /* 0 unknown */
+	readonly callers: string; /* "main.py:12 <module> > main.py:10 step"; '' unknown */
+}
+
 /* Context c's descendants are c + 1 .. end[c] - 1. Context 0 is the root, its own parent. */
 export interface Contexts {
 	readonly count: number;
@@ -112,6 +121,7 @@ export interface Profile {
 	readonly kinds: readonly FrameKind[]; /* by number */
 	readonly strings: readonly string[];
 	readonly frames: Frames;
+	readonly operations: ReadonlyMap<number, readonly Operation[]>; /* of frames that are computations, in the program's order */
 	readonly contexts: Contexts;
 	readonly metrics: readonly Metric[];
 	readonly formulas: readonly Formula[];
@@ -151,6 +161,10 @@ class Columns {
 		private readonly entries: Record<string, ColumnEntry>,
 		private readonly data: Uint8Array,
 	) {}
+
+	has(name: string): boolean {
+		return name in this.entries;
+	}
 
 	bytes(name: string): { type: string; bytes: Uint8Array; count: number } {
 		const entry = this.entries[name];
@@ -230,6 +244,26 @@ function readFrames(columns: Columns): Frames {
 	};
 }
 
+function readOperations(columns: Columns, strings: readonly string[]): Map<number, Operation[]> {
+	const operations = new Map<number, Operation[]>();
+	if (!columns.has('operation.frame')) return operations;
+	const frame = columns.read('operation.frame', u32);
+	const name = columns.read('operation.name', u32);
+	const path = columns.read('operation.path', u32);
+	const file = columns.read('operation.file', i32, -1);
+	const line = columns.read('operation.line', u32);
+	const callers = columns.read('operation.callers', i32, -1);
+	const text = (string: number): string => strings[string] ?? '';
+	frame.forEach((f, i) => {
+		const list = operations.get(f) ?? [];
+		operations.set(f, list);
+		list.push({
+			name: text(name[i]!), path: text(path[i]!), file: text(file[i]!), line: line[i]!, callers: text(callers[i]!),
+		});
+	});
+	return operations;
+}
+
 /* Parents and ends of contexts in pre-order, from their depths. */
 export function linkContexts(frame: Uint32Array, depth: Uint32Array): Contexts {
 	const count = depth.length;
@@ -285,6 +319,7 @@ export function decodeProfile(payload: Payload): Profile {
 	const header = payload.header as unknown as Header;
 	const columns = new Columns(header.columns, payload.data);
 	const kinds: FrameKind[] = [];
+	const strings = readStrings(columns);
 	for (const { number, name, layer } of header.kinds) kinds[number] = { name, layer };
 	return {
 		properties: new Map(Object.entries(header.properties)),
@@ -293,8 +328,9 @@ export function decodeProfile(payload: Payload): Profile {
 		samples: header.samples,
 		drops: header.drops,
 		kinds,
-		strings: readStrings(columns),
+		strings,
 		frames: readFrames(columns),
+		operations: readOperations(columns, strings),
 		contexts: linkContexts(columns.read('context.frame', u32), columns.read('context.depth', u32)),
 		metrics: header.metrics.map((_, index) => readMetric(columns, index, header)),
 		formulas: header.formulas ?? [],

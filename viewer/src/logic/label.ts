@@ -37,12 +37,13 @@ export function sourceOf(profile: Profile, frame: number): string {
 	return source >= 0 ? profile.strings[source]! : '';
 }
 
-/* FILE:LINE at line granularity, FILE:FUNCTION_LINE else; '' where the file is unknown. */
+/* FILE:LINE at line granularity and of a graph's node, which has one line; FILE:FUNCTION_LINE else; '' where the file is unknown. */
 export function placeOf(profile: Profile, frame: number, granularity: Granularity, full = false): string {
 	const file = fileOf(profile, frame);
 	if (!file) return '';
 	const { line, functionLine } = profile.frames;
-	const shown = byLine(profile, frame, granularity) ? line[frame]! : functionLine[frame]!;
+	const hasLine = byLine(profile, frame, granularity) || kindOf(profile, frame) === 'graph-node';
+	const shown = hasLine ? line[frame]! : functionLine[frame]!;
 	return (full ? file : baseName(file)) + (shown > 0 ? `:${shown}` : '');
 }
 

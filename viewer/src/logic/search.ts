@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Searching frames, and what share of the whole the found ones cover. A frame is found by its name
- * or by FILE:LINE. A plain query ignores case unless it contains a capital letter.
+ * or by FILE:LINE, its own or of an operation that it computes. A plain query ignores case unless it contains a capital letter.
  */
 import type { Profile } from '../format/decode.ts';
 import type { Keys } from './keys.ts';
@@ -32,6 +32,7 @@ export function matchFrames(profile: Profile, matcher: Matcher): Uint8Array {
 		let hit = names.get(name);
 		if (hit === undefined) names.set(name, (hit = matcher(strings[name]!)));
 		if (!hit && frames.file[f]! >= 0) hit = matcher(`${strings[frames.file[f]!]}:${frames.line[f]}`);
+		if (!hit) hit = profile.operations.get(f)?.some(({ name, file, line }) => matcher(name) || (file !== '' && matcher(`${file}:${line}`)));
 		found[f] = hit ? 1 : 0;
 	}
 	return found;

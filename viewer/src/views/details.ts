@@ -5,7 +5,7 @@ import { css, layerSwatch } from '../logic/colour.ts';
 import type { Theme } from '../logic/colour.ts';
 import { formulaAt } from '../logic/formula.ts';
 import { byLine, kindOf, layerOf } from '../logic/keys.ts';
-import { fileOf, markOf, moduleOf, nameOf, placeOf, sourceOf } from '../logic/label.ts';
+import { baseName, fileOf, markOf, moduleOf, nameOf, placeOf, sourceOf } from '../logic/label.ts';
 import { statsOf } from '../logic/node-stats.ts';
 import { deviationOf, meanOf } from '../logic/stats.ts';
 import type { Stat } from '../logic/stats.ts';
@@ -85,6 +85,17 @@ function titleOf(formula: Formula): string {
 	return formula.about ? `${formula.about}\n= ${formula.text}` : `= ${formula.text}`;
 }
 
+/* What a compiled computation is made of; its time is not divided among them. */
+function operationsBlock(app: App, frame: number): HTMLElement[] {
+	const operations = app.model.profile.operations.get(frame);
+	if (!operations) return [];
+	const items = operations.map(({ name, path, file, line, callers }) =>
+		h('li', { title: callers ? `${path}\n${callers.split(' > ').join('\n')}` : path },
+			h('span', { class: 'frame-name' }, name),
+			file ? h('span', { class: 'frame-place' }, line > 0 ? `${baseName(file)}:${line}` : baseName(file)) : null));
+	return [h('h4', {}, items.length === 1 ? 'Computes one operation' : `Computes ${items.length} operations`), h('ol', { class: 'operations' }, ...items)];
+}
+
 function pathList(app: App, tree: Tree, node: number, theme: Theme): HTMLElement {
 	const { profile } = app.model;
 	const nodes = tree.nodesTo(node).slice(1);
@@ -159,6 +170,7 @@ export function detailsOf(app: App, node: number, theme: Theme): HTMLElement[] {
 	return [
 		headOf(app, tree, node, theme),
 		actions(app, tree, node),
+		...operationsBlock(app, tree.frameOf(node)),
 		...blocks.slice(0, 1),
 		h('h4', {}, state.direction === 'top-down' ? 'Call path, outermost first' : 'Call path, innermost first'),
 		pathList(app, tree, node, theme),

@@ -11,12 +11,8 @@
 #include "collect/core/thread.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define DESCRIPTOR	 "__jit_debug_descriptor"
 #define DESCRIPTOR_BYTES 24 /* of GDB's interface */
@@ -67,24 +63,14 @@ static uint64_t find_in_file(const char *file, size_t bytes)
 	return found;
 }
 
-/* Of the file that is mapped, and no other that has its name by now. */
 static uintptr_t find_list(const struct sn_module *module)
 {
-	struct stat status;
-	uint64_t found = 0;
-	int fd =
-	    (int)syscall(SYS_openat, AT_FDCWD, module->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
+	size_t bytes;
+	const void *file = sn_module_map_file(module, &bytes);
+	if (!file)
 		return 0;
-	void *file = MAP_FAILED;
-	if (!syscall(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH) &&
-	    status.st_ino == module->inode)
-		file = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	syscall(SYS_close, fd);
-	if (file == MAP_FAILED)
-		return 0;
-	found = find_in_file(file, (size_t)status.st_size);
-	syscall(SYS_munmap, file, (size_t)status.st_size);
+	uint64_t found = find_in_file(file, bytes);
+	sn_module_unmap_file(file, bytes);
 	return found ? module->bias + found : 0;
 }
 

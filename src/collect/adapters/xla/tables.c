@@ -8,10 +8,8 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -73,24 +71,15 @@ const uint32_t *sn_xla_entries(void)
 	return counts;
 }
 
-/* The file that is mapped, and no other that has its name by now. */
 static int read_file(const struct sn_module *module)
 {
-	struct stat status;
-	int fd =
-	    (int)syscall(SYS_openat, AT_FDCWD, module->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	void *file = MAP_FAILED;
-	if (!syscall(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH) &&
-	    status.st_ino == module->inode)
-		file = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	syscall(SYS_close, fd);
-	if (file == MAP_FAILED)
+	size_t bytes;
+	const void *file = sn_module_map_file(module, &bytes);
+	if (!file)
 		return -ENOENT;
-	int result = sn_xla_symbols_read(&symbols, file, (size_t)status.st_size);
+	int result = sn_xla_symbols_read(&symbols, file, bytes);
 	bias = module->bias;
-	syscall(SYS_munmap, file, (size_t)status.st_size);
+	sn_module_unmap_file(file, bytes);
 	return result;
 }
 
