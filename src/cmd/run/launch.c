@@ -468,6 +468,7 @@ static void set_environment(const struct sn_launch_request *launch)
 	set_number("SONDE_MEMORY", launch->tensor_memory);
 	set_optional("SONDE_GRAPH", launch->graph);
 	set_optional("SONDE_GPU_GRAPHS", launch->gpu_graphs);
+	set_optional("SONDE_GPU_API", launch->gpu_api);
 	set_number("SONDE_SHADOW", launch->shadow);
 	set_number("SONDE_CHECKPOINT_MS", launch->checkpoint_ms);
 	set_number("SONDE_MEMORY_LIMIT_MB", launch->memory_limit_mb);

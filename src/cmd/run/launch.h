@@ -19,6 +19,7 @@ struct sn_launch_request {
 	bool tensor_memory;	/* SONDE_MEMORY */
 	const char *graph;	/* SONDE_GRAPH: "1" or "all" */
 	const char *gpu_graphs; /* SONDE_GPU_GRAPHS */
+	const char *gpu_api;	/* SONDE_GPU_API */
 	bool shadow;		/* SONDE_SHADOW */
 	bool not_preloaded;	/* the program would not start with the library */
 	bool is_shared;	 /* files by the user's umask, SONDE_SHARE; else for the user alone */

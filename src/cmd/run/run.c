@@ -13,6 +13,7 @@
 #include "cmd/doctor/doctor.h"
 #include "collect/sample/event.h"
 #include "frameworks.h"
+#include "gpu_api.h"
 #include "launch.h"
 #include "run_record.h"
 #include "sonde/db.h"
@@ -121,6 +122,18 @@ static int parse_graph(void *context, const struct sn_options *options, const ch
 					   : 0;
 }
 
+static int parse_gpu_api(void *context, const struct sn_options *options, const char *path)
+{
+	static struct sn_buffer description;
+	struct sn_error error;
+	(void)options;
+	sn_buffer_release(&description);
+	if (sn_gpu_api_read(path, &description, &error))
+		return sn_command_fail("%s", error.text);
+	((struct run *)context)->launch.gpu_api = sn_buffer_string(&description);
+	return 0;
+}
+
 static bool read_options(struct run *run, struct sn_options *options)
 {
 	static const char *const operator_modes[] = {"sampled", "nodes", "exact", "off", NULL};
@@ -147,6 +160,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	    {"memory", 'm', .flag = &launch->tensor_memory},
 	    {"graph", .parse = parse_graph, .context = run, .is_optional = true, .hints = graphs},
 	    {"gpu-graphs", .text = &launch->gpu_graphs, .choices = gpu_graphs},
+	    {"gpu-api", .parse = parse_gpu_api, .context = run, .is_path = true},
 	    {"no-analyze", .flag = &run->no_analyze},
 	    {"no-loops", .flag = &run->no_loops},
 	    {"checkpoint", SN_OPTION_WHOLE(launch->checkpoint_ms, 0.01, 86400), .unit = 1000},

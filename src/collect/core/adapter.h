@@ -37,7 +37,8 @@ struct sn_adapter {
 	void (*thread_begin)(struct sn_thread *thread);
 	void (*thread_end)(struct sn_thread *thread);
 	/* One line: what is measured, or why nothing is. Written to the environment section. Static
-	 * storage. NULL for what serves other adapters. */
+	 * storage. NULL for what serves other adapters; may return NULL, always or never,
+	 * where there is nothing to say. */
 	const char *(*status)(void);
 };
 

@@ -190,7 +190,7 @@ static uint64_t time_ns(const struct timeval *time)
 static const struct sn_adapter *adapter_with_status(uint32_t index)
 {
 	for (uint32_t slot = 0; slot < sn_adapter_count(); slot++)
-		if (sn_adapter_at(slot)->status && !index--)
+		if (sn_adapter_at(slot)->status && sn_adapter_at(slot)->status() && !index--)
 			return sn_adapter_at(slot);
 	return NULL;
 }

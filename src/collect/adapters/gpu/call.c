@@ -8,18 +8,17 @@
 
 /* A call in a call (the runtime's in the driver) has no frame of its own. */
 static __thread struct {
-	struct sn_gpu_interface *interface;
 	struct sn_thread *thread; /* NULL: the call is not measured */
-	uint64_t start_ns;
-	uint32_t node, correlation, shadow_depth;
-	uint32_t depth;
+	struct sn_gpu_past_call call;
+	uintptr_t stack; /* the call's */
+	uint32_t depth, shadow_depth;
 } current __attribute__((tls_model("initial-exec")));
 
 static void launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *state,
 		   uint32_t correlation, bool is_expected)
 {
 	if (correlation)
-		sn_gpu_launch(interface, state, correlation, current.node, is_expected);
+		sn_gpu_launch(interface, state, correlation, current.call.node, is_expected);
 }
 
 /* The call's node below its path; SN_NODE_NONE without memory. */
@@ -35,6 +34,16 @@ static uint32_t node_of(struct sn_thread *thread, const struct sn_gpu_api_call *
 	return sn_cct_child(&thread->cct, path, frame);
 }
 
+/* The node of what a call at `node` starts: its own where that is not known. */
+static uint32_t kernel_of(struct sn_thread *thread, uint32_t node, const char *kernel)
+{
+	if (node == SN_NODE_NONE || !kernel)
+		return node;
+	struct sn_frame frame = {.kind = SN_FRAME_KERNEL,
+				 .id = sn_cct_string(&thread->cct, kernel, strlen(kernel))};
+	return sn_cct_child(&thread->cct, node, &frame);
+}
+
 static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 		  const struct sn_gpu_api_call *call)
 {
@@ -42,36 +51,62 @@ static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 	/* a runtime that is linked statically is in no library, but has the parameters in its frame */
 	struct sn_callpath_call of_call = {interface->is_inside, call->object, 0};
 	struct sn_gpu_thread *state = sn_gpu_thread(thread);
-	current.node = state ? node_of(thread, call, &of_call, &frame) : SN_NODE_NONE;
-	if (current.node == SN_NODE_NONE)
+	uint32_t node = state ? node_of(thread, call, &of_call, &frame) : SN_NODE_NONE;
+	uint32_t started = kernel_of(thread, node, call->kernel);
+	if (started == SN_NODE_NONE)
 		return;
 	/* below it go the samples that fall into the call, as does what the device did */
 	struct sn_shadow *shadow =
 	    sn_shadow_push(thread, &frame, of_call.stack ? of_call.stack : call->stack);
 	if (shadow)
-		shadow->node = current.node;
+		shadow->node = node;
 	current.shadow_depth = thread->shadow_depth;
-	current.interface = interface;
 	current.thread = thread;
-	current.correlation = call->correlation;
+	current.call = (struct sn_gpu_past_call){.interface = interface,
+						 .node = started,
+						 .correlation = call->correlation,
+						 .bytes = call->bytes,
+						 .stream = call->stream,
+						 .has_stream = call->has_stream};
 	launch(interface, state, call->correlation, call->is_expected);
+}
+
+/* With whatever the program's own callbacks left open in between. Between sn_enter and sn_leave. */
+static void pop_shadow(struct sn_thread *thread)
+{
+	if (thread->shadow_depth >= current.shadow_depth)
+		thread->shadow_depth = current.shadow_depth - 1;
+}
+
+/* An exception or a long jump may leave a call: what is entered then does not lie further down on the stack. */
+static void leave_abandoned(uintptr_t stack)
+{
+	if (!current.depth || !stack || stack < current.stack)
+		return;
+	current.depth = 0;
+	if (current.thread && sn_enter()) {
+		pop_shadow(current.thread);
+		sn_leave(current.thread);
+	}
 }
 
 void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_api_call *call)
 {
+	leave_abandoned(call->stack);
 	if (current.depth++) {
 		/* it launches what the outer one is to launch */
-		if (call->correlation != current.correlation)
+		if (call->correlation != current.call.correlation)
 			sn_gpu_call_launches(interface, call->correlation);
 		return;
 	}
+	current.stack = call->stack;
 	current.thread = NULL;
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
 		return;
 	enter(thread, interface, call);
 	sn_leave(thread);
-	current.start_ns = sn_now_ns();
+	current.call.start_ns = sn_now_ns();
 }
 
 void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation)
@@ -85,7 +120,7 @@ void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlati
 void sn_gpu_call_waits(void)
 {
 	if (current.thread)
-		sn_gpu_expect_none(current.interface, current.correlation);
+		sn_gpu_expect_none(current.call.interface, current.call.correlation);
 }
 
 bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node)
@@ -95,7 +130,7 @@ bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node)
 	if (state)
 		*state = sn_gpu_thread(current.thread);
 	if (node)
-		*node = current.node;
+		*node = current.call.node;
 	return true;
 }
 
@@ -103,15 +138,12 @@ void sn_gpu_call_exit(void)
 {
 	if (!current.depth || --current.depth)
 		return;
-	uint64_t end_ns = sn_now_ns();
+	current.call.end_ns = sn_now_ns();
 	struct sn_thread *thread = current.thread;
 	if (!thread || !sn_enter())
 		return;
-	/* with whatever the program's own callbacks left open in between */
-	if (thread->shadow_depth >= current.shadow_depth)
-		thread->shadow_depth = current.shadow_depth - 1;
-	sn_gpu_add_call(current.interface, thread, current.node, current.correlation,
-			current.start_ns, end_ns);
+	pop_shadow(thread);
+	sn_gpu_add_call(thread, &current.call);
 	sn_gpu_collect(sn_gpu_thread(thread));
 	sn_leave(thread);
 }

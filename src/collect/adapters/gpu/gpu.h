@@ -81,13 +81,19 @@ struct sn_gpu_interface {
 
 /* ---- call.c ---- */
 
+#define SN_GPU_NAME_BYTES 256u
+
 struct sn_gpu_api_call {
 	const char *name; /* static storage */
 	uint32_t
 	    correlation; /* what it launches is reported with this number; 0: it launches nothing */
 	uintptr_t
 	    object; /* the address of something in the called function's frame, 0: none is known */
-	uintptr_t stack;  /* where that does not help: of something in any frame of the runtime's */
+	uintptr_t stack; /* where that does not help: of something in any frame of the runtime's */
+	const char *kernel; /* what it starts, a frame below its own; NULL: not known */
+	uint64_t bytes;	    /* that it copies */
+	uint64_t stream;    /* as the program calls it */
+	bool has_stream;
 	bool is_expected; /* an operation comes for certain, unless sn_gpu_expect_none is called */
 };
 
@@ -169,8 +175,14 @@ void sn_gpu_collect_all(struct sn_thread *self);
 
 /* ---- operation.c; between sn_enter and sn_leave ---- */
 
-/* Adds a call's time to its node. */
-void sn_gpu_add_call(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
-		     uint32_t correlation, uint64_t start_ns, uint64_t end_ns);
+/* A call that has ended. */
+struct sn_gpu_past_call {
+	struct sn_gpu_interface *interface;
+	uint32_t node, correlation;
+	uint64_t start_ns, end_ns, bytes, stream;
+	bool has_stream;
+};
+/* Adds its time and bytes to its node, and an event where calls are traced. */
+void sn_gpu_add_call(struct sn_thread *thread, const struct sn_gpu_past_call *call);
 /* Adds an operation to the tree of the thread that launched it: metrics, and an event where one is traced. */
 void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);

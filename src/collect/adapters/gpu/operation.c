@@ -53,14 +53,29 @@ static uint64_t link_of(const struct sn_gpu_interface *interface, uint32_t corre
 	return SN_TRACE_LINK_CALL + ((uint64_t)interface->number << 32) + correlation;
 }
 
-void sn_gpu_add_call(struct sn_gpu_interface *interface, struct sn_thread *thread, uint32_t node,
-		     uint32_t correlation, uint64_t start_ns, uint64_t end_ns)
+static void trace_call(struct sn_thread *thread, const struct sn_gpu_past_call *call)
 {
-	add(interface, thread, node, SN_GPU_API_TIME, end_ns - start_ns);
+	struct sn_trace_attribute attributes[2];
+	uint32_t count = 0;
+	if (call->bytes)
+		attributes[count++] =
+		    (struct sn_trace_attribute){.key = SN_TRACE_KEY_BYTES, .value = call->bytes};
+	if (call->has_stream)
+		attributes[count++] =
+		    (struct sn_trace_attribute){.key = SN_TRACE_KEY_STREAM, .value = call->stream};
+	SN_TRACE_ADD(thread, .kind = SN_TRACE_INTERVAL, .context = call->node,
+		     .start_ns = call->start_ns, .end_ns = call->end_ns,
+		     .link = call->correlation ? link_of(call->interface, call->correlation) : 0,
+		     .attributes = attributes, .attribute_count = count);
+}
+
+void sn_gpu_add_call(struct sn_thread *thread, const struct sn_gpu_past_call *call)
+{
+	add(call->interface, thread, call->node, SN_GPU_API_TIME, call->end_ns - call->start_ns);
+	if (call->bytes)
+		add(call->interface, thread, call->node, SN_GPU_COPY_BYTES, call->bytes);
 	if (sn_trace_wants(SN_TRACE_SOURCE_API))
-		SN_TRACE_ADD(thread, .kind = SN_TRACE_INTERVAL, .context = node,
-			     .start_ns = start_ns, .end_ns = end_ns,
-			     .link = link_of(interface, correlation));
+		trace_call(thread, call);
 }
 
 /* ---- places ---- */

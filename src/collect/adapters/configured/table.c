@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The description of the user's accelerators, read once, and the adapter. */
+#include "configured.h"
+
+#include "collect/core/line.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sn_configured_call sn_configured_calls[SN_CONFIGURED_CALLS];
+struct sn_configured_device sn_configured_devices[SN_CONFIGURED_DEVICES];
+uint32_t sn_configured_call_count, sn_configured_device_count;
+
+/* ---- reading ---- */
+
+/* The next word of a line into text[0..bytes); false where there is none, or it does not fit. */
+static bool read_word(const char **at, char *text, size_t bytes)
+{
+	size_t length = strcspn(*at, " \n");
+	if (!length || length >= bytes)
+		return false;
+	memcpy(text, *at, length);
+	text[length] = 0;
+	*at += length + (*(*at + length) == ' ');
+	return true;
+}
+
+static bool read_number(const char **at, uint8_t *number)
+{
+	char text[4];
+	uint64_t value;
+	if (!read_word(at, text, sizeof(text)) || *sn_parse_number(text, 10, &value) || value > 255)
+		return false;
+	*number = (uint8_t)value;
+	return true;
+}
+
+/* Whether an argument is where the stub can read it. */
+static bool is_place(unsigned place, unsigned words)
+{
+	return place == SN_CONFIGURED_NOWHERE || place < SN_CONFIGURED_REGISTERS + words;
+}
+
+static bool read_call(const char *at)
+{
+	struct sn_configured_call *call = &sn_configured_calls[sn_configured_call_count];
+	if (!sn_configured_device_count || sn_configured_call_count == SN_CONFIGURED_CALLS ||
+	    !read_word(&at, call->name, sizeof(call->name)) || !read_number(&at, &call->words) ||
+	    !read_number(&at, &call->stream) || !read_number(&at, &call->bytes) ||
+	    !read_number(&at, &call->kernel) || call->words > SN_CONFIGURED_WORDS ||
+	    !is_place(call->stream, call->words) || !is_place(call->bytes, call->words) ||
+	    !is_place(call->kernel, call->words))
+		return false;
+	struct sn_configured_device *device =
+	    &sn_configured_devices[sn_configured_device_count - 1];
+	call->interface = &device->interface;
+	device->end = ++sn_configured_call_count;
+	return true;
+}
+
+/* A call's path ends at the stub, which is never inside. */
+static bool is_inside(uintptr_t pc)
+{
+	(void)pc;
+	return false;
+}
+
+static bool read_device(const char *at)
+{
+	struct sn_configured_device *device = &sn_configured_devices[sn_configured_device_count];
+	if (sn_configured_device_count == SN_CONFIGURED_DEVICES ||
+	    !read_word(&at, device->name, sizeof(device->name)) ||
+	    !read_word(&at, device->library, sizeof(device->library)))
+		return false;
+	device->interface = (struct sn_gpu_interface)SN_GPU_INTERFACE(
+	    configured, .device = device->name, .is_inside = is_inside);
+	device->interface.name = device->name;
+	device->first = device->end = sn_configured_call_count;
+	sn_configured_device_count++;
+	return true;
+}
+
+static bool read_description(const char *text)
+{
+	while (text && *text) {
+		bool is_read = text[0] == 'd' && text[1] == ' '	  ? read_device(text + 2)
+			       : text[0] == 'f' && text[1] == ' ' ? read_call(text + 2)
+								  : false;
+		if (!is_read)
+			return false;
+		text += strcspn(text, "\n");
+		text += *text != 0;
+	}
+	return sn_configured_call_count > 0;
+}
+
+/* ---- the adapter ---- */
+
+static enum { UNREAD, NONE, WRONG, READ } state;
+
+static int attach(void)
+{
+	const char *text = getenv("SONDE_GPU_API");
+	if (state == UNREAD)
+		state = !text || !*text ? NONE : read_description(text) ? READ : WRONG;
+	if (state != READ)
+		return -ENODEV;
+	sn_configured_find();
+	return -EAGAIN; /* modules that are loaded later call them, too */
+}
+
+static void add_state(struct sn_line *line, const struct sn_configured_device *device)
+{
+	uint32_t found = 0;
+	for (uint32_t i = device->first; i < device->end; i++)
+		found += atomic_load_explicit(&sn_configured_calls[i].function,
+					      memory_order_relaxed) != 0;
+	SN_LINE_ADD(line, line->length ? ", " : "", device->name, ": ");
+	if (!found) {
+		SN_LINE_ADD(line, "no ", device->library, " in this process");
+		return;
+	}
+	sn_line_add_number(line, found);
+	sn_line_add(line, " of ");
+	sn_line_add_number(line, device->end - device->first);
+	SN_LINE_ADD(line, " calls of ", device->library);
+}
+
+static const char *status(void)
+{
+	static char text[512];
+	struct sn_line line = SN_LINE(text);
+	if (state != READ)
+		return state == WRONG ? "SONDE_GPU_API cannot be read" : NULL;
+	for (uint32_t i = 0; i < sn_configured_device_count; i++)
+		add_state(&line, &sn_configured_devices[i]);
+	return text;
+}
+
+const struct sn_adapter sn_adapter_configured = {
+    .name = "configured",
+    .attach = attach,
+    .status = status,
+};
