@@ -5,7 +5,7 @@
  */
 #include "gpu_api.h"
 
-#include "collect/adapters/configured/configured.h"
+#include "collect/adapters/configured/description.h"
 
 #include <ctype.h>
 #include <errno.h>

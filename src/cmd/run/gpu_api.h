@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 /*
- * Reads a description and writes it for the collector (adapters/configured/configured.h). 0, or a negative enum sn_err with
+ * Reads a description and writes it for the collector (adapters/configured/description.h). 0, or a negative enum sn_err with
  * a message that has the file's name and the line.
  */
 int sn_gpu_api_read(const char *path, struct sn_buffer *out, struct sn_error *error);

@@ -14,12 +14,14 @@ static void work(void)
 	while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 1000000);
 }
 
-double acmeLaunch(const char *kernel, struct acme_dim grid, struct acme_dim block, float scale, int a, int b, int c,
-		  double d1, double d2, double d3, double d4, double d5, double d6, double d7, double d8, void *stream)
+double acmeLaunch(const char *kernel, struct acme_dim grid, struct acme_dim block, float scale,
+		  int a, int b, int c, double d1, double d2, double d3, double d4, double d5,
+		  double d6, double d7, double d8, void *stream)
 {
 	work();
-	return (double)strlen(kernel) + grid.x + 2 * grid.y + 3 * grid.z + 4 * block.x + 5 * block.y + 6 * block.z + scale +
-	       a + 2 * b + 3 * c + d1 + 2 * d2 + 3 * d3 + 4 * d4 + 5 * d5 + 6 * d6 + 7 * d7 + 8 * d8 + (double)(uintptr_t)stream;
+	return (double)strlen(kernel) + grid.x + 2 * grid.y + 3 * grid.z + 4 * block.x +
+	       5 * block.y + 6 * block.z + scale + a + 2 * b + 3 * c + d1 + 2 * d2 + 3 * d3 +
+	       4 * d4 + 5 * d5 + 6 * d6 + 7 * d7 + 8 * d8 + (double)(uintptr_t)stream;
 }
 
 int acmeUnlisted(void)

@@ -13,8 +13,9 @@ struct acme_large {
 };
 
 /* Each takes 1 ms of CPU time and returns a sum over all its arguments, which shows that all came through. */
-double acmeLaunch(const char *kernel, struct acme_dim grid, struct acme_dim block, float scale, int a, int b, int c,
-		  double d1, double d2, double d3, double d4, double d5, double d6, double d7, double d8, void *stream);
+double acmeLaunch(const char *kernel, struct acme_dim grid, struct acme_dim block, float scale,
+		  int a, int b, int c, double d1, double d2, double d3, double d4, double d5,
+		  double d6, double d7, double d8, void *stream);
 int acmeCopy(void *to, const void *from, size_t bytes, void *stream);
 struct acme_large acmeQuery(struct acme_large in, char tag, void *stream);
 /* Calls the function back, which may call the interface again. */

@@ -42,16 +42,17 @@ static void use(int times)
 	char data[64] = {0}, to[64];
 	struct acme_large in = {{1, 2, 3, 4, 5}};
 	for (int i = 0; i < times; i++) {
-		double sum = launch("scale", (struct acme_dim){1, 2, 3}, (struct acme_dim){4, 5, 6}, 0.5f, -7, 8, -9, 1, 2,
-				    3, 4, 5, 6, 7, 8, (void *)16); /* launch */
-		sum += launch(i % 2 ? "odd" : "even", (struct acme_dim){0}, (struct acme_dim){0}, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-			      0, 0, 0, NULL);
+		double sum =
+		    launch("scale", (struct acme_dim){1, 2, 3}, (struct acme_dim){4, 5, 6}, 0.5f,
+			   -7, 8, -9, 1, 2, 3, 4, 5, 6, 7, 8, (void *)16); /* launch */
+		sum += launch(i % 2 ? "odd" : "even", (struct acme_dim){0}, (struct acme_dim){0}, 0,
+			      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL);
 		int copied = copy(to, data, sizeof(to), (void *)5); /* copy */
 		struct acme_large out = query(in, 'q', (void *)3);
 		int waited = wait_for((void *)2, again, data);
 		if (i == 0)
-			printf("%g %d %lu %lu %d %d\n", sum, copied, (unsigned long)out.words[0], (unsigned long)out.words[4],
-			       waited, unlisted());
+			printf("%g %d %lu %lu %d %d\n", sum, copied, (unsigned long)out.words[0],
+			       (unsigned long)out.words[4], waited, unlisted());
 	}
 }
 
@@ -59,14 +60,16 @@ int main(int count, char **arguments)
 {
 #ifdef LINKED
 	(void)count, (void)arguments;
-	launch = acmeLaunch, copy = acmeCopy, query = acmeQuery, wait_for = acmeWait, unlisted = acmeUnlisted;
+	launch = acmeLaunch, copy = acmeCopy, query = acmeQuery, wait_for = acmeWait,
+	unlisted = acmeUnlisted;
 	/* by the linker's own entries too */
 	printf("%d\n", acmeCopy(NULL, NULL, 0, (void *)1));
 #else
 	void *library = count > 1 ? dlopen(arguments[1], RTLD_NOW) : NULL;
 	if (!library)
 		return 2;
-	launch = dlsym(library, "acmeLaunch"), copy = dlsym(library, "acmeCopy"), query = dlsym(library, "acmeQuery");
+	launch = dlsym(library, "acmeLaunch"), copy = dlsym(library, "acmeCopy"),
+	query = dlsym(library, "acmeQuery");
 	wait_for = dlsym(library, "acmeWait"), unlisted = dlsym(library, "acmeUnlisted");
 	printf("%d\n", dlsym(library, "acmeNothing") || dlsym(RTLD_DEFAULT, "acmeNothing"));
 #endif

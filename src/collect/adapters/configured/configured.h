@@ -4,26 +4,12 @@
  * frames and times, like those of CUDA. The parts: the description (table.c), the places through which the program calls the
  * functions (entry.c), and the code that stands in between (stub.c). docs/design/configured.md gives reasons.
  *
- * `sonde run` writes the description to SONDE_GPU_API as lines:
- *
- *	d DEVICE LIBRARY                       the calls below are of this library
- *	f FUNCTION WORDS STREAM BYTES NAME     a function with WORDS of arguments on the stack, and where three of its
- *	                                       arguments are: a register from 0 on, a word of the stack from
- *	                                       SN_CONFIGURED_REGISTERS on, or SN_CONFIGURED_NOWHERE
- *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
 #pragma once
 
 #include "collect/adapters/gpu/gpu.h"
-
-enum {
-	SN_CONFIGURED_REGISTERS = 6,
-	SN_CONFIGURED_WORDS = 64,
-	SN_CONFIGURED_CALLS = 64,
-	SN_CONFIGURED_DEVICES = 4,
-	SN_CONFIGURED_NOWHERE = 255,
-};
+#include "description.h"
 
 struct sn_configured_call {
 	char name[128];

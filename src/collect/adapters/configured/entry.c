@@ -10,6 +10,7 @@
 
 #include "collect/core/lock.h"
 #include "collect/intercept/intercept.h"
+#include "collect/unwind/own_stack.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -199,8 +200,9 @@ static void note_begins(void)
 		begins[(unsigned char)*sn_configured_calls[i].name] = true;
 }
 
-static void find(void)
+static void find_all(void *unused)
 {
+	(void)unused;
 	struct finding now = {0};
 	note_begins();
 	dl_iterate_phdr(look_for, &now);
@@ -223,7 +225,7 @@ void sn_configured_find(void)
 {
 	if (!sn_lock_try(SN_LOCK_CONFIGURED))
 		return;
-	find();
+	sn_on_own_stack(find_all, NULL);
 	sn_lock_release(SN_LOCK_CONFIGURED);
 }
 
