@@ -23,7 +23,7 @@ static void ran(const struct fake_run *run)
 void command_begin(void)
 {
 	static const struct fake_listener listener = {.run = ran};
-	fake_listen(&listener);
+	fake_listen(&listener, &listener);
 }
 
 static void do_bytes(const struct command *command)

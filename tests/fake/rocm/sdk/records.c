@@ -287,7 +287,7 @@ void fake_records_begin(void)
 	pthread_t thread;
 	pthread_create(&thread, NULL, serve_all, NULL);
 	pthread_detach(thread);
-	fake_listen(&listener);
+	fake_listen(&listener, &listener);
 }
 
 void fake_records_wait(void)
