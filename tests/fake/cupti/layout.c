@@ -96,7 +96,7 @@ _Static_assert(SN_CUPTI_WAIT_STREAM_EVENT ==
 /* ---- the release's row ---- */
 
 #define RELEASE(name, version, kinds, runtime, driver, kernel, copy, set, wait, graph, overhead,   \
-		memory, pool, jit, without_driver)                                                 \
+		memory, pool, jit, device, without_driver)                                         \
 	enum {                                                                                     \
 		VERSION_##name = version,                                                          \
 		KINDS_##name = kinds,                                                              \
@@ -110,7 +110,8 @@ _Static_assert(SN_CUPTI_WAIT_STREAM_EVENT ==
 		OVERHEAD_##name = overhead,                                                        \
 		MEMORY_##name = memory,                                                            \
 		POOL_##name = pool,                                                                \
-		JIT_##name = jit                                                                   \
+		JIT_##name = jit,                                                                  \
+		DEVICE_##name = device                                                             \
 	};
 #include "releases.def"
 #undef RELEASE
@@ -133,3 +134,4 @@ HAS(OVERHEAD);
 HAS(MEMORY);
 HAS(POOL);
 HAS(JIT);
+HAS(DEVICE);

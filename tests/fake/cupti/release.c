@@ -49,8 +49,7 @@ size_t fake_release_bytes(CUpti_ActivityKind kind)
 	case CUPTI_ACTIVITY_KIND_JIT:
 		return fake_release->jit;
 	case CUPTI_ACTIVITY_KIND_DEVICE:
-		return sizeof(
-		    DEVICE_RECORD); /* in every release as in the newest: it comes once for each device */
+		return fake_release->device;
 	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
 		return sizeof(CUpti_ActivityExternalCorrelation);
 	default:

@@ -41,5 +41,7 @@ FAKE_LOCAL bool fake_hears(CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
 FAKE_LOCAL void fake_tell(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data);
 /* records.c: listens to the devices. False where another CUPTI does. */
 FAKE_LOCAL bool fake_cupti_listen(bool listens);
+/* Records what is known of the devices, for a subscriber that wants it. */
+FAKE_LOCAL void fake_record_devices(struct fake_subscriber *of);
 
 #endif

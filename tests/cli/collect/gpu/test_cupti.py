@@ -12,7 +12,7 @@ from pathlib import Path
 import program
 import pytest
 from program import ROOT, WORKLOADS
-from test_cuda import FAKE, Ran, is_kernel, known_program, measured, on_fakes, pytestmark  # noqa: F401 (a fixture and a mark)
+from test_cuda import FAKE, NODES, Ran, is_kernel, known_program, measured, on_fakes, pytestmark  # noqa: F401 (a fixture and a mark)
 
 FAKES = ROOT / "tests/fake"
 CUPTI = FAKES / "cupti"
@@ -80,7 +80,7 @@ def dumps(known_program, tmp_path_factory):  # noqa: F811
     def of(release: str) -> Path:
         if release not in found:
             folder = tmp_path_factory.mktemp("dump")
-            on_fakes(folder, known_program, fakes=("--cupti", release), FAKE_CUPTI_DUMP=str(folder / "dump"))
+            on_fakes(folder, known_program, options=NODES, fakes=("--cupti", release), FAKE_CUPTI_DUMP=str(folder / "dump"))
             found[release] = folder / "dump"
         return found[release]
     return of
@@ -132,7 +132,7 @@ def plain(*command: str | Path, fakes: tuple[str, ...] = ()) -> str:
 @pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
 def test_each_release(known_program, tmp_path, release, column, what):  # noqa: F811
     """Also that nothing of CUPTI is called before the driver is initialised."""
-    ran = on_fakes(tmp_path, known_program, fakes=("--cupti", release, "--fail", "strict"))
+    ran = on_fakes(tmp_path, known_program, options=NODES, fakes=("--cupti", release, "--fail", "strict"))
     assert ran.out == "0 no error\n" and not losses(ran)
     assert measured(ran, "kernel-time", what) == ran.truth(column, is_kernel)
 
@@ -176,7 +176,7 @@ def test_the_holder_is_named(known_program, tmp_path, release):  # noqa: F811
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_child_of_a_measured_process(known_program, tmp_path, release):  # noqa: F811
-    ran = on_fakes(tmp_path, known_program, "fork", fakes=("--cupti", release))
+    ran = on_fakes(tmp_path, known_program, "fork", options=NODES, fakes=("--cupti", release))
     assert ran.out == "child 3\n0 no error\n" and kernels(ran) == 165 and not losses(ran)
 
 
@@ -198,7 +198,7 @@ def tool(fake, tmp_path_factory) -> Path:
     ("13.5", "later", "20 kernels 20 calls", 30, "then tool took CUPTI"),
     ("13.2", "asked", "20 kernels 20 calls", 30, "then tool took CUPTI"),
     ("13.5", "asked", "20 kernels 20 calls", 30, "then tool took CUPTI"),
-    ("13.5", "shared", "20 kernels 20 calls", 50, "CUPTI: kernels, copies and sets below the calls that launched them")])
+    ("13.5", "shared", "20 kernels 20 calls", 50, "below the calls that launched them; graphs node by node")])
 def test_a_program_that_uses_cupti_itself(tool, tmp_path, release, how, seen, own, line):
     fakes = ("--cupti", release)
     ran = on_fakes(tmp_path, tool, how, fakes=fakes)
@@ -219,7 +219,7 @@ def test_torch_profiler_sees_what_it_sees_without(tmp_path, release, failure, or
     """Its kernels, with their times and operators; and with a clock that may be registered once alone."""
     command = "python3", WORKLOADS / "cuda/profiled.py", "2", order
     fakes = ("--cupti", release, "--fail", failure)
-    ran = on_fakes(tmp_path, *command, fakes=fakes)
+    ran = on_fakes(tmp_path, *command, options=NODES, fakes=fakes)
     expected = seen_by_torch(plain(*command, fakes=fakes))
     assert seen_by_torch(ran.out) == expected and len(expected) >= 10
     assert status(ran).endswith("then PyTorch's profiler took CUPTI")
