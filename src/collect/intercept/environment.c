@@ -72,11 +72,11 @@ static const char *list_of(const char *entry)
 static bool is_setting(const char *entry)
 {
 	static const char *const names[] = {
-	    "OUTPUT=",		"EVENTS=", "CALL_PATH=",   "OPERATORS=",    "MEMORY=",
-	    "GRAPH=",		"SHADOW=", "FILTERS=",	   "FRAMEWORKS=",   "CHECKPOINT_MS=",
-	    "MEMORY_LIMIT_MB=", "TRACE=",  "TRACE_LIMIT=", "TRACE_PAUSED=", "TRACE_SIGNAL=",
-	    "TRACE_WINDOW_MS=", "FOLDER=", "SHARE=",	   "COMMAND=",	    "START_PATH=",
-	    "SWITCHES="};
+	    "OUTPUT=",		"EVENTS=",     "CALL_PATH=",   "OPERATORS=",	"MEMORY=",
+	    "GRAPH=",		"SHADOW=",     "FILTERS=",     "FRAMEWORKS=",	"CHECKPOINT_MS=",
+	    "MEMORY_LIMIT_MB=", "TRACE=",      "TRACE_LIMIT=", "TRACE_PAUSED=", "TRACE_SIGNAL=",
+	    "TRACE_WINDOW_MS=", "FOLDER=",     "SHARE=",       "COMMAND=",	"START_PATH=",
+	    "SWITCHES=",	"GPU_GRAPHS=", "GPU_API="};
 	if (strncmp(entry, SETTINGS, strlen(SETTINGS)))
 		return false;
 	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)

@@ -82,7 +82,11 @@ def test_environment_in_a_sandbox(tmp_path: Path) -> None:
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:verbosity=0", "OPENCL_LAYERS": "/nonexistent/layer.so"}
     command = [workload(), "allow", "0", "call", "execute", "/usr/bin/env"]
     plain = subprocess.run(command, capture_output=True, text=True, env=environment)
-    done = program.run(tmp_path, *command, environment=environment)
+    # each option has its variable (--graph has PYTHONPATH as well, which stays)
+    options = ("--gpu-api", str(program.WORKLOADS / "configured/acme.api"), "--gpu-graphs", "nodes", "--operators", "exact",
+               "--call-path", "python,native", "-m", "--checkpoint", "1", "--memory-limit", "100", "--trace", "--trace-limit", "1M",
+               "--trace-signal", "USR1", "--trace-window", "0:1", "--share", "--no-command", "--shadow", "-e", "cpu-time@50")
+    done = program.run(tmp_path, *command, environment=environment, options=options)
     assert sorted(done.stdout.splitlines()) == sorted(plain.stdout.splitlines())
 
 
