@@ -21,7 +21,7 @@ key=$(cat device/*.[ch] cuda/kernels.[ch] rocm/*.* rocm/sdk/* install_rocm.sh <(
 fake=$cache/fake-rocm-$key
 if [ ! -e "$fake/complete" ]; then
 	echo "Compiling the fake ROCm into $fake" >&2
-	rm -rf "$fake" && mkdir -p "$fake/rocm/sdk" "$fake/bin"
+	rm -rf "$fake" && mkdir -p "$fake/rocm/sdk" "$fake/bin" "$fake/include"
 	lib=$fake/rocm
 	gcc "${flags[@]}" -o "$lib/libfake_device.so" device/*.c -Wl,-soname,libfake_device.so || exit 1
 	if [ -n "${FAKE_ROCM_REGISTER:-}" ]; then
@@ -35,6 +35,8 @@ if [ ! -e "$fake/complete" ]; then
 		-L"$lib" -lfake_device -Wl,-rpath,'$ORIGIN/..' -Wl,-z,defs || exit 1
 	ln -s libamdhip64.so.6 "$lib/libamdhip64.so"
 	ln -s librocprofiler-sdk.so.1 "$lib/sdk/librocprofiler-sdk.so"
+	# a later checkout takes this folder as well: the compiler reads nothing of the one that made it
+	cp rocm/*.h rocm/*.def "$fake/include/" || exit 1
 	# a code object for MI200, and the host's program around it
 	cat >"$fake/bin/hipcc" <<-EOF
 		#!/bin/sh
@@ -42,7 +44,7 @@ if [ ! -e "$fake/complete" ]; then
 		set -e
 		source=\$1 output=\$2
 		shift 2
-		set -- -x hip -nogpuinc -nogpulib --offload-arch=gfx90a -I"$PWD/rocm" "\$source" "\$@"
+		set -- -x hip -nogpuinc -nogpulib --offload-arch=gfx90a -I"$fake/include" "\$source" "\$@"
 		clang++ "\$@" --cuda-device-only --no-gpu-bundle-output -o "\$output.co"
 		clang++ "\$@" --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang "\$output.co" -o "\$output" \\
 			-L"$lib" -lamdhip64 -Wl,-rpath-link,"$lib" -pthread
