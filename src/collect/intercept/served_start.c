@@ -14,8 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SUFFIX ".sonde-start"
-
 /* The pipe among the descriptors that this process received last; 0: none. */
 static _Atomic uint64_t heard;
 
@@ -46,7 +44,7 @@ struct asking {
 static void name_text(struct sn_line *line, uint64_t pipe)
 {
 	sn_line_add_number(line, pipe);
-	sn_line_add(line, SUFFIX);
+	sn_line_add(line, SN_START_FILE_SUFFIX);
 }
 
 static void leave_path(void *argument)
