@@ -94,8 +94,9 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 {
 	leave_abandoned(call->stack);
 	if (current.depth++) {
-		/* it launches what the outer one is to launch */
-		if (call->correlation != current.call.correlation)
+		/* under the outer one's number it launches what that is to launch */
+		if (call->correlation && (interface != current.call.interface ||
+					  call->correlation != current.call.correlation))
 			sn_gpu_call_launches(interface, call->correlation);
 		return;
 	}
@@ -114,7 +115,8 @@ void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlati
 	if (!current.thread)
 		return;
 	launch(interface, sn_gpu_thread(current.thread), correlation, false);
-	sn_gpu_call_waits();
+	if (interface == current.call.interface)
+		sn_gpu_call_waits();
 }
 
 void sn_gpu_call_waits(void)
