@@ -52,20 +52,8 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name)
 /* CUPTI, the runtime or the driver. */
 static bool is_of_cuda(uintptr_t pc)
 {
-	static _Atomic uint64_t known
-	    [64]; /* the index of a module + 1, and whether it is, for the last bits of the index */
-	uint32_t index = sn_module_find(pc);
-	if (index == SN_MODULE_NONE)
-		return false;
-	uint64_t entry = atomic_load_explicit(&known[index % 64], memory_order_relaxed);
-	if (entry >> 1 == (uint64_t)index + 1)
-		return entry & 1;
-	const char *path = sn_module_at(index)->path, *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	bool is = begins_with(name, "libcupti") || begins_with(name, "libcuda");
-	atomic_store_explicit(&known[index % 64], ((uint64_t)index + 1) << 1 | is,
-			      memory_order_relaxed);
-	return is;
+	static struct sn_gpu_modules modules = {.prefixes = {"libcupti", "libcuda"}};
+	return sn_gpu_is_inside(&modules, pc);
 }
 
 static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];

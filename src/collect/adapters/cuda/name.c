@@ -5,35 +5,24 @@
  */
 #include "cuda.h"
 
+#include "collect/core/keep.h"
+
 #include <string.h>
 
-#define NAMES	    (1u << 14)
-#define RECENT	    1024u
-#define CHUNK_BYTES (1u << 16)
+#define NAMES  (1u << 14)
+#define RECENT 1024u
 
 static const char *names[NAMES]; /* by their hash, with linear probing */
 static uint32_t name_count;
 static struct {
 	const char *theirs, *ours;
 } recent[RECENT]; /* by the address of theirs, which another one may have taken */
-static char *chunk;
-static size_t room;
 
 static const char *keep(const char *name)
 {
 	size_t bytes = strlen(name) + 1;
-	if (bytes > CHUNK_BYTES)
-		return NULL;
-	if (bytes > room) {
-		chunk = sn_pages_map(CHUNK_BYTES);
-		room = chunk ? CHUNK_BYTES : 0;
-	}
-	if (bytes > room)
-		return NULL;
-	char *copy = memcpy(chunk, name, bytes);
-	chunk += bytes;
-	room -= bytes;
-	return copy;
+	char *copy = sn_keep(bytes);
+	return copy ? memcpy(copy, name, bytes) : NULL;
 }
 
 static const char *find(const char *name)

@@ -2,36 +2,18 @@
 /* Names of kernels, by their handles: read once of each, and kept once of each name. */
 #include "levelzero.h"
 
-#include "collect/core/arena.h"
 #include "collect/core/hash.h"
+#include "collect/core/keep.h"
 #include "collect/core/lock.h"
 #include "collect/core/word_table.h"
 
 #include <string.h>
 
-#define BITS	    14u
-#define CHUNK_BYTES (64u << 10)
-#define NAME_BYTES  1024u
+#define BITS	   14u
+#define NAME_BYTES 1024u
 
 static struct sn_word_slot handle_slots[1u << BITS], name_slots[1u << BITS];
 static const struct sn_word_table handles = {handle_slots, BITS}, names = {name_slots, BITS};
-static char *chunk;
-static size_t chunk_left;
-
-/* NULL without memory. */
-static const char *store(const char *text, size_t bytes)
-{
-	if (bytes > chunk_left) {
-		chunk = sn_pages_map(CHUNK_BYTES);
-		chunk_left = chunk ? CHUNK_BYTES : 0;
-	}
-	if (!chunk_left)
-		return NULL;
-	char *kept = memcpy(chunk, text, bytes);
-	chunk += bytes;
-	chunk_left -= bytes;
-	return kept;
-}
 
 /* One copy of each name; where two have one hash, the second has a copy for each of its kernels. */
 static const char *kept_name(const char *text)
@@ -41,7 +23,9 @@ static const char *kept_name(const char *text)
 	const char *known = (const char *)sn_word_get(&names, hash);
 	if (known && !strcmp(known, text))
 		return known;
-	const char *kept = store(text, bytes);
+	char *kept = sn_keep(bytes);
+	if (kept)
+		memcpy(kept, text, bytes);
 	if (kept && !known)
 		sn_word_add(&names, hash, (uintptr_t)kept);
 	return kept;
