@@ -12,19 +12,26 @@
 /* Records are given away when so many bytes wait, by a thread of CUPTI's, as the real one does it. */
 #define MANY (256u << 10)
 
+#define CHUNK_BYTES (64u << 10)
+
 struct fake_waiting {
 	uint64_t end_ns;
-	size_t bytes;
-	struct fake_waiting *next;
+	uint32_t bytes;
+	bool is_given;
 	_Alignas(8) char record[];
+};
+
+struct fake_chunk {
+	struct fake_chunk *next;
+	size_t used;
+	_Alignas(8) char bytes[CHUNK_BYTES];
 };
 
 void fake_queue_begin(struct fake_queue *queue)
 {
 	*queue = (struct fake_queue){.lock = PTHREAD_MUTEX_INITIALIZER,
 				     .giving = PTHREAD_MUTEX_INITIALIZER,
-				     .many = PTHREAD_COND_INITIALIZER,
-				     .last = &queue->first};
+				     .many = PTHREAD_COND_INITIALIZER};
 }
 
 /* ---- the clock of the subscriber ---- */
@@ -196,38 +203,81 @@ void fake_queue_open(struct fake_queue *queue)
 	pthread_mutex_unlock(&queue->giving);
 }
 
-/* The first record that is over, taken away; NULL if there is none. */
-static struct fake_waiting *next_over(struct fake_queue *queue, uint64_t now_ns)
+static void give_one(struct fake_queue *queue, const struct fake_waiting *waiting)
+{
+	if (!fake_fails_now("drop", 50) && have_room(queue, waiting->bytes)) {
+		memcpy(queue->buffer + queue->used, waiting->record, waiting->bytes);
+		queue->used += waiting->bytes;
+	} else {
+		queue->lost++;
+	}
+}
+
+/* How many bytes were given; `is_empty` is set where no record is left. */
+static size_t give_chunk(struct fake_queue *queue, struct fake_chunk *chunk, uint64_t now_ns,
+			 bool *is_empty)
+{
+	size_t given = 0;
+	*is_empty = true;
+	for (size_t at = 0; at < chunk->used;) {
+		struct fake_waiting *waiting = (struct fake_waiting *)(chunk->bytes + at);
+		at += sizeof(*waiting) + waiting->bytes;
+		if (!waiting->is_given && waiting->end_ns <= now_ns) {
+			give_one(queue, waiting);
+			waiting->is_given = true;
+			given += waiting->bytes;
+		}
+		*is_empty = *is_empty && waiting->is_given;
+	}
+	return given;
+}
+
+/* What was kept and what has come since, in order. */
+static struct fake_chunk *take_all(struct fake_queue *queue)
+{
+	struct fake_chunk *first = queue->kept, **end = &first;
+	while (*end)
+		end = &(*end)->next;
+	pthread_mutex_lock(&queue->lock);
+	*end = queue->added;
+	queue->added = queue->adding = NULL;
+	pthread_mutex_unlock(&queue->lock);
+	return first;
+}
+
+static void give_back(struct fake_queue *queue, struct fake_chunk *emptied, size_t given)
 {
 	pthread_mutex_lock(&queue->lock);
-	struct fake_waiting **at = &queue->first;
-	while (*at && (*at)->end_ns > now_ns)
-		at = &(*at)->next;
-	struct fake_waiting *found = *at;
-	if (found) {
-		*at = found->next;
-		if (queue->last == &found->next)
-			queue->last = at;
-		queue->bytes_waiting -= found->bytes;
+	queue->bytes_waiting -= given;
+	while (emptied) {
+		struct fake_chunk *next = emptied->next;
+		emptied->next = queue->empty;
+		queue->empty = emptied;
+		emptied = next;
 	}
 	pthread_mutex_unlock(&queue->lock);
-	return found;
 }
 
 static void give_all(struct fake_queue *queue, bool is_forced)
 {
 	uint64_t now_ns = is_forced ? UINT64_MAX : fake_now_ns();
-	struct fake_waiting *record;
+	struct fake_chunk *emptied = NULL;
+	size_t given = 0;
 	pthread_mutex_lock(&queue->giving);
-	while ((record = next_over(queue, now_ns))) {
-		if (!fake_fails_now("drop", 50) && have_room(queue, record->bytes)) {
-			memcpy(queue->buffer + queue->used, record->record, record->bytes);
-			queue->used += record->bytes;
-		} else {
-			queue->lost++;
+	queue->kept = take_all(queue);
+	for (struct fake_chunk **at = &queue->kept; *at;) {
+		struct fake_chunk *chunk = *at;
+		bool is_empty;
+		given += give_chunk(queue, chunk, now_ns, &is_empty);
+		if (!is_empty) {
+			at = &chunk->next;
+			continue;
 		}
-		free(record);
+		*at = chunk->next;
+		chunk->next = emptied;
+		emptied = chunk;
 	}
+	give_back(queue, emptied, given);
 	pthread_mutex_unlock(&queue->giving);
 }
 
@@ -254,16 +304,34 @@ static void *give_when_many(void *data)
 	return NULL;
 }
 
+/* A chunk with room for so many bytes, the last of those that are added. With `lock` held. */
+static struct fake_chunk *chunk_with_room(struct fake_queue *queue, size_t bytes)
+{
+	struct fake_chunk *chunk = queue->adding;
+	if (chunk && CHUNK_BYTES - chunk->used >= bytes)
+		return chunk;
+	chunk = queue->empty;
+	if (chunk)
+		queue->empty = chunk->next;
+	else
+		chunk = malloc(sizeof(*chunk));
+	chunk->next = NULL;
+	chunk->used = 0;
+	*(queue->adding ? &queue->adding->next : &queue->added) = chunk;
+	return queue->adding = chunk;
+}
+
 void fake_queue_add(struct fake_queue *queue, const void *record, size_t bytes, uint64_t end_ns)
 {
 	size_t length = fake_release_bytes(((const CUpti_Activity *)record)->kind);
-	struct fake_waiting *waiting = malloc(sizeof(*waiting) + length);
+	size_t room = sizeof(struct fake_waiting) + length;
 	pthread_t thread;
-	*waiting = (struct fake_waiting){.end_ns = end_ns, .bytes = length};
-	memcpy(waiting->record, record, bytes < length ? bytes : length);
 	pthread_mutex_lock(&queue->lock);
-	*queue->last = waiting;
-	queue->last = &waiting->next;
+	struct fake_chunk *chunk = chunk_with_room(queue, room);
+	struct fake_waiting *waiting = (struct fake_waiting *)(chunk->bytes + chunk->used);
+	*waiting = (struct fake_waiting){.end_ns = end_ns, .bytes = (uint32_t)length};
+	memcpy(waiting->record, record, bytes < length ? bytes : length);
+	chunk->used += room;
 	queue->bytes_waiting += length;
 	if (!queue->is_running)
 		queue->is_running = !pthread_create(&thread, NULL, give_when_many, queue);

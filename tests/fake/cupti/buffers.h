@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records on their way: kept until what they tell of is over, then put into buffers that the subscriber gives. Each subscriber has
- * its own. */
+ * its own. Adding is cheap, for what it costs is taken for CUPTI's. */
 #ifndef FAKE_BUFFERS_H
 #define FAKE_BUFFERS_H
 
@@ -11,15 +11,18 @@
 /* The first is that of all functions without a subscriber (v1). */
 #define FAKE_MOST_SUBSCRIBERS 4
 
-struct fake_waiting;
+struct fake_chunk;
 
 struct fake_queue {
 	pthread_mutex_t lock;
 	pthread_mutex_t giving; /* taken before the other */
 	pthread_cond_t many;
-	struct fake_waiting *first, **last;
-	size_t bytes_waiting;
+	/* with `lock`: what was added since the last giving, in order, and chunks to be filled again */
+	struct fake_chunk *added, *adding, *empty;
+	size_t bytes_waiting; /* of all that is not given */
 	bool is_running;
+	/* with `giving` */
+	struct fake_chunk *kept; /* in order, what was not over the last time */
 	uint8_t *buffer;
 	size_t size, used;
 	CUpti_BuffersCallbackRequestFunc request;
