@@ -33,15 +33,15 @@ static void test_in_turns(void **state)
 {
 	struct sn_gpu_queue queue = {0};
 	assert_true(sn_gpu_queue_init(&queue));
-	assert_true(sn_gpu_queue_is_empty(&queue));
+	assert_int_equal(sn_gpu_queue_count(&queue), 0);
 	assert_null(sn_gpu_queue_first(&queue));
 	size_t bytes = sn_pages_bytes();
 	uint64_t next = 0;
 	for (uint64_t count = 1; count < 3000; count += 7) {
 		put(&queue, next, count);
-		assert_false(sn_gpu_queue_is_empty(&queue));
+		assert_int_not_equal(sn_gpu_queue_count(&queue), 0);
 		next = read_all(&queue, next);
-		assert_true(sn_gpu_queue_is_empty(&queue));
+		assert_int_equal(sn_gpu_queue_count(&queue), 0);
 		/* what was read is kept for what comes next */
 		assert_true(sn_pages_bytes() <= bytes + 3 * sizeof(struct sn_gpu_block));
 	}
@@ -65,7 +65,7 @@ static void test_at_once(void **state)
 	while (next < MANY)
 		next = read_all(&queue, next);
 	pthread_join(writer, NULL);
-	assert_true(sn_gpu_queue_is_empty(&queue));
+	assert_int_equal(sn_gpu_queue_count(&queue), 0);
 }
 
 static void test_too_many(void **state)

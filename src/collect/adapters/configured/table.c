@@ -60,9 +60,9 @@ static bool read_call(const char *at)
 }
 
 /* A call's path ends at the stub, which is never inside. */
-static bool is_inside(uintptr_t pc)
+static bool is_inside(uint32_t module)
 {
-	(void)pc;
+	(void)module;
 	return false;
 }
 

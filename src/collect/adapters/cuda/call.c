@@ -50,10 +50,10 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name)
 }
 
 /* CUPTI, the runtime or the driver. */
-static bool is_of_cuda(uintptr_t pc)
+static bool is_of_cuda(uint32_t module)
 {
 	static struct sn_gpu_modules modules = {.prefixes = {"libcupti", "libcuda"}};
-	return sn_gpu_is_inside(&modules, pc);
+	return sn_gpu_is_inside(&modules, module);
 }
 
 static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program's calls: each is a frame while it runs, and what it launches is found by its number. */
-#include "gpu.h"
+#include "state.h"
 
 #include "collect/core/callpath.h"
 
@@ -21,23 +21,38 @@ static void launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *sta
 		sn_gpu_launch(interface, state, correlation, current.call.node, is_expected);
 }
 
-/* The call's node below its path; SN_NODE_NONE without memory. */
-static uint32_t node_of(struct sn_thread *thread, const struct sn_gpu_api_call *call,
-			struct sn_callpath_call *of_call, struct sn_frame *frame)
+static struct sn_gpu_callee *callee_of(struct sn_gpu_thread *state, const char *name, uint32_t path)
 {
-	uint32_t path = sn_callpath_of_call(thread, of_call);
-	if (path == SN_NODE_NONE)
-		return path;
-	*frame =
-	    (struct sn_frame){.kind = SN_FRAME_GPU_API,
-			      .id = sn_cct_string(&thread->cct, call->name, strlen(call->name))};
-	return sn_cct_child(&thread->cct, path, frame);
+	uint64_t mixed = ((uint64_t)path << 32 ^ (uintptr_t)name) * 0x9e3779b97f4a7c15u;
+	return &state->callees[mixed >> 57];
+}
+_Static_assert(SN_GPU_CALLEES == 1 << 7, "as many as the hash has values");
+
+/* The call below its path; NULL without memory. */
+static struct sn_gpu_callee *find_callee(struct sn_gpu_thread *state,
+					 const struct sn_gpu_interface *interface, const char *name,
+					 uint32_t path)
+{
+	struct sn_gpu_callee *callee = callee_of(state, name, path);
+	if (callee->interface == interface && callee->name == name && callee->path == path)
+		return callee;
+	struct sn_cct *cct = &state->thread->cct;
+	struct sn_frame frame = {.kind = SN_FRAME_GPU_API,
+				 .id = sn_cct_string(cct, name, strlen(name))};
+	uint32_t node = path == SN_NODE_NONE || frame.id == SN_ID_NONE
+			    ? SN_NODE_NONE
+			    : sn_cct_child(cct, path, &frame);
+	if (node == SN_NODE_NONE)
+		return NULL;
+	*callee = (struct sn_gpu_callee){
+	    .interface = interface, .name = name, .path = path, .id = frame.id, .node = node};
+	return callee;
 }
 
 /* The node of what a call at `node` starts: its own where that is not known. */
 static uint32_t kernel_of(struct sn_thread *thread, uint32_t node, const char *kernel)
 {
-	if (node == SN_NODE_NONE || !kernel)
+	if (!kernel)
 		return node;
 	struct sn_frame frame = {.kind = SN_FRAME_KERNEL,
 				 .id = sn_cct_string(&thread->cct, kernel, strlen(kernel))};
@@ -47,27 +62,32 @@ static uint32_t kernel_of(struct sn_thread *thread, uint32_t node, const char *k
 static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 		  const struct sn_gpu_api_call *call)
 {
-	struct sn_frame frame;
 	/* a runtime that is linked statically is in no library, but has the parameters in its frame */
 	struct sn_callpath_call of_call = {interface->is_inside, call->object, 0};
 	struct sn_gpu_thread *state = sn_gpu_thread(thread);
-	uint32_t node = state ? node_of(thread, call, &of_call, &frame) : SN_NODE_NONE;
-	uint32_t started = kernel_of(thread, node, call->kernel);
+	struct sn_gpu_callee *callee =
+	    state ? find_callee(state, interface, call->name, sn_callpath_of_call(thread, &of_call))
+		  : NULL;
+	uint32_t started =
+	    callee ? kernel_of(thread, callee->node, call->kernel) : SN_NODE_NONE;
 	if (started == SN_NODE_NONE)
 		return;
 	/* below it go the samples that fall into the call, as does what the device did */
+	struct sn_frame frame = {.kind = SN_FRAME_GPU_API, .id = callee->id};
 	struct sn_shadow *shadow =
 	    sn_shadow_push(thread, &frame, of_call.stack ? of_call.stack : call->stack);
 	if (shadow)
-		shadow->node = node;
+		shadow->node = callee->node;
 	current.shadow_depth = thread->shadow_depth;
 	current.thread = thread;
-	current.call = (struct sn_gpu_past_call){.interface = interface,
-						 .node = started,
-						 .correlation = call->correlation,
-						 .bytes = call->bytes,
-						 .stream = call->stream,
-						 .has_stream = call->has_stream};
+	current.call =
+	    (struct sn_gpu_past_call){.interface = interface,
+				      .time = started == callee->node ? &callee->time : NULL,
+				      .node = started,
+				      .correlation = call->correlation,
+				      .bytes = call->bytes,
+				      .stream = call->stream,
+				      .has_stream = call->has_stream};
 	launch(interface, state, call->correlation, call->is_expected);
 }
 
@@ -146,6 +166,6 @@ void sn_gpu_call_exit(void)
 		return;
 	pop_shadow(thread);
 	sn_gpu_add_call(thread, &current.call);
-	sn_gpu_collect(sn_gpu_thread(thread));
+	sn_gpu_collect_many(sn_gpu_thread(thread));
 	sn_leave(thread);
 }

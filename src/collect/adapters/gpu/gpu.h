@@ -60,8 +60,8 @@ struct sn_gpu_launch {
 struct sn_gpu_interface {
 	const char *name;   /* the source of its metrics: "cuda" */
 	const char *device; /* before a device's number: "CUDA device " */
-	bool (*is_inside)(
-	    uintptr_t pc); /* in its runtime, which call paths leave out. AS-safe: yes */
+	/* A module is of its runtime, which call paths leave out. AS-safe: yes */
+	bool (*is_inside)(uint32_t module);
 	uint8_t number;	   /* tells interfaces of one process apart: its adapter's slot */
 	_Atomic uint32_t metrics[SN_GPU_METRIC_COUNT];
 	/* SN_GPU_LAUNCHES, by the last bits of their numbers: a launch overwrites the one that is a whole table older, which was
@@ -121,7 +121,7 @@ struct sn_gpu_modules {
 	_Atomic uint64_t known[SN_GPU_KNOWN_MODULES];
 };
 /* AS-safe: yes. */
-bool sn_gpu_is_inside(struct sn_gpu_modules *modules, uintptr_t pc);
+bool sn_gpu_is_inside(struct sn_gpu_modules *modules, uint32_t module);
 
 /* ---- launch.c ---- */
 
@@ -170,6 +170,8 @@ void sn_gpu_begin_done(void);
 void sn_gpu_end_done(void);
 /* Adds what has come to the calling thread's tree. Between sn_enter and sn_leave. */
 void sn_gpu_collect(struct sn_gpu_thread *state);
+/* The same once many have come, for who often looks. */
+void sn_gpu_collect_many(struct sn_gpu_thread *state);
 /* The same for all threads, of which some have ended and others run; `self` is the calling one. */
 void sn_gpu_collect_all(struct sn_thread *self);
 
@@ -178,6 +180,7 @@ void sn_gpu_collect_all(struct sn_thread *self);
 /* A call that has ended. */
 struct sn_gpu_past_call {
 	struct sn_gpu_interface *interface;
+	struct sn_cct_value **time; /* where the place of its time is kept; NULL: nowhere */
 	uint32_t node, correlation;
 	uint64_t start_ns, end_ns, bytes, stream;
 	bool has_stream;

@@ -118,12 +118,19 @@ void sn_gpu_done(struct sn_gpu_operation *operation)
 void sn_gpu_collect(struct sn_gpu_thread *state)
 {
 	const struct sn_gpu_operation *operation;
-	if (sn_gpu_queue_is_empty(&state->queue))
-		return;
 	while ((operation = sn_gpu_queue_first(&state->queue))) {
 		sn_gpu_record(state, operation);
 		sn_gpu_queue_pass(&state->queue);
 	}
+}
+
+/* So many at a time: where each is read as it comes, both sides wait for each other's processor. */
+#define MANY 64u
+
+void sn_gpu_collect_many(struct sn_gpu_thread *state)
+{
+	if (sn_gpu_queue_count(&state->queue) >= MANY)
+		sn_gpu_collect(state);
 }
 
 /* ---- other threads' ---- */
@@ -156,7 +163,7 @@ void sn_gpu_collect_all(struct sn_thread *self)
 	struct sn_gpu_thread *state = atomic_load_explicit(&states, memory_order_acquire);
 	for (; state; state = state->next) {
 		bool ended = atomic_load_explicit(&state->ended, memory_order_acquire);
-		if (sn_gpu_queue_is_empty(&state->queue))
+		if (!sn_gpu_queue_count(&state->queue))
 			continue;
 		if (ended || state->thread == self) {
 			sn_gpu_collect(state);
@@ -175,8 +182,9 @@ static void gpu_after_fork(void)
 	for (; state; state = state->next) {
 		while (sn_gpu_queue_first(&state->queue))
 			sn_gpu_queue_pass(&state->queue);
-		/* so are the values at the leaves */
+		/* so are the values at the leaves and calls */
 		memset(state->leaves, 0, sizeof(state->leaves));
+		memset(state->callees, 0, sizeof(state->callees));
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether an address is in a runtime's own modules: call paths leave those frames out. */
+/* Whether a module is one of a runtime's own: call paths leave those frames out. */
 #include "gpu.h"
 
 #include <string.h>
@@ -14,9 +14,8 @@ static bool is_named(const struct sn_gpu_modules *modules, const char *path)
 	return false;
 }
 
-bool sn_gpu_is_inside(struct sn_gpu_modules *modules, uintptr_t pc)
+bool sn_gpu_is_inside(struct sn_gpu_modules *modules, uint32_t index)
 {
-	uint32_t index = sn_module_find(pc);
 	if (index == SN_MODULE_NONE)
 		return false;
 	_Atomic uint64_t *known = &modules->known[index % SN_GPU_KNOWN_MODULES];

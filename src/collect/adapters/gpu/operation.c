@@ -69,9 +69,24 @@ static void trace_call(struct sn_thread *thread, const struct sn_gpu_past_call *
 		     .attributes = attributes, .attribute_count = count);
 }
 
+static void add_call_time(struct sn_thread *thread, const struct sn_gpu_past_call *call)
+{
+	uint64_t ns = call->end_ns - call->start_ns;
+	if (!call->time) {
+		add(call->interface, thread, call->node, SN_GPU_API_TIME, ns);
+		return;
+	}
+	uint32_t number =
+	    *call->time ? SN_ID_NONE : metric_number(call->interface, SN_GPU_API_TIME);
+	if (number != SN_ID_NONE)
+		*call->time = sn_cct_value_of(&thread->cct, call->node, number);
+	if (*call->time)
+		sn_cct_value_add(*call->time, ns);
+}
+
 void sn_gpu_add_call(struct sn_thread *thread, const struct sn_gpu_past_call *call)
 {
-	add(call->interface, thread, call->node, SN_GPU_API_TIME, call->end_ns - call->start_ns);
+	add_call_time(thread, call);
 	if (call->bytes)
 		add(call->interface, thread, call->node, SN_GPU_COPY_BYTES, call->bytes);
 	if (sn_trace_wants(SN_TRACE_SOURCE_API))

@@ -21,22 +21,24 @@ struct sn_gpu_block {
 
 /* Blocks in the order in which they were written: those before the reader's are free, and are written again. */
 struct sn_gpu_queue {
-	struct sn_gpu_block *first, *write; /* the writer's: the oldest, and the newest */
-	uint32_t released;		    /* how many were the oldest */
-	_Atomic(struct sn_gpu_block *) read;
-	uint32_t read_at;	     /* in that block */
-	_Atomic uint32_t put, taken; /* how many operations, growing for ever */
+	/* the writer's, and apart from them the reader's, in cache lines of their own */
+	_Alignas(64) struct sn_gpu_block *first, *write; /* the oldest, and the newest */
+	uint32_t released;				 /* how many were the oldest */
+	_Atomic uint32_t put;				 /* how many operations, growing for ever */
+	_Alignas(64) _Atomic(struct sn_gpu_block *) read;
+	uint32_t read_at; /* in that block */
+	_Atomic uint32_t taken;
 };
 
 /* False without memory. MT: once. */
 bool sn_gpu_queue_init(struct sn_gpu_queue *queue);
 /* False where it is too long, or without memory. MT: the writer. */
 bool sn_gpu_queue_put(struct sn_gpu_queue *queue, const struct sn_gpu_operation *operation);
-/* MT: yes. */
-static inline bool sn_gpu_queue_is_empty(const struct sn_gpu_queue *queue)
+/* How many operations wait. MT: yes. */
+static inline uint32_t sn_gpu_queue_count(const struct sn_gpu_queue *queue)
 {
-	return atomic_load_explicit(&queue->taken, memory_order_relaxed) ==
-	       atomic_load_explicit(&queue->put, memory_order_relaxed);
+	uint32_t taken = atomic_load_explicit(&queue->taken, memory_order_relaxed);
+	return atomic_load_explicit(&queue->put, memory_order_relaxed) - taken;
 }
 /* The oldest, valid until sn_gpu_queue_pass goes on to the next; NULL: there is none. */
 const struct sn_gpu_operation *sn_gpu_queue_first(struct sn_gpu_queue *queue);

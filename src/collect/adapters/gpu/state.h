@@ -21,11 +21,24 @@ struct sn_gpu_leaf {
 
 #define SN_GPU_LEAVES 4096u
 
+/* Where a call of this name was made last time. */
+struct sn_gpu_callee {
+	const struct sn_gpu_interface *interface; /* NULL where the place is not used */
+	const char *name;
+	uint32_t path; /* the calling one */
+	uint32_t id;   /* of the name */
+	uint32_t node; /* its own */
+	struct sn_cct_value *time; /* at its node, once it has some */
+};
+
+#define SN_GPU_CALLEES 128u
+
 struct sn_gpu_thread {
 	struct sn_thread *thread;
 	struct sn_gpu_thread *next; /* of all; set before it is published */
 	_Atomic bool ended;
 	struct sn_gpu_queue queue;
 	struct sn_copy_room copied;
+	struct sn_gpu_callee callees[SN_GPU_CALLEES]; /* the thread's own */
 	struct sn_gpu_leaf leaves[SN_GPU_LEAVES]; /* the thread's, or of who holds its guard */
 };

@@ -42,10 +42,10 @@ static void say(const char *text)
 /* ---- the interface ---- */
 
 /* The loader, its layers, or Intel's driver. */
-static bool is_of_levelzero(uintptr_t pc)
+static bool is_of_levelzero(uint32_t module)
 {
 	static struct sn_gpu_modules modules = {.prefixes = {"libze_"}};
-	return sn_gpu_is_inside(&modules, pc);
+	return sn_gpu_is_inside(&modules, module);
 }
 
 static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];

@@ -129,11 +129,11 @@ const int32_t *sn_rocm_wanted_calls(size_t *count)
 }
 
 /* HIP, what it stands on, and the SDK. */
-static bool is_of_rocm(uintptr_t pc)
+static bool is_of_rocm(uint32_t module)
 {
 	static struct sn_gpu_modules modules = {
 	    .prefixes = {"libamdhip64", "libhsa-runtime64", "librocprofiler"}};
-	return sn_gpu_is_inside(&modules, pc);
+	return sn_gpu_is_inside(&modules, module);
 }
 
 static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];

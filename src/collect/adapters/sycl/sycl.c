@@ -76,10 +76,10 @@ static bool find(uint64_t key, struct sn_thread **thread, uint32_t *node)
 /* ---- call paths ---- */
 
 /* SYCL's runtime, its framework for tools, and what lies between it and the device's interface. */
-static bool is_of_sycl(uintptr_t pc)
+static bool is_of_sycl(uint32_t module)
 {
 	static struct sn_gpu_modules modules = {.prefixes = {"libsycl", "libxptifw", "libur_"}};
-	return sn_gpu_is_inside(&modules, pc);
+	return sn_gpu_is_inside(&modules, module);
 }
 
 /* What this thread hands over at the moment. */
