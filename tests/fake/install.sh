@@ -44,7 +44,7 @@ if [ ! -e "$fake/complete" ]; then
 	gcc "${flags[@]}" -shared -o "$lib/libcuda_device.so" device/*.c -Wl,-soname,libcuda_device.so || exit 1
 	gcc "${flags[@]}" -I"$root/include" -shared -o "$lib/libcuda_kernels.so" cuda/kernels.c cuda/attributes.c cuda/compute.c \
 		-Wl,-soname,libcuda_kernels.so -L"$lib" -lcuda_device -Wl,-rpath,'$ORIGIN' || exit 1
-	for source in cuda/runtime_*.c cuda/driver.c cuda/libcu*.c; do
+	for source in cuda/runtime_*.c cuda/driver.c cuda/lib*.c; do
 		gcc "${flags[@]}" -I"$root/include" -c "$source" -o "$obj/$(basename "$source" .c).o" || exit 1
 	done
 	mapfile -t binaries < <(find "$site/torch/lib" -name '*.so' -size +20k)

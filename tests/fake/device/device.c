@@ -208,6 +208,43 @@ uint64_t fake_ready_ns(const struct fake_stream *stream)
 	return ready_ns;
 }
 
+static uint64_t start_after(uint64_t queued_ns, uint64_t ready_ns)
+{
+	uint64_t start_ns = queued_ns + LAUNCH_NS;
+	return start_ns < ready_ns + GAP_NS ? ready_ns + GAP_NS : start_ns;
+}
+
+uint64_t fake_stream_next_ns(struct fake_stream *stream)
+{
+	fake_lock();
+	uint64_t start_ns = start_after(fake_now_ns(), fake_ready_ns(stream));
+	fake_unlock();
+	return start_ns;
+}
+
+static __thread struct {
+	uint64_t (*meet)(void *data);
+	void *data;
+} next;
+
+void fake_next_meets(uint64_t (*meet)(void *data), void *data)
+{
+	next.meet = meet;
+	next.data = data;
+}
+
+static uint64_t met_ns(void)
+{
+	uint64_t (*meet)(void *data) = next.meet;
+	if (!meet)
+		return 0;
+	next.meet = NULL;
+	fake_unlock();
+	uint64_t ns = meet(next.data);
+	fake_lock();
+	return ns;
+}
+
 uint64_t fake_run_at(struct fake_stream *stream, const struct fake_operation *operation,
 		     uint64_t ready_ns, uint32_t graph, uint64_t node)
 {
@@ -221,10 +258,10 @@ uint64_t fake_run_at(struct fake_stream *stream, const struct fake_operation *op
 	    .queued_ns = fake_now_ns(),
 	};
 	run.submitted_ns = run.queued_ns + 500;
-	run.start_ns = run.queued_ns + LAUNCH_NS;
-	if (run.start_ns < ready_ns + GAP_NS)
-		run.start_ns = ready_ns + GAP_NS;
-	run.end_ns = run.start_ns + fake_plan_ns(operation);
+	run.start_ns = start_after(run.queued_ns, ready_ns);
+	uint64_t from_ns = met_ns();
+	run.end_ns =
+	    (run.start_ns < from_ns ? from_ns : run.start_ns) + fake_plan_ns(operation);
 	if (operation->kind == FAKE_HOST)
 		fake_host_add(stream, operation, run.start_ns);
 	if (operation->kind <= FAKE_SET) {

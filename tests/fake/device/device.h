@@ -86,6 +86,11 @@ uint32_t fake_stream_number(const struct fake_stream *stream);
 int fake_stream_device(const struct fake_stream *stream);
 int fake_stream_priority(const struct fake_stream *stream);
 bool fake_stream_is_done(struct fake_stream *stream);
+/* When what is enqueued now would begin. */
+uint64_t fake_stream_next_ns(struct fake_stream *stream);
+/* What this thread enqueues next begins in its turn, but waits for others until `meet` tells, which is called without the lock:
+ * its duration counts from there. */
+void fake_next_meets(uint64_t (*meet)(void *data), void *data);
 void fake_stream_wait(struct fake_stream *stream);
 void fake_device_wait(int device);
 
