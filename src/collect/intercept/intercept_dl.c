@@ -4,16 +4,18 @@
  * the loader searches by its caller; new modules are found by their pcs (module_list.c).
  *
  * dlsym: functions of CUPTI's that the collector must hear of are often asked for by name, in the
- * library itself (adapters/cuda/others.c), and so are those that the user describes (adapters/configured). It searches by its caller too, so all other calls go on to
+ * library itself (adapters/cuda/others.c), and so are those that the user describes (adapters/configured), and NCCL's. It searches by its caller too, so all other calls go on to
  * the real one by a jump: its return address is the program's.
  */
 #include "intercept.h"
 #include "collect/adapters/configured/configured.h"
 #include "collect/adapters/cuda/others.h"
+#include "collect/adapters/nccl/nccl.h"
 #include "collect/unwind/module_list.h"
 #include "collect/adapters/openmp/openmp.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
 SN_REAL(int, dlclose, (void *))
 
@@ -60,6 +62,8 @@ __attribute__((used)) static void *(*dlsym_for(void *library, const char *name))
 										 const char *)
 {
 	bool is_special = library == RTLD_DEFAULT || library == RTLD_NEXT;
+	if (name && !strncmp(name, "nccl", 4))
+		sn_nccl_noticed();
 	if (name && sn_configured_lookup(library, name))
 		return dlsym_of_configured;
 	return !is_special && name && sn_cuda_has_stand_in(name) ? dlsym_of_cupti : real_dlsym();

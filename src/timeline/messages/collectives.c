@@ -265,6 +265,14 @@ static bool is_collective(const struct collecting *collecting, const struct sn_w
 	       sn_walked_value(event, OWN_NUMBER, &number);
 }
 
+/* Messages of a group have no number among its collectives. */
+static bool is_message_of_group(const struct sn_walked_event *event)
+{
+	uint64_t value;
+	return sn_walked_value(event, OWN_GROUP, &value) &&
+	       !sn_walked_value(event, OWN_NUMBER, &value);
+}
+
 static int visit_event(void *data, const struct sn_walked_event *event)
 {
 	struct collecting *collecting = data;
@@ -281,7 +289,8 @@ static int visit_event(void *data, const struct sn_walked_event *event)
 	if (collecting->participant == SONDE_NONE)
 		return SN_ERR_MEMORY;
 	/* makes a participant that only copies visible as one without collectives */
-	return work == SN_WORK_COPY ? 0 : add_arrival(collecting, event);
+	return work == SN_WORK_COPY || is_message_of_group(event) ? 0
+								  : add_arrival(collecting, event);
 }
 
 /* Maps devices to participants; to the first one if a device is several. */

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_GROUPED	1024
-#define LAST_WAIT_NS	60000000000u
+#define MOST_GROUPED	 1024
+#define LAST_WAIT_NS	 60000000000u
 #define INVALID_ARGUMENT 4
 
 enum { VERSION = 22900 };
@@ -76,7 +76,8 @@ static struct board *join(const struct unique_id *id, int ranks)
 static int new_communicator(struct communicator **made, const struct unique_id *id, int ranks,
 			    int rank, int device)
 {
-	struct board *board = rank >= 0 && rank < ranks && ranks <= MOST_RANKS ? join(id, ranks) : NULL;
+	struct board *board =
+	    rank >= 0 && rank < ranks && ranks <= MOST_RANKS ? join(id, ranks) : NULL;
 	if (!board)
 		return INVALID_ARGUMENT;
 	*made = malloc(sizeof(**made));
@@ -320,9 +321,10 @@ static int operate(struct operation one)
 }
 
 /* As the compiler names a function of a kernel's arguments. */
-#define KERNEL(length, name) "_Z" #length "ncclDevKernel_" name "24ncclDevKernelArgsStorageILm4096EE"
+#define KERNEL(length, name)                                                                       \
+	"_Z" #length "ncclDevKernel_" name "24ncclDevKernelArgsStorageILm4096EE"
 
-#define OF		     .communicator = communicator, .stream = stream
+#define OF .communicator = communicator, .stream = stream
 
 /* Messages wait for nobody. */
 enum { MESSAGE = -1 };
@@ -338,10 +340,7 @@ int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
 		  struct communicator *communicator, void *stream)
 {
 	return operate((struct operation){OF, .kernel = KERNEL(31, "Broadcast_RING_LL"),
-					  .moves = BROADCASTS,
-					  .root = root,
-					  .from = from,
-					  .to = to,
+					  .moves = BROADCASTS, .root = root, .from = from, .to = to,
 					  .bytes = count * bytes_of(type)});
 }
 
@@ -370,9 +369,7 @@ int ncclAllGather(const void *from, void *to, size_t count, int type,
 		  struct communicator *communicator, void *stream)
 {
 	return operate((struct operation){OF, .kernel = KERNEL(31, "AllGather_RING_LL"),
-					  .moves = GATHERS,
-					  .from = from,
-					  .to = to,
+					  .moves = GATHERS, .from = from, .to = to,
 					  .bytes = count * bytes_of(type)});
 }
 
@@ -387,14 +384,12 @@ int ncclSend(const void *from, size_t count, int type, int peer, struct communic
 	     void *stream)
 {
 	(void)from, (void)count, (void)type, (void)peer;
-	return operate(
-	    (struct operation){OF, .kernel = KERNEL(22, "SendRecv"), .root = MESSAGE});
+	return operate((struct operation){OF, .kernel = KERNEL(22, "SendRecv"), .root = MESSAGE});
 }
 
 int ncclRecv(void *to, size_t count, int type, int peer, struct communicator *communicator,
 	     void *stream)
 {
 	(void)to, (void)count, (void)type, (void)peer;
-	return operate(
-	    (struct operation){OF, .kernel = KERNEL(22, "SendRecv"), .root = MESSAGE});
+	return operate((struct operation){OF, .kernel = KERNEL(22, "SendRecv"), .root = MESSAGE});
 }

@@ -260,8 +260,7 @@ uint64_t fake_run_at(struct fake_stream *stream, const struct fake_operation *op
 	run.submitted_ns = run.queued_ns + 500;
 	run.start_ns = start_after(run.queued_ns, ready_ns);
 	uint64_t from_ns = met_ns();
-	run.end_ns =
-	    (run.start_ns < from_ns ? from_ns : run.start_ns) + fake_plan_ns(operation);
+	run.end_ns = (run.start_ns < from_ns ? from_ns : run.start_ns) + fake_plan_ns(operation);
 	if (operation->kind == FAKE_HOST)
 		fake_host_add(stream, operation, run.start_ns);
 	if (operation->kind <= FAKE_SET) {

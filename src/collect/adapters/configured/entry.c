@@ -4,7 +4,7 @@
  * (global offset tables, and tables of constants). An entry is replaced only if it holds the function's address, or that of
  * the module's own code that looks it up at the first call. What programs look up by name comes from dlsym (intercept_dl.c); a program
  * that has loaded a library looks something up in it before it calls it, so that is also when new modules are looked at. All of
- * this happens only in processes with a description.
+ * this happens only in processes with a description, or with a library of another adapter's.
  */
 #include "configured.h"
 
@@ -27,6 +27,7 @@ static struct {
 } known[MODULES];
 static uint32_t known_count;
 static unsigned long long loads, unloads;
+static uint32_t known_devices;
 static bool begins[256]; /* the first letters of names that are looked for */
 
 /* ---- one module ---- */
@@ -177,6 +178,17 @@ static int look_for(struct dl_phdr_info *info, size_t bytes, void *argument)
 	return 1;
 }
 
+static int is_named(struct dl_phdr_info *info, size_t bytes, void *library)
+{
+	(void)bytes;
+	return is_library(info->dlpi_name, library);
+}
+
+bool sn_configured_is_loaded(const char *library)
+{
+	return dl_iterate_phdr(is_named, (void *)library);
+}
+
 /* True where one of its functions is known that was not before. */
 static bool find_functions(const struct sn_configured_device *device)
 {
@@ -206,8 +218,10 @@ static void find_all(void *unused)
 	struct finding now = {0};
 	note_begins();
 	dl_iterate_phdr(look_for, &now);
-	if (now.loads == loads && now.unloads == unloads)
+	uint32_t devices = sn_configured_device_count;
+	if (now.loads == loads && now.unloads == unloads && devices == known_devices)
 		return;
+	known_devices = devices;
 	/* an address that was unloaded may be another module's */
 	bool is_new = now.unloads != unloads;
 	for (uint32_t i = 0; i < sn_configured_device_count; i++)
@@ -223,7 +237,7 @@ static void find_all(void *unused)
 
 void sn_configured_find(void)
 {
-	if (!sn_lock_try(SN_LOCK_CONFIGURED))
+	if (!sn_configured_call_count || !sn_lock_try(SN_LOCK_CONFIGURED))
 		return;
 	sn_on_own_stack(find_all, NULL);
 	sn_lock_release(SN_LOCK_CONFIGURED);

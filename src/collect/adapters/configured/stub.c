@@ -12,11 +12,6 @@
 
 #define STUB_BYTES 16
 
-/* The registers of arguments, as the code below lays them out. */
-struct registers {
-	uint64_t words[SN_CONFIGURED_REGISTERS];
-};
-
 /* In rax and rdx. */
 struct target {
 	uintptr_t function;
@@ -24,8 +19,9 @@ struct target {
 };
 
 __attribute__((visibility("hidden"), used)) struct target
-sn_configured_enter(uint32_t call, const struct registers *registers, const uint64_t *stack);
-__attribute__((visibility("hidden"), used)) void sn_configured_leave(void);
+sn_configured_enter(uint32_t call, const uint64_t *registers, const uint64_t *stack);
+__attribute__((visibility("hidden"), used)) void sn_configured_leave(uint32_t call,
+								     uint64_t result);
 extern const char sn_configured_stubs[] __attribute__((visibility("hidden")));
 
 __asm__("	.text\n"
@@ -36,7 +32,7 @@ __asm__("	.text\n"
 	"sn_configured_stubs:\n"
 	"	.cfi_startproc\n"
 	"	.set number, 0\n"
-	"	.rept 64\n"
+	"	.rept 128\n"
 	"	.p2align 4\n"
 	"	endbr64\n"
 	"	pushq $number\n"
@@ -104,6 +100,8 @@ __asm__("	.text\n"
 	"	movq %rdx, 8(%rsp)\n"
 	"	movaps %xmm0, 64(%rsp)\n"
 	"	movaps %xmm1, 80(%rsp)\n"
+	"	movq 8(%rbp), %rdi\n"
+	"	movq %rax, %rsi\n"
 	"	call sn_configured_leave\n"
 	"	movq (%rsp), %rax\n"
 	"	movq 8(%rsp), %rdx\n"
@@ -116,18 +114,19 @@ __asm__("	.text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	"	.size sn_configured_stubs, . - sn_configured_stubs\n");
-_Static_assert(SN_CONFIGURED_CALLS == 64, "as many stubs are made above");
+_Static_assert(SN_CONFIGURED_STUBS == 128, "as many stubs are made above");
 
 uintptr_t sn_configured_stub(uint32_t call)
 {
 	return (uintptr_t)sn_configured_stubs + (uintptr_t)call * STUB_BYTES;
 }
 
-static uint64_t argument(unsigned place, const struct registers *registers, const uint64_t *stack)
+uint64_t sn_configured_argument(const struct sn_configured_arguments *arguments, unsigned place)
 {
-	return place == SN_CONFIGURED_NOWHERE	 ? 0
-	       : place < SN_CONFIGURED_REGISTERS ? registers->words[place]
-						 : stack[place - SN_CONFIGURED_REGISTERS];
+	return place == SN_CONFIGURED_NOWHERE ? 0
+	       : place < SN_CONFIGURED_REGISTERS
+		   ? arguments->registers[place]
+		   : arguments->stack[place - SN_CONFIGURED_REGISTERS];
 }
 
 /* The text at an address that the program passed, as far as it is there and fits. */
@@ -141,25 +140,35 @@ static const char *read_text(uint64_t address, char *text, size_t bytes)
 	return length ? text : NULL;
 }
 
-struct target sn_configured_enter(uint32_t number, const struct registers *registers,
-				  const uint64_t *stack)
+static void enter(const struct sn_configured_call *call,
+		  const struct sn_configured_arguments *arguments)
 {
-	struct sn_configured_call *call = &sn_configured_calls[number];
 	char text[SN_GPU_NAME_BYTES];
-	sn_gpu_call_enter(
-	    call->interface,
-	    &(struct sn_gpu_api_call){
-		.name = call->name,
-		.stack = (uintptr_t)stack,
-		.has_stream = call->stream != SN_CONFIGURED_NOWHERE,
-		.stream = argument(call->stream, registers, stack),
-		.bytes = argument(call->bytes, registers, stack),
-		.kernel = read_text(argument(call->kernel, registers, stack), text, sizeof(text))});
+	sn_gpu_call_enter(call->interface,
+			  &(struct sn_gpu_api_call){
+			      .name = call->name,
+			      .stack = (uintptr_t)arguments->stack,
+			      .has_stream = call->stream != SN_CONFIGURED_NOWHERE,
+			      .stream = sn_configured_argument(arguments, call->stream),
+			      .bytes = sn_configured_argument(arguments, call->bytes),
+			      .kernel = read_text(sn_configured_argument(arguments, call->kernel),
+						  text, sizeof(text))});
+}
+
+struct target sn_configured_enter(uint32_t number, const uint64_t *registers, const uint64_t *stack)
+{
+	const struct sn_configured_call *call = &sn_configured_calls[number];
+	(call->enter ? call->enter : enter)(call,
+					    &(struct sn_configured_arguments){registers, stack});
 	return (struct target){atomic_load_explicit(&call->function, memory_order_relaxed),
 			       call->words};
 }
 
-void sn_configured_leave(void)
+void sn_configured_leave(uint32_t number, uint64_t result)
 {
-	sn_gpu_call_exit();
+	const struct sn_configured_call *call = &sn_configured_calls[number];
+	if (call->leave)
+		call->leave(call, result);
+	else
+		sn_gpu_call_exit();
 }

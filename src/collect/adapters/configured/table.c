@@ -8,9 +8,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sn_configured_call sn_configured_calls[SN_CONFIGURED_CALLS];
-struct sn_configured_device sn_configured_devices[SN_CONFIGURED_DEVICES];
-uint32_t sn_configured_call_count, sn_configured_device_count;
+struct sn_configured_call sn_configured_calls[SN_CONFIGURED_STUBS];
+struct sn_configured_device sn_configured_devices[SN_CONFIGURED_LIBRARIES];
+_Atomic uint32_t sn_configured_call_count, sn_configured_device_count;
+static uint32_t described; /* of the devices, those of the user's */
+
+/* ---- adding ---- */
+
+/* A call's path ends at the stub, which is never inside. */
+static bool is_inside(uint32_t module)
+{
+	(void)module;
+	return false;
+}
+
+struct sn_configured_device *sn_configured_add_device(const char *name, const char *library)
+{
+	uint32_t number = sn_configured_device_count;
+	struct sn_configured_device *device = &sn_configured_devices[number];
+	if (number == SN_CONFIGURED_LIBRARIES)
+		return NULL;
+	sn_line_add(&SN_LINE(device->name), name);
+	sn_line_add(&SN_LINE(device->library), library);
+	device->interface = (struct sn_gpu_interface)SN_GPU_INTERFACE(
+	    configured, .device = device->name, .is_inside = is_inside);
+	device->interface.name = device->name;
+	device->first = device->end = sn_configured_call_count;
+	/* release: complete before it is counted */
+	atomic_store_explicit(&sn_configured_device_count, number + 1, memory_order_release);
+	return device;
+}
+
+bool sn_configured_add_call(struct sn_configured_device *device,
+			    const struct sn_configured_call *call)
+{
+	uint32_t number = sn_configured_call_count;
+	if (number == SN_CONFIGURED_STUBS)
+		return false;
+	sn_configured_calls[number] = *call;
+	device->end = number + 1;
+	atomic_store_explicit(&sn_configured_call_count, number + 1, memory_order_release);
+	return true;
+}
 
 /* ---- reading ---- */
 
@@ -44,40 +83,27 @@ static bool is_place(unsigned place, unsigned words)
 
 static bool read_call(const char *at)
 {
-	struct sn_configured_call *call = &sn_configured_calls[sn_configured_call_count];
-	if (!sn_configured_device_count || sn_configured_call_count == SN_CONFIGURED_CALLS ||
-	    !read_word(&at, call->name, sizeof(call->name)) || !read_number(&at, &call->words) ||
-	    !read_number(&at, &call->stream) || !read_number(&at, &call->bytes) ||
-	    !read_number(&at, &call->kernel) || call->words > SN_CONFIGURED_WORDS ||
-	    !is_place(call->stream, call->words) || !is_place(call->bytes, call->words) ||
-	    !is_place(call->kernel, call->words))
+	struct sn_configured_call call = {0};
+	if (!described || sn_configured_call_count == SN_CONFIGURED_CALLS ||
+	    !read_word(&at, call.name, sizeof(call.name)) || !read_number(&at, &call.words) ||
+	    !read_number(&at, &call.stream) || !read_number(&at, &call.bytes) ||
+	    !read_number(&at, &call.kernel) || call.words > SN_CONFIGURED_WORDS ||
+	    !is_place(call.stream, call.words) || !is_place(call.bytes, call.words) ||
+	    !is_place(call.kernel, call.words))
 		return false;
-	struct sn_configured_device *device =
-	    &sn_configured_devices[sn_configured_device_count - 1];
-	call->interface = &device->interface;
-	device->end = ++sn_configured_call_count;
-	return true;
-}
-
-/* A call's path ends at the stub, which is never inside. */
-static bool is_inside(uint32_t module)
-{
-	(void)module;
-	return false;
+	struct sn_configured_device *device = &sn_configured_devices[described - 1];
+	call.interface = &device->interface;
+	return sn_configured_add_call(device, &call);
 }
 
 static bool read_device(const char *at)
 {
-	struct sn_configured_device *device = &sn_configured_devices[sn_configured_device_count];
-	if (sn_configured_device_count == SN_CONFIGURED_DEVICES ||
-	    !read_word(&at, device->name, sizeof(device->name)) ||
-	    !read_word(&at, device->library, sizeof(device->library)))
+	char name[sizeof(sn_configured_devices->name)],
+	    library[sizeof(sn_configured_devices->library)];
+	if (described == SN_CONFIGURED_DEVICES || !read_word(&at, name, sizeof(name)) ||
+	    !read_word(&at, library, sizeof(library)) || !sn_configured_add_device(name, library))
 		return false;
-	device->interface = (struct sn_gpu_interface)SN_GPU_INTERFACE(
-	    configured, .device = device->name, .is_inside = is_inside);
-	device->interface.name = device->name;
-	device->first = device->end = sn_configured_call_count;
-	sn_configured_device_count++;
+	described++;
 	return true;
 }
 
@@ -104,8 +130,6 @@ static int attach(void)
 	const char *text = getenv("SONDE_GPU_API");
 	if (state == UNREAD)
 		state = !text || !*text ? NONE : read_description(text) ? READ : WRONG;
-	if (state != READ)
-		return -ENODEV;
 	sn_configured_find();
 	return -EAGAIN; /* modules that are loaded later call them, too */
 }
@@ -133,7 +157,7 @@ static const char *status(void)
 	struct sn_line line = SN_LINE(text);
 	if (state != READ)
 		return state == WRONG ? "SONDE_GPU_API cannot be read" : NULL;
-	for (uint32_t i = 0; i < sn_configured_device_count; i++)
+	for (uint32_t i = 0; i < described; i++)
 		add_state(&line, &sn_configured_devices[i]);
 	return text;
 }

@@ -10,7 +10,8 @@
 static __thread struct {
 	struct sn_thread *thread; /* NULL: the call is not measured */
 	struct sn_gpu_past_call call;
-	uintptr_t stack; /* the call's */
+	struct sn_gpu_collective part; /* that what it launches is */
+	uintptr_t stack;	       /* the call's */
 	uint32_t depth, shadow_depth;
 } current __attribute__((tls_model("initial-exec")));
 
@@ -68,8 +69,7 @@ static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 	struct sn_gpu_callee *callee =
 	    state ? find_callee(state, interface, call->name, sn_callpath_of_call(thread, &of_call))
 		  : NULL;
-	uint32_t started =
-	    callee ? kernel_of(thread, callee->node, call->kernel) : SN_NODE_NONE;
+	uint32_t started = callee ? kernel_of(thread, callee->node, call->kernel) : SN_NODE_NONE;
 	if (started == SN_NODE_NONE)
 		return;
 	/* below it go the samples that fall into the call, as does what the device did */
@@ -80,6 +80,7 @@ static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 		shadow->node = callee->node;
 	current.shadow_depth = thread->shadow_depth;
 	current.thread = thread;
+	current.part = (struct sn_gpu_collective){0};
 	current.call =
 	    (struct sn_gpu_past_call){.interface = interface,
 				      .time = started == callee->node ? &callee->time : NULL,
@@ -130,13 +131,44 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 	current.call.start_ns = sn_now_ns();
 }
 
+/* A library's call does not know the numbers of what it launches: the moment of each launch leads to it. */
+static void note_launch(struct sn_gpu_interface *interface, struct sn_thread *thread,
+			uint32_t correlation)
+{
+	uint64_t now_ns = sn_now_ns();
+	if (current.part.group)
+		*sn_gpu_part_of(sn_gpu_thread(thread), correlation) =
+		    (struct sn_gpu_part){interface, correlation, current.part};
+	sn_gpu_trace_call(thread, &(struct sn_gpu_past_call){.interface = interface,
+							     .node = current.call.node,
+							     .correlation = correlation,
+							     .start_ns = now_ns,
+							     .end_ns = now_ns});
+}
+
 void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation)
 {
 	if (!current.thread)
 		return;
 	launch(interface, sn_gpu_thread(current.thread), correlation, false);
-	if (interface == current.call.interface)
+	if (interface == current.call.interface) {
 		sn_gpu_call_waits();
+	} else if (sn_enter()) {
+		note_launch(interface, current.thread, correlation);
+		sn_leave(current.thread);
+	}
+}
+
+void sn_gpu_call_is_part(const struct sn_gpu_collective *collective)
+{
+	if (current.depth == 1)
+		current.part = *collective;
+}
+
+void sn_gpu_call_fails(void)
+{
+	if (current.depth == 1)
+		current.call.bytes = 0;
 }
 
 void sn_gpu_call_waits(void)

@@ -36,6 +36,7 @@ enum sn_gpu_metric {
 	SN_GPU_SET_BYTES,
 	SN_GPU_ALLOCATE_BYTES,
 	SN_GPU_FREE_BYTES,
+	SN_GPU_COMMUNICATION_BYTES,
 	SN_GPU_BLOCKS,
 	SN_GPU_BLOCK_THREADS,
 	SN_GPU_REGISTERS,
@@ -62,7 +63,8 @@ struct sn_gpu_interface {
 	const char *device; /* before a device's number: "CUDA device " */
 	/* A module is of its runtime, which call paths leave out. AS-safe: yes */
 	bool (*is_inside)(uint32_t module);
-	uint8_t number;	   /* tells interfaces of one process apart: its adapter's slot */
+	uint8_t number; /* tells interfaces of one process apart: its adapter's slot */
+	uint8_t bytes;	/* the metric of its calls' bytes; 0: SN_GPU_COPY_BYTES */
 	_Atomic uint32_t metrics[SN_GPU_METRIC_COUNT];
 	/* SN_GPU_LAUNCHES, by the last bits of their numbers: a launch overwrites the one that is a whole table older, which was
 	 * done long ago. Zero at first, so that pages that no launch has touched take no memory. */
@@ -91,7 +93,7 @@ struct sn_gpu_api_call {
 	    object; /* the address of something in the called function's frame, 0: none is known */
 	uintptr_t stack; /* where that does not help: of something in any frame of the runtime's */
 	const char *kernel; /* what it starts, a frame below its own; NULL: not known */
-	uint64_t bytes;	    /* that it copies */
+	uint64_t bytes;	    /* that it copies or sends */
 	uint64_t stream;    /* as the program calls it */
 	bool has_stream;
 	bool is_expected; /* an operation comes for certain, unless sn_gpu_expect_none is called */
@@ -101,10 +103,22 @@ struct sn_gpu_api_call {
  * of its own; what it launches is below the outer one. */
 void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_api_call *call);
 void sn_gpu_call_exit(void);
+/* The call that the thread is in has moved no bytes: it fails. */
+void sn_gpu_call_fails(void);
 /* The call that the thread is in launches something else under this number. */
 void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation);
 /* What the call that the thread is in launches does not run now, or under another number: nothing is expected of it. */
 void sn_gpu_call_waits(void);
+/* What all members of a group do together, each a part of it. */
+struct sn_gpu_collective {
+	uint64_t group; /* the same number in all members; 0: none */
+	uint64_t
+	    number; /* of it in the group; SN_GPU_NOT_TOGETHER: only some of the members do it */
+	uint64_t bytes;
+};
+#define SN_GPU_NOT_TOGETHER UINT64_MAX
+/* What the call that the thread is in launches is its part in this. */
+void sn_gpu_call_is_part(const struct sn_gpu_collective *collective);
 struct sn_gpu_thread;
 /* Where the call that the thread is in belongs, for what it only prepares: what is captured, and what is given a number later, by
  * sn_gpu_launch. Either may be NULL. False where the call is not measured. */
@@ -187,5 +201,7 @@ struct sn_gpu_past_call {
 };
 /* Adds its time and bytes to its node, and an event where calls are traced. */
 void sn_gpu_add_call(struct sn_thread *thread, const struct sn_gpu_past_call *call);
+/* The event alone. */
+void sn_gpu_trace_call(struct sn_thread *thread, const struct sn_gpu_past_call *call);
 /* Adds an operation to the tree of the thread that launched it: metrics, and an event where one is traced. */
 void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);

@@ -55,6 +55,8 @@ static void has_come(struct sn_gpu_launch *launch, uintptr_t state)
 
 void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation)
 {
+	if (!correlation)
+		return;
 	struct sn_gpu_launch *launch = &interface->launches[correlation % SN_GPU_LAUNCHES];
 	if (atomic_load_explicit(&launch->word, memory_order_relaxed) >> 32 == correlation)
 		has_come(launch, atomic_load_explicit(&launch->state, memory_order_relaxed));

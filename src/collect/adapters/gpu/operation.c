@@ -24,6 +24,7 @@ static const struct {
     [SN_GPU_SET_BYTES] = {"fill-bytes", "bytes", SN_METRIC_BYTES},
     [SN_GPU_ALLOCATE_BYTES] = {"gpu-alloc", "bytes", SN_METRIC_BYTES},
     [SN_GPU_FREE_BYTES] = {"gpu-free", "bytes", SN_METRIC_BYTES},
+    [SN_GPU_COMMUNICATION_BYTES] = {"communication-bytes", "bytes", SN_METRIC_BYTES},
     [SN_GPU_BLOCKS] = {"kernel-blocks", "1", SN_METRIC_COUNT},
     [SN_GPU_BLOCK_THREADS] = {"kernel-block-threads", "1", SN_METRIC_COUNT},
     [SN_GPU_REGISTERS] = {"kernel-registers", "1", SN_METRIC_COUNT},
@@ -53,10 +54,12 @@ static uint64_t link_of(const struct sn_gpu_interface *interface, uint32_t corre
 	return SN_TRACE_LINK_CALL + ((uint64_t)interface->number << 32) + correlation;
 }
 
-static void trace_call(struct sn_thread *thread, const struct sn_gpu_past_call *call)
+void sn_gpu_trace_call(struct sn_thread *thread, const struct sn_gpu_past_call *call)
 {
 	struct sn_trace_attribute attributes[2];
 	uint32_t count = 0;
+	if (!sn_trace_wants(SN_TRACE_SOURCE_API))
+		return;
 	if (call->bytes)
 		attributes[count++] =
 		    (struct sn_trace_attribute){.key = SN_TRACE_KEY_BYTES, .value = call->bytes};
@@ -88,9 +91,10 @@ void sn_gpu_add_call(struct sn_thread *thread, const struct sn_gpu_past_call *ca
 {
 	add_call_time(thread, call);
 	if (call->bytes)
-		add(call->interface, thread, call->node, SN_GPU_COPY_BYTES, call->bytes);
-	if (sn_trace_wants(SN_TRACE_SOURCE_API))
-		trace_call(thread, call);
+		add(call->interface, thread, call->node,
+		    call->interface->bytes ? call->interface->bytes : SN_GPU_COPY_BYTES,
+		    call->bytes);
+	sn_gpu_trace_call(thread, call);
 }
 
 /* ---- places ---- */
@@ -287,11 +291,29 @@ static uint32_t shape_attributes(struct sn_trace_attribute *attributes, uint32_t
 		   : count;
 }
 
-/* What is told of it beside its time: at most 12. */
-static uint32_t attributes_of(struct sn_trace_attribute *attributes,
+/* The collective that it is a part of. */
+static uint32_t part_attributes(struct sn_trace_attribute *attributes, uint32_t count,
+				struct sn_gpu_thread *state,
+				const struct sn_gpu_operation *operation)
+{
+	const struct sn_gpu_part *part = sn_gpu_part_of(state, operation->correlation);
+	if (operation->kind != SN_GPU_KERNEL || operation->graph_node ||
+	    part->interface != operation->interface || part->correlation != operation->correlation)
+		return count;
+	count = attribute(attributes, count, SN_TRACE_KEY_BYTES, part->of.bytes);
+	count = attribute(attributes, count, SN_TRACE_KEY_GROUP, part->of.group);
+	return part->of.number == SN_GPU_NOT_TOGETHER
+		   ? count
+		   : attribute(attributes, count, SN_TRACE_KEY_COLLECTIVE, part->of.number);
+}
+
+#define ATTRIBUTES 15u
+
+/* What is told of it beside its time. */
+static uint32_t attributes_of(struct sn_trace_attribute *attributes, struct sn_gpu_thread *state,
 			      const struct sn_gpu_operation *operation)
 {
-	uint32_t count = 0;
+	uint32_t count = part_attributes(attributes, 0, state, operation);
 	if (operation->bytes)
 		count = attribute(attributes, count, SN_TRACE_KEY_BYTES, operation->bytes);
 	if (operation->kind == SN_GPU_KERNEL)
@@ -305,11 +327,12 @@ static uint32_t attributes_of(struct sn_trace_attribute *attributes,
 }
 
 /* An operation at its own time, in its stream. `thread` is the one that launched it, which the calling one may not be. */
-static void trace(struct sn_thread *thread, uint32_t node, const struct sn_gpu_operation *operation)
+static void trace(struct sn_gpu_thread *state, uint32_t node,
+		  const struct sn_gpu_operation *operation)
 {
-	struct sn_thread *self = sn_thread_self();
+	struct sn_thread *self = sn_thread_self(), *thread = state->thread;
 	uint32_t stream = stream_of(operation);
-	struct sn_trace_attribute attributes[12];
+	struct sn_trace_attribute attributes[ATTRIBUTES];
 	if (!self || stream == SN_ID_NONE)
 		return;
 	SN_TRACE_ADD(self, .kind = SN_TRACE_INTERVAL, .has_stream = true, .stream = stream,
@@ -317,7 +340,7 @@ static void trace(struct sn_thread *thread, uint32_t node, const struct sn_gpu_o
 		     .start_ns = operation->start_ns, .end_ns = operation->end_ns,
 		     .link = link_of(operation->interface, operation->correlation),
 		     .attributes = attributes,
-		     .attribute_count = attributes_of(attributes, operation));
+		     .attribute_count = attributes_of(attributes, state, operation));
 }
 
 void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
@@ -341,5 +364,5 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 	add_values(thread, leaf, operation);
 	if (operation->kind != SN_GPU_WAIT && !operation->is_placeless &&
 	    sn_trace_wants(SN_TRACE_SOURCE_GPU))
-		trace(thread, leaf->node, operation);
+		trace(state, leaf->node, operation);
 }

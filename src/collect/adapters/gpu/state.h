@@ -25,13 +25,22 @@ struct sn_gpu_leaf {
 struct sn_gpu_callee {
 	const struct sn_gpu_interface *interface; /* NULL where the place is not used */
 	const char *name;
-	uint32_t path; /* the calling one */
-	uint32_t id;   /* of the name */
-	uint32_t node; /* its own */
+	uint32_t path;		   /* the calling one */
+	uint32_t id;		   /* of the name */
+	uint32_t node;		   /* its own */
 	struct sn_cct_value *time; /* at its node, once it has some */
 };
 
 #define SN_GPU_CALLEES 128u
+
+/* A launch that is a part of a collective, by the last bits of its number: until its operations come, or another takes its place. */
+struct sn_gpu_part {
+	const struct sn_gpu_interface *interface; /* NULL where the place is not used */
+	uint32_t correlation;
+	struct sn_gpu_collective of;
+};
+
+#define SN_GPU_PARTS 512u
 
 struct sn_gpu_thread {
 	struct sn_thread *thread;
@@ -40,5 +49,12 @@ struct sn_gpu_thread {
 	struct sn_gpu_queue queue;
 	struct sn_copy_room copied;
 	struct sn_gpu_callee callees[SN_GPU_CALLEES]; /* the thread's own */
+	struct sn_gpu_part parts[SN_GPU_PARTS];
 	struct sn_gpu_leaf leaves[SN_GPU_LEAVES]; /* the thread's, or of who holds its guard */
 };
+
+/* The place of a launch's part. AS-safe: yes. MT: the thread, or who holds its guard. */
+static inline struct sn_gpu_part *sn_gpu_part_of(struct sn_gpu_thread *state, uint32_t correlation)
+{
+	return &state->parts[correlation % SN_GPU_PARTS];
+}

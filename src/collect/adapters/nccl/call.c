@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's calls of NCCL. Between ncclGroupStart and ncclGroupEnd operations are only noted: the group's end launches them, and
+ * has the name and the size of what it launches. Numbers of collectives are counted whether or not anything is measured, so that
+ * those of all ranks agree.
+ */
+#include "nccl.h"
+
+#include "collect/core/line.h"
+#include "collect/interface/message.h"
+#include "collect/sample/program_memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum role { COLLECTIVE, MESSAGE, GROUP_START, GROUP_END, INIT, INIT_SCALABLE, INIT_ALL, SPLIT, END };
+
+/* What a rank gives, or gets if it gives nothing. */
+enum amount { COUNT, COUNT_FOR_EACH, COUNT_FOR_EACH_OF_ROOT };
+
+enum { NOWHERE = SN_CONFIGURED_NOWHERE };
+
+static const struct nccl_call {
+	const char *name;
+	uint8_t role, words, count, type, communicator, stream, root, amount;
+} calls[] = {
+#define SN_NCCL_CALL(name, ...) {#name, __VA_ARGS__},
+#include "calls.def"
+#undef SN_NCCL_CALL
+};
+
+#define CALLS (sizeof(calls) / sizeof(*calls))
+
+/* Success, and what goes on without blocking. */
+#define IN_PROGRESS 7u
+static bool succeeds(uint64_t result)
+{
+	return !(uint32_t)result || (uint32_t)result == IN_PROGRESS;
+}
+
+/* A call's path ends at the stub, which is of no module of NCCL's. */
+static bool is_inside(uint32_t module)
+{
+	(void)module;
+	return false;
+}
+
+static struct sn_gpu_interface interface = SN_GPU_INTERFACE(
+    nccl, .device = "NCCL ", .is_inside = is_inside, .bytes = SN_GPU_COMMUNICATION_BYTES);
+
+/* ---- what a thread is doing ---- */
+
+/* Where NCCL stores a handle, at the latest when the group ends. */
+struct creation {
+	uintptr_t place;
+	uint64_t group;
+	int32_t ranks, rank;
+};
+
+#define CREATIONS 16u
+
+static __thread struct {
+	uint32_t depth; /* of groups */
+	/* of the operations in the group, or of the one that is called by itself; those that NCCL refuses in a group are among them */
+	const char *name; /* NULL: none yet; "": several */
+	uint64_t bytes, stream;
+	struct sn_gpu_collective part; /* group 0: none, or of several communicators */
+	bool has_several_groups;
+	struct sn_nccl_communicator *counting; /* that of the collective being called */
+	uint32_t creation_count, creations_before;
+	struct creation creations[CREATIONS];
+} current __attribute__((tls_model("initial-exec")));
+
+/* ---- communicators ---- */
+
+static void note_creation(uintptr_t place, uint64_t group, int32_t ranks, int32_t rank)
+{
+	if (place && current.creation_count < CREATIONS)
+		current.creations[current.creation_count++] =
+		    (struct creation){place, group, ranks, rank};
+}
+
+/* Handles that are there by now; the others come with the group's end. */
+static void take_creations(void)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < current.creation_count; i++) {
+		const struct creation *one = &current.creations[i];
+		uintptr_t handle = 0;
+		if (sn_program_read((const void *)one->place, &handle, sizeof(handle)) && handle)
+			sn_nccl_communicator_made(handle, one->group, one->ranks, one->rank);
+		else if (current.depth)
+			current.creations[kept++] = *one;
+	}
+	current.creation_count = kept;
+}
+
+#define ID_WORDS 16u
+
+static uint64_t group_of_id(const uint64_t *words)
+{
+	uint64_t group = 0;
+	for (uint32_t i = 0; i < ID_WORDS; i++)
+		group = sn_message_mix(group + words[i]);
+	return group;
+}
+
+static void note_split(const struct sn_configured_arguments *arguments)
+{
+	struct sn_nccl_communicator *of =
+	    sn_nccl_communicator(sn_configured_argument(arguments, 0));
+	uint32_t color = (uint32_t)sn_configured_argument(arguments, 1);
+	if (!of)
+		return;
+	uint64_t number = atomic_fetch_add_explicit(&of->splits, 1, memory_order_relaxed);
+	note_creation(sn_configured_argument(arguments, 3),
+		      sn_message_mix(of->group + sn_message_mix(number << 32 | color)), 0, -1);
+}
+
+/* All of one process: their common number is like no other's. */
+static void note_all(uintptr_t place, uint32_t count)
+{
+	uint64_t group = sn_message_mix(sn_now_ns() + ((uint64_t)getpid() << 40));
+	for (uint32_t rank = 0; rank < count; rank++)
+		note_creation(place + rank * sizeof(uintptr_t), group, (int32_t)count,
+			      (int32_t)rank);
+}
+
+static void note_creations(enum role role, const struct sn_configured_arguments *arguments)
+{
+	uintptr_t place = sn_configured_argument(arguments, 0);
+	uint32_t second = (uint32_t)sn_configured_argument(arguments, 1),
+		 third = (uint32_t)sn_configured_argument(arguments, 2);
+	uint64_t id[ID_WORDS];
+	switch (role) {
+	case INIT:
+		note_creation(place, group_of_id(arguments->stack), (int32_t)second,
+			      (int32_t)third);
+		break;
+	case INIT_SCALABLE:
+		if (sn_program_read((const void *)sn_configured_argument(arguments, 4), id,
+				    sizeof(id)))
+			note_creation(place, group_of_id(id), (int32_t)second, (int32_t)third);
+		break;
+	case INIT_ALL:
+		note_all(place, second);
+		break;
+	default:
+		note_split(arguments);
+	}
+}
+
+/* ---- operations ---- */
+
+/* By ncclDataType_t. */
+static uint64_t element_bytes(uint64_t type)
+{
+	static const uint8_t bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+	return type < sizeof(bytes) ? bytes[type] : 0;
+}
+
+static uint64_t bytes_of(const struct nccl_call *call, struct sn_nccl_communicator *communicator,
+			 const struct sn_configured_arguments *arguments)
+{
+	uint64_t bytes =
+	    sn_configured_argument(arguments, call->count) *
+	    element_bytes((uint32_t)sn_configured_argument(arguments, call->type));
+	bool is_root = communicator && communicator->rank ==
+					   (int32_t)sn_configured_argument(arguments, call->root);
+	bool for_each = call->amount == COUNT_FOR_EACH ||
+			(call->amount == COUNT_FOR_EACH_OF_ROOT && is_root);
+	return for_each && communicator ? bytes * sn_nccl_ranks(communicator) : bytes;
+}
+
+/* A group's first collective stands for it, for all are one kernel; not where there are several communicators, and so several
+ * kernels. */
+static void note_part(struct sn_nccl_communicator *communicator, bool is_collective)
+{
+	if (current.part.group && (!communicator || communicator->group != current.part.group))
+		current.has_several_groups = true;
+	if (!communicator)
+		return;
+	if (!current.part.group)
+		current.part = (struct sn_gpu_collective){.group = communicator->group,
+							  .number = SN_GPU_NOT_TOGETHER};
+	if (is_collective && current.part.number == SN_GPU_NOT_TOGETHER)
+		current.part.number =
+		    atomic_load_explicit(&communicator->collectives, memory_order_relaxed);
+}
+
+static void note_operation(const struct nccl_call *call,
+			   const struct sn_configured_arguments *arguments)
+{
+	struct sn_nccl_communicator *communicator =
+	    sn_nccl_communicator(sn_configured_argument(arguments, call->communicator));
+	current.bytes += bytes_of(call, communicator, arguments);
+	current.stream = sn_configured_argument(arguments, call->stream);
+	if (!current.name)
+		current.name = call->name;
+	else if (current.name != call->name)
+		current.name = "";
+	note_part(communicator, call->role == COLLECTIVE);
+	if (call->role == COLLECTIVE)
+		current.counting = communicator;
+}
+
+static void enter_call(const char *name, const struct sn_configured_arguments *arguments)
+{
+	sn_gpu_call_enter(&interface,
+			  &(struct sn_gpu_api_call){.name = name,
+						    .stack = (uintptr_t)arguments->stack,
+						    .has_stream = current.name,
+						    .stream = current.stream,
+						    .bytes = current.bytes});
+	if (!current.part.group || current.has_several_groups)
+		return;
+	current.part.bytes = current.bytes;
+	sn_gpu_call_is_part(&current.part);
+}
+
+static void forget_operations(void)
+{
+	current.name = NULL;
+	current.bytes = current.stream = 0;
+	current.part = (struct sn_gpu_collective){0};
+	current.has_several_groups = false;
+}
+
+/* ---- the stubs' calls ---- */
+
+static void enter(const struct sn_configured_call *call,
+		  const struct sn_configured_arguments *arguments)
+{
+	const struct nccl_call *it = &calls[call->of_adapter];
+	bool is_operation = it->role == COLLECTIVE || it->role == MESSAGE;
+	if (is_operation)
+		note_operation(it, arguments);
+	else if (it->role >= INIT && it->role <= SPLIT) {
+		current.creations_before = current.creation_count;
+		note_creations(it->role, arguments);
+	} else if (it->role == END)
+		sn_nccl_communicator_ended(sn_configured_argument(arguments, it->communicator));
+	if (it->role == GROUP_END && current.depth == 1)
+		enter_call(current.name && *current.name ? current.name : it->name, arguments);
+	else if (it->role >= INIT || (is_operation && !current.depth))
+		enter_call(it->name, arguments);
+}
+
+static void leave_operation(bool is_done)
+{
+	if (is_done && current.counting)
+		atomic_fetch_add_explicit(&current.counting->collectives, 1, memory_order_relaxed);
+	current.counting = NULL;
+	if (current.depth)
+		return;
+	if (!is_done)
+		sn_gpu_call_fails();
+	sn_gpu_call_exit();
+	forget_operations();
+}
+
+static void leave_group(void)
+{
+	if (!current.depth || --current.depth)
+		return;
+	sn_gpu_call_exit();
+	forget_operations();
+	take_creations();
+}
+
+static void leave(const struct sn_configured_call *call, uint64_t result)
+{
+	switch (calls[call->of_adapter].role) {
+	case COLLECTIVE:
+	case MESSAGE:
+		leave_operation(succeeds(result));
+		break;
+	case GROUP_START:
+		current.depth += succeeds(result);
+		break;
+	case GROUP_END:
+		leave_group();
+		break;
+	case END:
+		sn_gpu_call_exit();
+		break;
+	default:
+		sn_gpu_call_exit();
+		if (!succeeds(result))
+			current.creation_count = current.creations_before;
+		take_creations();
+	}
+}
+
+/* ---- the adapter ---- */
+
+static const char *const libraries[] = {"libnccl.so", "librccl.so"};
+static bool is_added[sizeof(libraries) / sizeof(*libraries)];
+
+static bool add_calls(const char *library)
+{
+	struct sn_configured_device *device = sn_configured_add_device("nccl", library);
+	for (uint32_t i = 0; device && i < CALLS; i++) {
+		struct sn_configured_call call = {.words = calls[i].words,
+						  .of_adapter = (uint8_t)i,
+						  .enter = enter,
+						  .leave = leave};
+		sn_line_add(&SN_LINE(call.name), calls[i].name);
+		if (!sn_configured_add_call(device, &call))
+			return false;
+	}
+	return device;
+}
+
+static int attach(void)
+{
+	bool are_all = true;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
+		if (!is_added[i] && sn_configured_is_loaded(libraries[i])) {
+			is_added[i] = true;
+			if (!add_calls(libraries[i]))
+				return -ENOMEM;
+		}
+		are_all = are_all && is_added[i];
+	}
+	sn_configured_find();
+	return are_all ? 0 : -EAGAIN;
+}
+
+void sn_nccl_noticed(void)
+{
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (!is_added[i] && sn_configured_is_loaded(libraries[i])) {
+			sn_adapters_retry();
+			sn_adapters_attach();
+			return;
+		}
+}
+
+static const char *status(void)
+{
+	static char text[64];
+	struct sn_line line = SN_LINE(text);
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (is_added[i])
+			SN_LINE_ADD(&line, line.length ? ", " : "collectives of ", libraries[i]);
+	return line.length ? text : NULL;
+}
+
+const struct sn_adapter sn_adapter_nccl = {
+    .name = "nccl",
+    .attach = attach,
+    .status = status,
+};

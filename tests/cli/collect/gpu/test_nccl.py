@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives of NCCL between processes and between devices, on devices that are not there: sizes, lines and partners are known."""
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import program
+from program import ROOT, WORKLOADS
+from test_cuda import FAKE, line_with, lines_of, measured, on_fakes
+from test_cuda import pytestmark  # noqa: F401  (the same condition)
+
+RANKS = 3
+SOURCE = "collectives.cu"
+# bytes that one rank gives (to all others together), by the line of the call
+BYTES = {"// reduced": 5 * 1000 * 4, "// broadcast": 100 * 4, "// gathered": 200 * 4, "// scattered": RANKS * 300 * 4,
+         "// grouped": 2 * 500 * 8, "// sent": 2 * 10 * 4, "// split": 3 * RANKS * 70 * 4}
+COLLECTIVES = 5 + 1 + 1 + 1 + 1 + 3  # the two of the group are one kernel
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("nccl") / "collectives"
+    fake = subprocess.run([ROOT / "tests/fake/install.sh"], capture_output=True, text=True, check=True).stdout.strip()
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", output, WORKLOADS / "cuda" / SOURCE, "-Xlinker",
+                    f"{fake}/cuda/libnccl.so.2", "-ldl"], check=True)
+    return output
+
+
+@pytest.fixture(scope="module", params=["linked", "lookup"])
+def ran(request, built, tmp_path_factory):
+    how = () if request.param == "linked" else (request.param,)
+    return on_fakes(tmp_path_factory.mktemp(request.param), built, str(RANKS), *how, options=("--trace",), FAKE_DEVICES=str(RANKS))
+
+
+def arrivals(folder: Path) -> dict[str, dict]:
+    """What is said of each participant."""
+    rows = json.loads(program.sonde("timeline", folder / "run.sdb", "--view", "stragglers", "--format", "json"))["ranks"]["rows"]
+    return {row["participant"]: row for row in rows}
+
+
+def test_the_program_runs_as_without(ran):
+    assert ran.out == f"0 of {RANKS} ranks failed\n"
+
+
+def test_bytes_of_each_line(ran):
+    found: Counter[str] = Counter()
+    for frames, value in program.paths(ran.folder, "communication-bytes", "--metric", "communication-bytes"):
+        lines = [f"{frame['file']}:{frame['line']}" for frame in frames if (frame.get("file") or "").endswith(SOURCE)]
+        found[lines[-1]] += round(value["sum"])
+    assert found == {line_with(SOURCE, text): RANKS * bytes_ for text, bytes_ in BYTES.items()}
+
+
+def test_kernels_stand_below_their_calls(ran):
+    kernels = measured(ran, "kernel-time", "count")
+    assert kernels == ran.truth("count")
+    parents = Counter()
+    for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
+        parents[frames[-2]["name"]] += value["count"]
+    assert parents == {"ncclAllReduce": RANKS * 6, "ncclBroadcast": RANKS, "ncclAllGather": RANKS, "ncclReduceScatter": RANKS * 4,
+                       "ncclGroupEnd": RANKS}
+
+
+def test_all_parts_of_collectives_have_partners(ran):
+    """Also those of a communicator that was split, and not the messages, which some ranks exchange without the others."""
+    found = arrivals(ran.folder)
+    assert {who: row["collectives"] for who, row in found.items()} == {f"rank {rank}": COLLECTIVES for rank in range(RANKS)}
+    text = program.sonde("timeline", ran.folder / "run.sdb", "--view", "stragglers")
+    assert "lack" not in text and "no partner" not in text
+
+
+def test_the_late_rank_is_named(ran):
+    found = arrivals(ran.folder)
+    late = max(found, key=lambda who: found[who]["delayed_ns"])
+    assert late == f"rank {RANKS - 1}"
+    assert found[late]["delayed_ns"] >= 5 * 20e6 * (RANKS - 1) * 0.5
+
+
+def test_devices_of_one_process(built, tmp_path):
+    ran = on_fakes(tmp_path, built, str(RANKS), "devices", options=("--trace",), FAKE_DEVICES=str(RANKS))
+    assert {who: row["collectives"] for who, row in arrivals(ran.folder).items()} == {f"device {rank}": 4 for rank in range(RANKS)}
+    assert measured(ran, "communication-bytes", "sum") == {"ncclAllReduce": 4 * RANKS * 4000}
+    assert lines_of(ran, "kernel-time") == {line_with(SOURCE, "// devices"): 4 * RANKS}
+
+
+def test_data_parallel_training(tmp_path):
+    """PyTorch's own DistributedDataParallel; its second rank is late at each of ten steps."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script = WORKLOADS / "cuda/data_parallel.py"
+    ran = on_fakes(tmp_path, "python3", script, "10", options=("--trace",), FAKE_DEVICES="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    assert sorted(ran.out.splitlines()) == ["rank 0: 10 steps", "rank 1: 10 steps"]
+    reduced = ran.truth("count", lambda row: row["kernel"].startswith("ncclDevKernel_AllReduce"))
+    assert sum(reduced.values()) == 2 * (10 + 1)
+    found = arrivals(ran.folder)
+    assert found["rank 0"]["collectives"] == found["rank 1"]["collectives"] >= 10 + 1
+    assert found["rank 1"]["delayed_ns"] > 10 * 20e6 * 0.5 > found["rank 0"]["delayed_ns"] / 2
+    gradients = 10 * (64 * 64 + 64) * 4
+    assert measured(ran, "communication-bytes", "sum")["ncclAllReduce"] >= 2 * gradients
