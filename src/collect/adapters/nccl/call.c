@@ -14,7 +14,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum role { COLLECTIVE, MESSAGE, GROUP_START, GROUP_END, INIT, INIT_SCALABLE, INIT_ALL, SPLIT, END };
+enum role {
+	COLLECTIVE,
+	MESSAGE,
+	GROUP_START,
+	GROUP_END,
+	INIT,
+	INIT_SCALABLE,
+	INIT_ALL,
+	SPLIT,
+	END
+};
 
 /* What a rank gives, or gets if it gives nothing. */
 enum amount { COUNT, COUNT_FOR_EACH, COUNT_FOR_EACH_OF_ROOT };
@@ -163,13 +173,12 @@ static uint64_t element_bytes(uint64_t type)
 static uint64_t bytes_of(const struct nccl_call *call, struct sn_nccl_communicator *communicator,
 			 const struct sn_configured_arguments *arguments)
 {
-	uint64_t bytes =
-	    sn_configured_argument(arguments, call->count) *
-	    element_bytes((uint32_t)sn_configured_argument(arguments, call->type));
-	bool is_root = communicator && communicator->rank ==
-					   (int32_t)sn_configured_argument(arguments, call->root);
-	bool for_each = call->amount == COUNT_FOR_EACH ||
-			(call->amount == COUNT_FOR_EACH_OF_ROOT && is_root);
+	uint64_t bytes = sn_configured_argument(arguments, call->count) *
+			 element_bytes((uint32_t)sn_configured_argument(arguments, call->type));
+	bool is_root = communicator &&
+		       communicator->rank == (int32_t)sn_configured_argument(arguments, call->root);
+	bool for_each =
+	    call->amount == COUNT_FOR_EACH || (call->amount == COUNT_FOR_EACH_OF_ROOT && is_root);
 	return for_each && communicator ? bytes * sn_nccl_ranks(communicator) : bytes;
 }
 

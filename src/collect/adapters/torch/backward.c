@@ -4,7 +4,7 @@
  * operator that created the node, with an operator frame for the node. Nodes nest: a checkpoint
  * runs a forward and a backward pass inside its own node.
  *
- * Leaves (AccumulateGrad) have no forward operator; their path is that of the call of backward.
+ * Leaves (AccumulateGrad) have no forward operator; their path is that of the call of backward, which may be another thread's (engine.c).
  */
 #include "graph.h"
 
@@ -23,21 +23,22 @@ static void drop_stale(struct sn_torch_thread *self, uintptr_t stack)
 		sn_torch_exact_pop(self);
 }
 
-static uint32_t prefix_of(struct sn_torch_thread *self, const struct sn_torch_node *node)
+static uint32_t prefix_of(struct sn_torch_thread *self, uintptr_t task,
+			  const struct sn_torch_node *node)
 {
 	uint32_t prefix = SN_NODE_NONE;
 	if (node->sequence != SN_TORCH_NO_SEQUENCE)
 		prefix = sn_torch_forward_context(self, node->torch_id, node->sequence);
 	if (prefix == SN_NODE_NONE && (node->unproved || node->sequence != SN_TORCH_NO_SEQUENCE))
 		sn_drop(self->thread, SN_DROP_FORWARD_UNKNOWN, 1);
-	return prefix;
+	return prefix == SN_NODE_NONE ? sn_torch_engine_context(self, task) : prefix;
 }
 
-static uint32_t push(struct sn_torch_thread *self, const struct sn_torch_node *node, uint32_t name,
-		     uintptr_t stack, uintptr_t pc)
+static uint32_t push(struct sn_torch_thread *self, uintptr_t task, const struct sn_torch_node *node,
+		     uint32_t name, uintptr_t stack, uintptr_t pc)
 {
 	struct sn_frame frame = {.kind = SN_FRAME_OPERATOR, .flags = SN_FRAME_BACKWARD, .id = name};
-	uint32_t prefix = prefix_of(self, node);
+	uint32_t prefix = prefix_of(self, task, node);
 	uint32_t depth = self->thread->shadow_depth;
 	struct sn_shadow *shadow = sn_shadow_push(self->thread, &frame, stack);
 	if (!shadow)
@@ -54,7 +55,7 @@ static uint32_t push(struct sn_torch_thread *self, const struct sn_torch_node *n
 	return depth;
 }
 
-uint32_t sn_torch_backward_begin(const void *node, uintptr_t stack, uintptr_t pc)
+uint32_t sn_torch_backward_begin(uintptr_t task, const void *node, uintptr_t stack, uintptr_t pc)
 {
 	struct sn_torch_node read;
 	char storage[NAME_BYTES];
@@ -73,7 +74,7 @@ uint32_t sn_torch_backward_begin(const void *node, uintptr_t stack, uintptr_t pc
 				    ? sn_cct_string(&thread->cct, read.name, read.name_length)
 				    : sn_torch_text_id(self, read.name, read.name_length);
 		if (name != SN_ID_NONE)
-			token = push(self, &read, name, stack, pc);
+			token = push(self, task, &read, name, stack, pc);
 		if (token != NOT_PUSHED && sn_torch_graph_on())
 			sn_torch_graph_backward(self, &read, stack);
 	}

@@ -59,6 +59,11 @@ static bool register_thread(struct sn_torch_thread *self)
 	return true;
 }
 
+bool sn_torch_is_known(struct sn_torch_thread *self)
+{
+	return self->torch_id || register_thread(self);
+}
+
 static _Atomic uint64_t *ring_entry(struct sn_torch_thread *self, uint64_t sequence)
 {
 	_Atomic(_Atomic uint64_t *) *chunk = &self->ring[sequence % RING_ENTRIES / CHUNK_ENTRIES];
@@ -80,7 +85,7 @@ void sn_torch_forward(uint64_t sequence, uintptr_t stack, uintptr_t pc)
 	if (!thread)
 		return;
 	struct sn_torch_thread *self = sn_torch_thread(thread);
-	if (self && (self->torch_id || register_thread(self))) {
+	if (self && sn_torch_is_known(self)) {
 		_Atomic uint64_t *entry = ring_entry(self, sequence);
 		uint32_t node = sn_torch_context(self, stack, pc, false);
 		if (sn_torch_graph_on())
@@ -104,8 +109,8 @@ bool sn_torch_was_given(uint64_t torch_id, uint64_t sequence)
 
 /* ---- contexts of other threads ---- */
 
-static uint32_t copied(struct sn_torch_thread *self, const struct sn_torch_thread *other,
-		       uint32_t node)
+uint32_t sn_torch_context_of(struct sn_torch_thread *self, const struct sn_torch_thread *other,
+			     uint32_t node)
 {
 	if (!self->copies) {
 		self->copies = sn_pages_map(sizeof(*self->copies));
@@ -143,5 +148,5 @@ uint32_t sn_torch_forward_context(struct sn_torch_thread *self, uint64_t torch_i
 	    atomic_load_explicit(&chunk[sequence % CHUNK_ENTRIES], memory_order_acquire);
 	if (entry >> 32 != (sequence & UINT32_MAX) || (uint32_t)entry == SN_NODE_NONE)
 		return SN_NODE_NONE;
-	return other == self ? (uint32_t)entry : copied(self, other, (uint32_t)entry);
+	return other == self ? (uint32_t)entry : sn_torch_context_of(self, other, (uint32_t)entry);
 }

@@ -64,6 +64,42 @@ sn_torch_personality(int version, int actions, uint64_t class, void *exception, 
 	return CONTINUE_UNWIND;
 }
 
+/* The object that a shared_ptr holds. */
+static uintptr_t task_of(const void *pointer)
+{
+	return *(const uintptr_t *)pointer;
+}
+
+/*
+ * intrusive_ptr<Future> Engine::execute_with_graph_task(const shared_ptr<GraphTask> &, a pointer to a Node, InputBuffer &&): the calling
+ * thread runs a backward pass, and waits for what other threads run of it. The result is returned through a hidden first argument; the
+ * pointer to a node is passed by its address.
+ */
+static void *execute(void *function, void *result, void *engine, void *task, void *root,
+		     void *inputs, uintptr_t stack, uintptr_t pc)
+{
+	bool is_measured = is_wanted(&sn_torch_duties.autograd);
+	uint32_t token = is_measured ? sn_torch_engine_begin(task_of(task), stack, pc) : UINT32_MAX;
+	void *answer = ((void *(*)(void *, void *, void *, void *, void *))function)(
+	    result, engine, task, root, inputs);
+	sn_torch_engine_end(token);
+	return answer;
+}
+
+SN_REPLACES(SN_TORCH_EXECUTE, void *, sn_torch_execute,
+	    (void *result, void *engine, void *task, void *root, void *inputs))
+{
+	return execute(SN_REAL_SYMBOL(SN_TORCH_EXECUTE), result, engine, task, root, inputs,
+		       SN_CALLER_STACK, CALLER);
+}
+
+SN_REPLACES(SN_TORCH_EXECUTE_SHARED, void *, sn_torch_execute_shared,
+	    (void *result, void *engine, void *task, void *root, void *inputs))
+{
+	return execute(SN_REAL_SYMBOL(SN_TORCH_EXECUTE_SHARED), result, engine, task, root, inputs,
+		       SN_CALLER_STACK, CALLER);
+}
+
 /* void Engine::evaluate_function(shared_ptr<GraphTask> &, Node *, InputBuffer &, const
  * shared_ptr<ReadyQueue> &): runs one node of the backward pass and its hooks, and passes its
  * gradients to the next nodes. If an exception passes through, the personality above closes the
@@ -75,7 +111,7 @@ SN_REPLACES(SN_TORCH_EVALUATE, __attribute__((noinline, noclone)) void, sn_torch
 	void (*function)(void *, void *, void *, void *, void *) =
 	    SN_REAL_SYMBOL(SN_TORCH_EVALUATE);
 	notice(CALLER);
-	uint32_t token = sn_torch_backward_begin(node, SN_CALLER_STACK, CALLER);
+	uint32_t token = sn_torch_backward_begin(task_of(task), node, SN_CALLER_STACK, CALLER);
 	function(engine, task, node, inputs, queue);
 	sn_torch_backward_end(token, SN_CALLER_STACK);
 }

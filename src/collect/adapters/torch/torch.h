@@ -44,6 +44,15 @@ static inline bool sn_torch_is_ours(const struct sn_shadow *shadow)
 	"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"       \
 	"4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
 
+/* With a shared_ptr<Node>, and with an intrusive_ptr<Node>, as newer releases have it. */
+#define SN_TORCH_EXECUTE_SHARED                                                                    \
+	"_ZN5torch8autograd6Engine23execute_with_graph_taskERKSt10shared_ptrINS0_9GraphTaskEE"     \
+	"S2_INS0_4NodeEEONS0_11InputBufferE"
+#define SN_TORCH_EXECUTE                                                                           \
+	"_ZN5torch8autograd6Engine23execute_with_graph_taskERKSt10shared_ptrINS0_9GraphTaskEE"     \
+	"N3c1013intrusive_ptrINS0_4NodeENS7_6detail34intrusive_target_default_null_typeIS9_EEEE"   \
+	"ONS0_11InputBufferE"
+
 /* The same of libtorch_cpu, and of libtorch_python for its own calls. */
 #define SN_TORCH_STEP_CALLBACKS	 "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
 #define SN_TORCH_ADD_GLOBAL	 "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
@@ -111,8 +120,21 @@ void sn_torch_forward(uint64_t sequence, uintptr_t stack, uintptr_t pc);
  * SN_NODE_NONE if unknown. */
 uint32_t sn_torch_forward_context(struct sn_torch_thread *self, uint64_t torch_id,
 				  uint64_t sequence);
+/* PyTorch's number of the calling thread is known, by which contexts of other threads are kept. False if it cannot be asked. */
+bool sn_torch_is_known(struct sn_torch_thread *self);
+/* A context of another thread, in `self`'s tree; SN_NODE_NONE without memory. */
+uint32_t sn_torch_context_of(struct sn_torch_thread *self, const struct sn_torch_thread *other,
+			     uint32_t node);
 /* True if `sequence` has been assigned in the thread `torch_id`. */
 bool sn_torch_was_given(uint64_t torch_id, uint64_t sequence);
+
+/* --- engine.c --- */
+
+/* Around the call of the engine that runs a graph task: begin returns a token for end. `stack` and `pc` as for sn_torch_context. */
+uint32_t sn_torch_engine_begin(uintptr_t task, uintptr_t stack, uintptr_t pc);
+void sn_torch_engine_end(uint32_t token);
+/* The context of the call that runs the task, in `self`'s tree, where another thread made it; else SN_NODE_NONE. */
+uint32_t sn_torch_engine_context(struct sn_torch_thread *self, uintptr_t task);
 
 /* --- node.c --- */
 
@@ -132,8 +154,8 @@ bool sn_torch_node_readable(void);
 
 /* --- backward.c --- */
 
-/* Around the evaluation of one autograd node: begin returns a token for end. */
-uint32_t sn_torch_backward_begin(const void *node, uintptr_t stack, uintptr_t pc);
+/* Around the evaluation of one autograd node of a graph task: begin returns a token for end. */
+uint32_t sn_torch_backward_begin(uintptr_t task, const void *node, uintptr_t stack, uintptr_t pc);
 void sn_torch_backward_end(uint32_t token, uintptr_t stack);
 /* The same if an exception ends the evaluation; `sp` is the stack pointer of the frame it leaves.
  * */

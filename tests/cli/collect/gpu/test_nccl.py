@@ -101,5 +101,12 @@ def test_data_parallel_training(tmp_path):
     found = arrivals(ran.folder)
     assert found["rank 0"]["collectives"] == found["rank 1"]["collectives"] >= 10 + 1
     assert found["rank 1"]["delayed_ns"] > 10 * 20e6 * 0.5 > found["rank 0"]["delayed_ns"] / 2
+    backward = line_with("data_parallel.py", ".backward()")
+    lines = lines_of(ran, "kernel-time")
+    assert not lines[""]  # what the engine's own threads launch, too
+    reductions = [[frame for frame in frames if (frame.get("file") or "").endswith("data_parallel.py")][-1]
+                  for frames, _ in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time")
+                  if any(frame["name"] == "c10d::allreduce_" for frame in frames)]
+    assert {f"{frame['file']}:{frame['line']}" for frame in reductions} == {backward}
     gradients = 10 * (64 * 64 + 64) * 4
     assert measured(ran, "communication-bytes", "sum")["ncclAllReduce"] >= 2 * gradients
