@@ -26,6 +26,8 @@ struct sn_node_map {
 	const struct sonde_db *db;
 	struct sn_intern table; /* struct sn_node */
 	uint32_t *of_context;
+	uint32_t *alike; /* by frame: the one that represents it (node_alike.h) */
+	bool *are_alike; /* by frame: it represents others too */
 };
 
 /* Maps all contexts. 0 or SN_ERR_MEMORY; release in either case. */
