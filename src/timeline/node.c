@@ -56,16 +56,34 @@ struct functions {
 	size_t capacity;
 };
 
-/* The frame that represents a frame's function; SONDE_NONE without memory. */
-static uint32_t function_of(struct functions *functions, const struct sonde_db *db, uint32_t number)
+/* Whether a frame is named after its file and address, "libgomp.so.1+0x1b2c0". */
+bool sn_node_is_unnamed(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
-	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
-	uint32_t key[] = {frame->name, frame->module};
-	if (frame->name == SONDE_NONE) /* an address without a name */
+	if (frame->module == SONDE_NONE || frame->name == SONDE_NONE)
+		return frame->module != SONDE_NONE;
+	const char *file =
+	    sn_text_base_name(sonde_db_string(db, sonde_db_module(db, frame->module)->path));
+	const char *name = sonde_db_string(db, frame->name);
+	return sn_text_begins(name, file) && sn_text_begins(name + strlen(file), "+0x");
+}
+
+/* The frame that represents a frame's function; SONDE_NONE without memory. Code without symbols is
+ * one function for each file, since each instruction that was met would be one. */
+static uint32_t function_of(struct functions *functions, const struct sn_node_map *nodes,
+			    uint32_t number)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(nodes->db, number);
+	bool is_unnamed = sn_node_is_unnamed(nodes->db, frame);
+	uint32_t key[] = {is_unnamed ? SONDE_NONE : frame->name, frame->module};
+	if (key[0] == SONDE_NONE && key[1] == SONDE_NONE)
 		return number;
 	uint32_t place = sn_intern_item(&functions->keys, key, sizeof(key), &functions->frames,
 					&functions->capacity, {number});
-	return place == SN_INTERN_NONE ? SONDE_NONE : functions->frames[place];
+	if (place == SN_INTERN_NONE)
+		return SONDE_NONE;
+	uint32_t first = functions->frames[place];
+	nodes->are_alike[first] |= is_unnamed && first != number;
+	return first;
 }
 
 static struct ancestry descend(const struct sn_node_map *nodes, struct functions *functions,
@@ -74,7 +92,7 @@ static struct ancestry descend(const struct sn_node_map *nodes, struct functions
 	const struct sonde_db *db = nodes->db;
 	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
 	if (frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED) {
-		above.function = function_of(functions, db, number);
+		above.function = function_of(functions, nodes, number);
 		if (sn_frame_is_user(db, frame))
 			above.own_function = above.function;
 	}

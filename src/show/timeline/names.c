@@ -2,6 +2,7 @@
 /* Ranks, devices, nodes and paths; see names.h. */
 #include "names.h"
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "frame/alike_name.h"
 #include "timeline/devices/blame_rows.h"
@@ -96,14 +97,22 @@ struct sn_context_name sn_name_context(const struct sonde_db *db, uint32_t conte
 	return name;
 }
 
-/* Of a frame that represents others the name without their numbers. */
+/* Of a frame that represents others the name without their numbers, or of code without names its file:
+ * "[libgomp.so.1]". */
 static void name_frame(const struct sn_node_map *nodes, uint32_t frame, char *text)
 {
 	char name[SN_LABEL_CHARS];
-	if (nodes->are_alike[frame] && sn_alike_name(nodes->db, frame, name, sizeof(name)))
+	const struct sonde_db_frame *of = sonde_db_frame(nodes->db, frame);
+	if (nodes->are_alike[frame] && sn_node_is_unnamed(nodes->db, of)) {
+		const char *path =
+		    sonde_db_string(nodes->db, sonde_db_module(nodes->db, of->module)->path);
+		snprintf(name, sizeof(name), "[%s]", sn_text_base_name(path));
 		sn_utf8_clean(name, text, SN_LABEL_CHARS);
-	else
+	} else if (nodes->are_alike[frame] && sn_alike_name(nodes->db, frame, name, sizeof(name))) {
+		sn_utf8_clean(name, text, SN_LABEL_CHARS);
+	} else {
 		sn_label_name(nodes->db, SN_GROUP_AUTO, frame, text);
+	}
 }
 
 static struct sn_node_name name_node(const struct sn_node_map *nodes, uint32_t number,
