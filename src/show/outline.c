@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "label.h"
 #include "number.h"
-#include "show/tree/alike.h"
+#include "frame/alike_name.h"
 #include "show/tree/text.h"
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "format/measurement/measurement.h"
 #include "frame/user_frame.h"
+#include "node_alike.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,24 +56,43 @@ struct functions {
 	size_t capacity;
 };
 
-/* The frame that represents a frame's function; SONDE_NONE without memory. */
-static uint32_t function_of(struct functions *functions, const struct sonde_db *db, uint32_t number)
+/* Whether a frame is named after its file and address, "libgomp.so.1+0x1b2c0". */
+bool sn_node_is_unnamed(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
-	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
-	uint32_t key[] = {frame->name, frame->module};
-	if (frame->name == SONDE_NONE) /* an address without a name */
+	if (frame->module == SONDE_NONE || frame->name == SONDE_NONE)
+		return frame->module != SONDE_NONE;
+	const char *file =
+	    sn_text_base_name(sonde_db_string(db, sonde_db_module(db, frame->module)->path));
+	const char *name = sonde_db_string(db, frame->name);
+	return sn_text_begins(name, file) && sn_text_begins(name + strlen(file), "+0x");
+}
+
+/* The frame that represents a frame's function; SONDE_NONE without memory. Code without symbols is
+ * one function for each file, since each instruction that was met would be one. */
+static uint32_t function_of(struct functions *functions, const struct sn_node_map *nodes,
+			    uint32_t number)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(nodes->db, number);
+	bool is_unnamed = sn_node_is_unnamed(nodes->db, frame);
+	uint32_t key[] = {is_unnamed ? SONDE_NONE : frame->name, frame->module};
+	if (key[0] == SONDE_NONE && key[1] == SONDE_NONE)
 		return number;
 	uint32_t place = sn_intern_item(&functions->keys, key, sizeof(key), &functions->frames,
 					&functions->capacity, {number});
-	return place == SN_INTERN_NONE ? SONDE_NONE : functions->frames[place];
+	if (place == SN_INTERN_NONE)
+		return SONDE_NONE;
+	uint32_t first = functions->frames[place];
+	nodes->are_alike[first] |= is_unnamed && first != number;
+	return first;
 }
 
-static struct ancestry descend(const struct sonde_db *db, struct functions *functions,
+static struct ancestry descend(const struct sn_node_map *nodes, struct functions *functions,
 			       struct ancestry above, uint32_t number)
 {
+	const struct sonde_db *db = nodes->db;
 	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
 	if (frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED) {
-		above.function = function_of(functions, db, number);
+		above.function = function_of(functions, nodes, number);
 		if (sn_frame_is_user(db, frame))
 			above.own_function = above.function;
 	}
@@ -96,7 +116,7 @@ static struct ancestry descend(const struct sonde_db *db, struct functions *func
 		if (is_own)
 			above.operator_frame = above.wrapper = SONDE_NONE;
 		if (is_own || is_region)
-			above.caller = number;
+			above.caller = nodes->alike[number];
 	}
 	return above;
 }
@@ -117,14 +137,15 @@ static struct sn_node node_in_wrapper(const struct sonde_db *db, const struct an
 	return node;
 }
 
-static struct sn_node node_of(const struct sonde_db *db, const struct ancestry *above,
+static struct sn_node node_of(const struct sn_node_map *nodes, const struct ancestry *above,
 			      uint32_t frame)
 {
+	const struct sonde_db *db = nodes->db;
 	struct sn_node node = {above->operator_frame, above->caller};
 	if (node.frame == SONDE_NONE && above->wrapper != SONDE_NONE)
-		return node_in_wrapper(db, above, frame);
+		return node_in_wrapper(db, above, nodes->alike[frame]);
 	if (node.frame == SONDE_NONE && !is_native(db, frame)) {
-		node.frame = frame;
+		node.frame = nodes->alike[frame];
 	} else if (node.frame == SONDE_NONE && above->caller != SONDE_NONE) {
 		node.frame = above->caller;
 	} else if (node.frame == SONDE_NONE) {
@@ -141,14 +162,21 @@ int sn_node_map(const struct sonde_db *db, struct sn_node_map *nodes)
 	uint32_t count = sonde_db_context_count(db);
 	struct functions functions = {0};
 	struct ancestry *ancestries = malloc((count + 1ull) * sizeof(*ancestries));
-	*nodes =
-	    (struct sn_node_map){.db = db, .of_context = malloc((count + 1ull) * sizeof(uint32_t))};
-	int result = ancestries && nodes->of_context ? 0 : SN_ERR_MEMORY;
+	*nodes = (struct sn_node_map){
+	    .db = db,
+	    .of_context = malloc((count + 1ull) * sizeof(uint32_t)),
+	    .alike = sn_node_alike(db),
+	    .are_alike = calloc(sonde_db_frame_count(db) + 1ull, sizeof(bool)),
+	};
+	int result =
+	    ancestries && nodes->of_context && nodes->alike && nodes->are_alike ? 0 : SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < sonde_db_frame_count(db) && !result; i++)
+		nodes->are_alike[nodes->alike[i]] |= nodes->alike[i] != i;
 	for (uint32_t i = 0; i < count && !result; i++) {
 		const struct sonde_db_context *context = sonde_db_context(db, i);
 		struct ancestry above = i ? ancestries[context->parent] : no_ancestry;
-		ancestries[i] = descend(db, &functions, above, context->frame);
-		struct sn_node node = node_of(db, ancestries + i, context->frame);
+		ancestries[i] = descend(nodes, &functions, above, context->frame);
+		struct sn_node node = node_of(nodes, ancestries + i, context->frame);
 		nodes->of_context[i] = sn_intern_add(&nodes->table, &node, sizeof(node));
 		if (nodes->of_context[i] == SN_INTERN_NONE)
 			result = SN_ERR_MEMORY;
@@ -163,6 +191,8 @@ void sn_node_map_release(struct sn_node_map *nodes)
 {
 	sn_intern_release(&nodes->table);
 	free(nodes->of_context);
+	free(nodes->alike);
+	free(nodes->are_alike);
 	*nodes = (struct sn_node_map){0};
 }
 

@@ -22,10 +22,15 @@ struct sn_node {
  * call of a module. Nodes are inside of it. */
 bool sn_node_is_wrapper(const struct sonde_db *db, const struct sonde_db_frame *frame);
 
+/* Whether a frame of machine code has no name but its file and address. */
+bool sn_node_is_unnamed(const struct sonde_db *db, const struct sonde_db_frame *frame);
+
 struct sn_node_map {
 	const struct sonde_db *db;
 	struct sn_intern table; /* struct sn_node */
 	uint32_t *of_context;
+	uint32_t *alike; /* by frame: the one that represents it (node_alike.h) */
+	bool *are_alike; /* by frame: it represents others too; of code without names, its file */
 };
 
 /* Maps all contexts. 0 or SN_ERR_MEMORY; release in either case. */

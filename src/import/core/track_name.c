@@ -95,6 +95,18 @@ static struct sonde_db_frame plain_frame(struct sn_track_sink *sink, uint32_t ca
 	return frame;
 }
 
+/* "<built-in method run_backward of torch._C._EngineBase object at 0x7f94b208f1b0>" is one function
+ * in all processes, and of all objects. */
+static void forget_address(char *text)
+{
+	static const char mark[] = " object at 0x";
+	char *found = strstr(text, mark);
+	size_t digits = found ? strspn(found + sizeof(mark) - 1, "0123456789abcdefABCDEF") : 0;
+	char *end = digits ? found + sizeof(mark) - 1 + digits : NULL;
+	if (end && *end == '>')
+		memmove(found + strlen(" object"), end, strlen(end) + 1);
+}
+
 uint32_t sn_sink_frame(struct sn_track_sink *sink, uint32_t number)
 {
 	if (sink->frames[number] != SONDE_NONE)
@@ -105,12 +117,14 @@ uint32_t sn_sink_frame(struct sn_track_sink *sink, uint32_t number)
 	if (!text)
 		return SONDE_NONE;
 	struct sonde_db_frame frame;
-	if (name.category == SN_ACTIVITY_PYTHON)
+	if (name.category == SN_ACTIVITY_PYTHON) {
+		forget_address(text);
 		frame = python_frame(sink, text);
-	else if (is_annotation(name.category))
+	} else if (is_annotation(name.category)) {
 		frame = annotation_frame(sink, text);
-	else
+	} else {
 		frame = plain_frame(sink, name.category, text);
+	}
 	if (name.category != SN_ACTIVITY_PYTHON)
 		frame.linkage_name = frame.module = frame.file = SONDE_NONE;
 	free(text);

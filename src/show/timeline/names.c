@@ -2,7 +2,9 @@
 /* Ranks, devices, nodes and paths; see names.h. */
 #include "names.h"
 
+#include "base/text.h"
 #include "base/utf8.h"
+#include "frame/alike_name.h"
 #include "timeline/devices/blame_rows.h"
 
 #include <stdarg.h>
@@ -95,19 +97,37 @@ struct sn_context_name sn_name_context(const struct sonde_db *db, uint32_t conte
 	return name;
 }
 
+/* Of a frame that represents others the name without their numbers, or of code without names its file:
+ * "[libgomp.so.1]". */
+static void name_frame(const struct sn_node_map *nodes, uint32_t frame, char *text)
+{
+	char name[SN_LABEL_CHARS];
+	const struct sonde_db_frame *of = sonde_db_frame(nodes->db, frame);
+	if (nodes->are_alike[frame] && sn_node_is_unnamed(nodes->db, of)) {
+		const char *path =
+		    sonde_db_string(nodes->db, sonde_db_module(nodes->db, of->module)->path);
+		snprintf(name, sizeof(name), "[%s]", sn_text_base_name(path));
+		sn_utf8_clean(name, text, SN_LABEL_CHARS);
+	} else if (nodes->are_alike[frame] && sn_alike_name(nodes->db, frame, name, sizeof(name))) {
+		sn_utf8_clean(name, text, SN_LABEL_CHARS);
+	} else {
+		sn_label_name(nodes->db, SN_GROUP_AUTO, frame, text);
+	}
+}
+
 static struct sn_node_name name_node(const struct sn_node_map *nodes, uint32_t number,
 				     size_t name_columns, size_t caller_columns)
 {
 	char name[SN_LABEL_CHARS], caller[SN_LABEL_CHARS];
 	struct sn_node node = sn_node_map_at(nodes, number);
 	struct sn_node_name whole;
-	sn_label_name(nodes->db, SN_GROUP_AUTO, node.frame, name);
+	name_frame(nodes, node.frame, name);
 	sn_utf8_elide(name, name_columns);
 	if (node.caller == SONDE_NONE) {
 		snprintf(whole.text, sizeof(whole.text), "%s", name);
 		return whole;
 	}
-	sn_label_name(nodes->db, SN_GROUP_AUTO, node.caller, caller);
+	name_frame(nodes, node.caller, caller);
 	sn_utf8_elide(caller, caller_columns);
 	snprintf(whole.text, sizeof(whole.text), "%.880s in %.640s", name, caller);
 	return whole;
@@ -141,7 +161,7 @@ static struct sn_node_name name_blame(const struct sn_node_map *nodes, uint32_t 
 	char label[SN_LABEL_CHARS];
 	struct sn_node_name whole;
 	uint32_t function = sn_node_map_at(nodes, nodes->of_context[context]).frame;
-	sn_label_name(db, SN_GROUP_AUTO, function, label);
+	name_frame(nodes, function, label);
 	sn_utf8_elide(label, name_columns);
 	size_t used = (size_t)snprintf(whole.text, sizeof(whole.text), "%.640s", label);
 	for (int i = 0; i < CALLERS; i++) {

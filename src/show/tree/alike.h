@@ -11,7 +11,3 @@
 /* Folds them in a tree whose siblings were merged by function or line. Does nothing to a tree that
  * compares profiles, because merged nodes could not be compared. 0 or a negative code. */
 int sn_tree_fold(struct sn_tree *tree, struct sn_error *error);
-
-/* The name of a frame with a star for each number, as a text of at most `size` bytes; false if its
- * kind's numbers do not count instances, or it has no name. */
-bool sn_alike_name(const struct sonde_db *db, uint32_t frame, char *text, size_t size);

@@ -134,13 +134,25 @@ static void pass(struct sweep *sweep, uint64_t time_ns)
  * launching is too slow; a long part is a call that is held up, or an operator's own work. */
 static enum sn_wait reason_of(struct sweep *sweep, const struct sn_activity_part *part)
 {
-	if (!(kind_of(sweep, part->context) & DISPATCHING))
+	unsigned kind = kind_of(sweep, part->context);
+	uint64_t time = part->end_ns - part->start_ns;
+	bool is_call = kind & DEVICE_CALL;
+	if (kind & WAITING)
 		return SN_WAIT_NO_WORK;
-	if (part->end_ns - part->start_ns <= SN_PATH_HELD_UP_NS)
-		return SN_WAIT_DISPATCH;
-	bool is_call =
-	    sn_context_frame(sweep->answers->db, part->context)->kind == SN_FRAME_GPU_API;
+	if (time <= SN_PATH_HELD_UP_NS ||
+	    (is_call && time <= sn_path_held_up_ns(sweep->answers->db, part->context)))
+		return kind & DISPATCHING ? SN_WAIT_DISPATCH : SN_WAIT_NO_WORK;
 	return is_call ? SN_WAIT_CALL : SN_WAIT_NO_WORK;
+}
+
+/* The call above an operation: it takes so long without being held up, 0: as others do. */
+static uint64_t own_launching_ns(const struct sweep *sweep, uint32_t context)
+{
+	const struct sonde_db *db = sweep->answers->db;
+	while (context && sn_context_frame(db, context)->kind != SN_FRAME_GPU_API)
+		context = sonde_db_context(db, context)->parent;
+	uint64_t time = context ? sn_path_held_up_ns(db, context) : 0;
+	return time > SN_PATH_HELD_UP_NS ? time : 0;
 }
 
 /* Explains the part of the gap before the launch by what the launching thread did then. */
@@ -172,6 +184,9 @@ static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
 	uint64_t from = launched > gap->start_ns ? launched : gap->start_ns;
 	uint64_t latency = sweep->time->launch_latency_ns;
 	uint64_t until = between(launched + 2 * latency, from, gap->end_ns);
+	uint64_t own = own_launching_ns(sweep, sweep->next.context);
+	if (own && launch->end_ns > until && launch->end_ns - launched <= own)
+		until = between(launch->end_ns, from, gap->end_ns);
 	uint64_t returned = between(launch->end_ns, until, gap->end_ns);
 	reasons[SN_WAIT_NO_WORK] += from - gap->start_ns;
 	reasons[SN_WAIT_LAUNCH] += until - from;

@@ -3,6 +3,10 @@
  * long wait of which it consists. */
 #include "path_choice.h"
 
+#include "frame/context_frame.h"
+
+#include <string.h>
+
 /* Fewer launches than this, or more time between two, mean that their number is not the problem. */
 enum { MANY_LAUNCHES = 64, LAUNCH_NS = 100000 };
 
@@ -36,6 +40,14 @@ static void put_longest(const struct sn_path_longest *longest, struct sn_finding
 		sn_finding_put(finding, "within", "context", longest->within);
 }
 
+/* Whether what launches most is a call that launches graphs, as is advised elsewhere. */
+static bool are_of_graphs(const struct sn_rule_input *input)
+{
+	uint32_t context = input->path->causes.most_contexts[SN_CAUSE_LAUNCHING];
+	return context != SONDE_NONE &&
+	       strstr(sn_context_name(input->answers->db, context), "GraphLaunch");
+}
+
 int sn_rule_path_cause(const struct sn_rule_input *input, struct sn_findings *findings,
 		       struct sn_error *error)
 {
@@ -65,7 +77,9 @@ int sn_rule_path_cause(const struct sn_rule_input *input, struct sn_findings *fi
 		sn_finding_put(finding, "launches", "count", (double)causes->launch_count);
 		if (causes->launch_count >= MANY_LAUNCHES &&
 		    time / (double)causes->launch_count <= LAUNCH_NS)
-			finding->suggestion = "fewer, larger kernels or graphs help";
+			finding->suggestion = are_of_graphs(input)
+						  ? "fewer, larger kernels help"
+						  : "fewer, larger kernels or graphs help";
 	}
 	return 0;
 }

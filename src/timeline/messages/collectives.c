@@ -173,7 +173,8 @@ struct names {
 	bool is_told, is_loose;
 };
 
-/* A message belongs only to the two ranks in it. */
+/* A message belongs only to the two ranks in it: to those that are told, or where there are but two, to
+ * both. */
 static void name_message(const struct collecting *collecting, const struct sn_walked_event *event,
 			 struct names *names)
 {
@@ -182,7 +183,8 @@ static void name_message(const struct collecting *collecting, const struct sn_wa
 	bool is_known = sn_walked_value(event, SOURCE, &source);
 	is_known &= sn_walked_value(event, TARGET, &target);
 	const char *comma = strchr(names->line, ',');
-	bool is_pair = comma && !strchr(comma + 1, ',');
+	bool is_pair =
+	    comma ? !strchr(comma + 1, ',') : !names->is_told && collecting->processes->count == 2;
 	if (is_known)
 		snprintf(names->line + used, sizeof(names->line) - used, "|%lld to %lld",
 			 (long long)source, (long long)target);
@@ -219,7 +221,7 @@ static void name_part(const struct collecting *collecting, const struct sn_walke
 		return;
 	}
 	snprintf(names->line, sizeof(names->line), "%.400s|%.100s", ranks, group);
-	if (manner == MESSAGE && names->is_told) {
+	if (manner == MESSAGE && (names->is_told || sn_text_begins(name, "gloo:"))) {
 		name_message(collecting, event, names);
 		return;
 	}

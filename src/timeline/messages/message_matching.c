@@ -208,10 +208,13 @@ static int add_message_waits(struct sn_message_matching *messages,
 	return add_wait(messages, &receiver) ?: add_wait(messages, &sender);
 }
 
-/* gloo's collectives record their single messages, which are more precise. */
-static bool has_messages(const struct sonde_db *db, uint32_t context)
+/* Sonde records the single messages of gloo's collectives, which are more precise; other profilers
+ * record none. */
+static bool has_messages(const struct sonde_db *db, const struct sn_message_matching *messages,
+			 uint32_t context)
 {
-	return sn_text_begins(sn_context_name(db, context), "gloo:");
+	return (messages->count || messages->lone_count) &&
+	       sn_text_begins(sn_context_name(db, context), "gloo:");
 }
 
 /* Adds the waits in a collective performed by threads, in the clocks of their ranks. */
@@ -235,7 +238,7 @@ static int add_collective_waits(const struct sonde_db *db, const struct sn_colle
 		    .context = arrival->context,
 		};
 		if (collectives->participants[arrival->participant].device == SONDE_NONE &&
-		    !has_messages(db, arrival->context) && add_wait(messages, &wait))
+		    !has_messages(db, messages, arrival->context) && add_wait(messages, &wait))
 			return SN_ERR_MEMORY;
 	}
 	return 0;

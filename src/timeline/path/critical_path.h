@@ -51,6 +51,9 @@ enum { SN_PATH_SHARES = 24 };
  * by code that is loaded or compiled, by memory that is copied aside. If an operator takes longer
  * between its calls, it does work of its own. */
 enum { SN_PATH_HELD_UP_NS = 100000 };
+/* The same of a call of the device's interface in this context. The launch of a graph takes longer,
+ * by its nodes. */
+uint64_t sn_path_held_up_ns(const struct sonde_db *db, uint32_t context);
 
 /* What part of the trace the path covers. */
 struct sn_path_extent {

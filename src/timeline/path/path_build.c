@@ -25,6 +25,7 @@ struct sn_path_part {
 			    profiler's own */
 	bool waits;	 /* of quiet parts: certainly */
 	bool is_unknown; /* of quiet parts: an annotation without a call in it */
+	bool asks; /* calls that ask whether the device has got somewhere, one after the other */
 };
 
 /* A time between two parts of a thread that are certainly its own work; or the moment at which a
@@ -48,7 +49,7 @@ static bool is_collective(const struct sn_path_building *build, uint32_t context
 }
 
 /* What a context's parts are, found out once for each context. */
-enum { IS_KNOWN = 1, IS_QUIET = 2, IS_WAIT = 4 };
+enum { IS_KNOWN = 1, IS_QUIET = 2, IS_WAIT = 4, IS_ASKING = 8 };
 
 static unsigned nature_of(const struct sn_path_building *build, uint32_t context)
 {
@@ -61,8 +62,22 @@ static unsigned nature_of(const struct sn_path_building *build, uint32_t context
 	bool is_quiet = kind == SN_FRAME_PYTHON || (kind == SN_FRAME_REGION && !is_call) ||
 			kind == SN_FRAME_THREAD || waits || sn_activity_is_recorder(db, context);
 	build->natures[context] =
-	    (uint8_t)(IS_KNOWN | (is_quiet ? IS_QUIET : 0) | (waits ? IS_WAIT : 0));
+	    (uint8_t)(IS_KNOWN | (is_quiet ? IS_QUIET : 0) | (waits ? IS_WAIT : 0) |
+		      (sn_activity_is_asking(db, context) ? IS_ASKING : 0));
 	return build->natures[context];
+}
+
+/* Adjacent parts of one node without launches can be joined, because nothing connects between them.
+ * So can calls in a loop that ask, since they wait as one that blocks does. */
+static bool joins(const struct sn_path_part *last, const struct sn_path_part *part)
+{
+	if (last->profile != part->profile || last->node != part->node)
+		return false;
+	if (last->asks && part->asks)
+		return part->start_ns < last->end_ns + SILENCE_NS;
+	return last->end_ns == part->start_ns && !last->call.link && !part->call.link &&
+	       last->is_quiet == part->is_quiet && last->waits == part->waits &&
+	       last->asks == part->asks;
 }
 
 static int read_part(void *data, const struct sn_activity_part *read)
@@ -86,14 +101,10 @@ static int read_part(void *data, const struct sn_activity_part *read)
 	    .waits = nature & IS_WAIT,
 	    .is_unknown =
 		sn_context_frame(build->answers->db, read->context)->kind == SN_FRAME_REGION,
+	    .asks = nature & IS_ASKING,
 	};
 	struct sn_path_part *last = build->part_count ? build->parts + build->part_count - 1 : NULL;
-	/* adjacent parts of one node without launches can be joined, because nothing
-	 * connects between them */
-	bool joins = last && last->profile == part.profile && last->node == part.node &&
-		     last->end_ns == part.start_ns && !last->call.link && !part.call.link &&
-		     last->is_quiet == part.is_quiet && last->waits == part.waits;
-	if (joins) {
+	if (last && joins(last, &part)) {
 		last->end_ns = part.end_ns;
 		return 0;
 	}
@@ -432,7 +443,8 @@ static struct wait wait_of(const struct sn_path_building *build, const struct ch
 			   const struct sn_path_part *part)
 {
 	struct wait wait = {.begin_ns = part->start_ns};
-	if (sn_activity_is_synchronizing(build->answers->db, part->context) ||
+	bool asks_long = part->asks && part->end_ns - part->start_ns > SN_PATH_HELD_UP_NS;
+	if (asks_long || sn_activity_is_synchronizing(build->answers->db, part->context) ||
 	    (build->device_count && sn_activity_is_awaiting(build->answers->db, part->context))) {
 		wait.ended_ns = waited_until(build, part);
 		wait.is_for_all = waits_for_all(build, part);

@@ -43,6 +43,29 @@ static bool is_collective(const struct sonde_db *db, uint32_t context)
 	return false;
 }
 
+static uint64_t count_of(const struct sonde_db *db, uint32_t context, const char *metric,
+			 bool is_inclusive)
+{
+	struct sonde_db_summary summary;
+	uint32_t number = sonde_db_metric_by_name(db, metric);
+	if (number == SONDE_NONE || !sonde_db_summary(db, context, number, &summary))
+		return 0;
+	return is_inclusive ? summary.inclusive.count : summary.exclusive.count;
+}
+
+uint64_t sn_path_held_up_ns(const struct sonde_db *db, uint32_t context)
+{
+	/* a node takes 1 to 5 us; of a graph that is recorded as one operation nobody knows them */
+	enum { NODE_NS = 10000, GRAPH_NS = 1000000 };
+	static const char *const metrics[] = {"kernel-time", "copy-time", "fill-time"};
+	uint64_t calls = count_of(db, context, "gpu-api-time", false), operations = 0;
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
+		operations += count_of(db, context, metrics[i], true);
+	if (calls && operations > calls)
+		return SN_PATH_HELD_UP_NS + (operations / calls - 1) * NODE_NS;
+	return count_of(db, context, "graph-time", true) ? GRAPH_NS : SN_PATH_HELD_UP_NS;
+}
+
 /* The cause of a thread's step, by its context and length. */
 static enum sn_path_cause cause_of_call(const struct sonde_db *db, uint32_t context,
 					uint64_t time_ns)
@@ -57,10 +80,13 @@ static enum sn_path_cause cause_of_call(const struct sonde_db *db, uint32_t cont
 		return SN_CAUSE_WAITING;
 	if (is_collective(db, context))
 		return SN_CAUSE_COMMUNICATION;
-	if (time_ns > SN_PATH_HELD_UP_NS)
-		return is_call ? SN_CAUSE_WAITING : SN_CAUSE_HOST;
-	return is_call || sn_activity_is_dispatching(db, context) ? SN_CAUSE_LAUNCHING
-								  : SN_CAUSE_HOST;
+	if (time_ns > SN_PATH_HELD_UP_NS && !is_call)
+		return SN_CAUSE_HOST;
+	if (time_ns > SN_PATH_HELD_UP_NS && time_ns > sn_path_held_up_ns(db, context))
+		return SN_CAUSE_WAITING;
+	if (sn_activity_is_dispatching(db, context))
+		return SN_CAUSE_LAUNCHING;
+	return sn_activity_is_asking(db, context) ? SN_CAUSE_WAITING : SN_CAUSE_HOST;
 }
 
 static enum sn_path_cause cause_of(const struct sonde_db *db, const struct sn_path_step *step)

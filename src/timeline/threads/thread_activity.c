@@ -121,13 +121,39 @@ bool sn_activity_is_kernel(const struct sonde_db *db, uint32_t context)
 	return false;
 }
 
+/* Whether the name has one of the texts in it, or begins with one. */
+static bool has_any(const char *name, const char *const *texts, size_t count, bool at_begin)
+{
+	for (size_t i = 0; i < count; i++)
+		if (at_begin ? sn_text_begins(name, texts[i]) : strstr(name, texts[i]) != NULL)
+			return true;
+	return false;
+}
+
+#define HAS_ANY(name, texts, at_begin)                                                             \
+	has_any(name, texts, sizeof(texts) / sizeof(*(texts)), at_begin)
+
+/* By names of the calls of CUDA, HIP, Level Zero and their like, OpenCL, SYCL's two runtimes, and
+ * HSA. What only queues a wait on the device, as cudaStreamWaitEvent, is none. */
 bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context)
 {
+	static const char *const begins[] = {
+	    "clFinish",	     "clWaitForEvents", "urQueueFinish",    "urEventWait",
+	    "piQueueFinish", "piEventsWait",	"hsa_signal_wait_", "hsa_amd_signal_wait"};
 	const struct sonde_db_frame *frame = sn_context_frame(db, context);
 	const char *name = sonde_db_string(db, frame->name);
 	return frame->kind == SN_FRAME_GPU_API &&
-	       (strstr(name, "ynchronize") || strstr(name, "clFinish") ||
-		strstr(name, "clWaitForEvents"));
+	       (strstr(name, "ynchronize") || HAS_ANY(name, begins, true));
+}
+
+bool sn_activity_is_asking(const struct sonde_db *db, uint32_t context)
+{
+	static const char *const parts[] = {"EventQuery",     "StreamQuery",	"QueryStatus",
+					    "clGetEventInfo", "urEventGetInfo", "piEventGetInfo",
+					    "hsa_signal_load"};
+	const struct sonde_db_frame *frame = sn_context_frame(db, context);
+	return frame->kind == SN_FRAME_GPU_API &&
+	       HAS_ANY(sonde_db_string(db, frame->name), parts, false);
 }
 
 static bool launches_work(const struct sonde_db *db, uint32_t context)
@@ -144,11 +170,39 @@ static bool launches_work(const struct sonde_db *db, uint32_t context)
 	return false;
 }
 
+/* A launch is told by what it launched, or, where that was not recorded, by its name: what prepares
+ * a launch, or puts anything else into a queue, counts too. */
+static bool is_launching_call(const struct sonde_db *db, uint32_t context)
+{
+	static const char *const parts[] = {"Launch",
+					    "emcpy",
+					    "emset",
+					    "Enqueue",
+					    "Append",
+					    "ExecuteCommandLists",
+					    "KernelArg",
+					    "SetArg",
+					    "SetGroupSize",
+					    "Flush",
+					    "CallConfiguration",
+					    "EventRecord",
+					    "WaitEvent"};
+	return HAS_ANY(sn_context_name(db, context), parts, false) || launches_work(db, context);
+}
+
 bool sn_activity_is_dispatching(const struct sonde_db *db, uint32_t context)
 {
 	const struct sonde_db_frame *frame = sn_context_frame(db, context);
+	bool is_call = frame->kind == SN_FRAME_GPU_API;
+	if (is_call && is_launching_call(db, context))
+		return true;
+	/* what else an operator asks of the interface is part of its way to the launch */
+	for (; is_call && context; context = sonde_db_context(db, context)->parent) {
+		frame = sn_context_frame(db, context);
+		is_call = frame->kind == SN_FRAME_GPU_API;
+	}
 	bool may_launch = frame->kind == SN_FRAME_OPERATOR || sn_frame_is_generated(db, frame);
-	return frame->kind == SN_FRAME_GPU_API || (may_launch && launches_work(db, context));
+	return may_launch && launches_work(db, context);
 }
 
 int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,

@@ -75,8 +75,10 @@ bool sn_activity_is_recorder(const struct sonde_db *db, uint32_t context);
 bool sn_activity_is_kernel(const struct sonde_db *db, uint32_t context);
 /* Whether a call of a device's interface waits for the device. */
 bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context);
-/* Whether a call is of a device's interface, or an operator or generated function below which there
- * is work of devices. */
+/* Whether it asks whether the device has got somewhere, and does not wait: many do in a loop. */
+bool sn_activity_is_asking(const struct sonde_db *db, uint32_t context);
+/* Whether it is on the way to work of devices: an operator or generated function below which there
+ * is some, a call of the interface that launches, or one that such an operator makes for it. */
 bool sn_activity_is_dispatching(const struct sonde_db *db, uint32_t context);
 /* Whether it does neither. `known`, by context, is the caller's cache, zero at first. */
 bool sn_activity_does_something(const struct sonde_db *db, uint8_t *known, uint32_t context);

@@ -265,6 +265,21 @@ def test_ranks_are_told_apart(sonde, tmp_path, training):
     assert [device["rank"] for device in devices] == [3, 11]
 
 
+def test_built_in_methods_have_no_address(sonde, tmp_path):
+    """An object's address is another in each process: the function is the same."""
+    sources = []
+    for rank in range(2):
+        trace = Trace()
+        trace.members["distributedInfo"] = {"backend": "gloo", "rank": rank, "world_size": 2}
+        trace.call("python_function", f"<built-in method run_backward of torch._C._EngineBase object at 0x7f94b208f1b{rank}>", 0, 10)
+        trace.call("python_function", "<built-in method now at 0x12 of the day>", 20, 30)
+        sources.append(trace.write(tmp_path / f"rank{rank}.json"))
+    rows = report(sonde, imported(sonde, tmp_path, *sources), "--metric", "real-time")
+    assert {name: stat for name, stat in paths(rows, "real-time").items()} == {
+        "<built-in method run_backward of torch._C._EngineBase object>": (2, 20_000),
+        "<built-in method now at 0x12 of the day>": (2, 20_000)}
+
+
 def test_a_bare_array_and_odd_members(sonde, tmp_path, training):
     training.events[1]["name"] = "na\u00efve \"quoted\" \U0001f600.py(1): f\tg"
     training.events.append({"ph": "X", "cat": "cpu_op", "name": "no time", "pid": 5, "tid": 10})

@@ -123,6 +123,15 @@ def test_perf_made(sonde, tmp_path, pipe):
     assert [(profile["pid"], profile["tid"], profile["thread"]) for profile in about["profiles"]] == [(40, 41, "made")]
 
 
+def test_code_without_symbols_is_its_file(sonde, tmp_path):
+    """The sentence does not name one instruction of a file of which nobody has symbols; the report has all of them."""
+    (tmp_path / "made.data").write_bytes(made())
+    text = json.loads(sonde("timeline", tmp_path / "made.data", "--format", "json").out)["sentences"][0]
+    assert "most are in [made] (100.0%)." in text, text
+    rows = report(sonde, imported(sonde, tmp_path, tmp_path / "made.data"), "--metric", "cpu-clock")
+    assert {"made+0x10", "made+0x20"} <= {row["name"] for row in rows}
+
+
 def test_perf_made_switches(sonde, tmp_path):
     """A thread that somebody else's turn interrupted is ready, one that went by itself is blocked."""
     into, out, preempted = 2, 2 | 1 << 13, 2 | 1 << 13 | 1 << 14

@@ -204,6 +204,24 @@ def test_the_operations_of_a_tpu_are_its_work(sonde, tmp_path):
         check_tpu(sonde, path)
 
 
+def test_a_loop_has_the_time_in_which_nothing_of_it_runs(sonde, tmp_path):
+    """A loop of 80 us within one of 90: what they contain runs for 50; a copy on another line is beside the rest."""
+    tpu = Plane(3, "/device:TPU:0")
+    rows = [("%while.1 = while(...)", "while.1", 0, 90), ("%add.1 = add(...)", "add.1", 2, 8),
+            ("%while.2 = while(...)", "while.2", 10, 80), ("%add.2 = add(...)", "add.2", 15, 40),
+            ("%all-reduce.3 = ...", "all-reduce.3", 60, 10)]
+    for name, display, _, _ in rows:
+        tpu.kind(name, display, {"program_id": 77})
+    tpu.line(3, "XLA Ops", START, [(name, start * US, time * US, {}) for name, _, start, time in rows])
+    path = imported(sonde, tmp_path, write(tmp_path / "tpu.xplane.pb", metadata() + tpu.bytes()))
+    answer = json.loads(sonde("timeline", path, "--view", "all", "--format", "json").out)
+    device, = answer["devices"]
+    assert (device["computation_ns"], device["communication_ns"], device["idle_ns"]) == (80000, 10000, 0)
+    times = {row["node"]: row["time_ns"] for row in answer["critical_path"]["rows"]}
+    assert times == {"jit_step/add.2": 40000, "jit_step/while.2": 30000, "jit_step/all-reduce.3": 10000, "jit_step/add.1": 8000,
+                     "jit_step/while.1": 2000}
+
+
 def check_tpu(sonde, path) -> None:
     answer = json.loads(sonde("timeline", path, "--view", "all", "--format", "json").out)
     device, = answer["devices"]

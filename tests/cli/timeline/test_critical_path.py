@@ -180,6 +180,54 @@ def test_the_path_goes_through_the_late_rank(sonde, tmp_path):
     assert nodes(answer, "gain_all_ns")["aten::work"] <= 450 * US
 
 
+def test_a_collective_of_threads_waits_for_the_late_rank(sonde, tmp_path):
+    """Processors alone, gloo on a thread of its own within an annotation of the main one, as FSDP has it; no messages are recorded."""
+    for rank, work in enumerate((300, 2000)):
+        trace = iteration(Trace(), 1000 + 2600)
+        trace.members["distributedInfo"] = {"backend": "gloo", "rank": rank, "world_size": 2}
+        trace.call("cpu_op", "aten::work", 1000, 1000 + work)
+        trace.call("user_annotation", "FSDP::all_gather (0)", 1000 + work, 3110)
+        trace.call("cpu_op", "c10d::_allgather_base_", 1000 + work, 1010 + work)
+        trace.call("user_annotation", "gloo:all_gather", 1015 + work, 3100, thread=20)
+        trace.call("cpu_op", "aten::view", 1016 + work, 1018 + work, thread=20)
+        trace.call("cpu_op", "aten::copy_", 3080, 3095, thread=20)
+        trace.call("cpu_op", "aten::more", 3110, 3590)
+        trace.write(tmp_path / f"rank{rank}.json")
+    answer = path(sonde, tmp_path)
+    assert nodes(answer, "time_ns")["aten::work"] == 2000 * US
+    # the late rank alone has it on the path; were it free, the other's 300 would be
+    assert nodes(answer, "gain_ns")["aten::work"] == pytest.approx(200 * US)
+    assert nodes(answer, "gain_all_ns")["aten::work"] == pytest.approx(2000 * US, rel=0.01)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_messages_of_gloo_belong_to_two(sonde, tmp_path, ranks):
+    """A pipeline on processors: a send belongs to the other's receive, not to its send. With more ranks nobody knows to whose."""
+    for rank in range(ranks):
+        trace = iteration(Trace(), 1000 + 1700)
+        trace.members["distributedInfo"] = {"backend": "gloo", "rank": rank, "world_size": ranks}
+        if rank == 0:
+            trace.call("cpu_op", "aten::little", 1000, 1100)
+            trace.call("user_annotation", "gloo:send", 1100, 1120)
+            trace.call("user_annotation", "gloo:recv", 1120, 2630)
+            trace.call("cpu_op", "aten::little", 2630, 2690)
+        else:
+            trace.call("user_annotation", "gloo:recv", 1000, 1120)
+            trace.call("cpu_op", "aten::much", 1120, 2600)
+            trace.call("user_annotation", "gloo:send", 2600, 2630)
+        trace.write(tmp_path / f"rank{rank}.json")
+    sentences = json.loads(sonde("timeline", tmp_path, "--format", "json").out)["sentences"]
+    told = [text for text in sentences if text.startswith("What ranks wait for")]
+    if ranks > 2:
+        assert not told
+        return
+    # 1,480 us for what the second computes; 100 us for the first one's message
+    assert "1.58 ms together in 2 collectives, 93.7% of it for rank 1, which came last to 1" in told[0], told
+    answer = path(sonde, tmp_path)
+    assert nodes(answer, "time_ns")["aten::much"] == 1480 * US
+    assert nodes(answer, "gain_all_ns")["aten::much"] == pytest.approx(1480 * US)
+
+
 @each("file", [file for file in FILES if "capture" not in file.name], "kineto")
 def test_laws_of_paths(sonde, file):
     """Of any trace: steps follow each other without a hole, and a tenth of a node gains at most a tenth of its time."""

@@ -84,7 +84,7 @@ def test_what_is_planted_is_stored(sonde, tmp_path, name):
     files, rules = planted(name, tmp_path)
     path = imported(sonde, tmp_path, *files)
     with api.open(path) as database:
-        assert [finding.rule for finding in database.findings] == rules and database.finding_rules == 6
+        assert [finding.rule for finding in database.findings] == rules and database.finding_rules == 7
     said = sonde("info", path).out
     assert (f"findings     {len(rules)}, " in said) == bool(rules)
     assert json.loads(sonde("info", "--format", "json", path).out)["findings"] == len(rules)
@@ -120,7 +120,7 @@ def test_the_json_has_what_is_stored(sonde, tmp_path):
 def test_real_traces_say_the_same(sonde, tmp_path, path):
     database = imported(sonde, tmp_path, path, options=["--findings"])
     with api.open(database) as opened:
-        assert opened.finding_rules == 6 and opened.findings
+        assert opened.finding_rules == 7 and opened.findings
     assert told(sonde, database) == told(sonde, path)
 
 
@@ -182,7 +182,7 @@ def test_a_run_stores_them(sonde, tmp_path):
                    "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass")
     assert result.status == 0, result.err
     with api.open(tmp_path / "x.sdb") as database:
-        assert database.finding_rules == 6
+        assert database.finding_rules == 7
     again = sonde("analyze", tmp_path / "x.sonde", "-o", tmp_path / "again.sdb")
     assert again.status == 0
     assert told(sonde, tmp_path / "x.sdb") == told(sonde, tmp_path / "again.sdb")

@@ -49,6 +49,131 @@ def test_the_planted_cause_is_first(sonde, tmp_path, cause, ranks, seed):
     assert "Which node to change: cuda" not in text
 
 
+# what other interfaces call what CUDA does, as their traces have it
+INTERFACES = {
+    "xpu": {"cuda_runtime": "xpu_runtime", "cudaLaunchKernel": "urEnqueueKernelLaunch", "cudaMemcpyAsync": "urEnqueueUSMMemcpy",
+            "cudaStreamSynchronize": "urQueueFinish", "cudaEventSynchronize": "urEventWait", "Memcpy HtoD (Pinned -> Device)": "Memcpy M2D"},
+    "hip": {"cudaLaunchKernel": "hipExtModuleLaunchKernel", "cudaMemcpyAsync": "hipMemcpyWithStream",
+            "cudaStreamSynchronize": "hipStreamSynchronize", "cudaEventSynchronize": "hsa_signal_wait_scacquire"},
+    "other": {"cuda_runtime": "privateuse1_runtime", "cudaLaunchKernel": "musaLaunchKernel", "cudaMemcpyAsync": "musaMemcpyAsync",
+              "cudaStreamSynchronize": "musaStreamSynchronize", "cudaEventSynchronize": "musaEventSynchronize"},
+}
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+@pytest.mark.parametrize("cause", planted.CAUSES)
+def test_the_planted_cause_is_first_with_other_interfaces(sonde, tmp_path, cause, interface):
+    """A call that waits for the device is known as one, whatever its name: what it waits for is on the path."""
+    folder = planted.write(tmp_path / "ranks", cause, 1, 7)
+    text = (folder / "rank0.json").read_text()
+    for name, other in INTERFACES[interface].items():
+        text = text.replace(f'"{name}"', f'"{other}"')
+    if interface == "xpu":  # contexts and queues are addresses there
+        text = text.replace('"context": 1, "stream": 7', '"context": "0x000055d08918fc78", "l0 queue": "0x000055d08b8fc138"')
+    (folder / "rank0.json").write_text(text)
+    answer = summary(sonde, folder)
+    found = evidence(answer, "path_cause")
+    assert found["cause"] == planted.CAUSES[cause] and found["share"] > 0.6, limit(answer)
+    assert ("graphs help" in limit(answer)) == (cause == "launching")
+    assert not any(name in limit(answer) for name in ("Which node to change: ur", "Which node to change: hip"))
+
+
+def test_asking_until_a_kernel_ends_is_waiting_for_it(sonde, tmp_path):
+    """A thread that asks in a loop waits as one that blocks does: for the kernel, or for nothing that is recorded."""
+    def asking(ends: float) -> str:
+        trace = Trace()
+        for step in range(3):
+            at = 10_000 * step
+            trace.launch(step + 1, at, at + 5)
+            trace.operation("kernel", "gemm", at + 10, at + ends, step + 1)
+            for number in range(4900):
+                trace.call("cuda_runtime", "cudaEventQuery", at + 10 + 2 * number, at + 11.5 + 2 * number,
+                           correlation=100_000 + 5000 * step + number)
+        return limit(summary(sonde, trace.write(tmp_path / "t.json")))
+
+    assert asking(9_809).startswith("What limits it: computation, 9"), asking(9_809)
+    text = asking(500)
+    assert text.startswith("What limits it: waiting, 9") and "launches" not in text
+
+
+@pytest.mark.parametrize("kernel", ["void userbuffers_fp16_sum_inplace_gpu_rr_rs<4>(int, int)", "quickreduce::allreduce_prototype_twoshot<x>",
+                                    "void tensorrt_llm::kernels::oneShotAllReduceKernel<half, 8>(AllReduceParams)",
+                                    "_all_gather_push_kernel", "mnnvlAllToAllKernel"])
+def test_kernels_that_communicate(sonde, tmp_path, kernel):
+    """Collectives of libraries that are not NCCL; a kernel that inductor names after one only uses its result."""
+    for name, what in ((kernel, "100.0% communicating"), ("triton_poi_fused_all_gather_into_tensor_add_0", "100.0% computing"),
+                       ("void softmax<BlockAllReduce<float>>(float*)", "100.0% computing")):
+        trace = Trace()
+        trace.launch(1, 0, 5)
+        trace.operation("kernel", name, 10, 1000, 1)
+        assert what in summary(sonde, trace.write(tmp_path / "t.json"))["sentences"][0]
+
+
+def layers(times: list[float], name: str) -> Trace:
+    """A gather and a kernel for each layer, as FSDP has them, within annotations of the layer."""
+    trace = Trace()
+    for layer, time in enumerate(times):
+        at, number = 5000 * layer, 3 * layer
+        trace.call("user_annotation", name.format(layer), at, at + 20)
+        trace.call("cpu_op", "c10d::_allgather_base_", at + 1, at + 19)
+        trace.launch(number + 1, at + 5, at + 9)
+        trace.operation("kernel", "ncclDevKernel_AllGather_RING_LL", at + 15, at + 15 + time, number + 1)
+        trace.call("cpu_op", "aten::mm", at + 30, at + 40)
+        trace.launch(number + 2, at + 32, at + 36)
+        trace.operation("kernel", "gemm", at + 15 + time, at + 1515 + time, number + 2)
+        trace.call("cuda_runtime", "cudaDeviceSynchronize", at + 41, at + 1520 + time)
+    return trace
+
+
+@pytest.mark.parametrize("name", ["FSDP::all_gather (layers.{})", "layer_{}", "nn.Module: Decoder_{}"])
+def test_layers_that_are_alike_are_one_node(sonde, tmp_path, name):
+    """Each gather has less than the one operator of all layers, and together they have most."""
+    answer = summary(sonde, layers([3000 + 10 * (i % 3) for i in range(8)], name).write(tmp_path / "t.json"))
+    star = name.format("*")
+    assert f"Most work: c10d::_allgather_base_ in {star}, 66" in answer["sentences"][0], answer["sentences"][0]
+    assert f"Which node to change: c10d::_allgather_base_ in {star} is on the critical path for 24.1 ms" in limit(answer)
+    # what is not alike is not one thing
+    answer = summary(sonde, layers([300, 300, 30000], name).write(tmp_path / "t.json"))
+    assert f"c10d::_allgather_base_ in {name.format(2)} is on" in limit(answer) and "*" not in limit(answer)
+
+
+@pytest.mark.parametrize("nodes, is_launching", [(500, True), (4, False)])
+def test_a_graph_takes_long_to_launch(sonde, tmp_path, nodes, is_launching):
+    """A call of 1.4 ms that launches 500 kernels launches, and graphs are no advice; one that launches four is held up."""
+    trace = Trace()
+    for step in range(5):
+        at = 2000 * step
+        trace.call("cuda_runtime", "cudaGraphLaunch", at, at + 1400, correlation=step + 1)
+        for node in range(nodes):
+            start = at + 1390 + node * 600 / nodes
+            trace.operation("kernel", f"k{node % 9}", start, start + 400 / nodes, step + 1)
+        trace.call("cuda_runtime", "cudaStreamSynchronize", at + 1401, at + 1995)
+    answer = summary(sonde, trace.write(tmp_path / "t.json"))
+    assert limit(answer).startswith("What limits it: launching, 69" if is_launching else "What limits it: waiting, 7"), limit(answer)
+    assert "graphs" not in limit(answer) and ("larger kernels help" in limit(answer)) == is_launching
+    reason = "launching" if is_launching else "in a call that does not return"
+    assert f"mostly {reason} (" in answer["sentences"][1], answer["sentences"][1]
+
+
+def test_calls_that_launch_nothing_are_no_launching(sonde, tmp_path):
+    """A thread that allocates in short calls; within an operator that launches they are on the way to the launch."""
+    def calls(operator: str | None) -> dict:
+        trace = Trace()
+        for number in range(200):
+            at = 100 * number
+            if operator:
+                trace.call("cpu_op", operator, at, at + 99)
+            trace.call("cuda_runtime", "cudaMalloc", at + 1, at + 80, correlation=1000 + number)
+            trace.launch(number + 1, at + 82, at + 86)
+            trace.operation("kernel", "k", at + 90, at + 95, number + 1)
+        return summary(sonde, trace.write(tmp_path / "t.json"))
+
+    alone, within = calls(None), calls("aten::mm")
+    assert limit(alone).startswith("What limits it: the host, 96") and "Which node to change: cudaMalloc is on" in limit(alone), limit(alone)
+    assert limit(within).startswith("What limits it: launching, 9") and "graphs help" in limit(within), limit(within)
+    assert "mostly no work queued" in alone["sentences"][1] and "mostly launch-bound" in within["sentences"][1]
+
+
 @pytest.mark.parametrize("cause", planted.CAUSES)
 def test_the_sentence_and_the_table_agree(sonde, tmp_path, cause):
     """Causes add up to the path, and the sentence's is the largest of them."""
