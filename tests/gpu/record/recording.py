@@ -150,7 +150,16 @@ class Reader:
             of_kind = getattr(self, "on_" + entry.kind, None)
             if of_kind:
                 of_kind(entry, entry.fields)
+        self.order_threads()
         return self.all
+
+    def order_threads(self) -> None:
+        """Which of several threads calls first differs between runs: all but the first are numbered by what they call."""
+        first, *others = self.all.orders or [None]
+        others.sort(key=lambda thread: self.all.orders[thread])
+        names = {old: f"thread {number}" for number, old in enumerate([first, *others], 1) if old}
+        self.all.orders = {names[old]: self.all.orders[old] for old in names}
+        self.all.calls = defaultdict(Counter, {names[old]: self.all.calls[old] for old in names})
 
     def on_fact(self, entry, fields):
         key, _, value = entry.text.partition("=")
@@ -182,7 +191,6 @@ class Reader:
         self.all.is_complete, self.all.lost = True, fields["lost"]
 
     def on_callback(self, entry, fields):
-        """Threads are numbered by their first calls, since recordings have others too."""
         thread = self.threads.setdefault(entry.thread, f"thread {len(self.threads) + 1}")
         name = f"{DOMAINS.get(fields['domain'], fields['domain'])} {self.strings.get(fields['name'], '?')}"
         order = self.all.orders.setdefault(thread, [])
@@ -197,7 +205,8 @@ class Reader:
                 self.calling[thread] = 0
                 # those that initialised the driver had begun before anything was heard
                 self.launched.setdefault(fields["correlation"], 0)
-                self.all.oddities["calls that end and did not begin"] += bool(self.all.calls[thread])
+                if self.all.calls[thread]:
+                    self.all.oddities["calls that end and did not begin"] += 1
             if fields["result"]:
                 self.all.calls[thread][f"{name} = {fields['result']}"] += 1
 
@@ -279,7 +288,7 @@ def lines(one: Summary, only_comparable: bool = False) -> dict[str, str]:
             found[f"records: {name}"] += f", {one.times[name]} ns"
     for name, count in sorted(one.nodes.items()):
         found[f"nodes {name}"] = str(count)
-    for name, count in sorted((+one.oddities).items()):
+    for name, count in sorted(one.oddities.items()):
         found[f"odd: {name}"] = str(count)
     found["dropped by CUPTI"] = str(one.dropped)
     found["lost by the recorder"] = str(one.lost)

@@ -24,6 +24,8 @@ sys.path[:0] = [str(GPU / "suite"), str(GPU / "record")]
 from paths import device_part  # noqa: E402 (the folder above)
 from recording import COPY, GRAPH, KERNEL, MEMORY, SET, WAIT, Reader, entries  # noqa: E402
 
+GRAPHS = "cudaGraphLaunch > graph: sum"
+
 on_fake_cuda = pytest.mark.skipif(not os.environ.get("SONDE_FAKE_CUDA"),
                                   reason="SONDE_FAKE_CUDA is not set (tests/fake/install.sh prepares a CUDA without a GPU)")
 
@@ -67,10 +69,14 @@ def both(known: Path, folder: Path, *arguments: str, fakes: tuple[str, ...], nod
 # ---- a replay is what ran ----
 
 @on_fake_cuda
-@pytest.mark.parametrize("nodes", [True, False])
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release,nodes", [*((release, True) for release in RELEASES), *((release, False) for release in RELEASES[:-1])])
 def test_a_replay_is_stored_as_the_program_is(known_program, tmp_path, release, nodes):  # noqa: F811
+    """With 13.5 Sonde shares CUPTI, and graphs are always recorded by their nodes."""
     direct, replayed = both(known_program, tmp_path, fakes=("--cupti", release), nodes=nodes)
+    # how long a whole graph takes depends on the run: on that which was recorded
+    recorded = Reader().read(next((tmp_path / "recorded").glob("*.recording"))).times["graph"]
+    assert replayed["graph-time"].pop(GRAPHS, 0) == recorded and (recorded > 0) != nodes
+    direct["graph-time"].pop(GRAPHS, 0)
     assert replayed == direct
     assert sum(count for path, count in direct["kernel-time"].items() if path.endswith("count")) == (165 if nodes else 125)
     assert nodes or direct["graph-time"]["cudaGraphLaunch > graph: count"] == 10
@@ -219,7 +225,7 @@ def analyzed(given: Path) -> subprocess.CompletedProcess[str]:
 @on_fake_cuda
 def test_a_day_with_a_device(left):
     checks = json.loads((left / "checks.json").read_text())
-    assert len(checks) >= 15 and all(check["is_right"] for check in checks)
+    assert len(checks) >= 14 and all(check["is_right"] for check in checks)
     rows = (left / "benchmarks.csv").read_text().splitlines()
     assert len(rows) >= 20 and sum("Sonde" in row for row in rows) >= 10
     done = analyzed(Path(f"{left}.tar.gz"))
