@@ -6,6 +6,10 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#ifndef NULL_TOOL_CUPTI
+#define NULL_TOOL_CUPTI "libcupti.so.13"
+#endif
+
 static uint8_t bytes[8][1 << 20];
 static _Atomic unsigned next;
 
@@ -24,7 +28,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 int InitializeInjection(void);
 int InitializeInjection(void)
 {
-	void *library = dlopen("libcupti.so.13", RTLD_NOW);
+	void *library = dlopen(NULL_TOOL_CUPTI, RTLD_NOW);
 	if (!library)
 		return 0;
 	sn_cupti_result (*enable)(uint32_t) =

@@ -9,7 +9,7 @@ seconds."""
 from __future__ import annotations
 
 MADE = set("""
-    analyze bad_input calls collectives commands completion critical_path deep_paths disk_full doctor documentation evidence
+    analyze bad_input calls collectives commands completion critical_path deep_paths disk_full doctor doctor_devices documentation evidence
     export failing_disk findings formula gen_measurements gpu_binary gpu_structure graph graph_replay hostile_names import
     import_execution_trace import_hpctoolkit import_kineto import_kineto_graph import_nsys import_order import_perfetto
     import_rocpd import_rocprof import_step_stats import_streams import_unread import_xplane info libraries outputs path_causes

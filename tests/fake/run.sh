@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command on devices that are not there (docs/design/fakes.md).
-# Usage: tests/fake/run.sh [--cuda|--rocm|--levelzero] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] COMMAND...
+# Usage: tests/fake/run.sh [--cuda|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] COMMAND...
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
 #	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
 #	--levelzero   a driver for Level Zero's own loader (Debian: libze1, libze-dev)
+#	--replay FILE  a recorded CUPTI (tests/gpu/record.sh): the program "replay" plays what it delivered
 #	--cupti VERSION  the CUPTI of 11.8, 12.4, 12.9, 13.0, 13.2 (default) or 13.5
 #	--fail SCENARIO  a reported failure, or several with commas:
 #		zero-times, reversed-times  each 10th kernel has none, or ends before it starts
@@ -36,6 +37,7 @@ usage() { sed -n 's/^# Usage: /usage: /p; s/^#\t/\t/p' "$0" >&2; exit 129; }
 while [ $# -gt 0 ]; do
 	case $1 in
 	--cuda | --rocm | --levelzero) vendor=${1#--} ;;
+	--replay) vendor=replay; FAKE_REPLAY=$(realpath -e "${2:?}") || exit 128; export FAKE_REPLAY; shift ;;
 	--cupti) cupti=${2:?}; shift ;;
 	--fail) export FAKE_FAIL=${2:?}; shift ;;
 	--plan) FAKE_PLAN=$(realpath "${2:?}") || exit 128; export FAKE_PLAN; shift ;;
@@ -51,6 +53,9 @@ if [ $vendor = rocm ]; then
 	fake=$("$here/install_rocm.sh") || exit $?
 	folders=$fake/rocm
 	[ "${FAKE_FAIL:-}" = no-sdk ] || folders+=:$fake/rocm/sdk
+elif [ $vendor = replay ]; then
+	fake=$("$here/replay/install.sh" "$FAKE_REPLAY") || exit $?
+	folders=$fake
 elif [ $vendor = levelzero ]; then
 	ZE_ENABLE_ALT_DRIVERS=$("$here/levelzero/install.sh") || exit $?
 	export ZE_ENABLE_ALT_DRIVERS

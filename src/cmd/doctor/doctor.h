@@ -51,7 +51,7 @@ int sn_perf_event_error(uint32_t type, uint64_t config);
 void sn_diagnose_sampling(struct sn_diagnosis *diagnosis);  /* timers, perf events, the clock */
 void sn_diagnose_collector(struct sn_diagnosis *diagnosis); /* libsonde.so and preloading */
 void sn_diagnose_python(struct sn_diagnosis *diagnosis);    /* interpreters, PyTorch, JAX */
-void sn_diagnose_devices(struct sn_diagnosis *diagnosis);   /* OpenCL, NVIDIA, AMD */
+void sn_diagnose_devices(struct sn_diagnosis *diagnosis);   /* OpenCL, GPUs, accelerators */
 void sn_diagnose_ranks(struct sn_diagnosis *diagnosis);	    /* MPI */
 void sn_diagnose_os(struct sn_diagnosis *diagnosis);	    /* sonde run --os */
 void sn_diagnose_system(struct sn_diagnosis *diagnosis);    /* debug files, disk, eBPF */
@@ -60,3 +60,23 @@ void sn_diagnose_system(struct sn_diagnosis *diagnosis);    /* debug files, disk
  * the package's folder. */
 void sn_diagnose_jax(struct sn_diagnosis *diagnosis, const char *name, const char *path,
 		     const char *folder);
+
+/* Of the group of devices: a vendor each. */
+void sn_diagnose_nvidia(struct sn_diagnosis *diagnosis);
+void sn_diagnose_amd(struct sn_diagnosis *diagnosis);
+void sn_diagnose_intel(struct sn_diagnosis *diagnosis);
+
+/* ---- doctor_places.c ---- */
+
+/* Below the root that the checks of devices look at. Returns `path`. */
+const char *sn_doctor_path(char *path, size_t size, const char *below);
+/* Where a library is: of LD_LIBRARY_PATH, or else of the usual folders, the first that has it. */
+bool sn_find_library(const char *name, char *path, size_t size);
+/* The first of these names that is found; the list ends with NULL. */
+bool sn_find_first(const char *const *names, char *path, size_t size);
+/* Of a file below the root, "" where it cannot be read. */
+bool sn_read_first_line(const char *below, char *text, size_t size);
+/* Whether the user may read and write a device. */
+bool sn_may_use(const char *path);
+/* The name of the group that a file belongs to, or its number. */
+void sn_group_of(const char *path, char *name, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of what programs run on: Python, PyTorch, JAX, OpenCL, GPUs and MPI; see doctor.h. Packages are
- * found by their files: importing them would take seconds and run their code.
+ * Checks of what programs run on: Python, PyTorch, JAX and MPI; see doctor.h. Packages are found by their files:
+ * importing them would take seconds and run their code.
  */
 #include "doctor.h"
 
@@ -250,241 +250,6 @@ void sn_diagnose_python(struct sn_diagnosis *diagnosis)
 	free(list);
 }
 
-/* As the loader does: of those that LD_LIBRARY_PATH names. */
-static bool find_library_by_path(const char *name, char *path, size_t size)
-{
-	const char *folder = getenv("LD_LIBRARY_PATH");
-	while (folder && *folder) {
-		size_t length = strcspn(folder, ":");
-		snprintf(path, size, "%.*s/%s", (int)length, folder, name);
-		if (length && access(path, R_OK) == 0)
-			return true;
-		folder += length + (folder[length] == ':');
-	}
-	return false;
-}
-
-/* The first of the usual folders that has the library. */
-static bool find_library(const char *name, char *path, size_t size)
-{
-	static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu",
-					      "/usr/lib/aarch64-linux-gnu",
-					      "/usr/lib64",
-					      "/usr/lib",
-					      "/lib64",
-					      "/usr/local/lib",
-					      "/usr/local/cuda/lib64",
-					      "/opt/rocm/lib"};
-	if (find_library_by_path(name, path, size))
-		return true;
-	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-		snprintf(path, size, "%s/%s", folders[i], name);
-		if (access(path, R_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* A loader that has layers looks for this variable. */
-static bool file_contains(const char *path, const char *needle)
-{
-	struct stat status;
-	FILE *file = fopen(path, "re");
-	bool is_small = file && !fstat(fileno(file), &status) && status.st_size > 0 &&
-			status.st_size < 64 << 20;
-	char *bytes = is_small ? malloc((size_t)status.st_size) : NULL;
-	size_t got = bytes ? fread(bytes, 1, (size_t)status.st_size, file) : 0;
-	bool is_found = got > 0 && memmem(bytes, got, needle, strlen(needle));
-	free(bytes);
-	if (file)
-		fclose(file);
-	return is_found;
-}
-
-static size_t list_vendors(char *text, size_t size)
-{
-	const char *folder = getenv("OCL_ICD_VENDORS");
-	char pattern[1200];
-	glob_t files;
-	size_t count = 0;
-	snprintf(pattern, sizeof(pattern), "%.1000s/*.icd",
-		 folder && *folder ? folder : "/etc/OpenCL/vendors");
-	text[0] = '\0';
-	if (glob(pattern, 0, NULL, &files) != 0)
-		return 0;
-	for (; count < files.gl_pathc; count++) {
-		const char *base = sn_text_base_name(files.gl_pathv[count]);
-		size_t used = strlen(text);
-		snprintf(text + used, size - used, "%s%.*s", used ? ", " : "",
-			 (int)strcspn(base, "."), base);
-	}
-	globfree(&files);
-	return count;
-}
-
-static void check_opencl(struct sn_diagnosis *diagnosis)
-{
-	char loader[512], vendors[160];
-	bool has_loader = find_library("libOpenCL.so.1", loader, sizeof(loader));
-	bool has_vendors = has_loader && list_vendors(vendors, sizeof(vendors)) > 0;
-	if (!has_loader)
-		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_NO,
-			    "sudo apt install ocl-icd-libopencl1", "no libOpenCL.so.1");
-	else if (!has_vendors)
-		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_NO, "sudo apt install pocl-opencl-icd",
-			    "a loader, but no platform in /etc/OpenCL/vendors");
-	else if (!file_contains(loader, "OPENCL_LAYERS"))
-		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_LIMITED,
-			    "sudo apt install ocl-icd-libopencl1 (2.3 or later)",
-			    "platforms %s; the loader %s has no layers and is too old", vendors,
-			    loader);
-	else
-		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_OK, NULL,
-			    "platforms %s; the loader has layers", vendors);
-}
-
-/* Where the driver lets only administrators profile; of /proc no file tells its size. */
-static bool is_for_administrators(void)
-{
-	char line[256];
-	FILE *file = fopen("/proc/driver/nvidia/params", "re");
-	bool is_restricted = false;
-	while (file && fgets(line, sizeof(line), file))
-		is_restricted |= strncmp(line, "RmProfilingAdminOnly: 1", 23) == 0;
-	if (file)
-		fclose(file);
-	return is_restricted && geteuid() != 0;
-}
-
-static void check_nvidia(struct sn_diagnosis *diagnosis)
-{
-	char driver[512], path[512];
-	bool has_device = access("/dev/nvidiactl", F_OK) == 0;
-	if (!find_library("libcuda.so.1", driver, sizeof(driver)))
-		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_NO, NULL,
-			    "%s and no driver library (libcuda.so.1)",
-			    has_device ? "a device (/dev/nvidiactl)"
-				       : "no device (/dev/nvidiactl)");
-	else if (!has_device)
-		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_NO, NULL,
-			    "%s, but no device (/dev/nvidiactl)", driver);
-	else if (is_for_administrators())
-		sn_diagnose(
-		    diagnosis, "NVIDIA", SN_VERDICT_LIMITED,
-		    "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee "
-		    "/etc/modprobe.d/profiling.conf, and reboot",
-		    "the driver lets only administrators profile; calls show as C functions");
-	else
-		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_LIMITED, NULL,
-			    "%s; kernels and copies are measured by CUPTI, %s; no real device has "
-			    "confirmed it",
-			    driver,
-			    find_library("libcupti.so", path, sizeof(path)) ||
-				    find_library("libcupti.so.13", path, sizeof(path)) ||
-				    find_library("libcupti.so.12", path, sizeof(path))
-				? path
-				: "which the program must bring (PyTorch does)");
-}
-
-static bool find_any(const char *const names[2], char *path, size_t size)
-{
-	return find_library(names[0], path, size) || find_library(names[1], path, size);
-}
-
-/* What is measured where there is a device. */
-static void check_rocm(struct sn_diagnosis *diagnosis, const char *hip)
-{
-	static const char *const sdk[] = {"librocprofiler-sdk.so.1", "librocprofiler-sdk.so"},
-				 *const registers[] = {"librocprofiler-register.so.0",
-						       "librocprofiler-register.so"};
-	char path[512];
-	if (find_any(sdk, path, sizeof(path)))
-		sn_diagnose(diagnosis, "AMD", SN_VERDICT_LIMITED, NULL,
-			    "%s; kernels and copies are measured by rocprofiler-sdk, %s; no real "
-			    "device has confirmed it",
-			    hip, path);
-	else if (find_any(registers, path, sizeof(path)))
-		sn_diagnose(diagnosis, "AMD", SN_VERDICT_LIMITED,
-			    "install rocprofiler-sdk of the same ROCm",
-			    "%s; without rocprofiler-sdk calls are measured, and kernels have no "
-			    "times; no real device has confirmed it",
-			    hip);
-	else
-		sn_diagnose(diagnosis, "AMD", SN_VERDICT_LIMITED, NULL,
-			    "%s; no librocprofiler-register.so (ROCm 6.2 and later): kernels are "
-			    "measured through OpenCL, HIP calls show as C functions",
-			    hip);
-}
-
-static void check_amd(struct sn_diagnosis *diagnosis)
-{
-	static const char *const names[] = {"libamdhip64.so", "libamdhip64.so.6"};
-	char hip[512];
-	bool has_device = access("/dev/kfd", F_OK) == 0;
-	bool has_library =
-	    find_any(names, hip, sizeof(hip)) || find_library("libamdhip64.so.7", hip, sizeof(hip));
-	if (!has_device)
-		sn_diagnose(diagnosis, "AMD", SN_VERDICT_NO, NULL, "no device (/dev/kfd) and %s",
-			    has_library ? hip : "no HIP library");
-	else if (access("/dev/kfd", R_OK | W_OK))
-		sn_diagnose(diagnosis, "AMD", SN_VERDICT_NO,
-			    "sudo usermod -aG render,video $USER, and log in again",
-			    "a device (/dev/kfd) that you may not use");
-	else
-		check_rocm(diagnosis, has_library ? hip : "HIP must come with the program");
-}
-
-static void check_levelzero(struct sn_diagnosis *diagnosis)
-{
-	char loader[512], layer[512], driver[512];
-	const char *others = getenv("ZE_ENABLE_ALT_DRIVERS");
-	bool has_driver =
-	    (others && *others) || find_library("libze_intel_gpu.so.1", driver, sizeof(driver));
-	if (!find_library("libze_loader.so.1", loader, sizeof(loader)))
-		sn_diagnose(diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install libze1",
-			    "no loader (libze_loader.so.1)");
-	else if (!find_library("libze_tracing_layer.so.1", layer, sizeof(layer)))
-		sn_diagnose(diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install libze1",
-			    "%s, but no tracing layer (libze_tracing_layer.so.1)", loader);
-	else if (!has_driver)
-		sn_diagnose(
-		    diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install intel-level-zero-gpu",
-		    "a loader with its tracing layer, but no driver (libze_intel_gpu.so.1)");
-	else
-		sn_diagnose(diagnosis, "Level Zero", SN_VERDICT_LIMITED, NULL,
-			    "%s with its tracing layer; kernels and copies are measured; no real "
-			    "device has confirmed it",
-			    loader);
-}
-
-/* Its runtime is not Debian's: where there is none, nothing is missing. */
-static void check_sycl(struct sn_diagnosis *diagnosis)
-{
-	static const char *const names[] = {"libsycl.so", "libsycl.so.9", "libsycl.so.8"};
-	char runtime[512] = "", framework[512];
-	for (size_t index = 0; index < sizeof(names) / sizeof(*names) && !*runtime; index++)
-		if (!find_library(names[index], runtime, sizeof(runtime)))
-			*runtime = '\0';
-	if (!*runtime)
-		return;
-	if (find_library("libxptifw.so", framework, sizeof(framework)))
-		sn_diagnose(diagnosis, "SYCL", SN_VERDICT_OK, NULL,
-			    "%s; submissions by --operators exact", runtime);
-	else
-		sn_diagnose(diagnosis, "SYCL", SN_VERDICT_LIMITED, NULL,
-			    "%s without libxptifw.so: no submissions (--operators exact)", runtime);
-}
-
-void sn_diagnose_devices(struct sn_diagnosis *diagnosis)
-{
-	diagnosis->group = "Devices";
-	check_opencl(diagnosis);
-	check_levelzero(diagnosis);
-	check_sycl(diagnosis);
-	check_nvidia(diagnosis);
-	check_amd(diagnosis);
-}
-
 void sn_diagnose_ranks(struct sn_diagnosis *diagnosis)
 {
 	/* Debian, and who builds it himself; Open MPI 3 to 5 */
@@ -493,12 +258,12 @@ void sn_diagnose_ranks(struct sn_diagnosis *diagnosis)
 	diagnosis->group = "Ranks";
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t used = strlen(all);
-		if (find_library(names[i], library, sizeof(library)))
+		if (sn_find_library(names[i], library, sizeof(library)))
 			snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", library);
 	}
 	if (*all)
 		sn_diagnose(diagnosis, "MPI", SN_VERDICT_OK, NULL, "%s", all);
-	else if (find_library("libmpi_abi.so.0", library, sizeof(library)))
+	else if (sn_find_library("libmpi_abi.so.0", library, sizeof(library)))
 		sn_diagnose(diagnosis, "MPI", SN_VERDICT_LIMITED, NULL,
 			    "%s; of programs that are linked with this one calls are measured, "
 			    "and no messages",

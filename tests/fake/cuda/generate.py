@@ -132,6 +132,10 @@ def api(soname: str, include: str, declarations: str, objects: list[str], binari
     structures = newest(Path(include, meta).read_text(errors="replace"), r"\}\s*(\w+?)(?:_v(\d+))?_params;")
     structures = {name: re.sub(r"[};\s]", "", whole) for name, whole in structures.items()}
     numbers = newest(Path(include, cbids).read_text(errors="replace"), r"TRACE_CBID_(\w+?)(?:_v(\d+))?\s*=\s*(\d+)")
+    # functions that the driver exports with a version have a structure and a number under that whole name
+    whole = Path(include, meta).read_text(errors="replace")
+    structures.update({name: f"{name}_params" for name in re.findall(r"\}\s*(\w+_v\d+)_params;", whole)})
+    numbers.update(re.findall(r"TRACE_CBID_(\w+_v\d+)\s*=\s*(\d+)", Path(include, cbids).read_text(errors="replace")))
     functions = prototypes(include, header)
     functions.update(prototypes_of_text(declarations))
     bodies = defined(objects)

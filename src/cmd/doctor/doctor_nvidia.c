@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks for NVIDIA's devices: the driver, who may profile, CUPTI, and what measuring costs. Nothing is loaded: CUPTI may not be called
+ * before the driver is initialised. Figures are those of docs/results/cuda.md.
+ */
+#include "doctor.h"
+
+#include "base/text.h"
+
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu ...": the first word with a point that begins with a digit. */
+static void read_driver_version(char *version, size_t size)
+{
+	char line[512], *rest = line;
+	snprintf(version, size, "of unknown version");
+	if (!sn_read_first_line("/proc/driver/nvidia/version", line, sizeof(line)))
+		return;
+	for (char *word; (word = strsep(&rest, " \t"));)
+		if (*word >= '0' && *word <= '9' && strchr(word, '.')) {
+			snprintf(version, size, "%s", word);
+			return;
+		}
+}
+
+/* How many devices there are; the path of one that the user may not use, or else "". */
+static size_t find_nodes(char *refused, size_t size)
+{
+	char pattern[1024];
+	glob_t files;
+	size_t count = 0;
+	*refused = '\0';
+	if (glob(sn_doctor_path(pattern, sizeof(pattern), "/dev/nvidia[0-9]*"), 0, NULL, &files))
+		return 0;
+	for (; count < files.gl_pathc; count++)
+		if (!sn_may_use(files.gl_pathv[count]))
+			snprintf(refused, size, "%s", files.gl_pathv[count]);
+	globfree(&files);
+	return count;
+}
+
+/* False where nothing can be measured. */
+static bool check_driver(struct sn_diagnosis *diagnosis)
+{
+	char library[512], control[512], refused[512], version[64], group[64], fix[200];
+	bool has_library = sn_find_library("libcuda.so.1", library, sizeof(library));
+	bool has_device =
+	    access(sn_doctor_path(control, sizeof(control), "/dev/nvidiactl"), F_OK) == 0;
+	size_t count = find_nodes(refused, sizeof(refused));
+	if (has_device && !sn_may_use(control))
+		snprintf(refused, sizeof(refused), "%s", control);
+	if (!has_library)
+		sn_diagnose(
+		    diagnosis, "NVIDIA", SN_VERDICT_NO,
+		    has_device ? "sudo apt install libcuda1, of the driver's version" : NULL,
+		    "%s and no driver library (libcuda.so.1)",
+		    has_device ? "a device (/dev/nvidiactl)" : "no device (/dev/nvidiactl)");
+	else if (!has_device)
+		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_NO,
+			    "sudo modprobe nvidia; for a container: docker run --gpus all",
+			    "%s, but no device (/dev/nvidiactl)", library);
+	else if (*refused) {
+		sn_group_of(refused, group, sizeof(group));
+		snprintf(fix, sizeof(fix), "sudo usermod -aG %s $USER, and log in again", group);
+		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_NO, fix,
+			    "a device (%s) that you may not use; its group is %s", refused, group);
+	} else {
+		read_driver_version(version, sizeof(version));
+		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_OK, NULL, "driver %s, %zu device%s, %s",
+			    version, count, count == 1 ? "" : "s", library);
+	}
+	return has_library && has_device && !*refused;
+}
+
+/* Restricted, it is performance counters that the driver keeps: tracing is for everybody since CUDA 10.2. Of /proc no file
+ * tells its size. */
+static void check_rights(struct sn_diagnosis *diagnosis)
+{
+	char path[512], line[256];
+	int restricted = -1;
+	FILE *file = fopen(sn_doctor_path(path, sizeof(path), "/proc/driver/nvidia/params"), "re");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "RmProfilingAdminOnly: %d", &restricted);
+	if (file)
+		fclose(file);
+	if (restricted < 0)
+		sn_diagnose(diagnosis, "NVIDIA counters", SN_VERDICT_LIMITED, NULL,
+			    "%s does not say who may read them (RmProfilingAdminOnly); kernels "
+			    "and copies need no permission",
+			    path);
+	else if (restricted && geteuid() != 0)
+		sn_diagnose(diagnosis, "NVIDIA counters", SN_VERDICT_LIMITED,
+			    "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee "
+			    "/etc/modprobe.d/profiling.conf, and reboot",
+			    "for administrators only (RmProfilingAdminOnly: 1); kernels and copies "
+			    "need no permission");
+	else
+		sn_diagnose(diagnosis, "NVIDIA counters", SN_VERDICT_OK, NULL,
+			    "you may read them (RmProfilingAdminOnly: %d%s)", restricted,
+			    restricted ? ", and you are an administrator" : "");
+}
+
+/* The release by the library's real name: libcupti.so.2025.2.1. */
+static void describe_cupti(const char *path, char *text, size_t size)
+{
+	char real[PATH_MAX];
+	const char *base = sn_text_base_name(realpath(path, real) ? real : path);
+	const char *version = strstr(base, ".so.");
+	snprintf(text, size, "CUPTI %s (%s)", version ? version + 4 : "of unknown version", path);
+}
+
+/* The toolkit's folder, where the loader does not look. */
+static const char *unseen_cupti(char *folder, size_t size)
+{
+	static const char *const folders[] = {"/usr/local/cuda/extras/CUPTI/lib64",
+					      "/opt/cuda/extras/CUPTI/lib64"};
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+		char library[600];
+		snprintf(library, sizeof(library), "%s/libcupti.so",
+			 sn_doctor_path(folder, size, folders[i]));
+		if (access(library, R_OK) == 0)
+			return folder;
+	}
+	return NULL;
+}
+
+static void check_cupti(struct sn_diagnosis *diagnosis)
+{
+	static const char *const names[] = {"libcupti.so", "libcupti.so.13", "libcupti.so.12",
+					    "libcupti.so.11.8", NULL};
+	char path[512], cupti[700], folder[512],
+	    fix[200] = "pip install nvidia-cuda-cupti, and name "
+		       "its folder in LD_LIBRARY_PATH";
+	if (sn_find_first(names, path, sizeof(path))) {
+		describe_cupti(path, cupti, sizeof(cupti));
+		sn_diagnose(diagnosis, "NVIDIA kernels", SN_VERDICT_LIMITED, NULL,
+			    "%s: kernels, copies, sets, memory and waits; 0.4 to 0.8 us more a "
+			    "launch, measured on a fake device; no real device has confirmed it",
+			    cupti);
+		return;
+	}
+	if (unseen_cupti(folder, sizeof(folder)))
+		snprintf(fix, sizeof(fix), "export LD_LIBRARY_PATH=%.150s", folder);
+	sn_diagnose(
+	    diagnosis, "NVIDIA kernels", SN_VERDICT_LIMITED, fix,
+	    "no CUPTI where the loader looks: kernels of programs that bring one, as PyTorch; "
+	    "0.4 to 0.8 us more a launch, measured on a fake device; no real device has "
+	    "confirmed it");
+}
+
+void sn_diagnose_nvidia(struct sn_diagnosis *diagnosis)
+{
+	if (!check_driver(diagnosis))
+		return;
+	check_cupti(diagnosis);
+	check_rights(diagnosis);
+}

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde doctor` about devices: each sentence on a made machine where it is true, and absent where it is not.
+
+A machine is a folder with device nodes (plain files), what the kernel tells, and libraries (empty)."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, SONDE, clean_environment
+
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 01:44:30 UTC 2024\nGCC version:\n"
+NVIDIA = {"/dev/nvidiactl": "", "/dev/nvidia0": "", "/proc/driver/nvidia/version": VERSION,
+          "/proc/driver/nvidia/params": "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 0\n", f"{LIBRARIES}/libcuda.so.1": ""}
+KFD = {"/dev/kfd": "", "/dev/dri/renderD128": ""}
+AMD = {**KFD, "/opt/rocm/lib/libamdhip64.so": ""}
+RENDER = "/sys/class/drm/renderD128/device"
+INTEL = {f"{RENDER}/vendor": "0x8086\n", "/dev/dri/renderD128": "", f"{LIBRARIES}/libze_loader.so.1": "",
+         f"{LIBRARIES}/libze_tracing_layer.so.1": "", f"{LIBRARIES}/libze_intel_gpu.so.1": ""}
+OPENCL = {f"{LIBRARIES}/libOpenCL.so.1": "OPENCL_LAYERS", "/etc/OpenCL/vendors/imagined.icd": "libimagined.so\n"}
+UNCONFIRMED = "no real device has confirmed it"
+
+
+@pytest.fixture
+def machine():
+    """Makes one: files with their texts, "-> TARGET" for a link. Others than root can read it."""
+    folders: list[str] = []
+
+    def make(files: dict[str, str]) -> Path:
+        folder = tempfile.mkdtemp()
+        folders.append(folder)
+        os.chmod(folder, 0o755)
+        for name, text in files.items():
+            path = Path(folder + name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if text.startswith("-> "):
+                path.symlink_to(text[3:])
+            else:
+                path.write_text(text)
+            if name.startswith("/dev/"):
+                path.chmod(0o666)
+        return Path(folder)
+    yield make
+    for folder in folders:
+        shutil.rmtree(folder)
+
+
+def doctor(machine: Path, user: int | None = None, **environment: str) -> dict[str, tuple[str, str, str]]:
+    """Of each check of devices its verdict, its text and its fix. Paths are those of the machine."""
+    command = [SONDE]
+    if user is not None:
+        if os.geteuid() != 0:
+            pytest.skip("who is not root cannot be somebody else")
+        # the program may lie where others cannot read it
+        command = [shutil.copy(SONDE, machine / "sonde")]
+        (machine / "sonde").chmod(0o755)
+    done = subprocess.run([*command, "doctor", "--format", "json"], capture_output=True, text=True, user=user, extra_groups=[] if user else None,
+                          env=clean_environment(SONDE_DOCTOR_ROOT=str(machine), LD_LIBRARY_PATH="", **environment))
+    found = json.loads(done.stdout)["checks"]
+    return {check["name"]: (check["verdict"], check["text"].replace(str(machine), ""), (check["fix"] or "").replace(str(machine), ""))
+            for check in found if check["group"] == "Devices"}
+
+
+def without(files: dict[str, str], *names: str) -> dict[str, str]:
+    return {name: text for name, text in files.items() if Path(name).name not in names}
+
+
+NOBODY = 65534
+
+
+# ---- a machine without any ----
+
+def test_nothing_is_there(machine):
+    assert doctor(machine({})) == {
+        "OpenCL": ("no", "no libOpenCL.so.1", "sudo apt install ocl-icd-libopencl1"),
+        "NVIDIA": ("no", "no device (/dev/nvidiactl) and no driver library (libcuda.so.1)", ""),
+        "AMD": ("no", "no device (/dev/kfd) and no HIP library", ""),
+        "Intel GPU": ("no", "no device (/sys/class/drm)", ""),
+        "Level Zero": ("no", "no loader (libze_loader.so.1)", "sudo apt install libze1"),
+        "other accelerators": ("ok", "none in /sys/class/accel; calls of any library that you describe",
+                               "sonde run --gpu-api FILE (sonde-gpu-api(5))")}
+
+
+# ---- NVIDIA ----
+
+@pytest.mark.parametrize("files,verdict,text,fix", [
+    (NVIDIA, "ok", f"driver 550.54.14, 1 device, {LIBRARIES}/libcuda.so.1", ""),
+    ({**NVIDIA, "/dev/nvidia1": ""}, "ok", f"driver 550.54.14, 2 devices, {LIBRARIES}/libcuda.so.1", ""),
+    (without(NVIDIA, "version"), "ok", f"driver of unknown version, 1 device, {LIBRARIES}/libcuda.so.1", ""),
+    (without(NVIDIA, "libcuda.so.1"), "no", "a device (/dev/nvidiactl) and no driver library (libcuda.so.1)",
+     "sudo apt install libcuda1, of the driver's version"),
+    (without(NVIDIA, "nvidiactl", "nvidia0"), "no", f"{LIBRARIES}/libcuda.so.1, but no device (/dev/nvidiactl)",
+     "sudo modprobe nvidia; for a container: docker run --gpus all"),
+])
+def test_nvidia(machine, files, verdict, text, fix):
+    found = doctor(machine(files))
+    assert found["NVIDIA"] == (verdict, text, fix)
+    assert ("NVIDIA kernels" in found) == ("NVIDIA counters" in found) == (verdict == "ok")
+
+
+@pytest.mark.parametrize("node", ["nvidia0", "nvidiactl"])
+def test_nvidia_of_others(machine, node):
+    folder = machine(NVIDIA)
+    (folder / "dev" / node).chmod(0o600)
+    found = doctor(folder, NOBODY)
+    assert found["NVIDIA"] == ("no", f"a device (/dev/{node}) that you may not use; its group is root",
+                               "sudo usermod -aG root $USER, and log in again")
+    assert "NVIDIA kernels" not in found
+
+
+def test_nvidia_counters(machine):
+    restricted = {**NVIDIA, "/proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"}
+    verdict, text, fix = doctor(machine(restricted), NOBODY)["NVIDIA counters"]
+    assert (verdict, text) == ("limited", "for administrators only (RmProfilingAdminOnly: 1); kernels and copies need no permission")
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in fix
+    assert doctor(machine(restricted), 0)["NVIDIA counters"] == (
+        "ok", "you may read them (RmProfilingAdminOnly: 1, and you are an administrator)", "")
+    assert doctor(machine(NVIDIA), NOBODY)["NVIDIA counters"] == ("ok", "you may read them (RmProfilingAdminOnly: 0)", "")
+    assert doctor(machine(without(NVIDIA, "params")))["NVIDIA counters"] == (
+        "limited", "/proc/driver/nvidia/params does not say who may read them (RmProfilingAdminOnly); kernels and copies need no permission", "")
+
+
+TOOLKIT = "/usr/local/cuda/extras/CUPTI/lib64"
+COST = f"0.4 to 0.8 us more a launch, measured on a fake device; {UNCONFIRMED}"
+
+
+@pytest.mark.parametrize("files,text,fix", [
+    ({f"{LIBRARIES}/libcupti.so.2025.2.1": "", f"{LIBRARIES}/libcupti.so": "-> libcupti.so.2025.2.1"},
+     f"CUPTI 2025.2.1 ({LIBRARIES}/libcupti.so): kernels, copies, sets, memory and waits; {COST}", ""),
+    ({"/usr/local/cuda/lib64/libcupti.so.12": ""},
+     f"CUPTI 12 (/usr/local/cuda/lib64/libcupti.so.12): kernels, copies, sets, memory and waits; {COST}", ""),
+    ({f"{TOOLKIT}/libcupti.so": ""}, f"no CUPTI where the loader looks: kernels of programs that bring one, as PyTorch; {COST}",
+     f"export LD_LIBRARY_PATH={TOOLKIT}"),
+    ({}, f"no CUPTI where the loader looks: kernels of programs that bring one, as PyTorch; {COST}",
+     "pip install nvidia-cuda-cupti, and name its folder in LD_LIBRARY_PATH"),
+])
+def test_cupti(machine, files, text, fix):
+    assert doctor(machine({**NVIDIA, **files}))["NVIDIA kernels"] == ("limited", text, fix)
+
+
+# ---- AMD ----
+
+@pytest.mark.parametrize("files,text", [
+    (AMD, "driver of the kernel, ROCm of unknown version, /opt/rocm/lib/libamdhip64.so"),
+    ({**AMD, "/sys/module/amdgpu/version": "6.10.5\n", "/opt/rocm/.info/version": "7.0.1-42\n"},
+     "driver 6.10.5, ROCm 7.0.1-42, /opt/rocm/lib/libamdhip64.so"),
+    ({"/dev/kfd": ""}, "driver of the kernel, ROCm of unknown version, HIP must come with the program"),
+])
+def test_amd(machine, files, text):
+    assert doctor(machine(files))["AMD"] == ("ok", text, "")
+
+
+def test_amd_without_a_device(machine):
+    found = doctor(machine(without(AMD, "kfd")))
+    assert found["AMD"] == ("no", "no device (/dev/kfd) and /opt/rocm/lib/libamdhip64.so", "") and "AMD kernels" not in found
+
+
+@pytest.mark.parametrize("node", ["kfd", "dri/renderD128"])
+def test_amd_of_others(machine, node):
+    folder = machine(AMD)
+    (folder / "dev" / node).chmod(0o600)
+    found = doctor(folder, NOBODY)
+    assert found["AMD"] == ("no", f"a device (/dev/{node}) that you may not use; its group is root",
+                            "sudo usermod -aG root $USER, and log in again")
+    assert "AMD kernels" not in found
+
+
+@pytest.mark.parametrize("libraries,text,fix", [
+    ([], "no librocprofiler-register.so: kernels are measured through OpenCL, HIP calls show as C functions", "install ROCm 6.2 or later"),
+    (["librocprofiler-register.so.0"], "without rocprofiler-sdk calls are measured, and kernels have no times; 0.3 to 0.4 us more a launch, "
+     f"measured on a fake device; {UNCONFIRMED}", "install rocprofiler-sdk of the same ROCm"),
+    (["librocprofiler-register.so.0", "librocprofiler-sdk.so.1"], "/opt/rocm/lib/librocprofiler-sdk.so.1: kernels, copies and sets; "
+     f"0.4 us more a launch, measured on a fake device, and what the SDK takes; {UNCONFIRMED}", ""),
+])
+def test_rocprofiler(machine, libraries, text, fix):
+    found = doctor(machine({**AMD, **{f"/opt/rocm/lib/{name}": "" for name in libraries}}))
+    assert found["AMD kernels"] == ("limited", text, fix)
+
+
+# ---- Intel ----
+
+@pytest.mark.parametrize("files,verdict,text,fix", [
+    ({**INTEL, f"{RENDER}/driver": "-> ../../../../bus/pci/drivers/xe"}, "ok", "/dev/dri/renderD128, driver xe", ""),
+    (INTEL, "ok", "/dev/dri/renderD128, driver unknown", ""),
+    ({f"{RENDER}/vendor": "0x1002\n", "/dev/dri/renderD128": ""}, "no", "no device (/sys/class/drm)", ""),
+    (without(INTEL, "renderD128"), "no", "a device of driver unknown, but no /dev/dri/renderD128", "for a container: docker run --device /dev/dri"),
+])
+def test_intel(machine, files, verdict, text, fix):
+    assert doctor(machine(files))["Intel GPU"] == (verdict, text, fix)
+
+
+def test_intel_of_others(machine):
+    folder = machine(INTEL)
+    (folder / "dev/dri/renderD128").chmod(0o600)
+    assert doctor(folder, NOBODY)["Intel GPU"] == ("no", "a device (/dev/dri/renderD128) that you may not use; its group is root",
+                                                   "sudo usermod -aG root $USER, and log in again")
+
+
+MEASURED = f"kernels and copies; 0.6 us more a launch, measured on a fake device; {UNCONFIRMED}"
+
+
+@pytest.mark.parametrize("files,verdict,text,fix", [
+    (INTEL, "limited", f"loader 1 ({LIBRARIES}/libze_loader.so.1) with its tracing layer: {MEASURED}", ""),
+    ({**without(INTEL, "libze_loader.so.1"), f"{LIBRARIES}/libze_loader.so.1.8.12": "", f"{LIBRARIES}/libze_loader.so.1": "-> libze_loader.so.1.8.12"},
+     "limited", f"loader 1.8.12 ({LIBRARIES}/libze_loader.so.1) with its tracing layer: {MEASURED}", ""),
+    (without(INTEL, "libze_tracing_layer.so.1"), "no",
+     f"{LIBRARIES}/libze_loader.so.1, but no tracing layer (libze_tracing_layer.so.1)", "sudo apt install libze1"),
+    (without(INTEL, "libze_intel_gpu.so.1"), "no",
+     "a loader with its tracing layer, but no driver (libze_intel_gpu.so.1)", "sudo apt install intel-level-zero-gpu"),
+])
+def test_level_zero(machine, files, verdict, text, fix):
+    assert doctor(machine(files))["Level Zero"] == (verdict, text, fix)
+
+
+def test_another_driver_of_level_zero(machine):
+    found = doctor(machine(without(INTEL, "libze_intel_gpu.so.1")), ZE_ENABLE_ALT_DRIVERS="/some/driver.so")
+    assert found["Level Zero"][0] == "limited"
+
+
+def test_sycl(machine):
+    """Of SYCL nothing is said where there is none."""
+    runtime = {f"{LIBRARIES}/libsycl.so": ""}
+    assert "SYCL" not in doctor(machine({}))
+    assert doctor(machine(runtime))["SYCL"] == (
+        "limited", f"{LIBRARIES}/libsycl.so without libxptifw.so: no submissions (--operators exact)", "")
+    assert doctor(machine({**runtime, f"{LIBRARIES}/libxptifw.so": ""}))["SYCL"] == (
+        "ok", f"{LIBRARIES}/libsycl.so; submissions by --operators exact", "")
+
+
+# ---- OpenCL, and what has no adapter ----
+
+@pytest.mark.parametrize("files,verdict,text,fix", [
+    (OPENCL, "ok", "platforms imagined; the loader has layers; 0.3 to 0.6 us more a launch, measured with PoCL on a processor", ""),
+    ({**OPENCL, f"{LIBRARIES}/libOpenCL.so.1": "old"}, "limited",
+     f"platforms imagined; the loader {LIBRARIES}/libOpenCL.so.1 has no layers and is too old", "sudo apt install ocl-icd-libopencl1 (2.3 or later)"),
+    (without(OPENCL, "imagined.icd"), "no", "a loader, but no platform in /etc/OpenCL/vendors", "sudo apt install pocl-opencl-icd"),
+])
+def test_opencl(machine, files, verdict, text, fix):
+    assert doctor(machine(files))["OpenCL"] == (verdict, text, fix)
+
+
+def test_opencl_platforms_of_another_folder(machine, tmp_path):
+    (tmp_path / "other.icd").touch()
+    assert doctor(machine(OPENCL), OCL_ICD_VENDORS=str(tmp_path))["OpenCL"][1].startswith("platforms other;")
+
+
+def test_accelerators_without_an_adapter(machine):
+    files = {"/sys/class/accel/accel0/device/driver": "-> ../../bus/pci/drivers/ivpu", "/sys/class/accel/accel1/device/vendor": ""}
+    assert doctor(machine(files))["other accelerators"] == (
+        "limited", "accel0 (ivpu), accel1 (unknown driver): no adapter; calls of the library that you describe",
+        "sonde run --gpu-api FILE (sonde-gpu-api(5))")
+
+
+# ---- figures ----
+
+@pytest.mark.parametrize("page,figures", [("cuda.md", ["**443**", "**0.83 µs**"]), ("rocm.md", ["some 360 to 430 ns of a launch are Sonde's", "| 396 |", "| 319 |"]),
+                                          ("levelzero.md", ["**633**", "**626**"]), ("opencl.md", ["| 288 |", "| 572 |"])])
+def test_figures_are_those_that_were_measured(page, figures):
+    """What the command says in microseconds stands in the results: whoever measures again changes both."""
+    text = (ROOT / "docs/results" / page).read_text()
+    assert all(figure in text for figure in figures)

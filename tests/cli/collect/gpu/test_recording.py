@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings of CUPTI (docs/format/recording.md), on devices that are not there: what Sonde stores of a replay equals what it stores
+of the program. And what is run on the day when there is a device. SONDE_FAKE_CUDA is as test_cuda.py has it."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import program
+import pytest
+from program import ROOT, SONDE
+from test_cuda import FAKE, NODES, known_program, on_fakes  # noqa: F401 (a fixture)
+from test_cupti import RELEASES
+
+GPU = ROOT / "tests/gpu"
+RECORD, READER, RUN, ANALYZE = GPU / "record.sh", GPU / "record/recording.py", GPU / "run.sh", GPU / "analyze.py"
+sys.path[:0] = [str(GPU / "suite"), str(GPU / "record")]
+
+from paths import device_part  # noqa: E402 (the folder above)
+from recording import COPY, GRAPH, KERNEL, MEMORY, SET, WAIT, Reader, entries  # noqa: E402
+
+GRAPHS = "cudaGraphLaunch > graph: sum"
+
+on_fake_cuda = pytest.mark.skipif(not os.environ.get("SONDE_FAKE_CUDA"),
+                                  reason="SONDE_FAKE_CUDA is not set (tests/fake/install.sh prepares a CUDA without a GPU)")
+
+
+def record(folder: Path, *command: str | Path, fakes: tuple[str, ...] = (), options: tuple[str, ...] = (), status: int = 0,
+           **environment: str) -> tuple[str, Path]:
+    """What the program printed, and its one recording."""
+    done = subprocess.run([FAKE, *fakes, RECORD, *options, folder / "recorded", *map(str, command)], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, **environment})
+    assert done.returncode == status, done.stderr
+    found, = (folder / "recorded").glob("*.recording")
+    return done.stdout, found
+
+
+def replay(recording: Path, folder: Path, *options: str) -> None:
+    done = subprocess.run([FAKE, "--replay", recording, SONDE, "run", "-q", "-o", folder / "run", *options, "--", "replay"],
+                          capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def stored(folder: Path) -> dict:
+    """All that is the device's: paths from the call on, counts and sums; what is lost; and what the adapter says."""
+    info = program.info(folder)
+    drops = {cause: count for cause, count in info.get("drops", {}).items() if cause.startswith(("gpu-", "capture-"))}
+    return {**{metric: dict(found) for metric, found in device_part(str(SONDE), folder / "run.sdb").items()}, "drops": drops,
+            "status": info["properties"]["adapter.cuda"]}
+
+
+def both(known: Path, folder: Path, *arguments: str, fakes: tuple[str, ...], nodes: bool) -> tuple[dict, dict]:
+    """Of the program itself, and of the replay of its recording."""
+    options = NODES if nodes else ()
+    (folder / "direct").mkdir()
+    (folder / "replayed").mkdir()
+    direct = on_fakes(folder / "direct", known, *arguments, options=options, fakes=fakes)
+    out, recording = record(folder, known, *arguments, fakes=fakes, options=("--nodes",) if nodes else ())
+    assert out == direct.out
+    replay(recording, folder / "replayed", *options)
+    return stored(folder / "direct"), stored(folder / "replayed")
+
+
+# ---- a replay is what ran ----
+
+@on_fake_cuda
+@pytest.mark.parametrize("release,nodes", [*((release, True) for release in RELEASES), *((release, False) for release in RELEASES[:-1])])
+def test_a_replay_is_stored_as_the_program_is(known_program, tmp_path, release, nodes):  # noqa: F811
+    """With 13.5 Sonde shares CUPTI, and graphs are always recorded by their nodes."""
+    direct, replayed = both(known_program, tmp_path, fakes=("--cupti", release), nodes=nodes)
+    # how long a whole graph takes depends on the run: on that which was recorded
+    recorded = Reader().read(next((tmp_path / "recorded").glob("*.recording"))).times["graph"]
+    assert replayed["graph-time"].pop(GRAPHS, 0) == recorded and (recorded > 0) != nodes
+    direct["graph-time"].pop(GRAPHS, 0)
+    assert replayed == direct
+    assert sum(count for path, count in direct["kernel-time"].items() if path.endswith("count")) == (165 if nodes else 125)
+    assert nodes or direct["graph-time"]["cudaGraphLaunch > graph: count"] == 10
+
+
+@on_fake_cuda
+@pytest.mark.parametrize("release", ["11.8", "13.5"])
+@pytest.mark.parametrize("failure", ["zero-times", "reversed-times", "early", "wrong-correlation", "no-correlation", "short-records", "drop",
+                                     "unload", "flush-hangs", "late-buffers", "lost-device", "held", "privileges"])
+def test_a_failure_is_replayed(known_program, tmp_path, release, failure):  # noqa: F811
+    direct, replayed = both(known_program, tmp_path, "plain", fakes=("--cupti", release, "--fail", failure), nodes=False)
+    for attempt in range(3):
+        if failure == "early" and replayed != direct:  # by 50 ms: a machine that is as late as that hides it
+            again = tmp_path / f"again{attempt}"
+            again.mkdir()
+            replay(next((tmp_path / "recorded").glob("*.recording")), again)
+            replayed = stored(again)
+    assert replayed == direct
+
+
+@on_fake_cuda
+def test_a_recorded_child_is_not_its_parent(known_program, tmp_path):  # noqa: F811
+    direct, replayed = both(known_program, tmp_path, "fork", fakes=(), nodes=True)
+    assert replayed == direct
+
+
+@on_fake_cuda
+def test_pytorch(tmp_path):
+    """Several threads, of which one runs the backward pass, and graphs."""
+    command = ("python3", program.WORKLOADS / "cuda/train.py", "2", "3")
+    direct = on_fakes(tmp_path, *command, options=NODES)
+    out, recording = record(tmp_path, *command, options=("--nodes",))
+    (tmp_path / "replayed").mkdir()
+    replay(recording, tmp_path / "replayed", *NODES)
+    assert out == direct.out
+    one, other = stored(tmp_path), stored(tmp_path / "replayed")
+    assert other["kernel-time"] == one["kernel-time"] and other["copy-bytes"] == one["copy-bytes"] and other["drops"] == one["drops"] == {}
+
+
+# ---- the file ----
+
+@on_fake_cuda
+def test_two_recordings_of_a_program_do_not_differ(known_program, tmp_path):  # noqa: F811
+    found = []
+    for name, release in (("one", "13.0"), ("two", "13.0"), ("other", "12.4")):
+        (tmp_path / name).mkdir()
+        found.append(record(tmp_path / name, known_program, fakes=("--cupti", release))[1])
+    same = subprocess.run([READER, "compare", *found[:2]], capture_output=True, text=True)
+    assert (same.returncode, same.stdout) == (0, "no difference\n")
+    differs = subprocess.run([READER, "compare", found[0], found[2]], capture_output=True, text=True)
+    assert differs.returncode == 1 and "fact cupti.version\n\t130001\n\t22\n" in differs.stdout
+    assert "bytes of a record of kind 10\n\t216\n\t208\n" in differs.stdout
+
+
+@on_fake_cuda
+def test_what_a_recording_says(known_program, tmp_path):  # noqa: F811
+    _, recording = record(tmp_path, known_program, options=("--nodes",))
+    found = Reader().read(recording)
+    assert found.is_complete and not found.lost and not found.oddities
+    assert found.facts["device.0.name"] == "Fake device 0" and found.facts["cupti.version"] == "130202"
+    assert (found.records["kernel _Z5scalePff"], found.records["kernel _Z3addPfPKf"]) == (155, 10)
+    assert found.sizes["copy"] == 3 * 4 * 65536 and found.nodes == {"created": 8, "cloned": 4}
+    calls = sum(calls["runtime __cudaLaunchKernel"] for calls in found.calls.values())
+    assert calls == 129 and len(found.calls) == 2
+    printed = subprocess.run([READER, "print", recording], capture_output=True, text=True, check=True).stdout
+    assert printed.count("\n") == len(list(entries(recording)))
+
+
+@on_fake_cuda
+def test_a_program_that_is_killed_leaves_a_recording(known_program, tmp_path):  # noqa: F811
+    _, recording = record(tmp_path, known_program, "abort", status=-6)
+    found = Reader().read(recording)
+    assert not found.is_complete and sum(calls["runtime __cudaLaunchKernel"] for calls in found.calls.values()) == 129
+    (tmp_path / "replayed").mkdir()
+    replay(recording, tmp_path / "replayed")
+
+
+@on_fake_cuda
+def test_a_recording_is_no_longer_than_its_limit(tmp_path):
+    program_file = tmp_path / "launches"
+    subprocess.run([FAKE, "nvcc", "-O1", "-arch=sm_90", "-o", program_file, ROOT / "bench/cuda_launch.cu"], check=True)
+    _, recording = record(tmp_path, program_file, "20000", options=("--mib", "1"))
+    found = Reader().read(recording)
+    assert recording.stat().st_size <= 1 << 20 and found.lost > 10000 and found.is_complete
+    (tmp_path / "replayed").mkdir()
+    replay(recording, tmp_path / "replayed")
+
+
+@on_fake_cuda
+def test_a_damaged_recording(known_program, tmp_path):  # noqa: F811
+    """Cut or forged, it is read as far as it is whole, or refused with one line: by the reader, and by what plays it."""
+    _, recording = record(tmp_path, known_program, options=("--nodes",))
+    data = recording.read_bytes()
+    broken = tmp_path / "broken.recording"
+    for name, text in [("cut", data[:len(data) // 2]), ("no recording", b"something else" * 10), ("empty", b""),
+                       ("newer", data[:8] + struct.pack("<I", 2) + data[12:]), ("too long", data[:32] + struct.pack("<I", 1 << 31) + data[36:])]:
+        broken.write_bytes(text)
+        done = subprocess.run([READER, "summary", broken], capture_output=True, text=True)
+        assert done.returncode in (0, 128) and done.stderr.count("\n") == (done.returncode == 128), (name, done.stderr)
+        played = subprocess.run([FAKE, "--replay", broken, "replay"], capture_output=True, text=True)
+        assert played.returncode == done.returncode and played.stderr.count("\n") <= 1, (name, played.stderr)
+
+
+def test_the_reader_knows_where_fields_are(tmp_path):
+    """As the adapter's declarations have them."""
+    fields = {"sn_cupti_kernel": KERNEL, "sn_cupti_memcpy": COPY, "sn_cupti_memset": SET, "sn_cupti_synchronization": WAIT,
+              "sn_cupti_memory": MEMORY, "sn_cupti_graph_trace": GRAPH}
+    asserts = "".join(f'_Static_assert(offsetof(struct {name}, {field}) == {at} && sizeof(((struct {name} *)0)->{field}) == {struct.calcsize(of)}, "");\n'
+                      for name, known in fields.items() for field, (of, at) in known.items())
+    subprocess.run(["gcc", "-fsyntax-only", "-I", ROOT / "src", "-xc", "-"], input=f'#include "collect/adapters/cuda/cupti.h"\n{asserts}',
+                   text=True, check=True)
+
+
+def test_the_recorder_compiles_without_anything_of_nvidias(tmp_path):
+    """And a program without CUDA runs under it as by itself."""
+    done = subprocess.run([RECORD, tmp_path / "recorded", "sh", "-c", "echo out; exit 3"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "")
+    assert [path.name for path in (tmp_path / "recorded").iterdir()] == ["librecorder.so"]
+
+
+# ---- the day with a device ----
+
+def test_without_a_device_it_says_so_in_one_line(tmp_path):
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("there is a device")
+    done = subprocess.run([RUN, tmp_path / "left"], capture_output=True, text=True)
+    assert done.returncode == 77 and done.stdout.startswith("no CUDA d") and done.stdout.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@on_fake_cuda
+def test_a_driver_without_a_device(tmp_path):
+    done = subprocess.run([FAKE, RUN, tmp_path / "left"], capture_output=True, text=True, env={**os.environ, "FAKE_CUINIT_ERROR": "100"})
+    assert (done.returncode, done.stdout) == (77, "no CUDA device: no CUDA-capable device is detected\n")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory) -> Path:
+    """What is left of a day with a device, which is a fake."""
+    folder = tmp_path_factory.mktemp("gpu") / "left"
+    done = subprocess.run([FAKE, "--cupti", "13.0", RUN, folder], capture_output=True, text=True, timeout=600,
+                          env={**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000", "SONDE_GPU_REPLAYS": "40"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def analyzed(given: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, ANALYZE, given], capture_output=True, text=True, timeout=600, env={**os.environ, "SONDE": str(SONDE)})
+
+
+@on_fake_cuda
+def test_a_day_with_a_device(left):
+    checks = json.loads((left / "checks.json").read_text())
+    assert len(checks) >= 14 and all(check["is_right"] for check in checks)
+    rows = (left / "benchmarks.csv").read_text().splitlines()
+    assert len(rows) >= 20 and sum("Sonde" in row for row in rows) >= 10
+    done = analyzed(Path(f"{left}.tar.gz"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "The device is a fake" in done.stdout and done.stdout.count("replayed: as it ran") == 2
+    # the program is the same, and so is the fake
+    assert done.stdout.count("beside the fake CUPTI 13.0:\n    no difference") == 2
+
+
+@on_fake_cuda
+def test_a_replay_that_is_wrong_is_found(left, tmp_path):
+    """Other truths: a line, which the checks there compare, and a count, which the replay shows."""
+    copy = tmp_path / "left"
+    shutil.copytree(left, copy)
+    truth = json.loads((copy / "truth.json").read_text())
+    truth["operations"][-1]["count"] += 1
+    (copy / "truth.json").write_text(json.dumps(truth))
+    done = analyzed(copy)
+    assert done.returncode == 1 and "replayed: ran {" in done.stdout
+    truth["operations"][-1]["count"] -= 1
+    (copy / "truth.json").write_text(json.dumps(truth))
+    checks = json.loads((copy / "checks.json").read_text())
+    checks[0]["is_right"] = False
+    (copy / "checks.json").write_text(json.dumps(checks))
+    done = analyzed(copy)
+    assert done.returncode == 1 and f"{len(checks)} checks, 1 failed" in done.stdout
+
+
+@on_fake_cuda
+@pytest.mark.parametrize("bad", ["nothing-there", "text"])
+def test_what_is_no_result(tmp_path, bad):
+    (tmp_path / "text").write_text("text")
+    done = analyzed(tmp_path / bad)
+    assert done.returncode == 128 and done.stderr.count("\n") == 1

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what tests/gpu/run.sh left, on a machine without a device.
+
+    analyze.py FOLDER|FILE.tar.gz
+
+Prints where it was made, the checks that failed there, what measuring cost, and what is odd about the recordings; plays each recording
+to this checkout's Sonde and compares what that stores with what ran; and, where the fakes are installed (SONDE_FAKE_CUDA), what
+differs between the recording and one of the same program on the fake CUPTI of that release or the one before. Status 1 where a
+check failed or a replay is wrong; a difference from the fakes is no failure, but something to learn. SONDE names the program
+(build/src/cmd/sonde)."""
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE / "suite"), str(HERE / "record")]
+
+from paths import info, measured_lines, sums, true_lines  # noqa: E402 (the folders above)
+from recording import Reader, lines  # noqa: E402
+
+SONDE = os.environ.get("SONDE") or str(ROOT / "build/src/cmd/sonde")
+FAKE = ROOT / "tests/fake/run.sh"
+
+
+def print_facts(folder: Path) -> None:
+    for name in ("devices", "system", "version", "cupti", "sonde", "commit"):
+        path = folder / "facts" / name
+        if path.exists() and path.read_text().strip():
+            print(f"{name}: {path.read_text().strip().splitlines()[0]}")
+    if "Fake device" in (folder / "facts/devices").read_text():
+        print("The device is a fake: none of this says anything of a real one.")
+
+
+def print_checks(folder: Path) -> bool:
+    checks = json.loads((folder / "checks.json").read_text())
+    wrong = [check for check in checks if not check["is_right"]]
+    print(f"\n{len(checks)} checks, {len(wrong)} failed")
+    for check in wrong:
+        print(f"  {check['name']}\n    expected {check['expected']}\n    found    {check['found']}")
+    return not wrong
+
+
+def print_benchmarks(folder: Path) -> None:
+    with open(folder / "benchmarks.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    own = {row["case"]: float(row["median"]) for row in rows if row["mode"] == "by itself"}
+    print(f"\n{'':24} {'':34} {'median':>10} {'added':>10}   (launches: ns of CPU time; graphs: us a replay)")
+    for row in rows:
+        added = float(row["median"]) - own.get(row["case"], 0)
+        print(f"{row['case']:24} {row['mode']:34} {float(row['median']):10.1f} {added:10.1f}")
+
+
+def print_oddities(path: Path) -> None:
+    summary = Reader().read(path)
+    print(f"\n{path.parent.name}/{path.name}: CUPTI {summary.facts.get('cupti.version')}, {sum(summary.records.values())} records, "
+          f"{summary.dropped} dropped, {summary.lost} lost by the recorder")
+    for title, value in lines(summary).items():
+        if title.startswith("odd: "):
+            print(f"  {title}: {value}")
+
+
+def replay_is_right(path: Path, truth: dict, level: str, scratch: Path) -> bool:
+    """A recording has no lines: how often each kernel, copy and set was stored."""
+    options = ["--gpu-graphs", "nodes"] if level == "nodes" else []
+    done = subprocess.run([FAKE, "--replay", path, SONDE, "run", "-q", "-o", scratch / level, *options, "--", "replay"], capture_output=True, text=True)
+    if done.returncode:
+        print(f"  the replay failed: {done.stderr.strip()}")
+        return False
+    database = scratch / f"{level}.sdb"
+    expected, found = sums(true_lines(truth, level == "nodes")), sums(measured_lines(SONDE, database, set()))
+    lost = {cause: count for cause, count in info(SONDE, database).get("drops", {}).items() if cause.startswith("gpu-")}
+    print(f"  replayed: {'as it ran' if expected == found and not lost else f'ran {dict(expected)}, stored {dict(found)}, lost {lost}'}")
+    return expected == found and not lost
+
+
+def release_of(version: int) -> str:
+    """The fake's newest that is no newer; else its oldest."""
+    rows = re.findall(r"^RELEASE\((\w+), (\d+)", (ROOT / "tests/fake/cupti/releases.def").read_text(), re.M)
+    fitting = [name for name, number in rows if int(number) <= version] or [rows[0][0]]
+    return fitting[-1].replace("_", ".")
+
+
+def compare_with_fakes(path: Path, folder: Path, level: str, scratch: Path) -> None:
+    release = release_of(int(Reader().read(path).facts.get("cupti.version", "0")))
+    options = ["--nodes"] if level == "nodes" else []
+    output = scratch / f"fake-{level}"
+    done = subprocess.run([FAKE, "--cupti", release, HERE / "record.sh", *options, output, folder / "bin/device", "work"], capture_output=True, text=True)
+    made = list(output.glob("*.recording"))
+    if done.returncode or not made:
+        print(f"  no recording on the fakes: {(done.stderr or done.stdout).strip()}")
+        return
+    print(f"  beside the fake CUPTI {release}:")
+    differs = subprocess.run([HERE / "record/recording.py", "compare", path, made[0]], capture_output=True, text=True)
+    print("".join(f"    {line}\n" for line in differs.stdout.splitlines()), end="")
+
+
+def analyze(folder: Path, scratch: Path) -> bool:
+    print_facts(folder)
+    is_right = print_checks(folder)
+    print_benchmarks(folder)
+    truth_file = folder / "truth.json"
+    for level in ("whole", "nodes"):
+        for path in sorted((folder / "recordings" / level).glob("*.recording")):
+            print_oddities(path)
+            if truth_file.exists():
+                is_right = replay_is_right(path, json.loads(truth_file.read_text()), level, scratch) and is_right
+            if os.environ.get("SONDE_FAKE_CUDA"):
+                compare_with_fakes(path, folder, level, scratch)
+    return is_right
+
+
+def main() -> int:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        print(__doc__, file=sys.stderr)
+        return 129
+    given = Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        try:
+            if not given.is_dir():
+                (scratch / "given").mkdir()
+                subprocess.run(["tar", "-C", scratch / "given", "-xzf", given], check=True, capture_output=True)
+                given = next((scratch / "given").iterdir())
+            return 0 if analyze(given.resolve(), scratch) else 1
+        except (OSError, subprocess.CalledProcessError, ValueError, KeyError, StopIteration) as error:
+            print(f"analyze: cannot read '{sys.argv[1]}': {error}", file=sys.stderr)
+            return 128
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tool for CUDA that measures nothing: it subscribes to CUPTI as Sonde's adapter does, and writes down all that CUPTI delivers
+ * (docs/format/recording.md), so that it can be played elsewhere (tests/fake/replay). The driver loads it by CUDA_INJECTION64_PATH.
+ * SONDE_RECORD names a folder; SONDE_RECORD_KINDS the kinds of records, as numbers; SONDE_RECORD_MIB the most that a process writes.
+ * It needs a C compiler, and no header of NVIDIA's.
+ */
+#include "../../../src/collect/adapters/cuda/cupti.h"
+#include "file.h"
+#include "recorder.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES (1u << 20)
+#define BUFFERS	     64u
+/* What Sonde's adapter asks for. */
+#define USUAL_KINDS  "10,1,2,38,49,8,51"
+
+static struct {
+#define POINTER(name, parameters) sn_cupti_result(*name) parameters;
+	SN_CUPTI_FUNCTIONS(POINTER)
+	SN_CUPTI_SHARING_FUNCTIONS(POINTER)
+#undef POINTER
+	sn_cupti_result (*cuptiGetVersion)(uint32_t *version);
+	sn_cupti_result (*cuptiEnableDomain)(uint32_t enable, void *subscriber, uint32_t domain);
+	void *subscriber;
+} cupti;
+
+static bool is_subscribed;
+
+/* ---- CUPTI's functions ---- */
+
+static void *open_library(void)
+{
+	static const char *const names[] = {"libcupti.so.13",
+					    "libcupti.so.12",
+					    "libcupti.so.11.8",
+					    "libcupti.so",
+					    "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
+					    "/usr/local/cuda/lib64/libcupti.so"};
+	void *library = NULL;
+	size_t count = sizeof(names) / sizeof(*names);
+	for (size_t index = 0; index < count && !library; index++)
+		library = dlopen(names[index], RTLD_NOW | RTLD_NOLOAD);
+	for (size_t index = 0; index < count && !library; index++)
+		library = dlopen(names[index], RTLD_NOW);
+	return library;
+}
+
+static void *find(void *library, const char *name)
+{
+	void *found = dlsym(library, name);
+	struct recording_function fields = {.is_there = found != NULL};
+	record_text(RECORDING_OF_function, &fields, sizeof(fields), name);
+	return found;
+}
+
+/* False where one is missing that is needed. */
+static bool find_functions(void *library)
+{
+	bool are_all = true;
+#define FIND(name, parameters)                                                                     \
+	cupti.name = (sn_cupti_result(*) parameters)find(library, #name);                          \
+	are_all = are_all && cupti.name;
+	SN_CUPTI_FUNCTIONS(FIND)
+	FIND(cuptiGetVersion, (uint32_t *))
+	FIND(cuptiEnableDomain, (uint32_t, void *, uint32_t))
+#undef FIND
+#define FIND(name, parameters) cupti.name = (sn_cupti_result(*) parameters)find(library, #name);
+	SN_CUPTI_SHARING_FUNCTIONS(FIND)
+#undef FIND
+	return are_all;
+}
+
+static void step(const char *name, bool has_ended, sn_cupti_result result)
+{
+	struct recording_step fields = {.has_ended = has_ended, .result = result};
+	record_text(RECORDING_OF_step, &fields, sizeof(fields), name);
+}
+
+static void note_clock(void)
+{
+	struct recording_clock fields = {0};
+	fields.result = cupti.cuptiGetTimestamp(&fields.cupti_ns);
+	record_add(RECORDING_OF_clock, &fields, sizeof(fields), NULL, 0);
+}
+
+/* ---- callbacks ---- */
+
+static void on_node(uint32_t cbid, const struct sn_cupti_graph *graph)
+{
+	struct recording_node fields = {
+	    .node = (uintptr_t)graph->node, .graph = (uintptr_t)graph->graph, .cbid = cbid};
+	fields.result = cupti.cuptiGetGraphNodeId(graph->node, &fields.node_id);
+	if (cbid == SN_CUPTI_GRAPH_NODE_CLONED) {
+		fields.original = (uintptr_t)graph->original_node;
+		cupti.cuptiGetGraphNodeId(graph->original_node, &fields.original_id);
+	}
+	record_add(RECORDING_OF_node, &fields, sizeof(fields), NULL, 0);
+}
+
+static void on_resource(uint32_t cbid, const struct sn_cupti_resource_data *data)
+{
+	struct recording_resource fields = {
+	    .context = (uintptr_t)data->context, .stream = (uintptr_t)data->stream, .cbid = cbid};
+	if (cbid == SN_CUPTI_GRAPH_NODE_CREATED || cbid == SN_CUPTI_GRAPH_NODE_CLONED)
+		on_node(cbid, data->descriptor);
+	else
+		record_add(RECORDING_OF_resource, &fields, sizeof(fields), NULL, 0);
+}
+
+/* Of other calls it says nothing. */
+static const char *symbol_of(const struct sn_cupti_call *call)
+{
+	return call->name && strstr(call->name, "LaunchKernel") ? call->symbol : NULL;
+}
+
+static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void *data)
+{
+	const struct sn_cupti_call *call = data;
+	int saved_errno = errno;
+	(void)unused;
+	if (domain == SN_CUPTI_RESOURCE) {
+		on_resource(cbid, data);
+		errno = saved_errno;
+		return;
+	}
+	struct recording_callback fields = {
+	    .context = (uintptr_t)call->context,
+	    .name = (uintptr_t)call->name,
+	    .symbol = (uintptr_t)symbol_of(call),
+	    .domain = domain,
+	    .cbid = cbid,
+	    .site = call->site,
+	    .correlation = call->correlation,
+	    .context_number = call->context_number,
+	    .result = call->site && call->result ? *(const int *)call->result : 0};
+	record_string(call->name);
+	record_string(symbol_of(call));
+	record_add(RECORDING_OF_callback, &fields, sizeof(fields), NULL, 0);
+	errno = saved_errno;
+}
+
+/* ---- buffers ---- */
+
+static struct {
+	uint8_t *_Atomic bytes;
+	_Atomic bool is_used;
+} buffers[BUFFERS];
+
+static void request(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+	struct recording_request fields = {0};
+	*most_records = 0;
+	for (uint32_t index = 0; index < BUFFERS && !fields.address; index++) {
+		if (atomic_exchange(&buffers[index].is_used, true))
+			continue;
+		if (!buffers[index].bytes) {
+			void *bytes = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			buffers[index].bytes = bytes == MAP_FAILED ? NULL : bytes;
+		}
+		fields.address = (uintptr_t)buffers[index].bytes;
+		fields.size = fields.address ? BUFFER_BYTES : 0;
+	}
+	*buffer = (uint8_t *)(uintptr_t)fields.address;
+	*size = fields.size;
+	record_add(RECORDING_OF_request, &fields, sizeof(fields), NULL, 0);
+}
+
+/* How long a record of a kind is: noted when it is first seen. */
+static void note_length(uint32_t kind, size_t length)
+{
+	static _Atomic uint32_t lengths[64];
+	struct recording_length fields = {.kind = kind, .length = (uint32_t)length};
+	if (kind >= 64 || lengths[kind] == length)
+		return;
+	lengths[kind] = (uint32_t)length;
+	record_add(RECORDING_OF_length, &fields, sizeof(fields), NULL, 0);
+}
+
+/* What the records point at, and how long they are. The result of the last step. */
+static sn_cupti_result look_through(uint8_t *buffer, size_t valid)
+{
+	void *record = NULL;
+	sn_cupti_result result = cupti.cuptiActivityGetNextRecord(buffer, valid, &record);
+	while (!result) {
+		void *next = record;
+		result = cupti.cuptiActivityGetNextRecord(buffer, valid, &next);
+		uint32_t kind = *(const uint32_t *)record;
+		size_t length =
+		    (size_t)((result ? buffer + valid : (uint8_t *)next) - (uint8_t *)record);
+		size_t name = offsetof(struct sn_cupti_kernel, name);
+		/* where a buffer ends within its last record, that says nothing */
+		if (!result || result == SN_CUPTI_ERROR_END)
+			note_length(kind, length);
+		if ((kind == SN_CUPTI_KERNEL || kind == SN_CUPTI_CONCURRENT_KERNEL) &&
+		    length >= name + sizeof(char *))
+			record_string(((const struct sn_cupti_kernel *)record)->name);
+		record = next;
+	}
+	return result;
+}
+
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+	size_t dropped = 0;
+	struct recording_buffer fields = {.address = (uintptr_t)buffer,
+					  .context = (uintptr_t)context,
+					  .size = size,
+					  .valid = valid,
+					  .stream = stream};
+	sn_cupti_result result = look_through(buffer, valid);
+	if (result != SN_CUPTI_ERROR_END && valid)
+		step("cuptiActivityGetNextRecord", true, result);
+	fields.dropped_result = cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped);
+	fields.dropped = dropped;
+	note_clock();
+	record_add(RECORDING_OF_buffer, &fields, sizeof(fields), buffer, valid);
+	for (uint32_t index = 0; index < BUFFERS; index++)
+		if (buffers[index].bytes == buffer)
+			buffers[index].is_used = false;
+}
+
+/* ---- subscribing, as the adapter does ---- */
+
+static void enable_kinds(void)
+{
+	const char *kinds = getenv("SONDE_RECORD_KINDS");
+	for (const char *at = kinds && *kinds ? kinds : USUAL_KINDS; *at;) {
+		struct recording_enabled fields = {.kind = (uint32_t)strtoul(at, NULL, 10)};
+		fields.result = cupti.cuptiActivityEnable(fields.kind);
+		record_add(RECORDING_OF_enabled, &fields, sizeof(fields), NULL, 0);
+		at += strcspn(at, ",");
+		at += *at == ',';
+	}
+}
+
+static void enable_callbacks(void)
+{
+	static const uint32_t domains[] = {SN_CUPTI_DRIVER, SN_CUPTI_RUNTIME, SN_CUPTI_RESOURCE};
+	const char *name;
+	for (size_t index = 0; index < sizeof(domains) / sizeof(*domains); index++) {
+		struct recording_domain fields = {.domain = domains[index]};
+		struct recording_name of = {.domain = domains[index], .cbid = 1};
+		for (; !cupti.cuptiGetCallbackName(of.domain, of.cbid, &name) && name; of.cbid++)
+			record_text(RECORDING_OF_name, &of, sizeof(of), name);
+		fields.result = cupti.cuptiEnableDomain(1, cupti.subscriber, domains[index]);
+		record_add(RECORDING_OF_domain, &fields, sizeof(fields), NULL, 0);
+	}
+}
+
+/* By the newer form, which tells who is subscribed already. */
+static sn_cupti_result subscribe_first(char *holder, size_t holder_bytes)
+{
+	struct sn_cupti_subscriber parameters = {.bytes = SN_CUPTI_SUBSCRIBER_FIRST_BYTES,
+						 .name = "Sonde's recorder",
+						 .holder = holder,
+						 .holder_bytes = holder_bytes};
+	if (!cupti.cuptiSubscribe_v2)
+		return cupti.cuptiSubscribe(&cupti.subscriber, on_callback, NULL);
+	return cupti.cuptiSubscribe_v2(&cupti.subscriber, on_callback, NULL, &parameters);
+}
+
+static void subscribe(void)
+{
+	char holder[128] = "";
+	sn_cupti_result result = subscribe_first(holder, sizeof(holder));
+	if (*holder)
+		record_fact("cupti.holder", holder);
+	step("cuptiSubscribe", true, result);
+	if (result)
+		return;
+	is_subscribed = true;
+	result = cupti.cuptiActivityRegisterCallbacks(request, complete);
+	step("cuptiActivityRegisterCallbacks", true, result);
+	enable_kinds();
+	note_clock();
+	enable_callbacks();
+}
+
+/* ---- the end ---- */
+
+/* So long may the last buffers take: flushing has been seen not to return, and buffers to come after it. */
+#define HANG_MS 3000
+#define LATE_MS 300
+
+static _Atomic bool is_released;
+
+static void *release(void *unused)
+{
+	(void)unused;
+	for (uint32_t flags = 0; flags < 2; flags++) {
+		step("cuptiActivityFlushAll", false, 0);
+		step("cuptiActivityFlushAll", true, cupti.cuptiActivityFlushAll(flags));
+	}
+	step("cuptiUnsubscribe", false, 0);
+	step("cuptiUnsubscribe", true, cupti.cuptiUnsubscribe(cupti.subscriber));
+	is_released = true;
+	return NULL;
+}
+
+static void end(void)
+{
+	pthread_t thread;
+	if (is_subscribed && !pthread_create(&thread, NULL, release, NULL)) {
+		pthread_detach(thread);
+		for (int ms = 0; ms < HANG_MS && !is_released; ms++)
+			nanosleep(&(struct timespec){0, 1000000}, NULL);
+		nanosleep(&(struct timespec){0, LATE_MS * 1000000}, NULL);
+	}
+	is_subscribed = false;
+	record_close();
+}
+
+static void in_child(void)
+{
+	is_subscribed = false;
+	record_forget();
+}
+
+/* ---- attaching ---- */
+
+static bool open_file(void)
+{
+	const char *folder = getenv("SONDE_RECORD"), *mib = getenv("SONDE_RECORD_MIB");
+	char path[4096];
+	if (!folder || !*folder)
+		return false;
+	snprintf(path, sizeof(path), "%s/%d.recording", folder, getpid());
+	uint64_t most = mib ? strtoull(mib, NULL, 10) : 0;
+	return record_open(path, (most ? most : 256) << 20);
+}
+
+static void attach(void)
+{
+	void *library = open_library();
+	uint32_t version = 0;
+	char text[32];
+	Dl_info at;
+	record_facts();
+	if (!library || !find_functions(library)) {
+		record_fact("cupti.missing", library ? "a function" : "no libcupti.so");
+		return;
+	}
+	if (dladdr((void *)cupti.cuptiSubscribe, &at) && at.dli_fname)
+		record_fact("cupti.path", at.dli_fname);
+	step("cuptiGetVersion", true, cupti.cuptiGetVersion(&version));
+	snprintf(text, sizeof(text), "%u", version);
+	record_fact("cupti.version", text);
+	subscribe();
+}
+
+/* The driver calls it at the end of cuInit. 1 for success. */
+int InitializeInjection(void);
+int InitializeInjection(void)
+{
+	static _Atomic bool was_called;
+	if (atomic_exchange(&was_called, true) || !open_file())
+		return 1;
+	attach();
+	pthread_atfork(NULL, NULL, in_child);
+	atexit(end);
+	return 1;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a recording of CUPTI holds: docs/format/recording.md. An entry is its head, the fields of its kind, and what follows them: a text
+ * that ends with zero, or bytes. The structures and the description that stands at the beginning of a recording are made from
+ * the same lists. Included by the recorder (tests/gpu/record) and by what plays recordings (tests/fake/replay): C and nothing else.
+ */
+#ifndef RECORDING_H
+#define RECORDING_H
+
+#include <stdint.h>
+
+#define RECORDING_MAGIC	  "SNRECORD"
+#define RECORDING_VERSION 1
+
+struct recording_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_bytes; /* where entries begin */
+	uint64_t limit_bytes;
+	uint64_t pointer_bytes;
+};
+
+struct recording_head {
+	uint32_t bytes;	  /* of the whole entry, a multiple of 8; 0: there are no more */
+	uint32_t kind;	  /* written last: 0 where the process ended before it was */
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t thread;  /* from 1, in the order in which they came */
+	uint32_t zero;
+};
+
+/* FIELD(type, name): without holes between them. */
+#define RECORDING_NOTHING(FIELD)
+#define RECORDING_FUNCTION(FIELD)                                                                  \
+	FIELD(uint32_t, is_there)                                                                  \
+	FIELD(uint32_t, zero)
+#define RECORDING_ENABLED(FIELD)                                                                   \
+	FIELD(uint32_t, kind)                                                                      \
+	FIELD(int32_t, result)
+#define RECORDING_DOMAIN(FIELD)                                                                    \
+	FIELD(uint32_t, domain)                                                                    \
+	FIELD(int32_t, result)
+#define RECORDING_ATTRIBUTE(FIELD)                                                                 \
+	FIELD(uint32_t, device)                                                                    \
+	FIELD(uint32_t, attribute)                                                                 \
+	FIELD(int64_t, value)
+#define RECORDING_NAME(FIELD)                                                                      \
+	FIELD(uint32_t, domain)                                                                    \
+	FIELD(uint32_t, cbid)
+#define RECORDING_STRING(FIELD) FIELD(uint64_t, address)
+#define RECORDING_CLOCK(FIELD)                                                                     \
+	FIELD(uint64_t, cupti_ns)                                                                  \
+	FIELD(int64_t, result)
+#define RECORDING_CALLBACK(FIELD)                                                                  \
+	FIELD(uint64_t, context)                                                                   \
+	FIELD(uint64_t, name)                                                                      \
+	FIELD(uint64_t, symbol)                                                                    \
+	FIELD(uint32_t, domain)                                                                    \
+	FIELD(uint32_t, cbid)                                                                      \
+	FIELD(uint32_t, site)                                                                      \
+	FIELD(uint32_t, correlation)                                                               \
+	FIELD(uint32_t, context_number)                                                            \
+	FIELD(int32_t, result)
+#define RECORDING_NODE(FIELD)                                                                      \
+	FIELD(uint64_t, node)                                                                      \
+	FIELD(uint64_t, original)                                                                  \
+	FIELD(uint64_t, node_id)                                                                   \
+	FIELD(uint64_t, original_id)                                                               \
+	FIELD(uint32_t, cbid)                                                                      \
+	FIELD(int32_t, result)                                                                     \
+	FIELD(uint64_t, graph)
+#define RECORDING_RESOURCE(FIELD)                                                                  \
+	FIELD(uint64_t, context)                                                                   \
+	FIELD(uint64_t, stream)                                                                    \
+	FIELD(uint32_t, cbid)                                                                      \
+	FIELD(uint32_t, zero)
+#define RECORDING_REQUEST(FIELD)                                                                   \
+	FIELD(uint64_t, address)                                                                   \
+	FIELD(uint64_t, size)
+#define RECORDING_BUFFER(FIELD)                                                                    \
+	FIELD(uint64_t, address)                                                                   \
+	FIELD(uint64_t, context)                                                                   \
+	FIELD(uint64_t, size)                                                                      \
+	FIELD(uint64_t, valid)                                                                     \
+	FIELD(uint64_t, dropped)                                                                   \
+	FIELD(uint32_t, stream)                                                                    \
+	FIELD(int32_t, dropped_result)
+#define RECORDING_LENGTH(FIELD)                                                                    \
+	FIELD(uint32_t, kind)                                                                      \
+	FIELD(uint32_t, length)
+#define RECORDING_STEP(FIELD)                                                                      \
+	FIELD(uint32_t, has_ended)                                                                 \
+	FIELD(int32_t, result)
+#define RECORDING_END(FIELD)                                                                       \
+	FIELD(uint64_t, lost)                                                                      \
+	FIELD(uint64_t, lost_bytes)
+
+/* KIND(number, NAME, name, what follows the fields). 18 is kept for batches of PC samples, 19 for modules: none writes them yet. */
+#define RECORDING_KINDS(KIND)                                                                      \
+	KIND(1, NOTHING, description, text)                                                        \
+	KIND(2, NOTHING, fact, text)                                                               \
+	KIND(3, FUNCTION, function, text)                                                          \
+	KIND(4, ENABLED, enabled, nothing)                                                         \
+	KIND(5, DOMAIN, domain, nothing)                                                           \
+	KIND(6, ATTRIBUTE, attribute, nothing)                                                     \
+	KIND(7, NAME, name, text)                                                                  \
+	KIND(8, STRING, string, text)                                                              \
+	KIND(9, CLOCK, clock, nothing)                                                             \
+	KIND(10, CALLBACK, callback, nothing)                                                      \
+	KIND(11, NODE, node, nothing)                                                              \
+	KIND(12, RESOURCE, resource, nothing)                                                      \
+	KIND(13, REQUEST, request, nothing)                                                        \
+	KIND(14, BUFFER, buffer, bytes)                                                            \
+	KIND(15, LENGTH, length, nothing)                                                          \
+	KIND(16, STEP, step, text)                                                                 \
+	KIND(17, NOTHING, thread, text)                                                            \
+	KIND(20, END, end, nothing)
+
+#define RECORDING_NUMBER(number, fields, name, follows) RECORDING_OF_##name = number,
+enum { RECORDING_KINDS(RECORDING_NUMBER) };
+
+#define RECORDING_FIELD(type, name) type name;
+struct recording_function {
+	RECORDING_FUNCTION(RECORDING_FIELD)
+};
+struct recording_enabled {
+	RECORDING_ENABLED(RECORDING_FIELD)
+};
+struct recording_domain {
+	RECORDING_DOMAIN(RECORDING_FIELD)
+};
+struct recording_attribute {
+	RECORDING_ATTRIBUTE(RECORDING_FIELD)
+};
+struct recording_name {
+	RECORDING_NAME(RECORDING_FIELD)
+};
+struct recording_string {
+	RECORDING_STRING(RECORDING_FIELD)
+};
+struct recording_clock {
+	RECORDING_CLOCK(RECORDING_FIELD)
+};
+struct recording_callback {
+	RECORDING_CALLBACK(RECORDING_FIELD)
+};
+struct recording_node {
+	RECORDING_NODE(RECORDING_FIELD)
+};
+struct recording_resource {
+	RECORDING_RESOURCE(RECORDING_FIELD)
+};
+struct recording_request {
+	RECORDING_REQUEST(RECORDING_FIELD)
+};
+struct recording_buffer {
+	RECORDING_BUFFER(RECORDING_FIELD)
+};
+struct recording_length {
+	RECORDING_LENGTH(RECORDING_FIELD)
+};
+struct recording_step {
+	RECORDING_STEP(RECORDING_FIELD)
+};
+struct recording_end {
+	RECORDING_END(RECORDING_FIELD)
+};
+
+#endif

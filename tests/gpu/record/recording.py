@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads recordings of CUPTI (docs/format/recording.md), with Python's own library alone.
+
+    recording.py print FILE          every entry, a line each
+    recording.py summary FILE        where it was made, what came, and what the adapter takes for granted
+    recording.py compare FILE FILE   what differs between two summaries; status 1 if anything does
+    recording.py functions FILE      the functions that CUPTI had
+
+An entry is read by the description that the file itself has: kinds and fields that are newer than this program are printed too.
+"""
+from __future__ import annotations
+
+import mmap
+import signal
+import struct
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Iterator
+
+HEADER = struct.Struct("<8sIIQQ")
+HEAD = struct.Struct("<IIQII")
+TYPES = {"uint32_t": "I", "int32_t": "i", "uint64_t": "Q", "int64_t": "q"}
+DESCRIPTION = 1
+DOMAINS = {1: "driver", 2: "runtime", 3: "resource"}
+KINDS = {1: "copy", 2: "set", 3: "kernel", 8: "device", 10: "kernel", 38: "wait", 49: "memory", 51: "graph"}
+MOST_LINES = 40
+
+
+class Unreadable(Exception):
+    """The file is no recording, or a broken one."""
+
+
+@dataclass
+class Kind:
+    name: str
+    fields: list[str]
+    layout: struct.Struct
+    follows: str
+
+
+@dataclass
+class Entry:
+    kind: str
+    time_ns: int
+    thread: int
+    fields: dict[str, int]
+    rest: bytes
+
+    @property
+    def text(self) -> str:
+        return self.rest.split(b"\0")[0].decode(errors="replace")
+
+
+def described(text: str) -> dict[int, Kind]:
+    kinds = {}
+    for line in text.splitlines():
+        number, name, *fields, follows = line.split(" ")
+        pairs = [one.split(":") for one in fields]
+        kinds[int(number)] = Kind(name, [one for one, _ in pairs], struct.Struct("<" + "".join(TYPES[of] for _, of in pairs)), follows)
+    return kinds
+
+
+def entries(path: str | Path) -> Iterator[Entry]:
+    """An entry without a kind was being written when its process ended."""
+    with open(path, "rb") as file:
+        try:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:
+            raise Unreadable("it is empty") from None
+    if len(data) < HEADER.size or data[:8] != b"SNRECORD":
+        raise Unreadable("it is no recording")
+    _, version, at, _, _ = HEADER.unpack_from(data)
+    if version != 1:
+        raise Unreadable(f"its version is {version}, and 1 is known")
+    kinds = {DESCRIPTION: Kind("description", [], struct.Struct("<"), "text")}
+    while at + HEAD.size <= len(data):
+        size, number, time_ns, thread, _ = HEAD.unpack_from(data, at)
+        if not size:
+            return
+        if size % 8 or size < HEAD.size or at + size > len(data):
+            raise Unreadable(f"the entry at {at} ends outside of it")
+        if number:
+            kind = kinds.get(number, Kind(f"kind-{number}", [], struct.Struct("<"), "bytes"))
+            if size < HEAD.size + kind.layout.size:
+                raise Unreadable(f"the entry at {at} is too short")
+            values = kind.layout.unpack_from(data, at + HEAD.size)
+            entry = Entry(kind.name, time_ns, thread, dict(zip(kind.fields, values)), data[at + HEAD.size + kind.layout.size:at + size])
+            if number == DESCRIPTION:
+                kinds.update(described(entry.text))
+            yield entry
+        at += size
+
+
+# ---- records, by the places of their fields: src/collect/adapters/cuda/cupti.h ----
+
+KERNEL = {"start": ("Q", 16), "end": ("Q", 24), "correlation": ("I", 92), "name": ("Q", 104), "graph_node": ("Q", 144)}
+COPY = {"bytes": ("Q", 8), "start": ("Q", 16), "end": ("Q", 24), "correlation": ("I", 44)}
+SET = {"bytes": ("Q", 8), "start": ("Q", 16), "end": ("Q", 24), "correlation": ("I", 44)}
+WAIT = {"start": ("Q", 8), "end": ("Q", 16), "correlation": ("I", 24)}
+MEMORY = {"correlation": ("I", 12), "bytes": ("Q", 24)}
+GRAPH = {"correlation": ("I", 4), "start": ("Q", 8), "end": ("Q", 16)}
+RECORDS = {1: COPY, 2: SET, 3: KERNEL, 10: KERNEL, 38: WAIT, 49: MEMORY, 51: GRAPH}
+SLACK_NS = 1_000_000
+
+
+def record_fields(kind: int, record: bytes) -> dict[str, int]:
+    return {name: struct.unpack_from("<" + of, record, at)[0] for name, (of, at) in RECORDS.get(kind, {}).items()
+            if at + struct.calcsize(of) <= len(record)}
+
+
+@dataclass
+class Summary:
+    """Of a recording: what two of the same program can be compared by, and what is particular to one."""
+
+    facts: dict[str, str] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
+    lengths: dict[int, int] = field(default_factory=dict)
+    steps: list[tuple[str, int, int]] = field(default_factory=list)
+    enabled: dict[int, int] = field(default_factory=dict)
+    calls: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # by thread, in the order of first calls
+    orders: dict[str, list[str]] = field(default_factory=dict)
+    records: Counter[str] = field(default_factory=Counter)
+    times: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[str] = field(default_factory=Counter)
+    nodes: Counter[str] = field(default_factory=Counter)
+    oddities: Counter[str] = field(default_factory=Counter)
+    buffers: int = 0
+    dropped: int = 0
+    lost: int = 0
+    is_complete: bool = False
+
+
+class Reader:
+    """Goes through the entries once."""
+
+    def __init__(self) -> None:
+        self.all = Summary()
+        self.names: dict[tuple[int, int], str] = {}
+        self.strings: dict[int, str] = {}
+        self.launched: dict[int, int] = {}  # correlation: when, on CUPTI's clock
+        self.calling: dict[int, int] = {}
+        self.threads: dict[int, str] = {}
+        self.offset_ns = 0
+
+    def read(self, path: str | Path) -> Summary:
+        for entry in entries(path):
+            of_kind = getattr(self, "on_" + entry.kind, None)
+            if of_kind:
+                of_kind(entry, entry.fields)
+        self.order_threads()
+        return self.all
+
+    def order_threads(self) -> None:
+        """Which of several threads calls first differs between runs: all but the first are numbered by what they call."""
+        first, *others = self.all.orders or [None]
+        others.sort(key=lambda thread: self.all.orders[thread])
+        names = {old: f"thread {number}" for number, old in enumerate([first, *others], 1) if old}
+        self.all.orders = {names[old]: self.all.orders[old] for old in names}
+        self.all.calls = defaultdict(Counter, {names[old]: self.all.calls[old] for old in names})
+
+    def on_fact(self, entry, fields):
+        key, _, value = entry.text.partition("=")
+        self.all.facts[key] = value
+
+    def on_function(self, entry, fields):
+        if fields["is_there"]:
+            self.all.functions.add(entry.text)
+
+    def on_enabled(self, entry, fields):
+        self.all.enabled[fields["kind"]] = fields["result"]
+
+    def on_name(self, entry, fields):
+        self.names[fields["domain"], fields["cbid"]] = entry.text
+
+    def on_string(self, entry, fields):
+        self.strings[fields["address"]] = entry.text
+
+    def on_clock(self, entry, fields):
+        self.offset_ns = fields["cupti_ns"] - entry.time_ns
+
+    def on_length(self, entry, fields):
+        self.all.lengths[fields["kind"]] = fields["length"]
+
+    def on_step(self, entry, fields):
+        self.all.steps.append((entry.text, fields["has_ended"], fields["result"]))
+
+    def on_end(self, entry, fields):
+        self.all.is_complete, self.all.lost = True, fields["lost"]
+
+    def on_callback(self, entry, fields):
+        thread = self.threads.setdefault(entry.thread, f"thread {len(self.threads) + 1}")
+        name = f"{DOMAINS.get(fields['domain'], fields['domain'])} {self.strings.get(fields['name'], '?')}"
+        order = self.all.orders.setdefault(thread, [])
+        order.append(f"{'ends' if fields['site'] else 'begins'} {name}")
+        if not fields["site"]:
+            self.all.calls[thread][name] += 1
+            self.launched.setdefault(fields["correlation"], entry.time_ns + self.offset_ns)
+            self.calling[thread] = self.calling.get(thread, 0) + 1
+        else:
+            self.calling[thread] = self.calling.get(thread, 0) - 1
+            if self.calling[thread] < 0:
+                self.calling[thread] = 0
+                # those that initialised the driver had begun before anything was heard
+                self.launched.setdefault(fields["correlation"], 0)
+                if self.all.calls[thread]:
+                    self.all.oddities["calls that end and did not begin"] += 1
+            if fields["result"]:
+                self.all.calls[thread][f"{name} = {fields['result']}"] += 1
+
+    def on_node(self, entry, fields):
+        self.all.nodes["created" if fields["cbid"] == 13 else "cloned"] += 1
+        if fields["result"]:
+            self.all.oddities["nodes of which no number was told"] += 1
+
+    def on_buffer(self, entry, fields):
+        data, at = entry.rest[:fields["valid"]], 0
+        self.all.buffers += 1
+        self.all.dropped += fields["dropped"]
+        if fields["size"] < fields["valid"]:
+            self.all.oddities["buffers with more than has room in them"] += 1
+        while at + 4 <= len(data):
+            kind, = struct.unpack_from("<I", data, at)
+            length = self.all.lengths.get(kind, 0)
+            if not length or at + length > len(data):
+                self.all.oddities["buffers that end within a record"] += 1
+                return
+            self.on_record(kind, record_fields(kind, data[at:at + length]), entry)
+            at += length
+
+    def on_record(self, kind: int, record: dict[str, int], entry: Entry) -> None:
+        name = KINDS.get(kind, f"kind {kind}")
+        if "name" in record:
+            name += " " + self.strings.get(record["name"], "?")
+        self.all.records[name] += 1
+        self.all.sizes[name] += record.get("bytes", 0)
+        if name == "wait":
+            return
+        launched = self.launched.get(record.get("correlation", 0))
+        if "correlation" in record and launched is None:
+            self.all.oddities[f"records with the number of no call: {name.split()[0]}"] += 1
+        if "start" not in record:
+            return
+        if not record["start"]:
+            self.all.oddities["records without times"] += 1
+        elif record["end"] < record["start"]:
+            self.all.oddities["records that end before they start"] += 1
+        else:
+            self.all.times[name] += record["end"] - record["start"]
+            if launched and record["start"] + SLACK_NS < launched:
+                self.all.oddities["records that start before their launch"] += 1
+            if record["end"] > entry.time_ns + self.offset_ns + SLACK_NS:
+                self.all.oddities["records that end after they were delivered"] += 1
+
+
+# ---- commands ----
+
+def print_entries(path: str) -> int:
+    for entry in entries(path):
+        text = entry.text if entry.kind not in ("buffer",) and not entry.kind.startswith("kind-") else f"{len(entry.rest)} bytes"
+        if entry.kind == "description":
+            text = ""
+        values = " ".join(f"{name}={value}" for name, value in entry.fields.items())
+        print(" ".join(part for part in (f"{entry.time_ns / 1e9:.6f}", str(entry.thread), entry.kind, values, text) if part))
+    return 0
+
+
+def lines(one: Summary, only_comparable: bool = False) -> dict[str, str]:
+    """The summary as titles and values. Times and who held what differ between any two runs."""
+    found: dict[str, str] = {}
+    for key, value in sorted(one.facts.items()):
+        found[f"fact {key}"] = value
+    found["functions"] = " ".join(sorted(one.functions))
+    for kind, length in sorted(one.lengths.items()):
+        found[f"bytes of a record of kind {kind}"] = str(length)
+    for kind, result in sorted(one.enabled.items()):
+        found[f"kind {kind} enabled"] = str(result)
+    found["steps"] = " ".join(f"{name}={result}" for name, has_ended, result in one.steps if has_ended)
+    for thread, calls in one.calls.items():
+        for name, count in sorted(calls.items()):
+            found[f"{thread}: {name}"] = str(count)
+    for name, count in sorted(one.records.items()):
+        size = f", {one.sizes[name]} bytes" if one.sizes[name] else ""
+        found[f"records: {name}"] = f"{count}{size}"
+        if not only_comparable and one.times[name]:
+            found[f"records: {name}"] += f", {one.times[name]} ns"
+    for name, count in sorted(one.nodes.items()):
+        found[f"nodes {name}"] = str(count)
+    for name, count in sorted(one.oddities.items()):
+        found[f"odd: {name}"] = str(count)
+    found["dropped by CUPTI"] = str(one.dropped)
+    found["lost by the recorder"] = str(one.lost)
+    found["complete"] = str(one.is_complete)
+    if not only_comparable:
+        found["buffers"] = str(one.buffers)
+    return found
+
+
+def print_summary(path: str) -> int:
+    for title, value in lines(Reader().read(path)).items():
+        print(f"{title}: {value}")
+    return 0
+
+
+def compare(path: str, other: str) -> int:
+    """Also the order of calls in each thread, as far as both agree."""
+    first, second = Reader().read(path), Reader().read(other)
+    left, right = lines(first, True), lines(second, True)
+    differences = [(title, left.get(title, "-"), right.get(title, "-")) for title in dict.fromkeys([*left, *right])
+                   if left.get(title) != right.get(title) and title != "fact command"]
+    for thread in sorted(set(first.orders) & set(second.orders)):
+        one, two = first.orders[thread], second.orders[thread]
+        at = next((index for index, pair in enumerate(zip(one, two)) if pair[0] != pair[1]), None)
+        if at is not None:
+            differences.append((f"{thread}, callback {at + 1}", one[at], two[at]))
+    for title, one, two in differences:
+        print(f"{title}\n\t{one}\n\t{two}")
+    print(f"{len(differences)} differences" if differences else "no difference")
+    return 1 if differences else 0
+
+
+def functions(path: str) -> int:
+    print("\n".join(sorted(Reader().read(path).functions)))
+    return 0
+
+
+COMMANDS = {"print": (print_entries, 1), "summary": (print_summary, 1), "compare": (compare, 2), "functions": (functions, 1)}
+
+
+def main() -> int:
+    command, wanted = COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
+    if not command or len(sys.argv) != 2 + wanted:
+        print(__doc__, file=sys.stderr)
+        return 129
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        return command(*sys.argv[2:])
+    except (OSError, Unreadable) as error:
+        print(f"recording: cannot read '{sys.argv[2]}': {error}", file=sys.stderr)
+        return 128
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading what Sonde has measured of a program, by its own reports; and the program's truth (device.c)."""
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+MARK = "[as captured]"
+METRICS = {"kernel-time": None, "copy-time": "copy", "fill-time": "set"}
+
+
+def report(sonde: str, database: Path, metric: str) -> list[tuple[list[dict], dict]]:
+    """Each context with a value of its own: its frames outermost first, and that value. Nothing where the metric is not there."""
+    done = subprocess.run([sonde, "report", database, "--format", "json", "--metric", metric], capture_output=True, text=True)
+    if done.returncode or not done.stdout:
+        return []
+    found, stack = [], []
+    for row in json.loads(done.stdout)["rows"]:
+        stack[row["depth"]:] = [row]
+        value = row["values"].get(metric, {}).get("exclusive")
+        if value and value["count"]:
+            found.append((list(stack), value))
+    return found
+
+
+def info(sonde: str, database: Path) -> dict:
+    return json.loads(subprocess.run([sonde, "info", database, "--format", "json"], capture_output=True, text=True, check=True).stdout)
+
+
+def device_part(sonde: str, database: Path) -> dict[str, Counter[str]]:
+    """By metric: from the first frame of the device's interface on, each path with how often, and its sum. What waits and calls
+    take is the host's, and left out."""
+    found: dict[str, Counter[str]] = {}
+    for metric in ("kernel-time", "graph-time", "copy-time", "copy-bytes", "fill-time", "fill-bytes", "gpu-alloc", "gpu-free"):
+        of = found.setdefault(metric, Counter())
+        for frames, value in report(sonde, database, metric):
+            first = next((index for index, frame in enumerate(frames) if frame["kind"] == "gpu-api"), len(frames) - 1)
+            kept = [frame["name"] for frame in frames[first:] if frame["kind"].startswith(("gpu", "kernel")) or frame["name"] == MARK]
+            of[" > ".join(kept) + ": count"] += value["count"]
+            of[" > ".join(kept) + ": sum"] += round(value["sum"])
+    return found
+
+
+def lines_of(frames: list[dict]) -> list[int]:
+    return [frame["line"] for frame in frames if (frame.get("file") or "").endswith("/device.c")]
+
+
+def measured_lines(sonde: str, database: Path, lines: set[int]) -> Counter[tuple[str, int]]:
+    """By what ran and the innermost line that is one of these: how often."""
+    found: Counter[tuple[str, int]] = Counter()
+    for metric, name in METRICS.items():
+        for frames, value in report(sonde, database, metric):
+            own = [line for line in lines_of(frames) if line in lines]
+            found[name or frames[-1]["name"], own[-1] if own else 0] += value["count"]
+    return found
+
+
+def true_lines(truth: dict, with_nodes: bool) -> Counter[tuple[str, int]]:
+    found: Counter[tuple[str, int]] = Counter()
+    for one in truth["operations"]:
+        if with_nodes or not one["is_captured"]:
+            found[one["what"], one["line"]] += one["count"] * (truth["replays"] if one["is_captured"] else 1)
+    return found
+
+
+def sums(of: Counter[tuple[str, int]]) -> Counter[str]:
+    """Without the lines."""
+    found: Counter[str] = Counter()
+    for (what, _), count in of.items():
+        found[what] += count
+    return found

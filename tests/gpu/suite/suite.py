@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What Sonde measures of device.c against what that says it ran, and what measuring costs. run.sh starts it.
+
+    suite.py FOLDER [SONDE]
+
+Reads FOLDER/bin, writes FOLDER/checks.json and FOLDER/benchmarks.csv. Without SONDE only the program, the null tool and the recorder
+are timed. Python's own library alone. Status 1 where a check fails."""
+from __future__ import annotations
+
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from paths import info, measured_lines, report, true_lines
+
+ROUNDS = int(os.environ.get("SONDE_GPU_ROUNDS", "5"))
+LAUNCHES = os.environ.get("SONDE_GPU_LAUNCHES", "50000")
+REPLAYS = os.environ.get("SONDE_GPU_REPLAYS", "1000")
+
+
+class Checks:
+    def __init__(self) -> None:
+        self.all: list[dict] = []
+
+    def equal(self, name: str, expected, found) -> None:
+        is_right = expected == found
+        self.all.append({"name": name, "is_right": is_right, "expected": repr(expected), "found": repr(found)})
+        print(f"{'ok    ' if is_right else 'WRONG '} {name}" + ("" if is_right else f"\n       expected {expected!r}\n       found    {found!r}"))
+
+
+def run_measured(sonde: str, folder: Path, name: str, *command: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sonde, "run", "-q", "-o", folder / "measured" / name, *options, "--", *command], capture_output=True, text=True)
+
+
+def losses(sonde: str, database: Path) -> dict[str, int]:
+    return {cause: count for cause, count in info(sonde, database).get("drops", {}).items() if cause.startswith(("gpu-", "capture-"))}
+
+
+def check_work(checks: Checks, sonde: str, folder: Path) -> None:
+    program = str(folder / "bin/device")
+    plain = subprocess.run([program, "work"], capture_output=True, text=True)
+    checks.equal("the program runs by itself", 0, plain.returncode)
+    if plain.returncode:
+        return
+    truth = json.loads(plain.stdout)
+    lines = {one["line"] for one in truth["operations"]}
+    if "Fake device" not in (folder / "facts/devices").read_text():  # whose kernels compute nothing
+        _, result, _, expected = plain.stderr.split()
+        checks.equal("the device computes what it should", float.fromhex(expected), float.fromhex(result))
+    for name, options in (("nodes", ("--gpu-graphs", "nodes")), ("whole", ())):
+        done = run_measured(sonde, folder, name, program, "work", options=options)
+        database = folder / "measured" / f"{name}.sdb"
+        checks.equal(f"{name}: status and output are as without Sonde", (plain.returncode, plain.stdout, plain.stderr),
+                     (done.returncode, done.stdout, done.stderr))
+        if not database.exists():
+            checks.equal(f"{name}: there is a database", True, False)
+            continue
+        (folder / "measured" / f"{name}.info.json").write_text(json.dumps(info(sonde, database), indent=1))
+        # where CUPTI is shared, graphs are recorded by their nodes in any case
+        by_nodes = name == "nodes" or "graphs node by node" in info(sonde, database)["properties"].get("adapter.cuda", "")
+        checks.equal(f"{name}: each operation is below its line, as often as it ran", dict(true_lines(truth, by_nodes)),
+                     dict(measured_lines(sonde, database, lines)))
+        for metric, what in (("copy-bytes", "copy"), ("fill-bytes", "set")):
+            checks.equal(f"{name}: {metric}", sum(one["bytes"] for one in truth["operations"] if one["what"] == what),
+                         sum(round(value["sum"]) for _, value in report(sonde, database, metric)))
+        checks.equal(f"{name}: nothing is lost", {}, losses(sonde, database))
+        if not by_nodes:
+            graphs = report(sonde, database, "graph-time")
+            below = {(frames[-1]["name"], truth["replay_line"] in [frame.get("line") for frame in frames]) for frames, _ in graphs}
+            checks.equal("whole: a graph is one operation a replay, below the line that replays", (truth["replays"], {("graph", True)}),
+                         (sum(value["count"] for _, value in graphs), below))
+        untimed = [value["min"] for metric in ("kernel-time", "copy-time", "fill-time") for _, value in report(sonde, database, metric)
+                   if value.get("min", 1) <= 0]
+        checks.equal(f"{name}: each operation takes time", [], untimed)
+
+
+def check_detaching(checks: Checks, sonde: str, folder: Path) -> None:
+    """When the program takes CUPTI for itself, Sonde gives it up: what came before is stored."""
+    done = run_measured(sonde, folder, "detach", str(folder / "bin/device"), "detach", "5000")
+    database = folder / "measured/detach.sdb"
+    checks.equal("detach: the program goes on", 0, done.returncode)
+    if done.returncode == 0 and database.exists():
+        checks.equal("detach: the launches before are stored", 1000,
+                     sum(value["count"] for _, value in report(sonde, database, "kernel-time")))
+
+
+def modes(folder: Path, sonde: "str | None") -> dict[str, tuple[list[str], dict[str, str]]]:
+    """What stands before the program, and what is in its environment."""
+    made = {"by itself": ([], {}), "a tool that throws records away": ([], {"CUDA_INJECTION64_PATH": str(folder / "bin/libnull_tool.so"), "NULL_TOOL_GRAPHS": "1"}),
+            "the recorder": ([], {"CUDA_INJECTION64_PATH": str(folder / "bin/librecorder.so"), "SONDE_RECORD": str(folder / "scratch")})}
+    if sonde:
+        start = [sonde, "run", "-q", "--no-analyze", "-o", str(folder / "scratch/timed")]
+        made["Sonde"] = ([*start, "--"], {})
+        made["Sonde, no native paths"] = ([*start, "--call-path", "python,operator", "--"], {})
+        made["Sonde, nodes of graphs"] = ([*start, "--gpu-graphs", "nodes", "--"], {})
+    return made
+
+
+CASES = {"launch": ["launch", LAUNCHES], "launch after detaching": ["detach", LAUNCHES], "graph of 1": ["graph", REPLAYS, "1"],
+         "graph of 500": ["graph", REPLAYS, "500"]}
+
+
+def benchmark(folder: Path, sonde: "str | None") -> None:
+    """Modes in turns, each in a process of its own. Launches in ns: CPU time of the thread, wall time; graphs in us: thread, process."""
+    figures: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    (folder / "scratch").mkdir(exist_ok=True)
+    for _ in range(ROUNDS):
+        for case, arguments in CASES.items():
+            for mode, (before, environment) in modes(folder, sonde).items():
+                if "nodes" in mode and not case.startswith("graph"):
+                    continue
+                done = subprocess.run([*before, str(folder / "bin/device"), *arguments], capture_output=True, text=True,
+                                      env={**os.environ, **environment})
+                if done.returncode == 0:
+                    figures.setdefault((case, mode), []).append(tuple(map(float, done.stdout.split()[:2])))
+                for left in (folder / "scratch").glob("*.recording"):
+                    left.unlink()
+                subprocess.run(["rm", "-rf", folder / "scratch/timed.sonde"], check=True)
+    with open(folder / "benchmarks.csv", "w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["case", "mode", "runs", "least", "median", "least of the second figure", "median of it"])
+        for (case, mode), rows in figures.items():
+            first, second = zip(*rows)
+            out.writerow([case, mode, len(rows), min(first), statistics.median(first), min(second), statistics.median(second)])
+
+
+def main() -> int:
+    folder, sonde = Path(sys.argv[1]).resolve(), sys.argv[2] if len(sys.argv) > 2 else None
+    (folder / "measured").mkdir(exist_ok=True)
+    checks = Checks()
+    if sonde:
+        check_work(checks, sonde, folder)
+        check_detaching(checks, sonde, folder)
+    (folder / "checks.json").write_text(json.dumps(checks.all, indent=1) + "\n")
+    benchmark(folder, sonde)
+    return 0 if all(check["is_right"] for check in checks.all) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
