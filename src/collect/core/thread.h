@@ -121,7 +121,7 @@ struct sn_thread {
 	struct sn_thread_trace trace;		 /* of trace.c */
 	void *sampling;				 /* of sample.c */
 	void *scratch;				 /* of callpath.c */
-	void *adapters[16]; /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
+	void *adapters[20]; /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
 };
 
 /* Whether edges are recorded in some iterations or in all. */

@@ -25,7 +25,8 @@ static void launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *sta
 static uint32_t node_of(struct sn_thread *thread, const struct sn_gpu_api_call *call,
 			struct sn_callpath_call *of_call, struct sn_frame *frame)
 {
-	uint32_t path = sn_callpath_of_call(thread, of_call);
+	uint32_t path =
+	    call->path != SN_NODE_ROOT ? call->path : sn_callpath_of_call(thread, of_call);
 	if (path == SN_NODE_NONE)
 		return path;
 	*frame =
