@@ -176,7 +176,7 @@ static void add_compilation(struct sn_thread *thread, uint32_t node, uint64_t st
 }
 
 /* `loaded` is where the record gets the executable; NULL: it gets none that can be executed. */
-static void *compile(const struct sn_pjrt_call *call, const char *name, void *const *loaded)
+static void *measure_compile(const struct sn_pjrt_call *call, const char *name, void *const *loaded)
 {
 	uint32_t token = SN_REGION_BEGIN(.name = name, .length = strlen(name), .stack = call->stack,
 					 .origin = SN_REGION_NATIVE, .user = SN_REGION_COMPILE);
@@ -196,15 +196,15 @@ static void *compile(const struct sn_pjrt_call *call, const char *name, void *co
 static void *compile_loaded(const struct sn_pjrt_call *call)
 {
 	struct sn_pjrt_compile *record = call->record;
-	return compile(call, "compile",
-		       SN_PJRT_HAS(record, executable) ? &record->executable : NULL);
+	return measure_compile(call, "compile",
+			       SN_PJRT_HAS(record, executable) ? &record->executable : NULL);
 }
 
 static void *load(const struct sn_pjrt_call *call)
 {
 	struct sn_pjrt_load *record = call->record;
-	return compile(call, "load compiled",
-		       SN_PJRT_HAS(record, executable) ? &record->executable : NULL);
+	return measure_compile(call, "load compiled",
+			       SN_PJRT_HAS(record, executable) ? &record->executable : NULL);
 }
 
 /* ---- copies and waits ---- */
@@ -280,7 +280,7 @@ void *sn_pjrt_measured(const struct sn_pjrt_call *call, enum sn_pjrt_wrapped fun
 	case SN_PJRT_COMPILE:
 		return compile_loaded(call);
 	case SN_PJRT_COMPILE_AHEAD:
-		return compile(call, "compile", NULL);
+		return measure_compile(call, "compile", NULL);
 	case SN_PJRT_LOAD:
 		return load(call);
 	case SN_PJRT_EXECUTE:

@@ -146,12 +146,19 @@ static const struct sn_pjrt_api *api_of(uint32_t number)
 	static const struct sn_pjrt_api *get_##number(void)                                        \
 	{                                                                                          \
 		return api_of(number);                                                             \
-	}
-GETTER(0)
-GETTER(1) GETTER(2) GETTER(3) GETTER(4) GETTER(5) GETTER(6) GETTER(7)
+	}                                                                                          \
+	_Static_assert(number < SN_PJRT_PLUGINS, "a plugin's place")
+GETTER(0);
+GETTER(1);
+GETTER(2);
+GETTER(3);
+GETTER(4);
+GETTER(5);
+GETTER(6);
+GETTER(7);
 
-    static get_api *const getters[SN_PJRT_PLUGINS] = {get_0, get_1, get_2, get_3,
-						      get_4, get_5, get_6, get_7};
+static get_api *const getters[SN_PJRT_PLUGINS] = {get_0, get_1, get_2, get_3,
+						  get_4, get_5, get_6, get_7};
 
 /* The place of a plugin, by its function; SN_PJRT_PLUGINS where there are too many. */
 static uint32_t place_of(void *get)
