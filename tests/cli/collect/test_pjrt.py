@@ -99,9 +99,10 @@ def test_executions_are_as_the_plugin_did_them(tmp_path, plugin, main, options):
         assert abs(found[name]["sum"] - real[name].ns) < 20_000_000, (found, real)
     assert calls(tmp_path) == {"PJRT_LoadedExecutable_Execute": 2 * ROUNDS + 1, "PJRT_Event_Await": ROUNDS + 2,
                                "PJRT_Client_BufferFromHostBuffer": ROUNDS, "PJRT_Buffer_CopyToDevice": ROUNDS,
-                               "PJRT_Buffer_ToHostBuffer": ROUNDS}
+                               "PJRT_Buffer_ToHostBuffer": ROUNDS, "PJRT_Buffer_CopyRawToHost": ROUNDS,
+                               "PJRT_AsyncHostToDeviceTransferManager_TransferData": ROUNDS}
     assert lost(tmp_path) == 0
-    assert status(tmp_path) == f"{plugin}: 10 of 10 functions (PJRT 0.115)"
+    assert status(tmp_path) == f"{plugin}: 12 of 12 functions (PJRT 0.115)"
 
 
 def test_paths(tmp_path, plugin, main):
@@ -121,7 +122,9 @@ def test_copies_have_bytes(tmp_path, plugin, main):
     found = {name: value["sum"] for name, value in by_name(tmp_path, "copy-bytes").items()}
     assert found == {"PJRT_Client_BufferFromHostBuffer": truth["to device", "", 0].bytes,
                      "PJRT_Buffer_ToHostBuffer": truth["to host", "", 0].bytes,
-                     "PJRT_Buffer_CopyToDevice": truth["between", "", 0].bytes}
+                     "PJRT_Buffer_CopyToDevice": truth["between", "", 0].bytes,
+                     "PJRT_Buffer_CopyRawToHost": truth["raw to host", "", 0].bytes,
+                     "PJRT_AsyncHostToDeviceTransferManager_TransferData": truth["transfer", "", 0].bytes}
     assert found["PJRT_Buffer_ToHostBuffer"] == ROUNDS * COPY
 
 
@@ -186,7 +189,7 @@ def test_a_program_that_is_linked_with_a_plugin(tmp_path, plugin):
     linked = program.compiled("pjrt/main.c", "-O1", "-DLINKED", str(plugin), f"-Wl,-rpath,{plugin.parent}")
     measured(tmp_path, [linked, "-", str(ROUNDS)])
     assert by_name(tmp_path, "graph-time")["jit_long"]["count"] == ROUNDS
-    assert status(tmp_path) == f"{plugin}: 10 of 10 functions (PJRT 0.115)"
+    assert status(tmp_path) == f"{plugin}: 12 of 12 functions (PJRT 0.115)"
 
 
 def test_two_plugins_in_a_process(tmp_path, plugin):
@@ -198,7 +201,7 @@ def test_two_plugins_in_a_process(tmp_path, plugin):
     assert truth["execute", "jit_second", 5].count == 3  # the last table that was written
     found = by_name(tmp_path, "graph-time")
     assert {name: value["count"] for name, value in found.items()} == {"jit_first": 2, "jit_second": 3}
-    assert status(tmp_path) == f"{plugin}: 10 of 10 functions (PJRT 0.115), {other}: 10 of 10 functions (PJRT 0.115)"
+    assert status(tmp_path) == f"{plugin}: 12 of 12 functions (PJRT 0.115), {other}: 12 of 12 functions (PJRT 0.115)"
 
 
 def test_without_a_plugin_nothing_is_said(tmp_path):
@@ -209,12 +212,12 @@ def test_without_a_plugin_nothing_is_said(tmp_path):
 # ---- releases: what lies within the declared size is there, whatever the version says ----
 
 @pytest.mark.parametrize("functions,version,there", [
-    (93, "0.40", 10), (71, "0.20", 8), (150, "0.200", 10), (71, "0.999", 8), (150, "0.1", 10)])
+    (93, "0.40", 10), (71, "0.20", 8), (150, "0.200", 12), (71, "0.999", 8), (150, "0.1", 12)])
 def test_tables_of_other_releases(tmp_path, plugin, main, functions, version, there):
     measured(tmp_path, [main, plugin, "3"], PJRT_FAKE_BYTES=size(functions), PJRT_FAKE_VERSION=version)
     assert calls(tmp_path)["PJRT_LoadedExecutable_Execute"] == 7
     assert by_name(tmp_path, "graph-time")["jit_long"]["count"] == 3
-    assert status(tmp_path) == f"{plugin}: {there} of 10 functions (PJRT {version})"
+    assert status(tmp_path) == f"{plugin}: {there} of 12 functions (PJRT {version})"
 
 
 def test_a_table_of_another_form_is_left_alone(tmp_path, plugin, main):
@@ -306,7 +309,7 @@ def test_jax_on_a_plugin(tmp_path, python, real, options):
     assert abs(share["seven"] / (share["seven"] + share["three"]) - 0.7) < 0.1
     compiled = {frames[-1]["name"] for frames, _ in program.paths(tmp_path, "compile-time")}
     assert {"jit_seven", "jit_three"} <= compiled
-    assert status(tmp_path).startswith(f"{real}: 10 of 10 functions (PJRT 0.")
+    assert status(tmp_path).startswith(f"{real}: 12 of 12 functions (PJRT 0.")
 
 
 @pytest.mark.parametrize("python", pythons("jax"))

@@ -58,6 +58,9 @@ PLACE(PJRT_TO_HOST, Buffer_ToHostBuffer);
 PLACE(PJRT_COMPILE, Compile);
 PLACE(PJRT_COPY_TO_MEMORY, Buffer_CopyToMemory);
 
+PLACE(PJRT_RAW_TO_HOST, Buffer_CopyRawToHost);
+PLACE(PJRT_TRANSFER, AsyncHostToDeviceTransferManager_TransferData);
+
 /* ---- records: a member, in the adapter's, in the fake's ---- */
 
 #define BOTH(record, member, ours, in_ours, fake, in_fake)                                         \
@@ -117,6 +120,12 @@ BOTH(Buffer_ToHostBuffer_Args, dst, sn_pjrt_to_host, to, pjrt_to_host, dst);
 BOTH(Buffer_ToHostBuffer_Args, dst_size, sn_pjrt_to_host, to_bytes, pjrt_to_host, dst_size);
 SAME(offsetof(PJRT_Buffer_ToHostBuffer_Args, event), offsetof(struct pjrt_to_host, event),
      "the fake's event");
+BOTH(Buffer_CopyRawToHost_Args, transfer_size, sn_pjrt_raw_to_host, transferred_bytes,
+     pjrt_raw_to_host, transfer_size);
+BOTH(AsyncHostToDeviceTransferManager_TransferData_Args, transfer_size, sn_pjrt_transfer,
+     transferred_bytes, pjrt_transfer, transfer_size);
+SAME(offsetof(PJRT_AsyncHostToDeviceTransferManager_TransferData_Args, done_with_h2d_transfer),
+     offsetof(struct pjrt_transfer, event), "the fake's event");
 BOTH(Buffer_CopyToDevice_Args, buffer, sn_pjrt_object, object, pjrt_copy, buffer);
 BOTH(Buffer_CopyToMemory_Args, buffer, sn_pjrt_object, object, pjrt_copy, buffer);
 SAME(offsetof(PJRT_Client_Create_Args, client), offsetof(struct pjrt_client_create, client),
@@ -131,3 +140,5 @@ SAME(PJRT_Buffer_Type_BF16, 13, "BF16");
 SAME(PJRT_Buffer_Type_C64, 14, "C64");
 SAME(PJRT_Buffer_Type_C128, 15, "C128");
 SAME(PJRT_Buffer_Type_U4, 22, "U4");
+SAME(PJRT_Buffer_Type_TOKEN, 23, "TOKEN");
+SAME(PJRT_Buffer_Type_F4E2M1FN, 29, "F4E2M1FN");

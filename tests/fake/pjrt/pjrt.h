@@ -52,6 +52,8 @@ enum {
 	PJRT_TO_HOST = 70,
 	PJRT_COMPILE = 89,
 	PJRT_COPY_TO_MEMORY = 92,
+	PJRT_RAW_TO_HOST = 100,
+	PJRT_TRANSFER = 102,
 };
 
 #define PJRT_ARGUMENTS                                                                             \
@@ -192,5 +194,22 @@ struct pjrt_to_host {
 	PJRT_ARGUMENTS;
 	void *src, *host_layout, *dst;
 	size_t dst_size;
+	void *event;
+};
+
+struct pjrt_raw_to_host {
+	PJRT_ARGUMENTS;
+	void *buffer, *dst;
+	int64_t offset, transfer_size;
+	void *event;
+};
+
+struct pjrt_transfer {
+	PJRT_ARGUMENTS;
+	void *transfer_manager;
+	int buffer_index;
+	const void *data;
+	int64_t offset, transfer_size;
+	_Bool is_last_transfer;
 	void *event;
 };

@@ -256,9 +256,15 @@ static void submit(struct device *device, struct work *work)
 
 /* ---- the client ---- */
 
+/* In kernels.cu, where the plugin has that. */
+__attribute__((weak)) void pjrt_fake_begin(void);
+__attribute__((weak)) void pjrt_fake_launch(void);
+
 static void *create_client(void *arguments)
 {
 	CHECKED(pjrt_client_create, arguments);
+	if (pjrt_fake_begin)
+		pjrt_fake_begin();
 	for (int i = 0; i < DEVICES; i++) {
 		struct device *device = &devices[i];
 		device->id = i + 5; /* no index */
@@ -486,6 +492,8 @@ static void *run(void *arguments)
 	struct executable *executable = it->executable;
 	if (fails("execute"))
 		return error_new("not now");
+	if (pjrt_fake_launch)
+		pjrt_fake_launch();
 	if (is_inline) {
 		for (size_t i = 0; it->device_complete_events && i < it->num_devices; i++)
 			it->device_complete_events[i] = ready_event();
@@ -541,6 +549,25 @@ static void *to_host(void *arguments)
 	memcpy(it->dst, buffer->data, buffer->bytes);
 	it->event = ready_event();
 	note("to host", "", 0, 0, buffer->bytes);
+	return NULL;
+}
+
+static void *raw_to_host(void *arguments)
+{
+	CHECKED(pjrt_raw_to_host, arguments);
+	const struct buffer *buffer = it->buffer;
+	memcpy(it->dst, buffer->data + it->offset, (size_t)it->transfer_size);
+	it->event = ready_event();
+	note("raw to host", "", 0, 0, (uint64_t)it->transfer_size);
+	return NULL;
+}
+
+/* Into nobody's buffer. */
+static void *transfer(void *arguments)
+{
+	CHECKED(pjrt_transfer, arguments);
+	it->event = ready_event();
+	note("transfer", "", 0, 0, (uint64_t)it->transfer_size);
 	return NULL;
 }
 
@@ -602,6 +629,8 @@ static struct pjrt_api table = {.functions = {
 				    [PJRT_COPY_TO_DEVICE] = copy,
 				    [PJRT_TO_HOST] = to_host,
 				    [PJRT_COPY_TO_MEMORY] = copy,
+				    [PJRT_RAW_TO_HOST] = raw_to_host,
+				    [PJRT_TRANSFER] = transfer,
 				}};
 
 /* A program that must not look behind the declared end finds a trap there. */

@@ -107,6 +107,21 @@ static void destroy(int function, void *object)
 		has_done(api->functions[function](&it), "destroy");
 }
 
+static void destroy(int function, void *object);
+
+/* Of later releases. */
+static void others(void *buffer, void *to)
+{
+	struct pjrt_raw_to_host raw = {.buffer = buffer, .dst = to, .transfer_size = 64};
+	struct pjrt_transfer transfer = {.data = to, .transfer_size = 32};
+	if (api->struct_size < offsetof(struct pjrt_api, functions[PJRT_TRANSFER + 1]))
+		return;
+	CALL(PJRT_RAW_TO_HOST, &raw);
+	destroy(PJRT_EVENT_DESTROY, raw.event);
+	CALL(PJRT_TRANSFER, &transfer);
+	destroy(PJRT_EVENT_DESTROY, transfer.event);
+}
+
 static __attribute__((noinline)) void copies(void *device, int times)
 {
 	float values[8][16], back[8][16];
@@ -129,6 +144,7 @@ static __attribute__((noinline)) void copies(void *device, int times)
 		to.dst = back;
 		CALL(PJRT_TO_HOST, &to);
 		wait_for(to.event);
+		others(copy.made, back);
 		destroy(PJRT_EVENT_DESTROY, from.done_with_host_buffer);
 		destroy(PJRT_BUFFER_DESTROY, from.buffer);
 		destroy(PJRT_BUFFER_DESTROY, copy.made);

@@ -36,7 +36,9 @@ struct sn_pjrt_api {
 	SN_PJRT(TO_DEVICE, 69, Buffer_CopyToDevice)                                                \
 	SN_PJRT(TO_HOST, 70, Buffer_ToHostBuffer)                                                  \
 	SN_PJRT(COMPILE_AHEAD, 89, Compile)                                                        \
-	SN_PJRT(TO_MEMORY, 92, Buffer_CopyToMemory)
+	SN_PJRT(TO_MEMORY, 92, Buffer_CopyToMemory)                                                \
+	SN_PJRT(RAW_TO_HOST, 100, Buffer_CopyRawToHost)                                            \
+	SN_PJRT(TRANSFER, 102, AsyncHostToDeviceTransferManager_TransferData)
 
 #define SN_PJRT_USED(SN_PJRT)                                                                      \
 	SN_PJRT(ERROR_DESTROY, 0, Error_Destroy)                                                   \
@@ -160,4 +162,18 @@ struct sn_pjrt_to_host {
 	SN_PJRT_RECORD;
 	void *buffer, *layout, *to; /* to NULL: only asks for the size */
 	size_t to_bytes;
+};
+
+struct sn_pjrt_raw_to_host {
+	SN_PJRT_RECORD;
+	void *buffer, *to;
+	int64_t offset, transferred_bytes;
+};
+
+struct sn_pjrt_transfer {
+	SN_PJRT_RECORD;
+	void *manager;
+	int buffer;
+	const void *data;
+	int64_t offset, transferred_bytes;
 };

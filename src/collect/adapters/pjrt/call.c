@@ -239,6 +239,21 @@ static void *to_host(const struct sn_pjrt_call *call)
 	return plain_call(call, "PJRT_Buffer_ToHostBuffer", record->to_bytes);
 }
 
+static void *raw_to_host(const struct sn_pjrt_call *call)
+{
+	const struct sn_pjrt_raw_to_host *record = call->record;
+	int64_t bytes = SN_PJRT_HAS(record, transferred_bytes) ? record->transferred_bytes : 0;
+	return plain_call(call, "PJRT_Buffer_CopyRawToHost", bytes > 0 ? (uint64_t)bytes : 0);
+}
+
+static void *transfer(const struct sn_pjrt_call *call)
+{
+	const struct sn_pjrt_transfer *record = call->record;
+	int64_t bytes = SN_PJRT_HAS(record, transferred_bytes) ? record->transferred_bytes : 0;
+	return plain_call(call, "PJRT_AsyncHostToDeviceTransferManager_TransferData",
+			  bytes > 0 ? (uint64_t)bytes : 0);
+}
+
 static void *to_another(const struct sn_pjrt_call *call, const char *name)
 {
 	const struct sn_pjrt_object *record = call->record;
@@ -291,6 +306,10 @@ void *sn_pjrt_measured(const struct sn_pjrt_call *call, enum sn_pjrt_wrapped fun
 		return from_host(call);
 	case SN_PJRT_TO_HOST:
 		return to_host(call);
+	case SN_PJRT_RAW_TO_HOST:
+		return raw_to_host(call);
+	case SN_PJRT_TRANSFER:
+		return transfer(call);
 	case SN_PJRT_TO_DEVICE:
 		return to_another(call, "PJRT_Buffer_CopyToDevice");
 	case SN_PJRT_TO_MEMORY:
