@@ -265,6 +265,55 @@ def test_completions_that_are_not_told_are_lost(tmp_path, plugin, main):
     assert lost(tmp_path) == 6
 
 
+# ---- what is easily got wrong ----
+
+@pytest.fixture(scope="session")
+def modes() -> Path:
+    return program.compiled("pjrt/modes.c", "-O1", "-Wall", "-Werror")
+
+
+def executions(folder: Path) -> dict[str, int]:
+    return {name: value["count"] for name, value in by_name(folder, "graph-time").items()}
+
+
+def test_an_address_that_is_used_again(tmp_path, plugin, modes):
+    measured(tmp_path, [modes, plugin, "again"])
+    assert executions(tmp_path) == {f"jit_{number}": 1 for number in range(10)}
+    operators = {frame["name"] for frame in program.rows(tmp_path) if frame["kind"] == "operator"}
+    assert operators == {f"jit_{number}" for number in range(10)}
+
+
+def test_threads_have_their_own(tmp_path, plugin, modes):
+    measured(tmp_path, [modes, plugin, "threads"])
+    assert executions(tmp_path) == {f"jit_of_{number}": 50 for number in range(4)}
+    for frames, _ in program.paths(tmp_path, "graph-time"):
+        assert [frame["name"] for frame in frames if frame["kind"] == "operator"] == [frames[-1]["name"]]
+    assert lost(tmp_path) == 0
+
+
+def test_what_the_end_interrupts_is_lost(tmp_path, plugin, modes):
+    plain = subprocess.run([modes, plugin, "exit"], capture_output=True, text=True, check=True)
+    done = program.run(tmp_path, modes, plugin, "exit")
+    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr)
+    assert calls(tmp_path)["PJRT_LoadedExecutable_Execute"] == 2
+    assert not executions(tmp_path) and lost(tmp_path) == 2
+
+
+def test_a_fork_in_between(tmp_path, plugin, modes):
+    measured(tmp_path, [modes, plugin, "fork"])
+    assert executions(tmp_path) == {"jit_parent": 2}
+    assert lost(tmp_path) == 0
+
+
+def test_more_than_can_wait(tmp_path, plugin, modes):
+    """What is taken is what is stored and what is lost."""
+    truth = measured(tmp_path, [modes, plugin, "many"])
+    assert truth["execute", "jit_many", 5].count == 20_000
+    assert calls(tmp_path)["PJRT_LoadedExecutable_Execute"] == 20_001
+    assert lost(tmp_path) == 20_001 - 16_384  # as many can wait
+    assert executions(tmp_path) == {"jit_first": 1, "jit_many": 20_000 - lost(tmp_path)}
+
+
 # ---- real plugins ----
 
 INSTALLED = os.environ.get("SONDE_PJRT_PLUGINS", "")

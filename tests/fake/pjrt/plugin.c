@@ -210,7 +210,8 @@ static void execute(struct device *device, struct work *work)
 	uint64_t begin = now(), end = begin + work->ns;
 	struct timespec until = {(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
 	bool has_failed = fails("event");
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	if (work->ns)
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	/* it had the device from when it could begin, whenever this thread was run */
 	begin = work->submitted_ns > device->free_ns ? work->submitted_ns : device->free_ns;
 	device->free_ns = now();
