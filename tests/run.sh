@@ -141,6 +141,7 @@ fi
 # And every Python in this one that has JAX or TensorFlow. CI has the current JAX.
 if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_JAX:-}" ]; } && wanted cli; then
 	jax=$(tests/python_env.sh jax) && export SONDE_XLA_PYTHONS=$jax${SONDE_XLA_PYTHONS:+:$SONDE_XLA_PYTHONS}
+	plugins=$(tests/fake/pjrt/plugins.sh) && export SONDE_PJRT_PLUGINS=$plugins
 fi
 
 # And Intel's SYCL and OpenCL for processors.

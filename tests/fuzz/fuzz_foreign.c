@@ -2,8 +2,8 @@
 /*
  * Arbitrary bytes as a file of another tool: imported by whoever takes it, and what comes of that
  * written and read back from end to end with its events drawn. An import that fails says so in one
- * line; one that succeeds gives a database that can be read. What begins like a program of XLA as text
- * is read as one that a measurement has of its process. See fuzz.sh.
+ * line; one that succeeds gives a database that can be read. What begins like a program of XLA as text, or like
+ * programs of a plugin, is read as those that a measurement has of its process. See fuzz.sh.
  */
 #include "fuzz_file.h"
 #include "fuzz_trace.h"
@@ -58,11 +58,12 @@ static void import(const struct sn_importer *importer, const char *path)
 	sn_db_builder_free(builder);
 }
 
-static void add_programs(const char *path)
+static void add_programs(const char *path, bool is_hlo)
 {
 	struct sn_error error = {{0}};
 	struct sn_db_builder *builder = sn_db_builder_new();
-	struct sn_xplane_programs_file file = {.path = path, .host = "host", .pid = 1};
+	struct sn_xplane_programs_file file = {
+	    .path = path, .host = "host", .pid = 1, .is_hlo = is_hlo};
 	uint32_t frame = sn_db_builder_named_frame(builder, SN_FRAME_GRAPH_NODE, "jit_f/fusion");
 	sn_db_builder_context(builder, 0, frame);
 	if (!sn_xplane_add_programs(&file, builder, &error))
@@ -70,6 +71,16 @@ static void add_programs(const char *path)
 	else if (!*error.text)
 		abort();
 	sn_db_builder_free(builder);
+}
+
+/* As a file of a plugin's programs does. */
+static bool begins_with_length(const uint8_t *data, size_t size)
+{
+	uint64_t length;
+	if (size < sizeof(length))
+		return false;
+	memcpy(&length, data, sizeof(length));
+	return length && length <= size - sizeof(length);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -80,7 +91,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (sn_importer_accepts(sn_importers[i], path))
 			import(sn_importers[i], path);
 	if (size > 10 && !memcmp(data, "HloModule ", 10))
-		add_programs(path);
+		add_programs(path, false);
+	if (begins_with_length(data, size))
+		add_programs(path, true);
 	close(file);
 	return 0;
 }

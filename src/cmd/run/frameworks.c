@@ -107,7 +107,8 @@ static int is_process(const struct dirent *entry)
 
 static int is_programs(const struct dirent *entry)
 {
-	return sn_text_ends(entry->d_name, SN_PROGRAMS_FILE_SUFFIX);
+	return sn_text_ends(entry->d_name, SN_PROGRAMS_FILE_SUFFIX) ||
+	       sn_text_ends(entry->d_name, SN_HLO_FILE_SUFFIX);
 }
 
 /* The programs of one process, in a file HOST-PID-NUMBER. */
@@ -116,9 +117,11 @@ static int extend_by_programs(struct sn_db_builder *builder, const char *folder,
 {
 	char path[4096], profile[4096], host[NAME_MAX + 1];
 	struct stat status;
-	snprintf(host, sizeof(host), "%.*s", (int)(strlen(name) - strlen(SN_PROGRAMS_FILE_SUFFIX)),
-		 name);
-	struct sn_xplane_programs_file file = {.path = path, .host = host, .pid = -1};
+	bool is_hlo = sn_text_ends(name, SN_HLO_FILE_SUFFIX);
+	const char *suffix = is_hlo ? SN_HLO_FILE_SUFFIX : SN_PROGRAMS_FILE_SUFFIX;
+	snprintf(host, sizeof(host), "%.*s", (int)(strlen(name) - strlen(suffix)), name);
+	struct sn_xplane_programs_file file = {
+	    .path = path, .host = host, .pid = -1, .is_hlo = is_hlo};
 	for (int i = 0; i < 2; i++) { /* off with the number, then with the pid */
 		char *dash = strrchr(host, '-');
 		if (!dash)

@@ -94,7 +94,7 @@ static bool is_ours(const char *name)
 	return is_measurement(name) || is_perf_map(name) ||
 	       sn_text_ends(name, SN_TRACE_FILE_SUFFIX) || sn_text_ends(name, SN_RUN_FILE_SUFFIX) ||
 	       sn_text_ends(name, SN_PROGRAMS_FILE_SUFFIX) ||
-	       sn_text_ends(name, SN_CODE_FILE_SUFFIX) ||
+	       sn_text_ends(name, SN_HLO_FILE_SUFFIX) || sn_text_ends(name, SN_CODE_FILE_SUFFIX) ||
 	       sn_text_ends(name, SN_START_FILE_SUFFIX) || sn_frameworks_owns(name);
 }
 

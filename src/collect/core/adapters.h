@@ -14,6 +14,8 @@ enum sn_adapter_slot {
 #undef SN_ADAPTER
 	SN_ADAPTER_SLOT_COUNT
 };
+_Static_assert(SN_ADAPTER_SLOT_COUNT <= sizeof(((struct sn_thread *)0)->adapters) / sizeof(void *),
+	       "each adapter has a slot in a thread");
 
 /* AS-safe: yes. */
 uint32_t sn_adapter_count(void);

@@ -4,13 +4,15 @@
  * the loader searches by its caller; new modules are found by their pcs (module_list.c).
  *
  * dlsym: functions of CUPTI's that the collector must hear of are often asked for by name, in the
- * library itself (adapters/cuda/others.c), and so are those that the user describes (adapters/configured), and NCCL's. It searches by its caller too, so all other calls go on to
+ * library itself (adapters/cuda/others.c), and so are those that the user describes (adapters/configured) and
+ * plugins for XLA (adapters/pjrt), and NCCL's (adapters/nccl). It searches by its caller too, so all other calls go on to
  * the real one by a jump: its return address is the program's.
  */
 #include "intercept.h"
 #include "collect/adapters/configured/configured.h"
 #include "collect/adapters/cuda/others.h"
 #include "collect/adapters/nccl/nccl.h"
+#include "collect/adapters/pjrt/lookup.h"
 #include "collect/unwind/module_list.h"
 #include "collect/adapters/openmp/openmp.h"
 
@@ -57,6 +59,13 @@ static void *dlsym_of_configured(void *library, const char *name)
 	return (void *)sn_configured_lookup(library, name);
 }
 
+static void *dlsym_of_pjrt(void *library, const char *name)
+{
+	bool is_special = library == RTLD_DEFAULT || library == RTLD_NEXT;
+	return is_special ? sn_pjrt_lookup_global()
+			  : sn_pjrt_stand_in(name, sn_real_dlsym(library, name));
+}
+
 /* Where a call of dlsym goes on. */
 __attribute__((used)) static void *(*dlsym_for(void *library, const char *name))(void *,
 										 const char *)
@@ -66,6 +75,8 @@ __attribute__((used)) static void *(*dlsym_for(void *library, const char *name))
 		sn_nccl_noticed();
 	if (name && sn_configured_lookup(library, name))
 		return dlsym_of_configured;
+	if (name && sn_pjrt_has_stand_in(name))
+		return dlsym_of_pjrt;
 	return !is_special && name && sn_cuda_has_stand_in(name) ? dlsym_of_cupti : real_dlsym();
 }
 

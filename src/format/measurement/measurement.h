@@ -126,6 +126,8 @@ _Static_assert(sizeof(struct sn_losses_record) == 64, "losses are on disk");
 #define SN_RUN_FILE_SUFFIX	".sonde-run"
 /* Of a process HOST-PID-NUMBER: the text of each program that XLA compiled and the process called. */
 #define SN_PROGRAMS_FILE_SUFFIX ".sonde-programs"
+/* The same of plugins for XLA, as protobuf. */
+#define SN_HLO_FILE_SUFFIX	".sonde-hlo"
 /* Names of code that was made at run time, which the launcher adds to the process's map. */
 #define SN_CODE_FILE_SUFFIX	".sonde-code"
 /* INODE.sonde-start: the path of a line that asked a server to fork for it, until the child takes it. */

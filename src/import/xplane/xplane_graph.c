@@ -732,6 +732,45 @@ int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *e
 	return any_ran && is_drawn ? sn_xplane_graphs(xplane) : 0;
 }
 
+/* As its own module, whatever number or name it has: those of several plugins may be equal. */
+static int add_compiled(struct sn_xplane *xplane, const unsigned char *bytes, size_t length)
+{
+	struct sn_hlo hlo;
+	int result = sn_hlo_read(&hlo, xplane->builder, bytes, length);
+	uint32_t number =
+	    result ? SONDE_NONE
+		   : module_of(xplane, true, xplane->programs.module_ids.count, hlo.name);
+	if (number != SONDE_NONE)
+		result = adopt(xplane, number, &hlo);
+	else if (!result)
+		result = SN_ERR_MEMORY;
+	sn_hlo_release(&hlo);
+	if (result != SN_ERR_FORMAT)
+		return result;
+	xplane->damaged_programs++;
+	return 0;
+}
+
+int sn_xplane_compiled(struct sn_xplane *xplane, const unsigned char *bytes, size_t length,
+		       bool is_drawn)
+{
+	uint64_t program;
+	while (length >= sizeof(program)) {
+		memcpy(&program, bytes, sizeof(program));
+		bytes += sizeof(program);
+		length -= sizeof(program);
+		if (!program || program > length) {
+			xplane->damaged_programs += program != 0;
+			break;
+		}
+		if (add_compiled(xplane, bytes, program))
+			return SN_ERR_MEMORY;
+		bytes += program;
+		length -= program;
+	}
+	return is_drawn ? sn_xplane_graphs(xplane) : 0;
+}
+
 /* Draws a program that ran as it was before compilation, as the model "NAME before
  * XLA's passes". */
 static int draw_before(struct sn_xplane *xplane, struct sn_hlo *hlo)

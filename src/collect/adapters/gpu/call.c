@@ -66,9 +66,11 @@ static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 	/* a runtime that is linked statically is in no library, but has the parameters in its frame */
 	struct sn_callpath_call of_call = {interface->is_inside, call->object, 0};
 	struct sn_gpu_thread *state = sn_gpu_thread(thread);
+	uint32_t path = call->path;
+	if (state && path == SN_NODE_ROOT)
+		path = sn_callpath_of_call(thread, &of_call);
 	struct sn_gpu_callee *callee =
-	    state ? find_callee(state, interface, call->name, sn_callpath_of_call(thread, &of_call))
-		  : NULL;
+	    state ? find_callee(state, interface, call->name, path) : NULL;
 	uint32_t started = callee ? kernel_of(thread, callee->node, call->kernel) : SN_NODE_NONE;
 	if (started == SN_NODE_NONE)
 		return;

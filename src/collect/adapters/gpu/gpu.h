@@ -92,6 +92,7 @@ struct sn_gpu_api_call {
 	uintptr_t
 	    object; /* the address of something in the called function's frame, 0: none is known */
 	uintptr_t stack; /* where that does not help: of something in any frame of the runtime's */
+	uint32_t path;	 /* its context, where that is known; SN_NODE_ROOT: it is not */
 	const char *kernel; /* what it starts, a frame below its own; NULL: not known */
 	uint64_t bytes;	    /* that it copies or sends */
 	uint64_t stream;    /* as the program calls it */

@@ -10,64 +10,20 @@
 #include "xla.h"
 
 #include "collect/core/callpath.h"
+#include "collect/core/cells.h"
 
 #include <string.h>
-
-#define CELLS (1u << 14)
 
 enum { GET_TYPE, GET_POINTER, CLONE, DESTROY }; /* what a manager is asked for */
 
 struct cell {
+	_Atomic uint32_t free; /* the pool's */
+	_Atomic uint32_t users;
 	struct sn_xla_task task;
 	struct sn_xla_context context;
-	uint32_t next; /* number + 1 of the next free one */
-	_Atomic uint32_t users;
 };
 
-static _Atomic(struct cell *) cells;
-static _Atomic uint32_t used;
-/* The number + 1 of the first free cell, below a count of changes: a cell that was taken and given
- * back meanwhile is not mistaken for itself. */
-static _Atomic uint64_t free_cells;
-
-static struct cell *cells_there(void)
-{
-	struct cell *there = atomic_load_explicit(&cells, memory_order_acquire), *made;
-	if (there || !(made = sn_pages_map(CELLS * sizeof(*made))))
-		return there;
-	if (atomic_compare_exchange_strong(&cells, &there, made))
-		return made;
-	sn_pages_unmap(made, CELLS * sizeof(*made));
-	return there;
-}
-
-static struct cell *cell_new(void)
-{
-	struct cell *there = cells_there();
-	uint64_t head = atomic_load_explicit(&free_cells, memory_order_acquire);
-	while (there && (uint32_t)head) {
-		struct cell *cell = &there[(uint32_t)head - 1];
-		uint64_t next = ((head >> 32) + 1) << 32 | cell->next;
-		if (atomic_compare_exchange_weak_explicit(
-			&free_cells, &head, next, memory_order_acquire, memory_order_acquire))
-			return cell;
-	}
-	if (!there || atomic_load_explicit(&used, memory_order_relaxed) >= CELLS)
-		return NULL;
-	uint32_t number = atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
-	return number < CELLS ? &there[number] : NULL;
-}
-
-static void cell_free(struct cell *cell)
-{
-	uint32_t number = (uint32_t)(cell - atomic_load_explicit(&cells, memory_order_relaxed));
-	uint64_t head = atomic_load_explicit(&free_cells, memory_order_relaxed), next;
-	do {
-		cell->next = (uint32_t)head;
-		next = ((head >> 32) + 1) << 32 | (number + 1);
-	} while (!atomic_compare_exchange_weak_explicit(
-	    &free_cells, &head, next, memory_order_release, memory_order_relaxed));
-}
+static struct sn_cells cells = {.bytes = sizeof(struct cell), .count = 1u << 14};
 
 static uint32_t begin_part(const struct cell *cell, uintptr_t stack)
 {
@@ -102,7 +58,7 @@ static __attribute__((noinline, noclone)) void run(void *words)
 /* A copy that shares what it runs where there is no cell for its own. */
 static struct cell *clone(struct cell *cell)
 {
-	struct cell *made = cell_new();
+	struct cell *made = sn_cells_take(&cells);
 	if (!made) {
 		atomic_fetch_add(&cell->users, 1);
 		return cell;
@@ -125,7 +81,7 @@ static void *manage(void *to, const void *from, int operation)
 	case DESTROY:
 		if (atomic_fetch_sub(&cell->users, 1) == 1) {
 			cell->task.manager(cell->task.words, cell->task.words, DESTROY);
-			cell_free(cell);
+			sn_cells_give(&cells, cell);
 		}
 		return NULL;
 	default:
@@ -154,7 +110,7 @@ void sn_xla_task_follow(struct sn_xla_task *task)
 	if (!thread)
 		return;
 	uint32_t node = context_here(thread);
-	struct cell *cell = node == SN_NODE_NONE ? NULL : cell_new();
+	struct cell *cell = node == SN_NODE_NONE ? NULL : sn_cells_take(&cells);
 	if (cell) {
 		cell->task = *task;
 		cell->context = (struct sn_xla_context){thread->index, node};
