@@ -20,6 +20,7 @@ struct sn_launch_request {
 	const char *graph;	/* SONDE_GRAPH: "1" or "all" */
 	const char *gpu_graphs; /* SONDE_GPU_GRAPHS */
 	const char *gpu_api;	/* SONDE_GPU_API */
+	const char *gpu_samples; /* SONDE_GPU_SAMPLES */
 	bool shadow;		/* SONDE_SHADOW */
 	bool not_preloaded;	/* the program would not start with the library */
 	bool is_shared;	 /* files by the user's umask, SONDE_SHARE; else for the user alone */

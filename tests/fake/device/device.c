@@ -114,14 +114,17 @@ bool fake_device_has_begun(void)
 
 static __thread struct {
 	uint32_t correlations[16];
+	struct fake_call *innermost[16];
 	int depth;
 } calls;
 
 void fake_call_begin(struct fake_call *call)
 {
 	call->correlation = ++correlations;
-	if (calls.depth < 16)
+	if (calls.depth < 16) {
 		calls.correlations[calls.depth] = call->correlation;
+		calls.innermost[calls.depth] = call;
+	}
 	if (!calls.depth++)
 		fake_table_call(call->name);
 	if (fake_listener.call)
@@ -139,6 +142,12 @@ uint32_t fake_correlation(void)
 {
 	int depth = calls.depth < 16 ? calls.depth : 16;
 	return depth ? calls.correlations[depth - 1] : 0;
+}
+
+void fake_call_launches(const char *kernel)
+{
+	if (calls.depth && calls.depth <= 16)
+		calls.innermost[calls.depth - 1]->kernel = kernel;
 }
 
 uint32_t fake_next_number(void)
@@ -208,6 +217,24 @@ uint64_t fake_ready_ns(const struct fake_stream *stream)
 	return ready_ns;
 }
 
+/* By device: kernels run one at a time, and when the last ends. */
+static struct {
+	_Atomic bool is_serial;
+	uint64_t end_ns;
+} serial[FAKE_MOST_DEVICES];
+
+void fake_device_serialize(int device, bool is_serial)
+{
+	serial[device].is_serial = is_serial;
+}
+
+void fake_module_tell(int device, const void *image, size_t bytes, uint32_t number,
+		      bool is_unloaded)
+{
+	if (fake_listener.module)
+		fake_listener.module(device, image, bytes, number, is_unloaded);
+}
+
 uint64_t fake_run_at(struct fake_stream *stream, const struct fake_operation *operation,
 		     uint64_t ready_ns, uint32_t graph, uint64_t node)
 {
@@ -224,7 +251,12 @@ uint64_t fake_run_at(struct fake_stream *stream, const struct fake_operation *op
 	run.start_ns = run.queued_ns + LAUNCH_NS;
 	if (run.start_ns < ready_ns + GAP_NS)
 		run.start_ns = ready_ns + GAP_NS;
+	bool is_serial = serial[run.device].is_serial && operation->kind == FAKE_KERNEL;
+	if (is_serial && run.start_ns < serial[run.device].end_ns + GAP_NS)
+		run.start_ns = serial[run.device].end_ns + GAP_NS;
 	run.end_ns = run.start_ns + fake_plan_ns(operation);
+	if (is_serial)
+		serial[run.device].end_ns = run.end_ns;
 	if (operation->kind == FAKE_HOST)
 		fake_host_add(stream, operation, run.start_ns);
 	if (operation->kind <= FAKE_SET) {
@@ -255,6 +287,8 @@ uint64_t fake_enqueue(struct fake_stream *stream, const struct fake_operation *o
 	fake_lock();
 	uint64_t end_ns = run_in_stream(stream, operation);
 	fake_unlock();
+	if (serial[stream->device].is_serial && operation->kind == FAKE_KERNEL)
+		fake_sleep_until(end_ns);
 	return end_ns;
 }
 
