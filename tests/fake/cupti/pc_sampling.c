@@ -151,9 +151,13 @@ static void count(const char *kernel, uint64_t pc, int reason, uint32_t taken, u
 	row->lost += lost;
 }
 
+static bool is_written;
+
+/* At the end; again where something is lost after that. */
 __attribute__((destructor)) static void write_table(void)
 {
 	char name[4096];
+	is_written = true;
 	if (!table_path || !*table_path || !rows)
 		return;
 	snprintf(name, sizeof(name), "%s.%d", table_path, getpid());
@@ -431,6 +435,8 @@ static void discard(struct context *context)
 		free(context->first);
 	}
 	context->last = &context->first;
+	if (is_written)
+		write_table();
 }
 
 /* ---- functions ---- */

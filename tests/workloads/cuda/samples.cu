@@ -55,7 +55,7 @@ static void replay(float *x, int times)
 	cudaStreamCreate(&stream);
 	cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
 	call<<<1, 256, 0, stream>>>(x); // captured
-	once<<<1, 256, 0, stream>>>(x);
+	once<<<1, 256, 0, stream>>>(x); // captured too
 	cudaStreamEndCapture(stream, &graph);
 	cudaGraphInstantiate(&executable, graph, 0);
 	for (int i = 0; i < times; i++)
