@@ -20,12 +20,12 @@ struct sn_launch_request {
 	const char *graph;	/* SONDE_GRAPH: "1" or "all" */
 	const char *gpu_graphs; /* SONDE_GPU_GRAPHS */
 	const char *gpu_api;	/* SONDE_GPU_API */
-	const char *gpu_samples; /* SONDE_GPU_SAMPLES */
 	bool shadow;		/* SONDE_SHADOW */
 	bool not_preloaded;	/* the program would not start with the library */
 	bool is_shared;	 /* files by the user's umask, SONDE_SHARE; else for the user alone */
 	bool no_command; /* SONDE_COMMAND */
 	unsigned long checkpoint_ms;
+	const char *gpu_samples; /* SONDE_GPU_SAMPLES */
 	unsigned long memory_limit_mb;
 	/* Called, if not NULL, when there is a process that is about to execute the program; it
 	 * waits for the return. */

@@ -30,7 +30,7 @@ static bool find_moved(const struct sn_measurement *measurement, uint32_t module
 	if (!sn_text_ends(was, SN_CUBIN_FILE_SUFFIX) || !access(was, R_OK))
 		return false;
 	return snprintf(beside, sizeof(beside), "%.*s%s", folder, path, sn_text_base_name(was)) <
-		       (int)sizeof(beside) &&
+		   (int)sizeof(beside) &&
 	       realpath(beside, found);
 }
 

@@ -33,8 +33,7 @@ static void grow(void)
 	room = bigger;
 }
 
-struct fake_kernel *fake_kernel_add(const void *host, const char *name,
-				    struct fake_module *module)
+struct fake_kernel *fake_kernel_add(const void *host, const char *name, struct fake_module *module)
 {
 	struct fake_kernel *kernel = malloc(sizeof(*kernel));
 	*kernel = (struct fake_kernel){host, strdup(name), module};

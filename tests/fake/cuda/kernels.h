@@ -18,8 +18,7 @@ struct fake_module {
 	_Atomic bool is_told; /* to who listens: a module is loaded when it is first used */
 };
 
-struct fake_kernel *fake_kernel_add(const void *host, const char *name,
-				    struct fake_module *module);
+struct fake_kernel *fake_kernel_add(const void *host, const char *name, struct fake_module *module);
 /* NULL where it is not known. */
 struct fake_kernel *fake_kernel_of_host(const void *host);
 struct fake_module *fake_module_new(const void *image);

@@ -373,8 +373,8 @@ void fake_record_devices(struct fake_subscriber *of)
 
 bool fake_cupti_listen(bool listens)
 {
-	static const struct fake_listener all = {on_call,  on_run,    on_node,
-						 on_graph, on_memory, on_wait, fake_pc_module};
+	static const struct fake_listener all = {on_call,   on_run,  on_node,	    on_graph,
+						 on_memory, on_wait, fake_pc_module};
 	return fake_listen(&fake_release, listens ? &all : &(struct fake_listener){0});
 }
 

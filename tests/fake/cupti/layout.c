@@ -128,21 +128,20 @@ _Static_assert(sizeof(struct sn_cupti_sampling) == sizeof(CUpti_PCSamplingEnable
 		       sizeof(CUpti_PCSamplingConfigurationInfo) &&
 		   sizeof(struct sn_cupti_crc) == sizeof(CUpti_GetCubinCrcParams),
 	       "parameters");
-_Static_assert(SN_CUPTI_CONTINUOUS == CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS &&
-		   SN_CUPTI_SERIALIZED == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED &&
-		   SN_CUPTI_SAMPLING_PERIOD ==
-		       CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD &&
-		   SN_CUPTI_SAMPLING_REASONS ==
-		       CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON &&
-		   SN_CUPTI_SAMPLING_MODE ==
-		       CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE &&
-		   SN_CUPTI_SAMPLING_BUFFER ==
-		       CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER &&
-		   SN_CUPTI_REASON_NAME_BYTES == CUPTI_STALL_REASON_STRING_SIZE &&
-		   SN_CUPTI_ERROR_OUT_OF_MEMORY == CUPTI_ERROR_OUT_OF_MEMORY,
-	       "sampling");
+_Static_assert(
+    SN_CUPTI_CONTINUOUS == CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS &&
+	SN_CUPTI_SERIALIZED == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED &&
+	SN_CUPTI_SAMPLING_PERIOD == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD &&
+	SN_CUPTI_SAMPLING_REASONS == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON &&
+	SN_CUPTI_SAMPLING_MODE == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE &&
+	SN_CUPTI_SAMPLING_BUFFER ==
+	    CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER &&
+	SN_CUPTI_REASON_NAME_BYTES == CUPTI_STALL_REASON_STRING_SIZE &&
+	SN_CUPTI_ERROR_OUT_OF_MEMORY == CUPTI_ERROR_OUT_OF_MEMORY,
+    "sampling");
 _Static_assert(SN_CUPTI_CONTEXT_CREATED == CUPTI_CBID_RESOURCE_CONTEXT_CREATED &&
-		   SN_CUPTI_CONTEXT_DESTROY_STARTING == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING &&
+		   SN_CUPTI_CONTEXT_DESTROY_STARTING ==
+		       CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING &&
 		   SN_CUPTI_MODULE_LOADED == CUPTI_CBID_RESOURCE_MODULE_LOADED &&
 		   SN_CUPTI_MODULE_UNLOAD_STARTING == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
 	       "callbacks of contexts and modules");
@@ -158,7 +157,7 @@ _Static_assert(SN_CUPTI_PC_FIRST_BYTES == sizeof(CUpti_PCSamplingPCData), "a sam
 /* ---- the release's row ---- */
 
 #define RELEASE(name, version, kinds, runtime, driver, kernel, copy, set, wait, graph, overhead,   \
-		memory, pool, jit, device, pc, pc_data, without_driver)                                         \
+		memory, pool, jit, device, pc, pc_data, without_driver)                            \
 	enum {                                                                                     \
 		VERSION_##name = version,                                                          \
 		KINDS_##name = kinds,                                                              \

@@ -19,11 +19,24 @@
 #define DEVICES	  8
 #define INDEX(at) (7 + 3 * (uint32_t)(at)) /* of a reason: no number to take for a place */
 
-static const char *const reasons[] = {
-    "barrier",	    "branch_resolving",	  "dispatch_stall", "drain",	       "imc_miss",
-    "lg_throttle",  "long_scoreboard",	  "math_pipe_throttle", "membar",       "mio_throttle",
-    "misc",	    "no_instructions",	  "not_selected",   "selected",	       "short_scoreboard",
-    "sleeping",	    "tex_throttle",	  "wait"};
+static const char *const reasons[] = {"barrier",
+				      "branch_resolving",
+				      "dispatch_stall",
+				      "drain",
+				      "imc_miss",
+				      "lg_throttle",
+				      "long_scoreboard",
+				      "math_pipe_throttle",
+				      "membar",
+				      "mio_throttle",
+				      "misc",
+				      "no_instructions",
+				      "not_selected",
+				      "selected",
+				      "short_scoreboard",
+				      "sleeping",
+				      "tex_throttle",
+				      "wait"};
 enum { REASONS = sizeof(reasons) / sizeof(*reasons), ALL_REASONS = 2 * REASONS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -165,9 +178,9 @@ __attribute__((destructor)) static void write_table(void)
 	if (!file)
 		return;
 	for (const struct row *row = rows; row; row = row->next)
-		fprintf(file, "%s\t%llx\t%s\t%llu\t%llu\n", row->kernel, (unsigned long long)row->pc,
-			reasons[row->reason], (unsigned long long)row->taken,
-			(unsigned long long)row->lost);
+		fprintf(file, "%s\t%llx\t%s\t%llu\t%llu\n", row->kernel,
+			(unsigned long long)row->pc, reasons[row->reason],
+			(unsigned long long)row->taken, (unsigned long long)row->lost);
 	fclose(file);
 }
 
@@ -225,8 +238,7 @@ static void tell_module(struct context *context, const void *image, size_t bytes
 			bool is_unloaded)
 {
 	char *shown = malloc(bytes);
-	CUpti_ModuleResourceData data = {
-	    .moduleId = number, .cubinSize = bytes, .pCubin = shown};
+	CUpti_ModuleResourceData data = {.moduleId = number, .cubinSize = bytes, .pCubin = shown};
 	memcpy(shown, image, bytes);
 	tell(context,
 	     is_unloaded ? CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING
@@ -343,7 +355,7 @@ static char *name_of(const char *kernel)
 	static struct name {
 		char *text;
 		struct name *next;
-	} *names;
+	} * names;
 	struct name *name = names;
 	while (name && strcmp(name->text, kernel) != 0)
 		name = name->next;

@@ -89,8 +89,7 @@ static const char *kernel_of(const struct image *image, uint32_t section)
 	if (section >= image->section_count)
 		return NULL;
 	uint32_t at = image->sections[section].sh_name;
-	if (at >= image->names_bytes ||
-	    strncmp(image->names + at, prefix, sizeof(prefix) - 1) != 0)
+	if (at >= image->names_bytes || strncmp(image->names + at, prefix, sizeof(prefix) - 1) != 0)
 		return NULL;
 	return image->names + at + sizeof(prefix) - 1;
 }
@@ -128,8 +127,7 @@ static bool note_functions(const struct image *image, struct cubin *cubin)
 	for (uint32_t symbol = 0; symbol < symbols; symbol++)
 		count += function_at(image, table, symbol, &start) != NULL;
 	size_t bytes = count * sizeof(struct function) + image->names_bytes;
-	if (!count || atomic_fetch_add_explicit(&noted_bytes, bytes, memory_order_relaxed) +
-			      bytes >
+	if (!count || atomic_fetch_add_explicit(&noted_bytes, bytes, memory_order_relaxed) + bytes >
 			  MOST_NOTED)
 		return false;
 	cubin->functions = sn_pages_map(bytes);
@@ -141,8 +139,8 @@ static bool note_functions(const struct image *image, struct cubin *cubin)
 	for (uint32_t symbol = 0; symbol < symbols; symbol++) {
 		const char *kernel = function_at(image, table, symbol, &start);
 		if (kernel)
-			cubin->functions[cubin->function_count++] = (struct function){
-			    symbol, (uint32_t)(kernel - image->names), start};
+			cubin->functions[cubin->function_count++] =
+			    (struct function){symbol, (uint32_t)(kernel - image->names), start};
 	}
 	return true;
 }
@@ -252,7 +250,8 @@ static struct sn_cuda_code find(uint64_t crc, uint32_t symbol, const char *name)
 struct sn_cuda_code sn_cuda_cubin_find(uint64_t crc, uint32_t function, const char *name)
 {
 	uint32_t slot = (uint32_t)((crc ^ crc >> 32) + function) % RECENT;
-	if (!recent[slot].is_known || recent[slot].crc != crc || recent[slot].function != function) {
+	if (!recent[slot].is_known || recent[slot].crc != crc ||
+	    recent[slot].function != function) {
 		recent[slot].code = find(crc, function, name);
 		recent[slot].crc = crc;
 		recent[slot].function = function;

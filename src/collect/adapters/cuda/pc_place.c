@@ -22,7 +22,7 @@ struct waiting {
 
 /* A call that launches a kernel. */
 struct place {
-	struct sn_gpu_place at; /* state NULL: is free */
+	struct sn_gpu_place at;	    /* state NULL: is free */
 	uint64_t recent_ns, all_ns; /* that the kernel took since the last division, and ever */
 	double owed;		    /* by rounding */
 	uint32_t kernel;
@@ -40,7 +40,7 @@ static struct tables {
 	struct waiting waiting[SAMPLES];
 	struct kernel kernels[KERNELS];
 	struct place places[PLACES];
-} *tables;
+} * tables;
 static uint32_t waiting_count, kernel_count, place_count;
 
 /* ---- what is known ---- */
@@ -76,7 +76,8 @@ static uint32_t find_kernel(const char *name, bool is_new)
 static struct place *find_place(uint32_t number, const struct sn_gpu_place *at)
 {
 	struct kernel *kernel = &tables->kernels[number];
-	uint64_t hash = hash_of(at->state, ((uint64_t)number << 32 | at->call) ^ at->graph_node << 20);
+	uint64_t hash =
+	    hash_of(at->state, ((uint64_t)number << 32 | at->call) ^ at->graph_node << 20);
 	for (;; hash++) {
 		struct place *place = &tables->places[hash % PLACES];
 		if (place->at.state && place->kernel == number && place->at.state == at->state &&
@@ -87,8 +88,8 @@ static struct place *find_place(uint32_t number, const struct sn_gpu_place *at)
 		if (place_count >= PLACES / 4 * 3)
 			return NULL;
 		place_count++;
-		*place = (struct place){
-		    .at = *at, .kernel = number, .next_of_kernel = kernel->first};
+		*place =
+		    (struct place){.at = *at, .kernel = number, .next_of_kernel = kernel->first};
 		kernel->first = (uint32_t)(hash % PLACES);
 		return place;
 	}
@@ -216,8 +217,8 @@ static bool is_same(const struct waiting *waiting, const char *kernel,
 
 static void wait_for(const char *kernel, const struct sn_gpu_sample *sample)
 {
-	uint64_t hash = hash_of(kernel, sample->address << 16 ^ (uint64_t)sample->module << 8 ^
-					    sample->reason);
+	uint64_t hash =
+	    hash_of(kernel, sample->address << 16 ^ (uint64_t)sample->module << 8 ^ sample->reason);
 	for (;; hash++) {
 		struct waiting *waiting = &tables->waiting[hash % SAMPLES];
 		if (!waiting->sample.count) {

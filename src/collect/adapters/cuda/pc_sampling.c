@@ -87,9 +87,11 @@ static bool fail(const char *function, sn_cupti_result error)
 	struct sn_line line = SN_LINE(failure);
 	if (has_failed)
 		return false;
-	sn_line_add(&line, "CUPTI: calls, kernels, copies and sets; instructions are not sampled: ");
+	sn_line_add(&line,
+		    "CUPTI: calls, kernels, copies and sets; instructions are not sampled: ");
 	if (error == SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
-		sn_line_add(&line, "the driver lets only administrators do so (RmProfilingAdminOnly)");
+		sn_line_add(&line,
+			    "the driver lets only administrators do so (RmProfilingAdminOnly)");
 	} else {
 		SN_LINE_ADD(&line, function, error ? " fails with error " : " is missing");
 		if (error)
@@ -153,7 +155,8 @@ static bool make(struct batch *of, size_t capacity)
 	for (size_t index = 0; index < capacity; index++) {
 		struct sn_cupti_pc *pc = pc_at(of, index);
 		pc->bytes = pc_bytes;
-		pc->reasons = (struct sn_cupti_reason *)(memory + capacity * pc_bytes + index * row);
+		pc->reasons =
+		    (struct sn_cupti_reason *)(memory + capacity * pc_bytes + index * row);
 	}
 	empty(of);
 	return true;
@@ -223,7 +226,8 @@ static void take_pc(const struct sn_cupti_pc *pc, const struct launch *last)
 static bool lies_as_asked(const struct batch *of, size_t index)
 {
 	const struct sn_cupti_pc *pc = pc_at(of, index);
-	const unsigned char *rows = (const unsigned char *)of->samples.pcs + of->capacity * pc_bytes;
+	const unsigned char *rows =
+	    (const unsigned char *)of->samples.pcs + of->capacity * pc_bytes;
 	return (const unsigned char *)pc->reasons ==
 	       rows + index * reasons.asked * sizeof(struct sn_cupti_reason);
 }
@@ -338,9 +342,8 @@ static bool configure(void *handle, struct batch *resting)
 	    {.key = SN_CUPTI_SAMPLING_BUFFER, .buffer = &resting->samples},
 	    {.key = SN_CUPTI_SAMPLING_PERIOD, .number = sn_config.gpu_sample_period}};
 	/* without one, CUPTI chooses it by the device */
-	struct sn_cupti_sampling_settings parameters = {{sizeof(parameters), NULL, handle},
-							sn_config.gpu_sample_period ? 4 : 3,
-							settings};
+	struct sn_cupti_sampling_settings parameters = {
+	    {sizeof(parameters), NULL, handle}, sn_config.gpu_sample_period ? 4 : 3, settings};
 	sn_cupti_result error = cupti.cuptiPCSamplingSetConfigurationAttribute(&parameters);
 	return error ? fail("cuptiPCSamplingSetConfigurationAttribute", error) : true;
 }

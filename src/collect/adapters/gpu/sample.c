@@ -22,8 +22,7 @@ static uint32_t kernel_of(struct sn_gpu_thread *state, const struct sn_gpu_opera
 	    operation->graph_node ? sn_gpu_capture_path(state, operation) : operation->call;
 	const char *name = operation->name ? operation->name : "[kernel]";
 	struct sn_frame kernel = {.kind = SN_FRAME_KERNEL,
-				  .flags =
-				      operation->call == SN_NODE_ROOT ? SN_FRAME_TRUNCATED : 0,
+				  .flags = operation->call == SN_NODE_ROOT ? SN_FRAME_TRUNCATED : 0,
 				  .id = sn_cct_string(cct, name, strlen(name))};
 	return parent == SN_NODE_NONE ? parent : sn_cct_child(cct, parent, &kernel);
 }
@@ -55,8 +54,8 @@ void sn_gpu_record_samples(struct sn_gpu_thread *state, const struct sn_gpu_oper
 	const struct sn_gpu_sample *sample = &operation->sample;
 	struct sn_cct *cct = &state->thread->cct;
 	uint32_t node = node_of(state, operation);
-	uint32_t metric = sn_metric_once(&all, "gpu-samples", "1", operation->interface->name,
-					 SN_METRIC_COUNT);
+	uint32_t metric =
+	    sn_metric_once(&all, "gpu-samples", "1", operation->interface->name, SN_METRIC_COUNT);
 	if (node == SN_NODE_NONE || !add(cct, node, metric, sample->count)) {
 		sn_drop(state->thread, SN_DROP_GPU_SAMPLE_LOST, sample->count);
 		return;
