@@ -5,6 +5,7 @@
  */
 #include "pc_sampling.h"
 
+#include "collect/core/keep.h"
 #include "collect/core/line.h"
 #include "collect/record/own_file.h"
 #include "collect/unwind/module_list.h"
@@ -150,8 +151,8 @@ static bool note_functions(const struct image *image, struct cubin *cubin)
 /* The number of its module; SN_ID_NONE where it cannot be kept. Another process may have kept it. */
 static uint32_t keep(const void *cubin, size_t bytes, uint64_t crc)
 {
-	char name[64], path[4096];
-	struct sn_line line = SN_LINE(name), whole = SN_LINE(path);
+	char name[64];
+	struct sn_line line = SN_LINE(name);
 	sn_line_add_in_base(&line, crc, 16);
 	sn_line_add(&line, SN_CUBIN_FILE_SUFFIX);
 	if (atomic_fetch_add_explicit(&kept_bytes, bytes, memory_order_relaxed) + bytes > MOST_KEPT)
@@ -159,8 +160,13 @@ static uint32_t keep(const void *cubin, size_t bytes, uint64_t crc)
 	int error = sn_own_text_leave(name, cubin, bytes);
 	if (error && error != -EEXIST)
 		return SN_ID_NONE;
-	SN_LINE_ADD(&whole, sn_config.output, "/", name);
-	uint32_t module = sn_module_add_file(path);
+	/* on the program's stack there is no room for a path */
+	size_t path_bytes = strlen(sn_config.output) + sizeof(name) + 1;
+	struct sn_line path = {sn_keep(path_bytes), path_bytes, 0};
+	if (!path.text)
+		return SN_ID_NONE;
+	SN_LINE_ADD(&path, sn_config.output, "/", name);
+	uint32_t module = sn_module_add_file(path.text);
 	return module == SN_MODULE_NONE ? SN_ID_NONE : module;
 }
 
