@@ -278,6 +278,41 @@ def test_graphs_one_kernel_at_a_time(samples, tmp_path):
     assert sum(count for _, count in stored(ran)) == ran.taken() and not lost(ran)
 
 
+# ---- modules ----
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory) -> tuple[Path, Path]:
+    """A program of the driver's interface, and the cubin that it loads."""
+    folder = tmp_path_factory.mktemp("modules")
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", folder / "modules", WORKLOADS / "cuda/modules.cu", "-ldl"], check=True)
+    subprocess.run([FAKE, "nvcc", "-lineinfo", "-arch=sm_90", "-cubin", "-o", folder / "walk.cubin", SOURCE], check=True)
+    return folder / "modules", folder / "walk.cubin"
+
+
+@pytest.mark.parametrize("options", [SERIALIZED, CONTINUOUS])
+def test_a_module_that_comes_and_goes(modules, tmp_path, options):
+    """It is one each time, and kept once."""
+    ran = sampled(tmp_path, modules[0], modules[1], "5", "8", options=options)
+    assert ran.out == "40\n" and not lost(ran)
+    assert sum(count for _, count in stored(ran)) == ran.taken() == 40 * per_launch(ran, "walk", 40) > 0
+    code = code_of(ran)
+    found = {frames[-2]["name"] for frames, _ in stored(ran) if frames[-2]["kind"] == "gpu-line"}
+    assert found == {line for (kernel, pc), line in code.lines.items() if (kernel, f"{pc:x}") in ran.truth("kernel", "pc")}
+
+
+def test_memory_does_not_grow_with_time(modules, tmp_path):
+    """CUPTI's buffers of a megabyte are made as they are needed: the first run has them all, but for one."""
+    peaks = []
+    for launches in ("12000", "48000"):
+        folder = tmp_path / launches
+        folder.mkdir()
+        ran = sampled(folder, modules[0], modules[1], "1", launches, options=CONTINUOUS)
+        assert sum(count for _, count in stored(ran)) == ran.taken() and not lost(ran)
+        peaks.append(int(program.info(folder)["properties"]["peak_bytes"]))
+    assert peaks[1] <= peaks[0] + (3 << 19)
+
+
 # ---- what goes wrong ----
 
 
