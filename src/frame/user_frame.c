@@ -165,7 +165,8 @@ static bool is_library_source(const char *file)
 static bool is_program_code(const struct sonde_db *db, const struct sonde_db_frame *frame)
 {
 	bool is_code = frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED ||
-		       frame->kind == SN_FRAME_LOOP;
+		       frame->kind == SN_FRAME_LOOP || frame->kind == SN_FRAME_GPU_LINE ||
+		       frame->kind == SN_FRAME_GPU_INSTRUCTION;
 	if (!is_code || frame->module == SONDE_NONE)
 		return false;
 	const char *path = sonde_db_string(db, sonde_db_module(db, frame->module)->path);

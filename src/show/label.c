@@ -294,9 +294,12 @@ void sn_label_line(const struct sonde_db *db, uint32_t id, bool is_full, char te
 	label(db, SN_GROUP_LINE, id, is_full, text);
 	if (frame->kind == SN_FRAME_PYTHON)
 		return;
+	/* the name of a device's line is that of its place */
+	bool is_place = frame->kind == SN_FRAME_GPU_LINE || frame->kind == SN_FRAME_GPU_INSTRUCTION;
 	memcpy(name, text, sizeof(name));
 	sn_utf8_clean(sn_label_base(sonde_db_string(db, frame->file)), file, sizeof(file));
-	snprintf(text, SN_LABEL_CHARS, "%s:%u %.900s", file, frame->line, name);
+	snprintf(text, SN_LABEL_CHARS, "%s:%u%s%.900s", file, frame->line, is_place ? "" : " ",
+		 is_place ? "" : name);
 }
 
 void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32_t id,

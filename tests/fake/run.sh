@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command on devices that are not there (docs/design/fakes.md).
-# Usage: tests/fake/run.sh [--cuda|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] COMMAND...
+# Usage: tests/fake/run.sh [--cuda|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] [--samples FILE] [--sample-table FILE] COMMAND...
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
 #	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
 #	--levelzero   a driver for Level Zero's own loader (Debian: libze1, libze-dev)
@@ -22,15 +22,22 @@
 #		two-cuptis         a CUPTI of another release is in the process as well
 #		lost-device        after 50 calls all fail, and what ran is not recorded
 #		strict             before cuInit CUPTI is as without a driver
+#		pc-enable, pc-privileges, pc-count, pc-reasons, pc-configure, pc-data, pc-disable, pc-crc  that function of CUPTI's
+#			sampling of instructions fails
+#		pc-drop            of each fifth instruction of a launch the samples are lost, and counted
+#		pc-full            at the second reading the device's buffer is full: what was in it is lost, and counted
 #	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
+#	--samples FILE  what is sampled of each launch: lines of "PATTERN PC REASON COUNT" for names of kernels
+#	--sample-table FILE  what was sampled, exactly: kernel,pc,reason,taken,lost
 # With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB,
 # FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is. Status 77 where it cannot be prepared (install.sh,
 # install_rocm.sh, levelzero/install.sh).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 table=
+sampled=
 cupti=
 vendor=cuda
 usage() { sed -n 's/^# Usage: /usage: /p; s/^#\t/\t/p' "$0" >&2; exit 129; }
@@ -42,6 +49,8 @@ while [ $# -gt 0 ]; do
 	--fail) export FAKE_FAIL=${2:?}; shift ;;
 	--plan) FAKE_PLAN=$(realpath "${2:?}") || exit 128; export FAKE_PLAN; shift ;;
 	--table) table=$(realpath "${2:?}") || exit 128; shift ;;
+	--samples) FAKE_SAMPLES=$(realpath "${2:?}") || exit 128; export FAKE_SAMPLES; shift ;;
+	--sample-table) sampled=$(realpath "${2:?}") || exit 128; shift ;;
 	--) shift; break ;;
 	-*) usage ;;
 	*) break ;;
@@ -73,10 +82,17 @@ fi
 if [ -n "$folders" ]; then
 	export LD_LIBRARY_PATH=$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$fake/bin:$PATH
 fi
-[ -n "$table" ] || exec "$@"
-parts=$(mktemp -d) || exit 128
-FAKE_TABLE=$parts/part "$@"
+[ -n "$table$sampled" ] || exec "$@"
+parts=$(mktemp -d) && mkdir "$parts/run" "$parts/samples" || exit 128
+[ -z "$table" ] || export FAKE_TABLE=$parts/run/part
+[ -z "$sampled" ] || export FAKE_SAMPLES_TABLE=$parts/samples/part
+"$@"
 status=$?
-"$here/table.py" "$parts" >"$table.new" && mv "$table.new" "$table" || status=128
+if [ -n "$table" ]; then
+	"$here/table.py" "$parts/run" >"$table.new" && mv "$table.new" "$table" || status=128
+fi
+if [ -n "$sampled" ]; then
+	{ echo kernel,pc,reason,taken,lost; find "$parts/samples" -type f -exec cat {} + | tr '\t' ,; } >"$sampled" || status=128
+fi
 rm -rf "$parts"
 exit $status

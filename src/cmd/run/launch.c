@@ -95,6 +95,7 @@ static bool is_ours(const char *name)
 	       sn_text_ends(name, SN_TRACE_FILE_SUFFIX) || sn_text_ends(name, SN_RUN_FILE_SUFFIX) ||
 	       sn_text_ends(name, SN_PROGRAMS_FILE_SUFFIX) ||
 	       sn_text_ends(name, SN_HLO_FILE_SUFFIX) || sn_text_ends(name, SN_CODE_FILE_SUFFIX) ||
+	       sn_text_ends(name, SN_CUBIN_FILE_SUFFIX) ||
 	       sn_text_ends(name, SN_START_FILE_SUFFIX) || sn_frameworks_owns(name);
 }
 
@@ -470,6 +471,7 @@ static void set_environment(const struct sn_launch_request *launch)
 	set_optional("SONDE_GRAPH", launch->graph);
 	set_optional("SONDE_GPU_GRAPHS", launch->gpu_graphs);
 	set_optional("SONDE_GPU_API", launch->gpu_api);
+	set_optional("SONDE_GPU_SAMPLES", launch->gpu_samples);
 	set_number("SONDE_SHADOW", launch->shadow);
 	set_number("SONDE_CHECKPOINT_MS", launch->checkpoint_ms);
 	set_number("SONDE_MEMORY_LIMIT_MB", launch->memory_limit_mb);

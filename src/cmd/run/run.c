@@ -14,6 +14,7 @@
 #include "collect/sample/event.h"
 #include "frameworks.h"
 #include "gpu_api.h"
+#include "gpu_samples.h"
 #include "launch.h"
 #include "run_record.h"
 #include "sonde/db.h"
@@ -142,6 +143,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 					      "regions", "memory",    "messages", NULL};
 	static const char *const graphs[] = {"all", NULL};
 	static const char *const gpu_graphs[] = {"whole", "nodes", NULL};
+	static const char *const gpu_samples[] = {"continuous", "serialized", "off", NULL};
 	static const char *const signals[] = {"USR1", "USR2", "WINCH", NULL};
 	const char *event_names[MAX_EVENT_NAMES], *os_sources[SN_OS_SOURCES + 1] = {NULL};
 	sn_event_names(event_names, MAX_EVENT_NAMES);
@@ -161,6 +163,8 @@ static bool read_options(struct run *run, struct sn_options *options)
 	    {"graph", .parse = parse_graph, .context = run, .is_optional = true, .hints = graphs},
 	    {"gpu-graphs", .text = &launch->gpu_graphs, .choices = gpu_graphs},
 	    {"gpu-api", .parse = parse_gpu_api, .context = run, .is_path = true},
+	    {"gpu-samples", .parse = sn_run_gpu_samples, .context = launch, .is_optional = true,
+	     .hints = gpu_samples},
 	    {"no-analyze", .flag = &run->no_analyze},
 	    {"no-loops", .flag = &run->no_loops},
 	    {"checkpoint", SN_OPTION_WHOLE(launch->checkpoint_ms, 0.01, 86400), .unit = 1000},
@@ -465,6 +469,7 @@ int sn_command_run_run(int argc, char **argv)
 	if (status)
 		return status;
 	sn_run_trace_tell(&run.trace);
+	sn_run_gpu_samples_tell(&run.launch);
 	run.launch.on_start = sn_run_os_begin;
 	run.launch.start_context = &run.os;
 	sn_run_os_prepare(&run.os, &run.launch, *run.command);

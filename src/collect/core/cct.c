@@ -228,6 +228,17 @@ void sn_cct_value_add(struct sn_cct_value *value, uint64_t amount)
 	add_to(&value->record, amount);
 }
 
+void sn_cct_value_add_ones(struct sn_cct_value *value, uint64_t count)
+{
+	if (!count)
+		return;
+	add_to(&value->record, 1);
+	SET(value->record.count, value->record.count + count - 1);
+	SET(value->record.sum, value->record.sum + count - 1);
+	double squares = value->record.sum_squares + (double)(count - 1);
+	__atomic_store(&value->record.sum_squares, &squares, __ATOMIC_RELAXED);
+}
+
 #define GET(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
 void sn_cct_value_read(const struct sn_cct_value *value, struct sn_value_record *record)

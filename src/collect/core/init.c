@@ -79,6 +79,22 @@ static enum sn_graph_mode graph_mode(const char *text)
 	return !strcmp(text, "all") ? SN_GRAPH_ALL : *text == '1' ? SN_GRAPH_SOME : SN_GRAPH_OFF;
 }
 
+/* MODE[@CYCLES], of which `sonde run` has checked that they are a power of two. */
+static void read_gpu_samples(const char *text)
+{
+	uint64_t cycles = 0;
+	if (!strncmp(text, "continuous", 10))
+		sn_config.gpu_samples = SN_GPU_SAMPLES_CONTINUOUS;
+	else if (!strncmp(text, "serialized", 10))
+		sn_config.gpu_samples = SN_GPU_SAMPLES_SERIALIZED;
+	else
+		return;
+	if (text[10] == '@')
+		sn_parse_number(text + 11, 10, &cycles);
+	if (cycles)
+		sn_config.gpu_sample_period = 63u - (uint32_t)__builtin_clzll(cycles);
+}
+
 /* A program that sets its title (nginx, PostgreSQL) writes it over its environment. */
 static const char *kept_setting(const char *name, const char *otherwise)
 {
@@ -98,6 +114,7 @@ static void read_config(void)
 	sn_config.operators = kept_setting("SONDE_OPERATORS", "sampled");
 	sn_config.graph = graph_mode(setting("SONDE_GRAPH", "0"));
 	sn_config.gpu_graph_nodes = !strcmp(setting("SONDE_GPU_GRAPHS", "whole"), "nodes");
+	read_gpu_samples(setting("SONDE_GPU_SAMPLES", "off"));
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
 	sn_config.checkpoint_ns =
 	    strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;

@@ -127,6 +127,9 @@ struct sn_thread {
 /* Whether edges are recorded in some iterations or in all. */
 enum sn_graph_mode { SN_GRAPH_OFF, SN_GRAPH_SOME, SN_GRAPH_ALL };
 
+/* Whether instructions of devices are sampled, and what is done for that. */
+enum sn_gpu_samples { SN_GPU_SAMPLES_OFF, SN_GPU_SAMPLES_CONTINUOUS, SN_GPU_SAMPLES_SERIALIZED };
+
 /* The settings of this process; constant after init. See init.c for the environment. */
 struct sn_config {
 	const char *output; /* absolute path of the measurement folder, NULL: measure nothing */
@@ -139,6 +142,8 @@ struct sn_config {
 	bool tensor_memory;	  /* count tensor allocations */
 	enum sn_graph_mode graph; /* capture the dataflow graphs of frameworks */
 	bool gpu_graph_nodes;	  /* record the nodes of devices' graphs, not graphs as a whole */
+	enum sn_gpu_samples gpu_samples;
+	uint32_t gpu_sample_period; /* the logarithm of its cycles; 0: the driver's choice */
 	bool real_time;
 	uint64_t checkpoint_ns; /* least time between two checkpoints */
 	uint64_t memory_limit_bytes;

@@ -743,6 +743,42 @@ uint32_t sn_module_by_name(const char *prefix)
 	return SN_MODULE_NONE;
 }
 
+/* ---- code that is not mapped ---- */
+
+static uint32_t find_file(const char *path)
+{
+	uint32_t count = sn_array_count(&modules);
+	for (uint32_t index = 0; index < count; index++) {
+		const struct sn_module *module = sn_array_at(&modules, index);
+		if (!module->base && !strcmp(module->path, path))
+			return index;
+	}
+	return SN_MODULE_NONE;
+}
+
+/* Dead from the begin: no address is in it. */
+static uint32_t add_file(const char *path)
+{
+	uint32_t index =
+	    sn_array_count(&modules) < SN_MODULE_MAX ? sn_array_reserve(&modules) : UINT32_MAX;
+	if (index == UINT32_MAX)
+		return SN_MODULE_NONE;
+	struct sn_module *module = sn_array_at(&modules, index);
+	*module = (struct sn_module){.path = keep_path(path), .dead = true};
+	sn_array_commit(&modules);
+	return index;
+}
+
+uint32_t sn_module_add_file(const char *path)
+{
+	sn_lock_acquire(SN_LOCK_MODULES);
+	uint32_t index = find_file(path);
+	if (index == SN_MODULE_NONE)
+		index = add_file(path);
+	sn_lock_release(SN_LOCK_MODULES);
+	return index;
+}
+
 /* ---- their files ---- */
 
 const void *sn_module_map_file(const struct sn_module *module, size_t *bytes)

@@ -47,6 +47,10 @@ void sn_modules_settle(void);
 /* The first live module whose path's base name starts with `prefix`, or SN_MODULE_NONE. */
 uint32_t sn_module_by_name(const char *prefix);
 
+/* A file that is not mapped and whose addresses contexts have: code of a device. Its index, the same for the same path; SN_MODULE_NONE where
+ * there are too many. AS-safe: no. */
+uint32_t sn_module_add_file(const char *path);
+
 /* The contents of the file that a module was mapped from, and of no other that has its name by now; NULL if they
  * cannot be read. Give them back with sn_module_unmap_file. */
 const void *sn_module_map_file(const struct sn_module *module, size_t *bytes);

@@ -63,6 +63,14 @@ static bool is_device_work(const struct sonde_db_frame *frame)
 	return frame->kind == SN_FRAME_KERNEL || frame->kind == SN_FRAME_GPU_OP;
 }
 
+/* An instruction of a device is of its line, which stands above it and has another name. */
+static uint32_t name_in_line(const struct sonde_db_frame *frame)
+{
+	return frame->kind == SN_FRAME_GPU_LINE || frame->kind == SN_FRAME_GPU_INSTRUCTION
+		   ? SONDE_NONE
+		   : frame->name;
+}
+
 /* Writes the frame's key; false where this grouping leaves the frame out. */
 static bool make_key(const struct sonde_db *db, enum sn_grouping grouping, uint32_t id,
 		     struct key *key)
@@ -83,11 +91,11 @@ static bool make_key(const struct sonde_db *db, enum sn_grouping grouping, uint3
 		*key = (struct key){{id}};
 		return true;
 	case SN_GROUP_SOURCE_LINE:
-		*key = (struct key){{frame->file, frame->line, frame->name}};
+		*key = (struct key){{frame->file, frame->line, name_in_line(frame)}};
 		return frame->file != SONDE_NONE && frame->line != 0 &&
 		       frame->kind != SN_FRAME_LOOP;
 	case SN_GROUP_USER_LINE:
-		*key = (struct key){{frame->file, frame->line, frame->name}};
+		*key = (struct key){{frame->file, frame->line, name_in_line(frame)}};
 		return sn_frame_is_user(db, frame) && frame->kind != SN_FRAME_LOOP;
 	case SN_GROUP_FILE:
 		*key = (struct key){{frame->file}};

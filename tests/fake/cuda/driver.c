@@ -419,6 +419,7 @@ CUresult fake_cuEventQuery(CUevent event)
 CUresult fake_cuModuleLoadData(CUmodule *module, const void *image)
 {
 	*module = (CUmodule)fake_module_new(image);
+	fake_module_use(fake_current_device(), (struct fake_module *)*module);
 	return CUDA_SUCCESS;
 }
 
@@ -442,14 +443,14 @@ CUresult fake_cuModuleLoad(CUmodule *module, const char *path)
 	bool whole = fread(image, 1, bytes, file) == bytes;
 	fclose(file);
 	if (whole)
-		*module = (CUmodule)fake_module_new(image);
+		fake_cuModuleLoadData(module, image);
 	free(image);
 	return whole ? CUDA_SUCCESS : CUDA_ERROR_FILE_NOT_FOUND;
 }
 
 CUresult fake_cuModuleUnload(CUmodule module)
 {
-	(void)module;
+	fake_module_free(fake_current_device(), (struct fake_module *)module);
 	return CUDA_SUCCESS;
 }
 

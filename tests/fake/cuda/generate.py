@@ -198,11 +198,11 @@ def is_in(name: str, release: str) -> bool:
 
 
 def cupti(soname: str, include: str, objects: list[str], binaries: list[str]) -> tuple[str, dict[str, str]]:
-    functions = {name: prototype for name, prototype in prototypes(include, "cupti.h", r"cupti\w+").items()
-                 if prototype.result == "CUptiResult"}
+    declared = prototypes(include, "cupti.h", r"cupti\w+") | prototypes(include, "cupti_pcsampling.h", r"cupti\w+")
+    functions = {name: prototype for name, prototype in declared.items() if prototype.result == "CUptiResult"}
     bodies, names = defined(objects), wanted(soname, binaries)
     usual = next((version for version in names.values() if version), "")
-    text = ["/* Generated: see generate.py. */", "#include <cupti.h>", "#include <stdbool.h>", "",
+    text = ["/* Generated: see generate.py. */", "#include <cupti.h>", "#include <cupti_pcsampling.h>", "#include <stdbool.h>", "",
             "CUptiResult fake_refused(bool is_free);", ""]
     for domain, header in [("driver", "cupti_driver_cbid.h"), ("runtime", "cupti_runtime_cbid.h")]:
         inside = "".join(f'\t[{number}] = "{name}",\n' for number, name in sorted(names_of_calls(include, header).items()))

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,7 @@ static void grow(void)
 	room = bigger;
 }
 
-struct fake_kernel *fake_kernel_add(const void *host, const char *name,
-				    const struct fake_module *module)
+struct fake_kernel *fake_kernel_add(const void *host, const char *name, struct fake_module *module)
 {
 	struct fake_kernel *kernel = malloc(sizeof(*kernel));
 	*kernel = (struct fake_kernel){host, strdup(name), module};
@@ -82,8 +82,64 @@ struct fake_module *fake_module_new(const void *image)
 	return module;
 }
 
+/* What the compiler registers, as it writes it: a wrapper, of which the third word points to a header and entries. */
+struct wrapper {
+	uint32_t magic, version;
+	const void *data;
+};
+
+struct fat_header {
+	uint32_t magic;
+	uint16_t version, bytes;
+	uint64_t size;
+};
+
+struct fat_entry {
+	uint16_t kind, version;
+	uint32_t head_bytes;
+	uint64_t bytes;
+	uint32_t compressed_bytes;
+};
+
+#define WRAPPER_MAGIC 0x466243b1u
+#define FAT_MAGIC     0xba55ed50u
+#define KIND_CUBIN    2
+
+struct fake_module *fake_module_of_binary(const void *binary)
+{
+	const struct wrapper *wrapper = binary;
+	if (!wrapper || wrapper->magic != WRAPPER_MAGIC)
+		return NULL;
+	const struct fat_header *head = wrapper->data;
+	if (!head || head->magic != FAT_MAGIC)
+		return NULL;
+	const char *at = (const char *)head + head->bytes, *end = at + head->size;
+	while (at + sizeof(struct fat_entry) <= end) {
+		const struct fat_entry *entry = (const struct fat_entry *)at;
+		if (entry->kind == KIND_CUBIN && size_of(at + entry->head_bytes))
+			return fake_module_new(at + entry->head_bytes);
+		at += entry->head_bytes + entry->bytes;
+	}
+	return NULL;
+}
+
+void fake_module_use(int device, struct fake_module *module)
+{
+	static _Atomic bool is_used[8];
+	if (!is_used[device] && !atomic_exchange(&is_used[device], true))
+		fake_module_tell(device, NULL, 0, 0, false);
+	if (module && module->image && !module->is_told && !atomic_exchange(&module->is_told, true))
+		fake_module_tell(device, module->image, module->bytes, module->number, false);
+}
+
+void fake_module_free(int device, struct fake_module *module)
+{
+	if (module->image && module->is_told)
+		fake_module_tell(device, module->image, module->bytes, module->number, true);
+}
+
 /* Sections of code are called .text.NAME. */
-int fake_module_kernels(const struct fake_module *module, struct fake_kernel **kernels, int most)
+int fake_module_kernels(struct fake_module *module, struct fake_kernel **kernels, int most)
 {
 	int found = 0;
 	if (!module->image)
@@ -121,10 +177,13 @@ struct fake_stream *fake_stream_of(const void *handle)
 uint64_t fake_launch(struct fake_stream *stream, const struct fake_kernel *kernel,
 		     const uint32_t grid[3], const uint32_t block[3], size_t shared)
 {
+	fake_call_launches(kernel->name);
+	fake_module_use(fake_stream_device(stream), kernel->module);
 	struct fake_operation operation = {
 	    .kind = FAKE_KERNEL,
 	    .name = kernel->name,
 	    .kernel = kernel,
+	    .module = kernel->module ? kernel->module->number : 0,
 	    .grid = {grid[0], grid[1], grid[2]},
 	    .block = {block[0], block[1], block[2]},
 	    .dynamic_shared = (uint32_t)shared,

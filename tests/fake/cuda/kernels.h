@@ -8,22 +8,27 @@
 struct fake_kernel {
 	const void *host; /* the address of its host function, or NULL */
 	const char *name; /* mangled */
-	const struct fake_module *module;
+	struct fake_module *module;
 };
 
 struct fake_module {
 	const void *image;
 	size_t bytes;
 	uint32_t number;
+	_Atomic bool is_told; /* to who listens: a module is loaded when it is first used */
 };
 
-struct fake_kernel *fake_kernel_add(const void *host, const char *name,
-				    const struct fake_module *module);
+struct fake_kernel *fake_kernel_add(const void *host, const char *name, struct fake_module *module);
 /* NULL where it is not known. */
 struct fake_kernel *fake_kernel_of_host(const void *host);
 struct fake_module *fake_module_new(const void *image);
+/* The first cubin of what the compiler registers; NULL where there is none that is not compressed. */
+struct fake_module *fake_module_of_binary(const void *binary);
+/* The device uses it, or NULL: uses any. */
+void fake_module_use(int device, struct fake_module *module);
+void fake_module_free(int device, struct fake_module *module);
 /* The names of the kernels of an ELF image (a cubin), each once, and how many there are. */
-int fake_module_kernels(const struct fake_module *module, struct fake_kernel **kernels, int room);
+int fake_module_kernels(struct fake_module *module, struct fake_kernel **kernels, int room);
 
 /* The device that the calling thread has chosen. */
 int fake_current_device(void);

@@ -10,8 +10,9 @@
 
 void **fake___cudaRegisterFatBinary(void *binary)
 {
-	void **handle = malloc(sizeof(*handle));
-	*handle = binary;
+	void **handle = malloc(2 * sizeof(*handle));
+	handle[0] = binary;
+	handle[1] = fake_module_of_binary(binary);
 	return handle;
 }
 
@@ -29,9 +30,9 @@ void fake___cudaRegisterFunction(void **handle, const char *host, char *device, 
 				 int thread_limit, uint3 *thread, uint3 *block, dim3 *block_size,
 				 dim3 *grid_size, int *warp_size)
 {
-	(void)handle, (void)device, (void)thread_limit, (void)thread, (void)block;
+	(void)device, (void)thread_limit, (void)thread, (void)block;
 	(void)block_size, (void)grid_size, (void)warp_size;
-	fake_kernel_add(host, name, NULL);
+	fake_kernel_add(host, name, handle[1]);
 }
 
 void fake___cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,

@@ -268,6 +268,7 @@ static void record_set(const struct fake_run *run)
 /* Where whole graphs are recorded, their nodes are not, not even when graphs are no longer. */
 static void on_run(const struct fake_run *run)
 {
+	fake_pc_run(run);
 	if (run->graph && fake_wants_graphs())
 		return;
 	if (run->operation->kind == FAKE_KERNEL)
@@ -372,8 +373,8 @@ void fake_record_devices(struct fake_subscriber *of)
 
 bool fake_cupti_listen(bool listens)
 {
-	static const struct fake_listener all = {on_call,  on_run,    on_node,
-						 on_graph, on_memory, on_wait};
+	static const struct fake_listener all = {on_call,   on_run,  on_node,	    on_graph,
+						 on_memory, on_wait, fake_pc_module};
 	return fake_listen(&fake_release, listens ? &all : &(struct fake_listener){0});
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles where the adapter's declarations of CUPTI lie as a release's headers have them, and the row of releases.def is that release's.
  * The compiler's command line has the release (FAKE_RELEASE=13_2) and the names of its records (records.sh). */
-#include "collect/adapters/cuda/cupti.h"
+#include "collect/adapters/cuda/cupti_samples.h"
 
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 
 #define SAME(ours, our_field, theirs, their_field)                                                 \
 	_Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #our_field)
@@ -93,10 +94,70 @@ _Static_assert(SN_CUPTI_WAIT_STREAM_EVENT ==
 		   SN_CUPTI_MEMORY_MANAGED == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED,
 	       "waits and memory");
 
+SAME(struct sn_cupti_pc, crc, CUpti_PCSamplingPCData, cubinCrc);
+SAME(struct sn_cupti_pc, pc, CUpti_PCSamplingPCData, pcOffset);
+SAME(struct sn_cupti_pc, function, CUpti_PCSamplingPCData, functionIndex);
+SAME(struct sn_cupti_pc, name, CUpti_PCSamplingPCData, functionName);
+SAME(struct sn_cupti_pc, reason_count, CUpti_PCSamplingPCData, stallReasonCount);
+SAME(struct sn_cupti_pc, reasons, CUpti_PCSamplingPCData, stallReason);
+SAME(struct sn_cupti_samples, most_pcs, CUpti_PCSamplingData, collectNumPcs);
+SAME(struct sn_cupti_samples, dropped, CUpti_PCSamplingData, droppedSamples);
+SAME(struct sn_cupti_samples, pc_count, CUpti_PCSamplingData, totalNumPcs);
+SAME(struct sn_cupti_samples, left_count, CUpti_PCSamplingData, remainingNumPcs);
+SAME(struct sn_cupti_samples, pcs, CUpti_PCSamplingData, pPcData);
+SAME(struct sn_cupti_samples, hidden, CUpti_PCSamplingData, nonUsrKernelsTotalSamples);
+SAME(struct sn_cupti_reason_names, indices, CUpti_PCSamplingGetStallReasonsParams,
+     stallReasonIndex);
+SAME(struct sn_cupti_reason_names, names, CUpti_PCSamplingGetStallReasonsParams, stallReasons);
+SAME(struct sn_cupti_sampling_setting, status, CUpti_PCSamplingConfigurationInfo, attributeStatus);
+SAME(struct sn_cupti_sampling_setting, number, CUpti_PCSamplingConfigurationInfo, attributeData);
+SAME(struct sn_cupti_sampling_setting, reasons.indices, CUpti_PCSamplingConfigurationInfo,
+     attributeData.stallReasonData.pStallReasonIndex);
+SAME(struct sn_cupti_crc, cubin_bytes, CUpti_GetCubinCrcParams, cubinSize);
+SAME(struct sn_cupti_crc, cubin, CUpti_GetCubinCrcParams, cubin);
+SAME(struct sn_cupti_crc, crc, CUpti_GetCubinCrcParams, cubinCrc);
+SAME(struct sn_cupti_module, bytes, CUpti_ModuleResourceData, cubinSize);
+SAME(struct sn_cupti_module, cubin, CUpti_ModuleResourceData, pCubin);
+_Static_assert(sizeof(struct sn_cupti_sampling) == sizeof(CUpti_PCSamplingEnableParams) &&
+		   sizeof(struct sn_cupti_sampling_read) == sizeof(CUpti_PCSamplingGetDataParams) &&
+		   sizeof(struct sn_cupti_reason_count) ==
+		       sizeof(CUpti_PCSamplingGetNumStallReasonsParams) &&
+		   sizeof(struct sn_cupti_sampling_settings) ==
+		       sizeof(CUpti_PCSamplingConfigurationInfoParams) &&
+		   sizeof(struct sn_cupti_sampling_setting) ==
+		       sizeof(CUpti_PCSamplingConfigurationInfo) &&
+		   sizeof(struct sn_cupti_crc) == sizeof(CUpti_GetCubinCrcParams),
+	       "parameters");
+_Static_assert(
+    SN_CUPTI_CONTINUOUS == CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS &&
+	SN_CUPTI_SERIALIZED == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED &&
+	SN_CUPTI_SAMPLING_PERIOD == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD &&
+	SN_CUPTI_SAMPLING_REASONS == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON &&
+	SN_CUPTI_SAMPLING_MODE == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE &&
+	SN_CUPTI_SAMPLING_BUFFER ==
+	    CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER &&
+	SN_CUPTI_REASON_NAME_BYTES == CUPTI_STALL_REASON_STRING_SIZE &&
+	SN_CUPTI_ERROR_OUT_OF_MEMORY == CUPTI_ERROR_OUT_OF_MEMORY,
+    "sampling");
+_Static_assert(SN_CUPTI_CONTEXT_CREATED == CUPTI_CBID_RESOURCE_CONTEXT_CREATED &&
+		   SN_CUPTI_CONTEXT_DESTROY_STARTING ==
+		       CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING &&
+		   SN_CUPTI_MODULE_LOADED == CUPTI_CBID_RESOURCE_MODULE_LOADED &&
+		   SN_CUPTI_MODULE_UNLOAD_STARTING == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
+	       "callbacks of contexts and modules");
+#if CUPTI_API_VERSION >= 22
+_Static_assert(sizeof(struct sn_cupti_pc) == sizeof(CUpti_PCSamplingPCData) &&
+		   offsetof(struct sn_cupti_pc, correlation) ==
+		       offsetof(CUpti_PCSamplingPCData, correlationId),
+	       "a sampled instruction");
+#else
+_Static_assert(SN_CUPTI_PC_FIRST_BYTES == sizeof(CUpti_PCSamplingPCData), "a sampled instruction");
+#endif
+
 /* ---- the release's row ---- */
 
 #define RELEASE(name, version, kinds, runtime, driver, kernel, copy, set, wait, graph, overhead,   \
-		memory, pool, jit, device, without_driver)                                         \
+		memory, pool, jit, device, pc, pc_data, without_driver)                            \
 	enum {                                                                                     \
 		VERSION_##name = version,                                                          \
 		KINDS_##name = kinds,                                                              \
@@ -111,6 +172,8 @@ _Static_assert(SN_CUPTI_WAIT_STREAM_EVENT ==
 		MEMORY_##name = memory,                                                            \
 		POOL_##name = pool,                                                                \
 		JIT_##name = jit,                                                                  \
+		PC_##name = pc,                                                                    \
+		PC_DATA_##name = pc_data,                                                          \
 		DEVICE_##name = device                                                             \
 	};
 #include "releases.def"
@@ -121,6 +184,8 @@ _Static_assert(SN_CUPTI_WAIT_STREAM_EVENT ==
 #define IS(what, value) _Static_assert(OF(what, FAKE_RELEASE) == (long)(value), #what)
 #define HAS(what)	IS(what, sizeof(what##_RECORD))
 
+IS(PC, sizeof(CUpti_PCSamplingPCData));
+IS(PC_DATA, sizeof(CUpti_PCSamplingData));
 IS(VERSION, CUPTI_API_VERSION);
 IS(KINDS, CUPTI_ACTIVITY_KIND_COUNT);
 IS(RUNTIME, CUPTI_RUNTIME_TRACE_CBID_SIZE);

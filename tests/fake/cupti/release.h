@@ -18,7 +18,7 @@ enum fake_without_driver {
 struct fake_release {
 	uint32_t version;
 	uint32_t kinds, runtime_calls, driver_calls;
-	uint16_t kernel, copy, set, wait, graph, overhead, memory, pool, jit, device;
+	uint16_t kernel, copy, set, wait, graph, overhead, memory, pool, jit, device, pc, pc_data;
 	enum fake_without_driver without_driver;
 };
 

@@ -41,6 +41,10 @@ FAKE_LOCAL bool fake_hears(CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
 FAKE_LOCAL void fake_tell(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data);
 /* records.c: listens to the devices. False where another CUPTI does. */
 FAKE_LOCAL bool fake_cupti_listen(bool listens);
+/* pc_sampling.c: what a listener is told of modules and runs. */
+FAKE_LOCAL void fake_pc_module(int device, const void *image, size_t bytes, uint32_t number,
+			       bool is_unloaded);
+FAKE_LOCAL void fake_pc_run(const struct fake_run *run);
 /* Records what is known of the devices, for a subscriber that wants it. */
 FAKE_LOCAL void fake_record_devices(struct fake_subscriber *of);
 

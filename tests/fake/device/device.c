@@ -114,14 +114,17 @@ bool fake_device_has_begun(void)
 
 static __thread struct {
 	uint32_t correlations[16];
+	struct fake_call *innermost[16];
 	int depth;
 } calls;
 
 void fake_call_begin(struct fake_call *call)
 {
 	call->correlation = ++correlations;
-	if (calls.depth < 16)
+	if (calls.depth < 16) {
 		calls.correlations[calls.depth] = call->correlation;
+		calls.innermost[calls.depth] = call;
+	}
 	if (!calls.depth++)
 		fake_table_call(call->name);
 	if (fake_listener.call)
@@ -139,6 +142,12 @@ uint32_t fake_correlation(void)
 {
 	int depth = calls.depth < 16 ? calls.depth : 16;
 	return depth ? calls.correlations[depth - 1] : 0;
+}
+
+void fake_call_launches(const char *kernel)
+{
+	if (calls.depth && calls.depth <= 16)
+		calls.innermost[calls.depth - 1]->kernel = kernel;
 }
 
 uint32_t fake_next_number(void)
@@ -245,6 +254,24 @@ static uint64_t met_ns(void)
 	return ns;
 }
 
+/* By device: kernels run one at a time, and when the last ends. */
+static struct {
+	_Atomic bool is_serial;
+	uint64_t end_ns;
+} serial[FAKE_MOST_DEVICES];
+
+void fake_device_serialize(int device, bool is_serial)
+{
+	serial[device].is_serial = is_serial;
+}
+
+void fake_module_tell(int device, const void *image, size_t bytes, uint32_t number,
+		      bool is_unloaded)
+{
+	if (fake_listener.module)
+		fake_listener.module(device, image, bytes, number, is_unloaded);
+}
+
 uint64_t fake_run_at(struct fake_stream *stream, const struct fake_operation *operation,
 		     uint64_t ready_ns, uint32_t graph, uint64_t node)
 {
@@ -258,9 +285,14 @@ uint64_t fake_run_at(struct fake_stream *stream, const struct fake_operation *op
 	    .queued_ns = fake_now_ns(),
 	};
 	run.submitted_ns = run.queued_ns + 500;
+	bool is_serial = serial[run.device].is_serial && operation->kind == FAKE_KERNEL;
+	if (is_serial && ready_ns < serial[run.device].end_ns)
+		ready_ns = serial[run.device].end_ns;
 	run.start_ns = start_after(run.queued_ns, ready_ns);
 	uint64_t from_ns = met_ns();
 	run.end_ns = (run.start_ns < from_ns ? from_ns : run.start_ns) + fake_plan_ns(operation);
+	if (is_serial)
+		serial[run.device].end_ns = run.end_ns;
 	if (operation->kind == FAKE_HOST)
 		fake_host_add(stream, operation, run.start_ns);
 	if (operation->kind <= FAKE_SET) {
@@ -291,6 +323,8 @@ uint64_t fake_enqueue(struct fake_stream *stream, const struct fake_operation *o
 	fake_lock();
 	uint64_t end_ns = run_in_stream(stream, operation);
 	fake_unlock();
+	if (serial[stream->device].is_serial && operation->kind == FAKE_KERNEL)
+		fake_sleep_until(end_ns);
 	return end_ns;
 }
 

@@ -50,6 +50,7 @@ struct fake_operation {
 	enum fake_kind kind;
 	const char *name; /* of a kernel, mangled; lives as long as the process */
 	const void *kernel;
+	uint32_t module; /* that has its code; 0: none is known */
 	uint32_t grid[3], block[3];
 	uint32_t dynamic_shared;
 	uint64_t bytes;
@@ -139,6 +140,14 @@ enum fake_place fake_memory_place(const void *address, void **start, size_t *byt
 void fake_memory_pin(void *address, size_t bytes);
 void fake_memory_unpin(void *address);
 
+/* ---- modules ---- */
+
+/* A device gets code, or loses it: who listens is told. No image: a device gets its context. Without the lock. */
+void fake_module_tell(int device, const void *image, size_t bytes, uint32_t number,
+		      bool is_unloaded);
+/* From now on kernels of the device run one at a time, and who launches one waits for it. */
+void fake_device_serialize(int device, bool is_serial);
+
 /* ---- calls ---- */
 
 enum fake_domain { FAKE_DRIVER = 1, FAKE_RUNTIME = 2 };
@@ -160,6 +169,8 @@ void fake_call_begin(struct fake_call *call);
 void fake_call_end(struct fake_call *call);
 /* Of the innermost call of this thread. */
 uint32_t fake_correlation(void);
+/* That call launches this kernel, of which it is told when it ends. */
+void fake_call_launches(const char *kernel);
 
 enum fake_wait { FAKE_WAIT_EVENT = 1, FAKE_WAIT_STREAM_EVENT, FAKE_WAIT_STREAM, FAKE_WAIT_DEVICE };
 
@@ -176,6 +187,9 @@ struct fake_listener {
 		       bool is_freed);
 	void (*wait)(enum fake_wait what, int device, uint32_t stream, uint64_t start_ns,
 		     uint64_t end_ns);
+	/* Without the lock: fake_module_tell. */
+	void (*module)(int device, const void *image, size_t bytes, uint32_t number,
+		       bool is_unloaded);
 };
 /* False where another one, by `owner`, listens already. */
 bool fake_listen(const void *owner, const struct fake_listener *listener);

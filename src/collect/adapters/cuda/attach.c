@@ -3,7 +3,7 @@
  * Finding CUPTI, subscribing, and ending that. The driver loads the library that CUDA_INJECTION64_PATH names at the end of cuInit, and
  * calls InitializeInjection there: before, CUPTI may not be called, for some of its releases crash then.
  */
-#include "cuda.h"
+#include "pc_sampling.h"
 
 #include "collect/core/line.h"
 #include "collect/intercept/intercept.h"
@@ -154,7 +154,7 @@ static sn_cupti_result subscribe_as(char *holder, size_t holder_bytes)
 	return sn_cupti.cuptiSubscribe_v2(&sn_cupti.subscriber, sn_cuda_on_call, NULL, &parameters);
 }
 
-static sn_cupti_result subscribe(char *holder, size_t holder_bytes)
+static sn_cupti_result subscribe(void *library, char *holder, size_t holder_bytes)
 {
 	sn_cupti_result error = subscribe_as(holder, holder_bytes);
 	if (error)
@@ -172,6 +172,7 @@ static sn_cupti_result subscribe(char *holder, size_t holder_bytes)
 		return error;
 	}
 	sn_cuda_graph_begin();
+	sn_cuda_samples_begin(library);
 	subscribe_calls(SN_CUPTI_RUNTIME);
 	subscribe_calls(SN_CUPTI_DRIVER);
 	sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, SN_CUPTI_RESOURCE,
@@ -192,14 +193,14 @@ static void attach(void)
 		return;
 	}
 	sn_cupti.shares = find_sharing_functions(library);
-	sn_cupti_result error = subscribe(holder, sizeof(holder));
+	sn_cupti_result error = subscribe(library, holder, sizeof(holder));
 	if (error == SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS)
 		sn_cuda_say("another tool holds CUPTI: ", sn_cuda_holder(holder), NULL);
 	else if (error)
 		sn_cuda_say(reason(error), NULL);
 	else
 		sn_cuda_say("CUPTI: kernels, copies and sets below the calls that launched them",
-			    sn_cuda_graph_status(), NULL);
+			    sn_cuda_graph_status(), sn_cuda_samples_plan(), NULL);
 	attached_ns = sn_now_ns();
 	atomic_store_explicit(&is_attached, !error, memory_order_release);
 }
@@ -224,6 +225,7 @@ static _Atomic int release_state; /* 0 while it goes on, 1 when it is done, 2 wi
 static void *release(void *unused)
 {
 	(void)unused;
+	sn_cuda_samples_end();
 	sn_cupti_result error = sn_cupti.cuptiActivityFlushAll(0);
 	disable_records();
 	/* what is not over as well: it comes without its times */
@@ -287,6 +289,9 @@ bool sn_cuda_release(void)
 	if (atomic_load_explicit(&release_state, memory_order_acquire) == 1)
 		wait_while(lacks_any, LATE_NS);
 	atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
+	sn_gpu_begin_done();
+	sn_cuda_samples_divide(true);
+	sn_gpu_end_done();
 	uint64_t missing = sn_gpu_expected(&sn_cuda);
 	sn_gpu_lose(&sn_cuda, missing);
 	if (is_releasing())
@@ -314,12 +319,13 @@ static void cuda_after_fork(void)
 {
 	atomic_store_explicit(&is_attached, false, memory_order_relaxed);
 	atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
+	sn_cuda_samples_after_fork();
 }
 
 static const char *cuda_status(void)
 {
 	if (status[0])
-		return status;
+		return sn_cuda_samples_status(status);
 	return sn_module_by_name("libcuda.so") == SN_MODULE_NONE
 		   ? "no CUDA driver in this process"
 		   : "the program has not initialised CUDA";

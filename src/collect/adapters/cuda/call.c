@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program's calls: which of them are heard, and what CUPTI tells of each. */
-#include "cuda.h"
+#include "pc_sampling.h"
 
 #include <string.h>
 
@@ -67,6 +67,7 @@ static uint64_t launching[SN_CUPTI_RUNTIME + 1][CALLS / 64];
 
 void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name)
 {
+	sn_cuda_samples_note_call(domain, cbid, name);
 	if (cbid < CALLS &&
 	    (begins_with(name, "cudaLaunchKernel") || begins_with(name, "__cudaLaunchKernel") ||
 	     begins_with(name, "cuLaunchKernel")))
@@ -89,18 +90,25 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 	const struct sn_cupti_call *call = data;
 	(void)unused;
 	if (domain == SN_CUPTI_RESOURCE) {
+		sn_cuda_samples_on_resource(cbid, data);
 		sn_cuda_on_graph(cbid, data);
 		/* the stream is captured: what is launched runs when the graph does */
 		if (cbid == SN_CUPTI_GRAPH_NODE_CREATED)
 			sn_gpu_call_waits();
 		return;
 	}
+	bool is_launch = cbid < CALLS && launching[domain][cbid / 64] >> cbid % 64 & 1;
+	bool is_sampled = atomic_load_explicit(&sn_cuda_samples_are_on, memory_order_relaxed);
 	if (call->site == 0) {
-		enter(call, cbid < CALLS && launching[domain][cbid / 64] >> cbid % 64 & 1);
+		enter(call, is_launch);
+		if (is_sampled)
+			sn_cuda_samples_before_call(domain, cbid);
 		return;
 	}
 	/* cudaError_t and CUresult: 0 is success */
 	if (call->result && *(const int *)call->result)
 		sn_gpu_expect_none(&sn_cuda, call->correlation);
 	sn_gpu_call_exit();
+	if (is_sampled)
+		sn_cuda_samples_after_call(domain, cbid, call, is_launch);
 }

@@ -33,7 +33,9 @@ void sn_cuda_on_graph(uint32_t cbid, const struct sn_cupti_resource_data *data)
 {
 	const struct sn_cupti_graph *graph = data->descriptor;
 	uint64_t node, original;
-	if (!sn_cuda.captures)
+	/* others have no graph */
+	if (!sn_cuda.captures ||
+	    (cbid != SN_CUPTI_GRAPH_NODE_CREATED && cbid != SN_CUPTI_GRAPH_NODE_CLONED))
 		return;
 	if (sn_cupti.cuptiGetGraphNodeId(graph->node, &node))
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the devices did: CUPTI's buffers of records, and what becomes of each. */
-#include "cuda.h"
+#include "pc_sampling.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define BUFFERS	     32u
@@ -256,6 +256,13 @@ static void take(const void *record, uint64_t offset_ns, bool is_right)
 		operation.end_ns += offset_ns;
 	}
 	sn_gpu_done(&operation);
+	struct sn_gpu_place place;
+	if (sn_config.gpu_samples && operation.kind == SN_GPU_KERNEL &&
+	    sn_gpu_launch_of(&sn_cuda, operation.correlation, &place)) {
+		place.graph_node = operation.graph_node;
+		sn_cuda_samples_note_kernel(operation.name, &place,
+					    operation.end_ns - operation.start_ns);
+	}
 }
 
 /* Where a buffer ends in the middle of a record, at least one is lost. */
@@ -280,6 +287,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t val
 	/* acquire: all that attaching has set */
 	if (atomic_load_explicit(&sn_cuda_is_taking, memory_order_acquire)) {
 		read_buffer(buffer, valid);
+		sn_cuda_samples_divide(false);
 		sn_cupti_result error =
 		    sn_cupti.shares
 			? sn_cupti.cuptiActivityGetNumDroppedRecords_v2(sn_cupti.subscriber,

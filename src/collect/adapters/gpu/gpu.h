@@ -23,6 +23,7 @@ enum sn_gpu_kind {
 	SN_GPU_WAIT,	 /* for `stream`, or for what `name` says */
 	SN_GPU_ALLOCATE, /* memory of a device */
 	SN_GPU_FREE,
+	SN_GPU_SAMPLES, /* of a kernel's instructions: sn_gpu_sampled */
 };
 
 enum sn_gpu_metric {
@@ -150,6 +151,14 @@ struct sn_gpu_shape {
 	uint16_t warps, warps_most;
 };
 
+/* Samples of one instruction that have one reason. */
+struct sn_gpu_sample {
+	uint32_t module;  /* the GPU binary; SN_ID_NONE: not known, they are the kernel's */
+	uint32_t reason;  /* the metric of why the warps stalled; SN_ID_NONE: they did not */
+	uint64_t address; /* in the binary, as binary/gpu/gpu_binary.h counts */
+	uint64_t count;
+};
+
 /* What a device did. */
 struct sn_gpu_operation {
 	struct sn_gpu_interface *interface;
@@ -163,7 +172,10 @@ struct sn_gpu_operation {
 	bool is_placeless;   /* its times are right by their difference only: it is in no trace */
 	uint32_t graph;	     /* that it was launched with, as the runtime numbers graphs; 0: none */
 	uint64_t graph_node; /* in it (capture.h); 0: it is none */
-	struct sn_gpu_shape shape;
+	union {
+		struct sn_gpu_shape shape;
+		struct sn_gpu_sample sample;
+	};
 };
 
 /* That of the calling thread, made when it is first needed; NULL without memory. Between sn_enter and sn_leave. */
@@ -183,12 +195,32 @@ uint64_t sn_gpu_expected(struct sn_gpu_interface *interface);
 void sn_gpu_done(struct sn_gpu_operation *operation);
 void sn_gpu_begin_done(void);
 void sn_gpu_end_done(void);
+
+/* Where something was launched: the launching call in the tree of its thread. */
+struct sn_gpu_place {
+	struct sn_gpu_thread *state;
+	uint32_t call;
+	uint64_t graph_node; /* that it was, 0: none */
+};
+/* The place of the launch with this number; false where it is not known (any more). */
+bool sn_gpu_launch_of(struct sn_gpu_interface *interface, uint32_t correlation,
+		      struct sn_gpu_place *place);
+/* Some thread's that uses the interface, NULL: none has. */
+struct sn_gpu_thread *sn_gpu_any_thread(void);
 /* Adds what has come to the calling thread's tree. Between sn_enter and sn_leave. */
 void sn_gpu_collect(struct sn_gpu_thread *state);
 /* The same once many have come, for who often looks. */
 void sn_gpu_collect_many(struct sn_gpu_thread *state);
 /* The same for all threads, of which some have ended and others run; `self` is the calling one. */
 void sn_gpu_collect_all(struct sn_thread *self);
+
+/* ---- sample.c ---- */
+
+/* Samples of a kernel that was launched there; at SN_NODE_ROOT of a tree: nobody knows where. Needed of the operation: interface, name and
+ * sample. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
+void sn_gpu_sampled(const struct sn_gpu_place *place, struct sn_gpu_operation *operation);
+/* Adds them below the kernel. Between sn_enter and sn_leave. */
+void sn_gpu_record_samples(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);
 
 /* ---- operation.c; between sn_enter and sn_leave ---- */
 

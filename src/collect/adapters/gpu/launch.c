@@ -117,6 +117,24 @@ void sn_gpu_done(struct sn_gpu_operation *operation)
 		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
 }
 
+bool sn_gpu_launch_of(struct sn_gpu_interface *interface, uint32_t correlation,
+		      struct sn_gpu_place *place)
+{
+	const struct sn_gpu_launch *launch = &interface->launches[correlation % SN_GPU_LAUNCHES];
+	uint64_t word = atomic_load_explicit(&launch->word, memory_order_acquire);
+	uintptr_t tagged = atomic_load_explicit(&launch->state, memory_order_acquire);
+	*place = (struct sn_gpu_place){.state = (struct sn_gpu_thread *)(tagged & ~EXPECTED),
+				       .call = (uint32_t)word};
+	/* the same number before and after: the state is of its launch */
+	return correlation && word >> 32 == correlation && place->state &&
+	       atomic_load_explicit(&launch->word, memory_order_relaxed) == word;
+}
+
+struct sn_gpu_thread *sn_gpu_any_thread(void)
+{
+	return atomic_load_explicit(&states, memory_order_acquire);
+}
+
 void sn_gpu_collect(struct sn_gpu_thread *state)
 {
 	const struct sn_gpu_operation *operation;

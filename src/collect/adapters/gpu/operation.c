@@ -346,6 +346,10 @@ static void trace(struct sn_gpu_thread *state, uint32_t node,
 void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
 {
 	struct sn_thread *thread = state->thread;
+	if (operation->kind == SN_GPU_SAMPLES) {
+		sn_gpu_record_samples(state, operation);
+		return;
+	}
 	if (operation->end_ns < operation->start_ns || !operation->start_ns) {
 		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
 		return;

@@ -59,7 +59,8 @@ def test_the_fake_is_as_the_headers_are(release):
 
 
 def declared(include: Path) -> set[str]:
-    text = subprocess.run(["gcc", "-E", "-P", f"-I{include}", "-x", "c", "-include", include / "cupti.h", "/dev/null"],
+    text = subprocess.run(["gcc", "-E", "-P", f"-I{include}", "-x", "c", "-include", include / "cupti.h", "-include",
+                           include / "cupti_pcsampling.h", "/dev/null"],
                           capture_output=True, text=True, check=True).stdout
     return set(re.findall(r"\b(cupti[A-Z]\w+)\s*\(", text))
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The option --gpu-samples, and what is known of its cost. */
+#include "gpu_samples.h"
+
+#include "base/text.h"
+#include "cmd/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As the devices have it: from 32 to 2^31. */
+static bool is_period(const char *text)
+{
+	char *end;
+	unsigned long cycles = strtoul(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && cycles >= 32 && cycles <= 1ul << 31 &&
+	       !(cycles & (cycles - 1));
+}
+
+int sn_run_gpu_samples(void *context, const struct sn_options *options, const char *text)
+{
+	static const char *const modes[] = {"continuous", "serialized"};
+	struct sn_launch_request *launch = context;
+	launch->gpu_samples = text ? text : modes[0];
+	if (!strcmp(launch->gpu_samples, "off")) {
+		launch->gpu_samples = NULL;
+		return 0;
+	}
+	for (size_t mode = 0; mode < sizeof(modes) / sizeof(*modes); mode++) {
+		const char *rest = launch->gpu_samples + strlen(modes[mode]);
+		if (sn_text_begins(launch->gpu_samples, modes[mode]) &&
+		    (!*rest || (*rest == '@' && is_period(rest + 1))))
+			return 0;
+	}
+	return sn_options_refuse(options, "--gpu-samples", text,
+				 "not continuous, serialized or off, nor the first two with "
+				 "@CYCLES, a power of two from 32 to 2147483648");
+}
+
+void sn_run_gpu_samples_tell(const struct sn_launch_request *launch)
+{
+	if (!launch->gpu_samples)
+		return;
+	if (sn_text_begins(launch->gpu_samples, "serialized"))
+		fprintf(stderr,
+			"sonde: --gpu-samples=serialized: each kernel runs alone, and the "
+			"program waits for it: kernels that overlap otherwise take longer\n");
+	else
+		fprintf(stderr,
+			"sonde: --gpu-samples=continuous: kernels run as they would; a kernel "
+			"that several calls launch has its samples divided among them by time\n");
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --gpu-samples[=MODE[@CYCLES]]: samples of the instructions that CUDA devices execute. */
+#pragma once
+
+#include "launch.h"
+
+struct sn_options;
+
+/* For a struct sn_option, where `context` is a struct sn_launch_request. */
+int sn_run_gpu_samples(void *context, const struct sn_options *options, const char *text);
+/* Says what the mode does to the program, before that runs: a line where it is asked for. */
+void sn_run_gpu_samples_tell(const struct sn_launch_request *launch);

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUPTI's samples of program counters: each context is sampled from its creation on, and what has been sampled is read now and then
+ * by a thread that leaves one of its calls. On devices, reading has been seen to crash beside a module that is loaded or unloaded, and
+ * to hang beside a graph's launch: so neither is done while the other is. If a function fails, sampling ends, and all else goes on.
+ */
+#include "pc_sampling.h"
+
+#include "collect/core/keep.h"
+#include "collect/core/line.h"
+#include "collect/core/lock.h"
+#include "collect/intercept/intercept.h"
+#include "cupti_samples.h"
+
+#include <string.h>
+
+#define CONTEXTS     16u
+#define READ_PCS     1024u
+/* What does not fit when sampling ends is gone. */
+#define RESTING_PCS  4096u
+#define REASONS	     128u
+#define READ_NS	     250000000u
+/* After a module has come or gone, CUPTI may still hold its names. */
+#define MODULE_NS    300000000u
+#define CLAIM_PAUSES 20000u /* of SN_LOCK_PAUSE_NS */
+#define CALLS	     1024u
+
+#define SN_CUPTI_SAMPLING_POINTER(name, parameters) sn_cupti_result(*name) parameters;
+static struct {
+	SN_CUPTI_SAMPLING_FUNCTIONS(SN_CUPTI_SAMPLING_POINTER)
+} cupti;
+
+/* Samples and what they are written to; pcs are `pc_bytes` apart. */
+struct batch {
+	struct sn_cupti_samples samples;
+	size_t capacity;
+};
+
+static struct {
+	void *handle;	      /* NULL: the place is free */
+	struct batch resting; /* CUPTI's, from when the context is configured on */
+} contexts[CONTEXTS];
+
+_Atomic bool sn_cuda_samples_are_on;
+static _Atomic bool has_failed;
+static char failure[320];
+static size_t pc_bytes = SN_CUPTI_PC_FIRST_BYTES;
+static struct batch batch; /* for reading */
+
+/* Whoever holds it calls the functions above, and has what is below. */
+static _Atomic bool is_claimed;
+/* Calls that no reading may be beside: of modules and graphs. */
+static _Atomic uint32_t excluding;
+static uint64_t excluding_calls[SN_CUPTI_RUNTIME + 1][CALLS / 64];
+static _Atomic uint64_t read_ns, module_ns; /* when it was last */
+
+/* Those that are sampled: of all warps, a reason each. */
+static struct {
+	uint32_t count;
+	uint32_t indices[REASONS];
+	uint32_t metrics[REASONS]; /* SN_ID_NONE: the warp issued */
+	uint32_t asked;		   /* for how many a batch has room */
+} reasons;
+
+/* ---- what is said ---- */
+
+static bool is_serialized(void)
+{
+	return sn_config.gpu_samples == SN_GPU_SAMPLES_SERIALIZED;
+}
+
+const char *sn_cuda_samples_plan(void)
+{
+	if (has_failed || !cupti.cuptiPCSamplingEnable)
+		return "";
+	return is_serialized() ? "; instructions sampled, kernels one at a time"
+			       : "; instructions sampled";
+}
+
+const char *sn_cuda_samples_status(const char *status)
+{
+	return has_failed ? failure : status;
+}
+
+static bool fail(const char *function, sn_cupti_result error)
+{
+	struct sn_line line = SN_LINE(failure);
+	if (has_failed)
+		return false;
+	sn_line_add(&line,
+		    "CUPTI: calls, kernels, copies and sets; instructions are not sampled: ");
+	if (error == SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
+		sn_line_add(&line,
+			    "the driver lets only administrators do so (RmProfilingAdminOnly)");
+	} else {
+		SN_LINE_ADD(&line, function, error ? " fails with error " : " is missing");
+		if (error)
+			sn_line_add_number(&line, (uint64_t)error);
+	}
+	has_failed = true;
+	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
+	return false;
+}
+
+/* ---- one at a time ---- */
+
+static bool claim(void)
+{
+	return !atomic_exchange_explicit(&is_claimed, true, memory_order_acquire);
+}
+
+static bool claim_soon(void)
+{
+	for (uint32_t tries = 0; tries < CLAIM_PAUSES; tries++) {
+		if (claim())
+			return true;
+		sn_lock_pause();
+	}
+	return false;
+}
+
+static void unclaim(void)
+{
+	atomic_store_explicit(&is_claimed, false, memory_order_release);
+}
+
+/* ---- batches ---- */
+
+static struct sn_cupti_pc *pc_at(const struct batch *of, size_t index)
+{
+	return (struct sn_cupti_pc *)((unsigned char *)of->samples.pcs + index * pc_bytes);
+}
+
+/* CUPTI writes how many reasons it found where it is told how many fit. */
+static void empty(struct batch *of)
+{
+	size_t used = of->samples.pc_count < of->capacity ? of->samples.pc_count : of->capacity;
+	for (size_t index = 0; index < used; index++)
+		pc_at(of, index)->reason_count = reasons.asked;
+	of->samples.pc_count = 0;
+	of->samples.dropped = of->samples.hidden = of->samples.left_count = 0;
+}
+
+static bool make(struct batch *of, size_t capacity)
+{
+	size_t row = reasons.asked * sizeof(struct sn_cupti_reason);
+	unsigned char *memory = sn_pages_map(capacity * (pc_bytes + row));
+	if (!memory)
+		return false;
+	of->capacity = capacity;
+	of->samples = (struct sn_cupti_samples){.bytes = sizeof(of->samples),
+						.most_pcs = capacity,
+						.pc_count = capacity,
+						.pcs = (struct sn_cupti_pc *)memory};
+	for (size_t index = 0; index < capacity; index++) {
+		struct sn_cupti_pc *pc = pc_at(of, index);
+		pc->bytes = pc_bytes;
+		pc->reasons =
+		    (struct sn_cupti_reason *)(memory + capacity * pc_bytes + index * row);
+	}
+	empty(of);
+	return true;
+}
+
+static void unmake(struct batch *of)
+{
+	size_t row = reasons.asked * sizeof(struct sn_cupti_reason);
+	if (of->samples.pcs)
+		sn_pages_unmap(of->samples.pcs, of->capacity * (pc_bytes + row));
+	*of = (struct batch){0};
+}
+
+/* ---- what was sampled ---- */
+
+/* A launch that has just ended, where the release does not tell of which a sample is. */
+struct launch {
+	uint32_t correlation;
+	const char *symbol; /* NULL: a graph's, of any kernel */
+};
+
+/* The launch's place; false where it is not known. */
+static bool find_launch(const struct sn_cupti_pc *pc, const struct sn_cuda_code *code,
+			const struct launch *last, struct sn_gpu_place *place)
+{
+	uint32_t correlation = pc_bytes > SN_CUPTI_PC_FIRST_BYTES ? pc->correlation : 0;
+	if (!correlation && last->correlation &&
+	    (!last->symbol || (code->kernel && !strcmp(last->symbol, code->kernel))))
+		correlation = last->correlation;
+	return sn_gpu_launch_of(&sn_cuda, correlation, place);
+}
+
+static uint32_t metric_of(uint32_t index, bool *is_known)
+{
+	for (uint32_t at = 0; at < reasons.count; at++)
+		if (reasons.indices[at] == index) {
+			*is_known = true;
+			return reasons.metrics[at];
+		}
+	*is_known = false;
+	return SN_ID_NONE;
+}
+
+static void take_pc(const struct sn_cupti_pc *pc, const struct launch *last)
+{
+	struct sn_cuda_code code = sn_cuda_cubin_find(pc->crc, pc->function, pc->name);
+	struct sn_gpu_place place;
+	bool is_placed = find_launch(pc, &code, last, &place);
+	for (size_t at = 0; at < pc->reason_count && at < reasons.asked; at++) {
+		bool is_known;
+		struct sn_gpu_operation operation = {.interface = &sn_cuda, .name = code.kernel};
+		operation.sample =
+		    (struct sn_gpu_sample){.module = code.module,
+					   .reason = metric_of(pc->reasons[at].index, &is_known),
+					   .address = code.start + pc->pc,
+					   .count = pc->reasons[at].samples};
+		if (!is_known || !operation.sample.count)
+			continue;
+		if (is_placed)
+			sn_gpu_sampled(&place, &operation);
+		else
+			sn_cuda_samples_of_kernel(code.kernel, &operation.sample);
+	}
+}
+
+/* A library whose records lie otherwise writes over where the next one's reasons are. */
+static bool lies_as_asked(const struct batch *of, size_t index)
+{
+	const struct sn_cupti_pc *pc = pc_at(of, index);
+	const unsigned char *rows =
+	    (const unsigned char *)of->samples.pcs + of->capacity * pc_bytes;
+	return (const unsigned char *)pc->reasons ==
+	       rows + index * reasons.asked * sizeof(struct sn_cupti_reason);
+}
+
+static bool take(struct batch *of, const struct launch *last)
+{
+	size_t count = of->samples.pc_count < of->capacity ? of->samples.pc_count : of->capacity;
+	for (size_t index = 0; index < count; index++)
+		if (!lies_as_asked(of, index))
+			return fail("cuptiPCSamplingGetData gives records of an unknown length and",
+				    SN_CUPTI_ERROR_END);
+	sn_gpu_begin_done();
+	for (size_t index = 0; index < count; index++)
+		take_pc(pc_at(of, index), last);
+	sn_gpu_end_done();
+	if (of->samples.dropped)
+		sn_drop(NULL, SN_DROP_GPU_SAMPLE_LOST, of->samples.dropped);
+	if (of->samples.hidden)
+		sn_drop(NULL, SN_DROP_GPU_SAMPLE_HIDDEN, of->samples.hidden);
+	empty(of);
+	return true;
+}
+
+/* What CUPTI has put aside when a module went, or sampling ended. */
+static void take_resting(struct batch *of)
+{
+	if (of->samples.pcs && (of->samples.pc_count || of->samples.dropped))
+		take(of, &(struct launch){0});
+}
+
+/* All that a context has. With the claim. */
+static void read_context(void *handle, const struct launch *last)
+{
+	struct sn_cupti_sampling_read parameters = {{sizeof(parameters), NULL, handle},
+						    &batch.samples};
+	for (;;) {
+		sn_cupti_result error = cupti.cuptiPCSamplingGetData(&parameters);
+		/* the device's buffer was full: how much is lost may not be told */
+		if (error == SN_CUPTI_ERROR_OUT_OF_MEMORY && !batch.samples.dropped)
+			batch.samples.dropped = 1;
+		else if (error && error != SN_CUPTI_ERROR_OUT_OF_MEMORY)
+			fail("cuptiPCSamplingGetData", error);
+		bool is_more = !error && batch.samples.pc_count && batch.samples.left_count;
+		if ((error && error != SN_CUPTI_ERROR_OUT_OF_MEMORY) || !take(&batch, last) ||
+		    !is_more)
+			return;
+	}
+}
+
+/* ---- contexts ---- */
+
+static char reason_names[REASONS][SN_CUPTI_REASON_NAME_BYTES];
+
+/* "smsp__pcsamp_warps_issue_stalled_long_scoreboard" is stall-long-scoreboard; that the warp was selected is none. */
+static uint32_t new_metric(const char *reason)
+{
+	size_t length = strlen(reason);
+	char *name = sn_keep(length + sizeof("stall-"));
+	if (!strcmp(reason, "selected") || !name)
+		return SN_ID_NONE;
+	memcpy(name, "stall-", 6);
+	for (size_t at = 0; at < length; at++)
+		name[6 + at] = reason[at] == '_' ? '-' : reason[at];
+	return sn_metric(name, "1", "cuda", SN_METRIC_COUNT, 0);
+}
+
+/* Each is there twice: of all warps, and of those in cycles in which the scheduler issued nothing. The first are all samples. */
+static void choose_reasons(const uint32_t *indices, size_t count)
+{
+	reasons.count = 0;
+	for (size_t at = 0; at < count; at++) {
+		reason_names[at][SN_CUPTI_REASON_NAME_BYTES - 1] = 0;
+		const char *name = strstr(reason_names[at], "stalled_");
+		if (!name || strstr(name, "_not_issued"))
+			continue;
+		reasons.indices[reasons.count] = indices[at];
+		reasons.metrics[reasons.count++] = new_metric(name + strlen("stalled_"));
+	}
+}
+
+static bool ask_reasons(void *handle)
+{
+	static uint32_t indices[REASONS];
+	char *names[REASONS];
+	size_t count = 0;
+	struct sn_cupti_reason_count counting = {{sizeof(counting), NULL, handle}, &count};
+	if (reasons.count)
+		return true;
+	sn_cupti_result error = cupti.cuptiPCSamplingGetNumStallReasons(&counting);
+	if (error || !count || count > REASONS)
+		return fail("cuptiPCSamplingGetNumStallReasons",
+			    error ? error : SN_CUPTI_ERROR_END);
+	for (size_t at = 0; at < count; at++)
+		names[at] = reason_names[at];
+	struct sn_cupti_reason_names naming = {
+	    {sizeof(naming), NULL, handle}, count, indices, names};
+	error = cupti.cuptiPCSamplingGetStallReasons(&naming);
+	if (!error)
+		choose_reasons(indices, count);
+	if (error || !reasons.count)
+		return fail("cuptiPCSamplingGetStallReasons", error ? error : SN_CUPTI_ERROR_END);
+	reasons.asked = (uint32_t)count;
+	return true;
+}
+
+static bool configure(void *handle, struct batch *resting)
+{
+	struct sn_cupti_sampling_setting settings[4] = {
+	    {.key = SN_CUPTI_SAMPLING_MODE,
+	     .number = is_serialized() ? SN_CUPTI_SERIALIZED : SN_CUPTI_CONTINUOUS},
+	    {.key = SN_CUPTI_SAMPLING_REASONS, .reasons = {reasons.count, reasons.indices}},
+	    {.key = SN_CUPTI_SAMPLING_BUFFER, .buffer = &resting->samples},
+	    {.key = SN_CUPTI_SAMPLING_PERIOD, .number = sn_config.gpu_sample_period}};
+	/* without one, CUPTI chooses it by the device */
+	struct sn_cupti_sampling_settings parameters = {
+	    {sizeof(parameters), NULL, handle}, sn_config.gpu_sample_period ? 4 : 3, settings};
+	sn_cupti_result error = cupti.cuptiPCSamplingSetConfigurationAttribute(&parameters);
+	return error ? fail("cuptiPCSamplingSetConfigurationAttribute", error) : true;
+}
+
+static bool disable(void *handle)
+{
+	struct sn_cupti_sampling parameters = {sizeof(parameters), NULL, handle};
+	sn_cupti_result error = cupti.cuptiPCSamplingDisable(&parameters);
+	return error ? fail("cuptiPCSamplingDisable", error) : true;
+}
+
+static void begin_context(void *handle, uint32_t place)
+{
+	struct sn_cupti_sampling parameters = {sizeof(parameters), NULL, handle};
+	struct batch *resting = &contexts[place].resting;
+	sn_cupti_result error = cupti.cuptiPCSamplingEnable(&parameters);
+	if (error) {
+		fail("cuptiPCSamplingEnable", error);
+		return;
+	}
+	if (!ask_reasons(handle) || !(batch.samples.pcs || make(&batch, READ_PCS)) ||
+	    !make(resting, RESTING_PCS) || !configure(handle, resting)) {
+		disable(handle);
+		unmake(resting);
+		return;
+	}
+	contexts[place].handle = handle;
+	atomic_store_explicit(&sn_cuda_samples_are_on, true, memory_order_release);
+}
+
+/* CUPTI may put what comes late into the batch that it was given, so that stays where disabling has failed. */
+static void end_context(uint32_t place)
+{
+	void *handle = contexts[place].handle;
+	if (!has_failed)
+		read_context(handle, &(struct launch){0});
+	bool is_whole = !has_failed, is_disabled = disable(handle);
+	if (is_whole)
+		take_resting(&contexts[place].resting);
+	contexts[place].handle = NULL;
+	if (is_disabled)
+		unmake(&contexts[place].resting);
+	else
+		contexts[place].resting = (struct batch){0};
+}
+
+static void end_contexts(void)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++)
+		if (contexts[at].handle)
+			end_context(at);
+	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
+}
+
+/* Where that fails, nothing stays enabled. */
+static void read_all(const struct launch *last)
+{
+	atomic_store_explicit(&read_ns, sn_now_ns(), memory_order_relaxed);
+	for (uint32_t at = 0; at < CONTEXTS && !has_failed; at++)
+		if (contexts[at].handle) {
+			take_resting(&contexts[at].resting);
+			read_context(contexts[at].handle, last);
+		}
+	if (has_failed)
+		end_contexts();
+}
+
+static uint32_t find_context(const void *handle)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++)
+		if (contexts[at].handle == handle)
+			return at;
+	return CONTEXTS;
+}
+
+/* ---- callbacks ---- */
+
+static void on_module(const struct sn_cupti_module *module)
+{
+	struct sn_cupti_crc parameters = {sizeof(parameters), module->bytes, module->cubin, 0};
+	if (!module->cubin || !module->bytes)
+		return;
+	sn_cupti_result error = cupti.cuptiGetCubinCrc(&parameters);
+	if (error)
+		fail("cuptiGetCubinCrc", error);
+	else
+		sn_cuda_cubin_loaded(module->cubin, module->bytes, parameters.crc);
+}
+
+static void on_context(uint32_t cbid, void *handle)
+{
+	if (!handle || !claim_soon())
+		return;
+	uint32_t place = find_context(cbid == SN_CUPTI_CONTEXT_CREATED ? NULL : handle);
+	if (place < CONTEXTS && cbid == SN_CUPTI_CONTEXT_CREATED && !has_failed)
+		begin_context(handle, place);
+	else if (place < CONTEXTS && cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING)
+		end_context(place);
+	unclaim();
+}
+
+void sn_cuda_samples_on_resource(uint32_t cbid, const struct sn_cupti_resource_data *data)
+{
+	if (!cupti.cuptiPCSamplingEnable)
+		return;
+	if (cbid == SN_CUPTI_CONTEXT_CREATED || cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING) {
+		on_context(cbid, data->context);
+		return;
+	}
+	if (cbid != SN_CUPTI_MODULE_LOADED && cbid != SN_CUPTI_MODULE_UNLOAD_STARTING)
+		return;
+	if (cbid == SN_CUPTI_MODULE_LOADED && !has_failed && data->descriptor)
+		on_module(data->descriptor);
+	if (cbid == SN_CUPTI_MODULE_LOADED && has_failed)
+		sn_cuda_samples_end();
+	/* what was sampled in a module is read while its names are there */
+	if (cbid == SN_CUPTI_MODULE_UNLOAD_STARTING &&
+	    atomic_load_explicit(&sn_cuda_samples_are_on, memory_order_relaxed) && claim_soon()) {
+		read_all(&(struct launch){0});
+		unclaim();
+	}
+	atomic_store_explicit(&module_ns, sn_now_ns(), memory_order_relaxed);
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+void sn_cuda_samples_note_call(uint32_t domain, uint32_t cbid, const char *name)
+{
+	static const char *const names[] = {"cuModule", "cuLibrary", "cudaLibrary", "cuGraphLaunch",
+					    "cudaGraphLaunch"};
+	for (size_t at = 0; at < sizeof(names) / sizeof(*names) && cbid < CALLS; at++)
+		if (begins_with(name, names[at]))
+			excluding_calls[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
+}
+
+static bool excludes(uint32_t domain, uint32_t cbid)
+{
+	return cbid < CALLS && excluding_calls[domain][cbid / 64] >> cbid % 64 & 1;
+}
+
+/* seq_cst here and in read_beside_none: of both, one sees the other's mark */
+void sn_cuda_samples_before_call(uint32_t domain, uint32_t cbid)
+{
+	if (!excludes(domain, cbid))
+		return;
+	atomic_fetch_add(&excluding, 1);
+	for (uint32_t tries = 0; atomic_load(&is_claimed) && tries < CLAIM_PAUSES; tries++)
+		sn_lock_pause();
+}
+
+static void read_beside_none(const struct launch *last)
+{
+	bool is_mine = last->correlation ? claim_soon() : claim();
+	if (!is_mine)
+		return;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load(&excluding))
+		read_all(last);
+	unclaim();
+}
+
+void sn_cuda_samples_after_call(uint32_t domain, uint32_t cbid, const struct sn_cupti_call *call,
+				bool is_launch)
+{
+	struct launch last = {0};
+	uint64_t now = sn_now_ns();
+	if (excludes(domain, cbid) && atomic_load(&excluding))
+		atomic_fetch_sub(&excluding, 1);
+	/* a call in a call: the outer one's end is soon enough */
+	if (sn_gpu_call_place(NULL, NULL))
+		return;
+	/* as CUPTI demands where kernels run one at a time. Releases that do not tell of which launch a sample is: of the last */
+	if (is_serialized() && (is_launch || excludes(domain, cbid)))
+		last = (struct launch){call->correlation, is_launch ? call->symbol : NULL};
+	else if (now - atomic_load_explicit(&read_ns, memory_order_relaxed) < READ_NS ||
+		 now - atomic_load_explicit(&module_ns, memory_order_relaxed) < MODULE_NS)
+		return;
+	read_beside_none(&last);
+}
+
+/* ---- begin and end ---- */
+
+static bool find_functions(void *library)
+{
+#define FIND(name, parameters)                                                                     \
+	cupti.name = (sn_cupti_result(*) parameters)sn_real_dlsym(library, #name);                 \
+	if (!cupti.name)                                                                           \
+		return fail(#name, SN_CUPTI_SUCCESS);
+	SN_CUPTI_SAMPLING_FUNCTIONS(FIND)
+#undef FIND
+	return true;
+}
+
+void sn_cuda_samples_begin(void *library)
+{
+	static const uint32_t callbacks[] = {
+	    SN_CUPTI_CONTEXT_CREATED, SN_CUPTI_CONTEXT_DESTROY_STARTING, SN_CUPTI_MODULE_LOADED,
+	    SN_CUPTI_MODULE_UNLOAD_STARTING};
+	uint32_t version = 0;
+	if (!sn_config.gpu_samples || !find_functions(library))
+		return;
+	/* by the version: a longer record than the library has would be misread, without an error */
+	if (!cupti.cuptiGetVersion(&version) && version >= SN_CUPTI_VERSION_12_4)
+		pc_bytes = sizeof(struct sn_cupti_pc);
+	for (size_t at = 0; at < sizeof(callbacks) / sizeof(*callbacks); at++)
+		sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, SN_CUPTI_RESOURCE,
+					     callbacks[at]);
+}
+
+void sn_cuda_samples_end(void)
+{
+	if (!cupti.cuptiPCSamplingEnable || !claim_soon())
+		return;
+	end_contexts();
+	unclaim();
+}
+
+void sn_cuda_samples_after_fork(void)
+{
+	memset(contexts, 0, sizeof(contexts));
+	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
+	atomic_store_explicit(&is_claimed, false, memory_order_relaxed);
+	atomic_store_explicit(&excluding, 0, memory_order_relaxed);
+	sn_cuda_samples_forget();
+}

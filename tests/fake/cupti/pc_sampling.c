@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples of program counters, as CUPTI delivers them, of kernels that compute nothing: each launch of a kernel gives as many samples of
+ * as many instructions as is planned, by FAKE_SAMPLES ("PATTERN PC REASON COUNT" a line; pc from the begin of the kernel's
+ * section, hexadecimal) or else of each third instruction of its code. They can be read when the kernel is over. FAKE_SAMPLES_TABLE gets
+ * what was sampled: "kernel pc reason taken lost", with tabs.
+ */
+#include "subscribers.h"
+
+#include <cupti_pcsampling.h>
+#include <elf.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEVICES	  8
+#define INDEX(at) (7 + 3 * (uint32_t)(at)) /* of a reason: no number to take for a place */
+
+static const char *const reasons[] = {"barrier",
+				      "branch_resolving",
+				      "dispatch_stall",
+				      "drain",
+				      "imc_miss",
+				      "lg_throttle",
+				      "long_scoreboard",
+				      "math_pipe_throttle",
+				      "membar",
+				      "mio_throttle",
+				      "misc",
+				      "no_instructions",
+				      "not_selected",
+				      "selected",
+				      "short_scoreboard",
+				      "sleeping",
+				      "tex_throttle",
+				      "wait"};
+enum { REASONS = sizeof(reasons) / sizeof(*reasons), ALL_REASONS = 2 * REASONS };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- modules ---- */
+
+struct module {
+	uint32_t number;
+	uint64_t crc;
+	char *image;
+	size_t bytes;
+	struct module *next;
+};
+
+static struct module *modules;
+
+/* NVIDIA's is another one: who uses it asks cuptiGetCubinCrc. */
+static uint64_t crc_of(const void *image, size_t bytes)
+{
+	uint64_t crc = 14695981039346656037u;
+	for (size_t at = 0; at < bytes; at++)
+		crc = (crc ^ ((const uint8_t *)image)[at]) * 1099511628211u;
+	return crc;
+}
+
+static const struct module *module_of(uint32_t number)
+{
+	const struct module *module = modules;
+	while (module && module->number != number)
+		module = module->next;
+	return module;
+}
+
+struct code {
+	uint64_t crc, bytes;
+	uint32_t symbol;
+};
+
+/* The symbol and the section's size of a kernel. */
+static bool find_code(const struct module *module, const char *kernel, struct code *code)
+{
+	const Elf64_Ehdr *head = (const Elf64_Ehdr *)module->image;
+	const Elf64_Shdr *sections = (const Elf64_Shdr *)(module->image + head->e_shoff);
+	for (int index = 0; index < head->e_shnum; index++) {
+		if (sections[index].sh_type != SHT_SYMTAB)
+			continue;
+		const Elf64_Sym *symbols =
+		    (const Elf64_Sym *)(module->image + sections[index].sh_offset);
+		const char *names = module->image + sections[sections[index].sh_link].sh_offset;
+		for (uint32_t at = 0; at < sections[index].sh_size / sizeof(*symbols); at++)
+			if (ELF64_ST_TYPE(symbols[at].st_info) == STT_FUNC &&
+			    !strcmp(names + symbols[at].st_name, kernel)) {
+				*code = (struct code){module->crc,
+						      sections[symbols[at].st_shndx].sh_size, at};
+				return true;
+			}
+	}
+	return false;
+}
+
+/* ---- what is planned ---- */
+
+struct planned {
+	char pattern[256];
+	uint64_t pc;
+	int reason;
+	uint32_t count;
+	struct planned *next;
+};
+
+static struct planned *plan;
+static const char *table_path;
+
+static int reason_of(const char *name)
+{
+	for (int at = 0; at < REASONS; at++)
+		if (!strcmp(reasons[at], name))
+			return at;
+	fprintf(stderr, "fake CUPTI: no reason '%s'\n", name);
+	abort();
+}
+
+__attribute__((constructor)) static void read_plan(void)
+{
+	const char *path = getenv("FAKE_SAMPLES");
+	struct planned **last = &plan;
+	FILE *file = path && *path ? fopen(path, "r") : NULL;
+	char pattern[256], reason[64];
+	unsigned long pc;
+	unsigned count;
+	table_path = getenv("FAKE_SAMPLES_TABLE");
+	while (file && fscanf(file, "%255s %lx %63s %u", pattern, &pc, reason, &count) == 4) {
+		struct planned *line = calloc(1, sizeof(*line));
+		*line = (struct planned){.pc = pc, .reason = reason_of(reason), .count = count};
+		strcpy(line->pattern, pattern);
+		*last = line;
+		last = &line->next;
+	}
+	if (file)
+		fclose(file);
+}
+
+/* ---- the truth ---- */
+
+struct row {
+	const char *kernel;
+	uint64_t pc, taken, lost;
+	int reason;
+	struct row *next;
+};
+
+static struct row *rows;
+
+static void count(const char *kernel, uint64_t pc, int reason, uint32_t taken, uint32_t lost)
+{
+	struct row *row = rows;
+	while (row && (row->kernel != kernel || row->pc != pc || row->reason != reason))
+		row = row->next;
+	if (!row) {
+		row = calloc(1, sizeof(*row));
+		*row = (struct row){kernel, pc, 0, 0, reason, rows};
+		rows = row;
+	}
+	row->taken += taken;
+	row->lost += lost;
+}
+
+static bool is_written;
+
+/* At the end; again where something is lost after that. */
+__attribute__((destructor)) static void write_table(void)
+{
+	char name[4096];
+	is_written = true;
+	if (!table_path || !*table_path || !rows)
+		return;
+	snprintf(name, sizeof(name), "%s.%d", table_path, getpid());
+	FILE *file = fopen(name, "w");
+	if (!file)
+		return;
+	for (const struct row *row = rows; row; row = row->next)
+		fprintf(file, "%s\t%llx\t%s\t%llu\t%llu\n", row->kernel,
+			(unsigned long long)row->pc, reasons[row->reason],
+			(unsigned long long)row->taken, (unsigned long long)row->lost);
+	fclose(file);
+}
+
+/* ---- contexts ---- */
+
+/* An instruction of one launch, sampled. */
+struct sampled {
+	struct code code;
+	const char *kernel;
+	uint64_t pc, end_ns;
+	uint32_t correlation;
+	uint32_t counts[REASONS];
+	struct sampled *next;
+};
+
+static struct context {
+	uint32_t device; /* first: contexts are handles */
+	bool is_told, is_enabled, is_configured;
+	CUpti_PCSamplingCollectionMode mode;
+	bool wants[ALL_REASONS];
+	CUpti_PCSamplingData *resting;
+	struct sampled *first, **last;
+	uint64_t dropped;
+	unsigned reads;
+} contexts[DEVICES];
+
+static struct context *of_handle(CUcontext handle)
+{
+	for (uint32_t device = 0; device < DEVICES; device++)
+		if ((void *)&contexts[device] == (void *)handle && contexts[device].is_told)
+			return &contexts[device];
+	return NULL;
+}
+
+static void tell(struct context *context, CUpti_CallbackId cbid, void *descriptor)
+{
+	CUpti_ResourceData data = {.context = (CUcontext)context, .resourceDescriptor = descriptor};
+	fake_tell(CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
+}
+
+static struct module *add_module(const void *image, size_t bytes, uint32_t number)
+{
+	struct module *module = calloc(1, sizeof(*module));
+	*module = (struct module){number, crc_of(image, bytes), malloc(bytes), bytes, NULL};
+	memcpy(module->image, image, bytes);
+	pthread_mutex_lock(&lock);
+	module->next = modules;
+	modules = module;
+	pthread_mutex_unlock(&lock);
+	return module;
+}
+
+/* What a subscriber is shown of a module is there while it is told. */
+static void tell_module(struct context *context, const void *image, size_t bytes, uint32_t number,
+			bool is_unloaded)
+{
+	char *shown = malloc(bytes);
+	CUpti_ModuleResourceData data = {.moduleId = number, .cubinSize = bytes, .pCubin = shown};
+	memcpy(shown, image, bytes);
+	tell(context,
+	     is_unloaded ? CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING
+			 : CUPTI_CBID_RESOURCE_MODULE_LOADED,
+	     &data);
+	memset(shown, 0xa5, bytes);
+	free(shown);
+}
+
+void fake_pc_module(int device, const void *image, size_t bytes, uint32_t number, bool is_unloaded)
+{
+	struct context *context = &contexts[device];
+	pthread_mutex_lock(&lock);
+	bool is_told = context->is_told;
+	context->is_told = true;
+	context->device = (uint32_t)device;
+	pthread_mutex_unlock(&lock);
+	if (!is_told)
+		tell(context, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, NULL);
+	if (!image)
+		return;
+	if (!is_unloaded)
+		add_module(image, bytes, number);
+	tell_module(context, image, bytes, number, is_unloaded);
+}
+
+/* ---- sampling ---- */
+
+static struct sampled *new_sampled(struct context *context, const struct fake_run *run,
+				   const struct code *code, uint64_t pc)
+{
+	struct sampled *sampled = calloc(1, sizeof(*sampled));
+	*sampled = (struct sampled){
+	    .code = *code,
+	    .kernel = run->operation->name,
+	    .pc = pc,
+	    .end_ns = run->end_ns,
+	    .correlation = context->mode == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED
+			       ? run->correlation
+			       : 0};
+	*context->last = sampled;
+	context->last = &sampled->next;
+	return sampled;
+}
+
+static void sample(struct context *context, const struct fake_run *run, const struct code *code,
+		   uint64_t pc, int reason, uint32_t number)
+{
+	bool is_lost = fake_fails_now("pc-drop", 5);
+	count(run->operation->name, pc, reason, number, is_lost ? number : 0);
+	if (is_lost)
+		context->dropped += number;
+	else
+		new_sampled(context, run, code, pc)->counts[reason] = number;
+}
+
+static void sample_kernel(struct context *context, const struct fake_run *run)
+{
+	struct code code;
+	const struct module *module = module_of(run->operation->module);
+	if (!module || !find_code(module, run->operation->name, &code))
+		return;
+	for (const struct planned *line = plan; line; line = line->next)
+		if (!fnmatch(line->pattern, run->operation->name, 0))
+			sample(context, run, &code, line->pc, line->reason, line->count);
+	for (uint64_t pc = 0; !plan && pc < code.bytes; pc += 48)
+		sample(context, run, &code, pc, (int)(pc / 48 % REASONS), 1 + pc / 16 % 4);
+}
+
+void fake_pc_run(const struct fake_run *run)
+{
+	struct context *context = &contexts[run->device];
+	pthread_mutex_lock(&lock);
+	if (context->is_configured && run->operation->kind == FAKE_KERNEL)
+		sample_kernel(context, run);
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- delivering ---- */
+
+/* Records are as far apart as the subscriber says that they are long, if it does. */
+static size_t length_of(const CUpti_PCSamplingData *data)
+{
+	size_t given = data->pPcData->size;
+	return given ? given : fake_release->pc;
+}
+
+static CUpti_PCSamplingPCData *record_at(const CUpti_PCSamplingData *data, size_t index)
+{
+	return (CUpti_PCSamplingPCData *)((char *)data->pPcData + index * length_of(data));
+}
+
+static bool is_length_known(const CUpti_PCSamplingData *data)
+{
+	size_t head = data->size, record = data->pPcData ? data->pPcData->size : 1;
+	return (head == offsetof(CUpti_PCSamplingData, hardwareBufferFull) ||
+		head == fake_release->pc_data) &&
+	       (!record || record == offsetof(CUpti_PCSamplingPCData, correlationId) ||
+		record == fake_release->pc);
+}
+
+static bool is_same(const CUpti_PCSamplingData *data, const CUpti_PCSamplingPCData *record,
+		    const struct sampled *sampled)
+{
+	bool has_number = length_of(data) > offsetof(CUpti_PCSamplingPCData, correlationId);
+	return record->cubinCrc == sampled->code.crc &&
+	       record->functionIndex == sampled->code.symbol && record->pcOffset == sampled->pc &&
+	       (!has_number || record->correlationId == sampled->correlation);
+}
+
+/* The names of functions are the subscriber's to free, and shared by their records. */
+static char *name_of(const char *kernel)
+{
+	static struct name {
+		char *text;
+		struct name *next;
+	} * names;
+	struct name *name = names;
+	while (name && strcmp(name->text, kernel) != 0)
+		name = name->next;
+	if (!name) {
+		name = malloc(sizeof(*name));
+		*name = (struct name){strdup(kernel), names};
+		names = name;
+	}
+	return name->text;
+}
+
+static CUpti_PCSamplingPCData *record_for(CUpti_PCSamplingData *data, const struct sampled *sampled)
+{
+	for (size_t index = data->totalNumPcs; index-- > 0;)
+		if (is_same(data, record_at(data, index), sampled))
+			return record_at(data, index);
+	if (data->totalNumPcs == data->collectNumPcs)
+		return NULL;
+	CUpti_PCSamplingPCData *record = record_at(data, data->totalNumPcs++);
+	record->cubinCrc = sampled->code.crc;
+	record->pcOffset = sampled->pc;
+	record->functionIndex = sampled->code.symbol;
+	record->functionName = name_of(sampled->kernel);
+	record->stallReasonCount = 0;
+	if (length_of(data) > offsetof(CUpti_PCSamplingPCData, correlationId))
+		record->correlationId = sampled->correlation;
+	return record;
+}
+
+static void add(CUpti_PCSamplingPCData *record, uint32_t index, uint32_t number)
+{
+	size_t at = 0;
+	while (at < record->stallReasonCount &&
+	       record->stallReason[at].pcSamplingStallReasonIndex != index)
+		at++;
+	if (at == record->stallReasonCount)
+		record->stallReason[record->stallReasonCount++] =
+		    (CUpti_PCSamplingStallReason){index, 0};
+	record->stallReason[at].samples += number;
+}
+
+/* Half of the samples, rounded down, are of cycles in which nothing was issued. */
+static void fill(const struct context *context, CUpti_PCSamplingData *data,
+		 CUpti_PCSamplingPCData *record, const struct sampled *sampled)
+{
+	for (int reason = 0; reason < REASONS; reason++) {
+		uint32_t number = sampled->counts[reason];
+		data->totalSamples += number;
+		if (number && context->wants[2 * reason])
+			add(record, INDEX(2 * reason), number);
+		if (number / 2 && context->wants[2 * reason + 1])
+			add(record, INDEX(2 * reason + 1), number / 2);
+	}
+}
+
+/* What is over by then; what does not fit stays and is counted. */
+static void deliver(struct context *context, CUpti_PCSamplingData *data, uint64_t now_ns)
+{
+	struct sampled **at = &context->first;
+	data->totalSamples = data->remainingNumPcs = data->nonUsrKernelsTotalSamples = 0;
+	data->droppedSamples = context->dropped;
+	context->dropped = 0;
+	while (*at) {
+		struct sampled *sampled = *at;
+		CUpti_PCSamplingPCData *record =
+		    sampled->end_ns <= now_ns ? record_for(data, sampled) : NULL;
+		data->remainingNumPcs += sampled->end_ns <= now_ns && !record;
+		if (!record) {
+			at = &sampled->next;
+			continue;
+		}
+		fill(context, data, record, sampled);
+		*at = sampled->next;
+		free(sampled);
+	}
+	context->last = at;
+}
+
+static void discard(struct context *context)
+{
+	for (struct sampled *next; context->first; context->first = next) {
+		next = context->first->next;
+		for (int reason = 0; reason < REASONS; reason++)
+			if (context->first->counts[reason]) {
+				context->dropped += context->first->counts[reason];
+				count(context->first->kernel, context->first->pc, reason, 0,
+				      context->first->counts[reason]);
+			}
+		free(context->first);
+	}
+	context->last = &context->first;
+	if (is_written)
+		write_table();
+}
+
+/* ---- functions ---- */
+
+/* Each begins so; failures are planned by name. */
+static CUptiResult begin_function(CUcontext handle, const char *failure, struct context **context)
+{
+	*context = of_handle(handle);
+	if (fake_fails(failure))
+		return CUPTI_ERROR_UNKNOWN;
+	return *context ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+CUptiResult fake_cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *given)
+{
+	struct context *context;
+	CUptiResult error = begin_function(given->ctx, "pc-enable", &context);
+	if (fake_fails("pc-privileges"))
+		return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+	if (error || given->size != sizeof(*given) || context->is_enabled)
+		return error ? error : CUPTI_ERROR_INVALID_PARAMETER;
+	context->is_enabled = true;
+	context->mode = CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
+	context->last = &context->first;
+	memset(context->wants, true, sizeof(context->wants));
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult fake_cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams *given)
+{
+	struct context *context;
+	CUptiResult error = begin_function(given->ctx, "pc-disable", &context);
+	if (error || given->size != sizeof(*given) || !context->is_enabled)
+		return error ? error : CUPTI_ERROR_INVALID_PARAMETER;
+	fake_device_wait((int)context->device);
+	fake_device_serialize((int)context->device, false);
+	pthread_mutex_lock(&lock);
+	if (context->resting)
+		deliver(context, context->resting, UINT64_MAX);
+	discard(context);
+	context->is_enabled = context->is_configured = false;
+	context->resting = NULL;
+	pthread_mutex_unlock(&lock);
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult fake_cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *given)
+{
+	struct context *context;
+	CUptiResult error = begin_function(given->ctx, "pc-count", &context);
+	if (error || given->size != sizeof(*given) || !context->is_enabled)
+		return error ? error : CUPTI_ERROR_INVALID_PARAMETER;
+	*given->numStallReasons = ALL_REASONS;
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult fake_cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *given)
+{
+	struct context *context;
+	CUptiResult error = begin_function(given->ctx, "pc-reasons", &context);
+	if (error || given->size != sizeof(*given) || given->numStallReasons < ALL_REASONS)
+		return error ? error : CUPTI_ERROR_INVALID_PARAMETER;
+	for (int at = 0; at < ALL_REASONS; at++) {
+		given->stallReasonIndex[at] = INDEX(at);
+		snprintf(given->stallReasons[at], CUPTI_STALL_REASON_STRING_SIZE,
+			 "smsp__pcsamp_warps_issue_stalled_%s%s", reasons[at / 2],
+			 at % 2 ? "_not_issued" : "");
+	}
+	return CUPTI_SUCCESS;
+}
+
+static CUptiResult choose(struct context *context, const uint32_t *indices, size_t number)
+{
+	memset(context->wants, false, sizeof(context->wants));
+	for (size_t at = 0; at < number; at++) {
+		uint32_t place = (indices[at] - INDEX(0)) / 3;
+		if (place >= ALL_REASONS || INDEX(place) != indices[at])
+			return CUPTI_ERROR_INVALID_PARAMETER;
+		context->wants[place] = true;
+	}
+	return CUPTI_SUCCESS;
+}
+
+static CUptiResult set_buffer(struct context *context, CUpti_PCSamplingData *data)
+{
+	if (!data || !data->collectNumPcs || !is_length_known(data))
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	context->resting = data;
+	context->is_configured = true;
+	return CUPTI_SUCCESS;
+}
+
+static CUptiResult set(struct context *context, CUpti_PCSamplingConfigurationInfo *info)
+{
+	switch (info->attributeType) {
+	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD:
+		return info->attributeData.samplingPeriodData.samplingPeriod >= 5 &&
+			       info->attributeData.samplingPeriodData.samplingPeriod <= 31
+			   ? CUPTI_SUCCESS
+			   : CUPTI_ERROR_INVALID_PARAMETER;
+	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON:
+		return choose(context, info->attributeData.stallReasonData.pStallReasonIndex,
+			      info->attributeData.stallReasonData.stallReasonCount);
+	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE:
+		context->mode = info->attributeData.collectionModeData.collectionMode;
+		fake_device_serialize((int)context->device,
+				      context->mode ==
+					  CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED);
+		return CUPTI_SUCCESS;
+	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER:
+		return set_buffer(context,
+				  info->attributeData.samplingDataBufferData.samplingDataBuffer);
+	default:
+		return CUPTI_ERROR_NOT_SUPPORTED;
+	}
+}
+
+CUptiResult
+fake_cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams *given)
+{
+	struct context *context;
+	CUptiResult error = begin_function(given->ctx, "pc-configure", &context);
+	if (error || given->size != sizeof(*given) || !context->is_enabled)
+		return error ? error : CUPTI_ERROR_INVALID_OPERATION;
+	for (size_t at = 0; at < given->numAttributes && !error; at++) {
+		error = set(context, &given->pPCSamplingConfigurationInfo[at]);
+		given->pPCSamplingConfigurationInfo[at].attributeStatus = error;
+	}
+	return error;
+}
+
+/* The buffer of the device is full once, at the second reading: what was in it is gone. */
+static CUptiResult read_full(struct context *context, CUpti_PCSamplingData *data)
+{
+	discard(context);
+	deliver(context, data, 0);
+	if (data->size == sizeof(*data))
+		data->hardwareBufferFull = 1;
+	return CUPTI_ERROR_OUT_OF_MEMORY;
+}
+
+CUptiResult fake_cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *given)
+{
+	struct context *context;
+	CUpti_PCSamplingData *data = given->pcSamplingData;
+	CUptiResult error = begin_function(given->ctx, "pc-data", &context);
+	if (error || given->size != sizeof(*given) || !context->is_configured)
+		return error ? error : CUPTI_ERROR_INVALID_OPERATION;
+	if (!data || !is_length_known(data) || data->totalNumPcs)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	pthread_mutex_lock(&lock);
+	if (fake_fails("pc-full") && ++context->reads == 2)
+		error = read_full(context, data);
+	else
+		deliver(context, data, fake_now_ns());
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+/* Ranges are what is configured to be controlled so: here nothing is. */
+CUptiResult fake_cuptiPCSamplingStart(CUpti_PCSamplingStartParams *given)
+{
+	struct context *context;
+	CUptiResult error = begin_function(given->ctx, "pc-start", &context);
+	return error ? error : CUPTI_ERROR_INVALID_OPERATION;
+}
+
+CUptiResult fake_cuptiPCSamplingStop(CUpti_PCSamplingStopParams *given)
+{
+	struct context *context;
+	CUptiResult error = begin_function(given->ctx, "pc-stop", &context);
+	return error ? error : CUPTI_ERROR_INVALID_OPERATION;
+}
+
+CUptiResult fake_cuptiGetCubinCrc(CUpti_GetCubinCrcParams *given)
+{
+	if (fake_fails("pc-crc"))
+		return CUPTI_ERROR_UNKNOWN;
+	if (given->size != sizeof(*given) || !given->cubin || !given->cubinSize)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	given->cubinCrc = crc_of(given->cubin, given->cubinSize);
+	return CUPTI_SUCCESS;
+}
