@@ -780,7 +780,7 @@ leave_out_call(struct path *path, struct sn_callpath_call *call)
 {
 	const struct sn_native_frame *frames = path->native_frames;
 	uint32_t first = path->first_native, end = first, own = first;
-	while (end < path->native.count && call->is_inside(frames[end].module))
+	while (call->is_inside && end < path->native.count && call->is_inside(frames[end].module))
 		end++;
 	/* the frame that has the object is the call's own */
 	while (own < path->native.count && frames[own].cfa <= call->object)

@@ -18,7 +18,7 @@ int sn_callpath_python(struct sn_thread *thread, const struct sn_python_frame **
 
 /* A call of a library, which calls back from inside. */
 struct sn_callpath_call {
-	/* A module (SN_MODULE_NONE: code of none) is the library, or what it calls back through. AS-safe: yes */
+	/* A module (SN_MODULE_NONE: code of none) is the library, or what it calls back through. NULL: none is. AS-safe: yes */
 	bool (*is_inside)(uint32_t module);
 	uintptr_t
 	    object; /* the address of something in the frame of the called function, 0: none is known */

@@ -15,13 +15,6 @@ static uint32_t described; /* of the devices, those of the user's */
 
 /* ---- adding ---- */
 
-/* A call's path ends at the stub, which is never inside. */
-static bool is_inside(uint32_t module)
-{
-	(void)module;
-	return false;
-}
-
 struct sn_configured_device *sn_configured_add_device(const char *name, const char *library)
 {
 	uint32_t number = sn_configured_device_count;
@@ -30,8 +23,8 @@ struct sn_configured_device *sn_configured_add_device(const char *name, const ch
 		return NULL;
 	sn_line_add(&SN_LINE(device->name), name);
 	sn_line_add(&SN_LINE(device->library), library);
-	device->interface = (struct sn_gpu_interface)SN_GPU_INTERFACE(
-	    configured, .device = device->name, .is_inside = is_inside);
+	device->interface =
+	    (struct sn_gpu_interface)SN_GPU_INTERFACE(configured, .device = device->name);
 	device->interface.name = device->name;
 	device->first = device->end = sn_configured_call_count;
 	/* release: complete before it is counted */

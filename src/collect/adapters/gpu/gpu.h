@@ -62,7 +62,7 @@ struct sn_gpu_launch {
 struct sn_gpu_interface {
 	const char *name;   /* the source of its metrics: "cuda" */
 	const char *device; /* before a device's number: "CUDA device " */
-	/* A module is of its runtime, which call paths leave out. AS-safe: yes */
+	/* A module is of its runtime, which call paths leave out; NULL: they end before it. AS-safe: yes */
 	bool (*is_inside)(uint32_t module);
 	uint8_t number; /* tells interfaces of one process apart: its adapter's slot */
 	uint8_t bytes;	/* the metric of its calls' bytes; 0: SN_GPU_COPY_BYTES */

@@ -49,15 +49,8 @@ static bool succeeds(uint64_t result)
 	return !(uint32_t)result || (uint32_t)result == IN_PROGRESS;
 }
 
-/* A call's path ends at the stub, which is of no module of NCCL's. */
-static bool is_inside(uint32_t module)
-{
-	(void)module;
-	return false;
-}
-
-static struct sn_gpu_interface interface = SN_GPU_INTERFACE(
-    nccl, .device = "NCCL ", .is_inside = is_inside, .bytes = SN_GPU_COMMUNICATION_BYTES);
+static struct sn_gpu_interface interface =
+    SN_GPU_INTERFACE(nccl, .device = "NCCL ", .bytes = SN_GPU_COMMUNICATION_BYTES);
 
 /* ---- what a thread is doing ---- */
 

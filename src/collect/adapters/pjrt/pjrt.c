@@ -6,15 +6,8 @@
 
 static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];
 
-/* A call's path ends at our stub. */
-static bool is_inside(uintptr_t pc)
-{
-	(void)pc;
-	return false;
-}
-
 struct sn_gpu_interface sn_pjrt_interface =
-    SN_GPU_INTERFACE(pjrt, .device = "PJRT device ", .is_inside = is_inside, .launches = launches);
+    SN_GPU_INTERFACE(pjrt, .device = "PJRT device ", .launches = launches);
 
 static int attach(void)
 {
