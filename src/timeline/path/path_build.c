@@ -617,11 +617,14 @@ static int chain_threads(struct sn_path_building *build, struct threads *threads
 }
 
 /* Notes the thread of these parts as the main one, if it works more than that so far: by its own
- * work, and where no thread has any, by its annotations. */
+ * work, and where no thread has any, by its annotations. One that has the iterations is. */
 static void choose_main(const struct sn_path_building *build, uint32_t first, uint32_t end,
 			struct threads *threads)
 {
 	uint64_t loud = 0, quiet = 0;
+	const struct sn_path_window *window = build->window;
+	if (window->is_marked && build->parts[first].profile == window->profile)
+		loud = UINT64_MAX / 2;
 	for (uint32_t i = first; i < end; i++) {
 		const struct sn_path_part *part = build->parts + i;
 		if (!part->is_quiet)

@@ -254,6 +254,23 @@ def test_cpu_executions(sonde, tmp_path):
     assert real["jit_step/while.1"] == (2, 32000) and real["jit_step/while.1 > jit_step/add.1"] == (2, 8000)
 
 
+def test_the_path_of_a_step_begins_on_the_thread_of_the_step(sonde, tmp_path):
+    """A function of Python has most of a step; what it calls then runs on a thread of XLA, which alone has certain work."""
+    host = Plane(2, "/host:CPU")
+    python, worker = [], []
+    for step in range(3):
+        at = 10_000 * step
+        python += [("train", at * US, 9000 * US, {"step_num": step, "_r": 1}), ("$train.py:7 load", (at + 10) * US, 7000 * US, {}),
+                   ("PjitFunction(step)", (at + 7020) * US, 1900 * US, {})]
+        worker += [("fusion.1", (at + 7500) * US, 1000 * US, on_program("fusion.1", run_id=-5 - step))]
+    host.line(7, "python/7", START, python)
+    host.line(10, "pool/10", START, worker)
+    path = imported(sonde, tmp_path, write(tmp_path / "cpu.xplane.pb", metadata() + host.bytes()))
+    text, = [one for one in json.loads(sonde("timeline", path, "--format", "json").out)["sentences"] if one.startswith("What limits it")]
+    assert text.startswith("What limits it: the host, ") and "% of the 9.00 ms of the critical path of iteration " in text, text
+    assert "Which node to change: train.py:7 load is on the critical path for 7.00 ms (77.8%)" in text, text
+
+
 def test_tensorflow_operations(sonde, tmp_path):
     host = Plane(2, "/host:CPU")
     host.line(7, "python/7", START, [("step", 0, 50 * US, {"step_num": 3}), ("model/dense/MatMul:MatMul", 1 * US, 9 * US, {}),
