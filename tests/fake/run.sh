@@ -5,6 +5,7 @@
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
 #	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
 #	--levelzero   a driver for Level Zero's own loader (Debian: libze1, libze-dev)
+#	--replay FILE  in place of devices: a recorded CUPTI (tests/gpu/record.sh), which the program "replay" plays
 #	--cupti VERSION  the CUPTI of 11.8, 12.4, 12.9, 13.0, 13.2 (default) or 13.5
 #	--fail SCENARIO  a reported failure, or several with commas:
 #		zero-times, reversed-times  each 10th kernel has none, or ends before it starts
@@ -24,7 +25,6 @@
 #	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
-#	--replay FILE  in place of devices: a recorded CUPTI (tests/gpu/record.sh), which the program "replay" plays
 # With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB,
 # FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is. Status 77 where it cannot be prepared (install.sh,
 # install_rocm.sh, levelzero/install.sh).
