@@ -44,7 +44,7 @@ if [ ! -e "$fake/complete" ]; then
 	gcc "${flags[@]}" -shared -o "$lib/libcuda_device.so" device/*.c -Wl,-soname,libcuda_device.so || exit 1
 	gcc "${flags[@]}" -I"$root/include" -shared -o "$lib/libcuda_kernels.so" cuda/kernels.c cuda/attributes.c cuda/compute.c \
 		-Wl,-soname,libcuda_kernels.so -L"$lib" -lcuda_device -Wl,-rpath,'$ORIGIN' || exit 1
-	for source in cuda/runtime_*.c cuda/driver*.c cuda/lib*.c; do
+	for source in cuda/runtime_*.c cuda/driver.c cuda/lib*.c; do
 		gcc "${flags[@]}" -I"$root/include" -c "$source" -o "$obj/$(basename "$source" .c).o" || exit 1
 	done
 	mapfile -t binaries < <(find "$site/torch/lib" -name '*.so' -size +20k)
@@ -60,8 +60,8 @@ if [ ! -e "$fake/complete" ]; then
 	major=${cuda%%.*}
 	cuda/generate.py api "libcudart.so.$major" "$obj" "$root/include" cuda/host_runtime.h "$obj"/runtime_*.o -- "${binaries[@]}" &&
 		link "libcudart.so.$major" "$obj"/runtime_*.o || exit 1
-	cuda/generate.py api libcuda.so.1 "$obj" "$root/include" cuda/nothing.h "$obj"/driver*.o -- "${binaries[@]}" &&
-		link libcuda.so.1 "$obj"/driver*.o || exit 1
+	cuda/generate.py api libcuda.so.1 "$obj" "$root/include" cuda/nothing.h "$obj/driver.o" -- "${binaries[@]}" &&
+		link libcuda.so.1 "$obj/driver.o" || exit 1
 	mapfile -t records < <(cupti/records.sh "$headers")
 	for source in cupti/cupti.c cupti/buffers.c cupti/pc_sampling.c cupti/subscribers.c; do
 		gcc "${flags[@]}" "${records[@]}" "-I$headers" -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1

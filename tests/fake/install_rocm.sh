@@ -40,8 +40,9 @@ if [ ! -e "$fake/complete" ]; then
 	# a code object for MI200, and the host's program around it
 	cat >"$fake/bin/hipcc" <<-EOF
 		#!/bin/sh
-		# hipcc SOURCE OUTPUT OPTION...
+		# hipcc SOURCE OUTPUT OPTION..., or as AMD's: hipcc -o OUTPUT SOURCE OPTION...
 		set -e
+		[ "\$1" != -o ] || { output=\$2 source=\$3; shift 3; set -- "\$source" "\$output" "\$@"; }
 		source=\$1 output=\$2
 		shift 2
 		set -- -x hip -nogpuinc -nogpulib --offload-arch=gfx90a -I"$fake/include" "\$source" "\$@"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command on devices that are not there (docs/design/fakes.md).
-# Usage: tests/fake/run.sh [--cuda|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] [--samples FILE] [--sample-table FILE] COMMAND...
+# Usage: tests/fake/run.sh [--cuda|--rocm|--levelzero] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] [--samples FILE] [--sample-table FILE] COMMAND...
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
 #	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
 #	--levelzero   a driver for Level Zero's own loader (Debian: libze1, libze-dev)
-#	--replay FILE  a recorded CUPTI (tests/gpu/record.sh): the program "replay" plays what it delivered
+#	--replay FILE  in place of devices: a recorded CUPTI (tests/gpu/record.sh), which the program "replay" plays
 #	--cupti VERSION  the CUPTI of 11.8, 12.4, 12.9, 13.0, 13.2 (default) or 13.5
 #	--fail SCENARIO  a reported failure, or several with commas:
 #		zero-times, reversed-times  each 10th kernel has none, or ends before it starts
@@ -43,8 +43,8 @@ vendor=cuda
 usage() { sed -n 's/^# Usage: /usage: /p; s/^#\t/\t/p' "$0" >&2; exit 129; }
 while [ $# -gt 0 ]; do
 	case $1 in
-	--cuda | --rocm | --levelzero) vendor=${1#--} ;;
 	--replay) vendor=replay; FAKE_REPLAY=$(realpath -e "${2:?}") || exit 128; export FAKE_REPLAY; shift ;;
+	--cuda | --rocm | --levelzero) vendor=${1#--} ;;
 	--cupti) cupti=${2:?}; shift ;;
 	--fail) export FAKE_FAIL=${2:?}; shift ;;
 	--plan) FAKE_PLAN=$(realpath "${2:?}") || exit 128; export FAKE_PLAN; shift ;;

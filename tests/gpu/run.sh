@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# For the day when there is a real GPU (docs/design/fakes.md): runs the suite of a CUDA device and the benchmarks, records what
-# CUPTI delivers, and leaves FOLDER and FOLDER.tar.gz, which tests/gpu/analyze.py reads on another machine.
+# For the day when there is a real GPU (docs/design/fakes.md): runs the suite of an NVIDIA or AMD device and the benchmarks, records
+# what CUPTI delivers, and leaves FOLDER and FOLDER.tar.gz, which tests/gpu/analyze.py reads on another machine.
 # Usage: tests/gpu/run.sh FOLDER
-# It takes a C compiler and Python's own library, and no network. SONDE names the program (build/src/cmd/sonde); without one there are
-# recordings and the costs of others. Status 0; 1 where a check fails; 77, with one line, where there is no device or no compiler.
-# SONDE_GPU_ROUNDS (5), SONDE_GPU_LAUNCHES (50000) and SONDE_GPU_REPLAYS (1000) say how long to measure.
+# It takes a C compiler (for AMD ROCm's hipcc) and Python's own library, and no network. SONDE names the program (build/src/cmd/sonde);
+# without one there are recordings and the costs of others. Status 0; 1 where a check fails; 77, with one line, where there is no device or
+# no compiler. SONDE_GPU_ROUNDS (5), SONDE_GPU_LAUNCHES (50000) and SONDE_GPU_REPLAYS (1000) say how long to measure.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -13,61 +13,90 @@ root=$(cd "$here/../.." && pwd)
 compiler=${CC:-cc}
 command -v "${compiler##* }" >/dev/null || { echo "no C compiler ($compiler)"; exit 77; }
 [ ! -e "$1" ] || { echo "gpu: '$1' is there already" >&2; exit 128; }
-# a folder under another name until it is known that there is a device
-mkdir -p "$(dirname "$1")" && new=$(mktemp -d "$1.XXXXXX") && new=$(realpath "$new") && mkdir "$new/bin" "$new/facts" || exit 128
-flags=(-std=gnu17 -D_GNU_SOURCE -g -Wall -Wextra)
-give_up() { rm -rf "$new"; exit "$1"; }
-
-# lines are those of the source: nothing is inlined or called last
-$compiler "${flags[@]}" -O1 -fno-inline -fno-optimize-sibling-calls -pthread -o "$new/bin/device" "$here/suite/device.c" -ldl || give_up 1
-devices=$("$new/bin/device" probe)
-status=$?
-[ $status = 0 ] || { echo "$devices"; give_up $status; }
 folder=$(realpath -m "$1")
+# under another name until it is known that there is a device
+mkdir -p "$(dirname "$folder")" && new=$(mktemp -d "$folder.XXXXXX") && mkdir -p "$new"/{cuda,hip}/{bin,facts} || exit 128
+chmod 755 "$new"
+flags=(-std=gnu17 -D_GNU_SOURCE -g -Wall -Wextra)
+# lines are those of the source: no function is called last, or inlined
+lines=(-g -O1 -fno-inline -fno-optimize-sibling-calls -D_GNU_SOURCE -pthread)
+
+# ---- which devices there are ----
+reasons=()
+has_device() { # has_device VENDOR: or the reason
+	local said
+	said=$("$new/$1/bin/device" probe) && { echo "$said" | tee "$new/$1/facts/devices"; return; }
+	reasons+=("$said")
+	rm -r "${new:?}/$1"
+	return 1
+}
+$compiler "${flags[@]}" "${lines[@]}" -o "$new/cuda/bin/device" "$here/suite/device.c" -ldl || { rm -r "$new"; exit 1; }
+has_device cuda
+hipcc=$(command -v hipcc || echo /opt/rocm/bin/hipcc)
+if [ -x "$hipcc" ] && "$hipcc" -o "$new/hip/bin/device" "$here/suite/device.hip" "${lines[@]}" 2>"$new/hip/facts/compiler"; then
+	has_device hip
+else
+	rm -r "$new/hip"
+fi
+if [ ! -d "$new/cuda" ] && [ ! -d "$new/hip" ]; then
+	rm -r "$new"
+	echo "${reasons[0]}${reasons[1]:+; ${reasons[1]}}"
+	exit 77
+fi
 mv -T "$new" "$folder" || exit 128
-chmod 755 "$folder"
-echo "$devices" | tee "$folder/facts/devices"
 
 # ---- where it was ----
-uname -rm >"$folder/facts/system"
-$compiler --version | head -1 >"$folder/facts/compiler"
-for file in /proc/driver/nvidia/version /proc/driver/nvidia/params; do
-	[ ! -r $file ] || cat $file >"$folder/facts/$(basename $file)"
-done
-nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
-[ ! -x "$nvcc" ] || "$nvcc" --version >"$folder/facts/nvcc" 2>&1
-git -C "$root" rev-parse HEAD >"$folder/facts/commit" 2>/dev/null
+facts_of() {
+	local facts=$folder/$1/facts
+	uname -rm >"$facts/system"
+	$compiler --version | head -1 >>"$facts/compiler"
+	git -C "$root" rev-parse HEAD >"$facts/commit" 2>/dev/null
+	"$folder/$1/bin/device" work >"$folder/$1/truth.json" 2>"$facts/result" || echo "the program fails by itself"
+	[ -z "$sonde" ] || "$sonde" --version >"$facts/sonde" 2>&1
+	[ -z "$sonde" ] || "$sonde" doctor >"$facts/doctor" 2>&1
+}
 
-# ---- CUPTI: where the loader finds it, or in the toolkit ----
-cupti=$("$folder/bin/device" cupti) || { cupti=; echo "no libcupti.so: nothing can be recorded, and calls alone are measured"; }
-[ -z "$cupti" ] || export LD_LIBRARY_PATH=${cupti%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-echo "$cupti" >"$folder/facts/cupti"
-$compiler "${flags[@]}" -O2 -fPIC -shared -I"$root/src" "-DNULL_TOOL_CUPTI=\"${cupti:-libcupti.so}\"" -o "$folder/bin/libnull_tool.so" \
-	"$root/bench/cuda_null_tool.c" -ldl || exit 1
+suite() {
+	if command -v python3 >/dev/null; then
+		python3 "$here/suite/suite.py" "$1" "$folder/$1" ${sonde:+"$sonde"} || status=$?
+	else
+		echo "no python3: what Sonde measures is not checked, nor timed"
+	fi
+	rm -rf "$folder/$1/scratch"
+}
 
-"$folder/bin/device" work >"$folder/truth.json" 2>"$folder/facts/result" || echo "the program fails by itself"
-
-# ---- recordings: of whole graphs and of their nodes, before anything else has used CUPTI ----
-for level in whole nodes; do
-	options=()
-	[ $level = whole ] || options=(--nodes)
-	"$here/record.sh" "${options[@]}" "$folder/recordings/$level" "$folder/bin/device" work >"$folder/recordings.$level.out" 2>&1 ||
-		echo "recording $level: status $?"
-	mv "$folder/recordings.$level.out" "$folder/recordings/$level/output"
-	mv "$folder/recordings/$level/librecorder.so" "$folder/bin/" 2>/dev/null
-done
-
-# ---- the suite and the benchmarks ----
 sonde=${SONDE:-$root/build/src/cmd/sonde}
-"$sonde" --version >"$folder/facts/sonde" 2>&1 || { echo "no Sonde ($sonde): recordings and the costs of others alone"; sonde=; }
-[ -z "$sonde" ] || "$sonde" doctor >"$folder/facts/doctor" 2>&1
+"$sonde" --version >/dev/null 2>&1 || { echo "no Sonde ($sonde): recordings and the costs of others alone"; sonde=; }
 status=0
-if command -v python3 >/dev/null; then
-	python3 "$here/suite/suite.py" "$folder" ${sonde:+"$sonde"} || status=$?
-else
-	echo "no python3: recordings alone"
-fi
-rm -rf "$folder/scratch"
+
+cuda() {
+	local cuda=$folder/cuda cupti nvcc level options file
+	facts_of cuda
+	for file in /proc/driver/nvidia/version /proc/driver/nvidia/params; do
+		[ ! -r $file ] || cat $file >"$cuda/facts/$(basename $file)"
+	done
+	nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+	[ ! -x "$nvcc" ] || "$nvcc" --version >"$cuda/facts/nvcc" 2>&1
+	# CUPTI where the loader finds it, or in the toolkit
+	cupti=$("$cuda/bin/device" cupti) || { cupti=; echo "no libcupti.so: nothing can be recorded, and calls alone are measured"; }
+	[ -z "$cupti" ] || export LD_LIBRARY_PATH=${cupti%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	echo "$cupti" >"$cuda/facts/cupti"
+	$compiler "${flags[@]}" -O2 -fPIC -shared -I"$root/src" "-DNULL_TOOL_CUPTI=\"${cupti:-libcupti.so}\"" -o "$cuda/bin/libnull_tool.so" \
+		"$root/bench/cuda_null_tool.c" -ldl || exit 1
+	# of whole graphs and of their nodes
+	for level in whole nodes; do
+		options=()
+		[ $level = whole ] || options=(--nodes)
+		"$here/record.sh" "${options[@]}" "$cuda/recordings/$level" "$cuda/bin/device" work >"$cuda/output" 2>&1 ||
+			echo "recording $level: status $?"
+		mv "$cuda/output" "$cuda/recordings/$level/"
+		mv "$cuda/recordings/$level/librecorder.so" "$cuda/bin/" 2>/dev/null
+	done
+	suite cuda
+}
+
+[ ! -d "$folder/cuda" ] || cuda
+[ ! -d "$folder/hip" ] || { facts_of hip; suite hip; }
 tar -C "$(dirname "$folder")" -czf "$folder.tar.gz" "$(basename "$folder")" || exit 128
 echo "$folder.tar.gz: tests/gpu/analyze.py reads it on another machine"
 exit $status

@@ -57,7 +57,7 @@ static bool check_driver(struct sn_diagnosis *diagnosis)
 	if (!has_library)
 		sn_diagnose(
 		    diagnosis, "NVIDIA", SN_VERDICT_NO,
-		    has_device ? "sudo apt install libcuda1, of the driver's version" : NULL,
+		    has_device ? "sudo apt install libcuda1 (of the driver's version)" : NULL,
 		    "%s and no driver library (libcuda.so.1)",
 		    has_device ? "a device (/dev/nvidiactl)" : "no device (/dev/nvidiactl)");
 	else if (!has_device)

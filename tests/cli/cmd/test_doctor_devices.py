@@ -62,7 +62,7 @@ def doctor(machine: Path, user: int | None = None, **environment: str) -> dict[s
         command = [shutil.copy(SONDE, machine / "sonde")]
         (machine / "sonde").chmod(0o755)
     done = subprocess.run([*command, "doctor", "--format", "json"], capture_output=True, text=True, user=user, extra_groups=[] if user else None,
-                          env=clean_environment(SONDE_DOCTOR_ROOT=str(machine), LD_LIBRARY_PATH="", **environment))
+                          env=clean_environment(**{"SONDE_DOCTOR_ROOT": str(machine), "LD_LIBRARY_PATH": "", **environment}))
     found = json.loads(done.stdout)["checks"]
     return {check["name"]: (check["verdict"], check["text"].replace(str(machine), ""), (check["fix"] or "").replace(str(machine), ""))
             for check in found if check["group"] == "Devices"}
@@ -95,7 +95,7 @@ def test_nothing_is_there(machine):
     ({**NVIDIA, "/dev/nvidia1": ""}, "ok", f"driver 550.54.14, 2 devices, {LIBRARIES}/libcuda.so.1", ""),
     (without(NVIDIA, "version"), "ok", f"driver of unknown version, 1 device, {LIBRARIES}/libcuda.so.1", ""),
     (without(NVIDIA, "libcuda.so.1"), "no", "a device (/dev/nvidiactl) and no driver library (libcuda.so.1)",
-     "sudo apt install libcuda1, of the driver's version"),
+     "sudo apt install libcuda1 (of the driver's version)"),
     (without(NVIDIA, "nvidiactl", "nvidia0"), "no", f"{LIBRARIES}/libcuda.so.1, but no device (/dev/nvidiactl)",
      "sudo modprobe nvidia; for a container: docker run --gpus all"),
 ])
@@ -143,6 +143,12 @@ COST = f"0.4 to 0.8 us more a launch, measured on a fake device; {UNCONFIRMED}"
 ])
 def test_cupti(machine, files, text, fix):
     assert doctor(machine({**NVIDIA, **files}))["NVIDIA kernels"] == ("limited", text, fix)
+
+
+def test_a_library_that_the_loader_is_told_of(machine, tmp_path):
+    (tmp_path / "libcupti.so.13").touch()
+    found = doctor(machine({**NVIDIA, f"{LIBRARIES}/libcupti.so.13": ""}), LD_LIBRARY_PATH=f"/not/there:{tmp_path}")
+    assert found["NVIDIA kernels"][1].startswith(f"CUPTI 13 ({tmp_path}/libcupti.so.13): ")
 
 
 # ---- AMD ----

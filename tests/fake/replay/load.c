@@ -88,7 +88,7 @@ static void name_kernels(const struct recording_head *head)
 		if (!is_kernel || length < place + 8 || at + length > buffer->valid)
 			continue;
 		uint64_t *name = (uint64_t *)(bytes + at + place);
-		*name = string_at(*name);
+		*name = *name ? string_at(*name) : 0;
 	}
 }
 

@@ -22,6 +22,7 @@
 
 #define BUFFER_BYTES (1u << 20)
 #define BUFFERS	     64u
+#define MOST_CBIDS   2048u
 /* What Sonde's adapter asks for. */
 #define USUAL_KINDS  "10,1,2,38,49,8,51"
 
@@ -252,8 +253,10 @@ static void enable_callbacks(void)
 	for (size_t index = 0; index < sizeof(domains) / sizeof(*domains); index++) {
 		struct recording_domain fields = {.domain = domains[index]};
 		struct recording_name of = {.domain = domains[index], .cbid = 1};
-		for (; !cupti.cuptiGetCallbackName(of.domain, of.cbid, &name) && name; of.cbid++)
-			record_text(RECORDING_OF_name, &of, sizeof(of), name);
+		/* also those behind a number that has none */
+		for (; of.cbid < MOST_CBIDS; of.cbid++)
+			if (!cupti.cuptiGetCallbackName(of.domain, of.cbid, &name) && name)
+				record_text(RECORDING_OF_name, &of, sizeof(of), name);
 		fields.result = cupti.cuptiEnableDomain(1, cupti.subscriber, domains[index]);
 		record_add(RECORDING_OF_domain, &fields, sizeof(fields), NULL, 0);
 	}

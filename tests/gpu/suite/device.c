@@ -10,6 +10,7 @@
  *	device graph COUNT NODES  microseconds of CPU time a replay, of the thread and of the process
  */
 #include "driver.h"
+#include "truth.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,10 +20,9 @@
 #include <string.h>
 #include <time.h>
 
-#define COUNT	   (1 << 16)
-#define BYTES	   (COUNT * sizeof(float))
-#define THREADS	   3
-#define MOST_TRUTH 64
+#define COUNT	(1 << 16)
+#define BYTES	(COUNT * sizeof(float))
+#define THREADS 3
 
 static struct driver driver;
 static cu_context context;
@@ -137,42 +137,6 @@ static int probe(void)
 }
 
 /* ---- what ran ---- */
-
-/* By what and by the line that asked for it; of what was captured, how often it is replayed as well. */
-static struct truth {
-	const char *what;
-	int line;
-	unsigned count;
-	uint64_t bytes;
-	bool is_captured;
-} truths[MOST_TRUTH];
-
-static pthread_mutex_t truth_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void note(const char *what, int line, uint64_t bytes, bool is_captured)
-{
-	pthread_mutex_lock(&truth_lock);
-	struct truth *truth = truths;
-	while (truth->what && (truth->line != line || strcmp(truth->what, what)))
-		truth++;
-	truth->what = what;
-	truth->line = line;
-	truth->is_captured = is_captured;
-	truth->count++;
-	truth->bytes += bytes;
-	pthread_mutex_unlock(&truth_lock);
-}
-
-static void print_truth(unsigned replays, int replay_line)
-{
-	printf("{\"operations\": [");
-	for (struct truth *truth = truths; truth->what; truth++)
-		printf("%s{\"what\": \"%s\", \"line\": %d, \"count\": %u, \"bytes\": %llu, "
-		       "\"is_captured\": %s}",
-		       truth == truths ? "" : ", ", truth->what, truth->line, truth->count,
-		       (unsigned long long)truth->bytes, truth->is_captured ? "true" : "false");
-	printf("], \"replays\": %u, \"replay_line\": %d}\n", replays, replay_line);
-}
 
 /* Not inlined, nor a tail call: what is launched is below the line of the macro. */
 static __attribute__((noinline)) void launch(cu_function function, cu_stream stream,

@@ -44,7 +44,7 @@ def device_part(sonde: str, database: Path) -> dict[str, Counter[str]]:
 
 
 def lines_of(frames: list[dict]) -> list[int]:
-    return [frame["line"] for frame in frames if (frame.get("file") or "").endswith("/device.c")]
+    return [frame["line"] for frame in frames if (frame.get("file") or "").endswith(("/device.c", "/device.hip"))]
 
 
 def measured_lines(sonde: str, database: Path, lines: set[int]) -> Counter[tuple[str, int]]:
@@ -53,15 +53,17 @@ def measured_lines(sonde: str, database: Path, lines: set[int]) -> Counter[tuple
     for metric, name in METRICS.items():
         for frames, value in report(sonde, database, metric):
             own = [line for line in lines_of(frames) if line in lines]
-            found[name or frames[-1]["name"], own[-1] if own else 0] += value["count"]
+            found[name or frames[-1]["name"].split("(")[0], own[-1] if own else 0] += value["count"]
     return found
 
 
-def true_lines(truth: dict, with_nodes: bool) -> Counter[tuple[str, int]]:
+def true_lines(truth: dict, with_nodes: bool, are_captures_known: bool = True) -> Counter[tuple[str, int]]:
+    """What was captured ran below the line that captured it, or, where that is not known, below the one that replays."""
     found: Counter[tuple[str, int]] = Counter()
     for one in truth["operations"]:
         if with_nodes or not one["is_captured"]:
-            found[one["what"], one["line"]] += one["count"] * (truth["replays"] if one["is_captured"] else 1)
+            line = truth["replay_line"] if one["is_captured"] and not are_captures_known else one["line"]
+            found[one["what"], line] += one["count"] * (truth["replays"] if one["is_captured"] else 1)
     return found
 
 

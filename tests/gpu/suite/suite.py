@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Sonde measures of device.c against what that says it ran, and what measuring costs. run.sh starts it.
+"""What Sonde measures of device.c (or device.hip) against what that says it ran, and what measuring costs. run.sh starts it.
 
-    suite.py FOLDER [SONDE]
+    suite.py cuda|hip FOLDER [SONDE]
 
 Reads FOLDER/bin, writes FOLDER/checks.json and FOLDER/benchmarks.csv. Without SONDE only the program, the null tool and the recorder
 are timed. Python's own library alone. Status 1 where a check fails."""
@@ -41,18 +41,18 @@ def losses(sonde: str, database: Path) -> dict[str, int]:
     return {cause: count for cause, count in info(sonde, database).get("drops", {}).items() if cause.startswith(("gpu-", "capture-"))}
 
 
-def check_work(checks: Checks, sonde: str, folder: Path) -> None:
+def check_work(checks: Checks, sonde: str, folder: Path, vendor: str) -> None:
     program = str(folder / "bin/device")
     plain = subprocess.run([program, "work"], capture_output=True, text=True)
     checks.equal("the program runs by itself", 0, plain.returncode)
     if plain.returncode:
         return
     truth = json.loads(plain.stdout)
-    lines = {one["line"] for one in truth["operations"]}
+    lines = {one["line"] for one in truth["operations"]} | ({truth["replay_line"]} if vendor == "hip" else set())
     if "Fake device" not in (folder / "facts/devices").read_text():  # whose kernels compute nothing
         _, result, _, expected = plain.stderr.split()
         checks.equal("the device computes what it should", float.fromhex(expected), float.fromhex(result))
-    for name, options in (("nodes", ("--gpu-graphs", "nodes")), ("whole", ())):
+    for name, options in (("nodes", ("--gpu-graphs", "nodes")), ("whole", ())) if vendor == "cuda" else (("nodes", ()),):
         done = run_measured(sonde, folder, name, program, "work", options=options)
         database = folder / "measured" / f"{name}.sdb"
         checks.equal(f"{name}: status and output are as without Sonde", (plain.returncode, plain.stdout, plain.stderr),
@@ -63,7 +63,7 @@ def check_work(checks: Checks, sonde: str, folder: Path) -> None:
         (folder / "measured" / f"{name}.info.json").write_text(json.dumps(info(sonde, database), indent=1))
         # where CUPTI is shared, graphs are recorded by their nodes in any case
         by_nodes = name == "nodes" or "graphs node by node" in info(sonde, database)["properties"].get("adapter.cuda", "")
-        checks.equal(f"{name}: each operation is below its line, as often as it ran", dict(true_lines(truth, by_nodes)),
+        checks.equal(f"{name}: each operation is below its line, as often as it ran", dict(true_lines(truth, by_nodes, vendor == "cuda")),
                      dict(measured_lines(sonde, database, lines)))
         for metric, what in (("copy-bytes", "copy"), ("fill-bytes", "set")):
             checks.equal(f"{name}: {metric}", sum(one["bytes"] for one in truth["operations"] if one["what"] == what),
@@ -89,10 +89,12 @@ def check_detaching(checks: Checks, sonde: str, folder: Path) -> None:
                      sum(value["count"] for _, value in report(sonde, database, "kernel-time")))
 
 
-def modes(folder: Path, sonde: "str | None") -> dict[str, tuple[list[str], dict[str, str]]]:
+def modes(folder: Path, sonde: "str | None", vendor: str) -> dict[str, tuple[list[str], dict[str, str]]]:
     """What stands before the program, and what is in its environment."""
-    made = {"by itself": ([], {}), "a tool that throws records away": ([], {"CUDA_INJECTION64_PATH": str(folder / "bin/libnull_tool.so"), "NULL_TOOL_GRAPHS": "1"}),
-            "the recorder": ([], {"CUDA_INJECTION64_PATH": str(folder / "bin/librecorder.so"), "SONDE_RECORD": str(folder / "scratch")})}
+    made: dict[str, tuple[list[str], dict[str, str]]] = {"by itself": ([], {})}
+    if vendor == "cuda":
+        made["a tool that throws records away"] = [], {"CUDA_INJECTION64_PATH": str(folder / "bin/libnull_tool.so"), "NULL_TOOL_GRAPHS": "1"}
+        made["the recorder"] = [], {"CUDA_INJECTION64_PATH": str(folder / "bin/librecorder.so"), "SONDE_RECORD": str(folder / "scratch")}
     if sonde:
         start = [sonde, "run", "-q", "--no-analyze", "-o", str(folder / "scratch/timed")]
         made["Sonde"] = ([*start, "--"], {})
@@ -101,17 +103,18 @@ def modes(folder: Path, sonde: "str | None") -> dict[str, tuple[list[str], dict[
     return made
 
 
-CASES = {"launch": ["launch", LAUNCHES], "launch after detaching": ["detach", LAUNCHES], "graph of 1": ["graph", REPLAYS, "1"],
-         "graph of 500": ["graph", REPLAYS, "500"]}
+CASES = {"cuda": {"launch": ["launch", LAUNCHES], "launch after detaching": ["detach", LAUNCHES], "graph of 1": ["graph", REPLAYS, "1"],
+                  "graph of 500": ["graph", REPLAYS, "500"]},
+         "hip": {"launch": ["launch", LAUNCHES]}}
 
 
-def benchmark(folder: Path, sonde: "str | None") -> None:
+def benchmark(folder: Path, sonde: "str | None", vendor: str) -> None:
     """Modes in turns, each in a process of its own. Launches in ns: CPU time of the thread, wall time; graphs in us: thread, process."""
     figures: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     (folder / "scratch").mkdir(exist_ok=True)
     for _ in range(ROUNDS):
-        for case, arguments in CASES.items():
-            for mode, (before, environment) in modes(folder, sonde).items():
+        for case, arguments in CASES[vendor].items():
+            for mode, (before, environment) in modes(folder, sonde, vendor).items():
                 if "nodes" in mode and not case.startswith("graph"):
                     continue
                 done = subprocess.run([*before, str(folder / "bin/device"), *arguments], capture_output=True, text=True,
@@ -130,14 +133,15 @@ def benchmark(folder: Path, sonde: "str | None") -> None:
 
 
 def main() -> int:
-    folder, sonde = Path(sys.argv[1]).resolve(), sys.argv[2] if len(sys.argv) > 2 else None
+    vendor, folder, sonde = sys.argv[1], Path(sys.argv[2]).resolve(), sys.argv[3] if len(sys.argv) > 3 else None
     (folder / "measured").mkdir(exist_ok=True)
     checks = Checks()
     if sonde:
-        check_work(checks, sonde, folder)
+        check_work(checks, sonde, folder, vendor)
+    if sonde and vendor == "cuda":
         check_detaching(checks, sonde, folder)
     (folder / "checks.json").write_text(json.dumps(checks.all, indent=1) + "\n")
-    benchmark(folder, sonde)
+    benchmark(folder, sonde, vendor)
     return 0 if all(check["is_right"] for check in checks.all) else 1
 
 

@@ -83,9 +83,10 @@ def test_a_replay_is_stored_as_the_program_is(known_program, tmp_path, release, 
 
 
 @on_fake_cuda
-@pytest.mark.parametrize("release", ["11.8", "13.5"])
-@pytest.mark.parametrize("failure", ["zero-times", "reversed-times", "early", "wrong-correlation", "no-correlation", "short-records", "drop",
-                                     "unload", "flush-hangs", "late-buffers", "lost-device", "held", "privileges"])
+@pytest.mark.parametrize("release,failure", [
+    *(("13.2", failure) for failure in ("zero-times", "reversed-times", "early", "wrong-correlation", "no-correlation", "short-records", "drop",
+                                        "unload", "flush-hangs", "late-buffers", "lost-device", "held", "privileges")),
+    *(("13.5", failure) for failure in ("drop", "late-buffers", "held")), ("11.8", "held")])
 def test_a_failure_is_replayed(known_program, tmp_path, release, failure):  # noqa: F811
     direct, replayed = both(known_program, tmp_path, "plain", fakes=("--cupti", release, "--fail", failure), nodes=False)
     for attempt in range(3):
@@ -230,9 +231,9 @@ def analyzed(given: Path) -> subprocess.CompletedProcess[str]:
 
 @on_fake_cuda
 def test_a_day_with_a_device(left):
-    checks = json.loads((left / "checks.json").read_text())
+    checks = json.loads((left / "cuda/checks.json").read_text())
     assert len(checks) >= 14 and all(check["is_right"] for check in checks)
-    rows = (left / "benchmarks.csv").read_text().splitlines()
+    rows = (left / "cuda/benchmarks.csv").read_text().splitlines()
     assert len(rows) >= 20 and sum("Sonde" in row for row in rows) >= 10
     done = analyzed(Path(f"{left}.tar.gz"))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -243,21 +244,37 @@ def test_a_day_with_a_device(left):
 
 @on_fake_cuda
 def test_a_replay_that_is_wrong_is_found(left, tmp_path):
-    """Other truths: a line, which the checks there compare, and a count, which the replay shows."""
+    """A count that is another one, which the replay shows; and a check that failed there."""
     copy = tmp_path / "left"
     shutil.copytree(left, copy)
-    truth = json.loads((copy / "truth.json").read_text())
-    truth["operations"][-1]["count"] += 1
-    (copy / "truth.json").write_text(json.dumps(truth))
+    truth, checks = copy / "cuda/truth.json", copy / "cuda/checks.json"
+    right = truth.read_text()
+    wrong = json.loads(right)
+    wrong["operations"][-1]["count"] += 1
+    truth.write_text(json.dumps(wrong))
     done = analyzed(copy)
     assert done.returncode == 1 and "replayed: ran {" in done.stdout
-    truth["operations"][-1]["count"] -= 1
-    (copy / "truth.json").write_text(json.dumps(truth))
-    checks = json.loads((copy / "checks.json").read_text())
-    checks[0]["is_right"] = False
-    (copy / "checks.json").write_text(json.dumps(checks))
+    truth.write_text(right)
+    failed = json.loads(checks.read_text())
+    failed[0]["is_right"] = False
+    checks.write_text(json.dumps(failed))
     done = analyzed(copy)
-    assert done.returncode == 1 and f"{len(checks)} checks, 1 failed" in done.stdout
+    assert done.returncode == 1 and f"{len(failed)} checks, 1 failed" in done.stdout
+
+
+def test_a_day_with_an_amd_device(tmp_path):
+    """On the fakes of AMD's, which take a compiler and a second."""
+    environment = {**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000"}
+    done = subprocess.run([FAKE, "--rocm", RUN, tmp_path / "left"], capture_output=True, text=True, timeout=600, env=environment)
+    if done.returncode == 77:
+        pytest.skip(done.stderr or done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    checks = json.loads((tmp_path / "left/hip/checks.json").read_text())
+    assert len(checks) >= 7 and all(check["is_right"] for check in checks)
+    assert analyzed(tmp_path / "left").returncode == 0
+    none = subprocess.run([FAKE, "--rocm", RUN, tmp_path / "none"], capture_output=True, text=True, env={**environment, "FAKE_DEVICES": "0"})
+    assert none.returncode == 77 and none.stdout.endswith("no HIP device: no ROCm-capable device is detected\n") and none.stdout.count("\n") == 1
+    assert not (tmp_path / "none").exists()
 
 
 @on_fake_cuda
