@@ -270,8 +270,9 @@ def test_graphs_as_a_whole_have_samples_without_callers(samples, tmp_path):
                for frames, _ in stored(ran) if kernel_of(frames) == "once")
 
 
-def test_graphs_one_kernel_at_a_time(samples, tmp_path):
-    ran = sampled(tmp_path, samples, "graph", options=SERIALIZED)
+@pytest.mark.parametrize("release", ["11.8", "13.2"])
+def test_graphs_one_kernel_at_a_time(samples, tmp_path, release):
+    ran = sampled(tmp_path, samples, "graph", options=SERIALIZED, fakes=("--cupti", release))
     found = by_launch(ran)
     assert found["call", number("// replay")] == 15 * per_launch(ran, "call", 35)
     assert found["once", number("// replay")] == 15 * per_launch(ran, "once", 15)
@@ -336,6 +337,15 @@ def test_what_is_lost_is_counted(samples, tmp_path, failure, options):
     assert ran.out == "no error\n" and "instructions sampled" in status(ran)
     assert ran.taken("lost") == lost(ran) > 0
     assert sum(count for _, count in stored(ran)) + lost(ran) == ran.taken()
+
+
+@pytest.mark.parametrize("options", [SERIALIZED, CONTINUOUS])
+def test_what_comes_when_sampling_ends(samples, tmp_path, options):
+    """As many instructions of launches as its buffer holds: what is beyond that CUPTI drops in silence."""
+    plan = tmp_path / "plan"
+    plan.write_text("_Z4* 0 wait 3\n_Z4* 30 selected 2\n")
+    ran = sampled(tmp_path, samples, options=options, fakes=("--fail", "pc-late", "--samples", str(plan)))
+    assert sum(count for _, count in stored(ran)) == ran.taken() > 0 and not lost(ran)
 
 
 def test_without_the_option_nothing_is_sampled(samples, tmp_path):
