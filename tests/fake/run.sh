@@ -26,6 +26,7 @@
 #			sampling of instructions fails
 #		pc-drop            of each fifth instruction of a launch the samples are lost, and counted
 #		pc-full            at the second reading the device's buffer is full: what was in it is lost, and counted
+#		pc-late            samples can be read 2 s after their kernel's end: else they come when sampling ends
 #	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line

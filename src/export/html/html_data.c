@@ -150,7 +150,8 @@ static uint32_t show_frame(struct payload *payload, uint32_t id)
 	    .line = frame->line,
 	    .function_line = frame->function_line,
 	};
-	if (sn_frame_is_user(payload->db, frame)) {
+	/* an instruction is of its line, which stands above it */
+	if (frame->kind != SN_FRAME_GPU_INSTRUCTION && sn_frame_is_user(payload->db, frame)) {
 		shown.user = 1;
 		shown.source = source_line(payload, frame);
 	}

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define DEVICES	  8
+#define LATE_NS	  2000000000u
 #define INDEX(at) (7 + 3 * (uint32_t)(at)) /* of a reason: no number to take for a place */
 
 static const char *const reasons[] = {"barrier",
@@ -603,7 +604,7 @@ CUptiResult fake_cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *given)
 	if (fake_fails("pc-full") && ++context->reads == 2)
 		error = read_full(context, data);
 	else
-		deliver(context, data, fake_now_ns());
+		deliver(context, data, fake_now_ns() - (fake_fails("pc-late") ? LATE_NS : 0));
 	pthread_mutex_unlock(&lock);
 	return error;
 }

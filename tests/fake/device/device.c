@@ -265,6 +265,12 @@ void fake_device_serialize(int device, bool is_serial)
 	serial[device].is_serial = is_serial;
 }
 
+void fake_serial_wait(int device, uint64_t end_ns)
+{
+	if (serial[device].is_serial)
+		fake_sleep_until(end_ns);
+}
+
 void fake_module_tell(int device, const void *image, size_t bytes, uint32_t number,
 		      bool is_unloaded)
 {
@@ -323,8 +329,8 @@ uint64_t fake_enqueue(struct fake_stream *stream, const struct fake_operation *o
 	fake_lock();
 	uint64_t end_ns = run_in_stream(stream, operation);
 	fake_unlock();
-	if (serial[stream->device].is_serial && operation->kind == FAKE_KERNEL)
-		fake_sleep_until(end_ns);
+	if (operation->kind == FAKE_KERNEL)
+		fake_serial_wait(stream->device, end_ns);
 	return end_ns;
 }
 

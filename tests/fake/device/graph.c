@@ -176,4 +176,5 @@ void fake_executable_run(struct fake_executable *executable, struct fake_stream 
 	if (fake_listener.graph)
 		fake_listener.graph(&whole);
 	fake_unlock();
+	fake_serial_wait(stream->device, last_ns);
 }

@@ -48,6 +48,8 @@ FAKE_LOCAL uint64_t fake_ready_ns(const struct fake_stream *stream);
 /* Runs it, not before `ready_ns`, with no regard to what the stream is doing; the stream is busy until then at least. */
 FAKE_LOCAL uint64_t fake_run_at(struct fake_stream *stream, const struct fake_operation *operation,
 				uint64_t ready_ns, uint32_t graph, uint64_t node);
+/* Without the lock: where kernels run one at a time, who launches waits for the end. */
+FAKE_LOCAL void fake_serial_wait(int device, uint64_t end_ns);
 FAKE_LOCAL uint32_t *fake_copy_places(const uint32_t *places, uint32_t count);
 /* Without the lock: functions of the host, each when its time has come. */
 FAKE_LOCAL void fake_host_add(struct fake_stream *stream, const struct fake_operation *operation,

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import pages
 import program
 import pytest
 from program import SONDE, WORKLOADS
@@ -244,11 +245,24 @@ def test_what_is_planned_is_what_is_reported(samples, serialized, tmp_path):
     plan = tmp_path / "plan"
     plan.write_text(f"{kernel} {pc:x} long_scoreboard 700\n{kernel} {pc:x} selected 300\n")
     ran = sampled(tmp_path, samples, options=SERIALIZED, fakes=("--samples", str(plan)))
-    text = program.sonde("report", ran.folder / "run.sdb", "--metric", "stall-long-scoreboard", "--by", "line")
+    text = program.sonde("report", ran.folder / "run.sdb", "--metric", "stall-long-scoreboard", "--source", SOURCE.parent)
     assert sum(count for _, count in stored(ran, "stall-long-scoreboard")) == 40 * 700
     assert sum(count for _, count in stored(ran)) == 40 * 1000
     assert {frames[-2]["name"] for frames, _ in stored(ran)} == {f"samples.cu:{number('// inlined')}"}
-    assert f"samples.cu:{number('// inlined')}" in text
+    hottest = text.split("hottest lines of your code")[1].split("call paths")[0]
+    assert re.search(rf"100\.0% +28\.0k  samples\.cu:{number('// inlined')}  return x \* table", hottest), text
+
+
+def test_the_page_has_lines_of_the_device(serialized, tmp_path):
+    """With their source; instructions are their lines'."""
+    page = tmp_path / "page.html"
+    program.sonde("export", "--to", "html", "-o", page, "--source", SOURCE.parent, serialized.folder / "run.sdb")
+    of_page = pages.page_columns(page)
+    text = ["", *of_page["string"]]
+    frames = zip(*(of_page[f"frame.{part}"] for part in ("user", "name", "line", "source")))
+    shown = {(text[name + 1], line, text[source]) for user, name, line, source in frames if user and text[name + 1].startswith(("samples.cu", "0x"))}
+    assert (f"samples.cu:{number('// inlined')}", number("// inlined"), "return x * table[(int)x & 255]; // inlined") in shown
+    assert not any(name.startswith("0x") for name, _, _ in shown)
 
 
 # ---- graphs ----
@@ -270,8 +284,9 @@ def test_graphs_as_a_whole_have_samples_without_callers(samples, tmp_path):
                for frames, _ in stored(ran) if kernel_of(frames) == "once")
 
 
-def test_graphs_one_kernel_at_a_time(samples, tmp_path):
-    ran = sampled(tmp_path, samples, "graph", options=SERIALIZED)
+@pytest.mark.parametrize("release", ["11.8", "13.2"])
+def test_graphs_one_kernel_at_a_time(samples, tmp_path, release):
+    ran = sampled(tmp_path, samples, "graph", options=SERIALIZED, fakes=("--cupti", release))
     found = by_launch(ran)
     assert found["call", number("// replay")] == 15 * per_launch(ran, "call", 35)
     assert found["once", number("// replay")] == 15 * per_launch(ran, "once", 15)
@@ -336,6 +351,15 @@ def test_what_is_lost_is_counted(samples, tmp_path, failure, options):
     assert ran.out == "no error\n" and "instructions sampled" in status(ran)
     assert ran.taken("lost") == lost(ran) > 0
     assert sum(count for _, count in stored(ran)) + lost(ran) == ran.taken()
+
+
+@pytest.mark.parametrize("options", [SERIALIZED, CONTINUOUS])
+def test_what_comes_when_sampling_ends(samples, tmp_path, options):
+    """As many instructions of launches as its buffer holds: what is beyond that CUPTI drops in silence."""
+    plan = tmp_path / "plan"
+    plan.write_text("_Z4* 0 wait 3\n_Z4* 30 selected 2\n")
+    ran = sampled(tmp_path, samples, options=options, fakes=("--fail", "pc-late", "--samples", str(plan)))
+    assert sum(count for _, count in stored(ran)) == ran.taken() > 0 and not lost(ran)
 
 
 def test_without_the_option_nothing_is_sampled(samples, tmp_path):
