@@ -262,7 +262,9 @@ static const char *tensorflow_status(void)
 	struct sn_line line = SN_LINE(text);
 	if (!sn_tf_executes())
 		return status_of_messages();
-	SN_LINE_ADD(&line, "operations and functions as operators; ", status_of_messages());
+	bool has_messages = atomic_load_explicit(&duty, memory_order_relaxed) != NOT_LOADED;
+	SN_LINE_ADD(&line, "operations and functions as operators", has_messages ? "; " : NULL,
+		    has_messages ? status_of_messages() : NULL);
 	return text;
 }
 
