@@ -8,15 +8,14 @@
  */
 #include "pjrt.h"
 
-#include "collect/adapters/torch/torch.h"
 #include "collect/adapters/xla/xla.h"
+#include "collect/interface/operator.h"
 #include "collect/interface/region.h"
 #include "collect/record/trace.h"
 
 #include <string.h>
 
-#define EXECUTION  0x706a7274u /* the `user` of a shadow */
-#define NOT_PUSHED UINT32_MAX
+#define EXECUTION 0x706a7274u /* the `user` of a shadow */
 
 static uint32_t next_correlation(void)
 {
@@ -60,52 +59,18 @@ static void *plain_call(const struct sn_pjrt_call *call, const char *name, uint6
 
 /* ---- executions ---- */
 
-static void push(struct sn_thread *thread, const struct sn_pjrt_call *call, const char *name)
-{
-	struct sn_torch_thread *memo = sn_torch_thread(thread);
-	struct sn_frame frame = {.kind = SN_FRAME_OPERATOR,
-				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
-	struct sn_shadow *shadow =
-	    frame.id == SN_ID_NONE || !memo ? NULL : sn_shadow_push(thread, &frame, call->stack);
-	if (!shadow)
-		return;
-	shadow->user = EXECUTION;
-	shadow->node = sn_torch_context(memo, call->stack, call->pc, true);
-	if (sn_trace_wants(SN_TRACE_SOURCE_OPERATORS))
-		shadow->start_ns = sn_now_ns();
-}
-
-/* An operator of the executable's name, unless JAX's call is one. A token for end_operator. */
+/* An operator of the executable's name, unless JAX's call is one. A token for sn_operator_end. */
 static uint32_t begin_operator(const struct sn_pjrt_call *call,
 			       const struct sn_pjrt_executable *executable)
 {
-	uint32_t token = NOT_PUSHED;
-	if (!executable || !strcmp(sn_config.operators, "off") ||
-	    !(sn_config.sources & SN_SOURCE_OPERATOR))
-		return token;
-	struct sn_thread *thread = sn_enter();
-	if (!thread)
-		return token;
-	if (!operator_of(thread, SN_XLA_CALL)) {
-		token = thread->shadow_depth;
-		push(thread, call, executable->name);
-	}
-	sn_leave(thread);
-	return token;
-}
-
-static void end_operator(uint32_t token)
-{
-	struct sn_thread *thread = token == NOT_PUSHED ? NULL : sn_enter();
-	if (!thread)
-		return;
-	while (thread->shadow_depth > token) {
-		const struct sn_shadow *shadow = sn_shadow_pop(thread);
-		if (shadow && shadow->user == EXECUTION && shadow->start_ns &&
-		    shadow->node != SN_NODE_NONE)
-			sn_trace_interval(thread, shadow->node, shadow->start_ns, sn_now_ns());
-	}
-	sn_leave(thread);
+	if (!executable || operator_of(sn_thread_self(), SN_XLA_CALL))
+		return SN_OPERATOR_NONE;
+	struct sn_operator_start start = {.name = executable->name,
+					  .length = executable->length,
+					  .stack = call->stack,
+					  .pc = call->pc,
+					  .user = EXECUTION};
+	return sn_operator_begin(&start);
 }
 
 static void follow(const struct sn_pjrt_call *call, const struct sn_pjrt_executable *executable,
@@ -147,7 +112,7 @@ static void *execute(const struct sn_pjrt_call *call)
 	if (!error && sn_gpu_call_place(NULL, NULL))
 		follow(call, executable, correlation, start_ns);
 	sn_gpu_call_exit();
-	end_operator(token);
+	sn_operator_end(token, EXECUTION);
 	return error;
 }
 

@@ -23,6 +23,7 @@
 #include "tensorflow.h"
 
 #include "collect/core/adapter.h"
+#include "collect/core/line.h"
 #include "collect/intercept/intercept.h"
 #include "collect/interface/message.h"
 #include "collect/record/property.h"
@@ -239,7 +240,7 @@ static int tensorflow_attach(void)
 	return is_known ? 0 : -ENOTSUP;
 }
 
-static const char *tensorflow_status(void)
+static const char *status_of_messages(void)
 {
 	switch (atomic_load_explicit(&duty, memory_order_relaxed)) {
 	case WORKS:
@@ -253,6 +254,18 @@ static const char *tensorflow_status(void)
 	default:
 		return "no TensorFlow in this process";
 	}
+}
+
+static const char *tensorflow_status(void)
+{
+	static char text[192];
+	struct sn_line line = SN_LINE(text);
+	if (!sn_tf_executes())
+		return status_of_messages();
+	bool has_messages = atomic_load_explicit(&duty, memory_order_relaxed) != NOT_LOADED;
+	SN_LINE_ADD(&line, "operations and functions as operators", has_messages ? "; " : NULL,
+		    has_messages ? status_of_messages() : NULL);
+	return text;
 }
 
 const struct sn_adapter sn_adapter_tensorflow = {

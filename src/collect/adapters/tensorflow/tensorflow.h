@@ -31,3 +31,8 @@ bool sn_tf_decode(const unsigned char *bytes, size_t length, bool is_buffer,
 /* The rank of a device's task, by the text of TF_CONFIG (NULL: none). UINT32_MAX if the device
  * belongs to no task. */
 uint32_t sn_tf_rank(const char *device, size_t length, const char *config);
+
+/* --- execute.c --- */
+
+/* Whether something has been executed that is an operator. */
+bool sn_tf_executes(void);
