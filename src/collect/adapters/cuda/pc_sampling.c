@@ -22,7 +22,7 @@
 #define READ_NS	     250000000u
 /* After a module has come or gone, CUPTI may still hold its names. */
 #define MODULE_NS    300000000u
-#define CLAIM_PAUSES 20000u /* of SN_LOCK_PAUSE_NS */
+#define CLAIM_PAUSES 2000u /* each takes some 50 us */
 #define CALLS	     1024u
 
 #define SN_CUPTI_SAMPLING_POINTER(name, parameters) sn_cupti_result(*name) parameters;
