@@ -19,6 +19,14 @@ uint32_t sn_db_builder_graph_model(struct sn_db_builder *builder,
 				  *model);
 }
 
+bool sn_db_builder_has_graph_model(const struct sn_db_builder *builder, uint32_t name)
+{
+	for (size_t i = 0; i < builder->graph.model_count; i++)
+		if (builder->graph.models[i].name == name)
+			return true;
+	return false;
+}
+
 uint32_t sn_db_builder_graph_node(struct sn_db_builder *builder,
 				  const struct sonde_graph_node *node)
 {

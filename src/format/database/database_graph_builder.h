@@ -44,6 +44,8 @@
 /* A new model; its number. */
 uint32_t sn_db_builder_graph_model(struct sn_db_builder *builder,
 				   const struct sonde_graph_model *model);
+/* Whether a model has that name, one of the builder's strings. */
+bool sn_db_builder_has_graph_model(const struct sn_db_builder *builder, uint32_t name);
 /* A new node of a model; its number. Its parent, if it has one, was added before. */
 uint32_t sn_db_builder_graph_node(struct sn_db_builder *builder,
 				  const struct sonde_graph_node *node);

@@ -275,7 +275,7 @@ int sn_xplane_add_programs(const struct sn_xplane_programs_file *file,
 		xplane->host = sn_db_builder_string(builder, file->host);
 		xplane->graphs_only = true;
 		result = file->is_hlo
-			     ? sn_xplane_compiled(xplane, bytes, length, !file->has_profile)
+			     ? sn_xplane_compiled(xplane, bytes, length, file->has_profile)
 			     : sn_xplane_programs(xplane, (const char *)bytes,
 						  (const char *)bytes + length, !file->has_profile);
 		if (xplane->damaged_programs)

@@ -263,9 +263,10 @@ int sn_xplane_executions(struct sn_xplane *xplane);
  * computations source lines; and graphs of the programs that such frames are of. 0 or
  * SN_ERR_MEMORY. */
 int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *end, bool is_drawn);
-/* Programs as a plugin gave them, each after its length in 8 bytes: graphs of all. 0 or SN_ERR_MEMORY. */
+/* Programs as a plugin gave them, each after its length in 8 bytes: graphs of all, but where there is a profile of those that it
+ * has not. 0 or SN_ERR_MEMORY. */
 int sn_xplane_compiled(struct sn_xplane *xplane, const unsigned char *bytes, size_t length,
-		       bool is_drawn);
+		       bool has_profile);
 /* Makes the file's graphs; the sink's rank and host are known. */
 int sn_xplane_graphs(struct sn_xplane *xplane);
 void sn_xplane_release_programs(struct sn_xplane_programs *programs);

@@ -733,17 +733,19 @@ int sn_xplane_programs(struct sn_xplane *xplane, const char *text, const char *e
 }
 
 /* As its own module, whatever number or name it has: those of several plugins may be equal. */
-static int add_compiled(struct sn_xplane *xplane, const unsigned char *bytes, size_t length)
+static int adopt_compiled(struct sn_xplane *xplane, struct sn_hlo *hlo)
+{
+	uint32_t number = module_of(xplane, true, xplane->programs.module_ids.count, hlo->name);
+	return number == SONDE_NONE ? SN_ERR_MEMORY : adopt(xplane, number, hlo);
+}
+
+static int add_compiled(struct sn_xplane *xplane, const unsigned char *bytes, size_t length,
+			bool has_profile)
 {
 	struct sn_hlo hlo;
 	int result = sn_hlo_read(&hlo, xplane->builder, bytes, length);
-	uint32_t number =
-	    result ? SONDE_NONE
-		   : module_of(xplane, true, xplane->programs.module_ids.count, hlo.name);
-	if (number != SONDE_NONE)
-		result = adopt(xplane, number, &hlo);
-	else if (!result)
-		result = SN_ERR_MEMORY;
+	if (!result && !(has_profile && sn_db_builder_has_graph_model(xplane->builder, hlo.name)))
+		result = adopt_compiled(xplane, &hlo);
 	sn_hlo_release(&hlo);
 	if (result != SN_ERR_FORMAT)
 		return result;
@@ -752,7 +754,7 @@ static int add_compiled(struct sn_xplane *xplane, const unsigned char *bytes, si
 }
 
 int sn_xplane_compiled(struct sn_xplane *xplane, const unsigned char *bytes, size_t length,
-		       bool is_drawn)
+		       bool has_profile)
 {
 	uint64_t program;
 	while (length >= sizeof(program)) {
@@ -763,12 +765,12 @@ int sn_xplane_compiled(struct sn_xplane *xplane, const unsigned char *bytes, siz
 			xplane->damaged_programs += program != 0;
 			break;
 		}
-		if (add_compiled(xplane, bytes, program))
+		if (add_compiled(xplane, bytes, program, has_profile))
 			return SN_ERR_MEMORY;
 		bytes += program;
 		length -= program;
 	}
-	return is_drawn ? sn_xplane_graphs(xplane) : 0;
+	return sn_xplane_graphs(xplane);
 }
 
 /* Draws a program that ran as it was before compilation, as the model "NAME before

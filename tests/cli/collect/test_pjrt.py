@@ -361,13 +361,32 @@ def test_jax_on_a_plugin(tmp_path, python, real, options):
     assert status(tmp_path).startswith(f"{real}: 12 of 12 functions (PJRT 0.")
 
 
+@pytest.mark.parametrize("options", [(), ("--graph",)])
 @pytest.mark.parametrize("python", pythons("jax"))
-def test_fused_computations_of_a_plugin(tmp_path, python, real):
-    jax_on(tmp_path, python, real, "two", 1)
+def test_fused_computations_of_a_plugin(tmp_path, python, real, options):
+    """Also beside a profile of JAX's own, in which plugins for processors have nothing."""
+    jax_on(tmp_path, python, real, "two", 1, *options)
     graph = json.loads(program.sonde("graph", tmp_path / "run.sdb", "--format", "json", "--top", 0))
-    model = next(model for model in graph["models"] if model["name"] == "jit_seven")
+    model, = (model for model in graph["models"] if model["name"] == "jit_seven")
     sine = next(node for node in model["rows"] if node["type"] == "sine")
     assert (sine["file"], sine["line"]) == (str(JAX_FUNCTIONS), line_of("the fused operations"))
+
+
+@pytest.mark.parametrize("python", pythons("jax"))
+def test_a_program_that_a_profile_has_is_shown_once(tmp_path, python, real):
+    """From there, with times: as of a plugin with a profiler."""
+    of_plugin, own = tmp_path / "plugin", tmp_path / "own"
+    of_plugin.mkdir()
+    own.mkdir()
+    jax_on(of_plugin, python, real, "two", 1)
+    program.run(own, python, JAX_FUNCTIONS, "two", "1", options=("--graph",), environment=QUIET, timeout=300)
+    kept, = of_plugin.glob("run.sonde/*.sonde-hlo")
+    beside, = own.glob("run.sonde/*.sonde-programs")
+    beside.with_suffix(".sonde-hlo").write_bytes(kept.read_bytes())
+    program.sonde("analyze", own / "run.sonde", "-o", own / "run.sdb")
+    graph = json.loads(program.sonde("graph", own / "run.sdb", "--format", "json", "--top", 0))
+    model, = (model for model in graph["models"] if model["name"] == "jit_seven")
+    assert any("time_ns" in node for node in model["rows"])
 
 
 def test_the_interface_is_as_its_header_says():
