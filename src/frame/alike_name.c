@@ -6,6 +6,7 @@
 #include "format/measurement/measurement.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 /* The frame kinds whose instances are numbered. Kernels are not among them: their numbers are the
@@ -41,4 +42,21 @@ bool sn_alike_name(const struct sonde_db *db, uint32_t id, char *text, size_t si
 	}
 	text[used] = '\0';
 	return has_number;
+}
+
+void sn_alike_add(struct sn_alike_costs *costs, double cost)
+{
+	costs->count++;
+	costs->sum += cost;
+	costs->sum_squares += cost * cost;
+}
+
+bool sn_alike_near(const struct sn_alike_costs *costs)
+{
+	static const double most_deviation = 0.5;
+	if (costs->count < SN_ALIKE_LEAST || costs->sum <= 0)
+		return false;
+	double mean = costs->sum / costs->count;
+	double variance = costs->sum_squares / costs->count - mean * mean;
+	return sqrt(variance > 0 ? variance : 0) <= most_deviation * mean;
 }

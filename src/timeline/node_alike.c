@@ -6,18 +6,18 @@
 #include "format/measurement/measurement.h"
 #include "frame/alike_name.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* So many at least, whose costs deviate by no more than this part of their mean: as in reports. */
-enum { LEAST_ALIKE = 3, NAME_BYTES = 512 };
-static const double most_deviation = 0.5;
+enum { NAME_BYTES = 512 };
+
+/* Where a cost arises. */
+enum place { OF_DEVICES, OF_THREADS, PLACES };
 
 /* The frames of one name without numbers. */
 struct stem {
 	uint32_t first; /* frame */
-	double count, sum, sum_squares;
+	struct sn_alike_costs costs[PLACES];
 };
 
 struct alike {
@@ -25,8 +25,8 @@ struct alike {
 	struct sn_intern names;
 	struct stem *stems;
 	size_t capacity;
-	uint32_t *stem_of; /* by frame; SONDE_NONE */
-	double *costs;	   /* by frame */
+	uint32_t *stem_of;	 /* by frame; SONDE_NONE */
+	double (*costs)[PLACES]; /* by frame */
 };
 
 static bool may_stand_for(const struct sonde_db_frame *frame)
@@ -54,7 +54,7 @@ static int find_stems(struct alike *alike)
 }
 
 /* Adds what the frames' contexts cost by a metric; whether there was any. */
-static bool add_costs(struct alike *alike, const char *metric)
+static bool add_costs(struct alike *alike, enum place place, const char *metric)
 {
 	const struct sonde_db *db = alike->db;
 	uint32_t number = sonde_db_metric_by_name(db, metric);
@@ -65,34 +65,38 @@ static bool add_costs(struct alike *alike, const char *metric)
 		if (alike->stem_of[frame] == SONDE_NONE ||
 		    !sonde_db_summary(db, i, number, &summary))
 			continue;
-		alike->costs[frame] += summary.inclusive.sum;
+		alike->costs[frame][place] += summary.inclusive.sum;
 		has_any |= summary.inclusive.sum > 0;
 	}
 	return has_any;
 }
 
+/* Of threads by the first metric that there is: times that nest, or samples. */
 static void sum_costs(struct alike *alike)
 {
-	bool has_any = add_costs(alike, "kernel-time");
-	has_any |= add_costs(alike, "copy-time");
-	if (!has_any)
-		add_costs(alike, "real-time");
-	for (uint32_t i = 0; i < sonde_db_frame_count(alike->db); i++) {
-		if (alike->stem_of[i] == SONDE_NONE)
-			continue;
-		struct stem *stem = alike->stems + alike->stem_of[i];
-		stem->count++;
-		stem->sum += alike->costs[i];
-		stem->sum_squares += alike->costs[i] * alike->costs[i];
-	}
+	static const char *const of_threads[] = {"real-time", "region-time", "cpu-time"};
+	add_costs(alike, OF_DEVICES, "kernel-time");
+	add_costs(alike, OF_DEVICES, "copy-time");
+	for (size_t i = 0; i < sizeof(of_threads) / sizeof(*of_threads); i++)
+		if (add_costs(alike, OF_THREADS, of_threads[i]))
+			break;
+	for (uint32_t i = 0; i < sonde_db_frame_count(alike->db); i++)
+		for (int place = 0; alike->stem_of[i] != SONDE_NONE && place < PLACES; place++)
+			sn_alike_add(&alike->stems[alike->stem_of[i]].costs[place],
+				     alike->costs[i][place]);
 }
 
+/* Near wherever they cost something, and somewhere they do. */
 static bool are_near(const struct stem *stem)
 {
-	double mean = stem->sum / stem->count;
-	double variance = stem->sum_squares / stem->count - mean * mean;
-	return stem->count >= LEAST_ALIKE &&
-	       sqrt(variance > 0 ? variance : 0) <= most_deviation * mean;
+	bool costs_any = false;
+	for (int place = 0; place < PLACES; place++) {
+		const struct sn_alike_costs *costs = &stem->costs[place];
+		if (costs->sum > 0 && !sn_alike_near(costs))
+			return false;
+		costs_any |= costs->sum > 0;
+	}
+	return costs_any;
 }
 
 static uint32_t represent(const struct alike *alike, uint32_t frame)
@@ -108,7 +112,7 @@ uint32_t *sn_node_alike(const struct sonde_db *db)
 	struct alike alike = {
 	    .db = db,
 	    .stem_of = malloc((count + 1ull) * sizeof(uint32_t)),
-	    .costs = calloc(count + 1ull, sizeof(double)),
+	    .costs = calloc(count + 1ull, sizeof(double[PLACES])),
 	};
 	uint32_t *representatives = malloc((count + 1ull) * sizeof(uint32_t));
 	bool has_memory = representatives && alike.stem_of && alike.costs && !find_stems(&alike);

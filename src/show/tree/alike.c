@@ -8,17 +8,9 @@
 #include "frame/alike_name.h"
 #include "linked.h"
 
-#include <math.h>
 #include <string.h>
 
-/* So many siblings at least, whose costs deviate by no more than this part of their mean. */
-enum { LEAST_ALIKE = 3, NAME_BYTES = 512 };
-static const double most_deviation = 0.5;
-
-/* What is known of siblings of one stem. */
-struct siblings {
-	double count, sum, sum_squares;
-};
+enum { NAME_BYTES = 512 };
 
 struct fold {
 	const struct sn_tree *tree;
@@ -62,21 +54,14 @@ static uint32_t stem_of(const struct fold *fold, uint32_t node)
 	return node == 0 ? SONDE_NONE : fold->stem_of[fold->tree->nodes[node].frame];
 }
 
-static bool are_near(const struct siblings *all)
-{
-	double mean = all->sum / all->count;
-	double variance = all->sum_squares / all->count - mean * mean;
-	return all->count >= LEAST_ALIKE &&
-	       sqrt(variance > 0 ? variance : 0) <= most_deviation * mean;
-}
-
 /* A stem is folded everywhere or nowhere: where most of its cost lies in siblings that are alike.
  */
 static int choose_stems(struct fold *fold)
 {
 	const struct sn_tree *tree = fold->tree;
 	struct sn_table places = {0};
-	struct siblings *all = sn_arena_array(&fold->arena, struct siblings, tree->node_count);
+	struct sn_alike_costs *all =
+	    sn_arena_array(&fold->arena, struct sn_alike_costs, tree->node_count);
 	uint32_t *stems = sn_arena_array(&fold->arena, uint32_t, tree->node_count);
 	double *votes = sn_arena_array(&fold->arena, double, fold->stem_count + 1);
 	int code = fold->arena.failed ? SN_ERR_MEMORY : 0;
@@ -91,13 +76,11 @@ static int choose_stems(struct fold *fold)
 			break;
 		}
 		stems[at] = stem;
-		all[at].count++;
-		all[at].sum += value;
-		all[at].sum_squares += value * value;
+		sn_alike_add(&all[at], value);
 	}
 	for (uint32_t at = 0; at < places.count && code == 0; at++)
-		if (all[at].count >= LEAST_ALIKE)
-			votes[stems[at]] += are_near(&all[at]) ? all[at].sum : -all[at].sum;
+		if (all[at].count >= SN_ALIKE_LEAST)
+			votes[stems[at]] += sn_alike_near(&all[at]) ? all[at].sum : -all[at].sum;
 	for (uint32_t stem = 0; stem < fold->stem_count && code == 0; stem++)
 		fold->folds[stem] = votes[stem] > 0;
 	sn_table_release(&places);

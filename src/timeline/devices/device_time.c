@@ -59,7 +59,7 @@ static int add_operation(void *data, const struct sn_operation *whole)
 	struct sn_operation one = *whole;
 	int result = 0;
 	sweep->times->context_ns[one.context] += (double)(one.end_ns - one.start_ns);
-	time->operation_counts[one.work]++;
+	time->operation_counts[one.work] += !one.is_continued;
 	count_stream(sweep, one.profile);
 	if (!time->has_work) {
 		time->first_ns = one.start_ns;

@@ -256,12 +256,13 @@ static bool take_own_time(struct sn_operations *operations, uint64_t time_ns,
 			  struct sn_operation *operation)
 {
 	while (operations->open_count) {
-		const struct sn_operation *one = operations->open + operations->open_count - 1;
+		struct sn_operation *one = operations->open + operations->open_count - 1;
 		uint64_t until = one->end_ns < time_ns ? one->end_ns : time_ns;
 		if (operations->covered_ns < until) {
 			*operation = *one;
 			operation->start_ns = operations->covered_ns;
 			operation->end_ns = operations->covered_ns = until;
+			one->is_continued = true;
 			return true;
 		}
 		if (one->end_ns > time_ns)

@@ -217,6 +217,8 @@ def test_a_loop_has_the_time_in_which_nothing_of_it_runs(sonde, tmp_path):
     answer = json.loads(sonde("timeline", path, "--view", "all", "--format", "json").out)
     device, = answer["devices"]
     assert (device["computation_ns"], device["communication_ns"], device["idle_ns"]) == (80000, 10000, 0)
+    # a loop is one operation, in however many parts it has the time
+    assert (device["computation_count"], device["communication_count"]) == (4, 1)
     times = {row["node"]: row["time_ns"] for row in answer["critical_path"]["rows"]}
     assert times == {"jit_step/add.2": 40000, "jit_step/while.2": 30000, "jit_step/all-reduce.3": 10000, "jit_step/add.1": 8000,
                      "jit_step/while.1": 2000}

@@ -125,6 +125,23 @@ def layers(times: list[float], name: str) -> Trace:
     return trace
 
 
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("times,node", [((100, 100, 9000), "load 2"), ((3000, 3010, 3020), "load *")])
+def test_what_threads_do_at_unlike_cost_is_not_one_node(sonde, tmp_path, times, node, kernels):
+    """Also where what devices do in each is alike."""
+    trace, at = Trace(), 0
+    for number, time in enumerate(times):
+        trace.call("user_annotation", f"load {number}", at, at + time)
+        trace.call("cpu_op", "aten::a", at + 1, at + time - 1)
+        if kernels:
+            trace.launch(number + 1, at + 5, at + 9)
+            trace.operation("kernel", "small", at + 15, at + 35, number + 1)
+        at += time
+    text = summary(sonde, trace.write(tmp_path / "t.json"))["sentences"]
+    found = " ".join(text)
+    assert f"in {node} " in found.replace(",", " ") and (node == "load *") == ("load *" in found), found
+
+
 @pytest.mark.parametrize("name", ["FSDP::all_gather (layers.{})", "layer_{}", "nn.Module: Decoder_{}"])
 def test_layers_that_are_alike_are_one_node(sonde, tmp_path, name):
     """Each gather has less than the one operator of all layers, and together they have most."""
