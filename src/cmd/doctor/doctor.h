@@ -78,5 +78,7 @@ bool sn_find_first(const char *const *names, char *path, size_t size);
 bool sn_read_first_line(const char *below, char *text, size_t size);
 /* Whether the user may read and write a device. */
 bool sn_may_use(const char *path);
-/* The name of the group that a file belongs to, or its number. */
-void sn_group_of(const char *path, char *name, size_t size);
+/* Appends a check of a device that the user may not use; joining its group is the fix where that would help. */
+void sn_diagnose_refused(struct sn_diagnosis *diagnosis, const char *name, const char *path);
+/* The release by a library's real name, "1.8.12" of libze_loader.so.1.8.12; "of unknown version". `real` has PATH_MAX bytes. */
+const char *sn_library_version(const char *path, char *real);

@@ -38,7 +38,7 @@ static void say_device(struct sn_diagnosis *diagnosis, const char *hip)
 /* False where nothing can be measured. */
 static bool check_device(struct sn_diagnosis *diagnosis, const char *hip)
 {
-	char kfd[512], refused[512], group[64], fix[200];
+	char kfd[512], refused[512];
 	if (access(sn_doctor_path(kfd, sizeof(kfd), "/dev/kfd"), F_OK)) {
 		sn_diagnose(diagnosis, "AMD", SN_VERDICT_NO, NULL, "no device (/dev/kfd) and %s",
 			    *hip ? hip : "no HIP library");
@@ -49,10 +49,7 @@ static bool check_device(struct sn_diagnosis *diagnosis, const char *hip)
 		say_device(diagnosis, hip);
 		return true;
 	}
-	sn_group_of(refused, group, sizeof(group));
-	snprintf(fix, sizeof(fix), "sudo usermod -aG %s $USER, and log in again", group);
-	sn_diagnose(diagnosis, "AMD", SN_VERDICT_NO, fix,
-		    "a device (%s) that you may not use; its group is %s", refused, group);
+	sn_diagnose_refused(diagnosis, "AMD", refused);
 	return false;
 }
 

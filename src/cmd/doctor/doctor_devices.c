@@ -29,6 +29,12 @@ static bool file_contains(const char *path, const char *needle)
 	return is_found;
 }
 
+static const char *vendors_folder(void)
+{
+	const char *folder = getenv("OCL_ICD_VENDORS");
+	return folder && *folder ? folder : "/etc/OpenCL/vendors";
+}
+
 static size_t list_vendors(char *text, size_t size)
 {
 	const char *folder = getenv("OCL_ICD_VENDORS");
@@ -62,7 +68,7 @@ static void check_opencl(struct sn_diagnosis *diagnosis)
 			    "sudo apt install ocl-icd-libopencl1", "no libOpenCL.so.1");
 	else if (!has_vendors)
 		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_NO, "sudo apt install pocl-opencl-icd",
-			    "a loader, but no platform in /etc/OpenCL/vendors");
+			    "a loader, but no platform in %s", vendors_folder());
 	else if (!file_contains(loader, "OPENCL_LAYERS"))
 		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_LIMITED,
 			    "sudo apt install ocl-icd-libopencl1 (2.3 or later)",

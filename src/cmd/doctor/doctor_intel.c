@@ -37,7 +37,7 @@ static bool is_intel(const char *node)
 
 static void say_node(struct sn_diagnosis *diagnosis, const char *sys)
 {
-	char below[300], node[512], driver[64], group[64], fix[200];
+	char below[300], node[512], driver[64];
 	snprintf(below, sizeof(below), "/dev/dri/%.200s", sn_text_base_name(sys));
 	sn_doctor_path(node, sizeof(node), below);
 	read_driver(sys, driver, sizeof(driver));
@@ -46,17 +46,15 @@ static void say_node(struct sn_diagnosis *diagnosis, const char *sys)
 			    "for a container: docker run --device /dev/dri",
 			    "a device of driver %s, but no %s", driver, node);
 	} else if (!sn_may_use(node)) {
-		sn_group_of(node, group, sizeof(group));
-		snprintf(fix, sizeof(fix), "sudo usermod -aG %s $USER, and log in again", group);
-		sn_diagnose(diagnosis, "Intel GPU", SN_VERDICT_NO, fix,
-			    "a device (%s) that you may not use; its group is %s", node, group);
+		sn_diagnose_refused(diagnosis, "Intel GPU", node);
 	} else {
 		sn_diagnose(diagnosis, "Intel GPU", SN_VERDICT_OK, NULL, "%s, driver %s", node,
 			    driver);
 	}
 }
 
-static void check_device(struct sn_diagnosis *diagnosis)
+/* False where there is none. */
+static bool check_device(struct sn_diagnosis *diagnosis)
 {
 	char pattern[512];
 	glob_t files;
@@ -73,17 +71,10 @@ static void check_device(struct sn_diagnosis *diagnosis)
 	if (!has_any)
 		sn_diagnose(diagnosis, "Intel GPU", SN_VERDICT_NO, NULL,
 			    "no device (/sys/class/drm)");
+	return has_any;
 }
 
-/* The release by the library's real name: libze_loader.so.1.8.12. */
-static const char *loader_version(const char *loader, char *real)
-{
-	const char *base = sn_text_base_name(realpath(loader, real) ? real : loader);
-	const char *version = strstr(base, ".so.");
-	return version ? version + 4 : "of unknown version";
-}
-
-static void check_levelzero(struct sn_diagnosis *diagnosis)
+static void check_levelzero(struct sn_diagnosis *diagnosis, bool has_device)
 {
 	char loader[512], layer[512], driver[512], real[PATH_MAX];
 	const char *others = getenv("ZE_ENABLE_ALT_DRIVERS");
@@ -97,25 +88,25 @@ static void check_levelzero(struct sn_diagnosis *diagnosis)
 			    "%s, but no tracing layer (libze_tracing_layer.so.1)", loader);
 	else if (!has_driver)
 		sn_diagnose(
-		    diagnosis, "Level Zero", SN_VERDICT_NO, "sudo apt install intel-level-zero-gpu",
+		    diagnosis, "Level Zero", SN_VERDICT_NO,
+		    has_device ? "install Intel's driver for Level Zero (intel-level-zero-gpu, or "
+				 "libze-intel-gpu1)"
+			       : NULL,
 		    "a loader with its tracing layer, but no driver (libze_intel_gpu.so.1)");
 	else
 		sn_diagnose(
 		    diagnosis, "Level Zero", SN_VERDICT_LIMITED, NULL,
 		    "loader %s (%s) with its tracing layer: kernels and copies; 0.6 us more "
 		    "a launch, measured on a fake device; no real device has confirmed it",
-		    loader_version(loader, real), loader);
+		    sn_library_version(loader, real), loader);
 }
 
 /* Its runtime is not Debian's: where there is none, nothing is missing. */
 static void check_sycl(struct sn_diagnosis *diagnosis)
 {
-	static const char *const names[] = {"libsycl.so", "libsycl.so.9", "libsycl.so.8"};
-	char runtime[512] = "", framework[512];
-	for (size_t index = 0; index < sizeof(names) / sizeof(*names) && !*runtime; index++)
-		if (!sn_find_library(names[index], runtime, sizeof(runtime)))
-			*runtime = '\0';
-	if (!*runtime)
+	static const char *const names[] = {"libsycl.so", "libsycl.so.9", "libsycl.so.8", NULL};
+	char runtime[512], framework[512];
+	if (!sn_find_first(names, runtime, sizeof(runtime)))
 		return;
 	if (sn_find_library("libxptifw.so", framework, sizeof(framework)))
 		sn_diagnose(diagnosis, "SYCL", SN_VERDICT_OK, NULL,
@@ -127,7 +118,6 @@ static void check_sycl(struct sn_diagnosis *diagnosis)
 
 void sn_diagnose_intel(struct sn_diagnosis *diagnosis)
 {
-	check_device(diagnosis);
-	check_levelzero(diagnosis);
+	check_levelzero(diagnosis, check_device(diagnosis));
 	check_sycl(diagnosis);
 }

@@ -47,7 +47,7 @@ static size_t find_nodes(char *refused, size_t size)
 /* False where nothing can be measured. */
 static bool check_driver(struct sn_diagnosis *diagnosis)
 {
-	char library[512], control[512], refused[512], version[64], group[64], fix[200];
+	char library[512], control[512], refused[512], version[64];
 	bool has_library = sn_find_library("libcuda.so.1", library, sizeof(library));
 	bool has_device =
 	    access(sn_doctor_path(control, sizeof(control), "/dev/nvidiactl"), F_OK) == 0;
@@ -60,25 +60,36 @@ static bool check_driver(struct sn_diagnosis *diagnosis)
 		    has_device ? "sudo apt install libcuda1 (of the driver's version)" : NULL,
 		    "%s and no driver library (libcuda.so.1)",
 		    has_device ? "a device (/dev/nvidiactl)" : "no device (/dev/nvidiactl)");
-	else if (!has_device)
+	else if (!has_device || !count)
 		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_NO,
 			    "sudo modprobe nvidia; for a container: docker run --gpus all",
-			    "%s, but no device (/dev/nvidiactl)", library);
-	else if (*refused) {
-		sn_group_of(refused, group, sizeof(group));
-		snprintf(fix, sizeof(fix), "sudo usermod -aG %s $USER, and log in again", group);
-		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_NO, fix,
-			    "a device (%s) that you may not use; its group is %s", refused, group);
-	} else {
+			    "%s, but no device (%s)", library,
+			    has_device ? "/dev/nvidia0" : "/dev/nvidiactl");
+	else if (*refused)
+		sn_diagnose_refused(diagnosis, "NVIDIA", refused);
+	else {
 		read_driver_version(version, sizeof(version));
 		sn_diagnose(diagnosis, "NVIDIA", SN_VERDICT_OK, NULL, "driver %s, %zu device%s, %s",
 			    version, count, count == 1 ? "" : "s", library);
 	}
-	return has_library && has_device && !*refused;
+	return has_library && count && has_device && !*refused;
 }
 
-/* Restricted, it is performance counters that the driver keeps: tracing is for everybody since CUDA 10.2. Of /proc no file
- * tells its size. */
+/* Whether this process may administer the system, as the driver asks: CAP_SYS_ADMIN, which root in a container mostly lacks. */
+static bool is_administrator(void)
+{
+	unsigned long long capabilities = 0;
+	char line[256];
+	FILE *file = fopen("/proc/self/status", "re");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "CapEff: %llx", &capabilities);
+	if (file)
+		fclose(file);
+	return capabilities >> 21 & 1;
+}
+
+/* Restricted, it is samples of instructions and counters that the driver keeps: tracing is for everybody since CUDA 10.2. Of /proc no
+ * file tells its size. */
 static void check_rights(struct sn_diagnosis *diagnosis)
 {
 	char path[512], line[256];
@@ -89,35 +100,35 @@ static void check_rights(struct sn_diagnosis *diagnosis)
 	if (file)
 		fclose(file);
 	if (restricted < 0)
-		sn_diagnose(diagnosis, "NVIDIA counters", SN_VERDICT_LIMITED, NULL,
-			    "%s does not say who may read them (RmProfilingAdminOnly); kernels "
-			    "and copies need no permission",
+		sn_diagnose(diagnosis, "NVIDIA samples", SN_VERDICT_LIMITED, NULL,
+			    "%s does not say who may sample instructions, as sonde run "
+			    "--gpu-samples does (RmProfilingAdminOnly); kernels and copies need no "
+			    "permission",
 			    path);
-	else if (restricted && geteuid() != 0)
-		sn_diagnose(diagnosis, "NVIDIA counters", SN_VERDICT_LIMITED,
+	else if (restricted && !is_administrator())
+		sn_diagnose(diagnosis, "NVIDIA samples", SN_VERDICT_LIMITED,
 			    "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee "
 			    "/etc/modprobe.d/profiling.conf, and reboot",
-			    "for administrators only (RmProfilingAdminOnly: 1); kernels and copies "
-			    "need no permission");
+			    "sonde run --gpu-samples is for administrators only "
+			    "(RmProfilingAdminOnly: 1); kernels and copies need no permission");
 	else
-		sn_diagnose(diagnosis, "NVIDIA counters", SN_VERDICT_OK, NULL,
-			    "you may read them (RmProfilingAdminOnly: %d%s)", restricted,
-			    restricted ? ", and you are an administrator" : "");
+		sn_diagnose(diagnosis, "NVIDIA samples", SN_VERDICT_OK, NULL,
+			    "sonde run --gpu-samples is allowed (RmProfilingAdminOnly: %d%s)",
+			    restricted, restricted ? ", and you are an administrator" : "");
 }
 
 /* The release by the library's real name: libcupti.so.2025.2.1. */
 static void describe_cupti(const char *path, char *text, size_t size)
 {
 	char real[PATH_MAX];
-	const char *base = sn_text_base_name(realpath(path, real) ? real : path);
-	const char *version = strstr(base, ".so.");
-	snprintf(text, size, "CUPTI %s (%s)", version ? version + 4 : "of unknown version", path);
+	snprintf(text, size, "CUPTI %s (%s)", sn_library_version(path, real), path);
 }
 
 /* The toolkit's folder, where the loader does not look. */
 static const char *unseen_cupti(char *folder, size_t size)
 {
-	static const char *const folders[] = {"/usr/local/cuda/extras/CUPTI/lib64",
+	static const char *const folders[] = {"/usr/local/cuda/lib64",
+					      "/usr/local/cuda/extras/CUPTI/lib64",
 					      "/opt/cuda/extras/CUPTI/lib64"};
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		char library[600];
@@ -131,16 +142,18 @@ static const char *unseen_cupti(char *folder, size_t size)
 
 static void check_cupti(struct sn_diagnosis *diagnosis)
 {
-	static const char *const names[] = {"libcupti.so", "libcupti.so.13", "libcupti.so.12",
-					    "libcupti.so.11.8", NULL};
+	/* in the collector's order */
+	static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
+					    "libcupti.so", NULL};
 	char path[512], cupti[700], folder[512],
-	    fix[200] = "pip install nvidia-cuda-cupti, and name "
+	    fix[200] = "pip install nvidia-cuda-cupti (CUDA 12: nvidia-cuda-cupti-cu12), and name "
 		       "its folder in LD_LIBRARY_PATH";
 	if (sn_find_first(names, path, sizeof(path))) {
 		describe_cupti(path, cupti, sizeof(cupti));
 		sn_diagnose(diagnosis, "NVIDIA kernels", SN_VERDICT_LIMITED, NULL,
 			    "%s: kernels, copies, sets, memory and waits; 0.4 to 0.8 us more a "
-			    "launch, measured on a fake device; no real device has confirmed it",
+			    "launch, measured on a fake device, and what CUPTI takes; no real "
+			    "device has confirmed it",
 			    cupti);
 		return;
 	}
@@ -149,8 +162,8 @@ static void check_cupti(struct sn_diagnosis *diagnosis)
 	sn_diagnose(
 	    diagnosis, "NVIDIA kernels", SN_VERDICT_LIMITED, fix,
 	    "no CUPTI where the loader looks: kernels of programs that bring one, as PyTorch; "
-	    "0.4 to 0.8 us more a launch, measured on a fake device; no real device has "
-	    "confirmed it");
+	    "0.4 to 0.8 us more a launch, measured on a fake device, and what CUPTI takes; no "
+	    "real device has confirmed it");
 }
 
 void sn_diagnose_nvidia(struct sn_diagnosis *diagnosis)

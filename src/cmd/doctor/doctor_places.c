@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where checks of devices look: folders of libraries, device nodes, and what the kernel tells. With SONDE_DOCTOR_ROOT all of it
- * is below that folder. */
+ * is below that folder, but for folders that the environment names. */
 #include "doctor.h"
+
+#include "base/text.h"
 
 #include <grp.h>
 #include <stdio.h>
@@ -39,7 +41,6 @@ bool sn_find_library(const char *name, char *path, size_t size)
 					      "/usr/lib",
 					      "/lib64",
 					      "/usr/local/lib",
-					      "/usr/local/cuda/lib64",
 					      "/opt/rocm/lib"};
 	if (find_library_by_path(name, path, size))
 		return true;
@@ -78,13 +79,29 @@ bool sn_may_use(const char *path)
 	return access(path, R_OK | W_OK) == 0;
 }
 
-void sn_group_of(const char *path, char *name, size_t size)
+void sn_diagnose_refused(struct sn_diagnosis *diagnosis, const char *name, const char *path)
 {
 	struct stat status;
 	bool is_there = stat(path, &status) == 0;
 	struct group *group = is_there ? getgrgid(status.st_gid) : NULL;
-	if (group)
-		snprintf(name, size, "%s", group->gr_name);
-	else
-		snprintf(name, size, "%ld", is_there ? (long)status.st_gid : -1);
+	char fix[200];
+	/* root's group is no one's to join */
+	if (group && status.st_gid && (status.st_mode & 060) == 060) {
+		snprintf(fix, sizeof(fix), "sudo usermod -aG %s $USER, and log in again",
+			 group->gr_name);
+		sn_diagnose(diagnosis, name, SN_VERDICT_NO, fix,
+			    "a device (%s) that you may not use; its group is %s", path,
+			    group->gr_name);
+	} else {
+		sn_diagnose(diagnosis, name, SN_VERDICT_NO, NULL,
+			    "a device (%s) that you may not use; its mode is %04o", path,
+			    is_there ? status.st_mode & 07777 : 0);
+	}
+}
+
+const char *sn_library_version(const char *path, char *real)
+{
+	const char *base = sn_text_base_name(realpath(path, real) ? real : path);
+	const char *version = strstr(base, ".so.");
+	return version ? version + 4 : "of unknown version";
 }

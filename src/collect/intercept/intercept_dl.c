@@ -75,7 +75,9 @@ __attribute__((used)) static void *(*dlsym_for(void *library, const char *name))
 		sn_nccl_noticed();
 	if (name && sn_configured_lookup(library, name))
 		return dlsym_of_configured;
-	if (name && sn_pjrt_has_stand_in(name))
+	/* a library that looks further than itself gets what comes after it, never ours */
+	if (name && sn_pjrt_has_stand_in(name) &&
+	    !(library == RTLD_NEXT && sn_real_dlsym(RTLD_NEXT, name)))
 		return dlsym_of_pjrt;
 	return !is_special && name && sn_cuda_has_stand_in(name) ? dlsym_of_cupti : real_dlsym();
 }

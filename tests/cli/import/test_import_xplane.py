@@ -189,7 +189,7 @@ def test_xplane_tpu(sonde, tmp_path):
 
 
 def test_the_operations_of_a_tpu_are_its_work(sonde, tmp_path):
-    """Instructions of a known program are what the device does, by what they are; a loop is none of them."""
+    """Instructions of a known program are what the device does, by what they are; a loop has only what is left of its time."""
     tpu = Plane(3, "/device:TPU:0")
     rows = [("%fusion.1 = ...", "fusion.1", 0, 10), ("%while.1 = while(...)", "while.1", 10, 80), ("%add.1 = add(...)", "add.1", 10, 50),
             ("%all-reduce.3 = ...", "all-reduce.3", 60, 20), ("%copy-done.2 = ...", "copy-done.2", 80, 10),

@@ -136,6 +136,20 @@ int ncclCommSplit(struct communicator *of, int color, int key, struct communicat
 	return color < 0 ? 0 : new_communicator(made, &id, of->ranks, of->rank, of->device);
 }
 
+/* Those that are left out do not call it. */
+int ncclCommShrink(struct communicator *of, const int *left_out, int count,
+		   struct communicator **made, void *config, int how)
+{
+	struct unique_id id = of->id;
+	int rank = of->rank;
+	(void)config, (void)how;
+	for (int i = 0; i < count; i++)
+		rank -= left_out[i] < of->rank;
+	id.words[0] += ++of->splits;
+	id.words[2] ^= 1;
+	return new_communicator(made, &id, of->ranks - count, rank, of->device);
+}
+
 int ncclCommDestroy(struct communicator *communicator)
 {
 	munmap(communicator->board, sizeof(*communicator->board));

@@ -23,6 +23,7 @@ enum { FLOAT32 = 7, FLOAT64 = 8, SUM = 0 };
 	F(ncclCommInitRank, comm *, int, unique_id, int)                                                               \
 	F(ncclCommInitAll, comm *, int, const int *)                                                                   \
 	F(ncclCommSplit, comm, int, int, comm *, void *)                                                               \
+	F(ncclCommShrink, comm, int *, int, comm *, void *, int)                                                       \
 	F(ncclCommDestroy, comm)                                                                                       \
 	F(ncclGroupStart)                                                                                              \
 	F(ncclGroupEnd)                                                                                                \
@@ -88,6 +89,12 @@ static int act(const unique_id *id, int rank, int ranks)
 	nccl.ncclCommSplit(all, 1, rank, &same, NULL);
 	for (int i = 0; i < 3; i++)
 		nccl.ncclReduceScatter(data, data, 70, FLOAT32, SUM, same, stream); // split
+	if (int last = ranks - 1; rank < last) {
+		comm fewer;
+		nccl.ncclCommShrink(all, &last, 1, &fewer, NULL, 0);
+		for (int i = 0; i < 2; i++)
+			nccl.ncclAllReduce(data, data, 40, FLOAT32, SUM, fewer, stream); // shrunk
+	}
 	int refused = nccl.ncclAllReduce(data, data, 1000, FLOAT32, SUM, NULL, stream);
 	cudaStreamSynchronize(stream);
 	nccl.ncclCommDestroy(same);

@@ -27,7 +27,7 @@ static struct {
 } known[MODULES];
 static uint32_t known_count;
 static unsigned long long loads, unloads;
-static uint32_t known_devices;
+static uint32_t known_calls;
 static bool begins[256]; /* the first letters of names that are looked for */
 
 /* ---- one module ---- */
@@ -218,10 +218,10 @@ static void find_all(void *unused)
 	struct finding now = {0};
 	note_begins();
 	dl_iterate_phdr(look_for, &now);
-	uint32_t devices = sn_configured_device_count;
-	if (now.loads == loads && now.unloads == unloads && devices == known_devices)
+	uint32_t calls = sn_configured_call_count;
+	if (now.loads == loads && now.unloads == unloads && calls == known_calls)
 		return;
-	known_devices = devices;
+	known_calls = calls;
 	/* an address that was unloaded may be another module's */
 	bool is_new = now.unloads != unloads;
 	for (uint32_t i = 0; i < sn_configured_device_count; i++)

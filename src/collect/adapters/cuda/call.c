@@ -16,6 +16,14 @@ static bool makes_nodes(const char *name)
 	       (begins_with(name, "cudaGraphAdd") || begins_with(name, "cuGraphAdd"));
 }
 
+/* Those beside which samples are not read. */
+static bool unloads(const char *name)
+{
+	return sn_config.gpu_samples &&
+	       (begins_with(name, "cuModuleUnload") || begins_with(name, "cuLibraryUnload") ||
+		begins_with(name, "cudaLibraryUnload"));
+}
+
 /* Calls that launch something, wait, or take long. What only asks or sets is not heard: that would cost more than the call. */
 bool sn_cuda_wants_call(uint32_t domain, const char *name)
 {
@@ -46,7 +54,7 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name)
 	for (size_t index = 0; index < count; index++)
 		if (begins_with(name, names[index]))
 			return true;
-	return makes_nodes(name);
+	return makes_nodes(name) || unloads(name);
 }
 
 /* CUPTI, the runtime or the driver. */

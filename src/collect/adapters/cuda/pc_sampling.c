@@ -37,8 +37,8 @@ struct batch {
 };
 
 static struct {
-	void *handle;	      /* NULL: the place is free */
-	struct batch resting; /* CUPTI's, from when the context is configured on */
+	_Atomic(void *) handle; /* NULL: the place is free */
+	struct batch resting;	/* CUPTI's, from when the context is configured on */
 } contexts[CONTEXTS];
 
 _Atomic bool sn_cuda_samples_are_on;
@@ -51,7 +51,8 @@ static struct batch batch; /* for reading */
 static _Atomic bool is_claimed;
 /* Calls that no reading may be beside: of modules and graphs. */
 static _Atomic uint32_t excluding;
-static uint64_t excluding_calls[SN_CUPTI_RUNTIME + 1][CALLS / 64];
+static uint64_t excluding_calls[SN_CUPTI_RUNTIME + 1][CALLS / 64],
+    graph_launches[SN_CUPTI_RUNTIME + 1][CALLS / 64];
 static _Atomic uint64_t read_ns, module_ns; /* when it was last */
 
 /* Those that are sampled: of all warps, a reason each. */
@@ -374,11 +375,26 @@ static void begin_context(void *handle, uint32_t place)
 	atomic_store_explicit(&sn_cuda_samples_are_on, true, memory_order_release);
 }
 
+/* How many of the excluding calls that run are this thread's. */
+static __thread uint32_t mine __attribute__((tls_model("initial-exec")));
+
+/* With the claim: waits, with a bound, for excluding calls of other threads. */
+static bool is_alone(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t tries = 0; atomic_load(&excluding) > mine; tries++) {
+		if (tries == CLAIM_PAUSES)
+			return false;
+		sn_lock_pause();
+	}
+	return true;
+}
+
 /* CUPTI may put what comes late into the batch that it was given, so that stays where disabling has failed. */
 static void end_context(uint32_t place)
 {
 	void *handle = contexts[place].handle;
-	if (!has_failed)
+	if (!has_failed && is_alone())
 		read_context(handle, &(struct launch){0});
 	bool is_whole = !has_failed, is_disabled = disable(handle);
 	if (is_whole)
@@ -435,8 +451,15 @@ static void on_module(const struct sn_cupti_module *module)
 
 static void on_context(uint32_t cbid, void *handle)
 {
-	if (!handle || !claim_soon())
+	if (!handle)
 		return;
+	if (!claim_soon()) {
+		uint32_t ended = find_context(handle);
+		/* nobody begins to read it any more */
+		if (cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING && ended < CONTEXTS)
+			contexts[ended].handle = NULL;
+		return;
+	}
 	uint32_t place = find_context(cbid == SN_CUPTI_CONTEXT_CREATED ? NULL : handle);
 	if (place < CONTEXTS && cbid == SN_CUPTI_CONTEXT_CREATED && !has_failed)
 		begin_context(handle, place);
@@ -462,7 +485,8 @@ void sn_cuda_samples_on_resource(uint32_t cbid, const struct sn_cupti_resource_d
 	/* what was sampled in a module is read while its names are there */
 	if (cbid == SN_CUPTI_MODULE_UNLOAD_STARTING &&
 	    atomic_load_explicit(&sn_cuda_samples_are_on, memory_order_relaxed) && claim_soon()) {
-		read_all(&(struct launch){0});
+		if (is_alone())
+			read_all(&(struct launch){0});
 		unclaim();
 	}
 	atomic_store_explicit(&module_ns, sn_now_ns(), memory_order_relaxed);
@@ -480,6 +504,8 @@ void sn_cuda_samples_note_call(uint32_t domain, uint32_t cbid, const char *name)
 	for (size_t at = 0; at < sizeof(names) / sizeof(*names) && cbid < CALLS; at++)
 		if (begins_with(name, names[at]))
 			excluding_calls[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
+	if (cbid < CALLS && strstr(name, "GraphLaunch"))
+		graph_launches[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
 }
 
 static bool excludes(uint32_t domain, uint32_t cbid)
@@ -492,6 +518,7 @@ void sn_cuda_samples_before_call(uint32_t domain, uint32_t cbid)
 {
 	if (!excludes(domain, cbid))
 		return;
+	mine++;
 	atomic_fetch_add(&excluding, 1);
 	for (uint32_t tries = 0; atomic_load(&is_claimed) && tries < CLAIM_PAUSES; tries++)
 		sn_lock_pause();
@@ -513,13 +540,16 @@ void sn_cuda_samples_after_call(uint32_t domain, uint32_t cbid, const struct sn_
 {
 	struct launch last = {0};
 	uint64_t now = sn_now_ns();
-	if (excludes(domain, cbid) && atomic_load(&excluding))
+	if (excludes(domain, cbid) && mine) {
+		mine--;
 		atomic_fetch_sub(&excluding, 1);
+	}
 	/* a call in a call: the outer one's end is soon enough */
 	if (sn_gpu_call_place(NULL, NULL))
 		return;
 	/* as CUPTI demands where kernels run one at a time. Releases that do not tell of which launch a sample is: of the last */
-	if (is_serialized() && (is_launch || excludes(domain, cbid)))
+	bool is_graph = cbid < CALLS && graph_launches[domain][cbid / 64] >> cbid % 64 & 1;
+	if (is_serialized() && (is_launch || is_graph))
 		last = (struct launch){call->correlation, is_launch ? call->symbol : NULL};
 	else if (now - atomic_load_explicit(&read_ns, memory_order_relaxed) < READ_NS ||
 		 now - atomic_load_explicit(&module_ns, memory_order_relaxed) < MODULE_NS)
@@ -570,5 +600,6 @@ void sn_cuda_samples_after_fork(void)
 	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
 	atomic_store_explicit(&is_claimed, false, memory_order_relaxed);
 	atomic_store_explicit(&excluding, 0, memory_order_relaxed);
+	mine = 0;
 	sn_cuda_samples_forget();
 }

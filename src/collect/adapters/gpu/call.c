@@ -200,6 +200,6 @@ void sn_gpu_call_exit(void)
 		return;
 	pop_shadow(thread);
 	sn_gpu_add_call(thread, &current.call);
-	sn_gpu_collect_many(sn_gpu_thread(thread));
+	sn_gpu_collect_many(sn_gpu_thread(thread), current.call.end_ns);
 	sn_leave(thread);
 }

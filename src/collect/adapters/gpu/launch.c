@@ -145,12 +145,16 @@ void sn_gpu_collect(struct sn_gpu_thread *state)
 }
 
 /* So many at a time: where each is read as it comes, both sides wait for each other's processor. */
-#define MANY 64u
+#define MANY	64u
+/* Unless they are few: those of a program that is killed are in its last checkpoint. */
+#define SOON_NS 50000000u
 
-void sn_gpu_collect_many(struct sn_gpu_thread *state)
+void sn_gpu_collect_many(struct sn_gpu_thread *state, uint64_t now_ns)
 {
-	if (sn_gpu_queue_count(&state->queue) >= MANY)
-		sn_gpu_collect(state);
+	if (sn_gpu_queue_count(&state->queue) < MANY && now_ns - state->collected_ns < SOON_NS)
+		return;
+	state->collected_ns = now_ns;
+	sn_gpu_collect(state);
 }
 
 /* ---- other threads' ---- */

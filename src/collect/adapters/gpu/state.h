@@ -33,20 +33,22 @@ struct sn_gpu_callee {
 
 #define SN_GPU_CALLEES 128u
 
-/* A launch that is a part of a collective, by the last bits of its number: until its operations come, or another takes its place. */
+/* A launch that is a part of a collective, by the last bits of its number: until its operations come, which a runtime may
+ * deliver some thousands of launches later, or another takes its place. */
 struct sn_gpu_part {
 	const struct sn_gpu_interface *interface; /* NULL where the place is not used */
 	uint32_t correlation;
 	struct sn_gpu_collective of;
 };
 
-#define SN_GPU_PARTS 512u
+#define SN_GPU_PARTS 16384u
 
 struct sn_gpu_thread {
 	struct sn_thread *thread;
 	struct sn_gpu_thread *next; /* of all; set before it is published */
 	_Atomic bool ended;
 	struct sn_gpu_queue queue;
+	uint64_t collected_ns; /* when the thread itself last read it */
 	struct sn_copy_room copied;
 	struct sn_gpu_callee callees[SN_GPU_CALLEES]; /* the thread's own */
 	struct sn_gpu_part parts[SN_GPU_PARTS];

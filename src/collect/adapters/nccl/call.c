@@ -23,6 +23,7 @@ enum role {
 	INIT_SCALABLE,
 	INIT_ALL,
 	SPLIT,
+	SHRINK,
 	END
 };
 
@@ -84,19 +85,18 @@ static void note_creation(uintptr_t place, uint64_t group, int32_t ranks, int32_
 		    (struct creation){place, group, ranks, rank};
 }
 
-/* Handles that are there by now; the others come with the group's end. */
+/* In a group handles may come with its end. */
 static void take_creations(void)
 {
-	uint32_t kept = 0;
+	if (current.depth)
+		return;
 	for (uint32_t i = 0; i < current.creation_count; i++) {
 		const struct creation *one = &current.creations[i];
 		uintptr_t handle = 0;
-		if (sn_program_read((const void *)one->place, &handle, sizeof(handle)) && handle)
+		if (sn_program_read((const void *)one->place, &handle, sizeof(handle)))
 			sn_nccl_communicator_made(handle, one->group, one->ranks, one->rank);
-		else if (current.depth)
-			current.creations[kept++] = *one;
 	}
-	current.creation_count = kept;
+	current.creation_count = 0;
 }
 
 #define ID_WORDS 16u
@@ -109,11 +109,10 @@ static uint64_t group_of_id(const uint64_t *words)
 	return group;
 }
 
-static void note_split(const struct sn_configured_arguments *arguments)
+static void note_split(const struct sn_configured_arguments *arguments, uint32_t color)
 {
 	struct sn_nccl_communicator *of =
 	    sn_nccl_communicator(sn_configured_argument(arguments, 0));
-	uint32_t color = (uint32_t)sn_configured_argument(arguments, 1);
 	if (!of)
 		return;
 	uint64_t number = atomic_fetch_add_explicit(&of->splits, 1, memory_order_relaxed);
@@ -125,7 +124,7 @@ static void note_split(const struct sn_configured_arguments *arguments)
 static void note_all(uintptr_t place, uint32_t count)
 {
 	uint64_t group = sn_message_mix(sn_now_ns() + ((uint64_t)getpid() << 40));
-	for (uint32_t rank = 0; rank < count; rank++)
+	for (uint32_t rank = 0; rank < count && rank < CREATIONS; rank++)
 		note_creation(place + rank * sizeof(uintptr_t), group, (int32_t)count,
 			      (int32_t)rank);
 }
@@ -150,7 +149,8 @@ static void note_creations(enum role role, const struct sn_configured_arguments 
 		note_all(place, second);
 		break;
 	default:
-		note_split(arguments);
+		/* what is shrunk has no colour, and is like no split */
+		note_split(arguments, role == SPLIT ? second : 1u << 31);
 	}
 }
 
@@ -238,7 +238,7 @@ static void enter(const struct sn_configured_call *call,
 	bool is_operation = it->role == COLLECTIVE || it->role == MESSAGE;
 	if (is_operation)
 		note_operation(it, arguments);
-	else if (it->role >= INIT && it->role <= SPLIT) {
+	else if (it->role >= INIT && it->role <= SHRINK) {
 		current.creations_before = current.creation_count;
 		note_creations(it->role, arguments);
 	} else if (it->role == END)
@@ -262,10 +262,12 @@ static void leave_operation(bool is_done)
 	forget_operations();
 }
 
-static void leave_group(void)
+static void leave_group(bool is_done)
 {
 	if (!current.depth || --current.depth)
 		return;
+	if (!is_done)
+		sn_gpu_call_fails();
 	sn_gpu_call_exit();
 	forget_operations();
 	take_creations();
@@ -282,7 +284,7 @@ static void leave(const struct sn_configured_call *call, uint64_t result)
 		current.depth += succeeds(result);
 		break;
 	case GROUP_END:
-		leave_group();
+		leave_group(succeeds(result));
 		break;
 	case END:
 		sn_gpu_call_exit();
@@ -298,7 +300,7 @@ static void leave(const struct sn_configured_call *call, uint64_t result)
 /* ---- the adapter ---- */
 
 static const char *const libraries[] = {"libnccl.so", "librccl.so"};
-static bool is_added[sizeof(libraries) / sizeof(*libraries)];
+static _Atomic bool is_added[sizeof(libraries) / sizeof(*libraries)];
 
 static bool add_calls(const char *library)
 {
@@ -332,6 +334,8 @@ static int attach(void)
 
 void sn_nccl_noticed(void)
 {
+	if (!sn_measuring() || !sn_thread_self())
+		return;
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
 		if (!is_added[i] && sn_configured_is_loaded(libraries[i])) {
 			sn_adapters_retry();

@@ -16,7 +16,7 @@
 #define MOST_BYTES (64ul << 20) /* of all programs of a process */
 
 static struct sn_own_file file = {.fd = -1};
-static uint64_t written;
+static _Atomic uint64_t written; /* with the lock */
 
 static bool write_piece(const void *bytes, size_t length, uint64_t at)
 {
@@ -40,7 +40,7 @@ static void add(const char *code, uint64_t length)
 {
 	if (!sn_lock_wait(SN_LOCK_PJRT_PROGRAMS))
 		return;
-	if (length <= MOST_BYTES - written)
+	if (written + sizeof(length) + length <= MOST_BYTES)
 		write_program(code, length);
 	sn_lock_release(SN_LOCK_PJRT_PROGRAMS);
 }
@@ -63,7 +63,7 @@ static void keep(const struct sn_pjrt_made *plugin, void *executable)
 	program.format_bytes = strlen(program.format);
 	/* the first time it says how long it is */
 	if (!sn_pjrt_ask(plugin, SN_PJRT_AT_PROGRAM, &asked) || !program.code_bytes ||
-	    program.code_bytes > MOST_BYTES - written)
+	    program.code_bytes + written > MOST_BYTES)
 		return;
 	size_t room = program.code_bytes;
 	char *code = program.code = sn_pages_map(room);

@@ -80,10 +80,17 @@ void sn_torch_engine_end(uint32_t place)
 uint32_t sn_torch_engine_context(struct sn_torch_thread *self, uintptr_t task)
 {
 	uint32_t count = atomic_load_explicit(&used, memory_order_relaxed);
-	for (const struct call *call = calls; task > TAKEN && call < calls + count; call++)
-		if (atomic_load_explicit(&call->task, memory_order_acquire) == task)
-			return call->caller == self
-				   ? SN_NODE_NONE
-				   : sn_torch_context_of(self, call->caller, call->node);
+	for (const struct call *call = calls; task > TAKEN && call < calls + count; call++) {
+		if (atomic_load_explicit(&call->task, memory_order_acquire) != task)
+			continue;
+		const struct sn_torch_thread *caller = call->caller;
+		uint32_t node = call->node;
+		/* the same before and after: both are of this call */
+		atomic_thread_fence(memory_order_acquire);
+		if (caller == self ||
+		    atomic_load_explicit(&call->task, memory_order_relaxed) != task)
+			return SN_NODE_NONE;
+		return sn_torch_context_of(self, caller, node);
+	}
 	return SN_NODE_NONE;
 }

@@ -57,7 +57,8 @@ def test_bytes_of_each_line(ran):
     for frames, value in program.paths(ran.folder, "communication-bytes", "--metric", "communication-bytes"):
         lines = [f"{frame['file']}:{frame['line']}" for frame in frames if (frame.get("file") or "").endswith(SOURCE)]
         found[lines[-1]] += round(value["sum"])
-    assert found == {line_with(SOURCE, text): RANKS * bytes_ for text, bytes_ in BYTES.items()}
+    assert found == {**{line_with(SOURCE, text): RANKS * bytes_ for text, bytes_ in BYTES.items()},
+                     line_with(SOURCE, "// shrunk"): (RANKS - 1) * 2 * 40 * 4}
 
 
 def test_kernels_stand_below_their_calls(ran):
@@ -66,14 +67,15 @@ def test_kernels_stand_below_their_calls(ran):
     parents = Counter()
     for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
         parents[frames[-2]["name"]] += value["count"]
-    assert parents == {"ncclAllReduce": RANKS * 6, "ncclBroadcast": RANKS, "ncclAllGather": RANKS, "ncclReduceScatter": RANKS * 4,
+    assert parents == {"ncclAllReduce": RANKS * 6 + (RANKS - 1) * 2, "ncclBroadcast": RANKS, "ncclAllGather": RANKS, "ncclReduceScatter": RANKS * 4,
                        "ncclGroupEnd": RANKS}
 
 
 def test_all_parts_of_collectives_have_partners(ran):
-    """Also those of a communicator that was split, and not the messages, which some ranks exchange without the others."""
+    """Also those of communicators that were split or shrunk, and not the messages, which some ranks exchange without the others."""
     found = arrivals(ran.folder)
-    assert {who: row["collectives"] for who, row in found.items()} == {f"rank {rank}": COLLECTIVES for rank in range(RANKS)}
+    assert {who: row["collectives"] for who, row in found.items()} == {
+        f"rank {rank}": COLLECTIVES + (2 if rank < RANKS - 1 else 0) for rank in range(RANKS)}
     text = program.sonde("timeline", ran.folder / "run.sdb", "--view", "stragglers")
     assert "lack" not in text and "no partner" not in text
 
@@ -83,6 +85,14 @@ def test_the_late_rank_is_named(ran):
     late = max(found, key=lambda who: found[who]["delayed_ns"])
     assert late == f"rank {RANKS - 1}"
     assert found[late]["delayed_ns"] >= 5 * 20e6 * (RANKS - 1) * 0.5
+
+
+def test_a_program_that_is_not_measured(built):
+    """The library is there, and nobody asked it to measure: what looks NCCL up finds NCCL."""
+    preloaded = f"LD_PRELOAD={program.BUILD}/src/collect/libsonde.so"
+    done = subprocess.run([FAKE, "env", "-u", "SONDE_OUTPUT", preloaded, built, str(RANKS), "lookup"], capture_output=True, text=True,
+                          env={**os.environ, "FAKE_DEVICES": str(RANKS)}, timeout=120)
+    assert (done.returncode, done.stdout) == (0, f"0 of {RANKS} ranks failed\n"), done.stderr
 
 
 def test_devices_of_one_process(built, tmp_path):
