@@ -44,10 +44,10 @@ void sn_run_gpu_samples_tell(const struct sn_launch_request *launch)
 		return;
 	if (sn_text_begins(launch->gpu_samples, "serialized"))
 		fprintf(stderr,
-			"sonde: --gpu-samples=serialized: each kernel runs alone, and the "
+			"sonde: --gpu-samples=serialized: each CUDA kernel runs alone, and the "
 			"program waits for it: kernels that overlap otherwise take longer\n");
 	else
 		fprintf(stderr,
-			"sonde: --gpu-samples=continuous: kernels run as they would; a kernel "
+			"sonde: --gpu-samples=continuous: CUDA kernels run as they would; a kernel "
 			"that several calls launch has its samples divided among them by time\n");
 }

@@ -34,35 +34,55 @@ static bool find_moved(const struct sn_measurement *measurement, uint32_t module
 	       realpath(beside, found);
 }
 
-/* One more string, in copies of the tables. */
-static int add_string(struct sn_measurement *measurement, const char *text, uint32_t *number)
+/* The tables of strings, in copies with room for more. */
+struct room {
+	uint32_t *offsets;
+	char *bytes;
+	uint32_t count; /* that may come */
+	size_t left;	/* of their bytes */
+};
+
+static int make_room(struct sn_measurement *measurement, struct room *room)
 {
 	struct sn_measurement_strings *strings = &measurement->strings;
 	uint32_t count = strings->count;
-	size_t length = strlen(text), end = count ? strings->offsets[count] : 0;
-	uint32_t *offsets =
-	    sn_measurement_copy(measurement, strings->offsets, count ? count + 1ull : 0, 2);
-	char *bytes = sn_measurement_copy(measurement, strings->bytes, end, length);
+	size_t end = count ? strings->offsets[count] : 0;
+	room->offsets = sn_measurement_copy(measurement, strings->offsets, count ? count + 1ull : 0,
+					    room->count + 1ull);
+	room->bytes = sn_measurement_copy(measurement, strings->bytes, end, room->left);
 	if (measurement->arena.failed)
 		return SN_ERR_MEMORY;
-	memcpy(bytes + end, text, length);
-	offsets[count + 1] = (uint32_t)(end + length);
-	*strings = (struct sn_measurement_strings){count + 1, offsets, bytes};
-	*number = count;
+	*strings = (struct sn_measurement_strings){count, room->offsets, room->bytes};
 	return 0;
+}
+
+static uint32_t add_string(struct sn_measurement *measurement, struct room *room, const char *text)
+{
+	uint32_t number = measurement->strings.count++;
+	size_t length = strlen(text), end = number ? room->offsets[number] : 0;
+	memcpy(room->bytes + end, text, length);
+	room->offsets[number + 1] = (uint32_t)(end + length);
+	room->count--;
+	room->left -= length;
+	return number;
 }
 
 int sn_measurement_use_cubins(struct sn_measurement *measurement, const char *path)
 {
 	char found[PATH_MAX];
-	for (uint32_t i = 0; i < measurement->module_count; i++) {
-		uint32_t number;
-		if (!find_moved(measurement, i, path, found))
-			continue;
-		if (add_string(measurement, found, &number) < 0)
-			return SN_ERR_MEMORY;
-		/* they lie in the copy of the file that the measurement owns */
-		((struct sn_module_record *)measurement->modules)[i].path = number;
-	}
+	struct room room = {0};
+	for (uint32_t i = 0; i < measurement->module_count; i++)
+		if (find_moved(measurement, i, path, found)) {
+			room.count++;
+			room.left += strlen(found);
+		}
+	if (room.count && make_room(measurement, &room) < 0)
+		return SN_ERR_MEMORY;
+	/* one that has come meanwhile has no room */
+	for (uint32_t i = 0; i < measurement->module_count && room.count; i++)
+		if (find_moved(measurement, i, path, found) && strlen(found) <= room.left)
+			/* they lie in the copy of the file that the measurement owns */
+			((struct sn_module_record *)measurement->modules)[i].path =
+			    add_string(measurement, &room, found);
 	return 0;
 }

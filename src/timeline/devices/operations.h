@@ -36,7 +36,8 @@ struct sn_operation {
 	uint64_t link; /* to the call that launched it (launches.h); 0: none */
 	uint32_t context, profile;
 	enum sn_device_work work;
-	bool is_continued; /* a further part of a container's own time, whose first part was another one */
+	bool
+	    is_continued; /* a further part of a container's own time, whose first part was another one */
 };
 
 struct sn_operations;

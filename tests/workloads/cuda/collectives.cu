@@ -89,9 +89,11 @@ static int act(const unique_id *id, int rank, int ranks)
 	nccl.ncclCommSplit(all, 1, rank, &same, NULL);
 	for (int i = 0; i < 3; i++)
 		nccl.ncclReduceScatter(data, data, 70, FLOAT32, SUM, same, stream); // split
-	if (int last = ranks - 1; rank < last) {
+	if (rank < ranks - 1) {
+		int last[16]; // at another address in each rank
 		comm fewer;
-		nccl.ncclCommShrink(all, &last, 1, &fewer, NULL, 0);
+		last[rank] = ranks - 1;
+		nccl.ncclCommShrink(all, &last[rank], 1, &fewer, NULL, 0);
 		for (int i = 0; i < 2; i++)
 			nccl.ncclAllReduce(data, data, 40, FLOAT32, SUM, fewer, stream); // shrunk
 	}

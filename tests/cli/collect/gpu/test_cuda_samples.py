@@ -381,8 +381,8 @@ def begun(folder: Path, option: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("option,said,unsaid", [
-    ("--gpu-samples", "kernels run as they would", "runs alone"), ("--gpu-samples=continuous@1024", "kernels run as they would", "runs alone"),
-    ("--gpu-samples=serialized", "each kernel runs alone", "as they would"), ("--gpu-samples=off", "", "kernel"), ("-q", "", "kernel")])
+    ("--gpu-samples", "CUDA kernels run as they would", "runs alone"), ("--gpu-samples=continuous@1024", "CUDA kernels run as they would", "runs alone"),
+    ("--gpu-samples=serialized", "each CUDA kernel runs alone", "as they would"), ("--gpu-samples=off", "", "kernel"), ("-q", "", "kernel")])
 def test_what_a_mode_costs_is_said_before(tmp_path, option, said, unsaid):
     done = begun(tmp_path, option)
     assert done.returncode == 0 and said in done.stderr and unsaid not in done.stderr
