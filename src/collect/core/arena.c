@@ -180,6 +180,17 @@ void *sn_pages_map(size_t bytes)
 	return it.pages;
 }
 
+void *sn_pages_once(_Atomic(void *) *place, size_t bytes)
+{
+	void *there = atomic_load_explicit(place, memory_order_acquire), *made;
+	if (there || !(made = sn_pages_map(bytes)))
+		return there;
+	if (atomic_compare_exchange_strong(place, &there, made))
+		return made;
+	sn_pages_unmap(made, bytes);
+	return there;
+}
+
 void sn_pages_unmap(void *pages, size_t bytes)
 {
 	if (!pages)

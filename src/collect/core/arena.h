@@ -22,6 +22,9 @@ void sn_pages_unmap(void *pages, size_t bytes);
  * owner. */
 #define SN_PAGES_ONCE(pointer)                                                                     \
 	((pointer) ? (pointer) : ((pointer) = sn_pages_map(sizeof(*(pointer)))))
+/* The same for threads of which several may be the first: the pages at `place`, mapped when they are first asked for; NULL without
+ * memory. For tables that few programs need: a large static one counts in every program, as soon as it locks its memory. MT: yes. */
+void *sn_pages_once(_Atomic(void *) *place, size_t bytes);
 /* True if the present limits of the process (RLIMIT_AS, RLIMIT_DATA) allow `bytes` more: the
  * collector's mappings together take at most one part in SN_PAGES_SHARE of what the program leaves
  * of either limit. Counts the bytes as the collector's until sn_pages_unclaim. sn_pages_map does

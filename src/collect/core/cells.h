@@ -13,7 +13,7 @@
 
 struct sn_cells {
 	uint32_t bytes, count; /* of a cell, at least 4; of cells */
-	_Atomic(char *) at;    /* mapped when the first is taken */
+	_Atomic(void *) at;    /* mapped when the first is taken */
 	_Atomic uint32_t used; /* cells that were ever taken */
 	/* The number + 1 of the first free cell, below a count of changes: a cell that was taken and given back meanwhile is not
 	 * mistaken for itself. */
@@ -22,14 +22,7 @@ struct sn_cells {
 
 static inline char *sn_cells_there(struct sn_cells *cells)
 {
-	char *there = atomic_load_explicit(&cells->at, memory_order_acquire), *made;
-	size_t bytes = (size_t)cells->bytes * cells->count;
-	if (there || !(made = (char *)sn_pages_map(bytes)))
-		return there;
-	if (atomic_compare_exchange_strong(&cells->at, &there, made))
-		return made;
-	sn_pages_unmap(made, bytes);
-	return there;
+	return sn_pages_once(&cells->at, (size_t)cells->bytes * cells->count);
 }
 
 /* NULL where all are taken, or without memory. */
@@ -55,7 +48,7 @@ static inline void *sn_cells_take(struct sn_cells *cells)
 static inline void sn_cells_give(struct sn_cells *cells, void *cell)
 {
 	size_t from =
-	    (size_t)((char *)cell - atomic_load_explicit(&cells->at, memory_order_relaxed));
+	    (size_t)((char *)cell - (char *)atomic_load_explicit(&cells->at, memory_order_relaxed));
 	uint64_t head = atomic_load_explicit(&cells->free, memory_order_relaxed), next;
 	do {
 		atomic_store_explicit((_Atomic uint32_t *)cell, (uint32_t)head,

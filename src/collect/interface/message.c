@@ -117,7 +117,7 @@ void sn_message_receive(struct sn_message *message, uint32_t peer, uint64_t tag)
 #define BUSY   1u
 
 static _Atomic uintptr_t kept_keys[KEPT]; /* 0: free; BUSY: being written or read */
-static struct sn_message kept[KEPT];
+static _Atomic(void *) kept_messages;	  /* KEPT struct sn_message, mapped at the first */
 /* In which they were kept. */
 static uint64_t kept_order[KEPT];
 static _Atomic uint64_t kept_count;
@@ -129,6 +129,9 @@ static size_t place_of(uintptr_t key, unsigned probe)
 
 bool sn_message_keep(uintptr_t key, const struct sn_message *message)
 {
+	struct sn_message *kept = sn_pages_once(&kept_messages, KEPT * sizeof(*kept));
+	if (!kept)
+		return false;
 	for (unsigned probe = 0; probe < WINDOW; probe++) {
 		size_t place = place_of(key, probe);
 		uintptr_t found = 0;
@@ -149,6 +152,9 @@ bool sn_message_keep(uintptr_t key, const struct sn_message *message)
 /* Tries again where another thread removes the message that was chosen. */
 bool sn_message_remove(uintptr_t key, uint32_t peer, struct sn_message *message)
 {
+	struct sn_message *kept = atomic_load_explicit(&kept_messages, memory_order_acquire);
+	if (!kept)
+		return false;
 	for (;;) {
 		size_t best = KEPT;
 		bool is_best_from = false;
@@ -190,8 +196,9 @@ void sn_message_withdraw(struct sn_message *message)
 	struct counter *counter = find_counter(key, false);
 	if (counter)
 		atomic_fetch_sub_explicit(&counter->count, 1, memory_order_relaxed);
+	struct sn_message *kept = atomic_load_explicit(&kept_messages, memory_order_acquire);
 	/* none of these is done: messages are taken in the order of posting */
-	for (size_t place = 0; place < KEPT; place++) {
+	for (size_t place = 0; kept && place < KEPT; place++) {
 		uintptr_t owner = atomic_load_explicit(&kept_keys[place], memory_order_acquire);
 		struct sn_message *one = kept + place;
 		if (owner <= BUSY || one->is_sent || kind_of(one) != key ||

@@ -14,8 +14,7 @@
 
 enum { BITS = 10, THREADS = 4, OBJECTS = 64, ROUNDS = 2000 };
 
-static struct sn_word_slot slots[1u << BITS];
-static const struct sn_word_table table = {slots, BITS};
+static struct sn_word_table table = {.bits = BITS};
 
 static uintptr_t object(unsigned number)
 {
@@ -25,7 +24,7 @@ static uintptr_t object(unsigned number)
 static void test_add_find_remove(void **state)
 {
 	uintptr_t value = 0;
-	memset(slots, 0, sizeof(slots));
+	sn_word_clear(&table);
 	for (unsigned i = 0; i < OBJECTS; i++)
 		assert_true(sn_word_add(&table, object(i), i + 1));
 	for (unsigned i = 0; i < OBJECTS; i += 2) {
@@ -44,8 +43,7 @@ static void test_add_find_remove(void **state)
 /* Words of one hash fill one window: one more is refused until one goes. */
 static void test_full_window(void **state)
 {
-	static struct sn_word_slot few[1u << 4]; /* as long as a window */
-	const struct sn_word_table small = {few, 4};
+	struct sn_word_table small = {.bits = 4}; /* as long as a window */
 	uintptr_t value;
 	for (unsigned i = 0; i < SN_WORD_WINDOW; i++)
 		assert_true(sn_word_add(&small, object(i), i));
@@ -72,7 +70,7 @@ static void *add_and_remove(void *argument)
 static void test_threads(void **state)
 {
 	pthread_t threads[THREADS];
-	memset(slots, 0, sizeof(slots));
+	sn_word_clear(&table);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, add_and_remove, (void *)i), 0);
 	for (unsigned i = 0; i < THREADS; i++) {

@@ -64,10 +64,8 @@ static bool is_of_cuda(uint32_t module)
 	return sn_gpu_is_inside(&modules, module);
 }
 
-static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];
-
 struct sn_gpu_interface sn_cuda =
-    SN_GPU_INTERFACE(cuda, .device = "CUDA device ", .is_inside = is_of_cuda, .launches = launches);
+    SN_GPU_INTERFACE(cuda, .device = "CUDA device ", .is_inside = is_of_cuda);
 
 /* Calls that launch one kernel each, unless they fail or their stream is captured: a bit for each of CUPTI's numbers. */
 #define CALLS 1024u

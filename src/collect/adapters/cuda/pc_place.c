@@ -188,10 +188,11 @@ static void wait_for(const char *kernel, const struct sn_gpu_sample *sample);
 
 void sn_cuda_samples_divide(bool is_end)
 {
-	static struct waiting kept[SAMPLES / 2];
+	static struct waiting(*all)[SAMPLES / 2];
 	uint32_t kept_count = 0;
-	if (!tables || !waiting_count)
+	if (!tables || !waiting_count || !SN_PAGES_ONCE(all))
 		return;
+	struct waiting *kept = *all;
 	for (uint32_t at = 0; at < SAMPLES; at++) {
 		struct waiting *waiting = &tables->waiting[at];
 		if (waiting->sample.count && !settle(waiting, is_end))

@@ -67,9 +67,9 @@ struct sn_gpu_interface {
 	uint8_t number; /* tells interfaces of one process apart: its adapter's slot */
 	uint8_t bytes;	/* the metric of its calls' bytes; 0: SN_GPU_COPY_BYTES */
 	_Atomic uint32_t metrics[SN_GPU_METRIC_COUNT];
-	/* SN_GPU_LAUNCHES, by the last bits of their numbers: a launch overwrites the one that is a whole table older, which was
-	 * done long ago. Zero at first, so that pages that no launch has touched take no memory. */
-	struct sn_gpu_launch *launches;
+	/* SN_GPU_LAUNCHES struct sn_gpu_launch, by the last bits of their numbers: a launch overwrites the one that is a whole table
+	 * older, which was done long ago. Mapped at the first launch. */
+	_Atomic(void *) launches;
 	/* Of lost operations, those of no known launch: they may be what is expected. */
 	_Atomic uint64_t unplaced;
 	/* SN_GPU_CAPTURES, by the numbers of graphs' nodes (capture.h); NULL where its runtime tells none. Zero at first. */

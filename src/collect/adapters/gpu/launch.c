@@ -33,10 +33,22 @@ struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread)
 
 #define EXPECTED ((uintptr_t)1)
 
+/* The place of a number; NULL where nothing was launched, or without memory. */
+static struct sn_gpu_launch *launch_at(struct sn_gpu_interface *interface, uint32_t correlation)
+{
+	struct sn_gpu_launch *all =
+	    atomic_load_explicit(&interface->launches, memory_order_acquire);
+	return all ? &all[correlation % SN_GPU_LAUNCHES] : NULL;
+}
+
 void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *state,
 		   uint32_t correlation, uint32_t node, bool is_expected)
 {
-	struct sn_gpu_launch *launch = &interface->launches[correlation % SN_GPU_LAUNCHES];
+	struct sn_gpu_launch *all =
+	    sn_pages_once(&interface->launches, SN_GPU_LAUNCHES * sizeof(*all));
+	if (!all)
+		return;
+	struct sn_gpu_launch *launch = &all[correlation % SN_GPU_LAUNCHES];
 	/* no number while the rest changes; release: the rest comes before its number */
 	atomic_store_explicit(&launch->word, 0, memory_order_relaxed);
 	atomic_store_explicit(&launch->state, (uintptr_t)state | (is_expected ? EXPECTED : 0),
@@ -55,10 +67,9 @@ static void has_come(struct sn_gpu_launch *launch, uintptr_t state)
 
 void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation)
 {
-	if (!correlation)
-		return;
-	struct sn_gpu_launch *launch = &interface->launches[correlation % SN_GPU_LAUNCHES];
-	if (atomic_load_explicit(&launch->word, memory_order_relaxed) >> 32 == correlation)
+	struct sn_gpu_launch *launch = launch_at(interface, correlation);
+	if (launch && correlation &&
+	    atomic_load_explicit(&launch->word, memory_order_relaxed) >> 32 == correlation)
 		has_come(launch, atomic_load_explicit(&launch->state, memory_order_relaxed));
 }
 
@@ -66,10 +77,9 @@ uint64_t sn_gpu_expected(struct sn_gpu_interface *interface)
 {
 	uint64_t count = 0;
 	uint64_t unplaced = atomic_load_explicit(&interface->unplaced, memory_order_relaxed);
-	for (uint32_t index = 0; index < SN_GPU_LAUNCHES; index++)
-		count +=
-		    atomic_load_explicit(&interface->launches[index].state, memory_order_relaxed) &
-		    EXPECTED;
+	const struct sn_gpu_launch *all = launch_at(interface, 0);
+	for (uint32_t index = 0; all && index < SN_GPU_LAUNCHES; index++)
+		count += atomic_load_explicit(&all[index].state, memory_order_relaxed) & EXPECTED;
 	return count > unplaced ? count - unplaced : 0;
 }
 
@@ -97,30 +107,12 @@ static bool is_of_host(const struct sn_gpu_operation *operation)
 	return operation->kind >= SN_GPU_WAIT;
 }
 
-void sn_gpu_done(struct sn_gpu_operation *operation)
-{
-	struct sn_gpu_launch *launch =
-	    &operation->interface->launches[operation->correlation % SN_GPU_LAUNCHES];
-	uint64_t word = atomic_load_explicit(&launch->word, memory_order_acquire);
-	uintptr_t tagged = atomic_load_explicit(&launch->state, memory_order_acquire);
-	struct sn_gpu_thread *state = (struct sn_gpu_thread *)(tagged & ~EXPECTED);
-	/* the same number before and after: the state is of its launch */
-	if (word >> 32 != operation->correlation || !state ||
-	    atomic_load_explicit(&launch->word, memory_order_relaxed) != word) {
-		if (!is_of_host(operation))
-			sn_gpu_lose(operation->interface, 1);
-		return;
-	}
-	has_come(launch, tagged);
-	operation->call = (uint32_t)word;
-	if (!sn_gpu_queue_put(&state->queue, operation) && !is_of_host(operation))
-		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
-}
-
 bool sn_gpu_launch_of(struct sn_gpu_interface *interface, uint32_t correlation,
 		      struct sn_gpu_place *place)
 {
-	const struct sn_gpu_launch *launch = &interface->launches[correlation % SN_GPU_LAUNCHES];
+	static const struct sn_gpu_launch none;
+	const struct sn_gpu_launch *found = launch_at(interface, correlation),
+				   *launch = found ? found : &none;
 	uint64_t word = atomic_load_explicit(&launch->word, memory_order_acquire);
 	uintptr_t tagged = atomic_load_explicit(&launch->state, memory_order_acquire);
 	*place = (struct sn_gpu_place){.state = (struct sn_gpu_thread *)(tagged & ~EXPECTED),
@@ -128,6 +120,21 @@ bool sn_gpu_launch_of(struct sn_gpu_interface *interface, uint32_t correlation,
 	/* the same number before and after: the state is of its launch */
 	return correlation && word >> 32 == correlation && place->state &&
 	       atomic_load_explicit(&launch->word, memory_order_relaxed) == word;
+}
+
+void sn_gpu_done(struct sn_gpu_operation *operation)
+{
+	struct sn_gpu_place place;
+	if (!sn_gpu_launch_of(operation->interface, operation->correlation, &place)) {
+		if (!is_of_host(operation))
+			sn_gpu_lose(operation->interface, 1);
+		return;
+	}
+	has_come(launch_at(operation->interface, operation->correlation),
+		 (uintptr_t)place.state | EXPECTED);
+	operation->call = place.call;
+	if (!sn_gpu_queue_put(&place.state->queue, operation) && !is_of_host(operation))
+		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
 }
 
 struct sn_gpu_thread *sn_gpu_any_thread(void)

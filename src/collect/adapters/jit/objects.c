@@ -130,9 +130,7 @@ void sn_jit_note(uintptr_t list)
 	struct entry entry;
 	if (!list || !read_all(list, &descriptor, sizeof(descriptor)) || descriptor.version != 1)
 		return;
-	if (!seen.slots)
-		seen.slots = sn_pages_map(sizeof(*seen.slots) << SEEN_BITS);
-	bool is_ready = seen.slots &&
+	bool is_ready = sn_word_prepare(&seen) &&
 			(file.inode ? sn_own_file_ready(&file)
 				    : !sn_own_file_create(&file, sn_now_ns(), SN_CODE_FILE_SUFFIX));
 	/* the newest is in front */
@@ -145,8 +143,7 @@ void sn_jit_note(uintptr_t list)
 
 void sn_jit_after_fork(void)
 {
-	if (seen.slots)
-		memset(seen.slots, 0, sizeof(*seen.slots) << SEEN_BITS);
+	sn_word_clear(&seen);
 	file = (struct sn_own_file){.fd = -1};
 	written = 0;
 }

@@ -48,10 +48,8 @@ static bool is_of_levelzero(uint32_t module)
 	return sn_gpu_is_inside(&modules, module);
 }
 
-static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];
-
-struct sn_gpu_interface sn_levelzero = SN_GPU_INTERFACE(
-    levelzero, .device = "Level Zero device ", .is_inside = is_of_levelzero, .launches = launches);
+struct sn_gpu_interface sn_levelzero =
+    SN_GPU_INTERFACE(levelzero, .device = "Level Zero device ", .is_inside = is_of_levelzero);
 
 /* ---- attaching ---- */
 

@@ -12,8 +12,7 @@
 #define BITS	   14u
 #define NAME_BYTES 1024u
 
-static struct sn_word_slot handle_slots[1u << BITS], name_slots[1u << BITS];
-static const struct sn_word_table handles = {handle_slots, BITS}, names = {name_slots, BITS};
+static struct sn_word_table handles = {.bits = BITS}, names = {.bits = BITS};
 
 /* One copy of each name; where two have one hash, the second has a copy for each of its kernels. */
 static const char *kept_name(const char *text)

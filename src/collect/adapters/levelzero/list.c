@@ -10,8 +10,7 @@
 #define LISTS  4096u
 #define BLOCKS 4096u
 
-static struct sn_word_slot list_slots[1u << BITS], queue_slots[1u << BITS];
-static const struct sn_word_table lists = {list_slots, BITS}, queues = {queue_slots, BITS};
+static struct sn_word_table lists = {.bits = BITS}, queues = {.bits = BITS};
 
 static struct sn_ze_list *free_lists;
 static struct sn_ze_stream *free_streams;

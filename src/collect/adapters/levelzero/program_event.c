@@ -18,13 +18,11 @@ struct program_event {
 	uint64_t start, end;	 /* times that were read last, in ticks */
 };
 
-static struct program_event storage[EVENTS];
+static struct program_event (*storage)[EVENTS]; /* mapped at the first event */
 static struct program_event *unused;
 static uint32_t used;
-static struct sn_word_slot pool_slots[1u << POOL_BITS], event_slots[1u << EVENT_BITS];
 /* Pools with timestamps, and their events. Those that find no room have no times. */
-static const struct sn_word_table pools = {pool_slots, POOL_BITS},
-				  events = {event_slots, EVENT_BITS};
+static struct sn_word_table pools = {.bits = POOL_BITS}, events = {.bits = EVENT_BITS};
 
 /* ---- pools ---- */
 
@@ -121,12 +119,12 @@ static void forget_event(void *event)
 static void add_event(void *event)
 {
 	struct program_event *place = unused;
-	if (!place && used == EVENTS)
+	if (!place && (used == EVENTS || !SN_PAGES_ONCE(storage)))
 		return;
 	if (place)
 		unused = place->next;
 	else
-		place = &storage[used++];
+		place = &(*storage)[used++];
 	/* no times are these */
 	*place = (struct program_event){.start = UINT64_MAX};
 	if (sn_word_add(&events, (uintptr_t)event, (uintptr_t)place))

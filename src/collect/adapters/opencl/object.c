@@ -16,9 +16,7 @@
 
 #define TABLE_BITS 14u
 
-static struct sn_word_slot queue_slots[1u << TABLE_BITS], kernel_slots[1u << TABLE_BITS];
-static const struct sn_word_table queues = {queue_slots, TABLE_BITS},
-				  kernels = {kernel_slots, TABLE_BITS};
+static struct sn_word_table queues = {.bits = TABLE_BITS}, kernels = {.bits = TABLE_BITS};
 
 #define DEVICE_MAX 64u
 static struct sn_cl_device devices[DEVICE_MAX];

@@ -23,7 +23,7 @@ static _Atomic uint32_t name_count;
 
 void sn_pjrt_executables_init(void)
 {
-	loaded_ones.slots = sn_pages_map(sizeof(*loaded_ones.slots) << LOADED_BITS);
+	sn_word_prepare(&loaded_ones);
 }
 
 /* ---- devices ---- */

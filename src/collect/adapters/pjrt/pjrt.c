@@ -4,10 +4,7 @@
 
 #include "collect/core/line.h"
 
-static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];
-
-struct sn_gpu_interface sn_pjrt_interface =
-    SN_GPU_INTERFACE(pjrt, .device = "PJRT device ", .launches = launches);
+struct sn_gpu_interface sn_pjrt_interface = SN_GPU_INTERFACE(pjrt, .device = "PJRT device ");
 
 static int attach(void)
 {

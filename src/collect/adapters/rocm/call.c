@@ -136,10 +136,8 @@ static bool is_of_rocm(uint32_t module)
 	return sn_gpu_is_inside(&modules, module);
 }
 
-static struct sn_gpu_launch launches[SN_GPU_LAUNCHES];
-
 struct sn_gpu_interface sn_rocm =
-    SN_GPU_INTERFACE(rocm, .device = "HIP device ", .is_inside = is_of_rocm, .launches = launches);
+    SN_GPU_INTERFACE(rocm, .device = "HIP device ", .is_inside = is_of_rocm);
 
 static void enter(const struct sn_rocprofiler_call *call)
 {

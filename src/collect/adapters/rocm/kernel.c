@@ -10,24 +10,16 @@
 #define KERNELS	   (1u << 17)
 #define NAME_BYTES ((size_t)32 << 20)
 
-static _Atomic(const char *) names[KERNELS]; /* untouched pages take no memory */
-static _Atomic(char *) storage;
+static _Atomic(void *) names; /* KERNELS _Atomic(const char *) */
+static _Atomic(void *) storage;
 static _Atomic size_t used;
 
 /* NULL where there is no more room. */
 static char *room_for(size_t bytes)
 {
-	char *start = atomic_load_explicit(&storage, memory_order_acquire), *none = NULL;
-	if (!start) {
-		start = sn_pages_map(NAME_BYTES);
-		if (!start)
-			return NULL;
-		if (!atomic_compare_exchange_strong_explicit(
-			&storage, &none, start, memory_order_acq_rel, memory_order_acquire)) {
-			sn_pages_unmap(start, NAME_BYTES);
-			start = none;
-		}
-	}
+	char *start = sn_pages_once(&storage, NAME_BYTES);
+	if (!start)
+		return NULL;
 	size_t place = atomic_fetch_add_explicit(&used, bytes, memory_order_relaxed);
 	return place < NAME_BYTES && bytes <= NAME_BYTES - place ? start + place : NULL;
 }
@@ -47,16 +39,19 @@ void sn_rocm_on_code_object(struct sn_rocprofiler_call call, uint64_t *word, voi
 	    !symbol || symbol->size < sizeof(*symbol) || symbol->kernel >= KERNELS || !symbol->name)
 		return;
 	size_t length = length_of(symbol->name);
-	char *copy = room_for(length + 1);
+	_Atomic(const char *) *all = sn_pages_once(&names, KERNELS * sizeof(*all));
+	char *copy = all ? room_for(length + 1) : NULL;
 	if (!copy)
 		return;
 	memcpy(copy, symbol->name, length);
 	copy[length] = 0;
 	/* release: the text before its address */
-	atomic_store_explicit(&names[symbol->kernel], copy, memory_order_release);
+	atomic_store_explicit(&all[symbol->kernel], copy, memory_order_release);
 }
 
 const char *sn_rocm_kernel_name(uint64_t kernel)
 {
-	return kernel < KERNELS ? atomic_load_explicit(&names[kernel], memory_order_acquire) : NULL;
+	_Atomic(const char *) *all = atomic_load_explicit(&names, memory_order_acquire);
+	return all && kernel < KERNELS ? atomic_load_explicit(&all[kernel], memory_order_acquire)
+				       : NULL;
 }

@@ -53,8 +53,7 @@ struct bytes {
 
 /* Connections by gloo::transport::tcp::Pair; they are established before anything is sent. */
 #define PAIR_BITS 12u
-static struct sn_word_slot pair_slots[1u << PAIR_BITS];
-static const struct sn_word_table connections = {pair_slots, PAIR_BITS};
+static struct sn_word_table connections = {.bits = PAIR_BITS};
 /* The size of the largest group so far, which is all processes; a process that has no other rank
  * gets its rank there. */
 static _Atomic int largest_group;

@@ -57,9 +57,9 @@ void sn_torch_module_init(void)
 	python.next = (int (*)(void *, intptr_t *, void **, void **))symbol("PyDict_Next");
 	python.text = (const char *(*)(void *))symbol("PyUnicode_AsUTF8");
 	python.release = (void (*)(void *))symbol("Py_DecRef");
-	modules.slots = sn_pages_map(sizeof(*modules.slots) << TABLE_BITS);
-	has_python = modules.slots && python.holds_lock && python.error && python.clear &&
-		     python.attribute && python.next && python.text && python.release;
+	has_python = sn_word_prepare(&modules) && python.holds_lock && python.error &&
+		     python.clear && python.attribute && python.next && python.text &&
+		     python.release;
 }
 
 /* ---- the table ---- */
@@ -87,8 +87,7 @@ static void add(uintptr_t module, const char *path)
 
 static const struct known *lookup(uintptr_t module)
 {
-	const struct known *known =
-	    modules.slots ? (const struct known *)sn_word_get(&modules, module) : NULL;
+	const struct known *known = (const struct known *)sn_word_get(&modules, module);
 	/* the address may belong to another object now */
 	return known && known->type == type_of(module) ? known : NULL;
 }

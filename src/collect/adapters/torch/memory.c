@@ -91,8 +91,7 @@ void sn_torch_reported(int64_t bytes, uintptr_t stack, uintptr_t pc)
 
 int sn_torch_memory_start(void)
 {
-	sizes.slots = sn_pages_map(sizeof(*sizes.slots) << TABLE_BITS);
-	if (!sizes.slots)
+	if (!sn_word_prepare(&sizes))
 		return -ENOMEM;
 	allocated_metric = sn_metric("tensor-alloc", "bytes", "torch", SN_METRIC_BYTES, 0);
 	released_metric = sn_metric("tensor-free", "bytes", "torch", SN_METRIC_BYTES, 0);

@@ -44,8 +44,7 @@ struct cxx_string {
 	char local[16];
 };
 
-static struct sn_word_slot class_slots[1u << CLASS_BITS];
-static const struct sn_word_table classes = {class_slots, CLASS_BITS}; /* by virtual table */
+static struct sn_word_table classes = {.bits = CLASS_BITS}; /* by virtual table */
 static _Atomic uint32_t weights_for[CANDIDATES], weights_against[CANDIDATES], nodes_seen;
 #define UNSETTLED UINT32_MAX
 static _Atomic uint32_t settled = UNSETTLED; /* the chosen candidate, after enough nodes */

@@ -122,13 +122,12 @@ const struct sn_xla_text *sn_xla_program_keep(const void *executable, struct sn_
 
 void sn_xla_programs_init(void)
 {
-	seen.slots = sn_pages_map(sizeof(*seen.slots) << SEEN_BITS);
+	sn_word_prepare(&seen);
 }
 
 void sn_xla_programs_after_fork(void)
 {
-	if (seen.slots)
-		memset(seen.slots, 0, sizeof(*seen.slots) << SEEN_BITS);
+	sn_word_clear(&seen);
 	file = (struct sn_own_file){.fd = -1};
 	written = 0;
 }
