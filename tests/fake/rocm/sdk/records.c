@@ -281,10 +281,17 @@ static void *serve_all(void *unused)
 	return NULL;
 }
 
+/* A child has not the thread that may hold it. */
+static void release_in_child(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 void fake_records_begin(void)
 {
 	static const struct fake_listener listener = {.run = on_run};
 	pthread_t thread;
+	pthread_atfork(NULL, NULL, release_in_child);
 	pthread_create(&thread, NULL, serve_all, NULL);
 	pthread_detach(thread);
 	fake_listen(&listener, &listener);
