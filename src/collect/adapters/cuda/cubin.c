@@ -29,6 +29,7 @@ struct cubin {
 	uint32_t module, function_count;
 	struct function *functions; /* NULL: the place is free */
 	const char *text;
+	size_t noted_bytes; /* of both */
 };
 
 static struct cubin *cubins; /* CUBINS, by their CRC, with linear probing */
@@ -119,6 +120,15 @@ static const char *function_at(const struct image *image, const Elf64_Shdr *tabl
 	return kernel;
 }
 
+/* Of a budget: so much more, or nothing. */
+static bool take_of(_Atomic uint64_t *taken, uint64_t bytes, uint64_t most)
+{
+	if (atomic_fetch_add_explicit(taken, bytes, memory_order_relaxed) + bytes <= most)
+		return true;
+	atomic_fetch_sub_explicit(taken, bytes, memory_order_relaxed);
+	return false;
+}
+
 /* Functions and their kernels' names in pages of their own. False without memory, or where there are none. */
 static bool note_functions(const struct image *image, struct cubin *cubin)
 {
@@ -128,12 +138,14 @@ static bool note_functions(const struct image *image, struct cubin *cubin)
 	for (uint32_t symbol = 0; symbol < symbols; symbol++)
 		count += function_at(image, table, symbol, &start) != NULL;
 	size_t bytes = count * sizeof(struct function) + image->names_bytes;
-	if (!count || atomic_fetch_add_explicit(&noted_bytes, bytes, memory_order_relaxed) + bytes >
-			  MOST_NOTED)
+	if (!count || !take_of(&noted_bytes, bytes, MOST_NOTED))
 		return false;
 	cubin->functions = sn_pages_map(bytes);
-	if (!cubin->functions)
+	if (!cubin->functions) {
+		atomic_fetch_sub_explicit(&noted_bytes, bytes, memory_order_relaxed);
 		return false;
+	}
+	cubin->noted_bytes = bytes;
 	char *text = (char *)(cubin->functions + count);
 	memcpy(text, image->names, image->names_bytes);
 	cubin->text = text;
@@ -155,7 +167,7 @@ static uint32_t keep(const void *cubin, size_t bytes, uint64_t crc)
 	struct sn_line line = SN_LINE(name);
 	sn_line_add_in_base(&line, crc, 16);
 	sn_line_add(&line, SN_CUBIN_FILE_SUFFIX);
-	if (atomic_fetch_add_explicit(&kept_bytes, bytes, memory_order_relaxed) + bytes > MOST_KEPT)
+	if (!take_of(&kept_bytes, bytes, MOST_KEPT))
 		return SN_ID_NONE;
 	int error = sn_own_text_leave(name, cubin, bytes);
 	if (error && error != -EEXIST)
@@ -204,12 +216,18 @@ void sn_cuda_cubin_loaded(const void *bytes, size_t size, uint64_t crc)
 	cubin.module = keep(bytes, size, crc);
 	sn_gpu_begin_done();
 	struct cubin *place = place_of(crc);
-	if (place && !place->functions) {
+	bool is_first = place && !place->functions;
+	if (is_first) {
 		*place = cubin;
 		cubin_count++;
 	}
 	memset(recent, 0, sizeof(recent));
 	sn_gpu_end_done();
+	/* another thread was faster, or there are too many */
+	if (!is_first) {
+		sn_pages_unmap(cubin.functions, cubin.noted_bytes);
+		atomic_fetch_sub_explicit(&noted_bytes, cubin.noted_bytes, memory_order_relaxed);
+	}
 }
 
 /* ---- finding ---- */

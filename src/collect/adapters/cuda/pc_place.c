@@ -37,7 +37,7 @@ struct kernel {
 };
 
 static struct tables {
-	struct waiting waiting[SAMPLES];
+	struct waiting waiting[SAMPLES], kept[SAMPLES / 2]; /* kept: while they are divided */
 	struct kernel kernels[KERNELS];
 	struct place places[PLACES];
 } * tables;
@@ -188,11 +188,10 @@ static void wait_for(const char *kernel, const struct sn_gpu_sample *sample);
 
 void sn_cuda_samples_divide(bool is_end)
 {
-	static struct waiting(*all)[SAMPLES / 2];
 	uint32_t kept_count = 0;
-	if (!tables || !waiting_count || !SN_PAGES_ONCE(all))
+	if (!tables || !waiting_count)
 		return;
-	struct waiting *kept = *all;
+	struct waiting *kept = tables->kept;
 	for (uint32_t at = 0; at < SAMPLES; at++) {
 		struct waiting *waiting = &tables->waiting[at];
 		if (waiting->sample.count && !settle(waiting, is_end))

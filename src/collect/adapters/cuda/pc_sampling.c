@@ -83,24 +83,26 @@ const char *sn_cuda_samples_status(const char *status)
 	return has_failed ? failure : status;
 }
 
-static bool fail(const char *function, sn_cupti_result error)
+static bool fail_as(const char *function, const char *how, uint64_t error)
 {
 	struct sn_line line = SN_LINE(failure);
 	if (has_failed)
 		return false;
-	sn_line_add(&line,
-		    "CUPTI: calls, kernels, copies and sets; instructions are not sampled: ");
-	if (error == SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
-		sn_line_add(&line,
-			    "the driver lets only administrators do so (RmProfilingAdminOnly)");
-	} else {
-		SN_LINE_ADD(&line, function, error ? " fails with error " : " is missing");
-		if (error)
-			sn_line_add_number(&line, (uint64_t)error);
-	}
+	SN_LINE_ADD(&line, "CUPTI: calls, kernels, copies and sets; instructions are not sampled: ",
+		    function, how);
+	if (error)
+		sn_line_add_number(&line, error);
 	has_failed = true;
 	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
 	return false;
+}
+
+static bool fail(const char *function, sn_cupti_result error)
+{
+	return error == SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+		   ? fail_as("the driver", " lets only administrators do so (RmProfilingAdminOnly)",
+			     0)
+		   : fail_as(function, " fails with error ", (uint64_t)error);
 }
 
 /* ---- one at a time ---- */
@@ -238,8 +240,8 @@ static bool take(struct batch *of, const struct launch *last)
 	size_t count = of->samples.pc_count < of->capacity ? of->samples.pc_count : of->capacity;
 	for (size_t index = 0; index < count; index++)
 		if (!lies_as_asked(of, index))
-			return fail("cuptiPCSamplingGetData gives records of an unknown length and",
-				    SN_CUPTI_ERROR_END);
+			return fail_as("cuptiPCSamplingGetData",
+				       " gives records of an unknown length", 0);
 	sn_gpu_begin_done();
 	for (size_t index = 0; index < count; index++)
 		take_pc(pc_at(of, index), last);
@@ -394,6 +396,8 @@ static bool is_alone(void)
 static void end_context(uint32_t place)
 {
 	void *handle = contexts[place].handle;
+	if (!handle)
+		return;
 	if (!has_failed && is_alone())
 		read_context(handle, &(struct launch){0});
 	bool is_whole = !has_failed, is_disabled = disable(handle);
@@ -409,8 +413,7 @@ static void end_context(uint32_t place)
 static void end_contexts(void)
 {
 	for (uint32_t at = 0; at < CONTEXTS; at++)
-		if (contexts[at].handle)
-			end_context(at);
+		end_context(at);
 	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
 }
 
@@ -418,11 +421,13 @@ static void end_contexts(void)
 static void read_all(const struct launch *last)
 {
 	atomic_store_explicit(&read_ns, sn_now_ns(), memory_order_relaxed);
-	for (uint32_t at = 0; at < CONTEXTS && !has_failed; at++)
-		if (contexts[at].handle) {
-			take_resting(&contexts[at].resting);
-			read_context(contexts[at].handle, last);
-		}
+	for (uint32_t at = 0; at < CONTEXTS && !has_failed; at++) {
+		void *handle = contexts[at].handle;
+		if (!handle)
+			continue;
+		take_resting(&contexts[at].resting);
+		read_context(handle, last);
+	}
 	if (has_failed)
 		end_contexts();
 }
@@ -564,7 +569,7 @@ static bool find_functions(void *library)
 #define FIND(name, parameters)                                                                     \
 	cupti.name = (sn_cupti_result(*) parameters)sn_real_dlsym(library, #name);                 \
 	if (!cupti.name)                                                                           \
-		return fail(#name, SN_CUPTI_SUCCESS);
+		return fail_as(#name, " is missing", 0);
 	SN_CUPTI_SAMPLING_FUNCTIONS(FIND)
 #undef FIND
 	return true;
