@@ -113,6 +113,36 @@ static void leave_abandoned(uintptr_t stack)
 	}
 }
 
+/* A library's call does not know the numbers of the calls inside of it: a moment for each leads from what it started to the
+ * library's call. Of a collective only kernels are parts. */
+static void note_inside(struct sn_gpu_interface *interface, struct sn_thread *thread,
+			uint32_t correlation, bool is_kernel)
+{
+	uint64_t now_ns = sn_now_ns();
+	if (is_kernel && current.part.group)
+		*sn_gpu_part_of(sn_gpu_thread(thread), correlation) =
+		    (struct sn_gpu_part){interface, correlation, current.part};
+	sn_gpu_trace_call(thread, &(struct sn_gpu_past_call){.interface = interface,
+							     .node = current.call.node,
+							     .correlation = correlation,
+							     .start_ns = now_ns,
+							     .end_ns = now_ns});
+}
+
+/* The call that the thread is in launches something else under this number. */
+static void launches(struct sn_gpu_interface *interface, uint32_t correlation, bool is_kernel)
+{
+	if (!current.thread)
+		return;
+	launch(interface, sn_gpu_thread(current.thread), correlation, false);
+	if (interface == current.call.interface) {
+		sn_gpu_call_waits();
+	} else if (sn_enter()) {
+		note_inside(interface, current.thread, correlation, is_kernel);
+		sn_leave(current.thread);
+	}
+}
+
 void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_api_call *call)
 {
 	leave_abandoned(call->stack);
@@ -120,7 +150,7 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 		/* under the outer one's number it launches what that is to launch */
 		if (call->correlation && (interface != current.call.interface ||
 					  call->correlation != current.call.correlation))
-			sn_gpu_call_launches(interface, call->correlation);
+			launches(interface, call->correlation, call->is_expected);
 		return;
 	}
 	current.stack = call->stack;
@@ -131,34 +161,6 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 	enter(thread, interface, call);
 	sn_leave(thread);
 	current.call.start_ns = sn_now_ns();
-}
-
-/* A library's call does not know the numbers of what it launches: the moment of each launch leads to it. */
-static void note_launch(struct sn_gpu_interface *interface, struct sn_thread *thread,
-			uint32_t correlation)
-{
-	uint64_t now_ns = sn_now_ns();
-	if (current.part.group)
-		*sn_gpu_part_of(sn_gpu_thread(thread), correlation) =
-		    (struct sn_gpu_part){interface, correlation, current.part};
-	sn_gpu_trace_call(thread, &(struct sn_gpu_past_call){.interface = interface,
-							     .node = current.call.node,
-							     .correlation = correlation,
-							     .start_ns = now_ns,
-							     .end_ns = now_ns});
-}
-
-void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation)
-{
-	if (!current.thread)
-		return;
-	launch(interface, sn_gpu_thread(current.thread), correlation, false);
-	if (interface == current.call.interface) {
-		sn_gpu_call_waits();
-	} else if (sn_enter()) {
-		note_launch(interface, current.thread, correlation);
-		sn_leave(current.thread);
-	}
 }
 
 void sn_gpu_call_is_part(const struct sn_gpu_collective *collective)

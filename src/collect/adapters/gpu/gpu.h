@@ -107,8 +107,6 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 void sn_gpu_call_exit(void);
 /* The call that the thread is in has moved no bytes: it fails. */
 void sn_gpu_call_fails(void);
-/* The call that the thread is in launches something else under this number. */
-void sn_gpu_call_launches(struct sn_gpu_interface *interface, uint32_t correlation);
 /* What the call that the thread is in launches does not run now, or under another number: nothing is expected of it. */
 void sn_gpu_call_waits(void);
 /* What all members of a group do together, each a part of it. */

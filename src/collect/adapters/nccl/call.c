@@ -207,7 +207,15 @@ static void note_operation(const struct nccl_call *call,
 		current.counting = communicator;
 }
 
+/* Of communicators. */
 static void enter_call(const char *name, const struct sn_configured_arguments *arguments)
+{
+	sn_gpu_call_enter(&interface, &(struct sn_gpu_api_call){
+					  .name = name, .stack = (uintptr_t)arguments->stack});
+}
+
+/* An operation, or a group of them. */
+static void enter_operations(const char *name, const struct sn_configured_arguments *arguments)
 {
 	sn_gpu_call_enter(&interface,
 			  &(struct sn_gpu_api_call){.name = name,
@@ -244,8 +252,11 @@ static void enter(const struct sn_configured_call *call,
 	} else if (it->role == END)
 		sn_nccl_communicator_ended(sn_configured_argument(arguments, it->communicator));
 	if (it->role == GROUP_END && current.depth == 1)
-		enter_call(current.name && *current.name ? current.name : it->name, arguments);
-	else if (it->role >= INIT || (is_operation && !current.depth))
+		enter_operations(current.name && *current.name ? current.name : it->name,
+				 arguments);
+	else if (is_operation && !current.depth)
+		enter_operations(it->name, arguments);
+	else if (it->role >= INIT)
 		enter_call(it->name, arguments);
 }
 

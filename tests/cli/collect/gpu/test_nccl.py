@@ -50,6 +50,7 @@ def arrivals(folder: Path) -> dict[str, dict]:
 
 def test_the_program_runs_as_without(ran):
     assert ran.out == f"0 of {RANKS} ranks failed\n"
+    assert program.info(ran.folder)["properties"]["adapter.nccl"] == "collectives of libnccl.so"
 
 
 def test_bytes_of_each_line(ran):
