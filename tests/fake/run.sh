@@ -31,7 +31,7 @@
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
 #	--samples FILE  what is sampled of each launch: lines of "PATTERN PC REASON COUNT" for names of kernels
-#	--sample-table FILE  what was sampled, exactly: kernel,pc,reason,taken,lost
+#	--sample-table FILE  what was sampled, exactly: kernel,pc,reason,taken,lost, and the period that was asked for, as an exponent of 2 (0: none)
 # With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB,
 # FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is. Status 77 where it cannot be prepared (install.sh,
 # install_rocm.sh, levelzero/install.sh).
@@ -93,7 +93,7 @@ if [ -n "$table" ]; then
 	"$here/table.py" "$parts/run" >"$table.new" && mv "$table.new" "$table" || status=128
 fi
 if [ -n "$sampled" ]; then
-	{ echo kernel,pc,reason,taken,lost; find "$parts/samples" -type f -exec cat {} + | tr '\t' ,; } >"$sampled" || status=128
+	{ echo kernel,pc,reason,taken,lost,period; find "$parts/samples" -type f -exec cat {} + | tr '\t' ,; } >"$sampled" || status=128
 fi
 rm -rf "$parts"
 exit $status

@@ -110,6 +110,7 @@ struct planned {
 
 static struct planned *plan;
 static const char *table_path;
+static uint32_t period; /* that was asked for, an exponent of 2; 0: none */
 
 static int reason_of(const char *name)
 {
@@ -179,9 +180,9 @@ __attribute__((destructor)) static void write_table(void)
 	if (!file)
 		return;
 	for (const struct row *row = rows; row; row = row->next)
-		fprintf(file, "%s\t%llx\t%s\t%llu\t%llu\n", row->kernel,
+		fprintf(file, "%s\t%llx\t%s\t%llu\t%llu\t%u\n", row->kernel,
 			(unsigned long long)row->pc, reasons[row->reason],
-			(unsigned long long)row->taken, (unsigned long long)row->lost);
+			(unsigned long long)row->taken, (unsigned long long)row->lost, period);
 	fclose(file);
 }
 
@@ -542,14 +543,19 @@ static CUptiResult set_buffer(struct context *context, CUpti_PCSamplingData *dat
 	return CUPTI_SUCCESS;
 }
 
+static CUptiResult set_period(uint32_t exponent)
+{
+	if (exponent < 5 || exponent > 31)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	period = exponent;
+	return CUPTI_SUCCESS;
+}
+
 static CUptiResult set(struct context *context, CUpti_PCSamplingConfigurationInfo *info)
 {
 	switch (info->attributeType) {
 	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD:
-		return info->attributeData.samplingPeriodData.samplingPeriod >= 5 &&
-			       info->attributeData.samplingPeriodData.samplingPeriod <= 31
-			   ? CUPTI_SUCCESS
-			   : CUPTI_ERROR_INVALID_PARAMETER;
+		return set_period(info->attributeData.samplingPeriodData.samplingPeriod);
 	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON:
 		return choose(context, info->attributeData.stallReasonData.pStallReasonIndex,
 			      info->attributeData.stallReasonData.stallReasonCount);

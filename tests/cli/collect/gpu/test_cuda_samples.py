@@ -397,10 +397,11 @@ def test_a_value_that_is_none(tmp_path, value):
 
 def test_a_period_is_passed_on(samples, tmp_path):
     """One that CUPTI refuses is none that the option takes."""
-    for number_, cycles in enumerate(("32", "2147483648")):
-        folder = tmp_path / str(number_)
+    for option, exponent in (("", "0"), ("@32", "5"), ("@2147483648", "31")):
+        folder = tmp_path / exponent
         folder.mkdir()
-        assert stored(sampled(folder, samples, options=(f"--gpu-samples=serialized@{cycles}",)))
+        ran = sampled(folder, samples, options=(f"--gpu-samples=serialized{option}",))
+        assert stored(ran) and {row["period"] for row in ran.samples} == {exponent}
 
 
 def test_a_measurement_that_was_moved(samples, tmp_path):
