@@ -5,6 +5,7 @@
  */
 #include "xla.h"
 
+#include "collect/interface/operator.h"
 #include "collect/core/hash.h"
 #include "collect/core/line.h"
 #include "collect/record/trace.h"
@@ -37,7 +38,7 @@ static int give_up(const char *why)
 
 static int attach(void)
 {
-	if (!strcmp(sn_config.operators, "off") || !(sn_config.sources & SN_SOURCE_OPERATOR))
+	if (!sn_operators_wanted())
 		return give_up("operators off as asked");
 	uint32_t module = find_library();
 	if (module == SN_MODULE_NONE)
