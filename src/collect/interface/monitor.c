@@ -10,10 +10,10 @@
 #include "collect/core/adapters.h"
 #include "collect/intercept/intercept.h"
 #include "monitor.h"
+#include "collect/core/line.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,12 +50,14 @@ static void name_layer(void)
 {
 	const char *before = getenv("OPENCL_LAYERS");
 	Dl_info info;
-	char *value = NULL;
 	if (!dladdr((void *)name_layer, &info) || (before && strstr(before, info.dli_fname)))
 		return;
-	if (asprintf(&value, "%s%s%s", info.dli_fname, before && *before ? ":" : "",
-		     before ? before : "") < 0)
+	size_t bytes = strlen(info.dli_fname) + (before ? strlen(before) : 0) + sizeof(":");
+	char *value = malloc(bytes);
+	struct sn_line line = {value, bytes, 0};
+	if (!value)
 		return;
+	SN_LINE_ADD(&line, info.dli_fname, before && *before ? ":" : "", before ? before : "");
 	setenv("OPENCL_LAYERS", value, 1);
 	free(value);
 }
