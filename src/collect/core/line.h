@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small texts without the C library's functions, which are not async-signal-safe: appending to a
+ * Small texts without the C library's functions, which are not async-signal-safe: how one begins, appending to a
  * line, parsing a number (strtoull(3) needs the locale, which a thread created by clone(2) may not
  * have), finding names in a list, reading a short file.
  *
@@ -10,11 +10,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+static inline bool sn_begins_with(const char *text, const char *prefix)
+{
+	return text && !strncmp(text, prefix, strlen(prefix));
+}
 
 /* In the caller's storage; always terminated, truncated when it is full. */
 struct sn_line {

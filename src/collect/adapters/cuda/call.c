@@ -2,26 +2,23 @@
 /* The program's calls: which of them are heard, and what CUPTI tells of each. */
 #include "pc_sampling.h"
 
-#include <string.h>
+#include "collect/core/line.h"
 
-static bool begins_with(const char *text, const char *prefix)
-{
-	return !strncmp(text, prefix, strlen(prefix));
-}
+#include <string.h>
 
 /* Those that make nodes, each of which is then below its line. */
 static bool makes_nodes(const char *name)
 {
 	return sn_config.gpu_graph_nodes &&
-	       (begins_with(name, "cudaGraphAdd") || begins_with(name, "cuGraphAdd"));
+	       (sn_begins_with(name, "cudaGraphAdd") || sn_begins_with(name, "cuGraphAdd"));
 }
 
 /* Those beside which samples are not read. */
 static bool unloads(const char *name)
 {
 	return sn_config.gpu_samples &&
-	       (begins_with(name, "cuModuleUnload") || begins_with(name, "cuLibraryUnload") ||
-		begins_with(name, "cudaLibraryUnload"));
+	       (sn_begins_with(name, "cuModuleUnload") || sn_begins_with(name, "cuLibraryUnload") ||
+		sn_begins_with(name, "cudaLibraryUnload"));
 }
 
 /* Calls that launch something, wait, or take long. What only asks or sets is not heard: that would cost more than the call. */
@@ -52,7 +49,7 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name)
 	size_t count = domain == SN_CUPTI_RUNTIME ? sizeof(runtime) / sizeof(*runtime)
 						  : sizeof(driver) / sizeof(*driver);
 	for (size_t index = 0; index < count; index++)
-		if (begins_with(name, names[index]))
+		if (sn_begins_with(name, names[index]))
 			return true;
 	return makes_nodes(name) || unloads(name);
 }
@@ -75,8 +72,8 @@ void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name)
 {
 	sn_cuda_samples_note_call(domain, cbid, name);
 	if (cbid < CALLS &&
-	    (begins_with(name, "cudaLaunchKernel") || begins_with(name, "__cudaLaunchKernel") ||
-	     begins_with(name, "cuLaunchKernel")))
+	    (sn_begins_with(name, "cudaLaunchKernel") ||
+	     sn_begins_with(name, "__cudaLaunchKernel") || sn_begins_with(name, "cuLaunchKernel")))
 		launching[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
 }
 

@@ -497,17 +497,12 @@ void sn_cuda_samples_on_resource(uint32_t cbid, const struct sn_cupti_resource_d
 	atomic_store_explicit(&module_ns, sn_now_ns(), memory_order_relaxed);
 }
 
-static bool begins_with(const char *text, const char *prefix)
-{
-	return !strncmp(text, prefix, strlen(prefix));
-}
-
 void sn_cuda_samples_note_call(uint32_t domain, uint32_t cbid, const char *name)
 {
 	static const char *const names[] = {"cuModule", "cuLibrary", "cudaLibrary", "cuGraphLaunch",
 					    "cudaGraphLaunch"};
 	for (size_t at = 0; at < sizeof(names) / sizeof(*names) && cbid < CALLS; at++)
-		if (begins_with(name, names[at]))
+		if (sn_begins_with(name, names[at]))
 			excluding_calls[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
 	if (cbid < CALLS && strstr(name, "GraphLaunch"))
 		graph_launches[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;

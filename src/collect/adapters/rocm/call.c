@@ -2,6 +2,8 @@
 /* The program's calls: which of them are heard, and what the SDK tells of each. */
 #include "rocm.h"
 
+#include "collect/core/line.h"
+
 #include <string.h>
 
 #define CALLS 1024u /* HIP has some 500 functions */
@@ -10,11 +12,6 @@ static const char *names[CALLS];
 static uint8_t units[CALLS]; /* bytes for each of what the third argument counts; 0: it does not */
 static int32_t wanted[CALLS];
 static size_t wanted_count;
-
-static bool begins_with(const char *text, const char *prefix)
-{
-	return !strncmp(text, prefix, strlen(prefix));
-}
 
 /* Calls that launch something, wait, or take long. What only asks or sets is not heard: that would cost more than the call. */
 static bool wants_call(const char *name)
@@ -50,7 +47,7 @@ static bool wants_call(const char *name)
 					       "hipModuleLoad",
 					       "hipLibraryLoad"};
 	for (size_t index = 0; index < sizeof(prefixes) / sizeof(*prefixes); index++)
-		if (begins_with(name, prefixes[index]))
+		if (sn_begins_with(name, prefixes[index]))
 			return true;
 	return false;
 }

@@ -2,6 +2,8 @@
 /* What the devices did: the SDK's records, and what becomes of each. */
 #include "rocm.h"
 
+#include "collect/core/line.h"
+
 #include <string.h>
 
 #define DEVICES 64u
@@ -70,11 +72,6 @@ static void set_times(struct sn_gpu_operation *operation, uint64_t start, uint64
 
 /* ---- records ---- */
 
-static bool begins_with(const char *text, const char *prefix)
-{
-	return text && !strncmp(text, prefix, strlen(prefix));
-}
-
 /* Memory is set, and often copied, by kernels of the runtime's own. */
 static void read_kernel(const struct sn_rocprofiler_kernel *kernel,
 			struct sn_gpu_operation *operation)
@@ -85,9 +82,9 @@ static void read_kernel(const struct sn_rocprofiler_kernel *kernel,
 					       .stream = (uint32_t)kernel->queue,
 					       .correlation = (uint32_t)kernel->correlation,
 					       .name = name};
-	if (begins_with(name, "__amd_rocclr_fill"))
+	if (sn_begins_with(name, "__amd_rocclr_fill"))
 		operation->kind = SN_GPU_SET;
-	else if (begins_with(name, "__amd_rocclr_copy"))
+	else if (sn_begins_with(name, "__amd_rocclr_copy"))
 		operation->kind = SN_GPU_COPY;
 	if (operation->kind == SN_GPU_KERNEL)
 		return;
