@@ -472,6 +472,7 @@ static void set_environment(const struct sn_launch_request *launch)
 	set_optional("SONDE_GPU_GRAPHS", launch->gpu_graphs);
 	set_optional("SONDE_GPU_API", launch->gpu_api);
 	set_optional("SONDE_GPU_SAMPLES", launch->gpu_samples);
+	set_optional("SONDE_GPU_COUNTERS", launch->gpu_counters);
 	set_number("SONDE_SHADOW", launch->shadow);
 	set_number("SONDE_CHECKPOINT_MS", launch->checkpoint_ms);
 	set_number("SONDE_MEMORY_LIMIT_MB", launch->memory_limit_mb);

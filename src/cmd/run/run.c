@@ -14,6 +14,7 @@
 #include "collect/sample/event.h"
 #include "frameworks.h"
 #include "gpu_api.h"
+#include "gpu_counters.h"
 #include "gpu_samples.h"
 #include "launch.h"
 #include "run_record.h"
@@ -165,6 +166,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	    {"gpu-api", .parse = parse_gpu_api, .context = run, .is_path = true},
 	    {"gpu-samples", .parse = sn_run_gpu_samples, .context = launch, .is_optional = true,
 	     .hints = gpu_samples},
+	    {"gpu-counters", .parse = sn_run_gpu_counters, .context = launch},
 	    {"no-analyze", .flag = &run->no_analyze},
 	    {"no-loops", .flag = &run->no_loops},
 	    {"checkpoint", SN_OPTION_WHOLE(launch->checkpoint_ms, 0.01, 86400), .unit = 1000},
@@ -465,11 +467,14 @@ int sn_command_run_run(int argc, char **argv)
 	run.command = argv + optind;
 	int status = sn_run_trace_check(&run.trace, &options);
 	if (!status)
+		status = sn_run_gpu_counters_check(&run.launch);
+	if (!status)
 		status = prepare(&run);
 	if (status)
 		return status;
 	sn_run_trace_tell(&run.trace);
 	sn_run_gpu_samples_tell(&run.launch);
+	sn_run_gpu_counters_tell(&run.launch);
 	run.launch.on_start = sn_run_os_begin;
 	run.launch.start_context = &run.os;
 	sn_run_os_prepare(&run.os, &run.launch, *run.command);

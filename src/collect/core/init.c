@@ -102,6 +102,16 @@ static const char *kept_setting(const char *name, const char *otherwise)
 	return value ? strdup(value) : otherwise;
 }
 
+/* NAME[,NAME...], which `sonde run` has checked. */
+static void read_gpu_counters(void)
+{
+	const char *text = setting("SONDE_GPU_COUNTERS", NULL);
+	char *rest = text ? strdup(text) : NULL;
+	sn_config.gpu_counter_count = 0;
+	while (rest && *rest && sn_config.gpu_counter_count < SN_GPU_COUNTERS_MOST)
+		sn_config.gpu_counters[sn_config.gpu_counter_count++] = strsep(&rest, ",");
+}
+
 static void read_config(void)
 {
 	sn_config.output = kept_setting("SONDE_OUTPUT", NULL);
@@ -115,6 +125,7 @@ static void read_config(void)
 	sn_config.graph = graph_mode(setting("SONDE_GRAPH", "0"));
 	sn_config.gpu_graph_nodes = !strcmp(setting("SONDE_GPU_GRAPHS", "whole"), "nodes");
 	read_gpu_samples(setting("SONDE_GPU_SAMPLES", "off"));
+	read_gpu_counters();
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
 	sn_config.checkpoint_ns =
 	    strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;

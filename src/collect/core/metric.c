@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define METRIC_MAX 64u
+#define METRIC_MAX 128u
 
 static struct {
 	_Atomic bool is_there;

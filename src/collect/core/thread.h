@@ -19,6 +19,7 @@
 
 #include "cct.h"
 #include "clock.h"
+#include "counter_limits.h"
 #include "collect/unwind/origin.h"
 #include "collect/unwind/unwind.h"
 
@@ -144,6 +145,8 @@ struct sn_config {
 	bool gpu_graph_nodes;	  /* record the nodes of devices' graphs, not graphs as a whole */
 	enum sn_gpu_samples gpu_samples;
 	uint32_t gpu_sample_period; /* the logarithm of its cycles; 0: the driver's choice */
+	uint32_t gpu_counter_count;
+	const char *gpu_counters[SN_GPU_COUNTERS_MOST]; /* the names, each once */
 	bool real_time;
 	uint64_t checkpoint_ns; /* least time between two checkpoints */
 	uint64_t memory_limit_bytes;

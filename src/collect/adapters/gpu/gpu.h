@@ -24,6 +24,7 @@ enum sn_gpu_kind {
 	SN_GPU_ALLOCATE, /* memory of a device */
 	SN_GPU_FREE,
 	SN_GPU_SAMPLES, /* of a kernel's instructions: sn_gpu_sampled */
+	SN_GPU_COUNTER, /* of a kernel: sn_gpu_counted */
 };
 
 enum sn_gpu_metric {
@@ -157,6 +158,13 @@ struct sn_gpu_sample {
 	uint64_t count;
 };
 
+/* What a hardware counter counted in a kernel. */
+struct sn_gpu_counter {
+	uint32_t index; /* of sn_config.gpu_counters */
+	uint8_t of;	/* is set by sn_gpu_counted: the operation's kind */
+	uint64_t value;
+};
+
 /* What a device did. */
 struct sn_gpu_operation {
 	struct sn_gpu_interface *interface;
@@ -173,6 +181,7 @@ struct sn_gpu_operation {
 	union {
 		struct sn_gpu_shape shape;
 		struct sn_gpu_sample sample;
+		struct sn_gpu_counter counter;
 	};
 };
 
@@ -220,6 +229,20 @@ void sn_gpu_sampled(const struct sn_gpu_place *place, struct sn_gpu_operation *o
 /* Adds them below the kernel. Between sn_enter and sn_leave. */
 void sn_gpu_record_samples(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);
 
+/* ---- counter.c ---- */
+
+/* The unit of a counter's values (static storage), where its vendor tells it: "1" without. MT: before values come. */
+void sn_gpu_counter_is_in(uint32_t index, const char *unit);
+/* A value that its vendor gives as a fraction, rounded; false where it is none that can be added. AS-safe: yes. */
+bool sn_gpu_counter_whole(double counted, uint64_t *value);
+/* A kernel (or what the runtime does by one: `kind` tells) that was launched there counted this. Needed of the operation: interface,
+ * kind, name and counter; it can be used again for the kernel's next counter. Each kernel is one value of each counter: values add
+ * over launches, so a ratio is none (docs/design/gpu-counters.md). One thread at a time, between sn_gpu_begin_done and
+ * sn_gpu_end_done. */
+void sn_gpu_counted(const struct sn_gpu_place *place, struct sn_gpu_operation *operation);
+/* Adds it at the kernel. Between sn_enter and sn_leave. */
+void sn_gpu_record_counter(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);
+
 /* ---- operation.c; between sn_enter and sn_leave ---- */
 
 /* A call that has ended. */
@@ -236,3 +259,5 @@ void sn_gpu_add_call(struct sn_thread *thread, const struct sn_gpu_past_call *ca
 void sn_gpu_trace_call(struct sn_thread *thread, const struct sn_gpu_past_call *call);
 /* Adds an operation to the tree of the thread that launched it: metrics, and an event where one is traced. */
 void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);
+/* Where its metrics are, or would be; SN_NODE_NONE without memory. */
+uint32_t sn_gpu_node_of(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);

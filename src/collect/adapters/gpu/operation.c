@@ -179,6 +179,13 @@ static struct sn_gpu_leaf *place(struct sn_gpu_thread *state,
 	return leaf;
 }
 
+uint32_t sn_gpu_node_of(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
+{
+	bool is_unplaced;
+	const struct sn_gpu_leaf *leaf = leaf_of(state, operation);
+	return leaf_is_of(leaf, operation) ? leaf->node : find_node(state, operation, &is_unplaced);
+}
+
 /* ---- metrics ---- */
 
 struct sum {
@@ -348,6 +355,10 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 	struct sn_thread *thread = state->thread;
 	if (operation->kind == SN_GPU_SAMPLES) {
 		sn_gpu_record_samples(state, operation);
+		return;
+	}
+	if (operation->kind == SN_GPU_COUNTER) {
+		sn_gpu_record_counter(state, operation);
 		return;
 	}
 	if (operation->end_ns < operation->start_ns || !operation->start_ns) {

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What --gpu-counters accepts: `sonde run` checks it, and the collector has room for that much. */
+#pragma once
+
+#define SN_GPU_COUNTERS_MOST	  32u
+#define SN_GPU_COUNTER_NAME_BYTES 128u
