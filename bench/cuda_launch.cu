@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda-launch COUNT DEPTH: launches an empty kernel COUNT times, DEPTH functions below main, waiting after each 1,000.
+/* cuda-launch COUNT DEPTH [stop]: launches an empty kernel COUNT times, DEPTH functions below main, waiting after each 1,000; with "stop", after
+ * Sonde has ended measuring.
  * Prints nanoseconds a launch: the launching thread's CPU time, and wall time. */
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <sonde/sonde.h>
 
 __global__ void nothing(void)
 {
@@ -37,6 +40,8 @@ int main(int argc, char **argv)
 	double cpu_ns = 0, wall_ns = 0;
 	descend(depth, 1000);
 	cudaDeviceSynchronize();
+	if (argc > 3 && !strcmp(argv[3], "stop"))
+		sonde_stop();
 	for (int left = count; left > 0; left -= 1000) {
 		double cpu = now_ns(CLOCK_THREAD_CPUTIME_ID), wall = now_ns(CLOCK_MONOTONIC);
 		descend(depth, 1000);

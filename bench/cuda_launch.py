@@ -6,7 +6,7 @@
 
 Needs tests/fake/install.sh. First a loop of launches in C (cuda_launch.cu), the launching thread's nanoseconds a launch; then a
 training step of a small transformer in PyTorch, in milliseconds: by itself, with a tool that throws all records away (CUPTI's own
-cost, here the fake's), under `sonde run`, and while torch.profiler records. Modes run in turns, each in a process of its own.
+cost, here the fake's), under `sonde run`, while torch.profiler records, and after either has ended. Modes run in turns, each in a process of its own.
 """
 import os
 import statistics
@@ -20,7 +20,9 @@ BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build")).resolve()
 FAKE, SONDE = ROOT / "tests/fake/run.sh", BUILD / "src/cmd/sonde"
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 ITSELF, CUPTI, PROFILER = "by itself", "CUPTI alone", "torch.profiler"
-SONDES = {"native paths": [], "no native paths": ["--call-path", "python,operator"]}
+AFTER_PROFILER = "after torch.profiler"
+# options of `sonde run`, and what the program is told
+SONDES = {"native paths": ([], []), "no native paths": (["--call-path", "python,operator"], []), "after sonde_stop": ([], ["stop"])}
 
 
 def words(command: list, environment: "dict[str, str]" = {}) -> "list[float]":
@@ -36,7 +38,8 @@ def run(mode: str, tool: Path, *command: str) -> "list[float]":
     if mode not in SONDES:
         return words(command)
     with tempfile.TemporaryDirectory() as folder:
-        return words([SONDE, "run", "-q", "--no-analyze", "-o", f"{folder}/m", *SONDES[mode], "--", *command])
+        options, told = SONDES[mode]
+        return words([SONDE, "run", "-q", "--no-analyze", "-o", f"{folder}/m", *options, "--", *command, *told])
 
 
 def in_turns(modes: "list[str]", measure) -> "dict[str, list]":
@@ -62,8 +65,8 @@ def launches(program: Path, tool: Path) -> None:
 
 def steps(tool: Path) -> None:
     script = ROOT / "bench/cuda_training.py"
-    figures = in_turns([ITSELF, CUPTI, *SONDES, PROFILER],
-                       lambda mode: run(mode, tool, "python3", script, "profiler" if mode == PROFILER else "plain"))
+    told = {PROFILER: ["profiler"], AFTER_PROFILER: ["afterwards"]}
+    figures = in_turns([ITSELF, CUPTI, *SONDES, *told], lambda mode: run(mode, tool, "python3", script, *told.get(mode, [])))
     own = statistics.median(sum(figures[ITSELF], []))
     print(f"{'a training step':32} {'median ms':>9} {'ratio':>7}")
     for mode, rows in figures.items():
@@ -74,7 +77,7 @@ def steps(tool: Path) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         program, tool = Path(made, "launch"), Path(made, "tool.so")
-        subprocess.run([FAKE, "nvcc", "-O2", "-arch=sm_90", "-o", program, ROOT / "bench/cuda_launch.cu"], check=True)
+        subprocess.run([FAKE, "nvcc", "-O2", "-arch=sm_90", "-I", ROOT / "include", "-o", program, ROOT / "bench/cuda_launch.cu"], check=True)
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-I", ROOT / "src", "-o", tool, ROOT / "bench/cuda_null_tool.c"], check=True)
         launches(program, tool)
         steps(tool)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Milliseconds of each of 20 training steps of a small transformer (some 1,500 launches), after 5 that are not counted.
-With the argument "profiler" torch.profiler records them."""
+With the argument "profiler" torch.profiler records them, with "afterwards" it recorded those that are not counted; with "stop" Sonde measured those."""
 import contextlib
+import os
 import sys
 import time
 
@@ -23,8 +24,18 @@ def step() -> float:
     return 1000 * (time.perf_counter() - start)
 
 
-for _ in range(5):
-    step()
-is_profiled = sys.argv[1:] == ["profiler"]
-with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) if is_profiled else contextlib.nullcontext():
+def recording(when: str):
+    activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    return profile(activities=activities) if sys.argv[1:] == [when] else contextlib.nullcontext()
+
+
+with recording("afterwards"):
+    for _ in range(5):
+        step()
+if sys.argv[1:] == ["stop"]:
+    sys.path.append(os.path.join(os.path.dirname(__file__), "../python"))
+    import sonde
+
+    sonde.stop()
+with recording("profiler"):
     print(*(f"{step():.3f}" for _ in range(20)))

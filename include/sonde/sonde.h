@@ -54,6 +54,10 @@
  *
  * The clocks of several hosts are joined by these messages: see sonde_message_sent.
  *
+ * A program that has shown what was of interest can end measuring, and run on as without:
+ *
+ *	sonde_stop();
+ *
  * Including this header is sufficient: no library is linked, and none has to be installed where the
  * program runs. If the program is not profiled, a region costs the test of one variable. Regions
  * nest, belong to the thread that began them, and end in reverse order; one that is never ended, or
@@ -122,6 +126,11 @@ struct sonde_message_hooks {
 	void (*end)(uint64_t begun, int is_sent, uint32_t peer, uint64_t tag, uint64_t bytes);
 };
 
+/* The same for measuring as a whole, of note type 5. */
+struct sonde_measure_hooks {
+	void (*stop)(void);
+};
+
 #ifndef SONDE_TYPES_ONLY /* defined by users of the structs alone */
 
 #if defined(__ELF__) && defined(__LP64__) && defined(__GNUC__) && !defined(SONDE_DISABLE)
@@ -146,7 +155,11 @@ extern const struct sonde_message_hooks *volatile sonde_message_hooks_v1;
 __attribute__((weak, visibility("hidden"), used))
 const struct sonde_message_hooks *volatile sonde_message_hooks_v1 = 0;
 
-/* The notes: owner "Sonde", type 1 to 4, the distance from the field to the pointer. */
+extern const struct sonde_measure_hooks *volatile sonde_measure_hooks_v1;
+__attribute__((weak, visibility("hidden"), used))
+const struct sonde_measure_hooks *volatile sonde_measure_hooks_v1 = 0;
+
+/* The notes: owner "Sonde", type 1 to 5, the distance from the field to the pointer. */
 #define SONDE_NOTE_(type, pointer)                                                                 \
 	__asm__(".pushsection .note.sonde, \"a\", %note\n\t"                                       \
 		".balign 4\n\t"                                                                    \
@@ -159,6 +172,7 @@ SONDE_NOTE_(1, sonde_hooks_v1);
 SONDE_NOTE_(2, sonde_graph_hooks_v1);
 SONDE_NOTE_(3, sonde_trace_hooks_v1);
 SONDE_NOTE_(4, sonde_message_hooks_v1);
+SONDE_NOTE_(5, sonde_measure_hooks_v1);
 
 extern void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer)
     __attribute__((weak));
@@ -167,6 +181,8 @@ extern void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volati
 extern void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer)
     __attribute__((weak));
 extern void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer)
+    __attribute__((weak));
+extern void sonde_register_measure_hooks_v1(const struct sonde_measure_hooks *volatile *pointer)
     __attribute__((weak));
 static __attribute__((constructor, used)) void sonde_register_(void)
 {
@@ -178,17 +194,21 @@ static __attribute__((constructor, used)) void sonde_register_(void)
 		sonde_register_trace_hooks_v1(&sonde_trace_hooks_v1);
 	if (sonde_register_message_hooks_v1)
 		sonde_register_message_hooks_v1(&sonde_message_hooks_v1);
+	if (sonde_register_measure_hooks_v1)
+		sonde_register_measure_hooks_v1(&sonde_measure_hooks_v1);
 }
 
 #define SONDE_HOOKS_()	       sonde_hooks_v1
 #define SONDE_GRAPH_HOOKS_()   sonde_graph_hooks_v1
 #define SONDE_TRACE_HOOKS_()   sonde_trace_hooks_v1
 #define SONDE_MESSAGE_HOOKS_() sonde_message_hooks_v1
+#define SONDE_MEASURE_HOOKS_() sonde_measure_hooks_v1
 #else
 #define SONDE_HOOKS_()	       ((const struct sonde_hooks *)0)
 #define SONDE_GRAPH_HOOKS_()   ((const struct sonde_graph_hooks *)0)
 #define SONDE_TRACE_HOOKS_()   ((const struct sonde_trace_hooks *)0)
 #define SONDE_MESSAGE_HOOKS_() ((const struct sonde_message_hooks *)0)
+#define SONDE_MEASURE_HOOKS_() ((const struct sonde_measure_hooks *)0)
 #endif
 
 /* Always inlined, also without optimisation, so that the frame is the caller's.
@@ -344,6 +364,17 @@ SONDE_INLINE_ void sonde_message_received(uint64_t begun, uint32_t peer, uint64_
 	const struct sonde_message_hooks *hooks = SONDE_MESSAGE_HOOKS_();
 	if (__builtin_expect(hooks != 0, 0))
 		hooks->end(begun, 0, peer, tag, bytes);
+}
+
+/* ---- the end of measuring ---- */
+
+/* Ends measuring in this process for good: what was measured is written, no sample is taken and no call is heard any more, and
+ * what the process starts later is not measured. Reports say how much of the CPU time came after. Open regions end here. */
+SONDE_INLINE_ void sonde_stop(void)
+{
+	const struct sonde_measure_hooks *hooks = SONDE_MEASURE_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->stop();
 }
 
 #endif /* SONDE_TYPES_ONLY */

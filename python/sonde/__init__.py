@@ -109,6 +109,7 @@ __all__ = [
     "message_sent",
     "open",
     "region",
+    "stop",
     "trace_start",
     "trace_stop",
 ]
@@ -121,6 +122,7 @@ _begin: Callable[[bytes, int], int]
 _end: Callable[[int], None]
 _run: Callable[[], None]
 _pause: Callable[[], None]
+_stop: Callable[[], None]
 _message: Callable[[], int]
 _sent: Callable[[int, int, int, int], None]
 _received: Callable[[int, int, int, int], None]
@@ -128,7 +130,7 @@ _received: Callable[[int, int, int, int], None]
 
 def _bind() -> bool:
     """Finds the collector in this process. It was preloaded, or nothing is measured."""
-    global _begin, _end, _run, _pause, _message, _sent, _received
+    global _begin, _end, _run, _pause, _stop, _message, _sent, _received
     if "SONDE_OUTPUT" not in os.environ:
         return False  # spares a program that is not measured the import of ctypes
     try:
@@ -138,7 +140,7 @@ def _bind() -> bool:
         library = ctypes.PyDLL(None)
         begin = library.sonde_python_region_begin
         end = library.sonde_python_region_end
-        run, pause = library.sonde_trace_start, library.sonde_trace_stop
+        run, pause, stop = library.sonde_trace_start, library.sonde_trace_stop, library.sonde_stop
         message = library.sonde_message_begin
         sent, received = library.sonde_message_sent, library.sonde_message_received
     except (ImportError, OSError, AttributeError):
@@ -147,13 +149,13 @@ def _bind() -> bool:
     begin.restype = ctypes.c_uint32
     end.argtypes = (ctypes.c_uint32,)
     end.restype = None
-    for function in (run, pause):
+    for function in (run, pause, stop):
         function.argtypes, function.restype = (), None
     message.argtypes, message.restype = (), ctypes.c_uint64
     for function in (sent, received):
         function.argtypes = (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64)
         function.restype = None
-    _begin, _end, _run, _pause = begin, end, run, pause
+    _begin, _end, _run, _pause, _stop = begin, end, run, pause, stop
     _message, _sent, _received = message, sent, received
     return True
 
@@ -247,6 +249,12 @@ def trace_stop() -> None:
     """From now on nothing is recorded, until the next trace_start."""
     if enabled:
         _pause()
+
+
+def stop() -> None:
+    """Ends measuring in this process for good: it runs on as without, and what it starts later is not measured."""
+    if enabled:
+        _stop()
 
 
 def message_begin() -> int:

@@ -29,7 +29,7 @@ struct sn_missing_image {
 	uint64_t cpu_ns, children_cpu_ns; /* of the process until the end of this image */
 	uint64_t resident_bytes;	  /* at most */
 	uint64_t started, unwritable, unseen;
-	bool is_final, is_exec, is_confined; /* how it ended */
+	bool is_final, is_exec, is_confined, is_stopped; /* how it ended */
 	bool began_by_exec;
 };
 
@@ -89,6 +89,7 @@ int sn_missing_add(struct sn_missing *missing, const struct sn_measurement *meas
 	    .is_final = measurement->is_final,
 	    .is_exec = is_text(measurement, "exit", "exec"),
 	    .is_confined = is_text(measurement, "exit", "confined"),
+	    .is_stopped = is_text(measurement, "exit", "stopped"),
 	    .began_by_exec = is_text(measurement, "began", "exec"),
 	};
 	bool has_failed =
@@ -193,7 +194,7 @@ SN_SORT_BY(sort_latest, struct process *, const void *,
 static bool is_over(const struct process *process)
 {
 	const struct sn_missing_image *last = process->last;
-	return last->is_final && !last->is_exec && !last->is_confined;
+	return last->is_final && !last->is_exec && !last->is_confined && !last->is_stopped;
 }
 
 /* What a child accounts for goes to its parent, unless that cannot have waited for it. */
@@ -301,6 +302,7 @@ static void add_images(const struct sn_missing *missing, struct sn_missing_found
 		found->unwritable += image->unwritable;
 		found->unseen += image->unseen;
 		found->confined += image->is_confined;
+		found->stopped += image->is_stopped;
 		found->unfinished += !image->is_final;
 	}
 	found->unreadable = missing->unreadable;
@@ -340,7 +342,7 @@ static void add_up(struct sn_missing *missing, struct process *processes, struct
 	add_programs(missing, processes, count, found);
 	add_time(missing, processes, count, by_start, found);
 	found->missing = found->unwritable + found->unseen + found->unmeasured_programs +
-			 found->confined + found->unfinished + found->unreadable;
+			 found->confined + found->stopped + found->unfinished + found->unreadable;
 	bool is_much = found->missing_cpu_ns > UNKNOWN_NS &&
 		       found->missing_cpu_ns > found->cpu_ns / UNKNOWN_SHARE;
 	if (!found->missing && is_much) {

@@ -37,7 +37,7 @@ struct sn_missing_found {
 	uint64_t cpu_ns;    /* that all used, as far as they were waited for */
 	uint64_t missing_cpu_ns;
 	/* by reason; a process can have several */
-	uint64_t unwritable, unseen, unmeasured_programs, confined, unfinished, unreadable;
+	uint64_t unwritable, unseen, unmeasured_programs, confined, stopped, unfinished, unreadable;
 	uint64_t unknown; /* 1: nothing but CPU time tells that there was one at least */
 };
 

@@ -377,6 +377,18 @@ void sn_stop(const char *exit_text)
 	sn_checkpoint_now(exit_text);
 }
 
+void sn_stop_asked(void)
+{
+	if (!sn_measuring() || !sn_is_measured_process())
+		return;
+	sn_monitor_tool_stop();
+	sn_drop(NULL, SN_DROP_STOPPED, 1);
+	sn_stop("stopped");
+	sn_sampling_release();
+	sn_fatal_release();
+	sn_environment_strip();
+}
+
 /* Whether a thread makes calls of ours: in a hook; or in a handler of a sample, or soon in one. Only
  * our handlers block their signal. */
 static bool is_at_work(struct sn_thread *thread)

@@ -105,6 +105,8 @@ void sn_start(void);
 void sn_start_monitoring(void);
 /* Ends measuring for good: stops samples, writes the last snapshot. */
 void sn_stop(const char *exit_text);
+/* The same where the program asks for it, and goes on: what it starts later is not measured either. AS-safe: no. */
+void sn_stop_asked(void);
 /* True while the handler of a fatal signal does so: the program may hold any lock of a library's. */
 bool sn_ends_in_handler(void);
 

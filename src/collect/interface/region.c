@@ -328,6 +328,13 @@ static void hook_trace(int is_running)
 
 static const struct sonde_trace_hooks trace_hooks = {hook_trace};
 
+static const struct sonde_measure_hooks measure_hooks = {sn_stop_asked};
+
+SN_PUBLIC(void, sonde_stop, (void))
+{
+	sn_stop_asked();
+}
+
 /* For other languages, by dlsym. The caller's stack pointer is as near as they can come. */
 SN_PUBLIC(void, sonde_trace_start, (void))
 {
@@ -378,6 +385,7 @@ SN_PUBLIC(void, sonde_python_region_end, (uint32_t token))
 #define NOTE_GRAPH   2
 #define NOTE_TRACE   3
 #define NOTE_MESSAGE 4
+#define NOTE_MEASURE 5
 
 static bool is_writable(const struct dl_phdr_info *info, uintptr_t address)
 {
@@ -397,8 +405,9 @@ static void fill_hooks(const struct dl_phdr_info *info, const struct sn_elf_note
 	const void *const tables[] = {[NOTE_HOOKS] = &hooks,
 				      [NOTE_GRAPH] = &sn_graph_hooks,
 				      [NOTE_TRACE] = &trace_hooks,
-				      [NOTE_MESSAGE] = &sn_message_hooks};
-	if (note->type < NOTE_HOOKS || note->type > NOTE_MESSAGE ||
+				      [NOTE_MESSAGE] = &sn_message_hooks,
+				      [NOTE_MEASURE] = &measure_hooks};
+	if (note->type < NOTE_HOOKS || note->type > NOTE_MEASURE ||
 	    note->name_bytes != sizeof(NOTE_OWNER) ||
 	    memcmp(note->name, NOTE_OWNER, sizeof(NOTE_OWNER)) || note->bytes != sizeof(distance))
 		return;
@@ -438,6 +447,7 @@ REGISTERS(sonde_register_hooks_v1, sonde_hooks, &hooks)
 REGISTERS(sonde_register_graph_hooks_v1, sonde_graph_hooks, &sn_graph_hooks)
 REGISTERS(sonde_register_trace_hooks_v1, sonde_trace_hooks, &trace_hooks)
 REGISTERS(sonde_register_message_hooks_v1, sonde_message_hooks, &sn_message_hooks)
+REGISTERS(sonde_register_measure_hooks_v1, sonde_measure_hooks, &measure_hooks)
 
 static int region_attach(void)
 {

@@ -227,6 +227,7 @@ static const char *cause_in_words(const char *cause)
 	    {"checkpoint-failed", "failed checkpoints"},
 	    {"metric-overflow", "surplus metrics"},
 	    {"confined", "confined by seccomp"},
+	    {"stopped", "stopped by the program"},
 	    {"process-unwritable", "without a place to write"},
 	    {"process-unseen", "made by a system call"},
 	    {"program-unmeasured", "started without the collector"},

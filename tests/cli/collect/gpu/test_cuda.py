@@ -155,6 +155,14 @@ def test_kernels_of_pytorch_stand_below_operators_and_lines(trained):
     assert unplaced == 0 and backward > count / 10 and optimizer >= 3
 
 
+def test_a_program_that_stops_measuring_gives_cupti_back(tmp_path):
+    launching = tmp_path / "launch"
+    subprocess.run([FAKE, "nvcc", "-O1", "-arch=sm_90", "-I", ROOT / "include", "-o", launching, ROOT / "bench/cuda_launch.cu"], check=True)
+    ran = on_fakes(tmp_path, launching, "3000", "0", "stop")
+    assert measured(ran, "kernel-time", "count") == {"nothing()": 1000} and ran.truth("count", is_kernel).total() == 4000
+    assert program.info(ran.folder)["drops"] == {"stopped": 1}
+
+
 def test_the_driver_is_there_and_no_device(known_program, tmp_path):
     done = subprocess.run([FAKE, SONDE, "run", "-q", "-o", tmp_path / "run", "--", known_program], capture_output=True, text=True,
                           env={**os.environ, "FAKE_CUINIT_ERROR": "100"})

@@ -158,7 +158,7 @@ def test_a_program_that_is_killed_leaves_a_recording(known_program, tmp_path):  
 @on_fake_cuda
 def test_a_recording_is_no_longer_than_its_limit(tmp_path):
     program_file = tmp_path / "launches"
-    subprocess.run([FAKE, "nvcc", "-O1", "-arch=sm_90", "-o", program_file, ROOT / "bench/cuda_launch.cu"], check=True)
+    subprocess.run([FAKE, "nvcc", "-O1", "-arch=sm_90", "-I", ROOT / "include", "-o", program_file, ROOT / "bench/cuda_launch.cu"], check=True)
     _, recording = record(tmp_path, program_file, "20000", options=("--mib", "1"))
     found = Reader().read(recording)
     assert recording.stat().st_size <= 1 << 20 and found.lost > 10000 and found.is_complete

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Computes, ends being measured in the middle, and computes on: in two threads. With "twice" it ends so twice, with "start" it starts a
+ * program afterwards, with "fork" a child, and with "child" a child of fork ends it. Prints how many timers the process has at its end. */
+#include <pthread.h>
+#include <sonde/sonde.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void burn(int milliseconds)
+{
+	struct timespec now;
+	volatile unsigned long work = 1;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	long until = now.tv_sec * 1000 + now.tv_nsec / 1000000 + milliseconds;
+	do {
+		for (int step = 0; step < 10000; step++)
+			work = work * 6364136223846793005ul + 1;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	} while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < until);
+}
+
+static void __attribute__((noinline)) before(void)
+{
+	SONDE_REGION("measured");
+	burn(200);
+	__asm__ volatile("");
+}
+
+static void __attribute__((noinline)) after(void)
+{
+	SONDE_REGION("unmeasured");
+	burn(300);
+	__asm__ volatile("");
+}
+
+static pthread_barrier_t barrier;
+
+static void *other(void *unused)
+{
+	before();
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	after();
+	return unused;
+}
+
+static void *late(void *unused)
+{
+	after();
+	return unused;
+}
+
+static int timers(void)
+{
+	int count = 0;
+	char line[256];
+	FILE *file = fopen("/proc/self/timers", "r");
+	while (file && fgets(line, sizeof(line), file))
+		count += !strncmp(line, "ID:", 3);
+	if (file)
+		fclose(file);
+	return count;
+}
+
+static void wait_for(pid_t child)
+{
+	int status;
+	waitpid(child, &status, 0);
+	if (status)
+		printf("child %d\n", status);
+}
+
+static void end_in_child(void)
+{
+	pid_t child = fork();
+	if (!child) {
+		before();
+		sonde_stop();
+		after();
+		exit(0);
+	}
+	wait_for(child);
+	before();
+	printf("%s\n", "parent goes on");
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	pthread_t thread, later;
+	if (!strcmp(how, "child")) {
+		end_in_child();
+		return 0;
+	}
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_create(&thread, NULL, other, NULL);
+	before();
+	pthread_barrier_wait(&barrier);
+	sonde_stop();
+	if (!strcmp(how, "twice"))
+		sonde_stop();
+	pthread_barrier_wait(&barrier);
+	after();
+	pthread_create(&later, NULL, late, NULL);
+	pthread_join(later, NULL);
+	pthread_join(thread, NULL);
+	if (!strcmp(how, "fork")) {
+		pid_t child = fork();
+		if (!child) {
+			after();
+			exit(0);
+		}
+		wait_for(child);
+	}
+	if (!strcmp(how, "start"))
+		printf("%s %d\n", getenv("LD_PRELOAD") ? "preloaded" : "not preloaded", system("true"));
+	printf("%d timers\n", timers());
+	return 5;
+}
