@@ -19,6 +19,8 @@
 #		late-buffers       buffers come only after unsubscribing
 #		held               another tool holds CUPTI: error 39
 #		privileges         the driver lets only administrators profile: error 35
+#		managed-refused    nothing is told of managed memory
+#		no-hardware-times  the device has none by its own events
 #		two-cuptis         a CUPTI of another release is in the process as well
 #		lost-device        after 50 calls all fail, and what ran is not recorded
 #		strict             before cuInit CUPTI is as without a driver
@@ -34,7 +36,8 @@
 #	--sample-table FILE  what was sampled, exactly: kernel,pc,reason,taken,lost, and the period that was asked for, as an exponent of 2 (0: none)
 # With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB,
 # FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is. Status 77 where it cannot be prepared (install.sh,
-# install_rocm.sh, levelzero/install.sh).
+# install_rocm.sh, levelzero/install.sh). Kernels whose names fit the pattern FAKE_TOUCH touch the managed memory that their first argument
+# points to.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 table=

@@ -18,6 +18,7 @@ struct sn_launch_request {
 	const char *operators;	/* SONDE_OPERATORS */
 	bool tensor_memory;	/* SONDE_MEMORY */
 	const char *graph;	/* SONDE_GRAPH: "1" or "all" */
+	bool gpu_migrations, gpu_hardware_times;
 	const char *gpu_graphs; /* SONDE_GPU_GRAPHS */
 	const char *gpu_api;	/* SONDE_GPU_API */
 	bool shadow;		/* SONDE_SHADOW */

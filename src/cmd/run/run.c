@@ -167,6 +167,8 @@ static bool read_options(struct run *run, struct sn_options *options)
 	    {"gpu-samples", .parse = sn_run_gpu_samples, .context = launch, .is_optional = true,
 	     .hints = gpu_samples},
 	    {"gpu-counters", .parse = sn_run_gpu_counters, .context = launch},
+	    {"gpu-migrations", .flag = &launch->gpu_migrations},
+	    {"gpu-hardware-times", .flag = &launch->gpu_hardware_times},
 	    {"no-analyze", .flag = &run->no_analyze},
 	    {"no-loops", .flag = &run->no_loops},
 	    {"checkpoint", SN_OPTION_WHOLE(launch->checkpoint_ms, 0.01, 86400), .unit = 1000},

@@ -124,6 +124,8 @@ static void read_config(void)
 	sn_config.operators = kept_setting("SONDE_OPERATORS", "sampled");
 	sn_config.graph = graph_mode(setting("SONDE_GRAPH", "0"));
 	sn_config.gpu_graph_nodes = !strcmp(setting("SONDE_GPU_GRAPHS", "whole"), "nodes");
+	sn_config.gpu_migrations = *setting("SONDE_GPU_MIGRATIONS", "0") == '1';
+	sn_config.gpu_hardware_times = *setting("SONDE_GPU_HARDWARE_TIMES", "0") == '1';
 	read_gpu_samples(setting("SONDE_GPU_SAMPLES", "off"));
 	read_gpu_counters();
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';

@@ -143,6 +143,8 @@ struct sn_config {
 	bool tensor_memory;	  /* count tensor allocations */
 	enum sn_graph_mode graph; /* capture the dataflow graphs of frameworks */
 	bool gpu_graph_nodes;	  /* record the nodes of devices' graphs, not graphs as a whole */
+	bool gpu_migrations;	  /* record how managed memory moves */
+	bool gpu_hardware_times;  /* kernels' times by the device's own events */
 	enum sn_gpu_samples gpu_samples;
 	uint32_t gpu_sample_period; /* the logarithm of its cycles; 0: the driver's choice */
 	uint32_t gpu_counter_count;

@@ -204,8 +204,10 @@ static void copied(const void *to, const void *from, size_t bytes, struct fake_s
 	struct fake_operation operation = {.kind = FAKE_COPY, .bytes = bytes, .peer = -1};
 	operation.from = fake_memory_place(from, NULL, NULL, &from_device);
 	operation.to = fake_memory_place(to, NULL, NULL, &to_device);
-	if (!is_on_host(operation.from) && !is_on_host(operation.to) && from_device != to_device)
+	if (!is_on_host(operation.from) && !is_on_host(operation.to) && from_device != to_device) {
 		operation.peer = to_device;
+		operation.from_peer = from_device;
+	}
 	uint64_t end_ns = fake_enqueue(stream, &operation);
 	bool waits = !is_async && (is_on_host(operation.from) || is_on_host(operation.to));
 	if (end_ns && (waits || operation.to == FAKE_PAGEABLE))

@@ -102,8 +102,16 @@ cudaError_t fake___cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *sha
 	return cudaSuccess;
 }
 
-static cudaError_t launch(const struct fake_kernel *kernel, dim3 grid, dim3 block, size_t shared,
-			  cudaStream_t stream)
+/* What a kernel's first argument points to comes to the device before it runs. */
+static void touch(const struct fake_kernel *kernel, void **arguments, struct fake_stream *stream)
+{
+	if (arguments && fake_kernel_touches(kernel->name))
+		fake_memory_move(*(void **)arguments[0], fake_stream_device(stream), true, 0,
+				 fake_stream_next_ns(stream));
+}
+
+static cudaError_t launch(const struct fake_kernel *kernel, dim3 grid, dim3 block, void **arguments,
+			  size_t shared, cudaStream_t stream)
 {
 	if (fake_begin())
 		return fake_error(fake_begin());
@@ -112,6 +120,7 @@ static cudaError_t launch(const struct fake_kernel *kernel, dim3 grid, dim3 bloc
 	if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z ||
 	    (uint64_t)block.x * block.y * block.z > 1024)
 		return fake_error(cudaErrorInvalidConfiguration);
+	touch(kernel, arguments, fake_stream_of(stream));
 	fake_launch(fake_stream_of(stream), kernel, (uint32_t[]){grid.x, grid.y, grid.z},
 		    (uint32_t[]){block.x, block.y, block.z}, shared);
 	return cudaSuccess;
@@ -120,15 +129,13 @@ static cudaError_t launch(const struct fake_kernel *kernel, dim3 grid, dim3 bloc
 cudaError_t fake_cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **arguments,
 				  size_t shared, cudaStream_t stream)
 {
-	(void)arguments;
-	return launch(fake_kernel_of_host(host), grid, block, shared, stream);
+	return launch(fake_kernel_of_host(host), grid, block, arguments, shared, stream);
 }
 
 cudaError_t fake_cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
 					     void **arguments, size_t shared, cudaStream_t stream)
 {
-	(void)arguments;
-	return launch(fake_kernel_of_host(host), grid, block, shared, stream);
+	return launch(fake_kernel_of_host(host), grid, block, arguments, shared, stream);
 }
 
 /* By the address of a host function or by a kernel's handle. */
@@ -141,8 +148,7 @@ static const struct fake_kernel *any_kernel(const void *function)
 cudaError_t fake_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
 				     void **arguments)
 {
-	(void)arguments;
-	return launch(any_kernel(function), config->gridDim, config->blockDim,
+	return launch(any_kernel(function), config->gridDim, config->blockDim, arguments,
 		      config->dynamicSmemBytes, config->stream);
 }
 
@@ -155,8 +161,7 @@ cudaError_t fake___cudaGetKernel(cudaKernel_t *kernel, const void *host)
 cudaError_t fake___cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
 				    size_t shared, cudaStream_t stream)
 {
-	(void)arguments;
-	return launch((struct fake_kernel *)kernel, grid, block, shared, stream);
+	return launch((struct fake_kernel *)kernel, grid, block, arguments, shared, stream);
 }
 
 /* ---- what kernels need ---- */

@@ -239,3 +239,17 @@ cudaError_t fake_cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t
 {
 	return set(to, value, bytes, stream, true);
 }
+
+cudaError_t fake_cudaMemPrefetchAsync(const void *address, size_t bytes,
+				      struct cudaMemLocation location, unsigned int flags,
+				      cudaStream_t stream)
+{
+	int device = location.type == cudaMemLocationTypeDevice ? location.id : -1;
+	(void)bytes, (void)flags;
+	if (fake_begin())
+		return fake_error(fake_begin());
+	if (fake_memory_place(address, NULL, NULL, NULL) != FAKE_MANAGED)
+		return fake_error(cudaErrorInvalidValue);
+	fake_memory_move(address, device, false, 0, fake_stream_next_ns(fake_stream_of(stream)));
+	return cudaSuccess;
+}

@@ -222,6 +222,34 @@ static void record_kernel(const struct fake_run *run)
 	fake_record(&record, sizeof(record), run->end_ns);
 }
 
+/* Between devices: a record of another kind. */
+static void record_peer_copy(const struct fake_run *run)
+{
+	const struct fake_operation *operation = run->operation;
+	if (!fake_wants(CUPTI_ACTIVITY_KIND_MEMCPY2))
+		return;
+	PEER_RECORD record = {
+	    .kind = CUPTI_ACTIVITY_KIND_MEMCPY2,
+	    .copyKind = copy_kind(operation),
+	    .srcKind = memory_kind(operation->from),
+	    .dstKind = memory_kind(operation->to),
+	    .bytes = operation->bytes,
+	    .start = fake_cupti_time(run->start_ns),
+	    .end = fake_cupti_time(run->end_ns),
+	    .deviceId = (uint32_t)run->device,
+	    .contextId = (uint32_t)run->device + 1,
+	    .streamId = run->stream,
+	    .srcDeviceId = (uint32_t)operation->from_peer,
+	    .srcContextId = (uint32_t)operation->from_peer + 1,
+	    .dstDeviceId = (uint32_t)operation->peer,
+	    .dstContextId = (uint32_t)operation->peer + 1,
+	    .correlationId = run->correlation,
+	    .graphNodeId = run->node,
+	    .graphId = run->graph,
+	};
+	fake_record(&record, sizeof(record), run->end_ns);
+}
+
 static void record_copy(const struct fake_run *run)
 {
 	if (!fake_wants(CUPTI_ACTIVITY_KIND_MEMCPY))
@@ -273,6 +301,8 @@ static void on_run(const struct fake_run *run)
 		return;
 	if (run->operation->kind == FAKE_KERNEL)
 		record_kernel(run);
+	else if (run->operation->kind == FAKE_COPY && run->operation->peer >= 0)
+		record_peer_copy(run);
 	else if (run->operation->kind == FAKE_COPY)
 		record_copy(run);
 	else
@@ -310,6 +340,54 @@ static void on_node(const struct fake_node *node, const struct fake_node *origin
 	tell_node(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node, NULL);
 	if (original)
 		tell_node(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, node, original);
+}
+
+/* ---- managed memory ---- */
+
+/* The counters that were asked for, by their numbers. */
+static bool is_counted[CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT];
+
+CUptiResult
+fake_cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *settings,
+						uint32_t count)
+{
+	if (fake_refused(false))
+		return fake_refused(false);
+	if (!settings || !count)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	if (fake_fails("managed-refused"))
+		return CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED;
+	for (uint32_t index = 0; index < count; index++) {
+		if (!settings[index].kind ||
+		    settings[index].kind >= CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT)
+			return CUPTI_ERROR_INVALID_PARAMETER;
+		is_counted[settings[index].kind] = settings[index].enable;
+	}
+	return CUPTI_SUCCESS;
+}
+
+static void on_managed(const struct fake_managed *what)
+{
+	static const CUpti_ActivityUnifiedMemoryCounterKind kinds[] = {
+	    [FAKE_TO_DEVICE] = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+	    [FAKE_TO_HOST] = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+	    [FAKE_DEVICE_FAULTS] = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT,
+	    [FAKE_HOST_FAULTS] = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT};
+	if (!fake_wants(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER) ||
+	    !is_counted[kinds[what->kind]])
+		return;
+	MANAGED_RECORD record = {
+	    .kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER,
+	    .counterKind = kinds[what->kind],
+	    .value = what->value,
+	    .start = fake_cupti_time(what->start_ns),
+	    .end = what->kind == FAKE_HOST_FAULTS ? 0 : fake_cupti_time(what->end_ns),
+	    .address = what->address,
+	    .srcId = (uint32_t)what->device,
+	    .dstId = (uint32_t)what->device,
+	    .processId = (uint32_t)getpid(),
+	};
+	fake_record(&record, sizeof(record), what->end_ns);
 }
 
 static void on_memory(const void *address, size_t bytes, enum fake_place place, int device,
@@ -373,8 +451,8 @@ void fake_record_devices(struct fake_subscriber *of)
 
 bool fake_cupti_listen(bool listens)
 {
-	static const struct fake_listener all = {on_call,   on_run,  on_node,	    on_graph,
-						 on_memory, on_wait, fake_pc_module};
+	static const struct fake_listener all = {on_call,   on_run,	on_node, on_graph,
+						 on_memory, on_managed, on_wait, fake_pc_module};
 	return fake_listen(&fake_release, listens ? &all : &(struct fake_listener){0});
 }
 

@@ -23,6 +23,20 @@ SAME(struct sn_cupti_memcpy, bytes, COPY_RECORD, bytes);
 SAME(struct sn_cupti_memcpy, start, COPY_RECORD, start);
 SAME(struct sn_cupti_memcpy, stream, COPY_RECORD, streamId);
 SAME(struct sn_cupti_memcpy, correlation, COPY_RECORD, correlationId);
+SAME(struct sn_cupti_peer_memcpy, copy, PEER_RECORD, copyKind);
+SAME(struct sn_cupti_peer_memcpy, bytes, PEER_RECORD, bytes);
+SAME(struct sn_cupti_peer_memcpy, start, PEER_RECORD, start);
+SAME(struct sn_cupti_peer_memcpy, stream, PEER_RECORD, streamId);
+SAME(struct sn_cupti_peer_memcpy, correlation, PEER_RECORD, correlationId);
+SAME(struct sn_cupti_peer_memcpy, graph_node, PEER_RECORD, graphNodeId);
+SAME(struct sn_cupti_peer_memcpy, graph, PEER_RECORD, graphId);
+SAME(struct sn_cupti_managed, counter, MANAGED_RECORD, counterKind);
+SAME(struct sn_cupti_managed, value, MANAGED_RECORD, value);
+SAME(struct sn_cupti_managed, start, MANAGED_RECORD, start);
+SAME(struct sn_cupti_managed, end, MANAGED_RECORD, end);
+SAME(struct sn_cupti_managed, address, MANAGED_RECORD, address);
+SAME(struct sn_cupti_managed_setting, counter, CUpti_ActivityUnifiedMemoryCounterConfig, kind);
+SAME(struct sn_cupti_managed_setting, is_enabled, CUpti_ActivityUnifiedMemoryCounterConfig, enable);
 SAME(struct sn_cupti_memset, bytes, SET_RECORD, bytes);
 SAME(struct sn_cupti_memset, start, SET_RECORD, start);
 SAME(struct sn_cupti_memset, stream, SET_RECORD, streamId);
@@ -69,6 +83,14 @@ SAME(struct sn_cupti_call, parameters, CUpti_CallbackData, functionParams);
 SAME(struct sn_cupti_call, correlation, CUpti_CallbackData, correlationId);
 
 _Static_assert(SN_CUPTI_MEMCPY == CUPTI_ACTIVITY_KIND_MEMCPY &&
+		   SN_CUPTI_PEER_MEMCPY == CUPTI_ACTIVITY_KIND_MEMCPY2 &&
+		   SN_CUPTI_MANAGED == CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER &&
+		   SN_CUPTI_HOST_FAULT ==
+		       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT &&
+		   SN_CUPTI_DEVICE_FAULT ==
+		       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT &&
+		   SN_CUPTI_DEVICE_TO_DEVICE ==
+		       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD &&
 		   SN_CUPTI_MEMSET == CUPTI_ACTIVITY_KIND_MEMSET &&
 		   SN_CUPTI_KERNEL == CUPTI_ACTIVITY_KIND_KERNEL &&
 		   SN_CUPTI_SYNCHRONIZATION == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION &&
@@ -81,6 +103,9 @@ _Static_assert(SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ==
 		   SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES &&
 		   SN_CUPTI_ERROR_NOT_INITIALIZED == CUPTI_ERROR_NOT_INITIALIZED,
 	       "errors");
+#if CUPTI_API_VERSION >= 130200
+_Static_assert(SN_CUPTI_HARDWARE_TIMES == CUPTI_ACTIVITY_ATTR_ENABLE_HES, "attributes");
+#endif
 _Static_assert(SN_CUPTI_RESOURCE == CUPTI_CB_DOMAIN_RESOURCE &&
 		   SN_CUPTI_GRAPH_NODE_CREATED == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED &&
 		   SN_CUPTI_GRAPH_NODE_CLONED == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,

@@ -8,6 +8,8 @@ newest() {
 folder=${1:?}
 newest Kernel KERNEL_RECORD
 newest Memcpy COPY_RECORD
+newest MemcpyPtoP PEER_RECORD
+newest UnifiedMemoryCounter MANAGED_RECORD
 newest Memset SET_RECORD
 newest Synchronization WAIT_RECORD
 newest GraphTrace GRAPH_RECORD

@@ -31,6 +31,12 @@ size_t fake_release_bytes(CUpti_ActivityKind kind)
 		return fake_fails("short-records") ? 128 : fake_release->kernel;
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		return fake_release->copy;
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		return sizeof(PEER_RECORD);
+	case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+		/* a field more since 12.9 */
+		return fake_release->version < 28 ? offsetof(MANAGED_RECORD, processors)
+						  : sizeof(MANAGED_RECORD);
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		return fake_release->set;
 	case CUPTI_ACTIVITY_KIND_DRIVER:

@@ -313,6 +313,18 @@ CUptiResult fake_cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, si
 }
 
 /* A clock of a subscriber's own is not there. */
+/* ---- times by the hardware ---- */
+
+CUptiResult fake_cuptiActivityEnableHWTrace(uint8_t enable)
+{
+	(void)enable;
+	if (fake_refused(false))
+		return fake_refused(false);
+	if (fake_wants(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))
+		return CUPTI_ERROR_INVALID_OPERATION;
+	return fake_fails("no-hardware-times") ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS;
+}
+
 CUptiResult fake_cuptiActivitySetAttribute_v2(CUpti_SubscriberHandle handle,
 					      CUpti_ActivityAttribute attribute, size_t *size,
 					      void *value)
@@ -322,6 +334,8 @@ CUptiResult fake_cuptiActivitySetAttribute_v2(CUpti_SubscriberHandle handle,
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (attribute == CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK)
 		return CUPTI_ERROR_NOT_SUPPORTED;
+	if (attribute == CUPTI_ACTIVITY_ATTR_ENABLE_HES)
+		return fake_cuptiActivityEnableHWTrace(*(uint8_t *)value);
 	if (attribute == CUPTI_ACTIVITY_ATTR_THREAD_ID_TYPE)
 		of->thread_ids = *(CUpti_ActivityThreadIdType *)value;
 	if (attribute != CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE ||

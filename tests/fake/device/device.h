@@ -56,7 +56,8 @@ struct fake_operation {
 	uint64_t bytes;
 	enum fake_place from, to; /* of a copy; `to` of a set */
 	uint32_t value;		  /* of a set */
-	int peer;		  /* the other device of a copy between two, or -1 */
+	int peer;		  /* of a copy between devices: to which, else -1 */
+	int from_peer;		  /* from which */
 	void (*host)(void *);
 	void *data;
 };
@@ -137,6 +138,14 @@ void *fake_memory_new(size_t bytes, enum fake_place place, int device);
 bool fake_memory_free(void *address);
 /* What lies at the address: its first byte, size and device; FAKE_PAGEABLE for what is not ours. */
 enum fake_place fake_memory_place(const void *address, void **start, size_t *bytes, int *device);
+/* All of the managed memory that the address is of goes to a device, or to the host (-1), unless it is there: in pieces, from `start_ns` on; each
+ * after a fault where it was not asked for. `pc`: the host's instruction that faults, or 0. */
+void fake_memory_move(const void *address, int device, bool faults, uintptr_t pc,
+		      uint64_t start_ns);
+/* The same, for a program that knows where it is: its next instruction touches it. */
+void fake_host_touches(const void *address);
+/* A kernel of this name touches the managed memory that its first argument points to (FAKE_TOUCH, a pattern). */
+bool fake_kernel_touches(const char *name);
 void fake_memory_pin(void *address, size_t bytes);
 void fake_memory_unpin(void *address);
 
@@ -174,6 +183,17 @@ void fake_call_launches(const char *kernel);
 
 enum fake_wait { FAKE_WAIT_EVENT = 1, FAKE_WAIT_STREAM_EVENT, FAKE_WAIT_STREAM, FAKE_WAIT_DEVICE };
 
+enum fake_managed_kind { FAKE_TO_DEVICE, FAKE_TO_HOST, FAKE_DEVICE_FAULTS, FAKE_HOST_FAULTS };
+
+/* What becomes of a piece of managed memory. */
+struct fake_managed {
+	enum fake_managed_kind kind;
+	uint64_t address;
+	uint64_t value; /* bytes, how many faults, or where the host's instruction is */
+	uint64_t start_ns, end_ns;
+	int device;
+};
+
 /* Who is told of all that happens: a vendor's tracing library. */
 struct fake_listener {
 	void (*call)(struct fake_call *call, bool ends);
@@ -185,6 +205,8 @@ struct fake_listener {
 	/* With the lock: memory came, or goes. */
 	void (*memory)(const void *address, size_t bytes, enum fake_place place, int device,
 		       bool is_freed);
+	/* With the lock. */
+	void (*managed)(const struct fake_managed *what);
 	void (*wait)(enum fake_wait what, int device, uint32_t stream, uint64_t start_ns,
 		     uint64_t end_ns);
 	/* Without the lock: fake_module_tell. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of devices is the host's, and what lies where is kept in a sorted table. */
 #include "inside.h"
+#include "table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@ struct region {
 	enum fake_place place;
 	int device;
 	bool is_ours; /* and not merely pinned */
+	int holder;   /* of managed memory: the device where it is, -1 on the host */
+	char *line;   /* that has allocated it; NULL: it is not managed */
 };
 
 static struct region *regions;
@@ -94,7 +97,8 @@ void *fake_memory_new(size_t bytes, enum fake_place place, int device)
 	}
 	if (memory) {
 		used[device] += is_of_device(place) ? size : 0;
-		struct region region = {(uintptr_t)memory, size, place, device, true};
+		struct region region = {(uintptr_t)memory, size, place, device, true, -1,
+					place == FAKE_MANAGED ? fake_table_here() : NULL};
 		add(region);
 		tell(&region, false);
 	}
@@ -111,6 +115,7 @@ bool fake_memory_free(void *address)
 		tell(region, true);
 		munmap(address, region->bytes);
 		used[region->device] -= is_of_device(region->place) ? region->bytes : 0;
+		free(region->line);
 		take_out(region);
 	}
 	fake_unlock();
@@ -135,7 +140,7 @@ enum fake_place fake_memory_place(const void *address, void **start, size_t *byt
 void fake_memory_pin(void *address, size_t bytes)
 {
 	fake_lock();
-	add((struct region){(uintptr_t)address, bytes, FAKE_PINNED, 0, false});
+	add((struct region){(uintptr_t)address, bytes, FAKE_PINNED, 0, false, -1, NULL});
 	fake_unlock();
 }
 
@@ -146,4 +151,57 @@ void fake_memory_unpin(void *address)
 	if (region && !region->is_ours)
 		take_out(region);
 	fake_unlock();
+}
+
+/* ---- managed memory ---- */
+
+#define PIECE		   (2u << 20)
+#define FAULT_NS	   12000u
+#define PIECE_FIRST_NS	   8000u
+#define PIECE_BYTES_PER_NS 20u
+
+static uint64_t tell_managed(const struct region *region, struct fake_managed what, uint64_t ns)
+{
+	bool is_moved = what.kind == FAKE_TO_DEVICE || what.kind == FAKE_TO_HOST;
+	what.end_ns = what.start_ns + ns;
+	fake_table_add_managed(&what, region->line, is_moved ? what.value : 0);
+	if (fake_listener.managed)
+		fake_listener.managed(&what);
+	return what.end_ns;
+}
+
+static uint64_t move_piece(const struct region *region, size_t at, struct fake_managed what,
+			   bool faults, uintptr_t pc)
+{
+	size_t bytes = region->bytes - at < PIECE ? region->bytes - at : PIECE;
+	what.address = region->start + at;
+	if (faults) {
+		struct fake_managed fault = what;
+		fault.kind = pc ? FAKE_HOST_FAULTS : FAKE_DEVICE_FAULTS;
+		fault.value = pc ? pc : 1 + at / PIECE % 4;
+		what.start_ns = tell_managed(region, fault, pc ? 0 : FAULT_NS);
+	}
+	what.value = bytes;
+	return tell_managed(region, what, PIECE_FIRST_NS + bytes / PIECE_BYTES_PER_NS);
+}
+
+void fake_memory_move(const void *address, int device, bool faults, uintptr_t pc, uint64_t start_ns)
+{
+	fake_lock();
+	struct region *region = region_of(address);
+	bool moves = region && region->line && region->holder != device;
+	struct fake_managed what = {.kind = device < 0 ? FAKE_TO_HOST : FAKE_TO_DEVICE,
+				    .start_ns = start_ns,
+				    .device = device < 0 && region ? region->holder : device};
+	for (size_t at = 0; moves && at < region->bytes; at += PIECE)
+		what.start_ns = move_piece(region, at, what, faults, pc);
+	if (moves)
+		region->holder = device;
+	fake_unlock();
+}
+
+void fake_host_touches(const void *address)
+{
+	fake_memory_move(address, -1, true, (uintptr_t)__builtin_return_address(0) - 1,
+			 fake_now_ns());
 }

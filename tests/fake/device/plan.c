@@ -81,3 +81,9 @@ uint64_t fake_plan_ns(const struct fake_operation *operation)
 		return 0;
 	}
 }
+
+bool fake_kernel_touches(const char *name)
+{
+	const char *pattern = getenv("FAKE_TOUCH");
+	return pattern && !fnmatch(pattern, name, 0);
+}

@@ -32,7 +32,7 @@ __attribute__((constructor)) static void begin(void)
 
 static bool launches(const char *name)
 {
-	return strstr(name, "Launch") || strstr(name, "cpy") || strstr(name, "emset") ||
+	return strstr(name, "Launch") || strstr(name, "Managed") || strstr(name, "cpy") || strstr(name, "emset") ||
 	       strncmp(name, "cu", 2);
 }
 
@@ -74,28 +74,47 @@ static uint32_t hash_of(const char *name, const char *place, uint32_t more)
 	return hash % BUCKETS;
 }
 
-static struct row *row_of(const struct fake_run *run, const char *name)
+static struct row *row_of(const char *name, const char *place, uint32_t stream, uint32_t graph)
 {
-	struct row **bucket = &rows[hash_of(name, here, run->stream * 31 + run->graph)];
+	struct row **bucket = &rows[hash_of(name, place, stream * 31 + graph)];
 	for (struct row *row = *bucket; row; row = row->next)
-		if (row->stream == run->stream && row->graph == run->graph &&
-		    !strcmp(row->name, name) && !strcmp(row->place, here))
+		if (row->stream == stream && row->graph == graph && !strcmp(row->name, name) &&
+		    !strcmp(row->place, place))
 			return row;
 	struct row *row = calloc(1, sizeof(*row));
 	*row = (struct row){.name = name,
-			    .place = strdup(here),
-			    .stream = run->stream,
-			    .graph = run->graph,
+			    .place = strdup(place),
+			    .stream = stream,
+			    .graph = graph,
 			    .next = *bucket};
 	return *bucket = row;
 }
 
+static void add_to(struct row *row, uint64_t ns, uint64_t bytes)
+{
+	row->count++;
+	row->total_ns += ns;
+	row->bytes += bytes;
+}
+
 static void add(const struct fake_run *run, const char *name, uint64_t bytes)
 {
-	struct row *row = row_of(run, name);
-	row->count++;
-	row->total_ns += run->end_ns - run->start_ns;
-	row->bytes += bytes;
+	add_to(row_of(name, here, run->stream, run->graph), run->end_ns - run->start_ns, bytes);
+}
+
+char *fake_table_here(void)
+{
+	return strdup(here);
+}
+
+void fake_table_add_managed(const struct fake_managed *what, const char *place, uint64_t bytes)
+{
+	static const char *const names[] = {"managed to device", "managed to host",
+					    "managed, fault of a device",
+					    "managed, fault of the host"};
+	if (path)
+		add_to(row_of(names[what->kind], place, 0, 0), what->end_ns - what->start_ns,
+		       bytes);
 }
 
 void fake_table_add(const struct fake_run *run)

@@ -15,4 +15,10 @@ FAKE_LOCAL void fake_table_add(const struct fake_run *run);
 /* The same, of a graph as a whole: in the table only where FAKE_TABLE_GRAPHS is set, since its operations are as well. */
 FAKE_LOCAL void fake_table_add_graph(const struct fake_run *whole);
 
+/* Where the calling thread's call is, as fake_table_call found it: malloc'd. */
+FAKE_LOCAL char *fake_table_here(void);
+/* What became of managed memory that was allocated at `place`. With the lock. */
+FAKE_LOCAL void fake_table_add_managed(const struct fake_managed *what, const char *place,
+				       uint64_t bytes);
+
 #endif

@@ -3,6 +3,7 @@
  * Finding CUPTI, subscribing, and ending that. The driver loads the library that CUDA_INJECTION64_PATH names at the end of cuInit, and
  * calls InitializeInjection there: before, CUPTI may not be called, for some of its releases crash then.
  */
+#include "managed.h"
 #include "pc_sampling.h"
 
 #include "collect/core/line.h"
@@ -19,6 +20,7 @@ _Atomic bool sn_cuda_is_taking;
 static _Atomic bool is_attached;
 static _Atomic bool was_tried;
 static char status[256];
+static const char *hardware_times = "";
 static uint64_t attached_ns; /* when */
 
 uint64_t sn_cuda_attached_ns(void)
@@ -101,7 +103,8 @@ static const char *reason(sn_cupti_result error)
 
 /* The last ones are of use, but a release may not have them. */
 static const uint32_t kinds[] = {SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY,  SN_CUPTI_MEMSET,
-				 SN_CUPTI_SYNCHRONIZATION,   SN_CUPTI_MEMORY2, SN_CUPTI_DEVICE};
+				 SN_CUPTI_PEER_MEMCPY,	     SN_CUPTI_SYNCHRONIZATION,
+				 SN_CUPTI_MEMORY2,	     SN_CUPTI_DEVICE};
 enum { NEEDED_KINDS = 3 };
 
 sn_cupti_result sn_cuda_enable(uint32_t kind)
@@ -116,6 +119,25 @@ static void disable(uint32_t kind)
 		sn_cupti.cuptiActivityDisable_v2(sn_cupti.subscriber, kind, NULL);
 	else
 		sn_cupti.cuptiActivityDisable(kind);
+}
+
+/* Before any record is asked for, and before the program has a context: so it is decided without knowing the device. */
+static const char *enable_hardware_times(void *library)
+{
+	sn_cupti_result (*enable)(uint8_t) = sn_real_dlsym(library, "cuptiActivityEnableHWTrace");
+	sn_cupti_result (*set)(void *, uint32_t, size_t *, void *) =
+	    sn_real_dlsym(library, "cuptiActivitySetAttribute_v2");
+	uint8_t on = 1;
+	size_t bytes = sizeof(on);
+	sn_cupti_result error = SN_CUPTI_ERROR_NOT_INITIALIZED;
+	if (!sn_config.gpu_hardware_times)
+		return "";
+	if (sn_cupti.shares && set)
+		error = set(sn_cupti.subscriber, SN_CUPTI_HARDWARE_TIMES, &bytes, &on);
+	else if (enable)
+		error = enable(on);
+	return error ? "; no times by events of the hardware: CUPTI refuses"
+		     : "; times by events of the hardware";
 }
 
 /* The first error: a driver may refuse records to a subscriber that it has let in. */
@@ -134,6 +156,7 @@ static void disable_records(void)
 	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds); index++)
 		disable(kinds[index]);
 	disable(SN_CUPTI_GRAPH_TRACE);
+	disable(SN_CUPTI_MANAGED);
 }
 
 /* With others where that is possible; else alone. CUPTI may tell who is subscribed already. */
@@ -166,12 +189,14 @@ static sn_cupti_result subscribe(void *library, char *holder, size_t holder_byte
 	else
 		sn_cupti.cuptiActivityRegisterCallbacks(sn_cuda_request_buffer,
 							sn_cuda_complete_buffer);
+	hardware_times = enable_hardware_times(library);
 	error = enable_records();
 	if (error) {
 		sn_cupti.cuptiUnsubscribe(sn_cupti.subscriber);
 		return error;
 	}
 	sn_cuda_graph_begin();
+	sn_cuda_managed_begin(library);
 	sn_cuda_samples_begin(library);
 	subscribe_calls(SN_CUPTI_RUNTIME);
 	subscribe_calls(SN_CUPTI_DRIVER);
@@ -200,7 +225,8 @@ static void attach(void)
 		sn_cuda_say(reason(error), NULL);
 	else
 		sn_cuda_say("CUPTI: kernels, copies and sets below the calls that launched them",
-			    sn_cuda_graph_status(), sn_cuda_samples_plan(), NULL);
+			    sn_cuda_graph_status(), hardware_times, sn_cuda_managed_status(), sn_cuda_samples_plan(),
+			    NULL);
 	attached_ns = sn_now_ns();
 	atomic_store_explicit(&is_attached, !error, memory_order_release);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program's calls: which of them are heard, and what CUPTI tells of each. */
+#include "managed.h"
 #include "pc_sampling.h"
 
 #include "collect/core/line.h"
@@ -71,6 +72,7 @@ static uint64_t launching[SN_CUPTI_RUNTIME + 1][CALLS / 64];
 void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name)
 {
 	sn_cuda_samples_note_call(domain, cbid, name);
+	sn_cuda_managed_note_call(domain, cbid, name);
 	if (cbid < CALLS &&
 	    (sn_begins_with(name, "cudaLaunchKernel") ||
 	     sn_begins_with(name, "__cudaLaunchKernel") || sn_begins_with(name, "cuLaunchKernel")))
@@ -104,10 +106,12 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 	bool is_sampled = atomic_load_explicit(&sn_cuda_samples_are_on, memory_order_relaxed);
 	if (call->site == 0) {
 		enter(call, is_launch);
+		sn_cuda_managed_on_call(domain, cbid, call);
 		if (is_sampled)
 			sn_cuda_samples_before_call(domain, cbid);
 		return;
 	}
+	sn_cuda_managed_on_call(domain, cbid, call);
 	/* cudaError_t and CUresult: 0 is success */
 	if (call->result && *(const int *)call->result)
 		sn_gpu_expect_none(&sn_cuda, call->correlation);

@@ -25,10 +25,15 @@ enum sn_cupti_kind {
 	SN_CUPTI_KERNEL = 3,
 	SN_CUPTI_DEVICE = 8,
 	SN_CUPTI_CONCURRENT_KERNEL = 10,
+	SN_CUPTI_PEER_MEMCPY = 22,
+	SN_CUPTI_MANAGED = 25,
 	SN_CUPTI_SYNCHRONIZATION = 38,
 	SN_CUPTI_MEMORY2 = 49,
 	SN_CUPTI_GRAPH_TRACE = 51,
 };
+
+/* Attributes of records, which are set for all subscribers. */
+enum { SN_CUPTI_HARDWARE_TIMES = 13 };
 
 /* Of kinds 3 and 10. */
 struct sn_cupti_kernel {
@@ -59,6 +64,19 @@ struct sn_cupti_memcpy {
 	uint8_t copy, from, to, flags;
 	uint64_t bytes, start, end;
 	uint32_t device, context, stream, correlation, runtime_correlation, pad;
+	void *reserved;
+	uint64_t graph_node;
+	uint32_t graph;
+};
+
+/* Between devices. */
+struct sn_cupti_peer_memcpy {
+	uint32_t kind;
+	uint8_t copy, from, to, flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream;
+	uint32_t from_device, from_context, to_device, to_context;
+	uint32_t correlation;
 	void *reserved;
 	uint64_t graph_node;
 	uint32_t graph;
@@ -114,6 +132,27 @@ struct sn_cupti_memory {
 	uint32_t kind, operation, memory, correlation;
 	uint64_t address, bytes, timestamp, pc;
 	uint32_t process, device, context, stream;
+};
+
+/* Managed memory moves, or a page of it is not there. */
+enum sn_cupti_managed_counter {
+	SN_CUPTI_HOST_TO_DEVICE = 1,
+	SN_CUPTI_DEVICE_TO_HOST,
+	SN_CUPTI_HOST_FAULT,   /* `value`: the address of the instruction; there is no end */
+	SN_CUPTI_DEVICE_FAULT, /* `value`: how many groups of faults on the page */
+	SN_CUPTI_DEVICE_TO_DEVICE = 8,
+};
+
+struct sn_cupti_managed {
+	uint32_t kind, counter;
+	uint64_t value, start, end, address;
+	uint32_t from, to; /* devices */
+};
+
+enum { SN_CUPTI_ALL_DEVICES = 2 };
+
+struct sn_cupti_managed_setting {
+	uint32_t scope, counter, device, is_enabled;
 };
 
 /* ---- callbacks ---- */

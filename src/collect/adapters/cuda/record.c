@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the devices did: CUPTI's buffers of records, and what becomes of each. */
+#include "managed.h"
 #include "pc_sampling.h"
 
 #define BUFFER_BYTES (1u << 20)
@@ -102,6 +103,20 @@ static struct sn_gpu_operation of_copy(const struct sn_cupti_memcpy *copy)
 					 .graph_node = copy->graph_node};
 }
 
+static struct sn_gpu_operation of_peer_copy(const struct sn_cupti_peer_memcpy *copy)
+{
+	return (struct sn_gpu_operation){.kind = SN_GPU_COPY,
+					 .device = (uint16_t)copy->device,
+					 .stream = copy->stream,
+					 .correlation = copy->correlation,
+					 .name = copy_name(copy->copy),
+					 .bytes = copy->bytes,
+					 .start_ns = copy->start,
+					 .end_ns = copy->end,
+					 .graph = copy->graph,
+					 .graph_node = copy->graph_node};
+}
+
 static struct sn_gpu_operation of_set(const struct sn_cupti_memset *set)
 {
 	return (struct sn_gpu_operation){.kind = SN_GPU_SET,
@@ -167,6 +182,9 @@ static bool read_record(const void *record, struct sn_gpu_operation *operation)
 		return true;
 	case SN_CUPTI_MEMCPY:
 		*operation = of_copy(record);
+		return true;
+	case SN_CUPTI_PEER_MEMCPY:
+		*operation = of_peer_copy(record);
 		return true;
 	case SN_CUPTI_MEMSET:
 		*operation = of_set(record);
@@ -240,6 +258,8 @@ static bool check(uint8_t *buffer, size_t valid, uint64_t offset_ns)
 static void take(const void *record, uint64_t offset_ns, bool is_right)
 {
 	struct sn_gpu_operation operation;
+	if (*(const uint32_t *)record == SN_CUPTI_MANAGED)
+		sn_cuda_managed_record(record, offset_ns);
 	if (!read_record(record, &operation))
 		return;
 	if (!is_right) {

@@ -25,6 +25,7 @@ enum sn_gpu_kind {
 	SN_GPU_FREE,
 	SN_GPU_SAMPLES, /* of a kernel's instructions: sn_gpu_sampled */
 	SN_GPU_COUNTER, /* of a kernel: sn_gpu_counted */
+	SN_GPU_MIGRATION, /* of managed memory: sn_gpu_migrated */
 };
 
 enum sn_gpu_metric {
@@ -165,6 +166,12 @@ struct sn_gpu_counter {
 	uint64_t value;
 };
 
+/* Why managed memory moved. */
+struct sn_gpu_migration {
+	uint64_t faults; /* on pages that were not there; 0: it moved */
+	uintptr_t pc;	 /* of the host's instruction that faulted, 0: a device did */
+};
+
 /* What a device did. */
 struct sn_gpu_operation {
 	struct sn_gpu_interface *interface;
@@ -182,6 +189,7 @@ struct sn_gpu_operation {
 		struct sn_gpu_shape shape;
 		struct sn_gpu_sample sample;
 		struct sn_gpu_counter counter;
+		struct sn_gpu_migration migration;
 	};
 };
 
@@ -242,6 +250,14 @@ bool sn_gpu_counter_whole(double counted, uint64_t *value);
 void sn_gpu_counted(const struct sn_gpu_place *place, struct sn_gpu_operation *operation);
 /* Adds it at the kernel. Between sn_enter and sn_leave. */
 void sn_gpu_record_counter(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);
+
+/* ---- migration.c ---- */
+
+/* Managed memory that was allocated there moved, or was faulted for; at SN_NODE_ROOT of a tree: nobody knows where. Needed of the operation:
+ * interface, name, times and bytes, or migration. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
+void sn_gpu_migrated(const struct sn_gpu_place *place, struct sn_gpu_operation *operation);
+/* Adds it below the call. Between sn_enter and sn_leave. */
+void sn_gpu_record_migration(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);
 
 /* ---- operation.c; between sn_enter and sn_leave ---- */
 

@@ -361,6 +361,10 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 		sn_gpu_record_counter(state, operation);
 		return;
 	}
+	if (operation->kind == SN_GPU_MIGRATION) {
+		sn_gpu_record_migration(state, operation);
+		return;
+	}
 	if (operation->end_ns < operation->start_ns || !operation->start_ns) {
 		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
 		return;

@@ -169,6 +169,15 @@ def test_one_line_says_so(known_program, tmp_path, failure, line):  # noqa: F811
     assert line in status(ran)
 
 
+@pytest.mark.parametrize("release,failure,line", [
+    ("11.8", "strict", "no times by events of the hardware: CUPTI refuses"), ("12.9", "strict", "times by events of the hardware"),
+    ("13.5", "strict", "times by events of the hardware"), ("13.5", "no-hardware-times", "no times by events of the hardware: CUPTI refuses")])
+def test_times_by_events_of_the_hardware(known_program, tmp_path, release, failure, line):  # noqa: F811
+    ran = on_fakes(tmp_path, known_program, options=(*NODES, "--gpu-hardware-times"), fakes=("--cupti", release, "--fail", failure))
+    assert line in status(ran).split("; ") and not losses(ran)
+    assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel)
+
+
 @pytest.mark.parametrize("release", ["13.0", "13.5"])
 def test_the_holder_is_named(known_program, tmp_path, release):  # noqa: F811
     ran = on_fakes(tmp_path, known_program, fakes=("--cupti", release, "--fail", "held"))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What moves between CUDA's devices, and between them and the host without a call, on devices that are not there (tests/fake)."""
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import program
+from program import WORKLOADS
+from test_cuda import FAKE, NODES, Ran, line_with, lines_of, measured, on_fakes, pytestmark  # noqa: F401
+from test_cupti import status
+
+MIB = 1 << 20
+
+
+def compiled(folder: Path, name: str) -> Path:
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", folder / name, WORKLOADS / f"cuda/{name}.cu"], check=True)
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def peers_program(tmp_path_factory) -> Path:
+    return compiled(tmp_path_factory.mktemp("peers"), "peers")
+
+
+@pytest.fixture(scope="module", params=["11.8", "13.0", "13.5"])
+def peers(request, peers_program, tmp_path_factory) -> Ran:
+    return on_fakes(tmp_path_factory.mktemp("peers"), peers_program, options=NODES, fakes=("--cupti", request.param), FAKE_DEVICES="2")
+
+
+def test_copies_between_devices(peers):
+    """CUPTI has a kind of records of its own for them."""
+    assert peers.out == "no error\n"
+    assert measured(peers, "copy-time", "count") == {"copy between devices": 3 + 2 + 5}
+    assert measured(peers, "copy-bytes", "sum") == {"copy between devices": 3 * MIB + 2 * MIB // 2 + 5 * MIB // 4}
+    assert sum(measured(peers, "copy-time", "sum").values()) == sum(peers.truth("total_ns").values())
+
+
+def test_copies_between_devices_stand_below_their_lines(peers):
+    assert lines_of(peers, "copy-time") == {line_with("peers.cu", "// by name"): 3, line_with("peers.cu", "// by address"): 2,
+                                            line_with("peers.cu", "// captured"): 5}
+
+
+# ---- managed memory ----
+
+OF = {"migration host to device": "managed to device", "migration device to host": "managed to host",
+      "page fault of a device": "managed, fault of a device", "page fault of the host": "managed, fault of the host"}
+PIECES = 3  # of 5 MiB, each of 2 MiB at most
+
+
+@pytest.fixture(scope="module")
+def managed_program(tmp_path_factory) -> Path:
+    return compiled(tmp_path_factory.mktemp("managed"), "managed")
+
+
+def migrated(folder: Path, program_: Path, *how: str, fakes: tuple[str, ...] = (), options: tuple[str, ...] = ("--gpu-migrations",)) -> Ran:
+    return on_fakes(folder, program_, *how, options=options, fakes=fakes, FAKE_TOUCH="*touch_all*")
+
+
+@pytest.fixture(scope="module", params=["11.8", "12.4", "12.9", "13.2", "13.5"])
+def managed(request, managed_program, tmp_path_factory) -> Ran:
+    return migrated(tmp_path_factory.mktemp("managed"), managed_program, fakes=("--cupti", request.param))
+
+
+def by_operation(ran: Ran, metric: str, what: str = "sum") -> Counter[tuple[str, str]]:
+    """By the line that allocated, and what happened."""
+    found: Counter[tuple[str, str]] = Counter()
+    for frames, value in program.paths(ran.folder, metric, "--metric", metric):
+        at = next(index for index, frame in enumerate(frames) if frame["name"] in OF)
+        lines = [f"{frame['file']}:{frame['line']}" for frame in frames[:at] if "/workloads/cuda/" in (frame.get("file") or "")]
+        found[lines[-1] if lines else "", frames[at]["name"]] += round(value[what])
+    return found
+
+
+def test_what_moves_is_below_the_line_that_allocated_it(managed):
+    assert managed.out == "no error\n"
+    ahead, faulted, replaced = (line_with("managed.cu", f"// {which}") for which in ("ahead", "faulted", "replaced"))
+    to_device, to_host = "migration host to device", "migration device to host"
+    assert by_operation(managed, "migration-bytes") == {
+        (ahead, to_device): 4 * 5 * MIB, (ahead, to_host): 4 * 5 * MIB, (faulted, to_device): 4 * 5 * MIB, (faulted, to_host): 4 * 5 * MIB,
+        (replaced, to_device): (1 + 2 + 3) * MIB}
+
+
+def test_times_of_migrations(managed):
+    found: Counter[str] = Counter()
+    for (_, name), value in by_operation(managed, "migration-time").items():
+        found[OF[name]] += value
+    truth = managed.truth("total_ns", lambda row: row["kernel"] in OF.values())
+    assert found == truth - Counter({"managed, fault of the host": 0})
+
+
+def test_faults_are_below_the_line_that_allocated_and_say_who_touched(managed):
+    faulted = line_with("managed.cu", "// faulted")
+    assert by_operation(managed, "managed-page-faults") == {(faulted, "page fault of a device"): 4 * (1 + 2 + 3),
+                                                            (faulted, "page fault of the host"): 4 * PIECES}
+    touched = {f"{frames[-1]['file']}:{frames[-1]['line']}" for frames, _ in program.paths(managed.folder, "m", "--metric", "managed-page-faults")
+               if any(frame["name"] == "page fault of the host" for frame in frames)}
+    assert touched == {line_with("managed.cu", "// the host touches")}
+
+
+def test_a_variable_has_no_line(managed_program, tmp_path):
+    ran = migrated(tmp_path, managed_program, "variable")
+    assert by_operation(ran, "migration-bytes")["", "migration host to device"] == 4096
+    unknown = [frames for frames, _ in program.paths(ran.folder, "m", "--metric", "migration-bytes") if frames[0]["name"] == "[unknown callers]"]
+    assert len(unknown) == 1
+
+
+def test_nothing_of_it_unless_asked_for(managed_program, tmp_path):
+    ran = migrated(tmp_path, managed_program, options=())
+    assert not {"migration-bytes", "managed-page-faults"} & set(program.info(ran.folder)["metrics"])
+
+
+def test_where_it_is_refused_it_is_said(managed_program, tmp_path):
+    ran = migrated(tmp_path, managed_program, fakes=("--fail", "managed-refused"))
+    assert ran.out == "no error\n" and measured(ran, "kernel-time", "count") == {"touch_all(float*)": 4}
+    assert "nothing of managed memory: CUPTI or the device refuses" in status(ran)

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Managed memory of two allocations: one is asked for ahead, one is faulted for by a kernel and then touched by the host. A third was freed
+ * where a fourth lies. With "variable" there is a variable of the device's as well. */
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+
+enum { BYTES = 5 << 20 };
+
+__managed__ float variable[1024];
+
+__global__ void touch_all(float *x)
+{
+	x[blockIdx.x * blockDim.x + threadIdx.x] += 1;
+}
+
+/* On devices that are not there, this is how they learn of it. */
+static void (*host_touches)(const void *);
+
+static float touch(float *x)
+{
+	host_touches(x); // the host touches
+	return x[0];
+}
+
+static cudaMemLocation at(cudaMemLocationType type)
+{
+	return {type, {0}};
+}
+
+static void replace_often(void)
+{
+	for (int i = 0; i < 3; i++) {
+		float *x;
+		cudaMallocManaged(&x, BYTES / 5 * (i + 1)); // replaced
+		cudaMemPrefetchAsync(x, BYTES / 5, at(cudaMemLocationTypeDevice), 0, 0);
+		cudaDeviceSynchronize();
+		cudaFree(x);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	float *ahead, *faulted;
+	host_touches = (void (*)(const void *))dlsym(RTLD_DEFAULT, "fake_host_touches");
+	if (!host_touches || cudaMallocManaged(&ahead, BYTES)) { // ahead
+		printf("%s\n", cudaGetErrorString(cudaGetLastError()));
+		return 77;
+	}
+	cudaMallocManaged(&faulted, BYTES); // faulted
+	for (int i = 0; i < 4; i++) {
+		cudaMemPrefetchAsync(ahead, BYTES, at(cudaMemLocationTypeDevice), 0, 0);
+		cudaMemPrefetchAsync(ahead, BYTES, at(cudaMemLocationTypeHost), 0, 0);
+		touch_all<<<1, 256>>>(faulted);
+		cudaDeviceSynchronize();
+		touch(faulted);
+	}
+	if (argc > 1 && !strcmp(argv[1], "variable"))
+		touch_all<<<1, 256>>>(variable);
+	cudaDeviceSynchronize();
+	replace_often();
+	cudaFree(ahead);
+	cudaFree(faulted);
+	printf("%s\n", cudaGetErrorString(cudaGetLastError()));
+	return 0;
+}
