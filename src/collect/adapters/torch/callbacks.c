@@ -160,6 +160,8 @@ static bool is_alone(void)
 
 static enum sn_torch_wish wish_at(uintptr_t stack, uintptr_t pc)
 {
+	if (!sn_measuring())
+		return SN_TORCH_WISH_NOTHING;
 	struct sn_thread *thread = sn_thread_self();
 	struct sn_torch_thread *self = thread ? thread->adapters[SN_ADAPTER_SLOT_torch] : NULL;
 	return wish_of(self, stack, pc);
