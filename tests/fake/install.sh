@@ -70,7 +70,7 @@ if [ ! -e "$fake/complete" ]; then
 		gcc "${flags[@]}" -w "-I$headers" -c "$obj/libcupti.c" -o "$obj/libcupti.o" || exit 1
 	# link_cupti RELEASE SONAME FOLDER
 	link_cupti() {
-		mkdir -p "$3" && gcc "${flags[@]}" "-DFAKE_RELEASE=${1/./_}" "-I$headers" -c cupti/release.c -o "$obj/release.o" &&
+		mkdir -p "$3" && gcc "${flags[@]}" "${records[@]}" "-DFAKE_RELEASE=${1/./_}" "-I$headers" -c cupti/release.c -o "$obj/release.o" &&
 			gcc -shared -o "$3/$2" "$obj/libcupti.o" "$obj/release.o" "$obj"/cupti_*.o -Wl,-soname,"$2" \
 				-Wl,--version-script="$obj/cupti-$1.map" -L"$lib" -lcuda_device -Wl,-rpath,"$lib" -Wl,-z,defs -ldl
 	}

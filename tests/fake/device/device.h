@@ -139,7 +139,7 @@ bool fake_memory_free(void *address);
 /* What lies at the address: its first byte, size and device; FAKE_PAGEABLE for what is not ours. */
 enum fake_place fake_memory_place(const void *address, void **start, size_t *bytes, int *device);
 /* All of the managed memory that the address is of goes to a device, or to the host (-1), unless it is there: in pieces, from `start_ns` on; each
- * after a fault where it was not asked for. `pc`: the host's instruction that faults, or 0. */
+ * after a fault where it was not asked for. Waits until it is there. `pc`: the host's instruction that faults, or 0. */
 void fake_memory_move(const void *address, int device, bool faults, uintptr_t pc,
 		      uint64_t start_ns);
 /* The same, for a program that knows where it is: its next instruction touches it. */

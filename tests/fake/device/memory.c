@@ -198,6 +198,8 @@ void fake_memory_move(const void *address, int device, bool faults, uintptr_t pc
 	if (moves)
 		region->holder = device;
 	fake_unlock();
+	if (moves)
+		fake_sleep_until(what.start_ns);
 }
 
 void fake_host_touches(const void *address)

@@ -28,14 +28,19 @@ static cudaMemLocation at(cudaMemLocationType type)
 	return {type, {0}};
 }
 
+/* The second one lies where the first did, and nothing of it moves. */
 static void replace_often(void)
 {
 	for (int i = 0; i < 3; i++) {
-		float *x;
-		cudaMallocManaged(&x, BYTES / 5 * (i + 1)); // replaced
-		cudaMemPrefetchAsync(x, BYTES / 5, at(cudaMemLocationTypeDevice), 0, 0);
+		float *x, *y;
+		cudaMallocManaged(&x, BYTES); // first owner
+		cudaMemPrefetchAsync(x, BYTES, at(cudaMemLocationTypeDevice), 0, 0);
 		cudaDeviceSynchronize();
 		cudaFree(x);
+		cudaMallocManaged(&y, BYTES);
+		if (x != y)
+			printf("another address\n");
+		cudaFree(y);
 	}
 }
 
@@ -43,7 +48,7 @@ int main(int argc, char **argv)
 {
 	float *ahead, *faulted;
 	host_touches = (void (*)(const void *))dlsym(RTLD_DEFAULT, "fake_host_touches");
-	if (!host_touches || cudaMallocManaged(&ahead, BYTES)) { // ahead
+	if (!host_touches || cudaFree(NULL) || cudaMallocManaged(&ahead, BYTES)) { // ahead
 		printf("%s\n", cudaGetErrorString(cudaGetLastError()));
 		return 77;
 	}
