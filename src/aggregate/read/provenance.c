@@ -16,8 +16,8 @@
 #define ANSWERS_MAX 4
 
 /* Drops that leave out a part of the program, not just some samples of it. */
-static const char *const gap_causes[] = {"confined", "stopped", "thread-unmeasured", "sample-memory",
-					 "metric-overflow"};
+static const char *const gap_causes[] = {"confined", "stopped", "thread-unmeasured",
+					 "sample-memory", "metric-overflow"};
 
 /* Keys taken from the first process, as they are. */
 static const char *const first_keys[] = {

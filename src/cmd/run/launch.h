@@ -13,11 +13,11 @@
 
 /* Settings of the collector; NULL and 0 leave its defaults (src/collect/core/init.c). */
 struct sn_launch_request {
-	const char *events;	/* SONDE_EVENTS */
-	const char *call_path;	/* SONDE_CALL_PATH */
-	const char *operators;	/* SONDE_OPERATORS */
-	bool tensor_memory;	/* SONDE_MEMORY */
-	const char *graph;	/* SONDE_GRAPH: "1" or "all" */
+	const char *events;    /* SONDE_EVENTS */
+	const char *call_path; /* SONDE_CALL_PATH */
+	const char *operators; /* SONDE_OPERATORS */
+	bool tensor_memory;    /* SONDE_MEMORY */
+	const char *graph;     /* SONDE_GRAPH: "1" or "all" */
 	bool gpu_migrations, gpu_hardware_times;
 	const char *gpu_graphs; /* SONDE_GPU_GRAPHS */
 	const char *gpu_api;	/* SONDE_GPU_API */

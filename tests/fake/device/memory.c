@@ -97,7 +97,12 @@ void *fake_memory_new(size_t bytes, enum fake_place place, int device)
 	}
 	if (memory) {
 		used[device] += is_of_device(place) ? size : 0;
-		struct region region = {(uintptr_t)memory, size, place, device, true, -1,
+		struct region region = {(uintptr_t)memory,
+					size,
+					place,
+					device,
+					true,
+					-1,
 					place == FAKE_MANAGED ? fake_table_here() : NULL};
 		add(region);
 		tell(&region, false);

@@ -32,8 +32,8 @@ __attribute__((constructor)) static void begin(void)
 
 static bool launches(const char *name)
 {
-	return strstr(name, "Launch") || strstr(name, "Managed") || strstr(name, "cpy") || strstr(name, "emset") ||
-	       strncmp(name, "cu", 2);
+	return strstr(name, "Launch") || strstr(name, "Managed") || strstr(name, "cpy") ||
+	       strstr(name, "emset") || strncmp(name, "cu", 2);
 }
 
 void fake_table_call(const char *name)

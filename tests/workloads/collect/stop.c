@@ -118,7 +118,8 @@ int main(int argc, char **argv)
 		wait_for(child);
 	}
 	if (!strcmp(how, "start"))
-		printf("%s %d\n", getenv("LD_PRELOAD") ? "preloaded" : "not preloaded", system("true"));
+		printf("%s %d\n", getenv("LD_PRELOAD") ? "preloaded" : "not preloaded",
+		       system("true"));
 	printf("%d timers\n", left + timers());
 	return 5;
 }

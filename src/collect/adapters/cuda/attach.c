@@ -102,9 +102,9 @@ static const char *reason(sn_cupti_result error)
 }
 
 /* The last ones are of use, but a release may not have them. */
-static const uint32_t kinds[] = {SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY,  SN_CUPTI_MEMSET,
-				 SN_CUPTI_PEER_MEMCPY,	     SN_CUPTI_SYNCHRONIZATION,
-				 SN_CUPTI_MEMORY2,	     SN_CUPTI_DEVICE};
+static const uint32_t kinds[] = {
+    SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY,  SN_CUPTI_MEMSET, SN_CUPTI_PEER_MEMCPY,
+    SN_CUPTI_SYNCHRONIZATION,	SN_CUPTI_MEMORY2, SN_CUPTI_DEVICE};
 enum { NEEDED_KINDS = 3 };
 
 sn_cupti_result sn_cuda_enable(uint32_t kind)
@@ -225,8 +225,8 @@ static void attach(void)
 		sn_cuda_say(reason(error), NULL);
 	else
 		sn_cuda_say("CUPTI: kernels, copies and sets below the calls that launched them",
-			    sn_cuda_graph_status(), hardware_times, sn_cuda_managed_status(), sn_cuda_samples_plan(),
-			    NULL);
+			    sn_cuda_graph_status(), hardware_times, sn_cuda_managed_status(),
+			    sn_cuda_samples_plan(), NULL);
 	attached_ns = sn_now_ns();
 	atomic_store_explicit(&is_attached, !error, memory_order_release);
 }

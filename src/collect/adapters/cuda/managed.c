@@ -141,12 +141,12 @@ static bool place_of(uint64_t address, uint64_t ns, struct sn_gpu_place *place)
 /* False for what is not asked for. */
 static bool read_record(const struct sn_cupti_managed *record, struct sn_gpu_operation *operation)
 {
-	static const char *const names[] = {
-	    [SN_CUPTI_HOST_TO_DEVICE] = "migration host to device",
-	    [SN_CUPTI_DEVICE_TO_HOST] = "migration device to host",
-	    [SN_CUPTI_HOST_FAULT] = "page fault of the host",
-	    [SN_CUPTI_DEVICE_FAULT] = "page fault of a device",
-	    [SN_CUPTI_DEVICE_TO_DEVICE] = "migration between devices"};
+	static const char *const names[] = {[SN_CUPTI_HOST_TO_DEVICE] = "migration host to device",
+					    [SN_CUPTI_DEVICE_TO_HOST] = "migration device to host",
+					    [SN_CUPTI_HOST_FAULT] = "page fault of the host",
+					    [SN_CUPTI_DEVICE_FAULT] = "page fault of a device",
+					    [SN_CUPTI_DEVICE_TO_DEVICE] =
+						"migration between devices"};
 	if (record->counter >= sizeof(names) / sizeof(*names) || !names[record->counter])
 		return false;
 	*operation = (struct sn_gpu_operation){.interface = &sn_cuda,

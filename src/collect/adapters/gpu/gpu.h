@@ -23,8 +23,8 @@ enum sn_gpu_kind {
 	SN_GPU_WAIT,	 /* for `stream`, or for what `name` says */
 	SN_GPU_ALLOCATE, /* memory of a device */
 	SN_GPU_FREE,
-	SN_GPU_SAMPLES, /* of a kernel's instructions: sn_gpu_sampled */
-	SN_GPU_COUNTER, /* of a kernel: sn_gpu_counted */
+	SN_GPU_SAMPLES,	  /* of a kernel's instructions: sn_gpu_sampled */
+	SN_GPU_COUNTER,	  /* of a kernel: sn_gpu_counted */
 	SN_GPU_MIGRATION, /* of managed memory: sn_gpu_migrated */
 };
 

@@ -61,15 +61,16 @@ void sn_gpu_record_migration(struct sn_gpu_thread *state, const struct sn_gpu_op
 		return;
 	}
 	if (operation->end_ns > operation->start_ns)
-		add(cct, node, sn_metric_once(&time, "migration-time", "ns", source, SN_METRIC_TIME),
+		add(cct, node,
+		    sn_metric_once(&time, "migration-time", "ns", source, SN_METRIC_TIME),
 		    operation->end_ns - operation->start_ns);
 	if (operation->bytes)
 		add(cct, node,
 		    sn_metric_once(&bytes, "migration-bytes", "bytes", source, SN_METRIC_BYTES),
 		    operation->bytes);
 	if (operation->migration.faults)
-		add_faults(cct, node,
-			   sn_metric_once(&faults, "managed-page-faults", "1", source,
-					  SN_METRIC_COUNT),
-			   operation->migration.faults);
+		add_faults(
+		    cct, node,
+		    sn_metric_once(&faults, "managed-page-faults", "1", source, SN_METRIC_COUNT),
+		    operation->migration.faults);
 }
