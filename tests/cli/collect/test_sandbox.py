@@ -47,7 +47,7 @@ def test_what_a_sandbox_executes(tmp_path: Path, action: str, how: str) -> None:
         # 100 ms in front, 100 ms behind the filter; by an instruction what follows the last checkpoint is gone too
         assert 0.35 < missing["cpu_ns"] / missing["of_cpu_ns"] < 0.98
         if how != "instruction":
-            assert data["drops"] == {"confined": 1}
+            assert data["drops"]["confined"] == 1 and set(data["drops"]) <= {"confined", "sample-busy"}
 
 
 @pytest.mark.parametrize("then", ["start", "fork", "shell"])
