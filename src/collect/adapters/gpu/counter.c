@@ -43,8 +43,8 @@ static uint32_t metric_of(const struct sn_gpu_operation *operation)
 		 number = atomic_load_explicit(&known[index], memory_order_relaxed);
 	if (number)
 		return number - 1;
-	number = sn_metric(sn_config.gpu_counters[index], units[index].unit ? units[index].unit : "1",
-			   operation->interface->name,
+	number = sn_metric(sn_config.gpu_counters[index],
+			   units[index].unit ? units[index].unit : "1", operation->interface->name,
 			   units[index].unit ? units[index].kind : SN_METRIC_COUNT, 0);
 	/* relaxed: threads that race store the same number */
 	atomic_store_explicit(&known[index], number + 1, memory_order_relaxed);

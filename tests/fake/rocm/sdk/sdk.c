@@ -170,6 +170,8 @@ int rocprofiler_start_context(uint64_t context)
 
 int rocprofiler_stop_context(uint64_t context)
 {
+	if (context_of(context) && context_of(context)->on_dispatch)
+		fake_counters_drain();
 	return set_active(context, false);
 }
 
@@ -261,7 +263,10 @@ int rocprofiler_query_callback_tracing_kind_name(int kind, const char **name, ui
 
 const char *rocprofiler_get_status_string(int status)
 {
-	return status ? "an error" : "Success";
+	return status == 38   ? "Exceeds hardware limits"
+	       : status == 40 ? "Permission denied"
+	       : status	      ? "an error"
+			      : "Success";
 }
 
 /* ---- one thread delivers all ---- */
