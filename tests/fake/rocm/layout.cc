@@ -8,10 +8,12 @@ typedef unsigned GLuint, GLenum;
 #include <hip/hip_gl_interop.h>
 
 #include <hip/amd_detail/hip_api_trace.hpp>
+#include <rocprofiler-sdk-roctx/api_trace.h>
 #include <rocprofiler-sdk/registration.h>
 #include <rocprofiler-sdk/rocprofiler.h>
 
 #include "collect/adapters/rocm/rocprofiler.h"
+#include "collect/interface/roctx.h"
 
 #define SAME(ours, our_field, theirs, their_field)                                                 \
 	static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #our_field)
@@ -91,3 +93,9 @@ EQUAL(SN_ROCPROFILER_AGENT_GPU, ROCPROFILER_AGENT_TYPE_GPU);
 #define HIP(place, name, parameters, arguments)                                                    \
 	static_assert(offsetof(HipDispatchTable, name##_fn) == 8 + 8 * place, #name);
 #include "collect/adapters/rocm/calls.def"
+
+SAME(sn_roctx_table, mark, roctxCoreApiTable_t, roctxMarkA_fn);
+SAME(sn_roctx_table, push, roctxCoreApiTable_t, roctxRangePushA_fn);
+SAME(sn_roctx_table, pop, roctxCoreApiTable_t, roctxRangePop_fn);
+SAME(sn_roctx_table, start, roctxCoreApiTable_t, roctxRangeStartA_fn);
+SAME(sn_roctx_table, stop, roctxCoreApiTable_t, roctxRangeStop_fn);
