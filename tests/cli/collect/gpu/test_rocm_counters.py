@@ -126,9 +126,9 @@ def test_metrics_have_the_vendors_names(known):
 
 def test_formulas_divide_the_sums(known):
     """A name with other characters than words have is quoted."""
-    row = next(row for row in program.rows(known.folder, "--metric", "GRBM_GUI_ACTIVE / SQ_WAVES") if row["depth"] == 0)
-    value = next(iter(row["values"].values()))["inclusive"]
-    assert value["sum"] == pytest.approx(sum(known.of("GRBM_GUI_ACTIVE", "sum").values()) / sum(known.of("SQ_WAVES", "sum").values()))
+    row = program.rows(known.folder, "--metric", 'cycles_per_hit=GRBM_GUI_ACTIVE / "TCC_HIT[0]"')[0]
+    cycles, hits = (sum(known.of(counter, "sum").values()) for counter in ("GRBM_GUI_ACTIVE", "TCC_HIT[0]"))
+    assert row["depth"] == 0 and row["values"]["cycles_per_hit"]["inclusive"] == pytest.approx(cycles / hits)
 
 
 # ---- what cannot be counted is said, and nothing is counted ----
