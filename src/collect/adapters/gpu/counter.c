@@ -17,6 +17,13 @@ void sn_gpu_counter_is_in(uint32_t index, const char *unit)
 						   : SN_METRIC_COUNT;
 }
 
+const char *sn_gpu_counts_nothing(void)
+{
+	return sn_config.gpu_counter_count
+		   ? "; no counters: kernels launched by CUDA and HIP alone have them"
+		   : NULL;
+}
+
 bool sn_gpu_counter_whole(double counted, uint64_t *value)
 {
 	/* false for what is no number, too; beyond 2^53 a double has no whole numbers of its own */
