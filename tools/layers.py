@@ -12,7 +12,7 @@ COLLECT_MAY = UNWIND_MAY | {"format/container.h", "format/checksum.h", "format/f
                             "format/secret.h", "format/trace_file/trace_file.h", "format/trace_file/trace_encode.h",
                             "format/trace_file/trace_identity.h"}
 # Parts of the collector that depend on libc alone and are compiled into the commands too.
-COLLECT_FOR = {"cmd": {"collect/sample/event.h", "collect/sample/filters.h", "collect/adapters/xla/symbols.h", "collect/adapters/configured/description.h"}, "aggregate": {"collect/core/errors.def"}}
+COLLECT_FOR = {"cmd": {"collect/sample/event.h", "collect/sample/filters.h", "collect/adapters/xla/symbols.h", "collect/adapters/configured/description.h", "collect/core/counter_limits.h"}, "aggregate": {"collect/core/errors.def"}}
 
 
 def heights() -> dict[str, int]:

@@ -35,9 +35,9 @@
 #	--samples FILE  what is sampled of each launch: lines of "PATTERN PC REASON COUNT" for names of kernels
 #	--sample-table FILE  what was sampled, exactly: kernel,pc,reason,taken,lost, and the period that was asked for, as an exponent of 2 (0: none)
 # With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB,
-# FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is. Status 77 where it cannot be prepared (install.sh,
-# install_rocm.sh, levelzero/install.sh). Kernels whose names fit the pattern FAKE_TOUCH touch the managed memory that their first argument
-# points to.
+# FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is, FAKE_COUNTERS and FAKE_COUNTERS_TABLE what AMD's hardware counters
+# count (rocm/sdk/counters.c). Status 77 where it cannot be prepared (install.sh, install_rocm.sh, levelzero/install.sh).
+# Kernels whose names fit the pattern FAKE_TOUCH touch the managed memory that their first argument points to.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 table=

@@ -59,13 +59,18 @@ static void check_sdk(struct sn_diagnosis *diagnosis)
 	static const char *const registers[] = {"librocprofiler-register.so.0",
 						"librocprofiler-register.so", NULL};
 	char path[512];
-	if (sn_find_first(sdk, path, sizeof(path)))
+	if (sn_find_first(sdk, path, sizeof(path))) {
 		sn_diagnose(
 		    diagnosis, "AMD kernels", SN_VERDICT_LIMITED, NULL,
 		    "%s: kernels, copies and sets; 0.4 us more a launch, measured on a fake "
 		    "device, and what the SDK takes; no real device has confirmed it",
 		    path);
-	else if (sn_find_first(registers, path, sizeof(path)))
+		sn_diagnose(
+		    diagnosis, "AMD counters", SN_VERDICT_LIMITED, NULL,
+		    "sonde run --gpu-counters: each kernel runs alone while it is counted; what "
+		    "may be counted is known when the program runs; no real device has confirmed "
+		    "it");
+	} else if (sn_find_first(registers, path, sizeof(path)))
 		sn_diagnose(
 		    diagnosis, "AMD kernels", SN_VERDICT_LIMITED,
 		    "install rocprofiler-sdk of the same ROCm",

@@ -188,54 +188,23 @@ static int pop(void)
 
 /* ---- start and end ---- */
 
-#define RANGE_MAX 4096u
-
-struct range_slot {
-	_Atomic uint64_t id; /* 0 free; changes by compare and swap only */
-	struct sn_range range;
-};
-
-static struct range_slot ranges[RANGE_MAX];
+static struct sn_range_slot ranges[SN_RANGES];
 static _Atomic uint64_t next_range = 1;
 
 /* 0, which NVTX takes for "no range", where nothing is measured or too many ranges are open. */
 static uint64_t domain_start_ex(const struct text *domain, const struct nvtx_event *event)
 {
 	uint64_t id = atomic_fetch_add_explicit(&next_range, 1, memory_order_relaxed);
-	struct range_slot *slot = &ranges[id % RANGE_MAX];
-	struct sn_range range;
 	struct name name;
 	name_of_event(&name, domain, event);
-	if (atomic_load_explicit(&slot->id, memory_order_acquire)) {
-		sn_drop(sn_thread_self(), SN_DROP_REGION_UNBALANCED, 1);
-		return 0;
-	}
-	if (!sn_range_begin(&range, name.bytes, name.length))
-		return 0;
-	slot->range = range;
-	/* release: the range before its id */
-	atomic_store_explicit(&slot->id, id, memory_order_release);
-	return id;
+	return sn_range_open(ranges, id, name.bytes, name.length) ? id : 0;
 }
 
 OF_NO_DOMAIN(uint64_t, start, return domain_start_ex(NULL, event))
 
 static void range_end(uint64_t id)
 {
-	if (!id)
-		return;
-	struct range_slot *slot = &ranges[id % RANGE_MAX];
-	/* acquire: the range after its id */
-	if (atomic_load_explicit(&slot->id, memory_order_acquire) != id) {
-		sn_drop(sn_thread_self(), SN_DROP_REGION_UNBALANCED, 1);
-		return;
-	}
-	struct sn_range range = slot->range;
-	uint64_t expected = id;
-	/* release: read before the slot is free for the next */
-	if (atomic_compare_exchange_strong_explicit(&slot->id, &expected, 0, memory_order_release,
-						    memory_order_relaxed))
-		sn_range_end(&range);
+	sn_range_close(ranges, id);
 }
 
 static void domain_range_end(const struct text *domain, uint64_t id)

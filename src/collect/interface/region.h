@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions that the program marks through any interface (sonde.h, Python, NVTX, ITT).
+ * Regions that the program marks through any interface (sonde.h, Python, NVTX, roctx, ITT).
  * docs/design/regions.md says where a region is placed among native and Python frames and why.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@ enum sn_region_user {
 	SN_REGION_ITT,
 	SN_REGION_COMPILE,
 	SN_REGION_MPI,
+	SN_REGION_ROCTX,
 	SN_REGION_NVTX
 };
 /* For nodes of a graph: this plus the node's number (graph.h). The region's time goes to the node.
@@ -71,6 +73,21 @@ struct sn_range {
 bool sn_range_begin(struct sn_range *range, const char *name, size_t length);
 /* A range that another thread ends is counted as unbalanced. */
 void sn_range_end(const struct sn_range *range);
+
+/* ---- range.c: those that are open, by the numbers that an interface gives them, never 0 ---- */
+
+#define SN_RANGES 4096u
+
+/* An interface has SN_RANGES of them, zero at first. */
+struct sn_range_slot {
+	_Atomic uint64_t id; /* 0 free; changes by compare and swap only */
+	struct sn_range range;
+};
+
+/* False where nothing is measured, or too many are open, which counts as unbalanced. MT: yes. */
+bool sn_range_open(struct sn_range_slot *slots, uint64_t id, const char *name, size_t length);
+/* As sn_range_end. A number that is not open is counted as unbalanced; 0 is none. MT: yes. */
+void sn_range_close(struct sn_range_slot *slots, uint64_t id);
 
 /* Converts a wide string to UTF-8, truncated to fit; returns its length. MT: yes. */
 size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size);

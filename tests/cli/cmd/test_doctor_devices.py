@@ -221,6 +221,8 @@ def test_amd_of_others(machine, node):
 def test_rocprofiler(machine, libraries, text, fix):
     found = doctor(machine({**AMD, **{f"/opt/rocm/lib/{name}": "" for name in libraries}}))
     assert found["AMD kernels"] == ("limited", text, fix)
+    counters = "sonde run --gpu-counters: each kernel runs alone while it is counted; what may be counted is known when the program runs; "
+    assert found.get("AMD counters") == (("limited", counters + UNCONFIRMED, "") if not fix else None)
 
 
 # ---- Intel ----

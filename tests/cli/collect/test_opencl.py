@@ -14,6 +14,7 @@ from collections import Counter
 import pytest
 
 import measured
+import program
 from program import SONDE
 
 PROGRAM = measured.BUILD / "tests/opencl-known"
@@ -200,3 +201,11 @@ def test_end_with_operations_outstanding(tmp_path):
     assert len(parts) == 2
     assert sum(part.total("kernel-time").count for part in parts) == 50 + 5
     assert sum(part.drops.get("gpu-lost", 0) for part in parts) == 1
+
+
+def test_counters_that_cannot_be_had_are_said(tmp_path):
+    plain()
+    for options in ((), ("--gpu-counters", "SQ_WAVES")):
+        subprocess.run([SONDE, "run", "-q", "-o", tmp_path / "run", *options, "--", PROGRAM], capture_output=True, timeout=120, check=True)
+        said = program.info(tmp_path)["properties"]["adapter.opencl"]
+        assert said.endswith("; no counters: kernels launched by CUDA and HIP alone have them") == bool(options)

@@ -8,10 +8,12 @@ typedef unsigned GLuint, GLenum;
 #include <hip/hip_gl_interop.h>
 
 #include <hip/amd_detail/hip_api_trace.hpp>
+#include <rocprofiler-sdk-roctx/api_trace.h>
 #include <rocprofiler-sdk/registration.h>
 #include <rocprofiler-sdk/rocprofiler.h>
 
 #include "collect/adapters/rocm/rocprofiler.h"
+#include "collect/interface/roctx.h"
 
 #define SAME(ours, our_field, theirs, their_field)                                                 \
 	static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #our_field)
@@ -53,6 +55,22 @@ SAME(sn_rocprofiler_copy, end, copy, end_timestamp);
 SAME(sn_rocprofiler_copy, to_agent, copy, dst_agent_id);
 SAME(sn_rocprofiler_copy, bytes, copy, bytes);
 
+typedef rocprofiler_counter_info_v0_t counter_info;
+static_assert(sizeof(sn_rocprofiler_counter_info) == sizeof(counter_info), "size");
+SAME(sn_rocprofiler_counter_info, name, counter_info, name);
+SAME(sn_rocprofiler_counter_info, expression, counter_info, expression);
+typedef rocprofiler_dispatch_counting_service_data_t dispatch;
+static_assert(sizeof(sn_rocprofiler_dispatch) <= sizeof(dispatch), "size");
+SAME(sn_rocprofiler_dispatch, correlation, dispatch, correlation_id);
+SAME(sn_rocprofiler_dispatch, start, dispatch, start_timestamp);
+SAME(sn_rocprofiler_dispatch, agent, dispatch, dispatch_info.agent_id);
+SAME(sn_rocprofiler_dispatch, kernel, dispatch, dispatch_info.kernel_id);
+SAME(sn_rocprofiler_dispatch, dispatch, dispatch, dispatch_info.dispatch_id);
+static_assert(sizeof(sn_rocprofiler_counted) == sizeof(rocprofiler_counter_record_t), "size");
+SAME(sn_rocprofiler_counted, value, rocprofiler_counter_record_t, counter_value);
+SAME(sn_rocprofiler_counted, dispatch, rocprofiler_counter_record_t, dispatch_id);
+SAME(sn_rocprofiler_counted, agent, rocprofiler_counter_record_t, agent_id);
+
 SAME(sn_rocprofiler_agent, id, rocprofiler_agent_t, id);
 SAME(sn_rocprofiler_agent, type, rocprofiler_agent_t, type);
 SAME(sn_rocprofiler_tool, initialize, rocprofiler_tool_configure_result_t, initialize);
@@ -69,8 +87,15 @@ EQUAL(SN_ROCPROFILER_EXIT, ROCPROFILER_CALLBACK_PHASE_EXIT);
 EQUAL(SN_ROCPROFILER_KERNEL_SYMBOL, ROCPROFILER_CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER);
 EQUAL(SN_ROCPROFILER_BLOCKS, ROCPROFILER_BUFFER_POLICY_LOSSLESS);
 EQUAL(SN_ROCPROFILER_AGENT_VERSION, ROCPROFILER_AGENT_INFO_VERSION_0);
+EQUAL(SN_ROCPROFILER_COUNTER_VERSION, ROCPROFILER_COUNTER_INFO_VERSION_0);
 EQUAL(SN_ROCPROFILER_AGENT_GPU, ROCPROFILER_AGENT_TYPE_GPU);
 
 #define HIP(place, name, parameters, arguments)                                                    \
 	static_assert(offsetof(HipDispatchTable, name##_fn) == 8 + 8 * place, #name);
 #include "collect/adapters/rocm/calls.def"
+
+SAME(sn_roctx_table, mark, roctxCoreApiTable_t, roctxMarkA_fn);
+SAME(sn_roctx_table, push, roctxCoreApiTable_t, roctxRangePushA_fn);
+SAME(sn_roctx_table, pop, roctxCoreApiTable_t, roctxRangePop_fn);
+SAME(sn_roctx_table, start, roctxCoreApiTable_t, roctxRangeStartA_fn);
+SAME(sn_roctx_table, stop, roctxCoreApiTable_t, roctxRangeStop_fn);

@@ -17,6 +17,13 @@ void sn_gpu_counter_is_in(uint32_t index, const char *unit)
 						   : SN_METRIC_COUNT;
 }
 
+const char *sn_gpu_counts_nothing(void)
+{
+	return sn_config.gpu_counter_count
+		   ? "; no counters: kernels launched by CUDA and HIP alone have them"
+		   : NULL;
+}
+
 bool sn_gpu_counter_whole(double counted, uint64_t *value)
 {
 	/* false for what is no number, too; beyond 2^53 a double has no whole numbers of its own */
@@ -43,8 +50,8 @@ static uint32_t metric_of(const struct sn_gpu_operation *operation)
 		 number = atomic_load_explicit(&known[index], memory_order_relaxed);
 	if (number)
 		return number - 1;
-	number = sn_metric(sn_config.gpu_counters[index], units[index].unit ? units[index].unit : "1",
-			   operation->interface->name,
+	number = sn_metric(sn_config.gpu_counters[index],
+			   units[index].unit ? units[index].unit : "1", operation->interface->name,
 			   units[index].unit ? units[index].kind : SN_METRIC_COUNT, 0);
 	/* relaxed: threads that race store the same number */
 	atomic_store_explicit(&known[index], number + 1, memory_order_relaxed);

@@ -248,6 +248,8 @@ bool sn_gpu_counter_whole(double counted, uint64_t *value);
  * over launches, so a ratio is none (docs/design/gpu-counters.md). One thread at a time, between sn_gpu_begin_done and
  * sn_gpu_end_done. */
 void sn_gpu_counted(const struct sn_gpu_place *place, struct sn_gpu_operation *operation);
+/* Of an adapter that counts nothing: what its line says behind all else; NULL: no counters were asked for. AS-safe: yes. */
+const char *sn_gpu_counts_nothing(void);
 /* Adds it at the kernel. Between sn_enter and sn_leave. */
 void sn_gpu_record_counter(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);
 

@@ -33,10 +33,15 @@ bool sn_ze_is_active(void)
 	return atomic_load_explicit(&state, memory_order_acquire) == ACTIVE;
 }
 
-static void say(const char *text)
+static void say_more(const char *text, const char *more)
 {
 	struct sn_line line = SN_LINE(status);
-	sn_line_add(&line, text);
+	SN_LINE_ADD(&line, text, more);
+}
+
+static void say(const char *text)
+{
+	say_more(text, NULL);
 }
 
 /* ---- the interface ---- */
@@ -101,7 +106,8 @@ static enum state attach(void *library, void *layer)
 		say("the tracing layer refuses");
 		return ENDED;
 	}
-	say("tracing layer: kernels, copies and sets below the calls that appended them");
+	say_more("tracing layer: kernels, copies and sets below the calls that appended them",
+		 sn_gpu_counts_nothing());
 	atexit(finish);
 	return ACTIVE;
 }

@@ -8,6 +8,7 @@
  */
 #include "opencl.h"
 
+#include "collect/adapters/gpu/gpu.h"
 #include "collect/intercept/intercept.h"
 #include "collect/core/line.h"
 
@@ -147,6 +148,7 @@ static const char *opencl_status(void)
 		sn_line_add_number(&line, worst_ns);
 		sn_line_add(&line, " ns");
 	}
+	SN_LINE_ADD(&line, sn_gpu_counts_nothing());
 	return text;
 }
 

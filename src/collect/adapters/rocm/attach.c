@@ -17,7 +17,7 @@
 struct sn_rocprofiler sn_rocprofiler;
 static uint64_t context, buffer;
 static _Atomic bool was_tried, is_attached, is_ending, has_table;
-static char status[256];
+static char status[640];
 
 static void say(const char *text, const char *more)
 {
@@ -43,7 +43,10 @@ void sn_rocm_set_table(void)
 void sn_rocm_without_records(const char *reason)
 {
 	if (!status[0])
-		say("calls only, kernels have no times: ", reason);
+		say(sn_config.gpu_counter_count
+			? "calls only, kernels have no times and no counters: "
+			: "calls only, kernels have no times: ",
+		    reason);
 }
 
 /* ---- configuring ---- */
@@ -59,14 +62,14 @@ static bool find_functions(void *library)
 	return true;
 }
 
-/* The library that has this function: there may be several in the process. */
-static bool find_library(uintptr_t inside)
+/* The library that has this function: there may be several in the process. NULL: it is not one. */
+static void *find_library(uintptr_t inside)
 {
 	uint32_t index = sn_module_find_or_refresh(inside);
 	void *library = index == SN_MODULE_NONE
 			    ? NULL
 			    : dlopen(sn_module_at(index)->path, RTLD_NOW | RTLD_NOLOAD);
-	return library && find_functions(library);
+	return library && find_functions(library) ? library : NULL;
 }
 
 static bool create(void)
@@ -100,7 +103,8 @@ static bool configure(void)
 static int initialize(void (*finalizer)(void), void *unused)
 {
 	(void)unused;
-	if (!find_library((uintptr_t)finalizer)) {
+	void *library = find_library((uintptr_t)finalizer);
+	if (!library) {
 		sn_rocm_without_records("rocprofiler-sdk lacks a function that is needed");
 		return -1;
 	}
@@ -108,7 +112,9 @@ static int initialize(void (*finalizer)(void), void *unused)
 		sn_rocm_without_records("rocprofiler-sdk refuses");
 		return -1;
 	}
-	say("rocprofiler-sdk: kernels, copies and sets below the calls that launched them", NULL);
+	sn_rocm_counters_begin(library);
+	say("rocprofiler-sdk: kernels, copies and sets below the calls that launched them",
+	    sn_rocm_counters_status());
 	atomic_store_explicit(&is_attached, true, memory_order_release);
 	return 0;
 }
@@ -117,6 +123,7 @@ static int initialize(void (*finalizer)(void), void *unused)
 
 static void *end_records(void *has_ended)
 {
+	sn_rocm_counters_end();
 	sn_rocprofiler.rocprofiler_stop_context(context);
 	sn_rocprofiler.rocprofiler_flush_buffer(buffer);
 	atomic_store_explicit((_Atomic bool *)has_ended, true, memory_order_release);

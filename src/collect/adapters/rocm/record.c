@@ -6,11 +6,9 @@
 
 #include <string.h>
 
-#define DEVICES 64u
-
 /* ---- devices: HIP's numbers are the order of those that are GPUs ---- */
 
-static uint64_t devices[DEVICES];
+static uint64_t devices[SN_ROCM_DEVICES];
 static uint32_t device_count;
 
 sn_rocprofiler_status sn_rocm_on_agents(int version, const void **agents, size_t count,
@@ -18,12 +16,18 @@ sn_rocprofiler_status sn_rocm_on_agents(int version, const void **agents, size_t
 {
 	(void)version, (void)unused;
 	device_count = 0;
-	for (size_t index = 0; index < count && device_count < DEVICES; index++) {
+	for (size_t index = 0; index < count && device_count < SN_ROCM_DEVICES; index++) {
 		const struct sn_rocprofiler_agent *agent = agents[index];
 		if (agent->size >= sizeof(*agent) && agent->type == SN_ROCPROFILER_AGENT_GPU)
 			devices[device_count++] = agent->id;
 	}
 	return 0;
+}
+
+uint32_t sn_rocm_devices(const uint64_t **agents)
+{
+	*agents = devices;
+	return device_count;
 }
 
 static bool is_device(uint64_t agent)
@@ -73,23 +77,29 @@ static void set_times(struct sn_gpu_operation *operation, uint64_t start, uint64
 /* ---- records ---- */
 
 /* Memory is set, and often copied, by kernels of the runtime's own. */
+void sn_rocm_set_kernel(struct sn_gpu_operation *operation, uint64_t kernel)
+{
+	const char *name = sn_rocm_kernel_name(kernel);
+	operation->kind = SN_GPU_KERNEL;
+	operation->name = name;
+	if (sn_begins_with(name, "__amd_rocclr_fill")) {
+		operation->kind = SN_GPU_SET;
+		operation->name = "set";
+	} else if (sn_begins_with(name, "__amd_rocclr_copy")) {
+		operation->kind = SN_GPU_COPY;
+		operation->name = "copy by a kernel";
+	}
+}
+
 static void read_kernel(const struct sn_rocprofiler_kernel *kernel,
 			struct sn_gpu_operation *operation)
 {
-	const char *name = sn_rocm_kernel_name(kernel->kernel);
-	*operation = (struct sn_gpu_operation){.kind = SN_GPU_KERNEL,
-					       .device = device_of(kernel->agent),
+	*operation = (struct sn_gpu_operation){.device = device_of(kernel->agent),
 					       .stream = (uint32_t)kernel->queue,
-					       .correlation = (uint32_t)kernel->correlation,
-					       .name = name};
-	if (sn_begins_with(name, "__amd_rocclr_fill"))
-		operation->kind = SN_GPU_SET;
-	else if (sn_begins_with(name, "__amd_rocclr_copy"))
-		operation->kind = SN_GPU_COPY;
-	if (operation->kind == SN_GPU_KERNEL)
-		return;
-	operation->name = operation->kind == SN_GPU_SET ? "set" : "copy by a kernel";
-	operation->bytes = sn_rocm_take_bytes(operation->correlation);
+					       .correlation = (uint32_t)kernel->correlation};
+	sn_rocm_set_kernel(operation, kernel->kernel);
+	if (operation->kind != SN_GPU_KERNEL)
+		operation->bytes = sn_rocm_take_bytes(operation->correlation);
 }
 
 static void read_copy(const struct sn_rocprofiler_copy *copy, struct sn_gpu_operation *operation)

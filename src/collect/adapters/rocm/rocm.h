@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the adapter of AMD's GPUs: being a tool of rocprofiler-sdk (attach.c), the program's calls (call.c), names of
- * kernels (kernel.c), records of what the devices did (record.c), and the tables of functions through which runtimes call
- * themselves, which come by here (table.c). adapters/gpu has the way from there to the threads. docs/design/rocm.md gives
+ * kernels (kernel.c), records of what the devices did (record.c), hardware counters (counter.c), and the tables of functions through
+ * which runtimes call themselves, which come by here (table.c). adapters/gpu has the way from there to the threads. docs/design/rocm.md gives
  * reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
@@ -19,6 +19,8 @@ extern struct sn_rocprofiler {
 } sn_rocprofiler;
 
 extern struct sn_gpu_interface sn_rocm;
+
+#define SN_ROCM_DEVICES 64u
 
 /* ---- attach.c ---- */
 
@@ -51,6 +53,19 @@ const char *sn_rocm_kernel_name(uint64_t kernel);
 
 void sn_rocm_on_records(uint64_t context, uint64_t buffer, struct sn_rocprofiler_header **headers,
 			size_t count, void *unused, uint64_t dropped);
+/* What kind of operation a kernel is, by the SDK's number of it, and its name. */
+void sn_rocm_set_kernel(struct sn_gpu_operation *operation, uint64_t kernel);
+/* The SDK's numbers of the devices, in HIP's order. */
+uint32_t sn_rocm_devices(const uint64_t **agents);
 /* The SDK's callback for the devices, which numbers them. MT: before records come. */
 sn_rocprofiler_status sn_rocm_on_agents(int version, const void **agents, size_t count,
 					void *unused);
+
+/* ---- counter.c ---- */
+
+/* Counts what was asked for, while the SDK initialises its tools. MT: before records come. */
+void sn_rocm_counters_begin(void *library);
+/* Counts no more, once what runs is done; what has not come is lost. */
+void sn_rocm_counters_end(void);
+/* What is to be said of them behind all else; NULL: nothing was asked for. */
+const char *sn_rocm_counters_status(void);

@@ -20,6 +20,7 @@ enum { SN_ROCPROFILER_ENTER = 1, SN_ROCPROFILER_EXIT = 2 };
 enum { SN_ROCPROFILER_KERNEL_SYMBOL = 2 }; /* an operation of code objects */
 enum { SN_ROCPROFILER_BLOCKS = 2 };	   /* a buffer that is full: its writer waits */
 enum { SN_ROCPROFILER_AGENT_VERSION = 1, SN_ROCPROFILER_AGENT_GPU = 2 };
+enum { SN_ROCPROFILER_COUNTER_VERSION = 1 }; /* of a counter's information */
 
 /* Passed by value. */
 struct sn_rocprofiler_call {
@@ -66,6 +67,27 @@ struct sn_rocprofiler_copy {
 	uint64_t bytes;
 };
 
+/* Of a counter; it does not tell its size. */
+struct sn_rocprofiler_counter_info {
+	uint64_t counter;
+	const char *name, *description, *block;
+	const char *expression; /* of one that is computed from others */
+	uint8_t flags;
+};
+
+/* A kernel that is counted. Passed by value. */
+struct sn_rocprofiler_dispatch {
+	uint64_t size, correlation, external, start, end;
+	uint64_t info_size, agent, queue, kernel, dispatch;
+};
+
+/* What one instance of a counter counted in it. An array has them, and they do not tell their size. */
+struct sn_rocprofiler_counted {
+	uint64_t instance;
+	double value;
+	uint64_t dispatch, word, agent;
+};
+
 struct sn_rocprofiler_agent {
 	uint64_t size, id;
 	uint32_t type;
@@ -78,6 +100,15 @@ typedef void (*sn_rocprofiler_on_records)(uint64_t context, uint64_t buffer,
 typedef int (*sn_rocprofiler_on_operation)(int kind, int32_t operation, void *data);
 typedef sn_rocprofiler_status (*sn_rocprofiler_on_agents)(int version, const void **agents,
 							  size_t count, void *data);
+
+typedef sn_rocprofiler_status (*sn_rocprofiler_on_counters)(uint64_t agent,
+							    const uint64_t *counters, size_t count,
+							    void *data);
+typedef void (*sn_rocprofiler_on_dispatch)(struct sn_rocprofiler_dispatch dispatch,
+					   uint64_t *config, uint64_t *word, void *data);
+typedef void (*sn_rocprofiler_on_counted)(struct sn_rocprofiler_dispatch dispatch,
+					  const struct sn_rocprofiler_counted *records,
+					  size_t count, uint64_t word, void *data);
 
 /* What a tool returns to be initialised. */
 struct sn_rocprofiler_tool {
@@ -113,3 +144,18 @@ struct sn_rocprofiler_client {
 	X(rocprofiler_query_available_agents,                                                      \
 	  (int version, sn_rocprofiler_on_agents callback, size_t agent_size, void *data))         \
 	X(rocprofiler_get_timestamp, (uint64_t * now))
+
+/* Those that counting needs beside. */
+#define SN_ROCPROFILER_COUNTING_FUNCTIONS(X)                                                       \
+	X(sn_rocprofiler_status, rocprofiler_iterate_agent_supported_counters,                     \
+	  (uint64_t agent, sn_rocprofiler_on_counters callback, void *data))                       \
+	X(sn_rocprofiler_status, rocprofiler_query_counter_info,                                   \
+	  (uint64_t counter, int version, void *info))                                             \
+	X(sn_rocprofiler_status, rocprofiler_create_counter_config,                                \
+	  (uint64_t agent, uint64_t * counters, size_t count, uint64_t * config))                  \
+	X(sn_rocprofiler_status, rocprofiler_configure_callback_dispatch_counting_service,         \
+	  (uint64_t context, sn_rocprofiler_on_dispatch dispatch, void *dispatch_data,             \
+	   sn_rocprofiler_on_counted counted, void *counted_data))                                 \
+	X(sn_rocprofiler_status, rocprofiler_query_record_counter_id,                              \
+	  (uint64_t instance, uint64_t * counter))                                                 \
+	X(const char *, rocprofiler_get_status_string, (sn_rocprofiler_status error))

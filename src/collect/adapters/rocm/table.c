@@ -9,6 +9,7 @@
 
 #include "collect/core/line.h"
 #include "collect/intercept/intercept.h"
+#include "collect/interface/roctx.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -137,6 +138,8 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 	bool measures = sn_measuring();
 	set_api_table *sdk = measures || has_other_tool() ? of_sdk() : NULL;
 	int status = sdk ? sdk(name, version, instance, tables, count) : 0;
+	if (measures && count && !strcmp(name, "roctx"))
+		sn_roctx_wrap(tables[0]);
 	if (!measures || sn_rocm_has_records() || strcmp(name, "hip") || !count)
 		return status;
 	sn_rocm_without_records(sdk ? "rocprofiler-sdk takes no tool any more"

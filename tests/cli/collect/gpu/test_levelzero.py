@@ -237,3 +237,9 @@ def test_a_program_that_finds_the_loader_itself(known_program, tmp_path):
     line = next(number for number, text in enumerate(script.read_text().splitlines(), 1) if "# launches" in text)
     assert sum(value["count"] for frames, value in found
                if any(frame.get("file") == str(script) and frame["line"] == line for frame in frames)) == 7
+
+
+def test_counters_that_cannot_be_had_are_said(known, known_program, tmp_path):
+    ran = run(tmp_path, known_program, options=("--gpu-counters", "SQ_WAVES"))
+    said, alone = (program.info(of.folder)["properties"]["adapter.levelzero"] for of in (ran, known))
+    assert said == alone + "; no counters: kernels launched by CUDA and HIP alone have them" and "counters" not in alone

@@ -46,12 +46,13 @@ class Ran:
         return program.info(self.folder)["properties"]["adapter.rocm"]
 
 
-def on_fakes(folder: Path, *command: str | Path, fail: str = "none", options: tuple[str, ...] = (), **environment: str) -> Ran:
+def on_fakes(folder: Path, *command: str | Path, fail: str = "none", options: tuple[str, ...] = (), stderr: str = "",
+             **environment: str) -> Ran:
     table = folder / "table.csv"
     done = subprocess.run([RUN, "--rocm", "--fail", fail, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--",
                            *map(str, command)], capture_output=True, text=True, timeout=300, env={**os.environ, **environment},
                           stdin=subprocess.DEVNULL)
-    assert done.stderr == ""
+    assert done.stderr == stderr
     with open(table, newline="") as file:
         return Ran(done.stdout, done.returncode, folder, list(csv.DictReader(file)))
 

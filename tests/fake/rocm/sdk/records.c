@@ -206,6 +206,8 @@ static void on_run(const struct fake_run *run)
 {
 	const char *name = kernel_of(run->operation);
 	uint64_t kernel = name ? number_of(name) : 0;
+	if (name)
+		fake_counters_run(run, name, kernel);
 	bool is_split = run->operation->kind == FAKE_SET && fake_fails("split");
 	for (uint32_t index = 0; index < fake_context_count; index++) {
 		struct fake_context *context = &fake_contexts[index];

@@ -132,6 +132,8 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 {
 	(void)version, (void)instance;
 	pthread_once(&once, begin);
+	if (!strcmp(name, "roctx"))
+		return count != 3;
 	if (strcmp(name, "hip") || count != 1)
 		return 1;
 	fake_wrap_table(tables[0]);
@@ -170,6 +172,8 @@ int rocprofiler_start_context(uint64_t context)
 
 int rocprofiler_stop_context(uint64_t context)
 {
+	if (context_of(context) && context_of(context)->on_dispatch)
+		fake_counters_drain();
 	return set_active(context, false);
 }
 
@@ -261,7 +265,10 @@ int rocprofiler_query_callback_tracing_kind_name(int kind, const char **name, ui
 
 const char *rocprofiler_get_status_string(int status)
 {
-	return status ? "an error" : "Success";
+	return status == 38   ? "Exceeds hardware limits"
+	       : status == 40 ? "Permission denied"
+	       : status	      ? "an error"
+			      : "Success";
 }
 
 /* ---- one thread delivers all ---- */
