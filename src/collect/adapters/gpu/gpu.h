@@ -220,6 +220,12 @@ void sn_gpu_sampled(const struct sn_gpu_place *place, struct sn_gpu_operation *o
 /* Adds them below the kernel. Between sn_enter and sn_leave. */
 void sn_gpu_record_samples(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);
 
+/* ---- binary.c ---- */
+
+/* Keeps code of a device in the measurement, under a number that is the same for the same code. The number of its module; SN_ID_NONE where
+ * it cannot be kept. */
+uint32_t sn_gpu_keep_binary(const void *binary, size_t bytes, uint64_t number);
+
 /* ---- operation.c; between sn_enter and sn_leave ---- */
 
 /* A call that has ended. */
