@@ -9,7 +9,6 @@
 #include "collect/intercept/intercept.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 
 #define BUFFER_BYTES ((size_t)4 << 20) /* some 20,000 kernels */
 #define WATERMARK    (BUFFER_BYTES / 2)
@@ -115,43 +114,19 @@ static int initialize(void (*finalizer)(void), void *unused)
 
 /* ---- ending ---- */
 
-static void *end_records(void *has_ended)
+static void end_all(void)
 {
 	sn_rocprofiler.rocprofiler_stop_context(context);
 	sn_rocprofiler.rocprofiler_flush_buffer(buffer);
-	atomic_store_explicit((_Atomic bool *)has_ended, true, memory_order_release);
-	return NULL;
-}
-
-/* On a thread that gets no signals of the program's and that nothing waits for. */
-static bool start_ending(_Atomic bool *has_ended)
-{
-	int (*create_thread)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-	    (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))sn_real(
-		"pthread_create");
-	uint64_t all = UINT64_MAX, old;
-	pthread_t thread;
-	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all)))
-		return false;
-	bool starts = !create_thread(&thread, NULL, end_records, (void *)has_ended);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
-	if (starts)
-		pthread_detach(thread);
-	return starts;
 }
 
 /* The SDK may never answer: the program ends nevertheless, after some 3 seconds. */
 static void end(void)
 {
-	static _Atomic bool has_ended;
-	const struct timespec pause = {0, 500000};
 	if (!sn_rocm_has_records() ||
 	    atomic_exchange_explicit(&is_ending, true, memory_order_relaxed))
 		return;
-	int patience = start_ending(&has_ended) ? 6000 : 0;
-	while (!atomic_load_explicit(&has_ended, memory_order_acquire) && patience-- > 0)
-		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
-	if (!atomic_load_explicit(&has_ended, memory_order_acquire))
+	if (!sn_rocm_run_bounded(end_all))
 		say("rocprofiler-sdk did not deliver its last records in 3 seconds", NULL);
 	atomic_store_explicit(&is_attached, false, memory_order_release);
 }
