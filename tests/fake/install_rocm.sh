@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles a HIP that needs no GPU, under ~/.cache/sonde-test (SONDE_TEST_CACHE): seconds, and nothing is fetched. Prints a
-# folder: rocm/ has HIP and rocprofiler-register, rocm/sdk/ rocprofiler-sdk, bin/ hipcc, which compiles one file to a program.
+# folder: rocm/ has HIP and rocprofiler-register, rocm/sdk/ rocprofiler-sdk, bin/ hipcc, which compiles one file to a program, for
+# MI200 or for what FAKE_ROCM_TARGET names.
 # Status 77, with the reason on stderr, where there is no compiler. FAKE_ROCM_REGISTER names AMD's librocprofiler-register.so.0,
 # to be taken in place of ours.
 set -u
@@ -37,7 +38,7 @@ if [ ! -e "$fake/complete" ]; then
 	ln -s librocprofiler-sdk.so.1 "$lib/sdk/librocprofiler-sdk.so"
 	# a later checkout takes this folder as well: the compiler reads nothing of the one that made it
 	cp rocm/*.h rocm/*.def "$fake/include/" || exit 1
-	# a code object for MI200, and the host's program around it
+	# a code object, and the host's program around it
 	cat >"$fake/bin/hipcc" <<-EOF
 		#!/bin/sh
 		# hipcc SOURCE OUTPUT OPTION..., or as AMD's: hipcc -o OUTPUT SOURCE OPTION...
@@ -45,7 +46,7 @@ if [ ! -e "$fake/complete" ]; then
 		[ "\$1" != -o ] || { output=\$2 source=\$3; shift 3; set -- "\$source" "\$output" "\$@"; }
 		source=\$1 output=\$2
 		shift 2
-		set -- -x hip -nogpuinc -nogpulib --offload-arch=gfx90a -I"$fake/include" "\$source" "\$@"
+		set -- -x hip -nogpuinc -nogpulib --offload-arch=\${FAKE_ROCM_TARGET:-gfx90a} -I"$fake/include" "\$source" "\$@"
 		clang++ "\$@" --cuda-device-only --no-gpu-bundle-output -o "\$output.co"
 		clang++ "\$@" --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang "\$output.co" -o "\$output" \\
 			-L"$lib" -lamdhip64 -Wl,-rpath-link,"$lib" -pthread

@@ -5,6 +5,7 @@
 
 #include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -53,13 +54,30 @@ static bool check_device(struct sn_diagnosis *diagnosis, const char *hip)
 	return false;
 }
 
+/* The SDK's samples of instructions are a beta that its user must ask for. */
+static void check_samples(struct sn_diagnosis *diagnosis)
+{
+	const char *beta = getenv("ROCPROFILER_PC_SAMPLING_BETA_ENABLED");
+	if (beta && *beta)
+		sn_diagnose(
+		    diagnosis, "AMD samples", SN_VERDICT_LIMITED, NULL,
+		    "sonde run --gpu-samples, where the device offers it (MI200 and later); "
+		    "no real device has confirmed it");
+	else
+		sn_diagnose(diagnosis, "AMD samples", SN_VERDICT_LIMITED,
+			    "set ROCPROFILER_PC_SAMPLING_BETA_ENABLED=1, if you accept what AMD "
+			    "warns of: a device may freeze",
+			    "sonde run --gpu-samples samples no instructions: AMD's beta is off");
+}
+
 static void check_sdk(struct sn_diagnosis *diagnosis)
 {
 	static const char *const sdk[] = {"librocprofiler-sdk.so.1", "librocprofiler-sdk.so", NULL};
 	static const char *const registers[] = {"librocprofiler-register.so.0",
 						"librocprofiler-register.so", NULL};
 	char path[512];
-	if (sn_find_first(sdk, path, sizeof(path)))
+	bool has_sdk = sn_find_first(sdk, path, sizeof(path));
+	if (has_sdk)
 		sn_diagnose(
 		    diagnosis, "AMD kernels", SN_VERDICT_LIMITED, NULL,
 		    "%s: kernels, copies and sets; 0.4 us more a launch, measured on a fake "
@@ -77,6 +95,8 @@ static void check_sdk(struct sn_diagnosis *diagnosis)
 		    diagnosis, "AMD kernels", SN_VERDICT_LIMITED, "install ROCm 6.2 or later",
 		    "no librocprofiler-register.so: kernels are measured through OpenCL, HIP "
 		    "calls show as C functions");
+	if (has_sdk)
+		check_samples(diagnosis);
 }
 
 void sn_diagnose_amd(struct sn_diagnosis *diagnosis)

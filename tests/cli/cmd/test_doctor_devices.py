@@ -221,6 +221,16 @@ def test_amd_of_others(machine, node):
 def test_rocprofiler(machine, libraries, text, fix):
     found = doctor(machine({**AMD, **{f"/opt/rocm/lib/{name}": "" for name in libraries}}))
     assert found["AMD kernels"] == ("limited", text, fix)
+    assert ("AMD samples" in found) == (len(libraries) == 2)
+
+
+@pytest.mark.parametrize("value,text,fix", [
+    ("", "sonde run --gpu-samples samples no instructions: AMD's beta is off",
+     "set ROCPROFILER_PC_SAMPLING_BETA_ENABLED=1, if you accept what AMD warns of: a device may freeze"),
+    ("1", f"sonde run --gpu-samples, where the device offers it (MI200 and later); {UNCONFIRMED}", "")])
+def test_amds_samples(machine, value, text, fix):
+    found = doctor(machine({**AMD, "/opt/rocm/lib/librocprofiler-sdk.so.1": ""}), ROCPROFILER_PC_SAMPLING_BETA_ENABLED=value)
+    assert found["AMD samples"] == ("limited", text, fix)
 
 
 # ---- Intel ----

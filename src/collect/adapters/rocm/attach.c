@@ -3,7 +3,7 @@
  * Being a tool of rocprofiler-sdk. It calls rocprofiler_configure of all tools in the process when the first runtime of AMD's
  * registers itself, and then initialises them. What is configured there holds until the process ends.
  */
-#include "rocm.h"
+#include "pc_sampling.h"
 
 #include "collect/core/line.h"
 #include "collect/intercept/intercept.h"
@@ -16,7 +16,7 @@
 struct sn_rocprofiler sn_rocprofiler;
 static uint64_t context, buffer;
 static _Atomic bool was_tried, is_attached, is_ending, has_table;
-static char status[256];
+static char status[640];
 
 static void say(const char *text, const char *more)
 {
@@ -58,14 +58,14 @@ static bool find_functions(void *library)
 	return true;
 }
 
-/* The library that has this function: there may be several in the process. */
-static bool find_library(uintptr_t inside)
+/* The library that has this function: there may be several in the process. NULL: it is not one. */
+static void *find_library(uintptr_t inside)
 {
 	uint32_t index = sn_module_find_or_refresh(inside);
 	void *library = index == SN_MODULE_NONE
 			    ? NULL
 			    : dlopen(sn_module_at(index)->path, RTLD_NOW | RTLD_NOLOAD);
-	return library && find_functions(library);
+	return library && find_functions(library) ? library : NULL;
 }
 
 static bool create(void)
@@ -99,7 +99,8 @@ static bool configure(void)
 static int initialize(void (*finalizer)(void), void *unused)
 {
 	(void)unused;
-	if (!find_library((uintptr_t)finalizer)) {
+	void *library = find_library((uintptr_t)finalizer);
+	if (!library) {
 		sn_rocm_without_records("rocprofiler-sdk lacks a function that is needed");
 		return -1;
 	}
@@ -107,17 +108,23 @@ static int initialize(void (*finalizer)(void), void *unused)
 		sn_rocm_without_records("rocprofiler-sdk refuses");
 		return -1;
 	}
-	say("rocprofiler-sdk: kernels, copies and sets below the calls that launched them", NULL);
+	sn_rocm_samples_begin(library);
+	say("rocprofiler-sdk: kernels, copies and sets below the calls that launched them",
+	    sn_rocm_samples_said());
 	atomic_store_explicit(&is_attached, true, memory_order_release);
 	return 0;
 }
 
 /* ---- ending ---- */
 
+static _Atomic bool has_last_records;
+
 static void end_all(void)
 {
 	sn_rocprofiler.rocprofiler_stop_context(context);
 	sn_rocprofiler.rocprofiler_flush_buffer(buffer);
+	atomic_store_explicit(&has_last_records, true, memory_order_relaxed);
+	sn_rocm_samples_end();
 }
 
 /* The SDK may never answer: the program ends nevertheless, after some 3 seconds. */
@@ -127,7 +134,10 @@ static void end(void)
 	    atomic_exchange_explicit(&is_ending, true, memory_order_relaxed))
 		return;
 	if (!sn_rocm_run_bounded(end_all))
-		say("rocprofiler-sdk did not deliver its last records in 3 seconds", NULL);
+		say("rocprofiler-sdk did not deliver its last ",
+		    atomic_load_explicit(&has_last_records, memory_order_relaxed)
+			? "samples in 3 seconds"
+			: "records in 3 seconds");
 	atomic_store_explicit(&is_attached, false, memory_order_release);
 }
 

@@ -26,6 +26,12 @@ sn_rocprofiler_status sn_rocm_on_agents(int version, const void **agents, size_t
 	return 0;
 }
 
+uint32_t sn_rocm_devices(const uint64_t **agents)
+{
+	*agents = devices;
+	return device_count;
+}
+
 static bool is_device(uint64_t agent)
 {
 	for (uint32_t index = 0; index < device_count; index++)

@@ -2,8 +2,8 @@
 /*
  * The parts of the adapter of AMD's GPUs: being a tool of rocprofiler-sdk (attach.c), the program's calls (call.c), names of
  * kernels (kernel.c), records of what the devices did (record.c), and the tables of functions through which runtimes call
- * themselves, which come by here (table.c). What the SDK may never answer is asked with a bound (bounded.c).
- * adapters/gpu has the way from there to the threads. docs/design/rocm.md gives reasons.
+ * themselves, which come by here (table.c). What the SDK may never answer is asked with a bound (bounded.c). Samples of instructions are in
+ * pc_sampling.h. adapters/gpu has the way from there to the threads. docs/design/rocm.md gives reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
@@ -57,6 +57,8 @@ const char *sn_rocm_kernel_name(uint64_t kernel);
 
 void sn_rocm_on_records(uint64_t context, uint64_t buffer, struct sn_rocprofiler_header **headers,
 			size_t count, void *unused, uint64_t dropped);
+/* The SDK's numbers of the devices, in HIP's order. */
+uint32_t sn_rocm_devices(const uint64_t **agents);
 /* The SDK's callback for the devices, which numbers them. MT: before records come. */
 sn_rocprofiler_status sn_rocm_on_agents(int version, const void **agents, size_t count,
 					void *unused);

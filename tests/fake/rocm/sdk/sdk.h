@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A librocprofiler-sdk.so whose devices are not there: contexts and tools (sdk.c), calls of HIP (calls.c), records and their
- * delivery (records.c). Records are laid out byte by byte as release 1.0 has them.
+ * delivery (records.c), samples of instructions and the code that they lie in (pc_sampling.c). Records are laid out byte by byte as
+ * release 1.0 has them.
  *
  * FAKE_FAIL names what goes wrong: "version" (it is 2.0.0), "old" (0.6.0), "short" and "long" (records of other sizes), "refuse"
  * (no service can be configured), "flush" (flushing never returns), "untimed" (records have no times), "drop" (each
- * tenth record is dropped), "split" (a set is two kernels).
+ * tenth record is dropped), "split" (a set is two kernels), "stop" (stopping a context never returns).
+ *
+ * Of samples: "sdk-pc-unsupported" (no device offers them), "sdk-pc-old-driver", "sdk-pc-permission", "sdk-pc-busy" (another process
+ * samples by host traps), "sdk-pc-host-trap" (a device without stochastic samples), "sdk-pc-second" (of two devices the first alone),
+ * "sdk-pc-hangs" (asking never returns), "sdk-pc-flush" (flushing them never returns), "sdk-pc-drop" (of each fifth planned line they
+ * are dropped), "sdk-pc-invalid" (each tenth is), "sdk-pc-early" (they come before their kernel's record), "sdk-pc-uncorrelated" (they
+ * tell no call), "sdk-pc-unknown" (they tell no code object), "sdk-pc-file" (code is loaded from a file).
  */
 #ifndef FAKE_SDK_H
 #define FAKE_SDK_H
@@ -29,15 +36,16 @@ typedef void (*fake_on_records)(uint64_t context, uint64_t buffer, void **header
 
 struct fake_context {
 	bool is_active;
-	fake_on_call on_call, on_code;
-	void *call_data, *code_data;
+	fake_on_call on_call, on_code, on_dispatch;
+	void *call_data, *code_data, *dispatch_data;
 	bool wanted[FAKE_FUNCTIONS];
-	uint64_t kernel_buffer, copy_buffer; /* 0: none */
+	uint64_t kernel_buffer, copy_buffer, sample_buffer; /* 0: none */
+	int methods[8]; /* by which devices are sampled, 0: they are not */
 };
 
 FAKE_LOCAL extern struct fake_context fake_contexts[FAKE_CONTEXTS];
 FAKE_LOCAL extern uint32_t fake_context_count;
-FAKE_LOCAL bool fake_fails(const char *scenario);
+FAKE_LOCAL bool fake_has_begun(void);
 FAKE_LOCAL bool fake_has_ended(void);
 /* The SDK's clock: it counts from another moment than the device's. */
 #define FAKE_CLOCK_AHEAD_NS 3600000000000u
@@ -51,10 +59,26 @@ FAKE_LOCAL uint64_t fake_sdk_correlation(void);
 
 /* ---- records.c ---- */
 
+#define FAKE_LONGEST 256
+#define FAKE_AGENT   100 /* the first device's number */
+
+/* A record comes then; with the device's lock. */
+FAKE_LOCAL void fake_record_add(uint64_t buffer, uint64_t due_ns, uint32_t category, uint32_t kind,
+				const void *data, size_t bytes);
+/* So many of the buffer are dropped, which is counted from the start, as AMD's does. */
+FAKE_LOCAL void fake_record_drop(uint64_t buffer, uint64_t count);
+
 FAKE_LOCAL void fake_records_begin(void);
 /* Everything that was launched is done and delivered to buffers. */
 FAKE_LOCAL void fake_records_wait(void);
 /* Names of kernels are no more. */
 FAKE_LOCAL void fake_records_end(void);
+
+/* ---- pc_sampling.c ---- */
+
+FAKE_LOCAL void fake_sdk_module(int device, const void *image, size_t bytes, uint32_t number,
+				bool is_unloaded);
+FAKE_LOCAL void fake_sdk_sample(const struct fake_context *context, const struct fake_run *run,
+				uint64_t dispatch);
 
 #endif
