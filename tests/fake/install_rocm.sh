@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles a HIP that needs no GPU, under ~/.cache/sonde-test (SONDE_TEST_CACHE): seconds, and nothing is fetched. Prints a
-# folder: rocm/ has HIP and rocprofiler-register, rocm/sdk/ rocprofiler-sdk, bin/ hipcc, which compiles one file to a program, for
-# MI200 or for what FAKE_ROCM_TARGET names.
+# folder: rocm/ has HIP, RCCL and rocprofiler-register, rocm/sdk/ rocprofiler-sdk, bin/ hipcc, which compiles one file to a program, for
+# MI200 or for what FAKE_ROCM_TARGET names, with the libraries of FAKE_ROCM_LIBRARIES (-l...).
 # Status 77, with the reason on stderr, where there is no compiler. FAKE_ROCM_REGISTER names AMD's librocprofiler-register.so.0,
 # to be taken in place of ours.
 set -u
@@ -18,7 +18,7 @@ done
 mkdir -p "$cache" || unavailable "cannot create $cache"
 exec 9>"$cache/fake-rocm-lock" && flock 9
 
-key=$(cat device/*.[ch] cuda/kernels.[ch] rocm/*.* rocm/sdk/* install_rocm.sh <(echo "${FAKE_ROCM_REGISTER:-}") | sha256sum | cut -c1-12)
+key=$(cat device/*.[ch] cuda/kernels.[ch] cuda/compute.h cuda/libnccl.c rocm/*.* rocm/sdk/* install_rocm.sh <(echo "${FAKE_ROCM_REGISTER:-}") | sha256sum | cut -c1-12)
 fake=$cache/fake-rocm-$key
 if [ ! -e "$fake/complete" ]; then
 	echo "Compiling the fake ROCm into $fake" >&2
@@ -35,6 +35,8 @@ if [ ! -e "$fake/complete" ]; then
 	gcc "${flags[@]}" -o "$lib/sdk/librocprofiler-sdk.so.1" rocm/sdk/*.c -Wl,-soname,librocprofiler-sdk.so.1 \
 		-L"$lib" -lfake_device -Wl,-rpath,'$ORIGIN/..' -Wl,-z,defs || exit 1
 	ln -s libamdhip64.so.6 "$lib/libamdhip64.so"
+	gcc "${flags[@]}" -o "$lib/librccl.so.1" cuda/libnccl.c rocm/rccl.c -Wl,-soname,librccl.so.1 \
+		-L"$lib" -lamdhip64 -lfake_device -Wl,-rpath,'$ORIGIN' -Wl,-z,defs || exit 1
 	ln -s librocprofiler-sdk.so.1 "$lib/sdk/librocprofiler-sdk.so"
 	# a later checkout takes this folder as well: the compiler reads nothing of the one that made it
 	cp rocm/*.h rocm/*.def "$fake/include/" || exit 1
@@ -49,7 +51,7 @@ if [ ! -e "$fake/complete" ]; then
 		set -- -x hip -nogpuinc -nogpulib --offload-arch=\${FAKE_ROCM_TARGET:-gfx90a} -I"$fake/include" "\$source" "\$@"
 		clang++ "\$@" --cuda-device-only --no-gpu-bundle-output -o "\$output.co"
 		clang++ "\$@" --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang "\$output.co" -o "\$output" \\
-			-L"$lib" -lamdhip64 -Wl,-rpath-link,"$lib" -pthread
+			-L"$lib" -lamdhip64 \${FAKE_ROCM_LIBRARIES:-} -Wl,-rpath-link,"$lib" -pthread
 		rm "\$output.co"
 	EOF
 	chmod +x "$fake/bin/hipcc"

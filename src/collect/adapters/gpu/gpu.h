@@ -99,6 +99,7 @@ struct sn_gpu_api_call {
 	uint64_t stream;    /* as the program calls it */
 	bool has_stream;
 	bool is_expected; /* an operation comes for certain, unless sn_gpu_expect_none is called */
+	bool is_kernel; /* what it launches: in a library's call it may be a part of a collective */
 };
 
 /* The program enters and leaves a call, as its runtime reports it. A call in a call, also of another interface, has no frame
