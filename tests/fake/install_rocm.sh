@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles a HIP that needs no GPU, under ~/.cache/sonde-test (SONDE_TEST_CACHE): seconds, and nothing is fetched. Prints a
-# folder: rocm/ has HIP, roctx (roctracer's and the SDK's) and rocprofiler-register, rocm/sdk/ rocprofiler-sdk, bin/ hipcc, which compiles one file to a program.
+# folder: rocm/ has HIP, RCCL, roctx (roctracer's and the SDK's) and rocprofiler-register, rocm/sdk/ rocprofiler-sdk, bin/ hipcc, which
+# compiles one file to a program, for MI200 or for what FAKE_ROCM_TARGET names, with the libraries of FAKE_ROCM_LIBRARIES (-l...).
 # Status 77, with the reason on stderr, where there is no compiler. FAKE_ROCM_REGISTER names AMD's librocprofiler-register.so.0,
 # to be taken in place of ours.
 set -u
@@ -17,7 +18,7 @@ done
 mkdir -p "$cache" || unavailable "cannot create $cache"
 exec 9>"$cache/fake-rocm-lock" && flock 9
 
-key=$(cat device/*.[ch] cuda/kernels.[ch] rocm/*.* rocm/sdk/* install_rocm.sh <(echo "${FAKE_ROCM_REGISTER:-}") | sha256sum | cut -c1-12)
+key=$(cat device/*.[ch] cuda/kernels.[ch] cuda/compute.h cuda/libnccl.c rocm/*.* rocm/sdk/* install_rocm.sh <(echo "${FAKE_ROCM_REGISTER:-}") | sha256sum | cut -c1-12)
 fake=$cache/fake-rocm-$key
 if [ ! -e "$fake/complete" ]; then
 	echo "Compiling the fake ROCm into $fake" >&2
@@ -39,10 +40,12 @@ if [ ! -e "$fake/complete" ]; then
 	ln -s libroctx64.so.4 "$lib/libroctx64.so"
 	ln -s librocprofiler-sdk-roctx.so.1 "$lib/librocprofiler-sdk-roctx.so"
 	ln -s libamdhip64.so.6 "$lib/libamdhip64.so"
+	gcc "${flags[@]}" -o "$lib/librccl.so.1" cuda/libnccl.c rocm/rccl.c -Wl,-soname,librccl.so.1 \
+		-L"$lib" -lamdhip64 -lfake_device -Wl,-rpath,'$ORIGIN' -Wl,-z,defs || exit 1
 	ln -s librocprofiler-sdk.so.1 "$lib/sdk/librocprofiler-sdk.so"
 	# a later checkout takes this folder as well: the compiler reads nothing of the one that made it
 	cp rocm/*.h rocm/*.def "$fake/include/" || exit 1
-	# a code object for MI200, and the host's program around it
+	# a code object, and the host's program around it
 	cat >"$fake/bin/hipcc" <<-EOF
 		#!/bin/sh
 		# hipcc SOURCE OUTPUT OPTION..., or as AMD's: hipcc -o OUTPUT SOURCE OPTION...
@@ -50,10 +53,10 @@ if [ ! -e "$fake/complete" ]; then
 		[ "\$1" != -o ] || { output=\$2 source=\$3; shift 3; set -- "\$source" "\$output" "\$@"; }
 		source=\$1 output=\$2
 		shift 2
-		set -- -x hip -nogpuinc -nogpulib --offload-arch=gfx90a -I"$fake/include" "\$source" "\$@"
+		set -- -x hip -nogpuinc -nogpulib --offload-arch=\${FAKE_ROCM_TARGET:-gfx90a} -I"$fake/include" "\$source" "\$@"
 		clang++ "\$@" --cuda-device-only --no-gpu-bundle-output -o "\$output.co"
 		clang++ "\$@" --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang "\$output.co" -o "\$output" \\
-			-L"$lib" -lamdhip64 -Wl,-rpath-link,"$lib" -pthread
+			-L"$lib" -lamdhip64 \${FAKE_ROCM_LIBRARIES:-} -Wl,-rpath-link,"$lib" -pthread
 		rm "\$output.co"
 	EOF
 	chmod +x "$fake/bin/hipcc"

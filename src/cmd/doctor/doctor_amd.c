@@ -5,6 +5,7 @@
 
 #include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -53,6 +54,22 @@ static bool check_device(struct sn_diagnosis *diagnosis, const char *hip)
 	return false;
 }
 
+/* The SDK's samples of instructions are a beta that its user must ask for. */
+static void check_samples(struct sn_diagnosis *diagnosis)
+{
+	const char *beta = getenv("ROCPROFILER_PC_SAMPLING_BETA_ENABLED");
+	if (beta && *beta)
+		sn_diagnose(
+		    diagnosis, "AMD samples", SN_VERDICT_LIMITED, NULL,
+		    "sonde run --gpu-samples, where the device offers it (MI200 and later); "
+		    "no real device has confirmed it");
+	else
+		sn_diagnose(diagnosis, "AMD samples", SN_VERDICT_LIMITED,
+			    "set ROCPROFILER_PC_SAMPLING_BETA_ENABLED=1, if you accept what AMD "
+			    "warns of: a device may freeze",
+			    "sonde run --gpu-samples samples no instructions: AMD's beta is off");
+}
+
 static void check_sdk(struct sn_diagnosis *diagnosis)
 {
 	static const char *const sdk[] = {"librocprofiler-sdk.so.1", "librocprofiler-sdk.so", NULL};
@@ -70,6 +87,7 @@ static void check_sdk(struct sn_diagnosis *diagnosis)
 		    "sonde run --gpu-counters: each kernel runs alone while it is counted; what "
 		    "may be counted is known when the program runs; no real device has confirmed "
 		    "it");
+		check_samples(diagnosis);
 	} else if (sn_find_first(registers, path, sizeof(path)))
 		sn_diagnose(
 		    diagnosis, "AMD kernels", SN_VERDICT_LIMITED,

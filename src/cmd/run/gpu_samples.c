@@ -45,9 +45,11 @@ void sn_run_gpu_samples_tell(const struct sn_launch_request *launch)
 	if (sn_text_begins(launch->gpu_samples, "serialized"))
 		fprintf(stderr,
 			"sonde: --gpu-samples=serialized: each CUDA kernel runs alone, and the "
-			"program waits for it: kernels that overlap otherwise take longer\n");
+			"program waits for it: kernels that overlap otherwise take longer; HIP "
+			"kernels are left alone\n");
 	else
 		fprintf(stderr,
 			"sonde: --gpu-samples=continuous: CUDA kernels run as they would; a kernel "
-			"that several calls launch has its samples divided among them by time\n");
+			"that several calls launch has its samples divided among them by time "
+			"(HIP tells the call)\n");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --gpu-samples[=MODE[@CYCLES]]: samples of the instructions that CUDA devices execute. */
+/* --gpu-samples[=MODE[@CYCLES]]: samples of the instructions that CUDA and HIP devices execute. */
 #pragma once
 
 #include "launch.h"

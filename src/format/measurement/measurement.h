@@ -130,7 +130,7 @@ _Static_assert(sizeof(struct sn_losses_record) == 64, "losses are on disk");
 #define SN_HLO_FILE_SUFFIX	".sonde-hlo"
 /* Names of code that was made at run time, which the launcher adds to the process's map. */
 #define SN_CODE_FILE_SUFFIX	".sonde-code"
-/* CRC.sonde-cubin: code of CUDA devices, which modules of the measurement name. */
+/* CRC.sonde-cubin: code of devices, which modules of the measurement name. */
 #define SN_CUBIN_FILE_SUFFIX	".sonde-cubin"
 /* INODE.sonde-start: the path of a line that asked a server to fork for it, until the child takes it. */
 #define SN_START_FILE_SUFFIX	".sonde-start"

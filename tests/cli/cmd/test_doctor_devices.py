@@ -223,6 +223,16 @@ def test_rocprofiler(machine, libraries, text, fix):
     assert found["AMD kernels"] == ("limited", text, fix)
     counters = "sonde run --gpu-counters: each kernel runs alone while it is counted; what may be counted is known when the program runs; "
     assert found.get("AMD counters") == (("limited", counters + UNCONFIRMED, "") if not fix else None)
+    assert ("AMD samples" in found) == (len(libraries) == 2)
+
+
+@pytest.mark.parametrize("value,text,fix", [
+    ("", "sonde run --gpu-samples samples no instructions: AMD's beta is off",
+     "set ROCPROFILER_PC_SAMPLING_BETA_ENABLED=1, if you accept what AMD warns of: a device may freeze"),
+    ("1", f"sonde run --gpu-samples, where the device offers it (MI200 and later); {UNCONFIRMED}", "")])
+def test_amds_samples(machine, value, text, fix):
+    found = doctor(machine({**AMD, "/opt/rocm/lib/librocprofiler-sdk.so.1": ""}), ROCPROFILER_PC_SAMPLING_BETA_ENABLED=value)
+    assert found["AMD samples"] == ("limited", text, fix)
 
 
 # ---- Intel ----

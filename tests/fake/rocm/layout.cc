@@ -12,7 +12,7 @@ typedef unsigned GLuint, GLenum;
 #include <rocprofiler-sdk/registration.h>
 #include <rocprofiler-sdk/rocprofiler.h>
 
-#include "collect/adapters/rocm/rocprofiler.h"
+#include "collect/adapters/rocm/rocprofiler_samples.h"
 #include "collect/interface/roctx.h"
 
 #define SAME(ours, our_field, theirs, their_field)                                                 \
@@ -76,6 +76,45 @@ SAME(sn_rocprofiler_agent, type, rocprofiler_agent_t, type);
 SAME(sn_rocprofiler_tool, initialize, rocprofiler_tool_configure_result_t, initialize);
 SAME(sn_rocprofiler_tool, finalize, rocprofiler_tool_configure_result_t, finalize);
 
+typedef rocprofiler_pc_sampling_configuration_t offer;
+static_assert(sizeof(sn_rocprofiler_offer) == sizeof(offer), "size");
+SAME(sn_rocprofiler_offer, method, offer, method);
+SAME(sn_rocprofiler_offer, unit, offer, unit);
+SAME(sn_rocprofiler_offer, least, offer, min_interval);
+SAME(sn_rocprofiler_offer, most, offer, max_interval);
+SAME(sn_rocprofiler_offer, flags, offer, flags);
+
+typedef rocprofiler_pc_sampling_record_host_trap_v0_t trap;
+static_assert(sizeof(sn_rocprofiler_sample) == sizeof(trap), "size");
+SAME(sn_rocprofiler_sample, code_object, trap, pc.code_object_id);
+SAME(sn_rocprofiler_sample, offset, trap, pc.code_object_offset);
+SAME(sn_rocprofiler_sample, dispatch, trap, dispatch_id);
+SAME(sn_rocprofiler_sample, correlation, trap, correlation_id);
+
+typedef rocprofiler_pc_sampling_record_stochastic_v0_t stochastic;
+static_assert(sizeof(sn_rocprofiler_stochastic) == sizeof(stochastic), "size");
+SAME(sn_rocprofiler_stochastic, wave, stochastic, wave_in_group);
+SAME(sn_rocprofiler_stochastic, hardware, stochastic, hw_id);
+SAME(sn_rocprofiler_stochastic, code_object, stochastic, pc.code_object_id);
+SAME(sn_rocprofiler_stochastic, offset, stochastic, pc.code_object_offset);
+SAME(sn_rocprofiler_stochastic, dispatch, stochastic, dispatch_id);
+SAME(sn_rocprofiler_stochastic, correlation, stochastic, correlation_id);
+SAME(sn_rocprofiler_stochastic, snapshot, stochastic, snapshot);
+
+SAME(sn_rocprofiler_dispatch, kernel, rocprofiler_callback_tracing_kernel_dispatch_data_t, dispatch_info.kernel_id);
+SAME(sn_rocprofiler_dispatch, dispatch, rocprofiler_callback_tracing_kernel_dispatch_data_t, dispatch_info.dispatch_id);
+
+typedef rocprofiler_callback_tracing_code_object_load_data_t loaded;
+static_assert(sizeof(sn_rocprofiler_code_object) == sizeof(loaded), "size");
+SAME(sn_rocprofiler_code_object, id, loaded, code_object_id);
+SAME(sn_rocprofiler_code_object, uri, loaded, uri);
+SAME(sn_rocprofiler_code_object, load_base, loaded, load_base);
+SAME(sn_rocprofiler_code_object, load_delta, loaded, load_delta);
+SAME(sn_rocprofiler_code_object, storage, loaded, storage_type);
+SAME(sn_rocprofiler_code_object, file, loaded, storage_file);
+SAME(sn_rocprofiler_code_object, memory_base, loaded, memory_base);
+SAME(sn_rocprofiler_code_object, memory_size, loaded, memory_size);
+
 #define EQUAL(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours)
 EQUAL(SN_ROCPROFILER_CALLBACK_HIP, ROCPROFILER_CALLBACK_TRACING_HIP_RUNTIME_API);
 EQUAL(SN_ROCPROFILER_CALLBACK_CODE_OBJECT, ROCPROFILER_CALLBACK_TRACING_CODE_OBJECT);
@@ -89,6 +128,28 @@ EQUAL(SN_ROCPROFILER_BLOCKS, ROCPROFILER_BUFFER_POLICY_LOSSLESS);
 EQUAL(SN_ROCPROFILER_AGENT_VERSION, ROCPROFILER_AGENT_INFO_VERSION_0);
 EQUAL(SN_ROCPROFILER_COUNTER_VERSION, ROCPROFILER_COUNTER_INFO_VERSION_0);
 EQUAL(SN_ROCPROFILER_AGENT_GPU, ROCPROFILER_AGENT_TYPE_GPU);
+EQUAL(SN_ROCPROFILER_STOCHASTIC, ROCPROFILER_PC_SAMPLING_METHOD_STOCHASTIC);
+EQUAL(SN_ROCPROFILER_HOST_TRAP, ROCPROFILER_PC_SAMPLING_METHOD_HOST_TRAP);
+EQUAL(SN_ROCPROFILER_INSTRUCTIONS, ROCPROFILER_PC_SAMPLING_UNIT_INSTRUCTIONS);
+EQUAL(SN_ROCPROFILER_CYCLES, ROCPROFILER_PC_SAMPLING_UNIT_CYCLES);
+EQUAL(SN_ROCPROFILER_TIME, ROCPROFILER_PC_SAMPLING_UNIT_TIME);
+EQUAL(SN_ROCPROFILER_POWERS_OF_2, ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_INTERVAL_POW2);
+EQUAL(SN_ROCPROFILER_CATEGORY_SAMPLES, ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING);
+EQUAL(SN_ROCPROFILER_SAMPLE_INVALID, ROCPROFILER_PC_SAMPLING_RECORD_INVALID_SAMPLE);
+EQUAL(SN_ROCPROFILER_SAMPLE_HOST_TRAP, ROCPROFILER_PC_SAMPLING_RECORD_HOST_TRAP_V0_SAMPLE);
+EQUAL(SN_ROCPROFILER_SAMPLE_STOCHASTIC, ROCPROFILER_PC_SAMPLING_RECORD_STOCHASTIC_V0_SAMPLE);
+EQUAL(SN_ROCPROFILER_CALLBACK_DISPATCH, ROCPROFILER_CALLBACK_TRACING_KERNEL_DISPATCH);
+EQUAL(SN_ROCPROFILER_DISPATCH_ENQUEUE, ROCPROFILER_KERNEL_DISPATCH_ENQUEUE);
+EQUAL(SN_ROCPROFILER_CODE_OBJECT_LOAD, ROCPROFILER_CODE_OBJECT_LOAD);
+EQUAL(SN_ROCPROFILER_IN_FILE, ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_FILE);
+EQUAL(SN_ROCPROFILER_IN_MEMORY, ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_MEMORY);
+EQUAL(SN_ROCPROFILER_ERROR, ROCPROFILER_STATUS_ERROR);
+EQUAL(SN_ROCPROFILER_ERROR_CONFLICT, ROCPROFILER_STATUS_ERROR_CONTEXT_CONFLICT);
+EQUAL(SN_ROCPROFILER_ERROR_NOT_IMPLEMENTED, ROCPROFILER_STATUS_ERROR_NOT_IMPLEMENTED);
+EQUAL(SN_ROCPROFILER_ERROR_OLD_DRIVER, ROCPROFILER_STATUS_ERROR_INCOMPATIBLE_KERNEL);
+EQUAL(SN_ROCPROFILER_ERROR_NOT_AVAILABLE, ROCPROFILER_STATUS_ERROR_NOT_AVAILABLE);
+EQUAL(SN_ROCPROFILER_ERROR_PERMISSION, ROCPROFILER_STATUS_ERROR_PERMISSION_DENIED);
+EQUAL(SN_ROCPROFILER_REASON_MASK >= ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_SLEEP_WAIT, true);
 
 #define HIP(place, name, parameters, arguments)                                                    \
 	static_assert(offsetof(HipDispatchTable, name##_fn) == 8 + 8 * place, #name);

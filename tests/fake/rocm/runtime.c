@@ -373,10 +373,16 @@ hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, hi
 	return hipSuccess;
 }
 
-void **__hipRegisterFatBinary(const void *binary)
+/* What the compiler registers: one code object, not bundled. */
+struct wrapper {
+	uint32_t magic, version;
+	const void *image;
+};
+
+void **__hipRegisterFatBinary(const struct wrapper *wrapper)
 {
 	void **handle = malloc(sizeof(*handle));
-	*handle = (void *)binary;
+	*handle = fake_module_new(wrapper->image);
 	return handle;
 }
 
@@ -384,9 +390,9 @@ void __hipRegisterFunction(void **handle, const void *host, char *device, const 
 			   unsigned thread_limit, void *thread, void *block, dim3 *block_size,
 			   dim3 *grid_size, int *warp_size)
 {
-	(void)handle, (void)device, (void)thread_limit, (void)thread, (void)block;
+	(void)device, (void)thread_limit, (void)thread, (void)block;
 	(void)block_size, (void)grid_size, (void)warp_size;
-	fake_kernel_add(host, name, NULL);
+	fake_kernel_add(host, name, *handle);
 }
 
 void __hipUnregisterFatBinary(void **handle)

@@ -87,7 +87,8 @@ static void enter(const struct sn_cupti_call *call, bool is_launch)
 							      .correlation = call->correlation,
 							      .object = (uintptr_t)call->parameters,
 							      .stack = (uintptr_t)call,
-							      .is_expected = is_launch});
+							      .is_expected = is_launch,
+							      .is_kernel = is_launch});
 }
 
 void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *data)

@@ -5,16 +5,11 @@
  */
 #include "pc_sampling.h"
 
-#include "collect/core/keep.h"
-#include "collect/core/line.h"
-#include "collect/record/own_file.h"
-#include "collect/unwind/module_list.h"
-
 #include <elf.h>
+#include <string.h>
 
 #define CUBINS	     4096u
-#define MOST_KEPT    ((uint64_t)1 << 30) /* bytes of cubins in the measurement, by one process */
-#define MOST_NOTED   (32u << 20)	 /* bytes of notes about functions */
+#define MOST_NOTED   (32u << 20) /* bytes of notes about functions */
 #define RECENT	     1024u
 #define SYMBOL_BYTES sizeof(Elf64_Sym)
 
@@ -34,7 +29,7 @@ struct cubin {
 
 static struct cubin *cubins; /* CUBINS, by their CRC, with linear probing */
 static uint32_t cubin_count;
-static _Atomic uint64_t kept_bytes, noted_bytes;
+static _Atomic uint64_t noted_bytes;
 
 /* What was asked last. */
 static struct {
@@ -120,12 +115,13 @@ static const char *function_at(const struct image *image, const Elf64_Shdr *tabl
 	return kernel;
 }
 
-/* Of a budget: so much more, or nothing. */
-static bool take_of(_Atomic uint64_t *taken, uint64_t bytes, uint64_t most)
+/* Of the budget: so much more, or nothing. */
+static bool take(uint64_t bytes)
 {
-	if (atomic_fetch_add_explicit(taken, bytes, memory_order_relaxed) + bytes <= most)
+	if (atomic_fetch_add_explicit(&noted_bytes, bytes, memory_order_relaxed) + bytes <=
+	    MOST_NOTED)
 		return true;
-	atomic_fetch_sub_explicit(taken, bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&noted_bytes, bytes, memory_order_relaxed);
 	return false;
 }
 
@@ -138,7 +134,7 @@ static bool note_functions(const struct image *image, struct cubin *cubin)
 	for (uint32_t symbol = 0; symbol < symbols; symbol++)
 		count += function_at(image, table, symbol, &start) != NULL;
 	size_t bytes = count * sizeof(struct function) + image->names_bytes;
-	if (!count || !take_of(&noted_bytes, bytes, MOST_NOTED))
+	if (!count || !take(bytes))
 		return false;
 	cubin->functions = sn_pages_map(bytes);
 	if (!cubin->functions) {
@@ -158,29 +154,7 @@ static bool note_functions(const struct image *image, struct cubin *cubin)
 	return true;
 }
 
-/* ---- keeping ---- */
-
-/* The number of its module; SN_ID_NONE where it cannot be kept. Another process may have kept it. */
-static uint32_t keep(const void *cubin, size_t bytes, uint64_t crc)
-{
-	char name[64];
-	struct sn_line line = SN_LINE(name);
-	sn_line_add_in_base(&line, crc, 16);
-	sn_line_add(&line, SN_CUBIN_FILE_SUFFIX);
-	if (!take_of(&kept_bytes, bytes, MOST_KEPT))
-		return SN_ID_NONE;
-	int error = sn_own_text_leave(name, cubin, bytes);
-	if (error && error != -EEXIST)
-		return SN_ID_NONE;
-	/* on the program's stack there is no room for a path */
-	size_t path_bytes = strlen(sn_config.output) + sizeof(name) + 1;
-	struct sn_line path = {sn_keep(path_bytes), path_bytes, 0};
-	if (!path.text)
-		return SN_ID_NONE;
-	SN_LINE_ADD(&path, sn_config.output, "/", name);
-	uint32_t module = sn_module_add_file(path.text);
-	return module == SN_MODULE_NONE ? SN_ID_NONE : module;
-}
+/* ---- cubins that are known ---- */
 
 /* Its place, or the free one that it is to have; NULL where there are too many. */
 static struct cubin *place_of(uint64_t crc)
@@ -213,7 +187,7 @@ void sn_cuda_cubin_loaded(const void *bytes, size_t size, uint64_t crc)
 	struct image image;
 	if (is_known(crc) || !open_image(&image, bytes, size) || !note_functions(&image, &cubin))
 		return;
-	cubin.module = keep(bytes, size, crc);
+	cubin.module = sn_gpu_keep_binary(bytes, size, crc);
 	sn_gpu_begin_done();
 	struct cubin *place = place_of(crc);
 	bool is_first = place && !place->functions;

@@ -150,7 +150,7 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 		/* under the outer one's number it launches what that is to launch */
 		if (call->correlation && (interface != current.call.interface ||
 					  call->correlation != current.call.correlation))
-			launches(interface, call->correlation, call->is_expected);
+			launches(interface, call->correlation, call->is_kernel);
 		return;
 	}
 	current.stack = call->stack;

@@ -101,6 +101,7 @@ struct sn_gpu_api_call {
 	uint64_t stream;    /* as the program calls it */
 	bool has_stream;
 	bool is_expected; /* an operation comes for certain, unless sn_gpu_expect_none is called */
+	bool is_kernel; /* what it launches: in a library's call it may be a part of a collective */
 };
 
 /* The program enters and leaves a call, as its runtime reports it. A call in a call, also of another interface, has no frame
@@ -260,6 +261,12 @@ void sn_gpu_record_counter(struct sn_gpu_thread *state, const struct sn_gpu_oper
 void sn_gpu_migrated(const struct sn_gpu_place *place, struct sn_gpu_operation *operation);
 /* Adds it below the call. Between sn_enter and sn_leave. */
 void sn_gpu_record_migration(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation);
+
+/* ---- binary.c ---- */
+
+/* Keeps code of a device in the measurement, under a number that is the same for the same code. The number of its module; SN_ID_NONE where
+ * it cannot be kept. */
+uint32_t sn_gpu_keep_binary(const void *binary, size_t bytes, uint64_t number);
 
 /* ---- operation.c; between sn_enter and sn_leave ---- */
 

@@ -3,13 +3,12 @@
  * Being a tool of rocprofiler-sdk. It calls rocprofiler_configure of all tools in the process when the first runtime of AMD's
  * registers itself, and then initialises them. What is configured there holds until the process ends.
  */
-#include "rocm.h"
+#include "pc_sampling.h"
 
 #include "collect/core/line.h"
 #include "collect/intercept/intercept.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 
 #define BUFFER_BYTES ((size_t)4 << 20) /* some 20,000 kernels */
 #define WATERMARK    (BUFFER_BYTES / 2)
@@ -19,10 +18,10 @@ static uint64_t context, buffer;
 static _Atomic bool was_tried, is_attached, is_ending, has_table;
 static char status[640];
 
-static void say(const char *text, const char *more)
+static void say(const char *text, const char *more, const char *last)
 {
 	struct sn_line line = SN_LINE(status);
-	SN_LINE_ADD(&line, text, more);
+	SN_LINE_ADD(&line, text, more, last);
 }
 
 bool sn_rocm_has_records(void)
@@ -46,7 +45,7 @@ void sn_rocm_without_records(const char *reason)
 		say(sn_config.gpu_counter_count
 			? "calls only, kernels have no times and no counters: "
 			: "calls only, kernels have no times: ",
-		    reason);
+		    reason, "");
 }
 
 /* ---- configuring ---- */
@@ -113,53 +112,37 @@ static int initialize(void (*finalizer)(void), void *unused)
 		return -1;
 	}
 	sn_rocm_counters_begin(library);
+	sn_rocm_samples_begin(library);
 	say("rocprofiler-sdk: kernels, copies and sets below the calls that launched them",
-	    sn_rocm_counters_status());
+	    sn_rocm_counters_status(), sn_rocm_samples_said());
 	atomic_store_explicit(&is_attached, true, memory_order_release);
 	return 0;
 }
 
 /* ---- ending ---- */
 
-static void *end_records(void *has_ended)
+static _Atomic bool has_last_records;
+
+static void end_all(void)
 {
 	sn_rocm_counters_end();
 	sn_rocprofiler.rocprofiler_stop_context(context);
 	sn_rocprofiler.rocprofiler_flush_buffer(buffer);
-	atomic_store_explicit((_Atomic bool *)has_ended, true, memory_order_release);
-	return NULL;
-}
-
-/* On a thread that gets no signals of the program's and that nothing waits for. */
-static bool start_ending(_Atomic bool *has_ended)
-{
-	int (*create_thread)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-	    (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))sn_real(
-		"pthread_create");
-	uint64_t all = UINT64_MAX, old;
-	pthread_t thread;
-	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all)))
-		return false;
-	bool starts = !create_thread(&thread, NULL, end_records, (void *)has_ended);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
-	if (starts)
-		pthread_detach(thread);
-	return starts;
+	atomic_store_explicit(&has_last_records, true, memory_order_relaxed);
+	sn_rocm_samples_end();
 }
 
 /* The SDK may never answer: the program ends nevertheless, after some 3 seconds. */
 static void end(void)
 {
-	static _Atomic bool has_ended;
-	const struct timespec pause = {0, 500000};
 	if (!sn_rocm_has_records() ||
 	    atomic_exchange_explicit(&is_ending, true, memory_order_relaxed))
 		return;
-	int patience = start_ending(&has_ended) ? 6000 : 0;
-	while (!atomic_load_explicit(&has_ended, memory_order_acquire) && patience-- > 0)
-		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
-	if (!atomic_load_explicit(&has_ended, memory_order_acquire))
-		say("rocprofiler-sdk did not deliver its last records in 3 seconds", NULL);
+	if (!sn_rocm_run_bounded(end_all))
+		say("rocprofiler-sdk did not deliver its last ",
+		    atomic_load_explicit(&has_last_records, memory_order_relaxed)
+			? "samples in 3 seconds"
+			: "records in 3 seconds", "");
 	atomic_store_explicit(&is_attached, false, memory_order_release);
 }
 

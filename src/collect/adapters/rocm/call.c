@@ -10,6 +10,7 @@
 
 static const char *names[CALLS];
 static uint8_t units[CALLS]; /* bytes for each of what the third argument counts; 0: it does not */
+static bool is_kernel[CALLS];
 static int32_t wanted[CALLS];
 static size_t wanted_count;
 
@@ -112,6 +113,8 @@ static int add_operation(int kind, int32_t operation, void *unused)
 		return 0;
 	names[operation] = name; /* a constant of the SDK's */
 	units[operation] = unit_of(name);
+	/* hipLaunchKernel, hipExtModuleLaunchKernel, and not graphs */
+	is_kernel[operation] = strstr(name, "Launch") && !sn_begins_with(name, "hipGraph");
 	wanted[wanted_count++] = operation;
 	return 0;
 }
@@ -145,7 +148,8 @@ static void enter(const struct sn_rocprofiler_call *call)
 	sn_gpu_call_enter(&sn_rocm,
 			  &(struct sn_gpu_api_call){.name = names[operation],
 						    .correlation = (uint32_t)call->correlation,
-						    .stack = (uintptr_t)call->payload});
+						    .stack = (uintptr_t)call->payload,
+						    .is_kernel = is_kernel[operation]});
 }
 
 void sn_rocm_on_call(struct sn_rocprofiler_call call, uint64_t *word, void *unused)

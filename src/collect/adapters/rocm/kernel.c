@@ -3,7 +3,7 @@
  * Names of kernels, by the numbers that the SDK gives them when code is loaded. They are copied, because the SDK frees its own
  * before measuring ends.
  */
-#include "rocm.h"
+#include "pc_sampling.h"
 
 #include <string.h>
 
@@ -35,6 +35,8 @@ void sn_rocm_on_code_object(struct sn_rocprofiler_call call, uint64_t *word, voi
 {
 	const struct sn_rocprofiler_symbol *symbol = call.payload;
 	(void)word, (void)unused;
+	if (call.operation == SN_ROCPROFILER_CODE_OBJECT_LOAD && call.phase == SN_ROCPROFILER_ENTER)
+		sn_rocm_code_object_loaded(call.payload);
 	if (call.operation != SN_ROCPROFILER_KERNEL_SYMBOL || call.phase != SN_ROCPROFILER_ENTER ||
 	    !symbol || symbol->size < sizeof(*symbol) || symbol->kernel >= KERNELS || !symbol->name)
 		return;

@@ -2,8 +2,8 @@
 /*
  * The parts of the adapter of AMD's GPUs: being a tool of rocprofiler-sdk (attach.c), the program's calls (call.c), names of
  * kernels (kernel.c), records of what the devices did (record.c), hardware counters (counter.c), and the tables of functions through
- * which runtimes call themselves, which come by here (table.c). adapters/gpu has the way from there to the threads. docs/design/rocm.md gives
- * reasons.
+ * which runtimes call themselves, which come by here (table.c). What the SDK may never answer is asked with a bound (bounded.c). Samples of
+ * instructions are in pc_sampling.h. adapters/gpu has the way from there to the threads. docs/design/rocm.md gives reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
@@ -31,6 +31,12 @@ void sn_rocm_without_records(const char *reason);
 /* Calls are heard without the SDK. AS-safe: yes. */
 bool sn_rocm_has_table(void);
 void sn_rocm_set_table(void);
+
+/* ---- bounded.c ---- */
+
+/* Runs it on a thread of its own, which gets no signals of the program's, and waits 3 seconds at most. False where it has not ended by
+ * then: it may go on. */
+bool sn_rocm_run_bounded(void (*function)(void));
 
 /* ---- call.c ---- */
 

@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 enum { COPY_RECORD = 10, KERNEL_RECORD = 11, CODE_OBJECT = 10, KERNEL_SYMBOL = 2, LOAD = 1 };
-enum { BUFFERS = 8, LONGEST = 256, AGENT = 100, HOST_AGENT = 99 };
+enum { DISPATCH = 12, ENQUEUE = 1, BUFFERS = 8, HOST_AGENT = 99 };
 
 struct record {
 	struct record *next;
 	uint64_t buffer, due_ns;
 	uint32_t category, kind;
 	size_t bytes;
-	uint8_t data[LONGEST];
+	uint8_t data[FAKE_LONGEST];
 };
 
 struct list {
@@ -33,13 +33,15 @@ static struct {
 	void *data;
 	struct list ready;
 	_Atomic uint64_t flushes_wanted, flushes_done;
+	_Atomic uint64_t dropped; /* counted from the start, as AMD's does */
+	uint64_t dropped_told;
 } buffers[BUFFERS];
 static uint32_t buffer_count;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of lists; stands behind the device's */
 static struct list pending = {.last = &pending.first};
 static uint64_t last_due_ns;
-static _Atomic uint64_t taken, dropped; /* the latter is counted from the start, as AMD's does */
+static _Atomic uint64_t taken;
 
 static void append(struct list *list, struct record *record)
 {
@@ -76,17 +78,17 @@ static void put_head(struct record *record, const struct fake_run *run, size_t u
 	put(record, 48, sdk_ns(run->end_ns), 8);
 }
 
-static void fill_kernel(struct record *record, const struct fake_run *run, uint64_t kernel)
+static void fill_kernel(struct record *record, const struct fake_run *run, uint64_t kernel,
+			uint64_t dispatch)
 {
-	static _Atomic uint64_t dispatches;
 	const struct fake_operation *operation = run->operation;
 	record->kind = KERNEL_RECORD;
 	put_head(record, run, 184, 2);
 	put(record, 56, 72, 8);
-	put(record, 64, AGENT + (uint64_t)run->device, 8);
+	put(record, 64, FAKE_AGENT + (uint64_t)run->device, 8);
 	put(record, 72, run->stream, 8);
 	put(record, 80, kernel, 8);
-	put(record, 88, ++dispatches, 8);
+	put(record, 88, dispatch, 8);
 	for (int axis = 0; axis < 3; axis++) {
 		put(record, 104 + 4 * (size_t)axis, operation->block[axis], 4);
 		put(record, 116 + 4 * (size_t)axis, operation->grid[axis] * operation->block[axis],
@@ -98,7 +100,7 @@ static void fill_copy(struct record *record, const struct fake_run *run)
 {
 	const struct fake_operation *operation = run->operation;
 	bool to_device = operation->to >= FAKE_DEVICE, from_device = operation->from >= FAKE_DEVICE;
-	uint64_t device = AGENT + (uint64_t)run->device;
+	uint64_t device = FAKE_AGENT + (uint64_t)run->device;
 	record->kind = COPY_RECORD;
 	put_head(record, run, 96, to_device ? (from_device ? 4 : 2) : from_device ? 3 : 1);
 	put(record, 56, to_device ? device : HOST_AGENT, 8);
@@ -120,10 +122,10 @@ static struct {
 } kernels[1024]; /* with the device's lock */
 static uint64_t kernel_count;
 
-static void tell_kernel(uint64_t number)
+static void tell_kernel(uint64_t number, uint32_t module)
 {
 	struct symbol symbol = {
-	    .size = 88, .kernel = number, .code_object = 1, .name = kernels[number - 1].shown};
+	    .size = 88, .kernel = number, .code_object = module, .name = kernels[number - 1].shown};
 	for (uint32_t index = 0; index < fake_context_count; index++) {
 		struct fake_context *context = &fake_contexts[index];
 		struct fake_call_record record = {.context = index + 1,
@@ -137,7 +139,7 @@ static void tell_kernel(uint64_t number)
 	}
 }
 
-static uint64_t number_of(const char *name)
+static uint64_t number_of(const char *name, uint32_t module)
 {
 	for (uint64_t index = 0; index < kernel_count; index++)
 		if (kernels[index].name == name)
@@ -147,7 +149,7 @@ static uint64_t number_of(const char *name)
 	kernels[kernel_count].name = name;
 	if (asprintf(&kernels[kernel_count].shown, "%s.kd", name) < 0)
 		abort();
-	tell_kernel(++kernel_count);
+	tell_kernel(++kernel_count, module);
 	return kernel_count;
 }
 
@@ -169,51 +171,105 @@ static const char *kernel_of(const struct fake_operation *operation)
 	return operation->from >= FAKE_DEVICE && operation->to >= FAKE_DEVICE ? copy : NULL;
 }
 
-static void add_record(uint64_t buffer, const struct fake_run *run, const char *name,
-		       uint64_t kernel)
+static void queue(struct record *record, uint64_t buffer, uint64_t due_ns)
 {
-	if (fake_fails("drop") && ++taken % 10 == 0) {
-		dropped++;
-		return;
-	}
-	struct record *record = calloc(1, sizeof(*record));
 	record->buffer = buffer;
-	record->due_ns = run->end_ns;
-	if (name)
-		fill_kernel(record, run, kernel);
-	else
-		fill_copy(record, run);
+	record->due_ns = due_ns;
 	pthread_mutex_lock(&lock);
 	append(&pending, record);
-	last_due_ns = run->end_ns > last_due_ns ? run->end_ns : last_due_ns;
+	last_due_ns = due_ns > last_due_ns ? due_ns : last_due_ns;
 	pthread_mutex_unlock(&lock);
 }
 
+void fake_record_add(uint64_t buffer, uint64_t due_ns, uint32_t category, uint32_t kind,
+		     const void *data, size_t bytes)
+{
+	struct record *record = calloc(1, sizeof(*record));
+	record->category = category;
+	record->kind = kind;
+	record->bytes = bytes;
+	memcpy(record->data, data, bytes);
+	queue(record, buffer, due_ns);
+}
+
+void fake_record_drop(uint64_t buffer, uint64_t count)
+{
+	buffers[buffer - 1].dropped += count;
+}
+
+/* What is launched, before it is told of as done. */
+struct launched {
+	const char *name; /* of a kernel; NULL: it is a copy */
+	uint64_t kernel, dispatch;
+};
+
+static void add_record(uint64_t buffer, const struct fake_run *run, const struct launched *launched)
+{
+	if (fake_fails("drop") && ++taken % 10 == 0) {
+		fake_record_drop(buffer, 1);
+		return;
+	}
+	struct record *record = calloc(1, sizeof(*record));
+	if (launched->name)
+		fill_kernel(record, run, launched->kernel, launched->dispatch);
+	else
+		fill_copy(record, run);
+	queue(record, buffer, run->end_ns);
+}
+
 /* AMD's runtime sets what is not aligned by several kernels. */
-static void add_halves(uint64_t buffer, const struct fake_run *run, const char *name,
-		       uint64_t kernel)
+static void add_halves(uint64_t buffer, const struct fake_run *run, const struct launched *launched)
 {
 	struct fake_run half = *run;
 	half.end_ns = run->start_ns + (run->end_ns - run->start_ns) / 2;
-	add_record(buffer, &half, name, kernel);
+	add_record(buffer, &half, launched);
 	half.start_ns = half.end_ns;
 	half.end_ns = run->end_ns;
-	add_record(buffer, &half, name, kernel);
+	add_record(buffer, &half, launched);
+}
+
+/* Before the device has it. */
+static void tell_dispatch(struct fake_context *context, const struct fake_run *run,
+			  const struct launched *launched)
+{
+	uint64_t data[19] = {sizeof(data),
+			     0,
+			     0,
+			     72,
+			     FAKE_AGENT + (uint64_t)run->device,
+			     run->stream,
+			     launched->kernel,
+			     launched->dispatch};
+	struct fake_call_record record = {.context = (uint64_t)(context - fake_contexts) + 1,
+					  .correlation = fake_sdk_correlation(),
+					  .kind = DISPATCH,
+					  .operation = ENQUEUE,
+					  .phase = LOAD,
+					  .payload = data};
+	uint64_t word = 0;
+	context->on_dispatch(record, &word, context->dispatch_data);
 }
 
 /* The device's listener. */
 static void on_run(const struct fake_run *run)
 {
-	const char *name = kernel_of(run->operation);
-	uint64_t kernel = name ? number_of(name) : 0;
-	if (name)
-		fake_counters_run(run, name, kernel);
+	static uint64_t dispatches; /* with the device's lock */
+	struct launched launched = {.name = kernel_of(run->operation)};
 	bool is_split = run->operation->kind == FAKE_SET && fake_fails("split");
+	if (launched.name) {
+		launched.kernel = number_of(launched.name, run->operation->module);
+		launched.dispatch = ++dispatches;
+		fake_counters_run(run, launched.name, launched.kernel);
+	}
 	for (uint32_t index = 0; index < fake_context_count; index++) {
 		struct fake_context *context = &fake_contexts[index];
-		uint64_t buffer = name ? context->kernel_buffer : context->copy_buffer;
+		uint64_t buffer = launched.name ? context->kernel_buffer : context->copy_buffer;
+		if (context->is_active && launched.name && context->on_dispatch)
+			tell_dispatch(context, run, &launched);
+		if (context->is_active)
+			fake_sdk_sample(context, run, launched.dispatch);
 		if (context->is_active && buffer)
-			(is_split ? add_halves : add_record)(buffer, run, name, kernel);
+			(is_split ? add_halves : add_record)(buffer, run, &launched);
 	}
 }
 
@@ -245,9 +301,11 @@ static void deliver(uint32_t index, struct list *list)
 		pointers[count] = &headers[count];
 		count++;
 	}
-	if (count)
+	uint64_t dropped = buffers[index].dropped;
+	if (count || dropped != buffers[index].dropped_told)
 		buffers[index].callback(buffers[index].context, index + 1, pointers, count,
 					buffers[index].data, dropped);
+	buffers[index].dropped_told = dropped;
 	for (struct record *record = list->first, *next; record; record = next) {
 		next = record->next;
 		free(record);
@@ -291,7 +349,7 @@ static void release_in_child(void)
 
 void fake_records_begin(void)
 {
-	static const struct fake_listener listener = {.run = on_run};
+	static const struct fake_listener listener = {.run = on_run, .module = fake_sdk_module};
 	pthread_t thread;
 	pthread_atfork(NULL, NULL, release_in_child);
 	pthread_create(&thread, NULL, serve_all, NULL);
@@ -325,11 +383,19 @@ int rocprofiler_create_buffer(uint64_t context, size_t size, size_t watermark, i
 	return 0;
 }
 
+static bool is_of_samples(uint64_t buffer)
+{
+	for (uint32_t index = 0; index < fake_context_count; index++)
+		if (fake_contexts[index].sample_buffer == buffer)
+			return true;
+	return false;
+}
+
 int rocprofiler_flush_buffer(uint64_t buffer)
 {
 	if (fake_has_ended())
 		return 22;
-	while (fake_fails("flush"))
+	while (fake_fails("flush") || (fake_fails("sdk-pc-flush") && is_of_samples(buffer)))
 		pause();
 	uint64_t wanted = ++buffers[buffer - 1].flushes_wanted;
 	while (buffers[buffer - 1].flushes_done < wanted)
@@ -357,7 +423,7 @@ int rocprofiler_query_available_agents(int version,
 		return 19;
 	for (size_t index = 0; index < count && index < 9; index++) {
 		agents[index] = (struct agent){.size = sizeof(*agents),
-					       .id = index ? AGENT + index - 1 : HOST_AGENT,
+					       .id = index ? FAKE_AGENT + index - 1 : HOST_AGENT,
 					       .type = index ? 2 : 1};
 		pointers[index] = &agents[index];
 	}

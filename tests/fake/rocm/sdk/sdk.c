@@ -8,18 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CONTEXT_NOT_FOUND = 2, SERVICE_CONFIGURED = 15, LOCKED = 16, NOT_IMPLEMENTED = 17 };
 enum { HIP_RUNTIME = 5, CODE_OBJECT = 10, COPY_RECORD = 10, KERNEL_RECORD = 11, TOOLS = 4 };
+enum { KERNEL_DISPATCH = 12 };
 
 struct fake_context fake_contexts[FAKE_CONTEXTS];
 uint32_t fake_context_count;
 static bool has_begun, has_ended;
 
-bool fake_fails(const char *scenario)
+bool fake_has_begun(void)
 {
-	const char *fails = getenv("FAKE_FAIL");
-	return fails && !strcmp(fails, scenario);
+	return has_begun;
 }
 
 bool fake_has_ended(void)
@@ -172,8 +173,10 @@ int rocprofiler_start_context(uint64_t context)
 
 int rocprofiler_stop_context(uint64_t context)
 {
-	if (context_of(context) && context_of(context)->on_dispatch)
+	if (context_of(context) && context_of(context)->on_counting)
 		fake_counters_drain();
+	while (fake_fails("stop"))
+		pause();
 	return set_active(context, false);
 }
 
@@ -190,6 +193,11 @@ int rocprofiler_configure_callback_tracing_service(uint64_t context, int kind,
 	struct fake_context *of = context_of(context);
 	if (has_begun || fake_fails("refuse"))
 		return LOCKED;
+	if (of && kind == KERNEL_DISPATCH) {
+		of->on_dispatch = callback;
+		of->dispatch_data = data;
+		return 0;
+	}
 	if (!of || (kind != HIP_RUNTIME && kind != CODE_OBJECT))
 		return of ? NOT_IMPLEMENTED : CONTEXT_NOT_FOUND;
 	if (kind == HIP_RUNTIME ? of->on_call != NULL : of->on_code != NULL)
