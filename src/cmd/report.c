@@ -43,6 +43,7 @@ struct request {
 	struct sn_metric_choice choice;
 	struct sn_query *queries[MAX_WHERE];
 	bool *profiles;
+	bool *selected; /* [context], by --where; NULL: all */
 };
 
 static int choose_metrics(struct request *request)
@@ -180,7 +181,7 @@ static int fail_ambiguous(const struct request *request)
 }
 
 /* Whether any profile has a value of the metric at the places. */
-static bool is_measured(const struct request *request, uint32_t metric)
+static bool is_measured_there(const struct request *request, uint32_t metric)
 {
 	const struct sn_places *places = &request->places;
 	struct sonde_db_summary summary;
@@ -192,6 +193,42 @@ static bool is_measured(const struct request *request, uint32_t metric)
 			    summary.inclusive.count > 0)
 				return true;
 	return false;
+}
+
+static bool is_selected(const struct request *request, uint32_t context)
+{
+	return !request->selected || request->selected[context];
+}
+
+/* Whether what --thread and --where select has a value of the metric. */
+static bool is_measured_of_selection(const struct request *request, uint32_t metric)
+{
+	const struct sonde_db *db = request->view.db;
+	struct sonde_db_stat stat;
+	if (!request->profiles) {
+		struct sonde_db_summary_plane plane = sonde_db_summary_plane(db, metric);
+		for (size_t i = 0; i < plane.count; i++) {
+			sonde_db_summary_stat(&plane, i, SONDE_DB_EXCLUSIVE, &stat);
+			if (stat.count > 0 && is_selected(request, plane.contexts[i]))
+				return true;
+		}
+		return false;
+	}
+	for (uint32_t p = 0; p < sonde_db_profile_count(db); p++) {
+		struct sonde_db_plane plane = {0};
+		if (request->profiles[p])
+			plane = sonde_db_profile_plane(db, p, metric);
+		for (size_t i = 0; i < plane.count; i++)
+			if (is_selected(request, plane.ids[i]))
+				return true;
+	}
+	return false;
+}
+
+static bool is_measured(const struct request *request, uint32_t metric)
+{
+	return request->context ? is_measured_there(request, metric)
+				: is_measured_of_selection(request, metric);
 }
 
 /* A metric that has values there: one of those shown, or any other; SONDE_NONE without. */
@@ -208,8 +245,8 @@ static uint32_t find_measured(const struct request *request)
 	return SONDE_NONE;
 }
 
-/* The first metric is the one that is plotted and compared: one that has values at the place,
- * unless the user chose it, who then is told. */
+/* The first metric decides shares and order, and is the one that is plotted and compared: one that has values at the place or
+ * in the selection, unless the user chose it, who then is told. */
 static void choose_first_metric(struct request *request)
 {
 	struct sn_metric_choice *choice = &request->choice;
@@ -227,6 +264,20 @@ static void choose_first_metric(struct request *request)
 		position++;
 	memmove(choice->metrics + 1, choice->metrics, position * sizeof(*choice->metrics));
 	choice->metrics[0] = metric;
+}
+
+/* Data has all metrics, in the order of the database. */
+static int choose_metric_of_selection(struct request *request)
+{
+	struct sn_error error = {""};
+	const struct sn_view *view = &request->view;
+	if (!view->is_restricted || request->context || request->form != FORM_TEXT ||
+	    view->metric_count == 0)
+		return 0;
+	if (sn_query_select(view->where, view->where_count, view->db, &request->selected, &error))
+		return sn_command_fail("%s", error.text);
+	choose_first_metric(request);
+	return 0;
 }
 
 static int choose_place(struct request *request)
@@ -392,8 +443,8 @@ static void warn_of_empty_formulas(const struct sn_view *view)
 
 static int run_request(struct request *request)
 {
-	static int (*const steps[])(struct request *) = {choose_metrics, choose_sort,
-							 choose_threads, choose_place};
+	static int (*const steps[])(struct request *) = {
+	    choose_metrics, choose_sort, choose_threads, choose_metric_of_selection, choose_place};
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		int code = steps[i](request);
 		if (code != 0)
@@ -485,6 +536,7 @@ int sn_command_report_run(int argc, char **argv)
 	sn_places_release(&request.places);
 	sn_choice_release(&request.choice);
 	free(request.profiles);
+	free(request.selected);
 	sn_source_roots_release(&request.sources);
 	return status;
 }

@@ -3,8 +3,11 @@
 # Prepares a CUDA that needs no GPU: NVIDIA's headers and compiler and PyTorch for CUDA from PyPI, once, under
 # ~/.cache/sonde-test (SONDE_TEST_CACHE), and the libraries of tests/fake, compiled against those headers. Prints a folder:
 # bin/ has a Python whose PyTorch finds them, and nvcc; cuda/ has the libraries. PyTorch takes 5 GB.
+# install.sh --plain, or with FAKE_CUDA_PLAIN set: without PyTorch, for programs that nvcc makes. That takes 0.4 GB.
 # Status 77, with the reason on stderr, where something cannot be had.
 set -u
+plain=${FAKE_CUDA_PLAIN:-}
+[ "${1:-}" != --plain ] || plain=1
 cd "$(dirname "$0")" || exit 1
 cuda=${FAKE_CUDA_VERSION:-13.2}
 cache=${SONDE_TEST_CACHE:-$HOME/.cache/sonde-test}
@@ -14,7 +17,8 @@ flags=(-std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-deprecated-declaration
 unavailable() { echo "no fake CUDA: $1" >&2; exit 77; }
 
 mkdir -p "$cache" || unavailable "cannot create $cache"
-torch=$(../python_env.sh torch) || exit 77
+torch=
+[ -n "$plain" ] || torch=$(../python_env.sh torch) || exit 77
 exec 9>"$cache/fake-lock" && flock 9
 
 if [ ! -e "$toolkit/complete" ]; then
@@ -32,7 +36,8 @@ fi
 root=$(echo "$toolkit"/nvidia/cu*)
 # CUPTI is that of all releases of releases.def, compiled against the newest, which has all fields and functions.
 headers=$(cupti/headers.sh 13.5) || unavailable "no headers of CUPTI"
-site=$("$torch" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+site=
+[ -n "$plain" ] || site=$("$torch" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 
 # What is compiled is kept until a source, the headers or PyTorch change.
 key=$(cat device/*.[ch] cuda/* $(find cupti -type f | sort) ../../src/collect/adapters/cuda/cupti.h install.sh <(echo "$cuda $torch") | sha256sum | cut -c1-12)
@@ -42,12 +47,14 @@ if [ ! -e "$fake/complete" ]; then
 	rm -rf "$fake" && mkdir -p "$fake/cuda" "$fake/obj" "$fake/bin"
 	lib=$fake/cuda obj=$fake/obj
 	gcc "${flags[@]}" -shared -o "$lib/libcuda_device.so" device/*.c -Wl,-soname,libcuda_device.so || exit 1
-	gcc "${flags[@]}" -I"$root/include" -shared -o "$lib/libcuda_kernels.so" cuda/kernels.c cuda/attributes.c cuda/compute.c \
-		-Wl,-soname,libcuda_kernels.so -L"$lib" -lcuda_device -Wl,-rpath,'$ORIGIN' || exit 1
+	gcc "${flags[@]}" -I"$root/include" -shared -o "$lib/libcuda_common.so" cuda/attributes.c cuda/compute.c \
+		-Wl,-soname,libcuda_common.so -L"$lib" -lcuda_device -Wl,-rpath,'$ORIGIN' || exit 1
 	for source in cuda/runtime_*.c cuda/driver.c cuda/lib*.c; do
 		gcc "${flags[@]}" -I"$root/include" -c "$source" -o "$obj/$(basename "$source" .c).o" || exit 1
 	done
-	mapfile -t binaries < <(find "$site/torch/lib" -name '*.so' -size +20k)
+	# what is exported is what these want, and what our own sources have
+	binaries=()
+	[ -n "$plain" ] || mapfile -t binaries < <(find "$site/torch/lib" -name '*.so' -size +20k)
 
 	# link SONAME OBJECT...: the generated source with its bodies
 	link() {
@@ -55,7 +62,7 @@ if [ ! -e "$fake/complete" ]; then
 		shift
 		gcc "${flags[@]}" -w -I"$root/include" -Icuda -c "$obj/$soname.c" -o "$obj/$soname.o" &&
 			gcc -shared -o "$lib/$soname" "$obj/$soname.o" "$@" -Wl,-soname,"$soname" \
-				-Wl,--version-script="$obj/$soname.map" -L"$lib" -lcuda_kernels -lcuda_device -Wl,-rpath,'$ORIGIN' -Wl,-z,defs
+				-Wl,--version-script="$obj/$soname.map" -L"$lib" -lcuda_common -lcuda_device -Wl,-rpath,'$ORIGIN' -Wl,-z,defs
 	}
 	major=${cuda%%.*}
 	cuda/generate.py api "libcudart.so.$major" "$obj" "$root/include" cuda/host_runtime.h "$obj"/runtime_*.o -- "${binaries[@]}" &&
@@ -84,7 +91,7 @@ if [ ! -e "$fake/complete" ]; then
 	ln -s "../cupti-$cuda/libcupti.so.$major" "$lib/libcupti.so.$major" || exit 1
 	ln -s "libcudart.so.$major" "$lib/libcudart.so"
 	ln -s libcuda.so.1 "$lib/libcuda.so"
-	for soname in $(for binary in "${binaries[@]}"; do readelf -d "$binary"; done |
+	for soname in libnccl.so.2 $(for binary in "${binaries[@]}"; do readelf -d "$binary"; done |
 		sed -n 's/.*NEEDED.*\[\(lib\(cu\|nccl\|nv\)[A-Za-z_]*\.so\.[0-9]*\)\]/\1/p' | sort -u); do
 		[ -e "$lib/$soname" ] && continue
 		bodies=$obj/$(basename "$soname" | sed 's/\.so.*//').o
@@ -92,15 +99,17 @@ if [ ! -e "$fake/complete" ]; then
 		cuda/generate.py math "$soname" "$obj" $bodies -- "${binaries[@]}" && link "$soname" $bodies || exit 1
 	done
 	# a virtual environment whose PyTorch lies beside no library of NVIDIA's: so it takes those that LD_LIBRARY_PATH names
-	packages=$fake/lib/$(basename "$(dirname "$site")")/site-packages
-	mkdir -p "$packages"
-	for entry in "$site"/*; do
-		case ${entry##*/} in nvidia | nvidia_* | torch) ;; *) ln -s "$entry" "$packages/" ;; esac
-	done
-	cp -al "$site/torch" "$packages/torch" 2>/dev/null || cp -a "$site/torch" "$packages/torch" || exit 1
-	cp "$(dirname "$(dirname "$torch")")/pyvenv.cfg" "$fake/"
-	ln -s "$(readlink -f "$torch")" "$fake/bin/python3"
-	ln -s python3 "$fake/bin/python"
+	if [ -z "$plain" ]; then
+		packages=$fake/lib/$(basename "$(dirname "$site")")/site-packages
+		mkdir -p "$packages"
+		for entry in "$site"/*; do
+			case ${entry##*/} in nvidia | nvidia_* | torch) ;; *) ln -s "$entry" "$packages/" ;; esac
+		done
+		cp -al "$site/torch" "$packages/torch" 2>/dev/null || cp -a "$site/torch" "$packages/torch" || exit 1
+		cp "$(dirname "$(dirname "$torch")")/pyvenv.cfg" "$fake/"
+		ln -s "$(readlink -f "$torch")" "$fake/bin/python3"
+		ln -s python3 "$fake/bin/python"
+	fi
 	printf '#!/bin/sh\n# The runtime is a library, so that it can be another one.\nexec %s -cudart shared -L%s "$@"\n' "$root/bin/nvcc" "$lib" \
 		>"$fake/bin/nvcc"
 	chmod +x "$fake/bin/nvcc"

@@ -18,7 +18,7 @@ done
 mkdir -p "$cache" || unavailable "cannot create $cache"
 exec 9>"$cache/fake-rocm-lock" && flock 9
 
-key=$(cat device/*.[ch] cuda/kernels.[ch] cuda/compute.h cuda/libnccl.c rocm/*.* rocm/sdk/* install_rocm.sh <(echo "${FAKE_ROCM_REGISTER:-}") | sha256sum | cut -c1-12)
+key=$(cat device/*.[ch] cuda/compute.h cuda/libnccl.c rocm/*.* rocm/sdk/* install_rocm.sh <(echo "${FAKE_ROCM_REGISTER:-}") | sha256sum | cut -c1-12)
 fake=$cache/fake-rocm-$key
 if [ ! -e "$fake/complete" ]; then
 	echo "Compiling the fake ROCm into $fake" >&2
@@ -30,7 +30,7 @@ if [ ! -e "$fake/complete" ]; then
 	else
 		gcc "${flags[@]}" -o "$lib/librocprofiler-register.so.0" rocm/register.c -Wl,-soname,librocprofiler-register.so.0 || exit 1
 	fi
-	gcc "${flags[@]}" -o "$lib/libamdhip64.so.6" rocm/runtime.c cuda/kernels.c -Wl,-soname,libamdhip64.so.6 \
+	gcc "${flags[@]}" -o "$lib/libamdhip64.so.6" rocm/runtime.c -Wl,-soname,libamdhip64.so.6 \
 		-L"$lib" -lfake_device -l:librocprofiler-register.so.0 -Wl,-rpath,'$ORIGIN' -Wl,-z,defs || exit 1
 	gcc "${flags[@]}" -o "$lib/sdk/librocprofiler-sdk.so.1" rocm/sdk/*.c -Wl,-soname,librocprofiler-sdk.so.1 \
 		-L"$lib" -lfake_device -Wl,-rpath,'$ORIGIN/..' -Wl,-z,defs || exit 1

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command on devices that are not there (docs/design/fakes.md).
-# Usage: tests/fake/run.sh [--cuda|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] [--samples FILE] [--sample-table FILE] COMMAND...
+# Usage: tests/fake/run.sh [--cuda|--plain|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] [--samples FILE] [--sample-table FILE] COMMAND...
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
+#	--plain       the same without PyTorch, which takes 5 GB: the toolkit alone takes 0.4
 #	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
 #	--levelzero   a driver for Level Zero's own loader (Debian: libze1, libze-dev)
 #	--replay FILE  in place of devices: a recorded CUPTI (tests/gpu/record.sh), which the program "replay" plays
@@ -26,11 +27,12 @@
 #		strict             before cuInit CUPTI is as without a driver
 #		pc-enable, pc-privileges, pc-count, pc-reasons, pc-configure, pc-data, pc-disable, pc-crc  that function of CUPTI's
 #			sampling of instructions fails
+#		pc-length          records are longer than CUPTI was told
 #		pc-drop            of each fifth instruction of a launch the samples are lost, and counted
 #		pc-full            at the second reading the device's buffer is full: what was in it is lost, and counted
 #		pc-late            samples can be read 2 s after their kernel's end: else they come when sampling ends
 #	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
-#	--plan FILE   durations: lines of "PATTERN NANOSECONDS" for names of kernels
+#	--plan FILE   durations: lines of "PATTERN NANOSECONDS [DEVICE]" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
 #	--samples FILE  what is sampled of each launch: lines of "PATTERN PC REASON COUNT" for names of kernels
 #	--sample-table FILE  what was sampled, exactly: kernel,pc,reason,taken,lost, and the period that was asked for, as an exponent of 2 (0: none)
@@ -49,6 +51,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--replay) vendor=replay; FAKE_REPLAY=$(realpath -e "${2:?}") || exit 128; export FAKE_REPLAY; shift ;;
 	--cuda | --rocm | --levelzero) vendor=${1#--} ;;
+	--plain) export FAKE_CUDA_PLAIN=1 ;;
 	--cupti) cupti=${2:?}; shift ;;
 	--fail) export FAKE_FAIL=${2:?}; shift ;;
 	--plan) FAKE_PLAN=$(realpath "${2:?}") || exit 128; export FAKE_PLAN; shift ;;

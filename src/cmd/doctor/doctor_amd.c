@@ -9,13 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The path of what the user may not use of /dev/kfd and the render nodes; "" where all may be used. */
-static void find_refused(const char *kfd, char *refused, size_t size)
+/* The path of what the user may not use of /dev/kfd and the render nodes; "" where all may be used. False where there is no
+ * render node: a device has one, which a container may lack. */
+static bool find_refused(const char *kfd, char *refused, size_t size)
 {
 	char pattern[512];
 	glob_t files;
+	bool has_any = false;
 	*refused = '\0';
 	if (!glob(sn_doctor_path(pattern, sizeof(pattern), "/dev/dri/renderD*"), 0, NULL, &files)) {
+		has_any = files.gl_pathc > 0;
 		for (size_t i = 0; i < files.gl_pathc; i++)
 			if (!sn_may_use(files.gl_pathv[i]))
 				snprintf(refused, size, "%s", files.gl_pathv[i]);
@@ -23,6 +26,7 @@ static void find_refused(const char *kfd, char *refused, size_t size)
 	}
 	if (!sn_may_use(kfd))
 		snprintf(refused, size, "%s", kfd);
+	return has_any;
 }
 
 static void say_device(struct sn_diagnosis *diagnosis, const char *hip)
@@ -45,7 +49,12 @@ static bool check_device(struct sn_diagnosis *diagnosis, const char *hip)
 			    *hip ? hip : "no HIP library");
 		return false;
 	}
-	find_refused(kfd, refused, sizeof(refused));
+	if (!find_refused(kfd, refused, sizeof(refused))) {
+		sn_diagnose(diagnosis, "AMD", SN_VERDICT_NO,
+			    "in a container: give it /dev/dri as well",
+			    "a driver (/dev/kfd) and no device (/dev/dri/renderD*)");
+		return false;
+	}
 	if (!*refused) {
 		say_device(diagnosis, hip);
 		return true;

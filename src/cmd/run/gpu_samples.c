@@ -53,3 +53,14 @@ void sn_run_gpu_samples_tell(const struct sn_launch_request *launch)
 			"that several calls launch has its samples divided among them by time "
 			"(HIP tells the call)\n");
 }
+
+void sn_run_gpu_samples_tell_none(const struct sn_launch_request *launch, const struct sonde_db *db)
+{
+	const char *cuda = sonde_db_property(db, "adapter.cuda");
+	if (!launch->gpu_samples || sonde_db_metric_by_name(db, "gpu-samples") != SONDE_NONE)
+		return;
+	if (!cuda || strstr(cuda, "; instructions sampled"))
+		cuda = "the driver has given none";
+	fprintf(stderr, "sonde: --gpu-samples: no instruction was sampled: %s\n",
+		sn_shown(cuda).text);
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "launch.h"
+#include "sonde/db.h"
 
 struct sn_options;
 
@@ -10,3 +11,6 @@ struct sn_options;
 int sn_run_gpu_samples(void *context, const struct sn_options *options, const char *text);
 /* Says what the mode does to the program, before that runs: a line where it is asked for. */
 void sn_run_gpu_samples_tell(const struct sn_launch_request *launch);
+/* One line on standard error where they were asked for and there are none. */
+void sn_run_gpu_samples_tell_none(const struct sn_launch_request *launch,
+				  const struct sonde_db *db);

@@ -61,9 +61,10 @@ static void *dlsym_of_configured(void *library, const char *name)
 
 static void *dlsym_of_pjrt(void *library, const char *name)
 {
-	bool is_special = library == RTLD_DEFAULT || library == RTLD_NEXT;
-	return is_special ? sn_pjrt_lookup_global()
-			  : sn_pjrt_stand_in(name, sn_real_dlsym(library, name));
+	if (library == RTLD_DEFAULT)
+		return sn_pjrt_lookup_global(__builtin_return_address(0));
+	return library == RTLD_NEXT ? sn_pjrt_lookup_global(NULL)
+				    : sn_pjrt_stand_in(name, sn_real_dlsym(library, name));
 }
 
 /* Where a call of dlsym goes on. */

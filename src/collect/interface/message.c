@@ -28,7 +28,9 @@ uint64_t sn_message_mix(uint64_t value)
 
 static uint64_t kind_of(const struct sn_message *message)
 {
-	return sn_message_mix(sn_message_mix(message->tag + message->communicator) +
+	/* a process may have several ranks */
+	uint64_t rank = sn_message_mix(message->rank);
+	return sn_message_mix(sn_message_mix(message->tag + message->communicator) + rank +
 			      ((uint64_t)message->peer << 1 | message->is_sent)) |
 	       1;
 }
@@ -68,11 +70,16 @@ bool sn_messages_are_wanted(void)
 /* Receives posted so far, and the incomplete ones among them from any sender, or after such. */
 static _Atomic uint64_t posts, unsettled;
 
+void sn_message_count(struct sn_message *message)
+{
+	message->number = count_message(message);
+	message->is_counted = true;
+}
+
 void sn_message_send(struct sn_message *message)
 {
 	message->is_sent = true;
-	message->number = count_message(message);
-	message->is_counted = true;
+	sn_message_count(message);
 }
 
 void sn_message_post(struct sn_message *message)
@@ -221,19 +228,19 @@ uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t
 				  strlen(name));
 }
 
-void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message)
+static void record(struct sn_thread *thread, struct sn_trace_event event,
+		   const struct sn_message *message)
 {
 	struct sn_trace_attribute attributes[3 + 8] = {
 	    {.key = SN_TRACE_KEY_MESSAGE, .value = message->is_sent ? 1 : 2},
 	    {.key = SN_TRACE_KEY_PEER, .value = message->peer},
 	    {.key = SN_TRACE_KEY_TAG, .value = message->tag},
 	};
-	struct sn_trace_event event = {.kind = SN_TRACE_INTERVAL,
-				       .context = node,
-				       .start_ns = message->start_ns,
-				       .end_ns = message->end_ns,
-				       .attributes = attributes,
-				       .attribute_count = 3};
+	event.kind = SN_TRACE_INTERVAL;
+	event.start_ns = message->start_ns;
+	event.end_ns = message->end_ns;
+	event.attributes = attributes;
+	event.attribute_count = 3;
 	const struct {
 		bool is_there;
 		enum sn_trace_key key;
@@ -254,8 +261,27 @@ void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_
 		if (more[i].is_there)
 			attributes[event.attribute_count++] =
 			    (struct sn_trace_attribute){.key = more[i].key, .value = more[i].value};
-	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+	if (event.context != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
 		sn_trace_message(thread, &event);
+}
+
+void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message)
+{
+	record(thread, (struct sn_trace_event){.context = node}, message);
+}
+
+void sn_message_record_on(struct sn_thread *owner, uint32_t node, uint32_t stream,
+			  const struct sn_message *message)
+{
+	struct sn_thread *self = sn_thread_self();
+	if (self)
+		record(self,
+		       (struct sn_trace_event){.context = node,
+					       .has_stream = true,
+					       .stream = stream,
+					       .has_owner = owner != self,
+					       .owner = owner->index},
+		       message);
 }
 
 void sn_message_record_call(const char *name, const struct sn_message *message,

@@ -52,6 +52,8 @@ bool sn_messages_are_wanted(void);
 
 /* Before it is sent. */
 void sn_message_send(struct sn_message *message);
+/* Where receives take messages in the order in which both are asked for: of either direction. */
+void sn_message_count(struct sn_message *message);
 /* Before a receive is posted, or waited for. */
 void sn_message_post(struct sn_message *message);
 /* Instead of either, if a tag is only used for one message: the order suffices for these. */
@@ -71,6 +73,10 @@ bool sn_message_remove(uintptr_t key, uint32_t peer, struct sn_message *message)
 
 /* Records the message at a context of `thread`, if messages are recorded now. */
 void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message);
+/* The same for one that a device sends or receives, in the stream with this number, at a context of `owner`. Between sn_enter and
+ * sn_leave of the calling thread, which may be another. */
+void sn_message_record_on(struct sn_thread *owner, uint32_t node, uint32_t stream,
+			  const struct sn_message *message);
 /* The context of a call: a frame with its name below the caller's call path. SN_NODE_NONE without
  * memory. */
 uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t kind);

@@ -63,7 +63,7 @@ static int show_waits(const struct sn_answers *answers, struct sn_page *page)
 	if (!waits)
 		return SN_ERR_MEMORY;
 	struct sn_sheet *sheet =
-	    sn_page_table(page, "rank_waits", columns, "threads that wait for another rank");
+	    sn_page_table(page, "rank_waits", columns, "who waits for another rank");
 	for (size_t i = 0; i < count; i++) {
 		const struct sn_rank_wait *longest = waits[i].longest;
 		sn_sheet_text(sheet, sn_name_process(answers, longest->profile).text);

@@ -341,11 +341,12 @@ bool sn_text_header(const struct sn_view *view, const struct sn_terminal *page, 
 	putc('\n', page->out);
 	if (total != 0)
 		return true;
-	fputs(view->is_restricted
-		  ? "Nothing was measured in this selection.\n"
-		  : "Nothing was measured: the program ended before its first sample, or "
-		    "did not use what this metric counts.\n",
-	      page->out);
+	if (view->is_restricted)
+		fprintf(page->out, "Nothing of %s was measured in this selection.\n", name.text);
+	else
+		fputs("Nothing was measured: the program ended before its first sample, or "
+		      "did not use what this metric counts.\n",
+		      page->out);
 	return false;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums sending and receiving calls in one pass over threads. */
+/* Sums sending and receiving calls in one pass. */
 #include "message_calls.h"
 
 #include "base/intern.h"
@@ -105,7 +105,7 @@ int sn_message_calls(const struct sn_answers *answers, struct sn_message_calls *
 	bool is_recorded =
 	    sn_attribute_key(answers->db, answers->trace, wishes + MESSAGE) != SONDE_NONE;
 	struct sn_track_walk walk = {
-	    .tracks = SN_WALK_THREADS,
+	    .tracks = SN_WALK_THREADS | SN_WALK_STREAMS,
 	    .contexts = is_recorded ? NULL : are_named,
 	    .wishes = wishes,
 	    .wish_count = WISHES,

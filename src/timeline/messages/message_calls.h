@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls that send, receive, or wait for either, each by itself: events of threads that name a peer,
- * as those of gloo, MPI and sonde_message_* do. By process, peer and calling function: the number
+ * as those of gloo, MPI and sonde_message_* do, and of streams whose kernels exchange messages of NCCL's. By process, peer and calling function: the number
  * of messages, their bytes, and the time in the calls; also for messages with only one end in the
  * trace.
  */

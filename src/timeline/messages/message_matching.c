@@ -263,7 +263,7 @@ int sn_message_matching(const struct sn_processes *processes,
 {
 	struct reading reading = {.processes = processes, .messages = messages};
 	struct sn_track_walk walk = {
-	    .tracks = SN_WALK_THREADS,
+	    .tracks = SN_WALK_THREADS | SN_WALK_STREAMS,
 	    .wishes = wishes,
 	    .wish_count = WISHES,
 	    .needs_first = true,
@@ -294,10 +294,13 @@ int sn_message_matching_waits(const struct sn_processes *processes,
 	const struct sn_rank_wait *waits = messages->waits;
 	const uint32_t *profiles;
 	size_t count = sn_processes_list(processes, &processes->profiles, profile, &profiles);
-	for (size_t p = 0; p < count; p++)
+	for (size_t p = 0; p < count; p++) {
+		if (sonde_db_profile(processes->db, profiles[p])->kind == SONDE_PROFILE_STREAM)
+			continue;
 		for (size_t i = sn_search(w, messages->wait_count, waits[w].profile < profiles[p]);
 		     i < messages->wait_count && waits[i].profile == profiles[p]; i++)
 			if (sn_intervals_add(set, waits[i].from_ns, waits[i].until_ns))
 				return SN_ERR_MEMORY;
+	}
 	return 0;
 }

@@ -20,7 +20,7 @@ struct sn_matched_message {
 	uint64_t gone_wait_ns, gone_ns;	 /* the sender's later wait until it is sent; or 0 */
 	uint64_t waited_ns, received_ns; /* the receiver's call, until it had the message */
 	uint64_t posted_ns;		 /* the begin of the receive: waited_ns or earlier */
-	uint32_t sender, receiver;	 /* profiles: threads */
+	uint32_t sender, receiver;	 /* profiles: threads, or streams whose kernels do it */
 	uint32_t sender_context, receiver_context;
 	uint32_t gone_profile, gone_context;
 };
@@ -31,12 +31,12 @@ struct sn_lone_messages {
 	size_t sent, received;
 };
 
-/* A thread that waits for another rank. */
+/* A thread or stream that waits for another rank. */
 struct sn_rank_wait {
 	uint64_t from_ns, until_ns; /* the time of the event for which it waited */
 	uint64_t end_ns;	    /* of the call */
 	uint64_t cause_ns;	    /* the same as until_ns by the other rank's clock */
-	uint32_t profile, cause;    /* threads */
+	uint32_t profile, cause;
 	uint32_t context;
 };
 
@@ -54,7 +54,7 @@ uint64_t sn_matched_message_late_sender_ns(const struct sn_matched_message *mess
 uint64_t sn_matched_message_late_receiver_ns(const struct sn_matched_message *message);
 uint64_t sn_matched_message_transfer_ns(const struct sn_matched_message *message);
 
-/* Reads threads only where messages are recorded. 0 or a negative enum sn_err; release in either
+/* Reads tracks only where messages are recorded. 0 or a negative enum sn_err; release in either
  * case. */
 int sn_message_matching(const struct sn_processes *processes,
 			const struct sn_collectives *collectives, const struct sn_ranks *ranks,

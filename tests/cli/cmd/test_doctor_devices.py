@@ -193,7 +193,7 @@ def test_a_library_that_the_loader_is_told_of(machine, tmp_path):
     (AMD, "driver of the kernel, ROCm of unknown version, /opt/rocm/lib/libamdhip64.so"),
     ({**AMD, "/sys/module/amdgpu/version": "6.10.5\n", "/opt/rocm/.info/version": "7.0.1-42\n"},
      "driver 6.10.5, ROCm 7.0.1-42, /opt/rocm/lib/libamdhip64.so"),
-    ({"/dev/kfd": ""}, "driver of the kernel, ROCm of unknown version, HIP must come with the program"),
+    (KFD, "driver of the kernel, ROCm of unknown version, HIP must come with the program"),
 ])
 def test_amd(machine, files, text):
     assert doctor(machine(files))["AMD"] == ("ok", text, "")
@@ -202,6 +202,12 @@ def test_amd(machine, files, text):
 def test_amd_without_a_device(machine):
     found = doctor(machine(without(AMD, "kfd")))
     assert found["AMD"] == ("no", "no device (/dev/kfd) and /opt/rocm/lib/libamdhip64.so", "") and "AMD kernels" not in found
+
+
+def test_amd_without_a_render_node(machine):
+    found = doctor(machine(without(AMD, "renderD128")))
+    assert found["AMD"] == ("no", "a driver (/dev/kfd) and no device (/dev/dri/renderD*)", "in a container: give it /dev/dri as well")
+    assert "AMD kernels" not in found
 
 
 @pytest.mark.parametrize("node", ["kfd", "dri/renderD128"])

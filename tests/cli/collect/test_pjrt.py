@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +37,27 @@ def plugin(tmp_path_factory) -> Path:
     subprocess.run(["cc", "-g", "-D_GNU_SOURCE", "-Wall", "-Werror", "-shared", "-fPIC", "-o", made, FAKE / "plugin.c", "-lpthread"],
                    check=True)
     return made
+
+
+def test_another_table_of_a_plugin(tmp_path, plugin):
+    """What goes through it is not measured, and said to be missing."""
+    both = program.compiled("pjrt/both.c", "-O1", "-Wall", "-Werror")
+    truth = measured(tmp_path, [both, plugin, plugin], PJRT_FAKE_OTHER="1")
+    assert sum(done.count for (kind, _, _), done in truth.items() if kind == "execute") == 5
+    assert {name: value["count"] for name, value in by_name(tmp_path, "graph-time").items()} == {"jit_first": 2}
+    assert status(tmp_path) == f"{plugin}: 12 of 12 functions (PJRT 0.115, and another table that is not measured)"
+
+
+def test_a_plugin_in_a_scope_of_its_own(tmp_path, plugin):
+    """A library that is linked with it, and that nobody else can see, looks it up as if it were everybody's."""
+    library = tmp_path / "scope.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Werror", "-D_GNU_SOURCE", "-o", library, program.WORKLOADS / "pjrt/scope.c",
+                    "-Wl,--no-as-needed", plugin], check=True)
+    command = [sys.executable, "-c", "import ctypes, sys\nprint(ctypes.CDLL(sys.argv[1]).minor_version(), hasattr(ctypes.CDLL(None), 'GetPjrtApi'))",
+               library]
+    plain = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert program.run(tmp_path, *command).stdout == plain == "115 False\n"
+    assert status(tmp_path) == f"{plugin}: 12 of 12 functions (PJRT 0.115)"
 
 
 @pytest.fixture(scope="session")

@@ -256,6 +256,20 @@ def test_nothing_measured(sonde, empty_db, small_db):
     assert "in this selection" in sonde("report", "--where", "nobody", small_db).out
 
 
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_selection_without_the_first_metric(sonde, small_db, view):
+    """Kernels have no CPU time: what is shown first is what they have, and a metric that was asked for is told."""
+    selection = ("report", "--view", view, "--where", "kind:kernel", small_db)
+    result = sonde(*selection)
+    assert result.status == 0 and result.err == ""
+    assert result.out.startswith("gpu-time ") and "Nothing" not in result.out and "100.0%" in result.out
+    result = sonde(*selection, "--metric", "cpu-time")
+    assert result.status == 0 and "Nothing of cpu-time was measured in this selection." in result.out
+    assert result.err_lines == ["sonde: metric 'cpu-time' has no values there; 'gpu-time' has"]
+    # where it has values it stays the first
+    assert sonde("report", "--view", view, "--where", "train.py:31", small_db).out.startswith("cpu-time ")
+
+
 def test_suggested_commands_can_be_copied(sonde, small_db, tmp_path):
     path = tmp_path / "two words.sdb"
     path.write_bytes(small_db.read_bytes())

@@ -168,6 +168,14 @@ def test_the_first_metric_has_values_there(sonde, made):
     assert result.err_lines[0].startswith("sonde: metric 'cpu-time' has no values there; '")
 
 
+def test_a_thread_without_the_first_metric(sonde, made):
+    """A device's stream has no CPU time."""
+    rows = json.loads(sonde("report", "--view", "threads", "--format", "json", made).out)["rows"]
+    stream = next(row["name"] for row in rows if row["kind"] == "stream")
+    result = sonde("report", "--thread", stream, made)
+    assert result.status == 0 and result.err == "" and not result.out.startswith("cpu-time") and "Nothing" not in result.out
+
+
 @pytest.mark.parametrize("options, status, why", [
     (["--context", "nosuch"], 128, "no context matches 'nosuch'"),
     (["--context", "99999999"], 128, "there are contexts 0 to"),

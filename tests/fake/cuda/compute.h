@@ -3,7 +3,7 @@
 #ifndef FAKE_COMPUTE_H
 #define FAKE_COMPUTE_H
 
-#include "kernels.h"
+#include "../device/kernels.h"
 
 /* As their functions are called that do this; `unused` is there so that all have two parameters. */
 int fake_handle_Create(void *handle, void *unused);

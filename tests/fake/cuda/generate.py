@@ -8,7 +8,8 @@
     generate.py math SONAME FOLDER OBJECT... -- BINARY...              libraries whose functions launch a kernel, or do nothing
 
 What is exported is what the BINARIES want of that library, with the names of versions that they want; of an api also all
-that its header declares, for who looks functions up by name. Each function of an api tells the device that it begins and
+that its header declares, and of a library whose functions are told by their names all that an OBJECT defines, for who looks
+functions up by name. Each function of an api tells the device that it begins and
 ends (fake_call_begin), with the structure of its parameters that CUPTI hands to subscribers, and calls fake_NAME between:
 where no OBJECT defines that, it answers "not supported". Headers are read where they are installed, and nothing of them is kept.
 """
@@ -222,6 +223,8 @@ def cupti(soname: str, include: str, objects: list[str], binaries: list[str]) ->
 def math(soname: str, objects: list[str], binaries: list[str]) -> tuple[str, dict[str, str]]:
     names = wanted(soname, binaries)
     written = defined(objects)
+    usual = next((version for version in names.values() if version), "")
+    names = {name: usual for name in written if is_of(soname.split(".so")[0], name)} | names
     text = '#include "compute.h"\n'
     for name in sorted(set(names) - written):
         of_handle = HANDLES.match(name)

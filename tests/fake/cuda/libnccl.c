@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL between processes of one machine, and devices of one process. A collective is one kernel on each rank, and none ends before
- * all have begun; what is in one group is one kernel for each communicator. As an operation's end must be known when it is enqueued,
- * the host waits there until all ranks have come, which the real one does not. Small data is moved by what gathers and
- * broadcasts, for programs compare it; no other.
+ * NCCL between processes of one machine, and devices of one process, and what RCCL has besides. A collective is one kernel on each
+ * rank, and none ends before all have begun; so is a message on the two ranks that exchange it. What is in one group is one kernel
+ * for each communicator. As an operation's end must be known when it is enqueued, the host waits there until all ranks have come,
+ * which the real one does not. Small data is moved by what gathers and broadcasts, for programs compare it; no other.
  */
 #include "compute.h"
 
@@ -30,18 +30,23 @@ struct unique_id {
 #define SLOTS	   256u
 #define MOST_RANKS 16
 #define SMALL	   4096u
+struct meeting {
+	_Atomic uint64_t arrived, start_ns;
+};
 struct board {
 	_Atomic uint32_t joined;
 	struct slot {
-		_Atomic uint64_t arrived, start_ns;
+		struct meeting meeting;
 		char data[MOST_RANKS][SMALL];
 	} slots[SLOTS];
+	struct meeting messages[MOST_RANKS][MOST_RANKS][SLOTS]; /* from, to */
 };
 
 struct communicator {
 	struct unique_id id;
 	int ranks, rank, device;
 	uint64_t collectives, splits;
+	uint64_t sent[MOST_RANKS], received[MOST_RANKS];
 	struct board *board;
 };
 
@@ -212,17 +217,20 @@ int ncclMemFree(void *memory)
 /* ---- operations ---- */
 
 enum moves { NOTHING, GATHERS, BROADCASTS };
+enum kind { COLLECTIVE, SEND, RECEIVE };
 
 struct operation {
 	struct communicator *communicator;
 	const char *kernel;
 	void *stream;
+	enum kind kind;
 	enum moves moves;
-	int root;
+	int root; /* of a message, the other rank */
 	const void *from;
 	void *to;
 	size_t bytes;
-	struct slot *slot; /* NULL: no other rank is waited for */
+	struct slot *slot;	 /* of a collective */
+	struct meeting *meeting; /* NULL: no other rank is waited for */
 	uint64_t target;
 };
 
@@ -238,21 +246,40 @@ static size_t bytes_of(int type)
 	return (size_t)type < sizeof(bytes) ? bytes[type] : 0;
 }
 
+/* Where it meets those of the other ranks, or of the other one: they come in the same order everywhere. */
+static void find_meeting(struct operation *one)
+{
+	struct communicator *communicator = one->communicator;
+	struct board *board = communicator->board;
+	bool is_sent = one->kind == SEND;
+	uint64_t *count = one->kind == COLLECTIVE ? &communicator->collectives
+			  : is_sent		  ? &communicator->sent[one->root]
+						  : &communicator->received[one->root];
+	uint64_t number = (*count)++, turn = number / SLOTS + 1;
+	if (one->kind == COLLECTIVE) {
+		one->slot = &board->slots[number % SLOTS];
+		one->meeting = &one->slot->meeting;
+		one->target = turn * (uint64_t)communicator->ranks;
+		return;
+	}
+	int from = is_sent ? communicator->rank : one->root,
+	    to = is_sent ? one->root : communicator->rank;
+	one->meeting = &board->messages[from][to][number % SLOTS];
+	one->target = turn * 2;
+}
+
 /* This rank begins its part. */
 static void arrive(struct operation *one)
 {
-	struct communicator *communicator = one->communicator;
-	uint64_t number = communicator->collectives++,
-		 start_ns = fake_stream_next_ns(fake_stream_of(one->stream));
-	one->slot = &communicator->board->slots[number % SLOTS];
-	one->target = (number / SLOTS + 1) * (uint64_t)communicator->ranks;
+	uint64_t start_ns = fake_stream_next_ns(fake_stream_of(one->stream));
+	find_meeting(one);
 	if (one->moves && one->bytes <= SMALL)
-		memcpy(one->slot->data[communicator->rank], one->from, one->bytes);
-	uint64_t latest = one->slot->start_ns;
+		memcpy(one->slot->data[one->communicator->rank], one->from, one->bytes);
+	uint64_t latest = one->meeting->start_ns;
 	while (latest < start_ns &&
-	       !atomic_compare_exchange_weak(&one->slot->start_ns, &latest, start_ns))
+	       !atomic_compare_exchange_weak(&one->meeting->start_ns, &latest, start_ns))
 		;
-	++one->slot->arrived;
+	++one->meeting->arrived;
 }
 
 static void move(const struct operation *one)
@@ -273,12 +300,13 @@ static uint64_t meet(void *data)
 	uint64_t since_ns = fake_now_ns(), all_ns = 0;
 	for (unsigned i = 0; i < group.count; i++) {
 		struct operation *one = &group.waiting[i];
-		if (one->communicator != communicator || !one->slot)
+		if (one->communicator != communicator || !one->meeting)
 			continue;
-		while (one->slot->arrived < one->target && fake_now_ns() - since_ns < LAST_WAIT_NS)
+		while (one->meeting->arrived < one->target &&
+		       fake_now_ns() - since_ns < LAST_WAIT_NS)
 			nanosleep(&(struct timespec){0, 20000}, NULL);
 		move(one);
-		all_ns = one->slot->start_ns > all_ns ? one->slot->start_ns : all_ns;
+		all_ns = one->meeting->start_ns > all_ns ? one->meeting->start_ns : all_ns;
 	}
 	return all_ns;
 }
@@ -296,14 +324,13 @@ static int launch_group(void)
 {
 	int error = 0, device = fake_current_device();
 	for (unsigned i = 0; i < group.count; i++)
-		if (group.waiting[i].root >= 0 &&
-		    !fake_capture_of(fake_stream_of(group.waiting[i].stream), NULL, NULL))
+		if (!fake_capture_of(fake_stream_of(group.waiting[i].stream), NULL, NULL))
 			arrive(&group.waiting[i]);
 	for (unsigned i = 0; i < group.count && !error; i++) {
 		struct operation *one = &group.waiting[i];
 		if (!is_first_of_its(i))
 			continue;
-		if (one->slot)
+		if (one->meeting)
 			fake_next_meets(meet, one->communicator);
 		fake_set_current_device(one->communicator->device);
 		error = fake_compute_in(one->stream, one->kernel) ? 1 : 0;
@@ -328,7 +355,8 @@ int ncclGroupEnd(void)
 
 static int operate(struct operation one)
 {
-	if (!one.communicator || group.count == MOST_GROUPED)
+	const struct communicator *of = one.communicator;
+	if (!of || one.root < 0 || one.root >= of->ranks || group.count == MOST_GROUPED)
 		return INVALID_ARGUMENT;
 	group.waiting[group.count++] = one;
 	return group.depth ? 0 : launch_group();
@@ -339,9 +367,6 @@ static int operate(struct operation one)
 	"_Z" #length "ncclDevKernel_" name "24ncclDevKernelArgsStorageILm4096EE"
 
 #define OF .communicator = communicator, .stream = stream
-
-/* Messages wait for nobody. */
-enum { MESSAGE = -1 };
 
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int op,
 		  struct communicator *communicator, void *stream)
@@ -367,8 +392,9 @@ int ncclBcast(void *at, size_t count, int type, int root, struct communicator *c
 int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root,
 	       struct communicator *communicator, void *stream)
 {
-	(void)from, (void)to, (void)count, (void)type, (void)op, (void)root;
-	return operate((struct operation){OF, .kernel = KERNEL(36, "Reduce_Sum_f32_RING_LL")});
+	(void)from, (void)to, (void)count, (void)type, (void)op;
+	return operate(
+	    (struct operation){OF, .kernel = KERNEL(36, "Reduce_Sum_f32_RING_LL"), .root = root});
 }
 
 int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op,
@@ -387,23 +413,65 @@ int ncclAllGather(const void *from, void *to, size_t count, int type,
 					  .bytes = count * bytes_of(type)});
 }
 
+/* What is made of messages has their kernel. */
+static int exchange(struct communicator *communicator, int root, void *stream)
+{
+	return operate((struct operation){OF, .kernel = KERNEL(22, "SendRecv"), .root = root});
+}
+
 int ncclAlltoAll(const void *from, void *to, size_t count, int type,
 		 struct communicator *communicator, void *stream)
 {
 	(void)from, (void)to, (void)count, (void)type;
-	return operate((struct operation){OF, .kernel = KERNEL(22, "SendRecv")});
+	return exchange(communicator, 0, stream);
+}
+
+/* RCCL's name for it. */
+int ncclAllToAll(const void *from, void *to, size_t count, int type,
+		 struct communicator *communicator, void *stream)
+{
+	return ncclAlltoAll(from, to, count, type, communicator, stream);
+}
+
+int ncclAllToAllv(const void *from, const size_t *send_counts, const size_t *send_places, void *to,
+		  const size_t *counts, const size_t *places, int type,
+		  struct communicator *communicator, void *stream)
+{
+	(void)from, (void)send_counts, (void)send_places, (void)to, (void)counts, (void)places,
+	    (void)type;
+	return exchange(communicator, 0, stream);
+}
+
+int ncclGather(const void *from, void *to, size_t count, int type, int root,
+	       struct communicator *communicator, void *stream)
+{
+	(void)from, (void)to, (void)count, (void)type;
+	return exchange(communicator, root, stream);
+}
+
+int ncclScatter(const void *from, void *to, size_t count, int type, int root,
+		struct communicator *communicator, void *stream)
+{
+	(void)from, (void)to, (void)count, (void)type;
+	return exchange(communicator, root, stream);
+}
+
+static int message(enum kind kind, int peer, struct communicator *communicator, void *stream)
+{
+	return operate(
+	    (struct operation){OF, .kernel = KERNEL(22, "SendRecv"), .kind = kind, .root = peer});
 }
 
 int ncclSend(const void *from, size_t count, int type, int peer, struct communicator *communicator,
 	     void *stream)
 {
-	(void)from, (void)count, (void)type, (void)peer;
-	return operate((struct operation){OF, .kernel = KERNEL(22, "SendRecv"), .root = MESSAGE});
+	(void)from, (void)count, (void)type;
+	return message(SEND, peer, communicator, stream);
 }
 
 int ncclRecv(void *to, size_t count, int type, int peer, struct communicator *communicator,
 	     void *stream)
 {
-	(void)to, (void)count, (void)type, (void)peer;
-	return operate((struct operation){OF, .kernel = KERNEL(22, "SendRecv"), .root = MESSAGE});
+	(void)to, (void)count, (void)type;
+	return message(RECEIVE, peer, communicator, stream);
 }

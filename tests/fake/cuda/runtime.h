@@ -3,7 +3,7 @@
 #ifndef FAKE_RUNTIME_H
 #define FAKE_RUNTIME_H
 
-#include "kernels.h"
+#include "../device/kernels.h"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>

@@ -8,11 +8,53 @@
 
 /* ---- registering ---- */
 
+/* What the compiler registers, as it writes it: a wrapper, of which the third word points to a header and entries. */
+struct wrapper {
+	uint32_t magic, version;
+	const void *data;
+};
+
+struct fat_header {
+	uint32_t magic;
+	uint16_t version, bytes;
+	uint64_t size;
+};
+
+struct fat_entry {
+	uint16_t kind, version;
+	uint32_t head_bytes;
+	uint64_t bytes;
+	uint32_t compressed_bytes;
+};
+
+#define WRAPPER_MAGIC 0x466243b1u
+#define FAT_MAGIC     0xba55ed50u
+#define KIND_CUBIN    2
+
+/* The first cubin; NULL where there is none that is not compressed. */
+static struct fake_module *module_of_binary(const void *binary)
+{
+	const struct wrapper *wrapper = binary;
+	if (!wrapper || wrapper->magic != WRAPPER_MAGIC)
+		return NULL;
+	const struct fat_header *head = wrapper->data;
+	if (!head || head->magic != FAT_MAGIC)
+		return NULL;
+	const char *at = (const char *)head + head->bytes, *end = at + head->size;
+	while (at + sizeof(struct fat_entry) <= end) {
+		const struct fat_entry *entry = (const struct fat_entry *)at;
+		if (entry->kind == KIND_CUBIN && fake_image_bytes(at + entry->head_bytes))
+			return fake_module_new(at + entry->head_bytes);
+		at += entry->head_bytes + entry->bytes;
+	}
+	return NULL;
+}
+
 void **fake___cudaRegisterFatBinary(void *binary)
 {
 	void **handle = malloc(2 * sizeof(*handle));
 	handle[0] = binary;
-	handle[1] = fake_module_of_binary(binary);
+	handle[1] = module_of_binary(binary);
 	return handle;
 }
 

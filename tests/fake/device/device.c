@@ -296,7 +296,8 @@ uint64_t fake_run_at(struct fake_stream *stream, const struct fake_operation *op
 		ready_ns = serial[run.device].end_ns;
 	run.start_ns = start_after(run.queued_ns, ready_ns);
 	uint64_t from_ns = met_ns();
-	run.end_ns = (run.start_ns < from_ns ? from_ns : run.start_ns) + fake_plan_ns(operation);
+	run.end_ns =
+	    (run.start_ns < from_ns ? from_ns : run.start_ns) + fake_plan_ns(operation, run.device);
 	if (is_serial)
 		serial[run.device].end_ns = run.end_ns;
 	if (operation->kind == FAKE_HOST)

@@ -167,7 +167,7 @@ void fake_executable_run(struct fake_executable *executable, struct fake_stream 
 					      executable->graph.number, node->id);
 		executable->ends[place] = end_ns;
 		if (!place)
-			whole.start_ns = end_ns - fake_plan_ns(&node->operation);
+			whole.start_ns = end_ns - fake_plan_ns(&node->operation, stream->device);
 		last_ns = end_ns > last_ns ? end_ns : last_ns;
 	}
 	stream->end_ns = last_ns;

@@ -16,12 +16,13 @@
 struct rule {
 	char pattern[200];
 	uint64_t ns;
+	int device; /* -1: any */
 };
 
 static struct rule *rules;
 static size_t rule_count;
 
-/* Lines of "PATTERN NANOSECONDS" for names of kernels, the first that fits; # begins a comment. */
+/* Lines of "PATTERN NANOSECONDS [DEVICE]" for names of kernels, the first that fits; # begins a comment. */
 static void read_rules(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -31,9 +32,10 @@ static void read_rules(const char *path)
 		exit(128);
 	}
 	while (fgets(line, sizeof(line), file)) {
-		struct rule rule;
+		struct rule rule = {.device = -1};
 		unsigned long long ns;
-		if (line[0] == '#' || sscanf(line, "%199s %llu", rule.pattern, &ns) != 2)
+		if (line[0] == '#' ||
+		    sscanf(line, "%199s %llu %d", rule.pattern, &ns, &rule.device) < 2)
 			continue;
 		rule.ns = ns;
 		rules = realloc(rules, (rule_count + 1) * sizeof(*rules));
@@ -58,20 +60,21 @@ static uint64_t usual(const char *name)
 	return 2000 + hash % 16000;
 }
 
-static uint64_t of_kernel(const char *name)
+static uint64_t of_kernel(const char *name, int device)
 {
 	for (size_t index = 0; index < rule_count; index++)
-		if (!fnmatch(rules[index].pattern, name, 0))
+		if ((rules[index].device < 0 || rules[index].device == device) &&
+		    !fnmatch(rules[index].pattern, name, 0))
 			return rules[index].ns;
 	return usual(name);
 }
 
-uint64_t fake_plan_ns(const struct fake_operation *operation)
+uint64_t fake_plan_ns(const struct fake_operation *operation, int device)
 {
 	bool on_device = operation->from >= FAKE_DEVICE && operation->to >= FAKE_DEVICE;
 	switch (operation->kind) {
 	case FAKE_KERNEL:
-		return of_kernel(operation->name);
+		return of_kernel(operation->name, device);
 	case FAKE_COPY:
 		return COPY_FIRST_NS +
 		       operation->bytes / (on_device ? DEVICE_BYTES_PER_NS : HOST_BYTES_PER_NS);

@@ -6,6 +6,6 @@
 #include "device.h"
 
 FAKE_LOCAL void fake_plan_load(void);
-FAKE_LOCAL uint64_t fake_plan_ns(const struct fake_operation *operation);
+FAKE_LOCAL uint64_t fake_plan_ns(const struct fake_operation *operation, int device);
 
 #endif

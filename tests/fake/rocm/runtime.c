@@ -6,7 +6,7 @@
 #include "hip_runtime.h"
 #include "register.h"
 
-#include "../cuda/kernels.h"
+#include "../device/kernels.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -61,7 +61,21 @@ def load():
         batch.cuda().mul_(2)
 
 
-CASES = {"index": lambda: embed(gather), "index_select": lambda: embed(select), "layout": convert, "loss": lose, "loader": load}
+def model(x, weights):
+    y = x @ weights  # multiplied
+    return torch.nn.functional.layer_norm(y, y.shape[-1:])  # normalized
+
+
+def compute(*devices):
+    """The same model, on one device after the other."""
+    for device in devices:
+        x, weights = torch.ones(64, 64, device=device), torch.ones(64, 64, device=device)
+        for _ in range(STEPS):
+            model(x, weights)
+        torch.cuda.synchronize(device)
+
+
+CASES = {"model": lambda: compute("cuda"), "devices": lambda: compute("cuda:0", "cuda:1"), "index": lambda: embed(gather), "index_select": lambda: embed(select), "layout": convert, "loss": lose, "loader": load}
 CASES[sys.argv[1]]()
 torch.cuda.synchronize()
 print(sys.argv[1], "done", flush=True)

@@ -21,6 +21,7 @@ enum { FLOAT32 = 7, FLOAT64 = 8, SUM = 0 };
 #define FUNCTIONS(F)                                                                                                   \
 	F(ncclGetUniqueId, unique_id *)                                                                                \
 	F(ncclCommInitRank, comm *, int, unique_id, int)                                                               \
+	F(ncclCommInitRankScalable, comm *, int, int, int, unique_id *, void *)                                        \
 	F(ncclCommInitAll, comm *, int, const int *)                                                                   \
 	F(ncclCommSplit, comm, int, int, comm *, void *)                                                               \
 	F(ncclCommShrink, comm, int *, int, comm *, void *, int)                                                       \
@@ -31,6 +32,12 @@ enum { FLOAT32 = 7, FLOAT64 = 8, SUM = 0 };
 	F(ncclBroadcast, const void *, void *, size_t, int, int, comm, cudaStream_t)                                   \
 	F(ncclAllGather, const void *, void *, size_t, int, comm, cudaStream_t)                                        \
 	F(ncclReduceScatter, const void *, void *, size_t, int, int, comm, cudaStream_t)                               \
+	F(ncclGather, const void *, void *, size_t, int, int, comm, cudaStream_t)                                      \
+	F(ncclScatter, const void *, void *, size_t, int, int, comm, cudaStream_t)                                     \
+	F(ncclAlltoAll, const void *, void *, size_t, int, comm, cudaStream_t)                                         \
+	F(ncclAllToAll, const void *, void *, size_t, int, comm, cudaStream_t)                                         \
+	F(ncclAllToAllv, const void *, const size_t *, const size_t *, void *, const size_t *, const size_t *, int,    \
+	  comm, cudaStream_t)                                                                                          \
 	F(ncclSend, const void *, size_t, int, int, comm, cudaStream_t)                                                \
 	F(ncclRecv, void *, size_t, int, int, comm, cudaStream_t)
 
@@ -75,8 +82,44 @@ static void group(comm all, int rank, int ranks)
 	nccl.ncclGroupEnd(); // sent
 }
 
+static void exchange(comm all, int ranks)
+{
+	size_t counts[16], places[16] = {0};
+	for (int rank = 0; rank < ranks; rank++)
+		counts[rank] = 5 + rank;
+	nccl.ncclGather(data, data, 50, FLOAT32, 1, all, stream);			     // collected
+	nccl.ncclScatter(data, data, 60, FLOAT32, 0, all, stream);			     // spread
+	nccl.ncclAlltoAll(data, data, 20, FLOAT32, all, stream);			     // exchanged
+	nccl.ncclAllToAll(data, data, 30, FLOAT32, all, stream);			     // by RCCL's name
+	nccl.ncclAllToAllv(data, counts, places, data, counts, places, FLOAT32, all, stream); // unevenly
+}
+
+/* The sender is late. One that is refused does not count. */
+static void pass(comm all, int rank)
+{
+	for (int i = 0; i < 4; i++) {
+		if (rank == 0) {
+			usleep(20000);
+			nccl.ncclSend(data, 1, FLOAT32, 99, all, stream);
+			nccl.ncclSend(data, 11 + i, FLOAT32, 1, all, stream); // passed
+		} else if (rank == 1) {
+			nccl.ncclRecv(data, 11 + i, FLOAT32, 0, all, stream); // taken
+		}
+	}
+}
+
+/* Each rank has all ids, of which one makes the communicator. */
+static void scale(unique_id *id, int rank, int ranks)
+{
+	comm scaled;
+	id->bytes[0] ^= 1;
+	if (!nccl.ncclCommInitRankScalable(&scaled, ranks, rank, 1, id, NULL))
+		nccl.ncclAllReduce(data, data, 90, FLOAT32, SUM, scaled, stream); // scaled
+}
+
 static int act(const unique_id *id, int rank, int ranks)
 {
+	unique_id other = *id;
 	comm all, same;
 	cudaSetDevice(rank);
 	if (cudaMalloc(&data, 1 << 20) || cudaStreamCreate(&stream) || nccl.ncclCommInitRank(&all, ranks, *id, rank))
@@ -86,6 +129,8 @@ static int act(const unique_id *id, int rank, int ranks)
 	nccl.ncclAllGather(data, data, 200, FLOAT32, all, stream);	      // gathered
 	nccl.ncclReduceScatter(data, data, 300, FLOAT32, SUM, all, stream); // scattered
 	group(all, rank, ranks);
+	exchange(all, ranks);
+	scale(&other, rank, ranks);
 	nccl.ncclCommSplit(all, 1, rank, &same, NULL);
 	for (int i = 0; i < 3; i++)
 		nccl.ncclReduceScatter(data, data, 70, FLOAT32, SUM, same, stream); // split
@@ -97,6 +142,7 @@ static int act(const unique_id *id, int rank, int ranks)
 		for (int i = 0; i < 2; i++)
 			nccl.ncclAllReduce(data, data, 40, FLOAT32, SUM, fewer, stream); // shrunk
 	}
+	pass(all, rank);
 	int refused = nccl.ncclAllReduce(data, data, 1000, FLOAT32, SUM, NULL, stream);
 	cudaStreamSynchronize(stream);
 	nccl.ncclCommDestroy(same);
@@ -120,6 +166,12 @@ static int act_for_all(int ranks)
 			nccl.ncclAllReduce(data, data, 1000, FLOAT32, SUM, all[rank], streams[rank]);
 		nccl.ncclGroupEnd(); // devices
 	}
+	nccl.ncclGroupStart();
+	for (int rank = 0; rank < ranks; rank++) {
+		nccl.ncclSend(data, 10, FLOAT32, (rank + 1) % ranks, all[rank], streams[rank]);
+		nccl.ncclRecv(data, 10, FLOAT32, (rank + ranks - 1) % ranks, all[rank], streams[rank]);
+	}
+	nccl.ncclGroupEnd(); // around
 	for (int rank = 0; rank < ranks; rank++)
 		cudaStreamSynchronize(streams[rank]);
 	return 0;

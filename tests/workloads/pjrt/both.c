@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two plugins in one process, used in turn: two executions of the first, three of the second. Usage: both PLUGIN PLUGIN */
+/* Two plugins in one process, used in turn: two executions of the first, three of the second. Usage: both PLUGIN PLUGIN. Of one plugin
+ * twice there is one client. */
 #include "../../fake/pjrt/pjrt.h"
 
 #include <dlfcn.h>
@@ -26,8 +27,8 @@ static int begin(struct side *side, const char *path, const char *code)
 	if (library)
 		*(void **)&get = dlsym(library, "GetPjrtApi");
 	side->api = get ? get() : NULL;
-	struct pjrt_client_create create = {.struct_size = sizeof(create)};
-	if (!side->api || !call(side->api, PJRT_CLIENT_CREATE, &create))
+	struct pjrt_client_create create = {.struct_size = sizeof(create), .client = side->client};
+	if (!side->api || (!side->client && !call(side->api, PJRT_CLIENT_CREATE, &create)))
 		return 0;
 	struct pjrt_program program = {.struct_size = sizeof(program),
 				       .code = (char *)code,
@@ -58,15 +59,19 @@ static void execute(const struct side *side)
 
 int main(int argument_count, char **arguments)
 {
-	struct side first, second;
-	if (argument_count < 3 || !begin(&first, arguments[1], "jit_first 1000000 0 a.py:1") ||
-	    !begin(&second, arguments[2], "jit_second 1000000 0 b.py:1"))
+	struct side first = {0}, second = {0};
+	if (argument_count < 3 || !begin(&first, arguments[1], "jit_first 1000000 0 a.py:1"))
+		return 2;
+	if (!strcmp(arguments[1], arguments[2]))
+		second.client = first.client;
+	if (!begin(&second, arguments[2], "jit_second 1000000 0 b.py:1"))
 		return 2;
 	for (int i = 0; i < 5; i++)
 		execute(i % 2 ? &first : &second);
 	struct pjrt_event end = {.struct_size = sizeof(end), .event = first.client};
 	call(first.api, PJRT_CLIENT_DESTROY, &end);
 	end.event = second.client;
-	call(second.api, PJRT_CLIENT_DESTROY, &end);
+	if (second.client != first.client)
+		call(second.api, PJRT_CLIENT_DESTROY, &end);
 	return 0;
 }

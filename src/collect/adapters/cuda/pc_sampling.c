@@ -65,6 +65,9 @@ static struct {
 
 /* ---- what is said ---- */
 
+#define SAMPLED	      "; instructions sampled"
+#define ONE_AT_A_TIME ", kernels one at a time"
+
 static bool is_serialized(void)
 {
 	return sn_config.gpu_samples == SN_GPU_SAMPLES_SERIALIZED;
@@ -74,13 +77,24 @@ const char *sn_cuda_samples_plan(void)
 {
 	if (has_failed || !cupti.cuptiPCSamplingEnable)
 		return "";
-	return is_serialized() ? "; instructions sampled, kernels one at a time"
-			       : "; instructions sampled";
+	return is_serialized() ? SAMPLED ONE_AT_A_TIME : SAMPLED;
 }
 
+/* What was planned is no more; all else is as it is. */
 const char *sn_cuda_samples_status(const char *status)
 {
-	return has_failed ? failure : status;
+	static char text[512];
+	struct sn_line line = SN_LINE(text);
+	if (!has_failed)
+		return status;
+	const char *plan = strstr(status, SAMPLED), *rest = plan ? plan + strlen(SAMPLED) : "";
+	sn_line_add(&line, status);
+	if (plan)
+		line.length = (size_t)(plan - status);
+	if (sn_begins_with(rest, ONE_AT_A_TIME))
+		rest += strlen(ONE_AT_A_TIME);
+	SN_LINE_ADD(&line, rest, "; instructions are not sampled: ", failure);
+	return text;
 }
 
 static bool fail_as(const char *function, const char *how, uint64_t error)
@@ -88,8 +102,7 @@ static bool fail_as(const char *function, const char *how, uint64_t error)
 	struct sn_line line = SN_LINE(failure);
 	if (has_failed)
 		return false;
-	SN_LINE_ADD(&line, "CUPTI: calls, kernels, copies and sets; instructions are not sampled: ",
-		    function, how);
+	SN_LINE_ADD(&line, function, how);
 	if (error)
 		sn_line_add_number(&line, error);
 	has_failed = true;

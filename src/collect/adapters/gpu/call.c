@@ -119,9 +119,14 @@ static void note_inside(struct sn_gpu_interface *interface, struct sn_thread *th
 			uint32_t correlation, bool is_kernel)
 {
 	uint64_t now_ns = sn_now_ns();
-	if (is_kernel && current.part.group)
-		*sn_gpu_part_of(sn_gpu_thread(thread), correlation) =
-		    (struct sn_gpu_part){interface, correlation, current.part};
+	if (is_kernel && current.part.group) {
+		struct sn_gpu_thread *state = sn_gpu_thread(thread);
+		uint32_t first = state->message_count - current.part.message_count;
+		*sn_gpu_part_of(state, correlation) =
+		    (struct sn_gpu_part){interface, correlation, first, current.part};
+		/* a second kernel exchanges no other ones */
+		current.part.message_count = 0;
+	}
 	sn_gpu_trace_call(thread, &(struct sn_gpu_past_call){.interface = interface,
 							     .node = current.call.node,
 							     .correlation = correlation,
@@ -167,6 +172,16 @@ void sn_gpu_call_is_part(const struct sn_gpu_collective *collective)
 {
 	if (current.depth == 1)
 		current.part = *collective;
+}
+
+void sn_gpu_note_message(const struct sn_gpu_message *message)
+{
+	struct sn_thread *thread = sn_enter();
+	struct sn_gpu_thread *state = thread ? sn_gpu_thread(thread) : NULL;
+	if (state)
+		state->messages[state->message_count++ % SN_GPU_MESSAGES] = *message;
+	if (thread)
+		sn_leave(thread);
 }
 
 void sn_gpu_call_fails(void)

@@ -118,8 +118,18 @@ struct sn_gpu_collective {
 	uint64_t
 	    number; /* of it in the group; SN_GPU_NOT_TOGETHER: only some of the members do it */
 	uint64_t bytes;
+	uint32_t message_count; /* the last so many that the thread has noted are exchanged by it */
 };
 #define SN_GPU_NOT_TOGETHER UINT64_MAX
+/* Between two members of a group. */
+struct sn_gpu_message {
+	uint64_t bytes;
+	uint64_t number;     /* among those of this group and direction between the two */
+	uint32_t rank, peer; /* in the group: its own, and the other's */
+	bool is_sent;
+};
+/* What the calling thread launches next sends or receives it. */
+void sn_gpu_note_message(const struct sn_gpu_message *message);
 /* What the call that the thread is in launches is its part in this. */
 void sn_gpu_call_is_part(const struct sn_gpu_collective *collective);
 struct sn_gpu_thread;

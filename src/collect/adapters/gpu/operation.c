@@ -4,6 +4,7 @@
 #include "state.h"
 
 #include "collect/core/line.h"
+#include "collect/interface/message.h"
 #include "collect/record/trace.h"
 
 #include <string.h>
@@ -298,14 +299,23 @@ static uint32_t shape_attributes(struct sn_trace_attribute *attributes, uint32_t
 		   : count;
 }
 
-/* The collective that it is a part of. */
+/* The collective that it is a part of; NULL: of none. */
+static const struct sn_gpu_part *part_of(struct sn_gpu_thread *state,
+					 const struct sn_gpu_operation *operation)
+{
+	const struct sn_gpu_part *part = sn_gpu_part_of(state, operation->correlation);
+	bool is_part = operation->kind == SN_GPU_KERNEL && !operation->graph_node &&
+		       part->interface == operation->interface &&
+		       part->correlation == operation->correlation;
+	return is_part ? part : NULL;
+}
+
 static uint32_t part_attributes(struct sn_trace_attribute *attributes, uint32_t count,
 				struct sn_gpu_thread *state,
 				const struct sn_gpu_operation *operation)
 {
-	const struct sn_gpu_part *part = sn_gpu_part_of(state, operation->correlation);
-	if (operation->kind != SN_GPU_KERNEL || operation->graph_node ||
-	    part->interface != operation->interface || part->correlation != operation->correlation)
+	const struct sn_gpu_part *part = part_of(state, operation);
+	if (!part)
 		return count;
 	count = attribute(attributes, count, SN_TRACE_KEY_BYTES, part->of.bytes);
 	count = attribute(attributes, count, SN_TRACE_KEY_GROUP, part->of.group);
@@ -350,6 +360,42 @@ static void trace(struct sn_gpu_thread *state, uint32_t node,
 		     .attribute_count = attributes_of(attributes, state, operation));
 }
 
+/* What a kernel sends or receives, for as long as it runs: a frame below it, for it takes no time of its own. */
+static void trace_message(struct sn_gpu_thread *state, uint32_t node, uint32_t stream,
+			  const struct sn_gpu_operation *operation, uint64_t group,
+			  const struct sn_gpu_message *one)
+{
+	const char *name = one->is_sent ? "send" : "receive";
+	uint32_t place =
+	    sn_cct_named_child(&state->thread->cct, node, SN_FRAME_OS, name, strlen(name));
+	struct sn_message message = {.communicator = group,
+				     .bytes = one->bytes,
+				     .number = one->number,
+				     .start_ns = operation->start_ns,
+				     .end_ns = operation->end_ns,
+				     .rank = one->rank,
+				     .peer = one->peer,
+				     .is_sent = one->is_sent};
+	sn_message_record_on(state->thread, place, stream, &message);
+}
+
+static void trace_messages(struct sn_gpu_thread *state, uint32_t node,
+			   const struct sn_gpu_operation *operation)
+{
+	const struct sn_gpu_part *part = part_of(state, operation);
+	uint32_t count = part ? part->of.message_count : 0;
+	uint32_t stream = count ? stream_of(operation) : SN_ID_NONE;
+	for (uint32_t i = 0; i < count && stream != SN_ID_NONE; i++) {
+		uint32_t number = part->first_message + i;
+		if (state->message_count - number > SN_GPU_MESSAGES)
+			sn_drop(state->thread, SN_DROP_TRACE_SOURCE,
+				1); /* another took its place */
+		else
+			trace_message(state, node, stream, operation, part->of.group,
+				      &state->messages[number % SN_GPU_MESSAGES]);
+	}
+}
+
 void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
 {
 	struct sn_thread *thread = state->thread;
@@ -381,7 +427,10 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 		return;
 	}
 	add_values(thread, leaf, operation);
-	if (operation->kind != SN_GPU_WAIT && !operation->is_placeless &&
-	    sn_trace_wants(SN_TRACE_SOURCE_GPU))
+	if (operation->kind == SN_GPU_WAIT || operation->is_placeless)
+		return;
+	if (sn_trace_wants(SN_TRACE_SOURCE_GPU))
 		trace(state, leaf->node, operation);
+	if (sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		trace_messages(state, leaf->node, operation);
 }

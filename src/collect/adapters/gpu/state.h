@@ -38,10 +38,12 @@ struct sn_gpu_callee {
 struct sn_gpu_part {
 	const struct sn_gpu_interface *interface; /* NULL where the place is not used */
 	uint32_t correlation;
+	uint32_t first_message;
 	struct sn_gpu_collective of;
 };
 
-#define SN_GPU_PARTS 16384u
+#define SN_GPU_PARTS	16384u
+#define SN_GPU_MESSAGES 4096u
 
 struct sn_gpu_thread {
 	struct sn_thread *thread;
@@ -52,6 +54,9 @@ struct sn_gpu_thread {
 	struct sn_copy_room copied;
 	struct sn_gpu_callee callees[SN_GPU_CALLEES]; /* the thread's own */
 	struct sn_gpu_part parts[SN_GPU_PARTS];
+	uint32_t
+	    message_count; /* noted so far: the last are in `messages`, by the last bits of their number */
+	struct sn_gpu_message messages[SN_GPU_MESSAGES];
 	struct sn_gpu_leaf leaves[SN_GPU_LEAVES]; /* the thread's, or of who holds its guard */
 };
 

@@ -16,7 +16,8 @@
 
 enum role {
 	COLLECTIVE,
-	MESSAGE,
+	SEND,
+	RECEIVE,
 	GROUP_START,
 	GROUP_END,
 	INIT,
@@ -28,7 +29,12 @@ enum role {
 };
 
 /* What a rank gives, or gets if it gives nothing. */
-enum amount { COUNT, COUNT_FOR_EACH, COUNT_FOR_EACH_OF_ROOT };
+enum amount {
+	COUNT,
+	COUNT_FOR_EACH,
+	COUNT_FOR_EACH_OF_ROOT,
+	COUNT_OF_EACH /* there is one for each rank, in memory */
+};
 
 enum { NOWHERE = SN_CONFIGURED_NOWHERE };
 
@@ -71,7 +77,11 @@ static __thread struct {
 	uint64_t bytes, stream;
 	struct sn_gpu_collective part; /* group 0: none, or of several communicators */
 	bool has_several_groups;
+	/* of the first operation; of another one: there are several kernels, and whose messages are whose is not known */
+	struct sn_nccl_communicator *first;
+	bool has_several_members;
 	struct sn_nccl_communicator *counting; /* that of the collective being called */
+	struct sn_message message;	       /* being asked for, if it is counted */
 	uint32_t creation_count, creations_before;
 	struct creation creations[CREATIONS];
 } current __attribute__((tls_model("initial-exec")));
@@ -163,16 +173,41 @@ static uint64_t element_bytes(uint64_t type)
 	return type < sizeof(bytes) ? bytes[type] : 0;
 }
 
+static uint64_t sum_of_counts(uintptr_t place, uint64_t count)
+{
+	size_t counts[64];
+	uint64_t sum = 0;
+	for (uint64_t done = 0, now; done < count; done += now) {
+		now = count - done < 64 ? count - done : 64;
+		if (!sn_program_read((const size_t *)place + done, counts, now * sizeof(*counts)))
+			return sum;
+		for (uint64_t i = 0; i < now; i++)
+			sum += counts[i];
+	}
+	return sum;
+}
+
+static uint64_t elements_of(const struct nccl_call *call, struct sn_nccl_communicator *communicator,
+			    const struct sn_configured_arguments *arguments)
+{
+	uint64_t count = sn_configured_argument(arguments, call->count);
+	uint64_t ranks = communicator && call->amount != COUNT ? sn_nccl_ranks(communicator) : 1;
+	int32_t root = (int32_t)sn_configured_argument(arguments, call->root);
+	switch (call->amount) {
+	case COUNT_OF_EACH:
+		return communicator ? sum_of_counts(count, ranks) : 0;
+	case COUNT_FOR_EACH_OF_ROOT:
+		return communicator && sn_nccl_rank(communicator) == root ? count * ranks : count;
+	default:
+		return count * ranks;
+	}
+}
+
 static uint64_t bytes_of(const struct nccl_call *call, struct sn_nccl_communicator *communicator,
 			 const struct sn_configured_arguments *arguments)
 {
-	uint64_t bytes = sn_configured_argument(arguments, call->count) *
-			 element_bytes((uint32_t)sn_configured_argument(arguments, call->type));
-	bool is_root = communicator &&
-		       communicator->rank == (int32_t)sn_configured_argument(arguments, call->root);
-	bool for_each =
-	    call->amount == COUNT_FOR_EACH || (call->amount == COUNT_FOR_EACH_OF_ROOT && is_root);
-	return for_each && communicator ? bytes * sn_nccl_ranks(communicator) : bytes;
+	return elements_of(call, communicator, arguments) *
+	       element_bytes((uint32_t)sn_configured_argument(arguments, call->type));
 }
 
 /* A group's first collective stands for it, for all are one kernel; not where there are several communicators, and so several
@@ -181,8 +216,11 @@ static void note_part(struct sn_nccl_communicator *communicator, bool is_collect
 {
 	if (current.part.group && (!communicator || communicator->group != current.part.group))
 		current.has_several_groups = true;
+	if (!communicator || (current.first && communicator != current.first))
+		current.has_several_members = true;
 	if (!communicator)
 		return;
+	current.first = communicator;
 	if (!current.part.group)
 		current.part = (struct sn_gpu_collective){.group = communicator->group,
 							  .number = SN_GPU_NOT_TOGETHER};
@@ -191,12 +229,42 @@ static void note_part(struct sn_nccl_communicator *communicator, bool is_collect
 		    atomic_load_explicit(&communicator->collectives, memory_order_relaxed);
 }
 
+static void add_message(void)
+{
+	const struct sn_message *message = &current.message;
+	sn_gpu_note_message(&(struct sn_gpu_message){.bytes = message->bytes,
+						     .number = message->number,
+						     .rank = message->rank,
+						     .peer = message->peer,
+						     .is_sent = message->is_sent});
+	current.part.message_count++;
+}
+
+/* NCCL pairs those of two ranks in the order in which each asks for them. In a group it may yet refuse one, which then has no
+ * number. */
+static void note_message(const struct nccl_call *call, struct sn_nccl_communicator *communicator,
+			 uint64_t bytes, uint32_t peer)
+{
+	int32_t rank = sn_nccl_rank(communicator);
+	if (rank < 0)
+		return;
+	current.message = (struct sn_message){.communicator = communicator->group,
+					      .bytes = bytes,
+					      .rank = (uint32_t)rank,
+					      .peer = peer,
+					      .is_sent = call->role == SEND};
+	sn_message_count(&current.message);
+	if (!current.depth)
+		add_message();
+}
+
 static void note_operation(const struct nccl_call *call,
 			   const struct sn_configured_arguments *arguments)
 {
 	struct sn_nccl_communicator *communicator =
 	    sn_nccl_communicator(sn_configured_argument(arguments, call->communicator));
-	current.bytes += bytes_of(call, communicator, arguments);
+	uint64_t bytes = bytes_of(call, communicator, arguments);
+	current.bytes += bytes;
 	current.stream = sn_configured_argument(arguments, call->stream);
 	if (!current.name)
 		current.name = call->name;
@@ -205,6 +273,9 @@ static void note_operation(const struct nccl_call *call,
 	note_part(communicator, call->role == COLLECTIVE);
 	if (call->role == COLLECTIVE)
 		current.counting = communicator;
+	else if (communicator && sn_messages_are_wanted())
+		note_message(call, communicator, bytes,
+			     (uint32_t)sn_configured_argument(arguments, call->root));
 }
 
 /* Of communicators. */
@@ -223,6 +294,10 @@ static void enter_operations(const char *name, const struct sn_configured_argume
 						    .has_stream = current.name,
 						    .stream = current.stream,
 						    .bytes = current.bytes});
+	if (current.has_several_members) {
+		sn_drop(NULL, SN_DROP_TRACE_SOURCE, current.part.message_count);
+		current.part.message_count = 0;
+	}
 	if (!current.part.group || current.has_several_groups)
 		return;
 	current.part.bytes = current.bytes;
@@ -234,7 +309,8 @@ static void forget_operations(void)
 	current.name = NULL;
 	current.bytes = current.stream = 0;
 	current.part = (struct sn_gpu_collective){0};
-	current.has_several_groups = false;
+	current.has_several_groups = current.has_several_members = false;
+	current.first = NULL;
 }
 
 /* ---- the stubs' calls ---- */
@@ -243,7 +319,7 @@ static void enter(const struct sn_configured_call *call,
 		  const struct sn_configured_arguments *arguments)
 {
 	const struct nccl_call *it = &calls[call->of_adapter];
-	bool is_operation = it->role == COLLECTIVE || it->role == MESSAGE;
+	bool is_operation = it->role <= RECEIVE;
 	if (is_operation)
 		note_operation(it, arguments);
 	else if (it->role >= INIT && it->role <= SHRINK) {
@@ -265,6 +341,11 @@ static void leave_operation(bool is_done)
 	if (is_done && current.counting)
 		atomic_fetch_add_explicit(&current.counting->collectives, 1, memory_order_relaxed);
 	current.counting = NULL;
+	if (current.message.is_counted && !is_done)
+		sn_message_withdraw(&current.message);
+	else if (current.message.is_counted && current.depth)
+		add_message();
+	current.message.is_counted = false;
 	if (current.depth)
 		return;
 	if (!is_done)
@@ -288,7 +369,8 @@ static void leave(const struct sn_configured_call *call, uint64_t result)
 {
 	switch (calls[call->of_adapter].role) {
 	case COLLECTIVE:
-	case MESSAGE:
+	case SEND:
+	case RECEIVE:
 		leave_operation(succeeds(result));
 		break;
 	case GROUP_START:

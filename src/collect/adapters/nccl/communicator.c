@@ -57,7 +57,7 @@ void sn_nccl_communicator_made(uintptr_t handle, uint64_t group, int32_t ranks, 
 	if (!made)
 		return;
 	made->group = group ? group : 1;
-	made->rank = rank;
+	atomic_store_explicit(&made->rank, rank, memory_order_relaxed);
 	atomic_store_explicit(&made->ranks, ranks, memory_order_relaxed);
 	atomic_store_explicit(&made->collectives, 0, memory_order_relaxed);
 	atomic_store_explicit(&made->splits, 0, memory_order_relaxed);
@@ -65,14 +65,32 @@ void sn_nccl_communicator_made(uintptr_t handle, uint64_t group, int32_t ranks, 
 	atomic_store_explicit(&made->handle, handle, memory_order_release);
 }
 
+/* A question of NCCL's about a communicator; -1 where it does not say. */
+typedef int question(uintptr_t communicator, int *told);
+
+static int32_t ask(question *of, uintptr_t handle)
+{
+	int told;
+	return of && !of(handle, &told) && told >= 0 ? told : -1;
+}
+
 uint64_t sn_nccl_ranks(struct sn_nccl_communicator *communicator)
 {
 	int32_t ranks = atomic_load_explicit(&communicator->ranks, memory_order_relaxed);
-	int (*count)(uintptr_t, int *) = (int (*)(uintptr_t, int *))SN_REAL_SYMBOL("ncclCommCount");
-	int told;
-	if (!ranks && count && !count(communicator->handle, &told) && told > 0) {
-		ranks = told;
-		atomic_store_explicit(&communicator->ranks, ranks, memory_order_relaxed);
+	if (!ranks) {
+		ranks = ask((question *)SN_REAL_SYMBOL("ncclCommCount"), communicator->handle);
+		if (ranks > 0)
+			atomic_store_explicit(&communicator->ranks, ranks, memory_order_relaxed);
 	}
 	return ranks > 0 ? (uint64_t)ranks : 1;
+}
+
+int32_t sn_nccl_rank(struct sn_nccl_communicator *communicator)
+{
+	int32_t rank = atomic_load_explicit(&communicator->rank, memory_order_relaxed);
+	if (rank < 0) {
+		rank = ask((question *)SN_REAL_SYMBOL("ncclCommUserRank"), communicator->handle);
+		atomic_store_explicit(&communicator->rank, rank, memory_order_relaxed);
+	}
+	return rank;
 }

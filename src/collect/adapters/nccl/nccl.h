@@ -22,7 +22,7 @@ struct sn_nccl_communicator {
 	_Atomic uint64_t collectives; /* so far */
 	_Atomic uint32_t splits;      /* so far */
 	_Atomic int32_t ranks;	      /* how many; 0: not known */
-	int32_t rank;		      /* -1: not known */
+	_Atomic int32_t rank;	      /* -1: not known */
 };
 
 /* NULL where it was made unseen, or there is no room. */
@@ -31,3 +31,5 @@ void sn_nccl_communicator_made(uintptr_t handle, uint64_t group, int32_t ranks, 
 void sn_nccl_communicator_ended(uintptr_t handle);
 /* How many ranks it has, which NCCL is asked where it is not known; 1 where it does not say. */
 uint64_t sn_nccl_ranks(struct sn_nccl_communicator *communicator);
+/* Its own among them, asked likewise; -1 where NCCL does not say. */
+int32_t sn_nccl_rank(struct sn_nccl_communicator *communicator);

@@ -182,21 +182,15 @@ SN_PUBLIC(const struct sn_pjrt_api *, GetPjrtApi, (void));
 void *sn_pjrt_stand_in(const char *name, void *found)
 {
 	if (found == (void *)GetPjrtApi)
-		return sn_pjrt_lookup_global();
+		return sn_pjrt_lookup_global(NULL);
 	if (!found || !sn_pjrt_has_stand_in(name) || !sn_measuring())
 		return found;
 	uint32_t place = place_of(found);
 	return place < SN_PJRT_PLUGINS ? (void *)getters[place] : found;
 }
 
-void *sn_pjrt_lookup_global(void)
-{
-	void *found = sn_real_dlsym(RTLD_NEXT, NAME);
-	return found ? sn_pjrt_stand_in(NAME, found) : NULL;
-}
-
-/* The one that a caller means: its own library's, or that of a library that it is linked with; else the program's. */
-static void *meant_by(const void *caller)
+/* A caller's own library's, or that of a library that it is linked with; NULL: they have none. */
+static void *of_library(const void *caller)
 {
 	Dl_info info;
 	void *library = dladdr(caller, &info) && info.dli_fname && *info.dli_fname
@@ -205,7 +199,21 @@ static void *meant_by(const void *caller)
 	void *found = library ? sn_real_dlsym(library, NAME) : NULL;
 	if (library)
 		dlclose(library);
-	return found && found != (void *)GetPjrtApi ? found : sn_real_dlsym(RTLD_NEXT, NAME);
+	return found == (void *)GetPjrtApi ? NULL : found;
+}
+
+void *sn_pjrt_lookup_global(const void *caller)
+{
+	void *found = sn_real_dlsym(RTLD_NEXT, NAME);
+	if (!found && caller)
+		found = of_library(caller);
+	return found ? sn_pjrt_stand_in(NAME, found) : NULL;
+}
+
+/* The one that a caller is linked with. */
+static void *meant_by(const void *caller)
+{
+	return of_library(caller) ?: sn_real_dlsym(RTLD_NEXT, NAME);
 }
 
 /* For a program that is linked with a plugin. It hides nobody's: what asks for a name gets the plugin's (sn_pjrt_stand_in). */

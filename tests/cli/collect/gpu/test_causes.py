@@ -3,14 +3,17 @@
 take is planned, for the device is not there."""
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import program
 from program import WORKLOADS
-from test_cuda import on_fakes
+from test_cuda import FAKE, line_with, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
+from test_cuda_samples import SERIALIZED, code_of, sampled, stored
 
 SOURCE = "causes.py"
 STEPS = 5
@@ -28,10 +31,10 @@ def ran(folder: Path, case: str, plan: str, *options: str) -> Path:
     return done.folder
 
 
-def hottest(folder: Path, metric: str) -> tuple[int, float]:
+def hottest(folder: Path, metric: str, *options: str) -> tuple[int, float]:
     """The innermost line of the program's with the most of a metric, and its share."""
     sums: dict[int, float] = {}
-    for frames, value in program.paths(folder, metric, "--metric", metric):
+    for frames, value in program.paths(folder, metric, "--metric", metric, *options):
         lines = [frame["line"] for frame in frames if (frame.get("file") or "").endswith(SOURCE)]
         sums[lines[-1] if lines else 0] = sums.get(lines[-1] if lines else 0, 0) + value["sum"]
     line = max(sums, key=sums.__getitem__)
@@ -91,3 +94,48 @@ def test_too_many_processes_that_load(tmp_path):
     assert prepared and all(any(frame.get("line") == line_of("loaded") for frame in frames) for frames in prepared)
     processes = {profile["pid"] for profile in program.info(folder)["profiles"] if profile["kind"] == "thread" and profile["samples"]}
     assert len(processes) > 8
+
+
+# ---- conversions that stall on constant memory ----
+
+CONVERSIONS = WORKLOADS / "cuda/conversions.cu"
+
+
+@pytest.fixture(scope="module")
+def conversions(tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("conversions") / "conversions"
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-lineinfo", "-arch=sm_90", "--no-compress", "-o", output, CONVERSIONS], check=True)
+    return output
+
+
+@pytest.fixture(scope="module")
+def converted(conversions, tmp_path_factory) -> list[tuple[str, int, str]]:
+    """The kernels' instructions, each with its line."""
+    code = code_of(sampled(tmp_path_factory.mktemp("code"), conversions, options=SERIALIZED))
+    return [(kernel, pc, line) for (kernel, pc), line in sorted(code.lines.items())]
+
+
+@pytest.mark.parametrize("reason,metric", [("imc_miss", "stall-imc-miss"), ("math_pipe_throttle", "stall-math-pipe-throttle")])
+def test_what_stalls_a_conversion(conversions, converted, tmp_path, reason, metric):
+    """Misses of the cache of constants, where they are: the line, the function that was inlined there, the reason, how much of it."""
+    conversion, other = Path(line_with("conversions.cu", "// converted")).name, Path(line_with("conversions.cu", "// shifted")).name
+    kernel, pc, _ = next(one for one in converted if one[2] == conversion)
+    beside, beside_pc, _ = next(one for one in converted if one[2] == other)
+    (tmp_path / "plan").write_text(f"{kernel} {pc:x} {reason} 60\n{kernel} {pc:x} wait 10\n{kernel} {pc:x} selected 20\n"
+                                   f"{beside} {beside_pc:x} long_scoreboard 10\n")
+    ran = sampled(tmp_path, conversions, options=SERIALIZED, fakes=("--samples", str(tmp_path / "plan")))
+    assert ran.out == "no error\n"
+    # all samples: the conversion first, below the line that launched it
+    text = program.sonde("report", tmp_path / "run.sdb", "--metric", "gpu-samples", "--source", CONVERSIONS.parent)
+    hottest = text.split("hottest lines of your code")[1].split("call paths")[0]
+    assert re.search(rf"90\.0% +1\.80k  {conversion}  return __float2half", hottest), text
+    # its reasons
+    at_line = program.sonde("report", tmp_path / "run.sdb", "--where", conversion, "--format", "csv", "--view", "flat", "--by", "kind")
+    shares = {name.split(":")[0]: int(value) for name, value in zip(*(line.split(",") for line in at_line.splitlines()[:2]))
+              if name.startswith("stall-") and name.endswith(":inclusive") and int(value or 0)}
+    assert shares == {metric: 20 * 60, "stall-wait": 20 * 10}
+    # and where that reason is, in the whole program
+    assert {frames[-2]["name"] for frames, _ in stored(ran, metric)} == {conversion}
+    for frames, _ in stored(ran, metric):
+        assert any(frame["kind"] == "inlined" and "narrowed" in frame["name"] for frame in frames)
+        assert any(frame.get("line") == int(line_with("conversions.cu", "// launched").rpartition(":")[2]) for frame in frames)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA programs on devices that are not there (tests/fake): what is measured equals the table of what ran.
 
-SONDE_FAKE_CUDA says that tests/fake/install.sh has prepared them; it takes PyTorch for CUDA and NVIDIA's compiler from PyPI."""
+SONDE_FAKE_CUDA says that tests/fake/install.sh has prepared them; it takes PyTorch for CUDA and NVIDIA's compiler from PyPI, or with
+FAKE_CUDA_PLAIN the compiler alone: then programs in Python are skipped."""
 from __future__ import annotations
 
 import csv
@@ -19,6 +20,8 @@ from program import ROOT, SONDE, WORKLOADS
 
 FAKE = ROOT / "tests/fake/run.sh"
 NODES = ("--gpu-graphs", "nodes")
+
+IS_PLAIN = bool(os.environ.get("FAKE_CUDA_PLAIN"))
 
 pytestmark = pytest.mark.skipif(not os.environ.get("SONDE_FAKE_CUDA"),
                                 reason="SONDE_FAKE_CUDA is not set (tests/fake/install.sh prepares a CUDA without a GPU)")
@@ -42,6 +45,8 @@ class Ran:
 
 def on_fakes(folder: Path, *command: str | Path, options: tuple[str, ...] = (), fakes: tuple[str, ...] = (),
              **environment: str) -> Ran:
+    if IS_PLAIN and command[0] == "python3":
+        pytest.skip("no PyTorch for CUDA (SONDE_TEST_CUDA=1 takes it from PyPI)")
     table = folder / "table.csv"
     done = subprocess.run([FAKE, *fakes, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *map(str, command)],
                           capture_output=True, text=True, timeout=600, env={**os.environ, **environment},

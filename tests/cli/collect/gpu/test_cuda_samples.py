@@ -18,7 +18,7 @@ import pytest
 from program import SONDE, WORKLOADS
 from test_cuda import FAKE, NODES, Ran, is_kernel, line_with, measured, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
-from test_cupti import RELEASES, status
+from test_cupti import RELEASES, fake, status, tool  # noqa: F401 (fixtures)
 
 SOURCE = WORKLOADS / "cuda/samples.cu"
 SERIALIZED = ("--gpu-samples=serialized",)
@@ -344,6 +344,30 @@ def test_a_function_that_fails_leaves_all_else(samples, tmp_path, failure, relea
     assert (sum(count for _, count in stored(ran)) > 0) == (failure == "pc-disable")
 
 
+def test_a_failure_hides_no_later_line(tool, tmp_path):  # noqa: F811
+    ran = on_fakes(tmp_path, tool, "later", options=SERIALIZED, fakes=("--fail", "pc-enable"))
+    assert re.search(r"then tool took CUPTI; instructions are not sampled: cuptiPCSamplingEnable fails with error 999$", status(ran))
+
+
+def test_records_that_are_longer_than_asked(samples, tmp_path):
+    ran = sampled(tmp_path, samples, options=SERIALIZED, fakes=("--fail", "pc-length"))
+    assert ran.out == "no error\n" and not stored(ran)
+    assert status(ran).endswith("; instructions are not sampled: cuptiPCSamplingGetData gives records of an unknown length")
+    assert "instructions sampled" not in status(ran)
+    assert measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel)
+
+
+def test_a_library_that_lacks_a_function(samples, fake, tmp_path):  # noqa: F811
+    """The fake's own, with another name in the place of one."""
+    whole = next(path for path in (fake / "cupti-13.2").glob("libcupti.so.*") if not path.is_symlink())
+    lacking = tmp_path / whole.name
+    lacking.write_bytes(whole.read_bytes().replace(b"\0cuptiPCSamplingDisable\0", b"\0cuptiPCSamplingDisablf\0"))
+    ran = sampled(tmp_path, samples, options=SERIALIZED, LD_PRELOAD=str(lacking))
+    assert ran.out == "no error\n" and not ran.samples
+    assert status(ran).endswith("; instructions are not sampled: cuptiPCSamplingDisable is missing")
+    assert measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel)
+
+
 @pytest.mark.parametrize("options", [SERIALIZED, CONTINUOUS])
 @pytest.mark.parametrize("failure", ["pc-drop", "pc-full"])
 def test_what_is_lost_is_counted(samples, tmp_path, failure, options):
@@ -386,6 +410,14 @@ def begun(folder: Path, option: str) -> subprocess.CompletedProcess[str]:
 def test_what_a_mode_costs_is_said_before(tmp_path, option, said, unsaid):
     done = begun(tmp_path, option)
     assert done.returncode == 0 and said in done.stderr and unsaid not in done.stderr
+
+
+@pytest.mark.parametrize("how,why", [("", ""), ("idle", "the driver has given none"), (None, "no CUDA driver in this process")])
+def test_that_nothing_was_sampled_is_said_at_the_end(samples, tmp_path, how, why):
+    program = ["true"] if how is None else [samples, how]
+    done = subprocess.run([FAKE, SONDE, "run", "-o", tmp_path / "run", "--gpu-samples", "--", *program], capture_output=True, text=True, check=True)
+    said = [line for line in done.stderr.splitlines() if "no instruction was sampled" in line]
+    assert said == ([f"sonde: --gpu-samples: no instruction was sampled: {why}"] if why else [])
 
 
 @pytest.mark.parametrize("value", ["", "often", "serialized@", "serialized@1000", "serialized@16", "continuous@4294967296", "off@64", "serialized 64"])

@@ -20,8 +20,10 @@ RANKS = 3
 SOURCE = "collectives.cu"
 # bytes that one rank gives (to all others together), by the line of the call
 BYTES = {"// reduced": 5 * 1000 * 4, "// broadcast": 100 * 4, "// gathered": 200 * 4, "// scattered": RANKS * 300 * 4,
-         "// grouped": 2 * 500 * 8, "// sent": 2 * 10 * 4, "// split": 3 * RANKS * 70 * 4}
-COLLECTIVES = 5 + 1 + 1 + 1 + 1 + 3  # the two of the group are one kernel
+         "// grouped": 2 * 500 * 8, "// sent": 2 * 10 * 4, "// split": 3 * RANKS * 70 * 4, "// collected": 50 * 4, "// exchanged": RANKS * 20 * 4,
+         "// by RCCL's name": RANKS * 30 * 4, "// unevenly": sum(5 + rank for rank in range(RANKS)) * 4, "// scaled": 90 * 4}
+COLLECTIVES = 5 + 1 + 1 + 1 + 1 + 3 + 5 + 1  # the two of the group are one kernel
+PASSED = [(11 + number) * 4 for number in range(4)]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
@@ -59,7 +61,10 @@ def test_bytes_of_each_line(ran):
         lines = [f"{frame['file']}:{frame['line']}" for frame in frames if (frame.get("file") or "").endswith(SOURCE)]
         found[lines[-1]] += round(value["sum"])
     assert found == {**{line_with(SOURCE, text): RANKS * bytes_ for text, bytes_ in BYTES.items()},
-                     line_with(SOURCE, "// shrunk"): (RANKS - 1) * 2 * 40 * 4}
+                     line_with(SOURCE, "// shrunk"): (RANKS - 1) * 2 * 40 * 4,
+                     # the root gives to all, the others only get
+                     line_with(SOURCE, "// spread"): (RANKS + RANKS - 1) * 60 * 4,
+                     line_with(SOURCE, "// passed"): sum(PASSED), line_with(SOURCE, "// taken"): sum(PASSED)}
 
 
 def test_kernels_stand_below_their_calls(ran):
@@ -68,8 +73,9 @@ def test_kernels_stand_below_their_calls(ran):
     parents = Counter()
     for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
         parents[frames[-2]["name"]] += value["count"]
-    assert parents == {"ncclAllReduce": RANKS * 6 + (RANKS - 1) * 2, "ncclBroadcast": RANKS, "ncclAllGather": RANKS, "ncclReduceScatter": RANKS * 4,
-                       "ncclGroupEnd": RANKS}
+    assert parents == {"ncclAllReduce": RANKS * 7 + (RANKS - 1) * 2, "ncclBroadcast": RANKS, "ncclAllGather": RANKS, "ncclReduceScatter": RANKS * 4,
+                       "ncclGather": RANKS, "ncclScatter": RANKS, "ncclAlltoAll": RANKS, "ncclAllToAll": RANKS, "ncclAllToAllv": RANKS,
+                       "ncclGroupEnd": RANKS, "ncclSend": len(PASSED), "ncclRecv": len(PASSED)}
 
 
 def test_all_parts_of_collectives_have_partners(ran):
@@ -88,6 +94,30 @@ def test_the_late_rank_is_named(ran):
     assert found[late]["delayed_ns"] >= 5 * 20e6 * (RANKS - 1) * 0.5
 
 
+def messages(folder: Path) -> dict[str, list[dict]]:
+    answer = json.loads(program.sonde("timeline", folder / "run.sdb", "--view", "messages", "--format", "json"))
+    return {name: answer[name]["rows"] for name in ("messages", "rank_waits", "message_list")}
+
+
+def test_messages_are_pairs(ran):
+    """Also those that one group sends and receives."""
+    found = messages(ran.folder)
+    assert {(row["from"], row["to"]): (row["count"], row["bytes"]) for row in found["messages"]} == {
+        ("rank 0", "rank 1"): (1 + len(PASSED), 40 + sum(PASSED)), ("rank 1", "rank 2"): (1, 40), ("rank 2", "rank 0"): (1, 40)}
+    passed = sorted((row for row in found["message_list"] if (row["from"], row["to"]) == ("rank 0", "rank 1")), key=lambda row: row["sent_ns"])
+    assert [row["bytes"] for row in passed] == [40, *PASSED]
+    text = program.sonde("timeline", ran.folder / "run.sdb", "--view", "messages")
+    assert "without a partner" not in text and "trace-source" not in program.info(ran.folder).get("drops", {})
+
+
+def test_the_late_sender_is_named(ran):
+    found = messages(ran.folder)
+    late = [row for row in found["message_list"] if row["bytes"] in PASSED]
+    assert len(late) == len(PASSED) and all(row["late"] == "rank 0" and row["late_sender_ns"] >= 15e6 for row in late)
+    waits = max(found["rank_waits"], key=lambda row: row["wait_ns"])
+    assert (waits["waiting"], waits["late"]) == ("rank 1", "rank 0") and waits["wait_ns"] >= 4 * 15e6
+
+
 def test_a_program_that_is_not_measured(built):
     """The library is there, and nobody asked it to measure: what looks NCCL up finds NCCL."""
     preloaded = f"LD_PRELOAD={program.BUILD}/src/collect/libsonde.so"
@@ -99,8 +129,10 @@ def test_a_program_that_is_not_measured(built):
 def test_devices_of_one_process(built, tmp_path):
     ran = on_fakes(tmp_path, built, str(RANKS), "devices", options=("--trace",), FAKE_DEVICES=str(RANKS))
     assert {who: row["collectives"] for who, row in arrivals(ran.folder).items()} == {f"device {rank}": 4 for rank in range(RANKS)}
-    assert measured(ran, "communication-bytes", "sum") == {"ncclAllReduce": 4 * RANKS * 4000}
-    assert lines_of(ran, "kernel-time") == {line_with(SOURCE, "// devices"): 4 * RANKS}
+    assert measured(ran, "communication-bytes", "sum") == {"ncclAllReduce": 4 * RANKS * 4000, "ncclGroupEnd": 2 * RANKS * 40}
+    assert lines_of(ran, "kernel-time") == {line_with(SOURCE, "// devices"): 4 * RANKS, line_with(SOURCE, "// around"): RANKS}
+    # which of the devices' kernels exchanges which of the group's messages is not known
+    assert program.info(tmp_path)["drops"]["trace-source"] == 2 * RANKS
 
 
 def test_data_parallel_training(tmp_path):

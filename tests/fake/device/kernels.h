@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels, by the addresses that programs know them by, and what the runtime and the driver have in common. */
+/* Kernels, by the addresses that programs know them by, and what the interfaces that launch them have in common. */
 #ifndef FAKE_KERNELS_H
 #define FAKE_KERNELS_H
 
-#include "../device/device.h"
+#include "device.h"
 
 struct fake_kernel {
 	const void *host; /* the address of its host function, or NULL */
@@ -21,13 +21,13 @@ struct fake_module {
 struct fake_kernel *fake_kernel_add(const void *host, const char *name, struct fake_module *module);
 /* NULL where it is not known. */
 struct fake_kernel *fake_kernel_of_host(const void *host);
+/* Of an ELF image; 0: it is none. */
+size_t fake_image_bytes(const void *image);
 struct fake_module *fake_module_new(const void *image);
-/* The first cubin of what the compiler registers; NULL where there is none that is not compressed. */
-struct fake_module *fake_module_of_binary(const void *binary);
 /* The device uses it, or NULL: uses any. */
 void fake_module_use(int device, struct fake_module *module);
 void fake_module_free(int device, struct fake_module *module);
-/* The names of the kernels of an ELF image (a cubin), each once, and how many there are. */
+/* The names of the kernels of an ELF image, each once, and how many there are. */
 int fake_module_kernels(struct fake_module *module, struct fake_kernel **kernels, int room);
 
 /* The device that the calling thread has chosen. */
@@ -37,7 +37,7 @@ void fake_set_current_device(int device);
 struct fake_stream *fake_stream_of(const void *handle);
 uint64_t fake_launch(struct fake_stream *stream, const struct fake_kernel *kernel,
 		     const uint32_t grid[3], const uint32_t block[3], size_t shared);
-/* As both interfaces define it, the host waits where memory is pageable; `is_async` as far as they allow. */
+/* As CUDA and HIP define it, the host waits where memory is pageable; `is_async` as far as they allow. */
 void fake_copy(void *to, const void *from, size_t bytes, struct fake_stream *stream, bool is_async);
 void fake_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
 		    size_t height, struct fake_stream *stream, bool is_async);

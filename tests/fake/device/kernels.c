@@ -58,7 +58,7 @@ struct fake_kernel *fake_kernel_of_host(const void *host)
 
 /* ---- modules ---- */
 
-static size_t size_of(const void *image)
+size_t fake_image_bytes(const void *image)
 {
 	const Elf64_Ehdr *head = image;
 	if (memcmp(head->e_ident, ELFMAG, SELFMAG))
@@ -72,7 +72,7 @@ static size_t size_of(const void *image)
 struct fake_module *fake_module_new(const void *image)
 {
 	struct fake_module *module = calloc(1, sizeof(*module));
-	module->bytes = size_of(image);
+	module->bytes = fake_image_bytes(image);
 	module->number = ++modules;
 	if (module->bytes) {
 		void *copy = malloc(module->bytes);
@@ -80,47 +80,6 @@ struct fake_module *fake_module_new(const void *image)
 		module->image = copy;
 	}
 	return module;
-}
-
-/* What the compiler registers, as it writes it: a wrapper, of which the third word points to a header and entries. */
-struct wrapper {
-	uint32_t magic, version;
-	const void *data;
-};
-
-struct fat_header {
-	uint32_t magic;
-	uint16_t version, bytes;
-	uint64_t size;
-};
-
-struct fat_entry {
-	uint16_t kind, version;
-	uint32_t head_bytes;
-	uint64_t bytes;
-	uint32_t compressed_bytes;
-};
-
-#define WRAPPER_MAGIC 0x466243b1u
-#define FAT_MAGIC     0xba55ed50u
-#define KIND_CUBIN    2
-
-struct fake_module *fake_module_of_binary(const void *binary)
-{
-	const struct wrapper *wrapper = binary;
-	if (!wrapper || wrapper->magic != WRAPPER_MAGIC)
-		return NULL;
-	const struct fat_header *head = wrapper->data;
-	if (!head || head->magic != FAT_MAGIC)
-		return NULL;
-	const char *at = (const char *)head + head->bytes, *end = at + head->size;
-	while (at + sizeof(struct fat_entry) <= end) {
-		const struct fat_entry *entry = (const struct fat_entry *)at;
-		if (entry->kind == KIND_CUBIN && size_of(at + entry->head_bytes))
-			return fake_module_new(at + entry->head_bytes);
-		at += entry->head_bytes + entry->bytes;
-	}
-	return NULL;
 }
 
 void fake_module_use(int device, struct fake_module *module)
