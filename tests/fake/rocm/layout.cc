@@ -101,8 +101,8 @@ SAME(sn_rocprofiler_stochastic, dispatch, stochastic, dispatch_id);
 SAME(sn_rocprofiler_stochastic, correlation, stochastic, correlation_id);
 SAME(sn_rocprofiler_stochastic, snapshot, stochastic, snapshot);
 
-SAME(sn_rocprofiler_dispatch, kernel, rocprofiler_callback_tracing_kernel_dispatch_data_t, dispatch_info.kernel_id);
-SAME(sn_rocprofiler_dispatch, dispatch, rocprofiler_callback_tracing_kernel_dispatch_data_t, dispatch_info.dispatch_id);
+SAME(sn_rocprofiler_enqueued, kernel, rocprofiler_callback_tracing_kernel_dispatch_data_t, dispatch_info.kernel_id);
+SAME(sn_rocprofiler_enqueued, dispatch, rocprofiler_callback_tracing_kernel_dispatch_data_t, dispatch_info.dispatch_id);
 
 typedef rocprofiler_callback_tracing_code_object_load_data_t loaded;
 static_assert(sizeof(sn_rocprofiler_code_object) == sizeof(loaded), "size");

@@ -207,7 +207,7 @@ static _Atomic(void *) dispatches;
 /* Before the device has it, so before any sample. */
 static void on_dispatch(struct sn_rocprofiler_call call, uint64_t *word, void *unused)
 {
-	const struct sn_rocprofiler_dispatch *of = call.payload;
+	const struct sn_rocprofiler_enqueued *of = call.payload;
 	(void)word, (void)unused;
 	if (call.phase != SN_ROCPROFILER_ENTER || !of || of->size < sizeof(*of) ||
 	    of->kernel >> KERNEL_BITS)

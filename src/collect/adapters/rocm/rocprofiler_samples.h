@@ -59,7 +59,7 @@ struct sn_rocprofiler_stochastic {
 #define SN_ROCPROFILER_REASON_MASK 15u
 
 /* What a callback for dispatches has as its payload. */
-struct sn_rocprofiler_dispatch {
+struct sn_rocprofiler_enqueued {
 	uint64_t size, start, end;
 	uint64_t info_size, agent, queue, kernel, dispatch;
 };
