@@ -11,7 +11,6 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct fake_kernel **table; /* open addressing, by host address */
 static size_t count, room;
 static _Atomic uint32_t modules;
-static __thread int current_device;
 
 static size_t slot_of(struct fake_kernel *const *in, size_t size, const void *host)
 {
@@ -123,10 +122,17 @@ struct fake_module *fake_module_of_binary(const void *binary)
 	return NULL;
 }
 
+static _Atomic bool has_context[8];
+
+void fake_context_end(int device)
+{
+	if (atomic_exchange(&has_context[device], false))
+		fake_module_tell(device, NULL, 0, 0, true);
+}
+
 void fake_module_use(int device, struct fake_module *module)
 {
-	static _Atomic bool is_used[8];
-	if (!is_used[device] && !atomic_exchange(&is_used[device], true))
+	if (!has_context[device] && !atomic_exchange(&has_context[device], true))
 		fake_module_tell(device, NULL, 0, 0, false);
 	if (module && module->image && !module->is_told && !atomic_exchange(&module->is_told, true))
 		fake_module_tell(device, module->image, module->bytes, module->number, false);
@@ -158,19 +164,9 @@ int fake_module_kernels(struct fake_module *module, struct fake_kernel **kernels
 
 /* ---- what both interfaces do ---- */
 
-int fake_current_device(void)
-{
-	return current_device;
-}
-
-void fake_set_current_device(int device)
-{
-	current_device = device;
-}
-
 struct fake_stream *fake_stream_of(const void *handle)
 {
-	return (uintptr_t)handle <= 2 ? fake_stream_default(current_device)
+	return (uintptr_t)handle <= 2 ? fake_stream_default(fake_current_device())
 				      : (struct fake_stream *)handle;
 }
 
