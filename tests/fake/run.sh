@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command on devices that are not there (docs/design/fakes.md).
-# Usage: tests/fake/run.sh [--cuda|--plain|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] [--samples FILE] [--sample-table FILE] COMMAND...
+# Usage: tests/fake/run.sh [--cuda|--plain|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] [--samples FILE] [--sample-table FILE] [--counters FILE] [--counter-table FILE] COMMAND...
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
 #	--plain       the same without PyTorch, which takes 5 GB: the toolkit alone takes 0.4
 #	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
@@ -31,11 +31,21 @@
 #		pc-drop            of each fifth instruction of a launch the samples are lost, and counted
 #		pc-full            at the second reading the device's buffer is full: what was in it is lost, and counted
 #		pc-late            samples can be read 2 s after their kernel's end: else they come when sampling ends
+#		counter-begin, counter-chip-name, counter-chip, counter-nvperf, counter-properties, counter-add, counter-image-size,
+#			counter-image, counter-passes, counter-privileges, counter-enable, counter-data-size, counter-data,
+#			counter-config, counter-start, counter-push, counter-pop, counter-stop, counter-decode, counter-info,
+#			counter-disable  that function of CUPTI's hardware counters fails
+#		counter-name, counter-evaluate  of each fifth range it fails
+#		counter-drop       each fifth range is lost, and counted
+#		counter-pass       CUPTI asks for another pass
+#		counter-large      a range takes 1 MiB
 #	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS [DEVICE]" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
 #	--samples FILE  what is sampled of each launch: lines of "PATTERN PC REASON COUNT" for names of kernels
 #	--sample-table FILE  what was sampled, exactly: kernel,pc,reason,taken,lost, and the period that was asked for, as an exponent of 2 (0: none)
+#	--counters FILE  what counters count: lines of "PATTERN METRIC VALUE STEP" for names of kernels; the nth launch counts VALUE + (n - 1) * STEP
+#	--counter-table FILE  what was counted, exactly: kernel,graph,metric,value,launches,lost,outside; outside: launches in no range
 # With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB,
 # FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is, FAKE_COUNTERS and FAKE_COUNTERS_TABLE what AMD's hardware counters
 # count (rocm/sdk/counters.c). Status 77 where it cannot be prepared (install.sh, install_rocm.sh, levelzero/install.sh).
@@ -44,6 +54,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 table=
 sampled=
+counted=
 cupti=
 vendor=cuda
 usage() { sed -n 's/^# Usage: /usage: /p; s/^#\t/\t/p' "$0" >&2; exit 129; }
@@ -58,6 +69,8 @@ while [ $# -gt 0 ]; do
 	--table) table=$(realpath "${2:?}") || exit 128; shift ;;
 	--samples) FAKE_SAMPLES=$(realpath "${2:?}") || exit 128; export FAKE_SAMPLES; shift ;;
 	--sample-table) sampled=$(realpath "${2:?}") || exit 128; shift ;;
+	--counters) FAKE_COUNTERS=$(realpath "${2:?}") || exit 128; export FAKE_COUNTERS; shift ;;
+	--counter-table) counted=$(realpath "${2:?}") || exit 128; shift ;;
 	--) shift; break ;;
 	-*) usage ;;
 	*) break ;;
@@ -89,10 +102,11 @@ fi
 if [ -n "$folders" ]; then
 	export LD_LIBRARY_PATH=$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$fake/bin:$PATH
 fi
-[ -n "$table$sampled" ] || exec "$@"
-parts=$(mktemp -d) && mkdir "$parts/run" "$parts/samples" || exit 128
+[ -n "$table$sampled$counted" ] || exec "$@"
+parts=$(mktemp -d) && mkdir "$parts/run" "$parts/samples" "$parts/counters" || exit 128
 [ -z "$table" ] || export FAKE_TABLE=$parts/run/part
 [ -z "$sampled" ] || export FAKE_SAMPLES_TABLE=$parts/samples/part
+[ -z "$counted" ] || export FAKE_COUNTERS_TABLE=$parts/counters/part
 "$@"
 status=$?
 if [ -n "$table" ]; then
@@ -100,6 +114,9 @@ if [ -n "$table" ]; then
 fi
 if [ -n "$sampled" ]; then
 	{ echo kernel,pc,reason,taken,lost,period; find "$parts/samples" -type f -exec cat {} + | tr '\t' ,; } >"$sampled" || status=128
+fi
+if [ -n "$counted" ]; then
+	{ echo kernel,graph,metric,value,launches,lost,outside; find "$parts/counters" -type f -exec cat {} + | tr '\t' ,; } >"$counted" || status=128
 fi
 rm -rf "$parts"
 exit $status

@@ -100,20 +100,23 @@ static void check_rights(struct sn_diagnosis *diagnosis)
 	if (file)
 		fclose(file);
 	if (restricted < 0)
-		sn_diagnose(diagnosis, "NVIDIA samples", SN_VERDICT_LIMITED, NULL,
-			    "%s does not say who may sample instructions, as sonde run "
-			    "--gpu-samples does (RmProfilingAdminOnly); kernels and copies need no "
-			    "permission",
-			    path);
+		sn_diagnose(
+		    diagnosis, "NVIDIA samples", SN_VERDICT_LIMITED, NULL,
+		    "%s does not say who may sample instructions and read counters, as sonde "
+		    "run --gpu-samples and --gpu-counters do (RmProfilingAdminOnly); kernels "
+		    "and copies need no permission",
+		    path);
 	else if (restricted && !is_administrator())
-		sn_diagnose(diagnosis, "NVIDIA samples", SN_VERDICT_LIMITED,
-			    "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee "
-			    "/etc/modprobe.d/profiling.conf, and reboot",
-			    "sonde run --gpu-samples is for administrators only "
-			    "(RmProfilingAdminOnly: 1); kernels and copies need no permission");
+		sn_diagnose(
+		    diagnosis, "NVIDIA samples", SN_VERDICT_LIMITED,
+		    "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee "
+		    "/etc/modprobe.d/profiling.conf, and reboot",
+		    "sonde run --gpu-samples and --gpu-counters are for administrators only "
+		    "(RmProfilingAdminOnly: 1); kernels and copies need no permission");
 	else
 		sn_diagnose(diagnosis, "NVIDIA samples", SN_VERDICT_OK, NULL,
-			    "sonde run --gpu-samples is allowed (RmProfilingAdminOnly: %d%s)",
+			    "sonde run --gpu-samples and --gpu-counters are allowed "
+			    "(RmProfilingAdminOnly: %d%s)",
 			    restricted, restricted ? ", and you are an administrator" : "");
 }
 

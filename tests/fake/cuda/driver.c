@@ -168,6 +168,7 @@ CUresult fake_cuCtxGetCurrent(CUcontext *context)
 static CUresult create(CUcontext *context, CUdevice device)
 {
 	*context = (CUcontext)&contexts[device];
+	fake_module_use(device, NULL);
 	return fake_cuCtxSetCurrent(*context);
 }
 

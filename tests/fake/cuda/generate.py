@@ -184,6 +184,7 @@ def names_of_calls(include: str, header: str) -> dict[int, str]:
 FREE = {"cuptiGetVersion", "cuptiGetTimestamp", "cuptiGetResultString", "cuptiGetErrorMessage", "cuptiGetCallbackName",
         "cuptiActivityGetNextRecord", "cuptiActivityGetNumDroppedRecords"}
 CUPTI = Path(__file__).resolve().parent.parent / "cupti"
+HEADERS = ["cupti.h", "cupti_pcsampling.h", "cupti_profiler_target.h", "cupti_target.h", "cupti_profiler_host.h", "cupti_range_profiler.h"]
 
 
 def releases() -> list[str]:
@@ -199,11 +200,11 @@ def is_in(name: str, release: str) -> bool:
 
 
 def cupti(soname: str, include: str, objects: list[str], binaries: list[str]) -> tuple[str, dict[str, str]]:
-    declared = prototypes(include, "cupti.h", r"cupti\w+") | prototypes(include, "cupti_pcsampling.h", r"cupti\w+")
+    declared = {name: prototype for header in HEADERS for name, prototype in prototypes(include, header, r"cupti\w+").items()}
     functions = {name: prototype for name, prototype in declared.items() if prototype.result == "CUptiResult"}
     bodies, names = defined(objects), wanted(soname, binaries)
     usual = next((version for version in names.values() if version), "")
-    text = ["/* Generated: see generate.py. */", "#include <cupti.h>", "#include <cupti_pcsampling.h>", "#include <stdbool.h>", "",
+    text = ["/* Generated: see generate.py. */", *(f"#include <{header}>" for header in HEADERS), "#include <stdbool.h>", "",
             "CUptiResult fake_refused(bool is_free);", ""]
     for domain, header in [("driver", "cupti_driver_cbid.h"), ("runtime", "cupti_runtime_cbid.h")]:
         inside = "".join(f'\t[{number}] = "{name}",\n' for number, name in sorted(names_of_calls(include, header).items()))
@@ -212,10 +213,11 @@ def cupti(soname: str, include: str, objects: list[str], binaries: list[str]) ->
                 "\treturn cbid >= 1024 ? NULL : domain == 1 ? driver_names[cbid] : domain == 2 ? runtime_names[cbid] : NULL;\n}\n")
     for name, prototype in sorted(functions.items()):
         parameters = ", ".join(prototype.parameters) or "void"
+        is_free = "true" if name in FREE or name.startswith("cuptiProfilerHost") else "false"
         if f"fake_{name}" in bodies:
             text.append(f"CUptiResult fake_{name}({parameters});")
         answer = f"fake_{name}({', '.join(prototype.names)})" if f"fake_{name}" in bodies else "CUPTI_ERROR_NOT_SUPPORTED"
-        text.append(f"CUptiResult {name}({parameters})\n{{\n\tCUptiResult refused = fake_refused({'true' if name in FREE else 'false'});\n"
+        text.append(f"CUptiResult {name}({parameters})\n{{\n\tCUptiResult refused = fake_refused({is_free});\n"
                     f"\treturn refused ? refused : {answer};\n}}\n")
     return "\n".join(text), {name: names.get(name, usual) for name in functions}
 

@@ -189,6 +189,7 @@ cudaError_t fake_cudaDeviceSynchronize(void)
 cudaError_t fake_cudaDeviceReset(void)
 {
 	fake_device_wait(fake_current_device());
+	fake_context_end(fake_current_device());
 	return cudaSuccess;
 }
 

@@ -8,6 +8,7 @@ static cudaError_t allocate(void **address, size_t bytes, enum fake_place place)
 {
 	if (fake_begin())
 		return fake_error(fake_begin());
+	fake_module_use(fake_current_device(), NULL);
 	*address = bytes ? fake_memory_new(bytes, place, fake_current_device()) : NULL;
 	return *address || !bytes ? cudaSuccess : fake_error(cudaErrorMemoryAllocation);
 }

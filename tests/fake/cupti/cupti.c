@@ -94,6 +94,7 @@ static void call_back(struct fake_call *call, bool ends)
 	    .functionName = call->name,
 	    .functionParams = call->parameters,
 	    .functionReturnValue = ends ? call->result : NULL,
+	    .context = fake_context(fake_current_device()),
 	    .contextUid = 1,
 	    .correlationData = &call->listener,
 	    .correlationId = call->correlation,
@@ -297,6 +298,7 @@ static void record_set(const struct fake_run *run)
 static void on_run(const struct fake_run *run)
 {
 	fake_pc_run(run);
+	fake_range_run(run);
 	if (run->graph && fake_wants_graphs())
 		return;
 	if (run->operation->kind == FAKE_KERNEL)

@@ -217,6 +217,11 @@ static struct context *of_handle(CUcontext handle)
 	return NULL;
 }
 
+CUcontext fake_context(int device)
+{
+	return device < DEVICES && contexts[device].is_told ? (CUcontext)&contexts[device] : NULL;
+}
+
 static void tell(struct context *context, CUpti_CallbackId cbid, void *descriptor)
 {
 	CUpti_ResourceData data = {.context = (CUcontext)context, .resourceDescriptor = descriptor};
@@ -253,6 +258,12 @@ static void tell_module(struct context *context, const void *image, size_t bytes
 void fake_pc_module(int device, const void *image, size_t bytes, uint32_t number, bool is_unloaded)
 {
 	struct context *context = &contexts[device];
+	if (!image && is_unloaded) {
+		tell(context, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, NULL);
+		fake_range_context_ends(device);
+		context->is_told = false;
+		return;
+	}
 	pthread_mutex_lock(&lock);
 	bool is_told = context->is_told;
 	context->is_told = true;

@@ -45,6 +45,12 @@ FAKE_LOCAL bool fake_cupti_listen(bool listens);
 FAKE_LOCAL void fake_pc_module(int device, const void *image, size_t bytes, uint32_t number,
 			       bool is_unloaded);
 FAKE_LOCAL void fake_pc_run(const struct fake_run *run);
+/* pc_sampling.c: the handle of a device's context, of which a listener was told; NULL: it has none. It begins with the device's number. */
+FAKE_LOCAL CUcontext fake_context(int device);
+/* range_profiler.c: a kernel ran. */
+FAKE_LOCAL void fake_range_run(const struct fake_run *run);
+/* What counts in the context ends with it. */
+FAKE_LOCAL void fake_range_context_ends(int device);
 /* Records what is known of the devices, for a subscriber that wants it. */
 FAKE_LOCAL void fake_record_devices(struct fake_subscriber *of);
 

@@ -110,6 +110,18 @@ bool fake_device_has_begun(void)
 	return has_begun;
 }
 
+static __thread int current_device;
+
+int fake_current_device(void)
+{
+	return current_device;
+}
+
+void fake_set_current_device(int device)
+{
+	current_device = device;
+}
+
 /* ---- calls ---- */
 
 static __thread struct {

@@ -30,6 +30,9 @@ size_t fake_device_memory_used(int device);
 /* The driver is initialised. */
 void fake_device_begin(void);
 bool fake_device_has_begun(void);
+/* The device that the calling thread has chosen. */
+int fake_current_device(void);
+void fake_set_current_device(int device);
 
 /* ---- planned failures: fail.c ---- */
 
@@ -151,7 +154,7 @@ void fake_memory_unpin(void *address);
 
 /* ---- modules ---- */
 
-/* A device gets code, or loses it: who listens is told. No image: a device gets its context. Without the lock. */
+/* A device gets code, or loses it: who listens is told. No image: a device gets its context, or loses it. Without the lock. */
 void fake_module_tell(int device, const void *image, size_t bytes, uint32_t number,
 		      bool is_unloaded);
 /* From now on kernels of the device run one at a time, and who launches one waits for it. */

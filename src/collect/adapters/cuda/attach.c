@@ -5,6 +5,7 @@
  */
 #include "managed.h"
 #include "pc_sampling.h"
+#include "range_counters.h"
 
 #include "collect/core/line.h"
 #include "collect/intercept/intercept.h"
@@ -19,7 +20,7 @@ struct sn_cupti sn_cupti;
 _Atomic bool sn_cuda_is_taking;
 static _Atomic bool is_attached;
 static _Atomic bool was_tried;
-static char status[256];
+static char status[384];
 static const char *hardware_times = "";
 static uint64_t attached_ns; /* when */
 
@@ -198,6 +199,7 @@ static sn_cupti_result subscribe(void *library, char *holder, size_t holder_byte
 	sn_cuda_graph_begin();
 	sn_cuda_managed_begin(library);
 	sn_cuda_samples_begin(library);
+	sn_cuda_counters_begin(library);
 	subscribe_calls(SN_CUPTI_RUNTIME);
 	subscribe_calls(SN_CUPTI_DRIVER);
 	sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, SN_CUPTI_RESOURCE,
@@ -226,7 +228,7 @@ static void attach(void)
 	else
 		sn_cuda_say("CUPTI: kernels, copies and sets below the calls that launched them",
 			    sn_cuda_graph_status(), hardware_times, sn_cuda_managed_status(),
-			    sn_cuda_samples_plan(), NULL);
+			    sn_cuda_samples_plan(), sn_cuda_counters_plan(), NULL);
 	attached_ns = sn_now_ns();
 	atomic_store_explicit(&is_attached, !error, memory_order_release);
 }
@@ -252,6 +254,7 @@ static void *release(void *unused)
 {
 	(void)unused;
 	sn_cuda_samples_end();
+	sn_cuda_counters_end();
 	sn_cupti_result error = sn_cupti.cuptiActivityFlushAll(0);
 	disable_records();
 	/* what is not over as well: it comes without its times */
@@ -346,12 +349,13 @@ static void cuda_after_fork(void)
 	atomic_store_explicit(&is_attached, false, memory_order_relaxed);
 	atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
 	sn_cuda_samples_after_fork();
+	sn_cuda_counters_after_fork();
 }
 
 static const char *cuda_status(void)
 {
 	if (status[0])
-		return sn_cuda_samples_status(status);
+		return sn_cuda_counters_status(sn_cuda_samples_status(status));
 	return sn_module_by_name("libcuda.so") == SN_MODULE_NONE
 		   ? "no CUDA driver in this process"
 		   : "the program has not initialised CUDA";

@@ -2,6 +2,7 @@
 /* The program's calls: which of them are heard, and what CUPTI tells of each. */
 #include "managed.h"
 #include "pc_sampling.h"
+#include "range_counters.h"
 
 #include "collect/core/line.h"
 
@@ -52,7 +53,7 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name)
 	for (size_t index = 0; index < count; index++)
 		if (sn_begins_with(name, names[index]))
 			return true;
-	return makes_nodes(name) || unloads(name);
+	return makes_nodes(name) || unloads(name) || sn_cuda_counters_want_call(name);
 }
 
 /* CUPTI, the runtime or the driver. */
@@ -73,6 +74,7 @@ void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name)
 {
 	sn_cuda_samples_note_call(domain, cbid, name);
 	sn_cuda_managed_note_call(domain, cbid, name);
+	sn_cuda_counters_note_call(domain, cbid, name);
 	if (cbid < CALLS &&
 	    (sn_begins_with(name, "cudaLaunchKernel") ||
 	     sn_begins_with(name, "__cudaLaunchKernel") || sn_begins_with(name, "cuLaunchKernel")))
@@ -97,6 +99,7 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 	(void)unused;
 	if (domain == SN_CUPTI_RESOURCE) {
 		sn_cuda_samples_on_resource(cbid, data);
+		sn_cuda_counters_on_resource(cbid, data);
 		sn_cuda_on_graph(cbid, data);
 		/* the stream is captured: what is launched runs when the graph does */
 		if (cbid == SN_CUPTI_GRAPH_NODE_CREATED)
@@ -105,14 +108,19 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 	}
 	bool is_launch = cbid < CALLS && launching[domain][cbid / 64] >> cbid % 64 & 1;
 	bool is_sampled = atomic_load_explicit(&sn_cuda_samples_are_on, memory_order_relaxed);
+	bool is_counted = atomic_load_explicit(&sn_cuda_counters_are_on, memory_order_relaxed);
 	if (call->site == 0) {
 		enter(call, is_launch);
 		sn_cuda_managed_on_call(domain, cbid, call);
 		if (is_sampled)
 			sn_cuda_samples_before_call(domain, cbid);
+		if (is_counted)
+			sn_cuda_counters_before_call(domain, cbid, call);
 		return;
 	}
 	sn_cuda_managed_on_call(domain, cbid, call);
+	if (is_counted)
+		sn_cuda_counters_after_call(domain, cbid, call);
 	/* cudaError_t and CUresult: 0 is success */
 	if (call->result && *(const int *)call->result)
 		sn_gpu_expect_none(&sn_cuda, call->correlation);

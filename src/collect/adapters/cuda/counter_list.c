@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host half of CUPTI's counters: whether a device's chip knows the names of the user's list, whether they can be added, whether one
+ * pass counts them, and the image that sets the device up for that. It runs without a device, so it is tested with NVIDIA's own library.
+ */
+#include "range_counters.h"
+
+#include "collect/core/line.h"
+
+#include <string.h>
+
+#define DEVICES		 16u
+/* Of a few counters it has some kilobytes. */
+#define MOST_IMAGE_BYTES (4u << 20)
+
+static struct {
+	struct sn_cuda_counter_list list;
+	bool was_tried;
+} devices[DEVICES];
+
+/* Names are NAME.sum, .avg, .min or .max, over the units of a chip; more after that is a rate or a share, which does not add. */
+static bool is_sum(const char *name)
+{
+	static const char *const ends[] = {".sum", ".avg", ".min", ".max"};
+	const char *end = strchr(name, '.');
+	for (size_t at = 0; end && at < sizeof(ends) / sizeof(*ends); at++)
+		if (!strcmp(end, ends[at]))
+			return true;
+	return false;
+}
+
+static const char *unit_of(const char *told)
+{
+	return sn_begins_with(told, "byte")	    ? "bytes"
+	       : sn_begins_with(told, "nanosecond") ? "ns"
+						    : "1";
+}
+
+static bool check_metric(void *host, const char *chip, uint32_t index)
+{
+	const char *name = sn_config.gpu_counters[index];
+	struct sn_cupti_metric metric = {
+	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_metric, type), NULL}, host}, .name = name};
+	if (!is_sum(name))
+		return sn_cuda_counters_refuse(
+		    name, " is no sum, average, least or greatest, so it does not add", "");
+	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostGetMetricProperties(&metric);
+	if (error == SN_CUPTI_ERROR_INVALID_METRIC_NAME)
+		return sn_cuda_counters_refuse(name, " is no counter of the chip ", chip);
+	if (error)
+		return sn_cuda_counters_fail("cuptiProfilerHostGetMetricProperties", error);
+	if (metric.type != SN_CUPTI_METRIC_COUNTER)
+		return sn_cuda_counters_refuse(name, " is a ratio, so it does not add", "");
+	sn_gpu_counter_is_in(index, unit_of(metric.unit));
+	return true;
+}
+
+/* CUPTI may tell an unknown name only here. */
+static bool add_metrics(void *host, const char *chip)
+{
+	for (uint32_t index = 0; index < sn_config.gpu_counter_count; index++)
+		if (!check_metric(host, chip, index))
+			return false;
+	struct sn_cupti_add_metrics adding = {
+	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_add_metrics, count), NULL}, host},
+	    .names = sn_config.gpu_counters,
+	    .count = sn_config.gpu_counter_count};
+	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostConfigAddMetrics(&adding);
+	return error ? sn_cuda_counters_fail("cuptiProfilerHostConfigAddMetrics", error) : true;
+}
+
+static bool make_image(struct sn_cuda_counter_list *list)
+{
+	struct sn_cupti_image_size size = {
+	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_image_size, image_bytes), NULL}, list->host}};
+	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostGetConfigImageSize(&size);
+	if (error || !size.image_bytes || size.image_bytes > MOST_IMAGE_BYTES)
+		return sn_cuda_counters_fail("cuptiProfilerHostGetConfigImageSize",
+					     error ? error : SN_CUPTI_ERROR_END);
+	list->image = sn_pages_map(size.image_bytes);
+	if (!list->image)
+		return sn_cuda_counters_refuse("there is no memory for CUPTI's image", "", "");
+	list->image_bytes = size.image_bytes;
+	struct sn_cupti_image image = {
+	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_image, image), NULL}, list->host},
+	    .image_bytes = list->image_bytes,
+	    .image = list->image};
+	error = sn_cupti_counters.cuptiProfilerHostGetConfigImage(&image);
+	return error ? sn_cuda_counters_fail("cuptiProfilerHostGetConfigImage", error) : true;
+}
+
+static bool is_one_pass(const struct sn_cuda_counter_list *list)
+{
+	char number[24];
+	struct sn_line line = SN_LINE(number);
+	struct sn_cupti_passes passes = {
+	    .of = {SN_CUPTI_LENGTH(struct sn_cupti_passes, passes), NULL},
+	    .image_bytes = list->image_bytes,
+	    .image = list->image};
+	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostGetNumOfPasses(&passes);
+	if (error)
+		return sn_cuda_counters_fail("cuptiProfilerHostGetNumOfPasses", error);
+	sn_line_add_number(&line, passes.passes);
+	return passes.passes <= 1 || sn_cuda_counters_refuse("the list needs ", number,
+							     " passes, and no kernel is run twice");
+}
+
+static bool make_host(struct sn_cuda_counter_list *list, const char *chip)
+{
+	struct sn_cupti_host parameters = {
+	    .of = {SN_CUPTI_LENGTH(struct sn_cupti_host, host), NULL},
+	    .type = SN_CUPTI_RANGE_PROFILER,
+	    .chip = chip};
+	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostInitialize(&parameters);
+	list->host = error ? NULL : parameters.host;
+	if (error == SN_CUPTI_ERROR_NOT_INITIALIZED)
+		return sn_cuda_counters_refuse(
+		    "CUPTI does not find libnvperf_host.so, which lies beside it", "", "");
+	return error ? sn_cuda_counters_refuse("CUPTI does not know the chip ", chip, "") : true;
+}
+
+static void end_list(struct sn_cuda_counter_list *list)
+{
+	struct sn_cupti_of_host parameters = {
+	    {SN_CUPTI_LENGTH(struct sn_cupti_of_host, host), NULL}, list->host};
+	if (list->host)
+		sn_cupti_counters.cuptiProfilerHostDeinitialize(&parameters);
+	if (list->image)
+		sn_pages_unmap(list->image, list->image_bytes);
+	*list = (struct sn_cuda_counter_list){0};
+}
+
+static bool make(struct sn_cuda_counter_list *list, uint32_t device)
+{
+	struct sn_cupti_sized nothing = {SN_CUPTI_LENGTH(struct sn_cupti_sized, nothing), NULL};
+	struct sn_cupti_chip chip = {.of = {SN_CUPTI_LENGTH(struct sn_cupti_chip, name), NULL},
+				     .device = device};
+	sn_cupti_result error = sn_cupti_counters.cuptiProfilerInitialize(&nothing);
+	if (error)
+		return sn_cuda_counters_fail("cuptiProfilerInitialize", error);
+	error = sn_cupti_counters.cuptiDeviceGetChipName(&chip);
+	if (error || !chip.name)
+		return sn_cuda_counters_fail("cuptiDeviceGetChipName",
+					     error ? error : SN_CUPTI_ERROR_END);
+	return make_host(list, chip.name) && add_metrics(list->host, chip.name) &&
+	       make_image(list) && is_one_pass(list);
+}
+
+const struct sn_cuda_counter_list *sn_cuda_counter_list(uint32_t device)
+{
+	if (device >= DEVICES)
+		return NULL;
+	struct sn_cuda_counter_list *list = &devices[device].list;
+	if (!devices[device].was_tried && !make(list, device))
+		end_list(list);
+	devices[device].was_tried = true;
+	return list->host ? list : NULL;
+}
+
+void sn_cuda_counter_lists_end(void)
+{
+	for (uint32_t device = 0; device < DEVICES; device++)
+		end_list(&devices[device].list);
+}
+
+void sn_cuda_counter_lists_forget(void)
+{
+	memset(devices, 0, sizeof(devices));
+}

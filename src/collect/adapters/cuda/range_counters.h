@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hardware counters of kernels: what a device's chip can count of the user's list, by the half of CUPTI that needs no device
+ * (counter_list.c), and the ranges around launches, in which the other half counts (range_counters.c).
+ * docs/design/cuda-counters.md gives reasons.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
+ */
+#pragma once
+
+#include "cuda.h"
+#include "cupti_counters.h"
+
+#define SN_CUPTI_COUNTER_POINTER(name, parameters) sn_cupti_result(*name) parameters;
+/* CUPTI's functions for counters, from when they are found on. */
+extern struct sn_cupti_counters {
+	SN_CUPTI_COUNTER_FUNCTIONS(SN_CUPTI_COUNTER_POINTER)
+} sn_cupti_counters;
+
+/* ---- range_counters.c ---- */
+
+/* Launches are to be counted. */
+extern _Atomic bool sn_cuda_counters_are_on;
+/* Where the user wants it: finds the functions and subscribes to contexts. MT: once. */
+void sn_cuda_counters_begin(void *library);
+/* What is said of it at the begin: "" where the user does not want it. */
+const char *sn_cuda_counters_plan(void);
+/* What becomes of the adapter's status: why nothing is counted after all, or the status itself. AS-safe: yes. */
+const char *sn_cuda_counters_status(const char *status);
+/* Whether a call must be heard for counters alone. */
+bool sn_cuda_counters_want_call(const char *name);
+/* A call that is heard, before it is. MT: once. */
+void sn_cuda_counters_note_call(uint32_t domain, uint32_t cbid, const char *name);
+/* The program enters a call, and leaves it. Only while counters are on. */
+void sn_cuda_counters_before_call(uint32_t domain, uint32_t cbid, const struct sn_cupti_call *call);
+void sn_cuda_counters_after_call(uint32_t domain, uint32_t cbid, const struct sn_cupti_call *call);
+/* A callback about resources. */
+void sn_cuda_counters_on_resource(uint32_t cbid, const struct sn_cupti_resource_data *data);
+/* Reads what there still is and ends counting. */
+void sn_cuda_counters_end(void);
+/* In the child of a fork: contexts are the parent's. MT: the only thread. */
+void sn_cuda_counters_after_fork(void);
+/* Nothing is counted any more: a function failed, or another reason. The first one stays. Always false. */
+bool sn_cuda_counters_fail(const char *function, sn_cupti_result error);
+bool sn_cuda_counters_refuse(const char *why, const char *of_what, const char *how);
+
+/* ---- counter_list.c: with the claim of CUPTI's counters ---- */
+
+/* The user's list on one device: CUPTI's object of the host half, and how the device is set up for it. */
+struct sn_cuda_counter_list {
+	void *host;
+	uint8_t *image;
+	size_t image_bytes;
+};
+
+/* That of a device, made when it is first asked for; NULL where it cannot be counted, which is said then. */
+const struct sn_cuda_counter_list *sn_cuda_counter_list(uint32_t device);
+/* All objects go. */
+void sn_cuda_counter_lists_end(void);
+/* The objects are the parent's. MT: the only thread. */
+void sn_cuda_counter_lists_forget(void);
