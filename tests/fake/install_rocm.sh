@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles a HIP that needs no GPU, under ~/.cache/sonde-test (SONDE_TEST_CACHE): seconds, and nothing is fetched. Prints a
-# folder: rocm/ has HIP, roctx (roctracer's and the SDK's) and rocprofiler-register, rocm/sdk/ rocprofiler-sdk, bin/ hipcc, which compiles one file to a program.
+# folder: rocm/ has HIP and rocprofiler-register, rocm/sdk/ rocprofiler-sdk, bin/ hipcc, which compiles one file to a program.
 # Status 77, with the reason on stderr, where there is no compiler. FAKE_ROCM_REGISTER names AMD's librocprofiler-register.so.0,
 # to be taken in place of ours.
 set -u
@@ -33,6 +33,7 @@ if [ ! -e "$fake/complete" ]; then
 		-L"$lib" -lfake_device -l:librocprofiler-register.so.0 -Wl,-rpath,'$ORIGIN' -Wl,-z,defs || exit 1
 	gcc "${flags[@]}" -o "$lib/sdk/librocprofiler-sdk.so.1" rocm/sdk/*.c -Wl,-soname,librocprofiler-sdk.so.1 \
 		-L"$lib" -lfake_device -Wl,-rpath,'$ORIGIN/..' -Wl,-z,defs || exit 1
+	# markers: roctracer's library, and the SDK's
 	gcc "${flags[@]}" -o "$lib/libroctx64.so.4" rocm/roctx.c -Wl,-soname,libroctx64.so.4 || exit 1
 	gcc "${flags[@]}" -DFAKE_TABLE -o "$lib/librocprofiler-sdk-roctx.so.1" rocm/roctx.c -Wl,-soname,librocprofiler-sdk-roctx.so.1 \
 		-L"$lib" -l:librocprofiler-register.so.0 -Wl,-rpath,'$ORIGIN' -Wl,-z,defs || exit 1

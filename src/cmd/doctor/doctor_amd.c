@@ -59,18 +59,13 @@ static void check_sdk(struct sn_diagnosis *diagnosis)
 	static const char *const registers[] = {"librocprofiler-register.so.0",
 						"librocprofiler-register.so", NULL};
 	char path[512];
-	if (sn_find_first(sdk, path, sizeof(path))) {
+	if (sn_find_first(sdk, path, sizeof(path)))
 		sn_diagnose(
 		    diagnosis, "AMD kernels", SN_VERDICT_LIMITED, NULL,
 		    "%s: kernels, copies and sets; 0.4 us more a launch, measured on a fake "
 		    "device, and what the SDK takes; no real device has confirmed it",
 		    path);
-		sn_diagnose(
-		    diagnosis, "AMD counters", SN_VERDICT_LIMITED, NULL,
-		    "sonde run --gpu-counters: each kernel runs alone while it is counted; what "
-		    "may be counted is known when the program runs; no real device has confirmed "
-		    "it");
-	} else if (sn_find_first(registers, path, sizeof(path)))
+	else if (sn_find_first(registers, path, sizeof(path)))
 		sn_diagnose(
 		    diagnosis, "AMD kernels", SN_VERDICT_LIMITED,
 		    "install rocprofiler-sdk of the same ROCm",
@@ -84,6 +79,19 @@ static void check_sdk(struct sn_diagnosis *diagnosis)
 		    "calls show as C functions");
 }
 
+/* Without the SDK there are none. */
+static void check_counters(struct sn_diagnosis *diagnosis)
+{
+	static const char *const sdk[] = {"librocprofiler-sdk.so.1", "librocprofiler-sdk.so", NULL};
+	char path[512];
+	if (sn_find_first(sdk, path, sizeof(path)))
+		sn_diagnose(
+		    diagnosis, "AMD counters", SN_VERDICT_LIMITED, NULL,
+		    "sonde run --gpu-counters: each kernel runs alone while it is counted; what "
+		    "may be counted is known when the program runs; no real device has confirmed "
+		    "it");
+}
+
 void sn_diagnose_amd(struct sn_diagnosis *diagnosis)
 {
 	static const char *const names[] = {"libamdhip64.so", "libamdhip64.so.7",
@@ -91,6 +99,8 @@ void sn_diagnose_amd(struct sn_diagnosis *diagnosis)
 	char hip[512];
 	if (!sn_find_first(names, hip, sizeof(hip)))
 		*hip = '\0';
-	if (check_device(diagnosis, hip))
-		check_sdk(diagnosis);
+	if (!check_device(diagnosis, hip))
+		return;
+	check_sdk(diagnosis);
+	check_counters(diagnosis);
 }

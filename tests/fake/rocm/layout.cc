@@ -8,12 +8,10 @@ typedef unsigned GLuint, GLenum;
 #include <hip/hip_gl_interop.h>
 
 #include <hip/amd_detail/hip_api_trace.hpp>
-#include <rocprofiler-sdk-roctx/api_trace.h>
 #include <rocprofiler-sdk/registration.h>
 #include <rocprofiler-sdk/rocprofiler.h>
 
 #include "collect/adapters/rocm/rocprofiler.h"
-#include "collect/interface/roctx.h"
 
 #define SAME(ours, our_field, theirs, their_field)                                                 \
 	static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #our_field)
@@ -94,6 +92,8 @@ EQUAL(SN_ROCPROFILER_AGENT_GPU, ROCPROFILER_AGENT_TYPE_GPU);
 	static_assert(offsetof(HipDispatchTable, name##_fn) == 8 + 8 * place, #name);
 #include "collect/adapters/rocm/calls.def"
 
+#include "collect/interface/roctx.h"
+#include <rocprofiler-sdk-roctx/api_trace.h>
 SAME(sn_roctx_table, mark, roctxCoreApiTable_t, roctxMarkA_fn);
 SAME(sn_roctx_table, push, roctxCoreApiTable_t, roctxRangePushA_fn);
 SAME(sn_roctx_table, pop, roctxCoreApiTable_t, roctxRangePop_fn);

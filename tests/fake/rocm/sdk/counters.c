@@ -106,8 +106,8 @@ int rocprofiler_create_counter_config(uint64_t agent, const uint64_t *numbers, s
 }
 
 int rocprofiler_configure_callback_dispatch_counting_service(uint64_t number,
-							     fake_on_dispatch on_dispatch,
-							     void *dispatch_data,
+							     fake_on_count on_count,
+							     void *count_data,
 							     fake_on_counted on_counted,
 							     void *counted_data)
 {
@@ -116,8 +116,8 @@ int rocprofiler_configure_callback_dispatch_counting_service(uint64_t number,
 	if (fake_fails("counter-refuse"))
 		return LOCKED;
 	struct fake_context *context = &fake_contexts[number - 1];
-	context->on_dispatch = on_dispatch;
-	context->dispatch_data = dispatch_data;
+	context->on_count = on_count;
+	context->count_data = count_data;
 	context->on_counted = on_counted;
 	context->counted_data = counted_data;
 	return 0;
@@ -288,7 +288,7 @@ void fake_counters_run(const struct fake_run *run, const char *name, uint64_t ke
 	static uint64_t dispatches;
 	for (uint32_t index = 0; index < fake_context_count; index++) {
 		const struct fake_context *context = &fake_contexts[index];
-		if (!context->is_active || !context->on_dispatch)
+		if (!context->is_active || !context->on_count)
 			continue;
 		struct fake_dispatch dispatch = {.size = sizeof(dispatch),
 						 .correlation = fake_sdk_correlation(),
@@ -298,7 +298,7 @@ void fake_counters_run(const struct fake_run *run, const char *name, uint64_t ke
 						 .kernel = kernel,
 						 .dispatch = ++dispatches};
 		uint64_t config = 0, word = 0;
-		context->on_dispatch(dispatch, &config, &word, context->dispatch_data);
+		context->on_count(dispatch, &config, &word, context->count_data);
 		struct row *row = row_of(name);
 		struct pending *pending =
 		    config ? pending_of(&configs[config - 1], run, row, &dispatch) : NULL;

@@ -161,6 +161,8 @@ static int set_active(uint64_t context, bool is_active)
 {
 	if (!context_of(context))
 		return CONTEXT_NOT_FOUND;
+	if (context_of(context)->on_count)
+		fake_counters_drain();
 	context_of(context)->is_active = is_active;
 	return 0;
 }
@@ -172,8 +174,6 @@ int rocprofiler_start_context(uint64_t context)
 
 int rocprofiler_stop_context(uint64_t context)
 {
-	if (context_of(context) && context_of(context)->on_dispatch)
-		fake_counters_drain();
 	return set_active(context, false);
 }
 

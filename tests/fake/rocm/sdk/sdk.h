@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A librocprofiler-sdk.so whose devices are not there: contexts and tools (sdk.c), calls of HIP (calls.c), records and their
- * delivery (records.c), hardware counters (counters.c). Records are laid out byte by byte as release 1.0 has them.
+ * delivery (records.c). Records are laid out byte by byte as release 1.0 has them.
  *
  * FAKE_FAIL names what goes wrong: "version" (it is 2.0.0), "old" (0.6.0), "short" and "long" (records of other sizes), "refuse"
  * (no service can be configured), "flush" (flushing never returns), "untimed" (records have no times), "drop" (each
- * tenth record is dropped), "split" (a set is two kernels). Of hardware counters (counters.c): "counter-denied" (no configuration can
- * be made), "counter-refuse" (the service cannot be configured), "counter-agents" (listed numbers have the agent's in them),
- * "counter-second" (the second device lacks the last counter), "counter-lost", "counter-stray" and "counter-part" (each tenth kernel's
- * values never come, are of no known call, or lack those of the last counter).
+ * tenth record is dropped), "split" (a set is two kernels).
  */
 #ifndef FAKE_SDK_H
 #define FAKE_SDK_H
@@ -37,16 +34,16 @@ struct fake_dispatch {
 };
 
 struct counted;
-typedef void (*fake_on_dispatch)(struct fake_dispatch dispatch, uint64_t *config, uint64_t *word,
-				 void *data);
+typedef void (*fake_on_count)(struct fake_dispatch dispatch, uint64_t *config, uint64_t *word,
+			      void *data);
 typedef void (*fake_on_counted)(struct fake_dispatch dispatch, struct counted *records,
 				size_t count, uint64_t word, void *data);
 
 struct fake_context {
 	bool is_active;
-	fake_on_dispatch on_dispatch;
+	fake_on_count on_count; /* a kernel's counters are asked for, and told */
 	fake_on_counted on_counted;
-	void *dispatch_data, *counted_data;
+	void *count_data, *counted_data;
 	fake_on_call on_call, on_code;
 	void *call_data, *code_data;
 	bool wanted[FAKE_FUNCTIONS];
@@ -67,6 +64,13 @@ FAKE_LOCAL const char *fake_function_name(int32_t operation); /* NULL: there is 
 /* The calling thread's innermost call, 0 outside of calls. */
 FAKE_LOCAL uint64_t fake_sdk_correlation(void);
 
+/* ---- counters.c ---- */
+
+/* With the device's lock: a kernel is launched. */
+FAKE_LOCAL void fake_counters_run(const struct fake_run *run, const char *name, uint64_t kernel);
+/* All that was counted is delivered. */
+FAKE_LOCAL void fake_counters_drain(void);
+
 /* ---- records.c ---- */
 
 FAKE_LOCAL void fake_records_begin(void);
@@ -74,12 +78,5 @@ FAKE_LOCAL void fake_records_begin(void);
 FAKE_LOCAL void fake_records_wait(void);
 /* Names of kernels are no more. */
 FAKE_LOCAL void fake_records_end(void);
-
-/* ---- counters.c ---- */
-
-/* With the device's lock: a kernel is launched. */
-FAKE_LOCAL void fake_counters_run(const struct fake_run *run, const char *name, uint64_t kernel);
-/* All that was counted is delivered. */
-FAKE_LOCAL void fake_counters_drain(void);
 
 #endif
