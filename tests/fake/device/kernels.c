@@ -81,49 +81,6 @@ struct fake_module *fake_module_new(const void *image)
 	return module;
 }
 
-<<<<<<< HEAD:tests/fake/device/kernels.c
-=======
-/* What the compiler registers, as it writes it: a wrapper, of which the third word points to a header and entries. */
-struct wrapper {
-	uint32_t magic, version;
-	const void *data;
-};
-
-struct fat_header {
-	uint32_t magic;
-	uint16_t version, bytes;
-	uint64_t size;
-};
-
-struct fat_entry {
-	uint16_t kind, version;
-	uint32_t head_bytes;
-	uint64_t bytes;
-	uint32_t compressed_bytes;
-};
-
-#define WRAPPER_MAGIC 0x466243b1u
-#define FAT_MAGIC     0xba55ed50u
-#define KIND_CUBIN    2
-
-struct fake_module *fake_module_of_binary(const void *binary)
-{
-	const struct wrapper *wrapper = binary;
-	if (!wrapper || wrapper->magic != WRAPPER_MAGIC)
-		return NULL;
-	const struct fat_header *head = wrapper->data;
-	if (!head || head->magic != FAT_MAGIC)
-		return NULL;
-	const char *at = (const char *)head + head->bytes, *end = at + head->size;
-	while (at + sizeof(struct fat_entry) <= end) {
-		const struct fat_entry *entry = (const struct fat_entry *)at;
-		if (entry->kind == KIND_CUBIN && size_of(at + entry->head_bytes))
-			return fake_module_new(at + entry->head_bytes);
-		at += entry->head_bytes + entry->bytes;
-	}
-	return NULL;
-}
-
 static _Atomic bool has_context[8];
 
 void fake_context_end(int device)
@@ -132,7 +89,6 @@ void fake_context_end(int device)
 		fake_module_tell(device, NULL, 0, 0, true);
 }
 
->>>>>>> h-range:tests/fake/cuda/kernels.c
 void fake_module_use(int device, struct fake_module *module)
 {
 	if (!has_context[device] && !atomic_exchange(&has_context[device], true))

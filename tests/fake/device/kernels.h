@@ -27,13 +27,9 @@ struct fake_module *fake_module_new(const void *image);
 /* The device uses it, or NULL: uses any. */
 void fake_module_use(int device, struct fake_module *module);
 void fake_module_free(int device, struct fake_module *module);
-<<<<<<< HEAD:tests/fake/device/kernels.h
-/* The names of the kernels of an ELF image, each once, and how many there are. */
-=======
 /* The device's context goes; the next use makes another. */
 void fake_context_end(int device);
-/* The names of the kernels of an ELF image (a cubin), each once, and how many there are. */
->>>>>>> h-range:tests/fake/cuda/kernels.h
+/* The names of the kernels of an ELF image, each once, and how many there are. */
 int fake_module_kernels(struct fake_module *module, struct fake_kernel **kernels, int room);
 
 /* The stream of a handle: 0, 1 and 2 are the default ones. */
