@@ -24,6 +24,14 @@ BYTES = {"// reduced": 5 * 1000 * 4, "// broadcast": 100 * 4, "// gathered": 200
          "// by RCCL's name": RANKS * 30 * 4, "// unevenly": sum(5 + rank for rank in range(RANKS)) * 4, "// scaled": 90 * 4}
 COLLECTIVES = 5 + 1 + 1 + 1 + 1 + 3 + 5 + 1  # the two of the group are one kernel
 PASSED = [(11 + number) * 4 for number in range(4)]
+# the root of what is spread gives to all, the others only get
+BYTES_OF_ALL = {**{text: RANKS * bytes_ for text, bytes_ in BYTES.items()}, "// shrunk": (RANKS - 1) * 2 * 40 * 4,
+                "// spread": (RANKS + RANKS - 1) * 60 * 4, "// passed": sum(PASSED), "// taken": sum(PASSED)}
+# kernels, by the calls that they stand below
+CALLS = {"ncclAllReduce": RANKS * 7 + (RANKS - 1) * 2, "ncclBroadcast": RANKS, "ncclAllGather": RANKS, "ncclReduceScatter": RANKS * 4,
+         "ncclGather": RANKS, "ncclScatter": RANKS, "ncclAlltoAll": RANKS, "ncclAllToAll": RANKS, "ncclAllToAllv": RANKS,
+         "ncclGroupEnd": RANKS, "ncclSend": len(PASSED), "ncclRecv": len(PASSED)}
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
@@ -60,11 +68,7 @@ def test_bytes_of_each_line(ran):
     for frames, value in program.paths(ran.folder, "communication-bytes", "--metric", "communication-bytes"):
         lines = [f"{frame['file']}:{frame['line']}" for frame in frames if (frame.get("file") or "").endswith(SOURCE)]
         found[lines[-1]] += round(value["sum"])
-    assert found == {**{line_with(SOURCE, text): RANKS * bytes_ for text, bytes_ in BYTES.items()},
-                     line_with(SOURCE, "// shrunk"): (RANKS - 1) * 2 * 40 * 4,
-                     # the root gives to all, the others only get
-                     line_with(SOURCE, "// spread"): (RANKS + RANKS - 1) * 60 * 4,
-                     line_with(SOURCE, "// passed"): sum(PASSED), line_with(SOURCE, "// taken"): sum(PASSED)}
+    assert found == {line_with(SOURCE, text): bytes_ for text, bytes_ in BYTES_OF_ALL.items()}
 
 
 def test_kernels_stand_below_their_calls(ran):
@@ -73,9 +77,7 @@ def test_kernels_stand_below_their_calls(ran):
     parents = Counter()
     for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
         parents[frames[-2]["name"]] += value["count"]
-    assert parents == {"ncclAllReduce": RANKS * 7 + (RANKS - 1) * 2, "ncclBroadcast": RANKS, "ncclAllGather": RANKS, "ncclReduceScatter": RANKS * 4,
-                       "ncclGather": RANKS, "ncclScatter": RANKS, "ncclAlltoAll": RANKS, "ncclAllToAll": RANKS, "ncclAllToAllv": RANKS,
-                       "ncclGroupEnd": RANKS, "ncclSend": len(PASSED), "ncclRecv": len(PASSED)}
+    assert parents == CALLS
 
 
 def test_all_parts_of_collectives_have_partners(ran):
