@@ -228,8 +228,9 @@ uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t
 				  strlen(name));
 }
 
-static void record(struct sn_thread *thread, struct sn_trace_event event,
-		   const struct sn_message *message)
+/* In its callers' frames, which lie on the program's stack. */
+__attribute__((always_inline)) static inline void
+record(struct sn_thread *thread, struct sn_trace_event event, const struct sn_message *message)
 {
 	struct sn_trace_attribute attributes[3 + 8] = {
 	    {.key = SN_TRACE_KEY_MESSAGE, .value = message->is_sent ? 1 : 2},
