@@ -142,7 +142,8 @@ static void end(void)
 		say("rocprofiler-sdk did not deliver its last ",
 		    atomic_load_explicit(&has_last_records, memory_order_relaxed)
 			? "samples in 3 seconds"
-			: "records in 3 seconds", "");
+			: "records in 3 seconds",
+		    "");
 	atomic_store_explicit(&is_attached, false, memory_order_release);
 }
 
