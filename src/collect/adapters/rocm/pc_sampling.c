@@ -69,8 +69,6 @@ static const char *reason_of(sn_rocprofiler_status status)
 	switch (status) {
 	case SN_ROCPROFILER_ERROR:
 		return "the amdgpu driver refuses, or another tool of the program samples";
-	case SN_ROCPROFILER_ERROR_CONFLICT:
-		return "counters are read, and a device does one of both";
 	case SN_ROCPROFILER_ERROR_NOT_IMPLEMENTED:
 		return beta && *beta ? NULL
 				     : "it needs " BETA "=1, by which the user accepts that a "
@@ -406,14 +404,10 @@ static bool create(void)
 
 void sn_rocm_samples_begin(void *library)
 {
-	const char *counters = getenv("SONDE_GPU_COUNTERS");
 	if (!sn_config.gpu_samples)
 		return;
 	if (!find_functions(library)) {
 		refuse("rocprofiler-sdk has no samples");
-	} else if (counters && *counters) {
-		/* AMD warns that a device may hang where both are in use */
-		refuse_by_status(SN_ROCPROFILER_ERROR_CONFLICT);
 	} else if (!create()) {
 		refuse("rocprofiler-sdk refuses a context for it");
 	} else if (!sn_rocm_run_bounded(start)) {

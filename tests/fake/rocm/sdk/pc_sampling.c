@@ -17,7 +17,13 @@
 #include <unistd.h>
 
 enum { ERROR = 1, NOT_FOUND = 2, CONFIGURED = 15, LOCKED = 16, NOT_IMPLEMENTED = 17 };
-enum { INVALID_ARGUMENT = 19, OLD_DRIVER = 28, NOT_AVAILABLE = 37, PERMISSION = 40 };
+enum {
+	INVALID_ARGUMENT = 19,
+	OLD_DRIVER = 28,
+	RATE_EXCEEDED = 33,
+	NOT_AVAILABLE = 37,
+	PERMISSION = 40
+};
 enum { STOCHASTIC = 1, HOST_TRAP = 2, CYCLES = 2, MICROSECONDS = 3, POWERS_OF_2 = 1 };
 enum { SAMPLES = 2, INVALID = 1, TRAP_RECORD = 2, STOCHASTIC_RECORD = 3 };
 enum { CODE_OBJECT = 10, DISPATCH = 12, ENQUEUE = 1, LOAD = 1, UNLOAD = 2 };
@@ -419,6 +425,8 @@ int rocprofiler_configure_pc_sampling_service(uint64_t context, uint64_t agent, 
 		return INVALID_ARGUMENT;
 	if (fake_fails("sdk-pc-permission"))
 		return PERMISSION;
+	if (fake_fails("sdk-pc-taken") || fake_fails("sdk-pc-odd"))
+		return fake_fails("sdk-pc-odd") ? RATE_EXCEEDED : ERROR;
 	if (!is_offered(method, unit, interval))
 		return NOT_AVAILABLE;
 	if (configured && configured != context)

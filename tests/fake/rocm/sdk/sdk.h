@@ -8,7 +8,8 @@
  * (no service can be configured), "flush" (flushing never returns), "untimed" (records have no times), "drop" (each
  * tenth record is dropped), "split" (a set is two kernels), "stop" (stopping a context never returns).
  *
- * Of samples: "sdk-pc-unsupported" (no device offers them), "sdk-pc-old-driver", "sdk-pc-permission", "sdk-pc-busy" (another process
+ * Of samples: "sdk-pc-unsupported" (no device offers them), "sdk-pc-old-driver", "sdk-pc-permission", "sdk-pc-taken" (another
+ * tool samples), "sdk-pc-odd" (with another status), "sdk-pc-busy" (another process
  * samples by host traps), "sdk-pc-host-trap" (a device without stochastic samples), "sdk-pc-second" (of two devices the first alone),
  * "sdk-pc-hangs" (asking never returns), "sdk-pc-flush" (flushing them never returns), "sdk-pc-drop" (of each fifth planned line they
  * are dropped), "sdk-pc-invalid" (each tenth is), "sdk-pc-early" (they come before their kernel's record), "sdk-pc-uncorrelated" (they
