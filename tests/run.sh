@@ -149,9 +149,9 @@ if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_SYCL:-}" ]; } && wanted cli; the
 	sycl=$(tests/python_env.sh sycl) && export SONDE_SYCL_PYTHONS=$sycl${SONDE_SYCL_PYTHONS:+:$SONDE_SYCL_PYTHONS}
 fi
 
-# And a CUDA that needs no GPU: for whoever has that PyTorch with it, else for programs that the toolkit's compiler makes.
-if wanted cli; then
-	[ "${CI:-}" = true ] || [ -n "${SONDE_TEST_CUDA:-}" ] || export FAKE_CUDA_PLAIN=1
+# And a CUDA that needs no GPU, with PyTorch; SONDE_TEST_CUDA=plain: for programs that the toolkit's compiler makes.
+if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_CUDA:-}" ]; } && wanted cli; then
+	[ "${SONDE_TEST_CUDA:-}" != plain ] || export FAKE_CUDA_PLAIN=1
 	fake=$(tests/fake/install.sh)
 	# what cannot be had is skipped; what does not compile fails where it is used
 	[ $? = 77 ] || export SONDE_FAKE_CUDA=${fake:-broken}

@@ -226,6 +226,13 @@ def test_kernels_of_pytorch(tmp_path):
     assert not lost(ran) and not ran.launches("outside")
 
 
+def test_until_the_program_takes_cupti(tmp_path):
+    """PyTorch's profiler does: what was counted by then is kept, and it sees what it sees without."""
+    ran = counted(tmp_path, "python3", WORKLOADS / "cuda/profiled.py", "2", "after")
+    assert status(ran).endswith("then PyTorch's profiler took CUPTI") and ran.launches("outside") > 10
+    assert stored(ran, INSTRUCTIONS) == ran.truth_of(INSTRUCTIONS) and values(ran, INSTRUCTIONS) == 31 and not lost(ran)
+
+
 # ---- what is lost ----
 
 
