@@ -38,6 +38,7 @@ int main(int argc, char **argv)
 {
 	int count = argc > 1 ? atoi(argv[1]) : 50000, depth = argc > 2 ? atoi(argv[2]) : 0;
 	double cpu_ns = 0, wall_ns = 0;
+	cudaFree(nullptr); // initialises the driver
 	descend(depth, 1000);
 	cudaDeviceSynchronize();
 	if (argc > 3 && !strcmp(argv[3], "stop"))
