@@ -369,7 +369,8 @@ SONDE_INLINE_ void sonde_message_received(uint64_t begun, uint32_t peer, uint64_
 /* ---- the end of measuring ---- */
 
 /* Ends measuring in this process for good: what was measured is written, no sample is taken and no call is heard any more, and
- * what the process starts later is not measured. Reports say how much of the CPU time came after. Open regions end here. */
+ * what the process starts later is not measured. Reports say how much of the CPU time came after. Open regions of
+ * this thread end here. As setenv does, it changes the environment: no other thread may use that meanwhile. */
 SONDE_INLINE_ void sonde_stop(void)
 {
 	const struct sonde_measure_hooks *hooks = SONDE_MEASURE_HOOKS_();

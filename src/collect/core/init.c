@@ -381,11 +381,15 @@ void sn_stop(const char *exit_text)
 
 void sn_stop_asked(void)
 {
-	if (!sn_measuring() || !sn_is_measured_process())
+	static _Atomic bool was_asked;
+	if (!sn_measuring() || sn_confined_unasked() || !sn_is_measured_process() ||
+	    atomic_exchange(&was_asked, true))
 		return;
 	sn_monitor_tool_stop();
 	sn_drop(NULL, SN_DROP_STOPPED, 1);
 	sn_stop("stopped");
+	if (sn_confined())
+		return;
 	sn_sampling_release();
 	sn_fatal_release();
 	sn_environment_strip();

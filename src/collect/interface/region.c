@@ -95,7 +95,7 @@ static bool called_by_binding(struct sn_thread *thread)
 
 static struct sn_thread *enter(void)
 {
-	return sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	return sn_measuring() && sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
 }
 
 /* The context of a name below the caller's call path; SN_NODE_NONE without memory. */
@@ -276,7 +276,7 @@ bool sn_range_begin(struct sn_range *range, const char *name, size_t length)
 
 void sn_range_end(const struct sn_range *range)
 {
-	struct sn_thread *thread = sn_enter();
+	struct sn_thread *thread = sn_measuring() ? sn_enter() : NULL;
 	if (!thread)
 		return;
 	uint64_t end_ns = sn_now_ns();

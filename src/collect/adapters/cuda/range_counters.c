@@ -352,14 +352,15 @@ static bool start(struct session *session)
 	return true;
 }
 
-/* With the session's claim: all that CUPTI has is taken, and the place is as at first. */
-static void end(struct session *session)
+/* With the session's claim: all that CUPTI has is taken, and the place is as at first. False where another context is waited for. */
+static bool end(struct session *session)
 {
 	if (!claim(&is_claimed))
-		return;
+		return false;
 	stop(session);
 	disable(session);
 	unclaim(&is_claimed);
+	return true;
 }
 
 /* With the session's claim. */
@@ -437,11 +438,16 @@ static void pop(struct session *session)
 }
 
 /* True where the range of a launching call has begun, with the session's claim. */
-static bool begin_range(struct session *session)
+static bool begin_range(struct session *session, const void *context)
 {
 	if (has_ended || (has_failed && !session->is_enabled) || atomic_load(&captures) ||
 	    !claim(&session->is_claimed))
 		return false;
+	/* the context, or all, may have ended meanwhile */
+	if (has_ended || atomic_load(&captures) || atomic_load(&session->context) != context) {
+		unclaim(&session->is_claimed);
+		return false;
+	}
 	/* seq_cst here and in go_outside: of two that launch at once, one sees the other */
 	current.all_outside = atomic_load(&session->all_outside);
 	current.is_alone = !atomic_load(&session->outside);
@@ -464,7 +470,7 @@ static void enter(const struct sn_cupti_call *call)
 	current.session = call->context ? session_of(call->context) : NULL;
 	if (!current.session)
 		return;
-	current.has_range = begin_range(current.session);
+	current.has_range = begin_range(current.session, call->context);
 	if (!current.has_range)
 		go_outside(current.session);
 }
@@ -535,11 +541,13 @@ static bool fails(const struct sn_cupti_call *call)
 	return call->result && *(const int *)call->result;
 }
 
-static void leave_capture_call(enum call_kind kind, bool is_failed)
+static void leave_capture_call(enum call_kind kind, int result)
 {
+	/* 401: the stream was not captured */
+	bool is_over = kind == CAPTURE_END ? result != 401 : result != 0;
 	if (!capture_depth || --capture_depth)
 		return;
-	if ((kind == CAPTURE_END || is_failed) && atomic_load(&captures))
+	if (is_over && atomic_load(&captures))
 		atomic_fetch_sub(&captures, 1);
 }
 
@@ -559,7 +567,7 @@ void sn_cuda_counters_after_call(uint32_t domain, uint32_t cbid, const struct sn
 {
 	enum call_kind kind = kind_of(domain, cbid);
 	if (kind >= CAPTURE_BEGIN)
-		leave_capture_call(kind, kind == CAPTURE_BEGIN && fails(call));
+		leave_capture_call(kind, call->result ? *(const int *)call->result : 0);
 	if (launches(kind) && current.depth && !--current.depth)
 		leave(call, kind, current.is_captured || fails(call));
 }
@@ -601,14 +609,20 @@ void sn_cuda_counters_note_call(uint32_t domain, uint32_t cbid, const char *name
 
 /* ---- callbacks about resources ---- */
 
+/* In place of a context that ended while CUPTI counted in it: the place is used no more. */
+static char gone;
+
 static void on_context_end(void *context)
 {
-	struct session *session = context ? find_session(context) : NULL;
-	if (!session || !claim(&session->is_claimed))
+	struct session *session = context && context != &gone ? find_session(context) : NULL;
+	if (!session)
 		return;
-	end(session);
-	atomic_store_explicit(&session->context, NULL, memory_order_release);
-	unclaim(&session->is_claimed);
+	bool is_claimed_here = claim(&session->is_claimed);
+	bool is_over = is_claimed_here && end(session);
+	atomic_store_explicit(&session->context, is_over ? NULL : (void *)&gone,
+			      memory_order_release);
+	if (is_claimed_here)
+		unclaim(&session->is_claimed);
 }
 
 void sn_cuda_counters_on_resource(uint32_t cbid, const struct sn_cupti_resource_data *data)

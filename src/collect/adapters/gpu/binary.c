@@ -30,7 +30,9 @@ uint32_t sn_gpu_keep_binary(const void *binary, size_t bytes, uint64_t number)
 	if (!take(bytes))
 		return SN_ID_NONE;
 	int error = sn_own_text_leave(name, binary, bytes);
-	/* another process may have kept it */
+	if (error)
+		atomic_fetch_sub_explicit(&kept_bytes, bytes, memory_order_relaxed);
+	/* it may have been kept for another device, or by another process */
 	if (error && error != -EEXIST)
 		return SN_ID_NONE;
 	/* on the program's stack there is no room for a path */

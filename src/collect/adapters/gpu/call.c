@@ -160,7 +160,7 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 	}
 	current.stack = call->stack;
 	current.thread = NULL;
-	struct sn_thread *thread = sn_enter();
+	struct sn_thread *thread = sn_measuring() ? sn_enter() : NULL;
 	if (!thread)
 		return;
 	enter(thread, interface, call);

@@ -258,7 +258,10 @@ static bool start(void)
 		    context, on_dispatch, NULL, on_counted, NULL);
 	if (!error)
 		error = sn_rocprofiler.rocprofiler_start_context(context);
-	return !error || refuse(NULL, "rocprofiler-sdk refuses: ", text_of(error), NULL);
+	if (!error)
+		return true;
+	status[0] = '\0'; /* of a device that was left out: now all are */
+	return refuse(NULL, "rocprofiler-sdk refuses: ", text_of(error), NULL);
 }
 
 void sn_rocm_counters_begin(void *library)

@@ -194,6 +194,10 @@ static void start(void)
 		outcome.refusal = status;
 		return;
 	}
+	if (!is_still_wanted()) {
+		sn_rocprofiler.rocprofiler_stop_context(context);
+		return;
+	}
 	atomic_store_explicit(&is_on, true, memory_order_release);
 }
 
