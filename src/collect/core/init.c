@@ -106,10 +106,15 @@ static const char *kept_setting(const char *name, const char *otherwise)
 static void read_gpu_counters(void)
 {
 	const char *text = setting("SONDE_GPU_COUNTERS", NULL);
-	char *rest = text ? strdup(text) : NULL;
+	char *name = text && *text ? strdup(text) : NULL;
 	sn_config.gpu_counter_count = 0;
-	while (rest && *rest && sn_config.gpu_counter_count < SN_GPU_COUNTERS_MOST)
-		sn_config.gpu_counters[sn_config.gpu_counter_count++] = strsep(&rest, ",");
+	while (name && sn_config.gpu_counter_count < SN_GPU_COUNTERS_MOST) {
+		char *comma = strchr(name, ',');
+		sn_config.gpu_counters[sn_config.gpu_counter_count++] = name;
+		if (comma)
+			*comma = '\0';
+		name = comma ? comma + 1 : NULL;
+	}
 }
 
 static void read_config(void)

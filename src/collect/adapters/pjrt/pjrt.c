@@ -31,8 +31,8 @@ static void after_fork(void)
 static void add_plugin(struct sn_line *line, const struct sn_pjrt_plugin *plugin,
 		       const struct sn_pjrt_made *made)
 {
-	uint32_t module =
-	    sn_module_find((uintptr_t)atomic_load_explicit(&plugin->get, memory_order_relaxed));
+	uint32_t module = sn_module_find_or_refresh(
+	    (uintptr_t)atomic_load_explicit(&plugin->get, memory_order_relaxed));
 	uint32_t there = 0;
 	for (uint32_t i = 0; made && i < SN_PJRT_WRAPPED_COUNT; i++)
 		there += made->functions[i] != NULL;

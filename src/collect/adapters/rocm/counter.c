@@ -60,8 +60,9 @@ static const char *text_of(sn_rocprofiler_status error)
 static bool is_ratio(const char *expression)
 {
 	for (const char *at = expression; at && (at = strchr(at, '/'));) {
-		at++;
-		at += strspn(at, " (");
+		do
+			at++;
+		while (*at == ' ' || *at == '(');
 		if (*at < '0' || *at > '9')
 			return true;
 	}
