@@ -545,13 +545,14 @@ static uint64_t blocked_since(struct sn_trace_blocked *blocked)
 static void a_thread_is_blocked_while_it_sleeps(void **state)
 {
 	struct sn_trace_blocked blocked = {0};
+	uint64_t before = sn_now_ns();
 	blocked_since(&blocked);
 	for (unsigned i = 0; i < 5; i++) {
-		uint64_t begin = sn_now_ns();
 		usleep(5000);
 		uint64_t slept = blocked_since(&blocked);
-		assert_in_range(slept, 4 * MS, sn_now_ns() - begin);
+		assert_in_range(slept, 4 * MS, sn_now_ns() - before);
 		compute_for(3 * MS);
+		before = sn_now_ns();
 		assert_int_equal(blocked_since(&blocked), 0);
 	}
 }
