@@ -21,6 +21,7 @@ struct rule {
 
 static struct rule *rules;
 static size_t rule_count;
+static const char *touching; /* FAKE_TOUCH, NULL: none */
 
 /* Lines of "PATTERN NANOSECONDS [DEVICE]" for names of kernels, the first that fits; # begins a comment. */
 static void read_rules(const char *path)
@@ -47,6 +48,7 @@ static void read_rules(const char *path)
 void fake_plan_load(void)
 {
 	const char *path = getenv("FAKE_PLAN");
+	touching = getenv("FAKE_TOUCH");
 	if (path && *path)
 		read_rules(path);
 }
@@ -87,6 +89,5 @@ uint64_t fake_plan_ns(const struct fake_operation *operation, int device)
 
 bool fake_kernel_touches(const char *name)
 {
-	const char *pattern = getenv("FAKE_TOUCH");
-	return pattern && !fnmatch(pattern, name, 0);
+	return touching && !fnmatch(touching, name, 0);
 }
