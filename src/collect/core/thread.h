@@ -76,8 +76,8 @@ struct sn_shadow {
 			    operator's forward path); SN_NODE_NONE for none */
 	uint32_t node;	 /* cached context of this shadow, SN_NODE_NONE until it is first used */
 	uint64_t link;	 /* of its event in the trace file, 0 none */
-	uintptr_t python_frame; /* the innermost Python frame when `node` was found by the torch
-				   adapter, 0 none; SN_PYTHON_UNKNOWN until then */
+	uintptr_t
+	    python_frame; /* the innermost Python frame when context.c found `node`, 0 none; SN_PYTHON_UNKNOWN until then */
 };
 
 /* A thread's state for the trace file (trace.h). */
@@ -122,6 +122,7 @@ struct sn_thread {
 	struct sn_thread_trace trace;		 /* of trace.c */
 	void *sampling;				 /* of sample.c */
 	void *scratch;				 /* of callpath.c */
+	struct sn_context_memo *contexts;	 /* of context.c */
 	void *adapters[24]; /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
 };
 

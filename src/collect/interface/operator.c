@@ -2,7 +2,7 @@
 /* Operators that hooks begin and end. */
 #include "operator.h"
 
-#include "collect/adapters/torch/torch.h"
+#include "collect/core/context.h"
 #include "collect/record/trace.h"
 
 #include <string.h>
@@ -14,15 +14,14 @@ bool sn_operators_wanted(void)
 
 static void push(struct sn_thread *thread, const struct sn_operator_start *start)
 {
-	struct sn_torch_thread *memo = sn_torch_thread(thread);
 	struct sn_frame frame = {.kind = SN_FRAME_OPERATOR,
 				 .id = sn_cct_string(&thread->cct, start->name, start->length)};
 	struct sn_shadow *shadow =
-	    frame.id == SN_ID_NONE || !memo ? NULL : sn_shadow_push(thread, &frame, start->stack);
+	    frame.id == SN_ID_NONE ? NULL : sn_shadow_push(thread, &frame, start->stack);
 	if (!shadow)
 		return;
 	shadow->user = start->user;
-	shadow->node = sn_torch_context(memo, start->stack, start->pc, true);
+	shadow->node = sn_context(thread, start->stack, start->pc, true);
 	if (sn_trace_wants(SN_TRACE_SOURCE_OPERATORS))
 		shadow->start_ns = sn_now_ns();
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where it is called: as for sn_torch_context; `user` is in its shadow frame. */
+/* Where it is called: as for sn_context; `user` is in its shadow frame. */
 struct sn_operator_start {
 	const char *name;
 	size_t length;

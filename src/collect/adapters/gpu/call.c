@@ -2,7 +2,7 @@
 /* The program's calls: each is a frame while it runs, and what it launches is found by its number. */
 #include "state.h"
 
-#include "collect/core/callpath.h"
+#include "collect/core/context.h"
 
 #include <string.h>
 
@@ -68,7 +68,7 @@ static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 	struct sn_gpu_thread *state = sn_gpu_thread(thread);
 	uint32_t path = call->path;
 	if (state && path == SN_NODE_ROOT)
-		path = sn_callpath_of_call(thread, &of_call);
+		path = sn_context_of_call(thread, (uintptr_t)call->name, &of_call);
 	struct sn_gpu_callee *callee =
 	    state ? find_callee(state, interface, call->name, path) : NULL;
 	uint32_t started = callee ? kernel_of(thread, callee->node, call->kernel) : SN_NODE_NONE;

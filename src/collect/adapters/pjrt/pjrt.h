@@ -45,7 +45,7 @@ struct sn_pjrt_call {
 	const struct sn_pjrt_made *plugin;
 	sn_pjrt_function *real;
 	void *record;
-	uintptr_t stack, pc; /* as for sn_torch_context */
+	uintptr_t stack, pc; /* as for sn_context */
 	uint32_t number;     /* of the plugin */
 };
 

@@ -48,7 +48,7 @@ static uint32_t push(struct sn_torch_thread *self, uintptr_t task, const struct 
 	if (node->sequence != SN_TORCH_NO_SEQUENCE)
 		shadow->link = sn_torch_link(node->torch_id, node->sequence);
 	if (sn_torch_exact_metric() != SN_ID_NONE) {
-		shadow->node = sn_torch_context(self, stack, pc, true);
+		shadow->node = sn_context(self->thread, stack, pc, true);
 		shadow->start_ns = sn_now_ns();
 		sn_trace_enters(self->thread, SN_TRACE_SOURCE_OPERATORS, shadow->start_ns);
 	}

@@ -57,7 +57,7 @@ uint32_t sn_torch_engine_begin(uintptr_t task, uintptr_t stack, uintptr_t pc)
 	uint32_t place = CALLS;
 	if (self && sn_torch_is_known(self)) {
 		drop_left(self, stack);
-		uint32_t node = sn_torch_context(self, stack, pc, false);
+		uint32_t node = sn_context(self->thread, stack, pc, false);
 		place = node == SN_NODE_NONE ? CALLS : claim();
 		if (place < CALLS) {
 			calls[place].caller = self;

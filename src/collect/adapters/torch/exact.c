@@ -164,7 +164,7 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 	shadow->user = SN_TORCH_SHADOW;
 	if (exactness == SN_TORCH_SAMPLED)
 		return;
-	shadow->node = sn_torch_context(self, stack, pc, true);
+	shadow->node = sn_context(self->thread, stack, pc, true);
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_prefetch_node(&thread->cct, shadow->node);
 	shadow->start_ns = sn_now_ns();

@@ -87,7 +87,7 @@ void sn_torch_forward(uint64_t sequence, uintptr_t stack, uintptr_t pc)
 	struct sn_torch_thread *self = sn_torch_thread(thread);
 	if (self && sn_torch_is_known(self)) {
 		_Atomic uint64_t *entry = ring_entry(self, sequence);
-		uint32_t node = sn_torch_context(self, stack, pc, false);
+		uint32_t node = sn_context(self->thread, stack, pc, false);
 		if (sn_torch_graph_on())
 			sn_torch_graph_forward(self, sequence);
 		/* release: a reader in another thread sees a complete node record */

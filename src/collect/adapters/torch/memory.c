@@ -44,7 +44,7 @@ static void add(uint32_t metric, uint64_t bytes, bool on_host, uintptr_t stack, 
 	if (!thread)
 		return;
 	struct sn_torch_thread *self = sn_torch_thread(thread);
-	uint32_t node = self ? sn_torch_context(self, stack, pc, false) : SN_NODE_NONE;
+	uint32_t node = self ? sn_context(self->thread, stack, pc, false) : SN_NODE_NONE;
 	if (node == SN_NODE_NONE || !sn_cct_add(&thread->cct, node, metric, bytes))
 		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
 	else if (on_host)

@@ -24,6 +24,7 @@
 #pragma once
 
 #include "collect/core/adapters.h"
+#include "collect/core/context.h"
 
 /* Marks a shadow frame as this adapter's, in its `user`; the second value marks a node that is
  * being evaluated but has not run, and may never run if only its gradient was requested. */
@@ -73,7 +74,6 @@ struct sn_torch_thread {
 	 */
 	_Atomic(_Atomic uint64_t *) ring[SN_TORCH_CHUNKS];
 	_Atomic uint64_t next_sequence;	   /* one past the last number assigned in this thread */
-	struct sn_torch_memo *memo;	   /* of context.c */
 	struct sn_torch_copy *copies;	   /* of forward.c */
 	struct sn_torch_names *names;	   /* of operators.c */
 	struct sn_torch_values *values;	   /* of exact.c */
@@ -101,17 +101,6 @@ uintptr_t sn_torch_symbol(const char *name);
 /* The same, with its size. AS-safe: yes. */
 uintptr_t sn_torch_symbol_size(const char *name, size_t *bytes);
 
-/* --- context.c --- */
-
-/*
- * The context of the caller's call path, as from sn_callpath; if `of_shadow`, that of the topmost
- * shadow frame. `stack` is an address at the outer end of the calling hook's frame and `pc` the
- * hook's return address. With the Python frames, the shadow frames and the return addresses on the
- * stack they identify the path, whose node is cached.
- */
-uint32_t sn_torch_context(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
-			  bool of_shadow);
-
 /* --- forward.c --- */
 
 /* PyTorch has assigned `sequence` to an autograd node that the calling thread is creating. */
@@ -130,7 +119,7 @@ bool sn_torch_was_given(uint64_t torch_id, uint64_t sequence);
 
 /* --- engine.c --- */
 
-/* Around the call of the engine that runs a graph task: begin returns a token for end. `stack` and `pc` as for sn_torch_context. */
+/* Around the call of the engine that runs a graph task: begin returns a token for end. `stack` and `pc` as for sn_context. */
 uint32_t sn_torch_engine_begin(uintptr_t task, uintptr_t stack, uintptr_t pc);
 void sn_torch_engine_end(uint32_t token);
 /* The context of the call that runs the task, in `self`'s tree, where another thread made it; else SN_NODE_NONE. */

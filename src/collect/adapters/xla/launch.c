@@ -189,17 +189,16 @@ static void push(struct sn_xla_thread *self, struct sn_xla_program *program,
 		 const struct sn_xla_launch *launch, uintptr_t stack, uintptr_t pc)
 {
 	struct sn_thread *thread = self->thread;
-	struct sn_torch_thread *memo = sn_torch_thread(thread);
 	const struct sn_xla_text *label = launch->label ? launch->label : &program->name;
 	struct sn_frame frame = {.kind = SN_FRAME_OPERATOR,
 				 .id = sn_cct_string(&thread->cct, label->text, label->length)};
-	if (frame.id == SN_ID_NONE || !memo)
+	if (frame.id == SN_ID_NONE)
 		return;
 	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, stack);
 	if (!shadow)
 		return;
 	shadow->user = SN_XLA_CALL;
-	shadow->node = sn_torch_context(memo, stack, pc, true);
+	shadow->node = sn_context(thread, stack, pc, true);
 	if (sn_trace_wants(SN_TRACE_SOURCE_OPERATORS))
 		shadow->start_ns = sn_now_ns();
 	self->calls = program;

@@ -135,7 +135,7 @@ struct sn_xla_call {
 	uint64_t outer_call;
 	uint32_t outer_node;
 };
-/* Begins a call; `stack` and `pc` as for sn_torch_context. */
+/* Begins a call; `stack` and `pc` as for sn_context. */
 struct sn_xla_call sn_xla_call_begin(const struct sn_xla_launch *launch, uintptr_t stack,
 				     uintptr_t pc);
 void sn_xla_call_end(const struct sn_xla_call *call);

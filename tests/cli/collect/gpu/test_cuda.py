@@ -123,6 +123,20 @@ def test_each_kernel_stands_below_the_line_that_launched_it(known):
     assert found == {line_with("known.cu", "// scale_often"): 40 + 60 + 25 + 10 * 3, line_with("known.cu", "// captured"): 10}
 
 
+@pytest.mark.parametrize("options", [(), ("--shadow",)])
+@pytest.mark.parametrize("depth", [3, 200])
+def test_one_line_below_two_callers_in_turn(depth, options, tmp_path):
+    """Paths are remembered by what is on the stack; one that is longer than what is remembered is walked each time. --shadow walks all."""
+    source = WORKLOADS / "cuda/callers.cu"
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", tmp_path / "callers", source], check=True)
+    ran = on_fakes(tmp_path, tmp_path / "callers", str(depth), "500", options=options)
+    found: Counter[str] = Counter()
+    for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
+        found.update({f"{frame['file']}:{frame['line']}": value["count"] for frame in frames if frame["name"] in ("often", "seldom")})
+    assert found == {line_with(source.name, "// often"): 1000, line_with(source.name, "// seldom"): 500}
+    assert "context-mismatch" not in program.info(ran.folder)["drops"]
+
+
 def test_a_child_has_none_of_its_parents_work(known_program, known, tmp_path):
     ran = on_fakes(tmp_path, known_program, "fork", options=NODES)
     assert ran.out == "child 3\n0 no error\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The context of a point inside an operator, without unwinding in most cases.
+ * The context of a point that a program comes to again and again, without unwinding in most cases; see context.h.
  *
  * A training loop comes to the same points again and again on the same paths. A path that
  * sn_callpath has assembled is stored under its key: the hook's return address and stack address,
@@ -20,16 +20,22 @@
  * followed it last. In a loop that is the next one again, which is found without a search and
  * prefetched. Cache misses are most of the cost of a lookup.
  */
-#include "torch.h"
+#include "context.h"
 
-#include "collect/core/hash.h"
+#include "adapter.h"
+#include "arena.h"
+#include "hash.h"
+
 #include "collect/unwind/module_list.h"
 
-#define MEMO_SETS  1024u /* a training step has some hundred operators, each of them a path */
+#define MEMO_SETS                                                                                  \
+	2048u /* a training step has some thousand operators and launches, each of them a path */
 #define MEMO_WAYS  4u
 #define SLOT_MAX   64u
 #define PYTHON_MAX 256u
 #define NATIVE_MAX (SLOT_MAX + 8)
+/* One in so many paths that are taken for known ones is assembled and compared. */
+#define CHECKED	   4096u
 
 struct entry {
 	uint64_t key; /* 0: empty */
@@ -37,15 +43,27 @@ struct entry {
 	uint32_t node;
 	uint32_t next; /* the entry that followed this one last */
 	uint16_t slot_count;
-	uint16_t doubts;	  /* how often a path that was guessed is still assembled again */
+	uint16_t doubts; /* how often a path that was guessed is still assembled again */
+	/* of a library's call: where the called function's frame begins, in bytes from the hook's stack address; 0: not known */
+	uint32_t call_bytes;
 	uint16_t slots[SLOT_MAX]; /* words from the hook's stack address */
 } __attribute__((aligned(64)));
 
-struct sn_torch_memo {
+/* The point that is asked about. */
+struct point {
+	struct sn_thread *thread;
+	struct sn_context_memo *memo;
+	uintptr_t stack, pc;
+	bool of_shadow;
+	struct sn_callpath_call *call; /* NULL: none */
+};
+
+struct sn_context_memo {
 	struct entry entries[MEMO_SETS * MEMO_WAYS + 1]; /* the first one stays empty */
 	uint32_t numbers[MEMO_SETS][MEMO_WAYS];		 /* of entries; 0: none */
 	uint32_t count, last;				 /* entries used; the one found last */
 	uint32_t next_victim;
+	uint32_t taken; /* paths for known ones */
 	struct sn_python_frame python[PYTHON_MAX];
 };
 
@@ -73,11 +91,11 @@ static uint64_t hash_slots(const struct entry *entry, uintptr_t stack)
 }
 
 /* Whether all Python frames can be walked now, so that an assembled path has all of them. */
-static bool is_walkable(struct sn_torch_thread *self)
+static bool is_walkable(const struct point *point)
 {
 	if (!(sn_config.sources & SN_SOURCE_PYTHON))
 		return true;
-	int count = sn_python_walk(self->thread, self->memo->python, PYTHON_MAX);
+	int count = sn_python_walk(point->thread, point->memo->python, PYTHON_MAX);
 	return count >= 0 && count < (int)PYTHON_MAX;
 }
 
@@ -109,108 +127,124 @@ static struct base find_base(struct sn_thread *thread, bool of_shadow)
 	    base.python_frame == SN_PYTHON_UNKNOWN)
 		return base;
 	const struct sn_shadow *outer = &thread->shadows[depth - 1 - of_shadow];
-	if (sn_torch_is_ours(outer) && outer->node != SN_NODE_NONE &&
-	    outer->python_frame == base.python_frame)
+	if (outer->node != SN_NODE_NONE && outer->python_frame == base.python_frame)
 		base.operator= outer;
 	return base;
 }
 
 /* The key of a path that begins at `base`. */
-static uint64_t inner_key(const struct sn_thread *thread, const struct base *base, uintptr_t stack,
-			  uintptr_t pc, bool of_shadow)
+static uint64_t inner_key(const struct point *point, const struct base *base)
 {
-	const struct sn_shadow *top = &thread->shadows[thread->shadow_depth - 1];
-	uint64_t hash = sn_hash_mix(base->operator->node + 1ull, base->operator->stack - stack);
-	hash = sn_hash_mix(hash, (pc << 1) + of_shadow);
+	const struct sn_shadow *top = &point->thread->shadows[point->thread->shadow_depth - 1];
+	uint64_t hash =
+	    sn_hash_mix(base->operator->node + 1ull, base->operator->stack - point->stack);
+	hash = sn_hash_mix(hash, (point->pc << 1) + point->of_shadow);
 	hash = sn_hash_mix(hash, sn_module_generation());
-	if (!of_shadow)
+	if (!point->of_shadow)
 		return hash | 1;
 	hash = sn_hash_mix(hash, (uint64_t)top->frame.id << 32 | top->prefix);
-	return sn_hash_mix(hash, (top->stack - stack) ^ (uint64_t)top->frame.kind << 56 ^
+	return sn_hash_mix(hash, (top->stack - point->stack) ^ (uint64_t)top->frame.kind << 56 ^
 				     (uint64_t)top->frame.flags << 48) |
 	       1;
 }
 
 /* The key of a whole path, or 0 if it has none. */
-static uint64_t path_key(struct sn_torch_thread *self, const struct base *base, uintptr_t stack,
-			 uintptr_t pc, bool of_shadow)
+static uint64_t path_key(const struct point *point, const struct base *base)
 {
-	uint64_t hash = sn_hash_mix(stack, pc + of_shadow);
-	const struct sn_work *work = &self->thread->work;
+	struct sn_thread *thread = point->thread;
+	uint64_t hash = sn_hash_mix(point->stack, point->pc + point->of_shadow);
+	const struct sn_work *work = &thread->work;
 	if (work->origin) /* the path begins with another thread's, valid for this work only */
 		hash = sn_hash_mix(hash, (uintptr_t)work->origin ^ work->serial << 48);
-	hash = sn_hash_mix(hash, sn_module_generation());
+	hash = sn_hash_mix(hash, (uint64_t)thread->start_node << 32 | sn_module_generation());
 	if (sn_config.sources & SN_SOURCE_PYTHON) {
-		uint64_t fingerprint =
-		    base->python_frame == SN_PYTHON_UNKNOWN
-			? 0
-			: sn_python_fingerprint(self->thread, base->python_frame);
+		uint64_t fingerprint = base->python_frame == SN_PYTHON_UNKNOWN
+					   ? 0
+					   : sn_python_fingerprint(thread, base->python_frame);
 		if (!fingerprint)
 			return 0;
 		hash = sn_hash_mix(hash, fingerprint);
 	}
-	hash = hash_shadows(self->thread, hash) & ~1ull; /* keys of inner_key are odd */
+	hash = hash_shadows(thread, hash) & ~1ull; /* keys of inner_key are odd */
 	return hash ? hash : 2;
 }
 
-/* Notes where above `stack`, up to `end`, the native return addresses are. */
-static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintptr_t stack,
-		       uintptr_t end)
+/* Where the native frames that the path's own hook looks at end: what is further out is known otherwise. */
+static bool is_outer(const struct sn_native_frame *frame, uintptr_t end)
 {
-	struct sn_thread *thread = self->thread;
+	/* Frames further out are the native halves of Python frames; the key has the Python
+	 * frames and the stack address, which distinguish them. */
+	return frame->cfa - sizeof(uintptr_t) >= end ||
+	       ((sn_config.sources & SN_SOURCE_PYTHON) && sn_python_is_eval(frame->pc));
+}
+
+/* Notes where above the point's stack address, up to `end`, the native return addresses are. False where they are too many. */
+static bool note_slots(const struct point *point, struct entry *entry, uintptr_t end)
+{
+	struct sn_thread *thread = point->thread;
 	struct sn_unwind_result result =
 	    sn_unwind_here(&thread->unwinder, thread->stack_low, thread->stack_high, NATIVE_MAX);
-	entry->slot_count = 0;
 	uint32_t index = 0;
-	for (; index < result.count && entry->slot_count < SLOT_MAX; index++) {
-		/* Frames further out are the native halves of Python frames; the key has the Python
-		 * frames and the stack address, which distinguish them. */
-		if ((sn_config.sources & SN_SOURCE_PYTHON) &&
-		    sn_python_is_eval(result.frames[index].pc))
-			break;
-		uintptr_t slot = result.frames[index].cfa - sizeof(uintptr_t);
-		if (slot >= end)
-			break;
-		if (slot < stack || (slot - stack) / sizeof(uintptr_t) > UINT16_MAX)
+	entry->slot_count = 0;
+	for (; index < result.count && !is_outer(&result.frames[index], end); index++) {
+		uintptr_t words = (result.frames[index].cfa - sizeof(uintptr_t) - point->stack) /
+				  sizeof(uintptr_t);
+		if (result.frames[index].cfa - sizeof(uintptr_t) < point->stack)
 			continue;
-		entry->slots[entry->slot_count++] = (uint16_t)((slot - stack) / sizeof(uintptr_t));
+		if (words > UINT16_MAX || entry->slot_count == SLOT_MAX)
+			return false;
+		entry->slots[entry->slot_count++] = (uint16_t)words;
 	}
+	if (index == result.count && result.too_deep)
+		return false;
 	/* the outermost frame has no caller, so its slot has no return address and may be
 	 * outside of the stack */
 	if (index == result.count && result.complete && entry->slot_count)
 		entry->slot_count--;
-	entry->slots_hash = hash_slots(entry, stack);
+	entry->slots_hash = hash_slots(entry, point->stack);
+	return true;
 }
 
-static uint32_t assemble(struct sn_thread *thread, bool of_shadow)
+static uint32_t assemble(const struct point *point)
 {
+	struct sn_thread *thread = point->thread;
+	if (point->call)
+		return sn_callpath_of_call(thread, point->call);
 	uint32_t node = sn_callpath(thread, NULL, 0);
-	if (!of_shadow || node == SN_NODE_NONE)
+	if (!point->of_shadow || node == SN_NODE_NONE)
 		return node;
 	const struct sn_shadow *top = sn_shadow_top(thread);
 	return top ? top->node : SN_NODE_NONE;
 }
 
-/* For checking (sn_unwind_shadow): assembles the path although it is known, and compares. */
-static uint32_t checked(struct sn_thread *thread, uint32_t known, bool of_shadow)
+static uint32_t taken(const struct point *point, const struct entry *known)
 {
-	uint32_t node = assemble(thread, of_shadow);
-	if (thread->is_guess)
-		return known;
-	if (node != known && node != SN_NODE_NONE)
-		sn_drop(thread, SN_DROP_CONTEXT_MISMATCH, 1);
+	if (point->call)
+		point->call->stack = known->call_bytes ? point->stack + known->call_bytes : 0;
+	return known->node;
+}
+
+/* Of some paths, or of all where that is asked for (sn_unwind_shadow): assembles one that is taken for known, and compares. */
+static uint32_t checked(const struct point *point, struct entry *known)
+{
+	uint32_t node = assemble(point);
+	if (point->thread->is_guess)
+		return taken(point, known);
+	if (node != known->node && node != SN_NODE_NONE) {
+		sn_drop(point->thread, SN_DROP_CONTEXT_MISMATCH, 1);
+		known->key = 0;
+	}
 	return node;
 }
 
-static inline bool is_path(const struct sn_torch_thread *self, const struct entry *entry,
-			   uint64_t key, uintptr_t stack)
+static inline bool is_path(const struct point *point, const struct entry *entry, uint64_t key)
 {
-	return entry->key == key && slots_readable(self->thread, entry, stack) &&
-	       entry->slots_hash == hash_slots(entry, stack);
+	return entry->key == key && slots_readable(point->thread, entry, point->stack) &&
+	       entry->slots_hash == hash_slots(entry, point->stack);
 }
 
 /* Notes that entry `number` is the current one. */
-static struct entry *come_to(struct sn_torch_memo *memo, uint32_t number)
+static struct entry *come_to(struct sn_context_memo *memo, uint32_t number)
 {
 	struct entry *entry = &memo->entries[number];
 	if (memo->entries[memo->last].next != number)
@@ -221,21 +255,21 @@ static struct entry *come_to(struct sn_torch_memo *memo, uint32_t number)
 }
 
 /* The entry of a path, or NULL. */
-static struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t stack)
+static struct entry *find(const struct point *point, uint64_t key)
 {
-	struct sn_torch_memo *memo = self->memo;
+	struct sn_context_memo *memo = point->memo;
 	uint32_t next = memo->entries[memo->last].next;
-	if (is_path(self, &memo->entries[next], key, stack))
+	if (is_path(point, &memo->entries[next], key))
 		return come_to(memo, next);
 	const uint32_t *numbers = memo->numbers[(key >> 32) % MEMO_SETS];
 	for (uint32_t way = 0; way < MEMO_WAYS; way++)
-		if (is_path(self, &memo->entries[numbers[way]], key, stack))
+		if (is_path(point, &memo->entries[numbers[way]], key))
 			return come_to(memo, numbers[way]);
 	return NULL;
 }
 
 /* An entry for storing a path. */
-static struct entry *room(struct sn_torch_memo *memo, uint64_t key)
+static struct entry *room(struct sn_context_memo *memo, uint64_t key)
 {
 	uint32_t *numbers = memo->numbers[(key >> 32) % MEMO_SETS];
 	uint32_t way = 0;
@@ -252,47 +286,60 @@ static struct entry *room(struct sn_torch_memo *memo, uint64_t key)
  * Stores the path that was just assembled. Code that was just loaded has no unwind rules yet, and a
  * path through it is a guess, so it is assembled again a few times.
  */
-static void remember(struct sn_torch_thread *self, struct entry *known, uint64_t key,
-		     uintptr_t stack, uintptr_t end, uint32_t node)
+static void remember(const struct point *point, struct entry *known, uint64_t key, uintptr_t end,
+		     uint32_t node)
 {
 	enum { DOUBTS = 16 };
-	uint16_t doubts = !self->thread->is_guess ? 0 : known ? known->doubts - 1 : DOUBTS;
-	struct entry *entry = known ? known : room(self->memo, key);
+	const struct sn_callpath_call *call = point->call;
+	uint16_t doubts = !point->thread->is_guess ? 0 : known ? known->doubts - 1 : DOUBTS;
+	struct entry *entry = known ? known : room(point->memo, key);
 	*entry = (struct entry){
 	    .key = key, .node = node, .next = known ? known->next : 0, .doubts = doubts};
-	if (sn_config.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR))
-		note_slots(self, entry, stack, end);
+	if (call && call->stack)
+		entry->call_bytes = (uint32_t)(call->stack - point->stack);
+	if (sn_config.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) &&
+	    !note_slots(point, entry, end))
+		entry->key = 0;
 }
 
-static uint32_t context(struct sn_torch_thread *self, const struct base *base, uintptr_t stack,
-			uintptr_t pc, bool of_shadow)
+static uint32_t context(const struct point *point, const struct base *base)
 {
-	uint64_t key = 0;
-	if (SN_PAGES_ONCE(self->memo) && base->operator)
-		key = inner_key(self->thread, base, stack, pc, of_shadow);
-	else if (self->memo)
-		key = path_key(self, base, stack, pc, of_shadow);
+	uint64_t key = base->operator? inner_key(point, base) : path_key(point, base);
 	if (!key)
-		return assemble(self->thread, of_shadow);
-	struct entry *known = find(self, key, stack);
+		return assemble(point);
+	struct entry *known = find(point, key);
 	if (known && !known->doubts)
-		return sn_unwind_shadow() ? checked(self->thread, known->node, of_shadow)
-					  : known->node;
-	uint32_t node = assemble(self->thread, of_shadow);
-	if (node != SN_NODE_NONE && (base->operator|| is_walkable(self)))
-		remember(self, known, key, stack, base->operator? base->operator->stack : UINTPTR_MAX,
+		return sn_unwind_shadow() || ++point->memo->taken % CHECKED == 0
+			   ? checked(point, known)
+			   : taken(point, known);
+	uint32_t node = assemble(point);
+	if (node != SN_NODE_NONE && (base->operator|| is_walkable(point)))
+		remember(point, known, key, base->operator? base->operator->stack : UINTPTR_MAX,
 			 node);
 	return node;
 }
 
-uint32_t sn_torch_context(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
-			  bool of_shadow)
+uint32_t sn_context(struct sn_thread *thread, uintptr_t stack, uintptr_t pc, bool of_shadow)
 {
-	struct sn_thread *thread = self->thread;
+	struct point point = {thread, SN_PAGES_ONCE(thread->contexts), stack, pc, of_shadow, NULL};
 	struct base base = find_base(thread, of_shadow);
-	uint32_t node = context(self, &base, stack, pc, of_shadow);
+	uint32_t node = point.memo ? context(&point, &base) : assemble(&point);
 	if (of_shadow && node != SN_NODE_NONE && thread->shadow_depth <= SN_SHADOW_DEPTH)
 		thread->shadows[thread->shadow_depth - 1].python_frame =
 		    thread->work.origin ? SN_PYTHON_UNKNOWN : base.python_frame;
 	return node;
+}
+
+/* All that lies between the program and this function is examined: where a hook is, and how it came there, is its own affair. */
+uint32_t __attribute__((noinline))
+sn_context_of_call(struct sn_thread *thread, uintptr_t function, struct sn_callpath_call *call)
+{
+	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+	struct point point = {thread, NULL, stack, function, false, call};
+	if (stack >= thread->stack_low && stack < thread->stack_high)
+		point.memo = SN_PAGES_ONCE(thread->contexts);
+	if (call->object >= stack && call->object < thread->stack_high)
+		point.pc += call->object - stack; /* what is left out depends on it */
+	struct base base = find_base(thread, false);
+	return point.memo ? context(&point, &base) : assemble(&point);
 }
