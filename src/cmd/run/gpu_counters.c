@@ -2,6 +2,7 @@
 /* The options --gpu-counters and --gpu-metrics: lists of names, which only the devices' own libraries can check further. */
 #include "gpu_counters.h"
 
+#include "base/text.h"
 #include "cmd/command.h"
 #include "collect/core/counter_limits.h"
 
@@ -107,4 +108,20 @@ void sn_run_gpu_counters_tell(const struct sn_launch_request *launch)
 	if (launch->gpu_metrics)
 		fprintf(stderr, "sonde: --gpu-metrics: whole devices are sampled, whoever uses "
 				"them; each takes 64 MiB of the host's memory\n");
+}
+
+void sn_run_gpu_metrics_tell_none(const struct sn_launch_request *launch, const struct sonde_db *db)
+{
+	static const char before[] = "; no metrics over time: ";
+	const char *cuda = sonde_db_property(db, "adapter.cuda"), *why = "no CUDA was used";
+	char name[SN_GPU_COUNTER_NAME_BYTES + 1];
+	if (!launch->gpu_metrics)
+		return;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(launch->gpu_metrics, ",@"),
+		 launch->gpu_metrics);
+	if (sonde_db_metric_by_name(db, name) != SONDE_NONE)
+		return;
+	if (cuda)
+		why = strstr(cuda, before) ? strstr(cuda, before) + strlen(before) : cuda;
+	fprintf(stderr, "sonde: --gpu-metrics: nothing was sampled: %s\n", sn_shown(why).text);
 }

@@ -364,6 +364,7 @@ static void report(const struct run *run)
 	add_own_sources(&sources, run->command);
 	print_summary(db, run->database, &sources);
 	sn_run_gpu_samples_tell_none(&run->launch, db);
+	sn_run_gpu_metrics_tell_none(&run->launch, db);
 	sn_source_roots_release(&sources);
 	sonde_db_close(db);
 }

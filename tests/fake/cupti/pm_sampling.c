@@ -39,7 +39,7 @@ static struct sampler {
 /* What became of a sample; the numbers of a device's go on. */
 static struct fate {
 	int device;
-	uint64_t number, start_ns;
+	uint64_t number;
 	const char *state;
 	struct fate *before;
 } * fates;
@@ -47,8 +47,7 @@ static struct fate {
 static void tell(const struct sampler *of, uint64_t number, const char *state)
 {
 	struct fate *fate = malloc(sizeof(*fate));
-	*fate = (struct fate){(int)(of - samplers), number, of->origin_ns + number * of->step_ns,
-			      state, fates};
+	*fate = (struct fate){(int)(of - samplers), number, state, fates};
 	fates = fate;
 }
 
@@ -97,28 +96,35 @@ static uint64_t end_of(struct sampler *of)
 
 /* ---- the table ---- */
 
+static void write_rows(FILE *file, const struct sampler *of, uint64_t number, const char *state)
+{
+	for (uint32_t at = 0; at < of->metric_count; at++)
+		fprintf(file, "%d\t%s\t%llu\t%.17g\t%s\n", (int)(of - samplers),
+			fake_metric_name(of->chosen[at]),
+			(unsigned long long)(of->origin_ns + number * of->step_ns),
+			fake_metric_value(of->chosen[at], (int)(of - samplers), number), state);
+}
+
+static bool is_written;
+
+/* At the end; again where something is read after that. */
 __attribute__((destructor)) static void write_table(void)
 {
 	const char *path = getenv("FAKE_METRICS_TABLE");
 	char name[4096];
+	is_written = true;
 	if (!path || !*path || !was_enabled)
 		return;
-	for (struct sampler *of = samplers; of < samplers + DEVICES; of++) {
-		for (uint64_t end = of->origin_ns ? end_of(of) : 0; of->next < end;)
-			tell(of, of->next++, "left");
-		while (of->is_full && of->next < all_of(of))
-			tell(of, of->next++, "lost");
-	}
 	snprintf(name, sizeof(name), "%s.%d", path, getpid());
 	FILE *file = fopen(name, "w");
-	for (const struct fate *fate = fates; fate && file; fate = fate->before) {
-		const struct sampler *of = &samplers[fate->device];
-		for (uint32_t at = 0; at < of->metric_count; at++)
-			fprintf(file, "%d\t%s\t%llu\t%.17g\t%s\n", fate->device,
-				fake_metric_name(of->chosen[at]),
-				(unsigned long long)fate->start_ns,
-				fake_metric_value(of->chosen[at], fate->device, fate->number),
-				fate->state);
+	for (const struct fate *fate = fates; fate && file; fate = fate->before)
+		write_rows(file, &samplers[fate->device], fate->number, fate->state);
+	for (struct sampler *of = samplers; of < samplers + DEVICES && file; of++) {
+		uint64_t end = of->origin_ns ? end_of(of) : 0, number = of->next;
+		for (; number < end; number++)
+			write_rows(file, of, number, "left");
+		for (end = of->is_full ? all_of(of) : 0; number < end; number++)
+			write_rows(file, of, number, "lost");
 	}
 	if (file)
 		fclose(file);
@@ -347,6 +353,8 @@ CUptiResult fake_cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *g
 	} else {
 		decode(of, given, &data);
 	}
+	if (is_written)
+		write_table();
 	pthread_mutex_unlock(&lock);
 	return error;
 }

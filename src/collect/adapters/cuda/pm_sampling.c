@@ -38,10 +38,12 @@ static struct device {
 	bool was_tried, is_started;
 	uint8_t *data; /* counter data image */
 	size_t data_bytes;
-	uint64_t step_ns; /* from one sample to the next */
-	bool has_steps;	  /* and is known by the interval */
-	/* Before it was started by our clock; what is to be added to its clock to have ours, from the first reading on. */
-	uint64_t begin_ns, offset_ns;
+	uint64_t step_ns;  /* from one sample to the next */
+	bool has_steps;	   /* and is known by the interval */
+	uint64_t begin_ns; /* before it was started the last time, by our clock */
+	uint64_t seen_ns; /* what it sampled until then was read or counted as lost, by our clock */
+	uint64_t
+	    offset_ns; /* what is to be added to its clock to have ours, from the first reading on */
 	bool has_offset;
 	uint64_t last_ns;    /* the end of the last sample, by its clock; 0: none */
 	bool has_gap;	     /* the next one does not follow on it */
@@ -245,23 +247,24 @@ static sn_cupti_result set_clock(struct device *device, size_t count, uint64_t n
 
 /* ---- reading ---- */
 
-/* What is missing between the last sample and a time by the device's clock. */
-static void lose_until(struct device *device, uint64_t end_ns)
+/* How many samples end until then, and after the last that is accounted for: all of them are missing, but for so many. */
+static void lose_until(struct device *device, uint64_t ns, uint64_t but_for)
 {
-	uint64_t steps = device->step_ns && end_ns > device->last_ns
-			     ? (end_ns - device->last_ns + device->step_ns / 2) / device->step_ns
+	uint64_t steps = device->step_ns && ns > device->seen_ns
+			     ? (ns - device->seen_ns + device->step_ns / 2) / device->step_ns
 			     : 0;
-	lose(device->last_ns && steps > 1 ? steps - 1 : 1);
+	lose(steps > but_for ? steps - but_for : 1);
 	device->has_gap = false;
 }
 
 static void follow(struct device *device, uint64_t end_ns)
 {
 	if (device->has_gap)
-		lose_until(device, end_ns);
+		lose_until(device, end_ns + device->offset_ns, 1);
 	else if (!device->has_steps && device->last_ns && end_ns > device->last_ns)
 		device->step_ns = end_ns - device->last_ns;
 	device->last_ns = end_ns;
+	device->seen_ns = end_ns + device->offset_ns;
 }
 
 static bool evaluate(struct device *device, size_t sample, double *values)
@@ -326,6 +329,7 @@ static bool start(struct device *device)
 {
 	struct sn_cupti_of_sampler parameters = {
 	    {SN_CUPTI_LENGTH(struct sn_cupti_of_sampler, sampler), NULL}, device->sampler};
+	device->begin_ns = sn_now_ns();
 	sn_cupti_result error = cupti.cuptiPmSamplingStart(&parameters);
 	device->is_started = !error;
 	return error ? sn_cuda_counters_fail("cuptiPmSamplingStart", error) : true;
@@ -485,7 +489,8 @@ static bool begin_device(struct device *device)
 	device->was_tried = true;
 	if (!list || !enable(device, number) || !make_room(device) || !configure(device, list))
 		return false;
-	device->begin_ns = sn_now_ns();
+	device->seen_ns = sn_now_ns();
+	atomic_store_explicit(&read_ns, device->seen_ns, memory_order_relaxed);
 	return start(device);
 }
 
@@ -559,7 +564,7 @@ void sn_cuda_metrics_begin(void *library)
 static void end_gap(struct device *device)
 {
 	if (device->has_gap)
-		lose_until(device, sn_now_ns() - device->offset_ns);
+		lose_until(device, sn_now_ns(), 0);
 }
 
 void sn_cuda_metrics_end(void)
