@@ -70,7 +70,7 @@ if [ ! -e "$fake/complete" ]; then
 	cuda/generate.py api libcuda.so.1 "$obj" "$root/include" cuda/nothing.h "$obj/driver.o" -- "${binaries[@]}" &&
 		link libcuda.so.1 "$obj/driver.o" || exit 1
 	mapfile -t records < <(cupti/records.sh "$headers")
-	for source in cupti/cupti.c cupti/buffers.c cupti/pc_sampling.c cupti/range_profiler.c cupti/subscribers.c; do
+	for source in cupti/cupti.c cupti/buffers.c cupti/pc_sampling.c cupti/pm_sampling.c cupti/range_profiler.c cupti/subscribers.c; do
 		gcc "${flags[@]}" "${records[@]}" "-I$headers" -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1
 	done
 	cuda/generate.py cupti libcupti "$obj" "$headers" "$obj"/cupti_*.o -- "${binaries[@]}" &&

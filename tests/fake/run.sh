@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command on devices that are not there (docs/design/fakes.md).
-# Usage: tests/fake/run.sh [--cuda|--plain|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] [--samples FILE] [--sample-table FILE] [--counters FILE] [--counter-table FILE] COMMAND...
+# Usage: tests/fake/run.sh [--cuda|--plain|--rocm|--levelzero|--replay FILE] [--cupti VERSION] [--fail SCENARIO] [--plan FILE] [--table FILE] [--samples FILE] [--sample-table FILE] [--counters FILE] [--counter-table FILE] [--metric-table FILE] COMMAND...
 #	--cuda        NVIDIA's devices: python3 is one with PyTorch for CUDA, nvcc compiles (default)
 #	--plain       the same without PyTorch, which takes 5 GB: the toolkit alone takes 0.4
 #	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
@@ -39,6 +39,15 @@
 #		counter-drop       each fifth range is lost, and counted
 #		counter-pass       CUPTI asks for another pass
 #		counter-large      a range takes 1 MiB
+#		metric-enable, metric-data-size, metric-data, metric-config, metric-start, metric-stop, metric-decode, metric-info,
+#			metric-sample, metric-disable  that function of CUPTI's PM sampling fails
+#		metric-privileges, metric-unsupported, metric-busy  enabling is refused for that reason
+#		metric-full, metric-full-error  the device's buffer has room for 50 samples: what comes after is lost until sampling starts again, and with
+#			the second all that was in it
+#		metric-clock       the device's clock is an hour ahead
+#		metric-cycles      the device samples by cycles of its clock, not by time
+#		metric-nan         of each fifth sample values are no numbers
+#		metric-large       a sample takes 1 MiB
 #	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS [DEVICE]" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
@@ -46,6 +55,7 @@
 #	--sample-table FILE  what was sampled, exactly: kernel,pc,reason,taken,lost, and the period that was asked for, as an exponent of 2 (0: none)
 #	--counters FILE  what counters count: lines of "PATTERN METRIC VALUE STEP" for names of kernels; the nth launch counts VALUE + (n - 1) * STEP
 #	--counter-table FILE  what was counted, exactly: kernel,graph,metric,value,launches,lost,outside; outside: launches in no range
+#	--metric-table FILE  what was sampled over time, exactly: device,metric,start_ns,value,state; read, lost or left
 # With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB,
 # FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is, FAKE_COUNTERS and FAKE_COUNTERS_TABLE what AMD's hardware counters
 # count (rocm/sdk/counters.c). Status 77 where it cannot be prepared (install.sh, install_rocm.sh, levelzero/install.sh).
@@ -55,6 +65,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 table=
 sampled=
 counted=
+over_time=
 cupti=
 vendor=cuda
 usage() { sed -n 's/^# Usage: /usage: /p; s/^#\t/\t/p' "$0" >&2; exit 129; }
@@ -71,6 +82,7 @@ while [ $# -gt 0 ]; do
 	--sample-table) sampled=$(realpath "${2:?}") || exit 128; shift ;;
 	--counters) FAKE_COUNTERS=$(realpath "${2:?}") || exit 128; export FAKE_COUNTERS; shift ;;
 	--counter-table) counted=$(realpath "${2:?}") || exit 128; shift ;;
+	--metric-table) over_time=$(realpath "${2:?}") || exit 128; shift ;;
 	--) shift; break ;;
 	-*) usage ;;
 	*) break ;;
@@ -102,11 +114,12 @@ fi
 if [ -n "$folders" ]; then
 	export LD_LIBRARY_PATH=$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$fake/bin:$PATH
 fi
-[ -n "$table$sampled$counted" ] || exec "$@"
-parts=$(mktemp -d) && mkdir "$parts/run" "$parts/samples" "$parts/counters" || exit 128
+[ -n "$table$sampled$counted$over_time" ] || exec "$@"
+parts=$(mktemp -d) && mkdir "$parts/run" "$parts/samples" "$parts/counters" "$parts/metrics" || exit 128
 [ -z "$table" ] || export FAKE_TABLE=$parts/run/part
 [ -z "$sampled" ] || export FAKE_SAMPLES_TABLE=$parts/samples/part
 [ -z "$counted" ] || export FAKE_COUNTERS_TABLE=$parts/counters/part
+[ -z "$over_time" ] || export FAKE_METRICS_TABLE=$parts/metrics/part
 "$@"
 status=$?
 if [ -n "$table" ]; then
@@ -117,6 +130,9 @@ if [ -n "$sampled" ]; then
 fi
 if [ -n "$counted" ]; then
 	{ echo kernel,graph,metric,value,launches,lost,outside; find "$parts/counters" -type f -exec cat {} + | tr '\t' ,; } >"$counted" || status=128
+fi
+if [ -n "$over_time" ]; then
+	{ echo device,metric,start_ns,value,state; find "$parts/metrics" -type f -exec cat {} + | tr '\t' ,; } >"$over_time" || status=128
 fi
 rm -rf "$parts"
 exit $status

@@ -213,6 +213,21 @@ static uint32_t put_attributes(const struct process *process, const struct sn_tr
 	return event->attribute_count;
 }
 
+/* A counter's value: that of a ratio is in millionths. */
+static struct sn_attribute value_of(struct process *process, const struct sn_trace_event *event,
+				    uint32_t whole_key)
+{
+	double fraction = (double)event->value / 1e6;
+	struct sn_attribute value = {.key = whole_key, .value = (uint64_t)event->value};
+	if (process->all->counters[event->counter].type != SN_METRIC_RATIO)
+		return value;
+	value.key =
+	    sn_trace_writer_key(process->writer, sn_db_builder_string(process->builder, "value"),
+				SONDE_NONE, SONDE_ATTRIBUTE_REAL);
+	memcpy(&value.value, &fraction, sizeof(fraction));
+	return value;
+}
+
 static void add_event(struct process *process, const struct sn_trace_event *event, uint32_t value)
 {
 	/* the tag's kinds are those of tracks */
@@ -237,8 +252,7 @@ static void add_event(struct process *process, const struct sn_trace_event *even
 	};
 	if (event->kind == SN_TRACE_COUNTER) {
 		added.metric = process->counters[event->counter];
-		attributes[added.attribute_count++] =
-		    (struct sn_attribute){.key = value, .value = (uint64_t)event->value};
+		attributes[added.attribute_count++] = value_of(process, event, value);
 	}
 	if (added.end_ns < added.start_ns)
 		return;

@@ -103,19 +103,20 @@ static void check_rights(struct sn_diagnosis *diagnosis)
 		sn_diagnose(
 		    diagnosis, "NVIDIA samples", SN_VERDICT_LIMITED, NULL,
 		    "%s does not say who may sample instructions and read counters, as sonde "
-		    "run --gpu-samples and --gpu-counters do (RmProfilingAdminOnly); kernels "
-		    "and copies need no permission",
+		    "run --gpu-samples, --gpu-counters and --gpu-metrics do "
+		    "(RmProfilingAdminOnly); kernels and copies need no permission",
 		    path);
 	else if (restricted && !is_administrator())
 		sn_diagnose(
 		    diagnosis, "NVIDIA samples", SN_VERDICT_LIMITED,
 		    "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee "
 		    "/etc/modprobe.d/profiling.conf, and reboot",
-		    "sonde run --gpu-samples and --gpu-counters are for administrators only "
-		    "(RmProfilingAdminOnly: 1); kernels and copies need no permission");
+		    "sonde run --gpu-samples, --gpu-counters and --gpu-metrics are for "
+		    "administrators only (RmProfilingAdminOnly: 1); kernels and copies need no "
+		    "permission");
 	else
 		sn_diagnose(diagnosis, "NVIDIA samples", SN_VERDICT_OK, NULL,
-			    "sonde run --gpu-samples and --gpu-counters are allowed "
+			    "sonde run --gpu-samples, --gpu-counters and --gpu-metrics are allowed "
 			    "(RmProfilingAdminOnly: %d%s)",
 			    restricted, restricted ? ", and you are an administrator" : "");
 }

@@ -475,6 +475,7 @@ static void set_environment(const struct sn_launch_request *launch)
 	set_number("SONDE_GPU_MIGRATIONS", launch->gpu_migrations);
 	set_number("SONDE_GPU_HARDWARE_TIMES", launch->gpu_hardware_times);
 	set_optional("SONDE_GPU_COUNTERS", launch->gpu_counters);
+	set_optional("SONDE_GPU_METRICS", launch->gpu_metrics);
 	set_number("SONDE_SHADOW", launch->shadow);
 	set_number("SONDE_CHECKPOINT_MS", launch->checkpoint_ms);
 	set_number("SONDE_MEMORY_LIMIT_MB", launch->memory_limit_mb);

@@ -28,6 +28,7 @@ struct sn_launch_request {
 	unsigned long checkpoint_ms;
 	const char *gpu_samples;  /* SONDE_GPU_SAMPLES */
 	const char *gpu_counters; /* SONDE_GPU_COUNTERS */
+	const char *gpu_metrics;  /* SONDE_GPU_METRICS */
 	unsigned long memory_limit_mb;
 	/* Called, if not NULL, when there is a process that is about to execute the program; it
 	 * waits for the return. */

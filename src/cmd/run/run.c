@@ -167,6 +167,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	    {"gpu-samples", .parse = sn_run_gpu_samples, .context = launch, .is_optional = true,
 	     .hints = gpu_samples},
 	    {"gpu-counters", .parse = sn_run_gpu_counters, .context = launch},
+	    {"gpu-metrics", .parse = sn_run_gpu_metrics, .context = launch},
 	    {"gpu-migrations", .flag = &launch->gpu_migrations},
 	    {"gpu-hardware-times", .flag = &launch->gpu_hardware_times},
 	    {"no-analyze", .flag = &run->no_analyze},
@@ -363,6 +364,7 @@ static void report(const struct run *run)
 	add_own_sources(&sources, run->command);
 	print_summary(db, run->database, &sources);
 	sn_run_gpu_samples_tell_none(&run->launch, db);
+	sn_run_gpu_metrics_tell_none(&run->launch, db);
 	sn_source_roots_release(&sources);
 	sonde_db_close(db);
 }
@@ -468,6 +470,7 @@ int sn_command_run_run(int argc, char **argv)
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_run, "which program?");
 	run.command = argv + optind;
+	run.trace.has_metrics = run.launch.gpu_metrics;
 	int status = sn_run_trace_check(&run.trace, &options);
 	if (!status)
 		status = sn_run_gpu_counters_check(&run.launch);

@@ -72,16 +72,17 @@ int sn_run_trace_check(const struct sn_run_trace *trace, const struct sn_options
 			     : *trace->signal	 ? "--trace-signal"
 			     : trace->is_paused	 ? "--trace-paused"
 						 : NULL;
-	return option && !trace->sources
+	return option && !trace->sources && !trace->has_metrics
 		   ? sn_command_misuse(options->command, "option '%s' needs --trace", option)
 		   : 0;
 }
 
 void sn_run_trace_tell(const struct sn_run_trace *trace)
 {
-	if (!trace->sources)
+	if (!trace->sources && !trace->has_metrics)
 		return;
-	setenv("SONDE_TRACE", trace->sources, 1);
+	if (trace->sources)
+		setenv("SONDE_TRACE", trace->sources, 1);
 	if (*trace->limit)
 		setenv("SONDE_TRACE_LIMIT", trace->limit, 1);
 	if (*trace->window_ms)

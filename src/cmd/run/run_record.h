@@ -16,6 +16,7 @@ struct sn_run_trace {
 	char window_ms[48];  /* START:LENGTH */
 	char signal[8];	     /* number, decimal */
 	bool is_paused;
+	bool has_metrics; /* of devices: they are recorded whatever the sources */
 };
 
 /* For a struct sn_option; `trace` is a struct sn_run_trace. 0, or SN_EXIT_USAGE with a message. */

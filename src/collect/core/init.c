@@ -102,19 +102,39 @@ static const char *kept_setting(const char *name, const char *otherwise)
 	return value ? strdup(value) : otherwise;
 }
 
-/* NAME[,NAME...], which `sonde run` has checked. */
-static void read_gpu_counters(void)
+/* NAME[,NAME...], which `sonde run` has checked. How many there are. */
+static uint32_t split_names(char *name, const char **names)
 {
-	const char *text = setting("SONDE_GPU_COUNTERS", NULL);
-	char *name = text && *text ? strdup(text) : NULL;
-	sn_config.gpu_counter_count = 0;
-	while (name && sn_config.gpu_counter_count < SN_GPU_COUNTERS_MOST) {
+	uint32_t count = 0;
+	while (name && count < SN_GPU_COUNTERS_MOST) {
 		char *comma = strchr(name, ',');
-		sn_config.gpu_counters[sn_config.gpu_counter_count++] = name;
+		names[count++] = name;
 		if (comma)
 			*comma = '\0';
 		name = comma ? comma + 1 : NULL;
 	}
+	return count;
+}
+
+static void read_gpu_counters(void)
+{
+	const char *text = setting("SONDE_GPU_COUNTERS", "");
+	sn_config.gpu_counter_count =
+	    split_names(*text ? strdup(text) : NULL, sn_config.gpu_counters);
+}
+
+/* NAME[,NAME...][@RATE], likewise. */
+static void read_gpu_metrics(void)
+{
+	const char *text = setting("SONDE_GPU_METRICS", "");
+	char *names = *text ? strdup(text) : NULL, *at = names ? strchr(names, '@') : NULL;
+	uint64_t rate = 0;
+	if (at) {
+		*at = '\0';
+		sn_parse_number(at + 1, 10, &rate);
+	}
+	sn_config.gpu_metric_count = split_names(names, sn_config.gpu_metrics);
+	sn_config.gpu_metric_ns = 1000000000u / (rate ? rate : SN_GPU_METRIC_RATE);
 }
 
 static void read_config(void)
@@ -133,6 +153,7 @@ static void read_config(void)
 	sn_config.gpu_hardware_times = *setting("SONDE_GPU_HARDWARE_TIMES", "0") == '1';
 	read_gpu_samples(setting("SONDE_GPU_SAMPLES", "off"));
 	read_gpu_counters();
+	read_gpu_metrics();
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
 	sn_config.checkpoint_ns =
 	    strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;

@@ -150,6 +150,9 @@ struct sn_config {
 	uint32_t gpu_sample_period; /* the logarithm of its cycles; 0: the driver's choice */
 	uint32_t gpu_counter_count;
 	const char *gpu_counters[SN_GPU_COUNTERS_MOST]; /* the names, each once */
+	uint32_t gpu_metric_count;
+	const char *gpu_metrics[SN_GPU_COUNTERS_MOST]; /* of devices over time, likewise */
+	uint64_t gpu_metric_ns;			       /* from one sample to the next */
 	bool real_time;
 	uint64_t checkpoint_ns; /* least time between two checkpoints */
 	uint64_t memory_limit_bytes;

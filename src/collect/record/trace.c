@@ -51,7 +51,7 @@ static struct {
 	_Atomic uint32_t writers; /* threads that are writing to it */
 	_Atomic uint8_t *places;  /* [limit_chunks]: 1 filled, may be taken; NULL without a limit */
 	struct sn_trace_buffer definitions;
-	uint32_t stream_count;
+	uint32_t stream_count, counter_count;
 } file = {.own.fd = -1};
 
 static _Atomic uint32_t generation; /* of the file: what threads have is of this one, or void */
@@ -129,7 +129,7 @@ static void forget_file(void)
 	sn_trace_buffer_drop(&file.definitions);
 	atomic_store_explicit(&file.exists, false, memory_order_relaxed);
 	file.error = 0;
-	file.stream_count = 0;
+	file.stream_count = file.counter_count = 0;
 	file.bytes = file.taken = file.sequence = file.recorded = 0;
 	if (file.places)
 		madvise((void *)file.places, config.limit_chunks, MADV_DONTNEED);
@@ -305,6 +305,7 @@ static void define_all(void)
 	struct sn_trace_stream memory = stream_of(SN_TRACE_STREAM_PROCESS, "memory");
 	sn_trace_define_stream(&file.definitions.cursor, SN_TRACE_MEMORY_STREAM, &memory);
 	file.stream_count = SN_TRACE_MEMORY_STREAM + 1;
+	file.counter_count = SN_TRACE_COUNTER_COUNT;
 }
 
 static int write_header(void)
@@ -366,8 +367,16 @@ static int write_definitions(void)
 	return error ? error : sn_trace_buffer_write(&file.definitions, file.own.fd, offset);
 }
 
-static int define_in_file(const struct sn_trace_stream *stream, uint32_t *number)
+/* A stream or a counter. */
+struct definition {
+	const struct sn_trace_stream *stream; /* NULL: a counter */
+	uint32_t kind;
+	const char *name, *unit;
+};
+
+static int define_in_file(const struct definition *it, uint32_t *number)
 {
+	uint32_t *count = it->stream ? &file.stream_count : &file.counter_count;
 	int error = make_file();
 	if (!error && !sn_own_file_ready(&file.own))
 		error = -EBADF;
@@ -375,22 +384,26 @@ static int define_in_file(const struct sn_trace_stream *stream, uint32_t *number
 		error = claim_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0);
 	if (error)
 		return error;
-	sn_trace_define_stream(&file.definitions.cursor, file.stream_count, stream);
+	if (it->stream)
+		sn_trace_define_stream(&file.definitions.cursor, *count, it->stream);
+	else
+		sn_trace_define_quantity(&file.definitions.cursor, SN_TRACE_DEFINE_COUNTER, *count,
+					 it->kind, it->name, it->unit);
 	error = write_definitions();
 	if (error)
 		sn_trace_buffer_drop(&file.definitions); /* the number is given again elsewhere */
 	else
-		*number = file.stream_count++;
+		*number = (*count)++;
 	return error;
 }
 
-/* 0 and the number of a new stream, or negative errno. */
-static int define(const struct sn_trace_stream *stream, uint32_t *number)
+/* 0 and the number of what is new, or negative errno. */
+static int define(const struct definition *it, uint32_t *number)
 {
 	*number = SN_ID_NONE;
 	if (!sn_lock_wait(SN_LOCK_TRACE_FILE))
 		return -EBUSY;
-	int error = define_in_file(stream, number);
+	int error = define_in_file(it, number);
 	sn_lock_release(SN_LOCK_TRACE_FILE);
 	return error;
 }
@@ -401,7 +414,14 @@ uint32_t sn_trace_queue(uint32_t device, uint32_t queue, const char *name)
 	struct sn_trace_stream stream = stream_of(SN_TRACE_STREAM_DEVICE, name);
 	stream.device = device;
 	stream.queue = queue;
-	define(&stream, &number);
+	define(&(struct definition){.stream = &stream}, &number);
+	return number;
+}
+
+uint32_t sn_trace_counter(uint32_t kind, const char *name, const char *unit)
+{
+	uint32_t number;
+	define(&(struct definition){.kind = kind, .name = name, .unit = unit}, &number);
 	return number;
 }
 
@@ -410,7 +430,7 @@ static int define_thread(const struct sn_thread *thread, uint32_t *number)
 	struct sn_trace_stream stream = stream_of(SN_TRACE_STREAM_THREAD, thread->name);
 	stream.thread = thread->index;
 	stream.tid = (uint64_t)thread->tid;
-	return define(&stream, number);
+	return define(&(struct definition){.stream = &stream}, number);
 }
 
 /* ---- chunks ---- */

@@ -26,6 +26,7 @@ enum sn_trace_source {
 	SN_TRACE_SOURCE_REGIONS = 16,
 	SN_TRACE_SOURCE_MEMORY = 32,
 	SN_TRACE_SOURCE_MESSAGES = 64,
+	SN_TRACE_SOURCE_METRICS = 128, /* of devices over time: SONDE_GPU_METRICS asks for them */
 };
 
 /* The sources being recorded at this moment; 0 while recording is stopped. */
@@ -92,5 +93,8 @@ void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_n
 /* The stream number of a device queue, for `stream` of events; SN_ID_NONE if it cannot be defined.
  * In the child of a fork numbers start again. AS-safe: no. MT: yes. */
 uint32_t sn_trace_queue(uint32_t device, uint32_t queue, const char *name);
+/* The number of a counter (`kind` is an enum sn_metric_kind, texts are copied), likewise. Values of SN_METRIC_RATIO are in
+ * millionths. AS-safe: no. MT: yes. */
+uint32_t sn_trace_counter(uint32_t kind, const char *name, const char *unit);
 /* Grows with each fork: stream numbers of an earlier generation are the parent's. MT: yes. */
 uint32_t sn_trace_generation(void);

@@ -4,6 +4,7 @@
 
 #include "collect/core/line.h"
 #include "collect/core/clock.h"
+#include "trace.h"
 
 #include "format/trace_file/trace_file.h"
 
@@ -46,12 +47,16 @@ void sn_trace_options_read(struct sn_trace_options *options)
 {
 	const char *list = getenv("SONDE_TRACE"), *window = getenv("SONDE_TRACE_WINDOW_MS");
 	const char *paused = getenv("SONDE_TRACE_PAUSED"), *signal = getenv("SONDE_TRACE_SIGNAL");
+	const char *metrics = getenv("SONDE_GPU_METRICS");
 	*options = (struct sn_trace_options){.window_end_ns = UINT64_MAX};
-	if (!list || !*list)
+	if (list && *list)
+		options->sources =
+		    sn_parse_names(strcmp(list, "default") ? list : DEFAULT_SOURCES, source_names,
+				   sizeof(source_names) / sizeof(*source_names));
+	if (metrics && *metrics)
+		options->sources |= SN_TRACE_SOURCE_METRICS;
+	if (!options->sources)
 		return;
-	options->sources =
-	    sn_parse_names(strcmp(list, "default") ? list : DEFAULT_SOURCES, source_names,
-			   sizeof(source_names) / sizeof(*source_names));
 	options->is_paused = paused && *paused == '1';
 	options->signal = signal && *signal ? (int)strtoull(signal, NULL, 10) : 0;
 	parse_limit(options, getenv("SONDE_TRACE_LIMIT"));

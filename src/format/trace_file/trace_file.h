@@ -23,7 +23,7 @@
 #define SN_TRACE_FILE_SUFFIX	    ".sonde-trace"
 #define SN_TRACE_FILE_MAGIC	    "SONDETRC"
 #define SN_TRACE_FILE_VERSION_MAJOR 1
-#define SN_TRACE_FILE_VERSION_MINOR 1
+#define SN_TRACE_FILE_VERSION_MINOR 2
 #define SN_TRACE_FILE_PAGE_BYTES    4096u
 #define SN_TRACE_CHUNK_BYTES	    65536u
 /* Readers refuse other sizes, since they read a chunk as a whole. */
@@ -97,7 +97,7 @@ enum sn_trace_tag {
 	SN_TRACE_SAMPLE = 1,   /* the call path a thread was in */
 	SN_TRACE_INTERVAL = 2, /* written when it ends */
 	SN_TRACE_INSTANT = 3,
-	SN_TRACE_COUNTER = 4, /* its value from then on */
+	SN_TRACE_COUNTER = 4, /* its value from then on; of SN_METRIC_RATIO in millionths */
 	SN_TRACE_STATE = 5,   /* as INTERVAL: a state of a thread, by the operating system */
 	SN_TRACE_SYSTEM = 6,  /* as INTERVAL: what the system did for a thread */
 	SN_TRACE_KIND_MASK = 7,

@@ -184,7 +184,8 @@ def names_of_calls(include: str, header: str) -> dict[int, str]:
 FREE = {"cuptiGetVersion", "cuptiGetTimestamp", "cuptiGetResultString", "cuptiGetErrorMessage", "cuptiGetCallbackName",
         "cuptiActivityGetNextRecord", "cuptiActivityGetNumDroppedRecords"}
 CUPTI = Path(__file__).resolve().parent.parent / "cupti"
-HEADERS = ["cupti.h", "cupti_pcsampling.h", "cupti_profiler_target.h", "cupti_target.h", "cupti_profiler_host.h", "cupti_range_profiler.h"]
+HEADERS = ["cupti.h", "cupti_pcsampling.h", "cupti_profiler_target.h", "cupti_target.h", "cupti_profiler_host.h", "cupti_range_profiler.h",
+           "cupti_pmsampling.h"]
 
 
 def releases() -> list[str]:

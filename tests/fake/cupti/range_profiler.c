@@ -18,7 +18,7 @@
 
 #define DEVICES	   8
 #define PER_PASS   4
-#define MOST	   32
+#define MOST	   FAKE_METRICS_MOST
 #define NAME_BYTES 16
 #define IMAGE	   0x6567616d69726f66u
 #define DATA	   0x61746164726f6633u
@@ -37,6 +37,8 @@ static const struct {
     {"lts__t_sectors.sum", "sector", CUPTI_METRIC_TYPE_COUNTER},
     {"sm__warps_active.avg.pct_of_peak_sustained_active", "%", CUPTI_METRIC_TYPE_COUNTER},
     {"sm__throughput.max", "%", CUPTI_METRIC_TYPE_THROUGHPUT},
+    {"dram__bytes_read.sum.per_second", "byte/second", CUPTI_METRIC_TYPE_COUNTER},
+    {"sm__inst_executed.avg.per_cycle_active", "instruction", CUPTI_METRIC_TYPE_COUNTER},
 };
 enum { METRICS = sizeof(metrics) / sizeof(*metrics) };
 
@@ -292,7 +294,7 @@ CUptiResult fake_cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Para
 		return CUPTI_ERROR_NOT_INITIALIZED;
 	if (!is_length(given->structSize, first, CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE,
 		       130200) ||
-	    given->profilerType != CUPTI_PROFILER_TYPE_RANGE_PROFILER || !given->pChipName ||
+	    given->profilerType >= CUPTI_PROFILER_TYPE_PROFILER_INVALID || !given->pChipName ||
 	    strcmp(given->pChipName, "GH100") != 0 || fake_fails("counter-chip"))
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	struct host *host = calloc(1, sizeof(*host));
@@ -399,6 +401,26 @@ CUptiResult fake_cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPas
 	return CUPTI_SUCCESS;
 }
 
+/* ---- what PM sampling asks of this half ---- */
+
+bool fake_metric_find(const char *name, uint32_t *metric)
+{
+	*metric = metric_of(name);
+	return *metric < METRICS;
+}
+
+const char *fake_metric_name(uint32_t metric)
+{
+	return metrics[metric].name;
+}
+
+bool fake_metric_image(const uint8_t *bytes, size_t size, const uint32_t *chosen, uint32_t count)
+{
+	struct image image;
+	return read_image(bytes, size, &image) && image.count == count && count <= PER_PASS &&
+	       !memcmp(image.chosen, chosen, count * sizeof(*chosen));
+}
+
 /* ---- values ---- */
 
 struct data {
@@ -434,6 +456,13 @@ fake_cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValue
 	uint32_t chosen[MOST], number = 0;
 	if (fake_fails_now("counter-evaluate", 5))
 		return CUPTI_ERROR_UNKNOWN;
+	if (host_of(given->pHostObject) &&
+	    IS_WHOLE(given, CUpti_Profiler_Host_EvaluateToGpuValues_Params) &&
+	    !choose(given->ppMetricNames, given->numMetrics, chosen, &number) &&
+	    fake_metric_evaluate(given->pCounterDataImage, given->counterDataImageSize,
+				 given->rangeIndex, chosen, number, given->pMetricValues))
+		return CUPTI_SUCCESS;
+	number = 0;
 	if (!host_of(given->pHostObject) ||
 	    !IS_WHOLE(given, CUpti_Profiler_Host_EvaluateToGpuValues_Params) ||
 	    !read_data(given->pCounterDataImage, given->counterDataImageSize, &data) ||

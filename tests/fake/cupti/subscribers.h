@@ -51,6 +51,17 @@ FAKE_LOCAL CUcontext fake_context(int device);
 FAKE_LOCAL void fake_range_run(const struct fake_run *run);
 /* What counts in the context ends with it. */
 FAKE_LOCAL void fake_range_context_ends(int device);
+/* range_profiler.c, for pm_sampling.c: metrics by their numbers; whether an image is of these. */
+#define FAKE_METRICS_MOST 32
+FAKE_LOCAL bool fake_metric_find(const char *name, uint32_t *metric);
+FAKE_LOCAL const char *fake_metric_name(uint32_t metric);
+FAKE_LOCAL bool fake_metric_image(const uint8_t *bytes, size_t size, const uint32_t *chosen,
+				  uint32_t count);
+/* pm_sampling.c: the values of a sample; false where the image has none of it. */
+FAKE_LOCAL double fake_metric_value(uint32_t metric, int device, uint64_t number);
+FAKE_LOCAL bool fake_metric_evaluate(const uint8_t *bytes, size_t size, size_t number,
+				     const uint32_t *chosen, uint32_t count, double *values);
+FAKE_LOCAL CUptiResult fake_cuptiFinalize(void);
 /* Records what is known of the devices, for a subscriber that wants it. */
 FAKE_LOCAL void fake_record_devices(struct fake_subscriber *of);
 

@@ -5,6 +5,7 @@
  */
 #include "managed.h"
 #include "pc_sampling.h"
+#include "pm_sampling.h"
 #include "range_counters.h"
 
 #include "collect/core/line.h"
@@ -200,6 +201,7 @@ static sn_cupti_result subscribe(void *library, char *holder, size_t holder_byte
 	sn_cuda_managed_begin(library);
 	sn_cuda_samples_begin(library);
 	sn_cuda_counters_begin(library);
+	sn_cuda_metrics_begin(library);
 	subscribe_calls(SN_CUPTI_RUNTIME);
 	subscribe_calls(SN_CUPTI_DRIVER);
 	sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, SN_CUPTI_RESOURCE,
@@ -255,11 +257,13 @@ static void *release(void *unused)
 	(void)unused;
 	sn_cuda_samples_end();
 	sn_cuda_counters_end();
+	sn_cuda_metrics_end();
 	sn_cupti_result error = sn_cupti.cuptiActivityFlushAll(0);
 	disable_records();
 	/* what is not over as well: it comes without its times */
 	error = sn_cupti.cuptiActivityFlushAll(1) || error;
 	sn_cupti.cuptiUnsubscribe(sn_cupti.subscriber);
+	sn_cuda_metrics_release();
 	atomic_store_explicit(&release_state, error ? 2 : 1, memory_order_release);
 	return NULL;
 }
@@ -318,6 +322,8 @@ bool sn_cuda_release(void)
 	if (atomic_load_explicit(&release_state, memory_order_acquire) == 1)
 		wait_while(lacks_any, LATE_NS);
 	atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
+	if (!is_releasing())
+		sn_cuda_metrics_record_rest();
 	sn_gpu_begin_done();
 	sn_cuda_samples_divide(true);
 	sn_gpu_end_done();
@@ -350,12 +356,14 @@ static void cuda_after_fork(void)
 	atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
 	sn_cuda_samples_after_fork();
 	sn_cuda_counters_after_fork();
+	sn_cuda_metrics_after_fork();
 }
 
 static const char *cuda_status(void)
 {
 	if (status[0])
-		return sn_cuda_counters_status(sn_cuda_samples_status(status));
+		return sn_cuda_metrics_status(
+		    sn_cuda_counters_status(sn_cuda_samples_status(status)));
 	return sn_module_by_name("libcuda.so") == SN_MODULE_NONE
 		   ? "no CUDA driver in this process"
 		   : "the program has not initialised CUDA";

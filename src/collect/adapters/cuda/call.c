@@ -2,6 +2,7 @@
 /* The program's calls: which of them are heard, and what CUPTI tells of each. */
 #include "managed.h"
 #include "pc_sampling.h"
+#include "pm_sampling.h"
 #include "range_counters.h"
 
 #include "collect/core/line.h"
@@ -109,7 +110,10 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 	bool is_launch = cbid < CALLS && launching[domain][cbid / 64] >> cbid % 64 & 1;
 	bool is_sampled = atomic_load_explicit(&sn_cuda_samples_are_on, memory_order_relaxed);
 	bool is_counted = atomic_load_explicit(&sn_cuda_counters_are_on, memory_order_relaxed);
+	bool is_over_time = atomic_load_explicit(&sn_cuda_metrics_are_on, memory_order_relaxed);
 	if (call->site == 0) {
+		if (is_over_time)
+			sn_cuda_metrics_before_call(call);
 		enter(call, is_launch);
 		sn_cuda_managed_on_call(domain, cbid, call);
 		if (is_sampled)
@@ -127,4 +131,6 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 	sn_gpu_call_exit();
 	if (is_sampled)
 		sn_cuda_samples_after_call(domain, cbid, call, is_launch);
+	if (is_over_time)
+		sn_cuda_metrics_after_call();
 }

@@ -3,9 +3,10 @@
  * The host half of CUPTI's counters: whether a device's chip knows the names of the user's list, whether they can be added, whether one
  * pass counts them, and the image that sets the device up for that. It runs without a device, so it is tested with NVIDIA's own library.
  */
-#include "range_counters.h"
+#include "counter_list.h"
 
 #include "collect/core/line.h"
+#include "collect/intercept/intercept.h"
 
 #include <string.h>
 
@@ -13,10 +14,28 @@
 /* Of a few counters it has some kilobytes. */
 #define MOST_IMAGE_BYTES (4u << 20)
 
+struct sn_cupti_counters sn_cupti_counters;
+static const struct sn_cuda_counter_wish *wish;
+
 static struct {
 	struct sn_cuda_counter_list list;
 	bool was_tried;
 } devices[DEVICES];
+
+/* ---- what is said ---- */
+
+bool sn_cuda_counters_fail(const char *function, sn_cupti_result error)
+{
+	char number[24];
+	struct sn_line line = SN_LINE(number);
+	if (error == SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
+		return wish->refuse(
+		    "the driver lets only administrators do so (RmProfilingAdminOnly)", "", "");
+	sn_line_add_number(&line, (uint64_t)error);
+	return wish->refuse(function, " fails with error ", number);
+}
+
+/* ---- a list ---- */
 
 /* Names are NAME.sum, .avg, .min or .max, over the units of a chip; more after that is a rate or a share, which does not add. */
 static bool is_sum(const char *name)
@@ -38,33 +57,33 @@ static const char *unit_of(const char *told)
 
 static bool check_metric(void *host, const char *chip, uint32_t index)
 {
-	const char *name = sn_config.gpu_counters[index];
+	const char *name = wish->names[index];
 	struct sn_cupti_metric metric = {
 	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_metric, type), NULL}, host}, .name = name};
-	if (!is_sum(name))
-		return sn_cuda_counters_refuse(
+	if (wish->is_added && !is_sum(name))
+		return wish->refuse(
 		    name, " is no sum, average, least or greatest, so it does not add", "");
 	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostGetMetricProperties(&metric);
 	if (error == SN_CUPTI_ERROR_INVALID_METRIC_NAME)
-		return sn_cuda_counters_refuse(name, " is no counter of the chip ", chip);
+		return wish->refuse(name, " is no counter of the chip ", chip);
 	if (error)
 		return sn_cuda_counters_fail("cuptiProfilerHostGetMetricProperties", error);
-	if (metric.type != SN_CUPTI_METRIC_COUNTER)
-		return sn_cuda_counters_refuse(name, " is a ratio, so it does not add", "");
-	sn_gpu_counter_is_in(index, unit_of(metric.unit));
+	if (wish->is_added && metric.type != SN_CUPTI_METRIC_COUNTER)
+		return wish->refuse(name, " is a ratio, so it does not add", "");
+	wish->tell_unit(index, unit_of(metric.unit));
 	return true;
 }
 
 /* CUPTI may tell an unknown name only here. */
 static bool add_metrics(void *host, const char *chip)
 {
-	for (uint32_t index = 0; index < sn_config.gpu_counter_count; index++)
+	for (uint32_t index = 0; index < wish->count; index++)
 		if (!check_metric(host, chip, index))
 			return false;
 	struct sn_cupti_add_metrics adding = {
 	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_add_metrics, count), NULL}, host},
-	    .names = sn_config.gpu_counters,
-	    .count = sn_config.gpu_counter_count};
+	    .names = wish->names,
+	    .count = wish->count};
 	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostConfigAddMetrics(&adding);
 	return error ? sn_cuda_counters_fail("cuptiProfilerHostConfigAddMetrics", error) : true;
 }
@@ -79,7 +98,7 @@ static bool make_image(struct sn_cuda_counter_list *list)
 					     error ? error : SN_CUPTI_ERROR_END);
 	list->image = sn_pages_map(size.image_bytes);
 	if (!list->image)
-		return sn_cuda_counters_refuse("there is no memory for CUPTI's image", "", "");
+		return wish->refuse("there is no memory for CUPTI's image", "", "");
 	list->image_bytes = size.image_bytes;
 	struct sn_cupti_image image = {
 	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_image, image), NULL}, list->host},
@@ -101,22 +120,21 @@ static bool is_one_pass(const struct sn_cuda_counter_list *list)
 	if (error)
 		return sn_cuda_counters_fail("cuptiProfilerHostGetNumOfPasses", error);
 	sn_line_add_number(&line, passes.passes);
-	return passes.passes <= 1 || sn_cuda_counters_refuse("the list needs ", number,
-							     " passes, and no kernel is run twice");
+	return passes.passes <= 1 || wish->refuse("the list needs ", number, wish->one_pass);
 }
 
 static bool make_host(struct sn_cuda_counter_list *list, const char *chip)
 {
 	struct sn_cupti_host parameters = {
 	    .of = {SN_CUPTI_LENGTH(struct sn_cupti_host, host), NULL},
-	    .type = SN_CUPTI_RANGE_PROFILER,
+	    .type = wish->type,
 	    .chip = chip};
 	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostInitialize(&parameters);
 	list->host = error ? NULL : parameters.host;
 	if (error == SN_CUPTI_ERROR_NOT_INITIALIZED)
-		return sn_cuda_counters_refuse(
-		    "CUPTI does not find libnvperf_host.so, which lies beside it", "", "");
-	return error ? sn_cuda_counters_refuse("CUPTI does not know the chip ", chip, "") : true;
+		return wish->refuse("CUPTI does not find libnvperf_host.so, which lies beside it",
+				    "", "");
+	return error ? wish->refuse("CUPTI does not know the chip ", chip, "") : true;
 }
 
 static void end_list(struct sn_cuda_counter_list *list)
@@ -155,6 +173,18 @@ const struct sn_cuda_counter_list *sn_cuda_counter_list(uint32_t device)
 		end_list(list);
 	devices[device].was_tried = true;
 	return list->host ? list : NULL;
+}
+
+bool sn_cuda_counter_lists_begin(void *library, const struct sn_cuda_counter_wish *wanted)
+{
+	wish = wanted;
+#define FIND(name, parameters)                                                                     \
+	sn_cupti_counters.name = (sn_cupti_result(*) parameters)sn_real_dlsym(library, #name);     \
+	if (!sn_cupti_counters.name)                                                               \
+		return wish->refuse(#name, " is missing, which CUPTI has from 12.6 on", "");
+	SN_CUPTI_COUNTER_FUNCTIONS(FIND)
+#undef FIND
+	return true;
 }
 
 void sn_cuda_counter_lists_end(void)

@@ -73,6 +73,8 @@ void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name);
 extern _Atomic bool sn_cuda_is_taking;
 /* How many buffers have come. */
 extern _Atomic uint32_t sn_cuda_buffers;
+/* What is to be added to CUPTI's times to have the collector's. */
+uint64_t sn_cuda_clock_offset(void);
 void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records);
 void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			     size_t valid);

@@ -29,7 +29,7 @@ struct sn_cupti_chip {
 
 /* ---- the host half ---- */
 
-enum sn_cupti_profiler_type { SN_CUPTI_RANGE_PROFILER = 0 };
+enum sn_cupti_profiler_type { SN_CUPTI_RANGE_PROFILER = 0, SN_CUPTI_PM_SAMPLING = 1 };
 enum sn_cupti_metric_type { SN_CUPTI_METRIC_COUNTER = 0 };
 
 struct sn_cupti_host {

@@ -8,7 +8,12 @@
 
 #include "cupti.h"
 
-enum { SN_CUPTI_ERROR_OUT_OF_MEMORY = 8 }; /* also: the device's buffer of samples is full */
+/* The first also where the device's buffer of samples is full. */
+enum {
+	SN_CUPTI_ERROR_OUT_OF_MEMORY = 8,
+	SN_CUPTI_ERROR_HARDWARE_BUSY = 26,
+	SN_CUPTI_ERROR_NOT_SUPPORTED = 27
+};
 
 enum sn_cupti_sampling_mode { SN_CUPTI_CONTINUOUS = 1, SN_CUPTI_SERIALIZED = 2 };
 

@@ -8,7 +8,7 @@
 
 #include "collect/core/line.h"
 #include "collect/core/lock.h"
-#include "collect/intercept/intercept.h"
+#include "counter_list.h"
 #include "cupti_samples.h"
 
 #include <string.h>
@@ -20,7 +20,6 @@
 #define CALLS	   1024u
 #define NAME_BYTES 8u
 
-struct sn_cupti_counters sn_cupti_counters;
 /* A launch in a range. */
 struct launched {
 	uint32_t correlation;
@@ -72,7 +71,7 @@ const char *sn_cuda_counters_status(const char *status)
 	return has_failed ? failure : status;
 }
 
-bool sn_cuda_counters_refuse(const char *why, const char *of_what, const char *how)
+static bool refuse(const char *why, const char *of_what, const char *how)
 {
 	struct sn_line line = SN_LINE(failure);
 	if (has_failed)
@@ -81,17 +80,6 @@ bool sn_cuda_counters_refuse(const char *why, const char *of_what, const char *h
 		    of_what, how);
 	has_failed = true;
 	return false;
-}
-
-bool sn_cuda_counters_fail(const char *function, sn_cupti_result error)
-{
-	char number[24];
-	struct sn_line line = SN_LINE(number);
-	if (error == SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
-		return sn_cuda_counters_refuse(
-		    "the driver lets only administrators do so (RmProfilingAdminOnly)", "", "");
-	sn_line_add_number(&line, (uint64_t)error);
-	return sn_cuda_counters_refuse(function, " fails with error ", number);
 }
 
 static void lose(uint64_t launches)
@@ -226,7 +214,7 @@ static void stop(struct session *session)
 	if (error)
 		sn_cuda_counters_fail("cuptiRangeProfilerStop", error);
 	else if (!stopping.is_all)
-		sn_cuda_counters_refuse("cuptiRangeProfilerStop", " asks for another pass", "");
+		refuse("cuptiRangeProfilerStop", " asks for another pass", "");
 	else if ((error = sn_cupti_counters.cuptiRangeProfilerDecodeData(&decoding)))
 		sn_cuda_counters_fail("cuptiRangeProfilerDecodeData", error);
 	else
@@ -269,7 +257,7 @@ static bool make_room(struct session *session)
 					     error ? error : SN_CUPTI_ERROR_END);
 	session->data = sn_pages_map(bytes_of(session));
 	if (!session->data)
-		return sn_cuda_counters_refuse("there is no memory for values", "", "");
+		return refuse("there is no memory for values", "", "");
 	session->launched =
 	    (struct launched *)(session->data + (session->data_bytes + 15) / 16 * 16);
 	return true;
@@ -303,7 +291,7 @@ static bool enable(struct session *session)
 	if (error)
 		return sn_cuda_counters_fail("cuptiGetDeviceId", error);
 	if (!sn_cuda_counter_list(session->device))
-		return sn_cuda_counters_refuse("there are more than 16 devices", "", "");
+		return refuse("there are more than 16 devices", "", "");
 	error = sn_cupti_counters.cuptiRangeProfilerEnable(&parameters);
 	if (error)
 		return sn_cuda_counters_fail("cuptiRangeProfilerEnable", error);
@@ -636,26 +624,22 @@ void sn_cuda_counters_on_resource(uint32_t cbid, const struct sn_cupti_resource_
 
 /* ---- begin and end ---- */
 
-static bool find_functions(void *library)
-{
-#define FIND(name, parameters)                                                                     \
-	sn_cupti_counters.name = (sn_cupti_result(*) parameters)sn_real_dlsym(library, #name);     \
-	if (!sn_cupti_counters.name)                                                               \
-		return sn_cuda_counters_refuse(#name, " is missing, which CUPTI has from 12.6 on", \
-					       "");
-	SN_CUPTI_COUNTER_FUNCTIONS(FIND)
-#undef FIND
-	return true;
-}
-
 void sn_cuda_counters_begin(void *library)
 {
-	if (!sn_config.gpu_counter_count || !find_functions(library))
+	static struct sn_cuda_counter_wish wish = {.names = sn_config.gpu_counters,
+						   .type = SN_CUPTI_RANGE_PROFILER,
+						   .is_added = true,
+						   .one_pass =
+						       " passes, and no kernel is run twice",
+						   .tell_unit = sn_gpu_counter_is_in,
+						   .refuse = refuse};
+	wish.count = sn_config.gpu_counter_count;
+	if (!wish.count || !sn_cuda_counter_lists_begin(library, &wish))
 		return;
 	if (sn_config.gpu_samples) {
-		sn_cuda_counters_refuse("instructions are sampled, which needs the same of the "
-					"device",
-					"", "");
+		refuse("instructions are sampled, which needs the same of the "
+		       "device",
+		       "", "");
 		return;
 	}
 	sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, SN_CUPTI_RESOURCE,

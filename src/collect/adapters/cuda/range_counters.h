@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hardware counters of kernels: what a device's chip can count of the user's list, by the half of CUPTI that needs no device
- * (counter_list.c), and the ranges around launches, in which the other half counts (range_counters.c).
- * docs/design/cuda-counters.md gives reasons.
+ * Hardware counters of kernels, by CUPTI's ranges around launches. docs/design/cuda-counters.md gives reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
 #pragma once
 
 #include "cuda.h"
-#include "cupti_counters.h"
-
-#define SN_CUPTI_COUNTER_POINTER(name, parameters) sn_cupti_result(*name) parameters;
-/* CUPTI's functions for counters, from when they are found on. */
-extern struct sn_cupti_counters {
-	SN_CUPTI_COUNTER_FUNCTIONS(SN_CUPTI_COUNTER_POINTER)
-} sn_cupti_counters;
-
-/* ---- range_counters.c ---- */
 
 /* Launches are to be counted. */
 extern _Atomic bool sn_cuda_counters_are_on;
@@ -40,22 +29,3 @@ void sn_cuda_counters_on_resource(uint32_t cbid, const struct sn_cupti_resource_
 void sn_cuda_counters_end(void);
 /* In the child of a fork: contexts are the parent's. MT: the only thread. */
 void sn_cuda_counters_after_fork(void);
-/* Nothing is counted any more: a function failed, or another reason. The first one stays. Always false. */
-bool sn_cuda_counters_fail(const char *function, sn_cupti_result error);
-bool sn_cuda_counters_refuse(const char *why, const char *of_what, const char *how);
-
-/* ---- counter_list.c: with the claim of CUPTI's counters ---- */
-
-/* The user's list on one device: CUPTI's object of the host half, and how the device is set up for it. */
-struct sn_cuda_counter_list {
-	void *host;
-	uint8_t *image;
-	size_t image_bytes;
-};
-
-/* That of a device, made when it is first asked for; NULL where it cannot be counted, which is said then. */
-const struct sn_cuda_counter_list *sn_cuda_counter_list(uint32_t device);
-/* All objects go. */
-void sn_cuda_counter_lists_end(void);
-/* The objects are the parent's. MT: the only thread. */
-void sn_cuda_counter_lists_forget(void);

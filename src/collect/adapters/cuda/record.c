@@ -208,7 +208,7 @@ static bool read_record(const void *record, struct sn_gpu_operation *operation)
 
 /* What is to be added to CUPTI's times to have the collector's, of several readings that which took least. CUPTI could be given the
  * collector's clock, but not twice in a process: that spoils the records of who does it the second time, maybe the program. */
-static uint64_t clock_offset(void)
+uint64_t sn_cuda_clock_offset(void)
 {
 	uint64_t best = 0, least = UINT64_MAX, theirs = 0;
 	for (int round = 0; round < 3; round++) {
@@ -289,7 +289,7 @@ static void take(const void *record, uint64_t offset_ns, bool is_right)
 static void read_buffer(uint8_t *buffer, size_t valid)
 {
 	void *record = NULL;
-	uint64_t offset_ns = clock_offset();
+	uint64_t offset_ns = sn_cuda_clock_offset();
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
 	bool is_right = check(buffer, valid, offset_ns);
 	while (!(error = next_record(buffer, valid, &record)))

@@ -60,7 +60,8 @@ def test_the_fake_is_as_the_headers_are(release):
     assert done.returncode == 0, done.stderr
 
 
-HEADERS = ["cupti.h", "cupti_pcsampling.h", "cupti_profiler_target.h", "cupti_target.h", "cupti_profiler_host.h", "cupti_range_profiler.h"]
+HEADERS = ["cupti.h", "cupti_pcsampling.h", "cupti_profiler_target.h", "cupti_target.h", "cupti_profiler_host.h", "cupti_range_profiler.h",
+           "cupti_pmsampling.h"]
 
 
 @pytest.fixture(scope="session")
