@@ -145,6 +145,7 @@ static void reading(int)
 	await_reading();
 	cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
 	part<2><<<1, 32, 0, stream>>>(x[0]); // captured
+	usleep(700000);			     // until after the reading, if that goes on
 	printf("%s\n", cudaGetErrorString(cudaStreamEndCapture(stream, &graph)));
 	fills.join();
 }
