@@ -38,6 +38,7 @@
 #		counter-name, counter-evaluate  of each fifth range it fails
 #		counter-drop       each fifth range is lost, and counted
 #		counter-pass       CUPTI asks for another pass
+#		counter-gives      evaluating a range gives records away
 #		counter-large      a range takes 1 MiB
 #		metric-enable, metric-data-size, metric-data, metric-config, metric-start, metric-stop, metric-decode, metric-info,
 #			metric-sample, metric-disable  that function of CUPTI's PM sampling fails
@@ -59,6 +60,7 @@
 # With FAKE_TABLE_GRAPHS set, FILE has a row "graph" for each replayed graph as well. FAKE_DEVICES, FAKE_MEMORY_MIB,
 # FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is, FAKE_COUNTERS and FAKE_COUNTERS_TABLE what AMD's hardware counters
 # count (rocm/sdk/counters.c). Status 77 where it cannot be prepared (install.sh, install_rocm.sh, levelzero/install.sh).
+# FAKE_DECODE_MS is how long CUPTI takes to decode for the first time what it has counted.
 # Kernels whose names fit the pattern FAKE_TOUCH touch the managed memory that their first argument points to.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)

@@ -429,8 +429,11 @@ CUresult fake_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 
 CUresult fake_cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
-	*graph = (CUgraph)fake_capture_end(fake_stream_of(stream));
-	return *graph ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_STATE;
+	bool is_spoiled;
+	*graph = (CUgraph)fake_capture_end(fake_stream_of(stream), &is_spoiled);
+	return *graph	    ? CUDA_SUCCESS
+	       : is_spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+			    : CUDA_ERROR_ILLEGAL_STATE;
 }
 
 CUresult fake_cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,

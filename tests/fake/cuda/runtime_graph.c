@@ -27,8 +27,11 @@ cudaError_t fake_cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t 
 
 cudaError_t fake_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
-	*graph = (cudaGraph_t)fake_capture_end(fake_stream_of(stream));
-	return *graph ? cudaSuccess : fake_error(cudaErrorIllegalState);
+	bool is_spoiled;
+	*graph = (cudaGraph_t)fake_capture_end(fake_stream_of(stream), &is_spoiled);
+	return *graph ? cudaSuccess
+		      : fake_error(is_spoiled ? cudaErrorStreamCaptureInvalidated
+					      : cudaErrorIllegalState);
 }
 
 cudaError_t fake_cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)

@@ -11,6 +11,7 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 #include <fnmatch.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,9 @@
 #define IMAGE	   0x6567616d69726f66u
 #define DATA	   0x61746164726f6633u
 #define HOST	   0x74736f68726f6635u
+
+/* What adding the last one fails with, though CUPTI knows it. */
+#define UNADDED CUPTI_ERROR_NOT_SUPPORTED
 
 static const struct {
 	const char *name, *unit;
@@ -39,6 +43,7 @@ static const struct {
     {"sm__throughput.max", "%", CUPTI_METRIC_TYPE_THROUGHPUT},
     {"dram__bytes_read.sum.per_second", "byte/second", CUPTI_METRIC_TYPE_COUNTER},
     {"sm__inst_executed.avg.per_cycle_active", "instruction", CUPTI_METRIC_TYPE_COUNTER},
+    {"pcie__read_bytes.sum", "byte", CUPTI_METRIC_TYPE_COUNTER},
 };
 enum { METRICS = sizeof(metrics) / sizeof(*metrics) };
 
@@ -338,6 +343,8 @@ static CUptiResult choose(const char **names, size_t number, uint32_t *chosen, u
 		uint32_t metric = metric_of(names[at]);
 		if (metric == METRICS || *count == MOST)
 			return CUPTI_ERROR_INVALID_METRIC_NAME;
+		if (metric == METRICS - 1)
+			return UNADDED;
 		chosen[(*count)++] = metric;
 	}
 	return CUPTI_SUCCESS;
@@ -456,6 +463,9 @@ fake_cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValue
 	uint32_t chosen[MOST], number = 0;
 	if (fake_fails_now("counter-evaluate", 5))
 		return CUPTI_ERROR_UNKNOWN;
+	if (fake_fails("counter-gives"))
+		FAKE_EACH_SUBSCRIBER(of)
+	fake_queue_flush(&of->queue, false);
 	if (host_of(given->pHostObject) &&
 	    IS_WHOLE(given, CUpti_Profiler_Host_EvaluateToGpuValues_Params) &&
 	    !choose(given->ppMetricNames, given->numMetrics, chosen, &number) &&
@@ -508,13 +518,16 @@ CUptiResult fake_cuptiRangeProfilerCounterDataGetRangeInfo(
 
 /* ---- on the device ---- */
 
-/* Each begins so; failures are planned by name. */
+/* Each begins so; failures are planned by name. What begins and ends no range waits for the device. */
 static CUptiResult begin_function(const void *given, const char *failure, struct profiler **of)
 {
+	bool is_of_range = !strcmp(failure, "counter-push") || !strcmp(failure, "counter-pop");
 	*of = NULL;
 	for (int device = 0; device < DEVICES; device++)
 		if (given == &profilers[device] && profilers[device].is_enabled)
 			*of = &profilers[device];
+	if (*of && !is_of_range)
+		fake_captures_spoil((*of)->device);
 	if (fake_fails(failure))
 		return CUPTI_ERROR_UNKNOWN;
 	return *of ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
@@ -693,6 +706,15 @@ static int by_name(const void *one, const void *other)
 	return strcmp(((const struct range *)one)->name, ((const struct range *)other)->name);
 }
 
+/* The first decoding takes FAKE_DECODE_MS. */
+static void take_time(void)
+{
+	static _Atomic bool was_taken;
+	const char *text = getenv("FAKE_DECODE_MS");
+	if (text && !atomic_exchange(&was_taken, true))
+		usleep(1000 * (unsigned)atoi(text));
+}
+
 CUptiResult fake_cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *given)
 {
 	struct profiler *of;
@@ -701,7 +723,9 @@ CUptiResult fake_cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Par
 	if (error || !IS_WHOLE(given, CUpti_RangeProfiler_DecodeData_Params) || !of->is_stopped ||
 	    !read_data(of->data, of->data_bytes, &data))
 		return error ? error : CUPTI_ERROR_INVALID_OPERATION;
+	take_time();
 	fake_device_wait(of->device);
+	fake_captures_spoil(of->device);
 	pthread_mutex_lock(&lock);
 	given->numOfRangeDropped = 0;
 	qsort(of->ranges, of->count, sizeof(*of->ranges), by_name);

@@ -119,8 +119,10 @@ struct fake_node {
 
 /* False where the stream is captured already. */
 bool fake_capture_begin(struct fake_stream *stream, struct fake_graph *graph);
-/* NULL where it is not captured. */
-struct fake_graph *fake_capture_end(struct fake_stream *stream);
+/* NULL where it is not captured, or the capture was spoiled (`is_spoiled`). */
+struct fake_graph *fake_capture_end(struct fake_stream *stream, bool *is_spoiled);
+/* Somebody waits for the device: what its streams capture is spoiled. */
+void fake_captures_spoil(int device);
 struct fake_graph *fake_capture_of(const struct fake_stream *stream, uint64_t *id, uint32_t *last);
 struct fake_graph *fake_graph_new(void);
 void fake_graph_free(struct fake_graph *graph);

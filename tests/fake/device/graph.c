@@ -86,16 +86,18 @@ bool fake_capture_begin(struct fake_stream *stream, struct fake_graph *graph)
 		stream->capture = graph;
 		stream->capture_id = fake_next_number();
 		stream->began_capture = true;
+		stream->is_spoiled = false;
 		stream->last_count = 0;
 	}
 	fake_unlock();
 	return begins;
 }
 
-struct fake_graph *fake_capture_end(struct fake_stream *stream)
+struct fake_graph *fake_capture_end(struct fake_stream *stream, bool *is_spoiled)
 {
 	fake_lock();
 	struct fake_graph *graph = stream->began_capture ? stream->capture : NULL;
+	*is_spoiled = graph && stream->is_spoiled;
 	for (struct fake_stream *other = fake_streams; graph && other; other = other->next)
 		if (other->capture == graph) {
 			other->capture = NULL;
@@ -103,7 +105,15 @@ struct fake_graph *fake_capture_end(struct fake_stream *stream)
 			other->last_count = 0;
 		}
 	fake_unlock();
-	return graph;
+	return *is_spoiled ? NULL : graph;
+}
+
+void fake_captures_spoil(int device)
+{
+	fake_lock();
+	for (struct fake_stream *stream = fake_streams; stream; stream = stream->next)
+		stream->is_spoiled |= stream->device == device && stream->began_capture;
+	fake_unlock();
 }
 
 struct fake_graph *fake_capture_of(const struct fake_stream *stream, uint64_t *id, uint32_t *last)

@@ -17,6 +17,7 @@ struct fake_stream {
 	struct fake_graph *capture; /* or NULL */
 	uint64_t capture_id;
 	bool began_capture; /* not merely joined it */
+	bool is_spoiled;    /* what began it ends without a graph */
 	uint32_t *last;	    /* nodes that the next one comes after */
 	uint32_t last_count;
 	struct fake_stream *next;

@@ -89,17 +89,24 @@ void fake_context_end(int device)
 		fake_module_tell(device, NULL, 0, 0, true);
 }
 
+/* Each device loads it. */
+static bool is_told(const struct fake_module *module, int device)
+{
+	return module->told >> device & 1;
+}
+
 void fake_module_use(int device, struct fake_module *module)
 {
 	if (!has_context[device] && !atomic_exchange(&has_context[device], true))
 		fake_module_tell(device, NULL, 0, 0, false);
-	if (module && module->image && !module->is_told && !atomic_exchange(&module->is_told, true))
+	if (module && module->image && !is_told(module, device) &&
+	    !(atomic_fetch_or(&module->told, 1u << device) >> device & 1))
 		fake_module_tell(device, module->image, module->bytes, module->number, false);
 }
 
 void fake_module_free(int device, struct fake_module *module)
 {
-	if (module->image && module->is_told)
+	if (module->image && is_told(module, device))
 		fake_module_tell(device, module->image, module->bytes, module->number, true);
 }
 

@@ -15,7 +15,8 @@ struct fake_module {
 	const void *image;
 	size_t bytes;
 	uint32_t number;
-	_Atomic bool is_told; /* to who listens: a module is loaded when it is first used */
+	_Atomic uint32_t
+	    told; /* to who listens, a bit for each device: a module is loaded when it is first used there */
 };
 
 struct fake_kernel *fake_kernel_add(const void *host, const char *name, struct fake_module *module);

@@ -240,7 +240,8 @@ static hipError_t body_hipStreamBeginCapture(hipStream_t stream, int mode)
 
 static hipError_t body_hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph)
 {
-	*graph = fake_capture_end(fake_stream_of(stream));
+	bool is_spoiled;
+	*graph = fake_capture_end(fake_stream_of(stream), &is_spoiled);
 	return *graph ? hipSuccess : failed(hipErrorInvalidValue);
 }
 

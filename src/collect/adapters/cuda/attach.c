@@ -251,14 +251,19 @@ SN_EXPORT int InitializeInjection(void)
 #define LATE_NS 300000000u
 
 static _Atomic int release_state; /* 0 while it goes on, 1 when it is done, 2 with an error */
+static _Atomic bool is_ending_counters;
 
 static void *release(void *unused)
 {
 	(void)unused;
 	sn_cuda_samples_end();
-	sn_cuda_counters_end();
 	sn_cuda_metrics_end();
+	/* what is done, before counters wait for what is not */
 	sn_cupti_result error = sn_cupti.cuptiActivityFlushAll(0);
+	is_ending_counters = true;
+	sn_cuda_counters_end();
+	is_ending_counters = false;
+	error = sn_cupti.cuptiActivityFlushAll(0) || error;
 	disable_records();
 	/* what is not over as well: it comes without its times */
 	error = sn_cupti.cuptiActivityFlushAll(1) || error;
@@ -327,9 +332,13 @@ bool sn_cuda_release(void)
 	sn_gpu_begin_done();
 	sn_cuda_samples_divide(true);
 	sn_gpu_end_done();
+	bool are_counters_late = is_releasing() && is_ending_counters;
+	sn_cuda_counters_give_up();
 	uint64_t missing = sn_gpu_expected(&sn_cuda);
 	sn_gpu_lose(&sn_cuda, missing);
-	if (is_releasing())
+	if (are_counters_late)
+		sn_cuda_say("CUPTI has not given its last counters within 2 seconds", NULL);
+	else if (is_releasing())
 		sn_cuda_say("CUPTI hung when it was to give what it still had", NULL);
 	else if (missing)
 		sn_cuda_say("CUPTI has not given what it still had", NULL);

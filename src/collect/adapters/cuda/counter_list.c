@@ -74,18 +74,63 @@ static bool check_metric(void *host, const char *chip, uint32_t index)
 	return true;
 }
 
+static sn_cupti_result new_host(const char *chip, void **host)
+{
+	struct sn_cupti_host parameters = {
+	    .of = {SN_CUPTI_LENGTH(struct sn_cupti_host, host), NULL},
+	    .type = wish->type,
+	    .chip = chip};
+	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostInitialize(&parameters);
+	*host = error ? NULL : parameters.host;
+	return error;
+}
+
+static void free_host(void *host)
+{
+	struct sn_cupti_of_host parameters = {
+	    {SN_CUPTI_LENGTH(struct sn_cupti_of_host, host), NULL}, host};
+	if (host)
+		sn_cupti_counters.cuptiProfilerHostDeinitialize(&parameters);
+}
+
+static sn_cupti_result add(void *host, uint32_t first, uint32_t count)
+{
+	struct sn_cupti_add_metrics adding = {
+	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_add_metrics, count), NULL}, host},
+	    .names = &wish->names[first],
+	    .count = count};
+	return sn_cupti_counters.cuptiProfilerHostConfigAddMetrics(&adding);
+}
+
+/* CUPTI does not say which it refuses: the first that it does not take alone, or the list. False. */
+static bool refuse_list(const char *chip, sn_cupti_result error)
+{
+	char number[24];
+	struct sn_line line = SN_LINE(number);
+	for (uint32_t index = 0; index < wish->count; index++) {
+		void *host;
+		sn_cupti_result alone = new_host(chip, &host);
+		if (!alone)
+			alone = add(host, index, 1);
+		free_host(host);
+		if (!alone)
+			continue;
+		sn_line_add_number(&line, (uint64_t)alone);
+		return wish->refuse(wish->names[index],
+				    " is refused by cuptiProfilerHostConfigAddMetrics with error ",
+				    number);
+	}
+	return sn_cuda_counters_fail("cuptiProfilerHostConfigAddMetrics", error);
+}
+
 /* CUPTI may tell an unknown name only here. */
 static bool add_metrics(void *host, const char *chip)
 {
 	for (uint32_t index = 0; index < wish->count; index++)
 		if (!check_metric(host, chip, index))
 			return false;
-	struct sn_cupti_add_metrics adding = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_add_metrics, count), NULL}, host},
-	    .names = wish->names,
-	    .count = wish->count};
-	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostConfigAddMetrics(&adding);
-	return error ? sn_cuda_counters_fail("cuptiProfilerHostConfigAddMetrics", error) : true;
+	sn_cupti_result error = add(host, 0, wish->count);
+	return error ? refuse_list(chip, error) : true;
 }
 
 static bool make_image(struct sn_cuda_counter_list *list)
@@ -125,12 +170,7 @@ static bool is_one_pass(const struct sn_cuda_counter_list *list)
 
 static bool make_host(struct sn_cuda_counter_list *list, const char *chip)
 {
-	struct sn_cupti_host parameters = {
-	    .of = {SN_CUPTI_LENGTH(struct sn_cupti_host, host), NULL},
-	    .type = wish->type,
-	    .chip = chip};
-	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostInitialize(&parameters);
-	list->host = error ? NULL : parameters.host;
+	sn_cupti_result error = new_host(chip, &list->host);
 	if (error == SN_CUPTI_ERROR_NOT_INITIALIZED)
 		return wish->refuse("CUPTI does not find libnvperf_host.so, which lies beside it",
 				    "", "");
@@ -139,10 +179,7 @@ static bool make_host(struct sn_cuda_counter_list *list, const char *chip)
 
 static void end_list(struct sn_cuda_counter_list *list)
 {
-	struct sn_cupti_of_host parameters = {
-	    {SN_CUPTI_LENGTH(struct sn_cupti_of_host, host), NULL}, list->host};
-	if (list->host)
-		sn_cupti_counters.cuptiProfilerHostDeinitialize(&parameters);
+	free_host(list->host);
 	if (list->image)
 		sn_pages_unmap(list->image, list->image_bytes);
 	*list = (struct sn_cuda_counter_list){0};

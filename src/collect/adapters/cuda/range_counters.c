@@ -17,8 +17,10 @@
 #define RANGES	   256u /* until they are read */
 #define MOST_BYTES (16u << 20)
 #define CLAIM_NS   2000000000u /* so long is waited for others */
+#define END_NS	   1000000000u /* when the program ends: attach.c gives CUPTI up after two seconds */
 #define CALLS	   1024u
 #define NAME_BYTES 8u
+#define STATUS	   "CUPTI: calls, kernels, copies and sets"
 
 /* A launch in a range. */
 struct launched {
@@ -47,8 +49,11 @@ static struct session {
 } sessions[CONTEXTS];
 
 _Atomic bool sn_cuda_counters_are_on;
-static _Atomic bool has_failed, has_ended;
-static char failure[320];
+static _Atomic bool has_failed, has_ended, has_counted;
+/* The adapter's status where counting failed: with nothing counted before, and with something. */
+static char counts_nothing[320], counts_no_more[320];
+/* What has not come by now counts as lost, and is not taken. With the lock of finished operations. */
+static bool is_given_up;
 /* Whoever holds it calls CUPTI's functions for counters, but for beginning and ending a range. */
 static _Atomic bool is_claimed;
 /* Streams that are captured: CUPTI waits for the device here and there, which would end that. */
@@ -68,16 +73,16 @@ const char *sn_cuda_counters_plan(void)
 
 const char *sn_cuda_counters_status(const char *status)
 {
-	return has_failed ? failure : status;
+	return !has_failed ? status : has_counted ? counts_no_more : counts_nothing;
 }
 
 static bool refuse(const char *why, const char *of_what, const char *how)
 {
-	struct sn_line line = SN_LINE(failure);
+	struct sn_line nothing = SN_LINE(counts_nothing), no_more = SN_LINE(counts_no_more);
 	if (has_failed)
 		return false;
-	SN_LINE_ADD(&line, "CUPTI: calls, kernels, copies and sets; nothing is counted: ", why,
-		    of_what, how);
+	SN_LINE_ADD(&nothing, STATUS "; nothing is counted: ", why, of_what, how);
+	SN_LINE_ADD(&no_more, STATUS "; counting ended early: ", why, of_what, how);
 	has_failed = true;
 	return false;
 }
@@ -90,15 +95,20 @@ static void lose(uint64_t launches)
 
 /* ---- one at a time ---- */
 
-static bool claim(_Atomic bool *claimed)
+/* seq_cst here and in await_work: of who claims and who begins a capture, one sees the other */
+static bool claim_until(_Atomic bool *claimed, uint64_t until_ns)
 {
-	uint64_t begin_ns = sn_now_ns();
-	while (atomic_exchange_explicit(claimed, true, memory_order_acquire)) {
-		if (sn_now_ns() - begin_ns > CLAIM_NS)
+	while (atomic_exchange(claimed, true)) {
+		if (sn_now_ns() > until_ns)
 			return false;
 		sn_lock_pause();
 	}
 	return true;
+}
+
+static bool claim(_Atomic bool *claimed)
+{
+	return claim_until(claimed, sn_now_ns() + CLAIM_NS);
 }
 
 static void unclaim(_Atomic bool *claimed)
@@ -142,6 +152,7 @@ static bool evaluate(const struct session *session, size_t range, double *values
 	return !sn_cupti_counters.cuptiProfilerHostEvaluateToGpuValues(&parameters);
 }
 
+/* With the lock of finished operations. */
 static void give(const struct launched *launched, const double *values)
 {
 	struct sn_gpu_place place;
@@ -149,6 +160,7 @@ static void give(const struct launched *launched, const double *values)
 		lose(1);
 		return;
 	}
+	has_counted = true;
 	struct sn_gpu_operation operation = {
 	    .interface = &sn_cuda, .kind = launched->kind, .name = launched->kernel};
 	for (uint32_t index = 0; index < sn_config.gpu_counter_count; index++) {
@@ -168,8 +180,12 @@ static void take_range(struct session *session, size_t range)
 	if (place == session->room || launched->is_none || !launched->is_alone ||
 	    launched->was_read || !evaluate(session, range, values))
 		return;
+	/* not while CUPTI evaluates, which may give records away meanwhile */
+	sn_gpu_begin_done();
 	launched->was_read = true;
-	give(launched, values);
+	if (!is_given_up)
+		give(launched, values);
+	sn_gpu_end_done();
 }
 
 static void take(struct session *session)
@@ -183,19 +199,18 @@ static void take(struct session *session)
 		sn_cuda_counters_fail("cuptiRangeProfilerGetCounterDataInfo", error);
 		return;
 	}
-	sn_gpu_begin_done();
 	for (size_t range = 0; range < parameters.count && range < session->room; range++)
 		take_range(session, range);
-	sn_gpu_end_done();
 }
 
-/* Those of which no values came, whatever the reason. */
+/* Those of which no values came, whatever the reason. With the lock of finished operations. */
 static void forget_launched(struct session *session)
 {
 	uint64_t lost = 0;
 	for (uint32_t at = 0; at < session->count; at++)
 		lost += !session->launched[at].is_none && !session->launched[at].was_read;
-	lose(lost);
+	if (!is_given_up)
+		lose(lost);
 	session->count = 0;
 }
 
@@ -219,7 +234,9 @@ static void stop(struct session *session)
 		sn_cuda_counters_fail("cuptiRangeProfilerDecodeData", error);
 	else
 		take(session);
+	sn_gpu_begin_done();
 	forget_launched(session);
+	sn_gpu_end_done();
 }
 
 /* ---- a context ---- */
@@ -341,9 +358,9 @@ static bool start(struct session *session)
 }
 
 /* With the session's claim: all that CUPTI has is taken, and the place is as at first. False where another context is waited for. */
-static bool end(struct session *session)
+static bool end(struct session *session, uint64_t until_ns)
 {
-	if (!claim(&is_claimed))
+	if (!claim_until(&is_claimed, until_ns))
 		return false;
 	stop(session);
 	disable(session);
@@ -539,11 +556,38 @@ static void leave_capture_call(enum call_kind kind, int result)
 		atomic_fetch_sub(&captures, 1);
 }
 
+static bool is_at_work(void)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++)
+		if (atomic_load(&sessions[at].is_claimed))
+			return true;
+	return false;
+}
+
+/* Until no range is begun and nothing is read any more: whoever claims a session from now on sees the capture. */
+static void await_work(void)
+{
+	uint64_t begin_ns = sn_now_ns();
+	while (is_at_work() && sn_now_ns() - begin_ns < CLAIM_NS)
+		sn_lock_pause();
+}
+
+static void enter_capture_call(enum call_kind kind, const struct sn_cupti_call *call)
+{
+	if (capture_depth++ || kind != CAPTURE_BEGIN)
+		return;
+	atomic_fetch_add(&captures, 1);
+	leave_abandoned(call);
+	/* what the thread has claimed itself ends later */
+	if (!current.depth)
+		await_work();
+}
+
 void sn_cuda_counters_before_call(uint32_t domain, uint32_t cbid, const struct sn_cupti_call *call)
 {
 	enum call_kind kind = kind_of(domain, cbid);
-	if (kind >= CAPTURE_BEGIN && !capture_depth++ && kind == CAPTURE_BEGIN)
-		atomic_fetch_add(&captures, 1);
+	if (kind >= CAPTURE_BEGIN)
+		enter_capture_call(kind, call);
 	if (!launches(kind))
 		return;
 	leave_abandoned(call);
@@ -600,13 +644,13 @@ void sn_cuda_counters_note_call(uint32_t domain, uint32_t cbid, const char *name
 /* In place of a context that ended while CUPTI counted in it: the place is used no more. */
 static char gone;
 
-static void on_context_end(void *context)
+static void on_context_end(void *context, uint64_t until_ns)
 {
 	struct session *session = context && context != &gone ? find_session(context) : NULL;
 	if (!session)
 		return;
-	bool is_claimed_here = claim(&session->is_claimed);
-	bool is_over = is_claimed_here && end(session);
+	bool is_claimed_here = claim_until(&session->is_claimed, until_ns);
+	bool is_over = is_claimed_here && end(session, until_ns);
 	atomic_store_explicit(&session->context, is_over ? NULL : (void *)&gone,
 			      memory_order_release);
 	if (is_claimed_here)
@@ -619,7 +663,7 @@ void sn_cuda_counters_on_resource(uint32_t cbid, const struct sn_cupti_resource_
 	if (cbid == SN_CUPTI_GRAPH_NODE_CREATED)
 		current.is_captured = true;
 	else if (cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING)
-		on_context_end(data->context);
+		on_context_end(data->context, sn_now_ns() + CLAIM_NS);
 }
 
 /* ---- begin and end ---- */
@@ -651,13 +695,23 @@ void sn_cuda_counters_end(void)
 {
 	if (!sn_cuda_counters_are_on)
 		return;
+	uint64_t until_ns = sn_now_ns() + END_NS;
 	has_ended = true;
 	for (uint32_t at = 0; at < CONTEXTS; at++)
-		on_context_end(sessions[at].context);
-	if (!claim(&is_claimed))
+		on_context_end(sessions[at].context, until_ns);
+	if (!claim_until(&is_claimed, until_ns))
 		return;
 	sn_cuda_counter_lists_end();
 	unclaim(&is_claimed);
+}
+
+void sn_cuda_counters_give_up(void)
+{
+	sn_gpu_begin_done();
+	for (uint32_t at = 0; at < CONTEXTS; at++)
+		forget_launched(&sessions[at]);
+	is_given_up = true;
+	sn_gpu_end_done();
 }
 
 void sn_cuda_counters_after_fork(void)
@@ -665,6 +719,7 @@ void sn_cuda_counters_after_fork(void)
 	atomic_store_explicit(&sn_cuda_counters_are_on, false, memory_order_relaxed);
 	memset(sessions, 0, sizeof(sessions));
 	memset(&current, 0, sizeof(current));
+	is_given_up = false;
 	capture_depth = 0;
 	atomic_store_explicit(&captures, 0, memory_order_relaxed);
 	atomic_store_explicit(&is_claimed, false, memory_order_relaxed);

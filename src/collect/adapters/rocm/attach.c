@@ -144,6 +144,7 @@ static void end(void)
 			? "samples in 3 seconds"
 			: "records in 3 seconds",
 		    "");
+	sn_rocm_counters_give_up();
 	atomic_store_explicit(&is_attached, false, memory_order_release);
 }
 

@@ -24,7 +24,9 @@ static uint32_t device_count;
 
 static uint64_t context;
 static bool is_counting;
-static _Atomic uint64_t begun, done; /* kernels */
+static _Atomic uint64_t begun; /* kernels */
+static uint64_t done;	       /* of them; with the lock of finished operations */
+static _Atomic bool is_over;   /* what has not come counts as lost; set with that lock */
 static char status[512];
 
 const char *sn_rocm_counters_status(void)
@@ -157,8 +159,10 @@ static void on_dispatch(struct sn_rocprofiler_dispatch dispatch, uint64_t *confi
 	(void)word, (void)unused;
 	if (!device)
 		return;
-	*config = device->config;
-	atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
+	/* seq_cst here and in sn_rocm_counters_give_up: what begins later is not counted, and all else is done or lost */
+	atomic_fetch_add(&begun, 1);
+	if (!is_over)
+		*config = device->config;
 }
 
 struct sums {
@@ -232,9 +236,11 @@ static void on_counted(struct sn_rocprofiler_dispatch dispatch,
 		return;
 	add_up(device, &dispatch, records, count, &sums);
 	sn_gpu_begin_done();
-	deliver(&dispatch, &sums);
+	if (!is_over) {
+		deliver(&dispatch, &sums);
+		done++;
+	}
 	sn_gpu_end_done();
-	atomic_fetch_add_explicit(&done, 1, memory_order_relaxed);
 }
 
 /* ---- begin and end ---- */
@@ -289,13 +295,21 @@ void sn_rocm_counters_begin(void *library)
 	}
 }
 
+void sn_rocm_counters_give_up(void)
+{
+	uint64_t missing = 0;
+	sn_gpu_begin_done();
+	if (!atomic_exchange(&is_over, true))
+		missing = begun - done;
+	sn_gpu_end_done();
+	if (missing)
+		sn_drop(NULL, SN_DROP_GPU_COUNTER_LOST, missing * sn_config.gpu_counter_count);
+}
+
 void sn_rocm_counters_end(void)
 {
 	if (!is_counting)
 		return;
 	sn_rocprofiler.rocprofiler_stop_context(context);
-	uint64_t came = atomic_load_explicit(&done, memory_order_relaxed),
-		 all = atomic_load_explicit(&begun, memory_order_relaxed);
-	if (all > came)
-		sn_drop(NULL, SN_DROP_GPU_COUNTER_LOST, (all - came) * sn_config.gpu_counter_count);
+	sn_rocm_counters_give_up();
 }

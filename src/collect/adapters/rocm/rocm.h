@@ -71,7 +71,9 @@ sn_rocprofiler_status sn_rocm_on_agents(int version, const void **agents, size_t
 
 /* Counts what was asked for, while the SDK initialises its tools. MT: before records come. */
 void sn_rocm_counters_begin(void *library);
-/* Counts no more, once what runs is done; what has not come is lost. */
+/* Counts no more, once what runs is done; what has not come is lost. May never return. */
 void sn_rocm_counters_end(void);
+/* What has not come is lost, and is not taken any more. */
+void sn_rocm_counters_give_up(void);
 /* What is to be said of them behind all else; NULL: nothing was asked for. */
 const char *sn_rocm_counters_status(void);

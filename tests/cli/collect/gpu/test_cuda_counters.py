@@ -205,6 +205,44 @@ def test_while_a_stream_is_captured(ways, tmp_path):
     assert ran.launches("outside") == 1 and lost(ran) == 2 and values(ran, INSTRUCTIONS) == 2 + 5
 
 
+def test_a_capture_that_begins_while_values_are_read(ways, tmp_path):
+    """The fake's CUPTI waits for the device then, which would spoil it."""
+    ran = counted(tmp_path, ways, "reading", FAKE_DEVICES="2", FAKE_DECODE_MS="500")
+    assert ran.out == "no error\nno error\n"
+    assert stored(ran, INSTRUCTIONS) == ran.truth_of(INSTRUCTIONS) and values(ran, INSTRUCTIONS) == 258 and not lost(ran)
+
+
+@pytest.mark.parametrize("decode_ms,gone", [("500", 0), ("2600", 1)])
+def test_a_context_that_ends_while_another_is_read(ways, tmp_path, decode_ms, gone):
+    """It waits for two seconds; then what was counted in it is lost, and counted."""
+    ran = counted(tmp_path, ways, "ends", FAKE_DEVICES="2", FAKE_DECODE_MS=decode_ms)
+    assert ran.out == "no error\n" and ran.launches("lost") == gone == lost(ran)
+    assert stored(ran, INSTRUCTIONS) == ran.truth_of(INSTRUCTIONS) and values(ran, INSTRUCTIONS) == 258 - gone
+
+
+def test_cupti_that_gives_records_away_while_it_evaluates(samples, tmp_path):
+    ran = counted(tmp_path, samples, fakes=("--fail", "counter-gives"))
+    assert stored(ran, INSTRUCTIONS) == ran.truth_of(INSTRUCTIONS) and values(ran, INSTRUCTIONS) == 60 and not lost(ran)
+    assert measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel)
+
+
+def test_a_program_that_ends_while_a_launch_waits(ways, tmp_path):
+    """What was done by then is all there, but for what was counted of the context."""
+    plan = tmp_path / "plan"
+    plan.write_text("_Z4partILi2* 4000000000\n")
+    ran = counted(tmp_path, ways, "leaves", "30", fakes=("--plan", str(plan)))
+    assert ran.out == "leaves\n" and status(ran).endswith("kernels one at a time") and lost(ran) == 30
+    assert measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel)
+
+
+def test_a_program_that_ends_while_cupti_reads(ways, tmp_path):
+    """Longer than it is waited for: kernels are there with their times, and what was counted is lost."""
+    ran = counted(tmp_path, ways, "many", "30", names=(INSTRUCTIONS, BYTES), FAKE_DECODE_MS="4000")
+    assert ran.out == "no error\n" and status(ran) == "CUPTI has not given its last counters within 2 seconds"
+    assert measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel) and lost(ran) == 2 * 50
+    assert not stored(ran, INSTRUCTIONS) and "gpu-lost" not in program.info(ran.folder)["drops"]
+
+
 def test_the_launch_that_makes_its_context(ways, tmp_path):
     ran = counted(tmp_path, ways, "first")
     assert not stored(ran, INSTRUCTIONS) and lost(ran) == 1
@@ -249,12 +287,12 @@ def test_what_is_lost_is_counted(samples, tmp_path, failure):
 # ---- what is refused ----
 
 
-def refused(ran: Ran) -> str:
-    """Why nothing is counted; all else is measured."""
+def refused(ran: Ran, how: str = "nothing is counted") -> str:
+    """Why nothing is counted, or nothing more; all else is measured."""
     line = status(ran)
-    assert line.startswith("CUPTI: calls, kernels, copies and sets; nothing is counted: ") and "\n" not in line
+    assert line.startswith(f"CUPTI: calls, kernels, copies and sets; {how}: ") and "\n" not in line
     assert ran.out == "no error\n" and measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel)
-    return line.partition("counted: ")[2]
+    return line.partition(f"{how}: ")[2]
 
 
 @pytest.mark.parametrize("release", WITHOUT)
@@ -270,6 +308,7 @@ def test_releases_that_do_not_count(samples, tmp_path, release):
      "sm__warps_active.avg.pct_of_peak_sustained_active is no sum, average, least or greatest, so it does not add"),
     (("sm__throughput.max",), "sm__throughput.max is a ratio, so it does not add"),
     (("smsp__inst_executed",), "smsp__inst_executed is no sum, average, least or greatest, so it does not add"),
+    ((INSTRUCTIONS, "pcie__read_bytes.sum"), "pcie__read_bytes.sum is refused by cuptiProfilerHostConfigAddMetrics with error 27"),
     ((INSTRUCTIONS, CYCLES, BYTES, "dram__bytes_write.sum", "l1tex__t_sectors.sum"), "the list needs 2 passes, and no kernel is run twice")])
 def test_a_list_that_cannot_be_counted(samples, tmp_path, names, why):
     ran = counted(tmp_path, samples, names=names)
@@ -294,8 +333,8 @@ def test_a_function_that_fails_leaves_all_else(samples, tmp_path, failure, why):
 def test_one_that_fails_late(samples, tmp_path, failure):
     """What was counted by then is kept."""
     ran = counted(tmp_path, samples, fakes=("--fail", failure))
-    assert refused(ran).endswith("fails with error 999")
-    assert values(ran, INSTRUCTIONS) + lost(ran) == (60 if failure == "counter-disable" else 1)
+    assert refused(ran, "counting ended early").endswith("fails with error 999")
+    assert values(ran, INSTRUCTIONS) == (60 if failure == "counter-disable" else 1) and not lost(ran)
 
 
 def test_samples_go_before_counters(samples, tmp_path):
@@ -351,6 +390,8 @@ def test_nvidias_own_counts_a_list(count, release, chip):
 def test_nvidias_own_refuses_as_the_fake_does(count, release):
     folder = host(release)
     assert asked(count, folder, "GH100", INSTRUCTIONS, "sm__unheard_of.sum") == ["sm__unheard_of.sum is no counter of the chip GH100"]
+    assert asked(count, folder, "GH100", INSTRUCTIONS, "pcie__read_bytes.sum") == [
+        "pcie__read_bytes.sum is refused by cuptiProfilerHostConfigAddMetrics with error 27"]
     assert asked(count, folder, "XY999", INSTRUCTIONS) == ["CUPTI does not know the chip XY999"]
     many = [f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "atom", "red")] + [
         f"sm__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul")] + [

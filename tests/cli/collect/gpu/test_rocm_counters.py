@@ -193,6 +193,16 @@ def test_what_is_lost_is_counted(known_program, fail, of_each, tmp_path):  # noq
             assert values(ran, counter, what) == {name: value for name, value in ran.of(counter, what).items() if value}
 
 
+@pytest.mark.parametrize("fail", ["counter-late", "counter-stop"])
+def test_values_that_come_too_late_are_lost_once(known_program, fail, tmp_path):  # noqa: F811
+    """They come, if ever, after counting was ended: what is stored and what is lost are all."""
+    ran = counted(tmp_path, known_program, counters=["SQ_WAVES", "GRBM_GUI_ACTIVE"], fail=fail)
+    came = sum(values(ran, "SQ_WAVES", "count").values())
+    assert (ran.status, ran.out) == (0, "0 no error\n") and 2 * came + lost(ran) == 2 * KERNELS
+    if fail == "counter-stop":
+        assert came == 0 and ran.line() == "rocprofiler-sdk did not deliver its last records in 3 seconds"
+
+
 def test_values_that_are_too_great_are_lost(known_program, tmp_path):  # noqa: F811
     ran = counted(tmp_path, known_program, counters=["HUGE", "SQ_WAVES"])
     assert lost(ran) == sum(ran.of("HUGE", "count").values()) == KERNELS and "HUGE" not in metrics(ran)

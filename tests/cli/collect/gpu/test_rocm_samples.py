@@ -16,7 +16,7 @@ from pathlib import Path
 import program
 import pytest
 from program import SONDE, WORKLOADS
-from test_rocm import RUN, Ran, is_kernel, measured, plain
+from test_rocm import RUN, Ran, is_kernel, measured, plain, sdk_folder
 
 SOURCE = WORKLOADS / "rocm/samples.hip"
 BETA = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED"
@@ -27,7 +27,8 @@ REASONS = ["none", "no_instruction_available", "alu_dependency", "waitcnt", "int
 # what is refused, and what the adapter's line says of it
 REFUSALS = {"sdk-pc-unsupported": "no device offers it", "sdk-pc-permission": "the amdgpu driver does not permit it",
             "sdk-pc-old-driver": "the amdgpu driver is too old", "sdk-pc-taken": "the amdgpu driver refuses, or another tool of the program samples",
-            "sdk-pc-odd": "rocprofiler-sdk refuses with status 33", "sdk-pc-hangs": "rocprofiler-sdk did not answer in 3 seconds"}
+            "sdk-pc-odd": "rocprofiler-sdk refuses with status 33", "sdk-pc-hangs": "rocprofiler-sdk did not answer in 3 seconds",
+            "sdk-pc-context": "rocprofiler-sdk refuses a context for it"}
 
 
 @dataclass
@@ -384,6 +385,15 @@ def test_a_device_that_is_not_sampled(samples, tmp_path):
         assert count(ran) == ran.taken() == taken and measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
 
 
+def test_the_same_code_on_two_devices(samples, code, plan, tmp_path):
+    """It is kept once, and samples of both devices have their lines."""
+    ran = sampled(tmp_path, samples, "both", plan=plan, FAKE_DEVICES="2")
+    assert by_place(ran) == expected(ran, code) and count(ran) == ran.taken() and not lost(ran)
+    assert len(list((ran.folder / "run.sonde").glob("*.sonde-cubin"))) == 1
+    walk = per_launch(ran, "walk", 80)
+    assert by_launch(ran)["walk", number("// first")] == 60 * walk and by_launch(ran)["walk", number("// second")] == 20 * walk
+
+
 # ---- what is refused ----
 
 
@@ -397,6 +407,17 @@ def is_unsampled(ran: Sampled, why: str) -> bool:
 def test_what_is_refused_leaves_all_else(samples, tmp_path, fail):
     ran = sampled(tmp_path, samples, fail=fail)
     assert (ran.status, ran.out) == (0, "no error\n") and is_unsampled(ran, REFUSALS[fail])
+
+
+def test_an_sdk_that_does_not_sample(samples, tmp_path):
+    """Of another release: it lacks a function that samples need."""
+    (tmp_path / "own").mkdir()
+    code = Path(sdk_folder(), "librocprofiler-sdk.so.1").read_bytes()
+    library = tmp_path / "own/librocprofiler-sdk.so.1"
+    library.write_bytes(code.replace(b"\0rocprofiler_configure_pc_sampling_service\0", b"\0rocprofiler_configure_pc_sampling_servant\0"))
+    assert library.read_bytes() != code
+    ran = sampled(tmp_path, samples, fail="no-sdk", ROCPROFILER_REGISTER_LIBRARY=str(library))
+    assert is_unsampled(ran, "rocprofiler-sdk has no samples") and (ran.status, ran.out) == (0, "no error\n")
 
 
 def test_without_amds_variable(samples, tmp_path):

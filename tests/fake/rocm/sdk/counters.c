@@ -254,12 +254,21 @@ static struct pending *pending_of(const struct config *config, const struct fake
 	return pending;
 }
 
+static bool may_come(const struct pending *pending)
+{
+	if (fake_fails("counter-stop"))
+		return false;
+	if (fake_fails("counter-late"))
+		return !pending->context->is_active;
+	return pending->due_ns <= fake_now_ns();
+}
+
 static void *deliver_all(void *unused)
 {
 	(void)unused;
 	for (;;) {
 		pthread_mutex_lock(&lock);
-		struct pending *pending = first && first->due_ns <= fake_now_ns() ? first : NULL;
+		struct pending *pending = first && may_come(first) ? first : NULL;
 		if (pending && !(first = pending->next))
 			last = &first;
 		pthread_mutex_unlock(&lock);

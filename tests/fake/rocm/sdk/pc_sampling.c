@@ -102,6 +102,11 @@ static int file_with(const void *image, size_t bytes, off_t offset)
 	return file;
 }
 
+static uint64_t number_of_load(int device, uint32_t module)
+{
+	return (uint64_t)device * MODULES + module;
+}
+
 /* What tools are shown of it is there while it is told. */
 void fake_sdk_module(int device, const void *image, size_t bytes, uint32_t number, bool is_unloaded)
 {
@@ -117,13 +122,15 @@ void fake_sdk_module(int device, const void *image, size_t bytes, uint32_t numbe
 		module->bytes = bytes;
 		module->lowest = lowest_of(image);
 	}
+	/* each load has a number and a place of its own */
+	uint64_t id = number_of_load(device, number);
 	struct loaded loaded = {.size = sizeof(loaded),
-				.id = number,
+				.id = id,
 				.agent = FAKE_AGENT + (uint64_t)device,
 				.uri = uri,
-				.load_base = LOADED_AT + number * APART + module->lowest,
+				.load_base = LOADED_AT + id * APART + module->lowest,
 				.load_size = bytes,
-				.load_delta = LOADED_AT + number * APART};
+				.load_delta = LOADED_AT + id * APART};
 	bool is_file = fake_fails("sdk-pc-file");
 	snprintf(uri, sizeof(uri), "memory://%d#offset=0x%lx&size=%zu", getpid(),
 		 (unsigned long)shown, bytes);
@@ -334,7 +341,7 @@ void fake_sdk_sample(const struct fake_context *context, const struct fake_run *
 		return;
 	bool is_unknown = fake_fails("sdk-pc-unknown");
 	struct sampled sampled = {
-	    .code_object = is_unknown ? 0 : number,
+	    .code_object = is_unknown ? 0 : number_of_load(run->device, number),
 	    .dispatch = dispatch,
 	    .correlation = fake_fails("sdk-pc-uncorrelated") ? 0 : fake_sdk_correlation(),
 	    .time_ns = run->end_ns + FAKE_CLOCK_AHEAD_NS};

@@ -397,6 +397,8 @@ int rocprofiler_flush_buffer(uint64_t buffer)
 		return 22;
 	while (fake_fails("flush") || (fake_fails("sdk-pc-flush") && is_of_samples(buffer)))
 		pause();
+	if (fake_fails("counter-late"))
+		usleep(300000);
 	uint64_t wanted = ++buffers[buffer - 1].flushes_wanted;
 	while (buffers[buffer - 1].flushes_done < wanted)
 		usleep(100);

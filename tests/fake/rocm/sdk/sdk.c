@@ -173,10 +173,11 @@ int rocprofiler_start_context(uint64_t context)
 
 int rocprofiler_stop_context(uint64_t context)
 {
-	if (context_of(context) && context_of(context)->on_counting)
-		fake_counters_drain();
-	while (fake_fails("stop"))
+	bool is_counting = context_of(context) && context_of(context)->on_counting;
+	while (fake_fails("stop") || (is_counting && fake_fails("counter-stop")))
 		pause();
+	if (is_counting && !fake_fails("counter-late"))
+		fake_counters_drain();
 	return set_active(context, false);
 }
 
@@ -193,6 +194,8 @@ int rocprofiler_configure_callback_tracing_service(uint64_t context, int kind,
 	struct fake_context *of = context_of(context);
 	if (has_begun || fake_fails("refuse"))
 		return LOCKED;
+	if (kind == KERNEL_DISPATCH && fake_fails("sdk-pc-context"))
+		return NOT_IMPLEMENTED;
 	if (of && kind == KERNEL_DISPATCH) {
 		of->on_dispatch = callback;
 		of->dispatch_data = data;

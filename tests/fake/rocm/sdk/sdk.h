@@ -13,12 +13,14 @@
  * samples by host traps), "sdk-pc-host-trap" (a device without stochastic samples), "sdk-pc-second" (of two devices the first alone),
  * "sdk-pc-hangs" (asking never returns), "sdk-pc-flush" (flushing them never returns), "sdk-pc-drop" (of each fifth planned line they
  * are dropped), "sdk-pc-invalid" (each tenth is), "sdk-pc-early" (they come before their kernel's record), "sdk-pc-uncorrelated" (they
- * tell no call), "sdk-pc-unknown" (they tell no code object), "sdk-pc-file" (code is loaded from a file).
+ * tell no call), "sdk-pc-unknown" (they tell no code object), "sdk-pc-file" (code is loaded from a file),
+ * "sdk-pc-context" (kernels' dispatches cannot be heard).
  *
  * Of hardware counters (counters.c): "counter-denied" (no configuration can
  * be made), "counter-refuse" (the service cannot be configured), "counter-agents" (listed numbers have the agent's in them),
  * "counter-second" (the second device lacks the last counter), "counter-lost", "counter-stray" and "counter-part" (each tenth kernel's
- * values never come, are of no known call, or lack those of the last counter).
+ * values never come, are of no known call, or lack those of the last counter), "counter-late" (values come when their context has
+ * been stopped, and flushing takes a while), "counter-stop" (stopping never returns, and no values come before).
  */
 #ifndef FAKE_SDK_H
 #define FAKE_SDK_H
