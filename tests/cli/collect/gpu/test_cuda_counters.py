@@ -179,6 +179,7 @@ def test_threads_and_devices(ways, tmp_path, how, kernels):
     assert values(ran, INSTRUCTIONS) == 150 * kernels and not lost(ran) and not ran.launches("outside")
 
 
+@pytest.mark.measures
 def test_a_launch_that_would_wait_too_long(ways, tmp_path):
     """It is not counted, nor is what it was launched beside: the fake's range has both."""
     plan = tmp_path / "plan"
