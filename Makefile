@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # A short front for people; the build itself is Meson's. Two commands are all a newcomer needs:
 #   make demo    installs what is missing, builds, profiles the two examples, writes demo/*.html
-#   make test    installs what is missing, builds, runs every test
+#   make test    installs what is missing, builds, runs the tests (make test-all: also those that need gigabytes of PyPI)
 # Whoever changes something runs 'make check' meanwhile: a few minutes.
 PREFIX ?= /usr/local
 BUILD  ?= build
 
-.PHONY: all deps demo test check nightly bench install lint format clean
+.PHONY: all deps demo test test-all check nightly bench install lint format clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -29,6 +29,10 @@ test:
 	meson configure $(BUILD) -Dtests=enabled
 	$(MAKE) all
 	tests/run.sh $(BUILD)
+
+# With what takes gigabytes, as CI does: the current PyTorch with CUDA, all releases of CUPTI, plugins for XLA, NVIDIA's tools.
+test-all:
+	SONDE_TEST_PYPI=all $(MAKE) test
 
 # Unit tests, lint and the core of the tests of the command line: seconds each.
 check:

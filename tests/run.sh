@@ -40,6 +40,33 @@ suite() {
 	esac
 }
 
+# Why something is lacking: what installing it said, or else who would have it.
+reason_of() {
+	local reason=${why[$1]:-}
+	if [ -z "$reason" ]; then
+		case $1 in
+		HIP) reason="no clang or no lld" ;;
+		"Level Zero") reason="no libze1 or no libze-dev" ;;
+		TensorFlow) reason="SONDE_XLA_PYTHONS names no Python that has it" ;;
+		*) reason="SONDE_TEST_PYPI is $pypi" ;;
+		esac
+		[ $pypi != some ] || case $1 in "PyTorch for CUDA" | "other releases of CUPTI") reason="make test-all takes it from PyPI" ;; esac
+	fi
+	echo "$reason"
+}
+
+# Of the log of cli: how many tests wanted a framework that is not here, a line for each, and why it is not.
+lacking() {
+	sed -n 's/^\([0-9]*\) tests were not run for want of \(.*\)/\1 \2/p' "$1" | awk '
+		{ count = $1; sub(/^[0-9]* /, ""); all[$0] += count }
+		END { for (lack in all) print all[lack] "\t" lack }' | sort -k 2 | while IFS=$'\t' read -r count lack; do
+		echo "$count tests were not run for want of $lack: $(reason_of "$lack")"
+	done
+	for lack in "${!why[@]}"; do
+		grep -q "tests were not run for want of $lack\$" "$1" || echo "there was no $lack: ${why[$lack]}"
+	done
+}
+
 # What runs beside the suites, and ends with the shell that called this.
 may_start_beside() {
 	beside=()
@@ -133,42 +160,79 @@ absent() {
 		      if (all) print all " tests were skipped for want of files of other tools, which a clone does not have: " text }'
 }
 
-# The tests take every PyTorch in this list, and this system's. CI has the current release installed.
-if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_TORCH:-}" ]; } && wanted cli; then
-	torch=$(tests/python_env.sh torch) && export SONDE_TORCH_PYTHONS=$torch${SONDE_TORCH_PYTHONS:+:$SONDE_TORCH_PYTHONS}
-fi
+# What tests want of PyPI, which is installed once, under ~/.cache/sonde-test (SONDE_TEST_CACHE). SONDE_TEST_PYPI says how much:
+# none; some, the default, without what takes many gigabytes; all, as CI does. SONDE_TEST_TORCH, JAX, SYCL, CUDA and GPU_TOOLS
+# ask for one of them alone.
+pypi=${SONDE_TEST_PYPI:-some}
+[ -n "${SONDE_TEST_PYPI:-}" ] || [ "${CI:-}" != true ] || pypi=all
+case $pypi in
+none) ;;
+some) size="CUDA's headers and compiler (0.4 GB), JAX (0.6 GB) and SYCL (1.5 GB)" ;;
+all) size="CUDA's headers and compiler, PyTorch with CUDA, JAX and SYCL (9 GB)" ;;
+*) echo "tests/run.sh: SONDE_TEST_PYPI is none, some or all" >&2; exit 129 ;;
+esac
 
-# And every Python in this one that has JAX or TensorFlow. CI has the current JAX.
-if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_JAX:-}" ]; } && wanted cli; then
-	jax=$(tests/python_env.sh jax) && export SONDE_XLA_PYTHONS=$jax${SONDE_XLA_PYTHONS:+:$SONDE_XLA_PYTHONS}
-	plugins=$(tests/fake/pjrt/plugins.sh) && export SONDE_PJRT_PLUGINS=$plugins
-fi
+# takes LEVEL VARIABLE: whether something is to be there that is taken from this level on, or where the variable is set
+takes() { [ -n "${!2:-}" ] || [ $pypi = all ] || [ $pypi = "$1" ]; }
 
-# And Intel's SYCL and OpenCL for processors.
-if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_SYCL:-}" ]; } && wanted cli; then
-	sycl=$(tests/python_env.sh sycl) && export SONDE_SYCL_PYTHONS=$sycl${SONDE_SYCL_PYTHONS:+:$SONDE_SYCL_PYTHONS}
-fi
+# take NAME COMMAND...: installs it meanwhile
+declare -A taking why
+take() {
+	local name=$1
+	shift
+	start_beside "$@" >"$logs/pypi-$name" 2>"$logs/pypi-$name.why"
+	taking[$name]=$!
+}
 
-# And a CUDA that needs no GPU, with PyTorch; SONDE_TEST_CUDA=plain: for programs that the toolkit's compiler makes.
-if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_CUDA:-}" ]; } && wanted cli; then
-	[ "${SONDE_TEST_CUDA:-}" != plain ] || export FAKE_CUDA_PLAIN=1
-	fake=$(tests/fake/install.sh)
-	# what cannot be had is skipped; what does not compile fails where it is used
-	[ $? = 77 ] || export SONDE_FAKE_CUDA=${fake:-broken}
-fi
-
-# The same for what GPU binaries are compared with.
-if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_GPU_TOOLS:-}" ]; } && wanted cli; then
-	gpu_tools=$(tests/gpu_tools.sh) && export SONDE_GPU_TOOLS=$gpu_tools${SONDE_GPU_TOOLS:+:$SONDE_GPU_TOOLS}
-fi
-export logs
+# taken NAME LACK: sets $path to what the command printed. Where it has failed, $why says at the end why tests of LACK did not run.
+taken() {
+	local status=0
+	[ -n "${taking[$1]:-}" ] || return 1
+	wait "${taking[$1]}" || status=$?
+	path=$(cat "$logs/pypi-$1")
+	[ $status = 0 ] || why[$2]=$(tail -1 "$logs/pypi-$1.why")
+	return $status
+}
 
 may_start_beside
+if wanted cli; then
+	[ $pypi = none ] || echo "--- from PyPI, once, in ${SONDE_TEST_CACHE:-~/.cache/sonde-test}: $size; SONDE_TEST_PYPI=none: without"
+	if takes some SONDE_TEST_CUDA; then
+		# for programs that the toolkit's compiler makes, or with PyTorch
+		[ "${SONDE_TEST_CUDA:-$pypi}" = all ] || [ "${SONDE_TEST_CUDA:-plain}" != plain ] || export FAKE_CUDA_PLAIN=1
+		take cuda tests/fake/install.sh
+	fi
+	takes all SONDE_TEST_TORCH && take torch tests/python_env.sh torch
+	takes some SONDE_TEST_JAX && take jax tests/python_env.sh jax
+	takes all SONDE_TEST_JAX && take plugins tests/fake/pjrt/plugins.sh
+	takes some SONDE_TEST_SYCL && take sycl tests/python_env.sh sycl
+	takes all SONDE_TEST_GPU_TOOLS && take gpu_tools tests/gpu_tools.sh
+fi
+
+# The tests take every PyTorch, JAX, ... in these lists: what was installed, and what the caller names.
+export_taken() {
+	[ ${#taking[@]} = 0 ] || echo "--- waiting for what comes from PyPI"
+	taken torch PyTorch && export SONDE_TORCH_PYTHONS=$path${SONDE_TORCH_PYTHONS:+:$SONDE_TORCH_PYTHONS}
+	taken jax JAX && export SONDE_XLA_PYTHONS=$path${SONDE_XLA_PYTHONS:+:$SONDE_XLA_PYTHONS}
+	taken plugins "plugins for XLA" && export SONDE_PJRT_PLUGINS=$path
+	taken sycl SYCL && export SONDE_SYCL_PYTHONS=$path${SONDE_SYCL_PYTHONS:+:$SONDE_SYCL_PYTHONS}
+	taken gpu_tools "NVIDIA's tools" && export SONDE_GPU_TOOLS=$path${SONDE_GPU_TOOLS:+:$SONDE_GPU_TOOLS}
+	# what cannot be had is skipped; what does not compile fails where it is used
+	taken cuda CUDA
+	case $? in
+	0) export SONDE_FAKE_CUDA=$path ;;
+	77) ;;
+	*) [ -z "${taking[cuda]:-}" ] || export SONDE_FAKE_CUDA=broken ;;
+	esac
+}
+export logs
+
 start_beside built_before
 builder=$!
 suite unit meson test -C "$build" --suite unit --print-errorlogs
 suite lint tools/lint.sh
 suite core part core
+export_taken
 suite cli cli
 suite behave behave
 suite load loaded
@@ -192,6 +256,6 @@ if wanted cli && [ -s "$logs/once" ]; then
 fi
 
 echo
-wanted cli && absent "$logs/cli"
+wanted cli && absent "$logs/cli" && lacking "$logs/cli"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -10,9 +10,11 @@ from pathlib import Path
 
 sys.path[:0] = [str(folder) for folder in Path(__file__).parent.iterdir() if folder.is_dir()]  # tests use others' helpers
 
+import frameworks
 import parts
 import pytest
 import samples
+from on_cuda import fake_cuda_is_looked_at_once, known_program, known_run, trained  # noqa: F401 (fixtures)
 from verified import verify, written_by
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,9 +105,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """The run's closing line about tests that a clone has no files for."""
+    """The run's closing lines about tests that a clone has no files for, or a machine no framework."""
     reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])
                if isinstance(report.longrepr, tuple)]
     line = samples.summary(reasons)
-    if line:
+    for line in ([line] if line else []) + frameworks.summary(reasons):
         terminalreporter.write_line(line)

@@ -61,6 +61,7 @@
 # FAKE_CUINIT_ERROR, FAKE_ZE_INIT_ERROR and FAKE_ZE_HZ say what there is, FAKE_COUNTERS and FAKE_COUNTERS_TABLE what AMD's hardware counters
 # count (rocm/sdk/counters.c). Status 77 where it cannot be prepared (install.sh, install_rocm.sh, levelzero/install.sh).
 # FAKE_DECODE_MS is how long CUPTI takes to decode for the first time what it has counted.
+# FAKE_CUDA_FOLDER is what install.sh has printed just now: many runs need not each look whether it is as its sources are.
 # Kernels whose names fit the pattern FAKE_TOUCH touch the managed memory that their first argument points to.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -104,7 +105,7 @@ elif [ $vendor = levelzero ]; then
 	export ZE_ENABLE_ALT_DRIVERS
 	folders=
 else
-	fake=$("$here/install.sh") || exit $?
+	fake=${FAKE_CUDA_FOLDER:-$("$here/install.sh")} || exit $?
 	folders=$fake/cuda
 	if [ -n "$cupti" ]; then
 		[ -d "$fake/cupti-$cupti" ] || usage

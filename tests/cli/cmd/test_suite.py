@@ -31,7 +31,7 @@ def test_one_line_says_what_was_skipped_for_want_of_files():
 
 
 def test_parts_name_modules_that_there_are():
-    modules = {path.stem.removeprefix("test_") for path in CLI.glob("*/test_*.py")}
+    modules = {path.stem.removeprefix("test_") for path in CLI.glob("**/test_*.py")}
     assert parts.MADE | parts.CORE <= modules
     for name in modules:  # each test is of one of the two
         for marked in (False, True):

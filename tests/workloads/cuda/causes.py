@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""causes.py CASE: causes of slowness that the paper on DeepContext found in programs, each as small as can be."""
+"""causes.py CASE...: causes of slowness that the paper on DeepContext found in programs, each as small as can be."""
 import os
 import sys
 
@@ -76,8 +76,9 @@ def compute(*devices):
 
 
 CASES = {"model": lambda: compute("cuda"), "devices": lambda: compute("cuda:0", "cuda:1"), "index": lambda: embed(gather), "index_select": lambda: embed(select), "layout": convert, "loss": lose, "loader": load}
-CASES[sys.argv[1]]()
-torch.cuda.synchronize()
-print(sys.argv[1], "done", flush=True)
+for case in sys.argv[1:]:
+    CASES[case]()
+    torch.cuda.synchronize()
+    print(case, "done", flush=True)
 # PyTorch's threads may end a program that ends as they begin, on a busy machine: "terminate called without an active exception"
 os._exit(0)

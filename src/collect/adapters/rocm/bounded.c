@@ -2,13 +2,14 @@
 /* Asking the SDK for what it may never answer: it waits for devices, and has been seen to wait for ever. */
 #include "rocm.h"
 
+#include "collect/core/clock.h"
 #include "collect/core/line.h"
 #include "collect/intercept/intercept.h"
 
 #include <pthread.h>
 
-#define TASKS	 8u    /* a process begins and ends sampling and measuring: each once */
-#define PATIENCE 6000u /* pauses of half a millisecond */
+#define TASKS	    8u /* a process begins and ends sampling and measuring: each once */
+#define PATIENCE_NS 3000000000u
 
 static struct task {
 	void (*run)(void);
@@ -50,8 +51,12 @@ bool sn_rocm_run_bounded(void (*function)(void))
 		return false;
 	struct task *task = &tasks[number];
 	task->run = function;
-	uint32_t patience = start(task) ? PATIENCE : 0;
-	while (!atomic_load_explicit(&task->has_ended, memory_order_acquire) && patience--)
+	if (!start(task))
+		return false;
+	/* by the clock: on a machine that wakes late each pause is some times as long */
+	uint64_t started_ns = sn_now_ns();
+	while (!atomic_load_explicit(&task->has_ended, memory_order_acquire) &&
+	       sn_now_ns() - started_ns < PATIENCE_NS)
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
 	return atomic_load_explicit(&task->has_ended, memory_order_acquire);
 }

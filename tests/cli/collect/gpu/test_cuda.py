@@ -20,6 +20,7 @@ from program import ROOT, SONDE, WORKLOADS
 
 FAKE = ROOT / "tests/fake/run.sh"
 NODES = ("--gpu-graphs", "nodes")
+TRAINING = ("python3", WORKLOADS / "cuda/train.py", "3", "5")
 
 IS_PLAIN = bool(os.environ.get("FAKE_CUDA_PLAIN"))
 
@@ -57,20 +58,8 @@ def on_fakes(folder: Path, *command: str | Path, options: tuple[str, ...] = (), 
 
 
 @pytest.fixture(scope="module")
-def known_program(tmp_path_factory) -> Path:
-    output = tmp_path_factory.mktemp("cuda") / "known"
-    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", output, WORKLOADS / "cuda/known.cu"], check=True)
-    return output
-
-
-@pytest.fixture(scope="module")
-def known(known_program, tmp_path_factory) -> Ran:
-    return on_fakes(tmp_path_factory.mktemp("known"), known_program, options=NODES)
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Ran:
-    return on_fakes(tmp_path_factory.mktemp("trained"), "python3", WORKLOADS / "cuda/train.py", "3", "5", options=NODES)
+def known(known_run) -> Ran:
+    return known_run(options=NODES)
 
 
 def is_kernel(row: dict[str, str]) -> bool:
@@ -150,9 +139,10 @@ def test_a_program_that_aborts_ends_so(known_program, tmp_path):
     assert (done.returncode, done.stdout) == (-signal.SIGABRT, "0 no error\n")
 
 
-def test_nothing_is_lost(known, trained):
-    for ran in (known, trained):
-        assert not {"gpu-lost", "gpu-untimed"} & set(program.info(ran.folder).get("drops", {}))
+@pytest.mark.parametrize("which", ["known", "trained"])
+def test_nothing_is_lost(request, which):
+    ran = request.getfixturevalue(which)
+    assert not {"gpu-lost", "gpu-untimed"} & set(program.info(ran.folder).get("drops", {}))
 
 
 @pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])

@@ -149,12 +149,12 @@ def test_events_say_how_kernels_were_launched(nodes):
     assert len({event["args"]["graph id"] for event in events}) == 1
 
 
-def test_nodes_of_pytorch_stand_below_the_captured_operators(tmp_path):
-    ran = on_fakes(tmp_path, "python3", WORKLOADS / "cuda/train.py", "1", "7", options=NODES)
+def test_nodes_of_pytorch_stand_below_the_captured_operators(trained):
+    ran = trained
     assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
     in_graphs = sum(ran.truth("count", lambda row: is_kernel(row) and row["graph"]).values())
     placed = 0
-    for frames, value in program.paths(tmp_path, "kernel-time", "--metric", "kernel-time"):
+    for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
         names = [frame["name"] for frame in frames]
         if MARK not in names:
             continue

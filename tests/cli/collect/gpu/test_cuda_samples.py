@@ -316,6 +316,7 @@ def test_a_module_that_comes_and_goes(modules, tmp_path, options):
     assert found == {line for (kernel, pc), line in code.lines.items() if (kernel, f"{pc:x}") in ran.truth("kernel", "pc")}
 
 
+@pytest.mark.measures
 def test_memory_does_not_grow_with_time(modules, tmp_path):
     """CUPTI's buffers of a megabyte are made as they are needed: the first run has them all, but for one."""
     peaks = []

@@ -9,12 +9,15 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
+from typing import Callable
 
 import program
 import pytest
 from program import ROOT, SONDE
-from test_cuda import FAKE, NODES, known_program, on_fakes  # noqa: F401 (a fixture)
+from test_cuda import FAKE, NODES, TRAINING
 from test_cupti import RELEASES
 
 GPU = ROOT / "tests/gpu"
@@ -30,9 +33,19 @@ on_fake_cuda = pytest.mark.skipif(not os.environ.get("SONDE_FAKE_CUDA"),
                                   reason="SONDE_FAKE_CUDA is not set (tests/fake/install.sh prepares a CUDA without a GPU)")
 
 
+@cache
+def recorder() -> bytes:
+    """Compiled once: a folder that has it is recorded into as it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([RECORD, folder, "true"], check=True)
+        return Path(folder, "librecorder.so").read_bytes()
+
+
 def record(folder: Path, *command: str | Path, fakes: tuple[str, ...] = (), options: tuple[str, ...] = (), status: int = 0,
            **environment: str) -> tuple[str, Path]:
     """What the program printed, and its one recording."""
+    (folder / "recorded").mkdir(exist_ok=True)
+    (folder / "recorded/librecorder.so").write_bytes(recorder())
     done = subprocess.run([FAKE, *fakes, RECORD, *options, folder / "recorded", *map(str, command)], capture_output=True, text=True,
                           timeout=120, env={**os.environ, **environment})
     assert done.returncode == status, done.stderr
@@ -54,25 +67,27 @@ def stored(folder: Path) -> dict:
             "status": info["properties"]["adapter.cuda"]}
 
 
-def both(known: Path, folder: Path, *arguments: str, fakes: tuple[str, ...], nodes: bool) -> tuple[dict, dict]:
-    """Of the program itself, and of the replay of its recording."""
-    options = NODES if nodes else ()
-    (folder / "direct").mkdir()
-    (folder / "replayed").mkdir()
-    direct = on_fakes(folder / "direct", known, *arguments, options=options, fakes=fakes)
-    out, recording = record(folder, known, *arguments, fakes=fakes, options=("--nodes",) if nodes else ())
-    assert out == direct.out
-    replay(recording, folder / "replayed", *options)
-    return stored(folder / "direct"), stored(folder / "replayed")
+@pytest.fixture
+def both(known_program, known_run, tmp_path) -> Callable[..., tuple[dict, dict]]:
+    def run(*arguments: str, fakes: tuple[str, ...], nodes: bool) -> tuple[dict, dict]:
+        """What is stored of the program itself, and of the replay of its recording."""
+        options = NODES if nodes else ()
+        (tmp_path / "replayed").mkdir()
+        direct = known_run(*arguments, options=options, fakes=fakes)
+        out, recording = record(tmp_path, known_program, *arguments, fakes=fakes, options=("--nodes",) if nodes else ())
+        assert out == direct.out
+        replay(recording, tmp_path / "replayed", *options)
+        return stored(direct.folder), stored(tmp_path / "replayed")
+    return run
 
 
 # ---- a replay is what ran ----
 
 @on_fake_cuda
 @pytest.mark.parametrize("release,nodes", [*((release, True) for release in RELEASES), *((release, False) for release in RELEASES[:-1])])
-def test_a_replay_is_stored_as_the_program_is(known_program, tmp_path, release, nodes):  # noqa: F811
+def test_a_replay_is_stored_as_the_program_is(both, tmp_path, release, nodes):
     """With 13.5 Sonde shares CUPTI, and graphs are always recorded by their nodes."""
-    direct, replayed = both(known_program, tmp_path, fakes=("--cupti", release), nodes=nodes)
+    direct, replayed = both(fakes=("--cupti", release), nodes=nodes)
     # how long a whole graph takes depends on the run: on that which was recorded
     recorded = Reader().read(next((tmp_path / "recorded").glob("*.recording"))).times["graph"]
     assert replayed["graph-time"].pop(GRAPHS, 0) == recorded and (recorded > 0) != nodes
@@ -84,11 +99,13 @@ def test_a_replay_is_stored_as_the_program_is(known_program, tmp_path, release, 
 
 @on_fake_cuda
 @pytest.mark.parametrize("release,failure", [
-    *(("13.2", failure) for failure in ("zero-times", "reversed-times", "early", "wrong-correlation", "no-correlation", "short-records", "drop",
+    # by 50 ms: a machine that is as late as that hides it
+    pytest.param("13.2", "early", marks=pytest.mark.measures),
+    *(("13.2", failure) for failure in ("zero-times", "reversed-times", "wrong-correlation", "no-correlation", "short-records", "drop",
                                         "unload", "flush-hangs", "late-buffers", "lost-device", "held", "privileges")),
     *(("13.5", failure) for failure in ("drop", "late-buffers", "held")), ("11.8", "held")])
-def test_a_failure_is_replayed(known_program, tmp_path, release, failure):  # noqa: F811
-    direct, replayed = both(known_program, tmp_path, "plain", fakes=("--cupti", release, "--fail", failure), nodes=False)
+def test_a_failure_is_replayed(both, tmp_path, release, failure):
+    direct, replayed = both("plain", fakes=("--cupti", release, "--fail", failure), nodes=False)
     for attempt in range(3):
         if failure == "early" and replayed != direct:  # by 50 ms: a machine that is as late as that hides it
             again = tmp_path / f"again{attempt}"
@@ -99,28 +116,26 @@ def test_a_failure_is_replayed(known_program, tmp_path, release, failure):  # no
 
 
 @on_fake_cuda
-def test_a_recorded_child_is_not_its_parent(known_program, tmp_path):  # noqa: F811
-    direct, replayed = both(known_program, tmp_path, "fork", fakes=(), nodes=True)
+def test_a_recorded_child_is_not_its_parent(both):
+    direct, replayed = both("fork", fakes=(), nodes=True)
     assert replayed == direct
 
 
 @on_fake_cuda
-def test_pytorch(tmp_path):
+def test_pytorch(trained, tmp_path):
     """Several threads, of which one runs the backward pass, and graphs."""
-    command = ("python3", program.WORKLOADS / "cuda/train.py", "2", "3")
-    direct = on_fakes(tmp_path, *command, options=NODES)
-    out, recording = record(tmp_path, *command, options=("--nodes",))
+    out, recording = record(tmp_path, *TRAINING, options=("--nodes",))
     (tmp_path / "replayed").mkdir()
     replay(recording, tmp_path / "replayed", *NODES)
-    assert out == direct.out
-    one, other = stored(tmp_path), stored(tmp_path / "replayed")
+    assert out == trained.out
+    one, other = stored(trained.folder), stored(tmp_path / "replayed")
     assert other["kernel-time"] == one["kernel-time"] and other["copy-bytes"] == one["copy-bytes"] and other["drops"] == one["drops"] == {}
 
 
 # ---- the file ----
 
 @on_fake_cuda
-def test_two_recordings_of_a_program_do_not_differ(known_program, tmp_path):  # noqa: F811
+def test_two_recordings_of_a_program_do_not_differ(known_program, tmp_path):
     found = []
     for name, release in (("one", "13.0"), ("two", "13.0"), ("other", "12.4")):
         (tmp_path / name).mkdir()
@@ -133,7 +148,7 @@ def test_two_recordings_of_a_program_do_not_differ(known_program, tmp_path):  # 
 
 
 @on_fake_cuda
-def test_what_a_recording_says(known_program, tmp_path):  # noqa: F811
+def test_what_a_recording_says(known_program, tmp_path):
     _, recording = record(tmp_path, known_program, options=("--nodes",))
     found = Reader().read(recording)
     assert found.is_complete and not found.lost and not found.oddities
@@ -147,7 +162,7 @@ def test_what_a_recording_says(known_program, tmp_path):  # noqa: F811
 
 
 @on_fake_cuda
-def test_a_program_that_is_killed_leaves_a_recording(known_program, tmp_path):  # noqa: F811
+def test_a_program_that_is_killed_leaves_a_recording(known_program, tmp_path):
     _, recording = record(tmp_path, known_program, "abort", status=-6)
     found = Reader().read(recording)
     assert not found.is_complete and sum(calls["runtime __cudaLaunchKernel"] for calls in found.calls.values()) == 129
@@ -167,7 +182,7 @@ def test_a_recording_is_no_longer_than_its_limit(tmp_path):
 
 
 @on_fake_cuda
-def test_a_damaged_recording(known_program, tmp_path):  # noqa: F811
+def test_a_damaged_recording(known_program, tmp_path):
     """Cut or forged, it is read as far as it is whole, or refused with one line: by the reader, and by what plays it."""
     _, recording = record(tmp_path, known_program, options=("--nodes",))
     data = recording.read_bytes()
@@ -230,6 +245,7 @@ def analyzed(given: Path) -> subprocess.CompletedProcess[str]:
 
 
 @on_fake_cuda
+@pytest.mark.measures
 def test_a_day_with_a_device(left):
     checks = json.loads((left / "cuda/checks.json").read_text())
     assert len(checks) >= 14 and all(check["is_right"] for check in checks)
@@ -243,6 +259,7 @@ def test_a_day_with_a_device(left):
 
 
 @on_fake_cuda
+@pytest.mark.measures
 def test_a_replay_that_is_wrong_is_found(left, tmp_path):
     """A count that is another one, which the replay shows; and a check that failed there."""
     copy = tmp_path / "left"
@@ -262,6 +279,7 @@ def test_a_replay_that_is_wrong_is_found(left, tmp_path):
     assert done.returncode == 1 and f"{len(failed)} checks, 1 failed" in done.stdout
 
 
+@pytest.mark.measures
 def test_a_day_with_an_amd_device(tmp_path):
     """On the fakes of AMD's, which take a compiler and a second."""
     environment = {**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000"}

@@ -8,7 +8,9 @@ import signal
 import subprocess
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -68,8 +70,17 @@ def known_program(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def known(known_program, tmp_path_factory) -> Ran:
-    return on_fakes(tmp_path_factory.mktemp("known"), known_program)
+def run_with(known_program, tmp_path_factory) -> Callable[[str], Ran]:
+    """That program, once for each failure."""
+    @cache
+    def run(fail: str) -> Ran:
+        return on_fakes(tmp_path_factory.mktemp("known"), known_program, fail=fail)
+    return run
+
+
+@pytest.fixture(scope="module")
+def known(run_with) -> Ran:
+    return run_with("none")
 
 
 def plain(*command: str | Path, fail: str = "none", **environment: str) -> tuple[int, str]:
@@ -154,8 +165,8 @@ def test_each_copy_and_set_stands_below_its_line(known):
 
 
 @pytest.mark.parametrize("fail", ["none", "no-sdk"])
-def test_no_frame_of_a_runtime_is_above_a_call(known_program, fail, tmp_path):
-    ran = on_fakes(tmp_path, known_program, fail=fail)
+def test_no_frame_of_a_runtime_is_above_a_call(run_with, fail):
+    ran = run_with(fail)
     above = set()
     for frames, _ in program.paths(ran.folder, "gpu-api-time", "--metric", "gpu-api-time"):
         assert frames[-1]["kind"] == "gpu-api"
@@ -174,15 +185,15 @@ def test_nothing_is_lost(known):
 
 
 @pytest.mark.parametrize("fail", ["none", "no-sdk", "version", "old", "refuse", "short", "long", "untimed", "drop", "split", "flush"])
-def test_a_program_behaves_as_without(known_program, fail, tmp_path):
+def test_a_program_behaves_as_without(known_program, run_with, fail):
     status, out = plain(known_program, fail=fail)
-    ran = on_fakes(tmp_path, known_program, fail=fail)
+    ran = run_with(fail)
     assert (ran.status, ran.out) == (status, out) == (0, "0 no error\n")
 
 
 @pytest.mark.parametrize("fail", WITHOUT_RECORDS)
-def test_without_records_calls_are_measured(known_program, fail, tmp_path):
-    ran = on_fakes(tmp_path, known_program, fail=fail)
+def test_without_records_calls_are_measured(run_with, fail):
+    ran = run_with(fail)
     calls = measured(ran, "gpu-api-time", "count")
     assert calls["hipLaunchKernel"] == 40 + 60 + 25 + 35 + 4 and calls["hipMemset"] == 1
     assert "kernels have no times" in ran.line() and WITHOUT_RECORDS[fail] in ran.line()
@@ -192,33 +203,33 @@ def test_without_records_calls_are_measured(known_program, fail, tmp_path):
     assert found[line_with("// scale_often")] == 40 + 60 + 3 and found[line_with("// replay")] == 10
 
 
-def test_longer_records_are_read(known_program, tmp_path):
-    ran = on_fakes(tmp_path, known_program, fail="long")
+def test_longer_records_are_read(run_with):
+    ran = run_with("long")
     assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel)
     assert total(measured(ran, "copy-bytes", "sum")) == total(ran.truth("bytes", is_copy))
 
 
 @pytest.mark.parametrize("fail,drop", [("short", "gpu-lost"), ("untimed", "gpu-untimed")])
-def test_what_cannot_be_read_is_counted(known_program, fail, drop, tmp_path):
-    ran = on_fakes(tmp_path, known_program, fail=fail)
+def test_what_cannot_be_read_is_counted(run_with, fail, drop):
+    ran = run_with(fail)
     assert ran.drops() == {drop: total(ran.truth("count"))}
 
 
-def test_a_set_by_several_kernels_has_its_bytes_once(known_program, tmp_path):
-    ran = on_fakes(tmp_path, known_program, fail="split")
+def test_a_set_by_several_kernels_has_its_bytes_once(run_with):
+    ran = run_with("split")
     assert total(measured(ran, "fill-time", "count")) == 2 * total(ran.truth("count", is_set))
     assert total(measured(ran, "fill-time", "sum")) == total(ran.truth("total_ns", is_set))
     assert total(measured(ran, "fill-bytes", "sum")) == total(ran.truth("bytes", is_set))
 
 
-def test_what_the_sdk_drops_is_counted(known_program, tmp_path):
-    ran = on_fakes(tmp_path, known_program, fail="drop")
+def test_what_the_sdk_drops_is_counted(run_with):
+    ran = run_with("drop")
     stored = sum(total(measured(ran, metric, "count")) for metric in ("kernel-time", "copy-time", "fill-time"))
     assert stored + ran.drops()["gpu-lost"] == total(ran.truth("count")) and ran.drops()["gpu-lost"] == 205 // 10
 
 
-def test_a_flush_that_never_returns_does_not_keep_the_program(known_program, tmp_path):
-    ran = on_fakes(tmp_path, known_program, fail="flush")
+def test_a_flush_that_never_returns_does_not_keep_the_program(run_with):
+    ran = run_with("flush")
     assert ran.status == 0 and "did not deliver its last records" in ran.line()
 
 

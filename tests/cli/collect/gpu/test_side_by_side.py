@@ -29,6 +29,13 @@ def planned(folder: Path, name: str, plan: str) -> Path:
     return (folder / name / "run.sonde").rename(folder / f"{name}.sonde")
 
 
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> dict[str, Path]:
+    """The model on a device that is slow at one thing, and on one that is slow at the other: one measurement of each."""
+    folder = tmp_path_factory.mktemp("models")
+    return {slow: planned(folder, name, f"{slow} {SLOW}\n") for name, slow in (("multiplies", MULTIPLIES), ("normalizes", NORMALIZES))}
+
+
 def together(folder: Path, *measurements: Path) -> Path:
     program.sonde("analyze", *measurements, "-o", folder / "run.sdb")
     return folder / "run.sdb"
@@ -42,9 +49,12 @@ def operators(database: Path, run: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("slow_on_one,slow_on_other", [(MULTIPLIES, NORMALIZES), (NORMALIZES, MULTIPLIES)])
-def test_a_model_on_two_devices(tmp_path, slow_on_one, slow_on_other):
+def test_a_model_on_two_devices(models, tmp_path, slow_on_one, slow_on_other):
+    """Measurements are named by their folders."""
     names = {MULTIPLIES: "aten::mm", NORMALIZES: "aten::native_layer_norm"}
-    database = together(tmp_path, planned(tmp_path, "one", f"{slow_on_one} {SLOW}\n"), planned(tmp_path, "other", f"{slow_on_other} {SLOW}\n"))
+    for name, slow in (("one", slow_on_one), ("other", slow_on_other)):
+        (tmp_path / f"{name}.sonde").symlink_to(models[slow])
+    database = together(tmp_path, tmp_path / "one.sonde", tmp_path / "other.sonde")
     one, other = operators(database, "one"), operators(database, "other")
     assert one[names[slow_on_one]] == other[names[slow_on_other]] == STEPS * SLOW
     assert one[names[slow_on_other]] == other[names[slow_on_one]] == STEPS * FAST
@@ -57,26 +67,25 @@ def test_a_model_on_two_devices(tmp_path, slow_on_one, slow_on_other):
         assert line == line_of("multiplied" if slow == MULTIPLIES else "normalized") and share > 0.95
 
 
-@pytest.mark.parametrize("slow", [0, 1])
-def test_two_devices_of_one_process(tmp_path, slow):
+def test_two_devices_of_one_process(tmp_path):
     """The calls are the same for both; the timeline has each device by itself."""
-    (tmp_path / "plan").write_text(f"{NORMALIZES} {SLOW} {slow}\n* {FAST}\n")
+    (tmp_path / "plan").write_text(f"{NORMALIZES} {SLOW} 0\n{NORMALIZES} {2 * SLOW} 1\n* {FAST}\n")
     ran = on_fakes(tmp_path, "python3", CAUSES, "devices", options=("--trace",), fakes=("--plan", str(tmp_path / "plan")), FAKE_DEVICES="2")
     assert ran.out == "devices done\n"
     answer = json.loads(program.sonde("timeline", tmp_path / "run.sdb", "--format", "json"))
     found = {row["device"]: (row["computation_count"], row["computation_ns"]) for row in answer["devices"]}
     count = found[0][0]
-    assert found == {slow: (count, STEPS * SLOW + (count - STEPS) * FAST), 1 - slow: (count, count * FAST)}
+    assert found == {device: (count, STEPS * slow + (count - STEPS) * FAST) for device, slow in ((0, SLOW), (1, 2 * SLOW))}
 
 
-def test_two_frameworks(tmp_path, plugin):  # noqa: F811
+def test_two_frameworks(models, tmp_path, plugin):  # noqa: F811
     """A compiled program launches few kernels where operators launch one or more each."""
-    eager = planned(tmp_path, "eager", "")
+    (tmp_path / "eager.sonde").symlink_to(models[MULTIPLIES])
     main = program.compiled("pjrt/main.c", "-O1")
     (tmp_path / "compiled").mkdir()
     ran = on_fakes(tmp_path / "compiled", main, plugin, str(ROUNDS))
     launched = sum(int(row["count"]) for row in ran.table if row["kernel"].startswith("loop_fusion"))
-    database = together(tmp_path, eager, (tmp_path / "compiled/run.sonde").rename(tmp_path / "compiled.sonde"))
+    database = together(tmp_path, tmp_path / "eager.sonde", (tmp_path / "compiled/run.sonde").rename(tmp_path / "compiled.sonde"))
     assert set(operators(database, "compiled")) == {"jit_long", "jit_short"}
     assert set(operators(database, "eager")) >= {"aten::mm", "aten::native_layer_norm"}
 
