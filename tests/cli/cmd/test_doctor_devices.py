@@ -140,17 +140,17 @@ def test_no_group_that_helps(machine, mode, group):
 def test_who_may_sample(machine):
     restricted = {**NVIDIA, "/proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"}
     verdict, text, fix = doctor(machine(restricted), NOBODY)["NVIDIA samples"]
-    assert (verdict, text) == ("limited", "sonde run --gpu-samples and --gpu-counters are for administrators only (RmProfilingAdminOnly: 1); "
+    assert (verdict, text) == ("limited", "sonde run --gpu-samples, --gpu-counters and --gpu-metrics are for administrators only (RmProfilingAdminOnly: 1); "
                                "kernels and copies need no permission")
     assert "NVreg_RestrictProfilingToAdminUsers=0" in fix
     if capable(21):
         assert doctor(machine(restricted), 0)["NVIDIA samples"] == (
-            "ok", "sonde run --gpu-samples and --gpu-counters are allowed (RmProfilingAdminOnly: 1, and you are an administrator)", "")
+            "ok", "sonde run --gpu-samples, --gpu-counters and --gpu-metrics are allowed (RmProfilingAdminOnly: 1, and you are an administrator)", "")
     assert doctor(machine(NVIDIA), NOBODY)["NVIDIA samples"] == (
-        "ok", "sonde run --gpu-samples and --gpu-counters are allowed (RmProfilingAdminOnly: 0)", "")
+        "ok", "sonde run --gpu-samples, --gpu-counters and --gpu-metrics are allowed (RmProfilingAdminOnly: 0)", "")
     assert doctor(machine(without(NVIDIA, "params")))["NVIDIA samples"] == (
-        "limited", "/proc/driver/nvidia/params does not say who may sample instructions and read counters, as sonde run --gpu-samples and --gpu-counters do "
-        "(RmProfilingAdminOnly); kernels and copies need no permission", "")
+        "limited", "/proc/driver/nvidia/params does not say who may sample instructions and read counters, as sonde run --gpu-samples, "
+        "--gpu-counters and --gpu-metrics do (RmProfilingAdminOnly); kernels and copies need no permission", "")
 
 
 def test_root_without_the_right(machine):

@@ -38,12 +38,11 @@ static struct device {
 	bool was_tried, is_started;
 	uint8_t *data; /* counter data image */
 	size_t data_bytes;
-	uint64_t step_ns;  /* from one sample to the next */
-	bool has_steps;	   /* and is known by the interval */
-	uint64_t begin_ns; /* before it was started the last time, by our clock */
-	uint64_t seen_ns; /* what it sampled until then was read or counted as lost, by our clock */
-	uint64_t
-	    offset_ns; /* what is to be added to its clock to have ours, from the first reading on */
+	uint64_t step_ns; /* from one sample to the next */
+	bool has_steps;	  /* and is known by the interval */
+	/* By our clock: before it was started the last time; until when what it sampled was read or counted as lost. */
+	uint64_t begin_ns, seen_ns;
+	uint64_t offset_ns; /* makes its clock ours, from the first reading on */
 	bool has_offset;
 	uint64_t last_ns;    /* the end of the last sample, by its clock; 0: none */
 	bool has_gap;	     /* the next one does not follow on it */
@@ -70,6 +69,7 @@ static uint32_t taken_count;
 
 _Atomic bool sn_cuda_metrics_are_on;
 static _Atomic bool was_begun, has_failed, has_ended;
+static _Atomic bool has_any; /* samples in the trace */
 static char failure[320];
 static _Atomic(void *) contexts[CONTEXTS]; /* whose device was seen to */
 static _Atomic uint64_t read_ns;	   /* when it was last */
@@ -84,9 +84,10 @@ const char *sn_cuda_metrics_status(const char *status)
 	struct sn_line line = SN_LINE(text);
 	if (!was_begun)
 		return status;
-	SN_LINE_ADD(&line, status, "; ",
-		    has_failed ? "no metrics over time: " : "metrics of devices over time",
-		    has_failed ? failure : NULL);
+	SN_LINE_ADD(&line, status,
+		    !has_failed || has_any ? "; metrics of devices over time"
+					   : "; no metrics over time: ",
+		    has_failed && has_any ? ", until " : NULL, has_failed ? failure : NULL);
 	return text;
 }
 
@@ -196,10 +197,12 @@ static void record_taken(struct sn_thread *thread)
 	bool is_wanted = sn_trace_wants(SN_TRACE_SOURCE_METRICS);
 	for (uint32_t at = 0; at < taken_count && is_wanted; at++) {
 		const struct taken *taken = taken_at(at);
-		if (join_trace(taken->device))
-			record(thread, taken);
-		else
+		if (!join_trace(taken->device)) {
 			lose(1);
+			continue;
+		}
+		record(thread, taken);
+		has_any = true;
 	}
 	taken_count = 0;
 }
@@ -579,8 +582,11 @@ void sn_cuda_metrics_end(void)
 	}
 	has_ended = true;
 	for (uint32_t at = 0; at < DEVICES; at++) {
-		bool was_started = devices[at].is_started;
-		if (!stop(&devices[at]) || !was_started || has_failed)
+		bool is_read = devices[at].is_started && !has_failed;
+		/* stopping may fail */
+		if (is_read)
+			read_device(&devices[at], NULL);
+		if (!stop(&devices[at]) || !is_read || has_failed)
 			continue;
 		read_device(&devices[at], NULL);
 		end_gap(&devices[at]);
