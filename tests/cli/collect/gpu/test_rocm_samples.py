@@ -266,7 +266,7 @@ def by_launch(ran: Ran) -> Counter[tuple[str, int]]:
     found: Counter[tuple[str, int]] = Counter()
     for frames, count in stored(ran):
         lines = [frame["line"] for frame in frames if (frame.get("file") or "") == str(SOURCE) and frame["kind"] in ("native", "inlined")
-                 and short(frame["name"]) in ("main", "first", "second", "replay")]
+                 and short(frame["name"]) in ("main", "run", "first", "second", "replay")]
         found[kernel_of(frames), lines[-1] if lines else 0] += count
     return found
 
