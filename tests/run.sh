@@ -176,7 +176,7 @@ esac
 takes() { [ -n "${!2:-}" ] || [ $pypi = all ] || [ $pypi = "$1" ]; }
 
 # take NAME COMMAND...: installs it meanwhile
-declare -A taking why
+declare -A taking=() why=()
 take() {
 	local name=$1
 	shift
