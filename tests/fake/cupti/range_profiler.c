@@ -25,7 +25,7 @@
 #define DATA	   0x61746164726f6633u
 #define HOST	   0x74736f68726f6635u
 
-/* What adding the last one fails with, though CUPTI knows it. */
+/* What adding the last one fails with beside any other, as NVIDIA's own does. */
 #define UNADDED CUPTI_ERROR_NOT_SUPPORTED
 
 static const struct {
@@ -343,7 +343,7 @@ static CUptiResult choose(const char **names, size_t number, uint32_t *chosen, u
 		uint32_t metric = metric_of(names[at]);
 		if (metric == METRICS || *count == MOST)
 			return CUPTI_ERROR_INVALID_METRIC_NAME;
-		if (metric == METRICS - 1)
+		if (metric == METRICS - 1 && number > 1)
 			return UNADDED;
 		chosen[(*count)++] = metric;
 	}

@@ -102,24 +102,39 @@ static sn_cupti_result add(void *host, uint32_t first, uint32_t count)
 	return sn_cupti_counters.cuptiProfilerHostConfigAddMetrics(&adding);
 }
 
-/* CUPTI does not say which it refuses: the first that it does not take alone, or the list. False. */
-static bool refuse_list(const char *chip, sn_cupti_result error)
+static sn_cupti_result try_some(const char *chip, uint32_t first, uint32_t count)
+{
+	void *host;
+	sn_cupti_result error = new_host(chip, &host);
+	if (!error)
+		error = add(host, first, count);
+	free_host(host);
+	return error;
+}
+
+static bool refuse_one(uint32_t index, const char *how, sn_cupti_result error)
 {
 	char number[24];
 	struct sn_line line = SN_LINE(number);
-	for (uint32_t index = 0; index < wish->count; index++) {
-		void *host;
-		sn_cupti_result alone = new_host(chip, &host);
-		if (!alone)
-			alone = add(host, index, 1);
-		free_host(host);
-		if (!alone)
-			continue;
-		sn_line_add_number(&line, (uint64_t)alone);
-		return wish->refuse(wish->names[index],
-				    " is refused by cuptiProfilerHostConfigAddMetrics with error ",
-				    number);
-	}
+	sn_line_add_number(&line, (uint64_t)error);
+	return wish->refuse(wish->names[index], how, number);
+}
+
+/* CUPTI does not say which it refuses: the first that it does not take alone, or else beside those before it. False. */
+static bool refuse_list(const char *chip, sn_cupti_result error)
+{
+	sn_cupti_result of_one;
+	for (uint32_t index = 0; index < wish->count; index++)
+		if ((of_one = try_some(chip, index, 1)))
+			return refuse_one(
+			    index, " is refused by cuptiProfilerHostConfigAddMetrics with error ",
+			    of_one);
+	for (uint32_t index = 1; index < wish->count; index++)
+		if ((of_one = try_some(chip, 0, index + 1)))
+			return refuse_one(index,
+					  " is refused beside those before it, by "
+					  "cuptiProfilerHostConfigAddMetrics with error ",
+					  of_one);
 	return sn_cuda_counters_fail("cuptiProfilerHostConfigAddMetrics", error);
 }
 

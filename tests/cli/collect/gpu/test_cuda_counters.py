@@ -308,7 +308,7 @@ def test_releases_that_do_not_count(samples, tmp_path, release):
      "sm__warps_active.avg.pct_of_peak_sustained_active is no sum, average, least or greatest, so it does not add"),
     (("sm__throughput.max",), "sm__throughput.max is a ratio, so it does not add"),
     (("smsp__inst_executed",), "smsp__inst_executed is no sum, average, least or greatest, so it does not add"),
-    ((INSTRUCTIONS, "pcie__read_bytes.sum"), "pcie__read_bytes.sum is refused by cuptiProfilerHostConfigAddMetrics with error 27"),
+    ((INSTRUCTIONS, "pcie__read_bytes.sum"), "pcie__read_bytes.sum is refused beside those before it, by cuptiProfilerHostConfigAddMetrics with error 27"),
     ((INSTRUCTIONS, CYCLES, BYTES, "dram__bytes_write.sum", "l1tex__t_sectors.sum"), "the list needs 2 passes, and no kernel is run twice")])
 def test_a_list_that_cannot_be_counted(samples, tmp_path, names, why):
     ran = counted(tmp_path, samples, names=names)
@@ -391,7 +391,7 @@ def test_nvidias_own_refuses_as_the_fake_does(count, release):
     folder = host(release)
     assert asked(count, folder, "GH100", INSTRUCTIONS, "sm__unheard_of.sum") == ["sm__unheard_of.sum is no counter of the chip GH100"]
     assert asked(count, folder, "GH100", INSTRUCTIONS, "pcie__read_bytes.sum") == [
-        "pcie__read_bytes.sum is refused by cuptiProfilerHostConfigAddMetrics with error 27"]
+        "pcie__read_bytes.sum is refused beside those before it, by cuptiProfilerHostConfigAddMetrics with error 27"]
     assert asked(count, folder, "XY999", INSTRUCTIONS) == ["CUPTI does not know the chip XY999"]
     many = [f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "atom", "red")] + [
         f"sm__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul")] + [
