@@ -5,9 +5,9 @@
  * A training loop comes to the same points again and again on the same paths. A path that
  * sn_callpath has assembled is stored under its key: the hook's return address and stack address,
  * the fingerprint of the Python frames, the shadow frames. It is taken for the same path if the key
- * is the same and the stack slots that held the native return addresses, out to the innermost
- * evaluation of Python, hold the same addresses again. So a known path costs a look at each of its
- * Python frames and some ten loads.
+ * is the same and the stack slots that held the native return addresses hold the same addresses
+ * again; of the interpreter only those inside its innermost evaluation, since the Python frames stand
+ * for the others. So a known path costs a look at each of its Python frames and some ten loads.
  *
  * Most points are inside an operator whose own context is known, and no Python frame has been
  * entered since. Then the path is the operator's path and the native frames below it, so neither
@@ -28,12 +28,12 @@
 
 #include "collect/unwind/module_list.h"
 
-#define MEMO_SETS                                                                                  \
-	2048u /* a training step has some thousand operators and launches, each of them a path */
-#define MEMO_WAYS  4u
+/* A thread has a small table first: many launch from one place. A training step has some thousand operators and launches. */
+#define SETS_FIRST 128u
+#define SETS_MOST  2048u
+#define WAYS	   4u
 #define SLOT_MAX   64u
 #define PYTHON_MAX 256u
-#define NATIVE_MAX (SLOT_MAX + 8)
 /* One in so many paths that are taken for known ones is assembled and compared. */
 #define CHECKED	   4096u
 
@@ -43,7 +43,8 @@ struct entry {
 	uint32_t node;
 	uint32_t next; /* the entry that followed this one last */
 	uint16_t slot_count;
-	uint16_t doubts; /* how often a path that was guessed is still assembled again */
+	uint16_t doubts;  /* how often a path that was guessed is still assembled again */
+	bool is_too_long; /* for its return addresses to be examined: it is assembled each time */
 	/* of a library's call: where the called function's frame begins, in bytes from the hook's stack address; 0: not known */
 	uint32_t call_bytes;
 	uint16_t slots[SLOT_MAX]; /* words from the hook's stack address */
@@ -59,13 +60,55 @@ struct point {
 };
 
 struct sn_context_memo {
-	struct entry entries[MEMO_SETS * MEMO_WAYS + 1]; /* the first one stays empty */
-	uint32_t numbers[MEMO_SETS][MEMO_WAYS];		 /* of entries; 0: none */
-	uint32_t count, last;				 /* entries used; the one found last */
+	uint32_t sets;
+	uint32_t count, last; /* entries used; the one found last */
 	uint32_t next_victim;
 	uint32_t taken; /* paths for known ones */
+	bool is_crowded;
 	struct sn_python_frame python[PYTHON_MAX];
+	/* sets * WAYS + 1, of which the first stays empty; behind them the numbers of each set's, 0: none */
+	struct entry entries[];
 };
+
+static uint32_t *set_of(struct sn_context_memo *memo, uint64_t key)
+{
+	uint32_t *numbers = (uint32_t *)&memo->entries[memo->sets * WAYS + 1];
+	return &numbers[(key >> 32) % memo->sets * WAYS];
+}
+
+static size_t bytes_of(uint32_t sets)
+{
+	return sizeof(struct sn_context_memo) + (sets * WAYS + 1) * sizeof(struct entry) +
+	       sets * WAYS * sizeof(uint32_t);
+}
+
+/* A larger one begins empty. NULL without memory, which is not asked for again. */
+static struct sn_context_memo *memo_of(struct sn_thread *thread)
+{
+	struct sn_context_memo *memo = thread->contexts;
+	if (memo ? !memo->is_crowded : thread->has_no_contexts)
+		return memo;
+	uint32_t sets = memo ? SETS_MOST : SETS_FIRST;
+	struct sn_context_memo *larger = sn_pages_map(bytes_of(sets));
+	if (larger) {
+		sn_context_release(thread);
+		larger->sets = sets;
+		return thread->contexts = larger;
+	}
+	thread->has_no_contexts = true;
+	if (memo)
+		memo->is_crowded = false;
+	return memo;
+}
+
+void sn_context_release(struct sn_thread *thread)
+{
+	struct sn_context_memo *memo = thread->contexts;
+	if (memo)
+		sn_pages_unmap(memo, bytes_of(memo->sets));
+	thread->contexts = NULL;
+	thread->has_no_contexts = false;
+}
 
 /* The n-th term of a hash. Terms are independent of each other, so that the processor can compute
  * several at once. */
@@ -118,8 +161,10 @@ struct base {
 	uintptr_t python_frame;		  /* the innermost one now */
 };
 
-static struct base find_base(struct sn_thread *thread, bool of_shadow)
+static struct base find_base(const struct point *point)
 {
+	struct sn_thread *thread = point->thread;
+	bool of_shadow = point->of_shadow;
 	struct base base = {.python_frame = SN_PYTHON_UNKNOWN};
 	uint32_t depth = thread->shadow_depth;
 	base.python_frame = sn_config.sources & SN_SOURCE_PYTHON ? sn_python_innermost(thread) : 0;
@@ -127,7 +172,9 @@ static struct base find_base(struct sn_thread *thread, bool of_shadow)
 	    base.python_frame == SN_PYTHON_UNKNOWN)
 		return base;
 	const struct sn_shadow *outer = &thread->shadows[depth - 1 - of_shadow];
-	if (outer->node != SN_NODE_NONE && outer->python_frame == base.python_frame)
+	/* one that was left by an exception lies further in */
+	if (outer->node != SN_NODE_NONE && outer->python_frame == base.python_frame &&
+	    outer->stack >= point->stack)
 		base.operator= outer;
 	return base;
 }
@@ -155,7 +202,7 @@ static uint64_t path_key(const struct point *point, const struct base *base)
 	uint64_t hash = sn_hash_mix(point->stack, point->pc + point->of_shadow);
 	const struct sn_work *work = &thread->work;
 	if (work->origin) /* the path begins with another thread's, valid for this work only */
-		hash = sn_hash_mix(hash, (uintptr_t)work->origin ^ work->serial << 48);
+		hash = sn_hash_mix(sn_hash_mix(hash, (uintptr_t)work->origin), work->serial);
 	hash = sn_hash_mix(hash, (uint64_t)thread->start_node << 32 | sn_module_generation());
 	if (sn_config.sources & SN_SOURCE_PYTHON) {
 		uint64_t fingerprint = base->python_frame == SN_PYTHON_UNKNOWN
@@ -169,40 +216,33 @@ static uint64_t path_key(const struct point *point, const struct base *base)
 	return hash ? hash : 2;
 }
 
-/* Where the native frames that the path's own hook looks at end: what is further out is known otherwise. */
-static bool is_outer(const struct sn_native_frame *frame, uintptr_t end)
-{
-	/* Frames further out are the native halves of Python frames; the key has the Python
-	 * frames and the stack address, which distinguish them. */
-	return frame->cfa - sizeof(uintptr_t) >= end ||
-	       ((sn_config.sources & SN_SOURCE_PYTHON) && sn_python_is_eval(frame->pc));
-}
-
 /* Notes where above the point's stack address, up to `end`, the native return addresses are. False where they are too many. */
 static bool note_slots(const struct point *point, struct entry *entry, uintptr_t end)
 {
 	struct sn_thread *thread = point->thread;
 	struct sn_unwind_result result =
-	    sn_unwind_here(&thread->unwinder, thread->stack_low, thread->stack_high, NATIVE_MAX);
+	    sn_unwind_here(&thread->unwinder, thread->stack_low, thread->stack_high, SN_UNWIND_ALL);
+	bool has_python = sn_config.sources & SN_SOURCE_PYTHON, is_evaluated = false;
 	uint32_t index = 0;
-	entry->slot_count = 0;
-	for (; index < result.count && !is_outer(&result.frames[index], end); index++) {
-		uintptr_t words = (result.frames[index].cfa - sizeof(uintptr_t) - point->stack) /
-				  sizeof(uintptr_t);
-		if (result.frames[index].cfa - sizeof(uintptr_t) < point->stack)
+	for (; index < result.count; index++) {
+		const struct sn_native_frame *frame = &result.frames[index];
+		uintptr_t slot = frame->cfa - sizeof(uintptr_t);
+		uintptr_t words = (slot - point->stack) / sizeof(uintptr_t);
+		if (slot >= end)
+			break;
+		is_evaluated = is_evaluated || (has_python && sn_python_is_eval(frame->pc));
+		if (slot < point->stack || (is_evaluated && sn_python_is_interpreter(frame->pc)))
 			continue;
 		if (words > UINT16_MAX || entry->slot_count == SLOT_MAX)
 			return false;
 		entry->slots[entry->slot_count++] = (uint16_t)words;
 	}
-	if (index == result.count && result.too_deep)
-		return false;
 	/* the outermost frame has no caller, so its slot has no return address and may be
 	 * outside of the stack */
 	if (index == result.count && result.complete && entry->slot_count)
 		entry->slot_count--;
 	entry->slots_hash = hash_slots(entry, point->stack);
-	return true;
+	return !result.too_deep;
 }
 
 static uint32_t assemble(const struct point *point)
@@ -255,14 +295,15 @@ static struct entry *come_to(struct sn_context_memo *memo, uint32_t number)
 }
 
 /* The entry of a path, or NULL. */
-static struct entry *find(const struct point *point, uint64_t key)
+/* Not inlined, nor are others below context(): what it keeps lies below the walk on the program's stack. */
+static struct entry *__attribute__((noinline)) find(const struct point *point, uint64_t key)
 {
 	struct sn_context_memo *memo = point->memo;
 	uint32_t next = memo->entries[memo->last].next;
 	if (is_path(point, &memo->entries[next], key))
 		return come_to(memo, next);
-	const uint32_t *numbers = memo->numbers[(key >> 32) % MEMO_SETS];
-	for (uint32_t way = 0; way < MEMO_WAYS; way++)
+	const uint32_t *numbers = set_of(memo, key);
+	for (uint32_t way = 0; way < WAYS; way++)
 		if (is_path(point, &memo->entries[numbers[way]], key))
 			return come_to(memo, numbers[way]);
 	return NULL;
@@ -271,12 +312,12 @@ static struct entry *find(const struct point *point, uint64_t key)
 /* An entry for storing a path. */
 static struct entry *room(struct sn_context_memo *memo, uint64_t key)
 {
-	uint32_t *numbers = memo->numbers[(key >> 32) % MEMO_SETS];
+	uint32_t *numbers = set_of(memo, key);
 	uint32_t way = 0;
-	while (way < MEMO_WAYS && numbers[way])
+	while (way < WAYS && numbers[way])
 		way++;
-	if (way == MEMO_WAYS)
-		way = memo->next_victim++ % MEMO_WAYS;
+	if (way == WAYS)
+		way = memo->next_victim++ % WAYS, memo->is_crowded = memo->sets < SETS_MOST;
 	else
 		numbers[way] = ++memo->count;
 	return come_to(memo, numbers[way]);
@@ -286,8 +327,8 @@ static struct entry *room(struct sn_context_memo *memo, uint64_t key)
  * Stores the path that was just assembled. Code that was just loaded has no unwind rules yet, and a
  * path through it is a guess, so it is assembled again a few times.
  */
-static void remember(const struct point *point, struct entry *known, uint64_t key, uintptr_t end,
-		     uint32_t node)
+static void __attribute__((noinline))
+remember(const struct point *point, struct entry *known, uint64_t key, uintptr_t end, uint32_t node)
 {
 	enum { DOUBTS = 16 };
 	const struct sn_callpath_call *call = point->call;
@@ -298,16 +339,24 @@ static void remember(const struct point *point, struct entry *known, uint64_t ke
 	if (call && call->stack)
 		entry->call_bytes = (uint32_t)(call->stack - point->stack);
 	if (sn_config.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) &&
-	    !note_slots(point, entry, end))
-		entry->key = 0;
+	    !note_slots(point, entry, end)) {
+		entry->is_too_long = true;
+		entry->slot_count = 0;
+		entry->slots_hash = hash_slots(entry, point->stack);
+	}
 }
 
 static uint32_t context(const struct point *point, const struct base *base)
 {
+	/* each start of a team is another path */
+	if (point->call && point->thread->work.origin)
+		return assemble(point);
 	uint64_t key = base->operator? inner_key(point, base) : path_key(point, base);
 	if (!key)
 		return assemble(point);
 	struct entry *known = find(point, key);
+	if (known && known->is_too_long)
+		return assemble(point);
 	if (known && !known->doubts)
 		return sn_unwind_shadow() || ++point->memo->taken % CHECKED == 0
 			   ? checked(point, known)
@@ -321,8 +370,8 @@ static uint32_t context(const struct point *point, const struct base *base)
 
 uint32_t sn_context(struct sn_thread *thread, uintptr_t stack, uintptr_t pc, bool of_shadow)
 {
-	struct point point = {thread, SN_PAGES_ONCE(thread->contexts), stack, pc, of_shadow, NULL};
-	struct base base = find_base(thread, of_shadow);
+	struct point point = {thread, memo_of(thread), stack, pc, of_shadow, NULL};
+	struct base base = find_base(&point);
 	uint32_t node = point.memo ? context(&point, &base) : assemble(&point);
 	if (of_shadow && node != SN_NODE_NONE && thread->shadow_depth <= SN_SHADOW_DEPTH)
 		thread->shadows[thread->shadow_depth - 1].python_frame =
@@ -337,9 +386,9 @@ sn_context_of_call(struct sn_thread *thread, uintptr_t function, struct sn_callp
 	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 	struct point point = {thread, NULL, stack, function, false, call};
 	if (stack >= thread->stack_low && stack < thread->stack_high)
-		point.memo = SN_PAGES_ONCE(thread->contexts);
+		point.memo = memo_of(thread);
 	if (call->object >= stack && call->object < thread->stack_high)
 		point.pc += call->object - stack; /* what is left out depends on it */
-	struct base base = find_base(thread, false);
+	struct base base = find_base(&point);
 	return point.memo ? context(&point, &base) : assemble(&point);
 }

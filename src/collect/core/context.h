@@ -20,3 +20,6 @@ uint32_t sn_context(struct sn_thread *thread, uintptr_t stack, uintptr_t pc, boo
 /* As from sn_callpath_of_call. `function` is any address that tells the library's functions apart. */
 uint32_t sn_context_of_call(struct sn_thread *thread, uintptr_t function,
 			    struct sn_callpath_call *call);
+
+/* Forgets what is known of `thread`, which ends. */
+void sn_context_release(struct sn_thread *thread);

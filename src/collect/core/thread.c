@@ -8,6 +8,7 @@
  * continues the record of one that has ended, and the record says that it stands for several.
  */
 #include "thread.h"
+#include "context.h"
 #include "lock.h"
 #include "collect/intercept/intercept.h"
 #include "collect/sample/sample.h"
@@ -265,6 +266,7 @@ static void end(void)
 	thread->end_ns = sn_now_ns();
 	sn_unwinder_release(&thread->unwinder);
 	sn_callpath_release(thread);
+	sn_context_release(thread);
 	sn_trace_thread_end(thread);
 	if (entered)
 		sn_leave(thread);

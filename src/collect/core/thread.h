@@ -123,6 +123,7 @@ struct sn_thread {
 	void *sampling;				 /* of sample.c */
 	void *scratch;				 /* of callpath.c */
 	struct sn_context_memo *contexts;	 /* of context.c */
+	bool has_no_contexts;			 /* there is no memory for them, or for more */
 	void *adapters[24]; /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
 };
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "collect/core/context.h"
 #include "collect/core/adapters.h"
 #include "collect/core/clock.h"
 #include "collect/record/checkpoint.h"
@@ -66,6 +67,10 @@ void sn_unwinder_release(struct sn_unwinder *unwinder)
 }
 
 void sn_callpath_release(struct sn_thread *thread)
+{
+}
+
+void sn_context_release(struct sn_thread *thread)
 {
 }
 

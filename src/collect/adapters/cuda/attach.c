@@ -257,9 +257,9 @@ static void *release(void *unused)
 {
 	(void)unused;
 	sn_cuda_samples_end();
-	sn_cuda_metrics_end();
-	/* what is done, before counters wait for what is not */
+	/* what is done, before counters wait for what is not, and before much is decoded */
 	sn_cupti_result error = sn_cupti.cuptiActivityFlushAll(0);
+	sn_cuda_metrics_end();
 	is_ending_counters = true;
 	sn_cuda_counters_end();
 	is_ending_counters = false;
@@ -327,8 +327,7 @@ bool sn_cuda_release(void)
 	if (atomic_load_explicit(&release_state, memory_order_acquire) == 1)
 		wait_while(lacks_any, LATE_NS);
 	atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
-	if (!is_releasing())
-		sn_cuda_metrics_record_rest();
+	sn_cuda_metrics_record_rest();
 	sn_gpu_begin_done();
 	sn_cuda_samples_divide(true);
 	sn_gpu_end_done();

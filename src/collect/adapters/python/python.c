@@ -204,9 +204,9 @@ int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uin
 
 uintptr_t sn_python_innermost(struct sn_thread *thread)
 {
-	const struct sn_python_target *target = live_target();
+	struct sn_python_target *target = live_target();
 	struct sn_python_cache *cache = cache_of(thread);
-	if (!target)
+	if (!target || (!cache && sn_python_thread_state(target) == 0))
 		return 0;
 	if (!cache || !atomic_load_explicit(&proved, memory_order_relaxed))
 		return SN_PYTHON_UNKNOWN;

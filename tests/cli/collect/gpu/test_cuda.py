@@ -118,12 +118,37 @@ def test_one_line_below_two_callers_in_turn(depth, options, tmp_path):
     """Paths are remembered by what is on the stack; one that is longer than what is remembered is walked each time. --shadow walks all."""
     source = WORKLOADS / "cuda/callers.cu"
     subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", tmp_path / "callers", source], check=True)
-    ran = on_fakes(tmp_path, tmp_path / "callers", str(depth), "500", options=options)
+    ran = on_fakes(tmp_path, tmp_path / "callers", str(depth), "2000", options=options)
     found: Counter[str] = Counter()
     for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
         found.update({f"{frame['file']}:{frame['line']}": value["count"] for frame in frames if frame["name"] in ("often", "seldom")})
-    assert found == {line_with(source.name, "// often"): 1000, line_with(source.name, "// seldom"): 500}
+    assert found == {line_with(source.name, "// often"): 4000, line_with(source.name, "// seldom"): 2000}
     assert "context-mismatch" not in program.info(ran.folder)["drops"]
+
+
+def test_what_calls_back_into_python_is_examined(tmp_path):
+    """Two functions of a library in turn, at one place of the stack and from one line, between two groups of Python's frames."""
+    library = tmp_path / "twins.so"
+    (tmp_path / "twins.cu").write_text("""
+        __global__ void counted(void) {}
+        #define TWIN(name) extern "C" void __attribute__((noinline)) name(void (*then)(void)) { then(); asm volatile("" ::: "memory"); }
+        TWIN(often) TWIN(seldom)
+        extern "C" void launch(void) { counted<<<1, 32>>>(); }
+        extern "C" void begin(void) { cudaFree(nullptr); }""")
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-shared", "-Xcompiler", "-fPIC", "-o", library, tmp_path / "twins.cu"], check=True)
+    (tmp_path / "twins.py").write_text(f"""
+import ctypes
+library = ctypes.CDLL({str(library)!r})
+library.begin()
+then = ctypes.CFUNCTYPE(None)(lambda: library.launch())
+for turn in range(3000):
+    (library.often, library.often, library.seldom)[turn % 3](then)
+""")
+    ran = on_fakes(tmp_path, "/usr/bin/python3", tmp_path / "twins.py")
+    found: Counter[str] = Counter()
+    for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
+        found.update({frame["name"]: value["count"] for frame in frames if frame["name"] in ("often", "seldom")})
+    assert found == {"often": 2000, "seldom": 1000} and "context-mismatch" not in program.info(ran.folder)["drops"]
 
 
 def test_a_child_has_none_of_its_parents_work(known_program, known, tmp_path):
