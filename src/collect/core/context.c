@@ -294,8 +294,7 @@ static struct entry *come_to(struct sn_context_memo *memo, uint32_t number)
 	return entry;
 }
 
-/* The entry of a path, or NULL. */
-/* Not inlined, nor are others below context(): what it keeps lies below the walk on the program's stack. */
+/* The entry of a path, or NULL. Not inlined, as remember() is not: what a function keeps lies below the walk on the program's stack. */
 static struct entry *__attribute__((noinline)) find(const struct point *point, uint64_t key)
 {
 	struct sn_context_memo *memo = point->memo;
@@ -316,10 +315,12 @@ static struct entry *room(struct sn_context_memo *memo, uint64_t key)
 	uint32_t way = 0;
 	while (way < WAYS && numbers[way])
 		way++;
-	if (way == WAYS)
-		way = memo->next_victim++ % WAYS, memo->is_crowded = memo->sets < SETS_MOST;
-	else
+	if (way == WAYS) {
+		way = memo->next_victim++ % WAYS;
+		memo->is_crowded = memo->sets < SETS_MOST;
+	} else {
 		numbers[way] = ++memo->count;
+	}
 	return come_to(memo, numbers[way]);
 }
 
