@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles where the adapter's declarations of CUPTI's counters lie as a release's headers have them (12.6 and later). Before 13.2 a header
  * includes C++'s <string>, of which it uses nothing: who compiles this gives an empty one. */
+#include "same_field.h"
+
 #include "collect/adapters/cuda/cupti_counters.h"
 
 #include <cupti.h>
@@ -8,11 +10,6 @@
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
-
-#define SAME(ours, our_field, theirs, their_field)                                                 \
-	_Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) &&               \
-			   sizeof(((ours *)0)->our_field) == sizeof(((theirs *)0)->their_field),   \
-		       #our_field)
 
 SAME(struct sn_cupti_sized, bytes, CUpti_Profiler_Initialize_Params, structSize);
 SAME(struct sn_cupti_sized, nothing, CUpti_Profiler_Initialize_Params, pPriv);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles where the adapter's declarations of CUPTI's PM sampling lie as a release's headers have them, as layout_counters.c does. */
+#include "same_field.h"
+
 #include "collect/adapters/cuda/cupti_pm_sampling.h"
 
 #include <cupti.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 
-#define SAME(ours, our_field, theirs, their_field)                                                 \
-	_Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) &&               \
-			   sizeof(((ours *)0)->our_field) == sizeof(((theirs *)0)->their_field),   \
-		       #our_field)
 #define OF_SAMPLER(ours, theirs)                                                                   \
 	SAME(ours, of.of.bytes, theirs, structSize);                                               \
 	SAME(ours, of.of.nothing, theirs, pPriv);                                                  \
