@@ -75,71 +75,39 @@ static struct sn_gpu_shape shape_of(const struct sn_cupti_kernel *kernel)
 	return shape;
 }
 
+/* What operations of streams have in common, from records that have it in different places. */
+#define OF_STREAM(record)                                                                          \
+	.device = (uint16_t)(record)->device, .stream = (record)->stream,                          \
+	.correlation = (record)->correlation, .start_ns = (record)->start,                         \
+	.end_ns = (record)->end, .graph = (record)->graph
+
 static struct sn_gpu_operation of_kernel(const struct sn_cupti_kernel *kernel)
 {
 	return (struct sn_gpu_operation){.kind = SN_GPU_KERNEL,
-					 .device = (uint16_t)kernel->device,
-					 .stream = kernel->stream,
-					 .correlation = kernel->correlation,
+					 OF_STREAM(kernel),
 					 .name = kernel->name,
-					 .start_ns = kernel->start,
-					 .end_ns = kernel->end,
-					 .graph = kernel->graph,
 					 .graph_node = kernel->graph_node,
 					 .shape = shape_of(kernel)};
 }
 
-static struct sn_gpu_operation of_copy(const struct sn_cupti_memcpy *copy)
-{
-	return (struct sn_gpu_operation){.kind = SN_GPU_COPY,
-					 .device = (uint16_t)copy->device,
-					 .stream = copy->stream,
-					 .correlation = copy->correlation,
-					 .name = copy_name(copy->copy),
-					 .bytes = copy->bytes,
-					 .start_ns = copy->start,
-					 .end_ns = copy->end,
-					 .graph = copy->graph,
-					 .graph_node = copy->graph_node};
-}
-
-static struct sn_gpu_operation of_peer_copy(const struct sn_cupti_peer_memcpy *copy)
-{
-	return (struct sn_gpu_operation){.kind = SN_GPU_COPY,
-					 .device = (uint16_t)copy->device,
-					 .stream = copy->stream,
-					 .correlation = copy->correlation,
-					 .name = copy_name(copy->copy),
-					 .bytes = copy->bytes,
-					 .start_ns = copy->start,
-					 .end_ns = copy->end,
-					 .graph = copy->graph,
-					 .graph_node = copy->graph_node};
-}
+/* Of either record. */
+#define OF_COPY(copied)                                                                            \
+	(struct sn_gpu_operation)                                                                  \
+	{                                                                                          \
+		.kind = SN_GPU_COPY, OF_STREAM(copied), .name = copy_name((copied)->copy),         \
+		.bytes = (copied)->bytes, .graph_node = (copied)->graph_node                       \
+	}
 
 static struct sn_gpu_operation of_set(const struct sn_cupti_memset *set)
 {
-	return (struct sn_gpu_operation){.kind = SN_GPU_SET,
-					 .device = (uint16_t)set->device,
-					 .stream = set->stream,
-					 .correlation = set->correlation,
-					 .bytes = set->bytes,
-					 .start_ns = set->start,
-					 .end_ns = set->end,
-					 .graph = set->graph,
-					 .graph_node = set->graph_node};
+	return (struct sn_gpu_operation){
+	    .kind = SN_GPU_SET, OF_STREAM(set), .bytes = set->bytes, .graph_node = set->graph_node};
 }
 
 /* From the start of its first operation to the end of its last. */
 static struct sn_gpu_operation of_graph(const struct sn_cupti_graph_trace *graph)
 {
-	return (struct sn_gpu_operation){.kind = SN_GPU_GRAPH,
-					 .device = (uint16_t)graph->device,
-					 .stream = graph->stream,
-					 .correlation = graph->correlation,
-					 .start_ns = graph->start,
-					 .end_ns = graph->end,
-					 .graph = graph->graph};
+	return (struct sn_gpu_operation){.kind = SN_GPU_GRAPH, OF_STREAM(graph)};
 }
 
 /* False for what is no wait of the host. */
@@ -181,10 +149,10 @@ static bool read_record(const void *record, struct sn_gpu_operation *operation)
 		*operation = of_kernel(record);
 		return true;
 	case SN_CUPTI_MEMCPY:
-		*operation = of_copy(record);
+		*operation = OF_COPY((const struct sn_cupti_memcpy *)record);
 		return true;
 	case SN_CUPTI_PEER_MEMCPY:
-		*operation = of_peer_copy(record);
+		*operation = OF_COPY((const struct sn_cupti_peer_memcpy *)record);
 		return true;
 	case SN_CUPTI_MEMSET:
 		*operation = of_set(record);
