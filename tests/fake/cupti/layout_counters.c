@@ -20,21 +20,22 @@ SAME(struct sn_cupti_host, chip, CUpti_Profiler_Host_Initialize_Params, pChipNam
 SAME(struct sn_cupti_host, availability, CUpti_Profiler_Host_Initialize_Params,
      pCounterAvailabilityImage);
 SAME(struct sn_cupti_host, host, CUpti_Profiler_Host_Initialize_Params, pHostObject);
-SAME(struct sn_cupti_of_host, host, CUpti_Profiler_Host_Deinitialize_Params, pHostObject);
-SAME(struct sn_cupti_metric, of.host, CUpti_Profiler_Host_GetMetricProperties_Params, pHostObject);
+SAME(struct sn_cupti_of, object, CUpti_Profiler_Host_Deinitialize_Params, pHostObject);
+SAME(struct sn_cupti_metric, of.object, CUpti_Profiler_Host_GetMetricProperties_Params,
+     pHostObject);
 SAME(struct sn_cupti_metric, name, CUpti_Profiler_Host_GetMetricProperties_Params, pMetricName);
 SAME(struct sn_cupti_metric, unit, CUpti_Profiler_Host_GetMetricProperties_Params, pDimUnit);
 SAME(struct sn_cupti_metric, type, CUpti_Profiler_Host_GetMetricProperties_Params, metricType);
-SAME(struct sn_cupti_add_metrics, of.host, CUpti_Profiler_Host_ConfigAddMetrics_Params,
+SAME(struct sn_cupti_add_metrics, of.object, CUpti_Profiler_Host_ConfigAddMetrics_Params,
      pHostObject);
 SAME(struct sn_cupti_add_metrics, names, CUpti_Profiler_Host_ConfigAddMetrics_Params,
      ppMetricNames);
 SAME(struct sn_cupti_add_metrics, count, CUpti_Profiler_Host_ConfigAddMetrics_Params, numMetrics);
-SAME(struct sn_cupti_image_size, of.host, CUpti_Profiler_Host_GetConfigImageSize_Params,
+SAME(struct sn_cupti_image_size, of.object, CUpti_Profiler_Host_GetConfigImageSize_Params,
      pHostObject);
 SAME(struct sn_cupti_image_size, image_bytes, CUpti_Profiler_Host_GetConfigImageSize_Params,
      configImageSize);
-SAME(struct sn_cupti_image, of.host, CUpti_Profiler_Host_GetConfigImage_Params, pHostObject);
+SAME(struct sn_cupti_image, of.object, CUpti_Profiler_Host_GetConfigImage_Params, pHostObject);
 SAME(struct sn_cupti_image, image_bytes, CUpti_Profiler_Host_GetConfigImage_Params,
      configImageSize);
 SAME(struct sn_cupti_image, image, CUpti_Profiler_Host_GetConfigImage_Params, pConfigImage);
@@ -42,7 +43,7 @@ SAME(struct sn_cupti_passes, image_bytes, CUpti_Profiler_Host_GetNumOfPasses_Par
      configImageSize);
 SAME(struct sn_cupti_passes, image, CUpti_Profiler_Host_GetNumOfPasses_Params, pConfigImage);
 SAME(struct sn_cupti_passes, passes, CUpti_Profiler_Host_GetNumOfPasses_Params, numOfPasses);
-SAME(struct sn_cupti_evaluation, of.host, CUpti_Profiler_Host_EvaluateToGpuValues_Params,
+SAME(struct sn_cupti_evaluation, of.object, CUpti_Profiler_Host_EvaluateToGpuValues_Params,
      pHostObject);
 SAME(struct sn_cupti_evaluation, data, CUpti_Profiler_Host_EvaluateToGpuValues_Params,
      pCounterDataImage);
@@ -58,12 +59,10 @@ SAME(struct sn_cupti_evaluation, values, CUpti_Profiler_Host_EvaluateToGpuValues
 SAME(struct sn_cupti_range_enable, context, CUpti_RangeProfiler_Enable_Params, ctx);
 SAME(struct sn_cupti_range_enable, profiler, CUpti_RangeProfiler_Enable_Params,
      pRangeProfilerObject);
-SAME(struct sn_cupti_of_profiler, profiler, CUpti_RangeProfiler_Disable_Params,
-     pRangeProfilerObject);
-SAME(struct sn_cupti_of_profiler, profiler, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject);
-SAME(struct sn_cupti_of_profiler, profiler, CUpti_RangeProfiler_PopRange_Params,
-     pRangeProfilerObject);
-SAME(struct sn_cupti_data_size, of.profiler, CUpti_RangeProfiler_GetCounterDataSize_Params,
+SAME(struct sn_cupti_of, object, CUpti_RangeProfiler_Disable_Params, pRangeProfilerObject);
+SAME(struct sn_cupti_of, object, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject);
+SAME(struct sn_cupti_of, object, CUpti_RangeProfiler_PopRange_Params, pRangeProfilerObject);
+SAME(struct sn_cupti_data_size, of.object, CUpti_RangeProfiler_GetCounterDataSize_Params,
      pRangeProfilerObject);
 SAME(struct sn_cupti_data_size, names, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames);
 SAME(struct sn_cupti_data_size, count, CUpti_RangeProfiler_GetCounterDataSize_Params, numMetrics);
@@ -73,13 +72,13 @@ SAME(struct sn_cupti_data_size, most_nodes, CUpti_RangeProfiler_GetCounterDataSi
      maxNumRangeTreeNodes);
 SAME(struct sn_cupti_data_size, data_bytes, CUpti_RangeProfiler_GetCounterDataSize_Params,
      counterDataSize);
-SAME(struct sn_cupti_data_begin, of.profiler,
-     CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pRangeProfilerObject);
+SAME(struct sn_cupti_data_begin, of.object, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+     pRangeProfilerObject);
 SAME(struct sn_cupti_data_begin, data_bytes, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
      counterDataSize);
 SAME(struct sn_cupti_data_begin, data, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
      pCounterData);
-SAME(struct sn_cupti_range_config, of.profiler, CUpti_RangeProfiler_SetConfig_Params,
+SAME(struct sn_cupti_range_config, of.object, CUpti_RangeProfiler_SetConfig_Params,
      pRangeProfilerObject);
 SAME(struct sn_cupti_range_config, image_bytes, CUpti_RangeProfiler_SetConfig_Params, configSize);
 SAME(struct sn_cupti_range_config, image, CUpti_RangeProfiler_SetConfig_Params, pConfig);
@@ -95,15 +94,14 @@ SAME(struct sn_cupti_range_config, least_level, CUpti_RangeProfiler_SetConfig_Pa
      minNestingLevel);
 SAME(struct sn_cupti_range_config, pass, CUpti_RangeProfiler_SetConfig_Params, passIndex);
 SAME(struct sn_cupti_range_config, level, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel);
-SAME(struct sn_cupti_range_push, of.profiler, CUpti_RangeProfiler_PushRange_Params,
+SAME(struct sn_cupti_range_push, of.object, CUpti_RangeProfiler_PushRange_Params,
      pRangeProfilerObject);
 SAME(struct sn_cupti_range_push, name, CUpti_RangeProfiler_PushRange_Params, pRangeName);
-SAME(struct sn_cupti_range_stop, of.profiler, CUpti_RangeProfiler_Stop_Params,
-     pRangeProfilerObject);
+SAME(struct sn_cupti_range_stop, of.object, CUpti_RangeProfiler_Stop_Params, pRangeProfilerObject);
 SAME(struct sn_cupti_range_stop, pass, CUpti_RangeProfiler_Stop_Params, passIndex);
 SAME(struct sn_cupti_range_stop, level, CUpti_RangeProfiler_Stop_Params, targetNestingLevel);
 SAME(struct sn_cupti_range_stop, is_all, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted);
-SAME(struct sn_cupti_range_decode, of.profiler, CUpti_RangeProfiler_DecodeData_Params,
+SAME(struct sn_cupti_range_decode, of.object, CUpti_RangeProfiler_DecodeData_Params,
      pRangeProfilerObject);
 SAME(struct sn_cupti_range_decode, dropped, CUpti_RangeProfiler_DecodeData_Params,
      numOfRangeDropped);

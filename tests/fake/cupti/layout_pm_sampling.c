@@ -11,10 +11,10 @@
 #define OF_SAMPLER(ours, theirs)                                                                   \
 	SAME(ours, of.of.bytes, theirs, structSize);                                               \
 	SAME(ours, of.of.nothing, theirs, pPriv);                                                  \
-	SAME(ours, of.sampler, theirs, pPmSamplingObject)
+	SAME(ours, of.object, theirs, pPmSamplingObject)
 #define IS_SAMPLER(theirs)                                                                         \
-	SAME(struct sn_cupti_of_sampler, of.bytes, theirs, structSize);                            \
-	SAME(struct sn_cupti_of_sampler, sampler, theirs, pPmSamplingObject)
+	SAME(struct sn_cupti_of, of.bytes, theirs, structSize);                                    \
+	SAME(struct sn_cupti_of, object, theirs, pPmSamplingObject)
 
 SAME(struct sn_cupti_pm_enable, device, CUpti_PmSampling_Enable_Params, deviceIndex);
 SAME(struct sn_cupti_pm_enable, sampler, CUpti_PmSampling_Enable_Params, pPmSamplingObject);
@@ -38,10 +38,10 @@ SAME(struct sn_cupti_pm_data_size, most_samples, CUpti_PmSampling_GetCounterData
 SAME(struct sn_cupti_pm_data_size, data_bytes, CUpti_PmSampling_GetCounterDataSize_Params,
      counterDataSize);
 
-OF_SAMPLER(struct sn_cupti_pm_data_begin, CUpti_PmSampling_CounterDataImage_Initialize_Params);
-SAME(struct sn_cupti_pm_data_begin, data_bytes, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+OF_SAMPLER(struct sn_cupti_data_begin, CUpti_PmSampling_CounterDataImage_Initialize_Params);
+SAME(struct sn_cupti_data_begin, data_bytes, CUpti_PmSampling_CounterDataImage_Initialize_Params,
      counterDataSize);
-SAME(struct sn_cupti_pm_data_begin, data, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+SAME(struct sn_cupti_data_begin, data, CUpti_PmSampling_CounterDataImage_Initialize_Params,
      pCounterData);
 
 OF_SAMPLER(struct sn_cupti_pm_decode, CUpti_PmSampling_DecodeData_Params);

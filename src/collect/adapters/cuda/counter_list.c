@@ -35,6 +35,13 @@ bool sn_cuda_counters_fail(const char *function, sn_cupti_result error)
 	return wish->refuse(function, " fails with error ", number);
 }
 
+sn_cupti_result sn_cuda_counters_call(sn_cupti_result (*function)(struct sn_cupti_of *),
+				      void *object)
+{
+	struct sn_cupti_of parameters = SN_CUPTI_OF(struct sn_cupti_of, object, object);
+	return function(&parameters);
+}
+
 /* ---- a list ---- */
 
 /* Names are NAME.sum, .avg, .min or .max, over the units of a chip; more after that is a rate or a share, which does not add. */
@@ -58,8 +65,8 @@ static const char *unit_of(const char *told)
 static bool check_metric(void *host, const char *chip, uint32_t index)
 {
 	const char *name = wish->names[index];
-	struct sn_cupti_metric metric = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_metric, type), NULL}, host}, .name = name};
+	struct sn_cupti_metric metric = {.of = SN_CUPTI_OF(struct sn_cupti_metric, type, host),
+					 .name = name};
 	if (wish->is_added && !is_sum(name))
 		return wish->refuse(
 		    name, " is no sum, average, least or greatest, so it does not add", "");
@@ -87,16 +94,14 @@ static sn_cupti_result new_host(const char *chip, void **host)
 
 static void free_host(void *host)
 {
-	struct sn_cupti_of_host parameters = {
-	    {SN_CUPTI_LENGTH(struct sn_cupti_of_host, host), NULL}, host};
 	if (host)
-		sn_cupti_counters.cuptiProfilerHostDeinitialize(&parameters);
+		sn_cuda_counters_call(sn_cupti_counters.cuptiProfilerHostDeinitialize, host);
 }
 
 static sn_cupti_result add(void *host, uint32_t first, uint32_t count)
 {
 	struct sn_cupti_add_metrics adding = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_add_metrics, count), NULL}, host},
+	    .of = SN_CUPTI_OF(struct sn_cupti_add_metrics, count, host),
 	    .names = &wish->names[first],
 	    .count = count};
 	return sn_cupti_counters.cuptiProfilerHostConfigAddMetrics(&adding);
@@ -151,7 +156,7 @@ static bool add_metrics(void *host, const char *chip)
 static bool make_image(struct sn_cuda_counter_list *list)
 {
 	struct sn_cupti_image_size size = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_image_size, image_bytes), NULL}, list->host}};
+	    .of = SN_CUPTI_OF(struct sn_cupti_image_size, image_bytes, list->host)};
 	sn_cupti_result error = sn_cupti_counters.cuptiProfilerHostGetConfigImageSize(&size);
 	if (error || !size.image_bytes || size.image_bytes > MOST_IMAGE_BYTES)
 		return sn_cuda_counters_fail("cuptiProfilerHostGetConfigImageSize",
@@ -160,10 +165,9 @@ static bool make_image(struct sn_cuda_counter_list *list)
 	if (!list->image)
 		return wish->refuse("there is no memory for CUPTI's image", "", "");
 	list->image_bytes = size.image_bytes;
-	struct sn_cupti_image image = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_image, image), NULL}, list->host},
-	    .image_bytes = list->image_bytes,
-	    .image = list->image};
+	struct sn_cupti_image image = {.of = SN_CUPTI_OF(struct sn_cupti_image, image, list->host),
+				       .image_bytes = list->image_bytes,
+				       .image = list->image};
 	error = sn_cupti_counters.cuptiProfilerHostGetConfigImage(&image);
 	return error ? sn_cuda_counters_fail("cuptiProfilerHostGetConfigImage", error) : true;
 }
@@ -225,6 +229,23 @@ const struct sn_cuda_counter_list *sn_cuda_counter_list(uint32_t device)
 		end_list(list);
 	devices[device].was_tried = true;
 	return list->host ? list : NULL;
+}
+
+bool sn_cuda_counters_evaluate(uint32_t device, const uint8_t *data, size_t data_bytes,
+			       size_t range, double *values)
+{
+	const struct sn_cuda_counter_list *list = sn_cuda_counter_list(device);
+	if (!list)
+		return false;
+	struct sn_cupti_evaluation parameters = {
+	    .of = SN_CUPTI_OF(struct sn_cupti_evaluation, values, list->host),
+	    .data = data,
+	    .data_bytes = data_bytes,
+	    .range = range,
+	    .names = wish->names,
+	    .count = wish->count,
+	    .values = values};
+	return !sn_cupti_counters.cuptiProfilerHostEvaluateToGpuValues(&parameters);
 }
 
 bool sn_cuda_counter_lists_begin(void *library, const struct sn_cuda_counter_wish *wanted)

@@ -46,3 +46,9 @@ void sn_cuda_counter_lists_end(void);
 void sn_cuda_counter_lists_forget(void);
 /* A function failed: says so by the wish's `refuse`. Always false. */
 bool sn_cuda_counters_fail(const char *function, sn_cupti_result error);
+/* Calls one of the functions that want an object of CUPTI's and nothing else. MT: yes. */
+sn_cupti_result sn_cuda_counters_call(sn_cupti_result (*function)(struct sn_cupti_of *),
+				      void *object);
+/* The list's values of a range, or of a sample, in a counter data image. False where CUPTI has none. */
+bool sn_cuda_counters_evaluate(uint32_t device, const uint8_t *data, size_t data_bytes,
+			       size_t range, double *values);

@@ -14,13 +14,23 @@
 /* To the end of the last field. */
 #define SN_CUPTI_LENGTH(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
-/* What each begins with. */
+/* What each begins with; all of cuptiProfilerInitialize's. */
 struct sn_cupti_sized {
 	size_t bytes;
 	void *nothing;
 };
 
-/* Also of cuptiProfilerInitialize. */
+/* What those begin with that want an object of CUPTI's: of the host half, a range profiler or a sampler; and all of those that want
+ * nothing else. */
+struct sn_cupti_of {
+	struct sn_cupti_sized of;
+	void *object;
+};
+#define SN_CUPTI_OF(type, last, what)                                                              \
+	{                                                                                          \
+		{SN_CUPTI_LENGTH(type, last), NULL}, what                                          \
+	}
+
 struct sn_cupti_chip {
 	struct sn_cupti_sized of;
 	size_t device; /* its index */
@@ -40,32 +50,26 @@ struct sn_cupti_host {
 	void *host;		     /* it makes */
 };
 
-/* Also of cuptiProfilerHostDeinitialize. */
-struct sn_cupti_of_host {
-	struct sn_cupti_sized of;
-	void *host;
-};
-
 struct sn_cupti_metric {
-	struct sn_cupti_of_host of;
+	struct sn_cupti_of of;
 	const char *name;
 	const char *description, *hardware, *unit;
 	uint32_t type; /* enum sn_cupti_metric_type */
 };
 
 struct sn_cupti_add_metrics {
-	struct sn_cupti_of_host of;
+	struct sn_cupti_of of;
 	const char **names;
 	size_t count;
 };
 
 struct sn_cupti_image_size {
-	struct sn_cupti_of_host of;
+	struct sn_cupti_of of;
 	size_t image_bytes;
 };
 
 struct sn_cupti_image {
-	struct sn_cupti_of_host of;
+	struct sn_cupti_of of;
 	size_t image_bytes;
 	uint8_t *image;
 };
@@ -78,7 +82,7 @@ struct sn_cupti_passes {
 };
 
 struct sn_cupti_evaluation {
-	struct sn_cupti_of_host of;
+	struct sn_cupti_of of;
 	const uint8_t *data;
 	size_t data_bytes;
 	size_t range;
@@ -98,14 +102,8 @@ struct sn_cupti_range_enable {
 	void *profiler; /* it makes */
 };
 
-/* Of disabling, starting and ending a range. */
-struct sn_cupti_of_profiler {
-	struct sn_cupti_sized of;
-	void *profiler;
-};
-
 struct sn_cupti_data_size {
-	struct sn_cupti_of_profiler of;
+	struct sn_cupti_of of;
 	const char **names;
 	size_t count;
 	size_t most_ranges;
@@ -114,13 +112,13 @@ struct sn_cupti_data_size {
 };
 
 struct sn_cupti_data_begin {
-	struct sn_cupti_of_profiler of;
+	struct sn_cupti_of of;
 	size_t data_bytes;
 	uint8_t *data;
 };
 
 struct sn_cupti_range_config {
-	struct sn_cupti_of_profiler of;
+	struct sn_cupti_of of;
 	size_t image_bytes;
 	const uint8_t *image;
 	size_t data_bytes;
@@ -133,18 +131,18 @@ struct sn_cupti_range_config {
 };
 
 struct sn_cupti_range_push {
-	struct sn_cupti_of_profiler of;
+	struct sn_cupti_of of;
 	const char *name;
 };
 
 struct sn_cupti_range_stop {
-	struct sn_cupti_of_profiler of;
+	struct sn_cupti_of of;
 	size_t pass, level;
 	uint8_t is_all; /* no pass is missing */
 };
 
 struct sn_cupti_range_decode {
-	struct sn_cupti_of_profiler of;
+	struct sn_cupti_of of;
 	size_t dropped;
 };
 
@@ -170,7 +168,7 @@ struct sn_cupti_range_name {
 	X(cuptiProfilerInitialize, (struct sn_cupti_sized * parameters))                           \
 	X(cuptiDeviceGetChipName, (struct sn_cupti_chip * parameters))                             \
 	X(cuptiProfilerHostInitialize, (struct sn_cupti_host * parameters))                        \
-	X(cuptiProfilerHostDeinitialize, (struct sn_cupti_of_host * parameters))                   \
+	X(cuptiProfilerHostDeinitialize, (struct sn_cupti_of * parameters))                        \
 	X(cuptiProfilerHostGetMetricProperties, (struct sn_cupti_metric * parameters))             \
 	X(cuptiProfilerHostConfigAddMetrics, (struct sn_cupti_add_metrics * parameters))           \
 	X(cuptiProfilerHostGetConfigImageSize, (struct sn_cupti_image_size * parameters))          \
@@ -178,13 +176,13 @@ struct sn_cupti_range_name {
 	X(cuptiProfilerHostGetNumOfPasses, (struct sn_cupti_passes * parameters))                  \
 	X(cuptiProfilerHostEvaluateToGpuValues, (struct sn_cupti_evaluation * parameters))         \
 	X(cuptiRangeProfilerEnable, (struct sn_cupti_range_enable * parameters))                   \
-	X(cuptiRangeProfilerDisable, (struct sn_cupti_of_profiler * parameters))                   \
+	X(cuptiRangeProfilerDisable, (struct sn_cupti_of * parameters))                            \
 	X(cuptiRangeProfilerGetCounterDataSize, (struct sn_cupti_data_size * parameters))          \
 	X(cuptiRangeProfilerCounterDataImageInitialize, (struct sn_cupti_data_begin * parameters)) \
 	X(cuptiRangeProfilerSetConfig, (struct sn_cupti_range_config * parameters))                \
-	X(cuptiRangeProfilerStart, (struct sn_cupti_of_profiler * parameters))                     \
+	X(cuptiRangeProfilerStart, (struct sn_cupti_of * parameters))                              \
 	X(cuptiRangeProfilerPushRange, (struct sn_cupti_range_push * parameters))                  \
-	X(cuptiRangeProfilerPopRange, (struct sn_cupti_of_profiler * parameters))                  \
+	X(cuptiRangeProfilerPopRange, (struct sn_cupti_of * parameters))                           \
 	X(cuptiRangeProfilerStop, (struct sn_cupti_range_stop * parameters))                       \
 	X(cuptiRangeProfilerDecodeData, (struct sn_cupti_range_decode * parameters))               \
 	X(cuptiRangeProfilerGetCounterDataInfo, (struct sn_cupti_range_count * parameters))        \

@@ -18,14 +18,8 @@ struct sn_cupti_pm_enable {
 	void *sampler; /* it makes */
 };
 
-/* Of disabling, starting and stopping. */
-struct sn_cupti_of_sampler {
-	struct sn_cupti_sized of;
-	void *sampler;
-};
-
 struct sn_cupti_pm_config {
-	struct sn_cupti_of_sampler of;
+	struct sn_cupti_of of;
 	size_t image_bytes;
 	const uint8_t *image;
 	size_t buffer_bytes;
@@ -34,21 +28,15 @@ struct sn_cupti_pm_config {
 };
 
 struct sn_cupti_pm_data_size {
-	struct sn_cupti_of_sampler of;
+	struct sn_cupti_of of;
 	const char **names;
 	size_t count;
 	uint32_t most_samples;
 	size_t data_bytes;
 };
 
-struct sn_cupti_pm_data_begin {
-	struct sn_cupti_of_sampler of;
-	size_t data_bytes;
-	uint8_t *data;
-};
-
 struct sn_cupti_pm_decode {
-	struct sn_cupti_of_sampler of;
+	struct sn_cupti_of of;
 	uint8_t *data;
 	size_t data_bytes;
 	uint32_t end;	     /* enum sn_cupti_decode_end */
@@ -63,7 +51,7 @@ struct sn_cupti_pm_count {
 };
 
 struct sn_cupti_pm_sample {
-	struct sn_cupti_of_sampler of;
+	struct sn_cupti_of of;
 	const uint8_t *data;
 	size_t data_bytes;
 	size_t sample;
@@ -73,12 +61,12 @@ struct sn_cupti_pm_sample {
 /* Functions by the names under which libcupti.so exports them. */
 #define SN_CUPTI_PM_FUNCTIONS(X)                                                                   \
 	X(cuptiPmSamplingEnable, (struct sn_cupti_pm_enable * parameters))                         \
-	X(cuptiPmSamplingDisable, (struct sn_cupti_of_sampler * parameters))                       \
+	X(cuptiPmSamplingDisable, (struct sn_cupti_of * parameters))                               \
 	X(cuptiPmSamplingSetConfig, (struct sn_cupti_pm_config * parameters))                      \
-	X(cuptiPmSamplingStart, (struct sn_cupti_of_sampler * parameters))                         \
-	X(cuptiPmSamplingStop, (struct sn_cupti_of_sampler * parameters))                          \
+	X(cuptiPmSamplingStart, (struct sn_cupti_of * parameters))                                 \
+	X(cuptiPmSamplingStop, (struct sn_cupti_of * parameters))                                  \
 	X(cuptiPmSamplingGetCounterDataSize, (struct sn_cupti_pm_data_size * parameters))          \
-	X(cuptiPmSamplingCounterDataImageInitialize, (struct sn_cupti_pm_data_begin * parameters)) \
+	X(cuptiPmSamplingCounterDataImageInitialize, (struct sn_cupti_data_begin * parameters))    \
 	X(cuptiPmSamplingDecodeData, (struct sn_cupti_pm_decode * parameters))                     \
 	X(cuptiPmSamplingGetCounterDataInfo, (struct sn_cupti_pm_count * parameters))              \
 	X(cuptiPmSamplingCounterDataGetSampleInfo, (struct sn_cupti_pm_sample * parameters))

@@ -213,7 +213,7 @@ static sn_cupti_result sample_times(const struct device *device, size_t sample,
 				    struct sn_cupti_pm_sample *times)
 {
 	*times = (struct sn_cupti_pm_sample){
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_pm_sample, end_ns), NULL}, device->sampler},
+	    .of = SN_CUPTI_OF(struct sn_cupti_pm_sample, end_ns, device->sampler),
 	    .data = device->data,
 	    .data_bytes = device->data_bytes,
 	    .sample = sample};
@@ -270,22 +270,6 @@ static void follow(struct device *device, uint64_t end_ns)
 	device->seen_ns = end_ns + device->offset_ns;
 }
 
-static bool evaluate(struct device *device, size_t sample, double *values)
-{
-	const struct sn_cuda_counter_list *list =
-	    sn_cuda_counter_list((uint32_t)(device - devices));
-	struct sn_cupti_evaluation parameters = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_evaluation, values), NULL},
-		   list ? list->host : NULL},
-	    .data = device->data,
-	    .data_bytes = device->data_bytes,
-	    .range = sample,
-	    .names = sn_config.gpu_metrics,
-	    .count = sn_config.gpu_metric_count,
-	    .values = values};
-	return list && !sn_cupti_counters.cuptiProfilerHostEvaluateToGpuValues(&parameters);
-}
-
 static bool take_sample(struct device *device, size_t sample)
 {
 	struct sn_cupti_pm_sample times;
@@ -294,7 +278,8 @@ static bool take_sample(struct device *device, size_t sample)
 		return sn_cuda_counters_fail("cuptiPmSamplingCounterDataGetSampleInfo", error);
 	follow(device, times.end_ns);
 	if (taken_count == taken_most() ||
-	    !evaluate(device, sample, taken_at(taken_count)->values)) {
+	    !sn_cuda_counters_evaluate((uint32_t)(device - devices), device->data,
+				       device->data_bytes, sample, taken_at(taken_count)->values)) {
 		lose(1);
 		return true;
 	}
@@ -330,30 +315,26 @@ static ssize_t take(struct device *device, uint64_t now_ns)
 
 static bool start(struct device *device)
 {
-	struct sn_cupti_of_sampler parameters = {
-	    {SN_CUPTI_LENGTH(struct sn_cupti_of_sampler, sampler), NULL}, device->sampler};
 	device->begin_ns = sn_now_ns();
-	sn_cupti_result error = cupti.cuptiPmSamplingStart(&parameters);
+	sn_cupti_result error = sn_cuda_counters_call(cupti.cuptiPmSamplingStart, device->sampler);
 	device->is_started = !error;
 	return error ? sn_cuda_counters_fail("cuptiPmSamplingStart", error) : true;
 }
 
 static bool stop(struct device *device)
 {
-	struct sn_cupti_of_sampler parameters = {
-	    {SN_CUPTI_LENGTH(struct sn_cupti_of_sampler, sampler), NULL}, device->sampler};
 	if (!device->is_started)
 		return true;
 	device->is_started = false;
-	sn_cupti_result error = cupti.cuptiPmSamplingStop(&parameters);
+	sn_cupti_result error = sn_cuda_counters_call(cupti.cuptiPmSamplingStop, device->sampler);
 	return error ? sn_cuda_counters_fail("cuptiPmSamplingStop", error) : true;
 }
 
 /* CUPTI wants the image anew for each decoding. */
 static bool empty(struct device *device)
 {
-	struct sn_cupti_pm_data_begin parameters = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_pm_data_begin, data), NULL}, device->sampler},
+	struct sn_cupti_data_begin parameters = {
+	    .of = SN_CUPTI_OF(struct sn_cupti_data_begin, data, device->sampler),
 	    .data_bytes = device->data_bytes,
 	    .data = device->data};
 	sn_cupti_result error = cupti.cuptiPmSamplingCounterDataImageInitialize(&parameters);
@@ -365,8 +346,7 @@ static bool empty(struct device *device)
 static bool read_some(struct device *device)
 {
 	struct sn_cupti_pm_decode parameters = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_pm_decode, is_overflow), NULL},
-		   device->sampler},
+	    .of = SN_CUPTI_OF(struct sn_cupti_pm_decode, is_overflow, device->sampler),
 	    .data = device->data,
 	    .data_bytes = device->data_bytes};
 	if (!empty(device))
@@ -425,8 +405,7 @@ void sn_cuda_metrics_after_call(void)
 static sn_cupti_result ask_size(struct device *device, uint32_t samples)
 {
 	struct sn_cupti_pm_data_size parameters = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_pm_data_size, data_bytes), NULL},
-		   device->sampler},
+	    .of = SN_CUPTI_OF(struct sn_cupti_pm_data_size, data_bytes, device->sampler),
 	    .names = sn_config.gpu_metrics,
 	    .count = sn_config.gpu_metric_count,
 	    .most_samples = samples};
@@ -455,7 +434,7 @@ static bool make_room(struct device *device)
 static bool configure(struct device *device, const struct sn_cuda_counter_list *list)
 {
 	struct sn_cupti_pm_config parameters = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_pm_config, trigger), NULL}, device->sampler},
+	    .of = SN_CUPTI_OF(struct sn_cupti_pm_config, trigger, device->sampler),
 	    .image_bytes = list->image_bytes,
 	    .image = list->image,
 	    .buffer_bytes = BUFFER_BYTES,
@@ -611,12 +590,11 @@ void sn_cuda_metrics_record_rest(void)
 /* CUPTI may still write there where disabling has failed. Releases have been reported in which this ends all of CUPTI. */
 static void disable(struct device *device)
 {
-	struct sn_cupti_of_sampler parameters = {
-	    {SN_CUPTI_LENGTH(struct sn_cupti_of_sampler, sampler), NULL}, device->sampler};
-	if (!device->sampler)
+	void *sampler = device->sampler;
+	if (!sampler)
 		return;
 	device->sampler = NULL;
-	if (!cupti.cuptiPmSamplingDisable(&parameters) && device->data)
+	if (!sn_cuda_counters_call(cupti.cuptiPmSamplingDisable, sampler) && device->data)
 		sn_pages_unmap(device->data, device->data_bytes);
 	device->data = NULL;
 }

@@ -135,23 +135,6 @@ static uint32_t place_of(const struct session *session, size_t range)
 	return (uint32_t)place;
 }
 
-/* False where CUPTI has no values of it. */
-static bool evaluate(const struct session *session, size_t range, double *values)
-{
-	const struct sn_cuda_counter_list *list = sn_cuda_counter_list(session->device);
-	if (!list)
-		return false;
-	struct sn_cupti_evaluation parameters = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_evaluation, values), NULL}, list->host},
-	    .data = session->data,
-	    .data_bytes = session->data_bytes,
-	    .range = range,
-	    .names = sn_config.gpu_counters,
-	    .count = sn_config.gpu_counter_count,
-	    .values = values};
-	return !sn_cupti_counters.cuptiProfilerHostEvaluateToGpuValues(&parameters);
-}
-
 /* With the lock of finished operations. */
 static void give(const struct launched *launched, const double *values)
 {
@@ -178,7 +161,9 @@ static void take_range(struct session *session, size_t range)
 	uint32_t place = place_of(session, range);
 	struct launched *launched = &session->launched[place];
 	if (place == session->room || launched->is_none || !launched->is_alone ||
-	    launched->was_read || !evaluate(session, range, values))
+	    launched->was_read ||
+	    !sn_cuda_counters_evaluate(session->device, session->data, session->data_bytes, range,
+				       values))
 		return;
 	/* not while CUPTI evaluates, which may give records away meanwhile */
 	sn_gpu_begin_done();
@@ -218,10 +203,9 @@ static void forget_launched(struct session *session)
 static void stop(struct session *session)
 {
 	struct sn_cupti_range_stop stopping = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_range_stop, is_all), NULL}, session->profiler}};
+	    .of = SN_CUPTI_OF(struct sn_cupti_range_stop, is_all, session->profiler)};
 	struct sn_cupti_range_decode decoding = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_range_decode, dropped), NULL},
-		   session->profiler}};
+	    .of = SN_CUPTI_OF(struct sn_cupti_range_decode, dropped, session->profiler)};
 	if (!session->is_started)
 		return;
 	session->is_started = false;
@@ -244,8 +228,7 @@ static void stop(struct session *session)
 static sn_cupti_result ask_size(struct session *session, uint32_t room)
 {
 	struct sn_cupti_data_size parameters = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_data_size, data_bytes), NULL},
-		   session->profiler},
+	    .of = SN_CUPTI_OF(struct sn_cupti_data_size, data_bytes, session->profiler),
 	    .names = sn_config.gpu_counters,
 	    .count = sn_config.gpu_counter_count,
 	    .most_ranges = room,
@@ -283,12 +266,11 @@ static bool make_room(struct session *session)
 /* CUPTI may still write there where disabling has failed. */
 static void disable(struct session *session)
 {
-	struct sn_cupti_of_profiler parameters = {
-	    {SN_CUPTI_LENGTH(struct sn_cupti_of_profiler, profiler), NULL}, session->profiler};
 	if (!session->is_enabled)
 		return;
 	session->is_enabled = false;
-	sn_cupti_result error = sn_cupti_counters.cuptiRangeProfilerDisable(&parameters);
+	sn_cupti_result error =
+	    sn_cuda_counters_call(sn_cupti_counters.cuptiRangeProfilerDisable, session->profiler);
 	if (error)
 		sn_cuda_counters_fail("cuptiRangeProfilerDisable", error);
 	else if (session->data)
@@ -321,7 +303,7 @@ static bool configure(struct session *session)
 {
 	const struct sn_cuda_counter_list *list = sn_cuda_counter_list(session->device);
 	struct sn_cupti_data_begin beginning = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_data_begin, data), NULL}, session->profiler},
+	    .of = SN_CUPTI_OF(struct sn_cupti_data_begin, data, session->profiler),
 	    .data_bytes = session->data_bytes,
 	    .data = session->data};
 	sn_cupti_result error =
@@ -329,7 +311,7 @@ static bool configure(struct session *session)
 	if (error)
 		return sn_cuda_counters_fail("cuptiRangeProfilerCounterDataImageInitialize", error);
 	struct sn_cupti_range_config parameters = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_range_config, level), NULL}, session->profiler},
+	    .of = SN_CUPTI_OF(struct sn_cupti_range_config, level, session->profiler),
 	    .image_bytes = list->image_bytes,
 	    .image = list->image,
 	    .data_bytes = session->data_bytes,
@@ -346,11 +328,10 @@ static bool configure(struct session *session)
 
 static bool start(struct session *session)
 {
-	struct sn_cupti_of_profiler parameters = {
-	    {SN_CUPTI_LENGTH(struct sn_cupti_of_profiler, profiler), NULL}, session->profiler};
 	if (!configure(session))
 		return false;
-	sn_cupti_result error = sn_cupti_counters.cuptiRangeProfilerStart(&parameters);
+	sn_cupti_result error =
+	    sn_cuda_counters_call(sn_cupti_counters.cuptiRangeProfilerStart, session->profiler);
 	if (error)
 		return sn_cuda_counters_fail("cuptiRangeProfilerStart", error);
 	session->is_started = true;
@@ -426,8 +407,7 @@ static bool push(struct session *session)
 	char name[NAME_BYTES];
 	struct sn_line line = SN_LINE(name);
 	struct sn_cupti_range_push parameters = {
-	    .of = {{SN_CUPTI_LENGTH(struct sn_cupti_range_push, name), NULL}, session->profiler},
-	    .name = name};
+	    .of = SN_CUPTI_OF(struct sn_cupti_range_push, name, session->profiler), .name = name};
 	sn_line_add_number(&line, session->count);
 	sn_cupti_result error = sn_cupti_counters.cuptiRangeProfilerPushRange(&parameters);
 	return error ? sn_cuda_counters_fail("cuptiRangeProfilerPushRange", error) : true;
@@ -435,9 +415,8 @@ static bool push(struct session *session)
 
 static void pop(struct session *session)
 {
-	struct sn_cupti_of_profiler parameters = {
-	    {SN_CUPTI_LENGTH(struct sn_cupti_of_profiler, profiler), NULL}, session->profiler};
-	sn_cupti_result error = sn_cupti_counters.cuptiRangeProfilerPopRange(&parameters);
+	sn_cupti_result error =
+	    sn_cuda_counters_call(sn_cupti_counters.cuptiRangeProfilerPopRange, session->profiler);
 	if (error)
 		sn_cuda_counters_fail("cuptiRangeProfilerPopRange", error);
 }
