@@ -318,45 +318,35 @@ static void add(const struct counted *one)
 	}
 }
 
-static bool read_trap(const struct sn_rocprofiler_sample *sample, struct counted *one)
+/* From the record of either method, which has these fields in different places. */
+#define COUNTED(sample, why)                                                                       \
+	(struct counted)                                                                           \
+	{                                                                                          \
+		.dispatch = (sample)->dispatch, .correlation = (sample)->correlation,              \
+		.code_object = (sample)->code_object, .offset = (sample)->offset, .reason = (why)  \
+	}
+
+/* False for what is invalid, or shorter than any release has it: a size of 0 marks one whose code the SDK did not find. */
+static bool read_sample(const struct sn_rocprofiler_header *header, struct counted *one)
 {
-	/* a size of 0 marks one whose code the SDK did not find */
-	if (sample->size < sizeof(*sample))
+	const struct sn_rocprofiler_sample *trap = header->record;
+	const struct sn_rocprofiler_stochastic *wave = header->record;
+	if (header->kind == SN_ROCPROFILER_SAMPLE_HOST_TRAP && trap->size >= sizeof(*trap))
+		*one = COUNTED(trap, ISSUED);
+	else if (header->kind == SN_ROCPROFILER_SAMPLE_STOCHASTIC && wave->size >= sizeof(*wave))
+		*one = COUNTED(
+		    wave, wave->issued & 1 ? ISSUED : wave->snapshot & SN_ROCPROFILER_REASON_MASK);
+	else
 		return false;
-	*one = (struct counted){.dispatch = sample->dispatch,
-				.correlation = sample->correlation,
-				.code_object = sample->code_object,
-				.offset = sample->offset,
-				.reason = ISSUED};
 	return true;
 }
 
-static bool read_stochastic(const struct sn_rocprofiler_stochastic *sample, struct counted *one)
-{
-	if (sample->size < sizeof(*sample))
-		return false;
-	*one = (struct counted){.dispatch = sample->dispatch,
-				.correlation = sample->correlation,
-				.code_object = sample->code_object,
-				.offset = sample->offset,
-				.reason = ISSUED};
-	if (!(sample->issued & 1))
-		one->reason = sample->snapshot & SN_ROCPROFILER_REASON_MASK;
-	return true;
-}
-
-/* Those that are invalid, or shorter than any release has them, are lost. */
 static void take(const struct sn_rocprofiler_header *header)
 {
-	struct counted one = {0};
-	bool is_read = false;
+	struct counted one;
 	if (header->category != SN_ROCPROFILER_CATEGORY_SAMPLES)
 		return;
-	if (header->kind == SN_ROCPROFILER_SAMPLE_HOST_TRAP)
-		is_read = read_trap(header->record, &one);
-	else if (header->kind == SN_ROCPROFILER_SAMPLE_STOCHASTIC)
-		is_read = read_stochastic(header->record, &one);
-	if (is_read && SN_PAGES_ONCE(batch))
+	if (read_sample(header, &one) && SN_PAGES_ONCE(batch))
 		add(&one);
 	else
 		sn_drop(NULL, SN_DROP_GPU_SAMPLE_LOST, 1);
