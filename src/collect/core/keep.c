@@ -2,8 +2,12 @@
 /* Hands out pieces of shared chunks by an atomic addition; see keep.h. */
 #include "keep.h"
 #include "arena.h"
+#include "hash.h"
 
-#define CHUNK_BYTES 65536u
+#include <string.h>
+
+#define CHUNK_BYTES  65536u
+#define NAME_BUCKETS 4096u
 
 struct chunk {
 	_Atomic size_t used;
@@ -35,4 +39,32 @@ void *sn_keep(size_t bytes)
 			&newest, &chunk, fresh, memory_order_release, memory_order_relaxed))
 			sn_pages_unmap(fresh, sizeof(*fresh));
 	}
+}
+
+struct name {
+	struct name *next;
+	size_t length;
+	char text[];
+};
+
+const char *sn_keep_name(const char *text, size_t length)
+{
+	static _Atomic(struct name *) names[NAME_BUCKETS];
+	_Atomic(struct name *) *bucket = &names[sn_hash_text(text, length) % NAME_BUCKETS];
+	/* acquire: names were complete when they were linked */
+	struct name *first = atomic_load_explicit(bucket, memory_order_acquire);
+	for (struct name *name = first; name; name = name->next)
+		if (name->length == length && !memcmp(name->text, text, length))
+			return name->text;
+	struct name *name = sn_keep(sizeof(*name) + length + 1);
+	if (!name)
+		return NULL;
+	name->length = length;
+	memcpy(name->text, text, length);
+	name->next = first;
+	/* release: complete before it is linked */
+	while (!atomic_compare_exchange_weak_explicit(bucket, &name->next, name,
+						      memory_order_release, memory_order_relaxed))
+		continue;
+	return name->text;
 }

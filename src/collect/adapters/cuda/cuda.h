@@ -55,7 +55,7 @@ bool sn_cuda_times_are_right(void);
 
 /* ---- name.c ---- */
 
-/* The adapter's own copy of a name; NULL where there are too many. With the lock of finished operations. */
+/* The adapter's own copy of a name; NULL where there is none. With the lock of finished operations. */
 const char *sn_cuda_name(const char *name);
 
 /* ---- call.c ---- */

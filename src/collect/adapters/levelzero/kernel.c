@@ -2,7 +2,6 @@
 /* Names of kernels, by their handles: read once of each, and kept once of each name. */
 #include "levelzero.h"
 
-#include "collect/core/hash.h"
 #include "collect/core/keep.h"
 #include "collect/core/lock.h"
 #include "collect/core/word_table.h"
@@ -12,23 +11,7 @@
 #define BITS	   14u
 #define NAME_BYTES 1024u
 
-static struct sn_word_table handles = {.bits = BITS}, names = {.bits = BITS};
-
-/* One copy of each name; where two have one hash, the second has a copy for each of its kernels. */
-static const char *kept_name(const char *text)
-{
-	size_t bytes = strlen(text) + 1;
-	uintptr_t hash = (uintptr_t)sn_hash_text(text, bytes) | 2;
-	const char *known = (const char *)sn_word_get(&names, hash);
-	if (known && !strcmp(known, text))
-		return known;
-	char *kept = sn_keep(bytes);
-	if (kept)
-		memcpy(kept, text, bytes);
-	if (kept && !known)
-		sn_word_add(&names, hash, (uintptr_t)kept);
-	return kept;
-}
+static struct sn_word_table handles = {.bits = BITS};
 
 const char *sn_ze_kernel_name(void *kernel)
 {
@@ -41,7 +24,7 @@ const char *sn_ze_kernel_name(void *kernel)
 	    sn_ze.zeKernelGetName(kernel, &size, text))
 		return NULL;
 	text[size - 1] = 0;
-	const char *kept = kept_name(text);
+	const char *kept = sn_keep_name(text, strlen(text));
 	if (kept)
 		sn_word_set(&handles, (uintptr_t)kernel, (uintptr_t)kept);
 	return kept;

@@ -7,7 +7,6 @@
  */
 #include "opencl.h"
 
-#include "collect/core/hash.h"
 #include "collect/core/word_table.h"
 #include "collect/core/keep.h"
 
@@ -117,38 +116,12 @@ struct sn_cl_queue *sn_cl_queue_find(cl_command_queue queue)
 
 /* ---- kernels ---- */
 
-#define NAME_MAX     1024
-#define NAME_BUCKETS 256u
+#define NAME_MAX 1024
 
 /* Names are few and are kept once each, however often a program makes its kernels anew. */
-static _Atomic(struct sn_cl_name *) names[NAME_BUCKETS];
-
-static const struct sn_cl_name *intern_name(const char *text, uint32_t length)
+const char *sn_cl_kernel_name(cl_kernel kernel)
 {
-	_Atomic(struct sn_cl_name *) *bucket = &names[sn_hash_text(text, length) % NAME_BUCKETS];
-	/* acquire: names were complete when they were linked */
-	struct sn_cl_name *first = atomic_load_explicit(bucket, memory_order_acquire);
-	for (struct sn_cl_name *name = first; name; name = name->next)
-		if (name->length == length && !memcmp(name->text, text, length))
-			return name;
-	struct sn_cl_name *name = sn_keep(sizeof(*name) + length + 1);
-	if (!name)
-		return NULL;
-	name->length = length;
-	memcpy(name->text, text, length);
-	name->next = first;
-	/* release: complete before it is linked. A thread that loses the race links a second copy.
-	 */
-	while (!atomic_compare_exchange_weak_explicit(bucket, &name->next, name,
-						      memory_order_release, memory_order_relaxed))
-		continue;
-	return name;
-}
-
-const struct sn_cl_name *sn_cl_kernel_name(cl_kernel kernel)
-{
-	const struct sn_cl_name *name =
-	    (const struct sn_cl_name *)sn_word_get(&kernels, (uintptr_t)kernel);
+	const char *name = (const char *)sn_word_get(&kernels, (uintptr_t)kernel);
 	if (name)
 		return name;
 	char text[NAME_MAX];
@@ -157,7 +130,7 @@ const struct sn_cl_name *sn_cl_kernel_name(cl_kernel kernel)
 				       &bytes) ||
 	    !bytes)
 		return NULL;
-	name = intern_name(text, (uint32_t)bytes - 1);
+	name = sn_keep_name(text, bytes - 1);
 	if (name)
 		sn_word_set(&kernels, (uintptr_t)kernel, (uintptr_t)name);
 	return name;

@@ -98,19 +98,13 @@ struct sn_cl_queue {
 	cl_queue_properties list[SN_CL_PROPERTY_MAX]; /* as the program passed it */
 };
 
-struct sn_cl_name {
-	struct sn_cl_name *next; /* of object.c */
-	uint32_t length;
-	char text[];
-};
-
 /* Records a new queue. NULL without memory. */
 struct sn_cl_queue *sn_cl_queue_add(cl_command_queue queue, cl_device_id device);
 /* NULL if it is not known. */
 struct sn_cl_queue *sn_cl_queue_find(cl_command_queue queue);
 
 /* The name of a kernel's function; stays valid. NULL if it cannot be read. */
-const struct sn_cl_name *sn_cl_kernel_name(cl_kernel kernel);
+const char *sn_cl_kernel_name(cl_kernel kernel);
 /* A kernel was created: removes the record of an earlier one with its handle. */
 void sn_cl_kernel_forget(cl_kernel kernel);
 
@@ -125,8 +119,8 @@ enum sn_cl_kind { SN_CL_KERNEL, SN_CL_COPY, SN_CL_FILL, SN_CL_MAP, SN_CL_KIND_CO
 
 struct sn_cl_operation {
 	enum sn_cl_kind kind;
-	const char *name; /* of copies, fills and maps */
-	const struct sn_cl_name *kernel;
+	const char *name;   /* of copies, fills and maps */
+	const char *kernel; /* its name */
 	uint64_t bytes;
 	uint64_t work_items;
 	uint64_t work_group; /* items in a group, 0 if the runtime chose */

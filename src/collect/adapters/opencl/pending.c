@@ -175,11 +175,12 @@ static bool ring_grow(struct state *state)
 	return true;
 }
 
-static uint32_t string_of(struct state *state, const char *text, size_t length)
+static uint32_t string_of(struct state *state, const char *text)
 {
 	uint32_t slot = (uint32_t)((uintptr_t)text >> 4 ^ (uintptr_t)text >> 12) % NAME_CACHE;
 	if (state->strings[slot].name != text) {
-		state->strings[slot].string = sn_cct_string(&state->thread->cct, text, length);
+		state->strings[slot].string =
+		    sn_cct_string(&state->thread->cct, text, strlen(text));
 		state->strings[slot].name = text;
 	}
 	return state->strings[slot].string;
@@ -561,12 +562,9 @@ void sn_cl_call_end(struct sn_cl_call *call, bool waits)
 static uint32_t operation_node(struct state *state, const struct sn_cl_call *call,
 			       const struct sn_cl_operation *operation)
 {
-	struct sn_frame frame = {.kind = operation->kind == SN_CL_KERNEL ? SN_FRAME_KERNEL
-									 : SN_FRAME_GPU_OP};
-	if (operation->kernel)
-		frame.id = string_of(state, operation->kernel->text, operation->kernel->length);
-	else
-		frame.id = string_of(state, operation->name, strlen(operation->name));
+	struct sn_frame frame = {
+	    .kind = operation->kind == SN_CL_KERNEL ? SN_FRAME_KERNEL : SN_FRAME_GPU_OP,
+	    .id = string_of(state, operation->kernel ? operation->kernel : operation->name)};
 	return sn_cct_child(&state->thread->cct, call->node, &frame);
 }
 
