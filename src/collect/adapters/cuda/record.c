@@ -172,26 +172,6 @@ static bool read_record(const void *record, struct sn_gpu_operation *operation)
 	}
 }
 
-/* ---- time ---- */
-
-/* What is to be added to CUPTI's times to have the collector's, of several readings that which took least. CUPTI could be given the
- * collector's clock, but not twice in a process: that spoils the records of who does it the second time, maybe the program. */
-uint64_t sn_cuda_clock_offset(void)
-{
-	uint64_t best = 0, least = UINT64_MAX, theirs = 0;
-	for (int round = 0; round < 3; round++) {
-		uint64_t before = sn_now_ns();
-		if (sn_cupti.cuptiGetTimestamp(&theirs))
-			continue;
-		uint64_t took = sn_now_ns() - before;
-		if (took < least) {
-			least = took;
-			best = before + took / 2 - theirs;
-		}
-	}
-	return best;
-}
-
 /* ---- a buffer ---- */
 
 static sn_cupti_result next_record(uint8_t *buffer, size_t valid, void **record)
@@ -251,6 +231,13 @@ static void take(const void *record, uint64_t offset_ns, bool is_right)
 		sn_cuda_samples_note_kernel(operation.name, &place,
 					    operation.end_ns - operation.start_ns);
 	}
+}
+
+/* CUPTI could be given the collector's clock, but not twice in a process: that spoils the records of who does it the second time, maybe
+ * the program. */
+uint64_t sn_cuda_clock_offset(void)
+{
+	return sn_gpu_clock_offset(sn_cupti.cuptiGetTimestamp);
 }
 
 /* Where a buffer ends in the middle of a record, at least one is lost. */

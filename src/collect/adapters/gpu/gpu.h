@@ -222,6 +222,9 @@ void sn_gpu_done(struct sn_gpu_operation *operation);
 void sn_gpu_begin_done(void);
 void sn_gpu_end_done(void);
 
+/* What is to be added to times of a runtime's clock to have the collector's; 0 where it cannot be read. `read` returns 0 when it has. */
+uint64_t sn_gpu_clock_offset(int (*read)(uint64_t *now));
+
 /* Where something was launched: the launching call in the tree of its thread. */
 struct sn_gpu_place {
 	struct sn_gpu_thread *state;

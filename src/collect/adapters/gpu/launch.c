@@ -31,6 +31,23 @@ struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread)
 	return state;
 }
 
+/* Of several readings, by that which took least. */
+uint64_t sn_gpu_clock_offset(int (*read)(uint64_t *now))
+{
+	uint64_t best = 0, least = UINT64_MAX, theirs = 0;
+	for (int round = 0; round < 4; round++) {
+		uint64_t before = sn_now_ns();
+		if (read(&theirs))
+			continue;
+		uint64_t took = sn_now_ns() - before;
+		if (took < least) {
+			least = took;
+			best = before + took / 2 - theirs;
+		}
+	}
+	return best;
+}
+
 #define EXPECTED ((uintptr_t)1)
 
 /* The place of a number; NULL where nothing was launched, or without memory. */

@@ -46,32 +46,13 @@ static uint16_t device_of(uint64_t agent)
 	return 0;
 }
 
-/* ---- the SDK's clock, which counts while the machine is suspended, and ours, which does not ---- */
-
-/* To be subtracted from a time of the SDK's: of a few readings that of the shortest duration. */
-static uint64_t clock_difference(void)
-{
-	uint64_t difference = 0, shortest = UINT64_MAX;
-	for (int reading = 0; reading < 4; reading++) {
-		uint64_t theirs = 0, before = sn_now_ns();
-		if (sn_rocprofiler.rocprofiler_get_timestamp(&theirs))
-			continue;
-		uint64_t after = sn_now_ns();
-		if (after - before < shortest) {
-			shortest = after - before;
-			difference = theirs - before - shortest / 2;
-		}
-	}
-	return difference;
-}
-
-/* A record without times keeps none, so that it counts as such. */
+/* The SDK's clock counts while the machine is suspended, and ours does not. A record without times keeps none, so that it counts as such. */
 static void set_times(struct sn_gpu_operation *operation, uint64_t start, uint64_t end,
-		      uint64_t difference)
+		      uint64_t offset)
 {
 	bool has_times = start && start <= end;
-	operation->start_ns = has_times ? start - difference : 0;
-	operation->end_ns = has_times ? end - difference : 0;
+	operation->start_ns = has_times ? start + offset : 0;
+	operation->end_ns = has_times ? end + offset : 0;
 }
 
 /* ---- records ---- */
@@ -117,8 +98,8 @@ static void read_copy(const struct sn_rocprofiler_copy *copy, struct sn_gpu_oper
 
 enum sn_rocm_reading { OTHER, READ, TOO_SHORT };
 
-static enum sn_rocm_reading read_record(const struct sn_rocprofiler_header *header,
-					uint64_t difference, struct sn_gpu_operation *operation)
+static enum sn_rocm_reading read_record(const struct sn_rocprofiler_header *header, uint64_t offset,
+					struct sn_gpu_operation *operation)
 {
 	const struct sn_rocprofiler_kernel *kernel = header->record;
 	const struct sn_rocprofiler_copy *copy = header->record;
@@ -128,7 +109,7 @@ static enum sn_rocm_reading read_record(const struct sn_rocprofiler_header *head
 		if (kernel->size < sizeof(*kernel))
 			return TOO_SHORT;
 		read_kernel(kernel, operation);
-		set_times(operation, kernel->start, kernel->end, difference);
+		set_times(operation, kernel->start, kernel->end, offset);
 		return READ;
 	}
 	if (header->kind != SN_ROCPROFILER_BUFFER_COPY)
@@ -136,7 +117,7 @@ static enum sn_rocm_reading read_record(const struct sn_rocprofiler_header *head
 	if (copy->size < sizeof(*copy))
 		return TOO_SHORT;
 	read_copy(copy, operation);
-	set_times(operation, copy->start, copy->end, difference);
+	set_times(operation, copy->start, copy->end, offset);
 	return READ;
 }
 
@@ -147,11 +128,11 @@ void sn_rocm_on_records(uint64_t context, uint64_t buffer, struct sn_rocprofiler
 	(void)context, (void)buffer, (void)unused;
 	if (!sn_rocm_has_records())
 		return;
-	uint64_t difference = clock_difference();
+	uint64_t offset = sn_gpu_clock_offset(sn_rocprofiler.rocprofiler_get_timestamp);
 	sn_gpu_begin_done();
 	for (size_t index = 0; index < count; index++) {
 		struct sn_gpu_operation operation;
-		enum sn_rocm_reading reading = read_record(headers[index], difference, &operation);
+		enum sn_rocm_reading reading = read_record(headers[index], offset, &operation);
 		operation.interface = &sn_rocm;
 		if (reading == READ)
 			sn_gpu_done(&operation);
