@@ -3,6 +3,7 @@
 #include "call.h"
 
 #include "collect/core/line.h"
+#include "collect/core/lock.h"
 
 #include <dlfcn.h>
 
@@ -57,11 +58,19 @@ static void call_begins(const char *name, void **parameters)
 	CALLBACK(before, name, BEGINS(name) sn_ze_execute_begins(parameters);)                     \
 	CALLBACK(after, name, sn_ze_execute_ended(parameters, result); ENDED)
 
-typedef void work(void **parameters, sn_ze_result result);
+static inline void with_lock(void (*work)(void **parameters, sn_ze_result result),
+			     void **parameters, sn_ze_result result)
+{
+	if (!work)
+		return;
+	sn_lock_acquire(SN_LOCK_LEVELZERO);
+	work(parameters, result);
+	sn_lock_release(SN_LOCK_LEVELZERO);
+}
 
 #define SN_ZE_OBJECT(name, before_it, after_it)                                                    \
-	CALLBACK(before, name, work *const does = before_it; if (does) does(parameters, result);)  \
-	CALLBACK(after, name, work *const does = after_it; if (does) does(parameters, result);)
+	CALLBACK(before, name, with_lock(before_it, parameters, result);)                          \
+	CALLBACK(after, name, with_lock(after_it, parameters, result);)
 
 #include "calls.def"
 

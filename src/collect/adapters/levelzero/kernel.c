@@ -3,7 +3,6 @@
 #include "levelzero.h"
 
 #include "collect/core/keep.h"
-#include "collect/core/lock.h"
 #include "collect/core/word_table.h"
 
 #include <string.h>
@@ -40,17 +39,12 @@ static void forget(void *kernel)
 void sn_ze_kernel_created(void **parameters, sn_ze_result result)
 {
 	void **kernel = SN_ZE_PARAMETER(parameters, void **, 2);
-	if (result)
-		return;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
-	forget(*kernel);
-	sn_lock_release(SN_LOCK_LEVELZERO);
+	if (!result)
+		forget(*kernel);
 }
 
 void sn_ze_kernel_is_destroyed(void **parameters, sn_ze_result result)
 {
 	(void)result;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	forget(SN_ZE_PARAMETER(parameters, void *, 0));
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }

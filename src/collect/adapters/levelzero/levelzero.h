@@ -56,6 +56,7 @@ bool sn_ze_device_times(const struct sn_ze_device *device, const struct sn_ze_ti
 
 /* The name of a kernel; stays valid. NULL where it cannot be read. */
 const char *sn_ze_kernel_name(void *kernel);
+/* Before and after calls. Locked. */
 void sn_ze_kernel_created(void **parameters, sn_ze_result result);
 void sn_ze_kernel_is_destroyed(void **parameters, sn_ze_result result);
 
@@ -133,7 +134,7 @@ struct sn_ze_command *sn_ze_list_add(struct sn_ze_list *list, const struct sn_ze
 struct sn_ze_stream *sn_ze_queue_stream(void *queue);
 extern struct sn_ze_stream *sn_ze_streams;
 
-/* Before and after calls; with the call's parameters. They take the lock. */
+/* Before and after calls; with the call's parameters. Locked. */
 void sn_ze_list_created(void **parameters, sn_ze_result result);
 void sn_ze_immediate_list_created(void **parameters, sn_ze_result result);
 void sn_ze_list_is_reset(void **parameters, sn_ze_result result);
@@ -143,6 +144,7 @@ void sn_ze_context_is_destroyed(void **parameters, sn_ze_result result);
 
 /* ---- program_event.c: events of the program's ---- */
 
+/* Before and after calls. Locked. */
 void sn_ze_event_created(void **parameters, sn_ze_result result);
 void sn_ze_event_is_reset(void **parameters, sn_ze_result result);
 void sn_ze_event_is_reset_by_list(void **parameters, sn_ze_result result);

@@ -3,7 +3,6 @@
 #include "levelzero.h"
 
 #include "collect/core/arena.h"
-#include "collect/core/lock.h"
 #include "collect/core/word_table.h"
 
 #define BITS   13u
@@ -83,10 +82,8 @@ void sn_ze_queue_is_destroyed(void **parameters, sn_ze_result result)
 {
 	uintptr_t stream;
 	(void)result;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	if (sn_word_remove(&queues, SN_ZE_PARAMETER(parameters, uintptr_t, 0), &stream))
 		remove_stream((struct sn_ze_stream *)stream);
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
 /* ---- commands ---- */
@@ -179,41 +176,30 @@ static struct sn_ze_list *add_list(void **parameters, bool is_immediate)
 
 void sn_ze_list_created(void **parameters, sn_ze_result result)
 {
-	if (result)
-		return;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
-	struct sn_ze_list *list = add_list(parameters, false);
+	struct sn_ze_list *list = result ? NULL : add_list(parameters, false);
 	if (list)
 		list->ordinal =
 		    SN_ZE_PARAMETER(parameters, const struct sn_ze_list_desc *, 2)->ordinal;
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
 void sn_ze_immediate_list_created(void **parameters, sn_ze_result result)
 {
-	if (result)
-		return;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
-	add_list(parameters, true);
-	sn_lock_release(SN_LOCK_LEVELZERO);
+	if (!result)
+		add_list(parameters, true);
 }
 
 void sn_ze_list_is_reset(void **parameters, sn_ze_result result)
 {
 	(void)result;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	struct sn_ze_list *list = sn_ze_list_find(SN_ZE_PARAMETER(parameters, void *, 0));
 	if (list)
 		clear(list);
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
 void sn_ze_list_is_destroyed(void **parameters, sn_ze_result result)
 {
 	(void)result;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	remove_list(SN_ZE_PARAMETER(parameters, void *, 0));
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
 /* Its lists have been destroyed before, as have queues. */
@@ -221,8 +207,6 @@ void sn_ze_context_is_destroyed(void **parameters, sn_ze_result result)
 {
 	void *context = SN_ZE_PARAMETER(parameters, void *, 0);
 	(void)result;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	sn_ze_items_of_context(context);
 	sn_ze_events_release(context);
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }

@@ -5,7 +5,6 @@
  */
 #include "levelzero.h"
 
-#include "collect/core/lock.h"
 #include "collect/core/word_table.h"
 
 #define POOL_BITS  10u
@@ -50,20 +49,15 @@ void sn_ze_pool_is_created(void **parameters, sn_ze_result result)
 void sn_ze_pool_created(void **parameters, sn_ze_result result)
 {
 	void **pool = SN_ZE_PARAMETER(parameters, void **, 4);
-	if (result || SN_ZE_PARAMETER(parameters, void *, 1) != changed_desc())
-		return;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
-	sn_word_set(&pools, (uintptr_t)*pool, 1);
-	sn_lock_release(SN_LOCK_LEVELZERO);
+	if (!result && SN_ZE_PARAMETER(parameters, void *, 1) == changed_desc())
+		sn_word_set(&pools, (uintptr_t)*pool, 1);
 }
 
 void sn_ze_pool_is_destroyed(void **parameters, sn_ze_result result)
 {
 	uintptr_t value;
 	(void)result;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	sn_word_remove(&pools, SN_ZE_PARAMETER(parameters, uintptr_t, 0), &value);
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
 /* ---- events ---- */
@@ -139,11 +133,9 @@ void sn_ze_event_created(void **parameters, sn_ze_result result)
 	void **event = SN_ZE_PARAMETER(parameters, void **, 2);
 	if (result)
 		return;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	forget_event(*event);
 	if (sn_word_get(&pools, (uintptr_t)pool))
 		add_event(*event);
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
 static void end_item_of(void *event)
@@ -156,28 +148,22 @@ static void end_item_of(void *event)
 void sn_ze_event_is_reset(void **parameters, sn_ze_result result)
 {
 	(void)result;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	end_item_of(SN_ZE_PARAMETER(parameters, void *, 0));
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
 /* Only an immediate list resets it soon; what another one resets has been read when that is executed, or is lost then. */
 void sn_ze_event_is_reset_by_list(void **parameters, sn_ze_result result)
 {
 	(void)result;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	struct sn_ze_list *list = sn_ze_list_find(SN_ZE_PARAMETER(parameters, void *, 0));
 	if (list && list->is_immediate)
 		end_item_of(SN_ZE_PARAMETER(parameters, void *, 1));
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }
 
 void sn_ze_event_is_destroyed(void **parameters, sn_ze_result result)
 {
 	void *event = SN_ZE_PARAMETER(parameters, void *, 0);
 	(void)result;
-	sn_lock_acquire(SN_LOCK_LEVELZERO);
 	end_item_of(event);
 	forget_event(event);
-	sn_lock_release(SN_LOCK_LEVELZERO);
 }
