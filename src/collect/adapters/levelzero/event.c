@@ -5,8 +5,6 @@
  */
 #include "levelzero.h"
 
-#include "collect/core/arena.h"
-
 #define POOL_EVENTS 256u
 #define POOLS	    256u /* of all contexts */
 #define CONTEXTS    64u
@@ -44,18 +42,6 @@ static struct sn_ze_context *context_of(void *handle, bool makes)
 	return room;
 }
 
-static struct pool *take_pool(void)
-{
-	struct pool *pool = unused;
-	if (pool) {
-		unused = pool->next;
-	} else if (pool_count < POOLS) {
-		pool = sn_pages_map(sizeof(*pool));
-		pool_count += pool != NULL;
-	}
-	return pool;
-}
-
 static void give_pool(struct pool *pool)
 {
 	pool->next = unused;
@@ -68,7 +54,7 @@ static bool add_pool(struct sn_ze_context *context)
 						   .flags = SN_ZE_POOL_HOST_VISIBLE |
 							    SN_ZE_POOL_TIMESTAMP,
 						   .count = POOL_EVENTS};
-	struct pool *pool = take_pool();
+	struct pool *pool = SN_ZE_TAKE(struct pool, unused, pool_count, POOLS, 1);
 	void *handle;
 	if (!pool)
 		return false;

@@ -5,30 +5,12 @@
  */
 #include "levelzero.h"
 
-#include "collect/core/arena.h"
-
 #define ITEMS	65536u
 #define AT_ONCE 256u
 #define BEHIND	4u /* that are tried behind one that is not done */
 
 static struct sn_ze_item *unused;
 static uint32_t made, correlations;
-
-static struct sn_ze_item *take(void)
-{
-	if (!unused && made < ITEMS) {
-		struct sn_ze_item *more = sn_pages_map(AT_ONCE * sizeof(*more));
-		for (uint32_t index = 0; more && index < AT_ONCE; index++) {
-			more[index].next = unused;
-			unused = &more[index];
-		}
-		made += more ? AT_ONCE : 0;
-	}
-	struct sn_ze_item *item = unused;
-	if (item)
-		unused = item->next;
-	return item;
-}
 
 static uint32_t next_correlation(void)
 {
@@ -39,7 +21,7 @@ static uint32_t next_correlation(void)
 struct sn_ze_item *sn_ze_item_add(struct sn_ze_stream *stream, struct sn_ze_device *device,
 				  const struct sn_ze_command *command, uint64_t start_ns)
 {
-	struct sn_ze_item *item = take();
+	struct sn_ze_item *item = SN_ZE_TAKE(struct sn_ze_item, unused, made, ITEMS, AT_ONCE);
 	if (!item) {
 		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
 		return NULL;

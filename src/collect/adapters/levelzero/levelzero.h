@@ -12,6 +12,7 @@
 #pragma once
 
 #include "collect/adapters/gpu/gpu.h"
+#include "collect/core/arena.h"
 #include "ze.h"
 
 #define SN_ZE_POINTER(name, parameters) sn_ze_result(*name) parameters;
@@ -24,6 +25,25 @@ extern struct sn_gpu_interface sn_levelzero;
 
 /* Parameter number `index` of a call. */
 #define SN_ZE_PARAMETER(parameters, type, index) (*(type *)(parameters)[index])
+
+/* Takes the first of a list of free ones, or maps some more of them, up to `most`. Locked; NULL where there are no more. */
+#define SN_ZE_TAKE(type, first, made, most, at_once)                                               \
+	({                                                                                         \
+		if (!(first) && (made) < (most)) {                                                 \
+			type *more = sn_pages_map((at_once) * sizeof(*more));                      \
+			for (uint32_t index = 0; more && index < (at_once); index++) {             \
+				more[index].next = (first);                                        \
+				(first) = &more[index];                                            \
+			}                                                                          \
+			(made) += more ? (at_once) : 0;                                            \
+		}                                                                                  \
+		type *taken = (first);                                                             \
+		if (taken) {                                                                       \
+			(first) = taken->next;                                                     \
+			taken->next = NULL;                                                        \
+		}                                                                                  \
+		taken;                                                                             \
+	})
 
 /* ---- attach.c ---- */
 

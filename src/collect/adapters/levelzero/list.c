@@ -2,7 +2,6 @@
 /* Command lists, queues, and what is recorded in lists; all in memory that is used again, and of which there is an end. */
 #include "levelzero.h"
 
-#include "collect/core/arena.h"
 #include "collect/core/word_table.h"
 
 #define BITS   13u
@@ -17,31 +16,12 @@ static struct sn_ze_block *free_blocks;
 static uint32_t list_count, stream_count, block_count, stream_number;
 struct sn_ze_stream *sn_ze_streams;
 
-/* Takes the first of a list of free ones, or maps some more of them, up to `most`. */
-#define TAKE(type, first, made, most, at_once)                                                     \
-	({                                                                                         \
-		if (!(first) && (made) < (most)) {                                                 \
-			type *more = sn_pages_map((at_once) * sizeof(*more));                      \
-			for (uint32_t index = 0; more && index < (at_once); index++) {             \
-				more[index].next = (first);                                        \
-				(first) = &more[index];                                            \
-			}                                                                          \
-			(made) += more ? (at_once) : 0;                                            \
-		}                                                                                  \
-		type *taken = (first);                                                             \
-		if (taken) {                                                                       \
-			(first) = taken->next;                                                     \
-			taken->next = NULL;                                                        \
-		}                                                                                  \
-		taken;                                                                             \
-	})
-
 /* ---- streams ---- */
 
 static struct sn_ze_stream *add_stream(void *handle)
 {
 	struct sn_ze_stream *stream =
-	    TAKE(struct sn_ze_stream, free_streams, stream_count, 2 * LISTS, 64);
+	    SN_ZE_TAKE(struct sn_ze_stream, free_streams, stream_count, 2 * LISTS, 64);
 	if (!stream)
 		return NULL;
 	*stream = (struct sn_ze_stream){
@@ -92,7 +72,7 @@ struct sn_ze_command *sn_ze_list_add(struct sn_ze_list *list, const struct sn_ze
 {
 	struct sn_ze_block *block = list->last_block;
 	if (!block || block->count == SN_ZE_BLOCK) {
-		block = TAKE(struct sn_ze_block, free_blocks, block_count, BLOCKS, 16);
+		block = SN_ZE_TAKE(struct sn_ze_block, free_blocks, block_count, BLOCKS, 16);
 		if (!block)
 			return NULL;
 		block->count = 0;
@@ -160,7 +140,7 @@ static struct sn_ze_list *add_list(void **parameters, bool is_immediate)
 	struct sn_ze_stream *stream = device && is_immediate ? add_stream(handle) : NULL;
 	if (!device || (is_immediate && !stream))
 		return NULL;
-	struct sn_ze_list *list = TAKE(struct sn_ze_list, free_lists, list_count, LISTS, 64);
+	struct sn_ze_list *list = SN_ZE_TAKE(struct sn_ze_list, free_lists, list_count, LISTS, 64);
 	if (!list || !sn_word_add(&lists, (uintptr_t)handle, (uintptr_t)list)) {
 		if (stream)
 			remove_stream(stream);
