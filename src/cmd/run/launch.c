@@ -96,6 +96,7 @@ static bool is_ours(const char *name)
 	       sn_text_ends(name, SN_PROGRAMS_FILE_SUFFIX) ||
 	       sn_text_ends(name, SN_HLO_FILE_SUFFIX) || sn_text_ends(name, SN_CODE_FILE_SUFFIX) ||
 	       sn_text_ends(name, SN_CUBIN_FILE_SUFFIX) ||
+	       sn_text_ends(name, SN_CODE_OBJECT_FILE_SUFFIX) ||
 	       sn_text_ends(name, SN_START_FILE_SUFFIX) || sn_frameworks_owns(name);
 }
 

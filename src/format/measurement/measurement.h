@@ -123,17 +123,19 @@ struct sn_losses_record {
 _Static_assert(sizeof(struct sn_losses_record) == 64, "losses are on disk");
 
 /* The record of `sonde run`, lines KEY=VALUE: measurement.md. */
-#define SN_RUN_FILE_SUFFIX	".sonde-run"
+#define SN_RUN_FILE_SUFFIX	   ".sonde-run"
 /* Of a process HOST-PID-NUMBER: the text of each program that XLA compiled and the process called. */
-#define SN_PROGRAMS_FILE_SUFFIX ".sonde-programs"
+#define SN_PROGRAMS_FILE_SUFFIX	   ".sonde-programs"
 /* The same of plugins for XLA, as protobuf. */
-#define SN_HLO_FILE_SUFFIX	".sonde-hlo"
+#define SN_HLO_FILE_SUFFIX	   ".sonde-hlo"
 /* Names of code that was made at run time, which the launcher adds to the process's map. */
-#define SN_CODE_FILE_SUFFIX	".sonde-code"
-/* CRC.sonde-cubin: code of devices, which modules of the measurement name. */
-#define SN_CUBIN_FILE_SUFFIX	".sonde-cubin"
+#define SN_CODE_FILE_SUFFIX	   ".sonde-code"
+/* Code of devices, which modules of the measurement name: CRC.sonde-cubin, NVIDIA's, and HASH.sonde-code-object, AMD's, which was a
+ * .sonde-cubin before. */
+#define SN_CUBIN_FILE_SUFFIX	   ".sonde-cubin"
+#define SN_CODE_OBJECT_FILE_SUFFIX ".sonde-code-object"
 /* INODE.sonde-start: the path of a line that asked a server to fork for it, until the child takes it. */
-#define SN_START_FILE_SUFFIX	".sonde-start"
+#define SN_START_FILE_SUFFIX	   ".sonde-start"
 
 /* Sections of a snapshot. Those per thread carry the thread's number as their index. */
 enum sn_snapshot_section {

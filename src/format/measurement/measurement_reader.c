@@ -424,7 +424,7 @@ int sn_measurement_open(const char *path, struct sn_measurement **measurement,
 			sn_measurement_free(*measurement);
 	}
 	if (!result && (sn_measurement_use_perf_map(*measurement, path) < 0 ||
-			sn_measurement_use_cubins(*measurement, path) < 0 ||
+			sn_measurement_use_device_code(*measurement, path) < 0 ||
 			sn_measurement_use_trace(*measurement, path) < 0)) {
 		sn_measurement_free(*measurement);
 		result = sn_fail_memory(error);

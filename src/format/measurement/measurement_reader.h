@@ -80,10 +80,10 @@ void sn_measurement_free(struct sn_measurement *measurement);
  */
 int sn_measurement_use_perf_map(struct sn_measurement *measurement, const char *path);
 /*
- * Gives modules that are cubins kept in the measurement folder the path at which that is now. 0 or SN_ERR_MEMORY.
+ * Gives modules that are code of devices kept in the measurement folder the path at which that is now. 0 or SN_ERR_MEMORY.
  * sn_measurement_open does it.
  */
-int sn_measurement_use_cubins(struct sn_measurement *measurement, const char *path);
+int sn_measurement_use_device_code(struct sn_measurement *measurement, const char *path);
 /* The same from `length` bytes of a file in memory; `name` is for texts. Keeps no reference. */
 int sn_measurement_parse(const void *bytes, size_t length, const char *name,
 			 struct sn_measurement **measurement, struct sn_error *error);

@@ -187,7 +187,7 @@ void sn_cuda_cubin_loaded(const void *bytes, size_t size, uint64_t crc)
 	struct image image;
 	if (is_known(crc) || !open_image(&image, bytes, size) || !note_functions(&image, &cubin))
 		return;
-	cubin.module = sn_gpu_keep_binary(bytes, size, crc);
+	cubin.module = sn_gpu_keep_binary(bytes, size, crc, SN_CUBIN_FILE_SUFFIX);
 	sn_gpu_begin_done();
 	struct cubin *place = place_of(crc);
 	bool is_first = place && !place->functions;

@@ -21,12 +21,12 @@ static bool take(uint64_t bytes)
 	return false;
 }
 
-uint32_t sn_gpu_keep_binary(const void *binary, size_t bytes, uint64_t number)
+uint32_t sn_gpu_keep_binary(const void *binary, size_t bytes, uint64_t number, const char *suffix)
 {
 	char name[64];
 	struct sn_line line = SN_LINE(name);
 	sn_line_add_in_base(&line, number, 16);
-	sn_line_add(&line, SN_CUBIN_FILE_SUFFIX);
+	sn_line_add(&line, suffix);
 	if (!take(bytes))
 		return SN_ID_NONE;
 	int error = sn_own_text_leave(name, binary, bytes);

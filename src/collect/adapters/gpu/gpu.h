@@ -277,9 +277,9 @@ void sn_gpu_record_migration(struct sn_gpu_thread *state, const struct sn_gpu_op
 
 /* ---- binary.c ---- */
 
-/* Keeps code of a device in the measurement, under a number that is the same for the same code. The number of its module; SN_ID_NONE where
- * it cannot be kept. */
-uint32_t sn_gpu_keep_binary(const void *binary, size_t bytes, uint64_t number);
+/* Keeps code of a device in the measurement, under a number that is the same for the same code, and a suffix of measurement.h's. The
+ * number of its module; SN_ID_NONE where it cannot be kept. */
+uint32_t sn_gpu_keep_binary(const void *binary, size_t bytes, uint64_t number, const char *suffix);
 
 /* ---- operation.c; between sn_enter and sn_leave ---- */
 

@@ -109,7 +109,8 @@ static uint32_t keep(const struct sn_rocprofiler_code_object *loaded)
 	struct bytes bytes;
 	uint32_t module = SN_ID_NONE;
 	if (read_code(loaded, &bytes) && is_code(&bytes))
-		module = sn_gpu_keep_binary(bytes.at, bytes.count, number_of(&bytes));
+		module = sn_gpu_keep_binary(bytes.at, bytes.count, number_of(&bytes),
+					    SN_CODE_OBJECT_FILE_SUFFIX);
 	if (bytes.pages)
 		sn_pages_unmap(bytes.pages, bytes.count);
 	return module;

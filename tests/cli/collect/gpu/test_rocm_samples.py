@@ -102,7 +102,7 @@ class Code:
 
 
 def code_of(ran: Ran) -> Code:
-    kept = list((ran.folder / "run.sonde").glob("*.sonde-cubin"))
+    kept = list((ran.folder / "run.sonde").glob("*.sonde-code-object"))
     assert len(kept) == 1
     instructions: dict[str, list[int]] = {}
     name = ""
@@ -389,7 +389,7 @@ def test_the_same_code_on_two_devices(samples, code, plan, tmp_path):
     """It is kept once, and samples of both devices have their lines."""
     ran = sampled(tmp_path, samples, "both", plan=plan, FAKE_DEVICES="2")
     assert by_place(ran) == expected(ran, code) and count(ran) == ran.taken() and not lost(ran)
-    assert len(list((ran.folder / "run.sonde").glob("*.sonde-cubin"))) == 1
+    assert len(list((ran.folder / "run.sonde").glob("*.sonde-code-object"))) == 1
     walk = per_launch(ran, "walk", 80)
     assert by_launch(ran)["walk", number("// first")] == 60 * walk and by_launch(ran)["walk", number("// second")] == 20 * walk
 
@@ -399,7 +399,7 @@ def test_the_same_code_on_two_devices(samples, code, plan, tmp_path):
 
 def is_unsampled(ran: Sampled, why: str) -> bool:
     return (f"; instructions are not sampled: {why}" in ran.line() and not ran.samples and not metrics(ran) & {"gpu-samples"}
-            and not list((ran.folder / "run.sonde").glob("*.sonde-cubin"))
+            and not list((ran.folder / "run.sonde").glob("*.sonde-code-object"))
             and measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel) and ran.drops() == {})
 
 
@@ -451,7 +451,7 @@ def test_an_sdk_that_never_answers_does_not_keep_the_program(samples, tmp_path, 
 def test_without_the_option_nothing_is_sampled(samples, tmp_path):
     ran = sampled(tmp_path, samples, options=())
     assert not ran.samples and "gpu-samples" not in metrics(ran) and "sampled" not in ran.line()
-    assert not list((ran.folder / "run.sonde").glob("*.sonde-cubin"))
+    assert not list((ran.folder / "run.sonde").glob("*.sonde-code-object"))
 
 
 def test_a_program_that_launches_nothing(samples, tmp_path):
@@ -459,11 +459,18 @@ def test_a_program_that_launches_nothing(samples, tmp_path):
     assert ran.out == "no error\n" and not ran.samples and not lost(ran)
 
 
+def test_a_measurement_in_the_place_of_another(samples, plan, tmp_path):
+    """What that has kept goes with it."""
+    for _ in range(2):
+        ran = sampled(tmp_path, samples, plan=plan)
+    assert ran.status == 0 and count(ran) == ran.taken() and len(list((tmp_path / "run.sonde").glob("*.sonde-code-object"))) == 1
+
+
 def test_a_measurement_that_was_moved(stochastic, tmp_path):
     before = [([frame["name"] for frame in frames], count) for frames, count in stored(stochastic)]
     subprocess.run(["cp", "-r", stochastic.folder / "run.sonde", tmp_path], check=True)
     # where the code was kept there is none any more
-    (kept,) = (stochastic.folder / "run.sonde").glob("*.sonde-cubin")
+    (kept,) = (stochastic.folder / "run.sonde").glob("*.sonde-code-object")
     kept.rename(tmp_path / "away")
     try:
         program.sonde("analyze", tmp_path / "run.sonde", "-o", tmp_path / "run.sdb")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code of devices that the collector keeps in the measurement folder (CRC.sonde-cubin). The collector wrote where that was;
+ * Code of devices that the collector keeps in the measurement folder. The collector wrote where that was;
  * a folder that was moved, or that another machine reads, has it beside the measurement (measurement_reader.h).
  */
 #include "measurement_reader.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where a module's cubin lies now, terminated, if that is not where it was; false for all others. */
+/* Where a module's code lies now, terminated, if that is not where it was; false for all others. */
 static bool find_moved(const struct sn_measurement *measurement, uint32_t module, const char *path,
 		       char found[PATH_MAX])
 {
@@ -27,7 +27,9 @@ static bool find_moved(const struct sn_measurement *measurement, uint32_t module
 		return false;
 	memcpy(was, text, length);
 	was[length] = 0;
-	if (!sn_text_ends(was, SN_CUBIN_FILE_SUFFIX) || !access(was, R_OK))
+	bool is_kept = sn_text_ends(was, SN_CUBIN_FILE_SUFFIX) ||
+		       sn_text_ends(was, SN_CODE_OBJECT_FILE_SUFFIX);
+	if (!is_kept || !access(was, R_OK))
 		return false;
 	return snprintf(beside, sizeof(beside), "%.*s%s", folder, path, sn_text_base_name(was)) <
 		   (int)sizeof(beside) &&
@@ -67,7 +69,7 @@ static uint32_t add_string(struct sn_measurement *measurement, struct room *room
 	return number;
 }
 
-int sn_measurement_use_cubins(struct sn_measurement *measurement, const char *path)
+int sn_measurement_use_device_code(struct sn_measurement *measurement, const char *path)
 {
 	char found[PATH_MAX];
 	struct room room = {0};
