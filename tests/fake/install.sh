@@ -35,7 +35,7 @@ if [ ! -e "$toolkit/complete" ]; then
 fi
 root=$(echo "$toolkit"/nvidia/cu*)
 # CUPTI is that of all releases of releases.def, compiled against the newest, which has all fields and functions.
-headers=$(cupti/headers.sh 13.5) || unavailable "no headers of CUPTI"
+headers=$(cupti/install.sh 13.5) || unavailable "no headers of CUPTI"
 site=
 [ -n "$plain" ] || site=$("$torch" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 

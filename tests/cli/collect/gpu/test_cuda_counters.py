@@ -17,7 +17,7 @@ import pytest
 from program import ROOT, WORKLOADS
 from test_cuda import FAKE, NODES, Ran, is_kernel, line_with, measured, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
-from test_cupti import CUPTI, RELEASES, headers, library, status, without_cpp  # noqa: F401 (a fixture)
+from test_cupti import CUPTI, RELEASES, headers, installed, library, status, without_cpp  # noqa: F401 (a fixture)
 
 SOURCE = WORKLOADS / "cuda/counted.cu"
 WITH, WITHOUT = [r for r in RELEASES if r not in ("11.8", "12.4")], ["11.8", "12.4"]
@@ -362,14 +362,6 @@ def count(tmp_path_factory) -> Path:
     return output
 
 
-def host(release: str) -> Path:
-    done = subprocess.run([CUPTI / "host.sh", release], capture_output=True, text=True)
-    if done.returncode == 77:
-        pytest.skip(f"no CUPTI {release}: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
-
-
 def asked(count: Path, folder: Path, chip: str, *names: str) -> list[str]:
     done = subprocess.run([count, library(folder), chip, *names], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "LD_LIBRARY_PATH": str(folder)})
@@ -381,14 +373,14 @@ def asked(count: Path, folder: Path, chip: str, *names: str) -> list[str]:
 @pytest.mark.parametrize("chip", ["GH100", "GA100", "TU102"])
 def test_nvidias_own_counts_a_list(count, release, chip):
     """By the adapter's code and declarations."""
-    first, *units = asked(count, host(release), chip, INSTRUCTIONS, BYTES, TIME)
+    first, *units = asked(count, installed("--host", release), chip, INSTRUCTIONS, BYTES, TIME)
     assert first.startswith("bytes ") and int(first.split()[1]) > 100
     assert units == [f"{INSTRUCTIONS} 1", f"{BYTES} bytes", f"{TIME} ns"]
 
 
 @pytest.mark.parametrize("release", ["12.9", "13.0", "13.1"])
 def test_nvidias_own_refuses_as_the_fake_does(count, release):
-    folder = host(release)
+    folder = installed("--host", release)
     assert asked(count, folder, "GH100", INSTRUCTIONS, "sm__unheard_of.sum") == ["sm__unheard_of.sum is no counter of the chip GH100"]
     assert asked(count, folder, "GH100", INSTRUCTIONS, "pcie__read_bytes.sum") == [
         "pcie__read_bytes.sum is refused beside those before it, by cuptiProfilerHostConfigAddMetrics with error 27"]

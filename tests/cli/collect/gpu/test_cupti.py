@@ -32,14 +32,18 @@ def fake() -> Path:
     return Path(os.environ["SONDE_FAKE_CUDA"])
 
 
+def installed(*what: str) -> Path:
+    done = subprocess.run([CUPTI / "install.sh", *what], capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip(f"no CUPTI {what[-1]}: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
 def headers(release: str) -> Path:
     if IS_PLAIN and release != RELEASES[-1]:
         pytest.skip("other releases of CUPTI are fetched where PyTorch for CUDA is (SONDE_TEST_CUDA=1)")
-    done = subprocess.run([CUPTI / "headers.sh", release], capture_output=True, text=True)
-    if done.returncode == 77:
-        pytest.skip(f"no CUPTI {release}: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
+    return installed(release)
 
 
 def library(folder: Path) -> Path:
