@@ -5,17 +5,16 @@ SONDE_FAKE_CUDA says that tests/fake/install.sh has prepared them; it takes PyTo
 FAKE_CUDA_PLAIN the compiler alone: then programs in Python are skipped."""
 from __future__ import annotations
 
-import csv
 import os
 import signal
 import subprocess
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import program
+from on_devices import Ran, is_kernel, measured, rows_of
 from program import ROOT, SONDE, WORKLOADS
 
 FAKE = ROOT / "tests/fake/run.sh"
@@ -28,22 +27,6 @@ pytestmark = pytest.mark.skipif(not os.environ.get("SONDE_FAKE_CUDA"),
                                 reason="SONDE_FAKE_CUDA is not set (tests/fake/install.sh prepares a CUDA without a GPU)")
 
 
-@dataclass
-class Ran:
-    """What a program printed, the folder with its database, and the exact table of what ran."""
-
-    out: str
-    folder: Path
-    table: list[dict[str, str]]
-
-    def truth(self, column: str, wanted=lambda row: True) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for row in self.table:
-            if wanted(row):
-                found[row["kernel"]] += int(row[column])
-        return found
-
-
 def on_fakes(folder: Path, *command: str | Path, options: tuple[str, ...] = (), fakes: tuple[str, ...] = (),
              **environment: str) -> Ran:
     if IS_PLAIN and command[0] == "python3":
@@ -53,25 +36,12 @@ def on_fakes(folder: Path, *command: str | Path, options: tuple[str, ...] = (), 
                           capture_output=True, text=True, timeout=600, env={**os.environ, **environment},
                           stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
-    with open(table, newline="") as file:
-        return Ran(done.stdout, folder, list(csv.DictReader(file)))
+    return Ran(done.stdout, folder, rows_of(table))
 
 
 @pytest.fixture(scope="module")
 def known(known_run) -> Ran:
     return known_run(options=NODES)
-
-
-def is_kernel(row: dict[str, str]) -> bool:
-    return not row["kernel"].startswith(("copy ", "set"))
-
-
-def measured(ran: Ran, metric: str, what: str) -> Counter[str]:
-    """By names of the last frames: the sum, or the count, of a metric."""
-    found: Counter[str] = Counter()
-    for frames, value in program.paths(ran.folder, metric, "--metric", metric):
-        found[frames[-1]["name"]] += round(value[what])
-    return found
 
 
 def lines_of(ran: Ran, metric: str) -> Counter[str]:

@@ -4,7 +4,6 @@ what is not stored is lost and counted. NVIDIA's own library makes of a list wha
 has it."""
 from __future__ import annotations
 
-import csv
 import os
 import subprocess
 from collections import Counter
@@ -14,8 +13,9 @@ from pathlib import Path
 
 import program
 import pytest
+from on_devices import Ran, is_kernel, measured, metrics, rows_of
 from program import ROOT, WORKLOADS
-from test_cuda import FAKE, NODES, Ran, is_kernel, line_with, measured, on_fakes
+from test_cuda import FAKE, NODES, line_with, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
 from test_cupti import CUPTI, RELEASES, headers, installed, library, status, without_cpp  # noqa: F401 (a fixture)
 
@@ -63,8 +63,7 @@ def counted(folder: Path, *command: str | Path, names: tuple[str, ...] = (INSTRU
     folder.mkdir(exist_ok=True)
     ran = on_fakes(folder, *command, options=("--gpu-counters", ",".join(names), *options),
                    fakes=("--counter-table", str(folder / "counts.csv"), *fakes), **environment)
-    with open(folder / "counts.csv", newline="") as file:
-        return Counted(ran.out, ran.folder, ran.table, list(csv.DictReader(file)))
+    return Counted(ran.out, ran.folder, ran.table, rows_of(folder / "counts.csv"))
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +78,6 @@ def ways(tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("cuda") / "counted"
     subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-std=c++17", "-o", output, SOURCE], check=True)
     return output
-
-
-def metrics(ran: Ran) -> set[str]:
-    return {metric["name"] for metric in program.info(ran.folder)["metrics"]}
 
 
 def stored(ran: Ran, metric: str, kind: str = "kernel") -> Counter[str]:

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import program
 import pytest
+from on_devices import Ran, is_kernel, measured, rows_of
 from program import ROOT, SONDE, WORKLOADS
-from test_cuda import FAKE, Ran, is_kernel, measured
+from test_cuda import FAKE
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
-from test_cuda_counters import WITH, WITHOUT, asked, count, host, status  # noqa: F401 (a fixture)
-from test_cupti import CUPTI, headers, without_cpp  # noqa: F401 (a fixture)
+from test_cuda_counters import WITH, WITHOUT, asked, count, status  # noqa: F401 (a fixture)
+from test_cupti import CUPTI, headers, installed, without_cpp  # noqa: F401 (a fixture)
 
 ACTIVE, WARPS, BYTES = "sm__cycles_active.avg", "sm__warps_active.avg.pct_of_peak_sustained_active", "dram__bytes_read.sum.per_second"
 INSTRUCTIONS, PER_CYCLE = "smsp__inst_executed.sum", "sm__inst_executed.avg.per_cycle_active"
@@ -40,9 +41,6 @@ class Sampled(Ran):
     def of(self, state: str, metric: str = "") -> list[dict[str, str]]:
         return [row for row in self.samples if row["state"] == state and metric in ("", row["metric"])]
 
-    def truth(self, column: str, wanted=lambda row: True):  # noqa: ANN001, ANN201
-        return Ran.truth(self, column, wanted)
-
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory) -> Path:
@@ -58,8 +56,7 @@ def sampled(folder: Path, *command: str | Path, names: tuple[str, ...] = LIST, r
                            folder / "run", "--gpu-metrics", ",".join(names) + rate, *options, "--", *map(str, command)],
                           capture_output=True, text=True, timeout=300, env={**os.environ, **environment}, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stderr) == (returned, TOLD)
-    with open(folder / "table.csv", newline="") as ran, open(folder / "samples.csv", newline="") as samples:
-        return Sampled(done.stdout, folder, list(csv.DictReader(ran)), list(csv.DictReader(samples)))
+    return Sampled(done.stdout, folder, rows_of(folder / "table.csv"), rows_of(folder / "samples.csv"))
 
 
 def stored(ran: Ran, metric: str, device: int = 0) -> list[tuple[int, float]]:
@@ -324,7 +321,7 @@ def test_declarations_are_as_the_headers_are(without_cpp, release):  # noqa: F81
 
 @pytest.mark.parametrize("release", ["12.9", "13.0", "13.1"])
 def test_what_nvidias_library_says_of_lists(count, release):  # noqa: F811
-    folder = host(release)
+    folder = installed("--host", release)
     busy = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"
     traffic = "dram__read_throughput.avg.pct_of_peak_sustained_elapsed"
     said = asked(count, folder, "GH100", "--over-time", busy, traffic, BYTES)

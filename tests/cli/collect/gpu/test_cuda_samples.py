@@ -3,20 +3,20 @@
 its reason, and what was taken is what is stored and what is lost. SONDE_FAKE_CUDA is as test_cuda.py has it."""
 from __future__ import annotations
 
-import csv
 import os
 import re
 import struct
 import subprocess
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pages
 import program
 import pytest
+from on_devices import (Ran, Sampling, below_kernel, by_launch, by_place, is_kernel, kernel_of, lost, measured, metrics, rows_of, short,
+                        stored)
 from program import SONDE, WORKLOADS
-from test_cuda import FAKE, NODES, Ran, is_kernel, line_with, measured, on_fakes
+from test_cuda import FAKE, NODES, line_with, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
 from test_cupti import RELEASES, fake, status, tool  # noqa: F401 (fixtures)
 
@@ -27,25 +27,13 @@ FAILURES = ["pc-enable", "pc-privileges", "pc-count", "pc-reasons", "pc-configur
 
 
 @dataclass
-class Sampled(Ran):
-    """And the exact table of what was sampled."""
-
+class Sampled(Ran, Sampling):
     samples: list[dict[str, str]]
-
-    def taken(self, column: str = "taken") -> int:
-        return sum(int(row[column]) for row in self.samples)
-
-    def truth(self, *columns: str) -> Counter[tuple[str, ...]]:  # type: ignore[override]
-        found: Counter[tuple[str, ...]] = Counter()
-        for row in self.samples:
-            found[tuple(row[column] for column in columns)] += int(row["taken"]) - int(row["lost"])
-        return found
 
 
 def sampled(folder: Path, *command: str | Path, options: tuple[str, ...], fakes: tuple[str, ...] = (), **environment: str) -> Sampled:
     ran = on_fakes(folder, *command, options=options, fakes=("--sample-table", str(folder / "samples.csv"), *fakes), **environment)
-    with open(folder / "samples.csv", newline="") as file:
-        return Sampled(ran.out, ran.folder, ran.table, list(csv.DictReader(file)))
+    return Sampled(ran.out, ran.folder, ran.table, rows_of(folder / "samples.csv"))
 
 
 @pytest.fixture(scope="module")
@@ -63,35 +51,6 @@ def serialized(samples, tmp_path_factory) -> Sampled:
 @pytest.fixture(scope="module")
 def continuous(samples, tmp_path_factory) -> Sampled:
     return sampled(tmp_path_factory.mktemp("continuous"), samples, options=CONTINUOUS)
-
-
-def metrics(ran: Ran) -> set[str]:
-    return {metric["name"] for metric in program.info(ran.folder)["metrics"]}
-
-
-def stored(ran: Ran, metric: str = "gpu-samples") -> list[tuple[list[dict], int]]:
-    if metric not in metrics(ran):
-        return []
-    found = []
-    for frames, value in program.paths(ran.folder, metric, "--metric", metric):
-        # one sample is a value of 1
-        assert value["count"] == value["sum"] and value["min"] == value["max"] == 1
-        found.append((frames, value["count"]))
-    return found
-
-
-def lost(ran: Ran, cause: str = "gpu-sample-lost") -> int:
-    return program.info(ran.folder).get("drops", {}).get(cause, 0)
-
-
-def short(name: str) -> str:
-    """Mangled or readable: "walk"."""
-    match = re.match(r"_Z(\d+)", name)
-    return name[match.end():match.end() + int(match[1])] if match else name.split("(")[0]
-
-
-def kernel_of(frames: list[dict]) -> str:
-    return short(next(frame["name"] for frame in frames if frame["kind"] == "kernel"))
 
 
 # ---- the truth about the code ----
@@ -141,7 +100,7 @@ def test_a_program_behaves_as_without(request, mode):
     ran = request.getfixturevalue(mode)
     assert ran.out == "no error\n" and status(ran).endswith(
         "; instructions sampled, kernels one at a time" if mode == "serialized" else "; instructions sampled")
-    assert measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel)
+    assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
 
 
 @pytest.mark.parametrize("mode", ["serialized", "continuous"])
@@ -149,12 +108,8 @@ def test_each_sample_stands_on_its_line(request, mode):
     ran = request.getfixturevalue(mode)
     code = code_of(ran)
     expected = {(short(kernel), code.starts[kernel] + int(pc, 16), code.lines.get((kernel, int(pc, 16)), "")): count
-                for (kernel, pc), count in ran.truth("kernel", "pc").items()}
-    found: Counter[tuple[str, int, str]] = Counter()
-    for frames, count in stored(ran):
-        assert frames[-1]["kind"] == "gpu-instruction"
-        line = frames[-2]["name"] if frames[-2]["kind"] == "gpu-line" else ""
-        found[kernel_of(frames), int(frames[-1]["name"], 16), line] += count
+                for (kernel, pc), count in ran.sampled("kernel", "pc").items()}
+    found = by_place(ran)
     assert found == expected and sum(found.values()) > 1000
     assert {line for _, _, line in found} >= {f"samples.cu:{number(text)}" for text in ("// inlined", "// loop", "// not inlined")}
 
@@ -167,7 +122,7 @@ def number(text: str) -> int:
 def test_each_sample_has_its_reason(request, mode):
     ran = request.getfixturevalue(mode)
     stalls = 0
-    for (reason,), count in ran.truth("reason").items():
+    for (reason,), count in ran.sampled("reason").items():
         if reason == "selected":
             continue
         assert sum(count for _, count in stored(ran, "stall-" + reason.replace("_", "-"))) == count
@@ -175,10 +130,6 @@ def test_each_sample_has_its_reason(request, mode):
     assert sum(count for _, count in stored(ran, "gpu-samples-stalled")) == stalls > 0
     assert "stall-selected" not in metrics(ran) and sum(count for _, count in stored(ran)) == ran.taken() > stalls
     assert not lost(ran) and not lost(ran, "gpu-sample-hidden")
-
-
-def below_kernel(frames: list[dict]) -> list[dict]:
-    return frames[[frame["kind"] for frame in frames].index("kernel"):]
 
 
 def test_loops_and_inlined_calls(serialized):
@@ -195,33 +146,16 @@ def test_loops_and_inlined_calls(serialized):
     assert called
 
 
-def by_launch(ran: Ran) -> Counter[tuple[str, int]]:
-    """Samples by kernel and the line that launches it; 0: none."""
-    found: Counter[tuple[str, int]] = Counter()
-    for frames, count in stored(ran):
-        kernel = kernel_of(frames)
-        lines = [frame["line"] for frame in frames if (frame.get("file") or "") == str(SOURCE) and frame["kind"] in ("native", "inlined")
-                 and short(frame["name"]) in ("main", "first", "second", "replay")]
-        found[kernel, lines[-1] if lines else 0] += count
-    return found
-
-
-def per_launch(ran: Sampled, kernel: str, launches: int) -> int:
-    total = sum(count for (name,), count in ran.truth("kernel").items() if short(name) == kernel)
-    assert total % launches == 0
-    return total // launches
-
-
 def test_samples_are_those_of_their_launch(serialized):
-    walk, call = per_launch(serialized, "walk", 40), per_launch(serialized, "call", 20)
-    assert by_launch(serialized) == {("walk", number("// first")): 30 * walk, ("walk", number("// second")): 10 * walk,
+    walk, call = serialized.per_launch("walk", 40), serialized.per_launch("call", 20)
+    assert by_launch(serialized, SOURCE) == {("walk", number("// first")): 30 * walk, ("walk", number("// second")): 10 * walk,
                                      ("call", number("// alone")): 20 * call}
 
 
 def test_samples_are_divided_by_time_where_their_launch_is_not_known(continuous):
     """All launches of the kernel take as long, so that by time is by number."""
-    walk, call = per_launch(continuous, "walk", 40), per_launch(continuous, "call", 20)
-    found = by_launch(continuous)
+    walk, call = continuous.per_launch("walk", 40), continuous.per_launch("call", 20)
+    found = by_launch(continuous, SOURCE)
     assert found["call", number("// alone")] == 20 * call and set(found) == {
         ("walk", number("// first")), ("walk", number("// second")), ("call", number("// alone"))}
     assert abs(found["walk", number("// first")] - 30 * walk) <= 1
@@ -234,8 +168,8 @@ def test_each_release(samples, tmp_path, release, options):
     ran = sampled(tmp_path, samples, options=options, fakes=("--cupti", release, "--fail", "strict"))
     assert ran.out == "no error\n" and not lost(ran)
     assert sum(count for _, count in stored(ran)) == ran.taken() > 0
-    walk = per_launch(ran, "walk", 40)
-    assert abs(by_launch(ran)["walk", number("// first")] - 30 * walk) <= (options is CONTINUOUS)
+    walk = ran.per_launch("walk", 40)
+    assert abs(by_launch(ran, SOURCE)["walk", number("// first")] - 30 * walk) <= (options is CONTINUOUS)
 
 
 def test_what_is_planned_is_what_is_reported(samples, serialized, tmp_path):
@@ -272,14 +206,14 @@ def test_graphs_node_by_node(samples, tmp_path):
     ran = sampled(tmp_path, samples, "graph", options=(*CONTINUOUS, *NODES))
     beside = [frames for frames, _ in stored(ran) if any(frame["name"] == "[as captured]" for frame in frames)]
     assert sum(count for _, count in stored(ran)) == ran.taken() and beside and not lost(ran)
-    assert {line for kernel, line in by_launch(ran) if kernel == "once"} == {number("// captured too")}
+    assert {line for kernel, line in by_launch(ran, SOURCE) if kernel == "once"} == {number("// captured too")}
 
 
 def test_graphs_as_a_whole_have_samples_without_callers(samples, tmp_path):
     """Their kernels have no records, so it is not known which of them launched what."""
     ran = sampled(tmp_path, samples, "graph", options=CONTINUOUS)
     assert sum(count for _, count in stored(ran)) == ran.taken() and not lost(ran)
-    assert {line: count for (kernel, line), count in by_launch(ran).items() if kernel == "once"} == {0: 15 * per_launch(ran, "once", 15)}
+    assert {line: count for (kernel, line), count in by_launch(ran, SOURCE).items() if kernel == "once"} == {0: 15 * ran.per_launch("once", 15)}
     assert all(frames[0]["name"] == "[callers unknown]" or frames[1]["name"] == "[callers unknown]"
                for frames, _ in stored(ran) if kernel_of(frames) == "once")
 
@@ -287,9 +221,9 @@ def test_graphs_as_a_whole_have_samples_without_callers(samples, tmp_path):
 @pytest.mark.parametrize("release", ["11.8", "13.2"])
 def test_graphs_one_kernel_at_a_time(samples, tmp_path, release):
     ran = sampled(tmp_path, samples, "graph", options=SERIALIZED, fakes=("--cupti", release))
-    found = by_launch(ran)
-    assert found["call", number("// replay")] == 15 * per_launch(ran, "call", 35)
-    assert found["once", number("// replay")] == 15 * per_launch(ran, "once", 15)
+    found = by_launch(ran, SOURCE)
+    assert found["call", number("// replay")] == 15 * ran.per_launch("call", 35)
+    assert found["once", number("// replay")] == 15 * ran.per_launch("once", 15)
     assert sum(count for _, count in stored(ran)) == ran.taken() and not lost(ran)
 
 
@@ -310,10 +244,10 @@ def test_a_module_that_comes_and_goes(modules, tmp_path, options):
     """It is one each time, and kept once."""
     ran = sampled(tmp_path, modules[0], modules[1], "5", "8", options=options)
     assert ran.out == "40\n" and not lost(ran)
-    assert sum(count for _, count in stored(ran)) == ran.taken() == 40 * per_launch(ran, "walk", 40) > 0
+    assert sum(count for _, count in stored(ran)) == ran.taken() == 40 * ran.per_launch("walk", 40) > 0
     code = code_of(ran)
     found = {frames[-2]["name"] for frames, _ in stored(ran) if frames[-2]["kind"] == "gpu-line"}
-    assert found == {line for (kernel, pc), line in code.lines.items() if (kernel, f"{pc:x}") in ran.truth("kernel", "pc")}
+    assert found == {line for (kernel, pc), line in code.lines.items() if (kernel, f"{pc:x}") in ran.sampled("kernel", "pc")}
 
 
 @pytest.mark.measures
@@ -337,7 +271,7 @@ def test_memory_does_not_grow_with_time(modules, tmp_path):
 def test_a_function_that_fails_leaves_all_else(samples, tmp_path, failure, release):
     ran = sampled(tmp_path, samples, options=SERIALIZED, fakes=("--cupti", release, "--fail", failure))
     assert ran.out == "no error\n"
-    assert measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel)
+    assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
     line = status(ran)
     assert "instructions are not sampled: " in line
     assert ("RmProfilingAdminOnly" if failure == "pc-privileges" else "fails with error 999") in line
@@ -355,7 +289,7 @@ def test_records_that_are_longer_than_asked(samples, tmp_path):
     assert ran.out == "no error\n" and not stored(ran)
     assert status(ran).endswith("; instructions are not sampled: cuptiPCSamplingGetData gives records of an unknown length")
     assert "instructions sampled" not in status(ran)
-    assert measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel)
+    assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
 
 
 def test_a_library_that_lacks_a_function(samples, fake, tmp_path):  # noqa: F811
@@ -366,7 +300,7 @@ def test_a_library_that_lacks_a_function(samples, fake, tmp_path):  # noqa: F811
     ran = sampled(tmp_path, samples, options=SERIALIZED, LD_PRELOAD=str(lacking))
     assert ran.out == "no error\n" and not ran.samples
     assert status(ran).endswith("; instructions are not sampled: cuptiPCSamplingDisable is missing")
-    assert measured(ran, "kernel-time", "count") == Ran.truth(ran, "count", is_kernel)
+    assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
 
 
 @pytest.mark.parametrize("options", [SERIALIZED, CONTINUOUS])

@@ -3,7 +3,6 @@
 the table of what ran. Also without that driver: what the adapter declares of Level Zero is as in the headers (layout.c)."""
 from __future__ import annotations
 
-import csv
 import json
 import os
 import signal
@@ -12,8 +11,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import on_devices
 import program
 import pytest
+from on_devices import is_kernel, measured, rows_of
 from program import ROOT, SONDE, WORKLOADS
 
 FAKE = ROOT / "tests/fake/run.sh"
@@ -34,26 +35,10 @@ def known_program() -> Path:
 
 
 @dataclass
-class Ran:
-    """How a program ended, the folder with its database, and the exact table of what ran."""
+class Ran(on_devices.Ran):
+    """And how the program ended."""
 
     done: subprocess.CompletedProcess[str]
-    folder: Path
-    table: list[dict[str, str]]
-
-    def truth(self, column: str, wanted=lambda row: True) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for row in self.table:
-            if wanted(row):
-                found[row["kernel"]] += int(row[column])
-        return found
-
-    def measured(self, metric: str, what: str) -> Counter[str]:
-        """By names of the last frames: the sum, or the count, of a metric."""
-        found: Counter[str] = Counter()
-        for frames, value in program.paths(self.folder, metric, "--metric", metric):
-            found[frames[-1]["name"]] += round(value[what])
-        return found
 
     def lines(self, metric: str) -> Counter[int]:
         """By the innermost line of the program: how often."""
@@ -70,17 +55,12 @@ def run(folder: Path, *command: str | Path, options: tuple[str, ...] = (), **set
     plan.write_text("span 80000000\n")
     done = subprocess.run([FAKE, "--levelzero", "--plan", plan, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *command],
                           capture_output=True, text=True, timeout=120, env={**os.environ, **settings}, stdin=subprocess.DEVNULL)
-    with open(table, newline="") as file:
-        return Ran(done, folder, list(csv.DictReader(file)))
+    return Ran(done.stdout, folder, rows_of(table), done)
 
 
 def plain(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([FAKE, "--levelzero", *command], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **settings})
-
-
-def is_kernel(row: dict[str, str]) -> bool:
-    return not row["kernel"].startswith(("copy ", "set"))
 
 
 def line_with(text: str) -> int:
@@ -106,13 +86,13 @@ def test_a_program_behaves_as_without(known, known_program):
 @pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
 def test_kernels(known, column, what):
     """In wrapping times: the 32 bits begin anew 30 ms after the program's start."""
-    assert known.measured("kernel-time", what) == known.truth(column, is_kernel)
+    assert measured(known, "kernel-time", what) == known.truth(column, is_kernel)
 
 
 def test_copies_and_fills(known):
     copied = sum(known.truth("bytes", lambda row: row["kernel"].startswith("copy")).values())
-    assert sum(known.measured("copy-bytes", "sum").values()) == copied == 2 * BYTES
-    assert known.measured("fill-bytes", "sum") == known.truth("bytes", lambda row: row["kernel"] == "set") == {"set": BYTES // 2}
+    assert sum(measured(known, "copy-bytes", "sum").values()) == copied == 2 * BYTES
+    assert measured(known, "fill-bytes", "sum") == known.truth("bytes", lambda row: row["kernel"] == "set") == {"set": BYTES // 2}
 
 
 def test_each_kernel_stands_below_the_line_that_appended_it(known):
@@ -124,7 +104,7 @@ def test_each_kernel_stands_below_the_line_that_appended_it(known):
 
 
 def test_calls(known):
-    calls = known.measured("gpu-api-time", "count")
+    calls = measured(known, "gpu-api-time", "count")
     assert calls["zeCommandListAppendLaunchKernel"] == 40 + 60 + 4 + 25 + 15 + 10 + 1 + 2 * 3
     assert calls["zeCommandQueueExecuteCommandLists"] == 30
     assert calls["zeCommandQueueSynchronize"] == 2 * (5 + 10 + 1)
@@ -139,8 +119,8 @@ def test_a_slow_clock_in_nanoseconds(known_program, tmp_path):
     """12.5 MHz: a tick has 80 ns. Each kernel's time is right but for a tick. The old unit is whole nanoseconds."""
     ran = run(tmp_path, known_program, FAKE_ZE_HZ="12500000", FAKE_ZE_OLD="1")
     counts, sums = ran.truth("count", is_kernel), ran.truth("total_ns", is_kernel)
-    assert ran.measured("kernel-time", "count") == counts
-    for name, total in ran.measured("kernel-time", "sum").items():
+    assert measured(ran, "kernel-time", "count") == counts
+    for name, total in measured(ran, "kernel-time", "sum").items():
         assert abs(total - sums[name]) <= 80 * counts[name] and total % 80 == 0
 
 
@@ -148,7 +128,7 @@ def test_a_program_that_waits_for_nothing(known_program, tmp_path):
     """Its last operations are collected as it ends, before the driver's own end."""
     ran = run(tmp_path, known_program, "late")
     assert ran.done.returncode == 5, ran.done.stderr
-    assert ran.measured("kernel-time", "count") == ran.truth("count", is_kernel)
+    assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
 
 
 def streams(ran: Ran) -> list[list[tuple[float, float]]]:
@@ -173,7 +153,7 @@ def test_operations_are_where_they_were(known_program, tmp_path):
 def test_times_longer_than_the_clock_counts(known_program, tmp_path):
     """Where the program asks for nothing in 5 s, the times of what it launched before are placed where they were."""
     ran = run(tmp_path, known_program, "slow", options=("--trace",))
-    assert ran.measured("kernel-time", "sum") == ran.truth("total_ns", is_kernel)
+    assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel)
     events = next(events for events in streams(ran) if len(events) == 98)
     assert events[39][1] - events[0][0] < 1e6 and events[40][0] - events[39][1] > 4.9e6
 
@@ -181,7 +161,7 @@ def test_times_longer_than_the_clock_counts(known_program, tmp_path):
 def test_a_child_has_none_of_its_parents_work(known, known_program, tmp_path):
     ran = run(tmp_path, known_program, "fork")
     assert ran.done.stdout.startswith("child 3\n")
-    assert ran.measured("kernel-time", "count") == known.truth("count", is_kernel)
+    assert measured(ran, "kernel-time", "count") == known.truth("count", is_kernel)
 
 
 def test_a_program_that_aborts_ends_so(known_program, tmp_path):
@@ -232,7 +212,7 @@ def test_a_program_that_finds_the_loader_itself(known_program, tmp_path):
     script = WORKLOADS / "levelzero/from_python.py"
     ran = run(tmp_path, "python3", script)
     assert (ran.done.returncode, ran.done.stdout, ran.done.stderr) == (0, "done\n", "")
-    assert ran.measured("kernel-time", "sum") == ran.truth("total_ns", is_kernel)
+    assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel)
     found = [(frames, value) for frames, value in program.paths(tmp_path, "kernel-time", "--metric", "kernel-time")]
     line = next(number for number, text in enumerate(script.read_text().splitlines(), 1) if "# launches" in text)
     assert sum(value["count"] for frames, value in found

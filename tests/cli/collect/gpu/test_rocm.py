@@ -14,7 +14,9 @@ from typing import Callable
 
 import pytest
 
+import on_devices
 import program
+from on_devices import is_kernel, measured, rows_of
 from program import ROOT, SONDE, WORKLOADS
 
 RUN = ROOT / "tests/fake/run.sh"
@@ -26,20 +28,10 @@ WITHOUT_RECORDS = {"no-sdk": "no librocprofiler-sdk.so was found", "version": "a
 
 
 @dataclass
-class Ran:
-    """What a program printed, the folder with its database, and the exact table of what ran."""
+class Ran(on_devices.Ran):
+    """And how the program ended."""
 
-    out: str
     status: int
-    folder: Path
-    table: list[dict[str, str]]
-
-    def truth(self, column: str, wanted=lambda row: True) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for row in self.table:
-            if wanted(row):
-                found[row["kernel"]] += int(row[column])
-        return found
 
     def drops(self) -> dict[str, int]:
         return {name: count for name, count in program.info(self.folder).get("drops", {}).items() if name.startswith("gpu-")}
@@ -55,8 +47,7 @@ def on_fakes(folder: Path, *command: str | Path, fail: str = "none", options: tu
                            *map(str, command)], capture_output=True, text=True, timeout=300, env={**os.environ, **environment},
                           stdin=subprocess.DEVNULL)
     assert done.stderr == stderr
-    with open(table, newline="") as file:
-        return Ran(done.stdout, done.returncode, folder, list(csv.DictReader(file)))
+    return Ran(done.stdout, folder, rows_of(table), done.returncode)
 
 
 @pytest.fixture(scope="module")
@@ -89,24 +80,12 @@ def plain(*command: str | Path, fail: str = "none", **environment: str) -> tuple
     return done.returncode, done.stdout
 
 
-def is_kernel(row: dict[str, str]) -> bool:
-    return not row["kernel"].startswith(("copy ", "set"))
-
-
 def is_copy(row: dict[str, str]) -> bool:
     return row["kernel"].startswith("copy ")
 
 
 def is_set(row: dict[str, str]) -> bool:
     return row["kernel"] == "set"
-
-
-def measured(ran: Ran, metric: str, what: str) -> Counter[str]:
-    """By names of the last frames: the sum, or the count, of a metric."""
-    found: Counter[str] = Counter()
-    for frames, value in program.paths(ran.folder, metric, "--metric", metric):
-        found[frames[-1]["name"]] += round(value[what])
-    return found
 
 
 def total(counts: Counter[str]) -> int:

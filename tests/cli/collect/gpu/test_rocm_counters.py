@@ -56,7 +56,7 @@ def counted(folder: Path, *command: str | Path, counters: list[str], fail: str =
     if (folder / "counters.csv").exists():
         with open(folder / "counters.csv", newline="") as file:
             rows = [{**row, "kernel": demangled(row["kernel"])} for row in csv.DictReader(file)]
-    return Counted(ran.out, ran.status, ran.folder, ran.table, rows)
+    return Counted(ran.out, ran.folder, ran.table, ran.status, rows)
 
 
 LONGER = "kernels that overlap otherwise take longer"

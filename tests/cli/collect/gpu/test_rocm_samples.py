@@ -3,7 +3,6 @@
 the call that launched its kernel, and what was taken is what is stored and what is lost."""
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -15,8 +14,9 @@ from pathlib import Path
 
 import program
 import pytest
+from on_devices import Sampling, below_kernel, by_launch, by_place, is_kernel, lost, measured, metrics, rows_of, short, stored
 from program import SONDE, WORKLOADS
-from test_rocm import RUN, Ran, is_kernel, measured, plain, sdk_folder
+from test_rocm import RUN, Ran, plain, sdk_folder
 
 SOURCE = WORKLOADS / "rocm/samples.hip"
 BETA = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED"
@@ -32,25 +32,8 @@ REFUSALS = {"sdk-pc-unsupported": "no device offers it", "sdk-pc-permission": "t
 
 
 @dataclass
-class Sampled(Ran):
-    """And the exact table of what was sampled."""
-
+class Sampled(Ran, Sampling):
     samples: list[dict[str, str]]
-
-    def taken(self, column: str = "taken") -> int:
-        return sum(int(row[column]) for row in self.samples)
-
-    def sampled(self, *columns: str) -> Counter[tuple[str, ...]]:
-        """What is to be stored."""
-        found: Counter[tuple[str, ...]] = Counter()
-        for row in self.samples:
-            found[tuple(row[column] for column in columns)] += int(row["taken"]) - int(row["lost"])
-        return found
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def sampled(folder: Path, *command: str | Path, fail: str = STOCHASTIC, plan: Path | None = None, options: tuple[str, ...] = ("--gpu-samples",),
@@ -60,7 +43,7 @@ def sampled(folder: Path, *command: str | Path, fail: str = STOCHASTIC, plan: Pa
                           capture_output=True, text=True, timeout=300, env={**os.environ, BETA: "1", **environment}, stdin=subprocess.DEVNULL)
     # what the mode does is said before
     assert done.stderr.count("\n") == sum(option.startswith("--gpu-samples") for option in options)
-    return Sampled(done.stdout, done.returncode, folder, rows_of(folder / "table.csv"), rows_of(folder / "samples.csv"))
+    return Sampled(done.stdout, folder, rows_of(folder / "table.csv"), done.returncode, rows_of(folder / "samples.csv"))
 
 
 def compiled(output: Path, target: str = "gfx90a") -> Path:
@@ -155,51 +138,12 @@ BOTH = pytest.mark.parametrize("method", ["stochastic", "traps"])
 # ---- what is stored ----
 
 
-def metrics(ran: Ran) -> set[str]:
-    return {metric["name"] for metric in program.info(ran.folder)["metrics"]}
-
-
-def stored(ran: Ran, metric: str = "gpu-samples") -> list[tuple[list[dict], int]]:
-    if metric not in metrics(ran):
-        return []
-    found = []
-    for frames, value in program.paths(ran.folder, metric, "--metric", metric):
-        # one sample is a value of 1
-        assert value["count"] == value["sum"] and value["min"] == value["max"] == 1
-        found.append((frames, value["count"]))
-    return found
-
-
 def count(ran: Ran, metric: str = "gpu-samples") -> int:
     return sum(count for _, count in stored(ran, metric))
 
 
-def lost(ran: Ran) -> int:
-    return program.info(ran.folder).get("drops", {}).get("gpu-sample-lost", 0)
-
-
-def short(name: str) -> str:
-    """Mangled or readable: "walk"."""
-    match = re.match(r"_ZL?(\d+)", name)
-    return name[match.end():match.end() + int(match[1])] if match else name.split("(")[0]
-
-
-def kernel_of(frames: list[dict]) -> str:
-    return short(next(frame["name"] for frame in frames if frame["kind"] == "kernel"))
-
-
 def number(text: str) -> int:
     return next(number for number, line in enumerate(SOURCE.read_text().splitlines(), 1) if line.endswith(text))
-
-
-def by_place(ran: Ran) -> Counter[tuple[str, int, str]]:
-    """By kernel, address and line."""
-    found: Counter[tuple[str, int, str]] = Counter()
-    for frames, count in stored(ran):
-        assert frames[-1]["kind"] == "gpu-instruction"
-        line = frames[-2]["name"] if frames[-2]["kind"] == "gpu-line" else ""
-        found[kernel_of(frames), int(frames[-1]["name"], 16), line] += count
-    return found
 
 
 def expected(ran: Sampled, code: Code) -> Counter[tuple[str, int, str]]:
@@ -243,10 +187,6 @@ def test_traps_tell_no_reason(traps):
     assert count(traps) == traps.taken() and not any("stall" in name for name in metrics(traps))
 
 
-def below_kernel(frames: list[dict]) -> list[dict]:
-    return frames[[frame["kind"] for frame in frames].index("kernel"):]
-
-
 def test_loops_and_inlined_calls(stochastic):
     inlined = [below_kernel(frames) for frames, _ in stored(stochastic) if frames[-2]["name"] == f"samples.hip:{number('// inlined')}"]
     kinds = [[frame["kind"] for frame in frames] for frames in inlined]
@@ -261,35 +201,19 @@ def test_loops_and_inlined_calls(stochastic):
     assert called
 
 
-def by_launch(ran: Ran) -> Counter[tuple[str, int]]:
-    """Samples by kernel and the line that launches it; 0: none."""
-    found: Counter[tuple[str, int]] = Counter()
-    for frames, count in stored(ran):
-        lines = [frame["line"] for frame in frames if (frame.get("file") or "") == str(SOURCE) and frame["kind"] in ("native", "inlined")
-                 and short(frame["name"]) in ("main", "run", "first", "second", "replay")]
-        found[kernel_of(frames), lines[-1] if lines else 0] += count
-    return found
-
-
-def per_launch(ran: Sampled, kernel: str, launches: int) -> int:
-    total = sum(count for (name,), count in ran.sampled("kernel").items() if short(name) == kernel)
-    assert total % launches == 0
-    return total // launches
-
-
 @BOTH
 def test_samples_are_those_of_their_launch(request, method):
     ran = request.getfixturevalue(method)
-    walk, call = per_launch(ran, "walk", 40), per_launch(ran, "call", 20)
-    assert by_launch(ran) == {("walk", number("// first")): 30 * walk, ("walk", number("// second")): 10 * walk,
+    walk, call = ran.per_launch("walk", 40), ran.per_launch("call", 20)
+    assert by_launch(ran, SOURCE) == {("walk", number("// first")): 30 * walk, ("walk", number("// second")): 10 * walk,
                               ("call", number("// alone")): 20 * call}
 
 
 def test_samples_of_graphs_are_below_their_replay(samples, plan, tmp_path):
     ran = sampled(tmp_path, samples, "graph", plan=plan)
-    found = by_launch(ran)
-    assert found["once", number("// replay")] == 15 * per_launch(ran, "once", 15) > 0
-    assert found["call", number("// replay")] == 15 * per_launch(ran, "call", 35)
+    found = by_launch(ran, SOURCE)
+    assert found["once", number("// replay")] == 15 * ran.per_launch("once", 15) > 0
+    assert found["call", number("// replay")] == 15 * ran.per_launch("call", 35)
     assert count(ran) == ran.taken() and not lost(ran)
 
 
@@ -326,7 +250,7 @@ def test_samples_before_their_kernels_record_and_code_in_a_file(samples, code, p
 
 def test_samples_of_no_known_call_have_no_callers(samples, plan, tmp_path):
     ran = sampled(tmp_path, samples, plan=plan, fail="sdk-pc-uncorrelated")
-    assert count(ran) == ran.taken() and not lost(ran) and {line for _, line in by_launch(ran)} == {0}
+    assert count(ran) == ran.taken() and not lost(ran) and {line for _, line in by_launch(ran, SOURCE)} == {0}
     assert all("[callers unknown]" in (frames[0]["name"], frames[1]["name"]) for frames, _ in stored(ran))
 
 
@@ -372,7 +296,7 @@ def test_the_interval_is_one_that_the_device_takes(samples, tmp_path, option, fa
 def test_kernels_are_not_run_one_at_a_time(samples, plan, tmp_path):
     ran = sampled(tmp_path, samples, plan=plan, options=("--gpu-samples=serialized",))
     assert ran.line().endswith("cycles), not one kernel at a time: samples tell their launch")
-    assert by_launch(ran)["walk", number("// first")] == 30 * per_launch(ran, "walk", 40)
+    assert by_launch(ran, SOURCE)["walk", number("// first")] == 30 * ran.per_launch("walk", 40)
 
 
 def test_a_device_that_is_not_sampled(samples, tmp_path):
@@ -390,8 +314,8 @@ def test_the_same_code_on_two_devices(samples, code, plan, tmp_path):
     ran = sampled(tmp_path, samples, "both", plan=plan, FAKE_DEVICES="2")
     assert by_place(ran) == expected(ran, code) and count(ran) == ran.taken() and not lost(ran)
     assert len(list((ran.folder / "run.sonde").glob("*.sonde-code-object"))) == 1
-    walk = per_launch(ran, "walk", 80)
-    assert by_launch(ran)["walk", number("// first")] == 60 * walk and by_launch(ran)["walk", number("// second")] == 20 * walk
+    walk = ran.per_launch("walk", 80)
+    assert by_launch(ran, SOURCE)["walk", number("// first")] == 60 * walk and by_launch(ran, SOURCE)["walk", number("// second")] == 20 * walk
 
 
 # ---- what is refused ----
@@ -476,4 +400,4 @@ def test_a_measurement_that_was_moved(stochastic, tmp_path):
         program.sonde("analyze", tmp_path / "run.sonde", "-o", tmp_path / "run.sdb")
     finally:
         (tmp_path / "away").rename(kept)
-    assert [([frame["name"] for frame in frames], count) for frames, count in stored(Ran("", 0, tmp_path, []))] == before
+    assert [([frame["name"] for frame in frames], count) for frames, count in stored(Ran("", tmp_path, [], 0))] == before
