@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from turns import in_turns
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build")).resolve()
 FAKE, SONDE = ROOT / "tests/fake/run.sh", BUILD / "src/cmd/sonde"
@@ -55,10 +57,7 @@ def main() -> None:
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-I", ROOT / "src", "-o", tool, ROOT / "bench/cuda_null_tool.c"], check=True)
         modes = ("by itself", "CUPTI alone", "Sonde")
         for name, case in CASES.items():
-            figures = {mode: [] for mode in modes}
-            for _ in range(ROUNDS):
-                for mode in modes:
-                    figures[mode].append(run(mode, case, program, tool, plan))
+            figures = in_turns(modes, ROUNDS, lambda mode: run(mode, case, program, tool, plan))
             print(f"{f'us, {name}':22} {'least':>8} {'added':>8} {'median':>8} {'added':>8} {'process':>9} {'added':>8}")
             for mode, rows in figures.items():
                 columns = []

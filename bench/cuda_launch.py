@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from turns import in_turns
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build")).resolve()
 FAKE, SONDE = ROOT / "tests/fake/run.sh", BUILD / "src/cmd/sonde"
@@ -42,17 +44,9 @@ def run(mode: str, tool: Path, *command: str) -> "list[float]":
         return words([SONDE, "run", "-q", "--no-analyze", "-o", f"{folder}/m", *options, "--", *command, *told])
 
 
-def in_turns(modes: "list[str]", measure) -> "dict[str, list]":
-    figures = {mode: [] for mode in modes}
-    for _ in range(ROUNDS):
-        for mode in modes:
-            figures[mode].append(measure(mode))
-    return figures
-
-
 def launches(program: Path, tool: Path) -> None:
     for depth in (0, 30):
-        figures = in_turns([ITSELF, CUPTI, *SONDES], lambda mode: run(mode, tool, program, "50000", str(depth)))
+        figures = in_turns([ITSELF, CUPTI, *SONDES], ROUNDS, lambda mode: run(mode, tool, program, "50000", str(depth)))
         print(f"{f'{depth} functions below main':32} {'least':>7} {'added':>7} {'to CUPTI':>9} {'median':>7} {'added':>7} {'wall':>7}")
         for mode, rows in figures.items():
             columns = []
@@ -66,7 +60,7 @@ def launches(program: Path, tool: Path) -> None:
 def steps(tool: Path) -> None:
     script = ROOT / "bench/cuda_training.py"
     told = {PROFILER: ["profiler"], AFTER_PROFILER: ["afterwards"]}
-    figures = in_turns([ITSELF, CUPTI, *SONDES, *told], lambda mode: run(mode, tool, "python3", script, *told.get(mode, [])))
+    figures = in_turns([ITSELF, CUPTI, *SONDES, *told], ROUNDS, lambda mode: run(mode, tool, "python3", script, *told.get(mode, [])))
     own = statistics.median(sum(figures[ITSELF], []))
     print(f"{'a training step':32} {'median ms':>9} {'ratio':>7}")
     for mode, rows in figures.items():

@@ -9,11 +9,12 @@ Prints CPU time in nanoseconds a launch, the least and the median of all process
 which says the fastest of 20 rounds of launches.
 """
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from turns import in_turns, show
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build")).resolve()
@@ -21,7 +22,7 @@ FAKE, SONDE = ROOT / "tests/fake/run.sh", BUILD / "src/cmd/sonde"
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 9
 
 
-def launch(command: "list[str | Path]", options: "list[str] | None", settings: "dict[str, str]") -> float:
+def launch(command: "list[str | Path]", options: "list[str] | None", settings: "dict[str, str]") -> "list[float]":
     with tempfile.TemporaryDirectory() as folder:
         if options is not None:
             measured = [SONDE, "run", "-q", "--no-analyze", "-o", f"{folder}/m", *options, "--"]
@@ -30,19 +31,11 @@ def launch(command: "list[str | Path]", options: "list[str] | None", settings: "
         done = subprocess.run([str(word) for word in command], env={**os.environ, **settings}, capture_output=True, text=True)
         if done.returncode:
             sys.exit(done.stderr.strip() or f"{command[0]} failed")
-        return float(done.stdout.split()[0])
+        return [float(done.stdout.split()[0])]
 
 
 def compare(title: str, modes: "dict[str, tuple]") -> None:
-    figures = {mode: [] for mode in modes}
-    for _ in range(ROUNDS):
-        for mode, how in modes.items():
-            figures[mode].append(launch(*how))
-    own = figures[next(iter(modes))]
-    print(f"{title:44} {'least':>7} {'added':>7} {'median':>7} {'added':>7}")
-    for mode, row in figures.items():
-        least, median = min(row), statistics.median(row)
-        print(f"  {mode:42} {least:7.0f} {least - min(own):7.0f} {median:7.0f} {median - statistics.median(own):7.0f}")
+    show(title, in_turns(modes, ROUNDS, lambda mode: launch(*modes[mode])), 44)
 
 
 with tempfile.TemporaryDirectory() as made:

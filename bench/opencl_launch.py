@@ -6,11 +6,12 @@ Prints, in nanoseconds a launch, the least and the median of the launching threa
 median of wall time.
 """
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from turns import in_turns, show
 
 BUILD = Path(os.environ.get("SONDE_BUILD", Path(__file__).resolve().parents[1] / "build"))
 LIBRARY = str(BUILD / "src/collect/libsonde.so")
@@ -23,7 +24,8 @@ MODES = {
 }
 
 
-def launch(settings: "dict[str, str] | None", depth: int) -> "list[float]":
+def launch(mode: str, depth: int) -> "list[float]":
+    settings = MODES[mode]
     with tempfile.TemporaryDirectory() as folder:
         env = dict(os.environ)
         if settings is not None:
@@ -36,13 +38,4 @@ def launch(settings: "dict[str, str] | None", depth: int) -> "list[float]":
 
 
 for depth in (0, 30):
-    figures = {mode: [] for mode in MODES}
-    for _ in range(ROUNDS):
-        for mode, settings in MODES.items():
-            figures[mode].append(launch(settings, depth))
-    own = {"least": min(figures["by itself"])[0], "median": statistics.median(r[0] for r in figures["by itself"])}
-    print(f"{f'{depth} functions below main':32} {'least':>7} {'added':>7} {'median':>7} {'added':>7} {'wall':>7}")
-    for mode, rows in figures.items():
-        least, median = min(rows)[0], statistics.median(row[0] for row in rows)
-        wall = statistics.median(row[1] for row in rows)
-        print(f"  {mode:30} {least:7.0f} {least - own['least']:7.0f} {median:7.0f} {median - own['median']:7.0f} {wall:7.0f}")
+    show(f"{depth} functions below main", in_turns(MODES, ROUNDS, lambda mode: launch(mode, depth)))

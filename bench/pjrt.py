@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from turns import in_turns
+
 ROOT = Path(__file__).resolve().parents[1]
 SONDE = Path(os.environ.get("SONDE_BUILD", ROOT / "build")).resolve() / "src/cmd/sonde"
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
@@ -44,10 +46,7 @@ def figures(options: "list[str] | None", command: "list[str]", environment: "dic
 
 
 def compare(what: str, command: "list[str]", environment: "dict[str, str]") -> None:
-    rows = {mode: [] for mode in MODES}
-    for _ in range(ROUNDS):
-        for mode, options in MODES.items():
-            rows[mode].append(figures(options, command, environment))
+    rows = in_turns(MODES, ROUNDS, lambda mode: figures(MODES[mode], command, environment))
     own = min(rows["by itself"])[0], statistics.median(row[1] for row in rows["by itself"])
     print(f"{what:40} {'least':>7} {'added':>7} {'median':>7} {'added':>7} {'ratio':>7}")
     for mode, found in rows.items():

@@ -9,11 +9,12 @@ rocprofiler-sdk that only counts what it hears and gets, which is the fake's own
 no rocprofiler-sdk. Modes run in turns, each in a process of its own.
 """
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from turns import in_turns, show
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build")).resolve()
@@ -46,16 +47,7 @@ def main() -> None:
         subprocess.run([FAKE, "--rocm", "hipcc", ROOT / "bench/rocm_launch.hip", program, "-g", "-O2"], check=True)
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", ROOT / "tests/workloads/rocm/tool.c", "-o", tool], check=True)
         for depth in (0, 30):
-            figures = {mode: [] for mode in MODES}
-            for _ in range(ROUNDS):
-                for mode in MODES:
-                    figures[mode].append(run(mode, tool, program, "50000", str(depth)))
-            own = min(figures["by itself"])[0], statistics.median(row[0] for row in figures["by itself"])
-            print(f"{f'{depth} functions below main':32} {'least':>7} {'added':>7} {'median':>7} {'added':>7} {'wall':>7}")
-            for mode, rows in figures.items():
-                least, median = min(rows)[0], statistics.median(row[0] for row in rows)
-                wall = statistics.median(row[1] for row in rows)
-                print(f"  {mode:30} {least:7.0f} {least - own[0]:7.0f} {median:7.0f} {median - own[1]:7.0f} {wall:7.0f}")
+            show(f"{depth} functions below main", in_turns(MODES, ROUNDS, lambda mode: run(mode, tool, program, "50000", str(depth))))
 
 
 if __name__ == "__main__":
