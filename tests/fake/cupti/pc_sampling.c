@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Samples of program counters, as CUPTI delivers them, of kernels that compute nothing: each launch of a kernel gives as many samples of
- * as many instructions as is planned, by FAKE_SAMPLES ("PATTERN PC REASON COUNT" a line; pc from the begin of the kernel's
- * section, hexadecimal) or else of each third instruction of its code. They can be read when the kernel is over. FAKE_SAMPLES_TABLE gets
- * what was sampled: "kernel pc reason taken lost", with tabs.
+ * as many instructions as is planned (device/samples.h; the kernel begins with its section), or else of each third instruction of its code.
+ * They can be read when the kernel is over. The table's interval is an exponent of 2; 0: none was asked for.
  */
+#include "../device/samples.h"
 #include "subscribers.h"
 
 #include <cupti_pcsampling.h>
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define DEVICES	  8
 #define LATE_NS	  2000000000u
@@ -98,92 +97,11 @@ static bool find_code(const struct module *module, const char *kernel, struct co
 	return false;
 }
 
-/* ---- what is planned ---- */
-
-struct planned {
-	char pattern[256];
-	uint64_t pc;
-	int reason;
-	uint32_t count;
-	struct planned *next;
-};
-
-static struct planned *plan;
-static const char *table_path;
-static uint32_t period; /* that was asked for, an exponent of 2; 0: none */
-
-static int reason_of(const char *name)
-{
-	for (int at = 0; at < REASONS; at++)
-		if (!strcmp(reasons[at], name))
-			return at;
-	fprintf(stderr, "fake CUPTI: no reason '%s'\n", name);
-	abort();
-}
+static const struct fake_planned *plan;
 
 __attribute__((constructor)) static void read_plan(void)
 {
-	const char *path = getenv("FAKE_SAMPLES");
-	struct planned **last = &plan;
-	FILE *file = path && *path ? fopen(path, "r") : NULL;
-	char pattern[256], reason[64];
-	unsigned long pc;
-	unsigned count;
-	table_path = getenv("FAKE_SAMPLES_TABLE");
-	while (file && fscanf(file, "%255s %lx %63s %u", pattern, &pc, reason, &count) == 4) {
-		struct planned *line = calloc(1, sizeof(*line));
-		*line = (struct planned){.pc = pc, .reason = reason_of(reason), .count = count};
-		strcpy(line->pattern, pattern);
-		*last = line;
-		last = &line->next;
-	}
-	if (file)
-		fclose(file);
-}
-
-/* ---- the truth ---- */
-
-struct row {
-	const char *kernel;
-	uint64_t pc, taken, lost;
-	int reason;
-	struct row *next;
-};
-
-static struct row *rows;
-
-static void count(const char *kernel, uint64_t pc, int reason, uint32_t taken, uint32_t lost)
-{
-	struct row *row = rows;
-	while (row && (row->kernel != kernel || row->pc != pc || row->reason != reason))
-		row = row->next;
-	if (!row) {
-		row = calloc(1, sizeof(*row));
-		*row = (struct row){kernel, pc, 0, 0, reason, rows};
-		rows = row;
-	}
-	row->taken += taken;
-	row->lost += lost;
-}
-
-static bool is_written;
-
-/* At the end; again where something is lost after that. */
-__attribute__((destructor)) static void write_table(void)
-{
-	char name[4096];
-	is_written = true;
-	if (!table_path || !*table_path || !rows)
-		return;
-	snprintf(name, sizeof(name), "%s.%d", table_path, getpid());
-	FILE *file = fopen(name, "w");
-	if (!file)
-		return;
-	for (const struct row *row = rows; row; row = row->next)
-		fprintf(file, "%s\t%llx\t%s\t%llu\t%llu\t%u\n", row->kernel,
-			(unsigned long long)row->pc, reasons[row->reason],
-			(unsigned long long)row->taken, (unsigned long long)row->lost, period);
-	fclose(file);
+	plan = fake_samples_plan(reasons, REASONS);
 }
 
 /* ---- contexts ---- */
@@ -301,7 +219,7 @@ static void sample(struct context *context, const struct fake_run *run, const st
 		   uint64_t pc, int reason, uint32_t number)
 {
 	bool is_lost = fake_fails_now("pc-drop", 5);
-	count(run->operation->name, pc, reason, number, is_lost ? number : 0);
+	fake_samples_count(run->operation->name, pc, reason, number, is_lost ? number : 0);
 	if (is_lost)
 		context->dropped += number;
 	else
@@ -314,7 +232,7 @@ static void sample_kernel(struct context *context, const struct fake_run *run)
 	const struct module *module = module_of(run->operation->module);
 	if (!module || !find_code(module, run->operation->name, &code))
 		return;
-	for (const struct planned *line = plan; line; line = line->next)
+	for (const struct fake_planned *line = plan; line; line = line->next)
 		if (!fnmatch(line->pattern, run->operation->name, 0))
 			sample(context, run, &code, line->pc, line->reason, line->count);
 	for (uint64_t pc = 0; !plan && pc < code.bytes; pc += 48)
@@ -457,14 +375,12 @@ static void discard(struct context *context)
 		for (int reason = 0; reason < REASONS; reason++)
 			if (context->first->counts[reason]) {
 				context->dropped += context->first->counts[reason];
-				count(context->first->kernel, context->first->pc, reason, 0,
-				      context->first->counts[reason]);
+				fake_samples_count(context->first->kernel, context->first->pc,
+						   reason, 0, context->first->counts[reason]);
 			}
 		free(context->first);
 	}
 	context->last = &context->first;
-	if (is_written)
-		write_table();
 }
 
 /* ---- functions ---- */
@@ -561,7 +477,7 @@ static CUptiResult set_period(uint32_t exponent)
 {
 	if (exponent < 5 || exponent > 31)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	period = exponent;
+	fake_samples_interval = exponent;
 	return CUPTI_SUCCESS;
 }
 

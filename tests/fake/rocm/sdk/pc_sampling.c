@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Samples of program counters, of kernels that compute nothing, and the code objects that they lie in. Each launch of a kernel gives as many
- * samples as is planned, by FAKE_SAMPLES ("PATTERN PC REASON COUNT" a line; PC from the begin of the kernel, hexadecimal) or else one of each
- * reason, at its first instruction. FAKE_SAMPLES_TABLE gets what was sampled: "kernel pc reason taken lost", with tabs, and the interval.
+ * samples as is planned (device/samples.h), or else one of each reason, at its first instruction.
  */
+#include "../../device/samples.h"
 #include "sdk.h"
 
 #include <elf.h>
@@ -171,84 +171,11 @@ static bool find_kernel(const struct module *module, const char *name, uint64_t 
 	return false;
 }
 
-/* ---- what is planned ---- */
-
-static struct planned {
-	char pattern[256];
-	uint64_t pc;
-	int reason;
-	uint32_t count;
-	struct planned *next;
-} * plan;
-
-static int reason_of(const char *name)
-{
-	for (int at = 0; at < REASONS; at++)
-		if (!strcmp(reasons[at], name))
-			return at;
-	fprintf(stderr, "fake rocprofiler-sdk: no reason '%s'\n", name);
-	abort();
-}
+static const struct fake_planned *plan;
 
 __attribute__((constructor)) static void read_plan(void)
 {
-	const char *path = getenv("FAKE_SAMPLES");
-	struct planned **last = &plan;
-	FILE *file = path && *path ? fopen(path, "r") : NULL;
-	char pattern[256], reason[64];
-	unsigned long pc;
-	unsigned count;
-	while (file && fscanf(file, "%255s %lx %63s %u", pattern, &pc, reason, &count) == 4) {
-		struct planned *line = calloc(1, sizeof(*line));
-		*line = (struct planned){.pc = pc, .reason = reason_of(reason), .count = count};
-		strcpy(line->pattern, pattern);
-		*last = line;
-		last = &line->next;
-	}
-	if (file)
-		fclose(file);
-}
-
-/* ---- the truth ---- */
-
-static struct row {
-	const char *kernel;
-	uint64_t pc, taken, lost;
-	int reason;
-	struct row *next;
-} * rows; /* with the device's lock */
-static uint64_t chosen_interval;
-
-static void count_rows(const char *kernel, uint64_t pc, int reason, uint32_t taken, uint32_t lost)
-{
-	struct row *row = rows;
-	while (row && (strcmp(row->kernel, kernel) || row->pc != pc || row->reason != reason))
-		row = row->next;
-	if (!row) {
-		row = calloc(1, sizeof(*row));
-		*row = (struct row){kernel, pc, 0, 0, reason, rows};
-		rows = row;
-	}
-	row->taken += taken;
-	row->lost += lost;
-}
-
-__attribute__((destructor)) static void write_table(void)
-{
-	const char *path = getenv("FAKE_SAMPLES_TABLE");
-	char name[4096];
-	if (!path || !*path || !rows)
-		return;
-	snprintf(name, sizeof(name), "%s.%d", path, getpid());
-	FILE *file = fopen(name, "w");
-	if (!file)
-		return;
-	for (const struct row *row = rows; row; row = row->next)
-		fprintf(file, "%s\t%llx\t%s\t%llu\t%llu\t%llu\n", row->kernel,
-			(unsigned long long)row->pc, reasons[row->reason],
-			(unsigned long long)row->taken, (unsigned long long)row->lost,
-			(unsigned long long)chosen_interval);
-	fclose(file);
+	plan = fake_samples_plan(reasons, REASONS);
 }
 
 /* ---- records ---- */
@@ -325,7 +252,7 @@ static void sample(const struct fake_context *context, const struct fake_run *ru
 		fake_record_drop(context->sample_buffer, number);
 	for (uint32_t at = 0; at < number && !is_dropped; at++)
 		lost += !add_sample(context, run->device, sampled, due_ns);
-	count_rows(kernel, pc, sampled->reason, number, lost);
+	fake_samples_count(kernel, pc, sampled->reason, number, lost);
 }
 
 /* With the device's lock. */
@@ -345,7 +272,7 @@ void fake_sdk_sample(const struct fake_context *context, const struct fake_run *
 	    .dispatch = dispatch,
 	    .correlation = fake_fails("sdk-pc-uncorrelated") ? 0 : fake_sdk_correlation(),
 	    .time_ns = run->end_ns + FAKE_CLOCK_AHEAD_NS};
-	for (const struct planned *line = plan; line; line = line->next) {
+	for (const struct fake_planned *line = plan; line; line = line->next) {
 		if (fnmatch(line->pattern, run->operation->name, 0))
 			continue;
 		sampled.offset = address + line->pc - (is_unknown ? 0 : module->lowest);
@@ -444,6 +371,6 @@ int rocprofiler_configure_pc_sampling_service(uint64_t context, uint64_t agent, 
 	configured = context;
 	of->methods[device] = method;
 	of->sample_buffer = buffer;
-	chosen_interval = interval;
+	fake_samples_interval = interval;
 	return 0;
 }
