@@ -192,6 +192,12 @@ static void spoil(KERNEL_RECORD *record)
 		record->correlationId += 1u << 30;
 }
 
+/* What records of all that ran on streams have in common. */
+#define RAN(run)                                                                                   \
+	.start = fake_cupti_time((run)->start_ns), .end = fake_cupti_time((run)->end_ns),          \
+	.deviceId = (uint32_t)(run)->device, .contextId = (uint32_t)(run)->device + 1,             \
+	.streamId = (run)->stream, .correlationId = (run)->correlation, .graphId = (run)->graph
+
 static void record_kernel(const struct fake_run *run)
 {
 	const struct fake_operation *operation = run->operation;
@@ -200,12 +206,8 @@ static void record_kernel(const struct fake_run *run)
 	KERNEL_RECORD record = {
 	    .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
 	    .registersPerThread = 32,
-	    .start = fake_cupti_time(run->start_ns),
-	    .end = fake_cupti_time(run->end_ns),
+	    RAN(run),
 	    .completed = fake_cupti_time(run->end_ns),
-	    .deviceId = (uint32_t)run->device,
-	    .contextId = (uint32_t)run->device + 1,
-	    .streamId = run->stream,
 	    .gridX = (int32_t)operation->grid[0],
 	    .gridY = (int32_t)operation->grid[1],
 	    .gridZ = (int32_t)operation->grid[2],
@@ -213,11 +215,9 @@ static void record_kernel(const struct fake_run *run)
 	    .blockY = (int32_t)operation->block[1],
 	    .blockZ = (int32_t)operation->block[2],
 	    .dynamicSharedMemory = (int32_t)operation->dynamic_shared,
-	    .correlationId = run->correlation,
 	    .gridId = (int64_t)run->correlation,
 	    .name = operation->name,
 	    .graphNodeId = run->node,
-	    .graphId = run->graph,
 	};
 	spoil(&record);
 	fake_record(&record, sizeof(record), run->end_ns);
@@ -235,18 +235,12 @@ static void record_peer_copy(const struct fake_run *run)
 	    .srcKind = memory_kind(operation->from),
 	    .dstKind = memory_kind(operation->to),
 	    .bytes = operation->bytes,
-	    .start = fake_cupti_time(run->start_ns),
-	    .end = fake_cupti_time(run->end_ns),
-	    .deviceId = (uint32_t)run->device,
-	    .contextId = (uint32_t)run->device + 1,
-	    .streamId = run->stream,
+	    RAN(run),
 	    .srcDeviceId = (uint32_t)operation->from_peer,
 	    .srcContextId = (uint32_t)operation->from_peer + 1,
 	    .dstDeviceId = (uint32_t)operation->peer,
 	    .dstContextId = (uint32_t)operation->peer + 1,
-	    .correlationId = run->correlation,
 	    .graphNodeId = run->node,
-	    .graphId = run->graph,
 	};
 	fake_record(&record, sizeof(record), run->end_ns);
 }
@@ -261,14 +255,8 @@ static void record_copy(const struct fake_run *run)
 	    .srcKind = memory_kind(run->operation->from),
 	    .dstKind = memory_kind(run->operation->to),
 	    .bytes = run->operation->bytes,
-	    .start = fake_cupti_time(run->start_ns),
-	    .end = fake_cupti_time(run->end_ns),
-	    .deviceId = (uint32_t)run->device,
-	    .contextId = (uint32_t)run->device + 1,
-	    .streamId = run->stream,
-	    .correlationId = run->correlation,
+	    RAN(run),
 	    .graphNodeId = run->node,
-	    .graphId = run->graph,
 	};
 	fake_record(&record, sizeof(record), run->end_ns);
 }
@@ -281,15 +269,9 @@ static void record_set(const struct fake_run *run)
 	    .kind = CUPTI_ACTIVITY_KIND_MEMSET,
 	    .value = run->operation->value,
 	    .bytes = run->operation->bytes,
-	    .start = fake_cupti_time(run->start_ns),
-	    .end = fake_cupti_time(run->end_ns),
-	    .deviceId = (uint32_t)run->device,
-	    .contextId = (uint32_t)run->device + 1,
-	    .streamId = run->stream,
-	    .correlationId = run->correlation,
+	    RAN(run),
 	    .memoryKind = memory_kind(run->operation->to),
 	    .graphNodeId = run->node,
-	    .graphId = run->graph,
 	};
 	fake_record(&record, sizeof(record), run->end_ns);
 }
@@ -317,13 +299,7 @@ static void on_graph(const struct fake_run *whole)
 		return;
 	GRAPH_RECORD record = {
 	    .kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
-	    .correlationId = whole->correlation,
-	    .start = fake_cupti_time(whole->start_ns),
-	    .end = fake_cupti_time(whole->end_ns),
-	    .deviceId = (uint32_t)whole->device,
-	    .graphId = whole->graph,
-	    .contextId = (uint32_t)whole->device + 1,
-	    .streamId = whole->stream,
+	    RAN(whole),
 	};
 	fake_record(&record, sizeof(record), whole->end_ns);
 }
