@@ -6,7 +6,7 @@
  * it (a handler, SIG_IGN, a set to wait for, or another process sends it), it becomes the program's
  * and another one is chosen; if none is left, threads are no longer sampled and only their totals
  * are known. A signal that once was the sample signal is "served": a sample may still be pending in
- * some thread, so each handler of that signal first calls sn_sample_signal_is_sample.
+ * some thread, so each handler of that signal first calls sn_sampling_is_sample.
  *
  * Many programs block all signals. The sample signal stays unblocked in the kernel and is reported
  * to the program as blocked (sn_believed_*). docs/design/sampling.md gives the reasons.

@@ -79,7 +79,7 @@ enum sn_track_trait {
 struct sn_sink_launch {
 	uint64_t correlation;
 	uint32_t context;
-	uint32_t node;	/* of the graph: sn_dataflow_operator */
+	uint32_t node;	/* of the graph: of sn_dataflow_event */
 	bool is_within; /* the context includes the frame that the name is below (`within`) */
 	bool is_graph;	/* it launched a graph: its operations were captured elsewhere */
 };
@@ -120,7 +120,7 @@ struct sn_sink_graphs {
 struct sn_sink_forward {
 	uint32_t next; /* the next with this sequence number, or SONDE_NONE */
 	uint32_t track, context, name;
-	uint32_t node; /* of the graph: sn_dataflow_operator */
+	uint32_t node; /* of the graph: of sn_dataflow_event */
 	uint64_t start_ns;
 };
 
