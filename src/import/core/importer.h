@@ -73,9 +73,6 @@ struct sn_importer {
 /* In the order of importers.def; ends with NULL. */
 extern const struct sn_importer *const sn_importers[];
 
-/* The importer of that name, or NULL. */
-const struct sn_importer *sn_importer_find(const char *name);
-
 /* The importer that reads all these inputs. NULL and an error if one cannot be opened or has no
  * known format, or if two have different formats. */
 const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,

@@ -26,7 +26,7 @@ const struct sn_importer *const sn_importers[] = {
 #undef SN_IMPORTER
     NULL};
 
-const struct sn_importer *sn_importer_find(const char *name)
+static const struct sn_importer *find(const char *name)
 {
 	for (int i = 0; sn_importers[i]; i++)
 		if (strcmp(sn_importers[i]->name, name) == 0)
@@ -151,7 +151,7 @@ static bool is_in_hpctoolkit(const char *path, char folder[PATH_MAX])
 			*slash = '\0';
 		else
 			snprintf(folder, PATH_MAX, "%s", level == 0 ? "." : "..");
-		if (sn_importer_accepts(sn_importer_find("hpctoolkit"), folder))
+		if (sn_importer_accepts(find("hpctoolkit"), folder))
 			return true;
 	}
 	return false;
@@ -210,7 +210,7 @@ static const struct sn_importer *recognise(const char *path, struct sn_error *er
 /* Whether `second` also reads files that `first` recognises, so that both may be given together. */
 static bool goes_along(const struct sn_importer *first, const struct sn_importer *second)
 {
-	return first == sn_importer_find("execution_trace") && second == sn_importer_find("kineto");
+	return first == find("execution_trace") && second == find("kineto");
 }
 
 const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,

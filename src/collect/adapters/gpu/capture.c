@@ -79,14 +79,8 @@ void sn_gpu_capture_made(struct sn_gpu_interface *interface, uint64_t node)
 		put(interface, node, (uint64_t)state->thread->index << 32 | call);
 }
 
-void sn_gpu_capture_copied(struct sn_gpu_interface *interface, uint64_t node, uint64_t original)
-{
-	uint64_t path = sn_gpu_capture_find(interface, original);
-	if (path != UNKNOWN && node > WRITTEN)
-		put(interface, node, path);
-}
-
-uint64_t sn_gpu_capture_find(struct sn_gpu_interface *interface, uint64_t node)
+/* UNKNOWN where another node has its place now, too. */
+static uint64_t path_of(struct sn_gpu_interface *interface, uint64_t node)
 {
 	struct sn_gpu_capture *place = interface->captures ? find(interface, node) : NULL;
 	if (!place)
@@ -94,6 +88,13 @@ uint64_t sn_gpu_capture_find(struct sn_gpu_interface *interface, uint64_t node)
 	uint64_t path = atomic_load_explicit(&place->path, memory_order_acquire);
 	/* the same node before and after: the path is its */
 	return atomic_load_explicit(&place->node, memory_order_relaxed) == node ? path : UNKNOWN;
+}
+
+void sn_gpu_capture_copied(struct sn_gpu_interface *interface, uint64_t node, uint64_t original)
+{
+	uint64_t path = path_of(interface, original);
+	if (path != UNKNOWN && node > WRITTEN)
+		put(interface, node, path);
 }
 
 /* ---- paths ---- */
@@ -130,7 +131,7 @@ static uint32_t own_node(struct sn_gpu_thread *state, uint64_t path)
 uint32_t sn_gpu_capture_path(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
 {
 	struct sn_cct *cct = &state->thread->cct;
-	uint64_t path = sn_gpu_capture_find(operation->interface, operation->graph_node);
+	uint64_t path = path_of(operation->interface, operation->graph_node);
 	if (path == UNKNOWN)
 		return operation->call;
 	uint32_t captured = own_node(state, path);

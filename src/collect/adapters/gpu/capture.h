@@ -23,8 +23,6 @@ struct sn_gpu_capture {
 void sn_gpu_capture_made(struct sn_gpu_interface *interface, uint64_t node);
 /* `node` is a copy of `original`: it was captured where that was. */
 void sn_gpu_capture_copied(struct sn_gpu_interface *interface, uint64_t node, uint64_t original);
-/* A path as above; UINT64_MAX where it is not known (any more). */
-uint64_t sn_gpu_capture_find(struct sn_gpu_interface *interface, uint64_t node);
 
 /*
  * The node below which a replayed node's operation belongs, in the tree of the thread that launched its graph: below the launch a

@@ -236,9 +236,8 @@ bool sn_gpu_launch_of(struct sn_gpu_interface *interface, uint32_t correlation,
 		      struct sn_gpu_place *place);
 /* Some thread's that uses the interface, NULL: none has. */
 struct sn_gpu_thread *sn_gpu_any_thread(void);
-/* Adds what has come to the calling thread's tree. Between sn_enter and sn_leave. */
-void sn_gpu_collect(struct sn_gpu_thread *state);
-/* The same once many have come, or some time has passed, for who often looks. */
+/* Adds what has come to the calling thread's tree once it is much, or some time has passed, for who often looks. Between sn_enter and
+ * sn_leave. */
 void sn_gpu_collect_many(struct sn_gpu_thread *state, uint64_t now_ns);
 /* The same for all threads, of which some have ended and others run; `self` is the calling one. */
 void sn_gpu_collect_all(struct sn_thread *self);

@@ -159,7 +159,7 @@ struct sn_gpu_thread *sn_gpu_any_thread(void)
 	return atomic_load_explicit(&states, memory_order_acquire);
 }
 
-void sn_gpu_collect(struct sn_gpu_thread *state)
+static void collect(struct sn_gpu_thread *state)
 {
 	const struct sn_gpu_operation *operation;
 	while ((operation = sn_gpu_queue_first(&state->queue))) {
@@ -178,7 +178,7 @@ void sn_gpu_collect_many(struct sn_gpu_thread *state, uint64_t now_ns)
 	if (sn_gpu_queue_count(&state->queue) < MANY && now_ns - state->collected_ns < SOON_NS)
 		return;
 	state->collected_ns = now_ns;
-	sn_gpu_collect(state);
+	collect(state);
 }
 
 /* ---- other threads' ---- */
@@ -188,7 +188,7 @@ static void gpu_thread_end(struct sn_thread *thread)
 	struct sn_gpu_thread *state = thread->adapters[SN_ADAPTER_SLOT_gpu];
 	if (!state)
 		return;
-	sn_gpu_collect(state);
+	collect(state);
 	/* release: the queue as this thread left it */
 	atomic_store_explicit(&state->ended, true, memory_order_release);
 }
@@ -214,9 +214,9 @@ void sn_gpu_collect_all(struct sn_thread *self)
 		if (!sn_gpu_queue_count(&state->queue))
 			continue;
 		if (ended || state->thread == self) {
-			sn_gpu_collect(state);
+			collect(state);
 		} else if (sn_thread_borrow(state->thread)) {
-			sn_gpu_collect(state);
+			collect(state);
 			sn_thread_return(state->thread);
 		}
 	}
