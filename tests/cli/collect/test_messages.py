@@ -12,21 +12,12 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import program
 from pages import page_data
-from test_torch import PYTHONS, version
+from test_torch import python  # noqa: F401 (a fixture)
 
 WORKLOAD = program.WORKLOADS / "torch/torch_messages.py"
 LATE, MESSAGES, STEPS = 400e6, 20, 4
-
-
-@pytest.fixture(params=PYTHONS, scope="session")
-def python(request) -> str:
-    if not version(request.param):
-        pytest.skip(f"{request.param} has no PyTorch")
-    return request.param
 
 
 def record(folder: Path, python: str, ranks: int, case: str, check: int | None = 0, trace: str = "messages") -> None:

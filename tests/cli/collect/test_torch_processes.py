@@ -15,18 +15,11 @@ from pathlib import Path
 import pytest
 
 import measured
-from test_torch import PYTHONS, version
+from test_torch import python, version  # noqa: F401 (a fixture)
 
 WORKLOAD = measured.ROOT / "tests/workloads/torch/torch_processes.py"
 BACKWARD = 8
 STEPS, ITEMS, EPOCHS = 6, 12, 2
-
-
-@pytest.fixture(params=PYTHONS, scope="session")
-def python(request) -> str:
-    if not version(request.param):
-        pytest.skip(f"{request.param} has no PyTorch")
-    return request.param
 
 
 def line_of(mark: str) -> int:

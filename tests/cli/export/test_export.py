@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, run_sonde
+from pages import varints
 from perfetto_trace import decode
 
 MS = 1_000_000
@@ -143,17 +144,6 @@ def test_speedscope_rules(small_db, big_db, tmp_path):
 
 
 # profile.proto, decoded without protobuf's help: field number, then whether it is a message, text or numbers.
-def varints(data: bytes) -> list[int]:
-    values, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            values.append(value)
-            value = shift = 0
-    return values
-
-
 def test_pprof_decoded(small_db, tmp_path):
     raw = export(small_db, tmp_path, "pprof").read_bytes()
     profile = decode(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw, has_fixed=False)

@@ -10,34 +10,9 @@ from pathlib import Path
 import pytest
 
 from samples import each, find
+from test_import_kineto import imported, info, paths, report
 
 FILES = find("nsys/*.sqlite")
-
-
-def imported(sonde, folder, *sources):
-    result = sonde("import", *sources, "-o", folder / "trace.sdb")
-    assert result.status == 0, result.err
-    return folder / "trace.sdb"
-
-
-def report(sonde, path, *options) -> list[dict]:
-    result = sonde("report", path, "--format", "json", *options)
-    assert result.status == 0, result.err
-    return json.loads(result.out)["rows"]
-
-
-def paths(rows: list[dict], metric: str) -> dict[str, tuple[int, float]]:
-    found, stack = {}, []
-    for row in rows:
-        stack[row["depth"]:] = [row["name"]]
-        value = row["values"].get(metric, {}).get("exclusive")
-        if value and value["count"]:
-            found[" > ".join(stack[1:])] = (value["count"], value["sum"])
-    return found
-
-
-def info(sonde, path) -> dict:
-    return json.loads(sonde("info", path, "--format", "json").out)
 
 
 def thread(pid: int, tid: int) -> int:

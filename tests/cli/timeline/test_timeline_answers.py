@@ -10,14 +10,9 @@ import program
 from kineto_traces import DATA, Trace, load
 from pages import page_data
 from samples import needs
+from test_timeline_tables import view
 
 US = 1000
-
-
-def view(sonde, name: str, *paths, options=()) -> dict:
-    result = sonde("timeline", *paths, "--view", name, "--format", "json", *options)
-    assert result.status == 0, result.err
-    return json.loads(result.out)
 
 
 def rows(answer: dict, sheet: str, key: str, value: str) -> dict:

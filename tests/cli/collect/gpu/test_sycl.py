@@ -3,24 +3,15 @@
 OpenCL adapter. tests/python_env.sh sycl installs it, which CI does (SONDE_SYCL_PYTHONS: executables separated by colons)."""
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
 import program
 import pytest
 from program import ROOT, WORKLOADS
+from test_opencl_loaders import intel  # noqa: F401 (a fixture)
 
-PYTHONS = [python for python in os.environ.get("SONDE_SYCL_PYTHONS", "").split(":") if python]
 SOURCE = WORKLOADS / "sycl/submit.cpp"
-
-
-@pytest.fixture(scope="module", params=PYTHONS or [None])
-def intel(request) -> Path:
-    """The folder that holds Intel's bin, include and lib."""
-    if not request.param:
-        pytest.skip("SONDE_SYCL_PYTHONS names no Python with Intel's SYCL (tests/python_env.sh sycl installs one)")
-    return Path(request.param).absolute().parent.parent
 
 
 def compiling(intel: Path) -> list[str]:
