@@ -45,6 +45,7 @@
 #		metric-privileges, metric-unsupported, metric-busy  enabling is refused for that reason
 #		metric-full, metric-full-error  the device's buffer has room for 50 samples: what comes after is lost until sampling starts again, and with
 #			the second all that was in it
+#		metric-hangs       decoding never returns once sampling has stopped
 #		metric-clock       the device's clock is an hour ahead
 #		metric-cycles      the device samples by cycles of its clock, not by time
 #		metric-nan         of each fifth sample values are no numbers

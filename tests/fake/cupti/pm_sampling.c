@@ -343,6 +343,8 @@ CUptiResult fake_cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *g
 	    given->pCounterDataImage != of->is_initialized ||
 	    !read_data(given->pCounterDataImage, given->counterDataImageSize, &data))
 		return error ? error : CUPTI_ERROR_INVALID_PARAMETER;
+	while (!of->is_started && fake_fails("metric-hangs"))
+		pause();
 	of->is_initialized = NULL;
 	pthread_mutex_lock(&lock);
 	uint64_t end = end_of(of);

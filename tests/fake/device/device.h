@@ -141,6 +141,8 @@ void fake_executable_run(struct fake_executable *executable, struct fake_stream 
 /* NULL where the device has no more. Its bytes are zero. */
 void *fake_memory_new(size_t bytes, enum fake_place place, int device);
 bool fake_memory_free(void *address);
+/* All of a device's managed memory. */
+void fake_memory_end_managed(int device);
 /* What lies at the address: its first byte, size and device; FAKE_PAGEABLE for what is not ours. */
 enum fake_place fake_memory_place(const void *address, void **start, size_t *bytes, int *device);
 /* All of the managed memory that the address is of goes to a device, or to the host (-1), unless it is there: in pieces, from `start_ns` on; each

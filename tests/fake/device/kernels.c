@@ -85,8 +85,10 @@ static _Atomic bool has_context[8];
 
 void fake_context_end(int device)
 {
-	if (atomic_exchange(&has_context[device], false))
-		fake_module_tell(device, NULL, 0, 0, true);
+	if (!atomic_exchange(&has_context[device], false))
+		return;
+	fake_module_tell(device, NULL, 0, 0, true);
+	fake_memory_end_managed(device);
 }
 
 /* Each device loads it. */

@@ -127,6 +127,21 @@ bool fake_memory_free(void *address)
 	return known;
 }
 
+void fake_memory_end_managed(int device)
+{
+	fake_lock();
+	for (size_t at = count; at-- > 0;) {
+		struct region *region = &regions[at];
+		if (region->place != FAKE_MANAGED || region->device != device)
+			continue;
+		munmap((void *)region->start, region->bytes);
+		used[device] -= region->bytes;
+		free(region->line);
+		take_out(region);
+	}
+	fake_unlock();
+}
+
 enum fake_place fake_memory_place(const void *address, void **start, size_t *bytes, int *device)
 {
 	fake_lock();

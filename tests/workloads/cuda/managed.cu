@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory of two allocations: one is asked for ahead, one is faulted for by a kernel and then touched by the host. A third was freed
- * where a fourth lies. With "variable" there is a variable of the device's as well. */
+ * where a fourth lies. With "variable" there is a variable of the device's as well; with "reset" one is gone with the device's context, and
+ * another lies there, or mostly; with "many" there are 2,000 of many sizes, each of which is moved once, mostly where others were. */
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
@@ -44,11 +45,53 @@ static void replace_often(void)
 	}
 }
 
+static void move(float *x, size_t bytes)
+{
+	cudaMemPrefetchAsync(x, bytes, at(cudaMemLocationTypeDevice), 0, 0);
+	cudaDeviceSynchronize();
+}
+
+static int reset(void)
+{
+	float *x, *y;
+	cudaMallocManaged(&x, BYTES); // before the reset
+	move(x, BYTES);
+	cudaDeviceReset();
+	cudaMallocManaged(&y, BYTES); // after the reset
+	if ((char *)y >= (char *)x + BYTES || (char *)x >= (char *)y + BYTES)
+		printf("another address\n");
+	move(y, BYTES);
+	printf("%s\n", cudaGetErrorString(cudaGetLastError()));
+	return 0;
+}
+
+static int many(void)
+{
+	static float *kept[64];
+	for (int i = 0; i < 2000; i++) {
+		float *&x = kept[i % 64];
+		size_t bytes = 4096 * (1 + i * 7919 % 701);
+		cudaFree(x);
+		if (i % 3)
+			cudaMallocManaged(&x, bytes); // two of three
+		else
+			cudaMallocManaged(&x, bytes); // each third
+		move(x, bytes);
+	}
+	printf("%s\n", cudaGetErrorString(cudaGetLastError()));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	float *ahead, *faulted;
 	host_touches = (void (*)(const void *))dlsym(RTLD_DEFAULT, "fake_host_touches");
-	if (!host_touches || cudaFree(NULL) || cudaMallocManaged(&ahead, BYTES)) { // ahead
+	cudaFree(NULL);
+	if (argc > 1 && !strcmp(argv[1], "reset"))
+		return reset();
+	if (argc > 1 && !strcmp(argv[1], "many"))
+		return many();
+	if (!host_touches || cudaMallocManaged(&ahead, BYTES)) { // ahead
 		printf("%s\n", cudaGetErrorString(cudaGetLastError()));
 		return 77;
 	}

@@ -251,18 +251,27 @@ SN_EXPORT int InitializeInjection(void)
 #define LATE_NS 300000000u
 
 static _Atomic int release_state; /* 0 while it goes on, 1 when it is done, 2 with an error */
-static _Atomic bool is_ending_counters;
+/* What is to be said where it does not return. */
+static _Atomic(const char *) late;
+
+static const char records_late[] = "CUPTI hung when it was to give what it still had";
+static const char samples_late[] = "CUPTI hung when it was to give its last samples";
+static const char metrics_late[] = "CUPTI hung when it was to decode its last metrics over time";
+static const char counters_late[] = "CUPTI has not given its last counters within 2 seconds";
 
 static void *release(void *unused)
 {
 	(void)unused;
+	late = samples_late;
 	sn_cuda_samples_end();
 	/* what is done, before counters wait for what is not, and before much is decoded */
+	late = records_late;
 	sn_cupti_result error = sn_cupti.cuptiActivityFlushAll(0);
+	late = metrics_late;
 	sn_cuda_metrics_end();
-	is_ending_counters = true;
+	late = counters_late;
 	sn_cuda_counters_end();
-	is_ending_counters = false;
+	late = records_late;
 	error = sn_cupti.cuptiActivityFlushAll(0) || error;
 	disable_records();
 	/* what is not over as well: it comes without its times */
@@ -331,14 +340,13 @@ bool sn_cuda_release(void)
 	sn_gpu_begin_done();
 	sn_cuda_samples_divide(true);
 	sn_gpu_end_done();
-	bool are_counters_late = is_releasing() && is_ending_counters;
+	/* giving up counters lets it go on */
+	const char *hung = is_releasing() ? late : NULL;
 	sn_cuda_counters_give_up();
 	uint64_t missing = sn_gpu_expected(&sn_cuda);
 	sn_gpu_lose(&sn_cuda, missing);
-	if (are_counters_late)
-		sn_cuda_say("CUPTI has not given its last counters within 2 seconds", NULL);
-	else if (is_releasing())
-		sn_cuda_say("CUPTI hung when it was to give what it still had", NULL);
+	if (hung)
+		sn_cuda_say(hung, NULL);
 	else if (missing)
 		sn_cuda_say("CUPTI has not given what it still had", NULL);
 	return true;

@@ -101,6 +101,7 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 	if (domain == SN_CUPTI_RESOURCE) {
 		sn_cuda_samples_on_resource(cbid, data);
 		sn_cuda_counters_on_resource(cbid, data);
+		sn_cuda_managed_on_resource(cbid, data);
 		sn_cuda_on_graph(cbid, data);
 		/* the stream is captured: what is launched runs when the graph does */
 		if (cbid == SN_CUPTI_GRAPH_NODE_CREATED)

@@ -8,18 +8,32 @@
 #include "collect/core/line.h"
 #include "collect/core/lock.h"
 #include "collect/intercept/intercept.h"
+#include "cupti_samples.h"
 
 /* The latest ones. */
 #define ALLOCATIONS 65536u
+#define CHAINS_BITS 17u
 
 struct allocation {
 	uint64_t address, bytes;
 	uint64_t from_ns, until_ns; /* until_ns: UINT64_MAX while it is there */
+	const void *context;
 	struct sn_gpu_place place;
+	uint64_t older[2]; /* the next links of its chains */
 };
 
-static struct allocation *allocations; /* NULL: nothing is recorded */
-static uint64_t allocated;	       /* how many there were */
+/*
+ * Memory of up to 1 << n bytes lies in one or two of the blocks that have this size and begin at a multiple of it. For each of these it has
+ * a link in a chain, which is found by n and the block's number; the newest comes first. So one chain is searched for each n, of the few
+ * allocations of about that size there. A link is the allocation's number, times two, plus 1 for the second block. Numbers begin with 1;
+ * behind a link of one that others have replaced there are only older ones.
+ */
+static struct known {
+	struct allocation latest[ALLOCATIONS];
+	uint64_t chains[1u << CHAINS_BITS];
+} * known;		   /* NULL: nothing is recorded */
+static uint64_t allocated; /* how many there were */
+static uint64_t sizes;	   /* a bit for each n */
 static const char *status = "";
 
 /* ---- asking for it ---- */
@@ -42,8 +56,10 @@ void sn_cuda_managed_begin(void *library)
 		status = "; nothing of managed memory: CUPTI or the device refuses";
 		return;
 	}
-	allocations = sn_pages_map(ALLOCATIONS * sizeof(*allocations));
-	status = allocations ? "; managed memory below the calls that allocated it" : "";
+	sn_cupti.cuptiEnableCallback(1, sn_cupti.subscriber, SN_CUPTI_RESOURCE,
+				     SN_CUPTI_CONTEXT_DESTROY_STARTING);
+	known = sn_pages_map(sizeof(*known));
+	status = known ? "; managed memory below the calls that allocated it" : "";
 }
 
 const char *sn_cuda_managed_status(void)
@@ -78,31 +94,66 @@ struct free_parameters {
 	uint64_t address;
 };
 
-/* The newest that has the address and was there at that time; NULL: none is known. */
-static struct allocation *find(uint64_t address, uint64_t ns)
+static uint64_t *chain_of(unsigned n, uint64_t block)
 {
-	uint64_t count = allocated < ALLOCATIONS ? allocated : ALLOCATIONS;
-	for (uint64_t back = 1; back <= count; back++) {
-		struct allocation *one = &allocations[(allocated - back) % ALLOCATIONS];
-		if (address - one->address < one->bytes && ns >= one->from_ns &&
-		    ns <= one->until_ns)
-			return one;
+	return &known->chains[(block << 6 | n) * 0x9E3779B97F4A7C15u >> (64 - CHAINS_BITS)];
+}
+
+static struct allocation *numbered(uint64_t number)
+{
+	return &known->latest[number % ALLOCATIONS];
+}
+
+static void add(struct allocation made)
+{
+	unsigned n = made.bytes > 1 ? 64 - (unsigned)__builtin_clzll(made.bytes - 1) : 0;
+	uint64_t first = made.address >> n, last = (made.address + made.bytes - 1) >> n;
+	uint64_t number = ++allocated;
+	for (unsigned at = 0; at <= last - first; at++) {
+		uint64_t *chain = chain_of(n, first + at);
+		made.older[at] = *chain;
+		*chain = 2 * number + at;
+	}
+	*numbered(number) = made;
+	sizes |= (uint64_t)1 << n;
+}
+
+/* Whoever had the address before the newest of that time was gone by then. */
+static struct allocation *find_in(const uint64_t *chain, uint64_t address, uint64_t ns)
+{
+	for (uint64_t link = *chain; link && link / 2 + ALLOCATIONS > allocated;) {
+		struct allocation *one = numbered(link / 2);
+		if (address - one->address < one->bytes && ns >= one->from_ns)
+			return ns <= one->until_ns ? one : NULL;
+		link = one->older[link % 2];
 	}
 	return NULL;
 }
 
+/* The one that had the address at that time; NULL: none is known. */
+static struct allocation *find(uint64_t address, uint64_t ns)
+{
+	struct allocation *found = NULL;
+	for (uint64_t left = sizes; left && !found; left &= left - 1) {
+		unsigned n = (unsigned)__builtin_ctzll(left);
+		found = find_in(chain_of(n, address >> n), address, ns);
+	}
+	return found;
+}
+
 /* The runtime's call ends after the driver's in it, which has allocated the same. */
-static void note_allocation(const struct allocate_parameters *parameters)
+static void note_allocation(const struct allocate_parameters *parameters, const void *context)
 {
 	struct allocation made = {.address = *parameters->address,
 				  .bytes = parameters->bytes,
 				  .from_ns = sn_now_ns(),
-				  .until_ns = UINT64_MAX};
-	if (!sn_gpu_call_place(&made.place.state, &made.place.call))
+				  .until_ns = UINT64_MAX,
+				  .context = context};
+	if (!made.bytes || !sn_gpu_call_place(&made.place.state, &made.place.call))
 		return;
 	sn_lock_acquire(SN_LOCK_CUDA_MANAGED);
 	if (!find(made.address, made.from_ns))
-		allocations[allocated++ % ALLOCATIONS] = made;
+		add(made);
 	sn_lock_release(SN_LOCK_CUDA_MANAGED);
 }
 
@@ -118,11 +169,26 @@ static void note_free(const struct free_parameters *parameters)
 
 void sn_cuda_managed_on_call(uint32_t domain, uint32_t cbid, const struct sn_cupti_call *call)
 {
-	uint8_t does = allocations && cbid < CALLS ? calls[domain][cbid] : 0;
+	uint8_t does = known && cbid < CALLS ? calls[domain][cbid] : 0;
 	if (does == ALLOCATES && call->site && call->result && !*(const int *)call->result)
-		note_allocation(call->parameters);
+		note_allocation(call->parameters, call->context);
 	else if (does == FREES && !call->site)
 		note_free(call->parameters);
+}
+
+/* Memory goes with its context, which cudaDeviceReset ends, too. */
+void sn_cuda_managed_on_resource(uint32_t cbid, const struct sn_cupti_resource_data *data)
+{
+	uint64_t now_ns = sn_now_ns();
+	if (!known || cbid != SN_CUPTI_CONTEXT_DESTROY_STARTING)
+		return;
+	sn_lock_acquire(SN_LOCK_CUDA_MANAGED);
+	for (uint64_t back = 0; back < ALLOCATIONS && back < allocated; back++) {
+		struct allocation *one = numbered(allocated - back);
+		if (one->context == data->context && one->until_ns == UINT64_MAX)
+			one->until_ns = now_ns;
+	}
+	sn_lock_release(SN_LOCK_CUDA_MANAGED);
 }
 
 /* ---- what was moved ---- */
@@ -169,7 +235,7 @@ void sn_cuda_managed_record(const struct sn_cupti_managed *record, uint64_t offs
 {
 	struct sn_gpu_operation operation;
 	struct sn_gpu_place place;
-	if (!allocations || !read_record(record, &operation))
+	if (!known || !read_record(record, &operation))
 		return;
 	if (place_of(record->address, record->start + offset_ns, &place))
 		sn_gpu_migrated(&place, &operation);

@@ -17,5 +17,7 @@ const char *sn_cuda_managed_status(void);
 void sn_cuda_managed_note_call(uint32_t domain, uint32_t cbid, const char *name);
 /* Such a call begins, or ends. MT: yes. */
 void sn_cuda_managed_on_call(uint32_t domain, uint32_t cbid, const struct sn_cupti_call *call);
+/* A context ends. MT: yes. */
+void sn_cuda_managed_on_resource(uint32_t cbid, const struct sn_cupti_resource_data *data);
 /* A record of CUPTI's. MT: one at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
 void sn_cuda_managed_record(const struct sn_cupti_managed *record, uint64_t offset_ns);

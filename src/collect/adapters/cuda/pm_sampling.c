@@ -69,7 +69,8 @@ static uint32_t taken_count;
 
 _Atomic bool sn_cuda_metrics_are_on;
 static _Atomic bool was_begun, has_failed, has_ended;
-static _Atomic bool has_any; /* samples in the trace */
+static _Atomic uint64_t ending_ns; /* since when sn_cuda_metrics_end ends it; 0: it does not */
+static _Atomic bool has_any;	   /* samples in the trace */
 static char failure[320];
 static _Atomic(void *) contexts[CONTEXTS]; /* whose device was seen to */
 static _Atomic uint64_t read_ns;	   /* when it was last */
@@ -560,6 +561,7 @@ void sn_cuda_metrics_end(void)
 		sn_lock_pause();
 	}
 	has_ended = true;
+	ending_ns = sn_now_ns();
 	for (uint32_t at = 0; at < DEVICES; at++) {
 		bool is_read = devices[at].is_started && !has_failed;
 		/* stopping may fail */
@@ -570,13 +572,26 @@ void sn_cuda_metrics_end(void)
 		read_device(&devices[at], NULL);
 		end_gap(&devices[at]);
 	}
+	ending_ns = 0;
 	unclaim();
+}
+
+/* Whoever ends sampling hangs in CUPTI, and has what was read. */
+static void lose_rest(uint64_t until_ns)
+{
+	lose(taken_count);
+	for (uint32_t at = 0; at < DEVICES; at++)
+		if (devices[at].sampler && devices[at].seen_ns + devices[at].step_ns < until_ns)
+			lose_until(&devices[at], until_ns, 0);
 }
 
 void sn_cuda_metrics_record_rest(void)
 {
 	struct sn_thread *entered = sn_enter(), *self = sn_thread_self();
-	if (has_ended && taken_count && claim()) {
+	uint64_t hangs_since_ns = ending_ns;
+	if (hangs_since_ns) {
+		lose_rest(hangs_since_ns);
+	} else if (has_ended && taken_count && claim()) {
 		if (self)
 			record_taken(self);
 		lose(taken_count);

@@ -110,6 +110,22 @@ def test_a_variable_has_no_line(managed_program, tmp_path):
     assert [frames[-1]["name"] for frames in unknown] == ["migration host to device"]
 
 
+def test_memory_goes_with_its_context(managed_program, tmp_path):
+    ran = migrated(tmp_path, managed_program, "reset")
+    assert ran.out == "no error\n"
+    assert by_operation(ran, "migration-bytes") == {(line_with("managed.cu", f"// {when} the reset"), "migration host to device"): 5 * MIB
+                                                    for when in ("before", "after")}
+
+
+def test_many_allocations(managed_program, tmp_path):
+    ran = migrated(tmp_path, managed_program, "many")
+    moved = {of: sum(4096 * (1 + i * 7919 % 701) for i in range(2000) if (i % 3 == 0) == (of == "each third"))
+             for of in ("two of three", "each third")}
+    assert ran.out == "no error\n"
+    assert by_operation(ran, "migration-bytes") == {(line_with("managed.cu", f"// {of}"), "migration host to device"): bytes_
+                                                    for of, bytes_ in moved.items()}
+
+
 def test_nothing_of_it_unless_asked_for(managed_program, tmp_path):
     ran = migrated(tmp_path, managed_program, options=())
     assert not {"migration-bytes", "managed-page-faults"} & {metric["name"] for metric in program.info(ran.folder)["metrics"]}

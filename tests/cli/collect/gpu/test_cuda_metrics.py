@@ -275,6 +275,16 @@ def test_one_that_fails_late(device, tmp_path, failure):
     assert status(ran).endswith(late)
 
 
+def test_decoding_that_hangs(device, tmp_path):
+    """At the end: what was read by then and what was not is counted, and only that is missing."""
+    ran = sampled(tmp_path, device, fakes=("--fail", "metric-hangs"))
+    assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel)
+    assert set(program.info(tmp_path)["drops"]) - {"sample-busy"} == {LOST}
+    assert status(ran).startswith("CUPTI hung when it was to decode its last metrics over time")
+    read = len(stored(ran, ACTIVE))
+    assert read > 100 and lost(ran) == pytest.approx(len(ran.of("read")) + len(ran.of("left")) - len(LIST) * read, abs=4 * 20)
+
+
 def test_one_line_says_that_nothing_was_sampled(device, tmp_path):
     for failure, lines in (("metric-privileges", ["sonde: --gpu-metrics: nothing was sampled: the driver lets only administrators do so "
                                                   "(RmProfilingAdminOnly)"]), ("strict", [])):
