@@ -120,6 +120,22 @@ def test_without_a_driver_the_fake_refuses_as_the_real_one_does(fake, release):
         assert probe(what, ours, FAKE_FAIL="strict") == probe(what, real) != ""
 
 
+@pytest.mark.parametrize("scenarios,unknown", [("nonsense", "nonsense"), ("drop,early,nonsense", "nonsense"), ("drop,", ""), ("*", "*"),
+                                                ("the second all", "the second all"), ("counter-lost", "counter-lost")])
+def test_an_unknown_scenario_is_refused(scenarios, unknown):
+    """Also one of another vendor's devices. The command does not run."""
+    done = subprocess.run([FAKE, "--fail", scenarios, "echo", "ran"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (128, "", f"run.sh: cuda has no scenario '{unknown}'\n")
+
+
+def test_all_scenarios_are_listed():
+    """That the fakes' sources look for."""
+    text = "".join(path.read_text() for part in ("cuda", "cupti", "device") for path in (FAKES / part).glob("*.c"))
+    known = sorted(set(re.findall(r"fake_fails(?:_now)?\(\"([a-z-]+)\"", text)))
+    done = subprocess.run([FAKE, "--fail", ",".join(known), "echo", "ran"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "") and len(known) > 50
+
+
 def test_kinds_that_newer_releases_lack(fake):
     def kinds(release):
         return set(map(int, probe("kinds", library(fake / f"cupti-{release}"), LD_LIBRARY_PATH=str(fake / "cuda")).split()))
