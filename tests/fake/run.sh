@@ -15,12 +15,15 @@
 #		wrong-correlation, no-correlation  each 10th kernel has the number of no call, or all have
 #		short-records      kernels' records are shorter than any release has them
 #		drop               each 50th record is lost, and counted
+#		copies-refused, sets-refused  no records are given of that kind
 #		clock-again        the first records are wrong after a clock was registered again
 #		unload             names of kernels live no longer than the buffer that has them
 #		flush-hangs        flushing never returns
 #		late-buffers       buffers come only after unsubscribing
 #		held               another tool holds CUPTI: error 39
 #		privileges         the driver lets only administrators profile: error 35
+#		hardware-busy, virtual-device, confidential, mig  errors 26, 33, 41 and 43, when kinds of records are enabled
+#		at-subscribing     these come sooner
 #		managed-refused    nothing is told of managed memory
 #		no-hardware-times  the device has none by its own events
 #		two-cuptis         a CUPTI of another release is in the process as well

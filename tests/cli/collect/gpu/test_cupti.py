@@ -219,6 +219,21 @@ def test_each_failure(known_run, printed, release, failure, loss):
     assert sum(lost.values()) == LOST.get(failure, sum(lost.values())) and any(lost.values()) == bool(loss)
 
 
+@pytest.mark.parametrize("release", ["11.8", "13.5"])
+@pytest.mark.parametrize("failure,line", [
+    ("hardware-busy", "another tool has the device's performance monitors"),
+    ("virtual-device", "CUPTI does not profile a virtual GPU (vGPU)"),
+    ("confidential", "CUPTI does not profile while confidential computing is on"),
+    ("mig", "CUPTI does not profile an instance of a divided GPU (MIG)"),
+    ("copies-refused", "CUPTI refuses"), ("sets-refused", "CUPTI refuses")])
+def test_what_is_refused_is_said(known_run, release, failure, line):
+    """When subscribing, or when kinds of records are enabled; also where that is one kind alone. Nothing is measured by halves."""
+    for scenario in (failure,) if failure.endswith("-refused") else (failure, f"{failure},at-subscribing"):
+        ran = known_run(options=TRACED, fakes=("--cupti", release, "--fail", scenario))
+        assert ran.out == "0 no error\n" and status(ran) == line
+        assert stored(ran.folder) == {} and not losses(ran)
+
+
 @pytest.mark.parametrize("failure,line", [
     # by 50 ms: a machine that is as late as that hides it
     pytest.param("early", "without their places in time", marks=pytest.mark.measures),
