@@ -182,7 +182,8 @@ def test_each_release(known_run, release, are_graphs_whole):
 # after these nothing more comes, and of copies it is not known whether they would have
 ENDING = ("flush-hangs", "lost-device")
 # how much is lost of 165 kernels, of which 40 are in graphs, and four more; the rest depends on how records of other kinds come between
-LOST = {"zero-times": 165 // 10, "reversed-times": 165 // 10, "wrong-correlation": 165 // 10, "no-correlation": 165, "short-records": 169}
+LOST = {"zero-times": 165 // 10, "reversed-times": 165 // 10, "wrong-correlation": 165 // 10, "no-correlation": 165, "short-records": 169,
+        "graph-correlation": 40}
 
 
 def failed(known_run, release: str, failure: str) -> Ran:
@@ -202,7 +203,7 @@ def printed(known_program) -> Callable[[str], str]:
 @pytest.mark.parametrize("failure,loss", [
     ("zero-times", "gpu-untimed"), ("reversed-times", "gpu-untimed"), ("wrong-correlation", "gpu-lost"), ("drop", "gpu-lost"),
     ("no-correlation", "gpu-lost"), ("short-records", "gpu-lost"),
-    ("flush-hangs", "gpu-lost"), ("lost-device", "gpu-lost"), ("late-buffers", None), ("unload", None), ("early", None),
+    ("graph-correlation", "gpu-lost"), ("flush-hangs", "gpu-lost"), ("lost-device", "gpu-lost"), ("late-buffers", None), ("unload", None), ("early", None),
     ("clock-again", None), ("two-cuptis", None)])
 def test_each_failure(known_run, printed, release, failure, loss):
     """What ran is what is stored, row by row, and what is counted as lost."""
@@ -217,6 +218,12 @@ def test_each_failure(known_run, printed, release, failure, loss):
     # those have no places in time
     assert failure == "early" or count_of(in_trace) == count_of(in_tree)
     assert sum(lost.values()) == LOST.get(failure, sum(lost.values())) and any(lost.values()) == bool(loss)
+
+
+def test_replays_whose_calls_are_not_known(known_run):
+    ran = known_run(options=("--trace",), fakes=("--cupti", "13.2", "--fail", "graph-correlation"), FAKE_TABLE_GRAPHS="1")
+    alone = {row: amount for row, amount in taken(ran.table).items() if not row.graph}
+    assert traced(ran.folder) == alone and losses(ran) == {"gpu-lost": 10}
 
 
 @pytest.mark.parametrize("release", ["11.8", "13.5"])
