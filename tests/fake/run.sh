@@ -15,6 +15,7 @@
 #		wrong-correlation, no-correlation  each 10th kernel has the number of no call, or all have
 #		short-records      kernels' records are shorter than any release has them
 #		drop               each 50th record is lost, and counted
+#		cut-buffers, odd-kind  at each 20th record of a kernel the buffer ends: inside of it, or after it and its kind is none
 #		graph-correlation  replayed graphs have the number of no call
 #		copies-refused, sets-refused  no records are given of that kind
 #		clock-again        the first records are wrong after a clock was registered again

@@ -463,7 +463,10 @@ CUptiResult fake_cuptiActivityGetNumDroppedRecords_v2(CUpti_SubscriberHandle han
 CUptiResult fake_cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid, CUpti_Activity **record)
 {
 	uint8_t *next = *record ? (uint8_t *)*record + fake_release_bytes((*record)->kind) : bytes;
-	if (next >= bytes + valid)
+	size_t left = (size_t)(bytes + valid - next);
+	/* NVIDIA's does not tell of a record that lies in the buffer in part */
+	if (left < sizeof(**record) ||
+	    left < fake_release_bytes(((const CUpti_Activity *)next)->kind))
 		return CUPTI_ERROR_MAX_LIMIT_REACHED;
 	*record = (CUpti_Activity *)next;
 	return fake_release_bytes((*record)->kind) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
