@@ -37,12 +37,12 @@ def known_program(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def known_run(known_program, tmp_path_factory) -> Callable[..., Ran]:
-    """That program under `sonde run`: once for each list of arguments, options and fakes. Nobody changes what is left of it."""
+    """That program under `sonde run`: once for each list of arguments, options, fakes and variables. Nobody changes what is left of it."""
     from test_cuda import on_fakes
 
     @cache
-    def run(*how: str, options: tuple[str, ...] = (), fakes: tuple[str, ...] = ()) -> Ran:
-        return on_fakes(tmp_path_factory.mktemp("known"), known_program, *how, options=options, fakes=fakes)
+    def run(*how: str, options: tuple[str, ...] = (), fakes: tuple[str, ...] = (), **environment: str) -> Ran:
+        return on_fakes(tmp_path_factory.mktemp("known"), known_program, *how, options=options, fakes=fakes, **environment)
     return run
 
 

@@ -8,18 +8,24 @@
 #	--levelzero   a driver for Level Zero's own loader (Debian: libze1, libze-dev)
 #	--replay FILE  in place of devices: a recorded CUPTI (tests/gpu/record.sh), which the program "replay" plays
 #	--cupti VERSION  the CUPTI of 11.8, 12.4, 12.9, 13.0, 13.2 (default) or 13.5
-#	--fail SCENARIO  a reported failure, or several with commas:
+#	--fail SCENARIO  a reported failure, or several with commas; status 128 for one that the device does not know:
+#		none               nothing fails
 #		zero-times, reversed-times  each 10th kernel has none, or ends before it starts
 #		early              kernels start 50 ms before their launch
-#		wrong-correlation  each 10th kernel has the number of no call; no-correlation: all
+#		wrong-correlation, no-correlation  each 10th kernel has the number of no call, or all have
 #		short-records      kernels' records are shorter than any release has them
 #		drop               each 50th record is lost, and counted
+#		cut-buffers, odd-kind  at each 20th record of a kernel the buffer ends: inside of it, or after it and its kind is none
+#		graph-correlation  replayed graphs have the number of no call
+#		copies-refused, sets-refused  no records are given of that kind
 #		clock-again        the first records are wrong after a clock was registered again
 #		unload             names of kernels live no longer than the buffer that has them
 #		flush-hangs        flushing never returns
 #		late-buffers       buffers come only after unsubscribing
 #		held               another tool holds CUPTI: error 39
 #		privileges         the driver lets only administrators profile: error 35
+#		hardware-busy, virtual-device, confidential, mig  errors 26, 33, 41 and 43, when kinds of records are enabled
+#		at-subscribing     these come sooner
 #		managed-refused    nothing is told of managed memory
 #		no-hardware-times  the device has none by its own events
 #		two-cuptis         a CUPTI of another release is in the process as well
@@ -71,6 +77,7 @@ sampled=
 counted=
 over_time=
 cupti=
+failures=
 vendor=cuda
 usage() { sed -n 's/^# Usage: /usage: /p; s/^#\t/\t/p' "$0" >&2; exit 129; }
 while [ $# -gt 0 ]; do
@@ -79,7 +86,7 @@ while [ $# -gt 0 ]; do
 	--cuda | --rocm | --levelzero) vendor=${1#--} ;;
 	--plain) export FAKE_CUDA_PLAIN=1 ;;
 	--cupti) cupti=${2:?}; shift ;;
-	--fail) export FAKE_FAIL=${2:?}; shift ;;
+	--fail) failures=${2:?}; export FAKE_FAIL=$failures; shift ;;
 	--plan) FAKE_PLAN=$(realpath "${2:?}") || exit 128; export FAKE_PLAN; shift ;;
 	--table) table=$(realpath "${2:?}") || exit 128; shift ;;
 	--samples) FAKE_SAMPLES=$(realpath "${2:?}") || exit 128; export FAKE_SAMPLES; shift ;;
@@ -94,6 +101,19 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ $# -gt 0 ] || usage
+
+# The scenarios of the chosen device, a line each: those listed above or in AMD's sdk.h. Text stands behind two spaces, or has spaces.
+scenarios() {
+	echo none
+	case $vendor in
+	cuda) sed -n '/^#\t--fail/,/^#\t *of AMD/{s/^#\t\t*//; s/  .*//; p}' "$0" | tr ',' '\n' | sed 's/^ *//' | grep -x '[a-z-]*[a-z]' ;;
+	rocm) echo no-sdk && sed -n '2,/\*\//p' "$here/rocm/sdk/sdk.h" | grep -o '"[a-z-]*"' | tr -d '"' ;;
+	esac
+}
+known=$(scenarios)
+while [ -n "$failures" ] && IFS= read -r scenario; do
+	grep -qxF -e "$scenario" <<<"$known" || { echo "${0##*/}: $vendor has no scenario '$scenario'" >&2; exit 128; }
+done < <(tr , '\n' <<<"$failures")
 if [ $vendor = rocm ]; then
 	fake=$("$here/install_rocm.sh") || exit $?
 	folders=$fake/rocm

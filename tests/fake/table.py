@@ -22,28 +22,38 @@ def demangled(names: list[str]) -> dict[str, str]:
     return dict(zip(names, done.splitlines()))
 
 
+def lines_in(module: str, offsets: list[str]) -> dict[str, list[tuple[str, str]]]:
+    """Of each offset the functions that it is in, with their lines: those that are inlined there come before those that call them."""
+    done = subprocess.run(["addr2line", "-a", "-i", "-f", "-C", "-e", module, *offsets], capture_output=True, text=True)
+    found: dict[str, list[tuple[str, str]]] = {offset: [] for offset in offsets}
+    of, rest = None, iter(done.stdout.splitlines())
+    for text in rest:
+        if text.startswith("0x"):
+            of = found.setdefault(hex(int(text, 16)), [])
+        elif of is not None:
+            of.append((text, next(rest, "??:0").split(" (")[0]))
+    return found
+
+
 class Lines:
-    """Of native addresses, each asked once."""
+    """Of native addresses, each module asked once."""
 
-    def __init__(self) -> None:
-        self.known: dict[str, tuple[str, str]] = {}
-
-    def of(self, address: str) -> tuple[str, str]:
-        if address not in self.known:
+    def __init__(self, places: set[str]) -> None:
+        asked: dict[str, set[str]] = defaultdict(set)
+        for address in (address for place in places if "+0x" in place for address in place.split(" ")):
             module, _, offset = address.rpartition("+")
-            done = subprocess.run(["addr2line", "-f", "-C", "-e", module, offset], capture_output=True, text=True)
-            function, line = (done.stdout.splitlines() + ["??", "??:0"])[:2]
-            self.known[address] = function, line.split(" (")[0]
-        return self.known[address]
+            asked[module].add(offset)
+        self.known = {f"{module}+{offset}": functions for module, offsets in asked.items()
+                      for offset, functions in lines_in(module, sorted(offsets)).items()}
 
     def of_place(self, place: str, kernel: str) -> str:
         if "+0x" not in place:
             return place
         addresses = place.split(" ")
         for address in addresses:
-            function, line = self.of(address)
-            if not line.startswith("??") and not function.startswith(GENERATED) and not kernel.endswith(function):
-                return line
+            for function, line in self.known.get(address, []):
+                if not line.startswith("??") and not function.startswith(GENERATED) and not kernel.endswith(function):
+                    return line
         return addresses[0]
 
 
@@ -54,7 +64,7 @@ def main() -> None:
             name, stream, graph, *figures, place = text.split("\t")
             for index, figure in enumerate(figures):
                 rows[name, stream, graph, place][index] += int(figure)
-    names, lines = demangled(sorted({key[0] for key in rows})), Lines()
+    names, lines = demangled(sorted({key[0] for key in rows})), Lines({key[3] for key in rows})
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(COLUMNS)
     for (name, stream, graph, place), figures in sorted(rows.items()):

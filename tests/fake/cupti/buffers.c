@@ -203,11 +203,27 @@ void fake_queue_open(struct fake_queue *queue)
 	pthread_mutex_unlock(&queue->giving);
 }
 
+/* As reported: a kernel's record with which the buffer ends, in part or of a kind that nobody knows. */
+static void spoil_last(struct fake_queue *queue, size_t bytes)
+{
+	CUpti_Activity *last = (CUpti_Activity *)(queue->buffer + queue->used - bytes);
+	if (last->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+		return;
+	if (fake_fails_now("odd-kind", 20))
+		last->kind = (CUpti_ActivityKind)1000;
+	else if (fake_fails_now("cut-buffers", 20))
+		queue->used -= bytes / 2;
+	else
+		return;
+	give(queue);
+}
+
 static void give_one(struct fake_queue *queue, const struct fake_waiting *waiting)
 {
 	if (!fake_fails_now("drop", 50) && have_room(queue, waiting->bytes)) {
 		memcpy(queue->buffer + queue->used, waiting->record, waiting->bytes);
 		queue->used += waiting->bytes;
+		spoil_last(queue, waiting->bytes);
 	} else {
 		queue->lost++;
 	}

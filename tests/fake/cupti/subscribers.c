@@ -116,10 +116,24 @@ static struct fake_subscriber *free_place(bool allows_others)
 	return NULL;
 }
 
+/* Which error a device's state gives, when subscribing or when kinds of records are enabled. */
+static CUptiResult refused_by_device(bool is_subscribing)
+{
+	if (is_subscribing != fake_fails("at-subscribing"))
+		return CUPTI_SUCCESS;
+	return fake_fails("hardware-busy")    ? CUPTI_ERROR_HARDWARE_BUSY
+	       : fake_fails("virtual-device") ? CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED
+	       : fake_fails("confidential")   ? CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED
+	       : fake_fails("mig")	      ? CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED
+					      : CUPTI_SUCCESS;
+}
+
 static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc function,
 			     void *data, const char *name, bool allows_others)
 {
 	struct fake_subscriber *of = free_place(allows_others);
+	if (refused_by_device(true))
+		return refused_by_device(true);
 	if (!of || who_excludes(allows_others) || !fake_cupti_listen(true))
 		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	of->function = function;
@@ -230,6 +244,11 @@ static CUptiResult set_kind(struct fake_subscriber *of, CUpti_ActivityKind kind,
 		return CUPTI_ERROR_INVALID_KIND;
 	if (enabled && fake_fails("privileges"))
 		return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+	if (enabled && refused_by_device(false))
+		return refused_by_device(false);
+	if (enabled && ((kind == CUPTI_ACTIVITY_KIND_MEMCPY && fake_fails("copies-refused")) ||
+			(kind == CUPTI_ACTIVITY_KIND_MEMSET && fake_fails("sets-refused"))))
+		return CUPTI_ERROR_INVALID_KIND;
 	if (!fake_cupti_listen(true))
 		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	of->kinds[kind] = enabled;
@@ -444,7 +463,10 @@ CUptiResult fake_cuptiActivityGetNumDroppedRecords_v2(CUpti_SubscriberHandle han
 CUptiResult fake_cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid, CUpti_Activity **record)
 {
 	uint8_t *next = *record ? (uint8_t *)*record + fake_release_bytes((*record)->kind) : bytes;
-	if (next >= bytes + valid)
+	size_t left = (size_t)(bytes + valid - next);
+	/* NVIDIA's does not tell of a record that lies in the buffer in part */
+	if (left < sizeof(**record) ||
+	    left < fake_release_bytes(((const CUpti_Activity *)next)->kind))
 		return CUPTI_ERROR_MAX_LIMIT_REACHED;
 	*record = (CUpti_Activity *)next;
 	return fake_release_bytes((*record)->kind) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;

@@ -98,6 +98,14 @@ static const char *reason(sn_cupti_result error)
 		return "the driver lets only administrators profile (RmProfilingAdminOnly)";
 	case SN_CUPTI_ERROR_NOT_INITIALIZED:
 		return "the driver is not initialised";
+	case SN_CUPTI_ERROR_HARDWARE_BUSY:
+		return "another tool has the device's performance monitors";
+	case SN_CUPTI_ERROR_VIRTUAL_DEVICE:
+		return "CUPTI does not profile a virtual GPU (vGPU)";
+	case SN_CUPTI_ERROR_CONFIDENTIAL_COMPUTING:
+		return "CUPTI does not profile while confidential computing is on";
+	case SN_CUPTI_ERROR_MIG_DEVICE:
+		return "CUPTI does not profile an instance of a divided GPU (MIG)";
 	default:
 		return "CUPTI refuses";
 	}

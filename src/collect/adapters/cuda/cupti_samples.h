@@ -11,7 +11,6 @@
 /* The first also where the device's buffer of samples is full. */
 enum {
 	SN_CUPTI_ERROR_OUT_OF_MEMORY = 8,
-	SN_CUPTI_ERROR_HARDWARE_BUSY = 26,
 	SN_CUPTI_ERROR_NOT_SUPPORTED = 27
 };
 

@@ -181,12 +181,13 @@ static sn_cupti_result next_record(uint8_t *buffer, size_t valid, void **record)
 			       : sn_cupti.cuptiActivityGetNextRecord(buffer, valid, record);
 }
 
-/* Of the record at `record`: as far as the next one, or the buffer's end. */
+/* Of the record at `record`: as far as the next one, or the buffer's end, where a part of another one may lie. */
 static size_t length_of(uint8_t *buffer, size_t valid, void *record)
 {
 	void *next = record;
-	return (size_t)((next_record(buffer, valid, &next) ? buffer + valid : (uint8_t *)next) -
-			(uint8_t *)record);
+	if (next_record(buffer, valid, &next))
+		return (size_t)(buffer + valid - (uint8_t *)record) / 8 * 8;
+	return (size_t)((uint8_t *)next - (uint8_t *)record);
 }
 
 /* Looks at what comes first in a process, before anything of it is taken. */
@@ -240,16 +241,58 @@ uint64_t sn_cuda_clock_offset(void)
 	return sn_gpu_clock_offset(sn_cupti.cuptiGetTimestamp);
 }
 
-/* Where a buffer ends in the middle of a record, at least one is lost. */
+#define KINDS 64u
+
+/* Of records by their kinds, from when one was followed by another on. With the lock of finished operations. */
+static size_t lengths[KINDS];
+
+/* Where the one after `record` begins; NULL: that is not known. */
+static const uint8_t *end_of(const uint8_t *record)
+{
+	uint32_t kind = *(const uint32_t *)record;
+	return kind < KINDS && lengths[kind] ? record + lengths[kind] : NULL;
+}
+
+static void note_length(const uint8_t *record, const uint8_t *next)
+{
+	if (record && *(const uint32_t *)record < KINDS)
+		lengths[*(const uint32_t *)record] = (size_t)(next - record);
+}
+
+/* A buffer may end inside a record, which CUPTI does not tell. What it was of is lost. */
+static void lose_part(const uint8_t *part, const uint8_t *end)
+{
+	if (!part || end < part + sizeof(uint32_t))
+		return;
+	switch (*(const uint32_t *)part) {
+	case SN_CUPTI_KERNEL:
+	case SN_CUPTI_CONCURRENT_KERNEL:
+		sn_gpu_lose(&sn_cuda, 1);
+		return;
+	case SN_CUPTI_MEMCPY:
+	case SN_CUPTI_PEER_MEMCPY:
+	case SN_CUPTI_MEMSET:
+	case SN_CUPTI_GRAPH_TRACE:
+		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+		return;
+	}
+}
+
+/* After a record of a kind that is not known the rest cannot be read: at least one is lost. */
 static void read_buffer(uint8_t *buffer, size_t valid)
 {
-	void *record = NULL;
+	void *record = NULL, *last = NULL;
 	uint64_t offset_ns = sn_cuda_clock_offset();
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
 	bool is_right = check(buffer, valid, offset_ns);
-	while (!(error = next_record(buffer, valid, &record)))
+	while (!(error = next_record(buffer, valid, &record))) {
+		note_length(last, record);
 		take(record, offset_ns, is_right);
-	if (error != SN_CUPTI_ERROR_END && valid)
+		last = record;
+	}
+	if (error == SN_CUPTI_ERROR_END)
+		lose_part(last ? end_of(last) : buffer, buffer + valid);
+	else if (valid)
 		sn_gpu_lose(&sn_cuda, 1);
 }
 

@@ -2,6 +2,7 @@
 """What moves between CUDA's devices, and between them and the host without a call, on devices that are not there (tests/fake)."""
 from __future__ import annotations
 
+import os
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -9,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import program
-from program import WORKLOADS
+from program import SONDE, WORKLOADS
 from test_cuda import FAKE, NODES, Ran, line_with, lines_of, measured, on_fakes, pytestmark  # noqa: F401
-from test_cupti import status
+from test_cupti import losses, status
 
 MIB = 1 << 20
 
@@ -135,3 +136,19 @@ def test_where_it_is_refused_it_is_said(managed_program, tmp_path):
     ran = migrated(tmp_path, managed_program, fakes=("--fail", "managed-refused"))
     assert ran.out == "no error\n" and measured(ran, "kernel-time", "count") == {"touch_all(float*)": 4}
     assert "nothing of managed memory: CUPTI or the device refuses" in status(ran)
+
+
+# ---- no more of it ----
+
+def test_a_program_runs_out_of_memory(tmp_path):
+    """It behaves as without; what it got is counted, and what it did not get is not. The rest goes on."""
+    exhausted = compiled(tmp_path, "exhausted")
+    settings = {**os.environ, "FAKE_MEMORY_MIB": "100"}
+    alone = subprocess.run([FAKE, exhausted], capture_output=True, text=True, env=settings)
+    done = subprocess.run([FAKE, SONDE, "run", "-q", "-o", tmp_path / "run", "--", exhausted], capture_output=True, text=True, env=settings)
+    expected = (3, "6 blocks, out of memory, out of memory, no error\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (alone.returncode, alone.stdout, alone.stderr) == expected
+    ran = Ran(done.stdout, tmp_path, [])
+    assert measured(ran, "gpu-alloc", "count") == {"cudaMalloc": 6} and measured(ran, "gpu-alloc", "sum") == {"cudaMalloc": 6 * 16 * MIB}
+    assert lines_of(ran, "gpu-alloc") == {line_with("exhausted.cu", "// taken"): 6}
+    assert measured(ran, "kernel-time", "count") == {"scale(float*, float)": 1} and not losses(ran)

@@ -13,6 +13,7 @@ from typing import Callable
 
 import program
 import pytest
+from fake_table import count_of, is_part, places, stored, taken, traced
 from program import ROOT, WORKLOADS
 from test_cuda import FAKE, IS_PLAIN, NODES, Ran, is_kernel, measured, on_fakes, pytestmark  # noqa: F401 (a mark)
 
@@ -98,14 +99,11 @@ def test_the_fake_has_the_functions_of_its_release(fake, without_cpp, release):
 @pytest.fixture(scope="module")
 def dumps(known_program, tmp_path_factory):
     """Of each release the buffers of one run, raw."""
-    found: dict[str, Path] = {}
-
-    def of(release: str) -> Path:
-        if release not in found:
-            folder = tmp_path_factory.mktemp("dump")
-            on_fakes(folder, known_program, options=NODES, fakes=("--cupti", release), FAKE_CUPTI_DUMP=str(folder / "dump"))
-            found[release] = folder / "dump"
-        return found[release]
+    @cache
+    def of(release: str, failure: str = "none") -> Path:
+        folder = tmp_path_factory.mktemp("dump")
+        on_fakes(folder, known_program, options=NODES, fakes=("--cupti", release, "--fail", failure), FAKE_CUPTI_DUMP=str(folder / "dump"))
+        return folder / "dump"
     return of
 
 
@@ -118,10 +116,36 @@ def test_real_cupti_steps_over_the_fakes_records(fake, dumps, release):
 
 
 @pytest.mark.parametrize("release", REAL)
+def test_real_cupti_does_not_tell_of_a_part_of_a_record(fake, dumps, release):
+    """As the fake, where buffers end inside of records: nothing but their length shows it."""
+    real = library(headers(release).parent / "lib")
+    cut = dumps(release, "cut-buffers")
+    ours = probe("step", library(fake / f"cupti-{release}"), cut)
+    assert ours.count("end True\n") > 8 and ours.count("\n") > 165
+    assert probe("step", real, cut) == ours
+
+
+@pytest.mark.parametrize("release", REAL)
 def test_without_a_driver_the_fake_refuses_as_the_real_one_does(fake, release):
     real, ours = library(headers(release).parent / "lib"), library(fake / f"cupti-{release}")
     for what in ("version", "subscribe"):
         assert probe(what, ours, FAKE_FAIL="strict") == probe(what, real) != ""
+
+
+@pytest.mark.parametrize("scenarios,unknown", [("nonsense", "nonsense"), ("drop,early,nonsense", "nonsense"), ("drop,", ""), ("*", "*"),
+                                                ("the second all", "the second all"), ("counter-lost", "counter-lost")])
+def test_an_unknown_scenario_is_refused(scenarios, unknown):
+    """Also one of another vendor's devices. The command does not run."""
+    done = subprocess.run([FAKE, "--fail", scenarios, "echo", "ran"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (128, "", f"run.sh: cuda has no scenario '{unknown}'\n")
+
+
+def test_all_scenarios_are_listed():
+    """That the fakes' sources look for."""
+    text = "".join(path.read_text() for part in ("cuda", "cupti", "device") for path in (FAKES / part).glob("*.c"))
+    known = sorted(set(re.findall(r"fake_fails(?:_now)?\(\"([a-z-]+)\"", text)))
+    done = subprocess.run([FAKE, "--fail", ",".join(known), "echo", "ran"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "") and len(known) > 50
 
 
 def test_kinds_that_newer_releases_lack(fake):
@@ -151,35 +175,81 @@ def plain(*command: str | Path, fakes: tuple[str, ...] = ()) -> str:
     return subprocess.run([FAKE, *fakes, *command], capture_output=True, text=True, timeout=600, check=True).stdout
 
 
+TRACED = (*NODES, "--trace")
+
+
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
-def test_each_release(known_run, release, column, what):
+@pytest.mark.parametrize("are_graphs_whole", [False, True], ids=["nodes", "whole"])
+def test_each_release(known_run, release, are_graphs_whole):
     """Also that nothing of CUPTI is called before the driver is initialised."""
-    ran = known_run(options=NODES, fakes=("--cupti", release, "--fail", "strict"))
+    ran = known_run(options=("--trace",) if are_graphs_whole else TRACED, fakes=("--cupti", release, "--fail", "strict"),
+                    **({"FAKE_TABLE_GRAPHS": "1"} if are_graphs_whole else {}))
+    truth = {row: amount for row, amount in taken(ran.table).items() if not are_graphs_whole or not row.graph or row.kernel == "graph"}
     assert ran.out == "0 no error\n" and not losses(ran)
-    assert measured(ran, "kernel-time", what) == ran.truth(column, is_kernel)
+    assert traced(ran.folder) == truth and stored(ran.folder) == places(truth)
+    assert count_of(truth) == 4 + 125 + (10 if are_graphs_whole else 40)
 
 
-@pytest.mark.parametrize("release", ["11.8", "13.2", "13.5"])
+# after these nothing more comes, and of copies it is not known whether they would have
+ENDING = ("flush-hangs", "lost-device")
+# how much is lost of 165 kernels, of which 40 are in graphs, and four more; the rest depends on how records of other kinds come between
+LOST = {"zero-times": 165 // 10, "reversed-times": 165 // 10, "wrong-correlation": 165 // 10, "no-correlation": 165, "short-records": 169,
+        "cut-buffers": 165 // 20, "odd-kind": 165 // 20, "graph-correlation": 40}
+
+
+def failed(known_run, release: str, failure: str) -> Ran:
+    return known_run(*(("plain",) if failure in ENDING else ()), options=TRACED, fakes=("--cupti", release, "--fail", failure))
+
+
+@pytest.fixture(scope="module")
+def printed(known_program) -> Callable[[str], str]:
+    """What it prints without, by what fails: the same with each release, for nobody asks CUPTI."""
+    @cache
+    def of(failure: str) -> str:
+        return plain(known_program, *(("plain",) if failure in ENDING else ()), fakes=("--fail", failure))
+    return of
+
+
+@pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("failure,loss", [
     ("zero-times", "gpu-untimed"), ("reversed-times", "gpu-untimed"), ("wrong-correlation", "gpu-lost"), ("drop", "gpu-lost"),
-    ("no-correlation", "gpu-lost"), ("short-records", "gpu-lost"),
-    ("flush-hangs", "gpu-lost"), ("lost-device", "gpu-lost"), ("late-buffers", None), ("unload", None), ("early", None),
-    ("clock-again", None), ("two-cuptis", None)])
-def test_each_failure(known_program, known_run, release, failure, loss):
-    """What ran is what is stored and what is counted as lost."""
-    fakes = ("--cupti", release, "--fail", failure)
-    ran = known_run("plain", fakes=fakes)
-    assert ran.out == plain(known_program, "plain", fakes=fakes)
-    lost = losses(ran)
+    ("no-correlation", "gpu-lost"), ("short-records", "gpu-lost"), ("cut-buffers", "gpu-lost"), ("odd-kind", "gpu-lost"),
+    ("graph-correlation", "gpu-lost"), ("flush-hangs", "gpu-lost"), ("lost-device", "gpu-lost"), ("late-buffers", None), ("unload", None),
+    ("early", None), ("clock-again", None), ("two-cuptis", None)])
+def test_each_failure(known_run, printed, release, failure, loss):
+    """What ran is what is stored, row by row, and what is counted as lost."""
+    ran = failed(known_run, release, failure)
+    assert ran.out == printed(failure)
+    lost, truth = losses(ran), taken(ran.table)
+    in_tree, in_trace = stored(ran.folder), traced(ran.folder)
     assert set(lost) == ({loss} if loss else set())
-    # these lose copies and the set as well
-    launched = sum(ran.truth("count").values()) if failure in ("drop", "short-records") else sum(ran.truth("count", is_kernel).values())
-    stored = kernels(ran)
-    if failure == "drop":
-        stored += sum(sum(measured(ran, metric, "count").values()) for metric in ("copy-time", "fill-time"))
-    assert launched > 40 and stored + sum(lost.values()) == launched
-    assert (stored < launched) == bool(loss)
+    assert is_part(in_tree, places(truth)) and is_part(in_trace, truth)
+    of = {"kernels_only": failure in ENDING}
+    assert 40 < count_of(truth, **of) == count_of(in_tree, **of) + sum(lost.values())
+    # those have no places in time
+    assert failure == "early" or count_of(in_trace) == count_of(in_tree)
+    assert sum(lost.values()) == LOST.get(failure, sum(lost.values())) and any(lost.values()) == bool(loss)
+
+
+def test_replays_whose_calls_are_not_known(known_run):
+    ran = known_run(options=("--trace",), fakes=("--cupti", "13.2", "--fail", "graph-correlation"), FAKE_TABLE_GRAPHS="1")
+    alone = {row: amount for row, amount in taken(ran.table).items() if not row.graph}
+    assert traced(ran.folder) == alone and losses(ran) == {"gpu-lost": 10}
+
+
+@pytest.mark.parametrize("release", ["11.8", "13.5"])
+@pytest.mark.parametrize("failure,line", [
+    ("hardware-busy", "another tool has the device's performance monitors"),
+    ("virtual-device", "CUPTI does not profile a virtual GPU (vGPU)"),
+    ("confidential", "CUPTI does not profile while confidential computing is on"),
+    ("mig", "CUPTI does not profile an instance of a divided GPU (MIG)"),
+    ("copies-refused", "CUPTI refuses"), ("sets-refused", "CUPTI refuses")])
+def test_what_is_refused_is_said(known_run, release, failure, line):
+    """When subscribing, or when kinds of records are enabled; also where that is one kind alone. Nothing is measured by halves."""
+    for scenario in (failure,) if failure.endswith("-refused") else (failure, f"{failure},at-subscribing"):
+        ran = known_run(options=TRACED, fakes=("--cupti", release, "--fail", scenario))
+        assert ran.out == "0 no error\n" and status(ran) == line
+        assert stored(ran.folder) == {} and not losses(ran)
 
 
 @pytest.mark.parametrize("failure,line", [
@@ -189,7 +259,7 @@ def test_each_failure(known_program, known_run, release, failure, loss):
     ("short-records", "calls only, its records of kernels have a length that is not known"), ("flush-hangs", "hung"), ("lost-device", "has not given"),
     ("held", "another tool holds CUPTI"), ("privileges", "RmProfilingAdminOnly")])
 def test_one_line_says_so(known_run, failure, line):
-    assert line in status(known_run("plain", fakes=("--cupti", "13.2", "--fail", failure)))
+    assert line in status(failed(known_run, "13.2", failure))
 
 
 @pytest.mark.parametrize("release,failure,line", [
