@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests/cli"))
+sys.path.insert(0, str(ROOT / "tests/cli/collect"))
 
 PROGRAM = """
 import ctypes, sys
@@ -53,7 +53,7 @@ def main():
             version = subprocess.run([python, "-c", "import sys; print(sys.version.split()[0])"],
                                      capture_output=True, text=True).stdout.strip()
             cells = ["%.1f (%.1f-%.1f)" % of for depth in (10, 100) for of in measure(probe, python, depth)]
-            print("| CPython %s | %s | %s |" % (version, *cells), flush=True)
+            print("| CPython", version, "|", " | ".join(cells), "|", flush=True)
 
 
 main()
