@@ -128,31 +128,31 @@ static void describe_cupti(const char *path, char *text, size_t size)
 	snprintf(text, size, "CUPTI %s (%s)", sn_library_version(path, real), path);
 }
 
-/* The toolkit's folder, where the loader does not look. */
-static const char *unseen_cupti(char *folder, size_t size)
+/* In the collector's order (adapters/cuda/library.c), which begins with the release of the program's runtime. */
+static const char *const cuptis[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
+				     "libcupti.so", NULL};
+
+/* In a toolkit's folder, where the loader does not look. */
+static bool find_in_toolkits(char *path, size_t size)
 {
-	static const char *const folders[] = {"/usr/local/cuda/lib64",
-					      "/usr/local/cuda/extras/CUPTI/lib64",
+	static const char *const folders[] = {"/usr/local/cuda/extras/CUPTI/lib64",
+					      "/usr/local/cuda/lib64",
 					      "/opt/cuda/extras/CUPTI/lib64"};
-	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-		char library[600];
-		snprintf(library, sizeof(library), "%s/libcupti.so",
-			 sn_doctor_path(folder, size, folders[i]));
-		if (access(library, R_OK) == 0)
-			return folder;
-	}
-	return NULL;
+	for (size_t name = 0; cuptis[name]; name++)
+		for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+			char folder[512];
+			snprintf(path, size, "%s/%s",
+				 sn_doctor_path(folder, sizeof(folder), folders[i]), cuptis[name]);
+			if (access(path, R_OK) == 0)
+				return true;
+		}
+	return false;
 }
 
 static void check_cupti(struct sn_diagnosis *diagnosis)
 {
-	/* in the collector's order */
-	static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
-					    "libcupti.so", NULL};
-	char path[512], cupti[700], folder[512],
-	    fix[200] = "pip install nvidia-cuda-cupti (CUDA 12: nvidia-cuda-cupti-cu12), and name "
-		       "its folder in LD_LIBRARY_PATH";
-	if (sn_find_first(names, path, sizeof(path))) {
+	char path[600], cupti[700];
+	if (sn_find_first(cuptis, path, sizeof(path)) || find_in_toolkits(path, sizeof(path))) {
 		describe_cupti(path, cupti, sizeof(cupti));
 		sn_diagnose(diagnosis, "NVIDIA kernels", SN_VERDICT_LIMITED, NULL,
 			    "%s: kernels, copies, sets, memory and waits; 0.4 to 0.8 us more a "
@@ -161,11 +161,12 @@ static void check_cupti(struct sn_diagnosis *diagnosis)
 			    cupti);
 		return;
 	}
-	if (unseen_cupti(folder, sizeof(folder)))
-		snprintf(fix, sizeof(fix), "export LD_LIBRARY_PATH=%.150s", folder);
 	sn_diagnose(
-	    diagnosis, "NVIDIA kernels", SN_VERDICT_LIMITED, fix,
-	    "no CUPTI where the loader looks: kernels of programs that bring one, as PyTorch; "
+	    diagnosis, "NVIDIA kernels", SN_VERDICT_LIMITED,
+	    "pip install nvidia-cuda-cupti (CUDA 12: nvidia-cuda-cupti-cu12), and name its folder "
+	    "in LD_LIBRARY_PATH",
+	    "no CUPTI where the loader looks, and in no toolkit: kernels of programs that bring "
+	    "one, as PyTorch; "
 	    "0.4 to 0.8 us more a launch, measured on a fake device, and what CUPTI takes; no "
 	    "real device has confirmed it");
 }

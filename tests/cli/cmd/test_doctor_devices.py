@@ -171,11 +171,11 @@ COST = f"0.4 to 0.8 us more a launch, measured on a fake device, and what CUPTI 
      f"CUPTI 2025.2.1 ({LIBRARIES}/libcupti.so): kernels, copies, sets, memory and waits; {COST}", ""),
     ({f"{LIBRARIES}/libcupti.so": "", f"{LIBRARIES}/libcupti.so.12": ""},
      f"CUPTI 12 ({LIBRARIES}/libcupti.so.12): kernels, copies, sets, memory and waits; {COST}", ""),
-    ({"/usr/local/cuda/lib64/libcupti.so": ""}, f"no CUPTI where the loader looks: kernels of programs that bring one, as PyTorch; {COST}",
-     "export LD_LIBRARY_PATH=/usr/local/cuda/lib64"),
-    ({f"{TOOLKIT}/libcupti.so": ""}, f"no CUPTI where the loader looks: kernels of programs that bring one, as PyTorch; {COST}",
-     f"export LD_LIBRARY_PATH={TOOLKIT}"),
-    ({}, f"no CUPTI where the loader looks: kernels of programs that bring one, as PyTorch; {COST}",
+    ({"/usr/local/cuda/lib64/libcupti.so": ""},
+     f"CUPTI of unknown version (/usr/local/cuda/lib64/libcupti.so): kernels, copies, sets, memory and waits; {COST}", ""),
+    ({f"{TOOLKIT}/libcupti.so.12": "", f"{TOOLKIT}/libcupti.so": ""},
+     f"CUPTI 12 ({TOOLKIT}/libcupti.so.12): kernels, copies, sets, memory and waits; {COST}", ""),
+    ({}, f"no CUPTI where the loader looks, and in no toolkit: kernels of programs that bring one, as PyTorch; {COST}",
      "pip install nvidia-cuda-cupti (CUDA 12: nvidia-cuda-cupti-cu12), and name its folder in LD_LIBRARY_PATH"),
 ])
 def test_cupti(machine, files, text, fix):

@@ -111,6 +111,14 @@ def test_every_instruction(probe, python):
     assert counts["unpaired"] == 0 and counts["empty"] == 0, output
 
 
+@pytest.mark.parametrize("python", SUPPORTED)
+def test_code_that_is_made_anew_has_another_fingerprint(probe, python):
+    """It lies where freed code was, with the same names, first line and instructions."""
+    output = run(probe, [python, WORKLOADS / "python/python_remade.py"])
+    counts = {name: int(count) for name, count in re.findall(r"(\w+) (\d+)", output)}
+    assert counts.pop("remade") > 50 and counts == {"shared": 0, "without": 0, "of_one_point": 1}, output
+
+
 def test_virtual_environment(probe, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     output = run(probe, [tmp_path / "venv/bin/python3", WORKLOADS / "python/python_truth.py"])

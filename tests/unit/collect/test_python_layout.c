@@ -151,10 +151,23 @@ static void debug_offsets(void **state)
 	assert_int_equal(layout.code_file, 112);
 	assert_int_equal(layout.code_name, 128);
 	assert_int_equal(layout.code_first_line, 68);
+	assert_int_equal(layout.code_version, 92);
 	assert_int_equal(layout.code_start, 200);
 	assert_int_equal(layout.text_state, 32);
 	assert_int_equal(layout.text_ascii_bytes, 40);
 	assert_int_equal(layout.text_compact_bytes, 56);
+}
+
+/* Where a release puts something else before the names of local variables. */
+static void version_of_code_unknown(void **state)
+{
+	struct sn_python_layout layout;
+
+	give_offsets();
+	runtime[41] += 8;
+	assert_int_equal(find(&layout, 0x030d00f0), 0);
+	assert_int_equal(layout.code_version, 0);
+	assert_int_equal(layout.code_first_line, 68);
 }
 
 static void debug_offsets_refused(void **state)
@@ -327,10 +340,15 @@ static void guard_keeps_a_set(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(versions_with_tables), cmocka_unit_test(versions_refused),
-	    cmocka_unit_test(debug_offsets),	    cmocka_unit_test(debug_offsets_refused),
-	    cmocka_unit_test(text_kinds),	    cmocka_unit_test(text_cut),
-	    cmocka_unit_test(text_refused),	    cmocka_unit_test(guard_pages),
+	    cmocka_unit_test(versions_with_tables),
+	    cmocka_unit_test(versions_refused),
+	    cmocka_unit_test(debug_offsets),
+	    cmocka_unit_test(version_of_code_unknown),
+	    cmocka_unit_test(debug_offsets_refused),
+	    cmocka_unit_test(text_kinds),
+	    cmocka_unit_test(text_cut),
+	    cmocka_unit_test(text_refused),
+	    cmocka_unit_test(guard_pages),
 	    cmocka_unit_test(guard_keeps_a_set),
 	};
 

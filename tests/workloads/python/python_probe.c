@@ -343,21 +343,45 @@ uint64_t probe_step_end(void)
 	return left;
 }
 
+/* The frames of this thread as a hook tells them apart. */
+uint64_t probe_fingerprint(void)
+{
+	struct sn_thread *thread = my_thread();
+
+	return sn_python_fingerprint(thread, sn_python_innermost(thread));
+}
+
+static double cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
 /* Nanoseconds of CPU for one walk of this thread, and its frames, when everything is warm. */
 double probe_time(int rounds, int *count)
 {
 	static struct sn_python_frame frames[DEPTH];
 	struct sn_thread *thread = my_thread();
-	struct timespec begin, end;
 
 	for (int i = 0; i < 10; i++)
 		*count = sn_python_walk(thread, frames, DEPTH);
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	double begin = cpu_ns();
 	for (int i = 0; i < rounds; i++)
 		sn_python_walk(thread, frames, DEPTH);
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
-	       rounds;
+	return (cpu_ns() - begin) / rounds;
+}
+
+/* The same of one fingerprint. */
+double probe_fingerprint_time(int rounds)
+{
+	for (int i = 0; i < 10; i++)
+		probe_fingerprint();
+	double begin = cpu_ns();
+	for (int i = 0; i < rounds; i++)
+		probe_fingerprint();
+	return (cpu_ns() - begin) / rounds;
 }
 
 __attribute__((constructor)) static void begin(void)

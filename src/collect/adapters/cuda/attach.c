@@ -42,20 +42,6 @@ void sn_cuda_say(const char *text, ...)
 
 /* ---- the library ---- */
 
-/* One that the process has loaded: two in one process do not get on. Else that of the runtime's release, and then any. */
-static void *open_library(void)
-{
-	static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
-					    "libcupti.so"};
-	uint32_t loaded = sn_module_by_name("libcupti.so");
-	if (loaded != SN_MODULE_NONE)
-		return dlopen(sn_module_at(loaded)->path, RTLD_NOW | RTLD_NOLOAD);
-	void *library = NULL;
-	for (size_t index = 0; index < sizeof(names) / sizeof(*names) && !library; index++)
-		library = dlopen(names[index], RTLD_NOW | RTLD_LOCAL);
-	return library;
-}
-
 static bool find_functions(void *library)
 {
 #define FIND(name, parameters)                                                                     \
@@ -202,6 +188,8 @@ static sn_cupti_result subscribe(void *library, char *holder, size_t holder_byte
 	hardware_times = enable_hardware_times(library);
 	error = enable_records();
 	if (error) {
+		disable_records(); /* some of them may be on, and not all kinds are a subscriber's */
+		atomic_store_explicit(&sn_cuda_is_taking, false, memory_order_relaxed);
 		sn_cupti.cuptiUnsubscribe(sn_cupti.subscriber);
 		return error;
 	}
@@ -222,7 +210,7 @@ static void attach(void)
 	char holder[128] = "";
 	if (atomic_exchange_explicit(&was_tried, true, memory_order_relaxed) || !sn_measuring())
 		return;
-	void *library = open_library();
+	void *library = sn_cuda_open_library();
 	if (!library || !find_functions(library)) {
 		sn_cuda_say(library ? "libcupti.so lacks a function that is needed"
 				    : "no libcupti.so was found",

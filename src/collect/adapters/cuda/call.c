@@ -67,7 +67,18 @@ static bool is_of_cuda(uint32_t module)
 struct sn_gpu_interface sn_cuda =
     SN_GPU_INTERFACE(cuda, .device = "CUDA device ", .is_inside = is_of_cuda);
 
-/* Calls that launch one kernel each, unless they fail or their stream is captured: a bit for each of CUPTI's numbers. */
+bool sn_cuda_is_launch(const char *name)
+{
+	static const char *const names[] = {"cudaLaunchKernel", "__cudaLaunchKernel",
+					    "cuLaunchKernel", "cudaLaunchCooperativeKernel",
+					    "cuLaunchCooperativeKernel"};
+	bool is_one = false;
+	for (size_t at = 0; at < sizeof(names) / sizeof(*names) && !is_one; at++)
+		is_one = sn_begins_with(name, names[at]);
+	return is_one && !strstr(name, "MultiDevice");
+}
+
+/* Calls that launch: a bit for each of CUPTI's numbers. */
 #define CALLS 1024u
 static uint64_t launching[SN_CUPTI_RUNTIME + 1][CALLS / 64];
 
@@ -76,9 +87,7 @@ void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name)
 	sn_cuda_samples_note_call(domain, cbid, name);
 	sn_cuda_managed_note_call(domain, cbid, name);
 	sn_cuda_counters_note_call(domain, cbid, name);
-	if (cbid < CALLS &&
-	    (sn_begins_with(name, "cudaLaunchKernel") ||
-	     sn_begins_with(name, "__cudaLaunchKernel") || sn_begins_with(name, "cuLaunchKernel")))
+	if (cbid < CALLS && sn_cuda_is_launch(name))
 		launching[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
 }
 

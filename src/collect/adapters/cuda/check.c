@@ -91,6 +91,6 @@ bool sn_cuda_check_record(const struct sn_cupti_kernel *kernel, size_t bytes, ui
 			    NULL);
 	}
 	if (!checked && unknown == MANY_UNKNOWN)
-		sn_cuda_say("CUPTI: calls only, its records have numbers of no call", NULL);
+		sn_cuda_say("CUPTI: its first kernels have numbers of no call, and are lost", NULL);
 	return true;
 }

@@ -35,6 +35,11 @@ uint64_t sn_cuda_attached_ns(void);
 /* Asks CUPTI for records of this kind. */
 sn_cupti_result sn_cuda_enable(uint32_t kind);
 
+/* ---- library.c ---- */
+
+/* CUPTI, opened where it is not yet; NULL: there is none. AS-safe: no. Once. */
+void *sn_cuda_open_library(void);
+
 /* ---- others.c ---- */
 
 /* Who holds CUPTI, as far as that can be known: `told` is what CUPTI says, "" for nothing. Static storage. */
@@ -64,6 +69,8 @@ const char *sn_cuda_name(const char *name);
 void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *call);
 /* Whether a function is to be heard, by its name; the versions in names do not matter. */
 bool sn_cuda_wants_call(uint32_t domain, const char *name);
+/* Whether a function launches one kernel, unless it fails or its stream is captured. */
+bool sn_cuda_is_launch(const char *name);
 /* One that is heard, before it is. */
 void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name);
 

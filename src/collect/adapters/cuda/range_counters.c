@@ -590,12 +590,7 @@ static enum call_kind kind_of_name(const char *name)
 	static const struct {
 		const char *begin;
 		enum call_kind kind;
-	} names[] = {{"cudaLaunchKernel", LAUNCH},
-		     {"__cudaLaunchKernel", LAUNCH},
-		     {"cuLaunchKernel", LAUNCH},
-		     {"cudaLaunchCooperativeKernel", LAUNCH},
-		     {"cuLaunchCooperativeKernel", LAUNCH},
-		     {"cudaGraphLaunch", GRAPH_LAUNCH},
+	} names[] = {{"cudaGraphLaunch", GRAPH_LAUNCH},
 		     {"cuGraphLaunch", GRAPH_LAUNCH},
 		     {"cudaStreamBeginCapture", CAPTURE_BEGIN},
 		     {"cuStreamBeginCapture", CAPTURE_BEGIN},
@@ -604,7 +599,7 @@ static enum call_kind kind_of_name(const char *name)
 	for (size_t at = 0; at < sizeof(names) / sizeof(*names); at++)
 		if (sn_begins_with(name, names[at].begin))
 			return names[at].kind;
-	return ANY;
+	return sn_cuda_is_launch(name) ? LAUNCH : ANY;
 }
 
 bool sn_cuda_counters_want_call(const char *name)

@@ -211,16 +211,18 @@ static void take(const void *record, uint64_t offset_ns, bool is_right)
 		sn_cuda_managed_record(record, offset_ns);
 	if (!read_record(record, &operation))
 		return;
+	operation.interface = &sn_cuda;
 	if (!is_right) {
-		if (operation.kind < SN_GPU_WAIT)
-			sn_gpu_lose(&sn_cuda, 1);
+		sn_gpu_lose_operation(&operation);
 		return;
 	}
-	operation.interface = &sn_cuda;
 	operation.is_placeless = !sn_cuda_times_are_right();
 	if (operation.kind == SN_GPU_KERNEL)
 		operation.name = sn_cuda_name(operation.name);
-	if (operation.start_ns && operation.end_ns >= operation.start_ns) {
+	bool has_times = operation.start_ns && operation.end_ns >= operation.start_ns;
+	/* samples are divided by times: a launch that has none counts little */
+	uint64_t duration_ns = has_times ? operation.end_ns - operation.start_ns : 1;
+	if (has_times) {
 		operation.start_ns += offset_ns;
 		operation.end_ns += offset_ns;
 	}
@@ -229,8 +231,7 @@ static void take(const void *record, uint64_t offset_ns, bool is_right)
 	if (sn_config.gpu_samples && operation.kind == SN_GPU_KERNEL &&
 	    sn_gpu_launch_of(&sn_cuda, operation.correlation, &place)) {
 		place.graph_node = operation.graph_node;
-		sn_cuda_samples_note_kernel(operation.name, &place,
-					    operation.end_ns - operation.start_ns);
+		sn_cuda_samples_note_kernel(operation.name, &place, duration_ns);
 	}
 }
 

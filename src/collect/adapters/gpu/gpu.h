@@ -212,6 +212,8 @@ void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *sta
 		   uint32_t correlation, uint32_t node, bool is_expected);
 /* The call with this number has failed, or launches later. */
 void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation);
+/* What has come is lost: its launch is not known, or it cannot be read. */
+void sn_gpu_lose_operation(const struct sn_gpu_operation *operation);
 /* The runtime tells that it has lost operations: of which launches is not known. */
 void sn_gpu_lose(struct sn_gpu_interface *interface, uint64_t count);
 /* How many of the latest SN_GPU_LAUNCHES launches are expected to be done, neither are nor are lost. */

@@ -124,6 +124,15 @@ static bool is_of_host(const struct sn_gpu_operation *operation)
 	return operation->kind >= SN_GPU_WAIT;
 }
 
+/* Only kernels are expected. */
+void sn_gpu_lose_operation(const struct sn_gpu_operation *operation)
+{
+	if (operation->kind == SN_GPU_KERNEL)
+		sn_gpu_lose(operation->interface, 1);
+	else if (!is_of_host(operation))
+		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+}
+
 bool sn_gpu_launch_of(struct sn_gpu_interface *interface, uint32_t correlation,
 		      struct sn_gpu_place *place)
 {
@@ -143,8 +152,7 @@ void sn_gpu_done(struct sn_gpu_operation *operation)
 {
 	struct sn_gpu_place place;
 	if (!sn_gpu_launch_of(operation->interface, operation->correlation, &place)) {
-		if (!is_of_host(operation))
-			sn_gpu_lose(operation->interface, 1);
+		sn_gpu_lose_operation(operation);
 		return;
 	}
 	has_come(launch_at(operation->interface, operation->correlation),

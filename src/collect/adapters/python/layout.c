@@ -97,6 +97,7 @@ static const struct sn_python_layout tables[] = {
 	.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK */
 	.code_bytes = 192,
 	.code_first_line = 68,
+	.code_version = 92,
 	.code_file = 112,
 	.code_name = 128,
 	.code_lines = 136,
@@ -108,7 +109,15 @@ static const struct sn_python_layout tables[] = {
 enum { GROUP_SIZE = 0 };
 enum { THREAD_PREV = 1, THREAD_NEXT, THREAD_INTERP, THREAD_FRAME, THREAD_ID, THREAD_FIELDS = 9 };
 enum { FRAME_PREVIOUS = 1, FRAME_EXECUTABLE, FRAME_INSTRUCTION, FRAME_LOCALS, FRAME_OWNER };
-enum { CODE_FILE = 1, CODE_NAME, CODE_QUALNAME, CODE_LINES, CODE_FIRST_LINE, CODE_START = 9 };
+enum {
+	CODE_FILE = 1,
+	CODE_NAME,
+	CODE_QUALNAME,
+	CODE_LINES,
+	CODE_FIRST_LINE,
+	CODE_LOCAL_NAMES = 7,
+	CODE_START = 9
+};
 enum { OBJECT_TYPE = 1, OBJECT_FIELDS_COUNT };
 enum { BYTES_LENGTH = 1, BYTES_DATA, BYTES_FIELDS };
 enum { TEXT_STATE = 1, TEXT_LENGTH, TEXT_ASCII_BYTES };
@@ -158,6 +167,13 @@ static bool groups_plausible(const struct offset_groups *g)
 	       g->text[TEXT_ASCII_BYTES] < 128 && g->text[TEXT_STATE] < g->text[TEXT_ASCII_BYTES];
 }
 
+/* The table does not name it: it is the last of the six numbers between the first line and the names of local variables. */
+static uint16_t code_version(const uint64_t *code)
+{
+	uint64_t version = code[CODE_FIRST_LINE] + 6 * sizeof(uint32_t);
+	return code[CODE_LOCAL_NAMES] == version + sizeof(uint32_t) ? (uint16_t)version : 0;
+}
+
 static void layout_from_groups(struct sn_python_layout *layout, const struct offset_groups *g)
 {
 	*layout = (struct sn_python_layout){
@@ -177,6 +193,7 @@ static void layout_from_groups(struct sn_python_layout *layout, const struct off
 	    .code_name = (uint16_t)g->code[CODE_QUALNAME],
 	    .code_lines = (uint16_t)g->code[CODE_LINES],
 	    .code_first_line = (uint16_t)g->code[CODE_FIRST_LINE],
+	    .code_version = code_version(g->code),
 	    .code_start = (uint16_t)g->code[CODE_START],
 	    .object_type = (uint16_t)g->object[OBJECT_TYPE],
 	    .bytes_length = (uint16_t)g->bytes[BYTES_LENGTH],

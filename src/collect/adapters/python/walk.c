@@ -72,18 +72,28 @@ static inline uint64_t fingerprint_lines(const struct sn_python_layout *layout,
 	return (fold(parts[0] + ((uint64_t)n << 48), parts[2]) + fold(parts[1], bytes)) | 1;
 }
 
+/* Tells a code object from all others that have existed; 0 where it has no such number. */
+static inline uint32_t code_version(const struct sn_python_layout *layout, uintptr_t code)
+{
+	return layout->code_version ? (uint32_t)sn_python_int(code, layout->code_version) : 0;
+}
+
 static inline bool code_unchanged(const struct walk *walk, const struct sn_python_code *known,
 				  uintptr_t code)
 {
 	const struct sn_python_layout *layout = walk->layout;
-	return known->code == code && sn_python_pointer(code, layout->code_file) == known->file &&
-	       sn_python_pointer(code, layout->code_name) == known->name &&
-	       sn_python_pointer(code, layout->code_lines) == known->lines &&
-	       (uint32_t)sn_python_int(code, layout->code_first_line) == known->first_line &&
-	       /* while interrupted the table may be freed already, and a check costs
+	uint32_t version = code_version(layout, code);
+	if (known->code != code || version != known->version)
+		return false;
+	return version ||
+	       (sn_python_pointer(code, layout->code_file) == known->file &&
+		sn_python_pointer(code, layout->code_name) == known->name &&
+		sn_python_pointer(code, layout->code_lines) == known->lines &&
+		(uint32_t)sn_python_int(code, layout->code_first_line) == known->first_line &&
+		/* while interrupted the table may be freed already, and a check costs
 	        * a system call */
-	       (walk->cache->interrupted ||
-		fingerprint_lines(layout, &walk->cache->guard, known->lines, 0) == known->table);
+		(walk->cache->interrupted ||
+		 fingerprint_lines(layout, &walk->cache->guard, known->lines, 0) == known->table));
 }
 
 static bool table_of(struct walk *walk, uintptr_t object, const unsigned char **table,
@@ -119,6 +129,7 @@ static enum outcome code_read(struct walk *walk, uintptr_t code, struct sn_pytho
 	    .name = sn_python_pointer(code, layout->code_name),
 	    .lines = sn_python_pointer(code, layout->code_lines),
 	    .first_line = (uint32_t)sn_python_int(code, layout->code_first_line),
+	    .version = code_version(layout, code),
 	};
 	if (sn_python_pointer(code, layout->object_type) != layout->code_type ||
 	    !table_of(walk, out->lines, &table, &bytes))
@@ -437,21 +448,42 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 
 #define FINGERPRINT_DEPTH 512u
 
-/* The n-th frame's part of the fingerprint: its code object and its instruction. Parts are
- * independent of each other, so that the processor can compute several at once. */
-static inline uint64_t fingerprint_frame(const struct sn_python_layout *layout, uintptr_t frame,
-					 uintptr_t code, uint32_t n)
+/* Of what a code object without a version consists; 0 where it cannot be read. */
+static inline uint64_t fingerprint_code(const struct sn_python_layout *layout,
+					struct sn_guard *guard, uintptr_t code, uint32_t n)
 {
+	uintptr_t table = sn_python_pointer(code, layout->code_lines);
+	uint64_t first = (uint32_t)sn_python_int(code, layout->code_first_line);
+	uint64_t lines = fingerprint_lines(layout, guard, table, n);
+	if (!lines)
+		return 0;
+	return lines +
+	       fold(sn_python_pointer(code, layout->code_file) + ((uint64_t)n << 48),
+		    sn_python_pointer(code, layout->code_name)) +
+	       fold(table + ((uint64_t)n << 48), first);
+}
+
+/* The n-th frame's part of the fingerprint: its code object and its instruction. Parts are
+ * independent of each other, so that the processor can compute several at once. 0: unreadable. */
+static inline uint64_t fingerprint_frame(const struct sn_python_layout *layout,
+					 struct sn_guard *guard, uintptr_t frame, uint32_t n)
+{
+	uintptr_t code = sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
+	if ((code & 7) || !sn_guard_readable(guard, code, layout->code_bytes))
+		return 0;
 	uint64_t instruction = layout->frames == SN_FRAMES_OBJECTS
 				   ? (uint32_t)sn_python_int(frame, layout->frame_instruction)
 				   : sn_python_pointer(frame, layout->frame_instruction);
-	uint64_t first = (uint32_t)sn_python_int(code, layout->code_first_line);
+	uint64_t identity = code_version(layout, code);
+	if (!identity)
+		identity = fingerprint_code(layout, guard, code, n);
+	if (!identity)
+		return 0;
 	if (layout->frames == SN_FRAMES_FLAGGED)
-		first |= (uint64_t) * (const uint8_t *)(frame + layout->frame_is_entry) << 32;
-	return fold(code + ((uint64_t)n << 48), instruction) +
-	       fold(sn_python_pointer(code, layout->code_file) + ((uint64_t)n << 48),
-		    sn_python_pointer(code, layout->code_name)) +
-	       fold(sn_python_pointer(code, layout->code_lines) + ((uint64_t)n << 48), first);
+		identity += (uint64_t) * (const uint8_t *)(frame + layout->frame_is_entry) << 32;
+	/* a version lies above what differs between the instructions of one code object */
+	return fold(code + ((uint64_t)n << 48), instruction ^ (identity << 32 | identity >> 32)) |
+	       1;
 }
 
 /*
@@ -471,15 +503,10 @@ uint64_t sn_python_fingerprint_frames(const struct sn_python_target *target,
 			return 0;
 		if (is_shim(layout, frame))
 			continue; /* counts, because n is part of the terms of outer frames */
-		uintptr_t code =
-		    sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
-		if ((code & 7) || !sn_guard_readable(&cache->guard, code, layout->code_bytes))
+		uint64_t part = fingerprint_frame(layout, &cache->guard, frame, n);
+		if (!part)
 			return 0;
-		uint64_t lines = fingerprint_lines(layout, &cache->guard,
-						   sn_python_pointer(code, layout->code_lines), n);
-		if (!lines)
-			return 0;
-		sum += fingerprint_frame(layout, frame, code, n) + lines;
+		sum += part;
 	}
 	return (sum ^ n) | 1;
 }

@@ -17,14 +17,15 @@
 #define SN_CODE_ENTRIES 512
 
 /*
- * A code object when it was read. After it is freed, another code object may have its address. Then
- * at least one of the objects to which it refers differs, or the first, middle and last bytes of
- * its line table do (only hooks compare these, samples do not), or file, name, first line and line
- * table are the same, which gives the same results.
+ * A code object when it was read. After it is freed, another code object may have its address. From
+ * 3.12 on its version differs. Before, at least one of the objects to which it refers differs, or
+ * the first, middle and last bytes of its line table do (only hooks compare these, samples do not),
+ * or file, name, first line and line table are the same, which gives the same results.
  */
 struct sn_python_code {
 	uintptr_t code, file, name, lines;
 	uint32_t first_line;
+	uint32_t version; /* 0: unknown */
 	uint32_t index; /* from sn_cct_code */
 	uint64_t table; /* distinguishes the line table from another at its address */
 };

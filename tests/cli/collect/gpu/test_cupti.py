@@ -255,7 +255,7 @@ def test_what_is_refused_is_said(known_run, release, failure, line):
 @pytest.mark.parametrize("failure,line", [
     # by 50 ms: a machine that is as late as that hides it
     pytest.param("early", "without their places in time", marks=pytest.mark.measures),
-    ("no-correlation", "calls only, its records have numbers of no call"),
+    ("no-correlation", "its first kernels have numbers of no call, and are lost"),
     ("short-records", "calls only, its records of kernels have a length that is not known"), ("flush-hangs", "hung"), ("lost-device", "has not given"),
     ("held", "another tool holds CUPTI"), ("privileges", "RmProfilingAdminOnly")])
 def test_one_line_says_so(known_run, failure, line):
