@@ -301,10 +301,10 @@ static void wait_while(bool (*goes_on)(void), uint64_t patience_ns)
 {
 	const struct timespec pause = {0, 100000};
 	uint64_t last_ns = sn_now_ns();
-	uint32_t seen = atomic_load_explicit(&sn_cuda_buffers, memory_order_relaxed);
+	uint32_t seen = atomic_load_explicit(&sn_cuda_progress, memory_order_relaxed);
 	while (goes_on() && sn_now_ns() - last_ns < patience_ns) {
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
-		uint32_t now = atomic_load_explicit(&sn_cuda_buffers, memory_order_relaxed);
+		uint32_t now = atomic_load_explicit(&sn_cuda_progress, memory_order_relaxed);
 		last_ns = seen == now ? last_ns : sn_now_ns();
 		seen = now;
 	}

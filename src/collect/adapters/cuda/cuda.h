@@ -78,8 +78,8 @@ void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name);
 
 /* While false, what comes is not taken any more. */
 extern _Atomic bool sn_cuda_is_taking;
-/* How many buffers have come. */
-extern _Atomic uint32_t sn_cuda_buffers;
+/* Grows with each buffer that has come, and each part of the metrics that is decoded: while it does, CUPTI does not hang. */
+extern _Atomic uint32_t sn_cuda_progress;
 /* What is to be added to CUPTI's times to have the collector's. */
 uint64_t sn_cuda_clock_offset(void);
 void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records);

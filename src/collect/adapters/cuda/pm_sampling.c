@@ -353,6 +353,7 @@ static bool read_some(struct device *device)
 	if (!empty(device))
 		return false;
 	sn_cupti_result error = cupti.cuptiPmSamplingDecodeData(&parameters);
+	atomic_fetch_add_explicit(&sn_cuda_progress, 1, memory_order_relaxed);
 	bool is_full = error == SN_CUPTI_ERROR_OUT_OF_MEMORY || parameters.is_overflow;
 	if (error && error != SN_CUPTI_ERROR_OUT_OF_MEMORY)
 		return sn_cuda_counters_fail("cuptiPmSamplingDecodeData", error);

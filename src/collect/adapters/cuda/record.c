@@ -297,7 +297,7 @@ static void read_buffer(uint8_t *buffer, size_t valid)
 		sn_gpu_lose(&sn_cuda, 1);
 }
 
-_Atomic uint32_t sn_cuda_buffers;
+_Atomic uint32_t sn_cuda_progress;
 
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t valid)
 {
@@ -315,7 +315,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t val
 		if (!error && dropped)
 			sn_gpu_lose(&sn_cuda, dropped);
 	}
-	atomic_fetch_add_explicit(&sn_cuda_buffers, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sn_cuda_progress, 1, memory_order_relaxed);
 	sn_gpu_end_done();
 	give_back(buffer);
 }
