@@ -23,7 +23,8 @@ from test_rocm import RUN
 
 FOLDER = WORKLOADS / "simulated"
 KERNELS = FOLDER / "kernels.cl"
-LOOPS = {number for number, text in enumerate(KERNELS.read_text().splitlines(), 1) if text.endswith("// loop")}
+LINES = KERNELS.read_text().splitlines()
+LOOPS = {number for number, text in enumerate(LINES, 1) if text.endswith("// loop")}
 # of Oclgrind's executions by single work items one sample stands for so many
 WAVE = 64
 
@@ -99,6 +100,21 @@ def compare(folder: Path, truth: Counter[Place], reason: str) -> None:
     assert [by_line[line] for line in shares] == sorted(by_line.values(), reverse=True)
 
 
+def without_reason(truth: Counter[Place]) -> Counter[Place]:
+    whole: Counter[Place] = Counter()
+    for place, count in truth.items():
+        whole[replace(place, reason="")] += count
+    return whole
+
+
+def compare_reasons(folder: Path, truth: Counter[Place], reasons: set[str]) -> None:
+    """The samples of each of these reasons, all of which the table has."""
+    assert {place.reason for place in truth} == reasons
+    for reason in reasons:
+        assert stored(folder, reason, "stall-" + reason.replace("_", "-"))[0] == \
+            Counter({place: count for place, count in truth.items() if place.reason == reason})
+
+
 # ---- executions, by Oclgrind ----
 
 
@@ -112,20 +128,56 @@ def hip(tmp_path_factory) -> Path:
     return output
 
 
-def test_executions_on_amd(hip, tmp_path):
-    """The device's code by clang for gfx90a, with one sample of an issued instruction for each execution by a wave."""
-    (tmp_path / "first").mkdir()
-    code = test_rocm_samples.code_of(test_rocm_samples.sampled(tmp_path / "first", hip))
-    truth = executions("issued")
+def measured_on_amd(binary: Path, folder: Path, truth: Counter[Place]) -> None:
+    """The device's code is by clang for gfx90a."""
+    (folder / "first").mkdir()
+    code = test_rocm_samples.code_of(test_rocm_samples.sampled(folder / "first", binary))
 
     def offsets(kernel: str, line: int) -> list[int]:
         return [address - code.start(kernel) for address in code.instructions[kernel] if code.lines.get(address) == f"{KERNELS.name}:{line}"]
 
-    plan = tmp_path / "plan"
+    plan = folder / "plan"
     plan.write_text(planned(truth, offsets))
-    ran = test_rocm_samples.sampled(tmp_path, hip, plan=plan)
+    ran = test_rocm_samples.sampled(folder, binary, plan=plan)
     assert ran.out == "no error\n" and ran.taken() == truth.total()
+
+
+def test_executions_on_amd(hip, tmp_path):
+    """One sample of an issued instruction for each execution by a wave."""
+    truth = executions("issued")
+    measured_on_amd(hip, tmp_path, truth)
     compare(tmp_path, truth, "issued")
+
+
+# ---- cycles of waves, by MGPUSim ----
+
+# what a wave waits for once its instruction is issued: by instruction, else by the unit that executes it. A group is one wave: no barrier waits.
+AMD_WAITS = {"s_waitcnt": "waitcnt", "VALU": "alu_dependency", "Scalar": "alu_dependency", "VMem": "arbiter_win_ex_stall",
+             "LDS": "arbiter_win_ex_stall"}
+
+
+def wave_cycles() -> Counter[Place]:
+    """One sample for each cycle of a wave: it issues an instruction, waits for what that does, or cannot issue the next one."""
+    found: Counter[Place] = Counter()
+    for row in rows_of("mgpusim.csv"):
+        # an argument's load, which only clang 19 gives to the begin of a kernel
+        if LINES[int(row["line"]) - 1] == "{":
+            continue
+        executing = AMD_WAITS.get(row["instruction"], AMD_WAITS.get(row["unit"], "internal_instruction"))
+        reasons = {"issued": "executed", executing: "executing", "no_instruction_available": "fetching", "other_wait": "waiting"}
+        for reason, column in reasons.items():
+            found[Place(row["kernel"], row["function"], int(row["line"]), reason)] += int(row[column])
+    return +found
+
+
+def test_cycles_on_amd(hip, tmp_path):
+    """Each line has its share of the cycles, and of those that are spent waiting for each reason."""
+    truth = wave_cycles()
+    measured_on_amd(hip, tmp_path, truth)
+    compare(tmp_path, without_reason(truth), "")
+    stalls = Counter({place: count for place, count in truth.items() if place.reason != "issued"})
+    assert stored(tmp_path, "", "gpu-samples-stalled")[0] == without_reason(stalls)
+    compare_reasons(tmp_path, stalls, {*AMD_WAITS.values(), "internal_instruction", "no_instruction_available", "other_wait"})
 
 
 CUDA = ("-g", "-O1", "-lineinfo", "-gencode", "arch=compute_75,code=sm_90", "--no-compress")
@@ -210,12 +262,5 @@ def test_cycles_on_nvidia(cuda, tmp_path):
     """Each line has its share of the cycles, and of those that are spent waiting for each reason."""
     truth = cycles()
     cuda.measured(tmp_path, truth)
-    whole: Counter[Place] = Counter()
-    for place, count in truth.items():
-        whole[replace(place, reason="")] += count
-    compare(tmp_path, whole, "")
-    reasons = {place.reason for place in truth}
-    assert reasons == {"wait", *WAITS.values()}
-    for reason in reasons:
-        assert stored(tmp_path, reason, "stall-" + reason.replace("_", "-"))[0] == \
-            Counter({place: count for place, count in truth.items() if place.reason == reason})
+    compare(tmp_path, without_reason(truth), "")
+    compare_reasons(tmp_path, truth, {"wait", *WAITS.values()})
