@@ -32,7 +32,7 @@ def test_each_name_is_defined_once():
         for fields in map(str.split, listed.splitlines()):
             if len(fields) == 3 and fields[1] in "TDBR":
                 where[fields[2]].add(library.name)
-    assert where["sn_importer_find"] and {name: libs for name, libs in where.items() if len(libs) > 1} == {}
+    assert where["sn_importer_recognise"] and {name: libs for name, libs in where.items() if len(libs) > 1} == {}
 
 
 def library_of(header: Path) -> str:

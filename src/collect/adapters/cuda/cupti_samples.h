@@ -9,10 +9,7 @@
 #include "cupti.h"
 
 /* The first also where the device's buffer of samples is full. */
-enum {
-	SN_CUPTI_ERROR_OUT_OF_MEMORY = 8,
-	SN_CUPTI_ERROR_NOT_SUPPORTED = 27
-};
+enum { SN_CUPTI_ERROR_OUT_OF_MEMORY = 8, SN_CUPTI_ERROR_NOT_SUPPORTED = 27 };
 
 enum sn_cupti_sampling_mode { SN_CUPTI_CONTINUOUS = 1, SN_CUPTI_SERIALIZED = 2 };
 

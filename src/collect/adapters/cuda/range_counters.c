@@ -590,12 +590,10 @@ static enum call_kind kind_of_name(const char *name)
 	static const struct {
 		const char *begin;
 		enum call_kind kind;
-	} names[] = {{"cudaGraphLaunch", GRAPH_LAUNCH},
-		     {"cuGraphLaunch", GRAPH_LAUNCH},
-		     {"cudaStreamBeginCapture", CAPTURE_BEGIN},
-		     {"cuStreamBeginCapture", CAPTURE_BEGIN},
-		     {"cudaStreamEndCapture", CAPTURE_END},
-		     {"cuStreamEndCapture", CAPTURE_END}};
+	} names[] = {
+	    {"cudaGraphLaunch", GRAPH_LAUNCH},	       {"cuGraphLaunch", GRAPH_LAUNCH},
+	    {"cudaStreamBeginCapture", CAPTURE_BEGIN}, {"cuStreamBeginCapture", CAPTURE_BEGIN},
+	    {"cudaStreamEndCapture", CAPTURE_END},     {"cuStreamEndCapture", CAPTURE_END}};
 	for (size_t at = 0; at < sizeof(names) / sizeof(*names); at++)
 		if (sn_begins_with(name, names[at].begin))
 			return names[at].kind;

@@ -42,7 +42,8 @@ struct sn_python_layout {
 	uint16_t code_bytes, code_file, code_name, code_lines, code_first_line;
 	uint16_t code_start; /* first instruction in the object; to 3.10 a bytes object that holds
 				them */
-	uint16_t code_version; /* a number that no other code object has had, or 0 after 2^32 of them; to 3.11
+	uint16_t
+	    code_version; /* a number that no other code object has had, or 0 after 2^32 of them; to 3.11
 				  there is none: 0 */
 	/* objects */
 	uint16_t object_type, bytes_length, bytes_data;

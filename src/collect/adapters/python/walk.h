@@ -26,8 +26,8 @@ struct sn_python_code {
 	uintptr_t code, file, name, lines;
 	uint32_t first_line;
 	uint32_t version; /* 0: unknown */
-	uint32_t index; /* from sn_cct_code */
-	uint64_t table; /* distinguishes the line table from another at its address */
+	uint32_t index;	  /* from sn_cct_code */
+	uint64_t table;	  /* distinguishes the line table from another at its address */
 };
 
 struct sn_python_line {
