@@ -42,8 +42,11 @@ struct sn_config sn_config;
 #define GO_CHECKPOINT_NS 100000000u
 
 /* LOST: a child of fork that could make no file and is counted where its parent is measured */
-enum { IDLE, STARTING, MEASURING, STOPPED, CONFINED, UNWANTED, LOST };
+enum { IDLE, STARTING, MEASURING, STOPPING, STOPPED, CONFINED, UNWANTED, LOST };
 static _Atomic int phase;
+/* More than all that is waited for while it is STOPPING. */
+#define STOPPING_NS 6000000000u
+static __thread bool stops_here __attribute__((tls_model("initial-exec")));
 static pid_t measured_pid;
 static int filters_at_start; /* of system calls; negative: it is not known */
 
@@ -209,6 +212,9 @@ static void begin_child(void *unused)
 	int now = atomic_load_explicit(&phase, memory_order_relaxed);
 	pid_t parent = measured_pid;
 	forks = 0;
+	stops_here = false;
+	if (now == STOPPING) /* the thread that did is the parent's */
+		atomic_store(&phase, STOPPED);
 	if (now == CONFINED)
 		return;
 	sn_losses_after_fork();
@@ -385,13 +391,39 @@ static void settle_running_threads(void)
 	}
 }
 
-void sn_stop(const char *exit_text)
+/* Who ends the process while another thread writes the last snapshot would take that away. */
+static void await_stop(void)
+{
+	if (atomic_load(&phase) != STOPPING || stops_here || !sn_is_measured_process())
+		return;
+	uint64_t until_ns = sn_now_ns() + STOPPING_NS;
+	while (atomic_load(&phase) == STOPPING && sn_now_ns() < until_ns)
+		sn_lock_pause();
+}
+
+/* False where measuring is over, or is not this process's; after another thread's stop. */
+static bool begin_stop(void)
 {
 	int expected = MEASURING;
 	sn_losses_note_unseen();
-	if (!sn_measuring() || sn_confined_unasked() || !sn_is_measured_process() ||
-	    !atomic_compare_exchange_strong(&phase, &expected, STOPPED))
-		return;
+	if (sn_measuring() && !sn_confined_unasked() && sn_is_measured_process() &&
+	    atomic_compare_exchange_strong(&phase, &expected, STOPPING)) {
+		stops_here = true;
+		return true;
+	}
+	await_stop();
+	return false;
+}
+
+static void end_stop(void)
+{
+	int expected = STOPPING;
+	stops_here = false;
+	atomic_compare_exchange_strong(&phase, &expected, STOPPED);
+}
+
+static void write_last(const char *exit_text)
+{
 	struct sn_thread *thread = sn_enter();
 	if (thread) {
 		sn_adapters_detach();
@@ -405,20 +437,27 @@ void sn_stop(const char *exit_text)
 	sn_checkpoint_now(exit_text);
 }
 
+void sn_stop(const char *exit_text)
+{
+	if (!begin_stop())
+		return;
+	write_last(exit_text);
+	end_stop();
+}
+
 void sn_stop_asked(void)
 {
-	static _Atomic bool was_asked;
-	if (!sn_measuring() || sn_confined_unasked() || !sn_is_measured_process() ||
-	    atomic_exchange(&was_asked, true))
+	if (!begin_stop())
 		return;
 	sn_monitor_tool_stop();
 	sn_drop(NULL, SN_DROP_STOPPED, 1);
-	sn_stop("stopped");
-	if (sn_confined())
-		return;
-	sn_sampling_release();
-	sn_fatal_release();
-	sn_environment_strip();
+	write_last("stopped");
+	if (!sn_confined()) {
+		sn_sampling_release();
+		sn_fatal_release();
+		sn_environment_strip();
+	}
+	end_stop();
 }
 
 /* Whether a thread makes calls of ours: in a hook; or in a handler of a sample, or soon in one. Only
@@ -458,8 +497,10 @@ static void await_handlers(void)
 
 void sn_confine(void)
 {
-	if (!sn_measuring())
+	if (!sn_measuring()) {
+		await_stop();
 		return;
+	}
 	sn_losses_note_unseen();
 	bool has_threads = sn_is_measured_process();
 	if (has_threads) {

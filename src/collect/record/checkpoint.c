@@ -19,6 +19,7 @@
  * where it has to be in the end, and is written but once. */
 #define FIRST_OFFSET	      65536u
 #define SNAPSHOT_ATTEMPTS     10
+#define LAST_WAIT_NS	      2000000000u
 /*
  * A checkpoint may use at most one part in this many of the CPU time between two, and last for one
  * part in so many of the time: a slow file system holds its thread up, but so does any other thread
@@ -178,14 +179,37 @@ static void write_checkpoint(void *text)
 	schedule(start);
 }
 
+/* This thread has the file: the handler of a fatal signal may have interrupted it there. */
+static __thread bool has_file __attribute__((tls_model("initial-exec")));
+
+/* The last snapshot waits for another thread's checkpoint, for nothing comes after it. */
+static bool claim_file(bool is_last)
+{
+	uint64_t until_ns = sn_now_ns() + (is_last && !has_file ? LAST_WAIT_NS : 0);
+	while (!sn_lock_try(SN_LOCK_CHECKPOINT)) {
+		if (sn_now_ns() >= until_ns)
+			return false;
+		sn_lock_pause();
+	}
+	has_file = true;
+	return true;
+}
+
 void sn_checkpoint_now(const char *exit_text)
 {
-	if (!sn_config.output || !sn_lock_try(SN_LOCK_CHECKPOINT))
+	bool is_last = exit_text[0];
+	if (!sn_config.output)
 		return;
+	if (!claim_file(is_last)) {
+		if (is_last) /* told if whoever has the file comes to the counts of losses */
+			sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
+		return;
+	}
 	sn_on_own_stack(write_checkpoint, (void *)exit_text);
 	struct sn_thread *thread = sn_thread_self();
 	if (thread && sn_trace_sources())
 		sn_trace_blocked_forget(&thread->trace.blocked);
+	has_file = false;
 	sn_lock_release(SN_LOCK_CHECKPOINT);
 }
 

@@ -5,7 +5,7 @@
  *
  * The sample that finds a checkpoint due writes it, inside the signal handler: programs would
  * notice a thread of the collector. A checkpoint takes no lock that a program's thread could hold;
- * it is skipped while another one is being written.
+ * it is skipped while another one is being written. Only the last snapshot waits for that, up to two seconds.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */

@@ -55,6 +55,19 @@ def test_a_child_alone(tmp_path: Path) -> None:
     assert seconds_in(tmp_path, "before") == pytest.approx(0.4, rel=0.15) and seconds_in(tmp_path, "after") == 0
 
 
+@pytest.mark.parametrize("how", ["checkpoint", "stop", "exit"])
+@pytest.mark.parametrize("options", [(), ("--trace",)])
+def test_who_ends_waits_for_who_writes(tmp_path: Path, how: str, options: tuple[str, ...]) -> None:
+    """The last snapshot for another thread's checkpoint, and whoever stops or exits for another thread's last snapshot."""
+    program.run(tmp_path, program.compiled("collect/stop_held.c", "-O1"), how, options=options, check=5)
+    data = program.info(tmp_path)
+    assert data["drops"].pop("stopped") == 1 and set(data["drops"]) <= {"sample-busy"}
+    assert not any("killed" in line for line in program.sonde("info", tmp_path / "run.sdb").splitlines())
+    # of the thread that is held, and of the other one if that did not stop measuring before
+    assert seconds_in(tmp_path, "before") == pytest.approx(0.4 if how == "checkpoint" else 0.2, rel=0.15)
+    assert seconds_in(tmp_path, "after") == 0
+
+
 def test_a_program_that_does_not_stop_is_complete(tmp_path: Path) -> None:
     program.run(tmp_path, program.compiled("collect/losses.c", "-O1"), "burn", check=None)
     assert program.info(tmp_path)["complete"]
