@@ -634,11 +634,8 @@ static void close_events(struct sn_thread *thread, struct sn_sampling *sampling)
 			sn_drop(thread, SN_DROP_EVENT_TAKEN, 1);
 }
 
-void sn_sampling_stop(struct sn_thread *thread)
+static void end_sampling(struct sn_thread *thread, struct sn_sampling *sampling)
 {
-	struct sn_sampling *sampling = thread->sampling;
-	if (!sn_sampling_is_active(thread))
-		return;
 	disarm(sampling);
 	struct sn_thread *entered = sn_enter();
 	if (thread->flags & SN_THREAD_SEVERAL)
@@ -648,6 +645,16 @@ void sn_sampling_stop(struct sn_thread *thread)
 	sampling->active = false;
 	if (entered)
 		sn_leave(entered);
+}
+
+void sn_sampling_stop(struct sn_thread *thread)
+{
+	struct sn_sampling *sampling = thread->sampling;
+	if (!sampling)
+		return;
+	if (sampling->active)
+		end_sampling(thread, sampling);
+	/* these a thread still has where another one has ended measuring */
 	close_events(thread, sampling);
 	sn_own_stack_remove();
 }

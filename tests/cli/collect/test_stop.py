@@ -25,7 +25,7 @@ def seconds_in(folder: Path, name: str) -> float:
 def test_what_came_before_is_whole(tmp_path: Path, how: str, options: tuple[str, ...]) -> None:
     plain = subprocess.run([workload(), how], capture_output=True, text=True, timeout=60)
     done = program.run(tmp_path, workload(), how, options=options, check=5)
-    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr) and done.stdout.endswith("0 timers\n")
+    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr) and done.stdout.endswith("0 left\n")
     data = program.info(tmp_path)
     assert data["drops"].pop("stopped") == 1 and set(data["drops"]) <= {"sample-busy"} and not data["complete"]
     assert (data["missing"]["processes"], data["missing"]["of_processes"]) == (1, 1)

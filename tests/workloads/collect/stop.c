@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computes, ends being measured in the middle, and computes on: in two threads. With "twice" it ends so twice, with "start" it starts a
- * program afterwards, with "fork" a child, and with "child" a child of fork ends it. Prints how many timers the process has after that. */
+ * program afterwards, with "fork" a child, and with "child" a child of fork ends it. Prints what of the collector's the process has after that. */
+#include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sonde/sonde.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,13 +43,27 @@ static void __attribute__((noinline)) after(void)
 
 static pthread_barrier_t barrier;
 
+/* The kernel's answer, past all wrappers. */
+static void *signal_stack(void)
+{
+	stack_t stack = {0};
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(SYS_sigaltstack), "D"(NULL), "S"(&stack)
+			 : "rcx", "r11", "memory");
+	return result || stack.ss_flags & SS_DISABLE ? NULL : stack.ss_sp;
+}
+
 static void *other(void *unused)
 {
+	(void)unused;
+	void *stack = signal_stack();
 	before();
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
 	after();
-	return unused;
+	return stack;
 }
 
 static void *late(void *unused)
@@ -64,6 +82,28 @@ static int timers(void)
 	if (file)
 		fclose(file);
 	return count;
+}
+
+static int events(void)
+{
+	int count = 0;
+	char path[300], target[64] = "";
+	DIR *directory = opendir("/proc/self/fd");
+	for (struct dirent *entry; directory && (entry = readdir(directory));) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+		ssize_t length = readlink(path, target, sizeof(target) - 1);
+		target[length < 0 ? 0 : length] = 0;
+		count += !strcmp(target, "anon_inode:[perf_event]");
+	}
+	if (directory)
+		closedir(directory);
+	return count;
+}
+
+static int is_mapped(void *address)
+{
+	unsigned char there;
+	return address && !mincore(address, 1, &there);
 }
 
 static void wait_for(pid_t child)
@@ -92,6 +132,7 @@ int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
 	pthread_t thread, later;
+	void *stack;
 	if (!strcmp(how, "child")) {
 		end_in_child();
 		return 0;
@@ -108,7 +149,8 @@ int main(int argc, char **argv)
 	after();
 	pthread_create(&later, NULL, late, NULL);
 	pthread_join(later, NULL);
-	pthread_join(thread, NULL);
+	pthread_join(thread, &stack);
+	left += is_mapped(stack) + events();
 	if (!strcmp(how, "fork")) {
 		pid_t child = fork();
 		if (!child) {
@@ -120,6 +162,6 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "start"))
 		printf("%s %d\n", getenv("LD_PRELOAD") ? "preloaded" : "not preloaded",
 		       system("true"));
-	printf("%d timers\n", left + timers());
+	printf("%d left\n", left + timers());
 	return 5;
 }
