@@ -370,7 +370,8 @@ SONDE_INLINE_ void sonde_message_received(uint64_t begun, uint32_t peer, uint64_
 
 /* Ends measuring in this process for good: what was measured is written, no sample is taken and no call is heard any more, and
  * what the process starts later is not measured. Reports say how much of the CPU time came after. Open regions of
- * this thread end here. As setenv does, it changes the environment: no other thread may use that meanwhile. */
+ * this thread end here. Other threads may stop as well, but none may change the environment meanwhile: `environ` becomes another
+ * list. The old one and its texts stay as they are. */
 SONDE_INLINE_ void sonde_stop(void)
 {
 	const struct sonde_measure_hooks *hooks = SONDE_MEASURE_HOOKS_();

@@ -455,7 +455,7 @@ void sn_stop_asked(void)
 	if (!sn_confined()) {
 		sn_sampling_release();
 		sn_fatal_release();
-		sn_environment_strip();
+		sn_environment_replace();
 	}
 	end_stop();
 }

@@ -245,17 +245,20 @@ void sn_environment_leave(void)
 	is_stripping = true;
 }
 
-void sn_environment_strip(void)
+static void begin_stripping(void)
 {
 	find_library();
 	if (!switches_set)
 		switches_set = getenv(SWITCHES);
 	sn_environment_leave();
+}
+
+void sn_environment_strip(void)
+{
+	begin_stripping();
 	if (environ)
 		strip(environ, NULL, environ);
 }
-
-/* ---- an environment with us ---- */
 
 static size_t count_entries(char *const *entries)
 {
@@ -264,6 +267,27 @@ static size_t count_entries(char *const *entries)
 		count++;
 	return count;
 }
+
+/* The bytes that lists take where they are rewritten. */
+static size_t list_text_bytes(char *const *environment)
+{
+	size_t bytes = 0;
+	for (; environment && *environment; environment++)
+		if (list_of(*environment))
+			bytes += strlen(*environment) + 1;
+	return bytes;
+}
+
+void sn_environment_replace(void)
+{
+	size_t list = (count_entries(environ) + 1) * sizeof(char *);
+	begin_stripping();
+	char **entries = environ ? malloc(list + list_text_bytes(environ)) : NULL;
+	if (entries)
+		environ = strip(entries, (char *)entries + list, environ);
+}
+
+/* ---- an environment with us ---- */
 
 static bool has_variable(char *const *environment, const char *entry)
 {
@@ -285,11 +309,7 @@ static bool preloads_us(const char *value)
  * and ours. */
 static size_t text_bytes(char *const *environment)
 {
-	size_t bytes = strlen(PRELOAD) + (preload ? strlen(preload) : 0) + 2;
-	for (; environment && *environment; environment++)
-		if (list_of(*environment))
-			bytes += strlen(*environment) + 1;
-	return bytes;
+	return strlen(PRELOAD) + (preload ? strlen(preload) : 0) + 2 + list_text_bytes(environment);
 }
 
 /*

@@ -19,6 +19,10 @@ const char *sn_environment_start_path(void);
  * environment in place and makes no system call. AS-safe: no. */
 void sn_environment_strip(void);
 
+/* The same, but `environ` becomes a new list, which is never freed: what the program has of the old one, the list or its texts,
+ * stays as it is. AS-safe: no. */
+void sn_environment_replace(void);
+
 /* The same without changing the environment, which the program may be changing at this moment: the
  * wrappers of exec remove the variables. */
 void sn_environment_leave(void);

@@ -2,6 +2,7 @@
 """A program that ends being measured (sonde_stop) runs on as without: what it did before is whole, what it does later is in nothing."""
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,9 +24,11 @@ def seconds_in(folder: Path, name: str) -> float:
 @pytest.mark.parametrize("how", ["", "twice", "fork", "start"])
 @pytest.mark.parametrize("options", [(), ("-F", "5000"), ("--trace",), ("-e", "real-time@500")])
 def test_what_came_before_is_whole(tmp_path: Path, how: str, options: tuple[str, ...]) -> None:
-    plain = subprocess.run([workload(), how], capture_output=True, text=True, timeout=60)
-    done = program.run(tmp_path, workload(), how, options=options, check=5)
-    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr) and done.stdout.endswith("0 left\n")
+    user = {"LD_PRELOAD": "libm.so.6"}  # stays
+    plain = subprocess.run([workload(), how], capture_output=True, text=True, timeout=60, env={**os.environ, **user})
+    done = program.run(tmp_path, workload(), how, options=options, environment=user, check=5)
+    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr)
+    assert done.stdout.endswith("preloaded: libm.so.6; 0 changed in the environment; 0 left\n")
     data = program.info(tmp_path)
     assert data["drops"].pop("stopped") == 1 and set(data["drops"]) <= {"sample-busy"} and not data["complete"]
     assert (data["missing"]["processes"], data["missing"]["of_processes"]) == (1, 1)

@@ -106,6 +106,20 @@ static int is_mapped(void *address)
 	return address && !mincore(address, 1, &there);
 }
 
+/* Strings and array as the program was given them. */
+static int has_changed(char **environment)
+{
+	static char *entries[1024], *texts[1024];
+	int changed = 0;
+	for (int at = 0; at < 1023 && (entries[at] || environment[at]); at++) {
+		changed +=
+		    texts[at] && (entries[at] != environment[at] || strcmp(texts[at], entries[at]));
+		if (environment[at] && !texts[at])
+			texts[at] = strdup(entries[at] = environment[at]);
+	}
+	return changed;
+}
+
 static void wait_for(pid_t child)
 {
 	int status;
@@ -128,16 +142,18 @@ static void end_in_child(void)
 	printf("%s\n", "parent goes on");
 }
 
-int main(int argc, char **argv)
+int main(int argc, char **argv, char **environment)
 {
 	const char *how = argc > 1 ? argv[1] : "";
 	pthread_t thread, later;
 	void *stack;
+	int changed;
 	if (!strcmp(how, "child")) {
 		end_in_child();
 		return 0;
 	}
 	pthread_barrier_init(&barrier, NULL, 2);
+	has_changed(environment);
 	pthread_create(&thread, NULL, other, NULL);
 	before();
 	pthread_barrier_wait(&barrier);
@@ -151,6 +167,7 @@ int main(int argc, char **argv)
 	pthread_join(later, NULL);
 	pthread_join(thread, &stack);
 	left += is_mapped(stack) + events();
+	changed = has_changed(environment);
 	if (!strcmp(how, "fork")) {
 		pid_t child = fork();
 		if (!child) {
@@ -162,6 +179,7 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "start"))
 		printf("%s %d\n", getenv("LD_PRELOAD") ? "preloaded" : "not preloaded",
 		       system("true"));
-	printf("%d left\n", left + timers());
+	printf("preloaded: %s; %d changed in the environment; %d left\n",
+	       getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "", changed, left + timers());
 	return 5;
 }
