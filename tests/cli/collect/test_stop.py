@@ -21,7 +21,7 @@ def seconds_in(folder: Path, name: str) -> float:
     return sum(value["sum"] for frames, value in program.paths(folder) if any(frame["name"] == name for frame in frames)) / 1e9
 
 
-@pytest.mark.parametrize("how", ["", "twice", "fork", "start"])
+@pytest.mark.parametrize("how", ["", "twice", "calls", "fork", "start"])
 @pytest.mark.parametrize("options", [(), ("-F", "5000"), ("--trace",), ("-e", "real-time@500")])
 def test_what_came_before_is_whole(tmp_path: Path, how: str, options: tuple[str, ...]) -> None:
     user = {"LD_PRELOAD": "libm.so.6"}  # stays

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computes, ends being measured in the middle, and computes on: in two threads. With "twice" it ends so twice, with "start" it starts a
- * program afterwards, with "fork" a child, and with "child" a child of fork ends it. Prints what of the collector's the process has after that. */
+ * program afterwards, with "fork" a child; with "calls" the other thread goes on to call what is heard, and with "child" a child of fork ends
+ * it. Prints what of the collector's the process has after that. */
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -55,13 +56,50 @@ static void *signal_stack(void)
 	return result || stack.ss_flags & SS_DISABLE ? NULL : stack.ss_sp;
 }
 
-static void *other(void *unused)
+static long resident_pages(void)
 {
-	(void)unused;
+	long all, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	if (file && fscanf(file, "%ld %ld", &all, &resident) != 2)
+		resident = 0;
+	if (file)
+		fclose(file);
+	return resident;
+}
+
+/* Of regions alone, 20,000 names would take some MiB. */
+static int calls_are_kept(void)
+{
+	char name[32];
+	long before = resident_pages();
+	sonde_region_end(); /* begun before the stop */
+	for (int round = 0; round < 20000; round++) {
+		snprintf(name, sizeof(name), "unmeasured %d", round);
+		sonde_region_begin(name);
+		sonde_message_sent(sonde_message_begin(), 1, 0, 8);
+		sonde_message_received(sonde_message_begin(), 1, 0, 8);
+		if (round % 2)
+			sonde_region_end();
+	}
+	sonde_trace_start();
+	sonde_iteration_begin("unmeasured");
+	sonde_iteration_end();
+	sonde_trace_stop();
+	return resident_pages() - before > 128;
+}
+
+static int left; /* of the collector's, and what it keeps */
+
+static void *other(void *how)
+{
 	void *stack = signal_stack();
 	before();
+	if (!strcmp(how, "calls"))
+		sonde_region_begin("open");
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
+	if (!strcmp(how, "calls"))
+		left += calls_are_kept();
 	after();
 	return stack;
 }
@@ -154,13 +192,13 @@ int main(int argc, char **argv, char **environment)
 	}
 	pthread_barrier_init(&barrier, NULL, 2);
 	has_changed(environment);
-	pthread_create(&thread, NULL, other, NULL);
+	pthread_create(&thread, NULL, other, (void *)how);
 	before();
 	pthread_barrier_wait(&barrier);
 	sonde_stop();
 	if (!strcmp(how, "twice"))
 		sonde_stop();
-	int left = timers();
+	left = timers();
 	pthread_barrier_wait(&barrier);
 	after();
 	pthread_create(&later, NULL, late, NULL);
