@@ -422,7 +422,7 @@ static void end_stop(void)
 	atomic_compare_exchange_strong(&phase, &expected, STOPPED);
 }
 
-static void write_last(const char *exit_text)
+static void end_measuring(const char *exit_text)
 {
 	struct sn_thread *thread = sn_enter();
 	if (thread) {
@@ -441,7 +441,7 @@ void sn_stop(const char *exit_text)
 {
 	if (!begin_stop())
 		return;
-	write_last(exit_text);
+	end_measuring(exit_text);
 	end_stop();
 }
 
@@ -451,7 +451,7 @@ void sn_stop_asked(void)
 		return;
 	sn_monitor_tool_stop();
 	sn_drop(NULL, SN_DROP_STOPPED, 1);
-	write_last("stopped");
+	end_measuring("stopped");
 	if (!sn_confined()) {
 		sn_sampling_release();
 		sn_fatal_release();
