@@ -485,7 +485,31 @@ CASE(overflow_fatal_main)
 	depth_kept = too_deep(0);
 }
 
-/* ---- a stack pointer in the heap ---- */
+/* ---- threads with the least stack, and a stack pointer in the heap ---- */
+
+static void *least_body(void *unused)
+{
+	work(30);
+	execl("/nonexistent", "x", (char *)NULL);
+	pause_ns(1000);
+	work(10);
+	return unused;
+}
+
+CASE(least_thread_stack)
+{
+	size_t bytes = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+	struct guarded stack = guarded_new(bytes > 16384 ? bytes : 16384);
+	pthread_attr_t attributes;
+	pthread_t thread;
+	pthread_attr_init(&attributes);
+	MUST(pthread_attr_setstack(&attributes, stack.start, stack.bytes) ? -1 : 0);
+	for (int round = 0; round < 4; round++) {
+		MUST(pthread_create(&thread, &attributes, least_body, NULL) ? -1 : 0);
+		pthread_join(thread, NULL);
+	}
+	say("below: %s\n", guarded_overrun(&stack) ? "OVERWRITTEN" : "whole");
+}
 
 #ifdef __x86_64__
 /* Generated code, as oneDNN's, that points the stack pointer into a block with little room below.
