@@ -13,6 +13,8 @@ import program
 # What the collector calls and a C library's start does not, by number: timer_create, process_vm_readv, rt_sigaction,
 # getpid, futex, pwrite64, timer_settime, timer_delete, gettid, clock_nanosleep, sigaltstack, uname, prctl.
 CALLS = (222, 310, 13, 39, 202, 18, 223, 226, 186, 230, 131, 63, 157)
+# Each sample asks for its process's number, and an instruction's filter is not seen until the next checkpoint (docs/design/losses.md).
+GETPID = 39
 HOW = ("prctl", "call", "threads", "instruction")
 
 
@@ -39,7 +41,8 @@ def same(folder: Path, *arguments: object) -> dict:
                                              ("trap", "call"), ("errno", "instruction")])
 def test_what_a_sandbox_executes(tmp_path: Path, action: str, how: str) -> None:
     """The program starts inside a filter that somebody else installed: as under bwrap, minijail, systemd."""
-    for call in CALLS if (action, how) in (("kill", "prctl"), ("kill", "instruction")) else CALLS[:3]:
+    every = CALLS if how == "prctl" else [call for call in CALLS if call != GETPID]
+    for call in every if (action, how) in (("kill", "prctl"), ("kill", "instruction")) else CALLS[:3]:
         data = same(tmp_path / str(call), workload(), action, call, how, "execute", burner(), "burn")
         assert not data["complete"]
         missing = data["missing"]
@@ -54,7 +57,8 @@ def test_what_a_sandbox_executes(tmp_path: Path, action: str, how: str) -> None:
 @pytest.mark.parametrize("how", HOW)
 def test_what_a_sandbox_starts(tmp_path: Path, how: str, then: str) -> None:
     command = [f"{burner()} burn; echo $?"] if then == "shell" else [burner(), "burn"]
-    for call in (222, 18, 13 if then == "shell" else 39):  # a shell asks for its own number
+    last = 13 if then == "shell" else GETPID  # a shell asks for its own number
+    for call in (222, 18) if how == "instruction" and last == GETPID else (222, 18, last):
         data = same(tmp_path / str(call), workload(), "errno" if call == 13 else "kill", call, how, then, *command)
         assert not data["complete"] and data["missing"]["processes"] >= 1
         expected = 2 / 3 if then == "fork" else 1 / 2
