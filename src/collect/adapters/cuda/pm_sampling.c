@@ -221,13 +221,21 @@ static sn_cupti_result sample_times(const struct device *device, size_t sample,
 	return cupti.cuptiPmSamplingCounterDataGetSampleInfo(times);
 }
 
+/* By the device's clock. Not all devices tell it; how long samples by cycles take is not known from the start. */
+static uint64_t begin_of(const struct device *device, const struct sn_cupti_pm_sample *times)
+{
+	if (times->start_ns && times->start_ns < times->end_ns)
+		return times->start_ns;
+	return times->end_ns - device->step_ns;
+}
+
 /* No sample began before sampling did, and none ends after it was read. Where CUPTI's own clock agrees with that, it is the device's as
  * well; else the first sample is taken to begin when starting began, which is too early by as long as that takes. */
-static uint64_t first_offset(const struct device *device, uint64_t first_ns, uint64_t last_ns,
-			     uint64_t now_ns)
+static uint64_t first_offset(const struct device *device, uint64_t first_begin_ns,
+			     uint64_t last_end_ns, uint64_t now_ns)
 {
-	int64_t least = (int64_t)(device->begin_ns - (first_ns - device->step_ns)),
-		most = (int64_t)(now_ns - last_ns), told = (int64_t)sn_cuda_clock_offset();
+	int64_t least = (int64_t)(device->begin_ns - first_begin_ns),
+		most = (int64_t)(now_ns - last_end_ns), told = (int64_t)sn_cuda_clock_offset();
 	return (uint64_t)(told >= least && told <= most ? told : least);
 }
 
@@ -241,7 +249,8 @@ static sn_cupti_result set_clock(struct device *device, size_t count, uint64_t n
 	if (error)
 		return error;
 	if (!device->has_offset)
-		device->offset_ns = first_offset(device, first.end_ns, last.end_ns, now_ns);
+		device->offset_ns =
+		    first_offset(device, begin_of(device, &first), last.end_ns, now_ns);
 	device->has_offset = true;
 	/* clocks drift */
 	if ((int64_t)(last.end_ns + device->offset_ns - now_ns) > 0)
@@ -284,10 +293,8 @@ static bool take_sample(struct device *device, size_t sample)
 		lose(1);
 		return true;
 	}
-	bool has_start = times.start_ns && times.start_ns < times.end_ns;
 	struct taken *taken = taken_at(taken_count++);
-	taken->start_ns =
-	    (has_start ? times.start_ns : times.end_ns - device->step_ns) + device->offset_ns;
+	taken->start_ns = begin_of(device, &times) + device->offset_ns;
 	taken->device = (uint32_t)(device - devices);
 	return true;
 }

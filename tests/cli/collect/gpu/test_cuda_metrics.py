@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,6 +131,15 @@ def test_a_device_that_samples_by_cycles(device, tmp_path):
     check_values(ran)
     times = [time for time, _ in stored(ran, ACTIVE)]
     assert {later - time for time, later in zip(times, times[1:])} == {400000} and not lost(ran)
+
+
+def test_when_samples_by_cycles_were(device, tmp_path):
+    """How long one takes is not known before it was read: 40 ms, not the 50 that were asked for."""
+    ran = sampled(tmp_path, device, rate="@20", fakes=("--fail", "metric-cycles"))
+    realtime = time.time_ns() - time.monotonic_ns()
+    truth = sorted(int(row["start_ns"]) for row in ran.of("read", ACTIVE))
+    found = [begin for begin, _ in stored(ran, ACTIVE)]
+    assert len(truth) > 3 and [begin - realtime for begin in found] == [pytest.approx(begin, abs=3000000) for begin in truth]
 
 
 def test_few_samples_fit_into_an_image(device, tmp_path):
