@@ -111,9 +111,11 @@ scenarios() {
 	esac
 }
 known=$(scenarios)
-while [ -n "$failures" ] && IFS= read -r scenario; do
+# no process substitution: its process would be a child of the program that this becomes
+IFS=, read -ra scenarios <<<"$failures"
+for scenario in "${scenarios[@]}"; do
 	grep -qxF -e "$scenario" <<<"$known" || { echo "${0##*/}: $vendor has no scenario '$scenario'" >&2; exit 128; }
-done < <(tr , '\n' <<<"$failures")
+done
 if [ $vendor = rocm ]; then
 	fake=$("$here/install_rocm.sh") || exit $?
 	folders=$fake/rocm

@@ -194,8 +194,11 @@ int main(int argc, char **argv)
 		if (!fork())
 			exit(act(&id, rank, ranks));
 	}
-	while (wait(&status) > 0)
+	while (wait(&status) > 0) {
 		failed += status != 0;
+		if (status)
+			fprintf(stderr, "a rank ended with status %#x\n", status);
+	}
 	printf("%d of %d ranks failed\n", failed, ranks);
 	return failed;
 }
