@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 
 static int to_holder[2], to_held[2], to_main[2];
 static volatile int is_over;
+static volatile int *may_be_held; /* of both processes */
 
 static void burn(int milliseconds)
 {
@@ -56,23 +58,36 @@ static void hear(int fd)
 		exit(1);
 }
 
+/* Whether it is about to write the measurement. A trace is written before that, and whenever there is enough of it. */
+static int is_writing(pid_t tid)
+{
+	static const char suffix[] = ".sonde-process";
+	struct user_regs_struct registers = {0};
+	char link[64], file[4096];
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) || registers.orig_rax != SYS_pwrite64 || !*may_be_held)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, (int)registers.rdi);
+	ssize_t length = readlink(link, file, sizeof(file) - 1);
+	ssize_t rest = length - (ssize_t)strlen(suffix);
+	return rest > 0 && !memcmp(file + rest, suffix, strlen(suffix));
+}
+
 /* Until the thread is about to write, until it is said that it may, and for a while. */
 static void hold(void)
 {
-	struct user_regs_struct registers = {0};
-	int status, signal;
+	int status, signal, writes = 0;
 	pid_t tid;
 	if (read(to_holder[0], &tid, sizeof(tid)) != sizeof(tid) ||
 	    ptrace(PTRACE_SEIZE, tid, NULL, PTRACE_O_TRACESYSGOOD) ||
 	    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
 		return;
 	tell(to_held[1]);
-	while (registers.orig_rax != SYS_pwrite64) {
+	while (!writes) {
 		if (waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
 			return;
 		signal = status >> 16 || WSTOPSIG(status) & 0x80 ? 0 : WSTOPSIG(status);
-		ptrace(PTRACE_GETREGS, tid, NULL, &registers);
-		if (registers.orig_rax != SYS_pwrite64)
+		writes = is_writing(tid);
+		if (!writes)
 			ptrace(PTRACE_SYSCALL, tid, NULL, signal);
 	}
 	tell(to_main[1]);
@@ -88,6 +103,7 @@ static void *held(void *how)
 	if (write(to_holder[1], &tid, sizeof(tid)) != sizeof(tid))
 		abort();
 	hear(to_held[0]);
+	*may_be_held = 1;
 	if (strcmp(how, "checkpoint"))
 		sonde_stop();
 	while (!is_over)
@@ -99,7 +115,8 @@ int main(int argc, char **argv)
 {
 	char *how = argc > 1 ? argv[1] : "";
 	pthread_t thread;
-	if (pipe(to_holder) || pipe(to_held) || pipe(to_main))
+	may_be_held = mmap(NULL, sizeof(*may_be_held), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (may_be_held == MAP_FAILED || pipe(to_holder) || pipe(to_held) || pipe(to_main))
 		return 1;
 	pid_t holder = fork();
 	if (!holder) {
