@@ -64,7 +64,8 @@ static int is_writing(pid_t tid)
 	static const char suffix[] = ".sonde-process";
 	struct user_regs_struct registers = {0};
 	char link[64], file[4096];
-	if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) || registers.orig_rax != SYS_pwrite64 || !*may_be_held)
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) || registers.orig_rax != SYS_pwrite64 ||
+	    !*may_be_held)
 		return 0;
 	snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, (int)registers.rdi);
 	ssize_t length = readlink(link, file, sizeof(file) - 1);
@@ -115,7 +116,8 @@ int main(int argc, char **argv)
 {
 	char *how = argc > 1 ? argv[1] : "";
 	pthread_t thread;
-	may_be_held = mmap(NULL, sizeof(*may_be_held), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	may_be_held = mmap(NULL, sizeof(*may_be_held), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (may_be_held == MAP_FAILED || pipe(to_holder) || pipe(to_held) || pipe(to_main))
 		return 1;
 	pid_t holder = fork();
