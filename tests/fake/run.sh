@@ -26,6 +26,7 @@
 #		privileges         the driver lets only administrators profile: error 35
 #		hardware-busy, virtual-device, confidential, mig  errors 26, 33, 41 and 43, when kinds of records are enabled
 #		at-subscribing     these come sooner
+#		overheads          the call of the first kernel loads its function, and that of each 10th waits for room for commands
 #		managed-refused    nothing is told of managed memory
 #		no-hardware-times  the device has none by its own events
 #		two-cuptis         a CUPTI of another release is in the process as well

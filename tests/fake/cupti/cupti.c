@@ -205,6 +205,37 @@ static uint32_t call_of(const struct fake_run *run)
 	.deviceId = (uint32_t)(run)->device, .contextId = (uint32_t)(run)->device + 1,             \
 	.streamId = (run)->stream, .correlationId = call_of(run), .graphId = (run)->graph
 
+/* Where that is asked for: the call of each tenth kernel waited for room, and the first one loaded the function. */
+static void record_overheads(const struct fake_run *run)
+{
+	static _Atomic bool is_loaded;
+	bool is_first = !is_loaded, is_full = fake_fails_now("overheads", 10);
+	if (!fake_fails("overheads") || !fake_wants(CUPTI_ACTIVITY_KIND_OVERHEAD))
+		return;
+	is_loaded = true;
+	uint64_t end_ns = fake_cupti_time(run->start_ns);
+	OVERHEAD_RECORD record = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+				  .overheadKind = CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING,
+				  .start = end_ns - 30000,
+				  .end = end_ns,
+				  .correlationId = run->correlation};
+	if (is_first)
+		fake_record(&record, sizeof(record), 0);
+	record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL;
+	record.start = end_ns - 7000;
+	if (is_full)
+		record.overheadData =
+		    calloc(1, sizeof(CUpti_ActivityOverheadCommandBufferFullData));
+	if (is_full)
+		fake_record(&record, sizeof(record), 0);
+	record = (OVERHEAD_RECORD){.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+				   .overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH,
+				   .start = end_ns - 1000,
+				   .end = end_ns};
+	if (is_full)
+		fake_record(&record, sizeof(record), 0);
+}
+
 static void record_kernel(const struct fake_run *run)
 {
 	const struct fake_operation *operation = run->operation;
@@ -290,6 +321,8 @@ static void on_run(const struct fake_run *run)
 	fake_range_run(run);
 	if (run->graph && fake_wants_graphs())
 		return;
+	if (run->operation->kind == FAKE_KERNEL)
+		record_overheads(run);
 	if (run->operation->kind == FAKE_KERNEL)
 		record_kernel(run);
 	else if (run->operation->kind == FAKE_COPY && run->operation->peer >= 0)

@@ -74,6 +74,14 @@ SAME(struct sn_cupti_graph_trace, end, GRAPH_RECORD, end);
 SAME(struct sn_cupti_graph_trace, device, GRAPH_RECORD, deviceId);
 SAME(struct sn_cupti_graph_trace, graph, GRAPH_RECORD, graphId);
 SAME(struct sn_cupti_graph_trace, stream, GRAPH_RECORD, streamId);
+SAME(struct sn_cupti_overhead, of, OVERHEAD_RECORD, overheadKind);
+SAME(struct sn_cupti_overhead, start, OVERHEAD_RECORD, start);
+SAME(struct sn_cupti_overhead, end, OVERHEAD_RECORD, end);
+#if CUPTI_API_VERSION >= 22
+SAME(struct sn_cupti_overhead, correlation, OVERHEAD_RECORD, correlationId);
+SAME(struct sn_cupti_overhead, details, OVERHEAD_RECORD, overheadData);
+_Static_assert(sizeof(struct sn_cupti_overhead) == sizeof(OVERHEAD_RECORD), "overhead");
+#endif
 SAME(struct sn_cupti_resource_data, descriptor, CUpti_ResourceData, resourceDescriptor);
 SAME(struct sn_cupti_graph, node, CUpti_GraphData, node);
 SAME(struct sn_cupti_graph, original_node, CUpti_GraphData, originalNode);
@@ -98,6 +106,13 @@ _Static_assert(SN_CUPTI_MEMCPY == CUPTI_ACTIVITY_KIND_MEMCPY &&
 		   SN_CUPTI_GRAPH_TRACE == CUPTI_ACTIVITY_KIND_GRAPH_TRACE &&
 		   SN_CUPTI_CONCURRENT_KERNEL == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
 	       "kinds of records");
+_Static_assert(SN_CUPTI_OVERHEAD == CUPTI_ACTIVITY_KIND_OVERHEAD &&
+		   SN_CUPTI_OVERHEAD_COMPILER == CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER &&
+		   SN_CUPTI_OVERHEAD_FLUSH == CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH &&
+		   SN_CUPTI_OVERHEAD_INSTRUMENTATION ==
+		       CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION &&
+		   SN_CUPTI_OVERHEAD_RESOURCE == CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE,
+	       "kinds of overhead");
 _Static_assert(SN_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ==
 		       CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED &&
 		   SN_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES &&
@@ -110,6 +125,11 @@ _Static_assert(SN_CUPTI_ERROR_CONFIDENTIAL_COMPUTING ==
 		       CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED &&
 		   SN_CUPTI_ERROR_MIG_DEVICE == CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED,
 	       "newer errors");
+_Static_assert(SN_CUPTI_OVERHEAD_MODULE ==
+		       CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING &&
+		   SN_CUPTI_OVERHEAD_FUNCTION == CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING &&
+		   SN_CUPTI_OVERHEAD_COMMANDS == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL,
+	       "newer kinds of overhead");
 _Static_assert(SN_CUPTI_HARDWARE_TIMES == CUPTI_ACTIVITY_ATTR_ENABLE_HES, "attributes");
 #endif
 _Static_assert(SN_CUPTI_RESOURCE == CUPTI_CB_DOMAIN_RESOURCE &&

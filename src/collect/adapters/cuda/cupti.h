@@ -29,6 +29,7 @@ enum sn_cupti_kind {
 	SN_CUPTI_KERNEL = 3,
 	SN_CUPTI_DEVICE = 8,
 	SN_CUPTI_CONCURRENT_KERNEL = 10,
+	SN_CUPTI_OVERHEAD = 17,
 	SN_CUPTI_PEER_MEMCPY = 22,
 	SN_CUPTI_MANAGED = 25,
 	SN_CUPTI_SYNCHRONIZATION = 38,
@@ -126,6 +127,28 @@ struct sn_cupti_synchronization {
 	uint32_t kind, type; /* enum sn_cupti_wait */
 	uint64_t start, end;
 	uint32_t correlation, context, stream, event;
+};
+
+/* What takes the host's time and is nobody's work. */
+enum sn_cupti_overhead_of {
+	SN_CUPTI_OVERHEAD_COMPILER = 1,
+	SN_CUPTI_OVERHEAD_FLUSH = 1 << 16,
+	SN_CUPTI_OVERHEAD_INSTRUMENTATION = 2 << 16,
+	SN_CUPTI_OVERHEAD_RESOURCE = 3 << 16,
+	SN_CUPTI_OVERHEAD_MODULE = 4 << 16,
+	SN_CUPTI_OVERHEAD_FUNCTION = 5 << 16,
+	SN_CUPTI_OVERHEAD_COMMANDS = 6 << 16,
+	SN_CUPTI_OVERHEAD_REQUEST = 7 << 16,
+	SN_CUPTI_OVERHEAD_MANAGED = 8 << 16,
+};
+
+/* Releases before 12.4 end before `correlation`. `details` is NULL or the reader's, from malloc. */
+struct sn_cupti_overhead {
+	uint32_t kind, of; /* enum sn_cupti_overhead_of */
+	uint32_t object_kind, object[3];
+	uint64_t start, end;
+	uint32_t correlation, reserved;
+	void *details;
 };
 
 enum { SN_CUPTI_MEMORY_ALLOCATED = 1, SN_CUPTI_MEMORY_RELEASED = 2 };

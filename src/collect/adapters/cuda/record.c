@@ -3,6 +3,8 @@
 #include "managed.h"
 #include "pc_sampling.h"
 
+#include <stdlib.h>
+
 #define BUFFER_BYTES (1u << 20)
 #define BUFFERS	     32u
 
@@ -11,7 +13,28 @@
 static struct {
 	_Atomic(uint8_t *) bytes;
 	_Atomic bool is_used;
+	_Atomic uint64_t given_ns;
 } buffers[BUFFERS];
+
+/* CUPTI delivers a buffer when it is full. So as much of one is given as fills in about FILL_NS: what a snapshot has is not much older. */
+#define FILL_NS	     250000000u
+#define LEAST_BYTES  (1u << 16)
+/* No record is longer. */
+#define RECORD_BYTES 1024u
+
+static _Atomic size_t given_bytes = LEAST_BYTES;
+
+static void adapt(size_t size, size_t valid, uint64_t filled_ns)
+{
+	size_t now = atomic_load_explicit(&given_bytes, memory_order_relaxed), next = now;
+	if (size != now || valid + RECORD_BYTES < size)
+		return; /* of before, or asked for */
+	if (filled_ns < FILL_NS && now < BUFFER_BYTES)
+		next = 2 * now;
+	else if (filled_ns > 4 * (uint64_t)FILL_NS && now > LEAST_BYTES)
+		next = now / 2;
+	atomic_store_explicit(&given_bytes, next, memory_order_relaxed);
+}
 
 /* No buffer means that CUPTI drops records, and counts them. */
 void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
@@ -29,17 +52,23 @@ void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records
 		}
 		if (!bytes)
 			atomic_store_explicit(&buffers[index].is_used, false, memory_order_relaxed);
+		atomic_store_explicit(&buffers[index].given_ns, sn_now_ns(), memory_order_relaxed);
 		*buffer = bytes;
-		*size = bytes ? BUFFER_BYTES : 0;
+		*size = bytes ? atomic_load_explicit(&given_bytes, memory_order_relaxed) : 0;
 	}
 }
 
-static void give_back(uint8_t *buffer)
+static void give_back(uint8_t *buffer, size_t size, size_t valid)
 {
-	for (uint32_t index = 0; index < BUFFERS; index++)
-		if (atomic_load_explicit(&buffers[index].bytes, memory_order_relaxed) == buffer)
-			/* release: it was read */
-			atomic_store_explicit(&buffers[index].is_used, false, memory_order_release);
+	for (uint32_t index = 0; index < BUFFERS; index++) {
+		if (atomic_load_explicit(&buffers[index].bytes, memory_order_relaxed) != buffer)
+			continue;
+		adapt(size, valid,
+		      sn_now_ns() -
+			  atomic_load_explicit(&buffers[index].given_ns, memory_order_relaxed));
+		/* release: it was read */
+		atomic_store_explicit(&buffers[index].is_used, false, memory_order_release);
+	}
 }
 
 /* ---- records ---- */
@@ -140,6 +169,37 @@ static bool read_memory(const struct sn_cupti_memory *memory, struct sn_gpu_oper
 	       memory->memory <= SN_CUPTI_MEMORY_MANAGED;
 }
 
+#define KINDS 64u
+
+/* Of records by their kinds, from when one was followed by another on. With the lock of finished operations. */
+static size_t lengths[KINDS];
+
+/* False where it is of no call, as those of older releases are, or has no times. */
+static bool read_overhead(const struct sn_cupti_overhead *overhead,
+			  struct sn_gpu_operation *operation)
+{
+	static const char *const of_cupti[] = {"compiling for the device",
+					       "CUPTI: giving a buffer",
+					       "CUPTI: instrumentation",
+					       "CUPTI: resources",
+					       "loading a module",
+					       "loading a function",
+					       "waiting for room for commands",
+					       "CUPTI: asking for a buffer",
+					       "CUPTI: managed memory"};
+	uint32_t number = overhead->of == SN_CUPTI_OVERHEAD_COMPILER ? 0 : overhead->of >> 16;
+	bool is_known = overhead->of && number < sizeof(of_cupti) / sizeof(*of_cupti);
+	if (lengths[SN_CUPTI_OVERHEAD] < sizeof(*overhead))
+		return false;
+	free(overhead->details);
+	*operation = (struct sn_gpu_operation){.kind = SN_GPU_OVERHEAD,
+					       .correlation = overhead->correlation,
+					       .name = is_known ? of_cupti[number] : "overhead",
+					       .start_ns = overhead->start,
+					       .end_ns = overhead->end};
+	return overhead->correlation && overhead->start;
+}
+
 /* False for records of other kinds. */
 static bool read_record(const void *record, struct sn_gpu_operation *operation)
 {
@@ -164,6 +224,8 @@ static bool read_record(const void *record, struct sn_gpu_operation *operation)
 		return read_wait(record, operation);
 	case SN_CUPTI_MEMORY2:
 		return read_memory(record, operation);
+	case SN_CUPTI_OVERHEAD:
+		return read_overhead(record, operation);
 	case SN_CUPTI_DEVICE:
 		sn_cuda_device_record(record);
 		return false;
@@ -242,11 +304,6 @@ uint64_t sn_cuda_clock_offset(void)
 	return sn_gpu_clock_offset(sn_cupti.cuptiGetTimestamp);
 }
 
-#define KINDS 64u
-
-/* Of records by their kinds, from when one was followed by another on. With the lock of finished operations. */
-static size_t lengths[KINDS];
-
 /* Where the one after `record` begins; NULL: that is not known. */
 static const uint8_t *end_of(const uint8_t *record)
 {
@@ -287,7 +344,11 @@ static void read_buffer(uint8_t *buffer, size_t valid)
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
 	bool is_right = check(buffer, valid, offset_ns);
 	while (!(error = next_record(buffer, valid, &record))) {
+		void *next = record;
 		note_length(last, record);
+		if (*(uint32_t *)record == SN_CUPTI_OVERHEAD && !end_of(record) &&
+		    !next_record(buffer, valid, &next))
+			note_length(record, next);
 		take(record, offset_ns, is_right);
 		last = record;
 	}
@@ -299,7 +360,7 @@ static void read_buffer(uint8_t *buffer, size_t valid)
 
 _Atomic uint32_t sn_cuda_progress;
 
-static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t valid)
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	size_t dropped = 0;
 	sn_gpu_begin_done();
@@ -317,14 +378,13 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t val
 	}
 	atomic_fetch_add_explicit(&sn_cuda_progress, 1, memory_order_relaxed);
 	sn_gpu_end_done();
-	give_back(buffer);
+	give_back(buffer, size, valid);
 }
 
 void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			     size_t valid)
 {
-	(void)size;
-	complete(context, stream, buffer, valid);
+	complete(context, stream, buffer, size, valid);
 }
 
 /* ---- the same for one of several subscribers ---- */
@@ -338,6 +398,6 @@ void sn_cuda_request_buffer_v2(uint8_t **buffer, size_t *size, size_t *most_reco
 
 void sn_cuda_complete_buffer_v2(uint8_t *buffer, size_t size, size_t valid, void *information)
 {
-	(void)size, (void)information;
-	complete(NULL, 0, buffer, valid);
+	(void)information;
+	complete(NULL, 0, buffer, size, valid);
 }

@@ -20,7 +20,8 @@ enum sn_gpu_kind {
 	SN_GPU_SET,
 	SN_GPU_GRAPH, /* one launch of many operations, of which the runtime tells one time */
 	/* what a call did on the host: not an operation, and not lost where its call is not known */
-	SN_GPU_WAIT,	 /* for `stream`, or for what `name` says */
+	SN_GPU_WAIT, /* for `stream`, or for what `name` says */
+	SN_GPU_OVERHEAD, /* what `name` says: the runtime's work for itself, beside what the call is for */
 	SN_GPU_ALLOCATE, /* memory of a device */
 	SN_GPU_FREE,
 	SN_GPU_SAMPLES,	  /* of a kernel's instructions: sn_gpu_sampled */
@@ -35,6 +36,7 @@ enum sn_gpu_metric {
 	SN_GPU_SET_TIME,
 	SN_GPU_GRAPH_TIME,
 	SN_GPU_WAIT_TIME,
+	SN_GPU_OVERHEAD_TIME,
 	SN_GPU_COPY_BYTES,
 	SN_GPU_SET_BYTES,
 	SN_GPU_ALLOCATE_BYTES,

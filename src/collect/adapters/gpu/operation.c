@@ -21,6 +21,7 @@ static const struct {
     [SN_GPU_SET_TIME] = {"fill-time", "ns", SN_METRIC_TIME},
     [SN_GPU_GRAPH_TIME] = {"graph-time", "ns", SN_METRIC_TIME},
     [SN_GPU_WAIT_TIME] = {"sync-time", "ns", SN_METRIC_TIME},
+    [SN_GPU_OVERHEAD_TIME] = {"gpu-overhead-time", "ns", SN_METRIC_TIME},
     [SN_GPU_COPY_BYTES] = {"copy-bytes", "bytes", SN_METRIC_BYTES},
     [SN_GPU_SET_BYTES] = {"fill-bytes", "bytes", SN_METRIC_BYTES},
     [SN_GPU_ALLOCATE_BYTES] = {"gpu-alloc", "bytes", SN_METRIC_BYTES},
@@ -415,7 +416,7 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
 		return;
 	}
-	if (operation->kind > SN_GPU_WAIT) {
+	if (operation->kind > SN_GPU_OVERHEAD) {
 		add(operation->interface, thread, operation->call,
 		    operation->kind == SN_GPU_ALLOCATE ? SN_GPU_ALLOCATE_BYTES : SN_GPU_FREE_BYTES,
 		    operation->bytes);
@@ -427,7 +428,7 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 		return;
 	}
 	add_values(thread, leaf, operation);
-	if (operation->kind == SN_GPU_WAIT || operation->is_placeless)
+	if (operation->kind >= SN_GPU_WAIT || operation->is_placeless)
 		return;
 	if (sn_trace_wants(SN_TRACE_SOURCE_GPU))
 		trace(state, leaf->node, operation);
