@@ -41,7 +41,7 @@ struct sn_configured_device {
 /* ---- table.c ---- */
 
 /* As many as the user may describe, and those of other adapters. */
-enum { SN_CONFIGURED_STUBS = 128, SN_CONFIGURED_LIBRARIES = SN_CONFIGURED_DEVICES + 2 };
+enum { SN_CONFIGURED_STUBS = 192, SN_CONFIGURED_LIBRARIES = SN_CONFIGURED_DEVICES + 4 };
 
 extern struct sn_configured_call sn_configured_calls[SN_CONFIGURED_STUBS];
 extern struct sn_configured_device sn_configured_devices[SN_CONFIGURED_LIBRARIES];
@@ -53,6 +53,8 @@ extern _Atomic uint32_t sn_configured_call_count, sn_configured_device_count;
 struct sn_configured_device *sn_configured_add_device(const char *name, const char *library);
 bool sn_configured_add_call(struct sn_configured_device *device,
 			    const struct sn_configured_call *call);
+/* How many of its calls the library has; 0 while it is not loaded. */
+uint32_t sn_configured_found(const struct sn_configured_device *device);
 
 /* ---- entry.c ---- */
 

@@ -32,7 +32,7 @@ __asm__("	.text\n"
 	"sn_configured_stubs:\n"
 	"	.cfi_startproc\n"
 	"	.set number, 0\n"
-	"	.rept 128\n"
+	"	.rept 192\n"
 	"	.p2align 4\n"
 	"	endbr64\n"
 	"	pushq $number\n"
@@ -114,7 +114,7 @@ __asm__("	.text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	"	.size sn_configured_stubs, . - sn_configured_stubs\n");
-_Static_assert(SN_CONFIGURED_STUBS == 128, "as many stubs are made above");
+_Static_assert(SN_CONFIGURED_STUBS == 192, "as many stubs are made above");
 
 uintptr_t sn_configured_stub(uint32_t call)
 {

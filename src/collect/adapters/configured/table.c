@@ -44,6 +44,15 @@ bool sn_configured_add_call(struct sn_configured_device *device,
 	return true;
 }
 
+uint32_t sn_configured_found(const struct sn_configured_device *device)
+{
+	uint32_t found = 0;
+	for (uint32_t i = device->first; i < device->end; i++)
+		found += atomic_load_explicit(&sn_configured_calls[i].function,
+					      memory_order_relaxed) != 0;
+	return found;
+}
+
 /* ---- reading ---- */
 
 /* The next word of a line into text[0..bytes); false where there is none, or it does not fit. */
@@ -129,10 +138,7 @@ static int attach(void)
 
 static void add_state(struct sn_line *line, const struct sn_configured_device *device)
 {
-	uint32_t found = 0;
-	for (uint32_t i = device->first; i < device->end; i++)
-		found += atomic_load_explicit(&sn_configured_calls[i].function,
-					      memory_order_relaxed) != 0;
+	uint32_t found = sn_configured_found(device);
 	SN_LINE_ADD(line, line->length ? ", " : "", device->name, ": ");
 	if (!found) {
 		SN_LINE_ADD(line, "no ", device->library, " in this process");

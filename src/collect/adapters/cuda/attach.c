@@ -100,7 +100,7 @@ static const char *reason(sn_cupti_result error)
 /* The last ones are of use, but a release may not have them. */
 static const uint32_t kinds[] = {
     SN_CUPTI_CONCURRENT_KERNEL, SN_CUPTI_MEMCPY,  SN_CUPTI_MEMSET, SN_CUPTI_PEER_MEMCPY,
-    SN_CUPTI_SYNCHRONIZATION,	SN_CUPTI_MEMORY2, SN_CUPTI_DEVICE};
+    SN_CUPTI_SYNCHRONIZATION,	SN_CUPTI_MEMORY2, SN_CUPTI_DEVICE, SN_CUPTI_OVERHEAD};
 enum { NEEDED_KINDS = 3 };
 
 sn_cupti_result sn_cuda_enable(uint32_t kind)
@@ -141,6 +141,9 @@ static sn_cupti_result enable_records(void)
 {
 	sn_cupti_result error = SN_CUPTI_SUCCESS;
 	for (size_t index = 0; index < sizeof(kinds) / sizeof(*kinds) && !error; index++) {
+		/* its reader frees what it points to: with several, nobody says which of them */
+		if (kinds[index] == SN_CUPTI_OVERHEAD && sn_cupti.shares)
+			continue;
 		sn_cupti_result one = sn_cuda_enable(kinds[index]);
 		error = index < NEEDED_KINDS ? one : SN_CUPTI_SUCCESS;
 	}
@@ -205,11 +208,9 @@ static sn_cupti_result subscribe(void *library, char *holder, size_t holder_byte
 	return SN_CUPTI_SUCCESS;
 }
 
-static void attach(void)
+static void attach_cupti(void)
 {
 	char holder[128] = "";
-	if (atomic_exchange_explicit(&was_tried, true, memory_order_relaxed) || !sn_measuring())
-		return;
 	void *library = sn_cuda_open_library();
 	if (!library || !find_functions(library)) {
 		sn_cuda_say(library ? "libcupti.so lacks a function that is needed"
@@ -229,6 +230,15 @@ static void attach(void)
 			    sn_cuda_samples_plan(), sn_cuda_counters_plan(), NULL);
 	attached_ns = sn_now_ns();
 	atomic_store_explicit(&is_attached, !error, memory_order_release);
+}
+
+static void attach(void)
+{
+	if (atomic_exchange_explicit(&was_tried, true, memory_order_relaxed) || !sn_measuring())
+		return;
+	attach_cupti();
+	if (!atomic_load_explicit(&is_attached, memory_order_relaxed))
+		sn_cuda_hear_calls();
 }
 
 /* The driver calls it at the end of cuInit. 1 for success. */
@@ -373,12 +383,15 @@ static void cuda_after_fork(void)
 
 static const char *cuda_status(void)
 {
-	if (status[0])
-		return sn_cuda_metrics_status(
-		    sn_cuda_counters_status(sn_cuda_samples_status(status)));
-	return sn_module_by_name("libcuda.so") == SN_MODULE_NONE
-		   ? "no CUDA driver in this process"
-		   : "the program has not initialised CUDA";
+	if (!status[0]) {
+		const char *tool = sn_cuda_injected();
+		if (sn_module_by_name("libcuda.so") == SN_MODULE_NONE)
+			return "no CUDA driver in this process";
+		if (!tool)
+			return "the program has not initialised CUDA";
+		sn_cuda_say("CUDA_INJECTION64_PATH names another tool: ", tool, NULL);
+	}
+	return sn_cuda_metrics_status(sn_cuda_counters_status(sn_cuda_samples_status(status)));
 }
 
 const struct sn_adapter sn_adapter_cuda = {

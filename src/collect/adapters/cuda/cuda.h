@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), other subscribers (others.c), the program's calls
- * (call.c), graphs (graph.c), records of what the devices did (record.c), whether these can be right (check.c), how much of a
+ * (call.c; calls.c where there is no CUPTI), graphs (graph.c), records of what the devices did (record.c), whether these can be right (check.c), how much of a
  * device a kernel can use (occupancy.c), and names of kernels (name.c). adapters/gpu has the way from there to the threads.
  * docs/design/cuda.md gives reasons.
  *
@@ -35,6 +35,11 @@ uint64_t sn_cuda_attached_ns(void);
 /* Asks CUPTI for records of this kind. */
 sn_cupti_result sn_cuda_enable(uint32_t kind);
 
+/* ---- calls.c ---- */
+
+/* CUPTI does not tell of the program's calls, or no more: they are heard without it, from now on. */
+void sn_cuda_hear_calls(void);
+
 /* ---- library.c ---- */
 
 /* CUPTI, opened where it is not yet; NULL: there is none. AS-safe: no. Once. */
@@ -46,6 +51,10 @@ void *sn_cuda_open_library(void);
 const char *sn_cuda_holder(const char *told);
 /* The program has taken CUPTI by functions that do not share it, and may use it without a subscription. */
 bool sn_cuda_is_held(void);
+
+/* The tool that the driver loads in place of this library, since the user said so when the process began; NULL: none. Static storage.
+ * MT: first while there is one thread. */
+const char *sn_cuda_injected(void);
 
 /* ---- check.c ---- */
 

@@ -11,6 +11,7 @@
 #include "collect/intercept/real_symbol.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static _Atomic(const char *) other; /* the path of the library that subscribed */
@@ -39,6 +40,18 @@ static const char *tool_of(const char *path)
 		if (!strncmp(name, tools[index].library, strlen(tools[index].library)))
 			return tools[index].tool;
 	return name;
+}
+
+const char *sn_cuda_injected(void)
+{
+	static _Atomic bool is_known;
+	static char name[64];
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	if (atomic_exchange_explicit(&is_known, true, memory_order_relaxed))
+		return *name ? name : NULL;
+	if (path && *path && !sn_begins_with(base_name(path), "libsonde.so"))
+		sn_line_add(&SN_LINE(name), tool_of(path));
+	return *name ? name : NULL;
 }
 
 /* Tools that give no name, by their libraries. PyTorch's has its in every process with PyTorch. */
@@ -81,9 +94,11 @@ static void give_up(const char *path)
 	char seconds[24];
 	struct sn_line line = SN_LINE(seconds);
 	sn_line_add_number(&line, sn_cuda_attached_ns() / 1000000000u);
-	if (sn_cuda_release())
-		sn_cuda_say("CUPTI: kernels, copies and sets of its first ", seconds, " s; then ",
-			    tool_of(path), " took CUPTI", NULL);
+	if (!sn_cuda_release())
+		return;
+	sn_cuda_say("CUPTI: kernels, copies and sets of its first ", seconds, " s; then ",
+		    tool_of(path), " took CUPTI", NULL);
+	sn_cuda_hear_calls();
 }
 
 static void before(const void *address)

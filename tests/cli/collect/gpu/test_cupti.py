@@ -15,7 +15,7 @@ import program
 import pytest
 from fake_table import count_of, is_part, places, stored, taken, traced
 from program import ROOT, WORKLOADS
-from test_cuda import FAKE, IS_PLAIN, NODES, Ran, is_kernel, measured, on_fakes, pytestmark  # noqa: F401 (a mark)
+from test_cuda import ARE_FEW, FAKE, NODES, Ran, is_kernel, measured, on_fakes, pytestmark  # noqa: F401 (a mark)
 
 FAKES = ROOT / "tests/fake"
 CUPTI = FAKES / "cupti"
@@ -42,8 +42,8 @@ def installed(*what: str) -> Path:
 
 
 def headers(release: str) -> Path:
-    if IS_PLAIN and release != RELEASES[-1]:
-        pytest.skip("other releases of CUPTI are fetched where PyTorch for CUDA is (SONDE_TEST_CUDA=1)")
+    if ARE_FEW and release != RELEASES[-1]:
+        pytest.skip("other releases of CUPTI are fetched by make test-all (SONDE_TEST_CUDA=1)")
     return installed(release)
 
 
@@ -250,7 +250,7 @@ def test_what_is_refused_is_said(known_run, release, failure, line):
     for scenario in (failure,) if failure.endswith("-refused") else (failure, f"{failure},at-subscribing"):
         ran = known_run(options=TRACED, fakes=("--cupti", release, "--fail", scenario))
         assert ran.out == "0 no error\n" and status(ran) == line
-        assert stored(ran.folder) == {} and not losses(ran)
+        assert not any(amount.count or amount.total_ns for amount in stored(ran.folder).values()) and not losses(ran)
 
 
 @pytest.mark.parametrize("failure,line", [
@@ -270,6 +270,19 @@ def test_times_by_events_of_the_hardware(known_run, release, failure, line):
     ran = known_run(options=(*NODES, "--gpu-hardware-times"), fakes=("--cupti", release, "--fail", failure))
     assert line in status(ran).split("; ") and not losses(ran)
     assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel)
+
+
+@pytest.mark.parametrize("release,is_known", [("11.8", False), ("12.4", True), ("13.2", True), ("13.5", False)])
+def test_what_the_runtime_does_for_itself(known_run, release, is_known):
+    """Below the calls in which it does so, where records tell the call, and one reader has them."""
+    ran = known_run(options=NODES, fakes=("--cupti", release, "--fail", "overheads"))
+    assert ran.out == "0 no error\n" and kernels(ran) == 165 and not losses(ran)
+    assert ("gpu-overhead-time" in {metric["name"] for metric in program.info(ran.folder)["metrics"]}) == is_known
+    if not is_known:
+        return
+    assert measured(ran, "gpu-overhead-time", "sum") == {"loading a function": 30000, "waiting for room for commands": 165 // 10 * 7000}
+    for frames, _ in program.paths(ran.folder, "gpu-overhead-time", "--metric", "gpu-overhead-time"):
+        assert frames[-1]["kind"] == "gpu-op" and frames[-2]["kind"] == "gpu-api" and "aunch" in frames[-2]["name"]
 
 
 @pytest.mark.parametrize("release", ["13.0", "13.5"])

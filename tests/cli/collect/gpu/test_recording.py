@@ -60,10 +60,13 @@ def replay(recording: Path, folder: Path, *options: str) -> None:
 
 
 def stored(folder: Path) -> dict:
-    """All that is the device's: paths from the call on, counts and sums; what is lost; and what the adapter says."""
+    """All that is the device's: paths from the call on, counts and sums; what is lost; and what the adapter says. What a call itself
+    copies is known where CUPTI is not, and a replay calls nothing."""
     info = program.info(folder)
     drops = {cause: count for cause, count in info.get("drops", {}).items() if cause.startswith(("gpu-", "capture-"))}
-    return {**{metric: dict(found) for metric, found in device_part(str(SONDE), folder / "run.sdb").items()}, "drops": drops,
+    device = device_part(str(SONDE), folder / "run.sdb").items()
+    return {**{metric: {path: value for path, value in found.items() if metric != "copy-bytes" or " > " in path} for metric, found in device},
+            "drops": drops,
             "status": info["properties"]["adapter.cuda"]}
 
 
