@@ -171,10 +171,29 @@ static void check_cupti(struct sn_diagnosis *diagnosis)
 	    "real device has confirmed it");
 }
 
+/* Compute instances of all devices that are divided (MIG). As NVIDIA's documents say, one that is as large as its GPU instance is like a device,
+ * and those that share a GPU instance are only traced. */
+static void check_instances(struct sn_diagnosis *diagnosis)
+{
+	char pattern[512];
+	glob_t files;
+	if (glob(sn_doctor_path(pattern, sizeof(pattern),
+				"/proc/driver/nvidia/capabilities/gpu*/mig/gi*/ci*"),
+		 0, NULL, &files))
+		return;
+	sn_diagnose(diagnosis, "NVIDIA MIG", SN_VERDICT_LIMITED, NULL,
+		    "%zu instance%s of divided devices: kernels and copies are measured in each; "
+		    "--gpu-samples, --gpu-counters and --gpu-metrics want one that is as large as "
+		    "its GPU instance; no real device has confirmed it",
+		    files.gl_pathc, files.gl_pathc == 1 ? "" : "s");
+	globfree(&files);
+}
+
 void sn_diagnose_nvidia(struct sn_diagnosis *diagnosis)
 {
 	if (!check_driver(diagnosis))
 		return;
 	check_cupti(diagnosis);
 	check_rights(diagnosis);
+	check_instances(diagnosis);
 }

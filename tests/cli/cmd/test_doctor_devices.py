@@ -123,6 +123,15 @@ def test_nvidia(machine, files, verdict, text, fix):
     assert ("NVIDIA kernels" in found) == ("NVIDIA samples" in found) == (verdict == "ok")
 
 
+def test_nvidia_divided(machine):
+    folder = "/proc/driver/nvidia/capabilities"
+    whole = {**NVIDIA, f"{folder}/mig/config": "", f"{folder}/gpu0/mig/gi1/access": ""}
+    assert "NVIDIA MIG" not in doctor(machine(whole))
+    divided = {**whole, f"{folder}/gpu0/mig/gi1/ci0/access": "", f"{folder}/gpu3/mig/gi2/ci1/access": ""}
+    verdict, text, fix = doctor(machine(divided))["NVIDIA MIG"]
+    assert (verdict, fix) == ("limited", "") and text.startswith("2 instances of divided devices: ") and text.endswith(UNCONFIRMED)
+
+
 @pytest.mark.parametrize("node", ["nvidia0", "nvidiactl"])
 def test_nvidia_of_others(machine, node):
     found = doctor(refusing(machine(NVIDIA), node), NOBODY)
