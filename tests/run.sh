@@ -50,7 +50,7 @@ reason_of() {
 		TensorFlow) reason="SONDE_XLA_PYTHONS names no Python that has it" ;;
 		*) reason="SONDE_TEST_PYPI is $pypi" ;;
 		esac
-		[ $pypi != some ] || case $1 in "PyTorch for CUDA" | "other releases of CUPTI") reason="make test-all takes it from PyPI" ;; esac
+		[ $pypi != some ] || case $1 in "more of PyTorch for CUDA" | "other releases of CUPTI") reason="make test-all has it" ;; esac
 	fi
 	echo "$reason"
 }
@@ -167,8 +167,8 @@ pypi=${SONDE_TEST_PYPI:-some}
 [ -n "${SONDE_TEST_PYPI:-}" ] || [ "${CI:-}" != true ] || pypi=all
 case $pypi in
 none) ;;
-some) size="CUDA's headers and compiler (0.4 GB), JAX (0.6 GB) and SYCL (1.5 GB)" ;;
-all) size="CUDA's headers and compiler, PyTorch with CUDA, JAX and SYCL (9 GB)" ;;
+some) size="CUDA's compiler and PyTorch for CUDA (2.8 GB), JAX (0.6 GB) and SYCL (1.5 GB)" ;;
+all) size="CUDA's compiler, PyTorch for CUDA, with NVIDIA's libraries too, JAX and SYCL (10 GB)" ;;
 *) echo "tests/run.sh: SONDE_TEST_PYPI is none, some or all" >&2; exit 129 ;;
 esac
 
@@ -198,8 +198,9 @@ may_start_beside
 if wanted cli; then
 	[ $pypi = none ] || echo "--- from PyPI, once, in ${SONDE_TEST_CACHE:-~/.cache/sonde-test}: $size; SONDE_TEST_PYPI=none: without"
 	if takes some SONDE_TEST_CUDA; then
-		# for programs that the toolkit's compiler makes, or with PyTorch
-		[ "${SONDE_TEST_CUDA:-$pypi}" = all ] || [ "${SONDE_TEST_CUDA:-plain}" != plain ] || export FAKE_CUDA_PLAIN=1
+		# for programs that the toolkit's compiler makes, with a training by PyTorch, or with all of its programs
+		[ "${SONDE_TEST_CUDA:-}" != plain ] || export FAKE_CUDA_PLAIN=1
+		[ -n "${SONDE_TEST_CUDA:-}" ] || [ $pypi = all ] || export SONDE_TEST_CUDA_FEW=1
 		take cuda tests/fake/install.sh
 	fi
 	takes all SONDE_TEST_TORCH && take torch tests/python_env.sh torch

@@ -9,6 +9,7 @@ from collections import Counter
 LACKS = {
     "SONDE_FAKE_CUDA is not set": "CUDA",
     "no PyTorch for CUDA": "PyTorch for CUDA",
+    "of PyTorch for CUDA one program is run": "more of PyTorch for CUDA",
     "other releases of CUPTI": "other releases of CUPTI",
     "no CUPTI ": "other releases of CUPTI",
     "no fake ROCm": "HIP",

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Prepares a CUDA that needs no GPU: NVIDIA's headers and compiler and PyTorch for CUDA from PyPI, once, under
 # ~/.cache/sonde-test (SONDE_TEST_CACHE), and the libraries of tests/fake, compiled against those headers. Prints a folder:
-# bin/ has a Python whose PyTorch finds them, and nvcc; cuda/ has the libraries. PyTorch takes 5 GB.
-# install.sh --plain, or with FAKE_CUDA_PLAIN set: without PyTorch, for programs that nvcc makes. That takes 0.4 GB.
+# bin/ has a Python whose PyTorch finds them, and nvcc; cuda/ has the libraries. That takes 2.8 GB, since nothing is taken of
+# NVIDIA's libraries. install.sh --plain, or with FAKE_CUDA_PLAIN set: without PyTorch, for programs that nvcc makes: 0.4 GB.
 # Status 77, with the reason on stderr, where something cannot be had.
 set -u
 plain=${FAKE_CUDA_PLAIN:-}
@@ -18,7 +18,7 @@ unavailable() { echo "no fake CUDA: $1" >&2; exit 77; }
 
 mkdir -p "$cache" || unavailable "cannot create $cache"
 torch=
-[ -n "$plain" ] || torch=$(../python_env.sh torch) || exit 77
+[ -n "$plain" ] || torch=$(../python_env.sh torch-bare) || exit 77
 exec 9>"$cache/fake-lock" && flock 9
 
 if [ ! -e "$toolkit/complete" ]; then
@@ -98,12 +98,12 @@ if [ ! -e "$fake/complete" ]; then
 		[ -e "$bodies" ] || bodies=
 		cuda/generate.py math "$soname" "$obj" $bodies -- "${binaries[@]}" && link "$soname" $bodies || exit 1
 	done
-	# a virtual environment whose PyTorch lies beside no library of NVIDIA's: so it takes those that LD_LIBRARY_PATH names
+	# a virtual environment whose PyTorch takes the libraries that LD_LIBRARY_PATH names
 	if [ -z "$plain" ]; then
 		packages=$fake/lib/$(basename "$(dirname "$site")")/site-packages
 		mkdir -p "$packages"
 		for entry in "$site"/*; do
-			case ${entry##*/} in nvidia | nvidia_* | torch) ;; *) ln -s "$entry" "$packages/" ;; esac
+			case ${entry##*/} in torch) ;; *) ln -s "$entry" "$packages/" ;; esac
 		done
 		cp -al "$site/torch" "$packages/torch" 2>/dev/null || cp -a "$site/torch" "$packages/torch" || exit 1
 		cp "$(dirname "$(dirname "$torch")")/pyvenv.cfg" "$fake/"

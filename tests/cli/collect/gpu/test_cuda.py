@@ -2,7 +2,7 @@
 """CUDA programs on devices that are not there (tests/fake): what is measured equals the table of what ran.
 
 SONDE_FAKE_CUDA says that tests/fake/install.sh has prepared them; it takes PyTorch for CUDA and NVIDIA's compiler from PyPI, or with
-FAKE_CUDA_PLAIN the compiler alone: then programs in Python are skipped."""
+FAKE_CUDA_PLAIN the compiler alone: then programs in Python are skipped. With SONDE_TEST_CUDA_FEW all of them but a training are."""
 from __future__ import annotations
 
 import os
@@ -22,6 +22,7 @@ NODES = ("--gpu-graphs", "nodes")
 TRAINING = ("python3", WORKLOADS / "cuda/train.py", "3", "5")
 
 IS_PLAIN = bool(os.environ.get("FAKE_CUDA_PLAIN"))
+ARE_FEW = IS_PLAIN or bool(os.environ.get("SONDE_TEST_CUDA_FEW"))
 
 pytestmark = pytest.mark.skipif(not os.environ.get("SONDE_FAKE_CUDA"),
                                 reason="SONDE_FAKE_CUDA is not set (tests/fake/install.sh prepares a CUDA without a GPU)")
@@ -31,6 +32,8 @@ def on_fakes(folder: Path, *command: str | Path, options: tuple[str, ...] = (), 
              **environment: str) -> Ran:
     if IS_PLAIN and command[0] == "python3":
         pytest.skip("no PyTorch for CUDA (SONDE_TEST_CUDA=1 takes it from PyPI)")
+    if ARE_FEW and command[0] == "python3" and command != TRAINING:
+        pytest.skip("of PyTorch for CUDA one program is run (make test-all runs the others)")
     table = folder / "table.csv"
     done = subprocess.run([FAKE, *fakes, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *map(str, command)],
                           capture_output=True, text=True, timeout=600, env={**os.environ, **environment},
@@ -132,6 +135,24 @@ def test_a_program_that_aborts_ends_so(known_program, tmp_path):
     done = subprocess.run([FAKE, SONDE, "run", "-q", "-o", tmp_path / "run", "--", known_program, "abort"], capture_output=True,
                           text=True, timeout=60)
     assert (done.returncode, done.stdout) == (-signal.SIGABRT, "0 no error\n")
+
+
+def test_a_program_that_is_killed_launched_little(tmp_path):
+    """CUPTI delivers full buffers alone: the fewer launches there are, the smaller they are."""
+    (tmp_path / "dies.cu").write_text("""
+        #include <csignal>
+        #include <unistd.h>
+        __global__ void seldom(void) {}
+        int main()
+        {
+            for (int i = 0; i < 3000; i++, usleep(1000))
+                seldom<<<1, 32>>>();
+            raise(SIGKILL);
+        }""")
+    subprocess.run([FAKE, "nvcc", "-O1", "-arch=sm_90", "-o", tmp_path / "dies", tmp_path / "dies.cu"], check=True)
+    done = subprocess.run([FAKE, SONDE, "run", "-q", "-o", tmp_path / "run", "--", tmp_path / "dies"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "")
+    assert 250 < measured(Ran("", tmp_path, []), "kernel-time", "count")["seldom()"] <= 3000
 
 
 @pytest.mark.parametrize("which", ["known", "trained"])
