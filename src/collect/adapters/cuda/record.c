@@ -16,9 +16,11 @@ static struct {
 	_Atomic uint64_t given_ns;
 } buffers[BUFFERS];
 
-/* CUPTI delivers a buffer when it is full. So as much of one is given as fills in about FILL_NS: what a snapshot has is not much older. */
+/* CUPTI delivers a buffer when it is full. So as much of one is given as fills in about FILL_NS: what a snapshot has is not much older. The whole
+ * where CUPTI has several already, for it may be late. */
 #define FILL_NS	     250000000u
 #define LEAST_BYTES  (1u << 16)
+#define SEVERAL	     4u
 /* No record is longer. */
 #define RECORD_BYTES 1024u
 
@@ -54,7 +56,10 @@ void sn_cuda_request_buffer(uint8_t **buffer, size_t *size, size_t *most_records
 			atomic_store_explicit(&buffers[index].is_used, false, memory_order_relaxed);
 		atomic_store_explicit(&buffers[index].given_ns, sn_now_ns(), memory_order_relaxed);
 		*buffer = bytes;
-		*size = bytes ? atomic_load_explicit(&given_bytes, memory_order_relaxed) : 0;
+		*size = index < SEVERAL ? atomic_load_explicit(&given_bytes, memory_order_relaxed)
+					: BUFFER_BYTES;
+		if (!bytes)
+			*size = 0;
 	}
 }
 
