@@ -53,7 +53,7 @@ const char *sn_cuda_holder(const char *told);
 bool sn_cuda_is_held(void);
 
 /* The tool that the driver loads in place of this library, since the user said so when the process began; NULL: none. Static storage.
- * MT: first while there is one thread. */
+ * AS-safe: yes, but for the first time, which is when the library starts. */
 const char *sn_cuda_injected(void);
 
 /* ---- check.c ---- */

@@ -46,9 +46,9 @@ const char *sn_cuda_injected(void)
 {
 	static _Atomic bool is_known;
 	static char name[64];
-	const char *path = getenv("CUDA_INJECTION64_PATH");
 	if (atomic_exchange_explicit(&is_known, true, memory_order_relaxed))
 		return *name ? name : NULL;
+	const char *path = getenv("CUDA_INJECTION64_PATH");
 	if (path && *path && !sn_begins_with(base_name(path), "libsonde.so"))
 		sn_line_add(&SN_LINE(name), tool_of(path));
 	return *name ? name : NULL;
