@@ -53,7 +53,8 @@ def test_a_child_alone(tmp_path: Path) -> None:
     done = program.run(tmp_path, workload(), "child")
     assert done.stdout == "parent goes on\n"
     data = program.info(tmp_path)
-    assert data["drops"] == {"stopped": 1} and (data["missing"]["processes"], data["missing"]["of_processes"]) == (1, 2)
+    assert data["drops"].pop("stopped") == 1 and set(data["drops"]) <= {"sample-busy"}
+    assert (data["missing"]["processes"], data["missing"]["of_processes"]) == (1, 2)
     assert data["missing"]["cpu_ns"] / data["missing"]["of_cpu_ns"] == pytest.approx(300 / 700, abs=0.12)
     assert seconds_in(tmp_path, "before") == pytest.approx(0.4, rel=0.15) and seconds_in(tmp_path, "after") == 0
 
