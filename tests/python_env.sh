@@ -4,7 +4,8 @@
 # Usage: tests/python_env.sh torch|torch-bare|jax|sycl [VERSION]. It is installed once, under ~/.cache/sonde-test
 # (SONDE_TEST_CACHE). PyTorch takes 5 GB and some two minutes, since its wheel wants NVIDIA's libraries also where there is no
 # GPU; torch-bare, which has none of them and loads only over those of tests/fake, half of that; JAX 0.6 GB and half a minute;
-# sycl, Intel's OpenCL for processors, a current OpenCL loader and SYCL with its compiler as a library, 1.7 GB. TensorFlow would take 2 GB more and is tested only where SONDE_XLA_PYTHONS names a Python that has it.
+# sycl, Intel's OpenCL for processors, a current OpenCL loader and SYCL with its compiler as a library, 1.7 GB. TensorFlow would
+# take 2 GB more and is tested only where SONDE_XLA_PYTHONS names a Python that has it.
 # Status 77, with the reason on stderr, where it cannot be had.
 set -u
 framework=${1:-}
