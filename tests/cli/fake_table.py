@@ -38,10 +38,6 @@ class Place(NamedTuple):
     line: str
 
 
-def is_kernel(name: str) -> bool:
-    return not name.startswith(("copy ", "set"))
-
-
 def summed(amounts: Iterable[tuple[tuple, Amount]]) -> dict[tuple, Amount]:
     found: dict[tuple, Amount] = defaultdict(lambda: NOTHING)
     for key, amount in amounts:
@@ -125,8 +121,8 @@ def traced(folder: Path) -> dict[tuple, Amount]:
 
 # ---- beside each other ----
 
-def count_of(rows: dict[tuple, Amount], kernels_only: bool = False) -> int:
-    return sum(amount.count for (kernel, *_), amount in rows.items() if is_kernel(kernel) or not kernels_only)
+def count_of(rows: dict[tuple, Amount]) -> int:
+    return sum(amount.count for amount in rows.values())
 
 
 def is_part(part: dict[tuple, Amount], whole: dict[tuple, Amount]) -> bool:

@@ -327,7 +327,7 @@ static bool is_releasing(void)
 
 static bool lacks_any(void)
 {
-	return sn_gpu_expected(&sn_cuda) > 0;
+	return sn_gpu_expected(&sn_cuda, SN_GPU_CERTAIN) > 0;
 }
 
 bool sn_cuda_release(void)
@@ -349,7 +349,11 @@ bool sn_cuda_release(void)
 	/* giving up counters lets it go on */
 	const char *hung = is_releasing() ? late : NULL;
 	sn_cuda_counters_give_up();
-	uint64_t missing = sn_gpu_expected(&sn_cuda);
+	/* a copy of nothing has no record, so the others count where the driver has failed */
+	uint64_t missing = sn_gpu_expected(
+	    &sn_cuda, atomic_load_explicit(&release_state, memory_order_acquire) == 1
+			  ? SN_GPU_CERTAIN
+			  : SN_GPU_PROBABLE);
 	sn_gpu_lose(&sn_cuda, missing);
 	if (hung)
 		sn_cuda_say(hung, NULL);

@@ -9,6 +9,14 @@
 
 #include <string.h>
 
+/* `starts` ends with NULL. */
+static bool begins_with_one(const char *name, const char *const *starts)
+{
+	while (*starts && !sn_begins_with(name, *starts))
+		starts++;
+	return *starts;
+}
+
 /* Those that make nodes, each of which is then below its line. */
 static bool makes_nodes(const char *name)
 {
@@ -42,19 +50,17 @@ bool sn_cuda_wants_call(uint32_t domain, const char *name)
 					      "cudaGraphInstantiate",
 					      "cudaStreamWaitEvent",
 					      "cudaMemPrefetch",
-					      "cudaLibraryLoad"};
-	static const char *const driver[] = {
-	    "cuLaunch",		  "cuGraphLaunch",	"cuMemcpy",	    "cuMemset",
-	    "cuMemAlloc",	  "cuMemFree",		"cuCtxSynchronize", "cuStreamSynchronize",
-	    "cuEventSynchronize", "cuGraphInstantiate", "cuModuleLoad",	    "cuLibraryLoad",
-	    "cuMemPrefetch"};
-	const char *const *names = domain == SN_CUPTI_RUNTIME ? runtime : driver;
-	size_t count = domain == SN_CUPTI_RUNTIME ? sizeof(runtime) / sizeof(*runtime)
-						  : sizeof(driver) / sizeof(*driver);
-	for (size_t index = 0; index < count; index++)
-		if (sn_begins_with(name, names[index]))
-			return true;
-	return makes_nodes(name) || unloads(name) || sn_cuda_counters_want_call(name);
+					      "cudaLibraryLoad",
+					      NULL};
+	static const char *const driver[] = {"cuLaunch",	   "cuGraphLaunch",
+					     "cuMemcpy",	   "cuMemset",
+					     "cuMemAlloc",	   "cuMemFree",
+					     "cuCtxSynchronize",   "cuStreamSynchronize",
+					     "cuEventSynchronize", "cuGraphInstantiate",
+					     "cuModuleLoad",	   "cuLibraryLoad",
+					     "cuMemPrefetch",	   NULL};
+	return begins_with_one(name, domain == SN_CUPTI_RUNTIME ? runtime : driver) ||
+	       makes_nodes(name) || unloads(name) || sn_cuda_counters_want_call(name);
 }
 
 /* CUPTI, the runtime or the driver. */
@@ -69,37 +75,48 @@ struct sn_gpu_interface sn_cuda =
 
 bool sn_cuda_is_launch(const char *name)
 {
-	static const char *const names[] = {"cudaLaunchKernel", "__cudaLaunchKernel",
-					    "cuLaunchKernel", "cudaLaunchCooperativeKernel",
-					    "cuLaunchCooperativeKernel"};
-	bool is_one = false;
-	for (size_t at = 0; at < sizeof(names) / sizeof(*names) && !is_one; at++)
-		is_one = sn_begins_with(name, names[at]);
-	return is_one && !strstr(name, "MultiDevice");
+	static const char *const starts[] = {"cudaLaunchKernel",
+					     "__cudaLaunchKernel",
+					     "cuLaunchKernel",
+					     "cudaLaunchCooperativeKernel",
+					     "cuLaunchCooperativeKernel",
+					     NULL};
+	return begins_with_one(name, starts) && !strstr(name, "MultiDevice");
 }
 
-/* Calls that launch: a bit for each of CUPTI's numbers. */
+/* Mostly one record comes of them. */
+static bool is_copy_set_or_graph(const char *name)
+{
+	static const char *const starts[] = {"cudaMemcpy", "cudaMemset",      "cuMemcpy",
+					     "cuMemset",   "cudaGraphLaunch", "cuGraphLaunch",
+					     NULL};
+	return begins_with_one(name, starts);
+}
+
 #define CALLS 1024u
-static uint64_t launching[SN_CUPTI_RUNTIME + 1][CALLS / 64];
+static uint8_t expected[SN_CUPTI_RUNTIME + 1][CALLS]; /* enum sn_gpu_expectation */
 
 void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name)
 {
 	sn_cuda_samples_note_call(domain, cbid, name);
 	sn_cuda_managed_note_call(domain, cbid, name);
 	sn_cuda_counters_note_call(domain, cbid, name);
-	if (cbid < CALLS && sn_cuda_is_launch(name))
-		launching[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
+	if (cbid < CALLS)
+		expected[domain][cbid] = sn_cuda_is_launch(name)      ? SN_GPU_CERTAIN
+					 : is_copy_set_or_graph(name) ? SN_GPU_PROBABLE
+								      : SN_GPU_NOT_EXPECTED;
 }
 
-static void enter(const struct sn_cupti_call *call, bool is_launch)
+static void enter(const struct sn_cupti_call *call, enum sn_gpu_expectation expectation)
 {
+	bool is_launch = expectation == SN_GPU_CERTAIN;
 	if (is_launch)
 		sn_cuda_check_launch(call->correlation);
 	sn_gpu_call_enter(&sn_cuda, &(struct sn_gpu_api_call){.name = call->name,
 							      .correlation = call->correlation,
 							      .object = (uintptr_t)call->parameters,
 							      .stack = (uintptr_t)call,
-							      .is_expected = is_launch,
+							      .expected = expectation,
 							      .is_kernel = is_launch});
 }
 
@@ -117,14 +134,15 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 			sn_gpu_call_waits();
 		return;
 	}
-	bool is_launch = cbid < CALLS && launching[domain][cbid / 64] >> cbid % 64 & 1;
+	enum sn_gpu_expectation expectation =
+	    cbid < CALLS ? expected[domain][cbid] : SN_GPU_NOT_EXPECTED;
 	bool is_sampled = atomic_load_explicit(&sn_cuda_samples_are_on, memory_order_relaxed);
 	bool is_counted = atomic_load_explicit(&sn_cuda_counters_are_on, memory_order_relaxed);
 	bool is_over_time = atomic_load_explicit(&sn_cuda_metrics_are_on, memory_order_relaxed);
 	if (call->site == 0) {
 		if (is_over_time)
 			sn_cuda_metrics_before_call(call);
-		enter(call, is_launch);
+		enter(call, expectation);
 		sn_cuda_managed_on_call(domain, cbid, call);
 		if (is_sampled)
 			sn_cuda_samples_before_call(domain, cbid);
@@ -140,7 +158,7 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 		sn_gpu_expect_none(&sn_cuda, call->correlation);
 	sn_gpu_call_exit();
 	if (is_sampled)
-		sn_cuda_samples_after_call(domain, cbid, call, is_launch);
+		sn_cuda_samples_after_call(domain, cbid, call, expectation == SN_GPU_CERTAIN);
 	if (is_over_time)
 		sn_cuda_metrics_after_call();
 }

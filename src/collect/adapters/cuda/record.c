@@ -327,18 +327,26 @@ static void lose_part(const uint8_t *part, const uint8_t *end)
 {
 	if (!part || end < part + sizeof(uint32_t))
 		return;
+	struct sn_gpu_operation operation = {.interface = &sn_cuda};
 	switch (*(const uint32_t *)part) {
 	case SN_CUPTI_KERNEL:
 	case SN_CUPTI_CONCURRENT_KERNEL:
-		sn_gpu_lose(&sn_cuda, 1);
-		return;
+		operation.kind = SN_GPU_KERNEL;
+		break;
 	case SN_CUPTI_MEMCPY:
 	case SN_CUPTI_PEER_MEMCPY:
+		operation.kind = SN_GPU_COPY;
+		break;
 	case SN_CUPTI_MEMSET:
+		operation.kind = SN_GPU_SET;
+		break;
 	case SN_CUPTI_GRAPH_TRACE:
-		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+		operation.kind = SN_GPU_GRAPH;
+		break;
+	default:
 		return;
 	}
+	sn_gpu_lose_operation(&operation);
 }
 
 /* After a record of a kind that is not known the rest cannot be read: at least one is lost. */

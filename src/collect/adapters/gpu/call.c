@@ -16,10 +16,10 @@ static __thread struct {
 } current __attribute__((tls_model("initial-exec")));
 
 static void launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *state,
-		   uint32_t correlation, bool is_expected)
+		   uint32_t correlation, enum sn_gpu_expectation expected)
 {
 	if (correlation)
-		sn_gpu_launch(interface, state, correlation, current.call.node, is_expected);
+		sn_gpu_launch(interface, state, correlation, current.call.node, expected);
 }
 
 static struct sn_gpu_callee *callee_of(struct sn_gpu_thread *state, const char *name, uint32_t path)
@@ -91,7 +91,7 @@ static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 				      .bytes = call->bytes,
 				      .stream = call->stream,
 				      .has_stream = call->has_stream};
-	launch(interface, state, call->correlation, call->is_expected);
+	launch(interface, state, call->correlation, call->expected);
 }
 
 /* With whatever the program's own callbacks left open in between. Between sn_enter and sn_leave. */
@@ -139,7 +139,7 @@ static void launches(struct sn_gpu_interface *interface, uint32_t correlation, b
 {
 	if (!current.thread)
 		return;
-	launch(interface, sn_gpu_thread(current.thread), correlation, false);
+	launch(interface, sn_gpu_thread(current.thread), correlation, SN_GPU_NOT_EXPECTED);
 	if (interface == current.call.interface) {
 		sn_gpu_call_waits();
 	} else if (sn_enter()) {

@@ -52,13 +52,20 @@ enum sn_gpu_metric {
 	SN_GPU_METRIC_COUNT
 };
 
+/* Whether a launch has an operation, while none has come. */
+enum sn_gpu_expectation {
+	SN_GPU_NOT_EXPECTED,
+	SN_GPU_PROBABLE, /* as it is of a copy, unless that is of nothing */
+	SN_GPU_CERTAIN	 /* unless sn_gpu_expect_none is called */
+};
+
 #define SN_GPU_LAUNCHES (1u << 17)
 
 /* A launch that is not known to be done. */
 struct sn_gpu_launch {
 	/* the correlation number << 32 and the call's node: one word, so that a reader sees both of one launch */
 	_Atomic uint64_t word;
-	/* the address of the thread's state; + 1 while an operation must come that has not */
+	/* the address of the thread's state, + enum sn_gpu_expectation: of an operation that has not come */
 	_Atomic uintptr_t state;
 };
 
@@ -74,8 +81,8 @@ struct sn_gpu_interface {
 	/* SN_GPU_LAUNCHES struct sn_gpu_launch, by the last bits of their numbers: a launch overwrites the one that is a whole table
 	 * older, which was done long ago. Mapped at the first launch. */
 	_Atomic(void *) launches;
-	/* Of lost operations, those of no known launch: they may be what is expected. */
-	_Atomic uint64_t unplaced;
+	/* Of lost operations, those of no known launch, which may be what is expected: certain are kernels and what may be one. */
+	_Atomic uint64_t unplaced[SN_GPU_CERTAIN + 1];
 	/* SN_GPU_CAPTURES, by the numbers of graphs' nodes (capture.h); NULL where its runtime tells none. Zero at first. */
 	struct sn_gpu_capture *captures;
 };
@@ -102,7 +109,7 @@ struct sn_gpu_api_call {
 	uint64_t bytes;	    /* that it copies or sends */
 	uint64_t stream;    /* as the program calls it */
 	bool has_stream;
-	bool is_expected; /* an operation comes for certain, unless sn_gpu_expect_none is called */
+	uint8_t expected; /* enum sn_gpu_expectation */
 	bool is_kernel; /* what it launches: in a library's call it may be a part of a collective */
 };
 
@@ -211,15 +218,15 @@ struct sn_gpu_thread *sn_gpu_thread(struct sn_thread *thread);
 
 /* The calling thread launches something with this number, in the call at `node`. */
 void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *state,
-		   uint32_t correlation, uint32_t node, bool is_expected);
+		   uint32_t correlation, uint32_t node, enum sn_gpu_expectation expected);
 /* The call with this number has failed, or launches later. */
 void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation);
 /* What has come is lost: its launch is not known, or it cannot be read. */
 void sn_gpu_lose_operation(const struct sn_gpu_operation *operation);
 /* The runtime tells that it has lost operations: of which launches is not known. */
 void sn_gpu_lose(struct sn_gpu_interface *interface, uint64_t count);
-/* How many of the latest SN_GPU_LAUNCHES launches are expected to be done, neither are nor are lost. */
-uint64_t sn_gpu_expected(struct sn_gpu_interface *interface);
+/* Of how many of the latest SN_GPU_LAUNCHES launches an operation is expected, at least so much, that neither was done nor is lost. */
+uint64_t sn_gpu_expected(struct sn_gpu_interface *interface, enum sn_gpu_expectation least);
 /* Something launched under its number was done. Counted as lost where the launch is not known (any more) or too much
  * waits for its thread. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
 void sn_gpu_done(struct sn_gpu_operation *operation);

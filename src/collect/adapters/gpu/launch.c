@@ -48,7 +48,7 @@ uint64_t sn_gpu_clock_offset(int (*read)(uint64_t *now))
 	return best;
 }
 
-#define EXPECTED ((uintptr_t)1)
+#define EXPECTATION ((uintptr_t)3) /* its bits */
 
 /* The place of a number; NULL where nothing was launched, or without memory. */
 static struct sn_gpu_launch *launch_at(struct sn_gpu_interface *interface, uint32_t correlation)
@@ -59,7 +59,7 @@ static struct sn_gpu_launch *launch_at(struct sn_gpu_interface *interface, uint3
 }
 
 void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *state,
-		   uint32_t correlation, uint32_t node, bool is_expected)
+		   uint32_t correlation, uint32_t node, enum sn_gpu_expectation expected)
 {
 	struct sn_gpu_launch *all =
 	    sn_pages_once(&interface->launches, SN_GPU_LAUNCHES * sizeof(*all));
@@ -68,44 +68,50 @@ void sn_gpu_launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *sta
 	struct sn_gpu_launch *launch = &all[correlation % SN_GPU_LAUNCHES];
 	/* no number while the rest changes; release: the rest comes before its number */
 	atomic_store_explicit(&launch->word, 0, memory_order_relaxed);
-	atomic_store_explicit(&launch->state, (uintptr_t)state | (is_expected ? EXPECTED : 0),
-			      memory_order_release);
+	atomic_store_explicit(&launch->state, (uintptr_t)state | expected, memory_order_release);
 	atomic_store_explicit(&launch->word, (uint64_t)correlation << 32 | node,
 			      memory_order_release);
-}
-
-/* Unless another launch has taken its place. */
-static void has_come(struct sn_gpu_launch *launch, uintptr_t state)
-{
-	if (state & EXPECTED)
-		atomic_compare_exchange_strong_explicit(&launch->state, &state, state & ~EXPECTED,
-							memory_order_relaxed, memory_order_relaxed);
 }
 
 void sn_gpu_expect_none(struct sn_gpu_interface *interface, uint32_t correlation)
 {
 	struct sn_gpu_launch *launch = launch_at(interface, correlation);
-	if (launch && correlation &&
-	    atomic_load_explicit(&launch->word, memory_order_relaxed) >> 32 == correlation)
-		has_come(launch, atomic_load_explicit(&launch->state, memory_order_relaxed));
+	if (!launch || !correlation ||
+	    atomic_load_explicit(&launch->word, memory_order_relaxed) >> 32 != correlation)
+		return;
+	uintptr_t state = atomic_load_explicit(&launch->state, memory_order_relaxed);
+	/* unless another launch has taken its place */
+	if (state & EXPECTATION)
+		atomic_compare_exchange_strong_explicit(&launch->state, &state,
+							state & ~EXPECTATION, memory_order_relaxed,
+							memory_order_relaxed);
 }
 
-uint64_t sn_gpu_expected(struct sn_gpu_interface *interface)
+uint64_t sn_gpu_expected(struct sn_gpu_interface *interface, enum sn_gpu_expectation least)
 {
-	uint64_t count = 0;
-	uint64_t unplaced = atomic_load_explicit(&interface->unplaced, memory_order_relaxed);
+	uint64_t count = 0, unplaced = 0;
 	const struct sn_gpu_launch *all = launch_at(interface, 0);
 	for (uint32_t index = 0; all && index < SN_GPU_LAUNCHES; index++)
-		count += atomic_load_explicit(&all[index].state, memory_order_relaxed) & EXPECTED;
+		count += (atomic_load_explicit(&all[index].state, memory_order_relaxed) &
+			  EXPECTATION) >= least;
+	for (uint32_t expected = least; expected <= SN_GPU_CERTAIN; expected++)
+		unplaced +=
+		    atomic_load_explicit(&interface->unplaced[expected], memory_order_relaxed);
 	return count > unplaced ? count - unplaced : 0;
+}
+
+static void lose(struct sn_gpu_interface *interface, uint64_t count,
+		 enum sn_gpu_expectation expected)
+{
+	if (!count)
+		return;
+	atomic_fetch_add_explicit(&interface->unplaced[expected], count, memory_order_relaxed);
+	sn_drop(NULL, SN_DROP_GPU_LOST, count);
 }
 
 void sn_gpu_lose(struct sn_gpu_interface *interface, uint64_t count)
 {
-	if (!count)
-		return;
-	atomic_fetch_add_explicit(&interface->unplaced, count, memory_order_relaxed);
-	sn_drop(NULL, SN_DROP_GPU_LOST, count);
+	lose(interface, count, SN_GPU_CERTAIN);
 }
 
 void sn_gpu_begin_done(void)
@@ -124,13 +130,11 @@ static bool is_of_host(const struct sn_gpu_operation *operation)
 	return operation->kind >= SN_GPU_WAIT;
 }
 
-/* Only kernels are expected. */
 void sn_gpu_lose_operation(const struct sn_gpu_operation *operation)
 {
-	if (operation->kind == SN_GPU_KERNEL)
-		sn_gpu_lose(operation->interface, 1);
-	else if (!is_of_host(operation))
-		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+	if (!is_of_host(operation))
+		lose(operation->interface, 1,
+		     operation->kind == SN_GPU_KERNEL ? SN_GPU_CERTAIN : SN_GPU_PROBABLE);
 }
 
 bool sn_gpu_launch_of(struct sn_gpu_interface *interface, uint32_t correlation,
@@ -141,7 +145,7 @@ bool sn_gpu_launch_of(struct sn_gpu_interface *interface, uint32_t correlation,
 				   *launch = found ? found : &none;
 	uint64_t word = atomic_load_explicit(&launch->word, memory_order_acquire);
 	uintptr_t tagged = atomic_load_explicit(&launch->state, memory_order_acquire);
-	*place = (struct sn_gpu_place){.state = (struct sn_gpu_thread *)(tagged & ~EXPECTED),
+	*place = (struct sn_gpu_place){.state = (struct sn_gpu_thread *)(tagged & ~EXPECTATION),
 				       .call = (uint32_t)word};
 	/* the same number before and after: the state is of its launch */
 	return correlation && word >> 32 == correlation && place->state &&
@@ -155,8 +159,9 @@ void sn_gpu_done(struct sn_gpu_operation *operation)
 		sn_gpu_lose_operation(operation);
 		return;
 	}
-	has_come(launch_at(operation->interface, operation->correlation),
-		 (uintptr_t)place.state | EXPECTED);
+	/* what the call did on the host says nothing of what it launched */
+	if (!is_of_host(operation))
+		sn_gpu_expect_none(operation->interface, operation->correlation);
 	operation->call = place.call;
 	if (!sn_gpu_queue_put(&place.state->queue, operation) && !is_of_host(operation))
 		sn_drop(NULL, SN_DROP_GPU_LOST, 1);

@@ -40,7 +40,8 @@ struct sn_ze_item *sn_ze_item_add(struct sn_ze_stream *stream, struct sn_ze_devi
 	stream->count++;
 	if (!item->own)
 		sn_ze_event_set_item(item->event, item);
-	sn_gpu_launch(&sn_levelzero, command->state, item->correlation, command->node, false);
+	sn_gpu_launch(&sn_levelzero, command->state, item->correlation, command->node,
+		      SN_GPU_NOT_EXPECTED);
 	return item;
 }
 

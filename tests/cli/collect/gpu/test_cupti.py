@@ -191,7 +191,7 @@ def test_each_release(known_run, release, are_graphs_whole):
     assert count_of(truth) == 4 + 125 + (10 if has_whole else 40)
 
 
-# after these nothing more comes, and of copies it is not known whether they would have
+# after these nothing more comes
 ENDING = ("flush-hangs", "lost-device")
 # how much is lost of 165 kernels, of which 40 are in graphs, and four more; the rest depends on how records of other kinds come between
 LOST = {"zero-times": 165 // 10, "reversed-times": 165 // 10, "wrong-correlation": 165 // 10, "no-correlation": 165, "short-records": 169,
@@ -225,8 +225,7 @@ def test_each_failure(known_run, printed, release, failure, loss):
     in_tree, in_trace = stored(ran.folder), traced(ran.folder)
     assert set(lost) == ({loss} if loss else set())
     assert is_part(in_tree, places(truth)) and is_part(in_trace, truth)
-    of = {"kernels_only": failure in ENDING}
-    assert 40 < count_of(truth, **of) == count_of(in_tree, **of) + sum(lost.values())
+    assert 40 < count_of(truth) == count_of(in_tree) + sum(lost.values())
     # those have no places in time
     assert failure == "early" or count_of(in_trace) == count_of(in_tree)
     assert sum(lost.values()) == LOST.get(failure, sum(lost.values())) and any(lost.values()) == bool(loss)
