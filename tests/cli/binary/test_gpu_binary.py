@@ -11,6 +11,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from conftest import BUILD, ROOT
 
 DUMP = BUILD / "tests/gpu-dump"
+CUPTI = ROOT / "tests/fake/cupti"
 PTX = ROOT / "tests/workloads/binary/gpu.ptx"
 
 
@@ -199,6 +201,28 @@ def test_lines_and_inlined_calls_are_those_of_nvdisasm(tmp_path: Path, target: s
         line = ours.line_at(ours.bases["nest"] + offset)
         assert line is not None and re.sub(r"< \w+@", "< ", line) == text, hex(offset)
     assert any("< cube@/src/square.h:21 < square@/src/kernel.cu:12" in line for _, _, line in ours.lines)
+
+
+@pytest.mark.parametrize("release", ["11.8", "12.9", "13.0"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_lines_are_those_of_cupti(tmp_path: Path, target: str, release: str) -> None:
+    """By which NVIDIA's tools place samples: of inlined code the innermost line. CUPTI needs no device for it."""
+    if os.environ.get("SONDE_TEST_CUDA_FEW"):
+        pytest.skip("other releases of CUPTI are fetched by make test-all (SONDE_TEST_CUDA=1)")
+    include = subprocess.run([CUPTI / "install.sh", release], capture_output=True, text=True)
+    if include.returncode == 77:
+        pytest.skip(f"no CUPTI {release}: {include.stderr.strip()}")
+    library = next(path for path in Path(include.stdout.strip()).parent.glob("lib/libcupti.so.*") if not path.is_symlink())
+    cubin = ptxas(tmp_path, target)
+    ours, of_function = Dump(cubin), 0
+    for name, function in ours.functions.items():
+        done = subprocess.run([sys.executable, CUPTI / "probe.py", "lines", library, cubin, name, str(max(function.blocks.values()))],
+                              capture_output=True, text=True)
+        for offset, place in map(str.split, done.stdout.splitlines()):
+            line = ours.line_at(ours.bases[name] + int(offset))
+            assert line is not None and line.split(" < ")[0] == place, (name, offset)
+            of_function += name == "nest"
+    assert of_function > 20
 
 
 def llvm(name: str) -> str:

@@ -490,12 +490,24 @@ CUptiResult fake_cuptiGetResultString(CUptiResult result, const char **text)
 	return CUPTI_SUCCESS;
 }
 
+static const char *name_of(CUpti_CallbackDomain domain, uint32_t cbid)
+{
+	if (!cbid)
+		return "INVALID";
+#define OLD_NAME(version_, domain_, number, name)                                                  \
+	if (fake_release->version < (version_) && domain == CUPTI_CB_DOMAIN_##domain_##_API &&     \
+	    cbid == (number))                                                                      \
+		return name;
+#include "old_names.def"
+	return fake_call_name(domain, cbid);
+}
+
 CUptiResult fake_cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char **name)
 {
 	bool is_known = domain == CUPTI_CB_DOMAIN_DRIVER_API	? cbid < fake_release->driver_calls
 			: domain == CUPTI_CB_DOMAIN_RUNTIME_API ? cbid < fake_release->runtime_calls
 								: false;
-	*name = is_known ? fake_call_name(domain, cbid) : NULL;
+	*name = is_known ? name_of(domain, cbid) : NULL;
 	return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 

@@ -7,6 +7,8 @@
     probe.py kinds LIBRARY         the kinds of records that it has, after cuInit
     probe.py functions LIBRARY     those of the names on standard input that it exports
     probe.py step LIBRARY FILE     kind and place of each record in the buffers of FILE (FAKE_CUPTI_DUMP)
+    probe.py calls LIBRARY         domain, number and name of each call of the driver and the runtime
+    probe.py lines LIBRARY CUBIN FUNCTION BYTES    offset, file and line of each instruction of a function
 """
 from __future__ import annotations
 
@@ -50,6 +52,28 @@ def step(library: ctypes.CDLL, path: str) -> None:
             print(ctypes.c_uint32.from_address(record.value).value, record.value - start)
         print("end", error == END)
         at += 8 + size
+
+
+def calls(library: ctypes.CDLL) -> None:
+    for domain in (1, 2):
+        number, name = 0, ctypes.c_char_p()
+        while not library.cuptiGetCallbackName(domain, number, ctypes.byref(name)):
+            print(domain, number, name.value.decode())
+            number += 1
+
+
+class SassToSource(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_size_t), ("cubin", ctypes.c_void_p), ("function", ctypes.c_char_p), ("cubin_bytes", ctypes.c_size_t),
+                ("line", ctypes.c_uint32), ("offset", ctypes.c_uint64), ("file", ctypes.c_char_p), ("folder", ctypes.c_char_p)]
+
+
+def lines(library: ctypes.CDLL, path: str, function: str, size: str) -> None:
+    data = Path(path).read_bytes()
+    cubin = ctypes.create_string_buffer(data, len(data))
+    for offset in range(0, int(size), 16):
+        asked = SassToSource(ctypes.sizeof(SassToSource), ctypes.addressof(cubin), function.encode(), len(data), 0, offset, None, None)
+        if not library.cuptiGetSassToSourceCorrelation(ctypes.byref(asked)) and asked.line:
+            print(offset, f"{asked.folder.decode()}/{asked.file.decode()}:{asked.line}")
 
 
 if __name__ == "__main__":

@@ -107,6 +107,20 @@ def dumps(known_program, tmp_path_factory):
     return of
 
 
+# a number without a name in NVIDIA's headers
+UNDOCUMENTED = re.compile(r"cuda\d+")
+
+
+@pytest.mark.parametrize("release", REAL)
+def test_calls_have_the_names_of_real_cupti(fake, release):
+    """By which the adapter chooses what it hears: each number and name, and where the numbers end."""
+    real = probe("calls", library(headers(release).parent / "lib")).splitlines()
+    ours = probe("calls", library(fake / f"cupti-{release}")).splitlines()
+    assert len(ours) == len(real) > 1000
+    different = [(one, other) for one, other in zip(real, ours) if one != other]
+    assert all(UNDOCUMENTED.fullmatch(other.split()[2]) for _, other in different) and len(different) < 100
+
+
 @pytest.mark.parametrize("release", REAL)
 def test_real_cupti_steps_over_the_fakes_records(fake, dumps, release):
     real = library(headers(release).parent / "lib")
