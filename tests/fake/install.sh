@@ -81,7 +81,7 @@ if [ ! -e "$fake/complete" ]; then
 			gcc -shared -o "$3/$2" "$obj/libcupti.o" "$obj/release.o" "$obj"/cupti_*.o -Wl,-soname,"$2" \
 				-Wl,--version-script="$obj/cupti-$1.map" -L"$lib" -lcuda_device -Wl,-rpath,"$lib" -Wl,-z,defs -ldl
 	}
-	for release in 11.8 12.4 12.9 13.0 13.2 13.5; do
+	for release in 11.8 12.4 12.9 13.0 13.1 13.2 13.5; do
 		soname=libcupti.so.${release%%.*}
 		[ "$release" = 11.8 ] && soname=libcupti.so.11.8
 		link_cupti $release "$soname" "$fake/cupti-$release" || exit 1

@@ -20,10 +20,11 @@ from test_cuda import ARE_FEW, FAKE, NODES, Ran, is_kernel, measured, on_fakes, 
 FAKES = ROOT / "tests/fake"
 CUPTI = FAKES / "cupti"
 PROBE = CUPTI / "probe.py"
-RELEASES = re.findall(r"^RELEASE\((\w+)", (CUPTI / "releases.def").read_text(), re.M)
-RELEASES = [name.replace("_", ".") for name in RELEASES]
+KNOWN = [name.replace("_", ".") for name in re.findall(r"^RELEASE\((\w+)", (CUPTI / "releases.def").read_text(), re.M)]
+# of 13.1 all that is measured lies as in 13.2
+RELEASES = [release for release in KNOWN if release != "13.1"]
 # NVIDIA's, which answer without a driver; 13.2 crashes, and what is newer answers 999
-REAL = [release for release in RELEASES if release not in ("13.2", "13.5")]
+REAL = [release for release in KNOWN if release not in ("13.2", "13.5")]
 
 PROFILED = ("python3", WORKLOADS / "cuda/profiled.py", "2")
 
@@ -60,7 +61,7 @@ def probe(what: str, of: Path, *arguments: str | Path, text: str = "", **environ
 # ---- the fake ----
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", KNOWN)
 def test_the_fake_is_as_the_headers_are(release):
     include = headers(release)
     names = subprocess.run([CUPTI / "records.sh", include], capture_output=True, text=True, check=True).stdout.split()
@@ -88,7 +89,7 @@ def declared(include: Path, without_cpp: Path) -> set[str]:
     return set(re.findall(r"\b(cupti[A-Z]\w+)\s*\(", text))
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", KNOWN)
 def test_the_fake_has_the_functions_of_its_release(fake, without_cpp, release):
     """But for cuptiDeviceGetTimestamp, which only 11.8 has."""
     newest = declared(headers(RELEASES[-1]), without_cpp)
