@@ -68,8 +68,8 @@ static size_t name_length(const char *text, size_t length)
 	return length;
 }
 
-enum sn_torch_entry sn_torch_operator_name(const char *symbol, char *name, size_t bytes,
-					   size_t *length)
+/* And the structure's name. */
+static enum sn_torch_entry read_symbol(const char *symbol, const char **structure, size_t *length)
 {
 	if (strncmp(symbol, PREFIX, sizeof(PREFIX) - 1))
 		return SN_TORCH_NO_ENTRY;
@@ -77,15 +77,30 @@ enum sn_torch_entry sn_torch_operator_name(const char *symbol, char *name, size_
 	size_t count = 0;
 	while (*text >= '0' && *text <= '9' && count < 1000)
 		count = count * 10 + (size_t)(*text++ - '0');
-	enum sn_torch_entry entry;
+	*structure = text;
+	*length = count;
 	if (!count || strnlen(text, count) < count)
 		return SN_TORCH_NO_ENTRY;
 	if (!strncmp(text + count, "4callE", 6))
-		entry = SN_TORCH_CALL;
-	else if (!strncmp(text + count, "10redispatchE", 13))
-		entry = SN_TORCH_REDISPATCH;
-	else
-		return SN_TORCH_NO_ENTRY;
+		return SN_TORCH_CALL;
+	return strncmp(text + count, "10redispatchE", 13) ? SN_TORCH_NO_ENTRY : SN_TORCH_REDISPATCH;
+}
+
+enum sn_torch_entry sn_torch_entry_of(const char *symbol)
+{
+	const char *text;
+	size_t count;
+	return read_symbol(symbol, &text, &count);
+}
+
+enum sn_torch_entry sn_torch_operator_name(const char *symbol, char *name, size_t bytes,
+					   size_t *length)
+{
+	const char *text;
+	size_t count;
+	enum sn_torch_entry entry = read_symbol(symbol, &text, &count);
+	if (entry == SN_TORCH_NO_ENTRY)
+		return entry;
 	count = name_length(text, count);
 	if (count > bytes - 7)
 		count = bytes - 7;

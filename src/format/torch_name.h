@@ -13,6 +13,9 @@
 
 enum sn_torch_entry { SN_TORCH_NO_ENTRY, SN_TORCH_CALL, SN_TORCH_REDISPATCH };
 
+/* Of a mangled symbol. AS-safe: yes. MT: yes. */
+enum sn_torch_entry sn_torch_entry_of(const char *symbol);
+
 /*
  * Takes a mangled symbol. Where it is an entry point, writes its operator's name with a terminating
  * NUL and gives its length through `length`; cut at `bytes`, which is at least 8. AS-safe: yes. MT:

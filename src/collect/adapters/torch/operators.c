@@ -87,12 +87,9 @@ static bool find_symbols(const struct sn_module *module, struct symbols *symbols
 
 static bool is_entry_point(const struct symbols *symbols, uint32_t index)
 {
-	char name[16];
-	size_t length;
 	const ElfW(Sym) *symbol = &symbols->table[index];
 	return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-	       sn_torch_operator_name(symbols->strings + symbol->st_name, name, sizeof(name),
-				      &length) != SN_TORCH_NO_ENTRY;
+	       sn_torch_entry_of(symbols->strings + symbol->st_name) != SN_TORCH_NO_ENTRY;
 }
 
 /* Shellsort, because it needs no memory; there are a few thousand elements. */
