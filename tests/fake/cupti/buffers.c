@@ -351,7 +351,7 @@ void fake_queue_add(struct fake_queue *queue, const void *record, size_t bytes, 
 	queue->bytes_waiting += length;
 	if (!queue->is_running)
 		queue->is_running = !pthread_create(&thread, NULL, give_when_many, queue);
-	if (queue->bytes_waiting >= MANY)
+	if (queue->bytes_waiting >= MANY && queue->bytes_waiting - length < MANY)
 		pthread_cond_signal(&queue->many);
 	pthread_mutex_unlock(&queue->lock);
 }
