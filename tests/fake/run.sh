@@ -27,6 +27,8 @@
 #		hardware-busy, virtual-device, confidential, mig  errors 26, 33, 41 and 43, when kinds of records are enabled
 #		at-subscribing     these come sooner
 #		overheads          the call of the first kernel loads its function, and that of each 10th waits for room for commands
+#		driver-calls, driver-numbers  calls of the driver inside of the runtime's are told too: with the same numbers, or with
+#			their own, which what ran has
 #		managed-refused    nothing is told of managed memory
 #		no-hardware-times  the device has none by its own events
 #		two-cuptis         a CUPTI of another release is in the process as well

@@ -133,7 +133,46 @@ static const char *plain_name(const struct fake_call *call)
 	return is_older && call->name[0] == '_' ? call->name + 2 : call->name;
 }
 
-static void on_call(struct fake_call *call, bool ends)
+/* What the runtime asks the driver for inside of its own calls, by how those are called. */
+static const struct {
+	const char *begin;
+	CUpti_CallbackId driver;
+} inside[] = {{"cudaLaunchKernelEx", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx},
+	      {"cudaLaunchKernel", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel},
+	      {"__cudaLaunchKernel", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel},
+	      {"cudaMemcpyAsync", CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync},
+	      {"cudaMemcpy", CUPTI_DRIVER_TRACE_CBID_cuMemcpy},
+	      {"cudaMemsetAsync", CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async},
+	      {"cudaMemset", CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2},
+	      {"cudaGraphLaunch", CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch},
+	      {"cudaStreamSynchronize", CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize},
+	      {"cudaDeviceSynchronize", CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize}};
+
+static void tell_inside(struct fake_call *call, bool ends)
+{
+	static __thread uint32_t outer;
+	size_t at = 0, count = sizeof(inside) / sizeof(*inside);
+	while (at < count && strncmp(call->name, inside[at].begin, strlen(inside[at].begin)))
+		at++;
+	if (at == count)
+		return;
+	struct fake_call driver = *call;
+	driver.domain = FAKE_DRIVER;
+	driver.cbid = inside[at].driver;
+	driver.name = fake_call_name(CUPTI_CB_DOMAIN_DRIVER_API, driver.cbid);
+	driver.parameters = &driver; /* in the driver's frame */
+	if (!ends && fake_fails("driver-numbers")) {
+		outer = call->correlation;
+		fake_call_renumber(call);
+		driver.correlation = call->correlation;
+	}
+	if (fake_hears(CUPTI_CB_DOMAIN_DRIVER_API, driver.cbid))
+		call_back(&driver, ends);
+	if (ends && fake_fails("driver-numbers"))
+		call->correlation = outer;
+}
+
+static void tell_call(struct fake_call *call, bool ends)
 {
 	bool is_driver = call->domain == FAKE_DRIVER;
 	call->cbid = fake_release_call(call->domain, call->cbid);
@@ -152,6 +191,17 @@ static void on_call(struct fake_call *call, bool ends)
 	call->end_ns = fake_now_ns();
 	if (call->start_ns)
 		record_call(call);
+}
+
+static void on_call(struct fake_call *call, bool ends)
+{
+	bool is_nested = call->domain == FAKE_RUNTIME &&
+			 (fake_fails("driver-calls") || fake_fails("driver-numbers"));
+	if (is_nested && ends)
+		tell_inside(call, ends);
+	tell_call(call, ends);
+	if (is_nested && !ends)
+		tell_inside(call, ends);
 }
 
 /* ---- what ran ---- */

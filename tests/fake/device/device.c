@@ -156,6 +156,13 @@ uint32_t fake_correlation(void)
 	return depth ? calls.correlations[depth - 1] : 0;
 }
 
+void fake_call_renumber(struct fake_call *call)
+{
+	call->correlation = ++correlations;
+	if (calls.depth && calls.depth <= 16)
+		calls.correlations[calls.depth - 1] = call->correlation;
+}
+
 void fake_call_launches(const char *kernel)
 {
 	if (calls.depth && calls.depth <= 16)

@@ -185,6 +185,8 @@ void fake_call_begin(struct fake_call *call);
 void fake_call_end(struct fake_call *call);
 /* Of the innermost call of this thread. */
 uint32_t fake_correlation(void);
+/* Gives that call, which is this one, a new number: what it does from now on has it. */
+void fake_call_renumber(struct fake_call *call);
 /* That call launches this kernel, of which it is told when it ends. */
 void fake_call_launches(const char *kernel);
 

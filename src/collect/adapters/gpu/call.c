@@ -11,7 +11,12 @@ static __thread struct {
 	struct sn_thread *thread; /* NULL: the call is not measured */
 	struct sn_gpu_past_call call;
 	struct sn_gpu_collective part; /* that what it launches is */
-	uintptr_t stack;	       /* the call's */
+	/* the innermost call with a number, and how deep it is */
+	struct {
+		struct sn_gpu_interface *interface;
+		uint32_t correlation, depth;
+	} innermost;
+	uintptr_t stack; /* the call's */
 	uint32_t depth, shadow_depth;
 } current __attribute__((tls_model("initial-exec")));
 
@@ -20,6 +25,9 @@ static void launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *sta
 {
 	if (correlation)
 		sn_gpu_launch(interface, state, correlation, current.call.node, expected);
+	current.innermost.interface = interface;
+	current.innermost.correlation = correlation;
+	current.innermost.depth = current.depth;
 }
 
 static struct sn_gpu_callee *callee_of(struct sn_gpu_thread *state, const char *name, uint32_t path)
@@ -113,8 +121,8 @@ static void leave_abandoned(uintptr_t stack)
 	}
 }
 
-/* A library's call does not know the numbers of the calls inside of it: a moment for each leads from what it started to the
- * library's call. Of a collective only kernels are parts. */
+/* A call does not know the numbers of those inside of it: a moment for each leads from what they started to it. Of a collective only
+ * kernels are parts. */
 static void note_inside(struct sn_gpu_interface *interface, struct sn_thread *thread,
 			uint32_t correlation, bool is_kernel)
 {
@@ -134,16 +142,27 @@ static void note_inside(struct sn_gpu_interface *interface, struct sn_thread *th
 							     .end_ns = now_ns});
 }
 
-/* The call that the thread is in launches something else under this number. */
-static void launches(struct sn_gpu_interface *interface, uint32_t correlation, bool is_kernel)
+/* Under the outer one's number it launches what that is to launch. */
+static bool has_other_number(const struct sn_gpu_interface *interface, uint32_t correlation)
 {
+	return correlation && (interface != current.innermost.interface ||
+			       correlation != current.innermost.correlation);
+}
+
+/* The call that the thread is in launches something else under another number. Where that is a call of the same interface, one of the two
+ * has what is launched. */
+static void launches(struct sn_gpu_interface *interface, const struct sn_gpu_api_call *call)
+{
+	bool is_same =
+	    interface == current.innermost.interface && current.innermost.depth < current.depth;
 	if (!current.thread)
 		return;
-	launch(interface, sn_gpu_thread(current.thread), correlation, SN_GPU_NOT_EXPECTED);
-	if (interface == current.call.interface) {
+	if (is_same)
 		sn_gpu_call_waits();
-	} else if (sn_enter()) {
-		note_inside(interface, current.thread, correlation, is_kernel);
+	launch(interface, sn_gpu_thread(current.thread), call->correlation,
+	       is_same && call->expected ? SN_GPU_PROBABLE : call->expected);
+	if (sn_enter()) {
+		note_inside(interface, current.thread, call->correlation, call->is_kernel);
 		sn_leave(current.thread);
 	}
 }
@@ -152,10 +171,8 @@ void sn_gpu_call_enter(struct sn_gpu_interface *interface, const struct sn_gpu_a
 {
 	leave_abandoned(call->stack);
 	if (current.depth++) {
-		/* under the outer one's number it launches what that is to launch */
-		if (call->correlation && (interface != current.call.interface ||
-					  call->correlation != current.call.correlation))
-			launches(interface, call->correlation, call->is_kernel);
+		if (has_other_number(interface, call->correlation))
+			launches(interface, call);
 		return;
 	}
 	current.stack = call->stack;
@@ -193,7 +210,7 @@ void sn_gpu_call_fails(void)
 void sn_gpu_call_waits(void)
 {
 	if (current.thread)
-		sn_gpu_expect_none(current.call.interface, current.call.correlation);
+		sn_gpu_expect_none(current.innermost.interface, current.innermost.correlation);
 }
 
 bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node)

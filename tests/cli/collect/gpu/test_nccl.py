@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import program
+from fake_table import count_of, stored, taken
 from program import ROOT, WORKLOADS
 from test_cuda import FAKE, line_with, lines_of, measured, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
@@ -78,6 +79,14 @@ def test_kernels_stand_below_their_calls(ran):
     for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
         parents[frames[-2]["name"]] += value["count"]
     assert parents == CALLS
+
+
+def test_what_never_comes_is_counted(built, tmp_path):
+    """Also of kernels that are launched inside of a library's calls."""
+    ran = on_fakes(tmp_path, built, str(RANKS), fakes=("--fail", "flush-hangs"), FAKE_DEVICES=str(RANKS))
+    lost = program.info(ran.folder)["drops"]["gpu-lost"]
+    assert ran.out == f"0 of {RANKS} ranks failed\n" and lost > 50
+    assert count_of(taken(ran.table)) == count_of(stored(ran.folder)) + lost
 
 
 def test_all_parts_of_collectives_have_partners(ran):
