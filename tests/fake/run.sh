@@ -58,7 +58,7 @@
 #		metric-clock       the device's clock is an hour ahead
 #		metric-cycles      the device samples by cycles of its clock, not by time
 #		metric-nan         of each fifth sample values are no numbers
-#		metric-large       a sample takes 1 MiB
+#		metric-large       a sample takes 256 KiB
 #	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS [DEVICE]" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line

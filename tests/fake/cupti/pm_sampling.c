@@ -145,7 +145,7 @@ struct sample {
 
 static size_t sample_bytes(void)
 {
-	return fake_fails("metric-large") ? 1u << 20 : sizeof(struct sample);
+	return fake_fails("metric-large") ? 1u << 18 : sizeof(struct sample);
 }
 
 static uint8_t *sample_at(const uint8_t *bytes, size_t sample)

@@ -24,6 +24,8 @@
 #define MOST_BYTES   (16u << 20)
 #define TAKEN_BYTES  (4u << 20)
 #define READ_NS	     100000000u
+/* While a device samples: it may do so faster than its samples can be decoded. */
+#define READING_NS   20000000u
 #define ROUNDS	     4096u
 #define CLAIM_PAUSES 2000u /* each takes some 50 us */
 #define MILLIONTHS   1e6
@@ -378,7 +380,10 @@ static bool read_some(struct device *device)
 static void read_device(struct device *device, struct sn_thread *thread)
 {
 	bool is_more = device->sampler && device->data;
+	uint64_t begin_ns = sn_now_ns();
 	for (uint32_t round = 0; round < ROUNDS && is_more; round++) {
+		if (round && device->is_started && sn_now_ns() - begin_ns > READING_NS)
+			return;
 		is_more = read_some(device);
 		if (thread)
 			record_taken(thread);

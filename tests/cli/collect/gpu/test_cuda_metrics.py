@@ -143,7 +143,7 @@ def test_when_samples_by_cycles_were(device, tmp_path):
 
 
 def test_few_samples_fit_into_an_image(device, tmp_path):
-    """15 of a megabyte: CUPTI is asked until there are no more."""
+    """63 of a quarter of a megabyte: CUPTI is asked until there are no more."""
     ran = sampled(tmp_path, device, fakes=("--fail", "metric-large"))
     check_values(ran)
     assert not lost(ran) and not ran.of("left")
