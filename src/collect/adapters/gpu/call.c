@@ -11,11 +11,11 @@ static __thread struct {
 	struct sn_thread *thread; /* NULL: the call is not measured */
 	struct sn_gpu_past_call call;
 	struct sn_gpu_collective part; /* that what it launches is */
-	/* the innermost call with a number, and how deep it is */
+	/* the last number that something is launched under, and how deep the outermost call of that interface is */
 	struct {
 		struct sn_gpu_interface *interface;
 		uint32_t correlation, depth;
-	} innermost;
+	} last;
 	uintptr_t stack; /* the call's */
 	uint32_t depth, shadow_depth;
 } current __attribute__((tls_model("initial-exec")));
@@ -25,9 +25,8 @@ static void launch(struct sn_gpu_interface *interface, struct sn_gpu_thread *sta
 {
 	if (correlation)
 		sn_gpu_launch(interface, state, correlation, current.call.node, expected);
-	current.innermost.interface = interface;
-	current.innermost.correlation = correlation;
-	current.innermost.depth = current.depth;
+	current.last.interface = interface;
+	current.last.correlation = correlation;
 }
 
 static struct sn_gpu_callee *callee_of(struct sn_gpu_thread *state, const char *name, uint32_t path)
@@ -99,6 +98,7 @@ static void enter(struct sn_thread *thread, struct sn_gpu_interface *interface,
 				      .bytes = call->bytes,
 				      .stream = call->stream,
 				      .has_stream = call->has_stream};
+	current.last.depth = current.depth;
 	launch(interface, state, call->correlation, call->expected);
 }
 
@@ -145,20 +145,21 @@ static void note_inside(struct sn_gpu_interface *interface, struct sn_thread *th
 /* Under the outer one's number it launches what that is to launch. */
 static bool has_other_number(const struct sn_gpu_interface *interface, uint32_t correlation)
 {
-	return correlation && (interface != current.innermost.interface ||
-			       correlation != current.innermost.correlation);
+	return correlation &&
+	       (interface != current.last.interface || correlation != current.last.correlation);
 }
 
 /* The call that the thread is in launches something else under another number. Where that is a call of the same interface, one of the two
  * has what is launched. */
 static void launches(struct sn_gpu_interface *interface, const struct sn_gpu_api_call *call)
 {
-	bool is_same =
-	    interface == current.innermost.interface && current.innermost.depth < current.depth;
+	bool is_same = interface == current.last.interface && current.last.depth < current.depth;
 	if (!current.thread)
 		return;
 	if (is_same)
 		sn_gpu_call_waits();
+	else
+		current.last.depth = current.depth;
 	launch(interface, sn_gpu_thread(current.thread), call->correlation,
 	       is_same && call->expected ? SN_GPU_PROBABLE : call->expected);
 	if (sn_enter()) {
@@ -210,7 +211,7 @@ void sn_gpu_call_fails(void)
 void sn_gpu_call_waits(void)
 {
 	if (current.thread)
-		sn_gpu_expect_none(current.innermost.interface, current.innermost.correlation);
+		sn_gpu_expect_none(current.last.interface, current.last.correlation);
 }
 
 bool sn_gpu_call_place(struct sn_gpu_thread **state, uint32_t *node)
