@@ -26,7 +26,7 @@ TYPES = {"uint32_t": "I", "int32_t": "i", "uint64_t": "Q", "int64_t": "q"}
 DESCRIPTION = 1
 DOMAINS = {1: "driver", 2: "runtime", 3: "resource"}
 KINDS = {1: "copy", 2: "set", 3: "kernel", 8: "device", 10: "kernel", 38: "wait", 49: "memory", 51: "graph"}
-MOST_LINES = 40
+MOST_THREADS = 65536
 
 
 class Unreadable(Exception):
@@ -88,8 +88,11 @@ def entries(path: str | Path) -> Iterator[Entry]:
             raise Unreadable(f"the entry at {at} ends outside of it")
         if number:
             kind = kinds.get(number, Kind(f"kind-{number}", [], struct.Struct("<"), "bytes"))
-            if size < HEAD.size + kind.layout.size:
+            text_at = at + HEAD.size + kind.layout.size
+            if text_at > at + size or (kind.follows == "text" and data.find(b"\0", text_at, at + size) < 0):
                 raise Unreadable(f"the entry at {at} is too short")
+            if not 1 <= thread <= MOST_THREADS:
+                raise Unreadable(f"the entry at {at} is of no thread")
             values = kind.layout.unpack_from(data, at + HEAD.size)
             entry = Entry(kind.name, time_ns, thread, dict(zip(kind.fields, values)), data[at + HEAD.size + kind.layout.size:at + size],
                           kind.follows)
@@ -119,6 +122,7 @@ REASON = struct.Struct("<II")
 NOWHERE = (1 << 64) - 1
 MODES = {1: "continuous", 2: "serialized"}
 MODE, PERIOD = 5, 1
+OUT_OF_MEMORY = 8
 
 
 def sampled_pcs(entry: Entry) -> Iterator[tuple[dict[str, int], list[tuple[int, int]]]]:
@@ -251,6 +255,8 @@ class Reader:
         self.all.sample_counts["answers"] += 1
         self.all.sample_counts["dropped"] += fields["dropped"]
         self.all.sample_counts["hidden"] += fields["hidden"]
+        # the device's buffer was full, and CUPTI does not say how much is lost
+        self.all.sample_counts["full"] += fields["result"] == OUT_OF_MEMORY and not fields["dropped"]
         if fields["result"]:
             self.all.steps.append(("cuptiPCSamplingGetData", 1, fields["result"]))
         for pc, reasons in sampled_pcs(entry):
@@ -339,6 +345,16 @@ def print_entries(path: str) -> int:
         values = " ".join(f"{name}={value}" for name, value in entry.fields.items())
         print(" ".join(part for part in (f"{entry.time_ns / 1e9:.6f}", str(entry.thread), entry.kind, values, text) if part))
     return 0
+
+
+def stall_metrics(one: Summary) -> Counter[tuple[str, str]]:
+    """The samples as Sonde has them: by function and metric. That a warp was selected is no stall."""
+    found: Counter[tuple[str, str]] = Counter()
+    for (function, reason), count in one.samples.items():
+        found[function, "gpu-samples"] += count
+        if reason != "selected":
+            found[function, "stall-" + reason.replace("_", "-")] += count
+    return found
 
 
 def lines(one: Summary, only_comparable: bool = False) -> dict[str, str]:

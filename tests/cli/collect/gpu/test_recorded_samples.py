@@ -3,6 +3,10 @@
 samples that it stores of the program itself. SONDE_FAKE_CUDA is as test_cuda.py has it."""
 from __future__ import annotations
 
+import os
+import re
+import struct
+import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Callable
@@ -10,11 +14,14 @@ from typing import Callable
 import program
 import pytest
 from on_devices import Ran, metrics
-from test_cuda import NODES
+from program import ROOT, SONDE, WORKLOADS
+from test_cuda import FAKE, NODES
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
-from test_cuda_samples import CONTINUOUS, FAILURES, SERIALIZED, sampled, samples  # noqa: F401 (fixtures)
+from test_cuda_samples import CONTINUOUS, FAILURES, SERIALIZED, modules, sampled, samples  # noqa: F401 (fixtures)
 from test_cupti import RELEASES
-from test_recording import Reader, record, replay, stored
+from test_recording import GPU, HEAD, READER, RECORD, Reader, entries, forged, record, replay, stored
+
+from recording import stall_metrics  # (the folder that test_recording adds)
 
 MODES = {"serialized": SERIALIZED, "continuous": CONTINUOUS}
 
@@ -64,6 +71,24 @@ def test_samples_of_a_replay_are_stored_as_those_of_the_program(both, samples, t
     assert found.modules == {"loaded": 1} and found.settings["mode"] == {"serialized": 2, "continuous": 1}[mode] and not found.oddities
 
 
+@pytest.fixture(scope="module")
+def device(tmp_path_factory) -> Path:
+    """Of PTX, from several threads."""
+    output = tmp_path_factory.mktemp("suite") / "device"
+    subprocess.run(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-g", "-pthread", "-o", output, GPU / "suite/device.c", "-ldl"], check=True)
+    return output
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("release", ["11.8", "13.5"])
+def test_several_threads(both, device, release, mode):
+    # 13.5 is shared, and then graphs are recorded by their nodes
+    direct, replayed = both(device, "work", mode=mode, fakes=("--cupti", release), nodes=release == "13.5")
+    for one in (direct, replayed):
+        one.pop("graph-time")
+    assert replayed == direct and sum(count for (metric, _), count in direct["samples"].items() if metric == "gpu-samples") == 2400
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("nodes", [True, False])
 @pytest.mark.parametrize("release", ["11.8", "13.2"])
@@ -108,13 +133,218 @@ def test_what_was_lost_is_lost_again(both, samples, tmp_path, failure, mode):
 def assert_is_recorded(replayed: dict, recording: Path) -> None:
     """What is stored is what the recording says itself: by reason, and what was lost."""
     found, expected = Reader().read(recording), Counter()
-    for (_, reason), count in found.samples.items():
-        expected["gpu-samples"] += count
-        if reason != "selected":
-            expected["stall-" + reason.replace("_", "-")] += count
+    for (_, metric), count in stall_metrics(found).items():
+        expected[metric] += count
     stored_by_reason: Counter[str] = Counter()
     for (metric, _), count in replayed["samples"].items():
         stored_by_reason[metric] += count
-    stored_by_reason.pop("gpu-samples-stalled")
+    del stored_by_reason["gpu-samples-stalled"]
     assert stored_by_reason == expected
     assert replayed["drops"].get("gpu-sample-lost", 0) == found.sample_counts["dropped"]
+
+
+# ---- modules ----
+
+
+@pytest.mark.parametrize("mode", ["", *MODES])
+def test_a_module_that_comes_and_goes(modules, tmp_path, mode):
+    """Also where nothing is sampled. Its cubin is written once."""
+    _, recording = record(tmp_path, modules[0], modules[1], "5", "8", options=("--samples", mode) if mode else ())
+    found = [entry for entry in entries(recording) if entry.kind == "module"]
+    assert [entry.fields["is_unloaded"] for entry in found] == [0, 1] * 5
+    assert [entry.rest[:entry.fields["held"]] for entry in found] == [modules[1].read_bytes(), *[b""] * 9]
+    assert [entry.fields["size"] for entry in found] == [modules[1].stat().st_size] * 10
+    assert {entry.fields["crc"] for entry in found[::2]} == {crc_of_fake(modules[1].read_bytes())}
+    assert len({entry.fields["number"] for entry in found}) == 5
+    calls = [(entry.time_ns, entry.fields["site"]) for entry in entries(recording) if entry.kind == "callback"]
+    assert all(any(begin[0] <= entry.time_ns <= end[0] for begin, end in zip(calls, calls[1:])) for entry in found)
+
+
+def crc_of_fake(data: bytes) -> int:
+    """tests/fake/cupti/pc_sampling.c: NVIDIA's is another one."""
+    crc = 14695981039346656037
+    for byte in data:
+        crc = (crc ^ byte) * 1099511628211 % (1 << 64)
+    return crc
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_samples_of_a_module_that_comes_and_goes(both, modules, mode):
+    direct, replayed = both(modules[0], modules[1], "5", "8", mode=mode)
+    assert replayed == direct and len(direct["cubins"]) == 1 and direct["samples"]
+
+
+def test_cubins_leave_room_for_all_else(modules, tmp_path):
+    """They have half of the file. Samples in one that is not there are the kernel's, without an instruction."""
+    source, cubin = tmp_path / "large.cu", tmp_path / "large.cubin"
+    source.write_text(f'#include "{WORKLOADS}/cuda/samples.cu"\n__device__ char large[1 << 20] = {{1}};')
+    subprocess.run([FAKE, "nvcc", "-arch=sm_90", "-cubin", "-o", cubin, source], check=True)
+    assert cubin.stat().st_size > 1 << 20
+    _, recording = record(tmp_path, modules[0], cubin, "1", "8", options=("--samples", "serialized", "--mib", "2"))
+    found = Reader().read(recording)
+    assert found.is_complete and not found.lost and found.oddities["modules without their cubin"] == 1
+    (tmp_path / "replayed").mkdir()
+    replay(recording, tmp_path / "replayed", *SERIALIZED)
+    replayed = all_of(tmp_path / "replayed")
+    assert_is_recorded(replayed, recording)
+    assert not replayed["cubins"] and {path for metric, path in replayed["samples"] if metric == "gpu-samples"} == {
+        "cuLaunchKernel > walk(float*, float const*, int)"}
+
+
+# ---- what was asked for, and what is there ----
+
+
+@pytest.fixture(scope="module")
+def recordings(samples, tmp_path_factory) -> Callable[[str], Path]:
+    """By what is asked of record.sh."""
+    made: dict[str, Path] = {}
+
+    def of(asked: str) -> Path:
+        if asked not in made:
+            made[asked] = record(tmp_path_factory.mktemp("recorded"), samples, options=("--samples", asked) if asked else ())[1]
+        return made[asked]
+    return of
+
+
+def played(recording: Path, folder: Path, *options: str) -> tuple[list[str], str, dict]:
+    """What the replay says, what the adapter says, and what is stored."""
+    done = subprocess.run([FAKE, "--replay", recording, SONDE, "run", "-q", "-o", folder / "run", *options, "--", "replay"], capture_output=True,
+                          text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    found = all_of(folder)
+    return [line for line in done.stderr.splitlines() if not line.startswith("sonde: --gpu-samples=")], found["status"], found
+
+
+@pytest.mark.parametrize("option", ["--gpu-samples", "--gpu-samples=serialized"])
+def test_samples_of_a_recording_that_has_none(recordings, tmp_path, option):
+    said, status, found = played(recordings(""), tmp_path, option)
+    assert said == [f"replay: '{recordings('')}' has no samples of instructions: record.sh takes them with --samples"]
+    assert status.endswith("; instructions are not sampled: cuptiPCSamplingEnable fails with error 27")
+    assert not found["samples"] and sum(count for path, count in found["kernel-time"].items() if path.endswith("count")) == 60
+
+
+def test_a_recording_with_samples_where_none_are_asked_for(recordings, tmp_path):
+    said, status, found = played(recordings("serialized"), tmp_path)
+    assert not said and "sampled" not in status and not found["samples"] and not found["cubins"] and not found["drops"]
+    assert sum(count for path, count in found["kernel-time"].items() if path.endswith("count")) == 60
+
+
+@pytest.mark.parametrize("recorded,asked,answer", [
+    ("serialized@1024", "serialized", ""), ("serialized@1024", "serialized@1024", ""), ("serialized@1024", "serialized@2048", "serialized@1024"),
+    ("serialized@1024", "continuous", "serialized@1024"), ("continuous", "serialized", "continuous"), ("continuous", "continuous@32", "continuous")])
+def test_samples_that_were_taken_otherwise(recordings, tmp_path, recorded, asked, answer):
+    said, status, found = played(recordings(recorded), tmp_path, f"--gpu-samples={asked}")
+    assert said == ([f"replay: '{recordings(recorded)}' has samples of the mode {answer} alone"] if answer else [])
+    assert bool(found["samples"]) == (not answer) and ("instructions are not sampled" in status) == bool(answer)
+
+
+@pytest.mark.parametrize("mode", ["", "often", "serialized@", "serialized@1000", "serialized@16", "continuous@4294967296", "off"])
+def test_a_mode_that_is_none(tmp_path, mode):
+    done = subprocess.run([RECORD, "--samples", mode, tmp_path / "recorded", "true"], capture_output=True, text=True)
+    assert done.returncode in (1, 129) and not (tmp_path / "recorded").exists()
+
+
+# ---- the file ----
+
+
+def older(data: bytes) -> bytes:
+    """As recordings were before they had modules and samples: without their kinds, and without the functions for them."""
+    head, entries_at = data[:struct.unpack_from("<I", data, 12)[0]], struct.unpack_from("<I", data, 12)[0]
+    kept, at = [head], entries_at
+    while at + HEAD.size <= len(data) and (size := HEAD.unpack_from(data, at)[0]):
+        kind, entry = HEAD.unpack_from(data, at)[1], data[at:at + size]
+        if kind == 1:
+            text = "".join(line + "\n" for line in entry[HEAD.size:].split(b"\0")[0].decode().splitlines() if int(line.split()[0]) not in (18, 19, 21, 22, 23))
+            rest = text.encode() + b"\0" * (8 - len(text) % 8)
+            entry = HEAD.pack(HEAD.size + len(rest), *HEAD.unpack_from(entry)[1:]) + rest
+        if kind not in (18, 19, 21, 22, 23) and not (kind == 3 and (b"PCSampling" in entry or b"CubinCrc" in entry)):
+            kept.append(entry)
+        at += size
+    return b"".join(kept)
+
+
+def test_an_older_recording(recordings, tmp_path):
+    """It is played as before; with samples it is one of a CUPTI that has no functions for them."""
+    recording = tmp_path / "old.recording"
+    recording.write_bytes(older(recordings("serialized").read_bytes()))
+    summary = subprocess.run([READER, "summary", recording], capture_output=True, text=True, check=True).stdout
+    assert "records: kernel _Z4walkPfPKfi: 40" in summary and not re.search("^(samples: |modules )", summary, re.M)
+    for name, options in (("without", ()), ("with", CONTINUOUS)):
+        (tmp_path / name).mkdir()
+        said, status, found = played(recording, tmp_path / name, *options)
+        assert not said and not found["samples"] and not found["drops"]
+        assert sum(count for path, count in found["kernel-time"].items() if path.endswith("count")) == 60
+    assert status.endswith("; instructions are not sampled: cuptiGetCubinCrc is missing")
+
+
+def test_what_cupti_hides_or_drops(recordings, tmp_path):
+    recording = tmp_path / "forged.recording"
+    data = forged(recordings("serialized").read_bytes(), "samples", "hidden", 70, which=10)
+    recording.write_bytes(forged(forged(data, "samples", "dropped", 9, which=11), "samples", "hidden", 7, which=20))
+    _, _, found = played(recording, tmp_path, *SERIALIZED)
+    assert found["drops"] == {"gpu-sample-hidden": 77, "gpu-sample-lost": 9}
+    assert_is_recorded(found, recording)
+
+
+def test_a_recording_that_ends_early(recordings, tmp_path):
+    """Of a process that was killed: what came until then."""
+    recording, data = tmp_path / "cut.recording", recordings("serialized").read_bytes()
+    recording.write_bytes(data[:len(data) * 2 // 3] + bytes(len(data) // 3))
+    (tmp_path / "replayed").mkdir()
+    for size in (len(data) * 2 // 3, len(data) // 3):
+        at = struct.unpack_from("<I", data, 12)[0]
+        while at + (length := HEAD.unpack_from(data, at)[0]) <= size:
+            at += length
+        recording.write_bytes(data[:at] + bytes(4096))
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        _, _, found = played(recording, folder, *SERIALIZED)
+        assert found["samples"]
+        assert_is_recorded(found, recording)
+
+
+def test_sampling_that_did_not_end_there_does_not_end_here(recordings, tmp_path):
+    recording = tmp_path / "hangs.recording"
+    recording.write_bytes(forged(recordings("serialized").read_bytes(), "sampling", "kind", 0, which=-1))
+    _, status, _ = played(recording, tmp_path, *SERIALIZED)
+    assert status.startswith("CUPTI hung when it was to give its last samples")
+
+
+NOT_ONE, LARGE = 0, 1 << 62
+FORGED = {"count": ("samples", "count", LARGE), "count by overflow": ("samples", "count", 1 << 58), "short records": ("samples", "record_bytes", 8),
+          "no records": ("samples", "record_bytes", 0), "odd records": ("samples", "record_bytes", 65), "module": ("module", "held", LARGE),
+          "part of a module": ("module", "held", 8), "no thread": ("samples", "thread", 0), "thread": ("callback", "thread", 0xffffffff),
+          "short": ("samples", "bytes", 32), "setting": ("setting", "bytes", 24), "module's entry": ("module", "bytes", 80)}
+
+
+@pytest.mark.parametrize("how", [*FORGED, "reasons", "reasons by overflow", "odd reasons", "many reasons", "text", "description"])
+def test_a_forged_recording(recordings, tmp_path, how):
+    """It is refused with one line: by the reader, which run.sh asks first, and by what plays it."""
+    data, recording = recordings("serialized").read_bytes(), tmp_path / "forged.recording"
+    each = [entry for entry in entries(recordings("serialized")) if entry.kind == "samples"]
+    first = next(index for index, entry in enumerate(each) if entry.fields["count"])
+    at = data.index(each[first].rest)
+    if how in FORGED:
+        kind, field, value = FORGED[how]
+        data = forged(data, kind, field, value, which=first if kind == "samples" else 0)
+    elif "reasons" in how:
+        place, value = {"reasons": (48, 1 << 40), "reasons by overflow": (40, 1 << 61), "odd reasons": (48, 6), "many reasons": (40, 1 << 20)}[how]
+        data = data[:at + place] + struct.pack("<Q", value) + data[at + place + 8:]
+    elif how == "text":
+        data = data.replace(b"cuptiPCSamplingEnable\0\0\0", b"cuptiPCSamplingEnable!!!")
+    else:
+        data = data.replace(b"held:uint64_t", b"held:uint65_t", 1)
+    assert data != recordings("serialized").read_bytes()
+    recording.write_bytes(data)
+    for command in ([READER, "summary", recording], [FAKE, "--replay", recording, "replay"]):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (128, "", 1), (command, done.stderr)
+        assert f"'{recording}': " in done.stderr
+    library = folder_of(recordings("serialized"))
+    alone = subprocess.run([library / "bin/replay"], capture_output=True, text=True, timeout=60, env={**os.environ, "FAKE_REPLAY": str(recording)})
+    # what plays it does not look at the description
+    assert (alone.returncode, alone.stderr.count("\n")) == ((128, 1) if how != "description" else (0, 0)), alone.stderr
+
+
+def folder_of(recording: Path) -> Path:
+    return Path(subprocess.run([ROOT / "tests/fake/replay/install.sh", recording], capture_output=True, text=True, check=True).stdout.strip())
