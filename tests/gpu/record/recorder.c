@@ -156,11 +156,12 @@ static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void
 	    .result = call->site && call->result ? *(const int *)call->result : 0};
 	record_string(call->name);
 	record_string(symbol_of(call));
+	/* what is read and what excludes reading are written in the order in which they were */
+	if (!call->site)
+		record_samples_before_call(call);
 	record_add(RECORDING_OF_callback, &fields, sizeof(fields), NULL, 0);
 	if (call->site)
 		record_samples_after_call(call);
-	else
-		record_samples_before_call(call);
 	errno = saved_errno;
 }
 

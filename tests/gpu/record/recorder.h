@@ -18,7 +18,7 @@ void record_samples_begin(void *library, uint32_t version);
 void record_samples_on_context(uint32_t cbid, void *context);
 /* A module comes or goes: writes it. */
 void record_samples_on_module(uint32_t cbid, const struct sn_cupti_resource_data *data);
-/* The program enters and has left a call; it is written already. */
+/* The program enters a call, before that is written, and has left it, after that. */
 void record_samples_before_call(const struct sn_cupti_call *call);
 void record_samples_after_call(const struct sn_cupti_call *call);
 /* Reads what there still is and ends sampling. */

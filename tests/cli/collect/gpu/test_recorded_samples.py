@@ -45,13 +45,13 @@ def all_of(folder: Path) -> dict:
 
 @pytest.fixture
 def both(tmp_path) -> Callable[..., tuple[dict, dict]]:
-    def run(*command: str | Path, mode: str, fakes: tuple[str, ...] = (), nodes: bool = False) -> tuple[dict, dict]:
+    def run(*command: str | Path, mode: str, fakes: tuple[str, ...] = (), nodes: bool = False, **environment: str) -> tuple[dict, dict]:
         """What is stored of the program itself, and of the replay of its recording."""
         (tmp_path / "direct").mkdir()
         (tmp_path / "replayed").mkdir()
         options = (*MODES[mode], *(NODES if nodes else ()))
-        direct = sampled(tmp_path / "direct", *command, options=options, fakes=fakes)
-        out, recording = record(tmp_path, *command, fakes=fakes, options=("--samples", mode, *(["--nodes"] if nodes else [])))
+        direct = sampled(tmp_path / "direct", *command, options=options, fakes=fakes, **environment)
+        out, recording = record(tmp_path, *command, fakes=fakes, options=("--samples", mode, *(["--nodes"] if nodes else [])), **environment)
         assert out == direct.out
         replay(recording, tmp_path / "replayed", *options)
         return all_of(tmp_path / "direct"), all_of(tmp_path / "replayed")
@@ -89,6 +89,23 @@ def test_several_threads(both, device, release, mode):
     assert replayed == direct and sum(count for (metric, _), count in direct["samples"].items() if metric == "gpu-samples") == 2400
 
 
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("cuda") / "counted"
+    subprocess.run([FAKE, "nvcc", "-O1", "-arch=sm_90", "--no-compress", "-o", output, WORKLOADS / "cuda/counted.cu"], check=True)
+    return output
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("how,contexts", [("devices", 2), ("resets", 2), ("threads", 1)])
+def test_several_contexts(both, counted, tmp_path, how, contexts, mode):
+    """Of two devices, or one after the other at the same address."""
+    direct, replayed = both(counted, how, mode=mode, FAKE_DEVICES="2")
+    assert replayed == direct and direct["samples"] and not direct["drops"]
+    enabled = [entry for entry in entries(next((tmp_path / "recorded").glob("*.recording"))) if entry.text == "cuptiPCSamplingEnable"]
+    assert sum(entry.kind == "sampling" for entry in enabled) == contexts
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("nodes", [True, False])
 @pytest.mark.parametrize("release", ["11.8", "13.2"])
@@ -111,11 +128,22 @@ def test_a_failure_is_replayed(both, samples, release, failure, mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("release", ["11.8", "13.2"])
 def test_what_comes_when_sampling_ends(both, samples, tmp_path, release, mode):
-    """Few instructions, for else the fake takes long for all of them at once."""
+    """Few instructions, for else the fake takes long for all of them at once. From 12.4 on each of them has its launch."""
     plan = tmp_path / "plan"
     plan.write_text("_Z4* 0 wait 3\n_Z4* 30 selected 2\n")
-    direct, replayed = both(samples, mode=mode, fakes=("--cupti", release, "--fail", "pc-late", "--samples", str(plan)))
-    assert replayed == direct and sum(count for (metric, _), count in direct["samples"].items() if metric == "gpu-samples") == 60 * 5
+    direct, replayed = both(samples, "graph", mode=mode, nodes=True, fakes=("--cupti", release, "--fail", "pc-late", "--samples", str(plan)))
+    assert replayed == direct and sum(count for (metric, _), count in direct["samples"].items() if metric == "gpu-samples") == 90 * 5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_more_instructions_than_fit_at_once(both, modules, tmp_path, mode):
+    """Six readings of one launch, and more than what comes when sampling ends has room for."""
+    plan = tmp_path / "plan"
+    plan.write_text("".join(f"_Z4walk* {16 * at:x} wait 1\n" for at in range(6000)))
+    direct, replayed = both(modules[0], modules[1], "1", "1", mode=mode, fakes=("--samples", str(plan)))
+    assert replayed == direct and sum(count for (metric, _), count in direct["samples"].items() if metric == "gpu-samples") == 6000
+    answers = [entry.fields for entry in entries(next((tmp_path / "recorded").glob("*.recording"))) if entry.kind == "samples"]
+    assert sum(answer["count"] for answer in answers) == 6000 and {answer["left"] for answer in answers} >= {6000 - 1024 * n for n in range(1, 6)}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -189,6 +217,76 @@ def test_cubins_leave_room_for_all_else(modules, tmp_path):
     assert_is_recorded(replayed, recording)
     assert not replayed["cubins"] and {path for metric, path in replayed["samples"] if metric == "gpu-samples"} == {
         "cuLaunchKernel > walk(float*, float const*, int)"}
+
+
+BESIDE = r"""
+#include "driver.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char ptx[] = ".version 6.4\n.target sm_50\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+static struct driver driver;
+static int (*unload)(cu_module module);
+static cu_context context;
+
+static void *load(void *unused)
+{
+	driver.cuCtxSetCurrent(context);
+	for (int i = 0; i < 100; i++) {
+		cu_module module;
+		driver.cuModuleLoadData(&module, ptx);
+		unload(module);
+	}
+	return unused;
+}
+
+int main(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+	cu_module module;
+	cu_function function;
+	pthread_t thread;
+#define FIND(name, parameters) driver.name = (int(*) parameters)dlsym(library, #name);
+	DRIVER_FUNCTIONS(FIND)
+	unload = (int (*)(cu_module))dlsym(library, "cuModuleUnload");
+	driver.cuInit(0);
+	driver.cuDevicePrimaryCtxRetain(&context, 0);
+	driver.cuCtxSetCurrent(context);
+	driver.cuModuleLoadData(&module, ptx);
+	driver.cuModuleGetFunction(&function, module, "nothing");
+	pthread_create(&thread, NULL, load, NULL);
+	for (int i = 0; i < 300; i++)
+		driver.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
+	pthread_join(thread, NULL);
+	driver.cuCtxSynchronize();
+	usleep(400000);
+	driver.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
+	driver.cuCtxSynchronize();
+}
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_read_beside_a_module(tmp_path, mode):
+    """No thread reads during another's call that loads or unloads one, nor, unless it must, soon after: devices have been seen to crash."""
+    (tmp_path / "beside.c").write_text(BESIDE)
+    subprocess.run(["gcc", "-std=gnu17", "-pthread", "-I", GPU / "suite", "-o", tmp_path / "beside", tmp_path / "beside.c", "-ldl"], check=True)
+    _, recording = record(tmp_path, tmp_path / "beside", options=("--samples", mode))
+    names, inside, module_ns, reads, soon = {}, Counter(), 0, 0, 0
+    for entry in entries(recording):
+        if entry.kind == "string":
+            names[entry.fields["address"]] = entry.text
+        elif entry.kind == "callback" and names[entry.fields["name"]].startswith("cuModule"):
+            inside[entry.thread] += -1 if entry.fields["site"] else 1
+        elif entry.kind == "module":
+            module_ns = entry.time_ns
+        elif entry.kind == "samples" and not entry.fields["is_put_aside"]:
+            reads += 1
+            soon += entry.time_ns - module_ns < 300_000_000 and not inside[entry.thread]
+            assert not any(count for thread, count in inside.items() if thread != entry.thread)
+    assert reads > 100 and (soon == 0 or mode == "serialized")
 
 
 # ---- what was asked for, and what is there ----
@@ -314,7 +412,7 @@ NOT_ONE, LARGE = 0, 1 << 62
 FORGED = {"count": ("samples", "count", LARGE), "count by overflow": ("samples", "count", 1 << 58), "short records": ("samples", "record_bytes", 8),
           "no records": ("samples", "record_bytes", 0), "odd records": ("samples", "record_bytes", 65), "module": ("module", "held", LARGE),
           "part of a module": ("module", "held", 8), "no thread": ("samples", "thread", 0), "thread": ("callback", "thread", 0xffffffff),
-          "short": ("samples", "bytes", 32), "setting": ("setting", "bytes", 24), "module's entry": ("module", "bytes", 80)}
+          "cut": ("samples", "bytes", 1 << 20), "short": ("samples", "bytes", 32), "setting": ("setting", "bytes", 24), "module's entry": ("module", "bytes", 80)}
 
 
 @pytest.mark.parametrize("how", [*FORGED, "reasons", "reasons by overflow", "odd reasons", "many reasons", "text", "description"])
