@@ -186,6 +186,7 @@ class Reader:
         self.threads: dict[int, str] = {}
         self.cubins: set[tuple[int, int]] = set()  # CRC and length
         self.crcs: set[int] = set()
+        self.begun: Counter[str] = Counter()
         self.offset_ns = 0
 
     def read(self, path: str | Path) -> Summary:
@@ -194,6 +195,8 @@ class Reader:
             if of_kind:
                 of_kind(entry, entry.fields)
         self.order_threads()
+        for name in +self.begun:
+            self.all.oddities[f"{name} does not return"] += 1
         return self.all
 
     def order_threads(self) -> None:
@@ -229,6 +232,10 @@ class Reader:
 
     def on_step(self, entry, fields):
         self.all.steps.append((entry.text, fields["has_ended"], fields["result"]))
+        if not fields["has_ended"]:
+            self.begun[entry.text] += 1
+        elif self.begun[entry.text]:
+            self.begun[entry.text] -= 1
 
     def on_module(self, entry, fields):
         if fields["held"] > len(entry.rest) or fields["held"] not in (0, fields["size"]):
@@ -243,7 +250,7 @@ class Reader:
             self.all.oddities["modules without their cubin"] += 1
 
     def on_sampling(self, entry, fields):
-        self.all.steps.append((entry.text, fields["has_ended"], fields["result"]))
+        self.on_step(entry, fields)
 
     def on_reason(self, entry, fields):
         self.all.reasons[fields["index"]] = entry.text.rpartition("stalled_")[2]

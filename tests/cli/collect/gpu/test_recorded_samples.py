@@ -453,6 +453,7 @@ def test_a_recording_that_ends_early(recordings, tmp_path):
 def test_sampling_that_did_not_end_there_does_not_end_here(recordings, tmp_path):
     recording = tmp_path / "hangs.recording"
     recording.write_bytes(forged(recordings("serialized").read_bytes(), "sampling", "kind", 0, which=-1))
+    assert Reader().read(recording).oddities == {"cuptiPCSamplingDisable does not return": 1}
     _, status, _ = played(recording, tmp_path, *SERIALIZED)
     assert status.startswith("CUPTI hung when it was to give its last samples")
 
