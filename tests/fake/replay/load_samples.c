@@ -88,6 +88,8 @@ static void read_sampling(const struct recording_head *head)
 	const char *name = replay_text_of(head, sizeof(*call));
 	if (!strcmp(name, "cuptiPCSamplingEnable"))
 		add_session(call->context, call->result);
+	if (call->value > REPLAY_REASONS)
+		replay_fail("it has too many reasons");
 	if (!strcmp(name, "cuptiPCSamplingGetNumStallReasons")) {
 		replay_samples.counted = call->result;
 		replay_samples.reasons_there = call->value;
@@ -97,6 +99,8 @@ static void read_sampling(const struct recording_head *head)
 	struct replay_session *session = session_of(call->context);
 	if (session && !strcmp(name, "cuptiPCSamplingSetConfigurationAttribute"))
 		session->configured = call->result;
+	if (session && !strcmp(name, "cuptiPCSamplingGetData"))
+		session->hangs = !call->has_ended;
 	if (session && !strcmp(name, "cuptiPCSamplingDisable"))
 		session->disabled = call->has_ended ? call->result : -1;
 }
@@ -145,6 +149,7 @@ static void read_samples(const struct recording_head *head, uint32_t due)
 		check_pc((struct sn_cupti_pc *)((uint8_t *)(recorded + 1) + index * length), bytes);
 	if (!session)
 		return;
+	session->hangs = session->hangs && recorded->is_put_aside;
 	struct replay_answers *answers = recorded->is_put_aside ? &session->aside : &session->read;
 	struct replay_answer *answer = new (sizeof(*answer));
 	*answer = (struct replay_answer){.recorded = recorded, .due = due};

@@ -71,6 +71,7 @@ struct replay_session {
 	    disabled;	       /* what these answered; the last -1: it did not return */
 	uint64_t mode, period; /* 0: none was asked for */
 	struct replay_answers read, aside;
+	bool hangs; /* the last reading did not return */
 	bool has_begun, has_ended;
 	struct sn_cupti_samples *resting; /* the subscriber's */
 	struct replay_session *next;

@@ -213,6 +213,8 @@ sn_cupti_result cuptiPCSamplingGetData(struct sn_cupti_sampling_read *parameters
 	struct sn_cupti_samples *to = parameters->samples;
 	if (!session || !can_hold(to) || to->pc_count)
 		return session ? ERROR_PARAMETER : ERROR_OPERATION;
+	while (session->hangs && replay_position() == UINT32_MAX)
+		pause();
 	to->total = to->dropped = to->hidden = 0;
 	pthread_mutex_lock(&lock);
 	sn_cupti_result result = read_due(session, to);

@@ -26,7 +26,7 @@ TYPES = {"uint32_t": "I", "int32_t": "i", "uint64_t": "Q", "int64_t": "q"}
 DESCRIPTION = 1
 DOMAINS = {1: "driver", 2: "runtime", 3: "resource"}
 KINDS = {1: "copy", 2: "set", 3: "kernel", 8: "device", 10: "kernel", 38: "wait", 49: "memory", 51: "graph"}
-MOST_THREADS = 65536
+MOST_THREADS, MOST_REASONS = 65536, 512
 
 
 class Unreadable(Exception):
@@ -251,6 +251,8 @@ class Reader:
 
     def on_sampling(self, entry, fields):
         self.on_step(entry, fields)
+        if fields["value"] > MOST_REASONS:
+            raise Unreadable("it has too many reasons")
 
     def on_reason(self, entry, fields):
         self.all.reasons[fields["index"]] = entry.text.rpartition("stalled_")[2]
@@ -260,6 +262,8 @@ class Reader:
 
     def on_samples(self, entry, fields):
         self.all.sample_counts["answers"] += 1
+        if not fields["is_put_aside"] and self.begun["cuptiPCSamplingGetData"]:
+            self.begun["cuptiPCSamplingGetData"] -= 1
         self.all.sample_counts["dropped"] += fields["dropped"]
         self.all.sample_counts["hidden"] += fields["hidden"]
         # the device's buffer was full, and CUPTI does not say how much is lost

@@ -228,8 +228,12 @@ static bool is_alone(void)
 /* CUPTI may write to what it was given later still: it is not freed. */
 static void end_context(uint32_t place)
 {
-	if (!has_failed && is_alone())
+	if (!has_failed && is_alone()) {
+		/* the last reading may hang: its answer says that it has not */
+		note("cuptiPCSamplingGetData",
+		     (struct recording_sampling){.context = (uintptr_t)contexts[place].handle});
 		read_context(contexts[place].handle);
+	}
 	disable(contexts[place].handle);
 	note_resting(place);
 	contexts[place].handle = NULL;

@@ -450,10 +450,12 @@ def test_a_recording_that_ends_early(recordings, tmp_path):
         assert_is_recorded(found, recording)
 
 
-def test_sampling_that_did_not_end_there_does_not_end_here(recordings, tmp_path):
+@pytest.mark.parametrize("kind,function", [("samples", "cuptiPCSamplingGetData"), ("sampling", "cuptiPCSamplingDisable")])
+def test_what_did_not_return_there_does_not_return_here(recordings, tmp_path, kind, function):
+    """The last reading, or the end of sampling: its answer is not there."""
     recording = tmp_path / "hangs.recording"
-    recording.write_bytes(forged(recordings("serialized").read_bytes(), "sampling", "kind", 0, which=-1))
-    assert Reader().read(recording).oddities == {"cuptiPCSamplingDisable does not return": 1}
+    recording.write_bytes(forged(recordings("serialized").read_bytes(), kind, "kind", 0, which=-1))
+    assert Reader().read(recording).oddities == {f"{function} does not return": 1}
     _, status, _ = played(recording, tmp_path, *SERIALIZED)
     assert status.startswith("CUPTI hung when it was to give its last samples")
 
@@ -465,6 +467,7 @@ FORGED = {"count": ("samples", "count", LARGE, SAMPLES), "count by overflow": ("
           "odd records": ("samples", "record_bytes", 65, SAMPLES), "module": ("module", "held", LARGE, MODULE),
           "part of a module": ("module", "held", 8, MODULE), "no thread": ("samples", "thread", 0, "is of no thread"),
           "thread": ("callback", "thread", 0xffffffff, "is of no thread"), "cut": ("samples", "bytes", 1 << 20, "ends outside of it"),
+          "number of reasons": ("sampling", "value", LARGE, "it has too many reasons"),
           "short": ("samples", "bytes", 32, SHORT), "setting": ("setting", "bytes", 24, SHORT), "module's entry": ("module", "bytes", 80, MODULE)}
 OTHERS = {name: "an instruction's reasons are outside of its entry" for name in ("reasons", "reasons by overflow", "odd reasons", "many reasons")}
 OTHERS |= {"text": SHORT, "description": "it does not describe its entries"}
