@@ -175,10 +175,11 @@ static void note_samples(void *handle, struct batch *of, bool is_put_aside, sn_c
 					   .result = result};
 	memcpy(written, of->samples.pcs, end);
 	for (size_t index = 0; index < count; index++) {
+		bool lies_as_asked = pc_at(of, index)->reasons == reasons_at(of, index);
 		end = put_reasons(of, index, end);
-		has_failed = has_failed || pc_at(of, index)->reasons != reasons_at(of, index);
-		if (!has_failed)
+		if (lies_as_asked)
 			record_string(pc_at(of, index)->name);
+		has_failed = has_failed || !lies_as_asked;
 	}
 	record_add(RECORDING_OF_samples, &fields, sizeof(fields), written, end);
 	empty(of);
