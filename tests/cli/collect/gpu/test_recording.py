@@ -308,6 +308,20 @@ def test_a_replay_that_is_wrong_is_found(left, tmp_path):
     assert done.returncode == 1 and f"{len(failed)} checks, 1 failed" in done.stdout
 
 
+@on_fake_cuda
+@pytest.mark.measures
+def test_a_driver_that_lets_nobody_sample(left, tmp_path):
+    """That is no failure, and said."""
+    copy = tmp_path / "left"
+    shutil.copytree(left, copy)
+    sampled, = (copy / "cuda/recordings/serialized").glob("*.recording")
+    _, refused = record(tmp_path, copy / "cuda/bin/device", "work", fakes=("--cupti", "13.0", "--fail", "pc-privileges"),
+                        options=("--samples", "serialized@1024"))
+    shutil.copy(refused, sampled)
+    done = analyzed(copy)
+    assert done.returncode == 0 and "  no samples: cuptiPCSamplingEnable = 35\n" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.measures
 def test_a_day_with_an_amd_device(tmp_path):
     """On the fakes of AMD's, which take a compiler and a second."""
