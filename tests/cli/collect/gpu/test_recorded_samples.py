@@ -129,9 +129,9 @@ def test_a_failure_is_replayed(both, samples, release, failure, mode):
 def test_what_comes_when_sampling_ends(both, samples, tmp_path, release, mode):
     """Few instructions, for else the fake takes long for all of them at once. From 12.4 on each of them has its launch."""
     plan = tmp_path / "plan"
-    plan.write_text("_Z4* 0 wait 3\n_Z4* 30 selected 2\n")
+    plan.write_text("_Z4* 0 wait 3\n_Z4* 30 selected 2\n_Z4* 30 drain 1\n")
     direct, replayed = both(samples, "graph", mode=mode, nodes=True, fakes=("--cupti", release, "--fail", "pc-late", "--samples", str(plan)))
-    assert replayed == direct and sum(count for (metric, _), count in direct["samples"].items() if metric == "gpu-samples") == 90 * 5
+    assert replayed == direct and sum(count for (metric, _), count in direct["samples"].items() if metric == "gpu-samples") == 90 * 6
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -184,6 +184,11 @@ def test_a_module_that_comes_and_goes(modules, tmp_path, mode):
     assert {entry.fields["crc"] for entry in found[::2]} == {crc_of_fake(modules[1].read_bytes())}
     assert len({entry.fields["number"] for entry in found}) == 5
     calls = [(entry.time_ns, entry.fields["site"]) for entry in entries(recording) if entry.kind == "callback"]
+    # what was sampled in a module is read while it is there
+    of_module = [entry for entry in entries(recording) if entry.kind in ("module", "samples", "callback")]
+    for entry, after in zip(of_module, of_module[1:]):
+        if entry.kind == "module" and entry.fields["is_unloaded"]:
+            assert (after.kind == "samples" and after.fields["count"] + (mode == "serialized") > 0) == bool(mode)
     assert all(any(begin[0] <= entry.time_ns <= end[0] for begin, end in zip(calls, calls[1:])) for entry in found)
 
 
