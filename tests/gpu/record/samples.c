@@ -218,12 +218,9 @@ static void disable(void *handle)
 static bool is_alone(void)
 {
 	uint64_t begin_ns = now_ns();
-	while (excluding > mine)
-		if (now_ns() - begin_ns > WAIT_NS)
-			return false;
-		else
-			nanosleep(&(struct timespec){0, 50000}, NULL);
-	return true;
+	while (excluding > mine && now_ns() - begin_ns < WAIT_NS)
+		nanosleep(&(struct timespec){0, 50000}, NULL);
+	return excluding == mine;
 }
 
 /* CUPTI may write to what it was given later still: it is not freed. */
@@ -411,6 +408,7 @@ static void note_module(const struct sn_cupti_module *module, struct recording_m
 		return;
 	fields->result = cupti.cuptiGetCubinCrc(&parameters);
 	fields->crc = parameters.crc;
+	/* one without a CRC is known by its length */
 	if (is_to_be_held(fields->result ? module->bytes : fields->crc, module->bytes))
 		fields->held = module->bytes;
 }
@@ -460,7 +458,6 @@ void record_samples_before_call(const struct sn_cupti_call *call)
 /* As CUPTI demands after each launch, where kernels run one at a time. A call in a call: the outer one's end is soon enough. */
 void record_samples_after_call(const struct sn_cupti_call *call)
 {
-	uint64_t now = now_ns();
 	depth -= depth > 0;
 	if (mine && excludes(call->name)) {
 		mine--;
@@ -468,6 +465,7 @@ void record_samples_after_call(const struct sn_cupti_call *call)
 	}
 	if (depth || !is_on)
 		return;
+	uint64_t now = now_ns();
 	bool launches = mode == SN_CUPTI_SERIALIZED && call->name && strstr(call->name, "Launch");
 	if (!launches && (now - read_ns < READ_NS || now - module_ns < MODULE_NS))
 		return;
