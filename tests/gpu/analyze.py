@@ -18,14 +18,15 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE / "suite"), str(HERE / "record")]
 
-from paths import info, measured_lines, sums, true_lines  # noqa: E402 (the folders above)
-from recording import Reader, lines  # noqa: E402
+from paths import info, measured_lines, report, sums, true_lines  # noqa: E402 (the folders above)
+from recording import Reader, lines, stall_metrics  # noqa: E402
 
 SONDE = os.environ.get("SONDE") or str(ROOT / "build/src/cmd/sonde")
 FAKE = ROOT / "tests/fake/run.sh"
@@ -69,18 +70,48 @@ def print_oddities(path: Path) -> None:
             print(f"  {title}: {value}")
 
 
+# Each folder of recordings: how it was recorded, and how Sonde measures its replay.
+LEVELS = {"whole": ([], []), "nodes": (["--nodes"], ["--gpu-graphs", "nodes"]),
+          **{mode: (["--samples", f"{mode}@1024"], [f"--gpu-samples={mode}"]) for mode in ("continuous", "serialized")}}
+
+
+def samples_are_right(path: Path, database: Path) -> bool:
+    """By kernel and metric: all that CUPTI gave is stored, and what it says that it dropped is lost."""
+    recorded = Reader().read(path)
+    expected, found = stall_metrics(recorded), Counter()
+    for metric in {metric for _, metric in expected}:
+        for frames, value in report(SONDE, database, metric):
+            kernel = next((frame["name"] for frame in frames if frame["kind"] == "kernel"), "?")
+            found[kernel.split("(")[0], metric] += value["count"]
+    lost = info(SONDE, database).get("drops", {})
+    is_right = expected == found and (lost.get("gpu-sample-lost", 0), lost.get("gpu-sample-hidden", 0)) == (
+        recorded.sample_counts["dropped"] + recorded.sample_counts["full"], recorded.sample_counts["hidden"])
+    if not is_right:
+        print(f"  samples: recorded {dict(expected - found)} more, stored {dict(found - expected)} more; lost {lost}")
+    elif not expected:
+        failed = [f"{name} = {result}" for name, _, result in recorded.steps if "PCSampling" in name and result]
+        print(f"  no samples: {', '.join(failed) or 'CUPTI gave none'}")
+    else:
+        print(f"  samples: {sum(count for (_, metric), count in found.items() if metric == 'gpu-samples')}, as recorded")
+    return is_right
+
+
 def replay_is_right(path: Path, truth: dict, level: str, scratch: Path) -> bool:
     """A recording has no lines: how often each kernel, copy and set was stored."""
-    options = ["--gpu-graphs", "nodes"] if level == "nodes" else []
+    options = LEVELS[level][1]
     done = subprocess.run([FAKE, "--replay", path, SONDE, "run", "-q", "-o", scratch / level, *options, "--", "replay"], capture_output=True, text=True)
     if done.returncode:
         print(f"  the replay failed: {done.stderr.strip()}")
         return False
     database = scratch / f"{level}.sdb"
     expected, found = sums(true_lines(truth, level == "nodes")), sums(measured_lines(SONDE, database, set()))
-    lost = {cause: count for cause, count in info(SONDE, database).get("drops", {}).items() if cause.startswith("gpu-")}
+    lost = {cause: count for cause, count in info(SONDE, database).get("drops", {}).items()
+            if cause.startswith("gpu-") and not cause.startswith("gpu-sample-")}
     print(f"  replayed: {'as it ran' if expected == found and not lost else f'ran {dict(expected)}, stored {dict(found)}, lost {lost}'}")
-    return expected == found and not lost
+    is_right = expected == found and not lost
+    if "--samples" in LEVELS[level][0]:
+        is_right = samples_are_right(path, database) and is_right
+    return is_right
 
 
 def release_of(version: int) -> str:
@@ -92,7 +123,7 @@ def release_of(version: int) -> str:
 
 def compare_with_fakes(path: Path, folder: Path, level: str, scratch: Path) -> None:
     release = release_of(int(Reader().read(path).facts.get("cupti.version", "0")))
-    options = ["--nodes"] if level == "nodes" else []
+    options = LEVELS[level][0]
     output = scratch / f"fake-{level}"
     done = subprocess.run([FAKE, "--cupti", release, HERE / "record.sh", *options, output, folder / "bin/device", "work"], capture_output=True, text=True)
     made = list(output.glob("*.recording"))
@@ -111,7 +142,7 @@ def analyze_vendor(folder: Path, scratch: Path) -> bool:
     if has_run:
         print_benchmarks(folder)
     truth = json.loads((folder / "truth.json").read_text())
-    for level in ("whole", "nodes"):
+    for level in LEVELS:
         for path in sorted((folder / "recordings" / level).glob("*.recording")):
             print_oddities(path)
             is_right = replay_is_right(path, truth, level, scratch) and is_right

@@ -83,10 +83,13 @@ cuda() {
 	echo "$cupti" >"$cuda/facts/cupti"
 	$compiler "${flags[@]}" -O2 -fPIC -shared -I"$root/src" "-DNULL_TOOL_CUPTI=\"${cupti:-libcupti.so}\"" -o "$cuda/bin/libnull_tool.so" \
 		"$root/bench/cuda_null_tool.c" -ldl || exit 1
-	# of whole graphs and of their nodes
-	for level in whole nodes; do
+	# of whole graphs and of their nodes; and what is sampled, which a driver may refuse
+	for level in whole nodes continuous serialized; do
 		options=()
-		[ $level = whole ] || options=(--nodes)
+		case $level in
+		nodes) options=(--nodes) ;;
+		continuous | serialized) options=(--samples "$level@1024") ;;
+		esac
 		"$here/record.sh" "${options[@]}" "$cuda/recordings/$level" "$cuda/bin/device" work >"$cuda/output" 2>&1 ||
 			echo "recording $level: status $?"
 		mv "$cuda/output" "$cuda/recordings/$level/"

@@ -464,9 +464,11 @@ CUresult fake_cuGraphDestroy(CUgraph graph)
 
 /* ---- modules and launches ---- */
 
+/* A cubin, or PTX. */
 CUresult fake_cuModuleLoadData(CUmodule *module, const void *image)
 {
-	*module = (CUmodule)fake_module_new(image);
+	*module = (CUmodule)(fake_image_bytes(image) ? fake_module_new(image)
+						     : fake_module_of_ptx(image));
 	fake_module_use(fake_current_device(), (struct fake_module *)*module);
 	return CUDA_SUCCESS;
 }

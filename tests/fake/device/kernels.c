@@ -67,18 +67,28 @@ size_t fake_image_bytes(const void *image)
 	return sections > segments ? sections : segments;
 }
 
+static struct fake_module *new_module(void *image, size_t bytes)
+{
+	struct fake_module *module = calloc(1, sizeof(*module));
+	*module = (struct fake_module){.image = image, .bytes = bytes, .number = ++modules};
+	return module;
+}
+
 /* The image is copied: programs free theirs. */
 struct fake_module *fake_module_new(const void *image)
 {
-	struct fake_module *module = calloc(1, sizeof(*module));
-	module->bytes = fake_image_bytes(image);
-	module->number = ++modules;
-	if (module->bytes) {
-		void *copy = malloc(module->bytes);
-		memcpy(copy, image, module->bytes);
-		module->image = copy;
-	}
-	return module;
+	size_t bytes = fake_image_bytes(image);
+	void *copy = bytes ? malloc(bytes) : NULL;
+	if (bytes)
+		memcpy(copy, image, bytes);
+	return new_module(copy, bytes);
+}
+
+struct fake_module *fake_module_of_ptx(const char *ptx)
+{
+	size_t bytes = 0;
+	void *image = fake_compile(ptx, &bytes);
+	return new_module(image, image ? bytes : 0);
 }
 
 static _Atomic bool has_context[8];

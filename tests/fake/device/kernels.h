@@ -25,6 +25,10 @@ struct fake_kernel *fake_kernel_of_host(const void *host);
 /* Of an ELF image; 0: it is none. */
 size_t fake_image_bytes(const void *image);
 struct fake_module *fake_module_new(const void *image);
+/* compile.c: a cubin of PTX, the caller's to free, and its length; NULL: the text has no kernel. */
+void *fake_compile(const char *ptx, size_t *bytes);
+/* One that is compiled first. */
+struct fake_module *fake_module_of_ptx(const char *ptx);
 /* The device uses it, or NULL: uses any. */
 void fake_module_use(int device, struct fake_module *module);
 void fake_module_free(int device, struct fake_module *module);

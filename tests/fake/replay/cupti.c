@@ -55,15 +55,37 @@ static void tell_callback(const struct recording_callback *recorded)
 		tool.callback(tool.data, recorded->domain, recorded->cbid, &call);
 }
 
+static void tell_resource(uint32_t cbid, const struct sn_cupti_resource_data *data)
+{
+	if (tool.is_subscribed && cbid < REPLAY_CBIDS && tool.hears[SN_CUPTI_RESOURCE][cbid])
+		tool.callback(tool.data, SN_CUPTI_RESOURCE, cbid, data);
+}
+
+static void tell_context(const struct recording_resource *recorded)
+{
+	struct sn_cupti_resource_data data = {.context = (void *)(uintptr_t)recorded->context};
+	tell_resource(recorded->cbid, &data);
+}
+
+static void tell_module(const struct recording_module *recorded)
+{
+	const void *cubin = replay_cubin(recorded);
+	struct sn_cupti_module module = {
+	    .number = recorded->number, .bytes = cubin ? recorded->size : 0, .cubin = cubin};
+	struct sn_cupti_resource_data data = {.context = (void *)(uintptr_t)recorded->context,
+					      .descriptor = &module};
+	tell_resource(recorded->is_unloaded ? SN_CUPTI_MODULE_UNLOAD_STARTING
+					    : SN_CUPTI_MODULE_LOADED,
+		      &data);
+}
+
 static void tell_node(const struct recording_node *recorded)
 {
 	struct sn_cupti_graph graph = {.graph = (void *)(uintptr_t)recorded->graph,
 				       .node = (void *)(uintptr_t)recorded->node,
 				       .original_node = (void *)(uintptr_t)recorded->original};
 	struct sn_cupti_resource_data data = {.descriptor = &graph};
-	if (tool.is_subscribed && recorded->cbid < REPLAY_CBIDS &&
-	    tool.hears[SN_CUPTI_RESOURCE][recorded->cbid])
-		tool.callback(tool.data, SN_CUPTI_RESOURCE, recorded->cbid, &data);
+	tell_resource(recorded->cbid, &data);
 }
 
 static bool ask_for_room(uint8_t **buffer, size_t *size)
@@ -135,6 +157,10 @@ void replay_tell(const struct replay_event *event)
 		tell_callback(fields);
 	else if (event->head->kind == RECORDING_OF_node)
 		tell_node(fields);
+	else if (event->head->kind == RECORDING_OF_resource)
+		tell_context(fields);
+	else if (event->head->kind == RECORDING_OF_module)
+		tell_module(fields);
 	else
 		tell_buffer(fields);
 }

@@ -12,7 +12,7 @@ compiler=${CC:-cc}
 command -v "${compiler##* }" >/dev/null || { echo "no replay: no C compiler ($compiler)" >&2; exit 77; }
 functions=$("$here/../../gpu/record/recording.py" functions "$recording") || exit 128
 mkdir -p "$cache" || exit 77
-key=$(cat "$here"/* "$here/../../gpu/record/recording.h" "$here/../../../src/collect/adapters/cuda/cupti.h" - <<<"$functions" | sha256sum | cut -c1-12)
+key=$(cat "$here"/* "$here/../../gpu/record/recording.h" "$here/../../../src/collect/adapters/cuda"/cupti{,_samples}.h - <<<"$functions" | sha256sum | cut -c1-12)
 folder=$cache/fake-replay-$key
 if [ ! -e "$folder/bin/replay" ]; then
 	new=$(mktemp -d "$folder.XXXXXX") && mkdir "$new/bin" || exit 77
@@ -22,7 +22,7 @@ if [ ! -e "$folder/bin/replay" ]; then
 		echo 'local: *; };'
 	} >"$new/functions.map"
 	flags=(-std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fPIC -pthread)
-	$compiler "${flags[@]}" -shared -o "$new/libcupti.so" "$here"/{load,play,cupti}.c -Wl,-soname,libcupti.so \
+	$compiler "${flags[@]}" -shared -o "$new/libcupti.so" "$here"/{load,load_samples,play,cupti,samples}.c -Wl,-soname,libcupti.so \
 		-Wl,--version-script="$new/functions.map" -ldl || exit 1
 	$compiler "${flags[@]}" -o "$new/bin/replay" "$here/main.c" -L"$new" -l:libcupti.so -Wl,-rpath,'$ORIGIN/..' || exit 1
 	mv -T "$new" "$folder" 2>/dev/null || rm -rf "$new"

@@ -14,7 +14,7 @@
 
 static struct replay replay;
 
-__attribute__((noreturn)) static void fail(const char *why)
+void replay_fail(const char *why)
 {
 	fprintf(stderr, "replay: cannot play '%s': %s\n", replay.path ? replay.path : "", why);
 	exit(128);
@@ -46,7 +46,7 @@ static void set_string(uint64_t address, const char *text)
 	(*place)->text = text;
 }
 
-static uint64_t string_at(uint64_t address)
+uint64_t replay_string_at(uint64_t address)
 {
 	struct string key = {.address = address}, **found = tfind(&key, &strings, compare);
 	return (uintptr_t)(found ? (*found)->text : "");
@@ -60,12 +60,12 @@ static void *fields_of(const struct recording_head *head)
 }
 
 /* What follows the fields, as a text that ends. */
-static const char *text_of(const struct recording_head *head, size_t fields_bytes)
+const char *replay_text_of(const struct recording_head *head, size_t fields_bytes)
 {
 	const char *text = (const char *)(head + 1) + fields_bytes;
 	size_t most = head->bytes - sizeof(*head) - fields_bytes;
 	if (head->bytes < sizeof(*head) + fields_bytes || !memchr(text, 0, most))
-		fail("an entry is too short");
+		replay_fail("an entry is too short");
 	return text;
 }
 
@@ -88,12 +88,13 @@ static void name_kernels(const struct recording_head *head)
 		if (!is_kernel || length < place + 8 || at + length > buffer->valid)
 			continue;
 		uint64_t *name = (uint64_t *)(bytes + at + place);
-		*name = *name ? string_at(*name) : 0;
+		*name = *name ? replay_string_at(*name) : 0;
 	}
 }
 
 static enum replay_phase phase;
-static int64_t offset_ns; /* from the recorder's clock to CUPTI's */
+static int64_t offset_ns;			 /* from the recorder's clock to CUPTI's */
+static uint32_t last_events[REPLAY_THREADS + 1]; /* of each thread, from 1 on; 0: it has none */
 
 static void add_event(const struct recording_head *head)
 {
@@ -102,9 +103,10 @@ static void add_event(const struct recording_head *head)
 		room = room ? 2 * room : 1024;
 		replay.events = realloc(replay.events, room * sizeof(*replay.events));
 		if (!replay.events)
-			fail("out of memory");
+			replay_fail("out of memory");
 	}
 	replay.threads = head->thread > replay.threads ? head->thread : replay.threads;
+	last_events[head->thread] = replay.count + 1;
 	replay.events[replay.count++] =
 	    (struct replay_event){.head = head,
 				  .cupti_ns = head->time_ns + (uint64_t)offset_ns,
@@ -115,7 +117,7 @@ static void add_event(const struct recording_head *head)
 static void read_step(const struct recording_head *head)
 {
 	const struct recording_step *step = fields_of(head);
-	const char *name = text_of(head, sizeof(*step));
+	const char *name = replay_text_of(head, sizeof(*step));
 	if (!strcmp(name, "cuptiSubscribe"))
 		replay.subscribed = step->result;
 	if (!strcmp(name, "cuptiUnsubscribe"))
@@ -142,15 +144,25 @@ static void read_name(const struct recording_head *head)
 {
 	const struct recording_name *name = fields_of(head);
 	if (name->domain < REPLAY_DOMAINS && name->cbid < REPLAY_CBIDS)
-		replay.names[name->domain][name->cbid] = text_of(head, sizeof(*name));
+		replay.names[name->domain][name->cbid] = replay_text_of(head, sizeof(*name));
 }
 
 static void read_callback(const struct recording_head *head)
 {
 	struct recording_callback *call = fields_of(head);
-	call->name = string_at(call->name);
-	call->symbol = call->symbol ? string_at(call->symbol) : 0;
+	call->name = replay_string_at(call->name);
+	call->symbol = call->symbol ? replay_string_at(call->symbol) : 0;
 	if (call->domain < REPLAY_DOMAINS && call->cbid < REPLAY_CBIDS && phase == REPLAY_RUNS)
+		add_event(head);
+}
+
+/* Of others it is not known what they told. */
+static void read_resource(const struct recording_head *head)
+{
+	const struct recording_resource *resource = fields_of(head);
+	bool is_context = resource->cbid == SN_CUPTI_CONTEXT_CREATED ||
+			  resource->cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING;
+	if (is_context && phase == REPLAY_RUNS)
 		add_event(head);
 }
 
@@ -158,7 +170,7 @@ static void read_buffer(const struct recording_head *head)
 {
 	const struct recording_buffer *buffer = fields_of(head);
 	if (buffer->valid > head->bytes - sizeof(*head) - sizeof(*buffer))
-		fail("a buffer is longer than its entry");
+		replay_fail("a buffer is longer than its entry");
 	name_kernels(head);
 	add_event(head);
 }
@@ -181,17 +193,19 @@ static size_t fields_bytes(uint32_t kind)
 static void read_entry(const struct recording_head *head)
 {
 	if (head->bytes < sizeof(*head) + fields_bytes(head->kind))
-		fail("an entry is too short");
+		replay_fail("an entry is too short");
+	if (!head->thread || head->thread > REPLAY_THREADS)
+		replay_fail("an entry is of no thread");
 	switch (head->kind) {
 	case RECORDING_OF_fact:
-		read_fact(text_of(head, 0));
+		read_fact(replay_text_of(head, 0));
 		break;
 	case RECORDING_OF_name:
 		read_name(head);
 		break;
 	case RECORDING_OF_string:
 		set_string(((struct recording_string *)fields_of(head))->address,
-			   text_of(head, sizeof(struct recording_string)));
+			   replay_text_of(head, sizeof(struct recording_string)));
 		break;
 	case RECORDING_OF_clock: {
 		const struct recording_clock *clock = fields_of(head);
@@ -218,8 +232,12 @@ static void read_entry(const struct recording_head *head)
 		read_callback(head);
 		break;
 	case RECORDING_OF_node:
+	case RECORDING_OF_module:
 		if (phase == REPLAY_RUNS)
 			add_event(head);
+		break;
+	case RECORDING_OF_resource:
+		read_resource(head);
 		break;
 	case RECORDING_OF_buffer:
 		read_buffer(head);
@@ -227,6 +245,8 @@ static void read_entry(const struct recording_head *head)
 	default:
 		break;
 	}
+	/* what was read in a callback can be read in it again: by the thread that is told */
+	replay_load_samples(head, last_events[head->thread] - 1);
 }
 
 /* An entry without a kind was not written when its process ended; none follow one without a length. */
@@ -234,15 +254,15 @@ static void read_entries(uint8_t *bytes, size_t size)
 {
 	const struct recording_header *header = (const struct recording_header *)bytes;
 	if (size < sizeof(*header) || memcmp(header->magic, RECORDING_MAGIC, 8))
-		fail("it is no recording");
+		replay_fail("it is no recording");
 	if (header->version != RECORDING_VERSION || header->pointer_bytes != sizeof(void *))
-		fail("it is of another version or machine");
+		replay_fail("it is of another version or machine");
 	for (size_t at = header->header_bytes; at + sizeof(struct recording_head) <= size;) {
 		const struct recording_head *head = (const struct recording_head *)(bytes + at);
 		if (!head->bytes)
 			break;
 		if (head->bytes % 8 || head->bytes < sizeof(*head) || head->bytes > size - at)
-			fail("an entry ends outside of it");
+			replay_fail("an entry ends outside of it");
 		if (head->kind)
 			read_entry(head);
 		at += head->bytes;
@@ -258,11 +278,11 @@ static void load(void)
 		replay.enabled[kind] = -1;
 	int fd = replay.path ? open(replay.path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0 || fstat(fd, &status) || status.st_size <= 0)
-		fail("it cannot be opened (FAKE_REPLAY)");
+		replay_fail("it cannot be opened (FAKE_REPLAY)");
 	void *bytes =
 	    mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
-		fail("it cannot be mapped");
+		replay_fail("it cannot be mapped");
 	close(fd);
 	read_entries(bytes, (size_t)status.st_size);
 }

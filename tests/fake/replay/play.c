@@ -19,6 +19,12 @@ static const struct replay *recording;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t turn;	      /* the event that is next */
 static pthread_cond_t *turns; /* of each thread */
+static _Atomic uint32_t position;
+
+uint32_t replay_position(void)
+{
+	return position;
+}
 
 /* ---- time ---- */
 
@@ -101,6 +107,7 @@ static void tell(uint32_t index)
 	set_time(event->cupti_ns,
 		 next < recording->count ? recording->events[next].cupti_ns : UINT64_MAX);
 	replay_current = event;
+	position = index;
 	replay_tell(event);
 	replay_current = NULL;
 	pthread_mutex_lock(&lock);
@@ -187,6 +194,7 @@ int replay_play(void)
 	for (uint32_t thread = 2; thread <= recording->threads; thread++)
 		if (threads[thread])
 			pthread_join(threads[thread], NULL);
+	position = UINT32_MAX;
 	free(threads);
 	return 0;
 }

@@ -122,7 +122,7 @@ static void put(uint8_t *at, size_t bytes, uint32_t kind, const void *fields, si
 	__atomic_store_n(&head->kind, kind, __ATOMIC_RELEASE);
 }
 
-void record_add(uint32_t kind, const void *fields, size_t fields_bytes, const void *more,
+bool record_add(uint32_t kind, const void *fields, size_t fields_bytes, const void *more,
 		size_t more_bytes)
 {
 	size_t bytes = (sizeof(struct recording_head) + fields_bytes + more_bytes + 7) / 8 * 8;
@@ -135,6 +135,12 @@ void record_add(uint32_t kind, const void *fields, size_t fields_bytes, const vo
 	if (at)
 		put(at, bytes, kind, fields, fields_bytes, more, more_bytes);
 	writers--;
+	return at;
+}
+
+bool record_leaves_half(size_t bytes)
+{
+	return used + bytes <= file.limit_bytes / 2;
 }
 
 void record_text(uint32_t kind, const void *fields, size_t fields_bytes, const char *text)

@@ -13,9 +13,11 @@
 
 /* False where it cannot be made; the reason is on standard error. */
 bool record_open(const char *path, uint64_t limit_bytes);
-/* Adds an entry: its fields, and what follows them. */
-void record_add(uint32_t kind, const void *fields, size_t fields_bytes, const void *more,
+/* Adds an entry: its fields, and what follows them. False where it had no room. */
+bool record_add(uint32_t kind, const void *fields, size_t fields_bytes, const void *more,
 		size_t more_bytes);
+/* Half of the file would be left for what comes after so much. */
+bool record_leaves_half(size_t bytes);
 void record_text(uint32_t kind, const void *fields, size_t fields_bytes, const char *text);
 /* "KEY=VALUE" */
 void record_fact(const char *key, const char *value);

@@ -2,7 +2,8 @@
 /*
  * A tool for CUDA that measures nothing: it subscribes to CUPTI as Sonde's adapter does, and writes down all that CUPTI delivers
  * (docs/format/recording.md), so that it can be played elsewhere (tests/fake/replay). The driver loads it by CUDA_INJECTION64_PATH.
- * SONDE_RECORD names a folder; SONDE_RECORD_KINDS the kinds of records, as numbers; SONDE_RECORD_MIB the most that a process writes.
+ * SONDE_RECORD names a folder; SONDE_RECORD_KINDS the kinds of records, as numbers; SONDE_RECORD_MIB the most that a process writes;
+ * SONDE_RECORD_SAMPLES that instructions are sampled, "serialized@1024" (samples.c).
  * It needs a C compiler, and no header of NVIDIA's.
  */
 #include "../../../src/collect/adapters/cuda/cupti.h"
@@ -57,7 +58,7 @@ static void *open_library(void)
 	return library;
 }
 
-static void *find(void *library, const char *name)
+void *record_find(void *library, const char *name)
 {
 	void *found = dlsym(library, name);
 	struct recording_function fields = {.is_there = found != NULL};
@@ -70,13 +71,14 @@ static bool find_functions(void *library)
 {
 	bool are_all = true;
 #define FIND(name, parameters)                                                                     \
-	cupti.name = (sn_cupti_result(*) parameters)find(library, #name);                          \
+	cupti.name = (sn_cupti_result(*) parameters)record_find(library, #name);                   \
 	are_all = are_all && cupti.name;
 	SN_CUPTI_FUNCTIONS(FIND)
 	FIND(cuptiGetVersion, (uint32_t *))
 	FIND(cuptiEnableDomain, (uint32_t, void *, uint32_t))
 #undef FIND
-#define FIND(name, parameters) cupti.name = (sn_cupti_result(*) parameters)find(library, #name);
+#define FIND(name, parameters)                                                                     \
+	cupti.name = (sn_cupti_result(*) parameters)record_find(library, #name);
 	SN_CUPTI_SHARING_FUNCTIONS(FIND)
 #undef FIND
 	return are_all;
@@ -113,10 +115,17 @@ static void on_resource(uint32_t cbid, const struct sn_cupti_resource_data *data
 {
 	struct recording_resource fields = {
 	    .context = (uintptr_t)data->context, .stream = (uintptr_t)data->stream, .cbid = cbid};
+	bool is_context =
+	    cbid == SN_CUPTI_CONTEXT_CREATED || cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING;
+	bool is_module = cbid == SN_CUPTI_MODULE_LOADED || cbid == SN_CUPTI_MODULE_UNLOAD_STARTING;
 	if (cbid == SN_CUPTI_GRAPH_NODE_CREATED || cbid == SN_CUPTI_GRAPH_NODE_CLONED)
 		on_node(cbid, data->descriptor);
-	else
+	else if (!is_module)
 		record_add(RECORDING_OF_resource, &fields, sizeof(fields), NULL, 0);
+	if (is_module)
+		record_samples_on_module(cbid, data);
+	else if (is_context)
+		record_samples_on_context(cbid, data->context);
 }
 
 /* Of other calls it says nothing. */
@@ -147,7 +156,12 @@ static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void
 	    .result = call->site && call->result ? *(const int *)call->result : 0};
 	record_string(call->name);
 	record_string(symbol_of(call));
+	/* what is read and what excludes reading are written in the order in which they were */
+	if (!call->site)
+		record_samples_before_call(call);
 	record_add(RECORDING_OF_callback, &fields, sizeof(fields), NULL, 0);
+	if (call->site)
+		record_samples_after_call(call);
 	errno = saved_errno;
 }
 
@@ -302,6 +316,7 @@ static _Atomic bool is_released;
 static void *release(void *unused)
 {
 	(void)unused;
+	record_samples_end();
 	for (uint32_t flags = 0; flags < 2; flags++) {
 		step("cuptiActivityFlushAll", false, 0);
 		step("cuptiActivityFlushAll", true, cupti.cuptiActivityFlushAll(flags));
@@ -328,6 +343,7 @@ static void end(void)
 static void in_child(void)
 {
 	is_subscribed = false;
+	record_samples_forget();
 	record_forget();
 }
 
@@ -360,6 +376,7 @@ static void attach(void)
 	step("cuptiGetVersion", true, cupti.cuptiGetVersion(&version));
 	snprintf(text, sizeof(text), "%u", version);
 	record_fact("cupti.version", text);
+	record_samples_begin(library, version);
 	subscribe();
 }
 

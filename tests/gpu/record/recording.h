@@ -90,11 +90,52 @@ struct recording_head {
 #define RECORDING_STEP(FIELD)                                                                      \
 	FIELD(uint32_t, has_ended)                                                                 \
 	FIELD(int32_t, result)
+/* What follows is `record_bytes` for each of `count` instructions, as CUPTI wrote it, and then their reasons: an index and a number of
+ * samples, u32 each. In place of the pointer to its reasons a record has where they begin in what follows; RECORDING_NOWHERE: CUPTI has
+ * written over it. */
+#define RECORDING_SAMPLES(FIELD)                                                                   \
+	FIELD(uint64_t, context)                                                                   \
+	FIELD(uint64_t, total)                                                                     \
+	FIELD(uint64_t, dropped)                                                                   \
+	FIELD(uint64_t, hidden)                                                                    \
+	FIELD(uint64_t, left)                                                                      \
+	FIELD(uint64_t, count)                                                                     \
+	FIELD(uint32_t, record_bytes)                                                              \
+	FIELD(uint32_t, is_put_aside)                                                              \
+	FIELD(int32_t, result)                                                                     \
+	FIELD(uint32_t, zero)
+/* What follows is the cubin, or nothing: `held` says how much. */
+#define RECORDING_MODULE(FIELD)                                                                    \
+	FIELD(uint64_t, context)                                                                   \
+	FIELD(uint64_t, crc)                                                                       \
+	FIELD(uint64_t, size)                                                                      \
+	FIELD(uint64_t, held)                                                                      \
+	FIELD(uint32_t, number)                                                                    \
+	FIELD(uint32_t, is_unloaded)                                                               \
+	FIELD(int32_t, result)                                                                     \
+	FIELD(uint32_t, zero)
+/* `value`: how many reasons there are, of the function that says so. */
+#define RECORDING_SAMPLING(FIELD)                                                                  \
+	FIELD(uint64_t, context)                                                                   \
+	FIELD(uint64_t, value)                                                                     \
+	FIELD(uint32_t, has_ended)                                                                 \
+	FIELD(int32_t, result)
+#define RECORDING_REASON(FIELD)                                                                    \
+	FIELD(uint32_t, index)                                                                     \
+	FIELD(uint32_t, zero)
+/* `value`: the mode, the period, for how many instructions a buffer has room, or how many reasons' indices follow. */
+#define RECORDING_SETTING(FIELD)                                                                   \
+	FIELD(uint64_t, context)                                                                   \
+	FIELD(uint64_t, value)                                                                     \
+	FIELD(uint32_t, key)                                                                       \
+	FIELD(int32_t, status)
 #define RECORDING_END(FIELD)                                                                       \
 	FIELD(uint64_t, lost)                                                                      \
 	FIELD(uint64_t, lost_bytes)
 
-/* KIND(number, NAME, name, what follows the fields). 18 is kept for batches of PC samples, 19 for modules: none writes them yet. */
+#define RECORDING_NOWHERE UINT64_MAX
+
+/* KIND(number, NAME, name, what follows the fields) */
 #define RECORDING_KINDS(KIND)                                                                      \
 	KIND(1, NOTHING, description, text)                                                        \
 	KIND(2, NOTHING, fact, text)                                                               \
@@ -113,7 +154,12 @@ struct recording_head {
 	KIND(15, LENGTH, length, nothing)                                                          \
 	KIND(16, STEP, step, text)                                                                 \
 	KIND(17, NOTHING, thread, text)                                                            \
-	KIND(20, END, end, nothing)
+	KIND(18, SAMPLES, samples, bytes)                                                          \
+	KIND(19, MODULE, module, bytes)                                                            \
+	KIND(20, END, end, nothing)                                                                \
+	KIND(21, SAMPLING, sampling, text)                                                         \
+	KIND(22, REASON, reason, text)                                                             \
+	KIND(23, SETTING, setting, bytes)
 
 #define RECORDING_NUMBER(number, fields, name, follows) RECORDING_OF_##name = number,
 enum { RECORDING_KINDS(RECORDING_NUMBER) };
@@ -160,6 +206,21 @@ struct recording_length {
 };
 struct recording_step {
 	RECORDING_STEP(RECORDING_FIELD)
+};
+struct recording_samples {
+	RECORDING_SAMPLES(RECORDING_FIELD)
+};
+struct recording_module {
+	RECORDING_MODULE(RECORDING_FIELD)
+};
+struct recording_sampling {
+	RECORDING_SAMPLING(RECORDING_FIELD)
+};
+struct recording_reason {
+	RECORDING_REASON(RECORDING_FIELD)
+};
+struct recording_setting {
+	RECORDING_SETTING(RECORDING_FIELD)
 };
 struct recording_end {
 	RECORDING_END(RECORDING_FIELD)

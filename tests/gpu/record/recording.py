@@ -26,7 +26,7 @@ TYPES = {"uint32_t": "I", "int32_t": "i", "uint64_t": "Q", "int64_t": "q"}
 DESCRIPTION = 1
 DOMAINS = {1: "driver", 2: "runtime", 3: "resource"}
 KINDS = {1: "copy", 2: "set", 3: "kernel", 8: "device", 10: "kernel", 38: "wait", 49: "memory", 51: "graph"}
-MOST_LINES = 40
+MOST_THREADS, MOST_REASONS = 65536, 512
 
 
 class Unreadable(Exception):
@@ -48,6 +48,7 @@ class Entry:
     thread: int
     fields: dict[str, int]
     rest: bytes
+    follows: str = "bytes"
 
     @property
     def text(self) -> str:
@@ -56,10 +57,13 @@ class Entry:
 
 def described(text: str) -> dict[int, Kind]:
     kinds = {}
-    for line in text.splitlines():
-        number, name, *fields, follows = line.split(" ")
-        pairs = [one.split(":") for one in fields]
-        kinds[int(number)] = Kind(name, [one for one, _ in pairs], struct.Struct("<" + "".join(TYPES[of] for _, of in pairs)), follows)
+    try:
+        for line in text.splitlines():
+            number, name, *fields, follows = line.split(" ")
+            pairs = [one.split(":") for one in fields]
+            kinds[int(number)] = Kind(name, [one for one, _ in pairs], struct.Struct("<" + "".join(TYPES[of] for _, of in pairs)), follows)
+    except (ValueError, KeyError):
+        raise Unreadable("it does not describe its entries") from None
     return kinds
 
 
@@ -84,10 +88,14 @@ def entries(path: str | Path) -> Iterator[Entry]:
             raise Unreadable(f"the entry at {at} ends outside of it")
         if number:
             kind = kinds.get(number, Kind(f"kind-{number}", [], struct.Struct("<"), "bytes"))
-            if size < HEAD.size + kind.layout.size:
+            text_at = at + HEAD.size + kind.layout.size
+            if text_at > at + size or (kind.follows == "text" and data.find(b"\0", text_at, at + size) < 0):
                 raise Unreadable(f"the entry at {at} is too short")
+            if not 1 <= thread <= MOST_THREADS:
+                raise Unreadable(f"the entry at {at} is of no thread")
             values = kind.layout.unpack_from(data, at + HEAD.size)
-            entry = Entry(kind.name, time_ns, thread, dict(zip(kind.fields, values)), data[at + HEAD.size + kind.layout.size:at + size])
+            entry = Entry(kind.name, time_ns, thread, dict(zip(kind.fields, values)), data[at + HEAD.size + kind.layout.size:at + size],
+                          kind.follows)
             if number == DESCRIPTION:
                 kinds.update(described(entry.text))
             yield entry
@@ -104,6 +112,34 @@ MEMORY = {"correlation": ("I", 12), "bytes": ("Q", 24)}
 GRAPH = {"correlation": ("I", 4), "start": ("Q", 8), "end": ("Q", 16)}
 RECORDS = {1: COPY, 2: SET, 3: KERNEL, 10: KERNEL, 38: WAIT, 49: MEMORY, 51: GRAPH}
 SLACK_NS = 1_000_000
+
+# ---- samples: src/collect/adapters/cuda/cupti_samples.h ----
+
+PC = {"crc": ("Q", 8), "pc": ("Q", 16), "function": ("I", 24), "name": ("Q", 32), "reason_count": ("Q", 40), "reasons": ("Q", 48)}
+LAUNCH = {"correlation": ("I", 56)}  # from 12.4 on
+PC_BYTES = 56
+REASON = struct.Struct("<II")
+NOWHERE = (1 << 64) - 1
+MODES = {1: "continuous", 2: "serialized"}
+MODE, PERIOD = 5, 1
+OUT_OF_MEMORY = 8
+
+
+def sampled_pcs(entry: Entry) -> Iterator[tuple[dict[str, int], list[tuple[int, int]]]]:
+    """The instructions of an answer, each with its reasons: their indices, and how many samples."""
+    length, count = entry.fields["record_bytes"], entry.fields["count"]
+    if count and (length < PC_BYTES or length % 8 or count > len(entry.rest) // length):
+        raise Unreadable("samples are longer than their entry")
+    for number in range(count):
+        known = PC | (LAUNCH if length > PC_BYTES else {})
+        pc = {name: struct.unpack_from("<" + of, entry.rest, number * length + at)[0] for name, (of, at) in known.items()}
+        at, reasons = pc["reasons"], pc["reason_count"]
+        if at == NOWHERE:
+            reasons = 0
+        elif at > len(entry.rest) or at % 4 or reasons > (len(entry.rest) - at) // REASON.size:
+            raise Unreadable("an instruction's reasons are outside of its entry")
+        yield pc, [REASON.unpack_from(entry.rest, at + REASON.size * index) for index in range(reasons)]
+
 
 
 def record_fields(kind: int, record: bytes) -> dict[str, int]:
@@ -127,6 +163,11 @@ class Summary:
     sizes: Counter[str] = field(default_factory=Counter)
     nodes: Counter[str] = field(default_factory=Counter)
     oddities: Counter[str] = field(default_factory=Counter)
+    modules: Counter[str] = field(default_factory=Counter)
+    settings: dict[str, int] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)
+    samples: Counter[tuple[str, str]] = field(default_factory=Counter)  # by the instruction's function and the reason
+    sample_counts: Counter[str] = field(default_factory=Counter)  # answers, and what CUPTI says that it dropped or hid
     buffers: int = 0
     dropped: int = 0
     lost: int = 0
@@ -143,6 +184,9 @@ class Reader:
         self.launched: dict[int, int] = {}  # correlation: when, on CUPTI's clock
         self.calling: dict[int, int] = {}
         self.threads: dict[int, str] = {}
+        self.cubins: set[tuple[int, int]] = set()  # CRC and length
+        self.crcs: set[int] = set()
+        self.begun: Counter[str] = Counter()
         self.offset_ns = 0
 
     def read(self, path: str | Path) -> Summary:
@@ -151,6 +195,8 @@ class Reader:
             if of_kind:
                 of_kind(entry, entry.fields)
         self.order_threads()
+        for name in +self.begun:
+            self.all.oddities[f"{name} does not return"] += 1
         return self.all
 
     def order_threads(self) -> None:
@@ -186,6 +232,51 @@ class Reader:
 
     def on_step(self, entry, fields):
         self.all.steps.append((entry.text, fields["has_ended"], fields["result"]))
+        if not fields["has_ended"]:
+            self.begun[entry.text] += 1
+        elif self.begun[entry.text]:
+            self.begun[entry.text] -= 1
+
+    def on_module(self, entry, fields):
+        if fields["held"] > len(entry.rest) or fields["held"] not in (0, fields["size"]):
+            raise Unreadable("a module is longer than its entry")
+        self.all.modules["unloaded" if fields["is_unloaded"] else "loaded"] += 1
+        if fields["held"]:
+            self.cubins.add((fields["crc"], fields["size"]))
+            self.crcs.add(fields["crc"])
+        if fields["result"]:
+            self.all.oddities["modules of which no CRC was told"] += 1
+        elif not fields["is_unloaded"] and (fields["crc"], fields["size"]) not in self.cubins:
+            self.all.oddities["modules without their cubin"] += 1
+
+    def on_sampling(self, entry, fields):
+        self.on_step(entry, fields)
+        if fields["value"] > MOST_REASONS:
+            raise Unreadable("it has too many reasons")
+
+    def on_reason(self, entry, fields):
+        self.all.reasons[fields["index"]] = entry.text.rpartition("stalled_")[2]
+
+    def on_setting(self, entry, fields):
+        self.all.settings[{MODE: "mode", PERIOD: "period"}.get(fields["key"], f"setting {fields['key']}")] = fields["value"]
+
+    def on_samples(self, entry, fields):
+        self.all.sample_counts["answers"] += 1
+        if not fields["is_put_aside"] and self.begun["cuptiPCSamplingGetData"]:
+            self.begun["cuptiPCSamplingGetData"] -= 1
+        self.all.sample_counts["dropped"] += fields["dropped"]
+        self.all.sample_counts["hidden"] += fields["hidden"]
+        # the device's buffer was full, and CUPTI does not say how much is lost
+        self.all.sample_counts["full"] += fields["result"] == OUT_OF_MEMORY and not fields["dropped"]
+        if fields["result"]:
+            self.all.steps.append(("cuptiPCSamplingGetData", 1, fields["result"]))
+        for pc, reasons in sampled_pcs(entry):
+            if pc["reasons"] == NOWHERE:
+                self.all.oddities["instructions whose records lie otherwise than asked"] += 1
+            elif pc["crc"] not in self.crcs:
+                self.all.oddities["instructions in modules that are not here"] += 1
+            for index, count in reasons:
+                self.all.samples[self.strings.get(pc["name"], "?"), self.all.reasons.get(index, f"reason {index}")] += count
 
     def on_end(self, entry, fields):
         self.all.is_complete, self.all.lost = True, fields["lost"]
@@ -259,12 +350,22 @@ class Reader:
 
 def print_entries(path: str) -> int:
     for entry in entries(path):
-        text = entry.text if entry.kind not in ("buffer",) and not entry.kind.startswith("kind-") else f"{len(entry.rest)} bytes"
+        text = f"{len(entry.rest)} bytes" if entry.follows == "bytes" else entry.text
         if entry.kind == "description":
             text = ""
         values = " ".join(f"{name}={value}" for name, value in entry.fields.items())
         print(" ".join(part for part in (f"{entry.time_ns / 1e9:.6f}", str(entry.thread), entry.kind, values, text) if part))
     return 0
+
+
+def stall_metrics(one: Summary) -> Counter[tuple[str, str]]:
+    """The samples as Sonde has them: by function and metric. That a warp was selected is no stall."""
+    found: Counter[tuple[str, str]] = Counter()
+    for (function, reason), count in one.samples.items():
+        found[function, "gpu-samples"] += count
+        if reason != "selected":
+            found[function, "stall-" + reason.replace("_", "-")] += count
+    return found
 
 
 def lines(one: Summary, only_comparable: bool = False) -> dict[str, str]:
@@ -288,6 +389,20 @@ def lines(one: Summary, only_comparable: bool = False) -> dict[str, str]:
             found[f"records: {name}"] += f", {one.times[name]} ns"
     for name, count in sorted(one.nodes.items()):
         found[f"nodes {name}"] = str(count)
+    for name, count in sorted(one.modules.items()):
+        found[f"modules {name}"] = str(count)
+    for name, value in sorted(one.settings.items()):
+        found[f"samples: {name}"] = MODES.get(value, str(value)) if name == "mode" else str(value)
+    if one.reasons:
+        found["samples: reasons"] = " ".join(one.reasons[index] for index in sorted(one.reasons))
+    for name in sorted({name for name, _ in one.samples}):
+        reasons = {reason: count for (of, reason), count in one.samples.items() if of == name}
+        # how many there are differs between any two runs on a device
+        found[f"samples: of {name}"] = "there are some" if only_comparable else \
+            ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
+    for name, count in sorted(one.sample_counts.items()):
+        if not only_comparable:
+            found[f"samples: {name}"] = str(count)
     for name, count in sorted(one.oddities.items()):
         found[f"odd: {name}"] = str(count)
     found["dropped by CUPTI"] = str(one.dropped)

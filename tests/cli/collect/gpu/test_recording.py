@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -25,7 +26,7 @@ RECORD, READER, RUN, ANALYZE = GPU / "record.sh", GPU / "record/recording.py", G
 sys.path[:0] = [str(GPU / "suite"), str(GPU / "record")]
 
 from paths import device_part  # noqa: E402 (the folder above)
-from recording import COPY, GRAPH, KERNEL, MEMORY, SET, WAIT, Reader, entries  # noqa: E402
+from recording import COPY, GRAPH, HEAD, HEADER, KERNEL, MEMORY, SET, WAIT, Reader, described, entries  # noqa: E402
 
 GRAPHS = "cudaGraphLaunch > graph: sum"
 
@@ -136,6 +137,24 @@ def test_pytorch(trained, tmp_path):
 
 
 # ---- the file ----
+
+
+def forged(data: bytes, name: str, field: str, value: int, which: int = 0, **where: int) -> bytes:
+    """With another value of a field, or of the head ("bytes", "kind", "thread"), in one of the entries of a kind that have other values."""
+    heads, found, kinds, at = {"bytes": ("I", 0), "kind": ("I", 4), "thread": ("I", 16)}, [], {}, HEADER.unpack_from(data)[2]
+    while at + HEAD.size <= len(data) and (size := HEAD.unpack_from(data, at)[0]):
+        kind = kinds.get(HEAD.unpack_from(data, at)[1])
+        if not kinds:
+            kinds = described(data[at + HEAD.size:at + size].split(b"\0")[0].decode())
+        elif kind and kind.name == name:
+            values = dict(zip(kind.fields, kind.layout.unpack_from(data, at + HEAD.size)))
+            if where.items() <= values.items():
+                found.append((kind, at))
+        at += size
+    kind, at = found[which]
+    of, offset = heads[field] if field in heads and field not in kind.fields else (
+        kind.layout.format[1 + kind.fields.index(field)], HEAD.size + struct.calcsize("<" + kind.layout.format[1:1 + kind.fields.index(field)]))
+    return data[:at + offset] + struct.pack("<" + of, value) + data[at + offset + struct.calcsize("<" + of):]
 
 @on_fake_cuda
 def test_two_recordings_of_a_program_do_not_differ(known_program, tmp_path):
@@ -256,15 +275,16 @@ def test_a_day_with_a_device(left):
     assert len(rows) >= 20 and sum("Sonde" in row for row in rows) >= 10
     done = analyzed(Path(f"{left}.tar.gz"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "The device is a fake" in done.stdout and done.stdout.count("replayed: as it ran") == 2
+    assert "The device is a fake" in done.stdout and done.stdout.count("replayed: as it ran") == 4
+    assert re.findall(r"^  samples: (\d+), as recorded$", done.stdout, re.M) == ["2400", "2400"]
     # the program is the same, and so is the fake
-    assert done.stdout.count("beside the fake CUPTI 13.0:\n    no difference") == 2
+    assert done.stdout.count("beside the fake CUPTI 13.0:\n    no difference") == 4
 
 
 @on_fake_cuda
 @pytest.mark.measures
 def test_a_replay_that_is_wrong_is_found(left, tmp_path):
-    """A count that is another one, which the replay shows; and a check that failed there."""
+    """A count that is another one, and samples that are not stored, which the replay shows; and a check that failed there."""
     copy = tmp_path / "left"
     shutil.copytree(left, copy)
     truth, checks = copy / "cuda/truth.json", copy / "cuda/checks.json"
@@ -275,11 +295,31 @@ def test_a_replay_that_is_wrong_is_found(left, tmp_path):
     done = analyzed(copy)
     assert done.returncode == 1 and "replayed: ran {" in done.stdout
     truth.write_text(right)
+    sampled, = (copy / "cuda/recordings/serialized").glob("*.recording")
+    whole = sampled.read_bytes()
+    sampled.write_bytes(forged(whole, "module", "result", 999))
+    done = analyzed(copy)
+    assert done.returncode == 1 and "  samples: recorded {('scale', 'gpu-samples'): 1950" in done.stdout, done.stdout
+    sampled.write_bytes(whole)
     failed = json.loads(checks.read_text())
     failed[0]["is_right"] = False
     checks.write_text(json.dumps(failed))
     done = analyzed(copy)
     assert done.returncode == 1 and f"{len(failed)} checks, 1 failed" in done.stdout
+
+
+@on_fake_cuda
+@pytest.mark.measures
+def test_a_driver_that_lets_nobody_sample(left, tmp_path):
+    """That is no failure, and said."""
+    copy = tmp_path / "left"
+    shutil.copytree(left, copy)
+    sampled, = (copy / "cuda/recordings/serialized").glob("*.recording")
+    _, refused = record(tmp_path, copy / "cuda/bin/device", "work", fakes=("--cupti", "13.0", "--fail", "pc-privileges"),
+                        options=("--samples", "serialized@1024"))
+    shutil.copy(refused, sampled)
+    done = analyzed(copy)
+    assert done.returncode == 0 and "  no samples: cuptiPCSamplingEnable = 35\n" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.measures
