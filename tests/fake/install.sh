@@ -49,7 +49,7 @@ if [ ! -e "$fake/complete" ]; then
 	gcc "${flags[@]}" -shared -o "$lib/libcuda_device.so" device/*.c -Wl,-soname,libcuda_device.so || exit 1
 	gcc "${flags[@]}" -I"$root/include" -shared -o "$lib/libcuda_common.so" cuda/attributes.c cuda/compute.c \
 		-Wl,-soname,libcuda_common.so -L"$lib" -lcuda_device -Wl,-rpath,'$ORIGIN' || exit 1
-	for source in cuda/runtime_*.c cuda/driver.c cuda/lib*.c; do
+	for source in cuda/runtime_*.c cuda/driver*.c cuda/lib*.c; do
 		gcc "${flags[@]}" -I"$root/include" -c "$source" -o "$obj/$(basename "$source" .c).o" || exit 1
 	done
 	# what is exported is what these want, and what our own sources have
@@ -67,8 +67,8 @@ if [ ! -e "$fake/complete" ]; then
 	major=${cuda%%.*}
 	cuda/generate.py api "libcudart.so.$major" "$obj" "$root/include" cuda/host_runtime.h "$obj"/runtime_*.o -- "${binaries[@]}" &&
 		link "libcudart.so.$major" "$obj"/runtime_*.o || exit 1
-	cuda/generate.py api libcuda.so.1 "$obj" "$root/include" cuda/nothing.h "$obj/driver.o" -- "${binaries[@]}" &&
-		link libcuda.so.1 "$obj/driver.o" || exit 1
+	cuda/generate.py api libcuda.so.1 "$obj" "$root/include" cuda/nothing.h "$obj"/driver*.o -- "${binaries[@]}" &&
+		link libcuda.so.1 "$obj"/driver*.o || exit 1
 	mapfile -t records < <(cupti/records.sh "$headers")
 	for source in cupti/cupti.c cupti/buffers.c cupti/pc_sampling.c cupti/pm_sampling.c cupti/range_profiler.c cupti/subscribers.c; do
 		gcc "${flags[@]}" "${records[@]}" "-I$headers" -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1

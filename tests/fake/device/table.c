@@ -47,6 +47,8 @@ static const char *copy_name(const struct fake_operation *operation)
 	static const char *const places[] = {"pageable", "pinned", "device", "managed"};
 	static char names[4][4][32];
 	char *name = names[operation->from][operation->to];
+	if (operation->peer >= 0)
+		return "copy between devices";
 	if (!name[0])
 		snprintf(name, 32, "copy %s to %s", places[operation->from], places[operation->to]);
 	return name;
@@ -127,6 +129,11 @@ void fake_table_add_graph(const struct fake_run *whole)
 {
 	if (path && has_graphs)
 		add(whole, "graph", 0);
+}
+
+void fake_table_forget(void)
+{
+	memset(rows, 0, sizeof(rows));
 }
 
 /* Columns with tabs between them: names and places have none. */

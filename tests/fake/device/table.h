@@ -20,5 +20,7 @@ FAKE_LOCAL char *fake_table_here(void);
 /* What became of managed memory that was allocated at `place`. With the lock. */
 FAKE_LOCAL void fake_table_add_managed(const struct fake_managed *what, const char *place,
 				       uint64_t bytes);
+/* In the child of a fork: what ran until now is the parent's. With the lock. */
+FAKE_LOCAL void fake_table_forget(void);
 
 #endif
