@@ -104,3 +104,40 @@ def test_nodes_of_a_child_stand_below_what_made_it(ran_as):
             found.update({frame["line"]: value["count"] for frame in frames if frame["name"] == "child"})
     first, second = (int(line_with("built.cu", text).rpartition(":")[2]) for text in ("// of the child", "// second of the child"))
     assert found == {first: 12, second: 12}
+
+
+# ---- what is remembered of paths ----
+
+
+def test_libraries_that_take_each_others_place(tmp_path):
+    """Each is loaded where the other one was, launches from the same addresses and the same stack, and goes. A path is remembered once it
+    is no guess any more, which takes some launches."""
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.cu").write_text(f"""
+            __global__ void of_{name}(void) {{}}
+            extern "C" void launch(int times) {{ for (int i = 0; i < times; i++) of_{name}<<<1, 32>>>(); }}""")
+        subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-shared", "-Xcompiler", "-fPIC", "-o", tmp_path / f"{name}.so",
+                        tmp_path / f"{name}.cu"], check=True)
+    (tmp_path / "loads.cu").write_text("""
+        #include <cstdio>
+        #include <dlfcn.h>
+        #include <set>
+        int main(int, char **argv)
+        {
+            std::set<void *> places;
+            cudaFree(nullptr);
+            for (int turn = 0; turn < 20; turn++) {
+                void *library = dlopen(argv[1 + turn % 2], RTLD_NOW), *launch = dlsym(library, "launch");
+                places.insert(launch);
+                reinterpret_cast<void (*)(int)>(launch)(50);
+                dlclose(library);
+            }
+            printf("%zu\\n", places.size());
+        }""")
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", tmp_path / "loads", tmp_path / "loads.cu"], check=True)
+    ran = on_fakes(tmp_path, tmp_path / "loads", tmp_path / "one.so", tmp_path / "other.so")
+    found: Counter[tuple[str, str]] = Counter()
+    for frames, value in program.paths(ran.folder, "kernel-time", "--metric", "kernel-time"):
+        launching, = (frame for frame in frames if frame["name"] == "launch")
+        found[Path(launching["module"]).name, frames[-1]["name"]] += value["count"]
+    assert ran.out == "1\n" and found == {("one.so", "of_one()"): 500, ("other.so", "of_other()"): 500}
