@@ -24,7 +24,7 @@ int main()
 	apply<<<1, 32>>>(Functor(), x);
 	for (int i = 0; i < 3; i++)
 		deep<Deep<7>::type><<<1, 32>>>(x);
-	many<<<1, 32>>>(x, std::make_integer_sequence<int, 300>());
+	many<<<1, 32>>>(x, std::make_integer_sequence<int, 900>());
 	anonymous<<<1, 32>>>(x);
 	internal<<<1, 32>>>(x);
 	a::b::nested<unsigned long long><<<1, 32>>>(x);
