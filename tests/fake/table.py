@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import csv
 import re
+import struct
 import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+from typing import Iterator
 
 COLUMNS = ["kernel", "stream", "graph", "count", "total_ns", "bytes", "launching line"]
 # What the compiler generates and what its headers have inline, by the names of functions and of files.
@@ -79,13 +81,27 @@ class Lines:
         return self.of_source(users[0][1]) if users else addresses[0]
 
 
+HEAD = struct.Struct("<IIQQQ")  # struct record (device/table.c)
+
+
+def records(part: bytes) -> Iterator[tuple[tuple[str, ...], list[int]]]:
+    """Name, stream, graph and place, with how often, how long and how many bytes."""
+    at = 0
+    while at + HEAD.size <= len(part):
+        size, text_bytes, *figures = HEAD.unpack_from(part, at)
+        if not size:
+            break
+        text = part[at + HEAD.size:at + HEAD.size + text_bytes]
+        yield tuple(text.decode(errors="replace").split("\t")), figures
+        at += size
+
+
 def main() -> None:
     rows: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
     for part in sorted(Path(sys.argv[1]).iterdir()):
-        for text in part.read_text().splitlines():
-            name, stream, graph, *figures, place = text.split("\t")
+        for key, figures in records(part.read_bytes()):
             for index, figure in enumerate(figures):
-                rows[name, stream, graph, place][index] += int(figure)
+                rows[key][index] += figure
     names, lines = demangled(sorted({key[0] for key in rows})), Lines({key[3] for key in rows})
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(COLUMNS)

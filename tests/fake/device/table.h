@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The truth: how often what ran, how long, with how many bytes, and which line launched it. At the end of each process a
- * part is left beside the file that FAKE_TABLE names (NAME.PID), which tests/fake/run.sh joins.
+ * The truth: how often what ran, how long, with how many bytes, and which line launched it. Each process leaves parts beside
+ * the file that FAKE_TABLE names (NAME.PID.NUMBER), which tests/fake/run.sh joins; also one that is killed.
  */
 #ifndef FAKE_TABLE_H
 #define FAKE_TABLE_H

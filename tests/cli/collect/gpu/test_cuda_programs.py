@@ -4,6 +4,7 @@ launching line, and the program does what it does without. SONDE_FAKE_CUDA is as
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections import Counter
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Callable
 import program
 import pytest
 from fake_table import count_of, places, stored, taken, traced
+from on_devices import rows_of
 from program import WORKLOADS
 from test_cuda import FAKE, NODES, Ran, is_kernel, line_with, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
@@ -104,6 +106,26 @@ def test_nodes_of_a_child_stand_below_what_made_it(ran_as):
             found.update({frame["line"]: value["count"] for frame in frames if frame["name"] == "child"})
     first, second = (int(line_with("built.cu", text).rpartition(":")[2]) for text in ("// of the child", "// second of the child"))
     assert found == {first: 12, second: 12}
+
+
+def test_the_table_is_there_however_a_process_ends(tmp_path):
+    """One that executes another program, and one that is killed."""
+    (tmp_path / "ends.cu").write_text("""
+        #include <csignal>
+        #include <unistd.h>
+        __global__ void launched(void) {}
+        int main(int argc, char **argv)
+        {
+            for (int i = 0; i < 5; i++)
+                launched<<<1, 32>>>();
+            if (argc > 1)
+                execl("/proc/self/exe", argv[0], nullptr);
+            raise(SIGKILL);
+        }""")
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", tmp_path / "ends", tmp_path / "ends.cu"], check=True)
+    done = subprocess.run([FAKE, "--table", tmp_path / "table.csv", tmp_path / "ends", "again"], capture_output=True, timeout=60)
+    assert done.returncode == 128 + signal.SIGKILL
+    assert Ran("", tmp_path, rows_of(tmp_path / "table.csv")).truth("count") == {"launched()": 10}
 
 
 # ---- what is remembered of paths ----
