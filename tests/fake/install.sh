@@ -89,6 +89,16 @@ if [ ! -e "$fake/complete" ]; then
 		[ -e "$fake/cupti-$release/libcupti.so.$major" ] || ln -s "$soname" "$fake/cupti-$release/libcupti.so.$major" || exit 1
 	done
 	ln -s "../cupti-$cuda/libcupti.so.$major" "$lib/libcupti.so.$major" || exit 1
+	# What PyTorch wants of CUPTI and the oldest has not: it loads all the same, and is told "not supported" (27). No handle of a CUPTI finds it.
+	newer=$(for binary in "${binaries[@]}"; do nm -D --undefined-only "$binary"; done | sed -n 's/.* \(cupti[A-Za-z0-9_]*\)@libcupti\.so.*/\1/p' | sort -u |
+		while read -r name; do grep -q "^	$name;" "$obj/cupti-11.8.map" || echo "$name"; done)
+	if [ -n "$newer" ]; then
+		for name in $newer; do echo "int $name(void);int $name(void) { return 27; }"; done >"$obj/libcupti_newer.c"
+		{ echo "libcupti.so.$major {" && for name in $newer; do echo "	$name;"; done && echo "};"; } >"$obj/libcupti_newer.map"
+		gcc "${flags[@]}" -shared -o "$lib/libcupti_newer.so" "$obj/libcupti_newer.c" -Wl,-soname,libcupti_newer.so \
+			-Wl,--version-script="$obj/libcupti_newer.map" || exit 1
+		link "libcudart.so.$major" "$obj"/runtime_*.o -Wl,--no-as-needed -lcupti_newer || exit 1
+	fi
 	ln -s "libcudart.so.$major" "$lib/libcudart.so"
 	ln -s libcuda.so.1 "$lib/libcuda.so"
 	for soname in libnccl.so.2 $(for binary in "${binaries[@]}"; do readelf -d "$binary"; done |

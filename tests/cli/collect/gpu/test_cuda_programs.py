@@ -16,7 +16,7 @@ import pytest
 from fake_table import count_of, places, stored, taken, traced
 from on_devices import rows_of
 from program import WORKLOADS
-from test_cuda import FAKE, NODES, Ran, is_kernel, line_with, on_fakes
+from test_cuda import FAKE, NODES, Ran, is_kernel, line_with, measured, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
 from test_cupti import losses
 
@@ -126,6 +126,13 @@ def test_the_table_is_there_however_a_process_ends(tmp_path):
     done = subprocess.run([FAKE, "--table", tmp_path / "table.csv", tmp_path / "ends", "again"], capture_output=True, timeout=60)
     assert done.returncode == 128 + signal.SIGKILL
     assert Ran("", tmp_path, rows_of(tmp_path / "table.csv")).truth("count") == {"launched()": 10}
+
+
+@pytest.mark.parametrize("release", ["11.8", "12.9"])
+def test_pytorch_runs_on_an_older_cupti(tmp_path, release):
+    """Though it wants functions that this one lacks."""
+    ran = on_fakes(tmp_path, "python3", WORKLOADS / "cuda/train.py", "1", "3", options=NODES, fakes=("--cupti", release))
+    assert measured(ran, "kernel-time", "count") == ran.truth("count", is_kernel) and not losses(ran)
 
 
 # ---- what is remembered of paths ----
