@@ -6,11 +6,15 @@ all of them: its call, which has a path, is found by its number."""
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Iterable, NamedTuple
 
 import program
+
+sys.path.insert(0, str(program.ROOT / "tests/fake"))
+from table import base_of  # noqa: E402
 
 
 class Amount(NamedTuple):
@@ -74,9 +78,10 @@ CAPTURED = "[as captured]"
 
 def line_of(frames: list[dict], kernel: str) -> str:
     """Of the innermost frame of a test's file that is not the kernel's own function on the host."""
-    lines = [f"{frame['file']}:{frame['line']}" for frame in frames
-             if "/workloads/" in (frame.get("file") or "") and frame["name"] != kernel.split("(")[0]]
-    return lines[-1] if lines else ""
+    users = [frame for frame in frames if "/workloads/" in (frame.get("file") or "")]
+    if len(users) > 1 and base_of(users[-1]["name"]) == base_of(kernel):
+        del users[-1]
+    return f"{users[-1]['file']}:{users[-1]['line']}" if users else ""
 
 
 def place_of(frames: list[dict]) -> Place:

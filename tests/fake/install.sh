@@ -49,7 +49,7 @@ if [ ! -e "$fake/complete" ]; then
 	gcc "${flags[@]}" -shared -o "$lib/libcuda_device.so" device/*.c -Wl,-soname,libcuda_device.so || exit 1
 	gcc "${flags[@]}" -I"$root/include" -shared -o "$lib/libcuda_common.so" cuda/attributes.c cuda/compute.c \
 		-Wl,-soname,libcuda_common.so -L"$lib" -lcuda_device -Wl,-rpath,'$ORIGIN' || exit 1
-	for source in cuda/runtime_*.c cuda/driver.c cuda/lib*.c; do
+	for source in cuda/runtime_*.c cuda/driver*.c cuda/lib*.c; do
 		gcc "${flags[@]}" -I"$root/include" -c "$source" -o "$obj/$(basename "$source" .c).o" || exit 1
 	done
 	# what is exported is what these want, and what our own sources have
@@ -67,8 +67,8 @@ if [ ! -e "$fake/complete" ]; then
 	major=${cuda%%.*}
 	cuda/generate.py api "libcudart.so.$major" "$obj" "$root/include" cuda/host_runtime.h "$obj"/runtime_*.o -- "${binaries[@]}" &&
 		link "libcudart.so.$major" "$obj"/runtime_*.o || exit 1
-	cuda/generate.py api libcuda.so.1 "$obj" "$root/include" cuda/nothing.h "$obj/driver.o" -- "${binaries[@]}" &&
-		link libcuda.so.1 "$obj/driver.o" || exit 1
+	cuda/generate.py api libcuda.so.1 "$obj" "$root/include" cuda/nothing.h "$obj"/driver*.o -- "${binaries[@]}" &&
+		link libcuda.so.1 "$obj"/driver*.o || exit 1
 	mapfile -t records < <(cupti/records.sh "$headers")
 	for source in cupti/cupti.c cupti/buffers.c cupti/pc_sampling.c cupti/pm_sampling.c cupti/range_profiler.c cupti/subscribers.c; do
 		gcc "${flags[@]}" "${records[@]}" "-I$headers" -c "$source" -o "$obj/cupti_$(basename "$source" .c).o" || exit 1
@@ -89,6 +89,16 @@ if [ ! -e "$fake/complete" ]; then
 		[ -e "$fake/cupti-$release/libcupti.so.$major" ] || ln -s "$soname" "$fake/cupti-$release/libcupti.so.$major" || exit 1
 	done
 	ln -s "../cupti-$cuda/libcupti.so.$major" "$lib/libcupti.so.$major" || exit 1
+	# What PyTorch wants of CUPTI and the oldest has not: it loads all the same, and is told "not supported" (27). No handle of a CUPTI finds it.
+	newer=$(for binary in "${binaries[@]}"; do nm -D --undefined-only "$binary"; done | sed -n 's/.* \(cupti[A-Za-z0-9_]*\)@libcupti\.so.*/\1/p' | sort -u |
+		while read -r name; do grep -q "^	$name;" "$obj/cupti-11.8.map" || echo "$name"; done)
+	if [ -n "$newer" ]; then
+		for name in $newer; do echo "int $name(void);int $name(void) { return 27; }"; done >"$obj/libcupti_newer.c"
+		{ echo "libcupti.so.$major {" && for name in $newer; do echo "	$name;"; done && echo "};"; } >"$obj/libcupti_newer.map"
+		gcc "${flags[@]}" -shared -o "$lib/libcupti_newer.so" "$obj/libcupti_newer.c" -Wl,-soname,libcupti_newer.so \
+			-Wl,--version-script="$obj/libcupti_newer.map" || exit 1
+		link "libcudart.so.$major" "$obj"/runtime_*.o -Wl,--no-as-needed -lcupti_newer || exit 1
+	fi
 	ln -s "libcudart.so.$major" "$lib/libcudart.so"
 	ln -s libcuda.so.1 "$lib/libcuda.so"
 	for soname in libnccl.so.2 $(for binary in "${binaries[@]}"; do readelf -d "$binary"; done |

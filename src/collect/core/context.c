@@ -349,6 +349,8 @@ remember(const struct point *point, struct entry *known, uint64_t key, uintptr_t
 
 static uint32_t context(const struct point *point, const struct base *base)
 {
+	/* what is remembered of an address is void if its module has gone: another one may be there */
+	sn_modules_settle_unloaded();
 	/* each start of a team is another path */
 	if (point->call && point->thread->work.origin)
 		return assemble(point);

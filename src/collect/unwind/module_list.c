@@ -632,6 +632,12 @@ void sn_modules_settle(void)
 		syscall(SYS_sched_yield);
 }
 
+void sn_modules_settle_unloaded(void)
+{
+	if (is_marked())
+		sn_modules_settle();
+}
+
 static uint32_t search(const struct index *index, uintptr_t address)
 {
 	uint32_t count = atomic_load_explicit(&index->count, memory_order_relaxed);
@@ -688,8 +694,7 @@ static struct quiet *find_quiet(uintptr_t address, uint64_t now)
 
 uint32_t sn_module_find_or_refresh(uintptr_t address)
 {
-	if (is_marked())
-		sn_modules_settle();
+	sn_modules_settle_unloaded();
 	uint32_t module = sn_module_find(address);
 	if (module != SN_MODULE_NONE)
 		return module;

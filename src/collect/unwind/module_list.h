@@ -44,6 +44,8 @@ void sn_modules_unloading(bool begins);
 /* Reads the list again if it is stale. Cached data about addresses is invalid if sn_module_unloads
  * has changed. */
 void sn_modules_settle(void);
+/* The same, only where it is stale because of something that has been unloaded already: a load or two, for who asks often. */
+void sn_modules_settle_unloaded(void);
 /* The first live module whose path's base name starts with `prefix`, or SN_MODULE_NONE. */
 uint32_t sn_module_by_name(const char *prefix);
 

@@ -131,6 +131,37 @@ CUresult fake_cuDeviceGetPCIBusId(char *text, int length, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
+CUresult fake_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+	*can = device != peer;
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuCtxEnablePeerAccess(CUcontext context, unsigned int flags)
+{
+	(void)context;
+	(void)flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
+{
+	(void)device;
+	*major = 9;
+	*minor = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuProfilerStart(void)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuProfilerStop(void)
+{
+	return CUDA_SUCCESS;
+}
+
 CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
 	*context = (CUcontext)&contexts[device];
@@ -192,15 +223,23 @@ CUresult fake_cuCtxDestroy_v2(CUcontext context)
 	return CUDA_SUCCESS;
 }
 
+/* Contexts below the current one. */
+static __thread CUcontext below[16];
+static __thread unsigned depth;
+
 CUresult fake_cuCtxPushCurrent_v2(CUcontext context)
 {
+	if (depth == 16)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	below[depth++] = current;
 	return fake_cuCtxSetCurrent(context);
 }
 
 CUresult fake_cuCtxPopCurrent_v2(CUcontext *context)
 {
-	*context = current;
-	return CUDA_SUCCESS;
+	if (context)
+		*context = current;
+	return depth ? fake_cuCtxSetCurrent(below[--depth]) : fake_cuCtxSetCurrent(NULL);
 }
 
 CUresult fake_cuCtxGetDevice(CUdevice *device)
@@ -217,20 +256,78 @@ CUresult fake_cuCtxSynchronize(void)
 
 /* ---- memory ---- */
 
-CUresult fake_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
-{
-	*address = (CUdeviceptr)(bytes ? fake_memory_new(bytes, FAKE_DEVICE, fake_current_device())
-				       : NULL);
-	return !bytes	  ? CUDA_ERROR_INVALID_VALUE
-	       : *address ? CUDA_SUCCESS
-			  : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 CUresult fake_cuMemFree_v2(CUdeviceptr address)
 {
 	fake_device_wait(fake_current_device());
 	return !address || fake_memory_free((void *)address) ? CUDA_SUCCESS
 							     : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult allocate(CUdeviceptr *address, size_t bytes, enum fake_place place)
+{
+	*address =
+	    (CUdeviceptr)(bytes ? fake_memory_new(bytes, place, fake_current_device()) : NULL);
+	return !bytes	  ? CUDA_ERROR_INVALID_VALUE
+	       : *address ? CUDA_SUCCESS
+			  : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult fake_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+{
+	return allocate(address, bytes, FAKE_DEVICE);
+}
+
+CUresult fake_cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
+{
+	(void)stream;
+	return allocate(address, bytes, FAKE_DEVICE);
+}
+
+CUresult fake_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+	(void)stream;
+	return !address || fake_memory_free((void *)address) ? CUDA_SUCCESS
+							     : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult fake_cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	return allocate(address, bytes, FAKE_MANAGED);
+}
+
+CUresult fake_cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
+				 unsigned int element_bytes)
+{
+	(void)element_bytes;
+	*pitch = (width + 511) & ~(size_t)511;
+	return allocate(address, *pitch * height, FAKE_DEVICE);
+}
+
+CUresult fake_cuMemHostAlloc(void **address, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	return allocate((CUdeviceptr *)address, bytes, FAKE_PINNED);
+}
+
+CUresult fake_cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned int flags)
+{
+	(void)flags;
+	*device = (CUdeviceptr)host;
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	fake_memory_pin(address, bytes);
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuMemHostUnregister(void *address)
+{
+	fake_memory_unpin(address);
+	return CUDA_SUCCESS;
 }
 
 CUresult fake_cuMemAllocHost_v2(void **address, size_t bytes)
@@ -340,6 +437,136 @@ CUresult fake_cuMemsetD32_v2(CUdeviceptr to, unsigned int value, size_t count)
 	return fake_cuMemsetD32Async(to, value, count, NULL);
 }
 
+CUresult fake_cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+	return copy((void *)to, (void *)from, bytes, NULL, false);
+}
+
+CUresult fake_cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+			   CUcontext from_context, size_t bytes)
+{
+	(void)to_context;
+	(void)from_context;
+	return copy((void *)to, (void *)from, bytes, NULL, false);
+}
+
+CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+				CUcontext from_context, size_t bytes, CUstream stream)
+{
+	(void)to_context;
+	(void)from_context;
+	return copy((void *)to, (void *)from, bytes, stream, true);
+}
+
+/* Of arrays there are none. */
+static CUresult copy_blocks(const CUDA_MEMCPY3D *what, CUstream stream, bool is_async)
+{
+	struct fake_rows to = {.pitch = what->dstPitch,
+			       .block_bytes = what->dstPitch * what->dstHeight},
+			 from = {.pitch = what->srcPitch,
+				 .block_bytes = what->srcPitch * what->srcHeight};
+	if (what->srcMemoryType == CU_MEMORYTYPE_ARRAY ||
+	    what->dstMemoryType == CU_MEMORYTYPE_ARRAY)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	to.start =
+	    what->dstMemoryType == CU_MEMORYTYPE_HOST ? what->dstHost : (void *)what->dstDevice;
+	from.start = what->srcMemoryType == CU_MEMORYTYPE_HOST ? (void *)what->srcHost
+							       : (void *)what->srcDevice;
+	to.start = (char *)to.start + what->dstZ * to.block_bytes + what->dstY * to.pitch +
+		   what->dstXInBytes;
+	from.start = (char *)from.start + what->srcZ * from.block_bytes + what->srcY * from.pitch +
+		     what->srcXInBytes;
+	if (what->WidthInBytes && what->Height && what->Depth)
+		fake_copy_blocks(&to, &from, what->WidthInBytes, what->Height, what->Depth,
+				 fake_stream_of(stream), is_async);
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuMemcpy3D_v2(const CUDA_MEMCPY3D *what)
+{
+	return copy_blocks(what, NULL, false);
+}
+
+CUresult fake_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *what, CUstream stream)
+{
+	return copy_blocks(what, stream, true);
+}
+
+/* Rows without a pitch follow each other. */
+static CUresult copy_rows(const CUDA_MEMCPY2D *what, CUstream stream, bool is_async)
+{
+	CUDA_MEMCPY3D block = {
+	    .srcXInBytes = what->srcXInBytes,
+	    .srcY = what->srcY,
+	    .srcMemoryType = what->srcMemoryType,
+	    .srcHost = what->srcHost,
+	    .srcDevice = what->srcDevice,
+	    .srcPitch = what->srcPitch ? what->srcPitch : what->WidthInBytes,
+	    .dstXInBytes = what->dstXInBytes,
+	    .dstY = what->dstY,
+	    .dstMemoryType = what->dstMemoryType,
+	    .dstHost = what->dstHost,
+	    .dstDevice = what->dstDevice,
+	    .dstPitch = what->dstPitch ? what->dstPitch : what->WidthInBytes,
+	    .WidthInBytes = what->WidthInBytes,
+	    .Height = what->Height,
+	    .Depth = 1,
+	};
+	return copy_blocks(&block, stream, is_async);
+}
+
+CUresult fake_cuMemcpy2D_v2(const CUDA_MEMCPY2D *what)
+{
+	return copy_rows(what, NULL, false);
+}
+
+CUresult fake_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *what)
+{
+	return copy_rows(what, NULL, false);
+}
+
+CUresult fake_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *what, CUstream stream)
+{
+	return copy_rows(what, stream, true);
+}
+
+CUresult fake_cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
+{
+	fake_set((void *)to, value, 2, count, fake_stream_of(stream), true);
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count)
+{
+	return fake_cuMemsetD16Async(to, value, count, NULL);
+}
+
+CUresult fake_cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+				size_t height, CUstream stream)
+{
+	fake_set_rows((void *)to, pitch, value, 1, width, height, fake_stream_of(stream));
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+			      size_t height)
+{
+	return fake_cuMemsetD2D8Async(to, pitch, value, width, height, NULL);
+}
+
+CUresult fake_cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned int value, size_t width,
+				 size_t height, CUstream stream)
+{
+	fake_set_rows((void *)to, pitch, value, 4, width, height, fake_stream_of(stream));
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned int value, size_t width,
+			       size_t height)
+{
+	return fake_cuMemsetD2D32Async(to, pitch, value, width, height, NULL);
+}
+
 /* ---- streams and events ---- */
 
 CUresult fake_cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
@@ -415,170 +642,47 @@ CUresult fake_cuEventQuery(CUevent event)
 	return fake_event_is_done((struct fake_event *)event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-/* ---- graphs, as far as a stream is captured and replayed ---- */
-
-CUresult fake_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+CUresult fake_cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
-	(void)mode;
-	struct fake_graph *graph = fake_graph_new();
-	if ((uintptr_t)stream > 2 && fake_capture_begin(fake_stream_of(stream), graph))
-		return CUDA_SUCCESS;
-	fake_graph_free(graph);
-	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	uint64_t start_ns = fake_event_ns((struct fake_event *)start),
+		 end_ns = fake_event_ns((struct fake_event *)end);
+	if (!start_ns || !end_ns)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!fake_event_is_done((struct fake_event *)start) ||
+	    !fake_event_is_done((struct fake_event *)end))
+		return CUDA_ERROR_NOT_READY;
+	*ms = (float)((double)(int64_t)(end_ns - start_ns) / 1e6);
+	return CUDA_SUCCESS;
 }
 
-CUresult fake_cuStreamEndCapture(CUstream stream, CUgraph *graph)
+CUresult fake_cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 {
-	bool is_spoiled;
-	*graph = (CUgraph)fake_capture_end(fake_stream_of(stream), &is_spoiled);
-	return *graph	    ? CUDA_SUCCESS
-	       : is_spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-			    : CUDA_ERROR_ILLEGAL_STATE;
+	return fake_cuEventElapsedTime_v2(ms, start, end);
 }
 
-CUresult fake_cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,
-					  unsigned long long flags)
+CUresult fake_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
 {
 	(void)flags;
-	*executable = (CUgraphExec)fake_executable_new((struct fake_graph *)graph);
+	return fake_cuEventRecord(event, stream);
+}
+
+CUresult fake_cuStreamGetCtx(CUstream stream, CUcontext *context)
+{
+	*context = (CUcontext)&contexts[fake_stream_device(fake_stream_of(stream))];
 	return CUDA_SUCCESS;
 }
 
-CUresult fake_cuGraphLaunch(CUgraphExec executable, CUstream stream)
+CUresult fake_cuStreamGetPriority(CUstream stream, int *priority)
 {
-	fake_executable_run((struct fake_executable *)executable, fake_stream_of(stream));
+	*priority = fake_stream_priority(fake_stream_of(stream));
 	return CUDA_SUCCESS;
 }
 
-CUresult fake_cuGraphExecDestroy(CUgraphExec executable)
+CUresult fake_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
 {
-	fake_executable_free((struct fake_executable *)executable);
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuGraphDestroy(CUgraph graph)
-{
-	fake_graph_free((struct fake_graph *)graph);
-	return CUDA_SUCCESS;
-}
-
-/* ---- modules and launches ---- */
-
-/* A cubin, or PTX. */
-CUresult fake_cuModuleLoadData(CUmodule *module, const void *image)
-{
-	*module = (CUmodule)(fake_image_bytes(image) ? fake_module_new(image)
-						     : fake_module_of_ptx(image));
-	fake_module_use(fake_current_device(), (struct fake_module *)*module);
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
-				 CUjit_option *options, void **values)
-{
-	(void)count, (void)options, (void)values;
-	return fake_cuModuleLoadData(module, image);
-}
-
-/* A file of one cubin. */
-CUresult fake_cuModuleLoad(CUmodule *module, const char *path)
-{
-	FILE *file = fopen(path, "rb");
-	if (!file)
-		return CUDA_ERROR_FILE_NOT_FOUND;
-	fseek(file, 0, SEEK_END);
-	size_t bytes = (size_t)ftell(file);
-	char *image = malloc(bytes + 1);
-	rewind(file);
-	bool whole = fread(image, 1, bytes, file) == bytes;
-	fclose(file);
-	if (whole)
-		fake_cuModuleLoadData(module, image);
-	free(image);
-	return whole ? CUDA_SUCCESS : CUDA_ERROR_FILE_NOT_FOUND;
-}
-
-CUresult fake_cuModuleUnload(CUmodule module)
-{
-	fake_module_free(fake_current_device(), (struct fake_module *)module);
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
-{
-	*function = (CUfunction)fake_kernel_add(NULL, name, (struct fake_module *)module);
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
-{
-	(void)function;
-	*value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024
-		 : attribute == CU_FUNC_ATTRIBUTE_NUM_REGS	      ? 32
-		 : attribute == CU_FUNC_ATTRIBUTE_BINARY_VERSION      ? 90
-								      : 0;
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuFuncGetName(const char **name, CUfunction function)
-{
-	*name = ((struct fake_kernel *)function)->name;
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
-{
-	(void)function, (void)attribute, (void)value;
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
-{
-	(void)function;
-	(void)config;
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-			     unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-			     unsigned int block_z, unsigned int shared, CUstream stream,
-			     void **parameters, void **extra)
-{
-	(void)parameters;
-	(void)extra;
-	fake_launch(fake_stream_of(stream), (struct fake_kernel *)function,
-		    (uint32_t[]){grid_x, grid_y, grid_z}, (uint32_t[]){block_x, block_y, block_z},
-		    shared);
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
-			       void **extra)
-{
-	return fake_cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ,
-				   config->blockDimX, config->blockDimY, config->blockDimZ,
-				   config->sharedMemBytes, config->hStream, parameters, extra);
-}
-
-CUresult fake_cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
-					   const CUlaunchConfig *config)
-{
-	(void)function;
-	(void)config;
-	*clusters = 66;
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
-				     void *address, const cuuint64_t *sizes,
-				     const cuuint64_t *strides, const cuuint32_t *box,
-				     const cuuint32_t *steps, CUtensorMapInterleave interleave,
-				     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
-				     CUtensorMapFloatOOBfill fill)
-{
-	(void)map, (void)type, (void)rank, (void)address, (void)sizes, (void)strides, (void)box,
-	    (void)steps;
-	(void)interleave, (void)swizzle, (void)promotion, (void)fill;
+	struct fake_operation operation = {
+	    .kind = FAKE_HOST, .host = function, .data = data, .peer = -1};
+	fake_enqueue(fake_stream_of(stream), &operation);
 	return CUDA_SUCCESS;
 }
 

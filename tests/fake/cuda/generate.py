@@ -112,18 +112,34 @@ def defined(objects: list[str]) -> set[str]:
     return {line.split()[-1] for line in text.splitlines() if " T " in line}
 
 
+# Functions of programs that nvcc compiles with --default-stream per-thread.
+PER_THREAD = re.compile(r"_pt[sd][sz]$")
+# What answers in the child of a process whose driver was initialised; all else answers "not initialised".
+FORKED = {"cudaGetLastError", "cudaPeekAtLastError", "cudaDriverGetVersion", "cudaRuntimeGetVersion", "__cudaPopCallConfiguration",
+          "__cudaGetKernel", "cuDriverGetVersion", "cuGetErrorString", "cuGetErrorName"}
+NOT_INITIALIZED = 3
+
+
 def wrapper(prototype: Prototype, domain: str, structure: str | None, cbid: str, has_body: bool) -> str:
     given = ", ".join(prototype.names)
+    body = PER_THREAD.sub("", prototype.name)
+    is_per_thread = body != prototype.name
     lines = [f"{prototype.result} {prototype.name}({', '.join(prototype.parameters) or 'void'})", "{"]
     if structure:
         lines.append(f"\t{structure} given = {{{given}}};")
     if has_body:
-        lines.insert(0, f"{prototype.result} fake_{prototype.name}({', '.join(prototype.parameters) or 'void'});")
+        lines.insert(0, f"{prototype.result} fake_{body}({', '.join(prototype.parameters) or 'void'});")
+    if prototype.name not in FORKED:
+        error = f"({prototype.result}){NOT_INITIALIZED}"
+        lines += ["\tif (fake_device_is_forked())",
+                  f"\t\treturn {f'fake_error({error})' if domain == 'FAKE_RUNTIME' else error};"]
     lines += [f"\t{prototype.result} answer;",
               f"\tstruct fake_call call = {{.domain = {domain}, .cbid = {cbid}, .name = \"{prototype.name}\", "
               f".parameters = {'&given' if structure else 'NULL'}, .result = &answer}};",
               "\tfake_call_begin(&call);",
-              f"\tanswer = fake_{prototype.name}({given});" if has_body else f"\tanswer = ({prototype.result}){NOT_SUPPORTED};",
+              *(["\tfake_zero_is_of_thread(true);"] if is_per_thread else []),
+              f"\tanswer = fake_{body}({given});" if has_body else f"\tanswer = ({prototype.result}){NOT_SUPPORTED};",
+              *(["\tfake_zero_is_of_thread(false);"] if is_per_thread else []),
               "\tfake_call_end(&call);", "\treturn answer;", "}", ""]
     return "\n".join(lines)
 
@@ -133,10 +149,11 @@ def api(soname: str, include: str, declarations: str, objects: list[str], binari
     structures = newest(Path(include, meta).read_text(errors="replace"), r"\}\s*(\w+?)(?:_v(\d+))?_params;")
     structures = {name: re.sub(r"[};\s]", "", whole) for name, whole in structures.items()}
     numbers = newest(Path(include, cbids).read_text(errors="replace"), r"TRACE_CBID_(\w+?)(?:_v(\d+))?\s*=\s*(\d+)")
-    # functions that the driver exports with a version have a structure and a number under that whole name
+    # functions that the driver exports with a version have a structure and a number under that whole name, and so have others beside
+    # those of an older name with one (cuMemcpy, cuMemcpy_v2)
     whole = Path(include, meta).read_text(errors="replace")
-    structures.update({name: f"{name}_params" for name in re.findall(r"\}\s*(\w+_v\d+)_params;", whole)})
-    numbers.update(re.findall(r"TRACE_CBID_(\w+_v\d+)\s*=\s*(\d+)", Path(include, cbids).read_text(errors="replace")))
+    structures.update({name: f"{name}_params" for name in re.findall(r"\}\s*(\w+)_params;", whole)})
+    numbers.update(re.findall(r"TRACE_CBID_(\w+)\s*=\s*(\d+)", Path(include, cbids).read_text(errors="replace")))
     functions = prototypes(include, header)
     functions.update(prototypes_of_text(declarations))
     bodies = defined(objects)
@@ -144,14 +161,14 @@ def api(soname: str, include: str, declarations: str, objects: list[str], binari
     versions = {version for version in names.values() if version}
     usual = next(iter(versions), "")
     text = [f"/* Generated: see generate.py. {soname} */", "#define __CUDA_API_VERSION_INTERNAL", f'#include "{header}"',
-            f'#include "{meta}"', f'#include "{Path(declarations).name}"', '#include "../device/device.h"', ""]
+            f'#include "{meta}"', f'#include "{Path(declarations).name}"', '#include "../device/device.h"', '#include "runtime.h"', ""]
     exported = {}
     for name, prototype in sorted(functions.items()):
-        if name.endswith(("_ptsz", "_ptds")) or not re.match(r"\w+$", prototype.result.replace("*", "").replace(" ", "")):
+        if not re.match(r"\w+$", prototype.result.replace("*", "").replace(" ", "")):
             continue
         is_call = prototype.result in ("cudaError_t", "CUresult")
         if is_call:
-            text.append(wrapper(prototype, domain, structures.get(name), numbers.get(name, "0"), f"fake_{name}" in bodies))
+            text.append(wrapper(prototype, domain, structures.get(name), numbers.get(name, "0"), f"fake_{PER_THREAD.sub('', name)}" in bodies))
         elif f"fake_{name}" not in bodies:
             continue
         else:

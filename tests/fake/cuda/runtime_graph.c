@@ -8,7 +8,8 @@ cudaError_t fake_cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCapt
 {
 	(void)mode;
 	struct fake_graph *graph = fake_graph_new();
-	if ((uintptr_t)stream > 2 && fake_capture_begin(fake_stream_of(stream), graph))
+	if (fake_stream_of(stream) != fake_stream_default(fake_current_device()) &&
+	    fake_capture_begin(fake_stream_of(stream), graph))
 		return cudaSuccess;
 	fake_graph_free(graph);
 	return fake_error(cudaErrorStreamCaptureUnsupported);
@@ -111,6 +112,14 @@ cudaError_t fake_cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t g
 				      unsigned long long flags)
 {
 	return fake_cudaGraphInstantiateWithFlags(executable, graph, flags);
+}
+
+cudaError_t fake_cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGraph_t graph,
+						cudaGraphInstantiateParams *parameters)
+{
+	parameters->errNode_out = NULL;
+	parameters->result_out = cudaGraphInstantiateSuccess;
+	return fake_cudaGraphInstantiateWithFlags(executable, graph, parameters->flags);
 }
 
 cudaError_t fake_cudaGraphExecDestroy(cudaGraphExec_t executable)

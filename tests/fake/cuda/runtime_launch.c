@@ -50,12 +50,22 @@ static struct fake_module *module_of_binary(const void *binary)
 	return NULL;
 }
 
+struct variable {
+	void *host;
+	struct variable *next;
+};
+
+struct registered {
+	void *binary;
+	struct fake_module *module;
+	struct variable *variables;
+};
+
 void **fake___cudaRegisterFatBinary(void *binary)
 {
-	void **handle = malloc(2 * sizeof(*handle));
-	handle[0] = binary;
-	handle[1] = module_of_binary(binary);
-	return handle;
+	struct registered *registered = malloc(sizeof(*registered));
+	*registered = (struct registered){binary, module_of_binary(binary), NULL};
+	return (void **)registered;
 }
 
 void fake___cudaRegisterFatBinaryEnd(void **handle)
@@ -65,7 +75,14 @@ void fake___cudaRegisterFatBinaryEnd(void **handle)
 
 void fake___cudaUnregisterFatBinary(void **handle)
 {
-	free(handle);
+	struct registered *registered = (struct registered *)handle;
+	while (registered->variables) {
+		struct variable *first = registered->variables;
+		registered->variables = first->next;
+		fake_memory_unpin(first->host);
+		free(first);
+	}
+	free(registered);
 }
 
 void fake___cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
@@ -74,14 +91,18 @@ void fake___cudaRegisterFunction(void **handle, const char *host, char *device, 
 {
 	(void)device, (void)thread_limit, (void)thread, (void)block;
 	(void)block_size, (void)grid_size, (void)warp_size;
-	fake_kernel_add(host, name, handle[1]);
+	fake_kernel_add(host, name, ((struct registered *)handle)->module);
 }
 
 void fake___cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
 			    size_t bytes, int constant, int global)
 {
-	(void)handle, (void)host, (void)device, (void)name, (void)external, (void)bytes,
-	    (void)constant, (void)global;
+	(void)device, (void)name, (void)external, (void)constant, (void)global;
+	struct registered *registered = (struct registered *)handle;
+	struct variable *variable = malloc(sizeof(*variable));
+	*variable = (struct variable){host, registered->variables};
+	registered->variables = variable;
+	fake_memory_declare(host, bytes);
 }
 
 void fake___cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
@@ -104,12 +125,44 @@ cudaError_t fake_cudaGetSymbolAddress(void **address, const void *symbol)
 	return cudaSuccess;
 }
 
+static cudaError_t copy(void *to, const void *from, size_t bytes, cudaStream_t stream,
+			bool is_async)
+{
+	if (fake_begin())
+		return fake_error(fake_begin());
+	if (bytes)
+		fake_copy(to, from, bytes, fake_stream_of(stream), is_async);
+	return cudaSuccess;
+}
+
 cudaError_t fake_cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
 				    size_t offset, enum cudaMemcpyKind kind)
 {
 	(void)kind;
-	fake_copy((char *)symbol + offset, from, bytes, fake_stream_of(NULL), false);
-	return cudaSuccess;
+	return copy((char *)symbol + offset, from, bytes, NULL, false);
+}
+
+cudaError_t fake_cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes,
+					 size_t offset, enum cudaMemcpyKind kind,
+					 cudaStream_t stream)
+{
+	(void)kind;
+	return copy((char *)symbol + offset, from, bytes, stream, true);
+}
+
+cudaError_t fake_cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
+				      enum cudaMemcpyKind kind)
+{
+	(void)kind;
+	return copy(to, (const char *)symbol + offset, bytes, NULL, false);
+}
+
+cudaError_t fake_cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes,
+					   size_t offset, enum cudaMemcpyKind kind,
+					   cudaStream_t stream)
+{
+	(void)kind;
+	return copy(to, (const char *)symbol + offset, bytes, stream, true);
 }
 
 /* ---- launches ---- */
@@ -217,6 +270,20 @@ cudaError_t fake_cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, co
 	attributes->binaryVersion = attributes->ptxVersion = 90;
 	attributes->maxDynamicSharedSizeBytes = 49152;
 	return cudaSuccess;
+}
+
+cudaError_t fake_cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config)
+{
+	(void)function;
+	(void)config;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaFuncGetName(const char **name, const void *function)
+{
+	const struct fake_kernel *kernel = any_kernel(function);
+	*name = kernel ? kernel->name : NULL;
+	return kernel ? cudaSuccess : fake_error(cudaErrorInvalidDeviceFunction);
 }
 
 cudaError_t fake_cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute,

@@ -2,6 +2,7 @@
 /* The runtime's functions about memory. */
 #include "runtime.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static cudaError_t allocate(void **address, size_t bytes, enum fake_place place)
@@ -126,9 +127,45 @@ cudaError_t fake_cudaPointerGetAttributes(struct cudaPointerAttributes *attribut
 	return cudaSuccess;
 }
 
-/* ---- pools: there is one, and what is set of it is not asked again ---- */
+/* ---- pools: what is set of them is not asked again ---- */
 
 static char the_pool;
+
+cudaError_t fake_cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
+{
+	(void)properties;
+	*pool = malloc(1);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemPoolDestroy(cudaMemPool_t pool)
+{
+	if ((char *)pool == &the_pool)
+		return fake_error(cudaErrorInvalidValue);
+	free(pool);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access,
+				      size_t count)
+{
+	(void)pool, (void)access, (void)count;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
+{
+	(void)device;
+	(void)pool;
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
+{
+	(void)device;
+	*pool = (cudaMemPool_t)&the_pool;
+	return cudaSuccess;
+}
 
 cudaError_t fake_cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 {
@@ -187,6 +224,14 @@ cudaError_t fake_cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum 
 	return copy(to, from, bytes, stream, true);
 }
 
+cudaError_t fake_cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
+				size_t bytes)
+{
+	(void)to_device;
+	(void)from_device;
+	return copy(to, from, bytes, NULL, false);
+}
+
 cudaError_t fake_cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
 				     size_t bytes, cudaStream_t stream)
 {
@@ -239,6 +284,99 @@ cudaError_t fake_cudaMemset(void *to, int value, size_t bytes)
 cudaError_t fake_cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
 	return set(to, value, bytes, stream, true);
+}
+
+/* ---- rows and blocks of rows ---- */
+
+static cudaError_t set_rows(void *to, size_t pitch, int value, size_t width, size_t height,
+			    cudaStream_t stream)
+{
+	if (fake_begin())
+		return fake_error(fake_begin());
+	if (height > 1 && width > pitch)
+		return fake_error(cudaErrorInvalidValue);
+	if (width && height)
+		fake_set_rows(to, pitch, (uint32_t)value & 0xff, 1, width, height,
+			      fake_stream_of(stream));
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
+{
+	return set_rows(to, pitch, value, width, height, NULL);
+}
+
+cudaError_t fake_cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
+				   cudaStream_t stream)
+{
+	return set_rows(to, pitch, value, width, height, stream);
+}
+
+/* Rows lie one after the other from block to block where a block is as high as its memory. */
+cudaError_t fake_cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
+				   cudaStream_t stream)
+{
+	return set_rows(to.ptr, to.pitch, value, extent.width, extent.height * extent.depth,
+			stream);
+}
+
+cudaError_t fake_cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent)
+{
+	return fake_cudaMemset3DAsync(to, value, extent, NULL);
+}
+
+cudaError_t fake_cudaMalloc3D(struct cudaPitchedPtr *memory, struct cudaExtent extent)
+{
+	size_t pitch;
+	void *address;
+	cudaError_t error =
+	    fake_cudaMallocPitch(&address, &pitch, extent.width, extent.height * extent.depth);
+	*memory = (struct cudaPitchedPtr){address, pitch, extent.width, extent.height};
+	return error;
+}
+
+static char *place_in(struct cudaPitchedPtr memory, struct cudaPos at)
+{
+	return (char *)memory.ptr + (at.z * memory.ysize + at.y) * memory.pitch + at.x;
+}
+
+/* Of arrays there are none. */
+static cudaError_t copy_blocks(const struct cudaMemcpy3DParms *what, cudaStream_t stream,
+			       bool is_async)
+{
+	if (fake_begin())
+		return fake_error(fake_begin());
+	if (what->srcArray || what->dstArray)
+		return fake_error(cudaErrorNotSupported);
+	struct fake_rows to = {place_in(what->dstPtr, what->dstPos), what->dstPtr.pitch,
+			       what->dstPtr.pitch * what->dstPtr.ysize},
+			 from = {place_in(what->srcPtr, what->srcPos), what->srcPtr.pitch,
+				 what->srcPtr.pitch * what->srcPtr.ysize};
+	if (what->extent.width && what->extent.height && what->extent.depth)
+		fake_copy_blocks(&to, &from, what->extent.width, what->extent.height,
+				 what->extent.depth, fake_stream_of(stream), is_async);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaMemcpy3D(const struct cudaMemcpy3DParms *what)
+{
+	return copy_blocks(what, NULL, false);
+}
+
+cudaError_t fake_cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *what, cudaStream_t stream)
+{
+	return copy_blocks(what, stream, true);
+}
+
+/* ---- managed memory ---- */
+
+cudaError_t fake_cudaMemAdvise(const void *address, size_t bytes, enum cudaMemoryAdvise advice,
+			       struct cudaMemLocation location)
+{
+	(void)bytes, (void)advice, (void)location;
+	return fake_memory_place(address, NULL, NULL, NULL) == FAKE_MANAGED
+		   ? cudaSuccess
+		   : fake_error(cudaErrorInvalidValue);
 }
 
 cudaError_t fake_cudaMemPrefetchAsync(const void *address, size_t bytes,

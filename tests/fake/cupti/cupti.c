@@ -6,6 +6,7 @@
  * answers CUPTI_ERROR_NOT_SUPPORTED, as generate.py writes it.
  */
 #include "subscribers.h"
+#include "../device/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -589,7 +590,8 @@ CUptiResult fake_cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t 
 				    uint32_t *id)
 {
 	(void)context;
-	(void)per_thread;
-	*id = (uintptr_t)stream <= 2 ? 7 : fake_stream_number((const struct fake_stream *)stream);
+	fake_zero_is_of_thread(per_thread);
+	*id = fake_stream_number(fake_stream_of(stream));
+	fake_zero_is_of_thread(false);
 	return CUPTI_SUCCESS;
 }

@@ -46,7 +46,16 @@ static struct fake_stream *new_stream(int device, int flags, int priority)
 	return fake_streams = stream;
 }
 
-/* A child has the devices of its own, and the lock was not held by who forked. */
+static _Atomic bool has_begun, is_forked;
+
+/* The lock was not held by who forked. What ran is in the parent's table, and its driver serves no child. */
+static void after_fork(void)
+{
+	is_forked = has_begun;
+	fake_table_forget();
+	fake_unlock();
+}
+
 __attribute__((constructor)) static void begin(void)
 {
 	devices = (int)number_of("FAKE_DEVICES", 1);
@@ -58,7 +67,7 @@ __attribute__((constructor)) static void begin(void)
 		defaults[device]->number = 7;
 		defaults[device]->is_default = true;
 	}
-	pthread_atfork(fake_lock, fake_unlock, fake_unlock);
+	pthread_atfork(fake_lock, fake_unlock, after_fork);
 }
 
 int fake_device_count(void)
@@ -98,8 +107,6 @@ bool fake_listen(const void *owner, const struct fake_listener *listener)
 	return is_free;
 }
 
-static _Atomic bool has_begun;
-
 void fake_device_begin(void)
 {
 	has_begun = true;
@@ -108,6 +115,11 @@ void fake_device_begin(void)
 bool fake_device_has_begun(void)
 {
 	return has_begun;
+}
+
+bool fake_device_is_forked(void)
+{
+	return is_forked;
 }
 
 static __thread int current_device;
@@ -188,6 +200,14 @@ struct fake_stream *fake_stream_new(int device, int flags, int priority)
 struct fake_stream *fake_stream_default(int device)
 {
 	return defaults[device];
+}
+
+struct fake_stream *fake_stream_of_thread(int device)
+{
+	static __thread struct fake_stream *own[FAKE_MOST_DEVICES];
+	if (!own[device])
+		own[device] = fake_stream_new(device, FAKE_STREAM_BLOCKING, 0);
+	return own[device];
 }
 
 void fake_stream_free(struct fake_stream *stream)

@@ -30,6 +30,8 @@ size_t fake_device_memory_used(int device);
 /* The driver is initialised. */
 void fake_device_begin(void);
 bool fake_device_has_begun(void);
+/* In the child of a process whose driver was initialised: CUDA can not be used there. */
+bool fake_device_is_forked(void);
 /* The device that the calling thread has chosen. */
 int fake_current_device(void);
 void fake_set_current_device(int device);
@@ -86,6 +88,8 @@ enum { FAKE_STREAM_BLOCKING = 0, FAKE_STREAM_NON_BLOCKING = 1 };
 struct fake_stream *fake_stream_new(int device, int flags, int priority);
 /* That of a device which all programs have. */
 struct fake_stream *fake_stream_default(int device);
+/* That which each thread has. */
+struct fake_stream *fake_stream_of_thread(int device);
 void fake_stream_free(struct fake_stream *stream);
 uint32_t fake_stream_number(const struct fake_stream *stream);
 int fake_stream_device(const struct fake_stream *stream);
@@ -115,6 +119,9 @@ struct fake_node {
 	uint64_t id;
 	uint32_t *after; /* places in the graph */
 	uint32_t after_count;
+	struct fake_graph *child;	  /* that it stands for; or NULL */
+	const struct fake_node *original; /* of which it is a copy; or NULL */
+	bool is_disabled;		  /* what it does is left out */
 };
 
 /* False where the stream is captured already. */
@@ -131,8 +138,22 @@ uint32_t fake_graph_count(const struct fake_graph *graph);
 const struct fake_node *fake_graph_node(const struct fake_graph *graph, uint32_t index);
 uint32_t fake_graph_add(struct fake_graph *graph, const struct fake_operation *operation,
 			const uint32_t *after, uint32_t after_count);
-/* A copy with numbers of its own, which can be run. */
+/* The graph's own copy of the other one, as one node. */
+uint32_t fake_graph_add_child(struct fake_graph *graph, const struct fake_graph *child,
+			      const uint32_t *after, uint32_t after_count);
+/* From one place to another, in any order of their creation. */
+void fake_graph_connect(struct fake_graph *graph, uint32_t from, uint32_t to);
+/* The place in its graph. */
+uint32_t fake_node_place(const struct fake_node *node);
+void fake_node_set(const struct fake_node *node, const struct fake_operation *operation);
+struct fake_graph *fake_graph_copy(const struct fake_graph *graph);
+/* A copy with numbers of its own, which can be run. Children's nodes stand in it for them. */
 struct fake_executable *fake_executable_new(const struct fake_graph *graph);
+/* It does what the other graph does, if that has the same nodes and edges: else false. */
+bool fake_executable_update(struct fake_executable *executable, const struct fake_graph *graph);
+/* Its node that is a copy of that; NULL: none. */
+struct fake_node *fake_executable_node(struct fake_executable *executable,
+				       const struct fake_node *original);
 void fake_executable_free(struct fake_executable *executable);
 void fake_executable_run(struct fake_executable *executable, struct fake_stream *stream);
 
@@ -154,6 +175,8 @@ void fake_host_touches(const void *address);
 /* A kernel of this name touches the managed memory that its first argument points to (FAKE_TOUCH, a pattern). */
 bool fake_kernel_touches(const char *name);
 void fake_memory_pin(void *address, size_t bytes);
+/* A variable that each device has, by the address by which the host knows it: device -1. Unpinning takes it out. */
+void fake_memory_declare(void *address, size_t bytes);
 void fake_memory_unpin(void *address);
 
 /* ---- modules ---- */

@@ -28,6 +28,8 @@ struct fake_graph *fake_graph_new(void)
 static void free_nodes(struct fake_graph *graph)
 {
 	for (uint32_t place = 0; place < graph->count; place++) {
+		if (graph->nodes[place]->child)
+			fake_graph_free(graph->nodes[place]->child);
 		free(graph->nodes[place]->after);
 		free(graph->nodes[place]);
 	}
@@ -63,6 +65,7 @@ static uint32_t add(struct fake_graph *graph, const struct fake_operation *opera
 	node->operation = *operation;
 	node->after = fake_copy_places(after, after_count);
 	node->after_count = after_count;
+	node->original = original;
 	graph->nodes = realloc(graph->nodes, graph->count * sizeof(struct fake_node *));
 	graph->nodes[place] = node;
 	if (fake_listener.node)
@@ -74,6 +77,59 @@ uint32_t fake_graph_add(struct fake_graph *graph, const struct fake_operation *o
 			const uint32_t *after, uint32_t after_count)
 {
 	return add(graph, operation, after, after_count, NULL);
+}
+
+uint32_t fake_node_place(const struct fake_node *node)
+{
+	return (uint32_t)node->id - 1;
+}
+
+void fake_node_set(const struct fake_node *node, const struct fake_operation *operation)
+{
+	fake_lock();
+	((struct fake_node *)node)->operation = *operation;
+	fake_unlock();
+}
+
+void fake_graph_connect(struct fake_graph *graph, uint32_t from, uint32_t to)
+{
+	struct fake_node *node = graph->nodes[to];
+	fake_lock();
+	node->after = realloc(node->after, (node->after_count + 1) * sizeof(*node->after));
+	node->after[node->after_count++] = from;
+	fake_unlock();
+}
+
+static struct fake_graph *copy_of(const struct fake_graph *graph)
+{
+	struct fake_graph *copy = fake_graph_new();
+	for (uint32_t place = 0; place < graph->count; place++) {
+		const struct fake_node *node = graph->nodes[place];
+		add(copy, &node->operation, node->after, node->after_count, node);
+		if (node->child)
+			copy->nodes[place]->child = copy_of(node->child);
+	}
+	return copy;
+}
+
+struct fake_graph *fake_graph_copy(const struct fake_graph *graph)
+{
+	fake_lock();
+	struct fake_graph *copy = copy_of(graph);
+	fake_unlock();
+	return copy;
+}
+
+uint32_t fake_graph_add_child(struct fake_graph *graph, const struct fake_graph *child,
+			      const uint32_t *after, uint32_t after_count)
+{
+	struct fake_operation nothing = {.kind = FAKE_EMPTY, .peer = -1};
+	fake_lock();
+	struct fake_graph *copy = copy_of(child);
+	uint32_t place = add(graph, &nothing, after, after_count, NULL);
+	graph->nodes[place]->child = copy;
+	fake_unlock();
+	return place;
 }
 
 /* ---- capture ---- */
@@ -130,18 +186,106 @@ struct fake_graph *fake_capture_of(const struct fake_stream *stream, uint64_t *i
 
 /* ---- executable ones ---- */
 
+/* Each node after those that it depends on. `places` are those in the executable graph, of a child that of the node which ends it. */
+static void flatten(struct fake_graph *into, const struct fake_graph *graph, uint32_t *places,
+		    uint32_t place, uint32_t begin);
+
+static void flatten_all(struct fake_graph *into, const struct fake_graph *graph, uint32_t *places,
+			uint32_t begin)
+{
+	memset(places, 0xff, graph->count * sizeof(*places));
+	for (uint32_t place = 0; place < graph->count; place++)
+		flatten(into, graph, places, place, begin);
+}
+
+/* Between a node that waits for what is before the child, and one that waits for all of it. */
+static void flatten_child(struct fake_graph *into, const struct fake_node *node)
+{
+	uint32_t *inner = calloc(node->child->count + 1, sizeof(*inner)), begin = into->count - 1;
+	struct fake_operation nothing = {.kind = FAKE_EMPTY, .peer = -1};
+	flatten_all(into, node->child, inner, begin);
+	inner[node->child->count] = begin;
+	add(into, &nothing, inner, node->child->count + 1, node);
+	free(inner);
+}
+
+static void flatten(struct fake_graph *into, const struct fake_graph *graph, uint32_t *places,
+		    uint32_t place, uint32_t begin)
+{
+	const struct fake_node *node = graph->nodes[place];
+	if (places[place] != UINT32_MAX)
+		return;
+	uint32_t *after = malloc((node->after_count + 1) * sizeof(*after)), count = 0;
+	for (uint32_t index = 0; index < node->after_count; index++) {
+		flatten(into, graph, places, node->after[index], begin);
+		after[count++] = places[node->after[index]];
+	}
+	if (!count && begin != UINT32_MAX)
+		after[count++] = begin;
+	add(into, &node->operation, after, count, node);
+	if (node->child)
+		flatten_child(into, node);
+	places[place] = into->count - 1;
+	free(after);
+}
+
+static void instantiate(struct fake_graph *into, const struct fake_graph *graph)
+{
+	uint32_t *places = malloc((graph->count + 1) * sizeof(*places));
+	flatten_all(into, graph, places, UINT32_MAX);
+	free(places);
+}
+
 struct fake_executable *fake_executable_new(const struct fake_graph *graph)
 {
 	struct fake_executable *executable = calloc(1, sizeof(*executable));
 	fake_lock();
 	executable->graph.number = fake_next_number();
-	for (uint32_t place = 0; place < graph->count; place++) {
-		const struct fake_node *node = graph->nodes[place];
-		add(&executable->graph, &node->operation, node->after, node->after_count, node);
-	}
+	instantiate(&executable->graph, graph);
+	executable->ends = calloc(executable->graph.count + 1, sizeof(uint64_t));
 	fake_unlock();
-	executable->ends = calloc(graph->count + 1, sizeof(uint64_t));
 	return executable;
+}
+
+static bool is_alike(const struct fake_node *one, const struct fake_node *other)
+{
+	return one->operation.kind == other->operation.kind &&
+	       one->after_count == other->after_count &&
+	       !memcmp(one->after, other->after, one->after_count * sizeof(*one->after));
+}
+
+/* Nobody is told of the nodes of the graph that it is compared with: they are no longer there when it is. */
+static struct fake_graph *instantiated_unseen(const struct fake_graph *graph)
+{
+	struct fake_graph *whole = calloc(1, sizeof(*whole));
+	void (*node)(const struct fake_node *, const struct fake_node *) = fake_listener.node;
+	fake_listener.node = NULL;
+	instantiate(whole, graph);
+	fake_listener.node = node;
+	return whole;
+}
+
+bool fake_executable_update(struct fake_executable *executable, const struct fake_graph *graph)
+{
+	fake_lock();
+	struct fake_graph *whole = instantiated_unseen(graph);
+	bool is_same = whole->count == executable->graph.count;
+	for (uint32_t place = 0; is_same && place < whole->count; place++)
+		is_same = is_alike(whole->nodes[place], executable->graph.nodes[place]);
+	for (uint32_t place = 0; is_same && place < whole->count; place++)
+		executable->graph.nodes[place]->operation = whole->nodes[place]->operation;
+	fake_unlock();
+	fake_graph_free(whole);
+	return is_same;
+}
+
+struct fake_node *fake_executable_node(struct fake_executable *executable,
+				       const struct fake_node *original)
+{
+	for (uint32_t place = 0; place < executable->graph.count; place++)
+		if (executable->graph.nodes[place]->original == original)
+			return executable->graph.nodes[place];
+	return NULL;
 }
 
 void fake_executable_free(struct fake_executable *executable)
@@ -164,20 +308,24 @@ static uint64_t end_of_those_before(const struct fake_executable *executable, ui
 void fake_executable_run(struct fake_executable *executable, struct fake_stream *stream)
 {
 	fake_lock();
+	const struct fake_operation nothing = {.kind = FAKE_EMPTY, .peer = -1};
 	uint64_t ready_ns = fake_ready_ns(stream), last_ns = ready_ns;
 	struct fake_run whole = {.device = stream->device,
 				 .stream = stream->number,
 				 .correlation = fake_correlation(),
 				 .graph = executable->graph.number,
+				 .start_ns = ready_ns,
 				 .queued_ns = fake_now_ns()};
 	for (uint32_t place = 0; place < executable->graph.count; place++) {
 		const struct fake_node *node = executable->graph.nodes[place];
-		uint64_t end_ns = fake_run_at(stream, &node->operation,
-					      end_of_those_before(executable, place, ready_ns),
-					      executable->graph.number, node->id);
+		const struct fake_operation *operation =
+		    node->is_disabled ? &nothing : &node->operation;
+		uint64_t end_ns =
+		    fake_run_at(stream, operation, end_of_those_before(executable, place, ready_ns),
+				executable->graph.number, node->id);
 		executable->ends[place] = end_ns;
 		if (!place)
-			whole.start_ns = end_ns - fake_plan_ns(&node->operation, stream->device);
+			whole.start_ns = end_ns - fake_plan_ns(operation, stream->device);
 		last_ns = end_ns > last_ns ? end_ns : last_ns;
 	}
 	stream->end_ns = last_ns;

@@ -142,18 +142,28 @@ int fake_module_kernels(struct fake_module *module, struct fake_kernel **kernels
 
 /* ---- what both interfaces do ---- */
 
-struct fake_stream *fake_stream_of(const void *handle)
+static __thread bool zero_is_of_thread;
+
+void fake_zero_is_of_thread(bool it_is)
 {
-	return (uintptr_t)handle <= 2 ? fake_stream_default(fake_current_device())
-				      : (struct fake_stream *)handle;
+	zero_is_of_thread = it_is;
 }
 
-uint64_t fake_launch(struct fake_stream *stream, const struct fake_kernel *kernel,
-		     const uint32_t grid[3], const uint32_t block[3], size_t shared)
+struct fake_stream *fake_stream_of(const void *handle)
 {
-	fake_call_launches(kernel->name);
-	fake_module_use(fake_stream_device(stream), kernel->module);
-	struct fake_operation operation = {
+	uintptr_t number = (uintptr_t)handle;
+	if (number > 2)
+		return (struct fake_stream *)handle;
+	return number == 2 || (!number && zero_is_of_thread)
+		   ? fake_stream_of_thread(fake_current_device())
+		   : fake_stream_default(fake_current_device());
+}
+
+struct fake_operation fake_launch_operation(const struct fake_kernel *kernel,
+					    const uint32_t grid[3], const uint32_t block[3],
+					    size_t shared)
+{
+	return (struct fake_operation){
 	    .kind = FAKE_KERNEL,
 	    .name = kernel->name,
 	    .kernel = kernel,
@@ -163,6 +173,14 @@ uint64_t fake_launch(struct fake_stream *stream, const struct fake_kernel *kerne
 	    .dynamic_shared = (uint32_t)shared,
 	    .peer = -1,
 	};
+}
+
+uint64_t fake_launch(struct fake_stream *stream, const struct fake_kernel *kernel,
+		     const uint32_t grid[3], const uint32_t block[3], size_t shared)
+{
+	fake_call_launches(kernel->name);
+	fake_module_use(fake_stream_device(stream), kernel->module);
+	struct fake_operation operation = fake_launch_operation(kernel, grid, block, shared);
 	return fake_enqueue(stream, &operation);
 }
 
@@ -171,17 +189,24 @@ static bool is_on_host(enum fake_place place)
 	return place == FAKE_PAGEABLE || place == FAKE_PINNED;
 }
 
-static void copied(const void *to, const void *from, size_t bytes, struct fake_stream *stream,
-		   bool is_async)
+struct fake_operation fake_copy_operation(const void *to, const void *from, size_t bytes)
 {
 	int to_device, from_device;
 	struct fake_operation operation = {.kind = FAKE_COPY, .bytes = bytes, .peer = -1};
 	operation.from = fake_memory_place(from, NULL, NULL, &from_device);
 	operation.to = fake_memory_place(to, NULL, NULL, &to_device);
-	if (!is_on_host(operation.from) && !is_on_host(operation.to) && from_device != to_device) {
+	if (!is_on_host(operation.from) && !is_on_host(operation.to) && from_device != to_device &&
+	    from_device >= 0 && to_device >= 0) {
 		operation.peer = to_device;
 		operation.from_peer = from_device;
 	}
+	return operation;
+}
+
+static void copied(const void *to, const void *from, size_t bytes, struct fake_stream *stream,
+		   bool is_async)
+{
+	struct fake_operation operation = fake_copy_operation(to, from, bytes);
 	uint64_t end_ns = fake_enqueue(stream, &operation);
 	bool waits = !is_async && (is_on_host(operation.from) || is_on_host(operation.to));
 	if (end_ns && (waits || operation.to == FAKE_PAGEABLE))
@@ -202,6 +227,18 @@ void fake_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pit
 	copied(to, from, width * height, stream, is_async);
 }
 
+void fake_copy_blocks(const struct fake_rows *to, const struct fake_rows *from, size_t width,
+		      size_t height, size_t depth, struct fake_stream *stream, bool is_async)
+{
+	for (size_t block = 0; block < depth; block++)
+		for (size_t row = 0; row < height; row++)
+			memmove((char *)to->start + block * to->block_bytes + row * to->pitch,
+				(const char *)from->start + block * from->block_bytes +
+				    row * from->pitch,
+				width);
+	copied(to->start, from->start, width * height * depth, stream, is_async);
+}
+
 /* Mostly with zeros, of which there are megabytes: what the fake takes is no program's cost. */
 static void fill(void *to, uint32_t value, size_t value_bytes, size_t times)
 {
@@ -214,13 +251,27 @@ static void fill(void *to, uint32_t value, size_t value_bytes, size_t times)
 		memcpy((char *)to + index * value_bytes, bytes, value_bytes);
 }
 
+struct fake_operation fake_set_operation(const void *to, uint32_t value, size_t bytes)
+{
+	struct fake_operation operation = {
+	    .kind = FAKE_SET, .bytes = bytes, .value = value, .peer = -1};
+	operation.from = operation.to = fake_memory_place(to, NULL, NULL, NULL);
+	return operation;
+}
+
+void fake_set_rows(void *to, size_t pitch, uint32_t value, size_t value_bytes, size_t width,
+		   size_t height, struct fake_stream *stream)
+{
+	for (size_t row = 0; row < height; row++)
+		fill((char *)to + row * pitch, value, value_bytes, width);
+	struct fake_operation operation =
+	    fake_set_operation(to, value, value_bytes * width * height);
+	fake_enqueue(stream, &operation);
+}
+
 void fake_set(void *to, uint32_t value, size_t value_bytes, size_t count_,
 	      struct fake_stream *stream, bool is_async)
 {
-	fill(to, value, value_bytes, count_);
-	struct fake_operation operation = {
-	    .kind = FAKE_SET, .bytes = value_bytes * count_, .value = value, .peer = -1};
-	operation.from = operation.to = fake_memory_place(to, NULL, NULL, NULL);
 	(void)is_async;
-	fake_enqueue(stream, &operation);
+	fake_set_rows(to, 0, value, value_bytes, count_, 1, stream);
 }

@@ -164,6 +164,13 @@ void fake_memory_pin(void *address, size_t bytes)
 	fake_unlock();
 }
 
+void fake_memory_declare(void *address, size_t bytes)
+{
+	fake_lock();
+	add((struct region){(uintptr_t)address, bytes, FAKE_DEVICE, -1, false, -1, NULL});
+	fake_unlock();
+}
+
 void fake_memory_unpin(void *address)
 {
 	fake_lock();

@@ -2,18 +2,36 @@
 #include "table.h"
 #include "place.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+/* As it lies in the file, where it is kept: so it is there however the process ends. Its text is NAME, STREAM, GRAPH and PLACE, with tabs
+ * between them, which none of them has. */
+struct record {
+	uint32_t size, text_bytes; /* size 0: the end */
+	uint64_t count, total_ns, bytes;
+	char text[];
+};
 
 struct row {
 	const char *name;
 	char *place;
 	uint32_t stream, graph;
-	uint64_t count, total_ns, bytes;
+	struct record *record;
 	struct row *next;
 };
+
+#define CHUNK_BYTES (1u << 20)
+#define MOST_CHUNKS 1024u
+
+static struct {
+	char *bytes; /* NULL: none yet */
+	size_t used;
+} chunk;
 
 #define BUCKETS 4096u
 
@@ -47,6 +65,8 @@ static const char *copy_name(const struct fake_operation *operation)
 	static const char *const places[] = {"pageable", "pinned", "device", "managed"};
 	static char names[4][4][32];
 	char *name = names[operation->from][operation->to];
+	if (operation->peer >= 0)
+		return "copy between devices";
 	if (!name[0])
 		snprintf(name, 32, "copy %s to %s", places[operation->from], places[operation->to]);
 	return name;
@@ -74,6 +94,42 @@ static uint32_t hash_of(const char *name, const char *place, uint32_t more)
 	return hash % BUCKETS;
 }
 
+/* A file of its own for each process, for what that executes, and when the one before is full. */
+static void begin_chunk(void)
+{
+	char name[4096];
+	int file = -1;
+	for (unsigned number = 0; file < 0 && number < MOST_CHUNKS; number++) {
+		snprintf(name, sizeof(name), "%s.%d.%u", path, getpid(), number);
+		file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	}
+	chunk.bytes = MAP_FAILED;
+	if (file >= 0 && !ftruncate(file, CHUNK_BYTES))
+		chunk.bytes = mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (chunk.bytes == MAP_FAILED) {
+		fprintf(stderr, "fake device: cannot write the table %s\n", name);
+		abort();
+	}
+	close(file);
+	chunk.used = 0;
+}
+
+static struct record *new_record(const char *name, const char *place, uint32_t stream,
+				 uint32_t graph)
+{
+	/* two numbers, three tabs and the end */
+	size_t room = strlen(name) + strlen(place) + 32;
+	size_t size = (sizeof(struct record) + room + 7) & ~(size_t)7;
+	if (!chunk.bytes || CHUNK_BYTES - chunk.used < size)
+		begin_chunk();
+	struct record *record = (struct record *)(chunk.bytes + chunk.used);
+	record->text_bytes =
+	    (uint32_t)snprintf(record->text, room, "%s\t%u\t%u\t%s", name, stream, graph, place);
+	record->size = (uint32_t)size;
+	chunk.used += size;
+	return record;
+}
+
 static struct row *row_of(const char *name, const char *place, uint32_t stream, uint32_t graph)
 {
 	struct row **bucket = &rows[hash_of(name, place, stream * 31 + graph)];
@@ -86,15 +142,16 @@ static struct row *row_of(const char *name, const char *place, uint32_t stream, 
 			    .place = strdup(place),
 			    .stream = stream,
 			    .graph = graph,
+			    .record = new_record(name, place, stream, graph),
 			    .next = *bucket};
 	return *bucket = row;
 }
 
 static void add_to(struct row *row, uint64_t ns, uint64_t bytes)
 {
-	row->count++;
-	row->total_ns += ns;
-	row->bytes += bytes;
+	row->record->count++;
+	row->record->total_ns += ns;
+	row->record->bytes += bytes;
 }
 
 static void add(const struct fake_run *run, const char *name, uint64_t bytes)
@@ -129,21 +186,8 @@ void fake_table_add_graph(const struct fake_run *whole)
 		add(whole, "graph", 0);
 }
 
-/* Columns with tabs between them: names and places have none. */
-__attribute__((destructor)) static void end(void)
+void fake_table_forget(void)
 {
-	char name[4096];
-	if (!path)
-		return;
-	snprintf(name, sizeof(name), "%s.%d", path, getpid());
-	FILE *file = fopen(name, "w");
-	if (!file)
-		return;
-	for (unsigned bucket = 0; bucket < BUCKETS; bucket++)
-		for (struct row *row = rows[bucket]; row; row = row->next)
-			fprintf(file, "%s\t%u\t%u\t%llu\t%llu\t%llu\t%s\n", row->name, row->stream,
-				row->graph, (unsigned long long)row->count,
-				(unsigned long long)row->total_ns, (unsigned long long)row->bytes,
-				row->place);
-	fclose(file);
+	memset(rows, 0, sizeof(rows));
+	chunk.bytes = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The truth: how often what ran, how long, with how many bytes, and which line launched it. At the end of each process a
- * part is left beside the file that FAKE_TABLE names (NAME.PID), which tests/fake/run.sh joins.
+ * The truth: how often what ran, how long, with how many bytes, and which line launched it. Each process leaves parts beside
+ * the file that FAKE_TABLE names (NAME.PID.NUMBER), which tests/fake/run.sh joins; also one that is killed.
  */
 #ifndef FAKE_TABLE_H
 #define FAKE_TABLE_H
@@ -20,5 +20,7 @@ FAKE_LOCAL char *fake_table_here(void);
 /* What became of managed memory that was allocated at `place`. With the lock. */
 FAKE_LOCAL void fake_table_add_managed(const struct fake_managed *what, const char *place,
 				       uint64_t bytes);
+/* In the child of a fork: what ran until now is the parent's. With the lock. */
+FAKE_LOCAL void fake_table_forget(void);
 
 #endif
