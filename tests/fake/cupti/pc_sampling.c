@@ -10,12 +10,13 @@
 #include <cupti_pcsampling.h>
 #include <elf.h>
 #include <fnmatch.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#define DEVICES	  8
 #define LATE_NS	  2000000000u
 #define INDEX(at) (7 + 3 * (uint32_t)(at)) /* of a reason: no number to take for a place */
 
@@ -116,6 +117,7 @@ struct sampled {
 	struct sampled *next;
 };
 
+static _Atomic unsigned created; /* and told */
 static struct context {
 	uint32_t device; /* first: contexts are handles */
 	bool is_told, is_enabled, is_configured;
@@ -125,11 +127,11 @@ static struct context {
 	struct sampled *first, **last;
 	uint64_t dropped;
 	unsigned reads;
-} contexts[DEVICES];
+} contexts[FAKE_MOST_DEVICES];
 
 static struct context *of_handle(CUcontext handle)
 {
-	for (uint32_t device = 0; device < DEVICES; device++)
+	for (uint32_t device = 0; device < FAKE_MOST_DEVICES; device++)
 		if ((void *)&contexts[device] == (void *)handle && contexts[device].is_told)
 			return &contexts[device];
 	return NULL;
@@ -137,7 +139,8 @@ static struct context *of_handle(CUcontext handle)
 
 CUcontext fake_context(int device)
 {
-	return device < DEVICES && contexts[device].is_told ? (CUcontext)&contexts[device] : NULL;
+	return device < FAKE_MOST_DEVICES && contexts[device].is_told ? (CUcontext)&contexts[device]
+								      : NULL;
 }
 
 static void tell(struct context *context, CUpti_CallbackId cbid, void *descriptor)
@@ -187,8 +190,10 @@ void fake_pc_module(int device, const void *image, size_t bytes, uint32_t number
 	context->is_told = true;
 	context->device = (uint32_t)device;
 	pthread_mutex_unlock(&lock);
-	if (!is_told)
+	if (!is_told) {
 		tell(context, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, NULL);
+		created++;
+	}
 	if (!image)
 		return;
 	if (!is_unloaded)
@@ -527,6 +532,15 @@ static CUptiResult read_full(struct context *context, CUpti_PCSamplingData *data
 	return CUPTI_ERROR_OUT_OF_MEMORY;
 }
 
+/* The first reading that has anything to read lasts until the creation of a second context has been told, 20 s at most. */
+static void read_slowly(const struct context *context)
+{
+	static _Atomic bool was_slow;
+	bool is_slow = context->first && !atomic_exchange(&was_slow, true);
+	for (int tenths = 0; is_slow && created < 2 && tenths < 200; tenths++)
+		usleep(100000);
+}
+
 CUptiResult fake_cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *given)
 {
 	struct context *context;
@@ -536,6 +550,8 @@ CUptiResult fake_cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *given)
 		return error ? error : CUPTI_ERROR_INVALID_OPERATION;
 	if (!data || !is_length_known(data) || data->totalNumPcs)
 		return CUPTI_ERROR_INVALID_PARAMETER;
+	if (fake_fails("pc-slow"))
+		read_slowly(context);
 	pthread_mutex_lock(&lock);
 	if (fake_fails("pc-full") && ++context->reads == 2)
 		error = read_full(context, data);

@@ -81,7 +81,7 @@ struct fake_module *fake_module_new(const void *image)
 	return module;
 }
 
-static _Atomic bool has_context[8];
+static _Atomic bool has_context[FAKE_MOST_DEVICES];
 
 void fake_context_end(int device)
 {

@@ -42,8 +42,8 @@ static void lines_are_whole(void **state)
 	unsigned broken = 0;
 	assert_null(sn_cuda_said());
 	for (unsigned which = 0; which < THREADS; which++)
-		assert_int_equal(
-		    pthread_create(&threads[which], NULL, say, (void *)parts[which]), 0);
+		assert_int_equal(pthread_create(&threads[which], NULL, say, (void *)parts[which]),
+				 0);
 	for (unsigned reads = 0; reads < READS;) {
 		char read[512] = "";
 		const char *line = sn_cuda_said();

@@ -40,10 +40,13 @@ static struct {
 	_Atomic(void *) handle; /* NULL: the place is free */
 	struct batch resting;	/* CUPTI's, from when the context is configured on */
 } contexts[CONTEXTS];
+/* Those that were created while another thread had the claim, for that one to begin. */
+static _Atomic(void *) waiting[CONTEXTS];
+static _Atomic uint32_t unsampled; /* contexts for which there was no place */
 
 _Atomic bool sn_cuda_samples_are_on;
-static _Atomic bool has_failed;
-static char failure[320];
+static _Atomic bool has_failed, has_ended;
+static _Atomic(const char *) failure; /* the first; set before has_failed */
 static size_t pc_bytes = SN_CUPTI_PC_FIRST_BYTES;
 static struct batch batch; /* for reading */
 
@@ -80,31 +83,43 @@ const char *sn_cuda_samples_plan(void)
 	return is_serialized() ? SAMPLED ONE_AT_A_TIME : SAMPLED;
 }
 
+static const char *add_unsampled(struct sn_line *line, const char *status)
+{
+	SN_LINE_ADD(line, status, "; contexts beyond ");
+	sn_line_add_number(line, CONTEXTS);
+	sn_line_add(line, " at a time are not sampled (");
+	sn_line_add_number(line, unsampled);
+	sn_line_add(line, ")");
+	return line->text;
+}
+
 /* What was planned is no more; all else is as it is. */
 const char *sn_cuda_samples_status(const char *status)
 {
 	static char text[512];
 	struct sn_line line = SN_LINE(text);
-	if (!has_failed)
-		return status;
 	const char *plan = strstr(status, SAMPLED), *rest = plan ? plan + strlen(SAMPLED) : "";
+	if (!has_failed)
+		return plan && unsampled ? add_unsampled(&line, status) : status;
 	sn_line_add(&line, status);
 	if (plan)
 		line.length = (size_t)(plan - status);
 	if (sn_begins_with(rest, ONE_AT_A_TIME))
 		rest += strlen(ONE_AT_A_TIME);
-	SN_LINE_ADD(&line, rest, "; instructions are not sampled: ", failure);
+	SN_LINE_ADD(&line, rest, "; instructions are not sampled: ", atomic_load(&failure));
 	return text;
 }
 
 static bool fail_as(const char *function, const char *how, uint64_t error)
 {
-	struct sn_line line = SN_LINE(failure);
-	if (has_failed)
-		return false;
+	char text[160];
+	struct sn_line line = SN_LINE(text);
+	const char *none = NULL;
 	SN_LINE_ADD(&line, function, how);
 	if (error)
 		sn_line_add_number(&line, error);
+	const char *kept = sn_keep_name(text, line.length);
+	atomic_compare_exchange_strong(&failure, &none, kept ? kept : function);
 	has_failed = true;
 	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
 	return false;
@@ -135,9 +150,16 @@ static bool claim_soon(void)
 	return false;
 }
 
+static void begin_waiting(void);
+static bool any_waits(void);
+
+/* seq_cst, as where a context is put to wait: whoever comes in vain is seen here, or finds the claim free */
 static void unclaim(void)
 {
-	atomic_store_explicit(&is_claimed, false, memory_order_release);
+	do {
+		begin_waiting();
+		atomic_store(&is_claimed, false);
+	} while (any_waits() && claim());
 }
 
 /* ---- batches ---- */
@@ -295,6 +317,14 @@ static void read_context(void *handle, const struct launch *last)
 
 /* ---- contexts ---- */
 
+static uint32_t find_context(const void *handle)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++)
+		if (contexts[at].handle == handle)
+			return at;
+	return CONTEXTS;
+}
+
 static char reason_names[REASONS][SN_CUPTI_REASON_NAME_BYTES];
 
 /* "smsp__pcsamp_warps_issue_stalled_long_scoreboard" is stall-long-scoreboard; that the warp was selected is none. */
@@ -327,7 +357,7 @@ static void choose_reasons(const uint32_t *indices, size_t count)
 static bool ask_reasons(void *handle)
 {
 	static uint32_t indices[REASONS];
-	char *names[REASONS];
+	static char *names[REASONS]; /* only who has the claim is here */
 	size_t count = 0;
 	struct sn_cupti_reason_count counting = {{sizeof(counting), NULL, handle}, &count};
 	if (reasons.count)
@@ -371,9 +401,16 @@ static bool disable(void *handle)
 	return error ? fail("cuptiPCSamplingDisable", error) : true;
 }
 
-static void begin_context(void *handle, uint32_t place)
+static void begin_context(void *handle)
 {
 	struct sn_cupti_sampling parameters = {sizeof(parameters), NULL, handle};
+	uint32_t place = find_context(NULL);
+	if (has_failed || has_ended)
+		return;
+	if (place == CONTEXTS) {
+		unsampled++;
+		return;
+	}
 	struct batch *resting = &contexts[place].resting;
 	sn_cupti_result error = cupti.cuptiPCSamplingEnable(&parameters);
 	if (error) {
@@ -388,6 +425,35 @@ static void begin_context(void *handle, uint32_t place)
 	}
 	contexts[place].handle = handle;
 	atomic_store_explicit(&sn_cuda_samples_are_on, true, memory_order_release);
+}
+
+static bool any_waits(void)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++)
+		if (atomic_load(&waiting[at]))
+			return true;
+	return false;
+}
+
+/* With the claim. */
+static void begin_waiting(void)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++) {
+		void *handle = atomic_exchange(&waiting[at], NULL);
+		if (handle)
+			begin_context(handle);
+	}
+}
+
+/* Puts a handle into the place of another, or of none. */
+static bool replace_waiting(void *before, void *after)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++) {
+		void *expected = before;
+		if (atomic_compare_exchange_strong(&waiting[at], &expected, after))
+			return true;
+	}
+	return false;
 }
 
 /* How many of the excluding calls that run are this thread's. */
@@ -445,14 +511,6 @@ static void read_all(const struct launch *last)
 		end_contexts();
 }
 
-static uint32_t find_context(const void *handle)
-{
-	for (uint32_t at = 0; at < CONTEXTS; at++)
-		if (contexts[at].handle == handle)
-			return at;
-	return CONTEXTS;
-}
-
 /* ---- callbacks ---- */
 
 static void on_module(const struct sn_cupti_module *module)
@@ -467,33 +525,41 @@ static void on_module(const struct sn_cupti_module *module)
 		sn_cuda_cubin_loaded(module->cubin, module->bytes, parameters.crc);
 }
 
-static void on_context(uint32_t cbid, void *handle)
+static void on_context_created(void *handle)
 {
-	if (!handle)
-		return;
 	if (!claim_soon()) {
-		uint32_t ended = find_context(handle);
-		/* nobody begins to read it any more */
-		if (cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING && ended < CONTEXTS)
-			contexts[ended].handle = NULL;
-		return;
+		if (!replace_waiting(NULL, handle))
+			unsampled++;
+		/* else whoever has it begins this one */
+		if (!claim())
+			return;
+	} else {
+		begin_context(handle);
 	}
-	uint32_t place = find_context(cbid == SN_CUPTI_CONTEXT_CREATED ? NULL : handle);
-	if (place < CONTEXTS && cbid == SN_CUPTI_CONTEXT_CREATED && !has_failed)
-		begin_context(handle, place);
-	else if (place < CONTEXTS && cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING)
-		end_context(place);
 	unclaim();
+}
+
+static void on_context_destroyed(void *handle)
+{
+	bool is_mine = claim_soon();
+	uint32_t place = find_context(handle);
+	replace_waiting(handle, NULL);
+	if (is_mine && place < CONTEXTS)
+		end_context(place);
+	else if (place < CONTEXTS)
+		contexts[place].handle = NULL; /* nobody begins to read it any more */
+	if (is_mine)
+		unclaim();
 }
 
 void sn_cuda_samples_on_resource(uint32_t cbid, const struct sn_cupti_resource_data *data)
 {
 	if (!cupti.cuptiPCSamplingEnable)
 		return;
-	if (cbid == SN_CUPTI_CONTEXT_CREATED || cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING) {
-		on_context(cbid, data->context);
-		return;
-	}
+	if (cbid == SN_CUPTI_CONTEXT_CREATED && data->context)
+		on_context_created(data->context);
+	if (cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING && data->context)
+		on_context_destroyed(data->context);
 	if (cbid != SN_CUPTI_MODULE_LOADED && cbid != SN_CUPTI_MODULE_UNLOAD_STARTING)
 		return;
 	if (cbid == SN_CUPTI_MODULE_LOADED && !has_failed && data->descriptor)
@@ -601,6 +667,7 @@ void sn_cuda_samples_begin(void *library)
 
 void sn_cuda_samples_end(void)
 {
+	has_ended = true;
 	if (!cupti.cuptiPCSamplingEnable || !claim_soon())
 		return;
 	end_contexts();
@@ -610,6 +677,9 @@ void sn_cuda_samples_end(void)
 void sn_cuda_samples_after_fork(void)
 {
 	memset(contexts, 0, sizeof(contexts));
+	memset(waiting, 0, sizeof(waiting));
+	unsampled = 0;
+	has_ended = false;
 	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
 	atomic_store_explicit(&is_claimed, false, memory_order_relaxed);
 	atomic_store_explicit(&excluding, 0, memory_order_relaxed);
