@@ -32,7 +32,7 @@
 #		two-cuptis         a CUPTI of another release is in the process as well
 #		lost-device        after 50 calls all fail, and what ran is not recorded
 #		strict             before cuInit CUPTI is as without a driver
-#		pc-enable, pc-privileges, pc-count, pc-reasons, pc-configure, pc-data, pc-disable, pc-crc  that function of CUPTI's
+#		pc-enable, pc-privileges, pc-count, pc-reasons, pc-configure, pc-data, pc-disable, pc-crc, pc-start, pc-stop  that function of CUPTI's
 #			sampling of instructions fails
 #		pc-length          records are longer than CUPTI was told
 #		pc-drop            of each fifth instruction of a launch the samples are lost, and counted

@@ -107,11 +107,12 @@ __attribute__((constructor)) static void read_plan(void)
 
 /* ---- contexts ---- */
 
-/* An instruction of one launch, sampled. */
+/* An instruction of one launch, sampled in that time. */
 struct sampled {
 	struct code code;
 	const char *kernel;
-	uint64_t pc, end_ns;
+	uint64_t pc, start_ns, end_ns;
+	bool is_outside; /* of a range: it would be sampled if one began */
 	uint32_t correlation;
 	uint32_t counts[REASONS];
 	struct sampled *next;
@@ -121,6 +122,9 @@ static _Atomic unsigned created; /* and told */
 static struct context {
 	uint32_t device; /* first: contexts are handles */
 	bool is_told, is_enabled, is_configured;
+	bool has_ranges, is_started;
+	bool is_unread; /* a range has ended, and has not been read since */
+	uint64_t range;
 	CUpti_PCSamplingCollectionMode mode;
 	bool wants[ALL_REASONS];
 	CUpti_PCSamplingData *resting;
@@ -211,7 +215,9 @@ static struct sampled *new_sampled(struct context *context, const struct fake_ru
 	    .code = *code,
 	    .kernel = run->operation->name,
 	    .pc = pc,
+	    .start_ns = run->start_ns,
 	    .end_ns = run->end_ns,
+	    .is_outside = context->has_ranges && !context->is_started,
 	    .correlation = context->mode == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED
 			       ? run->correlation
 			       : 0};
@@ -223,8 +229,10 @@ static struct sampled *new_sampled(struct context *context, const struct fake_ru
 static void sample(struct context *context, const struct fake_run *run, const struct code *code,
 		   uint64_t pc, int reason, uint32_t number)
 {
-	bool is_lost = fake_fails_now("pc-drop", 5);
-	fake_samples_count(run->operation->name, pc, reason, number, is_lost ? number : 0);
+	bool is_outside = context->has_ranges && !context->is_started;
+	bool is_lost = !is_outside && fake_fails_now("pc-drop", 5);
+	if (!is_outside)
+		fake_samples_count(run->operation->name, pc, reason, number, is_lost ? number : 0);
 	if (is_lost)
 		context->dropped += number;
 	else
@@ -353,12 +361,13 @@ static void deliver(struct context *context, CUpti_PCSamplingData *data, uint64_
 	struct sampled **at = &context->first;
 	data->totalSamples = data->remainingNumPcs = data->nonUsrKernelsTotalSamples = 0;
 	data->droppedSamples = context->dropped;
+	data->rangeId = context->range;
 	context->dropped = 0;
 	while (*at) {
 		struct sampled *sampled = *at;
-		CUpti_PCSamplingPCData *record =
-		    sampled->end_ns <= now_ns ? record_for(data, sampled) : NULL;
-		data->remainingNumPcs += sampled->end_ns <= now_ns && !record;
+		bool is_over = sampled->end_ns <= now_ns && !sampled->is_outside;
+		CUpti_PCSamplingPCData *record = is_over ? record_for(data, sampled) : NULL;
+		data->remainingNumPcs += is_over && !record;
 		if (!record) {
 			at = &sampled->next;
 			continue;
@@ -378,7 +387,7 @@ static void discard(struct context *context)
 	for (struct sampled *next; context->first; context->first = next) {
 		next = context->first->next;
 		for (int reason = 0; reason < REASONS; reason++)
-			if (context->first->counts[reason]) {
+			if (context->first->counts[reason] && !context->first->is_outside) {
 				context->dropped += context->first->counts[reason];
 				fake_samples_count(context->first->kernel, context->first->pc,
 						   reason, 0, context->first->counts[reason]);
@@ -386,6 +395,56 @@ static void discard(struct context *context)
 		free(context->first);
 	}
 	context->last = &context->first;
+}
+
+/* ---- ranges: of a kernel that is cut, as much is sampled as of its time lies inside ---- */
+
+/* Puts another one behind it, with the samples after this time, rounded up. */
+static void split(struct sampled *sampled, uint64_t ns)
+{
+	struct sampled *rest = malloc(sizeof(*rest));
+	*rest = *sampled;
+	uint64_t whole_ns = sampled->end_ns - sampled->start_ns, before_ns = ns - sampled->start_ns;
+	for (int reason = 0; reason < REASONS; reason++) {
+		uint64_t before = sampled->counts[reason] * before_ns / whole_ns;
+		rest->counts[reason] = sampled->counts[reason] - (uint32_t)before;
+		sampled->counts[reason] = (uint32_t)before;
+	}
+	sampled->end_ns = rest->start_ns = ns;
+	sampled->next = rest;
+}
+
+static void put(struct sampled *sampled, bool is_outside)
+{
+	if (sampled->is_outside == is_outside)
+		return;
+	sampled->is_outside = is_outside;
+	for (int reason = 0; reason < REASONS; reason++)
+		if (sampled->counts[reason])
+			fake_samples_count(sampled->kernel, sampled->pc, reason,
+					   is_outside ? -(int64_t)sampled->counts[reason]
+						      : sampled->counts[reason],
+					   0);
+}
+
+/* From now on what runs is inside, or outside. What has been outside is gone. */
+static void cut(struct context *context, uint64_t now_ns, bool is_outside)
+{
+	struct sampled **at = &context->first;
+	while (*at) {
+		struct sampled *sampled = *at;
+		if (sampled->start_ns < now_ns && sampled->end_ns > now_ns) {
+			split(sampled, now_ns);
+		} else if (sampled->end_ns <= now_ns && sampled->is_outside) {
+			*at = sampled->next;
+			free(sampled);
+		} else {
+			if (sampled->end_ns > now_ns)
+				put(sampled, is_outside);
+			at = &sampled->next;
+		}
+	}
+	context->last = at;
 }
 
 /* ---- functions ---- */
@@ -427,6 +486,7 @@ CUptiResult fake_cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams *given)
 		deliver(context, context->resting, UINT64_MAX);
 	discard(context);
 	context->is_enabled = context->is_configured = false;
+	context->has_ranges = context->is_started = context->is_unread = false;
 	context->resting = NULL;
 	pthread_mutex_unlock(&lock);
 	return CUPTI_SUCCESS;
@@ -486,6 +546,14 @@ static CUptiResult set_period(uint32_t exponent)
 	return CUPTI_SUCCESS;
 }
 
+static CUptiResult set_ranges(struct context *context, uint32_t value)
+{
+	if (value > 1)
+		return CUPTI_ERROR_INVALID_OPERATION;
+	context->has_ranges = value;
+	return CUPTI_SUCCESS;
+}
+
 static CUptiResult set(struct context *context, CUpti_PCSamplingConfigurationInfo *info)
 {
 	switch (info->attributeType) {
@@ -500,6 +568,9 @@ static CUptiResult set(struct context *context, CUpti_PCSamplingConfigurationInf
 				      context->mode ==
 					  CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED);
 		return CUPTI_SUCCESS;
+	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL:
+		return set_ranges(
+		    context, info->attributeData.enableStartStopControlData.enableStartStopControl);
 	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER:
 		return set_buffer(context,
 				  info->attributeData.samplingDataBufferData.samplingDataBuffer);
@@ -553,6 +624,7 @@ CUptiResult fake_cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *given)
 	if (fake_fails("pc-slow"))
 		read_slowly(context);
 	pthread_mutex_lock(&lock);
+	context->is_unread = false;
 	if (fake_fails("pc-full") && ++context->reads == 2)
 		error = read_full(context, data);
 	else
@@ -561,19 +633,37 @@ CUptiResult fake_cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *given)
 	return error;
 }
 
-/* Ranges are what is configured to be controlled so: here nothing is. */
+/* A range begins or ends: only where that is configured, in turn, and when the range before it has been read. */
+static CUptiResult mark_range(struct context *context, bool begins)
+{
+	if (!context->is_configured || !context->has_ranges || context->is_started == begins ||
+	    (begins && context->is_unread))
+		return CUPTI_ERROR_INVALID_OPERATION;
+	pthread_mutex_lock(&lock);
+	cut(context, fake_now_ns(), !begins);
+	context->is_started = begins;
+	context->is_unread = !begins;
+	context->range += begins;
+	pthread_mutex_unlock(&lock);
+	return CUPTI_SUCCESS;
+}
+
 CUptiResult fake_cuptiPCSamplingStart(CUpti_PCSamplingStartParams *given)
 {
 	struct context *context;
 	CUptiResult error = begin_function(given->ctx, "pc-start", &context);
-	return error ? error : CUPTI_ERROR_INVALID_OPERATION;
+	if (!error && given->size != sizeof(*given))
+		error = CUPTI_ERROR_INVALID_PARAMETER;
+	return error ? error : mark_range(context, true);
 }
 
 CUptiResult fake_cuptiPCSamplingStop(CUpti_PCSamplingStopParams *given)
 {
 	struct context *context;
 	CUptiResult error = begin_function(given->ctx, "pc-stop", &context);
-	return error ? error : CUPTI_ERROR_INVALID_OPERATION;
+	if (!error && given->size != sizeof(*given))
+		error = CUPTI_ERROR_INVALID_PARAMETER;
+	return error ? error : mark_range(context, false);
 }
 
 CUptiResult fake_cuptiGetCubinCrc(CUpti_GetCubinCrcParams *given)
