@@ -5,6 +5,7 @@
  * to hang beside a graph's launch: so neither is done while the other is. If a function fails, sampling ends, and all else goes on.
  * Where it is asked for in regions alone, it is started and stopped in all contexts at once, before a kernel is launched.
  */
+#include "pc_batch.h"
 #include "pc_sampling.h"
 
 #include "collect/core/keep.h"
@@ -12,7 +13,6 @@
 #include "collect/core/lock.h"
 #include "collect/interface/region.h"
 #include "collect/intercept/intercept.h"
-#include "cupti_samples.h"
 
 #include <string.h>
 
@@ -35,16 +35,10 @@ static struct {
 	SN_CUPTI_SAMPLING_RANGE_FUNCTIONS(SN_CUPTI_SAMPLING_POINTER)
 } cupti;
 
-/* Samples and what they are written to; pcs are `pc_bytes` apart. */
-struct batch {
-	struct sn_cupti_samples samples;
-	size_t capacity;
-};
-
 static struct {
-	_Atomic(void *) handle; /* NULL: the place is free */
-	struct batch resting;	/* CUPTI's, from when the context is configured on */
-	bool is_started;	/* in a region */
+	_Atomic(void *) handle;	      /* NULL: the place is free */
+	struct sn_cuda_batch resting; /* CUPTI's, from when the context is configured on */
+	bool is_started;	      /* in a region */
 } contexts[CONTEXTS];
 /* Those that were created while another thread had the claim, for that one to begin. */
 static _Atomic(void *) waiting[CONTEXTS];
@@ -57,7 +51,7 @@ _Atomic bool sn_cuda_samples_are_on;
 static _Atomic bool has_failed, has_ended;
 static _Atomic(const char *) failure; /* the first; set before has_failed */
 static size_t pc_bytes = SN_CUPTI_PC_FIRST_BYTES;
-static struct batch batch; /* for reading */
+static struct sn_cuda_batch batch; /* for reading */
 
 /* Whoever holds it calls the functions above, and has what is below. */
 static _Atomic bool is_claimed;
@@ -199,52 +193,6 @@ static void unclaim(void)
 	} while (any_waits() && claim());
 }
 
-/* ---- batches ---- */
-
-static struct sn_cupti_pc *pc_at(const struct batch *of, size_t index)
-{
-	return (struct sn_cupti_pc *)((unsigned char *)of->samples.pcs + index * pc_bytes);
-}
-
-/* CUPTI writes how many reasons it found where it is told how many fit. */
-static void empty(struct batch *of)
-{
-	size_t used = of->samples.pc_count < of->capacity ? of->samples.pc_count : of->capacity;
-	for (size_t index = 0; index < used; index++)
-		pc_at(of, index)->reason_count = reasons.asked;
-	of->samples.pc_count = 0;
-	of->samples.dropped = of->samples.hidden = of->samples.left_count = 0;
-}
-
-static bool make(struct batch *of, size_t capacity)
-{
-	size_t row = reasons.asked * sizeof(struct sn_cupti_reason);
-	unsigned char *memory = sn_pages_map(capacity * (pc_bytes + row));
-	if (!memory)
-		return false;
-	of->capacity = capacity;
-	of->samples = (struct sn_cupti_samples){.bytes = sizeof(of->samples),
-						.most_pcs = capacity,
-						.pc_count = capacity,
-						.pcs = (struct sn_cupti_pc *)memory};
-	for (size_t index = 0; index < capacity; index++) {
-		struct sn_cupti_pc *pc = pc_at(of, index);
-		pc->bytes = pc_bytes;
-		pc->reasons =
-		    (struct sn_cupti_reason *)(memory + capacity * pc_bytes + index * row);
-	}
-	empty(of);
-	return true;
-}
-
-static void unmake(struct batch *of)
-{
-	size_t row = reasons.asked * sizeof(struct sn_cupti_reason);
-	if (of->samples.pcs)
-		sn_pages_unmap(of->samples.pcs, of->capacity * (pc_bytes + row));
-	*of = (struct batch){0};
-}
-
 /* ---- what was sampled ---- */
 
 /* A launch that has just ended, where the release does not tell of which a sample is. */
@@ -297,37 +245,27 @@ static void take_pc(const struct sn_cupti_pc *pc, const struct launch *last)
 	}
 }
 
-/* A library whose records lie otherwise writes over where the next one's reasons are. */
-static bool lies_as_asked(const struct batch *of, size_t index)
+static bool take(struct sn_cuda_batch *of, const struct launch *last)
 {
-	const struct sn_cupti_pc *pc = pc_at(of, index);
-	const unsigned char *rows =
-	    (const unsigned char *)of->samples.pcs + of->capacity * pc_bytes;
-	return (const unsigned char *)pc->reasons ==
-	       rows + index * reasons.asked * sizeof(struct sn_cupti_reason);
-}
-
-static bool take(struct batch *of, const struct launch *last)
-{
-	size_t count = of->samples.pc_count < of->capacity ? of->samples.pc_count : of->capacity;
+	size_t count = sn_cuda_batch_count(of);
 	for (size_t index = 0; index < count; index++)
-		if (!lies_as_asked(of, index))
+		if (!sn_cuda_batch_lies_as_asked(of, index))
 			return fail_as("cuptiPCSamplingGetData",
 				       " gives records of an unknown length", 0);
 	sn_gpu_begin_done();
 	for (size_t index = 0; index < count; index++)
-		take_pc(pc_at(of, index), last);
+		take_pc(sn_cuda_batch_pc(of, index), last);
 	sn_gpu_end_done();
 	if (of->samples.dropped)
 		sn_drop(NULL, SN_DROP_GPU_SAMPLE_LOST, of->samples.dropped);
 	if (of->samples.hidden)
 		sn_drop(NULL, SN_DROP_GPU_SAMPLE_HIDDEN, of->samples.hidden);
-	empty(of);
+	sn_cuda_batch_empty(of);
 	return true;
 }
 
 /* What CUPTI has put aside when a module went, or sampling ended. */
-static void take_resting(struct batch *of)
+static void take_resting(struct sn_cuda_batch *of)
 {
 	if (of->samples.pcs && (of->samples.pc_count || of->samples.dropped))
 		take(of, &(struct launch){0});
@@ -416,7 +354,7 @@ static bool ask_reasons(void *handle)
 	return true;
 }
 
-static bool configure(void *handle, struct batch *resting)
+static bool configure(void *handle, struct sn_cuda_batch *resting)
 {
 	uint32_t count = 3;
 	struct sn_cupti_sampling_setting settings[5] = {
@@ -502,9 +440,9 @@ static void end_context(uint32_t place)
 		take_resting(&contexts[place].resting);
 	contexts[place].handle = NULL;
 	if (is_disabled)
-		unmake(&contexts[place].resting);
+		sn_cuda_batch_release(&contexts[place].resting);
 	else
-		contexts[place].resting = (struct batch){0};
+		contexts[place].resting = (struct sn_cuda_batch){0};
 }
 
 static void end_contexts(void)
@@ -584,16 +522,18 @@ static void begin_context(void *handle)
 		unsampled++;
 		return;
 	}
-	struct batch *resting = &contexts[place].resting;
+	struct sn_cuda_batch *resting = &contexts[place].resting;
 	sn_cupti_result error = cupti.cuptiPCSamplingEnable(&parameters);
 	if (error) {
 		fail("cuptiPCSamplingEnable", error);
 		return;
 	}
-	if (!ask_reasons(handle) || !(batch.samples.pcs || make(&batch, READ_PCS)) ||
-	    !make(resting, RESTING_PCS) || !configure(handle, resting)) {
+	if (!ask_reasons(handle) ||
+	    !(batch.samples.pcs || sn_cuda_batch_init(&batch, READ_PCS, pc_bytes, reasons.asked)) ||
+	    !sn_cuda_batch_init(resting, RESTING_PCS, pc_bytes, reasons.asked) ||
+	    !configure(handle, resting)) {
 		disable(handle);
-		unmake(resting);
+		sn_cuda_batch_release(resting);
 		return;
 	}
 	contexts[place].handle = handle;

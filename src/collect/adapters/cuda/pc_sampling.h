@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of the instructions that a device executes: CUPTI's interface for them (pc_sampling.c), the cubins that they lie in
+ * Samples of the instructions that a device executes: CUPTI's interface for them (pc_sampling.c; pc_batch.c has what it writes to), the cubins that they lie in
  * (cubin.c), and which launch they are of where CUPTI does not tell (pc_place.c). docs/design/cuda-samples.md gives reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
