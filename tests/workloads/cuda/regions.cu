@@ -176,17 +176,23 @@ static void early(bool waits)
 	cudaDeviceSynchronize();
 }
 
-static void graph()
+static cudaGraphExec_t capture(cudaStream_t stream, float *x)
 {
-	cudaStream_t stream;
 	cudaGraph_t graph;
 	cudaGraphExec_t executable;
-	float *x = memory();
-	cudaStreamCreate(&stream);
 	cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
 	inside<<<1, COUNT, 0, stream>>>(x);
 	cudaStreamEndCapture(stream, &graph);
 	cudaGraphInstantiate(&executable, graph, 0);
+	return executable;
+}
+
+static void graph()
+{
+	cudaStream_t stream;
+	float *x = memory();
+	cudaStreamCreate(&stream);
+	cudaGraphExec_t executable = capture(stream, x);
 	sonde_region_begin("step");
 	for (int i = 0; i < 5; i++)
 		cudaGraphLaunch(executable, stream);
@@ -196,6 +202,33 @@ static void graph()
 		cudaGraphLaunch(executable, stream);
 	cudaStreamSynchronize(stream);
 	other(x);
+}
+
+/* Regions of three threads begin and end while a fourth launches graphs. */
+static void crowd()
+{
+	float *x = memory();
+	std::atomic<int> rest{3};
+	cudaStream_t stream;
+	cudaStreamCreate(&stream);
+	cudaGraphExec_t executable = capture(stream, x);
+	auto run = [&] {
+		for (int i = 0; i < 40; i++) {
+			other(x);
+			sonde_region_begin("step");
+			step(x);
+			sonde_region_end();
+		}
+		rest--;
+	};
+	std::thread one(run), two(run), three(run);
+	while (rest) {
+		cudaGraphLaunch(executable, stream);
+		cudaStreamSynchronize(stream);
+	}
+	one.join();
+	two.join();
+	three.join();
 }
 
 /* A range that begins in one thread and ends in another, by AMD's interface. */
@@ -285,6 +318,8 @@ int main(int argc, char **argv)
 		early(!strcmp(how, "early"));
 	else if (!strcmp(how, "graph"))
 		graph();
+	else if (!strcmp(how, "crowd"))
+		crowd();
 	else if (!strcmp(how, "range"))
 		range();
 	else if (!strcmp(how, "token"))

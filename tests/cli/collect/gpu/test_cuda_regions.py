@@ -87,6 +87,15 @@ def test_graphs(regions, tmp_path, options):
     assert by_kernel(ran) == {"inside": 5 * INSIDE} and not lost(ran)
 
 
+@pytest.mark.parametrize("options", [SERIALIZED, CONTINUOUS])
+def test_many_threads(regions, tmp_path, options):
+    """Whatever is sampled is stored, and everything in a region is sampled."""
+    ran = ran_in(tmp_path, regions, "crowd", options=options)
+    found = by_kernel(ran)
+    assert sum(found.values()) == ran.taken() and not lost(ran)
+    assert found["inside"] >= 3 * 40 * 5 * INSIDE and found["both"] >= 3 * 40 * 5 * BOTH
+
+
 def test_a_range_that_another_thread_ends(regions, tmp_path):
     (tmp_path / "roctx.c").write_text("unsigned long roctxRangeStartA(const char *name) { return 5; }\nvoid roctxRangeStop(unsigned long id) {}\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libroctx64.so", tmp_path / "roctx.c"], check=True)
