@@ -38,6 +38,7 @@
 #		pc-drop            of each fifth instruction of a launch the samples are lost, and counted
 #		pc-full            at the second reading the device's buffer is full: what was in it is lost, and counted
 #		pc-late            samples can be read 2 s after their kernel's end: else they come when sampling ends
+#		pc-parts           after a range has ended each reading gives one instruction, and does not tell of the others
 #		pc-slow            the first reading that finds samples lasts until a second context has been created
 #		counter-begin, counter-chip-name, counter-chip, counter-nvperf, counter-properties, counter-add, counter-image-size,
 #			counter-image, counter-passes, counter-privileges, counter-enable, counter-data-size, counter-data,

@@ -311,12 +311,13 @@ static char *name_of(const char *kernel)
 	return name->text;
 }
 
-static CUpti_PCSamplingPCData *record_for(CUpti_PCSamplingData *data, const struct sampled *sampled)
+static CUpti_PCSamplingPCData *record_for(CUpti_PCSamplingData *data, const struct sampled *sampled,
+					  size_t most)
 {
 	for (size_t index = data->totalNumPcs; index-- > 0;)
 		if (is_same(data, record_at(data, index), sampled))
 			return record_at(data, index);
-	if (data->totalNumPcs == data->collectNumPcs)
+	if (data->totalNumPcs >= most)
 		return NULL;
 	CUpti_PCSamplingPCData *record = record_at(data, data->totalNumPcs++);
 	record->cubinCrc = sampled->code.crc;
@@ -359,6 +360,7 @@ static void fill(const struct context *context, CUpti_PCSamplingData *data,
 static void deliver(struct context *context, CUpti_PCSamplingData *data, uint64_t now_ns)
 {
 	struct sampled **at = &context->first;
+	bool is_in_parts = fake_fails("pc-parts") && context->is_unread;
 	data->totalSamples = data->remainingNumPcs = data->nonUsrKernelsTotalSamples = 0;
 	data->droppedSamples = context->dropped;
 	data->rangeId = context->range;
@@ -366,8 +368,10 @@ static void deliver(struct context *context, CUpti_PCSamplingData *data, uint64_
 	while (*at) {
 		struct sampled *sampled = *at;
 		bool is_over = sampled->end_ns <= now_ns && !sampled->is_outside;
-		CUpti_PCSamplingPCData *record = is_over ? record_for(data, sampled) : NULL;
-		data->remainingNumPcs += is_over && !record;
+		CUpti_PCSamplingPCData *record =
+		    is_over ? record_for(data, sampled, is_in_parts ? 1 : data->collectNumPcs)
+			    : NULL;
+		data->remainingNumPcs += is_over && !record && !is_in_parts;
 		if (!record) {
 			at = &sampled->next;
 			continue;
@@ -624,11 +628,12 @@ CUptiResult fake_cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *given)
 	if (fake_fails("pc-slow"))
 		read_slowly(context);
 	pthread_mutex_lock(&lock);
-	context->is_unread = false;
 	if (fake_fails("pc-full") && ++context->reads == 2)
 		error = read_full(context, data);
 	else
 		deliver(context, data, fake_now_ns() - (fake_fails("pc-late") ? LATE_NS : 0));
+	/* read whole */
+	context->is_unread = context->is_unread && fake_fails("pc-parts") && data->totalNumPcs;
 	pthread_mutex_unlock(&lock);
 	return error;
 }

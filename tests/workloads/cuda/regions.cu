@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#ifdef WITH_NVTX
+#include <nvtx3/nvToolsExt.h>
+#endif
 #include <sonde/sonde.h>
 #include <sys/wait.h>
 #include <thread>
@@ -246,6 +249,23 @@ static void range()
 	other(x);
 }
 
+/* NVTX's: one on a thread's stack, and one that another thread ends. */
+static void nvtx()
+{
+#ifdef WITH_NVTX
+	float *x = memory();
+	other(x);
+	nvtxRangePushA("step");
+	step(x);
+	nvtxRangePop();
+	other(x);
+	nvtxRangeId_t range = nvtxRangeStartA("step");
+	step(x);
+	std::thread([&] { nvtxRangeEnd(range); }).join();
+	other(x);
+#endif
+}
+
 /* As the binding for Python has them. */
 static void token()
 {
@@ -322,6 +342,8 @@ int main(int argc, char **argv)
 		crowd();
 	else if (!strcmp(how, "range"))
 		range();
+	else if (!strcmp(how, "nvtx"))
+		nvtx();
 	else if (!strcmp(how, "token"))
 		token();
 	else if (!strcmp(how, "left"))

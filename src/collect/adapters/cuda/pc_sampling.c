@@ -271,6 +271,12 @@ static void take_resting(struct sn_cuda_batch *of)
 		take(of, &(struct launch){0});
 }
 
+/* A range is over, and is read until nothing comes: CUPTI was seen to have more than it tells of. */
+static bool is_stopped(void)
+{
+	return is_ranged() && !is_started;
+}
+
 /* All that a context has. With the claim. */
 static void read_context(void *handle, const struct launch *last)
 {
@@ -283,7 +289,8 @@ static void read_context(void *handle, const struct launch *last)
 			batch.samples.dropped = 1;
 		else if (error && error != SN_CUPTI_ERROR_OUT_OF_MEMORY)
 			fail("cuptiPCSamplingGetData", error);
-		bool is_more = !error && batch.samples.pc_count && batch.samples.left_count;
+		bool is_more =
+		    !error && batch.samples.pc_count && (batch.samples.left_count || is_stopped());
 		if ((error && error != SN_CUPTI_ERROR_OUT_OF_MEMORY) || !take(&batch, last) ||
 		    !is_more)
 			return;
@@ -693,9 +700,9 @@ void sn_cuda_samples_after_call(uint32_t domain, uint32_t cbid, const struct sn_
 		return;
 	/* as CUPTI demands where kernels run one at a time. Releases that do not tell of which launch a sample is: of the last */
 	bool is_graph = cbid < CALLS && graph_launches[domain][cbid / 64] >> cbid % 64 & 1;
-	if (is_ranged() && !is_started && now - stopped_ns > LATE_NS)
+	if (is_stopped() && now - stopped_ns > LATE_NS)
 		return;
-	if (is_serialized() && (is_launch || is_graph) && (!is_ranged() || is_started))
+	if (is_serialized() && (is_launch || is_graph) && !is_stopped())
 		last = (struct launch){call->correlation, is_launch ? call->symbol : NULL};
 	else if (now - atomic_load_explicit(&read_ns, memory_order_relaxed) < READ_NS ||
 		 now - atomic_load_explicit(&module_ns, memory_order_relaxed) < MODULE_NS)

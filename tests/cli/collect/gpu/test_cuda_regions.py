@@ -14,6 +14,7 @@ from test_cuda import FAKE, line_with
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
 from test_cuda_samples import CONTINUOUS, SERIALIZED, Sampled, code_of, sampled
 from test_cupti import RELEASES, fake, status  # noqa: F401 (fixtures)
+from test_region import nvtx_include
 
 SOURCE = WORKLOADS / "cuda/regions.cu"
 IN = ("--gpu-samples-in", "step")
@@ -22,12 +23,15 @@ INSIDE, BOTH, OUTSIDE = 7, 11, 3
 PLAN = "_Z6inside* 0 wait 5\n_Z6inside* 30 selected 2\n_Z4both* 0 wait 11\n_Z7outside* 0 wait 3\n"
 
 
+def built(folder: Path, *options: str) -> Path:
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-lineinfo", "-arch=sm_90", "--no-compress", f"-I{ROOT / 'include'}", *options,
+                    "-o", folder / "regions", SOURCE], check=True)
+    return folder / "regions"
+
+
 @pytest.fixture(scope="module")
 def regions(tmp_path_factory) -> Path:
-    output = tmp_path_factory.mktemp("regions") / "regions"
-    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-lineinfo", "-arch=sm_90", "--no-compress", f"-I{ROOT / 'include'}", "-o", output, SOURCE],
-                   check=True)
-    return output
+    return built(tmp_path_factory.mktemp("regions"))
 
 
 def ran_in(folder: Path, *command: str | Path, options: tuple[str, ...] = CONTINUOUS, fakes: tuple[str, ...] = (),
@@ -68,6 +72,12 @@ def test_regions_alone(regions, tmp_path, release, options):
     assert "; instructions sampled in regions 'step'" + (", kernels one at a time" if options is SERIALIZED else "") in status(ran)
 
 
+@pytest.mark.parametrize("options", [SERIALIZED, CONTINUOUS])
+def test_a_range_is_read_to_its_end(regions, tmp_path, options):
+    ran = ran_in(tmp_path, regions, "4", options=options, fakes=("--fail", "pc-parts"))
+    assert by_kernel(ran) == {"inside": 20 * INSIDE, "both": 20 * BOTH} and not lost(ran)
+
+
 @pytest.mark.parametrize("how,launches", [("nested", 15), ("threads", 10), ("beside", 5), ("first", 5), ("endless", 5), ("left", 5), ("token", 5),
                                           ("child", 5)])
 def test_what_regions_do(regions, tmp_path, how, launches):
@@ -101,6 +111,11 @@ def test_a_range_that_another_thread_ends(regions, tmp_path):
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libroctx64.so", tmp_path / "roctx.c"], check=True)
     ran = ran_in(tmp_path, regions, "range", LD_PRELOAD=str(tmp_path / "libroctx64.so"))
     assert by_kernel(ran) == {"inside": 5 * INSIDE, "both": 5 * BOTH} and not lost(ran)
+
+
+def test_ranges_of_nvtx(tmp_path):
+    ran = ran_in(tmp_path, built(tmp_path, "-DWITH_NVTX", f"-I{nvtx_include()}"), "nvtx")
+    assert by_kernel(ran) == {"inside": 10 * INSIDE, "both": 10 * BOTH} and not lost(ran)
 
 
 def test_kernels_that_run_when_the_region_ends(regions, tmp_path):
