@@ -116,6 +116,6 @@ def by_launch(ran: Ran, source: Path) -> Counter[tuple[str, int]]:
     found: Counter[tuple[str, int]] = Counter()
     for frames, count in stored(ran):
         lines = [frame["line"] for frame in frames if (frame.get("file") or "") == str(source) and frame["kind"] in ("native", "inlined")
-                 and short(frame["name"]) in ("main", "run", "first", "second", "replay")]
+                 and short(frame["name"]) in ("main", "run", "first", "second", "replay", "step", "other")]
         found[kernel_of(frames), lines[-1] if lines else 0] += count
     return found

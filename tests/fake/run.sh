@@ -34,12 +34,14 @@
 #		two-cuptis         a CUPTI of another release is in the process as well
 #		lost-device        after 50 calls all fail, and what ran is not recorded
 #		strict             before cuInit CUPTI is as without a driver
-#		pc-enable, pc-privileges, pc-count, pc-reasons, pc-configure, pc-data, pc-disable, pc-crc  that function of CUPTI's
+#		pc-enable, pc-privileges, pc-count, pc-reasons, pc-configure, pc-data, pc-disable, pc-crc, pc-start, pc-stop  that function of CUPTI's
 #			sampling of instructions fails
 #		pc-length          records are longer than CUPTI was told
 #		pc-drop            of each fifth instruction of a launch the samples are lost, and counted
 #		pc-full            at the second reading the device's buffer is full: what was in it is lost, and counted
 #		pc-late            samples can be read 2 s after their kernel's end: else they come when sampling ends
+#		pc-parts           after a range has ended each reading gives one instruction, and does not tell of the others
+#		pc-slow            the first reading that finds samples lasts until a second context has been created
 #		counter-begin, counter-chip-name, counter-chip, counter-nvperf, counter-properties, counter-add, counter-image-size,
 #			counter-image, counter-passes, counter-privileges, counter-enable, counter-data-size, counter-data,
 #			counter-config, counter-start, counter-push, counter-pop, counter-stop, counter-decode, counter-info,

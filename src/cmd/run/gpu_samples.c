@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option --gpu-samples, and what is known of its cost. */
+/* The options --gpu-samples and --gpu-samples-in, and what is known of their cost. */
 #include "gpu_samples.h"
 
 #include "base/text.h"
@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NAME_BYTES 255u
 
 /* As the devices have it: from 32 to 2^31. */
 static bool is_period(const char *text)
@@ -38,6 +40,24 @@ int sn_run_gpu_samples(void *context, const struct sn_options *options, const ch
 				 "@CYCLES, a power of two from 32 to 2147483648");
 }
 
+int sn_run_gpu_samples_in(void *context, const struct sn_options *options, const char *text)
+{
+	if (!*text || strlen(text) > NAME_BYTES)
+		return sn_options_refuse(options, "--gpu-samples-in", text,
+					 "not the name of a region, of 1 to %u bytes", NAME_BYTES);
+	((struct sn_launch_request *)context)->gpu_samples_in = text;
+	return 0;
+}
+
+int sn_run_gpu_samples_check(const struct sn_launch_request *launch,
+			     const struct sn_options *options)
+{
+	return launch->gpu_samples_in && !launch->gpu_samples
+		   ? sn_command_misuse(options->command,
+				       "option '--gpu-samples-in' needs --gpu-samples")
+		   : 0;
+}
+
 void sn_run_gpu_samples_tell(const struct sn_launch_request *launch)
 {
 	if (!launch->gpu_samples)
@@ -52,6 +72,11 @@ void sn_run_gpu_samples_tell(const struct sn_launch_request *launch)
 			"sonde: --gpu-samples=continuous: CUDA kernels run as they would; a kernel "
 			"that several calls launch has its samples divided among them by time "
 			"(HIP tells the call)\n");
+	if (launch->gpu_samples_in)
+		fprintf(stderr,
+			"sonde: --gpu-samples-in: CUDA devices are sampled while a thread of the "
+			"process is in a region '%s', HIP devices all the time\n",
+			sn_shown(launch->gpu_samples_in).text);
 }
 
 void sn_run_gpu_samples_tell_none(const struct sn_launch_request *launch, const struct sonde_db *db)

@@ -473,6 +473,7 @@ static void set_environment(const struct sn_launch_request *launch)
 	set_optional("SONDE_GPU_GRAPHS", launch->gpu_graphs);
 	set_optional("SONDE_GPU_API", launch->gpu_api);
 	set_optional("SONDE_GPU_SAMPLES", launch->gpu_samples);
+	set_optional("SONDE_GPU_SAMPLES_IN", launch->gpu_samples_in);
 	set_number("SONDE_GPU_MIGRATIONS", launch->gpu_migrations);
 	set_number("SONDE_GPU_HARDWARE_TIMES", launch->gpu_hardware_times);
 	set_optional("SONDE_GPU_COUNTERS", launch->gpu_counters);

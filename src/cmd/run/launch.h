@@ -26,9 +26,10 @@ struct sn_launch_request {
 	bool is_shared;	 /* files by the user's umask, SONDE_SHARE; else for the user alone */
 	bool no_command; /* SONDE_COMMAND */
 	unsigned long checkpoint_ms;
-	const char *gpu_samples;  /* SONDE_GPU_SAMPLES */
-	const char *gpu_counters; /* SONDE_GPU_COUNTERS */
-	const char *gpu_metrics;  /* SONDE_GPU_METRICS */
+	const char *gpu_samples;    /* SONDE_GPU_SAMPLES */
+	const char *gpu_samples_in; /* SONDE_GPU_SAMPLES_IN */
+	const char *gpu_counters;   /* SONDE_GPU_COUNTERS */
+	const char *gpu_metrics;    /* SONDE_GPU_METRICS */
 	unsigned long memory_limit_mb;
 	/* Called, if not NULL, when there is a process that is about to execute the program; it
 	 * waits for the return. */

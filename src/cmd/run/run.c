@@ -166,6 +166,7 @@ static bool read_options(struct run *run, struct sn_options *options)
 	    {"gpu-api", .parse = parse_gpu_api, .context = run, .is_path = true},
 	    {"gpu-samples", .parse = sn_run_gpu_samples, .context = launch, .is_optional = true,
 	     .hints = gpu_samples},
+	    {"gpu-samples-in", .parse = sn_run_gpu_samples_in, .context = launch},
 	    {"gpu-counters", .parse = sn_run_gpu_counters, .context = launch},
 	    {"gpu-metrics", .parse = sn_run_gpu_metrics, .context = launch},
 	    {"gpu-migrations", .flag = &launch->gpu_migrations},
@@ -472,6 +473,8 @@ int sn_command_run_run(int argc, char **argv)
 	run.command = argv + optind;
 	run.trace.has_metrics = run.launch.gpu_metrics;
 	int status = sn_run_trace_check(&run.trace, &options);
+	if (!status)
+		status = sn_run_gpu_samples_check(&run.launch, &options);
 	if (!status)
 		status = sn_run_gpu_counters_check(&run.launch);
 	if (!status)

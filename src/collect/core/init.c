@@ -155,6 +155,7 @@ static void read_config(void)
 	sn_config.gpu_migrations = *setting("SONDE_GPU_MIGRATIONS", "0") == '1';
 	sn_config.gpu_hardware_times = *setting("SONDE_GPU_HARDWARE_TIMES", "0") == '1';
 	read_gpu_samples(setting("SONDE_GPU_SAMPLES", "off"));
+	sn_config.gpu_samples_in = kept_setting("SONDE_GPU_SAMPLES_IN", NULL);
 	read_gpu_counters();
 	read_gpu_metrics();
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';

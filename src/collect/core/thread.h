@@ -64,7 +64,8 @@ struct sn_shadow {
 	    stack; /* an address between the entering function's frame and its callees' frames */
 	/* 0: entered by native code; the caller of sn_shadow_push sets both after it */
 	uint32_t python_depth, python_line;
-	uint32_t user; /* for the caller of sn_shadow_push */
+	uint32_t user;	/* for the caller of sn_shadow_push */
+	bool is_chosen; /* of a region: devices are sampled in it (region.h) */
 	struct sn_frame frame;
 	uint64_t start_ns;
 	uint64_t children_ns; /* time of shadows nested in it, for exclusive time */
@@ -148,6 +149,7 @@ struct sn_config {
 	bool gpu_migrations;	  /* record how managed memory moves */
 	bool gpu_hardware_times;  /* kernels' times by the device's own events */
 	enum sn_gpu_samples gpu_samples;
+	const char *gpu_samples_in; /* in regions of that name alone; NULL: everywhere */
 	uint32_t gpu_sample_period; /* the logarithm of its cycles; 0: the driver's choice */
 	uint32_t gpu_counter_count;
 	const char *gpu_counters[SN_GPU_COUNTERS_MOST]; /* the names, each once */

@@ -91,6 +91,43 @@ static bool called_by_binding(struct sn_thread *thread)
 	return false;
 }
 
+/* ---- those in which devices are sampled ---- */
+
+static _Atomic uint32_t chosen_regions, chosen_ranges; /* that are open */
+static _Atomic bool chosen_came;
+
+bool sn_region_chosen_is_open(void)
+{
+	return chosen_regions || chosen_ranges;
+}
+
+bool sn_region_chosen_came(void)
+{
+	return chosen_came;
+}
+
+/* Counts it in, if it has that name. */
+static bool choose(const char *name, size_t length, _Atomic uint32_t *open)
+{
+	const char *wanted = sn_config.gpu_samples_in;
+	if (!wanted || strlen(wanted) != length || memcmp(wanted, name, length) != 0)
+		return false;
+	(*open)++;
+	chosen_came = true;
+	return true;
+}
+
+/* Other threads' are the parent's; a range is of the process, and may end here as well. */
+static void region_after_fork(void)
+{
+	const struct sn_thread *thread = sn_thread_self();
+	uint32_t open = 0;
+	for (uint32_t index = thread ? sn_shadow_count(thread) : 0; index--;)
+		open += thread->shadows[index].is_chosen;
+	chosen_regions = open;
+	chosen_came = sn_region_chosen_is_open();
+}
+
 /* ---- begin and end ---- */
 
 static struct sn_thread *enter(void)
@@ -127,6 +164,8 @@ uint32_t sn_region_begin(const struct sn_region_start *start)
 		shadow->python_depth = place.depth;
 		shadow->user = start->user;
 		shadow->start_ns = sn_now_ns();
+		shadow->is_chosen = frame.kind == SN_FRAME_REGION &&
+				    choose(start->name, start->length, &chosen_regions);
 		sn_trace_enters(thread, SN_TRACE_SOURCE_REGIONS, shadow->start_ns);
 	}
 	uint32_t token = thread->shadow_depth;
@@ -207,6 +246,7 @@ static void add_time(struct sn_thread *thread, uint32_t index, const struct trac
 static void remove_shadow(struct sn_thread *thread, uint32_t index)
 {
 	uint32_t above = thread->shadow_depth - 1 - index;
+	chosen_regions -= thread->shadows[index].is_chosen;
 	/* a sample in between sees one frame twice or one too few, never garbage */
 	memmove(&thread->shadows[index], &thread->shadows[index + 1],
 		above * sizeof(struct sn_shadow));
@@ -270,12 +310,14 @@ bool sn_range_begin(struct sn_range *range, const char *name, size_t length)
 	range->node = context_of(thread, name, length);
 	range->thread = thread->index;
 	range->start_ns = sn_now_ns();
+	range->is_chosen = range->node != SN_NODE_NONE && choose(name, length, &chosen_ranges);
 	sn_leave(thread);
 	return range->node != SN_NODE_NONE;
 }
 
 void sn_range_end(const struct sn_range *range)
 {
+	chosen_ranges -= range->is_chosen;
 	struct sn_thread *thread = sn_measuring() ? sn_enter() : NULL;
 	if (!thread)
 		return;
@@ -485,6 +527,7 @@ const struct sn_adapter sn_adapter_region = {
     .name = "region",
     .attach = region_attach,
     .detach = region_detach,
+    .after_fork = region_after_fork,
     .thread_end = region_thread_end,
     .status = region_status,
 };

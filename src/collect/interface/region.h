@@ -68,11 +68,19 @@ struct sn_range {
 	uint32_t node;
 	uint32_t thread; /* index in the registry */
 	uint64_t start_ns;
+	bool is_chosen; /* devices are sampled in it */
 };
 /* False if the thread is not measured. */
 bool sn_range_begin(struct sn_range *range, const char *name, size_t length);
 /* A range that another thread ends is counted as unbalanced. */
 void sn_range_end(const struct sn_range *range);
+
+/* ---- those in which devices are sampled: of the name that the user chose. MT: yes ---- */
+
+/* Some thread is in a region, or a range is open. */
+bool sn_region_chosen_is_open(void);
+/* There was one. */
+bool sn_region_chosen_came(void);
 
 /* ---- range.c: those that are open, by the numbers that an interface gives them, never 0 ---- */
 

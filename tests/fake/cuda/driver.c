@@ -11,7 +11,14 @@
 /* A context is its device's primary one. */
 static struct context {
 	int device;
-} contexts[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
+} contexts[FAKE_MOST_DEVICES];
+
+static CUcontext context_of(int device)
+{
+	contexts[device].device = device;
+	return (CUcontext)&contexts[device];
+}
+
 static bool is_begun;
 static __thread CUcontext current;
 
@@ -164,7 +171,7 @@ CUresult fake_cuProfilerStop(void)
 
 CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
-	*context = (CUcontext)&contexts[device];
+	*context = context_of(device);
 	return CUDA_SUCCESS;
 }
 
@@ -192,13 +199,13 @@ CUresult fake_cuCtxSetCurrent(CUcontext context)
 
 CUresult fake_cuCtxGetCurrent(CUcontext *context)
 {
-	*context = (CUcontext)&contexts[fake_current_device()];
+	*context = context_of(fake_current_device());
 	return CUDA_SUCCESS;
 }
 
 static CUresult create(CUcontext *context, CUdevice device)
 {
-	*context = (CUcontext)&contexts[device];
+	*context = context_of(device);
 	fake_module_use(device, NULL);
 	return fake_cuCtxSetCurrent(*context);
 }
@@ -356,7 +363,7 @@ CUresult fake_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, C
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		*(CUcontext *)data = (CUcontext)&contexts[device];
+		*(CUcontext *)data = context_of(device);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		*(unsigned *)data =

@@ -162,6 +162,8 @@ SAME(struct sn_cupti_reason_names, indices, CUpti_PCSamplingGetStallReasonsParam
 SAME(struct sn_cupti_reason_names, names, CUpti_PCSamplingGetStallReasonsParams, stallReasons);
 SAME(struct sn_cupti_sampling_setting, status, CUpti_PCSamplingConfigurationInfo, attributeStatus);
 SAME(struct sn_cupti_sampling_setting, number, CUpti_PCSamplingConfigurationInfo, attributeData);
+SAME(struct sn_cupti_sampling_setting, number, CUpti_PCSamplingConfigurationInfo,
+     attributeData.enableStartStopControlData.enableStartStopControl);
 SAME(struct sn_cupti_sampling_setting, reasons.indices, CUpti_PCSamplingConfigurationInfo,
      attributeData.stallReasonData.pStallReasonIndex);
 SAME(struct sn_cupti_crc, cubin_bytes, CUpti_GetCubinCrcParams, cubinSize);
@@ -170,6 +172,8 @@ SAME(struct sn_cupti_crc, crc, CUpti_GetCubinCrcParams, cubinCrc);
 SAME(struct sn_cupti_module, bytes, CUpti_ModuleResourceData, cubinSize);
 SAME(struct sn_cupti_module, cubin, CUpti_ModuleResourceData, pCubin);
 _Static_assert(sizeof(struct sn_cupti_sampling) == sizeof(CUpti_PCSamplingEnableParams) &&
+		   sizeof(struct sn_cupti_sampling) == sizeof(CUpti_PCSamplingStartParams) &&
+		   sizeof(struct sn_cupti_sampling) == sizeof(CUpti_PCSamplingStopParams) &&
 		   sizeof(struct sn_cupti_sampling_read) == sizeof(CUpti_PCSamplingGetDataParams) &&
 		   sizeof(struct sn_cupti_reason_count) ==
 		       sizeof(CUpti_PCSamplingGetNumStallReasonsParams) &&
@@ -185,6 +189,8 @@ _Static_assert(
 	SN_CUPTI_SAMPLING_PERIOD == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD &&
 	SN_CUPTI_SAMPLING_REASONS == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON &&
 	SN_CUPTI_SAMPLING_MODE == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE &&
+	SN_CUPTI_SAMPLING_CONTROL ==
+	    CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL &&
 	SN_CUPTI_SAMPLING_BUFFER ==
 	    CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER &&
 	SN_CUPTI_REASON_NAME_BYTES == CUPTI_STALL_REASON_STRING_SIZE &&

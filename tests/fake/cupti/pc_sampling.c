@@ -10,12 +10,13 @@
 #include <cupti_pcsampling.h>
 #include <elf.h>
 #include <fnmatch.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#define DEVICES	  8
 #define LATE_NS	  2000000000u
 #define INDEX(at) (7 + 3 * (uint32_t)(at)) /* of a reason: no number to take for a place */
 
@@ -106,30 +107,35 @@ __attribute__((constructor)) static void read_plan(void)
 
 /* ---- contexts ---- */
 
-/* An instruction of one launch, sampled. */
+/* An instruction of one launch, sampled in that time. */
 struct sampled {
 	struct code code;
 	const char *kernel;
-	uint64_t pc, end_ns;
+	uint64_t pc, start_ns, end_ns;
+	bool is_outside; /* of a range: it would be sampled if one began */
 	uint32_t correlation;
 	uint32_t counts[REASONS];
 	struct sampled *next;
 };
 
+static _Atomic unsigned created; /* and told */
 static struct context {
 	uint32_t device; /* first: contexts are handles */
 	bool is_told, is_enabled, is_configured;
+	bool has_ranges, is_started;
+	bool is_unread; /* a range has ended, and has not been read since */
+	uint64_t range;
 	CUpti_PCSamplingCollectionMode mode;
 	bool wants[ALL_REASONS];
 	CUpti_PCSamplingData *resting;
 	struct sampled *first, **last;
 	uint64_t dropped;
 	unsigned reads;
-} contexts[DEVICES];
+} contexts[FAKE_MOST_DEVICES];
 
 static struct context *of_handle(CUcontext handle)
 {
-	for (uint32_t device = 0; device < DEVICES; device++)
+	for (uint32_t device = 0; device < FAKE_MOST_DEVICES; device++)
 		if ((void *)&contexts[device] == (void *)handle && contexts[device].is_told)
 			return &contexts[device];
 	return NULL;
@@ -137,7 +143,8 @@ static struct context *of_handle(CUcontext handle)
 
 CUcontext fake_context(int device)
 {
-	return device < DEVICES && contexts[device].is_told ? (CUcontext)&contexts[device] : NULL;
+	return device < FAKE_MOST_DEVICES && contexts[device].is_told ? (CUcontext)&contexts[device]
+								      : NULL;
 }
 
 static void tell(struct context *context, CUpti_CallbackId cbid, void *descriptor)
@@ -187,8 +194,10 @@ void fake_pc_module(int device, const void *image, size_t bytes, uint32_t number
 	context->is_told = true;
 	context->device = (uint32_t)device;
 	pthread_mutex_unlock(&lock);
-	if (!is_told)
+	if (!is_told) {
 		tell(context, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, NULL);
+		created++;
+	}
 	if (!image)
 		return;
 	if (!is_unloaded)
@@ -206,7 +215,9 @@ static struct sampled *new_sampled(struct context *context, const struct fake_ru
 	    .code = *code,
 	    .kernel = run->operation->name,
 	    .pc = pc,
+	    .start_ns = run->start_ns,
 	    .end_ns = run->end_ns,
+	    .is_outside = context->has_ranges && !context->is_started,
 	    .correlation = context->mode == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED
 			       ? run->correlation
 			       : 0};
@@ -218,8 +229,10 @@ static struct sampled *new_sampled(struct context *context, const struct fake_ru
 static void sample(struct context *context, const struct fake_run *run, const struct code *code,
 		   uint64_t pc, int reason, uint32_t number)
 {
-	bool is_lost = fake_fails_now("pc-drop", 5);
-	fake_samples_count(run->operation->name, pc, reason, number, is_lost ? number : 0);
+	bool is_outside = context->has_ranges && !context->is_started;
+	bool is_lost = !is_outside && fake_fails_now("pc-drop", 5);
+	if (!is_outside)
+		fake_samples_count(run->operation->name, pc, reason, number, is_lost ? number : 0);
 	if (is_lost)
 		context->dropped += number;
 	else
@@ -298,12 +311,13 @@ static char *name_of(const char *kernel)
 	return name->text;
 }
 
-static CUpti_PCSamplingPCData *record_for(CUpti_PCSamplingData *data, const struct sampled *sampled)
+static CUpti_PCSamplingPCData *record_for(CUpti_PCSamplingData *data, const struct sampled *sampled,
+					  size_t most)
 {
 	for (size_t index = data->totalNumPcs; index-- > 0;)
 		if (is_same(data, record_at(data, index), sampled))
 			return record_at(data, index);
-	if (data->totalNumPcs == data->collectNumPcs)
+	if (data->totalNumPcs >= most)
 		return NULL;
 	CUpti_PCSamplingPCData *record = record_at(data, data->totalNumPcs++);
 	record->cubinCrc = sampled->code.crc;
@@ -346,14 +360,18 @@ static void fill(const struct context *context, CUpti_PCSamplingData *data,
 static void deliver(struct context *context, CUpti_PCSamplingData *data, uint64_t now_ns)
 {
 	struct sampled **at = &context->first;
+	bool is_in_parts = fake_fails("pc-parts") && context->is_unread;
 	data->totalSamples = data->remainingNumPcs = data->nonUsrKernelsTotalSamples = 0;
 	data->droppedSamples = context->dropped;
+	data->rangeId = context->range;
 	context->dropped = 0;
 	while (*at) {
 		struct sampled *sampled = *at;
+		bool is_over = sampled->end_ns <= now_ns && !sampled->is_outside;
 		CUpti_PCSamplingPCData *record =
-		    sampled->end_ns <= now_ns ? record_for(data, sampled) : NULL;
-		data->remainingNumPcs += sampled->end_ns <= now_ns && !record;
+		    is_over ? record_for(data, sampled, is_in_parts ? 1 : data->collectNumPcs)
+			    : NULL;
+		data->remainingNumPcs += is_over && !record && !is_in_parts;
 		if (!record) {
 			at = &sampled->next;
 			continue;
@@ -373,7 +391,7 @@ static void discard(struct context *context)
 	for (struct sampled *next; context->first; context->first = next) {
 		next = context->first->next;
 		for (int reason = 0; reason < REASONS; reason++)
-			if (context->first->counts[reason]) {
+			if (context->first->counts[reason] && !context->first->is_outside) {
 				context->dropped += context->first->counts[reason];
 				fake_samples_count(context->first->kernel, context->first->pc,
 						   reason, 0, context->first->counts[reason]);
@@ -381,6 +399,56 @@ static void discard(struct context *context)
 		free(context->first);
 	}
 	context->last = &context->first;
+}
+
+/* ---- ranges: of a kernel that is cut, as much is sampled as of its time lies inside ---- */
+
+/* Puts another one behind it, with the samples after this time, rounded up. */
+static void split(struct sampled *sampled, uint64_t ns)
+{
+	struct sampled *rest = malloc(sizeof(*rest));
+	*rest = *sampled;
+	uint64_t whole_ns = sampled->end_ns - sampled->start_ns, before_ns = ns - sampled->start_ns;
+	for (int reason = 0; reason < REASONS; reason++) {
+		uint64_t before = sampled->counts[reason] * before_ns / whole_ns;
+		rest->counts[reason] = sampled->counts[reason] - (uint32_t)before;
+		sampled->counts[reason] = (uint32_t)before;
+	}
+	sampled->end_ns = rest->start_ns = ns;
+	sampled->next = rest;
+}
+
+static void put(struct sampled *sampled, bool is_outside)
+{
+	if (sampled->is_outside == is_outside)
+		return;
+	sampled->is_outside = is_outside;
+	for (int reason = 0; reason < REASONS; reason++)
+		if (sampled->counts[reason])
+			fake_samples_count(sampled->kernel, sampled->pc, reason,
+					   is_outside ? -(int64_t)sampled->counts[reason]
+						      : sampled->counts[reason],
+					   0);
+}
+
+/* From now on what runs is inside, or outside. What has been outside is gone. */
+static void cut(struct context *context, uint64_t now_ns, bool is_outside)
+{
+	struct sampled **at = &context->first;
+	while (*at) {
+		struct sampled *sampled = *at;
+		if (sampled->start_ns < now_ns && sampled->end_ns > now_ns) {
+			split(sampled, now_ns);
+		} else if (sampled->end_ns <= now_ns && sampled->is_outside) {
+			*at = sampled->next;
+			free(sampled);
+		} else {
+			if (sampled->end_ns > now_ns)
+				put(sampled, is_outside);
+			at = &sampled->next;
+		}
+	}
+	context->last = at;
 }
 
 /* ---- functions ---- */
@@ -422,6 +490,7 @@ CUptiResult fake_cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams *given)
 		deliver(context, context->resting, UINT64_MAX);
 	discard(context);
 	context->is_enabled = context->is_configured = false;
+	context->has_ranges = context->is_started = context->is_unread = false;
 	context->resting = NULL;
 	pthread_mutex_unlock(&lock);
 	return CUPTI_SUCCESS;
@@ -481,6 +550,14 @@ static CUptiResult set_period(uint32_t exponent)
 	return CUPTI_SUCCESS;
 }
 
+static CUptiResult set_ranges(struct context *context, uint32_t value)
+{
+	if (value > 1)
+		return CUPTI_ERROR_INVALID_OPERATION;
+	context->has_ranges = value;
+	return CUPTI_SUCCESS;
+}
+
 static CUptiResult set(struct context *context, CUpti_PCSamplingConfigurationInfo *info)
 {
 	switch (info->attributeType) {
@@ -495,6 +572,9 @@ static CUptiResult set(struct context *context, CUpti_PCSamplingConfigurationInf
 				      context->mode ==
 					  CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED);
 		return CUPTI_SUCCESS;
+	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL:
+		return set_ranges(
+		    context, info->attributeData.enableStartStopControlData.enableStartStopControl);
 	case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER:
 		return set_buffer(context,
 				  info->attributeData.samplingDataBufferData.samplingDataBuffer);
@@ -527,6 +607,15 @@ static CUptiResult read_full(struct context *context, CUpti_PCSamplingData *data
 	return CUPTI_ERROR_OUT_OF_MEMORY;
 }
 
+/* The first reading that has anything to read lasts until the creation of a second context has been told, 20 s at most. */
+static void read_slowly(const struct context *context)
+{
+	static _Atomic bool was_slow;
+	bool is_slow = context->first && !atomic_exchange(&was_slow, true);
+	for (int tenths = 0; is_slow && created < 2 && tenths < 200; tenths++)
+		usleep(100000);
+}
+
 CUptiResult fake_cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *given)
 {
 	struct context *context;
@@ -536,28 +625,50 @@ CUptiResult fake_cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *given)
 		return error ? error : CUPTI_ERROR_INVALID_OPERATION;
 	if (!data || !is_length_known(data) || data->totalNumPcs)
 		return CUPTI_ERROR_INVALID_PARAMETER;
+	if (fake_fails("pc-slow"))
+		read_slowly(context);
 	pthread_mutex_lock(&lock);
 	if (fake_fails("pc-full") && ++context->reads == 2)
 		error = read_full(context, data);
 	else
 		deliver(context, data, fake_now_ns() - (fake_fails("pc-late") ? LATE_NS : 0));
+	/* read whole */
+	context->is_unread = context->is_unread && fake_fails("pc-parts") && data->totalNumPcs;
 	pthread_mutex_unlock(&lock);
 	return error;
 }
 
-/* Ranges are what is configured to be controlled so: here nothing is. */
+/* A range begins or ends: only where that is configured, in turn, and when the range before it has been read. */
+static CUptiResult mark_range(struct context *context, bool begins)
+{
+	if (!context->is_configured || !context->has_ranges || context->is_started == begins ||
+	    (begins && context->is_unread))
+		return CUPTI_ERROR_INVALID_OPERATION;
+	pthread_mutex_lock(&lock);
+	cut(context, fake_now_ns(), !begins);
+	context->is_started = begins;
+	context->is_unread = !begins;
+	context->range += begins;
+	pthread_mutex_unlock(&lock);
+	return CUPTI_SUCCESS;
+}
+
 CUptiResult fake_cuptiPCSamplingStart(CUpti_PCSamplingStartParams *given)
 {
 	struct context *context;
 	CUptiResult error = begin_function(given->ctx, "pc-start", &context);
-	return error ? error : CUPTI_ERROR_INVALID_OPERATION;
+	if (!error && given->size != sizeof(*given))
+		error = CUPTI_ERROR_INVALID_PARAMETER;
+	return error ? error : mark_range(context, true);
 }
 
 CUptiResult fake_cuptiPCSamplingStop(CUpti_PCSamplingStopParams *given)
 {
 	struct context *context;
 	CUptiResult error = begin_function(given->ctx, "pc-stop", &context);
-	return error ? error : CUPTI_ERROR_INVALID_OPERATION;
+	if (!error && given->size != sizeof(*given))
+		error = CUPTI_ERROR_INVALID_PARAMETER;
+	return error ? error : mark_range(context, false);
 }
 
 CUptiResult fake_cuptiGetCubinCrc(CUpti_GetCubinCrcParams *given)

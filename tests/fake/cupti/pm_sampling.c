@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEVICES	     8
 #define RECORD_BYTES 4096
 #define FEW	     50u /* samples fit, where metric-full or metric-full-error is planned */
 #define DATA	     0x6174616470736d70u
@@ -34,7 +33,7 @@ static struct sampler {
 	uint64_t full_at;   /* the first for which there was no room */
 	uint64_t stopped_ns;
 	const uint8_t *is_initialized;
-} samplers[DEVICES];
+} samplers[FAKE_MOST_DEVICES];
 
 /* What became of a sample; the numbers of a device's go on. */
 static struct fate {
@@ -119,7 +118,7 @@ __attribute__((destructor)) static void write_table(void)
 	FILE *file = fopen(name, "w");
 	for (const struct fate *fate = fates; fate && file; fate = fate->before)
 		write_rows(file, &samplers[fate->device], fate->number, fate->state);
-	for (struct sampler *of = samplers; of < samplers + DEVICES && file; of++) {
+	for (struct sampler *of = samplers; of < samplers + FAKE_MOST_DEVICES && file; of++) {
 		uint64_t end = of->origin_ns ? end_of(of) : 0, number = of->next;
 		for (; number < end; number++)
 			write_rows(file, of, number, "left");
@@ -185,7 +184,7 @@ bool fake_metric_evaluate(const uint8_t *bytes, size_t size, size_t number, cons
 static CUptiResult begin_function(const void *given, const char *failure, struct sampler **of)
 {
 	*of = NULL;
-	for (int device = 0; device < DEVICES; device++)
+	for (int device = 0; device < FAKE_MOST_DEVICES; device++)
 		if (given == &samplers[device] && samplers[device].is_enabled)
 			*of = &samplers[device];
 	if (fake_fails(failure))
@@ -204,7 +203,8 @@ CUptiResult fake_cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params *given)
 	if (fake_fails("metric-enable"))
 		return CUPTI_ERROR_UNKNOWN;
 	if (!IS_WHOLE(given, CUpti_PmSampling_Enable_Params) ||
-	    given->deviceIndex >= (size_t)fake_device_count() || given->deviceIndex >= DEVICES)
+	    given->deviceIndex >= (size_t)fake_device_count() ||
+	    given->deviceIndex >= FAKE_MOST_DEVICES)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	struct sampler *of = &samplers[given->deviceIndex];
 	if (of->is_enabled)

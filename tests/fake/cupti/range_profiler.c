@@ -17,7 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEVICES	   8
 #define PER_PASS   4
 #define MOST	   FAKE_METRICS_MOST
 #define NAME_BYTES 16
@@ -168,7 +167,7 @@ static struct profiler {
 	size_t data_bytes;
 	const uint8_t *is_initialized; /* the data that was */
 	uint32_t metric_count, chosen[MOST];
-} profilers[DEVICES];
+} profilers[FAKE_MOST_DEVICES];
 
 static void count(const struct range *range, const struct profiler *of, bool is_lost)
 {
@@ -523,7 +522,7 @@ static CUptiResult begin_function(const void *given, const char *failure, struct
 {
 	bool is_of_range = !strcmp(failure, "counter-push") || !strcmp(failure, "counter-pop");
 	*of = NULL;
-	for (int device = 0; device < DEVICES; device++)
+	for (int device = 0; device < FAKE_MOST_DEVICES; device++)
 		if (given == &profilers[device] && profilers[device].is_enabled)
 			*of = &profilers[device];
 	if (*of && !is_of_range)
@@ -543,7 +542,7 @@ CUptiResult fake_cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *giv
 		return CUPTI_ERROR_UNKNOWN;
 	if (!is_length(given->structSize, first, CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE,
 		       130400) ||
-	    !given->ctx || (device = *(uint32_t *)given->ctx) >= DEVICES ||
+	    !given->ctx || (device = *(uint32_t *)given->ctx) >= FAKE_MOST_DEVICES ||
 	    given->ctx != fake_context((int)device) || profilers[device].is_enabled)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	profilers[device] = (struct profiler){.is_enabled = true, .device = (int)device};

@@ -22,6 +22,7 @@ struct fake_graph;
 struct fake_executable;
 
 uint64_t fake_now_ns(void);
+#define FAKE_MOST_DEVICES 24
 /* FAKE_DEVICES, 1 by default. */
 int fake_device_count(void);
 /* FAKE_MEMORY_MIB of each device. */

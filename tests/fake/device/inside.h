@@ -6,8 +6,6 @@
 #include "device.h"
 #include "plan.h"
 
-#define FAKE_MOST_DEVICES 8
-
 struct fake_stream {
 	uint32_t number;
 	int device, flags, priority;

@@ -91,7 +91,7 @@ struct fake_module *fake_module_of_ptx(const char *ptx)
 	return new_module(image, image ? bytes : 0);
 }
 
-static _Atomic bool has_context[8];
+static _Atomic bool has_context[FAKE_MOST_DEVICES];
 
 void fake_context_end(int device)
 {

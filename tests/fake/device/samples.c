@@ -71,7 +71,7 @@ __attribute__((destructor)) static void write_table(void)
 	fclose(file);
 }
 
-void fake_samples_count(const char *kernel, uint64_t pc, int reason, uint32_t taken, uint32_t lost)
+void fake_samples_count(const char *kernel, uint64_t pc, int reason, int64_t taken, int64_t lost)
 {
 	struct row *row = rows;
 	while (row && (strcmp(row->kernel, kernel) || row->pc != pc || row->reason != reason))
@@ -81,8 +81,8 @@ void fake_samples_count(const char *kernel, uint64_t pc, int reason, uint32_t ta
 		*row = (struct row){kernel, pc, 0, 0, reason, rows};
 		rows = row;
 	}
-	row->taken += taken;
-	row->lost += lost;
+	row->taken += (uint64_t)taken;
+	row->lost += (uint64_t)lost;
 	if (is_written)
 		write_table();
 }

@@ -14,6 +14,7 @@
 /* ---- what the collector has ---- */
 
 struct sn_gpu_interface sn_cuda;
+struct sn_config sn_config;
 static uint64_t given[8], lost; /* by call; SN_NODE_ROOT: nobody's */
 static char a_thread;
 
@@ -41,6 +42,7 @@ static int begin(void **state)
 {
 	(void)state;
 	sn_cuda_samples_forget();
+	sn_config.gpu_samples_in = NULL;
 	memset(given, 0, sizeof(given));
 	lost = 0;
 	return 0;
@@ -148,6 +150,40 @@ static void test_too_much(void **state)
 	assert_int_equal(lost, 0);
 }
 
+/* Of a kernel that runs as long as is told, what lies in ranges. */
+static void test_ranges(void **state)
+{
+	(void)state;
+	assert_int_equal(sn_cuda_samples_ns(100, 350), 250);
+	sn_config.gpu_samples_in = "step";
+	assert_int_equal(sn_cuda_samples_ns(100, 350), 0);
+	sn_cuda_samples_note_range(true, 200);
+	assert_int_equal(sn_cuda_samples_ns(100, 350), 150);
+	sn_cuda_samples_note_range(false, 300);
+	sn_cuda_samples_note_range(true, 1000);
+	sn_cuda_samples_note_range(false, 1100);
+	assert_int_equal(sn_cuda_samples_ns(100, 350), 100);
+	assert_int_equal(sn_cuda_samples_ns(210, 1050), 140);
+	assert_int_equal(sn_cuda_samples_ns(0, 5000), 200);
+	assert_int_equal(sn_cuda_samples_ns(300, 1000), 0);
+	assert_int_equal(sn_cuda_samples_ns(1100, 1200), 0);
+}
+
+/* A record that comes when its range is no longer known. */
+static void test_many_ranges(void **state)
+{
+	(void)state;
+	sn_config.gpu_samples_in = "step";
+	for (uint64_t range = 1; range <= 20000; range++) {
+		sn_cuda_samples_note_range(true, range * 100);
+		sn_cuda_samples_note_range(false, range * 100 + 50);
+	}
+	assert_int_equal(sn_cuda_samples_ns(1999900, 2000100), 100);
+	assert_int_equal(sn_cuda_samples_ns(1999960, 1999990), 0);
+	assert_int_equal(sn_cuda_samples_ns(1700000, 1700100), 50);
+	assert_int_equal(sn_cuda_samples_ns(100, 300), 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +193,8 @@ int main(void)
 	    cmocka_unit_test_setup(test_what_has_no_records_waits, begin),
 	    cmocka_unit_test_setup(test_the_end, begin),
 	    cmocka_unit_test_setup(test_too_much, begin),
+	    cmocka_unit_test_setup(test_ranges, begin),
+	    cmocka_unit_test_setup(test_many_ranges, begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,30 +14,18 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <time.h>
 
 struct sn_cupti sn_cupti;
 _Atomic bool sn_cuda_is_taking;
 static _Atomic bool is_attached;
 static _Atomic bool was_tried;
-static char status[384];
 static const char *hardware_times = "";
 static uint64_t attached_ns; /* when */
 
 uint64_t sn_cuda_attached_ns(void)
 {
 	return sn_now_ns() - attached_ns;
-}
-
-void sn_cuda_say(const char *text, ...)
-{
-	struct sn_line line = SN_LINE(status);
-	va_list more;
-	va_start(more, text);
-	for (; text; text = va_arg(more, const char *))
-		sn_line_add(&line, text);
-	va_end(more);
 }
 
 /* ---- the library ---- */
@@ -387,7 +375,7 @@ static void cuda_after_fork(void)
 
 static const char *cuda_status(void)
 {
-	if (!status[0]) {
+	if (!sn_cuda_said()) {
 		const char *tool = sn_cuda_injected();
 		if (sn_module_by_name("libcuda.so") == SN_MODULE_NONE)
 			return "no CUDA driver in this process";
@@ -395,7 +383,9 @@ static const char *cuda_status(void)
 			return "the program has not initialised CUDA";
 		sn_cuda_say("CUDA_INJECTION64_PATH names another tool: ", tool, NULL);
 	}
-	return sn_cuda_metrics_status(sn_cuda_counters_status(sn_cuda_samples_status(status)));
+	const char *said = sn_cuda_said();
+	return sn_cuda_metrics_status(
+	    sn_cuda_counters_status(sn_cuda_samples_status(said ? said : "no memory")));
 }
 
 const struct sn_adapter sn_adapter_cuda = {

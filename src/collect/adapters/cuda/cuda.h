@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), other subscribers (others.c), the program's calls
+ * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), what is said of that (say.c), other subscribers (others.c), the program's calls
  * (call.c; calls.c where there is no CUPTI), graphs (graph.c), records of what the devices did (record.c), whether these can be right (check.c), how much of a
  * device a kernel can use (occupancy.c), and names of kernels (name.c). adapters/gpu has the way from there to the threads.
  * docs/design/cuda.md gives reasons.
@@ -23,10 +23,15 @@ extern struct sn_cupti {
 
 extern struct sn_gpu_interface sn_cuda;
 
+/* ---- say.c: AS-safe: yes ---- */
+
+/* One line for `sonde info`: what is measured, or why nothing is. Texts up to a NULL; the last line that was said stays. */
+void sn_cuda_say(const char *text, ...);
+/* That line, which stays as it is; NULL: nothing has been said. */
+const char *sn_cuda_said(void);
+
 /* ---- attach.c ---- */
 
-/* One line for `sonde info`: what is measured, or why nothing is. */
-void sn_cuda_say(const char *text, ...);
 /* Ends the subscription and takes what CUPTI still has, waiting for that with a bound. Once; false where nothing is subscribed. */
 bool sn_cuda_release(void);
 /* For how long CUPTI has been subscribed. */

@@ -73,7 +73,8 @@ enum sn_cupti_sampling_key {
 	SN_CUPTI_SAMPLING_PERIOD = 1, /* the logarithm of so many cycles, from 5 to 31 */
 	SN_CUPTI_SAMPLING_REASONS = 2,
 	SN_CUPTI_SAMPLING_MODE = 5,
-	SN_CUPTI_SAMPLING_BUFFER = 8, /* for what comes when a module goes, or sampling ends */
+	SN_CUPTI_SAMPLING_CONTROL = 6, /* 1: from Start to Stop alone */
+	SN_CUPTI_SAMPLING_BUFFER = 8,  /* for what comes when a module goes, or sampling ends */
 };
 
 struct sn_cupti_sampling_setting {
@@ -128,3 +129,8 @@ enum sn_cupti_sampling_resource {
 	X(cuptiPCSamplingGetStallReasons, (struct sn_cupti_reason_names * parameters))             \
 	X(cuptiPCSamplingSetConfigurationAttribute,                                                \
 	  (struct sn_cupti_sampling_settings * parameters))
+
+/* Those for ranges. */
+#define SN_CUPTI_SAMPLING_RANGE_FUNCTIONS(X)                                                       \
+	X(cuptiPCSamplingStart, (struct sn_cupti_sampling * parameters))                           \
+	X(cuptiPCSamplingStop, (struct sn_cupti_sampling * parameters))

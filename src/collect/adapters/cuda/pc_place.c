@@ -14,6 +14,8 @@
 #define KERNELS (1u << 12)
 #define PLACES	(1u << 14)
 #define NONE	UINT32_MAX
+/* Records of more than come in one of CUPTI's buffers. */
+#define RANGES	(1u << 13)
 
 struct waiting {
 	const char *kernel;
@@ -106,6 +108,50 @@ void sn_cuda_samples_note_kernel(const char *name, const struct sn_gpu_place *at
 	place->all_ns += duration_ns;
 	tables->kernels[number].recent_ns += duration_ns;
 	tables->kernels[number].all_ns += duration_ns;
+}
+
+/* ---- ranges: in which samples were taken ---- */
+
+/* The last ones, each in its number's place. */
+static struct {
+	_Atomic uint64_t start_ns, end_ns;
+} ranges[RANGES];
+static _Atomic uint32_t range_count;
+
+void sn_cuda_samples_note_range(bool begins, uint64_t ns)
+{
+	uint32_t count = range_count;
+	if (!begins) {
+		ranges[(count - 1) % RANGES].end_ns = ns;
+		return;
+	}
+	ranges[count % RANGES].start_ns = ns;
+	ranges[count % RANGES].end_ns = UINT64_MAX;
+	range_count = count + 1;
+}
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+uint64_t sn_cuda_samples_ns(uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t ns = 0;
+	uint32_t count = range_count, oldest = count > RANGES ? count - RANGES : 0;
+	if (!sn_config.gpu_samples_in)
+		return end_ns - start_ns;
+	for (uint32_t number = count; number > oldest; number--) {
+		uint64_t begin_ns = ranges[(number - 1) % RANGES].start_ns,
+			 stop_ns = ranges[(number - 1) % RANGES].end_ns;
+		if (stop_ns <= start_ns)
+			return ns;
+		begin_ns = begin_ns > start_ns ? begin_ns : start_ns;
+		stop_ns = least(stop_ns, end_ns);
+		ns += stop_ns > begin_ns ? stop_ns - begin_ns : 0;
+	}
+	/* before what is known: as if all of it had been sampled */
+	return oldest ? end_ns - start_ns : ns;
 }
 
 /* ---- dividing ---- */
@@ -252,4 +298,5 @@ void sn_cuda_samples_forget(void)
 	if (tables)
 		memset(tables, 0, sizeof(*tables));
 	waiting_count = kernel_count = place_count = 0;
+	range_count = 0;
 }

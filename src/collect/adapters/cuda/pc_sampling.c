@@ -3,14 +3,16 @@
  * CUPTI's samples of program counters: each context is sampled from its creation on, and what has been sampled is read now and then
  * by a thread that leaves one of its calls. On devices, reading has been seen to crash beside a module that is loaded or unloaded, and
  * to hang beside a graph's launch: so neither is done while the other is. If a function fails, sampling ends, and all else goes on.
+ * Where it is asked for in regions alone, it is started and stopped in all contexts at once, before a kernel is launched.
  */
+#include "pc_batch.h"
 #include "pc_sampling.h"
 
 #include "collect/core/keep.h"
 #include "collect/core/line.h"
 #include "collect/core/lock.h"
+#include "collect/interface/region.h"
 #include "collect/intercept/intercept.h"
-#include "cupti_samples.h"
 
 #include <string.h>
 
@@ -22,37 +24,41 @@
 #define READ_NS	     250000000u
 /* After a module has come or gone, CUPTI may still hold its names. */
 #define MODULE_NS    300000000u
+/* So long may samples come after it has been stopped. */
+#define LATE_NS	     1000000000u
 #define CLAIM_PAUSES 2000u /* each takes some 50 us */
 #define CALLS	     1024u
 
 #define SN_CUPTI_SAMPLING_POINTER(name, parameters) sn_cupti_result(*name) parameters;
 static struct {
 	SN_CUPTI_SAMPLING_FUNCTIONS(SN_CUPTI_SAMPLING_POINTER)
+	SN_CUPTI_SAMPLING_RANGE_FUNCTIONS(SN_CUPTI_SAMPLING_POINTER)
 } cupti;
 
-/* Samples and what they are written to; pcs are `pc_bytes` apart. */
-struct batch {
-	struct sn_cupti_samples samples;
-	size_t capacity;
-};
-
 static struct {
-	_Atomic(void *) handle; /* NULL: the place is free */
-	struct batch resting;	/* CUPTI's, from when the context is configured on */
+	_Atomic(void *) handle;	      /* NULL: the place is free */
+	struct sn_cuda_batch resting; /* CUPTI's, from when the context is configured on */
+	bool is_started;	      /* in a region */
 } contexts[CONTEXTS];
+/* Those that were created while another thread had the claim, for that one to begin. */
+static _Atomic(void *) waiting[CONTEXTS];
+/* Of regions: whether samples are taken, in all contexts; whether they ever were; and when they were stopped. */
+static _Atomic bool is_started, was_started;
+static _Atomic uint64_t stopped_ns;
+static _Atomic uint32_t unsampled; /* contexts for which there was no place */
 
 _Atomic bool sn_cuda_samples_are_on;
-static _Atomic bool has_failed;
-static char failure[320];
+static _Atomic bool has_failed, has_ended;
+static _Atomic(const char *) failure; /* the first; set before has_failed */
 static size_t pc_bytes = SN_CUPTI_PC_FIRST_BYTES;
-static struct batch batch; /* for reading */
+static struct sn_cuda_batch batch; /* for reading */
 
 /* Whoever holds it calls the functions above, and has what is below. */
 static _Atomic bool is_claimed;
 /* Calls that no reading may be beside: of modules and graphs. */
 static _Atomic uint32_t excluding;
 static uint64_t excluding_calls[SN_CUPTI_RUNTIME + 1][CALLS / 64],
-    graph_launches[SN_CUPTI_RUNTIME + 1][CALLS / 64];
+    graph_launches[SN_CUPTI_RUNTIME + 1][CALLS / 64], launches[SN_CUPTI_RUNTIME + 1][CALLS / 64];
 static _Atomic uint64_t read_ns, module_ns; /* when it was last */
 
 /* Those that are sampled: of all warps, a reason each. */
@@ -73,38 +79,78 @@ static bool is_serialized(void)
 	return sn_config.gpu_samples == SN_GPU_SAMPLES_SERIALIZED;
 }
 
+/* In regions alone. */
+static bool is_ranged(void)
+{
+	return sn_config.gpu_samples_in != NULL;
+}
+
+static char plan[512]; /* written once */
+
 const char *sn_cuda_samples_plan(void)
 {
+	struct sn_line line = SN_LINE(plan);
 	if (has_failed || !cupti.cuptiPCSamplingEnable)
 		return "";
-	return is_serialized() ? SAMPLED ONE_AT_A_TIME : SAMPLED;
+	sn_line_add(&line, SAMPLED);
+	if (is_ranged())
+		SN_LINE_ADD(&line, " in regions '", sn_config.gpu_samples_in, "'");
+	sn_line_add(&line, is_serialized() ? ONE_AT_A_TIME : "");
+	return plan;
+}
+
+static void add_unsampled(struct sn_line *line)
+{
+	sn_line_add(line, "; contexts beyond ");
+	sn_line_add_number(line, CONTEXTS);
+	sn_line_add(line, " at a time are not sampled (");
+	sn_line_add_number(line, unsampled);
+	sn_line_add(line, ")");
+}
+
+static void add_why_none(struct sn_line *line)
+{
+	const char *name = sn_config.gpu_samples_in;
+	sn_line_add(line, "; instructions are not sampled: ");
+	if (has_failed)
+		sn_line_add(line, atomic_load(&failure));
+	else if (sn_region_chosen_came())
+		SN_LINE_ADD(line, "no kernel was launched in a region '", name, "'");
+	else
+		SN_LINE_ADD(line, "no region '", name, "' began");
 }
 
 /* What was planned is no more; all else is as it is. */
 const char *sn_cuda_samples_status(const char *status)
 {
-	static char text[512];
+	static char text[1024];
 	struct sn_line line = SN_LINE(text);
-	if (!has_failed)
+	const char *at = *plan ? strstr(status, plan) : NULL;
+	bool is_none = has_failed || (at && is_ranged() && !was_started);
+	if (!is_none && !(at && unsampled))
 		return status;
-	const char *plan = strstr(status, SAMPLED), *rest = plan ? plan + strlen(SAMPLED) : "";
 	sn_line_add(&line, status);
-	if (plan)
-		line.length = (size_t)(plan - status);
-	if (sn_begins_with(rest, ONE_AT_A_TIME))
-		rest += strlen(ONE_AT_A_TIME);
-	SN_LINE_ADD(&line, rest, "; instructions are not sampled: ", failure);
+	if (is_none && at) {
+		line.length = (size_t)(at - status);
+		sn_line_add(&line, at + strlen(plan));
+	}
+	if (is_none)
+		add_why_none(&line);
+	else
+		add_unsampled(&line);
 	return text;
 }
 
 static bool fail_as(const char *function, const char *how, uint64_t error)
 {
-	struct sn_line line = SN_LINE(failure);
-	if (has_failed)
-		return false;
+	char text[160];
+	struct sn_line line = SN_LINE(text);
+	const char *none = NULL;
 	SN_LINE_ADD(&line, function, how);
 	if (error)
 		sn_line_add_number(&line, error);
+	const char *kept = sn_keep_name(text, line.length);
+	atomic_compare_exchange_strong(&failure, &none, kept ? kept : function);
 	has_failed = true;
 	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
 	return false;
@@ -135,55 +181,16 @@ static bool claim_soon(void)
 	return false;
 }
 
+static void begin_waiting(void);
+static bool any_waits(void);
+
+/* seq_cst, as where a context is put to wait: whoever comes in vain is seen here, or finds the claim free */
 static void unclaim(void)
 {
-	atomic_store_explicit(&is_claimed, false, memory_order_release);
-}
-
-/* ---- batches ---- */
-
-static struct sn_cupti_pc *pc_at(const struct batch *of, size_t index)
-{
-	return (struct sn_cupti_pc *)((unsigned char *)of->samples.pcs + index * pc_bytes);
-}
-
-/* CUPTI writes how many reasons it found where it is told how many fit. */
-static void empty(struct batch *of)
-{
-	size_t used = of->samples.pc_count < of->capacity ? of->samples.pc_count : of->capacity;
-	for (size_t index = 0; index < used; index++)
-		pc_at(of, index)->reason_count = reasons.asked;
-	of->samples.pc_count = 0;
-	of->samples.dropped = of->samples.hidden = of->samples.left_count = 0;
-}
-
-static bool make(struct batch *of, size_t capacity)
-{
-	size_t row = reasons.asked * sizeof(struct sn_cupti_reason);
-	unsigned char *memory = sn_pages_map(capacity * (pc_bytes + row));
-	if (!memory)
-		return false;
-	of->capacity = capacity;
-	of->samples = (struct sn_cupti_samples){.bytes = sizeof(of->samples),
-						.most_pcs = capacity,
-						.pc_count = capacity,
-						.pcs = (struct sn_cupti_pc *)memory};
-	for (size_t index = 0; index < capacity; index++) {
-		struct sn_cupti_pc *pc = pc_at(of, index);
-		pc->bytes = pc_bytes;
-		pc->reasons =
-		    (struct sn_cupti_reason *)(memory + capacity * pc_bytes + index * row);
-	}
-	empty(of);
-	return true;
-}
-
-static void unmake(struct batch *of)
-{
-	size_t row = reasons.asked * sizeof(struct sn_cupti_reason);
-	if (of->samples.pcs)
-		sn_pages_unmap(of->samples.pcs, of->capacity * (pc_bytes + row));
-	*of = (struct batch){0};
+	do {
+		begin_waiting();
+		atomic_store(&is_claimed, false);
+	} while (any_waits() && claim());
 }
 
 /* ---- what was sampled ---- */
@@ -238,40 +245,36 @@ static void take_pc(const struct sn_cupti_pc *pc, const struct launch *last)
 	}
 }
 
-/* A library whose records lie otherwise writes over where the next one's reasons are. */
-static bool lies_as_asked(const struct batch *of, size_t index)
+static bool take(struct sn_cuda_batch *of, const struct launch *last)
 {
-	const struct sn_cupti_pc *pc = pc_at(of, index);
-	const unsigned char *rows =
-	    (const unsigned char *)of->samples.pcs + of->capacity * pc_bytes;
-	return (const unsigned char *)pc->reasons ==
-	       rows + index * reasons.asked * sizeof(struct sn_cupti_reason);
-}
-
-static bool take(struct batch *of, const struct launch *last)
-{
-	size_t count = of->samples.pc_count < of->capacity ? of->samples.pc_count : of->capacity;
+	size_t count = sn_cuda_batch_count(of);
 	for (size_t index = 0; index < count; index++)
-		if (!lies_as_asked(of, index))
+		if (!sn_cuda_batch_lies_as_asked(of, index))
 			return fail_as("cuptiPCSamplingGetData",
 				       " gives records of an unknown length", 0);
 	sn_gpu_begin_done();
 	for (size_t index = 0; index < count; index++)
-		take_pc(pc_at(of, index), last);
+		take_pc(sn_cuda_batch_pc(of, index), last);
 	sn_gpu_end_done();
 	if (of->samples.dropped)
 		sn_drop(NULL, SN_DROP_GPU_SAMPLE_LOST, of->samples.dropped);
 	if (of->samples.hidden)
 		sn_drop(NULL, SN_DROP_GPU_SAMPLE_HIDDEN, of->samples.hidden);
-	empty(of);
+	sn_cuda_batch_empty(of);
 	return true;
 }
 
 /* What CUPTI has put aside when a module went, or sampling ended. */
-static void take_resting(struct batch *of)
+static void take_resting(struct sn_cuda_batch *of)
 {
 	if (of->samples.pcs && (of->samples.pc_count || of->samples.dropped))
 		take(of, &(struct launch){0});
+}
+
+/* A range is over, and is read until nothing comes: CUPTI was seen to have more than it tells of. */
+static bool is_stopped(void)
+{
+	return is_ranged() && !is_started;
 }
 
 /* All that a context has. With the claim. */
@@ -286,7 +289,8 @@ static void read_context(void *handle, const struct launch *last)
 			batch.samples.dropped = 1;
 		else if (error && error != SN_CUPTI_ERROR_OUT_OF_MEMORY)
 			fail("cuptiPCSamplingGetData", error);
-		bool is_more = !error && batch.samples.pc_count && batch.samples.left_count;
+		bool is_more =
+		    !error && batch.samples.pc_count && (batch.samples.left_count || is_stopped());
 		if ((error && error != SN_CUPTI_ERROR_OUT_OF_MEMORY) || !take(&batch, last) ||
 		    !is_more)
 			return;
@@ -294,6 +298,14 @@ static void read_context(void *handle, const struct launch *last)
 }
 
 /* ---- contexts ---- */
+
+static uint32_t find_context(const void *handle)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++)
+		if (contexts[at].handle == handle)
+			return at;
+	return CONTEXTS;
+}
 
 static char reason_names[REASONS][SN_CUPTI_REASON_NAME_BYTES];
 
@@ -327,7 +339,7 @@ static void choose_reasons(const uint32_t *indices, size_t count)
 static bool ask_reasons(void *handle)
 {
 	static uint32_t indices[REASONS];
-	char *names[REASONS];
+	static char *names[REASONS]; /* only who has the claim is here */
 	size_t count = 0;
 	struct sn_cupti_reason_count counting = {{sizeof(counting), NULL, handle}, &count};
 	if (reasons.count)
@@ -349,17 +361,23 @@ static bool ask_reasons(void *handle)
 	return true;
 }
 
-static bool configure(void *handle, struct batch *resting)
+static bool configure(void *handle, struct sn_cuda_batch *resting)
 {
-	struct sn_cupti_sampling_setting settings[4] = {
+	uint32_t count = 3;
+	struct sn_cupti_sampling_setting settings[5] = {
 	    {.key = SN_CUPTI_SAMPLING_MODE,
 	     .number = is_serialized() ? SN_CUPTI_SERIALIZED : SN_CUPTI_CONTINUOUS},
 	    {.key = SN_CUPTI_SAMPLING_REASONS, .reasons = {reasons.count, reasons.indices}},
-	    {.key = SN_CUPTI_SAMPLING_BUFFER, .buffer = &resting->samples},
-	    {.key = SN_CUPTI_SAMPLING_PERIOD, .number = sn_config.gpu_sample_period}};
+	    {.key = SN_CUPTI_SAMPLING_BUFFER, .buffer = &resting->samples}};
 	/* without one, CUPTI chooses it by the device */
+	if (sn_config.gpu_sample_period)
+		settings[count++] = (struct sn_cupti_sampling_setting){
+		    .key = SN_CUPTI_SAMPLING_PERIOD, .number = sn_config.gpu_sample_period};
+	if (is_ranged())
+		settings[count++] = (struct sn_cupti_sampling_setting){
+		    .key = SN_CUPTI_SAMPLING_CONTROL, .number = 1};
 	struct sn_cupti_sampling_settings parameters = {
-	    {sizeof(parameters), NULL, handle}, sn_config.gpu_sample_period ? 4 : 3, settings};
+	    {sizeof(parameters), NULL, handle}, count, settings};
 	sn_cupti_result error = cupti.cuptiPCSamplingSetConfigurationAttribute(&parameters);
 	return error ? fail("cuptiPCSamplingSetConfigurationAttribute", error) : true;
 }
@@ -371,23 +389,13 @@ static bool disable(void *handle)
 	return error ? fail("cuptiPCSamplingDisable", error) : true;
 }
 
-static void begin_context(void *handle, uint32_t place)
+/* Where that fails, sampling ends. */
+static bool start_or_stop(void *handle, bool starts)
 {
 	struct sn_cupti_sampling parameters = {sizeof(parameters), NULL, handle};
-	struct batch *resting = &contexts[place].resting;
-	sn_cupti_result error = cupti.cuptiPCSamplingEnable(&parameters);
-	if (error) {
-		fail("cuptiPCSamplingEnable", error);
-		return;
-	}
-	if (!ask_reasons(handle) || !(batch.samples.pcs || make(&batch, READ_PCS)) ||
-	    !make(resting, RESTING_PCS) || !configure(handle, resting)) {
-		disable(handle);
-		unmake(resting);
-		return;
-	}
-	contexts[place].handle = handle;
-	atomic_store_explicit(&sn_cuda_samples_are_on, true, memory_order_release);
+	sn_cupti_result error = starts ? cupti.cuptiPCSamplingStart(&parameters)
+				       : cupti.cuptiPCSamplingStop(&parameters);
+	return error ? fail(starts ? "cuptiPCSamplingStart" : "cuptiPCSamplingStop", error) : true;
 }
 
 /* How many of the excluding calls that run are this thread's. */
@@ -405,12 +413,33 @@ static bool is_alone(void)
 	return true;
 }
 
+/* The claim, while no excluding call of another thread runs. Those wait for whoever has the claim, so it is given back meanwhile. After
+ * a wait in vain each launch tries once, for a while. */
+static bool claim_alone(void)
+{
+	static _Atomic uint64_t gave_up_ns;
+	uint32_t most = sn_now_ns() - gave_up_ns < READ_NS ? 1 : CLAIM_PAUSES;
+	for (uint32_t tries = 0; tries < most; tries++) {
+		if (claim()) {
+			atomic_thread_fence(memory_order_seq_cst);
+			if (atomic_load(&excluding) <= mine)
+				return true;
+			unclaim();
+		}
+		sn_lock_pause();
+	}
+	gave_up_ns = sn_now_ns();
+	return false;
+}
+
 /* CUPTI may put what comes late into the batch that it was given, so that stays where disabling has failed. */
 static void end_context(uint32_t place)
 {
 	void *handle = contexts[place].handle;
 	if (!handle)
 		return;
+	if (!has_failed && contexts[place].is_started)
+		start_or_stop(handle, false);
 	if (!has_failed && is_alone())
 		read_context(handle, &(struct launch){0});
 	bool is_whole = !has_failed, is_disabled = disable(handle);
@@ -418,9 +447,9 @@ static void end_context(uint32_t place)
 		take_resting(&contexts[place].resting);
 	contexts[place].handle = NULL;
 	if (is_disabled)
-		unmake(&contexts[place].resting);
+		sn_cuda_batch_release(&contexts[place].resting);
 	else
-		contexts[place].resting = (struct batch){0};
+		contexts[place].resting = (struct sn_cuda_batch){0};
 }
 
 static void end_contexts(void)
@@ -445,12 +474,109 @@ static void read_all(const struct launch *last)
 		end_contexts();
 }
 
-static uint32_t find_context(const void *handle)
+/* ---- regions ---- */
+
+static bool set_started(bool starts)
+{
+	for (uint32_t at = 0; at < CONTEXTS && !has_failed; at++)
+		if (contexts[at].handle && contexts[at].is_started != starts &&
+		    start_or_stop(contexts[at].handle, starts))
+			contexts[at].is_started = starts;
+	is_started = starts;
+	return !has_failed;
+}
+
+static void start_all(void)
+{
+	was_started = true;
+	if (!is_started)
+		sn_cuda_samples_note_range(true, sn_now_ns());
+	if (!set_started(true))
+		end_contexts();
+}
+
+/* CUPTI demands to be read when a range ends. */
+static void stop_all(void)
+{
+	set_started(false);
+	stopped_ns = sn_now_ns();
+	sn_cuda_samples_note_range(false, stopped_ns);
+	read_all(&(struct launch){0});
+}
+
+/* Before a kernel is launched. */
+static void follow_regions(void)
+{
+	if (is_started == sn_region_chosen_is_open() || !claim_alone())
+		return;
+	bool starts = sn_region_chosen_is_open();
+	if (starts && !is_started)
+		start_all();
+	else if (!starts && is_started)
+		stop_all();
+	unclaim();
+}
+
+/* ---- contexts that begin ---- */
+
+static void begin_context(void *handle)
+{
+	struct sn_cupti_sampling parameters = {sizeof(parameters), NULL, handle};
+	uint32_t place = find_context(NULL);
+	if (has_failed || has_ended)
+		return;
+	if (place == CONTEXTS) {
+		unsampled++;
+		return;
+	}
+	struct sn_cuda_batch *resting = &contexts[place].resting;
+	sn_cupti_result error = cupti.cuptiPCSamplingEnable(&parameters);
+	if (error) {
+		fail("cuptiPCSamplingEnable", error);
+		return;
+	}
+	if (!ask_reasons(handle) ||
+	    !(batch.samples.pcs || sn_cuda_batch_init(&batch, READ_PCS, pc_bytes, reasons.asked)) ||
+	    !sn_cuda_batch_init(resting, RESTING_PCS, pc_bytes, reasons.asked) ||
+	    !configure(handle, resting)) {
+		disable(handle);
+		sn_cuda_batch_release(resting);
+		return;
+	}
+	contexts[place].handle = handle;
+	contexts[place].is_started = false;
+	atomic_store_explicit(&sn_cuda_samples_are_on, true, memory_order_release);
+	if (is_ranged() && (is_started || sn_region_chosen_is_open()))
+		start_all();
+}
+
+static bool any_waits(void)
 {
 	for (uint32_t at = 0; at < CONTEXTS; at++)
-		if (contexts[at].handle == handle)
-			return at;
-	return CONTEXTS;
+		if (atomic_load(&waiting[at]))
+			return true;
+	return false;
+}
+
+/* With the claim. */
+static void begin_waiting(void)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++) {
+		void *handle = atomic_exchange(&waiting[at], NULL);
+		if (handle)
+			begin_context(handle);
+	}
+}
+
+/* Puts a handle into the place of another, or of none. */
+static bool replace_waiting(void *before, void *after)
+{
+	for (uint32_t at = 0; at < CONTEXTS; at++) {
+		void *expected = before;
+		if (atomic_compare_exchange_strong(&waiting[at], &expected, after))
+			return true;
+	}
+	return false;
 }
 
 /* ---- callbacks ---- */
@@ -467,33 +593,41 @@ static void on_module(const struct sn_cupti_module *module)
 		sn_cuda_cubin_loaded(module->cubin, module->bytes, parameters.crc);
 }
 
-static void on_context(uint32_t cbid, void *handle)
+static void on_context_created(void *handle)
 {
-	if (!handle)
-		return;
 	if (!claim_soon()) {
-		uint32_t ended = find_context(handle);
-		/* nobody begins to read it any more */
-		if (cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING && ended < CONTEXTS)
-			contexts[ended].handle = NULL;
-		return;
+		if (!replace_waiting(NULL, handle))
+			unsampled++;
+		/* else whoever has it begins this one */
+		if (!claim())
+			return;
+	} else {
+		begin_context(handle);
 	}
-	uint32_t place = find_context(cbid == SN_CUPTI_CONTEXT_CREATED ? NULL : handle);
-	if (place < CONTEXTS && cbid == SN_CUPTI_CONTEXT_CREATED && !has_failed)
-		begin_context(handle, place);
-	else if (place < CONTEXTS && cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING)
-		end_context(place);
 	unclaim();
+}
+
+static void on_context_destroyed(void *handle)
+{
+	bool is_mine = claim_soon();
+	uint32_t place = find_context(handle);
+	replace_waiting(handle, NULL);
+	if (is_mine && place < CONTEXTS)
+		end_context(place);
+	else if (place < CONTEXTS)
+		contexts[place].handle = NULL; /* nobody begins to read it any more */
+	if (is_mine)
+		unclaim();
 }
 
 void sn_cuda_samples_on_resource(uint32_t cbid, const struct sn_cupti_resource_data *data)
 {
 	if (!cupti.cuptiPCSamplingEnable)
 		return;
-	if (cbid == SN_CUPTI_CONTEXT_CREATED || cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING) {
-		on_context(cbid, data->context);
-		return;
-	}
+	if (cbid == SN_CUPTI_CONTEXT_CREATED && data->context)
+		on_context_created(data->context);
+	if (cbid == SN_CUPTI_CONTEXT_DESTROY_STARTING && data->context)
+		on_context_destroyed(data->context);
 	if (cbid != SN_CUPTI_MODULE_LOADED && cbid != SN_CUPTI_MODULE_UNLOAD_STARTING)
 		return;
 	if (cbid == SN_CUPTI_MODULE_LOADED && !has_failed && data->descriptor)
@@ -519,6 +653,8 @@ void sn_cuda_samples_note_call(uint32_t domain, uint32_t cbid, const char *name)
 			excluding_calls[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
 	if (cbid < CALLS && strstr(name, "GraphLaunch"))
 		graph_launches[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
+	if (cbid < CALLS && strstr(name, "Launch"))
+		launches[domain][cbid / 64] |= (uint64_t)1 << cbid % 64;
 }
 
 static bool excludes(uint32_t domain, uint32_t cbid)
@@ -529,6 +665,8 @@ static bool excludes(uint32_t domain, uint32_t cbid)
 /* seq_cst here and in read_beside_none: of both, one sees the other's mark */
 void sn_cuda_samples_before_call(uint32_t domain, uint32_t cbid)
 {
+	if (is_ranged() && !mine && cbid < CALLS && launches[domain][cbid / 64] >> cbid % 64 & 1)
+		follow_regions();
 	if (!excludes(domain, cbid))
 		return;
 	mine++;
@@ -562,7 +700,9 @@ void sn_cuda_samples_after_call(uint32_t domain, uint32_t cbid, const struct sn_
 		return;
 	/* as CUPTI demands where kernels run one at a time. Releases that do not tell of which launch a sample is: of the last */
 	bool is_graph = cbid < CALLS && graph_launches[domain][cbid / 64] >> cbid % 64 & 1;
-	if (is_serialized() && (is_launch || is_graph))
+	if (is_stopped() && now - stopped_ns > LATE_NS)
+		return;
+	if (is_serialized() && (is_launch || is_graph) && !is_stopped())
 		last = (struct launch){call->correlation, is_launch ? call->symbol : NULL};
 	else if (now - atomic_load_explicit(&read_ns, memory_order_relaxed) < READ_NS ||
 		 now - atomic_load_explicit(&module_ns, memory_order_relaxed) < MODULE_NS)
@@ -579,6 +719,9 @@ static bool find_functions(void *library)
 	if (!cupti.name)                                                                           \
 		return fail_as(#name, " is missing", 0);
 	SN_CUPTI_SAMPLING_FUNCTIONS(FIND)
+	if (!is_ranged())
+		return true;
+	SN_CUPTI_SAMPLING_RANGE_FUNCTIONS(FIND)
 #undef FIND
 	return true;
 }
@@ -601,15 +744,20 @@ void sn_cuda_samples_begin(void *library)
 
 void sn_cuda_samples_end(void)
 {
+	has_ended = true;
 	if (!cupti.cuptiPCSamplingEnable || !claim_soon())
 		return;
 	end_contexts();
-	unclaim();
+	/* not unclaim: no context begins any more */
+	atomic_store(&is_claimed, false);
 }
 
 void sn_cuda_samples_after_fork(void)
 {
 	memset(contexts, 0, sizeof(contexts));
+	memset(waiting, 0, sizeof(waiting));
+	unsampled = 0;
+	has_ended = is_started = was_started = false;
 	atomic_store_explicit(&sn_cuda_samples_are_on, false, memory_order_relaxed);
 	atomic_store_explicit(&is_claimed, false, memory_order_relaxed);
 	atomic_store_explicit(&excluding, 0, memory_order_relaxed);

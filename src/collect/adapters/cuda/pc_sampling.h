@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of the instructions that a device executes: CUPTI's interface for them (pc_sampling.c), the cubins that they lie in
+ * Samples of the instructions that a device executes: CUPTI's interface for them (pc_sampling.c; pc_batch.c has what it writes to), the cubins that they lie in
  * (cubin.c), and which launch they are of where CUPTI does not tell (pc_place.c). docs/design/cuda-samples.md gives reasons.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
@@ -50,7 +50,11 @@ struct sn_cuda_code sn_cuda_cubin_find(uint64_t crc, uint32_t function, const ch
 
 /* Samples of a kernel some launch of which they are of. */
 void sn_cuda_samples_of_kernel(const char *kernel, const struct sn_gpu_sample *sample);
-/* A kernel was done that was launched there. */
+/* Samples are taken from then on, or are no more; only where that is by regions. With the claim of pc_sampling.c, not with that lock. */
+void sn_cuda_samples_note_range(bool begins, uint64_t ns);
+/* For how long samples were taken of a kernel that ran then. */
+uint64_t sn_cuda_samples_ns(uint64_t start_ns, uint64_t end_ns);
+/* A kernel was done that was launched there, and samples were taken of it for so long. */
 void sn_cuda_samples_note_kernel(const char *kernel, const struct sn_gpu_place *place,
 				 uint64_t duration_ns);
 /* Divides the samples of kernels among the calls that launched them since the last time, in proportion to their time. At the end those

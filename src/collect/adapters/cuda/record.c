@@ -271,6 +271,17 @@ static bool check(uint8_t *buffer, size_t valid, uint64_t offset_ns)
 	return is_right;
 }
 
+/* Samples are divided by times: a launch that has none counts little. */
+static uint64_t sampled_for_ns(const struct sn_gpu_operation *operation, bool has_times)
+{
+	if (!sn_config.gpu_samples)
+		return 0;
+	if (!has_times)
+		return 1;
+	return operation->is_placeless ? operation->end_ns - operation->start_ns
+				       : sn_cuda_samples_ns(operation->start_ns, operation->end_ns);
+}
+
 static void take(const void *record, uint64_t offset_ns, bool is_right)
 {
 	struct sn_gpu_operation operation;
@@ -287,18 +298,17 @@ static void take(const void *record, uint64_t offset_ns, bool is_right)
 	if (operation.kind == SN_GPU_KERNEL)
 		operation.name = sn_cuda_name(operation.name);
 	bool has_times = operation.start_ns && operation.end_ns >= operation.start_ns;
-	/* samples are divided by times: a launch that has none counts little */
-	uint64_t duration_ns = has_times ? operation.end_ns - operation.start_ns : 1;
 	if (has_times) {
 		operation.start_ns += offset_ns;
 		operation.end_ns += offset_ns;
 	}
+	uint64_t sampled_ns = sampled_for_ns(&operation, has_times);
 	sn_gpu_done(&operation);
 	struct sn_gpu_place place;
-	if (sn_config.gpu_samples && operation.kind == SN_GPU_KERNEL &&
+	if (sampled_ns && operation.kind == SN_GPU_KERNEL &&
 	    sn_gpu_launch_of(&sn_cuda, operation.correlation, &place)) {
 		place.graph_node = operation.graph_node;
-		sn_cuda_samples_note_kernel(operation.name, &place, duration_ns);
+		sn_cuda_samples_note_kernel(operation.name, &place, sampled_ns);
 	}
 }
 

@@ -263,6 +263,45 @@ def test_memory_does_not_grow_with_time(modules, tmp_path):
     assert peaks[1] <= peaks[0] + (3 << 19)
 
 
+# ---- contexts ----
+
+
+@pytest.fixture(scope="module")
+def contexts(tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("contexts") / "contexts"
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "--no-compress", "-o", output, WORKLOADS / "cuda/contexts.cu"], check=True)
+    return output
+
+
+def planned(folder: Path, *lines: str) -> tuple[str, str]:
+    (folder / "plan").write_text("".join(f"{line}\n" for line in lines))
+    return "--samples", str(folder / "plan")
+
+
+def by_kernel(ran: Ran) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for frames, count in stored(ran):
+        found[kernel_of(frames)] = found.get(kernel_of(frames), 0) + count
+    return found
+
+
+def test_a_context_that_is_created_while_samples_are_read(contexts, tmp_path):
+    """Reading lasts longer than the creation waits: whoever reads begins it."""
+    plan = planned(tmp_path, "_Z5first* 0 wait 5", "_Z6second* 0 wait 7")
+    ran = sampled(tmp_path, contexts, "reading", options=CONTINUOUS, fakes=("--fail", "pc-slow", *plan), FAKE_DEVICES="2")
+    assert ran.out == "no error\n" and not lost(ran)
+    assert by_kernel(ran) == {"first": 21 * 5, "second": 20 * 7}
+
+
+@pytest.mark.parametrize("devices,left", [(16, 0), (17, 1), (24, 8)])
+def test_contexts_for_which_there_is_no_place(contexts, tmp_path, devices, left):
+    ran = sampled(tmp_path, contexts, "many", options=SERIALIZED, fakes=planned(tmp_path, "_Z5first* 0 wait 5"), FAKE_DEVICES=str(devices))
+    assert ran.out == "no error\n" and not lost(ran)
+    assert by_kernel(ran) == {"first": 16 * 5} and measured(ran, "kernel-time", "count").total() == devices
+    assert status(ran).endswith("; instructions sampled, kernels one at a time" +
+                                (f"; contexts beyond 16 at a time are not sampled ({left})" if left else ""))
+
+
 # ---- what goes wrong ----
 
 
