@@ -93,11 +93,11 @@ if [ ! -e "$fake/complete" ]; then
 	newer=$(for binary in "${binaries[@]}"; do nm -D --undefined-only "$binary"; done | sed -n 's/.* \(cupti[A-Za-z0-9_]*\)@libcupti\.so.*/\1/p' | sort -u |
 		while read -r name; do grep -q "^	$name;" "$obj/cupti-11.8.map" || echo "$name"; done)
 	if [ -n "$newer" ]; then
-		for name in $newer; do echo "int $name(void);int $name(void) { return 27; }"; done >"$obj/libcupti_newer.c"
-		{ echo "libcupti.so.$major {" && for name in $newer; do echo "	$name;"; done && echo "};"; } >"$obj/libcupti_newer.map"
-		gcc "${flags[@]}" -shared -o "$lib/libcupti_newer.so" "$obj/libcupti_newer.c" -Wl,-soname,libcupti_newer.so \
-			-Wl,--version-script="$obj/libcupti_newer.map" || exit 1
-		link "libcudart.so.$major" "$obj"/runtime_*.o -Wl,--no-as-needed -lcupti_newer || exit 1
+		for name in $newer; do echo "int $name(void);int $name(void) { return 27; }"; done >"$obj/libcuda_newer.c"
+		{ echo "libcupti.so.$major {" && for name in $newer; do echo "	$name;"; done && echo "};"; } >"$obj/libcuda_newer.map"
+		gcc "${flags[@]}" -shared -o "$lib/libcuda_newer.so" "$obj/libcuda_newer.c" -Wl,-soname,libcuda_newer.so \
+			-Wl,--version-script="$obj/libcuda_newer.map" || exit 1
+		link "libcudart.so.$major" "$obj"/runtime_*.o -Wl,--no-as-needed -lcuda_newer || exit 1
 	fi
 	ln -s "libcudart.so.$major" "$lib/libcudart.so"
 	ln -s libcuda.so.1 "$lib/libcuda.so"
