@@ -107,13 +107,29 @@ static bool is_told(const struct fake_module *module, int device)
 	return module->told >> device & 1;
 }
 
+static bool is_used(int device, const struct fake_module *module)
+{
+	return has_context[device] && (!module || !module->image || is_told(module, device));
+}
+
+/* Other threads wait until who listens knows of it; what is told to that one uses nothing. */
 void fake_module_use(int device, struct fake_module *module)
 {
-	if (!has_context[device] && !atomic_exchange(&has_context[device], true))
+	static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+	static __thread bool is_telling;
+	if (is_used(device, module) || is_telling)
+		return;
+	pthread_mutex_lock(&loading);
+	is_telling = true;
+	if (!has_context[device])
 		fake_module_tell(device, NULL, 0, 0, false);
-	if (module && module->image && !is_told(module, device) &&
-	    !(atomic_fetch_or(&module->told, 1u << device) >> device & 1))
+	has_context[device] = true;
+	if (!is_used(device, module)) {
 		fake_module_tell(device, module->image, module->bytes, module->number, false);
+		atomic_fetch_or(&module->told, 1u << device);
+	}
+	is_telling = false;
+	pthread_mutex_unlock(&loading);
 }
 
 void fake_module_free(int device, struct fake_module *module)
