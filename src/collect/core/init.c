@@ -371,6 +371,7 @@ void sn_start_monitoring(void)
 
 __attribute__((constructor)) static void construct(void)
 {
+	sn_real_find_all();
 	sn_start();
 	if (sn_measuring())
 		sn_monitor_tool_start();

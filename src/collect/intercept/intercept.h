@@ -24,20 +24,33 @@ void *sn_real_dlsym(void *library, const char *name);
 /* The next definition of `name`; never NULL for functions of the C library. AS-safe: no. */
 void *sn_real(const char *name);
 /*
- * A pointer to the real function, looked up once: SN_REAL(int, close, (int)) defines
- * real_close_get(). SN_REAL_BY looks it up by another function than sn_real.
+ * A pointer to the real function of the C library: SN_REAL(int, close, (int)) defines real_close_get(). SN_REAL_BY looks it up by
+ * another function than sn_real. All are looked up when the library is loaded, for that takes a lock of the loader's, and the thread
+ * that has it may be stopped by a signal until another one has made a call that is wrapped. A call that comes before looks up its own.
  */
+struct sn_real_function {
+	const char *name;
+	void *(*find)(const char *name);
+	_Atomic(void *) address; /* NULL: not yet looked up, or not there */
+};
+static inline void *sn_real_address(struct sn_real_function *function)
+{
+	void *address = atomic_load_explicit(&function->address, memory_order_relaxed);
+	if (__builtin_expect(!address, 0)) {
+		address = function->find(function->name);
+		atomic_store_explicit(&function->address, address, memory_order_relaxed);
+	}
+	return address;
+}
+void sn_real_find_all(void);
 #define SN_REAL(result, name, parameters) SN_REAL_BY(sn_real, result, name, parameters)
 #define SN_REAL_BY(find, result, name, parameters)                                                 \
+	static struct sn_real_function real_##name##_function = {#name, find, NULL};               \
+	static struct sn_real_function *const real_##name##_entry                                  \
+	    __attribute__((section("sn_real_functions"), used)) = &real_##name##_function;         \
 	static result(*real_##name##_get(void)) parameters                                         \
 	{                                                                                          \
-		static _Atomic(void *) found;                                                      \
-		void *function = atomic_load_explicit(&found, memory_order_relaxed);               \
-		if (__builtin_expect(!function, 0)) {                                              \
-			function = find(#name);                                                    \
-			atomic_store_explicit(&found, function, memory_order_relaxed);             \
-		}                                                                                  \
-		return (result(*) parameters)function;                                             \
+		return (result(*) parameters)sn_real_address(&real_##name##_function);             \
 	}
 
 /* Begins the definition of a function that no public header declares. */

@@ -5,8 +5,12 @@
  */
 #include "../behave.h"
 
+#include <dlfcn.h>
 #include <semaphore.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/timerfd.h>
 
 #define THREADS 4
@@ -325,6 +329,93 @@ CASE(stop_the_world_real_time)
 	stop_the_world(SIGRTMAX, SIGRTMAX - 1);
 	stop_the_world(SIGRTMAX - 2, SIGUSR2);
 	stop_the_world(50, 49);
+}
+
+/* ---- a thread that is stopped while it has the loader's lock: others make calls that they have not made before ---- */
+
+static _Atomic bool is_held, is_let_go;
+static _Atomic long searches;
+
+static void on_hold(int number)
+{
+	(void)number;
+	is_held = true;
+	while (!is_let_go)
+		;
+	is_held = false;
+}
+
+static void *search_for_ever(void *unused)
+{
+	for (; !over; searches++)
+		dlopen("libhas.nobody.so.9", RTLD_NOW);
+	return unused;
+}
+
+static void hold(pthread_t thread)
+{
+	long before = searches;
+	while (searches < before + 3)
+		sched_yield();
+	is_let_go = false;
+	MUST(pthread_kill(thread, SIGURG));
+	while (!is_held)
+		sched_yield();
+}
+
+static void let_go(void)
+{
+	is_let_go = true;
+	while (is_held)
+		sched_yield();
+}
+
+CASE(stopped_in_the_loader)
+{
+	struct timespec past = {0, 1};
+	struct timeval no_time = {0, 0};
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+	struct sigaction action = {.sa_handler = on_hold, .sa_flags = SA_RESTART};
+	struct epoll_event event;
+	pthread_t thread;
+	sem_t semaphore;
+	char text[32];
+	int calls = 0;
+	sem_init(&semaphore, 0, 0);
+	pthread_mutex_lock(&mutex);
+	MUST(sigaction(SIGURG, &action, NULL));
+	over = false;
+	pthread_create(&thread, NULL, search_for_ever, NULL);
+#define WHILE_HELD(call)                                                                           \
+	hold(thread);                                                                              \
+	(void)!(call);                                                                             \
+	calls++;                                                                                   \
+	let_go();
+	WHILE_HELD(poll(NULL, 0, 0))
+	WHILE_HELD(select(0, NULL, NULL, NULL, &no_time))
+	WHILE_HELD(pselect(0, NULL, NULL, NULL, &past, NULL))
+	WHILE_HELD(nanosleep(&past, NULL))
+	WHILE_HELD(epoll_wait(-1, &event, 1, 0))
+	WHILE_HELD(epoll_pwait(-1, &event, 1, 0, NULL))
+	WHILE_HELD(sem_timedwait(&semaphore, &past))
+	WHILE_HELD(pthread_cond_timedwait(&condition, &mutex, &past))
+	WHILE_HELD(read(-1, text, 1))
+	WHILE_HELD(recv(-1, text, 1, 0))
+	WHILE_HELD(accept(-1, NULL, NULL))
+	WHILE_HELD(waitpid(-1, NULL, WNOHANG))
+	WHILE_HELD(flock(-1, 0))
+	WHILE_HELD(fsync(-1))
+	WHILE_HELD(msgrcv(-1, text, 8, 0, 0))
+	WHILE_HELD(semop(-1, &(struct sembuf){0}, 1))
+	WHILE_HELD(close(-1))
+	WHILE_HELD(dup(-1))
+	WHILE_HELD(kill(getpid(), 0))
+	WHILE_HELD(sigaltstack(NULL, NULL))
+#undef WHILE_HELD
+	over = true;
+	pthread_join(thread, NULL);
+	say("%d calls\n", calls);
 }
 
 /* ---- the JVM: threads read a page that is protected when all shall stop ---- */
