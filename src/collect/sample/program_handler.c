@@ -152,6 +152,19 @@ static void believe(const struct kept *action, const ucontext_t *context)
 		sn_believed_set_with(bit, (outer | mask) & ~bit & ~never);
 }
 
+/* The kernel's mask of the handler was made for the sample signal of its time, which may be the program's since. */
+static void correct_mask(int signal, const struct kept *action, const ucontext_t *context)
+{
+	uint64_t outer = sn_signal_bits(&context->uc_sigmask);
+	uint64_t mask = atomic_load_explicit(&action->mask, memory_order_relaxed);
+	uint64_t given = atomic_load_explicit(&action->changed, memory_order_relaxed) &
+			 ~sn_sample_signal_bit() & ~SN_SIGNAL_BIT(signal);
+	bool blocks = (mask | outer) & given;
+	if (given && !sn_confined())
+		syscall(SYS_rt_sigprocmask, blocks ? SIG_BLOCK : SIG_UNBLOCK, &given, NULL,
+			sizeof(given));
+}
+
 static void open_samples(void)
 {
 	uint64_t ours = sn_sample_signal_bit();
@@ -182,6 +195,7 @@ static struct sn_gate_target target_of(int signal, siginfo_t *info, ucontext_t *
 		target.handler = NULL;
 		return target;
 	}
+	correct_mask(signal, action, context);
 	sn_interrupted_call_handled(context, signal);
 	believe(action, context);
 	bool has_room = has_room_for_samples(&context->uc_stack, (uintptr_t)frame);

@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <semaphore.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/timerfd.h>
@@ -404,15 +403,9 @@ CASE(stopped_in_the_loader)
 	WHILE_HELD(recv(-1, text, 1, 0))
 	WHILE_HELD(accept(-1, NULL, NULL))
 	WHILE_HELD(waitpid(-1, NULL, WNOHANG))
-	WHILE_HELD(flock(-1, 0))
 	WHILE_HELD(fsync(-1))
 	WHILE_HELD(msgrcv(-1, text, 8, 0, 0))
 	WHILE_HELD(semop(-1, &(struct sembuf){0}, 1))
-	WHILE_HELD(close(-1))
-	WHILE_HELD(dup(-1))
-	WHILE_HELD(kill(getpid(), 0))
-	WHILE_HELD(sigaltstack(NULL, NULL))
-#undef WHILE_HELD
 	over = true;
 	pthread_join(thread, NULL);
 	say("%d calls\n", calls);

@@ -238,6 +238,42 @@ CASE(mask_in_handler)
 	}
 }
 
+/* Handlers of every other signal are there before the program takes the signal below it, which the first one blocks or not. */
+static volatile sig_atomic_t inside;
+
+static void raise_below(int number)
+{
+	int before = calls;
+	raise(number - 1);
+	inside = calls - before;
+}
+
+static void take_in_pairs(bool blocks, int flags)
+{
+	for (int number = SIGRTMAX; number > SIGRTMIN; number -= 2) {
+		struct sigaction above = {.sa_handler = raise_below, .sa_flags = flags},
+				 below = {.sa_handler = count};
+		(blocks ? sigfillset : sigemptyset)(&above.sa_mask);
+		MUST(sigaction(number, &above, NULL));
+		MUST(sigaction(number - 1, &below, NULL));
+		calls = 0;
+		raise(number);
+		say("%d, blocks %d, flags %x: %d inside, %d in all\n", number, blocks, flags,
+		    (int)inside, (int)calls);
+	}
+}
+
+CASE(mask_of_an_earlier_handler)
+{
+	for (int how = 0; how < 4; how++) {
+		if (!fork()) { /* in which no signal is taken yet */
+			take_in_pairs(how & 1, how & 2 ? SA_ONSTACK : 0);
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+
 static void open_context(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *at = context;
