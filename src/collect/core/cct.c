@@ -202,17 +202,27 @@ struct sn_cct_value *sn_cct_value_of(struct sn_cct *cct, uint32_t node, uint32_t
  * sees each field whole though not all of one instant. The last snapshot is taken at rest. */
 #define SET(field, new_value) __atomic_store_n(&(field), (new_value), __ATOMIC_RELAXED)
 
+static inline __attribute__((always_inline)) void add_all(struct sn_value_record *record,
+							  const struct sn_value_record *added)
+{
+	SET(record->count, record->count + added->count);
+	SET(record->sum, record->sum + added->sum);
+	if (added->min < record->min)
+		SET(record->min, added->min);
+	if (added->max > record->max)
+		SET(record->max, added->max);
+	double squares = record->sum_squares + added->sum_squares;
+	__atomic_store(&record->sum_squares, &squares, __ATOMIC_RELAXED);
+}
+
 static inline __attribute__((always_inline)) void add_to(struct sn_value_record *record,
 							 uint64_t amount)
 {
-	SET(record->count, record->count + 1);
-	SET(record->sum, record->sum + amount);
-	if (amount < record->min)
-		SET(record->min, amount);
-	if (amount > record->max)
-		SET(record->max, amount);
-	double squares = record->sum_squares + (double)amount * (double)amount;
-	__atomic_store(&record->sum_squares, &squares, __ATOMIC_RELAXED);
+	add_all(record, &(struct sn_value_record){.count = 1,
+						  .sum = amount,
+						  .min = amount,
+						  .max = amount,
+						  .sum_squares = (double)amount * (double)amount});
 }
 
 bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t amount)
@@ -229,15 +239,21 @@ void sn_cct_value_add(struct sn_cct_value *value, uint64_t amount)
 	add_to(&value->record, amount);
 }
 
-void sn_cct_value_add_ones(struct sn_cct_value *value, uint64_t count)
+void sn_cct_value_add_times(struct sn_cct_value *value, uint64_t amount, uint64_t times)
 {
-	if (!count)
-		return;
-	add_to(&value->record, 1);
-	SET(value->record.count, value->record.count + count - 1);
-	SET(value->record.sum, value->record.sum + count - 1);
-	double squares = value->record.sum_squares + (double)(count - 1);
-	__atomic_store(&value->record.sum_squares, &squares, __ATOMIC_RELAXED);
+	double square = (double)amount * (double)amount;
+	if (times)
+		add_all(&value->record,
+			&(struct sn_value_record){.count = times,
+						  .sum = amount * times,
+						  .min = amount,
+						  .max = amount,
+						  .sum_squares = square * (double)times});
+}
+
+void sn_cct_value_add_all(struct sn_cct_value *value, const struct sn_value_record *added)
+{
+	add_all(&value->record, added);
 }
 
 #define GET(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)

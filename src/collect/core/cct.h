@@ -79,8 +79,10 @@ bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t val
  * values are forgotten. NULL without memory. */
 struct sn_cct_value *sn_cct_value_of(struct sn_cct *cct, uint32_t node, uint32_t metric);
 void sn_cct_value_add(struct sn_cct_value *value, uint64_t amount);
-/* Adds 1 so often. */
-void sn_cct_value_add_ones(struct sn_cct_value *value, uint64_t count);
+/* Adds the same amount so often. */
+void sn_cct_value_add_times(struct sn_cct_value *value, uint64_t amount, uint64_t times);
+/* Adds all that was added to another, of which node and metric are not looked at. */
+void sn_cct_value_add_all(struct sn_cct_value *value, const struct sn_value_record *added);
 
 /* Prefetches a node, or its newest value, that will soon be added to. If the node is cached, this
  * causes no cache miss itself. */

@@ -201,10 +201,14 @@ struct sn_gpu_operation {
 	uint32_t stream, correlation;
 	const char *
 	    name; /* static storage, or the runtime's for as long as the process runs; NULL: not known */
+	/* of several that are alike (gather.h) `end_ns` is as far behind `start_ns` as all took together */
 	uint64_t bytes, start_ns, end_ns;
 	bool is_placeless;   /* its times are right by their difference only: it is in no trace */
 	uint32_t graph;	     /* that it was launched with, as the runtime numbers graphs; 0: none */
+	uint32_t count;	     /* are set by sn_gpu_done: how many are alike, */
 	uint64_t graph_node; /* in it (capture.h); 0: it is none */
+	uint64_t least_ns, most_ns;
+	double squares; /* the time of each, multiplied by itself, added up */
 	union {
 		struct sn_gpu_shape shape;
 		struct sn_gpu_sample sample;
@@ -231,6 +235,7 @@ uint64_t sn_gpu_expected(struct sn_gpu_interface *interface, enum sn_gpu_expecta
  * waits for its thread. One thread at a time, between sn_gpu_begin_done and sn_gpu_end_done. */
 void sn_gpu_done(struct sn_gpu_operation *operation);
 void sn_gpu_begin_done(void);
+/* Gives the threads what was done since. */
 void sn_gpu_end_done(void);
 
 /* What is to be added to times of a runtime's clock to have the collector's; 0 where it cannot be read. `read` returns 0 when it has. */

@@ -3,6 +3,7 @@
  * From launches to what was done. Of each thread's queue the thread itself is the reader, and whoever holds the lock of
  * finished operations the writer.
  */
+#include "gather.h"
 #include "state.h"
 
 #include "collect/core/lock.h"
@@ -121,18 +122,13 @@ void sn_gpu_begin_done(void)
 
 void sn_gpu_end_done(void)
 {
+	sn_gpu_gather_flush();
 	sn_lock_release(SN_LOCK_GPU_DONE);
-}
-
-/* A wait or an allocation: no operation, and not lost. */
-static bool is_of_host(const struct sn_gpu_operation *operation)
-{
-	return operation->kind >= SN_GPU_WAIT;
 }
 
 void sn_gpu_lose_operation(const struct sn_gpu_operation *operation)
 {
-	if (!is_of_host(operation))
+	if (!sn_gpu_is_of_host(operation))
 		lose(operation->interface, 1,
 		     operation->kind == SN_GPU_KERNEL ? SN_GPU_CERTAIN : SN_GPU_PROBABLE);
 }
@@ -160,11 +156,10 @@ void sn_gpu_done(struct sn_gpu_operation *operation)
 		return;
 	}
 	/* what the call did on the host says nothing of what it launched */
-	if (!is_of_host(operation))
+	if (!sn_gpu_is_of_host(operation))
 		sn_gpu_expect_none(operation->interface, operation->correlation);
 	operation->call = place.call;
-	if (!sn_gpu_queue_put(&place.state->queue, operation) && !is_of_host(operation))
-		sn_drop(NULL, SN_DROP_GPU_LOST, 1);
+	sn_gpu_gather(place.state, operation);
 }
 
 struct sn_gpu_thread *sn_gpu_any_thread(void)
@@ -240,6 +235,7 @@ void sn_gpu_collect_all(struct sn_thread *self)
 static void gpu_after_fork(void)
 {
 	struct sn_gpu_thread *state = atomic_load_explicit(&states, memory_order_relaxed);
+	sn_gpu_gather_forget();
 	for (; state; state = state->next) {
 		while (sn_gpu_queue_first(&state->queue))
 			sn_gpu_queue_pass(&state->queue);

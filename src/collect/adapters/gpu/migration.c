@@ -47,7 +47,7 @@ static void add_faults(struct sn_cct *cct, uint32_t node, uint32_t metric, uint6
 	struct sn_cct_value *value =
 	    metric == SN_ID_NONE ? NULL : sn_cct_value_of(cct, node, metric);
 	if (value)
-		sn_cct_value_add_ones(value, count);
+		sn_cct_value_add_times(value, 1, count);
 }
 
 void sn_gpu_record_migration(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)

@@ -137,16 +137,10 @@ static uint32_t find_node(struct sn_gpu_thread *state, const struct sn_gpu_opera
 	return child_of(state, parent, operation);
 }
 
-/* Those of a graph's nodes, whose numbers mostly follow each other, do not displace each other. */
 static struct sn_gpu_leaf *leaf_of(struct sn_gpu_thread *state,
 				   const struct sn_gpu_operation *operation)
 {
-	uint64_t of_graph = (operation->graph_node >> 32) + operation->call;
-	uint64_t mixed = (of_graph << 32 ^ (uintptr_t)operation->name) * 0x9e3779b97f4a7c15u;
-	if (operation->graph_node)
-		mixed = of_graph * 0x9e3779b97f4a7c15u;
-	return &state->leaves[((uint32_t)operation->graph_node + (uint32_t)(mixed >> 40)) %
-			      SN_GPU_LEAVES];
+	return &state->leaves[sn_gpu_spread(operation) % SN_GPU_LEAVES];
 }
 
 static bool leaf_is_of(const struct sn_gpu_leaf *leaf, const struct sn_gpu_operation *operation)
@@ -157,9 +151,10 @@ static bool leaf_is_of(const struct sn_gpu_leaf *leaf, const struct sn_gpu_opera
 	       (leaf->kind != SN_GPU_WAIT || leaf->stream == operation->stream);
 }
 
-/* The operation's own place; NULL without memory. */
-static struct sn_gpu_leaf *place(struct sn_gpu_thread *state,
-				 const struct sn_gpu_operation *operation)
+/* The operation's own place; NULL without memory. Not inlined, as add_values is not: what they keep is no more on the program's stack
+ * when the trace is written. */
+static struct sn_gpu_leaf *__attribute__((noinline))
+place(struct sn_gpu_thread *state, const struct sn_gpu_operation *operation)
 {
 	struct sn_gpu_leaf *leaf = leaf_of(state, operation);
 	if (!leaf_is_of(leaf, operation)) {
@@ -177,7 +172,7 @@ static struct sn_gpu_leaf *place(struct sn_gpu_thread *state,
 					     .is_unplaced = is_unplaced};
 	}
 	if (leaf->is_unplaced)
-		sn_drop(state->thread, SN_DROP_CAPTURE_UNKNOWN, 1);
+		sn_drop(state->thread, SN_DROP_CAPTURE_UNKNOWN, operation->count);
 	return leaf;
 }
 
@@ -194,22 +189,42 @@ struct sum {
 	struct sn_gpu_interface *interface;
 	struct sn_thread *thread;
 	struct sn_gpu_leaf *leaf;
+	uint32_t count; /* of operations */
 };
 
-/* `place` of leaf->values is that metric's, for operations of one kind. */
-static void add_at(struct sum *sum, uint32_t place, enum sn_gpu_metric metric, uint64_t amount)
+/* `place` of leaf->values is that metric's, for operations of one kind. NULL without memory. */
+static struct sn_cct_value *value_at(struct sum *sum, uint32_t place, enum sn_gpu_metric metric)
 {
 	struct sn_cct_value **value = &sum->leaf->values[place];
 	uint32_t number = *value ? 0 : metric_number(sum->interface, metric);
 	if (!*value && number != SN_ID_NONE)
 		*value = sn_cct_value_of(&sum->thread->cct, sum->leaf->node, number);
-	if (*value)
-		sn_cct_value_add(*value, amount);
+	return *value;
+}
+
+/* The same amount for each of the operations. */
+static void add_amount(struct sum *sum, uint32_t place, enum sn_gpu_metric metric, uint64_t amount)
+{
+	struct sn_cct_value *value = value_at(sum, place, metric);
+	if (value)
+		sn_cct_value_add_times(value, amount, sum->count);
 }
 
 static void add_constant(struct sum *sum, enum sn_gpu_metric metric, uint64_t amount)
 {
-	add_at(sum, 1 + metric - SN_GPU_BLOCKS, metric, amount);
+	add_amount(sum, 1 + metric - SN_GPU_BLOCKS, metric, amount);
+}
+
+static void add_time(struct sum *sum, const struct sn_gpu_operation *operation)
+{
+	struct sn_cct_value *value = value_at(sum, 0, SN_GPU_KERNEL_TIME + operation->kind);
+	if (value)
+		sn_cct_value_add_all(
+		    value, &(struct sn_value_record){.count = operation->count,
+						     .sum = operation->end_ns - operation->start_ns,
+						     .min = operation->least_ns,
+						     .max = operation->most_ns,
+						     .sum_squares = operation->squares});
 }
 
 /* How a kernel was launched, as constants are added: once for each launch. */
@@ -233,18 +248,17 @@ static void add_shape(struct sum *sum, const struct sn_gpu_shape *shape)
 
 _Static_assert(1 + SN_GPU_WARPS_MAX - SN_GPU_BLOCKS < SN_GPU_LEAF_VALUES, "a place for each");
 
-static void add_values(struct sn_thread *thread, struct sn_gpu_leaf *leaf,
-		       const struct sn_gpu_operation *operation)
+static void __attribute__((noinline)) add_values(struct sn_thread *thread, struct sn_gpu_leaf *leaf,
+						 const struct sn_gpu_operation *operation)
 {
-	struct sum sum = {operation->interface, thread, leaf};
-	add_at(&sum, 0, SN_GPU_KERNEL_TIME + operation->kind,
-	       operation->end_ns - operation->start_ns);
+	struct sum sum = {operation->interface, thread, leaf, operation->count};
+	add_time(&sum, operation);
 	if (operation->kind == SN_GPU_KERNEL)
 		add_shape(&sum, &operation->shape);
 	else if (operation->bytes)
-		add_at(&sum, 1,
-		       operation->kind == SN_GPU_COPY ? SN_GPU_COPY_BYTES : SN_GPU_SET_BYTES,
-		       operation->bytes);
+		add_amount(&sum, 1,
+			   operation->kind == SN_GPU_COPY ? SN_GPU_COPY_BYTES : SN_GPU_SET_BYTES,
+			   operation->bytes);
 }
 
 /* ---- events ---- */
@@ -380,8 +394,8 @@ static void trace_message(struct sn_gpu_thread *state, uint32_t node, uint32_t s
 	sn_message_record_on(state->thread, place, stream, &message);
 }
 
-static void trace_messages(struct sn_gpu_thread *state, uint32_t node,
-			   const struct sn_gpu_operation *operation)
+static void __attribute__((noinline))
+trace_messages(struct sn_gpu_thread *state, uint32_t node, const struct sn_gpu_operation *operation)
 {
 	const struct sn_gpu_part *part = part_of(state, operation);
 	uint32_t count = part ? part->of.message_count : 0;
@@ -424,11 +438,12 @@ void sn_gpu_record(struct sn_gpu_thread *state, const struct sn_gpu_operation *o
 	}
 	struct sn_gpu_leaf *leaf = place(state, operation);
 	if (!leaf) {
-		sn_drop(thread, SN_DROP_GPU_LOST, 1);
+		sn_drop(thread, SN_DROP_GPU_LOST, operation->count);
 		return;
 	}
 	add_values(thread, leaf, operation);
-	if (operation->kind >= SN_GPU_WAIT || operation->is_placeless)
+	/* several are one since no events were asked for when they came */
+	if (sn_gpu_is_of_host(operation) || operation->is_placeless || operation->count > 1)
 		return;
 	if (sn_trace_wants(SN_TRACE_SOURCE_GPU))
 		trace(state, leaf->node, operation);

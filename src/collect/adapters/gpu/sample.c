@@ -44,7 +44,7 @@ static bool add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t cou
 	struct sn_cct_value *value =
 	    metric == SN_ID_NONE ? NULL : sn_cct_value_of(cct, node, metric);
 	if (value)
-		sn_cct_value_add_ones(value, count);
+		sn_cct_value_add_times(value, 1, count);
 	return value;
 }
 

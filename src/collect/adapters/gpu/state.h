@@ -60,6 +60,23 @@ struct sn_gpu_thread {
 	struct sn_gpu_leaf leaves[SN_GPU_LEAVES]; /* the thread's, or of who holds its guard */
 };
 
+/* A wait or an allocation: no operation, and not lost. AS-safe: yes. MT: yes. */
+static inline bool sn_gpu_is_of_host(const struct sn_gpu_operation *operation)
+{
+	return operation->kind >= SN_GPU_WAIT;
+}
+
+/* By what is done where, for tables: the nodes of a graph, whose numbers mostly follow each other, do not displace each other.
+ * AS-safe: yes. MT: yes. */
+static inline uint32_t sn_gpu_spread(const struct sn_gpu_operation *operation)
+{
+	uint64_t of_graph = (operation->graph_node >> 32) + operation->call;
+	uint64_t mixed = (of_graph << 32 ^ (uintptr_t)operation->name) * 0x9e3779b97f4a7c15u;
+	if (operation->graph_node)
+		mixed = of_graph * 0x9e3779b97f4a7c15u;
+	return (uint32_t)operation->graph_node + (uint32_t)(mixed >> 40);
+}
+
 /* The place of a launch's part. AS-safe: yes. MT: the thread, or who holds its guard. */
 static inline struct sn_gpu_part *sn_gpu_part_of(struct sn_gpu_thread *state, uint32_t correlation)
 {
