@@ -23,6 +23,8 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 			       size_t shared, cudaStream_t stream);
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
 				    size_t shared, cudaStream_t stream);
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+						   enum cudaChannelFormatKind kind);
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 

@@ -17,4 +17,8 @@ int fake_device_attribute(int *value, int attribute, int device);
 /* The newest version of a function, by the name that is in documentation; NULL where there is none. */
 void *fake_driver_function(void *driver, const char *name);
 
+/* The memory of an array, from an element on; an element's bytes. */
+FAKE_LOCAL struct fake_rows fake_array_rows(cudaArray_const_t array, struct cudaPos at);
+FAKE_LOCAL size_t fake_array_element(cudaArray_const_t array);
+
 #endif

@@ -335,25 +335,31 @@ cudaError_t fake_cudaMalloc3D(struct cudaPitchedPtr *memory, struct cudaExtent e
 	return error;
 }
 
-static char *place_in(struct cudaPitchedPtr memory, struct cudaPos at)
+static struct fake_rows rows_in(struct cudaPitchedPtr memory, struct cudaPos at)
 {
-	return (char *)memory.ptr + (at.z * memory.ysize + at.y) * memory.pitch + at.x;
+	return (struct fake_rows){(char *)memory.ptr + (at.z * memory.ysize + at.y) * memory.pitch +
+				      at.x,
+				  memory.pitch, memory.pitch * memory.ysize};
 }
 
-/* Of arrays there are none. */
+/* Where there is an array, widths are in its elements. */
+static size_t width_of(const struct cudaMemcpy3DParms *what)
+{
+	cudaArray_const_t array = what->srcArray ? what->srcArray : what->dstArray;
+	return what->extent.width * (array ? fake_array_element(array) : 1);
+}
+
 static cudaError_t copy_blocks(const struct cudaMemcpy3DParms *what, cudaStream_t stream,
 			       bool is_async)
 {
 	if (fake_begin())
 		return fake_error(fake_begin());
-	if (what->srcArray || what->dstArray)
-		return fake_error(cudaErrorNotSupported);
-	struct fake_rows to = {place_in(what->dstPtr, what->dstPos), what->dstPtr.pitch,
-			       what->dstPtr.pitch * what->dstPtr.ysize},
-			 from = {place_in(what->srcPtr, what->srcPos), what->srcPtr.pitch,
-				 what->srcPtr.pitch * what->srcPtr.ysize};
+	struct fake_rows to = what->dstArray ? fake_array_rows(what->dstArray, what->dstPos)
+					     : rows_in(what->dstPtr, what->dstPos),
+			 from = what->srcArray ? fake_array_rows(what->srcArray, what->srcPos)
+					       : rows_in(what->srcPtr, what->srcPos);
 	if (what->extent.width && what->extent.height && what->extent.depth)
-		fake_copy_blocks(&to, &from, what->extent.width, what->extent.height,
+		fake_copy_blocks(&to, &from, width_of(what), what->extent.height,
 				 what->extent.depth, fake_stream_of(stream), is_async);
 	return cudaSuccess;
 }

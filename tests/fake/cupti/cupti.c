@@ -211,19 +211,24 @@ static uint8_t memory_kind(enum fake_place place)
 {
 	static const uint8_t of[] = {
 	    CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
-	    CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED};
+	    CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED,
+	    CUPTI_ACTIVITY_MEMORY_KIND_ARRAY};
 	return of[place];
 }
 
 static uint8_t copy_kind(const struct fake_operation *operation)
 {
-	bool from_host = operation->from <= FAKE_PINNED, to_host = operation->to <= FAKE_PINNED;
-	if (operation->peer >= 0)
-		return CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
-	return from_host && to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOH
-	       : from_host	    ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD
-	       : to_host	    ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH
-				    : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
+	enum { HOST, DEVICE, ARRAY };
+	static const uint8_t of[] = {HOST, HOST, DEVICE, DEVICE, ARRAY};
+	static const uint8_t kinds[3][3] = {
+	    {CUPTI_ACTIVITY_MEMCPY_KIND_HTOH, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+	     CUPTI_ACTIVITY_MEMCPY_KIND_HTOA},
+	    {CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD,
+	     CUPTI_ACTIVITY_MEMCPY_KIND_DTOA},
+	    {CUPTI_ACTIVITY_MEMCPY_KIND_ATOH, CUPTI_ACTIVITY_MEMCPY_KIND_ATOD,
+	     CUPTI_ACTIVITY_MEMCPY_KIND_ATOA}};
+	return operation->peer >= 0 ? CUPTI_ACTIVITY_MEMCPY_KIND_PTOP
+				    : kinds[of[operation->from]][of[operation->to]];
 }
 
 /* As reported: wrong times, times before the launch, numbers of no call; the first records after clocks were registered again. */
@@ -260,9 +265,9 @@ static uint32_t call_of(const struct fake_run *run)
 static void record_overheads(const struct fake_run *run)
 {
 	static _Atomic bool is_loaded;
-	bool is_first = !is_loaded, is_full = fake_fails_now("overheads", 10);
 	if (!fake_fails("overheads") || !fake_wants(CUPTI_ACTIVITY_KIND_OVERHEAD))
 		return;
+	bool is_first = !is_loaded, is_full = fake_fails_now("overheads", 10);
 	is_loaded = true;
 	uint64_t end_ns = fake_cupti_time(run->start_ns);
 	OVERHEAD_RECORD record = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
@@ -514,7 +519,7 @@ void fake_record_devices(struct fake_subscriber *of)
 		    .computeCapabilityMajor = 9,
 		    .id = (uint32_t)device,
 		};
-		fake_queue_add(&of->queue, &record, sizeof(record), 0);
+		fake_queue_add(&of->queue, record.kind, &record, sizeof(record), 0);
 	}
 }
 

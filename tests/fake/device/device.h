@@ -39,10 +39,20 @@ void fake_set_current_device(int device);
 
 /* ---- planned failures: fail.c ---- */
 
+/* FAKE_FAIL names some. Each launch asks a dozen times: without any that is a load each. */
+extern bool fake_fails_at_all;
+bool fake_is_planned(const char *scenario);
+bool fake_is_planned_now(const char *scenario, unsigned nth);
 /* Whether this is one of those that FAKE_FAIL names. */
-bool fake_fails(const char *scenario);
+static inline bool fake_fails(const char *scenario)
+{
+	return fake_fails_at_all && fake_is_planned(scenario);
+}
 /* Counts, of the events that a failure comes to, each `nth`. MT: yes. */
-bool fake_fails_now(const char *scenario, unsigned nth);
+static inline bool fake_fails_now(const char *scenario, unsigned nth)
+{
+	return fake_fails_at_all && fake_is_planned_now(scenario, nth);
+}
 /* Whether a device is lost: from a given number of operations on. */
 bool fake_device_is_lost(void);
 
@@ -50,7 +60,7 @@ bool fake_device_is_lost(void);
 
 enum fake_kind { FAKE_KERNEL, FAKE_COPY, FAKE_SET, FAKE_HOST, FAKE_EMPTY };
 
-enum fake_place { FAKE_PAGEABLE, FAKE_PINNED, FAKE_DEVICE, FAKE_MANAGED };
+enum fake_place { FAKE_PAGEABLE, FAKE_PINNED, FAKE_DEVICE, FAKE_MANAGED, FAKE_ARRAY };
 
 struct fake_operation {
 	enum fake_kind kind;

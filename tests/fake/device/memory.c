@@ -73,7 +73,7 @@ size_t fake_device_memory_used(int device)
 
 static bool is_of_device(enum fake_place place)
 {
-	return place == FAKE_DEVICE || place == FAKE_MANAGED;
+	return place >= FAKE_DEVICE;
 }
 
 static void tell(const struct region *region, bool is_freed)

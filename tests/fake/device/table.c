@@ -62,8 +62,8 @@ void fake_table_call(const char *name)
 
 static const char *copy_name(const struct fake_operation *operation)
 {
-	static const char *const places[] = {"pageable", "pinned", "device", "managed"};
-	static char names[4][4][32];
+	static const char *const places[] = {"pageable", "pinned", "device", "managed", "array"};
+	static char names[5][5][32];
 	char *name = names[operation->from][operation->to];
 	if (operation->peer >= 0)
 		return "copy between devices";

@@ -21,7 +21,7 @@ from test_cuda import pytestmark  # noqa: F401  (the same condition)
 from test_cupti import losses
 
 OPTIONS = {"per_thread": ("--default-stream", "per-thread"), "names": ("--extended-lambda", "-std=c++17"), "driver": ("-lcuda",)}
-PROGRAMS = ("built", "copies", "driver", "per_thread", "forks", "names")
+PROGRAMS = ("built", "copies", "arrays", "driver", "per_thread", "forks", "names")
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +58,47 @@ def test_each_row_is_stored(ran_as, compiled, name, release):
     assert stored(ran.folder) == places(truth) and traced(ran.folder) == truth and count_of(truth) > 18
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_row_is_stored_without_events(ran_as, name):
+    """Then operations that are alike come to their thread as one."""
+    ran = ran_as(name, options=NODES)
+    assert not losses(ran)
+    assert stored(ran.folder) == places(taken([row for row in ran.table if row["kernel"] != "graph"]))
+
+
+def test_times_that_differ_keep_their_spread(tmp_path):
+    """A kernel that one line launches on two devices, of which the second takes five times as long."""
+    (tmp_path / "spread.cu").write_text("""
+        __global__ void spread(void) {}
+        int main(void)
+        {
+            for (int i = 0; i < 400; i++) {
+                cudaSetDevice(i % 4 == 3);
+                spread<<<1, 32>>>();
+            }
+            cudaDeviceSynchronize();
+            cudaSetDevice(0);
+            cudaDeviceSynchronize();
+        }""")
+    (tmp_path / "plan").write_text("*spread* 1000 0\n*spread* 5000 1\n")
+    subprocess.run([FAKE, "nvcc", "-g", "-O1", "-arch=sm_90", "-o", tmp_path / "spread", tmp_path / "spread.cu"], check=True)
+    ran = on_fakes(tmp_path, tmp_path / "spread", FAKE_DEVICES="2", FAKE_PLAN=str(tmp_path / "plan"))
+    (_, value), = program.paths(ran.folder, "kernel-time", "--metric", "kernel-time")
+    assert (value["count"], value["sum"], value["min"], value["max"]) == (400, 300 * 1000 + 100 * 5000, 1000, 5000)
+    assert value["std"] == pytest.approx(1000 * 3 ** 0.5, rel=0.005)
+
+
 @pytest.mark.parametrize("name", ["built", "driver"])
 def test_graphs_as_a_whole(ran_as, name):
     ran = ran_as(name, options=("--trace",))
     truth = {row: amount for row, amount in taken(ran.table).items() if not row.graph or row.kernel == "graph"}
     assert not losses(ran)
     assert stored(ran.folder) == places(truth) and traced(ran.folder) == truth
+
+
+def test_copies_to_and_from_arrays(ran_as):
+    assert {kernel: count for kernel, count in measured(ran_as("arrays", options=NODES), "copy-time", "count").items() if "array" in kernel} == {
+        "copy host to array": 6, "copy device to array": 3, "copy array to array": 3, "copy array to device": 3, "copy array to host": 6}
 
 
 # ---- what a program that was not measured would see: the fake ----
@@ -82,6 +117,10 @@ def test_a_child_of_an_initialised_process_has_no_driver(ran_as):
     ran = ran_as("forks")
     assert ran.out == "child initialization error\nparent 4 no error\n"
     assert ran.truth("count", is_kernel) == {"parent_kernel(float*)": 75}
+
+
+def test_arrays_have_what_was_copied_to_them(ran_as):
+    assert ran_as("arrays").out == 3 * ("32 bits, 64 x 16 x 0, flags 2\nrows are equal\nlayers are equal\n") + "failures 0\n"
 
 
 def test_each_thread_has_its_default_stream(ran_as):
