@@ -337,9 +337,10 @@ static struct fake_chunk *chunk_with_room(struct fake_queue *queue, size_t bytes
 	return queue->adding = chunk;
 }
 
-void fake_queue_add(struct fake_queue *queue, const void *record, size_t bytes, uint64_t end_ns)
+void fake_queue_add(struct fake_queue *queue, CUpti_ActivityKind kind, const void *record,
+		    size_t bytes, uint64_t end_ns)
 {
-	size_t length = fake_release_bytes(((const CUpti_Activity *)record)->kind);
+	size_t length = fake_release_bytes(kind);
 	size_t room = sizeof(struct fake_waiting) + length;
 	pthread_t thread;
 	pthread_mutex_lock(&queue->lock);
@@ -347,6 +348,7 @@ void fake_queue_add(struct fake_queue *queue, const void *record, size_t bytes, 
 	struct fake_waiting *waiting = (struct fake_waiting *)(chunk->bytes + chunk->used);
 	*waiting = (struct fake_waiting){.end_ns = end_ns, .bytes = (uint32_t)length};
 	memcpy(waiting->record, record, bytes < length ? bytes : length);
+	((CUpti_Activity *)waiting->record)->kind = kind;
 	chunk->used += room;
 	queue->bytes_waiting += length;
 	if (!queue->is_running)

@@ -33,10 +33,10 @@ struct fake_queue {
 };
 
 FAKE_LOCAL void fake_queue_begin(struct fake_queue *queue);
-/* Copies a record, as long as the release has it. What is over at `end_ns`, 0 for now, is given away no sooner, unless it is
- * forced. MT: yes. */
-FAKE_LOCAL void fake_queue_add(struct fake_queue *queue, const void *record, size_t bytes,
-			       uint64_t end_ns);
+/* Copies a record, as long as the release has it, as one of that kind. What is over at `end_ns`, 0 for now, is given away no sooner, unless
+ * it is forced. MT: yes. */
+FAKE_LOCAL void fake_queue_add(struct fake_queue *queue, CUpti_ActivityKind kind,
+			       const void *record, size_t bytes, uint64_t end_ns);
 /* The subscriber is asked for its first buffer when there is something to tell. Without locks. */
 FAKE_LOCAL void fake_queue_open(struct fake_queue *queue);
 FAKE_LOCAL void fake_queue_flush(struct fake_queue *queue, bool is_forced);

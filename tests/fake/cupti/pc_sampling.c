@@ -121,7 +121,8 @@ struct sampled {
 static _Atomic unsigned created; /* and told */
 static struct context {
 	uint32_t device; /* first: contexts are handles */
-	bool is_told, is_enabled, is_configured;
+	bool is_told, is_enabled;
+	_Atomic bool is_configured; /* changes with the lock */
 	bool has_ranges, is_started;
 	bool is_unread; /* a range has ended, and has not been read since */
 	uint64_t range;
@@ -255,8 +256,10 @@ static void sample_kernel(struct context *context, const struct fake_run *run)
 void fake_pc_run(const struct fake_run *run)
 {
 	struct context *context = &contexts[run->device];
+	if (!context->is_configured || run->operation->kind != FAKE_KERNEL)
+		return;
 	pthread_mutex_lock(&lock);
-	if (context->is_configured && run->operation->kind == FAKE_KERNEL)
+	if (context->is_configured)
 		sample_kernel(context, run);
 	pthread_mutex_unlock(&lock);
 }

@@ -97,9 +97,9 @@ uint32_t fake_release_call(enum fake_domain domain, uint32_t cbid)
 /* Where it is to be strict, a driver that is there and not initialised is none. */
 static bool has_driver(void)
 {
-	const char *error = getenv("FAKE_CUINIT_ERROR");
 	if (fake_device_has_begun())
 		return true;
+	const char *error = getenv("FAKE_CUINIT_ERROR");
 	if (fake_fails("strict") || (error && *error))
 		return false;
 	return dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -58,17 +58,12 @@ static bool hides(const struct fake_subscriber *of, const CUpti_Activity *record
 
 void fake_record(const void *record, size_t bytes, uint64_t end_ns)
 {
-	union {
-		CUpti_Activity activity;
-		char bytes[512];
-	} copy;
-	memcpy(&copy, record, bytes);
-	CUpti_ActivityKind kind = copy.activity.kind;
+	const CUpti_Activity *activity = record;
 	FAKE_EACH_SUBSCRIBER(of)
 	{
-		copy.activity.kind = kind_for(of, kind);
-		if (copy.activity.kind && !hides(of, &copy.activity))
-			fake_queue_add(&of->queue, &copy, bytes, end_ns);
+		CUpti_ActivityKind kind = kind_for(of, activity->kind);
+		if (kind && !hides(of, activity))
+			fake_queue_add(&of->queue, kind, record, bytes, end_ns);
 	}
 }
 

@@ -5,27 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool fake_fails_at_all;
 static const char *planned;
 
 __attribute__((constructor)) static void read_plan(void)
 {
 	planned = getenv("FAKE_FAIL");
+	fake_fails_at_all = planned && *planned;
 }
 
-bool fake_fails(const char *scenario)
+bool fake_is_planned(const char *scenario)
 {
 	const char *list = planned;
 	size_t length = strlen(scenario);
-	for (; list && *list; list += strcspn(list, ","), list += *list == ',')
+	for (; *list; list += strcspn(list, ","), list += *list == ',')
 		if (strcspn(list, ",") == length && !strncmp(list, scenario, length))
 			return true;
 	return false;
 }
 
-bool fake_fails_now(const char *scenario, unsigned nth)
+bool fake_is_planned_now(const char *scenario, unsigned nth)
 {
 	static _Atomic unsigned events;
-	return fake_fails(scenario) && ++events % nth == 0;
+	return fake_is_planned(scenario) && ++events % nth == 0;
 }
 
 /* After the first 50 operations, as after a fault of the hardware: what was begun is not finished either. */
