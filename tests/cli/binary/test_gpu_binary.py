@@ -11,15 +11,14 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from conftest import BUILD, ROOT
+from real_cupti import installed, library, probe
 
 DUMP = BUILD / "tests/gpu-dump"
-CUPTI = ROOT / "tests/fake/cupti"
 PTX = ROOT / "tests/workloads/binary/gpu.ptx"
 
 
@@ -209,16 +208,12 @@ def test_lines_are_those_of_cupti(tmp_path: Path, target: str, release: str) -> 
     """By which NVIDIA's tools place samples: of inlined code the innermost line. CUPTI needs no device for it."""
     if os.environ.get("SONDE_TEST_CUDA_FEW"):
         pytest.skip("other releases of CUPTI are fetched by make test-all (SONDE_TEST_CUDA=1)")
-    include = subprocess.run([CUPTI / "install.sh", release], capture_output=True, text=True)
-    if include.returncode == 77:
-        pytest.skip(f"no CUPTI {release}: {include.stderr.strip()}")
-    library = next(path for path in Path(include.stdout.strip()).parent.glob("lib/libcupti.so.*") if not path.is_symlink())
+    nvidias = library(installed(release).parent / "lib")
     cubin = ptxas(tmp_path, target)
     ours, of_function = Dump(cubin), 0
     for name, function in ours.functions.items():
-        done = subprocess.run([sys.executable, CUPTI / "probe.py", "lines", library, cubin, name, str(max(function.blocks.values()))],
-                              capture_output=True, text=True)
-        for offset, place in map(str.split, done.stdout.splitlines()):
+        lines = probe("lines", nvidias, cubin, name, str(max(function.blocks.values())))
+        for offset, place in map(str.split, lines.splitlines()):
             line = ours.line_at(ours.bases[name] + int(offset))
             assert line is not None and line.split(" < ")[0] == place, (name, offset)
             of_function += name == "nest"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Callable
@@ -15,11 +14,10 @@ import program
 import pytest
 from fake_table import count_of, is_part, places, stored, taken, traced
 from program import ROOT, WORKLOADS
+from real_cupti import CUPTI, installed, library, probe
 from test_cuda import ARE_FEW, FAKE, NODES, Ran, is_kernel, measured, on_fakes, pytestmark  # noqa: F401 (a mark)
 
 FAKES = ROOT / "tests/fake"
-CUPTI = FAKES / "cupti"
-PROBE = CUPTI / "probe.py"
 KNOWN = [name.replace("_", ".") for name in re.findall(r"^RELEASE\((\w+)", (CUPTI / "releases.def").read_text(), re.M)]
 # of 13.1 all that is measured lies as in 13.2
 RELEASES = [release for release in KNOWN if release != "13.1"]
@@ -34,28 +32,10 @@ def fake() -> Path:
     return Path(os.environ["SONDE_FAKE_CUDA"])
 
 
-def installed(*what: str) -> Path:
-    done = subprocess.run([CUPTI / "install.sh", *what], capture_output=True, text=True)
-    if done.returncode == 77:
-        pytest.skip(f"no CUPTI {what[-1]}: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
-
-
 def headers(release: str) -> Path:
     if ARE_FEW and release != RELEASES[-1]:
         pytest.skip("other releases of CUPTI are fetched by make test-all (SONDE_TEST_CUDA=1)")
     return installed(release)
-
-
-def library(folder: Path) -> Path:
-    """By its own name, not by the one that PyTorch wants it by."""
-    return next(path for path in sorted(folder.glob("libcupti.so.*")) if not path.is_symlink())
-
-
-def probe(what: str, of: Path, *arguments: str | Path, text: str = "", **environment: str) -> str:
-    return subprocess.run([sys.executable, PROBE, what, of, *arguments], input=text, capture_output=True, text=True,
-                          env={**os.environ, **environment}).stdout
 
 
 # ---- the fake ----
