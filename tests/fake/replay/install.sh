@@ -22,7 +22,7 @@ if [ ! -e "$folder/bin/replay" ]; then
 		echo 'local: *; };'
 	} >"$new/functions.map"
 	flags=(-std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fPIC -pthread)
-	$compiler "${flags[@]}" -shared -o "$new/libcupti.so" "$here"/{load,load_samples,play,cupti,samples}.c -Wl,-soname,libcupti.so \
+	$compiler "${flags[@]}" -shared -o "$new/libcupti.so" "$here"/{load,load_cupti,load_samples,play,cupti,samples}.c -Wl,-soname,libcupti.so \
 		-Wl,--version-script="$new/functions.map" -ldl || exit 1
 	$compiler "${flags[@]}" -o "$new/bin/replay" "$here/main.c" -L"$new" -l:libcupti.so -Wl,-rpath,'$ORIGIN/..' || exit 1
 	mv -T "$new" "$folder" 2>/dev/null || rm -rf "$new"
