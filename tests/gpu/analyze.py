@@ -6,9 +6,9 @@
 
 Prints where it was made, the checks that failed there, what measuring cost, and what is odd about the recordings; plays each recording
 to this checkout's Sonde and compares what that stores with what ran; and, where the fakes are installed (SONDE_FAKE_CUDA), what
-differs between the recording and one of the same program on the fake CUPTI of that release or the one before. Status 1 where a
-check failed or a replay is wrong; a difference from the fakes is no failure, but something to learn. SONDE names the program
-(build/src/cmd/sonde)."""
+differs between the recording and one of the same program on the fake CUPTI of that release or the one before. Recordings of HIP are
+compared with the fake rocprofiler-sdk. Status 1 where a check failed or a replay is wrong; a difference from the fakes is no failure,
+but something to learn. SONDE names the program (build/src/cmd/sonde)."""
 from __future__ import annotations
 
 import csv
@@ -133,16 +133,31 @@ def release_of(version: int) -> str:
     return fitting[-1].replace("_", ".")
 
 
+def compiled_for_fakes(scratch: Path) -> Path | None:
+    """Of HIP: what was compiled there is for its devices, and its runtime."""
+    device = scratch / "fake-device"
+    if device.exists():
+        return device
+    done = subprocess.run([FAKE, "--rocm", "hipcc", "-o", device, HERE / "suite/device.hip", "-g", "-O1", "-D_GNU_SOURCE"], capture_output=True, text=True)
+    if done.returncode:
+        print(f"  no recording on the fakes: {done.stderr.strip()}")
+    return None if done.returncode else device
+
+
 def compare_with_fakes(path: Path, folder: Path, level: str, scratch: Path) -> None:
-    release = release_of(int(Reader().read(path).facts.get("cupti.version", "0")))
-    options = LEVELS["cuda"][level][0]
-    output = scratch / f"fake-{level}"
-    done = subprocess.run([FAKE, "--cupti", release, HERE / "record.sh", *options, output, folder / "bin/device", "work"], capture_output=True, text=True)
+    vendor, release = folder.name, release_of(int(Reader().read(path).facts.get("cupti.version", "0")))
+    device = compiled_for_fakes(scratch) if vendor == "hip" else folder / "bin/device"
+    if not device:
+        return
+    fakes, options = (["--rocm"], ["--rocm"]) if vendor == "hip" else (["--cupti", release], [])
+    output = scratch / f"fake-{vendor}-{level}"
+    done = subprocess.run([FAKE, *fakes, HERE / "record.sh", *options, *LEVELS[vendor][level][0], output, device, "work"], capture_output=True, text=True,
+                          env={**os.environ, "ROCPROFILER_PC_SAMPLING_BETA_ENABLED": "1"})  # no device can freeze
     made = list(output.glob("*.recording"))
     if done.returncode or not made:
         print(f"  no recording on the fakes: {(done.stderr or done.stdout).strip()}")
         return
-    print(f"  beside the fake CUPTI {release}:")
+    print(f"  beside the fake {'rocprofiler-sdk' if vendor == 'hip' else 'CUPTI ' + release}:")
     differs = subprocess.run([HERE / "record/recording.py", "compare", path, made[0]], capture_output=True, text=True)
     print("".join(f"    {line}\n" for line in differs.stdout.splitlines()), end="")
 
@@ -158,7 +173,7 @@ def analyze_vendor(folder: Path, scratch: Path) -> bool:
         for path in sorted((folder / "recordings" / level).glob("*.recording")):
             print_oddities(path)
             is_right = replay_is_right(path, truth, folder.name, level, scratch) and is_right
-            if folder.name == "cuda" and os.environ.get("SONDE_FAKE_CUDA"):
+            if folder.name == "hip" or os.environ.get("SONDE_FAKE_CUDA"):
                 compare_with_fakes(path, folder, level, scratch)
     return is_right
 

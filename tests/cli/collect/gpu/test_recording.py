@@ -334,6 +334,7 @@ def test_a_day_with_an_amd_device(tmp_path):
     assert len(checks) >= 7 and all(check["is_right"] for check in checks)
     done = analyzed(tmp_path / "left")
     assert done.returncode == 0 and done.stdout.count("replayed: as it ran") == 2, done.stdout + done.stderr
+    assert done.stdout.count("beside the fake rocprofiler-sdk:\n    no difference") == 2
     # one of each of the fake's reasons, a launch
     assert re.findall(r"^  samples: (\d+), as recorded$", done.stdout, re.M) == [str(11 * (40 + 15 + 60 + 10 * 4))]
     none = subprocess.run([FAKE, "--rocm", RUN, tmp_path / "none"], capture_output=True, text=True, env={**environment, "FAKE_DEVICES": "0"})
