@@ -6,9 +6,9 @@
 
 Prints where it was made, the checks that failed there, what measuring cost, and what is odd about the recordings; plays each recording
 to this checkout's Sonde and compares what that stores with what ran; and, where the fakes are installed (SONDE_FAKE_CUDA), what
-differs between the recording and one of the same program on the fake CUPTI of that release or the one before. Status 1 where a
-check failed or a replay is wrong; a difference from the fakes is no failure, but something to learn. SONDE names the program
-(build/src/cmd/sonde)."""
+differs between the recording and one of the same program on the fake CUPTI of that release or the one before. Recordings of HIP are
+compared with the fake rocprofiler-sdk. Status 1 where a check failed or a replay is wrong; a difference from the fakes is no failure,
+but something to learn. SONDE names the program (build/src/cmd/sonde)."""
 from __future__ import annotations
 
 import csv
@@ -63,53 +63,65 @@ def print_benchmarks(folder: Path) -> None:
 
 def print_oddities(path: Path) -> None:
     summary = Reader().read(path)
-    print(f"\n{path.parent.name}/{path.name}: CUPTI {summary.facts.get('cupti.version')}, {sum(summary.records.values())} records, "
+    library = "rocprofiler-sdk" if "rocprofiler.version" in summary.facts else "CUPTI"
+    version = summary.facts.get("rocprofiler.version") or summary.facts.get("cupti.version")
+    print(f"\n{path.parent.name}/{path.name}: {library} {version}, {sum(summary.records.values())} records, "
           f"{summary.dropped} dropped, {summary.lost} lost by the recorder")
     for title, value in lines(summary).items():
         if title.startswith("odd: "):
             print(f"  {title}: {value}")
 
 
-# Each folder of recordings: how it was recorded, and how Sonde measures its replay.
-LEVELS = {"whole": ([], []), "nodes": (["--nodes"], ["--gpu-graphs", "nodes"]),
-          **{mode: (["--samples", f"{mode}@1024"], [f"--gpu-samples={mode}"]) for mode in ("continuous", "serialized")}}
+# Of each vendor the folders of recordings: how it was recorded, and how Sonde measures its replay.
+LEVELS = {"cuda": {"whole": ([], []), "nodes": (["--nodes"], ["--gpu-graphs", "nodes"]),
+                   **{mode: (["--samples", f"{mode}@1024"], [f"--gpu-samples={mode}"]) for mode in ("continuous", "serialized")}},
+          "hip": {"whole": ([], []), "samples": (["--samples", "continuous"], ["--gpu-samples"])}}
+
+
+def short(name: str) -> str:
+    """Of a kernel, mangled or readable: "scale"."""
+    match = re.match(r"_ZL?(\d+)", name)
+    return name[match.end():match.end() + int(match[1])] if match else name.split("(")[0]
 
 
 def samples_are_right(path: Path, database: Path) -> bool:
-    """By kernel and metric: all that CUPTI gave is stored, and what it says that it dropped is lost."""
+    """By kernel and metric: all that was given is stored, and what was said to be dropped is lost."""
     recorded = Reader().read(path)
-    expected, found = stall_metrics(recorded), Counter()
+    expected, found = Counter(), Counter()
+    for (kernel, metric), count in stall_metrics(recorded).items():
+        expected[short(kernel), metric] += count
     for metric in {metric for _, metric in expected}:
         for frames, value in report(SONDE, database, metric):
             kernel = next((frame["name"] for frame in frames if frame["kind"] == "kernel"), "?")
-            found[kernel.split("(")[0], metric] += value["count"]
+            found[short(kernel), metric] += value["count"]
     lost = info(SONDE, database).get("drops", {})
     is_right = expected == found and (lost.get("gpu-sample-lost", 0), lost.get("gpu-sample-hidden", 0)) == (
-        recorded.sample_counts["dropped"] + recorded.sample_counts["full"], recorded.sample_counts["hidden"])
+        sum(recorded.sample_counts[name] for name in ("dropped", "full", "invalid")), recorded.sample_counts["hidden"])
     if not is_right:
         print(f"  samples: recorded {dict(expected - found)} more, stored {dict(found - expected)} more; lost {lost}")
     elif not expected:
-        failed = [f"{name} = {result}" for name, _, result in recorded.steps if "PCSampling" in name and result]
-        print(f"  no samples: {', '.join(failed) or 'CUPTI gave none'}")
+        failed = [f"{name} = {result}" for name, _, result in recorded.steps if ("PCSampling" in name or "pc_sampling" in name) and result]
+        print(f"  no samples: {', '.join(failed) or 'none came'}")
     else:
         print(f"  samples: {sum(count for (_, metric), count in found.items() if metric == 'gpu-samples')}, as recorded")
     return is_right
 
 
-def replay_is_right(path: Path, truth: dict, level: str, scratch: Path) -> bool:
-    """A recording has no lines: how often each kernel, copy and set was stored."""
-    options = LEVELS[level][1]
-    done = subprocess.run([FAKE, "--replay", path, SONDE, "run", "-q", "-o", scratch / level, *options, "--", "replay"], capture_output=True, text=True)
+def replay_is_right(path: Path, truth: dict, vendor: str, level: str, scratch: Path) -> bool:
+    """A recording has no lines: how often each kernel, copy and set was stored. HIP tells the nodes of graphs, always."""
+    options = LEVELS[vendor][level][1]
+    has_nodes = vendor == "hip" or level == "nodes"
+    done = subprocess.run([FAKE, "--replay", path, SONDE, "run", "-q", "-o", scratch / f"{vendor}-{level}", *options, "--", "replay"], capture_output=True, text=True)
     if done.returncode:
         print(f"  the replay failed: {done.stderr.strip()}")
         return False
-    database = scratch / f"{level}.sdb"
-    expected, found = sums(true_lines(truth, level == "nodes")), sums(measured_lines(SONDE, database, set()))
+    database = scratch / f"{vendor}-{level}.sdb"
+    expected, found = sums(true_lines(truth, has_nodes)), sums(measured_lines(SONDE, database, set()))
     lost = {cause: count for cause, count in info(SONDE, database).get("drops", {}).items()
             if cause.startswith("gpu-") and not cause.startswith("gpu-sample-")}
     print(f"  replayed: {'as it ran' if expected == found and not lost else f'ran {dict(expected)}, stored {dict(found)}, lost {lost}'}")
     is_right = expected == found and not lost
-    if "--samples" in LEVELS[level][0]:
+    if "--samples" in LEVELS[vendor][level][0]:
         is_right = samples_are_right(path, database) and is_right
     return is_right
 
@@ -121,16 +133,31 @@ def release_of(version: int) -> str:
     return fitting[-1].replace("_", ".")
 
 
+def compiled_for_fakes(scratch: Path) -> Path | None:
+    """Of HIP: what was compiled there is for its devices, and its runtime."""
+    device = scratch / "fake-device"
+    if device.exists():
+        return device
+    done = subprocess.run([FAKE, "--rocm", "hipcc", "-o", device, HERE / "suite/device.hip", "-g", "-O1", "-D_GNU_SOURCE"], capture_output=True, text=True)
+    if done.returncode:
+        print(f"  no recording on the fakes: {done.stderr.strip()}")
+    return None if done.returncode else device
+
+
 def compare_with_fakes(path: Path, folder: Path, level: str, scratch: Path) -> None:
-    release = release_of(int(Reader().read(path).facts.get("cupti.version", "0")))
-    options = LEVELS[level][0]
-    output = scratch / f"fake-{level}"
-    done = subprocess.run([FAKE, "--cupti", release, HERE / "record.sh", *options, output, folder / "bin/device", "work"], capture_output=True, text=True)
+    vendor, release = folder.name, release_of(int(Reader().read(path).facts.get("cupti.version", "0")))
+    device = compiled_for_fakes(scratch) if vendor == "hip" else folder / "bin/device"
+    if not device:
+        return
+    fakes, options = (["--rocm"], ["--rocm"]) if vendor == "hip" else (["--cupti", release], [])
+    output = scratch / f"fake-{vendor}-{level}"
+    done = subprocess.run([FAKE, *fakes, HERE / "record.sh", *options, *LEVELS[vendor][level][0], output, device, "work"], capture_output=True, text=True,
+                          env={**os.environ, "ROCPROFILER_PC_SAMPLING_BETA_ENABLED": "1"})  # no device can freeze
     made = list(output.glob("*.recording"))
     if done.returncode or not made:
         print(f"  no recording on the fakes: {(done.stderr or done.stdout).strip()}")
         return
-    print(f"  beside the fake CUPTI {release}:")
+    print(f"  beside the fake {'rocprofiler-sdk' if vendor == 'hip' else 'CUPTI ' + release}:")
     differs = subprocess.run([HERE / "record/recording.py", "compare", path, made[0]], capture_output=True, text=True)
     print("".join(f"    {line}\n" for line in differs.stdout.splitlines()), end="")
 
@@ -142,11 +169,11 @@ def analyze_vendor(folder: Path, scratch: Path) -> bool:
     if has_run:
         print_benchmarks(folder)
     truth = json.loads((folder / "truth.json").read_text())
-    for level in LEVELS:
+    for level in LEVELS[folder.name]:
         for path in sorted((folder / "recordings" / level).glob("*.recording")):
             print_oddities(path)
-            is_right = replay_is_right(path, truth, level, scratch) and is_right
-            if os.environ.get("SONDE_FAKE_CUDA"):
+            is_right = replay_is_right(path, truth, folder.name, level, scratch) and is_right
+            if folder.name == "hip" or os.environ.get("SONDE_FAKE_CUDA"):
                 compare_with_fakes(path, folder, level, scratch)
     return is_right
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # For the day when there is a real GPU (docs/design/fakes.md): runs the suite of an NVIDIA or AMD device and the benchmarks, records
-# what CUPTI delivers, and leaves FOLDER and FOLDER.tar.gz, which tests/gpu/analyze.py reads on another machine.
+# what CUPTI or rocprofiler-sdk delivers, and leaves FOLDER and FOLDER.tar.gz, which tests/gpu/analyze.py reads on another machine.
 # Usage: tests/gpu/run.sh FOLDER
 # It takes a C compiler (for AMD ROCm's hipcc) and Python's own library, and no network. SONDE names the program (build/src/cmd/sonde);
 # without one there are recordings and the costs of others. Status 0; 1 where a check fails; 77, with one line, where there is no device or
@@ -65,6 +65,14 @@ suite() {
 	rm -rf "$folder/$1/scratch"
 }
 
+# record_as VENDOR LEVEL OPTION...: the program, and what it printed
+record_as() {
+	local own=$folder/$1 recorded=$folder/$1/recordings/$2
+	"$here/record.sh" "${@:3}" "$recorded" "$own/bin/device" work >"$own/output" 2>&1 || echo "recording $2: status $?"
+	mv "$own/output" "$recorded/"
+	mv "$recorded"/librecorder*.so "$own/bin/" 2>/dev/null
+}
+
 sonde=${SONDE:-$root/build/src/cmd/sonde}
 "$sonde" --version >/dev/null 2>&1 || { echo "no Sonde ($sonde): recordings and the costs of others alone"; sonde=; }
 status=0
@@ -90,16 +98,22 @@ cuda() {
 		nodes) options=(--nodes) ;;
 		continuous | serialized) options=(--samples "$level@1024") ;;
 		esac
-		"$here/record.sh" "${options[@]}" "$cuda/recordings/$level" "$cuda/bin/device" work >"$cuda/output" 2>&1 ||
-			echo "recording $level: status $?"
-		mv "$cuda/output" "$cuda/recordings/$level/"
-		mv "$cuda/recordings/$level/librecorder.so" "$cuda/bin/" 2>/dev/null
+		record_as cuda $level "${options[@]}"
 	done
 	suite cuda
 }
 
+hip() {
+	facts_of hip
+	[ ! -r /sys/module/amdgpu/version ] || cat /sys/module/amdgpu/version >"$folder/hip/facts/version"
+	record_as hip whole --rocm
+	# AMD's condition: by this variable the user accepts that a device may freeze
+	[ -z "${ROCPROFILER_PC_SAMPLING_BETA_ENABLED:-}" ] || record_as hip samples --rocm --samples continuous
+	suite hip
+}
+
 [ ! -d "$folder/cuda" ] || cuda
-[ ! -d "$folder/hip" ] || { facts_of hip; suite hip; }
+[ ! -d "$folder/hip" ] || hip
 tar -C "$(dirname "$folder")" -czf "$folder.tar.gz" "$(basename "$folder")" || exit 128
 echo "$folder.tar.gz: tests/gpu/analyze.py reads it on another machine"
 exit $status

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUPTI's functions as Sonde's adapter knows them, which answer what was recorded. run.sh exports those that the recorded CUPTI had. */
-#include "play.h"
+#include "cupti.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,7 +113,7 @@ static void give(void *context, uint32_t stream, uint8_t *buffer, size_t size, s
 static size_t length_at(const uint8_t *record)
 {
 	uint32_t kind = *(const uint32_t *)record;
-	return kind < REPLAY_KINDS ? replay_recording()->lengths[kind] : 0;
+	return kind < REPLAY_KINDS ? replay_cupti()->lengths[kind] : 0;
 }
 
 /* As many whole records as have room: the bytes of them. What cannot be stepped over is given as it is. */
@@ -165,11 +167,21 @@ void replay_tell(const struct replay_event *event)
 		tell_buffer(fields);
 }
 
+/* As the driver does at the end of cuInit. */
+void replay_attach(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	void *tool = path && *path ? dlopen(path, RTLD_NOW) : NULL;
+	int (*begin)(void) = tool ? (int (*)(void))dlsym(tool, "InitializeInjection") : NULL;
+	if (begin)
+		begin();
+}
+
 /* ---- subscribing ---- */
 
 static sn_cupti_result subscribe(void **subscriber, sn_cupti_callback callback, void *data)
 {
-	int32_t result = replay_recording()->subscribed;
+	int32_t result = replay_cupti()->subscribed;
 	if (result)
 		return result;
 	if (tool.is_subscribed)
@@ -194,7 +206,7 @@ sn_cupti_result cuptiSubscribe_v2(void **subscriber, sn_cupti_callback callback,
 {
 	if (parameters && parameters->holder && parameters->holder_bytes)
 		snprintf(parameters->holder, parameters->holder_bytes, "%s",
-			 replay_recording()->holder);
+			 replay_cupti()->holder);
 	return subscribe(subscriber, callback, data);
 }
 
@@ -233,7 +245,7 @@ sn_cupti_result cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t 
 sn_cupti_result cuptiActivityEnable(uint32_t kind);
 sn_cupti_result cuptiActivityEnable(uint32_t kind)
 {
-	int32_t result = kind < REPLAY_KINDS ? replay_recording()->enabled[kind] : -1;
+	int32_t result = kind < REPLAY_KINDS ? replay_cupti()->enabled[kind] : -1;
 	return result < 0 ? ERROR_KIND : result;
 }
 
@@ -282,7 +294,7 @@ sn_cupti_result cuptiActivityRegisterCallbacks_v2(void *subscriber, sn_cupti_req
 sn_cupti_result cuptiActivityFlushAll(uint32_t flags);
 sn_cupti_result cuptiActivityFlushAll(uint32_t flags)
 {
-	const struct replay *recording = replay_recording();
+	const struct replay_cupti *recording = replay_cupti();
 	uint32_t number = tool.flushes++;
 	(void)flags;
 	if (number >= REPLAY_FLUSHES)
@@ -337,9 +349,8 @@ sn_cupti_result cuptiActivityGetNumDroppedRecords_v2(void *subscriber, void *con
 sn_cupti_result cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name);
 sn_cupti_result cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name)
 {
-	*name = domain < REPLAY_DOMAINS && cbid < REPLAY_CBIDS
-		    ? replay_recording()->names[domain][cbid]
-		    : NULL;
+	*name = domain < REPLAY_DOMAINS && cbid < REPLAY_CBIDS ? replay_cupti()->names[domain][cbid]
+							       : NULL;
 	return *name ? SN_CUPTI_SUCCESS : ERROR_PARAMETER;
 }
 
@@ -367,6 +378,6 @@ sn_cupti_result cuptiGetTimestamp(uint64_t *time)
 sn_cupti_result cuptiGetVersion(uint32_t *version);
 sn_cupti_result cuptiGetVersion(uint32_t *version)
 {
-	*version = replay_recording()->version;
+	*version = replay_cupti()->version;
 	return SN_CUPTI_SUCCESS;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording has of modules and samples of instructions. Names that its instructions point at are made to point into it. */
-#include "play.h"
+#include "cupti.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct replay_samples replay_samples;
@@ -13,31 +12,17 @@ static struct module {
 	struct module *next;
 } * modules;
 
-/* What follows the fields. */
-static size_t rest_of(const struct recording_head *head, size_t fields_bytes)
-{
-	return head->bytes - sizeof(*head) - fields_bytes;
-}
-
-static void *new (size_t bytes)
-{
-	void *made = calloc(1, bytes);
-	if (!made)
-		replay_fail("out of memory");
-	return made;
-}
-
 /* ---- modules ---- */
 
 static void read_module(const struct recording_head *head)
 {
 	const struct recording_module *recorded = (const struct recording_module *)(head + 1);
-	if (recorded->held > rest_of(head, sizeof(*recorded)) ||
+	if (recorded->held > replay_rest_of(head, sizeof(*recorded)) ||
 	    (recorded->held && recorded->held != recorded->size))
 		replay_fail("a module is longer than its entry");
 	if (!recorded->held)
 		return;
-	struct module *module = new (sizeof(*module));
+	struct module *module = replay_new(sizeof(*module));
 	*module = (struct module){recorded, modules};
 	modules = module;
 }
@@ -75,7 +60,7 @@ static struct replay_session *session_of(uint64_t context)
 static void add_session(uint64_t context, int32_t enabled)
 {
 	struct replay_session **last = &replay_samples.sessions;
-	struct replay_session *session = new (sizeof(*session));
+	struct replay_session *session = replay_new(sizeof(*session));
 	*session = (struct replay_session){.context = context, .enabled = enabled};
 	while (*last)
 		last = &(*last)->next;
@@ -140,7 +125,7 @@ static void check_pc(struct sn_cupti_pc *pc, size_t bytes)
 static void read_samples(const struct recording_head *head, uint32_t due)
 {
 	struct recording_samples *recorded = (struct recording_samples *)(head + 1);
-	size_t bytes = rest_of(head, sizeof(*recorded)), length = recorded->record_bytes;
+	size_t bytes = replay_rest_of(head, sizeof(*recorded)), length = recorded->record_bytes;
 	struct replay_session *session = session_of(recorded->context);
 	if (recorded->count &&
 	    (length < SN_CUPTI_PC_FIRST_BYTES || length % 8 || recorded->count > bytes / length))
@@ -151,7 +136,7 @@ static void read_samples(const struct recording_head *head, uint32_t due)
 		return;
 	session->hangs = session->hangs && recorded->is_put_aside;
 	struct replay_answers *answers = recorded->is_put_aside ? &session->aside : &session->read;
-	struct replay_answer *answer = new (sizeof(*answer));
+	struct replay_answer *answer = replay_new(sizeof(*answer));
 	*answer = (struct replay_answer){.recorded = recorded, .due = due};
 	if (answers->last)
 		answers->last->next = answer;

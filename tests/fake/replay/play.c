@@ -2,12 +2,11 @@
 /*
  * Order and time. One event at a time is told, by the thread that stands for the one that it came in. It is told when as much time
  * has passed since the first as in the recording. Where this machine is late, the recording's time waits, and catches up only after the
- * next buffer: so no record seems to begin before its call, and what is measured does not depend on how busy the machine is. An operation
+ * next delivery: so no record seems to begin before its call, and what is measured does not depend on how busy the machine is. An operation
  * may lie later in a trace by as much as the machine was late.
  */
 #include "play.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,25 +66,25 @@ static void set_time(uint64_t told_ns, uint64_t next_ns)
 #define EARLY_NS 400000
 
 static uint64_t first_ns, first_at_ns; /* the recording's first event, and ours when it was told */
-static int64_t latest_ns;	       /* how late events since the last buffer were at most */
+static int64_t latest_ns;	       /* how late events since the last delivery were at most */
 
-static int64_t late_ns(uint64_t cupti_ns)
+static int64_t late_ns(uint64_t vendor_ns)
 {
-	return (int64_t)(our_ns() - first_at_ns) - (int64_t)(cupti_ns - first_ns);
+	return (int64_t)(our_ns() - first_at_ns) - (int64_t)(vendor_ns - first_ns);
 }
 
 /* By who has the turn, or delivers when all have had theirs. */
 static void wait_for(const struct replay_event *event)
 {
 	int64_t late;
-	while ((late = late_ns(event->cupti_ns)) < latest_ns - EARLY_NS) {
+	while ((late = late_ns(event->vendor_ns)) < latest_ns - EARLY_NS) {
 		uint64_t left = (uint64_t)(latest_ns - EARLY_NS - late);
 		nanosleep(
 		    &(struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)},
 		    NULL);
 	}
 	latest_ns = late > latest_ns ? late : latest_ns;
-	if (event->head->kind == RECORDING_OF_buffer)
+	if (event->head->kind == RECORDING_OF_buffer || event->head->kind == RECORDING_OF_records)
 		latest_ns = 0;
 }
 
@@ -104,8 +103,8 @@ static void tell(uint32_t index)
 	const struct replay_event *event = &recording->events[index];
 	uint32_t next = next_run(index + 1);
 	wait_for(event);
-	set_time(event->cupti_ns,
-		 next < recording->count ? recording->events[next].cupti_ns : UINT64_MAX);
+	set_time(event->vendor_ns,
+		 next < recording->count ? recording->events[next].vendor_ns : UINT64_MAX);
 	replay_current = event;
 	position = index;
 	replay_tell(event);
@@ -148,7 +147,7 @@ void replay_deliver(enum replay_phase phase)
 		if (event->phase != phase)
 			continue;
 		wait_for(event);
-		set_time(event->cupti_ns, UINT64_MAX);
+		set_time(event->vendor_ns, UINT64_MAX);
 		replay_current = event;
 		replay_tell(event);
 		replay_current = NULL;
@@ -157,17 +156,7 @@ void replay_deliver(enum replay_phase phase)
 
 /* ---- the whole ---- */
 
-/* As the driver does at the end of cuInit. */
-static void load_tool(void)
-{
-	const char *path = getenv("CUDA_INJECTION64_PATH");
-	void *tool = path && *path ? dlopen(path, RTLD_NOW) : NULL;
-	int (*begin)(void) = tool ? (int (*)(void))dlsym(tool, "InitializeInjection") : NULL;
-	if (begin)
-		begin();
-}
-
-/* The first thread of the recording, which initialised the driver, is this one. */
+/* The first thread of the recording, which was the first to call the device, is this one. */
 int replay_play(void)
 {
 	recording = replay_recording();
@@ -179,10 +168,10 @@ int replay_play(void)
 		pthread_cond_init(&turns[thread], NULL);
 	turn = next_run(0);
 	if (turn < recording->count) {
-		first_ns = recording->events[turn].cupti_ns;
+		first_ns = recording->events[turn].vendor_ns;
 		set_time(first_ns, first_ns);
 	}
-	load_tool();
+	replay_attach();
 	first_at_ns = our_ns();
 	for (uint32_t thread = 2; thread <= recording->threads; thread++)
 		if (has_events(thread) &&

@@ -4,7 +4,7 @@
  * callback on, and what was read when sampling ended when all has been told. A subscriber that reads less often gets several
  * answers in one; what it has not read comes when it disables, as with CUPTI.
  */
-#include "play.h"
+#include "cupti.h"
 
 #include <pthread.h>
 #include <stdio.h>

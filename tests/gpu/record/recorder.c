@@ -7,8 +7,8 @@
  * It needs a C compiler, and no header of NVIDIA's.
  */
 #include "../../../src/collect/adapters/cuda/cupti.h"
-#include "file.h"
 #include "recorder.h"
+#include "tool.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #define BUFFER_BYTES (1u << 20)
 #define BUFFERS	     64u
@@ -58,14 +56,6 @@ static void *open_library(void)
 	return library;
 }
 
-void *record_find(void *library, const char *name)
-{
-	void *found = dlsym(library, name);
-	struct recording_function fields = {.is_there = found != NULL};
-	record_text(RECORDING_OF_function, &fields, sizeof(fields), name);
-	return found;
-}
-
 /* False where one is missing that is needed. */
 static bool find_functions(void *library)
 {
@@ -82,19 +72,6 @@ static bool find_functions(void *library)
 	SN_CUPTI_SHARING_FUNCTIONS(FIND)
 #undef FIND
 	return are_all;
-}
-
-static void step(const char *name, bool has_ended, sn_cupti_result result)
-{
-	struct recording_step fields = {.has_ended = has_ended, .result = result};
-	record_text(RECORDING_OF_step, &fields, sizeof(fields), name);
-}
-
-static void note_clock(void)
-{
-	struct recording_clock fields = {0};
-	fields.result = cupti.cuptiGetTimestamp(&fields.cupti_ns);
-	record_add(RECORDING_OF_clock, &fields, sizeof(fields), NULL, 0);
 }
 
 /* ---- callbacks ---- */
@@ -236,10 +213,10 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 					  .stream = stream};
 	sn_cupti_result result = look_through(buffer, valid);
 	if (result != SN_CUPTI_ERROR_END && valid)
-		step("cuptiActivityGetNextRecord", true, result);
+		record_step("cuptiActivityGetNextRecord", true, result);
 	fields.dropped_result = cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped);
 	fields.dropped = dropped;
-	note_clock();
+	record_clock(cupti.cuptiGetTimestamp);
 	record_add(RECORDING_OF_buffer, &fields, sizeof(fields), buffer, valid);
 	for (uint32_t index = 0; index < BUFFERS; index++)
 		if (buffers[index].bytes == buffer)
@@ -294,48 +271,34 @@ static void subscribe(void)
 	sn_cupti_result result = subscribe_first(holder, sizeof(holder));
 	if (*holder)
 		record_fact("cupti.holder", holder);
-	step("cuptiSubscribe", true, result);
+	record_step("cuptiSubscribe", true, result);
 	if (result)
 		return;
 	is_subscribed = true;
 	result = cupti.cuptiActivityRegisterCallbacks(request, complete);
-	step("cuptiActivityRegisterCallbacks", true, result);
+	record_step("cuptiActivityRegisterCallbacks", true, result);
 	enable_kinds();
-	note_clock();
+	record_clock(cupti.cuptiGetTimestamp);
 	enable_callbacks();
 }
 
 /* ---- the end ---- */
 
-/* So long may the last buffers take: flushing has been seen not to return, and buffers to come after it. */
-#define HANG_MS 3000
-#define LATE_MS 300
-
-static _Atomic bool is_released;
-
-static void *release(void *unused)
+static void release(void)
 {
-	(void)unused;
 	record_samples_end();
 	for (uint32_t flags = 0; flags < 2; flags++) {
-		step("cuptiActivityFlushAll", false, 0);
-		step("cuptiActivityFlushAll", true, cupti.cuptiActivityFlushAll(flags));
+		record_step("cuptiActivityFlushAll", false, 0);
+		record_step("cuptiActivityFlushAll", true, cupti.cuptiActivityFlushAll(flags));
 	}
-	step("cuptiUnsubscribe", false, 0);
-	step("cuptiUnsubscribe", true, cupti.cuptiUnsubscribe(cupti.subscriber));
-	is_released = true;
-	return NULL;
+	record_step("cuptiUnsubscribe", false, 0);
+	record_step("cuptiUnsubscribe", true, cupti.cuptiUnsubscribe(cupti.subscriber));
 }
 
 static void end(void)
 {
-	pthread_t thread;
-	if (is_subscribed && !pthread_create(&thread, NULL, release, NULL)) {
-		pthread_detach(thread);
-		for (int ms = 0; ms < HANG_MS && !is_released; ms++)
-			nanosleep(&(struct timespec){0, 1000000}, NULL);
-		nanosleep(&(struct timespec){0, LATE_MS * 1000000}, NULL);
-	}
+	if (is_subscribed)
+		record_finish(release);
 	is_subscribed = false;
 	record_close();
 }
@@ -349,17 +312,6 @@ static void in_child(void)
 
 /* ---- attaching ---- */
 
-static bool open_file(void)
-{
-	const char *folder = getenv("SONDE_RECORD"), *mib = getenv("SONDE_RECORD_MIB");
-	char path[4096];
-	if (!folder || !*folder)
-		return false;
-	snprintf(path, sizeof(path), "%s/%d.recording", folder, getpid());
-	uint64_t most = mib ? strtoull(mib, NULL, 10) : 0;
-	return record_open(path, (most ? most : 256) << 20);
-}
-
 static void attach(void)
 {
 	void *library = open_library();
@@ -367,13 +319,14 @@ static void attach(void)
 	char text[32];
 	Dl_info at;
 	record_facts();
+	record_driver();
 	if (!library || !find_functions(library)) {
 		record_fact("cupti.missing", library ? "a function" : "no libcupti.so");
 		return;
 	}
 	if (dladdr((void *)cupti.cuptiSubscribe, &at) && at.dli_fname)
 		record_fact("cupti.path", at.dli_fname);
-	step("cuptiGetVersion", true, cupti.cuptiGetVersion(&version));
+	record_step("cuptiGetVersion", true, cupti.cuptiGetVersion(&version));
 	snprintf(text, sizeof(text), "%u", version);
 	record_fact("cupti.version", text);
 	record_samples_begin(library, version);
@@ -385,7 +338,7 @@ int InitializeInjection(void);
 int InitializeInjection(void)
 {
 	static _Atomic bool was_called;
-	if (atomic_exchange(&was_called, true) || !open_file())
+	if (atomic_exchange(&was_called, true) || !record_begin())
 		return 1;
 	attach();
 	pthread_atfork(NULL, NULL, in_child);

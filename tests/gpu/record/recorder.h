@@ -4,11 +4,8 @@
 
 #include "../../../src/collect/adapters/cuda/cupti_samples.h"
 
-/* recorder.c: a function of CUPTI's, whose presence is written; NULL. */
-void *record_find(void *library, const char *name);
-
-/* facts.c: of the machine, the driver and its devices. After cuInit. */
-void record_facts(void);
+/* driver.c: of the driver and its devices. After cuInit. */
+void record_driver(void);
 
 /* ---- samples.c: modules and, where SONDE_RECORD_SAMPLES asks for them, samples of instructions. MT: yes ---- */
 

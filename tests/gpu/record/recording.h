@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recording of CUPTI holds: docs/format/recording.md. An entry is its head, the fields of its kind, and what follows them: a text
- * that ends with zero, or bytes. The structures and the description that stands at the beginning of a recording are made from
+ * What a recording of CUPTI or of rocprofiler-sdk holds: docs/format/recording.md. An entry is its head, the fields of its kind, and what
+ * follows them: a text that ends with zero, or bytes. The structures and the description that stands at the beginning of a recording are made from
  * the same lists. Included by the recorder (tests/gpu/record) and by what plays recordings (tests/fake/replay): C and nothing else.
  */
 #ifndef RECORDING_H
@@ -129,11 +129,65 @@ struct recording_head {
 	FIELD(uint64_t, value)                                                                     \
 	FIELD(uint32_t, key)                                                                       \
 	FIELD(int32_t, status)
+/* ---- of rocprofiler-sdk ---- */
+/* A call of the recorder's. `part`: of what it configures, RECORDING_PART_...; `kind`: of callbacks or records, 0 where it has none. */
+#define RECORDING_SERVICE(FIELD)                                                                   \
+	FIELD(uint32_t, part)                                                                      \
+	FIELD(int32_t, kind)                                                                       \
+	FIELD(uint32_t, has_ended)                                                                 \
+	FIELD(int32_t, result)
+/* What follows is the agent as the SDK has it, as long as it says itself. */
+#define RECORDING_AGENT(FIELD) FIELD(uint64_t, size)
+/* What follows is the payload. Names in it are addresses of strings. */
+#define RECORDING_TRACED(FIELD)                                                                    \
+	FIELD(uint64_t, thread)                                                                    \
+	FIELD(uint64_t, correlation)                                                               \
+	FIELD(uint64_t, external)                                                                  \
+	FIELD(uint64_t, ancestor)                                                                  \
+	FIELD(uint32_t, kind)                                                                      \
+	FIELD(int32_t, operation)                                                                  \
+	FIELD(uint32_t, phase)                                                                     \
+	FIELD(uint32_t, payload_bytes)
+/* Before the callback that tells of its load. What follows is the code object, or nothing: `held` says how much. `hash` is the recorder's. */
+#define RECORDING_CODE(FIELD)                                                                      \
+	FIELD(uint64_t, id)                                                                        \
+	FIELD(uint64_t, hash)                                                                      \
+	FIELD(uint64_t, size)                                                                      \
+	FIELD(uint64_t, held)
+/* A delivery. What follows is `count` times a struct recording_record and its bytes, each at a multiple of 8. */
+#define RECORDING_RECORDS(FIELD)                                                                   \
+	FIELD(uint64_t, count)                                                                     \
+	FIELD(uint64_t, dropped)                                                                   \
+	FIELD(uint32_t, part)                                                                      \
+	FIELD(uint32_t, zero)
+/* What an agent offers to sample. What follows is `count` times `bytes` of it, as the SDK has it. */
+#define RECORDING_OFFERS(FIELD)                                                                    \
+	FIELD(uint64_t, agent)                                                                     \
+	FIELD(uint64_t, count)                                                                     \
+	FIELD(uint32_t, bytes)                                                                     \
+	FIELD(int32_t, result)
+/* What it is asked for. */
+#define RECORDING_ASKED(FIELD)                                                                     \
+	FIELD(uint64_t, agent)                                                                     \
+	FIELD(uint64_t, interval)                                                                  \
+	FIELD(int32_t, method)                                                                     \
+	FIELD(int32_t, unit)                                                                       \
+	FIELD(int32_t, result)                                                                     \
+	FIELD(uint32_t, zero)
 #define RECORDING_END(FIELD)                                                                       \
 	FIELD(uint64_t, lost)                                                                      \
 	FIELD(uint64_t, lost_bytes)
 
 #define RECORDING_NOWHERE UINT64_MAX
+
+/* The contexts of a recorder of rocprofiler-sdk, each with a buffer: of calls, kernels, copies and code; and of samples. */
+enum { RECORDING_PART_RECORDS, RECORDING_PART_SAMPLES };
+
+/* Before each record of a delivery. */
+struct recording_record {
+	uint32_t category, kind; /* as the SDK's header has them */
+	uint64_t bytes;
+};
 
 /* KIND(number, NAME, name, what follows the fields) */
 #define RECORDING_KINDS(KIND)                                                                      \
@@ -159,7 +213,14 @@ struct recording_head {
 	KIND(20, END, end, nothing)                                                                \
 	KIND(21, SAMPLING, sampling, text)                                                         \
 	KIND(22, REASON, reason, text)                                                             \
-	KIND(23, SETTING, setting, bytes)
+	KIND(23, SETTING, setting, bytes)                                                          \
+	KIND(24, SERVICE, service, text)                                                           \
+	KIND(25, AGENT, agent, bytes)                                                              \
+	KIND(26, TRACED, traced, bytes)                                                            \
+	KIND(27, CODE, code, bytes)                                                                \
+	KIND(28, RECORDS, records, bytes)                                                          \
+	KIND(29, OFFERS, offers, bytes)                                                            \
+	KIND(30, ASKED, asked, nothing)
 
 #define RECORDING_NUMBER(number, fields, name, follows) RECORDING_OF_##name = number,
 enum { RECORDING_KINDS(RECORDING_NUMBER) };
@@ -221,6 +282,27 @@ struct recording_reason {
 };
 struct recording_setting {
 	RECORDING_SETTING(RECORDING_FIELD)
+};
+struct recording_service {
+	RECORDING_SERVICE(RECORDING_FIELD)
+};
+struct recording_agent {
+	RECORDING_AGENT(RECORDING_FIELD)
+};
+struct recording_traced {
+	RECORDING_TRACED(RECORDING_FIELD)
+};
+struct recording_code {
+	RECORDING_CODE(RECORDING_FIELD)
+};
+struct recording_records {
+	RECORDING_RECORDS(RECORDING_FIELD)
+};
+struct recording_offers {
+	RECORDING_OFFERS(RECORDING_FIELD)
+};
+struct recording_asked {
+	RECORDING_ASKED(RECORDING_FIELD)
 };
 struct recording_end {
 	RECORDING_END(RECORDING_FIELD)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads recordings of CUPTI (docs/format/recording.md), with Python's own library alone.
+"""Reads recordings of CUPTI and rocprofiler-sdk (docs/format/recording.md), with Python's own library alone.
 
     recording.py print FILE          every entry, a line each
     recording.py summary FILE        where it was made, what came, and what the adapter takes for granted
     recording.py compare FILE FILE   what differs between two summaries; status 1 if anything does
-    recording.py functions FILE      the functions that CUPTI had
+    recording.py functions FILE      the functions that the library had
 
 An entry is read by the description that the file itself has: kinds and fields that are newer than this program are printed too.
 """
@@ -141,10 +141,40 @@ def sampled_pcs(entry: Entry) -> Iterator[tuple[dict[str, int], list[tuple[int, 
         yield pc, [REASON.unpack_from(entry.rest, at + REASON.size * index) for index in range(reasons)]
 
 
+def fields_in(layout: dict[str, tuple[str, int]], record: bytes) -> dict[str, int]:
+    return {name: struct.unpack_from("<" + of, record, at)[0] for name, (of, at) in layout.items() if at + struct.calcsize(of) <= len(record)}
 
-def record_fields(kind: int, record: bytes) -> dict[str, int]:
-    return {name: struct.unpack_from("<" + of, record, at)[0] for name, (of, at) in RECORDS.get(kind, {}).items()
-            if at + struct.calcsize(of) <= len(record)}
+
+# ---- rocprofiler-sdk: src/collect/adapters/rocm/rocprofiler.h, rocprofiler_samples.h ----
+
+SDK_KERNEL = {"correlation": ("Q", 16), "start": ("Q", 40), "end": ("Q", 48), "kernel": ("Q", 80)}
+SDK_COPY = {"correlation": ("Q", 16), "start": ("Q", 40), "end": ("Q", 48), "bytes": ("Q", 72)}
+SDK_RECORDS = {10: ("copy", SDK_COPY), 11: ("kernel", SDK_KERNEL)}
+SDK_SYMBOL = {"kernel": ("Q", 8), "name": ("Q", 24)}
+SDK_ENQUEUED = {"kernel": ("Q", 48), "dispatch": ("Q", 56)}
+SDK_TRAP = {"code_object": ("Q", 16), "dispatch": ("Q", 48)}
+SDK_STOCHASTIC = {"issued": ("B", 10), "code_object": ("Q", 24), "dispatch": ("Q", 72), "snapshot": ("I", 96)}
+SDK_RECORD = struct.Struct("<IIQ")
+HIP, CODE_OBJECTS, DISPATCHES = 5, 10, 12  # kinds of callbacks
+LOAD, SYMBOL, BEGINS = 1, 2, 1
+TRACING, SAMPLES = 1, 2  # categories of records
+TRAP, STOCHASTIC = 2, 3
+SDK_REASONS = ["unknown", "no_instruction_available", "alu_dependency", "waitcnt", "internal_instruction", "barrier_wait", "arbiter_not_win",
+               "arbiter_win_ex_stall", "other_wait", "sleep_wait"]
+
+
+def delivered(entry: Entry) -> Iterator[tuple[int, int, bytes]]:
+    """The records of a delivery: category, kind and bytes of each."""
+    at = 0
+    for _ in range(entry.fields["count"]):
+        if at + SDK_RECORD.size > len(entry.rest):
+            raise Unreadable("a delivery has fewer records than it says")
+        category, kind, size = SDK_RECORD.unpack_from(entry.rest, at)
+        at += SDK_RECORD.size
+        if size > len(entry.rest) - at:
+            raise Unreadable("a record is longer than its entry")
+        yield category, kind, entry.rest[at:at + size]
+        at += (size + 7) // 8 * 8
 
 
 @dataclass
@@ -188,6 +218,10 @@ class Reader:
         self.crcs: set[int] = set()
         self.begun: Counter[str] = Counter()
         self.offset_ns = 0
+        self.kernels: dict[int, str] = {}  # by the SDK's numbers
+        self.dispatches: dict[int, str] = {}
+        self.code: set[int] = set()
+        self.dropped: dict[int, int] = {}  # by part
 
     def read(self, path: str | Path) -> Summary:
         for entry in entries(path):
@@ -282,24 +316,27 @@ class Reader:
         self.all.is_complete, self.all.lost = True, fields["lost"]
 
     def on_callback(self, entry, fields):
+        self.on_call(entry, f"{DOMAINS.get(fields['domain'], fields['domain'])} {self.strings.get(fields['name'], '?')}", fields["site"],
+                     fields["correlation"], fields["result"])
+
+    def on_call(self, entry: Entry, name: str, has_ended: int, correlation: int, result: int = 0) -> None:
         thread = self.threads.setdefault(entry.thread, f"thread {len(self.threads) + 1}")
-        name = f"{DOMAINS.get(fields['domain'], fields['domain'])} {self.strings.get(fields['name'], '?')}"
         order = self.all.orders.setdefault(thread, [])
-        order.append(f"{'ends' if fields['site'] else 'begins'} {name}")
-        if not fields["site"]:
+        order.append(f"{'ends' if has_ended else 'begins'} {name}")
+        if not has_ended:
             self.all.calls[thread][name] += 1
-            self.launched.setdefault(fields["correlation"], entry.time_ns + self.offset_ns)
+            self.launched.setdefault(correlation, entry.time_ns + self.offset_ns)
             self.calling[thread] = self.calling.get(thread, 0) + 1
-        else:
-            self.calling[thread] = self.calling.get(thread, 0) - 1
-            if self.calling[thread] < 0:
-                self.calling[thread] = 0
-                # those that initialised the driver had begun before anything was heard
-                self.launched.setdefault(fields["correlation"], 0)
-                if self.all.calls[thread]:
-                    self.all.oddities["calls that end and did not begin"] += 1
-            if fields["result"]:
-                self.all.calls[thread][f"{name} = {fields['result']}"] += 1
+            return
+        self.calling[thread] = self.calling.get(thread, 0) - 1
+        if self.calling[thread] < 0:
+            self.calling[thread] = 0
+            # those that initialised the driver had begun before anything was heard
+            self.launched.setdefault(correlation, 0)
+            if self.all.calls[thread]:
+                self.all.oddities["calls that end and did not begin"] += 1
+        if result:
+            self.all.calls[thread][f"{name} = {result}"] += 1
 
     def on_node(self, entry, fields):
         self.all.nodes["created" if fields["cbid"] == 13 else "cloned"] += 1
@@ -318,13 +355,16 @@ class Reader:
             if not length or at + length > len(data):
                 self.all.oddities["buffers that end within a record"] += 1
                 return
-            self.on_record(kind, record_fields(kind, data[at:at + length]), entry)
+            self.on_record(kind, fields_in(RECORDS.get(kind, {}), data[at:at + length]), entry)
             at += length
 
     def on_record(self, kind: int, record: dict[str, int], entry: Entry) -> None:
         name = KINDS.get(kind, f"kind {kind}")
         if "name" in record:
             name += " " + self.strings.get(record["name"], "?")
+        self.on_operation(name, record, entry)
+
+    def on_operation(self, name: str, record: dict[str, int], entry: Entry) -> None:
         self.all.records[name] += 1
         self.all.sizes[name] += record.get("bytes", 0)
         if name == "wait":
@@ -344,6 +384,81 @@ class Reader:
                 self.all.oddities["records that start before their launch"] += 1
             if record["end"] > entry.time_ns + self.offset_ns + SLACK_NS:
                 self.all.oddities["records that end after they were delivered"] += 1
+
+    # ---- of rocprofiler-sdk ----
+
+    def on_service(self, entry, fields):
+        self.on_step(entry, fields)
+
+    def on_agent(self, entry, fields):
+        if fields["size"] > len(entry.rest):
+            raise Unreadable("an agent is longer than its entry")
+
+    def on_offers(self, entry, fields):
+        if fields["count"] * fields["bytes"] > len(entry.rest):
+            raise Unreadable("what an agent offers is longer than its entry")
+
+    def on_asked(self, entry, fields):
+        self.all.settings["method"], self.all.settings["interval"] = fields["method"], fields["interval"]
+        if fields["result"]:
+            self.all.steps.append(("rocprofiler_configure_pc_sampling_service", 1, fields["result"]))
+
+    def on_code(self, entry, fields):
+        if fields["held"] > len(entry.rest) or fields["held"] not in (0, fields["size"]):
+            raise Unreadable("code is longer than its entry")
+        self.code.add(fields["id"])
+        if fields["held"]:
+            self.cubins.add((fields["hash"], fields["size"]))
+        elif (fields["hash"], fields["size"]) not in self.cubins:
+            self.all.oddities["code objects without their bytes"] += 1
+
+    def on_traced(self, entry, fields):
+        if fields["payload_bytes"] > len(entry.rest):
+            raise Unreadable("a payload is longer than its entry")
+        payload, begins = entry.rest[:fields["payload_bytes"]], fields["phase"] == BEGINS
+        if fields["kind"] == HIP:
+            self.on_call(entry, f"hip {self.names.get((HIP, fields['operation']), '?')}", not begins, fields["correlation"])
+        elif fields["kind"] == CODE_OBJECTS and fields["operation"] == LOAD:
+            self.all.modules["loaded" if begins else "unloaded"] += 1
+        elif fields["kind"] == CODE_OBJECTS and fields["operation"] == SYMBOL and begins:
+            symbol = fields_in(SDK_SYMBOL, payload)
+            self.kernels[symbol.get("kernel", 0)] = self.strings.get(symbol.get("name", 0), "?").removesuffix(".kd")
+        elif fields["kind"] == DISPATCHES:
+            dispatch = fields_in(SDK_ENQUEUED, payload)
+            self.dispatches[dispatch.get("dispatch", 0)] = self.kernels.get(dispatch.get("kernel", 0), "?")
+
+    def on_records(self, entry, fields):
+        """What is dropped is counted from the start."""
+        self.all.buffers += 1
+        self.dropped[fields["part"]] = fields["dropped"]
+        self.all.dropped = self.dropped.get(0, 0)
+        if 1 in self.dropped:
+            self.all.sample_counts["dropped"] = self.dropped[1]
+        for category, kind, record in delivered(entry):
+            if category == SAMPLES:
+                self.on_sample(kind, record)
+            elif category == TRACING and kind in SDK_RECORDS:
+                name, layout = SDK_RECORDS[kind]
+                self.all.lengths[kind] = len(record)
+                found = fields_in(layout, record)
+                if len(found) < len(layout):
+                    self.all.oddities[f"records that are too short: {name}"] += 1
+                elif name == "kernel":
+                    name += " " + self.kernels.get(found["kernel"], "?")
+                self.on_operation(name, found, entry)
+
+    def on_sample(self, kind: int, record: bytes) -> None:
+        layout = {TRAP: SDK_TRAP, STOCHASTIC: SDK_STOCHASTIC}.get(kind, {})
+        found = fields_in(layout, record)
+        if not layout or len(found) < len(layout):
+            self.all.sample_counts["invalid"] += 1
+            return
+        if found["code_object"] not in self.code:
+            self.all.oddities["instructions in modules that are not here"] += 1
+        has_issued = kind == TRAP or found["issued"] & 1
+        number = 0 if has_issued else found["snapshot"] & 15
+        reason = "selected" if has_issued else SDK_REASONS[number if number < len(SDK_REASONS) else 0]
+        self.all.samples[self.dispatches.get(found["dispatch"], "?"), reason] += 1
 
 
 # ---- commands ----
@@ -405,7 +520,7 @@ def lines(one: Summary, only_comparable: bool = False) -> dict[str, str]:
             found[f"samples: {name}"] = str(count)
     for name, count in sorted(one.oddities.items()):
         found[f"odd: {name}"] = str(count)
-    found["dropped by CUPTI"] = str(one.dropped)
+    found["dropped by the library"] = str(one.dropped)
     found["lost by the recorder"] = str(one.lost)
     found["complete"] = str(one.is_complete)
     if not only_comparable:
@@ -424,7 +539,7 @@ def compare(path: str, other: str) -> int:
     first, second = Reader().read(path), Reader().read(other)
     left, right = lines(first, True), lines(second, True)
     differences = [(title, left.get(title, "-"), right.get(title, "-")) for title in dict.fromkeys([*left, *right])
-                   if left.get(title) != right.get(title) and title not in ("fact command", "fact cupti.path")]
+                   if left.get(title) != right.get(title) and title not in ("fact command", "fact cupti.path", "fact rocprofiler.path")]
     for thread in sorted(set(first.orders) & set(second.orders)):
         one, two = first.orders[thread], second.orders[thread]
         at = next((index for index, pair in enumerate(zip(one, two)) if pair[0] != pair[1]), None)

@@ -5,8 +5,8 @@
  * (docs/design/cuda-samples.md, "Reading"): at the end of a call, and not beside one that loads a module or launches a graph. Each answer
  * is written as it came. A function that fails ends sampling, and all else goes on.
  */
-#include "file.h"
 #include "recorder.h"
+#include "tool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,7 +18,6 @@
 #define READ_PCS    1024u
 #define RESTING_PCS 4096u
 #define REASONS	    128u
-#define CUBINS	    4096u
 #define READ_NS	    250000000u
 #define MODULE_NS   300000000u /* nothing is read so soon after a module */
 #define WAIT_NS	    100000000u /* for another thread */
@@ -382,23 +381,6 @@ void record_samples_on_context(uint32_t cbid, void *handle)
 
 /* ---- modules ---- */
 
-/* A cubin is written once, as far as half of the file is left for all else. */
-static bool is_to_be_held(uint64_t crc, size_t bytes)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static uint64_t held[CUBINS];
-	static uint32_t count;
-	uint32_t at = 0;
-	pthread_mutex_lock(&lock);
-	while (at < count && held[at] != crc)
-		at++;
-	bool is_new = at == count && count < CUBINS && record_leaves_half(bytes);
-	if (is_new)
-		held[count++] = crc;
-	pthread_mutex_unlock(&lock);
-	return is_new;
-}
-
 static void note_module(const struct sn_cupti_module *module, struct recording_module *fields)
 {
 	struct sn_cupti_crc parameters = {sizeof(parameters), module->bytes, module->cubin, 0};
@@ -409,7 +391,7 @@ static void note_module(const struct sn_cupti_module *module, struct recording_m
 	fields->result = cupti.cuptiGetCubinCrc(&parameters);
 	fields->crc = parameters.crc;
 	/* one without a CRC is known by its length */
-	if (is_to_be_held(fields->result ? module->bytes : fields->crc, module->bytes))
+	if (record_is_to_be_held(fields->result ? module->bytes : fields->crc, module->bytes))
 		fields->held = module->bytes;
 }
 

@@ -60,7 +60,7 @@ def replay(recording: Path, folder: Path, *options: str) -> None:
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
-def stored(folder: Path) -> dict:
+def stored(folder: Path, adapter: str = "cuda") -> dict:
     """All that is the device's: paths from the call on, counts and sums; what is lost; and what the adapter says. What a call itself
     copies is known where CUPTI is not, and a replay calls nothing."""
     info = program.info(folder)
@@ -68,7 +68,7 @@ def stored(folder: Path) -> dict:
     device = device_part(str(SONDE), folder / "run.sdb").items()
     return {**{metric: {path: value for path, value in found.items() if metric != "copy-bytes" or " > " in path} for metric, found in device},
             "drops": drops,
-            "status": info["properties"]["adapter.cuda"]}
+            "status": info["properties"][f"adapter.{adapter}"]}
 
 
 @pytest.fixture
@@ -325,14 +325,18 @@ def test_a_driver_that_lets_nobody_sample(left, tmp_path):
 @pytest.mark.measures
 def test_a_day_with_an_amd_device(tmp_path):
     """On the fakes of AMD's, which take a compiler and a second."""
-    environment = {**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000"}
+    environment = {**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000", "ROCPROFILER_PC_SAMPLING_BETA_ENABLED": "1"}
     done = subprocess.run([FAKE, "--rocm", RUN, tmp_path / "left"], capture_output=True, text=True, timeout=600, env=environment)
     if done.returncode == 77:
         pytest.skip(done.stderr or done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     checks = json.loads((tmp_path / "left/hip/checks.json").read_text())
     assert len(checks) >= 7 and all(check["is_right"] for check in checks)
-    assert analyzed(tmp_path / "left").returncode == 0
+    done = analyzed(tmp_path / "left")
+    assert done.returncode == 0 and done.stdout.count("replayed: as it ran") == 2, done.stdout + done.stderr
+    assert done.stdout.count("beside the fake rocprofiler-sdk:\n    no difference") == 2
+    # one of each of the fake's reasons, a launch
+    assert re.findall(r"^  samples: (\d+), as recorded$", done.stdout, re.M) == [str(11 * (40 + 15 + 60 + 10 * 4))]
     none = subprocess.run([FAKE, "--rocm", RUN, tmp_path / "none"], capture_output=True, text=True, env={**environment, "FAKE_DEVICES": "0"})
     assert none.returncode == 77 and none.stdout.endswith("no HIP device: no ROCm-capable device is detected\n") and none.stdout.count("\n") == 1
     assert not (tmp_path / "none").exists()

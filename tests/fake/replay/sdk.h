@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recording has of rocprofiler-sdk. */
+#ifndef REPLAY_SDK_H
+#define REPLAY_SDK_H
+
+#include "play.h"
+#include "../../../src/collect/adapters/rocm/rocprofiler_samples.h"
+
+#define REPLAY_KINDS	  16   /* of callbacks, and of records */
+#define REPLAY_OPERATIONS 2048 /* of HIP */
+#define REPLAY_AGENTS	  64
+#define REPLAY_PAYLOAD	  1024
+
+/* What a call of the recorder's answered. */
+struct replay_service {
+	const struct recording_service *recorded;
+	const char *name;
+	struct replay_service *next;
+};
+
+struct replay_sdk {
+	uint32_t version;
+	const char *names[REPLAY_OPERATIONS]; /* of HIP's functions */
+	const void *agents[REPLAY_AGENTS];
+	uint64_t agent_sizes[REPLAY_AGENTS];
+	uint32_t agent_count;
+	struct replay_service *services; /* the last one first */
+	/* by agent */
+	const struct recording_offers *offers[REPLAY_AGENTS];
+	const struct recording_asked *asked[REPLAY_AGENTS];
+	uint32_t offer_count, asked_count;
+};
+
+/* load_sdk.c: of the recording, which is read now if it has not been. */
+REPLAY_LOCAL const struct replay_sdk *replay_sdk(void);
+/* What the last such call answered; `otherwise` where it was not called. Does not return where that did not. */
+REPLAY_LOCAL int32_t replay_answer(const char *name, uint32_t part, int32_t kind,
+				   int32_t otherwise);
+
+/* ---- sdk.c: what the tool has asked for ---- */
+
+/* False: there is no such context or buffer. */
+REPLAY_LOCAL bool replay_sample_into(uint64_t context, uint64_t buffer);
+
+#endif
