@@ -195,6 +195,10 @@ static struct sn_gate_target target_of(int signal, siginfo_t *info, ucontext_t *
 		target.handler = NULL;
 		return target;
 	}
+	if (sn_sample_signal_is_served(signal) && sn_sampling_keep_blocked(signal, info, context)) {
+		target.handler = NULL;
+		return target;
+	}
 	correct_mask(signal, action, context);
 	sn_interrupted_call_handled(context, signal);
 	believe(action, context);

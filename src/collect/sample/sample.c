@@ -435,10 +435,29 @@ static void send_again(int signal, siginfo_t *info)
 	syscall(SYS_rt_sigqueueinfo, process, signal, info);
 }
 
+/* The thread believes the signal blocked: it is from now on, and stays pending until a thread waits for it or lets it in. */
+static void keep_blocked(int signal, siginfo_t *info, ucontext_t *context)
+{
+	uint64_t bit = SN_SIGNAL_BIT(signal);
+	set_mask(context, mask_of(context) | bit);
+	sn_signal_wait_complete(bit);
+	send_again(signal, info);
+	sn_interrupted_call_mend(context); /* what is blocked interrupts nothing */
+}
+
+bool sn_sampling_keep_blocked(int signal, siginfo_t *info, ucontext_t *context)
+{
+	uint64_t believed = sn_believed_blocked(mask_of(context));
+	if (!sn_thread_self() || sn_confined() || !(believed & SN_SIGNAL_BIT(signal)))
+		return false;
+	sn_sampling_renew(context);
+	keep_blocked(signal, info, context);
+	return true;
+}
+
 /*
- * Another sender uses the sample signal: it is the program's from now on. A thread that believes it
- * blocked blocks it, and it stays pending until a thread waits for it; else its default action ends
- * the program.
+ * Another sender uses the sample signal: it is the program's from now on. Where the thread does not believe it blocked, its default action
+ * ends the program.
  */
 static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 {
@@ -449,14 +468,10 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 		sn_sample_signal_yield(bit);
 	sn_in_handler_on_own_stack(sn_signalfds_complete, &signal);
 	sn_sampling_renew(context);
-	if (is_blocked) {
-		set_mask(context, mask_of(context) | bit);
-		sn_signal_wait_complete(bit);
-		send_again(signal, info);
-		sn_interrupted_call_mend(context); /* what is blocked interrupts nothing */
-	} else {
+	if (is_blocked)
+		keep_blocked(signal, info, context);
+	else
 		sn_signal_end_program(signal, context);
-	}
 }
 
 static void handle(int signal, siginfo_t *info, ucontext_t *context)

@@ -38,6 +38,9 @@ bool sn_sampling_is_sample(const siginfo_t *info);
 /* The calling thread's samples come by the current signal from now on, where another was taken. In
  * a handler `context` is what the kernel takes the mask from afterwards; elsewhere NULL. */
 void sn_sampling_renew(ucontext_t *context);
+/* A signal that carried samples, and is the program's since, has come to the calling thread. Where that believes it blocked: blocks it, sends
+ * it once more, to be pending there, and returns true. */
+bool sn_sampling_keep_blocked(int signal, siginfo_t *info, ucontext_t *context);
 /* Sends no signal to the calling thread until told otherwise. */
 void sn_sampling_suspend(bool suspended);
 /* Has the calling thread sampled once, now. */

@@ -11,6 +11,7 @@
 #include <fenv.h>
 #include <math.h>
 #include <netinet/in.h>
+#include <semaphore.h>
 
 void (*bsd_signal(int signal, void (*handler)(int)))(int);
 
@@ -271,6 +272,51 @@ CASE(mask_of_an_earlier_handler)
 			_exit(0);
 		}
 		wait(NULL);
+	}
+}
+
+/* A thread has blocked all signals, and waits, before another one takes this signal and sends it to the thread. */
+struct blocking {
+	int number;
+	sem_t has_blocked, goes_on;
+};
+
+static void *block_all_and_wait(void *argument)
+{
+	struct blocking *blocking = argument;
+	sigset_t set;
+	sigfillset(&set);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	sem_post(&blocking->has_blocked);
+	while (sem_wait(&blocking->goes_on))
+		;
+	sigpending(&set);
+	say("%d: pending %d, %d calls\n", blocking->number, sigismember(&set, blocking->number),
+	    (int)calls);
+	sigemptyset(&set);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	say("%d: %d calls, code %d\n", blocking->number, (int)calls, seen.si_code);
+	return NULL;
+}
+
+CASE(blocked_before_it_was_taken)
+{
+	for (int number = SIGRTMAX; number > SIGRTMAX - 6; number--) {
+		struct sigaction action = {.sa_sigaction = look, .sa_flags = SA_SIGINFO};
+		struct blocking blocking = {.number = number};
+		pthread_t thread;
+		calls = 0;
+		sem_init(&blocking.has_blocked, 0, 0);
+		sem_init(&blocking.goes_on, 0, 0);
+		pthread_create(&thread, NULL, block_all_and_wait, &blocking);
+		while (sem_wait(&blocking.has_blocked))
+			;
+		MUST(sigaction(number, &action, NULL));
+		pthread_kill(thread, number);
+		usleep(20000);
+		say("%d: %d calls while it waits\n", number, (int)calls);
+		sem_post(&blocking.goes_on);
+		pthread_join(thread, NULL);
 	}
 }
 
