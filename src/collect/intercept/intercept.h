@@ -100,9 +100,23 @@ void sn_signal_wait_complete(uint64_t theirs);
  * handlers; `context` is the interrupted state. */
 void sn_signal_end_program(int signal, void *context);
 
-/* The mask for one call, without the sample signal if it was filled; if the program means that
- * signal, the signal is given to it. */
-const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage);
+/*
+ * A call whose argument `mask` is the thread's mask meanwhile: *mask is what the kernel is to be given, in which the sample signal is open. A
+ * signal that becomes the program's during the call is kept out by what follows, and let in at its end. MT: the thread itself.
+ */
+struct sn_mask_of_call {
+	uint64_t asked;	 /* by the program; 0: the kernel has the program's own */
+	uint64_t spared; /* samples that the thread has blocked */
+	uint64_t passed; /* to the kernel */
+	uint64_t kept;	 /* signals that were kept out of the call */
+};
+struct sn_mask_of_call sn_mask_of_call_begin(const sigset_t **mask);
+/* Keeps errno. */
+void sn_mask_of_call_end(struct sn_mask_of_call outer);
+/* In a handler: `context` was interrupted in such a call, whose mask has the signal. */
+bool sn_mask_of_call_blocks(int signal, const ucontext_t *context);
+/* The signal is in the mask when the call is made again. */
+void sn_mask_of_call_keep(int signal);
 
 /* Handles a call by number that concerns signals; true if that completes it, and *result is what
  * syscall(2) returns. */

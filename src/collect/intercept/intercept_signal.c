@@ -9,6 +9,7 @@
 #include "collect/core/line.h"
 #include "collect/sample/interrupted_call.h"
 #include "unwind/machine.h"
+#include "unwind/memory.h"
 #include "collect/unwind/own_stack.h"
 #include "collect/sample/program_handler.h"
 #include "collect/sample/program_memory.h"
@@ -394,15 +395,13 @@ SN_EXPORT int sigignore(int number)
 
 /* ---- waiting for signals ---- */
 
-/* The program's set, or a copy of its `bits` with those of samples in it. The kernel reads no more
- * than those. */
-static const sigset_t *with_sample(const sigset_t *set, uint64_t bits, uint64_t samples,
-				   sigset_t *storage)
+/* The program's set, or a copy of its `bits` without the sample signal. The kernel reads no more than those. */
+static const sigset_t *without_sample(const sigset_t *set, uint64_t bits, sigset_t *storage)
 {
-	if (!sn_thread_self() || (bits & sn_sample_signal_bit()) == samples)
+	if (!sn_thread_self() || !(bits & sn_sample_signal_bit()))
 		return set;
 	sigemptyset(storage);
-	sn_signal_set_bits(storage, (bits & ~sn_sample_signal_bit()) | samples);
+	sn_signal_set_bits(storage, bits & ~sn_sample_signal_bit());
 	return storage;
 }
 
@@ -420,13 +419,61 @@ static bool is_filled(const sigset_t *set, uint64_t *bits)
 	return false;
 }
 
-const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
+/* ---- calls with a mask of their own ---- */
+
+/* The mask of the call that this thread is in, where the kernel was given another: what it reads each time the call is made is not on the
+ * stack, which a handler may leave for good. */
+static __thread struct sn_mask_of_call mask_of_call __attribute__((tls_model("initial-exec")));
+
+static void complete_mask_of_call(void)
 {
-	uint64_t bits;
-	if (!mask || !sn_thread_self() || !sn_program_read(mask, &bits, sizeof(bits)))
-		return mask;
-	return with_sample(mask, bits, sn_samples_spared(), storage);
+	mask_of_call.passed = (mask_of_call.asked & ~sn_sample_signal_bit()) | mask_of_call.spared;
 }
+
+struct sn_mask_of_call sn_mask_of_call_begin(const sigset_t **mask)
+{
+	struct sn_mask_of_call outer =
+	    mask_of_call; /* of what a handler that waits has interrupted */
+	uint64_t bits, spared = sn_samples_spared();
+	mask_of_call = (struct sn_mask_of_call){0};
+	if (!*mask || !sn_thread_self() || !sn_program_read(*mask, &bits, sizeof(bits)) ||
+	    (bits & sn_sample_signal_bit()) == spared)
+		return outer;
+	mask_of_call.asked = bits;
+	mask_of_call.spared = spared;
+	complete_mask_of_call();
+	*mask = (const sigset_t *)&mask_of_call.passed;
+	return outer;
+}
+
+void sn_mask_of_call_end(struct sn_mask_of_call outer)
+{
+	uint64_t kept = mask_of_call.kept;
+	mask_of_call = outer;
+	sn_believed_end(kept); /* lets it in */
+}
+
+bool sn_mask_of_call_blocks(int signal, const ucontext_t *context)
+{
+	const greg_t *registers = context->uc_mcontext.gregs;
+	uintptr_t set = (uintptr_t)&mask_of_call.passed, of_pair = 0;
+	if (!(mask_of_call.asked & SN_SIGNAL_BIT(signal)))
+		return false;
+	/* where rt_sigsuspend, ppoll, epoll_pwait have it; pselect6 has the address of a pair */
+	return (uintptr_t)registers[REG_RDI] == set || (uintptr_t)registers[REG_R10] == set ||
+	       (uintptr_t)registers[REG_R8] == set ||
+	       (sn_memory_read((uintptr_t)registers[REG_R9], &of_pair, sizeof(of_pair)) ==
+		    sizeof(of_pair) &&
+		of_pair == set);
+}
+
+void sn_mask_of_call_keep(int signal)
+{
+	mask_of_call.kept |= SN_SIGNAL_BIT(signal);
+	complete_mask_of_call();
+}
+
+/* ---- waiting for one of a set ---- */
 
 /*
  * The filled set that this thread waits for, and what the kernel reads instead each time the call
@@ -465,6 +512,7 @@ static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec 
 void sn_signal_wait_complete(uint64_t theirs)
 {
 	wait_set.passed = wait_set.asked & (~sn_sample_signal_bit() | theirs);
+	complete_mask_of_call();
 }
 
 SN_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
@@ -501,7 +549,7 @@ SN_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 	if (!is_filled(set, &bits))
 		return real_signalfd_get()(fd, set, flags);
 	atomic_store_explicit(&has_filled_signalfds, true, memory_order_relaxed);
-	return real_signalfd_get()(fd, with_sample(set, bits, 0, &storage), flags);
+	return real_signalfd_get()(fd, without_sample(set, bits, &storage), flags);
 }
 
 /* What a signalfd takes, by /proc/self/fdinfo/NUMBER; 0 for other files. */

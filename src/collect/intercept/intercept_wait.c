@@ -79,9 +79,10 @@ static void wait_end(uint64_t start_ns, const char *call)
 	SN_REAL(int, name, parameters)                                                             \
 	SN_EXPORT int name parameters                                                              \
 	{                                                                                          \
-		sigset_t storage;                                                                  \
-		mask = sn_signal_mask_of_call(mask, &storage);                                     \
-		return CHARGED(#name, real_##name##_get() arguments);                              \
+		struct sn_mask_of_call outer = sn_mask_of_call_begin(&mask);                       \
+		int status = CHARGED(#name, real_##name##_get() arguments);                        \
+		sn_mask_of_call_end(outer);                                                        \
+		return status;                                                                     \
 	}
 
 /* ---- polling ---- */
@@ -134,10 +135,12 @@ SN_REAL(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *
 SN_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, int timeout_ms,
 			  const sigset_t *mask)
 {
-	sigset_t storage;
-	mask = sn_signal_mask_of_call(mask, &storage);
-	return CHARGED("epoll_pwait", UNTIL(timeout_ms, real_epoll_pwait_get()(fd, events, count,
-									       timeout_ms, mask)));
+	struct sn_mask_of_call outer = sn_mask_of_call_begin(&mask);
+	int status =
+	    CHARGED("epoll_pwait",
+		    UNTIL(timeout_ms, real_epoll_pwait_get()(fd, events, count, timeout_ms, mask)));
+	sn_mask_of_call_end(outer);
+	return status;
 }
 
 SN_REAL(int, epoll_wait, (int, struct epoll_event *, int, int))

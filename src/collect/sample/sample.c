@@ -435,43 +435,58 @@ static void send_again(int signal, siginfo_t *info)
 	syscall(SYS_rt_sigqueueinfo, process, signal, info);
 }
 
-/* The thread believes the signal blocked: it is from now on, and stays pending until a thread waits for it or lets it in. */
-static void keep_blocked(int signal, siginfo_t *info, ucontext_t *context)
+/* Where the program has a signal blocked that the kernel has open. */
+enum blocked_by { BY_NOTHING, BY_THREAD, BY_CALL };
+
+/* An unknown thread may have what any other one has. */
+static enum blocked_by blocked_by(int signal, const ucontext_t *context)
+{
+	uint64_t bit = SN_SIGNAL_BIT(signal);
+	if (!sn_thread_self())
+		return sn_believed_anywhere() & bit ? BY_THREAD : BY_NOTHING;
+	if (sn_believed_blocked(sn_signal_bits(&context->uc_sigmask)) & bit)
+		return BY_THREAD;
+	return sn_mask_of_call_blocks(signal, context) ? BY_CALL : BY_NOTHING;
+}
+
+/* It is blocked from now on, for the rest of a call or until the thread lets it in, and stays pending. */
+static void keep_blocked(int signal, siginfo_t *info, ucontext_t *context, enum blocked_by by)
 {
 	uint64_t bit = SN_SIGNAL_BIT(signal);
 	set_mask(context, mask_of(context) | bit);
 	sn_signal_wait_complete(bit);
+	if (by == BY_CALL)
+		sn_mask_of_call_keep(signal);
 	send_again(signal, info);
 	sn_interrupted_call_mend(context); /* what is blocked interrupts nothing */
 }
 
 bool sn_sampling_keep_blocked(int signal, siginfo_t *info, ucontext_t *context)
 {
-	uint64_t believed = sn_believed_blocked(mask_of(context));
-	if (!sn_thread_self() || sn_confined() || !(believed & SN_SIGNAL_BIT(signal)))
+	enum blocked_by by =
+	    sn_thread_self() && !sn_confined() ? blocked_by(signal, context) : BY_NOTHING;
+	if (by == BY_NOTHING)
 		return false;
 	sn_sampling_renew(context);
-	keep_blocked(signal, info, context);
+	keep_blocked(signal, info, context, by);
 	return true;
 }
 
 /*
- * Another sender uses the sample signal: it is the program's from now on. Where the thread does not believe it blocked, its default action
- * ends the program.
+ * Another sender uses the sample signal: it is the program's from now on. Where that does not believe it blocked, its default action ends the
+ * program.
  */
 static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 {
-	uint64_t bit = SN_SIGNAL_BIT(signal), mask = mask_of(context);
-	bool is_known = sn_thread_self() != NULL;
-	bool is_blocked = (is_known ? sn_believed_blocked(mask) : sn_believed_anywhere()) & bit;
+	enum blocked_by by = blocked_by(signal, context);
 	if (sn_is_measured_process())
-		sn_sample_signal_yield(bit);
+		sn_sample_signal_yield(SN_SIGNAL_BIT(signal));
 	sn_in_handler_on_own_stack(sn_signalfds_complete, &signal);
 	sn_sampling_renew(context);
-	if (is_blocked)
-		keep_blocked(signal, info, context);
-	else
+	if (by == BY_NOTHING)
 		sn_signal_end_program(signal, context);
+	else
+		keep_blocked(signal, info, context, by);
 }
 
 static void handle(int signal, siginfo_t *info, ucontext_t *context)

@@ -6,6 +6,8 @@
  */
 #include "../behave.h"
 
+#include <semaphore.h>
+
 #define FIRST_LETTERS(code)                                                                        \
 	((code) == SI_USER    ? "user"                                                             \
 	 : (code) == SI_QUEUE ? "queue"                                                            \
@@ -668,4 +670,70 @@ CASE(masks_of_calls)
 		say("%d: %d %s %d\n", signal, status, strerror(errno), (int)handled);
 	}
 	sender_end(&sender);
+}
+
+/* ---- signals that another thread takes while this one waits with a mask of its own ---- */
+
+static sem_t has_begun;
+static volatile sig_atomic_t came, freed;
+static int waits_by;
+
+static void on_came(int number)
+{
+	(void)number;
+	came++;
+}
+
+static void on_freed(int number)
+{
+	(void)number;
+	freed++;
+	say("freed, came %d\n", (int)came);
+}
+
+static void *wait_masked(void *unused)
+{
+	struct timespec long_time = {5, 0};
+	struct epoll_event event;
+	sigset_t mask = full_set();
+	int set = MUST(epoll_create1(EPOLL_CLOEXEC)), status = 0;
+	sigdelset(&mask, SIGUSR1);
+	sem_post(&has_begun);
+	if (waits_by == 0)
+		status = sigsuspend(&mask);
+	else if (waits_by == 1)
+		status = ppoll(NULL, 0, &long_time, &mask);
+	else if (waits_by == 2)
+		status = pselect(0, NULL, NULL, NULL, &long_time, &mask);
+	else if (waits_by == 3)
+		status = epoll_pwait(set, &event, 1, 5000, &mask);
+	else
+		status = epoll_pwait2(set, &event, 1, &long_time, &mask);
+	say("returned %d: %s, came %d, freed %d\n", status, strerror(errno), (int)came, (int)freed);
+	say_mask("afterwards");
+	close(set);
+	return unused;
+}
+
+CASE(taken_while_a_call_blocks_it)
+{
+	struct sigaction action = {.sa_handler = on_freed};
+	MUST(sigaction(SIGUSR1, &action, NULL));
+	action.sa_handler = on_came;
+	sem_init(&has_begun, 0, 0);
+	for (waits_by = 0; waits_by < 5; waits_by++) {
+		int number = SIGRTMAX - waits_by;
+		pthread_t thread;
+		came = freed = 0;
+		pthread_create(&thread, NULL, wait_masked, NULL);
+		while (sem_wait(&has_begun))
+			;
+		usleep(20000);
+		MUST(sigaction(number, &action, NULL));
+		pthread_kill(thread, number);
+		usleep(20000);
+		say("%d: came %d\n", number, (int)came);
+		pthread_kill(thread, SIGUSR1);
+		pthread_join(thread, NULL);
+	}
 }
