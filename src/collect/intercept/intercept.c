@@ -23,6 +23,7 @@ void sn_real_find_all(void)
 		has_all = sn_real_address(*one) && has_all;
 	if (!has_all)
 		dlerror();
+	/* those that are not among them: dlsym itself, by its first use, and syscall */
 	sn_real_dlsym(RTLD_NEXT, "dlsym");
 	if (!sn_real_syscall)
 		sn_real_syscall = sn_real("syscall");

@@ -452,8 +452,10 @@ static enum blocked_by blocked_by(int signal, const ucontext_t *context)
 /* It is blocked from now on, for the rest of a call or until the thread lets it in, and stays pending. */
 static void keep_blocked(int signal, siginfo_t *info, ucontext_t *context, enum blocked_by by)
 {
-	uint64_t bit = SN_SIGNAL_BIT(signal);
-	set_mask(context, mask_of(context) | bit);
+	uint64_t bit = SN_SIGNAL_BIT(signal), mask = mask_of(context);
+	/* the kernel has it now: where a call of the thread's lets it in, it comes */
+	sn_believed_set_with(sn_believed_blocked(mask) & ~bit, mask);
+	set_mask(context, mask | bit);
 	sn_signal_wait_complete(bit);
 	if (by == BY_CALL)
 		sn_mask_of_call_keep(signal);
@@ -473,8 +475,8 @@ bool sn_sampling_keep_blocked(int signal, siginfo_t *info, ucontext_t *context)
 }
 
 /*
- * Another sender uses the sample signal: it is the program's from now on. Where that does not believe it blocked, its default action ends the
- * program.
+ * Another sender uses the sample signal: it is the program's from now on. Where the program does not believe it blocked, its default action
+ * ends that.
  */
 static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 {

@@ -203,9 +203,9 @@ struct sn_gpu_operation {
 	    name; /* static storage, or the runtime's for as long as the process runs; NULL: not known */
 	/* of several that are alike (gather.h) `end_ns` is as far behind `start_ns` as all took together */
 	uint64_t bytes, start_ns, end_ns;
-	bool is_placeless;   /* its times are right by their difference only: it is in no trace */
-	uint32_t graph;	     /* that it was launched with, as the runtime numbers graphs; 0: none */
-	uint32_t count;	     /* are set by sn_gpu_done: how many are alike, */
+	bool is_placeless; /* its times are right by their difference only: it is in no trace */
+	uint32_t count;	   /* how many are alike; set by sn_gpu_done, as are least_ns to squares */
+	uint32_t graph;	   /* that it was launched with, as the runtime numbers graphs; 0: none */
 	uint64_t graph_node; /* in it (capture.h); 0: it is none */
 	uint64_t least_ns, most_ns;
 	double squares; /* the time of each, multiplied by itself, added up */
