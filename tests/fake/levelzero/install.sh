@@ -11,7 +11,7 @@ unavailable() { echo "no fake Level Zero: $1" >&2; exit 77; }
 for part in level_zero/zes_ddi.h level_zero/layers/zel_tracing_register_cb.h; do
 	echo "#include <$part>" | gcc -E - >/dev/null 2>&1 || unavailable "no $part (Debian: libze-dev)"
 done
-ldconfig -p 2>/dev/null | grep -q 'libze_tracing_layer\.so\.1' || unavailable "no libze_tracing_layer.so.1 (Debian: libze1)"
+PATH=$PATH:/sbin ldconfig -p 2>/dev/null | grep -q 'libze_tracing_layer\.so\.1' || unavailable "no libze_tracing_layer.so.1 (Debian: libze1)"
 mkdir -p "$cache" || unavailable "cannot create $cache"
 exec 9>"$cache/fake-levelzero-lock" && flock 9
 key=$(cat ../device/*.[ch] ./*.[ch] install.sh ../../../src/collect/adapters/levelzero/ze.h | sha256sum | cut -c1-12)
@@ -21,7 +21,7 @@ if [ ! -e "$fake/complete" ]; then
 	flags=(-std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fPIC -pthread)
 	gcc "${flags[@]}" -I../../../src -isystem /usr/include/level_zero -fsyntax-only layout.c || exit 1
 	gcc "${flags[@]}" -shared -o "$fake/libze_fake.so" driver.c event.c command.c place.c \
-		../device/{device,graph,host,memory,plan,table}.c -ldl || exit 1
+		../device/{device,fail,graph,host,memory,plan,table}.c -ldl || exit 1
 	touch "$fake/complete"
 fi
 echo "$fake/libze_fake.so"

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-library=$(ldconfig -p | sed -n 's/.*=> \(.*liboclgrind-[0-9.]*\.so\)$/\1/p' | head -1)
+library=$(PATH=$PATH:/sbin ldconfig -p | sed -n 's/.*=> \(.*liboclgrind-[0-9.]*\.so\)$/\1/p' | head -1)
 llvm=$(readelf -d "$library" | sed -n 's/.*\[libLLVM-\([0-9]*\)\.so.*/\1/p')
 g++ -std=c++17 -fno-rtti -O1 -shared -fPIC -isystem "/usr/lib/llvm-$llvm/include" -o "$scratch/lines.so" oclgrind_lines.cpp \
 	-L"/usr/lib/llvm-$llvm/lib" "-lLLVM-$llvm"
