@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* From a queue's call to the first command of its lists: until then events are as they were. */
-#define EXECUTE_NS 50000u
+#define EXECUTE_NS (fake_fails("late-start") ? 5000000u : 50000u)
 
 /* ---- how a command runs ---- */
 

@@ -153,12 +153,25 @@ static void visible(ze_event_handle_t handle)
 		misused("an event is asked that the host does not see");
 }
 
+/* The next moment at which it is reset, as planned; 0 if none is. */
+static uint64_t reset_ns(const struct event *event)
+{
+	uint64_t now_ns = fake_now_ns();
+	for (uint32_t index = 0; index < event->count; index++)
+		if (!event->changes[index].is_signalled && event->changes[index].ns > now_ns)
+			return event->changes[index].ns;
+	return 0;
+}
+
 static ze_result_t event_status(ze_event_handle_t handle)
 {
 	visible(handle);
 	driver_lock();
 	bool is = event_at((struct event *)handle, fake_now_ns())->is_signalled;
+	uint64_t ns = is && fake_fails("reset-meanwhile") ? reset_ns((struct event *)handle) : 0;
 	driver_unlock();
+	if (ns)
+		fake_sleep_until(ns);
 	return is ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
 }
 

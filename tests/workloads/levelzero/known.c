@@ -158,6 +158,8 @@ static void replay(int waiting, int at_once)
 			DO(zeCommandQueueSynchronize(queue, UINT64_MAX));
 		}
 		for (int i = 0; i < at_once; i++) {
+			if (i == 2)
+				usleep(50000); /* both are done, and nobody has asked */
 			DO(zeCommandQueueExecuteCommandLists(queue, 1, &list, NULL));
 			zeCommandQueueSynchronize(queue, 0); /* it is not done */
 		}

@@ -72,7 +72,8 @@ static bool is_stale(const struct sn_ze_item *item, const struct sn_ze_timestamp
 	       (before && before->start == times->start && before->end == times->end);
 }
 
-/* 1: its times are in *times; 0: it is not done; -1: it has none. */
+/* 1: its times are in *times; 0: it is not done; -1: it has none. What an execution before has signalled the device may reset
+ * between the two calls. */
 static int read_times(struct sn_ze_item *item, struct sn_ze_timestamps *times)
 {
 	if (item->reader) {
@@ -84,10 +85,10 @@ static int read_times(struct sn_ze_item *item, struct sn_ze_timestamps *times)
 	if (item->after && !sn_ze_batch_is_done(item->after))
 		return 0;
 	sn_ze_result status = sn_ze.zeEventQueryStatus(item->event);
-	if (status == SN_ZE_NOT_READY)
-		return 0;
-	if (status || sn_ze.zeEventQueryKernelTimestamp(item->event, times))
-		return -1;
+	if (!status)
+		status = sn_ze.zeEventQueryKernelTimestamp(item->event, times);
+	if (status)
+		return status == SN_ZE_NOT_READY ? 0 : -1;
 	return is_stale(item, times) ? 0 : 1;
 }
 
@@ -122,7 +123,7 @@ bool sn_ze_item_try(struct sn_ze_item *item)
 	else
 		hand_on(item, &times);
 	if (status > 0 && !item->own)
-		sn_ze_event_was_read(item->event, &times);
+		sn_ze_event_was_read(item->event, item->correlation, &times);
 	/* an event of ours is ready for its next use; that of a command stays with it */
 	if (item->own && !item->reader) {
 		sn_ze.zeEventHostReset(item->event);

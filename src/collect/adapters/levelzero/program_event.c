@@ -14,7 +14,9 @@
 struct program_event {
 	struct program_event *next; /* that is free */
 	struct sn_ze_item *item; /* the last operation that signals it; NULL: none, or it is done */
-	uint64_t start, end;	 /* times that were read last, in ticks */
+	/* of the newest operation whose times were read, in ticks; 0: of none */
+	uint32_t correlation;
+	uint64_t start, end;
 };
 
 static struct program_event (*storage)[EVENTS]; /* mapped at the first event */
@@ -91,11 +93,13 @@ bool sn_ze_event_is_stale(void *event, const struct sn_ze_timestamps *times)
 	return found && found->start == times->start && found->end == times->end;
 }
 
-void sn_ze_event_was_read(void *event, const struct sn_ze_timestamps *times)
+/* An older execution's times may come later, by a batch. */
+void sn_ze_event_was_read(void *event, uint32_t correlation, const struct sn_ze_timestamps *times)
 {
 	struct program_event *found = find(event);
-	if (!found)
+	if (!found || (found->correlation && (int32_t)(correlation - found->correlation) < 0))
 		return;
+	found->correlation = correlation;
 	found->start = times->start;
 	found->end = times->end;
 }

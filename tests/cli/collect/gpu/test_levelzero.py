@@ -49,11 +49,11 @@ class Ran(on_devices.Ran):
         return found
 
 
-def run(folder: Path, *command: str | Path, options: tuple[str, ...] = (), **settings: str) -> Ran:
+def run(folder: Path, *command: str | Path, options: tuple[str, ...] = (), fail: str = "none", plan_too: str = "", **settings: str) -> Ran:
     """One kernel is so long that the device's clock begins anew meanwhile."""
     table, plan = folder / "table.csv", folder / "plan"
-    plan.write_text("span 80000000\n")
-    done = subprocess.run([FAKE, "--levelzero", "--plan", plan, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *command],
+    plan.write_text(f"span 80000000\n{plan_too}")
+    done = subprocess.run([FAKE, "--levelzero", "--fail", fail, "--plan", plan, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--", *command],
                           capture_output=True, text=True, timeout=120, env={**os.environ, **settings}, stdin=subprocess.DEVNULL)
     return Ran(done.stdout, folder, rows_of(table), done)
 
@@ -141,18 +141,28 @@ def streams(ran: Ran) -> list[list[tuple[float, float]]]:
     return [sorted(events) for events in found.values()]
 
 
-def test_operations_are_where_they_were(known_program, tmp_path):
+@pytest.mark.parametrize("fail", ["none", "late-start"])
+def test_operations_are_where_they_were(known_program, tmp_path, fail):
     """Each list and queue of the device's runs one at a time: what was read for another execution would lie on it."""
-    ran = run(tmp_path, known_program, options=("--trace",))
+    ran = run(tmp_path, known_program, options=("--trace",), fail=fail)
     found = streams(ran)
     assert sorted(len(events) for events in found) == [60, 98, 120]
     for events in found:
         assert all(before[1] <= after[0] + 0.1 for before, after in zip(events, events[1:]))
 
 
+def test_a_device_that_resets_an_event_while_its_state_is_asked_for(known_program, tmp_path):
+    """A list is executed again: its event is still signalled from before when it is asked, and reset when its times are."""
+    ran = run(tmp_path, known_program, fail="reset-meanwhile", plan_too="scale 3000000\n")
+    for column, what in [("count", "count"), ("total_ns", "sum")]:
+        assert measured(ran, "kernel-time", what) == ran.truth(column, is_kernel)
+    assert losses(ran) == {}
+
+
 def test_times_longer_than_the_clock_counts(known_program, tmp_path):
     """Where the program asks for nothing in 5 s, the times of what it launched before are placed where they were."""
     ran = run(tmp_path, known_program, "slow", options=("--trace",))
+    assert losses(ran) == {}
     assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel)
     events = next(events for events in streams(ran) if len(events) == 98)
     assert events[39][1] - events[0][0] < 1e6 and events[40][0] - events[39][1] > 4.9e6
