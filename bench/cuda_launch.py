@@ -61,11 +61,13 @@ def steps(tool: Path) -> None:
     script = ROOT / "bench/cuda_training.py"
     told = {PROFILER: ["profiler"], AFTER_PROFILER: ["afterwards"]}
     figures = in_turns([ITSELF, CUPTI, *SONDES, *told], ROUNDS, lambda mode: run(mode, tool, "python3", script, *told.get(mode, [])))
-    own = statistics.median(sum(figures[ITSELF], []))
-    print(f"{'a training step':32} {'median ms':>9} {'ratio':>7}")
-    for mode, rows in figures.items():
-        median = statistics.median(sum(rows, []))
-        print(f"  {mode:30} {median:9.2f} {median / own:7.3f}")
+    print(f"{'a training step':32} {'median ms':>9} {'ratio':>7} {'CPU ms':>7} {'ratio':>7}")
+    for mode in figures:
+        columns = []
+        for column in (0, 1):
+            median, own = (statistics.median([value for row in figures[which] for value in row[column::2]]) for which in (mode, ITSELF))
+            columns += [median, median / own]
+        print(f"  {mode:30} {columns[0]:9.2f} {columns[1]:7.3f} {columns[2]:7.2f} {columns[3]:7.3f}")
 
 
 def main() -> None:
