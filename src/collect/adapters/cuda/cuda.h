@@ -76,6 +76,9 @@ bool sn_cuda_times_are_right(void);
 
 /* The adapter's own copy of a name; NULL where there is none. With the lock of finished operations. */
 const char *sn_cuda_name(const char *name);
+/* A buffer of records is read, or has been. In between the text at an address stays as it is, so each is compared once. With that lock. */
+void sn_cuda_names_begin(void);
+void sn_cuda_names_end(void);
 
 /* ---- call.c ---- */
 

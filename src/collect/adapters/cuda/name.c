@@ -13,19 +13,37 @@
 
 static struct {
 	const char *theirs, *ours;
-} recent[RECENT]; /* by the address of theirs, which another one may have taken */
+	uint32_t buffer; /* in which they were compared */
+} recent[RECENT];	 /* by the address of theirs, which another one may have taken */
+
+static uint32_t buffers, current; /* that was begun; the one that is read now, 0: none */
+
+void sn_cuda_names_begin(void)
+{
+	buffers += buffers == UINT32_MAX ? 2 : 1;
+	current = buffers;
+}
+
+void sn_cuda_names_end(void)
+{
+	current = 0;
+}
 
 const char *sn_cuda_name(const char *name)
 {
 	if (!name)
 		return NULL;
 	uint32_t slot = (uint32_t)((uintptr_t)name >> 3) % RECENT;
-	if (recent[slot].theirs != name || strcmp(recent[slot].ours, name)) {
+	bool is_same = recent[slot].theirs == name;
+	if (is_same && current && recent[slot].buffer == current)
+		return recent[slot].ours;
+	if (!is_same || strcmp(recent[slot].ours, name)) {
 		const char *ours = sn_keep_name(name, strlen(name));
 		if (!ours)
 			return NULL;
 		recent[slot].theirs = name;
 		recent[slot].ours = ours;
 	}
+	recent[slot].buffer = current;
 	return recent[slot].ours;
 }

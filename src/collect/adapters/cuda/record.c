@@ -389,7 +389,9 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	sn_gpu_begin_done();
 	/* acquire: all that attaching has set */
 	if (atomic_load_explicit(&sn_cuda_is_taking, memory_order_acquire)) {
+		sn_cuda_names_begin();
 		read_buffer(buffer, valid);
+		sn_cuda_names_end();
 		sn_cuda_samples_divide(false);
 		sn_cupti_result error =
 		    sn_cupti.shares
