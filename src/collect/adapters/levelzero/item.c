@@ -72,7 +72,7 @@ static bool is_stale(const struct sn_ze_item *item, const struct sn_ze_timestamp
 	       (before && before->start == times->start && before->end == times->end);
 }
 
-/* 1: its times are in *times; 0: it is not done; -1: it has none. What an execution before has signalled the device may reset
+/* 1: its times are in *times; 0: it is not done; -1: it has none. An event that an execution before has signalled may be reset by the device
  * between the two calls. */
 static int read_times(struct sn_ze_item *item, struct sn_ze_timestamps *times)
 {

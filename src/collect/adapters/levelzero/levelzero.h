@@ -180,6 +180,7 @@ struct sn_ze_item *sn_ze_event_item(void *event);
 void sn_ze_event_set_item(void *event, struct sn_ze_item *item);
 /* Whether these times were read before: what is to signal it again, and resets it before on the device, has not begun. Locked. */
 bool sn_ze_event_is_stale(void *event, const struct sn_ze_timestamps *times);
+/* By the operation of that number, which is ignored where a newer one has been read. */
 void sn_ze_event_was_read(void *event, uint32_t correlation, const struct sn_ze_timestamps *times);
 
 /* For each command of a list: `command` is it. */

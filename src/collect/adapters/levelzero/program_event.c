@@ -14,7 +14,7 @@
 struct program_event {
 	struct program_event *next; /* that is free */
 	struct sn_ze_item *item; /* the last operation that signals it; NULL: none, or it is done */
-	/* of the newest operation whose times were read, in ticks; 0: of none */
+	/* of the newest operation whose times were read: its number, 0 for none, and its times in ticks */
 	uint32_t correlation;
 	uint64_t start, end;
 };
@@ -93,7 +93,7 @@ bool sn_ze_event_is_stale(void *event, const struct sn_ze_timestamps *times)
 	return found && found->start == times->start && found->end == times->end;
 }
 
-/* An older execution's times may come later, by a batch. */
+/* Times of an older execution may come later than the newest, by a batch. */
 void sn_ze_event_was_read(void *event, uint32_t correlation, const struct sn_ze_timestamps *times)
 {
 	struct program_event *found = find(event);
