@@ -2,6 +2,7 @@
 /* Causes of one variable by adding and dropping, remembered; see grow_tree.h. */
 #include "grow_tree.h"
 
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <math.h>
@@ -106,13 +107,8 @@ static bool has_cause(const struct sn_grow_tree *tree, uint32_t count, uint32_t 
 	return false;
 }
 
-static int better_first(const void *left, const void *right)
-{
-	const struct sn_grow_branch *a = left, *b = right;
-	if (a->score != b->score)
-		return a->score > b->score ? -1 : 1;
-	return a->added < b->added ? -1 : 1;
-}
+SN_SORT_BY(sort_branches, struct sn_grow_branch, const void *,
+	   SN_ORDER(b->score, a->score) ?: SN_ORDER(a->added, b->added));
 
 /* Tries all that may be added to a node. */
 static void grow(struct sn_grow_tree *tree, uint32_t node)
@@ -131,9 +127,7 @@ static void grow(struct sn_grow_tree *tree, uint32_t node)
 	}
 	tree->nodes[node].first_branch = first;
 	tree->nodes[node].branch_count = tree->branch_count - first;
-	if (tree->branch_count > first)
-		qsort(tree->branches + first, tree->branch_count - first, sizeof(*tree->branches),
-		      better_first);
+	sort_branches(tree->branches + first, tree->branch_count - first, NULL);
 }
 
 /* The place of the cause without which the score is best; `count` if none is better than *score, which else becomes that. */
