@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a table to variables that can be compared: which columns say anything, which say the same, and what of each row is known.
+ *
+ * A column is left out where it is constant, has too few values, or has about as many categories as rows. Rows that lack a value of what is
+ * left are left out. Numbers become the normal quantiles of their ranks, ties the mean of theirs, so that neither units nor outliers
+ * count. Where two columns have a correlation above 0.999, one stands for both.
+ *
+ * A table whose columns are all categories, or whole numbers of at most 20 values, is taken as categories.
+ */
+#pragma once
+
+#include "table.h"
+
+enum sn_left_out {
+	SN_LEFT_CONSTANT,
+	SN_LEFT_SPARSE,	  /* more than a fifth is missing */
+	SN_LEFT_DISTINCT, /* a category of more levels than a tenth of the rows, or than 50 */
+	SN_LEFT_SAME,	  /* as another column */
+};
+
+struct sn_left_column {
+	uint32_t column;
+	enum sn_left_out why;
+	uint32_t same_as; /* the column; of SN_LEFT_SAME alone */
+	double correlation;
+};
+
+struct sn_prepared {
+	size_t rows;	   /* of those that were kept */
+	uint32_t count;	   /* variables */
+	uint32_t *columns; /* of each variable, in ascending order */
+	bool is_discrete;
+	uint32_t *levels; /* of each variable; 0: numeric */
+	/* Discrete: of each variable its level in each row. */
+	uint8_t **categories;
+	/* Else: of each dimension its value in each row, with mean 0 and sum of squares 1; and of each variable its first dimension, behind
+	 * the last one their number. */
+	double *values;
+	uint32_t *first;
+	struct sn_left_column *left;
+	uint32_t left_count;
+};
+
+/* 0 or a negative enum sn_err: nothing is left. Release it in either case. */
+int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table,
+	       struct sn_error *error);
+void sn_prepared_release(struct sn_prepared *prepared);
