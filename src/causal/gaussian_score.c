@@ -3,6 +3,7 @@
 #include "gaussian_score.h"
 
 #include "base/error.h"
+#include "cholesky.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -33,26 +34,6 @@ void sn_gaussian_score_release(struct sn_gaussian_score *score)
 	*score = (struct sn_gaussian_score){0};
 }
 
-/* The next row of the Cholesky factor of the chosen dimensions' correlations, at `row`. What is left of the dimension's variance;
- * where that is nothing, it explains nothing of those after it either. */
-static double add_row(struct sn_gaussian_score *score, uint32_t row)
-{
-	double *own = score->factor + (size_t)row * (row + 1) / 2;
-	const double *correlations =
-	    score->correlations + (size_t)score->chosen[row] * score->dimensions;
-	double left = correlations[score->chosen[row]];
-	for (uint32_t column = 0; column < row; column++) {
-		const double *other = score->factor + (size_t)column * (column + 1) / 2;
-		double sum = correlations[score->chosen[column]];
-		for (uint32_t place = 0; place < column; place++)
-			sum -= own[place] * other[place];
-		own[column] = other[column] > 0 ? sum / other[column] : 0;
-		left -= own[column] * own[column];
-	}
-	own[row] = left > NOTHING ? sqrt(left) : 0;
-	return left > NOTHING ? left : NOTHING;
-}
-
 /* Appends the dimensions of a variable to the chosen ones; false where they are too many. */
 static bool choose(struct sn_gaussian_score *score, uint32_t variable, uint32_t *count)
 {
@@ -77,9 +58,11 @@ double sn_gaussian_score_of(void *context, uint32_t variable, const uint32_t *pa
 	all = causes;
 	if (!choose(score, variable, &all))
 		return -INFINITY;
+	const struct sn_cholesky cholesky = {score->correlations, score->dimensions, score->chosen,
+					     score->factor};
 	for (uint32_t row = 0; row < causes; row++)
-		add_row(score, row);
+		sn_cholesky_add(&cholesky, row);
 	for (uint32_t row = causes; row < all; row++)
-		sum += log(add_row(score, row));
+		sum += log(sn_cholesky_add(&cholesky, row));
 	return -rows / 2 * sum - score->penalty * log(rows) / 2 * (all - causes) * causes;
 }

@@ -30,6 +30,7 @@ void sn_prepared_release(struct sn_prepared *prepared)
 	free(prepared->categories);
 	free(prepared->columns);
 	free(prepared->levels);
+	free(prepared->is_ordered);
 	free(prepared->values);
 	free(prepared->first);
 	free(prepared->left);
@@ -73,14 +74,15 @@ static int leave_what_says_nothing(struct preparing *preparing)
 		if (preparing->is_left[number])
 			continue;
 		if (is_constant(preparing, column))
-			result =
-			    leave(preparing, (struct sn_left_column){number, SN_LEFT_CONSTANT});
+			result = leave(preparing, (struct sn_left_column){.column = number,
+									  .why = SN_LEFT_CONSTANT});
 		else if ((double)column->missing >
 			 SPARSE_PART * (double)preparing->table->row_count)
-			result = leave(preparing, (struct sn_left_column){number, SN_LEFT_SPARSE});
+			result = leave(preparing, (struct sn_left_column){.column = number,
+									  .why = SN_LEFT_SPARSE});
 		else if (column->levels && has_too_many_levels(column, rows))
-			result =
-			    leave(preparing, (struct sn_left_column){number, SN_LEFT_DISTINCT});
+			result = leave(preparing, (struct sn_left_column){.column = number,
+									  .why = SN_LEFT_DISTINCT});
 	}
 	return result;
 }
@@ -240,7 +242,6 @@ static int make_values(struct preparing *preparing)
 	for (uint32_t variable = 0; variable < prepared->count; variable++) {
 		const struct sn_column *column =
 		    &preparing->table->columns[prepared->columns[variable]];
-		prepared->levels[variable] = column->levels;
 		for (uint32_t dimension = 0; dimension < dimensions_of(column); dimension++) {
 			double *values =
 			    prepared->values + (prepared->first[variable] + dimension) * rows;
@@ -262,11 +263,15 @@ static int take_columns(struct preparing *preparing)
 	uint32_t all = preparing->table->column_count;
 	prepared->columns = calloc(all + 1, sizeof(*prepared->columns));
 	prepared->levels = calloc(all + 1, sizeof(*prepared->levels));
-	if (!prepared->columns || !prepared->levels)
+	prepared->is_ordered = calloc(all + 1, sizeof(*prepared->is_ordered));
+	if (!prepared->columns || !prepared->levels || !prepared->is_ordered)
 		return SN_ERR_MEMORY;
 	for (uint32_t number = 0; number < all; number++)
-		if (!preparing->is_left[number])
+		if (!preparing->is_left[number]) {
+			prepared->is_ordered[prepared->count] =
+			    !preparing->table->columns[number].levels;
 			prepared->columns[prepared->count++] = number;
+		}
 	return 0;
 }
 
@@ -289,8 +294,8 @@ static int prepare(struct preparing *preparing, struct sn_error *error)
 		    preparing->table->row_count);
 	if (!result) {
 		prepared->is_discrete = are_categories(preparing);
-		result =
-		    prepared->is_discrete ? make_categories(preparing) : make_values(preparing);
+		result = prepared->is_discrete ? make_categories(preparing) : 0;
+		result = result ? result : make_values(preparing);
 	}
 	return sn_fail_code(error, result);
 }

@@ -30,11 +30,12 @@ struct sn_prepared {
 	size_t rows;	   /* of those that were kept */
 	uint32_t count;	   /* variables */
 	uint32_t *columns; /* of each variable, in ascending order */
+	bool *is_ordered;  /* of each variable: it is a number, of one dimension */
 	bool is_discrete;
-	uint32_t *levels; /* of each variable; 0: numeric */
-	/* Discrete: of each variable its level in each row. */
+	/* Discrete, else NULL: of each variable its level in each row, and the number of levels. */
 	uint8_t **categories;
-	/* Else: of each dimension its value in each row, with mean 0 and sum of squares 1; and of each variable its first dimension, behind
+	uint32_t *levels;
+	/* Of each dimension its value in each row, with mean 0 and sum of squares 1; and of each variable its first dimension, behind
 	 * the last one their number. */
 	double *values;
 	uint32_t *first;

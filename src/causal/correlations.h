@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Correlations of columns, of all rows or of a sample of them. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * `values` has `rows` numbers for each of `dimensions`, with mean 0 and sum of squares 1 over all rows; `times`: how often each row counts, or
+ * NULL: once. Writes dimensions x dimensions correlations; one of what is constant is 0. 0 or SN_ERR_MEMORY. MT: yes.
+ */
+int sn_correlations(const double *values, uint32_t dimensions, size_t rows, const uint32_t *times,
+		    double *correlations);
