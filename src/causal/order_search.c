@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ROUNDS 100u
-#define GAIN	    1e-7
+#define PATIENCE 4u /* rounds */
+#define GAIN	 1e-7
 
 struct search {
 	uint32_t count;
@@ -89,17 +89,19 @@ static void score_others(struct search *search, uint32_t variable)
 	}
 }
 
-/* The best place among the others; *gain is what it is better by than `now`. */
+/* The best place among the others, of equal ones any; *gain is what it is better by than `now`. */
 static uint32_t best_place(struct search *search, uint32_t variable, uint32_t now, double *gain)
 {
 	double best = -INFINITY, at_now = -INFINITY;
-	uint32_t found = now;
+	uint32_t found = now, equal = 0;
 	memset(search->among, 0, search->words * sizeof(*search->among));
 	for (uint32_t place = 0; place < search->count; place++) {
 		double score = search->before[place] + ask(search, variable) + search->after[place];
 		if (place == now)
 			at_now = score;
-		if (score > best + GAIN) {
+		if (score > best + GAIN)
+			equal = 0;
+		if (score > best - GAIN && !sn_random_below(&search->random, ++equal)) {
 			best = score;
 			found = place;
 		}
@@ -110,7 +112,7 @@ static uint32_t best_place(struct search *search, uint32_t variable, uint32_t no
 	return found;
 }
 
-/* Whether it was moved. */
+/* Whether that made the order better. */
 static bool move(struct search *search, uint32_t variable)
 {
 	uint32_t now = 0, count = 0;
@@ -123,24 +125,23 @@ static bool move(struct search *search, uint32_t variable)
 	}
 	score_others(search, variable);
 	uint32_t place = best_place(search, variable, now, &gain);
-	if (place == now || gain <= GAIN)
-		return false;
 	memcpy(search->order, search->others, place * sizeof(*search->order));
 	search->order[place] = variable;
 	memcpy(search->order + place + 1, search->others + place,
 	       (count - place) * sizeof(*search->order));
-	return true;
+	return gain > GAIN;
 }
 
-/* Until no move makes the order better. Its score. */
+/*
+ * Until for some rounds no move makes the order better. Its score. Orders of one class are equal, and from some of them no single move leads to a
+ * better class: so moves to an equal place are made meanwhile.
+ */
 static double climb(struct search *search)
 {
-	bool has_moved = true;
-	for (uint32_t round = 0; has_moved && round < MOST_ROUNDS; round++) {
-		has_moved = false;
-		for (uint32_t variable = 0; variable < search->count; variable++)
-			has_moved |= move(search, variable);
-	}
+	for (uint32_t rounds = 0; rounds < PATIENCE; rounds++)
+		for (uint32_t place = 0; place < search->count; place++)
+			if (move(search, place))
+				rounds = 0;
 	double score = 0;
 	memset(search->among, 0, search->words * sizeof(*search->among));
 	for (uint32_t place = 0; place < search->count; place++) {
