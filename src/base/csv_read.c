@@ -18,6 +18,15 @@ int sn_csv_open(struct sn_csv_reader *csv, const char *path, char separator, str
 	return 0;
 }
 
+int sn_csv_open_text(struct sn_csv_reader *csv, const char *text, size_t length, char separator,
+		     struct sn_error *error)
+{
+	*csv = (struct sn_csv_reader){.file = fmemopen((void *)text, length, "r"),
+				      .path = "memory",
+				      .separator = separator};
+	return csv->file ? 0 : sn_fail_memory(error);
+}
+
 void sn_csv_close(struct sn_csv_reader *csv)
 {
 	if (csv->file)

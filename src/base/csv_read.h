@@ -31,6 +31,9 @@ struct sn_csv_reader {
 /* 0 or a negative enum sn_err; close it in either case. `path` must live as long. */
 int sn_csv_open(struct sn_csv_reader *csv, const char *path, char separator,
 		struct sn_error *error);
+/* The same of a text in memory, at least a byte, which must live as long. */
+int sn_csv_open_text(struct sn_csv_reader *csv, const char *text, size_t length, char separator,
+		     struct sn_error *error);
 void sn_csv_close(struct sn_csv_reader *csv);
 /* The next row that is not empty: 1; 0 at the end; or a negative enum sn_err: a quote without its end, a NUL. */
 int sn_csv_next(struct sn_csv_reader *csv, struct sn_error *error);

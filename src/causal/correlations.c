@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-#include <cblas.h>
+#include "late_openblas.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,6 +36,8 @@ int sn_correlations(const double *values, uint32_t dimensions, size_t rows, cons
 		return SN_ERR_MEMORY;
 	for (uint32_t dimension = 0; times && dimension < dimensions; dimension++)
 		sample(values + dimension * rows, rows, times, sampled + dimension * rows);
+	/* the callers are many threads */
+	openblas_set_num_threads(1);
 	cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)dimensions, (int)rows, 1,
 		    times ? sampled : values, (int)rows, 0, correlations, (int)dimensions);
 	for (uint32_t a = 0; a < dimensions; a++)

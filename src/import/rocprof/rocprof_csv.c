@@ -3,7 +3,7 @@
  * file contains. */
 #include "rocprof.h"
 
-#include "csv.h"
+#include "base/csv_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static const char *const names[COLUMNS] = {COLUMNS_READ(COLUMN)};
 
 struct table {
 	struct sn_rocprof *rocprof;
-	struct sn_csv csv;
+	struct sn_csv_reader csv;
 	int at[COLUMNS]; /* -1: the file has no such column */
 };
 
@@ -205,20 +205,19 @@ static bool is_known(const struct table *table)
 
 bool sn_rocprof_is_csv(const char *head, size_t length)
 {
-	char line[2048];
-	const char *fields[SN_CSV_FIELDS_MAX];
-	struct table table;
 	const char *end = memchr(head, '\n', length);
-	if (!end || (size_t)(end - head) >= sizeof(line))
+	struct table table;
+	if (!end)
 		return false;
-	memcpy(line, head, (size_t)(end - head));
-	line[end - head] = 0;
-	line[strcspn(line, "\r")] = 0;
-	int count = sn_csv_split(line, fields, SN_CSV_FIELDS_MAX);
-	if (count < 0)
-		return false;
-	find_columns(&table, fields, (size_t)count);
-	return is_known(&table);
+	bool is_ours =
+	    !sn_csv_open_text(&table.csv, head, (size_t)(end - head), ',', NULL) &&
+	    sn_csv_next(&table.csv, NULL) > 0;
+	if (is_ours) {
+		find_columns(&table, table.csv.fields, table.csv.count);
+		is_ours = is_known(&table);
+	}
+	sn_csv_close(&table.csv);
+	return is_ours;
 }
 
 static int read_rows(struct table *table, struct sn_error *error)
@@ -248,7 +247,7 @@ static int read_rows(struct table *table, struct sn_error *error)
 int sn_rocprof_read_csv(struct sn_rocprof *rocprof, const char *path, struct sn_error *error)
 {
 	struct table table = {.rocprof = rocprof};
-	int result = sn_csv_open(&table.csv, path, error);
+	int result = sn_csv_open(&table.csv, path, ',', error);
 	if (!result)
 		result = read_rows(&table, error);
 	sn_csv_close(&table.csv);
