@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* What is left of a dimension's variance of 1 where others determine it. */
-#define NOTHING	    1e-8
 /* Dimensions of a variable and its causes, so that a triangle stays small. */
 #define CHOSEN_MOST 512u
 
@@ -34,13 +32,16 @@ void sn_gaussian_score_release(struct sn_gaussian_score *score)
 	*score = (struct sn_gaussian_score){0};
 }
 
-/* Appends the dimensions of a variable to the chosen ones; false where they are too many. */
+/* Appends the dimensions of a variable to the chosen ones; rows of the factor stay as long as these are the same as before. False where they are
+ * too many. */
 static bool choose(struct sn_gaussian_score *score, uint32_t variable, uint32_t *count)
 {
 	for (uint32_t dimension = score->first[variable]; dimension < score->first[variable + 1];
 	     dimension++) {
 		if (*count == CHOSEN_MOST)
 			return false;
+		if (*count < score->known && score->chosen[*count] != dimension)
+			score->known = *count;
 		score->chosen[(*count)++] = dimension;
 	}
 	return true;
@@ -55,13 +56,13 @@ double sn_gaussian_score_of(void *context, uint32_t variable, const uint32_t *pa
 	for (uint32_t parent = 0; parent < count; parent++)
 		if (!choose(score, parents[parent], &causes))
 			return -INFINITY;
-	all = causes;
-	if (!choose(score, variable, &all))
-		return -INFINITY;
 	const struct sn_cholesky cholesky = {score->correlations, score->dimensions, score->chosen,
 					     score->factor};
-	for (uint32_t row = 0; row < causes; row++)
+	for (uint32_t row = score->known; row < causes; row++)
 		sn_cholesky_add(&cholesky, row);
+	score->known = all = causes;
+	if (!choose(score, variable, &all))
+		return -INFINITY;
 	for (uint32_t row = causes; row < all; row++)
 		sum += log(sn_cholesky_add(&cholesky, row));
 	return -rows / 2 * sum - score->penalty * log(rows) / 2 * (all - causes) * causes;

@@ -17,8 +17,9 @@ struct sn_gaussian_score {
 	    *first; /* dimension of each variable, and behind the last one `dimensions` */
 	size_t rows;
 	double penalty; /* 1: the criterion as it is; more for fewer edges */
-	double *factor; /* room for a triangle */
-	uint32_t *chosen;
+	/* Of the last parents: their dimensions, how many of these have their row of the factor, and that. */
+	uint32_t *chosen, known;
+	double *factor;
 };
 
 /* With the penalty 1. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */

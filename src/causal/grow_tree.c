@@ -89,14 +89,8 @@ static uint32_t causes_at(struct sn_grow_tree *tree, uint32_t node)
 /* Of `count` causes in tree->causes the score with one more. */
 static double with_one_more(struct sn_grow_tree *tree, uint32_t count, uint32_t added)
 {
-	uint32_t place = count;
-	for (; place && tree->causes[place - 1] > added; place--)
-		tree->causes[place] = tree->causes[place - 1];
-	tree->causes[place] = added;
-	double score = score_of(tree, tree->causes, count + 1);
-	for (; place < count; place++)
-		tree->causes[place] = tree->causes[place + 1];
-	return score;
+	tree->causes[count] = added;
+	return score_of(tree, tree->causes, count + 1);
 }
 
 static bool has_cause(const struct sn_grow_tree *tree, uint32_t count, uint32_t cause)

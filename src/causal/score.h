@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct sn_score {
-	/* Of a variable with these parents, in ascending order; -INFINITY where they are too many to be judged. MT: one thread for each
+	/* Of a variable with these parents, in any order; fast where the first ones are those of the last call. -INFINITY where they are too many to be judged. MT: one thread for each
 	 * `context`. */
 	double (*of)(void *context, uint32_t variable, const uint32_t *parents, uint32_t count);
 	void *context;

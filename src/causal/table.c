@@ -2,7 +2,7 @@
 /* Reading tables of observations; see table.h. */
 #include "table.h"
 
-#include "base/csv_read.h"
+#include "base/csv/csv_read.h"
 #include "base/intern.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ static double level_of_number(struct sn_intern *levels, double number)
 }
 
 /* The first field that is no number makes categories of the numbers before it. */
-static int begin_levels(struct sn_column *column, struct sn_intern *levels, size_t rows)
+static int begin_levels(struct sn_causal_column *column, struct sn_intern *levels, size_t rows)
 {
 	for (size_t row = 0; row < rows; row++) {
 		double *value = &column->values[row];
@@ -136,7 +136,7 @@ static int begin_levels(struct sn_column *column, struct sn_intern *levels, size
 	return 0;
 }
 
-static int add_value(struct sn_column *column, struct sn_intern *levels, size_t row,
+static int add_value(struct sn_causal_column *column, struct sn_intern *levels, size_t row,
 		     const char *field)
 {
 	const char *text = trimmed(field);
@@ -188,7 +188,7 @@ static int add_row(struct reading *reading, struct sn_error *error)
 
 static int keep_levels(struct reading *reading, uint32_t number, struct sn_error *error)
 {
-	struct sn_column *column = &reading->table->columns[number];
+	struct sn_causal_column *column = &reading->table->columns[number];
 	struct sn_arena *texts = &reading->table->texts;
 	const struct sn_intern *levels = &reading->levels[number];
 	if (!column->levels)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sn_column {
+struct sn_causal_column {
 	const char *name;
 	double *values;	 /* of each row: a number, or the number of a category; NAN: missing */
 	size_t missing;	 /* rows */
@@ -22,7 +22,7 @@ struct sn_column {
 
 struct sn_causal_table {
 	struct sn_arena texts;
-	struct sn_column *columns;
+	struct sn_causal_column *columns;
 	uint32_t column_count;
 	size_t row_count, row_capacity;
 };

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stddef.h>
 #include <stdint.h>

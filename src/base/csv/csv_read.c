@@ -2,7 +2,7 @@
 /* Splits rows of separated values into fields, in place; see csv_read.h. */
 #include "csv_read.h"
 
-#include "vec.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -21,9 +21,8 @@ int sn_csv_open(struct sn_csv_reader *csv, const char *path, char separator, str
 int sn_csv_open_text(struct sn_csv_reader *csv, const char *text, size_t length, char separator,
 		     struct sn_error *error)
 {
-	*csv = (struct sn_csv_reader){.file = fmemopen((void *)text, length, "r"),
-				      .path = "memory",
-				      .separator = separator};
+	*csv = (struct sn_csv_reader){
+	    .file = fmemopen((void *)text, length, "r"), .path = "memory", .separator = separator};
 	return csv->file ? 0 : sn_fail_memory(error);
 }
 
