@@ -2,6 +2,8 @@
 /* The steps from a table to causes, in their order; see causal.h. */
 #include "causal.h"
 
+#include <stdlib.h>
+
 void sn_causal_release(struct sn_causal *causal)
 {
 	sn_discovery_release(&causal->found);
@@ -23,9 +25,16 @@ int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 		return result;
 	if (prior->target != UINT32_MAX)
 		causal->target = sn_prepared_find(&causal->prepared, prior->target);
+	bool *is_set = calloc(causal->prepared.count + 1, sizeof(*is_set));
+	if (!is_set)
+		return sn_fail_memory(error);
+	for (uint32_t variable = 0; variable < causal->prepared.count; variable++)
+		is_set[variable] = sn_prior_is_set(prior, causal->prepared.columns[variable]);
+	options.is_set = is_set;
 	options.knowledge = &causal->knowledge;
 	options.target = causal->target;
 	result = sn_discover(&causal->found, &causal->prepared, &options, error);
+	free(is_set);
 	return result ? result
 		      : sn_fail_code(error, sn_baselines(causal->baselines, &causal->prepared,
 							 prior->table, &causal->knowledge,

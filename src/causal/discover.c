@@ -6,6 +6,7 @@
 #include "base/sort_by.h"
 #include "base/vec.h"
 #include "cholesky.h"
+#include "levels.h"
 #include "order_search.h"
 #include "row_sample.h"
 
@@ -38,6 +39,9 @@ struct discovering {
 	const struct sn_prepared *prepared;
 	const struct sn_discovery_options *options;
 	struct sample *samples;
+	/* Of each number that was set from outside, else NULL: the groups of its rows, and how many these are. */
+	uint8_t **levels;
+	uint32_t *level_counts;
 };
 
 /* ---- effects in one sample ---- */
@@ -127,10 +131,28 @@ static void find_ancestors(const struct sn_pdag *graph, uint64_t *found)
 	}
 }
 
-/* The effect of each variable that leads to the target: by the back-door criterion its own causes are all that has to be held. */
-static int measure_totals(const struct measuring *measuring, uint32_t target, struct sample *sample)
+/* By the back-door criterion a variable's own causes are all that has to be held; what was set from outside has none. */
+static struct measured measure_total(const struct discovering *discovering,
+				     const struct measuring *measuring, uint32_t from,
+				     uint32_t target)
+{
+	const struct sn_prepared *prepared = discovering->prepared;
+	uint32_t held = choose_causes(measuring, from, UINT32_MAX);
+	struct measured measured = regress(measuring, held, from, target);
+	if (discovering->levels[from] && prepared->is_ordered[target])
+		measured.share =
+		    sn_levels_share(discovering->levels[from], discovering->level_counts[from],
+				    prepared->values + prepared->first[target] * prepared->rows,
+				    prepared->rows, measuring->rows->times);
+	return measured;
+}
+
+/* The effect of each variable that leads to the target. */
+static int measure_totals(const struct discovering *discovering, const struct measuring *measuring,
+			  struct sample *sample)
 {
 	const struct sn_pdag *graph = measuring->graph;
+	uint32_t target = discovering->options->target;
 	uint64_t *found = calloc(graph->words + 1, sizeof(*found));
 	if (!found)
 		return SN_ERR_MEMORY;
@@ -139,17 +161,15 @@ static int measure_totals(const struct measuring *measuring, uint32_t target, st
 	find_ancestors(graph, found);
 	sn_bits_remove(found, target);
 	SN_BITS_EACH(found, graph->words, from)
-	{
-		uint32_t held = choose_causes(measuring, (uint32_t)from, UINT32_MAX);
-		if (sn_vec_push(&sample->totals, &sample->total_capacity, &sample->total_count,
-				regress(measuring, held, (uint32_t)from, target)))
-			result = SN_ERR_MEMORY;
-	}
+	if (sn_vec_push(&sample->totals, &sample->total_capacity, &sample->total_count,
+			measure_total(discovering, measuring, (uint32_t)from, target)))
+		result = SN_ERR_MEMORY;
 	free(found);
 	return result;
 }
 
-static int measure(const struct sn_row_sample *rows, uint32_t target, struct sample *sample)
+static int measure(const struct discovering *discovering, const struct sn_row_sample *rows,
+		   struct sample *sample)
 {
 	uint32_t dimensions = rows->prepared->first[rows->prepared->count];
 	struct measuring measuring = {
@@ -159,8 +179,8 @@ static int measure(const struct sn_row_sample *rows, uint32_t target, struct sam
 	    .factor = malloc((size_t)(dimensions + 1) * (dimensions + 2) / 2 * sizeof(double) + 1)};
 	int result = measuring.chosen && measuring.factor ? 0 : SN_ERR_MEMORY;
 	result = result ? result : measure_edges(&measuring, sample);
-	if (!result && target != UINT32_MAX)
-		result = measure_totals(&measuring, target, sample);
+	if (!result && discovering->options->target != UINT32_MAX)
+		result = measure_totals(discovering, &measuring, sample);
 	free(measuring.chosen);
 	free(measuring.factor);
 	return result;
@@ -183,7 +203,7 @@ static int work_sample(void *context, unsigned worker, size_t number)
 					 .seed = options->seed + number};
 	result = result ? result : sn_pdag_init(&sample->graph, discovering->prepared->count);
 	result = result ? result : sn_order_search(&search, &sample->graph, &sample->score);
-	result = result ? result : measure(&rows, options->target, sample);
+	result = result ? result : measure(discovering, &rows, sample);
 	result = result ? result : sn_pdag_to_class(&sample->graph, options->knowledge);
 	sn_row_sample_release(&rows);
 	return result;
@@ -367,6 +387,48 @@ void sn_discovery_release(struct sn_discovery *discovery)
 	*discovery = (struct sn_discovery){0};
 }
 
+static int make_levels(struct discovering *discovering)
+{
+	const struct sn_prepared *prepared = discovering->prepared;
+	discovering->levels = calloc(prepared->count + 1, sizeof(*discovering->levels));
+	discovering->level_counts = calloc(prepared->count + 1, sizeof(*discovering->level_counts));
+	int result = discovering->levels && discovering->level_counts ? 0 : SN_ERR_MEMORY;
+	for (uint32_t variable = 0; !result && variable < prepared->count; variable++) {
+		if (!discovering->options->is_set || !discovering->options->is_set[variable] ||
+		    !prepared->is_ordered[variable])
+			continue;
+		uint8_t *levels = malloc(prepared->rows + 1);
+		discovering->levels[variable] = levels;
+		result =
+		    levels
+			? sn_levels(prepared->values + prepared->first[variable] * prepared->rows,
+				    prepared->rows, levels, &discovering->level_counts[variable])
+			: SN_ERR_MEMORY;
+	}
+	return result;
+}
+
+/* All but the graph of all rows, which goes to the caller where there is one to. */
+static void release(struct discovering *discovering, struct sn_discovery *discovery)
+{
+	for (size_t number = 0; discovering->samples && number <= discovering->options->samples;
+	     number++) {
+		struct sample *sample = &discovering->samples[number];
+		if (discovery && !number)
+			discovery->graph = sample->graph;
+		else
+			sn_pdag_release(&sample->graph);
+		free(sample->direct);
+		free(sample->totals);
+	}
+	for (uint32_t variable = 0; discovering->levels && variable < discovering->prepared->count;
+	     variable++)
+		free(discovering->levels[variable]);
+	free(discovering->levels);
+	free(discovering->level_counts);
+	free(discovering->samples);
+}
+
 int sn_discover(struct sn_discovery *discovery, const struct sn_prepared *prepared,
 		const struct sn_discovery_options *options, struct sn_error *error)
 {
@@ -374,21 +436,13 @@ int sn_discover(struct sn_discovery *discovery, const struct sn_prepared *prepar
 	size_t all = (size_t)options->samples + 1;
 	*discovery = (struct sn_discovery){0};
 	discovering.samples = calloc(all, sizeof(*discovering.samples));
-	int result = discovering.samples ? sn_pool_run(sn_pool_threads(options->threads), all,
-						       work_sample, &discovering)
-					 : SN_ERR_MEMORY;
+	int result = discovering.samples ? make_levels(&discovering) : SN_ERR_MEMORY;
+	result =
+	    result ? result
+		   : sn_pool_run(sn_pool_threads(options->threads), all, work_sample, &discovering);
 	result = result ? result : collect(discovery, &discovering);
 	if (!result)
 		discovery->score = discovering.samples[0].score;
-	for (size_t number = 0; discovering.samples && number < all; number++) {
-		struct sample *sample = &discovering.samples[number];
-		if (!result && !number)
-			discovery->graph = sample->graph;
-		else
-			sn_pdag_release(&sample->graph);
-		free(sample->direct);
-		free(sample->totals);
-	}
-	free(discovering.samples);
+	release(&discovering, result ? NULL : discovery);
 	return sn_fail_code(error, result);
 }

@@ -4,7 +4,8 @@
  * replacement. What share of those have an edge, direct it so, and give its effect that sign is how often it would be found again.
  *
  * An effect is that of one standard deviation of the cause, in standard deviations of what it causes, of columns as they were prepared: along an
- * edge with the other causes held, in total over all ways. A category of text has none, but a share of the variance.
+ * edge with the other causes held, in total over all ways. A category of text has none, but a share of the variance. The share in total of what
+ * was set from outside is that of its levels' means, so that an effect need neither rise nor fall to be seen.
  */
 #pragma once
 
@@ -13,10 +14,11 @@
 
 struct sn_discovery_options {
 	const struct sn_knowledge *knowledge; /* of the prepared variables; or NULL */
-	uint32_t target;  /* whose total effects are asked for; UINT32_MAX: none */
-	uint32_t samples; /* of the rows; 100 is usual */
-	unsigned threads; /* 0: one for each processor */
-	uint64_t seed;	  /* the same gives the same, with any number of threads */
+	const bool *is_set; /* of each: from outside, so that nothing need be held; or NULL */
+	uint32_t target;    /* whose total effects are asked for; UINT32_MAX: none */
+	uint32_t samples;   /* of the rows; 100 is usual */
+	unsigned threads;   /* 0: one for each processor */
+	uint64_t seed;	    /* the same gives the same, with any number of threads */
 };
 
 /* Of the samples in which one causes the other. Shares of variances are those of all rows where these have the cause, else the samples' median. */

@@ -114,6 +114,11 @@ void sn_prior_finish(struct sn_prior *prior)
 			    (uint16_t)(prior->tier_count + (column == prior->target));
 }
 
+bool sn_prior_is_set(const struct sn_prior *prior, uint32_t column)
+{
+	return prior->tier_count && !prior->tiers[column];
+}
+
 /* ---- knowledge of variables ---- */
 
 void sn_prior_free_knowledge(struct sn_knowledge *knowledge)
@@ -139,10 +144,10 @@ static void forbid_first_tier(const struct sn_prior *prior, const struct sn_prep
 			      uint64_t *forbidden)
 {
 	size_t words = sn_bits_words(prepared->count);
-	for (uint32_t from = 0; prior->tier_count && from < prepared->count; from++)
+	for (uint32_t from = 0; from < prepared->count; from++)
 		for (uint32_t to = 0; to < prepared->count; to++)
-			if (!prior->tiers[prepared->columns[from]] &&
-			    !prior->tiers[prepared->columns[to]])
+			if (sn_prior_is_set(prior, prepared->columns[from]) &&
+			    sn_prior_is_set(prior, prepared->columns[to]))
 				sn_bits_add(forbidden + from * words, to);
 }
 

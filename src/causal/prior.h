@@ -39,6 +39,9 @@ int sn_prior_add_pair(struct sn_prior *prior, const char *text, bool is_required
 /* After the last tier was named: the numbers of unnamed columns' and the target's. */
 void sn_prior_finish(struct sn_prior *prior);
 
+/* Whether a column was set from outside: it is of the first tier that was named. */
+bool sn_prior_is_set(const struct sn_prior *prior, uint32_t column);
+
 /* The same of prepared variables: what is known of a column that was merged holds of the one that stands for it. Release it by
  * sn_prior_free_knowledge. 0 or a negative enum sn_err: what is required is forbidden, or goes round in a circle. */
 int sn_prior_knowledge(const struct sn_prior *prior, const struct sn_prepared *prepared,
