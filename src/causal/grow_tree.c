@@ -7,10 +7,9 @@
 
 #include <math.h>
 
-#define NOT_YET	  UINT32_MAX
-#define MOST	  48u /* causes of a variable */
-#define GAIN	  1e-9
-#define MUST_HAVE 1e9 /* the score of a cause that is required */
+#define NOT_YET UINT32_MAX
+#define MOST	48u /* causes of a variable, beside those that are required */
+#define GAIN	1e-9
 
 struct sn_grow_node {
 	double score;	 /* with all that was added */
@@ -27,14 +26,9 @@ struct sn_grow_branch {
 	uint32_t added, node;
 };
 
-/* A cause that is required is worth more than any data. */
 static double score_of(struct sn_grow_tree *tree, const uint32_t *causes, uint32_t count)
 {
-	double score = tree->score->of(tree->score->context, tree->variable, causes, count);
-	for (uint32_t place = 0; tree->knowledge && place < count; place++)
-		if (sn_knowledge_requires(tree->knowledge, causes[place], tree->variable))
-			score += MUST_HAVE;
-	return score;
+	return tree->score->of(tree->score->context, tree->variable, causes, count);
 }
 
 static uint32_t add_node(struct sn_grow_tree *tree, uint32_t parent, uint32_t added, double score)
@@ -57,11 +51,15 @@ void sn_grow_tree_init(struct sn_grow_tree *tree, uint32_t variable, uint32_t co
 {
 	*tree = (struct sn_grow_tree){
 	    .variable = variable, .count = count, .score = score, .knowledge = knowledge};
-	tree->causes = malloc(((size_t)count + 1) * sizeof(*tree->causes));
+	tree->causes = malloc(2 * ((size_t)count + 1) * sizeof(*tree->causes));
+	tree->others = tree->causes ? tree->causes + count + 1 : NULL;
 	if (!tree->causes)
 		tree->failed = true;
-	else
-		add_node(tree, 0, 0, score_of(tree, NULL, 0));
+	for (uint32_t cause = 0; tree->causes && cause < count; cause++)
+		if (sn_knowledge_requires(knowledge, cause, variable))
+			tree->causes[tree->required++] = cause;
+	if (tree->causes)
+		add_node(tree, 0, 0, score_of(tree, tree->causes, tree->required));
 }
 
 void sn_grow_tree_release(struct sn_grow_tree *tree)
@@ -73,16 +71,12 @@ void sn_grow_tree_release(struct sn_grow_tree *tree)
 	*tree = (struct sn_grow_tree){0};
 }
 
-/* Into tree->causes, in ascending order. */
+/* Into tree->causes, in the order in which they were added, those that are required before them. */
 static uint32_t causes_at(struct sn_grow_tree *tree, uint32_t node)
 {
-	uint32_t count = 0;
-	for (; tree->nodes[node].depth; node = tree->nodes[node].parent) {
-		uint32_t place = count++, added = tree->nodes[node].added;
-		for (; place && tree->causes[place - 1] > added; place--)
-			tree->causes[place] = tree->causes[place - 1];
-		tree->causes[place] = added;
-	}
+	uint32_t count = tree->required + tree->nodes[node].depth;
+	for (uint32_t place = count; place-- > tree->required; node = tree->nodes[node].parent)
+		tree->causes[place] = tree->nodes[node].added;
 	return count;
 }
 
@@ -109,7 +103,7 @@ static void grow(struct sn_grow_tree *tree, uint32_t node)
 {
 	uint32_t count = causes_at(tree, node), first = tree->branch_count;
 	double score = tree->nodes[node].score;
-	for (uint32_t cause = 0; cause < tree->count && count < MOST; cause++) {
+	for (uint32_t cause = 0; cause < tree->count && tree->nodes[node].depth < MOST; cause++) {
 		if (cause == tree->variable || has_cause(tree, count, cause) ||
 		    !sn_knowledge_allows(tree->knowledge, cause, tree->variable))
 			continue;
@@ -124,15 +118,19 @@ static void grow(struct sn_grow_tree *tree, uint32_t node)
 	sort_branches(tree->branches + first, tree->branch_count - first, NULL);
 }
 
+static void leave_out(uint32_t *causes, uint32_t count, uint32_t place)
+{
+	memmove(causes + place, causes + place + 1, (count - place - 1) * sizeof(*causes));
+}
+
 /* The place of the cause without which the score is best; `count` if none is better than *score, which else becomes that. */
 static uint32_t worst_cause(struct sn_grow_tree *tree, uint32_t count, double *score)
 {
-	uint32_t others[MOST], worst = count;
-	for (uint32_t place = 0; place < count; place++) {
-		memcpy(others, tree->causes, place * sizeof(*others));
-		memcpy(others + place, tree->causes + place + 1,
-		       (count - place - 1) * sizeof(*others));
-		double without = score_of(tree, others, count - 1);
+	uint32_t worst = count;
+	for (uint32_t place = tree->required; place < count; place++) {
+		memcpy(tree->others, tree->causes, count * sizeof(*tree->others));
+		leave_out(tree->others, count, place);
+		double without = score_of(tree, tree->others, count - 1);
 		if (without > *score + GAIN) {
 			*score = without;
 			worst = place;
@@ -145,11 +143,8 @@ static void drop(struct sn_grow_tree *tree, uint32_t node)
 {
 	uint32_t count = causes_at(tree, node), worst;
 	double score = tree->nodes[node].score;
-	while ((worst = worst_cause(tree, count, &score)) < count) {
-		count--;
-		memmove(tree->causes + worst, tree->causes + worst + 1,
-			(count - worst) * sizeof(*tree->causes));
-	}
+	while ((worst = worst_cause(tree, count, &score)) < count)
+		leave_out(tree->causes, count--, worst);
 	if (sn_vec_reserve(&tree->kept, &tree->kept_capacity, (size_t)tree->kept_count + count) <
 	    0) {
 		tree->failed = true;

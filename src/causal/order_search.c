@@ -16,6 +16,7 @@
 struct search {
 	uint32_t count;
 	size_t words;
+	const struct sn_knowledge *knowledge;
 	struct sn_grow_tree *trees; /* of each variable */
 	uint64_t *among;
 	uint32_t *order, *others, *best;
@@ -37,7 +38,8 @@ static void end(struct search *search)
 static int begin(struct search *search, const struct sn_order_search *asked)
 {
 	uint32_t count = asked->count;
-	*search = (struct search){.count = count, .words = sn_bits_words(count)};
+	*search = (struct search){
+	    .count = count, .words = sn_bits_words(count), .knowledge = asked->knowledge};
 	sn_random_begin(&search->random, asked->seed, 0);
 	search->trees = calloc((size_t)count + 1, sizeof(*search->trees));
 	search->among = calloc(search->words + 1, sizeof(*search->among));
@@ -89,13 +91,31 @@ static void score_others(struct search *search, uint32_t variable)
 	}
 }
 
+/* Between what causes the variable and what it causes, as far as that is required: the first place, and the last one. */
+static void allowed_places(const struct search *search, uint32_t variable, uint32_t *first,
+			   uint32_t *last)
+{
+	*first = 0;
+	*last = search->count - 1;
+	for (uint32_t place = 0; place + 1 < search->count; place++) {
+		uint32_t other = search->others[place];
+		if (sn_knowledge_requires(search->knowledge, other, variable))
+			*first = place + 1;
+		if (*last > place && sn_knowledge_requires(search->knowledge, variable, other))
+			*last = place;
+	}
+}
+
 /* The best place among the others, of equal ones any; *gain is what it is better by than `now`. */
 static uint32_t best_place(struct search *search, uint32_t variable, uint32_t now, double *gain)
 {
 	double best = -INFINITY, at_now = -INFINITY;
-	uint32_t found = now, equal = 0;
+	uint32_t found = now, equal = 0, first, last;
+	allowed_places(search, variable, &first, &last);
 	memset(search->among, 0, search->words * sizeof(*search->among));
-	for (uint32_t place = 0; place < search->count; place++) {
+	for (uint32_t place = 0; place < first; place++)
+		sn_bits_add(search->among, search->others[place]);
+	for (uint32_t place = first; place <= last; place++) {
 		double score = search->before[place] + ask(search, variable) + search->after[place];
 		if (place == now)
 			at_now = score;
@@ -108,7 +128,8 @@ static uint32_t best_place(struct search *search, uint32_t variable, uint32_t no
 		if (place + 1 < search->count)
 			sn_bits_add(search->among, search->others[place]);
 	}
-	*gain = best - at_now;
+	/* rounding is no gain */
+	*gain = best - at_now - 1e-12 * fabs(best);
 	return found;
 }
 
@@ -160,6 +181,30 @@ static void swap(uint32_t *order, uint32_t a, uint32_t b)
 	order[b] = kept;
 }
 
+/* Puts what is required to cause something before it; else the order stays. `others` is room. */
+static void respect_required(struct search *search)
+{
+	uint32_t count = 0;
+	if (!search->knowledge || !search->knowledge->required)
+		return;
+	memset(search->among, 0, search->words * sizeof(*search->among));
+	while (count < search->count)
+		for (uint32_t place = 0; place < search->count; place++) {
+			uint32_t variable = search->order[place];
+			bool may_come = !sn_bits_has(search->among, variable);
+			for (uint32_t cause = 0; may_come && cause < search->count; cause++)
+				may_come =
+				    sn_bits_has(search->among, cause) ||
+				    !sn_knowledge_requires(search->knowledge, cause, variable);
+			if (!may_come)
+				continue;
+			search->others[count++] = variable;
+			sn_bits_add(search->among, variable);
+			break;
+		}
+	memcpy(search->order, search->others, count * sizeof(*search->order));
+}
+
 static void shuffle(struct search *search)
 {
 	for (uint32_t place = 0; place < search->count; place++)
@@ -205,6 +250,7 @@ int sn_order_search(const struct sn_order_search *asked, struct sn_pdag *graph, 
 			shuffle(&search);
 		else
 			disturb(&search);
+		respect_required(&search);
 		double found = climb(&search);
 		if (!round || found > best + GAIN) {
 			best = found;

@@ -18,7 +18,7 @@
 struct sn_order_search {
 	uint32_t count; /* variables */
 	struct sn_score score;
-	const struct sn_knowledge *knowledge; /* or NULL */
+	const struct sn_knowledge *knowledge; /* or NULL; what it requires has no circle */
 	uint32_t starts, disturbances;	      /* at least one start */
 	uint64_t seed;			      /* the same seed gives the same graph */
 };
