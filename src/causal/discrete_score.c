@@ -8,32 +8,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More cells than so many hold next to nothing each. */
-#define CELLS_MOST (1u << 20)
+/* More cells than so many times the rows hold next to nothing each. */
+#define CELLS_A_ROW 4
 
 int sn_discrete_score_init(struct sn_discrete_score *score, const struct sn_discrete_table *table)
 {
 	*score = (struct sn_discrete_score){.table = table, .sample_size = 1};
-	score->cells = malloc(CELLS_MOST * sizeof(*score->cells));
-	score->places = malloc((table->rows + 1) * sizeof(*score->places));
-	return score->cells && score->places ? 0 : SN_ERR_MEMORY;
+	for (size_t row = 0; row < table->rows; row++)
+		score->cells_most += CELLS_A_ROW * (uint64_t)table->weights[row];
+	if (score->cells_most > UINT32_MAX)
+		score->cells_most = UINT32_MAX;
+	score->cells = malloc((score->cells_most + 1) * sizeof(*score->cells));
+	score->places = calloc(table->rows + 1, sizeof(*score->places));
+	score->known = malloc((table->columns + 1) * sizeof(*score->known));
+	return score->cells && score->places && score->known ? 0 : SN_ERR_MEMORY;
 }
 
 void sn_discrete_score_release(struct sn_discrete_score *score)
 {
 	free(score->cells);
 	free(score->places);
+	free(score->known);
 	*score = (struct sn_discrete_score){0};
 }
 
 /* The number of combinations of the causes' values; 0 where they and the variable's have too many cells. */
-static uint32_t combinations(const struct sn_discrete_table *table, uint32_t variable,
+static uint32_t combinations(const struct sn_discrete_score *score, uint32_t variable,
 			     const uint32_t *parents, uint32_t count)
 {
-	uint64_t all = 1, most = CELLS_MOST / table->levels[variable];
+	const uint32_t *levels = score->table->levels;
+	uint64_t all = 1, most = score->cells_most / levels[variable];
 	for (uint32_t parent = 0; parent < count && all <= most; parent++)
-		all *= table->levels[parents[parent]];
+		all *= levels[parents[parent]];
 	return all <= most ? (uint32_t)all : 0;
+}
+
+static void place_rows(struct sn_discrete_score *score, const uint32_t *parents, uint32_t count)
+{
+	const struct sn_discrete_table *table = score->table;
+	if (count == score->known_count && !memcmp(parents, score->known, count * sizeof(*parents)))
+		return;
+	memset(score->places, 0, table->rows * sizeof(*score->places));
+	for (uint32_t parent = 0; parent < count; parent++) {
+		const uint8_t *values = table->values[parents[parent]];
+		uint32_t times = table->levels[parents[parent]];
+		for (size_t row = 0; row < table->rows; row++)
+			score->places[row] = score->places[row] * times + values[row];
+	}
+	memcpy(score->known, parents, count * sizeof(*parents));
+	score->known_count = count;
 }
 
 static void count_rows(struct sn_discrete_score *score, uint32_t variable, const uint32_t *parents,
@@ -43,22 +66,33 @@ static void count_rows(struct sn_discrete_score *score, uint32_t variable, const
 	const uint8_t *own = table->values[variable];
 	uint32_t levels = table->levels[variable];
 	memset(score->cells, 0, cells * sizeof(*score->cells));
-	memset(score->places, 0, table->rows * sizeof(*score->places));
-	for (uint32_t parent = 0; parent < count; parent++) {
-		const uint8_t *values = table->values[parents[parent]];
-		uint32_t times = table->levels[parents[parent]];
+	if (!count) {
 		for (size_t row = 0; row < table->rows; row++)
-			score->places[row] = score->places[row] * times + values[row];
+			score->cells[own[row]] += table->weights[row];
+		return;
 	}
+	const uint8_t *last = table->values[parents[count - 1]];
+	uint32_t times = table->levels[parents[count - 1]];
+	place_rows(score, parents, count - 1);
 	for (size_t row = 0; row < table->rows; row++)
-		score->cells[score->places[row] * levels + own[row]]++;
+		score->cells[(score->places[row] * times + last[row]) * levels + own[row]] +=
+		    table->weights[row];
 }
 
-/* lgamma() writes a variable of the whole process. */
+/* From this on Stirling's series has an error below 1e-11. */
+#define LARGE 12.0
+
+/* The logarithm of the gamma function of a positive number: Abramowitz and Stegun, 6.1.41; below LARGE by gamma(x + 1) = x gamma(x). */
 static double log_gamma(double value)
 {
-	int sign;
-	return lgamma_r(value, &sign);
+	double product = 1;
+	for (; value < LARGE; value++)
+		product *= value;
+	double inverse = 1 / value, square = inverse * inverse;
+	double series =
+	    inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square / 1680)));
+	double sum = (value - 0.5) * log(value) - value + 0.91893853320467274178 + series;
+	return product == 1 ? sum : sum - log(product);
 }
 
 double sn_discrete_score_of(void *context, uint32_t variable, const uint32_t *parents,
@@ -66,7 +100,7 @@ double sn_discrete_score_of(void *context, uint32_t variable, const uint32_t *pa
 {
 	struct sn_discrete_score *score = context;
 	uint32_t levels = score->table->levels[variable];
-	uint32_t all = combinations(score->table, variable, parents, count);
+	uint32_t all = combinations(score, variable, parents, count);
 	if (!all)
 		return -INFINITY;
 	count_rows(score, variable, parents, count, (size_t)all * levels);

@@ -15,13 +15,16 @@ struct sn_discrete_table {
 	size_t rows;
 	const uint8_t *const *values; /* of each column: 0 .. levels - 1 */
 	const uint32_t *levels;	      /* of each column, at least 1 */
+	const uint32_t *weights;      /* of each row: how often it counts */
 };
 
 struct sn_discrete_score {
 	const struct sn_discrete_table *table;
 	double sample_size; /* that the prior is worth, in rows */
 	uint32_t *cells;    /* numbers of rows, by the causes' values and the variable's */
-	uint32_t *places;   /* of each row: its causes' values as one number */
+	uint64_t cells_most;
+	/* Of each row the values of the first causes of the last call as one number; which these are. */
+	uint32_t *places, *known, known_count;
 };
 
 /* With the equivalent sample size of 1 row. 0 or SN_ERR_MEMORY; release it in either case. `table` must live as long. */

@@ -2,6 +2,7 @@
 /* Which columns say something, and their values in a form that can be compared; see prepare.h. */
 #include "prepare.h"
 
+#include "base/intern.h"
 #include "base/sort_by.h"
 #include "aliases.h"
 #include "base/vec.h"
@@ -31,6 +32,7 @@ void sn_prepared_release(struct sn_prepared *prepared)
 	for (uint32_t variable = 0; prepared->categories && variable < prepared->count; variable++)
 		free(prepared->categories[variable]);
 	free(prepared->categories);
+	free(prepared->distinct_of);
 	free(prepared->columns);
 	free(prepared->kept_rows);
 	free(prepared->levels);
@@ -218,6 +220,29 @@ static int make_categories(struct preparing *preparing)
 		}
 	}
 	return 0;
+}
+
+/* Rows whose variables are all equal become one, in the order in which they first come. */
+static int merge_rows(struct sn_prepared *prepared)
+{
+	struct sn_intern seen = {0};
+	uint8_t *levels = malloc(prepared->count + 1);
+	prepared->distinct_of = malloc((prepared->rows + 1) * sizeof(*prepared->distinct_of));
+	int result = levels && prepared->distinct_of ? 0 : SN_ERR_MEMORY;
+	for (size_t row = 0; !result && row < prepared->rows; row++) {
+		for (uint32_t variable = 0; variable < prepared->count; variable++)
+			levels[variable] = prepared->categories[variable][row];
+		uint32_t number = sn_intern_add(&seen, levels, prepared->count);
+		if (number == SN_INTERN_NONE)
+			result = SN_ERR_MEMORY;
+		prepared->distinct_of[row] = number;
+		for (uint32_t variable = 0; !result && variable < prepared->count; variable++)
+			prepared->categories[variable][number] = levels[variable];
+	}
+	prepared->distinct = seen.count;
+	sn_intern_release(&seen);
+	free(levels);
+	return result;
 }
 
 /* ---- numbers ---- */
@@ -421,6 +446,8 @@ static int prepare(struct preparing *preparing, struct sn_error *error)
 	prepared->is_discrete = !result && are_categories(preparing);
 	if (prepared->is_discrete)
 		result = make_categories(preparing);
+	if (prepared->is_discrete)
+		result = result ? result : merge_rows(prepared);
 	return sn_fail_code(error, result);
 }
 

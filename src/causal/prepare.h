@@ -34,9 +34,11 @@ struct sn_prepared {
 	uint32_t *columns;   /* of each variable, in ascending order */
 	bool *is_ordered;    /* of each variable: it is a number, of one dimension */
 	bool is_discrete;
-	/* Discrete, else NULL: of each variable its level in each row, and the number of levels. */
+	/* Discrete, else NULL: of each variable its level in each distinct row, and the number of levels; and which of those each row is. */
 	uint8_t **categories;
 	uint32_t *levels;
+	size_t distinct;
+	uint32_t *distinct_of;
 	/* Of each dimension its value in each row, with mean 0 and sum of squares 1; and of each variable its first dimension, behind
 	 * the last one their number. */
 	double *values;

@@ -10,10 +10,7 @@
 
 void sn_row_sample_release(struct sn_row_sample *sample)
 {
-	for (uint32_t variable = 0; sample->categories && variable < sample->prepared->count;
-	     variable++)
-		free(sample->categories[variable]);
-	free(sample->categories);
+	free(sample->weights);
 	free(sample->times);
 	free(sample->correlations);
 	sn_discrete_score_release(&sample->discrete);
@@ -34,21 +31,15 @@ static int draw_times(struct sn_row_sample *sample, uint64_t seed, size_t number
 	return 0;
 }
 
-static int copy_categories(struct sn_row_sample *sample)
+static int weigh(struct sn_row_sample *sample)
 {
 	const struct sn_prepared *prepared = sample->prepared;
-	sample->categories = calloc(prepared->count + 1, sizeof(*sample->categories));
-	for (uint32_t variable = 0; variable < prepared->count; variable++) {
-		const uint8_t *from = prepared->categories[variable];
-		uint8_t *to = sample->categories ? malloc(prepared->rows + 1) : NULL;
-		if (!to)
-			return SN_ERR_MEMORY;
-		sample->categories[variable] = to;
-		for (size_t row = 0; row < prepared->rows; row++)
-			for (uint32_t time = 0; time < (sample->times ? sample->times[row] : 1);
-			     time++)
-				*to++ = from[row];
-	}
+	sample->weights = calloc(prepared->distinct + 1, sizeof(*sample->weights));
+	if (!sample->weights)
+		return SN_ERR_MEMORY;
+	for (size_t row = 0; row < prepared->rows; row++)
+		sample->weights[prepared->distinct_of[row]] +=
+		    sample->times ? sample->times[row] : 1;
 	return 0;
 }
 
@@ -66,10 +57,10 @@ static int correlate(struct sn_row_sample *sample)
 static int begin_discrete(struct sn_row_sample *sample)
 {
 	const struct sn_prepared *prepared = sample->prepared;
-	int result = copy_categories(sample);
-	sample->table = (struct sn_discrete_table){prepared->count, prepared->rows,
-						   (const uint8_t *const *)sample->categories,
-						   prepared->levels};
+	int result = weigh(sample);
+	sample->table = (struct sn_discrete_table){prepared->count, prepared->distinct,
+						   (const uint8_t *const *)prepared->categories,
+						   prepared->levels, sample->weights};
 	sample->score = (struct sn_score){sn_discrete_score_of, &sample->discrete};
 	return result ? result : sn_discrete_score_init(&sample->discrete, &sample->table);
 }

@@ -8,9 +8,8 @@
 
 struct sn_row_sample {
 	const struct sn_prepared *prepared;
-	uint32_t *times; /* how often each row is in it; NULL: once */
-	uint8_t **
-	    categories; /* of each variable its levels, row after row; NULL unless all are categories */
+	uint32_t *times;      /* how often each row is in it; NULL: once */
+	uint32_t *weights;    /* of each distinct row where all are categories, else NULL */
 	double *correlations; /* dimensions x dimensions */
 	struct sn_discrete_table table;
 	struct sn_discrete_score discrete;
