@@ -51,10 +51,13 @@ static int read_line(struct sn_csv_reader *csv, char **line, size_t *capacity, s
 		return ferror(csv->file) ? sn_fail(error, SN_ERR_IO, "cannot read '%s': %s",
 						   csv->path, strerror(errno))
 					 : 0;
-	csv->line_number++;
+	if (!csv->line_number++ && got >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3))
+		memmove(*line, *line + 3, (size_t)(got -= 3) + 1);
 	if (memchr(*line, 0, (size_t)got))
 		return fail_damaged(csv, error);
 	while (got && ((*line)[got - 1] == '\n' || (*line)[got - 1] == '\r'))
+		(*line)[--got] = 0;
+	while (csv->separator == ' ' && got && (*line)[got - 1] == ' ')
 		(*line)[--got] = 0;
 	*length = (size_t)got;
 	return 1;
@@ -77,13 +80,29 @@ static int read_more(struct sn_csv_reader *csv, size_t *length, struct sn_error 
 	return 1;
 }
 
+/* The end of a field without quotes. */
+static char *find_end(const struct sn_csv_reader *csv, const char *at)
+{
+	return strchrnul(at, csv->separator);
+}
+
+/* Where blanks separate, the last of those at `at`, behind which the next field begins. */
+static char *last_separator(const struct sn_csv_reader *csv, char *at)
+{
+	while (csv->separator == ' ' && at[0] == ' ' && at[1] == ' ')
+		at++;
+	return at;
+}
+
 /* Whether a quote is open at the row's end, which a quote in a field that does not begin with one is not. */
-static bool goes_on(const struct sn_csv_reader *csv)
+static bool goes_on(const struct sn_csv_reader *csv, size_t length)
 {
 	const char *at = csv->line;
+	if (!memchr(at, '"', length))
+		return false;
 	for (;;) {
 		if (*at != '"') {
-			at += strcspn(at, (char[]){csv->separator, 0});
+			at = find_end(csv, at);
 		} else {
 			for (at++; *at && (*at != '"' || at[1] == '"'); at++)
 				at += *at == '"';
@@ -93,7 +112,7 @@ static bool goes_on(const struct sn_csv_reader *csv)
 		}
 		if (*at != csv->separator)
 			return false;
-		at++;
+		at = last_separator(csv, (char *)at) + 1;
 	}
 }
 
@@ -110,7 +129,7 @@ static void unquote(char **at)
 static int split(struct sn_csv_reader *csv, struct sn_error *error)
 {
 	csv->count = 0;
-	for (char *at = csv->line;; at++) {
+	for (char *at = csv->line + (csv->separator == ' ' ? strspn(csv->line, " ") : 0);; at++) {
 		bool is_quoted = *at == '"';
 		at += is_quoted;
 		if (sn_vec_push(&csv->fields, &csv->field_capacity, &csv->count, at))
@@ -118,12 +137,14 @@ static int split(struct sn_csv_reader *csv, struct sn_error *error)
 		if (is_quoted)
 			unquote(&at);
 		else
-			at += strcspn(at, (char[]){csv->separator, 0});
+			at = find_end(csv, at);
 		char last = *at;
 		if (last && last != csv->separator)
 			return fail_damaged(csv, error);
+		char *begin = at;
+		at = last_separator(csv, at);
 		if (!is_quoted)
-			*at = 0;
+			*begin = 0;
 		if (!last)
 			return 1;
 	}
@@ -135,7 +156,7 @@ int sn_csv_next(struct sn_csv_reader *csv, struct sn_error *error)
 	int found = 1;
 	while (found > 0 && !length)
 		found = read_line(csv, &csv->line, &csv->line_capacity, &length, error);
-	while (found > 0 && goes_on(csv))
+	while (found > 0 && goes_on(csv, length))
 		found = read_more(csv, &length, error);
 	return found > 0 ? split(csv, error) : found;
 }

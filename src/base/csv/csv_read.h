@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows of separated values, one at a time: quotes as RFC 4180 has them, also with line ends in them, lines of any ending, any number of
- * fields.
+ * fields. A mark of UTF-8 before the first line is left out. Where a blank separates, any number of blanks do, and those at a line's ends
+ * separate nothing.
  *
  *	struct sn_csv_reader csv;
  *	int found = sn_csv_open(&csv, path, ',', error);
@@ -35,5 +36,5 @@ int sn_csv_open(struct sn_csv_reader *csv, const char *path, char separator,
 int sn_csv_open_text(struct sn_csv_reader *csv, const char *text, size_t length, char separator,
 		     struct sn_error *error);
 void sn_csv_close(struct sn_csv_reader *csv);
-/* The next row that is not empty: 1; 0 at the end; or a negative enum sn_err: a quote without its end, a NUL. */
+/* The next row that is not empty: 1; 0 at the end; or a negative enum sn_err: a quote without its end, a NUL. What the row's line began with is still in line[0]. */
 int sn_csv_next(struct sn_csv_reader *csv, struct sn_error *error);
