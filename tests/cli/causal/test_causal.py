@@ -278,7 +278,7 @@ def test_network(sonde, tmp_path, name, at_most):
     ("a,b\n" + "1,1\n" * 20, "too few to say anything"),
     ("a,b\n" + "".join(f"x{i},y{i}\n" for i in range(50)), "too few to say anything"),
     ("a,b\n1,2\n3\n", "line 3 has 1 fields, and the first one 2"),
-    ("a,a\n1,2\n", "two columns of the name 'a'"),
+    ("a,a\n1,2\n", "two columns have the name 'a'"),
     ("a,b\n1,\"2\n", "is damaged in line"),
     ("a,b\n1,\0\n", "is damaged in line"),
 ])

@@ -258,69 +258,73 @@ static void test_growth(void **state)
 static void test_details(void **state)
 {
 	(void)state;
-	struct sn_causal_table table = table_of(
-	    "==PROF== Connected to process 11\nthe program, says: \"hello\"\n" DETAILS LAUNCH(
-		"0", "11", "f(int, int)",
-		"64") "\"Speed\",\"Duration\",\"usecond\",\"1,234."
-		      "5\",\n" LAUNCH("0", "11", "f(int, int)", "64") "\"Speed\",\"Throughput\",\"%"
-								      "\",\"50\",\n" LAUNCH("0", "11", "f(int, int)", "64") "\"Memory\",\"Throughput\",\"Gbyte/second\",\"1.5\",\n" LAUNCH(
-									  "0", "11",
-									  "f(int, int)",
-									  "64") "\"Speed\",\"\","
-										"\"\",\"\","
-										"\"Rule\",\"do, "
-										"better\"\n"
-										"progress: 50 "
-										"%\n" LAUNCH("1", "11", "g()", "128") "\"Memory\",\"Throughput\",\"Mbyte/second\",\"700\",\n" LAUNCH(
-										    "1", "11",
-										    "g()",
-										    "128") "\"Speed"
-											   "\","
-											   "\"Durat"
-											   "ion\","
-											   "\"mseco"
-											   "nd\","
-											   "\"2\","
-											   "\n" LAUNCH(
-											       "1",
-											       "11",
-											       "g("
-											       ")",
-											       "12"
-											       "8") "\"L"
-												    "aun"
-												    "ch"
-												    "\","
-												    "\"C"
-												    "ach"
-												    "e\""
-												    ",\""
-												    "\","
-												    "\"P"
-												    "ref"
-												    "erN"
-												    "one"
-												    "\","
-												    "\n"
-												    "=="
-												    "PRO"
-												    "F=="
-												    " Di"
-												    "sco"
-												    "nne"
-												    "cte"
-												    "d "
-												    "fro"
-												    "m "
-												    "pro"
-												    "ces"
-												    "s "
-												    "11"
-												    "\n" DETAILS LAUNCH(
-													"0",
-													"12",
-													"g()",
-													"32") "\"Speed\",\"Duration\",\"ns\",\"500\",\n");
+	struct sn_causal_table
+	    table =
+		table_of("==PROF== Connected to process 11\nthe program, says: \"hello\"\n" DETAILS
+			     LAUNCH(
+				 "0", "11", "f(int, int)",
+				 "64") "\"Speed\",\"Duration\",\"usecond\",\"1,234."
+				       "5\",\n" LAUNCH(
+					   "0", "11", "f(int, int)",
+					   "64") "\"Speed\",\"Throughput\",\"%"
+						 "\",\"50\",\n" LAUNCH("0", "11", "f(int, int)", "64") "\"Memory\",\"Throughput\",\"Gbyte/second\",\"1.5\",\n" LAUNCH(
+						     "0", "11", "f(int, int)",
+						     "64") "\"Speed\",\"\","
+							   "\"\",\"\","
+							   "\"Rule\",\"do, "
+							   "better\"\n"
+							   "progress: 50 "
+							   "%\n" LAUNCH("1", "11", "g()", "128") "\"Memory\",\"Throughput\",\"Mbyte/second\",\"700\",\n" LAUNCH(
+							       "1", "11", "g()",
+							       "128") "\"Speed"
+								      "\","
+								      "\"Durat"
+								      "ion\","
+								      "\"mseco"
+								      "nd\","
+								      "\"2\","
+								      "\n" LAUNCH(
+									  "1", "11",
+									  "g("
+									  ")",
+									  "12"
+									  "8") "\"L"
+									       "aun"
+									       "ch"
+									       "\","
+									       "\"C"
+									       "ach"
+									       "e\""
+									       ",\""
+									       "\","
+									       "\"P"
+									       "ref"
+									       "erN"
+									       "one"
+									       "\","
+									       "\n"
+									       "=="
+									       "PRO"
+									       "F=="
+									       " Di"
+									       "sco"
+									       "nne"
+									       "cte"
+									       "d "
+									       "fro"
+									       "m "
+									       "pro"
+									       "ces"
+									       "s "
+									       "11"
+									       "\n" DETAILS LAUNCH(
+										   "0", "12", "g()",
+										   "32") "\"Speed\""
+											 ",\"Durati"
+											 "on\","
+											 "\"ns\","
+											 "\"500\","
+											 "\n");
 	assert_int_equal(table.kind, SN_TABLE_NSIGHT);
 	assert_int_equal(table.row_count, 3);
 	assert_near(value_at(&table, "Duration", 0), 1234500);
