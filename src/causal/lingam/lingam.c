@@ -330,9 +330,9 @@ static void invert(const double *factor, uint32_t rows, double *inverse)
 			for (uint32_t place = column; place < row; place++)
 				sum -= factor[sn_cholesky_at(row, place)] *
 				       inverse[sn_cholesky_at(place, column)];
-			inverse[sn_cholesky_at(row, column)] = sum / own;
+			inverse[sn_cholesky_at(row, column)] = sum * own;
 		}
-		inverse[sn_cholesky_at(row, row)] = 1 / own;
+		inverse[sn_cholesky_at(row, row)] = own;
 	}
 }
 
@@ -340,14 +340,14 @@ static void invert(const double *factor, uint32_t rows, double *inverse)
 static double coefficient(const struct regressing *of, uint32_t row, uint32_t column,
 			  double *deviation)
 {
-	double value = 0, square = 0, own = of->factor[sn_cholesky_at(row, row)];
+	double value = 0, square = 0, reciprocal = of->factor[sn_cholesky_at(row, row)];
 	for (uint32_t place = column; place < row; place++) {
 		double cell = of->inverse[sn_cholesky_at(place, column)];
 		value += cell * of->factor[sn_cholesky_at(row, place)];
 		square += cell * cell;
 	}
 	double degrees = fmax(1, (double)of->rows - row - 1);
-	*deviation = sqrt(own * own * square / degrees);
+	*deviation = sqrt(square / degrees) / reciprocal;
 	return value;
 }
 
@@ -357,7 +357,7 @@ static void factorize(const struct regressing *of, uint32_t rows)
 					     of->factor};
 	for (uint32_t row = 0; row < rows; row++)
 		if (sn_cholesky_add(&cholesky, row) <= SN_CHOLESKY_NOTHING)
-			of->factor[sn_cholesky_at(row, row)] = sqrt(SN_CHOLESKY_NOTHING);
+			of->factor[sn_cholesky_at(row, row)] = 1 / sqrt(SN_CHOLESKY_NOTHING);
 }
 
 /* Which earlier ones are causes, by their coefficients beside those of all earlier ones. */
