@@ -64,6 +64,8 @@ static void test_drawn(void **state)
 	assert_adjusts("y>x", parents, SN_ADJUSTMENT_NO_EFFECT, 0);
 	assert_adjusts("a>x a>y", optimal, SN_ADJUSTMENT_NO_EFFECT, 0);
 	assert_adjusts("x>a y>a", parents, SN_ADJUSTMENT_NO_EFFECT, 0);
+	/* x - a - y may not be directed: y would cause itself */
+	assert_adjusts("y>x x-a a-y", parents, SN_ADJUSTMENT_NO_EFFECT, 0);
 	/* the first edge has no direction */
 	assert_adjusts("x-y", parents, SN_ADJUSTMENT_UNDETERMINED, 0);
 	assert_adjusts("x-a a-y", parents, SN_ADJUSTMENT_UNDETERMINED, 0);

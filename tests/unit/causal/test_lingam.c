@@ -10,6 +10,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 enum { ROWS = 3000, COUNT = 5 };
 
-enum noise { UNIFORM, LAPLACE, NORMAL };
+enum noise { UNIFORM, LAPLACE, EXPONENTIAL, NORMAL };
 
 static double uniform(struct sn_random *random)
 {
@@ -29,6 +30,8 @@ static double draw(struct sn_random *random, enum noise noise)
 	double at = uniform(random);
 	if (noise == NORMAL)
 		return sn_normal_quantile(at);
+	if (noise == EXPONENTIAL)
+		return -log(at);
 	if (noise == UNIFORM)
 		return 2 * at - 1;
 	return at < 0.5 ? log(2 * at) : -log(2 - 2 * at);
@@ -134,6 +137,114 @@ static void test_threads(void **state)
 	free(values);
 }
 
+/* ---- the same order as the method has as it is written ---- */
+
+enum { FEW_ROWS = 150, MANY = 8 };
+
+static double plain_entropy(const double *values, size_t rows)
+{
+	double log_cosh = 0, damped = 0;
+	for (size_t row = 0; row < rows; row++) {
+		log_cosh += log(cosh(values[row])) / (double)rows;
+		damped += values[row] * exp(-values[row] * values[row] / 2) / (double)rows;
+	}
+	return (1 + log(2 * M_PI)) / 2 - 79.047 * pow(log_cosh - 0.37457, 2) -
+	       7.4129 * damped * damped;
+}
+
+/* Less what another column explains, if any; then with mean 0 and variance 1. */
+static void plain_residual(const double *of, const double *on, double *residual)
+{
+	double means[2] = {0}, product = 0, squares = 0, variance = 0;
+	for (int row = 0; row < FEW_ROWS; row++) {
+		means[0] += of[row] / FEW_ROWS;
+		means[1] += on ? on[row] / FEW_ROWS : 0;
+	}
+	for (int row = 0; on && row < FEW_ROWS; row++) {
+		product += (of[row] - means[0]) * (on[row] - means[1]);
+		squares += (on[row] - means[1]) * (on[row] - means[1]);
+	}
+	for (int row = 0; row < FEW_ROWS; row++) {
+		residual[row] = of[row] - means[0];
+		if (on)
+			residual[row] -= product / squares * (on[row] - means[1]);
+		variance += residual[row] * residual[row] / FEW_ROWS;
+	}
+	for (int row = 0; row < FEW_ROWS; row++)
+		residual[row] /= sqrt(variance);
+}
+
+static double plain_against(double columns[][FEW_ROWS], const bool *is_placed, int own)
+{
+	double room[FEW_ROWS], sum = 0;
+	for (int other = 0; other < MANY; other++) {
+		if (other == own || is_placed[other])
+			continue;
+		double difference = 0;
+		plain_residual(columns[other], NULL, room);
+		difference += plain_entropy(room, FEW_ROWS);
+		plain_residual(columns[own], columns[other], room);
+		difference += plain_entropy(room, FEW_ROWS);
+		plain_residual(columns[own], NULL, room);
+		difference -= plain_entropy(room, FEW_ROWS);
+		plain_residual(columns[other], columns[own], room);
+		difference -= plain_entropy(room, FEW_ROWS);
+		sum += difference < 0 ? difference * difference : 0;
+	}
+	return sum;
+}
+
+static void plain_order(double columns[][FEW_ROWS], uint32_t *order)
+{
+	bool is_placed[MANY] = {false};
+	for (int step = 0; step < MANY; step++) {
+		double least = INFINITY, room[FEW_ROWS];
+		uint32_t best = 0;
+		for (uint32_t own = 0; own < MANY; own++) {
+			double sum =
+			    is_placed[own] ? INFINITY : plain_against(columns, is_placed, (int)own);
+			if (sum < least) {
+				least = sum;
+				best = own;
+			}
+		}
+		order[step] = best;
+		is_placed[best] = true;
+		for (int other = 0; other < MANY; other++)
+			if (!is_placed[other]) {
+				plain_residual(columns[other], columns[best], room);
+				memcpy(columns[other], room, sizeof(room));
+			}
+	}
+}
+
+/* Few rows of columns that all depend on each other: orders are then far from clear, and small differences decide. */
+static void test_same_as_written(void **state)
+{
+	static double columns[MANY][FEW_ROWS];
+	(void)state;
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		struct sn_lingam_options options = {.discovery_rate = 0.05, .threads = 2};
+		struct sn_random random;
+		struct sn_lingam lingam;
+		struct sn_error error;
+		uint32_t order[MANY];
+		sn_random_begin(&random, 77, seed);
+		for (int own = 0; own < MANY; own++)
+			for (int row = 0; row < FEW_ROWS; row++) {
+				columns[own][row] = draw(&random, (enum noise)(seed % 3));
+				for (int from = 0; from < own; from++)
+					columns[own][row] +=
+					    (from % 2 ? 0.7 : -0.9) * columns[from][row];
+			}
+		assert_int_equal(sn_lingam(&lingam, columns[0], MANY, FEW_ROWS, &options, &error),
+				 0);
+		plain_order(columns, order);
+		assert_memory_equal(lingam.order, order, sizeof(order));
+		sn_lingam_release(&lingam);
+	}
+}
+
 /* Of normal residuals none is found not to be, in all but 5 % of 40 tables: 2 with a deviation of 1.4. */
 static void test_normal(void **state)
 {
@@ -156,11 +267,16 @@ static void test_normal(void **state)
 /* A common cause that is not in the table, or an effect that is not linear, leaves residuals that depend on each other. */
 static void test_dependence(void **state)
 {
-	int without = 0, hidden = 0, bent = 0;
+	int without = 0, skewed = 0, hidden = 0, bent = 0;
 	(void)state;
 	for (uint64_t seed = 0; seed < 20; seed++) {
-		double *values = simulate(seed, LAPLACE, 1);
+		double *values = simulate(seed, EXPONENTIAL, 1);
 		struct sn_lingam lingam = find(values, COUNT, 2, NULL);
+		skewed += lingam.dependent_pairs > 0;
+		sn_lingam_release(&lingam);
+		free(values);
+		values = simulate(seed, LAPLACE, 1);
+		lingam = find(values, COUNT, 2, NULL);
 		without += lingam.dependent_pairs > 0;
 		sn_lingam_release(&lingam);
 		/* 3 causes 0 and 2 */
@@ -175,9 +291,9 @@ static void test_dependence(void **state)
 		sn_lingam_release(&lingam);
 		free(values);
 	}
-	print_message("dependent: %d, %d, %d of 20\n", without, hidden, bent);
+	print_message("dependent: %d, %d, %d, %d of 20\n", without, skewed, hidden, bent);
 	/* 5 % of 20 */
-	assert_true(without <= 5);
+	assert_true(without <= 5 && skewed <= 5);
 	assert_true(hidden >= 14);
 	assert_true(bent >= 18);
 }
@@ -236,17 +352,6 @@ static void test_refused(void **state)
 }
 
 /* ---- parts ---- */
-
-static double plain_entropy(const double *values, size_t rows)
-{
-	double log_cosh = 0, damped = 0;
-	for (size_t row = 0; row < rows; row++) {
-		log_cosh += log(cosh(values[row])) / (double)rows;
-		damped += values[row] * exp(-values[row] * values[row] / 2) / (double)rows;
-	}
-	return (1 + log(2 * M_PI)) / 2 - 79.047 * pow(log_cosh - 0.37457, 2) -
-	       7.4129 * damped * damped;
-}
 
 static void test_entropy(void **state)
 {
@@ -325,11 +430,11 @@ static void test_significance(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_known_model),	 cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_normal),	 cmocka_unit_test(test_dependence),
-	    cmocka_unit_test(test_knowledge),	 cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_entropy),	 cmocka_unit_test(test_products),
-	    cmocka_unit_test(test_significance),
+	    cmocka_unit_test(test_known_model),	    cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_same_as_written), cmocka_unit_test(test_normal),
+	    cmocka_unit_test(test_dependence),	    cmocka_unit_test(test_knowledge),
+	    cmocka_unit_test(test_refused),	    cmocka_unit_test(test_entropy),
+	    cmocka_unit_test(test_products),	    cmocka_unit_test(test_significance),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
