@@ -331,7 +331,7 @@ static int collect_edges(struct sn_discovery *discovery, const struct discoverin
 	return result;
 }
 
-SN_SORT_BY(sort_totals, struct sn_total_effect, const void *,
+SN_SORT_BY(sort_totals, struct sn_target_cause, const void *,
 	   SN_ORDER(b->effect.share, a->effect.share) ?: SN_ORDER(a->from, b->from));
 
 static int collect_totals(struct sn_discovery *discovery, const struct discovering *discovering,
@@ -352,7 +352,7 @@ static int collect_totals(struct sn_discovery *discovery, const struct discoveri
 			count++;
 		}
 		const struct sample *whole = &discovering->samples[0];
-		struct sn_total_effect total = {
+		struct sn_target_cause total = {
 		    from, (double)count / samples,
 		    sum_effects(room,
 				measured_in(whole->totals, whole->total_count, from, target))};

@@ -39,7 +39,7 @@ struct sn_causal_edge {
 };
 
 /* What a variable does to the target, over all ways. */
-struct sn_total_effect {
+struct sn_target_cause {
 	uint32_t from;
 	double frequency; /* of the samples: that have a way */
 	struct sn_effect effect;
@@ -55,7 +55,7 @@ struct sn_discovery {
 	struct sn_causal_edge *doubtful;
 	uint32_t doubtful_count;
 	/* In at least half of them; the largest share first. */
-	struct sn_total_effect *totals;
+	struct sn_target_cause *totals;
 	uint32_t total_count;
 };
 

@@ -27,7 +27,7 @@ static const char *direction_of(const struct sn_effect *effect)
 	return effect->value > 0 ? "more" : "less";
 }
 
-static void say_cause(const struct sn_causal *causal, const struct sn_total_effect *total,
+static void say_cause(const struct sn_causal *causal, const struct sn_target_cause *total,
 		      bool is_first, struct sn_page *page)
 {
 	const char *direction = direction_of(&total->effect);
@@ -109,7 +109,7 @@ static void show_totals(const struct sn_causal *causal, struct sn_page *page)
 	struct sn_sheet *sheet = sn_page_table(page, "causes", columns, "What %s depends on",
 					       name_of(causal, causal->target));
 	for (uint32_t number = 0; number < found->total_count; number++) {
-		const struct sn_total_effect *total = &found->totals[number];
+		const struct sn_target_cause *total = &found->totals[number];
 		sn_sheet_number(sheet, total->effect.share);
 		add_interval(sheet, &total->effect);
 		sn_sheet_number(sheet, total->frequency);
@@ -318,7 +318,7 @@ static void put_causes(const struct sn_causal *causal, struct sn_json *json)
 {
 	sn_json_open(json, "causes", '[');
 	for (uint32_t number = 0; number < causal->found.total_count; number++) {
-		const struct sn_total_effect *total = &causal->found.totals[number];
+		const struct sn_target_cause *total = &causal->found.totals[number];
 		sn_json_begin(json, '{');
 		sn_json_put_text(json, "cause", name_of(causal, total->from));
 		put_effect(json, &total->effect);
