@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Draws a causal graph from a description: make-causal dot|svg FILE > PICTURE.
+ * Draws a causal graph from a description, or counts rows for parallel coordinates:
  *
+ *	make-causal dot|svg FILE > PICTURE
+ *	make-causal parallel FILE ROWS [PARTS] > JSON
+ *
+ * ROWS holds doubles in the machine's order, row by row. PARTS are counted by themselves, then merged.
  * Lines of the description: "title TEXT"; "tier NAME"; "target NUMBER"; "variable TIER number|category NAME";
+ * "axis linear|log|category LOW HIGH UNIT NAME"; "category AXIS NAME";
  * "arrow FROM TO DIRECTED FREQUENCY DIRECTED_SHARE REVERSED_SHARE EFFECT LOW HIGH SAME_SIGN SHARE", numbers
  * that are not known as "nan".
  */
 #include "show/causal/drawing.h"
+#include "show/causal/parallel.h"
 
 #include "base/arena.h"
 #include "base/vec.h"
@@ -20,6 +26,11 @@ struct description {
 	struct sn_causal_arrow *arrows;
 	const char **tiers;
 	size_t variable_capacity, arrow_capacity, tier_capacity;
+	struct sn_parallel_axis axes[SN_PARALLEL_AXES];
+	struct sn_parallel_names names[SN_PARALLEL_AXES];
+	const char **categories[SN_PARALLEL_AXES];
+	size_t category_capacity[SN_PARALLEL_AXES];
+	unsigned axis_count;
 	struct sn_arena texts;
 };
 
@@ -57,6 +68,33 @@ static void read_arrow(struct description *description, const char *rest)
 		fail("memory");
 }
 
+static void read_axis(struct description *description, const char *rest)
+{
+	struct sn_parallel_axis *axis = description->axes + description->axis_count++;
+	char scale[16], unit[16];
+	int length = 0;
+	if (description->axis_count > SN_PARALLEL_AXES ||
+	    sscanf(rest, "%15s %lf %lf %15s %n", scale, &axis->low, &axis->high, unit, &length) < 4)
+		fail(rest);
+	axis->scale = !strcmp(scale, "log")	 ? SN_PARALLEL_LOG
+		      : !strcmp(scale, "linear") ? SN_PARALLEL_LINEAR
+						 : SN_PARALLEL_CATEGORY;
+	axis->unit = sn_arena_text(&description->texts, unit);
+	axis->name = sn_arena_text(&description->texts, rest + length);
+}
+
+static void read_category(struct description *description, const char *rest)
+{
+	char *name;
+	unsigned long axis = strtoul(rest, &name, 10);
+	if (axis >= SN_PARALLEL_AXES ||
+	    sn_vec_push(description->categories + axis, description->category_capacity + axis,
+			&description->names[axis].count,
+			sn_arena_text(&description->texts, name + 1)))
+		fail(rest);
+	description->names[axis].texts = description->categories[axis];
+}
+
 static void read_line(struct description *description, char *line)
 {
 	struct sn_causal_drawing *drawing = &description->drawing;
@@ -72,6 +110,10 @@ static void read_line(struct description *description, char *line)
 		read_variable(description, rest);
 	else if (!strcmp(line, "arrow"))
 		read_arrow(description, rest);
+	else if (!strcmp(line, "axis"))
+		read_axis(description, rest);
+	else if (!strcmp(line, "category"))
+		read_category(description, rest);
 	else if (strcmp(line, "tier") ||
 		 sn_vec_push(&description->tiers, &description->tier_capacity, &drawing->tier_count,
 			     sn_arena_text(&description->texts, rest)))
@@ -96,19 +138,70 @@ static void read_description(struct description *description, const char *path)
 	description->drawing.tiers = description->tiers;
 }
 
+enum { BATCH = 1 << 14, MOST_PARTS = 64 };
+
+/* Rows go to the parts in turn, so that each has other ranges. */
+static void add_rows(const struct description *description, const char *path,
+		     struct sn_parallel **parts, unsigned part_count)
+{
+	FILE *in = fopen(path, "r");
+	double *values = malloc(sizeof(*values) * BATCH * description->axis_count);
+	size_t row_bytes = sizeof(*values) * description->axis_count, row = 0;
+	if (!in || !values)
+		fail(path);
+	for (size_t count; (count = fread(values, row_bytes, BATCH, in)) > 0;)
+		for (size_t i = 0; i < count; i++)
+			sn_parallel_add(parts[row++ % part_count],
+					values + i * description->axis_count);
+	free(values);
+	fclose(in);
+}
+
+static void write_parallel(const struct description *description, const char *rows,
+			   unsigned part_count, struct sn_json *json)
+{
+	struct sn_parallel *parts[MOST_PARTS];
+	if (!part_count || part_count > MOST_PARTS)
+		fail("1 to 64 parts");
+	for (unsigned i = 0; i < part_count; i++)
+		if (!(parts[i] = sn_parallel_new(description->axes, description->axis_count)))
+			fail("memory");
+	add_rows(description, rows, parts, part_count);
+	for (unsigned i = 1; i < part_count; i++)
+		if (sn_parallel_merge(parts[0], parts[i]))
+			fail("memory");
+	if (sn_parallel_json(parts[0], description->names, json))
+		fail("memory");
+	for (unsigned i = 0; i < part_count; i++)
+		sn_parallel_free(parts[i]);
+}
+
+static void release(struct description *description)
+{
+	for (unsigned i = 0; i < SN_PARALLEL_AXES; i++)
+		free(description->categories[i]);
+	free(description->variables);
+	free(description->arrows);
+	free(description->tiers);
+	sn_arena_release(&description->texts);
+}
+
 int main(int argc, char **argv)
 {
 	struct description description = {.drawing = {.title = "", .target = SN_CAUSAL_NO_TARGET}};
-	if (argc != 3)
-		fail("dot|svg FILE");
+	struct sn_json json = {.out = stdout, .is_shown = true};
+	if (argc < 3)
+		fail("dot|svg|parallel FILE");
 	read_description(&description, argv[2]);
-	if (!strcmp(argv[1], "dot"))
+	if (!strcmp(argv[1], "parallel") && argc > 3) {
+		sn_json_begin(&json, '{');
+		write_parallel(&description, argv[3], argc > 4 ? (unsigned)atoi(argv[4]) : 1,
+			       &json);
+		sn_json_end(&json, '}');
+	} else if (!strcmp(argv[1], "dot"))
 		sn_causal_dot(&description.drawing, stdout);
 	else if (sn_causal_svg(&description.drawing, stdout))
 		fail("memory");
-	free(description.variables);
-	free(description.arrows);
-	free(description.tiers);
-	sn_arena_release(&description.texts);
+	release(&description);
 	return 0;
 }
