@@ -4,15 +4,16 @@
  *
  *	make-causal dot|svg FILE > PICTURE
  *	make-causal parallel FILE ROWS [PARTS] > JSON
+ *	make-causal html FILE PAGE [ROWS]
  *
  * ROWS holds doubles in the machine's order, row by row. PARTS are counted by themselves, then merged.
- * Lines of the description: "title TEXT"; "tier NAME"; "target NUMBER"; "variable TIER number|category NAME";
+ * Lines of the description: "title TEXT"; "sentence TEXT"; "graph FILE" and "variability FILE" of JSON; "tier NAME"; "target NUMBER"; "variable TIER number|category NAME";
  * "axis linear|log|category LOW HIGH UNIT NAME"; "category AXIS NAME";
  * "arrow FROM TO DIRECTED FREQUENCY DIRECTED_SHARE REVERSED_SHARE EFFECT LOW HIGH SAME_SIGN SHARE", numbers
  * that are not known as "nan".
  */
 #include "show/causal/drawing.h"
-#include "show/causal/parallel.h"
+#include "show/causal/page.h"
 
 #include "base/arena.h"
 #include "base/vec.h"
@@ -31,6 +32,9 @@ struct description {
 	const char **categories[SN_PARALLEL_AXES];
 	size_t category_capacity[SN_PARALLEL_AXES];
 	unsigned axis_count;
+	const char **sentences;
+	size_t sentence_count, sentence_capacity;
+	const char *graph_json, *variability_json;
 	struct sn_arena texts;
 };
 
@@ -95,6 +99,19 @@ static void read_category(struct description *description, const char *rest)
 	description->names[axis].texts = description->categories[axis];
 }
 
+static const char *whole_file(struct description *description, const char *path)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *in = fopen(path, "r");
+	if (!in || getdelim(&text, &size, '\0', in) < 0)
+		fail(path);
+	fclose(in);
+	const char *kept = sn_arena_text(&description->texts, text);
+	free(text);
+	return kept;
+}
+
 static void read_line(struct description *description, char *line)
 {
 	struct sn_causal_drawing *drawing = &description->drawing;
@@ -110,7 +127,16 @@ static void read_line(struct description *description, char *line)
 		read_variable(description, rest);
 	else if (!strcmp(line, "arrow"))
 		read_arrow(description, rest);
-	else if (!strcmp(line, "axis"))
+	else if (!strcmp(line, "graph"))
+		description->graph_json = whole_file(description, rest);
+	else if (!strcmp(line, "variability"))
+		description->variability_json = whole_file(description, rest);
+	else if (!strcmp(line, "sentence")) {
+		if (sn_vec_push(&description->sentences, &description->sentence_capacity,
+				&description->sentence_count,
+				sn_arena_text(&description->texts, rest)))
+			fail("memory");
+	} else if (!strcmp(line, "axis"))
 		read_axis(description, rest);
 	else if (!strcmp(line, "category"))
 		read_category(description, rest);
@@ -176,6 +202,29 @@ static void write_parallel(const struct description *description, const char *ro
 		sn_parallel_free(parts[i]);
 }
 
+static void write_page(const struct description *description, const char *path, const char *rows)
+{
+	struct sn_causal_page page = {.title = description->drawing.title,
+				      .sentences = description->sentences,
+				      .sentence_count = description->sentence_count,
+				      .graph_json = description->graph_json,
+				      .variability_json = description->variability_json,
+				      .names = description->names};
+	struct sn_parallel *parallel = NULL;
+	struct sn_error error = {""};
+	if (description->drawing.variable_count)
+		page.drawing = &description->drawing;
+	if (rows) {
+		if (!(parallel = sn_parallel_new(description->axes, description->axis_count)))
+			fail("memory");
+		add_rows(description, rows, &parallel, 1);
+		page.parallel = parallel;
+	}
+	if (sn_causal_page(&page, path, &error))
+		fail(error.text);
+	sn_parallel_free(parallel);
+}
+
 static void release(struct description *description)
 {
 	for (unsigned i = 0; i < SN_PARALLEL_AXES; i++)
@@ -183,6 +232,7 @@ static void release(struct description *description)
 	free(description->variables);
 	free(description->arrows);
 	free(description->tiers);
+	free(description->sentences);
 	sn_arena_release(&description->texts);
 }
 
@@ -198,7 +248,9 @@ int main(int argc, char **argv)
 		write_parallel(&description, argv[3], argc > 4 ? (unsigned)atoi(argv[4]) : 1,
 			       &json);
 		sn_json_end(&json, '}');
-	} else if (!strcmp(argv[1], "dot"))
+	} else if (!strcmp(argv[1], "html") && argc > 3)
+		write_page(&description, argv[3], argc > 4 ? argv[4] : NULL);
+	else if (!strcmp(argv[1], "dot"))
 		sn_causal_dot(&description.drawing, stdout);
 	else if (sn_causal_svg(&description.drawing, stdout))
 		fail("memory");
