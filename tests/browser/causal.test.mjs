@@ -184,7 +184,9 @@ const colourAt = (page, gap, place) => page.$eval('#coordinates canvas', (canvas
 	const scale = canvas.width / canvas.clientWidth;
 	const x = 60 + ((canvas.clientWidth - 120) * (gap + 0.3)) / 4;
 	const y = canvas.clientHeight - 12 - place * (canvas.clientHeight - 46);
-	return [...canvas.getContext('2d').getImageData(x * scale, y * scale, 1, 1).data];
+	const copy = document.createElement('canvas').getContext('2d');
+	copy.drawImage(canvas, -Math.round(x * scale), -Math.round(y * scale));
+	return [...copy.getImageData(0, 0, 1, 1).data];
 }, [gap, place]);
 
 pageTest('what is brushed stands out in the picture', () => full, '', async (page) => {
@@ -244,7 +246,7 @@ pageTest('names are text and nothing else', () => hostile, '', async (page) => {
 	assert.equal(await page.$('#bad'), null);
 	assert.equal(await page.textContent('h1'), SCRIPT);
 	assert.equal(await page.textContent('.lead p'), SCRIPT);
-	assert.equal(await page.textContent('#variable-0 text'), SCRIPT.length > 30 ? await page.textContent('#variable-0 text') : SCRIPT);
+	assert.match(await page.textContent('#variable-0 text'), /^<script>alert.*…/);
 	await page.hover('#variable-1');
 	assert.ok((await page.$eval('.tooltip:not([hidden])', (note) => note.textContent)).startsWith(LONG));
 	assert.ok((await rowsOf(page, 'kernels')).flat().includes(SCRIPT));
