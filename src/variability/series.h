@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A value over time as means of equal steps: drift, changes, and a mean with its uncertainty. Values near each other are alike for many
+ * reasons (clocks, caches, neighbours), so the uncertainty comes from how the means of steps vary, and from how alike successive ones are,
+ * and not from the number of values.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Values that began in a step. */
+struct sn_step {
+	double count, mean;
+	double plain_mean; /* as they are, where `mean` is of values that were limited against outliers; tells the size of a change */
+};
+
+struct sn_estimate {
+	double value, low, high; /* 95 % interval */
+	double p;		 /* two-sided, of no difference from 0 */
+	bool is_known;
+};
+
+/* Of logarithms: the slope by least squares, weighted by counts, over all steps. */
+struct sn_drift {
+	struct sn_estimate whole; /* of the time from the first to the last of the steps with values, in ln */
+};
+/* Needs values in at least SN_STEPS_LEAST steps. */
+enum { SN_STEPS_LEAST = 8 };
+struct sn_drift sn_steps_drift(const struct sn_step *steps, size_t count);
+/* The mean of the steps' means, weighted by counts. */
+struct sn_estimate sn_steps_mean(const struct sn_step *steps, size_t count);
+
+/* From `step` on, until the next change, values are greater by `difference` (of plain means) than since the change before. */
+struct sn_change {
+	size_t step;
+	double difference;
+};
+enum { SN_CHANGES = 16 };
+struct sn_changes {
+	struct sn_change items[SN_CHANGES]; /* by time */
+	size_t count;
+};
+/*
+ * Changes of the mean by binary segmentation: a part is cut where that reduces the weighted sum of squares most, if by more than
+ * 4 ln(steps) times the long-run variance of the steps' means (a penalty of twice that of the Bayesian information criterion for the two
+ * parameters of a change), and if the means differ by at least `least`. The variance is that of an autoregressive process whose
+ * differences at distance one and two have the observed medians, so that neither the changes nor outliers count into it.
+ * Both sides of a cut have at least SN_CHANGE_STEPS steps with values. 0 or SN_ERR_MEMORY.
+ */
+enum { SN_CHANGE_STEPS = 3 };
+int sn_steps_changes(const struct sn_step *steps, size_t count, double least, struct sn_changes *changes);
+
+/* Which of `count` p values are significant so that at most a share of `rate` of those is expected to be by chance (Benjamini and
+ * Hochberg, 1995): p is not above the result. */
+double sn_false_discovery_limit(const double *p, size_t count, double rate);

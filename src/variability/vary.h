@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of an analysis of variability (variability.h), for the parts of it that read events and those that draw conclusions.
+ *
+ * Cells are numbered by kernel, configuration and place, so that those of one configuration are consecutive, whatever was read first.
+ */
+#pragma once
+
+#include "source.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Logarithms as whole numbers of 1 / SN_LOG_UNIT, whose sums do not depend on their order. */
+#define SN_LOG_UNIT 16777216.0
+
+/* Launches of a cell that began in a step: their number, and sums of ln d less the cell's median, limited to SN_OUTLIER_SCALES scales of the
+ * cell, and not limited. Added to by any thread, in any order: relaxed. */
+struct sn_vary_step {
+	_Atomic int64_t count, limited, plain;
+};
+
+struct sn_vary_cell {
+	uint32_t kernel, place, configuration;
+	uint64_t sizes[SN_CONFIGURATION_SIZES];
+	uint64_t count;
+	struct sn_value_counts durations; /* until those of its configuration are merged */
+	struct sn_log_spread spread;
+	double mean_ns;
+	struct sn_vary_step *steps;
+};
+
+/* Launches of one kernel and configuration, at all places. */
+struct sn_vary_configuration {
+	uint32_t first_cell, cell_count, group;
+	struct sn_value_counts durations;
+	struct sn_log_spread spread;
+};
+
+/* A part of the time: whole bins, with so many events that a thread can hold them. */
+struct sn_vary_slice {
+	uint64_t from_ns, to_ns; /* from the begin of the range; to_ns is not of it */
+	size_t first_bin, bin_count;
+};
+
+struct sn_vary_row {
+	uint64_t start_ns, duration_ns; /* from the begin of the range */
+	uint32_t cell, track;
+};
+
+enum { SN_VARY_LOCKS = 64, SN_VARY_CACHE = 1024 };
+
+/* Of each thread. */
+struct sn_vary_worker {
+	struct sn_vary_reader reader;
+	struct sn_vary_row *rows;
+	size_t row_count, row_capacity;
+	uint64_t *values;   /* of rows, grouped */
+	uint32_t *order;    /* rows, grouped */
+	size_t value_capacity, order_capacity;
+	uint32_t *begins; /* of groups */
+	size_t begin_capacity;
+	struct {
+		struct sn_vary_key key;
+		uint32_t cell; /* + 1; 0: free */
+	} cache[SN_VARY_CACHE];
+	struct sn_error error;
+};
+
+struct sn_vary {
+	const struct sn_variability_request *request;
+	struct sn_variability *result;
+	struct sn_vary_sources sources;
+	struct sn_intern keys; /* of cells; read by all threads after the survey */
+	uint64_t *key_counts;
+	size_t key_capacity;
+	uint32_t *cell_of_key;
+	struct sn_vary_cell *cells;
+	uint32_t cell_count;
+	struct sn_vary_configuration *configurations;
+	uint32_t configuration_count;
+	struct sn_vary_step *steps; /* of all cells */
+	unsigned step_count;
+	struct sn_vary_slice *slices;
+	size_t slice_count, slice_capacity;
+	struct sn_vary_worker *workers;
+	unsigned threads;
+	pthread_mutex_t locks[SN_VARY_LOCKS]; /* of cells, by number; the first one of the survey as well. None is taken within another */
+};
+
+/* survey.c: who is there, the range, bins and slices. 0 or a negative enum sn_err, as all that follow. */
+int sn_vary_survey(struct sn_vary *vary, struct sn_error *error);
+/* passes.c: the rows of a slice; durations and bins; then steps and adjusted measures. */
+int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_slice *slice);
+int sn_vary_durations(struct sn_vary *vary, struct sn_error *error);
+int sn_vary_steps(struct sn_vary *vary, struct sn_error *error);
+/* conclusions.c: groups with their results, places, the order of bins. */
+int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error);
+
+/* Runs the work on all items by the threads; the first error is the one of the lowest worker. */
+int sn_vary_run(struct sn_vary *vary, size_t count, int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error);
+/* The cell of a launch. */
+uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_launch *launch);
+static inline struct sn_vary_key sn_vary_key_of(const struct sn_vary_launch *launch)
+{
+	struct sn_vary_key key = {.kernel = launch->kernel, .place = launch->place};
+	for (unsigned i = 0; i < SN_CONFIGURATION_SIZES; i++)
+		key.sizes[i] = launch->sizes[i];
+	return key;
+}
