@@ -55,7 +55,7 @@ static size_t bin_of(const struct sn_vary *vary, const struct sn_vary_slice *sli
 
 /* ---- durations ---- */
 
-/* Groups the rows' durations by bins or cells: those of group g are values[begins[g]] to values[begins[g + 1]]. */
+/* Groups the rows' values, at first their durations, by bins or cells: those of group g are values[begins[g]] to values[begins[g + 1]]. */
 static int group_values(struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_slice *slice, size_t group_count)
 {
 	if (sn_vec_reserve(&worker->values, &worker->value_capacity, worker->row_count + 1) ||
@@ -71,7 +71,7 @@ static int group_values(struct sn_vary *vary, struct sn_vary_worker *worker, con
 		begins[g] += begins[g - 1];
 	for (size_t i = 0; i < worker->row_count; i++) {
 		const struct sn_vary_row *row = worker->rows + i;
-		worker->values[begins[(slice ? bin_of(vary, slice, row) : row->cell) + 1]++] = row->duration_ns;
+		worker->values[begins[(slice ? bin_of(vary, slice, row) : row->cell) + 1]++] = row->value;
 	}
 	return 0;
 }
@@ -157,6 +157,21 @@ static void add_step(struct sn_vary *vary, const struct sn_vary_row *row, double
 	atomic_fetch_add_explicit(&step->plain, llrint(residual * SN_LOG_UNIT), memory_order_relaxed);
 }
 
+/* What is left of the absolute residuals of a bin without the tenth that is greatest: their mean. Bits of positive numbers ascend as the
+ * numbers do. */
+static double trimmed_mean(uint64_t *values, size_t count)
+{
+	size_t kept = count - count / 10;
+	double sum = 0;
+	sn_sort_u64(values, count);
+	for (size_t i = 0; i < kept; i++) {
+		double value;
+		memcpy(&value, values + i, sizeof(value));
+		sum += value;
+	}
+	return count ? sum / (double)kept : 0;
+}
+
 static int read_steps(void *context, unsigned number, size_t item)
 {
 	struct sn_vary *vary = context;
@@ -165,15 +180,15 @@ static int read_steps(void *context, unsigned number, size_t item)
 	struct sn_variability_bin *bins = vary->result->bins + slice->first_bin;
 	int result = sn_vary_read_slice(vary, worker, slice);
 	for (size_t i = 0; i < worker->row_count && !result; i++) {
-		const struct sn_vary_row *row = worker->rows + i;
+		struct sn_vary_row *row = worker->rows + i;
 		const struct sn_log_spread *spread = &vary->cells[row->cell].spread;
-		double residual = log(row->duration_ns ? (double)row->duration_ns : 1) - spread->median;
+		double residual = log(row->value ? (double)row->value : 1) - spread->median, distance = fabs(residual);
 		add_step(vary, row, residual, spread->scale);
-		bins[bin_of(vary, slice, row)].adjusted += fabs(residual);
+		memcpy(&row->value, &distance, sizeof(distance));
 	}
+	result = result ?: group_values(vary, worker, slice, slice->bin_count);
 	for (size_t b = 0; b < slice->bin_count && !result; b++)
-		if (bins[b].count)
-			bins[b].adjusted /= (double)bins[b].count;
+		bins[b].adjusted = trimmed_mean(worker->values + worker->begins[b], worker->begins[b + 1] - worker->begins[b]);
 	sn_progress_add(1);
 	return sn_fail_code(&worker->error, result);
 }

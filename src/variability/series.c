@@ -224,6 +224,27 @@ static void cut(struct packed *packed, size_t from, size_t to)
 	cut(packed, at, to);
 }
 
+/* Whether a straight line explains the means at least as well as the changes do, of which each costs as much as two slopes. */
+static bool is_line(const struct packed *packed)
+{
+	double x_mean = 0, xx = 0, xy = 0, y_mean = part_mean(packed, packed->sums, 0, packed->count), parts = 0;
+	for (size_t i = 0; i < packed->count; i++)
+		x_mean += (packed->weights[i + 1] - packed->weights[i]) * (double)packed->steps[i] / packed->weights[packed->count];
+	for (size_t i = 0; i < packed->count; i++) {
+		double weight = packed->weights[i + 1] - packed->weights[i], x = (double)packed->steps[i] - x_mean;
+		xx += weight * x * x;
+		xy += weight * x * (packed->means[i] - y_mean);
+	}
+	double line = part_squares(packed, 0, packed->count) - xy * xy / xx;
+	for (size_t i = 0, from = 0; i <= packed->changes->count; i++) {
+		size_t to = i < packed->changes->count ? packed->changes->items[i].step : packed->count;
+		parts += part_squares(packed, from, to);
+		from = to;
+	}
+	double penalty = packed->penalty * packed->variance;
+	return line + penalty / 2 <= parts + penalty * (double)packed->changes->count;
+}
+
 /* Positions become steps, and differences those of the parts that are left. */
 static void finish(struct packed *packed)
 {
@@ -267,6 +288,8 @@ int sn_steps_changes(const struct sn_step *steps, size_t count, double least, st
 		measure_variance(&packed, space);
 		packed.penalty = 4 * log((double)packed.count);
 		cut(&packed, 0, packed.count);
+		if (changes->count && is_line(&packed))
+			changes->count = 0;
 		finish(&packed);
 	}
 	free(space);

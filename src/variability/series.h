@@ -47,7 +47,8 @@ struct sn_changes {
  * 4 ln(steps) times the long-run variance of the steps' means (a penalty of twice that of the Bayesian information criterion for the two
  * parameters of a change), and if the means differ by at least `least`. The variance is that of an autoregressive process whose
  * differences at distance one and two have the observed medians, so that neither the changes nor outliers count into it.
- * Both sides of a cut have at least SN_CHANGE_STEPS steps with values. 0 or SN_ERR_MEMORY.
+ * Both sides of a cut have at least SN_CHANGE_STEPS steps with values. There are none where a straight line explains the means as well.
+ * 0 or SN_ERR_MEMORY.
  */
 enum { SN_CHANGE_STEPS = 3 };
 int sn_steps_changes(const struct sn_step *steps, size_t count, double least, struct sn_changes *changes);

@@ -10,7 +10,9 @@
 #include <string.h>
 
 /* Blocks of events that a slice has, unless one bin has more. */
-enum { SLICE_BLOCKS = 64, DEFAULT_BINS = 1000 };
+enum { SLICE_BLOCKS = 64 };
+/* Bins unless the user says: so many that each has some launches. */
+enum { BINS_MOST = 1000, BINS_LEAST = 10, BIN_LAUNCHES = 20 };
 /* Steps over the range; fewer where very many cells have some. */
 enum { STEPS = 256, STEPS_OF_MANY = 64, MANY_CELLS = 16384 };
 
@@ -173,9 +175,12 @@ static void align(struct sn_vary *vary)
 	result->end_ns = result->is_aligned ? span : last;
 }
 
-static uint64_t usual_bin(uint64_t span)
+/* Rounded up to 1, 2 or 5 times a power of ten. */
+static uint64_t usual_bin(uint64_t span, uint64_t launches)
 {
-	uint64_t least = span / DEFAULT_BINS + 1, power = 1;
+	uint64_t count = launches / BIN_LAUNCHES;
+	count = count < BINS_LEAST ? BINS_LEAST : count > BINS_MOST ? BINS_MOST : count;
+	uint64_t least = span / count + 1, power = 1;
 	while (power * 10 <= least)
 		power *= 10;
 	return least <= power ? power : least <= 2 * power ? 2 * power : least <= 5 * power ? 5 * power : 10 * power;
@@ -185,7 +190,7 @@ static int make_bins(struct sn_vary *vary, struct sn_error *error)
 {
 	struct sn_variability *result = vary->result;
 	uint64_t span = result->end_ns - result->start_ns;
-	result->bin_ns = vary->request->bin_ns ?: usual_bin(span);
+	result->bin_ns = vary->request->bin_ns ?: usual_bin(span, result->launch_count);
 	uint64_t count = span / result->bin_ns + 1;
 	if (count > SN_BINS_MOST)
 		return sn_fail(error, SN_ERR_ARGUMENT, "%.9g s make %llu bins of %.9g s; %u are the most", (double)span / 1e9,

@@ -46,7 +46,7 @@ struct sn_variability_request {
 	const struct sn_variability_input *inputs;
 	size_t input_count;
 	enum sn_variability_by by;
-	uint64_t bin_ns; /* 0: a thousandth of the range or a little more, rounded to 1, 2 or 5 times a power of ten */
+	uint64_t bin_ns; /* 0: a thousandth of the range or more, with 20 launches in a bin on average */
 	size_t top;      /* bins that are looked at closely */
 	unsigned threads;
 	uint64_t memory_bytes; /* for the durations that are kept; 0: 256 MiB */
@@ -93,7 +93,8 @@ struct sn_variability_place {
 struct sn_variability_bin {
 	uint64_t start_ns, count, least, greatest; /* from the begin of the range; durations in ns */
 	double mean, variance, q25, q50, q75;	    /* of the population */
-	/* mean of |ln(d / median of its configuration)|: how far off launches were, whichever kernels these are */
+	/* mean of |ln(d / median of its configuration at its place)| without the tenth of the launches in which it is greatest: how far
+	 * off launches were, whichever kernels these are, and whatever a few of them did */
 	double adjusted;
 	size_t rank, adjusted_rank; /* from 1; 0: without launches */
 };

@@ -44,7 +44,8 @@ struct sn_vary_slice {
 };
 
 struct sn_vary_row {
-	uint64_t start_ns, duration_ns; /* from the begin of the range */
+	uint64_t start_ns; /* from the begin of the range */
+	uint64_t value;	   /* its duration in ns, and then what a reading makes of it */
 	uint32_t cell, track;
 };
 

@@ -71,6 +71,17 @@ static double time_of(const struct sn_kernel_group *group)
 	return (double)group->durations.sum;
 }
 
+/* A moment of the run, to the digit in which the next step or bin differs: "118.5 ms". */
+static struct sn_number moment(double ns, double step_ns)
+{
+	struct sn_number text;
+	bool is_long = ns >= 1e9 || step_ns >= 1e8;
+	double unit = is_long ? 1e9 : 1e6;
+	int digits = (int)ceil(log10(unit / (step_ns > 1 ? step_ns : 1)));
+	snprintf(text.text, sizeof(text.text), "%.*f %s", digits < 0 ? 0 : digits, ns / unit, is_long ? "s" : "ms");
+	return text;
+}
+
 /* Groups are in order of their variation. */
 static void say_which(const struct sn_variability *result, struct sn_page *page)
 {
@@ -105,8 +116,8 @@ static void say_change(const struct sn_variability *result, const struct topic *
 	double span = (double)(result->end_ns - result->start_ns), step = span / result->step_count;
 	const struct sn_changes *changes = &topic->group->changes;
 	bool ends = topic->number + 1 < changes->count;
-	struct sn_number until = sn_number_time(ends ? (double)changes->items[topic->number + 1].step * step : 0);
-	sn_page_sentence(page, "From %s on%s%s, %s takes %s than before.", sn_number_time((double)topic->change->step * step).text,
+	struct sn_number until = moment(ends ? (double)changes->items[topic->number + 1].step * step : 0, step);
+	sn_page_sentence(page, "From %s on%s%s, %s takes %s than before.", moment((double)topic->change->step * step, step).text,
 			 ends ? " until " : "", ends ? until.text : "", name_of(result, topic->group).text,
 			 longer(topic->change->difference).text);
 }
@@ -208,8 +219,10 @@ static void say_when(const struct sn_variability *result, struct sn_page *page)
 	const struct sn_variability_bin *bin = result->bins + result->by_adjusted[0];
 	if (bin->count < SN_BIN_LEAST || bin->adjusted < VARIES_LEAST || bin->adjusted < BIN_TIMES * result->usual_adjusted)
 		return;
-	sn_page_sentence(page, "Kernels were furthest from their medians between %s and %s: by %s on average, and by %s in a usual part of the run.",
-			 sn_number_time((double)bin->start_ns).text, sn_number_time((double)(bin->start_ns + result->bin_ns)).text,
+	sn_page_sentence(page, "Kernels were furthest from their medians between %s and %s: by %s, and by %s in a usual part of the run; the tenth "
+			 "that is furthest left out.",
+			 moment((double)bin->start_ns, (double)result->bin_ns).text,
+			 moment((double)(bin->start_ns + result->bin_ns), (double)result->bin_ns).text,
 			 share(expm1(bin->adjusted)).text, share(expm1(result->usual_adjusted)).text);
 }
 

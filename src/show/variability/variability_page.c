@@ -46,8 +46,7 @@ static void show_groups(const struct sn_variability *result, struct sn_page *pag
 	static const struct sn_column columns[] = {
 	    {"count", "launches", "count"}, {"mean_ns", "mean", "ns"},	      {"cv", "std/mean", "ratio"},
 	    {"p50", "median", "ns"},	    {"p99", "p99", "ns"},	      {"outliers", "outliers", "count"},
-	    {"drift", "drift", "ratio"},    {"changes", "changes", "count"}, {"variation_ns", "variation", "ns"},
-	    {"name", "kernel", ""}};
+	    {"drift", "drift", "ratio"},    {"name", "kernel", ""}};
 	struct sn_sheet *sheet = sn_page_table(page, "kernels", columns, "kernels, by what their launches differ from the mean in all");
 	for (size_t i = 0; i < result->group_count; i++) {
 		const struct sn_kernel_group *one = result->groups + i;
@@ -59,8 +58,7 @@ static void show_groups(const struct sn_variability *result, struct sn_page *pag
 			 configuration.text);
 		sn_sheet_numbers(sheet, (double)one->durations.total, mean, mean > 0 ? sn_value_counts_deviation(&one->durations) / mean : 0,
 				 sn_value_counts_quantile(&one->durations, 0.5), sn_value_counts_quantile(&one->durations, 0.99),
-				 (double)(one->outliers.above + one->outliers.below), drift, (double)one->changes.count,
-				 one->difference_ns);
+				 (double)(one->outliers.above + one->outliers.below), drift);
 		sn_sheet_text(sheet, name);
 	}
 	if (result->error > 0)

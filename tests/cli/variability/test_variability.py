@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde variability` on kernels with planted durations; numpy computes the same from the list of them."""
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import pytest
+from varied import Launch, Run, run
+
+numpy = pytest.importorskip("numpy")
+
+
+def answer(sonde, *paths, options=()) -> dict:
+    result = sonde("variability", *paths, "--format", "json", *options)
+    assert result.status == 0, result.err
+    return json.loads(result.out)
+
+
+def mad_outliers(durations) -> int:
+    logs = numpy.log(durations)
+    far = numpy.abs(logs - numpy.median(logs))
+    mad = numpy.median(far)
+    scale = 1.482602 * mad if mad > 1e-12 else 1.253314 * far.mean()
+    return int((far > 3.5 * scale).sum()) if scale > 1e-12 else 0
+
+
+def check_statistics(row: dict, durations) -> None:
+    data = numpy.array(durations, float)
+    assert row["count"] == len(data)
+    assert row["mean_ns"] == pytest.approx(data.mean(), rel=1e-12)
+    assert row["std_ns"] == pytest.approx(data.std(), rel=1e-9, abs=1e-6)
+    assert row["cv"] == pytest.approx(data.std() / data.mean(), rel=1e-9, abs=1e-12)
+    for share in (25, 50, 75, 90, 99):
+        assert row[f"p{share}"] == pytest.approx(numpy.quantile(data, share / 100), rel=1e-12)
+    assert (row["min_ns"], row["max_ns"]) == (data.min(), data.max())
+    assert row["variation_ns"] == pytest.approx(numpy.abs(data - data.mean()).mean(), rel=1e-9, abs=1e-9)
+    assert row["log_variance"] == pytest.approx(numpy.log(data).var(), rel=1e-6, abs=1e-15)
+    logs = numpy.log(data)
+    assert row["log_mad"] == pytest.approx(numpy.median(numpy.abs(logs - numpy.median(logs))), rel=1e-9, abs=1e-12)
+    assert row["outliers"] == mad_outliers(data)
+    assert row["quantile_error"] == 0
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Run:
+    """Three kernels of two grids, heavy tails, even and odd numbers of launches, and one that always takes the same time."""
+    random_ = random.Random(7)
+    made, now = Run(), 1_000_000
+    for number in range(5001):
+        name = ("gemm", "softmax", "copy_kernel", "constant")[number % 4]
+        grid = (8 + number % 2 * (name == "softmax"), 1, 1)
+        duration = 5000 if name == "constant" else round(math.exp(random_.gauss(9, 0.2) + (random_.random() < 0.02)))
+        made.launches.append(Launch(name, now, duration, 0, (8 + number // 4 % 2, 1, 1) if name == "softmax" else grid))
+        now += duration + random_.randrange(100, 20000)
+    return made
+
+
+def test_statistics_by_configuration(sonde, tmp_path, mixed):
+    rows = answer(sonde, *mixed.write(tmp_path))["kernels"]
+    groups: dict[tuple, list[int]] = {}
+    for one in mixed.launches:
+        groups.setdefault((one.name, one.grid), []).append(one.duration)
+    assert {(row["name"], tuple(row["grid"])) for row in rows} == set(groups) and len(rows) == len(groups) == 5
+    for row in rows:
+        check_statistics(row, groups[row["name"], tuple(row["grid"])])
+        assert row["configuration"] == f"grid {row['grid'][0]}x1x1 block 128x1x1 shared 256"
+    totals = [row["variation_ns"] * row["count"] for row in rows]
+    assert totals == sorted(totals, reverse=True)
+
+
+def test_statistics_by_kernel_and_of_all(sonde, tmp_path, mixed):
+    """Variation and outliers are of each configuration; quantiles are of all launches."""
+    paths = mixed.write(tmp_path)
+    rows = {row["name"]: row for row in answer(sonde, *paths, options=("--by", "kernel"))["kernels"]}
+    assert rows.keys() == {"gemm", "softmax", "copy_kernel", "constant"}
+    check_statistics(rows["gemm"], mixed.durations("gemm"))
+    parts = [numpy.array([one.duration for one in mixed.launches if one.name == "softmax" and one.grid[0] == x], float) for x in (8, 9)]
+    whole = numpy.concatenate(parts)
+    row = rows["softmax"]
+    assert row["configuration"] is None and row["p50"] == numpy.median(whole)
+    assert row["variation_ns"] == pytest.approx(sum(numpy.abs(part - part.mean()).sum() for part in parts) / len(whole), rel=1e-9)
+    assert row["outliers"] == sum(map(mad_outliers, parts))
+    all_, = answer(sonde, *paths, options=("--by", "all"))["kernels"]
+    assert all_["name"] is None and all_["count"] == len(mixed.launches)
+    assert all_["p99"] == pytest.approx(numpy.quantile([one.duration for one in mixed.launches], 0.99))
+
+
+@pytest.mark.parametrize("bin_ms", [1, 7, 1000])
+def test_bins(sonde, tmp_path, mixed, bin_ms):
+    found = answer(sonde, *mixed.write(tmp_path), options=("--bin", f"{bin_ms}ms", "--top", "4"))
+    begin, length = mixed.launches[0].start, bin_ms * 1_000_000
+    assert found["start_ns"] == begin and found["bin_ns"] == length
+    groups: dict[int, list[Launch]] = {}
+    for one in mixed.launches:
+        groups.setdefault((one.start - begin) // length, []).append(one)
+    medians = {}
+    for one in mixed.launches:
+        medians.setdefault((one.name, one.grid), []).append(math.log(one.duration))
+    medians = {key: numpy.median(logs) for key, logs in medians.items()}
+    variances = {number: numpy.var([one.duration for one in part]) for number, part in groups.items()}
+    adjusted = {}
+    for number, part in groups.items():
+        far = sorted(abs(math.log(one.duration) - medians[one.name, one.grid]) for one in part)
+        adjusted[number] = numpy.mean(far[:len(far) - len(far) // 10])
+    order = sorted(groups, key=lambda number: -variances[number])[:4]
+    assert [(row["start_ns"] - begin) // length for row in found["bins"]] == order
+    assert [row["rank"] for row in found["bins"]] == list(range(1, len(order) + 1))
+    for row, number in zip(found["bins"], order, strict=True):
+        data = numpy.array([one.duration for one in groups[number]], float)
+        assert row["end_ns"] - row["start_ns"] == length and row["count"] == len(data)
+        assert row["variance"] == pytest.approx(data.var(), rel=1e-9) and row["mean_ns"] == pytest.approx(data.mean())
+        assert [row[f"p{share}"] for share in (25, 50, 75)] == pytest.approx(list(numpy.quantile(data, [.25, .5, .75])))
+        assert (row["min_ns"], row["max_ns"]) == (data.min(), data.max())
+        assert row["adjusted"] == pytest.approx(adjusted[number], rel=1e-9)
+    order = sorted(groups, key=lambda number: (len(groups[number]) < 10, -adjusted[number]))[:4]
+    assert [(row["start_ns"] - begin) // length for row in found["adjusted_bins"]] == order
+
+
+def test_rank_by_variance_is_the_mix_of_kernels(sonde, tmp_path):
+    """One bin has a long kernel beside short ones, as always; in another one the short ones take twice as long."""
+    made = run(3, {"short": 1000, "long": 1000}, launches=2000,
+               factor=lambda name, rank, share: 50 if name == "long" and 0.2 <= share < 0.21 else 1)
+    other = [Launch(f"{one.name}_big" if one.duration > 20000 else one.name, one.start,
+                    one.duration * (2 if one.name == "short" and 70 <= one.start // 1_000_000 < 71 else 1))
+             for one in made.launches]
+    found = answer(sonde, *Run(other).write(tmp_path), options=("--bin", "1ms"))
+    at = [(row["start_ns"] - found["start_ns"]) // 1_000_000 for row in (found["bins"][0], found["adjusted_bins"][0])]
+    assert 15 <= at[0] <= 17 and at[1] in (68, 69, 70)
+
+
+# ---- sentences: each where it must appear, with its figure, and where it must not ----
+
+def slower_from(begin: float, times: float, end: float = 1):
+    return lambda name, rank, share: times if name == "gemm" and begin <= share < end else 1
+
+
+PLANTED = {
+    "nothing": ({}, {"No kernel varies much": ()}),
+    "noise": ({"deviation": 0.3}, {"varies most": ()}),
+    "later slower": ({"factor": slower_from(0.5, 1.3)}, {"varies most": ("gemm",), "% longer than before": ("From 400 ms on, gemm", "30")}),
+    "later faster": ({"factor": slower_from(0.25, 0.7)}, {"varies most": ("gemm",), "% shorter than before": ("From 200 ms on, gemm", "30")}),
+    "drift up": ({"factor": lambda name, rank, share: 1 + 0.04 * share if name == "gemm" else 1},
+                 {"No kernel varies much": (), "by a steady drift": ("gemm", "longer at the end")}),
+    "drift down": ({"factor": lambda name, rank, share: 1 - 0.04 * share if name == "gemm" else 1},
+                   {"No kernel varies much": (), "by a steady drift": ("gemm", "shorter at the end")}),
+    "outliers": ({"factor": lambda name, rank, share: 3 if name == "gemm" and round(share * 2000) % 500 == 0 else 1},
+                 {"No kernel varies much": (), "are outliers": ("4 of 1,000 launches of gemm", "3")}),
+    "slow rank": ({"ranks": 4, "factor": lambda name, rank, share: 1.15 if rank == 2 else 1},
+                  {"varies most": (), "than elsewhere": ("rank 2 device 0", "longer")}),
+    "burst": ({"factor": lambda name, rank, share: 1.5 if 0.5 <= share < 0.52 else 1},
+              {"No kernel varies much": (), "furthest from their medians": ("between 400 ms", "usual part of the run")}),
+    "few": ({"launches": 8, "deviation": 0.5}, {}),
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("case", PLANTED)
+def test_sentences(sonde, tmp_path, case, seed):
+    planted, expected = PLANTED[case]
+    made = run(seed, {"gemm": 10000, "softmax": 3000}, **planted)
+    sentences = answer(sonde, *made.write(tmp_path, planted.get("ranks", 1)))["sentences"]
+    for part, words in expected.items():
+        said = [sentence for sentence in sentences if part in sentence]
+        assert len(said) >= 1, sentences
+        for word in words:
+            assert word in said[0], sentences
+    # a change also makes a part of the run unusual, and nothing else is said
+    may = {"later slower": 1, "later faster": 1, "burst": 2, "noise": 0}.get(case, 0)
+    unexpected = [sentence for sentence in sentences if not any(part in sentence for part in expected)]
+    assert len(unexpected) <= may, unexpected
