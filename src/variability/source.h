@@ -59,6 +59,7 @@ typedef int sn_visit_copies(void *data, const struct sn_vary_copy *copy);
 struct sn_vary_reading {
 	uint64_t from_ns, to_ns; /* of the database; whatever overlaps is given */
 	sn_visit_launch *launch; /* NULL: none wanted */
+	bool is_full;		 /* launches with all their sizes, copies with their bytes; else with what is of the configuration */
 	sn_visit_copies *copy;
 	void *data;
 };
@@ -67,6 +68,7 @@ struct sn_vary_reader {
 	struct sonde_event_cursor *cursor;
 	struct sn_attributes attributes;
 	const struct sn_vary_source *source;
+	bool is_full;
 };
 void sn_vary_reader_release(struct sn_vary_reader *reader);
 /* All that overlaps the window, track by track, each in order of start. 0 or a negative enum sn_err. */

@@ -3,6 +3,7 @@
 #include "vary.h"
 
 #include "base/pool.h"
+#include "base/progress/progress.h"
 #include "base/search.h"
 #include "base/sort_by.h"
 #include "lib/db/trace_reader.h"
@@ -11,6 +12,10 @@
 
 /* Blocks of events that a slice has, unless one bin has more. */
 enum { SLICE_BLOCKS = 64 };
+/* Blocks of a track that a thread surveys at a time. */
+enum { PART_BLOCKS = 256 };
+/* Different durations of a cell beyond which they are rounded, whatever memory there is. */
+enum { DURATIONS_MOST = 1 << 17 };
 /* Bins unless the user says: so many that each has some launches. */
 enum { BINS_MOST = 1000, BINS_LEAST = 10, BIN_LAUNCHES = 20 };
 /* Steps over the range; fewer where very many cells have some. */
@@ -18,63 +23,124 @@ enum { STEPS = 256, STEPS_OF_MANY = 64, MANY_CELLS = 16384 };
 
 /* ---- cells ---- */
 
-struct surveyed_track {
+/* The launches of a part of a track, by key. */
+struct surveyed_part {
 	struct sn_intern keys;
-	uint64_t *counts;
-	size_t capacity;
+	struct sn_value_counts *durations;
+	size_t capacity, limit;
 	uint32_t last;
+	const struct sn_vary_part *part;
 	uint64_t start_ns, end_ns;
 };
 
-static int survey_launch(void *data, const struct sn_vary_launch *launch)
+/* Different durations that are kept of each of so many cells. More cells have fewer, and what was rounded for fewer cells is only rounded
+ * further, so that only the number of all cells matters in the end. */
+static size_t limit_of(const struct sn_vary *vary, uint32_t cells)
 {
-	struct surveyed_track *track = data;
-	struct sn_vary_key key = sn_vary_key_of(launch);
-	bool is_last = track->keys.count && !memcmp(sn_intern_at(&track->keys, track->last, NULL), &key, sizeof(key));
-	uint32_t number = is_last ? track->last : sn_intern_item(&track->keys, &key, sizeof(key), &track->counts, &track->capacity, 0);
-	if (number == SN_INTERN_NONE)
-		return SN_ERR_MEMORY;
-	track->last = number;
-	track->counts[number]++;
-	track->start_ns = launch->start_ns < track->start_ns ? launch->start_ns : track->start_ns;
-	track->end_ns = launch->end_ns > track->end_ns ? launch->end_ns : track->end_ns;
-	return 0;
+	uint64_t memory_bytes = vary->request->memory_bytes ?: 256 << 20;
+	uint64_t limit = memory_bytes / sizeof(struct sn_value_count) / (cells ? cells : 1);
+	return limit < 64 ? 64 : limit > DURATIONS_MOST ? DURATIONS_MOST : limit;
 }
 
-static int add_surveyed(struct sn_vary *vary, struct sn_vary_source *source, const struct surveyed_track *track)
+static int survey_launch(void *data, const struct sn_vary_launch *launch)
+{
+	struct surveyed_part *surveyed = data;
+	struct sn_vary_key key = sn_vary_key_of(launch);
+	uint64_t duration = launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0;
+	if (launch->start_ns < surveyed->part->from_ns || launch->start_ns >= surveyed->part->to_ns)
+		return 0;
+	bool is_last = surveyed->keys.count && !memcmp(sn_intern_at(&surveyed->keys, surveyed->last, NULL), &key, sizeof(key));
+	uint32_t number = surveyed->last;
+	if (!is_last)
+		number = sn_intern_item(&surveyed->keys, &key, sizeof(key), &surveyed->durations, &surveyed->capacity,
+					{.limit = surveyed->limit});
+	if (number == SN_INTERN_NONE)
+		return SN_ERR_MEMORY;
+	surveyed->last = number;
+	surveyed->start_ns = launch->start_ns < surveyed->start_ns ? launch->start_ns : surveyed->start_ns;
+	surveyed->end_ns = launch->end_ns > surveyed->end_ns ? launch->end_ns : surveyed->end_ns;
+	return sn_value_counts_add(surveyed->durations + number, &duration, 1);
+}
+
+static int add_surveyed(struct sn_vary *vary, struct sn_vary_source *source, const struct surveyed_part *surveyed)
 {
 	int result = 0;
-	pthread_mutex_lock(vary->locks);
-	for (uint32_t i = 0; i < track->keys.count && !result; i++) {
+	pthread_mutex_lock(&vary->lock);
+	for (uint32_t i = 0; i < surveyed->keys.count && !result; i++) {
 		size_t length;
-		const void *key = sn_intern_at(&track->keys, i, &length);
-		uint32_t number = sn_intern_item(&vary->keys, key, length, &vary->key_counts, &vary->key_capacity, 0);
-		if (number == SN_INTERN_NONE)
+		const void *key = sn_intern_at(&surveyed->keys, i, &length);
+		uint32_t number = sn_intern_item(&vary->keys, key, length, &vary->key_durations, &vary->key_capacity, {.limit = DURATIONS_MOST});
+		if (number == SN_INTERN_NONE) {
 			result = SN_ERR_MEMORY;
-		else
-			vary->key_counts[number] += track->counts[i];
+		} else {
+			sn_value_counts_set_limit(vary->key_durations + number, limit_of(vary, vary->keys.count));
+			result = sn_value_counts_merge(vary->key_durations + number, surveyed->durations + i);
+		}
 	}
-	source->start_ns = track->start_ns < source->start_ns ? track->start_ns : source->start_ns;
-	source->end_ns = track->end_ns > source->end_ns ? track->end_ns : source->end_ns;
-	pthread_mutex_unlock(vary->locks);
+	source->start_ns = surveyed->start_ns < source->start_ns ? surveyed->start_ns : source->start_ns;
+	source->end_ns = surveyed->end_ns > source->end_ns ? surveyed->end_ns : source->end_ns;
+	pthread_mutex_unlock(&vary->lock);
 	return result;
 }
 
-/* Items are the tracks of all sources, one after the other. */
-static int survey_track(void *context, unsigned worker, size_t item)
+static size_t limit_now(struct sn_vary *vary)
+{
+	pthread_mutex_lock(&vary->lock);
+	size_t limit = limit_of(vary, vary->keys.count);
+	pthread_mutex_unlock(&vary->lock);
+	return limit;
+}
+
+static int survey_part(void *context, unsigned worker, size_t item)
 {
 	struct sn_vary *vary = context;
-	struct sn_vary_source *source = vary->sources.items;
-	struct surveyed_track surveyed = {.start_ns = UINT64_MAX};
-	struct sn_vary_reading reading = {.to_ns = UINT64_MAX, .launch = survey_launch, .data = &surveyed};
+	const struct sn_vary_part *part = vary->parts + item;
+	struct surveyed_part surveyed = {.part = part, .limit = limit_now(vary), .start_ns = UINT64_MAX};
+	struct sn_vary_reading reading = {.from_ns = part->from_ns, .to_ns = part->to_ns - 1, .launch = survey_launch, .data = &surveyed};
 	struct sn_error *error = &vary->workers[worker].error;
-	for (; item >= source->track_count; source++)
-		item -= source->track_count;
-	int result = sn_vary_read_track(&vary->workers[worker].reader, source, source->tracks[item], &reading, error);
+	int result = sn_vary_read_track(&vary->workers[worker].reader, part->source, part->track, &reading, error);
+	for (uint32_t i = 0; i < surveyed.keys.count && !result; i++)
+		result = sn_fail_code(error, sn_value_counts_settle(surveyed.durations + i));
 	if (!result)
-		result = sn_fail_code(error, add_surveyed(vary, source, &surveyed));
+		result = sn_fail_code(error, add_surveyed(vary, part->source, &surveyed));
+	for (uint32_t i = 0; i < surveyed.keys.count; i++)
+		sn_value_counts_release(surveyed.durations + i);
 	sn_intern_release(&surveyed.keys);
-	free(surveyed.counts);
+	free(surveyed.durations);
+	sn_progress_add(1);
+	return result;
+}
+
+/* Some blocks of a track each, by the times at which blocks begin. */
+static int add_parts(struct sn_vary *vary, struct sn_vary_source *source, uint32_t track, struct sn_error *error)
+{
+	const struct sonde_track *one = sonde_trace_track(source->input->trace, track);
+	uint64_t from_ns = 0;
+	for (uint64_t b = PART_BLOCKS; b < one->block_count + PART_BLOCKS; b += PART_BLOCKS) {
+		const struct sn_block_entry *entry;
+		const unsigned char *bytes;
+		uint64_t to_ns = UINT64_MAX;
+		if (b < one->block_count) {
+			if (!sn_trace_block(source->input->trace, one, b, &entry, &bytes))
+				return sn_fail(error, SN_ERR_FORMAT, "cannot read events: the file is damaged");
+			to_ns = entry->start_ns;
+		}
+		/* many events may be of one moment */
+		if (to_ns == from_ns)
+			continue;
+		if (sn_vec_push(&vary->parts, &vary->part_capacity, &vary->part_count, (struct sn_vary_part){source, track, from_ns, to_ns}))
+			return sn_fail_memory(error);
+		from_ns = to_ns;
+	}
+	return 0;
+}
+
+static int make_parts(struct sn_vary *vary, struct sn_error *error)
+{
+	int result = 0;
+	for (size_t s = 0; s < vary->sources.count; s++)
+		for (size_t t = 0; t < vary->sources.items[s].track_count && !result; t++)
+			result = add_parts(vary, vary->sources.items + s, vary->sources.items[s].tracks[t], error);
 	return result;
 }
 
@@ -94,16 +160,20 @@ static int compare_sizes(const struct sn_vary_key *a, const struct sn_vary_key *
 SN_SORT_BY(sort_cells, uint32_t, const struct sn_intern *,
 	   sn_order_then(compare_sizes(key_at(of, *a), key_at(of, *b)), SN_ORDER(key_at(of, *a)->place, key_at(of, *b)->place)));
 
-static void fill_cell(struct sn_vary *vary, uint32_t number, uint32_t key_number, size_t limit)
+static void fill_cell(struct sn_vary *vary, uint32_t number, uint32_t key_number)
 {
 	const struct sn_vary_key *key = key_at(&vary->keys, key_number);
 	struct sn_vary_cell *cell = vary->cells + number;
 	*cell = (struct sn_vary_cell){.kernel = (uint32_t)key->kernel,
 				      .place = (uint32_t)key->place,
-				      .count = vary->key_counts[key_number],
-				      .durations.limit = limit,
+				      .count = vary->key_durations[key_number].total,
+				      .durations = vary->key_durations[key_number],
 				      .steps = vary->steps + (size_t)number * vary->step_count};
 	memcpy(cell->sizes, key->sizes, sizeof(cell->sizes));
+	vary->key_durations[key_number] = (struct sn_value_counts){0};
+	sn_value_counts_set_limit(&cell->durations, limit_of(vary, vary->keys.count));
+	cell->spread = sn_value_counts_log_spread(&cell->durations);
+	cell->mean_ns = sn_value_counts_mean(&cell->durations);
 	vary->cell_of_key[key_number] = number;
 	vary->result->places[cell->place].count += cell->count;
 	vary->result->launch_count += cell->count;
@@ -112,8 +182,6 @@ static void fill_cell(struct sn_vary *vary, uint32_t number, uint32_t key_number
 static int make_cells(struct sn_vary *vary)
 {
 	uint32_t count = vary->keys.count, *order = malloc((count + 1ull) * sizeof(*order));
-	uint64_t memory_bytes = vary->request->memory_bytes ?: 256 << 20;
-	size_t limit = memory_bytes / sizeof(struct sn_value_count) / (count ? count : 1);
 	vary->step_count = count > MANY_CELLS ? STEPS_OF_MANY : STEPS;
 	vary->cells = calloc(count + 1ull, sizeof(*vary->cells));
 	vary->cell_of_key = calloc(count + 1ull, sizeof(*vary->cell_of_key));
@@ -131,7 +199,7 @@ static int make_cells(struct sn_vary *vary)
 		bool is_new = !i || compare_sizes(key_at(&vary->keys, order[i - 1]), key_at(&vary->keys, order[i]));
 		if (is_new)
 			vary->configurations[vary->configuration_count++].first_cell = i;
-		fill_cell(vary, i, order[i], limit < 64 ? 64 : limit);
+		fill_cell(vary, i, order[i]);
 		vary->cells[i].configuration = vary->configuration_count - 1;
 		vary->configurations[vary->configuration_count - 1].cell_count++;
 	}
@@ -257,10 +325,9 @@ static int make_slices(struct sn_vary *vary, struct sn_error *error)
 
 int sn_vary_survey(struct sn_vary *vary, struct sn_error *error)
 {
-	size_t tracks = 0;
-	for (size_t i = 0; i < vary->sources.count; i++)
-		tracks += vary->sources.items[i].track_count;
-	int result = sn_vary_run(vary, tracks, survey_track, error);
+	int result = make_parts(vary, error);
+	sn_progress_begin("reading durations", vary->part_count);
+	result = result ?: sn_vary_run(vary, vary->part_count, survey_part, error);
 	if (!result && !vary->keys.count)
 		return sn_fail(error, SN_ERR_MISSING, "no kernels");
 	if (!result)
@@ -268,5 +335,6 @@ int sn_vary_survey(struct sn_vary *vary, struct sn_error *error)
 	if (!result && make_cells(vary))
 		result = sn_fail_memory(error);
 	result = result ?: make_bins(vary, error);
-	return result ?: make_slices(vary, error);
+	result = result ?: make_slices(vary, error);
+	return result;
 }

@@ -53,6 +53,12 @@ static void coarsen(struct sn_value_counts *counts)
 	}
 }
 
+void sn_value_counts_set_limit(struct sn_value_counts *counts, size_t limit)
+{
+	counts->limit = limit;
+	coarsen(counts);
+}
+
 /* Merges ascending items into the set's. */
 static int merge(struct sn_value_counts *counts, const struct sn_value_count *others, size_t count)
 {

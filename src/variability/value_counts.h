@@ -34,6 +34,8 @@ struct sn_value_counts {
 void sn_value_counts_release(struct sn_value_counts *counts);
 /* 0 or SN_ERR_MEMORY. */
 int sn_value_counts_add(struct sn_value_counts *counts, const uint64_t *values, size_t count);
+/* The limit from now on, which may be less than before. */
+void sn_value_counts_set_limit(struct sn_value_counts *counts, size_t limit);
 /* Adds all of another set, which is settled. 0 or SN_ERR_MEMORY. */
 int sn_value_counts_merge(struct sn_value_counts *counts, const struct sn_value_counts *other);
 /* After the last value, before all that follows. 0 or SN_ERR_MEMORY. */

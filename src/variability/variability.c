@@ -20,8 +20,7 @@ int sn_vary_run(struct sn_vary *vary, size_t count, int (*work)(void *vary, unsi
 static int init(struct sn_vary *vary, const struct sn_variability_request *request, struct sn_error *error)
 {
 	struct sn_variability *result = vary->result;
-	for (unsigned i = 0; i < SN_VARY_LOCKS; i++)
-		pthread_mutex_init(vary->locks + i, NULL);
+	pthread_mutex_init(&vary->lock, NULL);
 	vary->threads = sn_pool_threads(request->threads);
 	vary->workers = calloc(vary->threads, sizeof(*vary->workers));
 	if (!vary->workers)
@@ -46,18 +45,19 @@ static void release(struct sn_vary *vary)
 		sn_vary_reader_release(&worker->reader);
 		free(worker->rows);
 		free(worker->values);
-		free(worker->order);
 		free(worker->begins);
 	}
 	for (uint32_t i = 0; i < vary->cell_count; i++)
 		sn_value_counts_release(&vary->cells[i].durations);
 	for (uint32_t i = 0; i < vary->configuration_count; i++)
 		sn_value_counts_release(&vary->configurations[i].durations);
-	for (unsigned i = 0; i < SN_VARY_LOCKS; i++)
-		pthread_mutex_destroy(vary->locks + i);
+	pthread_mutex_destroy(&vary->lock);
+	for (uint32_t i = 0; i < vary->keys.count && vary->key_durations; i++)
+		sn_value_counts_release(vary->key_durations + i);
 	sn_vary_sources_release(&vary->sources);
 	sn_intern_release(&vary->keys);
-	free(vary->key_counts);
+	free(vary->key_durations);
+	free(vary->parts);
 	free(vary->cell_of_key);
 	free(vary->cells);
 	free(vary->configurations);
@@ -66,31 +66,14 @@ static void release(struct sn_vary *vary)
 	free(vary->workers);
 }
 
-/* Cells' own medians, which what comes next needs. */
-static int settle(struct sn_vary *vary, struct sn_error *error)
-{
-	for (uint32_t i = 0; i < vary->cell_count; i++) {
-		struct sn_vary_cell *cell = vary->cells + i;
-		if (sn_value_counts_settle(&cell->durations))
-			return sn_fail_memory(error);
-		cell->spread = sn_value_counts_log_spread(&cell->durations);
-		cell->mean_ns = sn_value_counts_mean(&cell->durations);
-	}
-	return 0;
-}
-
 int sn_variability(const struct sn_variability_request *request, struct sn_variability *result, struct sn_error *error)
 {
 	*result = (struct sn_variability){0};
 	struct sn_vary vary = {.request = request, .result = result};
 	int failed = init(&vary, request, error);
-	sn_progress_begin("looking for kernels", 0);
 	failed = failed ?: sn_vary_survey(&vary, error);
-	sn_progress_begin("reading durations", vary.slice_count);
-	failed = failed ?: sn_vary_durations(&vary, error);
-	failed = failed ?: settle(&vary, error);
 	sn_progress_begin("reading changes", vary.slice_count);
-	failed = failed ?: sn_vary_steps(&vary, error);
+	failed = failed ?: sn_vary_slices(&vary, error);
 	failed = failed ?: sn_vary_conclude(&vary, error);
 	release(&vary);
 	return failed;

@@ -3,8 +3,8 @@
  * How kernels of traces vary: per kernel and launch configuration the distribution of its durations, outliers, changes and drift over time,
  * differences among places (devices of ranks); and in which parts of the time.
  *
- * The events are read three times by slices of the time, which are divided among threads: who is there; durations and bins; what needs the
- * medians. All sums are of whole numbers, so that the results are the same for any number of threads. Memory is a slice of some 260,000
+ * The events are read twice, in parts that are divided among threads: durations of each kernel, configuration and place; then by slices of
+ * the time bins, and what needs the medians. All sums are of whole numbers, so that the results are the same for any number of threads. Memory is a slice of some 260,000
  * events for each thread, what is kept of each kernel, configuration and place (value_counts.h, series.h), and some 100 bytes a bin.
  */
 #pragma once

@@ -37,6 +37,13 @@ struct sn_vary_configuration {
 	struct sn_log_spread spread;
 };
 
+/* A part of a track, for the survey: launches that begin from from_ns, and before to_ns of the database. */
+struct sn_vary_part {
+	struct sn_vary_source *source;
+	uint32_t track;
+	uint64_t from_ns, to_ns;
+};
+
 /* A part of the time: whole bins, with so many events that a thread can hold them. */
 struct sn_vary_slice {
 	uint64_t from_ns, to_ns; /* from the begin of the range; to_ns is not of it */
@@ -49,7 +56,7 @@ struct sn_vary_row {
 	uint32_t cell, track;
 };
 
-enum { SN_VARY_LOCKS = 64, SN_VARY_CACHE = 1024 };
+enum { SN_VARY_CACHE = 1024 };
 
 /* Of each thread. */
 struct sn_vary_worker {
@@ -57,8 +64,7 @@ struct sn_vary_worker {
 	struct sn_vary_row *rows;
 	size_t row_count, row_capacity;
 	uint64_t *values;   /* of rows, grouped */
-	uint32_t *order;    /* rows, grouped */
-	size_t value_capacity, order_capacity;
+	size_t value_capacity;
 	uint32_t *begins; /* of groups */
 	size_t begin_capacity;
 	struct {
@@ -73,7 +79,7 @@ struct sn_vary {
 	struct sn_variability *result;
 	struct sn_vary_sources sources;
 	struct sn_intern keys; /* of cells; read by all threads after the survey */
-	uint64_t *key_counts;
+	struct sn_value_counts *key_durations; /* until cells have them */
 	size_t key_capacity;
 	uint32_t *cell_of_key;
 	struct sn_vary_cell *cells;
@@ -82,19 +88,20 @@ struct sn_vary {
 	uint32_t configuration_count;
 	struct sn_vary_step *steps; /* of all cells */
 	unsigned step_count;
+	struct sn_vary_part *parts;
+	size_t part_count, part_capacity;
 	struct sn_vary_slice *slices;
 	size_t slice_count, slice_capacity;
 	struct sn_vary_worker *workers;
 	unsigned threads;
-	pthread_mutex_t locks[SN_VARY_LOCKS]; /* of cells, by number; the first one of the survey as well. None is taken within another */
+	pthread_mutex_t lock; /* of what the survey's threads share: keys, and the times of sources */
 };
 
-/* survey.c: who is there, the range, bins and slices. 0 or a negative enum sn_err, as all that follow. */
+/* survey.c: cells with their durations, the range, bins and slices. 0 or a negative enum sn_err, as all that follow. */
 int sn_vary_survey(struct sn_vary *vary, struct sn_error *error);
-/* passes.c: the rows of a slice; durations and bins; then steps and adjusted measures. */
+/* slices.c: the rows of a slice; then bins and steps. */
 int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_slice *slice);
-int sn_vary_durations(struct sn_vary *vary, struct sn_error *error);
-int sn_vary_steps(struct sn_vary *vary, struct sn_error *error);
+int sn_vary_slices(struct sn_vary *vary, struct sn_error *error);
 /* conclusions.c: groups with their results, places, the order of bins. */
 int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The second and the third reading: slices of the time, each by one thread. */
+/* The second reading: slices of the time, each by one thread. */
 #include "vary.h"
 
 #include "base/pool.h"
@@ -53,26 +53,23 @@ static size_t bin_of(const struct sn_vary *vary, const struct sn_vary_slice *sli
 	return row->start_ns / vary->result->bin_ns - slice->first_bin;
 }
 
-/* ---- durations ---- */
+/* ---- bins ---- */
 
-/* Groups the rows' values, at first their durations, by bins or cells: those of group g are values[begins[g]] to values[begins[g + 1]]. */
-static int group_values(struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_slice *slice, size_t group_count)
+/* Groups the rows' values, at first their durations, by bins: those of bin b are values[begins[b]] to values[begins[b + 1]]. */
+static int group_values(struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_slice *slice)
 {
+	size_t bins = slice->bin_count;
 	if (sn_vec_reserve(&worker->values, &worker->value_capacity, worker->row_count + 1) ||
-	    sn_vec_reserve(&worker->begins, &worker->begin_capacity, group_count + 2))
+	    sn_vec_reserve(&worker->begins, &worker->begin_capacity, bins + 2))
 		return SN_ERR_MEMORY;
 	uint32_t *begins = worker->begins;
-	memset(begins, 0, (group_count + 2) * sizeof(*begins));
-	for (size_t i = 0; i < worker->row_count; i++) {
-		const struct sn_vary_row *row = worker->rows + i;
-		begins[(slice ? bin_of(vary, slice, row) : row->cell) + 2]++;
-	}
-	for (size_t g = 2; g < group_count + 2; g++)
-		begins[g] += begins[g - 1];
-	for (size_t i = 0; i < worker->row_count; i++) {
-		const struct sn_vary_row *row = worker->rows + i;
-		worker->values[begins[(slice ? bin_of(vary, slice, row) : row->cell) + 1]++] = row->value;
-	}
+	memset(begins, 0, (bins + 2) * sizeof(*begins));
+	for (size_t i = 0; i < worker->row_count; i++)
+		begins[bin_of(vary, slice, worker->rows + i) + 2]++;
+	for (size_t b = 2; b < bins + 2; b++)
+		begins[b] += begins[b - 1];
+	for (size_t i = 0; i < worker->row_count; i++)
+		worker->values[begins[bin_of(vary, slice, worker->rows + i) + 1]++] = worker->rows[i].value;
 	return 0;
 }
 
@@ -105,45 +102,6 @@ static void measure_bin(struct sn_variability_bin *bin, uint64_t *values, size_t
 	bin->q75 = quantile_of(values, count, 0.75);
 }
 
-static int add_durations(struct sn_vary *vary, struct sn_vary_worker *worker)
-{
-	int result = group_values(vary, worker, NULL, vary->cell_count);
-	for (uint32_t i = 0; i < vary->cell_count && !result; i++) {
-		size_t from = worker->begins[i], count = worker->begins[i + 1] - from;
-		if (!count)
-			continue;
-		pthread_mutex_t *lock = vary->locks + i % SN_VARY_LOCKS;
-		pthread_mutex_lock(lock);
-		result = sn_value_counts_add(&vary->cells[i].durations, worker->values + from, count);
-		pthread_mutex_unlock(lock);
-	}
-	return result;
-}
-
-static int read_durations(void *context, unsigned number, size_t item)
-{
-	struct sn_vary *vary = context;
-	struct sn_vary_worker *worker = vary->workers + number;
-	const struct sn_vary_slice *slice = vary->slices + item;
-	int result = sn_vary_read_slice(vary, worker, slice);
-	if (result)
-		return result;
-	if (worker->row_count > UINT32_MAX)
-		return sn_fail(&worker->error, SN_ERR_ARGUMENT, "a bin has more than %u launches: give a shorter one", UINT32_MAX);
-	result = group_values(vary, worker, slice, slice->bin_count);
-	for (size_t b = 0; b < slice->bin_count && !result; b++)
-		measure_bin(vary->result->bins + slice->first_bin + b, worker->values + worker->begins[b],
-			    worker->begins[b + 1] - worker->begins[b]);
-	result = result ?: add_durations(vary, worker);
-	sn_progress_add(1);
-	return sn_fail_code(&worker->error, result);
-}
-
-int sn_vary_durations(struct sn_vary *vary, struct sn_error *error)
-{
-	return sn_vary_run(vary, vary->slice_count, read_durations, error);
-}
-
 /* ---- steps ---- */
 
 static void add_step(struct sn_vary *vary, const struct sn_vary_row *row, double residual, double scale)
@@ -172,28 +130,41 @@ static double trimmed_mean(uint64_t *values, size_t count)
 	return count ? sum / (double)kept : 0;
 }
 
-static int read_steps(void *context, unsigned number, size_t item)
+static void add_steps(struct sn_vary *vary, struct sn_vary_worker *worker)
 {
-	struct sn_vary *vary = context;
-	struct sn_vary_worker *worker = vary->workers + number;
-	const struct sn_vary_slice *slice = vary->slices + item;
-	struct sn_variability_bin *bins = vary->result->bins + slice->first_bin;
-	int result = sn_vary_read_slice(vary, worker, slice);
-	for (size_t i = 0; i < worker->row_count && !result; i++) {
+	for (size_t i = 0; i < worker->row_count; i++) {
 		struct sn_vary_row *row = worker->rows + i;
 		const struct sn_log_spread *spread = &vary->cells[row->cell].spread;
 		double residual = log(row->value ? (double)row->value : 1) - spread->median, distance = fabs(residual);
 		add_step(vary, row, residual, spread->scale);
 		memcpy(&row->value, &distance, sizeof(distance));
 	}
-	result = result ?: group_values(vary, worker, slice, slice->bin_count);
+}
+
+static int work_slice(void *context, unsigned number, size_t item)
+{
+	struct sn_vary *vary = context;
+	struct sn_vary_worker *worker = vary->workers + number;
+	const struct sn_vary_slice *slice = vary->slices + item;
+	struct sn_variability_bin *bins = vary->result->bins + slice->first_bin;
+	int result = sn_vary_read_slice(vary, worker, slice);
+	if (result)
+		return result;
+	if (worker->row_count > UINT32_MAX)
+		return sn_fail(&worker->error, SN_ERR_ARGUMENT, "a bin has more than %u launches: give a shorter one", UINT32_MAX);
+	result = group_values(vary, worker, slice);
+	for (size_t b = 0; b < slice->bin_count && !result; b++)
+		measure_bin(bins + b, worker->values + worker->begins[b], worker->begins[b + 1] - worker->begins[b]);
+	if (!result)
+		add_steps(vary, worker);
+	result = result ?: group_values(vary, worker, slice);
 	for (size_t b = 0; b < slice->bin_count && !result; b++)
 		bins[b].adjusted = trimmed_mean(worker->values + worker->begins[b], worker->begins[b + 1] - worker->begins[b]);
 	sn_progress_add(1);
 	return sn_fail_code(&worker->error, result);
 }
 
-int sn_vary_steps(struct sn_vary *vary, struct sn_error *error)
+int sn_vary_slices(struct sn_vary *vary, struct sn_error *error)
 {
-	return sn_vary_run(vary, vary->slice_count, read_steps, error);
+	return sn_vary_run(vary, vary->slice_count, work_slice, error);
 }
