@@ -104,30 +104,28 @@ static void measure_bin(struct sn_variability_bin *bin, uint64_t *values, size_t
 
 /* ---- steps ---- */
 
-static void add_step(struct sn_vary *vary, const struct sn_vary_row *row, double residual, double scale)
+/* `residual` in units of 1 / SN_LOG_UNIT. */
+static void add_step(struct sn_vary *vary, const struct sn_vary_row *row, int64_t residual, double scale)
 {
 	uint64_t span = vary->result->end_ns - vary->result->start_ns;
 	size_t at = (size_t)((double)row->start_ns / (double)(span + 1) * vary->step_count);
 	struct sn_vary_step *step = vary->cells[row->cell].steps + at;
-	double limit = SN_OUTLIER_SCALES * scale, limited = residual > limit ? limit : residual < -limit ? -limit : residual;
+	int64_t limit = llrint(SN_OUTLIER_SCALES * scale * SN_LOG_UNIT);
+	int64_t limited = residual > limit ? limit : residual < -limit ? -limit : residual;
 	atomic_fetch_add_explicit(&step->count, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&step->limited, llrint(limited * SN_LOG_UNIT), memory_order_relaxed);
-	atomic_fetch_add_explicit(&step->plain, llrint(residual * SN_LOG_UNIT), memory_order_relaxed);
+	atomic_fetch_add_explicit(&step->limited, limited, memory_order_relaxed);
+	atomic_fetch_add_explicit(&step->plain, residual, memory_order_relaxed);
 }
 
-/* What is left of the absolute residuals of a bin without the tenth that is greatest: their mean. Bits of positive numbers ascend as the
- * numbers do. */
+/* What is left of the absolute residuals of a bin, in units of 1 / SN_LOG_UNIT, without the tenth that is greatest: their mean. */
 static double trimmed_mean(uint64_t *values, size_t count)
 {
 	size_t kept = count - count / 10;
-	double sum = 0;
+	uint64_t sum = 0;
 	sn_sort_u64(values, count);
-	for (size_t i = 0; i < kept; i++) {
-		double value;
-		memcpy(&value, values + i, sizeof(value));
-		sum += value;
-	}
-	return count ? sum / (double)kept : 0;
+	for (size_t i = 0; i < kept; i++)
+		sum += values[i];
+	return count ? (double)sum / SN_LOG_UNIT / (double)kept : 0;
 }
 
 static void add_steps(struct sn_vary *vary, struct sn_vary_worker *worker)
@@ -135,9 +133,9 @@ static void add_steps(struct sn_vary *vary, struct sn_vary_worker *worker)
 	for (size_t i = 0; i < worker->row_count; i++) {
 		struct sn_vary_row *row = worker->rows + i;
 		const struct sn_log_spread *spread = &vary->cells[row->cell].spread;
-		double residual = log(row->value ? (double)row->value : 1) - spread->median, distance = fabs(residual);
+		int64_t residual = llrint((log(row->value ? (double)row->value : 1) - spread->median) * SN_LOG_UNIT);
 		add_step(vary, row, residual, spread->scale);
-		memcpy(&row->value, &distance, sizeof(distance));
+		row->value = (uint64_t)llabs(residual);
 	}
 }
 

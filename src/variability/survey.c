@@ -23,6 +23,11 @@ enum { STEPS = 256, STEPS_OF_MANY = 64, MANY_CELLS = 16384 };
 
 /* ---- cells ---- */
 
+static const struct sn_vary_key *key_at(const struct sn_intern *keys, uint32_t number)
+{
+	return sn_intern_at(keys, number, NULL);
+}
+
 /* The launches of a part of a track, by key. */
 struct surveyed_part {
 	struct sn_intern keys;
@@ -49,7 +54,7 @@ static int survey_launch(void *data, const struct sn_vary_launch *launch)
 	uint64_t duration = launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0;
 	if (launch->start_ns < surveyed->part->from_ns || launch->start_ns >= surveyed->part->to_ns)
 		return 0;
-	bool is_last = surveyed->keys.count && !memcmp(sn_intern_at(&surveyed->keys, surveyed->last, NULL), &key, sizeof(key));
+	bool is_last = surveyed->keys.count && sn_vary_is_key(key_at(&surveyed->keys, surveyed->last), &key);
 	uint32_t number = surveyed->last;
 	if (!is_last)
 		number = sn_intern_item(&surveyed->keys, &key, sizeof(key), &surveyed->durations, &surveyed->capacity,
@@ -144,11 +149,6 @@ static int make_parts(struct sn_vary *vary, struct sn_error *error)
 	return result;
 }
 
-static const struct sn_vary_key *key_at(const struct sn_intern *keys, uint32_t number)
-{
-	return sn_intern_at(keys, number, NULL);
-}
-
 static int compare_sizes(const struct sn_vary_key *a, const struct sn_vary_key *b)
 {
 	int order = SN_ORDER(a->kernel, b->kernel);
@@ -211,7 +211,7 @@ uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *wo
 {
 	struct sn_vary_key key = sn_vary_key_of(launch);
 	size_t at = (launch->kernel * 31u + launch->place * 7u + (uint32_t)key.sizes[0] * 3u + (uint32_t)key.sizes[1]) % SN_VARY_CACHE;
-	if (!worker->cache[at].cell || memcmp(&worker->cache[at].key, &key, sizeof(key)) != 0) {
+	if (!worker->cache[at].cell || !sn_vary_is_key(&worker->cache[at].key, &key)) {
 		uint32_t number = sn_intern_find(&vary->keys, &key, sizeof(key));
 		worker->cache[at].key = key;
 		worker->cache[at].cell = vary->cell_of_key[number] + 1;

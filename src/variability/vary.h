@@ -109,6 +109,13 @@ int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error);
 int sn_vary_run(struct sn_vary *vary, size_t count, int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error);
 /* The cell of a launch. */
 uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_launch *launch);
+static inline bool sn_vary_is_key(const struct sn_vary_key *a, const struct sn_vary_key *b)
+{
+	uint64_t difference = (a->kernel ^ b->kernel) | (a->place ^ b->place);
+	for (unsigned i = 0; i < SN_CONFIGURATION_SIZES; i++)
+		difference |= a->sizes[i] ^ b->sizes[i];
+	return !difference;
+}
 static inline struct sn_vary_key sn_vary_key_of(const struct sn_vary_launch *launch)
 {
 	struct sn_vary_key key = {.kernel = launch->kernel, .place = launch->place};
