@@ -14,7 +14,7 @@
 /* ---- groups ---- */
 
 /* Mean of the squared differences of ln d from its mean. */
-static double log_variance(const struct sn_value_counts *counts)
+static double log_variance(const struct sn_value_counts *counts, double *log_mean)
 {
 	double sum = 0, squares = 0;
 	for (int pass = 0; pass < 2; pass++) {
@@ -26,6 +26,7 @@ static double log_variance(const struct sn_value_counts *counts)
 			squares += pass ? (y - mean) * (y - mean) * weight : 0;
 		}
 	}
+	*log_mean = sum / (double)counts->total;
 	return squares / (double)counts->total;
 }
 
@@ -54,7 +55,7 @@ static void start_group(struct sn_vary *vary, struct sn_kernel_group *group, con
 	group->durations.limit = cell->durations.limit;
 }
 
-static int add_configuration(struct sn_kernel_group *group, const struct sn_vary_configuration *configuration)
+static int add_configuration(struct sn_kernel_group *group, struct sn_vary_configuration *configuration)
 {
 	const struct sn_value_counts *durations = &configuration->durations;
 	double weight = (double)durations->total;
@@ -64,7 +65,8 @@ static int add_configuration(struct sn_kernel_group *group, const struct sn_vary
 	group->outliers.above_sum += outliers.above_sum;
 	/* sums, until all are there */
 	group->difference_ns += weight * sn_value_counts_mean_difference(durations);
-	group->log_variance += weight * log_variance(durations);
+	group->log_variance += weight * log_variance(durations, &configuration->log_mean);
+	configuration->mean_ns = sn_value_counts_mean(durations);
 	return sn_value_counts_merge(&group->durations, durations);
 }
 

@@ -245,6 +245,7 @@ static int give_launch(const struct visit *visit, const struct sonde_track *trac
 	    .end_ns = block->ends_ns[i],
 	    .kernel = source->kernels[block->contexts[i]],
 	    .place = source->places[track->profile],
+	    .profile = track->profile,
 	    .track = visit->track,
 	    .sizes = sizes,
 	    .link = block->links ? block->links[i] : 0,

@@ -43,7 +43,7 @@ void sn_vary_sources_release(struct sn_vary_sources *sources);
 
 struct sn_vary_launch {
 	uint64_t start_ns, end_ns; /* as in the database */
-	uint32_t kernel, place, track;
+	uint32_t kernel, place, profile, track;
 	const uint64_t *sizes; /* SN_LAUNCH_SIZES */
 	uint64_t link;
 };

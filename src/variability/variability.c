@@ -10,7 +10,11 @@
 
 int sn_vary_run(struct sn_vary *vary, size_t count, int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error)
 {
-	int result = sn_pool_run(vary->threads, count, work, vary);
+	return sn_vary_worker_error(vary, sn_pool_run(vary->threads, count, work, vary), error);
+}
+
+int sn_vary_worker_error(const struct sn_vary *vary, int result, struct sn_error *error)
+{
 	for (unsigned i = 0; i < vary->threads && result; i++)
 		if (*vary->workers[i].error.text)
 			return sn_fail_again(error, result, &vary->workers[i].error);
@@ -75,6 +79,8 @@ int sn_variability(const struct sn_variability_request *request, struct sn_varia
 	sn_progress_begin("reading changes", vary.slice_count);
 	failed = failed ?: sn_vary_slices(&vary, error);
 	failed = failed ?: sn_vary_conclude(&vary, error);
+	if (request->wants_features)
+		failed = failed ?: sn_vary_features(&vary, &result->features, error);
 	release(&vary);
 	return failed;
 }
@@ -88,6 +94,7 @@ void sn_variability_release(struct sn_variability *result)
 	free(result->groups);
 	free(result->by_variance);
 	free(result->by_adjusted);
+	sn_features_release(&result->features);
 	sn_arena_release(&result->arena);
 	*result = (struct sn_variability){0};
 }

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "launch_table.h"
 #include "series.h"
 #include "value_counts.h"
 
@@ -49,6 +50,8 @@ struct sn_variability_request {
 	uint64_t bin_ns; /* 0: a thousandth of the range or more, with 20 launches in a bin on average */
 	size_t top;      /* bins that are looked at closely */
 	unsigned threads;
+	bool wants_features;
+	uint64_t sample; /* launches of the whole time as rows of features, about so many; 0: all in the top bins of either order */
 	uint64_t memory_bytes; /* for the durations that are kept; 0: 256 MiB */
 };
 
@@ -125,6 +128,7 @@ struct sn_variability {
 	size_t used_bins;		      /* with launches */
 	double usual_adjusted;		      /* the median of bins with at least SN_BIN_LEAST launches */
 	unsigned step_count;
+	struct sn_features features; /* if wanted; texts of it may be the result's */
 	double error; /* largest relative error of a quantile; 0: all are exact */
 };
 

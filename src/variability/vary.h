@@ -35,6 +35,7 @@ struct sn_vary_configuration {
 	uint32_t first_cell, cell_count, group;
 	struct sn_value_counts durations;
 	struct sn_log_spread spread;
+	double mean_ns, log_mean;
 };
 
 /* A part of a track, for the survey: launches that begin from from_ns, and before to_ns of the database. */
@@ -105,6 +106,11 @@ int sn_vary_slices(struct sn_vary *vary, struct sn_error *error);
 /* conclusions.c: groups with their results, places, the order of bins. */
 int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error);
 
+/* launch_table.c: result->features. */
+int sn_vary_features(struct sn_vary *vary, struct sn_features *features, struct sn_error *error);
+
+/* The result of a pool's work, with the text of the first worker that has one. */
+int sn_vary_worker_error(const struct sn_vary *vary, int result, struct sn_error *error);
 /* Runs the work on all items by the threads; the first error is the one of the lowest worker. */
 int sn_vary_run(struct sn_vary *vary, size_t count, int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error);
 /* The cell of a launch. */

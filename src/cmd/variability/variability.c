@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sonde variability`: which kernels of traces vary, and when. */
+#include "variability_csv.h"
 #include "variability_json.h"
 
 #include "base/pool.h"
@@ -27,6 +28,8 @@ struct variability {
 	struct sn_query *queries[WHERE_MOST];
 	int by, form;
 	size_t limit;
+	const char *features; /* file; NULL: none */
+	enum sn_feature target;
 };
 
 static int parse_bin(void *context, const struct sn_options *options, const char *text)
@@ -45,6 +48,22 @@ static int parse_bin(void *context, const struct sn_options *options, const char
 		return sn_options_refuse(options, "--bin", text, "no length of time, such as 10ms, 500us or 1s");
 	*bin_ns = (uint64_t)llround(ns);
 	return 0;
+}
+
+/* A column of the table of launches, or the paper's name of one. */
+static int parse_target(void *context, const struct sn_options *options, const char *text)
+{
+	enum sn_feature *target = context;
+	const char *names[SN_FEATURES + 2] = {"kernel_variability"};
+	if (!strcmp(text, names[0]))
+		text = sn_feature_name(SN_FEATURE_PERF_VARIATION);
+	for (unsigned f = 0, count = 1; f < SN_FEATURES; f++) {
+		names[count++] = sn_feature_name(f);
+		*target = f;
+		if (!strcmp(text, sn_feature_name(f)))
+			return 0;
+	}
+	return sn_options_unknown(options->command, "option '--target ", text, names);
 }
 
 static int parse_where(struct variability *all)
@@ -135,6 +154,9 @@ static void print_text(const struct variability *all, const struct sn_variabilit
 	       all->by == SN_BY_CONFIGURATION ? "kernels and configurations" : "kernels",
 	       sn_number_time((double)(result->end_ns - result->start_ns)).text,
 	       result->is_aligned ? "; each database from its own first kernel" : "");
+	if (all->features)
+		printf("%s: %s of them, to explain %s\n", all->features, sn_number_counted((double)result->features.row_count).text,
+		       sn_feature_name(all->target));
 	sn_page_print(page, all->limit, sn_terminal_width(), sn_terminal_has_color(stdout), stdout);
 }
 
@@ -151,12 +173,15 @@ static int answer(struct variability *all, const char *path)
 		sn_variability_tables(&result, all->request.top, &page);
 	}
 	sn_progress_end();
-	if (failed == SN_ERR_MISSING)
+	struct sn_feature_file file = {&result.features, all->target};
+	if (!failed && all->features && sn_command_write_file(all->features, sn_variability_csv, &file, &error))
+		status = sn_command_fail("%s", error.text);
+	else if (failed == SN_ERR_MISSING)
 		status = sn_command_fail(all->where.count ? "no kernel of '%s' is selected" : "'%s' has no kernels", path);
 	else if (failed || page.has_failed)
 		status = sn_command_fail("cannot read '%s': %s", path, failed ? error.text : "out of memory");
 	else if (all->form)
-		sn_variability_json(&result, &all->request, &page, &json);
+		sn_variability_json(&result, &all->request, all->target, &page, &json);
 	else
 		print_text(all, &result, &page);
 	if (all->form && !status)
@@ -169,12 +194,16 @@ static int answer(struct variability *all, const char *path)
 int sn_command_variability_run(int argc, char **argv)
 {
 	struct sn_options options = {&sn_command_variability, argc, argv};
-	struct variability all = {.options = &options, .by = SN_BY_CONFIGURATION, .limit = DEFAULT_LIMIT, .request.top = DEFAULT_TOP};
+	struct variability all = {.options = &options, .by = SN_BY_CONFIGURATION, .limit = DEFAULT_LIMIT, .request.top = DEFAULT_TOP,
+				  .target = SN_FEATURE_PERF_VARIATION};
 	struct sn_variability_request *request = &all.request;
 	const struct sn_option table[] = {
 	    {"by", SN_OPTION_CHOICE(all.by, "kernel", "configuration", "all")},
 	    {"bin", .parse = parse_bin, .context = &request->bin_ns},
 	    {"top", SN_OPTION_WHOLE(request->top, 1, TOP_MOST)},
+	    {"target", .parse = parse_target, .context = &all.target},
+	    {"features", .text = &all.features, .is_path = true},
+	    {"sample", SN_OPTION_WHOLE(request->sample, 1, 1e9)},
 	    {"where", .texts = &all.where, .most = WHERE_MOST},
 	    {"format", SN_OPTION_CHOICE(all.form, "text", "json")},
 	    {"limit", SN_OPTION_WHOLE(all.limit, 0, 1000000)},
@@ -189,6 +218,7 @@ int sn_command_variability_run(int argc, char **argv)
 	if (status)
 		return close_all(&all, status);
 	sn_progress_show(false);
+	request->wants_features = all.features || request->sample;
 	request->by = (enum sn_variability_by)all.by;
 	status = open_all(&all, (const char *const *)argv + optind, (size_t)(argc - optind));
 	request->inputs = all.inputs;

@@ -2,6 +2,7 @@
 /* The results as JSON: times in nanoseconds, differences in percent. */
 #include "variability_json.h"
 
+#include "format/database/statistics.h"
 #include "show/variability/variability_page.h"
 
 #include <math.h>
@@ -112,8 +113,34 @@ static void put_bins(const struct sn_variability *result, const char *key, const
 	sn_json_end(json, ']');
 }
 
-void sn_variability_json(const struct sn_variability *result, const struct sn_variability_request *request, const struct sn_page *page,
-			 struct sn_json *json)
+/* The target and its sound forms over the rows. */
+static void put_features(const struct sn_variability *result, enum sn_feature target, struct sn_json *json)
+{
+	const struct sn_features *features = &result->features;
+	sn_json_open(json, "features", '{');
+	sn_json_put_text(json, "target", sn_feature_name(target));
+	sn_json_put_unsigned(json, "rows", features->row_count);
+	sn_json_put_unsigned(json, "of_launches", features->launch_count);
+	sn_json_open(json, "targets", '[');
+	for (unsigned f = 0; f < features->column_count; f++) {
+		const struct sn_feature_column *column = features->columns + f;
+		struct sonde_db_stat stat = {0};
+		if (column->role != SN_FEATURE_TARGET)
+			continue;
+		for (size_t row = 0; row < features->row_count; row++)
+			if (!isnan(column->values[row]))
+				sn_stat_add(&stat, column->values[row]);
+		sn_json_begin(json, '{');
+		sn_json_put_text(json, "name", column->name);
+		sn_json_put_stat(json, &stat);
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+	sn_json_end(json, '}');
+}
+
+void sn_variability_json(const struct sn_variability *result, const struct sn_variability_request *request, enum sn_feature target,
+			 const struct sn_page *page, struct sn_json *json)
 {
 	sn_json_begin(json, '{');
 	sn_json_open(json, "sentences", '[');
@@ -141,5 +168,7 @@ void sn_variability_json(const struct sn_variability *result, const struct sn_va
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
+	if (request->wants_features)
+		put_features(result, target, json);
 	sn_json_end(json, '}');
 }
