@@ -20,7 +20,8 @@ static double log_variance(const struct sn_value_counts *counts, double *log_mea
 	for (int pass = 0; pass < 2; pass++) {
 		double mean = sum / (double)counts->total;
 		for (size_t i = 0; i < counts->count; i++) {
-			double value = sn_value_counts_at(counts, i), weight = (double)counts->items[i].count;
+			double value = sn_value_counts_at(counts, i),
+			       weight = (double)counts->items[i].count;
 			double y = log(value > 1 ? value : 1);
 			sum += pass ? 0 : y * weight;
 			squares += pass ? (y - mean) * (y - mean) * weight : 0;
@@ -43,19 +44,22 @@ static int merge_cells(struct sn_vary *vary, struct sn_vary_configuration *confi
 	return 0;
 }
 
-static void start_group(struct sn_vary *vary, struct sn_kernel_group *group, const struct sn_vary_cell *cell)
+static void start_group(struct sn_vary *vary, struct sn_kernel_group *group,
+			const struct sn_vary_cell *cell)
 {
 	enum sn_variability_by by = vary->request->by;
-	*group = (struct sn_kernel_group){.kernel = by == SN_BY_ALL ? SONDE_NONE : cell->kernel,
-					  .has_configuration = by == SN_BY_CONFIGURATION,
-					  .is_communication = by != SN_BY_ALL && vary->sources.are_communication[cell->kernel]};
+	*group = (struct sn_kernel_group){
+	    .kernel = by == SN_BY_ALL ? SONDE_NONE : cell->kernel,
+	    .has_configuration = by == SN_BY_CONFIGURATION,
+	    .is_communication = by != SN_BY_ALL && vary->sources.are_communication[cell->kernel]};
 	memset(group->sizes, 0xff, sizeof(group->sizes));
 	if (group->has_configuration)
 		memcpy(group->sizes, cell->sizes, sizeof(group->sizes));
 	group->durations.limit = cell->durations.limit;
 }
 
-static int add_configuration(struct sn_kernel_group *group, struct sn_vary_configuration *configuration)
+static int add_configuration(struct sn_kernel_group *group,
+			     struct sn_vary_configuration *configuration)
 {
 	const struct sn_value_counts *durations = &configuration->durations;
 	double weight = (double)durations->total;
@@ -80,7 +84,8 @@ static int make_groups(struct sn_vary *vary)
 	for (uint32_t i = 0; i < vary->configuration_count; i++) {
 		struct sn_vary_configuration *one = vary->configurations + i;
 		const struct sn_vary_cell *cell = vary->cells + one->first_cell;
-		bool is_new = !i || by == SN_BY_CONFIGURATION || (by == SN_BY_KERNEL && cell[-1].kernel != cell->kernel);
+		bool is_new = !i || by == SN_BY_CONFIGURATION ||
+			      (by == SN_BY_KERNEL && cell[-1].kernel != cell->kernel);
 		if (is_new)
 			start_group(vary, result->groups + result->group_count++, cell);
 		one->group = (uint32_t)result->group_count - 1;
@@ -108,9 +113,10 @@ struct step_sum {
 
 static struct step_sum read_step(const struct sn_vary_step *step)
 {
-	return (struct step_sum){(double)atomic_load_explicit(&step->count, memory_order_relaxed),
-				 (double)atomic_load_explicit(&step->limited, memory_order_relaxed) / SN_LOG_UNIT,
-				 (double)atomic_load_explicit(&step->plain, memory_order_relaxed) / SN_LOG_UNIT};
+	return (struct step_sum){
+	    (double)atomic_load_explicit(&step->count, memory_order_relaxed),
+	    (double)atomic_load_explicit(&step->limited, memory_order_relaxed) / SN_LOG_UNIT,
+	    (double)atomic_load_explicit(&step->plain, memory_order_relaxed) / SN_LOG_UNIT};
 }
 
 static struct step_sum whole_cell(const struct sn_vary *vary, const struct sn_vary_cell *cell)
@@ -126,7 +132,8 @@ static struct step_sum whole_cell(const struct sn_vary *vary, const struct sn_va
 }
 
 /* Each cell less its own mean: kernels and places that come and go are no change. */
-static void add_cell_steps(const struct sn_vary *vary, const struct sn_vary_cell *cell, struct step_sum *sums)
+static void add_cell_steps(const struct sn_vary *vary, const struct sn_vary_cell *cell,
+			   struct step_sum *sums)
 {
 	struct step_sum whole = whole_cell(vary, cell);
 	for (unsigned s = 0; s < vary->step_count; s++) {
@@ -137,17 +144,19 @@ static void add_cell_steps(const struct sn_vary *vary, const struct sn_vary_cell
 	}
 }
 
-static void to_steps(const struct step_sum *sums, struct sn_step *steps, size_t count)
+static void to_steps(const struct step_sum *sums, struct sn_series_step *steps, size_t count)
 {
 	for (size_t s = 0; s < count; s++)
-		steps[s] = (struct sn_step){sums[s].count, sums[s].count > 0 ? sums[s].limited / sums[s].count : 0,
-					    sums[s].count > 0 ? sums[s].plain / sums[s].count : 0};
+		steps[s] = (struct sn_series_step){
+		    sums[s].count, sums[s].count > 0 ? sums[s].limited / sums[s].count : 0,
+		    sums[s].count > 0 ? sums[s].plain / sums[s].count : 0};
 }
 
-static int follow_group(const struct sn_vary *vary, uint32_t first_cell, uint32_t cell_count, struct sn_kernel_group *group)
+static int follow_group(const struct sn_vary *vary, uint32_t first_cell, uint32_t cell_count,
+			struct sn_kernel_group *group)
 {
 	struct step_sum *sums = calloc(vary->step_count, sizeof(*sums));
-	struct sn_step *steps = calloc(vary->step_count, sizeof(*steps));
+	struct sn_series_step *steps = calloc(vary->step_count, sizeof(*steps));
 	int result = sums && steps ? 0 : SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < cell_count && !result; i++)
 		add_cell_steps(vary, vary->cells + first_cell + i, sums);
@@ -164,8 +173,10 @@ static int follow_group(const struct sn_vary *vary, uint32_t first_cell, uint32_
 /* ---- places ---- */
 
 /* Adds, step by step, how much more ln d is at the place than at the others in the same configuration. `sums` has weights as counts. */
-static void add_difference(const struct sn_vary *vary, const struct sn_vary_configuration *configuration, const struct sn_vary_cell *here,
-			   const struct step_sum *all, struct step_sum *sums)
+static void add_difference(const struct sn_vary *vary,
+			   const struct sn_vary_configuration *configuration,
+			   const struct sn_vary_cell *here, const struct step_sum *all,
+			   struct step_sum *sums)
 {
 	double base = vary->cells[configuration->first_cell].spread.median;
 	for (unsigned s = 0; s < vary->step_count; s++) {
@@ -182,7 +193,8 @@ static void add_difference(const struct sn_vary *vary, const struct sn_vary_conf
 	}
 }
 
-static void sum_cells(const struct sn_vary *vary, const struct sn_vary_configuration *configuration, struct step_sum *all)
+static void sum_cells(const struct sn_vary *vary, const struct sn_vary_configuration *configuration,
+		      struct step_sum *all)
 {
 	double base = vary->cells[configuration->first_cell].spread.median;
 	memset(all, 0, vary->step_count * sizeof(*all));
@@ -199,18 +211,21 @@ static void sum_cells(const struct sn_vary *vary, const struct sn_vary_configura
 /* Steps of each place; `of_all` are those of all groups but communication, where who is late waits least. */
 struct comparing {
 	struct step_sum *all, *of_group, *of_all; /* the last two by place and step */
-	struct sn_step *steps;
+	struct sn_series_step *steps;
 	double *sums; /* durations in the group, by place */
 	uint64_t *counts;
 };
 
-static struct sn_estimate compare(const struct sn_vary *vary, struct comparing *comparing, const struct step_sum *sums)
+static struct sn_estimate compare(const struct sn_vary *vary, struct comparing *comparing,
+				  const struct step_sum *sums)
 {
 	to_steps(sums, comparing->steps, vary->step_count);
 	return sn_steps_mean(comparing->steps, vary->step_count);
 }
 
-static void add_configuration_places(const struct sn_vary *vary, const struct sn_vary_configuration *one, struct comparing *comparing)
+static void add_configuration_places(const struct sn_vary *vary,
+				     const struct sn_vary_configuration *one,
+				     struct comparing *comparing)
 {
 	unsigned steps = vary->step_count;
 	sum_cells(vary, one, comparing->all);
@@ -225,7 +240,8 @@ static void add_configuration_places(const struct sn_vary *vary, const struct sn
 	}
 }
 
-static int finish_group_places(const struct sn_vary *vary, struct comparing *comparing, struct sn_kernel_group *group)
+static int finish_group_places(const struct sn_vary *vary, struct comparing *comparing,
+			       struct sn_kernel_group *group)
 {
 	size_t count = vary->result->place_count;
 	group->places = calloc(count, sizeof(*group->places));
@@ -237,7 +253,8 @@ static int finish_group_places(const struct sn_vary *vary, struct comparing *com
 			    .place = (uint32_t)p,
 			    .count = comparing->counts[p],
 			    .mean_ns = comparing->sums[p] / (double)comparing->counts[p],
-			    .difference = compare(vary, comparing, comparing->of_group + p * vary->step_count)};
+			    .difference = compare(vary, comparing,
+						  comparing->of_group + p * vary->step_count)};
 	memset(comparing->of_group, 0, count * vary->step_count * sizeof(*comparing->of_group));
 	memset(comparing->counts, 0, count * sizeof(*comparing->counts));
 	memset(comparing->sums, 0, count * sizeof(*comparing->sums));
@@ -250,20 +267,22 @@ static int compare_places(struct sn_vary *vary)
 	struct comparing comparing = {.all = calloc(steps, sizeof(struct step_sum)),
 				      .of_group = calloc(places * steps, sizeof(struct step_sum)),
 				      .of_all = calloc(places * steps, sizeof(struct step_sum)),
-				      .steps = calloc(steps, sizeof(struct sn_step)),
+				      .steps = calloc(steps, sizeof(struct sn_series_step)),
 				      .sums = calloc(places, sizeof(double)),
 				      .counts = calloc(places, sizeof(uint64_t))};
-	bool has_memory =
-	    comparing.all && comparing.of_group && comparing.of_all && comparing.steps && comparing.sums && comparing.counts;
+	bool has_memory = comparing.all && comparing.of_group && comparing.of_all &&
+			  comparing.steps && comparing.sums && comparing.counts;
 	int result = has_memory ? 0 : SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < vary->configuration_count && !result; i++) {
 		const struct sn_vary_configuration *one = vary->configurations + i;
 		add_configuration_places(vary, one, &comparing);
 		if (i + 1 == vary->configuration_count || one[1].group != one->group)
-			result = finish_group_places(vary, &comparing, vary->result->groups + one->group);
+			result = finish_group_places(vary, &comparing,
+						     vary->result->groups + one->group);
 	}
 	for (size_t p = 0; p < places && !result; p++)
-		vary->result->places[p].pace = compare(vary, &comparing, comparing.of_all + p * steps);
+		vary->result->places[p].pace =
+		    compare(vary, &comparing, comparing.of_all + p * steps);
 	free(comparing.all);
 	free(comparing.of_group);
 	free(comparing.of_all);
@@ -315,7 +334,8 @@ static int decide_places(struct sn_variability *result)
 			p[count++] = result->places[i].pace.p;
 	limit = sn_false_discovery_limit(p, count, FALSE_RATE);
 	for (size_t i = 0; i < result->place_count; i++)
-		result->places[i].pace_counts = result->places[i].pace.is_known && result->places[i].pace.p <= limit;
+		result->places[i].pace_counts =
+		    result->places[i].pace.is_known && result->places[i].pace.p <= limit;
 	free(p);
 	return 0;
 }
@@ -339,7 +359,8 @@ SN_SORT_BY(sort_groups, struct sn_kernel_group, const void *,
 
 /* ---- bins ---- */
 
-SN_SORT_BY(sort_by_variance, uint32_t, const struct sn_variability_bin *, SN_ORDER(of[*b].variance, of[*a].variance) ?: SN_ORDER(*a, *b));
+SN_SORT_BY(sort_by_variance, uint32_t, const struct sn_variability_bin *,
+	   SN_ORDER(of[*b].variance, of[*a].variance) ?: SN_ORDER(*a, *b));
 SN_SORT_BY(sort_by_adjusted, uint32_t, const struct sn_variability_bin *,
 	   SN_ORDER(of[*b].count >= SN_BIN_LEAST, of[*a].count >= SN_BIN_LEAST)
 	       ?: SN_ORDER(of[*b].adjusted, of[*a].adjusted)
@@ -380,7 +401,8 @@ int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error)
 	struct sn_variability *result = vary->result;
 	int failed = make_groups(vary);
 	for (uint32_t i = 0; i < vary->configuration_count && !failed;) {
-		uint32_t group = vary->configurations[i].group, first = vary->configurations[i].first_cell, cells = 0;
+		uint32_t group = vary->configurations[i].group,
+			 first = vary->configurations[i].first_cell, cells = 0;
 		for (; i < vary->configuration_count && vary->configurations[i].group == group; i++)
 			cells += vary->configurations[i].cell_count;
 		failed = follow_group(vary, first, cells, result->groups + group);

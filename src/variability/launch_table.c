@@ -113,26 +113,33 @@ static int keep_copy(void *data, const struct sn_vary_copy *copy)
 {
 	struct window *window = data;
 	int64_t shift = (int64_t)window->source->shift_ns;
-	struct copy one = {(int64_t)copy->start_ns - shift, (int64_t)copy->end_ns - shift, copy->bytes, copy->place, copy->profile,
+	struct copy one = {(int64_t)copy->start_ns - shift,
+			   (int64_t)copy->end_ns - shift,
+			   copy->bytes,
+			   copy->place,
+			   copy->profile,
 			   copy->direction};
 	return sn_vec_push(&window->copies, &window->copy_capacity, &window->copy_count, one);
 }
 
 /* From where a track is read so that it has what comes before the window. */
-static uint64_t begin_of_track(const struct sn_vary_source *source, uint32_t track, uint64_t from_ns)
+static uint64_t begin_of_track(const struct sn_vary_source *source, uint32_t track,
+			       uint64_t from_ns)
 {
 	const struct sonde_trace *trace = source->input->trace;
 	const struct sonde_track *one = sonde_trace_track(trace, track);
 	const struct sn_block_entry *blocks = trace->blocks + one->first_block;
 	uint64_t block = sn_search(i, one->block_count, blocks[i].start_ns < from_ns);
 	block = block > BLOCKS_BEFORE ? block - BLOCKS_BEFORE : 0;
-	return block < one->block_count && blocks[block].start_ns < from_ns ? blocks[block].start_ns : from_ns;
+	return block < one->block_count && blocks[block].start_ns < from_ns ? blocks[block].start_ns
+									    : from_ns;
 }
 
 SN_SORT_BY(sort_launches, struct launch, const struct sn_vary *,
 	   SN_ORDER(of->cells[a->cell].place, of->cells[b->cell].place)
 	       ?: SN_ORDER_BY(a, b, start_ns, profile, track, end_ns));
-SN_SORT_BY(sort_copies, struct copy, const void *, SN_ORDER_BY(a, b, place, start_ns, profile, end_ns));
+SN_SORT_BY(sort_copies, struct copy, const void *,
+	   SN_ORDER_BY(a, b, place, start_ns, profile, end_ns));
 
 static int read_window(struct window *window)
 {
@@ -141,14 +148,16 @@ static int read_window(struct window *window)
 	int result = 0;
 	window->launch_count = window->copy_count = 0;
 	for (size_t t = 0; t < source->track_count && !result; t++) {
-		struct sn_vary_reading reading = {.from_ns = (uint64_t)(window->read_from_ns + shift),
-						  .to_ns = (uint64_t)(window->read_to_ns + shift - 1),
-						  .launch = keep_launch,
-						  .copy = keep_copy,
-						  .is_full = true,
-						  .data = window};
+		struct sn_vary_reading reading = {
+		    .from_ns = (uint64_t)(window->read_from_ns + shift),
+		    .to_ns = (uint64_t)(window->read_to_ns + shift - 1),
+		    .launch = keep_launch,
+		    .copy = keep_copy,
+		    .is_full = true,
+		    .data = window};
 		reading.from_ns = begin_of_track(source, source->tracks[t], reading.from_ns);
-		result = sn_vary_read_track(&window->worker->reader, source, source->tracks[t], &reading, &window->worker->error);
+		result = sn_vary_read_track(&window->worker->reader, source, source->tracks[t],
+					    &reading, &window->worker->error);
 	}
 	if (!result) {
 		sort_launches(window->launches, window->launch_count, window->vary);
@@ -174,7 +183,8 @@ static int64_t overlap(const struct launch *launch, const struct copy *copy)
 }
 
 /* Copies that have ended by the launch's start are the last ones of their streams. */
-static void end_copies(struct sweep *sweep, const struct window *window, const struct launch *launch)
+static void end_copies(struct sweep *sweep, const struct window *window,
+		       const struct launch *launch)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < sweep->copying_count; i++) {
@@ -191,7 +201,8 @@ static void end_copies(struct sweep *sweep, const struct window *window, const s
 	sweep->copying_count = kept;
 }
 
-static uint32_t linked_copy(const struct sweep *sweep, const struct window *window, const struct launch *launch)
+static uint32_t linked_copy(const struct sweep *sweep, const struct window *window,
+			    const struct launch *launch)
 {
 	uint32_t found = NO_COPY, last = sweep->last_copy[launch->profile];
 	int64_t most = 0;
@@ -207,7 +218,8 @@ static uint32_t linked_copy(const struct sweep *sweep, const struct window *wind
 	return window->copies[last - 1].end_ns >= launch->previous_start_ns ? last - 1 : NO_COPY;
 }
 
-static int pass_launch(struct sweep *sweep, struct window *window, size_t number, size_t *next_copy, uint32_t place)
+static int pass_launch(struct sweep *sweep, struct window *window, size_t number, size_t *next_copy,
+		       uint32_t place)
 {
 	struct launch *launch = window->launches + number;
 	uint32_t previous = sweep->last_launch[launch->profile];
@@ -224,18 +236,21 @@ static int pass_launch(struct sweep *sweep, struct window *window, size_t number
 	for (; *next_copy < window->copy_count && window->copies[*next_copy].place == place &&
 	       window->copies[*next_copy].start_ns < launch->end_ns;
 	     (*next_copy)++)
-		if (sn_vec_push(&sweep->copying, &sweep->copying_capacity, &sweep->copying_count, (uint32_t)*next_copy))
+		if (sn_vec_push(&sweep->copying, &sweep->copying_capacity, &sweep->copying_count,
+				(uint32_t)*next_copy))
 			return SN_ERR_MEMORY;
 	end_copies(sweep, window, launch);
 	launch->copy = linked_copy(sweep, window, launch);
 	sweep->last_launch[launch->profile] = (uint32_t)number + 1;
-	return sn_vec_push(&sweep->running, &sweep->running_capacity, &sweep->running_count, (uint32_t)number);
+	return sn_vec_push(&sweep->running, &sweep->running_capacity, &sweep->running_count,
+			   (uint32_t)number);
 }
 
 static int sweep_window(struct window *window)
 {
 	uint32_t profiles = sonde_db_profile_count(window->source->input->db);
-	struct sweep sweep = {.last_launch = calloc(profiles + 1ull, sizeof(uint32_t)), .last_copy = calloc(profiles + 1ull, sizeof(uint32_t))};
+	struct sweep sweep = {.last_launch = calloc(profiles + 1ull, sizeof(uint32_t)),
+			      .last_copy = calloc(profiles + 1ull, sizeof(uint32_t))};
 	int result = sweep.last_launch && sweep.last_copy ? 0 : SN_ERR_MEMORY;
 	size_t copy = 0;
 	for (size_t i = 0; i < window->launch_count && !result; i++) {
@@ -271,7 +286,8 @@ static int read_whole_window(struct window *window)
 		int64_t from_ns = window->read_from_ns, to_ns = window->read_to_ns;
 		for (size_t i = 0; i < window->launch_count; i++) {
 			const struct launch *launch = window->launches + i;
-			const struct copy *copy = launch->copy == NO_COPY ? NULL : window->copies + launch->copy;
+			const struct copy *copy =
+			    launch->copy == NO_COPY ? NULL : window->copies + launch->copy;
 			if (!is_row(window, launch))
 				continue;
 			to_ns = launch->end_ns > to_ns ? launch->end_ns : to_ns;
@@ -298,7 +314,7 @@ struct featuring {
 	struct sn_vary *vary;
 	const struct sn_vary_slice *windows; /* bins, or slices of the whole time */
 	size_t window_count;
-	struct rows *rows; /* by window */
+	struct rows *rows;     /* by window */
 	uint64_t sample_below; /* rows with a hash below it are taken */
 };
 
@@ -310,22 +326,28 @@ static double known_or_missing(uint64_t value)
 static void fill_targets(const struct window *window, const struct launch *launch, double *row)
 {
 	const struct sn_vary_cell *cell = window->vary->cells + launch->cell;
-	const struct sn_vary_configuration *configuration = window->vary->configurations + cell->configuration;
-	double duration = (double)(launch->end_ns - launch->start_ns), positive = duration > 1 ? duration : 1;
+	const struct sn_vary_configuration *configuration =
+	    window->vary->configurations + cell->configuration;
+	double duration = (double)(launch->end_ns - launch->start_ns),
+	       positive = duration > 1 ? duration : 1;
 	double residual = log(positive) - configuration->log_mean, least = 0.5 / positive;
 	row[SN_FEATURE_DURATION] = duration;
 	row[SN_FEATURE_LOG_DURATION] = log(positive);
 	row[SN_FEATURE_PERF_VARIATION] = fabs(duration - configuration->mean_ns);
-	row[SN_FEATURE_LOG_SQUARED_RESIDUAL] = 2 * log(fabs(residual) > least ? fabs(residual) : least);
+	row[SN_FEATURE_LOG_SQUARED_RESIDUAL] =
+	    2 * log(fabs(residual) > least ? fabs(residual) : least);
 }
 
-static void fill_copy(const struct window *window, const struct launch *launch, const struct sn_intervals *kernels, double *row)
+static void fill_copy(const struct window *window, const struct launch *launch,
+		      const struct sn_intervals *kernels, double *row)
 {
 	const struct copy *copy = window->copies + launch->copy;
-	double length = (double)(copy->end_ns - copy->start_ns), bytes = known_or_missing(copy->bytes);
+	double length = (double)(copy->end_ns - copy->start_ns),
+	       bytes = known_or_missing(copy->bytes);
 	/* sets of intervals have no negative times */
 	int64_t base = window->source->shift_ns;
-	uint64_t covered = sn_intervals_within(kernels, (uint64_t)(copy->start_ns + base), (uint64_t)(copy->end_ns + base));
+	uint64_t covered = sn_intervals_within(kernels, (uint64_t)(copy->start_ns + base),
+					       (uint64_t)(copy->end_ns + base));
 	row[SN_FEATURE_COPY_KIND] = copy->direction + 1;
 	row[SN_FEATURE_COPY_BYTES] = bytes;
 	row[SN_FEATURE_COPY_NS] = length;
@@ -334,10 +356,12 @@ static void fill_copy(const struct window *window, const struct launch *launch, 
 	row[SN_FEATURE_EXPOSED_COPY] = length - (double)covered;
 }
 
-static void fill_row(const struct window *window, const struct launch *launch, const struct sn_intervals *kernels, double *row)
+static void fill_row(const struct window *window, const struct launch *launch,
+		     const struct sn_intervals *kernels, double *row)
 {
 	const struct sn_vary_cell *cell = window->vary->cells + launch->cell;
-	const struct sonde_db_profile *profile = sonde_db_profile(window->source->input->db, launch->profile);
+	const struct sonde_db_profile *profile =
+	    sonde_db_profile(window->source->input->db, launch->profile);
 	for (size_t i = 0; i < SN_FEATURES; i++)
 		row[i] = (double)NAN;
 	row[SN_FEATURE_KERNEL] = cell->kernel;
@@ -348,7 +372,8 @@ static void fill_row(const struct window *window, const struct launch *launch, c
 	row[SN_FEATURE_REGISTERS] = known_or_missing(launch->registers);
 	row[SN_FEATURE_START] = (double)launch->start_ns;
 	if (launch->previous_start_ns != INT64_MIN) {
-		row[SN_FEATURE_SINCE_PREVIOUS] = (double)(launch->start_ns - launch->previous_start_ns);
+		row[SN_FEATURE_SINCE_PREVIOUS] =
+		    (double)(launch->start_ns - launch->previous_start_ns);
 		row[SN_FEATURE_GAP] = fmax(0, (double)(launch->start_ns - launch->previous_end_ns));
 	}
 	row[SN_FEATURE_CONCURRENT] = launch->concurrent;
@@ -364,16 +389,21 @@ static int cover(const struct window *window, size_t first, struct sn_intervals 
 	uint32_t place = window->vary->cells[window->launches[first].cell].place;
 	int64_t base = window->source->shift_ns;
 	kernels->count = 0;
-	for (size_t i = first; i < window->launch_count && window->vary->cells[window->launches[i].cell].place == place; i++)
-		if (sn_intervals_add(kernels, (uint64_t)(window->launches[i].start_ns + base), (uint64_t)(window->launches[i].end_ns + base)))
+	for (size_t i = first; i < window->launch_count &&
+			       window->vary->cells[window->launches[i].cell].place == place;
+	     i++)
+		if (sn_intervals_add(kernels, (uint64_t)(window->launches[i].start_ns + base),
+				     (uint64_t)(window->launches[i].end_ns + base)))
 			return SN_ERR_MEMORY;
 	sn_intervals_settle(kernels);
 	return 0;
 }
 
-static bool is_taken(const struct featuring *featuring, const struct window *window, const struct launch *launch)
+static bool is_taken(const struct featuring *featuring, const struct window *window,
+		     const struct launch *launch)
 {
-	uint64_t identity[] = {(uint64_t)launch->start_ns, launch->track, window->source->input - featuring->vary->request->inputs};
+	uint64_t identity[] = {(uint64_t)launch->start_ns, launch->track,
+			       window->source->input - featuring->vary->request->inputs};
 	return sn_intern_hash(identity, sizeof(identity)) >> 1 < featuring->sample_below;
 }
 
@@ -391,9 +421,13 @@ static int take_rows(struct featuring *featuring, struct window *window, struct 
 		rows->seen++;
 		if (!is_taken(featuring, window, launch))
 			continue;
-		result = sn_vec_reserve(&rows->values, &rows->capacity, (rows->count + 1) * SN_FEATURES) ? SN_ERR_MEMORY : 0;
+		result =
+		    sn_vec_reserve(&rows->values, &rows->capacity, (rows->count + 1) * SN_FEATURES)
+			? SN_ERR_MEMORY
+			: 0;
 		if (!result)
-			fill_row(window, launch, &kernels, rows->values + rows->count++ * SN_FEATURES);
+			fill_row(window, launch, &kernels,
+				 rows->values + rows->count++ * SN_FEATURES);
 	}
 	sn_intervals_release(&kernels);
 	return result;
@@ -428,7 +462,8 @@ static const char *stream_name(struct sn_arena *arena, double stream)
 }
 
 /* Numbers of categories as rows have them become levels in the order of their first rows. */
-static int make_levels(const struct sn_vary *vary, struct sn_features *features, enum sn_feature feature)
+static int make_levels(const struct sn_vary *vary, struct sn_features *features,
+		       enum sn_feature feature)
 {
 	struct sn_feature_column *column = features->columns + feature;
 	struct sn_intern known_levels = {0};
@@ -437,19 +472,23 @@ static int make_levels(const struct sn_vary *vary, struct sn_features *features,
 	int result = 0;
 	for (size_t i = 0; i < features->row_count && !result; i++) {
 		double number = column->values[i];
-		uint32_t level = sn_intern_item(&known_levels, &number, sizeof(number), &numbers, &capacity, number);
+		uint32_t level = sn_intern_item(&known_levels, &number, sizeof(number), &numbers,
+						&capacity, number);
 		result = level == SN_INTERN_NONE ? SN_ERR_MEMORY : 0;
 		column->values[i] = level;
 	}
 	column->levels = known_levels.count;
-	column->level_names = sn_arena_array(&features->arena, const char *, known_levels.count + 1);
+	column->level_names =
+	    sn_arena_array(&features->arena, const char *, known_levels.count + 1);
 	for (uint32_t i = 0; i < known_levels.count && column->level_names; i++) {
 		size_t number = (size_t)numbers[i];
-		column->level_names[i] = feature == SN_FEATURE_KERNEL  ? vary->result->kernels[number]
-					 : feature == SN_FEATURE_PLACE ? vary->result->places[number].name
-					 : feature == SN_FEATURE_STREAM
-					     ? stream_name(&features->arena, numbers[i])
-					     : (number ? sn_copy_direction_name((enum sn_copy_direction)(number - 1)) : "none");
+		column->level_names[i] =
+		    feature == SN_FEATURE_KERNEL  ? vary->result->kernels[number]
+		    : feature == SN_FEATURE_PLACE ? vary->result->places[number].name
+		    : feature == SN_FEATURE_STREAM
+			? stream_name(&features->arena, numbers[i])
+			: (number ? sn_copy_direction_name((enum sn_copy_direction)(number - 1))
+				  : "none");
 	}
 	sn_intern_release(&known_levels);
 	free(numbers);
@@ -468,7 +507,9 @@ static int make_table(const struct featuring *featuring, struct sn_features *fea
 	features->columns = sn_arena_array(&features->arena, struct sn_feature_column, SN_FEATURES);
 	for (unsigned f = 0; f < SN_FEATURES && features->columns; f++)
 		features->columns[f] = (struct sn_feature_column){
-		    .name = known[f].name, .role = known[f].role, .values = sn_arena_array(&features->arena, double, features->row_count + 1)};
+		    .name = known[f].name,
+		    .role = known[f].role,
+		    .values = sn_arena_array(&features->arena, double, features->row_count + 1)};
 	if (features->arena.failed)
 		return SN_ERR_MEMORY;
 	for (size_t w = 0; w < featuring->window_count; w++) {
@@ -479,7 +520,8 @@ static int make_table(const struct featuring *featuring, struct sn_features *fea
 				features->columns[f].missing += isnan(value);
 			}
 	}
-	static const enum sn_feature categories[] = {SN_FEATURE_KERNEL, SN_FEATURE_PLACE, SN_FEATURE_STREAM, SN_FEATURE_COPY_KIND};
+	static const enum sn_feature categories[] = {SN_FEATURE_KERNEL, SN_FEATURE_PLACE,
+						     SN_FEATURE_STREAM, SN_FEATURE_COPY_KIND};
 	for (size_t i = 0; i < sizeof(categories) / sizeof(*categories) && !result; i++)
 		result = make_levels(featuring->vary, features, categories[i]);
 	return result;
@@ -493,7 +535,8 @@ static size_t choose_bins(const struct sn_vary *vary, struct sn_vary_slice *wind
 	for (size_t b = 0; b < result->bin_count; b++) {
 		const struct sn_variability_bin *bin = result->bins + b;
 		if (bin->count && (bin->rank <= top || bin->adjusted_rank <= top))
-			windows[count++] = (struct sn_vary_slice){bin->start_ns, bin->start_ns + result->bin_ns, b, 1};
+			windows[count++] = (struct sn_vary_slice){
+			    bin->start_ns, bin->start_ns + result->bin_ns, b, 1};
 	}
 	return count;
 }
@@ -501,17 +544,24 @@ static size_t choose_bins(const struct sn_vary *vary, struct sn_vary_slice *wind
 int sn_vary_features(struct sn_vary *vary, struct sn_features *features, struct sn_error *error)
 {
 	uint64_t sample = vary->request->sample, all = vary->result->launch_count;
-	size_t most = 2 * vary->request->top < vary->result->bin_count ? 2 * vary->request->top : vary->result->bin_count;
+	size_t most = 2 * vary->request->top < vary->result->bin_count ? 2 * vary->request->top
+								       : vary->result->bin_count;
 	struct sn_vary_slice *bins = calloc(most + 1, sizeof(*bins));
-	struct featuring featuring = {.vary = vary, .windows = sample ? vary->slices : bins, .window_count = vary->slice_count};
+	struct featuring featuring = {.vary = vary,
+				      .windows = sample ? vary->slices : bins,
+				      .window_count = vary->slice_count};
 	*features = (struct sn_features){.row_count = 0};
 	if (!bins)
 		return sn_fail_memory(error);
 	if (!sample)
 		featuring.window_count = choose_bins(vary, bins);
-	featuring.sample_below = sample && sample < all ? (uint64_t)(ldexp(1, 63) * ((double)sample / (double)all)) : UINT64_MAX;
+	featuring.sample_below = sample && sample < all
+				     ? (uint64_t)(ldexp(1, 63) * ((double)sample / (double)all))
+				     : UINT64_MAX;
 	featuring.rows = calloc(featuring.window_count + 1, sizeof(*featuring.rows));
-	int result = featuring.rows ? sn_pool_run(vary->threads, featuring.window_count, work_window, &featuring) : SN_ERR_MEMORY;
+	int result = featuring.rows ? sn_pool_run(vary->threads, featuring.window_count,
+						  work_window, &featuring)
+				    : SN_ERR_MEMORY;
 	result = result ?: make_table(&featuring, features);
 	for (size_t w = 0; w < featuring.window_count && featuring.rows; w++)
 		free(featuring.rows[w].values);

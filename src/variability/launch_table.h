@@ -20,7 +20,7 @@ enum sn_feature_role {
 	SN_FEATURE_TARGET,
 };
 
-/* As a table read from a file has them (src/causal/table.h). */
+/* A column as tables for an analysis of causes have it. */
 struct sn_feature_column {
 	const char *name;
 	enum sn_feature_role role;
@@ -58,13 +58,13 @@ enum sn_feature {
 	SN_FEATURE_COPY_KIND,
 	SN_FEATURE_COPY_BYTES,
 	SN_FEATURE_COPY_NS,
-	SN_FEATURE_COPY_RATE, /* bytes/s */
-	SN_FEATURE_PERF_VARIATION,	 /* |d - mean of the configuration|, the paper's kernel variability */
-	SN_FEATURE_MEMORY_STALL,	 /* |d - the linked copy's duration|, the paper's */
+	SN_FEATURE_COPY_RATE,	   /* bytes/s */
+	SN_FEATURE_PERF_VARIATION, /* |d - mean of the configuration|, the paper's kernel variability */
+	SN_FEATURE_MEMORY_STALL, /* |d - the linked copy's duration|, the paper's */
 	SN_FEATURE_DURATION,
-	SN_FEATURE_LOG_DURATION,	 /* location */
+	SN_FEATURE_LOG_DURATION, /* location */
 	SN_FEATURE_LOG_SQUARED_RESIDUAL, /* scale: ln of the square of ln d less its mean in the configuration, at least half a ns */
-	SN_FEATURE_EXPOSED_COPY,	 /* ns of the linked copy in which no kernel runs on its device */
+	SN_FEATURE_EXPOSED_COPY, /* ns of the linked copy in which no kernel runs on its device */
 	SN_FEATURES
 };
 /* Of a column, as in files: "gridX". */

@@ -18,8 +18,9 @@ static double beta_fraction(double a, double b, double x)
 	result = d;
 	for (int m = 1; m < 300; m++) {
 		for (int odd = 0; odd < 2; odd++) {
-			double factor = odd ? -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-					    : m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+			double factor =
+			    odd ? -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+				: m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
 			d = 1 + factor * d;
 			c = 1 + factor / c;
 			d = 1 / (fabs(d) < 1e-300 ? 1e-300 : d);
@@ -95,7 +96,8 @@ struct fit {
 	double inflation;   /* of the variance of an estimate, since successive steps are alike */
 };
 
-static bool fit_line(const struct sn_step *steps, size_t count, bool has_slope, struct fit *fit)
+static bool fit_line(const struct sn_series_step *steps, size_t count, bool has_slope,
+		     struct fit *fit)
 {
 	double *residuals = malloc((count + 1) * sizeof(*residuals));
 	size_t used = 0;
@@ -119,13 +121,15 @@ static bool fit_line(const struct sn_step *steps, size_t count, bool has_slope, 
 	for (size_t i = 0; i < count; i++) {
 		double x = (double)i - fit->x_mean;
 		fit->xx += steps[i].count * x * x;
-		fit->xy += steps[i].count > 0 ? steps[i].count * x * (steps[i].mean - fit->y_mean) : 0;
+		fit->xy +=
+		    steps[i].count > 0 ? steps[i].count * x * (steps[i].mean - fit->y_mean) : 0;
 	}
 	fit->slope = has_slope ? fit->xy / fit->xx : 0;
 	for (size_t i = 0; i < count; i++) {
 		if (!(steps[i].count > 0))
 			continue;
-		double residual = steps[i].mean - fit->y_mean - fit->slope * ((double)i - fit->x_mean);
+		double residual =
+		    steps[i].mean - fit->y_mean - fit->slope * ((double)i - fit->x_mean);
 		residuals[used] = residual * sqrt(steps[i].count);
 		fit->variance += residuals[used] * residuals[used];
 		used++;
@@ -137,7 +141,7 @@ static bool fit_line(const struct sn_step *steps, size_t count, bool has_slope, 
 	return true;
 }
 
-struct sn_drift sn_steps_drift(const struct sn_step *steps, size_t count)
+struct sn_drift sn_steps_drift(const struct sn_series_step *steps, size_t count)
 {
 	struct sn_drift drift = {{.p = 1}};
 	struct fit fit;
@@ -145,16 +149,18 @@ struct sn_drift sn_steps_drift(const struct sn_step *steps, size_t count)
 		return drift;
 	double span = fit.last - fit.first;
 	double freedom = (fit.count - 2) / fit.inflation;
-	drift.whole = estimate(fit.slope * span, span * sqrt(fit.variance * fit.inflation / fit.xx), freedom);
+	drift.whole =
+	    estimate(fit.slope * span, span * sqrt(fit.variance * fit.inflation / fit.xx), freedom);
 	return drift;
 }
 
-struct sn_estimate sn_steps_mean(const struct sn_step *steps, size_t count)
+struct sn_estimate sn_steps_mean(const struct sn_series_step *steps, size_t count)
 {
 	struct fit fit;
 	if (!fit_line(steps, count, false, &fit))
 		return (struct sn_estimate){.p = 1};
-	return estimate(fit.y_mean, sqrt(fit.variance * fit.inflation / fit.weight), (fit.count - 1) / fit.inflation);
+	return estimate(fit.y_mean, sqrt(fit.variance * fit.inflation / fit.weight),
+			(fit.count - 1) / fit.inflation);
 }
 
 /* ---- changes ---- */
@@ -177,7 +183,8 @@ static double difference_variance(const struct packed *packed, size_t distance, 
 	for (size_t i = 0; i < count; i++) {
 		double left = packed->weights[i + 1] - packed->weights[i];
 		double right = packed->weights[i + distance + 1] - packed->weights[i + distance];
-		space[i] = fabs(packed->means[i + distance] - packed->means[i]) / sqrt(1 / left + 1 / right);
+		space[i] = fabs(packed->means[i + distance] - packed->means[i]) /
+			   sqrt(1 / left + 1 / right);
 	}
 	double median = sn_sort_median(space, count) * 1.482602;
 	return median * median;
@@ -186,7 +193,8 @@ static double difference_variance(const struct packed *packed, size_t distance, 
 /* Of AR(1) with variance v, differences at distance one have 2 v (1 - r) and those at two 2 v (1 - r^2). */
 static void measure_variance(struct packed *packed, double *space)
 {
-	double one = difference_variance(packed, 1, space), two = difference_variance(packed, 2, space);
+	double one = difference_variance(packed, 1, space),
+	       two = difference_variance(packed, 2, space);
 	double rho = one > 0 ? two / one - 1 : 0;
 	rho = rho < 0 ? 0 : rho > 0.9 ? 0.9 : rho;
 	packed->variance = one / (1 - rho) * (1 + rho) / (1 - rho);
@@ -194,7 +202,8 @@ static void measure_variance(struct packed *packed, double *space)
 
 static double part_squares(const struct packed *packed, size_t from, size_t to)
 {
-	double weight = packed->weights[to] - packed->weights[from], sum = packed->sums[to] - packed->sums[from];
+	double weight = packed->weights[to] - packed->weights[from],
+	       sum = packed->sums[to] - packed->sums[from];
 	return packed->squares[to] - packed->squares[from] - sum * sum / weight;
 }
 
@@ -216,7 +225,8 @@ static void cut(struct packed *packed, size_t from, size_t to)
 	}
 	if (!at || best <= packed->penalty * packed->variance || best < 1e-18)
 		return;
-	if (fabs(part_mean(packed, packed->plain, at, to) - part_mean(packed, packed->plain, from, at)) < packed->least)
+	if (fabs(part_mean(packed, packed->plain, at, to) -
+		 part_mean(packed, packed->plain, from, at)) < packed->least)
 		return;
 	cut(packed, from, at);
 	if (packed->changes->count < SN_CHANGES)
@@ -227,17 +237,21 @@ static void cut(struct packed *packed, size_t from, size_t to)
 /* Whether a straight line explains the means at least as well as the changes do, of which each costs as much as two slopes. */
 static bool is_line(const struct packed *packed)
 {
-	double x_mean = 0, xx = 0, xy = 0, y_mean = part_mean(packed, packed->sums, 0, packed->count), parts = 0;
+	double x_mean = 0, xx = 0, xy = 0,
+	       y_mean = part_mean(packed, packed->sums, 0, packed->count), parts = 0;
 	for (size_t i = 0; i < packed->count; i++)
-		x_mean += (packed->weights[i + 1] - packed->weights[i]) * (double)packed->steps[i] / packed->weights[packed->count];
+		x_mean += (packed->weights[i + 1] - packed->weights[i]) * (double)packed->steps[i] /
+			  packed->weights[packed->count];
 	for (size_t i = 0; i < packed->count; i++) {
-		double weight = packed->weights[i + 1] - packed->weights[i], x = (double)packed->steps[i] - x_mean;
+		double weight = packed->weights[i + 1] - packed->weights[i],
+		       x = (double)packed->steps[i] - x_mean;
 		xx += weight * x * x;
 		xy += weight * x * (packed->means[i] - y_mean);
 	}
 	double line = part_squares(packed, 0, packed->count) - xy * xy / xx;
 	for (size_t i = 0, from = 0; i <= packed->changes->count; i++) {
-		size_t to = i < packed->changes->count ? packed->changes->items[i].step : packed->count;
+		size_t to =
+		    i < packed->changes->count ? packed->changes->items[i].step : packed->count;
 		parts += part_squares(packed, from, to);
 		from = to;
 	}
@@ -252,27 +266,31 @@ static void finish(struct packed *packed)
 	for (size_t i = 0; i < changes->count; i++) {
 		size_t from = i ? changes->items[i - 1].step : 0, at = changes->items[i].step;
 		size_t to = i + 1 < changes->count ? changes->items[i + 1].step : packed->count;
-		changes->items[i].difference = part_mean(packed, packed->plain, at, to) - part_mean(packed, packed->plain, from, at);
+		changes->items[i].difference = part_mean(packed, packed->plain, at, to) -
+					       part_mean(packed, packed->plain, from, at);
 	}
 	for (size_t i = 0; i < changes->count; i++)
 		changes->items[i].step = packed->steps[changes->items[i].step];
 }
 
-int sn_steps_changes(const struct sn_step *steps, size_t count, double least, struct sn_changes *changes)
+int sn_steps_changes(const struct sn_series_step *steps, size_t count, double least,
+		     struct sn_changes *changes)
 {
 	*changes = (struct sn_changes){.count = 0};
 	double *space = calloc(6 * (count + 1), sizeof(*space));
-	struct packed packed = {.steps = calloc(count + 1, sizeof(size_t)), .least = least, .changes = changes};
+	struct packed packed = {
+	    .steps = calloc(count + 1, sizeof(size_t)), .least = least, .changes = changes};
 	if (!space || !packed.steps) {
 		free(space);
 		free(packed.steps);
 		return SN_ERR_MEMORY;
 	}
-	double **parts[] = {&packed.weights, &packed.sums, &packed.squares, &packed.plain, &packed.means};
+	double **parts[] = {&packed.weights, &packed.sums, &packed.squares, &packed.plain,
+			    &packed.means};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		*parts[i] = space + (i + 1) * (count + 1);
 	for (size_t i = 0; i < count; i++) {
-		const struct sn_step *one = steps + i;
+		const struct sn_series_step *one = steps + i;
 		size_t n = packed.count;
 		if (!(one->count > 0))
 			continue;

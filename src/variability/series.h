@@ -11,9 +11,10 @@
 #include <stdint.h>
 
 /* Values that began in a step. */
-struct sn_step {
+struct sn_series_step {
 	double count, mean;
-	double plain_mean; /* as they are, where `mean` is of values that were limited against outliers; tells the size of a change */
+	double
+	    plain_mean; /* as they are, where `mean` is of values that were limited against outliers; tells the size of a change */
 };
 
 struct sn_estimate {
@@ -24,13 +25,14 @@ struct sn_estimate {
 
 /* Of logarithms: the slope by least squares, weighted by counts, over all steps. */
 struct sn_drift {
-	struct sn_estimate whole; /* of the time from the first to the last of the steps with values, in ln */
+	struct sn_estimate
+	    whole; /* of the time from the first to the last of the steps with values, in ln */
 };
 /* Needs values in at least SN_STEPS_LEAST steps. */
 enum { SN_STEPS_LEAST = 8 };
-struct sn_drift sn_steps_drift(const struct sn_step *steps, size_t count);
+struct sn_drift sn_steps_drift(const struct sn_series_step *steps, size_t count);
 /* The mean of the steps' means, weighted by counts. */
-struct sn_estimate sn_steps_mean(const struct sn_step *steps, size_t count);
+struct sn_estimate sn_steps_mean(const struct sn_series_step *steps, size_t count);
 
 /* From `step` on, until the next change, values are greater by `difference` (of plain means) than since the change before. */
 struct sn_change {
@@ -51,7 +53,8 @@ struct sn_changes {
  * 0 or SN_ERR_MEMORY.
  */
 enum { SN_CHANGE_STEPS = 3 };
-int sn_steps_changes(const struct sn_step *steps, size_t count, double least, struct sn_changes *changes);
+int sn_steps_changes(const struct sn_series_step *steps, size_t count, double least,
+		     struct sn_changes *changes);
 
 /* Which of `count` p values are significant so that at most a share of `rate` of those is expected to be by chance (Benjamini and
  * Hochberg, 1995): p is not above the result. */

@@ -24,12 +24,14 @@ static int add_row(void *data, const struct sn_vary_launch *launch)
 	/* that began before the slice, or after it */
 	if (start_ns < reading->slice->from_ns || start_ns >= reading->slice->to_ns)
 		return 0;
-	struct sn_vary_row row = {start_ns, launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0,
-				  sn_vary_find_cell(reading->vary, worker, launch), launch->track};
+	struct sn_vary_row row = {
+	    start_ns, launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0,
+	    sn_vary_find_cell(reading->vary, worker, launch), launch->track};
 	return sn_vec_push(&worker->rows, &worker->row_capacity, &worker->row_count, row);
 }
 
-int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_slice *slice)
+int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker,
+		       const struct sn_vary_slice *slice)
 {
 	int result = 0;
 	worker->row_count = 0;
@@ -43,12 +45,14 @@ int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker, cons
 		if (source->start_ns == UINT64_MAX)
 			continue;
 		for (size_t t = 0; t < source->track_count && !result; t++)
-			result = sn_vary_read_track(&worker->reader, source, source->tracks[t], &reading, &worker->error);
+			result = sn_vary_read_track(&worker->reader, source, source->tracks[t],
+						    &reading, &worker->error);
 	}
 	return result;
 }
 
-static size_t bin_of(const struct sn_vary *vary, const struct sn_vary_slice *slice, const struct sn_vary_row *row)
+static size_t bin_of(const struct sn_vary *vary, const struct sn_vary_slice *slice,
+		     const struct sn_vary_row *row)
 {
 	return row->start_ns / vary->result->bin_ns - slice->first_bin;
 }
@@ -56,7 +60,8 @@ static size_t bin_of(const struct sn_vary *vary, const struct sn_vary_slice *sli
 /* ---- bins ---- */
 
 /* Groups the rows' values, at first their durations, by bins: those of bin b are values[begins[b]] to values[begins[b + 1]]. */
-static int group_values(struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_slice *slice)
+static int group_values(struct sn_vary *vary, struct sn_vary_worker *worker,
+			const struct sn_vary_slice *slice)
 {
 	size_t bins = slice->bin_count;
 	if (sn_vec_reserve(&worker->values, &worker->value_capacity, worker->row_count + 1) ||
@@ -69,7 +74,8 @@ static int group_values(struct sn_vary *vary, struct sn_vary_worker *worker, con
 	for (size_t b = 2; b < bins + 2; b++)
 		begins[b] += begins[b - 1];
 	for (size_t i = 0; i < worker->row_count; i++)
-		worker->values[begins[bin_of(vary, slice, worker->rows + i) + 1]++] = worker->rows[i].value;
+		worker->values[begins[bin_of(vary, slice, worker->rows + i) + 1]++] =
+		    worker->rows[i].value;
 	return 0;
 }
 
@@ -77,7 +83,8 @@ static double quantile_of(const uint64_t *sorted, size_t count, double share)
 {
 	double place = share * (double)(count - 1);
 	size_t below = (size_t)place, above = below + 1 < count ? below + 1 : below;
-	return (double)sorted[below] + ((double)sorted[above] - (double)sorted[below]) * (place - (double)below);
+	return (double)sorted[below] +
+	       ((double)sorted[above] - (double)sorted[below]) * (place - (double)below);
 }
 
 /* All durations of a bin, which are sorted here. */
@@ -105,7 +112,8 @@ static void measure_bin(struct sn_variability_bin *bin, uint64_t *values, size_t
 /* ---- steps ---- */
 
 /* `residual` in units of 1 / SN_LOG_UNIT. */
-static void add_step(struct sn_vary *vary, const struct sn_vary_row *row, int64_t residual, double scale)
+static void add_step(struct sn_vary *vary, const struct sn_vary_row *row, int64_t residual,
+		     double scale)
 {
 	uint64_t span = vary->result->end_ns - vary->result->start_ns;
 	size_t at = (size_t)((double)row->start_ns / (double)(span + 1) * vary->step_count);
@@ -133,7 +141,8 @@ static void add_steps(struct sn_vary *vary, struct sn_vary_worker *worker)
 	for (size_t i = 0; i < worker->row_count; i++) {
 		struct sn_vary_row *row = worker->rows + i;
 		const struct sn_log_spread *spread = &vary->cells[row->cell].spread;
-		int64_t residual = llrint((log(row->value ? (double)row->value : 1) - spread->median) * SN_LOG_UNIT);
+		int64_t residual = llrint(
+		    (log(row->value ? (double)row->value : 1) - spread->median) * SN_LOG_UNIT);
 		add_step(vary, row, residual, spread->scale);
 		row->value = (uint64_t)llabs(residual);
 	}
@@ -149,15 +158,18 @@ static int work_slice(void *context, unsigned number, size_t item)
 	if (result)
 		return result;
 	if (worker->row_count > UINT32_MAX)
-		return sn_fail(&worker->error, SN_ERR_ARGUMENT, "a bin has more than %u launches: give a shorter one", UINT32_MAX);
+		return sn_fail(&worker->error, SN_ERR_ARGUMENT,
+			       "a bin has more than %u launches: give a shorter one", UINT32_MAX);
 	result = group_values(vary, worker, slice);
 	for (size_t b = 0; b < slice->bin_count && !result; b++)
-		measure_bin(bins + b, worker->values + worker->begins[b], worker->begins[b + 1] - worker->begins[b]);
+		measure_bin(bins + b, worker->values + worker->begins[b],
+			    worker->begins[b + 1] - worker->begins[b]);
 	if (!result)
 		add_steps(vary, worker);
 	result = result ?: group_values(vary, worker, slice);
 	for (size_t b = 0; b < slice->bin_count && !result; b++)
-		bins[b].adjusted = trimmed_mean(worker->values + worker->begins[b], worker->begins[b + 1] - worker->begins[b]);
+		bins[b].adjusted = trimmed_mean(worker->values + worker->begins[b],
+						worker->begins[b + 1] - worker->begins[b]);
 	sn_progress_add(1);
 	return sn_fail_code(&worker->error, result);
 }

@@ -31,7 +31,8 @@ static bool is_kernel(const struct sonde_db *db, uint32_t context)
 {
 	unsigned kind = sn_context_frame(db, context)->kind;
 	enum sn_device_work work = sn_device_work(db, context);
-	if ((kind != SN_FRAME_KERNEL && kind != SN_FRAME_GRAPH_NODE) || (work != SN_WORK_COMPUTE && work != SN_WORK_COMMUNICATION))
+	if ((kind != SN_FRAME_KERNEL && kind != SN_FRAME_GRAPH_NODE) ||
+	    (work != SN_WORK_COMPUTE && work != SN_WORK_COMMUNICATION))
 		return false;
 	if (kind == SN_FRAME_KERNEL)
 		return true;
@@ -54,7 +55,8 @@ static int find_contexts(struct sn_vary_sources *sources, struct sn_vary_source 
 		const char *name = sn_context_name(db, i);
 		source->kernels[i] = SONDE_NONE;
 		if (is_wanted && is_kernel(db, i)) {
-			source->kernels[i] = sn_intern_add_text(&sources->names, name, strlen(name));
+			source->kernels[i] =
+			    sn_intern_add_text(&sources->names, name, strlen(name));
 			if (source->kernels[i] == SN_INTERN_NONE)
 				return SN_ERR_MEMORY;
 		} else if (sn_device_work(db, i) == SN_WORK_COPY) {
@@ -71,7 +73,8 @@ static int sort_kernels(struct sn_vary_sources *sources)
 {
 	uint32_t count = sources->names.count;
 	const char **names = sn_arena_array(sources->arena, const char *, count + 1);
-	uint32_t *order = malloc((count + 1) * sizeof(*order)), *numbers = malloc((count + 1) * sizeof(*numbers));
+	uint32_t *order = malloc((count + 1) * sizeof(*order)),
+		 *numbers = malloc((count + 1) * sizeof(*numbers));
 	sources->kernels = sn_arena_array(sources->arena, const char *, count + 1);
 	sources->are_communication = sn_arena_array(sources->arena, bool, count + 1);
 	for (uint32_t i = 0; i < count && names && order; i++) {
@@ -92,7 +95,8 @@ static int sort_kernels(struct sn_vary_sources *sources)
 			if (*kernel == SONDE_NONE)
 				continue;
 			*kernel = numbers[*kernel];
-			sources->are_communication[*kernel] |= sn_device_work(db, i) == SN_WORK_COMMUNICATION;
+			sources->are_communication[*kernel] |=
+			    sn_device_work(db, i) == SN_WORK_COMMUNICATION;
 		}
 	}
 	sources->kernel_count = count;
@@ -103,11 +107,13 @@ static int sort_kernels(struct sn_vary_sources *sources)
 
 /* ---- places ---- */
 
-static uint32_t find_place(const struct sn_vary_sources *sources, const struct sn_variability_place *wanted)
+static uint32_t find_place(const struct sn_vary_sources *sources,
+			   const struct sn_variability_place *wanted)
 {
 	for (size_t i = 0; i < sources->place_count; i++) {
 		const struct sn_variability_place *one = sources->places + i;
-		if (one->input == wanted->input && one->run == wanted->run && one->rank == wanted->rank && one->pid == wanted->pid &&
+		if (one->input == wanted->input && one->run == wanted->run &&
+		    one->rank == wanted->rank && one->pid == wanted->pid &&
 		    one->device == wanted->device)
 			return (uint32_t)i;
 	}
@@ -133,12 +139,14 @@ static int find_places(struct sn_vary_sources *sources, struct sn_vary_source *s
 						     .pid = profile->rank < 0 ? profile->pid : 0};
 		/* streams of one place mostly follow each other */
 		const struct sn_variability_place *before = sources->places + last;
-		bool is_last = sources->place_count && before->input == place.input && before->run == place.run &&
-			       before->device == place.device && before->rank == place.rank && before->pid == place.pid;
+		bool is_last = sources->place_count && before->input == place.input &&
+			       before->run == place.run && before->device == place.device &&
+			       before->rank == place.rank && before->pid == place.pid;
 		source->places[i] = is_last ? last : find_place(sources, &place);
 		if (source->places[i] == SONDE_NONE) {
 			source->places[i] = (uint32_t)sources->place_count;
-			if (sn_vec_push(&sources->places, &sources->place_capacity, &sources->place_count, place))
+			if (sn_vec_push(&sources->places, &sources->place_capacity,
+					&sources->place_count, place))
 				return SN_ERR_MEMORY;
 		}
 		last = source->places[i];
@@ -159,18 +167,22 @@ static void name_place(struct sn_vary_sources *sources, size_t number)
 	for (size_t i = 0; i < sources->place_count; i++) {
 		const struct sn_variability_place *other = sources->places + i;
 		has_alike |= i != number && is_alike(other, place);
-		has_alike_here |= i != number && is_alike(other, place) && other->input == place->input;
+		has_alike_here |=
+		    i != number && is_alike(other, place) && other->input == place->input;
 	}
 	char rank[24] = "", more[48] = "";
 	if (place->rank >= 0)
 		snprintf(rank, sizeof(rank), "rank %d ", place->rank);
 	if (has_alike_here && place->pid)
-		snprintf(more, sizeof(more), ", process %llu of run %u", (unsigned long long)place->pid, place->run);
+		snprintf(more, sizeof(more), ", process %llu of run %u",
+			 (unsigned long long)place->pid, place->run);
 	else if (has_alike_here)
 		snprintf(more, sizeof(more), ", run %u", place->run);
 	bool is_plain = !has_alike || sources->count == 1;
-	place->name = sn_arena_print(sources->arena, "%sdevice %u%s%s%s", rank, place->device == SONDE_NONE ? 0 : place->device, more,
-				     is_plain ? "" : " of ", is_plain ? "" : sources->items[place->input].input->name);
+	place->name = sn_arena_print(sources->arena, "%sdevice %u%s%s%s", rank,
+				     place->device == SONDE_NONE ? 0 : place->device, more,
+				     is_plain ? "" : " of ",
+				     is_plain ? "" : sources->items[place->input].input->name);
 }
 
 /* ---- all of a database ---- */
@@ -184,17 +196,19 @@ static int find_tracks(struct sn_vary_source *source)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
-		if (track->kind == SONDE_TRACK_INTERVALS && source->places[track->profile] != SONDE_NONE)
+		if (track->kind == SONDE_TRACK_INTERVALS &&
+		    source->places[track->profile] != SONDE_NONE)
 			source->tracks[source->track_count++] = i;
 	}
 	return 0;
 }
 
-int sn_vary_sources_init(struct sn_vary_sources *sources, const struct sn_variability_input *inputs, size_t count, struct sn_arena *arena,
-			 struct sn_error *error)
+int sn_vary_sources_init(struct sn_vary_sources *sources, const struct sn_variability_input *inputs,
+			 size_t count, struct sn_arena *arena, struct sn_error *error)
 {
 	int result = 0;
-	*sources = (struct sn_vary_sources){.arena = arena, .items = calloc(count + 1, sizeof(*sources->items)), .count = count};
+	*sources = (struct sn_vary_sources){
+	    .arena = arena, .items = calloc(count + 1, sizeof(*sources->items)), .count = count};
 	if (!sources->items)
 		return sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result; i++) {
@@ -232,14 +246,17 @@ struct visit {
 	uint32_t track;
 };
 
-static int give_launch(const struct visit *visit, const struct sonde_track *track, const struct sonde_event_block *block, size_t i)
+static int give_launch(const struct visit *visit, const struct sonde_track *track,
+		       const struct sonde_event_block *block, size_t i)
 {
 	uint64_t sizes[SN_LAUNCH_SIZES];
 	const struct sn_vary_source *source = visit->reader->source;
 	const struct sn_attributes *attributes = &visit->reader->attributes;
 	sizes[SN_LAUNCH_REGISTERS] = SN_SIZE_UNKNOWN;
 	for (size_t s = 0; s < attributes->count && s < SN_LAUNCH_SIZES; s++)
-		sizes[s] = attributes->is_there[s * SN_BLOCK_EVENTS + i] ? attributes->values[s * SN_BLOCK_EVENTS + i] : SN_SIZE_UNKNOWN;
+		sizes[s] = attributes->is_there[s * SN_BLOCK_EVENTS + i]
+			       ? attributes->values[s * SN_BLOCK_EVENTS + i]
+			       : SN_SIZE_UNKNOWN;
 	struct sn_vary_launch launch = {
 	    .start_ns = block->starts_ns[i],
 	    .end_ns = block->ends_ns[i],
@@ -253,7 +270,8 @@ static int give_launch(const struct visit *visit, const struct sonde_track *trac
 	return visit->reading->launch(visit->reading->data, &launch);
 }
 
-static int give_copy(const struct visit *visit, const struct sonde_track *track, const struct sonde_event_block *block, size_t i)
+static int give_copy(const struct visit *visit, const struct sonde_track *track,
+		     const struct sonde_event_block *block, size_t i)
 {
 	const struct sn_vary_source *source = visit->reader->source;
 	uint64_t bytes = UINT64_MAX;
@@ -270,7 +288,8 @@ static int give_copy(const struct visit *visit, const struct sonde_track *track,
 	return visit->reading->copy(visit->reading->data, &copy);
 }
 
-static int visit_block(void *data, const struct sonde_track *track, struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+static int visit_block(void *data, const struct sonde_track *track,
+		       struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
 	struct visit *visit = data;
 	const struct sn_vary_reading *reading = visit->reading;
@@ -278,14 +297,17 @@ static int visit_block(void *data, const struct sonde_track *track, struct sonde
 	bool is_read = false;
 	int result = 0;
 	for (size_t i = 0; i < block->count && !result; i++) {
-		bool is_launch = reading->launch && source->kernels[block->contexts[i]] != SONDE_NONE;
+		bool is_launch =
+		    reading->launch && source->kernels[block->contexts[i]] != SONDE_NONE;
 		bool is_copy = reading->copy && source->copies[block->contexts[i]];
-		if ((!is_launch && !is_copy) || block->ends_ns[i] < reading->from_ns || block->starts_ns[i] > reading->to_ns)
+		if ((!is_launch && !is_copy) || block->ends_ns[i] < reading->from_ns ||
+		    block->starts_ns[i] > reading->to_ns)
 			continue;
 		if (!is_read)
 			sn_attributes_read(&visit->reader->attributes, cursor, block->count);
 		is_read = true;
-		result = is_launch ? give_launch(visit, track, block, i) : give_copy(visit, track, block, i);
+		result = is_launch ? give_launch(visit, track, block, i)
+				   : give_copy(visit, track, block, i);
 	}
 	return result;
 }
@@ -303,19 +325,22 @@ static int prepare(struct sn_vary_reader *reader, const struct sn_vary_source *s
 		return 0;
 	sn_vary_reader_release(reader);
 	reader->cursor = sn_event_reader_new(source->input->trace);
-	int result = sn_attributes_init(&reader->attributes, source->input->db, source->input->trace, wishes,
-					is_full ? SN_LAUNCH_SIZES + 1 : SN_CONFIGURATION_SIZES);
+	int result =
+	    sn_attributes_init(&reader->attributes, source->input->db, source->input->trace, wishes,
+			       is_full ? SN_LAUNCH_SIZES + 1 : SN_CONFIGURATION_SIZES);
 	reader->source = source;
 	reader->is_full = is_full;
 	return result || !reader->cursor ? SN_ERR_MEMORY : 0;
 }
 
-int sn_vary_read_track(struct sn_vary_reader *reader, const struct sn_vary_source *source, uint32_t track,
-		       const struct sn_vary_reading *reading, struct sn_error *error)
+int sn_vary_read_track(struct sn_vary_reader *reader, const struct sn_vary_source *source,
+		       uint32_t track, const struct sn_vary_reading *reading,
+		       struct sn_error *error)
 {
 	if (prepare(reader, source, reading->is_full))
 		return sn_fail_memory(error);
-	struct sn_event_window window = {.from_ns = reading->from_ns, .to_ns = reading->to_ns, .reader = reader->cursor};
+	struct sn_event_window window = {
+	    .from_ns = reading->from_ns, .to_ns = reading->to_ns, .reader = reader->cursor};
 	struct visit visit = {reader, reading, track};
 	return sn_track_blocks(source->input->trace, track, &window, visit_block, &visit, error);
 }

@@ -14,7 +14,7 @@ struct sn_vary_source {
 	uint32_t *places;  /* by profile; SONDE_NONE: no stream */
 	uint32_t *tracks;  /* intervals of streams */
 	size_t track_count;
-	uint64_t shift_ns; /* of the begin of the common range */
+	uint64_t shift_ns;	   /* of the begin of the common range */
 	uint64_t start_ns, end_ns; /* of its launches; UINT64_MAX and 0 without any */
 };
 
@@ -37,8 +37,8 @@ struct sn_vary_sources {
 };
 
 /* 0 or a negative enum sn_err; release in either case. Texts are in the arena. */
-int sn_vary_sources_init(struct sn_vary_sources *sources, const struct sn_variability_input *inputs, size_t count, struct sn_arena *arena,
-			 struct sn_error *error);
+int sn_vary_sources_init(struct sn_vary_sources *sources, const struct sn_variability_input *inputs,
+			 size_t count, struct sn_arena *arena, struct sn_error *error);
 void sn_vary_sources_release(struct sn_vary_sources *sources);
 
 struct sn_vary_launch {
@@ -59,7 +59,8 @@ typedef int sn_visit_copies(void *data, const struct sn_vary_copy *copy);
 struct sn_vary_reading {
 	uint64_t from_ns, to_ns; /* of the database; whatever overlaps is given */
 	sn_visit_launch *launch; /* NULL: none wanted */
-	bool is_full;		 /* launches with all their sizes, copies with their bytes; else with what is of the configuration */
+	bool
+	    is_full; /* launches with all their sizes, copies with their bytes; else with what is of the configuration */
 	sn_visit_copies *copy;
 	void *data;
 };
@@ -72,5 +73,6 @@ struct sn_vary_reader {
 };
 void sn_vary_reader_release(struct sn_vary_reader *reader);
 /* All that overlaps the window, track by track, each in order of start. 0 or a negative enum sn_err. */
-int sn_vary_read_track(struct sn_vary_reader *reader, const struct sn_vary_source *source, uint32_t track,
-		       const struct sn_vary_reading *reading, struct sn_error *error);
+int sn_vary_read_track(struct sn_vary_reader *reader, const struct sn_vary_source *source,
+		       uint32_t track, const struct sn_vary_reading *reading,
+		       struct sn_error *error);

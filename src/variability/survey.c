@@ -51,38 +51,46 @@ static int survey_launch(void *data, const struct sn_vary_launch *launch)
 {
 	struct surveyed_part *surveyed = data;
 	struct sn_vary_key key = sn_vary_key_of(launch);
-	uint64_t duration = launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0;
+	uint64_t duration =
+	    launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0;
 	if (launch->start_ns < surveyed->part->from_ns || launch->start_ns >= surveyed->part->to_ns)
 		return 0;
-	bool is_last = surveyed->keys.count && sn_vary_is_key(key_at(&surveyed->keys, surveyed->last), &key);
+	bool is_last =
+	    surveyed->keys.count && sn_vary_is_key(key_at(&surveyed->keys, surveyed->last), &key);
 	uint32_t number = surveyed->last;
 	if (!is_last)
-		number = sn_intern_item(&surveyed->keys, &key, sizeof(key), &surveyed->durations, &surveyed->capacity,
-					{.limit = surveyed->limit});
+		number = sn_intern_item(&surveyed->keys, &key, sizeof(key), &surveyed->durations,
+					&surveyed->capacity, {.limit = surveyed->limit});
 	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	surveyed->last = number;
-	surveyed->start_ns = launch->start_ns < surveyed->start_ns ? launch->start_ns : surveyed->start_ns;
+	surveyed->start_ns =
+	    launch->start_ns < surveyed->start_ns ? launch->start_ns : surveyed->start_ns;
 	surveyed->end_ns = launch->end_ns > surveyed->end_ns ? launch->end_ns : surveyed->end_ns;
 	return sn_value_counts_add(surveyed->durations + number, &duration, 1);
 }
 
-static int add_surveyed(struct sn_vary *vary, struct sn_vary_source *source, const struct surveyed_part *surveyed)
+static int add_surveyed(struct sn_vary *vary, struct sn_vary_source *source,
+			const struct surveyed_part *surveyed)
 {
 	int result = 0;
 	pthread_mutex_lock(&vary->lock);
 	for (uint32_t i = 0; i < surveyed->keys.count && !result; i++) {
 		size_t length;
 		const void *key = sn_intern_at(&surveyed->keys, i, &length);
-		uint32_t number = sn_intern_item(&vary->keys, key, length, &vary->key_durations, &vary->key_capacity, {.limit = DURATIONS_MOST});
+		uint32_t number = sn_intern_item(&vary->keys, key, length, &vary->key_durations,
+						 &vary->key_capacity, {.limit = DURATIONS_MOST});
 		if (number == SN_INTERN_NONE) {
 			result = SN_ERR_MEMORY;
 		} else {
-			sn_value_counts_set_limit(vary->key_durations + number, limit_of(vary, vary->keys.count));
-			result = sn_value_counts_merge(vary->key_durations + number, surveyed->durations + i);
+			sn_value_counts_set_limit(vary->key_durations + number,
+						  limit_of(vary, vary->keys.count));
+			result = sn_value_counts_merge(vary->key_durations + number,
+						       surveyed->durations + i);
 		}
 	}
-	source->start_ns = surveyed->start_ns < source->start_ns ? surveyed->start_ns : source->start_ns;
+	source->start_ns =
+	    surveyed->start_ns < source->start_ns ? surveyed->start_ns : source->start_ns;
 	source->end_ns = surveyed->end_ns > source->end_ns ? surveyed->end_ns : source->end_ns;
 	pthread_mutex_unlock(&vary->lock);
 	return result;
@@ -100,10 +108,15 @@ static int survey_part(void *context, unsigned worker, size_t item)
 {
 	struct sn_vary *vary = context;
 	const struct sn_vary_part *part = vary->parts + item;
-	struct surveyed_part surveyed = {.part = part, .limit = limit_now(vary), .start_ns = UINT64_MAX};
-	struct sn_vary_reading reading = {.from_ns = part->from_ns, .to_ns = part->to_ns - 1, .launch = survey_launch, .data = &surveyed};
+	struct surveyed_part surveyed = {
+	    .part = part, .limit = limit_now(vary), .start_ns = UINT64_MAX};
+	struct sn_vary_reading reading = {.from_ns = part->from_ns,
+					  .to_ns = part->to_ns - 1,
+					  .launch = survey_launch,
+					  .data = &surveyed};
 	struct sn_error *error = &vary->workers[worker].error;
-	int result = sn_vary_read_track(&vary->workers[worker].reader, part->source, part->track, &reading, error);
+	int result = sn_vary_read_track(&vary->workers[worker].reader, part->source, part->track,
+					&reading, error);
 	for (uint32_t i = 0; i < surveyed.keys.count && !result; i++)
 		result = sn_fail_code(error, sn_value_counts_settle(surveyed.durations + i));
 	if (!result)
@@ -117,7 +130,8 @@ static int survey_part(void *context, unsigned worker, size_t item)
 }
 
 /* Some blocks of a track each, by the times at which blocks begin. */
-static int add_parts(struct sn_vary *vary, struct sn_vary_source *source, uint32_t track, struct sn_error *error)
+static int add_parts(struct sn_vary *vary, struct sn_vary_source *source, uint32_t track,
+		     struct sn_error *error)
 {
 	const struct sonde_track *one = sonde_trace_track(source->input->trace, track);
 	uint64_t from_ns = 0;
@@ -127,13 +141,15 @@ static int add_parts(struct sn_vary *vary, struct sn_vary_source *source, uint32
 		uint64_t to_ns = UINT64_MAX;
 		if (b < one->block_count) {
 			if (!sn_trace_block(source->input->trace, one, b, &entry, &bytes))
-				return sn_fail(error, SN_ERR_FORMAT, "cannot read events: the file is damaged");
+				return sn_fail(error, SN_ERR_FORMAT,
+					       "cannot read events: the file is damaged");
 			to_ns = entry->start_ns;
 		}
 		/* many events may be of one moment */
 		if (to_ns == from_ns)
 			continue;
-		if (sn_vec_push(&vary->parts, &vary->part_capacity, &vary->part_count, (struct sn_vary_part){source, track, from_ns, to_ns}))
+		if (sn_vec_push(&vary->parts, &vary->part_capacity, &vary->part_count,
+				(struct sn_vary_part){source, track, from_ns, to_ns}))
 			return sn_fail_memory(error);
 		from_ns = to_ns;
 	}
@@ -145,7 +161,8 @@ static int make_parts(struct sn_vary *vary, struct sn_error *error)
 	int result = 0;
 	for (size_t s = 0; s < vary->sources.count; s++)
 		for (size_t t = 0; t < vary->sources.items[s].track_count && !result; t++)
-			result = add_parts(vary, vary->sources.items + s, vary->sources.items[s].tracks[t], error);
+			result = add_parts(vary, vary->sources.items + s,
+					   vary->sources.items[s].tracks[t], error);
 	return result;
 }
 
@@ -158,7 +175,8 @@ static int compare_sizes(const struct sn_vary_key *a, const struct sn_vary_key *
 }
 
 SN_SORT_BY(sort_cells, uint32_t, const struct sn_intern *,
-	   sn_order_then(compare_sizes(key_at(of, *a), key_at(of, *b)), SN_ORDER(key_at(of, *a)->place, key_at(of, *b)->place)));
+	   sn_order_then(compare_sizes(key_at(of, *a), key_at(of, *b)),
+			 SN_ORDER(key_at(of, *a)->place, key_at(of, *b)->place)));
 
 static void fill_cell(struct sn_vary *vary, uint32_t number, uint32_t key_number)
 {
@@ -196,7 +214,8 @@ static int make_cells(struct sn_vary *vary)
 	sort_cells(order, count, &vary->keys);
 	vary->cell_count = count;
 	for (uint32_t i = 0; i < count; i++) {
-		bool is_new = !i || compare_sizes(key_at(&vary->keys, order[i - 1]), key_at(&vary->keys, order[i]));
+		bool is_new = !i || compare_sizes(key_at(&vary->keys, order[i - 1]),
+						  key_at(&vary->keys, order[i]));
 		if (is_new)
 			vary->configurations[vary->configuration_count++].first_cell = i;
 		fill_cell(vary, i, order[i]);
@@ -207,10 +226,13 @@ static int make_cells(struct sn_vary *vary)
 	return 0;
 }
 
-uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_launch *launch)
+uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *worker,
+			   const struct sn_vary_launch *launch)
 {
 	struct sn_vary_key key = sn_vary_key_of(launch);
-	size_t at = (launch->kernel * 31u + launch->place * 7u + (uint32_t)key.sizes[0] * 3u + (uint32_t)key.sizes[1]) % SN_VARY_CACHE;
+	size_t at = (launch->kernel * 31u + launch->place * 7u + (uint32_t)key.sizes[0] * 3u +
+		     (uint32_t)key.sizes[1]) %
+		    SN_VARY_CACHE;
 	if (!worker->cache[at].cell || !sn_vary_is_key(&worker->cache[at].key, &key)) {
 		uint32_t number = sn_intern_find(&vary->keys, &key, sizeof(key));
 		worker->cache[at].key = key;
@@ -225,7 +247,8 @@ uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *wo
 static void align(struct sn_vary *vary)
 {
 	struct sn_variability *result = vary->result;
-	uint64_t first = UINT64_MAX, last = 0, latest_start = 0, earliest_end = UINT64_MAX, span = 0;
+	uint64_t first = UINT64_MAX, last = 0, latest_start = 0, earliest_end = UINT64_MAX,
+		 span = 0;
 	for (size_t i = 0; i < vary->sources.count; i++) {
 		const struct sn_vary_source *one = vary->sources.items + i;
 		if (one->start_ns == UINT64_MAX)
@@ -238,7 +261,8 @@ static void align(struct sn_vary *vary)
 	}
 	result->is_aligned = latest_start > earliest_end;
 	for (size_t i = 0; i < vary->sources.count; i++)
-		vary->sources.items[i].shift_ns = result->is_aligned ? vary->sources.items[i].start_ns : first;
+		vary->sources.items[i].shift_ns =
+		    result->is_aligned ? vary->sources.items[i].start_ns : first;
 	result->start_ns = result->is_aligned ? 0 : first;
 	result->end_ns = result->is_aligned ? span : last;
 }
@@ -251,7 +275,10 @@ static uint64_t usual_bin(uint64_t span, uint64_t launches)
 	uint64_t least = span / count + 1, power = 1;
 	while (power * 10 <= least)
 		power *= 10;
-	return least <= power ? power : least <= 2 * power ? 2 * power : least <= 5 * power ? 5 * power : 10 * power;
+	return least <= power	    ? power
+	       : least <= 2 * power ? 2 * power
+	       : least <= 5 * power ? 5 * power
+				    : 10 * power;
 }
 
 static int make_bins(struct sn_vary *vary, struct sn_error *error)
@@ -261,8 +288,10 @@ static int make_bins(struct sn_vary *vary, struct sn_error *error)
 	result->bin_ns = vary->request->bin_ns ?: usual_bin(span, result->launch_count);
 	uint64_t count = span / result->bin_ns + 1;
 	if (count > SN_BINS_MOST)
-		return sn_fail(error, SN_ERR_ARGUMENT, "%.9g s make %llu bins of %.9g s; %u are the most", (double)span / 1e9,
-			       (unsigned long long)count, (double)result->bin_ns / 1e9, (unsigned)SN_BINS_MOST);
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "%.9g s make %llu bins of %.9g s; %u are the most",
+			       (double)span / 1e9, (unsigned long long)count,
+			       (double)result->bin_ns / 1e9, (unsigned)SN_BINS_MOST);
 	result->bin_count = count;
 	result->bins = sn_arena_array(&result->arena, struct sn_variability_bin, count);
 	result->step_count = vary->step_count;
@@ -277,26 +306,33 @@ static int add_slice(struct sn_vary *vary, size_t first_bin, size_t end_bin)
 	if (first_bin == end_bin)
 		return 0;
 	return sn_vec_push(&vary->slices, &vary->slice_capacity, &vary->slice_count,
-			   (struct sn_vary_slice){first_bin * bin_ns, end_bin * bin_ns, first_bin, end_bin - first_bin});
+			   (struct sn_vary_slice){first_bin * bin_ns, end_bin * bin_ns, first_bin,
+						  end_bin - first_bin});
 }
 
 /* The bins in which blocks begin, in any order. 0 or a negative enum sn_err. */
-static int list_blocks(const struct sn_vary *vary, uint64_t **bins, size_t *count, struct sn_error *error)
+static int list_blocks(const struct sn_vary *vary, uint64_t **bins, size_t *count,
+		       struct sn_error *error)
 {
 	size_t capacity = 0;
 	for (size_t s = 0; s < vary->sources.count; s++) {
 		const struct sn_vary_source *source = vary->sources.items + s;
 		for (size_t t = 0; t < source->track_count; t++) {
-			const struct sonde_track *track = sonde_trace_track(source->input->trace, source->tracks[t]);
+			const struct sonde_track *track =
+			    sonde_trace_track(source->input->trace, source->tracks[t]);
 			for (uint64_t b = 0; b < track->block_count; b++) {
 				const struct sn_block_entry *entry;
 				const unsigned char *bytes;
 				if (!sn_trace_block(source->input->trace, track, b, &entry, &bytes))
-					return sn_fail(error, SN_ERR_FORMAT, "cannot read events: the file is damaged");
+					return sn_fail(error, SN_ERR_FORMAT,
+						       "cannot read events: the file is damaged");
 				/* copies may lie before the first kernel */
-				uint64_t start_ns = entry->start_ns > source->shift_ns ? entry->start_ns - source->shift_ns : 0;
+				uint64_t start_ns = entry->start_ns > source->shift_ns
+							? entry->start_ns - source->shift_ns
+							: 0;
 				uint64_t bin = start_ns / vary->result->bin_ns;
-				bin = bin < vary->result->bin_count ? bin : vary->result->bin_count - 1;
+				bin = bin < vary->result->bin_count ? bin
+								    : vary->result->bin_count - 1;
 				if (sn_vec_push(bins, &capacity, count, bin))
 					return sn_fail_memory(error);
 			}

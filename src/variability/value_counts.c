@@ -67,7 +67,8 @@ static int merge(struct sn_value_counts *counts, const struct sn_value_count *ot
 	if (!merged)
 		return SN_ERR_MEMORY;
 	while (left < counts->count || right < count) {
-		bool is_left = right == count || (left < counts->count && counts->items[left].value <= others[right].value);
+		bool is_left = right == count || (left < counts->count &&
+						  counts->items[left].value <= others[right].value);
 		struct sn_value_count one = is_left ? counts->items[left++] : others[right++];
 		if (used && merged[used - 1].value == one.value)
 			merged[used - 1].count += one.count;
@@ -105,7 +106,8 @@ static int take_pending(struct sn_value_counts *counts)
 
 int sn_value_counts_add(struct sn_value_counts *counts, const uint64_t *values, size_t count)
 {
-	if (sn_vec_reserve(&counts->pending, &counts->pending_capacity, counts->pending_count + count))
+	if (sn_vec_reserve(&counts->pending, &counts->pending_capacity,
+			   counts->pending_count + count))
 		return SN_ERR_MEMORY;
 	if (!counts->total && count)
 		counts->least = UINT64_MAX;
@@ -118,27 +120,32 @@ int sn_value_counts_add(struct sn_value_counts *counts, const uint64_t *values, 
 		counts->sum_squares += (unsigned __int128)value * value;
 	}
 	counts->total += count;
-	bool is_worth = counts->pending_count >= PENDING_LEAST && counts->pending_count >= counts->count;
+	bool is_worth =
+	    counts->pending_count >= PENDING_LEAST && counts->pending_count >= counts->count;
 	return is_worth ? take_pending(counts) : 0;
 }
 
 int sn_value_counts_merge(struct sn_value_counts *counts, const struct sn_value_counts *other)
 {
 	struct sn_value_count *items = malloc((other->count + 1) * sizeof(*items));
-	unsigned bits = counts->bits && (!other->bits || counts->bits < other->bits) ? counts->bits : other->bits;
+	unsigned bits = counts->bits && (!other->bits || counts->bits < other->bits) ? counts->bits
+										     : other->bits;
 	if (!items)
 		return SN_ERR_MEMORY;
 	/* both to the fewer bits: equal ranges then have equal values */
 	for (size_t i = 0; i < counts->count; i++)
 		counts->items[i].value = rounded(counts->items[i].value, bits);
 	for (size_t i = 0; i < other->count; i++)
-		items[i] = (struct sn_value_count){rounded(other->items[i].value, bits), other->items[i].count};
+		items[i] = (struct sn_value_count){rounded(other->items[i].value, bits),
+						   other->items[i].count};
 	counts->bits = bits;
 	int result = merge(counts, items, other->count);
 	free(items);
 	if (other->total) {
-		counts->least = counts->total && counts->least < other->least ? counts->least : other->least;
-		counts->greatest = counts->greatest > other->greatest ? counts->greatest : other->greatest;
+		counts->least =
+		    counts->total && counts->least < other->least ? counts->least : other->least;
+		counts->greatest =
+		    counts->greatest > other->greatest ? counts->greatest : other->greatest;
 	}
 	counts->total += other->total;
 	counts->sum += other->sum;
@@ -173,9 +180,11 @@ double sn_value_counts_deviation(const struct sn_value_counts *counts)
 	unsigned __int128 total = counts->total, left, right;
 	if (!total)
 		return 0;
-	if (__builtin_mul_overflow(total, counts->sum_squares, &left) || __builtin_mul_overflow(counts->sum, counts->sum, &right)) {
+	if (__builtin_mul_overflow(total, counts->sum_squares, &left) ||
+	    __builtin_mul_overflow(counts->sum, counts->sum, &right)) {
 		long double mean = (long double)counts->sum / (long double)total;
-		long double variance = (long double)counts->sum_squares / (long double)total - mean * mean;
+		long double variance =
+		    (long double)counts->sum_squares / (long double)total - mean * mean;
 		return variance > 0 ? sqrt((double)variance) : 0;
 	}
 	return sqrt((double)(left - right)) / (double)total;
@@ -210,7 +219,8 @@ double sn_value_counts_quantile(const struct sn_value_counts *counts, double sha
 	double place = share * (double)(counts->total - 1);
 	uint64_t below = (uint64_t)place;
 	double low = sn_value_counts_at(counts, item_of(counts, below));
-	double high = sn_value_counts_at(counts, item_of(counts, below + 1 < counts->total ? below + 1 : below));
+	double high = sn_value_counts_at(
+	    counts, item_of(counts, below + 1 < counts->total ? below + 1 : below));
 	return low + (high - low) * (place - (double)below);
 }
 
@@ -221,7 +231,8 @@ static double log_at(const struct sn_value_counts *counts, size_t item)
 }
 
 /* The median of |log - median|: those on either side come nearest first, so two places move outwards. */
-static double median_difference(const struct sn_value_counts *counts, const double *logs, double median)
+static double median_difference(const struct sn_value_counts *counts, const double *logs,
+				double median)
 {
 	size_t right = 0, left;
 	while (right < counts->count && logs[right] < median)
@@ -231,7 +242,8 @@ static double median_difference(const struct sn_value_counts *counts, const doub
 	double low = 0, difference = 0;
 	bool has_low = false;
 	while (passed <= upper) {
-		bool is_left = right == counts->count || (left > 0 && median - logs[left - 1] < logs[right] - median);
+		bool is_left = right == counts->count ||
+			       (left > 0 && median - logs[left - 1] < logs[right] - median);
 		size_t item = is_left ? --left : right++;
 		difference = fabs(logs[item] - median);
 		passed += counts->items[item].count;
@@ -251,7 +263,9 @@ struct sn_log_spread sn_value_counts_log_spread(const struct sn_value_counts *co
 		return spread;
 	for (size_t i = 0; i < counts->count; i++)
 		logs[i] = log_at(counts, i);
-	spread.median = (logs[item_of(counts, (counts->total - 1) / 2)] + logs[item_of(counts, counts->total / 2)]) / 2;
+	spread.median = (logs[item_of(counts, (counts->total - 1) / 2)] +
+			 logs[item_of(counts, counts->total / 2)]) /
+			2;
 	spread.mad = median_difference(counts, logs, spread.median);
 	double differences = 0;
 	for (size_t i = 0; i < counts->count; i++)
@@ -259,13 +273,15 @@ struct sn_log_spread sn_value_counts_log_spread(const struct sn_value_counts *co
 	/* what adding up logarithms leaves of equal ones is nothing */
 	bool is_zero = spread.mad < 1e-12;
 	spread.mad = is_zero ? 0 : spread.mad;
-	spread.scale = is_zero ? 1.253314 * differences / (double)counts->total : 1.482602 * spread.mad;
+	spread.scale =
+	    is_zero ? 1.253314 * differences / (double)counts->total : 1.482602 * spread.mad;
 	spread.scale = spread.scale < 1e-12 ? 0 : spread.scale;
 	free(logs);
 	return spread;
 }
 
-struct sn_outliers sn_value_counts_outliers(const struct sn_value_counts *counts, const struct sn_log_spread *spread)
+struct sn_outliers sn_value_counts_outliers(const struct sn_value_counts *counts,
+					    const struct sn_log_spread *spread)
 {
 	struct sn_outliers outliers = {0};
 	for (size_t i = 0; i < counts->count && spread->scale > 0; i++) {
@@ -274,7 +290,8 @@ struct sn_outliers sn_value_counts_outliers(const struct sn_value_counts *counts
 			continue;
 		*(difference > 0 ? &outliers.above : &outliers.below) += counts->items[i].count;
 		if (difference > 0)
-			outliers.above_sum += sn_value_counts_at(counts, i) * (double)counts->items[i].count;
+			outliers.above_sum +=
+			    sn_value_counts_at(counts, i) * (double)counts->items[i].count;
 	}
 	return outliers;
 }

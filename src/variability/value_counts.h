@@ -67,6 +67,7 @@ struct sn_outliers {
 	uint64_t above, below;
 	double above_sum; /* of those above */
 };
-struct sn_outliers sn_value_counts_outliers(const struct sn_value_counts *counts, const struct sn_log_spread *spread);
+struct sn_outliers sn_value_counts_outliers(const struct sn_value_counts *counts,
+					    const struct sn_log_spread *spread);
 /* Mean of the absolute differences of values from their mean: the paper's run-to-run variation (section 2.2) over all executions. */
 double sn_value_counts_mean_difference(const struct sn_value_counts *counts);

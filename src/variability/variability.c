@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-int sn_vary_run(struct sn_vary *vary, size_t count, int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error)
+int sn_vary_run(struct sn_vary *vary, size_t count,
+		int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error)
 {
 	return sn_vary_worker_error(vary, sn_pool_run(vary->threads, count, work, vary), error);
 }
@@ -21,7 +22,8 @@ int sn_vary_worker_error(const struct sn_vary *vary, int result, struct sn_error
 	return sn_fail_code(error, result);
 }
 
-static int init(struct sn_vary *vary, const struct sn_variability_request *request, struct sn_error *error)
+static int init(struct sn_vary *vary, const struct sn_variability_request *request,
+		struct sn_error *error)
 {
 	struct sn_variability *result = vary->result;
 	pthread_mutex_init(&vary->lock, NULL);
@@ -29,13 +31,15 @@ static int init(struct sn_vary *vary, const struct sn_variability_request *reque
 	vary->workers = calloc(vary->threads, sizeof(*vary->workers));
 	if (!vary->workers)
 		return sn_fail_memory(error);
-	int failed = sn_vary_sources_init(&vary->sources, request->inputs, request->input_count, &result->arena, error);
+	int failed = sn_vary_sources_init(&vary->sources, request->inputs, request->input_count,
+					  &result->arena, error);
 	if (failed)
 		return failed;
 	result->kernels = vary->sources.kernels;
 	result->kernel_count = vary->sources.kernel_count;
 	result->place_count = vary->sources.place_count;
-	result->places = sn_arena_array(&result->arena, struct sn_variability_place, result->place_count + 1);
+	result->places =
+	    sn_arena_array(&result->arena, struct sn_variability_place, result->place_count + 1);
 	if (!result->places)
 		return sn_fail_memory(error);
 	memcpy(result->places, vary->sources.places, result->place_count * sizeof(*result->places));
@@ -70,7 +74,8 @@ static void release(struct sn_vary *vary)
 	free(vary->workers);
 }
 
-int sn_variability(const struct sn_variability_request *request, struct sn_variability *result, struct sn_error *error)
+int sn_variability(const struct sn_variability_request *request, struct sn_variability *result,
+		   struct sn_error *error)
 {
 	*result = (struct sn_variability){0};
 	struct sn_vary vary = {.request = request, .result = result};

@@ -39,19 +39,21 @@ enum { SN_CONFIGURATION_SIZES = SN_LAUNCH_SHARED + 1 };
 struct sn_variability_input {
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
-	const char *name;      /* of the file, where nothing else tells databases apart */
-	const bool *contexts;  /* those wanted; NULL: all */
+	const char *name;     /* of the file, where nothing else tells databases apart */
+	const bool *contexts; /* those wanted; NULL: all */
 };
 
 struct sn_variability_request {
 	const struct sn_variability_input *inputs;
 	size_t input_count;
 	enum sn_variability_by by;
-	uint64_t bin_ns; /* 0: a thousandth of the range or more, with 20 launches in a bin on average */
-	size_t top;      /* bins that are looked at closely */
+	uint64_t
+	    bin_ns; /* 0: a thousandth of the range or more, with 20 launches in a bin on average */
+	size_t top; /* bins that are looked at closely */
 	unsigned threads;
 	bool wants_features;
-	uint64_t sample; /* launches of the whole time as rows of features, about so many; 0: all in the top bins of either order */
+	uint64_t
+	    sample; /* launches of the whole time as rows of features, about so many; 0: all in the top bins of either order */
 	uint64_t memory_bytes; /* for the durations that are kept; 0: 256 MiB */
 };
 
@@ -64,11 +66,12 @@ struct sn_kernel_group {
 	/* Of the kernel's and configuration's own median and scale, also where groups are of several configurations. */
 	struct sn_log_spread spread;
 	struct sn_outliers outliers;
-	double difference_ns;	/* the paper's variation: mean of |d - mean of the configuration| */
-	double log_variance;	/* mean of squares of (ln d - mean of ln d of the configuration); 0 of one value */
+	double difference_ns; /* the paper's variation: mean of |d - mean of the configuration| */
+	double
+	    log_variance; /* mean of squares of (ln d - mean of ln d of the configuration); 0 of one value */
 	struct sn_drift drift;
 	struct sn_changes changes;
-	bool drift_counts;      /* significant with at most 5 % false ones among all groups */
+	bool drift_counts; /* significant with at most 5 % false ones among all groups */
 	struct sn_place_difference *places; /* by place, those with launches of it; owned */
 	size_t place_count;
 };
@@ -78,7 +81,8 @@ struct sn_place_difference {
 	uint32_t place;
 	uint64_t count;
 	double mean_ns;
-	struct sn_estimate difference; /* of ln d, to the mean of the others; is_known false where they share no time */
+	struct sn_estimate
+	    difference; /* of ln d, to the mean of the others; is_known false where they share no time */
 	bool counts;
 };
 
@@ -88,14 +92,16 @@ struct sn_variability_place {
 	int32_t rank;
 	uint64_t pid;
 	const char *name;
-	uint64_t count;			/* launches */
-	struct sn_estimate pace;	/* of ln d in the same groups, to the other places; communication left out */
+	uint64_t count; /* launches */
+	struct sn_estimate
+	    pace; /* of ln d in the same groups, to the other places; communication left out */
 	bool pace_counts;
 };
 
 struct sn_variability_bin {
-	uint64_t start_ns, count, least, greatest; /* from the begin of the range; durations in ns */
-	double mean, variance, q25, q50, q75;	    /* of the population */
+	uint64_t start_ns, count, least,
+	    greatest;			      /* from the begin of the range; durations in ns */
+	double mean, variance, q25, q50, q75; /* of the population */
 	/* mean of |ln(d / median of its configuration at its place)| without the tenth of the launches in which it is greatest: how far
 	 * off launches were, whichever kernels these are, and whatever a few of them did */
 	double adjusted;
@@ -125,16 +131,17 @@ struct sn_variability {
 	struct sn_variability_bin *bins; /* by time; all of the range */
 	size_t bin_count;
 	uint32_t *by_variance, *by_adjusted; /* bins, those of most first */
-	size_t used_bins;		      /* with launches */
-	double usual_adjusted;		      /* the median of bins with at least SN_BIN_LEAST launches */
+	size_t used_bins;		     /* with launches */
+	double usual_adjusted; /* the median of bins with at least SN_BIN_LEAST launches */
 	unsigned step_count;
 	struct sn_features features; /* if wanted; texts of it may be the result's */
-	double error; /* largest relative error of a quantile; 0: all are exact */
+	double error;		     /* largest relative error of a quantile; 0: all are exact */
 };
 
 /* Bins with fewer launches are not ranked by the adjusted measure before others. */
 enum { SN_BIN_LEAST = 10, SN_BINS_MOST = 10000000 };
 
 /* 0 or a negative enum sn_err, SN_ERR_MISSING where there is no kernel; release in either case. */
-int sn_variability(const struct sn_variability_request *request, struct sn_variability *result, struct sn_error *error);
+int sn_variability(const struct sn_variability_request *request, struct sn_variability *result,
+		   struct sn_error *error);
 void sn_variability_release(struct sn_variability *result);

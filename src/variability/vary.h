@@ -64,7 +64,7 @@ struct sn_vary_worker {
 	struct sn_vary_reader reader;
 	struct sn_vary_row *rows;
 	size_t row_count, row_capacity;
-	uint64_t *values;   /* of rows, grouped */
+	uint64_t *values; /* of rows, grouped */
 	size_t value_capacity;
 	uint32_t *begins; /* of groups */
 	size_t begin_capacity;
@@ -79,7 +79,7 @@ struct sn_vary {
 	const struct sn_variability_request *request;
 	struct sn_variability *result;
 	struct sn_vary_sources sources;
-	struct sn_intern keys; /* of cells; read by all threads after the survey */
+	struct sn_intern keys;		       /* of cells; read by all threads after the survey */
 	struct sn_value_counts *key_durations; /* until cells have them */
 	size_t key_capacity;
 	uint32_t *cell_of_key;
@@ -95,13 +95,15 @@ struct sn_vary {
 	size_t slice_count, slice_capacity;
 	struct sn_vary_worker *workers;
 	unsigned threads;
-	pthread_mutex_t lock; /* of what the survey's threads share: keys, and the times of sources */
+	pthread_mutex_t
+	    lock; /* of what the survey's threads share: keys, and the times of sources */
 };
 
 /* survey.c: cells with their durations, the range, bins and slices. 0 or a negative enum sn_err, as all that follow. */
 int sn_vary_survey(struct sn_vary *vary, struct sn_error *error);
 /* slices.c: the rows of a slice; then bins and steps. */
-int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_slice *slice);
+int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker,
+		       const struct sn_vary_slice *slice);
 int sn_vary_slices(struct sn_vary *vary, struct sn_error *error);
 /* conclusions.c: groups with their results, places, the order of bins. */
 int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error);
@@ -112,9 +114,11 @@ int sn_vary_features(struct sn_vary *vary, struct sn_features *features, struct 
 /* The result of a pool's work, with the text of the first worker that has one. */
 int sn_vary_worker_error(const struct sn_vary *vary, int result, struct sn_error *error);
 /* Runs the work on all items by the threads; the first error is the one of the lowest worker. */
-int sn_vary_run(struct sn_vary *vary, size_t count, int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error);
+int sn_vary_run(struct sn_vary *vary, size_t count,
+		int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error);
 /* The cell of a launch. */
-uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *worker, const struct sn_vary_launch *launch);
+uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *worker,
+			   const struct sn_vary_launch *launch);
 static inline bool sn_vary_is_key(const struct sn_vary_key *a, const struct sn_vary_key *b)
 {
 	uint64_t difference = (a->kernel ^ b->kernel) | (a->place ^ b->place);

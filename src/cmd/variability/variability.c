@@ -45,7 +45,8 @@ static int parse_bin(void *context, const struct sn_options *options, const char
 		if (end != text && !strcmp(end, units[i].unit))
 			ns = number * units[i].ns;
 	if (!(ns >= 1 && ns <= 1e15))
-		return sn_options_refuse(options, "--bin", text, "no length of time, such as 10ms, 500us or 1s");
+		return sn_options_refuse(options, "--bin", text,
+					 "no length of time, such as 10ms, 500us or 1s");
 	*bin_ns = (uint64_t)llround(ns);
 	return 0;
 }
@@ -71,7 +72,9 @@ static int parse_where(struct variability *all)
 	struct sn_error error = {""};
 	for (size_t i = 0; i < all->where.count; i++)
 		if (sn_query_parse(all->where.items[i], all->queries + i, &error))
-			return sn_command_misuse(all->options->command, "cannot read '--where %s': %s", all->where.items[i], error.text);
+			return sn_command_misuse(all->options->command,
+						 "cannot read '--where %s': %s",
+						 all->where.items[i], error.text);
 	return 0;
 }
 
@@ -86,11 +89,13 @@ static int add_input(struct variability *all, struct sonde_db *db, const char *p
 	if (sonde_trace_open(db, &trace, &why))
 		return sn_command_fail("cannot read '%s': %s", path, why.text);
 	struct sn_variability_input input = {.db = db, .trace = trace, .name = sn_label_base(path)};
-	if (sn_query_select((const struct sn_query *const *)all->queries, all->where.count, db, &contexts, &error) ||
+	if (sn_query_select((const struct sn_query *const *)all->queries, all->where.count, db,
+			    &contexts, &error) ||
 	    sn_vec_push(&all->inputs, &all->input_capacity, &all->request.input_count, input)) {
 		free(contexts);
 		sonde_trace_close(trace);
-		return sn_command_fail("cannot read '%s': %s", path, *error.text ? error.text : "out of memory");
+		return sn_command_fail("cannot read '%s': %s", path,
+				       *error.text ? error.text : "out of memory");
 	}
 	all->inputs[all->request.input_count - 1].contexts = contexts;
 	if (!sonde_trace_event_count(trace))
@@ -144,18 +149,21 @@ static int close_all(struct variability *all, int status)
 
 /* ---- output ---- */
 
-static void print_text(const struct variability *all, const struct sn_variability *result, const struct sn_page *page)
+static void print_text(const struct variability *all, const struct sn_variability *result,
+		       const struct sn_page *page)
 {
 	for (size_t i = 0; i < page->sentence_count; i++)
 		sn_page_print_sentence(page->sentences[i], sn_terminal_width(), stdout);
 	if (page->sentence_count)
 		putchar('\n');
-	printf("%s launches of %zu %s in %s%s\n", sn_number_counted((double)result->launch_count).text, result->group_count,
+	printf("%s launches of %zu %s in %s%s\n",
+	       sn_number_counted((double)result->launch_count).text, result->group_count,
 	       all->by == SN_BY_CONFIGURATION ? "kernels and configurations" : "kernels",
 	       sn_number_time((double)(result->end_ns - result->start_ns)).text,
 	       result->is_aligned ? "; each database from its own first kernel" : "");
 	if (all->features)
-		printf("%s: %s of them, to explain %s\n", all->features, sn_number_counted((double)result->features.row_count).text,
+		printf("%s: %s of them, to explain %s\n", all->features,
+		       sn_number_counted((double)result->features.row_count).text,
 		       sn_feature_name(all->target));
 	sn_page_print(page, all->limit, sn_terminal_width(), sn_terminal_has_color(stdout), stdout);
 }
@@ -174,12 +182,16 @@ static int answer(struct variability *all, const char *path)
 	}
 	sn_progress_end();
 	struct sn_feature_file file = {&result.features, all->target};
-	if (!failed && all->features && sn_command_write_file(all->features, sn_variability_csv, &file, &error))
+	if (!failed && all->features &&
+	    sn_command_write_file(all->features, sn_variability_csv, &file, &error))
 		status = sn_command_fail("%s", error.text);
 	else if (failed == SN_ERR_MISSING)
-		status = sn_command_fail(all->where.count ? "no kernel of '%s' is selected" : "'%s' has no kernels", path);
+		status = sn_command_fail(all->where.count ? "no kernel of '%s' is selected"
+							  : "'%s' has no kernels",
+					 path);
 	else if (failed || page.has_failed)
-		status = sn_command_fail("cannot read '%s': %s", path, failed ? error.text : "out of memory");
+		status = sn_command_fail("cannot read '%s': %s", path,
+					 failed ? error.text : "out of memory");
 	else if (all->form)
 		sn_variability_json(&result, &all->request, all->target, &page, &json);
 	else
@@ -194,7 +206,10 @@ static int answer(struct variability *all, const char *path)
 int sn_command_variability_run(int argc, char **argv)
 {
 	struct sn_options options = {&sn_command_variability, argc, argv};
-	struct variability all = {.options = &options, .by = SN_BY_CONFIGURATION, .limit = DEFAULT_LIMIT, .request.top = DEFAULT_TOP,
+	struct variability all = {.options = &options,
+				  .by = SN_BY_CONFIGURATION,
+				  .limit = DEFAULT_LIMIT,
+				  .request.top = DEFAULT_TOP,
 				  .target = SN_FEATURE_PERF_VARIATION};
 	struct sn_variability_request *request = &all.request;
 	const struct sn_option table[] = {

@@ -9,9 +9,11 @@
 
 static bool is_wanted(const struct sn_feature_file *file, unsigned number)
 {
-	bool is_of_copy = file->target == SN_FEATURE_MEMORY_STALL || file->target == SN_FEATURE_EXPOSED_COPY;
+	bool is_of_copy =
+	    file->target == SN_FEATURE_MEMORY_STALL || file->target == SN_FEATURE_EXPOSED_COPY;
 	enum sn_feature_role role = file->features->columns[number].role;
-	return number == file->target || role == SN_FEATURE_CAUSE || (role == SN_FEATURE_COPY_TIME && !is_of_copy);
+	return number == file->target || role == SN_FEATURE_CAUSE ||
+	       (role == SN_FEATURE_COPY_TIME && !is_of_copy);
 }
 
 static void put_cell(const struct sn_feature_column *column, size_t row, FILE *out)

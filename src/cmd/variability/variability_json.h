@@ -7,5 +7,6 @@
 #include "variability/variability.h"
 
 /* All results as one object, with `target` if there are features; bins as far as `top` of each order. */
-void sn_variability_json(const struct sn_variability *result, const struct sn_variability_request *request, enum sn_feature target,
+void sn_variability_json(const struct sn_variability *result,
+			 const struct sn_variability_request *request, enum sn_feature target,
 			 const struct sn_page *page, struct sn_json *json);

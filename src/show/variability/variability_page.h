@@ -13,7 +13,8 @@ void sn_variability_tables(const struct sn_variability *result, size_t top, stru
 struct sn_group_name {
 	char text[200];
 };
-struct sn_group_name sn_variability_group_name(const struct sn_variability *result, const struct sn_kernel_group *group);
+struct sn_group_name sn_variability_group_name(const struct sn_variability *result,
+					       const struct sn_kernel_group *group);
 /* "grid 8x1x1 block 128x1x1 shared 4096": what of it is recorded; "" where nothing is. */
 struct sn_configuration_text {
 	char text[160];

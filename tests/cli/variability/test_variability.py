@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import random
+from pathlib import Path
 
 import pytest
+from conftest import run_sonde
 from varied import Launch, Run, run
 
 numpy = pytest.importorskip("numpy")
@@ -170,3 +172,141 @@ def test_sentences(sonde, tmp_path, case, seed):
     may = {"later slower": 1, "later faster": 1, "burst": 2, "noise": 0}.get(case, 0)
     unexpected = [sentence for sentence in sentences if not any(part in sentence for part in expected)]
     assert len(unexpected) <= may, unexpected
+
+
+# ---- threads, memory, several databases ----
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory) -> Path:
+    """More events than a slice has, with durations that nearly all differ, on three streams."""
+    random_ = random.Random(11)
+    events = []
+    for number in range(400_000):
+        start = 1000 + number * 25 + number % 3
+        duration = round(math.exp(random_.gauss(9, 0.5))) / 1000
+        events.append(f'{{"ph":"X","cat":"kernel","name":"k{number % 5}","pid":0,"tid":{7 + number % 3},"ts":{start},"dur":{duration},'
+                      f'"args":{{"device":0,"context":1,"stream":{7 + number % 3},"correlation":{number + 1},"grid":[{1 + number % 7},1,1],'
+                      '"block":[32,1,1]}}')
+    path = tmp_path_factory.mktemp("large") / "large.json"
+    path.write_text('{"schemaVersion":1,"traceEvents":[' + ",\n".join(events) + "]}")
+    return path
+
+
+@pytest.fixture(scope="module")
+def large_db(large) -> Path:
+    path = large.with_suffix(".sdb")
+    assert run_sonde("import", large, "-o", path).status == 0
+    return path
+
+
+def test_any_number_of_threads_gives_the_same_bytes(sonde, tmp_path, large_db):
+    outputs = set()
+    for jobs in (1, 2, 7):
+        table = tmp_path / "table.csv"
+        result = sonde("variability", large_db, "-j", jobs, "--format", "json", "--features", table, "--sample", "5000")
+        assert result.status == 0, result.err
+        outputs.add(result.out + table.read_text())
+    assert len(outputs) == 1
+
+
+def test_little_memory_rounds_and_says_so(sonde, large, large_db):
+    durations = [round(event["dur"] * 1000) for event in json.loads(large.read_text())["traceEvents"] if event["name"] == "k1"]
+    exact = answer(sonde, large_db, options=("--by", "kernel"))["kernels"]
+    row, = [row for row in exact if row["name"] == "k1"]
+    check_statistics_but_outliers(row, durations, 0)
+    outputs = set()
+    for jobs in ("1", "4"):
+        result = sonde("variability", large_db, "--by", "kernel", "--memory", "1M", "--format", "json", "-j", jobs)
+        outputs.add(result.out)
+    assert len(outputs) == 1
+    row, = [row for row in json.loads(outputs.pop())["kernels"] if row["name"] == "k1"]
+    assert 1e-6 < row["quantile_error"] < 0.02
+    check_statistics_but_outliers(row, durations, row["quantile_error"])
+    text = sonde("variability", large_db, "--memory", "1M").out
+    assert "Quantiles have a relative error of at most" in text
+    assert "Quantiles have" not in sonde("variability", large_db).out
+
+
+def check_statistics_but_outliers(row: dict, durations: list[int], error: float) -> None:
+    data = numpy.array(durations, float)
+    assert row["count"] == len(data) and row["quantile_error"] == error
+    assert row["mean_ns"] == pytest.approx(data.mean(), rel=1e-12) and row["std_ns"] == pytest.approx(data.std(), rel=1e-9)
+    assert (row["min_ns"], row["max_ns"]) == (data.min(), data.max())
+    for share in (25, 50, 75, 90, 99):
+        assert row[f"p{share}"] == pytest.approx(numpy.quantile(data, share / 100), rel=error or 1e-12)
+
+
+def test_databases_of_one_run_are_as_one(sonde, tmp_path):
+    """Each rank's trace in a database of its own, or all files in one."""
+    made = run(4, {"gemm": 10000, "softmax": 3000}, ranks=3, factor=lambda name, rank, share: 1.1 if rank == 1 else 1)
+    paths = made.write(tmp_path, 3)
+    databases = []
+    for path in paths:
+        databases.append(path.with_suffix(".sdb"))
+        assert sonde("import", path, "-o", databases[-1]).status == 0
+    together, apart = answer(sonde, *paths), answer(sonde, *databases)
+    assert together == apart and not apart["aligned"]
+    assert [(row["place"], row["launches"]) for row in apart["places"]] == [(f"rank {rank} device 0", 2000) for rank in range(3)]
+    slow = apart["places"][1]
+    assert slow["pace_significant"] and slow["pace_low"] < 10 < slow["pace_high"] and slow["pace_high"] - slow["pace_low"] < 1
+    for row in apart["kernels"]:
+        assert [place["difference_significant"] for place in row["places"]].count(True) >= 1
+        means = [numpy.mean(made.durations(row["name"], rank)) for rank in range(3)]
+        assert [place["mean_ns"] for place in row["places"]] == pytest.approx(means)
+
+
+def test_databases_of_different_days_are_aligned(sonde, tmp_path):
+    made = run(4, {"gemm": 10000}, launches=300)
+    later = Run([Launch(one.name, one.start + 10 ** 13, one.duration * 2) for one in made.launches])
+    first, second = made.write(tmp_path / "a")[0], later.write(tmp_path / "b")[0]
+    databases = []
+    for number, path in enumerate((first, second)):
+        databases.append(tmp_path / f"day{number}.sdb")
+        assert sonde("import", path, "-o", databases[-1]).status == 0
+    found = answer(sonde, *databases)
+    assert found["aligned"] and found["start_ns"] == 0 and found["end_ns"] < 10 ** 9
+    assert [row["place"] for row in found["places"]] == ["device 0 of day0.sdb", "device 0 of day1.sdb"]
+    assert found["places"][1]["pace"] == pytest.approx(100, abs=1) and found["places"][0]["pace"] == pytest.approx(-50, abs=1)
+    assert "each database from its own first kernel" in sonde("variability", *databases).out
+
+
+def test_where(sonde, tmp_path, mixed):
+    rows = answer(sonde, *mixed.write(tmp_path), options=("--where", "soft"))["kernels"]
+    assert {row["name"] for row in rows} == {"softmax"}
+    assert sum(row["count"] for row in rows) == len(mixed.durations("softmax"))
+
+
+# ---- mistakes ----
+
+def test_what_cannot_be_answered(sonde, tmp_path, small_db, mixed):
+    path, = mixed.write(tmp_path)
+    assert sonde("variability").status == 129
+    cases = [([tmp_path / "none.sdb"], 128, "none.sdb"), ([small_db], 128, "small.sdb"),
+             ([path, "--where", "nothing_like_it"], 128, "no kernel of"), ([path, "--bin", "1ns"], 128, "10000000 are the most"),
+             ([path, "--bin", "10"], 129, "no length of time"), ([path, "--bin", "-1ms"], 129, "no length of time"),
+             ([path, "--target", "memory_stal"], 129, "did you mean"), ([path, "--top", "0"], 129, "--top"),
+             ([path, "--features", tmp_path / "no" / "t.csv"], 128, "t.csv")]
+    empty = tmp_path / "empty.json"
+    empty.write_text('{"schemaVersion":1,"traceEvents":[]}')
+    cases.append(([empty], 128, "empty.json"))
+    for arguments, status, part in cases:
+        result = sonde("variability", *arguments)
+        assert (result.status, len(result.err_lines), result.out) == (status, 1, ""), (arguments, result)
+        assert part in result.err, (arguments, result.err)
+
+
+def test_without_kernels(sonde, tmp_path):
+    made = Run().trace(0, 1)
+    path = made.write(tmp_path / "host.json")
+    result = sonde("variability", path)
+    assert result.status == 128 and "has no kernels" in result.err
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_very_few_launches(sonde, tmp_path, count):
+    made = Run([Launch("k", 1_000_000 + 1000 * number, 0 if number == 2 else 100) for number in range(count)])
+    found = answer(sonde, *made.write(tmp_path))
+    row, = found["kernels"]
+    assert row["count"] == count and row["drift"] is None and not row["drift_significant"] and not row["changes"]
+    assert row["outliers"] == mad_outliers([max(1, one.duration) for one in made.launches])
+    assert found["sentences"] == [] and sonde("variability", *made.write(tmp_path)).status == 0
