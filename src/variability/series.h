@@ -45,12 +45,13 @@ struct sn_changes {
 	size_t count;
 };
 /*
- * Changes of the mean by binary segmentation: a part is cut where that reduces the weighted sum of squares most, if by more than
- * 4 ln(steps) times the long-run variance of the steps' means (a penalty of twice that of the Bayesian information criterion for the two
- * parameters of a change), and if the means differ by at least `least`. The variance is that of an autoregressive process whose
- * differences at distance one and two have the observed medians, so that neither the changes nor outliers count into it.
- * Both sides of a cut have at least SN_CHANGE_STEPS steps with values. There are none where a straight line explains the means as well.
- * 0 or SN_ERR_MEMORY.
+ * Changes of the mean by optimal partitioning (Jackson et al., An algorithm for optimal partitioning of data on an interval, 2005): the
+ * division into parts with the least sum of weighted squares and penalties. Each change costs 4 ln(steps) times the long-run variance of the
+ * steps' means, which is twice what the Bayesian information criterion has for the two parameters of a change. The variance is that
+ * of an autoregressive process whose differences at distance one and two have the observed squares, without the twentieth that is
+ * greatest, so that changes do not count into it. Parts have at least SN_CHANGE_STEPS steps with values, and means that differ by at least `least`. There are no
+ * changes where a straight line explains the means as well, or more than SN_CHANGES would be needed. The square of the number of steps
+ * is what it costs. 0 or SN_ERR_MEMORY.
  */
 enum { SN_CHANGE_STEPS = 3 };
 int sn_steps_changes(const struct sn_series_step *steps, size_t count, double least,

@@ -29,7 +29,7 @@ struct variability {
 	int by, form;
 	size_t limit;
 	const char *features; /* file; NULL: none */
-	enum sn_feature target;
+	int target;	      /* enum sn_feature */
 };
 
 static int parse_bin(void *context, const struct sn_options *options, const char *text)
@@ -51,20 +51,13 @@ static int parse_bin(void *context, const struct sn_options *options, const char
 	return 0;
 }
 
-/* A column of the table of launches, or the paper's name of one. */
-static int parse_target(void *context, const struct sn_options *options, const char *text)
+/* Columns of the table of launches; at last the paper's name of one, which is the default. */
+static void list_targets(const char *targets[SN_FEATURES + 2])
 {
-	enum sn_feature *target = context;
-	const char *names[SN_FEATURES + 2] = {"kernel_variability"};
-	if (!strcmp(text, names[0]))
-		text = sn_feature_name(SN_FEATURE_PERF_VARIATION);
-	for (unsigned f = 0, count = 1; f < SN_FEATURES; f++) {
-		names[count++] = sn_feature_name(f);
-		*target = f;
-		if (!strcmp(text, sn_feature_name(f)))
-			return 0;
-	}
-	return sn_options_unknown(options->command, "option '--target ", text, names);
+	for (unsigned f = 0; f < SN_FEATURES; f++)
+		targets[f] = sn_feature_name(f);
+	targets[SN_FEATURES] = "kernel_variability";
+	targets[SN_FEATURES + 1] = NULL;
 }
 
 static int parse_where(struct variability *all)
@@ -164,7 +157,7 @@ static void print_text(const struct variability *all, const struct sn_variabilit
 	if (all->features)
 		printf("%s: %s of them, to explain %s\n", all->features,
 		       sn_number_counted((double)result->features.row_count).text,
-		       sn_feature_name(all->target));
+		       sn_feature_name((enum sn_feature)all->target));
 	sn_page_print(page, all->limit, sn_terminal_width(), sn_terminal_has_color(stdout), stdout);
 }
 
@@ -181,7 +174,7 @@ static int answer(struct variability *all, const char *path)
 		sn_variability_tables(&result, all->request.top, &page);
 	}
 	sn_progress_end();
-	struct sn_feature_file file = {&result.features, all->target};
+	struct sn_feature_file file = {&result.features, (enum sn_feature)all->target};
 	if (!failed && all->features &&
 	    sn_command_write_file(all->features, sn_variability_csv, &file, &error))
 		status = sn_command_fail("%s", error.text);
@@ -193,7 +186,8 @@ static int answer(struct variability *all, const char *path)
 		status = sn_command_fail("cannot read '%s': %s", path,
 					 failed ? error.text : "out of memory");
 	else if (all->form)
-		sn_variability_json(&result, &all->request, all->target, &page, &json);
+		sn_variability_json(&result, &all->request, (enum sn_feature)all->target, &page,
+				    &json);
 	else
 		print_text(all, &result, &page);
 	if (all->form && !status)
@@ -210,13 +204,15 @@ int sn_command_variability_run(int argc, char **argv)
 				  .by = SN_BY_CONFIGURATION,
 				  .limit = DEFAULT_LIMIT,
 				  .request.top = DEFAULT_TOP,
-				  .target = SN_FEATURE_PERF_VARIATION};
+				  .target = SN_FEATURES};
 	struct sn_variability_request *request = &all.request;
+	const char *targets[SN_FEATURES + 2];
+	list_targets(targets);
 	const struct sn_option table[] = {
 	    {"by", SN_OPTION_CHOICE(all.by, "kernel", "configuration", "all")},
 	    {"bin", .parse = parse_bin, .context = &request->bin_ns},
 	    {"top", SN_OPTION_WHOLE(request->top, 1, TOP_MOST)},
-	    {"target", .parse = parse_target, .context = &all.target},
+	    {"target", .choice = &all.target, .choices = targets},
 	    {"features", .text = &all.features, .is_path = true},
 	    {"sample", SN_OPTION_WHOLE(request->sample, 1, 1e9)},
 	    {"where", .texts = &all.where, .most = WHERE_MOST},
@@ -229,6 +225,8 @@ int sn_command_variability_run(int argc, char **argv)
 		return options.status;
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_variability, "no DB given");
+	if (all.target == SN_FEATURES)
+		all.target = SN_FEATURE_PERF_VARIATION;
 	int status = parse_where(&all);
 	if (status)
 		return close_all(&all, status);

@@ -284,7 +284,7 @@ def test_what_cannot_be_answered(sonde, tmp_path, small_db, mixed):
     cases = [([tmp_path / "none.sdb"], 128, "none.sdb"), ([small_db], 128, "small.sdb"),
              ([path, "--where", "nothing_like_it"], 128, "no kernel of"), ([path, "--bin", "1ns"], 128, "10000000 are the most"),
              ([path, "--bin", "10"], 129, "no length of time"), ([path, "--bin", "-1ms"], 129, "no length of time"),
-             ([path, "--target", "memory_stal"], 129, "did you mean"), ([path, "--top", "0"], 129, "--top"),
+             ([path, "--target", "memory_stal"], 129, "none of"), ([path, "--top", "0"], 129, "--top"),
              ([path, "--features", tmp_path / "no" / "t.csv"], 128, "t.csv")]
     empty = tmp_path / "empty.json"
     empty.write_text('{"schemaVersion":1,"traceEvents":[]}')
