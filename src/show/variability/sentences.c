@@ -14,6 +14,8 @@ enum { SAME_KIND = 3 };
 /* What launches differ from their mean, and by how much durations change. */
 #define VARIES_LEAST  0.03
 #define CHANGE_LEAST  0.02
+/* Of two changes about as large, as there and back again, the first one. */
+#define EARLIER_BY    1.2
 /* Outliers are few and far off. */
 #define OUTLIER_SHARE 0.1
 #define OUTLIER_TIMES 1.5
@@ -147,7 +149,7 @@ static size_t list_changes(const struct sn_variability *result, struct topic *to
 		struct topic topic = {.group = one};
 		for (size_t c = 0; c < one->changes.count; c++)
 			if (!topic.change || fabs(one->changes.items[c].difference) >
-						 fabs(topic.change->difference)) {
+						 EARLIER_BY * fabs(topic.change->difference)) {
 				topic.change = one->changes.items + c;
 				topic.number = c;
 			}
