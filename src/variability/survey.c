@@ -11,9 +11,9 @@
 #include <string.h>
 
 /* Blocks of events that a slice has, unless one bin has more. */
-enum { SLICE_BLOCKS = 64 };
+enum { SLICE_BLOCKS = 32 };
 /* Blocks of a track that a thread surveys at a time. */
-enum { PART_BLOCKS = 256 };
+enum { PART_BLOCKS = 16 };
 /* Different durations of a cell beyond which they are rounded, whatever memory there is. */
 enum { DURATIONS_MOST = 1 << 17 };
 /* Bins unless the user says: so many that each has some launches. */

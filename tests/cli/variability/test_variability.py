@@ -209,6 +209,20 @@ def test_any_number_of_threads_gives_the_same_bytes(sonde, tmp_path, large_db):
     assert len(outputs) == 1
 
 
+def test_bins_of_several_slices(sonde, large, large_db):
+    events = [(round(event["ts"] * 1000), round(event["dur"] * 1000)) for event in json.loads(large.read_text())["traceEvents"]]
+    found = answer(sonde, large_db, options=("--bin", "10ms", "--top", "100000"))
+    begin = min(start for start, _ in events)
+    groups: dict[int, list[int]] = {}
+    for start, duration in events:
+        groups.setdefault((start - begin) // 10_000_000, []).append(duration)
+    assert len(found["bins"]) == len(groups) > 900
+    for row in found["bins"]:
+        data = numpy.array(groups[(row["start_ns"] - begin) // 10_000_000], float)
+        assert row["count"] == len(data) and row["variance"] == pytest.approx(data.var(), rel=1e-9)
+    assert [row["variance"] for row in found["bins"]] == sorted((row["variance"] for row in found["bins"]), reverse=True)
+
+
 def test_little_memory_rounds_and_says_so(sonde, large, large_db):
     durations = [round(event["dur"] * 1000) for event in json.loads(large.read_text())["traceEvents"] if event["name"] == "k1"]
     exact = answer(sonde, large_db, options=("--by", "kernel"))["kernels"]
@@ -253,6 +267,19 @@ def test_databases_of_one_run_are_as_one(sonde, tmp_path):
         assert [place["difference_significant"] for place in row["places"]].count(True) >= 1
         means = [numpy.mean(made.durations(row["name"], rank)) for rank in range(3)]
         assert [place["mean_ns"] for place in row["places"]] == pytest.approx(means)
+
+
+def test_communication_is_no_pace(sonde, tmp_path):
+    """The rank that comes late to collectives is a shorter time in them, and is no faster one."""
+    made = run(4, {"gemm": 10000, "ncclDevKernel_AllReduce": 40000}, ranks=2,
+               factor=lambda name, rank, share: 0.5 if rank == 1 and name.startswith("nccl") else 1)
+    found = answer(sonde, *made.write(tmp_path, 2))
+    assert all(abs(row["pace"]) < 0.5 for row in found["places"])
+    rows = {row["name"]: row for row in found["kernels"]}
+    assert rows["ncclDevKernel_AllReduce"]["communication"] and not rows["gemm"]["communication"]
+    assert rows["ncclDevKernel_AllReduce"]["places"][1]["difference"] == pytest.approx(-50, abs=2)
+    assert rows["ncclDevKernel_AllReduce"]["places"][1]["difference_significant"]
+    assert not any("elsewhere" in sentence for sentence in found["sentences"])
 
 
 def test_databases_of_different_days_are_aligned(sonde, tmp_path):
