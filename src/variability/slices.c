@@ -21,8 +21,8 @@ static int add_row(void *data, const struct sn_vary_launch *launch)
 	struct slice_reading *reading = data;
 	struct sn_vary_worker *worker = reading->worker;
 	uint64_t start_ns = launch->start_ns - reading->source->shift_ns;
-	/* that began before the slice, or after it */
-	if (start_ns < reading->slice->from_ns || start_ns >= reading->slice->to_ns)
+	/* what began before the slice overlaps it */
+	if (start_ns < reading->slice->from_ns)
 		return 0;
 	struct sn_vary_row row = {
 	    start_ns, launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0,
