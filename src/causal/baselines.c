@@ -4,7 +4,7 @@
 
 #include "base/sort_by.h"
 #include "cholesky.h"
-#include "grow_tree.h"
+#include "search/grow_tree.h"
 #include "row_sample.h"
 
 #include <math.h>

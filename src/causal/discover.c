@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "cholesky.h"
 #include "levels.h"
-#include "order_search.h"
+#include "search/order_search.h"
 #include "row_sample.h"
 
 #include <math.h>

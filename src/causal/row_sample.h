@@ -2,8 +2,8 @@
 /* A sample of prepared rows, drawn with replacement, or all of them; and how graphs are scored by it. */
 #pragma once
 
-#include "discrete_score.h"
-#include "gaussian_score.h"
+#include "search/discrete_score.h"
+#include "search/gaussian_score.h"
 #include "prepare.h"
 
 struct sn_row_sample {

@@ -232,7 +232,7 @@ static int find_columns(struct work *work)
 	work->depths = sn_arena_array(&work->arena, uint32_t, count);
 	work->columns = sn_arena_array(&work->arena, uint32_t, count);
 	struct sn_causal_layout *layout = work->layout;
-	layout->columns = sn_arena_array(&layout->arena, struct sn_causal_column, count);
+	layout->columns = sn_arena_array(&layout->arena, struct sn_causal_layer, count);
 	if (work->arena.failed || layout->arena.failed)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count; i++)
@@ -467,7 +467,7 @@ static void place_columns(struct work *work)
 		*width = fmax(*width, width_of(work, i));
 	}
 	for (uint32_t i = 0; i < layout->column_count; i++) {
-		struct sn_causal_column *column = layout->columns + i;
+		struct sn_causal_layer *column = layout->columns + i;
 		if (i)
 			x += room_for_bends(work, i - 1) +
 			     (column->tier == column[-1].tier ? BEND : TIER_BEND);
@@ -490,7 +490,7 @@ static void place_boxes(struct work *work)
 	struct sn_causal_layout *layout = work->layout;
 	for (uint32_t i = 0; i < work->item_count; i++) {
 		const struct item *item = work->items + work->order[i];
-		const struct sn_causal_column *column = layout->columns + item->column;
+		const struct sn_causal_layer *column = layout->columns + item->column;
 		if (item->chosen != NONE)
 			layout->boxes[layout->box_count++] = (struct sn_causal_box){
 			    work->chosen[item->chosen], item->column,  column->x,
@@ -543,9 +543,9 @@ static void place_way(struct work *work, uint32_t number, struct sn_causal_point
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < span.count; i++) {
 		const struct step *step = work->steps + span.first + i;
-		const struct sn_causal_column *from =
+		const struct sn_causal_layer *from =
 		    layout->columns + work->items[step->from].column;
-		const struct sn_causal_column *to = layout->columns + work->items[step->to].column;
+		const struct sn_causal_layer *to = layout->columns + work->items[step->to].column;
 		points[count++] =
 		    (struct sn_causal_point){from->x + from->width, step->from_y, false};
 		points[count++] = (struct sn_causal_point){to->x, step->to_y, i + 1 < span.count};

@@ -36,7 +36,7 @@ struct sn_causal_way {
 	uint32_t point_count;
 };
 
-struct sn_causal_column {
+struct sn_causal_layer {
 	double x, width;
 	uint32_t tier; /* of its variables */
 };
@@ -47,7 +47,7 @@ struct sn_causal_layout {
 	uint32_t box_count;
 	struct sn_causal_way *ways;
 	uint32_t way_count;
-	struct sn_causal_column *columns;
+	struct sn_causal_layer *columns;
 	uint32_t column_count;
 	double width, height;
 	uint32_t left_out; /* variables with an arrow that are not drawn */

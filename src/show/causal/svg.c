@@ -168,7 +168,7 @@ static void put_tiers(const struct canvas *canvas)
 			end++;
 		if (!canvas->drawing->tiers || tier >= canvas->drawing->tier_count)
 			continue;
-		const struct sn_causal_column *last = layout->columns + end - 1;
+		const struct sn_causal_layer *last = layout->columns + end - 1;
 		double x = layout->columns[i].x, right = last->x + last->width;
 		fprintf(canvas->out,
 			"<path class=\"tier\" d=\"M%.1f 52H%.1f\"/><text class=\"small\" "

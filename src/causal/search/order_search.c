@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "grow_tree.h"
-#include "random.h"
+#include "causal/random.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "gaussian_score.h"
 
 #include "base/error.h"
-#include "cholesky.h"
+#include "causal/cholesky.h"
 
 #include <math.h>
 #include <stdbool.h>

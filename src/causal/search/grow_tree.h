@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "bits.h"
-#include "knowledge.h"
+#include "causal/bits.h"
+#include "causal/knowledge.h"
 #include "score.h"
 
 struct sn_grow_tree {

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "pdag.h"
+#include "causal/pdag.h"
 #include "score.h"
 
 struct sn_order_search {
