@@ -2,11 +2,13 @@
 /* `sonde causal`: what in a table of observations depends on what, and how sure that is. */
 #include "cmd/command.h"
 #include "show/causal/causal_answer.h"
+#include "show/causal/causal_picture.h"
+#include "show/label.h"
 
 enum { JOBS_MAX = 256, SAMPLES_LEAST = 20, SAMPLES_MAX = 10000, DEFAULT_LIMIT = 20 };
 
 struct request {
-	const char *target;
+	const char *target, *html, *svg, *dot;
 	struct sn_texts tiers, forbidden, required;
 	struct sn_discovery_options options;
 	size_t limit;
@@ -24,6 +26,9 @@ static bool read_options(struct request *request, struct sn_options *options)
 	    {"seed", SN_OPTION_WHOLE(request->options.seed, 0, 1e15)},
 	    {"jobs", 'j', SN_OPTION_WHOLE(request->options.threads, 1, JOBS_MAX)},
 	    {"limit", SN_OPTION_WHOLE(request->limit, 0, 1e9)},
+	    {"html", .text = &request->html, .is_path = true},
+	    {"svg", .text = &request->svg, .is_path = true},
+	    {"dot", .text = &request->dot, .is_path = true},
 	    {"format", SN_OPTION_CHOICE(request->form, "text", "json")},
 	    {0}};
 	return sn_options_read(options, table);
@@ -65,12 +70,31 @@ static void print_text(const struct request *request, const struct sn_page *page
 	sn_page_print(page, request->limit, width, sn_terminal_has_color(stdout), stdout);
 }
 
-static int answer(const struct request *request, const struct sn_causal *causal,
+static int draw(const struct request *request, const struct sn_causal *causal,
+		const struct sn_page *page, const char *path, struct sn_error *error)
+{
+	struct sn_causal_picture picture;
+	int result =
+	    sn_fail_code(error, sn_causal_picture_init(&picture, causal, sn_label_base(path)));
+	if (!result && request->svg)
+		result = sn_causal_write_svg(&picture, request->svg, error);
+	if (!result && request->dot)
+		result = sn_causal_write_dot(&picture, request->dot, error);
+	if (!result && request->html)
+		result = sn_causal_write_html(&picture, causal, page, request->html, error);
+	sn_causal_picture_release(&picture);
+	return result;
+}
+
+/* Nothing is printed before all files are written. */
+static int answer(const struct request *request, const struct sn_causal *causal, const char *path,
 		  struct sn_error *error)
 {
 	struct sn_page page = {0};
 	sn_causal_show(causal, &page);
 	int result = page.has_failed ? sn_fail_memory(error) : 0;
+	if (!result && (request->svg || request->dot || request->html))
+		result = draw(request, causal, &page, path, error);
 	if (!result && request->form)
 		print_json(causal, &page);
 	else if (!result)
@@ -98,7 +122,7 @@ int sn_command_causal_run(int argc, char **argv)
 	result = result ? result : read_prior(&request, &table, &prior, &error);
 	result = result ? result : sn_causal(&causal, &prior, request.options, &error);
 	sn_progress_end();
-	result = result ? result : answer(&request, &causal, &error);
+	result = result ? result : answer(&request, &causal, path, &error);
 	sn_causal_release(&causal);
 	sn_prior_release(&prior);
 	sn_causal_table_release(&table);

@@ -17,28 +17,22 @@ static const char *name_of(const struct sn_causal *causal, uint32_t variable)
 
 /* ---- sentences ---- */
 
-/* Part of the samples whose effect has one sign, from which on it is said. */
-#define SURE_OF_SIGN 0.9
-
-static const char *direction_of(const struct sn_effect *effect)
+/* 1 or -1; 0 where there is no effect, or its interval holds 0. */
+static int sign_of(const struct sn_effect *effect)
 {
-	if (isnan(effect->value) || effect->same_sign < SURE_OF_SIGN)
-		return NULL;
-	return effect->value > 0 ? "more" : "less";
+	return effect->low > 0 ? 1 : effect->high < 0 ? -1 : 0;
 }
 
 static void say_cause(const struct sn_causal *causal, const struct sn_target_cause *total,
 		      bool is_first, struct sn_page *page)
 {
-	const char *direction = direction_of(&total->effect);
-	char more[64] = "";
-	if (direction)
-		snprintf(more, sizeof(more), "; more of it is %s", direction);
+	static const char *const more[] = {"; more of it is less", "", "; more of it is more"};
 	sn_page_sentence(page, "%s%s%s%s explains %s of its variance%s (in %s of %u samples).",
 			 is_first ? name_of(causal, causal->target) : "",
 			 is_first ? " depends most on " : "Then ", name_of(causal, total->from),
 			 is_first ? ", which" : "", sn_number_part(total->effect.share, 1).text,
-			 more, sn_number_part(total->frequency, 1).text, causal->samples);
+			 more[1 + sign_of(&total->effect)],
+			 sn_number_part(total->frequency, 1).text, causal->samples);
 }
 
 static void say_target(const struct sn_causal *causal, struct sn_page *page)
@@ -250,13 +244,6 @@ void sn_causal_show(const struct sn_causal *causal, struct sn_page *page)
 }
 
 /* ---- JSON ---- */
-
-static double sign_of(const struct sn_effect *effect)
-{
-	if (!direction_of(effect))
-		return 0;
-	return effect->value > 0 ? 1 : -1;
-}
 
 static void put_effect(struct sn_json *json, const struct sn_effect *effect)
 {
