@@ -366,3 +366,18 @@ def test_very_few_launches(sonde, tmp_path, count):
     assert row["count"] == count and row["drift"] is None and not row["drift_significant"] and not row["changes"]
     assert row["outliers"] == mad_outliers([max(1, one.duration) for one in made.launches])
     assert found["sentences"] == [] and sonde("variability", *made.write(tmp_path)).status == 0
+
+
+def test_what_varies_most_is_neither_rare_nor_steady(sonde, tmp_path):
+    """A kernel of a few launches, and a long one that varies by less than 3 %, differ by more nanoseconds in all."""
+    random_ = random.Random(5)
+    launches = []
+    for number in range(1200):
+        name, median, deviation = [("gemm", 10_000, 0.1), ("long", 1_000_000, 0.01)][number % 2]
+        if number % 150 == 0:
+            name, median, deviation = "rare", 3_000_000, 1
+        launches.append(Launch(name, 1_000_000 + number * 40_000_000, round(median * math.exp(random_.gauss(0, deviation)))))
+    found = answer(sonde, *Run(launches).write(tmp_path))
+    assert [row["name"] for row in found["kernels"]][-1] == "gemm"
+    most, = [sentence for sentence in found["sentences"] if "varies most" in sentence]
+    assert most.startswith("gemm") and "its 592 launches" in most
