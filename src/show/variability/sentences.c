@@ -104,10 +104,10 @@ static void say_which(const struct sn_variability *result, struct sn_page *page)
 		if (relative >= VARIES_LEAST) {
 			sn_page_sentence(
 			    page,
-			    "%s varies most: its %s launches differ from the mean of their "
-			    "configuration by %s on average, "
-			    "%s of what all kernels vary%s.",
-			    name_of(result, one).text,
+			    "%s varies most of the kernels with at least %d launches and a mean "
+			    "difference of %s: its %s launches differ from the mean of their "
+			    "configuration by %s on average, %s of what all kernels vary%s.",
+			    name_of(result, one).text, LAUNCHES_LEAST, share(VARIES_LEAST).text,
 			    sn_number_counted((double)one->durations.total).text,
 			    share(relative).text, sn_number_part(variation_of(one), all).text,
 			    one->is_communication
