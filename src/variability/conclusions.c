@@ -216,8 +216,8 @@ struct comparing {
 	uint64_t *counts;
 };
 
-static struct sn_estimate compare(const struct sn_vary *vary, struct comparing *comparing,
-				  const struct step_sum *sums)
+static struct sn_steps_estimate compare(const struct sn_vary *vary, struct comparing *comparing,
+					const struct step_sum *sums)
 {
 	to_steps(sums, comparing->steps, vary->step_count);
 	return sn_steps_mean(comparing->steps, vary->step_count);
@@ -303,7 +303,7 @@ static int decide_drifts(struct sn_variability *result, double *p)
 			p[count++] = result->groups[i].drift.whole.p;
 	double limit = sn_false_discovery_limit(p, count, FALSE_RATE);
 	for (size_t i = 0; i < result->group_count; i++) {
-		const struct sn_estimate *whole = &result->groups[i].drift.whole;
+		const struct sn_steps_estimate *whole = &result->groups[i].drift.whole;
 		result->groups[i].drift_counts = whole->is_known && whole->p <= limit;
 	}
 	return 0;

@@ -59,10 +59,10 @@ enum sn_feature_role sn_feature_role(enum sn_feature feature)
 	return known[feature].role;
 }
 
-void sn_features_release(struct sn_features *features)
+void sn_launch_features_release(struct sn_launch_features *features)
 {
 	sn_arena_release(&features->arena);
-	*features = (struct sn_features){0};
+	*features = (struct sn_launch_features){0};
 }
 
 /* ---- a part of the time ---- */
@@ -462,7 +462,7 @@ static const char *stream_name(struct sn_arena *arena, double stream)
 }
 
 /* Numbers of categories as rows have them become levels in the order of their first rows. */
-static int make_levels(const struct sn_vary *vary, struct sn_features *features,
+static int make_levels(const struct sn_vary *vary, struct sn_launch_features *features,
 		       enum sn_feature feature)
 {
 	struct sn_feature_column *column = features->columns + feature;
@@ -495,7 +495,7 @@ static int make_levels(const struct sn_vary *vary, struct sn_features *features,
 	return features->arena.failed ? SN_ERR_MEMORY : result;
 }
 
-static int make_table(const struct featuring *featuring, struct sn_features *features)
+static int make_table(const struct featuring *featuring, struct sn_launch_features *features)
 {
 	size_t row = 0;
 	int result = 0;
@@ -541,7 +541,8 @@ static size_t choose_bins(const struct sn_vary *vary, struct sn_vary_slice *wind
 	return count;
 }
 
-int sn_vary_features(struct sn_vary *vary, struct sn_features *features, struct sn_error *error)
+int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
+		     struct sn_error *error)
 {
 	uint64_t sample = vary->request->sample, all = vary->result->launch_count;
 	size_t most = 2 * vary->request->top < vary->result->bin_count ? 2 * vary->request->top
@@ -550,7 +551,7 @@ int sn_vary_features(struct sn_vary *vary, struct sn_features *features, struct 
 	struct featuring featuring = {.vary = vary,
 				      .windows = sample ? vary->slices : bins,
 				      .window_count = vary->slice_count};
-	*features = (struct sn_features){.row_count = 0};
+	*features = (struct sn_launch_features){.row_count = 0};
 	if (!bins)
 		return sn_fail_memory(error);
 	if (!sample)

@@ -30,7 +30,7 @@ struct sn_feature_column {
 	const char **level_names;
 };
 
-struct sn_features {
+struct sn_launch_features {
 	struct sn_arena arena;
 	struct sn_feature_column *columns;
 	uint32_t column_count;
@@ -71,4 +71,4 @@ enum sn_feature {
 const char *sn_feature_name(enum sn_feature feature);
 enum sn_feature_role sn_feature_role(enum sn_feature feature);
 
-void sn_features_release(struct sn_features *features);
+void sn_launch_features_release(struct sn_launch_features *features);

@@ -60,9 +60,9 @@ static double t_of_interval(double freedom)
 	return high;
 }
 
-static struct sn_estimate estimate(double value, double error, double freedom)
+static struct sn_steps_estimate estimate(double value, double error, double freedom)
 {
-	struct sn_estimate result = {.value = value, .low = value, .high = value, .p = 1};
+	struct sn_steps_estimate result = {.value = value, .low = value, .high = value, .p = 1};
 	if (freedom < 2)
 		return result;
 	double t = t_of_interval(freedom);
@@ -155,11 +155,11 @@ struct sn_drift sn_steps_drift(const struct sn_series_step *steps, size_t count)
 	return drift;
 }
 
-struct sn_estimate sn_steps_mean(const struct sn_series_step *steps, size_t count)
+struct sn_steps_estimate sn_steps_mean(const struct sn_series_step *steps, size_t count)
 {
 	struct fit fit;
 	if (!fit_line(steps, count, false, &fit))
-		return (struct sn_estimate){.p = 1};
+		return (struct sn_steps_estimate){.p = 1};
 	return estimate(fit.y_mean, sqrt(fit.variance * fit.inflation / fit.weight),
 			(fit.count - 1) / fit.inflation);
 }

@@ -17,7 +17,7 @@ struct sn_series_step {
 	    plain_mean; /* as they are, where `mean` is of values that were limited against outliers; tells the size of a change */
 };
 
-struct sn_estimate {
+struct sn_steps_estimate {
 	double value, low, high; /* 95 % interval */
 	double p;		 /* two-sided, of no difference from 0 */
 	bool is_known;
@@ -25,14 +25,14 @@ struct sn_estimate {
 
 /* Of logarithms: the slope by least squares, weighted by counts, over all steps. */
 struct sn_drift {
-	struct sn_estimate
+	struct sn_steps_estimate
 	    whole; /* of the time from the first to the last of the steps with values, in ln */
 };
 /* Needs values in at least SN_STEPS_LEAST steps. */
 enum { SN_STEPS_LEAST = 8 };
 struct sn_drift sn_steps_drift(const struct sn_series_step *steps, size_t count);
 /* The mean of the steps' means, weighted by counts. */
-struct sn_estimate sn_steps_mean(const struct sn_series_step *steps, size_t count);
+struct sn_steps_estimate sn_steps_mean(const struct sn_series_step *steps, size_t count);
 
 /* From `step` on, until the next change, values are greater by `difference` (of plain means) than since the change before. */
 struct sn_change {

@@ -99,7 +99,7 @@ void sn_variability_release(struct sn_variability *result)
 	free(result->groups);
 	free(result->by_variance);
 	free(result->by_adjusted);
-	sn_features_release(&result->features);
+	sn_launch_features_release(&result->features);
 	sn_arena_release(&result->arena);
 	*result = (struct sn_variability){0};
 }

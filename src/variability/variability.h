@@ -81,7 +81,7 @@ struct sn_place_difference {
 	uint32_t place;
 	uint64_t count;
 	double mean_ns;
-	struct sn_estimate
+	struct sn_steps_estimate
 	    difference; /* of ln d, to the mean of the others; is_known false where they share no time */
 	bool counts;
 };
@@ -93,7 +93,7 @@ struct sn_variability_place {
 	uint64_t pid;
 	const char *name;
 	uint64_t count; /* launches */
-	struct sn_estimate
+	struct sn_steps_estimate
 	    pace; /* of ln d in the same groups, to the other places; communication left out */
 	bool pace_counts;
 };
@@ -134,8 +134,8 @@ struct sn_variability {
 	size_t used_bins;		     /* with launches */
 	double usual_adjusted; /* the median of bins with at least SN_BIN_LEAST launches */
 	unsigned step_count;
-	struct sn_features features; /* if wanted; texts of it may be the result's */
-	double error;		     /* largest relative error of a quantile; 0: all are exact */
+	struct sn_launch_features features; /* if wanted; texts of it may be the result's */
+	double error; /* largest relative error of a quantile; 0: all are exact */
 };
 
 /* Bins with fewer launches are not ranked by the adjusted measure before others. */

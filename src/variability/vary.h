@@ -109,7 +109,8 @@ int sn_vary_slices(struct sn_vary *vary, struct sn_error *error);
 int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error);
 
 /* launch_table.c: result->features. */
-int sn_vary_features(struct sn_vary *vary, struct sn_features *features, struct sn_error *error);
+int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
+		     struct sn_error *error);
 
 /* The result of a pool's work, with the text of the first worker that has one. */
 int sn_vary_worker_error(const struct sn_vary *vary, int result, struct sn_error *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sonde variability`: which kernels of traces vary, and when. */
+#include "variability_causes.h"
 #include "variability_csv.h"
 #include "variability_json.h"
 
@@ -28,8 +29,8 @@ struct variability {
 	struct sn_query *queries[WHERE_MOST];
 	int by, form;
 	size_t limit;
-	const char *features; /* file; NULL: none */
-	int target;	      /* enum sn_feature */
+	const char *features, *html; /* files; NULL: none */
+	int target;		     /* enum sn_feature */
 };
 
 static int parse_bin(void *context, const struct sn_options *options, const char *text)
@@ -161,39 +162,94 @@ static void print_text(const struct variability *all, const struct sn_variabilit
 	sn_page_print(page, all->limit, sn_terminal_width(), sn_terminal_has_color(stdout), stdout);
 }
 
-static int answer(struct variability *all, const char *path)
-{
+struct answer {
 	struct sn_variability result;
+	struct sn_variability_causes causes;
+	struct sn_page page;
+};
+
+static int find(const struct variability *all, struct answer *answer, struct sn_error *error)
+{
+	int result = sn_variability(&all->request, &answer->result, error);
+	if (result)
+		return result;
+	sn_variability_sentences(&answer->result, &answer->page);
+	sn_variability_tables(&answer->result, all->request.top, &answer->page);
+	result = sn_variability_causes(&answer->causes, &answer->result.features,
+				       (enum sn_feature)all->target, all->request.threads, error);
+	if (!result)
+		sn_variability_causes_show(&answer->causes, &answer->page);
+	return !result && answer->page.has_failed ? sn_fail_memory(error) : result;
+}
+
+static void put_json(const struct variability *all, const struct answer *answer, FILE *out)
+{
+	struct sn_json json = {.out = out};
+	sn_json_begin(&json, '{');
+	sn_variability_json(&answer->result, &all->request, (enum sn_feature)all->target,
+			    &answer->page, &json);
+	sn_variability_causes_json(&answer->causes, &json);
+	sn_json_end(&json, '}');
+}
+
+static int write_page(const struct variability *all, const struct answer *answer, const char *path,
+		      struct sn_error *error)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	if (!out)
+		return sn_fail_memory(error);
+	put_json(all, answer, out);
+	int result = fclose(out) ? sn_fail_memory(error) : 0;
+	if (!result)
+		result = sn_variability_causes_html(&answer->causes, &answer->result.features,
+						    &answer->page, text, sn_label_base(path),
+						    all->html, error);
+	free(text);
+	return result;
+}
+
+/* 0, or the exit status after having said why. */
+static int write_files(const struct variability *all, const struct answer *answer, const char *path)
+{
 	struct sn_error error = {""};
-	struct sn_page page = {0};
-	struct sn_json json = {.out = stdout};
-	int status = SN_EXIT_DONE;
-	int failed = sn_variability(&all->request, &result, &error);
-	if (!failed) {
-		sn_variability_sentences(&result, &page);
-		sn_variability_tables(&result, all->request.top, &page);
-	}
+	struct sn_feature_file file = {&answer->result.features, (enum sn_feature)all->target};
+	int result = all->features
+			 ? sn_command_write_file(all->features, sn_variability_csv, &file, &error)
+			 : 0;
+	if (!result && all->html)
+		result = write_page(all, answer, path, &error);
+	return result ? sn_command_fail("%s", error.text) : SN_EXIT_DONE;
+}
+
+static int say_failure(const struct variability *all, const char *path, int failed,
+		       const struct sn_error *error)
+{
+	if (failed == SN_ERR_MISSING)
+		return sn_command_fail(all->where.count ? "no kernel of '%s' is selected"
+							: "'%s' has no kernels",
+				       path);
+	return sn_command_fail("cannot read '%s': %s", path, error->text);
+}
+
+static int answer(const struct variability *all, const char *path)
+{
+	struct answer answer = {0};
+	struct sn_error error = {""};
+	int failed = find(all, &answer, &error);
 	sn_progress_end();
-	struct sn_feature_file file = {&result.features, (enum sn_feature)all->target};
-	if (!failed && all->features &&
-	    sn_command_write_file(all->features, sn_variability_csv, &file, &error))
-		status = sn_command_fail("%s", error.text);
-	else if (failed == SN_ERR_MISSING)
-		status = sn_command_fail(all->where.count ? "no kernel of '%s' is selected"
-							  : "'%s' has no kernels",
-					 path);
-	else if (failed || page.has_failed)
-		status = sn_command_fail("cannot read '%s': %s", path,
-					 failed ? error.text : "out of memory");
-	else if (all->form)
-		sn_variability_json(&result, &all->request, (enum sn_feature)all->target, &page,
-				    &json);
-	else
-		print_text(all, &result, &page);
-	if (all->form && !status)
+	int status =
+	    failed ? say_failure(all, path, failed, &error) : write_files(all, &answer, path);
+	if (!status && all->form) {
+		put_json(all, &answer, stdout);
 		putchar('\n');
-	sn_page_release(&page);
-	sn_variability_release(&result);
+	} else if (!status) {
+		print_text(all, &answer.result, &answer.page);
+	}
+	sn_page_release(&answer.page);
+	sn_variability_causes_release(&answer.causes);
+	sn_variability_release(&answer.result);
 	return status;
 }
 
@@ -214,6 +270,7 @@ int sn_command_variability_run(int argc, char **argv)
 	    {"top", SN_OPTION_WHOLE(request->top, 1, TOP_MOST)},
 	    {"target", .choice = &all.target, .choices = targets},
 	    {"features", .text = &all.features, .is_path = true},
+	    {"html", .text = &all.html, .is_path = true},
 	    {"sample", SN_OPTION_WHOLE(request->sample, 1, 1e9)},
 	    {"where", .texts = &all.where, .most = WHERE_MOST},
 	    {"format", SN_OPTION_CHOICE(all.form, "text", "json")},
@@ -231,7 +288,7 @@ int sn_command_variability_run(int argc, char **argv)
 	if (status)
 		return close_all(&all, status);
 	sn_progress_show(false);
-	request->wants_features = all.features || request->sample;
+	request->wants_features = true;
 	request->by = (enum sn_variability_by)all.by;
 	status = open_all(&all, (const char *const *)argv + optind, (size_t)(argc - optind));
 	request->inputs = all.inputs;

@@ -31,7 +31,7 @@ static void put_cell(const struct sn_feature_column *column, size_t row, FILE *o
 int sn_variability_csv(void *context, FILE *out, struct sn_error *error)
 {
 	const struct sn_feature_file *file = context;
-	const struct sn_features *features = file->features;
+	const struct sn_launch_features *features = file->features;
 	const char *separator = "";
 	(void)error;
 	for (unsigned f = 0; f < features->column_count; f++) {

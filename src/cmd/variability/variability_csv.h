@@ -11,7 +11,7 @@ struct sn_error;
 /* Causes, then the one target: no other one, because all are functions of the duration; and without what the target is made of. For
  * sn_command_write_file; `context` is a struct sn_feature_file. */
 struct sn_feature_file {
-	const struct sn_features *features;
+	const struct sn_launch_features *features;
 	enum sn_feature target;
 };
 int sn_variability_csv(void *context, FILE *out, struct sn_error *error);

@@ -13,7 +13,7 @@ static double percent(double log_difference)
 }
 
 /* KEY, KEY_low, KEY_high, KEY_p, KEY_significant; null where it is not known. */
-static void put_estimate(struct sn_json *json, const char *key, const struct sn_estimate *one,
+static void put_estimate(struct sn_json *json, const char *key, const struct sn_steps_estimate *one,
 			 bool counts)
 {
 	static const char *const suffixes[] = {"", "_low", "_high"};
@@ -133,7 +133,7 @@ static void put_bins(const struct sn_variability *result, const char *key, const
 static void put_features(const struct sn_variability *result, enum sn_feature target,
 			 struct sn_json *json)
 {
-	const struct sn_features *features = &result->features;
+	const struct sn_launch_features *features = &result->features;
 	sn_json_open(json, "features", '{');
 	sn_json_put_text(json, "target", sn_feature_name(target));
 	sn_json_put_unsigned(json, "rows", features->row_count);
@@ -160,7 +160,6 @@ void sn_variability_json(const struct sn_variability *result,
 			 const struct sn_variability_request *request, enum sn_feature target,
 			 const struct sn_page *page, struct sn_json *json)
 {
-	sn_json_begin(json, '{');
 	sn_json_open(json, "sentences", '[');
 	for (size_t i = 0; i < page->sentence_count; i++)
 		sn_json_string(json, page->sentences[i]);
@@ -186,7 +185,5 @@ void sn_variability_json(const struct sn_variability *result,
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
-	if (request->wants_features)
-		put_features(result, target, json);
-	sn_json_end(json, '}');
+	put_features(result, target, json);
 }

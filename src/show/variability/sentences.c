@@ -214,7 +214,7 @@ static void say_kernels(const struct sn_variability *result, struct topic *topic
 		say_change(result, topics + i, page);
 	count = list_drifts(result, topics);
 	for (size_t i = 0; i < count && i < SAME_KIND; i++) {
-		const struct sn_estimate *whole = &topics[i].group->drift.whole;
+		const struct sn_steps_estimate *whole = &topics[i].group->drift.whole;
 		double sign = whole->value > 0 ? 1 : -1;
 		sn_page_sentence(
 		    page,

@@ -60,7 +60,7 @@ static void check_calibration(double rho, double most_false, double least_covere
 		assert_int_equal(sn_steps_changes(steps, STEPS, 0, &changes), 0);
 		false_changes += changes.count > 0;
 		add(steps, 0, STEPS, 0.3, 0);
-		struct sn_estimate mean = sn_steps_mean(steps, STEPS);
+		struct sn_steps_estimate mean = sn_steps_mean(steps, STEPS);
 		covered += mean.low < 0.3 && mean.high > 0.3;
 	}
 	assert_true(false_drifts <= most_false * ROUNDS && false_means <= most_false * ROUNDS);
@@ -86,7 +86,7 @@ static void test_a_drift_is_found(void **unused)
 		struct sn_changes changes;
 		make(steps, 0.3);
 		add(steps, 0, STEPS, 0, round % 2 ? 0.6 : -0.6);
-		struct sn_estimate whole = sn_steps_drift(steps, STEPS).whole;
+		struct sn_steps_estimate whole = sn_steps_drift(steps, STEPS).whole;
 		double truth = (round % 2 ? 0.6 : -0.6);
 		found += whole.p <= 0.01 && (whole.value > 0) == (truth > 0);
 		covered += whole.low < truth && whole.high > truth;
