@@ -242,6 +242,19 @@ test('dark where the page is dark, whatever the system is, and every width has r
 	}
 });
 
+pageTest('on paper all arrows are there, dark ones too, and what is for the pointer alone is not', () => full, '', async (page) => {
+	await page.emulateMedia({ media: 'print' });
+	for (let i = 0; i < 4; i++) assert.ok(await page.isVisible(`#arrow-${i} .line`), String(i));
+	assert.ok(await page.isHidden('#chosen') && await page.isHidden('.contents'));
+	assert.ok(await page.isVisible('#coordinates canvas'));
+});
+
+pageTest('where there is little room, labels of numbers stay whole and the picture is scrolled', () => full, '', async (page) => {
+	await page.setViewportSize({ width: 400, height: 800 });
+	assert.ok(await page.$eval('#coordinates', (stage) => stage.clientWidth >= 760 && stage.parentElement.clientWidth <= 400));
+	assert.ok(!(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)));
+});
+
 pageTest('names are text and nothing else', () => hostile, '', async (page) => {
 	assert.equal(await page.$('#bad'), null);
 	assert.equal(await page.textContent('h1'), SCRIPT);

@@ -22,17 +22,23 @@ static const char style[] =
     ".causal .target rect{fill:#fff3cf;stroke:#14181f;stroke-width:1.6}"
     ".causal .target text{font-weight:600}.causal .category text{font-style:italic}"
     ".causal .line{fill:none}.causal .hit{fill:none;stroke:#000;stroke-opacity:0;stroke-width:11}"
-    ".causal .more .line,.causal .more .head{stroke:#14181f}.causal .more .head{fill:#14181f}"
-    ".causal .less .line,.causal .less .head{stroke:#cf2a1e}.causal .less .head{fill:#fff}"
-    ".causal .open .line,.causal .open .head{stroke:#98a1ad}.causal .open .head{fill:#98a1ad}"
+    ".causal .positive .line,.causal .positive .head{stroke:#14181f}.causal .positive "
+    ".head{fill:#14181f}"
+    ".causal .negative .line,.causal .negative .head{stroke:#cf2a1e}.causal .negative "
+    ".head{fill:#fff}"
+    ".causal .unsigned .line,.causal .unsigned .head{stroke:#98a1ad}.causal .unsigned "
+    ".head{fill:#98a1ad}"
     ".causal .rare .line{stroke-dasharray:6 4}</style>\n"
     "<style>@media(prefers-color-scheme:dark){.causal:root{background:#12151a}"
     ".causal text{fill:#e9edf3}.causal .small{fill:#9ca7b7}.causal .paper{fill:#12151a}"
     ".causal .tier{stroke:#2e3540}.causal .variable rect{fill:#1d222a;stroke:#475160}"
     ".causal .target rect{fill:#3a3212;stroke:#e9edf3}"
-    ".causal .more .line,.causal .more .head{stroke:#eef1f5}.causal .more .head{fill:#eef1f5}"
-    ".causal .less .line,.causal .less .head{stroke:#ff7263}.causal .less .head{fill:#12151a}"
-    ".causal .open .line,.causal .open .head{stroke:#707b8a}.causal .open .head{fill:#707b8a}"
+    ".causal .positive .line,.causal .positive .head{stroke:#eef1f5}.causal .positive "
+    ".head{fill:#eef1f5}"
+    ".causal .negative .line,.causal .negative .head{stroke:#ff7263}.causal .negative "
+    ".head{fill:#12151a}"
+    ".causal .unsigned .line,.causal .unsigned .head{stroke:#707b8a}.causal .unsigned "
+    ".head{fill:#707b8a}"
     "}</style>\n";
 
 struct canvas {
@@ -44,7 +50,7 @@ struct canvas {
 
 static const char *class_of(int sign)
 {
-	return sign > 0 ? "more" : sign < 0 ? "less" : "open";
+	return sign > 0 ? "positive" : sign < 0 ? "negative" : "unsigned";
 }
 
 static double width_of(double share)
@@ -220,13 +226,13 @@ static void put_sample(const struct canvas *canvas, const struct entry *entry, d
 static unsigned put_legend(const struct canvas *canvas, bool is_written)
 {
 	struct entry entries[ENTRIES] = {
-	    [MORE] = {"more", "positive effect", NAN, true, false},
-	    [LESS] = {"less", "negative effect", NAN, true, false},
-	    [OPEN] = {"open", "no sign: a category, or uncertain", NAN, true, false},
-	    [RARE] = {"open rare", "in less than 80 % of the samples", NAN, false, false},
-	    [UNDIRECTED] = {"open", "direction not known", NAN, false, false},
-	    [THIN] = {"open", "5 %", 0.05, false, false},
-	    [WIDE] = {"open", "60 % of the variance", 0.6, false, false},
+	    [MORE] = {"positive", "positive effect", NAN, true, false},
+	    [LESS] = {"negative", "negative effect", NAN, true, false},
+	    [OPEN] = {"unsigned", "no sign: a category, or uncertain", NAN, true, false},
+	    [RARE] = {"unsigned rare", "in less than 80 % of the samples", NAN, false, false},
+	    [UNDIRECTED] = {"unsigned", "direction not known", NAN, false, false},
+	    [THIN] = {"unsigned", "5 %", 0.05, false, false},
+	    [WIDE] = {"unsigned", "60 % of the variance", 0.6, false, false},
 	};
 	double x = MARGIN;
 	unsigned lines = 0;

@@ -59,7 +59,7 @@ def test_golden(draw):
 def test_what_an_arrow_shows(draw):
     arrows = elements(draw("svg", GRAPH), "arrow-")
     assert [arrows[f"arrow-{i}"].get("class") for i in range(5)] == \
-        ["arrow more", "arrow less", "arrow open", "arrow open rare", "arrow more"]
+        ["arrow positive", "arrow negative", "arrow unsigned", "arrow unsigned rare", "arrow positive"]
     widths = [float(arrows[f"arrow-{i}"].find(f"{SVG}path[@class='line']").get("stroke-width")) for i in range(5)]
     assert widths == pytest.approx([1.3 + 5 * share for share in (0.5, 0.25, 0.1, 0.01, 0)], abs=0.051)
     heads = [arrows[f"arrow-{i}"].find(f"{SVG}path[@class='head']") is not None for i in range(5)]

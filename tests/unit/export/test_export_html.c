@@ -106,7 +106,7 @@ static void holds_the_values_of_the_database(void **state)
 	struct sn_buffer data;
 	assert_int_equal(sn_html_data_build(&data, db, &(struct sn_html_shown){.metric = 1}, NULL),
 			 0);
-	assert_memory_equal(data.bytes, "SONDEHTM\1\0\3\0", 12);
+	assert_memory_equal(data.bytes, "SONDEHTM\1\0\4\0", 12);
 	char *header = header_of(&data);
 	assert_memory_equal(header, "{\"metric\":1,", 12);
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {

@@ -32,7 +32,7 @@ export function axisY(at: number, height: number): number {
 
 export class ParallelCanvas {
 	private readonly context: CanvasRenderingContext2D;
-	private readonly known = new WeakMap<readonly Band[], Float32Array>();
+	private readonly known = new WeakMap<readonly Band[], Map<string, HTMLCanvasElement>>();
 
 	constructor(readonly element: HTMLCanvasElement, private paint: Paint) {
 		this.context = element.getContext('2d')!;
@@ -55,31 +55,37 @@ export class ParallelCanvas {
 		this.drawAxes(scene, width);
 	}
 
-	/* A picture of the densities between two axes. Those of all rows are kept until the width changes. */
-	private densities(bands: readonly Band[], width: number, height: number): Float32Array {
-		const known = this.known.get(bands);
-		if (known && known.length === width * height) return known;
+	/* The densities between two axes as a picture. Those of all rows are drawn again with each brush, so pictures are kept. */
+	private layerOf(bands: readonly Band[], width: number, height: number, colour: string, strength: number): HTMLCanvasElement {
+		const kept = this.known.get(bands) ?? new Map<string, HTMLCanvasElement>();
+		const key = `${width} ${height} ${colour} ${strength}`;
+		const before = kept.get(key);
+		if (before) return before;
+		if (kept.size > 3) kept.clear(); /* of other widths and themes */
+		const [red, green, blue] = this.rgbOf(colour);
 		const density = densityOf(bands, width, height);
-		this.known.set(bands, density);
-		return density;
+		let most = 0;
+		for (const one of density) if (one > most) most = one;
+		const image = new ImageData(width, height);
+		for (let at = 0; at < density.length; at++) {
+			if (density[at] === 0) continue;
+			image.data[4 * at] = red;
+			image.data[4 * at + 1] = green;
+			image.data[4 * at + 2] = blue;
+			image.data[4 * at + 3] = 255 * strength * darkness(density[at]!, most);
+		}
+		const layer = document.createElement('canvas');
+		layer.width = width;
+		layer.height = height;
+		layer.getContext('2d')!.putImageData(image, 0, 0);
+		this.known.set(bands, kept.set(key, layer));
+		return layer;
 	}
 
 	private drawBands({ height, names }: ParallelScene, pairs: readonly (readonly Band[])[], width: number, colour: string, strength: number): void {
-		const tall = height - AXES_TOP - AXES_BOTTOM;
-		const [red, green, blue] = this.rgbOf(colour);
 		pairs.forEach((bands, i) => {
 			const [x0, x1] = [axisX(i, names.length, width), axisX(i + 1, names.length, width)].map(Math.round) as [number, number];
-			const density = this.densities(bands, Math.max(1, x1 - x0), tall);
-			const most = density.reduce((sum, one) => Math.max(sum, one), 0);
-			const image = new ImageData(Math.max(1, x1 - x0), tall);
-			density.forEach((one, at) => {
-				if (one > 0) image.data.set([red, green, blue, 255 * strength * darkness(one, most)], 4 * at);
-			});
-			const layer = document.createElement('canvas');
-			layer.width = image.width;
-			layer.height = image.height;
-			layer.getContext('2d')!.putImageData(image, 0, 0);
-			this.context.drawImage(layer, x0, AXES_TOP);
+			this.context.drawImage(this.layerOf(bands, Math.max(1, x1 - x0), height - AXES_TOP - AXES_BOTTOM, colour, strength), x0, AXES_TOP);
 		});
 	}
 

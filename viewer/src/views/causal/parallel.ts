@@ -35,7 +35,7 @@ export class ParallelView implements CausesView {
 			.map(({ name, bins, group_count }) => `${name} ${bins.length} bins in ${group_count}`);
 		this.element = h('section', { class: 'picture', id: 'parallel', tabindex: -1, 'aria-label': 'Parallel coordinates' },
 			h('h2', {}, 'Parallel coordinates'),
-			parallel.rows > 0 ? this.stage : h('p', { class: 'none' }, 'There are no rows.'),
+			parallel.rows > 0 ? h('div', { class: 'scroll' }, this.stage) : h('p', { class: 'none' }, 'There are no rows.'),
 			h('div', { class: 'brush-line' }, this.told, this.clear),
 			h('p', { class: 'remark' }, `All ${grouped(parallel.rows)} rows are in the picture; none is left out or sampled. The more rows, the darker (by the logarithm). `,
 				'Drag along an axis to brush it, click to take one group. ',
