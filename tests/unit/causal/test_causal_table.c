@@ -258,69 +258,73 @@ static void test_growth(void **state)
 static void test_details(void **state)
 {
 	(void)state;
-	struct sn_causal_table table = table_of(
-	    "==PROF== Connected to process 11\nthe program, says: \"hello\"\n" DETAILS LAUNCH(
-		"0", "11", "f(int, int)",
-		"64") "\"Speed\",\"Duration\",\"usecond\",\"1,234."
-		      "5\",\n" LAUNCH("0", "11", "f(int, int)", "64") "\"Speed\",\"Throughput\",\"%"
-								      "\",\"50\",\n" LAUNCH("0", "11", "f(int, int)", "64") "\"Memory\",\"Throughput\",\"Gbyte/second\",\"1.5\",\n" LAUNCH(
-									  "0", "11",
-									  "f(int, int)",
-									  "64") "\"Speed\",\"\","
-										"\"\",\"\","
-										"\"Rule\",\"do, "
-										"better\"\n"
-										"progress: 50 "
-										"%\n" LAUNCH("1", "11", "g()", "128") "\"Memory\",\"Throughput\",\"Mbyte/second\",\"700\",\n" LAUNCH(
-										    "1", "11",
-										    "g()",
-										    "128") "\"Speed"
-											   "\","
-											   "\"Durat"
-											   "ion\","
-											   "\"mseco"
-											   "nd\","
-											   "\"2\","
-											   "\n" LAUNCH(
-											       "1",
-											       "11",
-											       "g("
-											       ")",
-											       "12"
-											       "8") "\"L"
-												    "aun"
-												    "ch"
-												    "\","
-												    "\"C"
-												    "ach"
-												    "e\""
-												    ",\""
-												    "\","
-												    "\"P"
-												    "ref"
-												    "erN"
-												    "one"
-												    "\","
-												    "\n"
-												    "=="
-												    "PRO"
-												    "F=="
-												    " Di"
-												    "sco"
-												    "nne"
-												    "cte"
-												    "d "
-												    "fro"
-												    "m "
-												    "pro"
-												    "ces"
-												    "s "
-												    "11"
-												    "\n" DETAILS LAUNCH(
-													"0",
-													"12",
-													"g()",
-													"32") "\"Speed\",\"Duration\",\"ns\",\"500\",\n");
+	struct sn_causal_table
+	    table =
+		table_of("==PROF== Connected to process 11\nthe program, says: \"hello\"\n" DETAILS
+			     LAUNCH(
+				 "0", "11", "f(int, int)",
+				 "64") "\"Speed\",\"Duration\",\"usecond\",\"1,234."
+				       "5\",\n" LAUNCH(
+					   "0", "11", "f(int, int)",
+					   "64") "\"Speed\",\"Throughput\",\"%"
+						 "\",\"50\",\n" LAUNCH("0", "11", "f(int, int)", "64") "\"Memory\",\"Throughput\",\"Gbyte/second\",\"1.5\",\n" LAUNCH(
+						     "0", "11", "f(int, int)",
+						     "64") "\"Speed\",\"\","
+							   "\"\",\"\","
+							   "\"Rule\",\"do, "
+							   "better\"\n"
+							   "progress: 50 "
+							   "%\n" LAUNCH("1", "11", "g()", "128") "\"Memory\",\"Throughput\",\"Mbyte/second\",\"700\",\n" LAUNCH(
+							       "1", "11", "g()",
+							       "128") "\"Speed"
+								      "\","
+								      "\"Durat"
+								      "ion\","
+								      "\"mseco"
+								      "nd\","
+								      "\"2\","
+								      "\n" LAUNCH(
+									  "1", "11",
+									  "g("
+									  ")",
+									  "12"
+									  "8") "\"L"
+									       "aun"
+									       "ch"
+									       "\","
+									       "\"C"
+									       "ach"
+									       "e\""
+									       ",\""
+									       "\","
+									       "\"P"
+									       "ref"
+									       "erN"
+									       "one"
+									       "\","
+									       "\n"
+									       "=="
+									       "PRO"
+									       "F=="
+									       " Di"
+									       "sco"
+									       "nne"
+									       "cte"
+									       "d "
+									       "fro"
+									       "m "
+									       "pro"
+									       "ces"
+									       "s "
+									       "11"
+									       "\n" DETAILS LAUNCH(
+										   "0", "12", "g()",
+										   "32") "\"Speed\""
+											 ",\"Durati"
+											 "on\","
+											 "\"ns\","
+											 "\"500\","
+											 "\n");
 	assert_int_equal(table.kind, SN_TABLE_NSIGHT);
 	assert_int_equal(table.row_count, 3);
 	assert_near(value_at(&table, "Duration", 0), 1234500);
@@ -354,6 +358,20 @@ static void test_same_metric_in_units_that_do_not_convert(void **state)
 		"1", "1", "f", "1") "\"S\",\"Rate\",\"byte\",\"4\"\n");
 	assert_true(value_at(&table, "Rate (S) [%]", 0) == 3);
 	assert_true(value_at(&table, "Rate (S) [byte]", 1) == 4);
+	sn_causal_table_release(&table);
+}
+
+static void test_size_that_is_no_triple(void **state)
+{
+	(void)state;
+	struct sn_causal_table table =
+	    table_of(DETAILS LAUNCH("0", "1", "f", "1") "\"S\",\"T\",\"%\",\"3\"\n" LAUNCH(
+		"1", "1", "f",
+		"?") "\"S\",\"T\",\"%\",\"4\"\n" LAUNCH("2", "1", "f",
+							"9") "\"S\",\"T\",\"%\",\"5\"\n");
+	assert_string_equal(level_at(&table, "Grid Size x", 0), "1");
+	assert_string_equal(level_at(&table, "Grid Size x", 1), "(?, 2, 1)");
+	assert_string_equal(level_at(&table, "Grid Size x", 2), "(9, 2, 1)");
 	sn_causal_table_release(&table);
 }
 
@@ -514,6 +532,7 @@ int main(void)
 	    cmocka_unit_test(test_growth),
 	    cmocka_unit_test(test_details),
 	    cmocka_unit_test(test_same_metric_in_units_that_do_not_convert),
+	    cmocka_unit_test(test_size_that_is_no_triple),
 	    cmocka_unit_test(test_raw),
 	    cmocka_unit_test(test_summary_is_refused),
 	    cmocka_unit_test(test_rocprofv3),
