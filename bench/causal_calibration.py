@@ -132,13 +132,14 @@ def percent(part, of):
 
 def deciles(results):
     bins = [(0.2, 0.35), (0.35, 0.5), (0.5, 0.65), (0.65, 0.75), (0.75, 0.85), (0.85, 0.95), (0.95, 0.995), (0.995, 1.01)]
-    lines = ["| found in, of samples | edges | there | | direction in, of those | arrows | right |", "|---|---|---|---|---|---|---|"]
+    lines = ["| found in, of samples | edges | there | direction in, of those | arrows | right |", "|---|---|---|---|---|---|"]
     edges = [edge for result in results if result["true"] for edge in result["edges"]]
     for low, high in bins:
         mine = [edge for edge in edges if low <= edge["frequency"] < high]
         ways = [edge for edge in edges if edge.get("directed") and edge["there"] and low <= edge["direction"] < high]
-        lines.append(f"| {100 * low:.0f} to {min(100 * high, 100):.0f} % | {len(mine)} | {percent(sum(edge['there'] for edge in mine), len(mine))} | | "
-                     f"{100 * low:.0f} to {min(100 * high, 100):.0f} % | {len(ways)} | "
+        span = f"{100 * low:.0f} to {min(100 * high, 100):.0f} %" if high <= 1 else "all"
+        lines.append(f"| {span} | {len(mine)} | {percent(sum(edge['there'] for edge in mine), len(mine))} | "
+                     f"{span} | {len(ways)} | "
                      f"{percent(sum(edge['right_way'] for edge in ways), len(ways))} |")
     return lines
 
@@ -188,7 +189,8 @@ def write_page(results, page):
     text = page.read_text() if page.exists() else ""
     marks = "<!-- tables -->\n", "<!-- end of tables -->\n"
     head, tail = (text.split(marks[0])[0], text.split(marks[1])[1]) if marks[1] in text else (text, "")
-    parts = [deciles(results), kinds(results), nulls(results)]
+    monotone = [result for result in results if KINDS[result["kind"]][3] != "square"]
+    parts = [["All models:"], deciles(results), ["Without the ones that are not monotone:"], deciles(monotone), kinds(results), nulls(results)]
     machine = f"{len(results)} tables, {', '.join(map(str, samples))} samples each; {os.cpu_count()} processors ({platform.machine()})."
     page.write_text(head + marks[0] + "\n\n".join("\n".join(part) for part in parts) + "\n\n" + machine + "\n" + marks[1] + tail)
 
