@@ -112,7 +112,8 @@ static int set_triple(struct sn_table_launches *launches, uint32_t column, size_
 {
 	struct sn_causal_column *columns = launches->builder->table->columns;
 	double values[3];
-	if (!sn_value_triple(field, values))
+	/* once one was no triple, all that follow are names as well */
+	if (columns[column].levels || !sn_value_triple(field, values))
 		return sn_table_set(launches->builder, column, row, field, 1);
 	for (uint32_t axis = 0; axis < 3; axis++)
 		columns[column + axis].values[row] = values[axis];

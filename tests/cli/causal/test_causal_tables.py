@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
+import threading
 
 import pytest
 import samples
@@ -90,7 +92,7 @@ def test_profilers(sonde, tmp_path, text, names):
 
 
 def test_separators_give_one_answer(sonde, tmp_path):
-    """Also blanks, with a mark of UTF-8 and the line ends of Windows, and through a pipe."""
+    """Also blanks, with a mark of UTF-8 and the line ends of Windows."""
     rows = [["x", "y", "z"]] + [[f"{launch['grid']}", f"{launch['bytes']:.2f}", f"{launch['ns']:.2f}"] for launch in launches()]
     answers = set()
     for number, (separator, begin, end) in enumerate([(",", "", "\n"), (";", "", "\n"), ("\t", "", "\n"), (" ", "", "\n"),
@@ -106,6 +108,18 @@ def test_network_of_blanks(sonde):
     """A file of the networks as it lies there."""
     table, = samples.find("causal/bnlearn/asia.txt")
     assert len(json.loads(sonde("causal", table, "--samples", "20", "--format", "json").out)["nodes"]) == 8
+
+
+def test_pipe(sonde, tmp_path):
+    """It can be read once only, and its first rows are looked at before it is read."""
+    table, pipe = tmp_path / "launches.csv", tmp_path / "pipe"
+    table.write_text(raw())
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text(raw()), daemon=True)
+    writer.start()
+    through = sonde("causal", pipe, "--samples", "20", "--format", "json")
+    writer.join(10)
+    assert through.out == sonde("causal", table, "--samples", "20", "--format", "json").out != ""
 
 
 NUMBERS = "".join(f"{row},{row * row % 17}\n" for row in range(40))

@@ -361,6 +361,20 @@ static void test_same_metric_in_units_that_do_not_convert(void **state)
 	sn_causal_table_release(&table);
 }
 
+static void test_size_that_is_no_triple(void **state)
+{
+	(void)state;
+	struct sn_causal_table table =
+	    table_of(DETAILS LAUNCH("0", "1", "f", "1") "\"S\",\"T\",\"%\",\"3\"\n" LAUNCH(
+		"1", "1", "f",
+		"?") "\"S\",\"T\",\"%\",\"4\"\n" LAUNCH("2", "1", "f",
+							"9") "\"S\",\"T\",\"%\",\"5\"\n");
+	assert_string_equal(level_at(&table, "Grid Size x", 0), "1");
+	assert_string_equal(level_at(&table, "Grid Size x", 1), "(?, 2, 1)");
+	assert_string_equal(level_at(&table, "Grid Size x", 2), "(9, 2, 1)");
+	sn_causal_table_release(&table);
+}
+
 #define RAW                                                                                        \
 	"\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Kernel Time\","    \
 	"\"Context\",\"Stream\",\"thread Domain:Push/Pop_Range:PL_Type\",\"dram__bytes.sum\","     \
@@ -518,6 +532,7 @@ int main(void)
 	    cmocka_unit_test(test_growth),
 	    cmocka_unit_test(test_details),
 	    cmocka_unit_test(test_same_metric_in_units_that_do_not_convert),
+	    cmocka_unit_test(test_size_that_is_no_triple),
 	    cmocka_unit_test(test_raw),
 	    cmocka_unit_test(test_summary_is_refused),
 	    cmocka_unit_test(test_rocprofv3),
