@@ -55,6 +55,10 @@ test('tables: edges, baselines beside them, what is undetermined', () => {
 	assert.deepEqual(baselines!.columns.map(({ head }) => head), ['this graph', 'sort by variance', 'r2 sort', 'empty graph', 'shd', 'groups']);
 	assert.deepEqual(baselines!.rows.slice(0, 2), [['b → c', 'c', 'b (0.25)', 'none', '7', 'x (1.5)'], ['a → b', 'a', null, null, null, 'y: p, q']]);
 	assert.deepEqual(undetermined!.rows, [['x'], ['a – b too few rows']]);
+	const beside = { found: { edges: 3, same_pairs: 3, score: -90 }, empty: { edges: 0, same_pairs: 0, score: -100 } };
+	const [, counted] = sheetsOf({ ...causes, graph: { ...causes.graph!, baselines: beside } });
+	assert.deepEqual(counted!.columns.map(({ head }) => head), ['graph', 'edges', 'same pairs', 'score']);
+	assert.deepEqual(counted!.rows, [['found', 3, 3, 10], ['empty', 0, 0, 0]]);
 	const nothing = sheetsOf({ ...causes, graph: { nodes: ['a'], edges: [], undetermined: [], baselines: {} } });
 	assert.match(nothing[0]!.notes[0]!, /Nothing found/);
 	assert.deepEqual(nothing[1]!.rows, [['none']]);

@@ -88,16 +88,36 @@ function itemsOf(value: unknown): string[] {
 	return [String(value)];
 }
 
+type Numbers = Readonly<Record<string, number>>;
+
+function areNumbers(value: unknown): value is Numbers {
+	return value !== null && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length > 0 &&
+		Object.values(value).every((one) => typeof one === 'number');
+}
+
+const EASY = 'A simple way that finds the same shows that the data is easy, not that the graph is right.';
+
+/* A row of numbers for each graph: how many edges, how many as in the one found, the score above that without edges. */
+function baselineNumbers(baselines: readonly (readonly [string, Numbers])[]): Sheet {
+	const keys = [...new Set(baselines.flatMap(([, one]) => Object.keys(one)))];
+	const none = baselines.find(([name]) => name === 'empty')?.[1].score ?? 0;
+	const columns = [text('graph', 'graph'), ...keys.map((key) => ({ key, head: key.replace(/_/g, ' '), unit: key === 'score' ? '1' : 'count' }))];
+	const rows = baselines.map(([name, one]) => [name.replace(/_/g, ' '), ...keys.map((key) => (key === 'score' ? one[key]! - none : one[key] ?? null))]);
+	return sheet('baselines', 'beside it: what simpler ways find', columns, rows, ['Score: above that of no edges, in natural logarithms of the likelihood.', EASY]);
+}
+
 /* The graph beside what simpler ways say of the same data, each from its first to its last. */
 function baselineSheet(graph: Graph): Sheet {
 	const names = Object.keys(graph.baselines);
+	const numbers = Object.entries(graph.baselines).filter((entry): entry is [string, Numbers] => areNumbers(entry[1]));
+	if (names.length > 0 && numbers.length === names.length) return baselineNumbers(numbers);
 	const ordered = [...graph.edges].sort((a, b) => (b.share ?? -1) - (a.share ?? -1)).map(edgeName);
 	const lists = [ordered, ...names.map((name) => itemsOf(graph.baselines[name]))];
 	const columns = [text('graph', 'this graph'), ...names.map((name) => text(`baseline_${name}`, name.replace(/_/g, ' ')))];
 	const length = Math.max(...lists.map((list) => list.length), 1);
 	const rows = Array.from({ length }, (_, i) => lists.map((list) => list[i] ?? (i === 0 ? 'none' : null)));
 	return sheet('baselines', 'beside it: what simpler ways find', columns, rows,
-		['A simple way that finds the same shows that the data is easy, not that the graph is right.']);
+		[EASY]);
 }
 
 function undeterminedSheet(graph: Graph): Sheet | null {
