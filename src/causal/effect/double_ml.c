@@ -16,7 +16,7 @@
 
 struct estimating {
 	const struct sn_effect_question *question;
-	struct sn_total_effect *effect;
+	struct sn_adjusted_effect *effect;
 	struct sn_cross_fit cross;
 	struct sn_features features; /* of what is held, then of the cause */
 	uint32_t held;		     /* features of what is held, with the constant */
@@ -115,7 +115,7 @@ static void find_share(struct estimating *of, const double *left)
 
 static int estimate(struct estimating *of)
 {
-	struct sn_total_effect *effect = of->effect;
+	struct sn_adjusted_effect *effect = of->effect;
 	size_t rows = of->cross.rows;
 	bool has_slope = of->question->cause.levels <= 2;
 	make_features(of);
@@ -171,7 +171,7 @@ static void release(struct estimating *of)
 	free(of->scores);
 }
 
-static void find_range(struct sn_total_effect *effect, const struct sn_effect_question *question)
+static void find_range(struct sn_adjusted_effect *effect, const struct sn_effect_question *question)
 {
 	effect->cause_low = effect->cause_high = question->cause.values[0];
 	for (size_t row = 1; row < question->rows; row++) {
@@ -180,15 +180,15 @@ static void find_range(struct sn_total_effect *effect, const struct sn_effect_qu
 	}
 }
 
-int sn_total_effect_estimate(struct sn_total_effect *effect,
-			     const struct sn_effect_question *question, struct sn_error *error)
+int sn_adjusted_effect_estimate(struct sn_adjusted_effect *effect,
+				const struct sn_effect_question *question, struct sn_error *error)
 {
 	struct estimating of = {.question = question, .effect = effect};
-	*effect = (struct sn_total_effect){.status = SN_EFFECT_FEW,
-					   .slope = sn_no_estimate,
-					   .share = sn_no_estimate,
-					   .share_probability = NAN,
-					   .cause_left = NAN};
+	*effect = (struct sn_adjusted_effect){.status = SN_EFFECT_FEW,
+					      .slope = sn_no_estimate,
+					      .share = sn_no_estimate,
+					      .share_probability = NAN,
+					      .cause_left = NAN};
 	if (question->target.levels > 2)
 		return sn_fail(error, SN_ERR_ARGUMENT,
 			       "an effect on a category of %u levels has no size",
@@ -213,7 +213,7 @@ int sn_total_effect_estimate(struct sn_total_effect *effect,
 	return result;
 }
 
-struct sn_estimate sn_total_effect_at(const struct sn_total_effect *effect, double value)
+struct sn_estimate sn_adjusted_effect_at(const struct sn_adjusted_effect *effect, double value)
 {
 	if (effect->status != SN_EFFECT_FOUND || isnan(effect->slope.value))
 		return sn_no_estimate;

@@ -46,7 +46,7 @@ struct sn_estimate {
 	    high; /* of the 95 % interval, by Student's distribution with as many degrees as clusters less one */
 };
 
-struct sn_total_effect {
+struct sn_adjusted_effect {
 	enum sn_effect_status status; /* what follows is NAN unless it is found */
 	uint32_t clusters;
 	double cause_mean, cause_deviation, cause_low, cause_high, target_mean, target_deviation;
@@ -60,12 +60,12 @@ struct sn_total_effect {
 };
 
 /* 0 or a negative enum sn_err; without an answer it is 0, and the status says why. MT: yes. */
-int sn_total_effect_estimate(struct sn_total_effect *effect,
-			     const struct sn_effect_question *question, struct sn_error *error);
+int sn_adjusted_effect_estimate(struct sn_adjusted_effect *effect,
+				const struct sn_effect_question *question, struct sn_error *error);
 
 /* The expected change of the target if a numeric cause were set to a value, against what it was; along the line, so beyond cause_low ..
  * cause_high it is extrapolated. NAN where there is no slope. */
-struct sn_estimate sn_total_effect_at(const struct sn_total_effect *effect, double value);
+struct sn_estimate sn_adjusted_effect_at(const struct sn_adjusted_effect *effect, double value);
 
 /* What is expected if all rows had a level. */
 struct sn_what_if_level {

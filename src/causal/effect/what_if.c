@@ -17,7 +17,7 @@
 /* Of the rows, added to a feature's variance of 1 in the regression of chances. */
 #define LINE_PENALTY   1e-5
 #define BEND_PENALTY   1e-3
-static const double bend_penalties[] = {1, 1e-1, 1e-2, 1e-3};
+static const double bend_penalties[] = {1, 1e-1, 1e-2};
 #define BEND_PENALTIES (sizeof(bend_penalties) / sizeof(*bend_penalties))
 #define CHANCE_MOST    60u /* features: more are left to the lines alone */
 
@@ -217,10 +217,11 @@ static int find_chances(struct asking *of)
 		for (size_t place = 0; place < (has_bends ? BEND_PENALTIES : 1); place++) {
 			double loss =
 			    find_chances_of(of, level, bend_penalties[place], of->predicted);
-			if (loss < least) {
-				least = loss;
-				memcpy(own, of->predicted, rows * sizeof(*own));
-			}
+			/* less shrinking only gets worse from there on */
+			if (loss >= least)
+				break;
+			least = loss;
+			memcpy(own, of->predicted, rows * sizeof(*own));
 		}
 	}
 	make_certain(of);

@@ -55,11 +55,11 @@ static void make(struct table *table, model *of, uint64_t number, double effect)
 	of(table, &random, effect);
 }
 
-static struct sn_total_effect estimate(const struct table *table)
+static struct sn_adjusted_effect estimate(const struct table *table)
 {
-	struct sn_total_effect effect;
+	struct sn_adjusted_effect effect;
 	struct sn_error error;
-	assert_int_equal(sn_total_effect_estimate(&effect, &table->question, &error), 0);
+	assert_int_equal(sn_adjusted_effect_estimate(&effect, &table->question, &error), 0);
 	return effect;
 }
 
@@ -139,7 +139,7 @@ static int count_covered(model *of, double effect, bool with_clusters, double *m
 		make(&table, of, number, effect);
 		if (!with_clusters)
 			table.question.clusters = NULL;
-		struct sn_total_effect found = estimate(&table);
+		struct sn_adjusted_effect found = estimate(&table);
 		assert_int_equal(found.status, SN_EFFECT_FOUND);
 		double unit = found.cause_deviation;
 		covered += found.slope.low <= effect * unit && effect * unit <= found.slope.high;
@@ -186,7 +186,7 @@ static void test_confounded(void **state)
 	for (uint64_t number = 0; number < DATASETS; number++) {
 		make(&table, linear, number, 0.5);
 		table.question.adjustment_count = 0;
-		struct sn_total_effect found = estimate(&table);
+		struct sn_adjusted_effect found = estimate(&table);
 		mean += found.slope.value / found.cause_deviation / DATASETS;
 	}
 	assert_true(fabs(mean - 0.6) < 0.02);
@@ -212,7 +212,7 @@ static void test_share_without_sign(void **state)
 	(void)state;
 	for (uint64_t number = 0; number < 100; number++) {
 		make(&table, bent, number, 1);
-		struct sn_total_effect found = estimate(&table);
+		struct sn_adjusted_effect found = estimate(&table);
 		share += found.share.value / 100;
 		covers_nothing += found.slope.low < 0 && found.slope.high > 0;
 		assert_true(found.share_probability < 1e-4);
@@ -239,7 +239,7 @@ static void test_no_share(void **state)
 static void test_no_answer(void **state)
 {
 	static struct table table;
-	struct sn_total_effect found;
+	struct sn_adjusted_effect found;
 	struct sn_error error;
 	(void)state;
 	make(&table, linear, 1, 0.5);
@@ -256,7 +256,7 @@ static void test_no_answer(void **state)
 	table.question.rows = 20;
 	assert_int_equal(estimate(&table).status, SN_EFFECT_FEW);
 	table.question.target.levels = 3;
-	assert_int_equal(sn_total_effect_estimate(&found, &table.question, &error),
+	assert_int_equal(sn_adjusted_effect_estimate(&found, &table.question, &error),
 			 SN_ERR_ARGUMENT);
 }
 
@@ -265,12 +265,12 @@ static void test_same_again(void **state)
 	static struct table table;
 	(void)state;
 	make(&table, curved, 7, 0.5);
-	struct sn_total_effect first = estimate(&table), second = estimate(&table);
+	struct sn_adjusted_effect first = estimate(&table), second = estimate(&table);
 	assert_memory_equal(&first, &second, sizeof(first));
 	struct sn_estimate at =
-	    sn_total_effect_at(&first, first.cause_mean + 2 * first.cause_deviation);
+	    sn_adjusted_effect_at(&first, first.cause_mean + 2 * first.cause_deviation);
 	assert_true(fabs(at.value - 2 * first.slope.value) < 1e-12);
-	at = sn_total_effect_at(&first, first.cause_mean - first.cause_deviation);
+	at = sn_adjusted_effect_at(&first, first.cause_mean - first.cause_deviation);
 	assert_true(at.low < at.value && fabs(at.low + first.slope.high) < 1e-12);
 }
 
@@ -281,7 +281,7 @@ static const double of_level[] = {1, 0, 3};
 /* The chance of the levels depends on `a`, and so does the target, by level: each alone misleads. Returns what is expected of all. */
 static void chances_at(double a, double *chances)
 {
-	double weights[] = {1, exp(0.8 * a), exp(-0.5 * a - 0.3)}, sum = 0;
+	double weights[] = {1, exp(0.6 * a), exp(-0.3 * a)}, sum = 0;
 	for (int level = 0; level < 3; level++)
 		sum += weights[level];
 	for (int level = 0; level < 3; level++)
@@ -325,10 +325,11 @@ static void test_what_if(void **state)
 	struct sn_what_if_level levels[3];
 	struct sn_error error;
 	int covered[3] = {0}, changes[3] = {0};
-	double all = expected_of_all(), mean[3] = {0};
+	double all = expected_of_all(), mean[3] = {0}, squares[3] = {0}, stated[3] = {0};
 	(void)state;
 	for (uint64_t number = 0; number < DATASETS; number++) {
 		make(&table, leveled, number, 0);
+		table.question.adjustment_count = 1;
 		assert_int_equal(sn_what_if(levels, &table.question, &error), 0);
 		for (int level = 0; level < 3; level++) {
 			const struct sn_what_if_level *own = &levels[level];
@@ -339,6 +340,9 @@ static void test_what_if(void **state)
 			changes[level] +=
 			    own->change.low <= expected - all && expected - all <= own->change.high;
 			mean[level] += own->expected.value / DATASETS;
+			double error_of_change = own->change.value - (expected - all);
+			squares[level] += error_of_change * error_of_change / DATASETS;
+			stated[level] += own->change.deviation / DATASETS;
 		}
 	}
 	for (int level = 0; level < 3; level++) {
@@ -348,6 +352,8 @@ static void test_what_if(void **state)
 		assert_in_range(covered[level], LEAST_COVERED, MOST_COVERED);
 		assert_in_range(changes[level], LEAST_COVERED, MOST_COVERED);
 		assert_true(fabs(mean[level] - of_level[level]) < 0.03);
+		/* a deviation from 300 values has one of 4 % */
+		assert_true(fabs(stated[level] / sqrt(squares[level]) - 1) < 0.15);
 	}
 }
 

@@ -267,16 +267,11 @@ static void test_normal(void **state)
 /* A common cause that is not in the table, or an effect that is not linear, leaves residuals that depend on each other. */
 static void test_dependence(void **state)
 {
-	int without = 0, skewed = 0, hidden = 0, bent = 0;
+	int without = 0, hidden = 0, bent = 0;
 	(void)state;
 	for (uint64_t seed = 0; seed < 20; seed++) {
-		double *values = simulate(seed, EXPONENTIAL, 1);
+		double *values = simulate(seed, LAPLACE, 1);
 		struct sn_lingam lingam = find(values, COUNT, 2, NULL);
-		skewed += lingam.dependent_pairs > 0;
-		sn_lingam_release(&lingam);
-		free(values);
-		values = simulate(seed, LAPLACE, 1);
-		lingam = find(values, COUNT, 2, NULL);
 		without += lingam.dependent_pairs > 0;
 		sn_lingam_release(&lingam);
 		/* 3 causes 0 and 2 */
@@ -291,11 +286,27 @@ static void test_dependence(void **state)
 		sn_lingam_release(&lingam);
 		free(values);
 	}
-	print_message("dependent: %d, %d, %d, %d of 20\n", without, skewed, hidden, bent);
+	print_message("dependent: %d, %d, %d of 20\n", without, hidden, bent);
 	/* 5 % of 20 */
-	assert_true(without <= 5 && skewed <= 5);
+	assert_true(without <= 5);
 	assert_true(hidden >= 14);
 	assert_true(bent >= 18);
+}
+
+/* Nor does skewed noise look like dependence: 5 % of 60 are 3, with a deviation of 1.7. What is estimated of residuals would count as 12. */
+static void test_skewed(void **state)
+{
+	int found_some = 0;
+	(void)state;
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		double *values = simulate(seed, EXPONENTIAL, 1);
+		struct sn_lingam lingam = find(values, COUNT, 2, NULL);
+		found_some += lingam.dependent_pairs > 0;
+		sn_lingam_release(&lingam);
+		free(values);
+	}
+	print_message("dependent where noise is skewed: %d of 60\n", found_some);
+	assert_true(found_some <= 8);
 }
 
 static void test_knowledge(void **state)
@@ -432,9 +443,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_known_model),	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_same_as_written), cmocka_unit_test(test_normal),
-	    cmocka_unit_test(test_dependence),	    cmocka_unit_test(test_knowledge),
-	    cmocka_unit_test(test_refused),	    cmocka_unit_test(test_entropy),
-	    cmocka_unit_test(test_products),	    cmocka_unit_test(test_significance),
+	    cmocka_unit_test(test_dependence),	    cmocka_unit_test(test_skewed),
+	    cmocka_unit_test(test_knowledge),	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_entropy),	    cmocka_unit_test(test_products),
+	    cmocka_unit_test(test_significance),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
