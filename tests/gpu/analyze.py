@@ -108,9 +108,9 @@ def samples_are_right(path: Path, database: Path) -> bool:
 
 
 def replay_is_right(path: Path, truth: dict, vendor: str, level: str, scratch: Path) -> bool:
-    """A recording has no lines: how often each kernel, copy and set was stored. HIP tells the nodes of graphs, always."""
+    """A recording has no lines: how often each kernel, copy and set was stored."""
     options = LEVELS[vendor][level][1]
-    has_nodes = vendor == "hip" or level == "nodes"
+    has_nodes = level == "nodes"
     done = subprocess.run([FAKE, "--replay", path, SONDE, "run", "-q", "-o", scratch / f"{vendor}-{level}", *options, "--", "replay"], capture_output=True, text=True)
     if done.returncode:
         print(f"  the replay failed: {done.stderr.strip()}")

@@ -122,11 +122,54 @@ static void point_at_code(struct sn_rocprofiler_code_object *loaded)
 	loaded->memory_size = held ? held->size : 0;
 }
 
+/* ---- what calls that allocate give the program ---- */
+
+static void read_pointed(const struct recording_head *head)
+{
+	const struct recording_pointed *pointed = (const void *)(head + 1);
+	if (replay_rest_of(head, sizeof(*pointed)) >= sizeof(uint64_t))
+		replay_put_at(pointed->address, pointed);
+}
+
+/* What was not written has no address. */
+static uint64_t pointed_at(uint64_t address, size_t bytes)
+{
+	static const uint64_t nothing[2];
+	const struct recording_pointed *pointed = replay_at(address);
+	const struct recording_head *head = (const void *)pointed;
+	return (uintptr_t)(pointed && replay_rest_of(head - 1, sizeof(*pointed)) >= bytes
+			       ? (const void *)(pointed + 1)
+			       : nothing);
+}
+
+static void point_at_allocated(const struct recording_traced *traced,
+			       struct sn_rocprofiler_arguments *arguments)
+{
+	bool is_known = traced->operation >= 0 && traced->operation < REPLAY_OPERATIONS &&
+			sdk.names[traced->operation] && traced->payload_bytes >= sizeof(*arguments);
+	const char *name = is_known ? sdk.names[traced->operation] : "";
+	enum sn_rocprofiler_memory does = SN_ROCPROFILER_NO_MEMORY;
+#define HIP_MEMORY(function, what)                                                                 \
+	if (!strcmp(name, #function))                                                              \
+		does = what;
+#include "../../../src/collect/adapters/rocm/memory.def"
+#undef HIP_MEMORY
+	bool is_row = does == SN_ROCPROFILER_ALLOCATES_ROWS;
+	if (does == SN_ROCPROFILER_NO_MEMORY || does == SN_ROCPROFILER_FREES)
+		return;
+	arguments->words[0] =
+	    pointed_at(arguments->words[0], does == SN_ROCPROFILER_ALLOCATES_PLANES ? 16 : 8);
+	if (is_row)
+		arguments->words[1] = pointed_at(arguments->words[1], 8);
+}
+
 /* ---- what is told ---- */
 
 static void point(const struct recording_traced *traced, void *payload)
 {
 	struct sn_rocprofiler_symbol *symbol = payload;
+	if (traced->kind == SN_ROCPROFILER_CALLBACK_HIP && traced->phase == SN_ROCPROFILER_EXIT)
+		point_at_allocated(traced, payload);
 	if (traced->kind != SN_ROCPROFILER_CALLBACK_CODE_OBJECT)
 		return;
 	if (traced->operation == SN_ROCPROFILER_KERNEL_SYMBOL &&
@@ -189,6 +232,9 @@ void replay_load(struct recording_head *head)
 		break;
 	case RECORDING_OF_code:
 		read_code(head);
+		break;
+	case RECORDING_OF_pointed:
+		read_pointed(head);
 		break;
 	case RECORDING_OF_traced:
 		read_traced(head);

@@ -6,7 +6,7 @@
 #include "play.h"
 #include "../../../src/collect/adapters/rocm/rocprofiler_samples.h"
 
-#define REPLAY_KINDS	  16   /* of callbacks, and of records */
+#define REPLAY_KINDS	  32   /* of callbacks, and of records */
 #define REPLAY_OPERATIONS 2048 /* of HIP */
 #define REPLAY_AGENTS	  64
 #define REPLAY_PAYLOAD	  1024

@@ -174,6 +174,8 @@ struct recording_head {
 	FIELD(int32_t, unit)                                                                       \
 	FIELD(int32_t, result)                                                                     \
 	FIELD(uint32_t, zero)
+/* Before the callback that such a call has ended: what an argument of it points at. */
+#define RECORDING_POINTED(FIELD) FIELD(uint64_t, address)
 #define RECORDING_END(FIELD)                                                                       \
 	FIELD(uint64_t, lost)                                                                      \
 	FIELD(uint64_t, lost_bytes)
@@ -220,7 +222,8 @@ struct recording_record {
 	KIND(27, CODE, code, bytes)                                                                \
 	KIND(28, RECORDS, records, bytes)                                                          \
 	KIND(29, OFFERS, offers, bytes)                                                            \
-	KIND(30, ASKED, asked, nothing)
+	KIND(30, ASKED, asked, nothing)                                                            \
+	KIND(31, POINTED, pointed, bytes)
 
 #define RECORDING_NUMBER(number, fields, name, follows) RECORDING_OF_##name = number,
 enum { RECORDING_KINDS(RECORDING_NUMBER) };
@@ -303,6 +306,9 @@ struct recording_offers {
 };
 struct recording_asked {
 	RECORDING_ASKED(RECORDING_FIELD)
+};
+struct recording_pointed {
+	RECORDING_POINTED(RECORDING_FIELD)
 };
 struct recording_end {
 	RECORDING_END(RECORDING_FIELD)

@@ -98,6 +98,18 @@ static bool configure(void)
 		   context, SN_ROCPROFILER_BUFFER_COPY, NULL, 0, buffer);
 }
 
+static void say_what_is_measured(void)
+{
+	struct sn_line line = SN_LINE(status);
+	SN_LINE_ADD(&line,
+		    "rocprofiler-sdk: kernels, copies and sets below the calls that launched them",
+		    sn_rocm_counters_status(),
+		    sn_config.gpu_graph_nodes ? "; graphs node by node"
+					      : "; graphs as a whole (--gpu-graphs)",
+		    sn_rocm_hears_streams() ? "" : "; streams are queues of the hardware",
+		    sn_rocm_samples_said());
+}
+
 /* The SDK calls it once. Not 0: what was configured is to be forgotten. */
 static int initialize(void (*finalizer)(void), void *unused)
 {
@@ -107,14 +119,18 @@ static int initialize(void (*finalizer)(void), void *unused)
 		sn_rocm_without_records("rocprofiler-sdk lacks a function that is needed");
 		return -1;
 	}
-	if (!create() || !configure() || sn_rocprofiler.rocprofiler_start_context(context)) {
+	if (!create() || !configure()) {
+		sn_rocm_without_records("rocprofiler-sdk refuses");
+		return -1;
+	}
+	sn_rocm_hear_streams(context);
+	if (sn_rocprofiler.rocprofiler_start_context(context)) {
 		sn_rocm_without_records("rocprofiler-sdk refuses");
 		return -1;
 	}
 	sn_rocm_counters_begin(library);
 	sn_rocm_samples_begin(library);
-	say("rocprofiler-sdk: kernels, copies and sets below the calls that launched them",
-	    sn_rocm_counters_status(), sn_rocm_samples_said());
+	say_what_is_measured();
 	atomic_store_explicit(&is_attached, true, memory_order_release);
 	return 0;
 }
@@ -144,6 +160,7 @@ static void end(void)
 			? "samples in 3 seconds"
 			: "records in 3 seconds",
 		    "");
+	sn_rocm_graphs_end();
 	sn_rocm_counters_give_up();
 	atomic_store_explicit(&is_attached, false, memory_order_release);
 }
