@@ -17,10 +17,12 @@ struct sn_rocprofiler sn_rocprofiler;
 static uint64_t context, buffer;
 static _Atomic bool was_tried, is_attached, is_ending, has_table;
 static char status[640];
+static bool has_samples; /* what becomes of samples is to be said behind it */
 
 static void say(const char *text, const char *more, const char *last)
 {
 	struct sn_line line = SN_LINE(status);
+	has_samples = false;
 	SN_LINE_ADD(&line, text, more, last);
 }
 
@@ -106,8 +108,8 @@ static void say_what_is_measured(void)
 		    sn_rocm_counters_status(),
 		    sn_config.gpu_graph_nodes ? "; graphs node by node"
 					      : "; graphs as a whole (--gpu-graphs)",
-		    sn_rocm_hears_streams() ? "" : "; streams are queues of the hardware",
-		    sn_rocm_samples_said());
+		    sn_rocm_hears_streams() ? "" : "; streams are queues of the hardware");
+	has_samples = true;
 }
 
 /* The SDK calls it once. Not 0: what was configured is to be forgotten. */
@@ -218,6 +220,12 @@ static void rocm_after_fork(void)
 
 static const char *rocm_status(void)
 {
+	static char whole[1200];
+	struct sn_line line = SN_LINE(whole);
+	if (has_samples) {
+		SN_LINE_ADD(&line, status, sn_rocm_samples_said());
+		return whole;
+	}
 	if (status[0])
 		return status;
 	return sn_module_by_name("libamdhip64") == SN_MODULE_NONE

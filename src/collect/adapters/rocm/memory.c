@@ -37,8 +37,8 @@ void sn_rocm_memory_note_call(uint32_t operation, const char *name)
 /* ---- calls ---- */
 
 /* The address and the size of what was allocated. */
-static uint64_t allocated(enum sn_rocprofiler_memory what, const struct sn_rocprofiler_arguments *arguments,
-			  uint64_t *address)
+static uint64_t allocated(enum sn_rocprofiler_memory what,
+			  const struct sn_rocprofiler_arguments *arguments, uint64_t *address)
 {
 	const uint64_t *words = arguments->words;
 	const uint64_t *place = (const uint64_t *)(uintptr_t)words[0];
@@ -79,7 +79,8 @@ void sn_rocm_memory_before_call(uint32_t operation,
 		freed_bytes = 0;
 }
 
-static void has_allocated(enum sn_rocprofiler_memory what, const struct sn_rocprofiler_arguments *arguments)
+static void has_allocated(enum sn_rocprofiler_memory what,
+			  const struct sn_rocprofiler_arguments *arguments)
 {
 	uint64_t address, bytes = allocated(what, arguments, &address);
 	if (!address || !bytes)
@@ -91,7 +92,8 @@ static void has_allocated(enum sn_rocprofiler_memory what, const struct sn_rocpr
 
 void sn_rocm_memory_after_call(uint32_t operation, const struct sn_rocprofiler_arguments *arguments)
 {
-	enum sn_rocprofiler_memory what = operation < CALLS && arguments ? does[operation] : SN_ROCPROFILER_NO_MEMORY;
+	enum sn_rocprofiler_memory what =
+	    operation < CALLS && arguments ? does[operation] : SN_ROCPROFILER_NO_MEMORY;
 	if (what == SN_ROCPROFILER_NO_MEMORY || sn_rocprofiler_result(arguments))
 		return;
 	if (what != SN_ROCPROFILER_FREES)
