@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes down all that CUPTI, or AMD's rocprofiler-sdk, delivers while a program runs (docs/format/recording.md): a file for each process that
 # uses CUDA or HIP.
-# Usage: tests/gpu/record.sh [--rocm] [--nodes] [--kinds LIST] [--mib N] [--samples MODE[@CYCLES]] FOLDER COMMAND...
+# Usage: tests/gpu/record.sh [--rocm] [--nodes] [--kinds LIST] [--mib N] [--samples MODE[@CYCLES]] [--counters NAME,...] FOLDER COMMAND...
 #	--rocm        of HIP: what rocprofiler-sdk delivers
 #	--nodes       the nodes of graphs, in place of whole graphs
 #	--kinds LIST  numbers of kinds of records (10,1,2,38,49,8,51: what Sonde asks for)
@@ -10,6 +10,7 @@
 #	--samples MODE  the instructions of kernels as well, as sonde run --gpu-samples does: "continuous", or "serialized", which runs one
 #	              kernel at a time; CYCLES between two samples, a power of two from 32 to 2147483648 (the device's choice). With --rocm both
 #	              are the same, and AMD's ROCPROFILER_PC_SAMPLING_BETA_ENABLED=1 is needed
+#	--counters NAME,...  with --rocm: what hardware counters count in each kernel, which then runs alone; not with --samples
 # It takes a C compiler. The program's status is returned; 77 where the recorder cannot be compiled.
 # One tool can use CUPTI at a time: not under Sonde, nor with a profiler.
 set -u
@@ -28,12 +29,14 @@ while [ $# -gt 0 ]; do
 	--kinds) export SONDE_RECORD_KINDS=${2:?}; shift ;;
 	--mib) export SONDE_RECORD_MIB=${2:?}; shift ;;
 	--samples) SONDE_RECORD_SAMPLES=${2:?}; is_mode "$2" || usage; export SONDE_RECORD_SAMPLES; shift ;;
+	--counters) export SONDE_RECORD_COUNTERS=${2:?}; shift ;;
 	-*) usage ;;
 	*) break ;;
 	esac
 	shift
 done
 [ $# -ge 2 ] || usage
+[ -z "${SONDE_RECORD_COUNTERS:-}" ] || [[ $vendor = rocm && -z ${SONDE_RECORD_SAMPLES:-} ]] || usage
 mkdir -p "$1" && SONDE_RECORD=$(realpath "$1") || exit 128
 export SONDE_RECORD
 shift

@@ -13,11 +13,11 @@ command -v "${compiler##* }" >/dev/null || { echo "no replay: no C compiler ($co
 functions=$("$here/../../gpu/record/recording.py" functions "$recording") || exit 128
 mkdir -p "$cache" || exit 77
 case $functions in
-*rocprofiler_*) library=librocprofiler-sdk.so.1 sources=({load_sdk,sdk,sdk_samples}.c) functions+=$'\n'rocprofiler_set_api_table ;;
+*rocprofiler_*) library=librocprofiler-sdk.so.1 sources=({load_sdk,sdk,sdk_samples,sdk_counters}.c) functions+=$'\n'rocprofiler_set_api_table ;;
 *) library=libcupti.so sources=({load_cupti,load_samples,cupti,samples}.c) ;;
 esac
 adapters=$here/../../../src/collect/adapters
-key=$(cat "$here"/* "$here/../../gpu/record/recording.h" "$adapters/cuda"/cupti{,_samples}.h "$adapters/rocm"/rocprofiler{,_samples}.h - <<<"$functions" | sha256sum | cut -c1-12)
+key=$(cat "$here"/* "$here/../../gpu/record/recording.h" "$adapters/cuda"/cupti{,_samples}.h "$adapters/rocm"/{rocprofiler{,_samples}.h,memory.def} - <<<"$functions" | sha256sum | cut -c1-12)
 folder=$cache/fake-replay-$key
 if [ ! -e "$folder/bin/replay" ]; then
 	new=$(mktemp -d "$folder.XXXXXX") && mkdir "$new/bin" || exit 77

@@ -268,6 +268,8 @@ def test_the_reader_knows_where_fields_are():
               "sn_rocprofiler_stochastic": recording.SDK_STOCHASTIC}
     asserts = "".join(f'_Static_assert(offsetof(struct {name}, {field}) == {at} && sizeof(((struct {name} *)0)->{field}) == {struct.calcsize(of)}, "");\n'
                       for name, known in fields.items() for field, (of, at) in known.items())
+    asserts += f'_Static_assert(sizeof(struct sn_rocprofiler_dispatch) == {recording.SDK_DISPATCH_BYTES}, "");\n'
+    asserts += f'_Static_assert(sizeof(struct sn_rocprofiler_counted) == {recording.SDK_COUNTED.size}, "");\n'
     subprocess.run(["gcc", "-fsyntax-only", "-I", ROOT / "src", "-xc", "-"], input=f'#include "collect/adapters/rocm/rocprofiler_samples.h"\n{asserts}',
                    text=True, check=True)
 

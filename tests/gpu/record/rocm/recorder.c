@@ -3,7 +3,7 @@
  * A tool for HIP that measures nothing: it asks rocprofiler-sdk for what Sonde's adapter asks for, of all functions of HIP, and writes down
  * all that the SDK delivers (docs/format/recording.md), so that it can be played elsewhere (tests/fake/replay). The SDK loads it by
  * ROCP_TOOL_LIBRARIES. SONDE_RECORD names a folder; SONDE_RECORD_MIB the most that a process writes; SONDE_RECORD_SAMPLES that instructions are
- * sampled (samples.c). It needs a C compiler, and no header of AMD's.
+ * sampled (samples.c); SONDE_RECORD_COUNTERS what is counted (counters.c). It needs a C compiler, and no header of AMD's.
  */
 #include "recorder.h"
 
@@ -59,6 +59,7 @@ static bool find_functions(void *library)
 	record_sdk.name = (sn_rocprofiler_status(*) parameters)record_find(library, #name);
 	SN_ROCPROFILER_SAMPLING_FUNCTIONS(FIND)
 #undef FIND
+	record_counters_find(library);
 	return are_all;
 }
 
@@ -239,8 +240,10 @@ static sn_rocprofiler_status on_agents(int version, const void **agents, size_t 
 		const struct sn_rocprofiler_agent *agent = agents[index];
 		struct recording_agent fields = {.size = length_of(agent, MOST_AGENT)};
 		record_add(RECORDING_OF_agent, &fields, sizeof(fields), agent, fields.size);
-		if (fields.size >= sizeof(*agent) && agent->type == SN_ROCPROFILER_AGENT_GPU)
-			record_samples_of(agent->id);
+		if (fields.size < sizeof(*agent) || agent->type != SN_ROCPROFILER_AGENT_GPU)
+			continue;
+		record_samples_of(agent->id);
+		record_counters_of(agent->id);
 	}
 	return 0;
 }
@@ -278,15 +281,18 @@ static int initialize(void (*finalizer)(void), void *unused)
 	(void)finalizer, (void)unused;
 	ask_what_there_is();
 	is_subscribed = subscribe();
-	if (is_subscribed)
+	if (is_subscribed) {
+		record_counters_begin();
 		record_samples_begin();
-	else
+	} else {
 		record_close();
+	}
 	return is_subscribed ? 0 : -1;
 }
 
 static void release(void)
 {
+	record_counters_end();
 	record_stop(&main_part);
 	record_samples_end();
 }
