@@ -198,11 +198,18 @@ struct recording_head {
 #define RECORDING_STATUS(FIELD)                                                                    \
 	FIELD(int32_t, status)                                                                     \
 	FIELD(uint32_t, zero)
+/* ---- of Level Zero ---- */
+/* A call that has ended, by its number among the names of domain RECORDING_LEVEL_ZERO. What follows is `count` parameters, u64 each. */
+#define RECORDING_CALLED(FIELD)                                                                    \
+	FIELD(uint32_t, call)                                                                      \
+	FIELD(int32_t, result)                                                                     \
+	FIELD(uint64_t, count)
 #define RECORDING_END(FIELD)                                                                       \
 	FIELD(uint64_t, lost)                                                                      \
 	FIELD(uint64_t, lost_bytes)
 
-#define RECORDING_NOWHERE UINT64_MAX
+#define RECORDING_NOWHERE    UINT64_MAX
+#define RECORDING_LEVEL_ZERO 6 /* a domain of names */
 
 /* The contexts of a recorder of rocprofiler-sdk: of calls, kernels, copies and code; of samples, each with a buffer; and of counters. */
 enum { RECORDING_PART_RECORDS, RECORDING_PART_SAMPLES, RECORDING_PART_COUNTERS };
@@ -250,7 +257,8 @@ struct recording_record {
 	KIND(33, CONFIGURED, configured, bytes)                                                    \
 	KIND(34, QUEUED, queued, bytes)                                                            \
 	KIND(35, COUNTED, counted, bytes)                                                          \
-	KIND(36, STATUS, status, text)
+	KIND(36, STATUS, status, text)                                                             \
+	KIND(37, CALLED, called, bytes)
 
 #define RECORDING_NUMBER(number, fields, name, follows) RECORDING_OF_##name = number,
 enum { RECORDING_KINDS(RECORDING_NUMBER) };
@@ -351,6 +359,9 @@ struct recording_counted {
 };
 struct recording_status {
 	RECORDING_STATUS(RECORDING_FIELD)
+};
+struct recording_called {
+	RECORDING_CALLED(RECORDING_FIELD)
 };
 struct recording_end {
 	RECORDING_END(RECORDING_FIELD)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads recordings of CUPTI and rocprofiler-sdk (docs/format/recording.md), with Python's own library alone.
+"""Reads recordings of CUPTI, rocprofiler-sdk and Level Zero (docs/format/recording.md), with Python's own library alone.
 
     recording.py print FILE          every entry, a line each
     recording.py summary FILE        where it was made, what came, and what the adapter takes for granted
@@ -158,6 +158,7 @@ SDK_RECORD = struct.Struct("<IIQ")
 SDK_DISPATCH_BYTES = 80
 SDK_COUNTED = struct.Struct("<QdQQQ")  # an instance's value
 HIP, CODE_OBJECTS, DISPATCHES = 5, 10, 12  # kinds of callbacks
+LEVEL_ZERO = 6  # a domain of names
 LOAD, SYMBOL, BEGINS = 1, 2, 1
 TRACING, SAMPLES = 1, 2  # categories of records
 TRAP, STOCHASTIC = 2, 3
@@ -226,6 +227,7 @@ class Reader:
         self.code: set[int] = set()
         self.dropped: dict[int, int] = {}  # by part
         self.counters: dict[int, str] = {}  # their names, by the SDK's numbers
+        self.pointed: dict[int, bytes] = {}  # what is at an address
 
     def read(self, path: str | Path) -> Summary:
         for entry in entries(path):
@@ -450,6 +452,26 @@ class Reader:
                 elif name == "kernel":
                     name += " " + self.kernels.get(found["kernel"], "?")
                 self.on_operation(name, found, entry)
+
+    # ---- of Level Zero ----
+
+    def on_pointed(self, entry, fields):
+        self.pointed[fields["address"]] = entry.rest
+
+    def on_called(self, entry, fields):
+        """A call is written when it has ended."""
+        if fields["count"] > len(entry.rest) // 8:
+            raise Unreadable("a call's parameters are longer than its entry")
+        name = self.names.get((LEVEL_ZERO, fields["call"]), "?")
+        words = struct.unpack_from(f"<{fields['count']}Q", entry.rest)
+        for has_ended in (False, True):
+            self.on_call(entry, f"level zero {name}", has_ended, 0, fields["result"])
+        if name == "zeKernelCreate" and not fields["result"]:
+            described, made = (self.pointed.get(address, b"") for address in words[1:])
+            if len(described) >= 32 and len(made) >= 8:
+                self.kernels[struct.unpack_from("<Q", made)[0]] = self.strings.get(struct.unpack_from("<Q", described, 24)[0], "?")
+        elif name.startswith("zeCommandListAppendLaunch"):
+            self.all.records["appended " + self.kernels.get(words[1], "?")] += 1
 
     def on_counter(self, entry, fields):
         self.counters[fields["counter"]] = entry.text

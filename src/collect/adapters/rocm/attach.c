@@ -88,16 +88,20 @@ static bool configure(void)
 	sn_rocprofiler.rocprofiler_query_available_agents(
 	    SN_ROCPROFILER_AGENT_VERSION, sn_rocm_on_agents, sizeof(struct sn_rocprofiler_agent),
 	    NULL);
-	return count &&
-	       !sn_rocprofiler.rocprofiler_configure_callback_tracing_service(
-		   context, SN_ROCPROFILER_CALLBACK_HIP, calls, count, sn_rocm_on_call, NULL) &&
-	       !sn_rocprofiler.rocprofiler_configure_callback_tracing_service(
-		   context, SN_ROCPROFILER_CALLBACK_CODE_OBJECT, NULL, 0, sn_rocm_on_code_object,
-		   NULL) &&
-	       !sn_rocprofiler.rocprofiler_configure_buffer_tracing_service(
-		   context, SN_ROCPROFILER_BUFFER_KERNEL, NULL, 0, buffer) &&
-	       !sn_rocprofiler.rocprofiler_configure_buffer_tracing_service(
-		   context, SN_ROCPROFILER_BUFFER_COPY, NULL, 0, buffer);
+	bool is_done =
+	    count &&
+	    !sn_rocprofiler.rocprofiler_configure_callback_tracing_service(
+		context, SN_ROCPROFILER_CALLBACK_HIP, calls, count, sn_rocm_on_call, NULL) &&
+	    !sn_rocprofiler.rocprofiler_configure_callback_tracing_service(
+		context, SN_ROCPROFILER_CALLBACK_CODE_OBJECT, NULL, 0, sn_rocm_on_code_object,
+		NULL) &&
+	    !sn_rocprofiler.rocprofiler_configure_buffer_tracing_service(
+		context, SN_ROCPROFILER_BUFFER_KERNEL, NULL, 0, buffer) &&
+	    !sn_rocprofiler.rocprofiler_configure_buffer_tracing_service(
+		context, SN_ROCPROFILER_BUFFER_COPY, NULL, 0, buffer);
+	if (is_done)
+		sn_rocm_hear_streams(context);
+	return is_done;
 }
 
 static void say_what_is_measured(void)
@@ -121,12 +125,7 @@ static int initialize(void (*finalizer)(void), void *unused)
 		sn_rocm_without_records("rocprofiler-sdk lacks a function that is needed");
 		return -1;
 	}
-	if (!create() || !configure()) {
-		sn_rocm_without_records("rocprofiler-sdk refuses");
-		return -1;
-	}
-	sn_rocm_hear_streams(context);
-	if (sn_rocprofiler.rocprofiler_start_context(context)) {
+	if (!create() || !configure() || sn_rocprofiler.rocprofiler_start_context(context)) {
 		sn_rocm_without_records("rocprofiler-sdk refuses");
 		return -1;
 	}
