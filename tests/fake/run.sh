@@ -6,7 +6,8 @@
 #	--plain       the same without PyTorch, which takes 5 GB: the toolkit alone takes 0.4
 #	--rocm        AMD's devices: hipcc SOURCE OUTPUT compiles
 #	--levelzero   a driver for Level Zero's own loader (Debian: libze1, libze-dev)
-#	--replay FILE  in place of devices: a recorded CUPTI or rocprofiler-sdk (tests/gpu/record.sh), which the program "replay" plays
+#	--replay FILE  in place of devices: a recorded CUPTI or rocprofiler-sdk (tests/gpu/record.sh), which the program "replay" plays; or
+#		recorded calls of Level Zero, which it makes again on the driver of --levelzero
 #	--cupti VERSION  the CUPTI of 11.8, 12.4, 12.9, 13.0, 13.1, 13.2 (default) or 13.5
 #	--fail SCENARIO  a reported failure, or several with commas; status 128 for one that the device does not know:
 #		none               nothing fails
@@ -131,6 +132,10 @@ if [ $vendor = rocm ]; then
 elif [ $vendor = replay ]; then
 	fake=$("$here/replay/install.sh" "$FAKE_REPLAY") || exit $?
 	folders=$fake
+	if [ -e "$fake/libreplay_levelzero.so" ]; then
+		ZE_ENABLE_ALT_DRIVERS=$("$here/levelzero/install.sh") || exit $?
+		export ZE_ENABLE_ALT_DRIVERS
+	fi
 elif [ $vendor = levelzero ]; then
 	ZE_ENABLE_ALT_DRIVERS=$("$here/levelzero/install.sh") || exit $?
 	export ZE_ENABLE_ALT_DRIVERS

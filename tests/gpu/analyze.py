@@ -72,10 +72,11 @@ def print_oddities(path: Path) -> None:
             print(f"  {title}: {value}")
 
 
+COUNTERS = "SQ_WAVES,GRBM_GUI_ACTIVE"
 # Of each vendor the folders of recordings: how it was recorded, and how Sonde measures its replay.
 LEVELS = {"cuda": {"whole": ([], []), "nodes": (["--nodes"], ["--gpu-graphs", "nodes"]),
                    **{mode: (["--samples", f"{mode}@1024"], [f"--gpu-samples={mode}"]) for mode in ("continuous", "serialized")}},
-          "hip": {"whole": ([], []), "samples": (["--samples", "continuous"], ["--gpu-samples"])}}
+          "hip": {"whole": ([], []), "counters": (["--counters", COUNTERS], ["--gpu-counters", COUNTERS]), "samples": (["--samples", "continuous"], ["--gpu-samples"])}}
 
 
 def short(name: str) -> str:
@@ -107,10 +108,23 @@ def samples_are_right(path: Path, database: Path) -> bool:
     return is_right
 
 
+def counters_are_right(path: Path, database: Path) -> bool:
+    """Each counter has a value of as many kernels as were counted."""
+    recorded = Reader().read(path)
+    expected = {name: kernels for name, (kernels, _) in recorded.counters.items()}
+    names = {metric["name"] for metric in info(SONDE, database)["metrics"]}
+    found = {name: sum(value["count"] for _, value in report(SONDE, database, name)) for name in COUNTERS.split(",") if name in names}
+    if not expected:
+        print("  no counters: " + (", ".join(f"{name} = {result}" for name, _, result in recorded.steps if result) or "the device lists none of these"))
+    else:
+        print(f"  counters: {found}, {'as recorded' if expected == found else f'recorded {expected}'}")
+    return expected == found
+
+
 def replay_is_right(path: Path, truth: dict, vendor: str, level: str, scratch: Path) -> bool:
-    """A recording has no lines: how often each kernel, copy and set was stored. HIP tells the nodes of graphs, always."""
+    """A recording has no lines: how often each kernel, copy and set was stored."""
     options = LEVELS[vendor][level][1]
-    has_nodes = vendor == "hip" or level == "nodes"
+    has_nodes = level == "nodes"
     done = subprocess.run([FAKE, "--replay", path, SONDE, "run", "-q", "-o", scratch / f"{vendor}-{level}", *options, "--", "replay"], capture_output=True, text=True)
     if done.returncode:
         print(f"  the replay failed: {done.stderr.strip()}")
@@ -121,6 +135,8 @@ def replay_is_right(path: Path, truth: dict, vendor: str, level: str, scratch: P
             if cause.startswith("gpu-") and not cause.startswith("gpu-sample-")}
     print(f"  replayed: {'as it ran' if expected == found and not lost else f'ran {dict(expected)}, stored {dict(found)}, lost {lost}'}")
     is_right = expected == found and not lost
+    if "--counters" in LEVELS[vendor][level][0]:
+        is_right = counters_are_right(path, database) and is_right
     if "--samples" in LEVELS[vendor][level][0]:
         is_right = samples_are_right(path, database) and is_right
     return is_right
@@ -151,8 +167,10 @@ def compare_with_fakes(path: Path, folder: Path, level: str, scratch: Path) -> N
         return
     fakes, options = (["--rocm"], ["--rocm"]) if vendor == "hip" else (["--cupti", release], [])
     output = scratch / f"fake-{vendor}-{level}"
+    (scratch / "counters").write_text("".join(f"{name} 1 1 0 -\n" for name in COUNTERS.split(",")))
     done = subprocess.run([FAKE, *fakes, HERE / "record.sh", *options, *LEVELS[vendor][level][0], output, device, "work"], capture_output=True, text=True,
-                          env={**os.environ, "ROCPROFILER_PC_SAMPLING_BETA_ENABLED": "1"})  # no device can freeze
+                          # no device can freeze
+                          env={**os.environ, "ROCPROFILER_PC_SAMPLING_BETA_ENABLED": "1", "FAKE_COUNTERS": str(scratch / "counters")})
     made = list(output.glob("*.recording"))
     if done.returncode or not made:
         print(f"  no recording on the fakes: {(done.stderr or done.stdout).strip()}")

@@ -107,6 +107,7 @@ hip() {
 	facts_of hip
 	[ ! -r /sys/module/amdgpu/version ] || cat /sys/module/amdgpu/version >"$folder/hip/facts/version"
 	record_as hip whole --rocm
+	record_as hip counters --rocm --counters SQ_WAVES,GRBM_GUI_ACTIVE # each device has them, and both fit into a pass
 	# AMD's condition: by this variable the user accepts that a device may freeze
 	[ -z "${ROCPROFILER_PC_SAMPLING_BETA_ENABLED:-}" ] || record_as hip samples --rocm --samples continuous
 	suite hip

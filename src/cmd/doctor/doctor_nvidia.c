@@ -189,6 +189,78 @@ static void check_instances(struct sn_diagnosis *diagnosis)
 	globfree(&files);
 }
 
+/* As NVIDIA names virtual GPUs: "GRID V100D-8Q", "NVIDIA A40-48Q", "NVIDIA H100-1-10CME" (of a divided device). "A100-SXM4-40GB" is none. */
+static bool is_virtual(const char *model)
+{
+	const char *dash = strrchr(model, '-');
+	size_t digits = dash ? strspn(dash + 1, "0123456789") : 0;
+	const char *rest = digits ? dash + 1 + digits : "";
+	return strstr(model, "GRID ") || strstr(model, "vGPU") ||
+	       (*rest && strchr("ABCQV", *rest) && (!rest[1] || !strcmp(rest + 1, "ME")));
+}
+
+/* "Model: \t\t NVIDIA A40-48Q": false where the file tells none. */
+static bool read_model(const char *path, char *model, size_t size)
+{
+	char line[256];
+	FILE *file = fopen(path, "re");
+	*model = '\0';
+	while (file && !*model && fgets(line, sizeof(line), file))
+		if (sn_text_begins(line, "Model:"))
+			snprintf(model, size, "%s", line + 6 + strspn(line + 6, " \t"));
+	if (file)
+		fclose(file);
+	model[strcspn(model, "\n")] = '\0';
+	return *model;
+}
+
+/* Where CUPTI refuses, calls are heard without it (adapters/cuda/calls.c). */
+#define CALLS_ALONE                                                                                \
+	"and then calls alone are measured, of programs that link the runtime dynamically; no "    \
+	"real device has confirmed it"
+
+static void check_virtual(struct sn_diagnosis *diagnosis)
+{
+	char pattern[512], model[128], named[128] = "";
+	glob_t files;
+	size_t count = 0;
+	if (glob(sn_doctor_path(pattern, sizeof(pattern), "/proc/driver/nvidia/gpus/*/information"),
+		 0, NULL, &files))
+		return;
+	for (size_t at = 0; at < files.gl_pathc; at++)
+		if (read_model(files.gl_pathv[at], model, sizeof(model)) && is_virtual(model)) {
+			memcpy(named, model, sizeof(named));
+			count++;
+		}
+	globfree(&files);
+	if (count)
+		sn_diagnose(
+		    diagnosis, "NVIDIA vGPU", SN_VERDICT_LIMITED,
+		    "on its host: echo enable_profiling=1 | sudo tee "
+		    "/sys/bus/mdev/devices/UUID/nvidia/vgpu_params",
+		    "%zu virtual GPU%s (%s): unless its host allows profiling CUPTI refuses "
+		    "records, samples and counters (error 33), " CALLS_ALONE,
+		    count, count == 1 ? "" : "s", named);
+}
+
+/* A guest that its processor keeps from its host: only there a GPU can be in the confidential mode, which no file of the driver's tells. */
+static void check_confidential(struct sn_diagnosis *diagnosis)
+{
+	static const char *const guests[] = {"/dev/sev-guest", "/dev/tdx_guest", "/dev/tdx-guest"};
+	char path[512];
+	for (size_t at = 0; at < sizeof(guests) / sizeof(*guests); at++) {
+		if (access(sn_doctor_path(path, sizeof(path), guests[at]), F_OK))
+			continue;
+		sn_diagnose(diagnosis, "NVIDIA confidential", SN_VERDICT_LIMITED,
+			    "nvidia-smi conf-compute -f; on the host: sudo nvidia_gpu_tools.py "
+			    "--set-cc-mode=devtools --reset-after-cc-mode-switch",
+			    "a confidential guest (%s): if the GPU's mode is on CUPTI refuses "
+			    "records, samples and counters (error 41), " CALLS_ALONE,
+			    path);
+		return;
+	}
+}
+
 void sn_diagnose_nvidia(struct sn_diagnosis *diagnosis)
 {
 	if (!check_driver(diagnosis))
@@ -196,4 +268,6 @@ void sn_diagnose_nvidia(struct sn_diagnosis *diagnosis)
 	check_cupti(diagnosis);
 	check_rights(diagnosis);
 	check_instances(diagnosis);
+	check_virtual(diagnosis);
+	check_confidential(diagnosis);
 }

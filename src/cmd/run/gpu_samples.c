@@ -75,17 +75,20 @@ void sn_run_gpu_samples_tell(const struct sn_launch_request *launch)
 	if (launch->gpu_samples_in)
 		fprintf(stderr,
 			"sonde: --gpu-samples-in: CUDA devices are sampled while a thread of the "
-			"process is in a region '%s', HIP devices all the time\n",
+			"process is in a region '%s'; HIP devices all the time, and kept is what "
+			"is of kernels launched in one\n",
 			sn_shown(launch->gpu_samples_in).text);
 }
 
 void sn_run_gpu_samples_tell_none(const struct sn_launch_request *launch, const struct sonde_db *db)
 {
 	const char *cuda = sonde_db_property(db, "adapter.cuda");
+	const char *rocm = sonde_db_property(db, "adapter.rocm");
+	const char *of_rocm = rocm ? strstr(rocm, "instructions are not sampled: ") : NULL;
 	if (!launch->gpu_samples || sonde_db_metric_by_name(db, "gpu-samples") != SONDE_NONE)
 		return;
 	if (!cuda || strstr(cuda, "; instructions sampled"))
 		cuda = "the driver has given none";
 	fprintf(stderr, "sonde: --gpu-samples: no instruction was sampled: %s\n",
-		sn_shown(cuda).text);
+		sn_shown(of_rocm ? strchr(of_rocm, ':') + 2 : cuda).text);
 }

@@ -132,6 +132,42 @@ def test_nvidia_divided(machine):
     assert (verdict, fix) == ("limited", "") and text.startswith("2 instances of divided devices: ") and text.endswith(UNCONFIRMED)
 
 
+def of_models(*models: str) -> dict[str, str]:
+    return {**NVIDIA, **{f"/proc/driver/nvidia/gpus/0000:0{at}:00.0/information": f"Model: \t\t {model}\nIRQ:   \t\t 45\nDevice Minor: \t {at}\n"
+                         for at, model in enumerate(models)}}
+
+
+CALLS_ALONE = f"and then calls alone are measured, of programs that link the runtime dynamically; {UNCONFIRMED}"
+VIRTUAL = ["GRID V100D-8Q", "GRID T4-16C", "NVIDIA A40-48Q", "NVIDIA A100-40C", "NVIDIA H100-1-10CME", "NVIDIA RTX6000-Ada-8A", "NVIDIA vGPU of no name"]
+
+
+@pytest.mark.parametrize("model", VIRTUAL)
+def test_nvidia_virtual(machine, model):
+    assert doctor(machine(of_models("NVIDIA A100-SXM4-40GB", model)))["NVIDIA vGPU"] == (
+        "limited", f"1 virtual GPU ({model}): unless its host allows profiling CUPTI refuses records, samples and counters (error 33), {CALLS_ALONE}",
+        "on its host: echo enable_profiling=1 | sudo tee /sys/bus/mdev/devices/UUID/nvidia/vgpu_params")
+
+
+@pytest.mark.parametrize("model", ["NVIDIA A100-SXM4-40GB", "Tesla V100-SXM2-16GB", "NVIDIA H100 80GB HBM3", "NVIDIA GeForce RTX 4090", "Tesla T4",
+                                   "NVIDIA A100-PCIE-40GB", "NVIDIA GH200 480GB", ""])
+def test_nvidia_not_virtual(machine, model):
+    found = doctor(machine(of_models(model)))
+    assert "NVIDIA" in found and not {"NVIDIA vGPU", "NVIDIA confidential"} & set(found)
+
+
+def test_several_virtual(machine):
+    assert doctor(machine(of_models(*VIRTUAL[:3])))["NVIDIA vGPU"][1].startswith(f"3 virtual GPUs ({VIRTUAL[2]}): ")
+
+
+@pytest.mark.parametrize("node", ["sev-guest", "tdx_guest", "tdx-guest"])
+def test_nvidia_confidential(machine, node):
+    assert doctor(machine({**NVIDIA, f"/dev/{node}": ""}))["NVIDIA confidential"] == (
+        "limited", f"a confidential guest (/dev/{node}): if the GPU's mode is on CUPTI refuses records, samples and counters (error 41), {CALLS_ALONE}",
+        "nvidia-smi conf-compute -f; on the host: sudo nvidia_gpu_tools.py --set-cc-mode=devtools --reset-after-cc-mode-switch")
+    # which says nothing where there is no GPU
+    assert "NVIDIA confidential" not in doctor(machine({f"/dev/{node}": ""}))
+
+
 @pytest.mark.parametrize("node", ["nvidia0", "nvidiactl"])
 def test_nvidia_of_others(machine, node):
     found = doctor(refusing(machine(NVIDIA), node), NOBODY)

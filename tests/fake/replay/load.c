@@ -28,11 +28,11 @@ void *replay_new(size_t bytes)
 	return made;
 }
 
-/* ---- strings, by the address that they had ---- */
+/* ---- strings, and what else is pointed at, by the address that it had ---- */
 
 struct string {
 	uint64_t address;
-	const char *text; /* the last that was there */
+	const void *what; /* the last that was there */
 };
 
 static void *strings;
@@ -44,20 +44,26 @@ static int compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static void set_string(uint64_t address, const char *text)
+void replay_put_at(uint64_t address, const void *what)
 {
 	struct string *one = replay_new(sizeof(*one));
-	*one = (struct string){address, text};
+	*one = (struct string){address, what};
 	struct string **place = tsearch(one, &strings, compare);
 	if (*place != one)
 		free(one);
-	(*place)->text = text;
+	(*place)->what = what;
+}
+
+const void *replay_at(uint64_t address)
+{
+	struct string key = {.address = address}, **found = tfind(&key, &strings, compare);
+	return found ? (*found)->what : NULL;
 }
 
 uint64_t replay_string_at(uint64_t address)
 {
-	struct string key = {.address = address}, **found = tfind(&key, &strings, compare);
-	return (uintptr_t)(found ? (*found)->text : "");
+	const void *text = replay_at(address);
+	return (uintptr_t)(text ? text : "");
 }
 
 /* ---- entries ---- */
@@ -126,7 +132,7 @@ static void read_entry(struct recording_head *head)
 		replay_fail("an entry is of no thread");
 	if (head->kind == RECORDING_OF_string) {
 		const struct recording_string *string = (const void *)(head + 1);
-		set_string(string->address, replay_text_of(head, sizeof(*string)));
+		replay_put_at(string->address, replay_text_of(head, sizeof(*string)));
 	} else if (head->kind == RECORDING_OF_clock) {
 		const struct recording_clock *clock = (const void *)(head + 1);
 		if (!clock->result)

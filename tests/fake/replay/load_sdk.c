@@ -28,9 +28,13 @@ static void read_service(const struct recording_head *head)
 	*service = (struct replay_service){recorded, replay_text_of(head, sizeof(*recorded)),
 					   sdk.services};
 	sdk.services = service;
-	if (!strcmp(service->name, "rocprofiler_flush_buffer") && !recorded->has_ended &&
-	    recorded->part < REPLAY_FLUSHES)
+	bool flushes = !strcmp(service->name, "rocprofiler_flush_buffer");
+	bool stops = !strcmp(service->name, "rocprofiler_stop_context");
+	if (flushes && !recorded->has_ended && recorded->part <= RECORDING_PART_SAMPLES)
 		replay_phase = (enum replay_phase)(REPLAY_FLUSH + recorded->part);
+	if (stops && recorded->part == RECORDING_PART_COUNTERS)
+		replay_phase = (enum replay_phase)(recorded->has_ended ? REPLAY_COUNTS_NO_MORE
+								       : REPLAY_STOPS_COUNTING);
 }
 
 int32_t replay_answer(const char *name, uint32_t part, int32_t kind, int32_t otherwise)
@@ -81,6 +85,54 @@ static void read_agent(const struct recording_head *head)
 	sdk.agents[sdk.agent_count++] = agent + 1;
 }
 
+/* ---- counters ---- */
+
+static void read_counter(const struct recording_head *head)
+{
+	struct recording_counter *counter = (void *)(uintptr_t)(head + 1);
+	replay_text_of(head, sizeof(*counter));
+	counter->expression = replay_string_at(counter->expression);
+	if (sdk.counter_count < REPLAY_COUNTERS)
+		sdk.counters[sdk.counter_count++] = counter;
+}
+
+static void read_configured(const struct recording_head *head)
+{
+	const struct recording_configured *configured = (const void *)(head + 1);
+	if (configured->count > replay_rest_of(head, sizeof(*configured)) / sizeof(uint64_t))
+		replay_fail("counters are longer than their entry");
+	if (sdk.config_count < REPLAY_CONFIGS)
+		sdk.configs[sdk.config_count++] = configured;
+}
+
+static void read_status(const struct recording_head *head)
+{
+	const struct recording_status *status = (const void *)(head + 1);
+	replay_text_of(head, sizeof(*status));
+	if (sdk.status_count < REPLAY_STATUSES)
+		sdk.statuses[sdk.status_count++] = status;
+}
+
+static void read_queued(const struct recording_head *head)
+{
+	if (replay_rest_of(head, sizeof(struct recording_queued)) <
+	    sizeof(struct sn_rocprofiler_dispatch))
+		replay_fail("a dispatch is longer than its entry");
+	if (replay_phase == REPLAY_RUNS)
+		replay_add_event(head);
+}
+
+static void read_counted(const struct recording_head *head)
+{
+	const struct recording_counted *counted = (const void *)(head + 1);
+	size_t bytes = replay_rest_of(head, sizeof(*counted)),
+	       each = sizeof(struct sn_rocprofiler_counted) + sizeof(uint64_t);
+	if (bytes < sizeof(struct sn_rocprofiler_dispatch) ||
+	    counted->count > (bytes - sizeof(struct sn_rocprofiler_dispatch)) / each)
+		replay_fail("what was counted is longer than its entry");
+	replay_add_event(head);
+}
+
 /* ---- code ---- */
 
 static struct code {
@@ -122,11 +174,54 @@ static void point_at_code(struct sn_rocprofiler_code_object *loaded)
 	loaded->memory_size = held ? held->size : 0;
 }
 
+/* ---- what calls that allocate give the program ---- */
+
+static void read_pointed(const struct recording_head *head)
+{
+	const struct recording_pointed *pointed = (const void *)(head + 1);
+	if (replay_rest_of(head, sizeof(*pointed)) >= sizeof(uint64_t))
+		replay_put_at(pointed->address, pointed);
+}
+
+/* What was not written has no address. */
+static uint64_t pointed_at(uint64_t address, size_t bytes)
+{
+	static const uint64_t nothing[2];
+	const struct recording_pointed *pointed = replay_at(address);
+	const struct recording_head *head = (const void *)pointed;
+	return (uintptr_t)(pointed && replay_rest_of(head - 1, sizeof(*pointed)) >= bytes
+			       ? (const void *)(pointed + 1)
+			       : nothing);
+}
+
+static void point_at_allocated(const struct recording_traced *traced,
+			       struct sn_rocprofiler_arguments *arguments)
+{
+	bool is_known = traced->operation >= 0 && traced->operation < REPLAY_OPERATIONS &&
+			sdk.names[traced->operation] && traced->payload_bytes >= sizeof(*arguments);
+	const char *name = is_known ? sdk.names[traced->operation] : "";
+	enum sn_rocprofiler_memory does = SN_ROCPROFILER_NO_MEMORY;
+#define HIP_MEMORY(function, what)                                                                 \
+	if (!strcmp(name, #function))                                                              \
+		does = what;
+#include "../../../src/collect/adapters/rocm/memory.def"
+#undef HIP_MEMORY
+	bool is_row = does == SN_ROCPROFILER_ALLOCATES_ROWS;
+	if (does == SN_ROCPROFILER_NO_MEMORY || does == SN_ROCPROFILER_FREES)
+		return;
+	arguments->words[0] =
+	    pointed_at(arguments->words[0], does == SN_ROCPROFILER_ALLOCATES_PLANES ? 16 : 8);
+	if (is_row)
+		arguments->words[1] = pointed_at(arguments->words[1], 8);
+}
+
 /* ---- what is told ---- */
 
 static void point(const struct recording_traced *traced, void *payload)
 {
 	struct sn_rocprofiler_symbol *symbol = payload;
+	if (traced->kind == SN_ROCPROFILER_CALLBACK_HIP && traced->phase == SN_ROCPROFILER_EXIT)
+		point_at_allocated(traced, payload);
 	if (traced->kind != SN_ROCPROFILER_CALLBACK_CODE_OBJECT)
 		return;
 	if (traced->operation == SN_ROCPROFILER_KERNEL_SYMBOL &&
@@ -189,6 +284,24 @@ void replay_load(struct recording_head *head)
 		break;
 	case RECORDING_OF_code:
 		read_code(head);
+		break;
+	case RECORDING_OF_counter:
+		read_counter(head);
+		break;
+	case RECORDING_OF_configured:
+		read_configured(head);
+		break;
+	case RECORDING_OF_status:
+		read_status(head);
+		break;
+	case RECORDING_OF_queued:
+		read_queued(head);
+		break;
+	case RECORDING_OF_counted:
+		read_counted(head);
+		break;
+	case RECORDING_OF_pointed:
+		read_pointed(head);
 		break;
 	case RECORDING_OF_traced:
 		read_traced(head);

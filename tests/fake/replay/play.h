@@ -49,6 +49,9 @@ REPLAY_LOCAL const char *replay_text_of(const struct recording_head *head, size_
 REPLAY_LOCAL size_t replay_rest_of(const struct recording_head *head, size_t fields_bytes);
 /* What was last at an address; "": nothing. */
 REPLAY_LOCAL uint64_t replay_string_at(uint64_t address);
+/* From here on this is at an address: a text, or what the vendor's part says; and where that is, NULL: nowhere. */
+REPLAY_LOCAL void replay_put_at(uint64_t address, const void *what);
+REPLAY_LOCAL const void *replay_at(uint64_t address);
 /* Memory for as long as the process runs, of zeroes. */
 REPLAY_LOCAL void *replay_new(size_t bytes);
 /* The phase of what follows. */

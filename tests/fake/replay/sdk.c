@@ -49,10 +49,17 @@ static struct buffer *buffer_at(uint64_t buffer)
 	return buffer && buffer <= buffer_count ? &buffers[buffer - 1] : NULL;
 }
 
-/* Of the recorder's, which a context of the tool's stands for. */
-static uint32_t part_of(uint64_t context)
+/* Of the recorder's, which a context of the tool's stands for. A tool samples or counts, as the recorder does. */
+uint32_t replay_part_of(uint64_t context)
 {
-	return context == 1 ? RECORDING_PART_RECORDS : RECORDING_PART_SAMPLES;
+	if (context == 1)
+		return RECORDING_PART_RECORDS;
+	return replay_sdk()->counter_count ? RECORDING_PART_COUNTERS : RECORDING_PART_SAMPLES;
+}
+
+bool replay_was_active(uint64_t context)
+{
+	return context_at(context) && context_at(context)->was_active;
 }
 
 /* ---- telling ---- */
@@ -125,8 +132,8 @@ static void give(uint64_t number, const struct recording_records *recorded)
 	struct buffer *buffer = buffer_at(number);
 	struct sn_rocprofiler_header *headers = calloc(recorded->count + 1, sizeof(*headers));
 	struct sn_rocprofiler_header **pointers = calloc(recorded->count + 1, sizeof(*pointers));
-	bool is_same_part =
-	    part_of(buffer->context) == recorded->part && context_at(buffer->context)->was_active;
+	bool is_same_part = replay_part_of(buffer->context) == recorded->part &&
+			    context_at(buffer->context)->was_active;
 	uint64_t dropped = is_same_part ? recorded->dropped : buffer->dropped;
 	if (!headers || !pointers)
 		abort();
@@ -145,6 +152,7 @@ void replay_tell(const struct replay_event *event)
 	const void *fields = event->head + 1;
 	if (event->head->kind == RECORDING_OF_traced)
 		tell_call(fields);
+	replay_tell_counting(event->head);
 	for (uint64_t number = 1;
 	     number <= buffer_count && event->head->kind == RECORDING_OF_records; number++)
 		give(number, fields);
@@ -236,7 +244,7 @@ sn_rocprofiler_status rocprofiler_create_context(uint64_t *context)
 	if (context_count == CONTEXTS)
 		return INVALID_ARGUMENT;
 	int32_t answer =
-	    replay_answer("rocprofiler_create_context", part_of(context_count + 1), 0, 0);
+	    replay_answer("rocprofiler_create_context", replay_part_of(context_count + 1), 0, 0);
 	if (!answer)
 		*context = ++context_count;
 	return answer;
@@ -248,7 +256,7 @@ sn_rocprofiler_status rocprofiler_start_context(uint64_t context)
 	struct context *of = context_at(context);
 	if (!of)
 		return NOT_FOUND;
-	int32_t answer = replay_answer("rocprofiler_start_context", part_of(context), 0, 0);
+	int32_t answer = replay_answer("rocprofiler_start_context", replay_part_of(context), 0, 0);
 	of->is_active = of->was_active = !answer;
 	return answer;
 }
@@ -258,7 +266,12 @@ sn_rocprofiler_status rocprofiler_stop_context(uint64_t context)
 {
 	if (!context_at(context))
 		return NOT_FOUND;
-	int32_t answer = replay_answer("rocprofiler_stop_context", part_of(context), 0, 0);
+	/* what came while the recorder stopped counting, and after that, comes now */
+	uint32_t part = replay_part_of(context);
+	if (context_at(context)->is_active && part != RECORDING_PART_SAMPLES)
+		replay_deliver(part == RECORDING_PART_COUNTERS ? REPLAY_STOPS_COUNTING
+							       : REPLAY_COUNTS_NO_MORE);
+	int32_t answer = replay_answer("rocprofiler_stop_context", part, 0, 0);
 	context_at(context)->is_active = false;
 	return answer;
 }
@@ -278,7 +291,7 @@ rocprofiler_configure_callback_tracing_service(uint64_t context, int kind,
 	/* where no samples were asked for, dispatches were not either: asking for samples says so */
 	int32_t otherwise = kind == SN_ROCPROFILER_CALLBACK_DISPATCH ? 0 : NOT_IMPLEMENTED;
 	int32_t answer = replay_answer("rocprofiler_configure_callback_tracing_service",
-				       part_of(context), kind, otherwise);
+				       replay_part_of(context), kind, otherwise);
 	if (answer)
 		return answer;
 	heard->callback = callback;
@@ -302,7 +315,7 @@ sn_rocprofiler_status rocprofiler_create_buffer(uint64_t context, size_t size, s
 	(void)size, (void)watermark, (void)policy;
 	if (!context_at(context) || buffer_count == BUFFERS)
 		return NOT_FOUND;
-	int32_t answer = replay_answer("rocprofiler_create_buffer", part_of(context), 0, 0);
+	int32_t answer = replay_answer("rocprofiler_create_buffer", replay_part_of(context), 0, 0);
 	if (answer)
 		return answer;
 	buffers[buffer_count] =
@@ -322,7 +335,7 @@ sn_rocprofiler_status rocprofiler_configure_buffer_tracing_service(uint64_t cont
 	if (!context_at(context) || !buffer_at(buffer) || kind < 0 || kind >= REPLAY_KINDS)
 		return NOT_FOUND;
 	int32_t answer = replay_answer("rocprofiler_configure_buffer_tracing_service",
-				       part_of(context), kind, NOT_IMPLEMENTED);
+				       replay_part_of(context), kind, NOT_IMPLEMENTED);
 	if (!answer)
 		context_at(context)->buffers[kind] = buffer;
 	return answer;
@@ -343,7 +356,7 @@ sn_rocprofiler_status rocprofiler_flush_buffer(uint64_t buffer)
 	struct buffer *of = buffer_at(buffer);
 	if (!of)
 		return NOT_FOUND;
-	uint32_t part = part_of(of->context);
+	uint32_t part = replay_part_of(of->context);
 	if (!of->was_flushed)
 		replay_deliver((enum replay_phase)(REPLAY_FLUSH + part));
 	of->was_flushed = true;

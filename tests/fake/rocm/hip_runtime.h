@@ -50,6 +50,15 @@ typedef struct fake_event *hipEvent_t;
 typedef struct fake_graph *hipGraph_t;
 typedef struct fake_executable *hipGraphExec_t;
 
+typedef struct {
+	void *ptr;
+	size_t pitch, xsize, ysize;
+} hipPitchedPtr;
+
+typedef struct {
+	size_t width, height, depth;
+} hipExtent;
+
 #define HIP(place, name, parameters, arguments, given) hipError_t name parameters;
 #include "hip.def"
 #undef HIP

@@ -25,6 +25,12 @@ SAME(sn_rocprofiler_call, operation, rocprofiler_callback_tracing_record_t, oper
 SAME(sn_rocprofiler_call, phase, rocprofiler_callback_tracing_record_t, phase);
 SAME(sn_rocprofiler_call, payload, rocprofiler_callback_tracing_record_t, payload);
 SAME(sn_rocprofiler_arguments, words, rocprofiler_callback_tracing_hip_api_data_t, args);
+static_assert(sizeof(rocprofiler_hip_api_retval_t) == SN_ROCPROFILER_RESULT_BYTES, "size");
+static_assert(sizeof(rocprofiler_callback_tracing_hip_api_data_t) - SN_ROCPROFILER_RESULT_BYTES ==
+		  offsetof(rocprofiler_callback_tracing_hip_api_data_t, retval),
+	      "what is returned stands at the end");
+SAME(sn_rocprofiler_stream, stream, rocprofiler_callback_tracing_hip_stream_data_t, stream_id);
+SAME(sn_rocprofiler_stream, handle, rocprofiler_callback_tracing_hip_stream_data_t, stream_value);
 SAME(sn_rocprofiler_header, category, rocprofiler_record_header_t, category);
 SAME(sn_rocprofiler_header, kind, rocprofiler_record_header_t, kind);
 SAME(sn_rocprofiler_header, record, rocprofiler_record_header_t, payload);
@@ -118,6 +124,8 @@ SAME(sn_rocprofiler_code_object, memory_size, loaded, memory_size);
 #define EQUAL(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours)
 EQUAL(SN_ROCPROFILER_CALLBACK_HIP, ROCPROFILER_CALLBACK_TRACING_HIP_RUNTIME_API);
 EQUAL(SN_ROCPROFILER_CALLBACK_CODE_OBJECT, ROCPROFILER_CALLBACK_TRACING_CODE_OBJECT);
+EQUAL(SN_ROCPROFILER_CALLBACK_STREAM, ROCPROFILER_CALLBACK_TRACING_HIP_STREAM);
+EQUAL(SN_ROCPROFILER_STREAM_SET, ROCPROFILER_HIP_STREAM_SET);
 EQUAL(SN_ROCPROFILER_BUFFER_COPY, ROCPROFILER_BUFFER_TRACING_MEMORY_COPY);
 EQUAL(SN_ROCPROFILER_BUFFER_KERNEL, ROCPROFILER_BUFFER_TRACING_KERNEL_DISPATCH);
 EQUAL(SN_ROCPROFILER_CATEGORY_TRACING, ROCPROFILER_BUFFER_CATEGORY_TRACING);

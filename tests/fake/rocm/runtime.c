@@ -67,13 +67,44 @@ static hipError_t allocate(void **address, size_t bytes, enum fake_place place)
 {
 	if (begin())
 		return last_error;
-	*address = fake_memory_new(bytes, place, fake_current_device());
-	return *address ? hipSuccess : failed(hipErrorOutOfMemory);
+	void *memory = fake_memory_new(bytes, place, fake_current_device());
+	if (!memory)
+		return failed(hipErrorOutOfMemory);
+	*address = memory;
+	return hipSuccess;
 }
 
 static hipError_t body_hipMalloc(void **address, size_t bytes)
 {
 	return allocate(address, bytes, FAKE_DEVICE);
+}
+
+static hipError_t body_hipMallocAsync(void **address, size_t bytes, hipStream_t stream)
+{
+	(void)stream;
+	return allocate(address, bytes, FAKE_DEVICE);
+}
+
+static hipError_t body_hipMallocManaged(void **address, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return allocate(address, bytes, FAKE_MANAGED);
+}
+
+#define PITCH 256u
+
+static hipError_t body_hipMallocPitch(void **address, size_t *pitch, size_t width, size_t height)
+{
+	*pitch = (width + PITCH - 1) / PITCH * PITCH;
+	return allocate(address, *pitch * height, FAKE_DEVICE);
+}
+
+static hipError_t body_hipMalloc3D(hipPitchedPtr *place, hipExtent extent)
+{
+	place->xsize = extent.width;
+	place->ysize = extent.height;
+	return body_hipMallocPitch(&place->ptr, &place->pitch, extent.width,
+				   extent.height * extent.depth);
 }
 
 static hipError_t body_hipHostMalloc(void **address, size_t bytes, unsigned flags)
@@ -88,6 +119,12 @@ static hipError_t body_hipFree(void *address)
 		return hipSuccess;
 	fake_device_wait(fake_current_device());
 	return fake_memory_free(address) ? hipSuccess : failed(hipErrorInvalidValue);
+}
+
+static hipError_t body_hipFreeAsync(void *address, hipStream_t stream)
+{
+	(void)stream;
+	return body_hipFree(address);
 }
 
 static hipError_t body_hipHostFree(void *address)

@@ -174,14 +174,45 @@ struct recording_head {
 	FIELD(int32_t, unit)                                                                       \
 	FIELD(int32_t, result)                                                                     \
 	FIELD(uint32_t, zero)
+/* Before the callback that such a call has ended: what an argument of it points at. */
+#define RECORDING_POINTED(FIELD) FIELD(uint64_t, address)
+/* What it is. What follows is the counter's name; `expression` is the address of a string. Counter 0: the agent lists none. */
+#define RECORDING_COUNTER(FIELD)                                                                   \
+	FIELD(uint64_t, agent)                                                                     \
+	FIELD(uint64_t, counter)                                                                   \
+	FIELD(uint64_t, expression)                                                                \
+	FIELD(int32_t, result)                                                                     \
+	FIELD(uint32_t, zero)
+/* Counters that an agent was asked to count together. What follows is the number of each. */
+#define RECORDING_CONFIGURED(FIELD)                                                                \
+	FIELD(uint64_t, agent)                                                                     \
+	FIELD(uint64_t, config)                                                                    \
+	FIELD(uint64_t, count)                                                                     \
+	FIELD(int32_t, result)                                                                     \
+	FIELD(uint32_t, zero)
+/* A kernel is queued, to be counted by `config`; 0: it is not. What follows is the dispatch, as long as the adapter knows it. */
+#define RECORDING_QUEUED(FIELD)	 FIELD(uint64_t, config)
+/* What follows is the dispatch, `count` records, and the counter's number of each; RECORDING_NOWHERE: that is not told. */
+#define RECORDING_COUNTED(FIELD) FIELD(uint64_t, count)
+/* What the SDK calls an answer. */
+#define RECORDING_STATUS(FIELD)                                                                    \
+	FIELD(int32_t, status)                                                                     \
+	FIELD(uint32_t, zero)
+/* ---- of Level Zero ---- */
+/* A call that has ended, by its number among the names of domain RECORDING_LEVEL_ZERO. What follows is `count` parameters, u64 each. */
+#define RECORDING_CALLED(FIELD)                                                                    \
+	FIELD(uint32_t, call)                                                                      \
+	FIELD(int32_t, result)                                                                     \
+	FIELD(uint64_t, count)
 #define RECORDING_END(FIELD)                                                                       \
 	FIELD(uint64_t, lost)                                                                      \
 	FIELD(uint64_t, lost_bytes)
 
-#define RECORDING_NOWHERE UINT64_MAX
+#define RECORDING_NOWHERE    UINT64_MAX
+#define RECORDING_LEVEL_ZERO 6 /* a domain of names */
 
-/* The contexts of a recorder of rocprofiler-sdk, each with a buffer: of calls, kernels, copies and code; and of samples. */
-enum { RECORDING_PART_RECORDS, RECORDING_PART_SAMPLES };
+/* The contexts of a recorder of rocprofiler-sdk: of calls, kernels, copies and code; of samples, each with a buffer; and of counters. */
+enum { RECORDING_PART_RECORDS, RECORDING_PART_SAMPLES, RECORDING_PART_COUNTERS };
 
 /* Before each record of a delivery. */
 struct recording_record {
@@ -220,7 +251,14 @@ struct recording_record {
 	KIND(27, CODE, code, bytes)                                                                \
 	KIND(28, RECORDS, records, bytes)                                                          \
 	KIND(29, OFFERS, offers, bytes)                                                            \
-	KIND(30, ASKED, asked, nothing)
+	KIND(30, ASKED, asked, nothing)                                                            \
+	KIND(31, POINTED, pointed, bytes)                                                          \
+	KIND(32, COUNTER, counter, text)                                                           \
+	KIND(33, CONFIGURED, configured, bytes)                                                    \
+	KIND(34, QUEUED, queued, bytes)                                                            \
+	KIND(35, COUNTED, counted, bytes)                                                          \
+	KIND(36, STATUS, status, text)                                                             \
+	KIND(37, CALLED, called, bytes)
 
 #define RECORDING_NUMBER(number, fields, name, follows) RECORDING_OF_##name = number,
 enum { RECORDING_KINDS(RECORDING_NUMBER) };
@@ -303,6 +341,27 @@ struct recording_offers {
 };
 struct recording_asked {
 	RECORDING_ASKED(RECORDING_FIELD)
+};
+struct recording_pointed {
+	RECORDING_POINTED(RECORDING_FIELD)
+};
+struct recording_counter {
+	RECORDING_COUNTER(RECORDING_FIELD)
+};
+struct recording_configured {
+	RECORDING_CONFIGURED(RECORDING_FIELD)
+};
+struct recording_queued {
+	RECORDING_QUEUED(RECORDING_FIELD)
+};
+struct recording_counted {
+	RECORDING_COUNTED(RECORDING_FIELD)
+};
+struct recording_status {
+	RECORDING_STATUS(RECORDING_FIELD)
+};
+struct recording_called {
+	RECORDING_CALLED(RECORDING_FIELD)
 };
 struct recording_end {
 	RECORDING_END(RECORDING_FIELD)

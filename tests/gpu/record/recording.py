@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads recordings of CUPTI and rocprofiler-sdk (docs/format/recording.md), with Python's own library alone.
+"""Reads recordings of CUPTI, rocprofiler-sdk and Level Zero (docs/format/recording.md), with Python's own library alone.
 
     recording.py print FILE          every entry, a line each
     recording.py summary FILE        where it was made, what came, and what the adapter takes for granted
@@ -155,7 +155,10 @@ SDK_ENQUEUED = {"kernel": ("Q", 48), "dispatch": ("Q", 56)}
 SDK_TRAP = {"code_object": ("Q", 16), "dispatch": ("Q", 48)}
 SDK_STOCHASTIC = {"issued": ("B", 10), "code_object": ("Q", 24), "dispatch": ("Q", 72), "snapshot": ("I", 96)}
 SDK_RECORD = struct.Struct("<IIQ")
+SDK_DISPATCH_BYTES = 80
+SDK_COUNTED = struct.Struct("<QdQQQ")  # an instance's value
 HIP, CODE_OBJECTS, DISPATCHES = 5, 10, 12  # kinds of callbacks
+LEVEL_ZERO = 6  # a domain of names
 LOAD, SYMBOL, BEGINS = 1, 2, 1
 TRACING, SAMPLES = 1, 2  # categories of records
 TRAP, STOCHASTIC = 2, 3
@@ -198,6 +201,7 @@ class Summary:
     reasons: dict[int, str] = field(default_factory=dict)
     samples: Counter[tuple[str, str]] = field(default_factory=Counter)  # by the instruction's function and the reason
     sample_counts: Counter[str] = field(default_factory=Counter)  # answers, and what CUPTI says that it dropped or hid
+    counters: dict[str, tuple[int, float]] = field(default_factory=dict)  # in how many kernels each was counted, and its sum
     buffers: int = 0
     dropped: int = 0
     lost: int = 0
@@ -222,6 +226,8 @@ class Reader:
         self.dispatches: dict[int, str] = {}
         self.code: set[int] = set()
         self.dropped: dict[int, int] = {}  # by part
+        self.counters: dict[int, str] = {}  # their names, by the SDK's numbers
+        self.pointed: dict[int, bytes] = {}  # what is at an address
 
     def read(self, path: str | Path) -> Summary:
         for entry in entries(path):
@@ -447,6 +453,50 @@ class Reader:
                     name += " " + self.kernels.get(found["kernel"], "?")
                 self.on_operation(name, found, entry)
 
+    # ---- of Level Zero ----
+
+    def on_pointed(self, entry, fields):
+        self.pointed[fields["address"]] = entry.rest
+
+    def on_called(self, entry, fields):
+        """A call is written when it has ended."""
+        if fields["count"] > len(entry.rest) // 8:
+            raise Unreadable("a call's parameters are longer than its entry")
+        name = self.names.get((LEVEL_ZERO, fields["call"]), "?")
+        words = struct.unpack_from(f"<{fields['count']}Q", entry.rest)
+        for has_ended in (False, True):
+            self.on_call(entry, f"level zero {name}", has_ended, 0, fields["result"])
+        if name == "zeKernelCreate" and not fields["result"]:
+            described, made = (self.pointed.get(address, b"") for address in words[1:])
+            if len(described) >= 32 and len(made) >= 8:
+                self.kernels[struct.unpack_from("<Q", made)[0]] = self.strings.get(struct.unpack_from("<Q", described, 24)[0], "?")
+        elif name.startswith("zeCommandListAppendLaunch"):
+            self.all.records["appended " + self.kernels.get(words[1], "?")] += 1
+
+    def on_counter(self, entry, fields):
+        self.counters[fields["counter"]] = entry.text
+        if fields["result"]:
+            self.all.oddities["counters of which nothing is told"] += 1
+
+    def on_configured(self, entry, fields):
+        if fields["count"] * 8 > len(entry.rest):
+            raise Unreadable("counters are longer than their entry")
+        if fields["result"]:
+            self.all.steps.append(("rocprofiler_create_counter_config", 1, fields["result"]))
+
+    def on_counted(self, entry, fields):
+        """A counter has a value for each of its instances."""
+        count = fields["count"]
+        if count > (len(entry.rest) - SDK_DISPATCH_BYTES) // (SDK_COUNTED.size + 8):
+            raise Unreadable("what was counted is longer than its entry")
+        numbers = struct.unpack_from(f"<{count}Q", entry.rest, SDK_DISPATCH_BYTES + count * SDK_COUNTED.size)
+        sums: Counter[str] = Counter()
+        for number, (_, value, *_) in zip(numbers, SDK_COUNTED.iter_unpack(entry.rest[SDK_DISPATCH_BYTES:][:count * SDK_COUNTED.size])):
+            sums[self.counters.get(number, "?")] += value
+        for name, value in sums.items():
+            kernels, total = self.all.counters.get(name, (0, 0.0))
+            self.all.counters[name] = kernels + 1, total + value
+
     def on_sample(self, kind: int, record: bytes) -> None:
         layout = {TRAP: SDK_TRAP, STOCHASTIC: SDK_STOCHASTIC}.get(kind, {})
         found = fields_in(layout, record)
@@ -518,6 +568,8 @@ def lines(one: Summary, only_comparable: bool = False) -> dict[str, str]:
     for name, count in sorted(one.sample_counts.items()):
         if not only_comparable:
             found[f"samples: {name}"] = str(count)
+    for name, (kernels, total) in sorted(one.counters.items()):
+        found[f"counter {name}"] = f"{kernels} kernels" + ("" if only_comparable else f", {total:.6g}")
     for name, count in sorted(one.oddities.items()):
         found[f"odd: {name}"] = str(count)
     found["dropped by the library"] = str(one.dropped)

@@ -52,7 +52,7 @@ def check_work(checks: Checks, sonde: str, folder: Path, vendor: str) -> None:
     if "Fake device" not in (folder / "facts/devices").read_text():  # whose kernels compute nothing
         _, result, _, expected = plain.stderr.split()
         checks.equal("the device computes what it should", float.fromhex(expected), float.fromhex(result))
-    for name, options in (("nodes", ("--gpu-graphs", "nodes")), ("whole", ())) if vendor == "cuda" else (("nodes", ()),):
+    for name, options in (("nodes", ("--gpu-graphs", "nodes")), ("whole", ())):
         done = run_measured(sonde, folder, name, program, "work", options=options)
         database = folder / "measured" / f"{name}.sdb"
         checks.equal(f"{name}: status and output are as without Sonde", (plain.returncode, plain.stdout, plain.stderr),

@@ -2,7 +2,7 @@
 /*
  * Two kernels in two streams, from several threads and in a graph, copies of each kind and sets: as often as is known. With
  * "fork" a child ends in between; with "abort" the program does, at its end; with "exit" while kernels run. With "plugin PATH"
- * it loads a library first; with "second" it runs on the second device.
+ * it loads a library first; with "second" it runs on the second device; with "replays" it replays the graph 1,000 times, in place of 10.
  */
 #include "hip_runtime.h"
 
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 	scale_in_threads(y, stream);
 	if (!strcmp(how, "fork"))
 		fork_once();
-	replay(x, y, 10);
+	replay(x, y, strcmp(how, "replays") ? 10 : 1000);
 	hipMemcpyAsync(host, x, BYTES, hipMemcpyDeviceToHost, stream); // copy to host
 	hipDeviceSynchronize();
 	printf("%g %s\n", host[0], hipGetErrorString(hipGetLastError()));

@@ -17,10 +17,12 @@ struct sn_rocprofiler sn_rocprofiler;
 static uint64_t context, buffer;
 static _Atomic bool was_tried, is_attached, is_ending, has_table;
 static char status[640];
+static bool has_samples; /* what becomes of samples is to be said behind it */
 
 static void say(const char *text, const char *more, const char *last)
 {
 	struct sn_line line = SN_LINE(status);
+	has_samples = false;
 	SN_LINE_ADD(&line, text, more, last);
 }
 
@@ -86,16 +88,32 @@ static bool configure(void)
 	sn_rocprofiler.rocprofiler_query_available_agents(
 	    SN_ROCPROFILER_AGENT_VERSION, sn_rocm_on_agents, sizeof(struct sn_rocprofiler_agent),
 	    NULL);
-	return count &&
-	       !sn_rocprofiler.rocprofiler_configure_callback_tracing_service(
-		   context, SN_ROCPROFILER_CALLBACK_HIP, calls, count, sn_rocm_on_call, NULL) &&
-	       !sn_rocprofiler.rocprofiler_configure_callback_tracing_service(
-		   context, SN_ROCPROFILER_CALLBACK_CODE_OBJECT, NULL, 0, sn_rocm_on_code_object,
-		   NULL) &&
-	       !sn_rocprofiler.rocprofiler_configure_buffer_tracing_service(
-		   context, SN_ROCPROFILER_BUFFER_KERNEL, NULL, 0, buffer) &&
-	       !sn_rocprofiler.rocprofiler_configure_buffer_tracing_service(
-		   context, SN_ROCPROFILER_BUFFER_COPY, NULL, 0, buffer);
+	bool is_done =
+	    count &&
+	    !sn_rocprofiler.rocprofiler_configure_callback_tracing_service(
+		context, SN_ROCPROFILER_CALLBACK_HIP, calls, count, sn_rocm_on_call, NULL) &&
+	    !sn_rocprofiler.rocprofiler_configure_callback_tracing_service(
+		context, SN_ROCPROFILER_CALLBACK_CODE_OBJECT, NULL, 0, sn_rocm_on_code_object,
+		NULL) &&
+	    !sn_rocprofiler.rocprofiler_configure_buffer_tracing_service(
+		context, SN_ROCPROFILER_BUFFER_KERNEL, NULL, 0, buffer) &&
+	    !sn_rocprofiler.rocprofiler_configure_buffer_tracing_service(
+		context, SN_ROCPROFILER_BUFFER_COPY, NULL, 0, buffer);
+	if (is_done)
+		sn_rocm_hear_streams(context);
+	return is_done;
+}
+
+static void say_what_is_measured(void)
+{
+	struct sn_line line = SN_LINE(status);
+	SN_LINE_ADD(&line,
+		    "rocprofiler-sdk: kernels, copies and sets below the calls that launched them",
+		    sn_rocm_counters_status(),
+		    sn_config.gpu_graph_nodes ? "; graphs node by node"
+					      : "; graphs as a whole (--gpu-graphs)",
+		    sn_rocm_hears_streams() ? "" : "; streams are queues of the hardware");
+	has_samples = true;
 }
 
 /* The SDK calls it once. Not 0: what was configured is to be forgotten. */
@@ -113,8 +131,7 @@ static int initialize(void (*finalizer)(void), void *unused)
 	}
 	sn_rocm_counters_begin(library);
 	sn_rocm_samples_begin(library);
-	say("rocprofiler-sdk: kernels, copies and sets below the calls that launched them",
-	    sn_rocm_counters_status(), sn_rocm_samples_said());
+	say_what_is_measured();
 	atomic_store_explicit(&is_attached, true, memory_order_release);
 	return 0;
 }
@@ -144,6 +161,7 @@ static void end(void)
 			? "samples in 3 seconds"
 			: "records in 3 seconds",
 		    "");
+	sn_rocm_graphs_end();
 	sn_rocm_counters_give_up();
 	atomic_store_explicit(&is_attached, false, memory_order_release);
 }
@@ -201,6 +219,12 @@ static void rocm_after_fork(void)
 
 static const char *rocm_status(void)
 {
+	static char whole[1200];
+	struct sn_line line = SN_LINE(whole);
+	if (has_samples) {
+		SN_LINE_ADD(&line, status, sn_rocm_samples_said());
+		return whole;
+	}
 	if (status[0])
 		return status;
 	return sn_module_by_name("libamdhip64") == SN_MODULE_NONE

@@ -10,7 +10,7 @@
 
 static const char *names[CALLS];
 static uint8_t units[CALLS]; /* bytes for each of what the third argument counts; 0: it does not */
-static bool is_kernel[CALLS];
+static bool is_kernel[CALLS], replays[CALLS];
 static int32_t wanted[CALLS];
 static size_t wanted_count;
 
@@ -99,6 +99,59 @@ uint64_t sn_rocm_take_bytes(uint32_t correlation)
 	return word & (((uint64_t)1 << AMOUNT_BITS) - 1);
 }
 
+/* ---- what records do not tell of their call ---- */
+
+#define NOTES SN_GPU_LAUNCHES
+
+/* NOTES _Atomic uint64_t, by the last bits of its number: the number << 32, the stream << 1, and whether it replays a graph. */
+static _Atomic(void *) notes;
+static bool hears_streams;
+/* That of the call that the thread is about to make, + 1. */
+static __thread uint32_t stream_of_next __attribute__((tls_model("initial-exec")));
+
+/* Before the call is heard, and after: of functions that have a stream. */
+static void on_stream(struct sn_rocprofiler_call call, uint64_t *word, void *unused)
+{
+	const struct sn_rocprofiler_stream *told = call.payload;
+	(void)word, (void)unused;
+	if (told && told->size >= sizeof(*told))
+		stream_of_next =
+		    call.phase == SN_ROCPROFILER_ENTER ? (uint32_t)told->stream + 1 : 0;
+}
+
+void sn_rocm_hear_streams(uint64_t context)
+{
+	static const int32_t set = SN_ROCPROFILER_STREAM_SET;
+	hears_streams = !sn_rocprofiler.rocprofiler_configure_callback_tracing_service(
+	    context, SN_ROCPROFILER_CALLBACK_STREAM, &set, 1, on_stream, NULL);
+}
+
+bool sn_rocm_hears_streams(void)
+{
+	return hears_streams;
+}
+
+static void note(uint32_t correlation, bool is_replay)
+{
+	_Atomic uint64_t *all = sn_pages_once(&notes, NOTES * sizeof(*all));
+	uint64_t stream = stream_of_next ? stream_of_next - 1 : 0;
+	if (all)
+		atomic_store_explicit(&all[correlation % NOTES],
+				      (uint64_t)correlation << 32 | (stream & INT32_MAX) << 1 |
+					  is_replay,
+				      memory_order_relaxed);
+}
+
+struct sn_rocm_note sn_rocm_note_of(uint32_t correlation)
+{
+	_Atomic uint64_t *all = atomic_load_explicit(&notes, memory_order_acquire);
+	uint64_t word =
+	    all ? atomic_load_explicit(&all[correlation % NOTES], memory_order_relaxed) : 0;
+	if (word >> 32 != correlation)
+		word = 0;
+	return (struct sn_rocm_note){.stream = (uint32_t)word >> 1, .replays = word & 1};
+}
+
 /* ---- calls ---- */
 
 static int add_operation(int kind, int32_t operation, void *unused)
@@ -115,6 +168,8 @@ static int add_operation(int kind, int32_t operation, void *unused)
 	units[operation] = unit_of(name);
 	/* hipLaunchKernel, hipExtModuleLaunchKernel, and not graphs */
 	is_kernel[operation] = strstr(name, "Launch") && !sn_begins_with(name, "hipGraph");
+	replays[operation] = sn_begins_with(name, "hipGraphLaunch");
+	sn_rocm_memory_note_call((uint32_t)operation, name);
 	wanted[wanted_count++] = operation;
 	return 0;
 }
@@ -145,11 +200,13 @@ static void enter(const struct sn_rocprofiler_call *call)
 	uint32_t operation = (uint32_t)call->operation;
 	if (units[operation] && arguments && arguments->size >= sizeof(*arguments))
 		keep_bytes((uint32_t)call->correlation, arguments->words[2] * units[operation]);
+	note((uint32_t)call->correlation, replays[operation]);
 	sn_gpu_call_enter(&sn_rocm,
 			  &(struct sn_gpu_api_call){.name = names[operation],
 						    .correlation = (uint32_t)call->correlation,
 						    .stack = (uintptr_t)call->payload,
 						    .is_kernel = is_kernel[operation]});
+	sn_rocm_memory_before_call(operation, arguments);
 }
 
 void sn_rocm_on_call(struct sn_rocprofiler_call call, uint64_t *word, void *unused)
@@ -159,6 +216,8 @@ void sn_rocm_on_call(struct sn_rocprofiler_call call, uint64_t *word, void *unus
 		return;
 	if (call.phase == SN_ROCPROFILER_ENTER && sn_rocm_has_records())
 		enter(&call);
-	else if (call.phase == SN_ROCPROFILER_EXIT)
-		sn_gpu_call_exit();
+	if (call.phase != SN_ROCPROFILER_EXIT)
+		return;
+	sn_rocm_memory_after_call((uint32_t)call.operation, call.payload);
+	sn_gpu_call_exit();
 }

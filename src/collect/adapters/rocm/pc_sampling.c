@@ -8,6 +8,7 @@
 
 #include "collect/core/hash.h"
 #include "collect/core/line.h"
+#include "collect/interface/region.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #define DISPATCHES   (1u << 17)
 #define KERNEL_BITS  17u /* as many kernels have names */
 #define BATCH	     4096u
+#define NOT_SAMPLED  "; instructions are not sampled: "
 #define BETA	     "ROCPROFILER_PC_SAMPLING_BETA_ENABLED"
 
 #define SN_ROCPROFILER_SAMPLING_POINTER(name, parameters) sn_rocprofiler_status(*name) parameters;
@@ -28,8 +30,9 @@ static struct {
 } sdk;
 
 static uint64_t context, buffer;
-static char said[192];
+static char said[480];
 static _Atomic bool is_on, has_given_up;
+static _Atomic bool was_chosen; /* a kernel was launched in a region that is sampled */
 
 /* What a device is asked for. */
 struct choice {
@@ -51,15 +54,30 @@ bool sn_rocm_samples_are_on(void)
 
 /* ---- what is said ---- */
 
+/* Of those who sample regions alone. */
+static const char *why_none(void)
+{
+	static char text[400];
+	struct sn_line line = SN_LINE(text);
+	const char *name = sn_config.gpu_samples_in;
+	if (sn_region_chosen_came())
+		SN_LINE_ADD(&line, NOT_SAMPLED, "no kernel was launched in a region '", name, "'");
+	else
+		SN_LINE_ADD(&line, NOT_SAMPLED, "no region '", name, "' began");
+	return text;
+}
+
 const char *sn_rocm_samples_said(void)
 {
-	return said;
+	bool has_none = sn_rocm_samples_are_on() && sn_config.gpu_samples_in &&
+			!atomic_load_explicit(&was_chosen, memory_order_relaxed);
+	return has_none ? why_none() : said;
 }
 
 static void refuse(const char *reason)
 {
 	struct sn_line line = SN_LINE(said);
-	SN_LINE_ADD(&line, "; instructions are not sampled: ", reason);
+	SN_LINE_ADD(&line, NOT_SAMPLED, reason);
 }
 
 /* NULL: its number tells as much. */
@@ -88,8 +106,7 @@ static void refuse_by_status(sn_rocprofiler_status status)
 {
 	const char *reason = reason_of(status);
 	struct sn_line line = SN_LINE(said);
-	SN_LINE_ADD(&line, "; instructions are not sampled: ",
-		    reason ? reason : "rocprofiler-sdk refuses with status ");
+	SN_LINE_ADD(&line, NOT_SAMPLED, reason ? reason : "rocprofiler-sdk refuses with status ");
 	if (!reason)
 		sn_line_add_number(&line, (uint64_t)status);
 }
@@ -112,6 +129,9 @@ static void say_plan(void)
 		sn_line_add(&line, " devices");
 	}
 	sn_line_add(&line, ")");
+	if (sn_config.gpu_samples_in)
+		SN_LINE_ADD(&line, " of kernels that are launched in regions '",
+			    sn_config.gpu_samples_in, "'");
 	if (sn_config.gpu_samples == SN_GPU_SAMPLES_SERIALIZED)
 		sn_line_add(&line, ", not one kernel at a time: samples tell their launch");
 }
@@ -203,8 +223,20 @@ static void start(void)
 
 /* ---- which kernel a dispatch runs ---- */
 
-/* DISPATCHES _Atomic uint64_t, by the last bits of their numbers: the first bits, and the kernel. */
+/* DISPATCHES _Atomic uint64_t, by the last bits of their numbers: the first bits, whether it is to be sampled, and the kernel. */
 static _Atomic(void *) dispatches;
+#define IS_CHOSEN ((uint64_t)1 << KERNEL_BITS)
+
+/* Kernels run, and are sampled, whatever region the program is in: what they are kept by is where they were launched. */
+static bool is_chosen_now(void)
+{
+	if (!sn_config.gpu_samples_in)
+		return true;
+	bool is_open = sn_region_chosen_is_open();
+	if (is_open)
+		atomic_store_explicit(&was_chosen, true, memory_order_relaxed);
+	return is_open;
+}
 
 /* Before the device has it, so before any sample. */
 static void on_dispatch(struct sn_rocprofiler_call call, uint64_t *word, void *unused)
@@ -217,19 +249,25 @@ static void on_dispatch(struct sn_rocprofiler_call call, uint64_t *word, void *u
 	_Atomic uint64_t *all = sn_pages_once(&dispatches, DISPATCHES * sizeof(*all));
 	if (all)
 		atomic_store_explicit(&all[of->dispatch % DISPATCHES],
-				      of->dispatch / DISPATCHES << KERNEL_BITS | of->kernel,
+				      of->dispatch / DISPATCHES << (KERNEL_BITS + 1) |
+					  (is_chosen_now() ? IS_CHOSEN : 0) | of->kernel,
 				      memory_order_relaxed);
 }
 
-/* NULL where it is not known (any more). */
-static const char *kernel_of(uint64_t dispatch)
+/* What is known of it (still); 0: nothing. */
+static uint64_t known_of(uint64_t dispatch)
 {
 	_Atomic uint64_t *all = atomic_load_explicit(&dispatches, memory_order_acquire);
 	uint64_t word =
 	    all ? atomic_load_explicit(&all[dispatch % DISPATCHES], memory_order_relaxed) : 0;
-	return word >> KERNEL_BITS == dispatch / DISPATCHES
-		   ? sn_rocm_kernel_name(word & ((1u << KERNEL_BITS) - 1))
-		   : NULL;
+	return word >> (KERNEL_BITS + 1) == dispatch / DISPATCHES ? word : 0;
+}
+
+/* NULL where it is not known. */
+static const char *kernel_of(uint64_t dispatch)
+{
+	uint64_t word = known_of(dispatch);
+	return word ? sn_rocm_kernel_name(word & (IS_CHOSEN - 1)) : NULL;
 }
 
 /* ---- samples: those that are the same are counted, one delivery at a time ---- */
@@ -346,10 +384,12 @@ static void take(const struct sn_rocprofiler_header *header)
 	struct counted one;
 	if (header->category != SN_ROCPROFILER_CATEGORY_SAMPLES)
 		return;
-	if (read_sample(header, &one) && SN_PAGES_ONCE(batch))
-		add(&one);
-	else
+	bool is_read = read_sample(header, &one) && SN_PAGES_ONCE(batch);
+	uint64_t known = is_read && sn_config.gpu_samples_in ? known_of(one.dispatch) : IS_CHOSEN;
+	if (!is_read || !known)
 		sn_drop(NULL, SN_DROP_GPU_SAMPLE_LOST, 1);
+	else if (known & IS_CHOSEN)
+		add(&one);
 }
 
 static void on_samples(uint64_t of_context, uint64_t of_buffer,

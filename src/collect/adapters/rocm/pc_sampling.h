@@ -17,7 +17,7 @@
 void sn_rocm_samples_begin(void *library);
 /* Instructions are being sampled. */
 bool sn_rocm_samples_are_on(void);
-/* What becomes of it, for the adapter's status: "" where the user does not want it. */
+/* What becomes of it, for the adapter's status: "" where the user does not want it. AS-safe: yes. */
 const char *sn_rocm_samples_said(void);
 /* Stops sampling and takes what there still is. May never return. */
 void sn_rocm_samples_end(void);

@@ -72,12 +72,20 @@ void sn_rocm_set_kernel(struct sn_gpu_operation *operation, uint64_t kernel)
 	}
 }
 
+/* HIP's, or else the queue of the hardware, which streams share. */
+static uint32_t stream_of(uint64_t correlation, uint64_t queue)
+{
+	return sn_rocm_hears_streams() ? sn_rocm_note_of((uint32_t)correlation).stream
+				       : (uint32_t)queue;
+}
+
 static void read_kernel(const struct sn_rocprofiler_kernel *kernel,
 			struct sn_gpu_operation *operation)
 {
-	*operation = (struct sn_gpu_operation){.device = device_of(kernel->agent),
-					       .stream = (uint32_t)kernel->queue,
-					       .correlation = (uint32_t)kernel->correlation};
+	*operation =
+	    (struct sn_gpu_operation){.device = device_of(kernel->agent),
+				      .stream = stream_of(kernel->correlation, kernel->queue),
+				      .correlation = (uint32_t)kernel->correlation};
 	sn_rocm_set_kernel(operation, kernel->kernel);
 	if (operation->kind != SN_GPU_KERNEL)
 		operation->bytes = sn_rocm_take_bytes(operation->correlation);
@@ -91,6 +99,7 @@ static void read_copy(const struct sn_rocprofiler_copy *copy, struct sn_gpu_oper
 	*operation = (struct sn_gpu_operation){
 	    .kind = SN_GPU_COPY,
 	    .device = device_of(is_device(copy->to_agent) ? copy->to_agent : copy->from_agent),
+	    .stream = stream_of(copy->correlation, 0),
 	    .correlation = (uint32_t)copy->correlation,
 	    .name = names[known],
 	    .bytes = copy->bytes};
@@ -121,6 +130,14 @@ static enum sn_rocm_reading read_record(const struct sn_rocprofiler_header *head
 	return READ;
 }
 
+static void give(struct sn_gpu_operation *operation)
+{
+	if (!sn_config.gpu_graph_nodes && sn_rocm_note_of(operation->correlation).replays)
+		sn_rocm_graph_add(operation);
+	else
+		sn_gpu_done(operation);
+}
+
 void sn_rocm_on_records(uint64_t context, uint64_t buffer, struct sn_rocprofiler_header **headers,
 			size_t count, void *unused, uint64_t dropped)
 {
@@ -135,7 +152,7 @@ void sn_rocm_on_records(uint64_t context, uint64_t buffer, struct sn_rocprofiler
 		enum sn_rocm_reading reading = read_record(headers[index], offset, &operation);
 		operation.interface = &sn_rocm;
 		if (reading == READ)
-			sn_gpu_done(&operation);
+			give(&operation);
 		else if (reading == TOO_SHORT)
 			sn_drop(NULL, SN_DROP_GPU_LOST, 1);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the adapter of AMD's GPUs: being a tool of rocprofiler-sdk (attach.c), the program's calls (call.c), names of
- * kernels (kernel.c), records of what the devices did (record.c), hardware counters (counter.c), and the tables of functions through
+ * The parts of the adapter of AMD's GPUs: being a tool of rocprofiler-sdk (attach.c), the program's calls (call.c) and what these allocate (memory.c), names of
+ * kernels (kernel.c), records of what the devices did (record.c), replayed graphs (graph.c), hardware counters (counter.c), and the tables of functions through
  * which runtimes call themselves, which come by here (table.c). What the SDK may never answer is asked with a bound (bounded.c). Samples of
  * instructions are in pc_sampling.h. adapters/gpu has the way from there to the threads. docs/design/rocm.md gives reasons.
  *
@@ -48,6 +48,27 @@ void sn_rocm_on_call(struct sn_rocprofiler_call call, uint64_t *word, void *unus
  * known (any more). */
 uint64_t sn_rocm_take_bytes(uint32_t correlation);
 
+/* Hears of HIP's streams in that context. MT: before calls are heard. */
+void sn_rocm_hear_streams(uint64_t context);
+/* Whether the SDK tells them: else records have hardware queues alone. */
+bool sn_rocm_hears_streams(void);
+/* Of the call with this number, as far as it is known (still). */
+struct sn_rocm_note {
+	uint32_t stream; /* 0: the default one */
+	bool replays;	 /* a graph */
+};
+struct sn_rocm_note sn_rocm_note_of(uint32_t correlation);
+
+/* ---- memory.c ---- */
+
+/* A function that is heard, before it is. */
+void sn_rocm_memory_note_call(uint32_t operation, const char *name);
+/* The program's call, before it runs and when it has, between sn_gpu_call_enter and sn_gpu_call_exit. */
+void sn_rocm_memory_before_call(uint32_t operation,
+				const struct sn_rocprofiler_arguments *arguments);
+void sn_rocm_memory_after_call(uint32_t operation,
+			       const struct sn_rocprofiler_arguments *arguments);
+
 /* ---- kernel.c ---- */
 
 /* The SDK's callback for code objects. */
@@ -66,6 +87,14 @@ uint32_t sn_rocm_devices(const uint64_t **agents);
 /* The SDK's callback for the devices, which numbers them. MT: before records come. */
 sn_rocprofiler_status sn_rocm_on_agents(int version, const void **agents, size_t count,
 					void *unused);
+
+/* ---- graph.c ---- */
+
+/* What a call did that replays a graph, which is to be recorded as a whole. One thread at a time, between sn_gpu_begin_done and
+ * sn_gpu_end_done. */
+void sn_rocm_graph_add(struct sn_gpu_operation *operation);
+/* No more is added to those that have begun. */
+void sn_rocm_graphs_end(void);
 
 /* ---- counter.c ---- */
 

@@ -13,7 +13,14 @@
 
 typedef int sn_rocprofiler_status; /* 0: success */
 
-enum { SN_ROCPROFILER_CALLBACK_HIP = 5, SN_ROCPROFILER_CALLBACK_CODE_OBJECT = 10 };
+enum {
+	SN_ROCPROFILER_CALLBACK_HIP = 5,
+	SN_ROCPROFILER_CALLBACK_CODE_OBJECT = 10,
+	SN_ROCPROFILER_CALLBACK_STREAM = 20
+};
+enum {
+	SN_ROCPROFILER_STREAM_SET = 3
+}; /* an operation of streams: a call that has one begins and ends */
 enum { SN_ROCPROFILER_BUFFER_COPY = 10, SN_ROCPROFILER_BUFFER_KERNEL = 11 };
 enum { SN_ROCPROFILER_CATEGORY_TRACING = 1 };
 enum { SN_ROCPROFILER_ENTER = 1, SN_ROCPROFILER_EXIT = 2 };
@@ -32,10 +39,35 @@ struct sn_rocprofiler_call {
 	const void *payload;
 };
 
-/* What a call of HIP has as its payload; of functions' arguments each takes a word, but for those of kernel launches. */
+/* What a call of HIP has as its payload; of functions' arguments each takes a word, but for those of kernel launches. At its end stands
+ * what the function returned, once it has. */
 struct sn_rocprofiler_arguments {
 	uint64_t size;
-	uint64_t words[3];
+	uint64_t words[4];
+};
+#define SN_ROCPROFILER_RESULT_BYTES 24u
+
+/* Of a call that has ended: not 0 where that is not told. AS-safe: yes. MT: yes. */
+static inline int sn_rocprofiler_result(const struct sn_rocprofiler_arguments *arguments)
+{
+	return arguments->size < sizeof(*arguments) + SN_ROCPROFILER_RESULT_BYTES
+		   ? -1
+		   : *(const int *)((const char *)arguments + arguments->size -
+				    SN_ROCPROFILER_RESULT_BYTES);
+}
+
+/* What a function of memory.def does with its arguments. */
+enum sn_rocprofiler_memory {
+	SN_ROCPROFILER_NO_MEMORY,
+	SN_ROCPROFILER_ALLOCATES,      /* where the address goes, bytes */
+	SN_ROCPROFILER_ALLOCATES_ROWS, /* where the address goes, where the pitch does, width, height */
+	SN_ROCPROFILER_ALLOCATES_PLANES, /* where address and pitch go, width, height, depth */
+	SN_ROCPROFILER_FREES		 /* the address */
+};
+
+struct sn_rocprofiler_stream {
+	uint64_t size, stream; /* 0: the default one */
+	uintptr_t handle;
 };
 
 struct sn_rocprofiler_symbol {

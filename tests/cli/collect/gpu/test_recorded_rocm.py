@@ -15,9 +15,11 @@ from typing import Callable
 import program
 import pytest
 from program import ROOT, SONDE
+from on_devices import metrics
 from test_recorded_samples import instructions
 from test_recording import FAKE, GPU, READER, RECORD, Reader, entries, forged, replay, stored
-from test_rocm import Ran, intervals, known_program, on_fakes  # noqa: F401 (a fixture)
+from test_rocm import Ran, intervals, known_program, measured, on_fakes, recorded_streams, true_streams  # noqa: F401 (a fixture)
+from test_rocm_memory import SETTINGS, memory_program, ran  # noqa: F401 (fixtures)
 from test_rocm_samples import BETA, sampled
 
 import recording  # (the folder that test_recording adds)
@@ -25,6 +27,7 @@ import recording  # (the folder that test_recording adds)
 LAUNCHES = 40 + 60 + 25 + 35 + 4
 KERNELS = 40 + 60 + 25 + 35 + 10 * 4
 SAMPLES = ("--gpu-samples",)
+POINTED = 31  # the kind of what arguments point at
 
 
 @cache
@@ -60,14 +63,16 @@ def count_of(found: dict, metric: str) -> int:
 
 @pytest.fixture
 def both(known_program, tmp_path) -> Callable[..., tuple[dict, dict]]:  # noqa: F811
-    def run(*arguments: str, fail: str = "none", options: tuple[str, ...] = (), **environment: str) -> tuple[dict, dict]:
+    def run(*arguments: str, fail: str = "none", options: tuple[str, ...] = (), graphs: str = "nodes", **environment: str) -> tuple[dict, dict]:
         """What is stored of the program itself, and of the replay of its recording."""
         for name in ("direct", "replayed"):
             (tmp_path / name).mkdir()
         if options:
             environment[BETA] = "1"
-        direct = (sampled if options else on_fakes)(tmp_path / "direct", known_program, *arguments, fail=fail, options=options, **environment)
-        out, recorded = record(tmp_path, known_program, *arguments, fail=fail, options=("--samples", "continuous") if options else (), **environment)
+        options = ("--gpu-graphs", graphs, *options)
+        direct = (sampled if BETA in environment else on_fakes)(tmp_path / "direct", known_program, *arguments, fail=fail, options=options, **environment)
+        out, recorded = record(tmp_path, known_program, *arguments, fail=fail, options=("--samples", "continuous") if BETA in environment else (),
+                               **environment)
         assert out == direct.out
         replay(recorded, tmp_path / "replayed", *options)
         return all_of(tmp_path / "direct"), all_of(tmp_path / "replayed")
@@ -90,6 +95,13 @@ def test_a_failure_is_replayed(both, fail):
     assert replayed == direct
 
 
+def test_whole_graphs(both):
+    direct, replayed = both(graphs="whole")
+    # how long a replay takes as a whole differs between two runs
+    times = [found["graph-time"].pop("hipGraphLaunch > graph: sum") for found in (direct, replayed)]
+    assert replayed == direct and count_of(direct, "graph-time") == 10 and min(times) > 0
+
+
 @pytest.mark.parametrize("how,kernels", [("fork", KERNELS), ("exit", KERNELS + 100)])
 def test_how_a_program_ends(both, how, kernels):
     """With a child, which is not recorded, and while kernels run."""
@@ -99,10 +111,41 @@ def test_how_a_program_ends(both, how, kernels):
 
 def test_the_second_device(known_program, tmp_path):  # noqa: F811
     _, recorded = record(tmp_path, known_program, "second", FAKE_DEVICES="2")
-    replay(recorded, tmp_path, "--trace")
+    replay(recorded, tmp_path, "--trace", "--gpu-graphs", "nodes")
     devices = Counter(event["device"] for event in intervals(Ran("", tmp_path, [], 0)) if event["stream"])
     # the default stream of a new thread is that of the first device
     assert devices == {"0": 35, "1": KERNELS + 5 - 35}
+
+
+def test_streams(known_program, tmp_path):  # noqa: F811
+    _, recorded = record(tmp_path, known_program)
+    replay(recorded, tmp_path, "--trace", "--gpu-graphs", "nodes")
+    found = recorded_streams(Ran("", tmp_path, [], 0))
+    assert found == true_streams(on_fakes(tmp_path, known_program))
+
+
+def test_memory(memory_program, ran, tmp_path):  # noqa: F811
+    """What calls that allocate give the program is written down."""
+    out, recorded = record(tmp_path, memory_program, **SETTINGS)
+    replay(recorded, tmp_path)
+    for metric in ("gpu-alloc", "gpu-free"):
+        for what in ("count", "sum"):
+            assert measured(Ran(out, tmp_path, [], 0), metric, what) == measured(ran, metric, what)
+    assert out == ran.out
+
+
+def test_memory_of_an_older_recording(memory_program, tmp_path):  # noqa: F811
+    """Which says nothing of what arguments point at: nothing is known of memory, and all else is as it was."""
+    _, recorded = record(tmp_path, memory_program, **SETTINGS)
+    whole = bytearray(recorded.read_bytes())
+    at = recording.HEADER.unpack_from(whole)[2]
+    while at + recording.HEAD.size <= len(whole) and (size := recording.HEAD.unpack_from(whole, at)[0]):
+        if recording.HEAD.unpack_from(whole, at)[1] == POINTED:
+            struct.pack_into("<I", whole, at + 4, 0)
+        at += size
+    recorded.write_bytes(whole)
+    replay(recorded, tmp_path)
+    assert not {"gpu-alloc", "gpu-free"} & metrics(Ran("", tmp_path, [], 0))
 
 
 # ---- samples of instructions ----
@@ -128,7 +171,8 @@ def test_a_refusal_to_sample_is_replayed(both, fail):
     (("--samples", "continuous"), ("--gpu-samples=continuous@1024",), "was sampled by another method, or at another interval")])
 def test_what_was_not_sampled_is_not_there(known_program, tmp_path, recorded_with, wanted, said):  # noqa: F811
     _, recorded = record(tmp_path, known_program, options=recorded_with, **{BETA: "1"})
-    done = subprocess.run([FAKE, "--replay", recorded, SONDE, "run", "-q", "-o", tmp_path / "run", *wanted, "--", "replay"],
+    done = subprocess.run([FAKE, "--replay", recorded, SONDE, "run", "-q", "-o", tmp_path / "run", "--gpu-graphs", "nodes", *wanted, "--",
+                           "replay"],
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and f"replay: '{recorded}' {said}\n" in done.stderr
     found = all_of(tmp_path)
@@ -177,7 +221,7 @@ def test_a_program_that_is_killed_leaves_a_recording(known_program, tmp_path):  
     found = Reader().read(recorded)
     kernels = sum(count for name, count in found.records.items() if name in ("kernel _Z5scalePff", "kernel _Z3addPfPKf"))
     assert not found.is_complete and sum(calls["hip hipLaunchKernel"] for calls in found.calls.values()) == LAUNCHES and kernels > 0
-    replay(recorded, tmp_path)
+    replay(recorded, tmp_path, "--gpu-graphs", "nodes")
     assert count_of(stored(tmp_path, "rocm"), "kernel-time") == kernels
 
 
@@ -224,6 +268,8 @@ def test_the_reader_knows_where_fields_are():
               "sn_rocprofiler_stochastic": recording.SDK_STOCHASTIC}
     asserts = "".join(f'_Static_assert(offsetof(struct {name}, {field}) == {at} && sizeof(((struct {name} *)0)->{field}) == {struct.calcsize(of)}, "");\n'
                       for name, known in fields.items() for field, (of, at) in known.items())
+    asserts += f'_Static_assert(sizeof(struct sn_rocprofiler_dispatch) == {recording.SDK_DISPATCH_BYTES}, "");\n'
+    asserts += f'_Static_assert(sizeof(struct sn_rocprofiler_counted) == {recording.SDK_COUNTED.size}, "");\n'
     subprocess.run(["gcc", "-fsyntax-only", "-I", ROOT / "src", "-xc", "-"], input=f'#include "collect/adapters/rocm/rocprofiler_samples.h"\n{asserts}',
                    text=True, check=True)
 

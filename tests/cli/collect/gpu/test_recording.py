@@ -325,7 +325,9 @@ def test_a_driver_that_lets_nobody_sample(left, tmp_path):
 @pytest.mark.measures
 def test_a_day_with_an_amd_device(tmp_path):
     """On the fakes of AMD's, which take a compiler and a second."""
-    environment = {**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000", "ROCPROFILER_PC_SAMPLING_BETA_ENABLED": "1"}
+    (tmp_path / "counters").write_text("SQ_WAVES 4 10 1 -\nGRBM_GUI_ACTIVE 1 100 3 -\n")
+    environment = {**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000",
+                   "ROCPROFILER_PC_SAMPLING_BETA_ENABLED": "1", "FAKE_COUNTERS": str(tmp_path / "counters")}
     done = subprocess.run([FAKE, "--rocm", RUN, tmp_path / "left"], capture_output=True, text=True, timeout=600, env=environment)
     if done.returncode == 77:
         pytest.skip(done.stderr or done.stdout)
@@ -333,8 +335,10 @@ def test_a_day_with_an_amd_device(tmp_path):
     checks = json.loads((tmp_path / "left/hip/checks.json").read_text())
     assert len(checks) >= 7 and all(check["is_right"] for check in checks)
     done = analyzed(tmp_path / "left")
-    assert done.returncode == 0 and done.stdout.count("replayed: as it ran") == 2, done.stdout + done.stderr
-    assert done.stdout.count("beside the fake rocprofiler-sdk:\n    no difference") == 2
+    assert done.returncode == 0 and done.stdout.count("replayed: as it ran") == 3, done.stdout + done.stderr
+    assert done.stdout.count("beside the fake rocprofiler-sdk:\n    no difference") == 3
+    kernels = 40 + 15 + 60 + 10 * 4 + 2  # and the set, and the copy inside the device
+    assert f"  counters: {{'SQ_WAVES': {kernels}, 'GRBM_GUI_ACTIVE': {kernels}}}, as recorded\n" in done.stdout
     # one of each of the fake's reasons, a launch
     assert re.findall(r"^  samples: (\d+), as recorded$", done.stdout, re.M) == [str(11 * (40 + 15 + 60 + 10 * 4))]
     none = subprocess.run([FAKE, "--rocm", RUN, tmp_path / "none"], capture_output=True, text=True, env={**environment, "FAKE_DEVICES": "0"})

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Iterable
 
 import pytest
 
@@ -40,11 +40,11 @@ class Ran(on_devices.Ran):
         return program.info(self.folder)["properties"]["adapter.rocm"]
 
 
-def on_fakes(folder: Path, *command: str | Path, fail: str = "none", options: tuple[str, ...] = (), stderr: str = "",
+def on_fakes(folder: Path, *command: str | Path, fail: str = "none", options: tuple[str, ...] = (), stderr: str = "", graphs: str = "nodes",
              **environment: str) -> Ran:
     table = folder / "table.csv"
-    done = subprocess.run([RUN, "--rocm", "--fail", fail, "--table", table, SONDE, "run", "-q", "-o", folder / "run", *options, "--",
-                           *map(str, command)], capture_output=True, text=True, timeout=300, env={**os.environ, **environment},
+    done = subprocess.run([RUN, "--rocm", "--fail", fail, "--table", table, SONDE, "run", "-q", "-o", folder / "run", "--gpu-graphs", graphs,
+                           *options, "--", *map(str, command)], capture_output=True, text=True, timeout=300, env={**os.environ, **environment},
                           stdin=subprocess.DEVNULL)
     assert done.stderr == stderr
     return Ran(done.stdout, folder, rows_of(table), done.returncode)
@@ -223,11 +223,87 @@ def intervals(ran: Ran) -> list[dict[str, str]]:
     return [event for event in csv.DictReader(done.splitlines()) if event["kind"] == "interval"]
 
 
+def grouped(rows: Iterable[tuple[str, str, int]]) -> list[tuple[str, ...]]:
+    """What there is in each stream, whatever its number is. Names of copies are not the table's."""
+    found: dict[str, Counter[str]] = {}
+    for stream, name, count in rows:
+        found.setdefault(stream, Counter())["copy" if name.startswith("copy ") else name] += count
+    return sorted(tuple(sorted(f"{name} {count}" for name, count in counts.items())) for counts in found.values())
+
+
+def recorded_streams(ran: Ran) -> list[tuple[str, ...]]:
+    return grouped((event["stream"], event["name"], 1) for event in intervals(ran) if event["stream"])
+
+
+def true_streams(ran: Ran) -> list[tuple[str, ...]]:
+    return grouped((row["stream"], row["kernel"], int(row["count"])) for row in ran.table)
+
+
+def test_streams_are_those_of_hip(known_program, tmp_path):
+    """Of which some share a queue of the hardware."""
+    ran = on_fakes(tmp_path, known_program, options=("--trace",))
+    assert recorded_streams(ran) == true_streams(ran) and len(true_streams(ran)) == 3
+
+
+def test_where_streams_are_not_told_they_are_queues_of_the_hardware(known_program, tmp_path):
+    ran = on_fakes(tmp_path, known_program, fail="no-streams", options=("--trace",))
+    queues = {event["stream"] for event in intervals(ran) if event["stream"] and event["name"].startswith(("scale", "add"))}
+    assert len(queues) == 2 and "; streams are queues of the hardware" in ran.line()
+
+
 def test_the_second_device(known_program, tmp_path):
     ran = on_fakes(tmp_path, known_program, "second", options=("--trace",), FAKE_DEVICES="2")
     devices = Counter(event["device"] for event in intervals(ran) if event["stream"])
     # the default stream of a new thread is that of the first device
     assert devices == {"1": total(ran.truth("count")) - 35, "0": 35}
+
+
+# ---- replayed graphs, as a whole ----
+
+@pytest.fixture(scope="module")
+def whole(known_program, tmp_path_factory) -> Ran:
+    return on_fakes(tmp_path_factory.mktemp("whole"), known_program, graphs="whole", options=("--trace",), FAKE_TABLE_GRAPHS="1")
+
+
+def is_whole(row: dict[str, str]) -> bool:
+    return row["kernel"] == "graph"
+
+
+@pytest.mark.parametrize("column,what", [("count", "count"), ("total_ns", "sum")])
+def test_each_replay_is_one_operation(whole, column, what):
+    """Put together from what the SDK tells of each kernel, from the start of the first to the end of the last."""
+    assert measured(whole, "graph-time", what) == whole.truth(column, is_whole)
+    assert whole.truth("count", is_whole) == {"graph": 10}
+    alone = whole.truth(column, lambda row: is_kernel(row) and not row["graph"])
+    assert measured(whole, "kernel-time", what) == alone
+    assert whole.drops() == {} and "; graphs as a whole (--gpu-graphs)" in whole.line()
+
+
+def test_a_replay_stands_below_its_line(whole):
+    assert lines_of(whole, "graph-time") == {line_with("// replay"): 10}
+
+
+def test_a_replay_is_in_the_stream_that_it_was_launched_into(whole):
+    assert recorded_streams(whole) == grouped((row["stream"], row["kernel"], int(row["count"])) for row in whole.table
+                                              if is_whole(row) or not row["graph"])
+
+
+def test_replays_are_put_together_from_several_deliveries(known_program, tmp_path):
+    """A release that delivers each record by itself; it drops some, but of no replay all."""
+    ran = on_fakes(tmp_path, known_program, graphs="whole", fail="drop")
+    assert measured(ran, "graph-time", "count") == {"graph": 10}
+
+
+def test_a_replay_without_times_is_counted_once(known_program, tmp_path):
+    ran = on_fakes(tmp_path, known_program, graphs="whole", fail="untimed")
+    assert ran.drops() == {"gpu-untimed": total(ran.truth("count", lambda row: not row["graph"])) + 10}
+
+
+def test_many_replays(tmp_path, known_program):
+    """More than are put together at a time: each is one nevertheless."""
+    ran = on_fakes(tmp_path, known_program, "replays", graphs="whole", FAKE_TABLE_GRAPHS="1")
+    assert measured(ran, "graph-time", "count") == {"graph": 1000}
+    assert measured(ran, "graph-time", "sum") == ran.truth("total_ns", is_whole)
 
 
 def test_what_devices_did_lies_between_its_call_and_the_end_of_waiting(known_program, tmp_path):

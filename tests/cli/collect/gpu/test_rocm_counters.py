@@ -29,6 +29,7 @@ LAST 2 2 0 -
 GOOD = ["SQ_WAVES", "GRBM_GUI_ACTIVE", "TCC_HIT[0]", "FETCH_SIZE"]
 # the runtime's kernels, as they are shown
 SHOWN = {"__amd_rocclr_fillBufferAligned": "set", "__amd_rocclr_copyBuffer": "copy by a kernel"}
+MEASURED, GRAPHS = "rocprofiler-sdk: kernels, copies and sets below the calls that launched them", "; graphs node by node"
 KERNELS = 40 + 60 + 25 + 35 + 10 * 4 + 3  # and two sets, and a copy inside the device
 
 
@@ -116,7 +117,7 @@ def test_each_value_stands_below_the_line_that_launched_its_kernel(known):
 def test_counting_adds_nothing_to_times_and_loses_nothing(known):
     assert measured(known, "kernel-time", "sum") == known.truth("total_ns", is_kernel)
     assert (known.status, known.out) == (0, "0 no error\n") and lost(known) == 0
-    assert known.line() == ("rocprofiler-sdk: kernels, copies and sets below the calls that launched them, and counters of each kernel")
+    assert known.line() == f"{MEASURED}, and counters of each kernel{GRAPHS}"
 
 
 def test_metrics_have_the_vendors_names(known):
@@ -146,7 +147,7 @@ ON_DEVICE = "; no counters on HIP device 0: "
 ])
 def test_what_cannot_be_counted(known_program, counters, fail, line, tmp_path):  # noqa: F811
     ran = counted(tmp_path, known_program, counters=counters, fail=fail)
-    assert ran.line() == "rocprofiler-sdk: kernels, copies and sets below the calls that launched them" + line
+    assert ran.line() == MEASURED + line + GRAPHS
     assert not set(counters) & set(metrics(ran)) and ran.counters == [] and lost(ran) == 0
     assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel) and (ran.status, ran.out) == (0, "0 no error\n")
 
@@ -163,7 +164,7 @@ def test_an_sdk_that_lacks_a_function(known_program, tmp_path):  # noqa: F811
     library.write_bytes(code.replace(b"\0rocprofiler_create_counter_config\0", b"\0rocprofiler_create_profile_config\0"))
     assert library.read_bytes() != code
     ran = counted(tmp_path, known_program, counters=GOOD, fail="no-sdk", ROCPROFILER_REGISTER_LIBRARY=str(library))
-    assert ran.line().endswith("; no counters: rocprofiler-sdk lacks rocprofiler_create_counter_config")
+    assert ran.line().endswith("; no counters: rocprofiler-sdk lacks rocprofiler_create_counter_config" + GRAPHS)
     assert measured(ran, "kernel-time", "sum") == ran.truth("total_ns", is_kernel)
 
 
@@ -231,7 +232,7 @@ def test_kernels_that_run_when_the_program_exits(known_program, tmp_path):  # no
 def test_nothing_is_counted_that_was_not_asked_for(known_program, tmp_path):  # noqa: F811
     (tmp_path / "plan").write_text(PLAN)
     ran = on_fakes(tmp_path, known_program, FAKE_COUNTERS=str(tmp_path / "plan"), FAKE_COUNTERS_TABLE=str(tmp_path / "counters.csv"))
-    assert not set(GOOD) & set(metrics(ran)) and ran.line().endswith("launched them")
+    assert not set(GOOD) & set(metrics(ran)) and ran.line() == MEASURED + GRAPHS
     assert (tmp_path / "counters.csv").read_text() == "kernel,counter,count,sum,min,max,lost\n"
 
 

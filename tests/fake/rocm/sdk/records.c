@@ -78,6 +78,12 @@ static void put_head(struct record *record, const struct fake_run *run, size_t u
 	put(record, 48, sdk_ns(run->end_ns), 8);
 }
 
+/* Streams share the few queues of the hardware. */
+static uint64_t queue_of(const struct fake_run *run)
+{
+	return 1 + run->stream % 2;
+}
+
 static void fill_kernel(struct record *record, const struct fake_run *run, uint64_t kernel,
 			uint64_t dispatch)
 {
@@ -86,7 +92,7 @@ static void fill_kernel(struct record *record, const struct fake_run *run, uint6
 	put_head(record, run, 184, 2);
 	put(record, 56, 72, 8);
 	put(record, 64, FAKE_AGENT + (uint64_t)run->device, 8);
-	put(record, 72, run->stream, 8);
+	put(record, 72, queue_of(run), 8);
 	put(record, 80, kernel, 8);
 	put(record, 88, dispatch, 8);
 	for (int axis = 0; axis < 3; axis++) {
@@ -237,7 +243,7 @@ static void tell_dispatch(struct fake_context *context, const struct fake_run *r
 			     0,
 			     72,
 			     FAKE_AGENT + (uint64_t)run->device,
-			     run->stream,
+			     queue_of(run),
 			     launched->kernel,
 			     launched->dispatch};
 	struct fake_call_record record = {.context = (uint64_t)(context - fake_contexts) + 1,

@@ -12,7 +12,7 @@
 
 enum { CONTEXT_NOT_FOUND = 2, SERVICE_CONFIGURED = 15, LOCKED = 16, NOT_IMPLEMENTED = 17 };
 enum { HIP_RUNTIME = 5, CODE_OBJECT = 10, COPY_RECORD = 10, KERNEL_RECORD = 11, TOOLS = 4 };
-enum { KERNEL_DISPATCH = 12 };
+enum { KERNEL_DISPATCH = 12, HIP_STREAM = 20 };
 
 struct fake_context fake_contexts[FAKE_CONTEXTS];
 uint32_t fake_context_count;
@@ -194,8 +194,14 @@ int rocprofiler_configure_callback_tracing_service(uint64_t context, int kind,
 	struct fake_context *of = context_of(context);
 	if (has_begun || fake_fails("refuse"))
 		return LOCKED;
-	if (kind == KERNEL_DISPATCH && fake_fails("sdk-pc-context"))
+	if ((kind == KERNEL_DISPATCH && fake_fails("sdk-pc-context")) ||
+	    (kind == HIP_STREAM && fake_fails("no-streams")))
 		return NOT_IMPLEMENTED;
+	if (of && kind == HIP_STREAM) {
+		of->on_stream = callback;
+		of->stream_data = data;
+		return 0;
+	}
 	if (of && kind == KERNEL_DISPATCH) {
 		of->on_dispatch = callback;
 		of->dispatch_data = data;

@@ -6,7 +6,8 @@
  *
  * FAKE_FAIL names what goes wrong: "version" (it is 2.0.0), "old" (0.6.0), "short" and "long" (records of other sizes), "refuse"
  * (no service can be configured), "flush" (flushing never returns), "untimed" (records have no times), "drop" (each
- * tenth record is dropped), "split" (a set is two kernels), "stop" (stopping a context never returns).
+ * tenth record is dropped), "split" (a set is two kernels), "stop" (stopping a context never returns), "no-streams" (HIP's streams are
+ * not told).
  *
  * Of samples: "sdk-pc-unsupported" (no device offers them), "sdk-pc-old-driver", "sdk-pc-permission", "sdk-pc-taken" (another
  * tool samples), "sdk-pc-odd" (with another status), "sdk-pc-busy" (another process
@@ -59,8 +60,8 @@ struct fake_context {
 	fake_on_dispatch on_counting;
 	fake_on_counted on_counted;
 	void *counting_data, *counted_data;
-	fake_on_call on_call, on_code, on_dispatch;
-	void *call_data, *code_data, *dispatch_data;
+	fake_on_call on_call, on_code, on_dispatch, on_stream;
+	void *call_data, *code_data, *dispatch_data, *stream_data;
 	bool wanted[FAKE_FUNCTIONS];
 	uint64_t kernel_buffer, copy_buffer, sample_buffer; /* 0: none */
 	int methods[8]; /* by which devices are sampled, 0: they are not */

@@ -3,7 +3,7 @@
  * A tool for HIP that measures nothing: it asks rocprofiler-sdk for what Sonde's adapter asks for, of all functions of HIP, and writes down
  * all that the SDK delivers (docs/format/recording.md), so that it can be played elsewhere (tests/fake/replay). The SDK loads it by
  * ROCP_TOOL_LIBRARIES. SONDE_RECORD names a folder; SONDE_RECORD_MIB the most that a process writes; SONDE_RECORD_SAMPLES that instructions are
- * sampled (samples.c). It needs a C compiler, and no header of AMD's.
+ * sampled (samples.c); SONDE_RECORD_COUNTERS what is counted (counters.c). It needs a C compiler, and no header of AMD's.
  */
 #include "recorder.h"
 
@@ -22,6 +22,7 @@
 #define MOST_RECORD  1024u
 #define MOST_AGENT   4096u
 #define MOST_NODES   64
+#define OPERATIONS   2048 /* of HIP */
 
 struct record_sdk record_sdk;
 
@@ -58,10 +59,42 @@ static bool find_functions(void *library)
 	record_sdk.name = (sn_rocprofiler_status(*) parameters)record_find(library, #name);
 	SN_ROCPROFILER_SAMPLING_FUNCTIONS(FIND)
 #undef FIND
+	record_counters_find(library);
 	return are_all;
 }
 
 /* ---- callbacks ---- */
+
+static uint8_t memory[OPERATIONS]; /* enum sn_rocprofiler_memory */
+
+static void note_memory(int32_t operation, const char *name)
+{
+#define HIP_MEMORY(function, does)                                                                 \
+	if (!strcmp(name, #function))                                                              \
+		memory[operation] = does;
+#include "../../../../src/collect/adapters/rocm/memory.def"
+#undef HIP_MEMORY
+}
+
+static void record_pointed(uint64_t address, size_t bytes)
+{
+	struct recording_pointed fields = {.address = address};
+	record_add(RECORDING_OF_pointed, &fields, sizeof(fields), (const void *)(uintptr_t)address,
+		   bytes);
+}
+
+/* What a function that has allocated memory gives the program. */
+static void note_allocated(int32_t operation, const struct sn_rocprofiler_arguments *arguments)
+{
+	uint8_t does = operation >= 0 && operation < OPERATIONS ? memory[operation] : 0;
+	if (!does || does == SN_ROCPROFILER_FREES || sn_rocprofiler_result(arguments))
+		return;
+	record_pointed(arguments->words[0], does == SN_ROCPROFILER_ALLOCATES_PLANES
+						? 2 * sizeof(uint64_t)
+						: sizeof(uint64_t));
+	if (does == SN_ROCPROFILER_ALLOCATES_ROWS)
+		record_pointed(arguments->words[1], sizeof(uint64_t));
+}
 
 /* What the SDK shows begins with its size. */
 static size_t length_of(const void *shown, size_t most)
@@ -98,6 +131,8 @@ static void on_call(struct sn_rocprofiler_call call, uint64_t *word, void *unuse
 					  .payload_bytes = (uint32_t)bytes};
 	(void)word, (void)unused;
 	note_names(&call, bytes);
+	if (call.kind == SN_ROCPROFILER_CALLBACK_HIP && call.phase == SN_ROCPROFILER_EXIT && bytes)
+		note_allocated(call.operation, call.payload);
 	record_add(RECORDING_OF_traced, &fields, sizeof(fields), call.payload, bytes);
 	errno = saved_errno;
 }
@@ -190,8 +225,11 @@ static int add_name(int kind, int32_t operation, void *unused)
 	(void)unused;
 	if (!record_sdk.rocprofiler_query_callback_tracing_kind_operation_name(kind, operation,
 									       &name, &length) &&
-	    name)
+	    name) {
 		record_text(RECORDING_OF_name, &fields, sizeof(fields), name);
+		if (operation >= 0 && operation < OPERATIONS)
+			note_memory(operation, name);
+	}
 	return 0;
 }
 
@@ -202,8 +240,10 @@ static sn_rocprofiler_status on_agents(int version, const void **agents, size_t 
 		const struct sn_rocprofiler_agent *agent = agents[index];
 		struct recording_agent fields = {.size = length_of(agent, MOST_AGENT)};
 		record_add(RECORDING_OF_agent, &fields, sizeof(fields), agent, fields.size);
-		if (fields.size >= sizeof(*agent) && agent->type == SN_ROCPROFILER_AGENT_GPU)
-			record_samples_of(agent->id);
+		if (fields.size < sizeof(*agent) || agent->type != SN_ROCPROFILER_AGENT_GPU)
+			continue;
+		record_samples_of(agent->id);
+		record_counters_of(agent->id);
 	}
 	return 0;
 }
@@ -221,11 +261,16 @@ static void ask_what_there_is(void)
 
 static bool subscribe(void)
 {
-	return record_create(&main_part) &&
-	       record_callbacks(&main_part, SN_ROCPROFILER_CALLBACK_HIP, NULL, 0) &&
-	       record_callbacks(&main_part, SN_ROCPROFILER_CALLBACK_CODE_OBJECT, NULL, 0) &&
-	       records(SN_ROCPROFILER_BUFFER_KERNEL) && records(SN_ROCPROFILER_BUFFER_COPY) &&
-	       record_start(&main_part);
+	static const int32_t set = SN_ROCPROFILER_STREAM_SET;
+	bool is_asked =
+	    record_create(&main_part) &&
+	    record_callbacks(&main_part, SN_ROCPROFILER_CALLBACK_HIP, NULL, 0) &&
+	    record_callbacks(&main_part, SN_ROCPROFILER_CALLBACK_CODE_OBJECT, NULL, 0) &&
+	    records(SN_ROCPROFILER_BUFFER_KERNEL) && records(SN_ROCPROFILER_BUFFER_COPY);
+	/* not all releases tell of streams */
+	if (is_asked)
+		record_callbacks(&main_part, SN_ROCPROFILER_CALLBACK_STREAM, &set, 1);
+	return is_asked && record_start(&main_part);
 }
 
 /* ---- a tool of the SDK ---- */
@@ -236,15 +281,18 @@ static int initialize(void (*finalizer)(void), void *unused)
 	(void)finalizer, (void)unused;
 	ask_what_there_is();
 	is_subscribed = subscribe();
-	if (is_subscribed)
+	if (is_subscribed) {
+		record_counters_begin();
 		record_samples_begin();
-	else
+	} else {
 		record_close();
+	}
 	return is_subscribed ? 0 : -1;
 }
 
 static void release(void)
 {
+	record_counters_end();
 	record_stop(&main_part);
 	record_samples_end();
 }

@@ -49,4 +49,15 @@ void record_samples_of(uint64_t agent);
 void record_samples_begin(void);
 void record_samples_end(void);
 
+/* ---- counters.c: where SONDE_RECORD_COUNTERS names some ---- */
+
+/* Finds the SDK's functions, whose presence is written in any case. MT: once. */
+void record_counters_find(void *library);
+/* An agent that may count. MT: once for each, before the next. */
+void record_counters_of(uint64_t agent);
+/* Asks for them. MT: once. */
+void record_counters_begin(void);
+/* Waits for what has begun. May never return. */
+void record_counters_end(void);
+
 #endif
