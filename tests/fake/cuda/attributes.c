@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of devices, whose numbers are the same in the runtime and in the driver. */
+/* What the runtime and the driver have in common: attributes of devices, with the same numbers, and how one finds the other's functions. */
 #include "runtime.h"
-
-#include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
 
 int fake_device_attribute(int *value, int attribute, int device)
 {
@@ -53,14 +49,4 @@ int fake_device_attribute(int *value, int attribute, int device)
 	return 0;
 }
 
-void *fake_driver_function(void *driver, const char *name)
-{
-	for (int version = 4; version >= 2; version--) {
-		char newer[200];
-		snprintf(newer, sizeof(newer), "%s_v%d", name, version);
-		void *function = dlsym(driver, newer);
-		if (function)
-			return function;
-	}
-	return dlsym(driver, name);
-}
+int (*fake_find_entry)(const char *name, void **function, int version, uint64_t flags, int *result);

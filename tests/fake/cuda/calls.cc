@@ -40,6 +40,7 @@ template <class Result, class... Arguments> constexpr places places_of(Result (*
 	static_assert(places_of(name).words == words_ && places_of(name).stream == stream_ &&      \
 		      (bytes_ == NOWHERE || places_of(name).bytes == bytes_), #name);
 #define SN_CUDA_STREAM_CALL SN_CUDA_CALL
+#define SN_CUDA_ZERO_CALL SN_CUDA_CALL
 #define SN_CUDA_RUNTIME
 #define SN_CUDA_DRIVER
 #include "collect/adapters/cuda/calls.def"
