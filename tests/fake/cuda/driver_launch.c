@@ -98,13 +98,11 @@ CUresult fake_cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CU
 CUresult fake_cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 				   size_t count, const CUDA_MEMCPY3D *given, CUcontext context)
 {
-	const void *to =
-	    given->dstMemoryType == CU_MEMORYTYPE_HOST ? given->dstHost : (void *)given->dstDevice;
-	const void *from =
-	    given->srcMemoryType == CU_MEMORYTYPE_HOST ? given->srcHost : (void *)given->srcDevice;
+	struct fake_rows to, from;
 	(void)context;
-	struct fake_operation operation =
-	    fake_copy_operation(to, from, given->WidthInBytes * given->Height * given->Depth);
+	fake_copy_ends(given, &to, &from);
+	struct fake_operation operation = fake_copy_operation(
+	    to.start, from.start, given->WidthInBytes * given->Height * given->Depth);
 	return add(node, graph, after, count, &operation);
 }
 

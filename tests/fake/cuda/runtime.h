@@ -28,8 +28,24 @@ FAKE_LOCAL extern const struct fake_entry_point fake_entry_points[];
 extern int (*fake_find_entry)(const char *name, void **function, int version, uint64_t flags,
 			      int *result);
 
-/* The memory of an array, from an element on; an element's bytes. */
-FAKE_LOCAL struct fake_rows fake_array_rows(cudaArray_const_t array, struct cudaPos at);
-FAKE_LOCAL size_t fake_array_element(cudaArray_const_t array);
+/* An array of either interface: a CUarray is the same. */
+struct cudaArray {
+	struct cudaChannelFormatDesc format;
+	struct cudaExtent extent; /* as it was given: 0 for a dimension that it has not */
+	unsigned flags;
+	size_t element, pitch; /* bytes */
+	char *memory;
+};
+/* An error of either interface. */
+int fake_array_new(struct cudaArray **array, const struct cudaChannelFormatDesc *format,
+		   struct cudaExtent extent, unsigned flags);
+/* Waits for the device. */
+void fake_array_free(struct cudaArray *array);
+/* Its memory from a place on; `x` in bytes. */
+struct fake_rows fake_array_rows(const struct cudaArray *array, size_t x, size_t y, size_t z);
+
+/* Where a copy of the driver's goes, and whence it comes. */
+FAKE_LOCAL void fake_copy_ends(const CUDA_MEMCPY3D *what, struct fake_rows *to,
+			       struct fake_rows *from);
 
 #endif

@@ -337,7 +337,7 @@ bool sn_cuda_release(void)
 	/* giving up counters lets it go on */
 	const char *hung = is_releasing() ? late : NULL;
 	sn_cuda_counters_give_up();
-	/* a copy of nothing has no record, so the others count where the driver has failed */
+	/* what copies, sets or replays may have no record: it counts where the driver has failed */
 	uint64_t missing = sn_gpu_expected(
 	    &sn_cuda, atomic_load_explicit(&release_state, memory_order_acquire) == 1
 			  ? SN_GPU_CERTAIN
