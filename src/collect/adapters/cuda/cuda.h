@@ -102,7 +102,7 @@ bool sn_cuda_moves_nothing(uint32_t domain, uint32_t cbid, const void *parameter
 
 /* While false, what comes is not taken any more. */
 extern _Atomic bool sn_cuda_is_taking;
-/* Grows with each buffer that has come, and each part of the metrics that is decoded: while it does, CUPTI does not hang. */
+/* Grows with each buffer that has come, each part of the metrics that is decoded and each step of the end: while it does, CUPTI does not hang. */
 extern _Atomic uint32_t sn_cuda_progress;
 /* What is to be added to CUPTI's times to have the collector's. */
 uint64_t sn_cuda_clock_offset(void);
