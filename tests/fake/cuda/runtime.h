@@ -28,6 +28,11 @@ FAKE_LOCAL extern const struct fake_entry_point fake_entry_points[];
 extern int (*fake_find_entry)(const char *name, void **function, int version, uint64_t flags,
 			      int *result);
 
+/* A conditional node of either interface, by its numbers, which are the same; NULL where these are wrong. */
+const struct fake_node *fake_conditional(struct fake_graph *graph, uint64_t handle, int type,
+					 uint32_t bodies, const uint32_t *after,
+					 uint32_t after_count);
+
 /* An array of either interface: a CUarray is the same. */
 struct cudaArray {
 	struct cudaChannelFormatDesc format;

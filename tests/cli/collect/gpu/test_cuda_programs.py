@@ -21,7 +21,7 @@ from test_cuda import pytestmark  # noqa: F401  (the same condition)
 from test_cupti import losses
 
 OPTIONS = {"per_thread": ("--default-stream", "per-thread"), "names": ("--extended-lambda", "-std=c++17"), "driver": ("-lcuda",), "sizes": ("-lcuda",)}
-PROGRAMS = ("built", "copies", "arrays", "sizes", "driver", "per_thread", "forks", "names")
+PROGRAMS = ("built", "copies", "arrays", "sizes", "driver", "conditional", "per_thread", "forks", "names")
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +88,20 @@ def test_times_that_differ_keep_their_spread(tmp_path):
     assert value["std"] == pytest.approx(1000 * 3 ** 0.5, rel=0.005)
 
 
-@pytest.mark.parametrize("name", ["built", "driver"])
+@pytest.mark.parametrize("name", ["built", "driver", "conditional"])
 def test_graphs_as_a_whole(ran_as, name):
     ran = ran_as(name, options=("--trace",))
     truth = {row: amount for row, amount in taken(ran.table).items() if not row.graph or row.kernel == "graph"}
     assert not losses(ran)
     assert stored(ran.folder) == places(truth) and traced(ran.folder) == truth
+
+
+def test_conditional_nodes(ran_as):
+    """Of four replays, each kernel as often as its body runs: a loop takes three turns."""
+    ran = ran_as("conditional", options=NODES)
+    assert ran.out == "failures 0\n"
+    assert measured(ran, "kernel-time", "count") == {
+        "before()": 4, "repeated(float*)": 4 * 3 * 2, "nested()": 4 * 3, "taken()": 4, "chosen(int)": 4, "after()": 4}
 
 
 def test_copies_to_and_from_arrays(ran_as):
