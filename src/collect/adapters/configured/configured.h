@@ -21,7 +21,7 @@ struct sn_configured_call {
 	char name[128];
 	_Atomic uintptr_t function; /* the library's; 0 while that is not loaded */
 	uint8_t words;		    /* of arguments on the stack */
-	/* `function` is what another adapter sets: nothing is looked up by the name, and the program gets the stub from that adapter alone */
+	/* another adapter sets `function`, and gives the program the stub: nothing is looked up by the name */
 	bool is_given;
 	const _Atomic bool *is_heard; /* while it is false calls pass by; NULL: all are heard */
 	/* one that the user describes: where its arguments are (description.h) */
