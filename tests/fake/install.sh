@@ -47,7 +47,7 @@ if [ ! -e "$fake/complete" ]; then
 	rm -rf "$fake" && mkdir -p "$fake/cuda" "$fake/obj" "$fake/bin"
 	lib=$fake/cuda obj=$fake/obj
 	gcc "${flags[@]}" -shared -o "$lib/libcuda_device.so" device/*.c -Wl,-soname,libcuda_device.so || exit 1
-	gcc "${flags[@]}" -I"$root/include" -shared -o "$lib/libcuda_common.so" cuda/attributes.c cuda/compute.c \
+	gcc "${flags[@]}" -I"$root/include" -shared -o "$lib/libcuda_common.so" cuda/array.c cuda/attributes.c cuda/compute.c \
 		-Wl,-soname,libcuda_common.so -L"$lib" -lcuda_device -Wl,-rpath,'$ORIGIN' || exit 1
 	for source in cuda/runtime_*.c cuda/driver*.c cuda/lib*.c; do
 		gcc "${flags[@]}" -I"$root/include" -c "$source" -o "$obj/$(basename "$source" .c).o" || exit 1

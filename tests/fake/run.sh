@@ -22,6 +22,7 @@
 #		clock-again        the first records are wrong after a clock was registered again
 #		unload             names of kernels live no longer than the buffer that has them
 #		flush-hangs        flushing never returns
+#		flush-slow         flushing takes a second
 #		late-buffers       buffers come only after unsubscribing
 #		held               another tool holds CUPTI: error 39
 #		privileges         the driver lets only administrators profile: error 35

@@ -202,7 +202,7 @@ static bool take_entry(struct reading *reading, const char *bytes, size_t length
 			take_graph(reading, &value);
 	}
 	sn_pickle_release(&pickle);
-	return reading->graph->section_count > 0;
+	return reading->graph->section_count > 0 || reading->graph->node_count > 0;
 }
 
 static bool read_entry(struct reading *reading, const char *path)

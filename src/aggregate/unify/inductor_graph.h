@@ -5,8 +5,8 @@
  * Inductor keeps each compiled graph as a pickle in `fxgraph/` of its cache, unless its cache is off, and
  * needs no option for that. Of the pickle three texts are used: `cache_key`, the name of the generated file;
  * `cache_linemap`, from which of its lines on code is made for an operation of the program, with the
- * program's stack then; and `inductor_post_grad_graph_str`, all operations of the graph below comments
- * that name the program's lines.
+ * program's stack then (empty where the code is split into partitions, as for captured graphs); and
+ * `inductor_post_grad_graph_str`, all operations of the graph below comments that name the program's lines.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct sn_inductor_node {
 };
 
 struct sn_inductor_graph {
-	struct sn_inductor_section *sections; /* by line */
+	struct sn_inductor_section *sections; /* by line; may be none */
 	struct sn_inductor_node *nodes;	      /* as they are executed */
 	uint32_t section_count, node_count;
 };

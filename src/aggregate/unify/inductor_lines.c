@@ -29,7 +29,8 @@ struct generated {
 	struct sn_inductor_graph graph;
 	bool *has_operator; /* [section]: a line of it calls an operator, and is what it is for */
 	const char **names; /* of the graph's operations, each once, longer ones first */
-	uint32_t name_count;
+	struct sn_inductor_place *functions; /* see struct sn_inductor_origin */
+	uint32_t name_count, function_count;
 };
 
 /* A source file of the program's, for comparing its lines. */
@@ -136,17 +137,23 @@ static void check_places(struct sn_inductor_lines *lines, struct sn_inductor_gra
 			graph->nodes[i].place.file = NULL;
 }
 
+/* Before it nothing is called. */
+static uint32_t first_line(const struct sn_inductor_graph *graph)
+{
+	return graph->section_count ? graph->sections[0].line : 1;
+}
+
 /* Which sections call operators. */
 static bool find_operators(struct sn_inductor_lines *lines, struct generated *file)
 {
 	const struct sn_inductor_graph *graph = &file->graph;
-	file->has_operator = sn_arena_array(&lines->arena, bool, graph->section_count);
-	uint32_t section = 0, line = graph->sections[0].line;
+	file->has_operator = sn_arena_array(&lines->arena, bool, graph->section_count + 1ull);
+	uint32_t section = 0, line = first_line(graph);
 	for (; file->has_operator && line <= file->text.line_count; line++) {
 		while (section + 1 < graph->section_count &&
 		       graph->sections[section + 1].line <= line)
 			section++;
-		if (file->text.lines[line].call == SN_INDUCTOR_OPERATOR)
+		if (graph->section_count && file->text.lines[line].call == SN_INDUCTOR_OPERATOR)
 			file->has_operator[section] = true;
 	}
 	return file->has_operator;
@@ -172,6 +179,29 @@ static bool find_names(struct sn_inductor_lines *lines, struct generated *file)
 	return true;
 }
 
+static void add_function(struct generated *file, const struct sn_inductor_place *place)
+{
+	for (uint32_t i = 0; place->file && i < file->function_count; i++)
+		if (strcmp(file->functions[i].file, place->file) == 0 &&
+		    strcmp(file->functions[i].function, place->function) == 0)
+			return;
+	if (place->file)
+		file->functions[file->function_count++] = *place;
+}
+
+static bool find_functions(struct sn_inductor_lines *lines, struct generated *file)
+{
+	const struct sn_inductor_graph *graph = &file->graph;
+	file->functions =
+	    sn_arena_array(&lines->arena, struct sn_inductor_place, graph->node_count + 1ull);
+	for (uint32_t i = 0; file->functions && i < graph->section_count && !file->function_count;
+	     i++)
+		add_function(file, &graph->sections[i].compiled);
+	for (uint32_t i = 0; file->functions && !graph->section_count && i < graph->node_count; i++)
+		add_function(file, &graph->nodes[i].place);
+	return file->functions;
+}
+
 static struct generated *file_at(struct sn_inductor_lines *lines, uint32_t file)
 {
 	uint32_t number = sn_table_add(&lines->file_numbers, file);
@@ -184,7 +214,8 @@ static struct generated *file_at(struct sn_inductor_lines *lines, uint32_t file)
 	if (name && sn_file_is_of_inductor(name) &&
 	    sn_inductor_graph(name, &lines->arena, &new.graph))
 		sn_inductor_text_read(&new.text, name);
-	if (new.text.text && find_operators(lines, &new) && find_names(lines, &new))
+	if (new.text.text && find_operators(lines, &new) && find_names(lines, &new) &&
+	    find_functions(lines, &new))
 		check_places(lines, &new.graph);
 	else
 		sn_inductor_text_release(&new.text);
@@ -363,6 +394,8 @@ static bool find_parts(const struct generated *file, struct call *call)
 {
 	const struct sn_inductor_place *place =
 	    call->first < call->end ? &file->graph.sections[call->first].place : NULL;
+	if (!file->graph.section_count)
+		place = place_of(file, call->name);
 	if (call->kind == SN_INDUCTOR_OPERATOR)
 		add_part(call, call->name, strlen(call->name), place && place->file ? place : NULL);
 	else
@@ -410,7 +443,7 @@ static uint32_t model_of(struct sn_inductor_lines *lines, struct generated *file
 /* How many lines before this one call what it calls. */
 static uint32_t calls_before(const struct generated *file, uint32_t line, const char *name)
 {
-	uint32_t number = file->graph.sections[0].line, count = 0;
+	uint32_t number = first_line(&file->graph), count = 0;
 	for (; number < line; number++) {
 		struct sn_inductor_line other = sn_inductor_text_line(&file->text, number);
 		count += other.call != SN_INDUCTOR_NO_CALL && other.length == strlen(name) &&
@@ -485,12 +518,10 @@ static struct sn_inductor_origin *find(struct sn_inductor_lines *lines, struct g
 	    sn_arena_array(&lines->arena, struct sn_inductor_origin, 1);
 	if (!origin)
 		return NULL;
-	for (uint32_t i = 0; i < file->graph.section_count && !origin->file; i++) {
-		origin->file = file->graph.sections[i].compiled.file;
-		origin->function = file->graph.sections[i].compiled.function;
-	}
-	if (!origin->file)
+	if (!file->function_count)
 		return NULL;
+	origin->functions = file->functions;
+	origin->function_count = file->function_count;
 	add_call(lines, file, line, &call, origin);
 	return origin;
 }
@@ -516,18 +547,25 @@ int sn_inductor_lines_at(struct sn_inductor_lines *lines, uint32_t file, uint32_
 	return lines->arena.failed ? SN_ERR_MEMORY : 0;
 }
 
+static bool is_one_of(const struct sn_inductor_origin *origin, const char *file, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	for (uint32_t i = 0; i < origin->function_count; i++)
+		if (strcmp(file, origin->functions[i].file) == 0 &&
+		    strcmp(dot ? dot + 1 : name, origin->functions[i].function) == 0)
+			return true;
+	return false;
+}
+
 bool sn_inductor_is_below(const struct sn_db_builder *builder, uint32_t context,
 			  const struct sn_inductor_origin *origin)
 {
 	uint32_t parent, number;
 	for (; sn_db_builder_context_at(builder, context, &parent, &number); context = parent) {
 		const struct sonde_db_frame *frame = sn_intern_at(&builder->frames, number, NULL);
-		if (frame->kind != SN_FRAME_PYTHON || frame->file == SONDE_NONE ||
-		    strcmp(sn_db_builder_text(builder, frame->file), origin->file) != 0)
-			continue;
-		const char *name = sn_db_builder_text(builder, frame->name);
-		const char *dot = strrchr(name, '.');
-		if (strcmp(dot ? dot + 1 : name, origin->function) == 0)
+		if (frame->kind == SN_FRAME_PYTHON && frame->file != SONDE_NONE &&
+		    is_one_of(origin, sn_db_builder_text(builder, frame->file),
+			      sn_db_builder_text(builder, frame->name)))
 			return true;
 	}
 	return false;

@@ -7,15 +7,17 @@
 #pragma once
 
 #include "format/database/database_builder.h"
+#include "inductor_graph.h"
 
 struct sn_inductor_lines;
 
 /* What a line of generated Python calls. */
 struct sn_inductor_origin {
 	uint32_t frame; /* the builder's: it comes below the generated line */
-	/* The function that was compiled. Inductor's cache gives code of one graph to equal functions, but it has
-	 * the lines of one of them: of another on the path they are not. */
-	const char *file, *function;
+	/* The function that was compiled; where that is not told, those that its operations are in. Inductor's cache gives code of one
+	 * graph to equal functions, but it has the lines of one of them: of another on the path they are not. */
+	const struct sn_inductor_place *functions;
+	uint32_t function_count;
 };
 
 /* Adds to this builder, which must live longer. NULL without memory. */
@@ -27,6 +29,6 @@ void sn_inductor_lines_free(struct sn_inductor_lines *lines);
 int sn_inductor_lines_at(struct sn_inductor_lines *lines, uint32_t file, uint32_t line,
 			 const struct sn_inductor_origin **origin);
 
-/* Whether the function that was compiled is on the path down to this context of the builder's. */
+/* Whether one of these functions is on the path down to this context of the builder's. */
 bool sn_inductor_is_below(const struct sn_db_builder *builder, uint32_t context,
 			  const struct sn_inductor_origin *origin);

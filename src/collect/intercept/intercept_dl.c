@@ -74,6 +74,8 @@ __attribute__((used)) static void *(*dlsym_for(void *library, const char *name))
 	bool is_special = library == RTLD_DEFAULT || library == RTLD_NEXT;
 	if (name && !strncmp(name, "nccl", 4))
 		sn_nccl_noticed();
+	if (name && !strncmp(name, "cuGetProcAddress", 16))
+		sn_cuda_asked();
 	if (name && sn_configured_lookup(library, name))
 		return dlsym_of_configured;
 	/* a library that looks further than itself gets what comes after it, never ours */

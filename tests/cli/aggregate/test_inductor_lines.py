@@ -198,6 +198,18 @@ def test_lines_that_have_moved_are_not_shown(made: Made) -> None:
     assert found["0_inference/mm"]["line"] == made.lines["first"]
 
 
+def test_code_in_partitions(made: Made) -> None:
+    """As for captured graphs: then the graph alone has lines, of operations whose names are on one line each."""
+    entry = made.entry()
+    made.keep({**entry, "cache_linemap": [], "inductor_post_grad_graph_str": entry["inductor_post_grad_graph_str"].replace(" in f,", " in step,")})
+    at, found = made.lines, made.run()
+    assert {name: node["line"] for name, node in found.items()} == {
+        "0_inference/cpp_fused__softmax_add_relu_sin_0": at["sum"], "0_inference/cpp_fused_mul_1": at["product"],
+        "0_inference/triton_poi_fused_sub_0": at["difference"]}
+    assert operations(found["0_inference/cpp_fused__softmax_add_relu_sin_0"]) == [
+        ("relu", at["relu"]), ("add", at["sum"]), ("sin", at["sum"]), ("softmax", None)]
+
+
 @pytest.mark.parametrize("change", [{"cache_key": "cxx"}, {"cache_linemap": []}, {"cache_linemap": None}])
 def test_a_cache_that_says_nothing(made: Made, change: dict) -> None:
     made.keep({**made.entry(), **change})

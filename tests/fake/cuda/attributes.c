@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of devices, whose numbers are the same in the runtime and in the driver. */
+/* What the runtime and the driver have in common: attributes of devices and kinds of nodes, with the same numbers, and how
+ * one finds the other's functions. */
 #include "runtime.h"
-
-#include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
 
 int fake_device_attribute(int *value, int attribute, int device)
 {
@@ -53,14 +50,24 @@ int fake_device_attribute(int *value, int attribute, int device)
 	return 0;
 }
 
-void *fake_driver_function(void *driver, const char *name)
+int (*fake_find_entry)(const char *name, void **function, int version, uint64_t flags, int *result);
+
+const struct fake_node *fake_conditional(struct fake_graph *graph, uint64_t handle, int type,
+					 uint32_t bodies, const uint32_t *after,
+					 uint32_t after_count)
 {
-	for (int version = 4; version >= 2; version--) {
-		char newer[200];
-		snprintf(newer, sizeof(newer), "%s_v%d", name, version);
-		void *function = dlsym(driver, newer);
-		if (function)
-			return function;
-	}
-	return dlsym(driver, name);
+	static const struct {
+		enum fake_choice choice;
+		uint32_t most;
+	} known[] = {
+	    [cudaGraphCondTypeIf] = {FAKE_IF, 2},
+	    [cudaGraphCondTypeWhile] = {FAKE_WHILE, 1},
+	    [cudaGraphCondTypeSwitch] = {FAKE_SWITCH, UINT32_MAX},
+	};
+	if (type < 0 || type > cudaGraphCondTypeSwitch || !bodies || bodies > known[type].most)
+		return NULL;
+	uint32_t place =
+	    fake_graph_add_conditional(graph, (struct fake_condition *)(uintptr_t)handle,
+				       known[type].choice, bodies, after, after_count);
+	return fake_graph_node(graph, place);
 }

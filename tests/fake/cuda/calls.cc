@@ -3,7 +3,8 @@
  * stack; what has more than two words, or does not fit into the registers that are left, is on the stack. */
 #include "collect/adapters/configured/description.h"
 
-#include <cuda.h>
+#define __CUDA_API_VERSION_INTERNAL
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <type_traits>
 
@@ -40,6 +41,20 @@ template <class Result, class... Arguments> constexpr places places_of(Result (*
 	static_assert(places_of(name).words == words_ && places_of(name).stream == stream_ &&      \
 		      (bytes_ == NOWHERE || places_of(name).bytes == bytes_), #name);
 #define SN_CUDA_STREAM_CALL SN_CUDA_CALL
+#define SN_CUDA_ZERO_CALL SN_CUDA_CALL
 #define SN_CUDA_RUNTIME
 #define SN_CUDA_DRIVER
 #include "collect/adapters/cuda/calls.def"
+
+/* What the driver hands out of other versions has the same places, but sizes of 32 bits. */
+#define SAME_PLACES(name, version)                                                                 \
+	static_assert(places_of(PFN_##name##_v##version{}).words == 0 &&                           \
+		      places_of(PFN_##name##_v##version{}).stream == places_of(name).stream, #name);
+SAME_PLACES(cuMemAlloc, 2000)
+SAME_PLACES(cuMemFree, 2000)
+SAME_PLACES(cuMemcpyHtoD, 2000)
+SAME_PLACES(cuMemcpyDtoH, 2000)
+SAME_PLACES(cuMemcpyHtoDAsync, 2000)
+SAME_PLACES(cuMemcpyDtoHAsync, 2000)
+SAME_PLACES(cuMemcpyDtoDAsync, 3000)
+SAME_PLACES(cuCtxSynchronize, 13000)

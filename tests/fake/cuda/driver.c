@@ -465,78 +465,6 @@ CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevicept
 	return copy((void *)to, (void *)from, bytes, stream, true);
 }
 
-/* Of arrays there are none. */
-static CUresult copy_blocks(const CUDA_MEMCPY3D *what, CUstream stream, bool is_async)
-{
-	struct fake_rows to = {.pitch = what->dstPitch,
-			       .block_bytes = what->dstPitch * what->dstHeight},
-			 from = {.pitch = what->srcPitch,
-				 .block_bytes = what->srcPitch * what->srcHeight};
-	if (what->srcMemoryType == CU_MEMORYTYPE_ARRAY ||
-	    what->dstMemoryType == CU_MEMORYTYPE_ARRAY)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	to.start =
-	    what->dstMemoryType == CU_MEMORYTYPE_HOST ? what->dstHost : (void *)what->dstDevice;
-	from.start = what->srcMemoryType == CU_MEMORYTYPE_HOST ? (void *)what->srcHost
-							       : (void *)what->srcDevice;
-	to.start = (char *)to.start + what->dstZ * to.block_bytes + what->dstY * to.pitch +
-		   what->dstXInBytes;
-	from.start = (char *)from.start + what->srcZ * from.block_bytes + what->srcY * from.pitch +
-		     what->srcXInBytes;
-	if (what->WidthInBytes && what->Height && what->Depth)
-		fake_copy_blocks(&to, &from, what->WidthInBytes, what->Height, what->Depth,
-				 fake_stream_of(stream), is_async);
-	return CUDA_SUCCESS;
-}
-
-CUresult fake_cuMemcpy3D_v2(const CUDA_MEMCPY3D *what)
-{
-	return copy_blocks(what, NULL, false);
-}
-
-CUresult fake_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *what, CUstream stream)
-{
-	return copy_blocks(what, stream, true);
-}
-
-/* Rows without a pitch follow each other. */
-static CUresult copy_rows(const CUDA_MEMCPY2D *what, CUstream stream, bool is_async)
-{
-	CUDA_MEMCPY3D block = {
-	    .srcXInBytes = what->srcXInBytes,
-	    .srcY = what->srcY,
-	    .srcMemoryType = what->srcMemoryType,
-	    .srcHost = what->srcHost,
-	    .srcDevice = what->srcDevice,
-	    .srcPitch = what->srcPitch ? what->srcPitch : what->WidthInBytes,
-	    .dstXInBytes = what->dstXInBytes,
-	    .dstY = what->dstY,
-	    .dstMemoryType = what->dstMemoryType,
-	    .dstHost = what->dstHost,
-	    .dstDevice = what->dstDevice,
-	    .dstPitch = what->dstPitch ? what->dstPitch : what->WidthInBytes,
-	    .WidthInBytes = what->WidthInBytes,
-	    .Height = what->Height,
-	    .Depth = 1,
-	};
-	return copy_blocks(&block, stream, is_async);
-}
-
-CUresult fake_cuMemcpy2D_v2(const CUDA_MEMCPY2D *what)
-{
-	return copy_rows(what, NULL, false);
-}
-
-CUresult fake_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *what)
-{
-	return copy_rows(what, NULL, false);
-}
-
-CUresult fake_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *what, CUstream stream)
-{
-	return copy_rows(what, stream, true);
-}
-
 CUresult fake_cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
 {
 	fake_set((void *)to, value, 2, count, fake_stream_of(stream), true);
@@ -695,22 +623,61 @@ CUresult fake_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
 
 /* ---- functions by name; private tables there are none ---- */
 
+/* The newest form of the version that is asked for; that of each thread's default stream first, where that is wanted. */
+static const struct fake_entry_point *form_of(const char *name, int version, bool is_per_thread,
+					      bool *is_known)
+{
+	for (const struct fake_entry_point *at = fake_entry_points; at->name; at++) {
+		if (strcmp(at->name, name) || at->is_per_thread != is_per_thread)
+			continue;
+		*is_known = true;
+		if (at->version <= version)
+			return at;
+	}
+	return NULL;
+}
+
+static int find_entry(const char *name, void **function, int version, uint64_t flags, int *result)
+{
+	bool is_known = false;
+	const struct fake_entry_point *found = NULL;
+	*function = NULL;
+	if (version > CUDA_VERSION || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+		found = form_of(name, version, true, &is_known);
+	if (!found)
+		found = form_of(name, version, false, &is_known);
+	if (found)
+		*function = found->function;
+	*result = found	     ? CU_GET_PROC_ADDRESS_SUCCESS
+		  : is_known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+			     : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	return CUDA_SUCCESS;
+}
+
+__attribute__((constructor)) static void offer(void)
+{
+	fake_find_entry = find_entry;
+}
+
 CUresult fake_cuGetProcAddress_v2(const char *symbol, void **function, int version,
 				  cuuint64_t flags, CUdriverProcAddressQueryResult *result)
 {
-	(void)version;
-	(void)flags;
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	*function = driver ? fake_driver_function(driver, symbol) : NULL;
-	if (result)
-		*result =
-		    *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-	return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	int found;
+	if (!symbol || !function)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult error = find_entry(symbol, function, version, flags, &found);
+	if (!error && result)
+		*result = (CUdriverProcAddressQueryResult)found;
+	return error;
 }
 
+/* It has no other means to tell that there is none. */
 CUresult fake_cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags)
 {
-	return fake_cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+	CUresult error = fake_cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+	return error ? error : *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult fake_cuGetExportTable(const void **table, const CUuuid *id)

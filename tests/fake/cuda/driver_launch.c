@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- graphs: captured and replayed ---- */
 
@@ -98,13 +99,11 @@ CUresult fake_cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CU
 CUresult fake_cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 				   size_t count, const CUDA_MEMCPY3D *given, CUcontext context)
 {
-	const void *to =
-	    given->dstMemoryType == CU_MEMORYTYPE_HOST ? given->dstHost : (void *)given->dstDevice;
-	const void *from =
-	    given->srcMemoryType == CU_MEMORYTYPE_HOST ? given->srcHost : (void *)given->srcDevice;
+	struct fake_rows to, from;
 	(void)context;
-	struct fake_operation operation =
-	    fake_copy_operation(to, from, given->WidthInBytes * given->Height * given->Depth);
+	fake_copy_ends(given, &to, &from);
+	struct fake_operation operation = fake_copy_operation(
+	    to.start, from.start, given->WidthInBytes * given->Height * given->Depth);
 	return add(node, graph, after, count, &operation);
 }
 
@@ -131,6 +130,42 @@ CUresult fake_cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgrap
 {
 	struct fake_operation nothing = {.kind = FAKE_EMPTY, .peer = -1};
 	return add(node, graph, after, count, &nothing);
+}
+
+CUresult fake_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph graph,
+					     CUcontext context, unsigned int initial,
+					     unsigned int flags)
+{
+	(void)graph, (void)context;
+	if (flags & ~(unsigned)CU_GRAPH_COND_ASSIGN_DEFAULT)
+		return CUDA_ERROR_INVALID_VALUE;
+	*handle = (CUgraphConditionalHandle)(uintptr_t)fake_condition_new(initial, flags);
+	return CUDA_SUCCESS;
+}
+
+/* Kernels, and what decides about others. */
+CUresult fake_cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+				const CUgraphEdgeData *edges, size_t count,
+				CUgraphNodeParams *given)
+{
+	uint32_t places[count + 1];
+	(void)edges;
+	for (size_t index = 0; index < count; index++)
+		places[index] = fake_node_place((const struct fake_node *)after[index]);
+	if (given->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+		CUDA_KERNEL_NODE_PARAMS kernel;
+		memcpy(&kernel, &given->kernel, sizeof(kernel));
+		return fake_cuGraphAddKernelNode_v2(node, graph, after, count, &kernel);
+	}
+	if (given->type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*node = (CUgraphNode)fake_conditional((struct fake_graph *)graph, given->conditional.handle,
+					      given->conditional.type, given->conditional.size,
+					      places, (uint32_t)count);
+	if (!*node)
+		return CUDA_ERROR_INVALID_VALUE;
+	given->conditional.phGraph_out = (CUgraph *)((struct fake_node *)*node)->bodies;
+	return CUDA_SUCCESS;
 }
 
 CUresult fake_cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,

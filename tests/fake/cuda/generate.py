@@ -177,10 +177,27 @@ def api(soname: str, include: str, declarations: str, objects: list[str], binari
             text.append(f"{prototype.result} fake_{name}({parameters});\n{prototype.result} {name}({parameters})\n"
                         f"{{\n\t{back}fake_{name}({', '.join(prototype.names)});\n}}\n")
         exported[name] = names.get(name, usual)
+    if domain == "FAKE_DRIVER":
+        text.append(entry_points(include, set(exported)))
     missing = sorted(set(names) - set(exported))
     for name in missing:
         print(f"generate: {soname}: {name} is wanted and in no header", file=sys.stderr)
     return "\n".join(text), exported
+
+
+def entry_points(include: str, exported: set[str]) -> str:
+    """The table of what cuGetProcAddress finds: cudaTypedefs.h has the versions of CUDA from which on each form of a function is there, in the
+    order in which the driver numbers them (cuMemAlloc, cuMemAlloc_v2), and those for the default stream of each thread beside them."""
+    forms: dict[tuple[str, bool], set[int]] = {}
+    for name, version, suffix in re.findall(r"PFN_(cu\w+?)_v(\d+)(_pt[sd][sz])?\)", Path(include, "cudaTypedefs.h").read_text(errors="replace")):
+        forms.setdefault((name, bool(suffix)), set()).add(int(version))
+    rows = []
+    for (name, is_per_thread), versions in sorted(forms.items()):
+        form = re.compile(name + r"(?:_v(\d+))?" + ("_pt[sd][sz]" if is_per_thread else "") + "$")
+        functions = sorted((int(match[1] or 1), match[0]) for match in map(form.match, exported) if match)
+        for version, (_, function) in zip(sorted(versions, reverse=True), reversed(functions)):
+            rows.append(f'\t{{"{name}", {version}, {str(is_per_thread).lower()}, (void *){function}}},\n')
+    return f"const struct fake_entry_point fake_entry_points[] = {{\n{''.join(rows)}\t{{NULL, 0, false, NULL}},\n}};\n"
 
 
 def prototypes_of_text(path: str) -> dict[str, Prototype]:

@@ -4,14 +4,6 @@
 
 #include <stdlib.h>
 
-struct cudaArray {
-	struct cudaChannelFormatDesc format;
-	struct cudaExtent extent; /* as it was given: 0 for a dimension that it has not */
-	unsigned flags;
-	size_t element, pitch;
-	char *memory;
-};
-
 struct cudaChannelFormatDesc fake_cudaCreateChannelDesc(int x, int y, int z, int w,
 							enum cudaChannelFormatKind kind)
 {
@@ -20,29 +12,11 @@ struct cudaChannelFormatDesc fake_cudaCreateChannelDesc(int x, int y, int z, int
 
 /* ---- arrays ---- */
 
-static size_t at_least_one(size_t count)
-{
-	return count ? count : 1;
-}
-
 cudaError_t fake_cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *format,
 				   struct cudaExtent extent, unsigned flags)
 {
-	if (fake_begin())
-		return fake_error(fake_begin());
-	size_t element = (size_t)(format->x + format->y + format->z + format->w) / 8;
-	if (!element || !extent.width)
-		return fake_error(cudaErrorInvalidValue);
-	struct cudaArray made = {*format, extent, flags, element, extent.width * element, NULL};
-	fake_module_use(fake_current_device(), NULL);
-	made.memory =
-	    fake_memory_new(made.pitch * at_least_one(extent.height) * at_least_one(extent.depth),
-			    FAKE_ARRAY, fake_current_device());
-	if (!made.memory)
-		return fake_error(cudaErrorMemoryAllocation);
-	*array = malloc(sizeof(**array));
-	**array = made;
-	return cudaSuccess;
+	return fake_error(fake_begin() ? fake_begin()
+				       : (cudaError_t)fake_array_new(array, format, extent, flags));
 }
 
 cudaError_t fake_cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *format,
@@ -57,9 +31,7 @@ cudaError_t fake_cudaFreeArray(cudaArray_t array)
 		return fake_error(fake_begin());
 	if (!array)
 		return cudaSuccess;
-	fake_device_wait(fake_current_device());
-	fake_memory_free(array->memory);
-	free(array);
+	fake_array_free(array);
 	return cudaSuccess;
 }
 
@@ -81,19 +53,6 @@ cudaError_t fake_cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cudaAr
 	return cudaSuccess;
 }
 
-struct fake_rows fake_array_rows(cudaArray_const_t array, struct cudaPos at)
-{
-	size_t block_bytes = array->pitch * at_least_one(array->extent.height);
-	return (struct fake_rows){array->memory + at.z * block_bytes + at.y * array->pitch +
-				      at.x * array->element,
-				  array->pitch, block_bytes};
-}
-
-size_t fake_array_element(cudaArray_const_t array)
-{
-	return array->element;
-}
-
 /* ---- copies ---- */
 
 static cudaError_t copy(const struct fake_rows *to, const struct fake_rows *from, size_t width,
@@ -109,25 +68,17 @@ static cudaError_t copy(const struct fake_rows *to, const struct fake_rows *from
 	return cudaSuccess;
 }
 
-/* `x` in bytes. */
-static struct fake_rows rows_at(cudaArray_const_t array, size_t x, size_t y)
-{
-	struct fake_rows rows = fake_array_rows(array, (struct cudaPos){0, y, 0});
-	rows.start = (char *)rows.start + x;
-	return rows;
-}
-
 static cudaError_t copy_to(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
 			   size_t width, size_t height, cudaStream_t stream, bool is_async)
 {
-	struct fake_rows rows = rows_at(to, x, y), given = {(void *)from, pitch, 0};
+	struct fake_rows rows = fake_array_rows(to, x, y, 0), given = {(void *)from, pitch, 0};
 	return copy(&rows, &given, width, height, stream, is_async);
 }
 
 static cudaError_t copy_from(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
 			     size_t width, size_t height, cudaStream_t stream, bool is_async)
 {
-	struct fake_rows rows = rows_at(from, x, y), wanted = {to, pitch, 0};
+	struct fake_rows rows = fake_array_rows(from, x, y, 0), wanted = {to, pitch, 0};
 	return copy(&wanted, &rows, width, height, stream, is_async);
 }
 
@@ -167,7 +118,8 @@ cudaError_t fake_cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to
 					  cudaArray_const_t from, size_t from_x, size_t from_y,
 					  size_t width, size_t height, enum cudaMemcpyKind kind)
 {
-	struct fake_rows rows = rows_at(to, to_x, to_y), others = rows_at(from, from_x, from_y);
+	struct fake_rows rows = fake_array_rows(to, to_x, to_y, 0),
+			 others = fake_array_rows(from, from_x, from_y, 0);
 	(void)kind;
 	return copy(&rows, &others, width, height, NULL, false);
 }

@@ -236,13 +236,13 @@ cudaError_t fake_cudaGetDriverEntryPointByVersion(const char *symbol, void **fun
 						  unsigned int version, unsigned long long flags,
 						  enum cudaDriverEntryPointQueryResult *result)
 {
-	(void)version;
-	(void)flags;
-	void *driver = fake_begin() ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	*function = driver ? fake_driver_function(driver, symbol) : NULL;
+	int found, error = fake_begin();
+	if (!error)
+		error = fake_find_entry(symbol, function, (int)version, flags, &found);
+	if (error)
+		return fake_error((cudaError_t)error);
 	if (result)
-		*result =
-		    *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+		*result = (enum cudaDriverEntryPointQueryResult)found;
 	return *function || result ? cudaSuccess : fake_error(cudaErrorInvalidValue);
 }
 

@@ -342,11 +342,18 @@ static struct fake_rows rows_in(struct cudaPitchedPtr memory, struct cudaPos at)
 				  memory.pitch, memory.pitch * memory.ysize};
 }
 
-/* Where there is an array, widths are in its elements. */
+/* Where there is an array, places and widths in a row are in its elements. */
+static struct fake_rows rows_of(cudaArray_const_t array, struct cudaPitchedPtr memory,
+				struct cudaPos at)
+{
+	return array ? fake_array_rows(array, at.x * array->element, at.y, at.z)
+		     : rows_in(memory, at);
+}
+
 static size_t width_of(const struct cudaMemcpy3DParms *what)
 {
 	cudaArray_const_t array = what->srcArray ? what->srcArray : what->dstArray;
-	return what->extent.width * (array ? fake_array_element(array) : 1);
+	return what->extent.width * (array ? array->element : 1);
 }
 
 static cudaError_t copy_blocks(const struct cudaMemcpy3DParms *what, cudaStream_t stream,
@@ -354,10 +361,8 @@ static cudaError_t copy_blocks(const struct cudaMemcpy3DParms *what, cudaStream_
 {
 	if (fake_begin())
 		return fake_error(fake_begin());
-	struct fake_rows to = what->dstArray ? fake_array_rows(what->dstArray, what->dstPos)
-					     : rows_in(what->dstPtr, what->dstPos),
-			 from = what->srcArray ? fake_array_rows(what->srcArray, what->srcPos)
-					       : rows_in(what->srcPtr, what->srcPos);
+	struct fake_rows to = rows_of(what->dstArray, what->dstPtr, what->dstPos),
+			 from = rows_of(what->srcArray, what->srcPtr, what->srcPos);
 	if (what->extent.width && what->extent.height && what->extent.depth)
 		fake_copy_blocks(&to, &from, width_of(what), what->extent.height,
 				 what->extent.depth, fake_stream_of(stream), is_async);

@@ -178,6 +178,41 @@ static cudaError_t add_set(cudaGraphNode_t *node, cudaGraph_t graph, dependencie
 	return fake_cudaGraphAddMemsetNode(node, graph, after, count, &older);
 }
 
+cudaError_t fake_cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle,
+						  cudaGraph_t graph, unsigned int initial,
+						  unsigned int flags)
+{
+	(void)graph;
+	if (flags & ~(unsigned)cudaGraphCondAssignDefault)
+		return fake_error(cudaErrorInvalidValue);
+	*handle = (cudaGraphConditionalHandle)(uintptr_t)fake_condition_new(initial, flags);
+	return cudaSuccess;
+}
+
+cudaError_t fake_cudaGraphConditionalHandleCreate_v2(cudaGraphConditionalHandle *handle,
+						     cudaGraph_t graph,
+						     cudaExecutionContext_t context,
+						     unsigned int initial, unsigned int flags)
+{
+	(void)context;
+	return fake_cudaGraphConditionalHandleCreate(handle, graph, initial, flags);
+}
+
+static cudaError_t add_conditional(cudaGraphNode_t *node, cudaGraph_t graph, dependencies after,
+				   size_t count, struct cudaConditionalNodeParams *given)
+{
+	uint32_t *places = places_of(after, count);
+	const struct fake_node *made =
+	    fake_conditional((struct fake_graph *)graph, given->handle, (int)given->type,
+			     given->size, places, (uint32_t)count);
+	free(places);
+	if (!made)
+		return fake_error(cudaErrorInvalidValue);
+	*node = (cudaGraphNode_t)made;
+	given->phGraph_out = (cudaGraph_t *)made->bodies;
+	return cudaSuccess;
+}
+
 cudaError_t fake_cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, dependencies after,
 				  const cudaGraphEdgeData *edges, size_t count,
 				  struct cudaGraphNodeParams *given)
@@ -199,7 +234,7 @@ cudaError_t fake_cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, depe
 		return fake_cudaGraphAddChildGraphNode(node, graph, after, count,
 						       given->graph.graph);
 	case cudaGraphNodeTypeConditional:
-		return fake_error(cudaErrorNotSupported);
+		return add_conditional(node, graph, after, count, &given->conditional);
 	default:
 		break;
 	}
@@ -232,7 +267,9 @@ cudaError_t fake_cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeTy
 	    [FAKE_EMPTY] = cudaGraphNodeTypeEmpty,
 	};
 	const struct fake_node *known = (const struct fake_node *)node;
-	*type = known->child ? cudaGraphNodeTypeGraph : types[known->operation.kind];
+	*type = known->child	   ? cudaGraphNodeTypeGraph
+		: known->condition ? cudaGraphNodeTypeConditional
+				   : types[known->operation.kind];
 	return cudaSuccess;
 }
 

@@ -422,6 +422,8 @@ CUptiResult fake_cuptiActivityFlushAll(uint32_t flag)
 {
 	while (fake_fails("flush-hangs"))
 		pause();
+	if (fake_fails("flush-slow"))
+		sleep(1);
 	if (fake_fails("lost-device") && fake_device_is_lost())
 		return CUPTI_ERROR_UNKNOWN;
 	FAKE_EACH_SUBSCRIBER(of)

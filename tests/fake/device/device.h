@@ -125,6 +125,13 @@ uint64_t fake_event_ns(const struct fake_event *event);
 
 /* ---- graphs ---- */
 
+/* What decides which bodies of a node run. Kernels, which would set it, compute nothing: a loop counts it down, and nothing else changes it. */
+struct fake_condition {
+	uint32_t value, initial;
+	bool is_reset; /* to its initial value, whenever its graph is run */
+};
+enum fake_choice { FAKE_IF, FAKE_WHILE, FAKE_SWITCH };
+
 struct fake_node {
 	struct fake_operation operation;
 	uint64_t id;
@@ -133,6 +140,11 @@ struct fake_node {
 	struct fake_graph *child;	  /* that it stands for; or NULL */
 	const struct fake_node *original; /* of which it is a copy; or NULL */
 	bool is_disabled;		  /* what it does is left out */
+	/* of a node that runs its bodies as a condition says; else NULL */
+	struct fake_condition *condition;
+	enum fake_choice choice;
+	struct fake_graph **bodies;
+	uint32_t body_count;
 };
 
 /* False where the stream is captured already. */
@@ -152,6 +164,12 @@ uint32_t fake_graph_add(struct fake_graph *graph, const struct fake_operation *o
 /* The graph's own copy of the other one, as one node. */
 uint32_t fake_graph_add_child(struct fake_graph *graph, const struct fake_graph *child,
 			      const uint32_t *after, uint32_t after_count);
+/* Lives as long as the process. */
+struct fake_condition *fake_condition_new(uint32_t initial, bool is_reset);
+/* With empty bodies, which the program fills. */
+uint32_t fake_graph_add_conditional(struct fake_graph *graph, struct fake_condition *condition,
+				    enum fake_choice choice, uint32_t bodies, const uint32_t *after,
+				    uint32_t after_count);
 /* From one place to another, in any order of their creation. */
 void fake_graph_connect(struct fake_graph *graph, uint32_t from, uint32_t to);
 /* The place in its graph. */

@@ -8,7 +8,6 @@
 
 struct fake_executable {
 	struct fake_graph graph;
-	uint64_t *ends; /* of each node, while it is run */
 };
 
 static struct fake_node *new_node(const struct fake_graph *graph, uint32_t place)
@@ -28,12 +27,17 @@ struct fake_graph *fake_graph_new(void)
 static void free_nodes(struct fake_graph *graph)
 {
 	for (uint32_t place = 0; place < graph->count; place++) {
-		if (graph->nodes[place]->child)
-			fake_graph_free(graph->nodes[place]->child);
-		free(graph->nodes[place]->after);
-		free(graph->nodes[place]);
+		struct fake_node *node = graph->nodes[place];
+		if (node->child)
+			fake_graph_free(node->child);
+		for (uint32_t body = 0; body < node->body_count; body++)
+			fake_graph_free(node->bodies[body]);
+		free(node->bodies);
+		free(node->after);
+		free(node);
 	}
 	free(graph->nodes);
+	free(graph->ends);
 }
 
 void fake_graph_free(struct fake_graph *graph)
@@ -100,6 +104,22 @@ void fake_graph_connect(struct fake_graph *graph, uint32_t from, uint32_t to)
 	fake_unlock();
 }
 
+/* Where the node is the graph's last one; `of` makes a body. */
+static void copy_bodies(struct fake_graph *graph, const struct fake_node *from,
+			struct fake_graph *(*of)(const struct fake_graph *body))
+{
+	struct fake_node *node = graph->nodes[graph->count - 1];
+	if (!from->condition)
+		return;
+	node->condition = from->condition;
+	node->choice = from->choice;
+	node->body_count = from->body_count;
+	node->bodies = calloc(from->body_count, sizeof(*node->bodies));
+	for (uint32_t body = 0; body < from->body_count; body++)
+		node->bodies[body] = of(from->bodies[body]);
+	graph->has_conditions = true;
+}
+
 static struct fake_graph *copy_of(const struct fake_graph *graph)
 {
 	struct fake_graph *copy = fake_graph_new();
@@ -108,6 +128,7 @@ static struct fake_graph *copy_of(const struct fake_graph *graph)
 		add(copy, &node->operation, node->after, node->after_count, node);
 		if (node->child)
 			copy->nodes[place]->child = copy_of(node->child);
+		copy_bodies(copy, node, copy_of);
 	}
 	return copy;
 }
@@ -128,6 +149,34 @@ uint32_t fake_graph_add_child(struct fake_graph *graph, const struct fake_graph 
 	struct fake_graph *copy = copy_of(child);
 	uint32_t place = add(graph, &nothing, after, after_count, NULL);
 	graph->nodes[place]->child = copy;
+	fake_unlock();
+	return place;
+}
+
+struct fake_condition *fake_condition_new(uint32_t initial, bool is_reset)
+{
+	struct fake_condition *condition = calloc(1, sizeof(*condition));
+	*condition = (struct fake_condition){initial, initial, is_reset};
+	return condition;
+}
+
+static struct fake_graph *empty(const struct fake_graph *body)
+{
+	(void)body;
+	return fake_graph_new();
+}
+
+uint32_t fake_graph_add_conditional(struct fake_graph *graph, struct fake_condition *condition,
+				    enum fake_choice choice, uint32_t bodies, const uint32_t *after,
+				    uint32_t after_count)
+{
+	struct fake_operation nothing = {.kind = FAKE_EMPTY, .peer = -1};
+	struct fake_graph *none[bodies];
+	struct fake_node like = {
+	    .condition = condition, .choice = choice, .bodies = none, .body_count = bodies};
+	fake_lock();
+	uint32_t place = add(graph, &nothing, after, after_count, NULL);
+	copy_bodies(graph, &like, empty);
 	fake_unlock();
 	return place;
 }
@@ -209,6 +258,9 @@ static void flatten_child(struct fake_graph *into, const struct fake_node *node)
 	free(inner);
 }
 
+/* A body stays a graph, which is run when its turn comes. */
+static struct fake_graph *instantiated(const struct fake_graph *body);
+
 static void flatten(struct fake_graph *into, const struct fake_graph *graph, uint32_t *places,
 		    uint32_t place, uint32_t begin)
 {
@@ -223,6 +275,7 @@ static void flatten(struct fake_graph *into, const struct fake_graph *graph, uin
 	if (!count && begin != UINT32_MAX)
 		after[count++] = begin;
 	add(into, &node->operation, after, count, node);
+	copy_bodies(into, node, instantiated);
 	if (node->child)
 		flatten_child(into, node);
 	places[place] = into->count - 1;
@@ -233,7 +286,15 @@ static void instantiate(struct fake_graph *into, const struct fake_graph *graph)
 {
 	uint32_t *places = malloc((graph->count + 1) * sizeof(*places));
 	flatten_all(into, graph, places, UINT32_MAX);
+	into->ends = calloc(into->count + 1, sizeof(*into->ends));
 	free(places);
+}
+
+static struct fake_graph *instantiated(const struct fake_graph *body)
+{
+	struct fake_graph *into = fake_graph_new();
+	instantiate(into, body);
+	return into;
 }
 
 struct fake_executable *fake_executable_new(const struct fake_graph *graph)
@@ -242,14 +303,14 @@ struct fake_executable *fake_executable_new(const struct fake_graph *graph)
 	fake_lock();
 	executable->graph.number = fake_next_number();
 	instantiate(&executable->graph, graph);
-	executable->ends = calloc(executable->graph.count + 1, sizeof(uint64_t));
 	fake_unlock();
 	return executable;
 }
 
 static bool is_alike(const struct fake_node *one, const struct fake_node *other)
 {
-	return one->operation.kind == other->operation.kind &&
+	return !one->condition && !other->condition &&
+	       one->operation.kind == other->operation.kind &&
 	       one->after_count == other->after_count &&
 	       !memcmp(one->after, other->after, one->after_count * sizeof(*one->after));
 }
@@ -291,48 +352,89 @@ struct fake_node *fake_executable_node(struct fake_executable *executable,
 void fake_executable_free(struct fake_executable *executable)
 {
 	free_nodes(&executable->graph);
-	free(executable->ends);
 	free(executable);
 }
 
-static uint64_t end_of_those_before(const struct fake_executable *executable, uint32_t place,
+static uint64_t end_of_those_before(const struct fake_graph *graph, uint32_t place,
 				    uint64_t ready_ns)
 {
-	const struct fake_node *node = executable->graph.nodes[place];
+	const struct fake_node *node = graph->nodes[place];
 	for (uint32_t index = 0; index < node->after_count; index++)
-		if (executable->ends[node->after[index]] > ready_ns)
-			ready_ns = executable->ends[node->after[index]];
+		if (graph->ends[node->after[index]] > ready_ns)
+			ready_ns = graph->ends[node->after[index]];
 	return ready_ns;
+}
+
+static uint64_t run_nodes(const struct fake_graph *graph, struct fake_run *whole,
+			  struct fake_stream *stream, uint64_t ready_ns);
+
+static uint64_t run_bodies(const struct fake_node *node, struct fake_run *whole,
+			   struct fake_stream *stream, uint64_t ready_ns)
+{
+	struct fake_condition *condition = node->condition;
+	uint32_t body = node->choice == FAKE_SWITCH ? condition->value : !condition->value;
+	if (node->choice == FAKE_WHILE)
+		for (; condition->value; condition->value--)
+			ready_ns = run_nodes(node->bodies[0], whole, stream, ready_ns);
+	else if (body < node->body_count)
+		ready_ns = run_nodes(node->bodies[body], whole, stream, ready_ns);
+	return ready_ns;
+}
+
+static uint64_t run_node(const struct fake_node *node, struct fake_run *whole,
+			 struct fake_stream *stream, uint64_t ready_ns)
+{
+	const struct fake_operation nothing = {.kind = FAKE_EMPTY, .peer = -1};
+	const struct fake_operation *operation = node->is_disabled ? &nothing : &node->operation;
+	if (node->condition)
+		return run_bodies(node, whole, stream, ready_ns);
+	uint64_t end_ns = fake_run_at(stream, operation, ready_ns, whole->graph, node->id);
+	if (!whole->start_ns)
+		whole->start_ns = end_ns - fake_plan_ns(operation, stream->device);
+	return end_ns;
+}
+
+/* When all are done. */
+static uint64_t run_nodes(const struct fake_graph *graph, struct fake_run *whole,
+			  struct fake_stream *stream, uint64_t ready_ns)
+{
+	uint64_t last_ns = ready_ns;
+	for (uint32_t place = 0; place < graph->count; place++) {
+		uint64_t end_ns = run_node(graph->nodes[place], whole, stream,
+					   end_of_those_before(graph, place, ready_ns));
+		graph->ends[place] = end_ns;
+		last_ns = end_ns > last_ns ? end_ns : last_ns;
+	}
+	return last_ns;
+}
+
+static void reset_conditions(const struct fake_graph *graph)
+{
+	for (uint32_t place = 0; graph->has_conditions && place < graph->count; place++) {
+		const struct fake_node *node = graph->nodes[place];
+		if (node->condition && node->condition->is_reset)
+			node->condition->value = node->condition->initial;
+		for (uint32_t body = 0; body < node->body_count; body++)
+			reset_conditions(node->bodies[body]);
+	}
 }
 
 void fake_executable_run(struct fake_executable *executable, struct fake_stream *stream)
 {
 	fake_lock();
-	const struct fake_operation nothing = {.kind = FAKE_EMPTY, .peer = -1};
-	uint64_t ready_ns = fake_ready_ns(stream), last_ns = ready_ns;
+	uint64_t ready_ns = fake_ready_ns(stream);
 	struct fake_run whole = {.device = stream->device,
 				 .stream = stream->number,
 				 .correlation = fake_correlation(),
 				 .graph = executable->graph.number,
-				 .start_ns = ready_ns,
 				 .queued_ns = fake_now_ns()};
-	for (uint32_t place = 0; place < executable->graph.count; place++) {
-		const struct fake_node *node = executable->graph.nodes[place];
-		const struct fake_operation *operation =
-		    node->is_disabled ? &nothing : &node->operation;
-		uint64_t end_ns =
-		    fake_run_at(stream, operation, end_of_those_before(executable, place, ready_ns),
-				executable->graph.number, node->id);
-		executable->ends[place] = end_ns;
-		if (!place)
-			whole.start_ns = end_ns - fake_plan_ns(operation, stream->device);
-		last_ns = end_ns > last_ns ? end_ns : last_ns;
-	}
-	stream->end_ns = last_ns;
-	whole.end_ns = last_ns;
+	reset_conditions(&executable->graph);
+	whole.end_ns = run_nodes(&executable->graph, &whole, stream, ready_ns);
+	whole.start_ns = whole.start_ns ? whole.start_ns : ready_ns;
+	stream->end_ns = whole.end_ns;
 	fake_table_add_graph(&whole);
 	if (fake_listener.graph)
 		fake_listener.graph(&whole);
 	fake_unlock();
-	fake_serial_wait(stream->device, last_ns);
+	fake_serial_wait(stream->device, whole.end_ns);
 }

@@ -34,6 +34,8 @@ struct fake_graph {
 	uint32_t number;
 	struct fake_node **nodes;
 	uint32_t count;
+	bool has_conditions;
+	uint64_t *ends; /* of one that can be run: of each node, while it is */
 };
 
 FAKE_LOCAL void fake_lock(void);

@@ -154,6 +154,16 @@ void replay_deliver(enum replay_phase phase)
 	}
 }
 
+/* The program ends as long after its last call as the first delivery shows that its end asked for: else that would seem to hang. */
+static void wait_for_end(void)
+{
+	uint32_t index = 0;
+	while (index < recording->count && recording->events[index].phase == REPLAY_RUNS)
+		index++;
+	if (index < recording->count)
+		wait_for(&recording->events[index]);
+}
+
 /* ---- the whole ---- */
 
 /* The first thread of the recording, which was the first to call the device, is this one. */
@@ -184,6 +194,7 @@ int replay_play(void)
 		if (threads[thread])
 			pthread_join(threads[thread], NULL);
 	position = UINT32_MAX;
+	wait_for_end();
 	free(threads);
 	return 0;
 }

@@ -36,6 +36,34 @@ static void threaded(CUdeviceptr x)
 	TRY(cuStreamSynchronize(s));
 	TRY(cuStreamDestroy(s));
 }
+/* A loop of three turns. */
+static void loop(CUdeviceptr x, CUstream s)
+{
+	CUgraph g;
+	CUgraphNode node, inside;
+	CUgraphExec exec;
+	int n = 1;
+	void *args[] = {&x, &n};
+	CUgraphNodeParams given = {};
+	given.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+	TRY(cuGraphCreate(&g, 0));
+	TRY(cuGraphConditionalHandleCreate(&given.conditional.handle, g, context, 3, CU_GRAPH_COND_ASSIGN_DEFAULT));
+	given.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
+	given.conditional.size = 1;
+	given.conditional.ctx = context;
+	TRY(cuGraphAddNode(&node, g, nullptr, nullptr, 0, &given));
+	CUgraphNodeParams kernel = {};
+	kernel.type = CU_GRAPH_NODE_TYPE_KERNEL;
+	kernel.kernel.func = plain_f;
+	kernel.kernel.gridDimX = kernel.kernel.gridDimY = kernel.kernel.gridDimZ = 1;
+	kernel.kernel.blockDimX = 32; kernel.kernel.blockDimY = kernel.kernel.blockDimZ = 1;
+	kernel.kernel.kernelParams = args;
+	TRY(cuGraphAddNode(&inside, given.conditional.phGraph_out[0], nullptr, nullptr, 0, &kernel));
+	TRY(cuGraphInstantiate(&exec, g, 0));
+	for (int i = 0; i < 2; i++)
+		TRY(cuGraphLaunch(exec, s));
+	TRY(cuStreamSynchronize(s));
+}
 static void graphs(CUdeviceptr x, CUstream s)
 {
 	CUgraph g;
@@ -140,6 +168,7 @@ int main(int, char **argv)
 	std::thread t(threaded, x);
 	t.join();
 	graphs(x, s);
+	loop(x, s);
 	TRY(cuModuleUnload(module));
 	TRY(cuMemFreeAsync(y, s));
 	TRY(cuStreamDestroy(s));

@@ -21,13 +21,17 @@ struct sn_configured_call {
 	char name[128];
 	_Atomic uintptr_t function; /* the library's; 0 while that is not loaded */
 	uint8_t words;		    /* of arguments on the stack */
+	/* another adapter sets `function`, and gives the program the stub: nothing is looked up by the name */
+	bool is_given;
+	const _Atomic bool *is_heard; /* while it is false calls pass by; NULL: all are heard */
 	/* one that the user describes: where its arguments are (description.h) */
 	struct sn_gpu_interface *interface;
 	uint8_t stream, bytes, kernel;
 	/* one of another adapter, which hears of it instead; `result` is what it returned */
 	void (*enter)(const struct sn_configured_call *call,
 		      const struct sn_configured_arguments *arguments);
-	void (*leave)(const struct sn_configured_call *call, uint64_t result);
+	void (*leave)(const struct sn_configured_call *call,
+		      const struct sn_configured_arguments *arguments, uint64_t result);
 	uint8_t of_adapter; /* that adapter's number for it */
 };
 
@@ -41,7 +45,7 @@ struct sn_configured_device {
 /* ---- table.c ---- */
 
 /* As many as the user may describe, and those of other adapters. */
-enum { SN_CONFIGURED_STUBS = 192, SN_CONFIGURED_LIBRARIES = SN_CONFIGURED_DEVICES + 4 };
+enum { SN_CONFIGURED_STUBS = 256, SN_CONFIGURED_LIBRARIES = SN_CONFIGURED_DEVICES + 7 };
 
 extern struct sn_configured_call sn_configured_calls[SN_CONFIGURED_STUBS];
 extern struct sn_configured_device sn_configured_devices[SN_CONFIGURED_LIBRARIES];
@@ -70,5 +74,6 @@ uintptr_t sn_configured_lookup(void *handle, const char *name);
 
 /* Where the stub of a call begins. */
 uintptr_t sn_configured_stub(uint32_t call);
+bool sn_configured_is_stub(uintptr_t address);
 /* The argument at a place of description.h; 0 for nowhere. */
 uint64_t sn_configured_argument(const struct sn_configured_arguments *arguments, unsigned place);

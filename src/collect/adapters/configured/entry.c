@@ -90,6 +90,8 @@ static uintptr_t replacement(const char *name, uintptr_t *function)
 	if (!begins[(unsigned char)*name])
 		return 0;
 	for (uint32_t i = 0; i < sn_configured_call_count; i++) {
+		if (sn_configured_calls[i].is_given)
+			continue;
 		*function =
 		    atomic_load_explicit(&sn_configured_calls[i].function, memory_order_relaxed);
 		if (*function && !strcmp(name, sn_configured_calls[i].name))
@@ -171,7 +173,9 @@ static int look_for(struct dl_phdr_info *info, size_t bytes, void *argument)
 	(void)bytes;
 	it->loads = info->dlpi_adds;
 	it->unloads = info->dlpi_subs;
-	if (!it->library || !is_library(info->dlpi_name, it->library) ||
+	if (!it->library)
+		return 1;
+	if (!is_library(info->dlpi_name, it->library) ||
 	    strlen(info->dlpi_name) >= sizeof(it->path))
 		return 0;
 	strcpy(it->path, info->dlpi_name);
@@ -197,6 +201,8 @@ static bool find_functions(const struct sn_configured_device *device)
 	dl_iterate_phdr(look_for, &it);
 	void *library = *it.path ? dlopen(it.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 	for (uint32_t i = device->first; library && i < device->end; i++) {
+		if (sn_configured_calls[i].is_given)
+			continue;
 		uintptr_t function = (uintptr_t)sn_real_dlsym(library, sn_configured_calls[i].name);
 		is_new |= function != atomic_exchange_explicit(&sn_configured_calls[i].function,
 							       function, memory_order_relaxed);

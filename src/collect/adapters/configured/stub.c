@@ -12,15 +12,18 @@
 
 #define STUB_BYTES 16
 
-/* In rax and rdx. */
+/* In rax, dl and dh. */
 struct target {
 	uintptr_t function;
-	uint64_t words;
+	uint8_t words;
+	bool passes_by; /* the call goes on to the function by a jump, and its end is not told */
 };
 
 __attribute__((visibility("hidden"), used)) struct target
 sn_configured_enter(uint32_t call, const uint64_t *registers, const uint64_t *stack);
 __attribute__((visibility("hidden"), used)) void sn_configured_leave(uint32_t call,
+								     const uint64_t *registers,
+								     const uint64_t *stack,
 								     uint64_t result);
 extern const char sn_configured_stubs[] __attribute__((visibility("hidden")));
 
@@ -32,7 +35,7 @@ __asm__("	.text\n"
 	"sn_configured_stubs:\n"
 	"	.cfi_startproc\n"
 	"	.set number, 0\n"
-	"	.rept 192\n"
+	"	.rept 256\n"
 	"	.p2align 4\n"
 	"	endbr64\n"
 	"	pushq $number\n"
@@ -70,14 +73,17 @@ __asm__("	.text\n"
 	"	leaq 24(%rbp), %rdx\n"
 	"	call sn_configured_enter\n"
 	"	movq %rax, %r11\n"
-	"	movq %rdx, %rcx\n"
-	"	leaq 1(%rdx), %rax\n" /* an even number of words keeps the stack aligned */
+	"	testb %dh, %dh\n"
+	"	jnz 2f\n"
+	"	movzbl %dl, %ecx\n"
+	"	leaq 1(%rcx), %rax\n" /* an even number of words keeps the stack aligned */
 	"	andq $-2, %rax\n"
 	"	shlq $3, %rax\n"
 	"	subq %rax, %rsp\n"
 	"	movq %rsp, %rdi\n"
 	"	leaq 24(%rbp), %rsi\n"
 	"	rep movsq\n"
+	"2:	testb %dh, %dh\n"
 	"	movq -200(%rbp), %rdi\n"
 	"	movq -192(%rbp), %rsi\n"
 	"	movq -184(%rbp), %rdx\n"
@@ -94,31 +100,46 @@ __asm__("	.text\n"
 	"	movaps -56(%rbp), %xmm5\n"
 	"	movaps -40(%rbp), %xmm6\n"
 	"	movaps -24(%rbp), %xmm7\n"
+	"	jnz 3f\n"
 	"	call *%r11\n"
 	"	leaq -200(%rbp), %rsp\n"
-	"	movq %rax, (%rsp)\n"
-	"	movq %rdx, 8(%rsp)\n"
+	"	movq %rax, 48(%rsp)\n"
+	"	movq %rdx, 56(%rsp)\n"
 	"	movaps %xmm0, 64(%rsp)\n"
 	"	movaps %xmm1, 80(%rsp)\n"
 	"	movq 8(%rbp), %rdi\n"
-	"	movq %rax, %rsi\n"
+	"	movq %rsp, %rsi\n"
+	"	leaq 24(%rbp), %rdx\n"
+	"	movq %rax, %rcx\n"
 	"	call sn_configured_leave\n"
-	"	movq (%rsp), %rax\n"
-	"	movq 8(%rsp), %rdx\n"
+	"	movq 48(%rsp), %rax\n"
+	"	movq 56(%rsp), %rdx\n"
 	"	movaps 64(%rsp), %xmm0\n"
 	"	movaps 80(%rsp), %xmm1\n"
+	"	.cfi_remember_state\n"
 	"	leave\n"
 	"	.cfi_def_cfa %rsp, 16\n"
 	"	leaq 8(%rsp), %rsp\n"
 	"	.cfi_def_cfa_offset 8\n"
 	"	ret\n"
+	"3:	.cfi_restore_state\n"
+	"	leave\n"
+	"	.cfi_def_cfa %rsp, 16\n"
+	"	leaq 8(%rsp), %rsp\n"
+	"	.cfi_def_cfa_offset 8\n"
+	"	jmp *%r11\n"
 	"	.cfi_endproc\n"
 	"	.size sn_configured_stubs, . - sn_configured_stubs\n");
-_Static_assert(SN_CONFIGURED_STUBS == 192, "as many stubs are made above");
+_Static_assert(SN_CONFIGURED_STUBS == 256, "as many stubs are made above");
 
 uintptr_t sn_configured_stub(uint32_t call)
 {
 	return (uintptr_t)sn_configured_stubs + (uintptr_t)call * STUB_BYTES;
+}
+
+bool sn_configured_is_stub(uintptr_t address)
+{
+	return address - (uintptr_t)sn_configured_stubs < SN_CONFIGURED_STUBS * STUB_BYTES;
 }
 
 uint64_t sn_configured_argument(const struct sn_configured_arguments *arguments, unsigned place)
@@ -158,17 +179,20 @@ static void enter(const struct sn_configured_call *call,
 struct target sn_configured_enter(uint32_t number, const uint64_t *registers, const uint64_t *stack)
 {
 	const struct sn_configured_call *call = &sn_configured_calls[number];
+	uintptr_t function = atomic_load_explicit(&call->function, memory_order_relaxed);
+	if (call->is_heard && !atomic_load_explicit(call->is_heard, memory_order_relaxed))
+		return (struct target){function, .passes_by = true};
 	(call->enter ? call->enter : enter)(call,
 					    &(struct sn_configured_arguments){registers, stack});
-	return (struct target){atomic_load_explicit(&call->function, memory_order_relaxed),
-			       call->words};
+	return (struct target){function, call->words};
 }
 
-void sn_configured_leave(uint32_t number, uint64_t result)
+void sn_configured_leave(uint32_t number, const uint64_t *registers, const uint64_t *stack,
+			 uint64_t result)
 {
 	const struct sn_configured_call *call = &sn_configured_calls[number];
 	if (call->leave)
-		call->leave(call, result);
+		call->leave(call, &(struct sn_configured_arguments){registers, stack}, result);
 	else
 		sn_gpu_call_exit();
 }

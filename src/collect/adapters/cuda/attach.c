@@ -240,9 +240,12 @@ SN_EXPORT int InitializeInjection(void)
 /* ---- ending the subscription ---- */
 
 /* Without anything coming for so long, CUPTI is taken to hang: flushing has been seen not to return. */
-#define HANG_NS 2000000000u
+#define HANG_NS	      2000000000u
 /* So long may records come after it. */
-#define LATE_NS 300000000u
+#define LATE_NS	      300000000u
+/* Who waits looks so often, and where that took longer, CUPTI's thread may have had no turn either: no more of it counts. */
+#define PAUSE_NS      100000u
+#define MOST_PAUSE_NS 10000000u
 
 static _Atomic int release_state; /* 0 while it goes on, 1 when it is done, 2 with an error */
 /* What is to be said where it does not return. */
@@ -253,23 +256,32 @@ static const char samples_late[] = "CUPTI hung when it was to give its last samp
 static const char metrics_late[] = "CUPTI hung when it was to decode its last metrics over time";
 static const char counters_late[] = "CUPTI has not given its last counters within 2 seconds";
 
+/* A step is over: what comes next would hang where that is. */
+static void goes_on_with(const char *what)
+{
+	atomic_store_explicit(&late, what, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sn_cuda_progress, 1, memory_order_relaxed);
+}
+
 static void *release(void *unused)
 {
 	(void)unused;
-	late = samples_late;
+	goes_on_with(samples_late);
 	sn_cuda_samples_end();
 	/* what is done, before counters wait for what is not, and before much is decoded */
-	late = records_late;
+	goes_on_with(records_late);
 	sn_cupti_result error = sn_cupti.cuptiActivityFlushAll(0);
-	late = metrics_late;
+	goes_on_with(metrics_late);
 	sn_cuda_metrics_end();
-	late = counters_late;
+	goes_on_with(counters_late);
 	sn_cuda_counters_end();
-	late = records_late;
+	goes_on_with(records_late);
 	error = sn_cupti.cuptiActivityFlushAll(0) || error;
+	goes_on_with(records_late);
 	disable_records();
 	/* what is not over as well: it comes without its times */
 	error = sn_cupti.cuptiActivityFlushAll(1) || error;
+	goes_on_with(records_late);
 	sn_cupti.cuptiUnsubscribe(sn_cupti.subscriber);
 	sn_cuda_metrics_release();
 	atomic_store_explicit(&release_state, error ? 2 : 1, memory_order_release);
@@ -294,16 +306,19 @@ static bool begin_release(void)
 	return began;
 }
 
-/* Until it is done, or nothing has come for so long. */
+/* Until it is done, or nothing has come for so long: not counting what the machine was busy with others, or the process stopped. */
 static void wait_while(bool (*goes_on)(void), uint64_t patience_ns)
 {
-	const struct timespec pause = {0, 100000};
-	uint64_t last_ns = sn_now_ns();
+	const struct timespec pause = {0, PAUSE_NS};
+	uint64_t last_ns = sn_now_ns(), waited_ns = 0;
 	uint32_t seen = atomic_load_explicit(&sn_cuda_progress, memory_order_relaxed);
-	while (goes_on() && sn_now_ns() - last_ns < patience_ns) {
+	while (goes_on() && waited_ns < patience_ns) {
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+		uint64_t now_ns = sn_now_ns(), took_ns = now_ns - last_ns;
 		uint32_t now = atomic_load_explicit(&sn_cuda_progress, memory_order_relaxed);
-		last_ns = seen == now ? last_ns : sn_now_ns();
+		waited_ns += took_ns < MOST_PAUSE_NS ? took_ns : MOST_PAUSE_NS;
+		waited_ns = seen == now ? waited_ns : 0;
+		last_ns = now_ns;
 		seen = now;
 	}
 }
@@ -337,7 +352,7 @@ bool sn_cuda_release(void)
 	/* giving up counters lets it go on */
 	const char *hung = is_releasing() ? late : NULL;
 	sn_cuda_counters_give_up();
-	/* a copy of nothing has no record, so the others count where the driver has failed */
+	/* what copies, sets or replays may have no record: it counts where the driver has failed */
 	uint64_t missing = sn_gpu_expected(
 	    &sn_cuda, atomic_load_explicit(&release_state, memory_order_acquire) == 1
 			  ? SN_GPU_CERTAIN

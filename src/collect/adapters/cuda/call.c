@@ -101,6 +101,7 @@ void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name)
 	sn_cuda_samples_note_call(domain, cbid, name);
 	sn_cuda_managed_note_call(domain, cbid, name);
 	sn_cuda_counters_note_call(domain, cbid, name);
+	sn_cuda_size_note_call(domain, cbid, name);
 	if (cbid < CALLS)
 		expected[domain][cbid] = sn_cuda_is_launch(name)      ? SN_GPU_CERTAIN
 					 : is_copy_set_or_graph(name) ? SN_GPU_PROBABLE
@@ -142,6 +143,9 @@ void sn_cuda_on_call(void *unused, uint32_t domain, uint32_t cbid, const void *d
 	if (call->site == 0) {
 		if (is_over_time)
 			sn_cuda_metrics_before_call(call);
+		if (expectation == SN_GPU_PROBABLE &&
+		    sn_cuda_moves_nothing(domain, cbid, call->parameters))
+			expectation = SN_GPU_NOT_EXPECTED;
 		enter(call, expectation);
 		sn_cuda_managed_on_call(domain, cbid, call);
 		if (is_sampled)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the CUDA adapter: finding CUPTI and subscribing (attach.c), what is said of that (say.c), other subscribers (others.c), the program's calls
- * (call.c; calls.c where there is no CUPTI), graphs (graph.c), records of what the devices did (record.c), whether these can be right (check.c), how much of a
+ * (call.c, size.c; calls.c where there is no CUPTI), graphs (graph.c), records of what the devices did (record.c), whether these can be right (check.c), how much of a
  * device a kernel can use (occupancy.c), and names of kernels (name.c). adapters/gpu has the way from there to the threads.
  * docs/design/cuda.md gives reasons.
  *
@@ -91,11 +91,18 @@ bool sn_cuda_is_launch(const char *name);
 /* One that is heard, before it is. */
 void sn_cuda_note_call(uint32_t domain, uint32_t cbid, const char *name);
 
+/* ---- size.c ---- */
+
+/* One that is heard, before it is. */
+void sn_cuda_size_note_call(uint32_t domain, uint32_t cbid, const char *name);
+/* A call with these parameters copies or sets nothing, as far as that is known. */
+bool sn_cuda_moves_nothing(uint32_t domain, uint32_t cbid, const void *parameters);
+
 /* ---- record.c ---- */
 
 /* While false, what comes is not taken any more. */
 extern _Atomic bool sn_cuda_is_taking;
-/* Grows with each buffer that has come, and each part of the metrics that is decoded: while it does, CUPTI does not hang. */
+/* Grows with each buffer that has come, each part of the metrics that is decoded and each step of the end: while it does, CUPTI does not hang. */
 extern _Atomic uint32_t sn_cuda_progress;
 /* What is to be added to CUPTI's times to have the collector's. */
 uint64_t sn_cuda_clock_offset(void);

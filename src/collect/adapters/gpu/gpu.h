@@ -55,7 +55,7 @@ enum sn_gpu_metric {
 /* Whether a launch has an operation, while none has come. */
 enum sn_gpu_expectation {
 	SN_GPU_NOT_EXPECTED,
-	SN_GPU_PROBABLE, /* as it is of a copy, unless that is of nothing */
+	SN_GPU_PROBABLE, /* as it is of a copy whose size is not known: one of nothing has none */
 	SN_GPU_CERTAIN	 /* unless sn_gpu_expect_none is called */
 };
 

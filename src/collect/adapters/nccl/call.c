@@ -365,8 +365,10 @@ static void leave_group(bool is_done)
 	take_creations();
 }
 
-static void leave(const struct sn_configured_call *call, uint64_t result)
+static void leave(const struct sn_configured_call *call,
+		  const struct sn_configured_arguments *arguments, uint64_t result)
 {
+	(void)arguments;
 	switch (calls[call->of_adapter].role) {
 	case COLLECTIVE:
 	case SEND:

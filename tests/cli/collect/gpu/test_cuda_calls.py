@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import program
+from on_devices import rows_of
 from program import ROOT, WORKLOADS
 from test_cuda import FAKE, TRAINING, Ran, is_kernel, line_with, measured, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
@@ -30,7 +33,7 @@ def lines(folder: Path) -> Counter[str]:
     """Of calls, but for the functions of the kernels' names, which nvcc makes."""
     found: Counter[str] = Counter()
     for frames, value in program.paths(folder, "gpu-api-time"):
-        own = [frame for frame in frames if (frame.get("file") or "").endswith("/known.cu") and frame["name"] not in ("scale", "add")]
+        own = [frame for frame in frames if (frame.get("file") or "").endswith(".cu") and frame["name"] not in ("scale", "add")]
         found[f"{own[-1]['file']}:{own[-1]['line']}"] += value["count"]
     return found
 
@@ -87,6 +90,40 @@ def test_calls_that_fail_move_nothing(tmp_path):
     subprocess.run([FAKE, "nvcc", "-O1", "-arch=sm_90", "-o", tmp_path / "fails", tmp_path / "fails.cu"], check=True)
     ran = on_fakes(tmp_path, tmp_path / "fails", fakes=("--fail", "held,lost-device"))
     assert calls(tmp_path)["cudaMemcpy"] == 100 and sum(measured(ran, "copy-bytes", "sum").values()) == 64 * int(ran.out) < 6400
+
+
+# what asked.cu calls of what the driver has handed out; the old cuMemAlloc fails, and has no place beside the new one
+ASKED = {"cuModuleLoadData": 1, "cuMemAlloc": 1, "cuLaunchKernel": 20 + 7, "cuMemcpyHtoD": 5, "cuMemcpyHtoDAsync": 5, "cuCtxSynchronize": 1}
+TOLD = {"cuModuleLoadData": 1, "cuMemAlloc_v2": 1, "cuMemAlloc": 1, "cuLaunchKernel": 20, "cuLaunchKernel_ptsz": 7, "cuMemcpyHtoD_v2": 5,
+        "cuMemcpyHtoDAsync_v2": 5, "cuCtxSynchronize": 1}
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory) -> Callable[[str], tuple[str | Path, ...]]:
+    folder = tmp_path_factory.mktemp("asking")
+
+    @cache
+    def of(how: str) -> tuple[str | Path, ...]:
+        linked = ("-DLINKED", "-lcuda") if how == "linked" else ()
+        subprocess.run([FAKE, "nvcc", "-g", "-O1", "-Xlinker", "--as-needed", *linked, "-o", folder / how, WORKLOADS / "cuda/asked.cu"], check=True)
+        return folder / how, how
+    return of
+
+
+@pytest.mark.parametrize("fakes", [("--fail", "held"), ()])
+@pytest.mark.parametrize("how", ["loaded", "older", "runtime", "linked"])
+def test_calls_of_what_the_driver_hands_out(asking, how, fakes, tmp_path):
+    """The program gets the version and the default stream that it asks for, and where it asks for nothing that is described, the driver's."""
+    plain = tmp_path / "plain.csv"
+    alone = subprocess.run([FAKE, *fakes, "--table", plain, *asking(how)], capture_output=True, text=True, check=True)
+    ran = on_fakes(tmp_path, *asking(how), fakes=fakes)
+    assert ran.out == alone.stdout and alone.stdout.endswith("\n0, 801, 1\n")
+    rows = [[{**row, "launching line": ""} for row in table] for table in (ran.table, rows_of(plain))]  # a stub's is none
+    assert rows[0] == rows[1] and {row["stream"] for row in ran.table if row["kernel"] == "asked"} == {"7", "13"}
+    assert calls(tmp_path) == (ASKED if fakes else TOLD) and (" that it handed out" in heard(tmp_path)) == bool(fakes)
+    assert sum(measured(ran, "copy-bytes", "sum").values()) == 5 * 500 + 5 * 100
+    for text, count in (("// launch", 20), ("// of the thread", 7), ("// copy", 10)):
+        assert lines(tmp_path)[line_with("asked.cu", text)] == count
 
 
 def launches(folder: Path) -> int:

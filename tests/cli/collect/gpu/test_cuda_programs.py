@@ -20,8 +20,8 @@ from test_cuda import FAKE, NODES, Ran, is_kernel, line_with, measured, on_fakes
 from test_cuda import pytestmark  # noqa: F401  (the same condition)
 from test_cupti import losses
 
-OPTIONS = {"per_thread": ("--default-stream", "per-thread"), "names": ("--extended-lambda", "-std=c++17"), "driver": ("-lcuda",)}
-PROGRAMS = ("built", "copies", "arrays", "driver", "per_thread", "forks", "names")
+OPTIONS = {"per_thread": ("--default-stream", "per-thread"), "names": ("--extended-lambda", "-std=c++17"), "driver": ("-lcuda",), "sizes": ("-lcuda",)}
+PROGRAMS = ("built", "copies", "arrays", "sizes", "driver", "conditional", "per_thread", "forks", "names")
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_times_that_differ_keep_their_spread(tmp_path):
     assert value["std"] == pytest.approx(1000 * 3 ** 0.5, rel=0.005)
 
 
-@pytest.mark.parametrize("name", ["built", "driver"])
+@pytest.mark.parametrize("name", ["built", "driver", "conditional"])
 def test_graphs_as_a_whole(ran_as, name):
     ran = ran_as(name, options=("--trace",))
     truth = {row: amount for row, amount in taken(ran.table).items() if not row.graph or row.kernel == "graph"}
@@ -96,9 +96,25 @@ def test_graphs_as_a_whole(ran_as, name):
     assert stored(ran.folder) == places(truth) and traced(ran.folder) == truth
 
 
+def test_conditional_nodes(ran_as):
+    """Of four replays, each kernel as often as its body runs: a loop takes three turns."""
+    ran = ran_as("conditional", options=NODES)
+    assert ran.out == "failures 0\n"
+    assert measured(ran, "kernel-time", "count") == {
+        "before()": 4, "repeated(float*)": 4 * 3 * 2, "nested()": 4 * 3, "taken()": 4, "chosen(int)": 4, "after()": 4}
+
+
 def test_copies_to_and_from_arrays(ran_as):
     assert {kernel: count for kernel, count in measured(ran_as("arrays", options=NODES), "copy-time", "count").items() if "array" in kernel} == {
         "copy host to array": 6, "copy device to array": 3, "copy array to array": 3, "copy array to device": 3, "copy array to host": 6}
+
+
+@pytest.mark.parametrize("which", ["runtime", "driver"])
+def test_what_copies_or_sets_nothing_is_not_lost(compiled, tmp_path, which):
+    """Of each call one has a size and two have none; the last ones of 3D copies are of arrays."""
+    ran = on_fakes(tmp_path, compiled("sizes"), which, fakes=("--fail", "flush-hangs"))
+    assert ran.out == "failures 0\n"
+    assert losses(ran) == {"gpu-lost": ran.truth("count").total()} and ran.truth("count").total() == {"runtime": 18, "driver": 22}[which]
 
 
 # ---- what a program that was not measured would see: the fake ----

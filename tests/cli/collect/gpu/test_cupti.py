@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
+import time
 from functools import cache
 from pathlib import Path
 from typing import Callable
@@ -13,7 +15,7 @@ from typing import Callable
 import program
 import pytest
 from fake_table import count_of, is_part, places, stored, taken, traced
-from program import ROOT, WORKLOADS
+from program import ROOT, SONDE, WORKLOADS
 from real_cupti import CUPTI, installed, library, probe
 from test_cuda import ARE_FEW, FAKE, NODES, Ran, is_kernel, measured, on_fakes, pytestmark  # noqa: F401 (a mark)
 
@@ -225,6 +227,20 @@ def test_each_failure(known_run, printed, release, failure, loss):
     # those have no places in time
     assert failure == "early" or count_of(in_trace) == count_of(in_tree)
     assert sum(lost.values()) == LOST.get(failure, sum(lost.values())) and any(lost.values()) == bool(loss)
+
+
+def test_a_program_that_is_stopped_while_it_ends(known_program, tmp_path):
+    """For longer than CUPTI is waited for: it does not hang."""
+    with subprocess.Popen([FAKE, "--fail", "flush-slow", SONDE, "run", "-q", "-o", tmp_path / "run", "--", known_program, "plain"], text=True,
+                          stdout=subprocess.PIPE, start_new_session=True) as running:
+        assert running.stdout.readline() == "0 no error\n"
+        time.sleep(0.5)
+        os.killpg(running.pid, signal.SIGSTOP)
+        time.sleep(3)
+        os.killpg(running.pid, signal.SIGCONT)
+        assert running.wait(60) == 0
+    ran = Ran("", tmp_path, [])
+    assert kernels(ran) == 125 and not losses(ran) and "hung" not in status(ran)
 
 
 def test_replays_whose_calls_are_not_known(known_run):

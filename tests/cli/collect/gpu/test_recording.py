@@ -120,6 +120,26 @@ def test_a_failure_is_replayed(both, tmp_path, release, failure):
 
 
 @on_fake_cuda
+def test_a_program_that_ends_long_after_its_last_call(tmp_path):
+    """What it has then asked for comes as late in the replay, and CUPTI does not hang."""
+    (tmp_path / "late.cu").write_text("""
+        #include <unistd.h>
+        __global__ void before(void) {}
+        int main(void)
+        {
+            cudaFree(nullptr);
+            before<<<1, 32>>>();
+            before<<<1, 32>>>();
+            cudaDeviceSynchronize();
+            sleep(3);
+        }""")
+    subprocess.run([FAKE, "nvcc", "-arch=sm_90", "-o", tmp_path / "late", tmp_path / "late.cu"], check=True)
+    _, recording = record(tmp_path, tmp_path / "late")
+    replay(recording, tmp_path)
+    assert sum(count for path, count in stored(tmp_path)["kernel-time"].items() if path.endswith("count")) == 2
+
+
+@on_fake_cuda
 def test_a_recorded_child_is_not_its_parent(both):
     direct, replayed = both("fork", fakes=(), nodes=True)
     assert replayed == direct

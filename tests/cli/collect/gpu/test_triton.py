@@ -90,4 +90,6 @@ def test_kernels_of_captured_graphs_stand_below_the_replay(compiled):
     counts: Counter[bool] = Counter()
     for frames, count in kernels(compiled, "replay"):
         counts[MARK in [frame["name"] for frame in frames]] += count
+        node, = [frame for frame in frames if frame["kind"] == "graph-node"]
+        assert node["name"] == "1_inference/" + frames[-1]["name"] and node["line"] == line_of("scaled")
     assert counts[True] == STEPS - 1 and counts[False] >= 1
