@@ -5,8 +5,19 @@
 #include "base/error.h"
 
 #include "late_openblas.h"
+
 #include <math.h>
 #include <stdlib.h>
+
+int sn_correlations_load(struct sn_error *error)
+{
+	if (!sn_late_openblas_load())
+		return sn_fail(error, SN_ERR_UNSUPPORTED,
+			       "cannot load libopenblas.so.0, which compares columns; Debian's "
+			       "package is libopenblas0");
+	openblas_set_num_threads(1); /* whoever calls has threads of its own */
+	return 0;
+}
 
 /* A sample's dimension, with mean 0 and sum of squares 1: each row by the root of how often it counts. */
 static void sample(const double *values, size_t rows, const uint32_t *times, double *sampled)

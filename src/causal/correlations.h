@@ -5,6 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct sn_error;
+
+/* Loads OpenBLAS, which the others need. 0 or SN_ERR_UNSUPPORTED. MT: yes. */
+int sn_correlations_load(struct sn_error *error);
+
 /*
  * `values` has `rows` numbers for each of `dimensions`, with mean 0 and sum of squares 1 over all rows; `times`: how often each row counts, or
  * NULL: once. Writes dimensions x dimensions correlations; one of what is constant is 0. 0 or SN_ERR_MEMORY. MT: yes.
