@@ -2,6 +2,7 @@
 /*
  * The Cholesky factor of some dimensions' correlations, row by row, as a packed triangle. In it the square of an element is the part of its row's
  * variance that its column explains beyond the columns before; where nothing is left of a dimension, it explains nothing.
+ * The diagonal has reciprocals, or 0 where nothing is left.
  */
 #pragma once
 
@@ -35,9 +36,9 @@ static inline double sn_cholesky_add(const struct sn_cholesky *of, uint32_t row)
 		double sum = correlations[of->chosen[column]];
 		for (uint32_t place = 0; place < column; place++)
 			sum -= own[place] * other[place];
-		own[column] = other[column] > 0 ? sum / other[column] : 0;
+		own[column] = sum * other[column];
 		left -= own[column] * own[column];
 	}
-	own[row] = left > SN_CHOLESKY_NOTHING ? sqrt(left) : 0;
+	own[row] = left > SN_CHOLESKY_NOTHING ? 1 / sqrt(left) : 0;
 	return left > SN_CHOLESKY_NOTHING ? left : SN_CHOLESKY_NOTHING;
 }

@@ -16,3 +16,13 @@ int sn_correlations_load(struct sn_error *error);
  */
 int sn_correlations(const double *values, uint32_t dimensions, size_t rows, const uint32_t *times,
 		    double *correlations);
+
+struct sn_correlated_pair {
+	uint32_t a, b; /* a < b */
+	double correlation;
+};
+
+/* The pairs of dimensions whose correlation over all rows is above `least` or below -`least`, by `a`, then `b`; values as above. *pairs is the
+ * caller's to free. 0 or SN_ERR_MEMORY. MT: yes. */
+int sn_correlated_pairs(const double *values, uint32_t dimensions, size_t rows, double least,
+			struct sn_correlated_pair **pairs, size_t *count);

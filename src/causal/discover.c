@@ -6,11 +6,9 @@
 #include "base/sort_by.h"
 #include "base/vec.h"
 #include "cholesky.h"
-#include "correlations.h"
-#include "discrete_score.h"
-#include "gaussian_score.h"
-#include "order_search.h"
-#include "random.h"
+#include "levels.h"
+#include "search/order_search.h"
+#include "row_sample.h"
 
 #include <math.h>
 
@@ -20,276 +18,363 @@
 #define SAMPLE_STARTS	    2u
 #define SAMPLE_DISTURBANCES 6u
 
-struct effect {
+struct measured {
 	uint32_t from, to;
-	double value, share; /* of the variance */
+	double value, share;
 };
 
 /* What one sample of the rows says; number 0 is all rows. */
 struct sample {
 	struct sn_pdag graph; /* completed */
-	struct effect *effects;
-	uint32_t effect_count;
-	size_t effect_capacity;
+	double score;
+	struct measured *direct; /* of each edge of the directed graph, by `to`, then `from` */
+	uint32_t direct_count;
+	size_t direct_capacity;
+	struct measured *totals; /* on the target, by `from` */
+	uint32_t total_count;
+	size_t total_capacity;
 };
 
 struct discovering {
 	const struct sn_prepared *prepared;
 	const struct sn_discovery_options *options;
 	struct sample *samples;
+	/* Of each number that was set from outside, else NULL: the groups of its rows, and how many these are. */
+	uint8_t **levels;
+	uint32_t *level_counts;
 };
 
-/* ---- one sample ---- */
+/* ---- effects in one sample ---- */
 
-/* The rows of a sample, and what is computed of them. */
-struct drawn {
-	const struct sn_prepared *prepared;
-	uint32_t *times; /* how often each row is in it; NULL: once */
-	uint8_t **categories;
-	double *correlations;
-	double *room; /* for a factor of them */
+struct measuring {
+	const struct sn_row_sample *rows;
+	const struct sn_pdag *graph; /* directed */
+	uint32_t *chosen;	     /* dimensions of the regression; room for all */
+	double *factor;
 };
 
-static void forget(struct drawn *drawn)
+static uint32_t choose(const struct measuring *measuring, uint32_t variable, uint32_t count)
 {
-	for (uint32_t variable = 0; drawn->categories && variable < drawn->prepared->count;
-	     variable++)
-		free(drawn->categories[variable]);
-	free(drawn->categories);
-	free(drawn->times);
-	free(drawn->correlations);
-	free(drawn->room);
-	*drawn = (struct drawn){0};
-}
-
-static int draw_times(struct drawn *drawn, uint64_t seed, size_t number)
-{
-	size_t rows = drawn->prepared->rows;
-	struct sn_random random;
-	drawn->times = calloc(rows + 1, sizeof(*drawn->times));
-	if (!drawn->times)
-		return SN_ERR_MEMORY;
-	sn_random_begin(&random, seed, number);
-	for (size_t row = 0; row < rows; row++)
-		drawn->times[sn_random_below(&random, (uint32_t)rows)]++;
-	return 0;
-}
-
-static int copy_categories(struct drawn *drawn)
-{
-	const struct sn_prepared *prepared = drawn->prepared;
-	drawn->categories = calloc(prepared->count + 1, sizeof(*drawn->categories));
-	for (uint32_t variable = 0; variable < prepared->count; variable++) {
-		const uint8_t *from = prepared->categories[variable];
-		uint8_t *to = drawn->categories ? malloc(prepared->rows + 1) : NULL;
-		if (!to)
-			return SN_ERR_MEMORY;
-		drawn->categories[variable] = to;
-		for (size_t row = 0; row < prepared->rows; row++)
-			for (uint32_t time = 0; time < (drawn->times ? drawn->times[row] : 1);
-			     time++)
-				*to++ = from[row];
-	}
-	return 0;
-}
-
-static int draw(struct drawn *drawn, const struct sn_prepared *prepared, uint64_t seed,
-		size_t number)
-{
-	uint32_t dimensions = prepared->first[prepared->count];
-	*drawn = (struct drawn){.prepared = prepared};
-	int result = number ? draw_times(drawn, seed, number) : 0;
-	if (!result && prepared->is_discrete)
-		result = copy_categories(drawn);
-	drawn->correlations = malloc((size_t)dimensions * dimensions * sizeof(double) + 1);
-	drawn->room = malloc((size_t)dimensions * (dimensions + 1) / 2 * sizeof(double) + 1);
-	if (result || !drawn->correlations || !drawn->room)
-		return SN_ERR_MEMORY;
-	return sn_correlations(prepared->values, dimensions, prepared->rows, drawn->times,
-			       drawn->correlations);
-}
-
-/* The directed graph of a sample. */
-static int search(struct drawn *drawn, const struct sn_discovery_options *options, size_t number,
-		  struct sn_pdag *graph)
-{
-	const struct sn_prepared *prepared = drawn->prepared;
-	struct sn_discrete_table table = {prepared->count, prepared->rows,
-					  (const uint8_t *const *)drawn->categories,
-					  prepared->levels};
-	struct sn_discrete_score discrete = {0};
-	struct sn_gaussian_score gaussian = {0};
-	struct sn_order_search asked = {.count = prepared->count,
-					.knowledge = options->knowledge,
-					.starts = number ? SAMPLE_STARTS : STARTS,
-					.disturbances = number ? SAMPLE_DISTURBANCES : DISTURBANCES,
-					.seed = options->seed + number};
-	int result;
-	if (prepared->is_discrete) {
-		result = sn_discrete_score_init(&discrete, &table);
-		asked.score = (struct sn_score){sn_discrete_score_of, &discrete};
-	} else {
-		result = sn_gaussian_score_init(&gaussian, drawn->correlations, prepared->first,
-						prepared->count, prepared->rows);
-		/* the extended criterion: edges that may be are more with the columns */
-		gaussian.penalty = 1 + 2 * log(prepared->count) / log((double)prepared->rows);
-		asked.score = (struct sn_score){sn_gaussian_score_of, &gaussian};
-	}
-	result = result ? result : sn_order_search(&asked, graph, NULL);
-	sn_discrete_score_release(&discrete);
-	sn_gaussian_score_release(&gaussian);
-	return result;
-}
-
-/* Into `chosen` the dimensions of all causes of `to` but `from`, then theirs. Their number. */
-static uint32_t choose(const struct sn_prepared *prepared, const struct sn_pdag *graph,
-		       uint32_t from, uint32_t to, uint32_t *chosen)
-{
-	uint32_t count = 0;
-	SN_BITS_EACH(graph->in + to * graph->words, graph->words, cause)
-	for (uint32_t dimension = prepared->first[cause];
-	     cause != from && dimension < prepared->first[cause + 1]; dimension++)
-		chosen[count++] = dimension;
-	chosen[count++] = prepared->first[from];
-	chosen[count++] = prepared->first[to];
+	const uint32_t *first = measuring->rows->prepared->first;
+	for (uint32_t dimension = first[variable]; dimension < first[variable + 1]; dimension++)
+		measuring->chosen[count++] = dimension;
 	return count;
 }
 
-/* The effect of each cause on what it causes, where both are ordered. */
-static int measure(struct drawn *drawn, const struct sn_pdag *graph, struct sample *sample)
+/* The causes of a variable, but one. */
+static uint32_t choose_causes(const struct measuring *measuring, uint32_t variable, uint32_t but)
 {
-	const struct sn_prepared *prepared = drawn->prepared;
-	uint32_t dimensions = prepared->first[prepared->count];
-	uint32_t *chosen = malloc((dimensions + 2) * sizeof(*chosen));
-	int result = chosen ? 0 : SN_ERR_MEMORY;
-	const struct sn_cholesky cholesky = {drawn->correlations, dimensions, chosen, drawn->room};
-	for (uint32_t to = 0; !result && to < prepared->count; to++)
-		SN_BITS_EACH(graph->in + to * graph->words, graph->words, cause)
+	const struct sn_pdag *graph = measuring->graph;
+	uint32_t count = 0;
+	SN_BITS_EACH(graph->in + variable * graph->words, graph->words, cause)
+	if (cause != but)
+		count = choose(measuring, (uint32_t)cause, count);
+	return count;
+}
+
+/* The regression of `to` on `held` dimensions that were chosen and on `from`. The share of a cause of several dimensions is their sum; of what
+ * has several itself, their mean. */
+static struct measured regress(const struct measuring *measuring, uint32_t held, uint32_t from,
+			       uint32_t to)
+{
+	const struct sn_prepared *prepared = measuring->rows->prepared;
+	const struct sn_cholesky cholesky = {measuring->rows->correlations,
+					     prepared->first[prepared->count], measuring->chosen,
+					     measuring->factor};
+	struct measured measured = {from, to, NAN, 0};
+	uint32_t causes = choose(measuring, from, held), all = choose(measuring, to, causes);
+	for (uint32_t row = 0; row < causes; row++)
+		sn_cholesky_add(&cholesky, row);
+	for (uint32_t row = causes; row < all; row++) {
+		sn_cholesky_add(&cholesky, row);
+		for (uint32_t column = held; column < causes; column++) {
+			double shared = measuring->factor[sn_cholesky_at(row, column)];
+			measured.share += shared * shared / (all - causes);
+		}
+	}
+	if (prepared->is_ordered[from] && prepared->is_ordered[to])
+		measured.value = measuring->factor[sn_cholesky_at(causes, held)] *
+				 measuring->factor[sn_cholesky_at(held, held)];
+	return measured;
+}
+
+static int measure_edges(const struct measuring *measuring, struct sample *sample)
+{
+	const struct sn_pdag *graph = measuring->graph;
+	int result = 0;
+	for (uint32_t to = 0; !result && to < graph->count; to++)
+		SN_BITS_EACH(graph->in + to * graph->words, graph->words, from)
 		{
-			uint32_t from = (uint32_t)cause;
-			if (!prepared->is_ordered[from] || !prepared->is_ordered[to])
-				continue;
-			uint32_t count = choose(prepared, graph, from, to, chosen);
-			for (uint32_t row = 0; row < count; row++)
-				sn_cholesky_add(&cholesky, row);
-			double own = drawn->room[sn_cholesky_at(count - 2, count - 2)];
-			double shared = drawn->room[sn_cholesky_at(count - 1, count - 2)];
-			struct effect effect = {from, to, own > 0 ? shared / own : 0,
-						shared * shared};
-			if (sn_vec_push(&sample->effects, &sample->effect_capacity,
-					&sample->effect_count, effect))
+			uint32_t held = choose_causes(measuring, to, (uint32_t)from);
+			if (sn_vec_push(&sample->direct, &sample->direct_capacity,
+					&sample->direct_count,
+					regress(measuring, held, (uint32_t)from, to)))
 				result = SN_ERR_MEMORY;
 		}
-	free(chosen);
+	return result;
+}
+
+/* Adds to `found` all that leads to it. `found` has the target alone. */
+static void find_ancestors(const struct sn_pdag *graph, uint64_t *found)
+{
+	bool has_grown = true;
+	while (has_grown) {
+		has_grown = false;
+		for (uint32_t variable = 0; variable < graph->count; variable++)
+			for (size_t word = 0; sn_bits_has(found, variable) && word < graph->words;
+			     word++) {
+				uint64_t added =
+				    graph->in[variable * graph->words + word] & ~found[word];
+				found[word] |= added;
+				has_grown |= added != 0;
+			}
+	}
+}
+
+/* By the back-door criterion a variable's own causes are all that has to be held; what was set from outside has none. */
+static struct measured measure_total(const struct discovering *discovering,
+				     const struct measuring *measuring, uint32_t from,
+				     uint32_t target)
+{
+	const struct sn_prepared *prepared = discovering->prepared;
+	uint32_t held = choose_causes(measuring, from, UINT32_MAX);
+	struct measured measured = regress(measuring, held, from, target);
+	if (discovering->levels[from] && prepared->is_ordered[target])
+		measured.share =
+		    sn_levels_share(discovering->levels[from], discovering->level_counts[from],
+				    prepared->values + prepared->first[target] * prepared->rows,
+				    prepared->rows, measuring->rows->times);
+	return measured;
+}
+
+/* The effect of each variable that leads to the target. */
+static int measure_totals(const struct discovering *discovering, const struct measuring *measuring,
+			  struct sample *sample)
+{
+	const struct sn_pdag *graph = measuring->graph;
+	uint32_t target = discovering->options->target;
+	uint64_t *found = calloc(graph->words + 1, sizeof(*found));
+	if (!found)
+		return SN_ERR_MEMORY;
+	int result = 0;
+	sn_bits_add(found, target);
+	find_ancestors(graph, found);
+	sn_bits_remove(found, target);
+	SN_BITS_EACH(found, graph->words, from)
+	if (sn_vec_push(&sample->totals, &sample->total_capacity, &sample->total_count,
+			measure_total(discovering, measuring, (uint32_t)from, target)))
+		result = SN_ERR_MEMORY;
+	free(found);
+	return result;
+}
+
+static int measure(const struct discovering *discovering, const struct sn_row_sample *rows,
+		   struct sample *sample)
+{
+	uint32_t dimensions = rows->prepared->first[rows->prepared->count];
+	struct measuring measuring = {
+	    .rows = rows,
+	    .graph = &sample->graph,
+	    .chosen = malloc((2 * (size_t)dimensions + 1) * sizeof(uint32_t)),
+	    .factor = malloc((size_t)(dimensions + 1) * (dimensions + 2) / 2 * sizeof(double) + 1)};
+	int result = measuring.chosen && measuring.factor ? 0 : SN_ERR_MEMORY;
+	result = result ? result : measure_edges(&measuring, sample);
+	if (!result && discovering->options->target != UINT32_MAX)
+		result = measure_totals(discovering, &measuring, sample);
+	free(measuring.chosen);
+	free(measuring.factor);
 	return result;
 }
 
 static int work_sample(void *context, unsigned worker, size_t number)
 {
 	struct discovering *discovering = context;
+	const struct sn_discovery_options *options = discovering->options;
 	struct sample *sample = &discovering->samples[number];
-	struct drawn drawn;
+	struct sn_row_sample rows;
 	(void)worker;
-	int result = draw(&drawn, discovering->prepared, discovering->options->seed, number);
+	int result = sn_row_sample_draw(&rows, discovering->prepared, options->seed, number);
+	struct sn_order_search search = {.count = discovering->prepared->count,
+					 .knowledge = options->knowledge,
+					 .score = rows.score,
+					 .starts = number ? SAMPLE_STARTS : STARTS,
+					 .disturbances =
+					     number ? SAMPLE_DISTURBANCES : DISTURBANCES,
+					 .seed = options->seed + number};
 	result = result ? result : sn_pdag_init(&sample->graph, discovering->prepared->count);
-	result = result ? result : search(&drawn, discovering->options, number, &sample->graph);
-	result = result ? result : measure(&drawn, &sample->graph, sample);
-	result =
-	    result ? result : sn_pdag_to_class(&sample->graph, discovering->options->knowledge);
-	forget(&drawn);
+	result = result ? result : sn_order_search(&search, &sample->graph, &sample->score);
+	result = result ? result : measure(discovering, &rows, sample);
+	result = result ? result : sn_pdag_to_class(&sample->graph, options->knowledge);
+	sn_row_sample_release(&rows);
 	return result;
 }
 
 /* ---- what samples have in common ---- */
 
-static uint32_t with_direction(const struct discovering *discovering, uint32_t from, uint32_t to)
+SN_SORT_BY(sort_numbers, double, const void *, SN_ORDER(*a, *b));
+
+static double percentile(const double *sorted, uint32_t count, double part)
 {
-	uint32_t count = 0;
-	for (uint32_t number = 1; number <= discovering->options->samples; number++)
-		count += sn_pdag_is_directed(&discovering->samples[number].graph, from, to);
-	return count;
+	return sorted[(uint32_t)(part * (count - 1) + 0.5)];
 }
 
-static uint32_t without_direction(const struct discovering *discovering, uint32_t a, uint32_t b)
+/* Of the values in `numbers`, which it sorts. */
+static void sum_values(double *numbers, uint32_t count, struct sn_effect *effect)
 {
-	uint32_t count = 0;
-	for (uint32_t number = 1; number <= discovering->options->samples; number++)
-		count += sn_pdag_is_undirected(&discovering->samples[number].graph, a, b);
-	return count;
+	uint32_t same = 0;
+	if (!count)
+		return;
+	sort_numbers(numbers, count, NULL);
+	effect->value = percentile(numbers, count, 0.5);
+	effect->low = percentile(numbers, count, 0.025);
+	effect->high = percentile(numbers, count, 0.975);
+	for (uint32_t number = 0; number < count; number++)
+		same += (numbers[number] > 0) == (effect->value > 0);
+	effect->same_sign = (double)same / count;
 }
 
-SN_SORT_BY(sort_effects, double, const void *, SN_ORDER(*a, *b));
+/* Room for a number of each sample. */
+struct room {
+	double *values, *shares;
+	uint32_t value_count, share_count;
+};
 
-static const struct effect *effect_in(const struct sample *sample, uint32_t from, uint32_t to)
+static void note(struct room *room, const struct measured *measured)
 {
-	for (uint32_t number = 0; number < sample->effect_count; number++)
-		if (sample->effects[number].from == from && sample->effects[number].to == to)
-			return &sample->effects[number];
+	if (!isnan(measured->value))
+		room->values[room->value_count++] = measured->value;
+	room->shares[room->share_count++] = measured->share;
+}
+
+static struct sn_effect sum_effects(struct room *room, const struct measured *whole)
+{
+	struct sn_effect effect = {NAN, NAN, NAN, NAN, NAN};
+	sum_values(room->values, room->value_count, &effect);
+	sort_numbers(room->shares, room->share_count, NULL);
+	if (whole)
+		effect.share = whole->share;
+	else if (room->share_count)
+		effect.share = percentile(room->shares, room->share_count, 0.5);
+	room->value_count = room->share_count = 0;
+	return effect;
+}
+
+static const struct measured *measured_in(const struct measured *items, uint32_t count,
+					  uint32_t from, uint32_t to)
+{
+	for (uint32_t number = 0; number < count; number++)
+		if (items[number].from == from && items[number].to == to)
+			return &items[number];
 	return NULL;
 }
 
-/* Of the samples that direct it so, or leave it open and were directed so. `room` has one number for each sample. */
-static void sum_effects(const struct discovering *discovering, struct sn_causal_edge *edge,
-			double *room)
+static const struct measured *direct_in(const struct sample *sample, uint32_t from, uint32_t to)
 {
-	const struct effect *whole = effect_in(&discovering->samples[0], edge->from, edge->to);
-	uint32_t count = 0, same = 0;
-	for (uint32_t number = 1; number <= discovering->options->samples; number++) {
-		const struct effect *effect =
-		    effect_in(&discovering->samples[number], edge->from, edge->to);
-		if (effect)
-			room[count++] = effect->value;
-	}
-	edge->effect = edge->effect_low = edge->effect_high = edge->share = NAN;
-	if (!count)
-		return;
-	sort_effects(room, count, NULL);
-	edge->effect = room[count / 2];
-	edge->effect_low = room[(uint32_t)(0.025 * (count - 1) + 0.5)];
-	edge->effect_high = room[(uint32_t)(0.975 * (count - 1) + 0.5)];
-	for (uint32_t number = 0; number < count; number++)
-		same += (room[number] > 0) == (edge->effect > 0);
-	edge->same_sign = (double)same / count;
-	if (whole)
-		edge->share = whole->share;
+	return measured_in(sample->direct, sample->direct_count, from, to);
 }
 
 static struct sn_causal_edge edge_of(const struct discovering *discovering, uint32_t a, uint32_t b)
 {
 	double samples = discovering->options->samples;
-	uint32_t forward = with_direction(discovering, a, b),
-		 backward = with_direction(discovering, b, a),
-		 open = without_direction(discovering, a, b);
+	uint32_t forward = 0, backward = 0, open = 0;
+	for (uint32_t number = 1; number <= discovering->options->samples; number++) {
+		const struct sn_pdag *graph = &discovering->samples[number].graph;
+		forward += sn_pdag_is_directed(graph, a, b);
+		backward += sn_pdag_is_directed(graph, b, a);
+		open += sn_pdag_is_undirected(graph, a, b);
+	}
 	bool is_forward = forward >= backward;
-	uint32_t more = is_forward ? forward : backward;
+	uint32_t more = is_forward ? forward : backward, all = forward + backward + open;
 	return (struct sn_causal_edge){.from = is_forward ? a : b,
 				       .to = is_forward ? b : a,
-				       .is_directed = 2 * more >= forward + backward + open,
-				       .frequency = (forward + backward + open) / samples,
+				       .is_directed = 2 * more >= all,
+				       .frequency = all / samples,
 				       .directed = more / samples,
 				       .reversed = (is_forward ? backward : forward) / samples};
+}
+
+static void sum_edge(const struct discovering *discovering, struct sn_causal_edge *edge,
+		     struct room *room)
+{
+	for (uint32_t number = 1; number <= discovering->options->samples; number++) {
+		const struct measured *measured =
+		    direct_in(&discovering->samples[number], edge->from, edge->to);
+		if (measured)
+			note(room, measured);
+	}
+	edge->effect = sum_effects(room, direct_in(&discovering->samples[0], edge->from, edge->to));
 }
 
 SN_SORT_BY(sort_edges, struct sn_causal_edge, const void *,
 	   SN_ORDER(a->to, b->to) ?: SN_ORDER(b->frequency, a->frequency)
 				      ?: SN_ORDER(a->from, b->from));
 
-static int collect(struct sn_discovery *discovery, const struct discovering *discovering)
+static int collect_edges(struct sn_discovery *discovery, const struct discovering *discovering,
+			 struct room *room)
 {
-	size_t capacity = 0;
-	double *room = malloc((discovering->options->samples + 1) * sizeof(*room));
-	int result = room ? 0 : SN_ERR_MEMORY;
+	size_t capacity = 0, doubtful_capacity = 0;
+	int result = 0;
 	for (uint32_t b = 0; !result && b < discovering->prepared->count; b++)
 		for (uint32_t a = 0; !result && a < b; a++) {
 			struct sn_causal_edge edge = edge_of(discovering, a, b);
-			if (edge.frequency < 0.5)
+			if (edge.frequency < SN_DOUBTFUL)
 				continue;
-			sum_effects(discovering, &edge, room);
-			result =
-			    sn_vec_push(&discovery->edges, &capacity, &discovery->edge_count, edge);
+			sum_edge(discovering, &edge, room);
+			result = edge.frequency < SN_FREQUENT
+				     ? sn_vec_push(&discovery->doubtful, &doubtful_capacity,
+						   &discovery->doubtful_count, edge)
+				     : sn_vec_push(&discovery->edges, &capacity,
+						   &discovery->edge_count, edge);
 		}
 	sort_edges(discovery->edges, discovery->edge_count, NULL);
-	free(room);
+	sort_edges(discovery->doubtful, discovery->doubtful_count, NULL);
+	return result;
+}
+
+SN_SORT_BY(sort_totals, struct sn_target_cause, const void *,
+	   SN_ORDER(b->effect.share, a->effect.share) ?: SN_ORDER(a->from, b->from));
+
+static int collect_totals(struct sn_discovery *discovery, const struct discovering *discovering,
+			  struct room *room)
+{
+	size_t capacity = 0;
+	uint32_t samples = discovering->options->samples, target = discovering->options->target;
+	int result = 0;
+	for (uint32_t from = 0; !result && from < discovering->prepared->count; from++) {
+		uint32_t count = 0;
+		for (uint32_t number = 0; number <= samples; number++) {
+			const struct sample *sample = &discovering->samples[number];
+			const struct measured *measured =
+			    measured_in(sample->totals, sample->total_count, from, target);
+			if (!number || !measured)
+				continue;
+			note(room, measured);
+			count++;
+		}
+		const struct sample *whole = &discovering->samples[0];
+		struct sn_target_cause total = {
+		    from, (double)count / samples,
+		    sum_effects(room,
+				measured_in(whole->totals, whole->total_count, from, target))};
+		if (total.frequency >= SN_FREQUENT)
+			result = sn_vec_push(&discovery->totals, &capacity, &discovery->total_count,
+					     total);
+	}
+	sort_totals(discovery->totals, discovery->total_count, NULL);
+	return result;
+}
+
+static int collect(struct sn_discovery *discovery, const struct discovering *discovering)
+{
+	uint32_t samples = discovering->options->samples;
+	struct room room = {.values = malloc((samples + 1) * sizeof(double)),
+			    .shares = malloc((samples + 1) * sizeof(double))};
+	int result = room.values && room.shares ? 0 : SN_ERR_MEMORY;
+	result = result ? result : collect_edges(discovery, discovering, &room);
+	if (!result && discovering->options->target != UINT32_MAX)
+		result = collect_totals(discovery, discovering, &room);
+	free(room.values);
+	free(room.shares);
 	return result;
 }
 
@@ -297,7 +382,51 @@ void sn_discovery_release(struct sn_discovery *discovery)
 {
 	sn_pdag_release(&discovery->graph);
 	free(discovery->edges);
+	free(discovery->doubtful);
+	free(discovery->totals);
 	*discovery = (struct sn_discovery){0};
+}
+
+static int make_levels(struct discovering *discovering)
+{
+	const struct sn_prepared *prepared = discovering->prepared;
+	discovering->levels = calloc(prepared->count + 1, sizeof(*discovering->levels));
+	discovering->level_counts = calloc(prepared->count + 1, sizeof(*discovering->level_counts));
+	int result = discovering->levels && discovering->level_counts ? 0 : SN_ERR_MEMORY;
+	for (uint32_t variable = 0; !result && variable < prepared->count; variable++) {
+		if (!discovering->options->is_set || !discovering->options->is_set[variable] ||
+		    !prepared->is_ordered[variable])
+			continue;
+		uint8_t *levels = malloc(prepared->rows + 1);
+		discovering->levels[variable] = levels;
+		result =
+		    levels
+			? sn_levels(prepared->values + prepared->first[variable] * prepared->rows,
+				    prepared->rows, levels, &discovering->level_counts[variable])
+			: SN_ERR_MEMORY;
+	}
+	return result;
+}
+
+/* All but the graph of all rows, which goes to the caller where there is one to. */
+static void release(struct discovering *discovering, struct sn_discovery *discovery)
+{
+	for (size_t number = 0; discovering->samples && number <= discovering->options->samples;
+	     number++) {
+		struct sample *sample = &discovering->samples[number];
+		if (discovery && !number)
+			discovery->graph = sample->graph;
+		else
+			sn_pdag_release(&sample->graph);
+		free(sample->direct);
+		free(sample->totals);
+	}
+	for (uint32_t variable = 0; discovering->levels && variable < discovering->prepared->count;
+	     variable++)
+		free(discovering->levels[variable]);
+	free(discovering->levels);
+	free(discovering->level_counts);
+	free(discovering->samples);
 }
 
 int sn_discover(struct sn_discovery *discovery, const struct sn_prepared *prepared,
@@ -307,17 +436,13 @@ int sn_discover(struct sn_discovery *discovery, const struct sn_prepared *prepar
 	size_t all = (size_t)options->samples + 1;
 	*discovery = (struct sn_discovery){0};
 	discovering.samples = calloc(all, sizeof(*discovering.samples));
-	int result = discovering.samples ? sn_pool_run(sn_pool_threads(options->threads), all,
-						       work_sample, &discovering)
-					 : SN_ERR_MEMORY;
+	int result = discovering.samples ? make_levels(&discovering) : SN_ERR_MEMORY;
+	result =
+	    result ? result
+		   : sn_pool_run(sn_pool_threads(options->threads), all, work_sample, &discovering);
 	result = result ? result : collect(discovery, &discovering);
-	for (size_t number = 0; discovering.samples && number < all; number++) {
-		if (!result && !number)
-			discovery->graph = discovering.samples[number].graph;
-		else
-			sn_pdag_release(&discovering.samples[number].graph);
-		free(discovering.samples[number].effects);
-	}
-	free(discovering.samples);
+	if (!result)
+		discovery->score = discovering.samples[0].score;
+	release(&discovering, result ? NULL : discovery);
 	return sn_fail_code(error, result);
 }

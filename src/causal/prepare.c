@@ -2,8 +2,11 @@
 /* Which columns say something, and their values in a form that can be compared; see prepare.h. */
 #include "prepare.h"
 
+#include "base/intern.h"
 #include "base/sort_by.h"
+#include "aliases.h"
 #include "base/vec.h"
+#include "correlations.h"
 #include "normal.h"
 
 #include <math.h>
@@ -11,14 +14,15 @@
 #define SPARSE_PART  0.2
 #define LEVELS_MOST  50u
 #define ROWS_A_LEVEL 10u
+#define ROWS_LEAST   10u
 #define WHOLE_MOST   20u /* values of whole numbers that are taken for categories */
-#define SAME	     0.999
+#define WHOLE_PART   0.7 /* of the rows, that are to be left where columns have gaps */
 
 struct preparing {
 	struct sn_prepared *prepared;
 	const struct sn_causal_table *table;
+	const struct sn_prepare_options *options;
 	bool *is_left;	    /* out, of each column */
-	uint32_t *rows;	    /* the numbers of those that are kept */
 	uint32_t *by_value; /* room: places of `rows` in the order of a column */
 	size_t left_capacity;
 };
@@ -28,7 +32,9 @@ void sn_prepared_release(struct sn_prepared *prepared)
 	for (uint32_t variable = 0; prepared->categories && variable < prepared->count; variable++)
 		free(prepared->categories[variable]);
 	free(prepared->categories);
+	free(prepared->distinct_of);
 	free(prepared->columns);
+	free(prepared->kept_rows);
 	free(prepared->levels);
 	free(prepared->is_ordered);
 	free(prepared->values);
@@ -47,11 +53,11 @@ static int leave(struct preparing *preparing, struct sn_left_column left)
 /* ---- columns that say nothing ---- */
 
 /* Among the rows that are kept. */
-static bool is_constant(const struct preparing *preparing, const struct sn_column *column)
+static bool is_constant(const struct preparing *preparing, const struct sn_causal_column *column)
 {
 	double first = NAN;
 	for (size_t row = 0; row < preparing->prepared->rows; row++) {
-		double value = column->values[preparing->rows[row]];
+		double value = column->values[preparing->prepared->kept_rows[row]];
 		if (isnan(first))
 			first = value;
 		else if (!isnan(value) && value != first)
@@ -60,32 +66,51 @@ static bool is_constant(const struct preparing *preparing, const struct sn_colum
 	return true;
 }
 
-static bool has_too_many_levels(const struct sn_column *column, size_t rows)
+static bool has_too_many_levels(const struct sn_causal_column *column, size_t rows)
 {
 	return column->levels > LEVELS_MOST || column->levels > rows / ROWS_A_LEVEL;
 }
 
-static int leave_what_says_nothing(struct preparing *preparing)
+/* Why a column says nothing among the rows that are kept, or -1. */
+static int why_left(const struct preparing *preparing, const struct sn_causal_column *column)
+{
+	size_t rows = preparing->table->row_count;
+	if (is_constant(preparing, column))
+		return SN_LEFT_CONSTANT;
+	if ((double)column->missing > SPARSE_PART * (double)rows)
+		return SN_LEFT_SPARSE;
+	if (column->levels && has_too_many_levels(column, preparing->prepared->rows))
+		return SN_LEFT_DISTINCT;
+	return -1;
+}
+
+static int refuse_target(const struct sn_causal_column *target, int why, struct sn_error *error)
+{
+	static const char *const whys[] = {
+	    [SN_LEFT_CONSTANT] = "has one value in all rows",
+	    [SN_LEFT_SPARSE] = "lacks its value in more than a fifth of the rows",
+	    [SN_LEFT_DISTINCT] = "is text that differs in most rows"};
+	return sn_fail(error, SN_ERR_ARGUMENT, "'%s' %s: there is nothing to explain", target->name,
+		       whys[why]);
+}
+
+static int leave_what_says_nothing(struct preparing *preparing, struct sn_error *error)
 {
 	int result = 0;
-	size_t rows = preparing->prepared->rows;
 	for (uint32_t number = 0; !result && number < preparing->table->column_count; number++) {
-		const struct sn_column *column = &preparing->table->columns[number];
-		if (preparing->is_left[number])
+		const struct sn_causal_column *column = &preparing->table->columns[number];
+		int why = preparing->is_left[number] ? -1 : why_left(preparing, column);
+		if (why < 0)
 			continue;
-		if (is_constant(preparing, column))
-			result = leave(preparing, (struct sn_left_column){.column = number,
-									  .why = SN_LEFT_CONSTANT});
-		else if ((double)column->missing >
-			 SPARSE_PART * (double)preparing->table->row_count)
-			result = leave(preparing, (struct sn_left_column){.column = number,
-									  .why = SN_LEFT_SPARSE});
-		else if (column->levels && has_too_many_levels(column, rows))
-			result = leave(preparing, (struct sn_left_column){.column = number,
-									  .why = SN_LEFT_DISTINCT});
+		if (number == preparing->options->target)
+			return refuse_target(column, why, error);
+		result = sn_fail_code(
+		    error, leave(preparing, (struct sn_left_column){.column = number, .why = why}));
 	}
 	return result;
 }
+
+/* ---- rows that lack a value ---- */
 
 static void keep_whole_rows(struct preparing *preparing)
 {
@@ -97,9 +122,38 @@ static void keep_whole_rows(struct preparing *preparing)
 			is_whole = preparing->is_left[number] ||
 				   !isnan(table->columns[number].values[row]);
 		if (is_whole)
-			preparing->rows[kept++] = (uint32_t)row;
+			preparing->prepared->kept_rows[kept++] = (uint32_t)row;
 	}
 	preparing->prepared->rows = kept;
+}
+
+/* The column with the most gaps of those that may be left out, or UINT32_MAX. */
+static uint32_t find_most_gaps(const struct preparing *preparing)
+{
+	uint32_t most = UINT32_MAX;
+	for (uint32_t number = 0; number < preparing->table->column_count; number++) {
+		size_t missing = preparing->table->columns[number].missing;
+		if (preparing->is_left[number] || number == preparing->options->target || !missing)
+			continue;
+		if (most == UINT32_MAX || missing > preparing->table->columns[most].missing)
+			most = number;
+	}
+	return most;
+}
+
+static int leave_gaps(struct preparing *preparing, struct sn_error *error)
+{
+	double wanted = WHOLE_PART * (double)preparing->table->row_count;
+	int result = 0;
+	uint32_t most;
+	keep_whole_rows(preparing);
+	while (!result && (double)preparing->prepared->rows < wanted &&
+	       (most = find_most_gaps(preparing)) != UINT32_MAX) {
+		result = leave(preparing,
+			       (struct sn_left_column){.column = most, .why = SN_LEFT_SPARSE});
+		keep_whole_rows(preparing);
+	}
+	return sn_fail_code(error, result);
 }
 
 /* ---- categories ---- */
@@ -121,12 +175,12 @@ static uint32_t level_among(double *values, uint32_t *count, double value)
 }
 
 /* The sorted values of a numeric column of whole numbers; 0 where it is none, or has more than WHOLE_MOST. */
-static uint32_t whole_values(const struct preparing *preparing, const struct sn_column *column,
-			     double values[WHOLE_MOST])
+static uint32_t whole_values(const struct preparing *preparing,
+			     const struct sn_causal_column *column, double values[WHOLE_MOST])
 {
 	uint32_t count = 0;
 	for (size_t row = 0; row < preparing->prepared->rows; row++) {
-		double value = column->values[preparing->rows[row]];
+		double value = column->values[preparing->prepared->kept_rows[row]];
 		if (value != floor(value) || level_among(values, &count, value) == WHOLE_MOST)
 			return 0;
 	}
@@ -137,7 +191,7 @@ static bool are_categories(const struct preparing *preparing)
 {
 	double values[WHOLE_MOST];
 	for (uint32_t variable = 0; variable < preparing->prepared->count; variable++) {
-		const struct sn_column *column =
+		const struct sn_causal_column *column =
 		    &preparing->table->columns[preparing->prepared->columns[variable]];
 		if (!column->levels && !whole_values(preparing, column, values))
 			return false;
@@ -150,7 +204,7 @@ static int make_categories(struct preparing *preparing)
 	struct sn_prepared *prepared = preparing->prepared;
 	prepared->categories = calloc(prepared->count + 1, sizeof(*prepared->categories));
 	for (uint32_t variable = 0; variable < prepared->count; variable++) {
-		const struct sn_column *column =
+		const struct sn_causal_column *column =
 		    &preparing->table->columns[prepared->columns[variable]];
 		double values[WHOLE_MOST];
 		uint32_t count = column->levels ? 0 : whole_values(preparing, column, values);
@@ -160,12 +214,35 @@ static int make_categories(struct preparing *preparing)
 		prepared->categories[variable] = own;
 		prepared->levels[variable] = column->levels ? column->levels : count;
 		for (size_t row = 0; row < prepared->rows; row++) {
-			double value = column->values[preparing->rows[row]];
+			double value = column->values[preparing->prepared->kept_rows[row]];
 			own[row] =
 			    (uint8_t)(column->levels ? value : level_among(values, &count, value));
 		}
 	}
 	return 0;
+}
+
+/* Rows whose variables are all equal become one, in the order in which they first come. */
+static int merge_rows(struct sn_prepared *prepared)
+{
+	struct sn_intern seen = {0};
+	uint8_t *levels = malloc(prepared->count + 1);
+	prepared->distinct_of = malloc((prepared->rows + 1) * sizeof(*prepared->distinct_of));
+	int result = levels && prepared->distinct_of ? 0 : SN_ERR_MEMORY;
+	for (size_t row = 0; !result && row < prepared->rows; row++) {
+		for (uint32_t variable = 0; variable < prepared->count; variable++)
+			levels[variable] = prepared->categories[variable][row];
+		uint32_t number = sn_intern_add(&seen, levels, prepared->count);
+		if (number == SN_INTERN_NONE)
+			result = SN_ERR_MEMORY;
+		prepared->distinct_of[row] = number;
+		for (uint32_t variable = 0; !result && variable < prepared->count; variable++)
+			prepared->categories[variable][number] = levels[variable];
+	}
+	prepared->distinct = seen.count;
+	sn_intern_release(&seen);
+	free(levels);
+	return result;
 }
 
 /* ---- numbers ---- */
@@ -193,18 +270,18 @@ static void standardize(double *values, size_t rows)
 }
 
 /* The normal quantile of each row's rank; equal values share the mean of their ranks. */
-static void rank(struct preparing *preparing, const struct sn_column *column, double *values)
+static void rank(struct preparing *preparing, const struct sn_causal_column *column, double *values)
 {
 	size_t rows = preparing->prepared->rows, end;
 	uint32_t *places = preparing->by_value;
-	struct by_value by = {column->values, preparing->rows};
+	struct by_value by = {column->values, preparing->prepared->kept_rows};
 	for (size_t row = 0; row < rows; row++)
 		places[row] = (uint32_t)row;
 	sort_by_value(places, rows, &by);
 	for (size_t first = 0; first < rows; first = end) {
-		double value = column->values[preparing->rows[places[first]]];
+		double value = column->values[preparing->prepared->kept_rows[places[first]]];
 		for (end = first + 1; end < rows; end++)
-			if (column->values[preparing->rows[places[end]]] != value)
+			if (column->values[preparing->prepared->kept_rows[places[end]]] != value)
 				break;
 		double middle = (double)(first + end) / 2 / (double)rows;
 		for (size_t place = first; place < end; place++)
@@ -213,14 +290,14 @@ static void rank(struct preparing *preparing, const struct sn_column *column, do
 }
 
 /* 1 where the row has the level. */
-static void indicate(struct preparing *preparing, const struct sn_column *column, uint32_t level,
-		     double *values)
+static void indicate(struct preparing *preparing, const struct sn_causal_column *column,
+		     uint32_t level, double *values)
 {
 	for (size_t row = 0; row < preparing->prepared->rows; row++)
-		values[row] = column->values[preparing->rows[row]] == level;
+		values[row] = column->values[preparing->prepared->kept_rows[row]] == level;
 }
 
-static uint32_t dimensions_of(const struct sn_column *column)
+static uint32_t dimensions_of(const struct sn_causal_column *column)
 {
 	return column->levels ? column->levels - 1 : 1;
 }
@@ -240,7 +317,7 @@ static int make_values(struct preparing *preparing)
 	if (!prepared->values)
 		return SN_ERR_MEMORY;
 	for (uint32_t variable = 0; variable < prepared->count; variable++) {
-		const struct sn_column *column =
+		const struct sn_causal_column *column =
 		    &preparing->table->columns[prepared->columns[variable]];
 		for (uint32_t dimension = 0; dimension < dimensions_of(column); dimension++) {
 			double *values =
@@ -253,6 +330,68 @@ static int make_values(struct preparing *preparing)
 		}
 	}
 	return 0;
+}
+
+/* ---- columns that are one ---- */
+
+/* The variables in the order in which they may stand for others. */
+struct by_rank {
+	const struct sn_prepared *prepared;
+	const struct sn_prepare_options *options;
+};
+
+static uint32_t rank_of(const struct by_rank *by, uint32_t variable)
+{
+	uint32_t column = by->prepared->columns[variable];
+	if (column == by->options->target)
+		return 0;
+	return by->options->tiers ? 1u + by->options->tiers[column] : 1;
+}
+
+SN_SORT_BY(sort_by_rank, uint32_t, const struct by_rank *,
+	   SN_ORDER(rank_of(of, *a), rank_of(of, *b)) ?: SN_ORDER(*a, *b));
+
+/* Closes the gap that a variable leaves. */
+static void move_variable(struct sn_prepared *prepared, uint32_t from, uint32_t to)
+{
+	uint32_t dimensions = prepared->first[from + 1] - prepared->first[from];
+	size_t bytes = dimensions * prepared->rows * sizeof(*prepared->values);
+	memmove(prepared->values + prepared->first[to] * prepared->rows,
+		prepared->values + prepared->first[from] * prepared->rows, bytes);
+	prepared->columns[to] = prepared->columns[from];
+	prepared->is_ordered[to] = prepared->is_ordered[from];
+	prepared->first[to + 1] = prepared->first[to] + dimensions;
+}
+
+static int merge_aliases(struct preparing *preparing)
+{
+	struct sn_prepared *prepared = preparing->prepared;
+	struct by_rank by = {prepared, preparing->options};
+	struct sn_alias *aliases = calloc(prepared->count + 1, sizeof(*aliases));
+	uint32_t *order = malloc((prepared->count + 1) * sizeof(*order)), kept = 0;
+	int result = aliases && order ? 0 : SN_ERR_MEMORY;
+	for (uint32_t variable = 0; !result && variable < prepared->count; variable++)
+		order[variable] = variable;
+	if (!result)
+		sort_by_rank(order, prepared->count, &by);
+	result = result ? result : sn_aliases_find(prepared, preparing->table, order, aliases);
+	for (uint32_t variable = 0; !result && variable < prepared->count; variable++)
+		if (aliases[variable].of != variable)
+			result =
+			    leave(preparing, (struct sn_left_column){
+						 .column = prepared->columns[variable],
+						 .why = SN_LEFT_SAME,
+						 .same_as = prepared->columns[aliases[variable].of],
+						 .correlation = aliases[variable].correlation});
+	/* the representatives' columns are read above, so nothing moves before */
+	for (uint32_t variable = 0; !result && variable < prepared->count; variable++)
+		if (aliases[variable].of == variable)
+			move_variable(prepared, variable, kept++);
+	if (!result)
+		prepared->count = kept;
+	free(aliases);
+	free(order);
+	return result;
 }
 
 /* ---- all of it ---- */
@@ -275,44 +414,65 @@ static int take_columns(struct preparing *preparing)
 	return 0;
 }
 
+static int refuse_few(const struct preparing *preparing, struct sn_error *error)
+{
+	const struct sn_prepared *prepared = preparing->prepared;
+	return sn_fail(error, SN_ERR_ARGUMENT,
+		       "%u columns of %zu rows are left of %u of %zu: too few to say anything",
+		       prepared->count, prepared->rows, preparing->table->column_count,
+		       preparing->table->row_count);
+}
+
 static int prepare(struct preparing *preparing, struct sn_error *error)
 {
 	struct sn_prepared *prepared = preparing->prepared;
 	prepared->rows = preparing->table->row_count;
 	for (size_t row = 0; row < prepared->rows; row++)
-		preparing->rows[row] = (uint32_t)row;
-	int result = leave_what_says_nothing(preparing);
-	keep_whole_rows(preparing);
+		preparing->prepared->kept_rows[row] = (uint32_t)row;
+	int result = sn_correlations_load(error);
+	result = result ? result : leave_what_says_nothing(preparing, error);
+	result = result ? result : leave_gaps(preparing, error);
 	/* what varied in the rows that were left out alone */
-	result = result ? result : leave_what_says_nothing(preparing);
-	result = result ? result : take_columns(preparing);
-	if (!result && (prepared->count < 2 || prepared->rows < 10))
-		return sn_fail(
-		    error, SN_ERR_ARGUMENT,
-		    "%u columns of %zu rows are left of %u of %zu: too few to say anything",
-		    prepared->count, prepared->rows, preparing->table->column_count,
-		    preparing->table->row_count);
-	if (!result) {
-		prepared->is_discrete = are_categories(preparing);
-		result = prepared->is_discrete ? make_categories(preparing) : 0;
-		result = result ? result : make_values(preparing);
-	}
+	result = result ? result : leave_what_says_nothing(preparing, error);
+	if (result)
+		return result;
+	result = take_columns(preparing);
+	if (!result && (prepared->count < 2 || prepared->rows < ROWS_LEAST))
+		return refuse_few(preparing, error);
+	result = result ? result : make_values(preparing);
+	result = result ? result : merge_aliases(preparing);
+	if (!result && prepared->count < 2)
+		return refuse_few(preparing, error);
+	prepared->is_discrete = !result && are_categories(preparing);
+	if (prepared->is_discrete)
+		result = make_categories(preparing);
+	if (prepared->is_discrete)
+		result = result ? result : merge_rows(prepared);
 	return sn_fail_code(error, result);
 }
 
-int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table,
-	       struct sn_error *error)
+uint32_t sn_prepared_find(const struct sn_prepared *prepared, uint32_t column)
 {
-	struct preparing preparing = {.prepared = prepared, .table = table};
+	for (uint32_t variable = 0; variable < prepared->count; variable++)
+		if (prepared->columns[variable] == column)
+			return variable;
+	return UINT32_MAX;
+}
+
+int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table,
+	       const struct sn_prepare_options *options, struct sn_error *error)
+{
+	struct preparing preparing = {.prepared = prepared, .table = table, .options = options};
 	*prepared = (struct sn_prepared){0};
+	if (table->row_count > UINT32_MAX)
+		return sn_fail(error, SN_ERR_ARGUMENT, "more than 4,294,967,295 rows");
 	preparing.is_left = calloc(table->column_count + 1, sizeof(*preparing.is_left));
-	preparing.rows = malloc((table->row_count + 1) * sizeof(*preparing.rows));
+	prepared->kept_rows = malloc((table->row_count + 1) * sizeof(*prepared->kept_rows));
 	preparing.by_value = malloc((table->row_count + 1) * sizeof(*preparing.by_value));
-	int result = preparing.is_left && preparing.rows && preparing.by_value
+	int result = preparing.is_left && prepared->kept_rows && preparing.by_value
 			 ? prepare(&preparing, error)
 			 : sn_fail_memory(error);
 	free(preparing.is_left);
-	free(preparing.rows);
 	free(preparing.by_value);
 	return result;
 }

@@ -3,8 +3,9 @@
  * From a table to variables that can be compared: which columns say anything, which say the same, and what of each row is known.
  *
  * A column is left out where it is constant, has too few values, or has about as many categories as rows. Rows that lack a value of what is
- * left are left out. Numbers become the normal quantiles of their ranks, ties the mean of theirs, so that neither units nor outliers
- * count. Where two columns have a correlation above 0.999, one stands for both.
+ * left are left out; where these are too many, so are the columns with the most gaps. Numbers become the normal quantiles of their ranks,
+ * ties the mean of theirs, so that neither units nor outliers count. Where two columns are one (|correlation| above 0.999, or categories
+ * of other names), the target stands for both, else that of the earlier tier, else the first in the table.
  *
  * A table whose columns are all categories, or whole numbers of at most 20 values, is taken as categories.
  */
@@ -14,7 +15,7 @@
 
 enum sn_left_out {
 	SN_LEFT_CONSTANT,
-	SN_LEFT_SPARSE,	  /* more than a fifth is missing */
+	SN_LEFT_SPARSE,	  /* too much is missing */
 	SN_LEFT_DISTINCT, /* a category of more levels than a tenth of the rows, or than 50 */
 	SN_LEFT_SAME,	  /* as another column */
 };
@@ -22,19 +23,22 @@ enum sn_left_out {
 struct sn_left_column {
 	uint32_t column;
 	enum sn_left_out why;
-	uint32_t same_as; /* the column; of SN_LEFT_SAME alone */
-	double correlation;
+	uint32_t same_as;   /* the column; of SN_LEFT_SAME alone */
+	double correlation; /* of SN_LEFT_SAME: with it; NAN: of categories */
 };
 
 struct sn_prepared {
-	size_t rows;	   /* of those that were kept */
-	uint32_t count;	   /* variables */
-	uint32_t *columns; /* of each variable, in ascending order */
-	bool *is_ordered;  /* of each variable: it is a number, of one dimension */
+	size_t rows;	     /* of those that were kept */
+	uint32_t *kept_rows; /* their numbers in the table */
+	uint32_t count;	     /* variables */
+	uint32_t *columns;   /* of each variable, in ascending order */
+	bool *is_ordered;    /* of each variable: it is a number, of one dimension */
 	bool is_discrete;
-	/* Discrete, else NULL: of each variable its level in each row, and the number of levels. */
+	/* Discrete, else NULL: of each variable its level in each distinct row, and the number of levels; and which of those each row is. */
 	uint8_t **categories;
 	uint32_t *levels;
+	size_t distinct;
+	uint32_t *distinct_of;
 	/* Of each dimension its value in each row, with mean 0 and sum of squares 1; and of each variable its first dimension, behind
 	 * the last one their number. */
 	double *values;
@@ -43,7 +47,14 @@ struct sn_prepared {
 	uint32_t left_count;
 };
 
-/* 0 or a negative enum sn_err: nothing is left. Release it in either case. */
+struct sn_prepare_options {
+	uint32_t target;       /* the column that is never left out; UINT32_MAX: there is none */
+	const uint16_t *tiers; /* of each column; NULL: all are of one */
+};
+
+/* 0 or a negative enum sn_err: nothing is left, or the target says nothing. Release it in either case. */
 int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table,
-	       struct sn_error *error);
+	       const struct sn_prepare_options *options, struct sn_error *error);
+/* The variable of a column, or UINT32_MAX: it was left out. */
+uint32_t sn_prepared_find(const struct sn_prepared *prepared, uint32_t column);
 void sn_prepared_release(struct sn_prepared *prepared);

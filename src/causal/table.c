@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading tables of observations; see table.h. */
+/* Reading tables of observations; see table.h. The parts are in table/: where it begins (head), what its columns are (role), fields (value, unit),
+ * launches of profilers (launch), and the columns (build). */
 #include "table.h"
 
-#include "base/csv_read.h"
-#include "base/intern.h"
+#include "base/csv/csv_read.h"
+#include "base/text.h"
+#include "table/head.h"
+#include "table/launch.h"
 
-#include <errno.h>
-#include <math.h>
-
-/* A category's name, or a number's value where the column turns out to be no numeric one: "1" and "1.0" are one category. */
 struct reading {
-	struct sn_causal_table *table;
 	struct sn_csv_reader csv;
-	struct sn_intern *levels; /* of each column */
+	struct sn_table_builder builder;
+	struct sn_roles roles;
+	struct sn_table_launches launches;
+	bool is_quoted; /* the row of names begins with a quote */
 };
 
 void sn_causal_table_release(struct sn_causal_table *table)
@@ -20,6 +21,7 @@ void sn_causal_table_release(struct sn_causal_table *table)
 	for (uint32_t column = 0; column < table->column_count; column++)
 		free(table->columns[column].values);
 	free(table->columns);
+	free(table->apart);
 	sn_arena_release(&table->texts);
 	*table = (struct sn_causal_table){0};
 }
@@ -32,193 +34,101 @@ uint32_t sn_causal_table_find(const struct sn_causal_table *table, const char *n
 	return UINT32_MAX;
 }
 
-/* ---- the first row ---- */
-
-static char separator_of(const char *path)
+static int add_plain_columns(struct reading *reading)
 {
-	static const char separators[] = ",;\t";
-	size_t counts[3] = {0}, capacity = 0;
-	char *line = NULL, best = ',';
-	FILE *file = fopen(path, "re");
-	if (file && getline(&line, &capacity, file) > 0)
-		for (const char *at = line; *at; at++)
-			for (int i = 0; i < 3; i++)
-				counts[i] += *at == separators[i];
-	if (counts[1] > counts[0] || counts[2] > counts[0])
-		best = counts[2] > counts[1] ? '\t' : ';';
-	free(line);
-	if (file)
-		fclose(file);
-	return best;
+	struct sn_causal_table *table = reading->builder.table;
+	int result = 0;
+	for (size_t field = 0; !result && field < reading->csv.count; field++) {
+		const char *name = sn_arena_text(&table->texts, reading->csv.fields[field]);
+		result = name ? sn_table_add_column(&reading->builder, name, NULL, false)
+			      : SN_ERR_MEMORY;
+	}
+	return result;
 }
 
 static int read_names(struct reading *reading, struct sn_error *error)
 {
-	struct sn_causal_table *table = reading->table;
-	struct sn_intern names = {0};
-	int found = sn_csv_next(&reading->csv, error), result = found < 0 ? found : 0;
-	if (!found)
-		return sn_fail(error, SN_ERR_FORMAT, "'%s' is empty", reading->csv.path);
-	size_t count = found > 0 ? reading->csv.count : 0;
-	table->columns = calloc(count + 1, sizeof(*table->columns));
-	reading->levels = calloc(count + 1, sizeof(*reading->levels));
-	if (!result && (!table->columns || !reading->levels || count > UINT32_MAX))
-		result = sn_fail_memory(error);
-	for (size_t column = 0; !result && column < count; column++) {
-		const char *name = reading->csv.fields[column];
-		table->columns[column].name = sn_arena_text(&table->texts, name);
-		table->column_count++;
-		if (sn_intern_add_text(&names, name, strlen(name)) != column)
-			result =
-			    sn_fail(error, SN_ERR_FORMAT, "'%s' has two columns of the name '%s'",
-				    reading->csv.path, name);
-	}
-	sn_intern_release(&names);
+	int found = sn_csv_next(&reading->csv, error);
+	if (found <= 0)
+		return found ? found
+			     : sn_fail(error, SN_ERR_FORMAT, "'%s' is empty", reading->csv.path);
+	int result = sn_roles_find(&reading->roles, reading->csv.fields, reading->csv.count, error);
+	if (result)
+		return sn_fail_prefix(error, result, "'%s'", reading->csv.path);
+	reading->builder.table->kind = reading->roles.kind;
+	reading->launches.builder = &reading->builder;
+	reading->launches.roles = &reading->roles;
+	return sn_fail_code(error,
+			    reading->roles.kind == SN_TABLE_PLAIN
+				? add_plain_columns(reading)
+				: sn_table_launches_begin(&reading->launches, reading->csv.fields));
+}
+
+static int add_plain_row(struct reading *reading)
+{
+	struct sn_causal_table *table = reading->builder.table;
+	int result = sn_table_add_full_row(&reading->builder);
+	for (uint32_t column = 0; !result && column < table->column_count; column++)
+		result = sn_table_set(&reading->builder, column, table->row_count - 1,
+				      reading->csv.fields[column], 1);
 	return result;
 }
 
-/* ---- values ---- */
-
-static bool is_missing(const char *text)
+/* What stands between the rows of Nsight Compute: what the program printed, and the names again where one file follows another. */
+static bool is_no_row(const struct reading *reading)
 {
-	static const char *const words[] = {"",	   "NA",   "N/A",  "n/a",  "nan",  "NaN",
-					    "NAN", "null", "NULL", "none", "None", "-"};
-	for (size_t word = 0; word < sizeof(words) / sizeof(*words); word++)
-		if (!strcmp(text, words[word]))
-			return true;
-	return false;
-}
-
-static const char *trimmed(const char *text)
-{
-	char *begin = (char *)text + strspn(text, " "), *end = begin + strlen(begin);
-	while (end > begin && end[-1] == ' ')
-		end--;
-	*end = 0;
-	return begin;
-}
-
-/* Whether the whole text is a number; one that is not finite becomes NAN. */
-static bool as_number(const char *text, double *value)
-{
-	char *end;
-	*value = strtod(text, &end);
-	if (end == text || *end)
+	if (reading->roles.kind != SN_TABLE_NSIGHT)
 		return false;
-	if (!isfinite(*value))
-		*value = NAN;
-	return true;
-}
-
-/* The number of a category. -1 without memory. */
-static double level_of(struct sn_intern *levels, const char *text)
-{
-	uint32_t level = sn_intern_add_text(levels, text, strlen(text));
-	return level == SN_INTERN_NONE ? -1.0 : (double)level;
-}
-
-static double level_of_number(struct sn_intern *levels, double number)
-{
-	char text[32];
-	snprintf(text, sizeof(text), "%.17g", number);
-	return level_of(levels, text);
-}
-
-/* The first field that is no number makes categories of the numbers before it. */
-static int begin_levels(struct sn_column *column, struct sn_intern *levels, size_t rows)
-{
-	for (size_t row = 0; row < rows; row++) {
-		double *value = &column->values[row];
-		if (!isnan(*value) && (*value = level_of_number(levels, *value)) < 0)
-			return SN_ERR_MEMORY;
-	}
-	column->levels = 1;
-	return 0;
-}
-
-static int add_value(struct sn_column *column, struct sn_intern *levels, size_t row,
-		     const char *field)
-{
-	const char *text = trimmed(field);
-	double value = NAN;
-	bool is_nothing = is_missing(text), is_number = !is_nothing && as_number(text, &value);
-	if (!is_nothing && !is_number && !column->levels) {
-		int result = begin_levels(column, levels, row);
-		if (result)
-			return result;
-	}
-	if (column->levels && !is_nothing)
-		value = is_number && !isnan(value) ? level_of_number(levels, value)
-						   : level_of(levels, text);
-	column->values[row] = value;
-	column->missing += isnan(value);
-	return value < 0 && column->levels ? SN_ERR_MEMORY : 0;
-}
-
-static int make_room(struct sn_causal_table *table)
-{
-	size_t wanted = table->row_capacity ? table->row_capacity * 2 : 1024;
-	for (uint32_t column = 0; column < table->column_count; column++) {
-		double *moved = reallocarray(table->columns[column].values, wanted, sizeof(*moved));
-		if (!moved)
-			return SN_ERR_MEMORY;
-		table->columns[column].values = moved;
-	}
-	table->row_capacity = wanted;
-	return 0;
+	return (reading->is_quoted && reading->csv.line[0] != '"') ||
+	       sn_text_begins(reading->csv.line, "==") || !strcmp(reading->csv.fields[0], "ID");
 }
 
 static int add_row(struct reading *reading, struct sn_error *error)
 {
-	struct sn_causal_table *table = reading->table;
-	int result = 0;
-	if (reading->csv.count != table->column_count)
+	struct sn_csv_reader *csv = &reading->csv;
+	if (is_no_row(reading))
+		return 0;
+	if (csv->count > reading->roles.count || csv->count < reading->roles.least_count)
 		return sn_fail(error, SN_ERR_FORMAT,
-			       "'%s': line %llu has %zu fields, and the first one %u",
-			       reading->csv.path, (unsigned long long)reading->csv.line_number,
-			       reading->csv.count, table->column_count);
-	if (table->row_count == table->row_capacity)
-		result = make_room(table);
-	for (uint32_t column = 0; !result && column < table->column_count; column++)
-		result = add_value(&table->columns[column], &reading->levels[column],
-				   table->row_count, reading->csv.fields[column]);
-	table->row_count++;
-	return sn_fail_code(error, result);
+			       "'%s': line %llu has %zu fields, and the first one %u", csv->path,
+			       (unsigned long long)csv->line_number, csv->count,
+			       reading->roles.count);
+	if (reading->roles.kind == SN_TABLE_PLAIN)
+		return sn_fail_code(error, add_plain_row(reading));
+	if (reading->roles.has_units && !*csv->fields[0])
+		return sn_fail_code(error,
+				    sn_table_launches_units(&reading->launches, csv->fields));
+	return sn_fail_code(error, sn_table_launches_add(&reading->launches, csv->fields));
 }
 
-static int keep_levels(struct reading *reading, uint32_t number, struct sn_error *error)
+static int finish(struct reading *reading, struct sn_error *error)
 {
-	struct sn_column *column = &reading->table->columns[number];
-	struct sn_arena *texts = &reading->table->texts;
-	const struct sn_intern *levels = &reading->levels[number];
-	if (!column->levels)
-		return 0;
-	column->levels = levels->count;
-	column->level_names = sn_arena_array(texts, const char *, levels->count);
-	for (uint32_t level = 0; column->level_names && level < levels->count; level++) {
-		size_t length;
-		const char *text = sn_intern_at(levels, level, &length);
-		column->level_names[level] = sn_arena_copy(texts, text, length);
-	}
-	return texts->failed ? sn_fail_memory(error) : 0;
+	const struct sn_causal_table *table = reading->builder.table;
+	if (!table->row_count)
+		return sn_fail(error, SN_ERR_FORMAT, "'%s' has no row but the names",
+			       reading->csv.path);
+	int result =
+	    reading->roles.kind == SN_TABLE_PLAIN ? 0 : sn_table_launches_end(&reading->launches);
+	result = sn_fail_code(error, result);
+	if (result)
+		return result;
+	result = sn_table_finish(&reading->builder, error);
+	return result ? sn_fail_prefix(error, result, "'%s'", reading->csv.path) : 0;
 }
 
 int sn_causal_table_read(struct sn_causal_table *table, const char *path, struct sn_error *error)
 {
-	struct reading reading = {.table = table};
+	struct reading reading = {.builder = {.table = table}};
 	*table = (struct sn_causal_table){0};
-	int result = sn_csv_open(&reading.csv, path, separator_of(path), error), found = 0;
+	int result = sn_table_open(&reading.csv, path, &reading.is_quoted, error), found = 0;
 	result = result ? result : read_names(&reading, error);
 	while (!result && (found = sn_csv_next(&reading.csv, error)) > 0)
 		result = add_row(&reading, error);
 	result = found < 0 ? found : result;
-	if (!result && !table->row_count)
-		result = sn_fail(error, SN_ERR_FORMAT, "'%s' has no row but the names", path);
-	for (uint32_t column = 0; !result && column < table->column_count; column++)
-		result = keep_levels(&reading, column, error);
-	for (uint32_t column = 0; reading.levels && column < table->column_count; column++)
-		sn_intern_release(&reading.levels[column]);
-	free(reading.levels);
+	result = result ? result : finish(&reading, error);
+	sn_table_launches_release(&reading.launches);
+	sn_roles_release(&reading.roles);
+	sn_table_builder_release(&reading.builder);
 	sn_csv_close(&reading.csv);
 	return result;
 }

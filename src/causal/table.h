@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table of observations: rows of numbers and categories, column by column, as a file of separated values has them. A column is numeric if
- * all its fields are numbers or missing; else its fields are categories.
+ * all its fields are numbers or missing; else its fields are categories. It takes 8 bytes a value.
  */
 #pragma once
 
@@ -12,23 +12,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sn_column {
+enum sn_table_kind {
+	SN_TABLE_PLAIN,
+	SN_TABLE_NSIGHT, /* Nsight Compute's pages "raw" and "details" */
+	SN_TABLE_ROCPROF,
+};
+
+struct sn_causal_column {
 	const char *name;
-	double *values;	 /* of each row: a number, or the number of a category; NAN: missing */
-	size_t missing;	 /* rows */
-	uint32_t levels; /* categories; 0: the column is numeric */
+	const char *unit; /* NULL: the file says none */
+	double *values;	  /* of each row: a number, or the number of a category; NAN: missing */
+	size_t missing;	  /* rows */
+	uint32_t levels;  /* categories; 0: the column is numeric */
 	const char **level_names; /* of each, in the order of their first rows */
 };
 
 struct sn_causal_table {
 	struct sn_arena texts;
-	struct sn_column *columns;
+	enum sn_table_kind kind;
+	struct sn_causal_column *columns;
 	uint32_t column_count;
 	size_t row_count, row_capacity;
+	/* Names of what a profiler writes to tell launches apart: process, context, correlation, times. They are no columns, as none is a
+	 * cause. */
+	const char **apart;
+	size_t apart_count;
 };
 
 /*
- * Reads a file whose first row names the columns; commas, semicolons or tabs, whichever the first row has most of, separate fields.
+ * Reads a file by what its first rows look like:
+ *
+ * plain: the first row names the columns; commas, semicolons or tabs, whichever the first row has most of, separate fields, else blanks.
+ *
+ * Nsight Compute, `--csv --page raw` (a column for each metric, the second row has units) and `--page details` (a row for each metric): a row is
+ * a launch. What the program or Nsight printed between is left out. Numbers have commas between thousands; a column's values are brought to one unit
+ * (table/unit.h). The sizes of grids and blocks become three columns. Metrics of one name in several sections have the section behind it. The column
+ * `launch_order` counts launches.
+ *
+ * rocprof, rocprofv2 and rocprofv3, with a column for each counter or a row for each: a row is a dispatch, of which several passes may have different
+ * counters. Columns `duration_ns`, the mean of the passes, and `start_ns`, since the first dispatch; `launch_order` instead of it where there are
+ * several passes. Of a counter that several passes have the first value is taken.
+ *
  * Missing are empty fields and what tools write for nothing: NA, N/A, nan, null, none, "-", and numbers that are not finite. Fails where a
  * row has another number of fields, a name is given twice, or there is no row. Release it in either case. 0 or a negative enum sn_err.
  */

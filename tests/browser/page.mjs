@@ -39,6 +39,28 @@ export function timelinePage(name, events, ...options) {
 	return { path, answer: JSON.parse(answer) };
 }
 
+/* A page of causes. `graph` is as the JSON of `sonde causal` with a tier and a kind for each node, `axes` the lines of make-causal's axes and
+ * categories, `rows` arrays of numbers. */
+export function causesPage(name, { title = name, sentences = [], tiers = [], graph, nodes = [], target, variability, axes = [], rows, arrows }) {
+	const file = (suffix) => join(directory, `${name}-${suffix}`);
+	const lines = [`title ${title}`, ...sentences.map((text) => `sentence ${text}`), ...tiers.map((text) => `tier ${text}`), ...axes];
+	if (target !== undefined) lines.push(`target ${target}`);
+	lines.push(...nodes.map(({ tier = 0, kind = 'number', name: text }) => `variable ${tier} ${kind} ${text}`));
+	const number = (value) => value ?? 'nan';
+	for (const { from, to, directed, frequency, effect, effect_low, effect_high, share } of arrows ?? graph?.edges ?? [])
+		lines.push(['arrow', graph.nodes.indexOf(from), graph.nodes.indexOf(to), Number(directed), number(frequency), number(frequency), 0,
+			number(effect), number(effect_low), number(effect_high), 1, number(share)].join(' '));
+	for (const [key, value] of Object.entries({ graph, variability })) {
+		if (!value) continue;
+		writeFileSync(file(`${key}.json`), JSON.stringify(value));
+		lines.push(`${key} ${file(`${key}.json`)}`);
+	}
+	writeFileSync(file('page.txt'), `${lines.join('\n')}\n`);
+	if (rows) writeFileSync(file('rows.bin'), Buffer.from(Float64Array.from(rows.flat()).buffer));
+	execFileSync(`${build}/tests/make-causal`, ['html', file('page.txt'), file('causes.html'), ...(rows ? [file('rows.bin')] : [])]);
+	return file('causes.html');
+}
+
 /* The rows of sonde report --format json: every context, in pre-order. */
 export function rowsOf(database, ...more) {
 	const options = [...more, '--format', 'json', '--view', 'top-down', '--depth', '1000', '--min-share', '0'];

@@ -32,4 +32,4 @@ SONDE_CHROMIUM=${SONDE_CHROMIUM:-$(command -v chromium || command -v chromium-br
 [ -x "$build/src/cmd/sonde" ] || skip "$build has no sonde: build first"
 export SONDE_CHROMIUM SONDE_BUILD="$build"
 cd "$root"
-exec node --test tests/browser/html.test.mjs tests/browser/timeline.test.mjs tests/browser/views.test.mjs
+exec node --test tests/browser/causal.test.mjs tests/browser/html.test.mjs tests/browser/timeline.test.mjs tests/browser/views.test.mjs

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts the page that the data is for, or says why it cannot be shown. */
 import { decodeProfile, openPayload, unpack } from './format/decode.ts';
+import { decodeCauses } from './format/causal.ts';
 import { decodeTimeline } from './format/timeline.ts';
+import { createCausesPage } from './views/causal/page.ts';
+import type { CausesPage } from './views/causal/page.ts';
 import { createPage } from './views/page.ts';
 import type { Page } from './views/page.ts';
 import { createTimelinePage } from './views/timeline/page.ts';
@@ -10,7 +13,7 @@ import type { TimelinePage } from './views/timeline/page.ts';
 declare global {
 	interface Window {
 		/* The running page, for tests and for the browser's console. */
-		sonde?: Page | TimelinePage;
+		sonde?: Page | TimelinePage | CausesPage;
 	}
 }
 
@@ -30,6 +33,7 @@ async function start(): Promise<void> {
 	const payload = openPayload(bytes);
 	const into = document.getElementById('app')!;
 	if (payload.header.page === 'timeline') window.sonde = createTimelinePage(decodeTimeline(payload), into);
+	else if (payload.header.page === 'causal') window.sonde = createCausesPage(decodeCauses(payload), into);
 	else window.sonde = createPage(decodeProfile(payload), into);
 	requestAnimationFrame(() => {
 		performance.mark('sonde:shown');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The test of numbers and categories together, each variable a block of dimensions (see gaussian_score.h): with n rows, p and q dimensions of
+ * The test of numbers and categories together, each variable a block of dimensions (see search/gaussian_score.h): with n rows, p and q dimensions of
  * a and b, and s held, the likelihood ratio L of a linear model without b's effect to one with it gives about a chi-square number
  * of p q degrees, -(n - 1 - s - (p + q + 1) / 2) log L.
  *

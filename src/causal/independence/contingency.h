@@ -19,7 +19,7 @@
  */
 #pragma once
 
-#include "causal/discrete_score.h"
+#include "causal/search/discrete_score.h"
 #include "independence.h"
 
 enum sn_contingency_statistic {

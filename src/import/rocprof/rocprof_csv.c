@@ -3,7 +3,7 @@
  * file contains. */
 #include "rocprof.h"
 
-#include "base/csv_read.h"
+#include "base/csv/csv_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,9 +209,8 @@ bool sn_rocprof_is_csv(const char *head, size_t length)
 	struct table table;
 	if (!end)
 		return false;
-	bool is_ours =
-	    !sn_csv_open_text(&table.csv, head, (size_t)(end - head), ',', NULL) &&
-	    sn_csv_next(&table.csv, NULL) > 0;
+	bool is_ours = !sn_csv_open_text(&table.csv, head, (size_t)(end - head), ',', NULL) &&
+		       sn_csv_next(&table.csv, NULL) > 0;
 	if (is_ours) {
 		find_columns(&table, table.csv.fields, table.csv.count);
 		is_ours = is_known(&table);

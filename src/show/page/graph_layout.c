@@ -70,8 +70,8 @@ static uint32_t find_layers(uint32_t box_count, const struct sn_graph_line *line
 	return layers;
 }
 
-int sn_graph_layout(uint32_t box_count, const struct sn_graph_line *given, size_t line_count,
-		    struct sn_graph_layout_place *places, uint32_t *layer_count)
+int sn_graph_order(uint32_t box_count, const struct sn_graph_line *given, size_t line_count,
+		   struct sn_graph_layout_place *places, uint32_t layer_count)
 {
 	struct sn_arena arena = {0};
 	struct sn_graph_line *lines = sn_arena_array(&arena, struct sn_graph_line, line_count);
@@ -84,13 +84,29 @@ int sn_graph_layout(uint32_t box_count, const struct sn_graph_line *given, size_
 			lines[i] = given[i];
 		sort_lines(lines, line_count, NULL);
 		for (uint32_t i = 0; i < box_count; i++)
-			places[i] = (struct sn_graph_layout_place){0, 0};
-		*layer_count = find_layers(box_count, lines, line_count, places);
-		for (uint32_t i = 0; i < box_count; i++)
 			places[i].place = counts[places[i].layer]++;
 		for (unsigned i = 0; i < SWEEPS; i++)
-			sweep(box_count, lines, line_count, places, *layer_count, i % 2 == 0, sums,
+			sweep(box_count, lines, line_count, places, layer_count, i % 2 == 0, sums,
 			      counts, entries);
+	}
+	sn_arena_release(&arena);
+	return result;
+}
+
+int sn_graph_layout(uint32_t box_count, const struct sn_graph_line *given, size_t line_count,
+		    struct sn_graph_layout_place *places, uint32_t *layer_count)
+{
+	struct sn_arena arena = {0};
+	struct sn_graph_line *lines = sn_arena_array(&arena, struct sn_graph_line, line_count);
+	int result = arena.failed ? SN_ERR_MEMORY : 0;
+	if (!result) {
+		for (size_t i = 0; i < line_count; i++)
+			lines[i] = given[i];
+		sort_lines(lines, line_count, NULL);
+		for (uint32_t i = 0; i < box_count; i++)
+			places[i] = (struct sn_graph_layout_place){0, 0};
+		*layer_count = find_layers(box_count, lines, line_count, places);
+		result = sn_graph_order(box_count, lines, line_count, places, *layer_count);
 	}
 	sn_arena_release(&arena);
 	return result;

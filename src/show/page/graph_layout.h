@@ -27,3 +27,8 @@ struct sn_graph_layout_place {
 /* Fills places[box_count]. 0 or SN_ERR_MEMORY. */
 int sn_graph_layout(uint32_t box_count, const struct sn_graph_line *lines, size_t line_count,
 		    struct sn_graph_layout_place *places, uint32_t *layer_count);
+
+/* The order alone, within layers that the caller has chosen: reads each `layer`, below
+ * `layer_count`, and sets each `place`. 0 or SN_ERR_MEMORY. */
+int sn_graph_order(uint32_t box_count, const struct sn_graph_line *lines, size_t line_count,
+		   struct sn_graph_layout_place *places, uint32_t layer_count);

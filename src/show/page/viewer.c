@@ -14,7 +14,7 @@
 
 #define MAGIC	      "SONDEHTM"
 #define VERSION_MAJOR 1
-#define VERSION_MINOR 3
+#define VERSION_MINOR 4
 
 /* viewer/dist/page.html; ends with NUL. */
 extern const char sn_html_page[];

@@ -60,10 +60,11 @@ def test_values():
 
 def test_every_option_with_known_words_offers_them():
     """What -h names as its words, and each of them is taken."""
-    files = {"--output", "--source", "--structure", "--gpu-api"}
+    files = {"--output", "--source", "--structure", "--gpu-api", "--features", "--html", "--svg", "--dot"}
     free = {"--rate", "--metric", "--where", "--thread", "--context", "--min-share", "--depth", "--limit", "--function", "--jobs",
             "--memory", "--model", "--top", "--iteration", "--from", "--to", "--trace-limit", "--trace-window", "--checkpoint",
-            "--memory-limit", "--os-limit", "--gpu-counters", "--gpu-metrics", "--gpu-samples-in"}
+            "--memory-limit", "--os-limit", "--gpu-counters", "--gpu-metrics", "--gpu-samples-in", "--target", "--tier",
+            "--forbid", "--require", "--samples", "--seed", "--bin", "--sample"}
     for command in commands():
         usage = run_sonde(command, "-h").out.split("\nEXAMPLES\n")[0]
         valued = set(re.findall(r"^    (?:-\w, )?(--[a-z][a-z-]+)(?: |\[=)[A-Z']", usage, re.M))

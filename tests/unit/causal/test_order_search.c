@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs that simulated rows come from are found, as far as any data can tell them apart; what is known decides the rest. */
-#include "causal/gaussian_score.h"
-#include "causal/order_search.h"
+#include "causal/search/gaussian_score.h"
+#include "causal/search/order_search.h"
 #include "causal/random.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@ import { withMicro } from '../../logic/sheet.ts';
 import { grouped } from '../../logic/units.ts';
 import { h, icon, ICONS } from '../dom.ts';
 import { createCurves } from './curve.ts';
-import type { TimelineApp, TimelineState, TimelineView } from './state.ts';
+import type { SheetsApp, SheetsState } from './state.ts';
 import { createTable } from './table.ts';
 
 /* From this width on the list stands beside the sheets, and is open. */
@@ -15,7 +15,7 @@ interface Section {
 	readonly sheet: Sheet;
 	readonly element: HTMLElement;
 	/* Whether the sheet is shown, and how many of its rows are found. */
-	update(state: TimelineState): { shown: boolean; rows: number };
+	update(state: SheetsState): { shown: boolean; rows: number };
 }
 
 function notesOf(sheet: Sheet): HTMLElement[] {
@@ -27,18 +27,18 @@ function notesOf(sheet: Sheet): HTMLElement[] {
 	].map((text) => h('p', { class: 'remark' }, withMicro(text)));
 }
 
-function createSection(app: TimelineApp, sheet: Sheet): Section {
+function createSection(app: SheetsApp, sheet: Sheet): Section {
 	const isCurve = sheet.shape === 'series';
 	const table = !isCurve && sheet.rows.length > 0 ? createTable(app, sheet) : null;
 	const content = isCurve ? createCurves(sheet) : table?.element ?? (sheet.notes.length > 0 ? null : h('p', { class: 'none' }, 'Nothing of it is recorded.'));
 	const element = h('section', { class: 'sheet', id: sheet.key, tabindex: -1 }, h('h2', {}, withMicro(sheet.title)), content, ...notesOf(sheet));
-	let last: TimelineState | undefined;
+	let last: SheetsState | undefined;
 	let result = { shown: true, rows: 0 };
 	return {
 		sheet,
 		element,
 		update: (state) => {
-			const is = (value: (of: TimelineState) => unknown): boolean => last !== undefined && value(last) === value(state);
+			const is = (value: (of: SheetsState) => unknown): boolean => last !== undefined && value(last) === value(state);
 			if (is((of) => of.query) && is((of) => of.sorts.get(sheet.key)) && is((of) => of.whole.has(sheet.key))) return result;
 			last = state;
 			const rows = table?.update(state) ?? 0;
@@ -50,7 +50,7 @@ function createSection(app: TimelineApp, sheet: Sheet): Section {
 }
 
 /* What is typed is searched for at once: a page holds a few thousand rows. */
-function createSearch(app: TimelineApp): { element: HTMLElement; input: HTMLInputElement; found: HTMLOutputElement } {
+function createSearch(app: SheetsApp): { element: HTMLElement; input: HTMLInputElement; found: HTMLOutputElement } {
 	const input = h('input', {
 		type: 'search', id: 'search', placeholder: 'Search the tables   /', spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Search the tables',
 		oninput: () => app.store.update({ query: input.value.trim() }),
@@ -59,20 +59,24 @@ function createSearch(app: TimelineApp): { element: HTMLElement; input: HTMLInpu
 	return { element: h('div', { class: 'search', role: 'search' }, icon(ICONS.search), input, found), input, found };
 }
 
-export interface Sheets extends TimelineView {
+export interface Sheets {
+	readonly element: HTMLElement;
 	readonly contents: HTMLElement;
 	readonly search: HTMLInputElement;
+	/* `changed` is empty where all is to be shown anew. */
+	update(state: SheetsState, changed: ReadonlySet<string>): void;
 	/* To the next (1) or previous (-1) sheet that is shown. */
 	step(by: 1 | -1): void;
 }
 
-export function createSheets(app: TimelineApp): Sheets {
+/* `pictures` are what the list names before the sheets: ids and titles of other parts of the page. */
+export function createSheets(app: SheetsApp, pictures: readonly (readonly [id: string, title: string])[] = []): Sheets {
 	const { sheets, curves_left_out } = app.timeline;
 	const sections = sheets.map((sheet) => createSection(app, sheet));
 	const links = sheets.map((sheet) => h('li', {}, h('a', { href: `#${sheet.key}`, title: withMicro(sheet.title) }, withMicro(sheet.title))));
 	const search = createSearch(app);
 	const nothing = h('p', { class: 'none', hidden: true }, 'No table has it.');
-	const list = h('details', { open: innerWidth >= WIDE }, h('summary', {}, 'Contents'), h('ol', {}, ...links));
+	const list = h('details', { open: innerWidth >= WIDE }, h('summary', {}, 'Contents'), h('ol', {}, ...pictures.map(([id, title]) => h('li', {}, h('a', { href: `#${id}` }, title))), ...links));
 	return {
 		element: h('div', { class: 'sheets' }, ...sections.map(({ element }) => element), nothing,
 			curves_left_out > 0 && h('p', { class: 'remark' }, `${grouped(curves_left_out)} more curves are in the JSON.`)),
@@ -87,7 +91,7 @@ export function createSheets(app: TimelineApp): Sheets {
 			to?.element.focus({ preventScroll: true });
 		},
 		update: (state, changed) => {
-			if (changed.size === 1 && (changed.has('selected') || changed.has('help') || changed.has('theme'))) return;
+			if (changed.size > 0 && !changed.has('query') && !changed.has('sorts') && !changed.has('whole')) return;
 			if (search.input.value.trim() !== state.query) search.input.value = state.query;
 			let rows = 0;
 			let shown = 0;

@@ -6,16 +6,25 @@ import type { Sort } from '../../logic/sheet.ts';
 import type { BoxAt } from '../../logic/tracks.ts';
 import type { Changed, Common, Store } from '../../store.ts';
 
-export interface TimelineState extends Common {
+/* Of any page with sheets. */
+export interface SheetsState extends Common {
 	readonly query: string; /* rows with it alone are shown */
 	readonly sorts: ReadonlyMap<string, Sort>; /* by sheet; as they came without */
 	readonly whole: ReadonlySet<string>; /* sheets of which all rows are shown */
+}
+
+export const INITIAL_SHEETS: SheetsState = { theme: 'auto', help: false, query: '', sorts: new Map(), whole: new Set() };
+
+export interface SheetsApp {
+	readonly timeline: Pick<Timeline, 'sheets' | 'curves_left_out'>;
+	readonly store: { readonly state: SheetsState; update(patch: Partial<SheetsState>): void };
+}
+
+export interface TimelineState extends SheetsState {
 	readonly selected: BoxAt | null;
 }
 
-export const INITIAL_TIMELINE: TimelineState = {
-	theme: 'auto', help: false, query: '', sorts: new Map(), whole: new Set(), selected: null,
-};
+export const INITIAL_TIMELINE: TimelineState = { ...INITIAL_SHEETS, selected: null };
 
 export interface TimelineApp {
 	readonly timeline: Timeline;

@@ -4,7 +4,7 @@ import type { Cell, Column, Sheet } from '../../format/timeline.ts';
 import { barOf, formatCell, isShown, isText, nextSort, rowsFound, rowsShown } from '../../logic/sheet.ts';
 import { grouped } from '../../logic/units.ts';
 import { h } from '../dom.ts';
-import type { TimelineApp, TimelineState } from './state.ts';
+import type { SheetsApp, SheetsState } from './state.ts';
 
 function cellOf(column: Column, cell: Cell): HTMLElement {
 	const text = formatCell(column, cell);
@@ -16,7 +16,7 @@ function cellOf(column: Column, cell: Cell): HTMLElement {
 }
 
 /* The heads, each a button that sorts; update() tells them the sort in force. */
-function createHeads(app: TimelineApp, sheet: Sheet): { element: HTMLElement; update(state: TimelineState): void } {
+function createHeads(app: SheetsApp, sheet: Sheet): { element: HTMLElement; update(state: SheetsState): void } {
 	const sortBy = (column: number): void => {
 		const sorts = new Map(app.store.state.sorts);
 		const sort = nextSort(sheet.columns, sorts.get(sheet.key), column);
@@ -41,10 +41,10 @@ function createHeads(app: TimelineApp, sheet: Sheet): { element: HTMLElement; up
 export interface TableView {
 	readonly element: HTMLElement;
 	/* Returns how many rows there are under the query. */
-	update(state: TimelineState): number;
+	update(state: SheetsState): number;
 }
 
-export function createTable(app: TimelineApp, sheet: Sheet): TableView {
+export function createTable(app: SheetsApp, sheet: Sheet): TableView {
 	const heads = createHeads(app, sheet);
 	const body = h('tbody');
 	const more = h('button', {

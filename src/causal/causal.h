@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All of it: from a table of observations and what is known of it to a graph, effects, and what they are to be held against. */
+#pragma once
+
+#include "baselines.h"
+#include "discover.h"
+#include "prior.h"
+
+#define SN_CAUSAL_SAMPLES 100
+#define SN_CAUSAL_SEED	  20260101
+
+struct sn_causal {
+	const struct sn_causal_table *table;
+	struct sn_prepared prepared;
+	struct sn_knowledge knowledge;
+	uint32_t target; /* a variable, or UINT32_MAX */
+	uint32_t samples;
+	struct sn_discovery found;
+	struct sn_baseline baselines[SN_BASELINES];
+};
+
+/* `options` has samples, threads and seed, the rest is put in. The table must live as long. 0 or a negative enum sn_err; release it in either
+ * case. */
+int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
+	      struct sn_discovery_options options, struct sn_error *error);
+void sn_causal_release(struct sn_causal *causal);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Drawing rows, and what is computed of them; see row_sample.h. */
+#include "row_sample.h"
+
+#include "correlations.h"
+#include "random.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void sn_row_sample_release(struct sn_row_sample *sample)
+{
+	free(sample->weights);
+	free(sample->times);
+	free(sample->correlations);
+	sn_discrete_score_release(&sample->discrete);
+	sn_gaussian_score_release(&sample->gaussian);
+	*sample = (struct sn_row_sample){0};
+}
+
+static int draw_times(struct sn_row_sample *sample, uint64_t seed, size_t number)
+{
+	size_t rows = sample->prepared->rows;
+	struct sn_random random;
+	sample->times = calloc(rows + 1, sizeof(*sample->times));
+	if (!sample->times)
+		return SN_ERR_MEMORY;
+	sn_random_begin(&random, seed, number);
+	for (size_t row = 0; row < rows; row++)
+		sample->times[sn_random_below(&random, (uint32_t)rows)]++;
+	return 0;
+}
+
+static int weigh(struct sn_row_sample *sample)
+{
+	const struct sn_prepared *prepared = sample->prepared;
+	sample->weights = calloc(prepared->distinct + 1, sizeof(*sample->weights));
+	if (!sample->weights)
+		return SN_ERR_MEMORY;
+	for (size_t row = 0; row < prepared->rows; row++)
+		sample->weights[prepared->distinct_of[row]] +=
+		    sample->times ? sample->times[row] : 1;
+	return 0;
+}
+
+static int correlate(struct sn_row_sample *sample)
+{
+	const struct sn_prepared *prepared = sample->prepared;
+	uint32_t dimensions = prepared->first[prepared->count];
+	sample->correlations = malloc((size_t)dimensions * dimensions * sizeof(double) + 1);
+	if (!sample->correlations)
+		return SN_ERR_MEMORY;
+	return sn_correlations(prepared->values, dimensions, prepared->rows, sample->times,
+			       sample->correlations);
+}
+
+static int begin_discrete(struct sn_row_sample *sample)
+{
+	const struct sn_prepared *prepared = sample->prepared;
+	int result = weigh(sample);
+	sample->table = (struct sn_discrete_table){prepared->count, prepared->distinct,
+						   (const uint8_t *const *)prepared->categories,
+						   prepared->levels, sample->weights};
+	sample->score = (struct sn_score){sn_discrete_score_of, &sample->discrete};
+	return result ? result : sn_discrete_score_init(&sample->discrete, &sample->table);
+}
+
+/* The extended criterion (Chen and Chen 2008, with gamma 1): of more columns, more are alike by chance. */
+static int begin_gaussian(struct sn_row_sample *sample)
+{
+	const struct sn_prepared *prepared = sample->prepared;
+	int result = sn_gaussian_score_init(&sample->gaussian, sample->correlations,
+					    prepared->first, prepared->count, prepared->rows);
+	sample->gaussian.penalty = 1 + 2 * log(prepared->count) / log((double)prepared->rows);
+	sample->score = (struct sn_score){sn_gaussian_score_of, &sample->gaussian};
+	return result;
+}
+
+int sn_row_sample_draw(struct sn_row_sample *sample, const struct sn_prepared *prepared,
+		       uint64_t seed, size_t number)
+{
+	*sample = (struct sn_row_sample){.prepared = prepared};
+	int result = number ? draw_times(sample, seed, number) : 0;
+	result = result ? result : correlate(sample);
+	if (result)
+		return result;
+	return prepared->is_discrete ? begin_discrete(sample) : begin_gaussian(sample);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sample of prepared rows, drawn with replacement, or all of them; and how graphs are scored by it. */
+#pragma once
+
+#include "search/discrete_score.h"
+#include "search/gaussian_score.h"
+#include "prepare.h"
+
+struct sn_row_sample {
+	const struct sn_prepared *prepared;
+	uint32_t *times;      /* how often each row is in it; NULL: once */
+	uint32_t *weights;    /* of each distinct row where all are categories, else NULL */
+	double *correlations; /* dimensions x dimensions */
+	struct sn_discrete_table table;
+	struct sn_discrete_score discrete;
+	struct sn_gaussian_score gaussian;
+	struct sn_score
+	    score; /* BDeu where all are categories, else the extended information criterion */
+};
+
+/* Sample `number` of a seed; 0 is all rows. The prepared table must live, and the sample stay where it is, as long. 0 or SN_ERR_MEMORY; release
+ * it in either case. */
+int sn_row_sample_draw(struct sn_row_sample *sample, const struct sn_prepared *prepared,
+		       uint64_t seed, size_t number);
+void sn_row_sample_release(struct sn_row_sample *sample);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The information criterion of linear models, from correlations alone; see gaussian_score.h. */
+#include "gaussian_score.h"
+
+#include "base/error.h"
+#include "causal/cholesky.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Dimensions of a variable and its causes, so that a triangle stays small. */
+#define CHOSEN_MOST 512u
+
+int sn_gaussian_score_init(struct sn_gaussian_score *score, const double *correlations,
+			   const uint32_t *first, uint32_t variables, size_t rows)
+{
+	*score = (struct sn_gaussian_score){.dimensions = first[variables],
+					    .correlations = correlations,
+					    .first = first,
+					    .rows = rows,
+					    .penalty = 1};
+	score->factor = malloc(CHOSEN_MOST * (CHOSEN_MOST + 1) / 2 * sizeof(*score->factor));
+	score->chosen = malloc(CHOSEN_MOST * sizeof(*score->chosen));
+	return score->factor && score->chosen ? 0 : SN_ERR_MEMORY;
+}
+
+void sn_gaussian_score_release(struct sn_gaussian_score *score)
+{
+	free(score->factor);
+	free(score->chosen);
+	*score = (struct sn_gaussian_score){0};
+}
+
+/* Appends the dimensions of a variable to the chosen ones; rows of the factor stay as long as these are the same as before. False where they are
+ * too many. */
+static bool choose(struct sn_gaussian_score *score, uint32_t variable, uint32_t *count)
+{
+	for (uint32_t dimension = score->first[variable]; dimension < score->first[variable + 1];
+	     dimension++) {
+		if (*count == CHOSEN_MOST)
+			return false;
+		if (*count < score->known && score->chosen[*count] != dimension)
+			score->known = *count;
+		score->chosen[(*count)++] = dimension;
+	}
+	return true;
+}
+
+double sn_gaussian_score_of(void *context, uint32_t variable, const uint32_t *parents,
+			    uint32_t count)
+{
+	struct sn_gaussian_score *score = context;
+	uint32_t causes = 0, all;
+	double sum = 0, rows = (double)score->rows;
+	for (uint32_t parent = 0; parent < count; parent++)
+		if (!choose(score, parents[parent], &causes))
+			return -INFINITY;
+	const struct sn_cholesky cholesky = {score->correlations, score->dimensions, score->chosen,
+					     score->factor};
+	for (uint32_t row = score->known; row < causes; row++)
+		sn_cholesky_add(&cholesky, row);
+	score->known = all = causes;
+	if (!choose(score, variable, &all))
+		return -INFINITY;
+	for (uint32_t row = causes; row < all; row++)
+		sum += log(sn_cholesky_add(&cholesky, row));
+	return -rows / 2 * sum - score->penalty * log(rows) / 2 * (all - causes) * causes;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The score of numbers, and of numbers and categories together: the Bayesian information criterion of a linear model. A numeric variable is
+ * one dimension; a category of n levels is n - 1, which are 1 where it has that level (degenerate Gaussian: Andrews, Ramsey and
+ * Cooper, "Learning high-dimensional directed acyclic graphs with mixed data-types", 2019, section 3).
+ */
+#pragma once
+
+#include "score.h"
+
+#include <stddef.h>
+
+struct sn_gaussian_score {
+	uint32_t dimensions;
+	const double *correlations; /* dimensions x dimensions */
+	const uint32_t
+	    *first; /* dimension of each variable, and behind the last one `dimensions` */
+	size_t rows;
+	double penalty; /* 1: the criterion as it is; more for fewer edges */
+	/* Of the last parents: their dimensions, how many of these have their row of the factor, and that. */
+	uint32_t *chosen, known;
+	double *factor;
+};
+
+/* With the penalty 1. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
+int sn_gaussian_score_init(struct sn_gaussian_score *score, const double *correlations,
+			   const uint32_t *first, uint32_t variables, size_t rows);
+void sn_gaussian_score_release(struct sn_gaussian_score *score);
+/* For sn_score: `of` is this function, `context` the score. */
+double sn_gaussian_score_of(void *score, uint32_t variable, const uint32_t *parents,
+			    uint32_t count);

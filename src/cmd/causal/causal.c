@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sonde causal`: what in a table of observations depends on what, and how sure that is. */
+#include "cmd/command.h"
+#include "show/causal/causal_answer.h"
+#include "show/causal/causal_picture.h"
+#include "show/label.h"
+
+enum { JOBS_MAX = 256, SAMPLES_LEAST = 20, SAMPLES_MAX = 10000, DEFAULT_LIMIT = 20 };
+
+struct request {
+	const char *target, *html, *svg, *dot;
+	struct sn_texts tiers, forbidden, required;
+	struct sn_discovery_options options;
+	size_t limit;
+	int form; /* 0 text, 1 JSON */
+};
+
+static bool read_options(struct request *request, struct sn_options *options)
+{
+	const struct sn_option table[] = {
+	    {"target", .text = &request->target},
+	    {"tier", .texts = &request->tiers, .most = 64},
+	    {"forbid", .texts = &request->forbidden, .most = 64},
+	    {"require", .texts = &request->required, .most = 64},
+	    {"samples", SN_OPTION_WHOLE(request->options.samples, SAMPLES_LEAST, SAMPLES_MAX)},
+	    {"seed", SN_OPTION_WHOLE(request->options.seed, 0, 1e15)},
+	    {"jobs", 'j', SN_OPTION_WHOLE(request->options.threads, 1, JOBS_MAX)},
+	    {"limit", SN_OPTION_WHOLE(request->limit, 0, 1e9)},
+	    {"html", .text = &request->html, .is_path = true},
+	    {"svg", .text = &request->svg, .is_path = true},
+	    {"dot", .text = &request->dot, .is_path = true},
+	    {"format", SN_OPTION_CHOICE(request->form, "text", "json")},
+	    {0}};
+	return sn_options_read(options, table);
+}
+
+static int read_prior(const struct request *request, const struct sn_causal_table *table,
+		      struct sn_prior *prior, struct sn_error *error)
+{
+	int result = sn_prior_init(prior, table, request->target, error);
+	for (size_t tier = 0; !result && tier < request->tiers.count; tier++)
+		result = sn_prior_add_tier(prior, request->tiers.items[tier], error);
+	for (size_t pair = 0; !result && pair < request->forbidden.count; pair++)
+		result = sn_prior_add_pair(prior, request->forbidden.items[pair], false, error);
+	for (size_t pair = 0; !result && pair < request->required.count; pair++)
+		result = sn_prior_add_pair(prior, request->required.items[pair], true, error);
+	if (!result)
+		sn_prior_finish(prior);
+	return result;
+}
+
+static void print_json(const struct sn_causal *causal, const struct sn_page *page)
+{
+	struct sn_json json = {.out = stdout};
+	sn_json_begin(&json, '{');
+	sn_causal_json(causal, &json);
+	sn_json_open(&json, "sentences", '[');
+	for (size_t number = 0; number < page->sentence_count; number++)
+		sn_json_string(&json, page->sentences[number]);
+	sn_json_end(&json, ']');
+	sn_json_end(&json, '}');
+	putchar('\n');
+}
+
+static void print_text(const struct request *request, const struct sn_page *page)
+{
+	int width = sn_terminal_width();
+	for (size_t number = 0; number < page->sentence_count; number++)
+		sn_page_print_sentence(page->sentences[number], width, stdout);
+	sn_page_print(page, request->limit, width, sn_terminal_has_color(stdout), stdout);
+}
+
+static int draw(const struct request *request, const struct sn_causal *causal,
+		const struct sn_page *page, const char *path, struct sn_error *error)
+{
+	struct sn_causal_picture picture;
+	int result =
+	    sn_fail_code(error, sn_causal_picture_init(&picture, causal, sn_label_base(path)));
+	if (!result && request->svg)
+		result = sn_causal_write_svg(&picture, request->svg, error);
+	if (!result && request->dot)
+		result = sn_causal_write_dot(&picture, request->dot, error);
+	if (!result && request->html)
+		result = sn_causal_write_html(&picture, causal, page, request->html, error);
+	sn_causal_picture_release(&picture);
+	return result;
+}
+
+/* Nothing is printed before all files are written. */
+static int answer(const struct request *request, const struct sn_causal *causal, const char *path,
+		  struct sn_error *error)
+{
+	struct sn_page page = {0};
+	sn_causal_show(causal, &page);
+	int result = page.has_failed ? sn_fail_memory(error) : 0;
+	if (!result && (request->svg || request->dot || request->html))
+		result = draw(request, causal, &page, path, error);
+	if (!result && request->form)
+		print_json(causal, &page);
+	else if (!result)
+		print_text(request, &page);
+	sn_page_release(&page);
+	return result;
+}
+
+int sn_command_causal_run(int argc, char **argv)
+{
+	struct request request = {.options = {.samples = SN_CAUSAL_SAMPLES, .seed = SN_CAUSAL_SEED},
+				  .limit = DEFAULT_LIMIT};
+	struct sn_options options = {&sn_command_causal, argc, argv};
+	struct sn_causal_table table = {0};
+	struct sn_prior prior = {0};
+	struct sn_causal causal = {0};
+	struct sn_error error = {""};
+	if (!read_options(&request, &options))
+		return options.status;
+	const char *path = sn_options_operand(&options, "table");
+	if (!path)
+		return SN_EXIT_USAGE;
+	sn_progress_show(false);
+	int result = sn_causal_table_read(&table, path, &error);
+	result = result ? result : read_prior(&request, &table, &prior, &error);
+	result = result ? result : sn_causal(&causal, &prior, request.options, &error);
+	sn_progress_end();
+	result = result ? result : answer(&request, &causal, path, &error);
+	sn_causal_release(&causal);
+	sn_prior_release(&prior);
+	sn_causal_table_release(&table);
+	return result ? sn_command_fail("%s", error.text) : SN_EXIT_DONE;
+}

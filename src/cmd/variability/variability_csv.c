@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of launches with separated values. */
+#include "variability_csv.h"
+
+#include "show/csv.h"
+#include "show/number.h"
+
+#include <math.h>
+
+static bool is_wanted(const struct sn_feature_file *file, unsigned number)
+{
+	bool is_of_copy =
+	    file->target == SN_FEATURE_MEMORY_STALL || file->target == SN_FEATURE_EXPOSED_COPY;
+	enum sn_feature_role role = file->features->columns[number].role;
+	return number == file->target || role == SN_FEATURE_CAUSE ||
+	       (role == SN_FEATURE_COPY_TIME && !is_of_copy);
+}
+
+static void put_cell(const struct sn_feature_column *column, size_t row, FILE *out)
+{
+	char text[SN_NUMBER_CHARS];
+	double value = column->values[row];
+	if (isnan(value))
+		return;
+	if (column->levels)
+		sn_csv_text(out, column->level_names[(size_t)value]);
+	else
+		fputs(sn_number_exact(value, text), out);
+}
+
+int sn_variability_csv(void *context, FILE *out, struct sn_error *error)
+{
+	const struct sn_feature_file *file = context;
+	const struct sn_features *features = file->features;
+	const char *separator = "";
+	(void)error;
+	for (unsigned f = 0; f < features->column_count; f++) {
+		if (!is_wanted(file, f))
+			continue;
+		fprintf(out, "%s%s", separator, features->columns[f].name);
+		separator = ",";
+	}
+	putc('\n', out);
+	for (size_t row = 0; row < features->row_count; row++) {
+		separator = "";
+		for (unsigned f = 0; f < features->column_count; f++) {
+			if (!is_wanted(file, f))
+				continue;
+			fputs(separator, out);
+			put_cell(features->columns + f, row, out);
+			separator = ",";
+		}
+		putc('\n', out);
+	}
+	return 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a causal analysis found: as sentences and tables, and as JSON. */
+#pragma once
+
+#include "causal/causal.h"
+#include "show/sheet.h"
+
+/* A page's sentences and sheets. Without memory the page says that it has failed. */
+void sn_causal_show(const struct sn_causal *causal, struct sn_page *page);
+/* Members of an open object; docs/format/causal.md describes them. */
+void sn_causal_json(const struct sn_causal *causal, struct sn_json *json);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From an analysis to drawings and pages; see causal_picture.h. */
+#include "causal_picture.h"
+
+#include "base/output.h"
+#include "causal_answer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct sn_causal_column *column_of(const struct sn_causal *causal, uint32_t variable)
+{
+	return &causal->table->columns[causal->prepared.columns[variable]];
+}
+
+static struct sn_causal_arrow arrow_of(const struct sn_causal_edge *edge)
+{
+	return (struct sn_causal_arrow){.from = edge->from,
+					.to = edge->to,
+					.is_directed = edge->is_directed,
+					.frequency = edge->frequency,
+					.directed = edge->directed,
+					.reversed = edge->reversed,
+					.effect = edge->effect.value,
+					.effect_low = edge->effect.low,
+					.effect_high = edge->effect.high,
+					.same_sign = edge->effect.same_sign,
+					.share = edge->effect.share};
+}
+
+void sn_causal_picture_release(struct sn_causal_picture *picture)
+{
+	free(picture->variables);
+	free(picture->arrows);
+	*picture = (struct sn_causal_picture){0};
+}
+
+int sn_causal_picture_init(struct sn_causal_picture *picture, const struct sn_causal *causal,
+			   const char *title)
+{
+	const struct sn_discovery *found = &causal->found;
+	uint32_t count = causal->prepared.count;
+	*picture = (struct sn_causal_picture){
+	    .variables = calloc(count + 1, sizeof(*picture->variables)),
+	    .arrows = calloc(found->edge_count + 1, sizeof(*picture->arrows))};
+	if (!picture->variables || !picture->arrows)
+		return SN_ERR_MEMORY;
+	for (uint32_t variable = 0; variable < count; variable++)
+		picture->variables[variable] = (struct sn_causal_variable){
+		    .name = column_of(causal, variable)->name,
+		    .tier = causal->knowledge.tiers[variable],
+		    .is_category = column_of(causal, variable)->levels > 0};
+	for (uint32_t number = 0; number < found->edge_count; number++)
+		picture->arrows[number] = arrow_of(&found->edges[number]);
+	picture->drawing = (struct sn_causal_drawing){.title = title,
+						      .variables = picture->variables,
+						      .variable_count = count,
+						      .target = causal->target,
+						      .arrows = picture->arrows,
+						      .arrow_count = found->edge_count};
+	return 0;
+}
+
+/* ---- files ---- */
+
+static int write_file(const char *path, int (*write)(const struct sn_causal_drawing *, FILE *),
+		      const struct sn_causal_drawing *drawing, struct sn_error *error)
+{
+	struct sn_output output;
+	int result = sn_output_open(&output, path, error);
+	if (result)
+		return result;
+	FILE *out = sn_output_stream(&output);
+	result = sn_fail_code(error, out ? write(drawing, out) : SN_ERR_MEMORY);
+	if (out)
+		fclose(out);
+	if (!result)
+		return sn_output_commit(&output, error);
+	sn_output_abandon(&output);
+	return result;
+}
+
+static int write_dot(const struct sn_causal_drawing *drawing, FILE *out)
+{
+	sn_causal_dot(drawing, out);
+	return 0;
+}
+
+int sn_causal_write_svg(const struct sn_causal_picture *picture, const char *path,
+			struct sn_error *error)
+{
+	return write_file(path, sn_causal_svg, &picture->drawing, error);
+}
+
+int sn_causal_write_dot(const struct sn_causal_picture *picture, const char *path,
+			struct sn_error *error)
+{
+	return write_file(path, write_dot, &picture->drawing, error);
+}
+
+/* ---- the page ---- */
+
+/* What the rows are drawn by: the largest causes and the target; without one, the first columns. */
+static unsigned choose_axes(const struct sn_causal *causal, uint32_t variables[SN_PARALLEL_AXES])
+{
+	unsigned count = 0;
+	bool has_target = causal->target != UINT32_MAX;
+	for (uint32_t number = 0;
+	     has_target && number < causal->found.total_count && count + 1 < SN_PARALLEL_AXES;
+	     number++)
+		variables[count++] = causal->found.totals[number].from;
+	for (uint32_t variable = 0;
+	     variable < causal->prepared.count && count + 1 < SN_PARALLEL_AXES; variable++) {
+		bool is_there = variable == causal->target;
+		for (unsigned axis = 0; axis < count; axis++)
+			is_there |= variables[axis] == variable;
+		if (!is_there)
+			variables[count++] = variable;
+	}
+	if (has_target)
+		variables[count++] = causal->target;
+	return count;
+}
+
+/* Logarithmic where numbers are all above 0 and lie over three orders of magnitude. */
+static struct sn_parallel_axis axis_of(const struct sn_causal *causal, uint32_t variable)
+{
+	const struct sn_causal_column *column = column_of(causal, variable);
+	double low = INFINITY, high = -INFINITY;
+	for (size_t row = 0; !column->levels && row < causal->prepared.rows; row++) {
+		double value = column->values[causal->prepared.kept_rows[row]];
+		low = fmin(low, value);
+		high = fmax(high, value);
+	}
+	return (struct sn_parallel_axis){.name = column->name,
+					 .unit = "1",
+					 .scale = column->levels ? SN_PARALLEL_CATEGORY
+						  : low > 0 && high > 1e3 * low
+						      ? SN_PARALLEL_LOG
+						      : SN_PARALLEL_LINEAR,
+					 .low = column->levels ? NAN : low,
+					 .high = column->levels ? NAN : high};
+}
+
+static void add_rows(const struct sn_causal *causal, struct sn_parallel *parallel,
+		     const uint32_t *variables, unsigned count)
+{
+	for (size_t row = 0; row < causal->prepared.rows; row++) {
+		double values[SN_PARALLEL_AXES];
+		for (unsigned axis = 0; axis < count; axis++)
+			values[axis] = column_of(causal, variables[axis])
+					   ->values[causal->prepared.kept_rows[row]];
+		sn_parallel_add(parallel, values);
+	}
+}
+
+/* The JSON of the command, as a text to be freed; NULL without memory. */
+static char *graph_json(const struct sn_causal *causal)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	if (!out)
+		return NULL;
+	struct sn_json json = {.out = out};
+	sn_json_begin(&json, '{');
+	sn_causal_json(causal, &json);
+	sn_json_end(&json, '}');
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+int sn_causal_write_html(const struct sn_causal_picture *picture, const struct sn_causal *causal,
+			 const struct sn_page *page, const char *path, struct sn_error *error)
+{
+	uint32_t variables[SN_PARALLEL_AXES];
+	struct sn_parallel_axis axes[SN_PARALLEL_AXES];
+	struct sn_parallel_names names[SN_PARALLEL_AXES] = {{0}};
+	unsigned count = choose_axes(causal, variables);
+	for (unsigned axis = 0; axis < count; axis++) {
+		const struct sn_causal_column *column = column_of(causal, variables[axis]);
+		axes[axis] = axis_of(causal, variables[axis]);
+		if (column->levels)
+			names[axis] =
+			    (struct sn_parallel_names){column->level_names, column->levels};
+	}
+	struct sn_parallel *parallel = sn_parallel_new(axes, count);
+	char *text = graph_json(causal);
+	struct sn_causal_page all = {.title = picture->drawing.title,
+				     .sentences = page->sentences,
+				     .sentence_count = page->sentence_count,
+				     .graph_json = text,
+				     .drawing = &picture->drawing,
+				     .parallel = parallel,
+				     .names = names};
+	if (parallel)
+		add_rows(causal, parallel, variables, count);
+	int result = parallel && text ? sn_causal_page(&all, path, error) : sn_fail_memory(error);
+	sn_parallel_free(parallel);
+	free(text);
+	return result;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of an analysis of variability. */
+#include "variability_page.h"
+
+#include "show/label.h"
+#include "show/number.h"
+
+#include <math.h>
+#include <string.h>
+
+struct sn_group_name sn_variability_group_name(const struct sn_variability *result,
+					       const struct sn_kernel_group *group)
+{
+	struct sn_group_name name = {"all kernels"};
+	if (group->kernel != SONDE_NONE)
+		sn_label_shorten(result->kernels[group->kernel], name.text, sizeof(name.text));
+	return name;
+}
+
+static void put_extent(struct sn_configuration_text *all, const char *what, const uint64_t *sizes)
+{
+	size_t used = strlen(all->text);
+	if (sizes[0] == SN_SIZE_UNKNOWN)
+		return;
+	snprintf(all->text + used, sizeof(all->text) - used, "%s%s %llu", used ? " " : "", what,
+		 (unsigned long long)sizes[0]);
+	for (int i = 1; i < 3; i++) {
+		used = strlen(all->text);
+		if (sizes[i] != SN_SIZE_UNKNOWN)
+			snprintf(all->text + used, sizeof(all->text) - used, "x%llu",
+				 (unsigned long long)sizes[i]);
+	}
+}
+
+struct sn_configuration_text sn_variability_configuration(const struct sn_kernel_group *group)
+{
+	struct sn_configuration_text all = {""};
+	put_extent(&all, "grid", group->sizes + SN_LAUNCH_GRID_X);
+	put_extent(&all, "block", group->sizes + SN_LAUNCH_BLOCK_X);
+	size_t used = strlen(all.text);
+	if (group->sizes[SN_LAUNCH_SHARED] != SN_SIZE_UNKNOWN)
+		snprintf(all.text + used, sizeof(all.text) - used, "%sshared %llu", used ? " " : "",
+			 (unsigned long long)group->sizes[SN_LAUNCH_SHARED]);
+	return all;
+}
+
+static void show_groups(const struct sn_variability *result, struct sn_page *page)
+{
+	static const struct sn_column columns[] = {
+	    {"count", "launches", "count"}, {"mean_ns", "mean", "ns"},
+	    {"cv", "std/mean", "ratio"},    {"p50", "median", "ns"},
+	    {"p99", "p99", "ns"},	    {"outliers", "outliers", "count"},
+	    {"drift", "drift", "ratio"},    {"name", "kernel", ""}};
+	struct sn_sheet *sheet =
+	    sn_page_table(page, "kernels", columns,
+			  "kernels, by what their launches differ from the mean in all");
+	for (size_t i = 0; i < result->group_count; i++) {
+		const struct sn_kernel_group *one = result->groups + i;
+		double mean = sn_value_counts_mean(&one->durations);
+		double drift = one->drift_counts ? expm1(one->drift.whole.value) : (double)NAN;
+		char name[400];
+		struct sn_configuration_text configuration = sn_variability_configuration(one);
+		snprintf(name, sizeof(name), "%s%s%s", sn_variability_group_name(result, one).text,
+			 *configuration.text ? ", " : "", configuration.text);
+		sn_sheet_numbers(sheet, (double)one->durations.total, mean,
+				 mean > 0 ? sn_value_counts_deviation(&one->durations) / mean : 0,
+				 sn_value_counts_quantile(&one->durations, 0.5),
+				 sn_value_counts_quantile(&one->durations, 0.99),
+				 (double)(one->outliers.above + one->outliers.below), drift);
+		sn_sheet_text(sheet, name);
+	}
+	if (result->error > 0)
+		sn_sheet_note(
+		    sheet, "Quantiles have a relative error of at most %.2g%%; all else is exact.",
+		    100 * result->error);
+}
+
+static void add_bin(const struct sn_variability *result, uint32_t number, struct sn_sheet *sheet)
+{
+	const struct sn_variability_bin *bin = result->bins + number;
+	sn_sheet_numbers(sheet, (double)bin->start_ns, (double)bin->count, bin->mean,
+			 sqrt(bin->variance), (double)bin->least, bin->q25, bin->q50, bin->q75,
+			 (double)bin->greatest, expm1(bin->adjusted));
+}
+
+static void show_bins(const struct sn_variability *result, size_t top, struct sn_page *page)
+{
+	static const struct sn_column columns[] = {
+	    {"start_ns", "from", "ns"},	 {"count", "launches", "count"}, {"mean_ns", "mean", "ns"},
+	    {"std_ns", "std", "ns"},	 {"min_ns", "least", "ns"},	 {"q25", "25%", "ns"},
+	    {"q50", "median", "ns"},	 {"q75", "75%", "ns"},		 {"max_ns", "most", "ns"},
+	    {"adjusted", "off", "ratio"}};
+	const struct {
+		const char *key, *title;
+		const uint32_t *order;
+	} lists[] = {
+	    {"bins", "with the largest variance, whichever kernels these are", result->by_variance},
+	    {"adjusted_bins", "in which kernels are furthest from their own medians",
+	     result->by_adjusted}};
+	for (size_t l = 0; l < 2; l++) {
+		struct sn_sheet *sheet =
+		    sn_page_table(page, lists[l].key, columns, "bins of %s %s",
+				  sn_number_time((double)result->bin_ns).text, lists[l].title);
+		sheet->is_whole = true;
+		for (size_t i = 0; i < top && i < result->used_bins; i++)
+			add_bin(result, lists[l].order[i], sheet);
+	}
+}
+
+static void show_places(const struct sn_variability *result, struct sn_page *page)
+{
+	static const struct sn_column columns[] = {{"count", "launches", "count"},
+						   {"pace", "slower by", "ratio"},
+						   {"pace_low", "from", "ratio"},
+						   {"pace_high", "to", "ratio"},
+						   {"place", "place", ""}};
+	if (result->place_count < 2)
+		return;
+	struct sn_sheet *sheet = sn_page_table(
+	    page, "places", columns, "the same kernels at each place, beside the other places");
+	for (size_t i = 0; i < result->place_count; i++) {
+		const struct sn_variability_place *one = result->places + i;
+		double none = (double)NAN;
+		sn_sheet_numbers(sheet, (double)one->count,
+				 one->pace.is_known ? expm1(one->pace.value) : none,
+				 one->pace.is_known ? expm1(one->pace.low) : none,
+				 one->pace.is_known ? expm1(one->pace.high) : none);
+		sn_sheet_text(sheet, one->name);
+	}
+}
+
+void sn_variability_tables(const struct sn_variability *result, size_t top, struct sn_page *page)
+{
+	show_groups(result, page);
+	show_bins(result, top, page);
+	show_places(result, page);
+}

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The third reading, of the parts of the time from which rows are taken: launches and copies of each device in order of start. */
+#include "launch_table.h"
+
+#include "base/pool.h"
+#include "base/search.h"
+#include "base/sort_by.h"
+#include "lib/db/trace_reader.h"
+#include "timeline/devices/copies.h"
+#include "timeline/intervals.h"
+#include "vary.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Blocks of a track before a window that are read, for the launch before the first one. */
+enum { BLOCKS_BEFORE = 2 };
+#define NO_COPY UINT32_MAX
+
+static const struct {
+	const char *name;
+	enum sn_feature_role role;
+} known[SN_FEATURES] = {
+    [SN_FEATURE_KERNEL] = {"kernel", SN_FEATURE_CAUSE},
+    [SN_FEATURE_PLACE] = {"place", SN_FEATURE_CAUSE},
+    [SN_FEATURE_STREAM] = {"stream", SN_FEATURE_CAUSE},
+    [SN_FEATURE_GRID_X] = {"gridX", SN_FEATURE_CAUSE},
+    [SN_FEATURE_GRID_Y] = {"gridY", SN_FEATURE_CAUSE},
+    [SN_FEATURE_GRID_Z] = {"gridZ", SN_FEATURE_CAUSE},
+    [SN_FEATURE_BLOCK_X] = {"blockX", SN_FEATURE_CAUSE},
+    [SN_FEATURE_BLOCK_Y] = {"blockY", SN_FEATURE_CAUSE},
+    [SN_FEATURE_BLOCK_Z] = {"blockZ", SN_FEATURE_CAUSE},
+    [SN_FEATURE_SHARED] = {"shared_memory", SN_FEATURE_CAUSE},
+    [SN_FEATURE_REGISTERS] = {"registers", SN_FEATURE_CAUSE},
+    [SN_FEATURE_START] = {"start_ns", SN_FEATURE_CAUSE},
+    [SN_FEATURE_SINCE_PREVIOUS] = {"since_previous_ns", SN_FEATURE_CAUSE},
+    [SN_FEATURE_GAP] = {"gap_ns", SN_FEATURE_CAUSE},
+    [SN_FEATURE_CONCURRENT] = {"concurrent_kernels", SN_FEATURE_CAUSE},
+    [SN_FEATURE_COPY_KIND] = {"copy_kind", SN_FEATURE_CAUSE},
+    [SN_FEATURE_COPY_BYTES] = {"copy_bytes", SN_FEATURE_CAUSE},
+    [SN_FEATURE_COPY_NS] = {"copy_ns", SN_FEATURE_COPY_TIME},
+    [SN_FEATURE_COPY_RATE] = {"copy_rate", SN_FEATURE_COPY_TIME},
+    [SN_FEATURE_PERF_VARIATION] = {"perf_variation", SN_FEATURE_TARGET},
+    [SN_FEATURE_MEMORY_STALL] = {"memory_stall", SN_FEATURE_TARGET},
+    [SN_FEATURE_DURATION] = {"duration_ns", SN_FEATURE_TARGET},
+    [SN_FEATURE_LOG_DURATION] = {"log_duration", SN_FEATURE_TARGET},
+    [SN_FEATURE_LOG_SQUARED_RESIDUAL] = {"log_squared_residual", SN_FEATURE_TARGET},
+    [SN_FEATURE_EXPOSED_COPY] = {"exposed_copy_ns", SN_FEATURE_TARGET},
+};
+
+const char *sn_feature_name(enum sn_feature feature)
+{
+	return known[feature].name;
+}
+
+enum sn_feature_role sn_feature_role(enum sn_feature feature)
+{
+	return known[feature].role;
+}
+
+void sn_features_release(struct sn_features *features)
+{
+	sn_arena_release(&features->arena);
+	*features = (struct sn_features){0};
+}
+
+/* ---- a part of the time ---- */
+
+/* Times from the begin of the range; negative before it. */
+struct launch {
+	int64_t start_ns, end_ns;
+	uint32_t cell, profile, track;
+	uint64_t registers;
+	/* found by the sweep */
+	int64_t previous_start_ns, previous_end_ns; /* INT64_MIN: not known */
+	uint32_t concurrent, copy;
+};
+struct copy {
+	int64_t start_ns, end_ns;
+	uint64_t bytes;
+	uint32_t place, profile;
+	uint8_t direction;
+};
+
+struct window {
+	struct sn_vary *vary;
+	struct sn_vary_worker *worker;
+	const struct sn_vary_source *source;
+	int64_t from_ns, to_ns; /* launches that become rows begin here; to_ns is not of it */
+	int64_t read_from_ns, read_to_ns;
+	struct launch *launches;
+	struct copy *copies;
+	size_t launch_count, launch_capacity, copy_count, copy_capacity;
+};
+
+static int keep_launch(void *data, const struct sn_vary_launch *launch)
+{
+	struct window *window = data;
+	int64_t shift = (int64_t)window->source->shift_ns;
+	struct launch one = {.start_ns = (int64_t)launch->start_ns - shift,
+			     .end_ns = (int64_t)launch->end_ns - shift,
+			     .cell = sn_vary_find_cell(window->vary, window->worker, launch),
+			     .profile = launch->profile,
+			     .track = launch->track,
+			     .registers = launch->sizes[SN_LAUNCH_REGISTERS],
+			     .previous_start_ns = INT64_MIN,
+			     .copy = NO_COPY};
+	return sn_vec_push(&window->launches, &window->launch_capacity, &window->launch_count, one);
+}
+
+static int keep_copy(void *data, const struct sn_vary_copy *copy)
+{
+	struct window *window = data;
+	int64_t shift = (int64_t)window->source->shift_ns;
+	struct copy one = {(int64_t)copy->start_ns - shift,
+			   (int64_t)copy->end_ns - shift,
+			   copy->bytes,
+			   copy->place,
+			   copy->profile,
+			   copy->direction};
+	return sn_vec_push(&window->copies, &window->copy_capacity, &window->copy_count, one);
+}
+
+/* From where a track is read so that it has what comes before the window. */
+static uint64_t begin_of_track(const struct sn_vary_source *source, uint32_t track,
+			       uint64_t from_ns)
+{
+	const struct sonde_trace *trace = source->input->trace;
+	const struct sonde_track *one = sonde_trace_track(trace, track);
+	const struct sn_block_entry *blocks = trace->blocks + one->first_block;
+	uint64_t block = sn_search(i, one->block_count, blocks[i].start_ns < from_ns);
+	block = block > BLOCKS_BEFORE ? block - BLOCKS_BEFORE : 0;
+	return block < one->block_count && blocks[block].start_ns < from_ns ? blocks[block].start_ns
+									    : from_ns;
+}
+
+SN_SORT_BY(sort_launches, struct launch, const struct sn_vary *,
+	   SN_ORDER(of->cells[a->cell].place, of->cells[b->cell].place)
+	       ?: SN_ORDER_BY(a, b, start_ns, profile, track, end_ns));
+SN_SORT_BY(sort_copies, struct copy, const void *,
+	   SN_ORDER_BY(a, b, place, start_ns, profile, end_ns));
+
+static int read_window(struct window *window)
+{
+	const struct sn_vary_source *source = window->source;
+	int64_t shift = (int64_t)source->shift_ns;
+	int result = 0;
+	window->launch_count = window->copy_count = 0;
+	for (size_t t = 0; t < source->track_count && !result; t++) {
+		struct sn_vary_reading reading = {
+		    .from_ns = (uint64_t)(window->read_from_ns + shift),
+		    .to_ns = (uint64_t)(window->read_to_ns + shift - 1),
+		    .launch = keep_launch,
+		    .copy = keep_copy,
+		    .is_full = true,
+		    .data = window};
+		reading.from_ns = begin_of_track(source, source->tracks[t], reading.from_ns);
+		result = sn_vary_read_track(&window->worker->reader, source, source->tracks[t],
+					    &reading, &window->worker->error);
+	}
+	if (!result) {
+		sort_launches(window->launches, window->launch_count, window->vary);
+		sort_copies(window->copies, window->copy_count, NULL);
+	}
+	return result;
+}
+
+/* ---- what was beside a launch ---- */
+
+/* What runs, or was last on a stream, while launches of a place pass in order of start. */
+struct sweep {
+	uint32_t *running, *copying; /* launches and copies */
+	size_t running_count, running_capacity, copying_count, copying_capacity;
+	uint32_t *last_launch, *last_copy; /* by profile; + 1, 0: none */
+};
+
+static int64_t overlap(const struct launch *launch, const struct copy *copy)
+{
+	int64_t from = launch->start_ns > copy->start_ns ? launch->start_ns : copy->start_ns;
+	int64_t to = launch->end_ns < copy->end_ns ? launch->end_ns : copy->end_ns;
+	return to - from;
+}
+
+/* Copies that have ended by the launch's start are the last ones of their streams. */
+static void end_copies(struct sweep *sweep, const struct window *window,
+		       const struct launch *launch)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < sweep->copying_count; i++) {
+		uint32_t number = sweep->copying[i];
+		const struct copy *copy = window->copies + number;
+		if (copy->end_ns > launch->start_ns) {
+			sweep->copying[kept++] = number;
+			continue;
+		}
+		uint32_t *last = sweep->last_copy + copy->profile;
+		if (!*last || window->copies[*last - 1].end_ns <= copy->end_ns)
+			*last = number + 1;
+	}
+	sweep->copying_count = kept;
+}
+
+static uint32_t linked_copy(const struct sweep *sweep, const struct window *window,
+			    const struct launch *launch)
+{
+	uint32_t found = NO_COPY, last = sweep->last_copy[launch->profile];
+	int64_t most = 0;
+	for (size_t i = 0; i < sweep->copying_count; i++) {
+		int64_t both = overlap(launch, window->copies + sweep->copying[i]);
+		if (both > most) {
+			most = both;
+			found = sweep->copying[i];
+		}
+	}
+	if (found != NO_COPY || !last)
+		return found;
+	return window->copies[last - 1].end_ns >= launch->previous_start_ns ? last - 1 : NO_COPY;
+}
+
+static int pass_launch(struct sweep *sweep, struct window *window, size_t number, size_t *next_copy,
+		       uint32_t place)
+{
+	struct launch *launch = window->launches + number;
+	uint32_t previous = sweep->last_launch[launch->profile];
+	size_t kept = 0;
+	for (size_t i = 0; i < sweep->running_count; i++)
+		if (window->launches[sweep->running[i]].end_ns > launch->start_ns)
+			sweep->running[kept++] = sweep->running[i];
+	sweep->running_count = kept;
+	launch->concurrent = (uint32_t)kept;
+	if (previous) {
+		launch->previous_start_ns = window->launches[previous - 1].start_ns;
+		launch->previous_end_ns = window->launches[previous - 1].end_ns;
+	}
+	for (; *next_copy < window->copy_count && window->copies[*next_copy].place == place &&
+	       window->copies[*next_copy].start_ns < launch->end_ns;
+	     (*next_copy)++)
+		if (sn_vec_push(&sweep->copying, &sweep->copying_capacity, &sweep->copying_count,
+				(uint32_t)*next_copy))
+			return SN_ERR_MEMORY;
+	end_copies(sweep, window, launch);
+	launch->copy = linked_copy(sweep, window, launch);
+	sweep->last_launch[launch->profile] = (uint32_t)number + 1;
+	return sn_vec_push(&sweep->running, &sweep->running_capacity, &sweep->running_count,
+			   (uint32_t)number);
+}
+
+static int sweep_window(struct window *window)
+{
+	uint32_t profiles = sonde_db_profile_count(window->source->input->db);
+	struct sweep sweep = {.last_launch = calloc(profiles + 1ull, sizeof(uint32_t)),
+			      .last_copy = calloc(profiles + 1ull, sizeof(uint32_t))};
+	int result = sweep.last_launch && sweep.last_copy ? 0 : SN_ERR_MEMORY;
+	size_t copy = 0;
+	for (size_t i = 0; i < window->launch_count && !result; i++) {
+		uint32_t place = window->vary->cells[window->launches[i].cell].place;
+		if (i && window->vary->cells[window->launches[i - 1].cell].place != place)
+			sweep.running_count = sweep.copying_count = 0;
+		while (copy < window->copy_count && window->copies[copy].place < place)
+			copy++;
+		result = pass_launch(&sweep, window, i, &copy, place);
+	}
+	free(sweep.running);
+	free(sweep.copying);
+	free(sweep.last_launch);
+	free(sweep.last_copy);
+	return result;
+}
+
+static bool is_row(const struct window *window, const struct launch *launch)
+{
+	return launch->start_ns >= window->from_ns && launch->start_ns < window->to_ns;
+}
+
+/* Reads again as far as launches and their copies reach: a copy may be longer than the window. */
+static int read_whole_window(struct window *window)
+{
+	window->read_from_ns = window->from_ns;
+	window->read_to_ns = window->to_ns;
+	for (int again = 0; again < 2; again++) {
+		int result = read_window(window);
+		result = result ?: sweep_window(window);
+		if (result)
+			return result;
+		int64_t from_ns = window->read_from_ns, to_ns = window->read_to_ns;
+		for (size_t i = 0; i < window->launch_count; i++) {
+			const struct launch *launch = window->launches + i;
+			const struct copy *copy =
+			    launch->copy == NO_COPY ? NULL : window->copies + launch->copy;
+			if (!is_row(window, launch))
+				continue;
+			to_ns = launch->end_ns > to_ns ? launch->end_ns : to_ns;
+			to_ns = copy && copy->end_ns > to_ns ? copy->end_ns : to_ns;
+			from_ns = copy && copy->start_ns < from_ns ? copy->start_ns : from_ns;
+		}
+		if (from_ns == window->read_from_ns && to_ns == window->read_to_ns)
+			break;
+		window->read_from_ns = from_ns;
+		window->read_to_ns = to_ns;
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+struct rows {
+	double *values; /* SN_FEATURES for each */
+	size_t count, capacity;
+	uint64_t seen;
+};
+
+struct featuring {
+	struct sn_vary *vary;
+	const struct sn_vary_slice *windows; /* bins, or slices of the whole time */
+	size_t window_count;
+	struct rows *rows;     /* by window */
+	uint64_t sample_below; /* rows with a hash below it are taken */
+};
+
+static double known_or_missing(uint64_t value)
+{
+	return value == SN_SIZE_UNKNOWN ? (double)NAN : (double)value;
+}
+
+static void fill_targets(const struct window *window, const struct launch *launch, double *row)
+{
+	const struct sn_vary_cell *cell = window->vary->cells + launch->cell;
+	const struct sn_vary_configuration *configuration =
+	    window->vary->configurations + cell->configuration;
+	double duration = (double)(launch->end_ns - launch->start_ns),
+	       positive = duration > 1 ? duration : 1;
+	double residual = log(positive) - configuration->log_mean, least = 0.5 / positive;
+	row[SN_FEATURE_DURATION] = duration;
+	row[SN_FEATURE_LOG_DURATION] = log(positive);
+	row[SN_FEATURE_PERF_VARIATION] = fabs(duration - configuration->mean_ns);
+	row[SN_FEATURE_LOG_SQUARED_RESIDUAL] =
+	    2 * log(fabs(residual) > least ? fabs(residual) : least);
+}
+
+static void fill_copy(const struct window *window, const struct launch *launch,
+		      const struct sn_intervals *kernels, double *row)
+{
+	const struct copy *copy = window->copies + launch->copy;
+	double length = (double)(copy->end_ns - copy->start_ns),
+	       bytes = known_or_missing(copy->bytes);
+	/* sets of intervals have no negative times */
+	int64_t base = window->source->shift_ns;
+	uint64_t covered = sn_intervals_within(kernels, (uint64_t)(copy->start_ns + base),
+					       (uint64_t)(copy->end_ns + base));
+	row[SN_FEATURE_COPY_KIND] = copy->direction + 1;
+	row[SN_FEATURE_COPY_BYTES] = bytes;
+	row[SN_FEATURE_COPY_NS] = length;
+	row[SN_FEATURE_COPY_RATE] = length > 0 ? bytes / length * 1e9 : (double)NAN;
+	row[SN_FEATURE_MEMORY_STALL] = fabs((double)(launch->end_ns - launch->start_ns) - length);
+	row[SN_FEATURE_EXPOSED_COPY] = length - (double)covered;
+}
+
+static void fill_row(const struct window *window, const struct launch *launch,
+		     const struct sn_intervals *kernels, double *row)
+{
+	const struct sn_vary_cell *cell = window->vary->cells + launch->cell;
+	const struct sonde_db_profile *profile =
+	    sonde_db_profile(window->source->input->db, launch->profile);
+	for (size_t i = 0; i < SN_FEATURES; i++)
+		row[i] = (double)NAN;
+	row[SN_FEATURE_KERNEL] = cell->kernel;
+	row[SN_FEATURE_PLACE] = cell->place;
+	row[SN_FEATURE_STREAM] = profile->stream;
+	for (size_t i = 0; i < SN_CONFIGURATION_SIZES; i++)
+		row[SN_FEATURE_GRID_X + i] = known_or_missing(cell->sizes[i]);
+	row[SN_FEATURE_REGISTERS] = known_or_missing(launch->registers);
+	row[SN_FEATURE_START] = (double)launch->start_ns;
+	if (launch->previous_start_ns != INT64_MIN) {
+		row[SN_FEATURE_SINCE_PREVIOUS] =
+		    (double)(launch->start_ns - launch->previous_start_ns);
+		row[SN_FEATURE_GAP] = fmax(0, (double)(launch->start_ns - launch->previous_end_ns));
+	}
+	row[SN_FEATURE_CONCURRENT] = launch->concurrent;
+	row[SN_FEATURE_COPY_KIND] = 0;
+	fill_targets(window, launch, row);
+	if (launch->copy != NO_COPY)
+		fill_copy(window, launch, kernels, row);
+}
+
+/* The times in which kernels run at a place: those of launches from `first`. */
+static int cover(const struct window *window, size_t first, struct sn_intervals *kernels)
+{
+	uint32_t place = window->vary->cells[window->launches[first].cell].place;
+	int64_t base = window->source->shift_ns;
+	kernels->count = 0;
+	for (size_t i = first; i < window->launch_count &&
+			       window->vary->cells[window->launches[i].cell].place == place;
+	     i++)
+		if (sn_intervals_add(kernels, (uint64_t)(window->launches[i].start_ns + base),
+				     (uint64_t)(window->launches[i].end_ns + base)))
+			return SN_ERR_MEMORY;
+	sn_intervals_settle(kernels);
+	return 0;
+}
+
+static bool is_taken(const struct featuring *featuring, const struct window *window,
+		     const struct launch *launch)
+{
+	uint64_t identity[] = {(uint64_t)launch->start_ns, launch->track,
+			       window->source->input - featuring->vary->request->inputs};
+	return sn_intern_hash(identity, sizeof(identity)) >> 1 < featuring->sample_below;
+}
+
+static int take_rows(struct featuring *featuring, struct window *window, struct rows *rows)
+{
+	struct sn_intervals kernels = {0};
+	int result = 0;
+	for (size_t i = 0; i < window->launch_count && !result; i++) {
+		const struct launch *launch = window->launches + i;
+		const struct sn_vary_cell *cells = window->vary->cells;
+		if (!i || cells[launch[-1].cell].place != cells[launch->cell].place)
+			result = cover(window, i, &kernels);
+		if (result || !is_row(window, launch))
+			continue;
+		rows->seen++;
+		if (!is_taken(featuring, window, launch))
+			continue;
+		result =
+		    sn_vec_reserve(&rows->values, &rows->capacity, (rows->count + 1) * SN_FEATURES)
+			? SN_ERR_MEMORY
+			: 0;
+		if (!result)
+			fill_row(window, launch, &kernels,
+				 rows->values + rows->count++ * SN_FEATURES);
+	}
+	sn_intervals_release(&kernels);
+	return result;
+}
+
+static int work_window(void *context, unsigned number, size_t item)
+{
+	struct featuring *featuring = context;
+	struct sn_vary *vary = featuring->vary;
+	int result = 0;
+	for (size_t s = 0; s < vary->sources.count && !result; s++) {
+		struct window window = {.vary = vary,
+					.worker = vary->workers + number,
+					.source = vary->sources.items + s,
+					.from_ns = (int64_t)featuring->windows[item].from_ns,
+					.to_ns = (int64_t)featuring->windows[item].to_ns};
+		if (window.source->start_ns == UINT64_MAX)
+			continue;
+		result = read_whole_window(&window);
+		result = result ?: take_rows(featuring, &window, featuring->rows + item);
+		free(window.launches);
+		free(window.copies);
+	}
+	return sn_fail_code(&vary->workers[number].error, result);
+}
+
+/* ---- the table ---- */
+
+static const char *stream_name(struct sn_arena *arena, double stream)
+{
+	return stream == (double)SONDE_NONE ? "none" : sn_arena_print(arena, "stream %.0f", stream);
+}
+
+/* Numbers of categories as rows have them become levels in the order of their first rows. */
+static int make_levels(const struct sn_vary *vary, struct sn_features *features,
+		       enum sn_feature feature)
+{
+	struct sn_feature_column *column = features->columns + feature;
+	struct sn_intern known_levels = {0};
+	double *numbers = NULL;
+	size_t capacity = 0;
+	int result = 0;
+	for (size_t i = 0; i < features->row_count && !result; i++) {
+		double number = column->values[i];
+		uint32_t level = sn_intern_item(&known_levels, &number, sizeof(number), &numbers,
+						&capacity, number);
+		result = level == SN_INTERN_NONE ? SN_ERR_MEMORY : 0;
+		column->values[i] = level;
+	}
+	column->levels = known_levels.count;
+	column->level_names =
+	    sn_arena_array(&features->arena, const char *, known_levels.count + 1);
+	for (uint32_t i = 0; i < known_levels.count && column->level_names; i++) {
+		size_t number = (size_t)numbers[i];
+		column->level_names[i] =
+		    feature == SN_FEATURE_KERNEL  ? vary->result->kernels[number]
+		    : feature == SN_FEATURE_PLACE ? vary->result->places[number].name
+		    : feature == SN_FEATURE_STREAM
+			? stream_name(&features->arena, numbers[i])
+			: (number ? sn_copy_direction_name((enum sn_copy_direction)(number - 1))
+				  : "none");
+	}
+	sn_intern_release(&known_levels);
+	free(numbers);
+	return features->arena.failed ? SN_ERR_MEMORY : result;
+}
+
+static int make_table(const struct featuring *featuring, struct sn_features *features)
+{
+	size_t row = 0;
+	int result = 0;
+	for (size_t w = 0; w < featuring->window_count; w++) {
+		features->row_count += featuring->rows[w].count;
+		features->launch_count += featuring->rows[w].seen;
+	}
+	features->column_count = SN_FEATURES;
+	features->columns = sn_arena_array(&features->arena, struct sn_feature_column, SN_FEATURES);
+	for (unsigned f = 0; f < SN_FEATURES && features->columns; f++)
+		features->columns[f] = (struct sn_feature_column){
+		    .name = known[f].name,
+		    .role = known[f].role,
+		    .values = sn_arena_array(&features->arena, double, features->row_count + 1)};
+	if (features->arena.failed)
+		return SN_ERR_MEMORY;
+	for (size_t w = 0; w < featuring->window_count; w++) {
+		for (size_t i = 0; i < featuring->rows[w].count; i++, row++)
+			for (unsigned f = 0; f < SN_FEATURES; f++) {
+				double value = featuring->rows[w].values[i * SN_FEATURES + f];
+				features->columns[f].values[row] = value;
+				features->columns[f].missing += isnan(value);
+			}
+	}
+	static const enum sn_feature categories[] = {SN_FEATURE_KERNEL, SN_FEATURE_PLACE,
+						     SN_FEATURE_STREAM, SN_FEATURE_COPY_KIND};
+	for (size_t i = 0; i < sizeof(categories) / sizeof(*categories) && !result; i++)
+		result = make_levels(featuring->vary, features, categories[i]);
+	return result;
+}
+
+/* The bins that are first in either order, by time. */
+static size_t choose_bins(const struct sn_vary *vary, struct sn_vary_slice *windows)
+{
+	const struct sn_variability *result = vary->result;
+	size_t count = 0, top = vary->request->top;
+	for (size_t b = 0; b < result->bin_count; b++) {
+		const struct sn_variability_bin *bin = result->bins + b;
+		if (bin->count && (bin->rank <= top || bin->adjusted_rank <= top))
+			windows[count++] = (struct sn_vary_slice){
+			    bin->start_ns, bin->start_ns + result->bin_ns, b, 1};
+	}
+	return count;
+}
+
+int sn_vary_features(struct sn_vary *vary, struct sn_features *features, struct sn_error *error)
+{
+	uint64_t sample = vary->request->sample, all = vary->result->launch_count;
+	size_t most = 2 * vary->request->top < vary->result->bin_count ? 2 * vary->request->top
+								       : vary->result->bin_count;
+	struct sn_vary_slice *bins = calloc(most + 1, sizeof(*bins));
+	struct featuring featuring = {.vary = vary,
+				      .windows = sample ? vary->slices : bins,
+				      .window_count = vary->slice_count};
+	*features = (struct sn_features){.row_count = 0};
+	if (!bins)
+		return sn_fail_memory(error);
+	if (!sample)
+		featuring.window_count = choose_bins(vary, bins);
+	featuring.sample_below = sample && sample < all
+				     ? (uint64_t)(ldexp(1, 63) * ((double)sample / (double)all))
+				     : UINT64_MAX;
+	featuring.rows = calloc(featuring.window_count + 1, sizeof(*featuring.rows));
+	int result = featuring.rows ? sn_pool_run(vary->threads, featuring.window_count,
+						  work_window, &featuring)
+				    : SN_ERR_MEMORY;
+	result = result ?: make_table(&featuring, features);
+	for (size_t w = 0; w < featuring.window_count && featuring.rows; w++)
+		free(featuring.rows[w].values);
+	free(featuring.rows);
+	free(bins);
+	return sn_vary_worker_error(vary, result, error);
+}

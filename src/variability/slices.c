@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The second reading: slices of the time, each by one thread. */
+#include "vary.h"
+
+#include "base/pool.h"
+#include "base/progress/progress.h"
+#include "base/sort.h"
+
+#include <math.h>
+#include <string.h>
+
+struct slice_reading {
+	struct sn_vary *vary;
+	struct sn_vary_worker *worker;
+	const struct sn_vary_source *source;
+	const struct sn_vary_slice *slice;
+};
+
+static int add_row(void *data, const struct sn_vary_launch *launch)
+{
+	struct slice_reading *reading = data;
+	struct sn_vary_worker *worker = reading->worker;
+	uint64_t start_ns = launch->start_ns - reading->source->shift_ns;
+	/* what began before the slice overlaps it */
+	if (start_ns < reading->slice->from_ns)
+		return 0;
+	struct sn_vary_row row = {
+	    start_ns, launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0,
+	    sn_vary_find_cell(reading->vary, worker, launch), launch->track};
+	return sn_vec_push(&worker->rows, &worker->row_capacity, &worker->row_count, row);
+}
+
+int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker,
+		       const struct sn_vary_slice *slice)
+{
+	int result = 0;
+	worker->row_count = 0;
+	for (size_t s = 0; s < vary->sources.count && !result; s++) {
+		const struct sn_vary_source *source = vary->sources.items + s;
+		struct slice_reading data = {vary, worker, source, slice};
+		struct sn_vary_reading reading = {.from_ns = slice->from_ns + source->shift_ns,
+						  .to_ns = slice->to_ns + source->shift_ns - 1,
+						  .launch = add_row,
+						  .data = &data};
+		if (source->start_ns == UINT64_MAX)
+			continue;
+		for (size_t t = 0; t < source->track_count && !result; t++)
+			result = sn_vary_read_track(&worker->reader, source, source->tracks[t],
+						    &reading, &worker->error);
+	}
+	return result;
+}
+
+static size_t bin_of(const struct sn_vary *vary, const struct sn_vary_slice *slice,
+		     const struct sn_vary_row *row)
+{
+	return row->start_ns / vary->result->bin_ns - slice->first_bin;
+}
+
+/* ---- bins ---- */
+
+/* Groups the rows' values, at first their durations, by bins: those of bin b are values[begins[b]] to values[begins[b + 1]]. */
+static int group_values(struct sn_vary *vary, struct sn_vary_worker *worker,
+			const struct sn_vary_slice *slice)
+{
+	size_t bins = slice->bin_count;
+	if (sn_vec_reserve(&worker->values, &worker->value_capacity, worker->row_count + 1) ||
+	    sn_vec_reserve(&worker->begins, &worker->begin_capacity, bins + 2))
+		return SN_ERR_MEMORY;
+	uint32_t *begins = worker->begins;
+	memset(begins, 0, (bins + 2) * sizeof(*begins));
+	for (size_t i = 0; i < worker->row_count; i++)
+		begins[bin_of(vary, slice, worker->rows + i) + 2]++;
+	for (size_t b = 2; b < bins + 2; b++)
+		begins[b] += begins[b - 1];
+	for (size_t i = 0; i < worker->row_count; i++)
+		worker->values[begins[bin_of(vary, slice, worker->rows + i) + 1]++] =
+		    worker->rows[i].value;
+	return 0;
+}
+
+static double quantile_of(const uint64_t *sorted, size_t count, double share)
+{
+	double place = share * (double)(count - 1);
+	size_t below = (size_t)place, above = below + 1 < count ? below + 1 : below;
+	return (double)sorted[below] +
+	       ((double)sorted[above] - (double)sorted[below]) * (place - (double)below);
+}
+
+/* All durations of a bin, which are sorted here. */
+static void measure_bin(struct sn_variability_bin *bin, uint64_t *values, size_t count)
+{
+	struct sn_value_counts sums = {.total = count};
+	if (!count)
+		return;
+	sn_sort_u64(values, count);
+	for (size_t i = 0; i < count; i++) {
+		sums.sum += values[i];
+		sums.sum_squares += (unsigned __int128)values[i] * values[i];
+	}
+	double deviation = sn_value_counts_deviation(&sums);
+	bin->count = count;
+	bin->least = values[0];
+	bin->greatest = values[count - 1];
+	bin->mean = sn_value_counts_mean(&sums);
+	bin->variance = deviation * deviation;
+	bin->q25 = quantile_of(values, count, 0.25);
+	bin->q50 = quantile_of(values, count, 0.5);
+	bin->q75 = quantile_of(values, count, 0.75);
+}
+
+/* ---- steps ---- */
+
+/* `residual` in units of 1 / SN_LOG_UNIT. */
+static void add_step(struct sn_vary *vary, const struct sn_vary_row *row, int64_t residual,
+		     double scale)
+{
+	uint64_t span = vary->result->end_ns - vary->result->start_ns;
+	size_t at = (size_t)((double)row->start_ns / (double)(span + 1) * vary->step_count);
+	struct sn_vary_step *step = vary->cells[row->cell].steps + at;
+	int64_t limit = llrint(SN_OUTLIER_SCALES * scale * SN_LOG_UNIT);
+	int64_t limited = residual > limit ? limit : residual < -limit ? -limit : residual;
+	atomic_fetch_add_explicit(&step->count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&step->limited, limited, memory_order_relaxed);
+	atomic_fetch_add_explicit(&step->plain, residual, memory_order_relaxed);
+}
+
+/* What is left of the absolute residuals of a bin, in units of 1 / SN_LOG_UNIT, without the tenth that is greatest: their mean. */
+static double trimmed_mean(uint64_t *values, size_t count)
+{
+	size_t kept = count - count / 10;
+	uint64_t sum = 0;
+	sn_sort_u64(values, count);
+	for (size_t i = 0; i < kept; i++)
+		sum += values[i];
+	return count ? (double)sum / SN_LOG_UNIT / (double)kept : 0;
+}
+
+static void add_steps(struct sn_vary *vary, struct sn_vary_worker *worker)
+{
+	for (size_t i = 0; i < worker->row_count; i++) {
+		struct sn_vary_row *row = worker->rows + i;
+		const struct sn_log_spread *spread = &vary->cells[row->cell].spread;
+		int64_t residual = llrint(
+		    (log(row->value ? (double)row->value : 1) - spread->median) * SN_LOG_UNIT);
+		add_step(vary, row, residual, spread->scale);
+		row->value = (uint64_t)llabs(residual);
+	}
+}
+
+static int work_slice(void *context, unsigned number, size_t item)
+{
+	struct sn_vary *vary = context;
+	struct sn_vary_worker *worker = vary->workers + number;
+	const struct sn_vary_slice *slice = vary->slices + item;
+	struct sn_variability_bin *bins = vary->result->bins + slice->first_bin;
+	int result = sn_vary_read_slice(vary, worker, slice);
+	if (result)
+		return result;
+	if (worker->row_count > UINT32_MAX)
+		return sn_fail(&worker->error, SN_ERR_ARGUMENT,
+			       "a bin has more than %u launches: give a shorter one", UINT32_MAX);
+	result = group_values(vary, worker, slice);
+	for (size_t b = 0; b < slice->bin_count && !result; b++)
+		measure_bin(bins + b, worker->values + worker->begins[b],
+			    worker->begins[b + 1] - worker->begins[b]);
+	if (!result)
+		add_steps(vary, worker);
+	result = result ?: group_values(vary, worker, slice);
+	for (size_t b = 0; b < slice->bin_count && !result; b++)
+		bins[b].adjusted = trimmed_mean(worker->values + worker->begins[b],
+						worker->begins[b + 1] - worker->begins[b]);
+	sn_progress_add(1);
+	return sn_fail_code(&worker->error, result);
+}
+
+int sn_vary_slices(struct sn_vary *vary, struct sn_error *error)
+{
+	return sn_vary_run(vary, vary->slice_count, work_slice, error);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first reading: cells, the range of time, and its division into bins and slices. */
+#include "vary.h"
+
+#include "base/pool.h"
+#include "base/progress/progress.h"
+#include "base/search.h"
+#include "base/sort_by.h"
+#include "lib/db/trace_reader.h"
+
+#include <string.h>
+
+/* Blocks of events that a slice has, unless one bin has more. */
+enum { SLICE_BLOCKS = 32 };
+/* Blocks of a track that a thread surveys at a time. */
+enum { PART_BLOCKS = 16 };
+/* Different durations of a cell beyond which they are rounded, whatever memory there is. */
+enum { DURATIONS_MOST = 1 << 17 };
+/* Bins unless the user says: so many that each has some launches. */
+enum { BINS_MOST = 1000, BINS_LEAST = 10, BIN_LAUNCHES = 20 };
+/* Steps over the range; fewer where very many cells have some. */
+enum { STEPS = 256, STEPS_OF_MANY = 64, MANY_CELLS = 16384 };
+
+/* ---- cells ---- */
+
+static const struct sn_vary_key *key_at(const struct sn_intern *keys, uint32_t number)
+{
+	return sn_intern_at(keys, number, NULL);
+}
+
+/* The launches of a part of a track, by key. */
+struct surveyed_part {
+	struct sn_intern keys;
+	struct sn_value_counts *durations;
+	size_t capacity, limit;
+	uint32_t last;
+	const struct sn_vary_part *part;
+	uint64_t start_ns, end_ns;
+};
+
+/* Different durations that are kept of each of so many cells. More cells have fewer, and what was rounded for fewer cells is only rounded
+ * further, so that only the number of all cells matters in the end. */
+static size_t limit_of(const struct sn_vary *vary, uint32_t cells)
+{
+	uint64_t memory_bytes = vary->request->memory_bytes ?: 256 << 20;
+	uint64_t limit = memory_bytes / sizeof(struct sn_value_count) / (cells ? cells : 1);
+	return limit < 64 ? 64 : limit > DURATIONS_MOST ? DURATIONS_MOST : limit;
+}
+
+static int survey_launch(void *data, const struct sn_vary_launch *launch)
+{
+	struct surveyed_part *surveyed = data;
+	struct sn_vary_key key = sn_vary_key_of(launch);
+	uint64_t duration =
+	    launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0;
+	if (launch->start_ns < surveyed->part->from_ns || launch->start_ns >= surveyed->part->to_ns)
+		return 0;
+	bool is_last =
+	    surveyed->keys.count && sn_vary_is_key(key_at(&surveyed->keys, surveyed->last), &key);
+	uint32_t number = surveyed->last;
+	if (!is_last)
+		number = sn_intern_item(&surveyed->keys, &key, sizeof(key), &surveyed->durations,
+					&surveyed->capacity, {.limit = surveyed->limit});
+	if (number == SN_INTERN_NONE)
+		return SN_ERR_MEMORY;
+	surveyed->last = number;
+	surveyed->start_ns =
+	    launch->start_ns < surveyed->start_ns ? launch->start_ns : surveyed->start_ns;
+	surveyed->end_ns = launch->end_ns > surveyed->end_ns ? launch->end_ns : surveyed->end_ns;
+	return sn_value_counts_add(surveyed->durations + number, &duration, 1);
+}
+
+static int add_surveyed(struct sn_vary *vary, struct sn_vary_source *source,
+			const struct surveyed_part *surveyed)
+{
+	int result = 0;
+	pthread_mutex_lock(&vary->lock);
+	for (uint32_t i = 0; i < surveyed->keys.count && !result; i++) {
+		size_t length;
+		const void *key = sn_intern_at(&surveyed->keys, i, &length);
+		uint32_t number = sn_intern_item(&vary->keys, key, length, &vary->key_durations,
+						 &vary->key_capacity, {.limit = DURATIONS_MOST});
+		if (number == SN_INTERN_NONE) {
+			result = SN_ERR_MEMORY;
+		} else {
+			sn_value_counts_set_limit(vary->key_durations + number,
+						  limit_of(vary, vary->keys.count));
+			result = sn_value_counts_merge(vary->key_durations + number,
+						       surveyed->durations + i);
+		}
+	}
+	source->start_ns =
+	    surveyed->start_ns < source->start_ns ? surveyed->start_ns : source->start_ns;
+	source->end_ns = surveyed->end_ns > source->end_ns ? surveyed->end_ns : source->end_ns;
+	pthread_mutex_unlock(&vary->lock);
+	return result;
+}
+
+static size_t limit_now(struct sn_vary *vary)
+{
+	pthread_mutex_lock(&vary->lock);
+	size_t limit = limit_of(vary, vary->keys.count);
+	pthread_mutex_unlock(&vary->lock);
+	return limit;
+}
+
+static int survey_part(void *context, unsigned worker, size_t item)
+{
+	struct sn_vary *vary = context;
+	const struct sn_vary_part *part = vary->parts + item;
+	struct surveyed_part surveyed = {
+	    .part = part, .limit = limit_now(vary), .start_ns = UINT64_MAX};
+	struct sn_vary_reading reading = {.from_ns = part->from_ns,
+					  .to_ns = part->to_ns - 1,
+					  .launch = survey_launch,
+					  .data = &surveyed};
+	struct sn_error *error = &vary->workers[worker].error;
+	int result = sn_vary_read_track(&vary->workers[worker].reader, part->source, part->track,
+					&reading, error);
+	for (uint32_t i = 0; i < surveyed.keys.count && !result; i++)
+		result = sn_fail_code(error, sn_value_counts_settle(surveyed.durations + i));
+	if (!result)
+		result = sn_fail_code(error, add_surveyed(vary, part->source, &surveyed));
+	for (uint32_t i = 0; i < surveyed.keys.count; i++)
+		sn_value_counts_release(surveyed.durations + i);
+	sn_intern_release(&surveyed.keys);
+	free(surveyed.durations);
+	sn_progress_add(1);
+	return result;
+}
+
+/* Some blocks of a track each, by the times at which blocks begin. */
+static int add_parts(struct sn_vary *vary, struct sn_vary_source *source, uint32_t track,
+		     struct sn_error *error)
+{
+	const struct sonde_track *one = sonde_trace_track(source->input->trace, track);
+	uint64_t from_ns = 0;
+	for (uint64_t b = PART_BLOCKS; b < one->block_count + PART_BLOCKS; b += PART_BLOCKS) {
+		const struct sn_block_entry *entry;
+		const unsigned char *bytes;
+		uint64_t to_ns = UINT64_MAX;
+		if (b < one->block_count) {
+			if (!sn_trace_block(source->input->trace, one, b, &entry, &bytes))
+				return sn_fail(error, SN_ERR_FORMAT,
+					       "cannot read events: the file is damaged");
+			to_ns = entry->start_ns;
+		}
+		/* many events may be of one moment */
+		if (to_ns == from_ns)
+			continue;
+		if (sn_vec_push(&vary->parts, &vary->part_capacity, &vary->part_count,
+				(struct sn_vary_part){source, track, from_ns, to_ns}))
+			return sn_fail_memory(error);
+		from_ns = to_ns;
+	}
+	return 0;
+}
+
+static int make_parts(struct sn_vary *vary, struct sn_error *error)
+{
+	int result = 0;
+	for (size_t s = 0; s < vary->sources.count; s++)
+		for (size_t t = 0; t < vary->sources.items[s].track_count && !result; t++)
+			result = add_parts(vary, vary->sources.items + s,
+					   vary->sources.items[s].tracks[t], error);
+	return result;
+}
+
+static int compare_sizes(const struct sn_vary_key *a, const struct sn_vary_key *b)
+{
+	int order = SN_ORDER(a->kernel, b->kernel);
+	for (unsigned i = 0; i < SN_CONFIGURATION_SIZES && !order; i++)
+		order = SN_ORDER(a->sizes[i], b->sizes[i]);
+	return order;
+}
+
+SN_SORT_BY(sort_cells, uint32_t, const struct sn_intern *,
+	   sn_order_then(compare_sizes(key_at(of, *a), key_at(of, *b)),
+			 SN_ORDER(key_at(of, *a)->place, key_at(of, *b)->place)));
+
+static void fill_cell(struct sn_vary *vary, uint32_t number, uint32_t key_number)
+{
+	const struct sn_vary_key *key = key_at(&vary->keys, key_number);
+	struct sn_vary_cell *cell = vary->cells + number;
+	*cell = (struct sn_vary_cell){.kernel = (uint32_t)key->kernel,
+				      .place = (uint32_t)key->place,
+				      .count = vary->key_durations[key_number].total,
+				      .durations = vary->key_durations[key_number],
+				      .steps = vary->steps + (size_t)number * vary->step_count};
+	memcpy(cell->sizes, key->sizes, sizeof(cell->sizes));
+	vary->key_durations[key_number] = (struct sn_value_counts){0};
+	sn_value_counts_set_limit(&cell->durations, limit_of(vary, vary->keys.count));
+	cell->spread = sn_value_counts_log_spread(&cell->durations);
+	cell->mean_ns = sn_value_counts_mean(&cell->durations);
+	vary->cell_of_key[key_number] = number;
+	vary->result->places[cell->place].count += cell->count;
+	vary->result->launch_count += cell->count;
+}
+
+static int make_cells(struct sn_vary *vary)
+{
+	uint32_t count = vary->keys.count, *order = malloc((count + 1ull) * sizeof(*order));
+	vary->step_count = count > MANY_CELLS ? STEPS_OF_MANY : STEPS;
+	vary->cells = calloc(count + 1ull, sizeof(*vary->cells));
+	vary->cell_of_key = calloc(count + 1ull, sizeof(*vary->cell_of_key));
+	vary->configurations = calloc(count + 1ull, sizeof(*vary->configurations));
+	vary->steps = calloc((size_t)count * vary->step_count + 1, sizeof(*vary->steps));
+	if (!order || !vary->cells || !vary->cell_of_key || !vary->configurations || !vary->steps) {
+		free(order);
+		return SN_ERR_MEMORY;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	sort_cells(order, count, &vary->keys);
+	vary->cell_count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		bool is_new = !i || compare_sizes(key_at(&vary->keys, order[i - 1]),
+						  key_at(&vary->keys, order[i]));
+		if (is_new)
+			vary->configurations[vary->configuration_count++].first_cell = i;
+		fill_cell(vary, i, order[i]);
+		vary->cells[i].configuration = vary->configuration_count - 1;
+		vary->configurations[vary->configuration_count - 1].cell_count++;
+	}
+	free(order);
+	return 0;
+}
+
+uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *worker,
+			   const struct sn_vary_launch *launch)
+{
+	struct sn_vary_key key = sn_vary_key_of(launch);
+	size_t at = (launch->kernel * 31u + launch->place * 7u + (uint32_t)key.sizes[0] * 3u +
+		     (uint32_t)key.sizes[1]) %
+		    SN_VARY_CACHE;
+	if (!worker->cache[at].cell || !sn_vary_is_key(&worker->cache[at].key, &key)) {
+		uint32_t number = sn_intern_find(&vary->keys, &key, sizeof(key));
+		worker->cache[at].key = key;
+		worker->cache[at].cell = vary->cell_of_key[number] + 1;
+	}
+	return worker->cache[at].cell - 1;
+}
+
+/* ---- time ---- */
+
+/* Where some databases have no time in common they are no one run. */
+static void align(struct sn_vary *vary)
+{
+	struct sn_variability *result = vary->result;
+	uint64_t first = UINT64_MAX, last = 0, latest_start = 0, earliest_end = UINT64_MAX,
+		 span = 0;
+	for (size_t i = 0; i < vary->sources.count; i++) {
+		const struct sn_vary_source *one = vary->sources.items + i;
+		if (one->start_ns == UINT64_MAX)
+			continue;
+		first = one->start_ns < first ? one->start_ns : first;
+		last = one->end_ns > last ? one->end_ns : last;
+		latest_start = one->start_ns > latest_start ? one->start_ns : latest_start;
+		earliest_end = one->end_ns < earliest_end ? one->end_ns : earliest_end;
+		span = one->end_ns - one->start_ns > span ? one->end_ns - one->start_ns : span;
+	}
+	result->is_aligned = latest_start > earliest_end;
+	for (size_t i = 0; i < vary->sources.count; i++)
+		vary->sources.items[i].shift_ns =
+		    result->is_aligned ? vary->sources.items[i].start_ns : first;
+	result->start_ns = result->is_aligned ? 0 : first;
+	result->end_ns = result->is_aligned ? span : last;
+}
+
+/* Rounded up to 1, 2 or 5 times a power of ten. */
+static uint64_t usual_bin(uint64_t span, uint64_t launches)
+{
+	uint64_t count = launches / BIN_LAUNCHES;
+	count = count < BINS_LEAST ? BINS_LEAST : count > BINS_MOST ? BINS_MOST : count;
+	uint64_t least = span / count + 1, power = 1;
+	while (power * 10 <= least)
+		power *= 10;
+	return least <= power	    ? power
+	       : least <= 2 * power ? 2 * power
+	       : least <= 5 * power ? 5 * power
+				    : 10 * power;
+}
+
+static int make_bins(struct sn_vary *vary, struct sn_error *error)
+{
+	struct sn_variability *result = vary->result;
+	uint64_t span = result->end_ns - result->start_ns;
+	result->bin_ns = vary->request->bin_ns ?: usual_bin(span, result->launch_count);
+	uint64_t count = span / result->bin_ns + 1;
+	if (count > SN_BINS_MOST)
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "%.9g s make %llu bins of %.9g s; %u are the most",
+			       (double)span / 1e9, (unsigned long long)count,
+			       (double)result->bin_ns / 1e9, (unsigned)SN_BINS_MOST);
+	result->bin_count = count;
+	result->bins = sn_arena_array(&result->arena, struct sn_variability_bin, count);
+	result->step_count = vary->step_count;
+	for (size_t i = 0; i < count && result->bins; i++)
+		result->bins[i].start_ns = i * result->bin_ns;
+	return result->bins ? 0 : sn_fail_memory(error);
+}
+
+static int add_slice(struct sn_vary *vary, size_t first_bin, size_t end_bin)
+{
+	uint64_t bin_ns = vary->result->bin_ns;
+	if (first_bin == end_bin)
+		return 0;
+	return sn_vec_push(&vary->slices, &vary->slice_capacity, &vary->slice_count,
+			   (struct sn_vary_slice){first_bin * bin_ns, end_bin * bin_ns, first_bin,
+						  end_bin - first_bin});
+}
+
+/* The bins in which blocks begin, in any order. 0 or a negative enum sn_err. */
+static int list_blocks(const struct sn_vary *vary, uint64_t **bins, size_t *count,
+		       struct sn_error *error)
+{
+	size_t capacity = 0;
+	for (size_t s = 0; s < vary->sources.count; s++) {
+		const struct sn_vary_source *source = vary->sources.items + s;
+		for (size_t t = 0; t < source->track_count; t++) {
+			const struct sonde_track *track =
+			    sonde_trace_track(source->input->trace, source->tracks[t]);
+			for (uint64_t b = 0; b < track->block_count; b++) {
+				const struct sn_block_entry *entry;
+				const unsigned char *bytes;
+				if (!sn_trace_block(source->input->trace, track, b, &entry, &bytes))
+					return sn_fail(error, SN_ERR_FORMAT,
+						       "cannot read events: the file is damaged");
+				/* copies may lie before the first kernel */
+				uint64_t start_ns = entry->start_ns > source->shift_ns
+							? entry->start_ns - source->shift_ns
+							: 0;
+				uint64_t bin = start_ns / vary->result->bin_ns;
+				bin = bin < vary->result->bin_count ? bin
+								    : vary->result->bin_count - 1;
+				if (sn_vec_push(bins, &capacity, count, bin))
+					return sn_fail_memory(error);
+			}
+		}
+	}
+	return 0;
+}
+
+static int make_slices(struct sn_vary *vary, struct sn_error *error)
+{
+	uint64_t *bins = NULL;
+	size_t count = 0, first = 0;
+	int result = list_blocks(vary, &bins, &count, error);
+	if (!result)
+		sn_sort_u64(bins, count);
+	for (size_t i = SLICE_BLOCKS; i < count && !result; i += SLICE_BLOCKS) {
+		if (add_slice(vary, first, bins[i]))
+			result = sn_fail_memory(error);
+		first = bins[i];
+	}
+	if (!result && add_slice(vary, first, vary->result->bin_count))
+		result = sn_fail_memory(error);
+	free(bins);
+	return result;
+}
+
+int sn_vary_survey(struct sn_vary *vary, struct sn_error *error)
+{
+	int result = make_parts(vary, error);
+	sn_progress_begin("reading durations", vary->part_count);
+	result = result ?: sn_vary_run(vary, vary->part_count, survey_part, error);
+	if (!result && !vary->keys.count)
+		return sn_fail(error, SN_ERR_MISSING, "no kernels");
+	if (!result)
+		align(vary);
+	if (!result && make_cells(vary))
+		result = sn_fail_memory(error);
+	result = result ?: make_bins(vary, error);
+	result = result ?: make_slices(vary, error);
+	return result;
+}

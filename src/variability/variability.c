@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order of the readings; see variability.h. */
+#include "variability.h"
+
+#include "base/pool.h"
+#include "base/progress/progress.h"
+#include "vary.h"
+
+#include <string.h>
+
+int sn_vary_run(struct sn_vary *vary, size_t count,
+		int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error)
+{
+	return sn_vary_worker_error(vary, sn_pool_run(vary->threads, count, work, vary), error);
+}
+
+int sn_vary_worker_error(const struct sn_vary *vary, int result, struct sn_error *error)
+{
+	for (unsigned i = 0; i < vary->threads && result; i++)
+		if (*vary->workers[i].error.text)
+			return sn_fail_again(error, result, &vary->workers[i].error);
+	return sn_fail_code(error, result);
+}
+
+static int init(struct sn_vary *vary, const struct sn_variability_request *request,
+		struct sn_error *error)
+{
+	struct sn_variability *result = vary->result;
+	pthread_mutex_init(&vary->lock, NULL);
+	vary->threads = sn_pool_threads(request->threads);
+	vary->workers = calloc(vary->threads, sizeof(*vary->workers));
+	if (!vary->workers)
+		return sn_fail_memory(error);
+	int failed = sn_vary_sources_init(&vary->sources, request->inputs, request->input_count,
+					  &result->arena, error);
+	if (failed)
+		return failed;
+	result->kernels = vary->sources.kernels;
+	result->kernel_count = vary->sources.kernel_count;
+	result->place_count = vary->sources.place_count;
+	result->places =
+	    sn_arena_array(&result->arena, struct sn_variability_place, result->place_count + 1);
+	if (!result->places)
+		return sn_fail_memory(error);
+	memcpy(result->places, vary->sources.places, result->place_count * sizeof(*result->places));
+	return 0;
+}
+
+static void release(struct sn_vary *vary)
+{
+	for (unsigned i = 0; i < vary->threads && vary->workers; i++) {
+		struct sn_vary_worker *worker = vary->workers + i;
+		sn_vary_reader_release(&worker->reader);
+		free(worker->rows);
+		free(worker->values);
+		free(worker->begins);
+	}
+	for (uint32_t i = 0; i < vary->cell_count; i++)
+		sn_value_counts_release(&vary->cells[i].durations);
+	for (uint32_t i = 0; i < vary->configuration_count; i++)
+		sn_value_counts_release(&vary->configurations[i].durations);
+	pthread_mutex_destroy(&vary->lock);
+	for (uint32_t i = 0; i < vary->keys.count && vary->key_durations; i++)
+		sn_value_counts_release(vary->key_durations + i);
+	sn_vary_sources_release(&vary->sources);
+	sn_intern_release(&vary->keys);
+	free(vary->key_durations);
+	free(vary->parts);
+	free(vary->cell_of_key);
+	free(vary->cells);
+	free(vary->configurations);
+	free(vary->steps);
+	free(vary->slices);
+	free(vary->workers);
+}
+
+int sn_variability(const struct sn_variability_request *request, struct sn_variability *result,
+		   struct sn_error *error)
+{
+	*result = (struct sn_variability){0};
+	struct sn_vary vary = {.request = request, .result = result};
+	int failed = init(&vary, request, error);
+	failed = failed ?: sn_vary_survey(&vary, error);
+	sn_progress_begin("reading changes", vary.slice_count);
+	failed = failed ?: sn_vary_slices(&vary, error);
+	failed = failed ?: sn_vary_conclude(&vary, error);
+	if (request->wants_features)
+		failed = failed ?: sn_vary_features(&vary, &result->features, error);
+	release(&vary);
+	return failed;
+}
+
+void sn_variability_release(struct sn_variability *result)
+{
+	for (size_t i = 0; i < result->group_count; i++) {
+		sn_value_counts_release(&result->groups[i].durations);
+		free(result->groups[i].places);
+	}
+	free(result->groups);
+	free(result->by_variance);
+	free(result->by_adjusted);
+	sn_features_release(&result->features);
+	sn_arena_release(&result->arena);
+	*result = (struct sn_variability){0};
+}

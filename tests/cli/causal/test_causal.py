@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde causal` on tables whose causes are known: simulated, of designs, and of networks."""
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import samples
+from causal_tables import arrows, chain, distance, network, pairs, tuning, write
+
+TRUE_PAIRS = {frozenset(pair) for pair in [("size", "bytes"), ("size", "hits"), ("bytes", "time"), ("hits", "time")]}
+
+
+@pytest.fixture(scope="module")
+def of_chain(sonde, tmp_path_factory):
+    """What is found of chain(), `size` being set from outside."""
+    table = write(tmp_path_factory.mktemp("chain") / "chain.csv", chain())
+    return lambda *options: json.loads(
+        sonde("causal", table, "--format", "json", *options).out)
+
+
+@pytest.fixture
+def text_of(sonde):
+    def read(table, *options):
+        return " ".join(sonde("causal", table, *options).out.split())
+    return read
+
+
+def edge(found, one, other):
+    return next(e for e in found["edges"] if (e["from"], e["to"]) == (one, other))
+
+
+# ---- graphs and effects ----
+
+def test_graph(of_chain):
+    found = of_chain("--target", "time", "--tier", "size")
+    assert sorted(found["nodes"]) == ["bytes", "hits", "noise", "size", "time"]
+    assert pairs(found) == TRUE_PAIRS
+    assert arrows(found) == {("size", "bytes"), ("size", "hits"), ("bytes", "time"), ("hits", "time")}
+    assert all(e["frequency"] >= 0.9 for e in found["edges"])
+
+
+def test_effects_are_regressions(of_chain):
+    """Of ranks as normal numbers, which these columns are already but for their spread."""
+    found = of_chain("--target", "time", "--tier", "size")
+    table = {name: (values - values.mean()) / values.std() for name, values in chain().items()}
+    direct = np.linalg.lstsq(np.column_stack([table["bytes"], table["hits"]]), table["time"], rcond=None)[0]
+    for name, true in zip(["bytes", "hits"], direct, strict=True):
+        one = edge(found, name, "time")
+        assert one["effect"] == pytest.approx(true, abs=0.03)
+        assert one["effect_low"] < true < one["effect_high"]
+        assert one["effect_high"] - one["effect_low"] < 0.15
+        assert one["sign"] == np.sign(true) and one["same_sign"] == 1
+
+
+def test_total_effect_is_over_all_ways(of_chain):
+    found = of_chain("--target", "time", "--tier", "size")
+    table = chain()
+    size, = (cause for cause in found["causes"] if cause["cause"] == "size")
+    total = np.corrcoef(table["size"], table["time"])[0, 1]
+    assert size["effect"] == pytest.approx(total, abs=0.04) and size["effect_low"] < total < size["effect_high"]
+    assert size["share"] == pytest.approx(total ** 2, abs=0.04)
+    assert {cause["cause"] for cause in found["causes"]} == {"size", "bytes", "hits"}
+
+
+def test_shares_are_in_order(of_chain):
+    causes = of_chain("--target", "time", "--tier", "size")["causes"]
+    assert [c["share"] for c in causes] == sorted((c["share"] for c in causes), reverse=True)
+
+
+def test_direction_that_no_rows_tell(sonde, tmp_path, text_of):
+    random = np.random.default_rng(2)
+    one = random.normal(size=500)
+    table = write(tmp_path / "two.csv", {"one": one, "other": one + random.normal(size=500)})
+    found = json.loads(sonde("causal", table, "--format", "json").out)
+    assert arrows(found) == set() and pairs(found) == {frozenset(("one", "other"))}
+    assert [u["undetermined"] for u in found["undetermined"]] == ["direction"]
+    assert "Of 1 edges the rows do not tell the direction of 1." in text_of(table)
+    assert "direction of" not in text_of(table, "--tier", "one")
+
+
+def test_nothing_is_found_in_nothing(sonde, tmp_path, text_of):
+    random = np.random.default_rng(3)
+    table = write(tmp_path / "noise.csv", {f"c{i}": random.normal(size=300) for i in range(12)})
+    found = json.loads(sonde("causal", table, "--target", "c3", "--format", "json").out)
+    assert found["edges"] == [] and found["causes"] == []
+    text = text_of(table, "--target", "c3")
+    assert "Nothing found: no column is a cause of c3 in half of 100 samples of the rows." in text
+    assert "No two of the 12 columns depend on each other as far as 300 rows tell." in text
+    assert "depends most on" not in text
+
+
+def test_shuffled_target(sonde, tmp_path):
+    table = chain()
+    table["time"] = np.random.default_rng(4).permutation(table["time"])
+    found = json.loads(sonde("causal", write(tmp_path / "s.csv", table), "--target", "time", "--format", "json").out)
+    assert found["causes"] == [] and pairs(found) == {frozenset(("size", "bytes")), frozenset(("size", "hits"))}
+
+
+def test_sentences(tmp_path, text_of):
+    table = write(tmp_path / "chain.csv", chain())
+    text = text_of(table, "--target", "time", "--tier", "size")
+    assert "time depends most on size, which explains" in text and "more of it is more (in 100.0% of 100 samples)" in text
+    assert "Then bytes explains" in text and "Then hits explains" in text and "more of it is less (in" in text
+    assert "Nothing found" not in text and "No two of" not in text
+
+
+def test_an_effect_without_a_sign_has_none(sonde, tmp_path, text_of):
+    """A category has a share of the variance, and no more or less."""
+    random = np.random.default_rng(5)
+    kind = random.integers(0, 3, 900)
+    table = write(tmp_path / "kinds.csv", {"kind": np.array(["H2D", "D2H", "D2D"])[kind],
+                                           "time": np.array([3.0, 1.0, 2.0])[kind] + random.normal(size=900)})
+    found = json.loads(sonde("causal", table, "--target", "time", "--format", "json").out)
+    cause, = found["causes"]
+    true = np.var(np.array([3.0, 1.0, 2.0])[kind]) / (np.var(np.array([3.0, 1.0, 2.0])[kind]) + 1)
+    assert cause["effect"] is None and cause["sign"] == 0 and cause["share"] == pytest.approx(true, abs=0.06)
+    assert "more of it" not in text_of(table, "--target", "time")
+
+
+# ---- what is known ----
+
+def test_nothing_enters_the_first_tier(of_chain):
+    found = of_chain("--tier", "time,hits")
+    assert not {to for _, to in arrows(found)} & {"time", "hits"}
+    assert frozenset(("time", "hits")) not in pairs(found)
+
+
+def test_tiers_follow_one_another(of_chain):
+    found = of_chain("--tier", "noise", "--tier", "time", "--tier", "size,h*,b*")
+    assert {("time", "bytes"), ("time", "hits")} <= arrows(found) and not {e for e in arrows(found) if e[1] == "time"}
+
+
+def test_forbidden_and_required(of_chain):
+    found = of_chain("--forbid", "*->size", "--forbid", "hits->time", "--forbid", "time->hits", "--require", "noise->bytes")
+    assert not {e for e in arrows(found) if e[1] == "size"}
+    assert frozenset(("hits", "time")) not in pairs(found)
+    assert edge(found, "noise", "bytes")["directed"]
+
+
+# ---- columns and rows that are left out ----
+
+def test_columns_that_say_nothing(sonde, tmp_path, text_of):
+    random = np.random.default_rng(6)
+    table = chain(600)
+    gaps = [value if random.random() < 0.5 else "" for value in table["noise"]]
+    few = [value if index % 50 else "NA" for index, value in enumerate(table["hits"])]
+    table |= {"hits": few, "hole": gaps, "same": [7] * 600, "id": [f"launch {i}" for i in range(600)],
+              "microseconds": np.exp(table["time"]) * 1e3, "minus": -table["bytes"]}
+    path = write(tmp_path / "t.csv", table)
+    found = json.loads(sonde("causal", path, "--target", "time", "--tier", "size", "--format", "json").out)
+    left = {one["column"]: one for one in found["left_out"]}
+    assert {name: one["why"] for name, one in left.items()} == {
+        "hole": "sparse", "same": "constant", "id": "distinct", "microseconds": "same", "minus": "same"}
+    assert left["microseconds"]["same_as"] == "time" and left["microseconds"]["correlation"] == pytest.approx(1)
+    assert left["minus"]["same_as"] == "bytes" and left["minus"]["correlation"] == pytest.approx(-1)
+    assert found["rows"] == 588 and pairs(found) == TRUE_PAIRS
+    text = text_of(path, "--target", "time", "--tier", "size")
+    assert "5 of 10 columns are compared: 2 say the same as another one, 3 say nothing." in text
+    assert "12 of 600 rows are left out, as they lack a value." in text
+
+
+def test_whole_table(tmp_path, text_of):
+    text = text_of(write(tmp_path / "t.csv", chain()), "--target", "time")
+    assert "columns are compared" not in text and "rows are left out" not in text
+
+
+def test_earlier_tier_stands_for_both(sonde, tmp_path):
+    table = chain() | {"blocks": chain()["size"] * 3 + 1}
+    path = write(tmp_path / "t.csv", table)
+    found = json.loads(sonde("causal", path, "--tier", "blocks", "--format", "json").out)
+    assert [(one["column"], one["same_as"]) for one in found["left_out"]] == [("size", "blocks")]
+    found = json.loads(sonde("causal", path, "--format", "json").out)
+    assert [(one["column"], one["same_as"]) for one in found["left_out"]] == [("blocks", "size")]
+
+
+def test_categories_of_other_names_are_one(sonde, tmp_path):
+    random = np.random.default_rng(7)
+    kind = random.integers(0, 3, 500)
+    table = {"kind": np.array(["a", "b", "c"])[kind], "number": np.array(["x1", "x3", "x2"])[kind],
+             "other": np.array(["p", "q"])[random.integers(0, 2, 500)], "time": random.normal(size=500)}
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--format", "json").out)
+    assert [(one["column"], one["same_as"]) for one in found["left_out"]] == [("number", "kind")]
+
+
+def test_many_gaps_cost_columns_not_all_rows(sonde, tmp_path):
+    random = np.random.default_rng(8)
+    table = chain(1000)
+    for number in range(12):
+        table[f"gaps{number}"] = [v if random.random() > 0.1 else "" for v in random.normal(size=1000)]
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--tier", "size", "--format", "json").out)
+    assert found["rows"] >= 700 and pairs(found) == TRUE_PAIRS
+    assert {one["why"] for one in found["left_out"]} == {"sparse"}
+
+
+# ---- the same output ----
+
+def test_any_number_of_threads(of_chain):
+    assert of_chain("-j", 1) == of_chain("-j", 2) == of_chain("-j", 7)
+
+
+def test_another_seed_is_another_draw(of_chain):
+    first, second = (edge(of_chain("--seed", seed, "--tier", "size"), "bytes", "time") for seed in (1, 2))
+    assert first["effect_low"] != second["effect_low"] and first["effect"] == pytest.approx(second["effect"], abs=0.02)
+
+
+def test_order_of_columns(sonde, tmp_path):
+    table, found = chain(), []
+    for order in (sorted(table), sorted(table, reverse=True)):
+        path = write(tmp_path / "t.csv", {name: table[name] for name in order})
+        found.append(json.loads(sonde("causal", path, "--tier", "size", "--format", "json").out))
+    assert arrows(found[0]) == arrows(found[1])
+
+
+# ---- what needs no insight ----
+
+def test_baselines(of_chain):
+    found = of_chain("--tier", "size")["baselines"]
+    assert set(found) == {"found", "empty", "variance_sort", "r2_sort"}
+    assert found["found"] | {"score": 0} == {"edges": 4, "same_pairs": 4, "same_directions": 4, "score": 0}
+    assert found["empty"]["edges"] == 0
+    assert found["empty"]["score"] < min(found["variance_sort"]["score"], found["r2_sort"]["score"])
+    assert found["found"]["score"] >= max(found["variance_sort"]["score"], found["r2_sort"]["score"]) - 1e-6
+
+
+def test_order_by_variance_is_told_apart(sonde, tmp_path):
+    """Variances that rise along the chain give it away; those that fall hide it."""
+    def directions(factor):
+        table = {name: values * factor ** place for place, (name, values) in
+                 enumerate(sorted(chain().items(), key=lambda item: ["size", "bytes", "hits", "time", "noise"].index(item[0])))}
+        found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--tier", "size", "--format", "json").out)
+        return found["baselines"]["variance_sort"]["same_directions"]
+    assert directions(3) == 4 and directions(1 / 3) < 4
+
+
+# ---- data that others made ----
+
+@samples.needs("causal/tuning/KTConvolution_2080Ti.json.gz")
+def test_design(sonde, tmp_path):
+    """All configurations were run, so the main effect of each parameter is known."""
+    parameters, rows = tuning(samples.SAMPLES / "causal/tuning/KTConvolution_2080Ti.json.gz")
+    columns = [*parameters, "Duration"]
+    table = {name: np.array([row[name] for row in rows], dtype=float) for name in columns}
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--target", "Duration", "--tier",
+                             ",".join(parameters), "--format", "json").out)
+    assert not {to for _, to in arrows(found)} & set(parameters) and {to for _, to in arrows(found)} == {"Duration"}
+    main = {name: np.corrcoef(table[name], np.log(table["Duration"]))[0, 1] for name in parameters
+            if np.ptp(table[name]) > 0}
+    significant = {name for name, value in main.items() if abs(value) * len(rows) ** 0.5 > 3.3}
+    causes = {cause["cause"]: cause for cause in found["causes"]}
+    assert set(causes) == significant
+    for name in significant:
+        assert causes[name]["sign"] == np.sign(main[name])
+    assert [c["cause"] for c in found["causes"]][:3] == sorted(main, key=lambda name: -abs(main[name]))[:3]
+
+
+@samples.needs("causal/bnlearn")
+@pytest.mark.parametrize("name, at_most", [("asia", 5), ("sachs", 14), ("child", 9)])
+def test_network(sonde, tmp_path, name, at_most):
+    """At most as far from the truth as PC by chi-square is, in an order of columns that tells nothing."""
+    lines = (samples.SAMPLES / f"causal/bnlearn/{name}.txt").read_text().split("\n")
+    nodes, edges = network(samples.SAMPLES / f"causal/bnlearn/{name}.graph.txt")
+    values = [line.split() for line in lines[1:] if line]
+    order = np.random.default_rng(9).permutation(len(nodes))
+    table = write(tmp_path / "t.csv", {nodes[i]: [row[i] for row in values] for i in order})
+    found = json.loads(sonde("causal", table, "--samples", 20, "--format", "json").out)
+    assert distance(found, nodes, edges) <= at_most
+
+
+# ---- what cannot be used ----
+
+@pytest.mark.parametrize("content, what", [
+    ("", "is empty"),
+    ("a,b\n", "has no row but the names"),
+    ("a,b\n1,2\n", "too few to say anything"),
+    ("a\n" + "1\n2\n" * 20, "too few to say anything"),
+    ("a,b\n" + "1,1\n" * 20, "too few to say anything"),
+    ("a,b\n" + "".join(f"x{i},y{i}\n" for i in range(50)), "too few to say anything"),
+    ("a,b\n1,2\n3\n", "line 3 has 1 fields, and the first one 2"),
+    ("a,a\n1,2\n", "two columns have the name 'a'"),
+    ("a,b\n1,\"2\n", "is damaged in line"),
+    ("a,b\n1,\0\n", "is damaged in line"),
+])
+def test_bad_tables(sonde, tmp_path, content, what):
+    table = tmp_path / "t.csv"
+    table.write_text(content)
+    done = sonde("causal", table)
+    assert done.status == 128 and done.out == "" and len(done.err_lines) == 1 and what in done.err, done.err
+
+
+def test_no_table(sonde, tmp_path):
+    for path, what in [(tmp_path / "none.csv", "cannot open"), (tmp_path, "Is a directory")]:
+        done = sonde("causal", path)
+        assert done.status == 128 and len(done.err_lines) == 1 and what in done.err
+
+
+@pytest.mark.parametrize("options, what", [
+    (["--target", "nobody"], "there is no column 'nobody'"),
+    (["--target", "same"], "'same' has one value in all rows: there is nothing to explain"),
+    (["--tier", "nobody"], "no column fits 'nobody'"),
+    (["--tier", "size", "--tier", "s*"], "column 'size' is in two tiers"),
+    (["--forbid", "size"], "'size' is not of the form FROM->TO"),
+    (["--require", "x->size"], "no columns fit 'x->size'"),
+    (["--require", "size->time", "--require", "time->size"], "'time->size' is required, but so is the other way round"),
+    (["--require", "time->size", "--tier", "size"], "'time->size' is required, but forbidden or against the tiers"),
+    (["--require", "size->time", "--require", "time->hits", "--require", "hits->size"], "so is the other way round"),
+])
+def test_bad_knowledge(sonde, tmp_path, options, what):
+    table = write(tmp_path / "t.csv", chain(200) | {"same": [1] * 200})
+    done = sonde("causal", table, *options)
+    assert done.status == 128 and done.out == "" and len(done.err_lines) == 1 and what in done.err, done.err
+
+
+def test_huge_and_tiny_numbers(sonde, tmp_path):
+    table = chain(400)
+    table["size"] = np.sign(table["size"]) * 10 ** (np.abs(table["size"]) * 80)
+    table["hits"] = table["hits"] * 1e-300
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--tier", "size", "--format", "json").out)
+    assert pairs(found) == TRUE_PAIRS
+
+
+def test_numbers_that_are_none(sonde, tmp_path):
+    """inf and nan are missing values, not text."""
+    table = chain(400) | {"noise": ["inf" if i % 20 == 0 else "nan" if i % 20 == 1 else i % 7 + i / 1000 for i in range(400)]}
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--tier", "size", "--format", "json").out)
+    assert found["rows"] == 360

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a page of causes carries (docs/format/html.md): the JSON of the commands as it was printed,
+ * the picture of the graph, and histograms for parallel coordinates. All of it may be absent.
+ */
+import type { Payload } from './decode.ts';
+
+export interface Edge {
+	readonly from: string;
+	readonly to: string;
+	readonly directed: boolean;
+	readonly effect: number | null;
+	readonly effect_low: number | null;
+	readonly effect_high: number | null;
+	readonly frequency: number | null;
+	readonly share: number | null;
+}
+
+export interface Graph {
+	readonly nodes: readonly string[];
+	readonly edges: readonly Edge[];
+	readonly undetermined: readonly unknown[];
+	readonly baselines: Readonly<Record<string, unknown>>;
+}
+
+export interface TimeBin {
+	readonly start_ns: number;
+	readonly end_ns: number;
+	readonly variance: number;
+	readonly rank: number | null; /* 1: the greatest */
+}
+
+export interface AxisBin {
+	readonly name?: string;
+	readonly low?: number;
+	readonly high?: number;
+	readonly rows: number;
+	readonly group: number;
+}
+
+export interface Axis {
+	readonly name: string;
+	readonly unit: string;
+	readonly scale: 'linear' | 'log' | 'category';
+	readonly group_count: number;
+	readonly bins: readonly AxisBin[];
+}
+
+export interface Parallel {
+	readonly rows: number;
+	readonly axes: readonly Axis[];
+	readonly pairs: readonly (readonly number[])[]; /* of each two axes: bin, bin, rows, ... */
+	readonly cells: readonly number[]; /* a group for each axis, rows, ... */
+}
+
+export interface Causes {
+	readonly title: string;
+	readonly sentences: readonly string[];
+	readonly graph: Graph | null;
+	readonly picture: string; /* SVG; '' none */
+	readonly kernels: readonly Readonly<Record<string, unknown>>[];
+	readonly bins: readonly TimeBin[];
+	readonly parallel: Parallel | null;
+}
+
+interface Header {
+	readonly title: string;
+	readonly sentences: readonly string[];
+	readonly picture?: string;
+	readonly arrows?: readonly number[];
+	readonly graph?: Partial<Graph>;
+	readonly variability?: {
+		readonly kernels?: readonly Readonly<Record<string, unknown>>[];
+		readonly bins?: readonly TimeBin[];
+		readonly graph?: Partial<Graph> | null;
+		readonly parallel?: Parallel | null;
+	};
+	readonly parallel?: Parallel;
+}
+
+function wholeGraph(graph: Partial<Graph> | null | undefined): Graph | null {
+	if (!graph) return null;
+	const nodes = graph.nodes ?? [];
+	/* an edge may name its ends by their numbers */
+	const nameOf = (end: unknown): string => (typeof end === 'number' ? nodes[end] ?? '' : String(end));
+	const edges = (graph.edges ?? []).map((edge) => ({ ...edge, from: nameOf(edge.from), to: nameOf(edge.to) }));
+	return { nodes, edges, undetermined: graph.undetermined ?? [], baselines: graph.baselines ?? {} };
+}
+
+/* A picture of another graph than that of the JSON would tell of effects that it does not have. */
+function checkPicture(header: Header, graph: Graph | null): void {
+	const arrows = header.arrows ?? [];
+	const isSame = graph && arrows.length === 2 * graph.edges.length &&
+		graph.edges.every(({ from, to }, i) => graph.nodes[arrows[2 * i]!] === from && graph.nodes[arrows[2 * i + 1]!] === to);
+	if (!isSame) throw new Error('the picture is not that of the graph');
+}
+
+export function decodeCauses(payload: Payload): Causes {
+	const header = payload.header as unknown as Header;
+	if (!Array.isArray(header.sentences)) throw new Error('the causes are not whole');
+	const { variability } = header;
+	const graph = wholeGraph(header.graph ?? variability?.graph);
+	if (header.picture) checkPicture(header, graph);
+	return {
+		title: header.title, sentences: header.sentences, graph, picture: header.picture ?? '',
+		kernels: variability?.kernels ?? [], bins: variability?.bins ?? [], parallel: header.parallel ?? variability?.parallel ?? null,
+	};
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A page of causes: its tables, what belongs to a variable, and the bins that are drawn. */
+import type { Causes, Edge, Graph, TimeBin } from '../format/causal.ts';
+import type { Cell, Column, Sheet } from '../format/timeline.ts';
+import { formatShare } from './units.ts';
+
+const TOP_BINS = 5;
+
+export function formatEffect(value: number): string {
+	return `${value > 0 ? '+' : value < 0 ? '−' : ''}${Number(Math.abs(value).toPrecision(3))}`;
+}
+
+export function intervalOf(edge: Edge): string {
+	if (edge.effect_low === null || edge.effect_high === null) return '';
+	return `${formatEffect(edge.effect_low)} to ${formatEffect(edge.effect_high)}`;
+}
+
+/* What a note at an edge tells: names with values. */
+export function factsOf(edge: Edge): [name: string, value: string][] {
+	const facts: [string, string][] = [['Effect', edge.effect === null ? 'no sign' : formatEffect(edge.effect)]];
+	if (intervalOf(edge)) facts.push(['95 % of the samples', intervalOf(edge)]);
+	if (edge.share !== null) facts.push(['Explains of the variance', formatShare(edge.share, 1)]);
+	if (edge.frequency !== null) facts.push(['In samples', formatShare(edge.frequency, 1)]);
+	return facts;
+}
+
+export function edgeName(edge: Pick<Edge, 'from' | 'to' | 'directed'>): string {
+	return `${edge.from} ${edge.directed ? '→' : '–'} ${edge.to}`;
+}
+
+/* The edges by which one comes from a variable to its causes, and to its effects, near and far. An
+ * edge without a direction counts only at the variable itself. */
+export function relatedEdges(graph: Graph, node: number): Set<number> {
+	const name = graph.nodes[node]!;
+	const related = new Set<number>();
+	for (const upwards of [true, false]) {
+		const seen = new Set([name]);
+		const open = [name];
+		while (open.length > 0) {
+			const at = open.pop()!;
+			graph.edges.forEach((edge, i) => {
+				const [near, far] = upwards ? [edge.to, edge.from] : [edge.from, edge.to];
+				if (near !== at || !edge.directed) return;
+				related.add(i);
+				if (!seen.has(far)) open.push(far);
+				seen.add(far);
+			});
+		}
+	}
+	graph.edges.forEach((edge, i) => {
+		if (!edge.directed && (edge.from === name || edge.to === name)) related.add(i);
+	});
+	return related;
+}
+
+/* ---- tables ---- */
+
+function sheet(key: string, title: string, columns: readonly Column[], rows: readonly (readonly Cell[])[], notes: readonly string[] = []): Sheet {
+	return { key, title, shape: 'table', is_whole: false, columns, rows, row_count: rows.length, left_out: 0, notes };
+}
+
+const text = (key: string, head: string): Column => ({ key, head, unit: '' });
+
+function edgeSheet(graph: Graph): Sheet {
+	const columns = [text('from', 'cause'), text('arrow', ''), text('to', 'effect'), text('effect', 'effect size'), text('interval', '95 % of the samples'),
+		{ key: 'share', head: 'of the variance', unit: 'ratio' }, { key: 'frequency', head: 'in samples', unit: 'ratio' }];
+	const rows = graph.edges.map((edge) => [edge.from, edge.directed ? '→' : '–', edge.to, edge.effect === null ? 'no sign' : formatEffect(edge.effect),
+		intervalOf(edge), edge.share, edge.frequency]);
+	return sheet('edges', 'edges of the graph', columns, rows, rows.length > 0 ? [] : ['Nothing found: no edge of the graph is certain enough.']);
+}
+
+/* One entry of a list of any kind, as text. */
+function itemText(item: unknown): string {
+	if (item === null || typeof item !== 'object') return String(item);
+	const { from, to, directed, name, node, variable, ...rest } = item as Record<string, unknown>;
+	const what = from !== undefined && to !== undefined ? `${from} ${directed === false ? '–' : '→'} ${to}` : String(name ?? node ?? variable ?? '');
+	const number = Object.values(rest).find((value) => typeof value === 'number');
+	const why = Object.values(rest).find((value) => typeof value === 'string');
+	return [what, ...(number === undefined ? [] : [`(${Number((number as number).toPrecision(3))})`]), ...(why ? [String(why)] : [])].filter((part) => part).join(' ');
+}
+
+function itemsOf(value: unknown): string[] {
+	if (Array.isArray(value)) return value.map(itemText);
+	if (value !== null && typeof value === 'object') {
+		return Object.entries(value).map(([name, one]) => (typeof one === 'number' ? `${name} (${Number(one.toPrecision(3))})`
+			: Array.isArray(one) ? `${name}: ${one.map(itemText).join(', ') || 'none'}` : `${name}: ${itemText(one)}`));
+	}
+	return [String(value)];
+}
+
+/* The graph beside what simpler ways say of the same data, each from its first to its last. */
+function baselineSheet(graph: Graph): Sheet {
+	const names = Object.keys(graph.baselines);
+	const ordered = [...graph.edges].sort((a, b) => (b.share ?? -1) - (a.share ?? -1)).map(edgeName);
+	const lists = [ordered, ...names.map((name) => itemsOf(graph.baselines[name]))];
+	const columns = [text('graph', 'this graph'), ...names.map((name) => text(`baseline_${name}`, name.replace(/_/g, ' ')))];
+	const length = Math.max(...lists.map((list) => list.length), 1);
+	const rows = Array.from({ length }, (_, i) => lists.map((list) => list[i] ?? (i === 0 ? 'none' : null)));
+	return sheet('baselines', 'beside it: what simpler ways find', columns, rows,
+		['A simple way that finds the same shows that the data is easy, not that the graph is right.']);
+}
+
+function undeterminedSheet(graph: Graph): Sheet | null {
+	if (graph.undetermined.length === 0) return null;
+	return sheet('undetermined', 'what the data does not determine', [text('what', 'undetermined')], graph.undetermined.map((item) => [itemText(item)]));
+}
+
+/* The unit of a number by its name in the JSON. */
+function unitOf(key: string): string {
+	if (/_ns$/.test(key) || /^p\d+$/.test(key) || key === 'mad' || key === 'median') return 'ns';
+	if (key === 'cv' || key === 'share') return 'ratio';
+	return /count|outliers|rank/.test(key) ? 'count' : '1';
+}
+
+function kernelSheet(kernels: Causes['kernels']): Sheet | null {
+	if (kernels.length === 0) return null;
+	const keys = [...new Set(kernels.flatMap((kernel) => Object.keys(kernel)))];
+	const columns = keys.map((key) => ({
+		key, head: key.replace(/_ns$/, '').replace(/_/g, ' '),
+		unit: kernels.some((kernel) => typeof kernel[key] === 'number') ? unitOf(key) : '',
+	}));
+	const cellOf = (value: unknown): Cell => (value === null || value === undefined ? null : typeof value === 'number' || typeof value === 'string' ? value
+		: Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? itemsOf(value).join(', ') : String(value));
+	return sheet('kernels', 'kernels', columns, kernels.map((kernel) => keys.map((key) => cellOf(kernel[key]))));
+}
+
+export function topBins(bins: readonly TimeBin[]): TimeBin[] {
+	return bins.filter(({ rank }) => rank !== null && rank >= 1 && rank <= TOP_BINS).sort((a, b) => a.rank! - b.rank!);
+}
+
+function binSheet(bins: readonly TimeBin[]): Sheet | null {
+	if (bins.length === 0) return null;
+	const begin = Math.min(...bins.slice(0, 1).map(({ start_ns }) => start_ns), ...topBins(bins).map(({ start_ns }) => start_ns));
+	const columns = [{ key: 'rank', head: 'rank', unit: 'count' }, { key: 'start', head: 'start', unit: 'ns' }, { key: 'length', head: 'length', unit: 'ns' },
+		{ key: 'deviation', head: 'standard deviation', unit: 'ns' }];
+	return sheet('top_bins', 'bins that vary most', columns,
+		topBins(bins).map((bin) => [bin.rank, bin.start_ns - begin, bin.end_ns - bin.start_ns, Math.sqrt(bin.variance)]));
+}
+
+export function sheetsOf(causes: Causes): Sheet[] {
+	const { graph } = causes;
+	const all = [graph && edgeSheet(graph), graph && baselineSheet(graph), graph && undeterminedSheet(graph), kernelSheet(causes.kernels), binSheet(causes.bins)];
+	return all.filter((one) => one !== null);
+}
+
+/* ---- the strip of bins ---- */
+
+export interface Strip {
+	readonly begin_ns: number;
+	readonly end_ns: number;
+	readonly most: number; /* greatest standard deviation */
+	readonly columns: readonly (TimeBin | null)[]; /* of those that lie in it, the one that varies most */
+}
+
+export function stripOf(bins: readonly TimeBin[], width: number): Strip {
+	let [begin, end, most] = [Infinity, -Infinity, 0];
+	for (const bin of bins) {
+		begin = Math.min(begin, bin.start_ns);
+		end = Math.max(end, bin.end_ns);
+		most = Math.max(most, Math.sqrt(bin.variance));
+	}
+	const columns: (TimeBin | null)[] = Array.from({ length: Math.max(1, width) }, () => null);
+	const at = (time: number): number => ((time - begin) / (end - begin || 1)) * columns.length;
+	for (const bin of bins)
+		for (let i = Math.floor(at(bin.start_ns)); i < columns.length && (i < at(bin.end_ns) || i === Math.floor(at(bin.start_ns))); i++)
+			if (!columns[i] || columns[i]!.variance < bin.variance) columns[i] = bin;
+	return { begin_ns: begin, end_ns: end, most, columns };
+}
