@@ -44,6 +44,12 @@ void sn_pdag_direct(struct sn_pdag *graph, uint32_t from, uint32_t to)
 	sn_bits_remove(graph->in + from * graph->words, to);
 }
 
+void sn_pdag_remove(struct sn_pdag *graph, uint32_t a, uint32_t b)
+{
+	sn_pdag_direct(graph, a, b);
+	sn_pdag_direct(graph, b, a);
+}
+
 /* ---- rows of bits ---- */
 
 static uint64_t parents(const struct sn_pdag *graph, uint32_t of, size_t word)
@@ -72,13 +78,51 @@ static uint64_t adjacent(const struct sn_pdag *graph, uint32_t of, size_t word)
 
 /* ---- Meek's rules, for an undirected edge a - b: whether it is a -> b ---- */
 
-/* c -> a, and c and b are not adjacent: b -> a would make a collider that is none. */
-static bool makes_collider(const struct sn_pdag *graph, uint32_t a, uint32_t b)
+struct completing {
+	struct sn_pdag *graph;
+	const struct sn_knowledge *knowledge;
+	const struct sn_triples *open; /* or NULL */
+	uint64_t *set;		       /* a row of bits */
+	uint64_t *wanted, *refused;    /* rows of bits: what is to be directed, and what can't be */
+};
+
+static bool is_before(const struct sn_triple *one, const struct sn_triple *other)
 {
-	uint64_t any = 0;
-	for (size_t word = 0; word < graph->words; word++)
-		any |= parents(graph, a, word) & ~adjacent(graph, b, word);
-	return any;
+	if (one->b != other->b)
+		return one->b < other->b;
+	return one->a != other->a ? one->a < other->a : one->c < other->c;
+}
+
+/* Whether b may be caused by both. */
+static bool is_open(const struct completing *completing, uint32_t a, uint32_t b, uint32_t c)
+{
+	const struct sn_triple wanted = {a < c ? a : c, b, a < c ? c : a};
+	if (!completing->open)
+		return false;
+	const struct sn_triple *items = completing->open->items;
+	size_t low = 0, high = completing->open->count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (is_before(&items[middle], &wanted))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < completing->open->count && !is_before(&wanted, &items[low]);
+}
+
+/* c -> a, and c and b are not adjacent: b -> a would make a collider that is none. */
+static bool makes_collider(const struct completing *completing, uint32_t a, uint32_t b)
+{
+	const struct sn_pdag *graph = completing->graph;
+	for (size_t word = 0; word < graph->words; word++) {
+		uint64_t causes = parents(graph, a, word) & ~adjacent(graph, b, word);
+		for (; causes; causes &= causes - 1)
+			if (!is_open(completing,
+				     (uint32_t)(word * 64 + (size_t)__builtin_ctzll(causes)), a, b))
+				return true;
+	}
+	return false;
 }
 
 /* a -> c -> b: b -> a would make a cycle. */
@@ -88,6 +132,122 @@ static bool makes_cycle(const struct sn_pdag *graph, uint32_t a, uint32_t b)
 	for (size_t word = 0; word < graph->words; word++)
 		any |= children(graph, a, word) & parents(graph, b, word);
 	return any;
+}
+
+/* Whether one of the set is not adjacent to c, and a is known not to be caused by both. */
+static bool has_stranger_at(const struct completing *completing, uint32_t c, uint32_t a)
+{
+	const struct sn_pdag *graph = completing->graph;
+	for (size_t word = 0; word < graph->words; word++) {
+		uint64_t others = completing->set[word] & ~adjacent(graph, c, word);
+		for (; others; others &= others - 1) {
+			uint32_t d = (uint32_t)(word * 64 + (size_t)__builtin_ctzll(others));
+			if (d != c && !is_open(completing, c, a, d))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* a - c -> b and a - d -> b, where c and d are not adjacent. */
+static bool makes_either(const struct completing *completing, uint32_t a, uint32_t b)
+{
+	const struct sn_pdag *graph = completing->graph;
+	uint64_t *set = completing->set;
+	for (size_t word = 0; word < graph->words; word++)
+		set[word] = undirected(graph, a, word) & parents(graph, b, word);
+	SN_BITS_EACH(set, graph->words, c)
+	if (has_stranger_at(completing, (uint32_t)c, a))
+		return true;
+	return false;
+}
+
+/* a - d -> c -> b with a and c adjacent, where d and b are not. Only what is known makes that. */
+static bool makes_either_by_knowledge(const struct completing *completing, uint32_t a, uint32_t b)
+{
+	const struct sn_pdag *graph = completing->graph;
+	uint64_t *set = completing->set;
+	for (size_t word = 0; word < graph->words; word++)
+		set[word] = adjacent(graph, a, word) & parents(graph, b, word);
+	SN_BITS_EACH(set, graph->words, c)
+	for (size_t word = 0; word < graph->words; word++) {
+		uint64_t causes = undirected(graph, a, word) & parents(graph, (uint32_t)c, word) &
+				  ~adjacent(graph, b, word);
+		for (; causes; causes &= causes - 1)
+			if (!is_open(completing,
+				     (uint32_t)(word * 64 + (size_t)__builtin_ctzll(causes)), a, b))
+				return true;
+	}
+	return false;
+}
+
+static bool must_be(const struct completing *completing, uint32_t a, uint32_t b)
+{
+	return makes_collider(completing, a, b) || makes_cycle(completing->graph, a, b) ||
+	       makes_either(completing, a, b) ||
+	       (completing->knowledge && makes_either_by_knowledge(completing, a, b));
+}
+
+static bool is_known(const struct completing *completing, uint32_t a, uint32_t b)
+{
+	return !sn_knowledge_allows(completing->knowledge, b, a);
+}
+
+/* Directs all undirected edges that a rule directs; whether there was any. */
+static bool direct_by(const struct completing *completing,
+		      bool (*rule)(const struct completing *, uint32_t, uint32_t))
+{
+	struct sn_pdag *graph = completing->graph;
+	bool has_changed = false;
+	memset(completing->wanted, 0, graph->count * graph->words * sizeof(*completing->wanted));
+	for (uint32_t a = 0; a < graph->count; a++)
+		for (size_t word = 0; word < graph->words; word++) {
+			size_t row = a * graph->words + word;
+			uint64_t open = undirected(graph, a, word) & ~completing->refused[row];
+			for (; open; open &= open - 1) {
+				uint64_t bit = open & -open;
+				if (rule(completing, a,
+					 (uint32_t)(word * 64 + (size_t)__builtin_ctzll(open))))
+					completing->wanted[row] |= bit;
+			}
+		}
+	for (uint32_t a = 0; a < graph->count; a++)
+		SN_BITS_EACH(completing->wanted + a * graph->words, graph->words, b)
+		{
+			if (sn_bits_has(completing->wanted + b * graph->words, a)) {
+				sn_bits_add(completing->refused + a * graph->words, (uint32_t)b);
+			} else {
+				sn_pdag_direct(graph, a, (uint32_t)b);
+				has_changed = true;
+			}
+		}
+	return has_changed;
+}
+
+int sn_pdag_complete_but(struct sn_pdag *graph, const struct sn_knowledge *knowledge,
+			 const struct sn_triples *open)
+{
+	size_t bits = graph->count * graph->words;
+	uint64_t *room = calloc(2 * bits + graph->words + 1, sizeof(*room));
+	struct completing completing = {.graph = graph,
+					.knowledge = knowledge,
+					.open = open && open->count ? open : NULL,
+					.wanted = room,
+					.refused = room + bits,
+					.set = room + 2 * bits};
+	if (!room)
+		return SN_ERR_MEMORY;
+	if (knowledge)
+		direct_by(&completing, is_known);
+	while (direct_by(&completing, must_be))
+		;
+	free(room);
+	return 0;
+}
+
+int sn_pdag_complete(struct sn_pdag *graph, const struct sn_knowledge *knowledge)
+{
+	return sn_pdag_complete_but(graph, knowledge, NULL);
 }
 
 /* Whether one of the set of `graph->words` words is not adjacent to `to`, which is not counted. */
@@ -101,58 +261,6 @@ static bool has_stranger(const struct sn_pdag *graph, const uint64_t *set, uint3
 			return true;
 	}
 	return false;
-}
-
-/* a - c -> b and a - d -> b, where c and d are not adjacent. */
-static bool makes_either(const struct sn_pdag *graph, uint32_t a, uint32_t b, uint64_t *set)
-{
-	for (size_t word = 0; word < graph->words; word++)
-		set[word] = undirected(graph, a, word) & parents(graph, b, word);
-	SN_BITS_EACH(set, graph->words, c)
-	if (has_stranger(graph, set, (uint32_t)c))
-		return true;
-	return false;
-}
-
-/* a - d -> c -> b with a and c adjacent, where d and b are not. Only what is known makes that. */
-static bool makes_either_by_knowledge(const struct sn_pdag *graph, uint32_t a, uint32_t b,
-				      uint64_t *set)
-{
-	for (size_t word = 0; word < graph->words; word++)
-		set[word] = adjacent(graph, a, word) & parents(graph, b, word);
-	SN_BITS_EACH(set, graph->words, c)
-	for (size_t word = 0; word < graph->words; word++)
-		if (undirected(graph, a, word) & parents(graph, (uint32_t)c, word) &
-		    ~adjacent(graph, b, word))
-			return true;
-	return false;
-}
-
-static bool must_be(const struct sn_pdag *graph, const struct sn_knowledge *knowledge, uint32_t a,
-		    uint32_t b, uint64_t *set)
-{
-	return !sn_knowledge_allows(knowledge, b, a) || makes_collider(graph, a, b) ||
-	       makes_cycle(graph, a, b) || makes_either(graph, a, b, set) ||
-	       (knowledge && makes_either_by_knowledge(graph, a, b, set));
-}
-
-int sn_pdag_complete(struct sn_pdag *graph, const struct sn_knowledge *knowledge)
-{
-	uint64_t *set = malloc((graph->words + 1) * sizeof(*set));
-	if (!set)
-		return SN_ERR_MEMORY;
-	for (bool has_changed = true; has_changed;) {
-		has_changed = false;
-		for (uint32_t a = 0; a < graph->count; a++)
-			for (uint32_t b = 0; b < graph->count; b++)
-				if (sn_pdag_is_undirected(graph, a, b) &&
-				    must_be(graph, knowledge, a, b, set)) {
-					sn_pdag_direct(graph, a, b);
-					has_changed = true;
-				}
-	}
-	free(set);
-	return 0;
 }
 
 /* ---- the class of a directed graph ---- */

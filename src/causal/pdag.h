@@ -39,14 +39,32 @@ static inline bool sn_pdag_is_undirected(const struct sn_pdag *graph, uint32_t a
 
 void sn_pdag_add_directed(struct sn_pdag *graph, uint32_t from, uint32_t to);
 void sn_pdag_add_undirected(struct sn_pdag *graph, uint32_t a, uint32_t b);
+void sn_pdag_remove(struct sn_pdag *graph, uint32_t a, uint32_t b);
 /* Directs an edge. */
 void sn_pdag_direct(struct sn_pdag *graph, uint32_t from, uint32_t to);
 
+/* a and c are adjacent to b, and not to each other; a < c. */
+struct sn_triple {
+	uint32_t a, b, c;
+};
+
+/* Those of which it is not known whether a and c both cause b; ascending by b, a, c. */
+struct sn_triples {
+	const struct sn_triple *items;
+	size_t count;
+};
+
 /*
- * Directs what must be, of what is directed and known (`knowledge` may be NULL): the rules 1 to 4 of Meek, "Causal inference and causal
- * explanation with background knowledge" (1995), section 2, until none applies. 0 or SN_ERR_MEMORY.
+ * Directs what must be, of what is directed and known (`knowledge` may be NULL): what is known, then the rules 1 to 4 of Meek, "Causal
+ * inference and causal explanation with background knowledge" (1995), section 2, until none applies. The order of the
+ * variables makes no difference: all edges are looked at before any of them is directed, and one that would have to be
+ * directed both ways stays as it is. 0 or SN_ERR_MEMORY.
  */
 int sn_pdag_complete(struct sn_pdag *graph, const struct sn_knowledge *knowledge);
+/* The same, where nothing is concluded from `open` triples, which may be NULL (Colombo and Maathuis, "Order-independent constraint-based
+ * causal structure learning", 2014, section 3). */
+int sn_pdag_complete_but(struct sn_pdag *graph, const struct sn_knowledge *knowledge,
+			 const struct sn_triples *open);
 
 /* Makes a directed graph the completed one of its class: only colliders, what is known and what follows stays directed. 0 or
  * SN_ERR_MEMORY, then it is as it was. */

@@ -88,6 +88,36 @@ static void test_fourth_rule(void **state)
 	sn_pdag_release(&graph);
 }
 
+/* Of these three, a in the middle, it is not known whether both others cause it. */
+static void assert_concludes_nothing(const char *edges, uint32_t one, uint32_t other)
+{
+	static const struct sn_knowledge nothing = {.count = COUNT};
+	const struct sn_triple triple = {one, A, other};
+	const struct sn_triples open = {&triple, 1};
+	struct sn_pdag graph = graph_of(edges);
+	assert_int_equal(sn_pdag_complete_but(&graph, &nothing, &open), 0);
+	assert_same(&graph, edges);
+	assert_int_equal(sn_pdag_complete(&graph, &nothing), 0);
+	assert_true(sn_pdag_is_directed(&graph, A, B));
+	sn_pdag_release(&graph);
+}
+
+static void test_open_triples(void **state)
+{
+	(void)state;
+	assert_concludes_nothing("c>a a-b", B, C);
+	assert_concludes_nothing("a-c a-d c>b d>b a-b", C, D);
+	assert_concludes_nothing("a-b a-c a-d d>c c>b", B, D);
+}
+
+/* c > a - b < d: either direction makes a collider that is none, so none is chosen, whichever comes first. */
+static void test_contradiction(void **state)
+{
+	(void)state;
+	assert_completes("c>a a-b d>b", "c>a a-b d>b");
+	assert_completes("c>b a-b d>a", "c>b a-b d>a");
+}
+
 static void test_knowledge(void **state)
 {
 	static const uint16_t tiers[COUNT] = {[A] = 1};
@@ -110,10 +140,9 @@ static void test_knowledge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_classes),
-	    cmocka_unit_test(test_rules),
-	    cmocka_unit_test(test_fourth_rule),
-	    cmocka_unit_test(test_knowledge),
+	    cmocka_unit_test(test_classes),	  cmocka_unit_test(test_rules),
+	    cmocka_unit_test(test_fourth_rule),	  cmocka_unit_test(test_open_triples),
+	    cmocka_unit_test(test_contradiction), cmocka_unit_test(test_knowledge),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Likelihood ratios of blocks of dimensions; see blocks.h. */
+#include "blocks.h"
+
+#include "base/error.h"
+#include "causal/cholesky.h"
+#include "chi_square.h"
+
+#include <stdlib.h>
+
+/* Dimensions of one test, so that a triangle stays small. */
+#define CHOSEN_MOST 512u
+
+int sn_blocks_init(struct sn_blocks *blocks, const double *correlations, const uint32_t *first,
+		   uint32_t variables, size_t rows)
+{
+	*blocks = (struct sn_blocks){.dimensions = first[variables],
+				     .correlations = correlations,
+				     .first = first,
+				     .rows = rows};
+	blocks->factor = malloc(CHOSEN_MOST * (CHOSEN_MOST + 1) / 2 * sizeof(*blocks->factor));
+	blocks->chosen = malloc(CHOSEN_MOST * sizeof(*blocks->chosen));
+	return blocks->factor && blocks->chosen ? 0 : SN_ERR_MEMORY;
+}
+
+void sn_blocks_release(struct sn_blocks *blocks)
+{
+	free(blocks->factor);
+	free(blocks->chosen);
+	*blocks = (struct sn_blocks){0};
+}
+
+/* What is left of a block by what was chosen before it. */
+struct left {
+	double logarithm; /* of its determinant */
+	uint32_t rank;
+};
+
+/* Appends a variable's dimensions to the `*count` chosen ones; false where they are too many. */
+static bool add(struct sn_blocks *blocks, uint32_t variable, uint32_t *count, struct left *left)
+{
+	const struct sn_cholesky cholesky = {blocks->correlations, blocks->dimensions,
+					     blocks->chosen, blocks->factor};
+	uint32_t first = blocks->first[variable], end = blocks->first[variable + 1];
+	*left = (struct left){0};
+	if (end - first > CHOSEN_MOST - *count)
+		return false;
+	for (uint32_t dimension = first; dimension < end; dimension++) {
+		blocks->chosen[*count] = dimension;
+		double variance = sn_cholesky_add(&cholesky, (*count)++);
+		if (variance > SN_CHOLESKY_NOTHING) {
+			left->logarithm += log(variance);
+			left->rank++;
+		}
+	}
+	return true;
+}
+
+static double blocks_of(void *context, uint32_t a, uint32_t b, const uint32_t *given,
+			uint32_t count)
+{
+	struct sn_blocks *blocks = context;
+	uint32_t chosen = 0, held, ranks = 0;
+	struct left of_a, of_b, of_b_with_a, other;
+	for (uint32_t number = 0; number < count; number++) {
+		if (!add(blocks, given[number], &chosen, &other))
+			return SN_INDEPENDENCE_UNKNOWN;
+		ranks += other.rank;
+	}
+	held = chosen;
+	if (!add(blocks, b, &chosen, &of_b))
+		return SN_INDEPENDENCE_UNKNOWN;
+	chosen = held;
+	if (!add(blocks, a, &chosen, &of_a) || !add(blocks, b, &chosen, &of_b_with_a))
+		return SN_INDEPENDENCE_UNKNOWN;
+	double rows = (double)blocks->rows - 1 - ranks - (of_a.rank + of_b.rank + 1) / 2.0;
+	if (!of_a.rank || !of_b.rank || rows < 1)
+		return SN_INDEPENDENCE_UNKNOWN;
+	/* of dimensions that a determines next to nothing is left */
+	double nothing = log(SN_CHOLESKY_NOTHING) * (of_b.rank - of_b_with_a.rank);
+	return sn_chi_square_tail(rows * (of_b.logarithm - of_b_with_a.logarithm - nothing),
+				  (double)of_a.rank * of_b.rank);
+}
+
+struct sn_independence sn_blocks_test(struct sn_blocks *blocks)
+{
+	return (struct sn_independence){
+	    .of = blocks_of,
+	    .given_most = (uint32_t)(blocks->rows < UINT32_MAX ? blocks->rows : UINT32_MAX),
+	    .context = blocks};
+}
