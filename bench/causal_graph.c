@@ -26,8 +26,7 @@ static int print_graph(const struct sn_causal *causal)
 
 int main(int argc, char **argv)
 {
-	struct sn_discovery_options options = {
-	    .samples = 1, .threads = 1, .seed = SN_CAUSAL_SEED};
+	struct sn_discovery_options options = {.samples = 1, .threads = 1, .seed = SN_CAUSAL_SEED};
 	struct sn_causal_table table = {0};
 	struct sn_prior prior = {0};
 	struct sn_causal causal = {0};
