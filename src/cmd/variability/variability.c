@@ -143,29 +143,10 @@ static int close_all(struct variability *all, int status)
 
 /* ---- output ---- */
 
-static void print_text(const struct variability *all, const struct sn_variability *result,
-		       const struct sn_page *page)
-{
-	for (size_t i = 0; i < page->sentence_count; i++)
-		sn_page_print_sentence(page->sentences[i], sn_terminal_width(), stdout);
-	if (page->sentence_count)
-		putchar('\n');
-	printf("%s launches of %zu %s in %s%s\n",
-	       sn_number_counted((double)result->launch_count).text, result->group_count,
-	       all->by == SN_BY_CONFIGURATION ? "kernels and configurations" : "kernels",
-	       sn_number_time((double)(result->end_ns - result->start_ns)).text,
-	       result->is_aligned ? "; each database from its own first kernel" : "");
-	if (all->features)
-		printf("%s: %s of them, to explain %s\n", all->features,
-		       sn_number_counted((double)result->features.row_count).text,
-		       sn_feature_name((enum sn_feature)all->target));
-	sn_page_print(page, all->limit, sn_terminal_width(), sn_terminal_has_color(stdout), stdout);
-}
-
 struct answer {
 	struct sn_variability result;
 	struct sn_variability_causes causes;
-	struct sn_page page;
+	struct sn_page page, why; /* how kernels vary; what that depends on */
 };
 
 static int find(const struct variability *all, struct answer *answer, struct sn_error *error)
@@ -178,8 +159,10 @@ static int find(const struct variability *all, struct answer *answer, struct sn_
 	result = sn_variability_causes(&answer->causes, &answer->result.features,
 				       (enum sn_feature)all->target, all->request.threads, error);
 	if (!result)
-		sn_variability_causes_show(&answer->causes, &answer->page);
-	return !result && answer->page.has_failed ? sn_fail_memory(error) : result;
+		sn_variability_causes_show(&answer->causes, &answer->why);
+	return !result && (answer->page.has_failed || answer->why.has_failed)
+		   ? sn_fail_memory(error)
+		   : result;
 }
 
 static void put_json(const struct variability *all, const struct answer *answer, FILE *out)
@@ -188,8 +171,41 @@ static void put_json(const struct variability *all, const struct answer *answer,
 	sn_json_begin(&json, '{');
 	sn_variability_json(&answer->result, &all->request, (enum sn_feature)all->target,
 			    &answer->page, &json);
-	sn_variability_causes_json(&answer->causes, &json);
+	sn_variability_causes_json(&answer->causes, &answer->why, &json);
 	sn_json_end(&json, '}');
+}
+
+static void print_page(const struct variability *all, const struct sn_page *page)
+{
+	sn_page_print(page, all->limit, sn_terminal_width(), sn_terminal_has_color(stdout), stdout);
+}
+
+static void print_sentences(const struct sn_page *page)
+{
+	for (size_t i = 0; i < page->sentence_count; i++)
+		sn_page_print_sentence(page->sentences[i], sn_terminal_width(), stdout);
+	if (page->sentence_count)
+		putchar('\n');
+}
+
+static void print_text(const struct variability *all, const struct answer *answer)
+{
+	const struct sn_variability *result = &answer->result;
+	print_sentences(&answer->page);
+	print_sentences(&answer->why);
+	printf("%s launches of %zu %s in %s%s\n",
+	       sn_number_counted((double)result->launch_count).text, result->group_count,
+	       all->by == SN_BY_CONFIGURATION ? "kernels and configurations" : "kernels",
+	       sn_number_time((double)(result->end_ns - result->start_ns)).text,
+	       result->is_aligned ? "; each database from its own first kernel" : "");
+	if (all->features)
+		printf("%s: %s of them, to explain %s\n", all->features,
+		       sn_number_counted((double)result->features.row_count).text,
+		       sn_feature_name((enum sn_feature)all->target));
+	print_page(all, &answer->page);
+	print_page(all, &answer->why);
+	if (all->html)
+		printf("\n%s: all of it on a page\n", all->html);
 }
 
 static int write_page(const struct variability *all, const struct answer *answer, const char *path,
@@ -203,9 +219,10 @@ static int write_page(const struct variability *all, const struct answer *answer
 	put_json(all, answer, out);
 	int result = fclose(out) ? sn_fail_memory(error) : 0;
 	if (!result)
-		result = sn_variability_causes_html(&answer->causes, &answer->result.features,
-						    &answer->page, text, sn_label_base(path),
-						    all->html, error);
+		result = sn_variability_causes_html(
+		    &answer->causes, &answer->result.features,
+		    (const struct sn_page *[]){&answer->page, &answer->why}, text,
+		    sn_label_base(path), all->html, error);
 	free(text);
 	return result;
 }
@@ -245,9 +262,10 @@ static int answer(const struct variability *all, const char *path)
 		put_json(all, &answer, stdout);
 		putchar('\n');
 	} else if (!status) {
-		print_text(all, &answer.result, &answer.page);
+		print_text(all, &answer);
 	}
 	sn_page_release(&answer.page);
+	sn_page_release(&answer.why);
 	sn_variability_causes_release(&answer.causes);
 	sn_variability_release(&answer.result);
 	return status;

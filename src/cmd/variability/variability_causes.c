@@ -109,7 +109,7 @@ int sn_variability_causes(struct sn_variability_causes *causes,
 			  const struct sn_launch_features *features, enum sn_feature target,
 			  unsigned threads, struct sn_error *error)
 {
-	*causes = (struct sn_variability_causes){0};
+	*causes = (struct sn_variability_causes){.target = target};
 	int result = make_table(&causes->table, features, target);
 	if (result)
 		return sn_fail_code(error, result);
@@ -137,15 +137,32 @@ void sn_variability_causes_release(struct sn_variability_causes *causes)
 
 void sn_variability_causes_show(const struct sn_variability_causes *causes, struct sn_page *page)
 {
+	static const char *const meanings[SN_FEATURES] = {
+	    [SN_FEATURE_PERF_VARIATION] = "|duration - mean of its kernel and configuration|",
+	    [SN_FEATURE_MEMORY_STALL] = "|duration - that of the linked copy|",
+	    [SN_FEATURE_DURATION] = "the duration",
+	    [SN_FEATURE_LOG_DURATION] = "the logarithm of the duration",
+	    [SN_FEATURE_LOG_SQUARED_RESIDUAL] =
+		"the logarithm of the squared difference from its configuration's mean logarithm",
+	    [SN_FEATURE_EXPOSED_COPY] = "the linked copy's time beside no kernel"};
+	if (meanings[causes->target])
+		sn_page_sentence(page, "To be explained is %s: %s, of %zu launches.",
+				 sn_feature_name(causes->target), meanings[causes->target],
+				 causes->table.row_count);
 	if (causes->is_known)
 		sn_causal_show(&causes->causal, page);
 	else
 		sn_page_sentence(page, "Causes were not looked for: %s.", causes->why.text);
 }
 
-void sn_variability_causes_json(const struct sn_variability_causes *causes, struct sn_json *json)
+void sn_variability_causes_json(const struct sn_variability_causes *causes,
+				const struct sn_page *page, struct sn_json *json)
 {
 	sn_json_open(json, "graph", '{');
+	sn_json_open(json, "sentences", '[');
+	for (size_t number = 0; number < page->sentence_count; number++)
+		sn_json_string(json, page->sentences[number]);
+	sn_json_end(json, ']');
 	if (causes->is_known) {
 		sn_causal_json(&causes->causal, json);
 	} else {
@@ -213,8 +230,8 @@ static struct sn_parallel *count_rows(const struct sn_launch_features *features,
 
 int sn_variability_causes_html(const struct sn_variability_causes *causes,
 			       const struct sn_launch_features *features,
-			       const struct sn_page *page, const char *json, const char *title,
-			       const char *path, struct sn_error *error)
+			       const struct sn_page *const pages[2], const char *json,
+			       const char *title, const char *path, struct sn_error *error)
 {
 	struct sn_parallel_axis axes[SN_PARALLEL_AXES];
 	struct sn_parallel_names names[SN_PARALLEL_AXES];
@@ -222,12 +239,18 @@ int sn_variability_causes_html(const struct sn_variability_causes *causes,
 	struct sn_causal_picture picture = {0};
 	unsigned count = choose_axes(features, axes, names, chosen);
 	struct sn_parallel *parallel = count_rows(features, axes, chosen, count);
-	int result = parallel ? 0 : SN_ERR_MEMORY;
+	size_t sentence_count = 0;
+	const char **sentences =
+	    malloc((pages[0]->sentence_count + pages[1]->sentence_count + 1) * sizeof(*sentences));
+	int result = parallel && sentences ? 0 : SN_ERR_MEMORY;
+	for (int page = 0; sentences && page < 2; page++)
+		for (size_t number = 0; number < pages[page]->sentence_count; number++)
+			sentences[sentence_count++] = pages[page]->sentences[number];
 	if (!result && causes->is_known)
 		result = sn_causal_picture_init(&picture, &causes->causal, title);
 	struct sn_causal_page all = {.title = title,
-				     .sentences = page->sentences,
-				     .sentence_count = page->sentence_count,
+				     .sentences = sentences,
+				     .sentence_count = sentence_count,
 				     .variability_json = json,
 				     .drawing = causes->is_known ? &picture.drawing : NULL,
 				     .parallel = parallel,
@@ -236,5 +259,6 @@ int sn_variability_causes_html(const struct sn_variability_causes *causes,
 	result = result ? result : sn_causal_page(&all, path, error);
 	sn_causal_picture_release(&picture);
 	sn_parallel_free(parallel);
+	free(sentences);
 	return result;
 }

@@ -10,6 +10,7 @@
 #define SN_CAUSES_ROWS 20000
 
 struct sn_variability_causes {
+	enum sn_feature target;
 	struct sn_causal_table table;
 	struct sn_prior prior;
 	struct sn_causal causal;
@@ -24,12 +25,13 @@ int sn_variability_causes(struct sn_variability_causes *causes,
 			  unsigned threads, struct sn_error *error);
 void sn_variability_causes_release(struct sn_variability_causes *causes);
 
-/* Adds sentences and tables to the page. */
+/* Sentences, of which the first says what was to be explained, and tables. */
 void sn_variability_causes_show(const struct sn_variability_causes *causes, struct sn_page *page);
-/* The member "graph" of an open object, as docs/format/causal.md has it; without anything but "why" where nothing could be compared. */
-void sn_variability_causes_json(const struct sn_variability_causes *causes, struct sn_json *json);
-/* The page of HTML with all of it: `json` is what the command prints. 0 or a negative enum sn_err. */
+/* With the page's sentences the member "graph" of an open object, as docs/format/causal.md has it; without anything but "why" where nothing could be compared. */
+void sn_variability_causes_json(const struct sn_variability_causes *causes,
+				const struct sn_page *page, struct sn_json *json);
+/* The page of HTML with both pages' sentences and all that is known: `json` is what the command prints. 0 or a negative enum sn_err. */
 int sn_variability_causes_html(const struct sn_variability_causes *causes,
 			       const struct sn_launch_features *features,
-			       const struct sn_page *page, const char *json, const char *title,
-			       const char *path, struct sn_error *error);
+			       const struct sn_page *const pages[2], const char *json,
+			       const char *title, const char *path, struct sn_error *error);

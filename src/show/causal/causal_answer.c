@@ -68,14 +68,19 @@ static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 {
 	const struct sn_prepared *prepared = &causal->prepared;
 	uint32_t same = 0;
+	char whys[96] = "";
 	for (uint32_t number = 0; number < prepared->left_count; number++)
 		same += prepared->left[number].why == SN_LEFT_SAME;
+	uint32_t nothing = prepared->left_count - same;
+	if (same)
+		snprintf(whys, sizeof(whys), "%u %s the same as another one%s", same,
+			 same == 1 ? "says" : "say", nothing ? ", " : "");
+	if (nothing)
+		snprintf(whys + strlen(whys), sizeof(whys) - strlen(whys), "%u %s nothing", nothing,
+			 nothing == 1 ? "says" : "say");
 	if (prepared->left_count)
-		sn_page_sentence(page,
-				 "%u of %u columns are compared: %u say the same as another one, "
-				 "%u say nothing.",
-				 prepared->count, causal->table->column_count, same,
-				 prepared->left_count - same);
+		sn_page_sentence(page, "%u of %u columns are compared; %s.", prepared->count,
+				 causal->table->column_count, whys);
 	if (prepared->rows < causal->table->row_count)
 		sn_page_sentence(page, "%zu of %zu rows are left out, as they lack a value.",
 				 causal->table->row_count - prepared->rows,

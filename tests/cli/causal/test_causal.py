@@ -157,7 +157,7 @@ def test_columns_that_say_nothing(sonde, tmp_path, text_of):
     assert left["minus"]["same_as"] == "bytes" and left["minus"]["correlation"] == pytest.approx(-1)
     assert found["rows"] == 588 and pairs(found) == TRUE_PAIRS
     text = text_of(path, "--target", "time", "--tier", "size")
-    assert "5 of 10 columns are compared: 2 say the same as another one, 3 say nothing." in text
+    assert "5 of 10 columns are compared; 2 say the same as another one, 3 say nothing." in text
     assert "12 of 600 rows are left out, as they lack a value." in text
 
 

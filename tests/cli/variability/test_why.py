@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde variability`: why kernels vary, of traces whose cause of variation is planted."""
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import pytest
+import samples
+from varied import Launch, Run
+
+
+def variable(seed: int, spread) -> Run:
+    """Two kernels in turns, of grids 8 to 64; `spread(name, grid)` is the deviation of ln d."""
+    source = random.Random(seed)
+    run = Run()
+    for number in range(1500):
+        name, grid = ("first", "second")[number % 2], source.choice([8, 16, 32, 64])
+        duration = 20_000 * math.exp(source.gauss(0, spread(name, grid)))
+        run.launches.append(Launch(name, 1_000_000 + number * 100_000, round(duration), grid=(grid, 1, 1)))
+    return run
+
+
+def why(sonde, path, *options):
+    result = sonde("variability", *path, "--sample", 100000, "--format", "json", *options)
+    assert result.status == 0, result.err
+    return json.loads(result.out)["graph"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_grid_is_the_cause(sonde, tmp_path, seed):
+    """The larger the grid, the further launches are from their mean, in both kernels."""
+    graph = why(sonde, variable(seed, lambda name, grid: 0.02 * math.sqrt(grid)).write(tmp_path / "t"))
+    assert graph["target"] == "perf_variation" and graph["causes"][0]["cause"] == "gridX"
+    assert graph["causes"][0]["sign"] == 1 and graph["causes"][0]["effect_low"] > 0.3
+    assert {edge["from"] for edge in graph["edges"] if edge["to"] == "perf_variation"} == {"gridX"}
+    assert graph["sentences"][0] == "To be explained is perf_variation: |duration - mean of its kernel and configuration|, of 1500 launches."
+    assert graph["sentences"][1].startswith("perf_variation depends most on gridX, which explains ")
+
+
+def test_the_kernel_is_the_cause(sonde, tmp_path):
+    graph = why(sonde, variable(3, lambda name, grid: 0.3 if name == "first" else 0.02).write(tmp_path / "t"))
+    assert [cause["cause"] for cause in graph["causes"]] == ["kernel"]
+    assert graph["causes"][0]["effect"] is None and graph["causes"][0]["share"] > 0.4
+
+
+def test_nothing_is_the_cause(sonde, tmp_path):
+    graph = why(sonde, variable(4, lambda name, grid: 0.1).write(tmp_path / "t"))
+    assert graph["causes"] == []
+    assert any(line.startswith("Nothing found: no column is a cause of perf_variation") for line in graph["sentences"])
+
+
+def test_nothing_causes_a_configuration(sonde, tmp_path):
+    graph = why(sonde, variable(5, lambda name, grid: 0.02 * math.sqrt(grid)).write(tmp_path / "t"))
+    assert not {edge["to"] for edge in graph["edges"] if edge["directed"]} & {"kernel", "gridX", "blockX", "registers", "place"}
+
+
+def test_page_and_threads(sonde, tmp_path):
+    paths = variable(6, lambda name, grid: 0.02 * math.sqrt(grid)).write(tmp_path / "t")
+    pages = []
+    for jobs in (1, 3):
+        done = sonde("variability", *paths, "-j", jobs, "--html", tmp_path / "why.html")
+        assert done.status == 0 and "why.html: all of it on a page" in done.out
+        pages.append(((tmp_path / "why.html").read_bytes(), done.out))
+    assert pages[0] == pages[1]
+
+
+def test_too_few_launches(sonde, tmp_path):
+    run = Run([Launch("k", 1_000_000 + number * 100_000, 1000 + number) for number in range(4)])
+    graph = why(sonde, run.write(tmp_path / "t"))
+    assert graph["nodes"] == graph["edges"] == graph["undetermined"] == [] and graph["baselines"] == {}
+    assert "too few to say anything" in graph["why"]
+    text = sonde("variability", *run.write(tmp_path / "t")).out
+    assert "Causes were not looked for:" in " ".join(text.split())
+
+
+@samples.needs("nsys", "kineto")
+@pytest.mark.parametrize("name", ["nsys/mfu_2gpu_before.sqlite", "kineto/h100_Qwen_Qwen1.5-0.5B-Chat.json.gz"])
+def test_real_traces(sonde, name):
+    graph = why(sonde, [samples.SAMPLES / name])
+    named = {cause["cause"] for cause in graph["causes"]}
+    assert named & {"kernel", "gridX", "gridY", "gridZ", "blockX", "shared_memory", "registers", "copy_kind", "start_ns", "since_previous_ns", "gap_ns"}
+    assert all(cause["effect"] is None or cause["effect_low"] <= cause["effect"] <= cause["effect_high"] for cause in graph["causes"])
