@@ -5,11 +5,13 @@
 #include "show/causal/causal_picture.h"
 #include "show/label.h"
 
+#include <stdlib.h>
+
 enum { JOBS_MAX = 256, SAMPLES_LEAST = 20, SAMPLES_MAX = 10000, DEFAULT_LIMIT = 20 };
 
 struct request {
 	const char *target, *html, *svg, *dot;
-	struct sn_texts tiers, forbidden, required;
+	struct sn_texts tiers, forbidden, required, settings;
 	struct sn_discovery_options options;
 	size_t limit;
 	int form; /* 0 text, 1 JSON */
@@ -22,6 +24,7 @@ static bool read_options(struct request *request, struct sn_options *options)
 	    {"tier", .texts = &request->tiers, .most = 64},
 	    {"forbid", .texts = &request->forbidden, .most = 64},
 	    {"require", .texts = &request->required, .most = 64},
+	    {"do", .texts = &request->settings, .most = 64},
 	    {"samples", SN_OPTION_WHOLE(request->options.samples, SAMPLES_LEAST, SAMPLES_MAX)},
 	    {"seed", SN_OPTION_WHOLE(request->options.seed, 0, 1e15)},
 	    {"jobs", 'j', SN_OPTION_WHOLE(request->options.threads, 1, JOBS_MAX)},
@@ -49,11 +52,23 @@ static int read_prior(const struct request *request, const struct sn_causal_tabl
 	return result;
 }
 
-static void print_json(const struct sn_causal *causal, const struct sn_page *page)
+/* What was found, and what is said of it. */
+struct answer {
+	struct sn_causal_table table;
+	struct sn_prior prior;
+	struct sn_causal causal;
+	struct sn_do *settings; /* one for each --do */
+	size_t setting_count;
+	struct sn_page page;
+};
+
+static void print_json(const struct answer *answer)
 {
+	const struct sn_page *page = &answer->page;
 	struct sn_json json = {.out = stdout};
 	sn_json_begin(&json, '{');
-	sn_causal_json(causal, &json);
+	sn_causal_json(&answer->causal, &json);
+	sn_causal_do_json(&answer->causal, answer->settings, answer->setting_count, &json);
 	sn_json_open(&json, "sentences", '[');
 	for (size_t number = 0; number < page->sentence_count; number++)
 		sn_json_string(&json, page->sentences[number]);
@@ -86,21 +101,45 @@ static int draw(const struct request *request, const struct sn_causal *causal,
 	return result;
 }
 
-/* Nothing is printed before all files are written. */
-static int answer(const struct request *request, const struct sn_causal *causal, const char *path,
-		  struct sn_error *error)
+static int ask(const struct request *request, struct answer *answer, struct sn_error *error)
 {
-	struct sn_page page = {0};
-	sn_causal_show(causal, &page);
-	int result = page.has_failed ? sn_fail_memory(error) : 0;
-	if (!result && (request->svg || request->dot || request->html))
-		result = draw(request, causal, &page, path, error);
-	if (!result && request->form)
-		print_json(causal, &page);
-	else if (!result)
-		print_text(request, &page);
-	sn_page_release(&page);
+	int result = 0;
+	answer->settings = calloc(request->settings.count + 1, sizeof(*answer->settings));
+	if (!answer->settings)
+		return sn_fail_memory(error);
+	for (size_t number = 0; !result && number < request->settings.count; number++) {
+		struct sn_do *asked = &answer->settings[answer->setting_count++];
+		result = sn_causal_do(asked, &answer->causal, &answer->prior,
+				      request->settings.items[number], error);
+		if (!result)
+			sn_causal_say_do(&answer->causal, asked, &answer->page);
+	}
 	return result;
+}
+
+static int find(const struct request *request, struct answer *answer, const char *path,
+		struct sn_error *error)
+{
+	int result = sn_causal_table_read(&answer->table, path, error);
+	result = result ? result : read_prior(request, &answer->table, &answer->prior, error);
+	result =
+	    result ? result : sn_causal(&answer->causal, &answer->prior, request->options, error);
+	if (result)
+		return result;
+	result = ask(request, answer, error);
+	sn_causal_show(&answer->causal, &answer->page);
+	return !result && answer->page.has_failed ? sn_fail_memory(error) : result;
+}
+
+static void release(struct answer *answer)
+{
+	for (size_t number = 0; number < answer->setting_count; number++)
+		sn_do_release(&answer->settings[number]);
+	free(answer->settings);
+	sn_page_release(&answer->page);
+	sn_causal_release(&answer->causal);
+	sn_prior_release(&answer->prior);
+	sn_causal_table_release(&answer->table);
 }
 
 int sn_command_causal_run(int argc, char **argv)
@@ -108,9 +147,7 @@ int sn_command_causal_run(int argc, char **argv)
 	struct request request = {.options = {.samples = SN_CAUSAL_SAMPLES, .seed = SN_CAUSAL_SEED},
 				  .limit = DEFAULT_LIMIT};
 	struct sn_options options = {&sn_command_causal, argc, argv};
-	struct sn_causal_table table = {0};
-	struct sn_prior prior = {0};
-	struct sn_causal causal = {0};
+	struct answer answer = {0};
 	struct sn_error error = {""};
 	if (!read_options(&request, &options))
 		return options.status;
@@ -118,13 +155,15 @@ int sn_command_causal_run(int argc, char **argv)
 	if (!path)
 		return SN_EXIT_USAGE;
 	sn_progress_show(false);
-	int result = sn_causal_table_read(&table, path, &error);
-	result = result ? result : read_prior(&request, &table, &prior, &error);
-	result = result ? result : sn_causal(&causal, &prior, request.options, &error);
+	int result = find(&request, &answer, path, &error);
 	sn_progress_end();
-	result = result ? result : answer(&request, &causal, path, &error);
-	sn_causal_release(&causal);
-	sn_prior_release(&prior);
-	sn_causal_table_release(&table);
+	/* nothing is printed before all files are written */
+	if (!result && (request.svg || request.dot || request.html))
+		result = draw(&request, &answer.causal, &answer.page, path, &error);
+	if (!result && request.form)
+		print_json(&answer);
+	else if (!result)
+		print_text(&request, &answer.page);
+	release(&answer);
 	return result ? sn_command_fail("%s", error.text) : SN_EXIT_DONE;
 }

@@ -5,6 +5,7 @@
 #include "show/number.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Causes that the first sentence names. */
@@ -367,4 +368,89 @@ void sn_causal_json(const struct sn_causal *causal, struct sn_json *json)
 	put_left_out(causal, json);
 	sn_json_numbers(json, {"rows", (double)causal->prepared.rows},
 			{"samples", causal->samples});
+}
+
+/* ---- what if ---- */
+
+static const char *why_not(enum sn_do_status status)
+{
+	static const char *const whys[] = {
+	    [SN_DO_NO_EFFECT] = "the graph has no way from it to the target",
+	    [SN_DO_UNDETERMINED] =
+		"the rows do not tell the direction of an edge at it (--tier or --require may)",
+	    [SN_DO_NO_OVERLAP] = "with what has to be held it hardly ever has that value",
+	    [SN_DO_DETERMINED] = "what has to be held determines it",
+	    [SN_DO_FEW] = "too few rows have that value",
+	    [SN_DO_BEYOND] = "no row has a value as far out"};
+	return whys[status];
+}
+
+/* ", with A, B and 3 others held" */
+static void name_held(const struct sn_causal *causal, const struct sn_do *asked, FILE *out)
+{
+	for (uint32_t number = 0; number < asked->held_count && number < NAMED; number++)
+		fprintf(out, "%s%s",
+			number ? ", " : "; held: ", name_of(causal, asked->held[number]));
+	if (asked->held_count > NAMED)
+		fprintf(out, " and %u more", asked->held_count - NAMED);
+}
+
+void sn_causal_say_do(const struct sn_causal *causal, const struct sn_do *asked,
+		      struct sn_page *page)
+{
+	const char *column = causal->table->columns[asked->column].name;
+	const char *target = name_of(causal, causal->target);
+	char *held = NULL;
+	size_t length;
+	FILE *out = open_memstream(&held, &length);
+	if (out) {
+		name_held(causal, asked, out);
+		fclose(out);
+	}
+	if (asked->status == SN_DO_FOUND)
+		sn_page_sentence(
+		    page,
+		    "If %s were %s in all rows, %s would change by %s on average (95%%: "
+		    "%s to %s), from a mean of %s%s.",
+		    column, asked->value, target, sn_number_text(asked->change, "1").text,
+		    sn_number_text(asked->change_low, "1").text,
+		    sn_number_text(asked->change_high, "1").text,
+		    sn_number_text(asked->mean, "1").text, held ? held : "");
+	else if (asked->status == SN_DO_NO_EFFECT)
+		sn_page_sentence(page, "If %s were %s, nothing says that %s would change: %s.",
+				 column, asked->value, target, why_not(asked->status));
+	else
+		sn_page_sentence(page, "What %s would be if %s were %s cannot be identified: %s.",
+				 target, column, asked->value, why_not(asked->status));
+	free(held);
+}
+
+void sn_causal_do_json(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
+		       struct sn_json *json)
+{
+	static const char *const statuses[] = {[SN_DO_FOUND] = "identified",
+					       [SN_DO_NO_EFFECT] = "no-effect",
+					       [SN_DO_UNDETERMINED] = "undetermined",
+					       [SN_DO_NO_OVERLAP] = "no-overlap",
+					       [SN_DO_DETERMINED] = "determined",
+					       [SN_DO_FEW] = "few-rows",
+					       [SN_DO_BEYOND] = "beyond"};
+	sn_json_open(json, "do", '[');
+	for (size_t number = 0; number < count; number++) {
+		const struct sn_do *one = &asked[number];
+		sn_json_begin(json, '{');
+		sn_json_put_text(json, "column", causal->table->columns[one->column].name);
+		sn_json_put_text(json, "value", one->value);
+		sn_json_put_text(json, "status", statuses[one->status]);
+		sn_json_put_known(json, "mean", one->mean);
+		sn_json_put_known(json, "change", one->change);
+		sn_json_put_known(json, "change_low", one->change_low);
+		sn_json_put_known(json, "change_high", one->change_high);
+		sn_json_open(json, "held", '[');
+		for (uint32_t held = 0; held < one->held_count; held++)
+			sn_json_string(json, name_of(causal, one->held[held]));
+		sn_json_end(json, ']');
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
 }

@@ -3,9 +3,16 @@
 #pragma once
 
 #include "causal/causal.h"
+#include "causal/do.h"
 #include "show/sheet.h"
 
 /* A page's sentences and sheets. Without memory the page says that it has failed. */
 void sn_causal_show(const struct sn_causal *causal, struct sn_page *page);
 /* Members of an open object; docs/format/causal.md describes them. */
 void sn_causal_json(const struct sn_causal *causal, struct sn_json *json);
+
+/* What would be expected, as a sentence; and as the member "do" of an open object. */
+void sn_causal_say_do(const struct sn_causal *causal, const struct sn_do *asked,
+		      struct sn_page *page);
+void sn_causal_do_json(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
+		       struct sn_json *json);

@@ -213,6 +213,68 @@ def test_order_of_columns(sonde, tmp_path):
     assert arrows(found[0]) == arrows(found[1])
 
 
+# ---- what if ----
+
+def settings(rows=3000, seed=11):
+    """`kind` and `block` are set, `block` more often large where `kind` is "b"; `time` is a curve of block, and 5 more of "b"."""
+    random = np.random.default_rng(seed)
+    kind = random.integers(0, 2, rows)
+    block = np.where(random.random(rows) < 0.2 + 0.5 * kind, random.choice([64, 128], rows), random.choice([16, 32], rows))
+    time = 40 + (np.log2(block) - 5.5) ** 2 * 2 + 5 * kind + random.normal(size=rows)
+    return {"kind": np.array(["a", "b"])[kind], "block": block, "extra": random.normal(size=rows), "time": time}
+
+
+def test_do_of_a_level(sonde, tmp_path):
+    """What is set together is held, so the change is that of the block alone, which no line tells."""
+    table = settings()
+    path = write(tmp_path / "t.csv", table)
+    done = json.loads(sonde("causal", path, "--tier", "kind,block", "--target", "time", "--do", "block=32", "--do", "block=128",
+                            "--do", "kind=a", "--format", "json").out)
+    curve = (np.log2(table["block"]) - 5.5) ** 2 * 2
+    for one, expected in zip(done["do"], [0.5 - curve.mean(), 4.5 - curve.mean(), -5 * (table["kind"] == "b").mean()], strict=True):
+        assert one["status"] == "identified" and one["change_low"] < expected < one["change_high"], one
+        assert one["change_high"] - one["change_low"] < 0.6 and one["mean"] == pytest.approx(table["time"].mean())
+    assert [one["held"] for one in done["do"]] == [["kind"], ["kind"], ["block"]]
+
+
+def test_do_along_a_line(sonde, tmp_path, text_of):
+    table = chain()
+    path = write(tmp_path / "t.csv", table)
+    one, = json.loads(sonde("causal", path, "--tier", "size", "--target", "time", "--do", "bytes=1.5", "--format", "json").out)["do"]
+    held = np.column_stack([table["bytes"], table["size"], np.ones(2000)])
+    expected = np.linalg.lstsq(held, table["time"], rcond=None)[0][0] * (1.5 - table["bytes"].mean())
+    assert one["status"] == "identified" and one["held"] == ["size"]
+    assert one["change"] == pytest.approx(expected, abs=0.05) and one["change_low"] < expected < one["change_high"]
+    assert "If bytes were 1.5 in all rows, time would change by 1." in text_of(path, "--tier", "size", "--target", "time", "--do", "bytes=1.5")
+
+
+@pytest.mark.parametrize("options, status, sentence", [
+    (["--tier", "size", "--do", "noise=0.1"], "no-effect", "If noise were 0.1, nothing says that time would change"),
+    (["--do", "size=0.1"], "undetermined", "What time would be if size were 0.1 cannot be identified: the rows do not tell the direction"),
+    (["--tier", "size", "--do", "size=100"], "beyond", "cannot be identified: no row has a value as far out"),
+])
+def test_do_that_cannot_be_told(sonde, tmp_path, text_of, options, status, sentence):
+    path = write(tmp_path / "t.csv", chain())
+    one, = json.loads(sonde("causal", path, "--target", "time", *options, "--format", "json").out)["do"]
+    assert one["status"] == status and one["change"] is None
+    assert sentence in text_of(path, "--target", "time", *options)
+
+
+@pytest.mark.parametrize("options, what", [
+    (["--do", "size=1"], "what would change is told of a --target of numbers"),
+    (["--target", "time", "--do", "size"], "'size' is not of the form COLUMN=VALUE"),
+    (["--target", "time", "--do", "nobody=1"], "there is no such column"),
+    (["--target", "time", "--do", "time=1"], "that is the target"),
+    (["--target", "time", "--do", "same=1"], "that column is not compared"),
+    (["--target", "time", "--do", "size=large"], "the column has numbers"),
+    (["--target", "time", "--do", "kind=c"], "no row has that value"),
+])
+def test_do_of_nothing(sonde, tmp_path, options, what):
+    table = write(tmp_path / "t.csv", chain(200) | {"same": [1] * 200, "kind": ["a", "b"] * 100})
+    done = sonde("causal", table, *options)
+    assert done.status == 128 and done.out == "" and len(done.err_lines) == 1 and what in done.err, done.err
+
+
 # ---- what needs no insight ----
 
 def test_baselines(of_chain):

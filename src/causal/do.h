@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What would be expected of the target if a column were set to a value in all rows, all else coming about as it does: the total effect, with what
+ * the graph of all rows says has to be held (effect/adjustment.h), in the target's own unit. For a column of the first tier the other columns of
+ * that tier which lead to the target are held, since settings that are chosen together are not causes of each other.
+ *
+ * A category, or a number of at most SN_LEVELS_VALUES values of which this is one, is taken as levels; any other number along a line, which is
+ * not said to hold beyond the values that were seen.
+ */
+#pragma once
+
+#include "causal.h"
+
+enum sn_do_status {
+	SN_DO_FOUND,
+	SN_DO_NO_EFFECT,    /* the graph has no way from the column to the target */
+	SN_DO_UNDETERMINED, /* the direction of an edge at the column is not known */
+	SN_DO_NO_OVERLAP,   /* what is held hardly ever leaves the column that value */
+	SN_DO_DETERMINED,   /* what is held determines the column */
+	SN_DO_FEW,	    /* rows with that value */
+	SN_DO_BEYOND,	    /* no row has a value as small or as large */
+};
+
+struct sn_do {
+	uint32_t column;
+	const char *value; /* the user's, not owned */
+	enum sn_do_status status;
+	/* Where it is found, else NAN: of the target, in its unit. */
+	double mean, change, change_low, change_high;
+	uint32_t *held; /* variables */
+	uint32_t held_count;
+};
+
+/* "COLUMN=VALUE"; `text` must live as long. 0 or a negative enum sn_err: no such column, or it is not compared; no such category; no target, or
+ * one that is no number. Release it in either case. */
+int sn_causal_do(struct sn_do *asked, const struct sn_causal *causal, const struct sn_prior *prior,
+		 const char *text, struct sn_error *error);
+void sn_do_release(struct sn_do *asked);
