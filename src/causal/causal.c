@@ -6,6 +6,7 @@
 
 void sn_causal_release(struct sn_causal *causal)
 {
+	sn_pc_release(&causal->second);
 	sn_discovery_release(&causal->found);
 	sn_prior_free_knowledge(&causal->knowledge);
 	sn_prepared_release(&causal->prepared);
@@ -35,6 +36,10 @@ int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 	options.target = causal->target;
 	result = sn_discover(&causal->found, &causal->prepared, &options, error);
 	free(is_set);
+	if (!result)
+		result =
+		    sn_fail_code(error, sn_second_opinion(&causal->second, &causal->prepared,
+							  &causal->knowledge, options.threads));
 	return result ? result
 		      : sn_fail_code(error, sn_baselines(causal->baselines, &causal->prepared,
 							 prior->table, &causal->knowledge,

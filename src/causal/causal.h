@@ -5,6 +5,7 @@
 #include "baselines.h"
 #include "discover.h"
 #include "prior.h"
+#include "second.h"
 
 #define SN_CAUSAL_SAMPLES 100
 #define SN_CAUSAL_SEED	  20260101
@@ -16,6 +17,7 @@ struct sn_causal {
 	uint32_t target; /* a variable, or UINT32_MAX */
 	uint32_t samples;
 	struct sn_discovery found;
+	struct sn_pc second; /* opinion on the graph */
 	struct sn_baseline baselines[SN_BASELINES];
 };
 

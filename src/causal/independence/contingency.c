@@ -22,6 +22,8 @@ int sn_contingency_init(struct sn_contingency *contingency, const struct sn_disc
 			enum sn_contingency_statistic statistic)
 {
 	*contingency = (struct sn_contingency){.table = table, .statistic = statistic};
+	for (size_t row = 0; row < table->rows; row++)
+		contingency->rows += sn_discrete_weight(table, row);
 	contingency->counts = calloc(LEVELS_MOST * (LEVELS_MOST + 2), sizeof(*contingency->counts));
 	return contingency->counts ? 0 : SN_ERR_MEMORY;
 }
@@ -124,8 +126,9 @@ struct sums {
 	uint64_t cells; /* that rows are in */
 };
 
-static void count_group(struct sn_contingency *contingency, const uint32_t *rows, uint32_t count,
-			uint32_t a, uint32_t b)
+/* How often the group's rows count. */
+static uint32_t count_group(struct sn_contingency *contingency, const uint32_t *rows,
+			    uint32_t count, uint32_t a, uint32_t b)
 {
 	const struct sn_discrete_table *table = contingency->table;
 	const uint8_t *of_a = table->values[a], *of_b = table->values[b];
@@ -133,13 +136,18 @@ static void count_group(struct sn_contingency *contingency, const uint32_t *rows
 	uint32_t *cells = contingency->counts, *margin_a = cells + levels_a * levels_b,
 		 *margin_b = margin_a + levels_a;
 	memset(cells, 0, (levels_a * levels_b + levels_a + levels_b) * sizeof(*cells));
-	for (uint32_t place = 0; place < count; place++)
-		cells[of_a[rows[place]] * levels_b + of_b[rows[place]]]++;
+	uint32_t all = 0;
+	for (uint32_t place = 0; place < count; place++) {
+		uint32_t weight = sn_discrete_weight(table, rows[place]);
+		cells[of_a[rows[place]] * levels_b + of_b[rows[place]]] += weight;
+		all += weight;
+	}
 	for (uint32_t level_a = 0; level_a < levels_a; level_a++)
 		for (uint32_t level_b = 0; level_b < levels_b; level_b++) {
 			margin_a[level_a] += cells[level_a * levels_b + level_b];
 			margin_b[level_b] += cells[level_a * levels_b + level_b];
 		}
+	return all;
 }
 
 static void add_group(const struct sn_contingency *contingency, uint32_t rows, uint32_t levels_a,
@@ -189,9 +197,10 @@ int sn_contingency_measure(struct sn_contingency *contingency, uint32_t a, uint3
 	if (!groups)
 		return SN_ERR_MEMORY;
 	for (uint32_t number = 0; number < groups->count; number++) {
-		uint32_t begin = groups->begins[number], rows = groups->begins[number + 1] - begin;
-		count_group(contingency, groups->rows + begin, rows, a, b);
-		add_group(contingency, rows, levels[a], levels[b], &sums);
+		uint32_t begin = groups->begins[number], end = groups->begins[number + 1];
+		uint32_t rows = count_group(contingency, groups->rows + begin, end - begin, a, b);
+		if (rows)
+			add_group(contingency, rows, levels[a], levels[b], &sums);
 	}
 	*value = sums.value;
 	*degrees = degrees_of(contingency, &sums, a, b, given, count);
@@ -205,7 +214,7 @@ static double contingency_of(void *context, uint32_t a, uint32_t b, const uint32
 	double value, degrees;
 	if (sn_contingency_measure(contingency, a, b, given, count, &value, &degrees))
 		return SN_INDEPENDENCE_MEMORY;
-	if ((double)contingency->table->rows < contingency->rows_per_degree * degrees)
+	if (contingency->rows < contingency->rows_per_degree * degrees)
 		return SN_INDEPENDENCE_UNKNOWN;
 	return degrees > 0 ? sn_chi_square_tail(value, degrees) : 1;
 }

@@ -39,7 +39,7 @@ struct sn_contingency {
 	const struct sn_discrete_table *table;
 	enum sn_contingency_statistic statistic;
 	enum sn_contingency_degrees degrees;
-	double rows_per_degree;
+	double rows_per_degree, rows; /* as often as they count */
 	/* The rows in groups by the first 0, 1, 2 ... variables held last. */
 	struct sn_contingency_groups *groups;
 	uint32_t group_levels, group_capacity;

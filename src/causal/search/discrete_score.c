@@ -15,7 +15,7 @@ int sn_discrete_score_init(struct sn_discrete_score *score, const struct sn_disc
 {
 	*score = (struct sn_discrete_score){.table = table, .sample_size = 1};
 	for (size_t row = 0; row < table->rows; row++)
-		score->cells_most += CELLS_A_ROW * (uint64_t)table->weights[row];
+		score->cells_most += CELLS_A_ROW * (uint64_t)sn_discrete_weight(table, row);
 	if (score->cells_most > UINT32_MAX)
 		score->cells_most = UINT32_MAX;
 	score->cells = malloc((score->cells_most + 1) * sizeof(*score->cells));
@@ -68,7 +68,7 @@ static void count_rows(struct sn_discrete_score *score, uint32_t variable, const
 	memset(score->cells, 0, cells * sizeof(*score->cells));
 	if (!count) {
 		for (size_t row = 0; row < table->rows; row++)
-			score->cells[own[row]] += table->weights[row];
+			score->cells[own[row]] += sn_discrete_weight(table, row);
 		return;
 	}
 	const uint8_t *last = table->values[parents[count - 1]];
@@ -76,7 +76,7 @@ static void count_rows(struct sn_discrete_score *score, uint32_t variable, const
 	place_rows(score, parents, count - 1);
 	for (size_t row = 0; row < table->rows; row++)
 		score->cells[(score->places[row] * times + last[row]) * levels + own[row]] +=
-		    table->weights[row];
+		    sn_discrete_weight(table, row);
 }
 
 /* From this on Stirling's series has an error below 1e-11. */

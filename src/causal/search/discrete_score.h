@@ -15,8 +15,13 @@ struct sn_discrete_table {
 	size_t rows;
 	const uint8_t *const *values; /* of each column: 0 .. levels - 1 */
 	const uint32_t *levels;	      /* of each column, at least 1 */
-	const uint32_t *weights;      /* of each row: how often it counts */
+	const uint32_t *weights;      /* of each row: how often it counts; NULL: once */
 };
+
+static inline uint32_t sn_discrete_weight(const struct sn_discrete_table *table, size_t row)
+{
+	return table->weights ? table->weights[row] : 1;
+}
 
 struct sn_discrete_score {
 	const struct sn_discrete_table *table;

@@ -50,6 +50,24 @@ static void say_target(const struct sn_causal *causal, struct sn_page *page)
 		say_cause(causal, &found->totals[number], !number, page);
 }
 
+/* In how many of the edges that were found it has one as well. */
+static void say_second(const struct sn_causal *causal, struct sn_page *page)
+{
+	const struct sn_discovery *found = &causal->found;
+	uint32_t same = 0;
+	for (uint32_t number = 0; number < found->edge_count; number++)
+		same += sn_pc_edge_between(&causal->second, found->edges[number].from,
+					   found->edges[number].to) != NULL;
+	if (found->edge_count && same == found->edge_count)
+		sn_page_sentence(
+		    page, "A second method, tests of independence (PC), has all %u edges as well.",
+		    found->edge_count);
+	else if (found->edge_count)
+		sn_page_sentence(
+		    page, "A second method, tests of independence (PC), has %u of the %u edges.",
+		    same, found->edge_count);
+}
+
 static void say_edges(const struct sn_causal *causal, struct sn_page *page)
 {
 	const struct sn_discovery *found = &causal->found;
@@ -63,6 +81,17 @@ static void say_edges(const struct sn_causal *causal, struct sn_page *page)
 	else if (open)
 		sn_page_sentence(page, "Of %u edges the rows do not tell the direction of %u.",
 				 found->edge_count, open);
+}
+
+/* What PC says of an edge. */
+static const char *second_of(const struct sn_causal *causal, const struct sn_causal_edge *edge)
+{
+	const struct sn_pdag *graph = &causal->second.graph;
+	if (!sn_pdag_is_adjacent(graph, edge->from, edge->to))
+		return "none";
+	if (sn_pdag_is_directed(graph, edge->from, edge->to))
+		return "directed";
+	return sn_pdag_is_directed(graph, edge->to, edge->from) ? "reversed" : "undirected";
 }
 
 static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
@@ -125,6 +154,7 @@ static void add_edge(const struct sn_causal *causal, struct sn_sheet *sheet,
 	sn_sheet_numbers(sheet, edge->effect.share);
 	add_interval(sheet, &edge->effect);
 	sn_sheet_numbers(sheet, edge->frequency, edge->directed);
+	sn_sheet_text(sheet, second_of(causal, edge));
 	sn_sheet_text(sheet, name_of(causal, edge->from));
 	sn_sheet_text(sheet, edge->is_directed ? "->" : "--");
 	sn_sheet_text(sheet, name_of(causal, edge->to));
@@ -242,6 +272,7 @@ void sn_causal_show(const struct sn_causal *causal, struct sn_page *page)
 {
 	say_target(causal, page);
 	say_edges(causal, page);
+	say_second(causal, page);
 	say_left_out(causal, page);
 	show_totals(causal, page);
 	show_edges(causal, page);
@@ -268,6 +299,15 @@ static void put_ends(const struct sn_causal *causal, struct sn_json *json,
 	sn_json_put_text(json, "to", name_of(causal, edge->to));
 }
 
+static void put_second(const struct sn_causal *causal, struct sn_json *json,
+		       const struct sn_causal_edge *edge)
+{
+	const struct sn_pc_edge *tested = sn_pc_edge_between(&causal->second, edge->from, edge->to);
+	sn_json_put_text(json, "pc", second_of(causal, edge));
+	sn_json_put_known(json, "p", tested ? tested->probability : NAN);
+	sn_json_put_known(json, "p_adjusted", tested ? tested->adjusted : NAN);
+}
+
 static void put_edges(const struct sn_causal *causal, struct sn_json *json)
 {
 	sn_json_open(json, "edges", '[');
@@ -280,6 +320,7 @@ static void put_edges(const struct sn_causal *causal, struct sn_json *json)
 		sn_json_numbers(json, {"frequency", edge->frequency},
 				{"direction_frequency", edge->directed},
 				{"reverse_frequency", edge->reversed});
+		put_second(causal, json, edge);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');

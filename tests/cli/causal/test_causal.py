@@ -119,6 +119,46 @@ def test_an_effect_without_a_sign_has_none(sonde, tmp_path, text_of):
     assert "more of it" not in text_of(table, "--target", "time")
 
 
+# ---- the second method ----
+
+def test_second_method(of_chain, tmp_path, text_of):
+    found = of_chain("--tier", "size", "--target", "time")
+    assert [(e["from"], e["to"]) for e in found["edges"] if e["pc"] != "directed"] == []
+    assert all(0 <= e["p"] <= e["p_adjusted"] < 0.001 for e in found["edges"])
+    path = write(tmp_path / "t.csv", chain())
+    assert "A second method, tests of independence (PC), has all 4 edges as well." in text_of(path, "--target", "time")
+
+
+def test_second_method_sees_less(sonde, tmp_path, text_of):
+    """Three numbers of which each two are independent, but not the three: nothing is held as there is no edge, and the search sees it."""
+    random = np.random.default_rng(12)
+    one, two = random.integers(0, 2, 800), random.integers(0, 2, 800)
+    odd = np.where(random.random(800) < 0.95, one ^ two, 1 - (one ^ two))
+    path = write(tmp_path / "t.csv", {"one": one, "two": two, "odd": odd})
+    found = json.loads(sonde("causal", path, "--require", "one->odd", "--format", "json").out)
+    assert [e["pc"] for e in found["edges"] if {e["from"], e["to"]} == {"two", "odd"}] == ["none"]
+    assert "A second method, tests of independence (PC), has 1 of the 2 edges." in text_of(path, "--require", "one->odd")
+
+
+def test_second_method_has_nothing_to_say_of_no_edges(tmp_path, text_of):
+    random = np.random.default_rng(13)
+    path = write(tmp_path / "t.csv", {f"c{i}": random.normal(size=300) for i in range(4)})
+    assert "second method" not in text_of(path)
+
+
+@pytest.mark.parametrize("columns", ["categories", "mixed"])
+def test_second_method_of_categories(sonde, tmp_path, columns):
+    random = np.random.default_rng(14)
+    kind = random.integers(0, 3, 1500)
+    other = np.where(random.random(1500) < 0.7, kind, random.integers(0, 3, 1500))
+    table = {"kind": np.array(list("abc"))[kind], "other": np.array(list("pqr"))[other], "apart": np.array(list("xy"))[random.integers(0, 2, 1500)]}
+    if columns == "mixed":
+        table["time"] = other * 1.0 + random.normal(size=1500)
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--format", "json").out)
+    expected = {frozenset(("kind", "other"))} | ({frozenset(("other", "time"))} if columns == "mixed" else set())
+    assert pairs(found) == expected and all(e["pc"] != "none" and e["p"] < 1e-6 for e in found["edges"])
+
+
 # ---- what is known ----
 
 def test_nothing_enters_the_first_tier(of_chain):
