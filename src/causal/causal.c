@@ -7,6 +7,7 @@
 void sn_causal_release(struct sn_causal *causal)
 {
 	sn_pc_release(&causal->second);
+	sn_non_normal_release(&causal->non_normal);
 	sn_discovery_release(&causal->found);
 	sn_prior_free_knowledge(&causal->knowledge);
 	sn_prepared_release(&causal->prepared);
@@ -34,7 +35,12 @@ int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 	options.is_set = is_set;
 	options.knowledge = &causal->knowledge;
 	options.target = causal->target;
-	result = sn_discover(&causal->found, &causal->prepared, &options, error);
+	options.non_normal = &causal->non_normal;
+	result = sn_fail_code(error, sn_non_normal_init(&causal->non_normal, &causal->prepared,
+							prior->table, &causal->knowledge,
+							options.threads));
+	if (!result)
+		result = sn_discover(&causal->found, &causal->prepared, &options, error);
 	free(is_set);
 	if (!result)
 		result =

@@ -17,6 +17,7 @@ struct sn_causal {
 	uint32_t target; /* a variable, or UINT32_MAX */
 	uint32_t samples;
 	struct sn_discovery found;
+	struct sn_non_normal non_normal;
 	struct sn_pc second; /* opinion on the graph */
 	struct sn_baseline baselines[SN_BASELINES];
 };

@@ -186,6 +186,31 @@ static int measure(const struct discovering *discovering, const struct sn_row_sa
 	return result;
 }
 
+/*
+ * Makes the sample's directed graph the completed one of its class, in which residuals may direct some more; effects are those along a graph of
+ * that class.
+ */
+static int complete(const struct discovering *discovering, const struct sn_row_sample *rows,
+		    struct sample *sample)
+{
+	const struct sn_discovery_options *options = discovering->options;
+	struct sn_pdag class = {0};
+	if (!options->non_normal || !options->non_normal->holds) {
+		int result = measure(discovering, rows, sample);
+		return result ? result : sn_pdag_to_class(&sample->graph, options->knowledge);
+	}
+	int result = sn_pdag_to_class(&sample->graph, options->knowledge);
+	result = result ? result
+			: sn_non_normal_direct(options->non_normal, rows->times, options->knowledge,
+					       &sample->graph);
+	result = result ? result : sn_pdag_copy(&sample->graph, &class);
+	result = result ? result : sn_pdag_to_member(&sample->graph, options->knowledge);
+	result = result ? result : measure(discovering, rows, sample);
+	sn_pdag_release(&sample->graph);
+	sample->graph = class;
+	return result;
+}
+
 static int work_sample(void *context, unsigned worker, size_t number)
 {
 	struct discovering *discovering = context;
@@ -203,8 +228,7 @@ static int work_sample(void *context, unsigned worker, size_t number)
 					 .seed = options->seed + number};
 	result = result ? result : sn_pdag_init(&sample->graph, discovering->prepared->count);
 	result = result ? result : sn_order_search(&search, &sample->graph, &sample->score);
-	result = result ? result : measure(discovering, &rows, sample);
-	result = result ? result : sn_pdag_to_class(&sample->graph, options->knowledge);
+	result = result ? result : complete(discovering, &rows, sample);
 	sn_row_sample_release(&rows);
 	return result;
 }

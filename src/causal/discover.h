@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "non_normal.h"
 #include "pdag.h"
 #include "prepare.h"
 
@@ -16,9 +17,10 @@ struct sn_discovery_options {
 	const struct sn_knowledge *knowledge; /* of the prepared variables; or NULL */
 	const bool *is_set; /* of each: from outside, so that nothing need be held; or NULL */
 	uint32_t target;    /* whose total effects are asked for; UINT32_MAX: none */
-	uint32_t samples;   /* of the rows; 100 is usual */
-	unsigned threads;   /* 0: one for each processor */
-	uint64_t seed;	    /* the same gives the same, with any number of threads */
+	const struct sn_non_normal *non_normal; /* or NULL */
+	uint32_t samples;			/* of the rows; 100 is usual */
+	unsigned threads;			/* 0: one for each processor */
+	uint64_t seed; /* the same gives the same, with any number of threads */
 };
 
 /* Of the samples in which one causes the other. Shares of variances are those of all rows where these have the cause, else the samples' median. */

@@ -21,6 +21,14 @@ void sn_pdag_release(struct sn_pdag *graph)
 	*graph = (struct sn_pdag){0};
 }
 
+int sn_pdag_copy(const struct sn_pdag *from, struct sn_pdag *to)
+{
+	int result = sn_pdag_init(to, from->count);
+	if (!result)
+		memcpy(to->out, from->out, 2 * from->count * from->words * sizeof(*to->out));
+	return result;
+}
+
 void sn_pdag_clear(struct sn_pdag *graph)
 {
 	memset(graph->out, 0, 2 * graph->count * graph->words * sizeof(*graph->out));
@@ -291,4 +299,16 @@ int sn_pdag_to_class(struct sn_pdag *graph, const struct sn_knowledge *knowledge
 	sn_pdag_release(graph);
 	*graph = class;
 	return 0;
+}
+
+int sn_pdag_to_member(struct sn_pdag *graph, const struct sn_knowledge *knowledge)
+{
+	int result = 0;
+	for (uint32_t a = 0; a < graph->count; a++)
+		for (uint32_t b = 0; !result && b < graph->count; b++)
+			if (sn_pdag_is_undirected(graph, a, b)) {
+				sn_pdag_direct(graph, a, b);
+				result = sn_pdag_complete(graph, knowledge);
+			}
+	return result;
 }

@@ -18,6 +18,8 @@ struct sn_pdag {
 int sn_pdag_init(struct sn_pdag *graph, uint32_t count);
 void sn_pdag_release(struct sn_pdag *graph);
 void sn_pdag_clear(struct sn_pdag *graph);
+/* As sn_pdag_init, with the same edges. */
+int sn_pdag_copy(const struct sn_pdag *from, struct sn_pdag *to);
 
 static inline bool sn_pdag_is_adjacent(const struct sn_pdag *graph, uint32_t a, uint32_t b)
 {
@@ -65,6 +67,10 @@ int sn_pdag_complete(struct sn_pdag *graph, const struct sn_knowledge *knowledge
  * causal structure learning", 2014, section 3). */
 int sn_pdag_complete_but(struct sn_pdag *graph, const struct sn_knowledge *knowledge,
 			 const struct sn_triples *open);
+
+/* Directs the edges of a completed graph that have no direction, so that it is a directed graph of its class: one after the other, with what
+ * follows from each. 0 or SN_ERR_MEMORY. */
+int sn_pdag_to_member(struct sn_pdag *graph, const struct sn_knowledge *knowledge);
 
 /* Makes a directed graph the completed one of its class: only colliders, what is known and what follows stays directed. 0 or
  * SN_ERR_MEMORY, then it is as it was. */

@@ -68,6 +68,15 @@ static void say_second(const struct sn_causal *causal, struct sn_page *page)
 		    same, found->edge_count);
 }
 
+/* Where directions are also told by what no score sees. */
+static void say_non_normal(const struct sn_causal *causal, struct sn_page *page)
+{
+	if (causal->non_normal.holds && causal->found.edge_count)
+		sn_page_sentence(
+		    page, "What is not explained of the columns is not normal, and independent, so "
+			  "directions are told by that as well (DirectLiNGAM).");
+}
+
 static void say_edges(const struct sn_causal *causal, struct sn_page *page)
 {
 	const struct sn_discovery *found = &causal->found;
@@ -273,6 +282,7 @@ void sn_causal_show(const struct sn_causal *causal, struct sn_page *page)
 	say_target(causal, page);
 	say_edges(causal, page);
 	say_second(causal, page);
+	say_non_normal(causal, page);
 	say_left_out(causal, page);
 	show_totals(causal, page);
 	show_edges(causal, page);
@@ -362,6 +372,21 @@ static void put_causes(const struct sn_causal *causal, struct sn_json *json)
 	sn_json_end(json, ']');
 }
 
+static void put_non_normal(const struct sn_causal *causal, struct sn_json *json)
+{
+	const struct sn_non_normal *non_normal = &causal->non_normal;
+	sn_json_key(json, "lingam");
+	if (!non_normal->is_tested) {
+		sn_json_null(json);
+		return;
+	}
+	sn_json_begin(json, '{');
+	sn_json_put_bool(json, "holds", non_normal->holds);
+	sn_json_numbers(json, {"not_normal", non_normal->not_normal},
+			{"dependent_pairs", non_normal->dependent_pairs});
+	sn_json_end(json, '}');
+}
+
 static void put_baselines(const struct sn_causal *causal, struct sn_json *json)
 {
 	sn_json_open(json, "baselines", '{');
@@ -406,6 +431,7 @@ void sn_causal_json(const struct sn_causal *causal, struct sn_json *json)
 	sn_json_put_text(json, "target",
 			 causal->target == UINT32_MAX ? NULL : name_of(causal, causal->target));
 	put_causes(causal, json);
+	put_non_normal(causal, json);
 	put_left_out(causal, json);
 	sn_json_numbers(json, {"rows", (double)causal->prepared.rows},
 			{"samples", causal->samples});

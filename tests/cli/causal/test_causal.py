@@ -159,6 +159,42 @@ def test_second_method_of_categories(sonde, tmp_path, columns):
     assert pairs(found) == expected and all(e["pc"] != "none" and e["p"] < 1e-6 for e in found["edges"])
 
 
+# ---- directions by residuals ----
+
+def in_a_row(noise, rows=1500):
+    """a -> b -> c, whose direction no score can tell."""
+    a = noise(rows)
+    b = 0.9 * a + noise(rows)
+    return {"c": 0.8 * b + noise(rows), "a": a, "b": b}
+
+
+def test_residuals_that_are_not_normal_tell_directions(sonde, tmp_path, text_of):
+    random = np.random.default_rng(15)
+    path = write(tmp_path / "t.csv", in_a_row(lambda rows: random.uniform(-1, 1, rows)))
+    found = json.loads(sonde("causal", path, "--format", "json").out)
+    assert found["lingam"] == {"holds": True, "not_normal": 3, "dependent_pairs": 0}
+    assert arrows(found) == {("a", "b"), ("b", "c")} and all(e["direction_frequency"] > 0.8 for e in found["edges"])
+    assert edge(found, "a", "b")["effect"] == pytest.approx(0.9 * 0.577 / (0.81 / 3 + 1 / 3) ** 0.5, abs=0.04)
+    assert "directions are told by that as well (DirectLiNGAM)." in text_of(path)
+
+
+@pytest.mark.parametrize("case", ["normal", "hidden cause", "category"])
+def test_residuals_tell_nothing(sonde, tmp_path, text_of, case):
+    random = np.random.default_rng(16)
+    noise = random.normal if case == "normal" else random.laplace
+    table = in_a_row(lambda rows: noise(size=rows))
+    if case == "hidden cause":
+        hidden = random.laplace(size=1500)
+        table = {"a": hidden + random.laplace(size=1500) * 0.5, "b": hidden + random.laplace(size=1500) * 0.5}
+    if case == "category":
+        table["kind"] = np.array(["x", "y"])[random.integers(0, 2, 1500)]
+    path = write(tmp_path / "t.csv", table)
+    found = json.loads(sonde("causal", path, "--format", "json").out)
+    assert arrows(found) == set() and pairs(found)
+    assert found["lingam"] is None if case == "category" else not found["lingam"]["holds"]
+    assert "DirectLiNGAM" not in text_of(path)
+
+
 # ---- what is known ----
 
 def test_nothing_enters_the_first_tier(of_chain):
