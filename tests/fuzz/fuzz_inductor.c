@@ -33,8 +33,9 @@ static void ask(const char *generated)
 		const struct sn_inductor_origin *origin;
 		if (sn_inductor_lines_at(lines, file, line, &origin))
 			abort();
-		if (origin && (!origin->file || !origin->function))
-			abort();
+		for (uint32_t place = 0; origin && place < origin->function_count; place++)
+			if (!origin->functions[place].file || !origin->functions[place].function)
+				abort();
 		if (origin)
 			sn_inductor_is_below(
 			    builder, sn_db_builder_context(builder, 0, origin->frame), origin);
