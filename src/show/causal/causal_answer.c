@@ -67,15 +67,21 @@ static void say_edges(const struct sn_causal *causal, struct sn_page *page)
 static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 {
 	const struct sn_prepared *prepared = &causal->prepared;
-	uint32_t same = 0;
+	uint32_t same = 0, screened = prepared->candidates - prepared->count;
 	for (uint32_t number = 0; number < prepared->left_count; number++)
 		same += prepared->left[number].why == SN_LEFT_SAME;
-	if (prepared->left_count)
+	if (prepared->left_count > screened)
 		sn_page_sentence(page,
 				 "%u of %u columns are compared: %u say the same as another one, "
 				 "%u say nothing.",
-				 prepared->count, causal->table->column_count, same,
-				 prepared->left_count - same);
+				 prepared->candidates, causal->table->column_count, same,
+				 prepared->left_count - same - screened);
+	if (screened)
+		sn_page_sentence(page,
+				 "%u of these %u columns are not in the graph: they say nothing of "
+				 "%s beyond what the %u others say.",
+				 screened, prepared->candidates, name_of(causal, causal->target),
+				 prepared->count - 1);
 	if (prepared->rows < causal->table->row_count)
 		sn_page_sentence(page, "%zu of %zu rows are left out, as they lack a value.",
 				 causal->table->row_count - prepared->rows,
@@ -204,7 +210,8 @@ static const char *why_left(enum sn_left_out why)
 	static const char *const whys[] = {[SN_LEFT_CONSTANT] = "constant",
 					   [SN_LEFT_SPARSE] = "sparse",
 					   [SN_LEFT_DISTINCT] = "distinct",
-					   [SN_LEFT_SAME] = "same"};
+					   [SN_LEFT_SAME] = "same",
+					   [SN_LEFT_SCREENED] = "screened"};
 	return whys[why];
 }
 
@@ -213,7 +220,9 @@ static void show_left_out(const struct sn_causal *causal, struct sn_page *page)
 	static const struct sn_column columns[] = {{"column", "column", ""}, {"why", "why", ""}};
 	static const char *const whys[] = {[SN_LEFT_CONSTANT] = "has one value",
 					   [SN_LEFT_SPARSE] = "too many values are missing",
-					   [SN_LEFT_DISTINCT] = "text that is of many rows each"};
+					   [SN_LEFT_DISTINCT] = "text that is of many rows each",
+					   [SN_LEFT_SCREENED] =
+					       "says nothing of the target beyond others"};
 	const struct sn_prepared *prepared = &causal->prepared;
 	if (!prepared->left_count)
 		return;
