@@ -43,6 +43,9 @@ struct model {
 	double *held; /* rows of the factor: dimensions held x all */
 	size_t held_capacity;
 	uint32_t held_count, pick_count, most;
+	uint32_t first_most;  /* so many are picked among `is_first` alone, if there are any */
+	uint32_t first_count; /* of the picks */
+	bool *is_first;	      /* of each variable; or NULL */
 	uint32_t picks[FIRST_MOST];
 	double gains[FIRST_MOST];
 	bool is_done;
@@ -116,6 +119,7 @@ static void end_model(struct model *model)
 	free(model->left);
 	free(model->with);
 	free(model->held);
+	free(model->is_first);
 	*model = (struct model){0};
 }
 
@@ -225,7 +229,8 @@ static void pick(const struct choosing *choosing, struct model *model)
 	double best = GAIN;
 	uint32_t found = UINT32_MAX;
 	for (uint32_t variable = 0; variable < choosing->count; variable++) {
-		if (!may_be_neighbour(choosing, model, variable))
+		if ((model->is_first && !model->is_first[variable]) ||
+		    !may_be_neighbour(choosing, model, variable))
 			continue;
 		double gain = gain_of(choosing, model, variable);
 		if (gain > best) {
@@ -238,6 +243,21 @@ static void pick(const struct choosing *choosing, struct model *model)
 		return;
 	model->gains[model->pick_count] = best;
 	model->picks[model->pick_count++] = found;
+}
+
+/* First among some, then among all. */
+static void pick_next(const struct choosing *choosing, struct model *model)
+{
+	if (model->is_first && model->pick_count < model->first_most) {
+		pick(choosing, model);
+		if (!model->is_done) {
+			model->first_count++;
+			return;
+		}
+	}
+	free(model->is_first);
+	model->is_first = NULL;
+	pick(choosing, model);
 }
 
 /* Takes what a dimension explains out of all covariances. */
@@ -292,7 +312,7 @@ static int grow(struct choosing *choosing, struct model *models, uint32_t count)
 			struct model *model = &models[number];
 			model->is_done |= model->pick_count == model->most;
 			if (!model->is_done)
-				pick(choosing, model);
+				pick_next(choosing, model);
 			if (!model->is_done)
 				picked[active++] = model->picks[model->pick_count - 1];
 		}
@@ -354,6 +374,7 @@ static uint32_t worst(struct sn_gaussian_score *score, uint32_t variable, const 
 static int shrink(const struct choosing *choosing, struct model *model)
 {
 	uint32_t first[FIRST_MOST + 2], kept[FIRST_MOST], count = model->pick_count, place;
+	uint32_t first_count = 0;
 	struct sn_gaussian_score score = {0};
 	double *correlations = NULL;
 	if (!count)
@@ -372,7 +393,9 @@ static int shrink(const struct choosing *choosing, struct model *model)
 	for (place = 0; !result && place < count; place++) {
 		model->picks[place] = model->picks[kept[place]];
 		model->gains[place] = model->gains[kept[place]];
+		first_count += kept[place] < model->first_count;
 	}
+	model->first_count = first_count;
 	model->pick_count = count;
 	sn_gaussian_score_release(&score);
 	free(correlations);
@@ -447,20 +470,23 @@ static int depends_on_any(const struct choosing *choosing)
 
 struct neighbour {
 	uint32_t variable;
+	bool is_first;
 	double gain;
 };
 
 SN_SORT_BY(sort_neighbours, struct neighbour, const void *,
-	   SN_ORDER(b->gain, a->gain) ?: SN_ORDER(a->variable, b->variable));
+	   SN_ORDER(b->is_first, a->is_first) ?: SN_ORDER(b->gain, a->gain)
+						     ?: SN_ORDER(a->variable, b->variable));
 
 /* Those of the models, the largest gain first, as far as there is room. */
 static void take(const struct model *models, uint32_t count, uint32_t taken, uint64_t *chosen)
 {
-	struct neighbour found[FIRST_MOST * NEXT_MOST + FIRST_MOST];
+	struct neighbour found[FIRST_MOST * FIRST_MOST];
 	uint32_t all = 0;
 	for (uint32_t number = 0; number < count; number++)
 		for (uint32_t place = 0; place < models[number].pick_count; place++)
 			found[all++] = (struct neighbour){models[number].picks[place],
+							  place < models[number].first_count,
 							  models[number].gains[place]};
 	sort_neighbours(found, all, NULL);
 	for (uint32_t place = 0; place < all && taken < SN_NEIGHBOURS_MOST; place++) {
@@ -469,13 +495,39 @@ static void take(const struct model *models, uint32_t count, uint32_t taken, uin
 	}
 }
 
+/* Whether the target depends on a variable beside what another one says of it, by the first dimensions of all three. A common cause of
+ * the other one and of the target is such a variable; what the other one alone causes is not. */
+static bool says_more(const struct choosing *choosing, uint32_t variable, uint32_t other)
+{
+	const double *held = choosing->with_all[choosing->first[other]];
+	uint32_t target = choosing->first[choosing->of->target], first = choosing->first[variable];
+	double with_target = choosing->with_all[target][first] - held[target] * held[first];
+	double left = (1 - held[first] * held[first]) * (1 - held[target] * held[target]);
+	if (left < LEAST_LEFT)
+		return false;
+	double square = fmin(with_target * with_target / left, 1 - SN_CHOLESKY_NOTHING);
+	return -choosing->rows * log1p(-square) > choosing->penalty * log(choosing->rows);
+}
+
+static int begin_next(const struct choosing *choosing, struct model *model, uint32_t variable)
+{
+	int result = begin_model(choosing, model, variable, 2 * NEXT_MOST);
+	model->is_first = calloc(choosing->count + 1, sizeof(*model->is_first));
+	model->first_most = NEXT_MOST;
+	if (!model->is_first)
+		return SN_ERR_MEMORY;
+	for (uint32_t other = 0; other < choosing->count; other++)
+		model->is_first[other] = says_more(choosing, other, variable);
+	return result;
+}
+
 static int choose_next(struct choosing *choosing, const struct model *target, uint64_t *chosen)
 {
 	struct model models[FIRST_MOST] = {0};
 	uint32_t count = target->pick_count;
 	int result = 0;
 	for (uint32_t number = 0; !result && number < count; number++)
-		result = begin_model(choosing, &models[number], target->picks[number], NEXT_MOST);
+		result = begin_next(choosing, &models[number], target->picks[number]);
 	result = result ? result : grow(choosing, models, count);
 	for (uint32_t number = 0; !result && number < count; number++)
 		result = shrink(choosing, &models[number]);

@@ -5,7 +5,7 @@
  * If no variable depends on the target at a rate of 5 % of false discoveries, however they depend on each other (Benjamini and Yekutieli, 2001,
  * theorem 1.3), there is none. Else the target's neighbours are added, the best one first, as long as the extended criterion gets better (Chen and
  * Chen, "Extended Bayesian information criteria for model selection with large model spaces", 2008), and those dropped without which it is better; and
- * so the neighbours of each of these.
+ * so the neighbours of each of these; among them those come first on which the target depends beside that one, as it does on what causes both.
  *
  * What was added to a model is taken out of all columns' covariances with what it explains, so that a step costs one row of correlations
  * of the added dimension with all: no more than some hundred of these rows are ever made.
