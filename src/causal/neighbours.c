@@ -351,13 +351,13 @@ static int copy_picks(const struct choosing *choosing, const struct model *model
 	return 0;
 }
 
-/* The place in `kept` of what is best left out; `count`: none. */
+/* The place in `kept`, from `first` on, of what is best left out; `count`: none. */
 static uint32_t worst(struct sn_gaussian_score *score, uint32_t variable, const uint32_t *kept,
-		      uint32_t count)
+		      uint32_t first, uint32_t count)
 {
 	double best = sn_gaussian_score_of(score, variable, kept, count) + GAIN;
 	uint32_t found = count, others[FIRST_MOST];
-	for (uint32_t place = 0; place < count; place++) {
+	for (uint32_t place = first; place < count; place++) {
 		uint32_t other_count = 0;
 		for (uint32_t other = 0; other < count; other++)
 			if (other != place)
@@ -371,32 +371,44 @@ static uint32_t worst(struct sn_gaussian_score *score, uint32_t variable, const 
 	return found;
 }
 
-static int shrink(const struct choosing *choosing, struct model *model)
+/* Appends picks to the kept ones, and drops of those what is better dropped. The number that is kept then. */
+static uint32_t keep_best(struct sn_gaussian_score *score, const struct model *model,
+			  uint32_t first, uint32_t end, uint32_t *kept, uint32_t kept_before)
 {
-	uint32_t first[FIRST_MOST + 2], kept[FIRST_MOST], count = model->pick_count, place;
-	uint32_t first_count = 0;
-	struct sn_gaussian_score score = {0};
-	double *correlations = NULL;
-	if (!count)
-		return 0;
-	int result = copy_picks(choosing, model, first, &correlations);
-	result = result ? result
-			: sn_gaussian_score_init(&score, correlations, first, count + 1,
-						 choosing->of->prepared->rows);
-	score.penalty = choosing->penalty;
-	for (place = 0; place < count; place++)
-		kept[place] = place;
-	while (!result && (place = worst(&score, model->pick_count, kept, count)) < count) {
+	uint32_t count = kept_before, place;
+	for (place = first; place < end; place++)
+		kept[count++] = place;
+	while ((place = worst(score, model->pick_count, kept, kept_before, count)) < count) {
 		memmove(kept + place, kept + place + 1, (count - place - 1) * sizeof(*kept));
 		count--;
 	}
-	for (place = 0; !result && place < count; place++) {
-		model->picks[place] = model->picks[kept[place]];
-		model->gains[place] = model->gains[kept[place]];
-		first_count += kept[place] < model->first_count;
+	return count;
+}
+
+/* The first picks by themselves: many effects of a variable would else say all that a common cause of it and the target says. */
+static int shrink(const struct choosing *choosing, struct model *model)
+{
+	uint32_t first[FIRST_MOST + 2], kept[FIRST_MOST], count;
+	struct sn_gaussian_score score = {0};
+	double *correlations = NULL;
+	if (!model->pick_count)
+		return 0;
+	int result = copy_picks(choosing, model, first, &correlations);
+	result = result ? result
+			: sn_gaussian_score_init(&score, correlations, first, model->pick_count + 1,
+						 choosing->of->prepared->rows);
+	score.penalty = choosing->penalty;
+	if (!result) {
+		uint32_t first_count = keep_best(&score, model, 0, model->first_count, kept, 0);
+		count = keep_best(&score, model, model->first_count, model->pick_count, kept,
+				  first_count);
+		for (uint32_t place = 0; place < count; place++) {
+			model->picks[place] = model->picks[kept[place]];
+			model->gains[place] = model->gains[kept[place]];
+		}
+		model->first_count = first_count;
+		model->pick_count = count;
 	}
-	model->first_count = first_count;
-	model->pick_count = count;
 	sn_gaussian_score_release(&score);
 	free(correlations);
 	return result;
